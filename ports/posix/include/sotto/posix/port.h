@@ -1,0 +1,23 @@
+// The SDK's port for POSIX systems: monotonic clock and the operating system's entropy.
+//
+// Stateless; safe in any thread. The context of the returned port is null.
+#ifndef SOTTO_POSIX_PORT_H_
+#define SOTTO_POSIX_PORT_H_
+
+#include "sotto/port.h"
+
+namespace sotto::posix {
+
+// A port that a Client can use as it is.
+Port SystemPort();
+
+// Milliseconds of CLOCK_MONOTONIC.
+uint64_t NowMs();
+
+// Fills `out` from the kernel's random generator (getrandom). Blocks only until the generator is
+// first seeded after boot. Returns kOk or kEntropyFailed; the caller must treat failure as fatal.
+Status Entropy(MutableByteSpan out);
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_POSIX_PORT_H_

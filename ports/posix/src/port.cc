@@ -1,0 +1,33 @@
+#include "sotto/posix/port.h"
+
+#include <cerrno>
+#include <sys/random.h>
+#include <time.h>
+
+namespace sotto::posix {
+
+uint64_t NowMs() {
+  timespec now{};
+  // CLOCK_MONOTONIC exists on every system this port supports; the call has no other error.
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
+}
+
+Status Entropy(MutableByteSpan out) {
+  for (size_t filled = 0; filled < out.size();) {
+    const ssize_t got = getrandom(out.data() + filled, out.size() - filled, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return Status::kEntropyFailed;
+    filled += static_cast<size_t>(got);
+  }
+  return Status::kOk;
+}
+
+Port SystemPort() {
+  Port port;
+  port.now_ms = [](void*) { return NowMs(); };
+  port.entropy = [](void*, MutableByteSpan out) { return Entropy(out); };
+  return port;
+}
+
+}  // namespace sotto::posix

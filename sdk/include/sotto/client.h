@@ -1,0 +1,157 @@
+// The device's side of a job as a state machine without I/O. Part of sotto/client.
+//
+// The caller moves messages between the client and the server over whatever link it has:
+//
+//   Client::Progress progress;
+//   for (;;) {
+//     if (client.Step(&progress) != Status::kOk) break;       // at most one mini-batch or message
+//     if (progress == Client::Progress::kSend) {
+//       Exchange(client.request(), &reply);                   // the link: yours
+//       if (client.OnReply(reply) != Status::kOk) break;
+//     }
+//     if (progress == Client::Progress::kWait) Sleep(client.wait_ms());
+//     if (progress == Client::Progress::kDone) break;
+//   }
+//
+// One round: Hello until the server has work; download of the model into the caller's buffer; local
+// training; encoding under a fresh round key; upload. The update stays in memory until the server
+// has acknowledged all of it, and a resumed upload repeats the same bytes. Memory: two vectors of
+// the model's size and a workspace, all the caller's. One thread at a time; many clients may share
+// one.
+#ifndef SOTTO_CLIENT_H_
+#define SOTTO_CLIENT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sotto/messages.h"
+#include "sotto/port.h"
+
+namespace sotto {
+
+struct ClientConfig {
+  const ModelInfo* model = nullptr;
+  ByteSpan device_id;  // see IsValidDeviceId(); the bytes must outlive the client
+  Key secret;          // unique to this device
+  SampleSource samples;
+  Port port;
+  // False: a task without Gaussian noise is refused with kPeerRefused, whatever the server says.
+  bool allow_training_without_privacy = false;
+
+  // kOk or kInvalidArgument.
+  Status Validate() const;
+};
+
+// The caller's memory. Contents are unspecified before and after; wipe them if the device is
+// shared.
+struct ClientBuffers {
+  Span<float> base;        // [model.parameters]
+  Span<float> parameters;  // [model.parameters]
+  Span<float> scratch;     // [model.training_floats(max batch size)]
+  Span<uint32_t> indices;  // [max batch size]
+  MutableByteSpan chunk;   // bytes of one upload message, >= 16
+};
+
+// Bytes of workspace besides the two vectors, for batches of at most max_batch_size samples.
+template <class Net, uint32_t max_batch_size = 16, size_t chunk_size = 1000>
+constexpr size_t ClientWorkspaceBytes() {
+  return alignof(uint32_t) - 1 +
+         sizeof(float) * (Net::kInputs + size_t{max_batch_size} * Net::kClasses) +
+         sizeof(uint32_t) * max_batch_size + chunk_size;
+}
+
+// Lays the buffers out in static memory:
+//   parameters  [2 * Net::kParameters]
+//   workspace   [ClientWorkspaceBytes<Net, max_batch_size, chunk_size>()], any alignment
+template <class Net, uint32_t max_batch_size = 16, size_t chunk_size = 1000>
+ClientBuffers MakeClientBuffers(Span<float> parameters, Span<std::byte> workspace) {
+  constexpr size_t kFloats = Net::kInputs + size_t{max_batch_size} * Net::kClasses;
+  const auto address = reinterpret_cast<uintptr_t>(workspace.data());
+  std::byte* p = workspace.data() + (0 - address) % alignof(uint32_t);
+  ClientBuffers buffers;
+  buffers.base = parameters.first(Net::kParameters);
+  buffers.parameters = parameters.subspan(Net::kParameters, Net::kParameters);
+  buffers.scratch = {reinterpret_cast<float*>(p), kFloats};
+  p += kFloats * sizeof(float);
+  buffers.indices = {reinterpret_cast<uint32_t*>(p), max_batch_size};
+  p += max_batch_size * sizeof(uint32_t);
+  buffers.chunk = {reinterpret_cast<uint8_t*>(p), chunk_size};
+  return buffers;
+}
+
+class Client {
+ public:
+  enum class Progress : uint8_t {
+    kAgain,  // call Step() again
+    kSend,   // send request() and give the answer to OnReply()
+    kWait,   // call Step() again after wait_ms()
+    kDone,   // the job is over
+  };
+
+  enum class State : uint8_t { kHello, kDownload, kTrain, kUploadBegin, kUpload, kDone };
+
+  // The configuration is copied; the secret is wiped by the destructor.
+  Client(const ClientConfig& config, const ClientBuffers& buffers)
+      : config_(config), buffers_(buffers) {}
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // Does at most one mini-batch, or prepares one request. On any status but kOk the round is given
+  // up: keys are wiped and the next Step() starts over with Hello. Statuses: those of
+  // LocalTrainer, UpdateEncoder and the port; kInvalidArgument for a bad configuration.
+  Status Step(Progress* progress);
+
+  // Takes the answer to request(). kMalformed or kWrongState for an answer that does not fit,
+  // kPeerRefused for a final error or a task without privacy; the round is then given up.
+  Status OnReply(const Reply& reply);
+
+  // The link was cut: an interrupted upload or download resumes where the server says.
+  void OnLinkLost();
+
+  const Request& request() const { return request_; }
+  uint32_t wait_ms() const { return wait_ms_; }
+  State state() const { return state_; }
+
+  // Of the round at hand, for logs: mean training loss, whether the update's norm was clipped.
+  float mean_loss() const { return trainer_.mean_loss(); }
+
+ private:
+  bool IsSameAttempt(const TrainTask& task) const;
+  Status StepTrain();
+  Status PrepareRequest(Request* request);
+  Status PrepareHello(Request* request);
+  void PrepareUploadBegin(Request* request) const;
+  Status PrepareChunk(Request* request);
+  Status HandleReply(const Reply& reply);
+  Status OnTask(const TrainTask& task);
+  Status OnModelChunk(ByteSpan bytes);
+  Status OnAck(const Reply& reply);
+  Status BeginTraining();
+  Status BeginEncoding();
+  size_t UpdateSize() const;
+  Status ReadUpdate(MutableByteSpan out, size_t* written);
+  UpdateIdentity Identity() const;
+  void Wait(uint32_t ms);
+  void EndRound();
+
+  ClientConfig config_;
+  ClientBuffers buffers_;
+  State state_ = State::kHello;
+  State resume_ = State::kHello;  // where an interrupted attempt goes on after Hello
+  bool awaiting_reply_ = false;
+  bool wait_pending_ = false;
+  uint32_t wait_ms_ = 0;
+  Request request_;
+
+  TrainTask task_;
+  uint8_t nonce_[kNonceSize] = {};
+  uint8_t model_digest_[kSha256Size] = {};
+  uint32_t offset_ = 0;  // bytes downloaded, or held by the server
+  LocalTrainer trainer_;
+  UpdateEncoder encoder_;
+};
+
+}  // namespace sotto
+
+#endif  // SOTTO_CLIENT_H_

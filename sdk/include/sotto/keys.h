@@ -1,0 +1,44 @@
+// The keys of a device, all derived from its one 32-byte secret. Part of sotto/crypto.
+//
+// The secret is unique to a device and known to the server that provisioned it. A round key
+// determines the dither of one update completely, so it must encode one update and no other: two
+// updates under the same key could be subtracted to remove the noise. The nonce that the device
+// draws for each training makes that hold even after a reset, a killed server or a restored backup.
+#ifndef SOTTO_KEYS_H_
+#define SOTTO_KEYS_H_
+
+#include <cstdint>
+
+#include "sotto/crypto.h"
+
+namespace sotto {
+
+constexpr size_t kJobIdSize = 16;  // bytes; 128 random bits name a job
+constexpr size_t kNonceSize = 16;  // bytes; drawn by the device for each training
+constexpr size_t kMaxDeviceIdSize = 64;
+
+// What one update belongs to. The spans' bytes belong to the caller.
+struct UpdateIdentity {
+  ByteSpan job_id;     // [kJobIdSize]
+  ByteSpan device_id;  // [1, kMaxDeviceIdSize] characters of [A-Za-z0-9._-]
+  uint32_t round = 0;
+  uint32_t attempt = 0;
+  ByteSpan nonce;  // [kNonceSize]
+};
+
+// TLS pre-shared key = HKDF(secret, salt = none, info = "sotto psk").
+Status DeriveTlsKey(const Key& secret, Key* out);
+
+// Dither key of one update = HKDF(secret, salt = job id, info = "sotto lrq 1" | device id |
+// u32le round | u32le attempt | nonce). Returns kInvalidArgument for a size outside its range.
+Status DeriveRoundKey(const Key& secret, const UpdateIdentity& update, Key* out);
+
+// Key of the order in which a training visits its samples; the same form with "sotto order 1".
+Status DeriveOrderKey(const Key& secret, const UpdateIdentity& update, Key* out);
+
+// True if the name has 1 to kMaxDeviceIdSize characters, all of [A-Za-z0-9._-].
+bool IsValidDeviceId(ByteSpan name);
+
+}  // namespace sotto
+
+#endif  // SOTTO_KEYS_H_

@@ -1,0 +1,25 @@
+// The models that have a name. Part of sotto/models.
+//
+// Server and command line look models up here; a firmware names its own net as a type.
+#ifndef SOTTO_MODELS_H_
+#define SOTTO_MODELS_H_
+
+#include "sotto/nn.h"
+
+namespace sotto {
+
+// Softmax regression on 28 x 28 images in 10 classes (MNIST, Fashion-MNIST): 7,850 parameters.
+using Softmax784x10 = nn::Sequential<nn::Dense<784, 10>>;
+
+// Softmax regression on 64 sensor features in 10 classes: 650 parameters.
+using Softmax64x10 = nn::Sequential<nn::Dense<64, 10>>;
+
+// All named models.
+Span<const ModelInfo> Models();
+
+// The model of that name, or nullptr.
+const ModelInfo* FindModel(const char* name);
+
+}  // namespace sotto
+
+#endif  // SOTTO_MODELS_H_

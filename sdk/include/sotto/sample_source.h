@@ -1,0 +1,28 @@
+// Where a device's training samples come from: a callback, one sample at a time. Part of sotto/nn.
+#ifndef SOTTO_SAMPLE_SOURCE_H_
+#define SOTTO_SAMPLE_SOURCE_H_
+
+#include <cstdint>
+
+#include "sotto/span.h"
+#include "sotto/status.h"
+
+namespace sotto {
+
+// The data set never needs to sit in RAM: `read` may decode flash, a file or a sensor's log. It
+// must give the same sample for the same index throughout a round; a sample may be read more than
+// once.
+struct SampleSource {
+  uint32_t count = 0;  // samples on this device, >= 1
+
+  // Writes sample `index` (< count).
+  //   features  [model inputs] float32, every element; finite
+  //   label     < model classes
+  // Any status other than kOk ends the round on this device and is passed through.
+  Status (*read)(void* context, uint32_t index, Span<float> features, uint32_t* label) = nullptr;
+  void* context = nullptr;
+};
+
+}  // namespace sotto
+
+#endif  // SOTTO_SAMPLE_SOURCE_H_

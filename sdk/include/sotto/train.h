@@ -1,0 +1,102 @@
+// Local SGD on one device, one mini-batch a step. Part of sotto/train.
+//
+// The device's samples are visited without replacement, in an order that a key determines and that
+// is computed on the fly. Nothing is allocated and nothing blocks but the sample callback.
+#ifndef SOTTO_TRAIN_H_
+#define SOTTO_TRAIN_H_
+
+#include <cstdint>
+
+#include "sotto/crypto.h"
+#include "sotto/nn.h"
+
+namespace sotto {
+
+// Where the update is bounded in L2 norm. Values cross the wire: never renumber.
+enum class Clipping : uint8_t {
+  kEveryStep = 1,  // project into the ball of radius clip_l2 after each step (DP-Fed-LS, Alg. 1)
+  kAtEnd = 2,      // scale the finished update (Gau-LRQ, Eq. (10))
+};
+
+struct TrainingOptions {
+  uint32_t local_epochs = 5;  // passes over the device's samples, 1 to 65535
+  uint32_t batch_size = 10;   // samples a step, 1 to 65535; the last batch of a pass may be smaller
+  float learning_rate = 0.1f;  // >= 0, finite; 0 switches training off
+  float weight_decay = 0.0f;   // >= 0, finite
+  float clip_l2 = 0.4f;        // > 0, finite, model units
+  Clipping clipping = Clipping::kEveryStep;
+
+  // kOk or kInvalidArgument.
+  Status Validate() const;
+};
+
+// A permutation of [0, n), computed on the fly: a Feistel network of six rounds with cycle walking.
+// It orders samples; it is not a cipher.
+class KeyedPermutation {
+ public:
+  KeyedPermutation() = default;
+
+  // n >= 1. The same key and index give the same permutation. Returns kOk or kCryptoFailed.
+  Status Reset(const Key& key, uint32_t index, uint32_t n);
+
+  // The image of i < n. At most four applications of the network on average.
+  uint32_t operator()(uint32_t i) const;
+
+ private:
+  static constexpr int kRounds = 6;
+
+  uint32_t Network(uint32_t x) const;
+
+  uint32_t n_ = 1;
+  int half_bits_ = 1;
+  uint32_t round_keys_[kRounds] = {};
+};
+
+// Scales `parameters` towards `base` so that their distance is at most radius, up to float32
+// rounding; the encoder's integers make the bound exact.
+//   base, parameters  [n] float32, same size, not overlapping
+// Returns kOk or kNotFinite (parameters untouched).
+Status ProjectToBall(Span<const float> base, float radius, Span<float> parameters);
+
+class LocalTrainer {
+ public:
+  // Starts a training. All memory stays the caller's and must outlive the training.
+  //   base        [model.parameters] the round's model
+  //   parameters  [model.parameters] starts as a copy of base (made here), ends as the new model
+  //   scratch     [model.training_floats(batch_size)] float32
+  //   indices     [batch_size]
+  // Returns kOk, kInvalidArgument or kBufferTooSmall.
+  Status Begin(const ModelInfo& model, const TrainingOptions& options, const SampleSource& source,
+               const Key& order_key, Span<const float> base, Span<float> parameters,
+               Span<float> scratch, Span<uint32_t> indices);
+
+  // Trains on one mini-batch. *done is true after the last one; then parameters are final.
+  // Returns kOk, the sample callback's status, kOutOfRange for a bad label, kNotFinite if training
+  // diverged, kWrongState when there is nothing to do.
+  Status Step(bool* done);
+
+  // Mean loss of the steps so far, each before its own update.
+  float mean_loss() const;
+
+ private:
+  Status NextBatch(Batch* batch);
+
+  const ModelInfo* model_ = nullptr;
+  TrainingOptions options_;
+  SampleSource source_;
+  Key order_key_;
+  Span<const float> base_;
+  Span<float> parameters_;
+  Span<float> scratch_;
+  Span<uint32_t> indices_;
+  KeyedPermutation order_;
+  uint32_t epoch_ = 0;
+  uint32_t position_ = 0;  // within the epoch
+  uint32_t steps_ = 0;
+  float loss_sum_ = 0.0f;
+  bool active_ = false;
+};
+
+}  // namespace sotto
+
+#endif  // SOTTO_TRAIN_H_

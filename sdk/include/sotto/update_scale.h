@@ -1,0 +1,41 @@
+// From a float32 update to clipped integers of the noise's unit. Part of sotto/lrq.
+//
+// v = update / unit, as Q20, where unit is the noise deviation sigma. Clipping to the L2 norm C
+// (Gau-LRQ, Eq. (10)) happens here, in integers: floats are taken apart into mantissas, the factor
+// is rounded down and every v toward zero. So the integers' sum of squares is at most
+// (C * 2^20 / unit)^2 whatever floating point did before, and the sensitivity that the accountant
+// uses is a theorem about integers. Deterministic on every CPU; nothing is stored but this struct.
+#ifndef SOTTO_UPDATE_SCALE_H_
+#define SOTTO_UPDATE_SCALE_H_
+
+#include <cstdint>
+
+#include "sotto/span.h"
+#include "sotto/status.h"
+
+namespace sotto {
+
+// The most parameters of a model.
+constexpr uint32_t kMaxParameters = uint32_t{1} << 24;
+
+struct UpdateScale {
+  int32_t max_exponent = 1;  // biased binary32 exponent of the largest coordinate
+  uint32_t multiplier = 0;   // |v| = floor(mantissa * multiplier / 2^shift)
+  uint32_t shift = 63;
+  int32_t max_value_q20 = 0;  // the largest |v|, at most kMaxValueQ20
+  bool clipped = false;       // the update's norm was above clip_l2
+};
+
+// Two passes over the update: largest exponent, then norm and largest value.
+//   update   [d] float32, model units, 1 <= d <= kMaxParameters
+//   clip_l2  C > 0, model units, a normal float
+//   unit     sigma > 0, model units, a normal float; clip_l2 / unit <= 1024
+// Returns kOk, kInvalidArgument, or kNotFinite if a coordinate is NaN or infinite.
+Status ComputeUpdateScale(Span<const float> update, float clip_l2, float unit, UpdateScale* scale);
+
+// One coordinate of the update that the scale was computed for: v in Q20, rounded toward zero.
+int32_t ScaleToQ20(float value, const UpdateScale& scale);
+
+}  // namespace sotto
+
+#endif  // SOTTO_UPDATE_SCALE_H_

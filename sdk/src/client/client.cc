@@ -1,0 +1,273 @@
+#include "sotto/client.h"
+
+#include "sotto/bytes.h"
+
+namespace sotto {
+namespace {
+
+constexpr size_t kMinChunk = 16;
+
+bool IsFinite(float x) { return (FloatBits(x) & 0x7f800000) != 0x7f800000; }
+
+bool BuffersFit(const ModelInfo& model, const ClientBuffers& b) {
+  return b.base.size() == model.parameters && b.parameters.size() == model.parameters &&
+         b.chunk.size() >= kMinChunk;
+}
+
+bool IsKnown(Coding coding) { return coding == Coding::kFixed || coding == Coding::kFloat32; }
+
+bool IsKnown(DitherKind dither) {
+  return dither == DitherKind::kGaussian || dither == DitherKind::kUniform;
+}
+
+}  // namespace
+
+Status ClientConfig::Validate() const {
+  if (model == nullptr || !IsValidDeviceId(device_id)) return Status::kInvalidArgument;
+  if (samples.read == nullptr || samples.count == 0) return Status::kInvalidArgument;
+  if (port.entropy == nullptr || port.now_ms == nullptr) return Status::kInvalidArgument;
+  return Status::kOk;
+}
+
+Client::~Client() { EndRound(); }
+
+void Client::EndRound() {
+  encoder_.Wipe();
+  SecureWipe(nonce_, sizeof(nonce_));
+  state_ = resume_ = State::kHello;
+  awaiting_reply_ = false;
+  offset_ = 0;
+}
+
+void Client::Wait(uint32_t ms) {
+  wait_pending_ = true;
+  wait_ms_ = ms;
+}
+
+void Client::OnLinkLost() {
+  awaiting_reply_ = false;
+  if (state_ == State::kHello || state_ == State::kDone) return;
+  // The server says anew how much of an upload it holds.
+  resume_ = state_ == State::kUpload ? State::kUploadBegin : state_;
+  state_ = State::kHello;
+}
+
+Status Client::Step(Progress* progress) {
+  if (awaiting_reply_) return Status::kWrongState;
+  if (state_ == State::kDone) {
+    *progress = Progress::kDone;
+    return Status::kOk;
+  }
+  if (wait_pending_) {
+    wait_pending_ = false;
+    *progress = Progress::kWait;
+    return Status::kOk;
+  }
+  Status status = Status::kOk;
+  if (state_ == State::kTrain) {
+    status = StepTrain();
+    *progress = Progress::kAgain;
+  } else {
+    request_ = Request();
+    status = PrepareRequest(&request_);
+    awaiting_reply_ = status == Status::kOk;
+    *progress = Progress::kSend;
+  }
+  if (status != Status::kOk) EndRound();
+  return status;
+}
+
+Status Client::StepTrain() {
+  bool done = false;
+  if (Status s = trainer_.Step(&done); s != Status::kOk) return s;
+  return done ? BeginEncoding() : Status::kOk;
+}
+
+Status Client::PrepareRequest(Request* request) {
+  switch (state_) {
+    case State::kHello:
+      return PrepareHello(request);
+    case State::kDownload:
+      request->kind = Request::Kind::kGetModel;
+      request->offset = offset_;
+      return Status::kOk;
+    case State::kUploadBegin:
+      PrepareUploadBegin(request);
+      return Status::kOk;
+    case State::kUpload:
+      return PrepareChunk(request);
+    case State::kTrain:
+    case State::kDone:
+      break;
+  }
+  return Status::kWrongState;
+}
+
+Status Client::PrepareHello(Request* request) {
+  if (Status s = config_.Validate(); s != Status::kOk) return s;
+  if (!BuffersFit(*config_.model, buffers_)) return Status::kInvalidArgument;
+  if (Status s = ModelDigest(*config_.model, model_digest_); s != Status::kOk) return s;
+  request->kind = Request::Kind::kHello;
+  request->device_id = config_.device_id;
+  request->model_digest = model_digest_;
+  return Status::kOk;
+}
+
+void Client::PrepareUploadBegin(Request* request) const {
+  request->kind = Request::Kind::kUpdateBegin;
+  request->job_id = task_.job_id;
+  request->round = task_.round;
+  request->attempt = task_.attempt;
+  request->nonce = nonce_;
+  request->coding = task_.coding;
+  request->update_size = static_cast<uint32_t>(UpdateSize());
+}
+
+Status Client::PrepareChunk(Request* request) {
+  size_t written = 0;
+  if (Status s = ReadUpdate(buffers_.chunk, &written); s != Status::kOk) return s;
+  request->kind = Request::Kind::kUpdateChunk;
+  request->offset = offset_;
+  request->bytes = {buffers_.chunk.data(), written};
+  return Status::kOk;
+}
+
+Status Client::OnReply(const Reply& reply) {
+  if (!awaiting_reply_) return Status::kWrongState;
+  awaiting_reply_ = false;
+  const Status status = HandleReply(reply);
+  if (status != Status::kOk) EndRound();
+  return status;
+}
+
+Status Client::HandleReply(const Reply& reply) {
+  if (reply.kind == Reply::Kind::kError) {
+    if (reply.final) return Status::kPeerRefused;
+    Wait(reply.wait_ms);
+    OnLinkLost();  // nothing is known of what the server holds
+    return Status::kOk;
+  }
+  switch (state_) {
+    case State::kHello:
+      if (reply.kind == Reply::Kind::kTrain) return OnTask(reply.task);
+      if (reply.kind == Reply::Kind::kWait) {
+        EndRound();
+        Wait(reply.wait_ms);
+        return Status::kOk;
+      }
+      if (reply.kind == Reply::Kind::kDone) {
+        EndRound();
+        state_ = State::kDone;
+        return Status::kOk;
+      }
+      break;
+    case State::kDownload:
+      if (reply.kind == Reply::Kind::kModelChunk) return OnModelChunk(reply.bytes);
+      break;
+    case State::kUploadBegin:
+    case State::kUpload:
+      if (reply.kind == Reply::Kind::kAck) return OnAck(reply);
+      break;
+    case State::kTrain:
+    case State::kDone:
+      break;
+  }
+  return Status::kMalformed;
+}
+
+bool Client::IsSameAttempt(const TrainTask& task) const {
+  return __builtin_memcmp(task.job_id, task_.job_id, sizeof(task.job_id)) == 0 &&
+         task.round == task_.round && task.attempt == task_.attempt;
+}
+
+Status Client::OnTask(const TrainTask& task) {
+  if (resume_ != State::kHello && IsSameAttempt(task)) {
+    state_ = resume_;
+    resume_ = State::kHello;
+    return Status::kOk;
+  }
+  EndRound();
+  if (Status s = task.training.Validate(); s != Status::kOk) return s;
+  if (!IsKnown(task.coding) || !IsKnown(task.dither)) return Status::kMalformed;
+  if (!task.is_private() && !config_.allow_training_without_privacy) return Status::kPeerRefused;
+  task_ = task;
+  state_ = State::kDownload;
+  return Status::kOk;
+}
+
+Status Client::OnModelChunk(ByteSpan bytes) {
+  const uint32_t total = config_.model->parameters * 4;
+  if (bytes.empty() || bytes.size() % 4 != 0 || bytes.size() > total - offset_) {
+    return Status::kMalformed;
+  }
+  for (size_t i = 0; i < bytes.size(); i += 4) {
+    const float value = FloatFromBits(LoadU32Le(bytes.data() + i));
+    if (!IsFinite(value)) return Status::kNotFinite;
+    buffers_.base[(offset_ + i) / 4] = value;
+  }
+  offset_ += static_cast<uint32_t>(bytes.size());
+  return offset_ == total ? BeginTraining() : Status::kOk;
+}
+
+UpdateIdentity Client::Identity() const {
+  return {task_.job_id, config_.device_id, task_.round, task_.attempt, nonce_};
+}
+
+Status Client::BeginTraining() {
+  // A nonce that no reset, restored backup or second server can repeat: see keys.h.
+  const Port& port = config_.port;
+  if (Status s = port.entropy(port.context, MutableByteSpan(nonce_)); s != Status::kOk) return s;
+  Key order_key;
+  if (Status s = DeriveOrderKey(config_.secret, Identity(), &order_key); s != Status::kOk) return s;
+  state_ = State::kTrain;
+  return trainer_.Begin(*config_.model, task_.training, config_.samples, order_key, buffers_.base,
+                        buffers_.parameters, buffers_.scratch, buffers_.indices);
+}
+
+Status Client::BeginEncoding() {
+  // From here on `parameters` holds the update, until the server has all of it.
+  for (size_t i = 0; i < buffers_.parameters.size(); ++i) {
+    buffers_.parameters[i] -= buffers_.base[i];
+  }
+  offset_ = 0;
+  state_ = State::kUploadBegin;
+  if (task_.coding == Coding::kFloat32) return Status::kOk;
+  Key round_key;
+  if (Status s = DeriveRoundKey(config_.secret, Identity(), &round_key); s != Status::kOk) return s;
+  return encoder_.Begin(round_key, task_.dither, buffers_.parameters, task_.training.clip_l2,
+                        task_.unit);
+}
+
+size_t Client::UpdateSize() const {
+  return task_.coding == Coding::kFloat32 ? 4 * buffers_.parameters.size() : encoder_.size();
+}
+
+// The bytes of the update from offset_ on; for a Gau-LRQ update the encoder stands there.
+Status Client::ReadUpdate(MutableByteSpan out, size_t* written) {
+  if (task_.coding != Coding::kFloat32) return encoder_.Read(out, written);
+  const size_t left = UpdateSize() - offset_;
+  const size_t count = left < out.size() ? left : out.size() / 4 * 4;
+  for (size_t i = 0; i < count; i += 4) {
+    StoreU32Le(FloatBits(buffers_.parameters[(offset_ + i) / 4]), out.data() + i);
+  }
+  *written = count;
+  return Status::kOk;
+}
+
+Status Client::OnAck(const Reply& reply) {
+  if (reply.complete) {
+    EndRound();
+    return Status::kOk;
+  }
+  const bool is_exact = task_.coding == Coding::kFloat32;
+  if (reply.offset >= UpdateSize() || (is_exact && reply.offset % 4 != 0)) {
+    return Status::kMalformed;
+  }
+  // A chunk that arrived whole leaves the encoder where the server's count is.
+  const bool in_step = state_ == State::kUpload && reply.offset == offset_ + request_.bytes.size();
+  offset_ = reply.offset;
+  state_ = State::kUpload;
+  return is_exact || in_step ? Status::kOk : encoder_.Seek(offset_);
+}
+
+}  // namespace sotto

@@ -1,0 +1,145 @@
+#include "sotto/update_scale.h"
+
+#include "sotto/bytes.h"
+#include "sotto/num.h"
+#include "sotto/quantizer.h"
+
+namespace sotto {
+namespace {
+
+// value = mantissa * 2^(exponent - 150), mantissa below 2^24, exponent >= 1.
+struct FloatParts {
+  uint32_t mantissa;
+  int32_t exponent;
+};
+
+constexpr int32_t kInfinityExponent = 255;
+
+FloatParts Split(float value) {
+  const uint32_t bits = FloatBits(value);
+  const auto exponent = static_cast<int32_t>((bits >> 23) & 0xff);
+  const uint32_t fraction = bits & 0x007fffff;
+  if (exponent == 0) return {fraction, 1};  // zero or subnormal
+  return {fraction | 0x00800000, exponent};
+}
+
+bool IsPositiveNormal(float value) {
+  const int32_t exponent = Split(value).exponent;
+  return value > 0.0f && exponent < kInfinityExponent && Split(value).mantissa >= 0x00800000;
+}
+
+// |value| as an integer multiple of 2^(max_exponent - 156), rounded toward zero; below 2^30.
+constexpr int kGuardBits = 6;
+uint32_t Align(float value, int32_t max_exponent) {
+  const FloatParts parts = Split(value);
+  const int32_t distance = max_exponent - parts.exponent;
+  return distance > 31 ? 0 : (parts.mantissa << kGuardBits) >> distance;
+}
+
+// The positive factor multiplier / 2^shift, multiplier in [2^31, 2^32).
+struct Factor {
+  uint32_t multiplier;
+  int32_t shift;
+};
+
+// value / 2^shift, rounded down. value > 0.
+Factor Normalise(uint64_t value, int32_t shift) {
+  const int zeros = CountLeadingZeros(value);
+  return {static_cast<uint32_t>((value << zeros) >> 32), shift + zeros - 32};
+}
+
+bool IsSmaller(const Factor& a, const Factor& b) {
+  return a.shift > b.shift || (a.shift == b.shift && a.multiplier < b.multiplier);
+}
+
+// 2^20 / unit in the alignment's units.
+Factor UnclippedFactor(float unit, int32_t max_exponent) {
+  const FloatParts u = Split(unit);
+  return Normalise((uint64_t{1} << 63) / u.mantissa, u.exponent - max_exponent + 49);
+}
+
+// floor or less of (clip * 2^20 / unit) / norm, where norm is rounded up.
+Factor ClippingFactor(float clip_l2, float unit, uint64_t norm_mantissa, int norm_exponent) {
+  const FloatParts c = Split(clip_l2);
+  const FloatParts u = Split(unit);
+  const uint64_t ratio = (static_cast<uint64_t>(c.mantissa) << 39) / u.mantissa;  // below 2^40
+  return Normalise((ratio << 24) / norm_mantissa, u.exponent - c.exponent + 43 + norm_exponent);
+}
+
+uint64_t CeilSqrt(uint64_t n) {
+  const uint64_t root = IntegerSqrt(n);
+  return root * root < n ? root + 1 : root;
+}
+
+// An upper bound of sqrt(n), n > 0, as mantissa * 2^exponent; above it by at most 2^-29 of its
+// value when n >= 2^60.
+void SqrtUp(Wide n, uint64_t* mantissa, int* exponent) {
+  *exponent = 0;
+  bool lost = false;
+  while (n.high != 0) {
+    lost = lost || (n.low & 3) != 0;
+    n.low = n.low >> 2 | n.high << 62;
+    n.high >>= 2;
+    ++*exponent;
+  }
+  // What the shifts lost is less than one unit of n.low, so less than one of its root.
+  *mantissa = CeilSqrt(n.low) + (lost ? 1 : 0);
+}
+
+Status LargestExponent(Span<const float> update, int32_t* max_exponent) {
+  int32_t largest = 1;
+  for (const float value : update) {
+    const int32_t exponent = Split(value).exponent;
+    if (exponent > largest) largest = exponent;
+  }
+  if (largest == kInfinityExponent) return Status::kNotFinite;
+  *max_exponent = largest;
+  return Status::kOk;
+}
+
+int32_t Apply(uint32_t aligned, const UpdateScale& scale) {
+  if (scale.shift > 63) return 0;
+  return static_cast<int32_t>((static_cast<uint64_t>(aligned) * scale.multiplier) >> scale.shift);
+}
+
+}  // namespace
+
+Status ComputeUpdateScale(Span<const float> update, float clip_l2, float unit, UpdateScale* scale) {
+  if (update.empty() || update.size() > kMaxParameters) return Status::kInvalidArgument;
+  if (!IsPositiveNormal(clip_l2) || !IsPositiveNormal(unit)) return Status::kInvalidArgument;
+  // Multiplication by a power of two is exact, unless it overflows to infinity, which compares
+  // well.
+  if (clip_l2 > unit * 1024.0f) return Status::kInvalidArgument;
+  UpdateScale result;
+  if (Status s = LargestExponent(update, &result.max_exponent); s != Status::kOk) return s;
+
+  Wide sum_of_squares;
+  uint32_t largest = 0;
+  for (const float value : update) {
+    const uint64_t aligned = Align(value, result.max_exponent);
+    sum_of_squares.Add(aligned * aligned);
+    if (aligned > largest) largest = static_cast<uint32_t>(aligned);
+  }
+  if (largest != 0) {
+    uint64_t norm = 0;
+    int norm_exponent = 0;
+    SqrtUp(sum_of_squares, &norm, &norm_exponent);
+    const Factor clipping = ClippingFactor(clip_l2, unit, norm, norm_exponent);
+    Factor factor = UnclippedFactor(unit, result.max_exponent);
+    result.clipped = IsSmaller(clipping, factor);
+    if (result.clipped) factor = clipping;
+    result.multiplier = factor.multiplier;
+    // The factor takes a value of at least 1 to at most 2^30, so its shift is at least 1.
+    result.shift = static_cast<uint32_t>(factor.shift);
+    result.max_value_q20 = Apply(largest, result);
+  }
+  *scale = result;
+  return Status::kOk;
+}
+
+int32_t ScaleToQ20(float value, const UpdateScale& scale) {
+  const int32_t magnitude = Apply(Align(value, scale.max_exponent), scale);
+  return value < 0.0f ? -magnitude : magnitude;
+}
+
+}  // namespace sotto

@@ -1,0 +1,22 @@
+#include "sotto/models.h"
+
+namespace sotto {
+namespace {
+
+constexpr ModelInfo kModels[] = {
+    MakeModelInfo<Softmax784x10>("softmax-784-10"),
+    MakeModelInfo<Softmax64x10>("softmax-64-10"),
+};
+
+}  // namespace
+
+Span<const ModelInfo> Models() { return kModels; }
+
+const ModelInfo* FindModel(const char* name) {
+  for (const ModelInfo& model : kModels) {
+    if (__builtin_strcmp(model.name, name) == 0) return &model;
+  }
+  return nullptr;
+}
+
+}  // namespace sotto

@@ -1,0 +1,11 @@
+// The one way the SDK includes Eigen. Private: no public header may include it.
+//
+// Eigen's assertions print and abort through the C library, which a board does not have; sizes are
+// checked before the kernels run. EIGEN_DONT_VECTORIZE and EIGEN_NO_MALLOC come from the build.
+#ifndef SOTTO_NN_EIGEN_H_
+#define SOTTO_NN_EIGEN_H_
+
+#define eigen_assert(condition) static_cast<void>(0)
+#include <Eigen/Core>
+
+#endif  // SOTTO_NN_EIGEN_H_

@@ -1,0 +1,81 @@
+#include "nn/kernels.h"
+
+#include "nn/eigen.h"
+
+namespace sotto::nn {
+namespace {
+
+using Lanes = Eigen::Array<float, kLanes, 1>;
+
+using View = Eigen::Map<const Lanes>;
+
+void Store(const Lanes& lanes, float* p) { Eigen::Map<Lanes>{p} = lanes; }
+
+float AddLanes(const Lanes& v) {
+  const Eigen::Array<float, 4, 1> four = v.head<4>() + v.tail<4>();
+  const Eigen::Array<float, 2, 1> two = four.head<2>() + four.tail<2>();
+  return two[0] + two[1];
+}
+
+// The elements after the last whole group of lanes, zero beyond n: adding 0 * 0 changes no sum.
+Lanes Tail(const float* x, size_t n) {
+  Lanes tail = Lanes::Zero();
+  for (size_t i = n - n % kLanes; i < n; ++i) tail[static_cast<int>(i % kLanes)] = x[i];
+  return tail;
+}
+
+// Two rows at once: they share the loads of x and hide the latency of each other's sums.
+void TwoRowProducts(const float* row0, const float* row1, const float* x, size_t n, float* sums) {
+  Lanes acc0 = Lanes::Zero();
+  Lanes acc1 = Lanes::Zero();
+  for (size_t i = 0; i + kLanes <= n; i += kLanes) {
+    const Lanes xi = View(x + i);
+    acc0 += View(row0 + i) * xi;
+    acc1 += View(row1 + i) * xi;
+  }
+  const Lanes tail = Tail(x, n);
+  sums[0] = AddLanes(acc0 + Tail(row0, n) * tail);
+  sums[1] = AddLanes(acc1 + Tail(row1, n) * tail);
+}
+
+}  // namespace
+
+void DenseForward(const float* weights, const float* bias, const float* x, size_t n, size_t outputs,
+                  float* y) {
+  for (size_t o = 0; o < outputs; o += 2) {
+    // An odd last row goes twice.
+    const size_t next = o + 1 < outputs ? o + 1 : o;
+    float sums[2];
+    TwoRowProducts(weights + o * n, weights + next * n, x, n, sums);
+    y[next] = sums[1];
+    y[o] = sums[0];
+  }
+  for (size_t o = 0; o < outputs; ++o) y[o] += bias[o];
+}
+
+void AddScaled(float scale, const float* x, size_t n, float* y) {
+  const size_t whole = n - n % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) Store(View(y + i) + scale * View(x + i), y + i);
+  for (size_t i = whole; i < n; ++i) y[i] += scale * x[i];
+}
+
+void Scale(float scale, size_t n, float* y) {
+  for (size_t i = 0; i < n; ++i) y[i] *= scale;
+}
+
+float SquaredDistance(const float* a, const float* b, size_t n) {
+  Lanes acc = Lanes::Zero();
+  for (size_t i = 0; i + kLanes <= n; i += kLanes) acc += (View(a + i) - View(b + i)).square();
+  return AddLanes(acc + (Tail(a, n) - Tail(b, n)).square());
+}
+
+void PullTowards(const float* center, float scale, size_t n, float* y) {
+  const size_t whole = n - n % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    const Lanes c = View(center + i);
+    Store(c + scale * (View(y + i) - c), y + i);
+  }
+  for (size_t i = whole; i < n; ++i) y[i] = center[i] + scale * (y[i] - center[i]);
+}
+
+}  // namespace sotto::nn

@@ -1,0 +1,76 @@
+#include "sotto/num.h"
+
+#include "sotto/bytes.h"
+
+namespace sotto {
+namespace {
+
+constexpr uint32_t kInfinityBits = 0x7f800000;
+constexpr uint32_t kNanBits = 0x7fc00000;
+
+// ln 2 in two parts: the first has 16 bits, so its product with an exponent is exact.
+constexpr float kLn2High = 0.693145751953125f;
+constexpr float kLn2Low = 1.42860682031e-6f;
+
+// 2^k for -126 <= k <= 127.
+float PowerOfTwo(int32_t k) { return FloatFromBits(static_cast<uint32_t>(k + 127) << 23); }
+
+}  // namespace
+
+float Exp(float x) {
+  if (x != x) return x;
+  if (x < -87.0f) return 0.0f;
+  if (x > 88.0f) return FloatFromBits(kInfinityBits);
+  // x = k ln 2 + r with |r| <= ln(2)/2.
+  const float scaled = x * 1.44269504f;
+  const auto k = static_cast<int32_t>(scaled + (scaled < 0 ? -0.5f : 0.5f));
+  const auto kf = static_cast<float>(k);
+  const float r = (x - kf * kLn2High) - kf * kLn2Low;
+  // (e^r - 1 - r) / r^2, interpolated at Chebyshev nodes: relative error of e^r below 2^-26.
+  float p = 0.0013926926614f;
+  p = p * r + 0.00836377387441f;
+  p = p * r + 0.0416665501103f;
+  p = p * r + 0.166665733819f;
+  p = p * r + 0.5f;
+  const float e = (p * (r * r) + r) + 1.0f;
+  // k may be 127 with e > 1: two factors keep 2^k in range.
+  return e * PowerOfTwo(k / 2) * PowerOfTwo(k - k / 2);
+}
+
+float Log(float x) {
+  if (x != x || x < 0.0f) return FloatFromBits(kNanBits);
+  const uint32_t bits = FloatBits(x);
+  if (bits == kInfinityBits) return x;
+  if (bits < 0x00800000) return FloatFromBits(0xff800000);
+  // x = 2^k m with m in [sqrt(1/2), sqrt(2)).
+  int32_t k = static_cast<int32_t>(bits >> 23) - 127;
+  float m = FloatFromBits((bits & 0x007fffff) | 0x3f800000);
+  if (m > 1.41421356f) {
+    m *= 0.5f;
+    ++k;
+  }
+  // log m = 2 atanh(s) = 2s + s^3 Q(s^2), s = (m - 1)/(m + 1): relative error below 2^-28.
+  const float s = (m - 1.0f) / (m + 1.0f);
+  const float z = s * s;
+  float q = 0.29582023562f;
+  q = q * z + 0.399887348202f;
+  q = q * z + 0.666666851515f;
+  const float log_m = (s + s) + (s * z) * q;
+  const auto kf = static_cast<float>(k);
+  return kf * kLn2High + (log_m + kf * kLn2Low);
+}
+
+uint32_t IntegerSqrt(uint64_t n) {
+  uint64_t root = 0;
+  for (uint64_t bit = uint64_t{1} << 62; bit != 0; bit >>= 2) {
+    const uint64_t trial = root + bit;
+    root >>= 1;
+    if (n >= trial) {
+      n -= trial;
+      root += bit;
+    }
+  }
+  return static_cast<uint32_t>(root);
+}
+
+}  // namespace sotto

@@ -1,0 +1,108 @@
+#include <cmath>
+
+#include "nn/kernels.h"
+#include "sotto/bytes.h"
+#include "sotto/train.h"
+
+namespace sotto {
+namespace {
+
+constexpr uint32_t kMaxCount = 65535;
+
+bool IsFinite(float x) { return (FloatBits(x) & 0x7f800000) != 0x7f800000; }
+
+}  // namespace
+
+Status TrainingOptions::Validate() const {
+  if (local_epochs < 1 || local_epochs > kMaxCount) return Status::kInvalidArgument;
+  if (batch_size < 1 || batch_size > kMaxCount) return Status::kInvalidArgument;
+  if (!(learning_rate >= 0.0f) || !IsFinite(learning_rate)) return Status::kInvalidArgument;
+  if (!(weight_decay >= 0.0f) || !IsFinite(weight_decay)) return Status::kInvalidArgument;
+  if (!(clip_l2 > 0.0f) || !IsFinite(clip_l2)) return Status::kInvalidArgument;
+  if (clipping != Clipping::kEveryStep && clipping != Clipping::kAtEnd) {
+    return Status::kInvalidArgument;
+  }
+  return Status::kOk;
+}
+
+Status ProjectToBall(Span<const float> base, float radius, Span<float> parameters) {
+  const float squared = nn::SquaredDistance(parameters.data(), base.data(), base.size());
+  if (!IsFinite(squared)) return Status::kNotFinite;
+  const float distance = std::sqrt(squared);
+  if (distance > radius) {
+    nn::PullTowards(base.data(), radius / distance, base.size(), parameters.data());
+  }
+  return Status::kOk;
+}
+
+Status LocalTrainer::Begin(const ModelInfo& model, const TrainingOptions& options,
+                           const SampleSource& source, const Key& order_key, Span<const float> base,
+                           Span<float> parameters, Span<float> scratch, Span<uint32_t> indices) {
+  active_ = false;
+  if (Status s = options.Validate(); s != Status::kOk) return s;
+  if (source.count < 1 || source.read == nullptr) return Status::kInvalidArgument;
+  if (base.size() != model.parameters || parameters.size() != model.parameters) {
+    return Status::kInvalidArgument;
+  }
+  if (indices.size() < options.batch_size ||
+      scratch.size() < model.training_floats(model, options.batch_size)) {
+    return Status::kBufferTooSmall;
+  }
+  model_ = &model;
+  options_ = options;
+  source_ = source;
+  order_key_ = order_key;
+  base_ = base;
+  parameters_ = parameters;
+  scratch_ = scratch;
+  indices_ = indices;
+  epoch_ = position_ = steps_ = 0;
+  loss_sum_ = 0.0f;
+  __builtin_memcpy(parameters.data(), base.data(), base.size() * sizeof(float));
+  active_ = true;
+  return Status::kOk;
+}
+
+Status LocalTrainer::NextBatch(Batch* batch) {
+  if (position_ == 0) {
+    if (Status s = order_.Reset(order_key_, epoch_, source_.count); s != Status::kOk) return s;
+  }
+  const uint32_t left = source_.count - position_;
+  const uint32_t size = left < options_.batch_size ? left : options_.batch_size;
+  for (uint32_t i = 0; i < size; ++i) indices_[i] = order_(position_ + i);
+  *batch = {&source_, indices_.first(size)};
+  return Status::kOk;
+}
+
+Status LocalTrainer::Step(bool* done) {
+  if (!active_) return Status::kWrongState;
+  Batch batch{};
+  if (Status s = NextBatch(&batch); s != Status::kOk) return s;
+  float loss = 0.0f;
+  if (Status s = model_->train_batch(*model_, batch, options_.learning_rate, options_.weight_decay,
+                                     parameters_, scratch_, &loss);
+      s != Status::kOk) {
+    return s;
+  }
+  position_ += static_cast<uint32_t>(batch.indices.size());
+  loss_sum_ += loss;
+  ++steps_;
+  if (position_ == source_.count) {
+    position_ = 0;
+    ++epoch_;
+  }
+  active_ = epoch_ < options_.local_epochs;
+  if (!active_ || options_.clipping == Clipping::kEveryStep) {
+    if (Status s = ProjectToBall(base_, options_.clip_l2, parameters_); s != Status::kOk) {
+      return s;
+    }
+  }
+  *done = !active_;
+  return Status::kOk;
+}
+
+float LocalTrainer::mean_loss() const {
+  return steps_ == 0 ? 0.0f : loss_sum_ / static_cast<float>(steps_);
+}
+
+}  // namespace sotto

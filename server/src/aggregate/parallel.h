@@ -1,0 +1,18 @@
+// Runs independent pieces of work on several threads. Part of sotto::server/aggregate.
+#ifndef SOTTO_AGGREGATE_PARALLEL_H_
+#define SOTTO_AGGREGATE_PARALLEL_H_
+
+#include <cstddef>
+#include <functional>
+
+namespace sotto::server {
+
+// Calls body(index, worker) once for every index in [0, count), on `threads` threads (>= 1). Which
+// worker (in [0, threads)) gets which index is unspecified, so results must not depend on it;
+// worker is for scratch memory. Returns when all calls have returned. If a call throws, no further
+// ones start, and the first exception is thrown here.
+void ParallelFor(int threads, size_t count, const std::function<void(size_t, int)>& body);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_AGGREGATE_PARALLEL_H_

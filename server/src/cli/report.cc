@@ -1,0 +1,192 @@
+#include "cli/report.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
+
+#include "sotto/bytes.h"
+#include "sotto/version.h"
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json Finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+std::string Hex(ByteSpan bytes) {
+  std::string text;
+  for (const uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+void Check(Status status) {
+  if (status != Status::kOk) throw std::runtime_error("SHA-256 failed");
+}
+
+std::string ParametersDigest(const std::vector<float>& parameters) {
+  Sha256 hash;
+  for (const float value : parameters) Check(hash.UpdateU32(FloatBits(value)));
+  uint8_t digest[kSha256Size] = {};
+  Check(hash.Finish(digest));
+  return Hex(digest);
+}
+
+std::string ModelDigestHex(const ModelInfo& model) {
+  uint8_t digest[kSha256Size] = {};
+  Check(ModelDigest(model, digest));
+  return Hex(digest);
+}
+
+double FinalAccuracy(const SimulationResult& result) {
+  return result.rounds.empty() ? result.initial_accuracy : result.rounds.back().accuracy;
+}
+
+double BitsPerCoordinate(const JobConfig& job, const SimulationResult& result) {
+  return 8 * result.BytesUpPerDeviceRound() / job.model->parameters;
+}
+
+Json RoundToJson(const JobConfig& job, const RoundReport& report) {
+  const RoundOutcome& outcome = report.outcome;
+  Json json = {{"round", outcome.round + 1},          {"attempt", outcome.attempt},
+               {"accuracy", report.accuracy},         {"epsilon", nullptr},
+               {"epsilon_network", nullptr},          {"cohort", outcome.cohort},
+               {"reported", outcome.reported},        {"topped_up", outcome.topped_up},
+               {"update_bytes", outcome.update_bytes}};
+  if (job.is_private()) {
+    json["epsilon"] = Finite(outcome.spent.epsilon);
+    json["epsilon_network"] = Finite(outcome.spent.epsilon_network);
+  }
+  return json;
+}
+
+// The statement that stands beside every epsilon; nulls without privacy.
+void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seeded, Json& json) {
+  for (const char* field :
+       {"epsilon", "epsilon_network", "delta", "adjacency", "unit", "trust_mode", "colluders",
+        "accountant", "noise_sigma", "noise_multiplier", "accounted_noise_multiplier",
+        "certificate_eta", "certificate_tau"}) {
+    json[field] = nullptr;
+  }
+  json["private"] = job.is_private() && !seeded;
+  json["privacy_note"] = !job.is_private() ? "NO PRIVACY" : seeded ? "seeded: not private" : "";
+  if (!job.is_private()) return;
+  const privacy::Statement spent =
+      result.rounds.empty() ? privacy::Account(job.plan, 0) : result.rounds.back().outcome.spent;
+  json["epsilon"] = Finite(spent.epsilon);
+  json["epsilon_network"] = Finite(spent.epsilon_network);
+  json["delta"] = spent.delta;
+  json["adjacency"] = privacy::Name(spent.adjacency);
+  json["unit"] = privacy::Name(spent.unit);
+  json["trust_mode"] = privacy::Name(spent.trust_mode);
+  json["colluders"] = spent.colluders;
+  json["accountant"] = spent.accountant;
+  json["noise_sigma"] = job.plan.noise_sigma;
+  json["noise_multiplier"] = spent.noise_multiplier;
+  json["accounted_noise_multiplier"] = spent.accounted_noise_multiplier;
+  json["certificate_eta"] = job.plan.certificate.eta;
+  json["certificate_tau"] = job.plan.certificate.tau;
+}
+
+std::string EpsilonText(double epsilon) {
+  return std::isfinite(epsilon) ? fmt::format("{:.3f}", epsilon) : "infinite";
+}
+
+std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result, bool seeded) {
+  if (!job.is_private()) {
+    return fmt::format("  privacy        NO PRIVACY: mechanism {}, nothing protects the updates\n",
+                       Name(job.mechanism));
+  }
+  const privacy::Plan& plan = job.plan;
+  const privacy::Statement spent =
+      result.rounds.empty() ? privacy::Account(plan, 0) : result.rounds.back().outcome.spent;
+  std::string text = fmt::format(
+      "  privacy        epsilon {} at delta {:.3g}: what the released models tell about one {}\n",
+      EpsilonText(spent.epsilon), spent.delta, privacy::Name(spent.unit));
+  text += fmt::format(
+      "                 {} adjacency; {} sampling, {} of {} devices; {} rounds; accountant {}\n",
+      privacy::Name(spent.adjacency), privacy::Name(spent.sampling), plan.cohort, plan.devices,
+      spent.rounds, spent.accountant);
+  text += fmt::format(
+      "                 noise multiplier {:.4f} ({:.4f} without {} colluder{}); sigma {:.5f} a "
+      "device\n",
+      spent.noise_multiplier, spent.accounted_noise_multiplier, spent.colluders,
+      spent.colluders == 1 ? "" : "s", plan.noise_sigma);
+  text += fmt::format(
+      "                 trust mode {}: the server can regenerate the noise; it protects the\n"
+      "                 released models, not the updates from the server\n",
+      privacy::Name(spent.trust_mode));
+  text +=
+      fmt::format("                 epsilon {} against whoever sees on the network who uploads\n",
+                  EpsilonText(spent.epsilon_network));
+  if (seeded) {
+    text += "                 seeded: not private; whoever knows the seed knows the noise\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string DescribeRound(const SimulationConfig& config, const RoundReport& report) {
+  std::string text =
+      fmt::format("round {}/{}: accuracy {:.4f}, {} reported", report.outcome.round + 1,
+                  config.job.plan.rounds, report.accuracy, report.outcome.reported);
+  if (config.job.is_private()) {
+    text += fmt::format(", epsilon {}", EpsilonText(report.outcome.spent.epsilon));
+  }
+  return text;
+}
+
+std::string DescribeResult(const SimulationConfig& config, const SimulationResult& result,
+                           const std::string& data_name) {
+  const JobConfig& job = config.job;
+  const double bytes = result.BytesUpPerDeviceRound();
+  const double float_bytes = 4.0 * job.model->parameters;
+  std::string text =
+      fmt::format("\n{} on {}: {}\n", job.model->name, data_name, result.finish_reason);
+  text += fmt::format("  accuracy       {:.4f} on the test set ({:.4f} before training)\n",
+                      FinalAccuracy(result), result.initial_accuracy);
+  text += DescribePrivacy(job, result, config.seed.has_value());
+  text += fmt::format(
+      "  upload         {:.0f} bytes a device and round, {:.2f} bits a coordinate; as 4-byte "
+      "floats {:.0f} ({:.1f}x)\n",
+      bytes, BitsPerCoordinate(job, result), float_bytes, bytes > 0 ? float_bytes / bytes : 0);
+  text += fmt::format("  wall time      {:.2f} s on {} thread{}\n", result.wall_seconds,
+                      config.threads, config.threads == 1 ? "" : "s");
+  return text;
+}
+
+nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const SimulationResult& result,
+                                    const std::string& data_name) {
+  const JobConfig& job = config.job;
+  Json json = {{"sotto_version", kVersion}, {"data", data_name}, {"model", job.model->name}};
+  json["model_digest"] = ModelDigestHex(*job.model);
+  json["parameters"] = job.model->parameters;
+  json["parameters_sha256"] = ParametersDigest(result.parameters);
+  json["mechanism"] = Name(job.mechanism);
+  json["accuracy"] = FinalAccuracy(result);
+  json["initial_accuracy"] = result.initial_accuracy;
+  AddPrivacy(job, result, config.seed.has_value(), json);
+  json["sampling"] = privacy::Name(job.plan.sampling);
+  json["devices"] = job.plan.devices;
+  json["cohort"] = job.plan.cohort;
+  json["planned_reports"] = job.plan.planned_reports;
+  json["clip_l2"] = job.plan.clip_l2;
+  json["smoothing"] = job.smoothing;
+  json["bytes_up_per_device_round"] = result.BytesUpPerDeviceRound();
+  json["bytes_up_float32"] = 4 * job.model->parameters;
+  json["bits_per_coordinate"] = BitsPerCoordinate(job, result);
+  json["seed"] = config.seed ? Json(*config.seed) : Json(nullptr);
+  json["threads"] = config.threads;
+  json["wall_seconds"] = result.wall_seconds;
+  json["finish_reason"] = result.finish_reason;
+  json["rounds"] = Json::array();
+  for (const RoundReport& report : result.rounds) {
+    json["rounds"].push_back(RoundToJson(job, report));
+  }
+  return json;
+}
+
+}  // namespace sotto::server

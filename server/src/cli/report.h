@@ -1,0 +1,28 @@
+// What a finished simulation says, to people and to programs. Part of sotto::server/cli.
+#ifndef SOTTO_CLI_REPORT_H_
+#define SOTTO_CLI_REPORT_H_
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "cli/simulate_options.h"
+#include "sim/simulation.h"
+
+namespace sotto::server {
+
+// One line on a round that was released.
+std::string DescribeRound(const SimulationConfig& config, const RoundReport& report);
+
+// The final table, several lines.
+std::string DescribeResult(const SimulationConfig& config, const SimulationResult& result,
+                           const std::string& data_name);
+
+// Everything, as JSON. An infinite or absent epsilon is null; rates and accuracies are in [0, 1],
+// lengths in bytes, norms and noise in model units. The fields are listed in the server's README.
+nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const SimulationResult& result,
+                                    const std::string& data_name);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_CLI_REPORT_H_

@@ -1,0 +1,160 @@
+#include "data/idx.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <memory>
+#include <stdexcept>
+#include <zlib.h>
+
+namespace sotto::server {
+namespace {
+
+constexpr size_t kChunkBytes = size_t{1} << 20;
+
+// One open file. zlib passes files that are not compressed through unchanged.
+class IdxFile {
+ public:
+  explicit IdxFile(const std::string& path) : path_(path) {
+    errno = 0;
+    file_.reset(gzopen(path.c_str(), "rb"));
+    if (file_ == nullptr) {
+      throw Defect(
+          fmt::format("cannot be opened: {}", errno != 0 ? std::strerror(errno) : "no memory"),
+          "check the path and its permissions");
+    }
+  }
+
+  uint32_t ReadU32() {
+    uint8_t bytes[4];
+    ReadExactly(bytes, sizeof(bytes), "the header");
+    return uint32_t{bytes[0]} << 24 | uint32_t{bytes[1]} << 16 | uint32_t{bytes[2]} << 8 | bytes[3];
+  }
+
+  // `kind` names the content for people: "image" or "label".
+  void ExpectMagic(uint32_t expected, const char* kind) {
+    const uint32_t magic = ReadU32();
+    if (magic == expected) return;
+    throw Defect(
+        fmt::format("is not an IDX {} file: it begins with {:#010x}, expected {:#010x}", kind,
+                    magic, expected),
+        "check that images and labels are not swapped and that the file is IDX or gzip of IDX");
+  }
+
+  // The rest of the file, which must be exactly `size` bytes. The vector grows with what arrives.
+  std::vector<uint8_t> ReadRest(uint64_t size) {
+    if (size == 0 || size > kMaxIdxBytes) {
+      throw Defect(
+          fmt::format("announces {} bytes of content, expected 1 to {}", size, kMaxIdxBytes),
+          "the header is damaged: fetch the file again");
+    }
+    std::vector<uint8_t> content;
+    while (content.size() < size) {
+      const size_t begin = content.size();
+      const size_t count = std::min(kChunkBytes, static_cast<size_t>(size) - begin);
+      content.resize(begin + count);
+      ReadExactly(content.data() + begin, count, fmt::format("its {} bytes of content", size));
+    }
+    ExpectEnd(size);
+    return content;
+  }
+
+  std::runtime_error Defect(const std::string& what, const std::string& advice) const {
+    return std::runtime_error(fmt::format("{}: {}; {}", path_, what, advice));
+  }
+
+ private:
+  struct Close {
+    void operator()(gzFile_s* file) const { gzclose(file); }
+  };
+
+  void ReadExactly(uint8_t* out, size_t count, const std::string& what) {
+    const int got = gzread(file_.get(), out, static_cast<unsigned>(count));
+    if (got == static_cast<int>(count)) return;
+    ThrowIfUnreadable();
+    throw Defect(fmt::format("is truncated: it ends within {}", what), "fetch the file again");
+  }
+
+  // Reading past the end is also what makes zlib verify the checksum.
+  void ExpectEnd(uint64_t size) {
+    uint8_t extra;
+    if (gzread(file_.get(), &extra, 1) == 1) {
+      throw Defect(fmt::format("goes on after the {} bytes its header announces", size),
+                   "the file is damaged or not what it seems: fetch it again");
+    }
+    ThrowIfUnreadable();
+  }
+
+  void ThrowIfUnreadable() {
+    int code = Z_OK;
+    const char* message = gzerror(file_.get(), &code);
+    if (code == Z_OK || code == Z_STREAM_END) return;
+    if (code == Z_BUF_ERROR) {
+      throw Defect("is truncated: the compressed data stop early", "fetch the file again");
+    }
+    throw Defect(
+        fmt::format("cannot be read: {}", code == Z_ERRNO ? std::strerror(errno) : message),
+        "if it is damaged, fetch it again");
+  }
+
+  std::string path_;
+  std::unique_ptr<gzFile_s, Close> file_;
+};
+
+void CheckLabels(const Dataset& data, const std::string& path) {
+  const auto is_foreign = [&](uint8_t label) { return label >= data.classes; };
+  const auto bad = std::find_if(data.labels.begin(), data.labels.end(), is_foreign);
+  if (bad == data.labels.end()) return;
+  throw std::runtime_error(fmt::format(
+      "{}: label {} is {}, expected 0 to {}; choose a data set with {} classes", path,
+      bad - data.labels.begin(), static_cast<int>(*bad), data.classes - 1, data.classes));
+}
+
+}  // namespace
+
+IdxImages ReadIdxImages(const std::string& path) {
+  IdxFile file(path);
+  file.ExpectMagic(kIdxImagesMagic, "image");
+  IdxImages images;
+  images.count = file.ReadU32();
+  images.rows = file.ReadU32();
+  images.columns = file.ReadU32();
+  const auto is_side = [](uint32_t side) { return side >= 1 && side <= kMaxIdxSide; };
+  if (!is_side(images.rows) || !is_side(images.columns)) {
+    throw file.Defect(fmt::format("announces images of {} x {} pixels, expected sides of 1 to {}",
+                                  images.rows, images.columns, kMaxIdxSide),
+                      "the header is damaged: fetch the file again");
+  }
+  // At most 2^32 * 2^24: no overflow.
+  images.pixels = file.ReadRest(uint64_t{images.count} * images.rows * images.columns);
+  return images;
+}
+
+std::vector<uint8_t> ReadIdxLabels(const std::string& path) {
+  IdxFile file(path);
+  file.ExpectMagic(kIdxLabelsMagic, "label");
+  return file.ReadRest(file.ReadU32());
+}
+
+Dataset ReadIdxDataset(const std::string& name, const std::string& images_path,
+                       const std::string& labels_path, int classes) {
+  IdxImages images = ReadIdxImages(images_path);
+  Dataset data;
+  data.name = name;
+  data.rows = static_cast<int>(images.rows);
+  data.columns = static_cast<int>(images.columns);
+  data.classes = classes;
+  data.features = std::move(images.pixels);
+  data.labels = ReadIdxLabels(labels_path);
+  if (data.labels.size() != images.count) {
+    throw std::runtime_error(
+        fmt::format("{} holds {} images but {} holds {} labels, expected one label an image; take "
+                    "both files from the same release",
+                    images_path, images.count, labels_path, data.labels.size()));
+  }
+  CheckLabels(data, labels_path);
+  return data;
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,37 @@
+// Argument checks of the privacy folder. A bad argument is the caller's mistake: it throws and
+// never becomes a number.
+#ifndef SOTTO_PRIVACY_ARGUMENTS_H_
+#define SOTTO_PRIVACY_ARGUMENTS_H_
+
+#include <cmath>
+#include <sstream>
+#include <stdexcept>
+
+namespace sotto::privacy {
+
+// Throws std::invalid_argument "<name> is <value>; it must be <allowed>" unless the condition
+// holds.
+template <typename Value>
+void Require(bool holds, const char* name, Value value, const char* allowed) {
+  if (holds) return;
+  std::ostringstream message;
+  message << name << " is " << value << "; it must be " << allowed;
+  throw std::invalid_argument(message.str());
+}
+
+inline void RequireDelta(double delta) {
+  Require(delta > 0 && delta < 1, "delta", delta, "in (0, 1)");
+}
+
+inline void RequireNoiseMultiplier(double noise_multiplier) {
+  Require(noise_multiplier >= 0 && std::isfinite(noise_multiplier), "noise multiplier",
+          noise_multiplier, "finite and at least 0");
+}
+
+inline void RequireRate(double rate) {
+  Require(rate >= 0 && rate <= 1, "sampling rate", rate, "in [0, 1]");
+}
+
+}  // namespace sotto::privacy
+
+#endif  // SOTTO_PRIVACY_ARGUMENTS_H_

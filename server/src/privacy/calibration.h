@@ -1,0 +1,57 @@
+// From a wanted epsilon to the noise that earns it: the inverse of Account (plan.h).
+//
+// Pure functions, safe from any thread. All of them throw std::invalid_argument for a plan or a
+// target out of range; a noise_sigma already in the plan is ignored.
+#ifndef SOTTO_PRIVACY_CALIBRATION_H_
+#define SOTTO_PRIVACY_CALIBRATION_H_
+
+#include <stdexcept>
+
+#include "privacy/plan.h"
+
+namespace sotto::privacy {
+
+// No noise within reach (a noise multiplier up to 10^9) earns the target.
+class UnattainableEpsilon : public std::runtime_error {
+ public:
+  UnattainableEpsilon(double target, double smallest);
+
+  // The epsilon of this plan at the largest noise: what the encoder's certificate and the Poisson
+  // cap leave standing. +infinity if the colluders' noise is all there is.
+  double smallest() const { return smallest_; }
+
+ private:
+  double smallest_;
+};
+
+// The smallest noise_sigma with which all the plan's rounds earn an epsilon of at most the target,
+// to 1e-9 relative and rounded up: the epsilon accounted with it never exceeds the target. About
+// fifteen accounts.
+//   target_epsilon  in (0, 10^6]
+// Throws UnattainableEpsilon. For kPoisson the plan's cap must suit the target, or the noise has to
+// pay for it: PlanForEpsilon chooses both. Above the largest finite epsilon the plan can state
+// (less noise, and e^epsilon times what lies outside the certificate no longer fits delta) the
+// result is the noise for that one.
+double Calibrate(const Plan& plan, double target_epsilon);
+
+// The plan with planned_reports set as its sampling asks: the cohort, or for kPoisson the smallest
+// cap that at this epsilon costs at most kDeltaShare of delta over all the rounds.
+Plan WithPlannedReports(Plan plan, double epsilon);
+
+// The plan with planned_reports and noise_sigma set for a target. Throws UnattainableEpsilon.
+Plan PlanForEpsilon(const Plan& plan, double target_epsilon);
+
+struct FittedPlan {
+  Plan plan;
+  int passes = 0;  // caps tried; 0 if the sampling needs none
+};
+
+// The plan with planned_reports and noise_sigma set for a noise multiplier of the released sum (>
+// 0). The cap of a Poisson draw depends on the epsilon, and that, slightly, on the cap. So this
+// iterates: it starts from the epsilon of uncapped draws and raises the cap until it suits the
+// epsilon accounted with it.
+FittedPlan PlanForNoiseMultiplier(const Plan& plan, double noise_multiplier);
+
+}  // namespace sotto::privacy
+
+#endif  // SOTTO_PRIVACY_CALIBRATION_H_

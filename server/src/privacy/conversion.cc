@@ -1,0 +1,163 @@
+#include "privacy/conversion.h"
+
+#include <cmath>
+#include <tuple>
+
+#include "privacy/arguments.h"
+#include "privacy/log_space.h"
+#include "privacy/rdp.h"
+
+namespace sotto::privacy {
+namespace {
+
+// What the conversion adds to rho.
+double ConversionTerm(double order, double log_delta, Conversion conversion) {
+  if (conversion == Conversion::kClassic) return -log_delta / (order - 1);
+  return std::log((order - 1) / order) - (log_delta + std::log(order)) / (order - 1);
+}
+
+// Merges rounds of equal settings and sorts them: the canonical form that makes sums repeatable.
+std::vector<GaussianRounds> Canonical(std::vector<GaussianRounds> rounds) {
+  const auto key = [](const GaussianRounds& r) {
+    return std::make_tuple(r.sampling, r.noise_multiplier, r.sampling_rate);
+  };
+  for (const GaussianRounds& r : rounds) {
+    RequireNoiseMultiplier(r.noise_multiplier);
+    RequireRate(r.sampling_rate);
+    Require(r.rounds >= 0, "number of rounds", r.rounds, "at least 0");
+  }
+  std::sort(rounds.begin(), rounds.end(),
+            [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  std::vector<GaussianRounds> merged;
+  for (const GaussianRounds& r : rounds) {
+    if (!merged.empty() && key(merged.back()) == key(r)) {
+      merged.back().rounds += r.rounds;
+    } else {
+      merged.push_back(r);
+    }
+  }
+  return merged;
+}
+
+double SumOfCurves(const std::vector<GaussianRounds>& rounds, double order) {
+  double total = 0.0;
+  for (const GaussianRounds& r : rounds) {
+    if (r.rounds == 0) continue;  // zero times an infinite rho
+    total +=
+        static_cast<double>(r.rounds) * Rdp(r.sampling, r.noise_multiplier, r.sampling_rate, order);
+  }
+  return total * (1 + kArithmeticMargin);
+}
+
+// The search over t = ln(order - 1): a scan of a grid that ends where no better value can follow,
+// then golden sections around the best point.
+class OrderSearch {
+ public:
+  OrderSearch(const std::vector<GaussianRounds>& rounds, double delta, Conversion conversion)
+      : rounds_(rounds), log_delta_(std::log(delta)), conversion_(conversion) {}
+
+  ConvertedEpsilon Run() {
+    for (int i = 0; i <= kLastStep && !NothingBetterAbove(i); ++i) TryStep(i);
+    for (int i = -1; i >= kFirstStep && !NothingBetterBelow(i); --i) TryStep(i);
+    best_.order_at_edge = best_step_ == kFirstStep || best_step_ == kLastStep;
+    if (std::isfinite(best_.unclipped)) Refine(kStep * (best_step_ - 1), kStep * (best_step_ + 1));
+    return best_;
+  }
+
+ private:
+  static constexpr double kStep = 0.25;
+  static constexpr int kFirstStep = static_cast<int>(kMinLogOrder / kStep);
+  static constexpr int kLastStep = static_cast<int>(kMaxLogOrder / kStep);
+  static constexpr double kGolden = 0.61803398874989484820;
+
+  static double OrderAt(double t) { return 1 + std::exp(t); }
+
+  double Try(double t) {
+    const double order = OrderAt(t);
+    last_rho_ = SumOfCurves(rounds_, order);
+    const double epsilon = last_rho_ + ConversionTerm(order, log_delta_, conversion_);
+    if (epsilon < best_.unclipped) {
+      best_.unclipped = epsilon;
+      best_.order = order;
+    }
+    return epsilon;
+  }
+
+  void TryStep(int step) {
+    const double before = best_.unclipped;
+    if (Try(kStep * step) < before) best_step_ = step;
+  }
+
+  // rho never falls with the order, and either conversion adds at least ln(1 - 1/a) - ln(a)/(a -
+  // 1), which rises with a: past this step every value exceeds the last rho plus that.
+  bool NothingBetterAbove(int step) const {
+    if (step == 0) return false;
+    const double order = OrderAt(kStep * step);
+    return last_rho_ + ConversionTerm(order, 0, Conversion::kImproved) >= best_.unclipped;
+  }
+
+  // rho is not negative, and what the conversion adds rises as the order falls (while a < 1/delta).
+  bool NothingBetterBelow(int step) const {
+    return ConversionTerm(OrderAt(kStep * step), log_delta_, conversion_) >= best_.unclipped;
+  }
+
+  void Refine(double low, double high) {
+    double left = high - kGolden * (high - low);
+    double right = low + kGolden * (high - low);
+    double at_left = Try(left);
+    double at_right = Try(right);
+    while (high - low > 1e-7) {
+      if (at_left <= at_right) {
+        high = right;
+        right = left;
+        at_right = at_left;
+        left = high - kGolden * (high - low);
+        at_left = Try(left);
+      } else {
+        low = left;
+        left = right;
+        at_left = at_right;
+        right = low + kGolden * (high - low);
+        at_right = Try(right);
+      }
+    }
+  }
+
+  const std::vector<GaussianRounds>& rounds_;
+  const double log_delta_;
+  const Conversion conversion_;
+  ConvertedEpsilon best_{kInfinity, OrderAt(0), false};
+  int best_step_ = 0;
+  double last_rho_ = 0.0;
+};
+
+}  // namespace
+
+double ComposedRdp(const std::vector<GaussianRounds>& rounds, double order) {
+  return SumOfCurves(Canonical(rounds), order);
+}
+
+ConvertedEpsilon Epsilon(const std::vector<GaussianRounds>& rounds, double delta,
+                         Conversion conversion) {
+  RequireDelta(delta);
+  const std::vector<GaussianRounds> canonical = Canonical(rounds);
+  return OrderSearch(canonical, delta, conversion).Run();
+}
+
+ConvertedEpsilon EpsilonAtOrders(const std::vector<GaussianRounds>& rounds, double delta,
+                                 const std::vector<double>& orders, Conversion conversion) {
+  RequireDelta(delta);
+  Require(!orders.empty(), "number of orders", orders.size(), "at least 1");
+  const std::vector<GaussianRounds> canonical = Canonical(rounds);
+  ConvertedEpsilon best{kInfinity, orders.front(), false};
+  for (const double order : orders) {
+    Require(order > 1 && std::isfinite(order), "order", order, "finite and above 1");
+    const double epsilon =
+        SumOfCurves(canonical, order) + ConversionTerm(order, std::log(delta), conversion);
+    if (epsilon < best.unclipped) best = {epsilon, order, false};
+  }
+  best.order_at_edge = best.order == orders.front() || best.order == orders.back();
+  return best;
+}
+
+}  // namespace sotto::privacy

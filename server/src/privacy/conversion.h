@@ -1,0 +1,78 @@
+// From RDP to (epsilon, delta): composition over rounds, conversion, and the search for the best
+// order.
+//
+// Composition adds the curves of the rounds, whatever their order, their sampling and their noise
+// (Mironov 2017, Proposition 1); rounds of equal settings are merged first, so neither their
+// grouping nor their order changes a bit of the result. Each curve is raised by kArithmeticMargin,
+// which covers the rounding errors of rdp.h: what comes out is an upper bound. Pure functions, safe
+// from any thread.
+#ifndef SOTTO_PRIVACY_CONVERSION_H_
+#define SOTTO_PRIVACY_CONVERSION_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "privacy/types.h"
+
+namespace sotto::privacy {
+
+constexpr double kArithmeticMargin = 1e-11;  // relative
+
+// Rounds that share their settings.
+struct GaussianRounds {
+  Sampling sampling = Sampling::kNone;
+  double noise_multiplier = 0.0;  // of the released sum, see rdp.h; >= 0
+  double sampling_rate = 1.0;     // in [0, 1]; ignored for kNone
+  int64_t rounds = 1;             // >= 0
+};
+
+enum class Conversion {
+  // min over orders a of rho + ln(1/delta)/(a - 1). Source: Mironov, "Renyi Differential Privacy"
+  // (2017), Proposition 3.
+  kClassic,
+  // min over orders a of rho + ln(1 - 1/a) - (ln delta + ln a)/(a - 1), never above the classic
+  // one.
+  // Source: Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy" (2020),
+  // Proposition 12; Balle et al., "Hypothesis Testing Interpretations and Renyi Differential
+  // Privacy"
+  // (2020), Theorem 21.
+  kImproved,
+};
+
+struct ConvertedEpsilon {
+  double unclipped = 0.0;  // the formula's minimum; may be negative, may be +infinity, never NaN
+  double order = 0.0;      // where it is attained
+  bool order_at_edge =
+      false;  // first or last order tried: a wider range might give a smaller epsilon
+
+  // The epsilon to state: (epsilon, delta)-DP with a negative epsilon implies it with 0.
+  double Guarantee() const { return std::max(unclipped, 0.0); }
+};
+
+// The orders the continuous search covers: ln(order - 1) from -11.5 to 11.
+constexpr double kMinLogOrder = -11.5;
+constexpr double kMaxLogOrder = 11.0;
+
+// rho(order) of all the rounds together. Throws std::invalid_argument as rdp.h does, and for a
+// negative number of rounds.
+double ComposedRdp(const std::vector<GaussianRounds>& rounds, double order);
+
+// The minimum over real orders, to 1e-9 relative or better where the function is unimodal. It is
+// for Poisson sampling and none: (order - 1) times it is convex. Any order gives a valid bound, so
+// a missed minimum costs tightness only. Cost for one group of rounds: some 50 evaluations of its
+// curve.
+//   delta  in (0, 1)
+// Throws std::invalid_argument for a bad delta or bad rounds.
+ConvertedEpsilon Epsilon(const std::vector<GaussianRounds>& rounds, double delta,
+                         Conversion conversion = Conversion::kImproved);
+
+// The minimum over the given orders (not empty, each above 1, ascending): for comparison with
+// tables made on such a grid.
+ConvertedEpsilon EpsilonAtOrders(const std::vector<GaussianRounds>& rounds, double delta,
+                                 const std::vector<double>& orders,
+                                 Conversion conversion = Conversion::kImproved);
+
+}  // namespace sotto::privacy
+
+#endif  // SOTTO_PRIVACY_CONVERSION_H_

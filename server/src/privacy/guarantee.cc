@@ -1,0 +1,126 @@
+#include "privacy/guarantee.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "privacy/arguments.h"
+
+namespace sotto::privacy {
+namespace {
+
+constexpr double kMinDelta = 1e-300;  // below this the arithmetic of delta itself would fail
+constexpr int kMaxPasses = 30;
+
+void RequireDeviations(const Deviations& deviations) {
+  deviations.certificate.Validate();
+  Require(deviations.coordinates >= 0 && std::isfinite(deviations.coordinates),
+          "number of coordinates", deviations.coordinates, "finite and at least 0");
+  Require(!std::isnan(deviations.log_cap_excess), "log of the cap's excess probability",
+          deviations.log_cap_excess, "a number");
+}
+
+Guarantee Unbounded() {
+  Guarantee guarantee;
+  guarantee.epsilon = kInfinity;
+  return guarantee;
+}
+
+// ln of the mass that n coordinates together put outside of the certificate's range.
+double LogOutside(const Deviations& deviations) {
+  return std::log(deviations.coordinates * deviations.certificate.tau);
+}
+
+// The accountant's epsilon and the encoder's terms, for a given split of delta.
+Guarantee Combine(const std::vector<GaussianRounds>& rounds, double first_term_delta,
+                  double log_delta_q, const Deviations& deviations) {
+  const double eta = deviations.certificate.eta;
+  const double rho = deviations.coordinates * eta * eta / 2;
+  Guarantee guarantee;
+  guarantee.encoder_epsilon = rho > 0 ? rho + 2 * std::sqrt(-rho * log_delta_q) : 0.0;
+  LogSum encoder_delta;
+  encoder_delta.Add(log_delta_q);
+  encoder_delta.Add(LogOutside(deviations));
+  guarantee.log_encoder_delta = encoder_delta.Log();
+  guarantee.gaussian_delta = first_term_delta * std::exp(-guarantee.encoder_epsilon);
+  if (!(guarantee.gaussian_delta >= kMinDelta)) return Unbounded();
+  const ConvertedEpsilon converted = Epsilon(rounds, guarantee.gaussian_delta);
+  guarantee.gaussian_epsilon = converted.Guarantee();
+  guarantee.order = converted.order;
+  guarantee.order_at_edge = converted.order_at_edge;
+  guarantee.epsilon = guarantee.gaussian_epsilon + 2 * guarantee.encoder_epsilon;
+  return guarantee;
+}
+
+// The exponent that multiplies what the encoder puts outside its certificate.
+double Reach(const Guarantee& guarantee) {
+  return guarantee.gaussian_epsilon + guarantee.encoder_epsilon;
+}
+
+// What the cap and `log_part` of the encoder's d1 take from delta; in logarithms, since e^epsilon
+// may not fit.
+double Charge(const Guarantee& guarantee, double log_part, double log_cap_excess) {
+  return std::exp(Softplus(Reach(guarantee)) + log_part) +
+         std::exp(Softplus(guarantee.epsilon) + log_cap_excess);
+}
+
+// Looks for the smallest charge that covers what it entails: the more of delta is set aside, the
+// larger epsilon and with it what is needed. That map is convex, so secant steps from below stay
+// below its first fixed point, and a slope of 1 shows that there is none.
+class ChargeSearch {
+ public:
+  explicit ChargeSearch(double charge) : charge_(charge) {}
+
+  double charge() const { return charge_; }
+
+  // Takes what the present charge entails; false if no charge will do.
+  bool Raise(double needed) {
+    if (needed <= charge_) return true;
+    const double slope =
+        charge_ > last_charge_ ? (needed - last_needed_) / (charge_ - last_charge_) : 0.0;
+    last_charge_ = charge_;
+    last_needed_ = needed;
+    charge_ += (needed - charge_) / (1 - std::max(slope, 0.0)) + 1e-9 * needed;
+    return slope < 1;
+  }
+
+ private:
+  double charge_;
+  double last_charge_ = kInfinity;  // none yet
+  double last_needed_ = 0.0;
+};
+
+}  // namespace
+
+void CertificateBounds::Validate() const {
+  Require(eta >= 0 && std::isfinite(eta), "certificate eta", eta, "finite and at least 0");
+  Require(tau >= 0 && tau <= 1, "certificate tau", tau, "in [0, 1]");
+}
+
+Guarantee StateGuarantee(const std::vector<GaussianRounds>& rounds, double delta,
+                         const Deviations& deviations) {
+  RequireDelta(delta);
+  RequireDeviations(deviations);
+  const bool has_ratio = deviations.coordinates * deviations.certificate.eta > 0;
+  const bool has_encoder = has_ratio || deviations.coordinates * deviations.certificate.tau > 0;
+  const bool has_cap = deviations.log_cap_excess > -kInfinity;
+  ChargeSearch search(delta * kDeltaShare * ((has_encoder ? 1 : 0) + (has_cap ? 1 : 0)));
+  // Half of the encoder's share is for delta_q and the factor 1 + e^reach; a little less is used,
+  // so that the reach found may differ from the one assumed. The accountant alone gives the first.
+  const double slice = has_ratio ? delta * kDeltaShare / 2 : 0.0;
+  double reach = has_ratio ? Epsilon(rounds, delta - search.charge()).Guarantee() : 0.0;
+  for (int pass = 0; pass < kMaxPasses && search.charge() < delta; ++pass) {
+    const double log_delta_q = std::log(0.8 * slice) - Softplus(reach);
+    const Guarantee guarantee = Combine(rounds, delta - search.charge(), log_delta_q, deviations);
+    if (!std::isfinite(guarantee.epsilon)) break;
+    if (Charge(guarantee, guarantee.log_encoder_delta, deviations.log_cap_excess) <=
+        search.charge()) {
+      return guarantee;
+    }
+    reach = Reach(guarantee);
+    if (!search.Raise(slice + Charge(guarantee, LogOutside(deviations), deviations.log_cap_excess)))
+      break;
+  }
+  return Unbounded();
+}
+
+}  // namespace sotto::privacy

@@ -1,0 +1,43 @@
+// Sums of positive terms too large or too small for a double, by their logarithms.
+#ifndef SOTTO_PRIVACY_LOG_SPACE_H_
+#define SOTTO_PRIVACY_LOG_SPACE_H_
+
+#include <cmath>
+#include <limits>
+
+namespace sotto::privacy {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// ln(1 + e^x), exact in relative terms at both ends; +-infinity are welcome, NaN stays NaN.
+inline double Softplus(double x) {
+  return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+}
+
+// ln(e^x - 1) for x > 0.
+inline double LogExpm1(double x) {
+  return x > 40 ? x + std::log1p(-std::exp(-x)) : std::log(std::expm1(x));
+}
+
+// Accumulates ln(sum of e^term). Terms may come in any order; -infinity adds nothing.
+class LogSum {
+ public:
+  void Add(double term) {
+    if (term <= peak_) {
+      if (term != -kInfinity) scaled_sum_ += std::exp(term - peak_);
+      return;
+    }
+    scaled_sum_ = scaled_sum_ * std::exp(peak_ - term) + 1.0;
+    peak_ = term;
+  }
+
+  double Log() const { return peak_ + std::log(scaled_sum_); }  // -infinity while the sum is zero
+
+ private:
+  double peak_ = -kInfinity;
+  double scaled_sum_ = 0.0;  // the sum over e^peak_
+};
+
+}  // namespace sotto::privacy
+
+#endif  // SOTTO_PRIVACY_LOG_SPACE_H_

@@ -1,0 +1,79 @@
+// A training plan and the privacy statement it earns.
+//
+// A plan fixes everything the guarantee depends on before the first round. Each of
+// `planned_reports` encodings brings its own noise, and the server tops a round up to that number,
+// so the noise of the released sum is constant: sqrt(planned_reports) * noise_sigma in each
+// coordinate. Adjacency follows from the sampling (types.h). Pure functions, safe from any thread.
+#ifndef SOTTO_PRIVACY_PLAN_H_
+#define SOTTO_PRIVACY_PLAN_H_
+
+#include <cstdint>
+
+#include "privacy/guarantee.h"
+#include "privacy/types.h"
+
+namespace sotto::privacy {
+
+struct Plan {
+  Sampling sampling = Sampling::kUniform;
+  int64_t devices = 0;  // N, eligible devices; in [1, 10^9]. The larger of two neighbouring fleets
+  int64_t cohort = 0;   // B, in [1, N]: exact (kUniform), expected (kPoisson), N (kNone)
+  int64_t planned_reports = 0;  // B, or for kPoisson the cap on the draw, in [1, N]
+  int64_t rounds = 0;           // >= 1
+  int64_t dimension = 0;        // encoded coordinates of one update; >= 1
+  double clip_l2 = 0.0;         // C, bound on an update's L2 norm, model units; > 0
+  double noise_sigma = 0.0;  // deviation of ONE encoding's noise per coordinate, model units; >= 0.
+                             // 0, no noise, is accounted as an infinite epsilon
+  int64_t colluders = 1;     // participants assumed to tell their noise to the adversary; >= 0
+  double delta = 0.0;        // in (0, 1)
+  CertificateBounds certificate;
+
+  // Throws std::invalid_argument, naming the first field out of its range, its value and the range.
+  void Validate() const;
+
+  double SamplingRate() const;  // B / N
+  double Sensitivity() const;   // of the sum, L2, model units: C or 2C
+
+  // Deviation of the released sum's noise over the sensitivity: all of it, and what is left of it
+  // to those who know the colluders' part (0 if the colluders are as many as the planned reports).
+  double NoiseMultiplier() const;
+  double AccountedNoiseMultiplier() const;
+};
+
+// A privacy statement. Wherever an epsilon is printed, its neighbours here are printed too.
+struct Statement {
+  // Against whoever sees every released model, is not told who took part and colludes with
+  // `colluders` participants; +infinity if no finite epsilon can be stated at this delta.
+  double epsilon = 0.0;
+  // Against whoever also watches the network and so sees who uploads: sampling amplifies nothing, a
+  // device is assumed to take part in every round.
+  double epsilon_network = 0.0;
+  double delta = 0.0;  // of both
+  Adjacency adjacency = Adjacency::kReplaceOne;
+  Sampling sampling = Sampling::kUniform;
+  Unit unit = Unit::kDevice;
+  TrustMode trust_mode = TrustMode::kTrustedServer;
+  int64_t rounds = 0;  // released
+  int64_t colluders = 0;
+  const char* accountant = "rdp";
+  double noise_multiplier = 0.0;            // of the released sum, all the noise in it
+  double accounted_noise_multiplier = 0.0;  // without the colluders' part: what epsilon rests on
+  double order = 0.0;                       // best RDP order for `epsilon`
+  bool order_at_edge = false;               // a wider search of orders might state a smaller one
+  Guarantee released;                       // the terms of `epsilon`
+  Guarantee network;                        // the terms of `epsilon_network`
+};
+
+// The statement after `rounds_released` rounds of the plan: the upper bounds of guarantee.h on RDP
+// (rdp.h).
+//   rounds_released  in [0, plan.rounds]; 0 gives epsilon 0
+// Throws std::invalid_argument for a bad plan or number of rounds.
+Statement Account(const Plan& plan, int64_t rounds_released);
+
+// The noise_sigma that gives the released sum this noise multiplier (> 0, finite; all the noise,
+// colluders' included). The plan's own noise_sigma is ignored. Throws std::invalid_argument.
+double SigmaForNoiseMultiplier(const Plan& plan, double noise_multiplier);
+
+}  // namespace sotto::privacy
+
+#endif  // SOTTO_PRIVACY_PLAN_H_

@@ -1,0 +1,182 @@
+#include "privacy/rdp.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "privacy/arguments.h"
+#include "privacy/log_space.h"
+
+namespace sotto::privacy {
+namespace {
+
+constexpr double kLogTwo = 0.69314718055994530942;
+constexpr double kHalfLogTwoPi = 0.91893853320467274178;
+
+// The trapezoidal rule: on each side of the outermost Gaussian, this many deviations.
+constexpr double kTailDeviations = 14.0;
+constexpr double kMaxPoints = 131072.0;
+
+void RequireArguments(double noise_multiplier, double rate, double order) {
+  RequireNoiseMultiplier(noise_multiplier);
+  RequireRate(rate);
+  Require(order > 1 && std::isfinite(order), "order", order, "finite and above 1");
+}
+
+// ln(1 - q + q e^exponent).
+double LogMixtureRatio(double rate, double exponent) {
+  if (exponent < 700) return std::log1p(rate * std::expm1(exponent));
+  const double sampled = std::log(rate) + exponent;  // e^exponent may not fit a double
+  return sampled > 0 ? sampled + std::log1p((1 - rate) * std::exp(-sampled))
+                     : std::log1p(std::exp(sampled) - rate);
+}
+
+// (1 + y)^a - 1 - a*y for |a*y| small, by its binomial series: the closed form would cancel.
+double GapSeries(double a, double y) {
+  double term = a * (a - 1) / 2 * y * y;
+  double sum = term;
+  for (int k = 3; std::abs(term) > 1e-18 * sum; ++k) {
+    term *= (a - k + 1) / k * y;
+    sum += term;
+  }
+  return sum;
+}
+
+// ln((1 + y)^a - 1 - a*y) where ln(1 + y) = v; never negative inside the logarithm (Bernoulli).
+double LogGap(double a, double v) {
+  const double power = a * v;
+  if (power > 600) {  // 1 + a*y = a e^v (1 - (a - 1)/a e^-v), taken relative to e^power
+    const double linear = std::log1p(a - 1) - (a - 1) * v + std::log1p((1 - a) / a * std::exp(-v));
+    return power + std::log(-std::expm1(linear));
+  }
+  const double y = std::expm1(v);
+  if (std::abs(a * y) < 0.03) return std::log(GapSeries(a, y));
+  if (a > 2) return std::log(std::expm1(power) - a * y);
+  // The same, arranged so that it keeps its digits as a falls to 1.
+  return std::log((1 + y) * (std::expm1((a - 1) * v) - (a - 1)) + (a - 1));
+}
+
+// The integrand has branch points at a distance pi z^2 from the real axis: below z = 1/6 they, not
+// the width z of the Gaussians, set the step.
+double TrapezoidStep(double z) { return std::min(z / 12, z * z / 2); }
+
+// The length of the range of integration, [-14 z, max(order, 2) + 14 z].
+double TrapezoidRange(double z, double order) {
+  return std::max(order, 2.0) + 2 * kTailDeviations * z;
+}
+
+// ln(A(order) - 1) by the trapezoidal rule.
+double LogExcessMomentTrapezoid(double z, double rate, double order) {
+  const double step = TrapezoidStep(z);
+  const auto points = static_cast<int64_t>(TrapezoidRange(z, order) / step) + 1;
+  LogSum sum;
+  for (int64_t i = 0; i <= points; ++i) {
+    const double x = -kTailDeviations * z + static_cast<double>(i) * step;
+    const double v = LogMixtureRatio(rate, (2 * x - 1) / (2 * z * z));
+    sum.Add(LogGap(order, v) - (x / z) * (x / z) / 2);
+  }
+  return sum.Log() + std::log(step / z) - kHalfLogTwoPi;
+}
+
+// ln(A(order) - 1) at an integer order: the terms 0 and 1 of the binomial sum have exponent 0, so
+// taking 1 off every exponential takes 1 off the sum.
+double LogExcessMomentBinomial(double z, double rate, int64_t order) {
+  const double log_rate = std::log(rate);
+  const double log_rest = std::log1p(-rate);
+  double log_choose = std::log(static_cast<double>(order));
+  LogSum sum;
+  for (int64_t k = 2; k <= order; ++k) {
+    const auto j = static_cast<double>(k);
+    log_choose += std::log(static_cast<double>(order - k + 1) / j);
+    const double rest = k == order ? 0.0 : static_cast<double>(order - k) * log_rest;
+    sum.Add(log_choose + j * log_rate + rest + LogExpm1(j * (j - 1) / (2 * z * z)));
+  }
+  return sum.Log();
+}
+
+// ln of the sum in Theorem 9, without its leading 1.
+double LogExcessMomentUniform(double z, double rate, int64_t order) {
+  const double log_rate = std::log(rate);
+  double log_choose = std::log(static_cast<double>(order));
+  LogSum sum;
+  for (int64_t k = 2; k <= order; ++k) {
+    const auto j = static_cast<double>(k);
+    log_choose += std::log(static_cast<double>(order - k + 1) / j);
+    const double exponent = j * (j - 1) / (2 * z * z);
+    const bool is_small = k == 2 && exponent < kLogTwo;  // then 4 (e^x - 1) < 2 e^x
+    const double log_moment = is_small ? 2 * kLogTwo + LogExpm1(exponent) : kLogTwo + exponent;
+    sum.Add(log_choose + j * log_rate + log_moment);
+  }
+  return sum.Log();
+}
+
+// (order - 1) * rho on the chord between the integers around `order`, from the log excess moments
+// there.
+template <typename LogExcessMoment>
+double Chord(double order, LogExcessMoment log_excess_moment) {
+  const auto below = static_cast<int64_t>(std::floor(order));
+  const double share = order - static_cast<double>(below);
+  const double left = below < 2 ? 0.0 : Softplus(log_excess_moment(below));
+  if (share == 0) return left;
+  return (1 - share) * left + share * Softplus(log_excess_moment(below + 1));
+}
+
+// The values no formula is needed for, or NaN: no sampling, no participation, no noise or almost
+// none.
+double TrivialRdp(double z, double rate, double order) {
+  const double unsampled = order / (2 * z * z);
+  if (rate == 0) return 0;
+  // Above 1e300 the sums' own exponents, order times larger, would overflow one by one.
+  if (!(unsampled * order < 1e300)) return kInfinity;
+  return rate == 1 ? unsampled : std::nan("");
+}
+
+}  // namespace
+
+double RdpUnsampled(double noise_multiplier, double order) {
+  RequireArguments(noise_multiplier, 1, order);
+  return order / (2 * noise_multiplier * noise_multiplier);
+}
+
+double RdpPoisson(double noise_multiplier, double rate, double order) {
+  RequireArguments(noise_multiplier, rate, order);
+  const double z = noise_multiplier;
+  const double trivial = TrivialRdp(z, rate, order);
+  if (!std::isnan(trivial)) return trivial;
+  const bool is_cheap = TrapezoidRange(z, order) <= kMaxPoints * TrapezoidStep(z);
+  const double log_moment =
+      is_cheap ? Softplus(LogExcessMomentTrapezoid(z, rate, order))
+               : Chord(order, [&](int64_t n) { return LogExcessMomentBinomial(z, rate, n); });
+  return std::min(log_moment / (order - 1), RdpUnsampled(z, order));
+}
+
+double RdpPoissonBinomial(double noise_multiplier, double rate, int64_t order) {
+  const auto real_order = static_cast<double>(order);
+  RequireArguments(noise_multiplier, rate, real_order);
+  const double trivial = TrivialRdp(noise_multiplier, rate, real_order);
+  if (!std::isnan(trivial)) return trivial;
+  return Softplus(LogExcessMomentBinomial(noise_multiplier, rate, order)) / (real_order - 1);
+}
+
+double RdpUniform(double noise_multiplier, double rate, double order) {
+  RequireArguments(noise_multiplier, rate, order);
+  const double z = noise_multiplier;
+  const double trivial = TrivialRdp(z, rate, order);
+  if (!std::isnan(trivial)) return trivial;
+  const double log_moment =
+      Chord(order, [&](int64_t n) { return LogExcessMomentUniform(z, rate, n); });
+  return std::min(log_moment / (order - 1), RdpUnsampled(z, order));
+}
+
+double Rdp(Sampling sampling, double noise_multiplier, double rate, double order) {
+  switch (sampling) {
+    case Sampling::kUniform:
+      return RdpUniform(noise_multiplier, rate, order);
+    case Sampling::kPoisson:
+      return RdpPoisson(noise_multiplier, rate, order);
+    case Sampling::kNone:
+      break;
+  }
+  return RdpUnsampled(noise_multiplier, order);
+}
+
+}  // namespace sotto::privacy

@@ -1,0 +1,61 @@
+// The vocabulary of every privacy statement: what is protected, from whom, and how devices are
+// drawn.
+//
+// Adjacency and sensitivity are types so that no figure can be printed without saying what it
+// means. Pure values, safe to use from any thread. The names are those of the JSON output and the
+// ledger; a name, once written to a ledger, is never changed.
+#ifndef SOTTO_PRIVACY_TYPES_H_
+#define SOTTO_PRIVACY_TYPES_H_
+
+namespace sotto::privacy {
+
+// Which two fleets count as neighbours. The clipping bound C limits the L2 norm of one device's
+// update.
+enum class Adjacency {
+  kAddRemove,   // one device more or less: the sum moves by at most C
+  kReplaceOne,  // one device's data replaced: the sum moves by at most 2C
+};
+
+// How a round's cohort is drawn.
+enum class Sampling {
+  kUniform,  // a cohort of fixed size, without replacement; pairs with kReplaceOne only
+  kPoisson,  // each device independently with the same probability; pairs with kAddRemove only
+  kNone,     // every device takes part, or the observer knows who does; pairs with either
+};
+
+// Whose data one unit of the guarantee covers.
+enum class Unit {
+  kDevice,  // everything that one device holds
+};
+
+// Whom the guarantee does not protect from.
+enum class TrustMode {
+  kTrustedServer,  // the server can regenerate the devices' noise; the released models are
+                   // protected
+};
+
+// The side on which a figure may err. An accountant that offers both defaults to kUpper.
+enum class Bound {
+  kUpper,  // at least the true value: the only side a guarantee may be stated with
+  kLower,  // at most the true value: for measuring how loose an upper bound is
+};
+
+const char* Name(Adjacency adjacency);   // "add-remove", "replace-one"
+const char* Name(Sampling sampling);     // "uniform", "poisson", "none"
+const char* Name(Unit unit);             // "device"
+const char* Name(TrustMode trust_mode);  // "trusted-server"
+
+// The L2 sensitivity of the sum of clipped updates, in units of the clipping bound: 1 or 2.
+double SensitivityFactor(Adjacency adjacency);
+
+// The adjacency under which this library accounts the sampling: kReplaceOne for kUniform and kNone
+// (a fleet of fixed size), kAddRemove for kPoisson.
+Adjacency PairedAdjacency(Sampling sampling);
+
+// Throws std::invalid_argument unless the two may stand in one statement: the amplification theorem
+// of each sampling scheme holds under one adjacency only.
+void RequirePairing(Sampling sampling, Adjacency adjacency);
+
+}  // namespace sotto::privacy
+
+#endif  // SOTTO_PRIVACY_TYPES_H_

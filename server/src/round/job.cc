@@ -1,0 +1,333 @@
+#include "round/job.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "aggregate/parallel.h"
+#include "aggregate/server_step.h"
+#include "round/cohort.h"
+#include "round/run_key.h"
+#include "sotto/bytes.h"
+
+namespace sotto::server {
+namespace {
+
+// The most bytes of the model in one reply.
+constexpr size_t kModelChunkSize = 16384;
+
+// A device that was not drawn asks again after this long.
+constexpr uint32_t kPollIntervalMs = 1000;
+
+void Check(Status status, const char* what) {
+  if (status != Status::kOk) {
+    throw std::runtime_error(std::string(what) + " failed: " + StatusName(status));
+  }
+}
+
+Reply Wait(uint32_t ms) {
+  Reply reply;
+  reply.kind = Reply::Kind::kWait;
+  reply.wait_ms = ms;
+  return reply;
+}
+
+Reply FinalError() {
+  Reply reply;
+  reply.kind = Reply::Kind::kError;
+  reply.final = true;
+  return reply;
+}
+
+Reply Ack(size_t held, bool complete) {
+  Reply reply;
+  reply.kind = Reply::Kind::kAck;
+  reply.offset = static_cast<uint32_t>(held);
+  reply.complete = complete;
+  return reply;
+}
+
+bool Equal(ByteSpan a, ByteSpan b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
+}
+
+}  // namespace
+
+Job::Job(const JobConfig& config, const DeviceRegistry& devices, Store& store,
+         const Key& server_key)
+    : config_(config),
+      devices_(devices),
+      store_(store),
+      server_key_(server_key),
+      parameters_(config.model == nullptr ? 0 : config.model->parameters) {
+  config_.Validate();
+  if (config_.plan.devices != devices_.size()) {
+    throw std::invalid_argument("the plan's number of devices is not that of the registry");
+  }
+  Check(ModelDigest(*config_.model, model_digest_), "the model's digest");
+  const Key id = DeriveKey(server_key_, "sotto job");
+  std::copy_n(id.bytes, kJobIdSize, job_id_);
+}
+
+Job::Phase Job::phase() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return phase_;
+}
+
+bool Job::CanAffordRound() const {
+  return !config_.is_private() ||
+         privacy::Account(config_.plan, round_ + 1).epsilon <= config_.epsilon_budget;
+}
+
+void Job::Finish(const std::string& reason) {
+  phase_ = Phase::kFinished;
+  finish_reason_ = reason;
+}
+
+bool Job::OpenRound() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (phase_ != Phase::kIdle) throw std::logic_error("a round can only be opened between rounds");
+  if (round_ == config_.plan.rounds) {
+    Finish("all " + std::to_string(round_) + " rounds of the plan are released");
+  } else if (!CanAffordRound()) {
+    Finish("the privacy budget is spent after " + std::to_string(round_) + " rounds");
+  }
+  if (phase_ == Phase::kFinished) return false;
+  attempt_ = 0;
+  StartAttempt();
+  return true;
+}
+
+void Job::StartAttempt() {
+  for (;; ++attempt_) {
+    if (attempt_ == config_.max_attempts) {
+      Finish("round " + std::to_string(round_) + ": too few devices reported in " +
+             std::to_string(attempt_) + " attempts");
+      throw std::runtime_error(finish_reason_);
+    }
+    RandomStream random(DeriveKey(server_key_, "sotto cohort", round_, attempt_), 0);
+    cohort_ = DrawCohort(config_.plan.sampling, devices_.size(),
+                         static_cast<uint32_t>(config_.plan.cohort), random);
+    store_.CommitAttempt({round_, attempt_, cohort_});
+    // A Poisson draw above the cap is drawn again; the plan's delta pays for that chance.
+    if (cohort_.size() <= static_cast<size_t>(config_.plan.planned_reports)) break;
+  }
+  members_.assign(cohort_.size(), {});
+  sum_ = std::make_unique<Accumulator>(parameters_.size());
+  update_bytes_ = 0;
+  model_bytes_.resize(4 * parameters_.size());
+  for (size_t j = 0; j < parameters_.size(); ++j) {
+    StoreU32Le(FloatBits(parameters_[j]), model_bytes_.data() + 4 * j);
+  }
+  phase_ = Phase::kOpen;
+}
+
+Job::Member* Job::FindMember(uint32_t device) {
+  const auto found = std::lower_bound(cohort_.begin(), cohort_.end(), device);
+  if (phase_ != Phase::kOpen || found == cohort_.end() || *found != device) return nullptr;
+  return &members_[static_cast<size_t>(found - cohort_.begin())];
+}
+
+Reply Job::Answer(uint32_t device, const Request& request) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  switch (request.kind) {
+    case Request::Kind::kHello:
+      return OnHello(device, request);
+    case Request::Kind::kGetModel:
+      return OnGetModel(device, request);
+    case Request::Kind::kUpdateBegin:
+      return OnUpdateBegin(device, request);
+    case Request::Kind::kUpdateChunk:
+      return OnUpdateChunk(device, request, lock);
+    case Request::Kind::kNone:
+      break;
+  }
+  return FinalError();
+}
+
+Reply Job::OnHello(uint32_t device, const Request& request) {
+  if (!Equal(request.model_digest, model_digest_)) return FinalError();
+  if (phase_ == Phase::kFinished) {
+    Reply reply;
+    reply.kind = Reply::Kind::kDone;
+    return reply;
+  }
+  const Member* member = FindMember(device);
+  if (member == nullptr || member->state == Member::State::kReported ||
+      member->state == Member::State::kDecoding || member->state == Member::State::kRejected) {
+    return Wait(kPollIntervalMs);
+  }
+  Reply reply;
+  reply.kind = Reply::Kind::kTrain;
+  reply.task = config_.TaskFor(round_);
+  std::copy_n(job_id_, kJobIdSize, reply.task.job_id);
+  reply.task.attempt = attempt_;
+  return reply;
+}
+
+Reply Job::OnGetModel(uint32_t device, const Request& request) {
+  const size_t offset = request.offset;
+  if (FindMember(device) == nullptr || offset % 4 != 0 || offset >= model_bytes_.size()) {
+    return FinalError();
+  }
+  Reply reply;
+  reply.kind = Reply::Kind::kModelChunk;
+  reply.bytes = {model_bytes_.data() + offset,
+                 std::min(kModelChunkSize, model_bytes_.size() - offset)};
+  return reply;
+}
+
+bool Job::BelongsToAttempt(const Request& request) const {
+  return Equal(request.job_id, job_id_) && request.round == round_ && request.attempt == attempt_;
+}
+
+size_t Job::MaxUpdateSize() const {
+  const TrainTask task = config_.TaskFor(round_);
+  if (task.coding == Coding::kFloat32) return 4 * parameters_.size();
+  return lrq::FixedCodeSize(config_.model->parameters, lrq::kMaxScaleCode, task.dither);
+}
+
+Reply Job::OnUpdateBegin(uint32_t device, const Request& request) {
+  Member* member = FindMember(device);
+  if (member == nullptr || !BelongsToAttempt(request)) return FinalError();
+  if (request.nonce.size() != kNonceSize || request.update_size == 0 ||
+      request.update_size > MaxUpdateSize() || request.coding != config_.TaskFor(round_).coding) {
+    return FinalError();
+  }
+  const bool same_update =
+      Equal(request.nonce, member->nonce) && request.update_size == member->size;
+  switch (member->state) {
+    case Member::State::kReported:
+      return same_update ? Ack(member->size, true) : FinalError();
+    case Member::State::kDecoding:
+      return Wait(kPollIntervalMs);
+    case Member::State::kRejected:
+      return FinalError();
+    case Member::State::kInvited:
+    case Member::State::kUploading:
+      break;
+  }
+  if (!same_update) {
+    // The device trained anew, for example after a reset: what came before is worth nothing.
+    std::copy(request.nonce.begin(), request.nonce.end(), member->nonce);
+    member->size = request.update_size;
+    member->bytes.clear();
+  }
+  member->state = Member::State::kUploading;
+  return Ack(member->bytes.size(), false);
+}
+
+Reply Job::OnUpdateChunk(uint32_t device, const Request& request,
+                         std::unique_lock<std::mutex>& lock) {
+  Member* member = FindMember(device);
+  if (member == nullptr || member->state != Member::State::kUploading ||
+      request.offset != member->bytes.size() || request.bytes.empty() ||
+      request.bytes.size() > member->size - member->bytes.size()) {
+    return FinalError();
+  }
+  member->bytes.insert(member->bytes.end(), request.bytes.begin(), request.bytes.end());
+  if (member->bytes.size() < member->size) return Ack(member->bytes.size(), false);
+  return FinishUpload(device, *member, lock);
+}
+
+Reply Job::FinishUpload(uint32_t device, Member& member, std::unique_lock<std::mutex>& lock) {
+  // While a member decodes, CloseRound() waits and nobody else touches it.
+  member.state = Member::State::kDecoding;
+  ++decoding_;
+  lock.unlock();
+  const bool valid = DecodeAndAdd(device, member);
+  lock.lock();
+  --decoding_;
+  member.state = valid ? Member::State::kReported : Member::State::kRejected;
+  if (valid) update_bytes_ += member.size;
+  member.bytes = {};
+  decoded_.notify_all();
+  return valid ? Ack(member.size, true) : FinalError();
+}
+
+bool Job::DecodeAndAdd(uint32_t device, const Member& member) {
+  const TrainTask task = config_.TaskFor(round_);
+  const ByteSpan bytes(member.bytes.data(), member.bytes.size());
+  if (task.coding == Coding::kFloat32) {
+    std::vector<int64_t> exact(parameters_.size());
+    if (bytes.size() != 4 * exact.size()) return false;
+    for (size_t j = 0; j < exact.size(); ++j) {
+      const double value = FloatFromBits(LoadU32Le(bytes.data() + 4 * j)) / config_.SumUnit();
+      if (!(std::fabs(value) < 0x1p41)) return false;  // above any clipped update, or NaN
+      exact[j] = std::llrint(value);
+    }
+    sum_->Add(Span<const int64_t>(exact.data(), exact.size()));
+    return true;
+  }
+  const Device& owner = devices_[device];
+  const ByteSpan id(reinterpret_cast<const uint8_t*>(owner.id.data()), owner.id.size());
+  Key round_key;
+  std::vector<int32_t> noisy(parameters_.size());
+  Status status =
+      DeriveRoundKey(owner.secret, {job_id_, id, round_, attempt_, member.nonce}, &round_key);
+  if (status == Status::kOk) {
+    status = DecodeUpdate(round_key, task.dither, bytes, {noisy.data(), noisy.size()});
+  }
+  if (status == Status::kOk) sum_->Add(Span<const int32_t>(noisy.data(), noisy.size()));
+  SecureWipe(noisy.data(), noisy.size() * sizeof(noisy[0]));
+  return status == Status::kOk;
+}
+
+// Adds `missing` zero updates under keys of the server's own: the same certified noise, exactly, as
+// that many devices with nothing to say would have brought.
+void Job::TopUp(uint32_t missing) {
+  const uint8_t zero_update[1] = {0};
+  ParallelFor(config_.threads, missing, [&](size_t i, int) {
+    std::vector<int32_t> noise(parameters_.size());
+    const Key key =
+        DeriveKey(server_key_, "sotto zero", round_, attempt_, static_cast<uint32_t>(i));
+    Check(DecodeUpdate(key, DitherKind::kGaussian, zero_update, {noise.data(), noise.size()}),
+          "topping the noise up");
+    sum_->Add(Span<const int32_t>(noise.data(), noise.size()));
+    SecureWipe(noise.data(), noise.size() * sizeof(noise[0]));
+  });
+}
+
+RoundOutcome Job::CloseRound() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (phase_ != Phase::kOpen) throw std::logic_error("no round is open");
+  phase_ = Phase::kClosing;
+  decoded_.wait(lock, [this] { return decoding_ == 0; });
+
+  RoundOutcome outcome;
+  outcome.round = round_;
+  outcome.attempt = attempt_;
+  outcome.cohort = static_cast<uint32_t>(cohort_.size());
+  outcome.reported = static_cast<uint32_t>(sum_->updates());
+  outcome.update_bytes = update_bytes_;
+  if (outcome.reported < config_.min_reports) {
+    ++attempt_;
+    StartAttempt();
+    return outcome;
+  }
+  if (config_.is_private()) {
+    outcome.topped_up = static_cast<uint32_t>(config_.plan.planned_reports) - outcome.reported;
+    TopUp(outcome.topped_up);
+    outcome.spent = privacy::Account(config_.plan, round_ + 1);
+  }
+  std::vector<float> next = parameters_;
+  ApplyServerStep(*config_.model, sum_->sums(),
+                  {config_.SumUnit(), static_cast<double>(config_.plan.cohort),
+                   config_.server_learning_rate, config_.smoothing},
+                  {next.data(), next.size()});
+  store_.CommitRelease({round_,
+                        attempt_,
+                        outcome.reported,
+                        {next.data(), next.size()},
+                        config_.is_private(),
+                        outcome.spent});
+  parameters_ = std::move(next);
+  outcome.released = true;
+  ++round_;
+  members_.clear();
+  sum_.reset();
+  phase_ = Phase::kIdle;
+  return outcome;
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,124 @@
+// A training job on the server: opens rounds, takes updates, releases models. Part of
+// sotto::server/round.
+//
+//   idle --OpenRound()--> open --CloseRound()--> idle    released
+//                                           \--> open    aborted: too few reports, next attempt
+//   idle --OpenRound()--> finished                       all rounds released, or budget spent
+//
+// Answer() may be called from any thread at any time; OpenRound() and CloseRound() from one thread.
+// An update is decoded only when it is complete, added to the sum, and forgotten.
+#ifndef SOTTO_ROUND_JOB_H_
+#define SOTTO_ROUND_JOB_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "aggregate/accumulator.h"
+#include "round/devices.h"
+#include "round/job_config.h"
+#include "round/store.h"
+#include "sotto/messages.h"
+
+namespace sotto::server {
+
+// What became of a round when it was closed.
+struct RoundOutcome {
+  bool released = false;
+  uint32_t round = 0;
+  uint32_t attempt = 0;
+  uint32_t cohort = 0;        // devices drawn
+  uint32_t reported = 0;      // complete, valid updates
+  uint32_t topped_up = 0;     // zero updates added so that the noise is constant
+  uint64_t update_bytes = 0;  // encoded bytes of all reports
+  privacy::Statement spent;   // of the job so far, if it is private and the round was released
+};
+
+class Job {
+ public:
+  enum class Phase { kIdle, kOpen, kClosing, kFinished };
+
+  // The registry and the store must outlive the job.
+  //   server_key  fresh entropy at each start of the server: job id, cohorts and the noise of
+  //               zero updates derive from it, so a restart never repeats one
+  // Throws std::invalid_argument for a bad configuration.
+  Job(const JobConfig& config, const DeviceRegistry& devices, Store& store, const Key& server_key);
+
+  // Draws a cohort, commits the attempt and lets its devices train. False, and the phase is
+  // kFinished, if all rounds are released or the budget cannot pay for another one.
+  // Throws std::runtime_error from the store, or if the attempts are used up.
+  bool OpenRound();
+
+  // The deadline: no update is accepted from here on. With enough reports: tops the noise up,
+  // divides, smooths, steps, commits and releases. Otherwise aborts the attempt; what was
+  // received is forgotten and nothing was released, so nothing is spent.
+  RoundOutcome CloseRound();
+
+  // The answer to a device's request. `device` is the registry's index of an authenticated device.
+  // The reply's bytes stay valid until the phase changes.
+  Reply Answer(uint32_t device, const Request& request);
+
+  Phase phase() const;
+  uint32_t round() const { return round_; }  // the next to be released, from 0
+  uint32_t attempt() const { return attempt_; }
+  const std::vector<uint32_t>& cohort() const { return cohort_; }
+
+  // The released model; changes only in CloseRound().
+  Span<const float> parameters() const { return {parameters_.data(), parameters_.size()}; }
+  const JobConfig& config() const { return config_; }
+
+  // Says why the job finished, for people.
+  const std::string& finish_reason() const { return finish_reason_; }
+
+ private:
+  // A device of the open round's cohort.
+  struct Member {
+    enum class State { kInvited, kUploading, kDecoding, kReported, kRejected };
+    State state = State::kInvited;
+    uint8_t nonce[kNonceSize] = {};
+    std::vector<uint8_t> bytes;  // received so far
+    size_t size = 0;             // announced
+  };
+
+  bool CanAffordRound() const;
+  void Finish(const std::string& reason);
+  void StartAttempt();
+  Member* FindMember(uint32_t device);
+  Reply OnHello(uint32_t device, const Request& request);
+  Reply OnGetModel(uint32_t device, const Request& request);
+  Reply OnUpdateBegin(uint32_t device, const Request& request);
+  Reply OnUpdateChunk(uint32_t device, const Request& request, std::unique_lock<std::mutex>& lock);
+  Reply FinishUpload(uint32_t device, Member& member, std::unique_lock<std::mutex>& lock);
+  bool DecodeAndAdd(uint32_t device, const Member& member);
+  bool BelongsToAttempt(const Request& request) const;
+  size_t MaxUpdateSize() const;
+  void TopUp(uint32_t missing);
+
+  JobConfig config_;
+  const DeviceRegistry& devices_;
+  Store& store_;
+  Key server_key_;
+  uint8_t job_id_[kJobIdSize] = {};
+  uint8_t model_digest_[kSha256Size] = {};
+
+  mutable std::mutex mutex_;
+  std::condition_variable decoded_;
+  Phase phase_ = Phase::kIdle;
+  std::string finish_reason_;
+  uint32_t round_ = 0;
+  uint32_t attempt_ = 0;
+  int decoding_ = 0;
+  uint64_t update_bytes_ = 0;
+  std::vector<uint32_t> cohort_;
+  std::vector<Member> members_;  // of cohort_, same order
+  std::unique_ptr<Accumulator> sum_;
+  std::vector<float> parameters_;
+  std::vector<uint8_t> model_bytes_;  // parameters_ as they travel: little-endian float32
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_ROUND_JOB_H_

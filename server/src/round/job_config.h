@@ -1,0 +1,61 @@
+// What a training job is made of. Part of sotto::server/round.
+#ifndef SOTTO_ROUND_JOB_CONFIG_H_
+#define SOTTO_ROUND_JOB_CONFIG_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "privacy/plan.h"
+#include "sotto/messages.h"
+#include "sotto/nn.h"
+#include "sotto/train.h"
+
+namespace sotto::server {
+
+// How updates are protected and encoded.
+enum class Mechanism {
+  kGauLrq,         // Gaussian noise by quantization; private
+  kUniformDither,  // the same code with a fine uniform dither; WITHOUT privacy
+  kNone,           // exact float32 updates; WITHOUT privacy
+};
+
+const char* Name(Mechanism mechanism);  // "gau-lrq", "uniform-dither", "none"
+
+struct JobConfig {
+  const ModelInfo* model = nullptr;
+  Mechanism mechanism = Mechanism::kGauLrq;
+
+  // Fleet, cohort, rounds, clipping bound and noise. clip_l2 and noise_sigma are float32 values, as
+  // devices compute with them: see RoundToDevice(). Noise and delta are unused without privacy.
+  privacy::Plan plan;
+
+  // Local training of round 0; round k trains with learning_rate * learning_rate_decay^k.
+  TrainingOptions training;
+  double learning_rate_decay = 1.0;  // in (0, 1]
+
+  double server_learning_rate = 1.0;  // > 0
+  double smoothing = 0.0;             // lambda_s, >= 0
+  // No round starts that would take the job's epsilon above this; infinity: no limit but the plan.
+  double epsilon_budget = std::numeric_limits<double>::infinity();
+  uint32_t min_reports = 1;    // fewer reports by the deadline abort the attempt
+  uint32_t max_attempts = 10;  // of one round, before the job fails
+  int threads = 1;             // for decoding top-ups
+
+  bool is_private() const { return mechanism == Mechanism::kGauLrq; }
+
+  // What round `round` asks of each of its devices; job id and attempt are left empty.
+  TrainTask TaskFor(uint32_t round) const;
+
+  // Model units of one unit of the integer sum.
+  double SumUnit() const;
+
+  // Throws std::invalid_argument that names the field and its range.
+  void Validate() const;
+};
+
+// The plan with clip_l2 rounded to the float32 that devices will use, and noise_sigma rounded up.
+privacy::Plan RoundToDevice(privacy::Plan plan);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_ROUND_JOB_CONFIG_H_

@@ -1,0 +1,133 @@
+#include "sim/fleet.h"
+
+#include <fmt/format.h>
+#include <stdexcept>
+
+#include "aggregate/parallel.h"
+#include "round/run_key.h"
+#include "sotto/posix/port.h"
+#include "sotto/random.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr size_t kUploadChunkSize = 1000;
+
+Partition MakePartition(const FleetOptions& options, size_t samples, const Key& run_key) {
+  RandomStream random(DeriveKey(run_key, "sotto partition"), 0);
+  return {samples, options.devices, options.samples_per_device,
+          [&random](uint32_t bound) { return random.Below(bound); }};
+}
+
+// A device's flash: its share of the data set.
+struct DeviceSamples {
+  const Dataset* data;
+  Span<const uint32_t> indices;
+
+  static Status Read(void* context, uint32_t index, Span<float> features, uint32_t* label) {
+    const auto* self = static_cast<const DeviceSamples*>(context);
+    const uint32_t sample = self->indices[index];
+    self->data->CopyFeatures(sample, features);
+    *label = self->data->labels[sample];
+    return Status::kOk;
+  }
+};
+
+// A device's entropy in a seeded run.
+Status SeededEntropy(void* context, MutableByteSpan out) {
+  auto* random = static_cast<RandomStream*>(context);
+  random->Fill(out);
+  return random->status();
+}
+
+}  // namespace
+
+struct Fleet::Memory {
+  Memory(const ModelInfo& model, uint32_t batch_size)
+      : base(model.parameters),
+        parameters(model.parameters),
+        scratch(model.training_floats(model, batch_size)),
+        indices(batch_size),
+        chunk(kUploadChunkSize) {}
+
+  ClientBuffers buffers() {
+    return {{base.data(), base.size()},
+            {parameters.data(), parameters.size()},
+            {scratch.data(), scratch.size()},
+            {indices.data(), indices.size()},
+            {chunk.data(), chunk.size()}};
+  }
+
+  std::vector<float> base;
+  std::vector<float> parameters;
+  std::vector<float> scratch;
+  std::vector<uint32_t> indices;
+  std::vector<uint8_t> chunk;
+};
+
+Fleet::Fleet(const FleetOptions& options, const ModelInfo& model, const Dataset& data,
+             const Key& run_key)
+    : options_(options),
+      model_(model),
+      data_(data),
+      run_key_(run_key),
+      partition_(MakePartition(options, data.size(), run_key)) {
+  if (data.input_size() != model.inputs || data.classes != static_cast<int>(model.classes)) {
+    throw std::invalid_argument(fmt::format(
+        "model {} takes {} inputs in {} classes, but data set {} has {} in {}", model.name,
+        model.inputs, model.classes, data.name, data.input_size(), data.classes));
+  }
+  for (uint32_t i = 0; i < options.devices; ++i) {
+    registry_.Register({fmt::format("sim-{:06}", i), DeriveKey(run_key, "sotto device", i)});
+  }
+}
+
+bool Fleet::DropsOut(uint32_t device, uint32_t round) const {
+  if (options_.dropout <= 0) return false;
+  RandomStream random(DeriveKey(run_key_, "sotto dropout", device, round), 0);
+  return random.NextU32() < options_.dropout * 0x1p32;
+}
+
+void Fleet::RunRound(Job& job, int threads) const {
+  const std::vector<uint32_t>& cohort = job.cohort();
+  const uint32_t batch_size = job.config().training.batch_size;
+  std::vector<Memory> memories;
+  for (int i = 0; i < threads; ++i) memories.emplace_back(model_, batch_size);
+  ParallelFor(threads, cohort.size(), [&](size_t i, int worker) {
+    if (DropsOut(cohort[i], job.round())) return;
+    RunDevice(cohort[i], job, memories[static_cast<size_t>(worker)]);
+  });
+}
+
+void Fleet::RunDevice(uint32_t device, Job& job, Memory& memory) const {
+  const Device& identity = registry_[device];
+  DeviceSamples samples{&data_, partition_.DeviceSamples(device)};
+  RandomStream entropy(DeriveKey(run_key_, "sotto entropy", device, job.round(), job.attempt()), 0);
+
+  ClientConfig config;
+  config.model = &model_;
+  config.device_id = {reinterpret_cast<const uint8_t*>(identity.id.data()), identity.id.size()};
+  config.secret = identity.secret;
+  config.samples = {options_.samples_per_device, DeviceSamples::Read, &samples};
+  config.port = posix::SystemPort();
+  if (options_.seeded) {
+    config.port.entropy = SeededEntropy;
+    config.port.context = &entropy;
+  }
+  config.allow_training_without_privacy = !job.config().is_private();
+
+  Client client(config, memory.buffers());
+  Client::Progress progress = Client::Progress::kAgain;
+  while (progress != Client::Progress::kWait && progress != Client::Progress::kDone) {
+    Status status = client.Step(&progress);
+    if (status == Status::kOk && progress == Client::Progress::kSend) {
+      status = client.OnReply(job.Answer(device, client.request()));
+    }
+    if (status != Status::kOk) {
+      throw std::runtime_error(fmt::format("device {} failed in round {}: {}", identity.id,
+                                           job.round(), StatusName(status)));
+    }
+  }
+}
+
+}  // namespace sotto::server

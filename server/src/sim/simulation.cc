@@ -1,0 +1,63 @@
+#include "sim/simulation.h"
+
+#include <chrono>
+
+#include "round/run_key.h"
+#include "sim/evaluate.h"
+
+namespace sotto::server {
+namespace {
+
+// A simulation's run lives and dies with its process: nothing is written down.
+class NoStore : public Store {
+ public:
+  void CommitAttempt(const AttemptRecord&) override {}
+  void CommitRelease(const ReleaseRecord&) override {}
+};
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+double SimulationResult::BytesUpPerDeviceRound() const {
+  double bytes = 0;
+  double reports = 0;
+  for (const RoundReport& round : rounds) {
+    bytes += static_cast<double>(round.outcome.update_bytes);
+    reports += round.outcome.reported;
+  }
+  return reports == 0 ? 0 : bytes / reports;
+}
+
+SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
+                          const std::function<void(const RoundReport&)>& on_round) {
+  const auto start = std::chrono::steady_clock::now();
+  const ModelInfo& model = *config.job.model;
+  const Key run_key = RunKey(config.seed);
+  FleetOptions fleet_options = config.fleet;
+  fleet_options.seeded = config.seed.has_value();
+  const Fleet fleet(fleet_options, model, data.train, run_key);
+  NoStore store;
+  Job job(config.job, fleet.registry(), store, DeriveKey(run_key, "sotto server"));
+
+  SimulationResult result;
+  result.initial_accuracy = Accuracy(model, job.parameters(), data.test, config.threads);
+  while (job.OpenRound()) {
+    RoundReport report;
+    do {
+      fleet.RunRound(job, config.threads);
+      report.outcome = job.CloseRound();
+    } while (!report.outcome.released);
+    report.accuracy = Accuracy(model, job.parameters(), data.test, config.threads);
+    result.rounds.push_back(report);
+    on_round(report);
+  }
+  result.parameters.assign(job.parameters().begin(), job.parameters().end());
+  result.finish_reason = job.finish_reason();
+  result.wall_seconds = SecondsSince(start);
+  return result;
+}
+
+}  // namespace sotto::server

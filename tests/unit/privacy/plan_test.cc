@@ -1,0 +1,258 @@
+#include "privacy/plan.h"
+
+#include <cmath>
+#include <functional>
+#include <gtest/gtest.h>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace sotto::privacy {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+Plan UniformPlan() {
+  Plan plan;
+  plan.sampling = Sampling::kUniform;
+  plan.devices = 1000;
+  plan.cohort = 50;
+  plan.planned_reports = 50;
+  plan.rounds = 30;
+  plan.dimension = 7850;
+  plan.clip_l2 = 0.4;
+  plan.noise_sigma = 0.1;
+  plan.delta = std::pow(1000.0, -1.1);
+  plan.certificate = {1e-8, 1e-25};
+  return plan;
+}
+
+Plan PoissonPlan() {
+  Plan plan = UniformPlan();
+  plan.sampling = Sampling::kPoisson;
+  plan.planned_reports = 100;
+  return plan;
+}
+
+double EpsilonOf(const Plan& plan) { return Account(plan, plan.rounds).epsilon; }
+
+TEST(PlanTest, NoiseMultiplierIsTheNoiseOfTheSumOverItsSensitivity) {
+  EXPECT_NEAR(UniformPlan().NoiseMultiplier(), std::sqrt(50) * 0.1 / 0.8, 1e-15);
+  EXPECT_NEAR(PoissonPlan().NoiseMultiplier(), std::sqrt(100) * 0.1 / 0.4, 1e-15);
+  EXPECT_NEAR(UniformPlan().AccountedNoiseMultiplier(), std::sqrt(49) * 0.1 / 0.8, 1e-15);
+  Plan plan = UniformPlan();
+  plan.colluders = 50;
+  EXPECT_EQ(plan.AccountedNoiseMultiplier(), 0);
+  plan.colluders = 51;
+  EXPECT_EQ(plan.AccountedNoiseMultiplier(), 0);
+}
+
+TEST(PlanTest, SigmaForNoiseMultiplierInvertsIt) {
+  for (Plan plan : {UniformPlan(), PoissonPlan()}) {
+    plan.noise_sigma = SigmaForNoiseMultiplier(plan, 0.7);
+    EXPECT_NEAR(plan.NoiseMultiplier(), 0.7, 1e-15);
+  }
+  EXPECT_THROW(SigmaForNoiseMultiplier(UniformPlan(), 0), std::invalid_argument);
+  EXPECT_THROW(SigmaForNoiseMultiplier(UniformPlan(), std::nan("")), std::invalid_argument);
+}
+
+TEST(PlanTest, AStatementSaysWhatItsEpsilonMeans) {
+  const Statement uniform = Account(UniformPlan(), 7);
+  EXPECT_STREQ(Name(uniform.adjacency), "replace-one");
+  EXPECT_STREQ(Name(uniform.sampling), "uniform");
+  EXPECT_STREQ(Name(uniform.unit), "device");
+  EXPECT_STREQ(Name(uniform.trust_mode), "trusted-server");
+  EXPECT_STREQ(uniform.accountant, "rdp");
+  EXPECT_EQ(uniform.rounds, 7);
+  EXPECT_EQ(uniform.colluders, 1);
+  EXPECT_EQ(uniform.delta, UniformPlan().delta);
+  EXPECT_GT(uniform.order, 1);
+  EXPECT_FALSE(uniform.order_at_edge);
+  const Statement poisson = Account(PoissonPlan(), 7);
+  EXPECT_STREQ(Name(poisson.adjacency), "add-remove");
+  EXPECT_STREQ(Name(poisson.sampling), "poisson");
+}
+
+TEST(PlanTest, PairingsWithoutATheoremAreRefused) {
+  EXPECT_THROW(RequirePairing(Sampling::kPoisson, Adjacency::kReplaceOne), std::invalid_argument);
+  EXPECT_THROW(RequirePairing(Sampling::kUniform, Adjacency::kAddRemove), std::invalid_argument);
+  EXPECT_NO_THROW(RequirePairing(Sampling::kPoisson, Adjacency::kAddRemove));
+  EXPECT_NO_THROW(RequirePairing(Sampling::kUniform, Adjacency::kReplaceOne));
+  EXPECT_NO_THROW(RequirePairing(Sampling::kNone, Adjacency::kAddRemove));
+  EXPECT_NO_THROW(RequirePairing(Sampling::kNone, Adjacency::kReplaceOne));
+  EXPECT_STREQ(Name(Sampling::kNone), "none");
+}
+
+TEST(PlanTest, WithoutCertificateAndCapItIsThePlainAccountant) {
+  Plan plan = UniformPlan();
+  plan.certificate = {};
+  const double z = plan.AccountedNoiseMultiplier();
+  const Statement statement = Account(plan, plan.rounds);
+  EXPECT_EQ(statement.epsilon,
+            Epsilon({{Sampling::kUniform, z, 0.05, 30}}, plan.delta).Guarantee());
+  EXPECT_EQ(statement.epsilon_network,
+            Epsilon({{Sampling::kNone, z, 1.0, 30}}, plan.delta).Guarantee());
+}
+
+TEST(PlanTest, ACapThatNoDrawExceedsCostsNothing) {
+  Plan plan = PoissonPlan();
+  plan.certificate = {};
+  plan.planned_reports = plan.devices;
+  const double z = plan.AccountedNoiseMultiplier();
+  EXPECT_EQ(EpsilonOf(plan), Epsilon({{Sampling::kPoisson, z, 0.05, 30}}, plan.delta).Guarantee());
+}
+
+TEST(PlanTest, ACapTheDrawsKeepExceedingIsInfinite) {
+  Plan plan = PoissonPlan();
+  plan.planned_reports = plan.cohort;
+  EXPECT_EQ(EpsilonOf(plan), kInf);
+}
+
+TEST(PlanTest, CertificateTermsNeverLowerAStatement) {
+  for (Plan plan : {UniformPlan(), PoissonPlan()}) {
+    for (const double sigma : {0.05, 0.1, 0.5, 3.0}) {
+      plan.noise_sigma = sigma;
+      plan.certificate = {1e-8, 1e-25};
+      const Statement with = Account(plan, plan.rounds);
+      plan.certificate = {};
+      const Statement without = Account(plan, plan.rounds);
+      EXPECT_GT(with.epsilon, without.epsilon);
+      EXPECT_GT(with.epsilon_network, without.epsilon_network);
+    }
+  }
+}
+
+TEST(PlanTest, WhoeverWatchesTheNetworkNeverLearnsLess) {
+  for (Plan plan : {UniformPlan(), PoissonPlan()}) {
+    for (const double sigma : {0.05, 0.1, 0.5, 3.0}) {
+      plan.noise_sigma = sigma;
+      const Statement statement = Account(plan, plan.rounds);
+      EXPECT_GE(statement.epsilon_network, statement.epsilon);
+    }
+  }
+}
+
+TEST(PlanTest, PublishedDeltaCoversEveryTermOfBothEpsilons) {
+  for (Plan plan : {UniformPlan(), PoissonPlan()}) {
+    plan.noise_sigma = 0.3;
+    const Statement statement = Account(plan, plan.rounds);
+    const double n_tau = 7850.0 * static_cast<double>(plan.planned_reports) * 30 * 1e-25;
+    for (const Guarantee& terms : {statement.released, statement.network}) {
+      ASSERT_TRUE(std::isfinite(terms.epsilon));
+      const double encoder_delta = std::exp(terms.log_encoder_delta);
+      EXPECT_GE(encoder_delta, n_tau);
+      EXPECT_LE(std::exp(terms.encoder_epsilon) * terms.gaussian_delta +
+                    (1 + std::exp(terms.gaussian_epsilon + terms.encoder_epsilon)) * encoder_delta,
+                plan.delta);
+      EXPECT_EQ(terms.epsilon, terms.gaussian_epsilon + 2 * terms.encoder_epsilon);
+    }
+    EXPECT_EQ(statement.epsilon, statement.released.epsilon);
+    EXPECT_EQ(statement.epsilon_network, statement.network.epsilon);
+  }
+}
+
+TEST(PlanTest, EpsilonNeverFallsWhenRoundsAreReleased) {
+  for (const Plan& plan : {UniformPlan(), PoissonPlan()}) {
+    double last = 0;
+    double last_network = 0;
+    EXPECT_EQ(Account(plan, 0).epsilon, 0);
+    EXPECT_EQ(Account(plan, 0).epsilon_network, 0);
+    for (int64_t rounds = 1; rounds <= plan.rounds; ++rounds) {
+      const Statement statement = Account(plan, rounds);
+      EXPECT_GT(statement.epsilon, last);
+      EXPECT_GE(statement.epsilon_network, last_network);
+      last = statement.epsilon;
+      last_network = statement.epsilon_network;
+    }
+  }
+}
+
+// Each change makes a plan no more private.
+TEST(PlanTest, EpsilonIsMonotoneInEveryFieldOfThePlan) {
+  const std::vector<std::function<void(Plan*)>> changes = {
+      [](Plan* p) { p->noise_sigma *= 0.99; },    [](Plan* p) { p->clip_l2 *= 1.01; },
+      [](Plan* p) { p->delta *= 0.9; },           [](Plan* p) { p->colluders += 1; },
+      [](Plan* p) { p->colluders += 40; },        [](Plan* p) { p->rounds += 1; },
+      [](Plan* p) { p->dimension *= 10; },        [](Plan* p) { p->certificate.eta *= 2; },
+      [](Plan* p) { p->certificate.tau *= 100; }, [](Plan* p) { p->devices -= 100; },
+  };
+  for (const Plan& plan : {UniformPlan(), PoissonPlan()}) {
+    const double before = EpsilonOf(plan);
+    for (size_t i = 0; i < changes.size(); ++i) {
+      Plan changed = plan;
+      changes[i](&changed);
+      EXPECT_GE(EpsilonOf(changed), before) << Name(plan.sampling) << ", change " << i;
+    }
+  }
+}
+
+TEST(PlanTest, ColludersOrNoNoiseLeaveNothing) {
+  Plan plan = UniformPlan();
+  plan.colluders = plan.cohort;
+  EXPECT_EQ(EpsilonOf(plan), kInf);
+  plan = UniformPlan();
+  plan.noise_sigma = 0;
+  EXPECT_EQ(EpsilonOf(plan), kInf);
+}
+
+TEST(PlanTest, FullParticipationIsAccountedWithoutAmplification) {
+  Plan plan = UniformPlan();
+  plan.sampling = Sampling::kNone;
+  plan.cohort = plan.planned_reports = plan.devices;
+  const Statement statement = Account(plan, plan.rounds);
+  EXPECT_EQ(statement.epsilon, statement.epsilon_network);
+}
+
+TEST(PlanTest, BadPlansThrow) {
+  const double nan = std::nan("");
+  const std::vector<std::function<void(Plan*)>> mistakes = {
+      [](Plan* p) { p->devices = 0; },
+      [](Plan* p) { p->devices = 1'000'000'001; },
+      [](Plan* p) { p->cohort = 0; },
+      [](Plan* p) { p->cohort = -1; },
+      [](Plan* p) { p->cohort = p->devices + 1; },
+      [](Plan* p) { p->planned_reports = 0; },
+      [](Plan* p) { p->planned_reports = p->devices + 1; },
+      [](Plan* p) { p->rounds = 0; },
+      [](Plan* p) { p->dimension = 0; },
+      [](Plan* p) { p->clip_l2 = 0; },
+      [=](Plan* p) { p->clip_l2 = nan; },
+      [](Plan* p) { p->noise_sigma = -1; },
+      [=](Plan* p) { p->noise_sigma = nan; },
+      [](Plan* p) { p->noise_sigma = kInf; },
+      [](Plan* p) { p->colluders = -1; },
+      [](Plan* p) { p->delta = 0; },
+      [](Plan* p) { p->delta = 1; },
+      [=](Plan* p) { p->delta = nan; },
+      [](Plan* p) { p->certificate.eta = -1e-9; },
+      [](Plan* p) { p->certificate.tau = 1.5; },
+      [](Plan* p) { p->sampling = Sampling::kNone; },
+  };
+  for (const Plan& plan : {UniformPlan(), PoissonPlan()}) {
+    for (size_t i = 0; i < mistakes.size(); ++i) {
+      Plan bad = plan;
+      mistakes[i](&bad);
+      EXPECT_THROW(Account(bad, 1), std::invalid_argument) << "mistake " << i;
+    }
+    EXPECT_THROW(Account(plan, -1), std::invalid_argument);
+    EXPECT_THROW(Account(plan, plan.rounds + 1), std::invalid_argument);
+  }
+  Plan bad = UniformPlan();
+  bad.planned_reports = 51;
+  EXPECT_THROW(bad.Validate(), std::invalid_argument);
+}
+
+TEST(PlanTest, AnErrorNamesTheFieldItsValueAndItsRange) {
+  Plan plan = UniformPlan();
+  plan.cohort = 2000;
+  try {
+    plan.Validate();
+    FAIL() << "a cohort larger than the fleet was accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "cohort is 2000; it must be in [1, devices]");
+  }
+}
+
+}  // namespace
+}  // namespace sotto::privacy
