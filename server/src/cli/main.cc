@@ -1,8 +1,11 @@
 // The command `sotto`. Exit codes: 0 done, 1 it failed, 2 it was asked the wrong way.
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <fmt/format.h>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -20,20 +23,50 @@ int Fail(const std::exception& error, int code) {
   return code;
 }
 
+// A TOML file's keys are the options of the command that was called; a section of another command's
+// name is that command's.
+class CommandConfig : public CLI::ConfigTOML {
+ public:
+  explicit CommandConfig(const CLI::App& app) : app_(app) {}
+
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    std::vector<CLI::ConfigItem> settings = CLI::ConfigTOML::from_config(input);
+    for (CLI::ConfigItem& item : settings) {
+      if (item.parents.empty()) item.parents = {app_.get_subcommands().front()->get_name()};
+    }
+    return settings;
+  }
+
+ private:
+  const CLI::App& app_;
+};
+
+void RequireKnownCommand(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  const std::string name = argv[1];
+  if (!app.get_subcommands([&](const CLI::App* c) { return c->get_name() == name; }).empty()) return;
+  throw std::invalid_argument(
+      fmt::format("there is no command '{}'; `sotto --help` lists the commands", name));
+}
+
 int Run(int argc, char** argv) {
   CLI::App app("Private federated learning that fits on a microcontroller.", "sotto");
   app.set_version_flag("--version", sotto::kVersion);
   app.require_subcommand(1);
   app.fallthrough();
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.set_config("--config", "", "read options of the command from a TOML file, same names");
+  app.config_formatter(std::make_shared<CommandConfig>(app));
+  app.allow_config_extras(CLI::config_extras_mode::error);
   app.footer("`sotto COMMAND --help` lists the options of a command.");
 
   sotto::server::SimulateOptions simulate_options;
   CLI::App* simulate = app.add_subcommand(
       "simulate", "train a fleet of simulated devices in this process, under a privacy budget");
   sotto::server::AddSimulateOptions(*simulate, simulate_options);
-  simulate->set_config("--config", "", "read options from a TOML file: the same names, no dashes");
-  simulate->allow_config_extras(CLI::config_extras_mode::error);
+  simulate->footer("Any of these options may stand in a TOML file, without dashes: --config FILE");
 
+  RequireKnownCommand(app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -21,6 +21,19 @@ constexpr char kTraining[] = "Training";
 constexpr char kPrivacy[] = "Privacy";
 constexpr char kRun[] = "Run and output";
 
+// Like CLI::Range, but not satisfied by NaN.
+template <typename T>
+CLI::Validator InRange(T smallest, T largest) {
+  const std::string range = fmt::format("[{} - {}]", smallest, largest);
+  return {[=](std::string& text) {
+            T value{};
+            const bool inside = CLI::detail::lexical_cast(text, value) && value >= smallest &&
+                                value <= largest;
+            return inside ? std::string() : fmt::format("{} is not in the range {}", text, range);
+          },
+          range};
+}
+
 void AddFleetOptions(CLI::App& command, SimulateOptions& o) {
   command
       .add_option("--data", o.data,
@@ -30,26 +43,26 @@ void AddFleetOptions(CLI::App& command, SimulateOptions& o) {
   command.add_option("--model", o.model, "model by name")->capture_default_str()->group(kFleet);
   command.add_option("--devices", o.devices, "devices in the fleet, N")
       ->capture_default_str()
-      ->check(CLI::Range(1U, 1000000U))
+      ->check(InRange(1U, 1000000U))
       ->group(kFleet);
   command.add_option("--samples-per-device", o.samples_per_device, "training samples on each")
       ->capture_default_str()
-      ->check(CLI::Range(1U, 1000000U))
+      ->check(InRange(1U, 1000000U))
       ->group(kFleet);
   command.add_option("--dropout", o.dropout, "chance that a drawn device does not report")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 0.999))
+      ->check(InRange(0.0, 0.999))
       ->group(kFleet);
 }
 
 void AddRoundOptions(CLI::App& command, SimulateOptions& o) {
   command.add_option("--rounds", o.rounds, "rounds, K")
       ->capture_default_str()
-      ->check(CLI::Range(1U, 1000000U))
+      ->check(InRange(1U, 1000000U))
       ->group(kRounds);
   command.add_option("--cohort", o.cohort, "devices drawn for a round, B; expected if Poisson")
       ->capture_default_str()
-      ->check(CLI::Range(1U, 1000000U))
+      ->check(InRange(1U, 1000000U))
       ->group(kRounds);
   command
       .add_option("--sampling", o.sampling,
@@ -60,43 +73,45 @@ void AddRoundOptions(CLI::App& command, SimulateOptions& o) {
       ->group(kRounds);
   command.add_option("--min-reports", o.min_reports, "fewer reports abort the attempt at a round")
       ->capture_default_str()
-      ->check(CLI::Range(1U, 1000000U))
+      ->check(InRange(1U, 1000000U))
       ->group(kRounds);
   command
       .add_option("--server-learning-rate", o.server_learning_rate, "factor of the averaged update")
       ->capture_default_str()
+      ->check(InRange(1e-6, 1e6))
       ->group(kRounds);
   command
       .add_option("--smoothing", o.smoothing,
                   "Laplacian smoothing factor of DP-Fed-LS; helps when noise dominates")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(InRange(0.0, 1e6))
       ->group(kRounds);
 }
 
 void AddTrainingOptions(CLI::App& command, SimulateOptions& o) {
   command.add_option("--local-epochs", o.local_epochs, "passes over a device's samples")
       ->capture_default_str()
-      ->check(CLI::Range(1U, 65535U))
+      ->check(InRange(1U, 65535U))
       ->group(kTraining);
   command.add_option("--batch-size", o.batch_size, "samples in a mini-batch")
       ->capture_default_str()
-      ->check(CLI::Range(1U, 65535U))
+      ->check(InRange(1U, 65535U))
       ->group(kTraining);
   command.add_option("--learning-rate", o.learning_rate, "of local SGD in the first round")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(InRange(0.0, 1e6))
       ->group(kTraining);
   command.add_option("--learning-rate-decay", o.learning_rate_decay, "factor from round to round")
       ->capture_default_str()
+      ->check(InRange(1e-6, 1.0))
       ->group(kTraining);
   command.add_option("--weight-decay", o.weight_decay, "L2 regularisation")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(InRange(0.0, 1e6))
       ->group(kTraining);
   command.add_option("--clip", o.clip, "largest L2 norm of a device's update, C")
       ->capture_default_str()
-      ->check(CLI::Range(1e-6, 1e6))
+      ->check(InRange(1e-6, 1e6))
       ->group(kTraining);
   command
       .add_option("--clipping", o.clipping,
@@ -126,12 +141,13 @@ void AddPrivacyOptions(CLI::App& command, SimulateOptions& o) {
       ->excludes(epsilon)
       ->group(kPrivacy);
   command.add_option("--delta", o.delta, "the other half of the budget (default: devices^-1.1)")
+      ->check(InRange(1e-300, 0.5))
       ->group(kPrivacy);
   command
       .add_option("--colluders", o.colluders,
                   "participants assumed to tell their noise to the adversary")
       ->capture_default_str()
-      ->check(CLI::Range(0U, 1000000U))
+      ->check(InRange(0U, 1000000U))
       ->group(kPrivacy);
 }
 
@@ -142,7 +158,7 @@ void AddRunOptions(CLI::App& command, SimulateOptions& o) {
       ->group(kRun);
   command.add_option("--threads", o.threads, "0: one a processor; does not change the result")
       ->capture_default_str()
-      ->check(CLI::Range(0, 4096))
+      ->check(InRange(0, 4096))
       ->group(kRun);
   command.add_option("--json", o.json, "write the results to this file; - is standard output")
       ->group(kRun);
@@ -169,6 +185,12 @@ privacy::Plan BarePlan(const SimulateOptions& o, const ModelInfo& model) {
 privacy::Plan CalibratedPlan(const SimulateOptions& o, const privacy::Plan& bare) {
   if (o.noise_multiplier) {
     return RoundToDevice(privacy::PlanForNoiseMultiplier(bare, *o.noise_multiplier).plan);
+  }
+  if (o.cohort <= o.colluders) {
+    throw std::invalid_argument(
+        fmt::format("--cohort {} with --colluders {} leaves no noise that the colluders do not know; "
+                    "draw more devices or assume fewer colluders",
+                    o.cohort, o.colluders));
   }
   return RoundToDevice(privacy::PlanForEpsilon(bare, o.epsilon));
 }

@@ -17,11 +17,9 @@ constexpr int kDatasetClasses = 10;
 // Opens a data set.
 //   source  "synthetic"      made on the spot, see data/synthetic.h
 //           "fashion-mnist"  60,000 + 10,000 images of clothes, from `fashion_mnist_folder`
-//           anything else    a folder with four IDX files of the MNIST family:
-//           train-images-idx3-ubyte,
-//                            train-labels-idx1-ubyte, t10k-images-idx3-ubyte,
-//                            t10k-labels-idx1-ubyte, each as it is or with .gz appended (as it is
-//                            wins if both exist)
+//           anything else    the path of a folder with four IDX files of the MNIST family
+// The four files are {train,t10k}-images-idx3-ubyte and {train,t10k}-labels-idx1-ubyte, each as it
+// is or with .gz appended; as it is wins if both exist.
 // A folder that happens to be called like one of the names is reached as ./synthetic.
 //
 // Throws std::runtime_error that says what to do: no such folder, a file missing or defective (see

@@ -25,7 +25,7 @@ struct SyntheticOptions {
   uint64_t seed = 1;          // another seed is another set of patterns, about as difficult
 };
 
-// Makes the data set, at about 3 us a sample. Throws std::bad_alloc when memory runs out.
+// Makes the data set, at about 5 us a sample. Throws std::bad_alloc when memory runs out.
 TrainTest MakeSynthetic(const SyntheticOptions& options = {});
 
 }  // namespace sotto::server

@@ -9,8 +9,7 @@
 
 namespace sotto::privacy {
 
-// Throws std::invalid_argument "<name> is <value>; it must be <allowed>" unless the condition
-// holds.
+// Throws std::invalid_argument "<name> is <value>; it must be <allowed>" unless it holds.
 template <typename Value>
 void Require(bool holds, const char* name, Value value, const char* allowed) {
   if (holds) return;

@@ -16,8 +16,9 @@ constexpr int64_t kMaxTrials = 1'000'000'000;
 // Beyond the mode the bound exceeds the exact tail by less than 1/(12 k) + 1/(12 (trials - k)),
 // relative, with k = limit + 1 (the error of Stirling's formula), and by an allowance for rounding
 // of 2e-15 times the trials and the logarithms involved. Throws std::invalid_argument outside the
-// ranges. Source: Stirling's formula with Robbins's bounds for the first term (Robbins, "A Remark
-// on Stirling's Formula", 1955); the ratios of the terms that follow are exact.
+// ranges.
+// Source: for the first term, Robbins, "A Remark on Stirling's Formula" (1955); the ratios of the
+// terms that follow are exact.
 double LogBinomialTail(int64_t trials, double probability, int64_t limit);
 
 // The smallest cap, at most `devices`, with

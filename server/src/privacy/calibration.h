@@ -46,8 +46,8 @@ struct FittedPlan {
   int passes = 0;  // caps tried; 0 if the sampling needs none
 };
 
-// The plan with planned_reports and noise_sigma set for a noise multiplier of the released sum (>
-// 0). The cap of a Poisson draw depends on the epsilon, and that, slightly, on the cap. So this
+// The plan with planned_reports and noise_sigma set for a noise multiplier, > 0, of the released
+// sum. The cap of a Poisson draw depends on the epsilon, and that, slightly, on the cap. So this
 // iterates: it starts from the epsilon of uncapped draws and raises the cap until it suits the
 // epsilon accounted with it.
 FittedPlan PlanForNoiseMultiplier(const Plan& plan, double noise_multiplier);

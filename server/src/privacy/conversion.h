@@ -1,5 +1,4 @@
-// From RDP to (epsilon, delta): composition over rounds, conversion, and the search for the best
-// order.
+// From RDP to (epsilon, delta): composition over rounds, conversion, the search for the best order.
 //
 // Composition adds the curves of the rounds, whatever their order, their sampling and their noise
 // (Mironov 2017, Proposition 1); rounds of equal settings are merged first, so neither their
@@ -31,20 +30,17 @@ enum class Conversion {
   // min over orders a of rho + ln(1/delta)/(a - 1). Source: Mironov, "Renyi Differential Privacy"
   // (2017), Proposition 3.
   kClassic,
-  // min over orders a of rho + ln(1 - 1/a) - (ln delta + ln a)/(a - 1), never above the classic
-  // one.
+  // min over orders a of rho + ln(1 - 1/a) - (ln delta + ln a)/(a - 1), never above the classic.
   // Source: Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy" (2020),
-  // Proposition 12; Balle et al., "Hypothesis Testing Interpretations and Renyi Differential
-  // Privacy"
-  // (2020), Theorem 21.
+  // Proposition 12; Balle, Barthe, Gaboardi, Hsu, Sato, "Hypothesis Testing Interpretations and
+  // Renyi Differential Privacy" (2020), Theorem 21.
   kImproved,
 };
 
 struct ConvertedEpsilon {
   double unclipped = 0.0;  // the formula's minimum; may be negative, may be +infinity, never NaN
   double order = 0.0;      // where it is attained
-  bool order_at_edge =
-      false;  // first or last order tried: a wider range might give a smaller epsilon
+  bool order_at_edge = false;  // first or last order: a wider range might give a smaller epsilon
 
   // The epsilon to state: (epsilon, delta)-DP with a negative epsilon implies it with 0.
   double Guarantee() const { return std::max(unclipped, 0.0); }
@@ -58,10 +54,10 @@ constexpr double kMaxLogOrder = 11.0;
 // negative number of rounds.
 double ComposedRdp(const std::vector<GaussianRounds>& rounds, double order);
 
-// The minimum over real orders, to 1e-9 relative or better where the function is unimodal. It is
-// for Poisson sampling and none: (order - 1) times it is convex. Any order gives a valid bound, so
-// a missed minimum costs tightness only. Cost for one group of rounds: some 50 evaluations of its
-// curve.
+// The minimum over real orders, to 1e-9 relative or better where there is one minimum only. So it
+// is for Poisson sampling and none, since (order - 1) times the function is convex. Any order gives
+// a valid bound: a missed minimum costs tightness, not soundness. Takes some 50 evaluations of the
+// curve of every different round.
 //   delta  in (0, 1)
 // Throws std::invalid_argument for a bad delta or bad rounds.
 ConvertedEpsilon Epsilon(const std::vector<GaussianRounds>& rounds, double delta,

@@ -117,8 +117,9 @@ Guarantee StateGuarantee(const std::vector<GaussianRounds>& rounds, double delta
       return guarantee;
     }
     reach = Reach(guarantee);
-    if (!search.Raise(slice + Charge(guarantee, LogOutside(deviations), deviations.log_cap_excess)))
-      break;
+    const double needed =
+        slice + Charge(guarantee, LogOutside(deviations), deviations.log_cap_excess);
+    if (!search.Raise(needed)) break;
   }
   return Unbounded();
 }

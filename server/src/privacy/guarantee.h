@@ -29,15 +29,14 @@ struct CertificateBounds {
 // How far the released models are from the ideal.
 struct Deviations {
   CertificateBounds certificate;
-  double coordinates = 0.0;  // n: encoded coordinates behind all that is released; >= 0
-  double log_cap_excess =
-      -kInfinity;  // ln of a bound on the probability that any draw exceeds the cap
+  double coordinates = 0.0;            // n: encoded coordinates behind all that is released; >= 0
+  double log_cap_excess = -kInfinity;  // ln of a bound on the chance that any draw exceeds the cap
 };
 
 // A guarantee and the terms it is made of. With e0 = gaussian_epsilon, d0 = gaussian_delta,
 // e1 = encoder_epsilon and d1 = e^log_encoder_delta,
-//   epsilon = e0 + 2 e1,   delta >= e^e1 d0 + (1 + e^(e0 + e1)) d1 + (1 + e^epsilon)
-//   e^log_cap_excess.
+//   epsilon = e0 + 2 e1,
+//   delta  >= e^e1 d0 + (1 + e^(e0 + e1)) d1 + (1 + e^epsilon) e^log_cap_excess.
 // If no epsilon satisfies this, epsilon is +infinity and the terms mean nothing.
 struct Guarantee {
   double epsilon = 0.0;
@@ -54,10 +53,10 @@ struct Guarantee {
 // A slice delta_q of delta gives e1 = rho1 + 2 sqrt(rho1 ln(1/delta_q)), rho1 = n eta^2 / 2, and
 // d1 = delta_q + n tau: zero-concentrated differential privacy of the n density ratios (Bun and
 // Steinke, "Concentrated Differential Privacy", 2016, Propositions 1.3 and 1.4, Lemma 1.7), then
-// the triangle inequality ideal - real - real neighbour - ideal neighbour. kDeltaShare of delta is
+// the chain real - ideal - ideal of the neighbour - real of the neighbour. kDeltaShare of delta is
 // set aside for the terms in d1 and as much for the cap; what they need beyond that is taken from
-// d0. Without deviations this is Epsilon(rounds, delta). Throws std::invalid_argument as Epsilon
-// does and for bounds out of range.
+// d0. The inequality above is verified before a guarantee is returned. Without deviations this is
+// Epsilon(rounds, delta). Throws std::invalid_argument as Epsilon does and for bounds out of range.
 Guarantee StateGuarantee(const std::vector<GaussianRounds>& rounds, double delta,
                          const Deviations& deviations);
 

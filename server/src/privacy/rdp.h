@@ -29,9 +29,9 @@ double RdpUnsampled(double noise_multiplier, double order);
 // The trapezoidal rule with step z/12 (finer when z < 1/6) leaves a relative error below 1e-12.
 // Where that would take more than 131,072 points (orders in the thousands of z, or z below about
 // 0.005) it returns instead the chord of (order - 1) * rho between integer orders, which lies above
-// that convex function. Source: Mironov, Talwar, Zhang, "Renyi Differential Privacy of the Sampled
-// Gaussian Mechanism" (2019), Theorems 4 and 5 (the direction mixture against Gaussian is the
-// larger) and Section 3.3.
+// that convex function.
+// Source: Mironov, Talwar, Zhang, "Renyi Differential Privacy of the Sampled Gaussian Mechanism"
+// (2019), Theorems 4 and 5: of the two directions, mixture against Gaussian is the larger.
 double RdpPoisson(double noise_multiplier, double rate, double order);
 
 // The same at an integer order >= 2 by the finite binomial sum, relative error below 1e-12; costs
@@ -40,9 +40,9 @@ double RdpPoissonBinomial(double noise_multiplier, double rate, int64_t order);
 
 // A cohort of fixed size drawn uniformly without replacement, replace-one adjacency. Integer orders
 // by the theorem, real orders by the chord of (order - 1) * rho, which is convex and zero at order
-// 1; both are cut off at the unsampled Gaussian's curve. Costs up to 2 * order terms. Source: Wang,
-// Balle, Kasiviswanathan, "Subsampled Renyi Differential Privacy and Analytical Moments Accountant"
-// (2019), Theorem 9 with epsilon(infinity) = infinity.
+// 1; both are cut off at the unsampled Gaussian's curve. Costs up to 2 * order terms.
+// Source: Wang, Balle, Kasiviswanathan, "Subsampled Renyi Differential Privacy and Analytical
+// Moments Accountant" (2019), Theorem 9 with epsilon(infinity) = infinity.
 double RdpUniform(double noise_multiplier, double rate, double order);
 
 // One of the three above by the scheme; kNone ignores the rate.

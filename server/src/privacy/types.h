@@ -1,5 +1,4 @@
-// The vocabulary of every privacy statement: what is protected, from whom, and how devices are
-// drawn.
+// The vocabulary of every privacy statement: what is protected, from whom, how devices are drawn.
 //
 // Adjacency and sensitivity are types so that no figure can be printed without saying what it
 // means. Pure values, safe to use from any thread. The names are those of the JSON output and the
@@ -9,8 +8,7 @@
 
 namespace sotto::privacy {
 
-// Which two fleets count as neighbours. The clipping bound C limits the L2 norm of one device's
-// update.
+// Which two fleets count as neighbours. C, the clipping bound, limits one update's L2 norm.
 enum class Adjacency {
   kAddRemove,   // one device more or less: the sum moves by at most C
   kReplaceOne,  // one device's data replaced: the sum moves by at most 2C
@@ -30,8 +28,7 @@ enum class Unit {
 
 // Whom the guarantee does not protect from.
 enum class TrustMode {
-  kTrustedServer,  // the server can regenerate the devices' noise; the released models are
-                   // protected
+  kTrustedServer,  // the server, which can regenerate the devices' noise
 };
 
 // The side on which a figure may err. An accountant that offers both defaults to kUpper.

@@ -40,6 +40,10 @@ Status SeededEntropy(void* context, MutableByteSpan out) {
   return random->status();
 }
 
+const char* Advice(Status status) {
+  return status == Status::kNotFinite ? "; training diverged: lower the learning rate" : "";
+}
+
 }  // namespace
 
 struct Fleet::Memory {
@@ -124,8 +128,8 @@ void Fleet::RunDevice(uint32_t device, Job& job, Memory& memory) const {
       status = client.OnReply(job.Answer(device, client.request()));
     }
     if (status != Status::kOk) {
-      throw std::runtime_error(fmt::format("device {} failed in round {}: {}", identity.id,
-                                           job.round(), StatusName(status)));
+      throw std::runtime_error(fmt::format("device {} failed in round {}: {}{}", identity.id,
+                                           job.round() + 1, StatusName(status), Advice(status)));
     }
   }
 }

@@ -84,7 +84,7 @@ TEST(ConversionTest, UnsampledEpsilonIsNeverBelowTheExactGaussian) {
 
 TEST(ConversionTest, ContinuousSearchIsNeverWorseThanAFineGridOfOrders) {
   std::vector<double> grid;
-  for (double t = -9; t < 7; t += 0.03) grid.push_back(1 + std::exp(t));
+  for (int i = -300; i < 233; ++i) grid.push_back(1 + std::exp(0.03 * i));
   for (const Sampling sampling : {Sampling::kNone, Sampling::kUniform, Sampling::kPoisson}) {
     for (const double z : {0.5, 1.0, 8.0}) {
       for (const double q : {1e-4, 0.05, 0.6}) {

@@ -1,0 +1,257 @@
+// The command `sotto` as a user runs it: exit codes, messages, files.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <sys/wait.h>
+
+#include "sotto/bytes.h"
+#include "sotto/crypto.h"
+#include "unit/sdk/hex.h"
+
+namespace sotto {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Outcome {
+  int exit_code = -1;
+  std::string output;  // standard output and, unless it was sent elsewhere, standard error
+};
+
+Outcome Sotto(const std::string& arguments, const char* standard_error = "2>&1") {
+  Outcome run;
+  const std::string command =
+      std::string(SOTTO_PROGRAM) + " " + arguments + " " + standard_error;
+  FILE* pipe = popen(command.c_str(), "r");
+  char buffer[4096];
+  for (size_t got = 0; (got = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) {
+    run.output.append(buffer, got);
+  }
+  const int status = pclose(pipe);
+  run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return run;
+}
+
+// A run of a few seconds at most.
+constexpr char kSmall[] =
+    "simulate --data synthetic --devices 60 --cohort 10 --rounds 3 --local-epochs 1 ";
+
+std::string Path(const std::string& name) {
+  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+  return testing::TempDir() + "sotto_" + test->name() + "_" + name;
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+void WriteFile(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+Json SmallRun(const std::string& arguments) {
+  const std::string path = Path("out.json");
+  const Outcome run = Sotto(kSmall + arguments + " --json " + path);
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  return Json::parse(ReadFile(path), nullptr, false);
+}
+
+void ExpectUsageError(const std::string& arguments, const std::string& message) {
+  const Outcome run = Sotto(arguments);
+  EXPECT_EQ(run.exit_code, 2) << arguments << "\n" << run.output;
+  EXPECT_NE(run.output.find(message), std::string::npos) << arguments << "\n" << run.output;
+}
+
+TEST(Cli, HelpAndVersionSucceed) {
+  EXPECT_EQ(Sotto("--version").exit_code, 0);
+  EXPECT_NE(Sotto("--help").output.find("simulate"), std::string::npos);
+  const Outcome help = Sotto("simulate --help");
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_NE(Sotto("simulate --rounds 1 --rounds 0").output.find("--rounds"), std::string::npos);
+  for (const char* option : {"--epsilon", "--noise-multiplier", "--smoothing", "--config", "--json"}) {
+    EXPECT_NE(help.output.find(option), std::string::npos) << option;
+  }
+}
+
+TEST(Cli, JsonHoldsTheWholeResult) {
+  const Json json = SmallRun("--epsilon 8 --seed 1");
+  ASSERT_FALSE(json.is_discarded());
+  for (const char* field :
+       {"accuracy", "epsilon", "epsilon_network", "delta", "noise_sigma", "noise_multiplier",
+        "bytes_up_per_device_round", "bits_per_coordinate", "rounds", "wall_seconds", "seed",
+        "trust_mode", "adjacency", "colluders", "model_digest", "parameters_sha256"}) {
+    EXPECT_TRUE(json.contains(field)) << field;
+  }
+  EXPECT_LE(json["epsilon"], 8.0);
+  EXPECT_GT(json["epsilon"], 7.99);
+  EXPECT_GT(json["epsilon_network"], json["epsilon"]);
+  EXPECT_EQ(json["trust_mode"], "trusted-server");
+  EXPECT_EQ(json["adjacency"], "replace-one");
+  EXPECT_EQ(json["colluders"], 1);
+  EXPECT_EQ(json["private"], false) << "a seeded run is not private";
+  EXPECT_NEAR(json["delta"], std::pow(60, -1.1), 1e-12);
+  ASSERT_EQ(json["rounds"].size(), 3u);
+  double last = 0;
+  for (const Json& round : json["rounds"]) {
+    EXPECT_EQ(round["reported"], 10);
+    EXPECT_GE(round["accuracy"], 0.0);
+    EXPECT_LE(round["accuracy"], 1.0);
+    EXPECT_GT(round["epsilon"], last);
+    last = round["epsilon"];
+  }
+  EXPECT_EQ(last, json["epsilon"]);
+}
+
+TEST(Cli, JsonToStandardOutputIsNothingButJson) {
+  const Outcome run = Sotto(std::string(kSmall) + "--seed 1 --json -", "2>/dev/null");
+  EXPECT_EQ(run.exit_code, 0);
+  const Json json = Json::parse(run.output, nullptr, false);
+  ASSERT_FALSE(json.is_discarded()) << run.output;
+  EXPECT_EQ(json["seed"], 1);
+}
+
+TEST(Cli, TheSameSeedGivesTheSameParametersOnAnyThreads) {
+  const Json one = SmallRun("--seed 3 --threads 1");
+  const Json two = SmallRun("--seed 3 --threads 2");
+  const Json other = SmallRun("--seed 4 --threads 2");
+  EXPECT_EQ(one["parameters_sha256"], two["parameters_sha256"]);
+  EXPECT_NE(one["parameters_sha256"], other["parameters_sha256"]);
+}
+
+TEST(Cli, WithoutASeedTheRunIsPrivate) {
+  const Json json = SmallRun("");
+  EXPECT_EQ(json["private"], true);
+  EXPECT_TRUE(json["seed"].is_null());
+}
+
+TEST(Cli, ModelOutIsTheHashedParameters) {
+  const std::string path = Path("model.bin");
+  const Json json = SmallRun("--seed 1 --model-out " + path);
+  const std::string model = ReadFile(path);
+  EXPECT_EQ(model.size(), 4 * 7850u);
+  Sha256 hash;
+  uint8_t digest[kSha256Size];
+  ASSERT_EQ(hash.Update(View(model)), Status::kOk);
+  ASSERT_EQ(hash.Finish(digest), Status::kOk);
+  EXPECT_EQ(json["parameters_sha256"], ToHex(digest));
+}
+
+TEST(Cli, TrainingWithoutPrivacySaysSo) {
+  for (const char* arguments : {"--mechanism none", "--epsilon inf"}) {
+    const Outcome run = Sotto(std::string(kSmall) + arguments);
+    EXPECT_EQ(run.exit_code, 0);
+    EXPECT_NE(run.output.find("NO PRIVACY"), std::string::npos);
+    EXPECT_EQ(run.output.find("epsilon 0"), std::string::npos);
+    const Json json = SmallRun(arguments);
+    EXPECT_TRUE(json["epsilon"].is_null());
+    EXPECT_EQ(json["private"], false);
+    EXPECT_EQ(json["privacy_note"], "NO PRIVACY");
+    EXPECT_TRUE(json["rounds"][0]["epsilon"].is_null());
+  }
+}
+
+TEST(Cli, ATableStandsBesideEveryEpsilon) {
+  const Outcome run = Sotto(std::string(kSmall) + "--seed 1");
+  for (const char* words : {"delta", "replace-one", "uniform", "trusted-server", "colluder", "rdp",
+                            "noise multiplier", "seeded: not private", "bytes a device"}) {
+    EXPECT_NE(run.output.find(words), std::string::npos) << words << "\n" << run.output;
+  }
+}
+
+TEST(Cli, PoissonSamplingIsAddRemove) {
+  const Json json = SmallRun("--sampling poisson --seed 1 --epsilon 5");
+  EXPECT_EQ(json["adjacency"], "add-remove");
+  EXPECT_LE(json["epsilon"], 5.0);
+  EXPECT_GT(json["planned_reports"], 10);
+}
+
+TEST(Cli, NoiseMultiplierIsTakenAsGiven) {
+  const Json json = SmallRun("--noise-multiplier 1.5 --seed 1");
+  EXPECT_NEAR(json["noise_multiplier"], 1.5, 1e-6);
+  EXPECT_NEAR(json["noise_sigma"], 1.5 * 2 * 0.4 / std::sqrt(10.0), 1e-6);
+  EXPECT_LT(json["accounted_noise_multiplier"], 1.5);
+}
+
+// Three devices, all of them drawn in every round: no privacy to speak of, but it runs and says so.
+TEST(Cli, ASmallFleetRunsAndItsEpsilonIsPrintedHoweverLarge) {
+  const Json json = SmallRun("--devices 3 --cohort 3 --noise-multiplier 0.3 --seed 1");
+  EXPECT_GT(json["epsilon"], 20.0);
+}
+
+TEST(Cli, AnyOptionMayStandInATomlFile) {
+  const std::string config = Path("run.toml");
+  WriteFile(config,
+            "# a small run\nrounds = 2\ncohort = 7\nlearning-rate = 0.05\n"
+            "sampling = \"uniform\"\nnoise-multiplier = 1.25\nseed = 5\n");
+  const Json json = SmallRun("--config " + config + " --cohort 9 --rounds 2");
+  EXPECT_EQ(json["rounds"].size(), 2u);
+  EXPECT_EQ(json["cohort"], 9) << "the command line wins";
+  EXPECT_EQ(json["seed"], 5);
+  EXPECT_NEAR(json["noise_multiplier"], 1.25, 1e-6);
+}
+
+TEST(Cli, UnknownKeysInATomlFileAreUsageErrors) {
+  const std::string config = Path("bad.toml");
+  WriteFile(config, "no-such-option = 1\n");
+  ExpectUsageError(std::string(kSmall) + "--config " + config, "no-such-option");
+  ExpectUsageError(std::string(kSmall) + "--config /no/such/file.toml", "/no/such/file.toml");
+}
+
+TEST(Cli, ImpossibleOptionsAreUsageErrors) {
+  ExpectUsageError("", "subcommand");
+  ExpectUsageError("train", "train");
+  ExpectUsageError("simulate --no-such-option", "no-such-option");
+  ExpectUsageError("simulate --rounds 0", "--rounds");
+  ExpectUsageError("simulate --rounds -3", "--rounds");
+  ExpectUsageError("simulate --rounds many", "--rounds");
+  ExpectUsageError("simulate --cohort 2000", "--cohort 2000");
+  ExpectUsageError("simulate --epsilon 0", "--epsilon");
+  ExpectUsageError("simulate --epsilon -1", "--epsilon");
+  ExpectUsageError("simulate --epsilon nan", "--epsilon");
+  ExpectUsageError("simulate --noise-multiplier 0", "--noise-multiplier");
+  ExpectUsageError("simulate --noise-multiplier 1 --epsilon 2", "--epsilon");
+  ExpectUsageError("simulate --delta 0", "delta");
+  ExpectUsageError("simulate --delta 1", "delta");
+  ExpectUsageError("simulate --clip nan", "--clip");
+  ExpectUsageError("simulate --learning-rate nan", "--learning-rate");
+  ExpectUsageError("simulate --learning-rate-decay 2", "decay");
+  ExpectUsageError("simulate --smoothing -1", "--smoothing");
+  ExpectUsageError("simulate --server-learning-rate nan", "--server-learning-rate");
+  ExpectUsageError("simulate --sampling sometimes", "--sampling");
+  ExpectUsageError("simulate --model lenet", "softmax-784-10");
+  ExpectUsageError("simulate --min-reports 51", "reports");
+  ExpectUsageError("simulate --data synthetic --devices 2000", "60000");
+  ExpectUsageError("simulate --data synthetic --model softmax-64-10", "784");
+}
+
+TEST(Cli, AnUnattainableEpsilonNamesTheRealisticOne) {
+  ExpectUsageError("simulate --epsilon 1e-7", "1e-07");
+  ExpectUsageError("simulate --epsilon 1e-7", "smallest");
+  ExpectUsageError("simulate --devices 10 --cohort 1", "colluder");
+}
+
+TEST(Cli, WhatFailsAtRunTimeExitsWithOne) {
+  const auto fails = [](const std::string& arguments, const std::string& message) {
+    const Outcome run = Sotto(arguments);
+    EXPECT_EQ(run.exit_code, 1) << arguments << "\n" << run.output;
+    EXPECT_NE(run.output.find(message), std::string::npos) << run.output;
+  };
+  fails("simulate --data /no/such/folder", "/no/such/folder");
+  fails(std::string(kSmall) + "--json /no/such/folder/out.json", "/no/such/folder/out.json");
+  fails(std::string(kSmall) + "--model-out /no/such/folder/m.bin", "/no/such/folder/m.bin");
+  fails(std::string(kSmall) + "--learning-rate 1e6 --weight-decay 1e6 --clipping at-end",
+        "diverged");
+}
+
+}  // namespace
+}  // namespace sotto

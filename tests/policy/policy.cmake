@@ -1,0 +1,31 @@
+# Rules of the house that a compiler does not check. Plain builds only: a sanitizer changes neither
+# the sources nor, in a way that matters, the symbols.
+include(${CMAKE_CURRENT_LIST_DIR}/../e2e/e2e.cmake)
+if(SOTTO_SANITIZE)
+  return()
+endif()
+
+# sotto_policy(name script argument...): a bash script of this folder; exit status 77 is "skipped".
+function(sotto_policy name script)
+  add_test(NAME policy.${name}
+           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/policy/${script} ${ARGN})
+  set_tests_properties(policy.${name} PROPERTIES LABELS policy SKIP_RETURN_CODE 77 TIMEOUT 300)
+endfunction()
+
+set(sotto_policy_work ${CMAKE_CURRENT_BINARY_DIR}/policy)
+find_program(SOTTO_ARM_NM arm-none-eabi-nm DOC "nm for the bare-metal build's archive")
+
+sotto_policy(sdk_symbols sdk_symbols.sh ${CMAKE_NM} $<TARGET_FILE:sotto_sdk> ${PROJECT_SOURCE_DIR})
+sotto_policy(sdk_symbols_cortex_m4 sdk_symbols.sh ${SOTTO_ARM_NM}
+             ${PROJECT_SOURCE_DIR}/build/cortex-m4/sdk/libsotto_sdk.a ${PROJECT_SOURCE_DIR})
+sotto_policy(headers headers.sh ${PROJECT_SOURCE_DIR})
+sotto_policy(layering layering.sh ${PROJECT_SOURCE_DIR})
+sotto_policy(format format.sh ${PROJECT_SOURCE_DIR})
+sotto_policy(lrq_tables lrq_tables.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/lrq_tables)
+sotto_policy(shell_scripts shell_scripts.sh ${PROJECT_SOURCE_DIR})
+sotto_policy(readme_blocks readme_blocks.sh ${PROJECT_SOURCE_DIR}
+             ${sotto_policy_work}/readme_blocks ${CMAKE_CXX_COMPILER})
+sotto_policy(readme_commands readme_commands.sh ${PROJECT_SOURCE_DIR}
+             ${sotto_policy_work}/readme_commands $<TARGET_FILE:sotto_cli>)
+sotto_policy(install install.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}
+             ${sotto_policy_work}/install ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER})

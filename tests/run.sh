@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Builds every preset and runs every test. What CI runs.
+set -euo pipefail
+
+usage() {
+  cat << 'END'
+Usage: tests/run.sh [--quick]
+
+Installs the packages that are missing (Debian, Ubuntu), builds the presets cortex-m4,
+host-clang, host-asan and host, and runs the tests of the last two. The exit status is
+not zero if a build or a test fails.
+
+  --quick  only the preset host
+  --help   this text
+
+Environment: CI               if set, compiler warnings are errors
+             SOTTO_TEST_DATA  a folder with the t10k IDX files of MNIST, for a test that reads them
+END
+}
+
+quick=false
+case "${1-}" in
+  '') ;;
+  --quick) quick=true ;;
+  -h | --help)
+    usage
+    exit 0
+    ;;
+  *)
+    usage >&2
+    exit 2
+    ;;
+esac
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source-path=SCRIPTDIR source=../examples/quickstart/packages.sh
+source examples/quickstart/packages.sh
+
+install_test_packages() {
+  local packages=("${BUILD_PACKAGES[@]}" libgtest-dev python3-mpmath)
+  ${quick} || packages+=(clang gcc-arm-none-eabi libnewlib-arm-none-eabi
+    libstdc++-arm-none-eabi-newlib)
+  install_packages "${packages[@]}"
+  # Without these some tests are skipped, by name.
+  install_packages "${DATA_PACKAGE}" || true
+  install_packages clang-format-14 || install_packages clang-format || true
+}
+
+jobs="$(nproc)"
+options=()
+[[ -z "${CI-}" ]] || options+=(-DSOTTO_WARNINGS_AS_ERRORS=ON)
+
+# build PRESET CMAKE_OPTION...
+build() {
+  echo "== build ${1}"
+  cmake --preset "$@" "${options[@]}"
+  cmake --build --preset "$1" --parallel "${jobs}"
+}
+
+run_tests() {
+  echo "== test ${1}"
+  ctest --preset "$1" --parallel "${jobs}"
+}
+
+install_test_packages
+if ! ${quick}; then
+  build cortex-m4
+  build host-clang -DSOTTO_TESTS=ON
+  build host-asan -DSOTTO_TESTS=ON
+fi
+build host -DSOTTO_TESTS=ON
+
+# Both suites run even if the first one fails; the last lines are CTest's summary.
+failed=false
+${quick} || run_tests host-asan || failed=true
+run_tests host || failed=true
+if ${failed}; then
+  echo "tests/run.sh: tests failed" >&2
+  exit 1
+fi

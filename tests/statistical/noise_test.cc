@@ -1,0 +1,153 @@
+// The noise of a released model is the noise of the plan: whole simulations with training switched
+// off, so that nothing but noise is released.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "cli/simulate_options.h"
+#include "data/synthetic.h"
+#include "sim/simulation.h"
+
+namespace sotto::server {
+namespace {
+
+const TrainTest& Data() {
+  static const TrainTest* const kData = new TrainTest(MakeSynthetic({2000, 10, 1}));
+  return *kData;
+}
+
+// One round of 40 devices; each has 50 samples.
+SimulateOptions OneRound(uint64_t seed) {
+  SimulateOptions options;
+  options.devices = 40;
+  options.cohort = 10;
+  options.rounds = 1;
+  options.local_epochs = 1;
+  options.learning_rate = 0;
+  options.noise_multiplier = 2.0;
+  options.seed = seed;
+  options.threads = 2;
+  return options;
+}
+
+// The noise of the model in units of what the plan says: deviation sqrt(planned) sigma / cohort.
+std::vector<double> StandardisedNoise(const SimulateOptions& options) {
+  const SimulationConfig config = MakeSimulation(options);
+  const SimulationResult result = Simulate(config, Data(), [](const RoundReport&) {});
+  const privacy::Plan& plan = config.job.plan;
+  const double deviation = plan.noise_sigma *
+                           std::sqrt(static_cast<double>(plan.planned_reports)) /
+                           static_cast<double>(plan.cohort);
+  std::vector<double> noise;
+  for (const float value : result.parameters) noise.push_back(value / deviation);
+  return noise;
+}
+
+double GaussianCdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+
+double KolmogorovSmirnov(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  const auto n = static_cast<double>(samples.size());
+  double distance = 0;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const double cdf = GaussianCdf(samples[i]);
+    distance = std::max({distance, std::fabs(cdf - static_cast<double>(i) / n),
+                         std::fabs(static_cast<double>(i + 1) / n - cdf)});
+  }
+  return std::sqrt(n) * distance;
+}
+
+// Six fixed seeds, n = 47,100 coordinates. The deviation's estimate has a relative deviation of
+// 1/sqrt(2n) = 0.0033, so 2 % is six of them: 2e-9. sqrt(n) D above 3.1: below 1e-8. With the noise
+// off by 3 % either fails almost surely.
+void ExpectPlannedNoise(const SimulateOptions& base) {
+  std::vector<double> pooled;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    SimulateOptions options = base;
+    options.seed = seed;
+    const auto noise = StandardisedNoise(options);
+    pooled.insert(pooled.end(), noise.begin(), noise.end());
+  }
+  double square = 0;
+  for (const double value : pooled) square += value * value;
+  EXPECT_NEAR(std::sqrt(square / static_cast<double>(pooled.size())), 1.0, 0.02);
+  EXPECT_LT(KolmogorovSmirnov(pooled), 3.1);
+}
+
+TEST(ReleasedNoise, IsThePlansGaussian) { ExpectPlannedNoise(OneRound(1)); }
+
+// Without the top-up the variance would be lower by the share of missing devices: here by half.
+TEST(ReleasedNoise, DoesNotShrinkWhenDevicesDropOut) {
+  SimulateOptions options = OneRound(1);
+  options.dropout = 0.5;
+  ExpectPlannedNoise(options);
+}
+
+TEST(ReleasedNoise, DoesNotFollowTheSizeOfAPoissonCohort) {
+  SimulateOptions options = OneRound(1);
+  options.sampling = "poisson";
+  ExpectPlannedNoise(options);
+}
+
+// Smoothing damps noise and leaves its mean: it must reach the release, and only then.
+TEST(ReleasedNoise, IsDampedBySmoothing) {
+  SimulateOptions options = OneRound(1);
+  options.smoothing = 1.0;
+  double square = 0;
+  const auto noise = StandardisedNoise(options);
+  for (const double value : noise) square += value * value;
+  // For factor 1 the mean of (1 + 2(1 - cos x))^-2 over x is (1 + 2)/(1 + 4)^1.5 = 0.268.
+  EXPECT_NEAR(square / static_cast<double>(noise.size()), 0.268, 0.04);
+}
+
+std::vector<float> ModelOf(const SimulateOptions& options) {
+  return Simulate(MakeSimulation(options), Data(), [](const RoundReport&) {}).parameters;
+}
+
+TEST(Seed, RepeatsARunBitForBitUnderAnyNumberOfThreads) {
+  for (const char* sampling : {"uniform", "poisson"}) {
+    SimulateOptions options = OneRound(7);
+    options.learning_rate = 0.1;
+    options.rounds = 3;
+    options.dropout = 0.3;
+    options.sampling = sampling;
+    const auto reference = ModelOf(options);
+    for (const int threads : {1, 2, 5}) {
+      options.threads = threads;
+      EXPECT_EQ(ModelOf(options), reference) << sampling << ", threads = " << threads;
+    }
+    options.seed = 8;
+    EXPECT_NE(ModelOf(options), reference);
+  }
+}
+
+TEST(Seed, WithoutOneEveryRunDiffers) {
+  SimulateOptions options = OneRound(1);
+  options.seed.reset();
+  EXPECT_NE(ModelOf(options), ModelOf(options));
+}
+
+// Fine dither and exact updates differ by quantization of a 4096th of the clipping bound.
+TEST(UniformDither, TrainsLikeExactUpdates) {
+  SimulateOptions options = OneRound(3);
+  options.noise_multiplier.reset();
+  options.learning_rate = 0.1;
+  options.epsilon = std::numeric_limits<double>::infinity();
+  const auto dithered = ModelOf(options);
+  options.mechanism = "none";
+  const auto exact = ModelOf(options);
+  double error = 0;
+  double norm = 0;
+  for (size_t j = 0; j < exact.size(); ++j) {
+    error += std::pow(dithered[j] - exact[j], 2);
+    norm += std::pow(exact[j], 2);
+    EXPECT_NEAR(dithered[j], exact[j], 0.4 / 4096);
+  }
+  EXPECT_GT(norm, 0.01);
+  EXPECT_GT(error, 0) << "the dither must be real";
+}
+
+}  // namespace
+}  // namespace sotto::server

@@ -1,0 +1,139 @@
+#include "sotto/dither.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sotto/bytes.h"
+#include "unit/csv.h"
+
+namespace sotto {
+namespace {
+
+constexpr double kQ27 = 1 << 27;
+
+Key TestKey(uint8_t number) {
+  Key key;
+  key.bytes[5] = number;
+  return key;
+}
+
+std::vector<DitherCell> Cells(const Dither& dither, uint32_t first, uint32_t count) {
+  std::vector<DitherCell> cells(count);
+  for (uint32_t i = 0; i < count; i += kDitherBatch) {
+    const uint32_t size = std::min(kDitherBatch, count - i);
+    EXPECT_EQ(dither.Generate(first + i, {cells.data() + i, size}), Status::kOk);
+  }
+  return cells;
+}
+
+uint64_t KeystreamWord(const Key& key, uint32_t stream, uint32_t j) {
+  uint8_t block[kChaChaBlockSize];
+  EXPECT_EQ(ChaCha20Keystream(key, stream, j / 8, block), Status::kOk);
+  return LoadU64Le(block + 8 * (j % 8));
+}
+
+// layers.csv: computed with 50 digits at all scales, from both ends of the 2^96 layers.
+TEST(Layer, EdgesAreWithinOneUnitOfTheRealFunctions) {
+  const auto rows = ReadCsv("layers.csv");
+  ASSERT_GT(rows.size(), 100u);
+  double worst = 0;
+  for (const auto& row : rows) {
+    const auto high = static_cast<uint32_t>(std::stoull(row[0].substr(0, 8), nullptr, 16));
+    const uint64_t low = std::stoull(row[0].substr(8), nullptr, 16);
+    const lrq::LayerEdges edges = lrq::LayerFromProbability(high, low);
+    worst = std::max(worst, std::fabs(edges.r_q27 - kQ27 * std::stod(row[1])));
+    worst = std::max(worst, std::fabs(edges.g_q27 - kQ27 * std::stod(row[2])));
+  }
+  EXPECT_LE(worst, 1.0);
+}
+
+TEST(Layer, StepsStayWithinTheirBounds) {
+  int32_t smallest = INT32_MAX;
+  int32_t largest = 0;
+  const auto visit = [&](uint32_t high, uint64_t low) {
+    const lrq::LayerEdges edges = lrq::LayerFromProbability(high, low);
+    EXPECT_GE(edges.r_q27, 0);
+    EXPECT_GE(edges.g_q27, 0);
+    smallest = std::min(smallest, edges.r_q27 + edges.g_q27);
+    largest = std::max(largest, edges.r_q27 + edges.g_q27);
+  };
+  for (uint64_t p = 0; p < (uint64_t{1} << 32); p += 4099) {
+    visit(static_cast<uint32_t>(p), uint64_t{1} << 63);
+  }
+  // The smallest step belongs to r = g, near p = 0.30; the largest to the last layer.
+  for (uint32_t p = 0; p < 200000; ++p) visit(0x4b000000u + 64 * p, uint64_t{1} << 63);
+  visit(0, 0);
+  visit(UINT32_MAX, UINT64_MAX);
+  EXPECT_GE(smallest, kMinStepQ27);
+  EXPECT_LE(smallest, kMinStepQ27 + 4);
+  EXPECT_LE(largest, kMaxStepQ27);
+  EXPECT_GE(largest, kMaxStepQ27 - 4);
+}
+
+TEST(Dither, AnyBatchCanBeGeneratedAlone) {
+  const Dither dither(TestKey(1), DitherKind::kGaussian);
+  const auto all = Cells(dither, 0, 256);
+  const auto some = Cells(dither, 112, 20);
+  for (size_t i = 0; i < some.size(); ++i) {
+    EXPECT_EQ(some[i].step_q27, all[112 + i].step_q27);
+    EXPECT_EQ(some[i].left_q27, all[112 + i].left_q27);
+    EXPECT_EQ(some[i].offset_q27, all[112 + i].offset_q27);
+    EXPECT_EQ(some[i].remainder, all[112 + i].remainder);
+  }
+}
+
+// The layout of the keystream words, spelled out once more.
+TEST(Dither, ReadsTheDocumentedBits) {
+  const Key key = TestKey(2);
+  const auto cells = Cells(Dither(key, DitherKind::kGaussian), 0, 4096);
+  int extended = 0;
+  for (uint32_t j = 0; j < cells.size(); ++j) {
+    const uint64_t word = KeystreamWord(key, 0, j);
+    const auto p = static_cast<uint32_t>(word >> 31);
+    const uint32_t top = p >> 24;
+    const bool needs_extension = top == 0 || top == 0xff;
+    const uint64_t low = needs_extension ? KeystreamWord(key, 1, j) : uint64_t{1} << 63;
+    extended += needs_extension ? 1 : 0;
+    const lrq::LayerEdges edges = lrq::LayerFromProbability(p, low);
+    EXPECT_EQ(cells[j].step_q27, edges.r_q27 + edges.g_q27);
+    EXPECT_EQ(cells[j].left_q27, (word >> 63) != 0 ? -edges.g_q27 : -edges.r_q27);
+  }
+  EXPECT_GT(extended, 0);
+}
+
+TEST(Dither, ExactOffsetIsTheFloorOfTheFullProduct) {
+  const Key key = TestKey(3);
+  for (const DitherKind kind : {DitherKind::kGaussian, DitherKind::kUniform}) {
+    const Dither dither(key, kind);
+    const auto cells = Cells(dither, 0, 20000);
+    int carried = 0;
+    for (uint32_t j = 0; j < cells.size(); ++j) {
+      const uint64_t t = KeystreamWord(key, 0, j) & 0x7fffffff;
+      const uint64_t t63 = t << 32 | static_cast<uint32_t>(KeystreamWord(key, 2, j));
+      __extension__ using Wide128 = unsigned __int128;
+      const auto exact = static_cast<int32_t>(
+          (static_cast<Wide128>(static_cast<uint64_t>(cells[j].step_q27)) * t63) >> 63);
+      int32_t offset = 0;
+      ASSERT_EQ(dither.ExactOffset(j, cells[j], &offset), Status::kOk);
+      EXPECT_EQ(offset, exact);
+      carried += offset != cells[j].offset_q27 ? 1 : 0;
+      EXPECT_TRUE(offset == cells[j].offset_q27 || Dither::OffsetIsOpen(cells[j]));
+    }
+    EXPECT_EQ(carried > 0, kind == DitherKind::kGaussian);
+  }
+}
+
+TEST(Dither, RefusesWhatIsNotABatch) {
+  const Dither dither(TestKey(1), DitherKind::kGaussian);
+  DitherCell cells[kDitherBatch + 1];
+  EXPECT_EQ(dither.Generate(1, cells), Status::kInvalidArgument);
+  EXPECT_EQ(dither.Generate(0, cells), Status::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace sotto

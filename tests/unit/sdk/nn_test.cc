@@ -1,0 +1,215 @@
+#include "sotto/nn.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "nn/kernels.h"
+#include "sotto/models.h"
+#include "unit/sdk/hex.h"
+
+namespace sotto {
+namespace {
+
+std::vector<float> RandomVector(size_t size, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
+  std::vector<float> v(size);
+  for (float& value : v) value = uniform(random);
+  return v;
+}
+
+// The documented order of a sum: eight lanes, then halves.
+float LaneSum(const std::vector<float>& terms) {
+  float lanes[8] = {};
+  for (size_t i = 0; i < terms.size(); ++i) lanes[i % 8] += terms[i];
+  for (int half = 4; half >= 1; half /= 2) {
+    for (int l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+  }
+  return lanes[0];
+}
+
+TEST(Kernels, SumInTheDocumentedOrderToTheLastBit) {
+  for (size_t n = 1; n <= 40; ++n) {
+    const auto a = RandomVector(n, 1);
+    const auto b = RandomVector(n, 2);
+    std::vector<float> products(n);
+    std::vector<float> squares(n);
+    for (size_t i = 0; i < n; ++i) {
+      products[i] = a[i] * b[i];
+      squares[i] = (a[i] - b[i]) * (a[i] - b[i]);
+    }
+    const float bias[1] = {0.25f};
+    float y[1];
+    nn::DenseForward(a.data(), bias, b.data(), n, 1, y);
+    EXPECT_EQ(y[0], LaneSum(products) + 0.25f) << n;
+    EXPECT_EQ(nn::SquaredDistance(a.data(), b.data(), n), LaneSum(squares)) << n;
+  }
+}
+
+TEST(Kernels, DenseForwardServesAnyNumberOfOutputs) {
+  constexpr size_t kInputs = 13;
+  const auto x = RandomVector(kInputs, 3);
+  for (size_t outputs = 1; outputs <= 5; ++outputs) {
+    const auto weights = RandomVector(outputs * kInputs, 4);
+    const auto bias = RandomVector(outputs, 5);
+    std::vector<float> y(outputs);
+    nn::DenseForward(weights.data(), bias.data(), x.data(), kInputs, outputs, y.data());
+    for (size_t o = 0; o < outputs; ++o) {
+      float alone = 0;
+      nn::DenseForward(weights.data() + o * kInputs, bias.data() + o, x.data(), kInputs, 1, &alone);
+      EXPECT_EQ(y[o], alone);
+    }
+  }
+}
+
+TEST(Kernels, ElementwiseOnesTreatEveryElementAlike) {
+  for (size_t n = 1; n <= 20; ++n) {
+    const auto x = RandomVector(n, 6);
+    auto y = RandomVector(n, 7);
+    auto pulled = y;
+    const auto before = y;
+    nn::AddScaled(0.3f, x.data(), n, y.data());
+    nn::PullTowards(x.data(), 0.5f, n, pulled.data());
+    for (size_t i = 0; i < n; ++i) {
+      EXPECT_EQ(y[i], before[i] + 0.3f * x[i]);
+      EXPECT_EQ(pulled[i], x[i] + 0.5f * (before[i] - x[i]));
+    }
+  }
+}
+
+// Three classes on five features: a small net for exact comparisons.
+using SmallNet = nn::Sequential<nn::Dense<5, 3>>;
+constexpr ModelInfo kSmall = MakeModelInfo<SmallNet>("small");
+
+struct Samples {
+  std::vector<std::vector<float>> features;
+  std::vector<uint32_t> labels;
+  Status failure = Status::kOk;
+
+  static Status Read(void* context, uint32_t index, Span<float> out, uint32_t* label) {
+    const auto* self = static_cast<const Samples*>(context);
+    if (self->failure != Status::kOk) return self->failure;
+    std::memcpy(out.data(), self->features[index].data(), out.size() * sizeof(float));
+    *label = self->labels[index];
+    return Status::kOk;
+  }
+  SampleSource source() { return {static_cast<uint32_t>(labels.size()), Read, this}; }
+};
+
+Samples SmallSamples() {
+  Samples samples;
+  for (uint32_t i = 0; i < 4; ++i) {
+    samples.features.push_back(RandomVector(5, 20 + i));
+    samples.labels.push_back(i % 3);
+  }
+  return samples;
+}
+
+double Loss(const std::vector<double>& p, const Samples& samples) {
+  double total = 0;
+  for (size_t s = 0; s < samples.labels.size(); ++s) {
+    double scores[3];
+    double sum = 0;
+    for (int o = 0; o < 3; ++o) {
+      scores[o] = p[15 + o];
+      for (int i = 0; i < 5; ++i) scores[o] += p[o * 5 + i] * samples.features[s][i];
+      sum += std::exp(scores[o]);
+    }
+    total += std::log(sum) - scores[samples.labels[s]];
+  }
+  return total / static_cast<double>(samples.labels.size());
+}
+
+// One step against the numerical gradient of the loss in double precision.
+TEST(Softmax, StepFollowsTheGradientOfTheMeanCrossEntropy) {
+  Samples samples = SmallSamples();
+  const SampleSource source = samples.source();
+  const uint32_t indices[] = {0, 1, 2, 3};
+  auto parameters = RandomVector(kSmall.parameters, 30);
+  const std::vector<double> before(parameters.begin(), parameters.end());
+  std::vector<float> scratch(kSmall.training_floats(kSmall, 4));
+  float loss = 0;
+  constexpr float kRate = 0.5f;
+  constexpr float kDecay = 0.1f;
+  ASSERT_EQ(kSmall.train_batch(kSmall, {&source, indices}, kRate, kDecay,
+                               {parameters.data(), parameters.size()},
+                               {scratch.data(), scratch.size()}, &loss),
+            Status::kOk);
+  EXPECT_NEAR(loss, Loss(before, samples), 1e-6);
+  for (size_t j = 0; j < before.size(); ++j) {
+    auto up = before;
+    auto down = before;
+    up[j] += 1e-5;
+    down[j] -= 1e-5;
+    const double gradient = (Loss(up, samples) - Loss(down, samples)) / 2e-5;
+    EXPECT_NEAR(parameters[j], before[j] * (1 - kRate * kDecay) - kRate * gradient, 1e-6) << j;
+  }
+}
+
+TEST(Softmax, SurvivesHugeScores) {
+  Samples samples = SmallSamples();
+  const SampleSource source = samples.source();
+  const uint32_t indices[] = {0, 1};
+  std::vector<float> parameters(kSmall.parameters, 0.0f);
+  for (int i = 0; i < 5; ++i) parameters[i] = 1e6f;
+  std::vector<float> scratch(kSmall.training_floats(kSmall, 2));
+  float loss = 0;
+  ASSERT_EQ(kSmall.train_batch(kSmall, {&source, indices}, 0.1f, 0.0f,
+                               {parameters.data(), parameters.size()},
+                               {scratch.data(), scratch.size()}, &loss),
+            Status::kOk);
+  EXPECT_TRUE(std::isfinite(loss));
+  for (const float value : parameters) EXPECT_TRUE(std::isfinite(value));
+}
+
+TEST(Softmax, RefusesBadLabelsSmallScratchAndFailingSamples) {
+  Samples samples = SmallSamples();
+  const SampleSource source = samples.source();
+  const uint32_t indices[] = {0, 1};
+  std::vector<float> parameters(kSmall.parameters, 0.0f);
+  std::vector<float> scratch(kSmall.training_floats(kSmall, 2));
+  float loss = 0;
+  const auto train = [&](size_t scratch_size, size_t batch_size) {
+    return kSmall.train_batch(kSmall, {&source, Span<const uint32_t>(indices, batch_size)}, 0.1f,
+                              0.0f, {parameters.data(), parameters.size()},
+                              {scratch.data(), scratch_size}, &loss);
+  };
+  EXPECT_EQ(train(scratch.size() - 1, 2), Status::kBufferTooSmall);
+  EXPECT_EQ(train(scratch.size(), 0), Status::kInvalidArgument);
+  samples.failure = Status::kSampleFailed;
+  EXPECT_EQ(train(scratch.size(), 2), Status::kSampleFailed);
+  samples.failure = Status::kOk;
+  samples.labels[1] = 3;
+  EXPECT_EQ(train(scratch.size(), 2), Status::kOutOfRange);
+}
+
+TEST(ModelDigest, IsTheDocumentedHash) {
+  Sha256 hash;
+  for (const uint32_t value : {1u, 1u, 1u, 784u, 10u}) {
+    ASSERT_EQ(hash.UpdateU32(value), Status::kOk);
+  }
+  uint8_t expected[kSha256Size];
+  uint8_t digest[kSha256Size];
+  ASSERT_EQ(hash.Finish(expected), Status::kOk);
+  ASSERT_EQ(ModelDigest(*FindModel("softmax-784-10"), digest), Status::kOk);
+  EXPECT_EQ(ToHex(digest), ToHex(expected));
+  EXPECT_EQ(ToHex(digest), "78f83a5ab25de66fe17591d3ed64c07085a6c0b5bfdf3cfaf78a024350c5c42a");
+}
+
+TEST(Models, AreFoundByNameAndAddUp) {
+  EXPECT_EQ(FindModel("no-such-model"), nullptr);
+  for (const ModelInfo& model : Models()) {
+    EXPECT_EQ(FindModel(model.name), &model);
+    uint32_t total = 0;
+    for (const nn::TensorInfo& tensor : model.tensors) total += tensor.size();
+    EXPECT_EQ(total, model.parameters) << model.name;
+  }
+  EXPECT_EQ(FindModel("softmax-784-10")->parameters, 7850u);
+}
+
+}  // namespace
+}  // namespace sotto

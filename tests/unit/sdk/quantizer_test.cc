@@ -1,0 +1,156 @@
+#include "sotto/quantizer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "unit/csv.h"
+
+namespace sotto {
+namespace {
+
+constexpr double kQ27 = 1 << 27;
+constexpr int64_t kQ20ToQ27 = 128;
+
+struct Coordinate {
+  uint32_t j;
+  DitherCell cell;
+};
+
+// Cells of one key, in order.
+std::vector<DitherCell> Cells(const Dither& dither, uint32_t count) {
+  std::vector<DitherCell> cells(count);
+  for (uint32_t i = 0; i < count; i += kDitherBatch) {
+    const uint32_t size = std::min(kDitherBatch, count - i);
+    EXPECT_EQ(dither.Generate(i, {cells.data() + i, size}), Status::kOk);
+  }
+  return cells;
+}
+
+Dither TestDither(uint8_t number, DitherKind kind = DitherKind::kGaussian) {
+  Key key;
+  key.bytes[9] = number;
+  return {key, kind};
+}
+
+// lrq_double.csv: the quantizer in 50-digit arithmetic (Gau-LRQ, Eqs. (11) and (12)). A cell is
+// rounded to Q27 here, so m may differ where the value lies within that rounding of an edge.
+TEST(Quantizer, AgreesWithTheRealQuantizer) {
+  const Dither dither = TestDither(0);
+  int compared = 0;
+  for (const auto& row : ReadCsv("lrq_double.csv")) {
+    const double sigma = std::stod(row[3]);
+    const double v = std::stod(row[0]) / sigma;
+    const double left = std::stod(row[4]) / sigma;
+    const double step = std::stod(row[6]) / sigma;
+    const double offset = std::stod(row[1]) - left;  // x = L + s
+    if (std::fabs(v) > 1024 || step * kQ27 > kMaxStepQ27) continue;
+    const DitherCell cell = {static_cast<int32_t>(std::lround(step * kQ27)),
+                             static_cast<int32_t>(std::lround(left * kQ27)),
+                             static_cast<int32_t>(std::lround(offset * kQ27)), 0};
+    const auto v_q20 = static_cast<int32_t>(std::lround(v * (1 << 20)));
+    int32_t m = 0;
+    ASSERT_EQ(Quantize(dither, 0, cell, v_q20, &m), Status::kOk);
+    const double position = (v + step - offset) / step;
+    const double to_edge = std::fabs(position - std::round(position)) * step;
+    if (to_edge < std::fabs(v) * 2e-8 + 2e-6) continue;
+    EXPECT_EQ(m, std::stol(row[7])) << "u = " << row[0] << ", x = " << row[1];
+    int32_t noisy = 0;
+    ASSERT_EQ(Dequantize(dither, 0, cell, m, &noisy), Status::kOk);
+    EXPECT_NEAR(noisy / 1048576.0, std::stod(row[8]) / sigma, 2e-6 + 1e-8 * std::fabs(v));
+    ++compared;
+  }
+  EXPECT_GT(compared, 12);
+}
+
+// decode(encode(v)) - v is one of the integers L+1 .. L+w of Q27, before rounding to Q20.
+TEST(Quantizer, ErrorStaysInTheCellsInterval) {
+  std::mt19937 random(5);
+  std::uniform_int_distribution<int32_t> any(-kMaxValueQ20, kMaxValueQ20);
+  for (const DitherKind kind : {DitherKind::kGaussian, DitherKind::kUniform}) {
+    const Dither dither = TestDither(1, kind);
+    const auto cells = Cells(dither, 50000);
+    for (uint32_t j = 0; j < cells.size(); ++j) {
+      const int32_t extremes[] = {0, 1, -1, kMaxValueQ20, -kMaxValueQ20};
+      const int32_t v = j % 7 < 5 ? extremes[j % 7] : any(random);
+      int32_t m = 0;
+      int32_t noisy = 0;
+      ASSERT_EQ(Quantize(dither, j, cells[j], v, &m), Status::kOk);
+      ASSERT_EQ(Dequantize(dither, j, cells[j], m, &noisy), Status::kOk);
+      const int64_t error = (static_cast<int64_t>(noisy) - v) * kQ20ToQ27;
+      // Rounding moves the error by at most 64 units up and 63 down.
+      EXPECT_GE(error, cells[j].left_q27 + 1 - 64);
+      EXPECT_LE(error, static_cast<int64_t>(cells[j].left_q27) + cells[j].step_q27 + 63);
+    }
+  }
+}
+
+// Every layer and dither extreme: offsets 0 and w-1, cells from the very first to the very last
+// layer, both coins.
+TEST(Quantizer, ErrorStaysInTheIntervalAtEveryExtreme) {
+  const Dither dither = TestDither(2);
+  const std::pair<uint32_t, uint64_t> layers[] = {
+      {0, 0}, {0, UINT64_MAX}, {1u << 24, 1}, {1u << 31, 5}, {UINT32_MAX, 0},
+      {UINT32_MAX, UINT64_MAX}, {0x4cccccccu, 0}};
+  for (const auto& [high, low] : layers) {
+    const lrq::LayerEdges edges = lrq::LayerFromProbability(high, low);
+    const int32_t w = edges.r_q27 + edges.g_q27;
+    for (const int32_t left : {-edges.r_q27, -edges.g_q27}) {
+      for (const int32_t offset : {0, 1, w / 2, w - 1}) {
+        const DitherCell cell = {w, left, offset, 0};
+        for (const int32_t v : {0, 1, -1, 12345, -54321, kMaxValueQ20, -kMaxValueQ20}) {
+          int32_t m = 0;
+          ASSERT_EQ(Quantize(dither, 0, cell, v, &m), Status::kOk);
+          const int64_t point = static_cast<int64_t>(m) * w + offset + left;
+          const int64_t error = point - v * kQ20ToQ27;
+          EXPECT_GT(error, left);
+          EXPECT_LE(error, static_cast<int64_t>(left) + w);
+        }
+      }
+    }
+  }
+}
+
+TEST(Quantizer, BeyondTheFormatIsAnErrorAndNotAWrap) {
+  const Dither dither = TestDither(3);
+  const auto cells = Cells(dither, 1);
+  int32_t m = 77;
+  EXPECT_EQ(Quantize(dither, 0, cells[0], kMaxValueQ20 + 1, &m), Status::kOutOfRange);
+  EXPECT_EQ(Quantize(dither, 0, cells[0], -kMaxValueQ20 - 1, &m), Status::kOutOfRange);
+  EXPECT_EQ(Quantize(dither, 0, cells[0], INT32_MIN, &m), Status::kOutOfRange);
+  EXPECT_EQ(m, 77);
+}
+
+double GaussianCdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+
+// Kolmogorov-Smirnov over n = 400,000 errors from a fixed key: sqrt(n) D above 3.1 has probability
+// below 2 exp(-2 * 3.1^2) = 1e-8 for the exact Gaussian; it detects a CDF off by 0.005.
+TEST(Quantizer, ErrorIsStandardGaussianWhateverTheValue) {
+  for (const int32_t v : {0, 300000, -(1 << 26)}) {
+    const Dither dither = TestDither(4);
+    const auto cells = Cells(dither, 400000);
+    std::vector<double> errors;
+    for (uint32_t j = 0; j < cells.size(); ++j) {
+      int32_t m = 0;
+      int32_t noisy = 0;
+      ASSERT_EQ(Quantize(dither, j, cells[j], v, &m), Status::kOk);
+      ASSERT_EQ(Dequantize(dither, j, cells[j], m, &noisy), Status::kOk);
+      errors.push_back((static_cast<double>(noisy) - v) / 1048576.0);
+    }
+    std::sort(errors.begin(), errors.end());
+    const auto n = static_cast<double>(errors.size());
+    double distance = 0;
+    for (size_t i = 0; i < errors.size(); ++i) {
+      const double cdf = GaussianCdf(errors[i]);
+      distance = std::max({distance, std::fabs(cdf - static_cast<double>(i) / n),
+                           std::fabs(static_cast<double>(i + 1) / n - cdf)});
+    }
+    EXPECT_LT(std::sqrt(n) * distance, 3.1) << "v = " << v;
+  }
+}
+
+}  // namespace
+}  // namespace sotto

@@ -1,0 +1,224 @@
+#include "sotto/update_codec.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "sotto/quantizer.h"
+
+namespace sotto {
+namespace {
+
+constexpr float kClip = 0.4f;
+
+Key TestKey(uint8_t number) {
+  Key key;
+  key.bytes[0] = number;
+  return key;
+}
+
+std::vector<float> RandomUpdate(size_t size, float deviation, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0.0f, deviation);
+  std::vector<float> update(size);
+  for (float& value : update) value = normal(random);
+  return update;
+}
+
+Span<const float> View(const std::vector<float>& v) { return {v.data(), v.size()}; }
+ByteSpan View(const std::vector<uint8_t>& v) { return {v.data(), v.size()}; }
+
+struct Encoded {
+  std::vector<uint8_t> bytes;
+  UpdateScale scale;
+};
+
+Encoded Encode(const Key& key, DitherKind kind, const std::vector<float>& update, float unit) {
+  UpdateEncoder encoder;
+  EXPECT_EQ(encoder.Begin(key, kind, View(update), kClip, unit), Status::kOk);
+  Encoded result{std::vector<uint8_t>(encoder.size()), encoder.scale()};
+  size_t written = 0;
+  EXPECT_EQ(encoder.Read({result.bytes.data(), result.bytes.size()}, &written), Status::kOk);
+  EXPECT_EQ(written, result.bytes.size());
+  return result;
+}
+
+Status Decode(const Key& key, DitherKind kind, const std::vector<uint8_t>& bytes,
+              std::vector<int32_t>& noisy) {
+  return DecodeUpdate(key, kind, View(bytes), {noisy.data(), noisy.size()});
+}
+
+TEST(UpdateCodec, DecodesToTheValuesPlusUnitNoise) {
+  for (const float unit : {0.08f, 0.004f, 0.4f}) {
+    const auto update = RandomUpdate(2001, 0.004f, 1);
+    const Encoded encoded = Encode(TestKey(1), DitherKind::kGaussian, update, unit);
+    std::vector<int32_t> noisy(update.size());
+    ASSERT_EQ(Decode(TestKey(1), DitherKind::kGaussian, encoded.bytes, noisy), Status::kOk);
+    double square = 0;
+    for (size_t j = 0; j < update.size(); ++j) {
+      const double error = (noisy[j] - ScaleToQ20(update[j], encoded.scale)) / 1048576.0;
+      EXPECT_LT(std::fabs(error), 11.8);
+      square += error * error;
+    }
+    // Variance 1 with deviation sqrt(2/2001) = 0.032 of its estimate; six deviations: 2e-9.
+    EXPECT_NEAR(square / static_cast<double>(update.size()), 1.0, 0.19);
+  }
+}
+
+TEST(UpdateCodec, UniformDitherKeepsAnEighthOfAUnit) {
+  const auto update = RandomUpdate(777, 0.004f, 2);
+  const Encoded encoded = Encode(TestKey(2), DitherKind::kUniform, update, kClip / 1024);
+  std::vector<int32_t> values(update.size());
+  ASSERT_EQ(Decode(TestKey(2), DitherKind::kUniform, encoded.bytes, values), Status::kOk);
+  for (size_t j = 0; j < update.size(); ++j) {
+    EXPECT_NEAR(values[j], ScaleToQ20(update[j], encoded.scale), (1 << 17) + 1);
+  }
+}
+
+TEST(UpdateCodec, ReadsInAnyPortionsGiveTheSameBytes) {
+  const auto update = RandomUpdate(999, 0.02f, 3);
+  const Encoded whole = Encode(TestKey(3), DitherKind::kGaussian, update, 0.01f);
+  UpdateEncoder encoder;
+  ASSERT_EQ(encoder.Begin(TestKey(3), DitherKind::kGaussian, View(update), kClip, 0.01f),
+            Status::kOk);
+  std::vector<uint8_t> bytes;
+  for (size_t portion = 1; bytes.size() < encoder.size(); portion = portion * 2 % 101) {
+    std::vector<uint8_t> part(portion);
+    size_t written = 0;
+    ASSERT_EQ(encoder.Read({part.data(), part.size()}, &written), Status::kOk);
+    bytes.insert(bytes.end(), part.begin(), part.begin() + static_cast<long>(written));
+  }
+  EXPECT_EQ(bytes, whole.bytes);
+}
+
+TEST(UpdateCodec, SeekRepeatsTheSameBytesFromAnyOffset) {
+  const auto update = RandomUpdate(300, 0.02f, 4);
+  const Encoded whole = Encode(TestKey(4), DitherKind::kGaussian, update, 0.03f);
+  UpdateEncoder encoder;
+  ASSERT_EQ(encoder.Begin(TestKey(4), DitherKind::kGaussian, View(update), kClip, 0.03f),
+            Status::kOk);
+  for (const size_t offset : {whole.bytes.size(), size_t{0}, size_t{1}, size_t{37}}) {
+    ASSERT_EQ(encoder.Seek(offset), Status::kOk);
+    std::vector<uint8_t> rest(whole.bytes.size());
+    size_t written = 0;
+    ASSERT_EQ(encoder.Read({rest.data(), rest.size()}, &written), Status::kOk);
+    rest.resize(written);
+    EXPECT_EQ(rest, std::vector<uint8_t>(whole.bytes.begin() + static_cast<long>(offset),
+                                         whole.bytes.end()));
+  }
+  EXPECT_EQ(encoder.Seek(whole.bytes.size() + 1), Status::kInvalidArgument);
+}
+
+TEST(UpdateCodec, AZeroUpdateIsOneByteAndStillCarriesFullNoise) {
+  const std::vector<float> zeros(5000, 0.0f);
+  const Encoded encoded = Encode(TestKey(5), DitherKind::kGaussian, zeros, 0.1f);
+  EXPECT_EQ(encoded.bytes, std::vector<uint8_t>{0});
+  std::vector<int32_t> noisy(zeros.size());
+  ASSERT_EQ(Decode(TestKey(5), DitherKind::kGaussian, encoded.bytes, noisy), Status::kOk);
+  double square = 0;
+  for (const int32_t value : noisy) square += std::pow(value / 1048576.0, 2);
+  // Deviation of the estimate 0.02; six deviations: 2e-9.
+  EXPECT_NEAR(square / 5000, 1.0, 0.12);
+}
+
+TEST(FixedCode, HasExactlyThePapersBits) {
+  const double min_step = 2 * std::sqrt(2 * std::log(2.0));
+  for (int code = 0; code <= lrq::kMaxScaleCode; ++code) {
+    const double bound = lrq::ScaleBoundQ20(static_cast<uint8_t>(code)) / 1048576.0;
+    EXPECT_EQ(lrq::FixedCodeBits(static_cast<uint8_t>(code), DitherKind::kGaussian),
+              std::ceil(std::log2(2 * bound / min_step + 1)))
+        << code;
+  }
+}
+
+TEST(FixedCode, ScaleCodeIsTheSmallestThatHolds) {
+  std::mt19937 random(6);
+  for (int i = 0; i < 10000; ++i) {
+    const auto value = static_cast<int32_t>(random() % (1u << (random() % 31)));
+    const uint8_t code = lrq::ScaleCodeFor(value);
+    EXPECT_GE(lrq::ScaleBoundQ20(code), value);
+    if (code > 0) {
+      EXPECT_LT(lrq::ScaleBoundQ20(static_cast<uint8_t>(code - 1)), value);
+    }
+  }
+  EXPECT_EQ(lrq::ScaleCodeFor(kMaxValueQ20), lrq::kMaxScaleCode);
+  EXPECT_EQ(lrq::ScaleBoundQ20(lrq::kMaxScaleCode), kMaxValueQ20);
+}
+
+TEST(Decoder, RefusesEveryOtherLength) {
+  const auto update = RandomUpdate(100, 0.05f, 7);
+  const Encoded encoded = Encode(TestKey(7), DitherKind::kGaussian, update, 0.01f);
+  std::vector<int32_t> noisy(update.size());
+  for (size_t size = 0; size <= encoded.bytes.size() + 2; ++size) {
+    std::vector<uint8_t> bytes = encoded.bytes;
+    bytes.resize(size);
+    const Status expected = size == encoded.bytes.size() ? Status::kOk : Status::kMalformed;
+    EXPECT_EQ(Decode(TestKey(7), DitherKind::kGaussian, bytes, noisy), expected) << size;
+  }
+  EXPECT_EQ(DecodeUpdate(TestKey(7), DitherKind::kGaussian, View(encoded.bytes), {}),
+            Status::kInvalidArgument);
+}
+
+TEST(Decoder, RefusesCodesThatNoValueInRangeCanGive) {
+  // 11 values of 1 bit and 5 bits of padding that must be zero.
+  const std::vector<float> update(11, 0.001f);
+  const Encoded encoded = Encode(TestKey(8), DitherKind::kGaussian, update, 0.1f);
+  ASSERT_EQ(encoded.bytes.size(), 3u);
+  std::vector<int32_t> noisy(update.size());
+  std::vector<uint8_t> padded = encoded.bytes;
+  padded.back() |= 0x80;
+  EXPECT_EQ(Decode(TestKey(8), DitherKind::kGaussian, padded, noisy), Status::kMalformed);
+  // With |v| this far below the step most cells allow a single code; all ones cannot be right.
+  const std::vector<uint8_t> ones = {encoded.bytes[0], 0xff, 0x07};
+  EXPECT_EQ(Decode(TestKey(8), DitherKind::kGaussian, ones, noisy), Status::kMalformed);
+  std::vector<uint8_t> scale = encoded.bytes;
+  scale[0] = lrq::kMaxScaleCode + 1;
+  EXPECT_EQ(Decode(TestKey(8), DitherKind::kGaussian, scale, noisy), Status::kMalformed);
+}
+
+TEST(Decoder, SurvivesAnyBytes) {
+  std::mt19937 random(9);
+  std::vector<int32_t> noisy(64);
+  int accepted = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const auto code = static_cast<uint8_t>(random() % 130);
+    const DitherKind kind = random() % 2 == 0 ? DitherKind::kGaussian : DitherKind::kUniform;
+    const size_t size = code <= lrq::kMaxScaleCode ? lrq::FixedCodeSize(64, code, kind) : 9;
+    std::vector<uint8_t> bytes(size);
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+    bytes[0] = code;
+    const Status status = Decode(TestKey(static_cast<uint8_t>(i)), kind, bytes, noisy);
+    EXPECT_TRUE(status == Status::kOk || status == Status::kMalformed);
+    accepted += status == Status::kOk ? 1 : 0;
+  }
+  EXPECT_GT(accepted, 0);
+}
+
+TEST(Decoder, AWrongKeyGivesNoiseOrAnError) {
+  const auto update = RandomUpdate(500, 0.005f, 10);
+  const Encoded encoded = Encode(TestKey(10), DitherKind::kGaussian, update, 0.001f);
+  std::vector<int32_t> right(update.size());
+  std::vector<int32_t> wrong(update.size());
+  ASSERT_EQ(Decode(TestKey(10), DitherKind::kGaussian, encoded.bytes, right), Status::kOk);
+  const Status status = Decode(TestKey(11), DitherKind::kGaussian, encoded.bytes, wrong);
+  EXPECT_TRUE(status == Status::kOk || status == Status::kMalformed);
+  EXPECT_NE(right, wrong);
+}
+
+TEST(UpdateEncoder, HasNothingToReadBeforeBeginOrAfterWipe) {
+  UpdateEncoder encoder;
+  uint8_t byte[1];
+  size_t written = 0;
+  EXPECT_EQ(encoder.Read(byte, &written), Status::kWrongState);
+  EXPECT_EQ(encoder.Seek(0), Status::kWrongState);
+  const std::vector<float> update = {1.0f};
+  ASSERT_EQ(encoder.Begin(TestKey(1), DitherKind::kGaussian, View(update), 1.0f, 1.0f),
+            Status::kOk);
+  encoder.Wipe();
+  EXPECT_EQ(encoder.Read(byte, &written), Status::kWrongState);
+}
+
+}  // namespace
+}  // namespace sotto

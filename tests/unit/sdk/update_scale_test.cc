@@ -1,0 +1,115 @@
+#include "sotto/update_scale.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "sotto/quantizer.h"
+
+namespace sotto {
+namespace {
+
+Span<const float> View(const std::vector<float>& v) { return {v.data(), v.size()}; }
+
+// The exact sum of squares as long double: at most 2^24 squares below 2^60 need 84 bits, rounding
+// errors of 2^-63 a term are far below the slack that rounding down leaves.
+long double SumOfSquares(const std::vector<float>& update, const UpdateScale& scale) {
+  long double sum = 0;
+  for (const float value : update) {
+    const auto v = static_cast<long double>(ScaleToQ20(value, scale));
+    sum += v * v;
+  }
+  return sum;
+}
+
+long double SquaredBound(float clip, float unit) {
+  const long double bound = static_cast<long double>(clip) * 1048576 / unit;
+  return std::floor(bound * bound);
+}
+
+TEST(UpdateScale, SumOfSquaresNeverExceedsTheClippingBound) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  std::uniform_real_distribution<float> log_scale(-20, 20);
+  for (int trial = 0; trial < 3000; ++trial) {
+    std::vector<float> update(1 + random() % 300);
+    const float magnitude = std::exp(log_scale(random));
+    for (float& value : update) value = normal(random) * magnitude;
+    const float clip = std::exp(log_scale(random) / 4);
+    const float unit = clip * std::exp(-6.9f * static_cast<float>(random() % 1000) / 1000.0f);
+    UpdateScale scale;
+    ASSERT_EQ(ComputeUpdateScale(View(update), clip, unit, &scale), Status::kOk);
+    const long double sum = SumOfSquares(update, scale);
+    ASSERT_LE(sum, SquaredBound(clip, unit)) << "trial " << trial;
+    if (scale.clipped) {
+      // Clipping to the bound, not to less: the loss is the rounding of each coordinate.
+      const long double norm = std::sqrt(sum) + std::sqrt(static_cast<double>(update.size()));
+      ASSERT_GE(norm * (1 + 1e-8L), std::sqrt(SquaredBound(clip, unit)) - 1);
+    }
+  }
+}
+
+TEST(UpdateScale, ValuesThatNeedNoClippingKeepTheirSize) {
+  const std::vector<float> update = {0.01f, -0.02f, 0.003f, 0.0f};
+  UpdateScale scale;
+  ASSERT_EQ(ComputeUpdateScale(View(update), 1.0f, 0.125f, &scale), Status::kOk);
+  EXPECT_FALSE(scale.clipped);
+  for (const float value : update) {
+    const double exact = value / 0.125 * 1048576;
+    const int32_t v = ScaleToQ20(value, scale);
+    EXPECT_LE(std::fabs(v), std::fabs(exact)) << value;
+    EXPECT_NEAR(v, exact, 1.001) << value;
+  }
+  EXPECT_EQ(scale.max_value_q20, -ScaleToQ20(-0.02f, scale));
+}
+
+TEST(UpdateScale, HandlesTheEndsOfFloat32) {
+  const float largest = std::numeric_limits<float>::max();
+  const float subnormal = std::numeric_limits<float>::denorm_min();
+  for (const std::vector<float>& update :
+       {std::vector<float>(1000, largest), std::vector<float>{subnormal, -subnormal},
+        std::vector<float>{largest, subnormal, 1.0f}, std::vector<float>(5, 0.0f)}) {
+    for (const float unit : {0.5f, 1e-3f, 1e30f}) {
+      const float clip = unit;
+      UpdateScale scale;
+      ASSERT_EQ(ComputeUpdateScale(View(update), clip, unit, &scale), Status::kOk);
+      EXPECT_LE(SumOfSquares(update, scale), SquaredBound(clip, unit));
+      EXPECT_EQ(scale.clipped, update[0] == largest && unit < 1e35f);
+    }
+  }
+}
+
+// The uniform mode's unit is exactly clip / 1024: the largest value the format carries.
+TEST(UpdateScale, TheLargestRatioFillsTheFormatAndNoMore) {
+  const std::vector<float> update = {3.0f, 0.0f};
+  UpdateScale scale;
+  ASSERT_EQ(ComputeUpdateScale(View(update), 0.4f, 0.4f / 1024, &scale), Status::kOk);
+  EXPECT_LE(scale.max_value_q20, kMaxValueQ20);
+  EXPECT_GE(scale.max_value_q20, kMaxValueQ20 - 2);
+  EXPECT_EQ(ComputeUpdateScale(View(update), 0.41f, 0.4f / 1024, &scale),
+            Status::kInvalidArgument);
+}
+
+TEST(UpdateScale, RefusesWhatIsNotANumber) {
+  UpdateScale scale;
+  scale.shift = 5;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const float bad : {nan, infinity, -infinity}) {
+    EXPECT_EQ(ComputeUpdateScale(View({1.0f, bad}), 1, 1, &scale), Status::kNotFinite);
+    EXPECT_EQ(ComputeUpdateScale(View({1.0f}), bad, 1, &scale), Status::kInvalidArgument);
+    EXPECT_EQ(ComputeUpdateScale(View({1.0f}), 1, bad, &scale), Status::kInvalidArgument);
+  }
+  for (const float bad : {0.0f, -1.0f, 1e-40f}) {
+    EXPECT_EQ(ComputeUpdateScale(View({1.0f}), bad, 1, &scale), Status::kInvalidArgument);
+    EXPECT_EQ(ComputeUpdateScale(View({1.0f}), 1, bad, &scale), Status::kInvalidArgument);
+  }
+  EXPECT_EQ(ComputeUpdateScale({}, 1, 1, &scale), Status::kInvalidArgument);
+  EXPECT_EQ(scale.shift, 5u) << "a failure must leave the output alone";
+}
+
+}  // namespace
+}  // namespace sotto

@@ -1,0 +1,251 @@
+// The SDK's client against the real server code, with faults at every message and port call.
+#include "sotto/client.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "unit/server/small_job.h"
+
+namespace sotto::server {
+namespace {
+
+bool Contains(const std::vector<uint32_t>& cohort, uint32_t device) {
+  return std::find(cohort.begin(), cohort.end(), device) != cohort.end();
+}
+
+// One round in which device cohort[0] suffers; everybody else reports as usual.
+struct FaultRun {
+  std::vector<float> model;
+  uint32_t reported = 0;
+  int requests = 0;
+};
+
+FaultRun RunWithFault(int lose_at, int lose_request_at) {
+  SmallJob small;
+  EXPECT_TRUE(small.job.OpenRound());
+  const uint32_t victim = small.job.cohort()[0];
+  SmallDevice device(small.registry[victim], victim, *small.job.config().model);
+  EXPECT_EQ(device.Run(small.job, victim, lose_at, lose_request_at), Status::kOk);
+  for (size_t i = 1; i < small.job.cohort().size(); ++i) small.Report(small.job.cohort()[i]);
+  const RoundOutcome outcome = small.job.CloseRound();
+  return {small.Model(), outcome.reported, device.requests};
+}
+
+// A link cut at any message, before or after the server saw it, costs time and nothing else: the
+// same bytes arrive, so the released model is the same to the last bit.
+TEST(Client, ACutLinkAtAnyMessageChangesNothing) {
+  const FaultRun undisturbed = RunWithFault(-1, -1);
+  ASSERT_EQ(undisturbed.reported, 4u);
+  ASSERT_GE(undisturbed.requests, 6);
+  for (int message = 0; message < undisturbed.requests; ++message) {
+    const FaultRun lost_reply = RunWithFault(message, -1);
+    EXPECT_EQ(lost_reply.reported, 4u) << "reply " << message;
+    EXPECT_EQ(lost_reply.model, undisturbed.model) << "reply " << message;
+    const FaultRun lost_request = RunWithFault(-1, message);
+    EXPECT_EQ(lost_request.reported, 4u) << "request " << message;
+    EXPECT_EQ(lost_request.model, undisturbed.model) << "request " << message;
+  }
+}
+
+struct ClientTest : testing::Test {
+  ClientTest() {
+    EXPECT_TRUE(small.job.OpenRound());
+    index = small.job.cohort()[0];
+    device = std::make_unique<SmallDevice>(small.registry[index], index, *small.job.config().model);
+  }
+
+  // Steps until there is something to send.
+  void StepToRequest() {
+    Client::Progress progress = Client::Progress::kAgain;
+    while (progress != Client::Progress::kSend) {
+      ASSERT_EQ(device->client().Step(&progress), Status::kOk);
+    }
+  }
+
+  // Exchanges messages until the client is about to send in this state.
+  void AdvanceTo(Client::State state) {
+    StepToRequest();
+    while (device->client().state() != state) {
+      ASSERT_EQ(device->client().OnReply(small.job.Answer(index, device->client().request())),
+                Status::kOk);
+      StepToRequest();
+    }
+  }
+
+  SmallJob small;
+  uint32_t index = 0;
+  std::unique_ptr<SmallDevice> device;
+};
+
+TEST_F(ClientTest, AReportingDeviceWaitsForTheNextRound) {
+  ASSERT_EQ(device->Run(small.job, index), Status::kOk);
+  EXPECT_EQ(device->client().wait_ms(), 1000u);
+  EXPECT_EQ(device->client().state(), Client::State::kHello);
+  EXPECT_GT(device->client().mean_loss(), 1.0f);
+}
+
+TEST_F(ClientTest, WithoutEntropyNoUpdateLeavesTheDevice) {
+  device->entropy_status = Status::kEntropyFailed;
+  EXPECT_EQ(device->Run(small.job, index), Status::kEntropyFailed);
+  EXPECT_EQ(device->client().state(), Client::State::kHello);
+  // Once entropy is back the round can still be served.
+  device->entropy_status = Status::kOk;
+  EXPECT_EQ(device->Run(small.job, index), Status::kOk);
+  EXPECT_EQ(small.job.CloseRound().reported, 1u);
+}
+
+TEST_F(ClientTest, AFailingSampleSourceEndsTheRoundOnThisDevice) {
+  device->sample_status = Status::kSampleFailed;
+  EXPECT_EQ(device->Run(small.job, index), Status::kSampleFailed);
+  EXPECT_EQ(device->client().state(), Client::State::kHello);
+}
+
+TEST_F(ClientTest, ATaskWithoutPrivacyIsRefusedUnlessTheOwnerAllowsIt) {
+  for (const bool exact : {true, false}) {
+    StepToRequest();
+    Reply reply = small.job.Answer(index, device->client().request());
+    ASSERT_EQ(reply.kind, Reply::Kind::kTrain);
+    if (exact) reply.task.coding = Coding::kFloat32;
+    if (!exact) reply.task.dither = DitherKind::kUniform;
+    EXPECT_EQ(device->client().OnReply(reply), Status::kPeerRefused);
+  }
+}
+
+TEST_F(ClientTest, TasksOutOfRangeAreRefused) {
+  StepToRequest();
+  Reply reply = small.job.Answer(index, device->client().request());
+  reply.task.training.batch_size = 0;
+  EXPECT_EQ(device->client().OnReply(reply), Status::kInvalidArgument);
+  StepToRequest();
+  reply = small.job.Answer(index, device->client().request());
+  reply.task.dither = static_cast<DitherKind>(9);
+  EXPECT_EQ(device->client().OnReply(reply), Status::kMalformed);
+}
+
+// A task whose noise cannot be encoded fails before anything is sent.
+TEST_F(ClientTest, ATaskWithUselessNoiseNeverReachesTheUpload) {
+  for (const float unit : {0.0f, -1.0f, 1e-9f, std::numeric_limits<float>::quiet_NaN()}) {
+    StepToRequest();
+    Reply reply = small.job.Answer(index, device->client().request());
+    reply.task.unit = unit;
+    ASSERT_EQ(device->client().OnReply(reply), Status::kOk);
+    EXPECT_EQ(device->Run(small.job, index), Status::kInvalidArgument) << unit;
+  }
+}
+
+TEST_F(ClientTest, ABatchLargerThanItsMemoryIsAnError) {
+  StepToRequest();
+  Reply reply = small.job.Answer(index, device->client().request());
+  reply.task.training.batch_size = 17;
+  ASSERT_EQ(device->client().OnReply(reply), Status::kOk);
+  EXPECT_EQ(device->Run(small.job, index), Status::kBufferTooSmall);
+}
+
+TEST_F(ClientTest, AnAnswerThatDoesNotFitIsMalformedInEveryState) {
+  for (const Client::State state : {Client::State::kHello, Client::State::kDownload,
+                                    Client::State::kUploadBegin, Client::State::kUpload}) {
+    for (const Reply::Kind kind : {Reply::Kind::kWait, Reply::Kind::kTrain, Reply::Kind::kDone,
+                                   Reply::Kind::kModelChunk, Reply::Kind::kAck}) {
+      const bool fits_hello = kind != Reply::Kind::kModelChunk && kind != Reply::Kind::kAck;
+      if (state == Client::State::kHello && fits_hello) continue;
+      AdvanceTo(state);
+      Reply reply;
+      reply.kind = kind;
+      reply.offset = UINT32_MAX;
+      EXPECT_EQ(device->client().OnReply(reply), Status::kMalformed);
+      EXPECT_EQ(device->client().state(), Client::State::kHello) << "the round is given up";
+    }
+  }
+}
+
+TEST_F(ClientTest, ModelChunksThatDoNotFitAreMalformed) {
+  const std::vector<uint8_t> bytes(4 * 651, 0);
+  for (const size_t size : {size_t{0}, size_t{3}, bytes.size()}) {
+    AdvanceTo(Client::State::kDownload);
+    Reply reply;
+    reply.kind = Reply::Kind::kModelChunk;
+    reply.bytes = {bytes.data(), size};
+    EXPECT_EQ(device->client().OnReply(reply), Status::kMalformed);
+  }
+  AdvanceTo(Client::State::kDownload);
+  Reply reply;
+  reply.kind = Reply::Kind::kModelChunk;
+  const uint8_t nan[4] = {0, 0, 0xc0, 0x7f};
+  reply.bytes = nan;
+  EXPECT_EQ(device->client().OnReply(reply), Status::kNotFinite);
+}
+
+TEST_F(ClientTest, FinalErrorsEndTheRoundOthersAreRetriedLater) {
+  AdvanceTo(Client::State::kUpload);
+  Reply reply;
+  reply.kind = Reply::Kind::kError;
+  reply.wait_ms = 250;
+  ASSERT_EQ(device->client().OnReply(reply), Status::kOk);
+  Client::Progress progress = Client::Progress::kAgain;
+  ASSERT_EQ(device->client().Step(&progress), Status::kOk);
+  EXPECT_EQ(progress, Client::Progress::kWait);
+  EXPECT_EQ(device->client().wait_ms(), 250u);
+  EXPECT_EQ(device->Run(small.job, index), Status::kOk);
+  EXPECT_EQ(small.job.CloseRound().reported, 1u);
+
+  ASSERT_TRUE(small.job.OpenRound());
+  StepToRequest();
+  reply.final = true;
+  EXPECT_EQ(device->client().OnReply(reply), Status::kPeerRefused);
+}
+
+TEST_F(ClientTest, ANewAttemptReplacesAnInterruptedOne) {
+  AdvanceTo(Client::State::kUpload);
+  device->client().OnLinkLost();
+  // Nobody reports until the device is drawn again.
+  do {
+    ASSERT_FALSE(small.job.CloseRound().released);
+  } while (!Contains(small.job.cohort(), index));
+  ASSERT_EQ(device->Run(small.job, index), Status::kOk);
+  EXPECT_EQ(small.job.CloseRound().reported, 1u);
+}
+
+TEST_F(ClientTest, StepAndReplyOutOfTurnAreWrongState) {
+  StepToRequest();
+  Client::Progress progress = Client::Progress::kAgain;
+  EXPECT_EQ(device->client().Step(&progress), Status::kWrongState);
+  ASSERT_EQ(device->client().OnReply(small.job.Answer(index, device->client().request())),
+            Status::kOk);
+  EXPECT_EQ(device->client().OnReply({}), Status::kWrongState);
+}
+
+TEST_F(ClientTest, ABadConfigurationIsAStatus) {
+  device->config.port.entropy = nullptr;
+  EXPECT_EQ(device->Run(small.job, index), Status::kInvalidArgument);
+  ClientConfig config = device->config;
+  config.port = posix::SystemPort();
+  EXPECT_EQ(config.Validate(), Status::kOk);
+  config.model = nullptr;
+  EXPECT_EQ(config.Validate(), Status::kInvalidArgument);
+  config = device->config;
+  config.device_id = {};
+  EXPECT_EQ(config.Validate(), Status::kInvalidArgument);
+}
+
+TEST(ClientBuffers, StaticMemoryIsLaidOutWhateverItsAlignment) {
+  using Net = Softmax64x10;
+  static float parameters[2 * Net::kParameters];
+  static std::byte workspace[ClientWorkspaceBytes<Net>() + 3];
+  for (size_t shift = 0; shift < 4; ++shift) {
+    const ClientBuffers buffers = MakeClientBuffers<Net>(
+        parameters, {workspace + shift, ClientWorkspaceBytes<Net>()});
+    EXPECT_EQ(buffers.base.size(), Net::kParameters);
+    EXPECT_EQ(buffers.parameters.data(), parameters + Net::kParameters);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffers.scratch.data()) % alignof(float), 0u);
+    EXPECT_GE(buffers.scratch.size(),
+              nn::SoftmaxTrainingFloats(*FindModel("softmax-64-10"), 16));
+    EXPECT_EQ(buffers.indices.size(), 16u);
+    EXPECT_LE(buffers.chunk.end(), reinterpret_cast<uint8_t*>(workspace + shift) +
+                                       ClientWorkspaceBytes<Net>());
+  }
+}
+
+}  // namespace
+}  // namespace sotto::server

@@ -1,0 +1,383 @@
+#include "round/job.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+
+#include "privacy/calibration.h"
+#include "unit/server/small_job.h"
+
+namespace sotto::server {
+namespace {
+
+// The uploads of one device, played by hand.
+struct Upload {
+  TrainTask task;
+  std::vector<uint8_t> nonce = std::vector<uint8_t>(kNonceSize, 0x33);
+  std::vector<uint8_t> bytes;
+
+  Request Begin() const {
+    Request request;
+    request.kind = Request::Kind::kUpdateBegin;
+    request.job_id = task.job_id;
+    request.round = task.round;
+    request.attempt = task.attempt;
+    request.nonce = {nonce.data(), nonce.size()};
+    request.update_size = static_cast<uint32_t>(bytes.size());
+    return request;
+  }
+  Request Chunk(size_t offset, size_t size) const {
+    Request request;
+    request.kind = Request::Kind::kUpdateChunk;
+    request.offset = static_cast<uint32_t>(offset);
+    request.bytes = {bytes.data() + offset, size};
+    return request;
+  }
+};
+
+Request Hello(const Job& job) {
+  static uint8_t digest[kSha256Size];
+  EXPECT_EQ(ModelDigest(*job.config().model, digest), Status::kOk);
+  Request request;
+  request.kind = Request::Kind::kHello;
+  request.model_digest = digest;
+  return request;
+}
+
+bool IsFinalError(const Reply& reply) { return reply.kind == Reply::Kind::kError && reply.final; }
+
+TEST(Job, ReleasesAllRoundsOfThePlanAndFinishes) {
+  SmallJob small;
+  for (uint32_t round = 0; round < 3; ++round) {
+    ASSERT_TRUE(small.job.OpenRound());
+    EXPECT_EQ(small.job.phase(), Job::Phase::kOpen);
+    EXPECT_EQ(small.job.cohort().size(), 4u);
+    small.ReportAll();
+    const RoundOutcome outcome = small.job.CloseRound();
+    EXPECT_TRUE(outcome.released);
+    EXPECT_EQ(outcome.round, round);
+    EXPECT_EQ(outcome.reported, 4u);
+    EXPECT_EQ(outcome.topped_up, 0u);
+    EXPECT_GT(outcome.update_bytes, 4 * 80u);
+    EXPECT_EQ(outcome.spent.rounds, round + 1);
+  }
+  EXPECT_FALSE(small.job.OpenRound());
+  EXPECT_EQ(small.job.phase(), Job::Phase::kFinished);
+  EXPECT_EQ(small.job.Answer(0, Hello(small.job)).kind, Reply::Kind::kDone);
+  ASSERT_EQ(small.store.releases.size(), 3u);
+  EXPECT_EQ(small.store.models.back(), small.Model());
+  EXPECT_LT(small.store.releases[0].spent.epsilon, small.store.releases[2].spent.epsilon);
+}
+
+TEST(Job, ModelDoesNotDependOnTheOrderOfArrival) {
+  SmallJob forward;
+  SmallJob backward;
+  ASSERT_TRUE(forward.job.OpenRound());
+  ASSERT_TRUE(backward.job.OpenRound());
+  forward.ReportAll();
+  backward.ReportAll(true);
+  ASSERT_TRUE(forward.job.CloseRound().released);
+  ASSERT_TRUE(backward.job.CloseRound().released);
+  EXPECT_EQ(forward.Model(), backward.Model());
+}
+
+TEST(Job, OnlyTheCohortIsInvited) {
+  SmallJob small;
+  EXPECT_EQ(small.job.Answer(0, Hello(small.job)).kind, Reply::Kind::kWait);
+  ASSERT_TRUE(small.job.OpenRound());
+  size_t invited = 0;
+  for (uint32_t device = 0; device < kSmallDevices; ++device) {
+    const Reply reply = small.job.Answer(device, Hello(small.job));
+    invited += reply.kind == Reply::Kind::kTrain ? 1 : 0;
+    Request model;
+    model.kind = Request::Kind::kGetModel;
+    EXPECT_EQ(IsFinalError(small.job.Answer(device, model)), reply.kind != Reply::Kind::kTrain);
+  }
+  EXPECT_EQ(invited, small.job.cohort().size());
+}
+
+TEST(Job, AnotherModelsDigestIsRefused) {
+  SmallJob small;
+  Request hello = Hello(small.job);
+  const uint8_t other[kSha256Size] = {};
+  hello.model_digest = other;
+  EXPECT_TRUE(IsFinalError(small.job.Answer(0, hello)));
+}
+
+TEST(Job, AnAttemptIsCommittedBeforeADeviceHearsOfIt) {
+  SmallJob small;
+  small.store.fail = true;
+  EXPECT_THROW(small.job.OpenRound(), std::runtime_error);
+  EXPECT_NE(small.job.phase(), Job::Phase::kOpen);
+}
+
+TEST(Job, AReleaseThatCannotBeCommittedIsNotReleased) {
+  SmallJob small;
+  ASSERT_TRUE(small.job.OpenRound());
+  small.ReportAll();
+  small.store.fail = true;
+  EXPECT_THROW(small.job.CloseRound(), std::runtime_error);
+  EXPECT_EQ(small.Model(), std::vector<float>(small.job.config().model->parameters, 0.0f));
+}
+
+TEST(Job, TooFewReportsAbortTheAttemptAndSpendNothing) {
+  JobConfig config = SmallConfig();
+  config.min_reports = 3;
+  SmallJob small(config);
+  ASSERT_TRUE(small.job.OpenRound());
+  small.Report(small.job.cohort()[0]);
+  const RoundOutcome aborted = small.job.CloseRound();
+  EXPECT_FALSE(aborted.released);
+  EXPECT_EQ(aborted.reported, 1u);
+  EXPECT_TRUE(small.store.releases.empty());
+  EXPECT_EQ(small.job.phase(), Job::Phase::kOpen);
+  EXPECT_EQ(small.job.attempt(), 1u);
+  ASSERT_EQ(small.store.attempts.size(), 2u);
+  EXPECT_EQ(small.store.attempts[1].attempt, 1u);
+  small.ReportAll();
+  const RoundOutcome outcome = small.job.CloseRound();
+  EXPECT_TRUE(outcome.released);
+  EXPECT_EQ(outcome.reported, 4u);
+  EXPECT_EQ(outcome.spent.rounds, 1);
+}
+
+TEST(Job, GivesUpAfterTheLastAttempt) {
+  JobConfig config = SmallConfig();
+  config.max_attempts = 2;
+  SmallJob small(config);
+  ASSERT_TRUE(small.job.OpenRound());
+  EXPECT_FALSE(small.job.CloseRound().released);
+  EXPECT_THROW(small.job.CloseRound(), std::runtime_error);
+  EXPECT_EQ(small.job.phase(), Job::Phase::kFinished);
+}
+
+TEST(Job, MissingReportsAreToppedUpWithNoise) {
+  SmallJob small;
+  ASSERT_TRUE(small.job.OpenRound());
+  small.Report(small.job.cohort()[0]);
+  const RoundOutcome outcome = small.job.CloseRound();
+  EXPECT_TRUE(outcome.released);
+  EXPECT_EQ(outcome.reported, 1u);
+  EXPECT_EQ(outcome.topped_up, 3u);
+}
+
+TEST(Job, StopsWhenTheBudgetCannotPayForAnotherRound) {
+  JobConfig config = SmallConfig();
+  config.epsilon_budget = privacy::Account(config.plan, 2).epsilon * 1.000001;
+  SmallJob small(config);
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(small.job.OpenRound());
+    small.ReportAll();
+    ASSERT_TRUE(small.job.CloseRound().released);
+  }
+  EXPECT_FALSE(small.job.OpenRound());
+  EXPECT_NE(small.job.finish_reason().find("budget"), std::string::npos);
+}
+
+// A Poisson draw above the cap is never trained on.
+TEST(Job, APoissonDrawAboveTheCapIsDrawnAgain) {
+  JobConfig config = SmallConfig();
+  config.plan.sampling = privacy::Sampling::kPoisson;
+  config.plan.planned_reports = 4;
+  config.plan.rounds = 20;
+  config.max_attempts = 50;
+  SmallJob small(config);
+  bool drawn_again = false;
+  while (small.job.OpenRound()) {
+    EXPECT_LE(small.job.cohort().size(), 4u);
+    drawn_again = drawn_again || small.job.attempt() > 0;
+    const size_t drawn = small.job.cohort().size();
+    if (drawn == 0) break;
+    small.ReportAll();
+    const RoundOutcome outcome = small.job.CloseRound();
+    EXPECT_EQ(outcome.reported, drawn);
+    EXPECT_EQ(outcome.topped_up, 4 - drawn);
+  }
+  EXPECT_TRUE(drawn_again);
+}
+
+// Exact updates: the new model is the average of what the devices would have trained alone.
+TEST(Job, WithoutAMechanismTheModelIsTheExactAverage) {
+  JobConfig config = SmallConfig();
+  config.mechanism = Mechanism::kNone;
+  SmallJob small(config);
+  ASSERT_TRUE(small.job.OpenRound());
+  std::vector<double> average(config.model->parameters);
+  for (const uint32_t index : small.job.cohort()) {
+    SmallDevice device(small.registry[index], index, *config.model);
+    device.config.allow_training_without_privacy = true;
+    ASSERT_EQ(device.Run(small.job, index), Status::kOk);
+    // The update stays in the parameter buffer after the upload.
+    const ClientBuffers buffers = device.buffers();
+    for (size_t j = 0; j < average.size(); ++j) average[j] += buffers.parameters[j] / 4.0;
+  }
+  const RoundOutcome outcome = small.job.CloseRound();
+  EXPECT_EQ(outcome.topped_up, 0u);
+  EXPECT_EQ(outcome.update_bytes, 4u * 4 * config.model->parameters);
+  double norm = 0;
+  for (size_t j = 0; j < average.size(); ++j) {
+    EXPECT_NEAR(small.Model()[j], average[j], 1e-9);
+    norm += average[j] * average[j];
+  }
+  EXPECT_GT(norm, 1e-4);
+}
+
+class UploadTest : public testing::Test {
+ protected:
+  UploadTest() {
+    EXPECT_TRUE(small_.job.OpenRound());
+    device_ = small_.job.cohort()[0];
+    upload_.task = small_.job.Answer(device_, Hello(small_.job)).task;
+    upload_.bytes = EncodedUpdate(upload_.nonce);
+  }
+
+  std::vector<uint8_t> EncodedUpdate(const std::vector<uint8_t>& nonce) {
+    const std::string& id = small_.registry[device_].id;
+    Key round_key;
+    EXPECT_EQ(DeriveRoundKey(small_.registry[device_].secret,
+                             {upload_.task.job_id,
+                              {reinterpret_cast<const uint8_t*>(id.data()), id.size()},
+                              0,
+                              0,
+                              {nonce.data(), nonce.size()}},
+                             &round_key),
+              Status::kOk);
+    const std::vector<float> update(small_.job.config().model->parameters, 0.01f);
+    UpdateEncoder encoder;
+    EXPECT_EQ(encoder.Begin(round_key, DitherKind::kGaussian, {update.data(), update.size()}, 0.4f,
+                            upload_.task.unit),
+              Status::kOk);
+    std::vector<uint8_t> bytes(encoder.size());
+    size_t written = 0;
+    EXPECT_EQ(encoder.Read({bytes.data(), bytes.size()}, &written), Status::kOk);
+    return bytes;
+  }
+
+  Reply Answer(const Request& request) { return small_.job.Answer(device_, request); }
+
+  SmallJob small_;
+  uint32_t device_ = 0;
+  Upload upload_;
+};
+
+TEST_F(UploadTest, AnIdenticalSecondUploadIsAcknowledgedADifferentOneRefused) {
+  EXPECT_EQ(Answer(upload_.Begin()).offset, 0u);
+  EXPECT_TRUE(Answer(upload_.Chunk(0, upload_.bytes.size())).complete);
+  EXPECT_TRUE(Answer(upload_.Begin()).complete);
+  Upload other = upload_;
+  other.nonce[0] ^= 1;
+  EXPECT_TRUE(IsFinalError(Answer(other.Begin())));
+  EXPECT_EQ(small_.job.CloseRound().reported, 1u);
+}
+
+TEST_F(UploadTest, AnInterruptedUploadResumesWhereItStopped) {
+  EXPECT_EQ(Answer(upload_.Begin()).offset, 0u);
+  EXPECT_EQ(Answer(upload_.Chunk(0, 30)).offset, 30u);
+  EXPECT_EQ(Answer(upload_.Begin()).offset, 30u);
+  EXPECT_TRUE(Answer(upload_.Chunk(30, upload_.bytes.size() - 30)).complete);
+}
+
+TEST_F(UploadTest, ADeviceThatTrainedAnewStartsItsUploadAnew) {
+  EXPECT_EQ(Answer(upload_.Begin()).offset, 0u);
+  EXPECT_EQ(Answer(upload_.Chunk(0, 30)).offset, 30u);
+  Upload other = upload_;
+  other.nonce[0] ^= 1;
+  other.bytes = EncodedUpdate(other.nonce);
+  EXPECT_EQ(Answer(other.Begin()).offset, 0u);
+  EXPECT_TRUE(Answer(other.Chunk(0, other.bytes.size())).complete);
+}
+
+TEST_F(UploadTest, WhatBelongsToAnotherAttemptIsRefused) {
+  Upload other = upload_;
+  other.task.attempt = 1;
+  EXPECT_TRUE(IsFinalError(Answer(other.Begin())));
+  other = upload_;
+  other.task.round = 1;
+  EXPECT_TRUE(IsFinalError(Answer(other.Begin())));
+  other = upload_;
+  other.task.job_id[0] ^= 1;
+  EXPECT_TRUE(IsFinalError(Answer(other.Begin())));
+}
+
+TEST_F(UploadTest, SizesAndOrderOutsideTheProtocolAreRefused) {
+  EXPECT_TRUE(IsFinalError(Answer(upload_.Chunk(0, 10)))) << "no UpdateBegin yet";
+  Request begin = upload_.Begin();
+  begin.update_size = 1u << 30;
+  EXPECT_TRUE(IsFinalError(Answer(begin)));
+  begin.update_size = 0;
+  EXPECT_TRUE(IsFinalError(Answer(begin)));
+  begin = upload_.Begin();
+  begin.coding = Coding::kFloat32;
+  EXPECT_TRUE(IsFinalError(Answer(begin)));
+  begin = upload_.Begin();
+  begin.nonce = {};
+  EXPECT_TRUE(IsFinalError(Answer(begin)));
+  EXPECT_EQ(Answer(upload_.Begin()).offset, 0u);
+  EXPECT_TRUE(IsFinalError(Answer(upload_.Chunk(5, 10)))) << "a gap";
+  EXPECT_TRUE(IsFinalError(Answer(upload_.Chunk(0, 0)))) << "an empty chunk";
+  upload_.bytes.push_back(0);
+  EXPECT_TRUE(IsFinalError(Answer(upload_.Chunk(0, upload_.bytes.size())))) << "one byte too many";
+  EXPECT_TRUE(IsFinalError(Answer({}))) << "no request at all";
+}
+
+TEST_F(UploadTest, BytesNoHonestDeviceSendsCountAsNoReport) {
+  upload_.bytes[0] = lrq::kMaxScaleCode + 1;
+  EXPECT_EQ(Answer(upload_.Begin()).offset, 0u);
+  EXPECT_TRUE(IsFinalError(Answer(upload_.Chunk(0, upload_.bytes.size()))));
+  EXPECT_TRUE(IsFinalError(Answer(upload_.Begin())));
+  EXPECT_EQ(Answer(Hello(small_.job)).kind, Reply::Kind::kWait);
+  small_.Report(small_.job.cohort()[1]);
+  const RoundOutcome outcome = small_.job.CloseRound();
+  EXPECT_EQ(outcome.reported, 1u);
+  EXPECT_EQ(outcome.topped_up, 3u);
+}
+
+TEST(JobConfig, RefusesWhatCannotBe) {
+  const auto refuses = [](auto change) {
+    JobConfig config = SmallConfig();
+    config.Validate();
+    change(config);
+    EXPECT_THROW(config.Validate(), std::invalid_argument);
+  };
+  refuses([](JobConfig& c) { c.model = nullptr; });
+  refuses([](JobConfig& c) { c.training.batch_size = 0; });
+  refuses([](JobConfig& c) { c.training.clip_l2 = 0.5f; });
+  refuses([](JobConfig& c) { c.learning_rate_decay = 0; });
+  refuses([](JobConfig& c) { c.learning_rate_decay = NAN; });
+  refuses([](JobConfig& c) { c.server_learning_rate = -1; });
+  refuses([](JobConfig& c) { c.smoothing = NAN; });
+  refuses([](JobConfig& c) { c.min_reports = 5; });
+  refuses([](JobConfig& c) { c.max_attempts = 0; });
+  refuses([](JobConfig& c) { c.plan.noise_sigma = 0.1; });  // not a float32 value
+  refuses([](JobConfig& c) { c.plan.dimension = 7; });
+  refuses([](JobConfig& c) { c.plan.delta = 0; });
+  refuses([](JobConfig& c) { c.epsilon_budget = 0; });
+}
+
+TEST(RoundToDevice, NeverLowersTheNoise) {
+  for (double sigma = 1e-3; sigma < 100; sigma *= 1.37) {
+    privacy::Plan plan;
+    plan.noise_sigma = sigma;
+    const double rounded = RoundToDevice(plan).noise_sigma;
+    EXPECT_GE(rounded, sigma);
+    EXPECT_LE(rounded, sigma * (1 + 2e-7));
+    EXPECT_EQ(static_cast<double>(static_cast<float>(rounded)), rounded);
+  }
+}
+
+TEST(DeviceRegistry, RefusesDuplicatesOfNameAndSecret) {
+  DeviceRegistry registry = SmallRegistry();
+  EXPECT_EQ(registry.Find("small-3"), 3u);
+  EXPECT_EQ(registry.Find("stranger"), registry.size());
+  Device device{"small-3", {}};
+  device.secret.bytes[1] = 9;
+  EXPECT_THROW(registry.Register(device), std::invalid_argument);
+  device = {"new", registry[3].secret};
+  EXPECT_THROW(registry.Register(device), std::invalid_argument);
+  device = {"not a name", {}};
+  EXPECT_THROW(registry.Register(device), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace sotto::server

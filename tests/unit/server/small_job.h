@@ -1,0 +1,191 @@
+// A small real job and real clients for it: softmax on 64 features, a dozen devices, in process.
+#ifndef SOTTO_TESTS_SMALL_JOB_H_
+#define SOTTO_TESTS_SMALL_JOB_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "round/job.h"
+#include "sotto/certificate.h"
+#include "sotto/client.h"
+#include "sotto/models.h"
+#include "sotto/posix/port.h"
+#include "sotto/random.h"
+
+namespace sotto::server {
+
+constexpr uint32_t kSmallDevices = 12;
+constexpr uint32_t kSmallSamples = 7;
+
+// Remembers what a job commits, and can fail.
+struct RecordingStore : Store {
+  std::vector<AttemptRecord> attempts;
+  std::vector<ReleaseRecord> releases;
+  std::vector<std::vector<float>> models;
+  bool fail = false;
+
+  void CommitAttempt(const AttemptRecord& record) override {
+    if (fail) throw std::runtime_error("disk full");
+    attempts.push_back(record);
+  }
+  void CommitRelease(const ReleaseRecord& record) override {
+    if (fail) throw std::runtime_error("disk full");
+    releases.push_back(record);
+    models.emplace_back(record.parameters.begin(), record.parameters.end());
+  }
+};
+
+inline JobConfig SmallConfig() {
+  JobConfig config;
+  config.model = FindModel("softmax-64-10");
+  config.plan.sampling = privacy::Sampling::kUniform;
+  config.plan.devices = kSmallDevices;
+  config.plan.cohort = 4;
+  config.plan.planned_reports = 4;
+  config.plan.rounds = 3;
+  config.plan.dimension = config.model->parameters;
+  config.plan.clip_l2 = 0.4;
+  config.plan.noise_sigma = 0.2;
+  config.plan.delta = 1e-3;
+  config.plan = RoundToDevice(config.plan);
+  config.training.local_epochs = 2;
+  config.training.batch_size = 3;
+  config.training.clip_l2 = 0.4f;
+  return config;
+}
+
+// One device: the SDK's client with its own memory and seeded entropy.
+class SmallDevice {
+ public:
+  SmallDevice(const Device& identity, uint32_t index, const ModelInfo& model,
+              uint32_t entropy_stream = 0, size_t chunk = 50)
+      : identity_(identity),
+        entropy_(identity.secret, 1000 + entropy_stream),
+        base_(model.parameters),
+        parameters_(model.parameters),
+        scratch_(model.training_floats(model, 16)),
+        indices_(16),
+        chunk_(chunk) {
+    config.model = &model;
+    config.device_id = {reinterpret_cast<const uint8_t*>(identity_.id.data()),
+                        identity_.id.size()};
+    config.secret = identity_.secret;
+    config.samples = {kSmallSamples, Read, this};
+    config.port = posix::SystemPort();
+    config.port.entropy = Entropy;
+    config.port.context = this;
+    seed_ = index;
+  }
+
+  Client& client() {
+    if (!client_) client_ = std::make_unique<Client>(config, buffers());
+    return *client_;
+  }
+
+  ClientBuffers buffers() {
+    return {{base_.data(), base_.size()},
+            {parameters_.data(), parameters_.size()},
+            {scratch_.data(), scratch_.size()},
+            {indices_.data(), indices_.size()},
+            {chunk_.data(), chunk_.size()}};
+  }
+
+  // Runs until the client waits, is done or fails. Loses the link instead of delivering the reply
+  // to request number `lose_at` (from 0), or `lose_request_at`: instead of delivering the request.
+  Status Run(Job& job, uint32_t index, int lose_at = -1, int lose_request_at = -1) {
+    Client::Progress progress = Client::Progress::kAgain;
+    for (int sent = 0;;) {
+      if (Status s = client().Step(&progress); s != Status::kOk) return s;
+      if (progress == Client::Progress::kWait || progress == Client::Progress::kDone) break;
+      if (progress != Client::Progress::kSend) continue;
+      const int number = sent++;
+      if (number == lose_request_at) {
+        client().OnLinkLost();
+        continue;
+      }
+      const Reply reply = job.Answer(index, client().request());
+      if (number == lose_at) {
+        client().OnLinkLost();
+        continue;
+      }
+      if (Status s = client().OnReply(reply); s != Status::kOk) return s;
+      requests = sent;
+    }
+    return Status::kOk;
+  }
+
+  ClientConfig config;
+  int requests = 0;
+  Status entropy_status = Status::kOk;
+  Status sample_status = Status::kOk;
+
+ private:
+  static Status Entropy(void* context, MutableByteSpan out) {
+    auto* self = static_cast<SmallDevice*>(context);
+    if (self->entropy_status != Status::kOk) return self->entropy_status;
+    self->entropy_.Fill(out);
+    return Status::kOk;
+  }
+
+  static Status Read(void* context, uint32_t index, Span<float> features, uint32_t* label) {
+    auto* self = static_cast<SmallDevice*>(context);
+    if (self->sample_status != Status::kOk) return self->sample_status;
+    RandomStream random(Key(), self->seed_ * kSmallSamples + index);
+    for (float& value : features) value = static_cast<float>(random.Below(256)) / 255.0f;
+    *label = random.Below(10);
+    return Status::kOk;
+  }
+
+  Device identity_;
+  RandomStream entropy_;
+  uint32_t seed_ = 0;
+  std::vector<float> base_;
+  std::vector<float> parameters_;
+  std::vector<float> scratch_;
+  std::vector<uint32_t> indices_;
+  std::vector<uint8_t> chunk_;
+  std::unique_ptr<Client> client_;
+};
+
+inline DeviceRegistry SmallRegistry() {
+  DeviceRegistry registry;
+  for (uint32_t i = 0; i < kSmallDevices; ++i) {
+    Device device{"small-" + std::to_string(i), {}};
+    device.secret.bytes[0] = static_cast<uint8_t>(i + 1);
+    registry.Register(device);
+  }
+  return registry;
+}
+
+// Registry, store and job together.
+struct SmallJob {
+  explicit SmallJob(const JobConfig& config = SmallConfig()) : job(config, registry, store, Key()) {}
+
+  // All of the cohort reports, in order or in reverse.
+  void ReportAll(bool reverse = false) {
+    std::vector<uint32_t> order = job.cohort();
+    if (reverse) std::reverse(order.begin(), order.end());
+    for (const uint32_t index : order) Report(index);
+  }
+
+  void Report(uint32_t index) {
+    SmallDevice device(registry[index], index, *job.config().model, job.round());
+    device.config.allow_training_without_privacy = !job.config().is_private();
+    EXPECT_EQ(device.Run(job, index), Status::kOk);
+  }
+
+  std::vector<float> Model() const { return {job.parameters().begin(), job.parameters().end()}; }
+
+  DeviceRegistry registry = SmallRegistry();
+  RecordingStore store;
+  Job job;
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_TESTS_SMALL_JOB_H_
