@@ -59,6 +59,7 @@ ready=${SECONDS}
 mkdir -p "${out}"
 "${sotto}" simulate --data "${data}" --json "${out}/results.json" --model-out "${out}/model.f32"
 
+command="$(printf '%q' "${sotto}") simulate --data ${data}"
 cat << END
 
 Done. $(result devices) simulated devices trained $(result model) on $(result data), $(result cohort) of them a round.
@@ -71,7 +72,7 @@ Done. $(result devices) simulated devices trained $(result model) on $(result da
             ${out}/model.f32
 
 Next:
-  ${sotto} simulate --data ${data} --epsilon 9 --smoothing 1
-  ${sotto} simulate --data ${data} --sampling poisson --dropout 0.1
-  ${sotto} simulate --data ${data} --mechanism none
+  ${command} --epsilon 1
+  ${command} --sampling poisson --dropout 0.1
+  ${command} --mechanism none
 END

@@ -1,15 +1,14 @@
 // The command `sotto` as a user runs it: exit codes, messages, files.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <gtest/gtest.h>
 #include <sstream>
 #include <string>
+#include <sys/wait.h>
 #include <vector>
 
-#include <sys/wait.h>
+#include <nlohmann/json.hpp>
 
 #include "sotto/bytes.h"
 #include "sotto/crypto.h"
@@ -27,8 +26,7 @@ struct Outcome {
 
 Outcome Sotto(const std::string& arguments, const char* standard_error = "2>&1") {
   Outcome run;
-  const std::string command =
-      std::string(SOTTO_PROGRAM) + " " + arguments + " " + standard_error;
+  const std::string command = std::string(SOTTO_PROGRAM) + " " + arguments + " " + standard_error;
   FILE* pipe = popen(command.c_str(), "r");
   char buffer[4096];
   for (size_t got = 0; (got = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) {
@@ -78,7 +76,8 @@ TEST(Cli, HelpAndVersionSucceed) {
   const Outcome help = Sotto("simulate --help");
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_NE(Sotto("simulate --rounds 1 --rounds 0").output.find("--rounds"), std::string::npos);
-  for (const char* option : {"--epsilon", "--noise-multiplier", "--smoothing", "--config", "--json"}) {
+  for (const char* option :
+       {"--epsilon", "--noise-multiplier", "--smoothing", "--config", "--json"}) {
     EXPECT_NE(help.output.find(option), std::string::npos) << option;
   }
 }

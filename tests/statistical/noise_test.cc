@@ -1,9 +1,8 @@
 // The noise of a released model is the noise of the plan: whole simulations with training switched
 // off, so that nothing but noise is released.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
+#include <gtest/gtest.h>
 #include <vector>
 
 #include "cli/simulate_options.h"
@@ -37,8 +36,7 @@ std::vector<double> StandardisedNoise(const SimulateOptions& options) {
   const SimulationConfig config = MakeSimulation(options);
   const SimulationResult result = Simulate(config, Data(), [](const RoundReport&) {});
   const privacy::Plan& plan = config.job.plan;
-  const double deviation = plan.noise_sigma *
-                           std::sqrt(static_cast<double>(plan.planned_reports)) /
+  const double deviation = plan.noise_sigma * std::sqrt(static_cast<double>(plan.planned_reports)) /
                            static_cast<double>(plan.cohort);
   std::vector<double> noise;
   for (const float value : result.parameters) noise.push_back(value / deviation);

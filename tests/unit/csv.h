@@ -3,9 +3,8 @@
 #ifndef SOTTO_TESTS_CSV_H_
 #define SOTTO_TESTS_CSV_H_
 
-#include <gtest/gtest.h>
-
 #include <fstream>
+#include <gtest/gtest.h>
 #include <sstream>
 #include <string>
 #include <vector>

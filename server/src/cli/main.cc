@@ -1,8 +1,8 @@
 // The command `sotto`. Exit codes: 0 done, 1 it failed, 2 it was asked the wrong way.
 #include <cstdio>
 #include <exception>
-#include <memory>
 #include <fmt/format.h>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -44,7 +44,8 @@ class CommandConfig : public CLI::ConfigTOML {
 void RequireKnownCommand(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return;
   const std::string name = argv[1];
-  if (!app.get_subcommands([&](const CLI::App* c) { return c->get_name() == name; }).empty()) return;
+  if (!app.get_subcommands([&](const CLI::App* c) { return c->get_name() == name; }).empty())
+    return;
   throw std::invalid_argument(
       fmt::format("there is no command '{}'; `sotto --help` lists the commands", name));
 }

@@ -67,7 +67,7 @@ void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seede
   for (const char* field :
        {"epsilon", "epsilon_network", "delta", "adjacency", "unit", "trust_mode", "colluders",
         "accountant", "noise_sigma", "noise_multiplier", "accounted_noise_multiplier",
-        "certificate_eta", "certificate_tau"}) {
+        "certificate_eta", "certificate_tau", "certificate_range"}) {
     json[field] = nullptr;
   }
   json["private"] = job.is_private() && !seeded;
@@ -88,6 +88,7 @@ void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seede
   json["accounted_noise_multiplier"] = spent.accounted_noise_multiplier;
   json["certificate_eta"] = job.plan.certificate.eta;
   json["certificate_tau"] = job.plan.certificate.tau;
+  json["certificate_range"] = job.plan.certificate.range;
 }
 
 std::string EpsilonText(double epsilon) {

@@ -19,7 +19,7 @@ std::string DescribeResult(const SimulationConfig& config, const SimulationResul
                            const std::string& data_name);
 
 // Everything, as JSON. An infinite or absent epsilon is null; rates and accuracies are in [0, 1],
-// lengths in bytes, norms and noise in model units. The fields are listed in the server's README.
+// lengths in bytes, norms and noise in model units. The README lists the fields.
 nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const SimulationResult& result,
                                     const std::string& data_name);
 

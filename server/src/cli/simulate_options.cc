@@ -27,8 +27,8 @@ CLI::Validator InRange(T smallest, T largest) {
   const std::string range = fmt::format("[{} - {}]", smallest, largest);
   return {[=](std::string& text) {
             T value{};
-            const bool inside = CLI::detail::lexical_cast(text, value) && value >= smallest &&
-                                value <= largest;
+            const bool inside =
+                CLI::detail::lexical_cast(text, value) && value >= smallest && value <= largest;
             return inside ? std::string() : fmt::format("{} is not in the range {}", text, range);
           },
           range};
@@ -178,7 +178,7 @@ privacy::Plan BarePlan(const SimulateOptions& o, const ModelInfo& model) {
   plan.clip_l2 = o.clip;
   plan.colluders = o.colluders;
   plan.delta = o.delta.value_or(std::pow(o.devices, -1.1));
-  plan.certificate = {kDitherEta, kDitherTau};
+  plan.certificate = {kDitherEta, kDitherTau, kDitherRange};
   return RoundToDevice(plan);
 }
 
@@ -187,10 +187,10 @@ privacy::Plan CalibratedPlan(const SimulateOptions& o, const privacy::Plan& bare
     return RoundToDevice(privacy::PlanForNoiseMultiplier(bare, *o.noise_multiplier).plan);
   }
   if (o.cohort <= o.colluders) {
-    throw std::invalid_argument(
-        fmt::format("--cohort {} with --colluders {} leaves no noise that the colluders do not know; "
-                    "draw more devices or assume fewer colluders",
-                    o.cohort, o.colluders));
+    throw std::invalid_argument(fmt::format(
+        "--cohort {} with --colluders {} leaves no noise that the colluders do not know; "
+        "draw more devices or assume fewer colluders",
+        o.cohort, o.colluders));
   }
   return RoundToDevice(privacy::PlanForEpsilon(bare, o.epsilon));
 }

@@ -29,9 +29,10 @@ class UnattainableEpsilon : public std::runtime_error {
 // fifteen accounts.
 //   target_epsilon  in (0, 10^6]
 // Throws UnattainableEpsilon. For kPoisson the plan's cap must suit the target, or the noise has to
-// pay for it: PlanForEpsilon chooses both. Above the largest finite epsilon the plan can state
-// (less noise, and e^epsilon times what lies outside the certificate no longer fits delta) the
-// result is the noise for that one.
+// pay for it: PlanForEpsilon chooses both. As noise falls epsilon jumps in two places: where one
+// bound of guarantee.h gives out and the other takes over, and past the largest finite epsilon the
+// plan can state. For a target inside a jump the result is the smallest noise that stays below it,
+// and its epsilon is less than the target.
 double Calibrate(const Plan& plan, double target_epsilon);
 
 // The plan with planned_reports set as its sampling asks: the cohort, or for kPoisson the smallest

@@ -17,6 +17,7 @@ void RequireDeviations(const Deviations& deviations) {
           "number of coordinates", deviations.coordinates, "finite and at least 0");
   Require(!std::isnan(deviations.log_cap_excess), "log of the cap's excess probability",
           deviations.log_cap_excess, "a number");
+  Require(deviations.shift >= 0, "shift", deviations.shift, "at least 0");
 }
 
 Guarantee Unbounded() {
@@ -30,7 +31,18 @@ double LogOutside(const Deviations& deviations) {
   return std::log(deviations.coordinates * deviations.certificate.tau);
 }
 
-// The accountant's epsilon and the encoder's terms, for a given split of delta.
+// Adds the accountant's epsilon at gaussian_delta to the encoder's terms.
+Guarantee WithGaussian(const std::vector<GaussianRounds>& rounds, Guarantee guarantee) {
+  if (!(guarantee.gaussian_delta >= kMinDelta)) return Unbounded();
+  const ConvertedEpsilon converted = Epsilon(rounds, guarantee.gaussian_delta);
+  guarantee.gaussian_epsilon = converted.Guarantee();
+  guarantee.order = converted.order;
+  guarantee.order_at_edge = converted.order_at_edge;
+  guarantee.epsilon = guarantee.gaussian_epsilon + 2 * guarantee.encoder_epsilon;
+  return guarantee;
+}
+
+// kConcentrated for a given split of delta.
 Guarantee Combine(const std::vector<GaussianRounds>& rounds, double first_term_delta,
                   double log_delta_q, const Deviations& deviations) {
   const double eta = deviations.certificate.eta;
@@ -42,13 +54,7 @@ Guarantee Combine(const std::vector<GaussianRounds>& rounds, double first_term_d
   encoder_delta.Add(LogOutside(deviations));
   guarantee.log_encoder_delta = encoder_delta.Log();
   guarantee.gaussian_delta = first_term_delta * std::exp(-guarantee.encoder_epsilon);
-  if (!(guarantee.gaussian_delta >= kMinDelta)) return Unbounded();
-  const ConvertedEpsilon converted = Epsilon(rounds, guarantee.gaussian_delta);
-  guarantee.gaussian_epsilon = converted.Guarantee();
-  guarantee.order = converted.order;
-  guarantee.order_at_edge = converted.order_at_edge;
-  guarantee.epsilon = guarantee.gaussian_epsilon + 2 * guarantee.encoder_epsilon;
-  return guarantee;
+  return WithGaussian(rounds, guarantee);
 }
 
 // The exponent that multiplies what the encoder puts outside its certificate.
@@ -89,17 +95,8 @@ class ChargeSearch {
   double last_needed_ = 0.0;
 };
 
-}  // namespace
-
-void CertificateBounds::Validate() const {
-  Require(eta >= 0 && std::isfinite(eta), "certificate eta", eta, "finite and at least 0");
-  Require(tau >= 0 && tau <= 1, "certificate tau", tau, "in [0, 1]");
-}
-
-Guarantee StateGuarantee(const std::vector<GaussianRounds>& rounds, double delta,
-                         const Deviations& deviations) {
-  RequireDelta(delta);
-  RequireDeviations(deviations);
+Guarantee Concentrated(const std::vector<GaussianRounds>& rounds, double delta,
+                       const Deviations& deviations) {
   const bool has_ratio = deviations.coordinates * deviations.certificate.eta > 0;
   const bool has_encoder = has_ratio || deviations.coordinates * deviations.certificate.tau > 0;
   const bool has_cap = deviations.log_cap_excess > -kInfinity;
@@ -122,6 +119,51 @@ Guarantee StateGuarantee(const std::vector<GaussianRounds>& rounds, double delta
     if (!search.Raise(needed)) break;
   }
   return Unbounded();
+}
+
+// The rounds as if every device took part in each, and, as one more release, what rounding the
+// shares to the grid adds to their squared norm: at most a quarter of a squared step a coordinate.
+std::vector<GaussianRounds> UnsampledOnGrid(std::vector<GaussianRounds> rounds,
+                                            double coordinates) {
+  for (GaussianRounds& group : rounds) group.sampling = Sampling::kNone;
+  rounds.push_back({Sampling::kNone, 2 / (kNoiseGrid * std::sqrt(coordinates)), 1.0, 1});
+  return rounds;
+}
+
+Guarantee WorstCase(const std::vector<GaussianRounds>& rounds, double delta,
+                    const Deviations& deviations) {
+  const CertificateBounds& certificate = deviations.certificate;
+  const double n = deviations.coordinates;
+  const double inner_range = certificate.range - (deviations.shift + kNoiseGrid);
+  if (!(n > 0 && inner_range > kNoiseGrid)) return Unbounded();
+  // The sum over the grid beyond a point is below the integral from one step before it.
+  const double gaussian_outside = std::erfc((inner_range - kNoiseGrid) / std::sqrt(2.0));
+  const double outside = n * (certificate.tau + std::exp(certificate.eta) * gaussian_outside) *
+                         (1 + kArithmeticMargin);
+  Guarantee guarantee;
+  guarantee.terms = EncoderTerms::kWorstCase;
+  guarantee.encoder_epsilon = n * certificate.eta;
+  guarantee.log_encoder_delta = std::log(outside);
+  guarantee.gaussian_delta = (delta - outside - std::exp(deviations.log_cap_excess)) *
+                             std::exp(-guarantee.encoder_epsilon);
+  return WithGaussian(UnsampledOnGrid(rounds, n), guarantee);
+}
+
+}  // namespace
+
+void CertificateBounds::Validate() const {
+  Require(eta >= 0 && std::isfinite(eta), "certificate eta", eta, "finite and at least 0");
+  Require(tau >= 0 && tau <= 1, "certificate tau", tau, "in [0, 1]");
+  Require(range >= 0 && std::isfinite(range), "certificate range", range, "finite and at least 0");
+}
+
+Guarantee StateGuarantee(const std::vector<GaussianRounds>& rounds, double delta,
+                         const Deviations& deviations) {
+  RequireDelta(delta);
+  RequireDeviations(deviations);
+  const Guarantee concentrated = Concentrated(rounds, delta, deviations);
+  const Guarantee worst_case = WorstCase(rounds, delta, deviations);
+  return worst_case.epsilon < concentrated.epsilon ? worst_case : concentrated;
 }
 
 }  // namespace sotto::privacy

@@ -16,12 +16,16 @@ namespace sotto::privacy {
 // The parts of delta set aside for the encoder's terms and for the cap, each with its own.
 constexpr double kDeltaShare = 0.01;
 
+// The encoder's noise is an integer multiple of this many of its deviations.
+constexpr double kNoiseGrid = 0x1p-20;
+
 // What the encoder's certificate states about the noise e of one coordinate, in units of its
 // deviation: |ln(density / Gaussian density)| <= eta wherever |e| <= T, and the mass outside is at
-// most tau.
+// most tau. All zeros: the noise is exactly Gaussian.
 struct CertificateBounds {
-  double eta = 0.0;  // >= 0, finite
-  double tau = 0.0;  // in [0, 1]
+  double eta = 0.0;    // >= 0, finite
+  double tau = 0.0;    // in [0, 1]
+  double range = 0.0;  // T, >= 0, finite; 0 rules out EncoderTerms::kWorstCase
 
   void Validate() const;  // throws std::invalid_argument
 };
@@ -31,15 +35,49 @@ struct Deviations {
   CertificateBounds certificate;
   double coordinates = 0.0;            // n: encoded coordinates behind all that is released; >= 0
   double log_cap_excess = -kInfinity;  // ln of a bound on the chance that any draw exceeds the cap
+  // The most that a single noise moves, in its deviations, when the honest noises of a coordinate
+  // share equally what one device changes in the sum; >= 0. +infinity rules out kWorstCase.
+  double shift = kInfinity;
 };
+
+// Two ways to charge for the encoder. Each makes a valid guarantee of its own at the same delta.
+//
+// kConcentrated. The n density ratios as a whole concentrate around their mean, so that they cost
+// about sqrt(n) eta. A slice delta_q of delta gives e1 = rho1 + 2 sqrt(rho1 ln(1/delta_q)),
+// rho1 = n eta^2 / 2, and d1 = delta_q + n tau: zero-concentrated differential privacy (Bun and
+// Steinke, "Concentrated Differential Privacy", 2016, Propositions 1.3 and 1.4, Lemma 1.7), then
+// the chain real - ideal - ideal of the neighbour - real of the neighbour. That chain multiplies d1
+// by e^(e0 + e1), which no delta can pay once epsilon is large.
+//
+// kWorstCase. Every ratio is as bad as it may be, n eta in all, but no factor multiplies the tail.
+// Neighbouring sums differ by a vector s on the grid. Let the m honest noises of each coordinate
+// share s_j: each moves by s_j / m, rounded down or up to the grid, the roundings adding up to
+// nothing. To move them all is a one-to-one map from the noises that give an output under one
+// neighbour to those that give it under the other. Let the good event be that all of them lie
+// within T' = T - (shift + 2^-20); then the moved ones lie within T, and the certificate turns real
+// densities into Gaussian ones on either side of the map, at e^(n eta) each:
+//   Pr[S] <= e^(n eta) (e^e0 e^(n eta) Pr'[S] + d0) + Pr[not good].
+// Here (e0, d0) is the discrete Gaussian's guarantee for the shares. Its RDP is at most the
+// continuous one's (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy",
+// 2020, Proposition 5), at the squared norm of the shares: 1 / z^2 a round, and n 2^-42 in all for
+// the roundings. By a union bound Pr[not good] <= d1 = n (tau + e^eta erfc((T' - 2^-20) / sqrt 2)),
+// the last 2^-20 because the tail of a sum over the grid starts a step earlier than the integral's.
+// e1 = n eta. (n may count the colluders' coordinates too.) The accountant counts every device in
+// every round. Whoever does not know the draws sees a mixture, over draws that depend on no data,
+// of outputs for which the bound holds, and the divergence behind it is jointly convex; so it holds
+// for the mixture, and draws above the cap add no more than their probability. It is unavailable
+// (+infinity) where T' <= 2^-20.
+enum class EncoderTerms { kConcentrated, kWorstCase };
 
 // A guarantee and the terms it is made of. With e0 = gaussian_epsilon, d0 = gaussian_delta,
 // e1 = encoder_epsilon and d1 = e^log_encoder_delta,
 //   epsilon = e0 + 2 e1,
-//   delta  >= e^e1 d0 + (1 + e^(e0 + e1)) d1 + (1 + e^epsilon) e^log_cap_excess.
-// If no epsilon satisfies this, epsilon is +infinity and the terms mean nothing.
+//   delta  >= e^e1 d0 + (1 + e^(e0 + e1)) d1 + (1 + e^epsilon) e^log_cap_excess  (kConcentrated),
+//   delta  >= e^e1 d0 + d1 + e^log_cap_excess                                    (kWorstCase).
+// If no epsilon satisfies either, epsilon is +infinity and the terms mean nothing.
 struct Guarantee {
   double epsilon = 0.0;
+  EncoderTerms terms = EncoderTerms::kConcentrated;
   double gaussian_epsilon = 0.0;
   double gaussian_delta = 0.0;
   double encoder_epsilon = 0.0;
@@ -48,15 +86,12 @@ struct Guarantee {
   bool order_at_edge = false;
 };
 
-// The smallest epsilon found for these rounds at this delta.
+// The smaller of the two epsilons for these rounds at this delta, kConcentrated if they are equal.
 //   delta  in (0, 1)
-// A slice delta_q of delta gives e1 = rho1 + 2 sqrt(rho1 ln(1/delta_q)), rho1 = n eta^2 / 2, and
-// d1 = delta_q + n tau: zero-concentrated differential privacy of the n density ratios (Bun and
-// Steinke, "Concentrated Differential Privacy", 2016, Propositions 1.3 and 1.4, Lemma 1.7), then
-// the chain real - ideal - ideal of the neighbour - real of the neighbour. kDeltaShare of delta is
-// set aside for the terms in d1 and as much for the cap; what they need beyond that is taken from
-// d0. The inequality above is verified before a guarantee is returned. Without deviations this is
-// Epsilon(rounds, delta). Throws std::invalid_argument as Epsilon does and for bounds out of range.
+// For kConcentrated kDeltaShare of delta is set aside for the terms in d1 and as much for the cap;
+// what they need beyond that is taken from d0, and the inequality is verified before a guarantee is
+// returned. Without deviations this is Epsilon(rounds, delta). Throws std::invalid_argument as
+// Epsilon does and for bounds out of range.
 Guarantee StateGuarantee(const std::vector<GaussianRounds>& rounds, double delta,
                          const Deviations& deviations);
 

@@ -31,7 +31,11 @@ void ValidateCohort(const Plan& plan) {
 }
 
 Deviations DeviationsOf(const Plan& plan, int64_t rounds) {
+  const double honest_reports =
+      static_cast<double>(std::max<int64_t>(plan.planned_reports - plan.colluders, 0));
   Deviations deviations;
+  // +infinity where there is no noise or nobody honest to share the change.
+  deviations.shift = plan.Sensitivity() / (honest_reports * plan.noise_sigma);
   deviations.certificate = plan.certificate;
   deviations.coordinates = static_cast<double>(plan.dimension) *
                            static_cast<double>(plan.planned_reports) * static_cast<double>(rounds);

@@ -22,7 +22,7 @@ Plan MnistPlan(Sampling sampling) {
   plan.dimension = 7850;
   plan.clip_l2 = 0.4;
   plan.delta = std::pow(1000.0, -1.1);
-  plan.certificate = {1e-8, 1e-25};
+  plan.certificate = {1e-8, 3e-22, 9.7};
   return plan;
 }
 
@@ -72,6 +72,29 @@ TEST(CalibrationTest, NoiseNeverRisesWithTheTarget) {
       last = sigma;
     }
   }
+}
+
+TEST(CalibrationTest, InvertsTheAccountWhereTheWorstCaseBoundIsStated) {
+  Plan plan = MnistPlan(Sampling::kUniform);
+  plan.devices = plan.cohort = plan.planned_reports = 3;
+  double last = kInf;
+  for (const double target : {60.0, 150.0, 300.0}) {
+    plan.noise_sigma = Calibrate(plan, target);
+    const Statement statement = Account(plan, plan.rounds);
+    EXPECT_EQ(statement.released.terms, EncoderTerms::kWorstCase);
+    EXPECT_LE(statement.epsilon, target);
+    EXPECT_NEAR(statement.epsilon, target, 1e-6 * target);
+    EXPECT_LT(plan.noise_sigma, last);
+    last = plan.noise_sigma;
+  }
+}
+
+TEST(CalibrationTest, ATargetInsideAJumpGetsTheSmallestNoiseBelowIt) {
+  const Plan plan = MnistPlan(Sampling::kUniform);  // from 25 to 123
+  const double target = 60;
+  const double sigma = Calibrate(plan, target);
+  EXPECT_LT(EpsilonWith(plan, sigma), target);
+  EXPECT_GT(EpsilonWith(plan, sigma * (1 - 2e-9)), target);
 }
 
 TEST(CalibrationTest, TheNoiseOfAnEarlierCalibrationDoesNotMatter) {

@@ -14,7 +14,7 @@ constexpr double kDelta = 1e-5;
 Deviations MakeDeviations(double eta, double tau, double coordinates,
                           double log_cap_excess = -kInfinity) {
   Deviations deviations;
-  deviations.certificate = {eta, tau};
+  deviations.certificate = {eta, tau, 0};
   deviations.coordinates = coordinates;
   deviations.log_cap_excess = log_cap_excess;
   return deviations;
@@ -115,6 +115,97 @@ TEST(GuaranteeTest, AHugeEpsilonWithoutTailMassStaysFinite) {
   EXPECT_GT(guarantee.epsilon, 12500);
 }
 
+// Twenty rounds of three devices of 1,000 coordinates and twice the sensitivity's worth of noise in
+// the sum: epsilon in the hundreds if the multiplier is 0.3.
+Deviations SmallFleet(double eta, double tau, double log_cap_excess = -kInfinity) {
+  Deviations deviations = MakeDeviations(eta, tau, 60'000, log_cap_excess);
+  deviations.certificate.range = 9.7;
+  deviations.shift = 1.9;
+  return deviations;
+}
+
+const std::vector<GaussianRounds> kLoudRounds = {{Sampling::kUniform, 0.3, 1.0, 20}};
+
+// The worst-case inequality, worked out anew. The shares' squared norm goes into the multiplier.
+void ExpectWorstCaseCovered(double squared_norm, double delta, const Deviations& deviations,
+                            const Guarantee& guarantee) {
+  ASSERT_EQ(guarantee.terms, EncoderTerms::kWorstCase);
+  const double n = deviations.coordinates;
+  const auto [eta, tau, range] = deviations.certificate;
+  const double rounding = n / 4 * std::pow(2.0, -40);
+  const double e0 = Epsilon({{Sampling::kNone, 1 / std::sqrt(squared_norm + rounding), 1.0, 1}},
+                            guarantee.gaussian_delta)
+                        .Guarantee();
+  EXPECT_NEAR(guarantee.epsilon, e0 + 2 * n * eta, 1e-9 * guarantee.epsilon);
+  const double inner = range - deviations.shift - 2 * std::pow(2.0, -20);
+  const double outside = n * (tau + std::exp(eta) * std::erfc(inner / std::sqrt(2)));
+  const double published =
+      std::exp(n * eta) * guarantee.gaussian_delta + outside + std::exp(deviations.log_cap_excess);
+  EXPECT_LE(published, delta * (1 + 1e-10));
+  EXPECT_GT(published, delta * (1 - 1e-10));  // nothing of delta is wasted
+}
+
+TEST(GuaranteeTest, WorstCasePublishedDeltaCoversEveryTerm) {
+  const double squared_norm = 20 / (0.3 * 0.3);
+  for (const double eta : {0.0, 1e-10, 1e-8, 1e-5}) {
+    for (const double tau : {3e-22, 1e-17, 1e-11}) {
+      for (const double log_cap : {-kInfinity, -40.0, -13.0}) {
+        SCOPED_TRACE(testing::Message() << "eta " << eta << " tau " << tau << " cap " << log_cap);
+        const Deviations deviations = SmallFleet(eta, tau, log_cap);
+        const Guarantee guarantee = StateGuarantee(kLoudRounds, kDelta, deviations);
+        ExpectWorstCaseCovered(squared_norm, kDelta, deviations, guarantee);
+        EXPECT_GT(guarantee.epsilon, 100);
+        EXPECT_GT(guarantee.epsilon, Epsilon(kLoudRounds, kDelta).Guarantee());
+      }
+    }
+  }
+}
+
+TEST(GuaranteeTest, TheTailGoodForALargeEpsilonCostsItAlmostNothing) {
+  const Guarantee guarantee = StateGuarantee(kLoudRounds, kDelta, SmallFleet(1e-8, 3e-22));
+  EXPECT_LT(guarantee.epsilon, 1.001 * Epsilon(kLoudRounds, kDelta).Guarantee());
+}
+
+TEST(GuaranteeTest, TheSmallerOfTheTwoBoundsIsStated) {
+  Deviations deviations = SmallFleet(1e-6, 3e-22);
+  const Guarantee both = StateGuarantee(kRounds, kDelta, deviations);
+  deviations.shift = kInfinity;
+  const Guarantee concentrated = StateGuarantee(kRounds, kDelta, deviations);
+  EXPECT_EQ(both.terms, EncoderTerms::kConcentrated);
+  EXPECT_EQ(both.epsilon, concentrated.epsilon);
+  EXPECT_EQ(StateGuarantee(kLoudRounds, kDelta, deviations).epsilon, kInfinity);
+}
+
+TEST(GuaranteeTest, WorstCaseEpsilonNeverFallsWithItsTerms) {
+  const auto epsilon_of = [](const Deviations& deviations) {
+    return StateGuarantee(kLoudRounds, kDelta, deviations).epsilon;
+  };
+  const double before = epsilon_of(SmallFleet(1e-8, 3e-22));
+  Deviations more = SmallFleet(1e-8, 3e-22);
+  more.shift = 4;
+  EXPECT_GT(epsilon_of(more), before);
+  more = SmallFleet(1e-8, 3e-22);
+  more.certificate.range = 7;
+  EXPECT_GT(epsilon_of(more), before);
+  more = SmallFleet(1e-8, 3e-22);
+  more.coordinates *= 2;
+  EXPECT_GT(epsilon_of(more), before);
+  EXPECT_GT(epsilon_of(SmallFleet(2e-8, 3e-22)), before);
+  EXPECT_GT(epsilon_of(SmallFleet(1e-8, 1e-12)), before);
+}
+
+TEST(GuaranteeTest, WorstCaseIsUnavailableWhereAShareLeavesTheCertificate) {
+  Deviations deviations = SmallFleet(1e-8, 1e-30);
+  for (const double shift : {9.7 - 1e-6, 9.7, 20.0, kInfinity}) {
+    deviations.shift = shift;
+    EXPECT_EQ(StateGuarantee(kLoudRounds, kDelta, deviations).epsilon, kInfinity);
+  }
+  deviations = SmallFleet(1e-8, 1e-9);  // n tau is above delta
+  EXPECT_EQ(StateGuarantee(kLoudRounds, kDelta, deviations).epsilon, kInfinity);
+  deviations = SmallFleet(1.0, 1e-30);  // e^(n eta) does not fit a double
+  EXPECT_EQ(StateGuarantee(kLoudRounds, kDelta, deviations).epsilon, kInfinity);
+}
+
 TEST(GuaranteeTest, BadArgumentsThrow) {
   EXPECT_THROW(StateGuarantee(kRounds, 0, Deviations{}), std::invalid_argument);
   EXPECT_THROW(StateGuarantee(kRounds, 1, Deviations{}), std::invalid_argument);
@@ -122,6 +213,16 @@ TEST(GuaranteeTest, BadArgumentsThrow) {
        {MakeDeviations(-1e-9, 0, 1), MakeDeviations(std::nan(""), 0, 1), MakeDeviations(0, -1, 1),
         MakeDeviations(0, 2, 1), MakeDeviations(0, 0, -1), MakeDeviations(0, 0, kInfinity),
         MakeDeviations(0, 0, 0, std::nan(""))}) {
+    EXPECT_THROW(StateGuarantee(kRounds, kDelta, bad), std::invalid_argument);
+  }
+  for (const double range : {-1.0, kInfinity, std::nan("")}) {
+    Deviations bad = SmallFleet(0, 0);
+    bad.certificate.range = range;
+    EXPECT_THROW(StateGuarantee(kRounds, kDelta, bad), std::invalid_argument);
+  }
+  for (const double shift : {-1.0, std::nan("")}) {
+    Deviations bad = SmallFleet(0, 0);
+    bad.shift = shift;
     EXPECT_THROW(StateGuarantee(kRounds, kDelta, bad), std::invalid_argument);
   }
 }

@@ -24,7 +24,7 @@ Plan UniformPlan() {
   plan.clip_l2 = 0.4;
   plan.noise_sigma = 0.1;
   plan.delta = std::pow(1000.0, -1.1);
-  plan.certificate = {1e-8, 1e-25};
+  plan.certificate = {1e-8, 3e-22, 9.7};
   return plan;
 }
 
@@ -113,7 +113,7 @@ TEST(PlanTest, CertificateTermsNeverLowerAStatement) {
   for (Plan plan : {UniformPlan(), PoissonPlan()}) {
     for (const double sigma : {0.05, 0.1, 0.5, 3.0}) {
       plan.noise_sigma = sigma;
-      plan.certificate = {1e-8, 1e-25};
+      plan.certificate = {1e-8, 3e-22, 9.7};
       const Statement with = Account(plan, plan.rounds);
       plan.certificate = {};
       const Statement without = Account(plan, plan.rounds);
@@ -137,8 +137,9 @@ TEST(PlanTest, PublishedDeltaCoversEveryTermOfBothEpsilons) {
   for (Plan plan : {UniformPlan(), PoissonPlan()}) {
     plan.noise_sigma = 0.3;
     const Statement statement = Account(plan, plan.rounds);
-    const double n_tau = 7850.0 * static_cast<double>(plan.planned_reports) * 30 * 1e-25;
+    const double n_tau = 7850.0 * static_cast<double>(plan.planned_reports) * 30 * 3e-22;
     for (const Guarantee& terms : {statement.released, statement.network}) {
+      ASSERT_EQ(terms.terms, EncoderTerms::kConcentrated);
       ASSERT_TRUE(std::isfinite(terms.epsilon));
       const double encoder_delta = std::exp(terms.log_encoder_delta);
       EXPECT_GE(encoder_delta, n_tau);
@@ -196,6 +197,57 @@ TEST(PlanTest, ColludersOrNoNoiseLeaveNothing) {
   EXPECT_EQ(EpsilonOf(plan), kInf);
 }
 
+// The plan of 1,000 devices that earns epsilon 6, to four digits.
+Plan DefaultPlan() {
+  Plan plan = UniformPlan();
+  plan.noise_sigma = SigmaForNoiseMultiplier(plan, 0.7055);
+  return plan;
+}
+
+TEST(PlanTest, ALargeNetworkEpsilonIsFiniteAndCloseToTheGaussians) {
+  const Plan plan = DefaultPlan();
+  const Statement statement = Account(plan, plan.rounds);
+  EXPECT_EQ(statement.network.terms, EncoderTerms::kWorstCase);
+  const double plain =
+      Epsilon({{Sampling::kNone, plan.AccountedNoiseMultiplier(), 1.0, 30}}, plan.delta)
+          .Guarantee();
+  EXPECT_GT(plain, 50);
+  EXPECT_GT(statement.epsilon_network, plain);
+  EXPECT_LT(statement.epsilon_network, 1.01 * plain);
+}
+
+TEST(PlanTest, ASmallReleasedEpsilonDoesNotChangeWithTheWorstCaseBound) {
+  Plan plan = DefaultPlan();
+  const Statement both = Account(plan, plan.rounds);
+  plan.certificate.range = 0;
+  const Statement concentrated = Account(plan, plan.rounds);
+  EXPECT_EQ(both.released.terms, EncoderTerms::kConcentrated);
+  EXPECT_EQ(both.epsilon, concentrated.epsilon);
+  EXPECT_NEAR(both.epsilon, 6, 0.05);
+  EXPECT_EQ(concentrated.epsilon_network, kInf);
+}
+
+TEST(PlanTest, ThreeDevicesWithLittleNoiseHaveAFiniteEpsilon) {
+  for (Plan plan : {UniformPlan(), PoissonPlan()}) {
+    plan.devices = plan.cohort = plan.planned_reports = 3;
+    plan.noise_sigma = SigmaForNoiseMultiplier(plan, 0.35);
+    const Statement statement = Account(plan, plan.rounds);
+    EXPECT_EQ(statement.released.terms, EncoderTerms::kWorstCase);
+    EXPECT_GT(statement.epsilon, 100);
+    EXPECT_LT(statement.epsilon, 1000);
+    EXPECT_EQ(statement.epsilon, statement.epsilon_network);
+    const double z = plan.AccountedNoiseMultiplier();
+    EXPECT_GT(statement.epsilon, Epsilon({{Sampling::kNone, z, 1.0, 30}}, plan.delta).Guarantee());
+  }
+}
+
+TEST(PlanTest, AChangeTooLargeForTheCertificateOfItsNoisesIsInfinite) {
+  Plan plan = UniformPlan();
+  plan.devices = plan.cohort = plan.planned_reports = 3;
+  plan.noise_sigma = plan.Sensitivity() / (2 * 9.7);  // two honest noises share the change
+  EXPECT_EQ(EpsilonOf(plan), kInf);
+}
+
 TEST(PlanTest, FullParticipationIsAccountedWithoutAmplification) {
   Plan plan = UniformPlan();
   plan.sampling = Sampling::kNone;
@@ -227,6 +279,7 @@ TEST(PlanTest, BadPlansThrow) {
       [=](Plan* p) { p->delta = nan; },
       [](Plan* p) { p->certificate.eta = -1e-9; },
       [](Plan* p) { p->certificate.tau = 1.5; },
+      [](Plan* p) { p->certificate.range = -1; },
       [](Plan* p) { p->sampling = Sampling::kNone; },
   };
   for (const Plan& plan : {UniformPlan(), PoissonPlan()}) {

@@ -1,10 +1,9 @@
 #include "sotto/dither.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <gtest/gtest.h>
 #include <string>
 #include <vector>
 

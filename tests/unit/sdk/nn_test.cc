@@ -1,9 +1,8 @@
 #include "sotto/nn.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstring>
+#include <gtest/gtest.h>
 #include <random>
 #include <vector>
 

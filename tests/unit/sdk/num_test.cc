@@ -1,9 +1,8 @@
 #include "sotto/num.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstdint>
+#include <gtest/gtest.h>
 #include <limits>
 #include <random>
 
@@ -52,8 +51,7 @@ TEST(Log, StaysWithinTwoUlpAwayFromOne) {
     const float x = FloatFromBits(bits(random));
     worst = std::max(worst, UlpError(Log(x), std::log(static_cast<double>(x))));
     const float y = 0.9f + 0.2f * static_cast<float>(i) * 1e-6f;
-    worst_near_one =
-        std::max(worst_near_one, std::fabs(Log(y) - std::log(static_cast<double>(y))));
+    worst_near_one = std::max(worst_near_one, std::fabs(Log(y) - std::log(static_cast<double>(y))));
   }
   EXPECT_LE(worst, 2.0);
   EXPECT_LE(worst_near_one, 1e-7);

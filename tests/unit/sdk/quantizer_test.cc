@@ -1,9 +1,8 @@
 #include "sotto/quantizer.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
+#include <gtest/gtest.h>
 #include <random>
 #include <vector>
 
@@ -93,8 +92,8 @@ TEST(Quantizer, ErrorStaysInTheCellsInterval) {
 TEST(Quantizer, ErrorStaysInTheIntervalAtEveryExtreme) {
   const Dither dither = TestDither(2);
   const std::pair<uint32_t, uint64_t> layers[] = {
-      {0, 0}, {0, UINT64_MAX}, {1u << 24, 1}, {1u << 31, 5}, {UINT32_MAX, 0},
-      {UINT32_MAX, UINT64_MAX}, {0x4cccccccu, 0}};
+      {0, 0},          {0, UINT64_MAX},          {1u << 24, 1},   {1u << 31, 5},
+      {UINT32_MAX, 0}, {UINT32_MAX, UINT64_MAX}, {0x4cccccccu, 0}};
   for (const auto& [high, low] : layers) {
     const lrq::LayerEdges edges = lrq::LayerFromProbability(high, low);
     const int32_t w = edges.r_q27 + edges.g_q27;

@@ -1,8 +1,7 @@
 #include "sotto/train.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+#include <gtest/gtest.h>
 #include <limits>
 #include <map>
 #include <random>
@@ -177,8 +176,8 @@ TEST(LocalTrainer, RefusesOptionsAndBuffersOutOfRange) {
   options = {};
   options.local_epochs = 0;
   EXPECT_EQ(options.Validate(), Status::kInvalidArgument);
-  for (const float bad : {-1.0f, std::numeric_limits<float>::infinity(),
-                          std::numeric_limits<float>::quiet_NaN()}) {
+  for (const float bad :
+       {-1.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     options = {};
     options.learning_rate = bad;
     EXPECT_EQ(options.Validate(), Status::kInvalidArgument);

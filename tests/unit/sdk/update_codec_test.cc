@@ -1,8 +1,7 @@
 #include "sotto/update_codec.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+#include <gtest/gtest.h>
 #include <random>
 #include <vector>
 

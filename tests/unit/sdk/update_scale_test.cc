@@ -1,8 +1,7 @@
 #include "sotto/update_scale.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+#include <gtest/gtest.h>
 #include <limits>
 #include <random>
 #include <vector>
@@ -89,8 +88,7 @@ TEST(UpdateScale, TheLargestRatioFillsTheFormatAndNoMore) {
   ASSERT_EQ(ComputeUpdateScale(View(update), 0.4f, 0.4f / 1024, &scale), Status::kOk);
   EXPECT_LE(scale.max_value_q20, kMaxValueQ20);
   EXPECT_GE(scale.max_value_q20, kMaxValueQ20 - 2);
-  EXPECT_EQ(ComputeUpdateScale(View(update), 0.41f, 0.4f / 1024, &scale),
-            Status::kInvalidArgument);
+  EXPECT_EQ(ComputeUpdateScale(View(update), 0.41f, 0.4f / 1024, &scale), Status::kInvalidArgument);
 }
 
 TEST(UpdateScale, RefusesWhatIsNotANumber) {

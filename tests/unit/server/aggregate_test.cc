@@ -1,7 +1,6 @@
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <cmath>
+#include <gtest/gtest.h>
 #include <limits>
 #include <random>
 #include <stdexcept>
@@ -53,9 +52,11 @@ TEST(ParallelFor, VisitsEveryIndexOnceAndPassesOnAnException) {
     ++visits[i];
   });
   for (const auto& count : visits) EXPECT_EQ(count, 1);
-  EXPECT_THROW(
-      ParallelFor(3, 100, [](size_t i, int) { if (i == 50) throw std::runtime_error("fifty"); }),
-      std::runtime_error);
+  EXPECT_THROW(ParallelFor(3, 100,
+                           [](size_t i, int) {
+                             if (i == 50) throw std::runtime_error("fifty");
+                           }),
+               std::runtime_error);
   ParallelFor(2, 0, [](size_t, int) { FAIL(); });
 }
 

@@ -1,9 +1,8 @@
 // The SDK's client against the real server code, with faults at every message and port call.
 #include "sotto/client.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
+#include <gtest/gtest.h>
 #include <limits>
 
 #include "unit/server/small_job.h"
@@ -234,16 +233,15 @@ TEST(ClientBuffers, StaticMemoryIsLaidOutWhateverItsAlignment) {
   static float parameters[2 * Net::kParameters];
   static std::byte workspace[ClientWorkspaceBytes<Net>() + 3];
   for (size_t shift = 0; shift < 4; ++shift) {
-    const ClientBuffers buffers = MakeClientBuffers<Net>(
-        parameters, {workspace + shift, ClientWorkspaceBytes<Net>()});
+    const ClientBuffers buffers =
+        MakeClientBuffers<Net>(parameters, {workspace + shift, ClientWorkspaceBytes<Net>()});
     EXPECT_EQ(buffers.base.size(), Net::kParameters);
     EXPECT_EQ(buffers.parameters.data(), parameters + Net::kParameters);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(buffers.scratch.data()) % alignof(float), 0u);
-    EXPECT_GE(buffers.scratch.size(),
-              nn::SoftmaxTrainingFloats(*FindModel("softmax-64-10"), 16));
+    EXPECT_GE(buffers.scratch.size(), nn::SoftmaxTrainingFloats(*FindModel("softmax-64-10"), 16));
     EXPECT_EQ(buffers.indices.size(), 16u);
-    EXPECT_LE(buffers.chunk.end(), reinterpret_cast<uint8_t*>(workspace + shift) +
-                                       ClientWorkspaceBytes<Net>());
+    EXPECT_LE(buffers.chunk.end(),
+              reinterpret_cast<uint8_t*>(workspace + shift) + ClientWorkspaceBytes<Net>());
   }
 }
 

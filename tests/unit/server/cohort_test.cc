@@ -1,8 +1,7 @@
 #include "round/cohort.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
+#include <gtest/gtest.h>
 #include <set>
 #include <stdexcept>
 

@@ -1,8 +1,7 @@
 #include "round/job.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+#include <gtest/gtest.h>
 #include <stdexcept>
 
 #include "privacy/calibration.h"

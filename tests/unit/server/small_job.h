@@ -2,10 +2,9 @@
 #ifndef SOTTO_TESTS_SMALL_JOB_H_
 #define SOTTO_TESTS_SMALL_JOB_H_
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
+#include <gtest/gtest.h>
 #include <memory>
 #include <string>
 #include <vector>
@@ -72,8 +71,7 @@ class SmallDevice {
         indices_(16),
         chunk_(chunk) {
     config.model = &model;
-    config.device_id = {reinterpret_cast<const uint8_t*>(identity_.id.data()),
-                        identity_.id.size()};
+    config.device_id = {reinterpret_cast<const uint8_t*>(identity_.id.data()), identity_.id.size()};
     config.secret = identity_.secret;
     config.samples = {kSmallSamples, Read, this};
     config.port = posix::SystemPort();
@@ -164,7 +162,8 @@ inline DeviceRegistry SmallRegistry() {
 
 // Registry, store and job together.
 struct SmallJob {
-  explicit SmallJob(const JobConfig& config = SmallConfig()) : job(config, registry, store, Key()) {}
+  explicit SmallJob(const JobConfig& config = SmallConfig())
+      : job(config, registry, store, Key()) {}
 
   // All of the cohort reports, in order or in reverse.
   void ReportAll(bool reverse = false) {
