@@ -5,13 +5,17 @@
 //   | ln(density of e / standard Gaussian density) | <= kDitherEta   wherever |e| <= kDitherRange,
 //   P(|e| > kDitherRange)                            <= kDitherTau.
 // The privacy accountant charges both, once for every coordinate of every report.
+//
+// Measured: 1.4e-8 and 3.1e-22, by enumerating all 2^32 layers of 32 bits and sampling the extended
+// ones at 2^23 points an octave. The constants leave room for what sampling can miss; a proof by
+// exhaustion of the extended layers as well is not there yet.
 #ifndef SOTTO_CERTIFICATE_H_
 #define SOTTO_CERTIFICATE_H_
 
 namespace sotto {
 
 constexpr double kDitherRange = 9.7;
-constexpr double kDitherEta = 1e-8;
+constexpr double kDitherEta = 2e-8;
 constexpr double kDitherTau = 1e-20;
 
 }  // namespace sotto
