@@ -6,9 +6,9 @@ usage() {
   cat << 'END'
 Usage: tests/run.sh [--quick]
 
-Installs the packages that are missing (Debian, Ubuntu), builds the presets cortex-m4,
-host-clang, host-asan and host, and runs the tests of the last two. The exit status is
-not zero if a build or a test fails.
+Installs the packages that are missing (Debian, Ubuntu), fetches the source of Mbed TLS 3.6
+into build/cache, builds the presets cortex-m4, host-clang, host-asan and host, and runs the
+tests of the last two. The exit status is not zero if a build or a test fails.
 
   --quick  only the preset host
   --help   this text
@@ -44,10 +44,12 @@ install_test_packages() {
   # Without these some tests are skipped, by name.
   install_packages "${DATA_PACKAGE}" || true
   install_packages clang-format-14 || install_packages clang-format || true
+  install_packages dpkg-dev || true
 }
 
 jobs="$(nproc)"
 options=()
+test_options=(-DSOTTO_TESTS=ON)
 [[ -z "${CI-}" ]] || options+=(-DSOTTO_WARNINGS_AS_ERRORS=ON)
 
 # build PRESET CMAKE_OPTION...
@@ -63,12 +65,17 @@ run_tests() {
 }
 
 install_test_packages
+if toolchains/fetch-mbedtls-3.6.sh build/cache; then
+  test_options+=("-DSOTTO_MBEDTLS3_SOURCE_DIR=${PWD}/build/cache/mbedtls-3.6")
+else
+  echo "tests/run.sh: no source of Mbed TLS 3.6; tls_test_mbedtls3 will be skipped" >&2
+fi
 if ! ${quick}; then
   build cortex-m4
-  build host-clang -DSOTTO_TESTS=ON
-  build host-asan -DSOTTO_TESTS=ON
+  build host-clang "${test_options[@]}"
+  build host-asan "${test_options[@]}"
 fi
-build host -DSOTTO_TESTS=ON
+build host "${test_options[@]}"
 
 # Both suites run even if the first one fails; the last lines are CTest's summary.
 failed=false

@@ -30,13 +30,14 @@ int main() {
   config.port = BoardPort();
   sotto::Client client(config, sotto::MakeClientBuffers<Net>(params, workspace));
   for (Progress progress = Progress::kAgain; progress != Progress::kDone;) {
-    if (client.Step(&progress) != sotto::Status::kOk) return 1;
+    // A round that fails, or that ends without this device, is over; the next one starts anew.
+    if (client.Step(&progress) != sotto::Status::kOk) SleepMs(1000);
     if (progress == Progress::kWait) SleepMs(client.wait_ms());
     if (progress != Progress::kSend) continue;
     if (sotto::Reply reply; !Exchange(client.request(), &reply)) {
       client.OnLinkLost();
     } else if (client.OnReply(reply) != sotto::Status::kOk) {
-      return 1;
+      SleepMs(1000);
     }
   }
   return 0;

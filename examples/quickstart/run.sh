@@ -53,13 +53,19 @@ if [[ ! -d /usr/share/datasets/fashion-mnist ]]; then
 fi
 
 (cd "${root}" && cmake --preset host -B "${build_root}/host")
-cmake --build "${build_root}/host" --target sotto_cli
+cmake --build "${build_root}/host" --target sotto_cli sotto_client
 ready=${SECONDS}
 
 mkdir -p "${out}"
 "${sotto}" simulate --data "${data}" --json "${out}/results.json" --model-out "${out}/model.f32"
 
 command="$(printf '%q' "${sotto}") simulate --data ${data}"
+live=skipped
+if [[ "${data}" == fashion-mnist ]]; then
+  "${root}/examples/quickstart/live_fleet.sh" "${build_root}/host/bin" "${out}/live"
+  live="4 devices over TLS, 2 rounds: ${out}/live"
+fi
+
 cat << END
 
 Done. $(result devices) simulated devices trained $(result model) on $(result data), $(result cohort) of them a round.
@@ -68,6 +74,7 @@ Done. $(result devices) simulated devices trained $(result model) on $(result da
             tell about one device; the server is trusted
   upload    $(number bytes_up_per_device_round 0) bytes a device and round (as 4-byte floats: $(result bytes_up_float32))
   time      $((ready - started)) s to install and build, $((SECONDS - ready)) s to train
+  live      ${live}
   files     ${out}/results.json
             ${out}/model.f32
 

@@ -209,6 +209,9 @@ TEST(Cli, UnknownKeysInATomlFileAreUsageErrors) {
 TEST(Cli, ImpossibleOptionsAreUsageErrors) {
   ExpectUsageError("", "subcommand");
   ExpectUsageError("train", "train");
+  const std::string config = Path("no_command.toml");
+  WriteFile(config, "rounds = 1\n");
+  ExpectUsageError("--config " + config, "");
   ExpectUsageError("simulate --no-such-option", "no-such-option");
   ExpectUsageError("simulate --rounds 0", "--rounds");
   ExpectUsageError("simulate --rounds -3", "--rounds");

@@ -6,6 +6,20 @@ sotto_gtest(minimal_example_test
 set_source_files_properties(${PROJECT_SOURCE_DIR}/examples/minimal/main.cc
                             PROPERTIES COMPILE_DEFINITIONS main=RunMinimalDevice)
 
+add_test(NAME e2e.readme_session
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/readme_session.sh ${PROJECT_SOURCE_DIR}
+                 ${CMAKE_CURRENT_BINARY_DIR}/e2e/readme_session ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+set_tests_properties(e2e.readme_session PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 300)
+
+# Servers and clients as processes, over TCP on this machine.
+sotto_gtest(live_test
+  LIBRARIES sotto::server
+  SOURCES e2e/live.cc e2e/live_protocol_test.cc e2e/live_test.cc
+  TIMEOUT 600)
+add_dependencies(live_test sotto_cli sotto_client)
+target_compile_definitions(live_test PRIVATE
+  SOTTO_PROGRAM="$<TARGET_FILE:sotto_cli>" SOTTO_CLIENT_PROGRAM="$<TARGET_FILE:sotto_client>")
+
 if(NOT SOTTO_SANITIZE)
   add_test(NAME e2e.quickstart
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/quickstart_test.sh ${PROJECT_SOURCE_DIR}

@@ -32,6 +32,7 @@ sotto::Key FixedKey(const char* label) {
 
 class NoStore : public sotto::server::Store {
  public:
+  void BeginJob(const sotto::server::JobRecord&) override {}
   void CommitAttempt(const sotto::server::AttemptRecord&) override {}
   void CommitRelease(const sotto::server::ReleaseRecord&) override {}
 };

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # headers.sh SOURCE_DIR
-# The SDK includes freestanding headers only, Eigen in one place, Mbed TLS in crypto and tls; the
-# server leaves the operating system's headers to the ports.
+# The SDK includes freestanding headers only, Eigen in one place, Mbed TLS in crypto and tls, nanopb
+# in wire; the server leaves the operating system's headers to the ports.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=includes.sh
 source "$(dirname "${BASH_SOURCE[0]}")/includes.sh"
@@ -21,6 +21,8 @@ list_includes sdk server | awk '
       if ($1 != "sdk/src/nn/eigen.h") complain("Eigen is included by sdk/src/nn/eigen.h only")
     } else if ($3 ~ /^<mbedtls\//) {
       if ($1 !~ /^sdk\/src\/(crypto|tls)\//) complain("Mbed TLS belongs to sdk/src/crypto and tls")
+    } else if ($3 ~ /^<pb(_[a-z]+)?\.h>$/) {
+      if ($1 !~ /^sdk\/src\/wire\//) complain("nanopb belongs to sdk/src/wire")
     } else if ($3 !~ standard) {
       complain("not a freestanding header; no OS, heap or stdio under sdk/")
     }

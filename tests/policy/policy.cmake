@@ -22,6 +22,8 @@ sotto_policy(headers headers.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(layering layering.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(format format.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(lrq_tables lrq_tables.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/lrq_tables)
+sotto_policy(protocol_tables protocol_tables.sh ${PROJECT_SOURCE_DIR}
+             ${sotto_policy_work}/protocol_tables)
 sotto_policy(shell_scripts shell_scripts.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(readme_blocks readme_blocks.sh ${PROJECT_SOURCE_DIR}
              ${sotto_policy_work}/readme_blocks ${CMAKE_CXX_COMPILER})

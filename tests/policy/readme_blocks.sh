@@ -27,9 +27,9 @@ for block in "${work}"/*; do
     *.cmake)
       diff -u "${source_dir}/tests/policy/consumer/CMakeLists.txt" "${block}" || status=1
       ;;
-    *.sh | *.console | *.text) ;;
+    *.sh | *.console | *.text | *.bash) ;;  # bash: e2e.readme_session
     *)
-      echo "README.md: block ${block##*/}: the languages are cpp, cmake, sh, console and text"
+      echo "README.md: block ${block##*/}: the languages are cpp, cmake, sh, bash, console and text"
       status=1
       ;;
   esac

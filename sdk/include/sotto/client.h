@@ -2,15 +2,17 @@
 //
 // The caller moves messages between the client and the server over whatever link it has:
 //
-//   Client::Progress progress;
-//   for (;;) {
-//     if (client.Step(&progress) != Status::kOk) break;       // at most one mini-batch or message
-//     if (progress == Client::Progress::kSend) {
-//       Exchange(client.request(), &reply);                   // the link: yours
-//       if (client.OnReply(reply) != Status::kOk) break;
-//     }
+//   Client::Progress progress = Client::Progress::kAgain;
+//   while (progress != Client::Progress::kDone) {
+//     if (client.Step(&progress) != Status::kOk) Sleep(a while);  // this round is given up
 //     if (progress == Client::Progress::kWait) Sleep(client.wait_ms());
-//     if (progress == Client::Progress::kDone) break;
+//     if (progress != Client::Progress::kSend) continue;
+//     Reply reply;                                                // at most one message a step
+//     if (!Exchange(client.request(), &reply)) {                  // the link: yours
+//       client.OnLinkLost();
+//     } else if (client.OnReply(reply) != Status::kOk) {
+//       Sleep(a while);                                           // the next Step() starts over
+//     }
 //   }
 //
 // One round: Hello until the server has work; download of the model into the caller's buffer; local
@@ -35,7 +37,10 @@ struct ClientConfig {
   Key secret;          // unique to this device
   SampleSource samples;
   Port port;
-  // False: a task without Gaussian noise is refused with kPeerRefused, whatever the server says.
+  // The largest frame that the link takes; kMinMaxFrame to kMaxMaxFrame.
+  uint32_t max_frame = kDefaultMaxFrame;
+  // False: a task without Gaussian dither is refused with kPeerRefused. Guards against a job that
+  // was set up wrongly, not against the server.
   bool allow_training_without_privacy = false;
 
   // kOk or kInvalidArgument.
@@ -49,7 +54,8 @@ struct ClientBuffers {
   Span<float> parameters;  // [model.parameters]
   Span<float> scratch;     // [model.training_floats(max batch size)]
   Span<uint32_t> indices;  // [max batch size]
-  MutableByteSpan chunk;   // bytes of one upload message, >= 16
+  // The bytes of one upload message, >= 16; more than MaxChunkBytes(max_frame) are not used.
+  MutableByteSpan chunk;
 };
 
 // Bytes of workspace besides the two vectors, for batches of at most max_batch_size samples.
@@ -111,7 +117,12 @@ class Client {
 
   const Request& request() const { return request_; }
   uint32_t wait_ms() const { return wait_ms_; }
+  // Of the last error that the server answered; kUnknown if there was none.
+  ErrorCode error_code() const { return error_code_; }
   State state() const { return state_; }
+
+  // The round at hand, or the last one; meaningful from the first task on.
+  const TrainTask& task() const { return task_; }
 
   // Of the round at hand, for logs: mean training loss, whether the update's norm was clipped.
   float mean_loss() const { return trainer_.mean_loss(); }
@@ -124,7 +135,8 @@ class Client {
   void PrepareUploadBegin(Request* request) const;
   Status PrepareChunk(Request* request);
   Status HandleReply(const Reply& reply);
-  Status OnTask(const TrainTask& task);
+  Status OnTask(const Reply& reply);
+  Status SetChunkSize(uint32_t server_max_frame);
   Status OnModelChunk(ByteSpan bytes);
   Status OnAck(const Reply& reply);
   Status BeginTraining();
@@ -142,9 +154,11 @@ class Client {
   bool awaiting_reply_ = false;
   bool wait_pending_ = false;
   uint32_t wait_ms_ = 0;
+  ErrorCode error_code_ = ErrorCode::kUnknown;
   Request request_;
 
   TrainTask task_;
+  size_t chunk_size_ = 0;  // the most bytes of the update in one message of this session
   uint8_t nonce_[kNonceSize] = {};
   uint8_t model_digest_[kSha256Size] = {};
   uint32_t offset_ = 0;  // bytes downloaded, or held by the server

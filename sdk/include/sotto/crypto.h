@@ -35,7 +35,8 @@ struct Key {
 Status ChaCha20Keystream(const Key& key, uint32_t stream, uint32_t first_block,
                          MutableByteSpan out);
 
-// SHA-256 (FIPS 180-4) of bytes given in pieces. After Finish() the object starts anew.
+// SHA-256 (FIPS 180-4) of bytes given in pieces. After Finish() the object starts anew. Once the
+// library has failed, every later call returns kCryptoFailed.
 class Sha256 {
  public:
   Sha256();
@@ -48,6 +49,7 @@ class Sha256 {
   Status Finish(uint8_t (&digest)[kSha256Size]);
 
  private:
+  Status status_ = Status::kOk;
   alignas(8) uint8_t context_[128];
 };
 

@@ -1,4 +1,4 @@
-// What a platform gives the SDK: function pointers and a context. Part of sotto/client.
+// What a platform gives the SDK: function pointers and a context. Part of sotto/base.
 //
 // A port is written once per platform; vendor headers, sockets, UARTs and clocks live there and
 // nowhere else. No call may block for long or call back into the SDK. A null context is fine.

@@ -20,12 +20,14 @@ enum class [[nodiscard]] Status : int8_t{
     kEntropyFailed = -7,    // the port could not give random bytes; always fatal for the round
     kCryptoFailed = -8,     // the cryptographic library reported an error
     kSampleFailed = -9,     // the sample callback reported an error
-    kMismatch = -10,        // model, job, round or attempt is not the one expected
-    kPeerRefused = -11,     // the server answered with a final error
+    kMismatch = -10,        // model, job, round, attempt or key is not the one expected
+    kPeerRefused = -11,     // the other side answered with a final error
+    kWouldBlock = -12,      // nothing went wrong; call again when the link can take or give bytes
+    kLinkLost = -13,        // the link to the other side is gone
 };
 
 // The number of statuses, kOk included; their values are 0, -1, ... -(kStatusCount - 1).
-constexpr int kStatusCount = 12;
+constexpr int kStatusCount = 14;
 
 // The enumerator's name, "kOk" for example; "unknown status" for a value outside the list.
 const char* StatusName(Status status);

@@ -35,6 +35,7 @@ struct TrainingOptions {
 class KeyedPermutation {
  public:
   KeyedPermutation() = default;
+  ~KeyedPermutation();
 
   // n >= 1. The same key and index give the same permutation. Returns kOk or kCryptoFailed.
   Status Reset(const Key& key, uint32_t index, uint32_t n);
@@ -74,6 +75,9 @@ class LocalTrainer {
   // Returns kOk, the sample callback's status, kOutOfRange for a bad label, kNotFinite if training
   // diverged, kWrongState when there is nothing to do.
   Status Step(bool* done);
+
+  // Forgets the training and wipes its keys.
+  void Wipe();
 
   // Mean loss of the steps so far, each before its own update.
   float mean_loss() const;

@@ -28,6 +28,10 @@ const char* StatusName(Status status) {
       return "kMismatch";
     case Status::kPeerRefused:
       return "kPeerRefused";
+    case Status::kWouldBlock:
+      return "kWouldBlock";
+    case Status::kLinkLost:
+      return "kLinkLost";
   }
   return "unknown status";
 }

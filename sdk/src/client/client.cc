@@ -26,12 +26,14 @@ Status ClientConfig::Validate() const {
   if (model == nullptr || !IsValidDeviceId(device_id)) return Status::kInvalidArgument;
   if (samples.read == nullptr || samples.count == 0) return Status::kInvalidArgument;
   if (port.entropy == nullptr || port.now_ms == nullptr) return Status::kInvalidArgument;
+  if (max_frame < kMinMaxFrame || max_frame > kMaxMaxFrame) return Status::kInvalidArgument;
   return Status::kOk;
 }
 
 Client::~Client() { EndRound(); }
 
 void Client::EndRound() {
+  trainer_.Wipe();
   encoder_.Wipe();
   SecureWipe(nonce_, sizeof(nonce_));
   state_ = resume_ = State::kHello;
@@ -73,7 +75,10 @@ Status Client::Step(Progress* progress) {
     awaiting_reply_ = status == Status::kOk;
     *progress = Progress::kSend;
   }
-  if (status != Status::kOk) EndRound();
+  if (status != Status::kOk) {
+    EndRound();
+    *progress = Progress::kAgain;
+  }
   return status;
 }
 
@@ -110,6 +115,7 @@ Status Client::PrepareHello(Request* request) {
   request->kind = Request::Kind::kHello;
   request->device_id = config_.device_id;
   request->model_digest = model_digest_;
+  request->max_frame = config_.max_frame;
   return Status::kOk;
 }
 
@@ -125,7 +131,8 @@ void Client::PrepareUploadBegin(Request* request) const {
 
 Status Client::PrepareChunk(Request* request) {
   size_t written = 0;
-  if (Status s = ReadUpdate(buffers_.chunk, &written); s != Status::kOk) return s;
+  if (Status s = ReadUpdate(buffers_.chunk.first(chunk_size_), &written); s != Status::kOk)
+    return s;
   request->kind = Request::Kind::kUpdateChunk;
   request->offset = offset_;
   request->bytes = {buffers_.chunk.data(), written};
@@ -142,6 +149,7 @@ Status Client::OnReply(const Reply& reply) {
 
 Status Client::HandleReply(const Reply& reply) {
   if (reply.kind == Reply::Kind::kError) {
+    error_code_ = reply.code;
     if (reply.final) return Status::kPeerRefused;
     Wait(reply.wait_ms);
     OnLinkLost();  // nothing is known of what the server holds
@@ -149,7 +157,7 @@ Status Client::HandleReply(const Reply& reply) {
   }
   switch (state_) {
     case State::kHello:
-      if (reply.kind == Reply::Kind::kTrain) return OnTask(reply.task);
+      if (reply.kind == Reply::Kind::kTrain) return OnTask(reply);
       if (reply.kind == Reply::Kind::kWait) {
         EndRound();
         Wait(reply.wait_ms);
@@ -180,7 +188,19 @@ bool Client::IsSameAttempt(const TrainTask& task) const {
          task.round == task_.round && task.attempt == task_.attempt;
 }
 
-Status Client::OnTask(const TrainTask& task) {
+// Each session has its own server, whose frames may be smaller than the last one's.
+Status Client::SetChunkSize(uint32_t server_max_frame) {
+  if (server_max_frame < kMinMaxFrame) return Status::kMalformed;
+  const size_t most =
+      MaxChunkBytes(server_max_frame < config_.max_frame ? server_max_frame : config_.max_frame);
+  const auto room = static_cast<uint32_t>(buffers_.chunk.size());
+  chunk_size_ = room < most ? room : most;
+  return Status::kOk;
+}
+
+Status Client::OnTask(const Reply& reply) {
+  const TrainTask& task = reply.task;
+  if (Status s = SetChunkSize(reply.max_frame); s != Status::kOk) return s;
   if (resume_ != State::kHello && IsSameAttempt(task)) {
     state_ = resume_;
     resume_ = State::kHello;

@@ -37,13 +37,15 @@ Sha256::Sha256() {
   static_assert(sizeof(mbedtls_sha256_context) <= sizeof(context_), "enlarge Sha256::context_");
   auto* context = ::new (static_cast<void*>(context_)) mbedtls_sha256_context;
   mbedtls_sha256_init(context);
-  // Software SHA-256 cannot fail to start; an accelerator that does makes every later call fail.
-  (void)Starts(context);
+  status_ = ToStatus(Starts(context));
 }
 
 Sha256::~Sha256() { mbedtls_sha256_free(Context(context_)); }
 
-Status Sha256::Update(ByteSpan data) { return ToStatus(Adds(Context(context_), data)); }
+Status Sha256::Update(ByteSpan data) {
+  if (status_ == Status::kOk) status_ = ToStatus(Adds(Context(context_), data));
+  return status_;
+}
 
 Status Sha256::UpdateU32(uint32_t value) {
   uint8_t bytes[4];
@@ -54,9 +56,11 @@ Status Sha256::UpdateU32(uint32_t value) {
 Status Sha256::Finish(uint8_t (&digest)[kSha256Size]) {
   uint8_t result[kSha256Size];
   WipeOnExit wipe(result);
-  if (Finishes(Context(context_), result) != 0) return Status::kCryptoFailed;
+  if (status_ == Status::kOk) status_ = ToStatus(Finishes(Context(context_), result));
+  if (status_ != Status::kOk) return status_;
   __builtin_memcpy(digest, result, sizeof(result));
-  return ToStatus(Starts(Context(context_)));
+  status_ = ToStatus(Starts(Context(context_)));
+  return Status::kOk;
 }
 
 HmacSha256::HmacSha256(ByteSpan key) : status_(Status::kOk) {

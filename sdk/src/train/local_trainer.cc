@@ -101,6 +101,12 @@ Status LocalTrainer::Step(bool* done) {
   return Status::kOk;
 }
 
+void LocalTrainer::Wipe() {
+  active_ = false;
+  order_key_ = Key();
+  order_ = KeyedPermutation();
+}
+
 float LocalTrainer::mean_loss() const {
   return steps_ == 0 ? 0.0f : loss_sum_ / static_cast<float>(steps_);
 }

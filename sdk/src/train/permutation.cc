@@ -1,3 +1,4 @@
+#include "sotto/bytes.h"
 #include "sotto/random.h"
 #include "sotto/train.h"
 
@@ -13,6 +14,8 @@ uint32_t Mix(uint32_t x) {
 }
 
 }  // namespace
+
+KeyedPermutation::~KeyedPermutation() { SecureWipe(round_keys_, sizeof(round_keys_)); }
 
 Status KeyedPermutation::Reset(const Key& key, uint32_t index, uint32_t n) {
   RandomStream random(key, index);

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "sotto/bytes.h"
 #include "sotto/span.h"
 
 namespace sotto::server {
@@ -17,9 +18,11 @@ namespace sotto::server {
 class Accumulator {
  public:
   explicit Accumulator(size_t coordinates) : sums_(coordinates) {}
+  // Wiped: the sum of few updates is as secret as they are.
+  ~Accumulator() { SecureWipe(sums_.data(), sums_.size() * sizeof(int64_t)); }
 
   // Adds one update, all of it or, on a size that differs (std::invalid_argument), nothing.
-  // Safe from any thread. Magnitudes below 2^41 leave room for 2^22 updates.
+  // Safe from any thread. Magnitudes below 2^41 leave room for 2^21 updates.
   void Add(Span<const int32_t> update) { AddAll(update); }
   void Add(Span<const int64_t> update) { AddAll(update); }
 

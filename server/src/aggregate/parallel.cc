@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -24,7 +25,11 @@ void ParallelFor(int threads, size_t count, const std::function<void(size_t, int
   };
   std::vector<std::thread> others;
   const auto useful = static_cast<int>(std::min<size_t>(count, static_cast<size_t>(threads)));
-  for (int worker = 1; worker < useful; ++worker) others.emplace_back(work, worker);
+  try {
+    for (int worker = 1; worker < useful; ++worker) others.emplace_back(work, worker);
+  } catch (const std::system_error&) {
+    // The system gives no more threads: those that there are do all of it.
+  }
   work(0);
   for (std::thread& other : others) other.join();
   if (failure) std::rethrow_exception(failure);

@@ -9,6 +9,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/keys_command.h"
+#include "cli/serve_command.h"
 #include "cli/simulate_command.h"
 #include "privacy/calibration.h"
 #include "sotto/version.h"
@@ -23,8 +25,8 @@ int Fail(const std::exception& error, int code) {
   return code;
 }
 
-// A TOML file's keys are the options of the command that was called; a section of another command's
-// name is that command's.
+// A TOML file's keys are the options of the command that was called (for `keys new` that is `new`);
+// a section of another command's name is that command's.
 class CommandConfig : public CLI::ConfigTOML {
  public:
   explicit CommandConfig(const CLI::App& app) : app_(app) {}
@@ -32,12 +34,21 @@ class CommandConfig : public CLI::ConfigTOML {
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
     std::vector<CLI::ConfigItem> settings = CLI::ConfigTOML::from_config(input);
     for (CLI::ConfigItem& item : settings) {
-      if (item.parents.empty()) item.parents = {app_.get_subcommands().front()->get_name()};
+      if (item.parents.empty()) item.parents = CalledCommands();
     }
     return settings;
   }
 
  private:
+  std::vector<std::string> CalledCommands() const {
+    std::vector<std::string> names;
+    for (std::vector<CLI::App*> called = app_.get_subcommands(); !called.empty();
+         called = called.front()->get_subcommands()) {
+      names.push_back(called.front()->get_name());
+    }
+    return names;
+  }
+
   const CLI::App& app_;
 };
 
@@ -66,6 +77,9 @@ int Run(int argc, char** argv) {
       "simulate", "train a fleet of simulated devices in this process, under a privacy budget");
   sotto::server::AddSimulateOptions(*simulate, simulate_options);
   simulate->footer("Any of these options may stand in a TOML file, without dashes: --config FILE");
+  simulate->callback([&] { sotto::server::RunSimulate(simulate_options); });
+  sotto::server::AddServeCommand(app);
+  sotto::server::AddKeysCommand(app);
 
   RequireKnownCommand(app, argc, argv);
   try {
@@ -73,7 +87,6 @@ int Run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }
-  sotto::server::RunSimulate(simulate_options);
   return 0;
 }
 

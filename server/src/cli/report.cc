@@ -26,14 +26,6 @@ void Check(Status status) {
   if (status != Status::kOk) throw std::runtime_error("SHA-256 failed");
 }
 
-std::string ParametersDigest(const std::vector<float>& parameters) {
-  Sha256 hash;
-  for (const float value : parameters) Check(hash.UpdateU32(FloatBits(value)));
-  uint8_t digest[kSha256Size] = {};
-  Check(hash.Finish(digest));
-  return Hex(digest);
-}
-
 std::string ModelDigestHex(const ModelInfo& model) {
   uint8_t digest[kSha256Size] = {};
   Check(ModelDigest(model, digest));
@@ -119,9 +111,10 @@ std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result
       "                 trust mode {}: the server can regenerate the noise; it protects the\n"
       "                 released models, not the updates from the server\n",
       privacy::Name(spent.trust_mode));
-  text +=
-      fmt::format("                 epsilon {} against whoever sees on the network who uploads\n",
-                  EpsilonText(spent.epsilon_network));
+  text += fmt::format(
+      "                 epsilon {} against whoever sees on the network who uploads; lengths of\n"
+      "                 uploads tell more: they follow the largest coordinate, without noise\n",
+      EpsilonText(spent.epsilon_network));
   if (seeded) {
     text += "                 seeded: not private; whoever knows the seed knows the noise\n";
   }
@@ -130,12 +123,21 @@ std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result
 
 }  // namespace
 
+std::string ParametersDigest(Span<const float> parameters) {
+  Sha256 hash;
+  for (const float value : parameters) Check(hash.UpdateU32(FloatBits(value)));
+  uint8_t digest[kSha256Size] = {};
+  Check(hash.Finish(digest));
+  return Hex(digest);
+}
+
 std::string DescribeRound(const SimulationConfig& config, const RoundReport& report) {
   std::string text =
       fmt::format("round {}/{}: accuracy {:.4f}, {} reported", report.outcome.round + 1,
                   config.job.plan.rounds, report.accuracy, report.outcome.reported);
   if (config.job.is_private()) {
-    text += fmt::format(", epsilon {}", EpsilonText(report.outcome.spent.epsilon));
+    text += fmt::format(", epsilon {} at delta {:.3g}{}", EpsilonText(report.outcome.spent.epsilon),
+                        report.outcome.spent.delta, config.seed ? " (seeded: not private)" : "");
   }
   return text;
 }
@@ -165,7 +167,8 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   Json json = {{"sotto_version", kVersion}, {"data", data_name}, {"model", job.model->name}};
   json["model_digest"] = ModelDigestHex(*job.model);
   json["parameters"] = job.model->parameters;
-  json["parameters_sha256"] = ParametersDigest(result.parameters);
+  json["parameters_sha256"] =
+      ParametersDigest({result.parameters.data(), result.parameters.size()});
   json["mechanism"] = Name(job.mechanism);
   json["accuracy"] = FinalAccuracy(result);
   json["initial_accuracy"] = result.initial_accuracy;

@@ -11,6 +11,9 @@
 
 namespace sotto::server {
 
+// SHA-256 of the parameters as they travel, little-endian float32, in hexadecimal.
+std::string ParametersDigest(Span<const float> parameters);
+
 // One line on a round that was released.
 std::string DescribeRound(const SimulationConfig& config, const RoundReport& report);
 

@@ -52,13 +52,13 @@ void Announce(const SimulationConfig& config, const SimulateOptions& options) {
 
 void RunSimulate(const SimulateOptions& options) {
   const SimulationConfig config = MakeSimulation(options);
+  const TrainTest data = OpenDataset(options.data);
   std::ofstream json_file;
   std::ofstream model_file;
   const bool json_to_stdout = options.json == kStandardOutput;
   if (!options.json.empty() && !json_to_stdout) json_file = OpenOutput(options.json);
   if (!options.model_out.empty()) model_file = OpenOutput(options.model_out);
 
-  const TrainTest data = OpenDataset(options.data);
   Announce(config, options);
   const Progress progress(static_cast<size_t>(config.job.plan.rounds),
                           posix::StandardErrorIsTerminal());
@@ -70,7 +70,8 @@ void RunSimulate(const SimulateOptions& options) {
              DescribeResult(config, result, data.train.name));
   if (!options.json.empty()) {
     std::ostream& out = json_to_stdout ? std::cout : json_file;
-    out << ResultToJson(config, result, data.train.name).dump(2) << '\n';
+    out << ResultToJson(config, result, data.train.name).dump(2) << '\n' << std::flush;
+    if (!out) throw std::runtime_error("writing the JSON failed: is the disk full?");
   }
   if (json_file.is_open()) Finish(json_file, options.json);
   if (model_file.is_open()) {

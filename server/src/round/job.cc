@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <stdexcept>
 
 #include "aggregate/parallel.h"
@@ -32,10 +33,19 @@ Reply Wait(uint32_t ms) {
   return reply;
 }
 
-Reply FinalError() {
+Reply FinalError(ErrorCode code) {
   Reply reply;
   reply.kind = Reply::Kind::kError;
+  reply.code = code;
   reply.final = true;
+  return reply;
+}
+
+Reply Busy() {
+  Reply reply;
+  reply.kind = Reply::Kind::kError;
+  reply.code = ErrorCode::kBusy;
+  reply.wait_ms = kPollIntervalMs;
   return reply;
 }
 
@@ -54,7 +64,7 @@ bool Equal(ByteSpan a, ByteSpan b) {
 }  // namespace
 
 Job::Job(const JobConfig& config, const DeviceRegistry& devices, Store& store,
-         const Key& server_key)
+         const Key& server_key, const std::optional<JobState>& resume)
     : config_(config),
       devices_(devices),
       store_(store),
@@ -66,7 +76,21 @@ Job::Job(const JobConfig& config, const DeviceRegistry& devices, Store& store,
   }
   Check(ModelDigest(*config_.model, model_digest_), "the model's digest");
   const Key id = DeriveKey(server_key_, "sotto job");
-  std::copy_n(id.bytes, kJobIdSize, job_id_);
+  std::copy_n(resume ? resume->job_id : id.bytes, kJobIdSize, job_id_);
+  store_.BeginJob({job_id_, model_digest_, config_});
+  if (resume) Resume(*resume);
+}
+
+void Job::Resume(const JobState& state) {
+  if (!state.parameters.empty()) {
+    if (state.parameters.size() != parameters_.size()) {
+      throw std::runtime_error("the stored model has another number of parameters than the job's");
+    }
+    parameters_ = state.parameters;
+  }
+  round_ = state.next_round;
+  attempt_ = state.next_attempt;
+  spent_ = state.attempts;
 }
 
 Job::Phase Job::phase() const {
@@ -74,9 +98,14 @@ Job::Phase Job::phase() const {
   return phase_;
 }
 
-bool Job::CanAffordRound() const {
-  return !config_.is_private() ||
-         privacy::Account(config_.plan, round_ + 1).epsilon <= config_.epsilon_budget;
+privacy::Statement Job::SpentAfter(uint32_t attempts) const {
+  privacy::Plan plan = config_.plan;
+  plan.rounds = std::max<int64_t>(plan.rounds, attempts);
+  return privacy::Account(plan, attempts);
+}
+
+bool Job::CanAffordAttempt() const {
+  return !config_.is_private() || SpentAfter(spent_ + 1).epsilon <= config_.epsilon_budget;
 }
 
 void Job::Finish(const std::string& reason) {
@@ -89,21 +118,31 @@ bool Job::OpenRound() {
   if (phase_ != Phase::kIdle) throw std::logic_error("a round can only be opened between rounds");
   if (round_ == config_.plan.rounds) {
     Finish("all " + std::to_string(round_) + " rounds of the plan are released");
-  } else if (!CanAffordRound()) {
-    Finish("the privacy budget is spent after " + std::to_string(round_) + " rounds");
+    return false;
   }
-  if (phase_ == Phase::kFinished) return false;
-  attempt_ = 0;
+  PublishModel();
   StartAttempt();
-  return true;
+  return phase_ == Phase::kOpen;
 }
 
+void Job::PublishModel() {
+  model_bytes_.resize(4 * parameters_.size());
+  for (size_t j = 0; j < parameters_.size(); ++j) {
+    StoreU32Le(FloatBits(parameters_[j]), model_bytes_.data() + 4 * j);
+  }
+}
+
+// Opens the next attempt at the round, or finishes the job if there can be none.
 void Job::StartAttempt() {
-  for (;; ++attempt_) {
-    if (attempt_ == config_.max_attempts) {
-      Finish("round " + std::to_string(round_) + ": too few devices reported in " +
-             std::to_string(attempt_) + " attempts");
-      throw std::runtime_error(finish_reason_);
+  for (;; GiveAttemptUp()) {
+    if (aborted_ == config_.max_attempts) {
+      Finish("round " + std::to_string(round_ + 1) + " was given up after " +
+             std::to_string(aborted_) + " attempts");
+      return;
+    }
+    if (!CanAffordAttempt()) {
+      Finish("the privacy budget is spent after " + std::to_string(round_) + " rounds");
+      return;
     }
     RandomStream random(DeriveKey(server_key_, "sotto cohort", round_, attempt_), 0);
     cohort_ = DrawCohort(config_.plan.sampling, devices_.size(),
@@ -114,12 +153,18 @@ void Job::StartAttempt() {
   }
   members_.assign(cohort_.size(), {});
   sum_ = std::make_unique<Accumulator>(parameters_.size());
+  reported_ = 0;
   update_bytes_ = 0;
-  model_bytes_.resize(4 * parameters_.size());
-  for (size_t j = 0; j < parameters_.size(); ++j) {
-    StoreU32Le(FloatBits(parameters_[j]), model_bytes_.data() + 4 * j);
-  }
   phase_ = Phase::kOpen;
+}
+
+// An attempt that releases nothing is charged like one that does: had it been free, the cohorts
+// that are released would no longer be a uniform draw, and amplification by sampling would not
+// hold.
+void Job::GiveAttemptUp() {
+  ++attempt_;
+  ++aborted_;
+  ++spent_;
 }
 
 Job::Member* Job::FindMember(uint32_t device) {
@@ -142,11 +187,17 @@ Reply Job::Answer(uint32_t device, const Request& request) {
     case Request::Kind::kNone:
       break;
   }
-  return FinalError();
+  return FinalError(ErrorCode::kMalformed);
+}
+
+bool Job::AllReported() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return phase_ == Phase::kOpen && reported_ == cohort_.size();
 }
 
 Reply Job::OnHello(uint32_t device, const Request& request) {
-  if (!Equal(request.model_digest, model_digest_)) return FinalError();
+  if (request.version != kProtocolVersion) return FinalError(ErrorCode::kVersion);
+  if (!Equal(request.model_digest, model_digest_)) return FinalError(ErrorCode::kModelMismatch);
   if (phase_ == Phase::kFinished) {
     Reply reply;
     reply.kind = Reply::Kind::kDone;
@@ -167,9 +218,8 @@ Reply Job::OnHello(uint32_t device, const Request& request) {
 
 Reply Job::OnGetModel(uint32_t device, const Request& request) {
   const size_t offset = request.offset;
-  if (FindMember(device) == nullptr || offset % 4 != 0 || offset >= model_bytes_.size()) {
-    return FinalError();
-  }
+  if (FindMember(device) == nullptr) return FinalError(ErrorCode::kNotSelected);
+  if (offset % 4 != 0 || offset >= model_bytes_.size()) return FinalError(ErrorCode::kMalformed);
   Reply reply;
   reply.kind = Reply::Kind::kModelChunk;
   reply.bytes = {model_bytes_.data() + offset,
@@ -189,20 +239,22 @@ size_t Job::MaxUpdateSize() const {
 
 Reply Job::OnUpdateBegin(uint32_t device, const Request& request) {
   Member* member = FindMember(device);
-  if (member == nullptr || !BelongsToAttempt(request)) return FinalError();
+  if (member == nullptr) return FinalError(ErrorCode::kNotSelected);
+  if (!BelongsToAttempt(request)) return FinalError(ErrorCode::kWrongAttempt);
   if (request.nonce.size() != kNonceSize || request.update_size == 0 ||
-      request.update_size > MaxUpdateSize() || request.coding != config_.TaskFor(round_).coding) {
-    return FinalError();
+      request.coding != config_.TaskFor(round_).coding) {
+    return FinalError(ErrorCode::kMalformed);
   }
+  if (request.update_size > MaxUpdateSize()) return FinalError(ErrorCode::kTooLarge);
   const bool same_update =
       Equal(request.nonce, member->nonce) && request.update_size == member->size;
   switch (member->state) {
     case Member::State::kReported:
-      return same_update ? Ack(member->size, true) : FinalError();
+      return same_update ? Ack(member->size, true) : FinalError(ErrorCode::kConflict);
     case Member::State::kDecoding:
-      return Wait(kPollIntervalMs);
+      return Busy();
     case Member::State::kRejected:
-      return FinalError();
+      return FinalError(ErrorCode::kMalformed);
     case Member::State::kInvited:
     case Member::State::kUploading:
       break;
@@ -220,10 +272,11 @@ Reply Job::OnUpdateBegin(uint32_t device, const Request& request) {
 Reply Job::OnUpdateChunk(uint32_t device, const Request& request,
                          std::unique_lock<std::mutex>& lock) {
   Member* member = FindMember(device);
-  if (member == nullptr || member->state != Member::State::kUploading ||
-      request.offset != member->bytes.size() || request.bytes.empty() ||
+  if (member == nullptr) return FinalError(ErrorCode::kNotSelected);
+  if (member->state != Member::State::kUploading) return FinalError(ErrorCode::kWrongAttempt);
+  if (request.offset != member->bytes.size() || request.bytes.empty() ||
       request.bytes.size() > member->size - member->bytes.size()) {
-    return FinalError();
+    return FinalError(ErrorCode::kMalformed);
   }
   member->bytes.insert(member->bytes.end(), request.bytes.begin(), request.bytes.end());
   if (member->bytes.size() < member->size) return Ack(member->bytes.size(), false);
@@ -235,14 +288,24 @@ Reply Job::FinishUpload(uint32_t device, Member& member, std::unique_lock<std::m
   member.state = Member::State::kDecoding;
   ++decoding_;
   lock.unlock();
-  const bool valid = DecodeAndAdd(device, member);
+  bool valid = false;
+  std::exception_ptr failure;
+  try {
+    valid = DecodeAndAdd(device, member);
+  } catch (...) {
+    failure = std::current_exception();
+  }
   lock.lock();
   --decoding_;
   member.state = valid ? Member::State::kReported : Member::State::kRejected;
-  if (valid) update_bytes_ += member.size;
   member.bytes = {};
+  if (valid) {
+    ++reported_;
+    update_bytes_ += member.size;
+  }
   decoded_.notify_all();
-  return valid ? Ack(member.size, true) : FinalError();
+  if (failure) std::rethrow_exception(failure);
+  return valid ? Ack(member.size, true) : FinalError(ErrorCode::kMalformed);
 }
 
 bool Job::DecodeAndAdd(uint32_t device, const Member& member) {
@@ -298,17 +361,43 @@ RoundOutcome Job::CloseRound() {
   outcome.round = round_;
   outcome.attempt = attempt_;
   outcome.cohort = static_cast<uint32_t>(cohort_.size());
-  outcome.reported = static_cast<uint32_t>(sum_->updates());
+  outcome.reported = reported_;
   outcome.update_bytes = update_bytes_;
-  if (outcome.reported < config_.min_reports) {
-    ++attempt_;
-    StartAttempt();
-    return outcome;
+  try {
+    if (outcome.reported < config_.min_reports) {
+      GiveAttemptUp();
+      StartAttempt();
+      return outcome;
+    }
+    // Nobody else touches the sum in this phase, so devices are answered while the work is done.
+    lock.unlock();
+    std::vector<float> next = Release(&outcome);
+    lock.lock();
+    FinishRound(std::move(next));
+  } catch (const std::exception& error) {
+    if (!lock.owns_lock()) lock.lock();
+    Finish(std::string("stopped by an error: ") + error.what());
+    throw;
   }
+  return outcome;
+}
+
+void Job::FinishRound(std::vector<float> next) {
+  parameters_ = std::move(next);
+  ++round_;
+  ++spent_;
+  attempt_ = 0;
+  aborted_ = 0;
+  members_.clear();
+  sum_.reset();
+  phase_ = Phase::kIdle;
+}
+
+std::vector<float> Job::Release(RoundOutcome* outcome) {
   if (config_.is_private()) {
-    outcome.topped_up = static_cast<uint32_t>(config_.plan.planned_reports) - outcome.reported;
-    TopUp(outcome.topped_up);
-    outcome.spent = privacy::Account(config_.plan, round_ + 1);
+    outcome->topped_up = static_cast<uint32_t>(config_.plan.planned_reports) - outcome->reported;
+    TopUp(outcome->topped_up);
+    outcome->spent = SpentAfter(spent_ + 1);
   }
   std::vector<float> next = parameters_;
   ApplyServerStep(*config_.model, sum_->sums(),
@@ -317,17 +406,15 @@ RoundOutcome Job::CloseRound() {
                   {next.data(), next.size()});
   store_.CommitRelease({round_,
                         attempt_,
-                        outcome.reported,
+                        outcome->reported,
                         {next.data(), next.size()},
-                        config_.is_private(),
-                        outcome.spent});
-  parameters_ = std::move(next);
-  outcome.released = true;
-  ++round_;
-  members_.clear();
-  sum_.reset();
-  phase_ = Phase::kIdle;
-  return outcome;
+                        config_.mechanism,
+                        config_.seeded,
+                        config_.is_private() ? config_.plan.noise_sigma : 0,
+                        config_.plan.planned_reports,
+                        outcome->spent});
+  outcome->released = true;
+  return next;
 }
 
 }  // namespace sotto::server

@@ -5,8 +5,9 @@
 //                                           \--> open    aborted: too few reports, next attempt
 //   idle --OpenRound()--> finished                       all rounds released, or budget spent
 //
-// Answer() may be called from any thread at any time; OpenRound() and CloseRound() from one thread.
-// An update is decoded only when it is complete, added to the sum, and forgotten.
+// Answer(), AllReported() and phase() may be called from any thread at any time; everything else
+// from the thread that opens and closes rounds, or from others while it does neither. An update is
+// decoded only when it is complete, added to the sum, and forgotten.
 #ifndef SOTTO_ROUND_JOB_H_
 #define SOTTO_ROUND_JOB_H_
 
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,22 +46,30 @@ class Job {
   // The registry and the store must outlive the job.
   //   server_key  fresh entropy at each start of the server: job id, cohorts and the noise of
   //               zero updates derive from it, so a restart never repeats one
-  // Throws std::invalid_argument for a bad configuration.
-  Job(const JobConfig& config, const DeviceRegistry& devices, Store& store, const Key& server_key);
+  //   resume      what the store holds of the job; absent: a new job, from a model of zeros
+  // Throws std::invalid_argument for a bad configuration, std::runtime_error from the store: a job
+  // is resumed with the configuration it began with.
+  Job(const JobConfig& config, const DeviceRegistry& devices, Store& store, const Key& server_key,
+      const std::optional<JobState>& resume = std::nullopt);
 
   // Draws a cohort, commits the attempt and lets its devices train. False, and the phase is
-  // kFinished, if all rounds are released or the budget cannot pay for another one.
-  // Throws std::runtime_error from the store, or if the attempts are used up.
+  // kFinished, if all rounds are released or the budget cannot pay for another attempt.
+  // Throws std::runtime_error from the store.
   bool OpenRound();
 
   // The deadline: no update is accepted from here on. With enough reports: tops the noise up,
-  // divides, smooths, steps, commits and releases. Otherwise aborts the attempt; what was
-  // received is forgotten and nothing was released, so nothing is spent.
+  // divides, smooths, steps, commits and releases. Otherwise the attempt is given up: nothing of it
+  // is released, but it is charged (see GiveAttemptUp), and another cohort is drawn, or the job is
+  // finished if that would be one too many. Devices are answered while this runs.
+  // Throws what the store and ApplyServerStep() throw; the job is then finished, nothing released.
   RoundOutcome CloseRound();
 
   // The answer to a device's request. `device` is the registry's index of an authenticated device.
-  // The reply's bytes stay valid until the phase changes.
+  // The reply's bytes stay valid until the next OpenRound().
   Reply Answer(uint32_t device, const Request& request);
+
+  // True if every device of the open round's cohort has reported: no reason to wait any longer.
+  bool AllReported() const;
 
   Phase phase() const;
   uint32_t round() const { return round_; }  // the next to be released, from 0
@@ -83,9 +93,14 @@ class Job {
     size_t size = 0;             // announced
   };
 
-  bool CanAffordRound() const;
+  void Resume(const JobState& state);
+  privacy::Statement SpentAfter(uint32_t attempts) const;
+  bool CanAffordAttempt() const;
   void Finish(const std::string& reason);
+  void PublishModel();
   void StartAttempt();
+  void GiveAttemptUp();
+  void FinishRound(std::vector<float> next);
   Member* FindMember(uint32_t device);
   Reply OnHello(uint32_t device, const Request& request);
   Reply OnGetModel(uint32_t device, const Request& request);
@@ -96,6 +111,7 @@ class Job {
   bool BelongsToAttempt(const Request& request) const;
   size_t MaxUpdateSize() const;
   void TopUp(uint32_t missing);
+  std::vector<float> Release(RoundOutcome* outcome);
 
   JobConfig config_;
   const DeviceRegistry& devices_;
@@ -110,6 +126,9 @@ class Job {
   std::string finish_reason_;
   uint32_t round_ = 0;
   uint32_t attempt_ = 0;
+  uint32_t aborted_ = 0;   // attempts at the round at hand
+  uint32_t spent_ = 0;     // attempts of the whole job that are over, released or not
+  uint32_t reported_ = 0;  // complete, valid updates of the open attempt
   int decoding_ = 0;
   uint64_t update_bytes_ = 0;
   std::vector<uint32_t> cohort_;

@@ -4,6 +4,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "aggregate/smoothing.h"
+
 namespace sotto::server {
 namespace {
 
@@ -62,12 +64,18 @@ void JobConfig::Validate() const {
           "the learning rate's decay is in (0, 1]");
   Require(std::isfinite(server_learning_rate) && server_learning_rate > 0,
           "the server's learning rate is finite and positive");
-  Require(smoothing >= 0 && std::isfinite(smoothing),
-          "the smoothing factor is finite and not "
-          "negative");
-  Require(min_reports >= 1 && min_reports <= plan.planned_reports,
-          "the least number of reports is at least 1 and at most the planned cohort");
+  Require(smoothing >= 0 && smoothing <= kMaxSmoothingFactor,
+          "the smoothing factor is not negative and at most 1e6");
+  Require(min_reports <= plan.planned_reports,
+          "the least number of reports is at most the planned cohort");
+  // Under add/remove adjacency the number of reports itself tells who took part.
+  Require(!is_private() || plan.sampling != privacy::Sampling::kPoisson || min_reports == 0,
+          "Poisson sampling releases every round: the least number of reports must be 0");
   Require(epsilon_budget > 0, "the privacy budget is positive");
+  Require(threads >= 1, "at least one thread is needed");
+  Require(plan.devices >= 1 && plan.cohort >= 1 && plan.cohort <= plan.devices && plan.rounds >= 1,
+          "a job has devices, a cohort of at least one and at most all of them, and rounds");
+  Require(model->parameters <= kMaxParameters, "the model has more parameters than an update can");
   Require(max_attempts >= 1, "a round has at least one attempt");
   if (is_private()) {
     plan.Validate();

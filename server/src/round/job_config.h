@@ -37,9 +37,12 @@ struct JobConfig {
   double smoothing = 0.0;             // lambda_s, >= 0
   // No round starts that would take the job's epsilon above this; infinity: no limit but the plan.
   double epsilon_budget = std::numeric_limits<double>::infinity();
-  uint32_t min_reports = 1;    // fewer reports by the deadline abort the attempt
-  uint32_t max_attempts = 10;  // of one round, before the job fails
+  // Fewer reports by the deadline abort the attempt, which is charged all the same. Depends on who
+  // is reachable, never on data. 0 for Poisson sampling.
+  uint32_t min_reports = 1;
+  uint32_t max_attempts = 10;  // of one round in one process, before the job fails
   int threads = 1;             // for decoding top-ups
+  bool seeded = false;  // randomness derives from a known number: NOT private; for the ledger
 
   bool is_private() const { return mechanism == Mechanism::kGauLrq; }
 

@@ -6,10 +6,27 @@
 #include <cstdint>
 #include <vector>
 
-#include "privacy/plan.h"
+#include "round/job_config.h"
+#include "sotto/keys.h"
 #include "sotto/span.h"
 
 namespace sotto::server {
+
+// A job as it begins. Spans and references are valid during the call.
+struct JobRecord {
+  ByteSpan job_id;        // [kJobIdSize]
+  ByteSpan model_digest;  // [kSha256Size]
+  const JobConfig& config;
+};
+
+// A job as it stands between two rounds: where a new process goes on.
+struct JobState {
+  uint8_t job_id[kJobIdSize] = {};
+  uint32_t next_round = 0;
+  uint32_t next_attempt = 0;      // above all that were committed for that round
+  uint32_t attempts = 0;          // committed in all rounds: each is charged, released or not
+  std::vector<float> parameters;  // [model.parameters] of the last release; empty if there is none
+};
 
 // An attempt at a round, written before any device hears of it: a number that was committed is
 // never given out again, so no round key is used twice.
@@ -25,15 +42,22 @@ struct ReleaseRecord {
   uint32_t attempt = 0;
   uint32_t reported = 0;
   Span<const float> parameters;  // [model.parameters], valid during the call
-  bool is_private = false;
-  privacy::Statement spent;  // after this round, over the whole job; if is_private
+  Mechanism mechanism = Mechanism::kNone;
+  bool seeded = false;          // not private, whatever the mechanism
+  double noise_sigma = 0.0;     // of one encoding, model units; 0 without privacy
+  int64_t planned_reports = 0;  // encodings whose noise the released sum carries
+  privacy::Statement spent;     // after this round, over the whole job; empty without privacy
 };
 
 class Store {
  public:
   virtual ~Store() = default;
 
-  // Both return only when the record is durable, and throw std::runtime_error if it cannot be.
+  // All return only when the record is durable, and throw std::runtime_error if it cannot be.
+
+  // Called by each process that runs the job, before its first round. Throws too if the store holds
+  // another job, or this one with another configuration, naming the field.
+  virtual void BeginJob(const JobRecord& record) = 0;
   virtual void CommitAttempt(const AttemptRecord& record) = 0;
   virtual void CommitRelease(const ReleaseRecord& record) = 0;
 };

@@ -1,10 +1,12 @@
 #include "sim/fleet.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <stdexcept>
 
 #include "aggregate/parallel.h"
 #include "round/run_key.h"
+#include "round/seeded_entropy.h"
 #include "sotto/posix/port.h"
 #include "sotto/random.h"
 
@@ -32,13 +34,6 @@ struct DeviceSamples {
     return Status::kOk;
   }
 };
-
-// A device's entropy in a seeded run.
-Status SeededEntropy(void* context, MutableByteSpan out) {
-  auto* random = static_cast<RandomStream*>(context);
-  random->Fill(out);
-  return random->status();
-}
 
 const char* Advice(Status status) {
   return status == Status::kNotFinite ? "; training diverged: lower the learning rate" : "";
@@ -86,19 +81,20 @@ Fleet::Fleet(const FleetOptions& options, const ModelInfo& model, const Dataset&
   }
 }
 
-bool Fleet::DropsOut(uint32_t device, uint32_t round) const {
+bool Fleet::DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const {
   if (options_.dropout <= 0) return false;
-  RandomStream random(DeriveKey(run_key_, "sotto dropout", device, round), 0);
+  RandomStream random(DeriveKey(run_key_, "sotto dropout", device, round, attempt), 0);
   return random.NextU32() < options_.dropout * 0x1p32;
 }
 
 void Fleet::RunRound(Job& job, int threads) const {
   const std::vector<uint32_t>& cohort = job.cohort();
   const uint32_t batch_size = job.config().training.batch_size;
+  const int workers = std::min(threads, static_cast<int>(std::max<size_t>(cohort.size(), 1)));
   std::vector<Memory> memories;
-  for (int i = 0; i < threads; ++i) memories.emplace_back(model_, batch_size);
-  ParallelFor(threads, cohort.size(), [&](size_t i, int worker) {
-    if (DropsOut(cohort[i], job.round())) return;
+  for (int i = 0; i < workers; ++i) memories.emplace_back(model_, batch_size);
+  ParallelFor(workers, cohort.size(), [&](size_t i, int worker) {
+    if (DropsOut(cohort[i], job.round(), job.attempt())) return;
     RunDevice(cohort[i], job, memories[static_cast<size_t>(worker)]);
   });
 }
@@ -106,7 +102,7 @@ void Fleet::RunRound(Job& job, int threads) const {
 void Fleet::RunDevice(uint32_t device, Job& job, Memory& memory) const {
   const Device& identity = registry_[device];
   DeviceSamples samples{&data_, partition_.DeviceSamples(device)};
-  RandomStream entropy(DeriveKey(run_key_, "sotto entropy", device, job.round(), job.attempt()), 0);
+  SeededEntropy entropy(identity.secret);
 
   ClientConfig config;
   config.model = &model_;
@@ -115,12 +111,13 @@ void Fleet::RunDevice(uint32_t device, Job& job, Memory& memory) const {
   config.samples = {options_.samples_per_device, DeviceSamples::Read, &samples};
   config.port = posix::SystemPort();
   if (options_.seeded) {
-    config.port.entropy = SeededEntropy;
+    config.port.entropy = SeededEntropy::Fill;
     config.port.context = &entropy;
   }
   config.allow_training_without_privacy = !job.config().is_private();
 
   Client client(config, memory.buffers());
+  entropy.Attach(&client);
   Client::Progress progress = Client::Progress::kAgain;
   while (progress != Client::Progress::kWait && progress != Client::Progress::kDone) {
     Status status = client.Step(&progress);

@@ -43,7 +43,7 @@ class Fleet {
  private:
   struct Memory;  // of one device at a time
 
-  bool DropsOut(uint32_t device, uint32_t round) const;
+  bool DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const;
   void RunDevice(uint32_t device, Job& job, Memory& memory) const;
 
   FleetOptions options_;

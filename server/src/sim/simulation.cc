@@ -11,6 +11,7 @@ namespace {
 // A simulation's run lives and dies with its process: nothing is written down.
 class NoStore : public Store {
  public:
+  void BeginJob(const JobRecord&) override {}
   void CommitAttempt(const AttemptRecord&) override {}
   void CommitRelease(const ReleaseRecord&) override {}
 };
@@ -49,7 +50,8 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
     do {
       fleet.RunRound(job, config.threads);
       report.outcome = job.CloseRound();
-    } while (!report.outcome.released);
+    } while (!report.outcome.released && job.phase() == Job::Phase::kOpen);
+    if (!report.outcome.released) break;
     report.accuracy = Accuracy(model, job.parameters(), data.test, config.threads);
     result.rounds.push_back(report);
     on_round(report);

@@ -206,6 +206,89 @@ TEST_F(ClientTest, ANewAttemptReplacesAnInterruptedOne) {
   EXPECT_EQ(small.job.CloseRound().reported, 1u);
 }
 
+// The device asks with `request` and the server refuses for good.
+void ExpectRefusal(SmallJob& small, uint32_t index, const Request& request, ErrorCode code) {
+  const Reply reply = small.job.Answer(index, request);
+  EXPECT_EQ(reply.kind, Reply::Kind::kError);
+  EXPECT_EQ(reply.code, code) << ErrorCodeName(reply.code);
+  EXPECT_TRUE(reply.final);
+}
+
+TEST_F(ClientTest, ARefusalSaysWhy) {
+  StepToRequest();
+  Request hello = device->client().request();
+  hello.version = kProtocolVersion + 1;
+  ExpectRefusal(small, index, hello, ErrorCode::kVersion);
+  hello = device->client().request();
+  const uint8_t other_model[kSha256Size] = {};
+  hello.model_digest = other_model;
+  ExpectRefusal(small, index, hello, ErrorCode::kModelMismatch);
+  ExpectRefusal(small, index, Request(), ErrorCode::kMalformed);
+
+  device->client().OnLinkLost();
+  AdvanceTo(Client::State::kUploadBegin);
+  Request chunk;
+  chunk.kind = Request::Kind::kUpdateChunk;
+  chunk.bytes = other_model;
+  ExpectRefusal(small, index, chunk, ErrorCode::kWrongAttempt);
+  Request begin = device->client().request();
+  ++begin.attempt;
+  ExpectRefusal(small, index, begin, ErrorCode::kWrongAttempt);
+  begin = device->client().request();
+  begin.update_size = UINT32_MAX;
+  ExpectRefusal(small, index, begin, ErrorCode::kTooLarge);
+  uint32_t other = 0;
+  while (Contains(small.job.cohort(), other)) ++other;
+  ExpectRefusal(small, other, device->client().request(), ErrorCode::kNotSelected);
+
+  begin = device->client().request();
+  device->client().OnLinkLost();
+  ASSERT_EQ(device->Run(small.job, index), Status::kOk);
+  const uint8_t other_nonce[kNonceSize] = {};
+  begin.nonce = other_nonce;
+  ExpectRefusal(small, index, begin, ErrorCode::kConflict);
+}
+
+TEST_F(ClientTest, TheReasonOfARefusalIsKept) {
+  StepToRequest();
+  Reply reply;
+  reply.code = ErrorCode::kVersion;
+  reply.final = true;
+  EXPECT_EQ(device->client().OnReply(reply), Status::kPeerRefused);
+  EXPECT_EQ(device->client().error_code(), ErrorCode::kVersion);
+}
+
+TEST(Client, UploadsFitTheSmallerFrameOfBothSides) {
+  JobConfig config = SmallConfig();
+  config.mechanism = Mechanism::kNone;  // long updates
+  SmallJob small(config);
+  ASSERT_TRUE(small.job.OpenRound());
+  const uint32_t index = small.job.cohort()[0];
+  for (const bool server_is_smaller : {false, true}) {
+    SmallDevice device(small.registry[index], index, *config.model, 0, 5000);
+    device.config.allow_training_without_privacy = true;
+    device.config.max_frame = server_is_smaller ? kMaxMaxFrame : kMinMaxFrame;
+    Client& client = device.client();
+    for (;;) {
+      Client::Progress progress = Client::Progress::kAgain;
+      ASSERT_EQ(client.Step(&progress), Status::kOk);
+      if (progress != Client::Progress::kSend) continue;
+      if (client.state() == Client::State::kUpload) break;
+      Reply reply = small.job.Answer(index, client.request());
+      reply.max_frame = server_is_smaller ? kMinMaxFrame : kMaxMaxFrame;
+      ASSERT_EQ(client.OnReply(reply), Status::kOk);
+    }
+    EXPECT_EQ(client.request().bytes.size(), MaxChunkBytes(kMinMaxFrame));
+  }
+}
+
+TEST_F(ClientTest, AServerWithImpossibleFramesIsMalformed) {
+  StepToRequest();
+  Reply reply = small.job.Answer(index, device->client().request());
+  reply.max_frame = kMinMaxFrame - 1;
+  EXPECT_EQ(device->client().OnReply(reply), Status::kMalformed);
+}
+
 TEST_F(ClientTest, StepAndReplyOutOfTurnAreWrongState) {
   StepToRequest();
   Client::Progress progress = Client::Progress::kAgain;

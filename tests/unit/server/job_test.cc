@@ -117,10 +117,11 @@ TEST(Job, AReleaseThatCannotBeCommittedIsNotReleased) {
   small.ReportAll();
   small.store.fail = true;
   EXPECT_THROW(small.job.CloseRound(), std::runtime_error);
+  EXPECT_EQ(small.job.phase(), Job::Phase::kFinished);
   EXPECT_EQ(small.Model(), std::vector<float>(small.job.config().model->parameters, 0.0f));
 }
 
-TEST(Job, TooFewReportsAbortTheAttemptAndSpendNothing) {
+TEST(Job, TooFewReportsAbortTheAttemptWhichReleasesNothingButIsCharged) {
   JobConfig config = SmallConfig();
   config.min_reports = 3;
   SmallJob small(config);
@@ -138,7 +139,8 @@ TEST(Job, TooFewReportsAbortTheAttemptAndSpendNothing) {
   const RoundOutcome outcome = small.job.CloseRound();
   EXPECT_TRUE(outcome.released);
   EXPECT_EQ(outcome.reported, 4u);
-  EXPECT_EQ(outcome.spent.rounds, 1);
+  // The attempt that was given up is charged like the one that was released.
+  EXPECT_EQ(outcome.spent.rounds, 2);
 }
 
 TEST(Job, GivesUpAfterTheLastAttempt) {
@@ -147,8 +149,10 @@ TEST(Job, GivesUpAfterTheLastAttempt) {
   SmallJob small(config);
   ASSERT_TRUE(small.job.OpenRound());
   EXPECT_FALSE(small.job.CloseRound().released);
-  EXPECT_THROW(small.job.CloseRound(), std::runtime_error);
+  EXPECT_EQ(small.job.phase(), Job::Phase::kOpen);
+  EXPECT_FALSE(small.job.CloseRound().released);
   EXPECT_EQ(small.job.phase(), Job::Phase::kFinished);
+  EXPECT_NE(small.job.finish_reason().find("given up after 2"), std::string::npos);
 }
 
 TEST(Job, MissingReportsAreToppedUpWithNoise) {
@@ -159,6 +163,28 @@ TEST(Job, MissingReportsAreToppedUpWithNoise) {
   EXPECT_TRUE(outcome.released);
   EXPECT_EQ(outcome.reported, 1u);
   EXPECT_EQ(outcome.topped_up, 3u);
+  // Four parts of noise, not one: a sum of squares of 650 coordinates of deviation
+  // sqrt(4) 0.2 / 4 = 0.1 has mean 6.5 and deviation 0.36; one part of noise would give 1.6.
+  double square = 0;
+  for (const float value : small.Model()) square += value * value;
+  EXPECT_GT(square, 4.0);
+}
+
+TEST(Job, AnAbortCountsAgainstTheBudget) {
+  JobConfig config = SmallConfig();
+  config.min_reports = 1;
+  config.epsilon_budget = privacy::Account(config.plan, 1).epsilon * 1.000001;
+  SmallJob small(config);
+  ASSERT_TRUE(small.job.OpenRound());
+  EXPECT_FALSE(small.job.CloseRound().released);
+  EXPECT_EQ(small.job.phase(), Job::Phase::kFinished);
+}
+
+TEST(Job, PrivatePoissonSamplingMustReleaseEveryRound) {
+  JobConfig config = SmallConfig();
+  config.plan.sampling = privacy::Sampling::kPoisson;
+  config.min_reports = 1;
+  EXPECT_THROW(config.Validate(), std::invalid_argument);
 }
 
 TEST(Job, StopsWhenTheBudgetCannotPayForAnotherRound) {
@@ -181,13 +207,13 @@ TEST(Job, APoissonDrawAboveTheCapIsDrawnAgain) {
   config.plan.planned_reports = 4;
   config.plan.rounds = 20;
   config.max_attempts = 50;
+  config.min_reports = 0;
   SmallJob small(config);
   bool drawn_again = false;
   while (small.job.OpenRound()) {
     EXPECT_LE(small.job.cohort().size(), 4u);
     drawn_again = drawn_again || small.job.attempt() > 0;
     const size_t drawn = small.job.cohort().size();
-    if (drawn == 0) break;
     small.ReportAll();
     const RoundOutcome outcome = small.job.CloseRound();
     EXPECT_EQ(outcome.reported, drawn);

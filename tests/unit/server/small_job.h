@@ -28,6 +28,7 @@ struct RecordingStore : Store {
   std::vector<std::vector<float>> models;
   bool fail = false;
 
+  void BeginJob(const JobRecord&) override {}
   void CommitAttempt(const AttemptRecord& record) override {
     if (fail) throw std::runtime_error("disk full");
     attempts.push_back(record);

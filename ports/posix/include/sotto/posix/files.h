@@ -1,0 +1,51 @@
+// Small files that are whole or absent, and files that hold secrets.
+//
+// A file written here is complete and durable before its name exists, so neither a killed process
+// nor a power failure leaves half of one; a kill may leave a temporary file NAME.XXXXXX beside it.
+// Files written here have mode 0600. Every error is a std::runtime_error that names the file, what
+// failed and what to do about it, never a file's contents. Stateless; safe in any thread.
+#ifndef SOTTO_POSIX_FILES_H_
+#define SOTTO_POSIX_FILES_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace sotto::posix {
+
+// The most bytes of a file that is read whole; a longer one is an error.
+constexpr size_t kMaxSmallFile = 65536;
+
+// Text that wipes itself. Reserve the final length before appending: a string that grows leaves its
+// former memory as it was.
+struct SecretText {
+  std::string text;
+
+  SecretText() = default;
+  SecretText(const SecretText&) = default;
+  SecretText& operator=(const SecretText&) = delete;
+  ~SecretText();
+};
+
+// Throws unless `path` is a regular file that neither its group nor others may read, write or
+// execute; the message says `chmod 600`.
+void RequirePrivateFile(const std::string& path);
+
+// Creates an empty file of mode 0600. False if the name is taken, whatever it is.
+bool CreatePrivateFile(const std::string& path);
+
+// The contents of a file for which RequirePrivateFile() holds.
+SecretText ReadSecretFile(const std::string& path);
+
+// Writes a new file of mode 0600. Throws if the name is taken: a key is never overwritten.
+void WriteSecretFile(const std::string& path, const std::string& content);
+
+// The contents of a file, or nothing if there is none.
+std::optional<std::string> ReadTextFile(const std::string& path);
+
+// Writes the file, or replaces it: at any moment a reader finds the old contents or the new ones.
+void ReplaceTextFile(const std::string& path, const std::string& content);
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_POSIX_FILES_H_

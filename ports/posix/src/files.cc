@@ -1,0 +1,190 @@
+#include "sotto/posix/files.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <stdexcept>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "sotto/bytes.h"
+
+namespace sotto::posix {
+namespace {
+
+constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;
+constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+
+constexpr char kCheckFolder[] = "check that its folder exists and is writable";
+constexpr char kCheckDisk[] = "check that the disk has space left";
+
+[[noreturn]] void Fail(const std::string& path, const std::string& what) {
+  throw std::runtime_error(path + ": " + what);
+}
+
+// `what` cannot be done, for the reason in errno.
+[[noreturn]] void FailErrno(const std::string& path, const char* what, const char* advice) {
+  Fail(path, std::string(what) + ": " + std::generic_category().message(errno) + "; " + advice);
+}
+
+class File {
+ public:
+  explicit File(int descriptor) : descriptor_(descriptor) {}
+  ~File() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  bool is_open() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+// Without O_NONBLOCK, opening a named pipe would wait for its writer.
+int OpenForReading(const std::string& path) {
+  return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+std::string Octal(mode_t mode) {
+  char text[8];
+  std::snprintf(text, sizeof(text), "%04o", static_cast<unsigned>(mode & 07777));
+  return text;
+}
+
+void RequirePrivate(const struct stat& info, const std::string& path) {
+  if (!S_ISREG(info.st_mode)) Fail(path, "this is not a regular file; name another one");
+  if ((info.st_mode & kOthers) != 0) {
+    Fail(path, "it holds secrets, and its mode " + Octal(info.st_mode) +
+                   " lets others at them; run `chmod 600 " + path + "`");
+  }
+}
+
+struct stat Inspect(const File& file, const std::string& path) {
+  struct stat info {};
+  if (fstat(file.descriptor(), &info) != 0) FailErrno(path, "cannot inspect it", kCheckFolder);
+  return info;
+}
+
+void ReadAll(const File& file, const std::string& path, std::string& content) {
+  content.reserve(kMaxSmallFile + 1);
+  content.resize(kMaxSmallFile + 1);
+  size_t size = 0;
+  while (size < content.size()) {
+    const ssize_t got = read(file.descriptor(), content.data() + size, content.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) FailErrno(path, "cannot read it", "check that it is a readable file");
+    if (got == 0) break;
+    size += static_cast<size_t>(got);
+  }
+  if (size > kMaxSmallFile) Fail(path, "too long for what is expected here; name another file");
+  content.resize(size);
+}
+
+void WriteAll(const File& file, const std::string& path, const std::string& content) {
+  for (size_t written = 0; written < content.size();) {
+    const ssize_t put =
+        write(file.descriptor(), content.data() + written, content.size() - written);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) FailErrno(path, "cannot write it", kCheckDisk);
+    written += static_cast<size_t>(put);
+  }
+}
+
+// Makes a new or changed name durable.
+void SyncFolder(const std::string& path) {
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  const File file(open(folder.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
+  // Some file systems cannot sync a folder and say so with EINVAL; nothing can be done there.
+  if (!file.is_open() || (fsync(file.descriptor()) != 0 && errno != EINVAL)) {
+    FailErrno(path, "cannot make its name durable", kCheckDisk);
+  }
+}
+
+// A complete, durable file beside `target`, removed by the destructor.
+class TemporaryFile {
+ public:
+  TemporaryFile(const std::string& target, const std::string& content) : name_(target + ".XXXXXX") {
+    const File file(mkostemp(name_.data(), O_CLOEXEC));
+    if (!file.is_open()) FailErrno(target, "cannot create it", kCheckFolder);
+    try {
+      WriteAll(file, target, content);
+      if (fchmod(file.descriptor(), kOwnerOnly) != 0 || fsync(file.descriptor()) != 0) {
+        FailErrno(target, "cannot make it durable", kCheckDisk);
+      }
+    } catch (...) {
+      unlink(name_.c_str());
+      throw;
+    }
+  }
+  // After a rename there is nothing of this name left, which is as good.
+  ~TemporaryFile() { unlink(name_.c_str()); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  const char* name() const { return name_.c_str(); }
+
+ private:
+  std::string name_;
+};
+
+}  // namespace
+
+SecretText::~SecretText() { SecureWipe(text.data(), text.size()); }
+
+void RequirePrivateFile(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) FailErrno(path, "cannot inspect it", "check its name");
+  RequirePrivate(info, path);
+}
+
+bool CreatePrivateFile(const std::string& path) {
+  const File file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly));
+  if (!file.is_open()) {
+    if (errno == EEXIST) return false;
+    FailErrno(path, "cannot create it", kCheckFolder);
+  }
+  SyncFolder(path);
+  return true;
+}
+
+SecretText ReadSecretFile(const std::string& path) {
+  const File file(OpenForReading(path));
+  if (!file.is_open()) FailErrno(path, "cannot open it", "check its name and its owner");
+  RequirePrivate(Inspect(file, path), path);
+  SecretText secret;
+  ReadAll(file, path, secret.text);
+  return secret;
+}
+
+void WriteSecretFile(const std::string& path, const std::string& content) {
+  const TemporaryFile file(path, content);
+  // A link, unlike a rename, fails if the name is taken.
+  if (link(file.name(), path.c_str()) != 0) {
+    FailErrno(path, "cannot create it", "a key is never overwritten: remove it or name another");
+  }
+  SyncFolder(path);
+}
+
+std::optional<std::string> ReadTextFile(const std::string& path) {
+  const File file(OpenForReading(path));
+  if (!file.is_open() && errno == ENOENT) return std::nullopt;
+  if (!file.is_open()) FailErrno(path, "cannot open it", "check its owner and its mode");
+  std::string content;
+  ReadAll(file, path, content);
+  return content;
+}
+
+void ReplaceTextFile(const std::string& path, const std::string& content) {
+  const TemporaryFile file(path, content);
+  if (rename(file.name(), path.c_str()) != 0) FailErrno(path, "cannot replace it", kCheckFolder);
+  SyncFolder(path);
+}
+
+}  // namespace sotto::posix

@@ -1,0 +1,62 @@
+// A device's link to the server: messages in frames inside TLS. Part of sotto/link (sotto::tls).
+//
+// The pipe is the caller's: two callbacks that never block (TlsIo). Nothing here waits; a call that
+// returns kWouldBlock is repeated when the pipe may have moved. One request is under way at a time.
+// Any other status but kOk means that the link is dead: close the pipe, open a new one, Begin()
+// again, and tell the client with Client::OnLinkLost(). One thread at a time.
+#ifndef SOTTO_SECURE_LINK_H_
+#define SOTTO_SECURE_LINK_H_
+
+#include "sotto/tls.h"
+#include "sotto/wire.h"
+
+namespace sotto {
+
+class SecureLink {
+ public:
+  // The caller's buffers outlive the link.
+  //   send, receive  [kFrameHeaderSize + max_frame] and [max_frame] bytes
+  SecureLink(MutableByteSpan send, MutableByteSpan receive)
+      : send_(send), receive_(receive), reader_(receive) {}
+  SecureLink(const SecureLink&) = delete;
+  SecureLink& operator=(const SecureLink&) = delete;
+
+  // Starts a session on a new pipe.
+  //   port    entropy for TLS
+  //   secret  the device's; the pre-shared key derives from it
+  //   config  for devices whose TLS buffers are small
+  // Returns kOk, kEntropyFailed, kCryptoFailed or kInvalidArgument.
+  Status Begin(const Port& port, ByteSpan device_id, const Key& secret, const TlsIo& io,
+               const TlsConfig& config = {});
+
+  // Moves one request and its reply on. Call with the same request until it is answered.
+  //   reply  its bytes point into the receive buffer, valid until the next Exchange()
+  // Returns kOk when the reply is there, kWouldBlock, or what killed the link: kLinkLost,
+  // kMalformed, kCryptoFailed, kPeerRefused (the server does not accept this device's key).
+  Status Exchange(const Request& request, Reply* reply);
+
+  // Says goodbye; as far as the pipe takes it at once.
+  void Close();
+
+  // While waiting: true if the pipe must take bytes first.
+  bool wants_write() const { return tls_.wants_write(); }
+
+ private:
+  enum class State : uint8_t { kHandshake, kIdle, kSending, kReceiving };
+
+  Status Send(const Request& request);
+  Status Receive(Reply* reply);
+
+  MutableByteSpan send_;
+  MutableByteSpan receive_;
+  FrameReader reader_;
+  State state_ = State::kHandshake;
+  size_t size_ = 0;  // of the frame being sent
+  size_t sent_ = 0;
+  TlsContext context_;  // before the session that uses it
+  TlsSession tls_;
+};
+
+}  // namespace sotto
+
+#endif  // SOTTO_SECURE_LINK_H_

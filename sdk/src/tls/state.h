@@ -1,0 +1,67 @@
+// What is behind TlsContext and TlsSession: Mbed TLS' objects and a little bookkeeping.
+#ifndef SOTTO_SRC_TLS_STATE_H_
+#define SOTTO_SRC_TLS_STATE_H_
+
+#include <mbedtls/ctr_drbg.h>
+#include <mbedtls/ssl.h>
+
+#include "sotto/tls.h"
+
+#if defined(MBEDTLS_USE_PSA_CRYPTO)
+#error "Sotto takes its entropy from a Port: build Mbed TLS without MBEDTLS_USE_PSA_CRYPTO"
+#endif
+
+namespace sotto {
+
+struct TlsContextState {
+  static constexpr size_t kMaxSuites = 5;
+
+  TlsContextState();
+  ~TlsContextState();
+  TlsContextState(const TlsContextState&) = delete;
+  TlsContextState& operator=(const TlsContextState&) = delete;
+
+  // What both roles need; `endpoint` is MBEDTLS_SSL_IS_CLIENT or MBEDTLS_SSL_IS_SERVER.
+  Status Configure(int endpoint, const Port& random_port, const TlsConfig& options);
+
+  // Mbed TLS' random function; notes in random_failed when the port's entropy fails.
+  static int Random(void* self, unsigned char* out, size_t size);
+
+  mbedtls_ssl_config config;
+  mbedtls_ctr_drbg_context generator;
+  Port port;
+  PskLookup keys;
+  int suites[kMaxSuites + 1] = {};  // those that Mbed TLS was built with, then 0
+  bool ready = false;
+  bool random_failed = false;
+};
+
+struct TlsSessionState {
+  enum class Phase : uint8_t { kIdle, kHandshake, kOpen, kClosing, kClosed, kFailed };
+
+  TlsSessionState() { mbedtls_ssl_init(&ssl); }
+  ~TlsSessionState() { mbedtls_ssl_free(&ssl); }
+  TlsSessionState(const TlsSessionState&) = delete;
+  TlsSessionState& operator=(const TlsSessionState&) = delete;
+
+  // The session that Mbed TLS calls back for.
+  static TlsSessionState* Of(mbedtls_ssl_context* ssl) {
+    return reinterpret_cast<TlsSessionState*>(ssl);
+  }
+
+  mbedtls_ssl_context ssl;  // stays the first member: Of() relies on it
+  TlsContextState* context = nullptr;
+  TlsIo io;
+  Phase phase = Phase::kIdle;
+  Status failure = Status::kOk;  // in Phase::kFailed
+  bool authenticated = false;    // the handshake was completed
+  bool peer_closed = false;
+  ByteSpan unsent;        // what the link did not take, in a buffer of ssl
+  size_t write_size = 0;  // of the Write() that must be repeated; 0: none
+  size_t identity_size = 0;
+  uint8_t identity[kMaxDeviceIdSize] = {};
+};
+
+}  // namespace sotto
+
+#endif  // SOTTO_SRC_TLS_STATE_H_

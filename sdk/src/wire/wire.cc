@@ -1,0 +1,347 @@
+#include "sotto/wire.h"
+
+#include <pb_decode.h>
+#include <pb_encode.h>
+#include <type_traits>
+
+#include "wire/sotto.pb.h"
+
+namespace sotto {
+namespace {
+
+static_assert(sotto_Coding_CODING_FIXED == static_cast<int>(Coding::kFixed));
+static_assert(sotto_Coding_CODING_FLOAT32 == static_cast<int>(Coding::kFloat32));
+static_assert(sotto_Dither_DITHER_GAUSSIAN == static_cast<int>(DitherKind::kGaussian));
+static_assert(sotto_Dither_DITHER_UNIFORM == static_cast<int>(DitherKind::kUniform));
+static_assert(sotto_Clipping_CLIPPING_EVERY_STEP == static_cast<int>(Clipping::kEveryStep));
+static_assert(sotto_Clipping_CLIPPING_AT_END == static_cast<int>(Clipping::kAtEnd));
+
+constexpr uint8_t kLastErrorCode = static_cast<uint8_t>(ErrorCode::kBusy);
+
+bool IsKnown(Coding coding) { return coding == Coding::kFixed || coding == Coding::kFloat32; }
+
+bool IsKnown(DitherKind dither) {
+  return dither == DitherKind::kGaussian || dither == DitherKind::kUniform;
+}
+
+bool IsKnown(Clipping clipping) {
+  return clipping == Clipping::kEveryStep || clipping == Clipping::kAtEnd;
+}
+
+bool IsMaxFrame(uint32_t max_frame) {
+  return max_frame >= kMinMaxFrame && max_frame <= kMaxMaxFrame;
+}
+
+// What both directions demand of a message: written and read under the same limits. Those of
+// sotto.options are here, as nanopb does not check the size of views.
+bool IsWithinLimits(const Request& r) {
+  switch (r.kind) {
+    case Request::Kind::kHello:
+      return r.version != kProtocolVersion ||
+             (IsValidDeviceId(r.device_id) && r.model_digest.size() == kSha256Size &&
+              IsMaxFrame(r.max_frame));
+    case Request::Kind::kGetModel:
+      return r.offset % 4 == 0;
+    case Request::Kind::kUpdateBegin:
+      return r.job_id.size() == kJobIdSize && r.nonce.size() == kNonceSize && IsKnown(r.coding) &&
+             r.update_size != 0;
+    case Request::Kind::kUpdateChunk:
+      return !r.bytes.empty();
+    case Request::Kind::kNone:
+      break;
+  }
+  return false;
+}
+
+bool IsWithinLimits(const Reply& r) {
+  switch (r.kind) {
+    case Reply::Kind::kTrain:
+      return IsKnown(r.task.coding) && IsKnown(r.task.dither) &&
+             IsKnown(r.task.training.clipping) && IsMaxFrame(r.max_frame);
+    case Reply::Kind::kModelChunk:
+      return !r.bytes.empty() && r.bytes.size() % 4 == 0;
+    case Reply::Kind::kError:
+      return static_cast<uint8_t>(r.code) <= kLastErrorCode;
+    case Reply::Kind::kWait:
+    case Reply::Kind::kDone:
+    case Reply::Kind::kAck:
+      return true;
+  }
+  return false;
+}
+
+sotto_bytes_t View(ByteSpan bytes) { return {bytes.data(), bytes.size()}; }
+ByteSpan View(const sotto_bytes_t& bytes) { return {bytes.data, bytes.size}; }
+
+// nanopb stores whatever number arrives; a C enum must not be read before it is known to be one of
+// its values.
+template <typename Ours, typename Generated>
+Ours FromWire(const Generated& value) {
+  std::underlying_type_t<Generated> number;
+  static_assert(sizeof(number) == sizeof(value));
+  __builtin_memcpy(&number, &value, sizeof(number));
+  return number <= UINT8_MAX ? static_cast<Ours>(number) : Ours{};
+}
+
+template <typename Generated, typename Ours>
+Generated ToWire(Ours value) {
+  return static_cast<Generated>(value);
+}
+
+sotto_Request ToWire(const Request& r) {
+  sotto_Request wire{};
+  auto& m = wire.message;
+  switch (r.kind) {
+    case Request::Kind::kHello:
+      wire.which_message = sotto_Request_hello_tag;
+      m.hello = {r.version, View(r.device_id), View(r.model_digest), r.max_frame};
+      break;
+    case Request::Kind::kGetModel:
+      wire.which_message = sotto_Request_get_model_tag;
+      m.get_model = {r.offset};
+      break;
+    case Request::Kind::kUpdateBegin:
+      wire.which_message = sotto_Request_update_begin_tag;
+      m.update_begin = {
+          View(r.job_id), r.round, r.attempt, View(r.nonce), ToWire<sotto_Coding>(r.coding),
+          r.update_size};
+      break;
+    case Request::Kind::kUpdateChunk:
+      wire.which_message = sotto_Request_update_chunk_tag;
+      m.update_chunk = {r.offset, View(r.bytes)};
+      break;
+    case Request::Kind::kNone:
+      break;
+  }
+  return wire;
+}
+
+Request FromWire(const sotto_Request& wire) {
+  Request r;
+  const auto& m = wire.message;
+  switch (wire.which_message) {
+    case sotto_Request_hello_tag:
+      r.kind = Request::Kind::kHello;
+      r.version = m.hello.version;
+      r.device_id = View(m.hello.device);
+      r.model_digest = View(m.hello.model_digest);
+      r.max_frame = m.hello.max_frame;
+      break;
+    case sotto_Request_get_model_tag:
+      r.kind = Request::Kind::kGetModel;
+      r.offset = m.get_model.offset;
+      break;
+    case sotto_Request_update_begin_tag:
+      r.kind = Request::Kind::kUpdateBegin;
+      r.job_id = View(m.update_begin.job);
+      r.round = m.update_begin.round;
+      r.attempt = m.update_begin.attempt;
+      r.nonce = View(m.update_begin.nonce);
+      r.coding = FromWire<Coding>(m.update_begin.coding);
+      r.update_size = m.update_begin.size;
+      break;
+    case sotto_Request_update_chunk_tag:
+      r.kind = Request::Kind::kUpdateChunk;
+      r.offset = m.update_chunk.offset;
+      r.bytes = View(m.update_chunk.bytes);
+      break;
+  }
+  return r;
+}
+
+sotto_Train ToWire(const TrainTask& task, uint32_t max_frame) {
+  const TrainingOptions& t = task.training;
+  sotto_Train wire{};
+  wire.job = View(ByteSpan(task.job_id));
+  wire.round = task.round;
+  wire.attempt = task.attempt;
+  wire.coding = ToWire<sotto_Coding>(task.coding);
+  wire.dither = ToWire<sotto_Dither>(task.dither);
+  wire.unit = task.unit;
+  wire.clip_l2 = t.clip_l2;
+  wire.clipping = ToWire<sotto_Clipping>(t.clipping);
+  wire.learning_rate = t.learning_rate;
+  wire.local_epochs = t.local_epochs;
+  wire.batch_size = t.batch_size;
+  wire.weight_decay = t.weight_decay;
+  wire.max_frame = max_frame;
+  return wire;
+}
+
+// False if the job id has another size.
+bool FromWire(const sotto_Train& wire, TrainTask* task) {
+  if (wire.job.size != kJobIdSize) return false;
+  __builtin_memcpy(task->job_id, wire.job.data, kJobIdSize);
+  task->round = wire.round;
+  task->attempt = wire.attempt;
+  task->coding = FromWire<Coding>(wire.coding);
+  task->dither = FromWire<DitherKind>(wire.dither);
+  task->unit = wire.unit;
+  TrainingOptions& t = task->training;
+  t.clip_l2 = wire.clip_l2;
+  t.clipping = FromWire<Clipping>(wire.clipping);
+  t.learning_rate = wire.learning_rate;
+  t.local_epochs = wire.local_epochs;
+  t.batch_size = wire.batch_size;
+  t.weight_decay = wire.weight_decay;
+  return true;
+}
+
+sotto_Reply ToWire(const Reply& r) {
+  sotto_Reply wire{};
+  auto& m = wire.message;
+  switch (r.kind) {
+    case Reply::Kind::kWait:
+      wire.which_message = sotto_Reply_wait_tag;
+      m.wait = {r.wait_ms};
+      break;
+    case Reply::Kind::kTrain:
+      wire.which_message = sotto_Reply_train_tag;
+      m.train = ToWire(r.task, r.max_frame);
+      break;
+    case Reply::Kind::kDone:
+      wire.which_message = sotto_Reply_done_tag;
+      break;
+    case Reply::Kind::kModelChunk:
+      wire.which_message = sotto_Reply_chunk_tag;
+      m.chunk = {View(r.bytes)};
+      break;
+    case Reply::Kind::kAck:
+      wire.which_message = sotto_Reply_ack_tag;
+      m.ack = {r.offset, r.complete};
+      break;
+    case Reply::Kind::kError:
+      wire.which_message = sotto_Reply_error_tag;
+      m.error = {static_cast<uint32_t>(r.code), r.final, r.wait_ms};
+      break;
+  }
+  return wire;
+}
+
+ErrorCode KnownCode(uint32_t code) {
+  return code <= kLastErrorCode ? static_cast<ErrorCode>(code) : ErrorCode::kUnknown;
+}
+
+// False if the message is none of those we know, or a task without a job id.
+bool FromWire(const sotto_Reply& wire, Reply* r) {
+  const auto& m = wire.message;
+  switch (wire.which_message) {
+    case sotto_Reply_wait_tag:
+      r->kind = Reply::Kind::kWait;
+      r->wait_ms = m.wait.wait_ms;
+      return true;
+    case sotto_Reply_train_tag:
+      r->kind = Reply::Kind::kTrain;
+      r->max_frame = m.train.max_frame;
+      return FromWire(m.train, &r->task);
+    case sotto_Reply_done_tag:
+      r->kind = Reply::Kind::kDone;
+      return true;
+    case sotto_Reply_chunk_tag:
+      r->kind = Reply::Kind::kModelChunk;
+      r->bytes = View(m.chunk.bytes);
+      return true;
+    case sotto_Reply_ack_tag:
+      r->kind = Reply::Kind::kAck;
+      r->offset = m.ack.offset;
+      r->complete = m.ack.complete;
+      return true;
+    case sotto_Reply_error_tag:
+      r->kind = Reply::Kind::kError;
+      r->code = KnownCode(m.error.code);
+      r->final = m.error.final;
+      r->wait_ms = m.error.retry_after_ms;
+      return true;
+  }
+  return false;
+}
+
+Status EncodeFrame(const pb_msgdesc_t* type, const void* message, uint32_t max_frame,
+                   MutableByteSpan out, size_t* size) {
+  if (!IsMaxFrame(max_frame)) return Status::kInvalidArgument;
+  if (out.size() < kFrameHeaderSize) return Status::kBufferTooSmall;
+  const MutableByteSpan space = out.subspan(kFrameHeaderSize);
+  pb_ostream_t stream =
+      pb_ostream_from_buffer(space.data(), space.size() < max_frame ? space.size() : max_frame);
+  if (!pb_encode(&stream, type, message)) return Status::kBufferTooSmall;
+  out[0] = static_cast<uint8_t>(stream.bytes_written);
+  out[1] = static_cast<uint8_t>(stream.bytes_written >> 8);
+  *size = kFrameHeaderSize + stream.bytes_written;
+  return Status::kOk;
+}
+
+// A stream over the frame whose position a byte field can ask for. All of nanopb's substreams share
+// the one state.
+bool ReadFrame(pb_istream_t* stream, pb_byte_t* out, size_t count) {
+  auto* position = static_cast<const uint8_t**>(stream->state);
+  if (out != nullptr) __builtin_memcpy(out, *position, count);
+  *position += count;
+  return true;
+}
+
+bool DecodeFrame(ByteSpan body, const pb_msgdesc_t* type, void* message) {
+  const uint8_t* position = body.data();
+  pb_istream_t stream = PB_ISTREAM_EMPTY;
+  stream.callback = ReadFrame;
+  stream.state = &position;
+  stream.bytes_left = body.size();
+  return pb_decode(&stream, type, message);
+}
+
+}  // namespace
+
+const char* ErrorCodeName(ErrorCode code) {
+  constexpr const char* kNames[] = {"kUnknown",     "kVersion",      "kModelMismatch",
+                                    "kNotSelected", "kWrongAttempt", "kMalformed",
+                                    "kTooLarge",    "kConflict",     "kBusy"};
+  static_assert(sizeof(kNames) / sizeof(kNames[0]) == kLastErrorCode + 1, "one name a code");
+  const auto number = static_cast<uint8_t>(code);
+  return number <= kLastErrorCode ? kNames[number] : "unknown error code";
+}
+
+Status EncodeRequest(const Request& request, uint32_t max_frame, MutableByteSpan out,
+                     size_t* size) {
+  if (!IsWithinLimits(request)) return Status::kInvalidArgument;
+  const sotto_Request wire = ToWire(request);
+  return EncodeFrame(sotto_Request_fields, &wire, max_frame, out, size);
+}
+
+Status EncodeReply(const Reply& reply, uint32_t max_frame, MutableByteSpan out, size_t* size) {
+  if (!IsWithinLimits(reply)) return Status::kInvalidArgument;
+  const sotto_Reply wire = ToWire(reply);
+  return EncodeFrame(sotto_Reply_fields, &wire, max_frame, out, size);
+}
+
+Status DecodeRequest(ByteSpan body, Request* request) {
+  sotto_Request wire{};
+  if (!DecodeFrame(body, sotto_Request_fields, &wire)) return Status::kMalformed;
+  const Request result = FromWire(wire);
+  if (!IsWithinLimits(result)) return Status::kMalformed;
+  *request = result;
+  return Status::kOk;
+}
+
+Status DecodeReply(ByteSpan body, Reply* reply) {
+  sotto_Reply wire{};
+  Reply result;
+  if (!DecodeFrame(body, sotto_Reply_fields, &wire) || !FromWire(wire, &result)) {
+    return Status::kMalformed;
+  }
+  if (!IsWithinLimits(result)) return Status::kMalformed;
+  *reply = result;
+  return Status::kOk;
+}
+
+}  // namespace sotto
+
+bool sotto_bytes_field(pb_istream_t* in, pb_ostream_t* out, const pb_field_t* field) {
+  auto* bytes = static_cast<sotto_bytes_t*>(field->pData);
+  if (out != nullptr) {
+    return bytes->size == 0 ||
+           (pb_encode_tag_for_field(out, field) && pb_encode_string(out, bytes->data, bytes->size));
+  }
+  // nanopb hands a field that came as a number over in a buffer of its own: not bytes.
+  if (in->callback != sotto::ReadFrame) return false;
+  *bytes = {*static_cast<const uint8_t**>(in->state), in->bytes_left};
+  return pb_read(in, nullptr, in->bytes_left);
+}

@@ -1,0 +1,226 @@
+#include "cli/job_options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <stdexcept>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/in_range.h"
+#include "privacy/calibration.h"
+#include "sotto/certificate.h"
+#include "sotto/models.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr char kRounds[] = "Rounds";
+constexpr char kTraining[] = "Training";
+constexpr char kPrivacy[] = "Privacy";
+
+void AddRoundOptions(CLI::App& command, JobOptions& o) {
+  command.add_option("--model", o.model, "model by name")->capture_default_str()->group(kRounds);
+  command.add_option("--rounds", o.rounds, "rounds, K")
+      ->capture_default_str()
+      ->check(InRange(1U, 1000000U))
+      ->group(kRounds);
+  command.add_option("--cohort", o.cohort, "devices drawn for a round, B; expected if Poisson")
+      ->capture_default_str()
+      ->check(InRange(1U, 1000000U))
+      ->group(kRounds);
+  command
+      .add_option("--sampling", o.sampling,
+                  "uniform: exactly B without replacement, replace-one adjacency; "
+                  "poisson: each device with chance B/N, add/remove adjacency")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"uniform", "poisson"}))
+      ->group(kRounds);
+  command
+      .add_option("--min-reports", o.min_reports,
+                  "fewer reports abort the attempt, which costs as much as a release (default: 1, "
+                  "Poisson 0)")
+      ->check(InRange(0U, 1000000U))
+      ->group(kRounds);
+  command
+      .add_option("--server-learning-rate", o.server_learning_rate, "factor of the averaged update")
+      ->capture_default_str()
+      ->check(InRange(1e-6, 1e6))
+      ->group(kRounds);
+  command
+      .add_option("--smoothing", o.smoothing,
+                  "Laplacian smoothing factor of DP-Fed-LS; helps when noise dominates")
+      ->capture_default_str()
+      ->check(InRange(0.0, 1e6))
+      ->group(kRounds);
+  command.add_option("--threads", o.threads, "0: one a processor; does not change the result")
+      ->capture_default_str()
+      ->check(InRange(0, 4096))
+      ->group(kRounds);
+}
+
+void AddTrainingOptions(CLI::App& command, JobOptions& o) {
+  command.add_option("--local-epochs", o.local_epochs, "passes over a device's samples")
+      ->capture_default_str()
+      ->check(InRange(1U, 65535U))
+      ->group(kTraining);
+  command.add_option("--batch-size", o.batch_size, "samples in a mini-batch")
+      ->capture_default_str()
+      ->check(InRange(1U, 65535U))
+      ->group(kTraining);
+  command.add_option("--learning-rate", o.learning_rate, "of local SGD in the first round")
+      ->capture_default_str()
+      ->check(InRange(0.0, 1e6))
+      ->group(kTraining);
+  command.add_option("--learning-rate-decay", o.learning_rate_decay, "factor from round to round")
+      ->capture_default_str()
+      ->check(InRange(1e-6, 1.0))
+      ->group(kTraining);
+  command.add_option("--weight-decay", o.weight_decay, "L2 regularisation")
+      ->capture_default_str()
+      ->check(InRange(0.0, 1e6))
+      ->group(kTraining);
+  command.add_option("--clip", o.clip, "largest L2 norm of a device's update, C")
+      ->capture_default_str()
+      ->check(InRange(1e-6, 1e6))
+      ->group(kTraining);
+  command
+      .add_option("--clipping", o.clipping,
+                  "every-step: project after each local step; at-end: scale the update")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"every-step", "at-end"}))
+      ->group(kTraining);
+}
+
+void AddPrivacyOptions(CLI::App& command, JobOptions& o) {
+  command
+      .add_option("--mechanism", o.mechanism, "gau-lrq: private; none: exact updates, NO PRIVACY")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"gau-lrq", "none"}))
+      ->group(kPrivacy);
+  CLI::Option* epsilon =
+      command
+          .add_option("--epsilon", o.epsilon,
+                      "budget of the whole training; the noise is calibrated to it; inf: fine "
+                      "uniform dither instead of noise, NO PRIVACY")
+          ->capture_default_str()
+          ->group(kPrivacy);
+  command
+      .add_option("--noise-multiplier", o.noise_multiplier,
+                  "deviation of the released sum's noise over its sensitivity (2C uniform, C "
+                  "Poisson), instead of --epsilon")
+      ->excludes(epsilon)
+      ->group(kPrivacy);
+  command.add_option("--delta", o.delta, "the other half of the budget (default: devices^-1.1)")
+      ->check(InRange(1e-300, 0.5))
+      ->group(kPrivacy);
+  command
+      .add_option("--colluders", o.colluders,
+                  "participants assumed to tell their noise to the adversary")
+      ->capture_default_str()
+      ->check(InRange(0U, 1000000U))
+      ->group(kPrivacy);
+}
+
+privacy::Plan BarePlan(const JobOptions& o, const ModelInfo& model, uint32_t devices) {
+  privacy::Plan plan;
+  plan.sampling =
+      o.sampling == "poisson" ? privacy::Sampling::kPoisson : privacy::Sampling::kUniform;
+  plan.devices = devices;
+  plan.cohort = o.cohort;
+  plan.planned_reports = o.cohort;
+  plan.rounds = o.rounds;
+  plan.dimension = model.parameters;
+  plan.clip_l2 = o.clip;
+  plan.colluders = o.colluders;
+  plan.delta = o.delta.value_or(std::pow(devices, -1.1));
+  plan.certificate = {kDitherEta, kDitherTau, kDitherRange};
+  return RoundToDevice(plan);
+}
+
+privacy::Plan CalibratedPlan(const JobOptions& o, const privacy::Plan& bare) {
+  if (o.noise_multiplier) {
+    return RoundToDevice(privacy::PlanForNoiseMultiplier(bare, *o.noise_multiplier).plan);
+  }
+  if (o.cohort <= o.colluders) {
+    throw std::invalid_argument(fmt::format(
+        "--cohort {} with --colluders {} leaves no noise that the colluders do not know; "
+        "draw more devices or assume fewer colluders",
+        o.cohort, o.colluders));
+  }
+  return RoundToDevice(privacy::PlanForEpsilon(bare, o.epsilon));
+}
+
+Mechanism ChooseMechanism(const JobOptions& o) {
+  if (o.mechanism == "none") return Mechanism::kNone;
+  if (!o.noise_multiplier && std::isinf(o.epsilon) && o.epsilon > 0) {
+    return Mechanism::kUniformDither;
+  }
+  return Mechanism::kGauLrq;
+}
+
+const ModelInfo& RequireModel(const std::string& name) {
+  if (const ModelInfo* model = FindModel(name.c_str())) return *model;
+  std::string known;
+  for (const ModelInfo& model : Models()) known += fmt::format(" {}", model.name);
+  throw std::invalid_argument(fmt::format("--model {}: no such model; known are:{}", name, known));
+}
+
+void RequirePlausible(const JobOptions& o, uint32_t devices) {
+  if (o.cohort > devices) {
+    throw std::invalid_argument(fmt::format(
+        "--cohort {} is more than the {} devices; draw at most all of them", o.cohort, devices));
+  }
+  if (std::isnan(o.epsilon) || o.epsilon <= 0) {
+    throw std::invalid_argument("--epsilon must be positive, or inf for training without privacy");
+  }
+  if (o.noise_multiplier && (!(*o.noise_multiplier > 0) || *o.noise_multiplier > 1e9)) {
+    throw std::invalid_argument("--noise-multiplier must be positive and at most 1e9");
+  }
+}
+
+TrainingOptions MakeTraining(const JobOptions& o) {
+  TrainingOptions training;
+  training.local_epochs = o.local_epochs;
+  training.batch_size = o.batch_size;
+  training.learning_rate = static_cast<float>(o.learning_rate);
+  training.weight_decay = static_cast<float>(o.weight_decay);
+  training.clip_l2 = static_cast<float>(o.clip);
+  training.clipping = o.clipping == "at-end" ? Clipping::kAtEnd : Clipping::kEveryStep;
+  return training;
+}
+
+}  // namespace
+
+void AddJobOptions(CLI::App& command, JobOptions& options) {
+  AddRoundOptions(command, options);
+  AddTrainingOptions(command, options);
+  AddPrivacyOptions(command, options);
+}
+
+JobConfig MakeJob(const JobOptions& o, uint32_t devices) {
+  RequirePlausible(o, devices);
+  JobConfig job;
+  job.model = &RequireModel(o.model);
+  job.mechanism = ChooseMechanism(o);
+  job.plan = BarePlan(o, *job.model, devices);
+  if (job.is_private()) {
+    job.plan = CalibratedPlan(o, job.plan);
+    if (!o.noise_multiplier) job.epsilon_budget = o.epsilon;
+  } else if (job.plan.sampling == privacy::Sampling::kPoisson) {
+    job.plan.planned_reports = job.plan.devices;
+  }
+  job.training = MakeTraining(o);
+  job.learning_rate_decay = o.learning_rate_decay;
+  job.server_learning_rate = o.server_learning_rate;
+  job.smoothing = o.smoothing;
+  const bool poisson = job.plan.sampling == privacy::Sampling::kPoisson;
+  job.min_reports = o.min_reports.value_or(poisson && job.is_private() ? 0 : 1);
+  const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  job.threads = o.threads == 0 ? processors : o.threads;
+  job.Validate();
+  return job;
+}
+
+}  // namespace sotto::server

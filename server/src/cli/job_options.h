@@ -1,0 +1,54 @@
+// The options that say what a training job is, shared by every command that runs one. Part of
+// sotto::server/cli.
+#ifndef SOTTO_CLI_JOB_OPTIONS_H_
+#define SOTTO_CLI_JOB_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "round/job_config.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sotto::server {
+
+// As the user typed them; defaults are those of DP-Fed-LS's logistic regression.
+struct JobOptions {
+  std::string model = "softmax-784-10";
+  std::string sampling = "uniform";
+  uint32_t cohort = 50;
+  uint32_t rounds = 30;
+  std::optional<uint32_t> min_reports;  // absent: 1 for uniform sampling, 0 for Poisson
+
+  uint32_t local_epochs = 5;
+  uint32_t batch_size = 10;
+  double learning_rate = 0.1;
+  double learning_rate_decay = 0.99;
+  double weight_decay = 0.0;
+  double clip = 0.4;
+  std::string clipping = "every-step";
+  double server_learning_rate = 1.0;
+  double smoothing = 0.0;
+
+  std::string mechanism = "gau-lrq";
+  double epsilon = 6.0;
+  std::optional<double> noise_multiplier;
+  std::optional<double> delta;  // absent: devices^-1.1
+  uint32_t colluders = 1;
+
+  int threads = 0;  // 0: one a processor
+};
+
+// Declares the options on a command; `options` must outlive the parse.
+void AddJobOptions(CLI::App& command, JobOptions& options);
+
+// The job that the options ask for in a fleet of so many devices, with the noise calibrated.
+// Throws std::invalid_argument or privacy::UnattainableEpsilon, saying what to change.
+JobConfig MakeJob(const JobOptions& options, uint32_t devices);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_CLI_JOB_OPTIONS_H_

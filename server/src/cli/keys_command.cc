@@ -1,0 +1,257 @@
+#include "cli/keys_command.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/in_range.h"
+#include "round/run_key.h"
+#include "sotto/posix/files.h"
+#include "sotto/posix/key_file.h"
+#include "store/sqlite_store.h"
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kStandardOutput[] = "-";
+constexpr char kSeededNote[] = "seeded: not private";
+
+// As the user typed them; each command uses its own.
+struct KeysOptions {
+  std::string store;
+  std::string id;
+  uint32_t count = 0;
+  std::optional<std::string> prefix;
+  std::string out;
+  std::optional<uint64_t> seed;
+  std::string json;
+  std::string header;
+  std::string key;
+};
+
+Key NewSecret(const KeysOptions& o, uint32_t index) {
+  // The simulator derives its devices' secrets in the same way.
+  return o.seed ? DeriveKey(RunKey(o.seed), "sotto device", index) : RunKey(std::nullopt);
+}
+
+std::vector<Device> NewDevices(const KeysOptions& o) {
+  if (o.id.empty() == (o.count == 0)) {
+    throw std::invalid_argument(
+        "keys new: name one device with --id, or several with --count and --prefix");
+  }
+  if (o.count == 0) return {{o.id, NewSecret(o, 0)}};
+  const std::string prefix = o.prefix.value_or(o.seed ? "sim-" : "device-");
+  std::vector<Device> devices;
+  for (uint32_t i = 0; i < o.count; ++i) {
+    devices.push_back({fmt::format("{}{:06}", prefix, i), NewSecret(o, i)});
+  }
+  return devices;
+}
+
+// One file a device in a folder; those written are removed again if not all can be, or if the store
+// then fails.
+class KeyFiles {
+ public:
+  explicit KeyFiles(std::string folder) : folder_(std::move(folder)) {}
+  ~KeyFiles() {
+    std::error_code ignored;
+    for (const std::string& path : written_) std::filesystem::remove(path, ignored);
+  }
+  KeyFiles(const KeyFiles&) = delete;
+  KeyFiles& operator=(const KeyFiles&) = delete;
+
+  void Write(const std::vector<Device>& devices) {
+    std::filesystem::create_directories(folder_);
+    for (const Device& device : devices) {
+      const std::string path = (std::filesystem::path(folder_) / (device.id + ".key")).string();
+      posix::WriteKeyFile(path, {device.id, device.secret});
+      written_.push_back(path);
+    }
+  }
+
+  void Keep() { written_.clear(); }
+
+ private:
+  std::string folder_;
+  std::vector<std::string> written_;
+};
+
+void RunNew(const KeysOptions& o) {
+  const std::vector<Device> devices = NewDevices(o);
+  SqliteStore store(o.store, SqliteStore::Mode::kCreate);
+  KeyFiles files(o.out);
+  store.AddDevices(devices, o.seed.has_value(), [&] {
+    if (!o.out.empty()) files.Write(devices);
+  });
+  files.Keep();
+  fmt::print("{}: {} new device{}, {}{}\n", o.store, devices.size(), devices.size() == 1 ? "" : "s",
+             devices.front().id, devices.size() == 1 ? "" : " to " + devices.back().id);
+  if (o.out.empty()) {
+    fmt::print("no key files without --out; `sotto keys export` writes one when it is needed\n");
+  } else {
+    fmt::print("{}: a key file NAME.key for each; move it to its device, keep no copy\n", o.out);
+  }
+  if (o.seed) fmt::print("{}; whoever knows the seed knows every secret\n", kSeededNote);
+}
+
+std::string Time(int64_t seconds) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(seconds)));
+}
+
+std::string DescribeDevices(const std::vector<DeviceRecord>& devices) {
+  std::string text;
+  size_t eligible = 0;
+  for (const DeviceRecord& device : devices) {
+    const std::string state = device.revoked ? "revoked " + Time(*device.revoked) : "eligible";
+    text += fmt::format("{:24}  created {}  {}{}{}\n", device.id, Time(device.created), state,
+                        device.seeded ? "  " : "", device.seeded ? kSeededNote : "");
+    eligible += device.revoked ? 0 : 1;
+  }
+  return text + fmt::format("{} devices, {} eligible\n", devices.size(), eligible);
+}
+
+Json DevicesToJson(const std::vector<DeviceRecord>& devices) {
+  Json list = Json::array();
+  for (const DeviceRecord& device : devices) {
+    list.push_back({{"id", device.id},
+                    {"created", Time(device.created)},
+                    {"revoked", device.revoked ? Json(Time(*device.revoked)) : Json(nullptr)},
+                    {"seeded", device.seeded}});
+  }
+  return {{"devices", std::move(list)}};
+}
+
+void RunList(const KeysOptions& o) {
+  const std::vector<DeviceRecord> devices = SqliteStore(o.store).ListDevices();
+  const bool json_to_stdout = o.json == kStandardOutput;
+  fmt::print(json_to_stdout ? stderr : stdout, "{}", DescribeDevices(devices));
+  if (o.json.empty()) return;
+  const std::string json = DevicesToJson(devices).dump(2) + "\n";
+  if (json_to_stdout) {
+    fmt::print("{}", json);
+  } else if (std::ofstream file(o.json); !(file << json).flush()) {
+    throw std::runtime_error(
+        fmt::format("cannot write {}: check that its folder exists and has space left", o.json));
+  }
+}
+
+void RunRevoke(const KeysOptions& o) {
+  SqliteStore(o.store).RevokeDevice(o.id);
+  fmt::print("{}: device {} is revoked\n", o.store, o.id);
+}
+
+// C and C++; `static` so that more than one file may include it.
+posix::SecretText HeaderText(const Device& device) {
+  posix::SecretText header;
+  header.text.reserve(2048);
+  const auto out = std::back_inserter(header.text);
+  fmt::format_to(
+      out,
+      "// SECRET: the key of device {0}. Whoever has it can pose as the device and take the noise\n"
+      "// off its updates. Keep it out of version control, and put it on this one device only.\n"
+      "#ifndef SOTTO_DEVICE_KEY_H_\n"
+      "#define SOTTO_DEVICE_KEY_H_\n\n"
+      "#include <stdint.h>\n\n"
+      "static const char kSottoDeviceId[] = \"{0}\";\n"
+      "static const uint8_t kSottoDeviceSecret[{1}] = {{",
+      device.id, kKeySize);
+  for (size_t i = 0; i < kKeySize; ++i) {
+    fmt::format_to(out, "{}0x{:02x},", i % 8 == 0 ? "\n    " : " ", device.secret.bytes[i]);
+  }
+  fmt::format_to(out, "\n}};\n\n#endif  // SOTTO_DEVICE_KEY_H_\n");
+  return header;
+}
+
+void RunExport(const KeysOptions& o) {
+  if (o.header.empty() && o.key.empty()) {
+    throw std::invalid_argument("keys export: say where to, with --header FILE.h or --key FILE");
+  }
+  const Device device = SqliteStore(o.store).FindDevice(o.id);
+  if (!o.header.empty()) {
+    posix::WriteSecretFile(o.header, HeaderText(device).text);
+    fmt::print("{}: a C header with the secret of device {}\n", o.header, o.id);
+  }
+  if (!o.key.empty()) {
+    posix::WriteKeyFile(o.key, {device.id, device.secret});
+    fmt::print("{}: the key file of device {}\n", o.key, o.id);
+  }
+}
+
+using Options = std::shared_ptr<KeysOptions>;
+
+CLI::App& AddCommand(CLI::App& keys, const char* name, const char* description,
+                     void (*run)(const KeysOptions&), const Options& o) {
+  CLI::App& command = *keys.add_subcommand(name, description);
+  command.add_option("--store", o->store, "the server's file of devices, job and ledger")
+      ->required();
+  command.callback([run, o] { run(*o); });
+  return command;
+}
+
+void AddNew(CLI::App& keys) {
+  const auto o = std::make_shared<KeysOptions>();
+  CLI::App& command =
+      AddCommand(keys, "new", "register devices, each with a secret of its own", RunNew, o);
+  CLI::Option* id = command.add_option("--id", o->id, "name of one device: A-Z a-z 0-9 . _ -");
+  command.add_option("--count", o->count, "number of devices, named PREFIX000000 and on")
+      ->excludes(id)
+      ->check(InRange(1U, 1000000U));
+  command.add_option("--prefix", o->prefix, "of their names (default: device-; sim- if seeded)")
+      ->excludes(id);
+  command.add_option("--out", o->out, "write a key file for each device into this folder");
+  CLI::Option* seed = command.add_option(
+      "--seed", o->seed, "derive the secrets from a number, as the simulator does; for tests only");
+  seed->excludes(id);
+  CLI::Option* insecure =
+      command.add_flag("--insecure-seed", "yes, I know that a seeded secret protects nothing");
+  seed->needs(insecure);
+  insecure->needs(seed);
+}
+
+void AddList(CLI::App& keys) {
+  const auto o = std::make_shared<KeysOptions>();
+  AddCommand(keys, "list", "show the devices, never their secrets", RunList, o)
+      .add_option("--json", o->json, "write the list to this file; - is standard output");
+}
+
+void AddRevoke(CLI::App& keys) {
+  const auto o = std::make_shared<KeysOptions>();
+  AddCommand(keys, "revoke", "shut a device out for good", RunRevoke, o)
+      .add_option("ID", o->id, "the device's name")
+      ->required();
+}
+
+void AddExport(CLI::App& keys) {
+  const auto o = std::make_shared<KeysOptions>();
+  CLI::App& command = AddCommand(keys, "export", "write a device's secret to a file", RunExport, o);
+  command.add_option("ID", o->id, "the device's name")->required();
+  command.add_option("--header", o->header, "a new C header for firmware");
+  command.add_option("--key", o->key, "a new key file, as `sotto keys new --out` writes it");
+}
+
+}  // namespace
+
+void AddKeysCommand(CLI::App& app) {
+  CLI::App& keys = *app.add_subcommand(
+      "keys", "provision devices: names and secrets, key files, headers for firmware");
+  keys.require_subcommand(1);
+  AddNew(keys);
+  AddList(keys);
+  AddRevoke(keys);
+  AddExport(keys);
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,203 @@
+#include "cli/serve_command.h"
+
+#include <ctime>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/in_range.h"
+#include "cli/job_options.h"
+#include "cli/report.h"
+#include "net/server.h"
+#include "round/run_key.h"
+#include "sotto/bytes.h"
+#include "store/sqlite_store.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr char kNetwork[] = "Network and store";
+constexpr char kRun[] = "Run and output";
+
+struct ServeOptions : JobOptions {
+  std::string store;
+  std::string listen = "127.0.0.1:7177";
+  double round_timeout_s = 60;
+  double handshake_timeout_s = 10;
+  double request_timeout_s = 30;
+  uint32_t max_connections = 4096;
+  std::string port_file;
+  std::string model_out;
+  std::string json;
+  bool verbose = false;
+  std::optional<uint64_t> seed;
+  bool insecure_seed = false;
+};
+
+void AddServeOptions(CLI::App& command, ServeOptions& o) {
+  command
+      .add_option("--store", o.store, "the store that `sotto keys new` made; the job lives in it")
+      ->required()
+      ->group(kNetwork);
+  command.add_option("--listen", o.listen, "ADDRESS:PORT; 0.0.0.0:7177 for the whole network")
+      ->capture_default_str()
+      ->group(kNetwork);
+  command.add_option("--port-file", o.port_file, "write the port here once it is open (port 0)")
+      ->group(kNetwork);
+  command
+      .add_option("--round-timeout", o.round_timeout_s,
+                  "seconds until a round's deadline, at least two polls")
+      ->capture_default_str()
+      ->check(InRange(0.5, 1e6))
+      ->group(kNetwork);
+  command
+      .add_option("--handshake-timeout", o.handshake_timeout_s,
+                  "seconds until a connection must have proved its key")
+      ->capture_default_str()
+      ->check(InRange(0.1, 3600.0))
+      ->group(kNetwork);
+  command
+      .add_option("--request-timeout", o.request_timeout_s,
+                  "seconds from an answer to the next whole request; devices that train longer "
+                  "connect again")
+      ->capture_default_str()
+      ->check(InRange(0.1, 86400.0))
+      ->group(kNetwork);
+  command.add_option("--max-connections", o.max_connections, "further ones are closed at once")
+      ->capture_default_str()
+      ->check(InRange(1U, 1000000U))
+      ->group(kNetwork);
+  AddJobOptions(command, o);
+  command.add_option("--json", o.json, "write results here at the end")->group(kRun);
+  command.add_option("--model-out", o.model_out, "write the final parameters, float32 LE")
+      ->group(kRun);
+  command.add_flag("-v,--verbose", o.verbose, "also a line when a connection ends or is refused")
+      ->group(kRun);
+  command.add_option("--seed", o.seed, "for tests: everything derives from it; not private")
+      ->group(kRun);
+  command.add_flag("--insecure-seed", o.insecure_seed, "confirms --seed")->group(kRun);
+}
+
+// "ADDRESS:PORT", "[ADDRESS]:PORT" or "PORT".
+void ParseListen(const std::string& text, ServerOptions* options) {
+  const size_t colon = text.rfind(':');
+  std::string host = colon == std::string::npos ? "127.0.0.1" : text.substr(0, colon);
+  const std::string port = colon == std::string::npos ? text : text.substr(colon + 1);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  uint32_t number = 0;
+  if (host.empty() || !CLI::detail::lexical_cast(port, number) || number > 65535) {
+    throw std::invalid_argument(
+        fmt::format("--listen {}: expected ADDRESS:PORT, for example 127.0.0.1:7177", text));
+  }
+  options->host = host;
+  options->port = static_cast<uint16_t>(number);
+}
+
+void Log(const std::string& line) {
+  const std::time_t now = std::time(nullptr);
+  fmt::print(stderr, "{:%F %T}Z {}\n", fmt::gmtime(now), line);
+}
+
+std::ofstream OpenOutput(const std::string& path) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  if (!file) throw std::runtime_error(fmt::format("cannot write {}", path));
+  return file;
+}
+
+void WriteResults(const ServeOptions& o, const Job& job) {
+  if (!o.model_out.empty()) {
+    std::ofstream file = OpenOutput(o.model_out);
+    for (const float value : job.parameters()) {
+      uint8_t bytes[4];
+      StoreU32Le(FloatBits(value), bytes);
+      file.write(reinterpret_cast<const char*>(bytes), sizeof(bytes));
+    }
+  }
+  if (!o.json.empty()) {
+    const nlohmann::ordered_json json = {
+        {"rounds_released", job.round()},
+        {"finish_reason", job.finish_reason()},
+        {"seed", o.seed ? nlohmann::ordered_json(*o.seed) : nlohmann::ordered_json(nullptr)},
+        {"parameters_sha256", ParametersDigest(job.parameters())}};
+    OpenOutput(o.json) << json.dump(2) << '\n';
+  }
+}
+
+void WritePortFile(const std::string& path, uint16_t port) {
+  if (!path.empty()) OpenOutput(path) << port << '\n';
+}
+
+std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome, bool seeded) {
+  std::string text =
+      fmt::format("round {}/{} released: {} of {} reported, {} topped up", outcome.round + 1,
+                  config.plan.rounds, outcome.reported, outcome.cohort, outcome.topped_up);
+  if (!config.is_private()) return text + "; NO PRIVACY";
+  return text + fmt::format(
+                    "; epsilon {:.3f} ({:.3f} against the network) at delta {:.3g}, {} adjacency, "
+                    "unit {}, {}, {} colluders, accountant {}{}",
+                    outcome.spent.epsilon, outcome.spent.epsilon_network, outcome.spent.delta,
+                    privacy::Name(outcome.spent.adjacency), privacy::Name(outcome.spent.unit),
+                    privacy::Name(outcome.spent.trust_mode), outcome.spent.colluders,
+                    outcome.spent.accountant, seeded ? "; seeded: not private" : "");
+}
+
+void RunServe(const ServeOptions& o) {
+  if (o.seed.has_value() != o.insecure_seed) {
+    throw std::invalid_argument("--seed is for tests and not private: it needs --insecure-seed");
+  }
+  ServerOptions options;
+  ParseListen(o.listen, &options);
+  options.round_timeout_ms = static_cast<uint64_t>(o.round_timeout_s * 1000);
+  options.limits.handshake_timeout_ms = static_cast<uint64_t>(o.handshake_timeout_s * 1000);
+  options.limits.request_timeout_ms = static_cast<uint64_t>(o.request_timeout_s * 1000);
+  options.max_connections = o.max_connections;
+
+  SqliteStore store(o.store);
+  const DeviceRegistry devices = store.LoadDevices();
+  if (devices.size() == 0) {
+    throw std::invalid_argument(
+        fmt::format("{} holds no devices; add some with `sotto keys new`", o.store));
+  }
+  JobConfig config = MakeJob(o, devices.size());
+  const bool seeded = o.seed.has_value();
+  config.seeded = seeded;
+  Job job(config, devices, store, DeriveKey(RunKey(o.seed), "sotto server"), store.Load());
+
+  ServerEvents events;
+  events.info = Log;
+  events.detail = [&](const std::string& line) {
+    if (o.verbose) Log(line);
+  };
+  events.on_release = [&](const RoundOutcome& outcome) {
+    Log(DescribeRelease(config, outcome, seeded));
+  };
+  Server server(job, devices, options, events);
+  server.Listen();
+  Log(fmt::format("listening on {} port {}: {} devices, model {}, {} of {} rounds released",
+                  options.host, server.port(), devices.size(), config.model->name, job.round(),
+                  config.plan.rounds));
+  if (!config.is_private()) Log("NO PRIVACY: this job protects nothing; for experiments only");
+  if (seeded) Log("seeded: not private; for tests only");
+  WritePortFile(o.port_file, server.port());
+  if (server.Run()) WriteResults(o, job);
+}
+
+}  // namespace
+
+void AddServeCommand(CLI::App& app) {
+  const auto options = std::make_shared<ServeOptions>();
+  CLI::App* serve = app.add_subcommand("serve", "run a job for devices on the network, over TLS");
+  AddServeOptions(*serve, *options);
+  serve->footer("Any of these options may stand in a TOML file, without dashes: --config FILE");
+  serve->callback([options] { RunServe(*options); });
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,171 @@
+#include "net/connection.h"
+
+#include <algorithm>
+
+namespace sotto::server {
+namespace {
+
+// What TLS may still have to take before more is read from the network, and the peer from us.
+constexpr size_t kMaxInput = 65536;
+
+}  // namespace
+
+Connection::Connection(TlsContext& tls, const ConnectionLimits& limits, uint64_t now_ms)
+    : limits_(limits),
+      deadline_ms_(now_ms + limits.handshake_timeout_ms),
+      frame_(limits.max_frame),
+      reader_({frame_.data(), frame_.size()}) {
+  if (Status s = tls_.Start(&tls, {TlsSend, TlsReceive, this}); s != Status::kOk) {
+    Fail(std::string("TLS cannot start: ") + StatusName(s));
+  }
+}
+
+int Connection::TlsSend(void* context, const uint8_t* bytes, size_t size) {
+  auto* self = static_cast<Connection*>(context);
+  self->output_.insert(self->output_.end(), bytes, bytes + size);
+  return static_cast<int>(size);
+}
+
+int Connection::TlsReceive(void* context, uint8_t* bytes, size_t size) {
+  auto* self = static_cast<Connection*>(context);
+  const size_t there = self->input_.size() - self->input_taken_;
+  if (there == 0) return self->peer_closed_ ? -1 : 0;
+  const size_t count = std::min(size, there);
+  std::copy_n(self->input_.data() + self->input_taken_, count, bytes);
+  self->input_taken_ += count;
+  if (self->input_taken_ == self->input_.size()) {
+    self->input_.clear();
+    self->input_taken_ = 0;
+  }
+  return static_cast<int>(count);
+}
+
+void Connection::OnBytes(ByteSpan bytes, uint64_t now_ms) {
+  if (state_ == State::kClosed) return;
+  if (bytes.empty()) peer_closed_ = true;
+  input_.insert(input_.end(), bytes.begin(), bytes.end());
+  if (input_.size() - input_taken_ > kMaxInput) {
+    Fail("sent more than it may before an answer");
+    return;
+  }
+  Advance(now_ms);
+}
+
+void Connection::Advance(uint64_t now_ms) {
+  if (state_ == State::kHandshake) FinishHandshake(now_ms);
+  if (state_ == State::kRequest) ReadFrames(now_ms);
+  if (state_ == State::kAnswering && peer_closed_ && input_.empty()) Fail("left during an answer");
+}
+
+void Connection::FinishHandshake(uint64_t now_ms) {
+  const Status status = tls_.Handshake();
+  if (status == Status::kWouldBlock) return;
+  if (status != Status::kOk) {
+    Fail(peer_closed_ ? "left during the handshake"
+                      : std::string("TLS handshake failed: ") + StatusName(status));
+    return;
+  }
+  const ByteSpan identity = tls_.peer_identity();
+  device_.assign(reinterpret_cast<const char*>(identity.data()), identity.size());
+  state_ = State::kRequest;
+  deadline_ms_ = now_ms + limits_.request_timeout_ms;
+}
+
+void Connection::ReadFrames(uint64_t now_ms) {
+  while (state_ == State::kRequest) {
+    const MutableByteSpan missing = reader_.missing();
+    size_t got = 0;
+    const Status status = tls_.Read(missing, &got);
+    if (status == Status::kWouldBlock) return;
+    if (status != Status::kOk || got == 0) {
+      Fail("left");
+      return;
+    }
+    if (reader_.Received(got) != Status::kOk) {
+      Fail("sent a frame with an impossible length");
+      return;
+    }
+    if (reader_.complete()) OnFrame(reader_.body(), now_ms);
+  }
+}
+
+void Connection::OnFrame(ByteSpan frame, uint64_t now_ms) {
+  if (DecodeRequest(frame, &request_) != Status::kOk) {
+    Reply reply;
+    reply.final = true;
+    reply.code = ErrorCode::kMalformed;
+    state_ = State::kAnswering;
+    Respond(reply, now_ms);
+    return;
+  }
+  if (request_.kind == Request::Kind::kHello && request_.version == kProtocolVersion) {
+    max_frame_ = std::min(limits_.max_frame, request_.max_frame);
+  }
+  state_ = State::kAnswering;
+  deadline_ms_ = now_ms + limits_.request_timeout_ms;
+}
+
+void Connection::Respond(const Reply& reply, uint64_t now_ms) {
+  if (state_ != State::kAnswering) return;
+  Reply fitting = reply;
+  if (reply.kind == Reply::Kind::kModelChunk) {
+    fitting.bytes = reply.bytes.first(
+        std::min(reply.bytes.size(), static_cast<size_t>(MaxChunkBytes(max_frame_))));
+  }
+  fitting.max_frame = limits_.max_frame;
+  std::vector<uint8_t> bytes(kFrameHeaderSize + max_frame_);
+  size_t size = 0;
+  if (EncodeReply(fitting, max_frame_, {bytes.data(), bytes.size()}, &size) != Status::kOk) {
+    Fail("the answer does not fit the peer's frame");
+    return;
+  }
+  // The output grows as needed, so TLS takes all of it at once.
+  for (size_t done = 0; done < size;) {
+    size_t written = 0;
+    if (tls_.Write({bytes.data() + done, size - done}, &written) != Status::kOk) {
+      Fail("TLS failed while answering");
+      return;
+    }
+    done += written;
+  }
+  reader_.Next();
+  state_ = State::kRequest;
+  deadline_ms_ = now_ms + limits_.request_timeout_ms;
+  Advance(now_ms);
+}
+
+ByteSpan Connection::output() const {
+  return {output_.data() + output_sent_, output_.size() - output_sent_};
+}
+
+void Connection::Sent(size_t count, uint64_t) {
+  output_sent_ += count;
+  if (output_sent_ < output_.size()) return;
+  output_.clear();
+  output_sent_ = 0;
+}
+
+void Connection::OnTime(uint64_t now_ms) {
+  if (state_ == State::kClosed || now_ms < deadline_ms_) return;
+  switch (state_) {
+    case State::kHandshake:
+      Fail("no handshake in time");
+      break;
+    case State::kRequest:
+      Fail("no whole request in time");
+      break;
+    case State::kAnswering:
+      break;  // the server's own work; it always ends
+    case State::kClosed:
+      break;
+  }
+}
+
+void Connection::Fail(const std::string& reason) {
+  if (state_ == State::kClosed) return;
+  if (state_ != State::kHandshake) (void)tls_.Close();
+  state_ = State::kClosed;
+  close_reason_ = reason;
+}
+
+}  // namespace sotto::server

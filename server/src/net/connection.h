@@ -1,0 +1,88 @@
+// One device's connection, without sockets: bytes in, bytes out. Part of sotto::server/net.
+//
+//   handshake --TLS done--> request --a whole frame--> answering --Respond()--> request
+//        any state --error, deadline, peer gone--> closed
+//
+// The memory of a connection is bounded: one frame in, one frame out, and what TLS holds. Whoever
+// does not speak TLS with a registered device's key never reaches a frame. Each state has a
+// deadline, so a peer that stalls, or sends one byte a second, is closed like one that is gone.
+#ifndef SOTTO_NET_CONNECTION_H_
+#define SOTTO_NET_CONNECTION_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sotto/messages.h"
+#include "sotto/tls.h"
+#include "sotto/wire.h"
+
+namespace sotto::server {
+
+struct ConnectionLimits {
+  uint32_t max_frame = 4096;  // bytes of a frame's message, what the server offers
+  uint64_t handshake_timeout_ms = 10000;
+  uint64_t request_timeout_ms = 30000;  // from the last answer to the next whole request
+};
+
+class Connection {
+ public:
+  enum class State { kHandshake, kRequest, kAnswering, kClosed };
+
+  // The TLS context and the limits must outlive the connection.
+  Connection(TlsContext& tls, const ConnectionLimits& limits, uint64_t now_ms);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Bytes from the network, all of which are taken; an empty span: the peer closed.
+  void OnBytes(ByteSpan bytes, uint64_t now_ms);
+
+  // Bytes for the network, oldest first; Sent() drops those that are on their way.
+  ByteSpan output() const;
+  void Sent(size_t count, uint64_t now_ms);
+
+  // In state kAnswering: the request; its bytes stay valid until Respond().
+  const Request& request() const { return request_; }
+  void Respond(const Reply& reply, uint64_t now_ms);
+
+  // Ends what is past its deadline. Call at least once a second.
+  void OnTime(uint64_t now_ms);
+
+  // More input would have to be buffered: do not read from the network now.
+  bool wants_input() const { return state_ == State::kHandshake || state_ == State::kRequest; }
+
+  State state() const { return state_; }
+  // The authenticated device's name; empty before the handshake.
+  const std::string& device() const { return device_; }
+  // Why the connection was closed, for the log.
+  const std::string& close_reason() const { return close_reason_; }
+
+ private:
+  static int TlsSend(void* context, const uint8_t* bytes, size_t size);
+  static int TlsReceive(void* context, uint8_t* bytes, size_t size);
+  void Advance(uint64_t now_ms);
+  void FinishHandshake(uint64_t now_ms);
+  void ReadFrames(uint64_t now_ms);
+  void OnFrame(ByteSpan frame, uint64_t now_ms);
+  void Fail(const std::string& reason);
+
+  const ConnectionLimits& limits_;
+  State state_ = State::kHandshake;
+  std::string device_;
+  std::string close_reason_;
+  uint64_t deadline_ms_ = 0;
+  std::vector<uint8_t> input_;  // from the network, not yet taken by TLS
+  size_t input_taken_ = 0;
+  std::vector<uint8_t> output_;  // for the network
+  size_t output_sent_ = 0;
+  bool peer_closed_ = false;
+  uint32_t max_frame_ = kMinMaxFrame;  // of both sides, once the peer has said hello
+  std::vector<uint8_t> frame_;
+  FrameReader reader_;
+  Request request_;
+  TlsSession tls_;
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_NET_CONNECTION_H_

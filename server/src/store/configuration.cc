@@ -1,0 +1,92 @@
+#include "store/configuration.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string Hex(ByteSpan bytes) {
+  std::string text;
+  for (const uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+void AddPlan(const privacy::Plan& plan, Json& json) {
+  json["sampling"] = privacy::Name(plan.sampling);
+  json["devices"] = plan.devices;
+  json["cohort"] = plan.cohort;
+  json["planned_reports"] = plan.planned_reports;
+  json["rounds"] = plan.rounds;
+  json["dimension"] = plan.dimension;
+  json["clip_l2"] = plan.clip_l2;
+  json["noise_sigma"] = plan.noise_sigma;
+  json["colluders"] = plan.colluders;
+  json["delta"] = plan.delta;
+  json["certificate_eta"] = plan.certificate.eta;
+  json["certificate_tau"] = plan.certificate.tau;
+  json["certificate_range"] = plan.certificate.range;
+}
+
+void AddTraining(const TrainingOptions& training, Json& json) {
+  json["local_epochs"] = training.local_epochs;
+  json["batch_size"] = training.batch_size;
+  json["learning_rate"] = static_cast<double>(training.learning_rate);
+  json["weight_decay"] = static_cast<double>(training.weight_decay);
+  json["clipping"] = training.clipping == Clipping::kAtEnd ? "at-end" : "every-step";
+}
+
+[[noreturn]] void Refuse(const std::string& path, const std::string& field, const std::string& was,
+                         const std::string& is) {
+  throw std::runtime_error(
+      fmt::format("{}: the job in this store began with {} = {}, and now it is {}; a job keeps the "
+                  "configuration it began with: restore {}, or begin a new job in a new store",
+                  path, field, was, is, field));
+}
+
+std::string Value(const Json& json, const std::string& field) {
+  return json.contains(field) ? json[field].dump() : "absent";
+}
+
+}  // namespace
+
+Json ConfigurationToJson(const JobRecord& job) {
+  const JobConfig& config = job.config;
+  Json json = {{"model", config.model->name},
+               {"model_digest", Hex(job.model_digest)},
+               {"mechanism", Name(config.mechanism)},
+               {"seeded", config.seeded}};
+  AddPlan(config.plan, json);
+  AddTraining(config.training, json);
+  json["learning_rate_decay"] = config.learning_rate_decay;
+  json["server_learning_rate"] = config.server_learning_rate;
+  json["smoothing"] = config.smoothing;
+  json["min_reports"] = config.min_reports;
+  const bool is_limited = std::isfinite(config.epsilon_budget);
+  json["epsilon_budget"] = is_limited ? Json(config.epsilon_budget) : Json(nullptr);
+  return json;
+}
+
+void RequireSameConfiguration(const std::string& path, const std::string& held, const Json& now) {
+  const Json before = Json::parse(held, nullptr, false);
+  if (!before.is_object()) {
+    throw std::runtime_error(path +
+                             ": the job's configuration is damaged; begin a new job in a "
+                             "new store");
+  }
+  for (const Json& side : {now, before}) {
+    for (const auto& item : side.items()) {
+      const std::string& field = item.key();
+      const std::string was = Value(before, field);
+      const std::string is = Value(now, field);
+      if (was != is) Refuse(path, field, was, is);
+    }
+  }
+}
+
+}  // namespace sotto::server

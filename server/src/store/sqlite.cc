@@ -1,0 +1,163 @@
+#include "store/sqlite.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <stdexcept>
+
+namespace sotto::server {
+namespace {
+
+constexpr int kBusyTimeoutMs = 2000;
+
+const char* Advice(int result) {
+  switch (result & 0xff) {  // the primary code of an extended one
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return "another process is using it: stop that one first, or name another store";
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+      return "free space on its disk or repair the disk, and start again: what was committed is "
+             "kept";
+    case SQLITE_NOTADB:
+      return "this is not a store; name another file";
+    case SQLITE_CORRUPT:
+      return "the file is damaged; begin a new job in a new store (a backup does not know what was "
+             "released after it was made)";
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+    case SQLITE_CANTOPEN:
+      return "check that the file and its folder are yours and writable";
+    default:
+      return "check that the file was written by this program alone";
+  }
+}
+
+}  // namespace
+
+Database::Database(const std::string& path) : path_(path) {
+  const int result = sqlite3_open_v2(path.c_str(), &handle_, SQLITE_OPEN_READWRITE, nullptr);
+  try {
+    if (result != SQLITE_OK) Fail("open it");
+    sqlite3_busy_timeout(handle_, kBusyTimeoutMs);
+    Run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA trusted_schema = OFF");
+  } catch (...) {
+    sqlite3_close(handle_);
+    throw;
+  }
+}
+
+Database::~Database() { sqlite3_close(handle_); }
+
+void Database::Fail(const std::string& what) const {
+  throw std::runtime_error(fmt::format("{}: cannot {}: {}; {}", path_, what,
+                                       sqlite3_errmsg(handle_),
+                                       Advice(sqlite3_extended_errcode(handle_))));
+}
+
+void Database::Run(const char* sql) {
+  if (sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr) != SQLITE_OK) Fail("use it");
+}
+
+int64_t Database::Integer(const char* sql) {
+  Statement statement(*this, sql);
+  statement.Step();
+  return statement.Integer(0);
+}
+
+std::string Database::Text(const char* sql) {
+  Statement statement(*this, sql);
+  statement.Step();
+  return statement.Text(0);
+}
+
+Statement::Statement(Database& database, const char* sql) : database_(database) {
+  if (sqlite3_prepare_v2(database.handle(), sql, -1, &handle_, nullptr) != SQLITE_OK) {
+    database.Fail("use it");
+  }
+}
+
+Statement::~Statement() { sqlite3_finalize(handle_); }
+
+void Statement::Check(int result) {
+  if (result != SQLITE_OK) database_.Fail("use it");
+}
+
+Statement& Statement::BindInteger(int64_t value) {
+  Check(sqlite3_bind_int64(handle_, ++bound_, value));
+  return *this;
+}
+
+Statement& Statement::BindReal(double value) {
+  ++bound_;
+  Check(std::isfinite(value) ? sqlite3_bind_double(handle_, bound_, value)
+                             : sqlite3_bind_null(handle_, bound_));
+  return *this;
+}
+
+Statement& Statement::BindText(const std::string& value) {
+  Check(sqlite3_bind_text64(handle_, ++bound_, value.data(), value.size(), SQLITE_TRANSIENT,
+                            SQLITE_UTF8));
+  return *this;
+}
+
+Statement& Statement::BindBlob(ByteSpan value) {
+  ++bound_;
+  // SQLite takes a null pointer, which an empty span may hold, for NULL.
+  Check(value.empty()
+            ? sqlite3_bind_zeroblob(handle_, bound_, 0)
+            : sqlite3_bind_blob64(handle_, bound_, value.data(), value.size(), SQLITE_STATIC));
+  return *this;
+}
+
+bool Statement::Step() {
+  const int result = sqlite3_step(handle_);
+  if (result != SQLITE_ROW && result != SQLITE_DONE) {
+    database_.Fail(sqlite3_stmt_readonly(handle_) != 0 ? "read it" : "write it");
+  }
+  return result == SQLITE_ROW;
+}
+
+void Statement::Run() {
+  Step();
+  sqlite3_reset(handle_);
+  sqlite3_clear_bindings(handle_);
+  bound_ = 0;
+}
+
+bool Statement::IsNull(int column) const {
+  return sqlite3_column_type(handle_, column) == SQLITE_NULL;
+}
+
+int64_t Statement::Integer(int column) const { return sqlite3_column_int64(handle_, column); }
+
+double Statement::Real(int column) const { return sqlite3_column_double(handle_, column); }
+
+std::string Statement::Text(int column) const {
+  const ByteSpan bytes = Blob(column);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+ByteSpan Statement::Blob(int column) const {
+  static constexpr uint8_t kEmpty[1] = {};
+  const void* bytes = sqlite3_column_blob(handle_, column);
+  if (bytes == nullptr) return {kEmpty, 0};
+  return {static_cast<const uint8_t*>(bytes),
+          static_cast<size_t>(sqlite3_column_bytes(handle_, column))};
+}
+
+Transaction::Transaction(Database& database) : database_(database) {
+  database_.Run("BEGIN IMMEDIATE");
+}
+
+Transaction::~Transaction() {
+  // Some errors have undone the transaction already; after Commit() there is none.
+  if (sqlite3_get_autocommit(database_.handle()) == 0) {
+    sqlite3_exec(database_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+}
+
+void Transaction::Commit() { database_.Run("COMMIT"); }
+
+}  // namespace sotto::server

@@ -1,0 +1,96 @@
+// A thin layer over SQLite: connections, statements and transactions that close themselves, and
+// errors that say what to do. Part of sotto::server/store.
+//
+// Every error is a std::runtime_error: the file, what failed, SQLite's reason, advice. Values bound
+// to a statement never appear in a message. One connection belongs to one thread at a time.
+#ifndef SOTTO_STORE_SQLITE_H_
+#define SOTTO_STORE_SQLITE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "sotto/span.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace sotto::server {
+
+class Database {
+ public:
+  // Opens an existing file for this process alone: from the first access on, until the destructor,
+  // every other connection to it is refused. Waits up to 2 s for one that is about to go.
+  explicit Database(const std::string& path);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  // Statements without results, separated by semicolons.
+  void Run(const char* sql);
+
+  // The first value of the first row, which the statement must have.
+  int64_t Integer(const char* sql);
+  std::string Text(const char* sql);
+
+  // Throws for the last error of this connection; `what` completes "cannot".
+  [[noreturn]] void Fail(const std::string& what) const;
+
+  const std::string& path() const { return path_; }
+  sqlite3* handle() const { return handle_; }
+
+ private:
+  std::string path_;
+  sqlite3* handle_ = nullptr;
+};
+
+// One prepared statement. Parameters are bound in the order of their question marks.
+class Statement {
+ public:
+  Statement(Database& database, const char* sql);
+  ~Statement();
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  Statement& BindInteger(int64_t value);
+  Statement& BindReal(double value);  // NaN and infinity become NULL
+  Statement& BindText(const std::string& value);
+  Statement& BindBlob(ByteSpan value);  // its bytes must stay until Run() or the last Step()
+
+  // Moves to the next row. False after the last one.
+  bool Step();
+
+  // Runs a statement without results, then forgets the parameters, so that it can be bound anew.
+  void Run();
+
+  // The row's values by column, from 0. A blob's bytes stay until the next Step().
+  bool IsNull(int column) const;
+  int64_t Integer(int column) const;
+  double Real(int column) const;
+  std::string Text(int column) const;
+  ByteSpan Blob(int column) const;
+
+ private:
+  void Check(int result);
+
+  Database& database_;
+  sqlite3_stmt* handle_ = nullptr;
+  int bound_ = 0;
+};
+
+// Everything up to Commit(), or nothing: a transaction that is not committed is undone.
+class Transaction {
+ public:
+  explicit Transaction(Database& database);
+  ~Transaction();
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  void Commit();  // returns when it is durable
+
+ private:
+  Database& database_;
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_STORE_SQLITE_H_

@@ -1,0 +1,262 @@
+// `sotto keys` as a user runs it: what it prints, what it writes, what it refuses.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sstream>
+#include <string>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <nlohmann/json.hpp>
+
+#include "round/run_key.h"
+#include "sotto/posix/key_file.h"
+#include "store/sqlite_store.h"
+#include "unit/sdk/hex.h"
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Outcome {
+  int exit_code = -1;
+  std::string output;  // standard output and, unless it was sent elsewhere, standard error
+};
+
+Outcome RunCommand(const std::string& command) {
+  Outcome run;
+  FILE* pipe = popen(command.c_str(), "r");
+  char buffer[4096];
+  for (size_t got = 0; (got = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) {
+    run.output.append(buffer, got);
+  }
+  const int status = pclose(pipe);
+  run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return run;
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+mode_t Mode(const std::string& path) {
+  struct stat info {};
+  EXPECT_EQ(stat(path.c_str(), &info), 0) << path;
+  return info.st_mode & 0777;
+}
+
+bool Same(const Key& a, const Key& b) { return ToHex(a.bytes) == ToHex(b.bytes); }
+
+// A folder of its own for each test, with the store in it.
+class KeysTest : public testing::Test {
+ protected:
+  KeysTest() {
+    std::string folder = testing::TempDir() + "sotto_keys_XXXXXX";
+    EXPECT_NE(mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+  }
+  ~KeysTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+
+  // `sotto keys COMMAND --store STORE ARGUMENTS`
+  Outcome Keys(const std::string& command, const std::string& arguments = "",
+               const char* standard_error = "2>&1") const {
+    return RunCommand(std::string(SOTTO_PROGRAM) + " keys " + command + " --store " +
+                      Path("store") + " " + arguments + " " + standard_error);
+  }
+
+  void Succeeds(const std::string& command, const std::string& arguments) const {
+    const Outcome run = Keys(command, arguments);
+    EXPECT_EQ(run.exit_code, 0) << command << " " << arguments << "\n" << run.output;
+  }
+
+  void Fails(int exit_code, const std::string& command, const std::string& arguments,
+             const std::string& message) const {
+    const Outcome run = Keys(command, arguments);
+    EXPECT_EQ(run.exit_code, exit_code) << command << " " << arguments << "\n" << run.output;
+    EXPECT_NE(run.output.find(message), std::string::npos) << run.output;
+  }
+
+  Json List() const {
+    const Outcome run = Keys("list", "--json -", "2>/dev/null");
+    EXPECT_EQ(run.exit_code, 0);
+    return Json::parse(run.output, nullptr, false)["devices"];
+  }
+
+  std::string folder_;
+};
+
+TEST_F(KeysTest, OneDeviceGetsASecretAndAKeyFile) {
+  Succeeds("new", "--id board-1 --out " + Path("keys"));
+  EXPECT_EQ(Mode(Path("store")), 0600u);
+  EXPECT_EQ(Mode(Path("keys/board-1.key")), 0600u);
+  const posix::DeviceKey key = posix::ReadKeyFile(Path("keys/board-1.key"));
+  EXPECT_EQ(key.device_id, "board-1");
+  EXPECT_TRUE(Same(key.secret, SqliteStore(Path("store")).FindDevice("board-1").secret));
+  EXPECT_FALSE(Same(key.secret, Key()));
+}
+
+TEST_F(KeysTest, ManyDevicesGetDifferentSecrets) {
+  Succeeds("new", "--count 20 --prefix board- --out " + Path("keys"));
+  const DeviceRegistry registry = SqliteStore(Path("store")).LoadDevices();
+  ASSERT_EQ(registry.size(), 20u) << "the registry refuses equal secrets";
+  EXPECT_EQ(registry[0].id, "board-000000");
+  EXPECT_EQ(registry[19].id, "board-000019");
+  for (uint32_t i = 0; i < registry.size(); ++i) {
+    const posix::DeviceKey key = posix::ReadKeyFile(Path("keys/" + registry[i].id + ".key"));
+    EXPECT_EQ(key.device_id, registry[i].id);
+    EXPECT_TRUE(Same(key.secret, registry[i].secret));
+  }
+}
+
+TEST_F(KeysTest, WithoutAFolderNoKeyFileIsWritten) {
+  Succeeds("new", "--count 2");
+  EXPECT_EQ(SqliteStore(Path("store")).LoadDevices()[1].id, "device-000001");
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    EXPECT_EQ(entry.path(), Path("store"));
+  }
+}
+
+// The same names and secrets as `sotto simulate` with this seed gives its devices.
+TEST_F(KeysTest, SeededDevicesAreTheSimulators) {
+  const Outcome run = Keys("new", "--count 3 --seed 7 --insecure-seed --out " + Path("keys"));
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_NE(run.output.find("seeded: not private"), std::string::npos) << run.output;
+  const DeviceRegistry registry = SqliteStore(Path("store")).LoadDevices();
+  ASSERT_EQ(registry.size(), 3u);
+  for (uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(registry[i].id, "sim-00000" + std::to_string(i));
+    EXPECT_TRUE(Same(registry[i].secret, DeriveKey(RunKey(7), "sotto device", i)));
+  }
+  EXPECT_NE(Keys("list").output.find("seeded: not private"), std::string::npos);
+  EXPECT_EQ(List()[0]["seeded"], true);
+}
+
+TEST_F(KeysTest, ASeedTakesTheWordThatItIsInsecure) {
+  Fails(2, "new", "--count 3 --seed 7", "--insecure-seed");
+  Fails(2, "new", "--count 3 --insecure-seed", "--seed");
+  Fails(2, "new", "--id board-1 --seed 7 --insecure-seed", "--id");
+  EXPECT_FALSE(std::filesystem::exists(Path("store")));
+}
+
+TEST_F(KeysTest, DuplicatesAreRefusedAndNothingChanges) {
+  Succeeds("new", "--id board-000001");
+  Fails(1, "new", "--id board-000001 --out " + Path("keys"),
+        "board-000001 is in the store already");
+  Fails(1, "new", "--count 3 --prefix board- --out " + Path("keys"), "board-000001");
+  EXPECT_FALSE(std::filesystem::exists(Path("keys")));
+  EXPECT_EQ(List().size(), 1u);
+  Succeeds("new", "--count 1 --seed 7 --insecure-seed");
+  Fails(1, "new", "--count 1 --prefix other- --seed 7 --insecure-seed", "same secret");
+}
+
+// A key file in the way: the device is not registered and the files before it are removed again.
+TEST_F(KeysTest, AKeyFileIsNeverOverwritten) {
+  ASSERT_TRUE(std::filesystem::create_directory(Path("keys")));
+  std::ofstream(Path("keys/board-000001.key")) << "precious";
+  Fails(1, "new", "--count 3 --prefix board- --out " + Path("keys"), "never overwritten");
+  EXPECT_EQ(ReadFile(Path("keys/board-000001.key")), "precious");
+  EXPECT_FALSE(std::filesystem::exists(Path("keys/board-000000.key")));
+  EXPECT_EQ(List().size(), 0u);
+}
+
+TEST_F(KeysTest, ARevokedDeviceIsListedAndNotEligible) {
+  Succeeds("new", "--count 3 --prefix board-");
+  Succeeds("revoke", "board-000001");
+  EXPECT_EQ(SqliteStore(Path("store")).LoadDevices().size(), 2u);
+  const Json list = List();
+  ASSERT_EQ(list.size(), 3u);
+  EXPECT_TRUE(list[0]["revoked"].is_null());
+  EXPECT_TRUE(list[1]["revoked"].is_string());
+  EXPECT_EQ(list[1]["id"], "board-000001");
+  EXPECT_NE(Keys("list").output.find("3 devices, 2 eligible"), std::string::npos);
+  Fails(1, "revoke", "board-000001", "revoked");
+  Fails(1, "revoke", "stranger", "no device stranger");
+  Fails(1, "export", "board-000001 --key " + Path("key"), "revoked");
+}
+
+TEST_F(KeysTest, AHeaderCompilesAsCAndAsCppAndHoldsTheSecret) {
+  Succeeds("new", "--id board-1");
+  Succeeds("export", "board-1 --header " + Path("key.h"));
+  EXPECT_EQ(Mode(Path("key.h")), 0600u);
+  const std::string header = ReadFile(Path("key.h"));
+  EXPECT_EQ(header.rfind("// SECRET", 0), 0u);
+  EXPECT_NE(header.find("kSottoDeviceId[] = \"board-1\""), std::string::npos);
+  std::ofstream(Path("print.c")) << "#include \"key.h\"\n#include <stdio.h>\nint main(void) {\n"
+                                    "  for (unsigned i = 0; i < sizeof(kSottoDeviceSecret); ++i)\n"
+                                    "    printf(\"%02x\", kSottoDeviceSecret[i]);\n"
+                                    "  return sizeof(kSottoDeviceId) != 8;\n}\n";
+  for (const char* language : {"c", "c++"}) {
+    const Outcome run =
+        RunCommand(std::string(SOTTO_CXX_COMPILER) + " -Wall -Wextra -Werror -x " + language + " " +
+                   Path("print.c") + " -o " + Path("print") + " 2>&1 && " + Path("print"));
+    EXPECT_EQ(run.exit_code, 0) << run.output;
+    EXPECT_EQ(run.output, ToHex(SqliteStore(Path("store")).FindDevice("board-1").secret.bytes));
+  }
+  Fails(1, "export", "board-1 --header " + Path("key.h"), "never overwritten");
+}
+
+TEST_F(KeysTest, AKeyFileCanBeWrittenLater) {
+  Succeeds("new", "--id board-1");
+  Succeeds("export", "board-1 --key " + Path("key"));
+  EXPECT_TRUE(Same(posix::ReadKeyFile(Path("key")).secret,
+                   SqliteStore(Path("store")).FindDevice("board-1").secret));
+}
+
+TEST_F(KeysTest, NothingPrintedHoldsASecret) {
+  std::string output = Keys("new", "--id board-1 --out " + Path("keys")).output;
+  output += Keys("export", "board-1 --header " + Path("key.h")).output;
+  output += Keys("list", "--json " + Path("list.json")).output + ReadFile(Path("list.json"));
+  output += Keys("list", "--json -").output;
+  output += Keys("new", "--id board-1").output;
+  output += Keys("revoke", "board-1").output;
+  const std::string hex = ToHex(posix::ReadKeyFile(Path("keys/board-1.key")).secret.bytes);
+  EXPECT_NE(output.find("board-1"), std::string::npos);
+  for (size_t i = 0; i + 8 <= hex.size(); i += 8) {
+    EXPECT_EQ(output.find(hex.substr(i, 8)), std::string::npos);
+  }
+}
+
+TEST_F(KeysTest, OptionsMayStandInATomlFile) {
+  const std::string config = Path("keys.toml");
+  std::ofstream(config) << "store = \"" << Path("store") << "\"\ncount = 2\nprefix = \"toml-\"\n";
+  const Outcome run =
+      RunCommand(std::string(SOTTO_PROGRAM) + " keys new --config " + config + " 2>&1");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_EQ(List()[1]["id"], "toml-000001");
+}
+
+TEST_F(KeysTest, ImpossibleOptionsAreUsageErrors) {
+  Fails(2, "new", "", "--id");
+  Fails(2, "new", "--id a --count 2", "--count");
+  Fails(2, "new", "--id a --prefix b", "--prefix");
+  Fails(2, "new", "--count 0", "--count");
+  Fails(2, "new", "--count 1000001", "--count");
+  Fails(2, "new", "--id 'two words'", "two words");
+  Fails(2, "new", "--count 1 --prefix " + std::string(59, 'x'), "1 to 64");
+  Fails(2, "revoke", "", "ID");
+  Fails(2, "whatever", "", "subcommand");
+  EXPECT_EQ(RunCommand(std::string(SOTTO_PROGRAM) + " keys list 2>&1").exit_code, 2);
+  EXPECT_EQ(RunCommand(std::string(SOTTO_PROGRAM) + " keys 2>&1").exit_code, 2);
+  Succeeds("new", "--id a");
+  Fails(2, "export", "a", "--header");
+}
+
+TEST_F(KeysTest, AStoreThatIsNotThereOrNotPrivateIsRefused) {
+  for (const char* command : {"list", "revoke x", "export x --key y"}) {
+    Fails(1, command, "", Path("store"));
+  }
+  Succeeds("new", "--id a");
+  ASSERT_EQ(chmod(Path("store").c_str(), 0644), 0);
+  Fails(1, "list", "", "chmod 600");
+  Fails(1, "new", "--id b", "chmod 600");
+}
+
+}  // namespace
+}  // namespace sotto::server

@@ -1,0 +1,398 @@
+#include "e2e/live.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sstream>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "data/idx.h"
+#include "data/synthetic.h"
+#include "sotto/models.h"
+#include "sotto/posix/port.h"
+#include "sotto/posix/sleep.h"
+#include "unit/sdk/hex.h"
+
+namespace sotto::live {
+namespace {
+
+// An honest device with nothing to say sends this: the code of an update of zeros.
+constexpr uint8_t kZeroUpdate[1] = {0};
+
+void StoreU32Be(uint32_t value, std::string* out) {
+  for (int shift = 24; shift >= 0; shift -= 8) *out += static_cast<char>(value >> shift & 0xff);
+}
+
+void WriteIdx(const std::string& path, uint32_t magic, const std::vector<uint32_t>& dimensions,
+              const std::vector<uint8_t>& bytes) {
+  std::string header;
+  StoreU32Be(magic, &header);
+  for (const uint32_t dimension : dimensions) StoreU32Be(dimension, &header);
+  std::ofstream file(path, std::ios::binary);
+  file << header;
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+}
+
+void WriteDataset(const std::string& prefix, const server::Dataset& data) {
+  const auto count = static_cast<uint32_t>(data.size());
+  WriteIdx(prefix + "-images-idx3-ubyte", server::kIdxImagesMagic, {count, 28, 28}, data.features);
+  WriteIdx(prefix + "-labels-idx1-ubyte", server::kIdxLabelsMagic, {count}, data.labels);
+}
+
+// Never returns.
+void BecomeChild(const Arguments& arguments, const std::string& log) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  const int in = open("/dev/null", O_RDONLY);
+  dup2(in, 0);
+  dup2(out, 1);
+  dup2(out, 2);
+  for (int file = 3; file < 1024; ++file) close(file);
+  std::vector<char*> argv;
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  execv(argv[0], argv.data());
+  _exit(127);
+}
+
+}  // namespace
+
+bool Eventually(const std::function<bool()>& is_so, int timeout_ms) {
+  const uint64_t deadline_ms = posix::NowMs() + static_cast<uint64_t>(timeout_ms);
+  while (!is_so()) {
+    if (posix::NowMs() >= deadline_ms) return false;
+    posix::SleepMs(10);
+  }
+  return true;
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+size_t Count(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+Process::Process(const Arguments& arguments, const std::string& log) {
+  pid_ = fork();
+  EXPECT_GE(pid_, 0);
+  if (pid_ == 0) BecomeChild(arguments, log);
+}
+
+Process::Process(Process&& other) noexcept : pid_(other.pid_), exit_code_(other.exit_code_) {
+  other.pid_ = -1;
+}
+
+Process& Process::operator=(Process&& other) noexcept {
+  std::swap(pid_, other.pid_);
+  std::swap(exit_code_, other.exit_code_);
+  return *this;
+}
+
+void Process::Signal(int number) const {
+  if (pid_ > 0) kill(pid_, number);
+}
+
+int Process::Wait(int timeout_ms) {
+  Eventually(
+      [&] {
+        int status = 0;
+        if (pid_ <= 0) return true;
+        if (waitpid(pid_, &status, WNOHANG) != pid_) return false;
+        exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        pid_ = -1;
+        return true;
+      },
+      timeout_ms);
+  return exit_code_;
+}
+
+void Process::End() {
+  Signal(SIGKILL);
+  Wait();
+}
+
+bool Server::WaitForReleases(size_t count) const {
+  return Eventually([&] { return releases() >= count; });
+}
+
+size_t Server::memory_bytes() const {
+  std::ifstream file("/proc/" + std::to_string(process.pid()) + "/statm");
+  size_t total = 0;
+  size_t resident = 0;
+  file >> total >> resident;
+  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+size_t Server::open_files() const {
+  const std::filesystem::directory_iterator files("/proc/" + std::to_string(process.pid()) + "/fd");
+  return static_cast<size_t>(std::distance(begin(files), end(files)));
+}
+
+Site::Site(uint32_t devices, const Arguments& key_arguments) {
+  std::string folder = testing::TempDir() + "sotto_live_XXXXXX";
+  EXPECT_NE(mkdtemp(folder.data()), nullptr);
+  folder_ = folder;
+  Arguments arguments = {"keys",        "new",       "--store",
+                         Path("store"), "--count",   std::to_string(devices),
+                         "--out",       Path("keys")};
+  arguments.insert(arguments.end(), key_arguments.begin(), key_arguments.end());
+  EXPECT_EQ(Sotto(arguments, "keys.log").Wait(), 0) << ReadFile(Path("keys.log"));
+  ReadKeys();
+  WriteData();
+}
+
+Site::~Site() {
+  ExpectNoSecretInLogs();
+  std::filesystem::remove_all(folder_);
+}
+
+void Site::ReadKeys() {
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(Path("keys"))) {
+    paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  for (const std::string& path : paths) keys_.push_back(posix::ReadKeyFile(path));
+}
+
+void Site::WriteData() const {
+  const server::TrainTest data = server::MakeSynthetic({kSamples * devices(), 100, 1});
+  std::filesystem::create_directory(Path("data"));
+  WriteDataset(Path("data/train"), data.train);
+  WriteDataset(Path("data/t10k"), data.test);
+}
+
+// No sixteen digits of a secret, or of the TLS key that derives from it, are in any log.
+void Site::ExpectNoSecretInLogs() const {
+  std::string logs;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    if (entry.path().extension() == ".log") logs += ReadFile(entry.path());
+  }
+  std::transform(logs.begin(), logs.end(), logs.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const posix::DeviceKey& key : keys_) {
+    Key psk;
+    EXPECT_EQ(DeriveTlsKey(key.secret, &psk), Status::kOk);
+    for (const std::string& hex : {ToHex(key.secret.bytes), ToHex(psk.bytes)}) {
+      for (size_t i = 0; i < hex.size(); i += 16) {
+        EXPECT_EQ(logs.find(hex.substr(i, 16)), std::string::npos) << key.device_id;
+      }
+    }
+  }
+}
+
+Process Site::Sotto(const Arguments& arguments, const std::string& log) const {
+  Arguments all = {SOTTO_PROGRAM};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return {all, Path(log)};
+}
+
+Process Site::StartServe(const Arguments& arguments, const Arguments& wrapper) const {
+  Arguments all = wrapper;
+  all.insert(all.end(), {SOTTO_PROGRAM, "serve", "-v", "--store", Path("store"), "--listen",
+                         "127.0.0.1:0", "--port-file", Path("port")});
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return {all, Path("serve.log")};
+}
+
+Server Site::Serve(const Arguments& arguments, const Arguments& wrapper) const {
+  std::filesystem::remove(Path("port"));
+  Server server{StartServe(arguments, wrapper), 0, Path("serve.log")};
+  const bool up = Eventually([&] {
+    std::ifstream file(Path("port"));
+    std::string line;
+    if (std::getline(file, line) && !file.eof()) {
+      server.port = static_cast<uint16_t>(std::stoi(line));
+    }
+    return server.port != 0 || server.process.Wait(0) != -1;
+  });
+  EXPECT_TRUE(up && server.port != 0) << ReadFile(server.log);
+  return server;
+}
+
+std::string Site::ClientLog(size_t device) const {
+  return Path("client-" + std::to_string(device) + ".log");
+}
+
+Process Site::Client(size_t device, uint16_t port, const Arguments& arguments) const {
+  const std::string share = std::to_string(kSamples * device) + ":" + std::to_string(kSamples);
+  Arguments all = {SOTTO_CLIENT_PROGRAM,
+                   "-v",
+                   "--server",
+                   "127.0.0.1:" + std::to_string(port),
+                   "--key",
+                   Path("keys/" + key(device).device_id + ".key"),
+                   "--data",
+                   Path("data/train-images-idx3-ubyte"),
+                   "--labels",
+                   Path("data/train-labels-idx1-ubyte"),
+                   "--samples",
+                   share};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return {all, ClientLog(device)};
+}
+
+std::vector<Process> Site::Clients(uint16_t port, const Arguments& arguments) const {
+  std::vector<Process> clients;
+  for (size_t i = 0; i < devices(); ++i) clients.push_back(Client(i, port, arguments));
+  return clients;
+}
+
+Peer::Peer(uint16_t port, const posix::DeviceKey& key)
+    : port_(port), key_(key), reader_({buffer_.data(), buffer_.size()}) {}
+
+Status Peer::Await(const std::function<Status()>& step, int timeout_ms) {
+  const uint64_t deadline_ms = posix::NowMs() + static_cast<uint64_t>(timeout_ms);
+  for (;;) {
+    const Status status = step();
+    const uint64_t now_ms = posix::NowMs();
+    if (status != Status::kWouldBlock || now_ms >= deadline_ms) return status;
+    stream_.Wait(tls_.wants_write(), static_cast<int>(deadline_ms - now_ms));
+  }
+}
+
+Status Peer::Connect() {
+  if (Status s = stream_.Connect("127.0.0.1", port_, kPatienceMs); s != Status::kOk) return s;
+  Key psk;
+  if (Status s = DeriveTlsKey(key_.secret, &psk); s != Status::kOk) return s;
+  if (Status s = context_.InitClient(posix::SystemPort(), View(key_.device_id), psk);
+      s != Status::kOk) {
+    return s;
+  }
+  const TlsIo io = {[](void* context, const uint8_t* bytes, size_t size) {
+                      return static_cast<posix::TcpStream*>(context)->Send({bytes, size});
+                    },
+                    [](void* context, uint8_t* out, size_t size) {
+                      return static_cast<posix::TcpStream*>(context)->Receive({out, size});
+                    },
+                    &stream_};
+  if (Status s = tls_.Start(&context_, io); s != Status::kOk) return s;
+  return Await([this] { return tls_.Handshake(); });
+}
+
+Status Peer::Send(ByteSpan bytes) {
+  for (size_t done = 0; done < bytes.size();) {
+    size_t written = 0;
+    const Status status = Await([&] { return tls_.Write(bytes.subspan(done), &written); });
+    if (status != Status::kOk) return status;
+    done += written;
+  }
+  return Status::kOk;
+}
+
+Status Peer::Send(const Request& request) {
+  std::vector<uint8_t> frame(kFrameHeaderSize + 4096);
+  size_t size = 0;
+  const Status status = EncodeRequest(request, 4096, {frame.data(), frame.size()}, &size);
+  return status == Status::kOk ? Send(ByteSpan(frame.data(), size)) : status;
+}
+
+Status Peer::Receive(Reply* reply) {
+  reader_.Next();
+  while (!reader_.complete()) {
+    size_t got = 0;
+    const Status status = Await([&] { return tls_.Read(reader_.missing(), &got); });
+    if (status != Status::kOk) return status;
+    if (got == 0) return Status::kLinkLost;
+    if (Status s = reader_.Received(got); s != Status::kOk) return s;
+  }
+  return DecodeReply(reader_.body(), reply);
+}
+
+Reply Peer::Ask(const Request& request) {
+  Reply reply;
+  Status status = Send(request);
+  if (status == Status::kOk) status = Receive(&reply);
+  return status == Status::kOk ? reply : Reply();
+}
+
+Reply Peer::Hello() {
+  uint8_t digest[kSha256Size] = {};
+  EXPECT_EQ(ModelDigest(*FindModel("softmax-784-10"), digest), Status::kOk);
+  Request request;
+  request.kind = Request::Kind::kHello;
+  request.device_id = View(key_.device_id);
+  request.model_digest = digest;
+  request.max_frame = 4096;
+  return Ask(request);
+}
+
+bool Peer::IsClosedWithin(int timeout_ms) {
+  return Eventually(
+      [this] {
+        uint8_t bytes[4096];
+        return stream_.Receive(bytes) < 0;
+      },
+      timeout_ms);
+}
+
+Request Peer::Begin(const TrainTask& task, ByteSpan nonce, size_t size) {
+  Request request;
+  request.kind = Request::Kind::kUpdateBegin;
+  request.round = task.round;
+  request.attempt = task.attempt;
+  request.job_id = task.job_id;
+  request.nonce = nonce;
+  request.coding = task.coding;
+  request.update_size = static_cast<uint32_t>(size);
+  return request;
+}
+
+Request Peer::Chunk(uint32_t offset, ByteSpan bytes) {
+  Request request;
+  request.kind = Request::Kind::kUpdateChunk;
+  request.offset = offset;
+  request.bytes = bytes;
+  return request;
+}
+
+Reply Peer::Upload(const TrainTask& task, ByteSpan nonce, ByteSpan bytes) {
+  Reply reply = Ask(Begin(task, nonce, bytes.size()));
+  while (reply.kind == Reply::Kind::kAck && !reply.complete) {
+    const size_t size = std::min<size_t>(bytes.size() - reply.offset, 2048);
+    reply = Ask(Chunk(reply.offset, bytes.subspan(reply.offset, size)));
+  }
+  return reply;
+}
+
+// An upload may come too late for its round; the next time around it does not.
+bool RoundCompletes(const Site& site, const Server& server) {
+  const size_t before = server.releases();
+  return Eventually([&] {
+    for (size_t i = 0; i < site.devices(); ++i) {
+      Peer device(server.port, site.key(i));
+      if (device.Connect() != Status::kOk) return false;
+      const Reply reply = device.Hello();
+      if (reply.kind != Reply::Kind::kTrain) continue;
+      uint8_t nonce[kNonceSize] = {};
+      EXPECT_EQ(posix::Entropy(nonce), Status::kOk);
+      device.Upload(reply.task, nonce, kZeroUpdate);
+    }
+    return server.releases() > before;
+  });
+}
+
+bool AllowOpenFiles(size_t files) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur >= files) return true;
+  limit.rlim_cur = std::min<rlim_t>(files, limit.rlim_max);
+  return limit.rlim_cur >= files && setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+}  // namespace sotto::live

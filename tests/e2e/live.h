@@ -1,0 +1,145 @@
+// A live system on this machine for tests: processes, their logs, keys, data, and a peer that says
+// to a server whatever a test wants.
+//
+// A Site is a temporary folder with a store, key files and a small data set; it starts servers and
+// clients and ends what still runs. When it goes, it checks that no log holds a device's secret.
+#ifndef SOTTO_TESTS_E2E_LIVE_H_
+#define SOTTO_TESTS_E2E_LIVE_H_
+
+#include <functional>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+#include "sotto/posix/key_file.h"
+#include "sotto/posix/tcp.h"
+#include "sotto/tls.h"
+#include "sotto/wire.h"
+
+namespace sotto::live {
+
+using Arguments = std::vector<std::string>;
+
+// Ten times shorter would do on an idle machine without sanitizers.
+constexpr int kPatienceMs = 60000;
+
+// Asks every 10 ms until it is so; false if it is not within timeout_ms.
+bool Eventually(const std::function<bool()>& is_so, int timeout_ms = kPatienceMs);
+
+std::string ReadFile(const std::string& path);  // "" if there is none
+size_t Count(const std::string& text, const std::string& part);
+
+// A child process. Ends with its owner, or with this process.
+class Process {
+ public:
+  Process() = default;
+  // The first argument is the program's path. Both outputs are appended to the file `log`;
+  // standard input is empty.
+  Process(const Arguments& arguments, const std::string& log);
+  ~Process() { End(); }
+  Process(Process&& other) noexcept;
+  Process& operator=(Process&& other) noexcept;
+
+  pid_t pid() const { return pid_; }
+  void Signal(int number) const;
+  // The exit code, or 128 + the signal that ended it; -1 if it still runs after timeout_ms.
+  int Wait(int timeout_ms = kPatienceMs);
+  // SIGKILL, unless it has ended.
+  void End();
+
+ private:
+  pid_t pid_ = -1;
+  int exit_code_ = -1;
+};
+
+struct Server {
+  Process process;
+  uint16_t port = 0;  // 0: it did not come up
+  std::string log;    // path
+
+  size_t releases() const { return Count(ReadFile(log), " released: "); }
+  bool WaitForReleases(size_t count) const;
+  size_t memory_bytes() const;  // resident
+  size_t open_files() const;
+};
+
+class Site {
+ public:
+  static constexpr size_t kSamples = 8;  // of one device
+
+  // key_arguments: further ones of `sotto keys new`.
+  explicit Site(uint32_t devices, const Arguments& key_arguments = {});
+  ~Site();
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
+
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  const posix::DeviceKey& key(size_t device) const { return keys_[device]; }
+  size_t devices() const { return keys_.size(); }
+
+  // `sotto ARGUMENTS`, its output in Path(log).
+  Process Sotto(const Arguments& arguments, const std::string& log) const;
+  // `sotto serve` on this site's store. Serve() returns when it is ready; its log goes on if there
+  // is one. `wrapper` is a program that runs the rest of its arguments.
+  Process StartServe(const Arguments& arguments, const Arguments& wrapper = {}) const;
+  Server Serve(const Arguments& arguments, const Arguments& wrapper = {}) const;
+  // `sotto-client -v` for a device, its log in client-N.log.
+  Process Client(size_t device, uint16_t port, const Arguments& arguments = {}) const;
+  std::vector<Process> Clients(uint16_t port, const Arguments& arguments = {}) const;
+  std::string ClientLog(size_t device) const;
+
+ private:
+  void WriteData() const;
+  void ReadKeys();
+  void ExpectNoSecretInLogs() const;
+
+  std::string folder_;
+  std::vector<posix::DeviceKey> keys_;
+};
+
+// A device that need not be honest: TLS as it should be, inside it what the caller likes.
+class Peer {
+ public:
+  Peer(uint16_t port, const posix::DeviceKey& key);
+
+  // TCP and the handshake. kOk, or what ended it.
+  Status Connect();
+  // Plaintext as it is; not necessarily a frame.
+  Status Send(ByteSpan bytes);
+  Status Send(const Request& request);
+  // The bytes of the reply are valid until the next Receive().
+  Status Receive(Reply* reply);
+  // Send() and Receive(); an Error of code kUnknown if the link was lost.
+  Reply Ask(const Request& request);
+  Reply Hello();
+  // The server hangs up within that time.
+  bool IsClosedWithin(int timeout_ms);
+  posix::TcpStream& stream() { return stream_; }
+
+  // The requests of an upload, for this task, of `bytes`. Spans point into the arguments.
+  static Request Begin(const TrainTask& task, ByteSpan nonce, size_t size);
+  static Request Chunk(uint32_t offset, ByteSpan bytes);
+  // The whole upload; the last reply.
+  Reply Upload(const TrainTask& task, ByteSpan nonce, ByteSpan bytes);
+
+ private:
+  Status Await(const std::function<Status()>& step, int timeout_ms = kPatienceMs);
+
+  uint16_t port_;
+  const posix::DeviceKey& key_;
+  posix::TcpStream stream_;
+  TlsContext context_;
+  TlsSession tls_;
+  std::vector<uint8_t> buffer_ = std::vector<uint8_t>(4096);
+  FrameReader reader_;
+};
+
+// All devices of the site report once, honestly: an update of zeros. True once a round is released.
+bool RoundCompletes(const Site& site, const Server& server);
+
+// Raises the soft limit of open files to at least `files`, for this process and its children.
+bool AllowOpenFiles(size_t files);
+
+}  // namespace sotto::live
+
+#endif  // SOTTO_TESTS_E2E_LIVE_H_

@@ -1,0 +1,264 @@
+// What a server does with peers that are not honest: each is refused by name or hung up on, costs
+// no more than it may, and afterwards the same process completes a round with honest devices.
+#include <algorithm>
+#include <csignal>
+#include <gtest/gtest.h>
+#include <memory>
+#include <random>
+
+#include "e2e/live.h"
+#include "sotto/posix/sleep.h"
+#include "unit/sdk/hex.h"
+
+namespace sotto::live {
+namespace {
+
+constexpr uint8_t kZeroUpdate[1] = {0};
+constexpr uint8_t kNonce[kNonceSize] = {1, 2, 3};
+constexpr uint8_t kOtherNonce[kNonceSize] = {4, 5, 6};
+
+constexpr int kTimeoutMs = 1500;   // of the server, for handshake and request
+constexpr int kHangsUpMs = 20000;  // until that must have had its effect, on a busy machine
+
+bool IsError(const Reply& reply, ErrorCode code) {
+  return reply.kind == Reply::Kind::kError && reply.final && reply.code == code;
+}
+
+Request GetModel() {
+  Request request;
+  request.kind = Request::Kind::kGetModel;
+  return request;
+}
+
+// Four devices, three of which are drawn for a round.
+class LiveProtocolTest : public testing::Test {
+ protected:
+  // Patience with devices: until a round's deadline, which comes only after the cohort's reports.
+  LiveProtocolTest()
+      : server_(site_.Serve({"--cohort", "3", "--rounds", "500", "--noise-multiplier", "1",
+                             "--round-timeout", "6", "--handshake-timeout", "1.5",
+                             "--request-timeout", "1.5"})) {}
+
+  void TearDown() override {
+    EXPECT_TRUE(RoundCompletes(site_, server_)) << ReadFile(server_.log);
+    EXPECT_TRUE(Eventually([&] { return server_.open_files() == idle_files_; }))
+        << "a connection is not closed for ever";
+    server_.process.Signal(SIGTERM);
+    EXPECT_EQ(server_.process.Wait(), 0) << ReadFile(server_.log);
+  }
+
+  std::unique_ptr<Peer> Connected(size_t device) {
+    auto peer = std::make_unique<Peer>(server_.port, site_.key(device));
+    EXPECT_EQ(peer->Connect(), Status::kOk);
+    return peer;
+  }
+
+  // A device that was drawn for the open round, and its task.
+  std::unique_ptr<Peer> Drawn(TrainTask* task) {
+    for (size_t i = 0; i < site_.devices(); ++i) {
+      std::unique_ptr<Peer> peer = Connected(i);
+      const Reply reply = peer->Hello();
+      *task = reply.task;
+      if (reply.kind == Reply::Kind::kTrain) return peer;
+    }
+    ADD_FAILURE() << "nobody was drawn";
+    return Connected(0);
+  }
+
+  Site site_{4};
+  Server server_;
+  size_t idle_files_ = server_.open_files();  // without connections
+};
+
+TEST_F(LiveProtocolTest, AnUnknownDeviceAndAWrongKeyAreRefusedAlike) {
+  posix::DeviceKey unknown = site_.key(0);
+  unknown.device_id = "stranger";
+  posix::DeviceKey wrong = site_.key(0);
+  wrong.secret.bytes[31] ^= 1;
+  const Status refused = Peer(server_.port, unknown).Connect();
+  EXPECT_EQ(refused, Status::kPeerRefused);
+  EXPECT_EQ(Peer(server_.port, wrong).Connect(), refused);
+}
+
+TEST_F(LiveProtocolTest, AnotherModelIsRefusedByName) {
+  constexpr uint8_t kDigest[kSha256Size] = {};
+  Request hello;
+  hello.kind = Request::Kind::kHello;
+  hello.device_id = View(site_.key(0).device_id);
+  hello.model_digest = kDigest;
+  EXPECT_TRUE(IsError(Connected(0)->Ask(hello), ErrorCode::kModelMismatch));
+}
+
+TEST_F(LiveProtocolTest, AFrameOfImpossibleLengthEndsTheConnection) {
+  for (const uint8_t byte : {uint8_t{0x00}, uint8_t{0xff}}) {
+    const std::unique_ptr<Peer> peer = Connected(0);
+    const uint8_t header[kFrameHeaderSize] = {byte, byte};
+    ASSERT_EQ(peer->Send(header), Status::kOk);
+    EXPECT_TRUE(peer->IsClosedWithin(kTimeoutMs / 2)) << "long before its time is over";
+  }
+}
+
+TEST_F(LiveProtocolTest, AFrameThatBreaksOffIsForgotten) {
+  for (size_t i = 0; i < site_.devices(); ++i) {
+    const std::unique_ptr<Peer> peer = Connected(i);
+    const uint8_t begun[] = {50, 0, 10, 20};
+    ASSERT_EQ(peer->Send(begun), Status::kOk);
+    peer->stream().Close();
+  }
+}
+
+TEST_F(LiveProtocolTest, WhatIsNoMessageIsAnErrorAndTheConnectionStays) {
+  const std::unique_ptr<Peer> peer = Connected(0);
+  const uint8_t frame[] = {4, 0, 0xff, 0xff, 0xff, 0xff};
+  ASSERT_EQ(peer->Send(frame), Status::kOk);
+  Reply reply;
+  ASSERT_EQ(peer->Receive(&reply), Status::kOk);
+  EXPECT_TRUE(IsError(reply, ErrorCode::kMalformed));
+  EXPECT_NE(peer->Hello().kind, Reply::Kind::kError);
+}
+
+TEST_F(LiveProtocolTest, AChunkOfNothingAnnouncedIsRefused) {
+  TrainTask task;
+  const std::unique_ptr<Peer> peer = Drawn(&task);
+  EXPECT_TRUE(IsError(peer->Ask(Peer::Chunk(0, kZeroUpdate)), ErrorCode::kWrongAttempt));
+}
+
+TEST_F(LiveProtocolTest, WhoWasNotDrawnGetsNoModelAndGivesNoUpdate) {
+  size_t refused = 0;
+  for (size_t i = 0; i < site_.devices(); ++i) {
+    const std::unique_ptr<Peer> peer = Connected(i);
+    if (peer->Hello().kind != Reply::Kind::kWait) continue;
+    ++refused;
+    EXPECT_TRUE(IsError(peer->Ask(GetModel()), ErrorCode::kNotSelected));
+    EXPECT_TRUE(IsError(peer->Ask(Peer::Begin({}, kNonce, 1)), ErrorCode::kNotSelected));
+    EXPECT_TRUE(IsError(peer->Ask(Peer::Chunk(0, kZeroUpdate)), ErrorCode::kNotSelected));
+  }
+  EXPECT_EQ(refused, 1u);
+}
+
+TEST_F(LiveProtocolTest, AnUpdateForAnotherRoundAttemptOrJobIsRefused) {
+  TrainTask task;
+  const std::unique_ptr<Peer> peer = Drawn(&task);
+  TrainTask other = task;
+  ++other.round;
+  EXPECT_TRUE(IsError(peer->Ask(Peer::Begin(other, kNonce, 1)), ErrorCode::kWrongAttempt));
+  other = task;
+  ++other.attempt;
+  EXPECT_TRUE(IsError(peer->Ask(Peer::Begin(other, kNonce, 1)), ErrorCode::kWrongAttempt));
+  other = task;
+  other.job_id[0] ^= 1;
+  EXPECT_TRUE(IsError(peer->Ask(Peer::Begin(other, kNonce, 1)), ErrorCode::kWrongAttempt));
+}
+
+TEST_F(LiveProtocolTest, AnUpdateOfImpossibleSizeIsRefused) {
+  TrainTask task;
+  const std::unique_ptr<Peer> peer = Drawn(&task);
+  EXPECT_TRUE(IsError(peer->Ask(Peer::Begin(task, kNonce, 1 << 30)), ErrorCode::kTooLarge));
+}
+
+TEST_F(LiveProtocolTest, TheSameUpdateAgainIsAcknowledgedAndAnotherOneIsAConflict) {
+  TrainTask task;
+  const std::unique_ptr<Peer> peer = Drawn(&task);
+  EXPECT_TRUE(peer->Upload(task, kNonce, kZeroUpdate).complete);
+  const Reply again = peer->Ask(Peer::Begin(task, kNonce, 1));
+  EXPECT_EQ(again.kind, Reply::Kind::kAck);
+  EXPECT_TRUE(again.complete);
+  EXPECT_TRUE(IsError(peer->Ask(Peer::Begin(task, kOtherNonce, 1)), ErrorCode::kConflict));
+}
+
+// Random codes of the right length are all possible with probability below 1e-8: a cell leaves
+// part of the code's range empty, and there are 7,850 of them. Seed 1.
+TEST_F(LiveProtocolTest, GarbageCoefficientsAndAnInvalidScaleAreRefused) {
+  constexpr uint8_t kScaleCode = 64;
+  std::mt19937 random(1);
+  TrainTask task;
+  const std::unique_ptr<Peer> first = Drawn(&task);
+  std::vector<uint8_t> bytes(lrq::FixedCodeSize(7850, kScaleCode, task.dither));
+  std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<uint8_t>(random()); });
+  bytes[0] = kScaleCode;
+  EXPECT_TRUE(IsError(first->Upload(task, kNonce, View(bytes)), ErrorCode::kMalformed));
+  EXPECT_TRUE(IsError(first->Upload(task, kOtherNonce, kZeroUpdate), ErrorCode::kMalformed))
+      << "nobody may try until something fits";
+  const std::unique_ptr<Peer> second = Drawn(&task);
+  bytes[0] = lrq::kMaxScaleCode + 1;
+  EXPECT_TRUE(IsError(second->Upload(task, kNonce, View(bytes)), ErrorCode::kMalformed));
+}
+
+TEST_F(LiveProtocolTest, WhoStallsIsHungUpOnAndOthersGoOn) {
+  posix::TcpStream in_handshake;
+  ASSERT_EQ(in_handshake.Connect("127.0.0.1", server_.port, kPatienceMs), Status::kOk);
+  const std::unique_ptr<Peer> before_a_frame = Connected(0);
+  const std::unique_ptr<Peer> in_a_frame = Connected(1);
+  const uint8_t begun[] = {50, 0, 10};
+  ASSERT_EQ(in_a_frame->Send(begun), Status::kOk);
+  EXPECT_TRUE(RoundCompletes(site_, server_));
+  uint8_t byte[1];
+  EXPECT_TRUE(Eventually([&] { return in_handshake.Receive(byte) < 0; }, kHangsUpMs));
+  EXPECT_TRUE(before_a_frame->IsClosedWithin(kHangsUpMs));
+  EXPECT_TRUE(in_a_frame->IsClosedWithin(kHangsUpMs));
+}
+
+TEST_F(LiveProtocolTest, AByteNowAndThenBuysNoTime) {
+  posix::TcpStream in_handshake;
+  ASSERT_EQ(in_handshake.Connect("127.0.0.1", server_.port, kPatienceMs), Status::kOk);
+  const std::unique_ptr<Peer> in_a_frame = Connected(0);
+  const uint8_t client_hello[] = {22, 3, 1, 1, 0, 1, 0, 0, 252, 3, 3};
+  const uint8_t frame[] = {200, 0, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10};
+  for (size_t i = 0; i < 6; ++i) {
+    in_handshake.Send({client_hello + i, 1});
+    (void)in_a_frame->Send(ByteSpan(frame + i, 1));
+    posix::SleepMs(kTimeoutMs / 3);
+  }
+  uint8_t byte[1];
+  EXPECT_TRUE(Eventually([&] { return in_handshake.Receive(byte) < 0; }, 0));
+  EXPECT_TRUE(in_a_frame->IsClosedWithin(100));
+}
+
+TEST_F(LiveProtocolTest, GarbageInsteadOfTlsEndsTheConnection) {
+  std::mt19937 random(2);
+  for (int i = 0; i < 20; ++i) {
+    posix::TcpStream stream;
+    ASSERT_EQ(stream.Connect("127.0.0.1", server_.port, kPatienceMs), Status::kOk);
+    std::vector<uint8_t> bytes(1 + random() % 3000);
+    std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<uint8_t>(random()); });
+    stream.Send(View(bytes));
+    uint8_t answer[100];
+    EXPECT_TRUE(Eventually([&] { return stream.Receive(answer) < 0; }, kHangsUpMs));
+  }
+}
+
+// Closing a socket with unread bytes resets the connection; here while the server waits for a
+// request, and while it still writes.
+TEST_F(LiveProtocolTest, AResetAmidAnswersStopsNobodyElse) {
+  for (int i = 0; i < 10; ++i) {
+    TrainTask task;
+    const std::unique_ptr<Peer> peer = Drawn(&task);
+    for (int request = 0; request < (i % 2 == 0 ? 1 : 3000); ++request) {
+      if (peer->Send(GetModel()) != Status::kOk) break;
+    }
+    posix::SleepMs(static_cast<uint32_t>(10 * i));
+    peer->stream().Close();
+  }
+}
+
+// 80 MB of answers that nobody takes.
+TEST_F(LiveProtocolTest, WhoNeverReadsCostsNoMemoryAndIsHungUpOn) {
+  TrainTask task;
+  const std::unique_ptr<Peer> peer = Drawn(&task);
+  ASSERT_TRUE(Eventually([&] { return server_.open_files() == idle_files_ + 1; }));
+  const size_t memory = server_.memory_bytes();
+  size_t most = 0;
+  for (int i = 0; i < 20000; ++i) {
+    if (peer->Send(GetModel()) != Status::kOk) break;
+    if (i % 1000 == 0) most = std::max(most, server_.memory_bytes());
+  }
+  const auto is_gone = [&] {
+    most = std::max(most, server_.memory_bytes());
+    return server_.open_files() == idle_files_;
+  };
+  EXPECT_TRUE(Eventually(is_gone, kHangsUpMs));
+  EXPECT_LT(most, memory + (4 << 20));
+}
+
+}  // namespace
+}  // namespace sotto::live

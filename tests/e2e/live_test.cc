@@ -1,0 +1,341 @@
+// The live system as users run it: `sotto serve`, its store, and sotto-client as the fleet.
+#include "e2e/live.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <map>
+#include <random>
+#include <set>
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sotto/posix/port.h"
+#include "sotto/posix/sleep.h"
+#include "store/sqlite_store.h"
+#include "unit/sdk/hex.h"
+
+namespace sotto::live {
+namespace {
+
+using Json = nlohmann::json;
+
+// All clients leave because the job is done.
+void ExpectAllDone(const Site& site, std::vector<Process>& clients) {
+  for (size_t i = 0; i < clients.size(); ++i) {
+    EXPECT_EQ(clients[i].Wait(), 0) << ReadFile(site.ClientLog(i));
+  }
+}
+
+int ReadNumber(const char* variable, int otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::atoi(text);
+}
+
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModel) {
+  Site site(8, {"--seed", "7", "--insecure-seed"});
+  const Arguments job = {"--cohort", "4",      "--rounds", "3",     "--noise-multiplier",
+                         "1",        "--seed", "7",        "--json"};
+  Arguments serve = job;
+  serve.insert(serve.end(), {site.Path("serve.json"), "--insecure-seed"});
+  Server server = site.Serve(serve);
+  std::vector<Process> clients = site.Clients(server.port, {"--seed", "7", "--insecure-seed"});
+  ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  ExpectAllDone(site, clients);
+  Arguments simulate = {"simulate",
+                        "--data",
+                        site.Path("data"),
+                        "--devices",
+                        "8",
+                        "--samples-per-device",
+                        std::to_string(Site::kSamples)};
+  simulate.insert(simulate.end(), job.begin(), job.end());
+  simulate.push_back(site.Path("simulate.json"));
+  ASSERT_EQ(site.Sotto(simulate, "simulate.log").Wait(), 0) << ReadFile(site.Path("simulate.log"));
+  const Json live = Json::parse(ReadFile(site.Path("serve.json")));
+  const Json simulated = Json::parse(ReadFile(site.Path("simulate.json")));
+  EXPECT_EQ(live["rounds_released"], 3);
+  EXPECT_EQ(live["parameters_sha256"], simulated["parameters_sha256"]);
+}
+
+// What a store holds of a job, between two processes of the server.
+struct Snapshot {
+  std::vector<std::pair<int64_t, int64_t>> attempts;  // round and attempt, as they were written
+  std::vector<std::vector<float>> releases;           // models
+};
+
+Snapshot TakeSnapshot(const std::string& path) {
+  Snapshot snapshot;
+  {
+    server::SqliteStore store(path);
+    const size_t count = store.Ledger().size();
+    for (uint32_t round = 0; round < count; ++round) {
+      snapshot.releases.push_back(store.Parameters(round));
+    }
+  }
+  server::Database database(path);
+  server::Statement row(database, "SELECT round, attempt FROM attempts ORDER BY rowid");
+  while (row.Step()) snapshot.attempts.emplace_back(row.Integer(0), row.Integer(1));
+  return snapshot;
+}
+
+template <typename T>
+bool Continues(const std::vector<T>& now, const std::vector<T>& before) {
+  return now.size() >= before.size() && std::equal(before.begin(), before.end(), now.begin());
+}
+
+// "round R attempt A:" of each attempt that devices may have heard of, and how often it was opened.
+std::map<std::string, size_t> OpenedAttempts(const std::string& log) {
+  std::map<std::string, size_t> opened;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("devices drawn") == std::string::npos) continue;
+    const size_t begin = line.find("round ");
+    ++opened[line.substr(begin, line.find(':', begin) - begin)];
+  }
+  return opened;
+}
+
+// The kills come after random times, 0 to 0.8 s after the server was started; seed 1.
+TEST(LiveTest, KilledAtAnyMomentTheServerLosesNoReleaseAndReusesNoAttempt) {
+  constexpr int kKills = 30;
+  constexpr size_t kRounds = 16;
+  Site site(4);
+  const Arguments job = {"--cohort",           "4", "--rounds", std::to_string(kRounds),
+                         "--noise-multiplier", "1"};
+  Server server = site.Serve(job);
+  const uint16_t port = server.port;
+  Arguments again = job;
+  again.insert(again.end(), {"--listen", "127.0.0.1:" + std::to_string(port)});
+  std::vector<Process> clients = site.Clients(port);
+  std::mt19937 random(1);
+  Snapshot before;
+  for (int kill = 0; kill < kKills; ++kill) {
+    posix::SleepMs(static_cast<uint32_t>(random() % 800));
+    server.process.Signal(SIGKILL);
+    ASSERT_EQ(server.process.Wait(), 128 + SIGKILL) << ReadFile(server.log);
+    const size_t announced = server.releases();
+    const Snapshot now = TakeSnapshot(site.Path("store"));
+    EXPECT_GE(now.releases.size(), announced);
+    EXPECT_TRUE(Continues(now.releases, before.releases));
+    EXPECT_TRUE(Continues(now.attempts, before.attempts));
+    before = now;
+    if (now.releases.size() == kRounds) break;
+    server.process = site.StartServe(again);
+  }
+  EXPECT_GT(before.releases.size(), 0u);
+  EXPECT_LT(before.releases.size(), kRounds) << "the job was over before the kills";
+  ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  const Snapshot end = TakeSnapshot(site.Path("store"));
+  EXPECT_EQ(end.releases.size(), kRounds);
+  EXPECT_TRUE(Continues(end.releases, before.releases));
+  EXPECT_TRUE(Continues(end.attempts, before.attempts));
+  EXPECT_TRUE(std::is_sorted(end.attempts.begin(), end.attempts.end()));
+  EXPECT_EQ(std::set(end.attempts.begin(), end.attempts.end()).size(), end.attempts.size());
+  for (const auto& [attempt, times] : OpenedAttempts(ReadFile(server.log))) {
+    EXPECT_EQ(times, 1u) << attempt;
+  }
+}
+
+Arguments SmallJob(const std::string& rounds) {
+  return {"--cohort", "2", "--rounds", rounds, "--noise-multiplier", "1"};
+}
+
+Arguments With(Arguments arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+std::string Address(uint16_t port) { return "127.0.0.1:" + std::to_string(port); }
+
+TEST(LiveTest, APortInUseEndsTheSecondServerAndIsNamed) {
+  Site first(2);
+  Site second(2);
+  const Server server = first.Serve(SmallJob("3"));
+  EXPECT_EQ(second.StartServe(With(SmallJob("3"), {"--listen", Address(server.port)})).Wait(), 1);
+  const std::string log = ReadFile(second.Path("serve.log"));
+  EXPECT_NE(log.find("port " + std::to_string(server.port)), std::string::npos) << log;
+  EXPECT_NE(log.find("address already in use"), std::string::npos) << log;
+}
+
+TEST(LiveTest, AStoreInUseEndsTheSecondServerAndIsNamed) {
+  Site site(2);
+  const Server server = site.Serve(SmallJob("3"));
+  const std::string store = site.Path("store");
+  EXPECT_EQ(site.Sotto(With({"serve", "--store", store, "--listen", Address(0)}, SmallJob("3")),
+                       "second.log")
+                .Wait(),
+            1);
+  const std::string log = ReadFile(site.Path("second.log"));
+  EXPECT_NE(log.find(store), std::string::npos) << log;
+  EXPECT_NE(log.find("another process"), std::string::npos) << log;
+  EXPECT_TRUE(RoundCompletes(site, server));
+}
+
+// A limit on the size of files stands for a full disk.
+TEST(LiveTest, AFullDiskEndsTheServerAndALaterStartGoesOn) {
+  constexpr char kFullDisk[] = "trap '' XFSZ; ulimit -f 160; exec \"$@\"";
+  Site site(2);
+  Server server = site.Serve(SmallJob("8"), {"/bin/bash", "-c", kFullDisk, "bash"});
+  const uint16_t port = server.port;
+  std::vector<Process> clients = site.Clients(port);
+  ASSERT_EQ(server.process.Wait(), 1) << ReadFile(server.log);
+  EXPECT_NE(ReadFile(server.log).find(site.Path("store") + ": cannot"), std::string::npos)
+      << ReadFile(server.log);
+  const size_t before = server.releases();
+  EXPECT_EQ(TakeSnapshot(site.Path("store")).releases.size(), before);
+  EXPECT_LT(before, 8u);
+  server = site.Serve(With(SmallJob("8"), {"--listen", Address(port)}));
+  EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  EXPECT_EQ(server.releases(), 8u);
+  ExpectAllDone(site, clients);
+}
+
+TEST(LiveTest, AStoppedServerGoesOnWhereItWas) {
+  Site site(2);
+  Server server = site.Serve(SmallJob("4"));
+  const uint16_t port = server.port;
+  std::vector<Process> clients = site.Clients(port);
+  ASSERT_TRUE(server.WaitForReleases(1));
+  server.process.Signal(SIGTERM);
+  EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  EXPECT_NE(ReadFile(server.log).find("a later start goes on here"), std::string::npos);
+  const size_t before = server.releases();
+  EXPECT_LT(before, 4u);
+  server = site.Serve(With(SmallJob("4"), {"--listen", Address(port)}));
+  EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  EXPECT_EQ(server.releases(), 4u);
+  EXPECT_EQ(TakeSnapshot(site.Path("store")).releases.size(), 4u);
+  ExpectAllDone(site, clients);
+}
+
+TEST(LiveTest, FiveHundredHalfOpenConnectionsDoNotStopTheFleet) {
+  ASSERT_TRUE(AllowOpenFiles(1100));
+  Site site(2);
+  Server server = site.Serve(With(SmallJob("3"), {"--handshake-timeout", "300"}));
+  std::vector<posix::TcpStream> idle(500);
+  for (posix::TcpStream& stream : idle) {
+    ASSERT_EQ(stream.Connect("127.0.0.1", server.port, kPatienceMs), Status::kOk);
+  }
+  std::vector<Process> clients = site.Clients(server.port);
+  ASSERT_TRUE(server.WaitForReleases(2));
+  EXPECT_GT(server.open_files(), 500u);
+  EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  ExpectAllDone(site, clients);
+}
+
+// Prints the figures. SOTTO_LIVE_CLIENTS and SOTTO_LIVE_ROUNDS make it larger.
+TEST(LiveTest, FortyClientsForFourRoundsLeakNothing) {
+  const int devices = ReadNumber("SOTTO_LIVE_CLIENTS", 40);
+  const int rounds = ReadNumber("SOTTO_LIVE_ROUNDS", 4);
+  // AddressSanitizer would keep what was freed.
+  const char* sanitizer = std::getenv("ASAN_OPTIONS");
+  setenv(
+      "ASAN_OPTIONS",
+      ((sanitizer == nullptr ? "" : sanitizer + std::string(":")) + "quarantine_size_mb=1").c_str(),
+      1);
+  Site site(static_cast<uint32_t>(devices));
+  Server server =
+      site.Serve({"--cohort", std::to_string(devices), "--rounds", std::to_string(rounds),
+                  "--noise-multiplier", "1", "--round-timeout", "600"});
+  const uint64_t start_ms = posix::NowMs();
+  std::vector<Process> clients = site.Clients(server.port);
+  ASSERT_TRUE(server.WaitForReleases(1));
+  const size_t memory = server.memory_bytes();
+  const size_t files = server.open_files();
+  ASSERT_TRUE(server.WaitForReleases(static_cast<size_t>(rounds)));
+  const size_t memory_at_end = server.memory_bytes();
+  const size_t files_at_end = server.open_files();
+  std::printf("%d clients, %d rounds in %.1f s: memory %.1f to %.1f MB, open files %zu to %zu\n",
+              devices, rounds, static_cast<double>(posix::NowMs() - start_ms) / 1000,
+              static_cast<double>(memory) / 1e6, static_cast<double>(memory_at_end) / 1e6, files,
+              files_at_end);
+  EXPECT_LE(memory_at_end, memory + (4 << 20));
+  EXPECT_LE(files_at_end, files + 2);
+  EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  ExpectAllDone(site, clients);
+}
+
+TEST(LiveTest, OpensslReachesTheHandshakeWithTheKeyAndNothingWithoutIt) {
+  Site site(2);
+  const auto openssl = [&](const Arguments& arguments) {
+    return Process(With({"/usr/bin/env", "openssl"}, arguments), site.Path("openssl.out")).Wait();
+  };
+  if (openssl({"version"}) != 0) GTEST_SKIP() << "there is no openssl";
+  const Server server = site.Serve(SmallJob("3"));
+  const auto connect = [&](const Key& secret) {
+    Key psk;
+    EXPECT_EQ(DeriveTlsKey(secret, &psk), Status::kOk);
+    return openssl({"s_client", "-connect", Address(server.port), "-tls1_2", "-psk",
+                    ToHex(psk.bytes), "-psk_identity", site.key(0).device_id, "-cipher",
+                    "PSK:@SECLEVEL=0"});
+  };
+  EXPECT_EQ(connect(site.key(0).secret), 0) << ReadFile(site.Path("openssl.out"));
+  EXPECT_NE(connect(site.key(1).secret), 0);
+  EXPECT_TRUE(RoundCompletes(site, server));
+}
+
+TEST(LiveClientTest, AskedTheWrongWayItSaysSo) {
+  Site site(1);
+  EXPECT_EQ(Process({SOTTO_CLIENT_PROGRAM}, site.Path("usage.log")).Wait(), 2);
+  EXPECT_EQ(site.Client(0, 1, {"--samples", "0:9999"}).Wait(), 2);
+  EXPECT_EQ(site.Client(0, 1, {"--seed", "1"}).Wait(), 2);
+  EXPECT_EQ(site.Client(0, 1, {"--model", "nonsense"}).Wait(), 2);
+}
+
+TEST(LiveClientTest, AKeyFileThatOthersMayReadIsRefused) {
+  Site site(1);
+  const std::string key = site.Path("keys/" + site.key(0).device_id + ".key");
+  ASSERT_EQ(chmod(key.c_str(), 0644), 0);
+  EXPECT_EQ(site.Client(0, 1).Wait(), 1);
+  EXPECT_NE(ReadFile(site.ClientLog(0)).find(key), std::string::npos);
+}
+
+TEST(LiveClientTest, AnUnknownDeviceAndAWrongKeyEndIt) {
+  Site site(2);
+  const Server server = site.Serve(SmallJob("3"));
+  Site strangers(1, {"--prefix", "stranger-"});
+  EXPECT_EQ(strangers.Client(0, server.port).Wait(), 3);
+  EXPECT_NE(ReadFile(strangers.ClientLog(0)).find("does not accept the key"), std::string::npos);
+  Site namesakes(1);
+  EXPECT_EQ(namesakes.Client(0, server.port).Wait(), 3);
+}
+
+TEST(LiveClientTest, WithoutAServerItGivesUpWhenToldTo) {
+  Site site(1);
+  EXPECT_EQ(site.Client(0, 1, {"--give-up", "1"}).Wait(), 4);
+  EXPECT_NE(ReadFile(site.ClientLog(0)).find("no server at 127.0.0.1:1"), std::string::npos);
+}
+
+TEST(LiveClientTest, ItTriesUntilTheServerComesUpAndLeavesWhenTheJobIsDone) {
+  Site site(2);
+  Server server = site.Serve(SmallJob("1"));
+  const uint16_t port = server.port;
+  server.process.Signal(SIGTERM);
+  EXPECT_EQ(server.process.Wait(), 0);
+  std::vector<Process> clients = site.Clients(port);
+  for (size_t i = 0; i < clients.size(); ++i) {
+    EXPECT_TRUE(Eventually([&] { return Count(ReadFile(site.ClientLog(i)), "link to") >= 2; }));
+  }
+  server = site.Serve(With(SmallJob("1"), {"--listen", Address(port)}));
+  ExpectAllDone(site, clients);
+  EXPECT_EQ(server.process.Wait(), 0);
+}
+
+TEST(LiveClientTest, AJobWithoutPrivacyIsRefusedUnlessItIsAllowed) {
+  Site site(2);
+  Server server = site.Serve({"--cohort", "2", "--rounds", "2", "--epsilon", "inf"});
+  EXPECT_NE(ReadFile(server.log).find("NO PRIVACY"), std::string::npos);
+  for (Process& client : site.Clients(server.port)) EXPECT_EQ(client.Wait(), 3);
+  EXPECT_NE(ReadFile(site.ClientLog(0)).find("without privacy"), std::string::npos);
+  EXPECT_EQ(server.releases(), 0u);
+  std::vector<Process> clients = site.Clients(server.port, {"--allow-no-privacy"});
+  ExpectAllDone(site, clients);
+  EXPECT_EQ(server.process.Wait(), 0);
+}
+
+}  // namespace
+}  // namespace sotto::live

@@ -1,0 +1,223 @@
+// TLS sessions against peers that are not Sotto's: other versions, suites and identities.
+#include <gtest/gtest.h>
+#include <mbedtls/ssl.h>
+#include <mbedtls/ssl_ciphersuites.h>
+#include <mbedtls/version.h>
+#include <string>
+#include <vector>
+
+#include "unit/sdk/tls_link.h"
+
+namespace sotto {
+namespace {
+
+// A client made of Mbed TLS alone, which keeps to none of our rules.
+class ForeignClient {
+ public:
+  ForeignClient(const std::string& identity, const Key& psk, int suite, LinkEnd* end)
+      : io_(end->io()), suites_{suite, 0} {
+    mbedtls_ssl_init(&ssl_);
+    mbedtls_ssl_config_init(&config_);
+    EXPECT_EQ(mbedtls_ssl_config_defaults(&config_, MBEDTLS_SSL_IS_CLIENT,
+                                          MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT),
+              0);
+#if MBEDTLS_VERSION_MAJOR >= 3
+    mbedtls_ssl_conf_max_tls_version(&config_, MBEDTLS_SSL_VERSION_TLS1_2);
+#endif
+    mbedtls_ssl_conf_rng(&config_, Random, &generator_);
+    mbedtls_ssl_conf_ciphersuites(&config_, suites_);
+    EXPECT_EQ(mbedtls_ssl_conf_psk(&config_, psk.bytes, sizeof(psk.bytes), View(identity).data(),
+                                   identity.size()),
+              0);
+    EXPECT_EQ(mbedtls_ssl_setup(&ssl_, &config_), 0);
+    mbedtls_ssl_set_bio(&ssl_, this, Send, Receive, nullptr);
+  }
+  ~ForeignClient() {
+    mbedtls_ssl_free(&ssl_);
+    mbedtls_ssl_config_free(&config_);
+  }
+  ForeignClient(const ForeignClient&) = delete;
+  ForeignClient& operator=(const ForeignClient&) = delete;
+
+  // Mbed TLS' result.
+  int Handshake() { return mbedtls_ssl_handshake(&ssl_); }
+
+ private:
+  static int Random(void* generator, unsigned char* out, size_t size) {
+    for (size_t i = 0; i < size; ++i) {
+      out[i] = static_cast<uint8_t>((*static_cast<std::mt19937*>(generator))());
+    }
+    return 0;
+  }
+  static int Send(void* self, const unsigned char* bytes, size_t size) {
+    const TlsIo& io = static_cast<ForeignClient*>(self)->io_;
+    const int sent = io.send(io.context, bytes, size);
+    return sent == 0 ? MBEDTLS_ERR_SSL_WANT_WRITE : sent;
+  }
+  static int Receive(void* self, unsigned char* out, size_t size) {
+    const TlsIo& io = static_cast<ForeignClient*>(self)->io_;
+    const int received = io.recv(io.context, out, size);
+    return received == 0 ? MBEDTLS_ERR_SSL_WANT_READ : received;
+  }
+
+  TlsIo io_;
+  int suites_[2];
+  std::mt19937 generator_{20240608};
+  mbedtls_ssl_context ssl_;
+  mbedtls_ssl_config config_;
+};
+
+// A Sotto server for peers of any kind.
+struct LonelyServer {
+  TestEntropy entropy;
+  TestKeys keys;
+  Link link;
+  TlsContext context;
+  TlsSession session;
+
+  LonelyServer() {
+    EXPECT_EQ(context.InitServer(entropy.port(), keys.lookup()), Status::kOk);
+    EXPECT_EQ(session.Start(&context, link.server.io()), Status::kOk);
+  }
+
+  // Our status, after `client` has gone as far as it can.
+  Status HandshakeWith(ForeignClient* client) {
+    Status status = Status::kWouldBlock;
+    for (int i = 0; i < 10 && status == Status::kWouldBlock; ++i) {
+      (void)client->Handshake();
+      status = session.Handshake();
+    }
+    return status;
+  }
+};
+
+Status ServerStatusForSuite(int suite, std::string* name) {
+  LonelyServer server;
+  ForeignClient client("pump-7", TestKey(7), suite, &server.link.client);
+  const Status status = server.HandshakeWith(&client);
+  if (status == Status::kOk) *name = server.session.cipher_suite();
+  return status;
+}
+
+TEST(TlsPeer, EverySuiteOfTheListWorks) {
+  for (const int suite :
+       {MBEDTLS_TLS_ECDHE_PSK_WITH_CHACHA20_POLY1305_SHA256,
+        MBEDTLS_TLS_ECDHE_PSK_WITH_AES_128_CBC_SHA256,
+        MBEDTLS_TLS_PSK_WITH_CHACHA20_POLY1305_SHA256, MBEDTLS_TLS_PSK_WITH_AES_128_GCM_SHA256,
+        MBEDTLS_TLS_PSK_WITH_AES_128_CCM}) {
+    std::string name;
+    EXPECT_EQ(ServerStatusForSuite(suite, &name), Status::kOk) << suite;
+    EXPECT_EQ(name, mbedtls_ssl_get_ciphersuite_name(suite));
+  }
+}
+
+TEST(TlsPeer, ServerRefusesOtherSuites) {
+  for (const int suite :
+       {MBEDTLS_TLS_PSK_WITH_AES_128_CBC_SHA, MBEDTLS_TLS_PSK_WITH_AES_256_GCM_SHA384,
+        MBEDTLS_TLS_PSK_WITH_AES_128_CCM_8, MBEDTLS_TLS_DHE_PSK_WITH_AES_128_GCM_SHA256}) {
+    ASSERT_NE(mbedtls_ssl_ciphersuite_from_id(suite), nullptr) << "the peer lacks it, too";
+    std::string name;
+    EXPECT_EQ(ServerStatusForSuite(suite, &name), Status::kMalformed) << suite;
+  }
+}
+
+// What is no valid device id never reaches the key table, and is refused like a wrong key.
+TEST(TlsPeer, InvalidIdentitiesAreRefusedWithoutALookup) {
+  for (const std::string& identity :
+       {std::string(65, 'x'), std::string(1000, 'x'), std::string("pump 7"), std::string("p\0", 2),
+        std::string("../pump-7")}) {
+    LonelyServer server;
+    ForeignClient client(identity, TestKey(7), MBEDTLS_TLS_PSK_WITH_AES_128_GCM_SHA256,
+                         &server.link.client);
+    EXPECT_EQ(server.HandshakeWith(&client), Status::kMismatch) << identity;
+    EXPECT_EQ(client.Handshake(), MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE);
+    EXPECT_EQ(AlertIn(server.link.down), kAlertBadRecordMac);
+    EXPECT_TRUE(server.keys.asked.empty());
+    EXPECT_TRUE(server.session.peer_identity().empty());
+  }
+}
+
+void Append(std::vector<uint8_t>* bytes, const std::string& hex) {
+  const std::vector<uint8_t> more = FromHex(hex);
+  bytes->insert(bytes->end(), more.begin(), more.end());
+}
+
+// A handshake message in a record of its own.
+std::vector<uint8_t> HandshakeRecord(uint8_t version, uint8_t type,
+                                     const std::vector<uint8_t>& body) {
+  const auto size = static_cast<uint8_t>(body.size());
+  std::vector<uint8_t> record = {22, 3, version, 0, static_cast<uint8_t>(size + 4), type, 0, 0};
+  record.push_back(size);
+  record.insert(record.end(), body.begin(), body.end());
+  return record;
+}
+
+// A ClientHello that offers PSK-AES128-CBC-SHA, PSK-AES128-GCM-SHA256 and TLS_AES_128_GCM_SHA256.
+std::vector<uint8_t> ClientHello(uint8_t version, const std::string& extensions) {
+  std::vector<uint8_t> body = {3, version};
+  body.insert(body.end(), 32, 0x5a);
+  Append(&body,
+         "00"
+         "0006008c00a81301"
+         "0100" +
+             extensions);
+  return HandshakeRecord(1, 1, body);
+}
+
+Status ServerStatusFor(const std::vector<uint8_t>& hello, int* alert) {
+  LonelyServer server;
+  EXPECT_EQ(server.link.up.Send(hello.data(), hello.size()), static_cast<int>(hello.size()));
+  const Status status = server.session.Handshake();
+  *alert = AlertIn(server.link.down);
+  return status;
+}
+
+TEST(TlsPeer, ServerSpeaksNothingOlderThanTls12) {
+  int alert = kNoAlert;
+  EXPECT_EQ(ServerStatusFor(ClientHello(3, ""), &alert), Status::kWouldBlock);  // TLS 1.2 goes on
+  EXPECT_EQ(alert, kNoAlert);
+  for (const uint8_t version : FromHex("000102")) {  // SSL 3.0, TLS 1.0, TLS 1.1
+    EXPECT_EQ(ServerStatusFor(ClientHello(version, ""), &alert), Status::kMalformed) << +version;
+    EXPECT_EQ(alert, kAlertProtocolVersion) << +version;
+  }
+}
+
+// Supported versions: TLS 1.3. Only its own suite is offered, as by a client without TLS 1.2.
+TEST(TlsPeer, ServerRefusesClientsOfTls13Only) {
+  std::vector<uint8_t> body = {3, 3};
+  body.insert(body.end(), 32, 0x5a);
+  Append(&body,
+         "00"
+         "00021301"
+         "0100"
+         "0007002b0003020304");
+  int alert = kNoAlert;
+  EXPECT_EQ(ServerStatusFor(HandshakeRecord(1, 1, body), &alert), Status::kMalformed);
+  EXPECT_TRUE(alert == kAlertHandshakeFailure || alert == kAlertProtocolVersion) << alert;
+}
+
+TEST(TlsPeer, ClientRefusesServersOfOlderVersions) {
+  for (const uint8_t version : FromHex("0102")) {  // TLS 1.0, TLS 1.1
+    TlsPair pair;
+    ASSERT_EQ(pair.client.Handshake(), Status::kWouldBlock);
+    std::vector<uint8_t> body = {3, version};
+    body.insert(body.end(), 32, 0x5a);
+    Append(&body,
+           "00"
+           "00a8"
+           "00");
+    const std::vector<uint8_t> hello = HandshakeRecord(version, 2, body);
+    pair.link.down.Send(hello.data(), hello.size());
+    EXPECT_EQ(pair.client.Handshake(), Status::kMalformed) << +version;
+    EXPECT_NE(AlertIn(pair.link.up), kNoAlert) << +version;
+  }
+}
+
+TEST(TlsPeer, BytesThatAreNoTlsAreRefused) {
+  const std::string text = "GET / HTTP/1.1\r\nHost: pump-7\r\n\r\n";
+  int alert = kNoAlert;
+  EXPECT_EQ(ServerStatusFor({text.begin(), text.end()}, &alert), Status::kMalformed);
+}
+
+}  // namespace
+}  // namespace sotto

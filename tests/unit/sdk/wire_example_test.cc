@@ -1,0 +1,230 @@
+// The worked example of server/PROTOCOL.md, computed by the code that devices run. If a case fails,
+// its message holds the text that belongs on the page.
+#include <algorithm>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "sotto/bytes.h"
+#include "sotto/nn.h"
+#include "sotto/quantizer.h"
+#include "sotto/update_codec.h"
+#include "sotto/wire.h"
+#include "unit/sdk/hex.h"
+
+namespace sotto {
+namespace {
+
+constexpr ModelInfo kModel = MakeModelInfo<nn::Sequential<nn::Dense<2, 2>>>("example");
+constexpr uint32_t kSize = 6;
+constexpr float kBase[kSize] = {0.5f, -0.5f, 0.25f, -0.25f, 0.0f, 1.0f};
+constexpr float kUpdate[kSize] = {0.125f, -0.25f, 0.0f, 0.0625f, -0.015625f, 0.3f};
+
+std::string Line(const std::string& name, const std::string& value) {
+  std::string line = name + " ";
+  line.resize(std::max<size_t>(line.size(), 15), ' ');
+  return line + value + "\n";
+}
+
+// Hexadecimal, 32 bytes a line.
+std::string Line(const std::string& name, ByteSpan bytes) {
+  std::string text;
+  for (size_t at = 0; at < bytes.size(); at += 32) {
+    const size_t count = std::min<size_t>(32, bytes.size() - at);
+    text += Line(at == 0 ? name : "", ToHex(bytes.subspan(at, count)));
+  }
+  return text;
+}
+
+std::vector<uint8_t> Count(uint8_t first, size_t size) {
+  std::vector<uint8_t> bytes(size);
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<uint8_t>(first + i);
+  return bytes;
+}
+
+std::string Hex64(uint64_t value) {
+  uint8_t bytes[8];
+  for (int i = 0; i < 8; ++i) bytes[i] = static_cast<uint8_t>(value >> (56 - 8 * i));
+  return ToHex(bytes);
+}
+
+std::string Column(int64_t value, size_t width) {
+  const std::string text = std::to_string(value);
+  return std::string(width > text.size() ? width - text.size() : 0, ' ') + text;
+}
+
+struct WireExample : testing::Test {
+  WireExample() {
+    const std::vector<uint8_t> bytes = Count(0, kKeySize);
+    std::copy(bytes.begin(), bytes.end(), secret.bytes);
+    nonce[13] = 0x00;
+    nonce[14] = 0x01;
+    nonce[15] = 0x9f;
+    EXPECT_EQ(ModelDigest(kModel, digest), Status::kOk);
+    EXPECT_EQ(DeriveTlsKey(secret, &psk), Status::kOk);
+    EXPECT_EQ(DeriveRoundKey(secret, {View(job), View(name), 2, 0, View(nonce)}, &round_key),
+              Status::kOk);
+    EXPECT_EQ(encoder.Begin(round_key, DitherKind::kGaussian, kUpdate, 0.5f, 0.25f), Status::kOk);
+    encoded.resize(encoder.size());
+    size_t written = 0;
+    EXPECT_EQ(encoder.Read({encoded.data(), encoded.size()}, &written), Status::kOk);
+  }
+
+  static std::string Page() {
+    std::ifstream file(SOTTO_SOURCE_DIR "/server/PROTOCOL.md");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  static void ExpectOnPage(const std::string& text) {
+    EXPECT_NE(Page().find("```text\n" + text + "```\n"), std::string::npos)
+        << "server/PROTOCOL.md must have the block:\n"
+        << text;
+  }
+
+  uint64_t Word(uint32_t stream, uint32_t j) const {
+    uint8_t keystream[8 * kSize];
+    EXPECT_EQ(ChaCha20Keystream(round_key, stream, 0, keystream), Status::kOk);
+    return LoadU64Le(keystream + 8 * j);
+  }
+
+  const std::string name = "board-01";
+  const std::vector<uint8_t> job = Count(0xa0, kJobIdSize);
+  std::vector<uint8_t> nonce = Count(0xb0, kNonceSize);
+  Key secret;
+  Key psk;
+  Key round_key;
+  uint8_t digest[kSha256Size] = {};
+  UpdateEncoder encoder;
+  std::vector<uint8_t> encoded;
+};
+
+TEST_F(WireExample, KeysAreThoseOfThePage) {
+  ExpectOnPage(Line("device id", name) + Line("secret", secret.bytes) + Line("job id", View(job)) +
+               Line("round", "2") + Line("attempt", "0") + Line("nonce", View(nonce)) +
+               Line("PSK", psk.bytes) + Line("round key", round_key.bytes) +
+               Line("model digest", digest));
+}
+
+TEST_F(WireExample, CellsAndCodesAreThoseOfThePage) {
+  const Dither dither(round_key, DitherKind::kGaussian);
+  DitherCell cells[kSize];
+  int32_t noisy[kSize];
+  ASSERT_EQ(dither.Generate(0, cells), Status::kOk);
+  ASSERT_EQ(DecodeUpdate(round_key, DitherKind::kGaussian, View(encoded), noisy), Status::kOk);
+  std::string words = "j   word j of n = 0   of n = 1          of n = 2\n";
+  std::string table = "j          w           L          s        v   m  m_min  code     noisy\n";
+  for (uint32_t j = 0; j < kSize; ++j) {
+    int32_t s = 0;
+    int32_t m = 0;
+    int32_t smallest = 0;
+    const int32_t v = ScaleToQ20(kUpdate[j], encoder.scale());
+    ASSERT_EQ(dither.ExactOffset(j, cells[j], &s), Status::kOk);
+    ASSERT_EQ(Quantize(dither, j, cells[j], v, &m), Status::kOk);
+    ASSERT_EQ(Quantize(dither, j, cells[j], -lrq::ScaleBoundQ20(encoded[0]), &smallest),
+              Status::kOk);
+    words += std::to_string(j) + "   " + Hex64(Word(0, j)) + "  " + Hex64(Word(1, j)) + "  " +
+             Hex64(Word(2, j)) + "\n";
+    table += std::to_string(j) + Column(cells[j].step_q27, 11) + Column(cells[j].left_q27, 12) +
+             Column(s, 11) + Column(v, 9) + Column(m, 4) + Column(smallest, 7) +
+             Column(m - smallest, 6) + Column(noisy[j], 10) + "\n";
+  }
+  ExpectOnPage(words);
+  ExpectOnPage(table);
+  ExpectOnPage(Line("scale code", std::to_string(encoded[0])) +
+               Line("A", std::to_string(lrq::ScaleBoundQ20(encoded[0]))) +
+               Line("bits", std::to_string(lrq::FixedCodeBits(encoded[0], DitherKind::kGaussian))) +
+               Line("update", View(encoded)));
+}
+
+// The example is worth its place only if an implementation that leaves an extension out differs.
+TEST_F(WireExample, TheExampleNeedsBothExtensions) {
+  const Dither dither(round_key, DitherKind::kGaussian);
+  DitherCell cells[kSize];
+  int32_t noisy[kSize];
+  ASSERT_EQ(dither.Generate(0, cells), Status::kOk);
+  ASSERT_EQ(DecodeUpdate(round_key, DitherKind::kGaussian, View(encoded), noisy), Status::kOk);
+  int layers = 0;
+  int offsets = 0;
+  for (uint32_t j = 0; j < kSize; ++j) {
+    const auto top = static_cast<uint8_t>(Word(0, j) >> 55);
+    layers += top == 0x00 || top == 0xff;
+    int32_t m = 0;
+    ASSERT_EQ(Quantize(dither, j, cells[j], ScaleToQ20(kUpdate[j], encoder.scale()), &m),
+              Status::kOk);
+    const int64_t rough = int64_t{m} * cells[j].step_q27 + cells[j].offset_q27 + cells[j].left_q27;
+    offsets += (rough + 63) >> 7 != noisy[j];
+  }
+  EXPECT_GE(layers, 1);
+  EXPECT_GE(offsets, 1);
+}
+
+std::string FrameLine(const std::string& title, const Request& request) {
+  uint8_t frame[kFrameHeaderSize + kDefaultMaxFrame];
+  size_t size = 0;
+  EXPECT_EQ(EncodeRequest(request, kDefaultMaxFrame, frame, &size), Status::kOk);
+  return Line("> " + title, {frame, size});
+}
+
+std::string FrameLine(const std::string& title, const Reply& reply) {
+  uint8_t frame[kFrameHeaderSize + kDefaultMaxFrame];
+  size_t size = 0;
+  EXPECT_EQ(EncodeReply(reply, kDefaultMaxFrame, frame, &size), Status::kOk);
+  return Line("< " + title, {frame, size});
+}
+
+Request Asks(Request::Kind kind) {
+  Request request;
+  request.kind = kind;
+  return request;
+}
+
+Reply Answers(Reply::Kind kind) {
+  Reply reply;
+  reply.kind = kind;
+  return reply;
+}
+
+TEST_F(WireExample, FramesOfTheDownloadAreThoseOfThePage) {
+  Request hello = Asks(Request::Kind::kHello);
+  hello.device_id = View(name);
+  hello.model_digest = digest;
+  Reply train = Answers(Reply::Kind::kTrain);
+  std::copy(job.begin(), job.end(), train.task.job_id);
+  train.task.round = 2;
+  train.task.unit = 0.25f;
+  train.task.training = {5, 10, 0.1f, 0.0f, 0.5f, Clipping::kAtEnd};
+  train.max_frame = 4096;
+  uint8_t model[4 * kSize];
+  for (uint32_t j = 0; j < kSize; ++j) StoreU32Le(FloatBits(kBase[j]), model + 4 * j);
+  Reply chunk = Answers(Reply::Kind::kModelChunk);
+  chunk.bytes = model;
+  ExpectOnPage(FrameLine("Hello", hello) + FrameLine("Train", train) +
+               FrameLine("GetModel", Asks(Request::Kind::kGetModel)) + FrameLine("Chunk", chunk));
+}
+
+TEST_F(WireExample, FramesOfTheUploadAreThoseOfThePage) {
+  Request begin = Asks(Request::Kind::kUpdateBegin);
+  begin.job_id = View(job);
+  begin.round = 2;
+  begin.nonce = View(nonce);
+  begin.update_size = static_cast<uint32_t>(encoded.size());
+  Request bytes = Asks(Request::Kind::kUpdateChunk);
+  bytes.bytes = View(encoded);
+  Reply complete = Answers(Reply::Kind::kAck);
+  complete.offset = begin.update_size;
+  complete.complete = true;
+  Reply wait = Answers(Reply::Kind::kWait);
+  wait.wait_ms = 1000;
+  Reply busy = Answers(Reply::Kind::kError);
+  busy.code = ErrorCode::kBusy;
+  busy.wait_ms = 1000;
+  ExpectOnPage(FrameLine("UpdateBegin", begin) + FrameLine("Ack", Answers(Reply::Kind::kAck)) +
+               FrameLine("UpdateChunk", bytes) + FrameLine("Ack", complete));
+  ExpectOnPage(FrameLine("Wait", wait) + FrameLine("Error", busy) +
+               FrameLine("Done", Answers(Reply::Kind::kDone)));
+}
+
+}  // namespace
+}  // namespace sotto

@@ -1,0 +1,218 @@
+// Files that are whole or absent, and key files, whose format is pinned here byte by byte.
+#include "sotto/posix/files.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <string>
+#include <sys/stat.h>
+
+#include "sotto/posix/key_file.h"
+
+namespace sotto::posix {
+namespace {
+
+constexpr char kHex[] = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1eff";
+
+DeviceKey SampleKey() {
+  DeviceKey key{"board-1", {}};
+  for (size_t i = 0; i < kKeySize; ++i) key.secret.bytes[i] = static_cast<uint8_t>(i);
+  key.secret.bytes[kKeySize - 1] = 0xff;
+  return key;
+}
+
+// A folder of its own for each test.
+class FilesTest : public testing::Test {
+ protected:
+  FilesTest() {
+    std::string folder = testing::TempDir() + "sotto_files_XXXXXX";
+    EXPECT_NE(mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+  }
+  ~FilesTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+
+  std::string WriteRaw(const std::string& content, mode_t mode = 0600) const {
+    const std::string path = Path("raw");
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+    EXPECT_EQ(chmod(path.c_str(), mode), 0);
+    return path;
+  }
+
+  size_t FilesInFolder() const {
+    size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      count += entry.exists() ? 1 : 0;
+    }
+    return count;
+  }
+
+  std::string folder_;
+};
+
+mode_t Mode(const std::string& path) {
+  struct stat info {};
+  EXPECT_EQ(stat(path.c_str(), &info), 0);
+  return info.st_mode & 07777;
+}
+
+// The message of the std::runtime_error that the action throws, which names the file.
+template <typename Action>
+std::string Refusal(const std::string& path, Action action) {
+  try {
+    action();
+  } catch (const std::runtime_error& error) {
+    EXPECT_NE(std::string(error.what()).find(path), std::string::npos) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return {};
+}
+
+bool Says(const std::string& message, const std::string& words) {
+  return message.find(words) != std::string::npos;
+}
+
+TEST_F(FilesTest, ASecretFileIsReadBackAndOnlyItsOwnerMay) {
+  const std::string path = Path("secret");
+  WriteSecretFile(path, std::string("a\0b\n", 4));
+  EXPECT_EQ(Mode(path), 0600u);
+  EXPECT_EQ(ReadSecretFile(path).text, std::string("a\0b\n", 4));
+  EXPECT_EQ(FilesInFolder(), 1u) << "no temporary file stays";
+}
+
+TEST_F(FilesTest, TheUmaskCannotMakeASecretFileUnreadable) {
+  const mode_t before = umask(0777);
+  WriteSecretFile(Path("secret"), "x");
+  umask(before);
+  EXPECT_EQ(Mode(Path("secret")), 0600u);
+}
+
+TEST_F(FilesTest, ASecretFileThatOthersMayReadIsRefused) {
+  for (const mode_t mode : {0640, 0604, 0660, 0644, 0610, 0601}) {
+    const std::string path = WriteRaw("secret words", mode);
+    const std::string message = Refusal(path, [&] { ReadSecretFile(path); });
+    EXPECT_TRUE(Says(message, "chmod 600 " + path)) << message;
+    EXPECT_FALSE(Says(message, "secret words"));
+    Refusal(path, [&] { RequirePrivateFile(path); });
+  }
+  for (const mode_t mode : {0600, 0400, 0700}) {
+    const std::string path = WriteRaw("secret words", mode);
+    EXPECT_EQ(ReadSecretFile(path).text, "secret words");
+    RequirePrivateFile(path);
+    EXPECT_EQ(chmod(path.c_str(), 0600), 0);
+  }
+}
+
+TEST_F(FilesTest, ASecretFileIsNeverOverwritten) {
+  const std::string path = Path("secret");
+  WriteSecretFile(path, "first");
+  EXPECT_TRUE(Says(Refusal(path, [&] { WriteSecretFile(path, "second"); }), "never overwritten"));
+  EXPECT_EQ(ReadSecretFile(path).text, "first");
+  EXPECT_EQ(FilesInFolder(), 1u);
+}
+
+TEST_F(FilesTest, WhatIsNoSmallRegularFileIsRefused) {
+  Refusal(Path("absent"), [&] { ReadSecretFile(Path("absent")); });
+  Refusal(folder_, [&] { ReadSecretFile(folder_); });
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  EXPECT_TRUE(Says(Refusal(Path("pipe"), [&] { ReadSecretFile(Path("pipe")); }), "regular"));
+  const std::string largest(kMaxSmallFile, 'x');
+  EXPECT_EQ(ReadSecretFile(WriteRaw(largest)).text, largest);
+  const std::string path = WriteRaw(largest + "x");
+  EXPECT_TRUE(Says(Refusal(path, [&] { ReadSecretFile(path); }), "too long"));
+}
+
+TEST_F(FilesTest, AFolderThatIsNotThereIsNamed) {
+  const std::string path = Path("no/such/file");
+  Refusal(path, [&] { WriteSecretFile(path, "x"); });
+  Refusal(path, [&] { ReplaceTextFile(path, "x"); });
+  Refusal(path, [&] { CreatePrivateFile(path); });
+}
+
+TEST_F(FilesTest, APrivateFileIsCreatedOnceAndEmpty) {
+  EXPECT_TRUE(CreatePrivateFile(Path("store")));
+  EXPECT_EQ(Mode(Path("store")), 0600u);
+  ReplaceTextFile(Path("store"), "content");
+  EXPECT_FALSE(CreatePrivateFile(Path("store")));
+  EXPECT_EQ(ReadTextFile(Path("store")), "content");
+}
+
+TEST_F(FilesTest, AReplacedFileHoldsTheNewContentsAndNothingElseIsLeft) {
+  const std::string path = Path("mark");
+  EXPECT_EQ(ReadTextFile(path), std::nullopt);
+  for (const char* content : {"a long first line\n", "2\n", ""}) {
+    ReplaceTextFile(path, content);
+    EXPECT_EQ(ReadTextFile(path), content);
+    EXPECT_EQ(FilesInFolder(), 1u);
+  }
+}
+
+TEST_F(FilesTest, AKeyFileIsThreeLinesOfText) {
+  WriteKeyFile(Path("key"), SampleKey());
+  EXPECT_EQ(Mode(Path("key")), 0600u);
+  EXPECT_EQ(ReadTextFile(Path("key")),
+            std::string("sotto-key 1\ndevice board-1\nsecret ") + kHex + "\n");
+}
+
+TEST_F(FilesTest, AKeyFileIsReadAsItWasWritten) {
+  WriteKeyFile(Path("key"), SampleKey());
+  const DeviceKey key = ReadKeyFile(Path("key"));
+  EXPECT_EQ(key.device_id, "board-1");
+  EXPECT_TRUE(std::equal(std::begin(key.secret.bytes), std::end(key.secret.bytes),
+                         SampleKey().secret.bytes));
+}
+
+TEST_F(FilesTest, ANameThatNoDeviceCanHaveIsNotWritten) {
+  for (const char* name : {"", "two words", "a\nb", "../x"}) {
+    DeviceKey key = SampleKey();
+    key.device_id = name;
+    EXPECT_THROW(WriteKeyFile(Path("key"), key), std::invalid_argument);
+  }
+  EXPECT_EQ(FilesInFolder(), 0u);
+}
+
+TEST_F(FilesTest, ForeignAndOtherVersionsKeyFilesAreToldApart) {
+  const std::string rest = std::string("device board-1\nsecret ") + kHex + "\n";
+  const auto refusal = [&](const std::string& content) {
+    const std::string path = WriteRaw(content);
+    const std::string message = Refusal(path, [&] { ReadKeyFile(path); });
+    EXPECT_FALSE(Says(message, kHex)) << "a message must not hold the secret";
+    return message;
+  };
+  EXPECT_TRUE(Says(refusal(""), "not a key file"));
+  EXPECT_TRUE(Says(refusal("-----BEGIN PRIVATE KEY-----\n"), "not a key file"));
+  EXPECT_TRUE(Says(refusal(rest), "not a key file"));
+  EXPECT_TRUE(Says(refusal("sotto-key 2\n" + rest), "version"));
+  EXPECT_TRUE(Says(refusal("sotto-key 0\n" + rest), "version"));
+  EXPECT_TRUE(Says(refusal("sotto-key 1\r\n" + rest), "version"));
+}
+
+TEST_F(FilesTest, AKeyFileThatLostOrGainedAByteIsRefused) {
+  const std::string whole = std::string("sotto-key 1\ndevice board-1\nsecret ") + kHex + "\n";
+  for (size_t size = 0; size < whole.size(); ++size) {
+    const std::string path = WriteRaw(whole.substr(0, size));
+    Refusal(path, [&] { ReadKeyFile(path); });
+  }
+  for (const std::string& changed :
+       {whole + "\n", whole + "x", "\n" + whole,
+        std::string("sotto-key 1\ndevice board 1\nsecret ") + kHex + "\n",
+        std::string("sotto-key 1\ndevice board-1\nsecret 0x") + (kHex + 2) + "\n",
+        std::string("sotto-key 1\ndevice board-1\nsecret +1") + (kHex + 2) + "\n",
+        std::string("sotto-key 1\ndevice board-1\nsecret g0") + (kHex + 2) + "\n",
+        std::string("sotto-key 1\ndevice board-1\nsecret 00") + kHex + "\n"}) {
+    const std::string path = WriteRaw(changed);
+    EXPECT_TRUE(Says(Refusal(path, [&] { ReadKeyFile(path); }), "key")) << changed;
+  }
+}
+
+TEST_F(FilesTest, AKeyFileThatOthersMayReadIsRefused) {
+  WriteKeyFile(Path("key"), SampleKey());
+  ASSERT_EQ(chmod(Path("key").c_str(), 0644), 0);
+  EXPECT_TRUE(Says(Refusal(Path("key"), [&] { ReadKeyFile(Path("key")); }), "chmod 600"));
+}
+
+}  // namespace
+}  // namespace sotto::posix

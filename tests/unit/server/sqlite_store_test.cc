@@ -1,0 +1,385 @@
+// The store: what it keeps of devices, jobs and ledgers, and how a job resumes from it.
+#include "store/sqlite_store.h"
+
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <sys/stat.h>
+
+#include "unit/server/store_fixture.h"
+
+namespace sotto::server {
+namespace {
+
+TEST_F(SqliteStoreTest, DevicesAreKeptInTheirOrder) {
+  SqliteStore(path_, kCreate).AddDevices(SomeDevices(), false);
+  SqliteStore store(path_);
+  const DeviceRegistry registry = store.LoadDevices();
+  ASSERT_EQ(registry.size(), kSmallDevices);
+  for (uint32_t i = 0; i < registry.size(); ++i) {
+    EXPECT_EQ(registry[i].id, "small-" + std::to_string(i));
+    EXPECT_EQ(registry[i].secret.bytes[0], i);
+  }
+  EXPECT_EQ(store.FindDevice("small-3").secret.bytes[0], 3);
+  EXPECT_FALSE(store.ListDevices()[0].seeded);
+}
+
+TEST_F(SqliteStoreTest, ARevokedDeviceIsNotEligibleAndItsNameAndSecretStayTaken) {
+  SqliteStore store(path_, kCreate);
+  store.AddDevices(SomeDevices(3), false);
+  store.RevokeDevice("small-1");
+  const DeviceRegistry registry = store.LoadDevices();
+  ASSERT_EQ(registry.size(), 2u);
+  EXPECT_EQ(registry[1].id, "small-2");
+  EXPECT_TRUE(store.ListDevices()[1].revoked.has_value());
+  EXPECT_FALSE(store.ListDevices()[2].revoked.has_value());
+  EXPECT_TRUE(Says(RefusalOf([&] { store.FindDevice("small-1"); }), "revoked"));
+  EXPECT_TRUE(Says(RefusalOf([&] { store.RevokeDevice("small-1"); }), "revoked"));
+  EXPECT_TRUE(Says(RefusalOf([&] { store.RevokeDevice("stranger"); }), "no device stranger"));
+  Device device = SomeDevices(3)[1];
+  EXPECT_TRUE(Says(RefusalOf([&] { store.AddDevices({device}, false); }), "already"));
+  device.id = "new";
+  EXPECT_TRUE(Says(RefusalOf([&] { store.AddDevices({device}, false); }), "same secret"));
+}
+
+TEST_F(SqliteStoreTest, DevicesAreAddedAllOrNone) {
+  SqliteStore store(path_, kCreate);
+  store.AddDevices(SomeDevices(1), false);
+  std::vector<Device> devices = SomeDevices(3);
+  devices.erase(devices.begin());
+  devices.push_back({"small-0", {}});
+  EXPECT_TRUE(Says(RefusalOf([&] { store.AddDevices(devices, false); }), "small-0"));
+  devices.back().id = "not a name";
+  EXPECT_THROW(store.AddDevices(devices, false), std::invalid_argument);
+  devices.pop_back();
+  EXPECT_THROW(store.AddDevices(devices, false, [] { throw std::logic_error("no"); }),
+               std::logic_error);
+  EXPECT_EQ(store.ListDevices().size(), 1u);
+  store.AddDevices(devices, false);
+  EXPECT_EQ(store.ListDevices().size(), 3u);
+}
+
+TEST_F(SqliteStoreTest, OnlyTheOwnerMayReadTheFileAndItsLog) {
+  SqliteStore store(path_, kCreate);
+  store.AddDevices(SomeDevices(), false);
+  for (const std::string& path : {path_, path_ + "-wal"}) {
+    struct stat info {};
+    ASSERT_EQ(stat(path.c_str(), &info), 0) << path;
+    EXPECT_EQ(info.st_mode & 0777, 0600u) << path;
+  }
+}
+
+TEST_F(SqliteStoreTest, AFileThatOthersMayReadIsRefused) {
+  SqliteStore(path_, kCreate).AddDevices(SomeDevices(), false);
+  for (const mode_t mode : {0640, 0604, 0660}) {
+    ASSERT_EQ(chmod(path_.c_str(), mode), 0);
+    EXPECT_TRUE(Says(Refusal(), "chmod 600 " + path_));
+    EXPECT_TRUE(Says(Refusal(kCreate), "chmod 600 " + path_));
+  }
+}
+
+TEST_F(SqliteStoreTest, AJobResumesWhereItsLastCommitLeftIt) {
+  const JobConfig config = SmallConfig();
+  {
+    SqliteStore store(path_, kCreate);
+    EXPECT_FALSE(store.Load().has_value());
+    store.BeginJob(RecordOf(config));
+    EXPECT_EQ(store.Load()->next_round, 0u);
+    EXPECT_EQ(store.Load()->next_attempt, 0u);
+    EXPECT_TRUE(store.Load()->parameters.empty());
+    store.CommitAttempt({0, 0, {1, 2}});
+    store.CommitAttempt({0, 1, {3, 4}});
+    EXPECT_EQ(store.Load()->next_attempt, 2u);
+    Release(store, 0, 1);
+    EXPECT_EQ(store.Load()->next_attempt, 0u);
+    store.CommitAttempt({1, 0, {5}});
+  }
+  SqliteStore store(path_);
+  const std::optional<JobState> state = store.Load();
+  ASSERT_TRUE(state.has_value());
+  EXPECT_EQ(std::memcmp(state->job_id, kJobId, kJobIdSize), 0);
+  EXPECT_EQ(state->next_round, 1u);
+  EXPECT_EQ(state->next_attempt, 1u);
+  EXPECT_EQ(state->attempts, 3u);
+  EXPECT_EQ(state->parameters, ModelOf(0));
+  EXPECT_EQ(store.Parameters(0), ModelOf(0));
+  EXPECT_TRUE(Says(RefusalOf([&] { store.Parameters(1); }), "round 1"));
+}
+
+TEST_F(SqliteStoreTest, ParametersAreKeptBitForBitAsLittleEndianFloats) {
+  const float values[] = {1.0f, -0.0f, 1e-45f, std::numeric_limits<float>::infinity()};
+  SqliteStore store(path_, kCreate);
+  store.CommitAttempt({0, 0, {0x01020304}});
+  ReleaseRecord record;
+  record.parameters = values;
+  store.CommitRelease(record);
+  const std::vector<float> kept = store.Parameters(0);
+  ASSERT_EQ(kept.size(), 4u);
+  EXPECT_EQ(std::memcmp(kept.data(), values, sizeof(values)), 0);
+}
+
+TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionOne) {
+  {
+    SqliteStore store(path_, kCreate);
+    store.AddDevices(SomeDevices(2), true);
+    store.BeginJob(RecordOf(SmallConfig()));
+    store.CommitAttempt({0, 0, {0x01020304}});
+    const float values[] = {1.0f};
+    ReleaseRecord record;
+    record.parameters = values;
+    store.CommitRelease(record);
+  }
+  Database file(path_);
+  EXPECT_EQ(file.Integer("PRAGMA user_version"), 1);
+  EXPECT_EQ(file.Integer("PRAGMA application_id"), 0x536f7474);
+  EXPECT_EQ(file.Text("SELECT hex(cohort) FROM attempts"), "04030201");
+  EXPECT_EQ(file.Text("SELECT hex(parameters) FROM releases"), "0000803F");
+  EXPECT_EQ(file.Text("SELECT group_concat(id) FROM devices WHERE seeded"), "small-0,small-1");
+  EXPECT_EQ(file.Text("SELECT hex(job_id) FROM job"), "7369787465656E2062797465732E2E2E");
+}
+
+TEST_F(SqliteStoreTest, TheLedgerHoldsWhatAJobSpent) {
+  SqliteStore store(path_, kCreate);
+  store.AddDevices(SomeDevices(), false);
+  const DeviceRegistry registry = store.LoadDevices();
+  const JobConfig config = SmallConfig();
+  Job job(config, registry, store, Key(), store.Load());
+  ASSERT_TRUE(job.OpenRound());
+  for (const uint32_t index : job.cohort()) {
+    EXPECT_EQ(SmallDevice(registry[index], index, *config.model).Run(job, index), Status::kOk);
+  }
+  const RoundOutcome outcome = job.CloseRound();
+  ASSERT_EQ(store.Ledger().size(), 1u);
+  const LedgerEntry entry = store.Ledger()[0];
+  EXPECT_EQ(entry.round, 0u);
+  EXPECT_EQ(entry.mechanism, "gau-lrq");
+  EXPECT_EQ(entry.noise_sigma, config.plan.noise_sigma);
+  EXPECT_EQ(entry.planned_reports, 4);
+  EXPECT_EQ(entry.noise_multiplier, outcome.spent.noise_multiplier);
+  EXPECT_EQ(entry.accounted_noise_multiplier, outcome.spent.accounted_noise_multiplier);
+  EXPECT_EQ(entry.colluders, 1);
+  EXPECT_EQ(entry.adjacency, "replace-one");
+  EXPECT_EQ(entry.sampling, "uniform");
+  EXPECT_EQ(entry.unit, "device");
+  EXPECT_EQ(entry.trust_mode, "trusted-server");
+  EXPECT_EQ(entry.accountant, outcome.spent.accountant);
+  EXPECT_EQ(entry.delta, config.plan.delta);
+  EXPECT_EQ(entry.epsilon, outcome.spent.epsilon);
+  EXPECT_EQ(entry.epsilon_network, outcome.spent.epsilon_network);
+  EXPECT_FALSE(entry.seeded);
+}
+
+TEST_F(SqliteStoreTest, WithoutPrivacyTheLedgersEpsilonIsInfinite) {
+  SqliteStore store(path_, kCreate);
+  store.CommitAttempt({0, 0, {}});
+  store.CommitRelease({});
+  EXPECT_TRUE(std::isinf(store.Ledger()[0].epsilon));
+  EXPECT_TRUE(std::isinf(store.Ledger()[0].epsilon_network));
+  EXPECT_EQ(store.Ledger()[0].mechanism, "none");
+}
+
+TEST_F(SqliteStoreTest, TheLedgerCallsSeededWhatASeededJobOrDeviceTookPartIn) {
+  SqliteStore store(path_, kCreate);
+  std::vector<Device> devices = SomeDevices(2);
+  store.AddDevices({devices[0]}, false);
+  for (uint32_t round = 0; round < 4; ++round) store.CommitAttempt({round, 0, {}});
+  ReleaseRecord record;
+  store.CommitRelease(record);
+  record.round = 1;
+  record.seeded = true;
+  store.CommitRelease(record);
+  record.round = 2;
+  record.seeded = false;
+  store.AddDevices({devices[1]}, true);
+  store.CommitRelease(record);
+  store.RevokeDevice(devices[1].id);
+  record.round = 3;
+  store.CommitRelease(record);
+  const std::vector<LedgerEntry> ledger = store.Ledger();
+  EXPECT_FALSE(ledger[0].seeded);
+  EXPECT_TRUE(ledger[1].seeded);
+  EXPECT_TRUE(ledger[2].seeded);
+  EXPECT_FALSE(ledger[3].seeded);
+}
+
+TEST_F(SqliteStoreTest, NoAttemptAndNoReleaseIsCommittedTwiceNorOutOfNothing) {
+  SqliteStore store(path_, kCreate);
+  store.CommitAttempt({0, 0, {1}});
+  EXPECT_THROW(store.CommitAttempt({0, 0, {2}}), std::runtime_error);
+  Release(store, 0, 0);
+  EXPECT_THROW(Release(store, 0, 0), std::runtime_error);
+  EXPECT_THROW(Release(store, 1, 0), std::runtime_error) << "round 1 has no attempt";
+  EXPECT_EQ(store.Ledger().size(), 1u);
+  EXPECT_EQ(store.Load(), std::nullopt);
+}
+
+// The model and its price are one transaction: a release whose ledger entry fails is undone.
+TEST_F(SqliteStoreTest, ThereIsNoReleaseWithoutItsLedgerEntry) {
+  { SqliteStore store(path_, kCreate); }
+  RunSql("CREATE TRIGGER t BEFORE INSERT ON ledger BEGIN SELECT RAISE(ABORT, 'no'); END");
+  SqliteStore store(path_);
+  store.BeginJob(RecordOf(SmallConfig()));
+  store.CommitAttempt({0, 0, {}});
+  EXPECT_THROW(Release(store, 0, 0), std::runtime_error);
+  EXPECT_EQ(store.Load()->next_round, 0u);
+  EXPECT_THROW(store.Parameters(0), std::runtime_error);
+}
+
+TEST_F(SqliteStoreTest, AnotherConfigurationIsRefusedNamingTheField) {
+  SqliteStore store(path_, kCreate);
+  store.BeginJob(RecordOf(SmallConfig()));
+  store.BeginJob(RecordOf(SmallConfig()));
+  const auto refuses = [&](const char* field, auto change) {
+    JobConfig config = SmallConfig();
+    change(config);
+    const std::string message = RefusalOf([&] { store.BeginJob(RecordOf(config)); });
+    EXPECT_TRUE(Says(message, std::string("began with ") + field + " = ")) << message;
+  };
+  refuses("model", [](JobConfig& c) { c.model = FindModel("softmax-784-10"); });
+  refuses("mechanism", [](JobConfig& c) { c.mechanism = Mechanism::kNone; });
+  refuses("seeded", [](JobConfig& c) { c.seeded = true; });
+  refuses("sampling", [](JobConfig& c) { c.plan.sampling = privacy::Sampling::kPoisson; });
+  refuses("devices", [](JobConfig& c) { c.plan.devices = 13; });
+  refuses("cohort", [](JobConfig& c) { c.plan.cohort = 5; });
+  refuses("planned_reports", [](JobConfig& c) { c.plan.planned_reports = 5; });
+  refuses("rounds", [](JobConfig& c) { c.plan.rounds = 4; });
+  refuses("dimension", [](JobConfig& c) { c.plan.dimension = 651; });
+  refuses("clip_l2", [](JobConfig& c) { c.plan.clip_l2 = 0.5; });
+  refuses("noise_sigma",
+          [](JobConfig& c) { c.plan.noise_sigma = std::nextafter(c.plan.noise_sigma, 1.0); });
+  refuses("colluders", [](JobConfig& c) { c.plan.colluders = 0; });
+  refuses("delta", [](JobConfig& c) { c.plan.delta = 1e-4; });
+  refuses("certificate_eta", [](JobConfig& c) { c.plan.certificate.eta = 1e-6; });
+  refuses("certificate_tau", [](JobConfig& c) { c.plan.certificate.tau = 1e-6; });
+  refuses("certificate_range", [](JobConfig& c) { c.plan.certificate.range = 9; });
+  refuses("local_epochs", [](JobConfig& c) { c.training.local_epochs = 1; });
+  refuses("batch_size", [](JobConfig& c) { c.training.batch_size = 4; });
+  refuses("learning_rate", [](JobConfig& c) { c.training.learning_rate = 0.2f; });
+  refuses("weight_decay", [](JobConfig& c) { c.training.weight_decay = 0.1f; });
+  refuses("clipping", [](JobConfig& c) { c.training.clipping = Clipping::kAtEnd; });
+  refuses("learning_rate_decay", [](JobConfig& c) { c.learning_rate_decay = 0.5; });
+  refuses("server_learning_rate", [](JobConfig& c) { c.server_learning_rate = 2; });
+  refuses("smoothing", [](JobConfig& c) { c.smoothing = 1; });
+  refuses("min_reports", [](JobConfig& c) { c.min_reports = 2; });
+  refuses("epsilon_budget", [](JobConfig& c) { c.epsilon_budget = 3; });
+}
+
+TEST_F(SqliteStoreTest, HowAProcessWorksMayChangeFromOneToTheNext) {
+  SqliteStore store(path_, kCreate);
+  JobConfig config = SmallConfig();
+  store.BeginJob(RecordOf(config));
+  config.threads = 7;
+  config.max_attempts = 3;
+  store.BeginJob(RecordOf(config));
+}
+
+TEST_F(SqliteStoreTest, AFieldThatOnlyOneSideKnowsIsNamedToo) {
+  { SqliteStore(path_, kCreate).BeginJob(RecordOf(SmallConfig())); }
+  RunSql("UPDATE job SET configuration = json_set(configuration, '$.momentum', 0.9)");
+  const auto message = [&] {
+    return RefusalOf([&] { SqliteStore(path_).BeginJob(RecordOf(SmallConfig())); });
+  };
+  EXPECT_TRUE(Says(message(), "momentum = 0.9, and now it is absent"));
+  RunSql("UPDATE job SET configuration = '{'");
+  EXPECT_TRUE(Says(message(), "damaged"));
+}
+
+TEST_F(SqliteStoreTest, AJobThatWasNotResumedIsRefused) {
+  SqliteStore store(path_, kCreate);
+  store.AddDevices(SomeDevices(), false);
+  const DeviceRegistry registry = store.LoadDevices();
+  Key other_key;
+  other_key.bytes[0] = 1;
+  const Job job(SmallConfig(), registry, store, Key(), store.Load());
+  EXPECT_TRUE(Says(RefusalOf([&] { Job(SmallConfig(), registry, store, other_key); }), "resume"));
+  const Job resumed(SmallConfig(), registry, store, other_key, store.Load());
+  EXPECT_EQ(resumed.round(), 0u);
+}
+
+// One process runs the small job's next rounds on the store.
+struct Process {
+  Process(const std::string& path, const Key& server_key)
+      : store(path),
+        registry(store.LoadDevices()),
+        job(SmallConfig(), registry, store, server_key, store.Load()) {}
+
+  void ReportAll() {
+    for (const uint32_t index : job.cohort()) {
+      SmallDevice device(registry[index], index, *job.config().model, job.round());
+      EXPECT_EQ(device.Run(job, index), Status::kOk);
+    }
+  }
+
+  bool RunRound() {
+    if (!job.OpenRound()) return false;
+    ReportAll();
+    return job.CloseRound().released;
+  }
+
+  SqliteStore store;
+  DeviceRegistry registry;
+  Job job;
+};
+
+TEST_F(SqliteStoreTest, AJobStoppedBetweenRoundsEndsWithTheSameModelAsOneThatWasNot) {
+  const std::string other = folder_ + "/other";
+  for (const std::string& path : {path_, other}) {
+    SqliteStore(path, kCreate).AddDevices(SomeDevices(), true);
+  }
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_TRUE(Process(path_, Key()).RunRound());
+  }
+  Process whole(other, Key());
+  while (whole.RunRound()) {
+  }
+  Process resumed(path_, Key());
+  EXPECT_FALSE(resumed.job.OpenRound());
+  EXPECT_TRUE(Says(resumed.job.finish_reason(), "all 3 rounds"));
+  const std::vector<LedgerEntry> ledger = resumed.store.Ledger();
+  ASSERT_EQ(ledger.size(), 3u);
+  for (uint32_t round = 0; round < 3; ++round) {
+    EXPECT_EQ(ledger[round].epsilon, whole.store.Ledger()[round].epsilon);
+    EXPECT_EQ(resumed.store.Parameters(round), whole.store.Parameters(round));
+  }
+}
+
+TEST_F(SqliteStoreTest, AnInterruptedRoundComesAgainAsANewAttemptOfTheSameJob) {
+  SqliteStore(path_, kCreate).AddDevices(SomeDevices(), false);
+  const auto hello = [](Job& job) {
+    Request request;
+    request.kind = Request::Kind::kHello;
+    request.version = kProtocolVersion;
+    static uint8_t digest[kSha256Size];
+    EXPECT_EQ(ModelDigest(*job.config().model, digest), Status::kOk);
+    request.model_digest = digest;
+    return job.Answer(job.cohort()[0], request).task;
+  };
+  TrainTask first;
+  {
+    Process process(path_, Key());
+    EXPECT_TRUE(process.RunRound());
+    ASSERT_TRUE(process.job.OpenRound());
+    first = hello(process.job);
+  }
+  Key other_key;
+  other_key.bytes[0] = 1;
+  Process process(path_, other_key);
+  EXPECT_EQ(process.job.round(), 1u);
+  ASSERT_TRUE(process.job.OpenRound());
+  const TrainTask second = hello(process.job);
+  EXPECT_EQ(first.round, 1u);
+  EXPECT_EQ(second.round, 1u);
+  EXPECT_EQ(first.attempt, 0u);
+  EXPECT_EQ(second.attempt, 1u);
+  EXPECT_EQ(std::memcmp(first.job_id, second.job_id, kJobIdSize), 0);
+  // Three attempts were begun and two rounds released: all three are charged.
+  process.ReportAll();
+  EXPECT_EQ(process.job.CloseRound().spent.epsilon,
+            privacy::Account(SmallConfig().plan, 3).epsilon);
+}
+
+}  // namespace
+}  // namespace sotto::server

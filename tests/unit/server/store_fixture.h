@@ -1,0 +1,101 @@
+// What the tests of the store share: a folder of its own for each test, devices, records, models.
+#ifndef SOTTO_TESTS_STORE_FIXTURE_H_
+#define SOTTO_TESTS_STORE_FIXTURE_H_
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <string>
+#include <sys/stat.h>
+#include <vector>
+
+#include "store/sqlite_store.h"
+#include "unit/server/small_job.h"
+
+namespace sotto::server {
+
+constexpr SqliteStore::Mode kCreate = SqliteStore::Mode::kCreate;
+constexpr char kJobId[] = "sixteen bytes...";
+constexpr uint8_t kDigest[kSha256Size] = {1, 2, 3};
+
+inline JobRecord RecordOf(const JobConfig& config) {
+  return {{reinterpret_cast<const uint8_t*>(kJobId), kJobIdSize}, kDigest, config};
+}
+
+inline std::vector<Device> SomeDevices(uint32_t count = kSmallDevices) {
+  std::vector<Device> devices;
+  for (uint32_t i = 0; i < count; ++i) {
+    devices.push_back({"small-" + std::to_string(i), {}});
+    std::memcpy(devices.back().secret.bytes, &i, sizeof(i));
+    devices.back().secret.bytes[31] = 1;
+  }
+  return devices;
+}
+
+// A model that only this round has.
+inline std::vector<float> ModelOf(uint32_t round, size_t size = 650) {
+  std::vector<float> model(size);
+  for (size_t j = 0; j < size; ++j)
+    model[j] = static_cast<float>(round + 1e-3 * static_cast<double>(j));
+  return model;
+}
+
+inline void Release(SqliteStore& store, uint32_t round, uint32_t attempt, size_t size = 650) {
+  const std::vector<float> model = ModelOf(round, size);
+  ReleaseRecord record;
+  record.round = round;
+  record.attempt = attempt;
+  record.parameters = {model.data(), model.size()};
+  record.mechanism = Mechanism::kGauLrq;
+  record.spent.epsilon = 1.0 + round;
+  store.CommitRelease(record);
+}
+
+// A folder of its own for each test.
+class SqliteStoreTest : public testing::Test {
+ protected:
+  SqliteStoreTest() {
+    std::string folder = testing::TempDir() + "sotto_store_XXXXXX";
+    EXPECT_NE(mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+    path_ = folder + "/store";
+  }
+  ~SqliteStoreTest() override { std::filesystem::remove_all(folder_); }
+
+  // The message with which the file is refused; it names the file.
+  std::string Refusal(SqliteStore::Mode mode = SqliteStore::Mode::kExisting) const {
+    return RefusalOf([&] { SqliteStore store(path_, mode); });
+  }
+
+  template <typename Action>
+  std::string RefusalOf(Action action) const {
+    try {
+      action();
+    } catch (const std::runtime_error& error) {
+      EXPECT_NE(std::string(error.what()).find(path_), std::string::npos) << error.what();
+      return error.what();
+    }
+    return "nothing was refused";
+  }
+
+  void WriteRaw(const std::string& content) const {
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << content;
+    ASSERT_EQ(chmod(path_.c_str(), 0600), 0);
+  }
+
+  void RunSql(const char* sql) const { Database(path_).Run(sql); }
+
+  std::string folder_;
+  std::string path_;
+};
+
+inline bool Says(const std::string& message, const std::string& words) {
+  return message.find(words) != std::string::npos;
+}
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_TESTS_STORE_FIXTURE_H_
