@@ -211,7 +211,6 @@ class Device {
   std::string marked_;
   uint32_t back_off_ms_ = kFirstBackOffMs;
   uint64_t last_contact_ms_ = 0;
-  bool refused_ = false;
 };
 
 ClientConfig Device::MakeConfig(const ModelInfo& model) {

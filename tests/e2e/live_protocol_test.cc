@@ -36,7 +36,7 @@ class LiveProtocolTest : public testing::Test {
   // Patience with devices: until a round's deadline, which comes only after the cohort's reports.
   LiveProtocolTest()
       : server_(site_.Serve({"--cohort", "3", "--rounds", "500", "--noise-multiplier", "1",
-                             "--round-timeout", "6", "--handshake-timeout", "1.5",
+                             "--round-timeout", "5", "--handshake-timeout", "1.5",
                              "--request-timeout", "1.5"})) {}
 
   void TearDown() override {
