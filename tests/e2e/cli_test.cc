@@ -231,7 +231,7 @@ TEST(Cli, ImpossibleOptionsAreUsageErrors) {
   ExpectUsageError("simulate --server-learning-rate nan", "--server-learning-rate");
   ExpectUsageError("simulate --sampling sometimes", "--sampling");
   ExpectUsageError("simulate --model lenet", "softmax-784-10");
-  ExpectUsageError("simulate --min-reports 51", "reports");
+  ExpectUsageError("simulate --min-devices 51", "devices that report");
   ExpectUsageError("simulate --data synthetic --devices 2000", "60000");
   ExpectUsageError("simulate --data synthetic --model softmax-64-10", "784");
 }

@@ -38,9 +38,9 @@ void AddRoundOptions(CLI::App& command, JobOptions& o) {
       ->check(CLI::IsMember({"uniform", "poisson"}))
       ->group(kRounds);
   command
-      .add_option("--min-reports", o.min_reports,
-                  "fewer reports abort the attempt, which costs as much as a release (default: 1, "
-                  "Poisson 0)")
+      .add_option("--min-devices", o.min_reports,
+                  "fewer that report abort the attempt, which costs as much as a release "
+                  "(default: 1, Poisson 0)")
       ->check(InRange(0U, 1000000U))
       ->group(kRounds);
   command

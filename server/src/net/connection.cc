@@ -8,17 +8,42 @@ namespace {
 // What TLS may still have to take before more is read from the network, and the peer from us.
 constexpr size_t kMaxInput = 65536;
 
+struct StateRule {
+  Connection::State state;
+  bool reads;                            // takes bytes from the network
+  uint64_t ConnectionLimits::*patience;  // from entering the state; null: without limit
+  const char* overdue;                   // why the connection is closed then
+};
+
+using State = Connection::State;
+
+// In the order of the enumeration.
+constexpr StateRule kConnectionStates[] = {
+    {State::kHandshake, true, &ConnectionLimits::handshake_timeout_ms, "no handshake in time"},
+    {State::kRequest, true, &ConnectionLimits::request_timeout_ms, "no whole request in time"},
+    {State::kAnswering, false, nullptr, ""},  // the server's own work, which always ends
+    {State::kClosed, false, nullptr, ""},
+};
+
+const StateRule& RuleOf(State state) { return kConnectionStates[static_cast<int>(state)]; }
+
 }  // namespace
 
 Connection::Connection(TlsContext& tls, const ConnectionLimits& limits, uint64_t now_ms)
-    : limits_(limits),
-      deadline_ms_(now_ms + limits.handshake_timeout_ms),
-      frame_(limits.max_frame),
-      reader_({frame_.data(), frame_.size()}) {
+    : limits_(limits), frame_(limits.max_frame), reader_({frame_.data(), frame_.size()}) {
+  Enter(State::kHandshake, now_ms);
   if (Status s = tls_.Start(&tls, {TlsSend, TlsReceive, this}); s != Status::kOk) {
     Fail(std::string("TLS cannot start: ") + StatusName(s));
   }
 }
+
+void Connection::Enter(State state, uint64_t now_ms) {
+  state_ = state;
+  const auto patience = RuleOf(state).patience;
+  deadline_ms_ = patience == nullptr ? UINT64_MAX : now_ms + limits_.*patience;
+}
+
+bool Connection::wants_input() const { return RuleOf(state_).reads; }
 
 int Connection::TlsSend(void* context, const uint8_t* bytes, size_t size) {
   auto* self = static_cast<Connection*>(context);
@@ -67,8 +92,7 @@ void Connection::FinishHandshake(uint64_t now_ms) {
   }
   const ByteSpan identity = tls_.peer_identity();
   device_.assign(reinterpret_cast<const char*>(identity.data()), identity.size());
-  state_ = State::kRequest;
-  deadline_ms_ = now_ms + limits_.request_timeout_ms;
+  Enter(State::kRequest, now_ms);
 }
 
 void Connection::ReadFrames(uint64_t now_ms) {
@@ -94,15 +118,14 @@ void Connection::OnFrame(ByteSpan frame, uint64_t now_ms) {
     Reply reply;
     reply.final = true;
     reply.code = ErrorCode::kMalformed;
-    state_ = State::kAnswering;
+    Enter(State::kAnswering, now_ms);
     Respond(reply, now_ms);
     return;
   }
   if (request_.kind == Request::Kind::kHello && request_.version == kProtocolVersion) {
     max_frame_ = std::min(limits_.max_frame, request_.max_frame);
   }
-  state_ = State::kAnswering;
-  deadline_ms_ = now_ms + limits_.request_timeout_ms;
+  Enter(State::kAnswering, now_ms);
 }
 
 void Connection::Respond(const Reply& reply, uint64_t now_ms) {
@@ -129,8 +152,7 @@ void Connection::Respond(const Reply& reply, uint64_t now_ms) {
     done += written;
   }
   reader_.Next();
-  state_ = State::kRequest;
-  deadline_ms_ = now_ms + limits_.request_timeout_ms;
+  Enter(State::kRequest, now_ms);
   Advance(now_ms);
 }
 
@@ -146,25 +168,14 @@ void Connection::Sent(size_t count, uint64_t) {
 }
 
 void Connection::OnTime(uint64_t now_ms) {
-  if (state_ == State::kClosed || now_ms < deadline_ms_) return;
-  switch (state_) {
-    case State::kHandshake:
-      Fail("no handshake in time");
-      break;
-    case State::kRequest:
-      Fail("no whole request in time");
-      break;
-    case State::kAnswering:
-      break;  // the server's own work; it always ends
-    case State::kClosed:
-      break;
-  }
+  if (now_ms >= deadline_ms_) Fail(RuleOf(state_).overdue);
 }
 
 void Connection::Fail(const std::string& reason) {
   if (state_ == State::kClosed) return;
   if (state_ != State::kHandshake) (void)tls_.Close();
   state_ = State::kClosed;
+  deadline_ms_ = UINT64_MAX;
   close_reason_ = reason;
 }
 

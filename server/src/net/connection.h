@@ -3,6 +3,7 @@
 //   handshake --TLS done--> request --a whole frame--> answering --Respond()--> request
 //        any state --error, deadline, peer gone--> closed
 //
+// What each state waits for, and how long, is the table kConnectionStates in connection.cc.
 // The memory of a connection is bounded: one frame in, one frame out, and what TLS holds. Whoever
 // does not speak TLS with a registered device's key never reaches a frame. Each state has a
 // deadline, so a peer that stalls, or sends one byte a second, is closed like one that is gone.
@@ -49,7 +50,7 @@ class Connection {
   void OnTime(uint64_t now_ms);
 
   // More input would have to be buffered: do not read from the network now.
-  bool wants_input() const { return state_ == State::kHandshake || state_ == State::kRequest; }
+  bool wants_input() const;
 
   State state() const { return state_; }
   // The authenticated device's name; empty before the handshake.
@@ -60,6 +61,7 @@ class Connection {
  private:
   static int TlsSend(void* context, const uint8_t* bytes, size_t size);
   static int TlsReceive(void* context, uint8_t* bytes, size_t size);
+  void Enter(State state, uint64_t now_ms);
   void Advance(uint64_t now_ms);
   void FinishHandshake(uint64_t now_ms);
   void ReadFrames(uint64_t now_ms);
@@ -70,7 +72,7 @@ class Connection {
   State state_ = State::kHandshake;
   std::string device_;
   std::string close_reason_;
-  uint64_t deadline_ms_ = 0;
+  uint64_t deadline_ms_ = 0;    // of the state; UINT64_MAX: none
   std::vector<uint8_t> input_;  // from the network, not yet taken by TLS
   size_t input_taken_ = 0;
   std::vector<uint8_t> output_;  // for the network

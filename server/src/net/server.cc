@@ -100,6 +100,7 @@ class Server::Loop {
   std::exception_ptr failure_;
   uint64_t round_deadline_ms_ = 0;
   uint64_t farewell_deadline_ms_ = 0;
+  bool opened_ = false;  // a round, ever
   bool finished_ = false;
   bool stopping_ = false;
 };
@@ -350,6 +351,7 @@ void Server::Loop::OpenRound() {
     Finish();
     return;
   }
+  opened_ = true;
   round_deadline_ms_ = now() + options_.round_timeout_ms;
   events_.info(fmt::format("round {} attempt {}: {} devices drawn", job_.round() + 1,
                            job_.attempt() + 1, job_.cohort().size()));
@@ -396,6 +398,10 @@ void Server::Loop::OnRoundClosed() {
 
 void Server::Loop::Finish() {
   finished_ = true;
+  // Who is to be told is not known to a server that started on a finished job: then anyone.
+  for (uint32_t device = 0; !opened_ && device < devices_.size(); ++device) {
+    to_be_told_.insert(device);
+  }
   farewell_deadline_ms_ = now() + options_.farewell_ms;
   events_.info(job_.finish_reason());
 }

@@ -20,6 +20,26 @@ constexpr size_t kModelChunkSize = 16384;
 // A device that was not drawn asks again after this long.
 constexpr uint32_t kPollIntervalMs = 1000;
 
+enum class OnBegin { kTake, kRepeatAck, kAskLater, kRefuse };
+
+struct MemberRule {
+  MemberState state;
+  bool trains;  // Hello is answered by Train, not by Wait
+  OnBegin on_update_begin;
+  bool takes_chunks;
+};
+
+// In the order of the enumeration.
+constexpr MemberRule kMemberStates[] = {
+    {MemberState::kInvited, true, OnBegin::kTake, false},
+    {MemberState::kUploading, true, OnBegin::kTake, true},
+    {MemberState::kDecoding, false, OnBegin::kAskLater, false},
+    {MemberState::kReported, false, OnBegin::kRepeatAck, false},
+    {MemberState::kRejected, false, OnBegin::kRefuse, false},
+};
+
+const MemberRule& RuleOf(MemberState state) { return kMemberStates[static_cast<int>(state)]; }
+
 void Check(Status status, const char* what) {
   if (status != Status::kOk) {
     throw std::runtime_error(std::string(what) + " failed: " + StatusName(status));
@@ -204,10 +224,7 @@ Reply Job::OnHello(uint32_t device, const Request& request) {
     return reply;
   }
   const Member* member = FindMember(device);
-  if (member == nullptr || member->state == Member::State::kReported ||
-      member->state == Member::State::kDecoding || member->state == Member::State::kRejected) {
-    return Wait(kPollIntervalMs);
-  }
+  if (member == nullptr || !RuleOf(member->state).trains) return Wait(kPollIntervalMs);
   Reply reply;
   reply.kind = Reply::Kind::kTrain;
   reply.task = config_.TaskFor(round_);
@@ -248,16 +265,15 @@ Reply Job::OnUpdateBegin(uint32_t device, const Request& request) {
   if (request.update_size > MaxUpdateSize()) return FinalError(ErrorCode::kTooLarge);
   const bool same_update =
       Equal(request.nonce, member->nonce) && request.update_size == member->size;
-  switch (member->state) {
-    case Member::State::kReported:
-      return same_update ? Ack(member->size, true) : FinalError(ErrorCode::kConflict);
-    case Member::State::kDecoding:
-      return Busy();
-    case Member::State::kRejected:
-      return FinalError(ErrorCode::kMalformed);
-    case Member::State::kInvited:
-    case Member::State::kUploading:
+  switch (RuleOf(member->state).on_update_begin) {
+    case OnBegin::kTake:
       break;
+    case OnBegin::kRepeatAck:
+      return same_update ? Ack(member->size, true) : FinalError(ErrorCode::kConflict);
+    case OnBegin::kAskLater:
+      return Busy();
+    case OnBegin::kRefuse:
+      return FinalError(ErrorCode::kMalformed);
   }
   if (!same_update) {
     // The device trained anew, for example after a reset: what came before is worth nothing.
@@ -265,7 +281,7 @@ Reply Job::OnUpdateBegin(uint32_t device, const Request& request) {
     member->size = request.update_size;
     member->bytes.clear();
   }
-  member->state = Member::State::kUploading;
+  member->state = MemberState::kUploading;
   return Ack(member->bytes.size(), false);
 }
 
@@ -273,7 +289,7 @@ Reply Job::OnUpdateChunk(uint32_t device, const Request& request,
                          std::unique_lock<std::mutex>& lock) {
   Member* member = FindMember(device);
   if (member == nullptr) return FinalError(ErrorCode::kNotSelected);
-  if (member->state != Member::State::kUploading) return FinalError(ErrorCode::kWrongAttempt);
+  if (!RuleOf(member->state).takes_chunks) return FinalError(ErrorCode::kWrongAttempt);
   if (request.offset != member->bytes.size() || request.bytes.empty() ||
       request.bytes.size() > member->size - member->bytes.size()) {
     return FinalError(ErrorCode::kMalformed);
@@ -285,7 +301,7 @@ Reply Job::OnUpdateChunk(uint32_t device, const Request& request,
 
 Reply Job::FinishUpload(uint32_t device, Member& member, std::unique_lock<std::mutex>& lock) {
   // While a member decodes, CloseRound() waits and nobody else touches it.
-  member.state = Member::State::kDecoding;
+  member.state = MemberState::kDecoding;
   ++decoding_;
   lock.unlock();
   bool valid = false;
@@ -297,7 +313,7 @@ Reply Job::FinishUpload(uint32_t device, Member& member, std::unique_lock<std::m
   }
   lock.lock();
   --decoding_;
-  member.state = valid ? Member::State::kReported : Member::State::kRejected;
+  member.state = valid ? MemberState::kReported : MemberState::kRejected;
   member.bytes = {};
   if (valid) {
     ++reported_;

@@ -39,6 +39,8 @@ struct RoundOutcome {
   privacy::Statement spent;   // of the job so far, if it is private and the round was released
 };
 
+enum class MemberState { kInvited, kUploading, kDecoding, kReported, kRejected };
+
 class Job {
  public:
   enum class Phase { kIdle, kOpen, kClosing, kFinished };
@@ -84,10 +86,13 @@ class Job {
   const std::string& finish_reason() const { return finish_reason_; }
 
  private:
-  // A device of the open round's cohort.
+  // A device of the open round's cohort. What each state answers is the table kMemberStates in
+  // job.cc.
+  //
+  //   invited --UpdateBegin--> uploading --last chunk--> decoding --valid--> reported
+  //                                                             \--else---> rejected
   struct Member {
-    enum class State { kInvited, kUploading, kDecoding, kReported, kRejected };
-    State state = State::kInvited;
+    MemberState state = MemberState::kInvited;
     uint8_t nonce[kNonceSize] = {};
     std::vector<uint8_t> bytes;  // received so far
     size_t size = 0;             // announced

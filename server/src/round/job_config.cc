@@ -67,10 +67,11 @@ void JobConfig::Validate() const {
   Require(smoothing >= 0 && smoothing <= kMaxSmoothingFactor,
           "the smoothing factor is not negative and at most 1e6");
   Require(min_reports <= plan.planned_reports,
-          "the least number of reports is at most the planned cohort");
+          "the least number of devices that report is at most the planned cohort");
   // Under add/remove adjacency the number of reports itself tells who took part.
-  Require(!is_private() || plan.sampling != privacy::Sampling::kPoisson || min_reports == 0,
-          "Poisson sampling releases every round: the least number of reports must be 0");
+  Require(
+      !is_private() || plan.sampling != privacy::Sampling::kPoisson || min_reports == 0,
+      "Poisson sampling releases every round: the least number of devices that report must be 0");
   Require(epsilon_budget > 0, "the privacy budget is positive");
   Require(threads >= 1, "at least one thread is needed");
   Require(plan.devices >= 1 && plan.cohort >= 1 && plan.cohort <= plan.devices && plan.rounds >= 1,
