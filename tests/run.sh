@@ -37,7 +37,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source examples/quickstart/packages.sh
 
 install_test_packages() {
-  local packages=("${BUILD_PACKAGES[@]}" libgtest-dev python3-mpmath)
+  local packages=("${BUILD_PACKAGES[@]}" libgtest-dev python3-cryptography
+    python3-mpmath)
   ${quick} || packages+=(clang gcc-arm-none-eabi libnewlib-arm-none-eabi
     libstdc++-arm-none-eabi-newlib)
   install_packages "${packages[@]}"

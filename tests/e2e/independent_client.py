@@ -1,0 +1,207 @@
+#!/usr/bin/python3
+"""A device for Sotto in plain Python, written from server/PROTOCOL.md and what that page names.
+
+It shares no line with Sotto's own client: that the two can stand in one round shows that the page
+is complete. The folder `independent` beside it has the parts.
+
+    independent_client.py --server HOST:PORT --key FILE --data IDX --labels IDX --samples N:COUNT
+    independent_client.py --check    recompute the page's example and tests/vectors/layers.csv
+
+Exit status: 0 the job is over, or the check passed; 1 failed, or the task was refused; 2 bad usage.
+Needs python3-cryptography (ChaCha20) and the OpenSSL that Python itself uses (libssl.so.3).
+"""
+import argparse
+import math
+import os
+import pathlib
+import sys
+import time
+
+from independent import example
+from independent import lrq
+from independent import training
+from independent.link import Link
+from independent.link import LinkLost
+from independent.link import MAX_FRAME
+from independent.link import ServerError
+
+RETRY_SECONDS = 1
+
+
+class Refused(Exception):
+    """What the server wants is not done, now or later."""
+
+
+def check_task(task, allow_no_privacy):
+    """Raises Refused for a task that is out of the limits of Train, or not private."""
+    counts = (task["local_epochs"], task["batch_size"])
+    rates = (task["learning_rate"], task["weight_decay"])
+    good = (len(task["job"]) == 16
+            and {task["coding"], task["dither"], task["clipping"]} <= {1, 2}
+            and all(2**-126 <= task[name] < math.inf for name in ("unit", "clip_l2"))
+            and task["clip_l2"] <= 1024 * task["unit"]
+            and all(0 <= rate < math.inf for rate in rates)
+            and all(1 <= count <= 65535 for count in counts)
+            and 256 <= task["max_frame"] <= 65535)
+    if not good:
+        raise Refused("the task is out of its limits")
+    if 2 in (task["coding"], task["dither"]) and not allow_no_privacy:
+        raise Refused("the task has no privacy")
+
+
+class Round:
+    """What is kept of an attempt while connections come and go."""
+
+    def __init__(self, task):
+        self.task = task
+        self.model = b""
+        self.nonce = self.update = None
+
+    def is_for(self, task):
+        return all(self.task[name] == task[name] for name in ("job", "round", "attempt"))
+
+
+class Device:
+    """The loop of section 4 of the page."""
+
+    def __init__(self, name, secret, samples, allow_no_privacy=False):
+        self.name, self.secret, self.samples = name, secret, samples
+        self.inputs = len(samples[0][0]) - 1
+        self.model_size = 4 * training.CLASSES * (self.inputs + 1)
+        self.allow_no_privacy = allow_no_privacy
+        self.round = None
+        self.released = b""  # what the server must release if this device is its whole cohort
+
+    def run(self, address, give_up_seconds=0):
+        """Until the job is over. Raises Refused, or LinkLost after so long without a server."""
+        last_seen = time.monotonic()
+        while True:
+            try:
+                with Link(address, self.name, lrq.psk_of(self.secret)) as link:
+                    while self.step(link):
+                        last_seen = time.monotonic()
+                    return
+            except OSError as error:
+                print(f"{error}; connecting again", file=sys.stderr)
+                if time.monotonic() - last_seen > give_up_seconds > 0:
+                    raise LinkLost("no server") from error
+                time.sleep(RETRY_SECONDS)
+
+    def step(self, link):
+        """Says Hello and does what the server wants. False: the job is over."""
+        hello = {"version": 1, "device": self.name, "max_frame": MAX_FRAME,
+                 "model_digest": lrq.model_digest(self.inputs, training.CLASSES)}
+        try:
+            name, reply = link.ask("hello", hello, "wait", "train", "done")
+            if name == "train":
+                self.take_part(link, reply)
+                return True
+        except ServerError as error:
+            self.on_error(error.fields)
+            return True
+        self.round = None
+        time.sleep(reply.get("wait_ms", 0) / 1000)
+        return name == "wait"
+
+    def on_error(self, fields):
+        print(f"the server says error {fields['code']}", file=sys.stderr)
+        if fields["code"] in (1, 2):
+            raise Refused("this client needs an update")
+        if fields["final"]:
+            self.round = None
+        time.sleep(RETRY_SECONDS if fields["final"] else fields["retry_after_ms"] / 1000)
+
+    def take_part(self, link, task):
+        check_task(task, self.allow_no_privacy)
+        if not (self.round and self.round.is_for(task)):
+            self.round = Round(task)
+        self.download(link)
+        if not self.round.update:
+            self.train()
+        self.upload(link)
+        self.round = None
+        print(f"round {task['round']}: reported", flush=True)
+
+    def train(self):
+        task, model = self.round.task, self.round.model
+        self.round.nonce = os.urandom(16)
+        key = lrq.round_key(self.secret, self.name, task, self.round.nonce)
+        update = training.train(model, self.samples, task)
+        self.round.update = lrq.encode_update(update, task, key)
+        if task["coding"] == 1:
+            update = lrq.decode_update(self.round.update, len(update), task, key)
+        self.released = training.moved(model, update)
+
+    def download(self, link):
+        while len(self.round.model) < self.model_size:
+            _, chunk = link.ask("get_model", {"offset": len(self.round.model)}, "chunk")
+            more = chunk["bytes"]
+            room = self.model_size - len(self.round.model)
+            if not 4 <= len(more) <= room or len(more) % 4:
+                raise LinkLost(f"a chunk of {len(more)} bytes")
+            self.round.model += more
+
+    def upload(self, link):
+        task, update = self.round.task, self.round.update
+        begin = {name: task[name] for name in ("job", "round", "attempt", "coding")}
+        begin.update(nonce=self.round.nonce, size=len(update))
+        # What stands around the bytes, three tags, two lengths and the offset, takes at most 15.
+        step = (min(MAX_FRAME, task["max_frame"]) - 16) // 4 * 4
+        _, ack = link.ask("update_begin", begin, "ack")
+        while not ack["complete"]:
+            offset = ack["offset"]
+            if offset >= len(update):
+                raise LinkLost(f"bytes from {offset} on are wanted, of {len(update)}")
+            chunk = {"offset": offset, "bytes": update[offset:offset + step]}
+            _, ack = link.ask("update_chunk", chunk, "ack")
+
+
+def read_key(path):
+    """Name and secret from a key file of `sotto keys new`."""
+    lines = pathlib.Path(path).read_text(encoding="ascii").splitlines()
+    if len(lines) != 3 or lines[0] != "sotto-key 1":
+        raise ValueError(f"{path} is not a key file")
+    fields = dict(line.split(" ") for line in lines[1:])
+    return fields["device"].encode(), bytes.fromhex(fields["secret"])
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description="A device for Sotto, by its protocol's page.")
+    parser.add_argument("--check", action="store_true", help="recompute the page's example")
+    parser.add_argument("--server", default="127.0.0.1:7177", help="HOST:PORT")
+    parser.add_argument("--key", help="this device's key file, from `sotto keys new`")
+    parser.add_argument("--data", help="IDX file of images, as it is or gzip")
+    parser.add_argument("--labels", help="IDX file of labels")
+    parser.add_argument("--samples", help="FIRST:COUNT, this device's share")
+    parser.add_argument("--released",
+                        help="write the model that is released if this is the whole cohort")
+    parser.add_argument("--give-up", type=float, default=0,
+                        help="seconds without a server before giving up; 0: never")
+    parser.add_argument("--allow-no-privacy", action="store_true",
+                        help="also take jobs without Gaussian dither")
+    options = parser.parse_args()
+    if not options.check and not all((options.key, options.data, options.labels, options.samples)):
+        parser.error("--key, --data, --labels and --samples are needed")
+    return options
+
+
+def main():
+    options = parse_options()
+    if options.check:
+        print(f"{example.check()} claims of server/PROTOCOL.md hold")
+        return
+    try:
+        name, secret = read_key(options.key)
+        first, count = (int(part) for part in options.samples.split(":"))
+        samples = training.read_samples(options.data, options.labels, first, count)
+        host, _, port = options.server.rpartition(":")
+        device = Device(name, secret, samples, options.allow_no_privacy)
+        device.run((host, int(port)), options.give_up)
+        if options.released:
+            pathlib.Path(options.released).write_bytes(device.released)
+    except (Refused, ValueError, OSError) as error:
+        sys.exit(f"independent_client.py: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# independent_client.sh SOURCE_DIR WORK_DIR BIN_DIR
+# A device that was written from server/PROTOCOL.md alone, in Python, takes part in real jobs:
+# - it recomputes the page's example;
+# - with two devices of Sotto's own it is the cohort of three rounds, and all three report;
+# - as the whole cohort of two rounds it foretells the released model: the server takes the same
+#   noisy integers out of its updates as it put in.
+# Skipped, 77, where python3-cryptography or OpenSSL 3 is not installed.
+set -euo pipefail
+source_dir="$1" work="$2" bin="$3"
+# The system's Python, which Debian's packages are for.
+python=(/usr/bin/python3 -B)
+client="${source_dir}/tests/e2e/independent_client.py"
+needs='import cryptography.hazmat.primitives.ciphers, ctypes; ctypes.CDLL("libssl.so.3")'
+if ! "${python[@]}" -c "${needs}" > /dev/null 2>&1; then
+  echo "skipped: /usr/bin/python3 lacks python3-cryptography or libssl.so.3 (package libssl3)"
+  exit 77
+fi
+rm -rf "${work}"
+mkdir -p "${work}"
+cd "${work}"
+processes=()
+trap 'kill "${processes[@]}" 2> /dev/null || true' EXIT
+
+fail() {
+  echo "FAILED: $*"
+  tail -n 50 ./*.txt
+  exit 1
+}
+
+# serve NAME DEVICES OPTION...: a fleet and a job of its own; sets server and port.
+serve() {
+  local name="$1" devices="$2"
+  shift 2
+  "${bin}/sotto" keys new --store "${name}.db" --count "${devices}" --prefix "${name}-" \
+    --out "${name}" > /dev/null
+  "${bin}/sotto" serve --store "${name}.db" --listen 127.0.0.1:0 --port-file "${name}.port" \
+    --cohort "${devices}" --noise-multiplier 1 --colluders 0 "$@" > "${name}.txt" 2>&1 &
+  server=$!
+  processes+=("${server}")
+  for ((i = 0; i < 300; i++)); do
+    [[ ! -s "${name}.port" ]] || break
+    sleep 0.1
+  done
+  port="$(cat "${name}.port")" || fail "no server ${name}"
+}
+
+# Sixty made-up images of 28 x 28, in the files of MNIST.
+"${python[@]}" - << 'END'
+import random
+import struct
+
+images = random.Random(1).randbytes(60 * 28 * 28)
+with open("images", "wb") as file:
+    file.write(struct.pack(">4B3I", 0, 0, 8, 3, 60, 28, 28) + images)
+with open("labels", "wb") as file:
+    file.write(struct.pack(">4BI", 0, 0, 8, 1, 60) + bytes(i % 10 for i in range(60)))
+END
+
+"${python[@]}" "${client}" --check
+
+serve mixed 3 --rounds 3
+options=(--server "127.0.0.1:${port}" --data images --labels labels --give-up 60)
+"${bin}/sotto-client" "${options[@]}" --key mixed/mixed-000000.key --samples 0:20 > 0.txt 2>&1 &
+first=$!
+"${bin}/sotto-client" "${options[@]}" --key mixed/mixed-000001.key --samples 20:20 > 1.txt 2>&1 &
+second=$!
+processes+=("${first}" "${second}")
+"${python[@]}" "${client}" "${options[@]}" --key mixed/mixed-000002.key --samples 40:20 \
+  > 2.txt 2>&1 || fail "the independent client"
+wait "${first}" || fail "the first client"
+wait "${second}" || fail "the second client"
+wait "${server}" || fail "the server"
+cat mixed.txt 2.txt
+[[ "$(grep -c 'released: 3 of 3 reported' mixed.txt)" == 3 ]] || fail "not all have reported"
+grep -q 'all 3 rounds of the plan are released' mixed.txt || fail "the job is not done"
+[[ "$(grep -c 'reported' 2.txt)" == 3 ]] || fail "the independent client missed a round"
+
+serve alone 1 --rounds 2 --delta 0.1 --model-out alone.f32
+"${python[@]}" "${client}" --server "127.0.0.1:${port}" --data images --labels labels --give-up 60 \
+  --key alone/alone-000000.key --samples 0:60 --released foretold.f32 > 3.txt 2>&1 ||
+  fail "the independent client, alone"
+wait "${server}" || fail "the server of one device"
+# The server adds in another order and precision, so the last bits of a float32 may differ. The
+# noise of a parameter has a deviation of 0.8 a round.
+"${python[@]}" - << 'END' || fail "the released model is not the one foretold"
+import struct
+
+released, foretold = (open(name, "rb").read() for name in ("alone.f32", "foretold.f32"))
+assert len(released) == len(foretold) == 31400
+errors = [abs(a[0] - b[0]) for a, b in zip(struct.iter_unpack("<f", released),
+                                           struct.iter_unpack("<f", foretold))]
+print("released and foretold parameters differ by at most", max(errors))
+assert max(errors) < 2e-6
+END
+trap - EXIT
+cd /
+rm -rf "${work}"
