@@ -59,6 +59,7 @@ void BecomeChild(const Arguments& arguments, const std::string& log) {
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
+  signal(SIGPIPE, SIG_DFL);  // as a shell starts programs, whatever started this one
   execv(argv[0], argv.data());
   _exit(127);
 }

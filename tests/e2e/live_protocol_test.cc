@@ -241,6 +241,19 @@ TEST_F(LiveProtocolTest, AResetAmidAnswersStopsNobodyElse) {
   }
 }
 
+// The answer is written to a connection that the peer has closed with bytes it has not read.
+TEST_F(LiveProtocolTest, AnUploadCutBeforeItsAnswerStopsNobodyElse) {
+  const std::vector<uint8_t> bytes(1000);
+  for (int i = 0; i < 30; ++i) {
+    TrainTask task;
+    const std::unique_ptr<Peer> peer = Drawn(&task);
+    ASSERT_EQ(peer->Send(Peer::Begin(task, kNonce, bytes.size())), Status::kOk);
+    ASSERT_EQ(peer->Send(Peer::Chunk(0, View(bytes).first(10))), Status::kOk);
+    for (int model = 0; model < i % 4; ++model) (void)peer->Send(GetModel());
+    peer->stream().Close();
+  }
+}
+
 // 80 MB of answers that nobody takes.
 TEST_F(LiveProtocolTest, WhoNeverReadsCostsNoMemoryAndIsHungUpOn) {
   TrainTask task;

@@ -17,6 +17,7 @@
 #include "net/server.h"
 #include "round/run_key.h"
 #include "sotto/bytes.h"
+#include "sotto/posix/signals.h"
 #include "store/sqlite_store.h"
 
 namespace sotto::server {
@@ -153,6 +154,7 @@ void RunServe(const ServeOptions& o) {
   if (o.seed.has_value() != o.insecure_seed) {
     throw std::invalid_argument("--seed is for tests and not private: it needs --insecure-seed");
   }
+  posix::IgnoreWriteSignals();
   ServerOptions options;
   ParseListen(o.listen, &options);
   options.round_timeout_ms = static_cast<uint64_t>(o.round_timeout_s * 1000);

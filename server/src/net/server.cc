@@ -299,7 +299,7 @@ void Server::Loop::Respond(Peer& peer) {
                                static_cast<int>(peer.reply.code)));
   }
   peer.connection.Respond(peer.reply, now());
-  if (job_.AllReported()) CloseRound();
+  if (job_.IsComplete()) CloseRound();
 }
 
 void Server::Loop::Close(Peer& peer) {

@@ -174,6 +174,7 @@ void Job::StartAttempt() {
   members_.assign(cohort_.size(), {});
   sum_ = std::make_unique<Accumulator>(parameters_.size());
   reported_ = 0;
+  rejected_ = 0;
   update_bytes_ = 0;
   phase_ = Phase::kOpen;
 }
@@ -210,9 +211,9 @@ Reply Job::Answer(uint32_t device, const Request& request) {
   return FinalError(ErrorCode::kMalformed);
 }
 
-bool Job::AllReported() const {
+bool Job::IsComplete() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return phase_ == Phase::kOpen && reported_ == cohort_.size();
+  return phase_ == Phase::kOpen && reported_ + rejected_ == cohort_.size();
 }
 
 Reply Job::OnHello(uint32_t device, const Request& request) {
@@ -318,6 +319,8 @@ Reply Job::FinishUpload(uint32_t device, Member& member, std::unique_lock<std::m
   if (valid) {
     ++reported_;
     update_bytes_ += member.size;
+  } else {
+    ++rejected_;
   }
   decoded_.notify_all();
   if (failure) std::rethrow_exception(failure);

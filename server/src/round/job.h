@@ -5,7 +5,7 @@
 //                                           \--> open    aborted: too few reports, next attempt
 //   idle --OpenRound()--> finished                       all rounds released, or budget spent
 //
-// Answer(), AllReported() and phase() may be called from any thread at any time; everything else
+// Answer(), IsComplete() and phase() may be called from any thread at any time; everything else
 // from the thread that opens and closes rounds, or from others while it does neither. An update is
 // decoded only when it is complete, added to the sum, and forgotten.
 #ifndef SOTTO_ROUND_JOB_H_
@@ -70,8 +70,9 @@ class Job {
   // The reply's bytes stay valid until the next OpenRound().
   Reply Answer(uint32_t device, const Request& request);
 
-  // True if every device of the open round's cohort has reported: no reason to wait any longer.
-  bool AllReported() const;
+  // True if every device of the open round's cohort has reported, or was refused what it sent: no
+  // reason to wait any longer.
+  bool IsComplete() const;
 
   Phase phase() const;
   uint32_t round() const { return round_; }  // the next to be released, from 0
@@ -134,6 +135,7 @@ class Job {
   uint32_t aborted_ = 0;   // attempts at the round at hand
   uint32_t spent_ = 0;     // attempts of the whole job that are over, released or not
   uint32_t reported_ = 0;  // complete, valid updates of the open attempt
+  uint32_t rejected_ = 0;  // complete, invalid ones
   int decoding_ = 0;
   uint64_t update_bytes_ = 0;
   std::vector<uint32_t> cohort_;

@@ -353,9 +353,21 @@ TEST_F(UploadTest, BytesNoHonestDeviceSendsCountAsNoReport) {
   EXPECT_TRUE(IsFinalError(Answer(upload_.Begin())));
   EXPECT_EQ(Answer(Hello(small_.job)).kind, Reply::Kind::kWait);
   small_.Report(small_.job.cohort()[1]);
+  EXPECT_FALSE(small_.job.IsComplete());
   const RoundOutcome outcome = small_.job.CloseRound();
   EXPECT_EQ(outcome.reported, 1u);
   EXPECT_EQ(outcome.topped_up, 3u);
+}
+
+TEST_F(UploadTest, ARoundDoesNotWaitForWhomItHasRefused) {
+  upload_.bytes[0] = lrq::kMaxScaleCode + 1;
+  EXPECT_EQ(Answer(upload_.Begin()).offset, 0u);
+  EXPECT_TRUE(IsFinalError(Answer(upload_.Chunk(0, upload_.bytes.size()))));
+  for (size_t i = 1; i < small_.job.cohort().size(); ++i) {
+    EXPECT_FALSE(small_.job.IsComplete());
+    small_.Report(small_.job.cohort()[i]);
+  }
+  EXPECT_TRUE(small_.job.IsComplete());
 }
 
 TEST(JobConfig, RefusesWhatCannotBe) {
