@@ -1,5 +1,5 @@
 # tls_test_mbedtls3: the tests of crypto and TLS once more, with Mbed TLS 3.6 in place of the system's,
-# built from the source that toolchains/fetch-mbedtls-3.6.sh fetches.
+# built from the source that toolchains/fetch-source.sh fetches.
 set(SOTTO_MBEDTLS3_SOURCE_DIR "" CACHE PATH "Source of Mbed TLS 3.6, for the test tls_test_mbedtls3")
 
 if(NOT EXISTS "${SOTTO_MBEDTLS3_SOURCE_DIR}/library/ssl_tls.c")

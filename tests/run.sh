@@ -6,9 +6,9 @@ usage() {
   cat << 'END'
 Usage: tests/run.sh [--quick]
 
-Installs the packages that are missing (Debian, Ubuntu), fetches the source of Mbed TLS 3.6
-into build/cache, builds the presets cortex-m4, host-clang, host-asan and host, and runs the
-tests of the last two. The exit status is not zero if a build or a test fails.
+Installs the packages that are missing (Debian, Ubuntu), fetches the sources that other CPUs and
+Mbed TLS 3.6 need into build/cache, builds the presets cortex-m4, host-clang, host-asan and
+host, and runs the tests of the last two. The exit status is not zero if a build or a test fails.
 
   --quick  only the preset host
   --help   this text
@@ -48,6 +48,13 @@ install_test_packages() {
   install_packages dpkg-dev || true
 }
 
+# fetch_sources SUITE PACKAGE=VERSION...: into build/cache. Returns non-zero if there are none.
+fetch_sources() {
+  toolchains/fetch-source.sh build/cache "$@" && return
+  echo "tests/run.sh: no sources of $*; the tests that need them will be skipped" >&2
+  return 1
+}
+
 jobs="$(nproc)"
 options=()
 test_options=(-DSOTTO_TESTS=ON)
@@ -66,13 +73,14 @@ run_tests() {
 }
 
 install_test_packages
-if toolchains/fetch-mbedtls-3.6.sh build/cache; then
-  test_options+=("-DSOTTO_MBEDTLS3_SOURCE_DIR=${PWD}/build/cache/mbedtls-3.6")
-else
-  echo "tests/run.sh: no source of Mbed TLS 3.6; tls_test_mbedtls3 will be skipped" >&2
-fi
+fetch_sources trixie mbedtls=3.6 || true
+test_options+=("-DSOTTO_MBEDTLS3_SOURCE_DIR=${PWD}/build/cache/mbedtls-3.6")
 if ! ${quick}; then
-  build cortex-m4
+  # Without the sources the SDK still compiles, against the host's headers.
+  bare_metal_options=()
+  fetch_sources bookworm mbedtls=2.28 nanopb=0.4.7 ||
+    bare_metal_options=(-DSOTTO_MBEDTLS_SOURCE_DIR= -DSOTTO_NANOPB_SOURCE_DIR=)
+  build cortex-m4 "${bare_metal_options[@]}"
   build host-clang "${test_options[@]}"
   build host-asan "${test_options[@]}"
 fi

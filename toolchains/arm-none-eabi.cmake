@@ -20,6 +20,15 @@ endif()
 set(sotto_arm_flags "-mcpu=${SOTTO_CPU} -mthumb ${sotto_fpu_${SOTTO_CPU}}")
 set(CMAKE_C_FLAGS_INIT "${sotto_arm_flags} -ffunction-sections -fdata-sections")
 set(CMAKE_CXX_FLAGS_INIT "${sotto_arm_flags} -ffunction-sections -fdata-sections")
+# QEMU's board for the core, with the program's text on standard error and its exit status.
+set(sotto_machine_cortex-m3 mps2-an385)
+set(sotto_machine_cortex-m4 mps2-an386)
+set(sotto_machine_cortex-m7 mps2-an500)
+set(sotto_machine_cortex-m33 mps2-an505)
+set(sotto_machine_cortex-m55 mps3-an547)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-system-arm -M ${sotto_machine_${SOTTO_CPU}} -display none
+    -monitor none -serial none -semihosting-config enable=on,target=native -kernel)
+
 set(CMAKE_EXE_LINKER_FLAGS_INIT "--specs=nano.specs -nostartfiles -Wl,--gc-sections")
 
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)

@@ -1,0 +1,18 @@
+// Text output and exit status of a program under a debugger or QEMU: Arm semihosting.
+//
+// Needs `-semihosting-config enable=on,target=native` of qemu-system-arm, which writes the text to
+// its standard error; without a debugger or QEMU each call is a fault. Not for use in interrupts.
+#ifndef SOTTO_MPS2_SEMIHOSTING_H_
+#define SOTTO_MPS2_SEMIHOSTING_H_
+
+namespace sotto::mps2 {
+
+// Writes a zero-terminated text as it is; adds no end of line. Returns after it is written.
+void Print(const char* text);
+
+// Ends the program; QEMU ends with this exit status. 0 <= status <= 255.
+[[noreturn]] void Exit(int status);
+
+}  // namespace sotto::mps2
+
+#endif  // SOTTO_MPS2_SEMIHOSTING_H_

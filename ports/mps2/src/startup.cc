@@ -1,0 +1,80 @@
+// From reset to main(), and the end of a program that faults.
+#include <cstdint>
+
+#include "sotto/mps2/semihosting.h"
+
+int main(int argc, char** argv);
+
+extern "C" {
+
+using Constructor = void (*)();
+
+// Addresses that linker/sections.ld defines; nothing is stored in the symbols themselves.
+extern uint32_t sotto_stack_top[];
+extern const uint32_t sotto_data_load[];
+extern uint32_t sotto_data_begin[];
+extern uint32_t sotto_data_end[];
+extern uint32_t sotto_bss_begin[];
+extern uint32_t sotto_bss_end[];
+extern const Constructor sotto_constructors_begin[];
+extern const Constructor sotto_constructors_end[];
+
+[[noreturn]] void SottoReset();
+}
+
+namespace sotto::mps2 {
+namespace {
+
+constexpr int kFaultStatus = 125;
+
+// Before any floating-point instruction, so in a function that has none: GCC moves none across it.
+void EnableFpu() {
+#if defined(__ARM_FP)
+  auto* const cpacr = reinterpret_cast<volatile uint32_t*>(0xe000ed88);
+  *cpacr = *cpacr | 0xfu << 20;  // CP10 and CP11: full access
+  __asm volatile("dsb\n\tisb" ::: "memory");
+#endif
+}
+
+void PrepareMemory() {
+  const uint32_t* from = sotto_data_load;
+  for (uint32_t* to = sotto_data_begin; to != sotto_data_end;) *to++ = *from++;
+  for (uint32_t* to = sotto_bss_begin; to != sotto_bss_end;) *to++ = 0;
+}
+
+[[gnu::noinline]] int Run() {
+  PrepareMemory();
+  for (const Constructor* c = sotto_constructors_begin; c != sotto_constructors_end; ++c) (*c)();
+  return main(0, nullptr);
+}
+
+// Every exception that nobody handles: says its number (3 is HardFault) and ends the program.
+void Fault() {
+  uint32_t number = 0;
+  __asm volatile("mrs %0, ipsr" : "=r"(number));
+  char text[] = "exception 00\n";
+  text[10] = static_cast<char>('0' + number / 10 % 10);
+  text[11] = static_cast<char>('0' + number % 10);
+  Print(text);
+  Exit(kFaultStatus);
+}
+
+constexpr int kSystemExceptions = 15;
+
+struct VectorTable {
+  const uint32_t* stack_top;
+  void (*handlers[kSystemExceptions])();
+};
+
+[[gnu::section(".vectors"), gnu::used]] const VectorTable kVectors = {
+    sotto_stack_top,
+    {SottoReset, Fault, Fault, Fault, Fault, Fault, Fault, Fault, Fault, Fault, Fault, Fault, Fault,
+     Fault, Fault}};
+
+}  // namespace
+}  // namespace sotto::mps2
+
+void SottoReset() {
+  sotto::mps2::EnableFpu();
+  sotto::mps2::Exit(sotto::mps2::Run());
+}

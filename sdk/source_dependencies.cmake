@@ -1,0 +1,34 @@
+# Mbed TLS and nanopb from source. To be included by dependencies.cmake, which see.
+foreach(needed ${SOTTO_MBEDTLS_SOURCE_DIR}/library/sha256.c ${SOTTO_NANOPB_SOURCE_DIR}/pb_common.c)
+  if(NOT EXISTS ${needed})
+    message(FATAL_ERROR "There is no ${needed}. Fetch the sources once:\n"
+            "  toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7\n"
+            "or set SOTTO_MBEDTLS_SOURCE_DIR and SOTTO_NANOPB_SOURCE_DIR, both or neither.")
+  endif()
+endforeach()
+
+# What sotto::sdk calls, and the rest. Each file is empty where the configuration leaves it out.
+set(sotto_mbedcrypto_sources)
+foreach(name chacha20 platform_util sha256)
+  list(APPEND sotto_mbedcrypto_sources ${SOTTO_MBEDTLS_SOURCE_DIR}/library/${name}.c)
+endforeach()
+file(GLOB sotto_mbedtls_sources CONFIGURE_DEPENDS ${SOTTO_MBEDTLS_SOURCE_DIR}/library/*.c)
+list(REMOVE_ITEM sotto_mbedtls_sources ${sotto_mbedcrypto_sources})
+add_library(sotto_mbedcrypto STATIC ${sotto_mbedcrypto_sources})
+add_library(sotto_mbedtls STATIC EXCLUDE_FROM_ALL ${sotto_mbedtls_sources})
+target_link_libraries(sotto_mbedtls PUBLIC sotto_mbedcrypto)
+foreach(library sotto_mbedcrypto sotto_mbedtls)
+  target_include_directories(${library} SYSTEM PRIVATE ${SOTTO_MBEDTLS_SOURCE_DIR}/include)
+  target_compile_definitions(${library} PRIVATE ${sotto_mbedtls_definition})
+endforeach()
+
+add_library(sotto_nanopb STATIC
+  ${SOTTO_NANOPB_SOURCE_DIR}/pb_common.c
+  ${SOTTO_NANOPB_SOURCE_DIR}/pb_decode.c
+  ${SOTTO_NANOPB_SOURCE_DIR}/pb_encode.c)
+target_include_directories(sotto_nanopb SYSTEM PRIVATE ${SOTTO_NANOPB_SOURCE_DIR})
+
+# An installed SDK does not name them: its user brings his own.
+set(sotto_sdk_dependencies $<BUILD_INTERFACE:sotto_mbedcrypto> $<BUILD_INTERFACE:sotto_nanopb>)
+set(sotto_tls_dependencies $<BUILD_INTERFACE:sotto_mbedtls>)
+set(sotto_dependency_includes ${SOTTO_MBEDTLS_SOURCE_DIR}/include ${SOTTO_NANOPB_SOURCE_DIR})
