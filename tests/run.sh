@@ -36,6 +36,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source-path=SCRIPTDIR source=../examples/quickstart/packages.sh
 source examples/quickstart/packages.sh
 
+# Other CPUs: compilers, and emulators that run the programs.
+CROSS_PACKAGES=(g++-aarch64-linux-gnu g++-arm-linux-gnueabihf qemu-user qemu-system-arm)
+
 install_test_packages() {
   local packages=("${BUILD_PACKAGES[@]}" libgtest-dev python3-cryptography
     python3-mpmath)
@@ -46,6 +49,7 @@ install_test_packages() {
   install_packages "${DATA_PACKAGE}" || true
   install_packages clang-format-14 || install_packages clang-format || true
   install_packages dpkg-dev || true
+  ${quick} || install_packages "${CROSS_PACKAGES[@]}" || true
 }
 
 # fetch_sources SUITE PACKAGE=VERSION...: into build/cache. Returns non-zero if there are none.

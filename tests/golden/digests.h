@@ -1,0 +1,27 @@
+// What is compared by digest. Each function hashes integers as u32le, floats as their bits.
+#ifndef SOTTO_TESTS_GOLDEN_DIGESTS_H_
+#define SOTTO_TESTS_GOLDEN_DIGESTS_H_
+
+#include "sotto/crypto.h"
+
+namespace sotto::golden {
+
+using Digest = uint8_t (&)[kSha256Size];
+
+// lrq_digests.cc
+Status FirstCells(Digest digest);      // w, L and exact s of the first 2^14 coordinates
+Status AllCells(Digest digest);        // and of the first 2^20
+Status UniformCells(Digest digest);    // the first 2^14 without privacy
+Status UpdateScales(Digest digest);    // scales of updates at the ends of binary32
+Status EncodedUpdates(Digest digest);  // scale, bytes and decoded values of 100,000 coordinates
+
+// training_digests.cc
+Status DerivedKeys(Digest digest);       // TLS, round and order key of one device
+Status ExpAndLog(Digest digest);         // over the range of binary32
+Status Permutations(Digest digest);      // orders of up to 100,000 samples
+Status TrainedEveryStep(Digest digest);  // a softmax model, clipped at every step: parameters, loss
+Status TrainedAtEnd(Digest digest);      // the same, clipped at the end
+
+}  // namespace sotto::golden
+
+#endif  // SOTTO_TESTS_GOLDEN_DIGESTS_H_
