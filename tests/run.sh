@@ -81,7 +81,7 @@ fetch_sources trixie mbedtls=3.6 || true
 test_options+=("-DSOTTO_MBEDTLS3_SOURCE_DIR=${PWD}/build/cache/mbedtls-3.6")
 if ! ${quick}; then
   # Without the sources the SDK still compiles, against the host's headers.
-  bare_metal_options=()
+  bare_metal_options=(-DSOTTO_DEVICE_TESTS=ON)
   fetch_sources bookworm mbedtls=2.28 nanopb=0.4.7 ||
     bare_metal_options=(-DSOTTO_MBEDTLS_SOURCE_DIR= -DSOTTO_NANOPB_SOURCE_DIR=)
   build cortex-m4 "${bare_metal_options[@]}"

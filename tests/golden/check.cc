@@ -1,7 +1,7 @@
 #include "golden/check.h"
 
+#include "device/line.h"
 #include "golden/digests.h"
-#include "golden/line.h"
 #include "sotto/bytes.h"
 #include "sotto/quantizer.h"
 

@@ -20,6 +20,11 @@ extern const Constructor sotto_constructors_begin[];
 extern const Constructor sotto_constructors_end[];
 
 [[noreturn]] void SottoReset();
+
+// Called by the compiler to register the destructors of static objects. A board's program does not
+// end, so they never run; libc's own version would need the heap.
+void* __dso_handle = nullptr;  // NOLINT: the ABI's name
+int __aeabi_atexit(void*, void (*)(void*), void*) { return 0; }
 }
 
 namespace sotto::mps2 {

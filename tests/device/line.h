@@ -1,12 +1,12 @@
 // A line of text in a fixed buffer, for programs without stdio. What does not fit is cut off.
-#ifndef SOTTO_TESTS_GOLDEN_LINE_H_
-#define SOTTO_TESTS_GOLDEN_LINE_H_
+#ifndef SOTTO_TESTS_DEVICE_LINE_H_
+#define SOTTO_TESTS_DEVICE_LINE_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
-namespace sotto::golden {
+namespace sotto {
 
 // The low `digits` hexadecimal digits of a number.
 struct Hex {
@@ -56,6 +56,6 @@ class Line {
   size_t size_ = 0;
 };
 
-}  // namespace sotto::golden
+}  // namespace sotto
 
-#endif  // SOTTO_TESTS_GOLDEN_LINE_H_
+#endif  // SOTTO_TESTS_DEVICE_LINE_H_

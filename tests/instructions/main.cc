@@ -1,0 +1,97 @@
+// Instructions that a board spends on one coordinate of an update.
+//
+// To be run by `qemu-system-arm -icount shift=0`, where the counter counts instructions; table.sh
+// does. Prints "NAME: N", N in tenths of an instruction, for each part; ends with 1 if a part
+// fails.
+#include "device/line.h"
+#include "sotto/dither.h"
+#include "sotto/mps2/counter.h"
+#include "sotto/mps2/semihosting.h"
+#include "sotto/random.h"
+#include "sotto/update_codec.h"
+
+namespace sotto {
+namespace {
+
+constexpr uint32_t kCoordinates = 7840;  // the weights of softmax regression on 28 x 28 images
+constexpr float kClip = 0.4f;
+constexpr float kUnit = 0.1f;
+
+float g_update[kCoordinates];
+uint8_t g_encoded[kCoordinates];
+UpdateEncoder g_encoder;
+
+Key RoundKey() {
+  Key key;
+  key.bytes[0] = 1;
+  return key;
+}
+
+// An update of norm near the bound, far below the noise in every coordinate.
+Status FillUpdate() {
+  RandomStream random(RoundKey(), 7);
+  for (float& value : g_update) {
+    const auto centered = static_cast<int32_t>(random.NextU32()) >> 8;
+    value = static_cast<float>(centered) * (1.0f / 8388608) * (1.0f / 128);
+  }
+  return random.status();
+}
+
+Status Keystream() {
+  uint8_t bytes[8 * kDitherBatch];
+  for (uint32_t first = 0; first < kCoordinates; first += kDitherBatch) {
+    if (Status s = ChaCha20Keystream(RoundKey(), 0, first / 8, bytes); s != Status::kOk) return s;
+  }
+  return Status::kOk;
+}
+
+Status Cells() {
+  const Dither dither(RoundKey(), DitherKind::kGaussian);
+  DitherCell cells[kDitherBatch];
+  for (uint32_t first = 0; first < kCoordinates; first += kDitherBatch) {
+    if (Status s = dither.Generate(first, cells); s != Status::kOk) return s;
+  }
+  return Status::kOk;
+}
+
+Status Scale() {
+  return g_encoder.Begin(RoundKey(), DitherKind::kGaussian, g_update, kClip, kUnit);
+}
+
+Status Encode() {
+  size_t written = 0;
+  return g_encoder.Read(g_encoded, &written);
+}
+
+// In this order: Encode() needs what Scale() did.
+constexpr struct {
+  const char* name;
+  Status (*run)();
+} kParts[] = {{"keystream", Keystream},
+              {"dither (keystream included)", Cells},
+              {"scale (two passes over the update)", Scale},
+              {"encode (dither included)", Encode}};
+
+bool Measure(const char* name, Status (*run)()) {
+  const uint32_t start = mps2::Ticks();
+  const Status status = run();
+  const uint64_t nanoseconds = uint64_t{mps2::Ticks() - start} * mps2::NanosecondsPerTick();
+  Line line;
+  line << name << ": ";
+  if (status == Status::kOk) {
+    line << (10 * nanoseconds + kCoordinates / 2) / kCoordinates << "\n";
+  } else {
+    line << StatusName(status) << "\n";
+  }
+  mps2::Print(line.text());
+  return status == Status::kOk;
+}
+
+}  // namespace
+}  // namespace sotto
+
+int main(int, char**) {
+  bool ok = sotto::FillUpdate() == sotto::Status::kOk;
+  for (const auto& part : sotto::kParts) ok = ok && sotto::Measure(part.name, part.run);
+  return ok ? 0 : 1;
+}
