@@ -22,6 +22,10 @@ foreach(library sotto_mbedcrypto sotto_mbedtls)
   target_compile_definitions(${library} PRIVATE ${sotto_mbedtls_definition})
 endforeach()
 
+# The keystream is most of what encoding costs: on a Cortex-M4, 300 bytes more halve it.
+set_source_files_properties(${SOTTO_MBEDTLS_SOURCE_DIR}/library/chacha20.c PROPERTIES
+                            COMPILE_OPTIONS "$<$<CONFIG:MinSizeRel>:-O2>")
+
 add_library(sotto_nanopb STATIC
   ${SOTTO_NANOPB_SOURCE_DIR}/pb_common.c
   ${SOTTO_NANOPB_SOURCE_DIR}/pb_decode.c

@@ -30,8 +30,18 @@ constexpr void StoreU64Le(uint64_t value, uint8_t* p) {
 }
 
 // The IEEE 754 bits of a float and back.
-uint32_t FloatBits(float value);
-float FloatFromBits(uint32_t bits);
+inline uint32_t FloatBits(float value) {
+  static_assert(sizeof(float) == 4, "Sotto needs IEEE 754 binary32");
+  uint32_t bits = 0;
+  __builtin_memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+inline float FloatFromBits(uint32_t bits) {
+  float value = 0;
+  __builtin_memcpy(&value, &bits, sizeof(value));
+  return value;
+}
 
 // Overwrites [p, p + size) with zeros in a way the compiler may not remove. For secrets.
 void SecureWipe(void* p, size_t size);

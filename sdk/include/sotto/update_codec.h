@@ -28,6 +28,7 @@ enum class Coding : uint8_t {
 namespace lrq {
 
 constexpr uint8_t kMaxScaleCode = 121;  // A(121) = 2^30
+constexpr int kMaxCodeBits = 14;        // the largest b
 
 // A(code), Q20. code <= kMaxScaleCode.
 int32_t ScaleBoundQ20(uint8_t code);
@@ -103,10 +104,11 @@ class UpdateEncoder {
   Span<const float> update_;
   UpdateScale scale_;
   uint8_t scale_code_ = 0;
-  int bits_ = 0;          // of a code
-  size_t position_ = 0;   // of the next byte
-  uint32_t next_ = 0;     // coordinate
-  uint64_t pending_ = 0;  // code bits not yet written, lowest first
+  int32_t bound_q20_ = 0;  // A of the scale code
+  int bits_ = 0;           // of a code
+  size_t position_ = 0;    // of the next byte
+  uint32_t next_ = 0;      // coordinate
+  uint32_t pending_ = 0;   // code bits not yet written, lowest first
   int pending_bits_ = 0;
 };
 

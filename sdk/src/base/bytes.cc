@@ -2,23 +2,10 @@
 
 namespace sotto {
 
-static_assert(sizeof(float) == 4, "Sotto needs IEEE 754 binary32");
-
-uint32_t FloatBits(float value) {
-  uint32_t bits;
-  __builtin_memcpy(&bits, &value, sizeof(bits));
-  return bits;
-}
-
-float FloatFromBits(uint32_t bits) {
-  float value;
-  __builtin_memcpy(&value, &bits, sizeof(value));
-  return value;
-}
-
 void SecureWipe(void* p, size_t size) {
-  volatile uint8_t* bytes = static_cast<volatile uint8_t*>(p);
-  for (size_t i = 0; i < size; ++i) bytes[i] = 0;
+  __builtin_memset(p, 0, size);
+  // For all that the compiler knows, this reads the zeros.
+  __asm__ volatile("" : : "r"(p) : "memory");
 }
 
 bool ConstantTimeEqual(ByteSpan a, ByteSpan b) {

@@ -22,33 +22,79 @@ struct PiecePair {
 
 static_assert(kDegree == sizeof(Piece::c) / sizeof(int32_t), "layout of the tables");
 
-// Horner's rule. Every inner value keeps |acc| < 2^31, as the first coefficients dominate.
-//   t_q31  in [-2^31, 2^31)
-// Returns the value in Q31.
-int64_t Evaluate(const Piece& piece, int32_t t_q31) {
-  int64_t acc = piece.c[kDegree - 1];
-  for (int i = kDegree - 2; i >= 0; --i) acc = piece.c[i] + ((acc * t_q31) >> 31);
-  return piece.c0 + ((acc * t_q31) >> 31);
+// A polynomial's inner values cannot leave 32 bits: its coefficients but the first, and one for the
+// rounding of each step, add up to less.
+constexpr bool FitsHorner(const Piece& piece) {
+  int64_t sum = kDegree;
+  for (const int32_t c : piece.c) sum += c < 0 ? -int64_t{c} : c;
+  return sum < int64_t{1} << 31;
 }
 
-// The 32 bits below the top `skip` bits of x, as a signed fraction in [-1, 1).
-int32_t FractionBelow(uint64_t x, int skip) {
-  return static_cast<int32_t>(static_cast<uint32_t>((x << skip) >> 32) ^ 0x80000000u);
+constexpr bool AllFitHorner() {
+  for (const Piece& piece : kLog2Pieces) {
+    if (!FitsHorner(piece)) return false;
+  }
+  for (const auto& half : kLayerPieces) {
+    for (const PiecePair& pair : half) {
+      if (!FitsHorner(pair.r) || !FitsHorner(pair.g)) return false;
+    }
+  }
+  return true;
+}
+static_assert(AllFitHorner(), "Evaluate() keeps 32 bits");
+
+int32_t MultiplyQ31(int32_t a, int32_t b) {
+  return static_cast<int32_t>((static_cast<int64_t>(a) * b) >> 31);
+}
+
+// Horner's rule from the highest coefficient down to c[k].
+template <int k>
+int32_t Horner(const int32_t (&c)[kDegree], int32_t t_q31) {
+  if constexpr (k == kDegree - 1) {
+    return c[k];
+  } else {
+    return c[k] + MultiplyQ31(Horner<k + 1>(c, t_q31), t_q31);
+  }
+}
+
+// The polynomial's value in Q31. t_q31 in [-2^31, 2^31).
+int64_t Evaluate(const Piece& piece, int32_t t_q31) {
+  return piece.c0 + MultiplyQ31(Horner<0>(piece.c, t_q31), t_q31);
+}
+
+// Where a number lies within its octave: which of the equal pieces, and where in it, in [-1, 1).
+struct Place {
+  uint32_t piece;
+  int32_t t_q31;
+};
+
+// normal  the number times a power of two, in [2^63, 2^64)
+Place PlaceInOctave(uint64_t normal) {
+  constexpr uint32_t kPieces = 1 << kSubdivisionBits;
+  const auto fraction = static_cast<uint32_t>((normal << (1 + kSubdivisionBits)) >> 32);
+  return {static_cast<uint32_t>(normal >> (63 - kSubdivisionBits)) & (kPieces - 1),
+          static_cast<int32_t>(fraction ^ 0x80000000u)};
 }
 
 // u = -log2(D), Q31, D = Y / 2^97 the distance to the nearer end, Y = high * 2^64 + low odd and
 // below 2^96. u lies in (1, 97]; rounding must not take it below 1.
 uint64_t MinusLog2(uint32_t high, uint64_t low) {
-  const uint64_t top = static_cast<uint64_t>(high) << 32 | low >> 32;
-  const uint64_t rest = low << 32;
-  const int zeros = top != 0 ? CountLeadingZeros(top) : 64 + CountLeadingZeros(rest);
-  // Normalised to [2^63, 2^64); what lies below has no weight in 35 bits of fraction.
-  const uint64_t mantissa = zeros >= 64  ? rest << (zeros - 64)
-                            : zeros == 0 ? top
-                                         : top << zeros | rest >> (64 - zeros);
-  const auto piece =
-      static_cast<uint32_t>(mantissa >> (63 - kSubdivisionBits)) & ((1u << kSubdivisionBits) - 1);
-  const int64_t log2 = Evaluate(kLog2Pieces[piece], FractionBelow(mantissa, 1 + kSubdivisionBits));
+  uint32_t first = high;
+  auto second = static_cast<uint32_t>(low >> 32);
+  auto third = static_cast<uint32_t>(low);
+  int zeros = 0;
+  for (; first == 0; zeros += 32) {
+    first = second;
+    second = third;
+    third = 0;
+  }
+  // Normalised; what lies below 64 bits has no weight in 35 bits of fraction.
+  const int shift = CountLeadingZeros(first);
+  zeros += shift;
+  const uint32_t top = first << shift | (second >> 1) >> (31 - shift);
+  const uint32_t rest = second << shift | (third >> 1) >> (31 - shift);
+  const Place place = PlaceInOctave(static_cast<uint64_t>(top) << 32 | rest);
+  const int64_t log2 = Evaluate(kLog2Pieces[place.piece], place.t_q31);
   const int64_t u = (static_cast<int64_t>(zeros + 2) << 31) - log2;
   constexpr int64_t kOne = int64_t{1} << 31;
   return static_cast<uint64_t>(u < kOne ? kOne : u);
@@ -64,15 +110,11 @@ LayerEdges LayerFromProbability(uint32_t p_high, uint64_t p_low) {
   const uint32_t q_high = upper ? ~p_high : p_high;
   const uint64_t q_low = upper ? ~p_low : p_low;
   const uint64_t u = MinusLog2(q_high << 1 | static_cast<uint32_t>(q_low >> 63), q_low << 1 | 1);
-  // The piece: the octave of u, then kSubdivisionBits more bits.
   const int zeros = CountLeadingZeros(u);
-  const uint64_t normal = u << zeros;
-  const auto subdivision =
-      static_cast<int>(normal >> (63 - kSubdivisionBits)) & ((1 << kSubdivisionBits) - 1);
-  const int octave = 32 - zeros;
-  const PiecePair& pair = kLayerPieces[upper ? 1 : 0][(octave << kSubdivisionBits) + subdivision];
-  const int32_t t = FractionBelow(normal, 1 + kSubdivisionBits);
-  return {ToQ27(Evaluate(pair.r, t)), ToQ27(Evaluate(pair.g, t))};
+  const auto octave = static_cast<size_t>(32 - zeros);
+  const Place place = PlaceInOctave(u << zeros);
+  const PiecePair& pair = kLayerPieces[upper ? 1 : 0][(octave << kSubdivisionBits) + place.piece];
+  return {ToQ27(Evaluate(pair.r, place.t_q31)), ToQ27(Evaluate(pair.g, place.t_q31))};
 }
 
 }  // namespace lrq

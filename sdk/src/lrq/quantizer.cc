@@ -7,15 +7,20 @@ namespace {
 
 constexpr int kQ20ToQ27 = 7;
 
-// floor(a / w) for the small quotients that noise above the signal gives, without a division.
-int64_t FloorDivideSmall(int64_t a, int64_t w) {
-  if (a >= 0) {
-    if (a < w) return 0;
-    if (a < 2 * w) return 1;
-  } else if (a >= -w) {
-    return -1;
-  }
-  return FloorDivide(a, w);
+// a = quotient * w + remainder, 0 <= remainder < w.
+struct Division {
+  int32_t quotient;
+  int32_t remainder;
+};
+
+// Noise above the signal gives quotients of -1, 0 and 1 mostly: those need no division.
+//   a  below 2^31 w in magnitude
+Division Divide(int64_t a, int32_t w) {
+  if (a >= 0 && a < w) return {0, static_cast<int32_t>(a)};
+  if (a < 0 && a >= -w) return {-1, static_cast<int32_t>(a + w)};
+  if (a >= w && a - w < w) return {1, static_cast<int32_t>(a - w)};
+  const int64_t quotient = FloorDivide(a, w);
+  return {static_cast<int32_t>(quotient), static_cast<int32_t>(a - quotient * w)};
 }
 
 // 63 and not 64: the errors are the integers L+1 .. L+w, one half above the real interval's on
@@ -27,16 +32,16 @@ int32_t RoundToQ20(int64_t q27) { return static_cast<int32_t>((q27 + 63) >> kQ20
 Status Quantize(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t v_q20,
                 int32_t* m) {
   if (v_q20 > kMaxValueQ20 || v_q20 < -kMaxValueQ20) return Status::kOutOfRange;
-  const int64_t w = cell.step_q27;
-  const int64_t shifted = static_cast<int64_t>(v_q20) * (1 << kQ20ToQ27) + w - cell.offset_q27;
-  int64_t quotient = FloorDivideSmall(shifted, w);
+  const int64_t v_q27 = static_cast<int64_t>(v_q20) * (1 << kQ20ToQ27);
+  const Division division = Divide(v_q27 + (cell.step_q27 - cell.offset_q27), cell.step_q27);
+  int32_t quotient = division.quotient;
   // An offset larger by one lowers the quotient only from an exact multiple of w.
-  if (quotient * w == shifted && Dither::OffsetIsOpen(cell)) {
+  if (division.remainder == 0 && Dither::OffsetIsOpen(cell)) {
     int32_t offset = 0;
     if (Status s = dither.ExactOffset(j, cell, &offset); s != Status::kOk) return s;
     if (offset != cell.offset_q27) --quotient;
   }
-  *m = static_cast<int32_t>(quotient);
+  *m = quotient;
   return Status::kOk;
 }
 

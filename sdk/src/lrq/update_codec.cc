@@ -75,6 +75,7 @@ Status UpdateEncoder::Begin(const Key& round_key, DitherKind kind, Span<const fl
   kind_ = kind;
   update_ = update;
   scale_code_ = lrq::ScaleCodeFor(scale_.max_value_q20);
+  bound_q20_ = lrq::ScaleBoundQ20(scale_code_);
   bits_ = lrq::FixedCodeBits(scale_code_, kind_);
   return Seek(0);
 }
@@ -126,19 +127,20 @@ Status UpdateEncoder::NextByte(uint8_t* byte) {
 }
 
 Status UpdateEncoder::AppendCode() {
+  static_assert(7 + lrq::kMaxCodeBits <= 32, "pending_ holds what is left of a byte and a code");
   const DitherCell* cell = nullptr;
   const uint32_t j = next_;
   if (Status s = cursor_.Seek(j, &cell); s != Status::kOk) return s;
-  const int32_t bound = lrq::ScaleBoundQ20(scale_code_);
   int32_t m = 0;
   int32_t smallest = 0;
   if (Status s = Quantize(cursor_.dither(), j, *cell, ScaleToQ20(update_[j], scale_), &m);
       s != Status::kOk) {
     return s;
   }
-  if (Status s = Quantize(cursor_.dither(), j, *cell, -bound, &smallest); s != Status::kOk)
+  if (Status s = Quantize(cursor_.dither(), j, *cell, -bound_q20_, &smallest); s != Status::kOk) {
     return s;
-  pending_ |= static_cast<uint64_t>(static_cast<uint32_t>(m - smallest)) << pending_bits_;
+  }
+  pending_ |= static_cast<uint32_t>(m - smallest) << pending_bits_;
   pending_bits_ += bits_;
   ++next_;
   return Status::kOk;
@@ -153,15 +155,15 @@ Status DecodeUpdate(const Key& round_key, DitherKind kind, ByteSpan encoded, Spa
   }
   const int bits = lrq::FixedCodeBits(encoded[0], kind);
   const int32_t bound = lrq::ScaleBoundQ20(encoded[0]);
-  const uint64_t mask = (uint64_t{1} << bits) - 1;
+  const uint32_t mask = (uint32_t{1} << bits) - 1;
 
   DitherCursor cursor(round_key, kind);
   size_t position = 1;
-  uint64_t pending = 0;
+  uint32_t pending = 0;
   int pending_bits = 0;
   for (uint32_t j = 0; j < coordinates; ++j) {
     for (; pending_bits < bits; pending_bits += 8) {
-      pending |= static_cast<uint64_t>(encoded[position++]) << pending_bits;
+      pending |= static_cast<uint32_t>(encoded[position++]) << pending_bits;
     }
     const auto code = static_cast<int32_t>(pending & mask);
     pending >>= bits;

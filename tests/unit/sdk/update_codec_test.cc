@@ -132,6 +132,15 @@ TEST(FixedCode, HasExactlyThePapersBits) {
   }
 }
 
+TEST(FixedCode, NoCodeIsLongerThanTheFormatAllows) {
+  for (int code = 0; code <= lrq::kMaxScaleCode; ++code) {
+    for (const DitherKind kind : {DitherKind::kGaussian, DitherKind::kUniform}) {
+      EXPECT_LE(lrq::FixedCodeBits(static_cast<uint8_t>(code), kind), lrq::kMaxCodeBits) << code;
+    }
+  }
+  EXPECT_EQ(lrq::FixedCodeBits(lrq::kMaxScaleCode, DitherKind::kUniform), lrq::kMaxCodeBits);
+}
+
 TEST(FixedCode, ScaleCodeIsTheSmallestThatHolds) {
   std::mt19937 random(6);
   for (int i = 0; i < 10000; ++i) {
