@@ -9,11 +9,20 @@
 //
 // Unit noise throughout: the deviation sigma only scales values in and out. Fixed point is signed,
 // Qn meaning n fractional bits. Keystream: ChaCha20; coordinate j owns the 64-bit little-endian
-// word j of each stream n = 0, 1, 2. Word j of stream 0: bit 63 the coin, bits 31..62 the layer p,
-// bits 0..30 the dither t. Two extensions are generated only where they matter:
-//   stream 1  extends p to 96 bits where its top eight bits are all zeros or all ones
-//   stream 2  extends t to 63 bits where the low bits can change a result
+// word j of each stream n = 0, 1, 2. Word j of stream 0: bit 63 the coin, bits 27..62 the layer p,
+// bits 0..26 the dither t. Two extensions are generated only where they matter:
+//   stream 1  extends p to 96 bits where its top eight bits are all zeros or all ones: once in 128
+//             coordinates, on both sides
+//   stream 2  extends t to 59 bits where the low bits can change a result: almost never when
+//             encoding, in about 2 % of the coordinates when decoding
 // Any range of coordinates can be generated alone, in parallel, or again: the same bits every time.
+//
+// Why these widths. Where p is not extended, layers 2^-36 apart have edges r apart by 2^-36 over
+// r's density, at most 0.15 units of Q27 (at r = 3.66). The noise's density there is off by half of
+// that times r at most: 2e-9, as much as rounding the edges to Q27 can cost. A p of 32 bits would
+// have a bound 16 times as large. The four bits more are taken from t, where they cost a board
+// nothing and a server some blocks of stream 2; to extend a narrow p more often would cost both a
+// block of stream 1 each time.
 #ifndef SOTTO_DITHER_H_
 #define SOTTO_DITHER_H_
 
@@ -38,10 +47,13 @@ constexpr int32_t kUniformStepQ27 = 1 << 25;
 
 struct DitherCell {
   int32_t step_q27;    // w, in [kMinStepQ27, kMaxStepQ27], or kUniformStepQ27
-  int32_t left_q27;    // L in (-step, 0): the left edge of the error's interval (L, L + w]
-  int32_t offset_q27;  // floor(w t / 2^31), in [0, w): the offset s, or one less than it
-  uint32_t remainder;  // w t mod 2^31, decides together with stream 2 which
+  int32_t left_q27;    // L in (-step, 0]: the left edge of the error's interval (L, L + w]
+  int32_t offset_q27;  // floor(w t / 2^27), in [0, w): the offset s, or up to MaxCarry() less
+  uint32_t remainder;  // w t mod 2^27, decides together with stream 2 how much less
 };
+
+constexpr int kLayerBits = 36;   // of p in stream 0
+constexpr int kDitherBits = 27;  // of t in stream 0
 
 // Coordinates generated at once: two ChaCha20 blocks.
 constexpr uint32_t kDitherBatch = 16;
@@ -56,12 +68,13 @@ class Dither {
   // Returns kOk, kInvalidArgument or kCryptoFailed (cells unspecified).
   Status Generate(uint32_t first, Span<DitherCell> cells) const;
 
-  // The exact offset s = floor(w * t63 / 2^63) of coordinate j. Reads stream 2 only if it matters.
+  // The exact offset s = floor(w * t59 / 2^59) of coordinate j. Reads stream 2 only if it matters.
   Status ExactOffset(uint32_t j, const DitherCell& cell, int32_t* offset_q27) const;
 
-  // True if the exact offset may be offset_q27 + 1.
-  static bool OffsetIsOpen(const DitherCell& cell) {
-    return cell.remainder + static_cast<uint32_t>(cell.step_q27) > (uint32_t{1} << 31);
+  // The exact offset is at most this much larger than offset_q27. At most 12.
+  static int32_t MaxCarry(const DitherCell& cell) {
+    return static_cast<int32_t>((cell.remainder + static_cast<uint32_t>(cell.step_q27)) >>
+                                kDitherBits);
   }
 
  private:
@@ -71,8 +84,8 @@ class Dither {
 
 namespace lrq {
 
-// r and g of one layer, Q27, each within 2^-27 of the real function at (p96 + 1/2) / 2^96, where
-// p96 = p_high * 2^64 + p_low.
+// r and g of one layer, Q27, each within 0.6 * 2^-27 of the real function at (p96 + 1/2) / 2^96,
+// where p96 = p_high * 2^64 + p_low.
 struct LayerEdges {
   int32_t r_q27;
   int32_t g_q27;

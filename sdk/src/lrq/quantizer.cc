@@ -35,11 +35,11 @@ Status Quantize(const Dither& dither, uint32_t j, const DitherCell& cell, int32_
   const int64_t v_q27 = static_cast<int64_t>(v_q20) * (1 << kQ20ToQ27);
   const Division division = Divide(v_q27 + (cell.step_q27 - cell.offset_q27), cell.step_q27);
   int32_t quotient = division.quotient;
-  // An offset larger by one lowers the quotient only from an exact multiple of w.
-  if (division.remainder == 0 && Dither::OffsetIsOpen(cell)) {
+  // The exact offset, larger by no more than the carry, lowers the quotient if it passes the rest.
+  if (division.remainder < Dither::MaxCarry(cell)) {
     int32_t offset = 0;
     if (Status s = dither.ExactOffset(j, cell, &offset); s != Status::kOk) return s;
-    if (offset != cell.offset_q27) --quotient;
+    if (offset - cell.offset_q27 > division.remainder) --quotient;
   }
   *m = quotient;
   return Status::kOk;
@@ -49,10 +49,10 @@ Status Dequantize(const Dither& dither, uint32_t j, const DitherCell& cell, int3
                   int32_t* noisy_q20) {
   const int64_t point = static_cast<int64_t>(m) * cell.step_q27 + cell.offset_q27 + cell.left_q27;
   int32_t rounded = RoundToQ20(point);
-  if (RoundToQ20(point + 1) != rounded && Dither::OffsetIsOpen(cell)) {
+  if (RoundToQ20(point + Dither::MaxCarry(cell)) != rounded) {
     int32_t offset = 0;
     if (Status s = dither.ExactOffset(j, cell, &offset); s != Status::kOk) return s;
-    if (offset != cell.offset_q27) ++rounded;
+    rounded = RoundToQ20(point + offset - cell.offset_q27);
   }
   *noisy_q20 = rounded;
   return Status::kOk;

@@ -34,13 +34,13 @@ def model_digest(inputs, outputs):
 
 
 def read_tables():
-    """kLog2Pieces, kLayerPieces[upper][index] = (r piece, g piece); a piece is (c0, ..., c5)."""
+    """kLog2Pieces, kLayerPieces[upper][index] = (r piece, g piece); a piece is (c0, ..., c6)."""
     text = (ROOT / "sdk/src/lrq/layer_tables.inc").read_text()
 
     def pieces(name):
         body = re.search(rf"\b{name}\[.*?=(.*?);", text, re.DOTALL).group(1)
         numbers = [int(number) for number in re.findall(r"-?\d+", body)]
-        return [tuple(numbers[i:i + 6]) for i in range(0, len(numbers), 6)]
+        return [tuple(numbers[i:i + 7]) for i in range(0, len(numbers), 7)]
 
     layer = pieces("kLayerPieces")
     pairs = list(zip(layer[0::2], layer[1::2]))
@@ -50,11 +50,11 @@ def read_tables():
 LOG2_PIECES, LAYER_PIECES = read_tables()
 
 
-def evaluate(piece, t):
-    a = piece[5]
-    for i in (4, 3, 2, 1, 0):
-        a = piece[i] + ((a * t) >> 31)
-    return a
+def evaluate(piece, t, shift):
+    a = piece[6]
+    for i in (5, 4, 3, 2, 1):
+        a = piece[i] + ((a * t) >> 32)
+    return piece[0] + ((a * t) >> shift)
 
 
 def fraction(m):
@@ -67,11 +67,11 @@ def layer(p96):
     y = 2 * q + 1
     z = 96 - y.bit_length()
     m = (y << z) >> 32
-    u = max((z + 2) * 2**31 - evaluate(LOG2_PIECES[(m >> 60) % 8], fraction(m)), 2**31)
-    octave = u.bit_length() - 32
-    m = u << (32 - octave)
+    u = max((z + 2) * 2**56 - evaluate(LOG2_PIECES[(m >> 60) % 8], fraction(m), 9), 2**56)
+    octave = u.bit_length() - 57
+    m = u << (7 - octave)
     r, g = LAYER_PIECES[upper][8 * octave + (m >> 60) % 8]
-    return (evaluate(r, fraction(m)) + 8) >> 4, (evaluate(g, fraction(m)) + 8) >> 4
+    return evaluate(r, fraction(m), 4) >> 32, evaluate(g, fraction(m), 4) >> 32
 
 
 def words(key, n, count):
@@ -83,14 +83,14 @@ def words(key, n, count):
 
 def cell(word0, word1, word2, dither):
     """(w, L, s) of one coordinate (6.3)."""
-    coin, p, t = word0 >> 63, (word0 >> 31) % 2**32, word0 % 2**31
+    coin, p, t = word0 >> 63, (word0 >> 27) % 2**36, word0 % 2**27
     width, left = 2**25, -2**24
     if dither == 1:
-        x = word1 if p >> 24 in (0, 255) else 2**63
-        r, g = layer(p << 64 | x)
+        x = word1 >> 4 if p >> 28 in (0, 255) else 2**59
+        r, g = layer(p << 60 | x)
         width, left = r + g, -g if coin else -r
-    t63 = t << 32 | word2 % 2**32
-    return width, left, width * t63 >> 63
+    t59 = t << 32 | word2 % 2**32
+    return width, left, width * t59 >> 59
 
 
 def cells(key, count, dither):

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "sotto/num.h"
 #include "unit/csv.h"
 
 namespace sotto {
@@ -87,8 +88,8 @@ TEST(Quantizer, ErrorStaysInTheCellsInterval) {
   }
 }
 
-// Every layer and dither extreme: offsets 0 and w-1, cells from the very first to the very last
-// layer, both coins.
+// Every layer and dither extreme: the first and the last offsets, cells from the very first to the
+// very last layer, both coins.
 TEST(Quantizer, ErrorStaysInTheIntervalAtEveryExtreme) {
   const Dither dither = TestDither(2);
   const std::pair<uint32_t, uint64_t> layers[] = {
@@ -98,8 +99,13 @@ TEST(Quantizer, ErrorStaysInTheIntervalAtEveryExtreme) {
     const lrq::LayerEdges edges = lrq::LayerFromProbability(high, low);
     const int32_t w = edges.r_q27 + edges.g_q27;
     for (const int32_t left : {-edges.r_q27, -edges.g_q27}) {
-      for (const int32_t offset : {0, 1, w / 2, w - 1}) {
-        const DitherCell cell = {w, left, offset, 0};
+      for (const uint32_t t : {0u, 1u, 1u << 26, (1u << 27) - 1}) {
+        const uint64_t product = static_cast<uint64_t>(w) * t;
+        const DitherCell cell = {w, left, static_cast<int32_t>(product >> 27),
+                                 static_cast<uint32_t>(product & 0x7ffffff)};
+        int32_t offset = 0;
+        ASSERT_EQ(dither.ExactOffset(0, cell, &offset), Status::kOk);
+        EXPECT_LT(offset, w);
         for (const int32_t v : {0, 1, -1, 12345, -54321, kMaxValueQ20, -kMaxValueQ20}) {
           int32_t m = 0;
           ASSERT_EQ(Quantize(dither, 0, cell, v, &m), Status::kOk);
@@ -111,6 +117,26 @@ TEST(Quantizer, ErrorStaysInTheIntervalAtEveryExtreme) {
       }
     }
   }
+}
+
+// Values on and just above the edges of cells, where the bits of stream 2 decide about m.
+TEST(Quantizer, TheExactOffsetDecidesAtTheEdges) {
+  const Dither dither = TestDither(6);
+  const auto cells = Cells(dither, 20000);
+  int decided = 0;
+  for (uint32_t j = 0; j < cells.size(); ++j) {
+    const DitherCell& cell = cells[j];
+    const int64_t edge = static_cast<int64_t>(j % 200) * cell.step_q27 + cell.offset_q27;
+    const int64_t v_q27 = (edge + kQ20ToQ27 - 1) / kQ20ToQ27 * kQ20ToQ27;
+    int32_t offset = 0;
+    ASSERT_EQ(dither.ExactOffset(j, cell, &offset), Status::kOk);
+    const int64_t exact = FloorDivide(v_q27 + cell.step_q27 - offset, cell.step_q27);
+    int32_t m = 0;
+    ASSERT_EQ(Quantize(dither, j, cell, static_cast<int32_t>(v_q27 / kQ20ToQ27), &m), Status::kOk);
+    EXPECT_EQ(m, exact);
+    decided += exact != FloorDivide(v_q27 + cell.step_q27 - cell.offset_q27, cell.step_q27);
+  }
+  EXPECT_GT(decided, 50);
 }
 
 TEST(Quantizer, BeyondTheFormatIsAnErrorAndNotAWrap) {

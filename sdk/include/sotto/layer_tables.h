@@ -1,0 +1,46 @@
+// The polynomials that a Gau-LRQ layer is computed with. Part of sotto/lrq.
+//
+// For whoever checks the arithmetic; the quantizer's users need only dither.h. A layer lies at a
+// distance D from the nearer end of (0, 1). First u = -log2(D) comes from a piece for the mantissa
+// of D, then r and g come from the pieces of that half for u: each octave [2^k, 2^(k+1)) of the
+// argument is cut into equal pieces. In each the argument is linear in a 32-bit integer t, and
+//   acc = c[5];  acc = c[i] + floor(acc t / 2^32), i = 4 ... 0;  value = c0 + floor(acc t /
+//   2^shift)
+// that is a polynomial in s = t / 2^32 in [-1/2, 1/2), less at most one unit of c for each product
+// but the last. Only 32-bit factors, of whose product mostly the upper half is used: what a
+// Cortex-M4 multiplies fast.
+#ifndef SOTTO_LAYER_TABLES_H_
+#define SOTTO_LAYER_TABLES_H_
+
+#include <cstdint>
+
+#include "sotto/span.h"
+
+namespace sotto::lrq {
+
+constexpr int kDegree = 6;
+constexpr int kSubdivisionBits = 3;  // 2^3 pieces an octave
+
+struct Piece {
+  int64_t c0;
+  int32_t c[kDegree];  // of s, s^2, ...; the absolute values add up to less than 2^31
+};
+
+struct PiecePair {
+  Piece r;
+  Piece g;
+};
+
+// log2 of [1, 2): c in Q33, c0 and the value in Q56.
+constexpr int kLog2Shift = 33 + 32 - 56;
+Span<const Piece> Log2Pieces();
+
+// r and g for u in [1, 97], octaves 0 to 6: c in Q31, c0 and the value in Q59 with half a unit of
+// Q27 added; cut off to Q27 they are the edges.
+//   upper  the half, P >= 1/2
+constexpr int kLayerShift = 31 + 32 - 59;
+Span<const PiecePair> LayerPieces(bool upper);
+
+}  // namespace sotto::lrq
+
+#endif  // SOTTO_LAYER_TABLES_H_
