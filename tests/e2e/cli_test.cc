@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sotto/bytes.h"
+#include "sotto/certificate.h"
 #include "sotto/crypto.h"
 #include "unit/sdk/hex.h"
 
@@ -240,6 +241,27 @@ TEST(Cli, AnUnattainableEpsilonNamesTheRealisticOne) {
   ExpectUsageError("simulate --epsilon 1e-7", "1e-07");
   ExpectUsageError("simulate --epsilon 1e-7", "smallest");
   ExpectUsageError("simulate --devices 10 --cohort 1", "colluder");
+}
+
+TEST(Cli, TheCertificateHoldsAndItsJsonSaysWhatOf) {
+  const Outcome run = Sotto("inspect certificate --json -", "2>/dev/null");
+  EXPECT_EQ(run.exit_code, 0);
+  const Json json = Json::parse(run.output, nullptr, false);
+  EXPECT_TRUE(json["holds"].get<bool>());
+  EXPECT_EQ(json["constants"]["eta"], kDitherEta);
+  EXPECT_EQ(json["constants"]["tau"], kDitherTau);
+  EXPECT_EQ(json["range"], kDitherRange);
+  EXPECT_LE(json["eta"], kDitherEta);
+  EXPECT_LE(json["tau"], kDitherTau);
+  for (const char* field : {"eta_at", "mean", "variance", "variance_error", "kurtosis",
+                            "kurtosis_error", "nodes", "wall_seconds"}) {
+    EXPECT_TRUE(json[field].is_number()) << field;
+  }
+  const std::string path = Path("certificate.json");
+  EXPECT_EQ(Sotto("inspect certificate --json " + path).exit_code, 0);
+  EXPECT_EQ(Json::parse(ReadFile(path), nullptr, false)["eta"], json["eta"]);
+  EXPECT_EQ(Sotto("inspect certificate --json /no/such/folder/x.json").exit_code, 1);
+  ExpectUsageError("inspect", "subcommand");
 }
 
 TEST(Cli, WhatFailsAtRunTimeExitsWithOne) {

@@ -4,8 +4,8 @@
 // distance D from the nearer end of (0, 1). First u = -log2(D) comes from a piece for the mantissa
 // of D, then r and g come from the pieces of that half for u: each octave [2^k, 2^(k+1)) of the
 // argument is cut into equal pieces. In each the argument is linear in a 32-bit integer t, and
-//   acc = c[5];  acc = c[i] + floor(acc t / 2^32), i = 4 ... 0;  value = c0 + floor(acc t /
-//   2^shift)
+//   acc = c[5];  acc = c[i] + floor(acc t / 2^32) for i = 4 ... 0;
+//   value = c0 + floor(acc t / 2^shift):
 // that is a polynomial in s = t / 2^32 in [-1/2, 1/2), less at most one unit of c for each product
 // but the last. Only 32-bit factors, of whose product mostly the upper half is used: what a
 // Cortex-M4 multiplies fast.

@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/inspect_command.h"
 #include "cli/keys_command.h"
 #include "cli/serve_command.h"
 #include "cli/simulate_command.h"
@@ -80,6 +81,7 @@ int Run(int argc, char** argv) {
   simulate->callback([&] { sotto::server::RunSimulate(simulate_options); });
   sotto::server::AddServeCommand(app);
   sotto::server::AddKeysCommand(app);
+  sotto::server::AddInspectCommand(app);
 
   RequireKnownCommand(app, argc, argv);
   try {
