@@ -24,7 +24,7 @@ namespace sotto::live {
 namespace {
 
 // An honest device with nothing to say sends this: the code of an update of zeros.
-constexpr uint8_t kZeroUpdate[1] = {0};
+constexpr uint8_t kZeroUpdate[kDefaultPadding] = {0};
 
 void StoreU32Be(uint32_t value, std::string* out) {
   for (int shift = 24; shift >= 0; shift -= 8) *out += static_cast<char>(value >> shift & 0xff);
@@ -342,31 +342,32 @@ bool Peer::IsClosedWithin(int timeout_ms) {
       timeout_ms);
 }
 
-Request Peer::Begin(const TrainTask& task, ByteSpan nonce, size_t size) {
+Request Peer::Begin(const TrainTask& task, ByteSpan nonce) {
   Request request;
   request.kind = Request::Kind::kUpdateBegin;
   request.round = task.round;
   request.attempt = task.attempt;
   request.job_id = task.job_id;
   request.nonce = nonce;
-  request.coding = task.coding;
-  request.update_size = static_cast<uint32_t>(size);
+  request.coding = task.format.coding;
   return request;
 }
 
-Request Peer::Chunk(uint32_t offset, ByteSpan bytes) {
+Request Peer::Chunk(uint32_t offset, ByteSpan bytes, bool last) {
   Request request;
   request.kind = Request::Kind::kUpdateChunk;
   request.offset = offset;
   request.bytes = bytes;
+  request.last = last;
   return request;
 }
 
 Reply Peer::Upload(const TrainTask& task, ByteSpan nonce, ByteSpan bytes) {
-  Reply reply = Ask(Begin(task, nonce, bytes.size()));
+  Reply reply = Ask(Begin(task, nonce));
   while (reply.kind == Reply::Kind::kAck && !reply.complete) {
     const size_t size = std::min<size_t>(bytes.size() - reply.offset, 2048);
-    reply = Ask(Chunk(reply.offset, bytes.subspan(reply.offset, size)));
+    const bool last = reply.offset + size == bytes.size();
+    reply = Ask(Chunk(reply.offset, bytes.subspan(reply.offset, size), last));
   }
   return reply;
 }

@@ -117,8 +117,8 @@ class Peer {
   posix::TcpStream& stream() { return stream_; }
 
   // The requests of an upload, for this task, of `bytes`. Spans point into the arguments.
-  static Request Begin(const TrainTask& task, ByteSpan nonce, size_t size);
-  static Request Chunk(uint32_t offset, ByteSpan bytes);
+  static Request Begin(const TrainTask& task, ByteSpan nonce);
+  static Request Chunk(uint32_t offset, ByteSpan bytes, bool last);
   // The whole upload; the last reply.
   Reply Upload(const TrainTask& task, ByteSpan nonce, ByteSpan bytes);
 

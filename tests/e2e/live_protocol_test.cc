@@ -36,8 +36,8 @@ class LiveProtocolTest : public testing::Test {
   // Patience with devices: until a round's deadline, which comes only after the cohort's reports.
   LiveProtocolTest()
       : server_(site_.Serve({"--cohort", "3", "--rounds", "500", "--noise-multiplier", "1",
-                             "--round-timeout", "5", "--handshake-timeout", "1.5",
-                             "--request-timeout", "1.5"})) {}
+                             "--coding", "fixed", "--padding", "0", "--round-timeout", "5",
+                             "--handshake-timeout", "1.5", "--request-timeout", "1.5"})) {}
 
   void TearDown() override {
     EXPECT_TRUE(RoundCompletes(site_, server_)) << ReadFile(server_.log);
@@ -120,7 +120,7 @@ TEST_F(LiveProtocolTest, WhatIsNoMessageIsAnErrorAndTheConnectionStays) {
 TEST_F(LiveProtocolTest, AChunkOfNothingAnnouncedIsRefused) {
   TrainTask task;
   const std::unique_ptr<Peer> peer = Drawn(&task);
-  EXPECT_TRUE(IsError(peer->Ask(Peer::Chunk(0, kZeroUpdate)), ErrorCode::kWrongAttempt));
+  EXPECT_TRUE(IsError(peer->Ask(Peer::Chunk(0, kZeroUpdate, true)), ErrorCode::kWrongAttempt));
 }
 
 TEST_F(LiveProtocolTest, WhoWasNotDrawnGetsNoModelAndGivesNoUpdate) {
@@ -130,8 +130,8 @@ TEST_F(LiveProtocolTest, WhoWasNotDrawnGetsNoModelAndGivesNoUpdate) {
     if (peer->Hello().kind != Reply::Kind::kWait) continue;
     ++refused;
     EXPECT_TRUE(IsError(peer->Ask(GetModel()), ErrorCode::kNotSelected));
-    EXPECT_TRUE(IsError(peer->Ask(Peer::Begin({}, kNonce, 1)), ErrorCode::kNotSelected));
-    EXPECT_TRUE(IsError(peer->Ask(Peer::Chunk(0, kZeroUpdate)), ErrorCode::kNotSelected));
+    EXPECT_TRUE(IsError(peer->Ask(Peer::Begin({}, kNonce)), ErrorCode::kNotSelected));
+    EXPECT_TRUE(IsError(peer->Ask(Peer::Chunk(0, kZeroUpdate, true)), ErrorCode::kNotSelected));
   }
   EXPECT_EQ(refused, 1u);
 }
@@ -141,29 +141,30 @@ TEST_F(LiveProtocolTest, AnUpdateForAnotherRoundAttemptOrJobIsRefused) {
   const std::unique_ptr<Peer> peer = Drawn(&task);
   TrainTask other = task;
   ++other.round;
-  EXPECT_TRUE(IsError(peer->Ask(Peer::Begin(other, kNonce, 1)), ErrorCode::kWrongAttempt));
+  EXPECT_TRUE(IsError(peer->Ask(Peer::Begin(other, kNonce)), ErrorCode::kWrongAttempt));
   other = task;
   ++other.attempt;
-  EXPECT_TRUE(IsError(peer->Ask(Peer::Begin(other, kNonce, 1)), ErrorCode::kWrongAttempt));
+  EXPECT_TRUE(IsError(peer->Ask(Peer::Begin(other, kNonce)), ErrorCode::kWrongAttempt));
   other = task;
   other.job_id[0] ^= 1;
-  EXPECT_TRUE(IsError(peer->Ask(Peer::Begin(other, kNonce, 1)), ErrorCode::kWrongAttempt));
+  EXPECT_TRUE(IsError(peer->Ask(Peer::Begin(other, kNonce)), ErrorCode::kWrongAttempt));
 }
 
 TEST_F(LiveProtocolTest, AnUpdateOfImpossibleSizeIsRefused) {
   TrainTask task;
   const std::unique_ptr<Peer> peer = Drawn(&task);
-  EXPECT_TRUE(IsError(peer->Ask(Peer::Begin(task, kNonce, 1 << 30)), ErrorCode::kTooLarge));
+  const std::vector<uint8_t> bytes(MaxUpdateSize(7850, task.format) + 1);
+  EXPECT_TRUE(IsError(peer->Upload(task, kNonce, View(bytes)), ErrorCode::kTooLarge));
 }
 
 TEST_F(LiveProtocolTest, TheSameUpdateAgainIsAcknowledgedAndAnotherOneIsAConflict) {
   TrainTask task;
   const std::unique_ptr<Peer> peer = Drawn(&task);
   EXPECT_TRUE(peer->Upload(task, kNonce, kZeroUpdate).complete);
-  const Reply again = peer->Ask(Peer::Begin(task, kNonce, 1));
+  const Reply again = peer->Ask(Peer::Begin(task, kNonce));
   EXPECT_EQ(again.kind, Reply::Kind::kAck);
   EXPECT_TRUE(again.complete);
-  EXPECT_TRUE(IsError(peer->Ask(Peer::Begin(task, kOtherNonce, 1)), ErrorCode::kConflict));
+  EXPECT_TRUE(IsError(peer->Ask(Peer::Begin(task, kOtherNonce)), ErrorCode::kConflict));
 }
 
 // Random codes of the right length are all possible with probability below 1e-8: a cell leaves
@@ -173,7 +174,7 @@ TEST_F(LiveProtocolTest, GarbageCoefficientsAndAnInvalidScaleAreRefused) {
   std::mt19937 random(1);
   TrainTask task;
   const std::unique_ptr<Peer> first = Drawn(&task);
-  std::vector<uint8_t> bytes(lrq::FixedCodeSize(7850, kScaleCode, task.dither));
+  std::vector<uint8_t> bytes(lrq::FixedCodeSize(7850, kScaleCode, task.format.dither));
   std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<uint8_t>(random()); });
   bytes[0] = kScaleCode;
   EXPECT_TRUE(IsError(first->Upload(task, kNonce, View(bytes)), ErrorCode::kMalformed));

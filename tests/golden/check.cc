@@ -1,5 +1,6 @@
 #include "golden/check.h"
 
+#include "device/cells.h"
 #include "device/line.h"
 #include "golden/digests.h"
 #include "sotto/bytes.h"
@@ -15,7 +16,8 @@ constexpr DigestItem kItems[] = {
     {"first cells", FirstCells},
     {"uniform cells", UniformCells},
     {"update scales", UpdateScales},
-    {"encoded updates", EncodedUpdates},
+    {"updates, fixed-length code", FixedUpdates},
+    {"updates, range code", RangeUpdates},
     {"exp and log", ExpAndLog},
     {"permutations", Permutations},
     {"trained, clipped at every step", TrainedEveryStep},
@@ -78,7 +80,7 @@ bool CheckRows(Span<const Row> rows, void (*print)(const char*)) {
 Status CellAt(const Dither& dither, uint32_t j, DitherCell* cell) {
   DitherCell cells[kDitherBatch];
   const uint32_t place = j % kDitherBatch;
-  const Status status = dither.Generate(j - place, cells);
+  const Status status = GenerateCells(dither, j - place, cells);
   *cell = cells[place];
   return status;
 }

@@ -9,11 +9,12 @@ namespace sotto::golden {
 using Digest = uint8_t (&)[kSha256Size];
 
 // lrq_digests.cc
-Status FirstCells(Digest digest);      // w, L and exact s of the first 2^14 coordinates
-Status AllCells(Digest digest);        // and of the first 2^20
-Status UniformCells(Digest digest);    // the first 2^14 without privacy
-Status UpdateScales(Digest digest);    // scales of updates at the ends of binary32
-Status EncodedUpdates(Digest digest);  // scale, bytes and decoded values of 100,000 coordinates
+Status FirstCells(Digest digest);    // w, L and exact s of the first 2^14 coordinates
+Status AllCells(Digest digest);      // and of the first 2^20
+Status UniformCells(Digest digest);  // the first 2^14 without privacy
+Status UpdateScales(Digest digest);  // scales of updates at the ends of binary32
+Status FixedUpdates(Digest digest);  // scale, bytes and decoded values of 100,000 coordinates
+Status RangeUpdates(Digest digest);  // the same under the range code
 
 // training_digests.cc
 Status DerivedKeys(Digest digest);       // TLS, round and order key of one device

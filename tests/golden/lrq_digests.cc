@@ -1,3 +1,4 @@
+#include "device/cells.h"
 #include "golden/check.h"
 #include "golden/digests.h"
 #include "sotto/bytes.h"
@@ -10,7 +11,7 @@ namespace {
 Status HashCells(const Dither& dither, uint32_t count, Sha256* hash) {
   for (uint32_t first = 0; first < count; first += kDitherBatch) {
     DitherCell cells[kDitherBatch];
-    if (Status s = dither.Generate(first, cells); s != Status::kOk) return s;
+    if (Status s = GenerateCells(dither, first, cells); s != Status::kOk) return s;
     uint8_t bytes[12 * kDitherBatch];
     for (uint32_t i = 0; i < kDitherBatch; ++i) {
       int32_t offset = 0;
@@ -31,8 +32,11 @@ Status Cells(DitherKind kind, uint32_t count, Digest digest) {
 }
 
 Status HashScale(const UpdateScale& scale, Sha256* hash) {
-  const uint32_t fields[] = {static_cast<uint32_t>(scale.max_exponent), scale.multiplier,
-                             scale.shift, static_cast<uint32_t>(scale.max_value_q20),
+  const uint32_t fields[] = {static_cast<uint32_t>(scale.max_exponent),
+                             scale.multiplier,
+                             scale.shift,
+                             static_cast<uint32_t>(scale.max_value_q20),
+                             static_cast<uint32_t>(scale.rms_q20),
                              scale.clipped ? 1u : 0u};
   for (const uint32_t field : fields) {
     if (Status s = hash->UpdateU32(field); s != Status::kOk) return s;
@@ -49,6 +53,7 @@ struct UpdateCase {
   uint32_t index;
   uint32_t size() const { return kLargestUpdate - index; }
   DitherKind kind() const { return index % 5 == 4 ? DitherKind::kUniform : DitherKind::kGaussian; }
+  UpdateFormat format(Coding coding) const { return {coding, kind(), 16 * (index % 3)}; }
   // Norms from far below to far above the bound.
   float magnitude() const { return FloatFromBits((112 + index) << 23); }
   float unit() const {
@@ -59,7 +64,7 @@ struct UpdateCase {
 
 float g_update[kLargestUpdate];
 int32_t g_noisy[kLargestUpdate];
-uint8_t g_encoded[1 + kLargestUpdate * 14 / 8];
+uint8_t g_encoded[4 * kLargestUpdate];
 
 // Values of 24 bits, most of them small: exact in binary32.
 Status FillUpdate(const UpdateCase& update_case) {
@@ -72,28 +77,38 @@ Status FillUpdate(const UpdateCase& update_case) {
   return random.status();
 }
 
-Status HashUpdate(const UpdateCase& update_case, Sha256* hash) {
+UpdateEncoder g_encoder;
+
+Status HashUpdate(const UpdateCase& update_case, Coding coding, Sha256* hash) {
   if (Status s = FillUpdate(update_case); s != Status::kOk) return s;
   const Key key = TestKey(static_cast<uint8_t>(10 + update_case.index));
-  const DitherKind kind = update_case.kind();
-  UpdateEncoder encoder;
+  const UpdateFormat format = update_case.format(coding);
+  UpdateEncoder& encoder = g_encoder;
   if (Status s =
-          encoder.Begin(key, kind, {g_update, update_case.size()}, kClip, update_case.unit());
+          encoder.Begin(key, format, {g_update, update_case.size()}, kClip, update_case.unit());
       s != Status::kOk) {
     return s;
   }
   if (Status s = HashScale(encoder.scale(), hash); s != Status::kOk) return s;
   size_t size = 0;
   if (Status s = encoder.Read(g_encoded, &size); s != Status::kOk) return s;
-  if (size != encoder.size()) return Status::kBufferTooSmall;
+  if (!encoder.is_done()) return Status::kBufferTooSmall;
   const ByteSpan encoded(g_encoded, size);
   if (Status s = hash->Update(encoded); s != Status::kOk) return s;
   const Span<int32_t> noisy(g_noisy, update_case.size());
-  if (Status s = DecodeUpdate(key, kind, encoded, noisy); s != Status::kOk) return s;
+  if (Status s = DecodeUpdate(key, format, encoded, noisy); s != Status::kOk) return s;
   for (const int32_t value : noisy) {
     if (Status s = hash->UpdateU32(static_cast<uint32_t>(value)); s != Status::kOk) return s;
   }
   return Status::kOk;
+}
+
+Status EncodedUpdates(Coding coding, Digest digest) {
+  Sha256 hash;
+  for (uint32_t index = 0; index < kUpdates; ++index) {
+    if (Status s = HashUpdate({index}, coding, &hash); s != Status::kOk) return s;
+  }
+  return hash.Finish(digest);
 }
 
 }  // namespace
@@ -129,12 +144,7 @@ Status UpdateScales(Digest digest) {
   return hash.Finish(digest);
 }
 
-Status EncodedUpdates(Digest digest) {
-  Sha256 hash;
-  for (uint32_t index = 0; index < kUpdates; ++index) {
-    if (Status s = HashUpdate({index}, &hash); s != Status::kOk) return s;
-  }
-  return hash.Finish(digest);
-}
+Status FixedUpdates(Digest digest) { return EncodedUpdates(Coding::kFixed, digest); }
+Status RangeUpdates(Digest digest) { return EncodedUpdates(Coding::kRange, digest); }
 
 }  // namespace sotto::golden

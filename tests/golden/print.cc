@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "device/cells.h"
 #include "golden/check.h"
 #include "sotto/quantizer.h"
 
@@ -50,7 +51,7 @@ std::vector<Candidate> Search() {
   std::vector<Candidate> candidates;
   for (uint32_t first = 0; first < kSearched; first += kDitherBatch) {
     DitherCell cells[kDitherBatch];
-    if (!Succeeded(dither.Generate(first, cells), "cells")) return {};
+    if (!Succeeded(GenerateCells(dither, first, cells), "cells")) return {};
     for (uint32_t i = 0; i < kDitherBatch; ++i) {
       Candidate candidate{first + i, cells[i], 0};
       if (!Succeeded(dither.ExactOffset(candidate.j, cells[i], &candidate.exact_offset), "offset"))
@@ -95,7 +96,7 @@ std::set<uint32_t> ChooseCoordinates(const std::vector<Candidate>& candidates) {
   AddExtremes(candidates, step, &chosen);
   AddExtremes(candidates, dither, &chosen);
   AddExtremes(candidates, left, &chosen);
-  const auto is_open = [](const Candidate& c) { return Dither::OffsetIsOpen(c.cell); };
+  const auto is_open = [](const Candidate& c) { return Dither::MaxCarry(c.cell) > 0; };
   const auto carries = [](const Candidate& c) { return c.exact_offset != c.cell.offset_q27; };
   AddFirst(candidates, carries, &chosen);
   AddFirst(

@@ -3,6 +3,7 @@
 // To be run by `qemu-system-arm -icount shift=0`, where the counter counts instructions; table.sh
 // does. Prints "NAME: N", N in tenths of an instruction, for each part; ends with 1 if a part
 // fails.
+#include "device/cells.h"
 #include "device/line.h"
 #include "sotto/dither.h"
 #include "sotto/mps2/counter.h"
@@ -49,13 +50,19 @@ Status Cells() {
   const Dither dither(RoundKey(), DitherKind::kGaussian);
   DitherCell cells[kDitherBatch];
   for (uint32_t first = 0; first < kCoordinates; first += kDitherBatch) {
-    if (Status s = dither.Generate(first, cells); s != Status::kOk) return s;
+    if (Status s = GenerateCells(dither, first, cells); s != Status::kOk) return s;
   }
   return Status::kOk;
 }
 
 Status Scale() {
-  return g_encoder.Begin(RoundKey(), DitherKind::kGaussian, g_update, kClip, kUnit);
+  return g_encoder.Begin(RoundKey(), {Coding::kFixed, DitherKind::kGaussian, 0}, g_update, kClip,
+                         kUnit);
+}
+
+Status ScaleForRange() {
+  return g_encoder.Begin(RoundKey(), {Coding::kRange, DitherKind::kGaussian, 0}, g_update, kClip,
+                         kUnit);
 }
 
 Status Encode() {
@@ -70,7 +77,9 @@ constexpr struct {
 } kParts[] = {{"keystream", Keystream},
               {"dither (keystream included)", Cells},
               {"scale (two passes over the update)", Scale},
-              {"encode (dither included)", Encode}};
+              {"encode, fixed-length code (dither included)", Encode},
+              {"scale, for the range code", ScaleForRange},
+              {"encode, range code (dither included)", Encode}};
 
 bool Measure(const char* name, Status (*run)()) {
   const uint32_t start = mps2::Ticks();

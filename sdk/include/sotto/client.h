@@ -141,8 +141,8 @@ class Client {
   Status OnAck(const Reply& reply);
   Status BeginTraining();
   Status BeginEncoding();
-  size_t UpdateSize() const;
-  Status ReadUpdate(MutableByteSpan out, size_t* written);
+  Status SeekUpdate(uint32_t offset);
+  Status ReadUpdate(MutableByteSpan out, size_t* written, bool* is_last);
   UpdateIdentity Identity() const;
   void Wait(uint32_t ms);
   void EndRound();

@@ -54,6 +54,7 @@ struct DitherCell {
 
 constexpr int kLayerBits = 36;   // of p in stream 0
 constexpr int kDitherBits = 27;  // of t in stream 0
+constexpr uint32_t kDitherMask = (uint32_t{1} << kDitherBits) - 1;
 
 // Coordinates generated at once: two ChaCha20 blocks.
 constexpr uint32_t kDitherBatch = 16;
@@ -62,11 +63,18 @@ class Dither {
  public:
   Dither(const Key& round_key, DitherKind kind) : key_(round_key), kind_(kind) {}
 
-  // Fills cells[i] with the cell of coordinate first + i.
-  //   first  a multiple of kDitherBatch; first + cells.size() <= 2^32
-  //   cells  1 to kDitherBatch
-  // Returns kOk, kInvalidArgument or kCryptoFailed (cells unspecified).
-  Status Generate(uint32_t first, Span<DitherCell> cells) const;
+  // Fills words[i] with word first + i of stream 0.
+  //   first  a multiple of kDitherBatch; first + words.size() <= 2^32
+  //   words  1 to kDitherBatch
+  // Returns kOk, kInvalidArgument or kCryptoFailed (words unspecified).
+  Status Generate(uint32_t first, Span<uint64_t> words) const;
+
+  // The cell that `word`, word j of stream 0, selects for coordinate j. Returns kOk or
+  // kCryptoFailed (cell unspecified).
+  Status Select(uint32_t j, uint64_t word, DitherCell* cell) const;
+
+  // t of a word, in 2^-27: where in its cell zero lies.
+  static uint32_t Fraction(uint64_t word) { return static_cast<uint32_t>(word) & kDitherMask; }
 
   // The exact offset s = floor(w * t59 / 2^59) of coordinate j. Reads stream 2 only if it matters.
   Status ExactOffset(uint32_t j, const DitherCell& cell, int32_t* offset_q27) const;

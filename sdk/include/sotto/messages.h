@@ -33,14 +33,15 @@ struct TrainTask {
   uint32_t round = 0;
   uint32_t attempt = 0;
   // How the update is encoded. The unit is the noise deviation sigma for Gaussian dither.
-  Coding coding = Coding::kFixed;
-  DitherKind dither = DitherKind::kGaussian;
+  UpdateFormat format;
   float unit = 0.0f;
   TrainingOptions training;
 
   // True if the update is encoded with Gaussian dither. The server can remove that noise: this says
   // nothing about privacy from the server.
-  bool is_private() const { return coding != Coding::kFloat32 && dither == DitherKind::kGaussian; }
+  bool is_private() const {
+    return format.coding != Coding::kFloat32 && format.dither == DitherKind::kGaussian;
+  }
 };
 
 // Why the server refuses. Values cross the wire: never renumber. What the device must do follows
@@ -79,11 +80,11 @@ struct Request {
   uint32_t attempt = 0;
   ByteSpan job_id;  // [kJobIdSize]
   ByteSpan nonce;   // [kNonceSize]
-  Coding coding = Coding::kFixed;
-  uint32_t update_size = 0;  // bytes of the encoded update, at least 1
+  Coding coding = Coding::kRange;
 
   // kUpdateChunk: encoded bytes, at least 1; valid until the reply has been given to the client.
   ByteSpan bytes;
+  bool last = false;  // the update ends with these bytes
 };
 
 struct Reply {

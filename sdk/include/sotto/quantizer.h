@@ -22,6 +22,10 @@ constexpr int32_t kMaxValueQ20 = 1 << 30;
 Status Quantize(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t v_q20,
                 int32_t* m);
 
+// True if v is encoded as m = 0 whatever layer a cell with dither t / 2^31 selects: while values
+// are small against the noise, most need no layer to be encoded. Never true for kUniform. t < 2^31.
+bool IsZeroInEveryLayer(DitherKind kind, uint32_t t, int32_t v_q20);
+
 // The noisy value that m stands for: v plus the rounding error.
 //   m  as a Quantize() of any value within the format's limit can give; the caller has checked it
 // |*noisy_q20| < 2^30 + 2^24, so 2^32 of them add up in 64 bits. Returns kOk or kCryptoFailed.

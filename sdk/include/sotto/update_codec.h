@@ -1,12 +1,13 @@
-// An update as bytes: Gau-LRQ integers under a fixed-length code. Part of sotto/lrq.
+// An update as bytes: Gau-LRQ integers under a code. Part of sotto/lrq.
 //
-// Encoded update: one header byte, then ceil(d * b / 8) bytes.
-//   header  0 if every |v| is 0; else h in 1..121, and every |v| <= A(h) = floor(2^((h-1)/4)) in
-//   Q20:
-//           the largest |v| rounded up to a quarter octave
-//   b       ceil(log2(2A / w_min + 1)) bits a coordinate (Gau-LRQ, Theorem 2), 0 if A is 0
-//   code j  m_j minus the smallest m that a value in [-A, A] can have in coordinate j, in b bits,
-//           least significant bit first; the bits that fill the last byte are 0
+// Encoded update: one header byte h, the code of the d integers m, zeros up to a multiple of the
+// padding. h is 0, and no code follows, if every |v| is 0; else it is in 1..121 and stands for
+// A(h) = floor(2^((h-1)/4)), Q20.
+//   kRange  h: the root mean square of v, rounded up to a quarter octave. An adaptive range code,
+//           about 1 % above the entropy of m given the dither (update_model.h)
+//   kFixed  h: the largest |v|, rounded up. b = ceil(log2(2A / w_min + 1)) bits a coordinate
+//           (Gau-LRQ, Theorem 2): m_j minus the smallest m that a value in [-A, A] can have in
+//           coordinate j, least significant bit first; the last byte is filled up with zeros
 // Encoder and decoder stream: their memory is constant and no call allocates. One thread at a time.
 #ifndef SOTTO_UPDATE_CODEC_H_
 #define SOTTO_UPDATE_CODEC_H_
@@ -15,6 +16,8 @@
 #include <cstdint>
 
 #include "sotto/dither.h"
+#include "sotto/range_coder.h"
+#include "sotto/update_model.h"
 #include "sotto/update_scale.h"
 
 namespace sotto {
@@ -23,7 +26,26 @@ namespace sotto {
 enum class Coding : uint8_t {
   kFixed = 1,    // Gau-LRQ or uniform dither, fixed-length code
   kFloat32 = 2,  // little-endian binary32: exact, WITHOUT privacy
+  kRange = 3,    // Gau-LRQ or uniform dither, range code
 };
+
+constexpr uint32_t kDefaultPadding = 64;
+constexpr uint32_t kMaxPadding = 4096;
+
+// The form of an encoded update. Both sides know it before the first byte.
+struct UpdateFormat {
+  Coding coding = Coding::kRange;
+  DitherKind dither = DitherKind::kGaussian;
+  // The length is a multiple of this: it tells a watcher of the network less. 0: no padding. At
+  // most kMaxPadding; without effect on kFloat32.
+  uint32_t padding = kDefaultPadding;
+
+  // True if all fields are in range.
+  bool IsValid() const;
+};
+
+// No honest device's update is longer. d <= kMaxParameters.
+size_t MaxUpdateSize(uint32_t coordinates, const UpdateFormat& format);
 
 namespace lrq {
 
@@ -34,90 +56,101 @@ constexpr int kMaxCodeBits = 14;        // the largest b
 int32_t ScaleBoundQ20(uint8_t code);
 
 // The smallest code with value <= A(code). 0 <= value <= kMaxValueQ20.
-uint8_t ScaleCodeFor(int32_t max_value_q20);
+uint8_t ScaleCodeFor(int32_t value_q20);
 
 // b for a header byte.
 int FixedCodeBits(uint8_t scale_code, DitherKind kind);
 
-// Bytes of an encoded update of d coordinates, header included.
+// Bytes of header and fixed-length code of d coordinates, without padding.
 size_t FixedCodeSize(uint32_t coordinates, uint8_t scale_code, DitherKind kind);
 
 }  // namespace lrq
 
-// Cells of consecutive coordinates, generated a batch at a time. Wiped by the destructor.
-class DitherCursor {
+// Bits gathered into bytes, lowest first.
+class BitPacker {
  public:
-  DitherCursor() = default;
-  DitherCursor(const Key& round_key, DitherKind kind) : dither_(round_key, kind) {}
-  ~DitherCursor() { Wipe(); }
-  DitherCursor(const DitherCursor&) = delete;
-  DitherCursor& operator=(const DitherCursor&) = delete;
-
-  void Reset(const Key& round_key, DitherKind kind);
-  void Wipe();
-
-  // The cell of coordinate j; cheap if j follows the last call's. Returns kOk or kCryptoFailed.
-  Status Seek(uint32_t j, const DitherCell** cell);
-
-  const Dither& dither() const { return dither_; }
+  // The `count` bits of `value`, 0 <= count <= 24; at most 7 others wait.
+  void Append(uint32_t value, int count);
+  void FillLastByte() { count_ = (count_ + 7) / 8 * 8; }
+  bool has_byte() const { return count_ >= 8; }
+  uint8_t TakeByte();
 
  private:
-  static constexpr uint32_t kNone = UINT32_MAX;
-
-  Dither dither_{Key(), DitherKind::kGaussian};
-  uint32_t batch_ = kNone;
-  DitherCell cells_[kDitherBatch] = {};
+  uint32_t bits_ = 0;
+  int count_ = 0;
 };
 
 // Encodes one update. The update's memory must stay unchanged until the last byte is read: a read
 // after Seek() repeats the same bytes, and other values under the same key would reveal both.
 class UpdateEncoder {
  public:
-  // Computes scale, clip factor and size: two passes over the update.
+  UpdateEncoder() = default;
+  ~UpdateEncoder() { Wipe(); }
+  UpdateEncoder(const UpdateEncoder&) = delete;
+  UpdateEncoder& operator=(const UpdateEncoder&) = delete;
+
+  // Computes scale and clip factor: two passes over the update.
   //   round_key  has encoded nothing else, ever
+  //   format     kRange or kFixed
   // The other arguments and the statuses are those of ComputeUpdateScale().
-  Status Begin(const Key& round_key, DitherKind kind, Span<const float> update, float clip_l2,
-               float unit);
+  Status Begin(const Key& round_key, const UpdateFormat& format, Span<const float> update,
+               float clip_l2, float unit);
 
   // Forgets the update and wipes the key.
   void Wipe();
 
-  // Bytes of the whole encoded update.
-  size_t size() const { return lrq::FixedCodeSize(coordinates(), scale_code_, kind_); }
-
-  // Writes the next bytes. *written = min(out.size(), bytes left).
-  // Returns kOk, kWrongState before Begin(), or kCryptoFailed.
+  // Writes the next bytes: as many as fit, or as there are. Returns kOk, kWrongState before
+  // Begin(), or kCryptoFailed.
   Status Read(MutableByteSpan out, size_t* written);
 
-  // The next Read() starts at byte `offset` again. Encodes and discards; offset <= size().
+  // True once the last byte is read. Exact right after a Read(): nothing then follows.
+  bool is_done() const { return stage_ == Stage::kDone && !HasReady(); }
+
+  // The next Read() starts at byte `offset` again. Encodes and discards. Returns kInvalidArgument
+  // for an offset beyond the end, else as Read().
   Status Seek(size_t offset);
 
   const UpdateScale& scale() const { return scale_; }
 
  private:
-  uint32_t coordinates() const { return static_cast<uint32_t>(update_.size()); }
-  Status NextByte(uint8_t* byte);
-  Status AppendCode();
+  enum class Stage : uint8_t { kCoordinates, kPadding, kDone };
 
-  DitherCursor cursor_;
-  DitherKind kind_ = DitherKind::kGaussian;
+  void Restart();
+  bool HasReady() const;
+  size_t Take(MutableByteSpan out);
+  Status EncodeMore();
+  Status EncodeCoordinate(uint32_t j);
+  void FinishCode();
+
+  Dither dither_{Key(), DitherKind::kGaussian};
+  UpdateFormat format_;
   Span<const float> update_;
   UpdateScale scale_;
   uint8_t scale_code_ = 0;
-  int32_t bound_q20_ = 0;  // A of the scale code
-  int bits_ = 0;           // of a code
-  size_t position_ = 0;    // of the next byte
-  uint32_t next_ = 0;      // coordinate
-  uint32_t pending_ = 0;   // code bits not yet written, lowest first
-  int pending_bits_ = 0;
+  int32_t bound_q20_ = 0;  // of the scale code
+  int bits_ = 0;           // of a fixed-length code
+
+  Stage stage_ = Stage::kCoordinates;
+  uint32_t next_ = 0;    // coordinate
+  size_t position_ = 0;  // bytes taken
+  uint32_t zeros_ = 0;   // of the padding, not yet taken
+  bool header_taken_ = false;
+  uint64_t words_[kDitherBatch] = {};  // of the batch of next_
+  UpdateModel model_;
+  RangeEncoder range_;
+  BitPacker packer_;
 };
 
 // Decodes one complete encoded update into noisy values: update / unit plus standard Gaussian
 // noise.
-//   encoded  [n] as UpdateEncoder wrote it; any other bytes give kMalformed, never a crash
+//   format   kRange or kFixed
+//   encoded  [n] as UpdateEncoder wrote it. Other bytes give kMalformed or, under kRange, some
+//            values of the format's range; never a crash, and no read beyond the end
 //   noisy    [d] int32 Q20; on failure its contents are unspecified and must not be used
-// Returns kOk, kInvalidArgument if noisy is empty or too long, kMalformed, or kCryptoFailed.
-Status DecodeUpdate(const Key& round_key, DitherKind kind, ByteSpan encoded, Span<int32_t> noisy);
+// Returns kOk, kInvalidArgument if noisy is empty or too long or the format unknown, kMalformed, or
+// kCryptoFailed.
+Status DecodeUpdate(const Key& round_key, const UpdateFormat& format, ByteSpan encoded,
+                    Span<int32_t> noisy);
 
 }  // namespace sotto
 

@@ -23,6 +23,7 @@ struct UpdateScale {
   uint32_t multiplier = 0;   // |v| = floor(mantissa * multiplier / 2^shift)
   uint32_t shift = 63;
   int32_t max_value_q20 = 0;  // the largest |v|, at most kMaxValueQ20
+  int32_t rms_q20 = 0;        // root mean square of v, to about a percent; at most max_value_q20
   bool clipped = false;       // the update's norm was above clip_l2
 };
 

@@ -14,12 +14,6 @@ bool BuffersFit(const ModelInfo& model, const ClientBuffers& b) {
          b.chunk.size() >= kMinChunk;
 }
 
-bool IsKnown(Coding coding) { return coding == Coding::kFixed || coding == Coding::kFloat32; }
-
-bool IsKnown(DitherKind dither) {
-  return dither == DitherKind::kGaussian || dither == DitherKind::kUniform;
-}
-
 }  // namespace
 
 Status ClientConfig::Validate() const {
@@ -125,14 +119,16 @@ void Client::PrepareUploadBegin(Request* request) const {
   request->round = task_.round;
   request->attempt = task_.attempt;
   request->nonce = nonce_;
-  request->coding = task_.coding;
-  request->update_size = static_cast<uint32_t>(UpdateSize());
+  request->coding = task_.format.coding;
 }
 
 Status Client::PrepareChunk(Request* request) {
   size_t written = 0;
-  if (Status s = ReadUpdate(buffers_.chunk.first(chunk_size_), &written); s != Status::kOk)
+  if (Status s = ReadUpdate(buffers_.chunk.first(chunk_size_), &written, &request->last);
+      s != Status::kOk) {
     return s;
+  }
+  if (written == 0) return Status::kMalformed;  // the server holds all and asks for more
   request->kind = Request::Kind::kUpdateChunk;
   request->offset = offset_;
   request->bytes = {buffers_.chunk.data(), written};
@@ -208,7 +204,7 @@ Status Client::OnTask(const Reply& reply) {
   }
   EndRound();
   if (Status s = task.training.Validate(); s != Status::kOk) return s;
-  if (!IsKnown(task.coding) || !IsKnown(task.dither)) return Status::kMalformed;
+  if (!task.format.IsValid()) return Status::kMalformed;
   if (!task.is_private() && !config_.allow_training_without_privacy) return Status::kPeerRefused;
   task_ = task;
   state_ = State::kDownload;
@@ -251,26 +247,37 @@ Status Client::BeginEncoding() {
   }
   offset_ = 0;
   state_ = State::kUploadBegin;
-  if (task_.coding == Coding::kFloat32) return Status::kOk;
+  if (task_.format.coding == Coding::kFloat32) return Status::kOk;
   Key round_key;
   if (Status s = DeriveRoundKey(config_.secret, Identity(), &round_key); s != Status::kOk) return s;
-  return encoder_.Begin(round_key, task_.dither, buffers_.parameters, task_.training.clip_l2,
+  return encoder_.Begin(round_key, task_.format, buffers_.parameters, task_.training.clip_l2,
                         task_.unit);
 }
 
-size_t Client::UpdateSize() const {
-  return task_.coding == Coding::kFloat32 ? 4 * buffers_.parameters.size() : encoder_.size();
+// The next ReadUpdate() starts at this byte.
+Status Client::SeekUpdate(uint32_t offset) {
+  if (task_.format.coding != Coding::kFloat32) {
+    const Status status = encoder_.Seek(offset);
+    return status == Status::kInvalidArgument ? Status::kMalformed : status;
+  }
+  const bool is_inside = offset % 4 == 0 && offset < 4 * buffers_.parameters.size();
+  return is_inside ? Status::kOk : Status::kMalformed;
 }
 
 // The bytes of the update from offset_ on; for a Gau-LRQ update the encoder stands there.
-Status Client::ReadUpdate(MutableByteSpan out, size_t* written) {
-  if (task_.coding != Coding::kFloat32) return encoder_.Read(out, written);
-  const size_t left = UpdateSize() - offset_;
+Status Client::ReadUpdate(MutableByteSpan out, size_t* written, bool* is_last) {
+  if (task_.format.coding != Coding::kFloat32) {
+    const Status status = encoder_.Read(out, written);
+    *is_last = encoder_.is_done();
+    return status;
+  }
+  const size_t left = 4 * buffers_.parameters.size() - offset_;
   const size_t count = left < out.size() ? left : out.size() / 4 * 4;
   for (size_t i = 0; i < count; i += 4) {
     StoreU32Le(FloatBits(buffers_.parameters[(offset_ + i) / 4]), out.data() + i);
   }
   *written = count;
+  *is_last = count == left;
   return Status::kOk;
 }
 
@@ -279,15 +286,11 @@ Status Client::OnAck(const Reply& reply) {
     EndRound();
     return Status::kOk;
   }
-  const bool is_exact = task_.coding == Coding::kFloat32;
-  if (reply.offset >= UpdateSize() || (is_exact && reply.offset % 4 != 0)) {
-    return Status::kMalformed;
-  }
   // A chunk that arrived whole leaves the encoder where the server's count is.
   const bool in_step = state_ == State::kUpload && reply.offset == offset_ + request_.bytes.size();
   offset_ = reply.offset;
   state_ = State::kUpload;
-  return is_exact || in_step ? Status::kOk : encoder_.Seek(offset_);
+  return in_step ? Status::kOk : SeekUpdate(offset_);
 }
 
 }  // namespace sotto

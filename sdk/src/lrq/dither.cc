@@ -10,8 +10,6 @@ namespace {
 
 #include "layer_tables.inc"
 
-static_assert(sizeof(Piece::c) / sizeof(int32_t) == kDegree, "layout of the tables");
-
 // A polynomial's inner values cannot leave 32 bits: its coefficients but the first, and one for the
 // rounding of each step, add up to less.
 constexpr bool FitsHorner(const Piece& piece) {
@@ -119,8 +117,6 @@ LayerEdges LayerFromProbability(uint32_t p_high, uint64_t p_low) {
 
 namespace {
 
-constexpr uint32_t kDitherMask = (uint32_t{1} << kDitherBits) - 1;
-
 enum Stream : uint32_t { kMain = 0, kLayerExtension = 1, kDitherExtension = 2 };
 
 constexpr uint32_t kWordsPerBlock = kChaChaBlockSize / 8;
@@ -155,27 +151,27 @@ Status ChooseLayer(const Key& key, uint32_t j, uint64_t word, DitherCell* cell) 
 
 }  // namespace
 
-Status Dither::Generate(uint32_t first, Span<DitherCell> cells) const {
-  if (first % kDitherBatch != 0 || cells.size() > kDitherBatch) return Status::kInvalidArgument;
+Status Dither::Generate(uint32_t first, Span<uint64_t> words) const {
+  if (first % kDitherBatch != 0 || words.size() > kDitherBatch) return Status::kInvalidArgument;
   uint8_t keystream[8 * kDitherBatch];
   WipeOnExit wipe(keystream);
   if (Status s = ChaCha20Keystream(key_, kMain, first / kWordsPerBlock, keystream);
       s != Status::kOk) {
     return s;
   }
-  for (uint32_t i = 0; i < cells.size(); ++i) {
-    const uint64_t word = LoadU64Le(keystream + 8 * i);
-    DitherCell& cell = cells[i];
-    cell.step_q27 = kUniformStepQ27;
-    cell.left_q27 = -kUniformStepQ27 / 2;
-    if (kind_ == DitherKind::kGaussian) {
-      if (Status s = ChooseLayer(key_, first + i, word, &cell); s != Status::kOk) return s;
-    }
-    const uint32_t t = static_cast<uint32_t>(word) & kDitherMask;
-    const uint64_t product = static_cast<uint64_t>(cell.step_q27) * t;
-    cell.offset_q27 = static_cast<int32_t>(product >> kDitherBits);
-    cell.remainder = static_cast<uint32_t>(product) & kDitherMask;
+  for (uint32_t i = 0; i < words.size(); ++i) words[i] = LoadU64Le(keystream + 8 * i);
+  return Status::kOk;
+}
+
+Status Dither::Select(uint32_t j, uint64_t word, DitherCell* cell) const {
+  cell->step_q27 = kUniformStepQ27;
+  cell->left_q27 = -kUniformStepQ27 / 2;
+  if (kind_ == DitherKind::kGaussian) {
+    if (Status s = ChooseLayer(key_, j, word, cell); s != Status::kOk) return s;
   }
+  const uint64_t product = static_cast<uint64_t>(cell->step_q27) * Fraction(word);
+  cell->offset_q27 = static_cast<int32_t>(product >> kDitherBits);
+  cell->remainder = static_cast<uint32_t>(product) & kDitherMask;
   return Status::kOk;
 }
 

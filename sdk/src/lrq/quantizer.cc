@@ -45,6 +45,16 @@ Status Quantize(const Dither& dither, uint32_t j, const DitherCell& cell, int32_
   return Status::kOk;
 }
 
+// m = 0 means s - w <= v < s, and s lies between floor(w t / 2^27) and floor(w (t + 1) / 2^27): a
+// larger w only widens the interval.
+bool IsZeroInEveryLayer(DitherKind kind, uint32_t t, int32_t v_q20) {
+  if (kind != DitherKind::kGaussian) return false;
+  const int64_t v = static_cast<int64_t>(v_q20) * (1 << kQ20ToQ27);
+  const int64_t below = (static_cast<int64_t>(kMinStepQ27) * t) >> kDitherBits;
+  const int64_t above = (static_cast<int64_t>(kMinStepQ27) * (t + 1)) >> kDitherBits;
+  return above - kMinStepQ27 <= v && v < below;
+}
+
 Status Dequantize(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t m,
                   int32_t* noisy_q20) {
   const int64_t point = static_cast<int64_t>(m) * cell.step_q27 + cell.offset_q27 + cell.left_q27;

@@ -37,6 +37,13 @@ size_t FixedCodeSize(uint32_t coordinates, uint8_t scale_code, DitherKind kind) 
 
 namespace {
 
+// Bytes that a range code of d coordinates stays below: float32 and what a few need more.
+constexpr size_t kRangeSlack = 64;
+
+size_t Pad(size_t size, uint32_t padding) {
+  return padding == 0 ? size : (size + padding - 1) / padding * padding;
+}
+
 // The smallest and the largest integer of values in [-bound, bound].
 Status CodeRange(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t bound_q20,
                  int32_t* smallest, int32_t* largest) {
@@ -46,144 +53,262 @@ Status CodeRange(const Dither& dither, uint32_t j, const DitherCell& cell, int32
 
 }  // namespace
 
-void DitherCursor::Reset(const Key& round_key, DitherKind kind) {
-  Wipe();
-  dither_ = Dither(round_key, kind);
+bool UpdateFormat::IsValid() const {
+  const bool known_coding =
+      coding == Coding::kRange || coding == Coding::kFixed || coding == Coding::kFloat32;
+  const bool known_dither = dither == DitherKind::kGaussian || dither == DitherKind::kUniform;
+  return known_coding && known_dither && padding <= kMaxPadding;
 }
 
-void DitherCursor::Wipe() {
-  dither_ = Dither(Key(), DitherKind::kGaussian);
-  batch_ = kNone;
-  SecureWipe(cells_, sizeof(cells_));
-}
-
-Status DitherCursor::Seek(uint32_t j, const DitherCell** cell) {
-  if (j / kDitherBatch != batch_) {
-    batch_ = kNone;
-    const uint32_t first = j - j % kDitherBatch;
-    if (Status s = dither_.Generate(first, cells_); s != Status::kOk) return s;
-    batch_ = j / kDitherBatch;
+size_t MaxUpdateSize(uint32_t coordinates, const UpdateFormat& format) {
+  const size_t exact = size_t{4} * coordinates;
+  switch (format.coding) {
+    case Coding::kFloat32:
+      return exact;
+    case Coding::kFixed:
+      return Pad(lrq::FixedCodeSize(coordinates, lrq::kMaxScaleCode, format.dither),
+                 format.padding);
+    case Coding::kRange:
+      break;
   }
-  *cell = &cells_[j % kDitherBatch];
+  return Pad(exact + kRangeSlack, format.padding);
+}
+
+void BitPacker::Append(uint32_t value, int count) {
+  bits_ |= value << count_;
+  count_ += count;
+}
+
+uint8_t BitPacker::TakeByte() {
+  const auto byte = static_cast<uint8_t>(bits_);
+  bits_ >>= 8;
+  count_ -= 8;
+  return byte;
+}
+
+Status UpdateEncoder::Begin(const Key& round_key, const UpdateFormat& format,
+                            Span<const float> update, float clip_l2, float unit) {
+  if (!format.IsValid() || format.coding == Coding::kFloat32) return Status::kInvalidArgument;
+  if (Status s = ComputeUpdateScale(update, clip_l2, unit, &scale_); s != Status::kOk) return s;
+  dither_ = Dither(round_key, format.dither);
+  format_ = format;
+  update_ = update;
+  if (format.coding == Coding::kFixed) {
+    scale_code_ = lrq::ScaleCodeFor(scale_.max_value_q20);
+    bits_ = lrq::FixedCodeBits(scale_code_, format.dither);
+    bound_q20_ = lrq::ScaleBoundQ20(scale_code_);
+  } else {
+    const bool is_zero = scale_.max_value_q20 == 0;
+    scale_code_ = is_zero ? 0 : lrq::ScaleCodeFor(scale_.rms_q20 > 0 ? scale_.rms_q20 : 1);
+  }
+  Restart();
   return Status::kOk;
 }
 
-Status UpdateEncoder::Begin(const Key& round_key, DitherKind kind, Span<const float> update,
-                            float clip_l2, float unit) {
-  if (Status s = ComputeUpdateScale(update, clip_l2, unit, &scale_); s != Status::kOk) return s;
-  cursor_.Reset(round_key, kind);
-  kind_ = kind;
-  update_ = update;
-  scale_code_ = lrq::ScaleCodeFor(scale_.max_value_q20);
-  bound_q20_ = lrq::ScaleBoundQ20(scale_code_);
-  bits_ = lrq::FixedCodeBits(scale_code_, kind_);
-  return Seek(0);
+void UpdateEncoder::Wipe() {
+  dither_ = Dither(Key(), DitherKind::kGaussian);
+  SecureWipe(words_, sizeof(words_));
+  update_ = {};
+  Restart();
 }
 
-void UpdateEncoder::Wipe() {
-  cursor_.Wipe();
-  update_ = {};
-  pending_ = 0;
+void UpdateEncoder::Restart() {
+  stage_ = Stage::kCoordinates;
+  next_ = 0;
+  position_ = 0;
+  zeros_ = 0;
+  header_taken_ = false;
+  model_.Reset(scale_code_, format_.dither);
+  range_ = RangeEncoder();
+  packer_ = BitPacker();
 }
 
 Status UpdateEncoder::Seek(size_t offset) {
   if (update_.empty()) return Status::kWrongState;
-  if (offset > size()) return Status::kInvalidArgument;
-  position_ = 0;
-  next_ = 0;
-  pending_ = 0;
-  pending_bits_ = 0;
-  uint8_t discarded;
+  Restart();
+  uint8_t discarded[16];
   while (position_ < offset) {
-    if (Status s = NextByte(&discarded); s != Status::kOk) return s;
+    const size_t left = offset - position_;
+    size_t written = 0;
+    const MutableByteSpan part(discarded, left < sizeof(discarded) ? left : sizeof(discarded));
+    if (Status s = Read(part, &written); s != Status::kOk) return s;
+    if (written < part.size()) return Status::kInvalidArgument;
   }
   return Status::kOk;
 }
 
 Status UpdateEncoder::Read(MutableByteSpan out, size_t* written) {
   if (update_.empty()) return Status::kWrongState;
-  const size_t left = size() - position_;
-  const size_t count = out.size() < left ? out.size() : left;
-  for (size_t i = 0; i < count; ++i) {
-    if (Status s = NextByte(&out[i]); s != Status::kOk) return s;
+  *written = 0;
+  // Goes on until a byte waits that does not fit, so that is_done() is exact.
+  for (;;) {
+    *written += Take(out.subspan(*written));
+    if (HasReady() || stage_ == Stage::kDone) return Status::kOk;
+    if (Status s = EncodeMore(); s != Status::kOk) return s;
   }
-  *written = count;
+}
+
+bool UpdateEncoder::HasReady() const {
+  return !header_taken_ || !range_.is_empty() || packer_.has_byte() || zeros_ > 0;
+}
+
+size_t UpdateEncoder::Take(MutableByteSpan out) {
+  size_t count = 0;
+  if (!header_taken_ && !out.empty()) {
+    out[count++] = scale_code_;
+    header_taken_ = true;
+  }
+  count += range_.Take(out.subspan(count));
+  while (packer_.has_byte() && count < out.size()) out[count++] = packer_.TakeByte();
+  for (; zeros_ > 0 && count < out.size(); --zeros_) out[count++] = 0;
+  position_ += count;
+  return count;
+}
+
+// Encodes what comes next. Nothing is ready before.
+Status UpdateEncoder::EncodeMore() {
+  if (stage_ == Stage::kPadding) {
+    zeros_ = static_cast<uint32_t>(Pad(position_, format_.padding) - position_);
+    stage_ = Stage::kDone;
+    return Status::kOk;
+  }
+  if (scale_code_ != 0 && next_ < update_.size()) return EncodeCoordinate(next_++);
+  if (format_.coding == Coding::kRange && scale_code_ != 0) range_.Finish();
+  packer_.FillLastByte();
+  stage_ = Stage::kPadding;
   return Status::kOk;
 }
 
-Status UpdateEncoder::NextByte(uint8_t* byte) {
-  if (position_ == 0) {
-    *byte = scale_code_;
-  } else {
-    while (pending_bits_ < 8 && next_ < coordinates()) {
-      if (Status s = AppendCode(); s != Status::kOk) return s;
-    }
-    *byte = static_cast<uint8_t>(pending_);
-    pending_ >>= 8;
-    pending_bits_ -= 8;
+Status UpdateEncoder::EncodeCoordinate(uint32_t j) {
+  if (j % kDitherBatch == 0) {
+    if (Status s = dither_.Generate(j, words_); s != Status::kOk) return s;
   }
-  ++position_;
-  return Status::kOk;
-}
-
-Status UpdateEncoder::AppendCode() {
-  static_assert(7 + lrq::kMaxCodeBits <= 32, "pending_ holds what is left of a byte and a code");
-  const DitherCell* cell = nullptr;
-  const uint32_t j = next_;
-  if (Status s = cursor_.Seek(j, &cell); s != Status::kOk) return s;
+  const uint64_t word = words_[j % kDitherBatch];
+  const uint32_t t = Dither::Fraction(word);
+  const int32_t v = ScaleToQ20(update_[j], scale_);
+  const bool is_range = format_.coding == Coding::kRange;
+  DitherCell cell;
   int32_t m = 0;
+  if (!is_range || !IsZeroInEveryLayer(format_.dither, t, v)) {
+    if (Status s = dither_.Select(j, word, &cell); s != Status::kOk) return s;
+    if (Status s = Quantize(dither_, j, cell, v, &m); s != Status::kOk) return s;
+  }
+  if (is_range) {
+    model_.Encode(t, m, &range_);
+    return Status::kOk;
+  }
   int32_t smallest = 0;
-  if (Status s = Quantize(cursor_.dither(), j, *cell, ScaleToQ20(update_[j], scale_), &m);
-      s != Status::kOk) {
-    return s;
-  }
-  if (Status s = Quantize(cursor_.dither(), j, *cell, -bound_q20_, &smallest); s != Status::kOk) {
-    return s;
-  }
-  pending_ |= static_cast<uint32_t>(m - smallest) << pending_bits_;
-  pending_bits_ += bits_;
-  ++next_;
+  if (Status s = Quantize(dither_, j, cell, -bound_q20_, &smallest); s != Status::kOk) return s;
+  packer_.Append(static_cast<uint32_t>(m - smallest), bits_);
   return Status::kOk;
 }
 
-Status DecodeUpdate(const Key& round_key, DitherKind kind, ByteSpan encoded, Span<int32_t> noisy) {
-  if (noisy.empty() || noisy.size() > kMaxParameters) return Status::kInvalidArgument;
-  const auto coordinates = static_cast<uint32_t>(noisy.size());
-  if (encoded.empty() || encoded[0] > lrq::kMaxScaleCode) return Status::kMalformed;
-  if (encoded.size() != lrq::FixedCodeSize(coordinates, encoded[0], kind)) {
-    return Status::kMalformed;
+namespace {
+
+// Reads the integers of an encoded update in their order.
+class IntegerReader {
+ public:
+  // `code` is what follows the header byte; scale_code >= 1.
+  IntegerReader(const UpdateFormat& format, uint8_t scale_code, ByteSpan code)
+      : format_(format),
+        bound_q20_(lrq::ScaleBoundQ20(scale_code)),
+        bits_(lrq::FixedCodeBits(scale_code, format.dither)),
+        code_(code),
+        range_(code) {
+    model_.Reset(scale_code, format.dither);
   }
-  const int bits = lrq::FixedCodeBits(encoded[0], kind);
-  const int32_t bound = lrq::ScaleBoundQ20(encoded[0]);
-  const uint32_t mask = (uint32_t{1} << bits) - 1;
 
-  DitherCursor cursor(round_key, kind);
-  size_t position = 1;
-  uint32_t pending = 0;
-  int pending_bits = 0;
-  for (uint32_t j = 0; j < coordinates; ++j) {
-    for (; pending_bits < bits; pending_bits += 8) {
-      pending |= static_cast<uint32_t>(encoded[position++]) << pending_bits;
+  // kOk, kMalformed or kCryptoFailed.
+  Status Next(const Dither& dither, uint32_t j, uint64_t word, const DitherCell& cell, int32_t* m) {
+    return format_.coding == Coding::kRange ? NextRange(dither, j, word, cell, m)
+                                            : NextFixed(dither, j, cell, m);
+  }
+
+  // True if only padding is left, and no more than there should be.
+  bool AtEnd() const {
+    const size_t used = format_.coding == Coding::kRange ? range_.position() : position_;
+    for (size_t i = used; i < code_.size(); ++i) {
+      if (code_[i] != 0) return false;
     }
-    const auto code = static_cast<int32_t>(pending & mask);
-    pending >>= bits;
-    pending_bits -= bits;
+    if (pending_ != 0) return false;
+    const size_t total = code_.size() + 1;
+    return total <= Pad(used + 1, format_.padding) && total == Pad(total, format_.padding);
+  }
 
-    const DitherCell* cell = nullptr;
+ private:
+  Status NextRange(const Dither& dither, uint32_t j, uint64_t word, const DitherCell& cell,
+                   int32_t* m) {
+    if (!model_.Decode(Dither::Fraction(word), &range_, m)) return Status::kMalformed;
+    if (*m >= -kAlwaysValid && *m <= kAlwaysValid) return Status::kOk;
     int32_t smallest = 0;
     int32_t largest = 0;
-    if (Status s = cursor.Seek(j, &cell); s != Status::kOk) return s;
-    if (Status s = CodeRange(cursor.dither(), j, *cell, bound, &smallest, &largest);
+    if (Status s = CodeRange(dither, j, cell, kMaxValueQ20, &smallest, &largest);
         s != Status::kOk) {
       return s;
     }
-    if (code > largest - smallest) return Status::kMalformed;
-    if (Status s = Dequantize(cursor.dither(), j, *cell, smallest + code, &noisy[j]);
-        s != Status::kOk) {
-      return s;
-    }
+    return *m < smallest || *m > largest ? Status::kMalformed : Status::kOk;
   }
-  return pending == 0 ? Status::kOk : Status::kMalformed;
+
+  Status NextFixed(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t* m) {
+    for (; pending_bits_ < bits_; pending_bits_ += 8) {
+      if (position_ == code_.size()) return Status::kMalformed;
+      pending_ |= static_cast<uint32_t>(code_[position_++]) << pending_bits_;
+    }
+    const auto code = static_cast<int32_t>(pending_ & ((uint32_t{1} << bits_) - 1));
+    pending_ >>= bits_;
+    pending_bits_ -= bits_;
+    int32_t smallest = 0;
+    int32_t largest = 0;
+    if (Status s = CodeRange(dither, j, cell, bound_q20_, &smallest, &largest); s != Status::kOk) {
+      return s;
+    }
+    *m = smallest + code;
+    return *m > largest ? Status::kMalformed : Status::kOk;
+  }
+
+  // Whatever the cell, values within the format's limit have all integers up to this.
+  static constexpr int32_t kAlwaysValid =
+      static_cast<int32_t>((static_cast<int64_t>(kMaxValueQ20) << 7) / kMaxStepQ27) - 1;
+
+  UpdateFormat format_;
+  int32_t bound_q20_;
+  int bits_;
+  ByteSpan code_;
+  size_t position_ = 0;
+  uint32_t pending_ = 0;
+  int pending_bits_ = 0;
+  RangeDecoder range_;
+  UpdateModel model_;
+};
+
+}  // namespace
+
+Status DecodeUpdate(const Key& round_key, const UpdateFormat& format, ByteSpan encoded,
+                    Span<int32_t> noisy) {
+  if (noisy.empty() || noisy.size() > kMaxParameters) return Status::kInvalidArgument;
+  if (!format.IsValid() || format.coding == Coding::kFloat32) return Status::kInvalidArgument;
+  if (encoded.empty() || encoded[0] > lrq::kMaxScaleCode) return Status::kMalformed;
+  const uint8_t scale_code = encoded[0];
+  const auto coordinates = static_cast<uint32_t>(noisy.size());
+  const Dither dither(round_key, format.dither);
+  IntegerReader reader(format, scale_code, encoded.subspan(1));
+  uint64_t words[kDitherBatch];
+  WipeOnExit wipe(words);
+  for (uint32_t j = 0; j < coordinates; ++j) {
+    if (j % kDitherBatch == 0) {
+      if (Status s = dither.Generate(j, words); s != Status::kOk) return s;
+    }
+    const uint64_t word = words[j % kDitherBatch];
+    DitherCell cell;
+    if (Status s = dither.Select(j, word, &cell); s != Status::kOk) return s;
+    // An update without a code is one of zeros.
+    int32_t m = 0;
+    Status status =
+        scale_code == 0 ? Quantize(dither, j, cell, 0, &m) : reader.Next(dither, j, word, cell, &m);
+    if (status == Status::kOk) status = Dequantize(dither, j, cell, m, &noisy[j]);
+    if (status != Status::kOk) return status;
+  }
+  return reader.AtEnd() ? Status::kOk : Status::kMalformed;
 }
 
 }  // namespace sotto

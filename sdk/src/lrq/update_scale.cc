@@ -86,6 +86,12 @@ void SqrtUp(Wide n, uint64_t* mantissa, int* exponent) {
   *mantissa = CeilSqrt(n.low) + (lost ? 1 : 0);
 }
 
+// The root mean square, from the norm of `count` coordinates. The norm is below 2^43.
+uint32_t RootMeanSquare(uint64_t norm_mantissa, int norm_exponent, size_t count) {
+  const uint64_t root_q16 = IntegerSqrt(static_cast<uint64_t>(count) << 32);
+  return static_cast<uint32_t>((norm_mantissa << (norm_exponent + 16)) / root_q16);
+}
+
 Status LargestExponent(Span<const float> update, int32_t* max_exponent) {
   int32_t largest = 1;
   for (const float value : update) {
@@ -132,6 +138,8 @@ Status ComputeUpdateScale(Span<const float> update, float clip_l2, float unit, U
     // The factor takes a value of at least 1 to at most 2^30, so its shift is at least 1.
     result.shift = static_cast<uint32_t>(factor.shift);
     result.max_value_q20 = Apply(largest, result);
+    const uint32_t rms = RootMeanSquare(norm, norm_exponent, update.size());
+    result.rms_q20 = Apply(rms < largest ? rms : largest, result);
   }
   *scale = result;
   return Status::kOk;

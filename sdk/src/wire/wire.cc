@@ -11,6 +11,7 @@ namespace {
 
 static_assert(sotto_Coding_CODING_FIXED == static_cast<int>(Coding::kFixed));
 static_assert(sotto_Coding_CODING_FLOAT32 == static_cast<int>(Coding::kFloat32));
+static_assert(sotto_Coding_CODING_RANGE == static_cast<int>(Coding::kRange));
 static_assert(sotto_Dither_DITHER_GAUSSIAN == static_cast<int>(DitherKind::kGaussian));
 static_assert(sotto_Dither_DITHER_UNIFORM == static_cast<int>(DitherKind::kUniform));
 static_assert(sotto_Clipping_CLIPPING_EVERY_STEP == static_cast<int>(Clipping::kEveryStep));
@@ -18,11 +19,7 @@ static_assert(sotto_Clipping_CLIPPING_AT_END == static_cast<int>(Clipping::kAtEn
 
 constexpr uint8_t kLastErrorCode = static_cast<uint8_t>(ErrorCode::kBusy);
 
-bool IsKnown(Coding coding) { return coding == Coding::kFixed || coding == Coding::kFloat32; }
-
-bool IsKnown(DitherKind dither) {
-  return dither == DitherKind::kGaussian || dither == DitherKind::kUniform;
-}
+bool IsKnown(Coding coding) { return UpdateFormat{coding, DitherKind::kGaussian, 0}.IsValid(); }
 
 bool IsKnown(Clipping clipping) {
   return clipping == Clipping::kEveryStep || clipping == Clipping::kAtEnd;
@@ -43,8 +40,7 @@ bool IsWithinLimits(const Request& r) {
     case Request::Kind::kGetModel:
       return r.offset % 4 == 0;
     case Request::Kind::kUpdateBegin:
-      return r.job_id.size() == kJobIdSize && r.nonce.size() == kNonceSize && IsKnown(r.coding) &&
-             r.update_size != 0;
+      return r.job_id.size() == kJobIdSize && r.nonce.size() == kNonceSize && IsKnown(r.coding);
     case Request::Kind::kUpdateChunk:
       return !r.bytes.empty();
     case Request::Kind::kNone:
@@ -56,8 +52,8 @@ bool IsWithinLimits(const Request& r) {
 bool IsWithinLimits(const Reply& r) {
   switch (r.kind) {
     case Reply::Kind::kTrain:
-      return IsKnown(r.task.coding) && IsKnown(r.task.dither) &&
-             IsKnown(r.task.training.clipping) && IsMaxFrame(r.max_frame);
+      return r.task.format.IsValid() && IsKnown(r.task.training.clipping) &&
+             IsMaxFrame(r.max_frame);
     case Reply::Kind::kModelChunk:
       return !r.bytes.empty() && r.bytes.size() % 4 == 0;
     case Reply::Kind::kError:
@@ -102,13 +98,12 @@ sotto_Request ToWire(const Request& r) {
       break;
     case Request::Kind::kUpdateBegin:
       wire.which_message = sotto_Request_update_begin_tag;
-      m.update_begin = {
-          View(r.job_id), r.round, r.attempt, View(r.nonce), ToWire<sotto_Coding>(r.coding),
-          r.update_size};
+      m.update_begin = {View(r.job_id), r.round, r.attempt, View(r.nonce),
+                        ToWire<sotto_Coding>(r.coding)};
       break;
     case Request::Kind::kUpdateChunk:
       wire.which_message = sotto_Request_update_chunk_tag;
-      m.update_chunk = {r.offset, View(r.bytes)};
+      m.update_chunk = {r.offset, View(r.bytes), r.last};
       break;
     case Request::Kind::kNone:
       break;
@@ -138,12 +133,12 @@ Request FromWire(const sotto_Request& wire) {
       r.attempt = m.update_begin.attempt;
       r.nonce = View(m.update_begin.nonce);
       r.coding = FromWire<Coding>(m.update_begin.coding);
-      r.update_size = m.update_begin.size;
       break;
     case sotto_Request_update_chunk_tag:
       r.kind = Request::Kind::kUpdateChunk;
       r.offset = m.update_chunk.offset;
       r.bytes = View(m.update_chunk.bytes);
+      r.last = m.update_chunk.last;
       break;
   }
   return r;
@@ -155,8 +150,9 @@ sotto_Train ToWire(const TrainTask& task, uint32_t max_frame) {
   wire.job = View(ByteSpan(task.job_id));
   wire.round = task.round;
   wire.attempt = task.attempt;
-  wire.coding = ToWire<sotto_Coding>(task.coding);
-  wire.dither = ToWire<sotto_Dither>(task.dither);
+  wire.coding = ToWire<sotto_Coding>(task.format.coding);
+  wire.dither = ToWire<sotto_Dither>(task.format.dither);
+  wire.padding = task.format.padding;
   wire.unit = task.unit;
   wire.clip_l2 = t.clip_l2;
   wire.clipping = ToWire<sotto_Clipping>(t.clipping);
@@ -174,8 +170,9 @@ bool FromWire(const sotto_Train& wire, TrainTask* task) {
   __builtin_memcpy(task->job_id, wire.job.data, kJobIdSize);
   task->round = wire.round;
   task->attempt = wire.attempt;
-  task->coding = FromWire<Coding>(wire.coding);
-  task->dither = FromWire<DitherKind>(wire.dither);
+  task->format.coding = FromWire<Coding>(wire.coding);
+  task->format.dither = FromWire<DitherKind>(wire.dither);
+  task->format.padding = wire.padding;
   task->unit = wire.unit;
   TrainingOptions& t = task->training;
   t.clip_l2 = wire.clip_l2;

@@ -99,6 +99,19 @@ void AddPrivacyOptions(CLI::App& command, JobOptions& o) {
       ->capture_default_str()
       ->check(CLI::IsMember({"gau-lrq", "none"}))
       ->group(kPrivacy);
+  command
+      .add_option("--coding", o.coding,
+                  "how updates become bytes; range: near the entropy; fixed: the same number of "
+                  "bits for every coordinate")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"range", "fixed"}))
+      ->group(kPrivacy);
+  command
+      .add_option("--padding", o.padding,
+                  "uploads are multiples of so many bytes: their length tells less; 0: none")
+      ->capture_default_str()
+      ->check(InRange(0U, kMaxPadding))
+      ->group(kPrivacy);
   CLI::Option* epsilon =
       command
           .add_option("--epsilon", o.epsilon,
@@ -204,6 +217,8 @@ JobConfig MakeJob(const JobOptions& o, uint32_t devices) {
   JobConfig job;
   job.model = &RequireModel(o.model);
   job.mechanism = ChooseMechanism(o);
+  job.coding = o.coding == "fixed" ? Coding::kFixed : Coding::kRange;
+  job.padding = o.padding;
   job.plan = BarePlan(o, *job.model, devices);
   if (job.is_private()) {
     job.plan = CalibratedPlan(o, job.plan);

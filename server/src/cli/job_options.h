@@ -34,6 +34,8 @@ struct JobOptions {
   double smoothing = 0.0;
 
   std::string mechanism = "gau-lrq";
+  std::string coding = "range";
+  uint32_t padding = kDefaultPadding;
   double epsilon = 6.0;
   std::optional<double> noise_multiplier;
   std::optional<double> delta;  // absent: devices^-1.1

@@ -249,23 +249,14 @@ bool Job::BelongsToAttempt(const Request& request) const {
   return Equal(request.job_id, job_id_) && request.round == round_ && request.attempt == attempt_;
 }
 
-size_t Job::MaxUpdateSize() const {
-  const TrainTask task = config_.TaskFor(round_);
-  if (task.coding == Coding::kFloat32) return 4 * parameters_.size();
-  return lrq::FixedCodeSize(config_.model->parameters, lrq::kMaxScaleCode, task.dither);
-}
-
 Reply Job::OnUpdateBegin(uint32_t device, const Request& request) {
   Member* member = FindMember(device);
   if (member == nullptr) return FinalError(ErrorCode::kNotSelected);
   if (!BelongsToAttempt(request)) return FinalError(ErrorCode::kWrongAttempt);
-  if (request.nonce.size() != kNonceSize || request.update_size == 0 ||
-      request.coding != config_.TaskFor(round_).coding) {
+  if (request.nonce.size() != kNonceSize || request.coding != config_.format().coding) {
     return FinalError(ErrorCode::kMalformed);
   }
-  if (request.update_size > MaxUpdateSize()) return FinalError(ErrorCode::kTooLarge);
-  const bool same_update =
-      Equal(request.nonce, member->nonce) && request.update_size == member->size;
+  const bool same_update = Equal(request.nonce, member->nonce);
   switch (RuleOf(member->state).on_update_begin) {
     case OnBegin::kTake:
       break;
@@ -279,7 +270,6 @@ Reply Job::OnUpdateBegin(uint32_t device, const Request& request) {
   if (!same_update) {
     // The device trained anew, for example after a reset: what came before is worth nothing.
     std::copy(request.nonce.begin(), request.nonce.end(), member->nonce);
-    member->size = request.update_size;
     member->bytes.clear();
   }
   member->state = MemberState::kUploading;
@@ -291,18 +281,20 @@ Reply Job::OnUpdateChunk(uint32_t device, const Request& request,
   Member* member = FindMember(device);
   if (member == nullptr) return FinalError(ErrorCode::kNotSelected);
   if (!RuleOf(member->state).takes_chunks) return FinalError(ErrorCode::kWrongAttempt);
-  if (request.offset != member->bytes.size() || request.bytes.empty() ||
-      request.bytes.size() > member->size - member->bytes.size()) {
+  if (request.offset != member->bytes.size() || request.bytes.empty()) {
     return FinalError(ErrorCode::kMalformed);
   }
+  const size_t most = MaxUpdateSize(config_.model->parameters, config_.format());
+  if (request.bytes.size() > most - member->bytes.size()) return FinalError(ErrorCode::kTooLarge);
   member->bytes.insert(member->bytes.end(), request.bytes.begin(), request.bytes.end());
-  if (member->bytes.size() < member->size) return Ack(member->bytes.size(), false);
+  if (!request.last) return Ack(member->bytes.size(), false);
   return FinishUpload(device, *member, lock);
 }
 
 Reply Job::FinishUpload(uint32_t device, Member& member, std::unique_lock<std::mutex>& lock) {
   // While a member decodes, CloseRound() waits and nobody else touches it.
   member.state = MemberState::kDecoding;
+  member.size = member.bytes.size();
   ++decoding_;
   lock.unlock();
   bool valid = false;
@@ -328,9 +320,9 @@ Reply Job::FinishUpload(uint32_t device, Member& member, std::unique_lock<std::m
 }
 
 bool Job::DecodeAndAdd(uint32_t device, const Member& member) {
-  const TrainTask task = config_.TaskFor(round_);
+  const UpdateFormat format = config_.format();
   const ByteSpan bytes(member.bytes.data(), member.bytes.size());
-  if (task.coding == Coding::kFloat32) {
+  if (format.coding == Coding::kFloat32) {
     std::vector<int64_t> exact(parameters_.size());
     if (bytes.size() != 4 * exact.size()) return false;
     for (size_t j = 0; j < exact.size(); ++j) {
@@ -348,7 +340,7 @@ bool Job::DecodeAndAdd(uint32_t device, const Member& member) {
   Status status =
       DeriveRoundKey(owner.secret, {job_id_, id, round_, attempt_, member.nonce}, &round_key);
   if (status == Status::kOk) {
-    status = DecodeUpdate(round_key, task.dither, bytes, {noisy.data(), noisy.size()});
+    status = DecodeUpdate(round_key, format, bytes, {noisy.data(), noisy.size()});
   }
   if (status == Status::kOk) sum_->Add(Span<const int32_t>(noisy.data(), noisy.size()));
   SecureWipe(noisy.data(), noisy.size() * sizeof(noisy[0]));
@@ -359,11 +351,12 @@ bool Job::DecodeAndAdd(uint32_t device, const Member& member) {
 // that many devices with nothing to say would have brought.
 void Job::TopUp(uint32_t missing) {
   const uint8_t zero_update[1] = {0};
+  const UpdateFormat unpadded = {Coding::kRange, DitherKind::kGaussian, 0};
   ParallelFor(config_.threads, missing, [&](size_t i, int) {
     std::vector<int32_t> noise(parameters_.size());
     const Key key =
         DeriveKey(server_key_, "sotto zero", round_, attempt_, static_cast<uint32_t>(i));
-    Check(DecodeUpdate(key, DitherKind::kGaussian, zero_update, {noise.data(), noise.size()}),
+    Check(DecodeUpdate(key, unpadded, zero_update, {noise.data(), noise.size()}),
           "topping the noise up");
     sum_->Add(Span<const int32_t>(noise.data(), noise.size()));
     SecureWipe(noise.data(), noise.size() * sizeof(noise[0]));

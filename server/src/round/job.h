@@ -96,7 +96,7 @@ class Job {
     MemberState state = MemberState::kInvited;
     uint8_t nonce[kNonceSize] = {};
     std::vector<uint8_t> bytes;  // received so far
-    size_t size = 0;             // announced
+    size_t size = 0;             // of the complete update
   };
 
   void Resume(const JobState& state);
@@ -115,7 +115,6 @@ class Job {
   Reply FinishUpload(uint32_t device, Member& member, std::unique_lock<std::mutex>& lock);
   bool DecodeAndAdd(uint32_t device, const Member& member);
   bool BelongsToAttempt(const Request& request) const;
-  size_t MaxUpdateSize() const;
   void TopUp(uint32_t missing);
   std::vector<float> Release(RoundOutcome* outcome);
 

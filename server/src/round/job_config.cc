@@ -33,11 +33,27 @@ const char* Name(Mechanism mechanism) {
   return "unknown";
 }
 
+const char* Name(Coding coding) {
+  switch (coding) {
+    case Coding::kRange:
+      return "range";
+    case Coding::kFixed:
+      return "fixed";
+    case Coding::kFloat32:
+      return "float32";
+  }
+  return "unknown";
+}
+
+UpdateFormat JobConfig::format() const {
+  if (mechanism == Mechanism::kNone) return {Coding::kFloat32, DitherKind::kUniform, 0};
+  return {coding, is_private() ? DitherKind::kGaussian : DitherKind::kUniform, padding};
+}
+
 TrainTask JobConfig::TaskFor(uint32_t round) const {
   TrainTask task;
   task.round = round;
-  task.coding = mechanism == Mechanism::kNone ? Coding::kFloat32 : Coding::kFixed;
-  task.dither = is_private() ? DitherKind::kGaussian : DitherKind::kUniform;
+  task.format = format();
   task.unit =
       is_private() ? static_cast<float>(plan.noise_sigma) : training.clip_l2 * kUniformUnitOfClip;
   task.training = training;
@@ -58,6 +74,8 @@ void JobConfig::Validate() const {
   Require(training.Validate() == Status::kOk,
           "local training: epochs and batch size are 1 to 65535, the learning rate and the weight "
           "decay are finite and not negative, the clipping bound is finite and positive");
+  Require(coding == Coding::kRange || coding == Coding::kFixed, "the coding is range or fixed");
+  Require(padding <= kMaxPadding, "updates are padded to multiples of at most 4096 bytes");
   Require(static_cast<double>(training.clip_l2) == plan.clip_l2,
           "the plan's and the devices' clipping bounds differ");
   Require(learning_rate_decay > 0 && learning_rate_decay <= 1,

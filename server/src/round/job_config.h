@@ -20,10 +20,15 @@ enum class Mechanism {
 };
 
 const char* Name(Mechanism mechanism);  // "gau-lrq", "uniform-dither", "none"
+const char* Name(Coding coding);        // "range", "fixed", "float32"
 
 struct JobConfig {
   const ModelInfo* model = nullptr;
   Mechanism mechanism = Mechanism::kGauLrq;
+
+  // How private and uniformly dithered updates become bytes; see UpdateFormat.
+  Coding coding = Coding::kRange;
+  uint32_t padding = kDefaultPadding;
 
   // Fleet, cohort, rounds, clipping bound and noise. clip_l2 and noise_sigma are float32 values, as
   // devices compute with them: see RoundToDevice(). Noise and delta are unused without privacy.
@@ -45,6 +50,9 @@ struct JobConfig {
   bool seeded = false;  // randomness derives from a known number: NOT private; for the ledger
 
   bool is_private() const { return mechanism == Mechanism::kGauLrq; }
+
+  // The form of every update of the job.
+  UpdateFormat format() const;
 
   // What round `round` asks of each of its devices; job id and attempt are left empty.
   TrainTask TaskFor(uint32_t round) const;

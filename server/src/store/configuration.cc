@@ -57,10 +57,9 @@ std::string Value(const Json& json, const std::string& field) {
 
 Json ConfigurationToJson(const JobRecord& job) {
   const JobConfig& config = job.config;
-  Json json = {{"model", config.model->name},
-               {"model_digest", Hex(job.model_digest)},
-               {"mechanism", Name(config.mechanism)},
-               {"seeded", config.seeded}};
+  Json json = {{"model", config.model->name},         {"model_digest", Hex(job.model_digest)},
+               {"mechanism", Name(config.mechanism)}, {"coding", Name(config.format().coding)},
+               {"padding", config.format().padding},  {"seeded", config.seeded}};
   AddPlan(config.plan, json);
   AddTraining(config.training, json);
   json["learning_rate_decay"] = config.learning_rate_decay;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "device/cells.h"
 #include "sotto/bytes.h"
 #include "unit/csv.h"
 
@@ -25,7 +26,7 @@ std::vector<DitherCell> Cells(const Dither& dither, uint32_t first, uint32_t cou
   std::vector<DitherCell> cells(count);
   for (uint32_t i = 0; i < count; i += kDitherBatch) {
     const uint32_t size = std::min(kDitherBatch, count - i);
-    EXPECT_EQ(dither.Generate(first + i, {cells.data() + i, size}), Status::kOk);
+    EXPECT_EQ(GenerateCells(dither, first + i, {cells.data() + i, size}), Status::kOk);
   }
   return cells;
 }
@@ -131,9 +132,9 @@ TEST(Dither, ExactOffsetIsTheFloorOfTheFullProduct) {
 
 TEST(Dither, RefusesWhatIsNotABatch) {
   const Dither dither(TestKey(1), DitherKind::kGaussian);
-  DitherCell cells[kDitherBatch + 1];
-  EXPECT_EQ(dither.Generate(1, cells), Status::kInvalidArgument);
-  EXPECT_EQ(dither.Generate(0, cells), Status::kInvalidArgument);
+  uint64_t words[kDitherBatch + 1];
+  EXPECT_EQ(dither.Generate(1, Span<uint64_t>(words).first(1)), Status::kInvalidArgument);
+  EXPECT_EQ(dither.Generate(0, words), Status::kInvalidArgument);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "device/cells.h"
 #include "sotto/num.h"
 #include "unit/csv.h"
 
@@ -25,7 +26,7 @@ std::vector<DitherCell> Cells(const Dither& dither, uint32_t count) {
   std::vector<DitherCell> cells(count);
   for (uint32_t i = 0; i < count; i += kDitherBatch) {
     const uint32_t size = std::min(kDitherBatch, count - i);
-    EXPECT_EQ(dither.Generate(i, {cells.data() + i, size}), Status::kOk);
+    EXPECT_EQ(GenerateCells(dither, i, {cells.data() + i, size}), Status::kOk);
   }
   return cells;
 }

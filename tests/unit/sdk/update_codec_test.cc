@@ -34,92 +34,168 @@ struct Encoded {
   UpdateScale scale;
 };
 
-Encoded Encode(const Key& key, DitherKind kind, const std::vector<float>& update, float unit) {
+constexpr UpdateFormat kFixed = {Coding::kFixed, DitherKind::kGaussian, 0};
+constexpr UpdateFormat kRange = {Coding::kRange, DitherKind::kGaussian, 0};
+
+const UpdateFormat kFormats[] = {
+    kFixed,
+    kRange,
+    {Coding::kFixed, DitherKind::kGaussian, 64},
+    {Coding::kRange, DitherKind::kGaussian, 64},
+    {Coding::kFixed, DitherKind::kUniform, 100},
+    {Coding::kRange, DitherKind::kUniform, 1},
+};
+
+Encoded Encode(const Key& key, const UpdateFormat& format, const std::vector<float>& update,
+               float unit) {
   UpdateEncoder encoder;
-  EXPECT_EQ(encoder.Begin(key, kind, View(update), kClip, unit), Status::kOk);
-  Encoded result{std::vector<uint8_t>(encoder.size()), encoder.scale()};
+  EXPECT_EQ(encoder.Begin(key, format, View(update), kClip, unit), Status::kOk);
+  Encoded result{std::vector<uint8_t>(MaxUpdateSize(static_cast<uint32_t>(update.size()), format)),
+                 encoder.scale()};
   size_t written = 0;
   EXPECT_EQ(encoder.Read({result.bytes.data(), result.bytes.size()}, &written), Status::kOk);
-  EXPECT_EQ(written, result.bytes.size());
+  EXPECT_TRUE(encoder.is_done());
+  result.bytes.resize(written);
   return result;
 }
 
-Status Decode(const Key& key, DitherKind kind, const std::vector<uint8_t>& bytes,
+Status Decode(const Key& key, const UpdateFormat& format, const std::vector<uint8_t>& bytes,
               std::vector<int32_t>& noisy) {
-  return DecodeUpdate(key, kind, View(bytes), {noisy.data(), noisy.size()});
+  return DecodeUpdate(key, format, View(bytes), {noisy.data(), noisy.size()});
 }
 
 TEST(UpdateCodec, DecodesToTheValuesPlusUnitNoise) {
-  for (const float unit : {0.08f, 0.004f, 0.4f}) {
-    const auto update = RandomUpdate(2001, 0.004f, 1);
-    const Encoded encoded = Encode(TestKey(1), DitherKind::kGaussian, update, unit);
-    std::vector<int32_t> noisy(update.size());
-    ASSERT_EQ(Decode(TestKey(1), DitherKind::kGaussian, encoded.bytes, noisy), Status::kOk);
-    double square = 0;
-    for (size_t j = 0; j < update.size(); ++j) {
-      const double error = (noisy[j] - ScaleToQ20(update[j], encoded.scale)) / 1048576.0;
-      EXPECT_LT(std::fabs(error), 11.8);
-      square += error * error;
+  for (const UpdateFormat& format : {kFixed, kRange}) {
+    for (const float unit : {0.08f, 0.004f, 0.4f}) {
+      const auto update = RandomUpdate(2001, 0.004f, 1);
+      const Encoded encoded = Encode(TestKey(1), format, update, unit);
+      std::vector<int32_t> noisy(update.size());
+      ASSERT_EQ(Decode(TestKey(1), format, encoded.bytes, noisy), Status::kOk);
+      double square = 0;
+      for (size_t j = 0; j < update.size(); ++j) {
+        const double error = (noisy[j] - ScaleToQ20(update[j], encoded.scale)) / 1048576.0;
+        EXPECT_LT(std::fabs(error), 11.8);
+        square += error * error;
+      }
+      // Variance 1 with deviation sqrt(2/2001) = 0.032 of its estimate; six deviations: 2e-9.
+      EXPECT_NEAR(square / static_cast<double>(update.size()), 1.0, 0.19);
     }
-    // Variance 1 with deviation sqrt(2/2001) = 0.032 of its estimate; six deviations: 2e-9.
-    EXPECT_NEAR(square / static_cast<double>(update.size()), 1.0, 0.19);
+  }
+}
+
+TEST(UpdateCodec, BothCodesCarryTheSameValues) {
+  for (const float deviation : {0.0f, 0.0001f, 0.004f, 0.02f}) {
+    for (const DitherKind dither : {DitherKind::kGaussian, DitherKind::kUniform}) {
+      const auto update = RandomUpdate(1000, deviation, 11);
+      std::vector<int32_t> fixed(update.size());
+      std::vector<int32_t> range(update.size());
+      for (const float unit : {0.4f, 0.02f, 0.0004f}) {
+        const UpdateFormat a = {Coding::kFixed, dither, 0};
+        const UpdateFormat b = {Coding::kRange, dither, 64};
+        ASSERT_EQ(Decode(TestKey(3), a, Encode(TestKey(3), a, update, unit).bytes, fixed),
+                  Status::kOk);
+        ASSERT_EQ(Decode(TestKey(3), b, Encode(TestKey(3), b, update, unit).bytes, range),
+                  Status::kOk);
+        EXPECT_EQ(fixed, range);
+      }
+    }
   }
 }
 
 TEST(UpdateCodec, UniformDitherKeepsAnEighthOfAUnit) {
-  const auto update = RandomUpdate(777, 0.004f, 2);
-  const Encoded encoded = Encode(TestKey(2), DitherKind::kUniform, update, kClip / 1024);
-  std::vector<int32_t> values(update.size());
-  ASSERT_EQ(Decode(TestKey(2), DitherKind::kUniform, encoded.bytes, values), Status::kOk);
-  for (size_t j = 0; j < update.size(); ++j) {
-    EXPECT_NEAR(values[j], ScaleToQ20(update[j], encoded.scale), (1 << 17) + 1);
+  for (const Coding coding : {Coding::kFixed, Coding::kRange}) {
+    const UpdateFormat format = {coding, DitherKind::kUniform, 0};
+    const auto update = RandomUpdate(777, 0.004f, 2);
+    const Encoded encoded = Encode(TestKey(2), format, update, kClip / 1024);
+    std::vector<int32_t> values(update.size());
+    ASSERT_EQ(Decode(TestKey(2), format, encoded.bytes, values), Status::kOk);
+    for (size_t j = 0; j < update.size(); ++j) {
+      EXPECT_NEAR(values[j], ScaleToQ20(update[j], encoded.scale), (1 << 17) + 1);
+    }
   }
 }
 
 TEST(UpdateCodec, ReadsInAnyPortionsGiveTheSameBytes) {
-  const auto update = RandomUpdate(999, 0.02f, 3);
-  const Encoded whole = Encode(TestKey(3), DitherKind::kGaussian, update, 0.01f);
-  UpdateEncoder encoder;
-  ASSERT_EQ(encoder.Begin(TestKey(3), DitherKind::kGaussian, View(update), kClip, 0.01f),
-            Status::kOk);
-  std::vector<uint8_t> bytes;
-  for (size_t portion = 1; bytes.size() < encoder.size(); portion = portion * 2 % 101) {
-    std::vector<uint8_t> part(portion);
-    size_t written = 0;
-    ASSERT_EQ(encoder.Read({part.data(), part.size()}, &written), Status::kOk);
-    bytes.insert(bytes.end(), part.begin(), part.begin() + static_cast<long>(written));
+  for (const UpdateFormat& format : kFormats) {
+    const auto update = RandomUpdate(999, 0.02f, 3);
+    const Encoded whole = Encode(TestKey(3), format, update, 0.01f);
+    UpdateEncoder encoder;
+    ASSERT_EQ(encoder.Begin(TestKey(3), format, View(update), kClip, 0.01f), Status::kOk);
+    std::vector<uint8_t> bytes;
+    for (size_t portion = 1; !encoder.is_done(); portion = portion * 2 % 101) {
+      std::vector<uint8_t> part(portion);
+      size_t written = 0;
+      ASSERT_EQ(encoder.Read({part.data(), part.size()}, &written), Status::kOk);
+      ASSERT_EQ(written == part.size() || encoder.is_done(), true);
+      ASSERT_GT(written, 0u);
+      bytes.insert(bytes.end(), part.begin(), part.begin() + static_cast<long>(written));
+    }
+    EXPECT_EQ(bytes, whole.bytes);
   }
-  EXPECT_EQ(bytes, whole.bytes);
 }
 
 TEST(UpdateCodec, SeekRepeatsTheSameBytesFromAnyOffset) {
-  const auto update = RandomUpdate(300, 0.02f, 4);
-  const Encoded whole = Encode(TestKey(4), DitherKind::kGaussian, update, 0.03f);
-  UpdateEncoder encoder;
-  ASSERT_EQ(encoder.Begin(TestKey(4), DitherKind::kGaussian, View(update), kClip, 0.03f),
-            Status::kOk);
-  for (const size_t offset : {whole.bytes.size(), size_t{0}, size_t{1}, size_t{37}}) {
-    ASSERT_EQ(encoder.Seek(offset), Status::kOk);
-    std::vector<uint8_t> rest(whole.bytes.size());
-    size_t written = 0;
-    ASSERT_EQ(encoder.Read({rest.data(), rest.size()}, &written), Status::kOk);
-    rest.resize(written);
-    EXPECT_EQ(rest, std::vector<uint8_t>(whole.bytes.begin() + static_cast<long>(offset),
-                                         whole.bytes.end()));
+  for (const UpdateFormat& format : kFormats) {
+    const auto update = RandomUpdate(300, 0.02f, 4);
+    const Encoded whole = Encode(TestKey(4), format, update, 0.03f);
+    UpdateEncoder encoder;
+    ASSERT_EQ(encoder.Begin(TestKey(4), format, View(update), kClip, 0.03f), Status::kOk);
+    for (const size_t offset : {whole.bytes.size(), size_t{0}, size_t{1}, whole.bytes.size() / 2}) {
+      ASSERT_EQ(encoder.Seek(offset), Status::kOk);
+      std::vector<uint8_t> rest(whole.bytes.size());
+      size_t written = 0;
+      ASSERT_EQ(encoder.Read({rest.data(), rest.size()}, &written), Status::kOk);
+      rest.resize(written);
+      EXPECT_EQ(rest, std::vector<uint8_t>(whole.bytes.begin() + static_cast<long>(offset),
+                                           whole.bytes.end()));
+    }
+    EXPECT_EQ(encoder.Seek(whole.bytes.size() + 1), Status::kInvalidArgument);
   }
-  EXPECT_EQ(encoder.Seek(whole.bytes.size() + 1), Status::kInvalidArgument);
 }
 
 TEST(UpdateCodec, AZeroUpdateIsOneByteAndStillCarriesFullNoise) {
-  const std::vector<float> zeros(5000, 0.0f);
-  const Encoded encoded = Encode(TestKey(5), DitherKind::kGaussian, zeros, 0.1f);
-  EXPECT_EQ(encoded.bytes, std::vector<uint8_t>{0});
-  std::vector<int32_t> noisy(zeros.size());
-  ASSERT_EQ(Decode(TestKey(5), DitherKind::kGaussian, encoded.bytes, noisy), Status::kOk);
-  double square = 0;
-  for (const int32_t value : noisy) square += std::pow(value / 1048576.0, 2);
-  // Deviation of the estimate 0.02; six deviations: 2e-9.
-  EXPECT_NEAR(square / 5000, 1.0, 0.12);
+  for (const UpdateFormat& format : {kFixed, kRange}) {
+    const std::vector<float> zeros(5000, 0.0f);
+    const Encoded encoded = Encode(TestKey(5), format, zeros, 0.1f);
+    EXPECT_EQ(encoded.bytes, std::vector<uint8_t>{0});
+    std::vector<int32_t> noisy(zeros.size());
+    ASSERT_EQ(Decode(TestKey(5), format, encoded.bytes, noisy), Status::kOk);
+    double square = 0;
+    for (const int32_t value : noisy) square += std::pow(value / 1048576.0, 2);
+    // Deviation of the estimate 0.02; six deviations: 2e-9.
+    EXPECT_NEAR(square / 5000, 1.0, 0.12);
+  }
+}
+
+TEST(UpdateCodec, PaddedLengthsAreMultiples) {
+  for (const uint32_t padding : {1u, 64u, 100u, kMaxPadding}) {
+    for (const Coding coding : {Coding::kFixed, Coding::kRange}) {
+      const UpdateFormat format = {coding, DitherKind::kGaussian, padding};
+      for (const uint32_t size : {1u, 63u, 511u, 2000u}) {
+        const auto update = RandomUpdate(size, 0.02f, size);
+        const Encoded encoded = Encode(TestKey(6), format, update, 0.05f);
+        EXPECT_EQ(encoded.bytes.size() % padding, 0u);
+        EXPECT_LE(encoded.bytes.size(), MaxUpdateSize(size, format));
+        std::vector<int32_t> noisy(size);
+        EXPECT_EQ(Decode(TestKey(6), format, encoded.bytes, noisy), Status::kOk);
+      }
+    }
+  }
+}
+
+TEST(UpdateCodec, FormatsOutOfRangeAreRefused) {
+  const std::vector<float> update = {1.0f};
+  std::vector<int32_t> noisy(1);
+  const UpdateFormat bad[] = {{Coding::kFloat32, DitherKind::kGaussian, 0},
+                              {static_cast<Coding>(0), DitherKind::kGaussian, 0},
+                              {Coding::kRange, static_cast<DitherKind>(3), 0},
+                              {Coding::kRange, DitherKind::kGaussian, kMaxPadding + 1}};
+  for (const UpdateFormat& format : bad) {
+    UpdateEncoder encoder;
+    EXPECT_EQ(encoder.Begin(TestKey(1), format, View(update), 1.0f, 1.0f),
+              Status::kInvalidArgument);
+    EXPECT_EQ(Decode(TestKey(1), format, {0}, noisy), Status::kInvalidArgument);
+  }
 }
 
 TEST(FixedCode, HasExactlyThePapersBits) {
@@ -155,35 +231,60 @@ TEST(FixedCode, ScaleCodeIsTheSmallestThatHolds) {
   EXPECT_EQ(lrq::ScaleBoundQ20(lrq::kMaxScaleCode), kMaxValueQ20);
 }
 
-TEST(Decoder, RefusesEveryOtherLength) {
+TEST(FixedCode, RefusesEveryOtherLength) {
   const auto update = RandomUpdate(100, 0.05f, 7);
-  const Encoded encoded = Encode(TestKey(7), DitherKind::kGaussian, update, 0.01f);
+  const Encoded encoded = Encode(TestKey(7), kFixed, update, 0.01f);
   std::vector<int32_t> noisy(update.size());
   for (size_t size = 0; size <= encoded.bytes.size() + 2; ++size) {
     std::vector<uint8_t> bytes = encoded.bytes;
     bytes.resize(size);
     const Status expected = size == encoded.bytes.size() ? Status::kOk : Status::kMalformed;
-    EXPECT_EQ(Decode(TestKey(7), DitherKind::kGaussian, bytes, noisy), expected) << size;
+    EXPECT_EQ(Decode(TestKey(7), kFixed, bytes, noisy), expected) << size;
   }
-  EXPECT_EQ(DecodeUpdate(TestKey(7), DitherKind::kGaussian, View(encoded.bytes), {}),
-            Status::kInvalidArgument);
+  EXPECT_EQ(DecodeUpdate(TestKey(7), kFixed, View(encoded.bytes), {}), Status::kInvalidArgument);
 }
 
-TEST(Decoder, RefusesCodesThatNoValueInRangeCanGive) {
+TEST(FixedCode, RefusesCodesThatNoValueInRangeCanGive) {
   // 11 values of 1 bit and 5 bits of padding that must be zero.
   const std::vector<float> update(11, 0.001f);
-  const Encoded encoded = Encode(TestKey(8), DitherKind::kGaussian, update, 0.1f);
+  const Encoded encoded = Encode(TestKey(8), kFixed, update, 0.1f);
   ASSERT_EQ(encoded.bytes.size(), 3u);
   std::vector<int32_t> noisy(update.size());
   std::vector<uint8_t> padded = encoded.bytes;
   padded.back() |= 0x80;
-  EXPECT_EQ(Decode(TestKey(8), DitherKind::kGaussian, padded, noisy), Status::kMalformed);
+  EXPECT_EQ(Decode(TestKey(8), kFixed, padded, noisy), Status::kMalformed);
   // With |v| this far below the step most cells allow a single code; all ones cannot be right.
   const std::vector<uint8_t> ones = {encoded.bytes[0], 0xff, 0x07};
-  EXPECT_EQ(Decode(TestKey(8), DitherKind::kGaussian, ones, noisy), Status::kMalformed);
+  EXPECT_EQ(Decode(TestKey(8), kFixed, ones, noisy), Status::kMalformed);
   std::vector<uint8_t> scale = encoded.bytes;
   scale[0] = lrq::kMaxScaleCode + 1;
-  EXPECT_EQ(Decode(TestKey(8), DitherKind::kGaussian, scale, noisy), Status::kMalformed);
+  EXPECT_EQ(Decode(TestKey(8), kFixed, scale, noisy), Status::kMalformed);
+}
+
+TEST(RangeCode, RefusesWhatFollowsTheEnd) {
+  const auto update = RandomUpdate(100, 0.05f, 7);
+  std::vector<int32_t> noisy(update.size());
+  for (const uint32_t padding : {0u, 64u}) {
+    const UpdateFormat format = {Coding::kRange, DitherKind::kGaussian, padding};
+    std::vector<uint8_t> bytes = Encode(TestKey(7), format, update, 0.01f).bytes;
+    ASSERT_EQ(Decode(TestKey(7), format, bytes, noisy), Status::kOk);
+    for (const size_t more : {size_t{8}, size_t{64}, size_t{640}}) {
+      std::vector<uint8_t> longer = bytes;
+      longer.resize(bytes.size() + more);
+      EXPECT_EQ(Decode(TestKey(7), format, longer, noisy), Status::kMalformed);
+    }
+    if (padding != 0) bytes.back() ^= 1;
+    if (padding == 0) bytes.insert(bytes.end(), 5, 1);
+    EXPECT_EQ(Decode(TestKey(7), format, bytes, noisy), Status::kMalformed);
+  }
+}
+
+TEST(RangeCode, RefusesIntegersThatNoValueInRangeCanGive) {
+  // With the smallest scale a long run of ones decodes to huge integers.
+  std::vector<int32_t> noisy(64);
+  std::vector<uint8_t> bytes(256, 0x00);
+  bytes[0] = 1;
+  EXPECT_EQ(Decode(TestKey(8), kRange, bytes, noisy), Status::kMalformed);
 }
 
 TEST(Decoder, SurvivesAnyBytes) {
@@ -193,11 +294,14 @@ TEST(Decoder, SurvivesAnyBytes) {
   for (int i = 0; i < 20000; ++i) {
     const auto code = static_cast<uint8_t>(random() % 130);
     const DitherKind kind = random() % 2 == 0 ? DitherKind::kGaussian : DitherKind::kUniform;
-    const size_t size = code <= lrq::kMaxScaleCode ? lrq::FixedCodeSize(64, code, kind) : 9;
+    const Coding coding = random() % 2 == 0 ? Coding::kFixed : Coding::kRange;
+    const bool is_fixed = coding == Coding::kFixed && code <= lrq::kMaxScaleCode;
+    const size_t size = is_fixed ? lrq::FixedCodeSize(64, code, kind) : 1 + random() % 200;
     std::vector<uint8_t> bytes(size);
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
     bytes[0] = code;
-    const Status status = Decode(TestKey(static_cast<uint8_t>(i)), kind, bytes, noisy);
+    const UpdateFormat format = {coding, kind, 0};
+    const Status status = Decode(TestKey(static_cast<uint8_t>(i)), format, bytes, noisy);
     EXPECT_TRUE(status == Status::kOk || status == Status::kMalformed);
     accepted += status == Status::kOk ? 1 : 0;
   }
@@ -205,14 +309,16 @@ TEST(Decoder, SurvivesAnyBytes) {
 }
 
 TEST(Decoder, AWrongKeyGivesNoiseOrAnError) {
-  const auto update = RandomUpdate(500, 0.005f, 10);
-  const Encoded encoded = Encode(TestKey(10), DitherKind::kGaussian, update, 0.001f);
-  std::vector<int32_t> right(update.size());
-  std::vector<int32_t> wrong(update.size());
-  ASSERT_EQ(Decode(TestKey(10), DitherKind::kGaussian, encoded.bytes, right), Status::kOk);
-  const Status status = Decode(TestKey(11), DitherKind::kGaussian, encoded.bytes, wrong);
-  EXPECT_TRUE(status == Status::kOk || status == Status::kMalformed);
-  EXPECT_NE(right, wrong);
+  for (const UpdateFormat& format : {kFixed, kRange}) {
+    const auto update = RandomUpdate(500, 0.005f, 10);
+    const Encoded encoded = Encode(TestKey(10), format, update, 0.001f);
+    std::vector<int32_t> right(update.size());
+    std::vector<int32_t> wrong(update.size());
+    ASSERT_EQ(Decode(TestKey(10), format, encoded.bytes, right), Status::kOk);
+    const Status status = Decode(TestKey(11), format, encoded.bytes, wrong);
+    EXPECT_TRUE(status == Status::kOk || status == Status::kMalformed);
+    EXPECT_NE(right, wrong);
+  }
 }
 
 TEST(UpdateEncoder, HasNothingToReadBeforeBeginOrAfterWipe) {
@@ -222,8 +328,7 @@ TEST(UpdateEncoder, HasNothingToReadBeforeBeginOrAfterWipe) {
   EXPECT_EQ(encoder.Read(byte, &written), Status::kWrongState);
   EXPECT_EQ(encoder.Seek(0), Status::kWrongState);
   const std::vector<float> update = {1.0f};
-  ASSERT_EQ(encoder.Begin(TestKey(1), DitherKind::kGaussian, View(update), 1.0f, 1.0f),
-            Status::kOk);
+  ASSERT_EQ(encoder.Begin(TestKey(1), kRange, View(update), 1.0f, 1.0f), Status::kOk);
   encoder.Wipe();
   EXPECT_EQ(encoder.Read(byte, &written), Status::kWrongState);
 }

@@ -50,10 +50,10 @@ Request HelloAtItsLimits() {
 
 Request UpdateBeginAtItsLimits() {
   Request r = Make(Request::Kind::kUpdateBegin);
-  r.round = r.attempt = r.update_size = kMax32;
+  r.round = r.attempt = kMax32;
   r.job_id = View(kJob);
   r.nonce = View(kNonce);
-  r.coding = Coding::kFloat32;
+  r.coding = Coding::kRange;
   return r;
 }
 
@@ -61,6 +61,7 @@ Request ChunkOf(uint32_t max_frame) {
   Request r = Make(Request::Kind::kUpdateChunk);
   r.offset = kMax32;
   r.bytes = View(kChunk).first(MaxChunkBytes(max_frame));
+  r.last = true;
   return r;
 }
 
@@ -68,8 +69,7 @@ Reply TrainAtItsLimits() {
   Reply r = Make(Reply::Kind::kTrain);
   std::copy(kJob.begin(), kJob.end(), r.task.job_id);
   r.task.round = r.task.attempt = kMax32;
-  r.task.coding = Coding::kFloat32;
-  r.task.dither = DitherKind::kUniform;
+  r.task.format = {Coding::kRange, DitherKind::kUniform, kMaxPadding};
   r.task.unit = std::numeric_limits<float>::max();
   r.task.training = {kMax32, kMax32, 1e-45f, 0.25f, -0.0f, Clipping::kAtEnd};
   r.max_frame = kMaxMaxFrame;
@@ -124,7 +124,7 @@ void ExpectEqual(const Request& a, const Request& b) {
   EXPECT_EQ(a.round, b.round);
   EXPECT_EQ(a.attempt, b.attempt);
   EXPECT_EQ(a.coding, b.coding);
-  EXPECT_EQ(a.update_size, b.update_size);
+  EXPECT_EQ(a.last, b.last);
   const bool means_more = a.version == kProtocolVersion;
   EXPECT_EQ(means_more ? a.max_frame : 0, means_more ? b.max_frame : 0);
 }
@@ -133,8 +133,9 @@ void ExpectEqual(const TrainTask& a, const TrainTask& b) {
   EXPECT_TRUE(Equal(a.job_id, b.job_id));
   EXPECT_EQ(a.round, b.round);
   EXPECT_EQ(a.attempt, b.attempt);
-  EXPECT_EQ(a.coding, b.coding);
-  EXPECT_EQ(a.dither, b.dither);
+  EXPECT_EQ(a.format.coding, b.format.coding);
+  EXPECT_EQ(a.format.dither, b.format.dither);
+  EXPECT_EQ(a.format.padding, b.format.padding);
   EXPECT_EQ(FloatBits(a.unit), FloatBits(b.unit));
   EXPECT_EQ(a.training.local_epochs, b.training.local_epochs);
   EXPECT_EQ(a.training.batch_size, b.training.batch_size);
@@ -211,7 +212,8 @@ TEST(Wire, DecodedBytesPointIntoTheFrame) {
   Request request;
   ASSERT_EQ(DecodeRequest(Body(frame), &request), Status::kOk);
   EXPECT_GE(request.bytes.begin(), frame.data());
-  EXPECT_EQ(request.bytes.end(), frame.data() + frame.size());
+  EXPECT_LE(request.bytes.end(), frame.data() + frame.size());
+  EXPECT_TRUE(Equal(request.bytes, ChunkOf(kMinMaxFrame).bytes));
 }
 
 template <typename Message>
@@ -223,20 +225,19 @@ void ExpectRefusedByTheEncoder(const Message& message) {
 }
 
 TEST(Wire, FieldsBeyondTheirLimitsAreNotSent) {
-  std::vector<Request> bad(10, HelloAtItsLimits());
+  std::vector<Request> bad(9, HelloAtItsLimits());
   const std::string too_long(kMaxDeviceIdSize + 1, 'x');
   bad[0].device_id = View(too_long);
   bad[1].device_id = {};
   bad[2].model_digest = View(kDigest).first(31);
   bad[3].max_frame = kMinMaxFrame - 1;
   bad[4].max_frame = kMaxMaxFrame + 1;
-  bad[5] = bad[6] = bad[7] = bad[8] = UpdateBeginAtItsLimits();
+  bad[5] = bad[6] = bad[7] = UpdateBeginAtItsLimits();
   bad[5].job_id = View(kJob).first(15);
   bad[6].nonce = {};
-  bad[7].coding = static_cast<Coding>(3);
-  bad[8].update_size = 0;
-  bad[9] = Make(Request::Kind::kGetModel);
-  bad[9].offset = 2;
+  bad[7].coding = static_cast<Coding>(4);
+  bad[8] = Make(Request::Kind::kGetModel);
+  bad[8].offset = 2;
   bad.push_back(Make(Request::Kind::kUpdateChunk));
   bad.push_back(Request());
   for (const Request& request : bad) ExpectRefusedByTheEncoder(request);
@@ -244,8 +245,8 @@ TEST(Wire, FieldsBeyondTheirLimitsAreNotSent) {
 
 TEST(Wire, RepliesBeyondTheirLimitsAreNotSent) {
   std::vector<Reply> bad(4, TrainAtItsLimits());
-  bad[0].task.coding = Coding{};
-  bad[1].task.dither = static_cast<DitherKind>(3);
+  bad[0].task.format.coding = Coding{};
+  bad[1].task.format.dither = static_cast<DitherKind>(3);
   bad[2].task.training.clipping = static_cast<Clipping>(3);
   bad[3].max_frame = 0;
   bad.push_back(Make(Reply::Kind::kModelChunk));
@@ -318,19 +319,18 @@ TEST(Wire, RequestsThatNoHonestDeviceSendsAreMalformed) {
   const std::vector<std::vector<uint8_t>> bodies = {
       {},
       FromHex("00"),
-      FromHex("2a00"),                                   // a message of a later version
-      Wrapped(1, {}),                                    // version 0 names nobody's protocol ...
-      Wrapped(2, FromHex("0802")),                       // offset 2
-      Wrapped(2, FromHex("08808080801f")),               // an offset above 32 bits
-      Wrapped(3, FromHex(job + nonce + "28013000")),     // size 0
-      Wrapped(3, FromHex(job + nonce + "3001")),         // no coding
-      Wrapped(3, FromHex(job + nonce + "28033001")),     // coding 3
-      Wrapped(3, FromHex(job + nonce + "2881023001")),   // coding 257
-      Wrapped(3, FromHex(job + "28013001")),             // no nonce
-      Wrapped(3, FromHex("0801" + nonce + "28013001")),  // the job as a number
-      Wrapped(3, FromHex("0d01020304" + nonce + "28013001")),  // the job as fixed32
-      Wrapped(4, FromHex("0800")),                             // no bytes
-      Wrapped(4, FromHex("120501")),  // more bytes announced than there are
+      FromHex("2a00"),                                     // a message of a later version
+      Wrapped(1, {}),                                      // version 0 names nobody's protocol ...
+      Wrapped(2, FromHex("0802")),                         // offset 2
+      Wrapped(2, FromHex("08808080801f")),                 // an offset above 32 bits
+      Wrapped(3, FromHex(job + nonce)),                    // no coding
+      Wrapped(3, FromHex(job + nonce + "2804")),           // coding 4
+      Wrapped(3, FromHex(job + nonce + "288302")),         // coding 259
+      Wrapped(3, FromHex(job + "2803")),                   // no nonce
+      Wrapped(3, FromHex("0801" + nonce + "2803")),        // the job as a number
+      Wrapped(3, FromHex("0d01020304" + nonce + "2803")),  // the job as fixed32
+      Wrapped(4, FromHex("0800")),                         // no bytes
+      Wrapped(4, FromHex("120501")),                       // more bytes announced than there are
   };
   for (size_t i = 0; i < bodies.size(); ++i) {
     Request request;

@@ -106,8 +106,8 @@ TEST_F(ClientTest, ATaskWithoutPrivacyIsRefusedUnlessTheOwnerAllowsIt) {
     StepToRequest();
     Reply reply = small.job.Answer(index, device->client().request());
     ASSERT_EQ(reply.kind, Reply::Kind::kTrain);
-    if (exact) reply.task.coding = Coding::kFloat32;
-    if (!exact) reply.task.dither = DitherKind::kUniform;
+    if (exact) reply.task.format.coding = Coding::kFloat32;
+    if (!exact) reply.task.format.dither = DitherKind::kUniform;
     EXPECT_EQ(device->client().OnReply(reply), Status::kPeerRefused);
   }
 }
@@ -119,7 +119,7 @@ TEST_F(ClientTest, TasksOutOfRangeAreRefused) {
   EXPECT_EQ(device->client().OnReply(reply), Status::kInvalidArgument);
   StepToRequest();
   reply = small.job.Answer(index, device->client().request());
-  reply.task.dither = static_cast<DitherKind>(9);
+  reply.task.format.dither = static_cast<DitherKind>(9);
   EXPECT_EQ(device->client().OnReply(reply), Status::kMalformed);
 }
 
@@ -234,9 +234,6 @@ TEST_F(ClientTest, ARefusalSaysWhy) {
   Request begin = device->client().request();
   ++begin.attempt;
   ExpectRefusal(small, index, begin, ErrorCode::kWrongAttempt);
-  begin = device->client().request();
-  begin.update_size = UINT32_MAX;
-  ExpectRefusal(small, index, begin, ErrorCode::kTooLarge);
   uint32_t other = 0;
   while (Contains(small.job.cohort(), other)) ++other;
   ExpectRefusal(small, other, device->client().request(), ErrorCode::kNotSelected);

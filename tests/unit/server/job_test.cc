@@ -23,7 +23,7 @@ struct Upload {
     request.round = task.round;
     request.attempt = task.attempt;
     request.nonce = {nonce.data(), nonce.size()};
-    request.update_size = static_cast<uint32_t>(bytes.size());
+    request.coding = task.format.coding;
     return request;
   }
   Request Chunk(size_t offset, size_t size) const {
@@ -31,6 +31,7 @@ struct Upload {
     request.kind = Request::Kind::kUpdateChunk;
     request.offset = static_cast<uint32_t>(offset);
     request.bytes = {bytes.data() + offset, size};
+    request.last = offset + size == bytes.size();
     return request;
   }
 };
@@ -58,7 +59,7 @@ TEST(Job, ReleasesAllRoundsOfThePlanAndFinishes) {
     EXPECT_EQ(outcome.round, round);
     EXPECT_EQ(outcome.reported, 4u);
     EXPECT_EQ(outcome.topped_up, 0u);
-    EXPECT_GT(outcome.update_bytes, 4 * 80u);
+    EXPECT_EQ(outcome.update_bytes, 4 * kDefaultPadding);
     EXPECT_EQ(outcome.spent.rounds, round + 1);
   }
   EXPECT_FALSE(small.job.OpenRound());
@@ -270,12 +271,14 @@ class UploadTest : public testing::Test {
               Status::kOk);
     const std::vector<float> update(small_.job.config().model->parameters, 0.01f);
     UpdateEncoder encoder;
-    EXPECT_EQ(encoder.Begin(round_key, DitherKind::kGaussian, {update.data(), update.size()}, 0.4f,
+    EXPECT_EQ(encoder.Begin(round_key, upload_.task.format, {update.data(), update.size()}, 0.4f,
                             upload_.task.unit),
               Status::kOk);
-    std::vector<uint8_t> bytes(encoder.size());
+    std::vector<uint8_t> bytes(
+        MaxUpdateSize(small_.job.config().model->parameters, upload_.task.format));
     size_t written = 0;
     EXPECT_EQ(encoder.Read({bytes.data(), bytes.size()}, &written), Status::kOk);
+    bytes.resize(written);
     return bytes;
   }
 
@@ -328,11 +331,6 @@ TEST_F(UploadTest, WhatBelongsToAnotherAttemptIsRefused) {
 TEST_F(UploadTest, SizesAndOrderOutsideTheProtocolAreRefused) {
   EXPECT_TRUE(IsFinalError(Answer(upload_.Chunk(0, 10)))) << "no UpdateBegin yet";
   Request begin = upload_.Begin();
-  begin.update_size = 1u << 30;
-  EXPECT_TRUE(IsFinalError(Answer(begin)));
-  begin.update_size = 0;
-  EXPECT_TRUE(IsFinalError(Answer(begin)));
-  begin = upload_.Begin();
   begin.coding = Coding::kFloat32;
   EXPECT_TRUE(IsFinalError(Answer(begin)));
   begin = upload_.Begin();
@@ -341,8 +339,10 @@ TEST_F(UploadTest, SizesAndOrderOutsideTheProtocolAreRefused) {
   EXPECT_EQ(Answer(upload_.Begin()).offset, 0u);
   EXPECT_TRUE(IsFinalError(Answer(upload_.Chunk(5, 10)))) << "a gap";
   EXPECT_TRUE(IsFinalError(Answer(upload_.Chunk(0, 0)))) << "an empty chunk";
-  upload_.bytes.push_back(0);
-  EXPECT_TRUE(IsFinalError(Answer(upload_.Chunk(0, upload_.bytes.size())))) << "one byte too many";
+  upload_.bytes.resize(MaxUpdateSize(small_.job.config().model->parameters, upload_.task.format) +
+                       1);
+  EXPECT_EQ(Answer(upload_.Chunk(0, upload_.bytes.size())).code, ErrorCode::kTooLarge)
+      << "one byte too many";
   EXPECT_TRUE(IsFinalError(Answer({}))) << "no request at all";
 }
 

@@ -1,0 +1,102 @@
+// An adaptive binary range coder in integers. Part of sotto/lrq.
+//
+// Encoder and decoder keep an interval of 32 bits; each binary decision shrinks it by the
+// probability that both sides hold for it, and both then move that probability toward what was
+// seen. (G. N. N. Martin, "Range encoding", 1979; the carry is resolved as in the Lempel-Ziv-Markov
+// chain algorithm, with one byte and a run of 0xff held back.) State of constant size, no heap, the
+// same bytes on every CPU. The end needs no mark: bytes beyond the last one read as zeros, and the
+// encoder stops as soon as the rest would be zeros.
+#ifndef SOTTO_RANGE_CODER_H_
+#define SOTTO_RANGE_CODER_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sotto/span.h"
+
+namespace sotto {
+
+// The probability of one binary decision, learned from its past. Starts as an estimate that counts
+// like `weight` observations.
+struct AdaptiveBit {
+  uint32_t p_one = uint32_t{1} << 31;  // probability of a one, in 2^-32
+  uint16_t weight = 8;                 // 1 to kMaxWeight
+
+  // More observations do not slow the learning down any further.
+  static constexpr uint16_t kMaxWeight = 1024;
+
+  // p += (bit - p) / 2^floor(log2(weight)), then the weight grows by one.
+  void Update(bool bit);
+};
+
+class RangeEncoder {
+ public:
+  // Encodes the decision `bit` and updates its probability.
+  void Encode(bool bit, AdaptiveBit* probability);
+
+  // Encodes a decision whose outcomes are equally likely.
+  void EncodeFair(bool bit);
+
+  // No more decisions: chooses the shortest end. Once.
+  void Finish();
+
+  // Moves finished bytes into `out`, oldest first, and returns how many. Between two calls that
+  // leave the encoder empty: at most kMaxDecisions of Encode() and kMaxFairDecisions of
+  // EncodeFair(), or Finish().
+  size_t Take(MutableByteSpan out);
+
+  // True if Take() has nothing to give.
+  bool is_empty() const { return count_ == 0; }
+
+  static constexpr int kMaxDecisions = 22;
+  static constexpr int kMaxFairDecisions = 12;
+
+ private:
+  // A byte and a run of equal ones after it, 0xff, or 0x00 if a carry came: what is set free at
+  // once.
+  struct Run {
+    uint32_t first : 8;
+    uint32_t has_carry : 1;
+    uint32_t fill_count : 23;
+  };
+  // No decision costs more than 16 bits, and every 8 bits set one run free.
+  static constexpr int kRuns = (16 * kMaxDecisions + kMaxFairDecisions) / 8 + 2;
+
+  void Narrow(uint32_t bound, bool bit);
+  void ShiftOut();
+
+  uint64_t low_ = 0;
+  uint32_t range_ = UINT32_MAX;
+  uint32_t fill_ = 0;  // bytes 0xff after held_ that a carry would turn to 0x00
+  uint8_t held_ = 0;
+  bool has_held_ = false;  // nothing is held before the first byte
+  Run runs_[kRuns];
+  uint8_t taken_ = 0;  // of runs_
+  uint8_t count_ = 0;  // of runs_ not yet taken
+};
+
+class RangeDecoder {
+ public:
+  // The bytes must outlive the decoder. Any bytes decode to something.
+  explicit RangeDecoder(ByteSpan bytes);
+
+  // The next decision; updates its probability.
+  bool Decode(AdaptiveBit* probability);
+  bool DecodeFair();
+
+  // Bytes looked at so far; those beyond the end count, and read as zeros.
+  size_t position() const { return position_; }
+
+ private:
+  bool Narrow(uint32_t bound);
+  uint32_t NextByte();
+
+  ByteSpan bytes_;
+  size_t position_ = 0;
+  uint32_t range_ = UINT32_MAX;
+  uint32_t code_ = 0;
+};
+
+}  // namespace sotto
+
+#endif  // SOTTO_RANGE_CODER_H_

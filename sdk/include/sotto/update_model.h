@@ -1,0 +1,52 @@
+// What the range code knows about an update's integers before it has seen them. Part of sotto/lrq.
+//
+// Device and server both know where zero lies in a coordinate's cell: at the fraction t of a step
+// from one edge, 1 - t from the other. While the values are small against the noise only the nearer
+// edge is ever crossed, and seldom; so the distance to it, in half octaves, predicts nearly all of
+// the integer. The integer m is coded as binary decisions, each with a probability of its own that
+// starts from the update's scale and adapts (range_coder.h):
+//   nonzero  by the distance to the nearer edge
+//   far      beyond the farther edge; by the same distance
+//   more     |m| above 1, 2, .. kUnary, by side
+//   escape   |m| - kUnary as an Elias gamma code: adaptive length, equally likely digits
+// Integers only. t alone decides: w would save less than 1 % more.
+#ifndef SOTTO_UPDATE_MODEL_H_
+#define SOTTO_UPDATE_MODEL_H_
+
+#include "sotto/dither.h"
+#include "sotto/range_coder.h"
+
+namespace sotto {
+
+class UpdateModel {
+ public:
+  // Starts over for an update.
+  //   scale_code  its root mean square is about A(scale_code), see update_codec.h; at least 1
+  void Reset(uint8_t scale_code, DitherKind kind);
+
+  // Codes the integer m of a coordinate whose dither is t / 2^27, t < 2^27. |m| <= kMaxInteger.
+  void Encode(uint32_t t, int32_t m, RangeEncoder* encoder);
+
+  // The reverse. False if the bytes hold no integer of this range.
+  bool Decode(uint32_t t, RangeDecoder* decoder, int32_t* m);
+
+  // Larger than any integer of a value within the format's limit.
+  static constexpr int32_t kMaxInteger = 4104;
+
+ private:
+  static constexpr int kDistances = 32;      // half octaves: 1/2 to 2^-16, and nearer
+  static constexpr int kUnary = 8;           // decisions `more` at most
+  static constexpr int kEscapeLengths = 12;  // digits below the first of the gamma code, at most
+
+  void EncodeEscape(uint32_t excess, RangeEncoder* encoder);
+  bool DecodeEscape(RangeDecoder* decoder, uint32_t* excess);
+
+  AdaptiveBit nonzero_[kDistances];
+  AdaptiveBit far_[kDistances];
+  AdaptiveBit more_[2][kUnary];  // [far]
+  AdaptiveBit longer_[kEscapeLengths];
+};
+
+}  // namespace sotto
+
+#endif  // SOTTO_UPDATE_MODEL_H_

@@ -1,0 +1,133 @@
+#include "sotto/range_coder.h"
+
+#include "sotto/num.h"
+
+namespace sotto {
+namespace {
+
+// Both sides keep range >= kMinRange between decisions.
+constexpr uint32_t kMinRange = uint32_t{1} << 24;
+constexpr uint64_t kCarry = uint64_t{1} << 32;
+
+// The part of the range that a one gets: at least 1/65536 of it for either outcome.
+uint32_t BoundOfOne(uint32_t range, uint32_t p_one) {
+  uint32_t p = p_one >> 16;
+  if (p == 0) p = 1;
+  return (range >> 16) * p;
+}
+
+}  // namespace
+
+void AdaptiveBit::Update(bool bit) {
+  const int shift = 31 - CountLeadingZeros(static_cast<uint32_t>(weight));
+  if (bit) {
+    p_one += ~p_one >> shift;
+  } else {
+    p_one -= p_one >> shift;
+  }
+  if (weight < kMaxWeight) ++weight;
+}
+
+void RangeEncoder::Encode(bool bit, AdaptiveBit* probability) {
+  Narrow(BoundOfOne(range_, probability->p_one), bit);
+  probability->Update(bit);
+}
+
+void RangeEncoder::EncodeFair(bool bit) { Narrow(range_ >> 1, bit); }
+
+void RangeEncoder::Narrow(uint32_t bound, bool bit) {
+  if (bit) {
+    range_ = bound;
+  } else {
+    low_ += bound;
+    range_ -= bound;
+  }
+  while (range_ < kMinRange) {
+    range_ <<= 8;
+    ShiftOut();
+  }
+}
+
+// Moves the top byte of low_ out. As long as a carry may still change it, it is held back.
+void RangeEncoder::ShiftOut() {
+  const bool has_carry = low_ >= kCarry;
+  const auto top = static_cast<uint8_t>(low_ >> 24);
+  if (!has_carry && top == 0xff && has_held_) {
+    ++fill_;
+  } else {
+    if (has_held_) {
+      Run& run = runs_[(taken_ + count_++) % kRuns];
+      run.first = static_cast<uint8_t>(held_ + (has_carry ? 1 : 0));
+      run.has_carry = has_carry ? 1 : 0;
+      run.fill_count = fill_ & 0x7fffff;
+    }
+    held_ = top;
+    fill_ = 0;
+    has_held_ = true;
+  }
+  low_ = (low_ & 0x00ffffff) << 8;
+}
+
+// Any value in [low, low + range) ends the code: the one with the most zeros at the end is
+// shortest.
+void RangeEncoder::Finish() {
+  const uint64_t last = low_ + range_ - 1;
+  for (int zeros = 32; zeros > 0; --zeros) {
+    const uint64_t mask = (uint64_t{1} << zeros) - 1;
+    if (((low_ + mask) & ~mask) > last) continue;
+    low_ = (low_ + mask) & ~mask;
+    break;
+  }
+  while (low_ != 0 || fill_ != 0 || held_ != 0) ShiftOut();
+}
+
+size_t RangeEncoder::Take(MutableByteSpan out) {
+  size_t written = 0;
+  while (written < out.size() && count_ != 0) {
+    Run& run = runs_[taken_];
+    out[written++] = static_cast<uint8_t>(run.first);
+    if (run.fill_count != 0) {
+      --run.fill_count;
+      run.first = run.has_carry != 0 ? 0x00 : 0xff;
+    } else {
+      taken_ = static_cast<uint8_t>((taken_ + 1) % kRuns);
+      --count_;
+    }
+  }
+  return written;
+}
+
+RangeDecoder::RangeDecoder(ByteSpan bytes) : bytes_(bytes) {
+  for (int i = 0; i < 4; ++i) code_ = code_ << 8 | NextByte();
+}
+
+uint32_t RangeDecoder::NextByte() {
+  const uint32_t byte = position_ < bytes_.size() ? bytes_[position_] : 0;
+  ++position_;
+  return byte;
+}
+
+bool RangeDecoder::Decode(AdaptiveBit* probability) {
+  const bool bit = Narrow(BoundOfOne(range_, probability->p_one));
+  probability->Update(bit);
+  return bit;
+}
+
+bool RangeDecoder::DecodeFair() { return Narrow(range_ >> 1); }
+
+bool RangeDecoder::Narrow(uint32_t bound) {
+  const bool bit = code_ < bound;
+  if (bit) {
+    range_ = bound;
+  } else {
+    code_ -= bound;
+    range_ -= bound;
+  }
+  while (range_ < kMinRange) {
+    range_ <<= 8;
+    code_ = code_ << 8 | NextByte();
+  }
+  return bit;
+}
+
+}  // namespace sotto
