@@ -24,7 +24,6 @@ namespace sotto::live {
 namespace {
 
 // An honest device with nothing to say sends this: the code of an update of zeros.
-constexpr uint8_t kZeroUpdate[kDefaultPadding] = {0};
 
 void StoreU32Be(uint32_t value, std::string* out) {
   for (int shift = 24; shift >= 0; shift -= 8) *out += static_cast<char>(value >> shift & 0xff);
@@ -383,7 +382,8 @@ bool RoundCompletes(const Site& site, const Server& server) {
       if (reply.kind != Reply::Kind::kTrain) continue;
       uint8_t nonce[kNonceSize] = {};
       EXPECT_EQ(posix::Entropy(nonce), Status::kOk);
-      device.Upload(reply.task, nonce, kZeroUpdate);
+      const std::vector<uint8_t> zero_update(std::max(1u, reply.task.format.padding));
+      device.Upload(reply.task, nonce, {zero_update.data(), zero_update.size()});
     }
     return server.releases() > before;
   });

@@ -248,8 +248,8 @@ TEST_F(LiveProtocolTest, AnUploadCutBeforeItsAnswerStopsNobodyElse) {
   for (int i = 0; i < 30; ++i) {
     TrainTask task;
     const std::unique_ptr<Peer> peer = Drawn(&task);
-    ASSERT_EQ(peer->Send(Peer::Begin(task, kNonce, bytes.size())), Status::kOk);
-    ASSERT_EQ(peer->Send(Peer::Chunk(0, View(bytes).first(10))), Status::kOk);
+    ASSERT_EQ(peer->Send(Peer::Begin(task, kNonce)), Status::kOk);
+    ASSERT_EQ(peer->Send(Peer::Chunk(0, View(bytes).first(10), false)), Status::kOk);
     for (int model = 0; model < i % 4; ++model) (void)peer->Send(GetModel());
     peer->stream().Close();
   }

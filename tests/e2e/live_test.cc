@@ -214,6 +214,15 @@ TEST(LiveTest, AStoppedServerGoesOnWhereItWas) {
   ExpectAllDone(site, clients);
 }
 
+TEST(LiveTest, AJobWithoutDevicesGivesUpInTheEndAndSaysSo) {
+  Site site(2);
+  Server server = site.Serve(With(SmallJob("3"), {"--round-timeout", "0.2"}));
+  EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  EXPECT_NE(ReadFile(server.log).find("given up after 10 attempts"), std::string::npos);
+  EXPECT_EQ(TakeSnapshot(site.Path("store")).attempts.size(), 10u);
+  EXPECT_EQ(server.releases(), 0u);
+}
+
 TEST(LiveTest, FiveHundredHalfOpenConnectionsDoNotStopTheFleet) {
   ASSERT_TRUE(AllowOpenFiles(1100));
   Site site(2);

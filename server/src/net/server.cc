@@ -72,6 +72,7 @@ class Server::Loop {
   void Reap(Peer& peer);
   void Tick();
   void OpenRound();
+  void AnnounceAttempt();
   void CloseRound();
   void OnRoundClosed();
   void Finish();
@@ -352,6 +353,11 @@ void Server::Loop::OpenRound() {
     return;
   }
   opened_ = true;
+  AnnounceAttempt();
+}
+
+// A cohort was drawn: its time runs from here.
+void Server::Loop::AnnounceAttempt() {
   round_deadline_ms_ = now() + options_.round_timeout_ms;
   events_.info(fmt::format("round {} attempt {}: {} devices drawn", job_.round() + 1,
                            job_.attempt() + 1, job_.cohort().size()));
@@ -384,12 +390,15 @@ void Server::Loop::OnRoundClosed() {
     if (outcome_.released) {
       events_.on_release(outcome_);
       if (!stopping_) OpenRound();
+      return;
+    }
+    events_.info(fmt::format("round {} attempt {}: {} of {} reported, too few; nothing released",
+                             outcome_.round + 1, outcome_.attempt + 1, outcome_.reported,
+                             outcome_.cohort));
+    if (job_.phase() == Job::Phase::kFinished) {
+      Finish();
     } else {
-      round_deadline_ms_ = now() + options_.round_timeout_ms;
-      events_.info(fmt::format(
-          "round {} attempt {}: {} of {} reported, too few; nothing released; "
-          "drawn again",
-          outcome_.round + 1, outcome_.attempt + 1, outcome_.reported, outcome_.cohort));
+      AnnounceAttempt();
     }
   } catch (...) {
     Fail();
