@@ -216,7 +216,7 @@ TEST(LiveTest, AStoppedServerGoesOnWhereItWas) {
 
 TEST(LiveTest, AJobWithoutDevicesGivesUpInTheEndAndSaysSo) {
   Site site(2);
-  Server server = site.Serve(With(SmallJob("3"), {"--round-timeout", "0.2"}));
+  Server server = site.Serve(With(SmallJob("3"), {"--round-timeout", "0.5"}));
   EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
   EXPECT_NE(ReadFile(server.log).find("given up after 10 attempts"), std::string::npos);
   EXPECT_EQ(TakeSnapshot(site.Path("store")).attempts.size(), 10u);

@@ -113,7 +113,7 @@ std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result
       privacy::Name(spent.trust_mode));
   text += fmt::format(
       "                 epsilon {} against whoever sees on the network who uploads; lengths of\n"
-      "                 uploads tell more: they follow the largest coordinate, without noise\n",
+      "                 uploads tell more: they follow the updates, without noise\n",
       EpsilonText(spent.epsilon_network));
   if (seeded) {
     text += "                 seeded: not private; whoever knows the seed knows the noise\n";
@@ -170,6 +170,8 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   json["parameters_sha256"] =
       ParametersDigest({result.parameters.data(), result.parameters.size()});
   json["mechanism"] = Name(job.mechanism);
+  json["coding"] = Name(job.format().coding);
+  json["padding"] = job.format().padding;
   json["accuracy"] = FinalAccuracy(result);
   json["initial_accuracy"] = result.initial_accuracy;
   AddPrivacy(job, result, config.seed.has_value(), json);
