@@ -18,6 +18,9 @@ namespace sotto {
 // The most parameters of a model.
 constexpr uint32_t kMaxParameters = uint32_t{1} << 24;
 
+// The largest clipping bound, in units of the noise's deviation.
+constexpr float kMaxClipInUnits = 1048576.0f;
+
 struct UpdateScale {
   int32_t max_exponent = 1;  // biased binary32 exponent of the largest coordinate
   uint32_t multiplier = 0;   // |v| = floor(mantissa * multiplier / 2^shift)
@@ -30,8 +33,9 @@ struct UpdateScale {
 // Two passes over the update: largest exponent, then norm and largest value.
 //   update   [d] float32, model units, 1 <= d <= kMaxParameters
 //   clip_l2  C > 0, model units, a normal float
-//   unit     sigma > 0, model units, a normal float; clip_l2 / unit <= 1024
-// Returns kOk, kInvalidArgument, or kNotFinite if a coordinate is NaN or infinite.
+//   unit     sigma > 0, model units, a normal float; clip_l2 / unit <= kMaxClipInUnits
+// Returns kOk, kInvalidArgument, kNotFinite if a coordinate is NaN or infinite, or kOutOfRange if
+// one is beyond the format's limit, which cannot be while clip_l2 / unit <= 1024.
 Status ComputeUpdateScale(Span<const float> update, float clip_l2, float unit, UpdateScale* scale);
 
 // One coordinate of the update that the scale was computed for: v in Q20, rounded toward zero.

@@ -205,6 +205,8 @@ Status Client::OnTask(const Reply& reply) {
   EndRound();
   if (Status s = task.training.Validate(); s != Status::kOk) return s;
   if (!task.format.IsValid()) return Status::kMalformed;
+  const bool is_noisy = task.format.coding != Coding::kFloat32;
+  if (is_noisy && !(task.training.clip_l2 <= 1024.0f * task.unit)) return Status::kMalformed;
   if (!task.is_private() && !config_.allow_training_without_privacy) return Status::kPeerRefused;
   task_ = task;
   state_ = State::kDownload;

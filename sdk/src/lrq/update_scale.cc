@@ -108,6 +108,11 @@ int32_t Apply(uint32_t aligned, const UpdateScale& scale) {
   return static_cast<int32_t>((static_cast<uint64_t>(aligned) * scale.multiplier) >> scale.shift);
 }
 
+bool IsBeyondFormat(uint32_t aligned, const UpdateScale& scale) {
+  return scale.shift < 63 &&
+         (static_cast<uint64_t>(aligned) * scale.multiplier) >> scale.shift > kMaxValueQ20;
+}
+
 }  // namespace
 
 Status ComputeUpdateScale(Span<const float> update, float clip_l2, float unit, UpdateScale* scale) {
@@ -115,7 +120,7 @@ Status ComputeUpdateScale(Span<const float> update, float clip_l2, float unit, U
   if (!IsPositiveNormal(clip_l2) || !IsPositiveNormal(unit)) return Status::kInvalidArgument;
   // Multiplication by a power of two is exact, unless it overflows to infinity, which compares
   // well.
-  if (clip_l2 > unit * 1024.0f) return Status::kInvalidArgument;
+  if (clip_l2 > unit * kMaxClipInUnits) return Status::kInvalidArgument;
   UpdateScale result;
   if (Status s = LargestExponent(update, &result.max_exponent); s != Status::kOk) return s;
 
@@ -135,8 +140,9 @@ Status ComputeUpdateScale(Span<const float> update, float clip_l2, float unit, U
     result.clipped = IsSmaller(clipping, factor);
     if (result.clipped) factor = clipping;
     result.multiplier = factor.multiplier;
-    // The factor takes a value of at least 1 to at most 2^30, so its shift is at least 1.
+    // The factor takes a value of 2^29 or more to at most 2^40, so its shift is at least 20.
     result.shift = static_cast<uint32_t>(factor.shift);
+    if (IsBeyondFormat(largest, result)) return Status::kOutOfRange;
     result.max_value_q20 = Apply(largest, result);
     const uint32_t rms = RootMeanSquare(norm, norm_exponent, update.size());
     result.rms_q20 = Apply(rms < largest ? rms : largest, result);

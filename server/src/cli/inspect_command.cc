@@ -2,15 +2,15 @@
 
 #include <chrono>
 #include <fmt/format.h>
-#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "certificate/certificate.h"
+#include "cli/inspect_entropy.h"
+#include "cli/json_output.h"
 #include "cli/progress.h"
 #include "sotto/certificate.h"
 #include "sotto/posix/terminal.h"
@@ -19,8 +19,6 @@ namespace sotto::server {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr char kStandardOutput[] = "-";
 
 struct CertificateRun {
   Certificate certificate;
@@ -80,17 +78,8 @@ Json ToJson(const CertificateRun& run) {
 
 void RunCertificate(const std::string& json_path) {
   const CertificateRun run = Prove();
-  const bool json_to_stdout = json_path == kStandardOutput;
-  fmt::print(json_to_stdout ? stderr : stdout, "{}", Describe(run));
-  if (!json_path.empty()) {
-    const std::string json = ToJson(run).dump(2) + "\n";
-    if (json_to_stdout) {
-      fmt::print("{}", json);
-    } else if (std::ofstream file(json_path); !(file << json).flush()) {
-      throw std::runtime_error(fmt::format(
-          "cannot write {}: check that its folder exists and has space left", json_path));
-    }
-  }
+  fmt::print(IsStandardOutput(json_path) ? stderr : stdout, "{}", Describe(run));
+  WriteJson(json_path, ToJson(run));
   if (!run.holds()) {
     throw std::runtime_error("the constants of sotto/certificate.h promise more than is proved");
   }
@@ -107,6 +96,7 @@ void AddInspectCommand(CLI::App& app) {
   certificate.add_option("--json", *json_path,
                          "write the bounds to this file; - is standard output");
   certificate.callback([json_path] { RunCertificate(*json_path); });
+  AddInspectEntropyCommand(inspect);
 }
 
 }  // namespace sotto::server

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/in_range.h"
+#include "cli/json_output.h"
 #include "round/run_key.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
@@ -26,7 +26,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kStandardOutput[] = "-";
 constexpr char kSeededNote[] = "seeded: not private";
 
 // As the user typed them; each command uses its own.
@@ -136,16 +135,8 @@ Json DevicesToJson(const std::vector<DeviceRecord>& devices) {
 
 void RunList(const KeysOptions& o) {
   const std::vector<DeviceRecord> devices = SqliteStore(o.store).ListDevices();
-  const bool json_to_stdout = o.json == kStandardOutput;
-  fmt::print(json_to_stdout ? stderr : stdout, "{}", DescribeDevices(devices));
-  if (o.json.empty()) return;
-  const std::string json = DevicesToJson(devices).dump(2) + "\n";
-  if (json_to_stdout) {
-    fmt::print("{}", json);
-  } else if (std::ofstream file(o.json); !(file << json).flush()) {
-    throw std::runtime_error(
-        fmt::format("cannot write {}: check that its folder exists and has space left", o.json));
-  }
+  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", DescribeDevices(devices));
+  WriteJson(o.json, DevicesToJson(devices));
 }
 
 void RunRevoke(const KeysOptions& o) {

@@ -9,10 +9,10 @@
 #include <stdexcept>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "cli/in_range.h"
 #include "cli/job_options.h"
+#include "cli/json_output.h"
 #include "cli/report.h"
 #include "net/server.h"
 #include "round/run_key.h"
@@ -75,7 +75,9 @@ void AddServeOptions(CLI::App& command, ServeOptions& o) {
       ->check(InRange(1U, 1000000U))
       ->group(kNetwork);
   AddJobOptions(command, o);
-  command.add_option("--json", o.json, "write results here at the end")->group(kRun);
+  command
+      .add_option("--json", o.json, "write results to this file at the end; - is standard output")
+      ->group(kRun);
   command.add_option("--model-out", o.model_out, "write the final parameters, float32 LE")
       ->group(kRun);
   command.add_flag("-v,--verbose", o.verbose, "also a line when a connection ends or is refused")
@@ -122,14 +124,10 @@ void WriteResults(const ServeOptions& o, const Job& job) {
       file.write(reinterpret_cast<const char*>(bytes), sizeof(bytes));
     }
   }
-  if (!o.json.empty()) {
-    const nlohmann::ordered_json json = {
-        {"rounds_released", job.round()},
-        {"finish_reason", job.finish_reason()},
-        {"seed", o.seed ? nlohmann::ordered_json(*o.seed) : nlohmann::ordered_json(nullptr)},
-        {"parameters_sha256", ParametersDigest(job.parameters())}};
-    OpenOutput(o.json) << json.dump(2) << '\n';
-  }
+  WriteJson(o.json, {{"rounds_released", job.round()},
+                     {"finish_reason", job.finish_reason()},
+                     {"seed", o.seed ? nlohmann::ordered_json(*o.seed) : nullptr},
+                     {"parameters_sha256", ParametersDigest(job.parameters())}});
 }
 
 void WritePortFile(const std::string& path, uint16_t port) {

@@ -140,6 +140,34 @@ TEST(Quantizer, TheExactOffsetDecidesAtTheEdges) {
   EXPECT_GT(decided, 50);
 }
 
+// The shortcut of the encoder never contradicts the layer, and is worth having.
+TEST(Quantizer, WhatIsZeroInEveryLayerIsZeroInEach) {
+  std::mt19937 random(7);
+  const Dither dither = TestDither(8);
+  int shortcuts = 0;
+  int zeros = 0;
+  for (uint32_t j = 0; j < 200000; ++j) {
+    uint64_t word = static_cast<uint64_t>(random()) << 32 | random();
+    if (j % 5 == 0) word &= ~static_cast<uint64_t>(kDitherMask);
+    if (j % 5 == 1) word |= kDitherMask;
+    const uint32_t t = Dither::Fraction(word);
+    DitherCell cell;
+    ASSERT_EQ(dither.Select(j, word, &cell), Status::kOk);
+    const int32_t half_width = 1 << (1 + random() % 24);
+    const auto v = static_cast<int32_t>(random() % (2u * half_width)) - half_width;
+    int32_t m = 0;
+    ASSERT_EQ(Quantize(dither, j, cell, v, &m), Status::kOk);
+    const bool is_shortcut = IsZeroInEveryLayer(DitherKind::kGaussian, t, v);
+    if (is_shortcut) {
+      ASSERT_EQ(m, 0) << "t = " << t << ", v = " << v;
+    }
+    shortcuts += is_shortcut;
+    zeros += m == 0;
+  }
+  EXPECT_GT(shortcuts, zeros / 2);
+  EXPECT_FALSE(IsZeroInEveryLayer(DitherKind::kUniform, kDitherMask / 2, 0));
+}
+
 TEST(Quantizer, BeyondTheFormatIsAnErrorAndNotAWrap) {
   const Dither dither = TestDither(3);
   const auto cells = Cells(dither, 1);

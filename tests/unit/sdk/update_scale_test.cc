@@ -88,7 +88,36 @@ TEST(UpdateScale, TheLargestRatioFillsTheFormatAndNoMore) {
   ASSERT_EQ(ComputeUpdateScale(View(update), 0.4f, 0.4f / 1024, &scale), Status::kOk);
   EXPECT_LE(scale.max_value_q20, kMaxValueQ20);
   EXPECT_GE(scale.max_value_q20, kMaxValueQ20 - 2);
-  EXPECT_EQ(ComputeUpdateScale(View(update), 0.41f, 0.4f / 1024, &scale), Status::kInvalidArgument);
+  EXPECT_EQ(ComputeUpdateScale(View(update), 0.41f, 0.4f / 1024, &scale), Status::kOutOfRange);
+  EXPECT_EQ(ComputeUpdateScale(View(update), 1.1f, 1.0f / 1048576, &scale),
+            Status::kInvalidArgument);
+}
+
+// Beyond 1,024 noise deviations the norm may be large as long as no coordinate is.
+TEST(UpdateScale, ALargeNormOfSmallCoordinatesFits) {
+  const std::vector<float> update(40000, 8.0f);
+  UpdateScale scale;
+  ASSERT_EQ(ComputeUpdateScale(View(update), kMaxClipInUnits, 1.0f, &scale), Status::kOk);
+  EXPECT_EQ(scale.max_value_q20, 8 << 20);
+  EXPECT_EQ(ScaleToQ20(8.0f, scale), 8 << 20);
+  ASSERT_EQ(ComputeUpdateScale(View(update), 1500.0f, 1.0f, &scale), Status::kOk);
+  EXPECT_TRUE(scale.clipped);
+  EXPECT_LE(SumOfSquares(update, scale), SquaredBound(1500.0f, 1.0f));
+}
+
+TEST(UpdateScale, TheRootMeanSquareIsGoodToAPercent) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<float> update(1 + random() % 2000);
+    for (float& value : update) value = normal(random) * 0.01f;
+    UpdateScale scale;
+    ASSERT_EQ(ComputeUpdateScale(View(update), 0.1f, 0.02f, &scale), Status::kOk);
+    const auto exact = static_cast<double>(
+        std::sqrt(SumOfSquares(update, scale) / static_cast<long double>(update.size())));
+    EXPECT_NEAR(scale.rms_q20, exact, 0.01 * exact + 2);
+    EXPECT_LE(scale.rms_q20, scale.max_value_q20);
+  }
 }
 
 TEST(UpdateScale, RefusesWhatIsNotANumber) {

@@ -1,0 +1,17 @@
+// `sotto inspect entropy`: what synthetic updates cost, encoded, against the least possible. Part
+// of sotto::server/cli.
+#ifndef SOTTO_CLI_INSPECT_ENTROPY_H_
+#define SOTTO_CLI_INSPECT_ENTROPY_H_
+
+namespace CLI {
+class App;
+}
+
+namespace sotto::server {
+
+// Adds the command to `sotto inspect`.
+void AddInspectEntropyCommand(CLI::App& inspect);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_CLI_INSPECT_ENTROPY_H_

@@ -1,0 +1,22 @@
+#include "cli/json_output.h"
+
+#include <fmt/format.h>
+#include <fstream>
+#include <stdexcept>
+
+namespace sotto::server {
+
+bool IsStandardOutput(const std::string& path) { return path == "-"; }
+
+void WriteJson(const std::string& path, const nlohmann::ordered_json& json) {
+  if (path.empty()) return;
+  const std::string text = json.dump(2) + "\n";
+  if (IsStandardOutput(path)) {
+    fmt::print("{}", text);
+  } else if (std::ofstream file(path); !(file << text).flush()) {
+    throw std::runtime_error(
+        fmt::format("cannot write {}: check that its folder exists and has space left", path));
+  }
+}
+
+}  // namespace sotto::server

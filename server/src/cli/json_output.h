@@ -1,0 +1,20 @@
+// Machine-readable results. Part of sotto::server/cli.
+#ifndef SOTTO_CLI_JSON_OUTPUT_H_
+#define SOTTO_CLI_JSON_OUTPUT_H_
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace sotto::server {
+
+// True if --json asks for standard output, so that text for people belongs on standard error.
+bool IsStandardOutput(const std::string& path);
+
+// Writes to the file of --json, to standard output for "-", or nowhere for an empty path. Throws
+// std::runtime_error if that fails.
+void WriteJson(const std::string& path, const nlohmann::ordered_json& json);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_CLI_JSON_OUTPUT_H_
