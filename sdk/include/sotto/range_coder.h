@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sotto/num.h"
 #include "sotto/span.h"
 
 namespace sotto {
@@ -26,16 +27,33 @@ struct AdaptiveBit {
   static constexpr uint16_t kMaxWeight = 1024;
 
   // p += (bit - p) / 2^floor(log2(weight)), then the weight grows by one.
-  void Update(bool bit);
+  void Update(bool bit) {
+    const int shift = 31 - CountLeadingZeros(uint32_t{weight});
+    p_one = bit ? p_one + (~p_one >> shift) : p_one - (p_one >> shift);
+    if (weight < kMaxWeight) ++weight;
+  }
+
+  // The part of a range of at least kMinRange that a one gets: at least 1/65536 of it is left for
+  // either outcome.
+  uint32_t BoundOfOne(uint32_t range) const {
+    const uint32_t p = p_one >> 16;
+    return (range >> 16) * (p == 0 ? 1 : p);
+  }
 };
+
+// Both sides keep their range at least this large between decisions.
+constexpr uint32_t kMinRange = uint32_t{1} << 24;
 
 class RangeEncoder {
  public:
   // Encodes the decision `bit` and updates its probability.
-  void Encode(bool bit, AdaptiveBit* probability);
+  void Encode(bool bit, AdaptiveBit* probability) {
+    Narrow(probability->BoundOfOne(range_), bit);
+    probability->Update(bit);
+  }
 
   // Encodes a decision whose outcomes are equally likely.
-  void EncodeFair(bool bit);
+  void EncodeFair(bool bit) { Narrow(range_ >> 1, bit); }
 
   // No more decisions: chooses the shortest end. Once.
   void Finish();
@@ -62,7 +80,16 @@ class RangeEncoder {
   // No decision costs more than 16 bits, and every 8 bits set one run free.
   static constexpr int kRuns = (16 * kMaxDecisions + kMaxFairDecisions) / 8 + 2;
 
-  void Narrow(uint32_t bound, bool bit);
+  void Narrow(uint32_t bound, bool bit) {
+    if (bit) {
+      range_ = bound;
+    } else {
+      low_ += bound;
+      range_ -= bound;
+    }
+    for (; range_ < kMinRange; range_ <<= 8) ShiftOut();
+  }
+
   void ShiftOut();
 
   uint64_t low_ = 0;
@@ -81,15 +108,34 @@ class RangeDecoder {
   explicit RangeDecoder(ByteSpan bytes);
 
   // The next decision; updates its probability.
-  bool Decode(AdaptiveBit* probability);
-  bool DecodeFair();
+  bool Decode(AdaptiveBit* probability) {
+    const bool bit = Narrow(probability->BoundOfOne(range_));
+    probability->Update(bit);
+    return bit;
+  }
+  bool DecodeFair() { return Narrow(range_ >> 1); }
 
   // Bytes looked at so far; those beyond the end count, and read as zeros.
   size_t position() const { return position_; }
 
  private:
-  bool Narrow(uint32_t bound);
-  uint32_t NextByte();
+  bool Narrow(uint32_t bound) {
+    const bool bit = code_ < bound;
+    if (bit) {
+      range_ = bound;
+    } else {
+      code_ -= bound;
+      range_ -= bound;
+    }
+    for (; range_ < kMinRange; range_ <<= 8) code_ = code_ << 8 | NextByte();
+    return bit;
+  }
+
+  uint32_t NextByte() {
+    const uint32_t byte = position_ < bytes_.size() ? bytes_[position_] : 0;
+    ++position_;
+    return byte;
+  }
 
   ByteSpan bytes_;
   size_t position_ = 0;

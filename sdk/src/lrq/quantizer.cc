@@ -48,10 +48,13 @@ Status Quantize(const Dither& dither, uint32_t j, const DitherCell& cell, int32_
 // m = 0 means s - w <= v < s, and s lies between floor(w t / 2^27) and floor(w (t + 1) / 2^27): a
 // larger w only widens the interval.
 bool IsZeroInEveryLayer(DitherKind kind, uint32_t t, int32_t v_q20) {
-  if (kind != DitherKind::kGaussian) return false;
-  const int64_t v = static_cast<int64_t>(v_q20) * (1 << kQ20ToQ27);
-  const int64_t below = (static_cast<int64_t>(kMinStepQ27) * t) >> kDitherBits;
-  const int64_t above = (static_cast<int64_t>(kMinStepQ27) * (t + 1)) >> kDitherBits;
+  // Both edges lie within kMinStepQ27, about 2^28, of zero: beyond 2^24 in Q20 no value is between.
+  constexpr int32_t kFar = 1 << 24;
+  if (kind != DitherKind::kGaussian || v_q20 >= kFar || v_q20 <= -kFar) return false;
+  const int32_t v = v_q20 * (1 << kQ20ToQ27);
+  const uint64_t product = static_cast<uint64_t>(kMinStepQ27) * t;
+  const auto below = static_cast<int32_t>(product >> kDitherBits);
+  const auto above = static_cast<int32_t>((product + kMinStepQ27) >> kDitherBits);
   return above - kMinStepQ27 <= v && v < below;
 }
 

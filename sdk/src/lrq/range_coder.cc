@@ -1,52 +1,11 @@
 #include "sotto/range_coder.h"
 
-#include "sotto/num.h"
-
 namespace sotto {
 namespace {
 
-// Both sides keep range >= kMinRange between decisions.
-constexpr uint32_t kMinRange = uint32_t{1} << 24;
 constexpr uint64_t kCarry = uint64_t{1} << 32;
 
-// The part of the range that a one gets: at least 1/65536 of it for either outcome.
-uint32_t BoundOfOne(uint32_t range, uint32_t p_one) {
-  uint32_t p = p_one >> 16;
-  if (p == 0) p = 1;
-  return (range >> 16) * p;
-}
-
 }  // namespace
-
-void AdaptiveBit::Update(bool bit) {
-  const int shift = 31 - CountLeadingZeros(static_cast<uint32_t>(weight));
-  if (bit) {
-    p_one += ~p_one >> shift;
-  } else {
-    p_one -= p_one >> shift;
-  }
-  if (weight < kMaxWeight) ++weight;
-}
-
-void RangeEncoder::Encode(bool bit, AdaptiveBit* probability) {
-  Narrow(BoundOfOne(range_, probability->p_one), bit);
-  probability->Update(bit);
-}
-
-void RangeEncoder::EncodeFair(bool bit) { Narrow(range_ >> 1, bit); }
-
-void RangeEncoder::Narrow(uint32_t bound, bool bit) {
-  if (bit) {
-    range_ = bound;
-  } else {
-    low_ += bound;
-    range_ -= bound;
-  }
-  while (range_ < kMinRange) {
-    range_ <<= 8;
-    ShiftOut();
-  }
-}
 
 // Moves the top byte of low_ out. As long as a carry may still change it, it is held back.
 void RangeEncoder::ShiftOut() {
@@ -99,35 +58,6 @@ size_t RangeEncoder::Take(MutableByteSpan out) {
 
 RangeDecoder::RangeDecoder(ByteSpan bytes) : bytes_(bytes) {
   for (int i = 0; i < 4; ++i) code_ = code_ << 8 | NextByte();
-}
-
-uint32_t RangeDecoder::NextByte() {
-  const uint32_t byte = position_ < bytes_.size() ? bytes_[position_] : 0;
-  ++position_;
-  return byte;
-}
-
-bool RangeDecoder::Decode(AdaptiveBit* probability) {
-  const bool bit = Narrow(BoundOfOne(range_, probability->p_one));
-  probability->Update(bit);
-  return bit;
-}
-
-bool RangeDecoder::DecodeFair() { return Narrow(range_ >> 1); }
-
-bool RangeDecoder::Narrow(uint32_t bound) {
-  const bool bit = code_ < bound;
-  if (bit) {
-    range_ = bound;
-  } else {
-    code_ -= bound;
-    range_ -= bound;
-  }
-  while (range_ < kMinRange) {
-    range_ <<= 8;
-    code_ = code_ << 8 | NextByte();
-  }
-  return bit;
 }
 
 }  // namespace sotto

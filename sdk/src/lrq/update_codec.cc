@@ -172,7 +172,14 @@ Status UpdateEncoder::EncodeMore() {
     stage_ = Stage::kDone;
     return Status::kOk;
   }
-  if (scale_code_ != 0 && next_ < update_.size()) return EncodeCoordinate(next_++);
+  if (scale_code_ != 0 && next_ < update_.size()) {
+    // Most coordinates give less than a byte: goes on until one is ready.
+    Status status = Status::kOk;
+    do {
+      status = EncodeCoordinate(next_++);
+    } while (status == Status::kOk && next_ < update_.size() && !HasReady());
+    return status;
+  }
   if (format_.coding == Coding::kRange && scale_code_ != 0) range_.Finish();
   packer_.FillLastByte();
   stage_ = Stage::kPadding;
