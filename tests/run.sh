@@ -49,6 +49,7 @@ install_test_packages() {
   install_packages "${DATA_PACKAGE}" || true
   install_packages clang-format-14 || install_packages clang-format || true
   install_packages dpkg-dev || true
+  ${quick} || install_packages libclang-rt-dev || true
   ${quick} || install_packages "${CROSS_PACKAGES[@]}" || true
 }
 

@@ -1,0 +1,209 @@
+// usage: make_seeds FOLDER
+// Writes a small corpus for each fuzz target into FOLDER/TARGET: valid updates, frames and files,
+// in the layouts that the targets' first lines describe. The same bytes every time.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "fuzz/input.h"
+#include "sotto/bytes.h"
+#include "sotto/random.h"
+#include "sotto/update_codec.h"
+#include "sotto/wire.h"
+
+namespace sotto::fuzz {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+Bytes operator+(Bytes a, const Bytes& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+Bytes U16(uint32_t x) { return {static_cast<uint8_t>(x), static_cast<uint8_t>(x >> 8)}; }
+
+Bytes BigEndian(uint32_t x) {
+  return {static_cast<uint8_t>(x >> 24), static_cast<uint8_t>(x >> 16),
+          static_cast<uint8_t>(x >> 8), static_cast<uint8_t>(x)};
+}
+
+Bytes Text(const std::string& text) { return {text.begin(), text.end()}; }
+
+Bytes Layout(const UpdateFormat& format) {
+  return Bytes{static_cast<uint8_t>(format.coding), static_cast<uint8_t>(format.dither)} +
+         U16(format.padding);
+}
+
+class Corpus {
+ public:
+  Corpus(const std::string& folder, const std::string& target)
+      : folder_(std::filesystem::path(folder) / target) {
+    std::filesystem::create_directories(folder_);
+  }
+
+  void Add(const Bytes& input) {
+    std::ofstream file(folder_ / ("seed-" + std::to_string(count_++)), std::ios::binary);
+    file.write(reinterpret_cast<const char*>(input.data()),
+               static_cast<std::streamsize>(input.size()));
+    file.close();
+    Require(file.good(), "the corpus can be written");
+  }
+
+ private:
+  std::filesystem::path folder_;
+  int count_ = 0;
+};
+
+// Values of the deviation `scale`, with a few that are ten times as large.
+std::vector<float> Update(uint32_t coordinates, float scale) {
+  RandomStream random(Key(), coordinates);
+  std::vector<float> update;
+  for (uint32_t j = 0; j < coordinates; ++j) {
+    const float uniform = static_cast<float>(random.Below(2001)) / 1000.0F - 1.0F;
+    update.push_back(uniform * scale * (j % 16 == 0 ? 10.0F : 1.0F));
+  }
+  return update;
+}
+
+Bytes Encode(const std::vector<float>& update, const UpdateFormat& format) {
+  UpdateEncoder encoder;
+  const Span<const float> values(update.data(), update.size());
+  Require(encoder.Begin(Key(), format, values, 512.0F, 1.0F) == Status::kOk, "updates encode");
+  Bytes bytes(MaxUpdateSize(static_cast<uint32_t>(update.size()), format));
+  size_t size = 0;
+  Require(encoder.Read({bytes.data(), bytes.size()}, &size) == Status::kOk && encoder.is_done(),
+          "updates encode whole");
+  bytes.resize(size);
+  return bytes;
+}
+
+Bytes Raw(const std::vector<float>& update) {
+  Bytes bytes(4 * update.size());
+  for (size_t j = 0; j < update.size(); ++j) {
+    StoreU32Le(FloatBits(update[j]), bytes.data() + 4 * j);
+  }
+  return bytes;
+}
+
+void AddUpdates(Corpus& decoder, Corpus& round_trip, Corpus& range_coder) {
+  for (const Coding coding : {Coding::kRange, Coding::kFixed}) {
+    for (const DitherKind dither : {DitherKind::kGaussian, DitherKind::kUniform}) {
+      for (const float scale : {0.0F, 0.01F, 1.0F, 20.0F}) {
+        const UpdateFormat format = {coding, dither, scale == 1.0F ? 64U : 0U};
+        const std::vector<float> update = Update(40, scale);
+        const Bytes encoded = Encode(update, format);
+        decoder.Add(Layout(format) + U16(39) + encoded);
+        // Reads of 9 bytes; clip_l2 = 2^9, unit = 1 by their exponents; again from byte 5.
+        round_trip.Add(Layout(format) + Bytes{8, 136, 127} + U16(5) + Raw(update));
+        range_coder.Add(U16(300) + encoded);
+      }
+    }
+  }
+}
+
+Bytes Frame(const Request& request) {
+  Bytes frame(kFrameHeaderSize + kMaxMaxFrame);
+  size_t size = 0;
+  Require(EncodeRequest(request, kMaxMaxFrame, {frame.data(), frame.size()}, &size) == Status::kOk,
+          "requests encode");
+  frame.resize(size);
+  return frame;
+}
+
+Bytes Frame(const Reply& reply) {
+  Bytes frame(kFrameHeaderSize + kMaxMaxFrame);
+  size_t size = 0;
+  Require(EncodeReply(reply, kMaxMaxFrame, {frame.data(), frame.size()}, &size) == Status::kOk,
+          "replies encode");
+  frame.resize(size);
+  return frame;
+}
+
+constexpr uint8_t kBytes[32] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+std::vector<Request> Requests() {
+  static constexpr uint8_t kName[] = {'p', 'i', '-', '7'};
+  std::vector<Request> requests(4);
+  requests[0].kind = Request::Kind::kHello;
+  requests[0].device_id = kName;
+  requests[0].model_digest = kBytes;
+  requests[1].kind = Request::Kind::kGetModel;
+  requests[1].offset = 4096;
+  requests[2].kind = Request::Kind::kUpdateBegin;
+  requests[2].round = 3;
+  requests[2].attempt = 1;
+  requests[2].job_id = ByteSpan(kBytes).first(kJobIdSize);
+  requests[2].nonce = ByteSpan(kBytes).first(kNonceSize);
+  requests[3].kind = Request::Kind::kUpdateChunk;
+  requests[3].offset = 20;
+  requests[3].bytes = kBytes;
+  requests[3].last = true;
+  return requests;
+}
+
+std::vector<Reply> Replies() {
+  std::vector<Reply> replies(6);
+  replies[0].kind = Reply::Kind::kWait;
+  replies[0].wait_ms = 1000;
+  replies[1].kind = Reply::Kind::kTrain;
+  replies[1].task.unit = 0.25F;
+  replies[1].task.round = 7;
+  replies[2].kind = Reply::Kind::kDone;
+  replies[3].kind = Reply::Kind::kModelChunk;
+  replies[3].bytes = kBytes;
+  replies[4].kind = Reply::Kind::kAck;
+  replies[4].offset = 52;
+  replies[4].complete = true;
+  replies[5].kind = Reply::Kind::kError;
+  replies[5].code = ErrorCode::kBusy;
+  replies[5].wait_ms = 50;
+  return replies;
+}
+
+void AddPackets(Corpus& corpus) {
+  Bytes all;
+  for (const Request& request : Requests()) {
+    corpus.Add(Bytes{0, 6} + Frame(request));
+    all = all + Frame(request);
+  }
+  for (const Reply& reply : Replies()) {
+    corpus.Add(Bytes{4, 255} + Frame(reply));
+    all = all + Frame(reply);
+  }
+  corpus.Add(Bytes{30, 2} + all);
+}
+
+void AddFiles(Corpus& corpus) {
+  const std::string secret(64, 'c');
+  corpus.Add(Bytes{0} + Text("sotto-key 1\ndevice pi-7\nsecret " + secret + "\n"));
+  const Bytes pixels(2 * 3 * 4, 9);
+  corpus.Add(Bytes{1} + BigEndian(0x803) + BigEndian(2) + BigEndian(3) + BigEndian(4) + pixels);
+  corpus.Add(Bytes{2} + BigEndian(0x801) + BigEndian(5) + Bytes{1, 2, 3, 4, 5});
+  // The same five labels, compressed by gzip.
+  corpus.Add(Bytes{2} + Bytes{0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0x63,
+                              0x60, 0xe0, 0x60, 0x64, 0x60, 0x60, 0x60, 0x65, 0x64, 0x62, 0x66,
+                              0x61, 0x05, 0x00, 0xa3, 0x33, 0x91, 0x8b, 0x0d, 0x00, 0x00, 0x00});
+}
+
+}  // namespace
+}  // namespace sotto::fuzz
+
+int main(int argc, char** argv) {
+  using namespace sotto::fuzz;
+  if (argc != 2) {
+    std::fputs("usage: make_seeds FOLDER\n", stderr);
+    return 2;
+  }
+  Corpus decoder(argv[1], "update_decoder");
+  Corpus round_trip(argv[1], "update_round_trip");
+  Corpus range_coder(argv[1], "range_coder");
+  AddUpdates(decoder, round_trip, range_coder);
+  Corpus packets(argv[1], "packets");
+  AddPackets(packets);
+  Corpus files(argv[1], "files");
+  AddFiles(files);
+  return 0;
+}
