@@ -50,6 +50,7 @@ install_test_packages() {
   install_packages clang-format-14 || install_packages clang-format || true
   install_packages dpkg-dev || true
   ${quick} || install_packages libclang-rt-dev || true
+  install_packages libbenchmark-dev || true
   ${quick} || install_packages "${CROSS_PACKAGES[@]}" || true
 }
 

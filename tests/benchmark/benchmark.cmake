@@ -1,0 +1,16 @@
+# sotto-bench: what a coordinate costs in time. A test runs each case once; ratios.sh measures.
+find_package(benchmark CONFIG QUIET)
+if(NOT benchmark_FOUND)
+  add_test(NAME benchmark.runs
+           COMMAND sh -c "echo 'skipped: no Google Benchmark (Debian: libbenchmark-dev)'; exit 77")
+  set_tests_properties(benchmark.runs PROPERTIES SKIP_RETURN_CODE 77)
+  return()
+endif()
+
+add_executable(sotto_bench benchmark/main.cc)
+set_target_properties(sotto_bench PROPERTIES OUTPUT_NAME sotto-bench)
+target_link_libraries(sotto_bench PRIVATE sotto::server benchmark::benchmark)
+target_include_directories(sotto_bench PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+sotto_own_sources(sotto_bench)
+add_test(NAME benchmark.runs COMMAND sotto_bench --benchmark_min_time=0)
+set_tests_properties(benchmark.runs PROPERTIES TIMEOUT 300)
