@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""A device for Sotto in plain Python, written from server/PROTOCOL.md and what that page names.
+"""A device for Sotto in plain Python, as server/PROTOCOL.md and sdk/LRQ.md say.
 
-It shares no line with Sotto's own client: that the two can stand in one round shows that the page
-is complete. The folder `independent` beside it has the parts.
+It shares no line with Sotto's own client: that the two can stand in one round shows that the pages
+say what the code does. The folder `independent` beside it has the parts.
 
     independent_client.py --server HOST:PORT --key FILE --data IDX --labels IDX --samples N:COUNT
-    independent_client.py --check    recompute the page's example and tests/vectors/layers.csv
+    independent_client.py --check    recompute the pages' numbers and tests/vectors/layers.csv
 
 Exit status: 0 the job is over, or the check passed; 1 failed, or the task was refused; 2 bad usage.
 Needs python3-cryptography (ChaCha20) and the OpenSSL that Python itself uses (libssl.so.3).
@@ -17,6 +17,7 @@ import pathlib
 import sys
 import time
 
+from independent import codes
 from independent import example
 from independent import lrq
 from independent import training
@@ -37,12 +38,14 @@ def check_task(task, allow_no_privacy):
     counts = (task["local_epochs"], task["batch_size"])
     rates = (task["learning_rate"], task["weight_decay"])
     good = (len(task["job"]) == 16
-            and {task["coding"], task["dither"], task["clipping"]} <= {1, 2}
+            and task["coding"] in (1, 2, 3)
+            and {task["dither"], task["clipping"]} <= {1, 2}
             and all(2**-126 <= task[name] < math.inf for name in ("unit", "clip_l2"))
-            and task["clip_l2"] <= 1024 * task["unit"]
+            and (task["coding"] == 2 or task["clip_l2"] <= 1024 * task["unit"])
             and all(0 <= rate < math.inf for rate in rates)
             and all(1 <= count <= 65535 for count in counts)
-            and 256 <= task["max_frame"] <= 65535)
+            and 256 <= task["max_frame"] <= 65535
+            and task["padding"] <= 4096)
     if not good:
         raise Refused("the task is out of its limits")
     if 2 in (task["coding"], task["dither"]) and not allow_no_privacy:
@@ -127,9 +130,12 @@ class Device:
         self.round.nonce = os.urandom(16)
         key = lrq.round_key(self.secret, self.name, task, self.round.nonce)
         update = training.train(model, self.samples, task)
-        self.round.update = lrq.encode_update(update, task, key)
-        if task["coding"] == 1:
-            update = lrq.decode_update(self.round.update, len(update), task, key)
+        if task["coding"] == 2:
+            self.round.update = training.as_floats(update, task["clip_l2"])
+        else:
+            self.round.update = codes.encode(lrq.scaled(update, task), task, key)
+            noisy = codes.decode(self.round.update, len(update), task, key)
+            update = [x * task["unit"] / 2**20 for x in noisy]
         self.released = training.moved(model, update)
 
     def download(self, link):
@@ -144,15 +150,16 @@ class Device:
     def upload(self, link):
         task, update = self.round.task, self.round.update
         begin = {name: task[name] for name in ("job", "round", "attempt", "coding")}
-        begin.update(nonce=self.round.nonce, size=len(update))
-        # What stands around the bytes, three tags, two lengths and the offset, takes at most 15.
+        begin["nonce"] = self.round.nonce
+        # What stands around the bytes, four tags, two lengths, the offset and `last`: 16.
         step = (min(MAX_FRAME, task["max_frame"]) - 16) // 4 * 4
         _, ack = link.ask("update_begin", begin, "ack")
         while not ack["complete"]:
             offset = ack["offset"]
             if offset >= len(update):
                 raise LinkLost(f"bytes from {offset} on are wanted, of {len(update)}")
-            chunk = {"offset": offset, "bytes": update[offset:offset + step]}
+            chunk = {"offset": offset, "bytes": update[offset:offset + step],
+                     "last": int(offset + step >= len(update))}
             _, ack = link.ask("update_chunk", chunk, "ack")
 
 
@@ -167,7 +174,7 @@ def read_key(path):
 
 def parse_options():
     parser = argparse.ArgumentParser(description="A device for Sotto, by its protocol's page.")
-    parser.add_argument("--check", action="store_true", help="recompute the page's example")
+    parser.add_argument("--check", action="store_true", help="recompute the pages' numbers")
     parser.add_argument("--server", default="127.0.0.1:7177", help="HOST:PORT")
     parser.add_argument("--key", help="this device's key file, from `sotto keys new`")
     parser.add_argument("--data", help="IDX file of images, as it is or gzip")
@@ -188,7 +195,7 @@ def parse_options():
 def main():
     options = parse_options()
     if options.check:
-        print(f"{example.check()} claims of server/PROTOCOL.md hold")
+        print(f"{example.check()} claims of server/PROTOCOL.md and sdk/LRQ.md hold")
         return
     try:
         name, secret = read_key(options.key)

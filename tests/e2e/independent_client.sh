@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # independent_client.sh SOURCE_DIR WORK_DIR BIN_DIR
-# A device that was written from server/PROTOCOL.md alone, in Python, takes part in real jobs:
-# - it recomputes the page's example;
+# A device in Python that follows server/PROTOCOL.md and sdk/LRQ.md, and shares no code with Sotto's,
+# takes part in real jobs:
+# - it recomputes the pages' numbers;
 # - with two devices of Sotto's own it is the cohort of three rounds, and all three report;
-# - as the whole cohort of two rounds it foretells the released model: the server takes the same
-#   noisy integers out of its updates as it put in.
+# - as the whole cohort of two rounds it foretells the released model, under each code: the server
+#   takes the same noisy integers out of its updates as it put in.
 # Skipped, 77, where python3-cryptography or OpenSSL 3 is not installed.
 set -euo pipefail
 source_dir="$1" work="$2" bin="$3"
@@ -76,23 +77,33 @@ cat mixed.txt 2.txt
 grep -q 'all 3 rounds of the plan are released' mixed.txt || fail "the job is not done"
 [[ "$(grep -c 'reported' 2.txt)" == 3 ]] || fail "the independent client missed a round"
 
-serve alone 1 --rounds 2 --delta 0.1 --model-out alone.f32
-"${python[@]}" "${client}" --server "127.0.0.1:${port}" --data images --labels labels --give-up 60 \
-  --key alone/alone-000000.key --samples 0:60 --released foretold.f32 > 3.txt 2>&1 ||
-  fail "the independent client, alone"
-wait "${server}" || fail "the server of one device"
-# The server adds in another order and precision, so the last bits of a float32 may differ. The
-# noise of a parameter has a deviation of 0.8 a round.
-"${python[@]}" - << 'END' || fail "the released model is not the one foretold"
+# foretell NAME OPTION...: the released model is the one foretold by its only device.
+foretell() {
+  local name="$1"
+  shift
+  serve "${name}" 1 --rounds 2 --delta 0.1 --model-out "${name}.f32" "$@"
+  "${python[@]}" "${client}" --server "127.0.0.1:${port}" --data images --labels labels \
+    --give-up 60 --key "${name}/${name}-000000.key" --samples 0:60 \
+    --released "${name}.foretold" > "${name}-device.txt" 2>&1 || fail "the device of ${name}"
+  wait "${server}" || fail "the server ${name}"
+  # The server adds in another order and precision, so the last bits of a float32 may differ. The
+  # noise of a parameter has a deviation of 0.8 a round.
+  "${python[@]}" - "${name}" << 'END' || fail "the released model of ${name} is not the one foretold"
 import struct
+import sys
 
-released, foretold = (open(name, "rb").read() for name in ("alone.f32", "foretold.f32"))
+name = sys.argv[1]
+released, foretold = (open(name + end, "rb").read() for end in (".f32", ".foretold"))
 assert len(released) == len(foretold) == 31400
 errors = [abs(a[0] - b[0]) for a, b in zip(struct.iter_unpack("<f", released),
                                            struct.iter_unpack("<f", foretold))]
-print("released and foretold parameters differ by at most", max(errors))
+print(f"{name}: released and foretold parameters differ by at most {max(errors)}")
 assert max(errors) < 2e-6
 END
+}
+
+foretell range
+foretell fixed --coding fixed --padding 0
 trap - EXIT
 cd /
 rm -rf "${work}"

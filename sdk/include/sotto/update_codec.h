@@ -9,6 +9,7 @@
 //           (Gau-LRQ, Theorem 2): m_j minus the smallest m that a value in [-A, A] can have in
 //           coordinate j, least significant bit first; the last byte is filled up with zeros
 // Encoder and decoder stream: their memory is constant and no call allocates. One thread at a time.
+// sdk/LRQ.md specifies every bit.
 #ifndef SOTTO_UPDATE_CODEC_H_
 #define SOTTO_UPDATE_CODEC_H_
 

@@ -1,9 +1,12 @@
-"""Recomputes section 8 of server/PROTOCOL.md, and tests/vectors/layers.csv."""
+"""Recomputes section 8 of server/PROTOCOL.md, tests/vectors/layers.csv and B of sdk/LRQ.md."""
 import fractions
+import math
+import random
 import re
 import struct
 import sys
 
+from independent import codes
 from independent import lrq
 from independent import messages
 
@@ -16,14 +19,19 @@ class Page:
         blocks = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
         self.values = self.pairs(blocks[0])
         self.words = [line.split()[1:] for line in blocks[2].splitlines()[1:]]
-        self.rows = [[int(x) for x in line.split()] for line in blocks[3].splitlines()[1:]]
-        self.code = self.pairs(blocks[4])
+        self.layers = [line.split()[1:] for line in blocks[3].splitlines()[1:]]
+        self.rows = [[int(x) for x in line.split()] for line in blocks[4].splitlines()[1:]]
+        self.fixed = self.pairs(blocks[5])
+        self.decisions = [line.split() for line in blocks[7].splitlines()[1:]]
+        self.range = self.pairs(blocks[8])
         self.frames = {}
         for mark, name, data in re.findall(r"^([<>]) (\w+) +([0-9a-f\s]+)", text, re.MULTILINE):
             self.frames.setdefault(mark + name, []).append(bytes.fromhex(data))
         self.model = self.numbers(text, r"at present (.*?)\.\s")
         self.update = self.numbers(text, r"its update is (.*?), whose")
         self.task = self.read_task(re.search(r"The task: (.*?)\.\s", text, re.DOTALL).group(1))
+        padding, = re.findall(r"with a padding of (\d+)", text)
+        self.range_task = self.task | {"coding": codes.RANGE, "padding": int(padding)}
 
     def read_task(self, text):
         task = {"job": bytes.fromhex(self.values["job id"]), "round": int(self.values["round"]),
@@ -58,12 +66,14 @@ def claim(what, computed, written):
         sys.exit(f"check failed: {what}: {computed} is computed, {written} is written")
 
 
-def check_replies(page, task):
+def check_replies(page):
     """Decodes the page's replies, compares them and encodes them again."""
+    sizes = [len(part["update"]) // 2 for part in (page.fixed, page.range)]
     replies = {
-        "Train": [task],
+        "Train": [page.task, page.range_task],
         "Chunk": [{"bytes": struct.pack(f"<{len(page.model)}f", *page.model)}],
-        "Ack": [{"offset": 0, "complete": 0}, {"offset": 3, "complete": 1}],
+        "Ack": [ack for size in sizes
+                for ack in ({"offset": 0, "complete": 0}, {"offset": size, "complete": 1})],
         "Wait": [{"wait_ms": 1000}],
         "Error": [{"code": 8, "final": 0, "retry_after_ms": 1000}],
         "Done": [{}],
@@ -76,31 +86,100 @@ def check_replies(page, task):
             claim(f"{name} encoded", messages.frame("Reply", {name.lower(): fields}), data)
 
 
-def check_update(page, task, key):
-    """Words, cells, codes and bytes. Returns the encoded update."""
+def check_cells(page, key):
+    """Words, layers, cells and integers."""
     count = len(page.update)
     streams = [lrq.words(key, n, count) for n in (0, 1, 2)]
-    claim("words", [[f"{word:016x}" for word in row] for row in zip(*streams)], page.words)
-    v = lrq.scaled(page.update, task)
-    h = int(page.code["scale code"])
-    limit = lrq.scale_limit(h)
-    claim("A", limit, int(page.code["A"]))
-    claim("bits", lrq.code_bits(limit, task["dither"]), int(page.code["bits"]))
+    triples = list(zip(*streams))
+    claim("words", [[f"{word:016x}" for word in row] for row in triples], page.words)
+    p96 = [lrq.layer_of(*row[:2]) for row in triples]
+    claim("layers", [[f"{p:024x}", *map(str, lrq.layer(p))] for p in p96], page.layers)
+    v, limit = lrq.scaled(page.update, page.task), int(page.fixed["A"])
+    cells = lrq.cells(key, count, page.task["dither"])
     rows = []
-    for j, place in enumerate(lrq.cells(key, count, task["dither"])):
-        m, m_min = lrq.quantize(v[j], place), lrq.quantize(-limit, place)
-        width, left, shift = place
-        rows.append([j, width, left, shift, v[j], m, m_min, m - m_min, lrq.dequantize(m, place)])
+    for j, cell in enumerate(cells):
+        m, m_min = lrq.quantize(v[j], cell), lrq.quantize(-limit, cell)
+        rows.append([j, *cell[:3], v[j], m, m_min, m - m_min, lrq.dequantize(m, cell)])
     claim("cells and codes", rows, page.rows)
     extended = [j for j, word in enumerate(streams[0]) if (word >> 55) % 256 in (0, 255)]
-    claim("extended coordinates", extended, [2])
-    without = lrq.cell(streams[0][2], streams[1][2], 0, task["dither"])
-    claim("n = 2 matters to coordinate 2", lrq.dequantize(rows[2][5], without) != rows[2][8], True)
-    update = lrq.encode_update(page.update, task, key)
-    claim("update", update.hex(), page.code["update"])
-    noisy = [row[8] * task["unit"] / 2**20 for row in page.rows]
-    claim("update decoded", lrq.decode_update(update, count, task, key), noisy)
-    return update
+    claim("extended coordinates", extended, [0, 4])
+    without = [lrq.dequantize(row[5], lrq.cell(*words[:2], 0, page.task["dither"]))
+               for row, words in zip(rows, triples)]
+    claim("n = 2 matters to coordinate 5", without[5] != rows[5][8], True)
+    for rounded in (lambda x: (x + 2**31) >> 32, lambda x: int(fractions.Fraction(x, 2**32))):
+        claim("rounding matters to coordinate 1",
+              lrq.layer(p96[1], rounded) != lrq.layer(p96[1]), True)
+
+
+class Recorder(codes.RangeWriter):
+    """Notes the decisions of a coordinate."""
+
+    decisions = ""
+
+    def decide(self, estimate, bit):
+        self.decisions += str(int(bool(bit)))
+        return super().decide(estimate, bit)
+
+
+def check_decisions(page, key):
+    """What the range code decides in each coordinate, and the interval then."""
+    model, coder = codes.Model(int(page.range["scale code"]), page.task["dither"]), Recorder()
+    rows = []
+    for cell, row in zip(lrq.cells(key, len(page.update), page.task["dither"]), page.rows):
+        coder.decisions = ""
+        model.integer(coder, cell.t, row[5])
+        rows.append([str(row[0]), str(cell.t), str(codes.distance_class(cell.t)), coder.decisions,
+                     f"{coder.low:x}", f"{coder.width:x}"])
+    claim("decisions", rows, page.decisions)
+
+
+def check_codes(page, key):
+    """Both codes of the same integers."""
+    v = lrq.scaled(page.update, page.task)
+    limit = codes.scale(int(page.fixed["scale code"]))
+    claim("A", limit, int(page.fixed["A"]))
+    claim("bits", codes.fixed_bits(limit, page.task["dither"]), int(page.fixed["bits"]))
+    noisy = [row[8] for row in page.rows]
+    parts = ("fixed", page.task, page.fixed), ("range", page.range_task, page.range)
+    for what, task, part in parts:
+        update = codes.encode(v, task, key)
+        claim(f"scale code of the {what} code", update[0], int(part["scale code"]))
+        claim(f"update in the {what} code", update.hex(), part["update"])
+        claim(f"{what} code decoded", codes.decode(update, len(v), task, key), noisy)
+
+
+def check_beyond():
+    """B of LRQ.md is what the page says that it is."""
+    for x, written in zip(range(-16, 13), codes.BEYOND):
+        at = 2**(x / 4)
+        normal, laplace = math.erfc(at / math.sqrt(2)) / 2, math.exp(-at * math.sqrt(2)) / 2
+        claim(f"B({x}) is within 1", abs((normal + laplace) / 2 * 2**16 - written) < 1, True)
+
+
+def is_refused(data, count, task, key):
+    try:
+        codes.decode(data, count, task, key)
+    except ValueError:
+        return True
+    return False
+
+
+def check_round_trips():
+    """Made-up updates of many sizes come back as their integers say, and nothing longer does."""
+    numbers = random.Random(7)
+    for dither in (1, 2):
+        for exponent in (0, 10, 16, 20, 24, 30):
+            key, count = numbers.randbytes(32), numbers.randint(1, 300)
+            v = [int(numbers.uniform(-1, 1)**3 * 2**exponent) for _ in range(count)]
+            cells = lrq.cells(key, count, dither)
+            noisy = [lrq.dequantize(lrq.quantize(x, cell), cell) for x, cell in zip(v, cells)]
+            for coding in (codes.FIXED, codes.RANGE):
+                task = {"dither": dither, "coding": coding, "padding": numbers.choice((0, 1, 64))}
+                what = f"coding {coding}, dither {dither}, values up to 2^{exponent}"
+                data = codes.encode(v, task, key)
+                claim(what, codes.decode(data, count, task, key), noisy)
+                longer = data + bytes(7 + task["padding"])
+                claim(f"{what}, too long", is_refused(longer, count, task, key), True)
 
 
 def check_layers():
@@ -113,30 +192,39 @@ def check_layers():
         claim(f"layer of {p96} is within 0.6 * 2^-27", max(errors) <= 0.6, True)
 
 
-def check_requests(page, task, device, nonce, update):
-    begin = {name: task[name] for name in ("job", "round", "attempt", "coding")}
+def check_requests(page, device, nonce):
+    uploads = [(page.task, page.fixed), (page.range_task, page.range)]
+    begins = [{name: task[name] for name in ("job", "round", "attempt", "coding")}
+              | {"nonce": nonce} for task, _ in uploads]
     requests = {
-        "Hello": ("hello", {"version": 1, "device": device, "max_frame": 1024,
-                            "model_digest": bytes.fromhex(page.values["model digest"])}),
-        "GetModel": ("get_model", {"offset": 0}),
-        "UpdateBegin": ("update_begin", begin | {"nonce": nonce, "size": len(update)}),
-        "UpdateChunk": ("update_chunk", {"offset": 0, "bytes": update}),
+        "Hello": ("hello", [{"version": 1, "device": device, "max_frame": 1024,
+                             "model_digest": bytes.fromhex(page.values["model digest"])}]),
+        "GetModel": ("get_model", [{"offset": 0}]),
+        "UpdateBegin": ("update_begin", begins),
+        "UpdateChunk": ("update_chunk", [{"offset": 0, "bytes": bytes.fromhex(part["update"]),
+                                          "last": 1} for _, part in uploads]),
     }
-    for name, (field, fields) in requests.items():
-        claim(name, [messages.frame("Request", {field: fields})], page.frames[">" + name])
+    for name, (field, messages_sent) in requests.items():
+        frames = [messages.frame("Request", {field: fields}) for fields in messages_sent]
+        claim(name, frames, page.frames[">" + name])
 
 
 def check():
     """Returns how many claims were compared; ends the program at the first that does not hold."""
     page = Page()
-    values, task = page.values, page.task
+    values = page.values
     device, secret = values["device id"].encode(), bytes.fromhex(values["secret"])
     nonce = bytes.fromhex(values["nonce"])
-    key = lrq.round_key(secret, device, task, nonce)
+    key = lrq.round_key(secret, device, page.task, nonce)
     claim("PSK", lrq.psk_of(secret).hex(), values["PSK"])
     claim("round key", key.hex(), values["round key"])
     claim("model digest", lrq.model_digest(2, 2).hex(), values["model digest"])
-    check_replies(page, task)
-    check_requests(page, task, device, nonce, check_update(page, task, key))
+    check_cells(page, key)
+    check_codes(page, key)
+    check_decisions(page, key)
+    check_replies(page)
+    check_requests(page, device, nonce)
     check_layers()
+    check_beyond()
+    check_round_trips()
     return claims

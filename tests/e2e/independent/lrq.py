@@ -1,8 +1,11 @@
-"""Keys and the encoded update (sections 5 to 7 of server/PROTOCOL.md), in exact integers."""
+"""Keys (section 5 of server/PROTOCOL.md) and the quantizer (sdk/LRQ.md), in exact integers.
+
+Numbers in parentheses are sections of LRQ.md.
+"""
+import collections
 import fractions
 import hashlib
 import hmac
-import itertools
 import math
 import pathlib
 import re
@@ -50,10 +53,14 @@ def read_tables():
 LOG2_PIECES, LAYER_PIECES = read_tables()
 
 
-def evaluate(piece, t, shift):
+def rounded_down(product):
+    return product >> 32
+
+
+def evaluate(piece, t, shift, rounded):
     a = piece[6]
     for i in (5, 4, 3, 2, 1):
-        a = piece[i] + ((a * t) >> 32)
+        a = piece[i] + rounded(a * t)
     return piece[0] + ((a * t) >> shift)
 
 
@@ -61,36 +68,46 @@ def fraction(m):
     return (m >> 28) % 2**32 - 2**31
 
 
-def layer(p96):
+def layer(p96, rounded=rounded_down):
+    """r and g (5); with another rounding of the inner products, if one asks for that."""
     upper = int(p96 >= 2**95)
     q = 2**96 - 1 - p96 if upper else p96
     y = 2 * q + 1
     z = 96 - y.bit_length()
     m = (y << z) >> 32
-    u = max((z + 2) * 2**56 - evaluate(LOG2_PIECES[(m >> 60) % 8], fraction(m), 9), 2**56)
+    u = max((z + 2) * 2**56 - evaluate(LOG2_PIECES[(m >> 60) % 8], fraction(m), 9, rounded), 2**56)
     octave = u.bit_length() - 57
     m = u << (7 - octave)
     r, g = LAYER_PIECES[upper][8 * octave + (m >> 60) % 8]
-    return evaluate(r, fraction(m), 4) >> 32, evaluate(g, fraction(m), 4) >> 32
+    r, g = (evaluate(piece, fraction(m), 4, rounded) for piece in (r, g))
+    return r >> 32, g >> 32
 
 
 def words(key, n, count):
-    """Keystream n as 64-bit words (6.2)."""
+    """Keystream n as 64-bit words (3)."""
     nonce = struct.pack("<IIQ", 0, n, 0)  # block counter, then RFC 8439's nonce
     stream = Cipher(ChaCha20(key, nonce), mode=None).encryptor().update(bytes(8 * count))
     return struct.unpack(f"<{count}Q", stream)
 
 
+Cell = collections.namedtuple("Cell", "width left shift t")  # w, L, s and t of 27 bits
+
+
+def layer_of(word0, word1):
+    """p96 (4)."""
+    p = (word0 >> 27) % 2**36
+    return p << 60 | (word1 >> 4 if p >> 28 in (0, 255) else 2**59)
+
+
 def cell(word0, word1, word2, dither):
-    """(w, L, s) of one coordinate (6.3)."""
-    coin, p, t = word0 >> 63, (word0 >> 27) % 2**36, word0 % 2**27
+    """The cell of one coordinate (4)."""
+    coin, t = word0 >> 63, word0 % 2**27
     width, left = 2**25, -2**24
     if dither == 1:
-        x = word1 >> 4 if p >> 28 in (0, 255) else 2**59
-        r, g = layer(p << 60 | x)
+        r, g = layer(layer_of(word0, word1))
         width, left = r + g, -g if coin else -r
     t59 = t << 32 | word2 % 2**32
-    return width, left, width * t59 >> 59
+    return Cell(width, left, width * t59 >> 59, t)
 
 
 def cells(key, count, dither):
@@ -98,18 +115,18 @@ def cells(key, count, dither):
     return [cell(*triple, dither) for triple in zip(*streams)]
 
 
-def quantize(v, cell_of_v):
-    width, _, shift = cell_of_v
-    return (128 * v + width - shift) // width
+def quantize(v, place):
+    """m (6)."""
+    return (128 * v + place.width - place.shift) // place.width
 
 
-def dequantize(m, cell_of_m):
-    width, left, shift = cell_of_m
-    return (m * width + shift + left + 63) >> 7
+def dequantize(m, place):
+    """v and the noise, Q20 (6)."""
+    return (m * place.width + place.shift + place.left + 63) >> 7
 
 
 def scaled(update, task):
-    """The update in Q20 of the unit, of a norm that is never above the clip (6.1)."""
+    """The update in Q20 of the unit, of a norm that is never above the clip (2)."""
     if not all(map(math.isfinite, update)):
         raise ValueError("the update is not finite")
     unit, clip = fractions.Fraction(task["unit"]), fractions.Fraction(task["clip_l2"])
@@ -120,44 +137,3 @@ def scaled(update, task):
         clip_q20, norm = math.isqrt(bound), math.isqrt(square) + 1
         v = [abs(x) * clip_q20 // norm * (1 if x > 0 else -1) for x in v]
     return v
-
-
-def scale_limit(h):
-    """A(h) (6.6)."""
-    octave, i = divmod(h - 1, 4)
-    return (1073741824, 1276901416, 1518500249, 1805811301)[i] >> (30 - octave) if h else 0
-
-
-def code_bits(limit, dither):
-    width = 316058594 if dither == 1 else 2**25
-    return next(b for b in itertools.count() if (2**b - 1) * width >= 256 * limit)
-
-
-def encode_update(update, task, key):
-    if task["coding"] == 2:
-        # A little less than the clip: rounding to float32 must not bring the norm above it.
-        norm = math.sqrt(sum(x * x for x in update))
-        factor = min(1, task["clip_l2"] * (1 - 2**-20) / norm) if norm else 1
-        return struct.pack(f"<{len(update)}f", *(x * factor for x in update))
-    v = scaled(update, task)
-    largest = max(map(abs, v))
-    h = next(h for h in range(122) if scale_limit(h) >= largest)
-    limit = scale_limit(h)
-    bits = code_bits(limit, task["dither"])
-    packed = 0
-    for j, (x, place) in enumerate(zip(v, cells(key, len(v), task["dither"]))):
-        packed |= quantize(x, place) - quantize(-limit, place) << bits * j
-    return bytes([h]) + packed.to_bytes((len(v) * bits + 7) // 8, "little")
-
-
-def decode_update(update, count, task, key):
-    """The update and its noise in model units, as the server adds it up (6.5). For coding 1."""
-    limit = scale_limit(update[0])
-    bits = code_bits(limit, task["dither"])
-    packed = int.from_bytes(update[1:], "little")
-    noisy = []
-    for place in cells(key, count, task["dither"]):
-        code = packed & 2**bits - 1
-        packed >>= bits
-        noisy.append(dequantize(quantize(-limit, place) + code, place) * task["unit"] / 2**20)
-    return noisy

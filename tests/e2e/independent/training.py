@@ -57,6 +57,14 @@ def moved(model, update):
     return struct.pack(f"<{count}f", *add_scaled(struct.unpack(f"<{count}f", model), update, 1))
 
 
+def as_floats(update, clip):
+    """The update for coding 2."""
+    # A little less than the clip: rounding to float32 must not bring the norm above it.
+    norm = math.sqrt(dot(update, update))
+    factor = min(1, clip * (1 - 2**-20) / norm) if norm else 1
+    return struct.pack(f"<{len(update)}f", *(x * factor for x in update))
+
+
 def train(model, samples, task):
     """The update, in the model's layout (7): weights [outputs][inputs], then biases."""
     params = struct.unpack(f"<{len(model) // 4}f", model)

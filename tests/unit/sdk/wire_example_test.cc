@@ -21,7 +21,9 @@ namespace {
 constexpr ModelInfo kModel = MakeModelInfo<nn::Sequential<nn::Dense<2, 2>>>("example");
 constexpr uint32_t kSize = 6;
 constexpr float kBase[kSize] = {0.5f, -0.5f, 0.25f, -0.25f, 0.0f, 1.0f};
-constexpr float kUpdate[kSize] = {0.125f, -0.25f, 0.0f, 0.0625f, -0.015625f, 0.3f};
+constexpr float kUpdate[kSize] = {0.125f, -0.25f, 7.3f, 0.0625f, -1.7f, 0.0f};
+constexpr float kClip = 8.0f;
+constexpr float kUnit = 0.25f;
 
 std::string Line(const std::string& name, const std::string& value) {
   std::string line = name + " ";
@@ -56,15 +58,42 @@ std::string Column(int64_t value, size_t width) {
   return std::string(width > text.size() ? width - text.size() : 0, ' ') + text;
 }
 
+std::string FrameLine(const std::string& title, const Request& request) {
+  uint8_t frame[kFrameHeaderSize + kDefaultMaxFrame];
+  size_t size = 0;
+  EXPECT_EQ(EncodeRequest(request, kDefaultMaxFrame, frame, &size), Status::kOk);
+  return Line("> " + title, {frame, size});
+}
+
+std::string FrameLine(const std::string& title, const Reply& reply) {
+  uint8_t frame[kFrameHeaderSize + kDefaultMaxFrame];
+  size_t size = 0;
+  EXPECT_EQ(EncodeReply(reply, kDefaultMaxFrame, frame, &size), Status::kOk);
+  return Line("< " + title, {frame, size});
+}
+
+Request Asks(Request::Kind kind) {
+  Request request;
+  request.kind = kind;
+  return request;
+}
+
+Reply Answers(Reply::Kind kind) {
+  Reply reply;
+  reply.kind = kind;
+  return reply;
+}
+
 constexpr UpdateFormat kFixed = {Coding::kFixed, DitherKind::kGaussian, 0};
+constexpr UpdateFormat kRange = {Coding::kRange, DitherKind::kGaussian, 8};
 
 struct WireExample : testing::Test {
   WireExample() {
     const std::vector<uint8_t> bytes = Count(0, kKeySize);
     std::copy(bytes.begin(), bytes.end(), secret.bytes);
     nonce[13] = 0x00;
-    nonce[14] = 0x01;
-    nonce[15] = 0x9f;
+    nonce[14] = 0x95;
+    nonce[15] = 0x2a;
     EXPECT_EQ(ModelDigest(kModel, digest), Status::kOk);
     EXPECT_EQ(DeriveTlsKey(secret, &psk), Status::kOk);
     EXPECT_EQ(DeriveRoundKey(secret, {View(job), View(name), 2, 0, View(nonce)}, &round_key),
@@ -73,7 +102,7 @@ struct WireExample : testing::Test {
   }
 
   std::vector<uint8_t> Encode(const UpdateFormat& format) {
-    EXPECT_EQ(encoder.Begin(round_key, format, kUpdate, 0.5f, 0.25f), Status::kOk);
+    EXPECT_EQ(encoder.Begin(round_key, format, kUpdate, kClip, kUnit), Status::kOk);
     std::vector<uint8_t> bytes(MaxUpdateSize(kSize, format));
     size_t written = 0;
     EXPECT_EQ(encoder.Read({bytes.data(), bytes.size()}, &written), Status::kOk);
@@ -104,6 +133,52 @@ struct WireExample : testing::Test {
     return LoadU64Le(keystream + 8 * j);
   }
 
+  // p of coordinate j, with its extension.
+  lrq::LayerEdges Layer(uint32_t j, std::string* p96) const {
+    const uint64_t word = Word(0, j);
+    const auto high = static_cast<uint32_t>(word >> 31);
+    const bool is_extended = high >> 24 == 0x00 || high >> 24 == 0xff;
+    const uint64_t extension = is_extended ? Word(1, j) >> 4 : uint64_t{1} << 59;
+    const uint64_t low = word >> 27 << 60 | extension;
+    *p96 = Hex64(high).substr(8) + Hex64(low);
+    return lrq::LayerFromProbability(high, low);
+  }
+
+  std::vector<int32_t> Decode(const UpdateFormat& format, const std::vector<uint8_t>& bytes) {
+    std::vector<int32_t> noisy(kSize);
+    EXPECT_EQ(DecodeUpdate(round_key, format, View(bytes), {noisy.data(), kSize}), Status::kOk);
+    return noisy;
+  }
+
+  Reply Train(const UpdateFormat& format) const {
+    Reply train = Answers(Reply::Kind::kTrain);
+    std::copy(job.begin(), job.end(), train.task.job_id);
+    train.task.round = 2;
+    train.task.format = format;
+    train.task.unit = kUnit;
+    train.task.training = {5, 10, 0.1f, 0.0f, kClip, Clipping::kAtEnd};
+    train.max_frame = 4096;
+    return train;
+  }
+
+  // The frames of an upload in one piece.
+  std::string Upload(const UpdateFormat& format) {
+    const std::vector<uint8_t> update = Encode(format);
+    Request begin = Asks(Request::Kind::kUpdateBegin);
+    begin.job_id = View(job);
+    begin.round = 2;
+    begin.nonce = View(nonce);
+    begin.coding = format.coding;
+    Request bytes = Asks(Request::Kind::kUpdateChunk);
+    bytes.bytes = View(update);
+    bytes.last = true;
+    Reply complete = Answers(Reply::Kind::kAck);
+    complete.offset = static_cast<uint32_t>(update.size());
+    complete.complete = true;
+    return FrameLine("UpdateBegin", begin) + FrameLine("Ack", Answers(Reply::Kind::kAck)) +
+           FrameLine("UpdateChunk", bytes) + FrameLine("Ack", complete);
+  }
+
   const std::string name = "board-01";
   const std::vector<uint8_t> job = Count(0xa0, kJobIdSize);
   std::vector<uint8_t> nonce = Count(0xb0, kNonceSize);
@@ -125,10 +200,10 @@ TEST_F(WireExample, KeysAreThoseOfThePage) {
 TEST_F(WireExample, CellsAndCodesAreThoseOfThePage) {
   const Dither dither(round_key, DitherKind::kGaussian);
   const std::vector<DitherCell> cells = Cells(dither);
-  int32_t noisy[kSize];
-  ASSERT_EQ(DecodeUpdate(round_key, kFixed, View(encoded), noisy), Status::kOk);
+  const std::vector<int32_t> noisy = Decode(kFixed, encoded);
   std::string words = "j   word j of n = 0   of n = 1          of n = 2\n";
-  std::string table = "j          w           L          s        v   m  m_min  code     noisy\n";
+  std::string layers = "j  p96                               r          g\n";
+  std::string table = "j          w           L          s         v   m  m_min  code      noisy\n";
   for (uint32_t j = 0; j < kSize; ++j) {
     int32_t s = 0;
     int32_t m = 0;
@@ -140,11 +215,16 @@ TEST_F(WireExample, CellsAndCodesAreThoseOfThePage) {
               Status::kOk);
     words += std::to_string(j) + "   " + Hex64(Word(0, j)) + "  " + Hex64(Word(1, j)) + "  " +
              Hex64(Word(2, j)) + "\n";
+    std::string p96;
+    const lrq::LayerEdges edges = Layer(j, &p96);
+    layers +=
+        std::to_string(j) + "  " + p96 + Column(edges.r_q27, 11) + Column(edges.g_q27, 11) + "\n";
     table += std::to_string(j) + Column(cells[j].step_q27, 11) + Column(cells[j].left_q27, 12) +
-             Column(s, 11) + Column(v, 9) + Column(m, 4) + Column(smallest, 7) +
-             Column(m - smallest, 6) + Column(noisy[j], 10) + "\n";
+             Column(s, 11) + Column(v, 10) + Column(m, 4) + Column(smallest, 7) +
+             Column(m - smallest, 6) + Column(noisy[j], 11) + "\n";
   }
   ExpectOnPage(words);
+  ExpectOnPage(layers);
   ExpectOnPage(table);
   ExpectOnPage(Line("scale code", std::to_string(encoded[0])) +
                Line("A", std::to_string(lrq::ScaleBoundQ20(encoded[0]))) +
@@ -152,91 +232,62 @@ TEST_F(WireExample, CellsAndCodesAreThoseOfThePage) {
                Line("update", View(encoded)));
 }
 
-// The example is worth its place only if an implementation that leaves an extension out differs.
-TEST_F(WireExample, TheExampleNeedsBothExtensions) {
+TEST_F(WireExample, TheRangeCodeIsThatOfThePageAndSaysTheSame) {
+  const std::vector<uint8_t> bytes = Encode(kRange);
+  ExpectOnPage(Line("scale code", std::to_string(bytes[0])) + Line("update", View(bytes)));
+  EXPECT_EQ(Decode(kRange, bytes), Decode(kFixed, encoded));
+}
+
+// The example is worth its place only if an implementation that leaves a rule out differs.
+TEST_F(WireExample, TheExampleNeedsBothExtensionsAtBothEndsAndAnEscape) {
   const Dither dither(round_key, DitherKind::kGaussian);
   const std::vector<DitherCell> cells = Cells(dither);
-  int32_t noisy[kSize];
-  ASSERT_EQ(DecodeUpdate(round_key, kFixed, View(encoded), noisy), Status::kOk);
-  int layers = 0;
+  const std::vector<int32_t> noisy = Decode(kFixed, encoded);
+  int lower = 0;
+  int upper = 0;
   int offsets = 0;
+  int escapes = 0;
   for (uint32_t j = 0; j < kSize; ++j) {
     const auto top = static_cast<uint8_t>(Word(0, j) >> 55);
-    layers += top == 0x00 || top == 0xff;
+    lower += top == 0x00;
+    upper += top == 0xff;
     int32_t m = 0;
     ASSERT_EQ(Quantize(dither, j, cells[j], ScaleToQ20(kUpdate[j], encoder.scale()), &m),
               Status::kOk);
+    escapes += m > 8 || m < -8;
     const int64_t rough = int64_t{m} * cells[j].step_q27 + cells[j].offset_q27 + cells[j].left_q27;
     offsets += (rough + 63) >> 7 != noisy[j];
   }
-  EXPECT_GE(layers, 1);
+  EXPECT_GE(lower, 1);
+  EXPECT_GE(upper, 1);
   EXPECT_GE(offsets, 1);
-}
-
-std::string FrameLine(const std::string& title, const Request& request) {
-  uint8_t frame[kFrameHeaderSize + kDefaultMaxFrame];
-  size_t size = 0;
-  EXPECT_EQ(EncodeRequest(request, kDefaultMaxFrame, frame, &size), Status::kOk);
-  return Line("> " + title, {frame, size});
-}
-
-std::string FrameLine(const std::string& title, const Reply& reply) {
-  uint8_t frame[kFrameHeaderSize + kDefaultMaxFrame];
-  size_t size = 0;
-  EXPECT_EQ(EncodeReply(reply, kDefaultMaxFrame, frame, &size), Status::kOk);
-  return Line("< " + title, {frame, size});
-}
-
-Request Asks(Request::Kind kind) {
-  Request request;
-  request.kind = kind;
-  return request;
-}
-
-Reply Answers(Reply::Kind kind) {
-  Reply reply;
-  reply.kind = kind;
-  return reply;
+  EXPECT_EQ(escapes, 1);
 }
 
 TEST_F(WireExample, FramesOfTheDownloadAreThoseOfThePage) {
   Request hello = Asks(Request::Kind::kHello);
   hello.device_id = View(name);
   hello.model_digest = digest;
-  Reply train = Answers(Reply::Kind::kTrain);
-  std::copy(job.begin(), job.end(), train.task.job_id);
-  train.task.round = 2;
-  train.task.format = kFixed;
-  train.task.unit = 0.25f;
-  train.task.training = {5, 10, 0.1f, 0.0f, 0.5f, Clipping::kAtEnd};
-  train.max_frame = 4096;
   uint8_t model[4 * kSize];
   for (uint32_t j = 0; j < kSize; ++j) StoreU32Le(FloatBits(kBase[j]), model + 4 * j);
   Reply chunk = Answers(Reply::Kind::kModelChunk);
   chunk.bytes = model;
-  ExpectOnPage(FrameLine("Hello", hello) + FrameLine("Train", train) +
+  ExpectOnPage(FrameLine("Hello", hello) + FrameLine("Train", Train(kFixed)) +
                FrameLine("GetModel", Asks(Request::Kind::kGetModel)) + FrameLine("Chunk", chunk));
 }
 
-TEST_F(WireExample, FramesOfTheUploadAreThoseOfThePage) {
-  Request begin = Asks(Request::Kind::kUpdateBegin);
-  begin.job_id = View(job);
-  begin.round = 2;
-  begin.nonce = View(nonce);
-  begin.coding = Coding::kFixed;
-  Request bytes = Asks(Request::Kind::kUpdateChunk);
-  bytes.bytes = View(encoded);
-  bytes.last = true;
-  Reply complete = Answers(Reply::Kind::kAck);
-  complete.offset = static_cast<uint32_t>(encoded.size());
-  complete.complete = true;
+TEST_F(WireExample, FramesOfTheUploadAreThoseOfThePage) { ExpectOnPage(Upload(kFixed)); }
+
+TEST_F(WireExample, FramesUnderTheRangeCodeAreThoseOfThePage) {
+  ExpectOnPage(FrameLine("Train", Train(kRange)) + Upload(kRange));
+}
+
+TEST_F(WireExample, FramesOfTheOtherRepliesAreThoseOfThePage) {
   Reply wait = Answers(Reply::Kind::kWait);
   wait.wait_ms = 1000;
   Reply busy = Answers(Reply::Kind::kError);
   busy.code = ErrorCode::kBusy;
   busy.wait_ms = 1000;
-  ExpectOnPage(FrameLine("UpdateBegin", begin) + FrameLine("Ack", Answers(Reply::Kind::kAck)) +
-               FrameLine("UpdateChunk", bytes) + FrameLine("Ack", complete));
   ExpectOnPage(FrameLine("Wait", wait) + FrameLine("Error", busy) +
                FrameLine("Done", Answers(Reply::Kind::kDone)));
 }

@@ -96,7 +96,7 @@ int64_t Evaluate(const lrq::Piece& piece, int64_t t, int shift) {
   return piece.c0 + ((acc * t) >> shift);
 }
 
-// r' and g' of a layer: the tables' values before the cut to Q27, as server/PROTOCOL.md has them.
+// r' and g' of a layer: the tables' values before the cut to Q27, as sdk/LRQ.md has them.
 struct Uncut {
   explicit Uncut(const Row& row) {
     int bits = 0;
