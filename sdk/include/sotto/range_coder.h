@@ -4,8 +4,8 @@
 // probability that both sides hold for it, and both then move that probability toward what was
 // seen. (G. N. N. Martin, "Range encoding", 1979; the carry is resolved as in the Lempel-Ziv-Markov
 // chain algorithm, with one byte and a run of 0xff held back.) State of constant size, no heap, the
-// same bytes on every CPU. The end needs no mark: bytes beyond the last one read as zeros, and the
-// encoder stops as soon as the rest would be zeros.
+// same bytes on every CPU. The end needs no mark: bytes beyond the last one read as zeros, and
+// zeros that the encoder still holds at the end are left out.
 #ifndef SOTTO_RANGE_CODER_H_
 #define SOTTO_RANGE_CODER_H_
 

@@ -3,8 +3,8 @@
 // Encoded update: one header byte h, the code of the d integers m, zeros up to a multiple of the
 // padding. h is 0, and no code follows, if every |v| is 0; else it is in 1..121 and stands for
 // A(h) = floor(2^((h-1)/4)), Q20.
-//   kRange  h: the root mean square of v, rounded up to a quarter octave. An adaptive range code,
-//           about 1 % above the entropy of m given the dither (update_model.h)
+//   kRange  h: the root mean square of v, rounded up to a quarter octave. An adaptive range code: a
+//           few bytes and about 1 % above the entropy of m given the dither (update_model.h)
 //   kFixed  h: the largest |v|, rounded up. b = ceil(log2(2A / w_min + 1)) bits a coordinate
 //           (Gau-LRQ, Theorem 2): m_j minus the smallest m that a value in [-A, A] can have in
 //           coordinate j, least significant bit first; the last byte is filled up with zeros

@@ -34,8 +34,8 @@ int StepOverDeviation(uint8_t scale_code, DitherKind kind) {
 int NearerEdge(int i) { return -5 - 2 * i; }
 int FartherEdge(int i) { return i == 0 ? -3 : i == 1 ? -2 : i < 5 ? -1 : 0; }
 
-// log2 in quarter octaves of 1/2, 1, 2, .. 9: the distance that |m| > n has to go, n + 1/2 or so.
-constexpr int kStepsAway[] = {-4, 0, 4, 6, 8, 9, 10, 11, 12, 13};
+// log2 in quarter octaves of 1/2, 1, 2, .. 8: the distance that |m| > n has to go, n + 1/2 or so.
+constexpr int kStepsAway[] = {-4, 0, 4, 6, 8, 9, 10, 11, 12};
 
 AdaptiveBit Start(uint32_t part, uint32_t whole, uint16_t weight) {
   AdaptiveBit bit;
