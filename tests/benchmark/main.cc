@@ -3,13 +3,14 @@
 // Every case runs over one update of 100,000 values of deviation 0.1 against the noise's 1, and one
 // item is one coordinate or one word of the keystream. ratios.sh tabulates. Takes Google
 // Benchmark's options; ends with 1 if a case fails.
+#include <algorithm>
 #include <benchmark/benchmark.h>
 #include <random>
 #include <vector>
 
 #include "aggregate/accumulator.h"
+#include "aggregate/keystream.h"
 #include "benchmark/quantized_gaussian.h"
-#include "device/cells.h"
 #include "sotto/update_codec.h"
 
 namespace sotto {
@@ -76,26 +77,32 @@ void Measure(benchmark::State& state, Body body) {
 }
 
 // In batches large enough that a call's own cost does not show.
-void KeystreamMbedTls(benchmark::State& state) {
+void Keystream(benchmark::State& state, KeystreamFunction keystream) {
   constexpr uint32_t kWords = 800;
   static_assert(kCoordinates % kWords == 0 && kWords % 8 == 0);
   const Key key = RoundKey();
   uint8_t bytes[8 * kWords];
   Measure(state, [&] {
     for (uint32_t first = 0; first < kCoordinates; first += kWords) {
-      if (Status s = ChaCha20Keystream(key, 0, first / 8, bytes); s != Status::kOk) return s;
+      if (Status s = keystream(key, 0, first / 8, MutableByteSpan(bytes)); s != Status::kOk)
+        return s;
       benchmark::DoNotOptimize(bytes[0]);
     }
     return Status::kOk;
   });
 }
 
-void DitherCells(benchmark::State& state) {
-  const Dither dither(RoundKey(), DitherKind::kGaussian);
-  DitherCell cells[kDitherBatch];
+// Cells as the decoder makes them.
+void Cells(benchmark::State& state, KeystreamFunction keystream) {
+  const Dither dither(RoundKey(), DitherKind::kGaussian, keystream);
+  uint64_t words[kMaxDitherBatch];
+  DitherCell cells[kMaxDitherBatch];
   Measure(state, [&] {
-    for (uint32_t first = 0; first < kCoordinates; first += kDitherBatch) {
-      if (Status s = GenerateCells(dither, first, cells); s != Status::kOk) return s;
+    for (uint32_t first = 0; first < kCoordinates; first += kMaxDitherBatch) {
+      const size_t count = std::min(kMaxDitherBatch, kCoordinates - first);
+      const Span<uint64_t> used(words, count);
+      if (Status s = dither.Generate(first, used); s != Status::kOk) return s;
+      if (Status s = dither.SelectAll(first, used, {cells, count}); s != Status::kOk) return s;
       benchmark::DoNotOptimize(cells[0]);
     }
     return Status::kOk;
@@ -115,7 +122,7 @@ void DecodeAndAdd(benchmark::State& state, Coding coding) {
   std::vector<int32_t> noisy(kCoordinates);
   Measure(state, [&] {
     const Status status = DecodeUpdate(RoundKey(), Format(coding), {encoded.data(), encoded.size()},
-                                       {noisy.data(), noisy.size()});
+                                       {noisy.data(), noisy.size()}, server::FastKeystream);
     if (status == Status::kOk) sum.Add(Span<const int32_t>(noisy.data(), noisy.size()));
     return status;
   });
@@ -132,8 +139,10 @@ void NoiseAndRoundAll(benchmark::State& state) {
   });
 }
 
-BENCHMARK(KeystreamMbedTls)->Name("keystream, Mbed TLS");
-BENCHMARK(DitherCells)->Name("dither");
+BENCHMARK_CAPTURE(Keystream, mbedtls, ChaCha20Keystream)->Name("keystream, Mbed TLS");
+BENCHMARK_CAPTURE(Keystream, sodium, server::FastKeystream)->Name("keystream, libsodium");
+BENCHMARK_CAPTURE(Cells, mbedtls, ChaCha20Keystream)->Name("dither, Mbed TLS");
+BENCHMARK_CAPTURE(Cells, sodium, server::FastKeystream)->Name("dither, libsodium");
 BENCHMARK_CAPTURE(EncodeUpdate, fixed, Coding::kFixed)->Name("encode, fixed");
 BENCHMARK_CAPTURE(EncodeUpdate, range, Coding::kRange)->Name("encode, range");
 BENCHMARK_CAPTURE(DecodeAndAdd, fixed, Coding::kFixed)->Name("decode and add, fixed");

@@ -35,6 +35,10 @@ struct Key {
 Status ChaCha20Keystream(const Key& key, uint32_t stream, uint32_t first_block,
                          MutableByteSpan out);
 
+// ChaCha20Keystream() or a function that does the same, bit for bit, with another library's code.
+using KeystreamFunction = Status (*)(const Key& key, uint32_t stream, uint32_t first_block,
+                                     MutableByteSpan out);
+
 // SHA-256 (FIPS 180-4) of bytes given in pieces. After Finish() the object starts anew. Once the
 // library has failed, every later call returns kCryptoFailed.
 class Sha256 {

@@ -22,6 +22,12 @@ constexpr int32_t kMaxValueQ20 = 1 << 30;
 Status Quantize(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t v_q20,
                 int32_t* m);
 
+// The integers that encode one and the same v in coordinates first, first + 1, ..., each as
+// Quantize() gives it.
+//   m  [cells.size()]
+Status QuantizeAll(const Dither& dither, uint32_t first, Span<const DitherCell> cells,
+                   int32_t v_q20, Span<int32_t> m);
+
 // True if v is encoded as m = 0 whatever layer a cell with dither t / 2^31 selects: while values
 // are small against the noise, most need no layer to be encoded. Never true for kUniform. t < 2^31.
 bool IsZeroInEveryLayer(DitherKind kind, uint32_t t, int32_t v_q20);
@@ -31,6 +37,11 @@ bool IsZeroInEveryLayer(DitherKind kind, uint32_t t, int32_t v_q20);
 // |*noisy_q20| < 2^30 + 2^24, so 2^32 of them add up in 64 bits. Returns kOk or kCryptoFailed.
 Status Dequantize(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t m,
                   int32_t* noisy_q20);
+
+// The same of coordinates first, first + 1, ....
+//   m, noisy_q20  [cells.size()]
+Status DequantizeAll(const Dither& dither, uint32_t first, Span<const DitherCell> cells,
+                     Span<const int32_t> m, Span<int32_t> noisy_q20);
 
 }  // namespace sotto
 

@@ -144,14 +144,16 @@ class UpdateEncoder {
 
 // Decodes one complete encoded update into noisy values: update / unit plus standard Gaussian
 // noise.
-//   format   kRange or kFixed
-//   encoded  [n] as UpdateEncoder wrote it. Other bytes give kMalformed or, under kRange, some
-//            values of the format's range; never a crash, and no read beyond the end
-//   noisy    [d] int32 Q20; on failure its contents are unspecified and must not be used
+//   format     kRange or kFixed
+//   encoded    [n] as UpdateEncoder wrote it. Other bytes give kMalformed or, under kRange, some
+//              values of the format's range; never a crash, and no read beyond the end
+//   noisy      [d] int32 Q20; on failure its contents are unspecified and must not be used
+//   keystream  of the dither: the bits are the same, the time may not be
+// Takes about 4 KB of stack.
 // Returns kOk, kInvalidArgument if noisy is empty or too long or the format unknown, kMalformed, or
 // kCryptoFailed.
 Status DecodeUpdate(const Key& round_key, const UpdateFormat& format, ByteSpan encoded,
-                    Span<int32_t> noisy);
+                    Span<int32_t> noisy, KeystreamFunction keystream = ChaCha20Keystream);
 
 }  // namespace sotto
 

@@ -64,12 +64,29 @@ int SubdivisionOf(uint64_t x) {
   return static_cast<int>(x >> (63 - kSubdivisionBits)) & ((1 << kSubdivisionBits) - 1);
 }
 
-// u = -log2(D), Q56, D = Y / 2^97 the distance to the nearer end, Y = high * 2^64 + low odd and
-// below 2^96. u lies in (1, 97]; rounding must not take it below 1.
-uint64_t MinusLog2(uint32_t high, uint64_t low) {
-  uint32_t first = high;
-  auto second = static_cast<uint32_t>(low >> 32);
-  auto third = static_cast<uint32_t>(low);
+// u = -log2(D), Q56, D the distance to the nearer end of (0, 1); in (1, 97], and rounding must not
+// take it below 1.
+//   mantissa  of D, the leading one in bit 63
+//   zeros     2^-(zeros + 2) <= D < 2^-(zeros + 1)
+uint64_t MinusLog2(uint64_t mantissa, int zeros) {
+  const int64_t log2 =
+      Evaluate<kLog2Shift>(kLog2Pieces[SubdivisionOf(mantissa)], FractionOf(mantissa));
+  const int64_t u = (static_cast<int64_t>(zeros + 2) << 56) - log2;
+  constexpr int64_t kOne = int64_t{1} << 56;
+  return static_cast<uint64_t>(u < kOne ? kOne : u);
+}
+
+bool IsUpper(uint32_t p_high) { return (p_high >> 31) != 0; }
+
+// The same of the layer p96 = p_high * 2^64 + p_low, at (p96 + 1/2) / 2^96. With Y odd and below
+// 2^96, D = Y / 2^97.
+uint64_t MinusLog2OfLayer(uint32_t p_high, uint64_t p_low) {
+  // Upper half: the distance to 1 is that of the complement to 0.
+  const uint32_t q_high = IsUpper(p_high) ? ~p_high : p_high;
+  const uint64_t q_low = IsUpper(p_high) ? ~p_low : p_low;
+  uint32_t first = q_high << 1 | static_cast<uint32_t>(q_low >> 63);
+  auto second = static_cast<uint32_t>(q_low >> 31);
+  auto third = static_cast<uint32_t>(q_low) << 1 | 1;
   int zeros = 0;
   for (; first == 0; zeros += 32) {
     first = second;
@@ -78,19 +95,24 @@ uint64_t MinusLog2(uint32_t high, uint64_t low) {
   }
   // Normalised; what lies below 64 bits has no weight in 32 bits of fraction.
   const int shift = CountLeadingZeros(first);
-  zeros += shift;
   const uint32_t top = first << shift | (second >> 1) >> (31 - shift);
   const uint32_t rest = second << shift | (third >> 1) >> (31 - shift);
-  const uint64_t mantissa = static_cast<uint64_t>(top) << 32 | rest;
-  const int64_t log2 =
-      Evaluate<kLog2Shift>(kLog2Pieces[SubdivisionOf(mantissa)], FractionOf(mantissa));
-  const int64_t u = (static_cast<int64_t>(zeros + 2) << 56) - log2;
-  constexpr int64_t kOne = int64_t{1} << 56;
-  return static_cast<uint64_t>(u < kOne ? kOne : u);
+  return MinusLog2(static_cast<uint64_t>(top) << 32 | rest, zeros + shift);
 }
 
 // Half a unit stands in c0, so that cutting off is rounding.
 int32_t ToQ27(int64_t q59) { return static_cast<int32_t>(q59 >> 32); }
+
+// r and g of the layer at distance 2^-u of the lower or upper end.
+//   zeros  leading zeros of u
+inline LayerEdges EdgesAt(uint64_t u, int zeros, bool upper) {
+  const uint64_t normal = u << zeros;
+  const int octave = 7 - zeros;
+  const PiecePair& pair =
+      kLayerPieces[upper ? 1 : 0][(octave << kSubdivisionBits) + SubdivisionOf(normal)];
+  const int32_t t = FractionOf(normal);
+  return {ToQ27(Evaluate<kLayerShift>(pair.r, t)), ToQ27(Evaluate<kLayerShift>(pair.g, t))};
+}
 
 }  // namespace
 
@@ -99,18 +121,8 @@ Span<const Piece> Log2Pieces() { return kLog2Pieces; }
 Span<const PiecePair> LayerPieces(bool upper) { return kLayerPieces[upper ? 1 : 0]; }
 
 LayerEdges LayerFromProbability(uint32_t p_high, uint64_t p_low) {
-  // Upper half: the distance to 1 of (p96 + 1/2) / 2^96 is that of the complement to 0.
-  const bool upper = (p_high >> 31) != 0;
-  const uint32_t q_high = upper ? ~p_high : p_high;
-  const uint64_t q_low = upper ? ~p_low : p_low;
-  const uint64_t u = MinusLog2(q_high << 1 | static_cast<uint32_t>(q_low >> 63), q_low << 1 | 1);
-  const int zeros = CountLeadingZeros(u);
-  const uint64_t normal = u << zeros;
-  const int octave = 7 - zeros;
-  const PiecePair& pair =
-      kLayerPieces[upper ? 1 : 0][(octave << kSubdivisionBits) + SubdivisionOf(normal)];
-  const int32_t t = FractionOf(normal);
-  return {ToQ27(Evaluate<kLayerShift>(pair.r, t)), ToQ27(Evaluate<kLayerShift>(pair.g, t))};
+  const uint64_t u = MinusLog2OfLayer(p_high, p_low);
+  return EdgesAt(u, CountLeadingZeros(u), IsUpper(p_high));
 }
 
 }  // namespace lrq
@@ -123,55 +135,119 @@ constexpr uint32_t kWordsPerBlock = kChaChaBlockSize / 8;
 constexpr int kExtensionBits = 96 - kLayerBits;
 constexpr uint64_t kMiddleOfExtension = uint64_t{1} << (kExtensionBits - 1);
 
-Status WordAt(const Key& key, Stream stream, uint32_t j, uint64_t* word) {
-  uint8_t block[kChaChaBlockSize];
-  WipeOnExit wipe(block);
-  const Status status = ChaCha20Keystream(key, stream, j / kWordsPerBlock, block);
-  if (status == Status::kOk) *word = LoadU64Le(block + 8 * (j % kWordsPerBlock));
-  return status;
+// The upper 32 bits of the layer that a word selects.
+uint32_t LayerHigh(uint64_t word) {
+  return static_cast<uint32_t>(word >> (kDitherBits + kLayerBits - 32));
 }
 
-bool NeedsExtension(uint32_t p_high) { return (p_high >> 24) == 0x00 || (p_high >> 24) == 0xff; }
+// The lower 64 bits: the layer's last four, then its extension.
+uint64_t LayerLow(uint64_t word, uint64_t extension) {
+  return (word >> kDitherBits) << kExtensionBits | extension;
+}
 
-// The step and left edge that word j of stream 0 selects.
-Status ChooseLayer(const Key& key, uint32_t j, uint64_t word, DitherCell* cell) {
-  const uint64_t p = word >> kDitherBits;  // the coin above it
-  const auto p_high = static_cast<uint32_t>(p >> (kLayerBits - 32));
-  uint64_t extension = kMiddleOfExtension;
-  if (NeedsExtension(p_high)) {
-    if (Status s = WordAt(key, kLayerExtension, j, &extension); s != Status::kOk) return s;
-    extension >>= 64 - kExtensionBits;
-  }
-  const lrq::LayerEdges edges = lrq::LayerFromProbability(p_high, p << kExtensionBits | extension);
+bool NeedsExtension(uint64_t word) {
+  const uint32_t top = LayerHigh(word) >> 24;
+  return top == 0x00 || top == 0xff;
+}
+
+DitherCell CellOf(const lrq::LayerEdges& edges, uint64_t word) {
   const bool coin = (word >> 63) != 0;
-  cell->step_q27 = edges.r_q27 + edges.g_q27;
-  cell->left_q27 = coin ? -edges.g_q27 : -edges.r_q27;
-  return Status::kOk;
+  DitherCell cell;
+  cell.step_q27 = edges.r_q27 + edges.g_q27;
+  cell.left_q27 = coin ? -edges.g_q27 : -edges.r_q27;
+  const uint64_t product = static_cast<uint64_t>(cell.step_q27) * Dither::Fraction(word);
+  cell.offset_q27 = static_cast<int32_t>(product >> kDitherBits);
+  cell.remainder = static_cast<uint32_t>(product) & kDitherMask;
+  return cell;
+}
+
+constexpr lrq::LayerEdges kUniformEdges = {kUniformStepQ27 / 2, kUniformStepQ27 / 2};
+
+// Leading zeros of a byte. CountLeadingZeros() would do, but x86-64's instruction for it waits for
+// what its output register held before, and so for the coordinate before.
+struct ByteZeros {
+  uint8_t of[256] = {};
+  constexpr ByteZeros() {
+    for (int byte = 0; byte < 256; ++byte) {
+      while (of[byte] < 8 && byte >> (7 - of[byte]) == 0) ++of[byte];
+    }
+  }
+};
+constexpr ByteZeros kByteZeros;
+
+// -log2 of a layer's distance if it is not extended: the leading one is among the upper bits.
+uint64_t MinusLog2OfWord(uint64_t word) {
+  constexpr uint64_t kMiddle = kMiddleOfExtension >> 32;
+  const uint64_t p = (word << 1 & ~(2 * kMiddle - 1)) | kMiddle;  // upper 64 of 96 bits
+  const uint64_t q = (p >> 63) != 0 ? ~p : p;
+  const int zeros = kByteZeros.of[q >> 55];
+  return lrq::MinusLog2(q << (zeros + 1), zeros);
 }
 
 }  // namespace
 
+Status Dither::WordAt(uint32_t stream, uint32_t j, uint64_t* word) const {
+  uint8_t block[kChaChaBlockSize];
+  WipeOnExit wipe(block);
+  const Status status = keystream_(key_, stream, j / kWordsPerBlock, MutableByteSpan(block));
+  if (status == Status::kOk) *word = LoadU64Le(block + 8 * (j % kWordsPerBlock));
+  return status;
+}
+
 Status Dither::Generate(uint32_t first, Span<uint64_t> words) const {
-  if (first % kDitherBatch != 0 || words.size() > kDitherBatch) return Status::kInvalidArgument;
-  uint8_t keystream[8 * kDitherBatch];
-  WipeOnExit wipe(keystream);
-  if (Status s = ChaCha20Keystream(key_, kMain, first / kWordsPerBlock, keystream);
-      s != Status::kOk) {
-    return s;
-  }
-  for (uint32_t i = 0; i < words.size(); ++i) words[i] = LoadU64Le(keystream + 8 * i);
-  return Status::kOk;
+  if (first % kDitherBatch != 0) return Status::kInvalidArgument;
+  const MutableByteSpan bytes(reinterpret_cast<uint8_t*>(words.data()), 8 * words.size());
+  const Status status = keystream_(key_, kMain, first / kWordsPerBlock, bytes);
+  for (uint32_t i = 0; i < words.size(); ++i) words[i] = LoadU64Le(bytes.data() + 8 * i);
+  return status;
+}
+
+Status Dither::MinusLog2OfExtended(uint32_t j, uint64_t word, uint64_t* u) const {
+  uint64_t extension = 0;
+  const Status status = WordAt(kLayerExtension, j, &extension);
+  *u = lrq::MinusLog2OfLayer(LayerHigh(word), LayerLow(word, extension >> (64 - kExtensionBits)));
+  return status;
 }
 
 Status Dither::Select(uint32_t j, uint64_t word, DitherCell* cell) const {
-  cell->step_q27 = kUniformStepQ27;
-  cell->left_q27 = -kUniformStepQ27 / 2;
+  lrq::LayerEdges edges = kUniformEdges;
   if (kind_ == DitherKind::kGaussian) {
-    if (Status s = ChooseLayer(key_, j, word, cell); s != Status::kOk) return s;
+    uint64_t u = 0;
+    if (!NeedsExtension(word)) {
+      u = lrq::MinusLog2OfLayer(LayerHigh(word), LayerLow(word, kMiddleOfExtension));
+    } else if (Status s = MinusLog2OfExtended(j, word, &u); s != Status::kOk) {
+      return s;
+    }
+    edges = lrq::EdgesAt(u, CountLeadingZeros(u), lrq::IsUpper(LayerHigh(word)));
   }
-  const uint64_t product = static_cast<uint64_t>(cell->step_q27) * Fraction(word);
-  cell->offset_q27 = static_cast<int32_t>(product >> kDitherBits);
-  cell->remainder = static_cast<uint32_t>(product) & kDitherMask;
+  *cell = CellOf(edges, word);
+  return Status::kOk;
+}
+
+// In two passes: a coordinate's whole calculation is a chain too long for a processor to begin the
+// next one's beside it; each half is not.
+Status Dither::SelectAll(uint32_t first, Span<const uint64_t> words, Span<DitherCell> cells) const {
+  if (words.size() > kMaxDitherBatch || cells.size() != words.size()) {
+    return Status::kInvalidArgument;
+  }
+  const auto count = static_cast<uint32_t>(words.size());
+  if (kind_ != DitherKind::kGaussian) {
+    for (uint32_t i = 0; i < count; ++i) cells[i] = CellOf(kUniformEdges, words[i]);
+    return Status::kOk;
+  }
+  uint64_t u[kMaxDitherBatch];
+  WipeOnExit wipe(u);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!NeedsExtension(words[i])) {
+      u[i] = MinusLog2OfWord(words[i]);
+    } else if (Status s = MinusLog2OfExtended(first + i, words[i], &u[i]); s != Status::kOk) {
+      return s;
+    }
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    const bool upper = lrq::IsUpper(LayerHigh(words[i]));
+    cells[i] = CellOf(lrq::EdgesAt(u[i], kByteZeros.of[u[i] >> 56], upper), words[i]);
+  }
   return Status::kOk;
 }
 
@@ -179,7 +255,7 @@ Status Dither::ExactOffset(uint32_t j, const DitherCell& cell, int32_t* offset_q
   int32_t carry = 0;
   if (MaxCarry(cell) > 0) {
     uint64_t word = 0;
-    if (Status s = WordAt(key_, kDitherExtension, j, &word); s != Status::kOk) return s;
+    if (Status s = WordAt(kDitherExtension, j, &word); s != Status::kOk) return s;
     // w * t59 = (w * t) * 2^32 + w * low; below 2^59 + 2^63, so the sum does not overflow.
     const uint64_t low = static_cast<uint64_t>(cell.step_q27) * static_cast<uint32_t>(word);
     const uint64_t sum = (static_cast<uint64_t>(cell.remainder) << 32) + low;

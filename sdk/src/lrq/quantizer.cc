@@ -13,11 +13,15 @@ struct Division {
   int32_t remainder;
 };
 
-// Noise above the signal gives quotients of -1, 0 and 1 mostly: those need no division.
+// Noise above the signal gives quotients of -1, 0 and 1 mostly: those need no division. No branch
+// tells -1 from 0, which a processor could not foresee.
 //   a  below 2^31 w in magnitude
 Division Divide(int64_t a, int32_t w) {
-  if (a >= 0 && a < w) return {0, static_cast<int32_t>(a)};
-  if (a < 0 && a >= -w) return {-1, static_cast<int32_t>(a + w)};
+  const auto below = static_cast<int32_t>(a >> 63);  // -1 or 0
+  const int64_t rest = a + (w & below);
+  if (static_cast<uint64_t>(rest) < static_cast<uint64_t>(w)) {
+    return {below, static_cast<int32_t>(rest)};
+  }
   if (a >= w && a - w < w) return {1, static_cast<int32_t>(a - w)};
   const int64_t quotient = FloorDivide(a, w);
   return {static_cast<int32_t>(quotient), static_cast<int32_t>(a - quotient * w)};
@@ -45,6 +49,14 @@ Status Quantize(const Dither& dither, uint32_t j, const DitherCell& cell, int32_
   return Status::kOk;
 }
 
+Status QuantizeAll(const Dither& dither, uint32_t first, Span<const DitherCell> cells,
+                   int32_t v_q20, Span<int32_t> m) {
+  for (uint32_t i = 0; i < cells.size(); ++i) {
+    if (Status s = Quantize(dither, first + i, cells[i], v_q20, &m[i]); s != Status::kOk) return s;
+  }
+  return Status::kOk;
+}
+
 // m = 0 means s - w <= v < s, and s lies between floor(w t / 2^27) and floor(w (t + 1) / 2^27): a
 // larger w only widens the interval.
 bool IsZeroInEveryLayer(DitherKind kind, uint32_t t, int32_t v_q20) {
@@ -68,6 +80,16 @@ Status Dequantize(const Dither& dither, uint32_t j, const DitherCell& cell, int3
     rounded = RoundToQ20(point + offset - cell.offset_q27);
   }
   *noisy_q20 = rounded;
+  return Status::kOk;
+}
+
+Status DequantizeAll(const Dither& dither, uint32_t first, Span<const DitherCell> cells,
+                     Span<const int32_t> m, Span<int32_t> noisy_q20) {
+  for (uint32_t i = 0; i < cells.size(); ++i) {
+    if (Status s = Dequantize(dither, first + i, cells[i], m[i], &noisy_q20[i]); s != Status::kOk) {
+      return s;
+    }
+  }
   return Status::kOk;
 }
 

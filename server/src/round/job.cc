@@ -5,6 +5,7 @@
 #include <exception>
 #include <stdexcept>
 
+#include "aggregate/keystream.h"
 #include "aggregate/parallel.h"
 #include "aggregate/server_step.h"
 #include "round/cohort.h"
@@ -340,7 +341,7 @@ bool Job::DecodeAndAdd(uint32_t device, const Member& member) {
   Status status =
       DeriveRoundKey(owner.secret, {job_id_, id, round_, attempt_, member.nonce}, &round_key);
   if (status == Status::kOk) {
-    status = DecodeUpdate(round_key, format, bytes, {noisy.data(), noisy.size()});
+    status = DecodeUpdate(round_key, format, bytes, {noisy.data(), noisy.size()}, FastKeystream);
   }
   if (status == Status::kOk) sum_->Add(Span<const int32_t>(noisy.data(), noisy.size()));
   SecureWipe(noisy.data(), noisy.size() * sizeof(noisy[0]));
@@ -356,7 +357,7 @@ void Job::TopUp(uint32_t missing) {
     std::vector<int32_t> noise(parameters_.size());
     const Key key =
         DeriveKey(server_key_, "sotto zero", round_, attempt_, static_cast<uint32_t>(i));
-    Check(DecodeUpdate(key, unpadded, zero_update, {noise.data(), noise.size()}),
+    Check(DecodeUpdate(key, unpadded, zero_update, {noise.data(), noise.size()}, FastKeystream),
           "topping the noise up");
     sum_->Add(Span<const int32_t>(noise.data(), noise.size()));
     SecureWipe(noise.data(), noise.size() * sizeof(noise[0]));

@@ -31,6 +31,11 @@ std::vector<DitherCell> Cells(const Dither& dither, uint32_t first, uint32_t cou
   return cells;
 }
 
+bool AreEqual(const DitherCell& a, const DitherCell& b) {
+  return a.step_q27 == b.step_q27 && a.left_q27 == b.left_q27 && a.offset_q27 == b.offset_q27 &&
+         a.remainder == b.remainder;
+}
+
 uint64_t KeystreamWord(const Key& key, uint32_t stream, uint32_t j) {
   uint8_t block[kChaChaBlockSize];
   EXPECT_EQ(ChaCha20Keystream(key, stream, j / 8, block), Status::kOk);
@@ -80,10 +85,7 @@ TEST(Dither, AnyBatchCanBeGeneratedAlone) {
   const auto all = Cells(dither, 0, 256);
   const auto some = Cells(dither, 112, 20);
   for (size_t i = 0; i < some.size(); ++i) {
-    EXPECT_EQ(some[i].step_q27, all[112 + i].step_q27);
-    EXPECT_EQ(some[i].left_q27, all[112 + i].left_q27);
-    EXPECT_EQ(some[i].offset_q27, all[112 + i].offset_q27);
-    EXPECT_EQ(some[i].remainder, all[112 + i].remainder);
+    EXPECT_TRUE(AreEqual(some[i], all[112 + i]));
   }
 }
 
@@ -130,11 +132,59 @@ TEST(Dither, ExactOffsetIsTheFloorOfTheFullProduct) {
   }
 }
 
+TEST(Dither, SelectAllGivesWhatSelectGives) {
+  constexpr uint32_t kCoordinates = 200000;  // of which some 1,500 have an extended layer
+  for (const DitherKind kind : {DitherKind::kGaussian, DitherKind::kUniform}) {
+    const Dither dither(TestKey(4), kind);
+    uint64_t words[kMaxDitherBatch];
+    DitherCell cells[kMaxDitherBatch];
+    int different = 0;
+    for (uint32_t first = 0; first < kCoordinates; first += kMaxDitherBatch) {
+      // Batches of every length.
+      const uint32_t count = 1 + first / kMaxDitherBatch % kMaxDitherBatch;
+      const Span<uint64_t> used(words, count);
+      ASSERT_EQ(dither.Generate(first, used), Status::kOk);
+      ASSERT_EQ(dither.SelectAll(first, used, {cells, count}), Status::kOk);
+      for (uint32_t i = 0; i < count; ++i) {
+        DitherCell cell;
+        ASSERT_EQ(dither.Select(first + i, words[i], &cell), Status::kOk);
+        different += AreEqual(cell, cells[i]) ? 0 : 1;
+      }
+    }
+    EXPECT_EQ(different, 0);
+  }
+}
+
+// The layers next to where the pieces of the tables meet, and next to the extended ones.
+TEST(Dither, SelectAllGivesWhatSelectGivesAtTheEdgesOfThePieces) {
+  const Dither dither(TestKey(5), DitherKind::kGaussian);
+  int visited = 0;
+  for (uint64_t top = 1; top < 4096; ++top) {  // twelve upper bits, those below all zeros or ones
+    for (const uint64_t p : {top << 24, (top << 24) - 1}) {
+      const uint64_t words[2] = {p << 27 | 12345, uint64_t{1} << 63 | p << 27 | 0x7ffffff};
+      DitherCell cells[2];
+      ASSERT_EQ(dither.SelectAll(0, words, cells), Status::kOk);
+      for (uint32_t i = 0; i < 2; ++i) {
+        DitherCell cell;
+        ASSERT_EQ(dither.Select(i, words[i], &cell), Status::kOk);
+        EXPECT_TRUE(AreEqual(cell, cells[i])) << words[i];
+        ++visited;
+      }
+    }
+  }
+  EXPECT_EQ(visited, 4 * 4095);
+}
+
 TEST(Dither, RefusesWhatIsNotABatch) {
   const Dither dither(TestKey(1), DitherKind::kGaussian);
-  uint64_t words[kDitherBatch + 1];
+  uint64_t words[kMaxDitherBatch + 1] = {};
+  DitherCell cells[kMaxDitherBatch + 1];
   EXPECT_EQ(dither.Generate(1, Span<uint64_t>(words).first(1)), Status::kInvalidArgument);
-  EXPECT_EQ(dither.Generate(0, words), Status::kInvalidArgument);
+  EXPECT_EQ(dither.Generate(kDitherBatch / 2, words), Status::kInvalidArgument);
+  const Span<const uint64_t> all(words, kMaxDitherBatch + 1);
+  EXPECT_EQ(dither.SelectAll(0, all, cells), Status::kInvalidArgument);
+  EXPECT_EQ(dither.SelectAll(0, all.first(2), Span<DitherCell>(cells).first(1)),
+            Status::kInvalidArgument);
 }
 
 }  // namespace

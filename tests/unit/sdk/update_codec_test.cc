@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "device/cells.h"
 #include "sotto/quantizer.h"
 
 namespace sotto {
@@ -261,6 +262,35 @@ TEST(FixedCode, RefusesCodesThatNoValueInRangeCanGive) {
   EXPECT_EQ(Decode(TestKey(8), kFixed, scale, noisy), Status::kMalformed);
 }
 
+TEST(FixedCode, AcceptsExactlyTheIntegersOfValuesWithinTheBound) {
+  int accepted = 0;
+  int refused = 0;
+  for (int number = 0; number < 100; ++number) {
+    const Key key = TestKey(static_cast<uint8_t>(number));
+    const Dither dither(key, DitherKind::kGaussian);
+    DitherCell cell;
+    ASSERT_EQ(GenerateCells(dither, 0, {&cell, 1}), Status::kOk);
+    for (const uint8_t code : std::vector<uint8_t>{1, 77, 81, 86, 93, 101, 121}) {
+      int32_t smallest = 0;
+      int32_t largest = 0;
+      const int32_t bound = lrq::ScaleBoundQ20(code);
+      ASSERT_EQ(Quantize(dither, 0, cell, -bound, &smallest), Status::kOk);
+      ASSERT_EQ(Quantize(dither, 0, cell, bound, &largest), Status::kOk);
+      const int32_t codes = 1 << lrq::FixedCodeBits(code, DitherKind::kGaussian);
+      for (int32_t c = 0; c < codes; ++c) {
+        std::vector<uint8_t> bytes = {code, static_cast<uint8_t>(c), static_cast<uint8_t>(c >> 8)};
+        bytes.resize(lrq::FixedCodeSize(1, code, DitherKind::kGaussian));
+        std::vector<int32_t> noisy(1);
+        const bool is_valid = smallest + c <= largest;
+        ASSERT_EQ(Decode(key, kFixed, bytes, noisy), is_valid ? Status::kOk : Status::kMalformed);
+        ++(is_valid ? accepted : refused);
+      }
+    }
+  }
+  EXPECT_GT(accepted, 1000);
+  EXPECT_GT(refused, 1000);
+}
+
 TEST(RangeCode, RefusesWhatFollowsTheEnd) {
   const auto update = RandomUpdate(100, 0.05f, 7);
   std::vector<int32_t> noisy(update.size());
@@ -318,6 +348,32 @@ TEST(Decoder, AWrongKeyGivesNoiseOrAnError) {
     const Status status = Decode(TestKey(11), format, encoded.bytes, wrong);
     EXPECT_TRUE(status == Status::kOk || status == Status::kMalformed);
     EXPECT_NE(right, wrong);
+  }
+}
+
+int g_good_calls = 0;
+
+Status FailingKeystream(const Key& key, uint32_t stream, uint32_t first_block,
+                        MutableByteSpan out) {
+  if (g_good_calls-- == 0) return Status::kCryptoFailed;
+  return ChaCha20Keystream(key, stream, first_block, out);
+}
+
+TEST(Decoder, ReportsEveryFailureOfTheKeystream) {
+  const auto update = RandomUpdate(1000, 0.004f, 12);
+  std::vector<int32_t> noisy(update.size());
+  for (const UpdateFormat& format : {kFixed, kRange}) {
+    const Encoded encoded = Encode(TestKey(12), format, update, 0.04f);
+    int calls = 0;
+    Status status = Status::kCryptoFailed;
+    for (; status == Status::kCryptoFailed; ++calls) {
+      g_good_calls = calls;
+      status = DecodeUpdate(TestKey(12), format, View(encoded.bytes), {noisy.data(), noisy.size()},
+                            FailingKeystream);
+    }
+    EXPECT_EQ(status, Status::kOk);
+    // 16 batches; single words for some 8 layers and 20 offsets.
+    EXPECT_GT(calls, 16 + 2);
   }
 }
 
