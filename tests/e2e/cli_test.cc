@@ -160,6 +160,65 @@ TEST(Cli, TrainingWithoutPrivacySaysSo) {
   }
 }
 
+TEST(Cli, ABaselineWithGaussianNoiseSaysWhatItsEpsilonAssumes) {
+  const Json reference = SmallRun("--epsilon 8 --seed 1");
+  EXPECT_EQ(reference["noise_certificate"], "sotto inspect certificate");
+  for (const std::string name : {"float32", "qg"}) {
+    const Json json = SmallRun("--epsilon 8 --mechanism " + name);
+    EXPECT_EQ(json["mechanism"], name);
+    for (const char* field : {"epsilon", "epsilon_network", "delta", "noise_sigma"}) {
+      EXPECT_EQ(json[field], reference[field]) << field;
+    }
+    for (const char* field : {"noise_certificate", "certificate_eta", "coding"}) {
+      EXPECT_TRUE(json[field].is_null()) << field;
+    }
+    EXPECT_EQ(json["private"], false);
+    EXPECT_EQ(json["privacy_note"], "baseline: epsilon assumes ideal noise, no certificate");
+    const Outcome run = Sotto(kSmall + ("--mechanism " + name));
+    for (const char* words : {"is a baseline", "no certificate", "replace-one", "trusted-server"}) {
+      EXPECT_NE(run.output.find(words), std::string::npos) << words << "\n" << run.output;
+    }
+  }
+}
+
+TEST(Cli, ABaselineWithBinomialNoiseStatesNoEpsilon) {
+  const Json json =
+      SmallRun("--mechanism bq --epsilon 8 --sampling poisson --dropout 0.5 --seed 1");
+  for (const char* field : {"epsilon", "epsilon_network", "delta", "accountant", "adjacency",
+                            "noise_certificate", "accounted_noise_multiplier"}) {
+    EXPECT_TRUE(json[field].is_null()) << field;
+  }
+  for (const Json& round : json["rounds"]) {
+    EXPECT_TRUE(round["epsilon"].is_null());
+    EXPECT_TRUE(round["epsilon_network"].is_null());
+    EXPECT_GT(round["topped_up"], 0);
+  }
+  EXPECT_GT(json["noise_sigma"], 0.0);
+  EXPECT_EQ(json["private"], false);
+  const Outcome run = Sotto(std::string(kSmall) + "--mechanism bq");
+  EXPECT_NE(run.output.find("not accounted"), std::string::npos) << run.output;
+  EXPECT_EQ(run.output.find("epsilon"), std::string::npos) << run.output;
+}
+
+TEST(Cli, BaselinesCountTheBytesThatTheySend) {
+  EXPECT_EQ(SmallRun("--mechanism float32 --seed 1")["bits_per_coordinate"], 32.0);
+  const double qg = SmallRun("--mechanism qg --seed 1")["bits_per_coordinate"];
+  EXPECT_GT(qg, 2.0);
+  EXPECT_LT(qg, 4.1);
+  const double bq = SmallRun("--mechanism bq --seed 1")["bits_per_coordinate"];
+  EXPECT_GT(bq, 6.9);
+  EXPECT_LT(bq, 8.1);
+}
+
+TEST(Cli, ABaselineIsSimulatedAndNeverServed) {
+  for (const std::string name : {"float32", "qg", "bq"}) {
+    ExpectUsageError("serve --store " + Path("none.db") + " --mechanism " + name,
+                     "only `sotto simulate` runs it");
+    ExpectUsageError("simulate --epsilon inf --mechanism " + name, "finite --epsilon");
+  }
+  EXPECT_EQ(ReadFile(Path("none.db")), "") << "a refused command leaves no store behind";
+}
+
 TEST(Cli, ATableStandsBesideEveryEpsilon) {
   const Outcome run = Sotto(std::string(kSmall) + "--seed 1");
   for (const char* words : {"delta", "replace-one", "uniform", "trusted-server", "colluder", "rdp",

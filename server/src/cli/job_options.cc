@@ -95,9 +95,11 @@ void AddTrainingOptions(CLI::App& command, JobOptions& o) {
 
 void AddPrivacyOptions(CLI::App& command, JobOptions& o) {
   command
-      .add_option("--mechanism", o.mechanism, "gau-lrq: private; none: exact updates, NO PRIVACY")
+      .add_option("--mechanism", o.mechanism,
+                  "gau-lrq: private; none: exact updates, NO PRIVACY; float32, qg, bq: baselines "
+                  "to compare with, in simulations only")
       ->capture_default_str()
-      ->check(CLI::IsMember({"gau-lrq", "none"}))
+      ->check(CLI::IsMember({"gau-lrq", "none", "float32", "qg", "bq"}))
       ->group(kPrivacy);
   command
       .add_option("--coding", o.coding,
@@ -165,14 +167,6 @@ privacy::Plan CalibratedPlan(const JobOptions& o, const privacy::Plan& bare) {
   return RoundToDevice(privacy::PlanForEpsilon(bare, o.epsilon));
 }
 
-Mechanism ChooseMechanism(const JobOptions& o) {
-  if (o.mechanism == "none") return Mechanism::kNone;
-  if (!o.noise_multiplier && std::isinf(o.epsilon) && o.epsilon > 0) {
-    return Mechanism::kUniformDither;
-  }
-  return Mechanism::kGauLrq;
-}
-
 const ModelInfo& RequireModel(const std::string& name) {
   if (const ModelInfo* model = FindModel(name.c_str())) return *model;
   std::string known;
@@ -206,6 +200,19 @@ TrainingOptions MakeTraining(const JobOptions& o) {
 
 }  // namespace
 
+Mechanism ChooseMechanism(const JobOptions& o) {
+  if (o.mechanism == Name(Mechanism::kNone)) return Mechanism::kNone;
+  const bool is_unlimited = !o.noise_multiplier && std::isinf(o.epsilon) && o.epsilon > 0;
+  for (const Mechanism baseline : {Mechanism::kGaussianFloat32, Mechanism::kQuantizedGaussian,
+                                   Mechanism::kQuantizedBinomial}) {
+    if (o.mechanism != Name(baseline)) continue;
+    if (!is_unlimited) return baseline;
+    throw std::invalid_argument(fmt::format(
+        "--mechanism {} adds noise: give a finite --epsilon, or --noise-multiplier", o.mechanism));
+  }
+  return is_unlimited ? Mechanism::kUniformDither : Mechanism::kGauLrq;
+}
+
 void AddJobOptions(CLI::App& command, JobOptions& options) {
   AddRoundOptions(command, options);
   AddTrainingOptions(command, options);
@@ -220,7 +227,7 @@ JobConfig MakeJob(const JobOptions& o, uint32_t devices) {
   job.coding = o.coding == "fixed" ? Coding::kFixed : Coding::kRange;
   job.padding = o.padding;
   job.plan = BarePlan(o, *job.model, devices);
-  if (job.is_private()) {
+  if (job.has_noise()) {
     job.plan = CalibratedPlan(o, job.plan);
     if (!o.noise_multiplier) job.epsilon_budget = o.epsilon;
   } else if (job.plan.sampling == privacy::Sampling::kPoisson) {
@@ -231,7 +238,7 @@ JobConfig MakeJob(const JobOptions& o, uint32_t devices) {
   job.server_learning_rate = o.server_learning_rate;
   job.smoothing = o.smoothing;
   const bool poisson = job.plan.sampling == privacy::Sampling::kPoisson;
-  job.min_reports = o.min_reports.value_or(poisson && job.is_private() ? 0 : 1);
+  job.min_reports = o.min_reports.value_or(poisson && job.has_noise() ? 0 : 1);
   const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   job.threads = o.threads == 0 ? processors : o.threads;
   job.Validate();

@@ -47,26 +47,42 @@ Json RoundToJson(const JobConfig& job, const RoundReport& report) {
                {"epsilon_network", nullptr},          {"cohort", outcome.cohort},
                {"reported", outcome.reported},        {"topped_up", outcome.topped_up},
                {"update_bytes", outcome.update_bytes}};
-  if (job.is_private()) {
+  if (job.is_accounted()) {
     json["epsilon"] = Finite(outcome.spent.epsilon);
     json["epsilon_network"] = Finite(outcome.spent.epsilon_network);
   }
   return json;
 }
 
-// The statement that stands beside every epsilon; nulls without privacy.
+privacy::Statement SpentBy(const JobConfig& job, const SimulationResult& result) {
+  return result.rounds.empty() ? privacy::Account(job.plan, 0) : result.rounds.back().outcome.spent;
+}
+
+const char* PrivacyNote(const JobConfig& job, bool seeded) {
+  if (job.is_baseline()) {
+    return job.is_accounted() ? "baseline: epsilon assumes ideal noise, no certificate"
+                              : "baseline: privacy not accounted";
+  }
+  if (!job.is_private()) return "NO PRIVACY";
+  return seeded ? "seeded: not private" : "";
+}
+
+// The statement that stands beside every epsilon; nulls without one.
 void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seeded, Json& json) {
   for (const char* field :
        {"epsilon", "epsilon_network", "delta", "adjacency", "unit", "trust_mode", "colluders",
         "accountant", "noise_sigma", "noise_multiplier", "accounted_noise_multiplier",
-        "certificate_eta", "certificate_tau", "certificate_range"}) {
+        "noise_certificate", "certificate_eta", "certificate_tau", "certificate_range"}) {
     json[field] = nullptr;
   }
   json["private"] = job.is_private() && !seeded;
-  json["privacy_note"] = !job.is_private() ? "NO PRIVACY" : seeded ? "seeded: not private" : "";
-  if (!job.is_private()) return;
-  const privacy::Statement spent =
-      result.rounds.empty() ? privacy::Account(job.plan, 0) : result.rounds.back().outcome.spent;
+  json["privacy_note"] = PrivacyNote(job, seeded);
+  if (job.has_noise()) {
+    json["noise_sigma"] = job.plan.noise_sigma;
+    json["noise_multiplier"] = job.plan.NoiseMultiplier();
+  }
+  if (!job.is_accounted()) return;
+  const privacy::Statement spent = SpentBy(job, result);
   json["epsilon"] = Finite(spent.epsilon);
   json["epsilon_network"] = Finite(spent.epsilon_network);
   json["delta"] = spent.delta;
@@ -75,9 +91,9 @@ void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seede
   json["trust_mode"] = privacy::Name(spent.trust_mode);
   json["colluders"] = spent.colluders;
   json["accountant"] = spent.accountant;
-  json["noise_sigma"] = job.plan.noise_sigma;
-  json["noise_multiplier"] = spent.noise_multiplier;
   json["accounted_noise_multiplier"] = spent.accounted_noise_multiplier;
+  if (!job.is_private()) return;
+  json["noise_certificate"] = "sotto inspect certificate";
   json["certificate_eta"] = job.plan.certificate.eta;
   json["certificate_tau"] = job.plan.certificate.tau;
   json["certificate_range"] = job.plan.certificate.range;
@@ -87,14 +103,7 @@ std::string EpsilonText(double epsilon) {
   return std::isfinite(epsilon) ? fmt::format("{:.3f}", epsilon) : "infinite";
 }
 
-std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result, bool seeded) {
-  if (!job.is_private()) {
-    return fmt::format("  privacy        NO PRIVACY: mechanism {}, nothing protects the updates\n",
-                       Name(job.mechanism));
-  }
-  const privacy::Plan& plan = job.plan;
-  const privacy::Statement spent =
-      result.rounds.empty() ? privacy::Account(plan, 0) : result.rounds.back().outcome.spent;
+std::string DescribeEpsilon(const privacy::Plan& plan, const privacy::Statement& spent) {
   std::string text = fmt::format(
       "  privacy        epsilon {} at delta {:.3g}: what the released models tell about one {}\n",
       EpsilonText(spent.epsilon), spent.delta, privacy::Name(spent.unit));
@@ -107,7 +116,12 @@ std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result
       "device\n",
       spent.noise_multiplier, spent.accounted_noise_multiplier, spent.colluders,
       spent.colluders == 1 ? "" : "s", plan.noise_sigma);
-  text += fmt::format(
+  return text;
+}
+
+// What beside the noise decides how much an epsilon is worth.
+std::string DescribeLimits(const privacy::Statement& spent) {
+  std::string text = fmt::format(
       "                 trust mode {}: the server can regenerate the noise; it protects the\n"
       "                 released models, not the updates from the server\n",
       privacy::Name(spent.trust_mode));
@@ -115,6 +129,31 @@ std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result
       "                 epsilon {} against whoever sees on the network who uploads; lengths of\n"
       "                 uploads tell more: they follow the updates, without noise\n",
       EpsilonText(spent.epsilon_network));
+  return text;
+}
+
+std::string DescribeBaselineLimits(const JobConfig& job, const privacy::Statement& spent) {
+  return fmt::format(
+      "                 baseline {}: gau-lrq's figures for this sigma, if the noise were ideal;\n"
+      "                 floating-point noise has no certificate: to compare with, no guarantee\n"
+      "                 trust mode {}; epsilon {} against whoever sees who uploads\n",
+      Name(job.mechanism), privacy::Name(spent.trust_mode), EpsilonText(spent.epsilon_network));
+}
+
+std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result, bool seeded) {
+  if (!job.has_noise()) {
+    return fmt::format("  privacy        NO PRIVACY: mechanism {}, nothing protects the updates\n",
+                       Name(job.mechanism));
+  }
+  if (!job.is_accounted()) {
+    return fmt::format(
+        "  privacy        not accounted: baseline {} has gau-lrq's noise variance for this plan,\n"
+        "                 sigma {:.5f} a device, but not its distribution\n",
+        Name(job.mechanism), job.plan.noise_sigma);
+  }
+  const privacy::Statement spent = SpentBy(job, result);
+  std::string text = DescribeEpsilon(job.plan, spent);
+  text += job.is_baseline() ? DescribeBaselineLimits(job, spent) : DescribeLimits(spent);
   if (seeded) {
     text += "                 seeded: not private; whoever knows the seed knows the noise\n";
   }
@@ -135,7 +174,7 @@ std::string DescribeRound(const SimulationConfig& config, const RoundReport& rep
   std::string text =
       fmt::format("round {}/{}: accuracy {:.4f}, {} reported", report.outcome.round + 1,
                   config.job.plan.rounds, report.accuracy, report.outcome.reported);
-  if (config.job.is_private()) {
+  if (config.job.is_accounted()) {
     text += fmt::format(", epsilon {} at delta {:.3g}{}", EpsilonText(report.outcome.spent.epsilon),
                         report.outcome.spent.delta, config.seed ? " (seeded: not private)" : "");
   }
@@ -170,7 +209,7 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   json["parameters_sha256"] =
       ParametersDigest({result.parameters.data(), result.parameters.size()});
   json["mechanism"] = Name(job.mechanism);
-  json["coding"] = Name(job.format().coding);
+  json["coding"] = job.is_baseline() ? Json(nullptr) : Json(Name(job.format().coding));
   json["padding"] = job.format().padding;
   json["accuracy"] = FinalAccuracy(result);
   json["initial_accuracy"] = result.initial_accuracy;

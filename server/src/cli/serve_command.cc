@@ -148,7 +148,18 @@ std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome
                     outcome.spent.accountant, seeded ? "; seeded: not private" : "");
 }
 
+void RequireServable(const ServeOptions& o) {
+  JobConfig config;
+  config.mechanism = ChooseMechanism(o);
+  if (!config.is_baseline()) return;
+  throw std::invalid_argument(
+      fmt::format("--mechanism {} is a baseline to compare with: no device speaks it and only "
+                  "`sotto simulate` runs it; serve gau-lrq or none",
+                  o.mechanism));
+}
+
 void RunServe(const ServeOptions& o) {
+  RequireServable(o);
   if (o.seed.has_value() != o.insecure_seed) {
     throw std::invalid_argument("--seed is for tests and not private: it needs --insecure-seed");
   }

@@ -44,6 +44,11 @@ void WriteModel(const std::vector<float>& parameters, std::ofstream& file) {
 
 void Announce(const SimulationConfig& config, const SimulateOptions& options) {
   if (config.job.is_private()) return;
+  if (config.job.is_baseline()) {
+    fmt::print(stderr, "--mechanism {} is a baseline to compare with; it protects no real data\n",
+               options.mechanism);
+    return;
+  }
   fmt::print(stderr, "NO PRIVACY: {} protects nothing; for experiments only\n",
              options.mechanism == "none" ? "--mechanism none" : "--epsilon inf");
 }

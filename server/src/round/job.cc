@@ -85,15 +85,19 @@ bool Equal(ByteSpan a, ByteSpan b) {
 }  // namespace
 
 Job::Job(const JobConfig& config, const DeviceRegistry& devices, Store& store,
-         const Key& server_key, const std::optional<JobState>& resume)
+         const Key& server_key, const std::optional<JobState>& resume, const UpdateChannel* channel)
     : config_(config),
       devices_(devices),
       store_(store),
+      channel_(channel),
       server_key_(server_key),
       parameters_(config.model == nullptr ? 0 : config.model->parameters) {
   config_.Validate();
   if (config_.plan.devices != devices_.size()) {
     throw std::invalid_argument("the plan's number of devices is not that of the registry");
+  }
+  if (config_.is_baseline() != (channel_ != nullptr)) {
+    throw std::invalid_argument("a baseline needs its channel, which only a simulation has");
   }
   Check(ModelDigest(*config_.model, model_digest_), "the model's digest");
   const Key id = DeriveKey(server_key_, "sotto job");
@@ -126,7 +130,7 @@ privacy::Statement Job::SpentAfter(uint32_t attempts) const {
 }
 
 bool Job::CanAffordAttempt() const {
-  return !config_.is_private() || SpentAfter(spent_ + 1).epsilon <= config_.epsilon_budget;
+  return !config_.is_accounted() || SpentAfter(spent_ + 1).epsilon <= config_.epsilon_budget;
 }
 
 void Job::Finish(const std::string& reason) {
@@ -285,8 +289,8 @@ Reply Job::OnUpdateChunk(uint32_t device, const Request& request,
   if (request.offset != member->bytes.size() || request.bytes.empty()) {
     return FinalError(ErrorCode::kMalformed);
   }
-  const size_t most = MaxUpdateSize(config_.model->parameters, config_.format());
-  if (request.bytes.size() > most - member->bytes.size()) return FinalError(ErrorCode::kTooLarge);
+  const size_t room = MaxUploadSize() - member->bytes.size();
+  if (request.bytes.size() > room) return FinalError(ErrorCode::kTooLarge);
   member->bytes.insert(member->bytes.end(), request.bytes.begin(), request.bytes.end());
   if (!request.last) return Ack(member->bytes.size(), false);
   return FinishUpload(device, *member, lock);
@@ -320,45 +324,68 @@ Reply Job::FinishUpload(uint32_t device, Member& member, std::unique_lock<std::m
   return valid ? Ack(member.size, true) : FinalError(ErrorCode::kMalformed);
 }
 
+size_t Job::MaxUploadSize() const {
+  const uint32_t coordinates = config_.model->parameters;
+  return channel_ != nullptr ? channel_->MaxSize(coordinates)
+                             : MaxUpdateSize(coordinates, config_.format());
+}
+
 bool Job::DecodeAndAdd(uint32_t device, const Member& member) {
-  const UpdateFormat format = config_.format();
-  const ByteSpan bytes(member.bytes.data(), member.bytes.size());
-  if (format.coding == Coding::kFloat32) {
-    std::vector<int64_t> exact(parameters_.size());
-    if (bytes.size() != 4 * exact.size()) return false;
-    for (size_t j = 0; j < exact.size(); ++j) {
-      const double value = FloatFromBits(LoadU32Le(bytes.data() + 4 * j)) / config_.SumUnit();
-      if (!(std::fabs(value) < 0x1p41)) return false;  // above any clipped update, or NaN
-      exact[j] = std::llrint(value);
-    }
-    sum_->Add(Span<const int64_t>(exact.data(), exact.size()));
-    return true;
+  if (config_.mechanism == Mechanism::kNone) {
+    return AddExact({member.bytes.data(), member.bytes.size()});
   }
+  std::vector<int32_t> noisy(parameters_.size());
+  const bool valid = Decode(device, member, {noisy.data(), noisy.size()});
+  if (valid) sum_->Add(Span<const int32_t>(noisy.data(), noisy.size()));
+  SecureWipe(noisy.data(), noisy.size() * sizeof(noisy[0]));
+  return valid;
+}
+
+bool Job::AddExact(ByteSpan encoded) {
+  std::vector<int64_t> exact(parameters_.size());
+  if (encoded.size() != 4 * exact.size()) return false;
+  for (size_t j = 0; j < exact.size(); ++j) {
+    const double value = FloatFromBits(LoadU32Le(encoded.data() + 4 * j)) / config_.SumUnit();
+    if (!(std::fabs(value) < 0x1p41)) return false;  // above any clipped update, or NaN
+    exact[j] = std::llrint(value);
+  }
+  sum_->Add(Span<const int64_t>(exact.data(), exact.size()));
+  return true;
+}
+
+bool Job::Decode(uint32_t device, const Member& member, Span<int32_t> noisy) const {
+  const ByteSpan encoded(member.bytes.data(), member.bytes.size());
+  if (channel_ != nullptr) return channel_->Decode(encoded, noisy);
   const Device& owner = devices_[device];
   const ByteSpan id(reinterpret_cast<const uint8_t*>(owner.id.data()), owner.id.size());
   Key round_key;
-  std::vector<int32_t> noisy(parameters_.size());
-  Status status =
-      DeriveRoundKey(owner.secret, {job_id_, id, round_, attempt_, member.nonce}, &round_key);
-  if (status == Status::kOk) {
-    status = DecodeUpdate(round_key, format, bytes, {noisy.data(), noisy.size()}, FastKeystream);
+  return DeriveRoundKey(owner.secret, {job_id_, id, round_, attempt_, member.nonce}, &round_key) ==
+             Status::kOk &&
+         DecodeUpdate(round_key, config_.format(), encoded, noisy, FastKeystream) == Status::kOk;
+}
+
+// What a device with nothing to say would have brought: a zero update under this key, decoded.
+void Job::DrawNoise(const Key& key, Span<int32_t> noise) const {
+  if (channel_ != nullptr) {
+    const std::vector<int32_t> zeros(noise.size());
+    const std::vector<uint8_t> encoded = channel_->Encode(key, {zeros.data(), zeros.size()});
+    if (!channel_->Decode({encoded.data(), encoded.size()}, noise)) {
+      throw std::logic_error("a channel does not decode what it encoded");
+    }
+    return;
   }
-  if (status == Status::kOk) sum_->Add(Span<const int32_t>(noisy.data(), noisy.size()));
-  SecureWipe(noisy.data(), noisy.size() * sizeof(noisy[0]));
-  return status == Status::kOk;
+  const uint8_t zero_update[1] = {0};
+  const UpdateFormat unpadded = {Coding::kRange, DitherKind::kGaussian, 0};
+  Check(DecodeUpdate(key, unpadded, zero_update, noise, FastKeystream), "topping the noise up");
 }
 
 // Adds `missing` zero updates under keys of the server's own: the same certified noise, exactly, as
 // that many devices with nothing to say would have brought.
 void Job::TopUp(uint32_t missing) {
-  const uint8_t zero_update[1] = {0};
-  const UpdateFormat unpadded = {Coding::kRange, DitherKind::kGaussian, 0};
   ParallelFor(config_.threads, missing, [&](size_t i, int) {
     std::vector<int32_t> noise(parameters_.size());
-    const Key key =
-        DeriveKey(server_key_, "sotto zero", round_, attempt_, static_cast<uint32_t>(i));
-    Check(DecodeUpdate(key, unpadded, zero_update, {noise.data(), noise.size()}, FastKeystream),
-          "topping the noise up");
+    DrawNoise(DeriveKey(server_key_, "sotto zero", round_, attempt_, static_cast<uint32_t>(i)),
+              {noise.data(), noise.size()});
     sum_->Add(Span<const int32_t>(noise.data(), noise.size()));
     SecureWipe(noise.data(), noise.size() * sizeof(noise[0]));
   });
@@ -407,11 +434,11 @@ void Job::FinishRound(std::vector<float> next) {
 }
 
 std::vector<float> Job::Release(RoundOutcome* outcome) {
-  if (config_.is_private()) {
+  if (config_.has_noise()) {
     outcome->topped_up = static_cast<uint32_t>(config_.plan.planned_reports) - outcome->reported;
     TopUp(outcome->topped_up);
-    outcome->spent = SpentAfter(spent_ + 1);
   }
+  if (config_.is_accounted()) outcome->spent = SpentAfter(spent_ + 1);
   std::vector<float> next = parameters_;
   ApplyServerStep(*config_.model, sum_->sums(),
                   {config_.SumUnit(), static_cast<double>(config_.plan.cohort),
@@ -423,7 +450,7 @@ std::vector<float> Job::Release(RoundOutcome* outcome) {
                         {next.data(), next.size()},
                         config_.mechanism,
                         config_.seeded,
-                        config_.is_private() ? config_.plan.noise_sigma : 0,
+                        config_.has_noise() ? config_.plan.noise_sigma : 0,
                         config_.plan.planned_reports,
                         outcome->spent});
   outcome->released = true;

@@ -23,6 +23,7 @@
 #include "round/devices.h"
 #include "round/job_config.h"
 #include "round/store.h"
+#include "round/update_channel.h"
 #include "sotto/messages.h"
 
 namespace sotto::server {
@@ -36,7 +37,7 @@ struct RoundOutcome {
   uint32_t reported = 0;      // complete, valid updates
   uint32_t topped_up = 0;     // zero updates added so that the noise is constant
   uint64_t update_bytes = 0;  // encoded bytes of all reports
-  privacy::Statement spent;   // of the job so far, if it is private and the round was released
+  privacy::Statement spent;   // of the job so far, if it is accounted and the round was released
 };
 
 enum class MemberState { kInvited, kUploading, kDecoding, kReported, kRejected };
@@ -45,14 +46,15 @@ class Job {
  public:
   enum class Phase { kIdle, kOpen, kClosing, kFinished };
 
-  // The registry and the store must outlive the job.
+  // The registry, the store and the channel must outlive the job.
   //   server_key  fresh entropy at each start of the server: job id, cohorts and the noise of
   //               zero updates derive from it, so a restart never repeats one
   //   resume      what the store holds of the job; absent: a new job, from a model of zeros
+  //   channel     for simulations of a baseline: what encodes its updates; else null
   // Throws std::invalid_argument for a bad configuration, std::runtime_error from the store: a job
   // is resumed with the configuration it began with.
   Job(const JobConfig& config, const DeviceRegistry& devices, Store& store, const Key& server_key,
-      const std::optional<JobState>& resume = std::nullopt);
+      const std::optional<JobState>& resume = std::nullopt, const UpdateChannel* channel = nullptr);
 
   // Draws a cohort, commits the attempt and lets its devices train. False, and the phase is
   // kFinished, if all rounds are released or the budget cannot pay for another attempt.
@@ -82,6 +84,7 @@ class Job {
   // The released model; changes only in CloseRound().
   Span<const float> parameters() const { return {parameters_.data(), parameters_.size()}; }
   const JobConfig& config() const { return config_; }
+  const UpdateChannel* channel() const { return channel_; }
 
   // Says why the job finished, for people.
   const std::string& finish_reason() const { return finish_reason_; }
@@ -113,7 +116,11 @@ class Job {
   Reply OnUpdateBegin(uint32_t device, const Request& request);
   Reply OnUpdateChunk(uint32_t device, const Request& request, std::unique_lock<std::mutex>& lock);
   Reply FinishUpload(uint32_t device, Member& member, std::unique_lock<std::mutex>& lock);
+  size_t MaxUploadSize() const;
   bool DecodeAndAdd(uint32_t device, const Member& member);
+  bool AddExact(ByteSpan encoded);
+  bool Decode(uint32_t device, const Member& member, Span<int32_t> noisy) const;
+  void DrawNoise(const Key& key, Span<int32_t> noise) const;
   bool BelongsToAttempt(const Request& request) const;
   void TopUp(uint32_t missing);
   std::vector<float> Release(RoundOutcome* outcome);
@@ -121,6 +128,7 @@ class Job {
   JobConfig config_;
   const DeviceRegistry& devices_;
   Store& store_;
+  const UpdateChannel* channel_;
   Key server_key_;
   uint8_t job_id_[kJobIdSize] = {};
   uint8_t model_digest_[kSha256Size] = {};

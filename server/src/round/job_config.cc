@@ -29,6 +29,12 @@ const char* Name(Mechanism mechanism) {
       return "uniform-dither";
     case Mechanism::kNone:
       return "none";
+    case Mechanism::kGaussianFloat32:
+      return "float32";
+    case Mechanism::kQuantizedGaussian:
+      return "qg";
+    case Mechanism::kQuantizedBinomial:
+      return "bq";
   }
   return "unknown";
 }
@@ -45,8 +51,14 @@ const char* Name(Coding coding) {
   return "unknown";
 }
 
+bool JobConfig::is_baseline() const {
+  return mechanism == Mechanism::kGaussianFloat32 || mechanism == Mechanism::kQuantizedGaussian ||
+         mechanism == Mechanism::kQuantizedBinomial;
+}
+
 UpdateFormat JobConfig::format() const {
-  if (mechanism == Mechanism::kNone) return {Coding::kFloat32, DitherKind::kUniform, 0};
+  if (mechanism == Mechanism::kNone || is_baseline())
+    return {Coding::kFloat32, DitherKind::kUniform, 0};
   return {coding, is_private() ? DitherKind::kGaussian : DitherKind::kUniform, padding};
 }
 
@@ -55,7 +67,7 @@ TrainTask JobConfig::TaskFor(uint32_t round) const {
   task.round = round;
   task.format = format();
   task.unit =
-      is_private() ? static_cast<float>(plan.noise_sigma) : training.clip_l2 * kUniformUnitOfClip;
+      has_noise() ? static_cast<float>(plan.noise_sigma) : training.clip_l2 * kUniformUnitOfClip;
   task.training = training;
   task.training.learning_rate =
       static_cast<float>(training.learning_rate * std::pow(learning_rate_decay, round));
@@ -88,7 +100,7 @@ void JobConfig::Validate() const {
           "the least number of devices that report is at most the planned cohort");
   // Under add/remove adjacency the number of reports itself tells who took part.
   Require(
-      !is_private() || plan.sampling != privacy::Sampling::kPoisson || min_reports == 0,
+      !has_noise() || plan.sampling != privacy::Sampling::kPoisson || min_reports == 0,
       "Poisson sampling releases every round: the least number of devices that report must be 0");
   Require(epsilon_budget > 0, "the privacy budget is positive");
   Require(threads >= 1, "at least one thread is needed");
@@ -96,7 +108,7 @@ void JobConfig::Validate() const {
           "a job has devices, a cohort of at least one and at most all of them, and rounds");
   Require(model->parameters <= kMaxParameters, "the model has more parameters than an update can");
   Require(max_attempts >= 1, "a round has at least one attempt");
-  if (is_private()) {
+  if (has_noise()) {
     plan.Validate();
     Require(plan.dimension == model->parameters, "the plan's dimension is not the model's");
     Require(static_cast<double>(static_cast<float>(plan.noise_sigma)) == plan.noise_sigma,

@@ -17,10 +17,16 @@ enum class Mechanism {
   kGauLrq,         // Gaussian noise by quantization; private
   kUniformDither,  // the same code with a fine uniform dither; WITHOUT privacy
   kNone,           // exact float32 updates; WITHOUT privacy
+
+  // Baselines for comparison, in simulations only; see baseline/baseline.h.
+  kGaussianFloat32,    // floating-point Gaussian noise, sent as float32
+  kQuantizedGaussian,  // the same, then quantized
+  kQuantizedBinomial,  // quantized, then binomial noise
 };
 
-const char* Name(Mechanism mechanism);  // "gau-lrq", "uniform-dither", "none"
-const char* Name(Coding coding);        // "range", "fixed", "float32"
+// "gau-lrq", "uniform-dither", "none", "float32", "qg", "bq"
+const char* Name(Mechanism mechanism);
+const char* Name(Coding coding);  // "range", "fixed", "float32"
 
 struct JobConfig {
   const ModelInfo* model = nullptr;
@@ -51,7 +57,18 @@ struct JobConfig {
 
   bool is_private() const { return mechanism == Mechanism::kGauLrq; }
 
-  // The form of every update of the job.
+  // Another implementation of noise, which nothing but a simulation runs. Not private: no proof
+  // covers it.
+  bool is_baseline() const;
+
+  // Every update brings noise of the plan's deviation, and rounds are topped up.
+  bool has_noise() const { return is_private() || is_baseline(); }
+
+  // The plan's epsilon is charged and stated. For a baseline it holds for ideal noise; binomial
+  // noise has none.
+  bool is_accounted() const { return has_noise() && mechanism != Mechanism::kQuantizedBinomial; }
+
+  // The form in which a device hands over its update: a baseline's is encoded from exact floats.
   UpdateFormat format() const;
 
   // What round `round` asks of each of its devices; job id and attempt are left empty.

@@ -9,6 +9,7 @@
 #include "round/seeded_entropy.h"
 #include "sotto/posix/port.h"
 #include "sotto/random.h"
+#include "sotto/update_scale.h"
 
 namespace sotto::server {
 namespace {
@@ -37,6 +38,40 @@ struct DeviceSamples {
 
 const char* Advice(Status status) {
   return status == Status::kNotFinite ? "; training diverged: lower the learning rate" : "";
+}
+
+// The clipped update in Q20, units of the noise's deviation.
+std::vector<int32_t> ClippedValues(Span<const float> update, const TrainTask& task) {
+  UpdateScale scale;
+  const Status status = ComputeUpdateScale(update, task.training.clip_l2, task.unit, &scale);
+  if (status != Status::kOk) {
+    throw std::runtime_error(
+        fmt::format("an update cannot be clipped: {}{}", StatusName(status), Advice(status)));
+  }
+  std::vector<int32_t> values;
+  for (const float value : update) values.push_back(ScaleToQ20(value, scale));
+  return values;
+}
+
+// Uploads for a client that has trained and asks to begin its upload, through the job's channel.
+//   update  what the client's training left in its parameters
+void UploadBaseline(const Device& identity, uint32_t device, const Client& client,
+                    Span<const float> update, Job& job) {
+  const Request& begin = client.request();
+  Key key;
+  const ByteSpan id(reinterpret_cast<const uint8_t*>(identity.id.data()), identity.id.size());
+  const Status status = DeriveRoundKey(
+      identity.secret, {begin.job_id, id, begin.round, begin.attempt, begin.nonce}, &key);
+  if (status != Status::kOk) throw std::runtime_error("a round key cannot be derived");
+  const std::vector<int32_t> values = ClippedValues(update, client.task());
+  const std::vector<uint8_t> encoded = job.channel()->Encode(key, {values.data(), values.size()});
+  Request chunk;
+  chunk.kind = Request::Kind::kUpdateChunk;
+  chunk.bytes = {encoded.data(), encoded.size()};
+  chunk.last = true;
+  if (job.Answer(device, begin).kind != Reply::Kind::kAck || !job.Answer(device, chunk).complete) {
+    throw std::runtime_error(fmt::format("the update of device {} was refused", identity.id));
+  }
 }
 
 }  // namespace
@@ -121,6 +156,11 @@ void Fleet::RunDevice(uint32_t device, Job& job, Memory& memory) const {
   Client::Progress progress = Client::Progress::kAgain;
   while (progress != Client::Progress::kWait && progress != Client::Progress::kDone) {
     Status status = client.Step(&progress);
+    if (job.channel() != nullptr && client.state() == Client::State::kUploadBegin &&
+        progress == Client::Progress::kSend) {
+      UploadBaseline(identity, device, client, memory.buffers().parameters, job);
+      return;
+    }
     if (status == Status::kOk && progress == Client::Progress::kSend) {
       status = client.OnReply(job.Answer(device, client.request()));
     }

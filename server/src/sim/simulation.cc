@@ -1,7 +1,9 @@
 #include "sim/simulation.h"
 
 #include <chrono>
+#include <memory>
 
+#include "baseline/baseline.h"
 #include "round/run_key.h"
 #include "sim/evaluate.h"
 
@@ -41,7 +43,9 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
   fleet_options.seeded = config.seed.has_value();
   const Fleet fleet(fleet_options, model, data.train, run_key);
   NoStore store;
-  Job job(config.job, fleet.registry(), store, DeriveKey(run_key, "sotto server"));
+  const std::unique_ptr<UpdateChannel> channel = baseline::MakeChannel(config.job);
+  Job job(config.job, fleet.registry(), store, DeriveKey(run_key, "sotto server"), std::nullopt,
+          channel.get());
 
   SimulationResult result;
   result.initial_accuracy = Accuracy(model, job.parameters(), data.test, config.threads);
