@@ -40,8 +40,8 @@ source examples/quickstart/packages.sh
 CROSS_PACKAGES=(g++-aarch64-linux-gnu g++-arm-linux-gnueabihf qemu-user qemu-system-arm)
 
 install_test_packages() {
-  local packages=("${BUILD_PACKAGES[@]}" libgtest-dev python3-cryptography
-    python3-mpmath)
+  local packages=("${BUILD_PACKAGES[@]}" libgtest-dev openssl
+    python3-cryptography python3-mpmath)
   ${quick} || packages+=(clang gcc-arm-none-eabi libnewlib-arm-none-eabi
     libstdc++-arm-none-eabi-newlib)
   install_packages "${packages[@]}"
