@@ -16,6 +16,7 @@
 
 #include "data/idx.h"
 #include "data/partition.h"
+#include "round/client_memory.h"
 #include "round/run_key.h"
 #include "round/seeded_entropy.h"
 #include "sotto/bytes.h"
@@ -133,37 +134,13 @@ Share LoadShare(const Options& o, const ModelInfo& model) {
   return share;
 }
 
-// The client's memory, on the heap of a big machine.
-struct Memory {
-  explicit Memory(const ModelInfo& model)
-      : base(model.parameters),
-        parameters(model.parameters),
-        scratch(model.training_floats(model, kMaxBatchSize)),
-        indices(kMaxBatchSize),
-        chunk(MaxChunkBytes(kMaxFrame)) {}
-
-  ClientBuffers buffers() {
-    return {{base.data(), base.size()},
-            {parameters.data(), parameters.size()},
-            {scratch.data(), scratch.size()},
-            {indices.data(), indices.size()},
-            {chunk.data(), chunk.size()}};
-  }
-
-  std::vector<float> base;
-  std::vector<float> parameters;
-  std::vector<float> scratch;
-  std::vector<uint32_t> indices;
-  std::vector<uint8_t> chunk;
-};
-
 class Device {
  public:
   Device(const Options& options, const ModelInfo& model, const posix::DeviceKey& key, Share share)
       : options_(options),
         key_(key),
         share_(std::move(share)),
-        memory_(model),
+        memory_(model, kMaxBatchSize, MaxChunkBytes(kMaxFrame)),
         entropy_(key.secret),
         client_(MakeConfig(model), memory_.buffers()),
         link_({send_.data(), send_.size()}, {receive_.data(), receive_.size()}) {
@@ -198,7 +175,7 @@ class Device {
   const Options& options_;
   posix::DeviceKey key_;
   Share share_;
-  Memory memory_;
+  server::ClientMemory memory_;
   server::SeededEntropy entropy_;
   Client client_;
   std::vector<uint8_t> send_ = std::vector<uint8_t>(kFrameHeaderSize + kMaxFrame);

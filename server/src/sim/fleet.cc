@@ -76,29 +76,6 @@ void UploadBaseline(const Device& identity, uint32_t device, const Client& clien
 
 }  // namespace
 
-struct Fleet::Memory {
-  Memory(const ModelInfo& model, uint32_t batch_size)
-      : base(model.parameters),
-        parameters(model.parameters),
-        scratch(model.training_floats(model, batch_size)),
-        indices(batch_size),
-        chunk(kUploadChunkSize) {}
-
-  ClientBuffers buffers() {
-    return {{base.data(), base.size()},
-            {parameters.data(), parameters.size()},
-            {scratch.data(), scratch.size()},
-            {indices.data(), indices.size()},
-            {chunk.data(), chunk.size()}};
-  }
-
-  std::vector<float> base;
-  std::vector<float> parameters;
-  std::vector<float> scratch;
-  std::vector<uint32_t> indices;
-  std::vector<uint8_t> chunk;
-};
-
 Fleet::Fleet(const FleetOptions& options, const ModelInfo& model, const Dataset& data,
              const Key& run_key)
     : options_(options),
@@ -126,15 +103,15 @@ void Fleet::RunRound(Job& job, int threads) const {
   const std::vector<uint32_t>& cohort = job.cohort();
   const uint32_t batch_size = job.config().training.batch_size;
   const int workers = std::min(threads, static_cast<int>(std::max<size_t>(cohort.size(), 1)));
-  std::vector<Memory> memories;
-  for (int i = 0; i < workers; ++i) memories.emplace_back(model_, batch_size);
+  std::vector<ClientMemory> memories;
+  for (int i = 0; i < workers; ++i) memories.emplace_back(model_, batch_size, kUploadChunkSize);
   ParallelFor(workers, cohort.size(), [&](size_t i, int worker) {
     if (DropsOut(cohort[i], job.round(), job.attempt())) return;
     RunDevice(cohort[i], job, memories[static_cast<size_t>(worker)]);
   });
 }
 
-void Fleet::RunDevice(uint32_t device, Job& job, Memory& memory) const {
+void Fleet::RunDevice(uint32_t device, Job& job, ClientMemory& memory) const {
   const Device& identity = registry_[device];
   DeviceSamples samples{&data_, partition_.DeviceSamples(device)};
   SeededEntropy entropy(identity.secret);

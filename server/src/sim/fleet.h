@@ -12,6 +12,7 @@
 
 #include "data/dataset.h"
 #include "data/partition.h"
+#include "round/client_memory.h"
 #include "round/devices.h"
 #include "round/job.h"
 #include "sotto/client.h"
@@ -41,10 +42,8 @@ class Fleet {
   void RunRound(Job& job, int threads) const;
 
  private:
-  struct Memory;  // of one device at a time
-
   bool DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const;
-  void RunDevice(uint32_t device, Job& job, Memory& memory) const;
+  void RunDevice(uint32_t device, Job& job, ClientMemory& memory) const;
 
   FleetOptions options_;
   const ModelInfo& model_;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "round/client_memory.h"
 #include "round/job.h"
 #include "sotto/certificate.h"
 #include "sotto/client.h"
@@ -66,11 +67,7 @@ class SmallDevice {
               uint32_t entropy_stream = 0, size_t chunk = 50)
       : identity_(identity),
         entropy_(identity.secret, 1000 + entropy_stream),
-        base_(model.parameters),
-        parameters_(model.parameters),
-        scratch_(model.training_floats(model, 16)),
-        indices_(16),
-        chunk_(chunk) {
+        memory_(model, 16, chunk) {
     config.model = &model;
     config.device_id = {reinterpret_cast<const uint8_t*>(identity_.id.data()), identity_.id.size()};
     config.secret = identity_.secret;
@@ -86,13 +83,7 @@ class SmallDevice {
     return *client_;
   }
 
-  ClientBuffers buffers() {
-    return {{base_.data(), base_.size()},
-            {parameters_.data(), parameters_.size()},
-            {scratch_.data(), scratch_.size()},
-            {indices_.data(), indices_.size()},
-            {chunk_.data(), chunk_.size()}};
-  }
+  ClientBuffers buffers() { return memory_.buffers(); }
 
   // Runs until the client waits, is done or fails. Loses the link instead of delivering the reply
   // to request number `lose_at` (from 0), or `lose_request_at`: instead of delivering the request.
@@ -142,12 +133,8 @@ class SmallDevice {
 
   Device identity_;
   RandomStream entropy_;
+  ClientMemory memory_;
   uint32_t seed_ = 0;
-  std::vector<float> base_;
-  std::vector<float> parameters_;
-  std::vector<float> scratch_;
-  std::vector<uint32_t> indices_;
-  std::vector<uint8_t> chunk_;
   std::unique_ptr<Client> client_;
 };
 
