@@ -1,16 +1,18 @@
 // sotto-bench: what one coordinate of an update costs this machine, in time.
 //
 // Every case runs over one update of 100,000 values of deviation 0.1 against the noise's 1, and one
-// item is one coordinate or one word of the keystream. ratios.sh tabulates. Takes Google
-// Benchmark's options; ends with 1 if a case fails.
+// item is one coordinate or one word of the keystream. The dither comes from the server's engine
+// (aggregate/dither_engine.h), which simulated devices use too, unless a case names the device's,
+// which is built on Mbed TLS. ratios.sh tabulates. Takes Google Benchmark's options; ends with 1 if
+// a case fails.
 #include <algorithm>
 #include <benchmark/benchmark.h>
 #include <random>
 #include <vector>
 
 #include "aggregate/accumulator.h"
-#include "aggregate/keystream.h"
-#include "benchmark/quantized_gaussian.h"
+#include "aggregate/dither_engine.h"
+#include "baseline/quantized_gaussian.h"
 #include "sotto/update_codec.h"
 
 namespace sotto {
@@ -44,8 +46,9 @@ const std::vector<float>& Update() {
 
 UpdateFormat Format(Coding coding) { return {coding, DitherKind::kGaussian, 0}; }
 
-Status Encode(Coding coding, std::vector<uint8_t>* encoded) {
-  UpdateEncoder encoder;
+Status Encode(Coding coding, const DitherEngine& engine, std::vector<uint8_t>* encoded) {
+  uint64_t words[kMaxDitherBatch];
+  UpdateEncoder encoder(engine, words);
   const std::vector<float>& update = Update();
   encoded->resize(MaxUpdateSize(kCoordinates, Format(coding)));
   if (Status s =
@@ -93,8 +96,8 @@ void Keystream(benchmark::State& state, KeystreamFunction keystream) {
 }
 
 // Cells as the decoder makes them.
-void Cells(benchmark::State& state, KeystreamFunction keystream) {
-  const Dither dither(RoundKey(), DitherKind::kGaussian, keystream);
+void Cells(benchmark::State& state, const DitherEngine& engine) {
+  const Dither dither(RoundKey(), DitherKind::kGaussian, engine);
   uint64_t words[kMaxDitherBatch];
   DitherCell cells[kMaxDitherBatch];
   Measure(state, [&] {
@@ -109,46 +112,83 @@ void Cells(benchmark::State& state, KeystreamFunction keystream) {
   });
 }
 
-void EncodeUpdate(benchmark::State& state, Coding coding) {
+void EncodeUpdate(benchmark::State& state, Coding coding, const DitherEngine& engine) {
   std::vector<uint8_t> encoded;
-  Measure(state, [&] { return Encode(coding, &encoded); });
+  Measure(state, [&] { return Encode(coding, engine, &encoded); });
   state.counters["bits"] = 8.0 * static_cast<double>(encoded.size()) / kCoordinates;
 }
 
 void DecodeAndAdd(benchmark::State& state, Coding coding) {
   std::vector<uint8_t> encoded;
-  if (Encode(coding, &encoded) != Status::kOk) g_failed = true;
+  if (Encode(coding, {}, &encoded) != Status::kOk) g_failed = true;
   server::Accumulator sum(kCoordinates);
   std::vector<int32_t> noisy(kCoordinates);
   Measure(state, [&] {
     const Status status = DecodeUpdate(RoundKey(), Format(coding), {encoded.data(), encoded.size()},
-                                       {noisy.data(), noisy.size()}, server::FastKeystream);
+                                       {noisy.data(), noisy.size()}, server::FastEngine());
     if (status == Status::kOk) sum.Add(Span<const int32_t>(noisy.data(), noisy.size()));
     return status;
   });
 }
 
-template <typename Numbers>
-void NoiseAndRoundAll(benchmark::State& state) {
+// The update as integers of the noise's unit, clipped: where a baseline begins.
+Status Scale(std::vector<int32_t>* values) {
   const std::vector<float>& update = Update();
-  std::vector<int32_t> integers(kCoordinates);
-  Numbers numbers(RoundKey());
+  UpdateScale scale;
+  if (Status s = ComputeUpdateScale({update.data(), update.size()}, kClip, kUnit, &scale);
+      s != Status::kOk) {
+    return s;
+  }
+  ScaleAllToQ20({update.data(), update.size()}, scale, {values->data(), values->size()});
+  return Status::kOk;
+}
+
+// What Gau-LRQ is compared with: Gaussian noise, then rounding to one of a few levels, and the
+// levels in as many bits as they take. With the keystream that Gau-LRQ uses;
+void NoiseThenQuantize(benchmark::State& state) {
+  std::vector<int32_t> values(kCoordinates);
   Measure(state, [&] {
-    for (uint32_t j = 0; j < kCoordinates; ++j) integers[j] = NoiseAndRound(update[j], numbers);
-    return numbers.status();
+    const Status status = Scale(&values);
+    benchmark::DoNotOptimize(
+        server::baseline::QuantizedGaussian().Encode(RoundKey(), {values.data(), values.size()}));
+    return status;
+  });
+}
+
+// and with the standard library's numbers, which are not for cryptography.
+void StandardNoiseThenQuantize(benchmark::State& state) {
+  std::mt19937_64 engine(1);
+  std::normal_distribution<double> normal(0.0, 0x1p20);
+  std::uniform_real_distribution<double> uniform;
+  std::vector<int32_t> values(kCoordinates);
+  std::vector<double> noisy(kCoordinates);
+  std::vector<double> coins(kCoordinates);
+  Measure(state, [&] {
+    const Status status = Scale(&values);
+    for (uint32_t j = 0; j < kCoordinates; ++j) {
+      noisy[j] = values[j] + normal(engine);
+      coins[j] = uniform(engine);
+    }
+    benchmark::DoNotOptimize(server::baseline::QuantizedGaussian::EncodeNoisy(
+        {noisy.data(), noisy.size()}, {coins.data(), coins.size()}));
+    return status;
   });
 }
 
 BENCHMARK_CAPTURE(Keystream, mbedtls, ChaCha20Keystream)->Name("keystream, Mbed TLS");
 BENCHMARK_CAPTURE(Keystream, sodium, server::FastKeystream)->Name("keystream, libsodium");
-BENCHMARK_CAPTURE(Cells, mbedtls, ChaCha20Keystream)->Name("dither, Mbed TLS");
-BENCHMARK_CAPTURE(Cells, sodium, server::FastKeystream)->Name("dither, libsodium");
-BENCHMARK_CAPTURE(EncodeUpdate, fixed, Coding::kFixed)->Name("encode, fixed");
-BENCHMARK_CAPTURE(EncodeUpdate, range, Coding::kRange)->Name("encode, range");
+BENCHMARK_CAPTURE(Cells, device, DitherEngine())->Name("dither, device's engine");
+BENCHMARK_CAPTURE(Cells, server, server::FastEngine())->Name("dither");
+BENCHMARK_CAPTURE(EncodeUpdate, fixed_device, Coding::kFixed, DitherEngine())
+    ->Name("encode, fixed, device's engine");
+BENCHMARK_CAPTURE(EncodeUpdate, fixed, Coding::kFixed, server::FastEngine())->Name("encode, fixed");
+BENCHMARK_CAPTURE(EncodeUpdate, range_device, Coding::kRange, DitherEngine())
+    ->Name("encode, range, device's engine");
+BENCHMARK_CAPTURE(EncodeUpdate, range, Coding::kRange, server::FastEngine())->Name("encode, range");
 BENCHMARK_CAPTURE(DecodeAndAdd, fixed, Coding::kFixed)->Name("decode and add, fixed");
 BENCHMARK_CAPTURE(DecodeAndAdd, range, Coding::kRange)->Name("decode and add, range");
-BENCHMARK(NoiseAndRoundAll<KeystreamNumbers>)->Name("qg, keystream");
-BENCHMARK(NoiseAndRoundAll<StandardNumbers>)->Name("qg, std::normal_distribution");
+BENCHMARK(NoiseThenQuantize)->Name("qg, keystream");
+BENCHMARK(StandardNoiseThenQuantize)->Name("qg, std::normal_distribution");
 
 }  // namespace
 }  // namespace sotto

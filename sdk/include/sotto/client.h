@@ -42,6 +42,7 @@ struct ClientConfig {
   // False: a task without Gaussian dither is refused with kPeerRefused. Guards against a job that
   // was set up wrongly, not against the server.
   bool allow_training_without_privacy = false;
+  DitherEngine engine;  // what updates are encoded with; the default is for boards
 
   // kOk or kInvalidArgument.
   Status Validate() const;
@@ -56,6 +57,8 @@ struct ClientBuffers {
   Span<uint32_t> indices;  // [max batch size]
   // The bytes of one upload message, >= 16; more than MaxChunkBytes(max_frame) are not used.
   MutableByteSpan chunk;
+  // Optional: more memory for the encoder, see UpdateEncoder(); [a multiple of kDitherBatch].
+  Span<uint64_t> words;
 };
 
 // Bytes of workspace besides the two vectors, for batches of at most max_batch_size samples.
@@ -98,7 +101,7 @@ class Client {
 
   // The configuration is copied; the secret is wiped by the destructor.
   Client(const ClientConfig& config, const ClientBuffers& buffers)
-      : config_(config), buffers_(buffers) {}
+      : config_(config), buffers_(buffers), encoder_(config.engine, buffers.words) {}
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;

@@ -63,11 +63,22 @@ constexpr uint32_t kDitherBatch = 16;
 // side.
 constexpr uint32_t kMaxDitherBatch = 64;
 
+// What a dither is computed with. Every engine gives the same bits; a server has faster ones.
+struct DitherEngine {
+  KeystreamFunction keystream = ChaCha20Keystream;
+
+  // Writes the cells of Gaussian words whose layers are not extended; those of other words may be
+  // anything.
+  //   words, cells  the same number, at most kMaxDitherBatch
+  using CellsFunction = void (*)(Span<const uint64_t> words, Span<DitherCell> cells);
+  CellsFunction cells = nullptr;  // null: ComputeCells(), which a device that never asks for many
+                                  // cells at once need not link
+};
+
 class Dither {
  public:
-  //   keystream  where the words come from
-  Dither(const Key& round_key, DitherKind kind, KeystreamFunction keystream = ChaCha20Keystream)
-      : key_(round_key), kind_(kind), keystream_(keystream) {}
+  Dither(const Key& round_key, DitherKind kind, const DitherEngine& engine = {})
+      : key_(round_key), kind_(kind), engine_(engine) {}
 
   // Fills words[i] with word first + i of stream 0.
   //   first  a multiple of kDitherBatch; first + words.size() <= 2^32
@@ -88,6 +99,12 @@ class Dither {
   // t of a word, in 2^-27: where in its cell zero lies.
   static uint32_t Fraction(uint64_t word) { return static_cast<uint32_t>(word) & kDitherMask; }
 
+  // True if stream 1 extends the layer that a word selects.
+  static bool IsExtended(uint64_t word) {
+    const auto top = static_cast<uint8_t>(word >> (kDitherBits + kLayerBits - 8));
+    return top == 0x00 || top == 0xff;
+  }
+
   // The exact offset s = floor(w * t59 / 2^59) of coordinate j. Reads stream 2 only if it matters.
   Status ExactOffset(uint32_t j, const DitherCell& cell, int32_t* offset_q27) const;
 
@@ -99,11 +116,10 @@ class Dither {
 
  private:
   Status WordAt(uint32_t stream, uint32_t j, uint64_t* word) const;
-  Status MinusLog2OfExtended(uint32_t j, uint64_t word, uint64_t* u) const;
 
   Key key_;
   DitherKind kind_;
-  KeystreamFunction keystream_;
+  DitherEngine engine_;
 };
 
 namespace lrq {
@@ -115,6 +131,9 @@ struct LayerEdges {
   int32_t g_q27;
 };
 LayerEdges LayerFromProbability(uint32_t p_high, uint64_t p_low);
+
+// The portable DitherEngine::CellsFunction.
+void ComputeCells(Span<const uint64_t> words, Span<DitherCell> cells);
 
 }  // namespace lrq
 }  // namespace sotto

@@ -28,9 +28,21 @@ Status Quantize(const Dither& dither, uint32_t j, const DitherCell& cell, int32_
 Status QuantizeAll(const Dither& dither, uint32_t first, Span<const DitherCell> cells,
                    int32_t v_q20, Span<int32_t> m);
 
-// True if v is encoded as m = 0 whatever layer a cell with dither t / 2^31 selects: while values
-// are small against the noise, most need no layer to be encoded. Never true for kUniform. t < 2^31.
-bool IsZeroInEveryLayer(DitherKind kind, uint32_t t, int32_t v_q20);
+// True if v is encoded as m = 0 whatever layer a cell with dither t / 2^27 selects: while values
+// are small against the noise, most need no layer to be encoded. Never true for kUniform. t < 2^27.
+//
+// m = 0 means s - w <= v < s, and s lies between floor(w t / 2^27) and floor(w (t + 1) / 2^27): a
+// larger w only widens the interval.
+inline bool IsZeroInEveryLayer(DitherKind kind, uint32_t t, int32_t v_q20) {
+  // Both edges lie within kMinStepQ27, about 2^28, of zero: beyond 2^24 in Q20 no value is between.
+  constexpr int32_t kFar = 1 << 24;
+  if (kind != DitherKind::kGaussian || v_q20 >= kFar || v_q20 <= -kFar) return false;
+  const int32_t v_q27 = v_q20 * 128;
+  const uint64_t product = static_cast<uint64_t>(kMinStepQ27) * t;
+  const auto below = static_cast<int32_t>(product >> kDitherBits);
+  const auto above = static_cast<int32_t>((product + kMinStepQ27) >> kDitherBits);
+  return above - kMinStepQ27 <= v_q27 && v_q27 < below;
+}
 
 // The noisy value that m stands for: v plus the rounding error.
 //   m  as a Quantize() of any value within the format's limit can give; the caller has checked it

@@ -22,15 +22,17 @@ namespace sotto {
 struct AdaptiveBit {
   uint32_t p_one = uint32_t{1} << 31;  // probability of a one, in 2^-32
   uint16_t weight = 8;                 // 1 to kMaxWeight
+  uint16_t shift = 3;                  // floor(log2(weight))
 
   // More observations do not slow the learning down any further.
   static constexpr uint16_t kMaxWeight = 1024;
 
   // p += (bit - p) / 2^floor(log2(weight)), then the weight grows by one.
   void Update(bool bit) {
-    const int shift = 31 - CountLeadingZeros(uint32_t{weight});
     p_one = bit ? p_one + (~p_one >> shift) : p_one - (p_one >> shift);
-    if (weight < kMaxWeight) ++weight;
+    if (weight == kMaxWeight) return;
+    ++weight;
+    shift = static_cast<uint16_t>(shift + (weight >> (shift + 1)));
   }
 
   // The part of a range of at least kMinRange that a one gets: at least 1/65536 of it is left for
@@ -46,14 +48,42 @@ constexpr uint32_t kMinRange = uint32_t{1} << 24;
 
 class RangeEncoder {
  public:
+  // The numbers whose first digits are the code so far. Starts at 0 and grows by 8 bits whenever
+  // the encoder moves a byte.
+  struct Interval {
+    uint64_t low = 0;
+    uint32_t range = UINT32_MAX;
+
+    // Keeps the lower part, `bound` wide, for a one, else the rest.
+    void Narrow(uint32_t bound, bool bit) {
+      if (bit) {
+        range = bound;
+      } else {
+        low += bound;
+        range -= bound;
+      }
+    }
+
+    // True if a byte has to be moved before the next decision.
+    bool is_narrow() const { return range < kMinRange; }
+  };
+
   // Encodes the decision `bit` and updates its probability.
   void Encode(bool bit, AdaptiveBit* probability) {
-    Narrow(probability->BoundOfOne(range_), bit);
+    Narrow(probability->BoundOfOne(interval_.range), bit);
     probability->Update(bit);
   }
 
   // Encodes a decision whose outcomes are equally likely.
-  void EncodeFair(bool bit) { Narrow(range_ >> 1, bit); }
+  void EncodeFair(bool bit) { Narrow(interval_.range >> 1, bit); }
+
+  // For a caller that encodes many decisions at once: it narrows a copy of the interval as Encode()
+  // would, until that is narrow, and hands it back.
+  const Interval& interval() const { return interval_; }
+  void Continue(const Interval& interval) {
+    interval_ = interval;
+    Widen();
+  }
 
   // No more decisions: chooses the shortest end. Once.
   void Finish();
@@ -81,19 +111,17 @@ class RangeEncoder {
   static constexpr int kRuns = (16 * kMaxDecisions + kMaxFairDecisions) / 8 + 2;
 
   void Narrow(uint32_t bound, bool bit) {
-    if (bit) {
-      range_ = bound;
-    } else {
-      low_ += bound;
-      range_ -= bound;
-    }
-    for (; range_ < kMinRange; range_ <<= 8) ShiftOut();
+    interval_.Narrow(bound, bit);
+    Widen();
+  }
+
+  void Widen() {
+    for (; interval_.is_narrow(); interval_.range <<= 8) ShiftOut();
   }
 
   void ShiftOut();
 
-  uint64_t low_ = 0;
-  uint32_t range_ = UINT32_MAX;
+  Interval interval_;
   uint32_t fill_ = 0;  // bytes 0xff after held_ that a carry would turn to 0x00
   uint8_t held_ = 0;
   bool has_held_ = false;  // nothing is held before the first byte

@@ -85,7 +85,10 @@ class BitPacker {
 // after Seek() repeats the same bytes, and other values under the same key would reveal both.
 class UpdateEncoder {
  public:
-  UpdateEncoder() = default;
+  //   words  memory for the coordinates that are quantized at once, or empty: kDitherBatch of them.
+  //          A multiple of that is for engines that are fast only in large batches
+  explicit UpdateEncoder(const DitherEngine& engine = {}, Span<uint64_t> words = {})
+      : engine_(engine), words_(words.empty() ? Span<uint64_t>(own_words_) : words) {}
   ~UpdateEncoder() { Wipe(); }
   UpdateEncoder(const UpdateEncoder&) = delete;
   UpdateEncoder& operator=(const UpdateEncoder&) = delete;
@@ -120,9 +123,11 @@ class UpdateEncoder {
   bool HasReady() const;
   size_t Take(MutableByteSpan out);
   Status EncodeMore();
-  Status EncodeCoordinate(uint32_t j);
-  void FinishCode();
+  Status QuantizeBatch();
+  Status QuantizeCoordinate(uint32_t j, int32_t v_q20, uint64_t* word) const;
+  void CodeSome();
 
+  DitherEngine engine_;
   Dither dither_{Key(), DitherKind::kGaussian};
   UpdateFormat format_;
   Span<const float> update_;
@@ -132,11 +137,13 @@ class UpdateEncoder {
   int bits_ = 0;           // of a fixed-length code
 
   Stage stage_ = Stage::kCoordinates;
-  uint32_t next_ = 0;    // coordinate
+  uint32_t next_ = 0;    // coordinate to be quantized
   size_t position_ = 0;  // bytes taken
   uint32_t zeros_ = 0;   // of the padding, not yet taken
   bool header_taken_ = false;
-  uint64_t words_[kDitherBatch] = {};  // of the batch of next_
+  uint64_t own_words_[kDitherBatch] = {};
+  Span<uint64_t> words_;            // where a batch is quantized
+  Span<const uint64_t> quantized_;  // of these, not yet coded; see WithInteger()
   UpdateModel model_;
   RangeEncoder range_;
   BitPacker packer_;
@@ -148,12 +155,12 @@ class UpdateEncoder {
 //   encoded    [n] as UpdateEncoder wrote it. Other bytes give kMalformed or, under kRange, some
 //              values of the format's range; never a crash, and no read beyond the end
 //   noisy      [d] int32 Q20; on failure its contents are unspecified and must not be used
-//   keystream  of the dither: the bits are the same, the time may not be
+//   engine     of the dither: the values are the same, the time may not be
 // Takes about 4 KB of stack.
 // Returns kOk, kInvalidArgument if noisy is empty or too long or the format unknown, kMalformed, or
 // kCryptoFailed.
 Status DecodeUpdate(const Key& round_key, const UpdateFormat& format, ByteSpan encoded,
-                    Span<int32_t> noisy, KeystreamFunction keystream = ChaCha20Keystream);
+                    Span<int32_t> noisy, const DitherEngine& engine = {});
 
 }  // namespace sotto
 

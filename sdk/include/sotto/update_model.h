@@ -18,6 +18,13 @@
 
 namespace sotto {
 
+// A quantized coordinate, in the memory of its dither's word: t stays where it was, and the upper
+// half holds an integer.
+constexpr uint64_t WithInteger(uint64_t word, int32_t m) {
+  return static_cast<uint64_t>(static_cast<uint32_t>(m)) << 32 | (word & kDitherMask);
+}
+constexpr int32_t IntegerOf(uint64_t coordinate) { return static_cast<int32_t>(coordinate >> 32); }
+
 class UpdateModel {
  public:
   // Starts over for an update.
@@ -26,6 +33,10 @@ class UpdateModel {
 
   // Codes the integer m of a coordinate whose dither is t / 2^27, t < 2^27. |m| <= kMaxInteger.
   void Encode(uint32_t t, int32_t m, RangeEncoder* encoder);
+
+  // Codes coordinates (see WithInteger) in their order until the encoder has bytes to give, or all
+  // of them; returns how many. The encoder is empty before.
+  size_t EncodeSome(Span<const uint64_t> coordinates, RangeEncoder* encoder);
 
   // The reverse. False if the bytes hold no integer of this range.
   bool Decode(uint32_t t, RangeDecoder* decoder, int32_t* m);
@@ -38,6 +49,7 @@ class UpdateModel {
   static constexpr int kUnary = 8;           // decisions `more` at most
   static constexpr int kEscapeLengths = 12;  // digits below the first of the gamma code, at most
 
+  size_t EncodeZeros(Span<const uint64_t> coordinates, RangeEncoder* encoder);
   void EncodeEscape(uint32_t excess, RangeEncoder* encoder);
   bool DecodeEscape(RangeDecoder* decoder, uint32_t* excess);
 

@@ -41,6 +41,9 @@ Status ComputeUpdateScale(Span<const float> update, float clip_l2, float unit, U
 // One coordinate of the update that the scale was computed for: v in Q20, rounded toward zero.
 int32_t ScaleToQ20(float value, const UpdateScale& scale);
 
+// The same of several. v_q20: [values.size()]
+void ScaleAllToQ20(Span<const float> values, const UpdateScale& scale, Span<int32_t> v_q20);
+
 }  // namespace sotto
 
 #endif  // SOTTO_UPDATE_SCALE_H_

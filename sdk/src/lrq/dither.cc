@@ -145,11 +145,6 @@ uint64_t LayerLow(uint64_t word, uint64_t extension) {
   return (word >> kDitherBits) << kExtensionBits | extension;
 }
 
-bool NeedsExtension(uint64_t word) {
-  const uint32_t top = LayerHigh(word) >> 24;
-  return top == 0x00 || top == 0xff;
-}
-
 DitherCell CellOf(const lrq::LayerEdges& edges, uint64_t word) {
   const bool coin = (word >> 63) != 0;
   DitherCell cell;
@@ -175,7 +170,8 @@ struct ByteZeros {
 };
 constexpr ByteZeros kByteZeros;
 
-// -log2 of a layer's distance if it is not extended: the leading one is among the upper bits.
+// -log2 of a layer's distance if it is not extended: the leading one is among the upper bits. Of
+// other layers some u within the tables' range.
 uint64_t MinusLog2OfWord(uint64_t word) {
   constexpr uint64_t kMiddle = kMiddleOfExtension >> 32;
   const uint64_t p = (word << 1 & ~(2 * kMiddle - 1)) | kMiddle;  // upper 64 of 96 bits
@@ -186,10 +182,22 @@ uint64_t MinusLog2OfWord(uint64_t word) {
 
 }  // namespace
 
+// In two passes: a coordinate's whole calculation is a chain too long for a processor to begin the
+// next one's beside it; each half is not.
+void lrq::ComputeCells(Span<const uint64_t> words, Span<DitherCell> cells) {
+  uint64_t u[kMaxDitherBatch];
+  WipeOnExit wipe(u);
+  for (size_t i = 0; i < words.size(); ++i) u[i] = MinusLog2OfWord(words[i]);
+  for (size_t i = 0; i < words.size(); ++i) {
+    const bool upper = IsUpper(LayerHigh(words[i]));
+    cells[i] = CellOf(EdgesAt(u[i], kByteZeros.of[u[i] >> 56], upper), words[i]);
+  }
+}
+
 Status Dither::WordAt(uint32_t stream, uint32_t j, uint64_t* word) const {
   uint8_t block[kChaChaBlockSize];
   WipeOnExit wipe(block);
-  const Status status = keystream_(key_, stream, j / kWordsPerBlock, MutableByteSpan(block));
+  const Status status = engine_.keystream(key_, stream, j / kWordsPerBlock, MutableByteSpan(block));
   if (status == Status::kOk) *word = LoadU64Le(block + 8 * (j % kWordsPerBlock));
   return status;
 }
@@ -197,35 +205,25 @@ Status Dither::WordAt(uint32_t stream, uint32_t j, uint64_t* word) const {
 Status Dither::Generate(uint32_t first, Span<uint64_t> words) const {
   if (first % kDitherBatch != 0) return Status::kInvalidArgument;
   const MutableByteSpan bytes(reinterpret_cast<uint8_t*>(words.data()), 8 * words.size());
-  const Status status = keystream_(key_, kMain, first / kWordsPerBlock, bytes);
+  const Status status = engine_.keystream(key_, kMain, first / kWordsPerBlock, bytes);
   for (uint32_t i = 0; i < words.size(); ++i) words[i] = LoadU64Le(bytes.data() + 8 * i);
-  return status;
-}
-
-Status Dither::MinusLog2OfExtended(uint32_t j, uint64_t word, uint64_t* u) const {
-  uint64_t extension = 0;
-  const Status status = WordAt(kLayerExtension, j, &extension);
-  *u = lrq::MinusLog2OfLayer(LayerHigh(word), LayerLow(word, extension >> (64 - kExtensionBits)));
   return status;
 }
 
 Status Dither::Select(uint32_t j, uint64_t word, DitherCell* cell) const {
   lrq::LayerEdges edges = kUniformEdges;
   if (kind_ == DitherKind::kGaussian) {
-    uint64_t u = 0;
-    if (!NeedsExtension(word)) {
-      u = lrq::MinusLog2OfLayer(LayerHigh(word), LayerLow(word, kMiddleOfExtension));
-    } else if (Status s = MinusLog2OfExtended(j, word, &u); s != Status::kOk) {
-      return s;
+    uint64_t extension = kMiddleOfExtension;
+    if (IsExtended(word)) {
+      if (Status s = WordAt(kLayerExtension, j, &extension); s != Status::kOk) return s;
+      extension >>= 64 - kExtensionBits;
     }
-    edges = lrq::EdgesAt(u, CountLeadingZeros(u), lrq::IsUpper(LayerHigh(word)));
+    edges = lrq::LayerFromProbability(LayerHigh(word), LayerLow(word, extension));
   }
   *cell = CellOf(edges, word);
   return Status::kOk;
 }
 
-// In two passes: a coordinate's whole calculation is a chain too long for a processor to begin the
-// next one's beside it; each half is not.
 Status Dither::SelectAll(uint32_t first, Span<const uint64_t> words, Span<DitherCell> cells) const {
   if (words.size() > kMaxDitherBatch || cells.size() != words.size()) {
     return Status::kInvalidArgument;
@@ -235,18 +233,10 @@ Status Dither::SelectAll(uint32_t first, Span<const uint64_t> words, Span<Dither
     for (uint32_t i = 0; i < count; ++i) cells[i] = CellOf(kUniformEdges, words[i]);
     return Status::kOk;
   }
-  uint64_t u[kMaxDitherBatch];
-  WipeOnExit wipe(u);
+  (engine_.cells != nullptr ? engine_.cells : lrq::ComputeCells)(words, cells);
   for (uint32_t i = 0; i < count; ++i) {
-    if (!NeedsExtension(words[i])) {
-      u[i] = MinusLog2OfWord(words[i]);
-    } else if (Status s = MinusLog2OfExtended(first + i, words[i], &u[i]); s != Status::kOk) {
-      return s;
-    }
-  }
-  for (uint32_t i = 0; i < count; ++i) {
-    const bool upper = lrq::IsUpper(LayerHigh(words[i]));
-    cells[i] = CellOf(lrq::EdgesAt(u[i], kByteZeros.of[u[i] >> 56], upper), words[i]);
+    if (!IsExtended(words[i])) continue;
+    if (Status s = Select(first + i, words[i], &cells[i]); s != Status::kOk) return s;
   }
   return Status::kOk;
 }

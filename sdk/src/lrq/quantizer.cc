@@ -57,19 +57,6 @@ Status QuantizeAll(const Dither& dither, uint32_t first, Span<const DitherCell> 
   return Status::kOk;
 }
 
-// m = 0 means s - w <= v < s, and s lies between floor(w t / 2^27) and floor(w (t + 1) / 2^27): a
-// larger w only widens the interval.
-bool IsZeroInEveryLayer(DitherKind kind, uint32_t t, int32_t v_q20) {
-  // Both edges lie within kMinStepQ27, about 2^28, of zero: beyond 2^24 in Q20 no value is between.
-  constexpr int32_t kFar = 1 << 24;
-  if (kind != DitherKind::kGaussian || v_q20 >= kFar || v_q20 <= -kFar) return false;
-  const int32_t v = v_q20 * (1 << kQ20ToQ27);
-  const uint64_t product = static_cast<uint64_t>(kMinStepQ27) * t;
-  const auto below = static_cast<int32_t>(product >> kDitherBits);
-  const auto above = static_cast<int32_t>((product + kMinStepQ27) >> kDitherBits);
-  return above - kMinStepQ27 <= v && v < below;
-}
-
 Status Dequantize(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t m,
                   int32_t* noisy_q20) {
   const int64_t point = static_cast<int64_t>(m) * cell.step_q27 + cell.offset_q27 + cell.left_q27;

@@ -7,10 +7,11 @@ constexpr uint64_t kCarry = uint64_t{1} << 32;
 
 }  // namespace
 
-// Moves the top byte of low_ out. As long as a carry may still change it, it is held back.
+// Moves the top byte of the interval's low end out. As long as a carry may still change it, it is
+// held back.
 void RangeEncoder::ShiftOut() {
-  const bool has_carry = low_ >= kCarry;
-  const auto top = static_cast<uint8_t>(low_ >> 24);
+  const bool has_carry = interval_.low >= kCarry;
+  const auto top = static_cast<uint8_t>(interval_.low >> 24);
   if (!has_carry && top == 0xff && has_held_) {
     ++fill_;
   } else {
@@ -24,20 +25,20 @@ void RangeEncoder::ShiftOut() {
     fill_ = 0;
     has_held_ = true;
   }
-  low_ = (low_ & 0x00ffffff) << 8;
+  interval_.low = (interval_.low & 0x00ffffff) << 8;
 }
 
 // Any value in [low, low + range) ends the code: the one with the most zeros at the end is
 // shortest.
 void RangeEncoder::Finish() {
-  const uint64_t last = low_ + range_ - 1;
+  const uint64_t last = interval_.low + interval_.range - 1;
   for (int zeros = 32; zeros > 0; --zeros) {
     const uint64_t mask = (uint64_t{1} << zeros) - 1;
-    if (((low_ + mask) & ~mask) > last) continue;
-    low_ = (low_ + mask) & ~mask;
+    if (((interval_.low + mask) & ~mask) > last) continue;
+    interval_.low = (interval_.low + mask) & ~mask;
     break;
   }
-  while (low_ != 0 || fill_ != 0 || held_ != 0) ShiftOut();
+  while (interval_.low != 0 || fill_ != 0 || held_ != 0) ShiftOut();
 }
 
 size_t RangeEncoder::Take(MutableByteSpan out) {

@@ -83,7 +83,7 @@ Status UpdateEncoder::Begin(const Key& round_key, const UpdateFormat& format,
                             Span<const float> update, float clip_l2, float unit) {
   if (!format.IsValid() || format.coding == Coding::kFloat32) return Status::kInvalidArgument;
   if (Status s = ComputeUpdateScale(update, clip_l2, unit, &scale_); s != Status::kOk) return s;
-  dither_ = Dither(round_key, format.dither);
+  dither_ = Dither(round_key, format.dither, engine_);
   format_ = format;
   update_ = update;
   if (format.coding == Coding::kFixed) {
@@ -100,7 +100,7 @@ Status UpdateEncoder::Begin(const Key& round_key, const UpdateFormat& format,
 
 void UpdateEncoder::Wipe() {
   dither_ = Dither(Key(), DitherKind::kGaussian);
-  SecureWipe(words_, sizeof(words_));
+  SecureWipe(words_.data(), words_.size() * sizeof(words_[0]));
   update_ = {};
   Restart();
 }
@@ -108,6 +108,7 @@ void UpdateEncoder::Wipe() {
 void UpdateEncoder::Restart() {
   stage_ = Stage::kCoordinates;
   next_ = 0;
+  quantized_ = {};
   position_ = 0;
   zeros_ = 0;
   header_taken_ = false;
@@ -165,13 +166,13 @@ Status UpdateEncoder::EncodeMore() {
     stage_ = Stage::kDone;
     return Status::kOk;
   }
-  if (scale_code_ != 0 && next_ < update_.size()) {
-    // Most coordinates give less than a byte: goes on until one is ready.
-    Status status = Status::kOk;
-    do {
-      status = EncodeCoordinate(next_++);
-    } while (status == Status::kOk && next_ < update_.size() && !HasReady());
-    return status;
+  // Most coordinates give less than a byte: goes on until one is ready.
+  while (scale_code_ != 0 && !(quantized_.empty() && next_ == update_.size())) {
+    if (quantized_.empty()) {
+      if (Status s = QuantizeBatch(); s != Status::kOk) return s;
+    }
+    CodeSome();
+    if (HasReady()) return Status::kOk;
   }
   if (format_.coding == Coding::kRange && scale_code_ != 0) range_.Finish();
   packer_.FillLastByte();
@@ -179,27 +180,53 @@ Status UpdateEncoder::EncodeMore() {
   return Status::kOk;
 }
 
-Status UpdateEncoder::EncodeCoordinate(uint32_t j) {
-  if (j % kDitherBatch == 0) {
-    if (Status s = dither_.Generate(j, words_); s != Status::kOk) return s;
+// Codes quantized coordinates until a byte is ready, or all.
+void UpdateEncoder::CodeSome() {
+  if (format_.coding == Coding::kRange) {
+    quantized_ = quantized_.subspan(model_.EncodeSome(quantized_, &range_));
+    return;
   }
-  const uint64_t word = words_[j % kDitherBatch];
-  const uint32_t t = Dither::Fraction(word);
-  const int32_t v = ScaleToQ20(update_[j], scale_);
+  for (; !quantized_.empty() && !packer_.has_byte(); quantized_ = quantized_.subspan(1)) {
+    packer_.Append(static_cast<uint32_t>(IntegerOf(quantized_[0])), bits_);
+  }
+}
+
+Status UpdateEncoder::QuantizeBatch() {
+  const size_t left = update_.size() - next_;
+  const Span<uint64_t> words = words_.first(left < words_.size() ? left : words_.size());
+  if (Status s = dither_.Generate(next_, words); s != Status::kOk) return s;
+  int32_t v_q20[kDitherBatch];
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i % kDitherBatch == 0) {
+      const size_t count = words.size() - i < kDitherBatch ? words.size() - i : kDitherBatch;
+      ScaleAllToQ20(update_.subspan(next_ + i, count), scale_, {v_q20, count});
+    }
+    const auto j = static_cast<uint32_t>(next_ + i);
+    if (Status s = QuantizeCoordinate(j, v_q20[i % kDitherBatch], &words[i]); s != Status::kOk) {
+      return s;
+    }
+  }
+  next_ += static_cast<uint32_t>(words.size());
+  quantized_ = words;
+  return Status::kOk;
+}
+
+// Leaves in `word`, word j of the dither, what is coded of the coordinate.
+Status UpdateEncoder::QuantizeCoordinate(uint32_t j, int32_t v_q20, uint64_t* word) const {
   const bool is_range = format_.coding == Coding::kRange;
-  DitherCell cell;
-  int32_t m = 0;
-  if (!is_range || !IsZeroInEveryLayer(format_.dither, t, v)) {
-    if (Status s = dither_.Select(j, word, &cell); s != Status::kOk) return s;
-    if (Status s = Quantize(dither_, j, cell, v, &m); s != Status::kOk) return s;
-  }
-  if (is_range) {
-    model_.Encode(t, m, &range_);
+  if (is_range && IsZeroInEveryLayer(format_.dither, Dither::Fraction(*word), v_q20)) {
+    *word = WithInteger(*word, 0);
     return Status::kOk;
   }
-  int32_t smallest = 0;
-  if (Status s = Quantize(dither_, j, cell, -bound_q20_, &smallest); s != Status::kOk) return s;
-  packer_.Append(static_cast<uint32_t>(m - smallest), bits_);
+  DitherCell cell;
+  int32_t m = 0;
+  if (Status s = dither_.Select(j, *word, &cell); s != Status::kOk) return s;
+  if (Status s = Quantize(dither_, j, cell, v_q20, &m); s != Status::kOk) return s;
+  int32_t smallest = 0;  // the fixed-length code counts from here
+  if (!is_range) {
+    if (Status s = Quantize(dither_, j, cell, -bound_q20_, &smallest); s != Status::kOk) return s;
+  }
+  *word = WithInteger(*word, m - smallest);
   return Status::kOk;
 }
 
@@ -322,11 +349,11 @@ Status DecodeBatch(const Dither& dither, uint32_t first, IntegerReader* reader, 
 }  // namespace
 
 Status DecodeUpdate(const Key& round_key, const UpdateFormat& format, ByteSpan encoded,
-                    Span<int32_t> noisy, KeystreamFunction keystream) {
+                    Span<int32_t> noisy, const DitherEngine& engine) {
   if (noisy.empty() || noisy.size() > kMaxParameters) return Status::kInvalidArgument;
   if (!format.IsValid() || format.coding == Coding::kFloat32) return Status::kInvalidArgument;
   if (encoded.empty() || encoded[0] > lrq::kMaxScaleCode) return Status::kMalformed;
-  const Dither dither(round_key, format.dither, keystream);
+  const Dither dither(round_key, format.dither, engine);
   IntegerReader reader(format, encoded[0], encoded.subspan(1));
   Batch batch;
   WipeOnExit wipe(batch);

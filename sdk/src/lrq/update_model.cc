@@ -37,16 +37,18 @@ int FartherEdge(int i) { return i == 0 ? -3 : i == 1 ? -2 : i < 5 ? -1 : 0; }
 // log2 in quarter octaves of 1/2, 1, 2, .. 8: the distance that |m| > n has to go, n + 1/2 or so.
 constexpr int kStepsAway[] = {-4, 0, 4, 6, 8, 9, 10, 11, 12};
 
-AdaptiveBit Start(uint32_t part, uint32_t whole, uint16_t weight) {
+//   log2_weight  of the observations that the estimate counts like
+AdaptiveBit Start(uint32_t part, uint32_t whole, int log2_weight) {
   AdaptiveBit bit;
   bit.p_one = part >= whole ? UINT32_MAX : ((part << 16) / whole) << 16;
-  bit.weight = weight;
+  bit.weight = static_cast<uint16_t>(1 << log2_weight);
+  bit.shift = static_cast<uint16_t>(log2_weight);
   return bit;
 }
 
 // The estimates from the scale are good for rare events, whose probability is learned slowly.
-constexpr uint16_t kFirmWeight = 32;
-constexpr uint16_t kLooseWeight = 8;
+constexpr int kFirm = 5;
+constexpr int kLoose = 3;
 
 // True if the upper end of the cell is the nearer one.
 bool IsUpper(uint32_t t) { return t > kDitherMask / 2; }
@@ -70,15 +72,41 @@ void UpdateModel::Reset(uint8_t scale_code, DitherKind kind) {
   for (int i = 0; i < kDistances; ++i) {
     const uint32_t near = Beyond(step + NearerEdge(i));
     const uint32_t far = Beyond(step + FartherEdge(i));
-    nonzero_[i] = Start(near + far, 65536, kFirmWeight);
-    far_[i] = Start(far, near + far, kLooseWeight);
+    nonzero_[i] = Start(near + far, 65536, kFirm);
+    far_[i] = Start(far, near + far, kLoose);
   }
   for (int q = 0; q < kUnary; ++q) {
     const uint32_t less = Beyond(step + kStepsAway[q]);
     const uint32_t more = Beyond(step + kStepsAway[q + 1]);
-    more_[0][q] = more_[1][q] = Start(more, less + more / 64, kLooseWeight);
+    more_[0][q] = more_[1][q] = Start(more, less + more / 64, kLoose);
   }
   for (AdaptiveBit& bit : longer_) bit = AdaptiveBit();
+}
+
+size_t UpdateModel::EncodeSome(Span<const uint64_t> coordinates, RangeEncoder* encoder) {
+  size_t done = 0;
+  while (done < coordinates.size() && encoder->is_empty()) {
+    done += EncodeZeros(coordinates.subspan(done), encoder);
+    if (done == coordinates.size() || !encoder->is_empty()) break;
+    Encode(Dither::Fraction(coordinates[done]), IntegerOf(coordinates[done]), encoder);
+    ++done;
+  }
+  return done;
+}
+
+// The zeros that come first, as far as the encoder goes without moving a byte. The interval is a
+// copy that a compiler keeps in registers.
+size_t UpdateModel::EncodeZeros(Span<const uint64_t> coordinates, RangeEncoder* encoder) {
+  RangeEncoder::Interval interval = encoder->interval();
+  size_t done = 0;
+  for (; done < coordinates.size() && !interval.is_narrow(); ++done) {
+    if (IntegerOf(coordinates[done]) != 0) break;
+    AdaptiveBit& bit = nonzero_[HalfOctave(Dither::Fraction(coordinates[done]), kDistances - 1)];
+    interval.Narrow(bit.BoundOfOne(interval.range), false);
+    bit.Update(false);
+  }
+  encoder->Continue(interval);
+  return done;
 }
 
 void UpdateModel::Encode(uint32_t t, int32_t m, RangeEncoder* encoder) {

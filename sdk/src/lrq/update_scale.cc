@@ -93,13 +93,14 @@ uint32_t RootMeanSquare(uint64_t norm_mantissa, int norm_exponent, size_t count)
 }
 
 Status LargestExponent(Span<const float> update, int32_t* max_exponent) {
-  int32_t largest = 1;
+  // Without the sign, floats are ordered like their bits.
+  int32_t largest = 1 << 23;
   for (const float value : update) {
-    const int32_t exponent = Split(value).exponent;
-    if (exponent > largest) largest = exponent;
+    const auto magnitude = static_cast<int32_t>(FloatBits(value) & 0x7fffffff);
+    largest = magnitude > largest ? magnitude : largest;
   }
-  if (largest == kInfinityExponent) return Status::kNotFinite;
-  *max_exponent = largest;
+  if (largest >> 23 == kInfinityExponent) return Status::kNotFinite;
+  *max_exponent = largest >> 23;
   return Status::kOk;
 }
 
@@ -153,7 +154,12 @@ Status ComputeUpdateScale(Span<const float> update, float clip_l2, float unit, U
 
 int32_t ScaleToQ20(float value, const UpdateScale& scale) {
   const int32_t magnitude = Apply(Align(value, scale.max_exponent), scale);
-  return value < 0.0f ? -magnitude : magnitude;
+  return FloatBits(value) >> 31 != 0 ? -magnitude : magnitude;
+}
+
+void ScaleAllToQ20(Span<const float> values, const UpdateScale& scale, Span<int32_t> v_q20) {
+  const UpdateScale copy = scale;  // which v_q20 cannot overlap
+  for (size_t i = 0; i < values.size(); ++i) v_q20[i] = ScaleToQ20(values[i], copy);
 }
 
 }  // namespace sotto

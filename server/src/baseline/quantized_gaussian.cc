@@ -19,17 +19,10 @@ double StepQ20(uint32_t range_q20, int bits) {
   return std::ldexp(range_q20, 1) / ((1 << bits) - 1);
 }
 
-// The update plus noise, Q20.
-std::vector<double> AddNoise(Span<const int32_t> values, RandomValues& random) {
-  std::vector<double> noisy;
-  for (const int32_t value : values) noisy.push_back(value + random.Gaussian() * 0x1p20);
-  return noisy;
-}
-
-uint32_t RangeOf(const std::vector<double>& noisy) {
+uint32_t RangeOf(Span<const double> noisy) {
   double largest = 1;
-  for (const double value : noisy) largest = std::max(largest, std::ceil(std::fabs(value)));
-  return static_cast<uint32_t>(largest);
+  for (const double value : noisy) largest = std::max(largest, std::fabs(value));
+  return static_cast<uint32_t>(std::ceil(largest));
 }
 
 }  // namespace
@@ -47,17 +40,28 @@ size_t QuantizedGaussian::MaxSize(uint32_t coordinates) const {
 
 std::vector<uint8_t> QuantizedGaussian::Encode(const Key& key, Span<const int32_t> values) const {
   RandomValues random(key);
-  const std::vector<double> noisy = AddNoise(values, random);
+  std::vector<double> noisy(values.size());
+  std::vector<double> coins(values.size());
+  for (size_t j = 0; j < values.size(); ++j) noisy[j] = values[j] + random.Gaussian() * 0x1p20;
+  for (double& coin : coins) coin = random.Uniform();
+  random.Check();
+  return EncodeNoisy({noisy.data(), noisy.size()}, {coins.data(), coins.size()});
+}
+
+std::vector<uint8_t> QuantizedGaussian::EncodeNoisy(Span<const double> noisy,
+                                                    Span<const double> coins) {
   const uint32_t range = RangeOf(noisy);
   const int bits = QuantizerBits(range);
-  const double step = StepQ20(range, bits);
-  std::vector<uint32_t> levels;
-  for (const double value : noisy) {
-    const double level = std::floor((value + range) / step + random.Uniform());
-    levels.push_back(std::min(static_cast<uint32_t>(level), (uint32_t{1} << bits) - 1));
+  const double levels_per_unit = 1 / StepQ20(range, bits);
+  const uint32_t last = (uint32_t{1} << bits) - 1;
+  std::vector<uint32_t> levels(noisy.size());
+  for (size_t j = 0; j < noisy.size(); ++j) {
+    // Never negative, so cutting off rounds down.
+    const double level = (noisy[j] + range) * levels_per_unit + coins[j];
+    levels[j] = std::min(static_cast<uint32_t>(level), last);
   }
-  random.Check();
   std::vector<uint8_t> encoded(kHeaderSize);
+  encoded.reserve(kHeaderSize + CodesSize(levels.size(), bits));
   StoreU32Le(range, encoded.data());
   AppendCodes({levels.data(), levels.size()}, bits, &encoded);
   return encoded;

@@ -29,6 +29,11 @@ class QuantizedGaussian : public UpdateChannel {
   size_t MaxSize(uint32_t coordinates) const override;
   std::vector<uint8_t> Encode(const Key& key, Span<const int32_t> values) const override;
   bool Decode(ByteSpan encoded, Span<int32_t> noisy) const override;
+
+  // What Encode() does once the random numbers are drawn, for other sources of these.
+  //   noisy  [d] the values plus noise, Q20; below 2^31 in magnitude
+  //   coins  [d] in [0, 1): which of its two levels a value goes to
+  static std::vector<uint8_t> EncodeNoisy(Span<const double> noisy, Span<const double> coins);
 };
 
 // b for a range R, Q20. 1 <= range_q20 < 2^31.

@@ -20,14 +20,13 @@ class ClientMemory {
         parameters_(model.parameters),
         scratch_(model.training_floats(model, batch_size)),
         indices_(batch_size),
-        chunk_(chunk_size) {}
+        chunk_(chunk_size),
+        words_(kMaxDitherBatch) {}
 
   ClientBuffers buffers() {
-    return {{base_.data(), base_.size()},
-            {parameters_.data(), parameters_.size()},
-            {scratch_.data(), scratch_.size()},
-            {indices_.data(), indices_.size()},
-            {chunk_.data(), chunk_.size()}};
+    return {{base_.data(), base_.size()},       {parameters_.data(), parameters_.size()},
+            {scratch_.data(), scratch_.size()}, {indices_.data(), indices_.size()},
+            {chunk_.data(), chunk_.size()},     {words_.data(), words_.size()}};
   }
 
  private:
@@ -36,6 +35,7 @@ class ClientMemory {
   std::vector<float> scratch_;
   std::vector<uint32_t> indices_;
   std::vector<uint8_t> chunk_;
+  std::vector<uint64_t> words_;
 };
 
 }  // namespace sotto::server

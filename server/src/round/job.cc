@@ -5,7 +5,7 @@
 #include <exception>
 #include <stdexcept>
 
-#include "aggregate/keystream.h"
+#include "aggregate/dither_engine.h"
 #include "aggregate/parallel.h"
 #include "aggregate/server_step.h"
 #include "round/cohort.h"
@@ -361,7 +361,7 @@ bool Job::Decode(uint32_t device, const Member& member, Span<int32_t> noisy) con
   Key round_key;
   return DeriveRoundKey(owner.secret, {job_id_, id, round_, attempt_, member.nonce}, &round_key) ==
              Status::kOk &&
-         DecodeUpdate(round_key, config_.format(), encoded, noisy, FastKeystream) == Status::kOk;
+         DecodeUpdate(round_key, config_.format(), encoded, noisy, FastEngine()) == Status::kOk;
 }
 
 // What a device with nothing to say would have brought: a zero update under this key, decoded.
@@ -376,7 +376,7 @@ void Job::DrawNoise(const Key& key, Span<int32_t> noise) const {
   }
   const uint8_t zero_update[1] = {0};
   const UpdateFormat unpadded = {Coding::kRange, DitherKind::kGaussian, 0};
-  Check(DecodeUpdate(key, unpadded, zero_update, noise, FastKeystream), "topping the noise up");
+  Check(DecodeUpdate(key, unpadded, zero_update, noise, FastEngine()), "topping the noise up");
 }
 
 // Adds `missing` zero updates under keys of the server's own: the same certified noise, exactly, as

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "aggregate/dither_engine.h"
 #include "aggregate/parallel.h"
 #include "round/run_key.h"
 #include "round/seeded_entropy.h"
@@ -120,6 +121,7 @@ void Fleet::RunDevice(uint32_t device, Job& job, ClientMemory& memory) const {
   config.model = &model_;
   config.device_id = {reinterpret_cast<const uint8_t*>(identity.id.data()), identity.id.size()};
   config.secret = identity.secret;
+  config.engine = FastEngine();
   config.samples = {options_.samples_per_device, DeviceSamples::Read, &samples};
   config.port = posix::SystemPort();
   if (options_.seeded) {

@@ -1,4 +1,4 @@
-#include "aggregate/keystream.h"
+#include "aggregate/dither_engine.h"
 
 #include <cstring>
 #include <sodium/core.h>
@@ -17,6 +17,11 @@ Status FastKeystream(const Key& key, uint32_t stream, uint32_t first_block, Muta
   const int error = crypto_stream_chacha20_ietf_xor_ic(out.data(), out.data(), out.size(), nonce,
                                                        first_block, key.bytes);
   return ready && error == 0 ? Status::kOk : Status::kCryptoFailed;
+}
+
+DitherEngine FastEngine() {
+  static const DitherEngine::CellsFunction cells = Avx2Cells();
+  return {FastKeystream, cells};
 }
 
 }  // namespace sotto::server
