@@ -1,0 +1,62 @@
+// Gaussian differential privacy: the trade-off of telling N(0, 1) from N(mu, 1).
+//
+// The Gaussian mechanism is mu-GDP with mu = 1/z exactly, z its noise multiplier (rdp.h), and
+// rounds compose exactly: mu^2 adds up. So without sampling nothing is lost here, unlike in a
+// conversion from RDP. With sampling there is only a central limit theorem, which may err on either
+// side: its mu has a type of its own, so that it cannot stand where a guarantee is stated.
+//
+// mu = 0 is perfect privacy, mu = +infinity none. A result that is too small for a double is 0; no
+// result is NaN. Pure functions, safe from any thread; std::invalid_argument for an argument out of
+// its range.
+// Source: Dong, Roth, Su, "Gaussian Differential Privacy" (2022), Corollaries 1 to 3.
+#ifndef SOTTO_PRIVACY_GDP_H_
+#define SOTTO_PRIVACY_GDP_H_
+
+#include <vector>
+
+#include "privacy/conversion.h"
+
+namespace sotto::privacy {
+
+// ln of delta(epsilon) = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2), the smallest
+// delta of the mu-GDP mechanism at this epsilon.
+//   mu       >= 0
+//   epsilon  >= 0, finite
+// Error: below 1e-13 times the larger of 1 and |result|, also where delta does not fit a double.
+double LogGdpDelta(double mu, double epsilon);
+
+// delta(epsilon) itself.
+double GdpDelta(double mu, double epsilon);
+
+// The smallest epsilon >= 0 with delta(epsilon) <= delta, to 1e-12 relative, rounded up.
+//   mu     >= 0
+//   delta  in (0, 1)
+double GdpEpsilon(double mu, double delta);
+
+// The largest mu whose delta(epsilon) is at most delta, to 1e-12 relative, rounded down.
+//   epsilon  >= 0, finite
+//   delta    in (0, 1)
+double GdpMu(double epsilon, double delta);
+
+// The mu of all the rounds together as if every device took part in each: sqrt(sum of T / z^2). An
+// upper bound whatever the sampling; exact for kNone and for a rate of 1. +infinity if a round has
+// no noise.
+double UnsampledMu(const std::vector<GaussianRounds>& rounds);
+
+// A mu that is not proved: the limit of many rounds of vanishing effect. The guarantee computed
+// from it may be too small. For comparison and for first guesses only.
+struct ApproximateMu {
+  double value = 0.0;
+};
+
+// The central limit theorem's mu, composed over rounds:
+//   kPoisson  q sqrt(T (e^(1/z^2) - 1))
+//   kUniform  sqrt(2) q sqrt(T (e^(1/z^2) Phi(3/(2z)) + 3 Phi(-1/(2z)) - 2))
+//   kNone     sqrt(T) / z, exact
+// Source: Bu, Dong, Long, Su, "Deep Learning with Gaussian Differential Privacy" (2020), Theorem 5
+// and Section 3.
+ApproximateMu CentralLimitMu(const std::vector<GaussianRounds>& rounds);
+
+}  // namespace sotto::privacy
+
+#endif  // SOTTO_PRIVACY_GDP_H_
