@@ -16,29 +16,6 @@ double ConversionTerm(double order, double log_delta, Conversion conversion) {
   return std::log((order - 1) / order) - (log_delta + std::log(order)) / (order - 1);
 }
 
-// Merges rounds of equal settings and sorts them: the canonical form that makes sums repeatable.
-std::vector<GaussianRounds> Canonical(std::vector<GaussianRounds> rounds) {
-  const auto key = [](const GaussianRounds& r) {
-    return std::make_tuple(r.sampling, r.noise_multiplier, r.sampling_rate);
-  };
-  for (const GaussianRounds& r : rounds) {
-    RequireNoiseMultiplier(r.noise_multiplier);
-    RequireRate(r.sampling_rate);
-    Require(r.rounds >= 0, "number of rounds", r.rounds, "at least 0");
-  }
-  std::sort(rounds.begin(), rounds.end(),
-            [&](const auto& a, const auto& b) { return key(a) < key(b); });
-  std::vector<GaussianRounds> merged;
-  for (const GaussianRounds& r : rounds) {
-    if (!merged.empty() && key(merged.back()) == key(r)) {
-      merged.back().rounds += r.rounds;
-    } else {
-      merged.push_back(r);
-    }
-  }
-  return merged;
-}
-
 double SumOfCurves(const std::vector<GaussianRounds>& rounds, double order) {
   double total = 0.0;
   for (const GaussianRounds& r : rounds) {
@@ -132,6 +109,28 @@ class OrderSearch {
 };
 
 }  // namespace
+
+std::vector<GaussianRounds> Canonical(std::vector<GaussianRounds> rounds) {
+  const auto key = [](const GaussianRounds& r) {
+    return std::make_tuple(r.sampling, r.noise_multiplier, r.sampling_rate);
+  };
+  for (const GaussianRounds& r : rounds) {
+    RequireNoiseMultiplier(r.noise_multiplier);
+    RequireRate(r.sampling_rate);
+    Require(r.rounds >= 0, "number of rounds", r.rounds, "at least 0");
+  }
+  std::sort(rounds.begin(), rounds.end(),
+            [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  std::vector<GaussianRounds> merged;
+  for (const GaussianRounds& r : rounds) {
+    if (!merged.empty() && key(merged.back()) == key(r)) {
+      merged.back().rounds += r.rounds;
+    } else {
+      merged.push_back(r);
+    }
+  }
+  return merged;
+}
 
 double ComposedRdp(const std::vector<GaussianRounds>& rounds, double order) {
   return SumOfCurves(Canonical(rounds), order);

@@ -26,6 +26,10 @@ struct GaussianRounds {
   int64_t rounds = 1;             // >= 0
 };
 
+// Merges rounds of equal settings and sorts them: the form in which neither order nor grouping is
+// left. Throws std::invalid_argument as ComposedRdp does, orders apart.
+std::vector<GaussianRounds> Canonical(std::vector<GaussianRounds> rounds);
+
 enum class Conversion {
   // min over orders a of rho + ln(1/delta)/(a - 1). Source: Mironov, "Renyi Differential Privacy"
   // (2017), Proposition 3.

@@ -1,0 +1,60 @@
+#include "privacy/grid_shift.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "privacy/log_space.h"
+
+namespace sotto::privacy {
+
+void GridShift::Add(const GridLoss& grid, double rounds) {
+  Group group;
+  group.rounds = rounds;
+  for (const GridPoint& point : grid) group.mass_by_width[point.width] += point.mass;
+  groups_.push_back(group);
+}
+
+// Cells wider than this hold so little mass that the chance of any loss in them is at most
+// `chance`.
+double GridShift::LargestCountedWidth(double chance) const {
+  std::map<double, double> expected_by_width;  // losses in cells of a width, over all the rounds
+  for (const Group& group : groups_) {
+    for (const auto& [width, mass] : group.mass_by_width) {
+      expected_by_width[width] += group.rounds * mass;
+    }
+  }
+  double expected = 0.0;
+  for (auto it = expected_by_width.rbegin(); it != expected_by_width.rend(); ++it) {
+    expected += it->second;
+    if (expected > chance) return it->first;
+  }
+  return 0;
+}
+
+double GridShift::Bound(double log_chance) const {
+  // One half of the chance for the widest cells, one for the sum of the rest.
+  const double log_half = log_chance - std::log(2.0);
+  const double largest_width = LargestCountedWidth(std::exp(log_half));
+  const auto log_moment = [&](double factor) {  // for (mu + mu^2) / 8
+    double total = 0.0;
+    for (const Group& group : groups_) {
+      double excess = 0.0;
+      for (const auto& [width, mass] : group.mass_by_width) {
+        if (width <= largest_width) excess += mass * std::expm1(factor * width * width);
+      }
+      total += group.rounds * std::log1p(excess);
+    }
+    return total;
+  };
+  // Where the bound would be best if it were quadratic, and points on either side.
+  constexpr double kSmall = 1e-6;
+  const double scale = kSmall / (largest_width * largest_width);
+  const double guess = std::sqrt(-log_half * scale / log_moment(scale));
+  double best = kInfinity;
+  for (double mu = guess / 16; mu < 3 * guess; mu *= 1.1) {
+    best = std::min(best, (log_moment((mu + mu * mu) / 8) - log_half) / mu);
+  }
+  return best;
+}
+
+}  // namespace sotto::privacy

@@ -1,0 +1,38 @@
+// How far putting losses on a grid (round_loss.h) can move their sum. Part of sotto::privacy's
+// accounting by privacy loss distributions (pld.h).
+#ifndef SOTTO_PRIVACY_GRID_SHIFT_H_
+#define SOTTO_PRIVACY_GRID_SHIFT_H_
+
+#include <map>
+#include <vector>
+
+#include "privacy/round_loss.h"
+
+namespace sotto::privacy {
+
+// Given a round's loss, the grid moves it by a random Z within its cell, with E[e^-Z] = 1. So the
+// mean of Z is at most w^2/8, w the cell's width, and E[e^(mu Z)] at most e^((mu + mu^2) w^2 / 8)
+// (Hoeffding's lemma). The Z of all rounds are independent given the losses, and Chernoff's bound
+// limits their sum. Immutable but for Add.
+class GridShift {
+ public:
+  // Takes so many more rounds of this loss into the sum.
+  void Add(const GridLoss& grid, double rounds);
+
+  // An amount that the sum moves up by more than with chance at most e^log_chance (< 0).
+  double Bound(double log_chance) const;
+
+ private:
+  struct Group {
+    std::map<double, double> mass_by_width;
+    double rounds = 0.0;
+  };
+
+  double LargestCountedWidth(double chance) const;
+
+  std::vector<Group> groups_;
+};
+
+}  // namespace sotto::privacy
+
+#endif  // SOTTO_PRIVACY_GRID_SHIFT_H_

@@ -1,0 +1,87 @@
+// The sum of the privacy losses of many rounds, and the delta that follows from it, bounded on both
+// sides.
+//
+// Every round's loss is put on one grid (round_loss.h) and tilted, its mass at loss L multiplied by
+// e^(lambda L - K(lambda)), so that what decides a small delta is not small any more; the tilted
+// masses are composed as the T-th power of their discrete Fourier transform; then the tilt is taken
+// off again. With lambda at the saddle point for the wanted delta, the error of the transform
+// is relative to delta, however small delta is. (Koskela, Jalko, Honkela, "Computing Tight
+// Differential Privacy Guarantees Using FFT", 2020, and Gopi, Lee, Wutschitz, "Numerical
+// Composition of Differential Privacy", 2021, compose by the transform; tilting is the classic
+// saddle-point device.) What is added to the upper side and taken off the lower one:
+//
+// - The mass outside of a round's branches: infinite loss above, none below.
+// - Sums outside of the window of n steps come back around its other end. By Chernoff bounds on
+//   the masses as they are, e^-kLogOutside of the tilted mass is above it and as much below.
+//   Above: their mass without the tilt is counted as infinite loss. (Sums that return from below
+//   only add.) Below: all that can have returned is subtracted.
+// - Rounding: the result of a transform of length n is off by at most kTransformError log2(n) times
+//   the sum of the absolute values of its input, pointwise: each output is a sum of products of an
+//   input and at most log2(n) factors, each with its rounding error (Higham, "Accuracy and
+//   Stability of Numerical Algorithms", 2002, Section 24.1). This goes through the T-th power as
+//   T |transform|^(T-1) and through the inverse, is summed, and added to every mass.
+// - The rounding of the single masses (kMassError) and losses (loss_error), T times.
+// - Upper: the grid itself, whose delta is never smaller than the exact one. Lower: with chance 1 -
+//   p the grid moves the sum up by at most GridShift::Bound(ln p); delta is at least the grid's
+//   delta at an epsilon larger by that, less p.
+//
+// Immutable after construction, safe from any thread.
+#ifndef SOTTO_PRIVACY_LOSS_SUM_H_
+#define SOTTO_PRIVACY_LOSS_SUM_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "privacy/grid_shift.h"
+#include "privacy/round_loss.h"
+
+namespace sotto::privacy {
+
+// Rounds of equal loss.
+struct LossGroup {
+  RoundLoss loss;
+  int64_t rounds = 1;  // >= 1
+};
+
+class LossSum {
+ public:
+  // Any delta can be asked for; the bounds are tight for deltas within some orders of magnitude of
+  // `delta`. The groups are not empty; their tails over all rounds should be far below delta.
+  LossSum(const std::vector<LossGroup>& groups, double delta);
+
+  // The smallest epsilon >= 0 with delta(epsilon) <= delta: an upper bound on it, +infinity if
+  // there is none at this delta, and a lower bound.
+  double UpperEpsilon(double delta) const;
+  double LowerEpsilon(double delta) const;
+
+ private:
+  struct Layout;  // of the grid and the window
+  static Layout MakeLayout(const std::vector<LossGroup>& groups, double delta);
+
+  // delta at every point of the window, over delta_unit_, with the suffix sums that interpolate it:
+  // for epsilon in (loss i-1, loss i], delta(epsilon) = delta[i] + (1 - e^(epsilon - loss i)) *
+  // g[i].
+  struct Profile {
+    std::vector<double> delta;
+    std::vector<double> g;
+  };
+  static Profile MakeProfile(const std::vector<double>& mass, double step);
+
+  double LossAt(size_t index) const { return bottom_ + static_cast<double>(index) * step_; }
+
+  double step_ = 0.0;
+  double bottom_ = 0.0;
+  double delta_unit_ = 0.0;
+  double tilt_ = 0.0;
+  double rounds_ = 0.0;
+  double loss_error_ = 0.0;  // of the sum
+  double infinite_ = 0.0;    // mass counted as infinite loss, over delta_unit_
+  double reference_ = 0.0;   // the loss at which the tilted mass has weight delta_unit_
+  GridShift shift_;
+  Profile upper_;
+  Profile lower_;
+};
+
+}  // namespace sotto::privacy
+
+#endif  // SOTTO_PRIVACY_LOSS_SUM_H_

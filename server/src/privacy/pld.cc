@@ -1,0 +1,73 @@
+#include "privacy/pld.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "privacy/arguments.h"
+#include "privacy/log_space.h"
+
+namespace sotto::privacy {
+namespace {
+
+constexpr double kMinRate = 1e-9;
+constexpr double kMaxRounds = 1e10;
+constexpr double kMinDelta = 1e-200;     // masses far below delta must not underflow
+constexpr double kLogTailShare = -36.0;  // ln of the part of delta lost to cutting all the losses
+
+bool HasSampling(const std::vector<GaussianRounds>& rounds, Sampling sampling) {
+  return std::any_of(rounds.begin(), rounds.end(),
+                     [&](const GaussianRounds& r) { return r.sampling == sampling; });
+}
+
+std::vector<LossPair> Pairs(const std::vector<GaussianRounds>& rounds) {
+  if (HasSampling(rounds, Sampling::kUniform)) return {LossPair::kReplace};
+  if (HasSampling(rounds, Sampling::kPoisson)) return {LossPair::kRemove, LossPair::kAdd};
+  return {LossPair::kRemove};  // the Gaussian's loss is the same either way
+}
+
+bool HasEffect(const GaussianRounds& r) {
+  return r.rounds > 0 && (r.sampling == Sampling::kNone || r.sampling_rate > 0);
+}
+
+bool IsWithinReach(const GaussianRounds& r) {
+  return r.noise_multiplier >= kMinLossNoiseMultiplier &&
+         (r.sampling == Sampling::kNone || r.sampling_rate >= kMinRate);
+}
+
+}  // namespace
+
+Pld::Pld(const std::vector<GaussianRounds>& rounds, double delta) {
+  RequireDelta(delta);
+  std::vector<GaussianRounds> effective = Canonical(rounds);
+  effective.erase(std::remove_if(effective.begin(), effective.end(),
+                                 [](const GaussianRounds& r) { return !HasEffect(r); }),
+                  effective.end());
+  double total = 0.0;
+  for (const GaussianRounds& r : effective) total += static_cast<double>(r.rounds);
+  is_applicable_ =
+      std::all_of(effective.begin(), effective.end(), IsWithinReach) && total <= kMaxRounds &&
+      delta >= kMinDelta &&
+      !(HasSampling(effective, Sampling::kUniform) && HasSampling(effective, Sampling::kPoisson));
+  if (!is_applicable_ || effective.empty()) return;
+  const double log_tail = std::log(delta) - std::log(total) + kLogTailShare;
+  for (const LossPair pair : Pairs(effective)) {
+    std::vector<LossGroup> groups;
+    for (const GaussianRounds& r : effective) {
+      groups.push_back({MakeRoundLoss(r, pair, log_tail), r.rounds});
+    }
+    directions_.emplace_back(groups, delta);
+  }
+}
+
+double Pld::Epsilon(double delta, Bound bound) const {
+  RequireDelta(delta);
+  if (!is_applicable_) return bound == Bound::kUpper ? kInfinity : 0.0;
+  double epsilon = 0.0;
+  for (const LossSum& sum : directions_) {
+    epsilon = std::max(epsilon,
+                       bound == Bound::kUpper ? sum.UpperEpsilon(delta) : sum.LowerEpsilon(delta));
+  }
+  return epsilon;
+}
+
+}  // namespace sotto::privacy
