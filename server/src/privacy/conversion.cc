@@ -2,10 +2,12 @@
 
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 #include "privacy/arguments.h"
 #include "privacy/log_space.h"
 #include "privacy/rdp.h"
+#include "privacy/rdp_uniform.h"
 
 namespace sotto::privacy {
 namespace {
@@ -16,22 +18,34 @@ double ConversionTerm(double order, double log_delta, Conversion conversion) {
   return std::log((order - 1) / order) - (log_delta + std::log(order)) / (order - 1);
 }
 
-double SumOfCurves(const std::vector<GaussianRounds>& rounds, double order) {
-  double total = 0.0;
-  for (const GaussianRounds& r : rounds) {
-    if (r.rounds == 0) continue;  // zero times an infinite rho
-    total +=
-        static_cast<double>(r.rounds) * Rdp(r.sampling, r.noise_multiplier, r.sampling_rate, order);
+// One round's curve. Uniform sampling has one that remembers what its orders share.
+RdpCurve CurveOf(const GaussianRounds& r) {
+  if (r.sampling == Sampling::kUniform) {
+    return UniformRdp(r.noise_multiplier, r.sampling_rate, UniformTheorem::kTheorem27);
   }
-  return total * (1 + kArithmeticMargin);
+  return [r](double order) { return Rdp(r.sampling, r.noise_multiplier, r.sampling_rate, order); };
+}
+
+// rho of all the rounds together.
+RdpCurve SumOfCurves(const std::vector<GaussianRounds>& rounds) {
+  std::vector<std::pair<double, RdpCurve>> curves;
+  for (const GaussianRounds& r : Canonical(rounds)) {
+    if (r.rounds == 0) continue;  // zero times an infinite rho
+    curves.emplace_back(static_cast<double>(r.rounds), CurveOf(r));
+  }
+  return [curves = std::move(curves)](double order) {
+    double total = 0.0;
+    for (const auto& [count, curve] : curves) total += count * curve(order);
+    return total * (1 + kArithmeticMargin);
+  };
 }
 
 // The search over t = ln(order - 1): a scan of a grid that ends where no better value can follow,
 // then golden sections around the best point.
 class OrderSearch {
  public:
-  OrderSearch(const std::vector<GaussianRounds>& rounds, double delta, Conversion conversion)
-      : rounds_(rounds), log_delta_(std::log(delta)), conversion_(conversion) {}
+  OrderSearch(const RdpCurve& curve, double delta, Conversion conversion)
+      : curve_(curve), log_delta_(std::log(delta)), conversion_(conversion) {}
 
   ConvertedEpsilon Run() {
     for (int i = 0; i <= kLastStep && !NothingBetterAbove(i); ++i) TryStep(i);
@@ -51,7 +65,7 @@ class OrderSearch {
 
   double Try(double t) {
     const double order = OrderAt(t);
-    last_rho_ = SumOfCurves(rounds_, order);
+    last_rho_ = curve_(order);
     const double epsilon = last_rho_ + ConversionTerm(order, log_delta_, conversion_);
     if (epsilon < best_.unclipped) {
       best_.unclipped = epsilon;
@@ -100,7 +114,7 @@ class OrderSearch {
     }
   }
 
-  const std::vector<GaussianRounds>& rounds_;
+  const RdpCurve& curve_;
   const double log_delta_;
   const Conversion conversion_;
   ConvertedEpsilon best_{kInfinity, OrderAt(0), false};
@@ -133,26 +147,32 @@ std::vector<GaussianRounds> Canonical(std::vector<GaussianRounds> rounds) {
 }
 
 double ComposedRdp(const std::vector<GaussianRounds>& rounds, double order) {
-  return SumOfCurves(Canonical(rounds), order);
+  return SumOfCurves(rounds)(order);
 }
 
 ConvertedEpsilon Epsilon(const std::vector<GaussianRounds>& rounds, double delta,
                          Conversion conversion) {
-  RequireDelta(delta);
-  const std::vector<GaussianRounds> canonical = Canonical(rounds);
-  return OrderSearch(canonical, delta, conversion).Run();
+  return EpsilonOfCurve(SumOfCurves(rounds), delta, conversion);
 }
 
 ConvertedEpsilon EpsilonAtOrders(const std::vector<GaussianRounds>& rounds, double delta,
                                  const std::vector<double>& orders, Conversion conversion) {
+  return EpsilonOfCurveAtOrders(SumOfCurves(rounds), delta, orders, conversion);
+}
+
+ConvertedEpsilon EpsilonOfCurve(const RdpCurve& curve, double delta, Conversion conversion) {
+  RequireDelta(delta);
+  return OrderSearch(curve, delta, conversion).Run();
+}
+
+ConvertedEpsilon EpsilonOfCurveAtOrders(const RdpCurve& curve, double delta,
+                                        const std::vector<double>& orders, Conversion conversion) {
   RequireDelta(delta);
   Require(!orders.empty(), "number of orders", orders.size(), "at least 1");
-  const std::vector<GaussianRounds> canonical = Canonical(rounds);
   ConvertedEpsilon best{kInfinity, orders.front(), false};
   for (const double order : orders) {
     Require(order > 1 && std::isfinite(order), "order", order, "finite and above 1");
-    const double epsilon =
-        SumOfCurves(canonical, order) + ConversionTerm(order, std::log(delta), conversion);
+    const double epsilon = curve(order) + ConversionTerm(order, std::log(delta), conversion);
     if (epsilon < best.unclipped) best = {epsilon, order, false};
   }
   best.order_at_edge = best.order == orders.front() || best.order == orders.back();

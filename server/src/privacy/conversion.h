@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "privacy/types.h"
@@ -54,6 +55,9 @@ struct ConvertedEpsilon {
 constexpr double kMinLogOrder = -11.5;
 constexpr double kMaxLogOrder = 11.0;
 
+// rho as a function of the order: real, above 1. Non-negative, never falling, never NaN.
+using RdpCurve = std::function<double(double order)>;
+
 // rho(order) of all the rounds together. Throws std::invalid_argument as rdp.h does, and for a
 // negative number of rounds.
 double ComposedRdp(const std::vector<GaussianRounds>& rounds, double order);
@@ -72,6 +76,14 @@ ConvertedEpsilon Epsilon(const std::vector<GaussianRounds>& rounds, double delta
 ConvertedEpsilon EpsilonAtOrders(const std::vector<GaussianRounds>& rounds, double delta,
                                  const std::vector<double>& orders,
                                  Conversion conversion = Conversion::kImproved);
+
+// Epsilon and EpsilonAtOrders for any other curve, which must include a margin for its own rounding
+// errors if the result is to be an upper bound.
+ConvertedEpsilon EpsilonOfCurve(const RdpCurve& curve, double delta,
+                                Conversion conversion = Conversion::kImproved);
+ConvertedEpsilon EpsilonOfCurveAtOrders(const RdpCurve& curve, double delta,
+                                        const std::vector<double>& orders,
+                                        Conversion conversion = Conversion::kImproved);
 
 }  // namespace sotto::privacy
 

@@ -3,24 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "privacy/arguments.h"
 #include "privacy/log_space.h"
+#include "privacy/rdp_parts.h"
 
 namespace sotto::privacy {
 namespace {
 
-constexpr double kLogTwo = 0.69314718055994530942;
 constexpr double kHalfLogTwoPi = 0.91893853320467274178;
 
 // The trapezoidal rule: on each side of the outermost Gaussian, this many deviations.
 constexpr double kTailDeviations = 14.0;
 constexpr double kMaxPoints = 131072.0;
-
-void RequireArguments(double noise_multiplier, double rate, double order) {
-  RequireNoiseMultiplier(noise_multiplier);
-  RequireRate(rate);
-  Require(order > 1 && std::isfinite(order), "order", order, "finite and above 1");
-}
 
 // ln(1 - q + q e^exponent).
 double LogMixtureRatio(double rate, double exponent) {
@@ -93,84 +86,38 @@ double LogExcessMomentBinomial(double z, double rate, int64_t order) {
   return sum.Log();
 }
 
-// ln of the sum in Theorem 9, without its leading 1.
-double LogExcessMomentUniform(double z, double rate, int64_t order) {
-  const double log_rate = std::log(rate);
-  double log_choose = std::log(static_cast<double>(order));
-  LogSum sum;
-  for (int64_t k = 2; k <= order; ++k) {
-    const auto j = static_cast<double>(k);
-    log_choose += std::log(static_cast<double>(order - k + 1) / j);
-    const double exponent = j * (j - 1) / (2 * z * z);
-    const bool is_small = k == 2 && exponent < kLogTwo;  // then 4 (e^x - 1) < 2 e^x
-    const double log_moment = is_small ? 2 * kLogTwo + LogExpm1(exponent) : kLogTwo + exponent;
-    sum.Add(log_choose + j * log_rate + log_moment);
-  }
-  return sum.Log();
-}
-
-// (order - 1) * rho on the chord between the integers around `order`, from the log excess moments
-// there.
-template <typename LogExcessMoment>
-double Chord(double order, LogExcessMoment log_excess_moment) {
-  const auto below = static_cast<int64_t>(std::floor(order));
-  const double share = order - static_cast<double>(below);
-  const double left = below < 2 ? 0.0 : Softplus(log_excess_moment(below));
-  if (share == 0) return left;
-  return (1 - share) * left + share * Softplus(log_excess_moment(below + 1));
-}
-
-// The values no formula is needed for, or NaN: no sampling, no participation, no noise or almost
-// none.
-double TrivialRdp(double z, double rate, double order) {
-  const double unsampled = order / (2 * z * z);
-  if (rate == 0) return 0;
-  // Above 1e300 the sums' own exponents, order times larger, would overflow one by one.
-  if (!(unsampled * order < 1e300)) return kInfinity;
-  return rate == 1 ? unsampled : std::nan("");
-}
-
 }  // namespace
 
 double RdpUnsampled(double noise_multiplier, double order) {
-  RequireArguments(noise_multiplier, 1, order);
+  RequireRdpArguments(noise_multiplier, 1, order);
   return order / (2 * noise_multiplier * noise_multiplier);
 }
 
 double RdpPoisson(double noise_multiplier, double rate, double order) {
-  RequireArguments(noise_multiplier, rate, order);
+  RequireRdpArguments(noise_multiplier, rate, order);
   const double z = noise_multiplier;
   const double trivial = TrivialRdp(z, rate, order);
   if (!std::isnan(trivial)) return trivial;
   const bool is_cheap = TrapezoidRange(z, order) <= kMaxPoints * TrapezoidStep(z);
   const double log_moment =
-      is_cheap ? Softplus(LogExcessMomentTrapezoid(z, rate, order))
-               : Chord(order, [&](int64_t n) { return LogExcessMomentBinomial(z, rate, n); });
+      is_cheap
+          ? Softplus(LogExcessMomentTrapezoid(z, rate, order))
+          : Chord(order, [&](int64_t n) { return Softplus(LogExcessMomentBinomial(z, rate, n)); });
   return std::min(log_moment / (order - 1), RdpUnsampled(z, order));
 }
 
 double RdpPoissonBinomial(double noise_multiplier, double rate, int64_t order) {
   const auto real_order = static_cast<double>(order);
-  RequireArguments(noise_multiplier, rate, real_order);
+  RequireRdpArguments(noise_multiplier, rate, real_order);
   const double trivial = TrivialRdp(noise_multiplier, rate, real_order);
   if (!std::isnan(trivial)) return trivial;
   return Softplus(LogExcessMomentBinomial(noise_multiplier, rate, order)) / (real_order - 1);
 }
 
-double RdpUniform(double noise_multiplier, double rate, double order) {
-  RequireArguments(noise_multiplier, rate, order);
-  const double z = noise_multiplier;
-  const double trivial = TrivialRdp(z, rate, order);
-  if (!std::isnan(trivial)) return trivial;
-  const double log_moment =
-      Chord(order, [&](int64_t n) { return LogExcessMomentUniform(z, rate, n); });
-  return std::min(log_moment / (order - 1), RdpUnsampled(z, order));
-}
-
 double Rdp(Sampling sampling, double noise_multiplier, double rate, double order) {
   switch (sampling) {
     case Sampling::kUniform:
-      return RdpUniform(noise_multiplier, rate, order);
+      return RdpUniformTheorem27(noise_multiplier, rate, order);
     case Sampling::kPoisson:
       return RdpPoisson(noise_multiplier, rate, order);
     case Sampling::kNone:

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "privacy/rdp.h"
 #include "unit/privacy/accountant_csv.h"
 
 namespace sotto::privacy {
@@ -24,17 +25,27 @@ std::vector<GaussianRounds> RoundsOf(const AccountantRow& row, Sampling sampling
   return rounds;
 }
 
+// The curve of all the row's rounds; uniform rows were computed by Theorem 9.
+RdpCurve CurveOf(const AccountantRow& row, Sampling sampling) {
+  if (sampling != Sampling::kUniform) {
+    return [rounds = RoundsOf(row, sampling)](double order) { return ComposedRdp(rounds, order); };
+  }
+  return [row](double order) {
+    return row.rounds[0] * RdpUniform(row.noise_multipliers[0], row.rates[0], order);
+  };
+}
+
 void CheckEpsilonRow(const AccountantRow& row, Sampling sampling) {
   SCOPED_TRACE(row.id);
   const Conversion conversion =
       row.conversion == "classic" ? Conversion::kClassic : Conversion::kImproved;
-  const std::vector<GaussianRounds> rounds = RoundsOf(row, sampling);
+  const RdpCurve curve = CurveOf(row, sampling);
   if (row.orders_set == "continuous") {
-    const double epsilon = Epsilon(rounds, row.delta, conversion).unclipped;
+    const double epsilon = EpsilonOfCurve(curve, row.delta, conversion).unclipped;
     EXPECT_NEAR(epsilon, row.value, 1e-6 * std::abs(row.value));
   } else {
     const double epsilon =
-        EpsilonAtOrders(rounds, row.delta, ParseOrders(row.orders_set), conversion).unclipped;
+        EpsilonOfCurveAtOrders(curve, row.delta, ParseOrders(row.orders_set), conversion).unclipped;
     EXPECT_NEAR(epsilon, row.value, 1e-9 + 1e-9 * std::abs(row.value));
   }
 }
@@ -57,8 +68,21 @@ TEST(ConversionTest, HeterogeneousEpsilonMatchesEveryIndependentValue) {
   EXPECT_EQ(CheckEpsilonRows("poisson_gaussian_hetero", Sampling::kPoisson), 6u);
 }
 
-TEST(ConversionTest, UniformEpsilonMatchesEveryIndependentValue) {
+TEST(ConversionTest, UniformEpsilonByTheorem9MatchesEveryIndependentValue) {
   EXPECT_EQ(CheckEpsilonRows("wor_gaussian_thm9", Sampling::kUniform), 144u);
+}
+
+TEST(ConversionTest, UniformEpsilonIsNeverAboveThatOfTheorem9AtTheSameOrders) {
+  for (const AccountantRow& row : ReadAccountantRows("wor_gaussian_thm9")) {
+    if (row.quantity != "epsilon") continue;
+    SCOPED_TRACE(row.id);
+    const Conversion conversion =
+        row.conversion == "classic" ? Conversion::kClassic : Conversion::kImproved;
+    const std::vector<GaussianRounds> rounds = RoundsOf(row, Sampling::kUniform);
+    const std::vector<double> orders = ParseOrders(row.orders_set);
+    EXPECT_LE(EpsilonAtOrders(rounds, row.delta, orders, conversion).unclipped,
+              row.value + 1e-9 * std::abs(row.value));
+  }
 }
 
 TEST(ConversionTest, PoissonEpsilonIsNeverBelowTheOptimisticPrivacyLossDistribution) {

@@ -1,0 +1,62 @@
+// Central moments of the Gaussian likelihood ratio.
+//
+//   B(l) = E[(L - 1)^l],  L = exp((2x - 1) / (2 z^2)),  x ~ N(0, z^2),  l even
+//
+// As a binomial sum B(l) alternates and cancels hundreds of digits. Here it is an integral of a
+// function that is nowhere negative, by the trapezoidal rule in u = x / z:
+//   B(l) = 1/sqrt(2 pi) * integral of exp(l ln|L - 1| - u^2 / 2) du.
+// The rule's error is a sum over k != 0 of E[(L e^(i k theta) - 1)^l] e^(-2 (pi k / h)^2), h the
+// step and theta = 2 pi / (z h) (shift the line of integration by 2 pi i k / h). With 1 / (z h) an
+// integer e^(i theta) = 1, and the error is B(l) times 2 e^(-2 (pi / h)^2), whatever l: below 7e-18
+// at the steps used, h <= 0.7. For z > 10 the step is 1/10 instead, where the error is below 1e-30
+// relative for all l <= kMaxMoment.
+#ifndef SOTTO_PRIVACY_RATIO_MOMENTS_H_
+#define SOTTO_PRIVACY_RATIO_MOMENTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "privacy/log_space.h"
+
+namespace sotto::privacy {
+
+// ln B(l) for one z, computed when first asked for. Not safe to share between threads.
+class RatioMoments {
+ public:
+  static constexpr int64_t kMaxMoment = 2048;
+
+  // z > 0, finite.
+  explicit RatioMoments(double z);
+
+  // An even l from which on B(l) >= E[L^l] / 2, or kMaxMoment if that is sooner: what could also be
+  // bounded by half of E[L^l] has no use for B beyond it.
+  int64_t Last() const { return last_; }
+
+  // ln B(l), l even, in [2, Last()]; relative error of B below 1e-11.
+  double Log(int64_t l);
+
+ private:
+  struct Node {
+    double log_distance;  // ln|L - 1|
+    double half_square;   // u^2 / 2
+  };
+
+  void Tabulate();
+  double Exponent(size_t node, int64_t l) const;
+  // Of the nodes [begin, end) on one side of L = 1: the one with the largest integrand, and the
+  // sum.
+  size_t Peak(size_t begin, size_t end, int64_t l) const;
+  void AddLobe(size_t begin, size_t end, int64_t l, LogSum* sum) const;
+
+  double z_;
+  int64_t last_;
+  double step_ = 0.0;
+  std::vector<Node> nodes_;   // by rising u; none until the first Log
+  size_t zero_ = 0;           // the first node with L > 1
+  std::vector<double> logs_;  // by l / 2 - 1; NaN until computed
+};
+
+}  // namespace sotto::privacy
+
+#endif  // SOTTO_PRIVACY_RATIO_MOMENTS_H_
