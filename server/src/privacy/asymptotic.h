@@ -1,0 +1,61 @@
+// The noise that the paper of Gau-LRQ prescribes, constant or falling from round to round.
+//
+// Its Lemmas 1 and 4 are asymptotic: a moments accountant's form with the constants dropped, valid
+// for unstated ranges. Nothing here is a guarantee, and the results have types of their own so that
+// they cannot be mistaken for one. What a schedule really costs says conversion.h, round by round:
+// sigma sqrt(B) / (2C) is the noise multiplier of each.
+//
+// C is the clipping bound, N the devices, B the cohort, K the rounds; sigma is ONE device's noise
+// per coordinate, model units. Pure functions, safe from any thread; std::invalid_argument for an
+// argument out of range.
+// Source: Yan, Li, Lan, Wu, Song, "Layered Randomized Quantization for Communication-Efficient and
+// Privacy-Preserving Distributed Learning" (2023), Lemmas 1 and 4, Equation 17.
+#ifndef SOTTO_PRIVACY_ASYMPTOTIC_H_
+#define SOTTO_PRIVACY_ASYMPTOTIC_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace sotto::privacy {
+
+// Not an upper bound; for comparison only.
+struct AsymptoticEpsilon {
+  double value = 0.0;
+};
+
+// Not enough for the epsilon that it was computed for; for comparison only.
+struct AsymptoticNoise {
+  double sigma = 0.0;
+};
+
+struct AsymptoticPlan {
+  double clip_l2 = 0.0;  // C; > 0, finite
+  int64_t devices = 0;   // N; >= 1
+  int64_t cohort = 0;    // B; in [1, N]
+  double delta = 0.0;    // in (0, 1)
+
+  void Validate() const;  // throws std::invalid_argument
+};
+
+// The constant schedule: sigma = 2 C sqrt(K B ln(1/delta)) / (N epsilon).
+//   rounds   K >= 1
+//   epsilon  > 0, finite
+AsymptoticNoise AsymptoticConstantNoise(const AsymptoticPlan& plan, int64_t rounds, double epsilon);
+
+// Lemma 4: epsilon = 2 C sqrt(B ln(1/delta)) / N sqrt(sum over the rounds of 1 / sigma_k^2).
+//   sigmas  one a round, each > 0 and finite; at least one
+AsymptoticEpsilon AsymptoticEpsilonOf(const AsymptoticPlan& plan,
+                                      const std::vector<double>& sigmas);
+
+// The dynamic schedule as factors of the constant one's sigma, one a round:
+//   factor_k = sqrt(S / K) tau^(k/4),  S = sum over i < K of tau^(-i/2),  k = 0 ... K - 1.
+// More noise early, less late; the sum of 1 / factor_k^2 is K, so that Lemma 4 gives both schedules
+// the same epsilon. With the constant sigma above this is Equation 17.
+//   rounds  in [1, 10^6]
+//   tau     in (0, 1]; 1 is the constant schedule
+// Throws std::invalid_argument too if the factors do not fit doubles.
+std::vector<double> DynamicNoiseFactors(int64_t rounds, double tau);
+
+}  // namespace sotto::privacy
+
+#endif  // SOTTO_PRIVACY_ASYMPTOTIC_H_
