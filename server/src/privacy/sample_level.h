@@ -1,0 +1,128 @@
+// Noisy-FedAvg and Noisy-FedProx: what the averaged models tell about ONE SAMPLE of one device, in
+// Gaussian differential privacy (gdp.h), if training is exactly as assumed here.
+//
+// These are statements of another kind than plan.h's: another unit (a sample, not a device), other
+// sensitivities (clipped gradients, not clipped updates) and assumptions that no server can check.
+// They have a type of their own, which converts to none of the others; they belong in no ledger and
+// are no candidates for the best of several accountants.
+//
+// Assumed of every round t = 0 ... T - 1: all m devices take part; each starts from the average,
+// takes K steps of plain SGD, without momentum, along gradients clipped to V,
+//   w <- w - eta_(k,t) g / max(1, |g| / V)                           (Noisy-FedAvg)
+//   w <- w - eta_(k,t) (g / max(1, |g| / V) + alpha (w - average))   (Noisy-FedProx),
+// and adds N(0, sigma^2) to each parameter; the server averages. So a round's average carries noise
+// of deviation sigma / sqrt(m), and one sample moves it by at most
+//   gamma_t = 2V / m * (sum over k of eta_(k,t))   (Lemma 20), or 2V / (m alpha)   (Lemma 22).
+// The rounds compose: mu = sqrt(m) / sigma * sqrt(sum over t of gamma_t^2), whatever the loss, for
+// the last model and for all of them together.
+//
+// Why not the convergent bounds of the paper. Its Theorems 12 (a), 12 (b) and 15 print a mu that
+// stays finite as T grows, and smaller the larger the smoothness L. As printed they are not bounds.
+// A loss that is linear in w is L-smooth for every L, and then the last model is Gaussian with
+// means T gamma apart and deviation sigma sqrt(T / m): exactly mu = sqrt(m T) gamma / sigma, more
+// than printed for all T > 1. (The proof interpolates with weights that Lemma 19 wants in [0, 1];
+// those that give the printed value exceed 1, since the step from model to model may expand. Within
+// [0, 1], with the same gamma in all rounds, nothing beats weights of 1, which is composition.)
+// Theorems 12 (c) and (d) are compositions, and hold, (d) for its constant
+// z >= eta_(0,0) (1 + 1/2 + ... + 1/K). The printed values are here for comparison, as PublishedMu.
+//
+// Pure functions, safe from any thread; std::invalid_argument, naming the field, for a value out of
+// range or an assumption that does not hold.
+// Source: Sun, Shen, Tao, "Convergent Differential Privacy Analysis for General Federated Learning:
+// the f-DP Perspective" (2024).
+#ifndef SOTTO_PRIVACY_SAMPLE_LEVEL_H_
+#define SOTTO_PRIVACY_SAMPLE_LEVEL_H_
+
+#include <cstdint>
+
+namespace sotto::privacy {
+
+// eta_(k,t) for the base rate `learning_rate`, eta.
+enum class RateSchedule {
+  kConstant,    // eta
+  kCyclic,      // eta / (k + 1)
+  kStagewise,   // eta / (t + 1)
+  kContinuous,  // eta / (t K + k + 1)
+};
+
+const char* Name(RateSchedule schedule);  // "constant", "cyclic", "stagewise", "continuous"
+
+// What both methods share.
+struct NoisyTraining {
+  int64_t devices = 0;            // m; in [1, 10^9]
+  int64_t participants = 0;       // in every round: must be all of the devices
+  int64_t rounds = 0;             // T; in [1, 10^9]
+  int64_t local_steps = 0;        // K; in [1, 10^6]
+  double learning_rate = 0.0;     // eta; > 0, finite
+  double momentum = 0.0;          // must be 0
+  double gradient_clip_l2 = 0.0;  // V; > 0, finite
+  double noise_sigma = 0.0;       // of one device, per coordinate, model units; > 0, finite
+};
+
+struct NoisyFedAvg {
+  NoisyTraining training;
+  RateSchedule schedule = RateSchedule::kConstant;
+
+  void Validate() const;  // throws std::invalid_argument
+};
+
+// The rates may follow any schedule that never exceeds the base rate.
+struct NoisyFedProx {
+  NoisyTraining training;
+  // alpha; > 0, at most 1 / learning_rate. (The paper allows a rate up to 1 / (alpha - L), but from
+  // 1 / alpha on a step overshoots the average and its Lemma 22 fails.)
+  double proximal = 0.0;
+
+  void Validate() const;  // throws std::invalid_argument
+};
+
+// mu-GDP for one sample, on the assumptions above.
+class SampleLevelBound {
+ public:
+  double mu() const { return mu_; }
+
+  // (epsilon, delta) of one sample: the smallest epsilon at this delta, in (0, 1), and the smallest
+  // delta at this epsilon, >= 0 and finite. Upper bounds.
+  double SampleEpsilon(double delta) const;
+  double SampleDelta(double epsilon) const;
+
+ private:
+  friend SampleLevelBound BoundNoisyFedAvg(const NoisyFedAvg& method);
+  friend SampleLevelBound BoundNoisyFedProx(const NoisyFedProx& method);
+  explicit SampleLevelBound(double mu) : mu_(mu) {}
+
+  double mu_;
+};
+
+// With H_K = 1 + 1/2 + ... + 1/K and u = 2 V eta / (sqrt(m) sigma):
+//   kConstant    u K sqrt(T)
+//   kCyclic      u H_K sqrt(T)
+//   kStagewise   u K sqrt(2 - 1/T)      Theorem 12 (c)
+//   kContinuous  u H_K sqrt(2 - 1/T)    Theorem 12 (d) with z = eta H_K
+SampleLevelBound BoundNoisyFedAvg(const NoisyFedAvg& method);
+
+// 2V / (sqrt(m) alpha sigma) sqrt(T).
+SampleLevelBound BoundNoisyFedProx(const NoisyFedProx& method);
+
+// A mu as the paper prints it. NOT a bound (above): for comparison only.
+struct PublishedMu {
+  double value = 0.0;
+};
+
+// Theorem 12, with r = (1 + eta L)^K for kConstant and (1 + K)^(c eta L) for kCyclic:
+//   kConstant    2 V eta K / (sqrt(m) sigma) sqrt((r + 1) / (r - 1) * (r^T - 1) / (r^T + 1))
+//   kCyclic      2 V c ln(K + 1) / (sqrt(m) sigma) times the same root
+//   kStagewise   2 V eta K / (sqrt(m) sigma) sqrt(2 - 1/T)
+//   kContinuous  2 V z / (sqrt(m) sigma) sqrt(2 - 1/T)
+//   smoothness  L, > 0 and finite; used by kConstant and kCyclic
+//   constant    c >= 1 (kCyclic) or z > 1 (kContinuous), finite; the paper leaves them open
+PublishedMu PublishedNoisyFedAvg(const NoisyFedAvg& method, double smoothness, double constant);
+
+// Theorem 15: 2V / (sqrt(m) alpha sigma) sqrt((2 alpha - L) / L)
+//             * sqrt((alpha^T - (alpha - L)^T) / (alpha^T + (alpha - L)^T)).
+//   smoothness  L, in (0, alpha)
+PublishedMu PublishedNoisyFedProx(const NoisyFedProx& method, double smoothness);
+
+}  // namespace sotto::privacy
+
+#endif  // SOTTO_PRIVACY_SAMPLE_LEVEL_H_

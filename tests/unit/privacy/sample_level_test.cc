@@ -1,0 +1,232 @@
+#include "privacy/sample_level.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <type_traits>
+
+#include "privacy/gdp.h"
+#include "privacy/plan.h"
+
+namespace sotto::privacy {
+namespace {
+
+// A statement about a sample becomes no statement about a device, nor the other way round.
+template <typename From, typename To>
+constexpr bool kMixes = std::is_constructible_v<To, From> || std::is_assignable_v<To&, From>;
+
+static_assert(!kMixes<SampleLevelBound, Statement> && !kMixes<Statement, SampleLevelBound>);
+static_assert(!kMixes<SampleLevelBound, Guarantee> && !kMixes<Guarantee, SampleLevelBound>);
+static_assert(!kMixes<SampleLevelBound, ConvertedEpsilon>);
+static_assert(!kMixes<SampleLevelBound, GaussianRounds>);
+static_assert(!kMixes<SampleLevelBound, double> && !kMixes<double, SampleLevelBound>);
+static_assert(!kMixes<PublishedMu, SampleLevelBound> && !kMixes<PublishedMu, double>);
+static_assert(!std::is_default_constructible_v<SampleLevelBound>);
+
+constexpr RateSchedule kSchedules[] = {RateSchedule::kConstant, RateSchedule::kCyclic,
+                                       RateSchedule::kStagewise, RateSchedule::kContinuous};
+
+// m = 20, K = 5, T = 40, eta = 0.1, V = 10, sigma = 3.
+NoisyTraining Training() { return {20, 20, 40, 5, 0.1, 0.0, 10.0, 3.0}; }
+
+NoisyFedAvg FedAvg(RateSchedule schedule) { return {Training(), schedule}; }
+
+double Rate(const NoisyFedAvg& method, int64_t t, int64_t k) {
+  const auto steps = static_cast<double>(method.training.local_steps);
+  const auto round = static_cast<double>(t);
+  const auto step = static_cast<double>(k);
+  switch (method.schedule) {
+    case RateSchedule::kConstant:
+      return method.training.learning_rate;
+    case RateSchedule::kCyclic:
+      return method.training.learning_rate / (step + 1);
+    case RateSchedule::kStagewise:
+      return method.training.learning_rate / (round + 1);
+    case RateSchedule::kContinuous:
+      break;
+  }
+  return method.training.learning_rate / (round * steps + step + 1);
+}
+
+// The loss <g, w> with g = +-V on the one sample: the last model is Gaussian, so its mu is exact.
+double LastModelOfLinearLoss(const NoisyFedAvg& method) {
+  const NoisyTraining& training = method.training;
+  const auto devices = static_cast<double>(training.devices);
+  double distance = 0.0;
+  for (int64_t t = 0; t < training.rounds; ++t) {
+    for (int64_t k = 0; k < training.local_steps; ++k) {
+      distance += Rate(method, t, k) * 2 * training.gradient_clip_l2 / devices;
+    }
+  }
+  return distance * std::sqrt(devices / static_cast<double>(training.rounds)) /
+         training.noise_sigma;
+}
+
+// The same loss, all the models.
+double AllModelsOfLinearLoss(const NoisyFedAvg& method) {
+  const NoisyTraining& training = method.training;
+  double squares = 0.0;
+  for (int64_t t = 0; t < training.rounds; ++t) {
+    double rates = 0.0;
+    for (int64_t k = 0; k < training.local_steps; ++k) rates += Rate(method, t, k);
+    squares += rates * rates;
+  }
+  return std::sqrt(squares / static_cast<double>(training.devices)) * 2 *
+         training.gradient_clip_l2 / training.noise_sigma;
+}
+
+TEST(SampleLevelTest, NoLinearLossTellsMoreThanTheBound) {
+  for (const RateSchedule schedule : kSchedules) {
+    for (const int64_t rounds : {1, 2, 40, 1000}) {
+      for (const int64_t steps : {1, 2, 7, 100}) {
+        NoisyFedAvg method = FedAvg(schedule);
+        method.training.rounds = rounds;
+        method.training.local_steps = steps;
+        const double bound = BoundNoisyFedAvg(method).mu() * (1 + 1e-10);  // the sums' rounding
+        EXPECT_LE(LastModelOfLinearLoss(method), bound) << Name(schedule);
+        EXPECT_LE(AllModelsOfLinearLoss(method), bound) << Name(schedule);
+      }
+    }
+  }
+}
+
+TEST(SampleLevelTest, WithoutDecayOverRoundsALinearLossAttainsTheBound) {
+  for (const RateSchedule schedule : {RateSchedule::kConstant, RateSchedule::kCyclic}) {
+    const double bound = BoundNoisyFedAvg(FedAvg(schedule)).mu();
+    EXPECT_NEAR(LastModelOfLinearLoss(FedAvg(schedule)), bound, 1e-11 * bound);
+  }
+}
+
+TEST(SampleLevelTest, ThePrintedConvergentValuesAreExceededByALinearLoss) {
+  const double smoothness = 1.0;  // a linear loss is smooth for any
+  EXPECT_GT(LastModelOfLinearLoss(FedAvg(RateSchedule::kConstant)),
+            1.5 * PublishedNoisyFedAvg(FedAvg(RateSchedule::kConstant), smoothness, 1).value);
+  // Where the printed value leaves out the rate, a rate of 1.
+  NoisyFedAvg cyclic = FedAvg(RateSchedule::kCyclic);
+  cyclic.training.learning_rate = 1.0;
+  EXPECT_GT(LastModelOfLinearLoss(cyclic),
+            1.5 * PublishedNoisyFedAvg(cyclic, smoothness, 1.543).value);
+}
+
+TEST(SampleLevelTest, ThePrintedProximalValueIsExceededByALinearLoss) {
+  // With so many steps the local model reaches average - g / alpha.
+  NoisyFedProx method = {Training(), 2.0};
+  method.training.local_steps = 1000;
+  const double distance = 40 * 2 * 10.0 / (2.0 * 20);
+  const double exact = distance * std::sqrt(20.0 / 40) / 3.0;
+  EXPECT_GT(exact, 1.5 * PublishedNoisyFedProx(method, 1.0).value);
+  EXPECT_NEAR(exact, BoundNoisyFedProx(method).mu(), 1e-11 * exact);
+}
+
+TEST(SampleLevelTest, StagewiseAndContinuousAreThePrintedTheorems) {
+  const double stagewise = BoundNoisyFedAvg(FedAvg(RateSchedule::kStagewise)).mu();
+  EXPECT_NEAR(PublishedNoisyFedAvg(FedAvg(RateSchedule::kStagewise), 1, 1).value, stagewise,
+              1e-11 * stagewise);
+  NoisyFedAvg method = FedAvg(RateSchedule::kContinuous);
+  method.training.learning_rate = 1.0;
+  const double continuous = BoundNoisyFedAvg(method).mu();
+  const double harmonic = 1 + 1.0 / 2 + 1.0 / 3 + 1.0 / 4 + 1.0 / 5;
+  EXPECT_NEAR(PublishedNoisyFedAvg(method, 1, harmonic).value, continuous, 1e-11 * continuous);
+}
+
+TEST(SampleLevelTest, PublishedValuesFollowThePrintedFormulas) {
+  const double unit = 2 * 10.0 / (std::sqrt(20.0) * 3.0);
+  const auto root = [](double r, double rounds) {
+    const double power = std::pow(r, rounds);
+    return std::sqrt((r + 1) / (r - 1) * (power - 1) / (power + 1));
+  };
+  EXPECT_NEAR(PublishedNoisyFedAvg(FedAvg(RateSchedule::kConstant), 0.3, 1).value,
+              unit * 0.1 * 5 * root(std::pow(1 + 0.1 * 0.3, 5), 40), 1e-12);
+  EXPECT_NEAR(PublishedNoisyFedAvg(FedAvg(RateSchedule::kCyclic), 0.3, 1.4).value,
+              unit * 1.4 * std::log(6.0) * root(std::pow(6.0, 1.4 * 0.1 * 0.3), 40), 1e-12);
+  EXPECT_NEAR(PublishedNoisyFedAvg(FedAvg(RateSchedule::kContinuous), 0.3, 1.2).value,
+              unit * 1.2 * std::sqrt(2 - 1.0 / 40), 1e-12);
+  EXPECT_NEAR(PublishedNoisyFedProx({Training(), 2.0}, 0.3).value,
+              unit / 2 * std::sqrt((4 - 0.3) / 0.3) *
+                  std::sqrt((std::pow(2.0, 40) - std::pow(1.7, 40)) /
+                            (std::pow(2.0, 40) + std::pow(1.7, 40))),
+              1e-12);
+}
+
+TEST(SampleLevelTest, PublishedValuesStayFiniteWhereThePowersDoNot) {
+  NoisyFedAvg method = FedAvg(RateSchedule::kConstant);
+  method.training.rounds = 1000000000;
+  EXPECT_TRUE(std::isfinite(PublishedNoisyFedAvg(method, 10, 1).value));
+  EXPECT_TRUE(std::isfinite(PublishedNoisyFedAvg(method, 1e-12, 1).value));
+}
+
+TEST(SampleLevelTest, EpsilonIsThatOfGaussianDifferentialPrivacy) {
+  NoisyFedProx method = {Training(), 5.0};
+  const SampleLevelBound bound = BoundNoisyFedProx(method);
+  EXPECT_EQ(bound.SampleEpsilon(1e-5), GdpEpsilon(bound.mu(), 1e-5));
+  EXPECT_LE(bound.SampleDelta(bound.SampleEpsilon(1e-5)), 1e-5 * (1 + 1e-9));
+}
+
+TEST(SampleLevelTest, TheLossFallsWithNoiseAndDevicesAndRisesWithRoundsStepsAndClip) {
+  for (const RateSchedule schedule : kSchedules) {
+    const double base = BoundNoisyFedAvg(FedAvg(schedule)).mu();
+    NoisyFedAvg changed = FedAvg(schedule);
+    changed.training.noise_sigma *= 2;
+    EXPECT_LT(BoundNoisyFedAvg(changed).mu(), base);
+    changed = FedAvg(schedule);
+    changed.training.devices = changed.training.participants = 21;
+    EXPECT_LT(BoundNoisyFedAvg(changed).mu(), base);
+    changed = FedAvg(schedule);
+    changed.training.rounds += 1;
+    EXPECT_GT(BoundNoisyFedAvg(changed).mu(), base);
+    changed = FedAvg(schedule);
+    changed.training.local_steps += 1;
+    EXPECT_GT(BoundNoisyFedAvg(changed).mu(), base);
+    changed = FedAvg(schedule);
+    changed.training.gradient_clip_l2 *= 1.1;
+    EXPECT_GT(BoundNoisyFedAvg(changed).mu(), base);
+  }
+}
+
+TEST(SampleLevelTest, AnAssumptionThatDoesNotHoldThrows) {
+  NoisyFedAvg method = FedAvg(RateSchedule::kConstant);
+  method.training.participants = 19;
+  EXPECT_THROW(BoundNoisyFedAvg(method), std::invalid_argument);
+  method = FedAvg(RateSchedule::kConstant);
+  method.training.momentum = 0.9;
+  EXPECT_THROW(BoundNoisyFedAvg(method), std::invalid_argument);
+  // alpha <= 1 / eta; L < alpha.
+  EXPECT_THROW(BoundNoisyFedProx({Training(), 10.1}), std::invalid_argument);
+  EXPECT_THROW(PublishedNoisyFedProx({Training(), 2.0}, 2.0), std::invalid_argument);
+}
+
+TEST(SampleLevelTest, BadArgumentsThrow) {
+  for (const double bad : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
+    NoisyFedAvg method = FedAvg(RateSchedule::kCyclic);
+    method.training.learning_rate = bad;
+    EXPECT_THROW(BoundNoisyFedAvg(method), std::invalid_argument);
+    method = FedAvg(RateSchedule::kCyclic);
+    method.training.gradient_clip_l2 = bad;
+    EXPECT_THROW(BoundNoisyFedAvg(method), std::invalid_argument);
+    method = FedAvg(RateSchedule::kCyclic);
+    method.training.noise_sigma = bad;
+    EXPECT_THROW(BoundNoisyFedAvg(method), std::invalid_argument);
+    EXPECT_THROW(BoundNoisyFedProx({Training(), bad}), std::invalid_argument);
+    EXPECT_THROW(PublishedNoisyFedAvg(FedAvg(RateSchedule::kCyclic), bad, 1.2),
+                 std::invalid_argument);
+    EXPECT_THROW(PublishedNoisyFedAvg(FedAvg(RateSchedule::kCyclic), 1, bad),
+                 std::invalid_argument);
+    EXPECT_THROW(PublishedNoisyFedAvg(FedAvg(RateSchedule::kContinuous), 1, bad),
+                 std::invalid_argument);
+    EXPECT_THROW(PublishedNoisyFedProx({Training(), 2.0}, bad), std::invalid_argument);
+  }
+  for (const int64_t bad : {int64_t{0}, int64_t{-1}, int64_t{2000000000}}) {
+    NoisyFedAvg method = FedAvg(RateSchedule::kConstant);
+    method.training.rounds = bad;
+    EXPECT_THROW(BoundNoisyFedAvg(method), std::invalid_argument);
+    method = FedAvg(RateSchedule::kConstant);
+    method.training.local_steps = bad;
+    EXPECT_THROW(BoundNoisyFedAvg(method), std::invalid_argument);
+    method = FedAvg(RateSchedule::kConstant);
+    method.training.devices = method.training.participants = bad;
+    EXPECT_THROW(BoundNoisyFedAvg(method), std::invalid_argument);
+  }
+}
+
+}  // namespace
+}  // namespace sotto::privacy
