@@ -29,11 +29,12 @@ struct Trial {
 
 class Search {
  public:
-  Search(const Plan& plan, double target) : plan_(plan), target_(target) {}
+  Search(const Plan& plan, double target, const std::vector<SpentRounds>& before)
+      : plan_(plan), target_(target), before_(before) {}
 
   Trial At(double log_sigma) {
     plan_.noise_sigma = std::exp(log_sigma);
-    return {log_sigma, std::log(Account(plan_, plan_.rounds).epsilon / target_)};
+    return {log_sigma, std::log(Account(plan_, plan_.rounds, before_).epsilon / target_)};
   }
 
   // Shrinks a bracket, too little noise to enough of it, to the tolerance; returns the upper end.
@@ -71,6 +72,7 @@ class Search {
 
   Plan plan_;
   double target_;
+  const std::vector<SpentRounds>& before_;
 };
 
 }  // namespace
@@ -78,10 +80,10 @@ class Search {
 UnattainableEpsilon::UnattainableEpsilon(double target, double smallest)
     : std::runtime_error(Message(target, smallest)), smallest_(smallest) {}
 
-double Calibrate(const Plan& plan, double target_epsilon) {
+double Calibrate(const Plan& plan, double target_epsilon, const std::vector<SpentRounds>& before) {
   Require(target_epsilon > 0 && target_epsilon <= 1e6, "target epsilon", target_epsilon,
           "in (0, 10^6]");
-  Search search(plan, target_epsilon);
+  Search search(plan, target_epsilon, before);
   const double log_unit = std::log(SigmaForNoiseMultiplier(plan, 1.0));
   const double log_max = log_unit + std::log(kMaxNoiseMultiplier);
   Trial inner = search.At(log_unit);  // the end of the bracket nearer to the start
@@ -108,11 +110,12 @@ Plan WithPlannedReports(Plan plan, double epsilon) {
   return plan;
 }
 
-Plan PlanForEpsilon(const Plan& plan, double target_epsilon) {
+Plan PlanForEpsilon(const Plan& plan, double target_epsilon,
+                    const std::vector<SpentRounds>& before) {
   Plan fitted = plan;
   fitted.noise_sigma = 0.0;
   fitted = WithPlannedReports(fitted, target_epsilon);
-  fitted.noise_sigma = Calibrate(fitted, target_epsilon);
+  fitted.noise_sigma = Calibrate(fitted, target_epsilon, before);
   return fitted;
 }
 

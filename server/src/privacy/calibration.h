@@ -6,6 +6,7 @@
 #define SOTTO_PRIVACY_CALIBRATION_H_
 
 #include <stdexcept>
+#include <vector>
 
 #include "privacy/plan.h"
 
@@ -16,31 +17,33 @@ class UnattainableEpsilon : public std::runtime_error {
  public:
   UnattainableEpsilon(double target, double smallest);
 
-  // The epsilon of this plan at the largest noise: what the encoder's certificate and the Poisson
-  // cap leave standing. +infinity if the colluders' noise is all there is.
+  // The epsilon of this plan at the largest noise: what earlier jobs, the encoder's certificate and
+  // the Poisson cap leave standing. +infinity if the colluders' noise is all there is.
   double smallest() const { return smallest_; }
 
  private:
   double smallest_;
 };
 
-// The smallest noise_sigma with which all the plan's rounds earn an epsilon of at most the target,
-// to 1e-9 relative and rounded up: the epsilon accounted with it never exceeds the target. About
-// fifteen accounts.
+// The smallest noise_sigma with which all the plan's rounds, after those spent before, earn an
+// epsilon of at most the target, to 1e-9 relative and rounded up: the epsilon accounted with it
+// never exceeds the target. About fifteen accounts.
 //   target_epsilon  in (0, 10^6]
 // Throws UnattainableEpsilon. For kPoisson the plan's cap must suit the target, or the noise has to
 // pay for it: PlanForEpsilon chooses both. As noise falls epsilon jumps in two places: where one
 // bound of guarantee.h gives out and the other takes over, and past the largest finite epsilon the
 // plan can state. For a target inside a jump the result is the smallest noise that stays below it,
 // and its epsilon is less than the target.
-double Calibrate(const Plan& plan, double target_epsilon);
+double Calibrate(const Plan& plan, double target_epsilon,
+                 const std::vector<SpentRounds>& before = {});
 
 // The plan with planned_reports set as its sampling asks: the cohort, or for kPoisson the smallest
 // cap that at this epsilon costs at most kDeltaShare of delta over all the rounds.
 Plan WithPlannedReports(Plan plan, double epsilon);
 
 // The plan with planned_reports and noise_sigma set for a target. Throws UnattainableEpsilon.
-Plan PlanForEpsilon(const Plan& plan, double target_epsilon);
+Plan PlanForEpsilon(const Plan& plan, double target_epsilon,
+                    const std::vector<SpentRounds>& before = {});
 
 struct FittedPlan {
   Plan plan;

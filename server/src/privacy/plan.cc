@@ -5,6 +5,7 @@
 
 #include "privacy/arguments.h"
 #include "privacy/binomial.h"
+#include "privacy/log_space.h"
 
 namespace sotto::privacy {
 namespace {
@@ -30,21 +31,80 @@ void ValidateCohort(const Plan& plan) {
   }
 }
 
-Deviations DeviationsOf(const Plan& plan, int64_t rounds) {
-  const double honest_reports =
-      static_cast<double>(std::max<int64_t>(plan.planned_reports - plan.colluders, 0));
+// What is composed into one epsilon: the ideal rounds, and how far the released ones are from them.
+struct Composition {
+  std::vector<GaussianRounds> rounds;
   Deviations deviations;
+};
+
+// Rounds of one plan under `adjacency`, see Account().
+Composition Compose(const Plan& plan, int64_t rounds, Adjacency adjacency) {
+  const bool is_paired = PairedAdjacency(plan.sampling) == adjacency;
+  const double sensitivity =
+      is_paired ? plan.Sensitivity() : SensitivityFactor(Adjacency::kReplaceOne) * plan.clip_l2;
+  const int64_t honest_reports = plan.planned_reports - plan.colluders;
+  const bool is_poisson = is_paired && plan.sampling == Sampling::kPoisson;
+
+  Composition all;
+  all.rounds = {{is_paired ? plan.sampling : Sampling::kNone,
+                 SumDeviation(plan, honest_reports) / sensitivity, plan.SamplingRate(), rounds}};
   // +infinity where there is no noise or nobody honest to share the change.
-  deviations.shift = plan.Sensitivity() / (honest_reports * plan.noise_sigma);
-  deviations.certificate = plan.certificate;
-  deviations.coordinates = static_cast<double>(plan.dimension) *
-                           static_cast<double>(plan.planned_reports) * static_cast<double>(rounds);
-  if (plan.sampling == Sampling::kPoisson) {
-    deviations.log_cap_excess =
+  all.deviations.shift =
+      sensitivity / (static_cast<double>(std::max<int64_t>(honest_reports, 0)) * plan.noise_sigma);
+  all.deviations.certificate = plan.certificate;
+  all.deviations.coordinates = static_cast<double>(plan.dimension) *
+                               static_cast<double>(plan.planned_reports) *
+                               static_cast<double>(rounds);
+  if (is_poisson) {
+    all.deviations.log_cap_excess =
         std::log(static_cast<double>(rounds)) +
         LogBinomialTail(plan.devices, plan.SamplingRate(), plan.planned_reports);
   }
-  return deviations;
+  return all;
+}
+
+// All coordinates are charged at the worse of the two certificates and the larger of the two
+// shifts: for jobs of one program they are the same.
+void Append(const Composition& more, Composition* all) {
+  all->rounds.insert(all->rounds.end(), more.rounds.begin(), more.rounds.end());
+  Deviations& sum = all->deviations;
+  CertificateBounds& worst = sum.certificate;
+  const CertificateBounds& other = more.deviations.certificate;
+  worst = {std::max(worst.eta, other.eta), std::max(worst.tau, other.tau),
+           std::min(worst.range, other.range)};
+  sum.coordinates += more.deviations.coordinates;
+  sum.shift = std::max(sum.shift, more.deviations.shift);
+  LogSum excess;
+  excess.Add(sum.log_cap_excess);
+  excess.Add(more.deviations.log_cap_excess);
+  sum.log_cap_excess = excess.Log();
+}
+
+Composition ComposeAll(const Plan& plan, int64_t rounds, const std::vector<SpentRounds>& before) {
+  const Adjacency adjacency = PairedAdjacency(plan.sampling);
+  std::vector<SpentRounds> jobs = before;
+  jobs.push_back({plan, rounds});
+  Composition all;
+  for (const SpentRounds& job : jobs) {
+    if (job.rounds == 0) continue;
+    const Composition one = Compose(job.plan, job.rounds, adjacency);
+    if (all.rounds.empty()) {
+      all = one;
+    } else {
+      Append(one, &all);
+    }
+  }
+  return all;
+}
+
+int64_t CountRounds(const std::vector<SpentRounds>& jobs) {
+  int64_t rounds = 0;
+  for (const SpentRounds& job : jobs) {
+    job.plan.Validate();
+    Require(job.rounds >= 0, "earlier rounds", job.rounds, "at least 0");
+    rounds += job.rounds;
+  }
+  return rounds;
 }
 
 }  // namespace
@@ -75,7 +135,8 @@ double Plan::AccountedNoiseMultiplier() const {
   return SumDeviation(*this, planned_reports - colluders) / Sensitivity();
 }
 
-Statement Account(const Plan& plan, int64_t rounds_released) {
+Statement Account(const Plan& plan, int64_t rounds_released,
+                  const std::vector<SpentRounds>& before) {
   plan.Validate();
   Require(rounds_released >= 0 && rounds_released <= plan.rounds, "rounds_released",
           rounds_released, "in [0, rounds]");
@@ -84,19 +145,18 @@ Statement Account(const Plan& plan, int64_t rounds_released) {
   statement.adjacency = PairedAdjacency(plan.sampling);
   statement.sampling = plan.sampling;
   statement.rounds = rounds_released;
+  statement.earlier_rounds = CountRounds(before);
   statement.colluders = plan.colluders;
   statement.noise_multiplier = plan.NoiseMultiplier();
   statement.accounted_noise_multiplier = plan.AccountedNoiseMultiplier();
-  if (rounds_released == 0) return statement;
+  if (statement.rounds + statement.earlier_rounds == 0) return statement;
 
-  const double z = statement.accounted_noise_multiplier;
-  Deviations deviations = DeviationsOf(plan, rounds_released);
-  statement.released = StateGuarantee({{plan.sampling, z, plan.SamplingRate(), rounds_released}},
-                                      plan.delta, deviations);
+  Composition all = ComposeAll(plan, rounds_released, before);
+  statement.released = StateGuarantee(all.rounds, plan.delta, all.deviations);
   // Who is drawn depends on no data, so to those who see the draw the cap reveals nothing.
-  deviations.log_cap_excess = -kInfinity;
-  statement.network =
-      StateGuarantee({{Sampling::kNone, z, 1.0, rounds_released}}, plan.delta, deviations);
+  all.deviations.log_cap_excess = -kInfinity;
+  for (GaussianRounds& group : all.rounds) group.sampling = Sampling::kNone;
+  statement.network = StateGuarantee(all.rounds, plan.delta, all.deviations);
   statement.epsilon = statement.released.epsilon;
   statement.epsilon_network = statement.network.epsilon;
   statement.order = statement.released.order;

@@ -8,6 +8,7 @@
 #define SOTTO_PRIVACY_PLAN_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "privacy/guarantee.h"
 #include "privacy/types.h"
@@ -40,6 +41,12 @@ struct Plan {
   double AccountedNoiseMultiplier() const;
 };
 
+// What an earlier job has spent on devices of this one.
+struct SpentRounds {
+  Plan plan;           // of that job
+  int64_t rounds = 0;  // charged, >= 0; may exceed plan.rounds
+};
+
 // A privacy statement. Wherever an epsilon is printed, its neighbours here are printed too.
 struct Statement {
   // Against whoever sees every released model, is not told who took part and colludes with
@@ -53,7 +60,8 @@ struct Statement {
   Sampling sampling = Sampling::kUniform;
   Unit unit = Unit::kDevice;
   TrustMode trust_mode = TrustMode::kTrustedServer;
-  int64_t rounds = 0;  // released
+  int64_t rounds = 0;          // released
+  int64_t earlier_rounds = 0;  // of earlier jobs, composed with them
   int64_t colluders = 0;
   const char* accountant = "rdp";
   double noise_multiplier = 0.0;            // of the released sum, all the noise in it
@@ -66,9 +74,19 @@ struct Statement {
 
 // The statement after `rounds_released` rounds of the plan: the upper bounds of guarantee.h on RDP
 // (rdp.h).
-//   rounds_released  in [0, plan.rounds]; 0 gives epsilon 0
-// Throws std::invalid_argument for a bad plan or number of rounds.
-Statement Account(const Plan& plan, int64_t rounds_released);
+//   rounds_released  in [0, plan.rounds]; 0 gives epsilon 0, or that of `before`
+//   before  rounds that some of the same devices took part in earlier; composed as what they are,
+//           at the plan's delta and under its adjacency
+// An earlier job that was drawn under the other adjacency is accounted without amplification and
+// with sensitivity 2C, which holds under both. Fix the draw. Replace a device's data: a Poisson sum
+// moves by at most 2C. Remove a device: a uniform cohort that held it holds another one instead,
+// drawn at random from the rest, which makes it a uniform cohort of the smaller fleet, and the sum
+// moves by at most 2C. The coupling depends on no data and the divergence is jointly quasi-convex,
+// so the mixture over draws is bounded by its worst pair, the unsampled Gaussian's. No draw has to
+// be cut at a cap in that argument.
+// Throws std::invalid_argument for a bad plan, an earlier one or a number of rounds.
+Statement Account(const Plan& plan, int64_t rounds_released,
+                  const std::vector<SpentRounds>& before = {});
 
 // The noise_sigma that gives the released sum this noise multiplier (> 0, finite; all the noise,
 // colluders' included). The plan's own noise_sigma is ignored. Throws std::invalid_argument.

@@ -1,0 +1,231 @@
+// What earlier jobs have spent counts in a statement.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <gtest/gtest.h>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "privacy/calibration.h"
+#include "privacy/plan.h"
+
+namespace sotto::privacy {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+Plan UniformPlan() {
+  Plan plan;
+  plan.sampling = Sampling::kUniform;
+  plan.devices = 1000;
+  plan.cohort = 50;
+  plan.planned_reports = 50;
+  plan.rounds = 30;
+  plan.dimension = 7850;
+  plan.clip_l2 = 0.4;
+  plan.noise_sigma = 0.2;
+  plan.delta = 1e-5;
+  plan.certificate = {1e-8, 3e-22, 9.7};
+  return plan;
+}
+
+Plan PoissonPlan() {
+  Plan plan = UniformPlan();
+  plan.sampling = Sampling::kPoisson;
+  plan.planned_reports = 120;
+  return plan;
+}
+
+// Another job on the same devices.
+Plan OtherPlan(Plan plan) {
+  plan.devices = 800;
+  plan.cohort = 40;
+  plan.planned_reports = plan.sampling == Sampling::kPoisson ? 110 : 40;
+  plan.dimension = 650;
+  plan.clip_l2 = 1.0;
+  plan.noise_sigma = 0.7;
+  plan.delta = 1e-3;
+  plan.colluders = 2;
+  return plan;
+}
+
+TEST(SpentRoundsTest, RoundsOfTheSamePlanCountAsIfOneJobHadReleasedThem) {
+  for (const Plan& plan : {UniformPlan(), PoissonPlan()}) {
+    const Statement split = Account(plan, 12, {{plan, 11}, {plan, 7}});
+    const Statement whole = Account(plan, 30);
+    EXPECT_NEAR(split.epsilon, whole.epsilon, 1e-9 * whole.epsilon);
+    EXPECT_NEAR(split.epsilon_network, whole.epsilon_network, 1e-9 * whole.epsilon_network);
+    EXPECT_EQ(split.rounds, 12);
+    EXPECT_EQ(split.earlier_rounds, 18);
+  }
+}
+
+TEST(SpentRoundsTest, AJobThatHasReleasedNothingStatesWhatWasSpentBefore) {
+  const Plan plan = UniformPlan();
+  EXPECT_EQ(Account(plan, 0, {{plan, 30}}).epsilon, Account(plan, 30).epsilon);
+  EXPECT_EQ(Account(plan, 0, {{plan, 0}}).epsilon, 0);
+  EXPECT_EQ(Account(plan, 3, {{plan, 0}}).epsilon, Account(plan, 3).epsilon);
+}
+
+// The Renyi curves add up: more than each job alone, less than the sum of the epsilons.
+TEST(SpentRoundsTest, DifferentJobsOfOneAdjacencyAreComposedRoundByRound) {
+  for (const Plan& plan : {UniformPlan(), PoissonPlan()}) {
+    const Plan other = OtherPlan(plan);
+    Plan other_at_delta = other;
+    other_at_delta.delta = plan.delta;
+    const Statement both = Account(plan, 30, {{other, 25}});
+    const Statement first = Account(other_at_delta, 25);
+    const Statement second = Account(plan, 30);
+    EXPECT_GT(both.epsilon, std::max(first.epsilon, second.epsilon));
+    EXPECT_LT(both.epsilon, first.epsilon + second.epsilon);
+    EXPECT_GT(both.epsilon_network, std::max(first.epsilon_network, second.epsilon_network));
+    EXPECT_LT(both.epsilon_network, first.epsilon_network + second.epsilon_network);
+    EXPECT_EQ(both.adjacency, PairedAdjacency(plan.sampling));
+    EXPECT_EQ(both.delta, plan.delta);
+  }
+}
+
+TEST(SpentRoundsTest, WithoutCertificatesItIsTheAccountantOfAllRounds) {
+  Plan plan = UniformPlan();
+  Plan other = OtherPlan(plan);
+  plan.certificate = other.certificate = {};
+  const double z = plan.AccountedNoiseMultiplier();
+  const double w = other.AccountedNoiseMultiplier();
+  const Statement both = Account(plan, 30, {{other, 25}});
+  EXPECT_EQ(
+      both.epsilon,
+      Epsilon({{Sampling::kUniform, z, 0.05, 30}, {Sampling::kUniform, w, 0.05, 25}}, plan.delta)
+          .Guarantee());
+  EXPECT_EQ(
+      both.epsilon_network,
+      Epsilon({{Sampling::kNone, z, 1, 30}, {Sampling::kNone, w, 1, 25}}, plan.delta).Guarantee());
+}
+
+// Sensitivity 2C and no amplification for the earlier job, whichever of the two comes first.
+TEST(SpentRoundsTest, AJobUnderTheOtherAdjacencyIsChargedUnsampledAtTwiceTheClippingBound) {
+  Plan uniform = UniformPlan();
+  Plan poisson = OtherPlan(PoissonPlan());
+  uniform.certificate = poisson.certificate = {};
+  poisson.noise_sigma = 4;
+  uniform.noise_sigma = 1.5;
+  poisson.planned_reports = poisson.devices;  // no cap, so nothing but the rounds counts
+  const auto multiplier = [](const Plan& plan) {
+    const auto honest = static_cast<double>(plan.planned_reports - plan.colluders);
+    return std::sqrt(honest) * plan.noise_sigma / (2 * plan.clip_l2);
+  };
+  const double u = multiplier(uniform);
+  const double p = multiplier(poisson);
+  const Statement under_replace_one = Account(uniform, 30, {{poisson, 10}});
+  EXPECT_EQ(under_replace_one.adjacency, Adjacency::kReplaceOne);
+  EXPECT_NEAR(
+      under_replace_one.epsilon,
+      Epsilon({{Sampling::kUniform, u, 0.05, 30}, {Sampling::kNone, p, 1, 10}}, uniform.delta)
+          .Guarantee(),
+      1e-9);
+  const Statement under_add_remove = Account(poisson, 10, {{uniform, 30}});
+  EXPECT_EQ(under_add_remove.adjacency, Adjacency::kAddRemove);
+  EXPECT_NEAR(
+      under_add_remove.epsilon,
+      Epsilon({{Sampling::kPoisson, 2 * p, 0.05, 10}, {Sampling::kNone, u, 1, 30}}, poisson.delta)
+          .Guarantee(),
+      1e-9);
+}
+
+// Under replace-one who is drawn depends on no data, so the earlier draws' cap costs nothing.
+TEST(SpentRoundsTest, TheCapOfAnEarlierPoissonJobIsChargedUnderItsOwnAdjacencyOnly) {
+  Plan tight = OtherPlan(PoissonPlan());
+  tight.planned_reports = 60;
+  EXPECT_EQ(Account(PoissonPlan(), 1, {{tight, 30}}).epsilon, kInf);
+  EXPECT_LT(Account(UniformPlan(), 1, {{tight, 30}}).epsilon, kInf);
+}
+
+TEST(SpentRoundsTest, EpsilonNeverFallsWithWhatWasSpent) {
+  const Plan plan = UniformPlan();
+  const Plan other = OtherPlan(plan);
+  double last = 0;
+  for (const int64_t rounds : {0, 1, 5, 25, 500}) {
+    const double epsilon = Account(plan, 3, {{other, rounds}}).epsilon;
+    EXPECT_GT(epsilon, last);
+    last = epsilon;
+  }
+  const double before = Account(plan, 3, {{other, 25}}).epsilon;
+  const std::vector<std::function<void(Plan*)>> changes = {
+      [](Plan* p) { p->noise_sigma *= 0.9; },     [](Plan* p) { p->clip_l2 *= 1.1; },
+      [](Plan* p) { p->colluders += 1; },         [](Plan* p) { p->certificate.eta *= 100; },
+      [](Plan* p) { p->certificate.tau *= 1e6; }, [](Plan* p) { p->dimension *= 1000; },
+  };
+  for (size_t i = 0; i < changes.size(); ++i) {
+    Plan changed = other;
+    changes[i](&changed);
+    EXPECT_GE(Account(plan, 3, {{changed, 25}}).epsilon, before) << "change " << i;
+  }
+}
+
+TEST(SpentRoundsTest, TheOrderOfEarlierJobsDoesNotMatter) {
+  const Plan a = OtherPlan(UniformPlan());
+  const Plan b = PoissonPlan();
+  const Statement one = Account(UniformPlan(), 3, {{a, 25}, {b, 4}});
+  const Statement two = Account(UniformPlan(), 3, {{b, 4}, {a, 25}});
+  EXPECT_EQ(one.epsilon, two.epsilon);
+  EXPECT_EQ(one.epsilon_network, two.epsilon_network);
+}
+
+TEST(SpentRoundsTest, AfterAJobWithoutNoiseThereIsNoFiniteEpsilon) {
+  Plan bare = UniformPlan();
+  bare.noise_sigma = 0;
+  const Statement statement = Account(UniformPlan(), 1, {{bare, 1}});
+  EXPECT_EQ(statement.epsilon, kInf);
+  EXPECT_EQ(statement.epsilon_network, kInf);
+}
+
+TEST(SpentRoundsTest, NoiseIsCalibratedToWhatIsLeftOfTheBudget) {
+  for (Plan plan : {UniformPlan(), PoissonPlan()}) {
+    const std::vector<SpentRounds> before = {{OtherPlan(plan), 25}};
+    const double spent = Account(plan, 0, before).epsilon;
+    const Plan fitted = PlanForEpsilon(plan, spent + 1, before);
+    const double epsilon = Account(fitted, plan.rounds, before).epsilon;
+    EXPECT_LE(epsilon, spent + 1);
+    EXPECT_GT(epsilon, (spent + 1) * (1 - 1e-6));
+    EXPECT_GT(fitted.noise_sigma, PlanForEpsilon(plan, spent + 1).noise_sigma);
+    EXPECT_THROW(PlanForEpsilon(plan, spent * 0.999, before), UnattainableEpsilon);
+  }
+}
+
+TEST(SpentRoundsTest, BadEarlierJobsThrow) {
+  Plan bad = UniformPlan();
+  bad.clip_l2 = 0;
+  EXPECT_THROW(Account(UniformPlan(), 1, {{bad, 1}}), std::invalid_argument);
+  EXPECT_THROW(Account(UniformPlan(), 1, {{UniformPlan(), -1}}), std::invalid_argument);
+}
+
+// What a cap adds to delta, worked out anew: the binomial's terms in long double from the largest
+// draw down, K rounds of them, times 1 + e^epsilon.
+TEST(SpentRoundsTest, TheCapsCostIsThatOfTheBinomialTail) {
+  constexpr int kCap = 97;
+  Plan plan = PoissonPlan();
+  plan.certificate = {};
+  plan.noise_sigma = 0.1;
+  plan.planned_reports = kCap;
+  const long double q = 0.05L;
+  long double term = std::pow(q, 1000.0L);
+  long double tail = 0;
+  for (int k = 1000; k > kCap; --k) {
+    tail += term;
+    term *= k / (1001.0L - k) * (1 - q) / q;
+  }
+  const Guarantee terms = Account(plan, 30).released;
+  const double cost = static_cast<double>((1 + std::exp(terms.epsilon)) * 30 * tail);
+  EXPECT_LE(terms.gaussian_delta + cost, plan.delta);
+  EXPECT_GT(cost, 0.001 * plan.delta) << "too small to be seen";
+  Plan uncapped = plan;
+  uncapped.planned_reports = 1000;
+  uncapped.noise_sigma *= std::sqrt((kCap - 1) / 999.0);  // the same accounted noise
+  uncapped.delta = terms.gaussian_delta;
+  EXPECT_NEAR(Account(uncapped, 30).epsilon, terms.epsilon, 1e-9);
+  uncapped.delta = plan.delta - cost;
+  EXPECT_NEAR(Account(uncapped, 30).epsilon, terms.epsilon, 0.02 * terms.epsilon);
+}
+
+}  // namespace
+}  // namespace sotto::privacy
