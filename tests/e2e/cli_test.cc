@@ -291,7 +291,8 @@ TEST(Cli, ImpossibleOptionsAreUsageErrors) {
   ExpectUsageError("simulate --server-learning-rate nan", "--server-learning-rate");
   ExpectUsageError("simulate --sampling sometimes", "--sampling");
   ExpectUsageError("simulate --model lenet", "softmax-784-10");
-  ExpectUsageError("simulate --min-devices 51", "devices that report");
+  ExpectUsageError("simulate --min-devices 1001", "devices heard of");
+  ExpectUsageError("simulate --sampling poisson --min-devices 1", "devices heard of");
   ExpectUsageError("simulate --data synthetic --devices 2000", "60000");
   ExpectUsageError("simulate --data synthetic --model softmax-64-10", "784");
 }

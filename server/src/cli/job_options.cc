@@ -38,9 +38,9 @@ void AddRoundOptions(CLI::App& command, JobOptions& o) {
       ->check(CLI::IsMember({"uniform", "poisson"}))
       ->group(kRounds);
   command
-      .add_option("--min-devices", o.min_reports,
-                  "fewer that report abort the attempt, which costs as much as a release "
-                  "(default: 1, Poisson 0)")
+      .add_option("--min-devices", o.min_devices,
+                  "if fewer of all devices, drawn or not, come by until the deadline, nothing is "
+                  "released and nothing charged (default: 1, Poisson 0)")
       ->check(InRange(0U, 1000000U))
       ->group(kRounds);
   command
@@ -238,7 +238,7 @@ JobConfig MakeJob(const JobOptions& o, uint32_t devices) {
   job.server_learning_rate = o.server_learning_rate;
   job.smoothing = o.smoothing;
   const bool poisson = job.plan.sampling == privacy::Sampling::kPoisson;
-  job.min_reports = o.min_reports.value_or(poisson && job.has_noise() ? 0 : 1);
+  job.min_devices = o.min_devices.value_or(poisson && job.has_noise() ? 0 : 1);
   const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   job.threads = o.threads == 0 ? processors : o.threads;
   job.Validate();

@@ -21,7 +21,7 @@ struct JobOptions {
   std::string sampling = "uniform";
   uint32_t cohort = 50;
   uint32_t rounds = 30;
-  std::optional<uint32_t> min_reports;  // absent: 1 for uniform sampling, 0 for Poisson
+  std::optional<uint32_t> min_devices;  // absent: 1 for uniform sampling, 0 for Poisson
 
   uint32_t local_epochs = 5;
   uint32_t batch_size = 10;

@@ -392,9 +392,9 @@ void Server::Loop::OnRoundClosed() {
       if (!stopping_) OpenRound();
       return;
     }
-    events_.info(fmt::format("round {} attempt {}: {} of {} reported, too few; nothing released",
-                             outcome_.round + 1, outcome_.attempt + 1, outcome_.reported,
-                             outcome_.cohort));
+    events_.info(fmt::format(
+        "round {} attempt {}: {} of {} devices came by, too few; nothing released, nothing charged",
+        outcome_.round + 1, outcome_.attempt + 1, outcome_.heard_of, devices_.size()));
     if (job_.phase() == Job::Phase::kFinished) {
       Finish();
     } else {

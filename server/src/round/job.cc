@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <fmt/format.h>
 #include <stdexcept>
 
 #include "aggregate/dither_engine.h"
@@ -102,6 +103,7 @@ Job::Job(const JobConfig& config, const DeviceRegistry& devices, Store& store,
   Check(ModelDigest(*config_.model, model_digest_), "the model's digest");
   const Key id = DeriveKey(server_key_, "sotto job");
   std::copy_n(resume ? resume->job_id : id.bytes, kJobIdSize, job_id_);
+  if (!resume) RequireBudget();  // before there is a job in the store
   store_.BeginJob({job_id_, model_digest_, config_});
   if (resume) Resume(*resume);
 }
@@ -115,7 +117,9 @@ void Job::Resume(const JobState& state) {
   }
   round_ = state.next_round;
   attempt_ = state.next_attempt;
-  spent_ = state.attempts;
+  attempts_ = state.attempts;
+  surcharge_ = state.surcharge;
+  RequireBudget();
 }
 
 Job::Phase Job::phase() const {
@@ -123,14 +127,36 @@ Job::Phase Job::phase() const {
   return phase_;
 }
 
-privacy::Statement Job::SpentAfter(uint32_t attempts) const {
+privacy::Statement Job::SpentAfter(uint32_t rounds) const {
   privacy::Plan plan = config_.plan;
-  plan.rounds = std::max<int64_t>(plan.rounds, attempts);
-  return privacy::Account(plan, attempts);
+  const int64_t charged = int64_t{rounds} + surcharge_;
+  plan.rounds = std::max(plan.rounds, charged);
+  return privacy::Account(plan, charged, config_.spent_before);
 }
 
-bool Job::CanAffordAttempt() const {
-  return !config_.is_accounted() || SpentAfter(spent_ + 1).epsilon <= config_.epsilon_budget;
+// Why the budget cannot pay for the next round; empty if it can.
+std::string Job::BudgetRefusal() const {
+  if (!config_.is_accounted()) return "";
+  const double next = SpentAfter(round_ + 1).epsilon;
+  if (next <= config_.epsilon_budget) return "";
+  const privacy::Statement spent = SpentAfter(round_);
+  std::string earlier;
+  if (spent.earlier_rounds > 0) {
+    earlier = fmt::format(" and {} of earlier jobs on these devices", spent.earlier_rounds);
+  }
+  return fmt::format(
+      "the privacy budget cannot pay for another round: epsilon {:.4g} at delta {:.3g} is spent by "
+      "{} of {} rounds{}, the next one would make it {:.4g}, and the budget is {:.4g}; to go on, "
+      "begin a job with a larger budget, or with more noise, or with new devices",
+      spent.epsilon, spent.delta, round_, config_.plan.rounds, earlier, next,
+      config_.epsilon_budget);
+}
+
+void Job::RequireBudget() const {
+  if (round_ == config_.plan.rounds) return;
+  if (const std::string refusal = BudgetRefusal(); !refusal.empty()) {
+    throw std::invalid_argument(refusal);
+  }
 }
 
 void Job::Finish(const std::string& reason) {
@@ -160,37 +186,53 @@ void Job::PublishModel() {
 // Opens the next attempt at the round, or finishes the job if there can be none.
 void Job::StartAttempt() {
   for (;; GiveAttemptUp()) {
-    if (aborted_ == config_.max_attempts) {
+    if (given_up_ == config_.max_attempts) {
       Finish("round " + std::to_string(round_ + 1) + " was given up after " +
-             std::to_string(aborted_) + " attempts");
+             std::to_string(given_up_) + " attempts");
       return;
     }
-    if (!CanAffordAttempt()) {
-      Finish("the privacy budget is spent after " + std::to_string(round_) + " rounds");
+    if (const std::string refusal = BudgetRefusal(); !refusal.empty()) {
+      Finish(refusal);
       return;
     }
     RandomStream random(DeriveKey(server_key_, "sotto cohort", round_, attempt_), 0);
     cohort_ = DrawCohort(config_.plan.sampling, devices_.size(),
                          static_cast<uint32_t>(config_.plan.cohort), random);
     store_.CommitAttempt({round_, attempt_, cohort_});
-    // A Poisson draw above the cap is drawn again; the plan's delta pays for that chance.
+    ++attempts_;
     if (cohort_.size() <= static_cast<size_t>(config_.plan.planned_reports)) break;
   }
   members_.assign(cohort_.size(), {});
   sum_ = std::make_unique<Accumulator>(parameters_.size());
+  is_heard_of_.assign(devices_.size(), false);
+  heard_of_ = 0;
   reported_ = 0;
   rejected_ = 0;
   update_bytes_ = 0;
   phase_ = Phase::kOpen;
 }
 
-// An attempt that releases nothing is charged like one that does: had it been free, the cohorts
-// that are released would no longer be a uniform draw, and amplification by sampling would not
-// hold.
+// What is given up costs nothing, because it is given up for reasons that have nothing to do with
+// the data nor with who was drawn. Given such a reason the next cohort is as random as the first
+// one, so the released models are distributed as if the attempt had never been. The reasons:
+//
+// - Fewer than min_devices of ALL devices asked for work before the deadline. A device asks before
+//   it can know whether it is drawn, so the count says nothing about the draw.
+// - The process ended. Nobody may end it because of who reports.
+// - A Poisson draw was above the cap. That does depend on the draw: what is released is then a
+//   Poisson draw on condition that it is within the cap, which differs from one without by
+//   Pr[Bin(N, q) > cap] in total variation. The plan's delta pays for that in every release.
+//
+// That few of the DRAWN devices report is no reason, and such a round is released, of noise if need
+// be. Suppose that one device alone is up. Drawn anew until it reports, each release would hold its
+// update for certain, and sampling would amplify nothing; nor would it help to charge what was
+// given up, since the epsilons of N/B sampled rounds may be less than that of a certain one.
+//
+// Whoever watches the network is granted anyway that every device takes part in every release. What
+// releases nothing shows no number that depends on data, and adds nothing to that epsilon either.
 void Job::GiveAttemptUp() {
   ++attempt_;
-  ++aborted_;
-  ++spent_;
+  ++given_up_;
 }
 
 Job::Member* Job::FindMember(uint32_t device) {
@@ -218,7 +260,15 @@ Reply Job::Answer(uint32_t device, const Request& request) {
 
 bool Job::IsComplete() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return phase_ == Phase::kOpen && reported_ + rejected_ == cohort_.size();
+  // To go on waiting for devices matters: a round that ends early is one that is released.
+  return phase_ == Phase::kOpen && reported_ + rejected_ == cohort_.size() &&
+         heard_of_ >= config_.min_devices;
+}
+
+void Job::HearOf(uint32_t device) {
+  if (phase_ != Phase::kOpen || is_heard_of_[device]) return;
+  is_heard_of_[device] = true;
+  ++heard_of_;
 }
 
 Reply Job::OnHello(uint32_t device, const Request& request) {
@@ -229,6 +279,7 @@ Reply Job::OnHello(uint32_t device, const Request& request) {
     reply.kind = Reply::Kind::kDone;
     return reply;
   }
+  HearOf(device);
   const Member* member = FindMember(device);
   if (member == nullptr || !RuleOf(member->state).trains) return Wait(kPollIntervalMs);
   Reply reply;
@@ -401,10 +452,11 @@ RoundOutcome Job::CloseRound() {
   outcome.round = round_;
   outcome.attempt = attempt_;
   outcome.cohort = static_cast<uint32_t>(cohort_.size());
+  outcome.heard_of = heard_of_;
   outcome.reported = reported_;
   outcome.update_bytes = update_bytes_;
   try {
-    if (outcome.reported < config_.min_reports) {
+    if (outcome.heard_of < config_.min_devices) {
       GiveAttemptUp();
       StartAttempt();
       return outcome;
@@ -425,9 +477,8 @@ RoundOutcome Job::CloseRound() {
 void Job::FinishRound(std::vector<float> next) {
   parameters_ = std::move(next);
   ++round_;
-  ++spent_;
   attempt_ = 0;
-  aborted_ = 0;
+  given_up_ = 0;
   members_.clear();
   sum_.reset();
   phase_ = Phase::kIdle;
@@ -438,7 +489,7 @@ std::vector<float> Job::Release(RoundOutcome* outcome) {
     outcome->topped_up = static_cast<uint32_t>(config_.plan.planned_reports) - outcome->reported;
     TopUp(outcome->topped_up);
   }
-  if (config_.is_accounted()) outcome->spent = SpentAfter(spent_ + 1);
+  if (config_.is_accounted()) outcome->spent = SpentAfter(round_ + 1);
   std::vector<float> next = parameters_;
   ApplyServerStep(*config_.model, sum_->sums(),
                   {config_.SumUnit(), static_cast<double>(config_.plan.cohort),

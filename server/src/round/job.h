@@ -2,7 +2,7 @@
 // sotto::server/round.
 //
 //   idle --OpenRound()--> open --CloseRound()--> idle    released
-//                                           \--> open    aborted: too few reports, next attempt
+//                                           \--> open    given up: too few devices, next attempt
 //   idle --OpenRound()--> finished                       all rounds released, or budget spent
 //
 // Answer(), IsComplete() and phase() may be called from any thread at any time; everything else
@@ -34,6 +34,7 @@ struct RoundOutcome {
   uint32_t round = 0;
   uint32_t attempt = 0;
   uint32_t cohort = 0;        // devices drawn
+  uint32_t heard_of = 0;      // of all devices, drawn or not, those that asked for work
   uint32_t reported = 0;      // complete, valid updates
   uint32_t topped_up = 0;     // zero updates added so that the noise is constant
   uint64_t update_bytes = 0;  // encoded bytes of all reports
@@ -51,20 +52,22 @@ class Job {
   //               zero updates derive from it, so a restart never repeats one
   //   resume      what the store holds of the job; absent: a new job, from a model of zeros
   //   channel     for simulations of a baseline: what encodes its updates; else null
-  // Throws std::invalid_argument for a bad configuration, std::runtime_error from the store: a job
-  // is resumed with the configuration it began with.
+  // Throws std::invalid_argument for a bad configuration, and for a budget that cannot pay for the
+  // next round, saying what would; a new job is then not begun. Throws std::runtime_error from the
+  // store: a job is resumed with the configuration it began with.
   Job(const JobConfig& config, const DeviceRegistry& devices, Store& store, const Key& server_key,
       const std::optional<JobState>& resume = std::nullopt, const UpdateChannel* channel = nullptr);
 
   // Draws a cohort, commits the attempt and lets its devices train. False, and the phase is
-  // kFinished, if all rounds are released or the budget cannot pay for another attempt.
+  // kFinished, if all rounds are released or the budget cannot pay for another one.
   // Throws std::runtime_error from the store.
   bool OpenRound();
 
-  // The deadline: no update is accepted from here on. With enough reports: tops the noise up,
-  // divides, smooths, steps, commits and releases. Otherwise the attempt is given up: nothing of it
-  // is released, but it is charged (see GiveAttemptUp), and another cohort is drawn, or the job is
-  // finished if that would be one too many. Devices are answered while this runs.
+  // The deadline: no update is accepted from here on. If enough devices were heard of: tops the
+  // noise up, divides, smooths, steps, commits and releases, however many of the drawn devices
+  // reported. Otherwise the attempt is given up: nothing of it is released or charged (see
+  // GiveAttemptUp), and another cohort is drawn, or the job is finished if that would be one too
+  // many. Devices are answered while this runs.
   // Throws what the store and ApplyServerStep() throw; the job is then finished, nothing released.
   RoundOutcome CloseRound();
 
@@ -72,8 +75,8 @@ class Job {
   // The reply's bytes stay valid until the next OpenRound().
   Reply Answer(uint32_t device, const Request& request);
 
-  // True if every device of the open round's cohort has reported, or was refused what it sent: no
-  // reason to wait any longer.
+  // True if every device of the open round's cohort has reported, or was refused what it sent, and
+  // enough devices were heard of: no reason to wait any longer.
   bool IsComplete() const;
 
   Phase phase() const;
@@ -103,8 +106,10 @@ class Job {
   };
 
   void Resume(const JobState& state);
-  privacy::Statement SpentAfter(uint32_t attempts) const;
-  bool CanAffordAttempt() const;
+  privacy::Statement SpentAfter(uint32_t rounds) const;
+  std::string BudgetRefusal() const;
+  void RequireBudget() const;
+  void HearOf(uint32_t device);
   void Finish(const std::string& reason);
   void PublishModel();
   void StartAttempt();
@@ -139,14 +144,17 @@ class Job {
   std::string finish_reason_;
   uint32_t round_ = 0;
   uint32_t attempt_ = 0;
-  uint32_t aborted_ = 0;   // attempts at the round at hand
-  uint32_t spent_ = 0;     // attempts of the whole job that are over, released or not
-  uint32_t reported_ = 0;  // complete, valid updates of the open attempt
-  uint32_t rejected_ = 0;  // complete, invalid ones
+  uint32_t given_up_ = 0;   // attempts at the round at hand
+  uint32_t attempts_ = 0;   // committed, of the whole job
+  uint32_t surcharge_ = 0;  // attempts that are charged though they released nothing
+  uint32_t heard_of_ = 0;   // devices that asked for work in the open attempt
+  uint32_t reported_ = 0;   // complete, valid updates of the open attempt
+  uint32_t rejected_ = 0;   // complete, invalid ones
   int decoding_ = 0;
   uint64_t update_bytes_ = 0;
   std::vector<uint32_t> cohort_;
-  std::vector<Member> members_;  // of cohort_, same order
+  std::vector<Member> members_;    // of cohort_, same order
+  std::vector<bool> is_heard_of_;  // by device
   std::unique_ptr<Accumulator> sum_;
   std::vector<float> parameters_;
   std::vector<uint8_t> model_bytes_;  // parameters_ as they travel: little-endian float32

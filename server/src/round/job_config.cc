@@ -96,12 +96,11 @@ void JobConfig::Validate() const {
           "the server's learning rate is finite and positive");
   Require(smoothing >= 0 && smoothing <= kMaxSmoothingFactor,
           "the smoothing factor is not negative and at most 1e6");
-  Require(min_reports <= plan.planned_reports,
-          "the least number of devices that report is at most the planned cohort");
-  // Under add/remove adjacency the number of reports itself tells who took part.
-  Require(
-      !has_noise() || plan.sampling != privacy::Sampling::kPoisson || min_reports == 0,
-      "Poisson sampling releases every round: the least number of devices that report must be 0");
+  Require(min_devices <= plan.devices,
+          "the least number of devices heard of is at most that of all devices");
+  // Under add/remove adjacency the number of devices itself tells whether one more is there.
+  Require(!has_noise() || plan.sampling != privacy::Sampling::kPoisson || min_devices == 0,
+          "Poisson sampling releases every round: the least number of devices heard of must be 0");
   Require(epsilon_budget > 0, "the privacy budget is positive");
   Require(threads >= 1, "at least one thread is needed");
   Require(plan.devices >= 1 && plan.cohort >= 1 && plan.cohort <= plan.devices && plan.rounds >= 1,

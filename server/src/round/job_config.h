@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "privacy/plan.h"
 #include "sotto/messages.h"
@@ -46,11 +47,13 @@ struct JobConfig {
 
   double server_learning_rate = 1.0;  // > 0
   double smoothing = 0.0;             // lambda_s, >= 0
-  // No round starts that would take the job's epsilon above this; infinity: no limit but the plan.
+  // What earlier jobs have spent on some of these devices: it counts in every epsilon of this job.
+  std::vector<privacy::SpentRounds> spent_before;
+  // No round starts that would take epsilon above this; infinity: no limit but the plan.
   double epsilon_budget = std::numeric_limits<double>::infinity();
-  // Fewer reports by the deadline abort the attempt, which is charged all the same. Depends on who
-  // is reachable, never on data. 0 for Poisson sampling.
-  uint32_t min_reports = 1;
+  // If fewer devices, drawn or not, were heard of by the deadline, the attempt is given up, at no
+  // cost: see GiveAttemptUp() in job.cc. At most plan.devices; 0 for Poisson sampling.
+  uint32_t min_devices = 1;
   uint32_t max_attempts = 10;  // of one round in one process, before the job fails
   int threads = 1;             // for decoding top-ups
   bool seeded = false;  // randomness derives from a known number: NOT private; for the ledger

@@ -23,8 +23,11 @@ struct JobRecord {
 struct JobState {
   uint8_t job_id[kJobIdSize] = {};
   uint32_t next_round = 0;
-  uint32_t next_attempt = 0;      // above all that were committed for that round
-  uint32_t attempts = 0;          // committed in all rounds: each is charged, released or not
+  uint32_t next_attempt = 0;  // above all that were committed for that round
+  uint32_t attempts = 0;      // committed in all rounds
+  // Attempts of all rounds that are charged though they released nothing: an earlier program gave
+  // attempts up for what the drawn devices did.
+  uint32_t surcharge = 0;
   std::vector<float> parameters;  // [model.parameters] of the last release; empty if there is none
 };
 

@@ -22,7 +22,7 @@ namespace sotto::server {
 struct FleetOptions {
   uint32_t devices = 1000;
   uint32_t samples_per_device = 50;
-  double dropout = 0.0;  // chance that a drawn device does not show up in a round; in [0, 1)
+  double dropout = 0.0;  // chance that a device does not show up in a round; in [0, 1)
   bool seeded = false;   // devices' entropy derives from the run key, not from the system
 };
 
@@ -43,6 +43,7 @@ class Fleet {
 
  private:
   bool DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const;
+  void AskForWork(Job& job) const;
   void RunDevice(uint32_t device, Job& job, ClientMemory& memory) const;
 
   FleetOptions options_;

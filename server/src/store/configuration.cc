@@ -65,7 +65,7 @@ Json ConfigurationToJson(const JobRecord& job) {
   json["learning_rate_decay"] = config.learning_rate_decay;
   json["server_learning_rate"] = config.server_learning_rate;
   json["smoothing"] = config.smoothing;
-  json["min_reports"] = config.min_reports;
+  json["min_devices"] = config.min_devices;
   const bool is_limited = std::isfinite(config.epsilon_budget);
   json["epsilon_budget"] = is_limited ? Json(config.epsilon_budget) : Json(nullptr);
   return json;

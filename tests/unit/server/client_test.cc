@@ -49,7 +49,7 @@ TEST(Client, ACutLinkAtAnyMessageChangesNothing) {
 }
 
 struct ClientTest : testing::Test {
-  ClientTest() {
+  explicit ClientTest(const JobConfig& config = SmallConfig()) : small(config) {
     EXPECT_TRUE(small.job.OpenRound());
     index = small.job.cohort()[0];
     device = std::make_unique<SmallDevice>(small.registry[index], index, *small.job.config().model);
@@ -194,15 +194,29 @@ TEST_F(ClientTest, FinalErrorsEndTheRoundOthersAreRetriedLater) {
   EXPECT_EQ(device->client().OnReply(reply), Status::kPeerRefused);
 }
 
-TEST_F(ClientTest, ANewAttemptReplacesAnInterruptedOne) {
+// A job that gives an attempt up unless it hears of two devices.
+struct TwoClientsTest : ClientTest {
+  TwoClientsTest() : ClientTest(Config()) {}
+
+  static JobConfig Config() {
+    JobConfig config = SmallConfig();
+    config.min_devices = 2;
+    return config;
+  }
+};
+
+TEST_F(TwoClientsTest, ANewAttemptReplacesAnInterruptedOne) {
   AdvanceTo(Client::State::kUpload);
   device->client().OnLinkLost();
-  // Nobody reports until the device is drawn again.
+  // Nobody else comes by until the device is drawn again.
   do {
     ASSERT_FALSE(small.job.CloseRound().released);
   } while (!Contains(small.job.cohort(), index));
   ASSERT_EQ(device->Run(small.job, index), Status::kOk);
-  EXPECT_EQ(small.job.CloseRound().reported, 1u);
+  SmallDevice other(small.registry[index ^ 1], index ^ 1, *small.job.config().model);
+  ASSERT_EQ(other.Run(small.job, index ^ 1), Status::kOk);
+  EXPECT_GE(small.job.CloseRound().reported, 1u);
+  EXPECT_EQ(small.store.releases.size(), 1u);
 }
 
 // The device asks with `request` and the server refuses for good.

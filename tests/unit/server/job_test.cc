@@ -1,6 +1,8 @@
 #include "round/job.h"
 
+#include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <stdexcept>
 
@@ -122,26 +124,76 @@ TEST(Job, AReleaseThatCannotBeCommittedIsNotReleased) {
   EXPECT_EQ(small.Model(), std::vector<float>(small.job.config().model->parameters, 0.0f));
 }
 
-TEST(Job, TooFewReportsAbortTheAttemptWhichReleasesNothingButIsCharged) {
+TEST(Job, TooFewDevicesHeardOfAbortTheAttemptWhichReleasesNothingAndCostsNothing) {
   JobConfig config = SmallConfig();
-  config.min_reports = 3;
+  config.min_devices = 6;
   SmallJob small(config);
   ASSERT_TRUE(small.job.OpenRound());
-  small.Report(small.job.cohort()[0]);
+  small.ReportAll();
+  EXPECT_FALSE(small.job.IsComplete()) << "more devices may still come by";
   const RoundOutcome aborted = small.job.CloseRound();
   EXPECT_FALSE(aborted.released);
-  EXPECT_EQ(aborted.reported, 1u);
+  EXPECT_EQ(aborted.reported, 4u);
+  EXPECT_EQ(aborted.heard_of, 4u);
   EXPECT_TRUE(small.store.releases.empty());
   EXPECT_EQ(small.job.phase(), Job::Phase::kOpen);
   EXPECT_EQ(small.job.attempt(), 1u);
   ASSERT_EQ(small.store.attempts.size(), 2u);
   EXPECT_EQ(small.store.attempts[1].attempt, 1u);
+  for (uint32_t device = 0; device < kSmallDevices; ++device) {
+    small.job.Answer(device, Hello(small.job));
+    small.job.Answer(device, Hello(small.job));
+  }
   small.ReportAll();
+  EXPECT_TRUE(small.job.IsComplete());
   const RoundOutcome outcome = small.job.CloseRound();
   EXPECT_TRUE(outcome.released);
-  EXPECT_EQ(outcome.reported, 4u);
-  // The attempt that was given up is charged like the one that was released.
-  EXPECT_EQ(outcome.spent.rounds, 2);
+  EXPECT_EQ(outcome.heard_of, kSmallDevices);
+  EXPECT_EQ(outcome.spent.rounds, 1);
+  EXPECT_EQ(outcome.spent.epsilon, privacy::Account(config.plan, 1).epsilon);
+  EXPECT_EQ(outcome.spent.epsilon_network, privacy::Account(config.plan, 1).epsilon_network);
+}
+
+// Whether a round is released must not depend on who was drawn for it.
+TEST(Job, ARoundThatNoDrawnDeviceReportsToIsReleasedAsNoiseAlone) {
+  SmallJob small;
+  ASSERT_TRUE(small.job.OpenRound());
+  const std::vector<uint32_t>& drawn = small.job.cohort();
+  uint32_t other = 0;
+  while (std::find(drawn.begin(), drawn.end(), other) != drawn.end()) ++other;
+  EXPECT_EQ(small.job.Answer(other, Hello(small.job)).kind, Reply::Kind::kWait);
+  const RoundOutcome outcome = small.job.CloseRound();
+  EXPECT_TRUE(outcome.released);
+  EXPECT_EQ(outcome.reported, 0u);
+  EXPECT_EQ(outcome.topped_up, 4u);
+}
+
+// One of twelve devices is up, and cohorts are of four: it is in a third of the releases, as
+// amplification by sampling presumes, and not in all of them, as it would be if attempts that it is
+// not drawn for were given up. Key of zeros; beyond six deviations: below 1e-8.
+TEST(Job, ADeviceThatAloneIsUpIsInNoMoreReleasesThanItIsDrawnFor) {
+  constexpr int kRounds = 400;
+  JobConfig config = SmallConfig();
+  config.plan.rounds = kRounds;
+  SmallJob small(config);
+  int with_it = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    ASSERT_TRUE(small.job.OpenRound());
+    const bool is_drawn = small.job.Answer(0, Hello(small.job)).kind == Reply::Kind::kTrain;
+    ASSERT_TRUE(small.job.CloseRound().released);
+    with_it += is_drawn ? 1 : 0;
+  }
+  EXPECT_NEAR(with_it, kRounds / 3.0, 6 * std::sqrt(kRounds * 2 / 9.0));
+}
+
+TEST(Job, ADeviceOfAnotherModelIsNotHeardOf) {
+  SmallJob small;
+  ASSERT_TRUE(small.job.OpenRound());
+  Request hello = Hello(small.job);
+  const uint8_t other[kSha256Size] = {};
+  hello.model_digest = other;
+  small.job.Answer(0, hello);
+  EXPECT_EQ(small.job.CloseRound().heard_of, 0u);
 }
 
 TEST(Job, GivesUpAfterTheLastAttempt) {
@@ -171,24 +223,33 @@ TEST(Job, MissingReportsAreToppedUpWithNoise) {
   EXPECT_GT(square, 4.0);
 }
 
-TEST(Job, AnAbortCountsAgainstTheBudget) {
+TEST(Job, AnAbortDoesNotCountAgainstTheBudget) {
   JobConfig config = SmallConfig();
-  config.min_reports = 1;
   config.epsilon_budget = privacy::Account(config.plan, 1).epsilon * 1.000001;
   SmallJob small(config);
   ASSERT_TRUE(small.job.OpenRound());
   EXPECT_FALSE(small.job.CloseRound().released);
-  EXPECT_EQ(small.job.phase(), Job::Phase::kFinished);
+  EXPECT_EQ(small.job.phase(), Job::Phase::kOpen);
+  small.ReportAll();
+  EXPECT_TRUE(small.job.CloseRound().released);
+  EXPECT_FALSE(small.job.OpenRound());
 }
 
 TEST(Job, PrivatePoissonSamplingMustReleaseEveryRound) {
   JobConfig config = SmallConfig();
   config.plan.sampling = privacy::Sampling::kPoisson;
-  config.min_reports = 1;
+  config.min_devices = 1;
   EXPECT_THROW(config.Validate(), std::invalid_argument);
 }
 
-TEST(Job, StopsWhenTheBudgetCannotPayForAnotherRound) {
+// The message names all of these, to four digits.
+void ExpectSaid(const std::string& message, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    EXPECT_NE(message.find(word), std::string::npos) << word << " is not in: " << message;
+  }
+}
+
+TEST(Job, StopsWhenTheBudgetCannotPayForAnotherRoundAndSaysWhatItWouldCost) {
   JobConfig config = SmallConfig();
   config.epsilon_budget = privacy::Account(config.plan, 2).epsilon * 1.000001;
   SmallJob small(config);
@@ -198,7 +259,45 @@ TEST(Job, StopsWhenTheBudgetCannotPayForAnotherRound) {
     ASSERT_TRUE(small.job.CloseRound().released);
   }
   EXPECT_FALSE(small.job.OpenRound());
-  EXPECT_NE(small.job.finish_reason().find("budget"), std::string::npos);
+  EXPECT_EQ(small.job.Answer(0, Hello(small.job)).kind, Reply::Kind::kDone);
+  ExpectSaid(small.job.finish_reason(),
+             {"budget", fmt::format("{:.4g}", privacy::Account(config.plan, 2).epsilon),
+              fmt::format("{:.4g}", privacy::Account(config.plan, 3).epsilon), "2 of 3 rounds",
+              "larger budget"});
+}
+
+TEST(Job, WhatEarlierJobsSpentCountsInEveryFigureAndAgainstTheBudget) {
+  JobConfig config = SmallConfig();
+  config.spent_before = {{config.plan, 2}};
+  const double third = privacy::Account(config.plan, 3).epsilon;
+  config.epsilon_budget = third * 1.000001;
+  SmallJob small(config);
+  ASSERT_TRUE(small.job.OpenRound());
+  small.ReportAll();
+  const RoundOutcome outcome = small.job.CloseRound();
+  EXPECT_NEAR(outcome.spent.epsilon, third, 1e-9 * third);
+  EXPECT_GT(outcome.spent.epsilon_network, privacy::Account(config.plan, 1).epsilon_network);
+  EXPECT_EQ(outcome.spent.earlier_rounds, 2);
+  EXPECT_FALSE(small.job.OpenRound());
+  ExpectSaid(small.job.finish_reason(), {"1 of 3 rounds and 2 of earlier jobs"});
+}
+
+TEST(Job, ANewJobThatCannotPayForOneRoundIsRefusedAndNotBegun) {
+  struct Store : RecordingStore {
+    void BeginJob(const JobRecord&) override { ++begun; }
+    int begun = 0;
+  };
+  JobConfig config = SmallConfig();
+  config.epsilon_budget = privacy::Account(config.plan, 1).epsilon * 0.99;
+  const DeviceRegistry registry = SmallRegistry();
+  Store store;
+  try {
+    const Job job(config, registry, store, Key());
+    ADD_FAILURE() << "it was begun";
+  } catch (const std::invalid_argument& refusal) {
+    ExpectSaid(refusal.what(), {"budget", "epsilon 0 ", "0 of 3 rounds"});
+  }
+  EXPECT_EQ(store.begun, 0);
 }
 
 // A Poisson draw above the cap is never trained on.
@@ -208,7 +307,7 @@ TEST(Job, APoissonDrawAboveTheCapIsDrawnAgain) {
   config.plan.planned_reports = 4;
   config.plan.rounds = 20;
   config.max_attempts = 50;
-  config.min_reports = 0;
+  config.min_devices = 0;
   SmallJob small(config);
   bool drawn_again = false;
   while (small.job.OpenRound()) {
@@ -384,7 +483,7 @@ TEST(JobConfig, RefusesWhatCannotBe) {
   refuses([](JobConfig& c) { c.learning_rate_decay = NAN; });
   refuses([](JobConfig& c) { c.server_learning_rate = -1; });
   refuses([](JobConfig& c) { c.smoothing = NAN; });
-  refuses([](JobConfig& c) { c.min_reports = 5; });
+  refuses([](JobConfig& c) { c.min_devices = kSmallDevices + 1; });
   refuses([](JobConfig& c) { c.max_attempts = 0; });
   refuses([](JobConfig& c) { c.plan.noise_sigma = 0.1; });  // not a float32 value
   refuses([](JobConfig& c) { c.plan.dimension = 7; });

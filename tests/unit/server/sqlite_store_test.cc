@@ -263,7 +263,7 @@ TEST_F(SqliteStoreTest, AnotherConfigurationIsRefusedNamingTheField) {
   refuses("learning_rate_decay", [](JobConfig& c) { c.learning_rate_decay = 0.5; });
   refuses("server_learning_rate", [](JobConfig& c) { c.server_learning_rate = 2; });
   refuses("smoothing", [](JobConfig& c) { c.smoothing = 1; });
-  refuses("min_reports", [](JobConfig& c) { c.min_reports = 2; });
+  refuses("min_devices", [](JobConfig& c) { c.min_devices = 2; });
   refuses("epsilon_budget", [](JobConfig& c) { c.epsilon_budget = 3; });
 }
 
@@ -375,10 +375,10 @@ TEST_F(SqliteStoreTest, AnInterruptedRoundComesAgainAsANewAttemptOfTheSameJob) {
   EXPECT_EQ(first.attempt, 0u);
   EXPECT_EQ(second.attempt, 1u);
   EXPECT_EQ(std::memcmp(first.job_id, second.job_id, kJobIdSize), 0);
-  // Three attempts were begun and two rounds released: all three are charged.
+  // Three attempts were begun and two rounds released: those are charged.
   process.ReportAll();
   EXPECT_EQ(process.job.CloseRound().spent.epsilon,
-            privacy::Account(SmallConfig().plan, 3).epsilon);
+            privacy::Account(SmallConfig().plan, 2).epsilon);
 }
 
 }  // namespace
