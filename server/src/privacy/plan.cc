@@ -40,8 +40,10 @@ struct Composition {
 // Rounds of one plan under `adjacency`, see Account().
 Composition Compose(const Plan& plan, int64_t rounds, Adjacency adjacency) {
   const bool is_paired = PairedAdjacency(plan.sampling) == adjacency;
-  const double sensitivity =
-      is_paired ? plan.Sensitivity() : SensitivityFactor(Adjacency::kReplaceOne) * plan.clip_l2;
+  const double widening = is_paired ? 1.0
+                                    : SensitivityFactor(Adjacency::kReplaceOne) /
+                                          SensitivityFactor(PairedAdjacency(plan.sampling));
+  const double sensitivity = widening * plan.Sensitivity();
   const int64_t honest_reports = plan.planned_reports - plan.colluders;
   const bool is_poisson = is_paired && plan.sampling == Sampling::kPoisson;
 

@@ -502,7 +502,8 @@ std::vector<float> Job::Release(RoundOutcome* outcome) {
                         config_.mechanism,
                         config_.seeded,
                         config_.has_noise() ? config_.plan.noise_sigma : 0,
-                        config_.plan.planned_reports,
+                        config_.plan,
+                        attempts_,
                         outcome->spent});
   outcome->released = true;
   return next;

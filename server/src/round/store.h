@@ -46,10 +46,12 @@ struct ReleaseRecord {
   uint32_t reported = 0;
   Span<const float> parameters;  // [model.parameters], valid during the call
   Mechanism mechanism = Mechanism::kNone;
-  bool seeded = false;          // not private, whatever the mechanism
-  double noise_sigma = 0.0;     // of one encoding, model units; 0 without privacy
-  int64_t planned_reports = 0;  // encodings whose noise the released sum carries
-  privacy::Statement spent;     // after this round, over the whole job; empty without privacy
+  bool seeded = false;       // not private, whatever the mechanism
+  double noise_sigma = 0.0;  // of one encoding, model units; 0 without privacy
+  privacy::Plan plan;        // of the job
+  uint32_t attempts = 0;     // of the job so far, this one included
+  // After this round, over the whole job and those before it; empty without privacy.
+  privacy::Statement spent;
 };
 
 class Store {
@@ -58,8 +60,8 @@ class Store {
 
   // All return only when the record is durable, and throw std::runtime_error if it cannot be.
 
-  // Called by each process that runs the job, before its first round. Throws too if the store holds
-  // another job, or this one with another configuration, naming the field.
+  // Called by each process that runs the job, before its first round. Throws too if another job
+  // goes on in the store, or this one with another configuration, naming the field.
   virtual void BeginJob(const JobRecord& record) = 0;
   virtual void CommitAttempt(const AttemptRecord& record) = 0;
   virtual void CommitRelease(const ReleaseRecord& record) = 0;

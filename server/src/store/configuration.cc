@@ -45,8 +45,46 @@ void AddTraining(const TrainingOptions& training, Json& json) {
                          const std::string& is) {
   throw std::runtime_error(
       fmt::format("{}: the job in this store began with {} = {}, and now it is {}; a job keeps the "
-                  "configuration it began with: restore {}, or begin a new job in a new store",
+                  "configuration it began with: restore {}, or begin another job after it "
+                  "(sotto serve --new-job)",
                   path, field, was, is, field));
+}
+
+[[noreturn]] void RefuseDamaged(const std::string& path) {
+  throw std::runtime_error(path +
+                           ": the job's configuration is damaged; begin a new job in a new store");
+}
+
+Json Parse(const std::string& path, const std::string& held) {
+  Json json = Json::parse(held, nullptr, false);
+  if (!json.is_object()) RefuseDamaged(path);
+  return json;
+}
+
+privacy::Sampling SamplingOf(const std::string& name) {
+  for (const privacy::Sampling sampling :
+       {privacy::Sampling::kUniform, privacy::Sampling::kPoisson, privacy::Sampling::kNone}) {
+    if (name == privacy::Name(sampling)) return sampling;
+  }
+  throw std::out_of_range("no such sampling: " + name);
+}
+
+// The inverse of AddPlan().
+privacy::Plan PlanOf(const Json& json) {
+  privacy::Plan plan;
+  plan.sampling = SamplingOf(json.at("sampling"));
+  plan.devices = json.at("devices");
+  plan.cohort = json.at("cohort");
+  plan.planned_reports = json.at("planned_reports");
+  plan.rounds = json.at("rounds");
+  plan.dimension = json.at("dimension");
+  plan.clip_l2 = json.at("clip_l2");
+  plan.noise_sigma = json.at("noise_sigma");
+  plan.colluders = json.at("colluders");
+  plan.delta = json.at("delta");
+  plan.certificate = {json.at("certificate_eta"), json.at("certificate_tau"),
+                      json.at("certificate_range")};
+  return plan;
 }
 
 std::string Value(const Json& json, const std::string& field) {
@@ -71,13 +109,19 @@ Json ConfigurationToJson(const JobRecord& job) {
   return json;
 }
 
-void RequireSameConfiguration(const std::string& path, const std::string& held, const Json& now) {
-  const Json before = Json::parse(held, nullptr, false);
-  if (!before.is_object()) {
-    throw std::runtime_error(path +
-                             ": the job's configuration is damaged; begin a new job in a "
-                             "new store");
+privacy::Plan PlanFromConfiguration(const std::string& path, const std::string& held) {
+  const Json json = Parse(path, held);
+  try {
+    privacy::Plan plan = PlanOf(json);
+    if (json.at("mechanism") != Name(Mechanism::kGauLrq)) plan.noise_sigma = 0;
+    return plan;
+  } catch (const std::exception&) {
+    RefuseDamaged(path);
   }
+}
+
+void RequireSameConfiguration(const std::string& path, const std::string& held, const Json& now) {
+  const Json before = Parse(path, held);
   for (const Json& side : {now, before}) {
     for (const auto& item : side.items()) {
       const std::string& field = item.key();

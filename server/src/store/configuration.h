@@ -15,6 +15,10 @@ namespace sotto::server {
 // budget is null. Left out is what only says how this process works: `threads`, `max_attempts`.
 nlohmann::ordered_json ConfigurationToJson(const JobRecord& job);
 
+// The plan of a configuration as it is held; without privacy its noise is 0, whatever was planned.
+// Throws std::runtime_error that names the store if a field is missing.
+privacy::Plan PlanFromConfiguration(const std::string& path, const std::string& held);
+
 // Throws std::runtime_error that names the store, the first field that differs and both values.
 //   held  the text in the store
 //   now   what ConfigurationToJson() gives today

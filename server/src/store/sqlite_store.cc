@@ -8,69 +8,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "privacy/conversion.h"
 #include "sotto/bytes.h"
 #include "sotto/posix/files.h"
 #include "store/configuration.h"
+#include "store/schema.h"
 
 namespace sotto::server {
 namespace {
-
-constexpr int64_t kApplicationId = 0x536f7474;  // "Sott"
-constexpr int64_t kVersion = 1;
-
-// Times are seconds since 1970. A cohort is a list of u32le: indices into the devices that were
-// eligible at `opened`, in the order of `position`. Parameters are float32, little-endian.
-constexpr char kSchema[] = R"sql(
-CREATE TABLE devices (
-  position INTEGER PRIMARY KEY,
-  id TEXT NOT NULL UNIQUE,
-  secret BLOB NOT NULL UNIQUE CHECK (length(secret) = 32),
-  created INTEGER NOT NULL,
-  revoked INTEGER,
-  seeded INTEGER NOT NULL CHECK (seeded IN (0, 1))
-) STRICT;
-CREATE TABLE job (
-  one INTEGER PRIMARY KEY CHECK (one = 1),
-  job_id BLOB NOT NULL CHECK (length(job_id) = 16),
-  model TEXT NOT NULL,
-  model_digest BLOB NOT NULL CHECK (length(model_digest) = 32),
-  configuration TEXT NOT NULL,
-  begun INTEGER NOT NULL
-) STRICT;
-CREATE TABLE attempts (
-  round INTEGER NOT NULL,
-  attempt INTEGER NOT NULL,
-  cohort BLOB NOT NULL,
-  opened INTEGER NOT NULL,
-  PRIMARY KEY (round, attempt)
-) STRICT;
-CREATE TABLE releases (
-  round INTEGER PRIMARY KEY,
-  attempt INTEGER NOT NULL,
-  reported INTEGER NOT NULL,
-  parameters BLOB NOT NULL,
-  released INTEGER NOT NULL,
-  FOREIGN KEY (round, attempt) REFERENCES attempts (round, attempt)
-) STRICT;
-CREATE TABLE ledger (
-  round INTEGER PRIMARY KEY REFERENCES releases (round),
-  mechanism TEXT NOT NULL,
-  sigma REAL NOT NULL,
-  planned INTEGER NOT NULL,
-  noise_multiplier REAL NOT NULL,
-  accounted_noise_multiplier REAL NOT NULL,
-  colluders INTEGER NOT NULL,
-  adjacency TEXT NOT NULL,
-  sampling TEXT NOT NULL,
-  unit TEXT NOT NULL,
-  trust_mode TEXT NOT NULL,
-  accountant TEXT NOT NULL,
-  delta REAL NOT NULL,
-  epsilon REAL,          -- NULL: infinite
-  epsilon_network REAL,  -- NULL: infinite
-  seeded INTEGER NOT NULL CHECK (seeded IN (0, 1))
-) STRICT;
-)sql";
 
 int64_t Now() { return static_cast<int64_t>(std::time(nullptr)); }
 
@@ -110,52 +55,69 @@ void RequireValidName(const std::string& id) {
 
 ByteSpan View(const std::vector<uint8_t>& bytes) { return {bytes.data(), bytes.size()}; }
 
-double EpsilonOrInfinity(const Statement& row, int column) {
-  return row.IsNull(column) ? std::numeric_limits<double>::infinity() : row.Real(column);
+// Reads a row's values from left to right.
+class Columns {
+ public:
+  explicit Columns(const Statement& row) : row_(row) {}
+
+  int64_t Integer() { return row_.Integer(next_++); }
+  double Real() { return row_.Real(next_++); }
+  std::string Text() { return row_.Text(next_++); }
+  double RealOrInfinity() {
+    const int column = next_++;
+    return row_.IsNull(column) ? std::numeric_limits<double>::infinity() : row_.Real(column);
+  }
+
+ private:
+  const Statement& row_;
+  int next_ = 0;
+};
+
+// In the order of the columns that Ledger() selects.
+LedgerEntry ToEntry(const Statement& row) {
+  Columns columns(row);
+  LedgerEntry entry;
+  entry.job = columns.Integer();
+  entry.round = static_cast<uint32_t>(columns.Integer());
+  entry.mechanism = columns.Text();
+  entry.noise_sigma = columns.Real();
+  entry.clip_l2 = columns.Real();
+  entry.devices = columns.Integer();
+  entry.cohort = columns.Integer();
+  entry.planned_reports = columns.Integer();
+  entry.reported = columns.Integer();
+  entry.dimension = columns.Integer();
+  entry.certificate.eta = columns.Real();
+  entry.certificate.tau = columns.Real();
+  entry.certificate.range = columns.Real();
+  entry.noise_multiplier = columns.Real();
+  entry.accounted_noise_multiplier = columns.Real();
+  entry.colluders = columns.Integer();
+  entry.attempts = columns.Integer();
+  entry.charged_rounds = columns.Integer();
+  entry.earlier_rounds = columns.Integer();
+  entry.adjacency = columns.Text();
+  entry.sampling = columns.Text();
+  entry.unit = columns.Text();
+  entry.trust_mode = columns.Text();
+  entry.accountant = columns.Text();
+  entry.numeric_error = columns.Real();
+  entry.delta = columns.Real();
+  entry.epsilon = columns.RealOrInfinity();
+  entry.epsilon_network = columns.RealOrInfinity();
+  entry.seeded = columns.Integer() != 0;
+  return entry;
 }
 
 }  // namespace
 
 SqliteStore::SqliteStore(const std::string& path, Mode mode) : database_(Prepare(path, mode)) {
-  OpenSchema(mode);
+  OpenSchema(database_, mode == Mode::kCreate);
+  job_ = LastJob();
 }
 
 void SqliteStore::Refuse(const std::string& why) const {
   throw std::runtime_error(database_.path() + ": " + why);
-}
-
-void SqliteStore::OpenSchema(Mode mode) {
-  // Nothing is written to a file that is not known to be a store or empty.
-  const int64_t application = database_.Integer("PRAGMA application_id");
-  const int64_t version = database_.Integer("PRAGMA user_version");
-  const bool is_empty = application == 0 && version == 0 &&
-                        database_.Integer("SELECT count(*) FROM sqlite_schema") == 0;
-  if (is_empty) {
-    // It may once have held a job: only who asked for a new store gets one.
-    if (mode == Mode::kExisting) Refuse("empty, not a store; `sotto keys new` creates one");
-  } else {
-    if (application != kApplicationId) {
-      Refuse("a database of another program, not a store; name another file");
-    }
-    if (version != kVersion) {
-      Refuse(
-          fmt::format("a store of version {}, and this program knows version {} only; use the {} "
-                      "program that wrote it",
-                      version, kVersion, version > kVersion ? "newer" : "older"));
-    }
-  }
-  if (database_.Text("PRAGMA integrity_check(1)") != "ok") {
-    Refuse("the file is damaged; begin a new job in a new store");
-  }
-  if (database_.Text("PRAGMA journal_mode = WAL") != "wal") database_.Fail("keep a log beside it");
-  database_.Run("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
-  if (!is_empty) return;
-  Transaction transaction(database_);
-  database_.Run(kSchema);
-  database_.Run(
-      fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kVersion)
-          .c_str());
-  transaction.Commit();
 }
 
 void SqliteStore::AddDevices(const std::vector<Device>& devices, bool seeded,
@@ -224,72 +186,139 @@ DeviceRegistry SqliteStore::LoadDevices() {
   return registry;
 }
 
+int64_t SqliteStore::LastJob() {
+  return database_.Integer("SELECT coalesce(max(number), 0) FROM jobs");
+}
+
+int64_t SqliteStore::Count(const char* table, int64_t job) {
+  Statement row(database_, fmt::format("SELECT count(*) FROM {} WHERE job = ?", table).c_str());
+  row.BindInteger(job).Step();
+  return row.Integer(0);
+}
+
 std::optional<JobState> SqliteStore::Load() {
-  Statement job(database_, "SELECT job_id FROM job");
-  if (!job.Step()) return std::nullopt;
+  if (job_ == 0) return std::nullopt;
   JobState state;
+  Statement job(database_, "SELECT job_id, surcharge FROM jobs WHERE number = ?");
+  job.BindInteger(job_).Step();
   std::copy_n(job.Blob(0).data(), kJobIdSize, state.job_id);
-  const int64_t next_round = database_.Integer("SELECT coalesce(max(round) + 1, 0) FROM releases");
-  state.next_round = static_cast<uint32_t>(next_round);
-  Statement attempt(database_,
-                    "SELECT coalesce(max(attempt) + 1, 0) FROM attempts WHERE round = ?");
-  attempt.BindInteger(next_round).Step();
+  state.surcharge = static_cast<uint32_t>(job.Integer(1));
+  state.attempts = static_cast<uint32_t>(Count("attempts", job_));
+  state.next_round = static_cast<uint32_t>(Count("releases", job_));
+  Statement attempt(
+      database_, "SELECT coalesce(max(attempt) + 1, 0) FROM attempts WHERE job = ? AND round = ?");
+  attempt.BindInteger(job_).BindInteger(state.next_round).Step();
   state.next_attempt = static_cast<uint32_t>(attempt.Integer(0));
-  state.attempts = static_cast<uint32_t>(database_.Integer("SELECT count(*) FROM attempts"));
-  if (next_round > 0) state.parameters = Parameters(state.next_round - 1);
+  if (state.next_round > 0) state.parameters = Parameters(state.next_round - 1);
   return state;
 }
 
 std::vector<float> SqliteStore::Parameters(uint32_t round) {
-  Statement row(database_, "SELECT parameters FROM releases WHERE round = ?");
-  if (!row.BindInteger(round).Step()) Refuse(fmt::format("round {} is not released", round));
+  Statement row(database_, "SELECT parameters FROM releases WHERE job = ? AND round = ?");
+  if (!row.BindInteger(job_).BindInteger(round).Step()) {
+    Refuse(fmt::format("round {} is not released", round));
+  }
   return ToFloats(row.Blob(0));
+}
+
+std::vector<int64_t> SqliteStore::JobsBefore(int64_t job, bool with_eligible_devices) {
+  std::vector<int64_t> jobs;
+  Statement row(database_,
+                "SELECT DISTINCT job FROM job_devices WHERE job < ?1 AND device IN "
+                "(SELECT device FROM job_devices WHERE job = ?1 UNION "
+                "SELECT position FROM devices WHERE revoked IS NULL AND ?2) ORDER BY job");
+  row.BindInteger(job).BindInteger(with_eligible_devices);
+  while (row.Step()) jobs.push_back(row.Integer(0));
+  return jobs;
+}
+
+std::vector<privacy::SpentRounds> SqliteStore::SpentBefore() {
+  std::vector<privacy::SpentRounds> spent;
+  for (const int64_t job : JobsBefore(job_ == 0 ? LastJob() + 1 : job_, true)) {
+    Statement row(database_, "SELECT configuration, surcharge FROM jobs WHERE number = ?");
+    row.BindInteger(job).Step();
+    spent.push_back({PlanFromConfiguration(database_.path(), row.Text(0)),
+                     Count("releases", job) + row.Integer(1)});
+  }
+  return spent;
+}
+
+std::vector<JobEntry> SqliteStore::Jobs() {
+  std::vector<JobEntry> jobs;
+  Statement row(database_, "SELECT number, model, begun, configuration FROM jobs ORDER BY number");
+  while (row.Step()) {
+    const int64_t number = row.Integer(0);
+    jobs.push_back({number, row.Text(1), row.Integer(2),
+                    PlanFromConfiguration(database_.path(), row.Text(3)).rounds,
+                    Count("releases", number), Count("attempts", number),
+                    Count("job_devices", number), JobsBefore(number, false)});
+  }
+  return jobs;
 }
 
 std::vector<LedgerEntry> SqliteStore::Ledger() {
   std::vector<LedgerEntry> entries;
   Statement row(database_,
-                "SELECT round, mechanism, sigma, planned, noise_multiplier, "
-                "accounted_noise_multiplier, colluders, adjacency, sampling, unit, trust_mode, "
-                "accountant, delta, epsilon, epsilon_network, seeded FROM ledger ORDER BY round");
-  while (row.Step()) {
-    entries.push_back({static_cast<uint32_t>(row.Integer(0)), row.Text(1), row.Real(2),
-                       row.Integer(3), row.Real(4), row.Real(5), row.Integer(6), row.Text(7),
-                       row.Text(8), row.Text(9), row.Text(10), row.Text(11), row.Real(12),
-                       EpsilonOrInfinity(row, 13), EpsilonOrInfinity(row, 14),
-                       row.Integer(15) != 0});
-  }
+                "SELECT job, round, mechanism, sigma, clip_l2, devices, ledger.cohort, planned, "
+                "reported, dimension, certificate_eta, certificate_tau, certificate_range, "
+                "noise_multiplier, accounted_noise_multiplier, colluders, attempts, "
+                "charged_rounds, earlier_rounds, adjacency, sampling, unit, trust_mode, "
+                "accountant, numeric_error, delta, epsilon, epsilon_network, seeded "
+                "FROM ledger JOIN releases USING (job, round) ORDER BY job, round");
+  while (row.Step()) entries.push_back(ToEntry(row));
   return entries;
 }
 
+void SqliteStore::AllowNewJob() { job_ = 0; }
+
 void SqliteStore::BeginJob(const JobRecord& record) {
   const nlohmann::ordered_json configuration = ConfigurationToJson(record);
-  Statement held(database_, "SELECT configuration, job_id FROM job");
-  if (held.Step()) {
-    RequireSameConfiguration(database_.path(), held.Text(0), configuration);
-    const ByteSpan id = held.Blob(1);
-    if (!std::equal(id.begin(), id.end(), record.job_id.begin(), record.job_id.end())) {
-      Refuse(
-          "it holds a job that is under way; resume that one, or begin a new job in a new store");
-    }
-    return;
+  Transaction transaction(database_);
+  if (job_ == 0) {
+    AddJob(record, configuration.dump());
+  } else {
+    RequireSameJob(record, configuration);
   }
+  // Also a device that took another one's place since the job began.
   Statement insert(database_,
-                   "INSERT INTO job (one, job_id, model, model_digest, configuration, begun) "
-                   "VALUES (1, ?, ?, ?, ?, ?)");
-  insert.BindBlob(record.job_id)
+                   "INSERT OR IGNORE INTO job_devices (job, device) "
+                   "SELECT ?, position FROM devices WHERE revoked IS NULL");
+  insert.BindInteger(LastJob()).Run();
+  transaction.Commit();
+  job_ = LastJob();
+}
+
+void SqliteStore::AddJob(const JobRecord& record, const std::string& configuration) {
+  Statement insert(database_,
+                   "INSERT INTO jobs (number, job_id, model, model_digest, configuration, begun, "
+                   "surcharge) VALUES (?, ?, ?, ?, ?, ?, 0)");
+  insert.BindInteger(LastJob() + 1)
+      .BindBlob(record.job_id)
       .BindText(record.config.model->name)
       .BindBlob(record.model_digest)
-      .BindText(configuration.dump())
+      .BindText(configuration)
       .BindInteger(Now())
       .Run();
 }
 
+void SqliteStore::RequireSameJob(const JobRecord& record,
+                                 const nlohmann::ordered_json& configuration) {
+  Statement held(database_, "SELECT configuration, job_id FROM jobs WHERE number = ?");
+  held.BindInteger(job_).Step();
+  RequireSameConfiguration(database_.path(), held.Text(0), configuration);
+  const ByteSpan id = held.Blob(1);
+  if (!std::equal(id.begin(), id.end(), record.job_id.begin(), record.job_id.end())) {
+    Refuse("it holds a job that is under way; resume that one, or begin another one after it");
+  }
+}
+
 void SqliteStore::CommitAttempt(const AttemptRecord& record) {
   const std::vector<uint8_t> cohort = ToBytes(record.cohort);
-  Statement insert(database_,
-                   "INSERT INTO attempts (round, attempt, cohort, opened) VALUES (?, ?, ?, ?)");
-  insert.BindInteger(record.round)
+  Statement insert(
+      database_,
+      "INSERT INTO attempts (job, round, attempt, cohort, opened) VALUES (?, ?, ?, ?, ?)");
+  insert.BindInteger(job_)
+      .BindInteger(record.round)
       .BindInteger(record.attempt)
       .BindBlob(View(cohort))
       .BindInteger(Now())
@@ -306,9 +335,10 @@ void SqliteStore::CommitRelease(const ReleaseRecord& record) {
 void SqliteStore::AddRelease(const ReleaseRecord& record) {
   const std::vector<uint8_t> parameters = ToBytes(record.parameters);
   Statement insert(database_,
-                   "INSERT INTO releases (round, attempt, reported, parameters, released) "
-                   "VALUES (?, ?, ?, ?, ?)");
-  insert.BindInteger(record.round)
+                   "INSERT INTO releases (job, round, attempt, reported, parameters, released) "
+                   "VALUES (?, ?, ?, ?, ?, ?)");
+  insert.BindInteger(job_)
+      .BindInteger(record.round)
       .BindInteger(record.attempt)
       .BindInteger(record.reported)
       .BindBlob(View(parameters))
@@ -316,33 +346,61 @@ void SqliteStore::AddRelease(const ReleaseRecord& record) {
       .Run();
 }
 
+// A figure over all rounds so far is worth no more than the noise of each of them.
+bool SqliteStore::RestsOnSeededNoise() {
+  if (database_.Integer("SELECT count(*) FROM devices WHERE seeded AND revoked IS NULL") != 0) {
+    return true;
+  }
+  std::vector<int64_t> jobs = JobsBefore(job_, false);
+  jobs.push_back(job_);
+  return std::any_of(jobs.begin(), jobs.end(), [&](int64_t job) {
+    Statement row(database_, "SELECT count(*) FROM ledger WHERE seeded AND job = ?");
+    row.BindInteger(job).Step();
+    return row.Integer(0) != 0;
+  });
+}
+
 void SqliteStore::AddLedgerEntry(const ReleaseRecord& record) {
-  const bool has_seeded_device =
-      database_.Integer("SELECT count(*) FROM devices WHERE seeded AND revoked IS NULL") != 0;
   const bool is_private = record.mechanism == Mechanism::kGauLrq;
   const double infinity = std::numeric_limits<double>::infinity();
   const privacy::Statement& spent = record.spent;
+  const privacy::Plan& plan = record.plan;
   Statement insert(database_,
-                   "INSERT INTO ledger (round, mechanism, sigma, planned, noise_multiplier, "
-                   "accounted_noise_multiplier, colluders, adjacency, sampling, unit, trust_mode, "
-                   "accountant, delta, epsilon, epsilon_network, seeded) "
-                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  insert.BindInteger(record.round)
+                   "INSERT INTO ledger (job, round, mechanism, sigma, clip_l2, devices, cohort, "
+                   "planned, dimension, certificate_eta, certificate_tau, certificate_range, "
+                   "noise_multiplier, accounted_noise_multiplier, colluders, attempts, "
+                   "charged_rounds, earlier_rounds, adjacency, sampling, unit, trust_mode, "
+                   "accountant, numeric_error, delta, epsilon, epsilon_network, seeded) "
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                   "?, ?, ?, ?, ?)");
+  insert.BindInteger(job_)
+      .BindInteger(record.round)
       .BindText(Name(record.mechanism))
       .BindReal(record.noise_sigma)
-      .BindInteger(record.planned_reports)
+      .BindReal(plan.clip_l2)
+      .BindInteger(plan.devices)
+      .BindInteger(plan.cohort)
+      .BindInteger(plan.planned_reports)
+      .BindInteger(plan.dimension)
+      .BindReal(plan.certificate.eta)
+      .BindReal(plan.certificate.tau)
+      .BindReal(plan.certificate.range)
       .BindReal(spent.noise_multiplier)
       .BindReal(spent.accounted_noise_multiplier)
       .BindInteger(spent.colluders)
+      .BindInteger(record.attempts)
+      .BindInteger(spent.rounds)
+      .BindInteger(spent.earlier_rounds)
       .BindText(privacy::Name(spent.adjacency))
       .BindText(privacy::Name(spent.sampling))
       .BindText(privacy::Name(spent.unit))
       .BindText(privacy::Name(spent.trust_mode))
       .BindText(spent.accountant)
+      .BindReal(privacy::kArithmeticMargin)
       .BindReal(spent.delta)
       .BindReal(is_private ? spent.epsilon : infinity)
       .BindReal(is_private ? spent.epsilon_network : infinity)
-      .BindInteger(record.seeded || has_seeded_device)
+      .BindInteger(record.seeded || RestsOnSeededNoise())
       .Run();
 }
 

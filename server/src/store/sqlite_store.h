@@ -1,9 +1,13 @@
-// The server's memory: one SQLite file with the registered devices, one job, its releases and its
-// privacy ledger. Part of sotto::server/store.
+// The server's memory: one SQLite file with the registered devices, their jobs one after the other,
+// releases and the privacy ledger. Part of sotto::server/store.
 //
 // A server that is killed at any moment goes on with Job(config, store.LoadDevices(), store, key,
 // store.Load()): no release is forgotten or counted twice, and no attempt's number comes again.
 // Every commit is on the disk before the call returns (write-ahead log, synchronous = FULL).
+//
+// The last job goes on until another one is begun after it, which ends it for good. What a job
+// spends is charged to its devices, those that were eligible while it ran; a later job on any of
+// them starts from there: its config.spent_before is SpentBefore().
 //
 // The file holds the devices' secrets, as they are: mode 0600 is enforced, and whoever can read it
 // can take the noise off every update. It belongs to one process at a time; a second one is
@@ -11,10 +15,7 @@
 // lies: open it first, for example with `sotto keys list`. A restored backup does not know what was
 // released after it was made; go on with it only if nothing was.
 //
-// The format's version is SQLite's user_version, today 1, and its application_id marks the
-// file as Sotto's. To change the schema: raise kVersion in sqlite_store.cc, add a step to
-// OpenSchema() that turns the former version into the new one in a transaction, and a test with a
-// file of the former version. Newer, older and foreign files are refused.
+// The format and its versions are those of schema.h.
 //
 // Opening a store reads all of it once, to find damage.
 //
@@ -27,6 +28,8 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "round/devices.h"
 #include "round/store.h"
@@ -42,24 +45,48 @@ struct DeviceRecord {
   bool seeded = false;             // whoever knows the seed knows the secret: not private
 };
 
-// What one release cost, all over the job so far; the words are those of privacy/types.h.
+// A job of the store.
+struct JobEntry {
+  int64_t number = 0;  // from 1, in the order of their beginnings
+  std::string model;
+  int64_t begun = 0;   // seconds since 1970
+  int64_t rounds = 0;  // planned
+  int64_t released = 0;
+  int64_t attempts = 0;
+  int64_t devices = 0;  // that were eligible while it ran, those that took another's place too
+  std::vector<int64_t> before;  // earlier jobs that share devices with it: it is charged with them
+};
+
+// One release and what it cost, all over the job and those before it so far; the words are those of
+// privacy/types.h.
 struct LedgerEntry {
+  int64_t job = 0;
   uint32_t round = 0;
   std::string mechanism;
   double noise_sigma = 0.0;  // of one encoding, model units
+  double clip_l2 = 0.0;      // bound on an update's norm, model units
+  int64_t devices = 0;       // N
+  int64_t cohort = 0;        // B: drawn, or expected to be
   int64_t planned_reports = 0;
+  int64_t reported = 0;
+  int64_t dimension = 0;
+  privacy::CertificateBounds certificate;
   double noise_multiplier = 0.0;
   double accounted_noise_multiplier = 0.0;
   int64_t colluders = 0;
+  int64_t attempts = 0;        // of the job so far, released or not
+  int64_t charged_rounds = 0;  // of the job so far
+  int64_t earlier_rounds = 0;  // of the jobs before it
   std::string adjacency;
   std::string sampling;
   std::string unit;
   std::string trust_mode;
   std::string accountant;
+  double numeric_error = 0.0;  // relative, of the accountant's curves; the epsilons include it
   double delta = 0.0;
   double epsilon = 0.0;          // +infinity without privacy, and where no bound can be stated
   double epsilon_network = 0.0;  // the same
-  bool seeded = false;           // the job or an eligible device was: not private
+  bool seeded = false;           // noise that counts in it derived from a seed: not private
 };
 
 class SqliteStore final : public Store {
@@ -96,13 +123,22 @@ class SqliteStore final : public Store {
   // The eligible devices, in the same order.
   DeviceRegistry LoadDevices();
 
-  // The job as it stands, for Job's constructor; nothing if none was begun.
+  // The last job as it stands, for Job's constructor; nothing if a new one is to begin.
   std::optional<JobState> Load();
 
-  // Of all releases, in order.
+  // From here on the last job is over: Load() is empty, and BeginJob() begins another one after it.
+  // Nothing is written until then.
+  void AllowNewJob();
+
+  // What jobs before the one that goes on, or begins, have spent on any device of its own or
+  // eligible now. A job without privacy is a plan without noise.
+  std::vector<privacy::SpentRounds> SpentBefore();
+
+  // All jobs and all releases, in order.
+  std::vector<JobEntry> Jobs();
   std::vector<LedgerEntry> Ledger();
 
-  // The model after a released round, [model.parameters].
+  // The model after a released round of the last job, [model.parameters].
   std::vector<float> Parameters(uint32_t round);
 
   void BeginJob(const JobRecord& record) override;
@@ -110,13 +146,19 @@ class SqliteStore final : public Store {
   void CommitRelease(const ReleaseRecord& record) override;
 
  private:
-  void OpenSchema(Mode mode);
+  int64_t LastJob();
+  int64_t Count(const char* table, int64_t job);
+  std::vector<int64_t> JobsBefore(int64_t job, bool with_eligible_devices);
+  void AddJob(const JobRecord& record, const std::string& configuration);
+  void RequireSameJob(const JobRecord& record, const nlohmann::ordered_json& configuration);
+  bool RestsOnSeededNoise();
   void AddDevice(const Device& device, bool seeded);
   void AddRelease(const ReleaseRecord& record);
   void AddLedgerEntry(const ReleaseRecord& record);
   [[noreturn]] void Refuse(const std::string& why) const;
 
   Database database_;
+  int64_t job_ = 0;  // number of the job that goes on; 0: none
 };
 
 }  // namespace sotto::server

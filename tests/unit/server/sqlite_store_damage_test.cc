@@ -68,13 +68,13 @@ TEST_F(SqliteStoreTest, WhatIsNoStoreIsRefusedAndLeftAsItIs) {
 
 TEST_F(SqliteStoreTest, NewerAndOlderStoresAreRefused) {
   { SqliteStore store(path_, kCreate); }
-  RunSql("PRAGMA user_version = 2");
-  EXPECT_TRUE(Says(Refusal(), "version 2"));
+  RunSql("PRAGMA user_version = 3");
+  EXPECT_TRUE(Says(Refusal(), "version 3"));
   EXPECT_TRUE(Says(Refusal(), "newer"));
   RunSql("PRAGMA user_version = 0");
   EXPECT_TRUE(Says(Refusal(kCreate), "version 0"));
   EXPECT_TRUE(Says(Refusal(kCreate), "older"));
-  RunSql("PRAGMA user_version = 1");
+  RunSql("PRAGMA user_version = 2");
   EXPECT_EQ(Refusal(), "nothing was refused");
 }
 

@@ -112,6 +112,7 @@ TEST_F(SqliteStoreTest, AJobResumesWhereItsLastCommitLeftIt) {
 TEST_F(SqliteStoreTest, ParametersAreKeptBitForBitAsLittleEndianFloats) {
   const float values[] = {1.0f, -0.0f, 1e-45f, std::numeric_limits<float>::infinity()};
   SqliteStore store(path_, kCreate);
+  store.BeginJob(RecordOf(SmallConfig()));
   store.CommitAttempt({0, 0, {0x01020304}});
   ReleaseRecord record;
   record.parameters = values;
@@ -121,7 +122,7 @@ TEST_F(SqliteStoreTest, ParametersAreKeptBitForBitAsLittleEndianFloats) {
   EXPECT_EQ(std::memcmp(kept.data(), values, sizeof(values)), 0);
 }
 
-TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionOne) {
+TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionTwo) {
   {
     SqliteStore store(path_, kCreate);
     store.AddDevices(SomeDevices(2), true);
@@ -133,19 +134,20 @@ TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionOne) {
     store.CommitRelease(record);
   }
   Database file(path_);
-  EXPECT_EQ(file.Integer("PRAGMA user_version"), 1);
+  EXPECT_EQ(file.Integer("PRAGMA user_version"), 2);
   EXPECT_EQ(file.Integer("PRAGMA application_id"), 0x536f7474);
   EXPECT_EQ(file.Text("SELECT hex(cohort) FROM attempts"), "04030201");
   EXPECT_EQ(file.Text("SELECT hex(parameters) FROM releases"), "0000803F");
   EXPECT_EQ(file.Text("SELECT group_concat(id) FROM devices WHERE seeded"), "small-0,small-1");
-  EXPECT_EQ(file.Text("SELECT hex(job_id) FROM job"), "7369787465656E2062797465732E2E2E");
+  EXPECT_EQ(file.Text("SELECT hex(job_id) FROM jobs"), "7369787465656E2062797465732E2E2E");
 }
 
 TEST_F(SqliteStoreTest, TheLedgerHoldsWhatAJobSpent) {
   SqliteStore store(path_, kCreate);
   store.AddDevices(SomeDevices(), false);
   const DeviceRegistry registry = store.LoadDevices();
-  const JobConfig config = SmallConfig();
+  JobConfig config = SmallConfig();
+  config.plan.certificate = {1e-9, 1e-21, 9.5};
   Job job(config, registry, store, Key(), store.Load());
   ASSERT_TRUE(job.OpenRound());
   for (const uint32_t index : job.cohort()) {
@@ -157,7 +159,20 @@ TEST_F(SqliteStoreTest, TheLedgerHoldsWhatAJobSpent) {
   EXPECT_EQ(entry.round, 0u);
   EXPECT_EQ(entry.mechanism, "gau-lrq");
   EXPECT_EQ(entry.noise_sigma, config.plan.noise_sigma);
+  EXPECT_EQ(entry.job, 1);
+  EXPECT_EQ(entry.clip_l2, config.plan.clip_l2);
+  EXPECT_EQ(entry.devices, kSmallDevices);
+  EXPECT_EQ(entry.cohort, 4);
   EXPECT_EQ(entry.planned_reports, 4);
+  EXPECT_EQ(entry.reported, 4);
+  EXPECT_EQ(entry.dimension, 650);
+  EXPECT_EQ(entry.certificate.eta, config.plan.certificate.eta);
+  EXPECT_EQ(entry.certificate.tau, config.plan.certificate.tau);
+  EXPECT_EQ(entry.certificate.range, config.plan.certificate.range);
+  EXPECT_EQ(entry.attempts, 1);
+  EXPECT_EQ(entry.charged_rounds, 1);
+  EXPECT_EQ(entry.earlier_rounds, 0);
+  EXPECT_EQ(entry.numeric_error, privacy::kArithmeticMargin);
   EXPECT_EQ(entry.noise_multiplier, outcome.spent.noise_multiplier);
   EXPECT_EQ(entry.accounted_noise_multiplier, outcome.spent.accounted_noise_multiplier);
   EXPECT_EQ(entry.colluders, 1);
@@ -174,6 +189,7 @@ TEST_F(SqliteStoreTest, TheLedgerHoldsWhatAJobSpent) {
 
 TEST_F(SqliteStoreTest, WithoutPrivacyTheLedgersEpsilonIsInfinite) {
   SqliteStore store(path_, kCreate);
+  store.BeginJob(RecordOf(SmallConfig()));
   store.CommitAttempt({0, 0, {}});
   store.CommitRelease({});
   EXPECT_TRUE(std::isinf(store.Ledger()[0].epsilon));
@@ -181,39 +197,54 @@ TEST_F(SqliteStoreTest, WithoutPrivacyTheLedgersEpsilonIsInfinite) {
   EXPECT_EQ(store.Ledger()[0].mechanism, "none");
 }
 
+// Once a seeded device took part, all later figures of the job rest on its noise too.
 TEST_F(SqliteStoreTest, TheLedgerCallsSeededWhatASeededJobOrDeviceTookPartIn) {
   SqliteStore store(path_, kCreate);
   std::vector<Device> devices = SomeDevices(2);
   store.AddDevices({devices[0]}, false);
-  for (uint32_t round = 0; round < 4; ++round) store.CommitAttempt({round, 0, {}});
+  store.BeginJob(RecordOf(SmallConfig()));
+  for (uint32_t round = 0; round < 3; ++round) store.CommitAttempt({round, 0, {}});
   ReleaseRecord record;
   store.CommitRelease(record);
-  record.round = 1;
-  record.seeded = true;
-  store.CommitRelease(record);
-  record.round = 2;
-  record.seeded = false;
   store.AddDevices({devices[1]}, true);
+  record.round = 1;
   store.CommitRelease(record);
   store.RevokeDevice(devices[1].id);
-  record.round = 3;
+  record.round = 2;
   store.CommitRelease(record);
   const std::vector<LedgerEntry> ledger = store.Ledger();
   EXPECT_FALSE(ledger[0].seeded);
   EXPECT_TRUE(ledger[1].seeded);
   EXPECT_TRUE(ledger[2].seeded);
-  EXPECT_FALSE(ledger[3].seeded);
+  store.AllowNewJob();
+  store.BeginJob(OtherRecordOf(SmallConfig()));
+  store.CommitAttempt({0, 0, {}});
+  record.round = 0;
+  store.CommitRelease(record);
+  EXPECT_TRUE(store.Ledger()[3].seeded) << "it composes with the first job";
+}
+
+TEST_F(SqliteStoreTest, TheLedgerCallsASeededJobsReleasesSeeded) {
+  SqliteStore store(path_, kCreate);
+  store.BeginJob(RecordOf(SmallConfig()));
+  store.CommitAttempt({0, 0, {}});
+  ReleaseRecord record;
+  record.seeded = true;
+  store.CommitRelease(record);
+  EXPECT_TRUE(store.Ledger()[0].seeded);
 }
 
 TEST_F(SqliteStoreTest, NoAttemptAndNoReleaseIsCommittedTwiceNorOutOfNothing) {
   SqliteStore store(path_, kCreate);
+  EXPECT_EQ(store.Load(), std::nullopt);
+  EXPECT_THROW(store.CommitAttempt({0, 0, {1}}), std::runtime_error) << "there is no job";
+  store.BeginJob(RecordOf(SmallConfig()));
   store.CommitAttempt({0, 0, {1}});
   EXPECT_THROW(store.CommitAttempt({0, 0, {2}}), std::runtime_error);
   Release(store, 0, 0);
   EXPECT_THROW(Release(store, 0, 0), std::runtime_error);
   EXPECT_THROW(Release(store, 1, 0), std::runtime_error) << "round 1 has no attempt";
   EXPECT_EQ(store.Ledger().size(), 1u);
-  EXPECT_EQ(store.Load(), std::nullopt);
 }
 
 // The model and its price are one transaction: a release whose ledger entry fails is undone.
@@ -278,12 +309,12 @@ TEST_F(SqliteStoreTest, HowAProcessWorksMayChangeFromOneToTheNext) {
 
 TEST_F(SqliteStoreTest, AFieldThatOnlyOneSideKnowsIsNamedToo) {
   { SqliteStore(path_, kCreate).BeginJob(RecordOf(SmallConfig())); }
-  RunSql("UPDATE job SET configuration = json_set(configuration, '$.momentum', 0.9)");
+  RunSql("UPDATE jobs SET configuration = json_set(configuration, '$.momentum', 0.9)");
   const auto message = [&] {
     return RefusalOf([&] { SqliteStore(path_).BeginJob(RecordOf(SmallConfig())); });
   };
   EXPECT_TRUE(Says(message(), "momentum = 0.9, and now it is absent"));
-  RunSql("UPDATE job SET configuration = '{'");
+  RunSql("UPDATE jobs SET configuration = '{'");
   EXPECT_TRUE(Says(message(), "damaged"));
 }
 

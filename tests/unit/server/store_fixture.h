@@ -25,6 +25,12 @@ inline JobRecord RecordOf(const JobConfig& config) {
   return {{reinterpret_cast<const uint8_t*>(kJobId), kJobIdSize}, kDigest, config};
 }
 
+// Of another job.
+inline JobRecord OtherRecordOf(const JobConfig& config) {
+  static constexpr char kOtherJobId[] = "another sixteen.";
+  return {{reinterpret_cast<const uint8_t*>(kOtherJobId), kJobIdSize}, kDigest, config};
+}
+
 inline std::vector<Device> SomeDevices(uint32_t count = kSmallDevices) {
   std::vector<Device> devices;
   for (uint32_t i = 0; i < count; ++i) {

@@ -1,0 +1,287 @@
+// Several jobs in one store: what a later one is charged with, and stores of the first version.
+#include <cmath>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "round/run_key.h"
+#include "store/sqlite_store.h"
+#include "unit/server/store_fixture.h"
+
+namespace sotto::server {
+namespace {
+
+class StoreJobsTest : public SqliteStoreTest {
+ protected:
+  // One process of the server: the next rounds of the last job, or of a new one, by all its
+  // devices. Returns what the last one cost.
+  privacy::Statement Run(const JobConfig& config, int rounds, bool as_new = false) {
+    SqliteStore store(path_);
+    return Run(store, config, rounds, as_new);
+  }
+
+  privacy::Statement Run(SqliteStore& store, JobConfig config, int rounds, bool as_new = false) {
+    if (as_new) store.AllowNewJob();
+    config.spent_before = store.SpentBefore();
+    const DeviceRegistry registry = store.LoadDevices();
+    Job job(config, registry, store, DeriveKey(Key(), "test", processes_++), store.Load());
+    RoundOutcome outcome;
+    for (int round = 0; round < rounds; ++round) {
+      EXPECT_TRUE(job.OpenRound()) << job.finish_reason();
+      for (const uint32_t index : job.cohort()) {
+        SmallDevice device(registry[index], index, *config.model, processes_ * 100 + job.round());
+        device.config.allow_training_without_privacy = !config.is_private();
+        EXPECT_EQ(device.Run(job, index), Status::kOk);
+      }
+      outcome = job.CloseRound();
+      EXPECT_TRUE(outcome.released);
+    }
+    return outcome.spent;
+  }
+
+  void CreateStore(uint32_t devices = kSmallDevices) const {
+    SqliteStore(path_, kCreate).AddDevices(SomeDevices(devices), false);
+  }
+
+  uint32_t processes_ = 0;
+};
+
+JobConfig QuietConfig() {
+  JobConfig config = SmallConfig();
+  config.plan.noise_sigma = 0.5;
+  config.plan.cohort = config.plan.planned_reports = 3;
+  config.smoothing = 1;
+  return config;
+}
+
+TEST_F(StoreJobsTest, ALaterJobStartsFromWhatEarlierOnesSpent) {
+  CreateStore();
+  EXPECT_TRUE(SqliteStore(path_).SpentBefore().empty());
+  const privacy::Statement first = Run(SmallConfig(), 2);
+  const privacy::Statement second = Run(QuietConfig(), 1, true);
+  const privacy::Statement expected =
+      privacy::Account(QuietConfig().plan, 1, {{SmallConfig().plan, 2}});
+  EXPECT_EQ(second.epsilon, expected.epsilon);
+  EXPECT_EQ(second.epsilon_network, expected.epsilon_network);
+  EXPECT_GT(second.epsilon, first.epsilon);
+  EXPECT_GT(second.epsilon_network, first.epsilon_network);
+
+  SqliteStore store(path_);
+  const std::vector<LedgerEntry> ledger = store.Ledger();
+  ASSERT_EQ(ledger.size(), 3u);
+  EXPECT_EQ(ledger[1].job, 1);
+  EXPECT_EQ(ledger[2].job, 2);
+  EXPECT_EQ(ledger[2].round, 0u);
+  EXPECT_EQ(ledger[2].epsilon, expected.epsilon);
+  EXPECT_EQ(ledger[2].charged_rounds, 1);
+  EXPECT_EQ(ledger[2].earlier_rounds, 2);
+  const std::vector<JobEntry> jobs = store.Jobs();
+  ASSERT_EQ(jobs.size(), 2u);
+  EXPECT_TRUE(jobs[0].before.empty());
+  EXPECT_EQ(jobs[1].before, std::vector<int64_t>{1});
+  EXPECT_EQ(jobs[1].devices, kSmallDevices);
+  EXPECT_EQ(jobs[1].released, 1);
+  EXPECT_EQ(jobs[1].rounds, 3);
+}
+
+// What a restart of a later job composes is what its first process composed.
+TEST_F(StoreJobsTest, ALaterJobThatIsResumedNeitherForgetsNorCountsTwice) {
+  CreateStore();
+  Run(SmallConfig(), 3);
+  for (int round = 0; round < 2; ++round) {
+    const privacy::Statement spent = Run(QuietConfig(), 1, round == 0);
+    EXPECT_EQ(spent.epsilon,
+              privacy::Account(QuietConfig().plan, round + 1, {{SmallConfig().plan, 3}}).epsilon);
+    // Between two processes an attempt is begun and lost.
+    SqliteStore store(path_);
+    JobConfig config = QuietConfig();
+    config.spent_before = store.SpentBefore();
+    const DeviceRegistry registry = store.LoadDevices();
+    Job job(config, registry, store, DeriveKey(Key(), "lost", processes_++), store.Load());
+    EXPECT_TRUE(job.OpenRound());
+  }
+  EXPECT_EQ(SqliteStore(path_).Load()->attempts, 4u);
+  EXPECT_EQ(SqliteStore(path_).Ledger().back().attempts, 3) << "the last one begun was lost later";
+}
+
+TEST_F(StoreJobsTest, JobsOnOtherDevicesDoNotCompose) {
+  CreateStore(4);
+  JobConfig config = SmallConfig();
+  config.plan.devices = 4;
+  Run(config, 1);
+  {
+    SqliteStore store(path_);
+    for (uint32_t i = 0; i < 4; ++i) store.RevokeDevice("small-" + std::to_string(i));
+    std::vector<Device> all = SomeDevices(8);
+    store.AddDevices({all.begin() + 4, all.end()}, false);
+  }
+  EXPECT_EQ(Run(config, 2, true).epsilon, privacy::Account(config.plan, 2).epsilon);
+  {
+    SqliteStore store(path_);
+    store.RevokeDevice("small-4");
+    store.AddDevices({SomeDevices(9)[8]}, false);
+  }
+  // The third shares three devices with the second and none with the first.
+  EXPECT_EQ(Run(config, 1, true).epsilon,
+            privacy::Account(config.plan, 1, {{config.plan, 2}}).epsilon);
+  const std::vector<JobEntry> jobs = SqliteStore(path_).Jobs();
+  EXPECT_TRUE(jobs[1].before.empty());
+  EXPECT_EQ(jobs[2].before, std::vector<int64_t>{2});
+}
+
+// A device that took another's place in the middle of a job is one of that job's.
+TEST_F(StoreJobsTest, DevicesOfAnyProcessOfAJobAreItsOwn) {
+  CreateStore(4);
+  JobConfig config = SmallConfig();
+  config.plan.devices = 4;
+  Run(config, 1);
+  {
+    SqliteStore store(path_);
+    store.RevokeDevice("small-0");
+    store.AddDevices({SomeDevices(5)[4]}, false);
+  }
+  Run(config, 1);
+  {
+    SqliteStore store(path_);
+    EXPECT_EQ(store.Jobs()[0].devices, 5);
+    for (uint32_t i = 1; i < 4; ++i) store.RevokeDevice("small-" + std::to_string(i));
+    std::vector<Device> all = SomeDevices(8);
+    store.AddDevices({all.begin() + 5, all.end()}, false);
+  }
+  EXPECT_EQ(Run(config, 1, true).earlier_rounds, 2);
+}
+
+TEST_F(StoreJobsTest, AfterAJobWithoutPrivacyNoFiniteEpsilonIsStated) {
+  CreateStore();
+  JobConfig bare = SmallConfig();
+  bare.mechanism = Mechanism::kNone;
+  Run(bare, 1);
+  EXPECT_TRUE(std::isinf(Run(SmallConfig(), 1, true).epsilon));
+  JobConfig limited = SmallConfig();
+  limited.epsilon_budget = 1e6;
+  EXPECT_THROW(Run(limited, 1, true), std::invalid_argument);
+  EXPECT_EQ(SqliteStore(path_).Jobs().size(), 2u) << "a refused job leaves nothing behind";
+}
+
+TEST_F(StoreJobsTest, AnotherJobBeginsOnlyIfItIsAllowed) {
+  CreateStore();
+  Run(SmallConfig(), 1);
+  const std::string message = RefusalOf([&] { Run(QuietConfig(), 1); });
+  EXPECT_TRUE(Says(message, "--new-job")) << message;
+  EXPECT_TRUE(Says(message, "cohort")) << message;
+  SqliteStore store(path_);
+  store.AllowNewJob();
+  EXPECT_FALSE(store.Load().has_value());
+  EXPECT_EQ(store.Jobs().size(), 1u) << "nothing is written before it begins";
+  EXPECT_EQ(SmallConfig().plan.noise_sigma, store.SpentBefore()[0].plan.noise_sigma);
+  store.BeginJob(OtherRecordOf(QuietConfig()));
+  EXPECT_EQ(store.Load()->next_round, 0u);
+  EXPECT_EQ(store.Load()->attempts, 0u);
+  EXPECT_TRUE(store.Load()->parameters.empty());
+  EXPECT_EQ(store.SpentBefore()[0].rounds, 1);
+}
+
+TEST_F(StoreJobsTest, AStoredPlanIsThePlan) {
+  CreateStore();
+  JobConfig config = SmallConfig();
+  config.plan.sampling = privacy::Sampling::kPoisson;
+  config.plan.planned_reports = 9;
+  config.plan.colluders = 2;
+  config.plan.delta = 1.0 / 3;
+  config.plan.certificate = {1e-9 / 3, 1e-21 / 7, 9.5};
+  config.min_devices = 0;
+  SqliteStore store(path_);
+  store.BeginJob(RecordOf(config));
+  store.AllowNewJob();
+  const privacy::Plan plan = store.SpentBefore()[0].plan;
+  EXPECT_EQ(plan.sampling, config.plan.sampling);
+  EXPECT_EQ(plan.devices, config.plan.devices);
+  EXPECT_EQ(plan.cohort, config.plan.cohort);
+  EXPECT_EQ(plan.planned_reports, config.plan.planned_reports);
+  EXPECT_EQ(plan.rounds, config.plan.rounds);
+  EXPECT_EQ(plan.dimension, config.plan.dimension);
+  EXPECT_EQ(plan.clip_l2, config.plan.clip_l2);
+  EXPECT_EQ(plan.noise_sigma, config.plan.noise_sigma);
+  EXPECT_EQ(plan.colluders, config.plan.colluders);
+  EXPECT_EQ(plan.delta, config.plan.delta);
+  EXPECT_EQ(plan.certificate.eta, config.plan.certificate.eta);
+  EXPECT_EQ(plan.certificate.tau, config.plan.certificate.tau);
+  EXPECT_EQ(plan.certificate.range, config.plan.certificate.range);
+}
+
+// A file that a program of version 1 wrote, as SQL text: a job of three rounds on twelve devices,
+// one of which took the place of a revoked one. Two rounds are released, the second at its second
+// attempt; the third round's first attempt was open when the program ended.
+class Version1Test : public StoreJobsTest {
+ protected:
+  Version1Test() {
+    WriteRaw("");
+    std::ifstream file(SOTTO_VECTORS "/store_v1.sql");
+    const std::string sql((std::istreambuf_iterator<char>(file)), {});
+    EXPECT_FALSE(sql.empty());
+    RunSql(sql.c_str());
+  }
+
+  static JobConfig Config() {
+    JobConfig config = SmallConfig();
+    config.plan.noise_sigma = 0.75;
+    config.epsilon_budget = 40;
+    return config;
+  }
+};
+
+TEST_F(Version1Test, KeepsItsDevicesItsModelAndItsLedger) {
+  { SqliteStore store(path_); }
+  SqliteStore store(path_);
+  EXPECT_EQ(store.ListDevices().size(), 13u);
+  EXPECT_EQ(store.LoadDevices().size(), kSmallDevices);
+  const JobState state = *store.Load();
+  EXPECT_EQ(state.next_round, 2u);
+  EXPECT_EQ(state.next_attempt, 1u);
+  EXPECT_EQ(state.attempts, 4u);
+  EXPECT_EQ(state.surcharge, 2u);
+  EXPECT_EQ(state.parameters.size(), 650u);
+  const std::vector<LedgerEntry> ledger = store.Ledger();
+  ASSERT_EQ(ledger.size(), 2u);
+  EXPECT_EQ(ledger[1].job, 1);
+  EXPECT_EQ(ledger[1].round, 1u);
+  EXPECT_EQ(ledger[1].mechanism, "gau-lrq");
+  EXPECT_EQ(ledger[1].noise_sigma, 0.75);
+  EXPECT_EQ(ledger[1].clip_l2, Config().plan.clip_l2);
+  EXPECT_EQ(ledger[1].devices, kSmallDevices);
+  EXPECT_EQ(ledger[1].cohort, 4);
+  EXPECT_EQ(ledger[1].reported, 4);
+  EXPECT_EQ(ledger[1].dimension, 650);
+  EXPECT_EQ(ledger[0].attempts, 1);
+  EXPECT_EQ(ledger[1].attempts, 3);
+  EXPECT_EQ(ledger[1].charged_rounds, 3);
+  EXPECT_EQ(ledger[1].delta, 1e-3);
+  EXPECT_EQ(ledger[1].epsilon, privacy::Account(Config().plan, 3).epsilon);
+}
+
+TEST_F(Version1Test, GoesOnAndStillChargesTheAttemptsOfThatTime) {
+  const privacy::Statement spent = Run(Config(), 1);
+  privacy::Plan plan = Config().plan;
+  plan.rounds = 5;
+  EXPECT_EQ(spent.epsilon, privacy::Account(plan, 5).epsilon);
+  EXPECT_EQ(SqliteStore(path_).Load()->surcharge, 2u);
+}
+
+TEST_F(Version1Test, CountsInTheNextJobOfAllItsDevicesRevokedOnesToo) {
+  EXPECT_EQ(SqliteStore(path_).Jobs()[0].devices, 13);
+  const privacy::Statement spent = Run(QuietConfig(), 1, true);
+  EXPECT_EQ(spent.epsilon, privacy::Account(QuietConfig().plan, 1, {{Config().plan, 4}}).epsilon);
+}
+
+TEST_F(Version1Test, IsLeftAsItIsIfItCannotBeConverted) {
+  RunSql("INSERT INTO attempts VALUES (2, 9, x'', 1); UPDATE releases SET attempt = 7");
+  EXPECT_TRUE(Says(Refusal(), "contradict each other"));
+  EXPECT_EQ(Database(path_).Integer("PRAGMA user_version"), 1);
+  EXPECT_EQ(Database(path_).Integer("SELECT count(*) FROM job"), 1);
+}
+
+}  // namespace
+}  // namespace sotto::server
