@@ -127,6 +127,12 @@ void AddPrivacyOptions(CLI::App& command, JobOptions& o) {
                   "Poisson), instead of --epsilon")
       ->excludes(epsilon)
       ->group(kPrivacy);
+  command
+      .add_option("--epsilon-budget", o.epsilon_budget,
+                  "no round starts that would take epsilon above this, earlier jobs on the same "
+                  "devices included (default: --epsilon; none with --noise-multiplier)")
+      ->check(InRange(1e-9, 1e300))
+      ->group(kPrivacy);
   command.add_option("--delta", o.delta, "the other half of the budget (default: devices^-1.1)")
       ->check(InRange(1e-300, 0.5))
       ->group(kPrivacy);
@@ -154,7 +160,8 @@ privacy::Plan BarePlan(const JobOptions& o, const ModelInfo& model, uint32_t dev
   return RoundToDevice(plan);
 }
 
-privacy::Plan CalibratedPlan(const JobOptions& o, const privacy::Plan& bare) {
+privacy::Plan CalibratedPlan(const JobOptions& o, const privacy::Plan& bare,
+                             const std::vector<privacy::SpentRounds>& before) {
   if (o.noise_multiplier) {
     return RoundToDevice(privacy::PlanForNoiseMultiplier(bare, *o.noise_multiplier).plan);
   }
@@ -164,7 +171,7 @@ privacy::Plan CalibratedPlan(const JobOptions& o, const privacy::Plan& bare) {
         "draw more devices or assume fewer colluders",
         o.cohort, o.colluders));
   }
-  return RoundToDevice(privacy::PlanForEpsilon(bare, o.epsilon));
+  return RoundToDevice(privacy::PlanForEpsilon(bare, o.epsilon, before));
 }
 
 const ModelInfo& RequireModel(const std::string& name) {
@@ -219,7 +226,8 @@ void AddJobOptions(CLI::App& command, JobOptions& options) {
   AddPrivacyOptions(command, options);
 }
 
-JobConfig MakeJob(const JobOptions& o, uint32_t devices) {
+JobConfig MakeJob(const JobOptions& o, uint32_t devices,
+                  const std::vector<privacy::SpentRounds>& before) {
   RequirePlausible(o, devices);
   JobConfig job;
   job.model = &RequireModel(o.model);
@@ -228,8 +236,10 @@ JobConfig MakeJob(const JobOptions& o, uint32_t devices) {
   job.padding = o.padding;
   job.plan = BarePlan(o, *job.model, devices);
   if (job.has_noise()) {
-    job.plan = CalibratedPlan(o, job.plan);
+    job.plan = CalibratedPlan(o, job.plan, before);
     if (!o.noise_multiplier) job.epsilon_budget = o.epsilon;
+    if (o.epsilon_budget) job.epsilon_budget = *o.epsilon_budget;
+    job.spent_before = before;
   } else if (job.plan.sampling == privacy::Sampling::kPoisson) {
     job.plan.planned_reports = job.plan.devices;
   }

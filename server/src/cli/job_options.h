@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "round/job_config.h"
 
@@ -37,6 +38,7 @@ struct JobOptions {
   std::string coding = "range";
   uint32_t padding = kDefaultPadding;
   double epsilon = 6.0;
+  std::optional<double> epsilon_budget;  // absent: epsilon, or none with noise_multiplier
   std::optional<double> noise_multiplier;
   std::optional<double> delta;  // absent: devices^-1.1
   uint32_t colluders = 1;
@@ -51,9 +53,11 @@ Mechanism ChooseMechanism(const JobOptions& options);
 // Declares the options on a command; `options` must outlive the parse.
 void AddJobOptions(CLI::App& command, JobOptions& options);
 
-// The job that the options ask for in a fleet of so many devices, with the noise calibrated.
-// Throws std::invalid_argument or privacy::UnattainableEpsilon, saying what to change.
-JobConfig MakeJob(const JobOptions& options, uint32_t devices);
+// The job that the options ask for in a fleet of so many devices, with the noise calibrated to what
+// earlier jobs on them have left of the budget. Throws std::invalid_argument or
+// privacy::UnattainableEpsilon, saying what to change.
+JobConfig MakeJob(const JobOptions& options, uint32_t devices,
+                  const std::vector<privacy::SpentRounds>& before = {});
 
 }  // namespace sotto::server
 

@@ -15,6 +15,7 @@
 #include "cli/json_output.h"
 #include "cli/report.h"
 #include "net/server.h"
+#include "privacy/calibration.h"
 #include "round/run_key.h"
 #include "sotto/bytes.h"
 #include "sotto/posix/signals.h"
@@ -28,6 +29,7 @@ constexpr char kRun[] = "Run and output";
 
 struct ServeOptions : JobOptions {
   std::string store;
+  bool new_job = false;
   std::string listen = "127.0.0.1:7177";
   double round_timeout_s = 60;
   double handshake_timeout_s = 10;
@@ -45,6 +47,11 @@ void AddServeOptions(CLI::App& command, ServeOptions& o) {
   command
       .add_option("--store", o.store, "the store that `sotto keys new` made; the job lives in it")
       ->required()
+      ->group(kNetwork);
+  command
+      .add_flag("--new-job", o.new_job,
+                "begin another job after the one in the store, which is then over; what that one "
+                "spent stays charged to its devices. To resume a job leave this out")
       ->group(kNetwork);
   command.add_option("--listen", o.listen, "ADDRESS:PORT; 0.0.0.0:7177 for the whole network")
       ->capture_default_str()
@@ -158,6 +165,29 @@ void RequireServable(const ServeOptions& o) {
                   o.mechanism));
 }
 
+JobConfig MakeJobAfter(const ServeOptions& o, uint32_t devices,
+                       const std::vector<privacy::SpentRounds>& before) {
+  try {
+    return MakeJob(o, devices, before);
+  } catch (const privacy::UnattainableEpsilon& error) {
+    if (before.empty()) throw;
+    throw std::invalid_argument(
+        fmt::format("{}, since earlier jobs in this store have spent some of it on these devices "
+                    "(`sotto account ledger {}`); raise --epsilon, or use new devices",
+                    error.what(), o.store));
+  }
+}
+
+void LogEarlierJobs(const JobConfig& config) {
+  if (!config.is_accounted() || config.spent_before.empty()) return;
+  const privacy::Statement spent = privacy::Account(config.plan, 0, config.spent_before);
+  Log(
+      fmt::format("earlier jobs on these devices: {} rounds, epsilon {:.3f} ({:.3f} against the "
+                  "network) at this job's delta {:.3g}, {} adjacency; this job starts from there",
+                  spent.earlier_rounds, spent.epsilon, spent.epsilon_network, spent.delta,
+                  privacy::Name(spent.adjacency)));
+}
+
 void RunServe(const ServeOptions& o) {
   RequireServable(o);
   if (o.seed.has_value() != o.insecure_seed) {
@@ -177,7 +207,8 @@ void RunServe(const ServeOptions& o) {
     throw std::invalid_argument(
         fmt::format("{} holds no devices; add some with `sotto keys new`", o.store));
   }
-  JobConfig config = MakeJob(o, devices.size());
+  if (o.new_job) store.AllowNewJob();
+  JobConfig config = MakeJobAfter(o, devices.size(), store.SpentBefore());
   const bool seeded = o.seed.has_value();
   config.seeded = seeded;
   Job job(config, devices, store, DeriveKey(RunKey(o.seed), "sotto server"), store.Load());
@@ -195,6 +226,7 @@ void RunServe(const ServeOptions& o) {
   Log(fmt::format("listening on {} port {}: {} devices, model {}, {} of {} rounds released",
                   options.host, server.port(), devices.size(), config.model->name, job.round(),
                   config.plan.rounds));
+  LogEarlierJobs(config);
   if (!config.is_private()) Log("NO PRIVACY: this job protects nothing; for experiments only");
   if (seeded) Log("seeded: not private; for tests only");
   WritePortFile(o.port_file, server.port());
