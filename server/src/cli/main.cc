@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/account_command.h"
 #include "cli/inspect_command.h"
 #include "cli/keys_command.h"
 #include "cli/serve_command.h"
@@ -81,6 +82,7 @@ int Run(int argc, char** argv) {
   simulate->callback([&] { sotto::server::RunSimulate(simulate_options); });
   sotto::server::AddServeCommand(app);
   sotto::server::AddKeysCommand(app);
+  sotto::server::AddAccountCommand(app);
   sotto::server::AddInspectCommand(app);
 
   RequireKnownCommand(app, argc, argv);

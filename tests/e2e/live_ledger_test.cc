@@ -1,0 +1,207 @@
+// The privacy ledger as users meet it: jobs one after the other in one store, budgets, and
+// `sotto account ledger`.
+#include <csignal>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+#include "e2e/live.h"
+#include "store/sqlite.h"
+
+namespace sotto::live {
+namespace {
+
+using Json = nlohmann::json;
+
+Arguments With(Arguments arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+Arguments JobOf(const std::string& rounds, const std::string& noise_multiplier) {
+  return {"--cohort", "4", "--rounds", rounds, "--noise-multiplier", noise_multiplier};
+}
+
+// Serves a job to its end with all devices of the site.
+void RunJob(const Site& site, const Arguments& arguments) {
+  Server server = site.Serve(arguments);
+  std::vector<Process> clients = site.Clients(server.port);
+  EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  for (Process& client : clients) EXPECT_EQ(client.Wait(), 0);
+}
+
+// `sotto serve` is refused: its exit code is 2, and the log goes on with the reason.
+void ExpectRefused(const Site& site, const Arguments& arguments,
+                   const std::vector<std::string>& words) {
+  const size_t before = ReadFile(site.Path("serve.log")).size();
+  EXPECT_EQ(site.StartServe(arguments).Wait(), 2);
+  const std::string said = ReadFile(site.Path("serve.log")).substr(before);
+  for (const std::string& word : words) {
+    EXPECT_NE(said.find(word), std::string::npos) << word << " is not in: " << said;
+  }
+}
+
+Json LedgerOf(const Site& site, const std::string& store) {
+  const std::string json = site.Path("ledger.json");
+  EXPECT_EQ(site.Sotto({"account", "ledger", store, "--json", json}, "ledger.log").Wait(), 0)
+      << ReadFile(site.Path("ledger.log"));
+  return Json::parse(ReadFile(json));
+}
+
+Json LedgerOf(const Site& site) { return LedgerOf(site, site.Path("store")); }
+
+TEST(LiveLedgerTest, ALaterJobIsChargedWithWhatTheEarlierOneSpentThroughAKill) {
+  Site site(4);
+  RunJob(site, JobOf("2", "1"));
+  const Arguments second = JobOf("4", "2");
+  const size_t before = ReadFile(site.Path("serve.log")).size();
+  EXPECT_EQ(site.StartServe(second).Wait(), 1);
+  const std::string said = ReadFile(site.Path("serve.log")).substr(before);
+  EXPECT_NE(said.find("rounds = 2"), std::string::npos) << said;
+  EXPECT_NE(said.find("--new-job"), std::string::npos) << said;
+
+  Server server = site.Serve(With(second, {"--new-job"}));
+  const size_t released = server.releases();
+  const uint16_t port = server.port;
+  std::vector<Process> clients = site.Clients(port);
+  ASSERT_TRUE(server.WaitForReleases(released + 1)) << ReadFile(server.log);
+  server.process.Signal(SIGKILL);
+  ASSERT_EQ(server.process.Wait(), 128 + SIGKILL);
+  server.process = site.StartServe(With(second, {"--listen", "127.0.0.1:" + std::to_string(port)}));
+  ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  for (Process& client : clients) EXPECT_EQ(client.Wait(), 0);
+  EXPECT_NE(ReadFile(server.log).find("earlier jobs on these devices: 2 rounds"),
+            std::string::npos);
+
+  const Json ledger = LedgerOf(site);
+  ASSERT_EQ(ledger["releases"].size(), 6u);
+  EXPECT_EQ(ledger["jobs"][1]["composed_with"], Json::array({1}));
+  double last = 0;
+  double last_network = 0;
+  for (size_t i = 0; i < 6; ++i) {
+    const Json& release = ledger["releases"][i];
+    EXPECT_EQ(release["job"], i < 2 ? 1 : 2);
+    EXPECT_EQ(release["round"], i < 2 ? i + 1 : i - 1);
+    EXPECT_EQ(release["charged_rounds"], release["round"]) << "neither forgotten nor counted twice";
+    EXPECT_EQ(release["earlier_rounds"], i < 2 ? 0 : 2);
+    EXPECT_GT(release["epsilon"], last);
+    EXPECT_GT(release["epsilon_network"], last_network);
+    last = release["epsilon"];
+    last_network = release["epsilon_network"];
+  }
+  EXPECT_EQ(ledger["total"]["epsilon"], last);
+  EXPECT_EQ(ledger["total"]["epsilon_network"], last_network);
+  EXPECT_EQ(ledger["total"]["rounds_released"], 6);
+
+  // Whole, in a store of its own, the second job alone costs less.
+  Site alone(4);
+  RunJob(alone, second);
+  EXPECT_LT(LedgerOf(alone)["total"]["epsilon"], last);
+}
+
+TEST(LiveLedgerTest, ABudgetThatIsSpentEndsTheJobInOrderAndTheNextStartIsRefused) {
+  Site site(4);
+  RunJob(site, JobOf("2", "1"));
+  const double two_rounds = LedgerOf(site)["total"]["epsilon"];
+  const std::string budget = std::to_string(two_rounds * 1.001);
+
+  Site limited(4);
+  const Arguments job = With(JobOf("5", "1"), {"--epsilon-budget", budget});
+  RunJob(limited, job);  // all clients are told that the job is done
+  const std::string log = ReadFile(limited.Path("serve.log"));
+  EXPECT_EQ(Count(log, " released: "), 2u) << log;
+  EXPECT_NE(log.find("the privacy budget cannot pay for another round"), std::string::npos) << log;
+  EXPECT_NE(log.find("2 of 5 rounds"), std::string::npos) << log;
+  ExpectRefused(limited, job, {"budget", "2 of 5 rounds", "would make it", "larger budget"});
+  ExpectRefused(limited, With(JobOf("1", "1"), {"--epsilon-budget", budget, "--new-job"}),
+                {"budget", "2 of earlier jobs"});
+  ExpectRefused(
+      limited,
+      {"--cohort", "4", "--rounds", "1", "--epsilon", std::to_string(two_rounds / 2), "--new-job"},
+      {"out of reach", "earlier jobs in this store", "account ledger"});
+  EXPECT_EQ(LedgerOf(limited)["jobs"].size(), 1u) << "a refused job leaves nothing behind";
+}
+
+TEST(LiveLedgerTest, AStoreThatCannotPayForOneRoundHoldsNoJob) {
+  Site site(4);
+  ExpectRefused(site, With(JobOf("5", "1"), {"--epsilon-budget", "0.001"}),
+                {"budget", "0 of 5 rounds", "0.001"});
+  const Json ledger = LedgerOf(site);
+  EXPECT_TRUE(ledger["jobs"].empty());
+  EXPECT_TRUE(ledger["total"]["epsilon"].is_null());
+}
+
+TEST(LiveLedgerTest, TheLedgerOfAStoreThatAServerHoldsIsRefusedUntilItStops) {
+  Site site(4);
+  Server server = site.Serve(JobOf("3", "1"));
+  EXPECT_EQ(site.Sotto({"account", "ledger", site.Path("store")}, "held.log").Wait(), 1);
+  EXPECT_NE(ReadFile(site.Path("held.log")).find("another process is using it"), std::string::npos);
+  server.process.Signal(SIGTERM);
+  EXPECT_EQ(server.process.Wait(), 0);
+  EXPECT_EQ(LedgerOf(site)["jobs"].size(), 1u);
+}
+
+TEST(LiveLedgerTest, EveryFigureStandsWithWhatItMeans) {
+  Site site(4, {"--seed", "7", "--insecure-seed"});
+  RunJob(site, {"--cohort", "2", "--rounds", "2", "--noise-multiplier", "3"});
+  const Json ledger = LedgerOf(site);
+  const Json& release = ledger["releases"][1];
+  EXPECT_EQ(release["mechanism"], "gau-lrq");
+  EXPECT_EQ(release["sampling"], "uniform");
+  EXPECT_EQ(release["sampling_rate"], 0.5);
+  EXPECT_EQ(release["planned_reports"], 2);
+  EXPECT_EQ(release["dimension"], 7850);
+  EXPECT_GT(release["certificate_eta"], 0);
+  EXPECT_GT(release["certificate_tau"], 0);
+  EXPECT_GT(release["numeric_error"], 0);
+  EXPECT_EQ(release["attempts"], 2);
+  EXPECT_EQ(release["accountant"], "rdp");
+  for (const Json& figure : {release, ledger["total"]}) {
+    EXPECT_GE(figure["epsilon_network"], figure["epsilon"]);
+    EXPECT_GT(figure["delta"], 0);
+    EXPECT_EQ(figure["adjacency"], "replace-one");
+    EXPECT_EQ(figure["unit"], "device");
+    EXPECT_EQ(figure["trust_mode"], "trusted-server");
+    EXPECT_EQ(figure["colluders"], 1);
+    EXPECT_EQ(figure["seeded"], true) << "the devices are";
+  }
+  const std::string table = ReadFile(site.Path("ledger.log"));
+  for (const char* word : {"replace-one adjacency", "unit device", "trusted-server", "1 colluder",
+                           "seeded: not private", "2 of 2 rounds released"}) {
+    EXPECT_NE(table.find(word), std::string::npos) << word << " is not in:\n" << table;
+  }
+}
+
+// Text for people and JSON do not mix, and nothing secret is in either.
+TEST(LiveLedgerTest, JsonGoesToStandardOutputAloneAndTellsNoSecret) {
+  Site site(2);
+  Process shell({"/bin/sh", "-c",
+                 std::string(SOTTO_PROGRAM) + " account ledger " + site.Path("store") +
+                     " --json - > " + site.Path("json.log")},
+                site.Path("table.log"));
+  EXPECT_EQ(shell.Wait(), 0);
+  EXPECT_EQ(Json::parse(ReadFile(site.Path("json.log")))["releases"], Json::array());
+  EXPECT_NE(ReadFile(site.Path("table.log")).find("nothing is spent"), std::string::npos);
+  EXPECT_EQ(site.Sotto({"account", "ledger"}, "usage.log").Wait(), 2);
+  EXPECT_EQ(site.Sotto({"account", "ledger", site.Path("none")}, "none.log").Wait(), 1);
+}
+
+TEST(LiveLedgerTest, AStoreOfTheFirstVersionIsRead) {
+  Site site(1);
+  const std::string path = site.Path("old");
+  std::ofstream(path).close();
+  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  std::ifstream file(SOTTO_VECTORS "/store_v1.sql");
+  server::Database(path).Run(std::string((std::istreambuf_iterator<char>(file)), {}).c_str());
+  const Json ledger = LedgerOf(site, path);
+  EXPECT_EQ(ledger["total"]["rounds_released"], 2);
+  EXPECT_EQ(ledger["total"]["attempts"], 4);
+  EXPECT_EQ(ledger["releases"][1]["charged_rounds"], 3);
+  EXPECT_NEAR(ledger["total"]["epsilon"], 2.47773, 1e-5);
+}
+
+}  // namespace
+}  // namespace sotto::live
