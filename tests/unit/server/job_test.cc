@@ -348,6 +348,36 @@ TEST(Job, WithoutAMechanismTheModelIsTheExactAverage) {
   EXPECT_GT(norm, 1e-4);
 }
 
+// The divisor of a Poisson round is q N, not the number that was drawn or reported.
+TEST(Job, APoissonSumIsDividedByTheExpectedCohort) {
+  JobConfig config = SmallConfig();
+  config.mechanism = Mechanism::kNone;
+  config.plan.sampling = privacy::Sampling::kPoisson;
+  config.plan.planned_reports = kSmallDevices;
+  config.plan.rounds = 20;
+  config.min_devices = 0;
+  SmallJob small(config);
+  bool was_another_number = false;
+  while (!was_another_number && small.job.OpenRound()) {
+    const std::vector<float> before = small.Model();
+    std::vector<double> sum(before.size());
+    for (const uint32_t index : small.job.cohort()) {
+      SmallDevice device(small.registry[index], index, *config.model);
+      device.config.allow_training_without_privacy = true;
+      ASSERT_EQ(device.Run(small.job, index), Status::kOk);
+      const ClientBuffers buffers = device.buffers();
+      for (size_t j = 0; j < sum.size(); ++j) sum[j] += static_cast<double>(buffers.parameters[j]);
+    }
+    const size_t drawn = small.job.cohort().size();
+    ASSERT_TRUE(small.job.CloseRound().released);
+    was_another_number = drawn != 4 && drawn > 0;
+    for (size_t j = 0; was_another_number && j < sum.size(); ++j) {
+      EXPECT_NEAR(small.Model()[j], before[j] + sum[j] / 4, 1e-7);
+    }
+  }
+  EXPECT_TRUE(was_another_number);
+}
+
 class UploadTest : public testing::Test {
  protected:
   UploadTest() {
