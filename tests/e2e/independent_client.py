@@ -45,7 +45,8 @@ def check_task(task, allow_no_privacy):
             and all(0 <= rate < math.inf for rate in rates)
             and all(1 <= count <= 65535 for count in counts)
             and 256 <= task["max_frame"] <= 65535
-            and task["padding"] <= 4096)
+            and task["padding"] <= 4096
+            and task["clip_bit"] <= (0 if task["coding"] == 2 else 2**30))
     if not good:
         raise Refused("the task is out of its limits")
     if 2 in (task["coding"], task["dither"]) and not allow_no_privacy:
@@ -129,13 +130,16 @@ class Device:
         task, model = self.round.task, self.round.model
         self.round.nonce = os.urandom(16)
         key = lrq.round_key(self.secret, self.name, task, self.round.nonce)
-        update = training.train(model, self.samples, task)
+        update, was_clipped = training.train(model, self.samples, task)
         if task["coding"] == 2:
             self.round.update = training.as_floats(update, task["clip_l2"])
         else:
-            self.round.update = codes.encode(lrq.scaled(update, task), task, key)
-            noisy = codes.decode(self.round.update, len(update), task, key)
-            update = [x * task["unit"] / 2**20 for x in noisy]
+            v = lrq.scaled(update, task)
+            if task["clip_bit"]:
+                v.append(-task["clip_bit"] if was_clipped else task["clip_bit"])
+            self.round.update = codes.encode(v, task, key)
+            noisy = codes.decode(self.round.update, len(v), task, key)
+            update = [x * task["unit"] / 2**20 for x in noisy[:len(update)]]
         self.released = training.moved(model, update)
 
     def download(self, link):
@@ -149,7 +153,7 @@ class Device:
 
     def upload(self, link):
         task, update = self.round.task, self.round.update
-        begin = {name: task[name] for name in ("job", "round", "attempt", "coding")}
+        begin = {name: task[name] for name in ("job", "round", "attempt", "coding", "clip_bit")}
         begin["nonce"] = self.round.nonce
         # What stands around the bytes, four tags, two lengths, the offset and `last`: 16.
         step = (min(MAX_FRAME, task["max_frame"]) - 16) // 4 * 4

@@ -96,8 +96,11 @@ void AddUpdates(Corpus& decoder, Corpus& round_trip, Corpus& range_coder) {
         const std::vector<float> update = Update(40, scale);
         const Bytes encoded = Encode(update, format);
         decoder.Add(Layout(format) + U16(39) + encoded);
-        // Reads of 9 bytes; clip_l2 = 2^9, unit = 1 by their exponents; again from byte 5.
-        round_trip.Add(Layout(format) + Bytes{8, 136, 127} + U16(5) + Raw(update));
+        // Reads of 9 bytes; clip_l2 = 2^9, unit = 1 by their exponents; again from byte 5; with
+        // and without a last value.
+        const Bytes begin = Layout(format) + Bytes{8, 136, 127} + U16(5);
+        round_trip.Add(begin + Bytes(4) + Raw(update));
+        round_trip.Add(begin + Bytes{0, 0, 24, 0} + Raw(update));
         range_coder.Add(U16(300) + encoded);
       }
     }
@@ -137,6 +140,7 @@ std::vector<Request> Requests() {
   requests[2].attempt = 1;
   requests[2].job_id = ByteSpan(kBytes).first(kJobIdSize);
   requests[2].nonce = ByteSpan(kBytes).first(kNonceSize);
+  requests[2].clip_bit_q20 = 1 << 20;
   requests[3].kind = Request::Kind::kUpdateChunk;
   requests[3].offset = 20;
   requests[3].bytes = kBytes;
@@ -151,6 +155,7 @@ std::vector<Reply> Replies() {
   replies[1].kind = Reply::Kind::kTrain;
   replies[1].task.unit = 0.25F;
   replies[1].task.round = 7;
+  replies[1].task.clip_bit_q20 = 1 << 20;
   replies[2].kind = Reply::Kind::kDone;
   replies[3].kind = Reply::Kind::kModelChunk;
   replies[3].bytes = kBytes;

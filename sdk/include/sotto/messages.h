@@ -36,6 +36,10 @@ struct TrainTask {
   UpdateFormat format;
   float unit = 0.0f;
   TrainingOptions training;
+  // Adaptive clipping: the update has one more coordinate, clip_bit_q20 / 2^20 units if local
+  // training was never clipped, minus as much if it was (LocalTrainer::clipped()). At most
+  // kMaxValueQ20; 0: there is none. Never with Coding::kFloat32.
+  uint32_t clip_bit_q20 = 0;
 
   // True if the update is encoded with Gaussian dither. The server can remove that noise: this says
   // nothing about privacy from the server.
@@ -81,6 +85,7 @@ struct Request {
   ByteSpan job_id;  // [kJobIdSize]
   ByteSpan nonce;   // [kNonceSize]
   Coding coding = Coding::kRange;
+  uint32_t clip_bit_q20 = 0;  // as in the task: whoever does not know it leaves a coordinate out
 
   // kUpdateChunk: encoded bytes, at least 1; valid until the reply has been given to the client.
   ByteSpan bytes;

@@ -56,8 +56,10 @@ class KeyedPermutation {
 // Scales `parameters` towards `base` so that their distance is at most radius, up to float32
 // rounding; the encoder's integers make the bound exact.
 //   base, parameters  [n] float32, same size, not overlapping
-// Returns kOk or kNotFinite (parameters untouched).
-Status ProjectToBall(Span<const float> base, float radius, Span<float> parameters);
+//   was_outside       the distance, a float32, was above the radius; else nothing is changed
+// Returns kOk or kNotFinite (parameters and *was_outside untouched).
+Status ProjectToBall(Span<const float> base, float radius, Span<float> parameters,
+                     bool* was_outside);
 
 class LocalTrainer {
  public:
@@ -82,6 +84,13 @@ class LocalTrainer {
   // Mean loss of the steps so far, each before its own update.
   float mean_loss() const;
 
+  // True once clipping has changed the parameters. For a finished training: under kAtEnd, the
+  // update's norm was above clip_l2; under kEveryStep, the distance from base was after some step.
+  // Up to the first step that is clipped, training is what it would be without a bound: so this
+  // compares clip_l2 with a length that does not depend on it, and the share of devices for which
+  // it is false is a distribution function, whose quantiles adaptive clipping looks for.
+  bool clipped() const { return clipped_; }
+
  private:
   Status NextBatch(Batch* batch);
 
@@ -98,6 +107,7 @@ class LocalTrainer {
   uint32_t position_ = 0;  // within the epoch
   uint32_t steps_ = 0;
   float loss_sum_ = 0.0f;
+  bool clipped_ = false;
   bool active_ = false;
 };
 

@@ -1,5 +1,8 @@
 // An update as bytes: Gau-LRQ integers under a code. Part of sotto/lrq.
 //
+// The coordinates are those of the update and, if the caller has one, a last value of its own: what
+// a device tells besides its update travels under the same noise.
+//
 // Encoded update: one header byte h, the code of the d integers m, zeros up to a multiple of the
 // padding. h is 0, and no code follows, if every |v| is 0; else it is in 1..121 and stands for
 // A(h) = floor(2^((h-1)/4)), Q20.
@@ -94,11 +97,16 @@ class UpdateEncoder {
   UpdateEncoder& operator=(const UpdateEncoder&) = delete;
 
   // Computes scale and clip factor: two passes over the update.
-  //   round_key  has encoded nothing else, ever
-  //   format     kRange or kFixed
-  // The other arguments and the statuses are those of ComputeUpdateScale().
+  //   round_key       has encoded nothing else, ever
+  //   format          kRange or kFixed
+  //   last_value_q20  of one more coordinate after the update's, units of the noise's deviation;
+  //                   clipping does not touch it; at most kMaxValueQ20 in magnitude. 0: there is
+  //                   none. So the integers' sum of squares is at most that of update_scale.h and
+  //                   the square of this.
+  // The other arguments and the statuses are those of ComputeUpdateScale(); kInvalidArgument too if
+  // there would be more than kMaxParameters coordinates.
   Status Begin(const Key& round_key, const UpdateFormat& format, Span<const float> update,
-               float clip_l2, float unit);
+               float clip_l2, float unit, int32_t last_value_q20 = 0);
 
   // Forgets the update and wipes the key.
   void Wipe();
@@ -119,6 +127,9 @@ class UpdateEncoder {
  private:
   enum class Stage : uint8_t { kCoordinates, kPadding, kDone };
 
+  void ChooseScaleCode();
+  void Values(size_t first, Span<int32_t> v_q20) const;
+  size_t coordinates() const { return update_.size() + (last_value_q20_ == 0 ? 0 : 1); }
   void Restart();
   bool HasReady() const;
   size_t Take(MutableByteSpan out);
@@ -132,6 +143,7 @@ class UpdateEncoder {
   UpdateFormat format_;
   Span<const float> update_;
   UpdateScale scale_;
+  int32_t last_value_q20_ = 0;  // 0: there is none
   uint8_t scale_code_ = 0;
   int32_t bound_q20_ = 0;  // of the scale code
   int bits_ = 0;           // of a fixed-length code
@@ -150,7 +162,7 @@ class UpdateEncoder {
 };
 
 // Decodes one complete encoded update into noisy values: update / unit plus standard Gaussian
-// noise.
+// noise; a last value of the encoder's caller comes after the update.
 //   format     kRange or kFixed
 //   encoded    [n] as UpdateEncoder wrote it. Other bytes give kMalformed or, under kRange, some
 //              values of the format's range; never a crash, and no read beyond the end

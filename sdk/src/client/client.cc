@@ -1,6 +1,7 @@
 #include "sotto/client.h"
 
 #include "sotto/bytes.h"
+#include "sotto/quantizer.h"
 
 namespace sotto {
 namespace {
@@ -120,6 +121,7 @@ void Client::PrepareUploadBegin(Request* request) const {
   request->attempt = task_.attempt;
   request->nonce = nonce_;
   request->coding = task_.format.coding;
+  request->clip_bit_q20 = task_.clip_bit_q20;
 }
 
 Status Client::PrepareChunk(Request* request) {
@@ -207,6 +209,8 @@ Status Client::OnTask(const Reply& reply) {
   if (!task.format.IsValid()) return Status::kMalformed;
   const bool is_noisy = task.format.coding != Coding::kFloat32;
   if (is_noisy && !(task.training.clip_l2 <= 1024.0f * task.unit)) return Status::kMalformed;
+  const uint32_t most_clip_bit = is_noisy ? static_cast<uint32_t>(kMaxValueQ20) : 0;
+  if (task.clip_bit_q20 > most_clip_bit) return Status::kMalformed;
   if (!task.is_private() && !config_.allow_training_without_privacy) return Status::kPeerRefused;
   task_ = task;
   state_ = State::kDownload;
@@ -252,8 +256,9 @@ Status Client::BeginEncoding() {
   if (task_.format.coding == Coding::kFloat32) return Status::kOk;
   Key round_key;
   if (Status s = DeriveRoundKey(config_.secret, Identity(), &round_key); s != Status::kOk) return s;
+  const auto clip_bit = static_cast<int32_t>(task_.clip_bit_q20);
   return encoder_.Begin(round_key, task_.format, buffers_.parameters, task_.training.clip_l2,
-                        task_.unit);
+                        task_.unit, trainer_.clipped() ? -clip_bit : clip_bit);
 }
 
 // The next ReadUpdate() starts at this byte.

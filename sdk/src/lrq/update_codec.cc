@@ -1,6 +1,7 @@
 #include "sotto/update_codec.h"
 
 #include "sotto/bytes.h"
+#include "sotto/num.h"
 #include "sotto/quantizer.h"
 
 namespace sotto {
@@ -80,28 +81,53 @@ uint8_t BitPacker::TakeByte() {
 }
 
 Status UpdateEncoder::Begin(const Key& round_key, const UpdateFormat& format,
-                            Span<const float> update, float clip_l2, float unit) {
+                            Span<const float> update, float clip_l2, float unit,
+                            int32_t last_value_q20) {
   if (!format.IsValid() || format.coding == Coding::kFloat32) return Status::kInvalidArgument;
+  if (last_value_q20 > kMaxValueQ20 || last_value_q20 < -kMaxValueQ20) {
+    return Status::kInvalidArgument;
+  }
+  if (last_value_q20 != 0 && update.size() >= kMaxParameters) return Status::kInvalidArgument;
   if (Status s = ComputeUpdateScale(update, clip_l2, unit, &scale_); s != Status::kOk) return s;
   dither_ = Dither(round_key, format.dither, engine_);
   format_ = format;
   update_ = update;
-  if (format.coding == Coding::kFixed) {
-    scale_code_ = lrq::ScaleCodeFor(scale_.max_value_q20);
-    bits_ = lrq::FixedCodeBits(scale_code_, format.dither);
-    bound_q20_ = lrq::ScaleBoundQ20(scale_code_);
-  } else {
-    const bool is_zero = scale_.max_value_q20 == 0;
-    scale_code_ = is_zero ? 0 : lrq::ScaleCodeFor(scale_.rms_q20 > 0 ? scale_.rms_q20 : 1);
-  }
+  last_value_q20_ = last_value_q20;
+  ChooseScaleCode();
   Restart();
   return Status::kOk;
+}
+
+void UpdateEncoder::ChooseScaleCode() {
+  const int32_t last = last_value_q20_ < 0 ? -last_value_q20_ : last_value_q20_;
+  const int32_t largest = last > scale_.max_value_q20 ? last : scale_.max_value_q20;
+  if (format_.coding == Coding::kFixed) {
+    scale_code_ = lrq::ScaleCodeFor(largest);
+    bits_ = lrq::FixedCodeBits(scale_code_, format_.dither);
+    bound_q20_ = lrq::ScaleBoundQ20(scale_code_);
+    return;
+  }
+  // Both squares are at most 2^60. That the update's own mean counts fully is well below a percent.
+  const auto rms = static_cast<uint64_t>(scale_.rms_q20);
+  const auto last_square = static_cast<uint64_t>(last) * static_cast<uint64_t>(last);
+  const auto mean = static_cast<int32_t>(IntegerSqrt(rms * rms + last_square / coordinates()));
+  const int32_t typical = mean < largest ? mean : largest;
+  scale_code_ = largest == 0 ? 0 : lrq::ScaleCodeFor(typical > 0 ? typical : 1);
+}
+
+// v of the coordinates first, first + 1, ....
+void UpdateEncoder::Values(size_t first, Span<int32_t> v_q20) const {
+  const size_t left = update_.size() - first;
+  const size_t count = v_q20.size() < left ? v_q20.size() : left;
+  ScaleAllToQ20(update_.subspan(first, count), scale_, v_q20.first(count));
+  if (count < v_q20.size()) v_q20[count] = last_value_q20_;
 }
 
 void UpdateEncoder::Wipe() {
   dither_ = Dither(Key(), DitherKind::kGaussian);
   SecureWipe(words_.data(), words_.size() * sizeof(words_[0]));
   update_ = {};
+  last_value_q20_ = 0;
   Restart();
 }
 
@@ -167,7 +193,7 @@ Status UpdateEncoder::EncodeMore() {
     return Status::kOk;
   }
   // Most coordinates give less than a byte: goes on until one is ready.
-  while (scale_code_ != 0 && !(quantized_.empty() && next_ == update_.size())) {
+  while (scale_code_ != 0 && !(quantized_.empty() && next_ == coordinates())) {
     if (quantized_.empty()) {
       if (Status s = QuantizeBatch(); s != Status::kOk) return s;
     }
@@ -192,14 +218,14 @@ void UpdateEncoder::CodeSome() {
 }
 
 Status UpdateEncoder::QuantizeBatch() {
-  const size_t left = update_.size() - next_;
+  const size_t left = coordinates() - next_;
   const Span<uint64_t> words = words_.first(left < words_.size() ? left : words_.size());
   if (Status s = dither_.Generate(next_, words); s != Status::kOk) return s;
   int32_t v_q20[kDitherBatch];
   for (size_t i = 0; i < words.size(); ++i) {
     if (i % kDitherBatch == 0) {
       const size_t count = words.size() - i < kDitherBatch ? words.size() - i : kDitherBatch;
-      ScaleAllToQ20(update_.subspan(next_ + i, count), scale_, {v_q20, count});
+      Values(next_ + i, {v_q20, count});
     }
     const auto j = static_cast<uint32_t>(next_ + i);
     if (Status s = QuantizeCoordinate(j, v_q20[i % kDitherBatch], &words[i]); s != Status::kOk) {

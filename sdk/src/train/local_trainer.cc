@@ -25,11 +25,13 @@ Status TrainingOptions::Validate() const {
   return Status::kOk;
 }
 
-Status ProjectToBall(Span<const float> base, float radius, Span<float> parameters) {
+Status ProjectToBall(Span<const float> base, float radius, Span<float> parameters,
+                     bool* was_outside) {
   const float squared = nn::SquaredDistance(parameters.data(), base.data(), base.size());
   if (!IsFinite(squared)) return Status::kNotFinite;
   const float distance = std::sqrt(squared);
-  if (distance > radius) {
+  *was_outside = distance > radius;
+  if (*was_outside) {
     nn::PullTowards(base.data(), radius / distance, base.size(), parameters.data());
   }
   return Status::kOk;
@@ -58,6 +60,7 @@ Status LocalTrainer::Begin(const ModelInfo& model, const TrainingOptions& option
   indices_ = indices;
   epoch_ = position_ = steps_ = 0;
   loss_sum_ = 0.0f;
+  clipped_ = false;
   __builtin_memcpy(parameters.data(), base.data(), base.size() * sizeof(float));
   active_ = true;
   return Status::kOk;
@@ -93,9 +96,12 @@ Status LocalTrainer::Step(bool* done) {
   }
   active_ = epoch_ < options_.local_epochs;
   if (!active_ || options_.clipping == Clipping::kEveryStep) {
-    if (Status s = ProjectToBall(base_, options_.clip_l2, parameters_); s != Status::kOk) {
+    bool was_outside = false;
+    if (Status s = ProjectToBall(base_, options_.clip_l2, parameters_, &was_outside);
+        s != Status::kOk) {
       return s;
     }
+    clipped_ = clipped_ || was_outside;
   }
   *done = !active_;
   return Status::kOk;

@@ -4,6 +4,7 @@
 #include <pb_encode.h>
 #include <type_traits>
 
+#include "sotto/quantizer.h"
 #include "wire/sotto.pb.h"
 
 namespace sotto {
@@ -25,6 +26,12 @@ bool IsKnown(Clipping clipping) {
   return clipping == Clipping::kEveryStep || clipping == Clipping::kAtEnd;
 }
 
+// One more coordinate is there only where there is noise for it.
+bool IsClipBit(uint32_t clip_bit_q20, Coding coding) {
+  return clip_bit_q20 == 0 ||
+         (clip_bit_q20 <= static_cast<uint32_t>(kMaxValueQ20) && coding != Coding::kFloat32);
+}
+
 bool IsMaxFrame(uint32_t max_frame) {
   return max_frame >= kMinMaxFrame && max_frame <= kMaxMaxFrame;
 }
@@ -40,7 +47,8 @@ bool IsWithinLimits(const Request& r) {
     case Request::Kind::kGetModel:
       return r.offset % 4 == 0;
     case Request::Kind::kUpdateBegin:
-      return r.job_id.size() == kJobIdSize && r.nonce.size() == kNonceSize && IsKnown(r.coding);
+      return r.job_id.size() == kJobIdSize && r.nonce.size() == kNonceSize && IsKnown(r.coding) &&
+             IsClipBit(r.clip_bit_q20, r.coding);
     case Request::Kind::kUpdateChunk:
       return !r.bytes.empty();
     case Request::Kind::kNone:
@@ -53,7 +61,7 @@ bool IsWithinLimits(const Reply& r) {
   switch (r.kind) {
     case Reply::Kind::kTrain:
       return r.task.format.IsValid() && IsKnown(r.task.training.clipping) &&
-             IsMaxFrame(r.max_frame);
+             IsClipBit(r.task.clip_bit_q20, r.task.format.coding) && IsMaxFrame(r.max_frame);
     case Reply::Kind::kModelChunk:
       return !r.bytes.empty() && r.bytes.size() % 4 == 0;
     case Reply::Kind::kError:
@@ -98,8 +106,9 @@ sotto_Request ToWire(const Request& r) {
       break;
     case Request::Kind::kUpdateBegin:
       wire.which_message = sotto_Request_update_begin_tag;
-      m.update_begin = {View(r.job_id), r.round, r.attempt, View(r.nonce),
-                        ToWire<sotto_Coding>(r.coding)};
+      m.update_begin = {
+          View(r.job_id), r.round, r.attempt, View(r.nonce), ToWire<sotto_Coding>(r.coding),
+          r.clip_bit_q20};
       break;
     case Request::Kind::kUpdateChunk:
       wire.which_message = sotto_Request_update_chunk_tag;
@@ -133,6 +142,7 @@ Request FromWire(const sotto_Request& wire) {
       r.attempt = m.update_begin.attempt;
       r.nonce = View(m.update_begin.nonce);
       r.coding = FromWire<Coding>(m.update_begin.coding);
+      r.clip_bit_q20 = m.update_begin.clip_bit;
       break;
     case sotto_Request_update_chunk_tag:
       r.kind = Request::Kind::kUpdateChunk;
@@ -161,6 +171,7 @@ sotto_Train ToWire(const TrainTask& task, uint32_t max_frame) {
   wire.batch_size = t.batch_size;
   wire.weight_decay = t.weight_decay;
   wire.max_frame = max_frame;
+  wire.clip_bit = task.clip_bit_q20;
   return wire;
 }
 
@@ -181,6 +192,7 @@ bool FromWire(const sotto_Train& wire, TrainTask* task) {
   t.local_epochs = wire.local_epochs;
   t.batch_size = wire.batch_size;
   t.weight_decay = wire.weight_decay;
+  task->clip_bit_q20 = wire.clip_bit;
   return true;
 }
 

@@ -43,12 +43,12 @@ def gradient(rows, batch):
 
 
 def clipped(rows, base, clip):
-    """rows, pulled toward base to the distance `clip` if they are further away."""
+    """rows, pulled toward base to the distance `clip` if they are further away; were they?"""
     delta = [add_scaled(row, start, -1) for row, start in zip(rows, base)]
     norm = math.sqrt(sum(dot(row, row) for row in delta))
     if norm <= clip:
-        return rows
-    return [add_scaled(start, row, clip / norm) for start, row in zip(base, delta)]
+        return rows, False
+    return [add_scaled(start, row, clip / norm) for start, row in zip(base, delta)], True
 
 
 def moved(model, update):
@@ -66,14 +66,17 @@ def as_floats(update, clip):
 
 
 def train(model, samples, task):
-    """The update, in the model's layout (7): weights [outputs][inputs], then biases."""
+    """The update, in the model's layout (7): weights [outputs][inputs], then biases. Was it clipped?
+
+    With clipping 2 the encoder scales the update; here it is only compared.
+    """
     params = struct.unpack(f"<{len(model) // 4}f", model)
     if not all(map(math.isfinite, params)):
         raise ValueError("the model has a parameter that is not finite")
     inputs = len(params) // CLASSES - 1
     base = [list(params[c * inputs:(c + 1) * inputs]) + [params[CLASSES * inputs + c]]
             for c in range(CLASSES)]
-    rows, rate = base, task["learning_rate"]
+    rows, rate, was_clipped = base, task["learning_rate"], False
     for _ in range(task["local_epochs"]):
         order = random.sample(samples, len(samples))
         for at in range(0, len(order), task["batch_size"]):
@@ -82,9 +85,11 @@ def train(model, samples, task):
             slopes = [add_scaled(row, slope, -rate) for row, slope in zip(rows, slopes)]
             rows = [add_scaled(new, row, shrink) for new, row in zip(slopes, rows)]
             if task["clipping"] == 1:
-                rows = clipped(rows, base, task["clip_l2"])
+                rows, now = clipped(rows, base, task["clip_l2"])
+                was_clipped = was_clipped or now
+    was_clipped = was_clipped or clipped(rows, base, task["clip_l2"])[1]
     delta = [add_scaled(row, start, -1) for row, start in zip(rows, base)]
-    return [x for row in delta for x in row[:-1]] + [row[-1] for row in delta]
+    return [x for row in delta for x in row[:-1]] + [row[-1] for row in delta], was_clipped
 
 
 def read_samples(data, labels, first, count):

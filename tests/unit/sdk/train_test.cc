@@ -1,5 +1,6 @@
 #include "sotto/train.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -131,6 +132,47 @@ TEST(LocalTrainer, BothKindsOfClippingKeepTheUpdateInTheBall) {
   }
 }
 
+// The greatest distance from base after any step of training without a bound, and the last one.
+struct Path {
+  double greatest = 0;
+  double last = 0;
+};
+
+Path UnclippedPath(TrainingOptions options) {
+  CountingSamples samples;
+  options.clip_l2 = 1e30f;
+  Training training;
+  EXPECT_EQ(training.Begin(options, samples.source(11)), Status::kOk);
+  Path path;
+  for (bool done = false; !done;) {
+    EXPECT_EQ(training.trainer.Step(&done), Status::kOk);
+    path.last = training.Distance();
+    path.greatest = std::max(path.greatest, path.last);
+  }
+  EXPECT_FALSE(training.trainer.clipped());
+  return path;
+}
+
+TEST(LocalTrainer, TellsWhetherTheBoundWasBelowALengthThatDoesNotDependOnIt) {
+  for (const Clipping clipping : {Clipping::kEveryStep, Clipping::kAtEnd}) {
+    TrainingOptions options;
+    options.clipping = clipping;
+    options.learning_rate = 4.0f;  // so much that the path turns back
+    options.weight_decay = 0.02f;
+    const Path path = UnclippedPath(options);
+    ASSERT_GT(path.greatest, 1.001 * path.last);
+    const double length = clipping == Clipping::kEveryStep ? path.greatest : path.last;
+    for (const double factor : {0.1, 0.9, 0.9999, 1.0001, 1.1, 10.0}) {
+      CountingSamples samples;
+      options.clip_l2 = static_cast<float>(factor * length);
+      Training training;
+      ASSERT_EQ(training.Begin(options, samples.source(11)), Status::kOk);
+      ASSERT_EQ(training.Run(), Status::kOk);
+      EXPECT_EQ(training.trainer.clipped(), factor < 1) << factor;
+    }
+  }
+}
+
 TEST(LocalTrainer, TrainingLowersTheLoss) {
   CountingSamples samples;
   TrainingOptions options;
@@ -200,10 +242,27 @@ TEST(ProjectToBall, IsTheIdentityInside) {
   const std::vector<float> base = {1, 2, 3};
   std::vector<float> inside = {1.1f, 2.1f, 2.9f};
   const auto before = inside;
-  ASSERT_EQ(ProjectToBall({base.data(), 3}, 1.0f, {inside.data(), 3}), Status::kOk);
+  bool was_outside = true;
+  ASSERT_EQ(ProjectToBall({base.data(), 3}, 1.0f, {inside.data(), 3}, &was_outside), Status::kOk);
   EXPECT_EQ(inside, before);
+  EXPECT_FALSE(was_outside);
   inside[0] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(ProjectToBall({base.data(), 3}, 1.0f, {inside.data(), 3}), Status::kNotFinite);
+  EXPECT_EQ(ProjectToBall({base.data(), 3}, 1.0f, {inside.data(), 3}, &was_outside),
+            Status::kNotFinite);
+}
+
+// 3, 4, 12: a distance of 13, without any rounding.
+TEST(ProjectToBall, TheBoundaryItselfIsInside) {
+  const std::vector<float> base(3);
+  const std::vector<float> corner = {3, 4, 12};
+  for (const float radius : {std::nextafter(13.0f, 0.0f), 13.0f, std::nextafter(13.0f, 14.0f)}) {
+    std::vector<float> moved = corner;
+    bool was_outside = false;
+    ASSERT_EQ(ProjectToBall({base.data(), 3}, radius, {moved.data(), 3}, &was_outside),
+              Status::kOk);
+    EXPECT_EQ(was_outside, radius < 13.0f);
+    EXPECT_EQ(moved != corner, radius < 13.0f);
+  }
 }
 
 }  // namespace

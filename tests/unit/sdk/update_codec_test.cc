@@ -48,11 +48,11 @@ const UpdateFormat kFormats[] = {
 };
 
 Encoded Encode(const Key& key, const UpdateFormat& format, const std::vector<float>& update,
-               float unit) {
+               float unit, int32_t last_value_q20 = 0) {
   UpdateEncoder encoder;
-  EXPECT_EQ(encoder.Begin(key, format, View(update), kClip, unit), Status::kOk);
-  Encoded result{std::vector<uint8_t>(MaxUpdateSize(static_cast<uint32_t>(update.size()), format)),
-                 encoder.scale()};
+  EXPECT_EQ(encoder.Begin(key, format, View(update), kClip, unit, last_value_q20), Status::kOk);
+  const auto coordinates = static_cast<uint32_t>(update.size()) + (last_value_q20 == 0 ? 0 : 1);
+  Encoded result{std::vector<uint8_t>(MaxUpdateSize(coordinates, format)), encoder.scale()};
   size_t written = 0;
   EXPECT_EQ(encoder.Read({result.bytes.data(), result.bytes.size()}, &written), Status::kOk);
   EXPECT_TRUE(encoder.is_done());
@@ -100,6 +100,60 @@ TEST(UpdateCodec, BothCodesCarryTheSameValues) {
         EXPECT_EQ(fixed, range);
       }
     }
+  }
+}
+
+// A last value of the caller's stands after the update and has no part in its clipping; what comes
+// before is decoded as without it.
+TEST(UpdateCodec, ALastValueIsOneMoreCoordinateUnderTheSameNoise) {
+  constexpr double kUnit = 1048576;
+  for (const UpdateFormat& format : kFormats) {
+    for (const float deviation : {0.0f, 0.0001f, 0.05f}) {
+      const auto update = RandomUpdate(700, deviation, 21);
+      const Encoded alone = Encode(TestKey(4), format, update, 0.02f);
+      std::vector<int32_t> noisy(update.size());
+      ASSERT_EQ(Decode(TestKey(4), format, alone.bytes, noisy), Status::kOk);
+      for (const int32_t last : {1, -3000000, 1500000, kMaxValueQ20, -kMaxValueQ20}) {
+        const Encoded encoded = Encode(TestKey(4), format, update, 0.02f, last);
+        std::vector<int32_t> with_last(update.size() + 1);
+        ASSERT_EQ(Decode(TestKey(4), format, encoded.bytes, with_last), Status::kOk);
+        EXPECT_LT(std::fabs(with_last.back() - static_cast<double>(last)), 11.8 * kUnit);
+        with_last.pop_back();
+        EXPECT_EQ(with_last, noisy);
+      }
+    }
+  }
+}
+
+// What the accountant's joint sensitivity rests on: updates far above the bound, on it and below.
+TEST(UpdateCodec, TheIntegersWithALastValueKeepTheirJointBound) {
+  std::mt19937 random(5);
+  for (int trial = 0; trial < 300; ++trial) {
+    const float unit = std::ldexp(1.0f + static_cast<float>(random() % 1000) / 1000, -8);
+    const float norm = std::ldexp(kClip, static_cast<int>(random() % 12) - 6);
+    auto update = RandomUpdate(1 + random() % 200, 1.0f, static_cast<uint32_t>(trial));
+    double square = 0;
+    for (const float value : update) square += static_cast<double>(value) * value;
+    for (float& value : update) value *= norm / static_cast<float>(std::sqrt(square));
+    const auto last = static_cast<int32_t>(random() % (1u << 22)) + 1;
+    UpdateEncoder encoder;
+    ASSERT_EQ(encoder.Begin(TestKey(5), kRange, View(update), kClip, unit, -last), Status::kOk);
+    long double sum = static_cast<long double>(last) * last;
+    for (const float value : update) {
+      const auto v = static_cast<long double>(ScaleToQ20(value, encoder.scale()));
+      sum += v * v;
+    }
+    const long double clip_q20 = std::ldexp(static_cast<long double>(kClip) / unit, 20);
+    EXPECT_LE(sum, clip_q20 * clip_q20 + static_cast<long double>(last) * last);
+  }
+}
+
+TEST(UpdateEncoder, RefusesALastValueBeyondTheFormat) {
+  const std::vector<float> update = {1.0f};
+  UpdateEncoder encoder;
+  for (const int32_t last : {kMaxValueQ20 + 1, -kMaxValueQ20 - 1}) {
+    EXPECT_EQ(encoder.Begin(TestKey(1), kRange, View(update), 1.0f, 1.0f, last),
+              Status::kInvalidArgument);
   }
 }
 

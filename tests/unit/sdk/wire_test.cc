@@ -54,6 +54,7 @@ Request UpdateBeginAtItsLimits() {
   r.job_id = View(kJob);
   r.nonce = View(kNonce);
   r.coding = Coding::kRange;
+  r.clip_bit_q20 = 1 << 30;
   return r;
 }
 
@@ -72,6 +73,7 @@ Reply TrainAtItsLimits() {
   r.task.format = {Coding::kRange, DitherKind::kUniform, kMaxPadding};
   r.task.unit = std::numeric_limits<float>::max();
   r.task.training = {kMax32, kMax32, 1e-45f, 0.25f, -0.0f, Clipping::kAtEnd};
+  r.task.clip_bit_q20 = 1 << 30;
   r.max_frame = kMaxMaxFrame;
   return r;
 }
@@ -124,6 +126,7 @@ void ExpectEqual(const Request& a, const Request& b) {
   EXPECT_EQ(a.round, b.round);
   EXPECT_EQ(a.attempt, b.attempt);
   EXPECT_EQ(a.coding, b.coding);
+  EXPECT_EQ(a.clip_bit_q20, b.clip_bit_q20);
   EXPECT_EQ(a.last, b.last);
   const bool means_more = a.version == kProtocolVersion;
   EXPECT_EQ(means_more ? a.max_frame : 0, means_more ? b.max_frame : 0);
@@ -143,6 +146,7 @@ void ExpectEqual(const TrainTask& a, const TrainTask& b) {
   EXPECT_EQ(FloatBits(a.training.weight_decay), FloatBits(b.training.weight_decay));
   EXPECT_EQ(FloatBits(a.training.clip_l2), FloatBits(b.training.clip_l2));
   EXPECT_EQ(a.training.clipping, b.training.clipping);
+  EXPECT_EQ(a.clip_bit_q20, b.clip_bit_q20);
 }
 
 void ExpectEqual(const Reply& a, const Reply& b) {
@@ -240,6 +244,9 @@ TEST(Wire, FieldsBeyondTheirLimitsAreNotSent) {
   bad[8].offset = 2;
   bad.push_back(Make(Request::Kind::kUpdateChunk));
   bad.push_back(Request());
+  bad.insert(bad.end(), 2, UpdateBeginAtItsLimits());
+  bad.back().coding = Coding::kFloat32;
+  bad[bad.size() - 2].clip_bit_q20 = (1 << 30) + 1;
   for (const Request& request : bad) ExpectRefusedByTheEncoder(request);
 }
 
@@ -254,6 +261,9 @@ TEST(Wire, RepliesBeyondTheirLimitsAreNotSent) {
   bad.back().bytes = View(kChunk).first(6);
   bad.push_back(Make(Reply::Kind::kError));
   bad.back().code = static_cast<ErrorCode>(9);
+  bad.insert(bad.end(), 2, TrainAtItsLimits());
+  bad.back().task.format.coding = Coding::kFloat32;
+  bad[bad.size() - 2].task.clip_bit_q20 = (1 << 30) + 1;
   for (const Reply& reply : bad) ExpectRefusedByTheEncoder(reply);
 }
 
