@@ -127,8 +127,10 @@ class Client {
   // The round at hand, or the last one; meaningful from the first task on.
   const TrainTask& task() const { return task_; }
 
-  // Of the round at hand, for logs: mean training loss, whether the update's norm was clipped.
+  // Of the round at hand or the last one, for logs: mean training loss, whether training was
+  // clipped.
   float mean_loss() const { return trainer_.mean_loss(); }
+  bool clipped() const { return trainer_.clipped(); }
 
  private:
   bool IsSameAttempt(const TrainTask& task) const;

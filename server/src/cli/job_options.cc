@@ -16,6 +16,12 @@
 namespace sotto::server {
 namespace {
 
+// The most of the privacy budget, as a part of 1 / z^2, that adaptive clipping's bits take unless
+// told: the updates' noise grows by 5.4 %.
+constexpr double kMaxBitShare = 0.1;
+// With --clip-noise: more would be a mistake, as what is learned are the updates.
+constexpr double kLargestBitShare = 0.5;
+
 constexpr char kRounds[] = "Rounds";
 constexpr char kTraining[] = "Training";
 constexpr char kPrivacy[] = "Privacy";
@@ -93,6 +99,35 @@ void AddTrainingOptions(CLI::App& command, JobOptions& o) {
       ->group(kTraining);
 }
 
+void AddClippingOptions(CLI::App& command, JobOptions& o) {
+  CLI::Option* adaptive =
+      command
+          .add_flag("--adaptive-clip", o.adaptive_clip,
+                    "move C from round to round to a quantile of the devices' norms, learned from "
+                    "a noisy bit of each; --clip is the first round's")
+          ->group(kTraining);
+  command
+      .add_option("--clip-quantile", o.clip_quantile, "share of the devices that C should not clip")
+      ->capture_default_str()
+      ->check(InRange(0.0, 1.0))
+      ->needs(adaptive)
+      ->group(kTraining);
+  command
+      .add_option("--clip-learning-rate", o.clip_learning_rate,
+                  "C is multiplied by exp(-this * (noisy share not clipped - quantile))")
+      ->capture_default_str()
+      ->check(InRange(1e-6, 10.0))
+      ->needs(adaptive)
+      ->group(kTraining);
+  command
+      .add_option("--clip-noise", o.clip_noise,
+                  "deviation of the noise on the number of devices not clipped (default: cohort / "
+                  "20, more if that would take above a tenth of the budget)")
+      ->check(InRange(1e-6, 1e9))
+      ->needs(adaptive)
+      ->group(kTraining);
+}
+
 void AddPrivacyOptions(CLI::App& command, JobOptions& o) {
   command
       .add_option("--mechanism", o.mechanism,
@@ -152,7 +187,7 @@ privacy::Plan BarePlan(const JobOptions& o, const ModelInfo& model, uint32_t dev
   plan.cohort = o.cohort;
   plan.planned_reports = o.cohort;
   plan.rounds = o.rounds;
-  plan.dimension = model.parameters;
+  plan.dimension = model.parameters + (o.adaptive_clip ? 1 : 0);
   plan.clip_l2 = o.clip;
   plan.colluders = o.colluders;
   plan.delta = o.delta.value_or(std::pow(devices, -1.1));
@@ -160,10 +195,27 @@ privacy::Plan BarePlan(const JobOptions& o, const ModelInfo& model, uint32_t dev
   return RoundToDevice(plan);
 }
 
-privacy::Plan CalibratedPlan(const JobOptions& o, const privacy::Plan& bare,
-                             const std::vector<privacy::SpentRounds>& before) {
+// Makes room for adaptive clipping's bits in the budget of a calibrated plan.
+privacy::Plan WithClipBits(const JobOptions& o, const privacy::Plan& plan) {
+  const privacy::Adjacency adjacency = privacy::PairedAdjacency(plan.sampling);
+  const double z = plan.NoiseMultiplier();
+  const double least =
+      privacy::SplitNoise(adjacency, z, o.clip_noise ? kLargestBitShare : kMaxBitShare)
+          .bit_sum_deviation;
+  if (o.clip_noise && *o.clip_noise < least) {
+    throw std::invalid_argument(fmt::format(
+        "--clip-noise {}: below {:.3g} the bits would take more of the privacy budget than the "
+        "updates; allow them more noise",
+        *o.clip_noise, least));
+  }
+  const double deviation = o.clip_noise.value_or(std::max(o.cohort / 20.0, least));
+  return privacy::WithClipBit(plan, privacy::BitShare(adjacency, z, deviation));
+}
+
+privacy::Plan NoisyPlan(const JobOptions& o, const privacy::Plan& bare,
+                        const std::vector<privacy::SpentRounds>& before) {
   if (o.noise_multiplier) {
-    return RoundToDevice(privacy::PlanForNoiseMultiplier(bare, *o.noise_multiplier).plan);
+    return privacy::PlanForNoiseMultiplier(bare, *o.noise_multiplier).plan;
   }
   if (o.cohort <= o.colluders) {
     throw std::invalid_argument(fmt::format(
@@ -171,7 +223,13 @@ privacy::Plan CalibratedPlan(const JobOptions& o, const privacy::Plan& bare,
         "draw more devices or assume fewer colluders",
         o.cohort, o.colluders));
   }
-  return RoundToDevice(privacy::PlanForEpsilon(bare, o.epsilon, before));
+  return privacy::PlanForEpsilon(bare, o.epsilon, before);
+}
+
+privacy::Plan CalibratedPlan(const JobOptions& o, const privacy::Plan& bare,
+                             const std::vector<privacy::SpentRounds>& before) {
+  const privacy::Plan plan = NoisyPlan(o, bare, before);
+  return RoundToDevice(o.adaptive_clip ? WithClipBits(o, plan) : plan);
 }
 
 const ModelInfo& RequireModel(const std::string& name) {
@@ -191,6 +249,11 @@ void RequirePlausible(const JobOptions& o, uint32_t devices) {
   }
   if (o.noise_multiplier && (!(*o.noise_multiplier > 0) || *o.noise_multiplier > 1e9)) {
     throw std::invalid_argument("--noise-multiplier must be positive and at most 1e9");
+  }
+  if (o.adaptive_clip && ChooseMechanism(o) != Mechanism::kGauLrq) {
+    throw std::invalid_argument(
+        "--adaptive-clip reads a noisy bit, which only --mechanism gau-lrq with a finite --epsilon "
+        "or --noise-multiplier carries; leave it out, or add noise");
   }
 }
 
@@ -223,6 +286,7 @@ Mechanism ChooseMechanism(const JobOptions& o) {
 void AddJobOptions(CLI::App& command, JobOptions& options) {
   AddRoundOptions(command, options);
   AddTrainingOptions(command, options);
+  AddClippingOptions(command, options);
   AddPrivacyOptions(command, options);
 }
 
@@ -243,6 +307,7 @@ JobConfig MakeJob(const JobOptions& o, uint32_t devices,
   } else if (job.plan.sampling == privacy::Sampling::kPoisson) {
     job.plan.planned_reports = job.plan.devices;
   }
+  if (o.adaptive_clip) job.clip_schedule = {o.clip_quantile, o.clip_learning_rate};
   job.training = MakeTraining(o);
   job.learning_rate_decay = o.learning_rate_decay;
   job.server_learning_rate = o.server_learning_rate;

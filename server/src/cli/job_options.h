@@ -31,6 +31,10 @@ struct JobOptions {
   double weight_decay = 0.0;
   double clip = 0.4;
   std::string clipping = "every-step";
+  bool adaptive_clip = false;
+  double clip_quantile = 0.5;
+  double clip_learning_rate = 0.2;
+  std::optional<double> clip_noise;  // absent: cohort / 20, more if that takes above a tenth
   double server_learning_rate = 1.0;
   double smoothing = 0.0;
 

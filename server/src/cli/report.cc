@@ -51,7 +51,40 @@ Json RoundToJson(const JobConfig& job, const RoundReport& report) {
     json["epsilon"] = Finite(outcome.spent.epsilon);
     json["epsilon_network"] = Finite(outcome.spent.epsilon_network);
   }
+  json["clip_l2"] = outcome.clip_l2;
+  json["noise_sigma"] = job.has_noise() ? Json(outcome.noise_sigma) : Json(nullptr);
+  json["unclipped_fraction"] =
+      outcome.unclipped_fraction ? Json(*outcome.unclipped_fraction) : Json(nullptr);
   return json;
+}
+
+double FinalClip(const JobConfig& job, const SimulationResult& result) {
+  return result.rounds.empty() ? job.plan.clip_l2 : result.rounds.back().outcome.next_clip_l2;
+}
+
+// Null without adaptive clipping.
+Json AdaptiveClipToJson(const JobConfig& job, const SimulationResult& result) {
+  if (!job.clip_schedule) return nullptr;
+  const privacy::NoiseSplit split = privacy::SplitNoise(job.plan);
+  return {{"quantile", job.clip_schedule->quantile},
+          {"learning_rate", job.clip_schedule->learning_rate},
+          {"final_clip_l2", FinalClip(job, result)},
+          {"update_noise_multiplier", split.update_noise_multiplier},
+          {"bit_noise_multiplier", split.bit_noise_multiplier},
+          {"bit_sum_deviation", split.bit_sum_deviation}};
+}
+
+std::string DescribeClipping(const JobConfig& job, const SimulationResult& result) {
+  if (!job.clip_schedule) return "";
+  const privacy::NoiseSplit split = privacy::SplitNoise(job.plan);
+  return fmt::format(
+      "  clipping       adaptive, toward the {:.2f} quantile: C {:.4g} at first, {:.4g} at the "
+      "end\n"
+      "                 noise on the number of devices not clipped: deviation {:.2f}; of the "
+      "noise\n"
+      "                 multiplier, {:.4f} is left to the updates and {:.4f} to these bits\n",
+      job.clip_schedule->quantile, job.plan.clip_l2, FinalClip(job, result),
+      split.bit_sum_deviation, split.update_noise_multiplier, split.bit_noise_multiplier);
 }
 
 privacy::Statement SpentBy(const JobConfig& job, const SimulationResult& result) {
@@ -113,9 +146,10 @@ std::string DescribeEpsilon(const privacy::Plan& plan, const privacy::Statement&
       spent.rounds, spent.accountant);
   text += fmt::format(
       "                 noise multiplier {:.4f} ({:.4f} without {} colluder{}); sigma {:.5f} a "
-      "device\n",
+      "device{}\n",
       spent.noise_multiplier, spent.accounted_noise_multiplier, spent.colluders,
-      spent.colluders == 1 ? "" : "s", plan.noise_sigma);
+      spent.colluders == 1 ? "" : "s", plan.noise_sigma,
+      plan.clip_bit_scale == 0 ? "" : " at first");
   return text;
 }
 
@@ -191,6 +225,7 @@ std::string DescribeResult(const SimulationConfig& config, const SimulationResul
   text += fmt::format("  accuracy       {:.4f} on the test set ({:.4f} before training)\n",
                       FinalAccuracy(result), result.initial_accuracy);
   text += DescribePrivacy(job, result, config.seed.has_value());
+  text += DescribeClipping(job, result);
   text += fmt::format(
       "  upload         {:.0f} bytes a device and round, {:.2f} bits a coordinate; as 4-byte "
       "floats {:.0f} ({:.1f}x)\n",
@@ -219,6 +254,7 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   json["cohort"] = job.plan.cohort;
   json["planned_reports"] = job.plan.planned_reports;
   json["clip_l2"] = job.plan.clip_l2;
+  json["adaptive_clip"] = AdaptiveClipToJson(job, result);
   json["smoothing"] = job.smoothing;
   json["bytes_up_per_device_round"] = result.BytesUpPerDeviceRound();
   json["bytes_up_float32"] = 4 * job.model->parameters;

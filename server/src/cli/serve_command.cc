@@ -145,6 +145,10 @@ std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome
   std::string text =
       fmt::format("round {}/{} released: {} of {} reported, {} topped up", outcome.round + 1,
                   config.plan.rounds, outcome.reported, outcome.cohort, outcome.topped_up);
+  if (outcome.unclipped_fraction) {
+    text += fmt::format("; clip {:.4g}, next {:.4g}: a noisy {:.2f} of the cohort not clipped",
+                        outcome.clip_l2, outcome.next_clip_l2, *outcome.unclipped_fraction);
+  }
   if (!config.is_private()) return text + "; NO PRIVACY";
   return text + fmt::format(
                     "; epsilon {:.3f} ({:.3f} against the network) at delta {:.3g}, {} adjacency, "

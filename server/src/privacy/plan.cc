@@ -116,6 +116,8 @@ void Plan::Validate() const {
   Require(rounds >= 1, "rounds", rounds, "at least 1");
   Require(dimension >= 1, "dimension", dimension, "at least 1");
   Require(clip_l2 > 0 && std::isfinite(clip_l2), "clip_l2", clip_l2, "finite and above 0");
+  Require(clip_bit_scale >= 0 && std::isfinite(clip_bit_scale), "clip_bit_scale", clip_bit_scale,
+          "finite and at least 0");
   Require(noise_sigma >= 0 && std::isfinite(noise_sigma), "noise_sigma", noise_sigma,
           "finite and at least 0");
   Require(colluders >= 0, "colluders", colluders, "at least 0");
@@ -127,7 +129,13 @@ double Plan::SamplingRate() const {
   return static_cast<double>(cohort) / static_cast<double>(devices);
 }
 
-double Plan::Sensitivity() const { return SensitivityFactor(PairedAdjacency(sampling)) * clip_l2; }
+double Plan::ClipWithBit() const {
+  return clip_bit_scale == 0 ? clip_l2 : JointClip(clip_l2, clip_bit_scale);
+}
+
+double Plan::Sensitivity() const {
+  return SensitivityFactor(PairedAdjacency(sampling)) * ClipWithBit();
+}
 
 double Plan::NoiseMultiplier() const {
   return SumDeviation(*this, planned_reports) / Sensitivity();
@@ -174,6 +182,19 @@ double SigmaForNoiseMultiplier(const Plan& plan, double noise_multiplier) {
           noise_multiplier, "finite and above 0");
   return noise_multiplier * plan.Sensitivity() /
          std::sqrt(static_cast<double>(plan.planned_reports));
+}
+
+Plan WithClipBit(Plan plan, double bit_share) {
+  const double noise_multiplier = plan.NoiseMultiplier();
+  const NoiseSplit split = SplitNoise(PairedAdjacency(plan.sampling), noise_multiplier, bit_share);
+  plan.clip_bit_scale = split.bit_scale_per_clip * plan.clip_l2;
+  plan.noise_sigma = SigmaForNoiseMultiplier(plan, noise_multiplier);
+  return plan;
+}
+
+NoiseSplit SplitNoise(const Plan& plan) {
+  const double bit = plan.clip_bit_scale / 2 / plan.ClipWithBit();
+  return SplitNoise(PairedAdjacency(plan.sampling), plan.NoiseMultiplier(), bit * bit);
 }
 
 }  // namespace sotto::privacy

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "privacy/adaptive_clip.h"
 #include "privacy/guarantee.h"
 #include "privacy/types.h"
 
@@ -23,6 +24,10 @@ struct Plan {
   int64_t rounds = 0;           // >= 1
   int64_t dimension = 0;        // encoded coordinates of one update; >= 1
   double clip_l2 = 0.0;         // C, bound on an update's L2 norm, model units; > 0
+  // s, model units; >= 0. An update's last coordinate is +-s/2 and adapts C (adaptive_clip.h); 0:
+  // there is none. If C follows the bits, C, s and noise_sigma are those of one round: the
+  // statement is on their ratios, which every round keeps.
+  double clip_bit_scale = 0.0;
   double noise_sigma = 0.0;  // deviation of ONE encoding's noise per coordinate, model units; >= 0.
                              // 0, no noise, is accounted as an infinite epsilon
   int64_t colluders = 1;     // participants assumed to tell their noise to the adversary; >= 0
@@ -33,7 +38,8 @@ struct Plan {
   void Validate() const;
 
   double SamplingRate() const;  // B / N
-  double Sensitivity() const;   // of the sum, L2, model units: C or 2C
+  double ClipWithBit() const;   // bound on the norm of update and bit: C if there is none
+  double Sensitivity() const;   // of the sum, L2, model units: once or twice ClipWithBit()
 
   // Deviation of the released sum's noise over the sensitivity: all of it, and what is left of it
   // to those who know the colluders' part (0 if the colluders are as many as the planned reports).
@@ -91,6 +97,17 @@ Statement Account(const Plan& plan, int64_t rounds_released,
 // The noise_sigma that gives the released sum this noise multiplier (> 0, finite; all the noise,
 // colluders' included). The plan's own noise_sigma is ignored. Throws std::invalid_argument.
 double SigmaForNoiseMultiplier(const Plan& plan, double noise_multiplier);
+
+// The plan with a bit beside each update at the same noise multiplier, so the same epsilon:
+// noise_sigma grows by 1 / sqrt(1 - bit_share).
+//   plan       has noise, and the bit's coordinate is counted in its dimension already
+//   bit_share  of the budget, see SplitNoise(): in (0, 1)
+// Throws std::invalid_argument.
+Plan WithClipBit(Plan plan, double bit_share);
+
+// How the noise of a plan with a bit and with noise is shared between updates and bits. Throws
+// std::invalid_argument.
+NoiseSplit SplitNoise(const Plan& plan);
 
 }  // namespace sotto::privacy
 

@@ -92,7 +92,8 @@ Job::Job(const JobConfig& config, const DeviceRegistry& devices, Store& store,
       store_(store),
       channel_(channel),
       server_key_(server_key),
-      parameters_(config.model == nullptr ? 0 : config.model->parameters) {
+      parameters_(config.model == nullptr ? 0 : config.model->parameters),
+      clip_l2_(config.training.clip_l2) {
   config_.Validate();
   if (config_.plan.devices != devices_.size()) {
     throw std::invalid_argument("the plan's number of devices is not that of the registry");
@@ -115,6 +116,7 @@ void Job::Resume(const JobState& state) {
     }
     parameters_ = state.parameters;
   }
+  if (state.clip_l2 != 0) clip_l2_ = static_cast<float>(state.clip_l2);
   round_ = state.next_round;
   attempt_ = state.next_attempt;
   attempts_ = state.attempts;
@@ -203,7 +205,7 @@ void Job::StartAttempt() {
     if (cohort_.size() <= static_cast<size_t>(config_.plan.planned_reports)) break;
   }
   members_.assign(cohort_.size(), {});
-  sum_ = std::make_unique<Accumulator>(parameters_.size());
+  sum_ = std::make_unique<Accumulator>(config_.coordinates());
   is_heard_of_.assign(devices_.size(), false);
   heard_of_ = 0;
   reported_ = 0;
@@ -284,7 +286,7 @@ Reply Job::OnHello(uint32_t device, const Request& request) {
   if (member == nullptr || !RuleOf(member->state).trains) return Wait(kPollIntervalMs);
   Reply reply;
   reply.kind = Reply::Kind::kTrain;
-  reply.task = config_.TaskFor(round_);
+  reply.task = config_.TaskFor(round_, clip_l2_);
   std::copy_n(job_id_, kJobIdSize, reply.task.job_id);
   reply.task.attempt = attempt_;
   return reply;
@@ -309,7 +311,8 @@ Reply Job::OnUpdateBegin(uint32_t device, const Request& request) {
   Member* member = FindMember(device);
   if (member == nullptr) return FinalError(ErrorCode::kNotSelected);
   if (!BelongsToAttempt(request)) return FinalError(ErrorCode::kWrongAttempt);
-  if (request.nonce.size() != kNonceSize || request.coding != config_.format().coding) {
+  if (request.nonce.size() != kNonceSize || request.coding != config_.format().coding ||
+      request.clip_bit_q20 != config_.ClipBitQ20()) {
     return FinalError(ErrorCode::kMalformed);
   }
   const bool same_update = Equal(request.nonce, member->nonce);
@@ -376,7 +379,7 @@ Reply Job::FinishUpload(uint32_t device, Member& member, std::unique_lock<std::m
 }
 
 size_t Job::MaxUploadSize() const {
-  const uint32_t coordinates = config_.model->parameters;
+  const uint32_t coordinates = config_.coordinates();
   return channel_ != nullptr ? channel_->MaxSize(coordinates)
                              : MaxUpdateSize(coordinates, config_.format());
 }
@@ -385,7 +388,7 @@ bool Job::DecodeAndAdd(uint32_t device, const Member& member) {
   if (config_.mechanism == Mechanism::kNone) {
     return AddExact({member.bytes.data(), member.bytes.size()});
   }
-  std::vector<int32_t> noisy(parameters_.size());
+  std::vector<int32_t> noisy(config_.coordinates());
   const bool valid = Decode(device, member, {noisy.data(), noisy.size()});
   if (valid) sum_->Add(Span<const int32_t>(noisy.data(), noisy.size()));
   SecureWipe(noisy.data(), noisy.size() * sizeof(noisy[0]));
@@ -395,8 +398,9 @@ bool Job::DecodeAndAdd(uint32_t device, const Member& member) {
 bool Job::AddExact(ByteSpan encoded) {
   std::vector<int64_t> exact(parameters_.size());
   if (encoded.size() != 4 * exact.size()) return false;
+  const double unit = config_.SumUnit(clip_l2_);
   for (size_t j = 0; j < exact.size(); ++j) {
-    const double value = FloatFromBits(LoadU32Le(encoded.data() + 4 * j)) / config_.SumUnit();
+    const double value = FloatFromBits(LoadU32Le(encoded.data() + 4 * j)) / unit;
     if (!(std::fabs(value) < 0x1p41)) return false;  // above any clipped update, or NaN
     exact[j] = std::llrint(value);
   }
@@ -434,7 +438,7 @@ void Job::DrawNoise(const Key& key, Span<int32_t> noise) const {
 // that many devices with nothing to say would have brought.
 void Job::TopUp(uint32_t missing) {
   ParallelFor(config_.threads, missing, [&](size_t i, int) {
-    std::vector<int32_t> noise(parameters_.size());
+    std::vector<int32_t> noise(config_.coordinates());
     DrawNoise(DeriveKey(server_key_, "sotto zero", round_, attempt_, static_cast<uint32_t>(i)),
               {noise.data(), noise.size()});
     sum_->Add(Span<const int32_t>(noise.data(), noise.size()));
@@ -455,6 +459,10 @@ RoundOutcome Job::CloseRound() {
   outcome.heard_of = heard_of_;
   outcome.reported = reported_;
   outcome.update_bytes = update_bytes_;
+  outcome.clip_l2 = static_cast<double>(clip_l2_);
+  if (config_.has_noise()) {
+    outcome.noise_sigma = static_cast<double>(config_.NoiseSigmaFor(clip_l2_));
+  }
   try {
     if (outcome.heard_of < config_.min_devices) {
       GiveAttemptUp();
@@ -465,7 +473,7 @@ RoundOutcome Job::CloseRound() {
     lock.unlock();
     std::vector<float> next = Release(&outcome);
     lock.lock();
-    FinishRound(std::move(next));
+    FinishRound(std::move(next), outcome);
   } catch (const std::exception& error) {
     if (!lock.owns_lock()) lock.lock();
     Finish(std::string("stopped by an error: ") + error.what());
@@ -474,8 +482,9 @@ RoundOutcome Job::CloseRound() {
   return outcome;
 }
 
-void Job::FinishRound(std::vector<float> next) {
+void Job::FinishRound(std::vector<float> next, const RoundOutcome& outcome) {
   parameters_ = std::move(next);
+  clip_l2_ = static_cast<float>(outcome.next_clip_l2);
   ++round_;
   attempt_ = 0;
   given_up_ = 0;
@@ -484,15 +493,26 @@ void Job::FinishRound(std::vector<float> next) {
   phase_ = Phase::kIdle;
 }
 
+// The bits are read in the sum alone, after its noise is complete.
+void Job::AdaptClip(RoundOutcome* outcome) const {
+  outcome->next_clip_l2 = outcome->clip_l2;
+  if (!config_.clip_schedule) return;
+  double fraction = 0;
+  const int64_t bit_sum = sum_->sums()[parameters_.size()];
+  outcome->next_clip_l2 = static_cast<double>(config_.NextClip(clip_l2_, bit_sum, &fraction));
+  outcome->unclipped_fraction = fraction;
+}
+
 std::vector<float> Job::Release(RoundOutcome* outcome) {
   if (config_.has_noise()) {
     outcome->topped_up = static_cast<uint32_t>(config_.plan.planned_reports) - outcome->reported;
     TopUp(outcome->topped_up);
   }
   if (config_.is_accounted()) outcome->spent = SpentAfter(round_ + 1);
+  AdaptClip(outcome);
   std::vector<float> next = parameters_;
-  ApplyServerStep(*config_.model, sum_->sums(),
-                  {config_.SumUnit(), static_cast<double>(config_.plan.cohort),
+  ApplyServerStep(*config_.model, sum_->sums().first(parameters_.size()),
+                  {config_.SumUnit(clip_l2_), static_cast<double>(config_.plan.cohort),
                    config_.server_learning_rate, config_.smoothing},
                   {next.data(), next.size()});
   store_.CommitRelease({round_,
@@ -501,7 +521,9 @@ std::vector<float> Job::Release(RoundOutcome* outcome) {
                         {next.data(), next.size()},
                         config_.mechanism,
                         config_.seeded,
-                        config_.has_noise() ? config_.plan.noise_sigma : 0,
+                        outcome->clip_l2,
+                        outcome->next_clip_l2,
+                        outcome->noise_sigma,
                         config_.plan,
                         attempts_,
                         outcome->spent});

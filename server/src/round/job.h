@@ -38,7 +38,13 @@ struct RoundOutcome {
   uint32_t reported = 0;      // complete, valid updates
   uint32_t topped_up = 0;     // zero updates added so that the noise is constant
   uint64_t update_bytes = 0;  // encoded bytes of all reports
-  privacy::Statement spent;   // of the job so far, if it is accounted and the round was released
+  double clip_l2 = 0.0;       // the round's bound on an update's norm, model units
+  double noise_sigma = 0.0;   // of one encoding, model units; 0 without noise
+  // Of a release under adaptive clipping: the noisy share of the cohort that was not clipped, in
+  // [0, 1], a drop-out counting half; and the bound that follows.
+  std::optional<double> unclipped_fraction;
+  double next_clip_l2 = 0.0;
+  privacy::Statement spent;  // of the job so far, if it is accounted and the round was released
 };
 
 enum class MemberState { kInvited, kUploading, kDecoding, kReported, kRejected };
@@ -82,6 +88,7 @@ class Job {
   Phase phase() const;
   uint32_t round() const { return round_; }  // the next to be released, from 0
   uint32_t attempt() const { return attempt_; }
+  float clip_l2() const { return clip_l2_; }  // of that round; changes only in CloseRound()
   const std::vector<uint32_t>& cohort() const { return cohort_; }
 
   // The released model; changes only in CloseRound().
@@ -114,7 +121,7 @@ class Job {
   void PublishModel();
   void StartAttempt();
   void GiveAttemptUp();
-  void FinishRound(std::vector<float> next);
+  void FinishRound(std::vector<float> next, const RoundOutcome& outcome);
   Member* FindMember(uint32_t device);
   Reply OnHello(uint32_t device, const Request& request);
   Reply OnGetModel(uint32_t device, const Request& request);
@@ -129,6 +136,7 @@ class Job {
   bool BelongsToAttempt(const Request& request) const;
   void TopUp(uint32_t missing);
   std::vector<float> Release(RoundOutcome* outcome);
+  void AdaptClip(RoundOutcome* outcome) const;
 
   JobConfig config_;
   const DeviceRegistry& devices_;
@@ -157,6 +165,7 @@ class Job {
   std::vector<bool> is_heard_of_;  // by device
   std::unique_ptr<Accumulator> sum_;
   std::vector<float> parameters_;
+  float clip_l2_ = 0.0F;
   std::vector<uint8_t> model_bytes_;  // parameters_ as they travel: little-endian float32
 };
 

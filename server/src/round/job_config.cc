@@ -1,5 +1,6 @@
 #include "round/job_config.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -14,6 +15,11 @@ constexpr float kUniformUnitOfClip = 1.0F / 1024;
 
 // Exact updates are summed in units 2^-40 of the smallest power of two above the clipping bound.
 constexpr int kExactFractionBits = 40;
+
+// Where adaptive clipping keeps the bound, model units: far from what floats cannot hold, and
+// nowhere near where a model trains.
+constexpr double kMinAdaptiveClip = 1e-6;
+constexpr double kMaxAdaptiveClip = 1e6;
 
 void Require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
@@ -62,23 +68,65 @@ UpdateFormat JobConfig::format() const {
   return {coding, is_private() ? DitherKind::kGaussian : DitherKind::kUniform, padding};
 }
 
-TrainTask JobConfig::TaskFor(uint32_t round) const {
+uint32_t JobConfig::coordinates() const { return model->parameters + (clip_schedule ? 1 : 0); }
+
+uint32_t JobConfig::ClipBitQ20() const {
+  if (!clip_schedule) return 0;
+  // The margin is above the quotient's rounding, so the floor is not above the true one.
+  const double units = plan.clip_bit_scale / 2 / plan.noise_sigma * (1 - 0x1p-50);
+  return static_cast<uint32_t>(std::ldexp(units, 20));
+}
+
+float JobConfig::NoiseSigmaFor(float clip_l2) const {
+  const double clip = static_cast<double>(clip_l2);
+  auto sigma = static_cast<float>(plan.noise_sigma * (clip / plan.clip_l2));
+  // sigma / clip >= plan.noise_sigma / plan.clip_l2: products of two float32 values are exact.
+  while (static_cast<double>(sigma) * plan.clip_l2 < plan.noise_sigma * clip) {
+    sigma = std::nextafter(sigma, std::numeric_limits<float>::infinity());
+  }
+  return sigma;
+}
+
+float JobConfig::NextClip(float clip_l2, int64_t bit_sum, double* fraction) const {
+  const double bits = static_cast<double>(bit_sum) / (2.0 * ClipBitQ20());
+  *fraction = privacy::UnclippedFraction(bits, static_cast<double>(plan.cohort));
+  const double next = privacy::NextClip(static_cast<double>(clip_l2), *fraction, *clip_schedule);
+  return static_cast<float>(std::clamp(next, kMinAdaptiveClip, kMaxAdaptiveClip));
+}
+
+TrainTask JobConfig::TaskFor(uint32_t round, float clip_l2) const {
   TrainTask task;
   task.round = round;
   task.format = format();
-  task.unit =
-      has_noise() ? static_cast<float>(plan.noise_sigma) : training.clip_l2 * kUniformUnitOfClip;
+  task.unit = has_noise() ? NoiseSigmaFor(clip_l2) : clip_l2 * kUniformUnitOfClip;
+  task.clip_bit_q20 = ClipBitQ20();
   task.training = training;
+  task.training.clip_l2 = clip_l2;
   task.training.learning_rate =
       static_cast<float>(training.learning_rate * std::pow(learning_rate_decay, round));
   return task;
 }
 
-double JobConfig::SumUnit() const {
+double JobConfig::SumUnit(float clip_l2) const {
   if (mechanism == Mechanism::kNone) {
     return std::ldexp(1.0, std::ilogb(plan.clip_l2) + 1 - kExactFractionBits);
   }
-  return std::ldexp(static_cast<double>(TaskFor(0).unit), -20);
+  return std::ldexp(static_cast<double>(TaskFor(0, clip_l2).unit), -20);
+}
+
+void JobConfig::RequireAdaptable() const {
+  Require(clip_schedule.has_value() == (plan.clip_bit_scale != 0),
+          "adaptive clipping needs a schedule and room for its bit in the plan: one is missing");
+  if (!clip_schedule) return;
+  clip_schedule->Validate();
+  Require(is_private(), "adaptive clipping reads a noisy bit, which only gau-lrq carries");
+  Require(plan.clip_l2 >= kMinAdaptiveClip && plan.clip_l2 <= kMaxAdaptiveClip,
+          "adaptive clipping starts from a bound in [1e-6, 1e6]");
+  Require(plan.clip_bit_scale > 0 && plan.clip_bit_scale / 2 <= 1024 * plan.noise_sigma &&
+              ClipBitQ20() >= 1,
+          "adaptive clipping's bit is at most 1024 and at least 2^-20 of the noise's deviation");
+  Require(model->parameters < kMaxParameters,
+          "the model leaves no room in an update for adaptive clipping's bit");
 }
 
 void JobConfig::Validate() const {
@@ -107,9 +155,11 @@ void JobConfig::Validate() const {
           "a job has devices, a cohort of at least one and at most all of them, and rounds");
   Require(model->parameters <= kMaxParameters, "the model has more parameters than an update can");
   Require(max_attempts >= 1, "a round has at least one attempt");
+  RequireAdaptable();
   if (has_noise()) {
     plan.Validate();
-    Require(plan.dimension == model->parameters, "the plan's dimension is not the model's");
+    Require(plan.dimension == coordinates(),
+            "the plan's dimension is not that of the model, with one more for adaptive clipping");
     Require(static_cast<double>(static_cast<float>(plan.noise_sigma)) == plan.noise_sigma,
             "the noise must be a float32 value; see RoundToDevice()");
     Require(plan.clip_l2 <= 1024 * plan.noise_sigma,

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
+#include "privacy/adaptive_clip.h"
 #include "privacy/plan.h"
 #include "sotto/messages.h"
 #include "sotto/nn.h"
@@ -41,6 +43,10 @@ struct JobConfig {
   // devices compute with them: see RoundToDevice(). Noise and delta are unused without privacy.
   privacy::Plan plan;
 
+  // Adaptive clipping: how the bound moves from that of the plan, in which the first round trains,
+  // by the bits that plan.clip_bit_scale makes room for. Absent: the bound stays.
+  std::optional<privacy::ClipSchedule> clip_schedule;
+
   // Local training of round 0; round k trains with learning_rate * learning_rate_decay^k.
   TrainingOptions training;
   double learning_rate_decay = 1.0;  // in (0, 1]
@@ -74,14 +80,35 @@ struct JobConfig {
   // The form in which a device hands over its update: a baseline's is encoded from exact floats.
   UpdateFormat format() const;
 
+  // Of an encoded update: the model's parameters and, under adaptive clipping, the bit.
+  uint32_t coordinates() const;
+
+  // The size of the bit's coordinate: plan.clip_bit_scale / 2 in Q20 of the noise's deviation,
+  // rounded down. The same in every round. 0: there is no bit.
+  uint32_t ClipBitQ20() const;
+
+  // Each round has a bound of its own, a float32 value, and all that follows from it:
+
+  // The noise's deviation, as a float32 value: plan.noise_sigma at plan.clip_l2, and never less in
+  // proportion to the bound.
+  float NoiseSigmaFor(float clip_l2) const;
+
   // What round `round` asks of each of its devices; job id and attempt are left empty.
-  TrainTask TaskFor(uint32_t round) const;
+  TrainTask TaskFor(uint32_t round, float clip_l2) const;
 
   // Model units of one unit of the integer sum.
-  double SumUnit() const;
+  double SumUnit(float clip_l2) const;
+
+  // The bound of the next round.
+  //   bit_sum   of the bits' coordinate, as an integer sum
+  //   fraction  receives the noisy share of the cohort that was not clipped, in [0, 1]
+  float NextClip(float clip_l2, int64_t bit_sum, double* fraction) const;
 
   // Throws std::invalid_argument that names the field and its range.
   void Validate() const;
+
+ private:
+  void RequireAdaptable() const;
 };
 
 // The plan with clip_l2 rounded to the float32 that devices will use, and noise_sigma rounded up.

@@ -29,6 +29,8 @@ struct JobState {
   // attempts up for what the drawn devices did.
   uint32_t surcharge = 0;
   std::vector<float> parameters;  // [model.parameters] of the last release; empty if there is none
+  // Of the next round, as the last release left it under adaptive clipping; 0: as configured.
+  double clip_l2 = 0.0;
 };
 
 // An attempt at a round, written before any device hears of it: a number that was committed is
@@ -46,10 +48,12 @@ struct ReleaseRecord {
   uint32_t reported = 0;
   Span<const float> parameters;  // [model.parameters], valid during the call
   Mechanism mechanism = Mechanism::kNone;
-  bool seeded = false;       // not private, whatever the mechanism
-  double noise_sigma = 0.0;  // of one encoding, model units; 0 without privacy
-  privacy::Plan plan;        // of the job
-  uint32_t attempts = 0;     // of the job so far, this one included
+  bool seeded = false;        // not private, whatever the mechanism
+  double clip_l2 = 0.0;       // bound on an update's norm in this round, model units
+  double next_clip_l2 = 0.0;  // of the next round
+  double noise_sigma = 0.0;   // of one encoding, model units; 0 without privacy
+  privacy::Plan plan;         // of the job
+  uint32_t attempts = 0;      // of the job so far, this one included
   // After this round, over the whole job and those before it; empty without privacy.
   privacy::Statement spent;
 };

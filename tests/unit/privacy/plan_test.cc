@@ -57,6 +57,33 @@ TEST(PlanTest, SigmaForNoiseMultiplierInvertsIt) {
   EXPECT_THROW(SigmaForNoiseMultiplier(UniformPlan(), std::nan("")), std::invalid_argument);
 }
 
+TEST(PlanTest, ABitBesideEachUpdateIsAccountedWithIt) {
+  for (const Plan& plan : {UniformPlan(), PoissonPlan()}) {
+    Plan with_bit = plan;
+    with_bit.clip_bit_scale = 2 * plan.clip_l2 * 0.75;
+    EXPECT_NEAR(with_bit.Sensitivity(), 1.25 * plan.Sensitivity(), 1e-15);
+    EXPECT_NEAR(with_bit.NoiseMultiplier(), plan.NoiseMultiplier() / 1.25, 1e-15);
+    EXPECT_GT(EpsilonOf(with_bit), EpsilonOf(plan));
+    const NoiseSplit split = SplitNoise(with_bit);
+    EXPECT_NEAR(split.update_noise_multiplier, plan.NoiseMultiplier(), 1e-12);
+    EXPECT_NEAR(TotalNoiseMultiplier(split.update_noise_multiplier, split.bit_noise_multiplier),
+                with_bit.NoiseMultiplier(), 1e-12);
+    EXPECT_EQ(Account(with_bit, 3).noise_multiplier, with_bit.NoiseMultiplier());
+  }
+}
+
+TEST(PlanTest, RoomForABitIsPaidWithNoiseNotWithEpsilon) {
+  for (const Plan& plan : {UniformPlan(), PoissonPlan()}) {
+    for (const double share : {0.001, 0.08, 0.5}) {
+      const Plan with_bit = WithClipBit(plan, share);
+      EXPECT_NEAR(with_bit.NoiseMultiplier(), plan.NoiseMultiplier(), 1e-14);
+      EXPECT_NEAR(EpsilonOf(with_bit), EpsilonOf(plan), 1e-9 * EpsilonOf(plan));
+      EXPECT_NEAR(with_bit.noise_sigma, plan.noise_sigma / std::sqrt(1 - share), 1e-14);
+    }
+  }
+  EXPECT_THROW(WithClipBit(UniformPlan(), 1), std::invalid_argument);
+}
+
 TEST(PlanTest, AStatementSaysWhatItsEpsilonMeans) {
   const Statement uniform = Account(UniformPlan(), 7);
   EXPECT_STREQ(Name(uniform.adjacency), "replace-one");
@@ -271,6 +298,9 @@ TEST(PlanTest, BadPlansThrow) {
       [](Plan* p) { p->clip_l2 = 0; },
       [=](Plan* p) { p->clip_l2 = nan; },
       [](Plan* p) { p->noise_sigma = -1; },
+      [](Plan* p) { p->clip_bit_scale = -1; },
+      [=](Plan* p) { p->clip_bit_scale = nan; },
+      [](Plan* p) { p->clip_bit_scale = kInf; },
       [=](Plan* p) { p->noise_sigma = nan; },
       [](Plan* p) { p->noise_sigma = kInf; },
       [](Plan* p) { p->colluders = -1; },
