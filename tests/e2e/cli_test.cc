@@ -234,6 +234,55 @@ TEST(Cli, PoissonSamplingIsAddRemove) {
   EXPECT_GT(json["planned_reports"], 10);
 }
 
+TEST(Cli, AdaptiveClippingMovesTheBoundAndCostsNoiseNotEpsilon) {
+  const Json fixed = SmallRun("--epsilon 8 --seed 1");
+  const Json json = SmallRun("--epsilon 8 --seed 1 --adaptive-clip --clip 0.05");
+  EXPECT_LE(json["epsilon"], 8.0);
+  EXPECT_GT(json["epsilon"], 7.99);
+  EXPECT_NEAR(json["noise_multiplier"], fixed["noise_multiplier"], 1e-4);
+  const Json& adaptive = json["adaptive_clip"];
+  EXPECT_EQ(adaptive["quantile"], 0.5);
+  EXPECT_EQ(adaptive["learning_rate"], 0.2);
+  const double update = adaptive["update_noise_multiplier"];
+  const double bit = adaptive["bit_noise_multiplier"];
+  EXPECT_NEAR(1 / std::hypot(1 / update, 1 / bit), json["noise_multiplier"], 1e-9);
+  EXPECT_LE(update, 1.0541 * json["noise_multiplier"].get<double>());
+  double clip = 0.05;
+  for (const Json& round : json["rounds"]) {
+    EXPECT_NEAR(round["clip_l2"], clip, 1e-6 * clip);
+    EXPECT_NEAR(round["noise_sigma"].get<double>() / clip, json["noise_sigma"].get<double>() / 0.05,
+                1e-6);
+    clip *= std::exp(-0.2 * (round["unclipped_fraction"].get<double>() - 0.5));
+  }
+  EXPECT_NEAR(adaptive["final_clip_l2"], clip, 1e-6 * clip);
+  EXPECT_GT(clip, 0.05);
+  EXPECT_TRUE(fixed["adaptive_clip"].is_null());
+  EXPECT_TRUE(fixed["rounds"][2]["unclipped_fraction"].is_null());
+  EXPECT_EQ(fixed["rounds"][2]["clip_l2"], fixed["clip_l2"]);
+}
+
+TEST(Cli, TheNoiseOnTheBitsIsTheOneAskedFor) {
+  const Json json = SmallRun(
+      "--sampling poisson --noise-multiplier 1 --adaptive-clip --clipping at-end --clip-noise 4 "
+      "--clip-quantile 0.9 --clip-learning-rate 0.5");
+  EXPECT_NEAR(json["adaptive_clip"]["bit_sum_deviation"], 4, 1e-6);
+  EXPECT_EQ(json["adaptive_clip"]["quantile"], 0.9);
+  EXPECT_EQ(json["adaptive_clip"]["learning_rate"], 0.5);
+  EXPECT_NEAR(json["noise_multiplier"], 1, 1e-6);
+}
+
+TEST(Cli, AdaptiveClippingThatCannotBeIsAUsageError) {
+  ExpectUsageError("simulate --adaptive-clip --epsilon inf", "--adaptive-clip reads a noisy bit");
+  ExpectUsageError("simulate --adaptive-clip --mechanism none", "--adaptive-clip reads");
+  ExpectUsageError("simulate --adaptive-clip --mechanism qg", "--adaptive-clip reads");
+  ExpectUsageError("simulate --adaptive-clip --clip-noise 0.1 --noise-multiplier 1",
+                   "--clip-noise 0.1: below");
+  for (const char* option : {"--clip-noise", "--clip-quantile", "--clip-learning-rate"}) {
+    ExpectUsageError(std::string("simulate ") + option + " 0.5", "--adaptive-clip");
+  }
+  ExpectUsageError("simulate --adaptive-clip --clip-quantile 1.1", "--clip-quantile");
+}
+
 TEST(Cli, NoiseMultiplierIsTakenAsGiven) {
   const Json json = SmallRun("--noise-multiplier 1.5 --seed 1");
   EXPECT_NEAR(json["noise_multiplier"], 1.5, 1e-6);

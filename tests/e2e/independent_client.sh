@@ -104,6 +104,9 @@ END
 
 foretell range
 foretell fixed --coding fixed --padding 0
+# The update has one coordinate more, and the second round another bound and noise than the first.
+foretell adaptive --adaptive-clip --clip 0.1
+grep -q 'round 1/2 released.*clip 0.1, next 0.11' adaptive.txt || fail "the bound has not grown"
 trap - EXIT
 cd /
 rm -rf "${work}"

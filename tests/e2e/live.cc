@@ -349,6 +349,7 @@ Request Peer::Begin(const TrainTask& task, ByteSpan nonce) {
   request.job_id = task.job_id;
   request.nonce = nonce;
   request.coding = task.format.coding;
+  request.clip_bit_q20 = task.clip_bit_q20;
   return request;
 }
 

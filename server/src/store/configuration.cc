@@ -33,6 +33,14 @@ void AddPlan(const privacy::Plan& plan, Json& json) {
   json["certificate_range"] = plan.certificate.range;
 }
 
+// Nothing for a bound that stays: older stores do not know these fields.
+void AddClipping(const JobConfig& config, Json& json) {
+  if (!config.clip_schedule) return;
+  json["clip_bit_scale"] = config.plan.clip_bit_scale;
+  json["clip_quantile"] = config.clip_schedule->quantile;
+  json["clip_learning_rate"] = config.clip_schedule->learning_rate;
+}
+
 void AddTraining(const TrainingOptions& training, Json& json) {
   json["local_epochs"] = training.local_epochs;
   json["batch_size"] = training.batch_size;
@@ -99,6 +107,7 @@ Json ConfigurationToJson(const JobRecord& job) {
                {"mechanism", Name(config.mechanism)}, {"coding", Name(config.format().coding)},
                {"padding", config.format().padding},  {"seeded", config.seeded}};
   AddPlan(config.plan, json);
+  AddClipping(config, json);
   AddTraining(config.training, json);
   json["learning_rate_decay"] = config.learning_rate_decay;
   json["server_learning_rate"] = config.server_learning_rate;
