@@ -35,10 +35,13 @@ int ReadNumber(const char* variable, int otherwise) {
   return text == nullptr ? otherwise : std::atoi(text);
 }
 
-TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModel) {
+// The same seeded job, served to clients and simulated.
+//   options  of the job
+void ExpectLiveFleetReachesTheSimulatorsModel(const Arguments& options) {
   Site site(8, {"--seed", "7", "--insecure-seed"});
-  const Arguments job = {"--cohort", "4",      "--rounds", "3",     "--noise-multiplier",
-                         "1",        "--seed", "7",        "--json"};
+  Arguments job = {"--cohort", "4", "--rounds", "3", "--noise-multiplier", "1", "--seed", "7"};
+  job.insert(job.end(), options.begin(), options.end());
+  job.push_back("--json");
   Arguments serve = job;
   serve.insert(serve.end(), {site.Path("serve.json"), "--insecure-seed"});
   Server server = site.Serve(serve);
@@ -59,6 +62,20 @@ TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModel) {
   const Json simulated = Json::parse(ReadFile(site.Path("simulate.json")));
   EXPECT_EQ(live["rounds_released"], 3);
   EXPECT_EQ(live["parameters_sha256"], simulated["parameters_sha256"]);
+  ASSERT_EQ(simulated["rounds"].size(), 3u);
+  const std::vector<server::LedgerEntry> ledger = server::SqliteStore(site.Path("store")).Ledger();
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(ledger[i].clip_l2, simulated["rounds"][i]["clip_l2"]);
+    EXPECT_EQ(ledger[i].noise_sigma, simulated["rounds"][i]["noise_sigma"]);
+  }
+}
+
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModel) {
+  ExpectLiveFleetReachesTheSimulatorsModel({});
+}
+
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelUnderAdaptiveClipping) {
+  ExpectLiveFleetReachesTheSimulatorsModel({"--adaptive-clip", "--clip", "0.1"});
 }
 
 // What a store holds of a job, between two processes of the server.
@@ -194,6 +211,35 @@ TEST(LiveTest, AFullDiskEndsTheServerAndALaterStartGoesOn) {
   EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
   EXPECT_EQ(server.releases(), 5u);
   ExpectAllDone(site, clients);
+}
+
+// The next bound is part of the release: each round has the one that the last release left, though
+// the server is killed after each.
+TEST(LiveTest, AnAdaptiveBoundSurvivesTheServer) {
+  const Arguments job = With(SmallJob("4"), {"--adaptive-clip", "--clip", "0.1"});
+  Site site(2);
+  Server server = site.Serve(job);
+  const uint16_t port = server.port;
+  std::vector<Process> clients = site.Clients(port);
+  for (size_t released = 1; released < 4; ++released) {
+    ASSERT_TRUE(server.WaitForReleases(released)) << ReadFile(server.log);
+    server.process.Signal(SIGKILL);
+    server.process.Wait();
+    server = site.Serve(With(job, {"--listen", Address(port)}));
+  }
+  ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  ExpectAllDone(site, clients);
+  server::Database database(site.Path("store"));
+  server::Statement row(database,
+                        "SELECT clip_l2, next_clip_l2 FROM ledger JOIN releases "
+                        "USING (job, round) ORDER BY round");
+  double clip = 0.1F;
+  for (int round = 0; round < 4; ++round) {
+    ASSERT_TRUE(row.Step());
+    EXPECT_EQ(row.Real(0), clip);
+    EXPECT_NE(row.Real(1), clip);
+    clip = row.Real(1);
+  }
 }
 
 TEST(LiveTest, AStoppedServerGoesOnWhereItWas) {

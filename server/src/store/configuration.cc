@@ -87,6 +87,7 @@ privacy::Plan PlanOf(const Json& json) {
   plan.rounds = json.at("rounds");
   plan.dimension = json.at("dimension");
   plan.clip_l2 = json.at("clip_l2");
+  plan.clip_bit_scale = json.value("clip_bit_scale", 0.0);
   plan.noise_sigma = json.at("noise_sigma");
   plan.colluders = json.at("colluders");
   plan.delta = json.at("delta");

@@ -55,6 +55,7 @@ CREATE TABLE releases (
   reported INTEGER NOT NULL,
   parameters BLOB NOT NULL,
   released INTEGER NOT NULL,
+  next_clip_l2 REAL NOT NULL,  -- of the next round
   PRIMARY KEY (job, round),
   FOREIGN KEY (job, round, attempt) REFERENCES attempts (job, round, attempt)
 ) STRICT;
@@ -109,7 +110,9 @@ INSERT INTO jobs SELECT 1, job_id, model, model_digest,
   FROM former_job;
 INSERT INTO job_devices SELECT 1, position FROM devices, former_job;
 INSERT INTO attempts SELECT 1, round, attempt, cohort, opened FROM former_attempts ORDER BY rowid;
-INSERT INTO releases SELECT 1, round, attempt, reported, parameters, released FROM former_releases;
+INSERT INTO releases SELECT 1, round, attempt, reported, parameters, released,
+    json_extract(configuration, '$.clip_l2')
+  FROM former_releases, former_job;
 INSERT INTO ledger SELECT 1, l.round, mechanism, sigma,
     json_extract(configuration, '$.clip_l2'), json_extract(configuration, '$.devices'),
     json_extract(configuration, '$.cohort'), planned, json_extract(configuration, '$.dimension'),

@@ -209,8 +209,17 @@ std::optional<JobState> SqliteStore::Load() {
       database_, "SELECT coalesce(max(attempt) + 1, 0) FROM attempts WHERE job = ? AND round = ?");
   attempt.BindInteger(job_).BindInteger(state.next_round).Step();
   state.next_attempt = static_cast<uint32_t>(attempt.Integer(0));
-  if (state.next_round > 0) state.parameters = Parameters(state.next_round - 1);
+  if (state.next_round > 0) {
+    state.parameters = Parameters(state.next_round - 1);
+    state.clip_l2 = NextClip(state.next_round - 1);
+  }
   return state;
+}
+
+double SqliteStore::NextClip(uint32_t round) {
+  Statement row(database_, "SELECT next_clip_l2 FROM releases WHERE job = ? AND round = ?");
+  row.BindInteger(job_).BindInteger(round).Step();
+  return row.Real(0);
 }
 
 std::vector<float> SqliteStore::Parameters(uint32_t round) {
@@ -335,14 +344,15 @@ void SqliteStore::CommitRelease(const ReleaseRecord& record) {
 void SqliteStore::AddRelease(const ReleaseRecord& record) {
   const std::vector<uint8_t> parameters = ToBytes(record.parameters);
   Statement insert(database_,
-                   "INSERT INTO releases (job, round, attempt, reported, parameters, released) "
-                   "VALUES (?, ?, ?, ?, ?, ?)");
+                   "INSERT INTO releases (job, round, attempt, reported, parameters, released, "
+                   "next_clip_l2) VALUES (?, ?, ?, ?, ?, ?, ?)");
   insert.BindInteger(job_)
       .BindInteger(record.round)
       .BindInteger(record.attempt)
       .BindInteger(record.reported)
       .BindBlob(View(parameters))
       .BindInteger(Now())
+      .BindReal(record.next_clip_l2)
       .Run();
 }
 
@@ -377,7 +387,7 @@ void SqliteStore::AddLedgerEntry(const ReleaseRecord& record) {
       .BindInteger(record.round)
       .BindText(Name(record.mechanism))
       .BindReal(record.noise_sigma)
-      .BindReal(plan.clip_l2)
+      .BindReal(record.clip_l2)
       .BindInteger(plan.devices)
       .BindInteger(plan.cohort)
       .BindInteger(plan.planned_reports)

@@ -64,7 +64,7 @@ struct LedgerEntry {
   uint32_t round = 0;
   std::string mechanism;
   double noise_sigma = 0.0;  // of one encoding, model units
-  double clip_l2 = 0.0;      // bound on an update's norm, model units
+  double clip_l2 = 0.0;      // bound on an update's norm in this round, model units
   int64_t devices = 0;       // N
   int64_t cohort = 0;        // B: drawn, or expected to be
   int64_t planned_reports = 0;
@@ -147,6 +147,7 @@ class SqliteStore final : public Store {
 
  private:
   int64_t LastJob();
+  double NextClip(uint32_t round);
   int64_t Count(const char* table, int64_t job);
   std::vector<int64_t> JobsBefore(int64_t job, bool with_eligible_devices);
   void AddJob(const JobRecord& record, const std::string& configuration);

@@ -11,20 +11,6 @@
 namespace sotto::server {
 namespace {
 
-// Adaptive clipping from this bound, with noise of this deviation on the sum of the +-1/2 bits.
-JobConfig AdaptiveConfig(double clip_l2 = 0.4, double bit_sum_deviation = 0.05) {
-  JobConfig config = SmallConfig();
-  config.clip_schedule = privacy::ClipSchedule{0.5, 0.2};
-  config.plan.dimension += 1;
-  config.plan.clip_l2 = clip_l2;
-  const double deviation = 2 * config.plan.noise_sigma;  // of four noises in the sum
-  config.plan.clip_bit_scale = deviation / bit_sum_deviation;
-  config.plan = RoundToDevice(config.plan);
-  config.training.clip_l2 = static_cast<float>(clip_l2);
-  config.Validate();
-  return config;
-}
-
 Reply Hello(Job& job, uint32_t device) {
   uint8_t digest[kSha256Size];
   EXPECT_EQ(ModelDigest(*job.config().model, digest), Status::kOk);
@@ -53,7 +39,7 @@ constexpr double kTolerance = 6 * 0.05 / 4;
 TEST(AdaptiveClipJob, TheFractionIsTheShareOfUnclippedDevices) {
   std::map<int, int> seen;
   for (const double clip : {0.01, 0.6, 0.7, 0.75, 0.8, 0.9, 100.0}) {
-    SmallJob small(AdaptiveConfig(clip));
+    SmallJob small(SmallAdaptiveConfig(clip));
     ASSERT_TRUE(small.job.OpenRound());
     const int unclipped = ReportAll(small);
     ++seen[unclipped];
@@ -67,14 +53,14 @@ TEST(AdaptiveClipJob, TheFractionIsTheShareOfUnclippedDevices) {
 }
 
 TEST(AdaptiveClipJob, ADeviceThatDoesNotReportCountsHalf) {
-  SmallJob small(AdaptiveConfig(100));
+  SmallJob small(SmallAdaptiveConfig(100));
   ASSERT_TRUE(small.job.OpenRound());
   EXPECT_TRUE(ReportsUnclipped(small, small.job.cohort()[0]));
   EXPECT_NEAR(*small.job.CloseRound().unclipped_fraction, (1 + 3 * 0.5) / 4, kTolerance);
 }
 
 TEST(AdaptiveClipJob, APoissonCohortIsDividedByItsExpectedSize) {
-  JobConfig config = AdaptiveConfig(100);
+  JobConfig config = SmallAdaptiveConfig(100);
   config.plan.sampling = privacy::Sampling::kPoisson;
   config.plan.planned_reports = kSmallDevices;
   config.min_devices = 0;
@@ -88,7 +74,7 @@ TEST(AdaptiveClipJob, APoissonCohortIsDividedByItsExpectedSize) {
 }
 
 TEST(AdaptiveClipJob, BoundAndNoiseMoveTogetherFromRoundToRound) {
-  SmallJob small(AdaptiveConfig(0.1));
+  SmallJob small(SmallAdaptiveConfig(0.1));
   const JobConfig& config = small.job.config();
   float clip = 0.1F;
   while (small.job.OpenRound()) {
@@ -114,7 +100,7 @@ TEST(AdaptiveClipJob, BoundAndNoiseMoveTogetherFromRoundToRound) {
 }
 
 TEST(AdaptiveClipJob, AResumedJobGoesOnWithTheBoundOfItsLastRelease) {
-  const JobConfig config = AdaptiveConfig(0.1);
+  const JobConfig config = SmallAdaptiveConfig(0.1);
   SmallJob whole(config);
   SmallJob begun(config);
   for (int round = 0; round < 3; ++round) {
@@ -145,7 +131,7 @@ TEST(AdaptiveClipJob, AResumedJobGoesOnWithTheBoundOfItsLastRelease) {
 }
 
 TEST(AdaptiveClipJob, ADeviceThatDoesNotKnowTheBitIsRefused) {
-  SmallJob small(AdaptiveConfig());
+  SmallJob small(SmallAdaptiveConfig());
   ASSERT_TRUE(small.job.OpenRound());
   const uint32_t device = small.job.cohort()[0];
   const TrainTask task = Hello(small.job, device).task;
@@ -164,7 +150,7 @@ TEST(AdaptiveClipJob, ADeviceThatDoesNotKnowTheBitIsRefused) {
 }
 
 TEST(AdaptiveClipJob, ADeviceRefusesABitThatNoUpdateHasRoomFor) {
-  SmallJob small(AdaptiveConfig());
+  SmallJob small(SmallAdaptiveConfig());
   ASSERT_TRUE(small.job.OpenRound());
   const uint32_t index = small.job.cohort()[0];
   SmallDevice device(small.registry[index], index, *small.job.config().model);
@@ -183,7 +169,7 @@ TEST(AdaptiveClipJob, ADeviceRefusesABitThatNoUpdateHasRoomFor) {
 // integers of an update have a sum of squares of at most (C 2^20 / sigma)^2, and the bit's B^2.
 TEST(AdaptiveClipConfig, NoBoundGivesAnUpdateMoreThanItsShareOfTheNoise) {
   for (const double scale : {0.3, 1.7, 40.0}) {
-    JobConfig config = AdaptiveConfig(0.37, scale / 50);
+    JobConfig config = SmallAdaptiveConfig(0.37, scale / 50);
     const long double most = std::ldexp(
         static_cast<long double>(config.plan.ClipWithBit()) / config.plan.noise_sigma, 20);
     const auto bit = static_cast<long double>(config.ClipBitQ20());
@@ -200,7 +186,7 @@ TEST(AdaptiveClipConfig, NoBoundGivesAnUpdateMoreThanItsShareOfTheNoise) {
 }
 
 TEST(AdaptiveClipConfig, TheBoundStaysWhereFloatsCanHoldIt) {
-  const JobConfig config = AdaptiveConfig();
+  const JobConfig config = SmallAdaptiveConfig();
   const int64_t all = 4 * static_cast<int64_t>(config.ClipBitQ20());
   double fraction = 0;
   EXPECT_EQ(config.NextClip(1e-6F, all, &fraction), 1e-6F);
@@ -212,7 +198,7 @@ TEST(AdaptiveClipConfig, TheBoundStaysWhereFloatsCanHoldIt) {
 
 TEST(AdaptiveClipConfig, RefusesWhatCannotBe) {
   const auto refuses = [](auto change) {
-    JobConfig config = AdaptiveConfig();
+    JobConfig config = SmallAdaptiveConfig();
     change(config);
     EXPECT_THROW(config.Validate(), std::invalid_argument);
   };

@@ -60,6 +60,20 @@ inline JobConfig SmallConfig() {
   return config;
 }
 
+// Adaptive clipping from this bound, with noise of this deviation on the sum of the +-1/2 bits.
+inline JobConfig SmallAdaptiveConfig(double clip_l2 = 0.4, double bit_sum_deviation = 0.05) {
+  JobConfig config = SmallConfig();
+  config.clip_schedule = privacy::ClipSchedule{0.5, 0.2};
+  config.plan.dimension += 1;
+  config.plan.clip_l2 = clip_l2;
+  const double deviation = 2 * config.plan.noise_sigma;  // of four noises in the sum
+  config.plan.clip_bit_scale = deviation / bit_sum_deviation;
+  config.plan = RoundToDevice(config.plan);
+  config.training.clip_l2 = static_cast<float>(clip_l2);
+  config.Validate();
+  return config;
+}
+
 // One device: the SDK's client with its own memory and seeded entropy.
 class SmallDevice {
  public:

@@ -296,6 +296,10 @@ TEST_F(SqliteStoreTest, AnotherConfigurationIsRefusedNamingTheField) {
   refuses("smoothing", [](JobConfig& c) { c.smoothing = 1; });
   refuses("min_devices", [](JobConfig& c) { c.min_devices = 2; });
   refuses("epsilon_budget", [](JobConfig& c) { c.epsilon_budget = 3; });
+  refuses("clip_bit_scale", [](JobConfig& c) {
+    c.plan.clip_bit_scale = 0.1;
+    c.clip_schedule = privacy::ClipSchedule{};
+  });
 }
 
 TEST_F(SqliteStoreTest, HowAProcessWorksMayChangeFromOneToTheNext) {

@@ -87,6 +87,33 @@ TEST_F(StoreJobsTest, ALaterJobStartsFromWhatEarlierOnesSpent) {
   EXPECT_EQ(jobs[1].rounds, 3);
 }
 
+TEST_F(StoreJobsTest, AnEarlierAdaptiveBoundIsChargedWithItsBits) {
+  CreateStore();
+  const JobConfig adaptive = SmallAdaptiveConfig(0.4, 0.5);
+  Run(adaptive, 2);
+  const privacy::Statement second = Run(QuietConfig(), 1, true);
+  EXPECT_EQ(second.epsilon, privacy::Account(QuietConfig().plan, 1, {{adaptive.plan, 2}}).epsilon);
+  privacy::Plan without_bits = adaptive.plan;
+  without_bits.clip_bit_scale = 0;
+  EXPECT_GT(second.epsilon, privacy::Account(QuietConfig().plan, 1, {{without_bits, 2}}).epsilon);
+}
+
+TEST_F(StoreJobsTest, AnAdaptiveBoundGoesOnWhereTheLastReleaseLeftIt) {
+  CreateStore();
+  const JobConfig adaptive = SmallAdaptiveConfig(0.1);
+  double clip = 0.1F;
+  for (int round = 0; round < 3; ++round) {
+    Run(adaptive, 1);
+    SqliteStore store(path_);
+    const LedgerEntry entry = store.Ledger().back();
+    EXPECT_EQ(entry.clip_l2, clip);
+    EXPECT_NEAR(entry.noise_sigma / clip, adaptive.plan.noise_sigma / adaptive.plan.clip_l2, 1e-6);
+    EXPECT_EQ(entry.noise_multiplier, adaptive.plan.NoiseMultiplier());
+    EXPECT_NE(store.Load()->clip_l2, clip);
+    clip = store.Load()->clip_l2;
+  }
+}
+
 // What a restart of a later job composes is what its first process composed.
 TEST_F(StoreJobsTest, ALaterJobThatIsResumedNeitherForgetsNorCountsTwice) {
   CreateStore();
