@@ -19,13 +19,11 @@ void ExpectRelative(double actual, double expected, double tolerance) {
 }
 
 // B(l) by its binomial sum, where long double survives the cancellation.
-long double AlternatingSum(double z, int l) {
+long double AlternatingSum(long double z, int l) {
   long double sum = 0;
   long double choose = 1;
   for (int i = 0; i <= l; ++i) {
-    const auto exponent =
-        static_cast<long double>(i) * (i - 1) / (2 * static_cast<long double>(z) * z);
-    sum += (i % 2 == 0 ? choose : -choose) * std::exp(exponent);
+    sum += (i % 2 == 0 ? choose : -choose) * std::exp(i * (i - 1) / (2 * z * z));
     choose = choose * (l - i) / (i + 1);
   }
   return sum;
