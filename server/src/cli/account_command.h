@@ -1,4 +1,4 @@
-// `sotto account`: privacy arithmetic. Part of sotto::server/cli.
+// `sotto account`: privacy arithmetic without a run. Part of sotto::server/cli.
 #ifndef SOTTO_CLI_ACCOUNT_COMMAND_H_
 #define SOTTO_CLI_ACCOUNT_COMMAND_H_
 
@@ -8,7 +8,8 @@ class App;
 
 namespace sotto::server {
 
-// Adds the command with its subcommands; see those for what they throw.
+// Declares the command with its subcommands, which run when they are parsed. A failure is an
+// exception.
 void AddAccountCommand(CLI::App& app);
 
 }  // namespace sotto::server
