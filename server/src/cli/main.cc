@@ -84,7 +84,6 @@ int Run(int argc, char** argv) {
   sotto::server::AddKeysCommand(app);
   sotto::server::AddAccountCommand(app);
   sotto::server::AddInspectCommand(app);
-  sotto::server::AddAccountCommand(app);
 
   RequireKnownCommand(app, argc, argv);
   try {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <sstream>
+#include <utility>
 
 #include "privacy/arguments.h"
 #include "privacy/binomial.h"
@@ -20,28 +22,45 @@ std::string Message(double target, double smallest) {
   return message.str();
 }
 
-// One trial of the search: ln(noise_sigma) and ln(epsilon / target), which falls as the noise
-// grows.
+// One trial of the search: the logarithm of the noise and ln(epsilon / target), which falls as the
+// noise grows.
 struct Trial {
-  double log_sigma;
+  double log_noise;
   double excess;
 };
 
+// Looks for the smallest noise whose epsilon is at most the target.
 class Search {
  public:
-  Search(const Plan& plan, double target, const std::vector<SpentRounds>& before)
-      : plan_(plan), target_(target), before_(before) {}
+  Search(std::function<double(double noise)> epsilon, double target)
+      : epsilon_(std::move(epsilon)), target_(target) {}
 
-  Trial At(double log_sigma) {
-    plan_.noise_sigma = std::exp(log_sigma);
-    return {log_sigma, std::log(Account(plan_, plan_.rounds, before_).epsilon / target_)};
+  // From a first guess, by steps that double from the first one on; never above the largest noise.
+  double Run(double start, double first_step, double largest) {
+    const double log_max = std::log(largest);
+    Trial inner = At(std::min(std::log(start), log_max));  // the bracket's end nearer to the start
+    const bool needs_more = inner.excess > 0;
+    for (double step = first_step;; step *= 2) {
+      if (needs_more && inner.log_noise == log_max) {
+        throw UnattainableEpsilon(target_, target_ * std::exp(inner.excess));
+      }
+      const Trial outer = At(std::min(inner.log_noise + (needs_more ? step : -step), log_max));
+      if (needs_more && outer.excess <= 0) return std::exp(Shrink(inner, outer));
+      if (!needs_more && outer.excess > 0) return std::exp(Shrink(outer, inner));
+      inner = outer;
+    }
+  }
+
+ private:
+  Trial At(double log_noise) const {
+    return {log_noise, std::log(epsilon_(std::exp(log_noise)) / target_)};
   }
 
   // Shrinks a bracket, too little noise to enough of it, to the tolerance; returns the upper end.
-  double Shrink(Trial low, Trial high) {
+  double Shrink(Trial low, Trial high) const {
     int lows_in_a_row = 0;
     int highs_in_a_row = 0;
-    while (high.log_sigma - low.log_sigma > kTolerance) {
+    while (high.log_noise - low.log_noise > kTolerance) {
       const Trial middle = At(Between(low, high));
       // The Illinois rule: an end that stays twice loses half of its weight, or it might stay for
       // ever.
@@ -55,25 +74,44 @@ class Search {
         if (++highs_in_a_row > 1) low.excess /= 2;
       }
     }
-    return high.log_sigma;
+    return high.log_noise;
   }
 
- private:
   // The secant's zero, kept off both ends so that the last step brackets the root within the
   // tolerance; the middle while an end is so far off that a secant says nothing.
   static double Between(const Trial& low, const Trial& high) {
-    const double width = high.log_sigma - low.log_sigma;
+    const double width = high.log_noise - low.log_noise;
     const double fall = low.excess - high.excess;
-    if (!(fall < 4)) return low.log_sigma + width / 2;
+    if (!(fall < 4)) return low.log_noise + width / 2;
     const double margin = std::min(0.45 * kTolerance, width / 2);
-    return std::clamp(low.log_sigma + width * low.excess / fall, low.log_sigma + margin,
-                      high.log_sigma - margin);
+    return std::clamp(low.log_noise + width * low.excess / fall, low.log_noise + margin,
+                      high.log_noise - margin);
   }
 
-  Plan plan_;
+  std::function<double(double)> epsilon_;
   double target_;
-  const std::vector<SpentRounds>& before_;
 };
+
+void RequireTarget(double target_epsilon) {
+  Require(target_epsilon > 0 && target_epsilon <= 1e6, "target epsilon", target_epsilon,
+          "in (0, 10^6]");
+}
+
+// Where to start, and the first step from there: kBest first asks RDP, whose noise is enough.
+struct Start {
+  double noise;
+  double step;
+};
+
+template <typename SmallestByRdp>
+Start StartFor(Accountant accountant, double otherwise, SmallestByRdp smallest_by_rdp) {
+  if (accountant != Accountant::kBest) return {otherwise, 1.0};
+  try {
+    return {smallest_by_rdp(), 0.05};
+  } catch (const UnattainableEpsilon&) {
+    return {otherwise, 1.0};
+  }
+}
 
 }  // namespace
 
@@ -81,22 +119,19 @@ UnattainableEpsilon::UnattainableEpsilon(double target, double smallest)
     : std::runtime_error(Message(target, smallest)), smallest_(smallest) {}
 
 double Calibrate(const Plan& plan, double target_epsilon, const std::vector<SpentRounds>& before) {
-  Require(target_epsilon > 0 && target_epsilon <= 1e6, "target epsilon", target_epsilon,
-          "in (0, 10^6]");
-  Search search(plan, target_epsilon, before);
-  const double log_unit = std::log(SigmaForNoiseMultiplier(plan, 1.0));
-  const double log_max = log_unit + std::log(kMaxNoiseMultiplier);
-  Trial inner = search.At(log_unit);  // the end of the bracket nearer to the start
-  const bool needs_more = inner.excess > 0;
-  for (double step = 1;; step *= 2) {
-    const Trial outer = search.At(std::min(inner.log_sigma + (needs_more ? step : -step), log_max));
-    if (needs_more && outer.excess <= 0) return std::exp(search.Shrink(inner, outer));
-    if (!needs_more && outer.excess > 0) return std::exp(search.Shrink(outer, inner));
-    if (outer.log_sigma == log_max) {
-      throw UnattainableEpsilon(target_epsilon, target_epsilon * std::exp(outer.excess));
-    }
-    inner = outer;
-  }
+  RequireTarget(target_epsilon);
+  const double unit = SigmaForNoiseMultiplier(plan, 1.0);
+  const Start start = StartFor(plan.accountant, unit, [&] {
+    Plan by_rdp = plan;
+    by_rdp.accountant = Accountant::kRdp;
+    return Calibrate(by_rdp, target_epsilon, before);
+  });
+  const auto epsilon = [&](double sigma) {
+    Plan noisy = plan;
+    noisy.noise_sigma = sigma;
+    return Account(noisy, noisy.rounds, before).epsilon;
+  };
+  return Search(epsilon, target_epsilon).Run(start.noise, start.step, unit * kMaxNoiseMultiplier);
 }
 
 Plan WithPlannedReports(Plan plan, double epsilon) {
@@ -135,6 +170,47 @@ FittedPlan PlanForNoiseMultiplier(const Plan& plan, double noise_multiplier) {
     next = with_cap_for(Account(fitted.plan, plan.rounds).epsilon);
   } while (next.planned_reports > fitted.plan.planned_reports);
   return fitted;
+}
+
+double NoiseFactor(const std::vector<GaussianRounds>& rounds, double target_epsilon, double delta,
+                   Accountant accountant) {
+  RequireTarget(target_epsilon);
+  for (const GaussianRounds& r : rounds) {
+    Require(r.noise_multiplier > 0, "noise multiplier", r.noise_multiplier, "above 0");
+  }
+  const auto epsilon = [&](double factor) {
+    std::vector<GaussianRounds> scaled = rounds;
+    for (GaussianRounds& r : scaled) r.noise_multiplier *= factor;
+    return AccountFor(scaled, delta, accountant).epsilon;
+  };
+  Require(epsilon(1.0) > 0, "number of rounds with an effect", 0, "at least 1");
+  const Start start = StartFor(accountant, 1.0, [&] {
+    return NoiseFactor(rounds, target_epsilon, delta, Accountant::kRdp);
+  });
+  return Search(epsilon, target_epsilon).Run(start.noise, start.step, kMaxNoiseMultiplier);
+}
+
+int64_t AffordableRounds(GaussianRounds round, double target_epsilon, double delta,
+                         Accountant accountant) {
+  Require(target_epsilon >= 0, "target epsilon", target_epsilon, "at least 0");
+  const auto affords = [&](int64_t rounds) {
+    round.rounds = rounds;
+    return AccountFor({round}, delta, accountant).epsilon <= target_epsilon;
+  };
+  // kBest affords what RDP does, and mostly not much more.
+  int64_t low = accountant == Accountant::kBest
+                    ? AffordableRounds(round, target_epsilon, delta, Accountant::kRdp)
+                    : 0;
+  int64_t high = low;
+  for (int64_t step = 1 + low / 32; high == low && low < kMaxAffordableRounds; step *= 2) {
+    high = std::min(low + step, kMaxAffordableRounds);
+    if (affords(high)) low = high;
+  }
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (affords(middle) ? low : high) = middle;
+  }
+  return low;
 }
 
 }  // namespace sotto::privacy

@@ -5,6 +5,7 @@
 #ifndef SOTTO_PRIVACY_CALIBRATION_H_
 #define SOTTO_PRIVACY_CALIBRATION_H_
 
+#include <cstdint>
 #include <stdexcept>
 #include <vector>
 
@@ -27,7 +28,10 @@ class UnattainableEpsilon : public std::runtime_error {
 
 // The smallest noise_sigma with which all the plan's rounds, after those spent before, earn an
 // epsilon of at most the target, to 1e-9 relative and rounded up: the epsilon accounted with it
-// never exceeds the target. About fifteen accounts.
+// never exceeds the target. About fifteen accounts; by kBest it starts from the noise that RDP asks
+// for, which is cheap to find, and takes about ten more. PLD's grid is rounded to powers of two, so
+// its epsilon is smooth in the noise but for jumps of some 1e-5, relative, where the grid changes;
+// a target within one is met from below.
 //   target_epsilon  in (0, 10^6]
 // Throws UnattainableEpsilon. For kPoisson the plan's cap must suit the target, or the noise has to
 // pay for it: PlanForEpsilon chooses both. As noise falls epsilon jumps in two places: where one
@@ -55,6 +59,23 @@ struct FittedPlan {
 // iterates: it starts from the epsilon of uncapped draws and raises the cap until it suits the
 // epsilon accounted with it.
 FittedPlan PlanForNoiseMultiplier(const Plan& plan, double noise_multiplier);
+
+// The smallest factor by which the noise multipliers of all these rounds must be multiplied for
+// them to earn an epsilon of at most the target, to 1e-9 relative and rounded up.
+//   rounds          at least one with an effect; their noise multipliers > 0
+//   target_epsilon  in (0, 10^6]
+//   delta           in (0, 1)
+// Throws UnattainableEpsilon, and std::invalid_argument as AccountFor does.
+double NoiseFactor(const std::vector<GaussianRounds>& rounds, double target_epsilon, double delta,
+                   Accountant accountant);
+
+constexpr int64_t kMaxAffordableRounds = 1'000'000'000;
+
+// The largest number of such rounds, at most kMaxAffordableRounds, that earn an epsilon of at most
+// the target (>= 0); 0 if one is too many. round.rounds is ignored. Throws std::invalid_argument as
+// AccountFor does.
+int64_t AffordableRounds(GaussianRounds round, double target_epsilon, double delta,
+                         Accountant accountant);
 
 }  // namespace sotto::privacy
 

@@ -32,19 +32,21 @@ double LogOutside(const Deviations& deviations) {
 }
 
 // Adds the accountant's epsilon at gaussian_delta to the encoder's terms.
-Guarantee WithGaussian(const std::vector<GaussianRounds>& rounds, Guarantee guarantee) {
+Guarantee WithGaussian(const RoundsAccountant& accountant, Guarantee guarantee) {
   if (!(guarantee.gaussian_delta >= kMinDelta)) return Unbounded();
-  const ConvertedEpsilon converted = Epsilon(rounds, guarantee.gaussian_delta);
-  guarantee.gaussian_epsilon = converted.Guarantee();
-  guarantee.order = converted.order;
-  guarantee.order_at_edge = converted.order_at_edge;
+  const AccountedEpsilon accounted = accountant.At(guarantee.gaussian_delta);
+  guarantee.gaussian_epsilon = accounted.epsilon;
+  guarantee.accountant = accounted.winner;
+  guarantee.numeric_error = accounted.numeric_error;
+  guarantee.order = accounted.order;
+  guarantee.order_at_edge = accounted.order_at_edge;
   guarantee.epsilon = guarantee.gaussian_epsilon + 2 * guarantee.encoder_epsilon;
   return guarantee;
 }
 
 // kConcentrated for a given split of delta.
-Guarantee Combine(const std::vector<GaussianRounds>& rounds, double first_term_delta,
-                  double log_delta_q, const Deviations& deviations) {
+Guarantee Combine(const RoundsAccountant& accountant, double first_term_delta, double log_delta_q,
+                  const Deviations& deviations) {
   const double eta = deviations.certificate.eta;
   const double rho = deviations.coordinates * eta * eta / 2;
   Guarantee guarantee;
@@ -54,7 +56,7 @@ Guarantee Combine(const std::vector<GaussianRounds>& rounds, double first_term_d
   encoder_delta.Add(LogOutside(deviations));
   guarantee.log_encoder_delta = encoder_delta.Log();
   guarantee.gaussian_delta = first_term_delta * std::exp(-guarantee.encoder_epsilon);
-  return WithGaussian(rounds, guarantee);
+  return WithGaussian(accountant, guarantee);
 }
 
 // The exponent that multiplies what the encoder puts outside its certificate.
@@ -96,7 +98,8 @@ class ChargeSearch {
 };
 
 Guarantee Concentrated(const std::vector<GaussianRounds>& rounds, double delta,
-                       const Deviations& deviations) {
+                       const Deviations& deviations, Accountant chosen) {
+  const RoundsAccountant accountant(rounds, delta, chosen);
   const bool has_ratio = deviations.coordinates * deviations.certificate.eta > 0;
   const bool has_encoder = has_ratio || deviations.coordinates * deviations.certificate.tau > 0;
   const bool has_cap = deviations.log_cap_excess > -kInfinity;
@@ -104,10 +107,11 @@ Guarantee Concentrated(const std::vector<GaussianRounds>& rounds, double delta,
   // Half of the encoder's share is for delta_q and the factor 1 + e^reach; a little less is used,
   // so that the reach found may differ from the one assumed. The accountant alone gives the first.
   const double slice = has_ratio ? delta * kDeltaShare / 2 : 0.0;
-  double reach = has_ratio ? Epsilon(rounds, delta - search.charge()).Guarantee() : 0.0;
+  double reach = has_ratio ? accountant.At(delta - search.charge()).epsilon : 0.0;
   for (int pass = 0; pass < kMaxPasses && search.charge() < delta; ++pass) {
     const double log_delta_q = std::log(0.8 * slice) - Softplus(reach);
-    const Guarantee guarantee = Combine(rounds, delta - search.charge(), log_delta_q, deviations);
+    const Guarantee guarantee =
+        Combine(accountant, delta - search.charge(), log_delta_q, deviations);
     if (!std::isfinite(guarantee.epsilon)) break;
     if (Charge(guarantee, guarantee.log_encoder_delta, deviations.log_cap_excess) <=
         search.charge()) {
@@ -131,7 +135,7 @@ std::vector<GaussianRounds> UnsampledOnGrid(std::vector<GaussianRounds> rounds,
 }
 
 Guarantee WorstCase(const std::vector<GaussianRounds>& rounds, double delta,
-                    const Deviations& deviations) {
+                    const Deviations& deviations, Accountant chosen) {
   const CertificateBounds& certificate = deviations.certificate;
   const double n = deviations.coordinates;
   const double inner_range = certificate.range - (deviations.shift + kNoiseGrid);
@@ -146,7 +150,7 @@ Guarantee WorstCase(const std::vector<GaussianRounds>& rounds, double delta,
   guarantee.log_encoder_delta = std::log(outside);
   guarantee.gaussian_delta = (delta - outside - std::exp(deviations.log_cap_excess)) *
                              std::exp(-guarantee.encoder_epsilon);
-  return WithGaussian(UnsampledOnGrid(rounds, n), guarantee);
+  return WithGaussian(RoundsAccountant(UnsampledOnGrid(rounds, n), delta, chosen), guarantee);
 }
 
 }  // namespace
@@ -158,11 +162,13 @@ void CertificateBounds::Validate() const {
 }
 
 Guarantee StateGuarantee(const std::vector<GaussianRounds>& rounds, double delta,
-                         const Deviations& deviations) {
+                         const Deviations& deviations, Accountant accountant) {
   RequireDelta(delta);
   RequireDeviations(deviations);
-  const Guarantee concentrated = Concentrated(rounds, delta, deviations);
-  const Guarantee worst_case = WorstCase(rounds, delta, deviations);
+  Require(accountant != Accountant::kGdp, "accountant", Name(accountant),
+          "one that gives an upper bound");
+  const Guarantee concentrated = Concentrated(rounds, delta, deviations, accountant);
+  const Guarantee worst_case = WorstCase(rounds, delta, deviations, accountant);
   return worst_case.epsilon < concentrated.epsilon ? worst_case : concentrated;
 }
 

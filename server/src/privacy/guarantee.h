@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "privacy/accountant.h"
 #include "privacy/conversion.h"
 #include "privacy/log_space.h"
 
@@ -57,15 +58,16 @@ struct Deviations {
 // within T' = T - (shift + 2^-20); then the moved ones lie within T, and the certificate turns real
 // densities into Gaussian ones on either side of the map, at e^(n eta) each:
 //   Pr[S] <= e^(n eta) (e^e0 e^(n eta) Pr'[S] + d0) + Pr[not good].
-// Here (e0, d0) is the discrete Gaussian's guarantee for the shares. Its RDP is at most the
-// continuous one's (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy",
-// 2020, Proposition 5), at the squared norm of the shares: 1 / z^2 a round, and n 2^-42 in all for
-// the roundings. By a union bound Pr[not good] <= d1 = n (tau + e^eta erfc((T' - 2^-20) / sqrt 2)),
-// the last 2^-20 because the tail of a sum over the grid starts a step earlier than the integral's.
-// e1 = n eta. (n may count the colluders' coordinates too.) The accountant counts every device in
-// every round. Whoever does not know the draws sees a mixture, over draws that depend on no data,
-// of outputs for which the bound holds, and the divergence behind it is jointly convex; so it holds
-// for the mixture, and draws above the cap add no more than their probability. It is unavailable
+// Here (e0, d0) is the guarantee for the shares of the Gaussian's masses around the points of the
+// grid, to which the certificate compares. They are those of a continuous Gaussian that is rounded,
+// and a share on the grid commutes with the rounding; so (e0, d0) is the continuous Gaussian's, at
+// the squared norm of the shares: 1 / z^2 a round, and n 2^-42 in all for the roundings. By a union
+// bound Pr[not good] <= d1 = n (tau + e^eta erfc((T' - 2^-20) / sqrt 2)), the last 2^-20 because
+// the tail of a sum over the grid starts a step earlier than the integral's. e1 = n eta. (n may
+// count the colluders' coordinates too.) The accountant counts every device in every round. Whoever
+// does not know the draws sees a mixture, over draws that depend on no data, of outputs for which
+// the bound holds, and the divergence behind it is jointly convex; so it holds for the mixture, and
+// draws above the cap add no more than their probability. It is unavailable
 // (+infinity) where T' <= 2^-20.
 enum class EncoderTerms { kConcentrated, kWorstCase };
 
@@ -82,7 +84,9 @@ struct Guarantee {
   double gaussian_delta = 0.0;
   double encoder_epsilon = 0.0;
   double log_encoder_delta = -kInfinity;  // ln d1, which may be too small for a double
-  double order = 0.0;  // the accountant's best order and whether its search ended there
+  const char* accountant = "rdp";         // what gaussian_epsilon is by: AccountedEpsilon::winner
+  double numeric_error = 0.0;             // of gaussian_epsilon, see AccountedEpsilon
+  double order = 0.0;  // RDP's best order, else 0, and whether its search ended there
   bool order_at_edge = false;
 };
 
@@ -90,10 +94,11 @@ struct Guarantee {
 //   delta  in (0, 1)
 // For kConcentrated kDeltaShare of delta is set aside for the terms in d1 and as much for the cap;
 // what they need beyond that is taken from d0, and the inequality is verified before a guarantee is
-// returned. Without deviations this is Epsilon(rounds, delta). Throws std::invalid_argument as
-// Epsilon does and for bounds out of range.
+// returned. Without deviations this is AccountFor(rounds, delta, accountant). Throws
+// std::invalid_argument as AccountFor does, for bounds out of range and for an accountant that
+// gives no upper bound (kGdp).
 Guarantee StateGuarantee(const std::vector<GaussianRounds>& rounds, double delta,
-                         const Deviations& deviations);
+                         const Deviations& deviations, Accountant accountant = Accountant::kBest);
 
 }  // namespace sotto::privacy
 

@@ -123,6 +123,8 @@ void Plan::Validate() const {
   Require(colluders >= 0, "colluders", colluders, "at least 0");
   RequireDelta(delta);
   certificate.Validate();
+  Require(accountant != Accountant::kGdp, "accountant", Name(accountant),
+          "one that gives an upper bound");
 }
 
 double Plan::SamplingRate() const {
@@ -162,13 +164,15 @@ Statement Account(const Plan& plan, int64_t rounds_released,
   if (statement.rounds + statement.earlier_rounds == 0) return statement;
 
   Composition all = ComposeAll(plan, rounds_released, before);
-  statement.released = StateGuarantee(all.rounds, plan.delta, all.deviations);
+  statement.released = StateGuarantee(all.rounds, plan.delta, all.deviations, plan.accountant);
   // Who is drawn depends on no data, so to those who see the draw the cap reveals nothing.
   all.deviations.log_cap_excess = -kInfinity;
   for (GaussianRounds& group : all.rounds) group.sampling = Sampling::kNone;
-  statement.network = StateGuarantee(all.rounds, plan.delta, all.deviations);
+  statement.network = StateGuarantee(all.rounds, plan.delta, all.deviations, plan.accountant);
   statement.epsilon = statement.released.epsilon;
   statement.epsilon_network = statement.network.epsilon;
+  statement.accountant = statement.released.accountant;
+  statement.numeric_error = statement.released.numeric_error;
   statement.order = statement.released.order;
   statement.order_at_edge = statement.released.order_at_edge;
   return statement;

@@ -33,6 +33,7 @@ struct Plan {
   int64_t colluders = 1;     // participants assumed to tell their noise to the adversary; >= 0
   double delta = 0.0;        // in (0, 1)
   CertificateBounds certificate;
+  Accountant accountant = Accountant::kBest;  // any but kGdp, which may give no upper bound
 
   // Throws std::invalid_argument, naming the first field out of its range, its value and the range.
   void Validate() const;
@@ -69,17 +70,20 @@ struct Statement {
   int64_t rounds = 0;          // released
   int64_t earlier_rounds = 0;  // of earlier jobs, composed with them
   int64_t colluders = 0;
+  // The method behind `epsilon`; for the accountant kBest the one that won: "rdp", "pld",
+  // "gaussian".
   const char* accountant = "rdp";
-  double noise_multiplier = 0.0;            // of the released sum, all the noise in it
+  double numeric_error = 0.0;     // how much of `epsilon` may be the numeric error of that method
+  double noise_multiplier = 0.0;  // of the released sum, all the noise in it
   double accounted_noise_multiplier = 0.0;  // without the colluders' part: what epsilon rests on
-  double order = 0.0;                       // best RDP order for `epsilon`
+  double order = 0.0;                       // best RDP order for `epsilon`; 0 for others
   bool order_at_edge = false;               // a wider search of orders might state a smaller one
   Guarantee released;                       // the terms of `epsilon`
   Guarantee network;                        // the terms of `epsilon_network`
 };
 
-// The statement after `rounds_released` rounds of the plan: the upper bounds of guarantee.h on RDP
-// (rdp.h).
+// The statement after `rounds_released` rounds of the plan: the upper bounds of guarantee.h by the
+// plan's accountant. By kBest it takes some milliseconds, tens of them for thousands of rounds.
 //   rounds_released  in [0, plan.rounds]; 0 gives epsilon 0, or that of `before`
 //   before  rounds that some of the same devices took part in earlier; composed as what they are,
 //           at the plan's delta and under its adjacency

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <stdexcept>
+#include <vector>
 
 #include "privacy/binomial.h"
 
@@ -33,6 +34,7 @@ double EpsilonWith(Plan plan, double sigma) {
 
 TEST(CalibrationTest, UniformMnistSettingsNeedTheKnownNoise) {
   Plan plan = MnistPlan(Sampling::kUniform);
+  plan.accountant = Accountant::kRdp;
   plan.colluders = 0;
   plan.certificate = {};
   plan.noise_sigma = Calibrate(plan, 6);
@@ -90,7 +92,8 @@ TEST(CalibrationTest, InvertsTheAccountWhereTheWorstCaseBoundIsStated) {
 }
 
 TEST(CalibrationTest, ATargetInsideAJumpGetsTheSmallestNoiseBelowIt) {
-  const Plan plan = MnistPlan(Sampling::kUniform);  // from 25 to 123
+  Plan plan = MnistPlan(Sampling::kUniform);  // by RDP from 25 to 123
+  plan.accountant = Accountant::kRdp;
   const double target = 60;
   const double sigma = Calibrate(plan, target);
   EXPECT_LT(EpsilonWith(plan, sigma), target);
@@ -184,6 +187,62 @@ TEST(CalibrationTest, ATinyFleetWithAHighRateIsAccountedHoweverLarge) {
     EXPECT_TRUE(std::isfinite(epsilon));
     EXPECT_GT(epsilon, 100);
   }
+}
+
+TEST(CalibrationTest, TheBestAccountantAsksForNoMoreNoise) {
+  for (const Sampling sampling : {Sampling::kUniform, Sampling::kPoisson}) {
+    Plan plan = MnistPlan(sampling);
+    for (const double target : {0.3, 6.0}) {
+      plan.accountant = Accountant::kBest;
+      const double best = Calibrate(plan, target);
+      plan.accountant = Accountant::kRdp;
+      EXPECT_LE(best, Calibrate(plan, target)) << Name(sampling) << target;
+    }
+  }
+}
+
+TEST(CalibrationTest, NoiseFactorIsTheInverseOfTheAccountForAScheduleOfRounds) {
+  const std::vector<GaussianRounds> schedule = {{Sampling::kPoisson, 1.2, 0.05, 10},
+                                                {Sampling::kPoisson, 0.9, 0.02, 20}};
+  for (const Accountant accountant :
+       {Accountant::kBest, Accountant::kRdp, Accountant::kRdpClassic, Accountant::kPld}) {
+    for (const double target : {0.5, 3.0}) {
+      const double factor = NoiseFactor(schedule, target, 1e-5, accountant);
+      std::vector<GaussianRounds> scaled = schedule;
+      for (GaussianRounds& r : scaled) r.noise_multiplier *= factor;
+      const double epsilon = AccountFor(scaled, 1e-5, accountant).epsilon;
+      EXPECT_LE(epsilon, target) << Name(accountant);
+      EXPECT_NEAR(epsilon, target, 1e-6 * target) << Name(accountant);
+    }
+  }
+}
+
+TEST(CalibrationTest, NoiseFactorRefusesWhatNoNoiseCanChange) {
+  EXPECT_THROW(NoiseFactor({}, 1, 1e-5, Accountant::kBest), std::invalid_argument);
+  EXPECT_THROW(NoiseFactor({{Sampling::kPoisson, 1, 0, 5}}, 1, 1e-5, Accountant::kBest),
+               std::invalid_argument);
+  EXPECT_THROW(NoiseFactor({{Sampling::kNone, 0, 1, 5}}, 1, 1e-5, Accountant::kBest),
+               std::invalid_argument);
+  EXPECT_THROW(NoiseFactor({{Sampling::kNone, 1, 1, 5}}, 0, 1e-5, Accountant::kBest),
+               std::invalid_argument);
+}
+
+TEST(CalibrationTest, AffordableRoundsIsTheLastNumberWithinTheBudget) {
+  for (const Accountant accountant : {Accountant::kBest, Accountant::kRdp, Accountant::kPld}) {
+    for (GaussianRounds round : {GaussianRounds{Sampling::kPoisson, 1.0, 0.05, 1},
+                                 GaussianRounds{Sampling::kUniform, 3.0, 0.1, 1},
+                                 GaussianRounds{Sampling::kNone, 9.0, 1.0, 1}}) {
+      const int64_t rounds = AffordableRounds(round, 2.0, 1e-5, accountant);
+      ASSERT_GT(rounds, 0);
+      round.rounds = rounds;
+      EXPECT_LE(AccountFor({round}, 1e-5, accountant).epsilon, 2.0);
+      ++round.rounds;
+      EXPECT_GT(AccountFor({round}, 1e-5, accountant).epsilon, 2.0);
+    }
+  }
+  EXPECT_EQ(AffordableRounds({Sampling::kNone, 0.1, 1.0, 1}, 2.0, 1e-5, Accountant::kBest), 0);
+  EXPECT_EQ(AffordableRounds({Sampling::kNone, 1e9, 1.0, 1}, 2.0, 1e-5, Accountant::kBest),
+            kMaxAffordableRounds);
 }
 
 TEST(CalibrationTest, BadTargetsThrow) {

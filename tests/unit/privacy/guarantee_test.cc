@@ -20,6 +20,13 @@ Deviations MakeDeviations(double eta, double tau, double coordinates,
   return deviations;
 }
 
+// The price of the deviations is the same for every accountant: the tests look at it by RDP, whose
+// epsilon at a delta is one call.
+Guarantee ByRdp(const std::vector<GaussianRounds>& rounds, double delta,
+                const Deviations& deviations) {
+  return StateGuarantee(rounds, delta, deviations, Accountant::kRdp);
+}
+
 // ln(1 + e^x), where e^x may not fit a double.
 double LogOnePlusExp(double x) { return x > 40 ? x : std::log1p(std::exp(x)); }
 
@@ -43,7 +50,7 @@ void ExpectCovered(const std::vector<GaussianRounds>& rounds, double delta,
 }
 
 TEST(GuaranteeTest, WithoutDeviationsItIsTheAccountantWithTheWholeDelta) {
-  const Guarantee guarantee = StateGuarantee(kRounds, kDelta, Deviations{});
+  const Guarantee guarantee = ByRdp(kRounds, kDelta, Deviations{});
   EXPECT_EQ(guarantee.epsilon, Epsilon(kRounds, kDelta).Guarantee());
   EXPECT_EQ(guarantee.gaussian_delta, kDelta);
   EXPECT_EQ(guarantee.encoder_epsilon, 0);
@@ -56,7 +63,7 @@ TEST(GuaranteeTest, PublishedDeltaCoversEveryTerm) {
       for (const double log_cap : {-kInfinity, -40.0, -23.0}) {
         for (const double n : {1.0, 1e6, 1e8}) {
           const Deviations deviations = MakeDeviations(eta, tau, n, log_cap);
-          const Guarantee guarantee = StateGuarantee(kRounds, kDelta, deviations);
+          const Guarantee guarantee = ByRdp(kRounds, kDelta, deviations);
           if (std::isinf(guarantee.epsilon)) continue;
           SCOPED_TRACE(testing::Message()
                        << "eta " << eta << " tau " << tau << " cap " << log_cap << " n " << n);
@@ -73,7 +80,7 @@ TEST(GuaranteeTest, TermsLargerThanTheirShareAreTakenFromTheRestOfDelta) {
   const Deviations by_cap = MakeDeviations(0, 0, 0, log_half);
   const Deviations by_tau = MakeDeviations(1e-9, std::exp(log_half) / 1e6, 1e6);
   for (const Deviations& deviations : {by_cap, by_tau}) {
-    const Guarantee guarantee = StateGuarantee(kRounds, kDelta, deviations);
+    const Guarantee guarantee = ByRdp(kRounds, kDelta, deviations);
     ExpectCovered(kRounds, kDelta, deviations, guarantee);
     EXPECT_LT(guarantee.gaussian_delta, kDelta * (1 - 2 * kDeltaShare));
   }
@@ -81,7 +88,7 @@ TEST(GuaranteeTest, TermsLargerThanTheirShareAreTakenFromTheRestOfDelta) {
 
 TEST(GuaranteeTest, ALargeRatioTermIsStatedNotRefused) {
   const Deviations deviations = MakeDeviations(1e-3, 0, 1e8);  // rho1 = 50
-  const Guarantee guarantee = StateGuarantee(kRounds, kDelta, deviations);
+  const Guarantee guarantee = ByRdp(kRounds, kDelta, deviations);
   EXPECT_GT(guarantee.encoder_epsilon, 50);
   ExpectCovered(kRounds, kDelta, deviations, guarantee);
 }
@@ -90,27 +97,27 @@ TEST(GuaranteeTest, DeviationsNeverLowerEpsilonAndGrowingOnesNeverLowerItEither)
   double last = Epsilon(kRounds, kDelta).Guarantee();
   for (const double scale : {1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0}) {
     const double epsilon =
-        StateGuarantee(kRounds, kDelta, MakeDeviations(1e-8 * scale, 1e-19 * scale, 1e7)).epsilon;
+        ByRdp(kRounds, kDelta, MakeDeviations(1e-8 * scale, 1e-19 * scale, 1e7)).epsilon;
     EXPECT_GT(epsilon, last);
     last = epsilon;
   }
 }
 
 TEST(GuaranteeTest, WhatCannotFitDeltaIsInfinite) {
-  EXPECT_EQ(StateGuarantee(kRounds, kDelta, MakeDeviations(0, 1e-10, 1e7)).epsilon, kInfinity);
-  EXPECT_EQ(StateGuarantee(kRounds, kDelta, MakeDeviations(1e-8, 1e-10, 1e7)).epsilon, kInfinity);
-  EXPECT_EQ(StateGuarantee(kRounds, kDelta, MakeDeviations(0, 0, 0, 0.0)).epsilon, kInfinity);
-  EXPECT_EQ(StateGuarantee(kRounds, kDelta, MakeDeviations(10, 0, 1e9)).epsilon, kInfinity);
+  EXPECT_EQ(ByRdp(kRounds, kDelta, MakeDeviations(0, 1e-10, 1e7)).epsilon, kInfinity);
+  EXPECT_EQ(ByRdp(kRounds, kDelta, MakeDeviations(1e-8, 1e-10, 1e7)).epsilon, kInfinity);
+  EXPECT_EQ(ByRdp(kRounds, kDelta, MakeDeviations(0, 0, 0, 0.0)).epsilon, kInfinity);
+  EXPECT_EQ(ByRdp(kRounds, kDelta, MakeDeviations(10, 0, 1e9)).epsilon, kInfinity);
   // An epsilon beyond what e^epsilon can hold, and no noise at all.
   const std::vector<GaussianRounds> loud = {{Sampling::kNone, 0.01, 1.0, 1000}};
-  EXPECT_EQ(StateGuarantee(loud, kDelta, MakeDeviations(0, 1e-28, 1)).epsilon, kInfinity);
+  EXPECT_EQ(ByRdp(loud, kDelta, MakeDeviations(0, 1e-28, 1)).epsilon, kInfinity);
   const std::vector<GaussianRounds> bare = {{Sampling::kNone, 0.0, 1.0, 1}};
-  EXPECT_EQ(StateGuarantee(bare, kDelta, MakeDeviations(1e-8, 1e-28, 1)).epsilon, kInfinity);
+  EXPECT_EQ(ByRdp(bare, kDelta, MakeDeviations(1e-8, 1e-28, 1)).epsilon, kInfinity);
 }
 
 TEST(GuaranteeTest, AHugeEpsilonWithoutTailMassStaysFinite) {
   const std::vector<GaussianRounds> loud = {{Sampling::kNone, 0.02, 1.0, 10}};
-  const Guarantee guarantee = StateGuarantee(loud, kDelta, MakeDeviations(1e-9, 0, 1e6));
+  const Guarantee guarantee = ByRdp(loud, kDelta, MakeDeviations(1e-9, 0, 1e6));
   EXPECT_TRUE(std::isfinite(guarantee.epsilon));
   EXPECT_GT(guarantee.epsilon, 12500);
 }
@@ -152,7 +159,7 @@ TEST(GuaranteeTest, WorstCasePublishedDeltaCoversEveryTerm) {
       for (const double log_cap : {-kInfinity, -40.0, -13.0}) {
         SCOPED_TRACE(testing::Message() << "eta " << eta << " tau " << tau << " cap " << log_cap);
         const Deviations deviations = SmallFleet(eta, tau, log_cap);
-        const Guarantee guarantee = StateGuarantee(kLoudRounds, kDelta, deviations);
+        const Guarantee guarantee = ByRdp(kLoudRounds, kDelta, deviations);
         ExpectWorstCaseCovered(squared_norm, kDelta, deviations, guarantee);
         EXPECT_GT(guarantee.epsilon, 100);
         EXPECT_GT(guarantee.epsilon, Epsilon(kLoudRounds, kDelta).Guarantee());
@@ -162,23 +169,23 @@ TEST(GuaranteeTest, WorstCasePublishedDeltaCoversEveryTerm) {
 }
 
 TEST(GuaranteeTest, TheTailGoodForALargeEpsilonCostsItAlmostNothing) {
-  const Guarantee guarantee = StateGuarantee(kLoudRounds, kDelta, SmallFleet(1e-8, 3e-22));
+  const Guarantee guarantee = ByRdp(kLoudRounds, kDelta, SmallFleet(1e-8, 3e-22));
   EXPECT_LT(guarantee.epsilon, 1.001 * Epsilon(kLoudRounds, kDelta).Guarantee());
 }
 
 TEST(GuaranteeTest, TheSmallerOfTheTwoBoundsIsStated) {
   Deviations deviations = SmallFleet(1e-6, 3e-22);
-  const Guarantee both = StateGuarantee(kRounds, kDelta, deviations);
+  const Guarantee both = ByRdp(kRounds, kDelta, deviations);
   deviations.shift = kInfinity;
-  const Guarantee concentrated = StateGuarantee(kRounds, kDelta, deviations);
+  const Guarantee concentrated = ByRdp(kRounds, kDelta, deviations);
   EXPECT_EQ(both.terms, EncoderTerms::kConcentrated);
   EXPECT_EQ(both.epsilon, concentrated.epsilon);
-  EXPECT_EQ(StateGuarantee(kLoudRounds, kDelta, deviations).epsilon, kInfinity);
+  EXPECT_EQ(ByRdp(kLoudRounds, kDelta, deviations).epsilon, kInfinity);
 }
 
 TEST(GuaranteeTest, WorstCaseEpsilonNeverFallsWithItsTerms) {
   const auto epsilon_of = [](const Deviations& deviations) {
-    return StateGuarantee(kLoudRounds, kDelta, deviations).epsilon;
+    return ByRdp(kLoudRounds, kDelta, deviations).epsilon;
   };
   const double before = epsilon_of(SmallFleet(1e-8, 3e-22));
   Deviations more = SmallFleet(1e-8, 3e-22);
@@ -198,32 +205,66 @@ TEST(GuaranteeTest, WorstCaseIsUnavailableWhereAShareLeavesTheCertificate) {
   Deviations deviations = SmallFleet(1e-8, 1e-30);
   for (const double shift : {9.7 - 1e-6, 9.7, 20.0, kInfinity}) {
     deviations.shift = shift;
-    EXPECT_EQ(StateGuarantee(kLoudRounds, kDelta, deviations).epsilon, kInfinity);
+    EXPECT_EQ(ByRdp(kLoudRounds, kDelta, deviations).epsilon, kInfinity);
   }
   deviations = SmallFleet(1e-8, 1e-9);  // n tau is above delta
-  EXPECT_EQ(StateGuarantee(kLoudRounds, kDelta, deviations).epsilon, kInfinity);
+  EXPECT_EQ(ByRdp(kLoudRounds, kDelta, deviations).epsilon, kInfinity);
   deviations = SmallFleet(1.0, 1e-30);  // e^(n eta) does not fit a double
-  EXPECT_EQ(StateGuarantee(kLoudRounds, kDelta, deviations).epsilon, kInfinity);
+  EXPECT_EQ(ByRdp(kLoudRounds, kDelta, deviations).epsilon, kInfinity);
+}
+
+TEST(GuaranteeTest, TheBestAccountantsGuaranteeIsSmallerAndPaysForTheSameTerms) {
+  const std::vector<std::vector<GaussianRounds>> plans = {
+      kRounds, {{Sampling::kUniform, 0.9, 0.05, 30}}, {{Sampling::kNone, 4.0, 1.0, 30}}};
+  for (const auto& rounds : plans) {
+    for (const Deviations& deviations : {Deviations{}, MakeDeviations(1e-8, 1e-19, 1e7, -40)}) {
+      const Guarantee best = StateGuarantee(rounds, kDelta, deviations);
+      EXPECT_LT(best.epsilon, ByRdp(rounds, kDelta, deviations).epsilon);
+      EXPECT_EQ(best.epsilon, best.gaussian_epsilon + 2 * best.encoder_epsilon);
+      const double e0 = best.gaussian_epsilon;
+      const double e1 = best.encoder_epsilon;
+      EXPECT_LE(std::exp(e1) * best.gaussian_delta +
+                    (1 + std::exp(e0 + e1)) * std::exp(best.log_encoder_delta) +
+                    (1 + std::exp(best.epsilon)) * std::exp(deviations.log_cap_excess),
+                kDelta * (1 + 1e-10));
+      // e0 is the accountant's at d0: no smaller than PLD's lower bound there.
+      EXPECT_GE(e0, Pld(rounds, best.gaussian_delta).Epsilon(best.gaussian_delta, Bound::kLower));
+    }
+  }
+}
+
+TEST(GuaranteeTest, AGuaranteeNamesItsAccountantAndItsNumericError) {
+  const Guarantee poisson = StateGuarantee(kRounds, kDelta, Deviations{});
+  EXPECT_STREQ(poisson.accountant, "pld");
+  EXPECT_GT(poisson.numeric_error, 0);
+  EXPECT_LT(poisson.numeric_error, 0.1 * poisson.epsilon);
+  EXPECT_STREQ(StateGuarantee(kLoudRounds, kDelta, SmallFleet(1e-8, 3e-22)).accountant, "gaussian");
+  EXPECT_STREQ(ByRdp(kRounds, kDelta, Deviations{}).accountant, "rdp");
+}
+
+TEST(GuaranteeTest, AnApproximationIsNoGuarantee) {
+  EXPECT_THROW(StateGuarantee(kRounds, kDelta, Deviations{}, Accountant::kGdp),
+               std::invalid_argument);
 }
 
 TEST(GuaranteeTest, BadArgumentsThrow) {
-  EXPECT_THROW(StateGuarantee(kRounds, 0, Deviations{}), std::invalid_argument);
-  EXPECT_THROW(StateGuarantee(kRounds, 1, Deviations{}), std::invalid_argument);
+  EXPECT_THROW(ByRdp(kRounds, 0, Deviations{}), std::invalid_argument);
+  EXPECT_THROW(ByRdp(kRounds, 1, Deviations{}), std::invalid_argument);
   for (const Deviations& bad :
        {MakeDeviations(-1e-9, 0, 1), MakeDeviations(std::nan(""), 0, 1), MakeDeviations(0, -1, 1),
         MakeDeviations(0, 2, 1), MakeDeviations(0, 0, -1), MakeDeviations(0, 0, kInfinity),
         MakeDeviations(0, 0, 0, std::nan(""))}) {
-    EXPECT_THROW(StateGuarantee(kRounds, kDelta, bad), std::invalid_argument);
+    EXPECT_THROW(ByRdp(kRounds, kDelta, bad), std::invalid_argument);
   }
   for (const double range : {-1.0, kInfinity, std::nan("")}) {
     Deviations bad = SmallFleet(0, 0);
     bad.certificate.range = range;
-    EXPECT_THROW(StateGuarantee(kRounds, kDelta, bad), std::invalid_argument);
+    EXPECT_THROW(ByRdp(kRounds, kDelta, bad), std::invalid_argument);
   }
   for (const double shift : {-1.0, std::nan("")}) {
     Deviations bad = SmallFleet(0, 0);
     bad.shift = shift;
-    EXPECT_THROW(StateGuarantee(kRounds, kDelta, bad), std::invalid_argument);
+    EXPECT_THROW(ByRdp(kRounds, kDelta, bad), std::invalid_argument);
   }
 }
 

@@ -90,15 +90,29 @@ TEST(PlanTest, AStatementSaysWhatItsEpsilonMeans) {
   EXPECT_STREQ(Name(uniform.sampling), "uniform");
   EXPECT_STREQ(Name(uniform.unit), "device");
   EXPECT_STREQ(Name(uniform.trust_mode), "trusted-server");
-  EXPECT_STREQ(uniform.accountant, "rdp");
+  EXPECT_STREQ(uniform.accountant, uniform.released.accountant);
   EXPECT_EQ(uniform.rounds, 7);
   EXPECT_EQ(uniform.colluders, 1);
   EXPECT_EQ(uniform.delta, UniformPlan().delta);
-  EXPECT_GT(uniform.order, 1);
-  EXPECT_FALSE(uniform.order_at_edge);
   const Statement poisson = Account(PoissonPlan(), 7);
   EXPECT_STREQ(Name(poisson.adjacency), "add-remove");
   EXPECT_STREQ(Name(poisson.sampling), "poisson");
+}
+
+TEST(PlanTest, TheLedgersAccountantIsTheOneThatWon) {
+  const Statement poisson = Account(PoissonPlan(), 7);
+  EXPECT_STREQ(poisson.accountant, "pld");
+  EXPECT_EQ(poisson.order, 0);
+  EXPECT_GT(poisson.numeric_error, 0);
+  EXPECT_LT(poisson.numeric_error, 0.1 * poisson.epsilon);
+  Plan plan = PoissonPlan();
+  plan.accountant = Accountant::kRdp;
+  const Statement by_rdp = Account(plan, 7);
+  EXPECT_STREQ(by_rdp.accountant, "rdp");
+  EXPECT_GT(by_rdp.order, 1);
+  EXPECT_FALSE(by_rdp.order_at_edge);
+  EXPECT_GT(by_rdp.epsilon, poisson.epsilon);
+  EXPECT_GT(by_rdp.epsilon_network, poisson.epsilon_network);
 }
 
 TEST(PlanTest, PairingsWithoutATheoremAreRefused) {
@@ -116,10 +130,9 @@ TEST(PlanTest, WithoutCertificateAndCapItIsThePlainAccountant) {
   plan.certificate = {};
   const double z = plan.AccountedNoiseMultiplier();
   const Statement statement = Account(plan, plan.rounds);
-  EXPECT_EQ(statement.epsilon,
-            Epsilon({{Sampling::kUniform, z, 0.05, 30}}, plan.delta).Guarantee());
+  EXPECT_EQ(statement.epsilon, AccountFor({{Sampling::kUniform, z, 0.05, 30}}, plan.delta).epsilon);
   EXPECT_EQ(statement.epsilon_network,
-            Epsilon({{Sampling::kNone, z, 1.0, 30}}, plan.delta).Guarantee());
+            AccountFor({{Sampling::kNone, z, 1.0, 30}}, plan.delta).epsilon);
 }
 
 TEST(PlanTest, ACapThatNoDrawExceedsCostsNothing) {
@@ -127,7 +140,7 @@ TEST(PlanTest, ACapThatNoDrawExceedsCostsNothing) {
   plan.certificate = {};
   plan.planned_reports = plan.devices;
   const double z = plan.AccountedNoiseMultiplier();
-  EXPECT_EQ(EpsilonOf(plan), Epsilon({{Sampling::kPoisson, z, 0.05, 30}}, plan.delta).Guarantee());
+  EXPECT_EQ(EpsilonOf(plan), AccountFor({{Sampling::kPoisson, z, 0.05, 30}}, plan.delta).epsilon);
 }
 
 TEST(PlanTest, ACapTheDrawsKeepExceedingIsInfinite) {
@@ -224,10 +237,11 @@ TEST(PlanTest, ColludersOrNoNoiseLeaveNothing) {
   EXPECT_EQ(EpsilonOf(plan), kInf);
 }
 
-// The plan of 1,000 devices that earns epsilon 6, to four digits.
+// The plan of 1,000 devices that earns epsilon 6 by RDP, to four digits.
 Plan DefaultPlan() {
   Plan plan = UniformPlan();
   plan.noise_sigma = SigmaForNoiseMultiplier(plan, 0.7055);
+  plan.accountant = Accountant::kRdp;
   return plan;
 }
 
@@ -235,9 +249,9 @@ TEST(PlanTest, ALargeNetworkEpsilonIsFiniteAndCloseToTheGaussians) {
   const Plan plan = DefaultPlan();
   const Statement statement = Account(plan, plan.rounds);
   EXPECT_EQ(statement.network.terms, EncoderTerms::kWorstCase);
-  const double plain =
-      Epsilon({{Sampling::kNone, plan.AccountedNoiseMultiplier(), 1.0, 30}}, plan.delta)
-          .Guarantee();
+  const double plain = AccountFor({{Sampling::kNone, plan.AccountedNoiseMultiplier(), 1.0, 30}},
+                                  plan.delta, plan.accountant)
+                           .epsilon;
   EXPECT_GT(plain, 50);
   EXPECT_GT(statement.epsilon_network, plain);
   EXPECT_LT(statement.epsilon_network, 1.01 * plain);
@@ -264,7 +278,7 @@ TEST(PlanTest, ThreeDevicesWithLittleNoiseHaveAFiniteEpsilon) {
     EXPECT_LT(statement.epsilon, 1000);
     EXPECT_EQ(statement.epsilon, statement.epsilon_network);
     const double z = plan.AccountedNoiseMultiplier();
-    EXPECT_GT(statement.epsilon, Epsilon({{Sampling::kNone, z, 1.0, 30}}, plan.delta).Guarantee());
+    EXPECT_GT(statement.epsilon, AccountFor({{Sampling::kNone, z, 1.0, 30}}, plan.delta).epsilon);
   }
 }
 
@@ -310,6 +324,7 @@ TEST(PlanTest, BadPlansThrow) {
       [](Plan* p) { p->certificate.eta = -1e-9; },
       [](Plan* p) { p->certificate.tau = 1.5; },
       [](Plan* p) { p->certificate.range = -1; },
+      [](Plan* p) { p->accountant = Accountant::kGdp; },
       [](Plan* p) { p->sampling = Sampling::kNone; },
   };
   for (const Plan& plan : {UniformPlan(), PoissonPlan()}) {
