@@ -12,8 +12,13 @@ namespace {
 
 constexpr double kLogTwo = 0.69314718055994530942;
 
-// RatioMoments wants z > 0; without noise every order is trivial and no moment is asked for.
-double PositiveOrOne(double z) { return z > 0 ? z : 1.0; }
+// The z of the moments, once the arguments are checked. Without noise every order is trivial and no
+// moment is asked for.
+double CheckedNoise(double z, double rate) {
+  RequireNoiseMultiplier(z);
+  RequireRate(rate);
+  return z > 0 ? z : 1.0;
+}
 
 }  // namespace
 
@@ -21,7 +26,7 @@ UniformRdp::UniformRdp(double noise_multiplier, double rate, UniformTheorem theo
     : z_(noise_multiplier),
       rate_(rate),
       theorem_(theorem),
-      moments_((RequireRdpArguments(noise_multiplier, rate, 2), PositiveOrOne(noise_multiplier))) {}
+      moments_(CheckedNoise(noise_multiplier, rate)) {}
 
 double UniformRdp::operator()(double order) {
   RequireRdpArguments(z_, rate_, order);
