@@ -167,7 +167,7 @@ Json ToJson(const LedgerEntry& entry) {
                {"charged_rounds", entry.charged_rounds},
                {"earlier_rounds", entry.earlier_rounds},
                {"accountant", entry.accountant},
-               {"numeric_error", entry.numeric_error}};
+               {"numeric_error", Finite(entry.numeric_error)}};
   AddFigure(entry, json);
   return json;
 }

@@ -83,7 +83,7 @@ CREATE TABLE ledger (
   unit TEXT NOT NULL,
   trust_mode TEXT NOT NULL,
   accountant TEXT NOT NULL,
-  numeric_error REAL NOT NULL,      -- relative, of the accountant's curves; epsilon includes it
+  numeric_error REAL,    -- how much of epsilon may be error of arithmetic; NULL: infinite
   delta REAL NOT NULL,
   epsilon REAL,          -- NULL: infinite
   epsilon_network REAL,  -- NULL: infinite
@@ -122,7 +122,7 @@ INSERT INTO ledger SELECT 1, l.round, mechanism, sigma,
     noise_multiplier, accounted_noise_multiplier, colluders,
     (SELECT count(*) FROM former_attempts a WHERE (a.round, a.attempt) <= (r.round, r.attempt)),
     (SELECT count(*) FROM former_attempts a WHERE (a.round, a.attempt) <= (r.round, r.attempt)),
-    0, adjacency, sampling, unit, trust_mode, accountant, 1e-11, delta, epsilon, epsilon_network,
+    0, adjacency, sampling, unit, trust_mode, accountant, 1e-11 * epsilon, delta, epsilon, epsilon_network,
     seeded
   FROM former_ledger l JOIN former_releases r ON l.round = r.round, former_job;
 DROP TABLE former_ledger;

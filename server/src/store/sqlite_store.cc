@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <ctime>
 #include <fmt/format.h>
-#include <limits>
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
 
-#include "privacy/conversion.h"
 #include "sotto/bytes.h"
 #include "sotto/posix/files.h"
 #include "store/configuration.h"
@@ -54,60 +52,6 @@ void RequireValidName(const std::string& id) {
 }
 
 ByteSpan View(const std::vector<uint8_t>& bytes) { return {bytes.data(), bytes.size()}; }
-
-// Reads a row's values from left to right.
-class Columns {
- public:
-  explicit Columns(const Statement& row) : row_(row) {}
-
-  int64_t Integer() { return row_.Integer(next_++); }
-  double Real() { return row_.Real(next_++); }
-  std::string Text() { return row_.Text(next_++); }
-  double RealOrInfinity() {
-    const int column = next_++;
-    return row_.IsNull(column) ? std::numeric_limits<double>::infinity() : row_.Real(column);
-  }
-
- private:
-  const Statement& row_;
-  int next_ = 0;
-};
-
-// In the order of the columns that Ledger() selects.
-LedgerEntry ToEntry(const Statement& row) {
-  Columns columns(row);
-  LedgerEntry entry;
-  entry.job = columns.Integer();
-  entry.round = static_cast<uint32_t>(columns.Integer());
-  entry.mechanism = columns.Text();
-  entry.noise_sigma = columns.Real();
-  entry.clip_l2 = columns.Real();
-  entry.devices = columns.Integer();
-  entry.cohort = columns.Integer();
-  entry.planned_reports = columns.Integer();
-  entry.reported = columns.Integer();
-  entry.dimension = columns.Integer();
-  entry.certificate.eta = columns.Real();
-  entry.certificate.tau = columns.Real();
-  entry.certificate.range = columns.Real();
-  entry.noise_multiplier = columns.Real();
-  entry.accounted_noise_multiplier = columns.Real();
-  entry.colluders = columns.Integer();
-  entry.attempts = columns.Integer();
-  entry.charged_rounds = columns.Integer();
-  entry.earlier_rounds = columns.Integer();
-  entry.adjacency = columns.Text();
-  entry.sampling = columns.Text();
-  entry.unit = columns.Text();
-  entry.trust_mode = columns.Text();
-  entry.accountant = columns.Text();
-  entry.numeric_error = columns.Real();
-  entry.delta = columns.Real();
-  entry.epsilon = columns.RealOrInfinity();
-  entry.epsilon_network = columns.RealOrInfinity();
-  entry.seeded = columns.Integer() != 0;
-  return entry;
-}
 
 }  // namespace
 
@@ -265,18 +209,7 @@ std::vector<JobEntry> SqliteStore::Jobs() {
   return jobs;
 }
 
-std::vector<LedgerEntry> SqliteStore::Ledger() {
-  std::vector<LedgerEntry> entries;
-  Statement row(database_,
-                "SELECT job, round, mechanism, sigma, clip_l2, devices, ledger.cohort, planned, "
-                "reported, dimension, certificate_eta, certificate_tau, certificate_range, "
-                "noise_multiplier, accounted_noise_multiplier, colluders, attempts, "
-                "charged_rounds, earlier_rounds, adjacency, sampling, unit, trust_mode, "
-                "accountant, numeric_error, delta, epsilon, epsilon_network, seeded "
-                "FROM ledger JOIN releases USING (job, round) ORDER BY job, round");
-  while (row.Step()) entries.push_back(ToEntry(row));
-  return entries;
-}
+std::vector<LedgerEntry> SqliteStore::Ledger() { return ReadLedger(database_); }
 
 void SqliteStore::AllowNewJob() { job_ = 0; }
 
@@ -337,7 +270,7 @@ void SqliteStore::CommitAttempt(const AttemptRecord& record) {
 void SqliteStore::CommitRelease(const ReleaseRecord& record) {
   Transaction transaction(database_);
   AddRelease(record);
-  AddLedgerEntry(record);
+  AddToLedger(database_, job_, record, record.seeded || RestsOnSeededNoise());
   transaction.Commit();
 }
 
@@ -368,50 +301,6 @@ bool SqliteStore::RestsOnSeededNoise() {
     row.BindInteger(job).Step();
     return row.Integer(0) != 0;
   });
-}
-
-void SqliteStore::AddLedgerEntry(const ReleaseRecord& record) {
-  const bool is_private = record.mechanism == Mechanism::kGauLrq;
-  const double infinity = std::numeric_limits<double>::infinity();
-  const privacy::Statement& spent = record.spent;
-  const privacy::Plan& plan = record.plan;
-  Statement insert(database_,
-                   "INSERT INTO ledger (job, round, mechanism, sigma, clip_l2, devices, cohort, "
-                   "planned, dimension, certificate_eta, certificate_tau, certificate_range, "
-                   "noise_multiplier, accounted_noise_multiplier, colluders, attempts, "
-                   "charged_rounds, earlier_rounds, adjacency, sampling, unit, trust_mode, "
-                   "accountant, numeric_error, delta, epsilon, epsilon_network, seeded) "
-                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                   "?, ?, ?, ?, ?)");
-  insert.BindInteger(job_)
-      .BindInteger(record.round)
-      .BindText(Name(record.mechanism))
-      .BindReal(record.noise_sigma)
-      .BindReal(record.clip_l2)
-      .BindInteger(plan.devices)
-      .BindInteger(plan.cohort)
-      .BindInteger(plan.planned_reports)
-      .BindInteger(plan.dimension)
-      .BindReal(plan.certificate.eta)
-      .BindReal(plan.certificate.tau)
-      .BindReal(plan.certificate.range)
-      .BindReal(spent.noise_multiplier)
-      .BindReal(spent.accounted_noise_multiplier)
-      .BindInteger(spent.colluders)
-      .BindInteger(record.attempts)
-      .BindInteger(spent.rounds)
-      .BindInteger(spent.earlier_rounds)
-      .BindText(privacy::Name(spent.adjacency))
-      .BindText(privacy::Name(spent.sampling))
-      .BindText(privacy::Name(spent.unit))
-      .BindText(privacy::Name(spent.trust_mode))
-      .BindText(spent.accountant)
-      .BindReal(privacy::kArithmeticMargin)
-      .BindReal(spent.delta)
-      .BindReal(is_private ? spent.epsilon : infinity)
-      .BindReal(is_private ? spent.epsilon_network : infinity)
-      .BindInteger(record.seeded || RestsOnSeededNoise())
-      .Run();
 }
 
 }  // namespace sotto::server

@@ -33,6 +33,7 @@
 
 #include "round/devices.h"
 #include "round/store.h"
+#include "store/ledger.h"
 #include "store/sqlite.h"
 
 namespace sotto::server {
@@ -55,38 +56,6 @@ struct JobEntry {
   int64_t attempts = 0;
   int64_t devices = 0;  // that were eligible while it ran, those that took another's place too
   std::vector<int64_t> before;  // earlier jobs that share devices with it: it is charged with them
-};
-
-// One release and what it cost, all over the job and those before it so far; the words are those of
-// privacy/types.h.
-struct LedgerEntry {
-  int64_t job = 0;
-  uint32_t round = 0;
-  std::string mechanism;
-  double noise_sigma = 0.0;  // of one encoding, model units
-  double clip_l2 = 0.0;      // bound on an update's norm in this round, model units
-  int64_t devices = 0;       // N
-  int64_t cohort = 0;        // B: drawn, or expected to be
-  int64_t planned_reports = 0;
-  int64_t reported = 0;
-  int64_t dimension = 0;
-  privacy::CertificateBounds certificate;
-  double noise_multiplier = 0.0;
-  double accounted_noise_multiplier = 0.0;
-  int64_t colluders = 0;
-  int64_t attempts = 0;        // of the job so far, released or not
-  int64_t charged_rounds = 0;  // of the job so far
-  int64_t earlier_rounds = 0;  // of the jobs before it
-  std::string adjacency;
-  std::string sampling;
-  std::string unit;
-  std::string trust_mode;
-  std::string accountant;
-  double numeric_error = 0.0;  // relative, of the accountant's curves; the epsilons include it
-  double delta = 0.0;
-  double epsilon = 0.0;          // +infinity without privacy, and where no bound can be stated
-  double epsilon_network = 0.0;  // the same
-  bool seeded = false;           // noise that counts in it derived from a seed: not private
 };
 
 class SqliteStore final : public Store {
@@ -155,7 +124,6 @@ class SqliteStore final : public Store {
   bool RestsOnSeededNoise();
   void AddDevice(const Device& device, bool seeded);
   void AddRelease(const ReleaseRecord& record);
-  void AddLedgerEntry(const ReleaseRecord& record);
   [[noreturn]] void Refuse(const std::string& why) const;
 
   Database database_;

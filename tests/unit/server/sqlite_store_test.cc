@@ -172,7 +172,7 @@ TEST_F(SqliteStoreTest, TheLedgerHoldsWhatAJobSpent) {
   EXPECT_EQ(entry.attempts, 1);
   EXPECT_EQ(entry.charged_rounds, 1);
   EXPECT_EQ(entry.earlier_rounds, 0);
-  EXPECT_EQ(entry.numeric_error, privacy::kArithmeticMargin);
+  EXPECT_EQ(entry.numeric_error, outcome.spent.numeric_error);
   EXPECT_EQ(entry.noise_multiplier, outcome.spent.noise_multiplier);
   EXPECT_EQ(entry.accounted_noise_multiplier, outcome.spent.accounted_noise_multiplier);
   EXPECT_EQ(entry.colluders, 1);
