@@ -3,23 +3,25 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "cli/account_ledger.h"
 #include "cli/account_options.h"
 #include "cli/json_output.h"
+#include "privacy/calibration.h"
 
 namespace sotto::server {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using privacy::Accountant;
 
-constexpr char kEpsilonHelp[] =
-    "Example: sotto account epsilon --sampling poisson --noise-multiplier 1 --rate 0.05 --rounds "
-    "100 "
-    "--delta 1e-5";
+constexpr char kNotABound[] = "approximate, not an upper bound";
 
 Json Finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
@@ -27,7 +29,31 @@ std::string EpsilonText(double epsilon) {
   return std::isfinite(epsilon) ? fmt::format("{:.4f}", epsilon) : "infinite";
 }
 
-// What an epsilon means, beside every one that is printed.
+// An epsilon of ideal rounds or of a fleet.
+struct Answer {
+  privacy::AccountedEpsilon accounted;
+  std::optional<privacy::Statement> fleet;
+};
+
+Answer OfFleet(const privacy::Plan& plan) {
+  Answer answer;
+  answer.fleet = privacy::Account(plan, plan.rounds);
+  answer.accounted.epsilon = answer.fleet->epsilon;
+  answer.accounted.winner = answer.fleet->accountant;
+  answer.accounted.numeric_error = answer.fleet->numeric_error;
+  return answer;
+}
+
+Answer AnswerBy(const AccountOptions& o, Accountant accountant) {
+  if (!o.is_fleet()) {
+    return {AccountFor(RoundsOf(o, AccountQuestion::kEpsilon), DeltaOf(o), accountant), {}};
+  }
+  privacy::Plan plan = FleetPlan(o, AccountQuestion::kEpsilon);
+  plan.accountant = accountant;
+  return OfFleet(privacy::PlanForNoiseMultiplier(plan, NoiseMultiplierOf(o)).plan);
+}
+
+// What an epsilon means, beside every one that is written.
 Json Meaning(const AccountOptions& o) {
   const privacy::Sampling sampling = SamplingOf(o);
   return {{"delta", DeltaOf(o)},
@@ -37,12 +63,42 @@ Json Meaning(const AccountOptions& o) {
           {"trust_mode", privacy::Name(privacy::TrustMode::kTrustedServer)}};
 }
 
-void Add(const privacy::AccountedEpsilon& result, Json& json) {
-  json["epsilon"] = Finite(result.epsilon);
-  if (result.epsilon_lower) json["epsilon_lower"] = Finite(*result.epsilon_lower);
-  json["winner"] = result.winner;
-  json["is_upper_bound"] = result.is_upper_bound;
-  json["numeric_error"] = Finite(result.numeric_error);
+void AddAnswer(const Answer& answer, Json& json) {
+  const privacy::AccountedEpsilon& accounted = answer.accounted;
+  json["epsilon"] = Finite(accounted.epsilon);
+  if (accounted.epsilon_lower) json["epsilon_lower"] = Finite(*accounted.epsilon_lower);
+  json["winner"] = accounted.winner;
+  json["is_upper_bound"] = accounted.is_upper_bound;
+  json["numeric_error"] = Finite(accounted.numeric_error);
+  if (!answer.fleet) return;
+  json["epsilon_network"] = Finite(answer.fleet->epsilon_network);
+  json["colluders"] = answer.fleet->colluders;
+  json["accounted_noise_multiplier"] = answer.fleet->accounted_noise_multiplier;
+}
+
+std::string MeaningText(const AccountOptions& o) {
+  const privacy::Sampling sampling = SamplingOf(o);
+  return fmt::format("  {} adjacency, {} sampling, unit {}, {}, {}\n",
+                     privacy::Name(privacy::PairedAdjacency(sampling)), privacy::Name(sampling),
+                     privacy::Name(privacy::Unit::kDevice),
+                     privacy::Name(privacy::TrustMode::kTrustedServer),
+                     o.is_fleet() ? fmt::format("{} colluders, certificate charged", o.colluders)
+                                  : "exact Gaussian noise, no colluders");
+}
+
+std::string AnswerText(const AccountOptions& o, const Answer& answer) {
+  const privacy::AccountedEpsilon& accounted = answer.accounted;
+  std::string text = fmt::format("epsilon {} at delta {:.3g} by {}", EpsilonText(accounted.epsilon),
+                                 DeltaOf(o), accounted.winner);
+  if (!accounted.is_upper_bound) text += fmt::format(": {}", kNotABound);
+  if (accounted.epsilon_lower) {
+    text += fmt::format("; the true one is at least {:.4f}", *accounted.epsilon_lower);
+  }
+  if (answer.fleet) {
+    text += fmt::format("; {} against whoever sees who uploads",
+                        EpsilonText(answer.fleet->epsilon_network));
+  }
+  return text + "\n" + MeaningText(o);
 }
 
 void Print(const AccountOptions& o, const std::string& text, const Json& json) {
@@ -51,31 +107,127 @@ void Print(const AccountOptions& o, const std::string& text, const Json& json) {
 }
 
 void RunEpsilon(const AccountOptions& o) {
-  const privacy::AccountedEpsilon result = privacy::AccountFor(
-      RoundsOf(o, AccountQuestion::kEpsilon), DeltaOf(o), privacy::AccountantByName(o.accountant));
+  const Answer answer = AnswerBy(o, privacy::AccountantByName(o.accountant));
   Json json = Meaning(o);
   json["accountant"] = o.accountant;
-  Add(result, json);
-  Print(
-      o,
-      fmt::format("epsilon {} at delta {:.3g} by {}{}\n", EpsilonText(result.epsilon), DeltaOf(o),
-                  result.winner, result.is_upper_bound ? "" : ": approximate, not an upper bound"),
-      json);
+  AddAnswer(answer, json);
+  Print(o, AnswerText(o, answer), json);
+}
+
+// Only a sound accountant may decide how much noise is enough.
+Accountant SoundAccountant(const AccountOptions& o) {
+  const Accountant accountant = privacy::AccountantByName(o.accountant);
+  if (accountant != Accountant::kGdp || SamplingOf(o) == privacy::Sampling::kNone) {
+    return accountant;
+  }
+  throw std::invalid_argument(
+      "accountant is gdp; with sampling it gives no upper bound, and so no "
+      "noise or number of rounds to rely on");
+}
+
+void RunSigma(const AccountOptions& o) {
+  const Accountant accountant = SoundAccountant(o);
+  Json json = Meaning(o);
+  json["accountant"] = o.accountant;
+  json["target_epsilon"] = TargetOf(o);
+  std::string text;
+  Answer answer;
+  if (o.is_fleet()) {
+    privacy::Plan plan = FleetPlan(o, AccountQuestion::kNoise);
+    plan.accountant = accountant;
+    plan = privacy::PlanForEpsilon(plan, TargetOf(o));
+    answer = OfFleet(plan);
+    json["noise_multiplier"] = plan.NoiseMultiplier();
+    json["noise_sigma_over_clip"] = plan.noise_sigma;
+    json["planned_reports"] = plan.planned_reports;
+    text = fmt::format("noise multiplier {:.6f}, {:.6f} of the clipping bound a device\n",
+                       plan.NoiseMultiplier(), plan.noise_sigma);
+  } else {
+    std::vector<privacy::GaussianRounds> rounds = RoundsOf(o, AccountQuestion::kNoise);
+    const double factor = NoiseFactor(rounds, TargetOf(o), DeltaOf(o), accountant);
+    for (privacy::GaussianRounds& r : rounds) r.noise_multiplier *= factor;
+    answer.accounted = AccountFor(rounds, DeltaOf(o), accountant);
+    json[o.schedule.empty() ? "noise_multiplier" : "noise_factor"] = factor;
+    text = fmt::format("{} {:.6f}\n",
+                       o.schedule.empty() ? "noise multiplier" : "multiply every row's noise by",
+                       factor);
+  }
+  AddAnswer(answer, json);
+  Print(o, text + AnswerText(o, answer), json);
+}
+
+void RunRounds(const AccountOptions& o) {
+  const Accountant accountant = SoundAccountant(o);
+  if (o.is_fleet()) {
+    throw std::invalid_argument(
+        "--cohort: rounds are counted for ideal noise only; `sotto account "
+        "epsilon` with --cohort checks a number of them");
+  }
+  privacy::GaussianRounds round = RoundsOf(o, AccountQuestion::kRounds).front();
+  round.rounds = AffordableRounds(round, TargetOf(o), DeltaOf(o), accountant);
+  const Answer answer = {AccountFor({round}, DeltaOf(o), accountant), {}};
+  Json json = Meaning(o);
+  json["accountant"] = o.accountant;
+  json["target_epsilon"] = TargetOf(o);
+  json["rounds"] = round.rounds;
+  AddAnswer(answer, json);
+  Print(o, fmt::format("{} rounds\n", round.rounds) + AnswerText(o, answer), json);
+}
+
+void RunCompare(const AccountOptions& o) {
+  Json json = Meaning(o);
+  json["accountants"] = Json::array();
+  std::string text = fmt::format("at delta {:.3g}\n{}", DeltaOf(o), MeaningText(o));
+  for (const Accountant accountant : {Accountant::kBest, Accountant::kPld, Accountant::kRdp,
+                                      Accountant::kRdpClassic, Accountant::kGdp}) {
+    if (o.is_fleet() && accountant == Accountant::kGdp) continue;  // it states no guarantee
+    const Answer answer = AnswerBy(o, accountant);
+    Json row = {{"accountant", privacy::Name(accountant)}};
+    AddAnswer(answer, row);
+    json["accountants"].push_back(row);
+    text += fmt::format("  {:<12} epsilon {:>10}  {}\n", privacy::Name(accountant),
+                        EpsilonText(answer.accounted.epsilon),
+                        answer.accounted.is_upper_bound
+                            ? fmt::format("upper bound, by {}", answer.accounted.winner)
+                            : kNotABound);
+  }
+  Print(o, text, json);
+}
+
+// One subcommand of those that take a plan.
+void AddQuestion(CLI::App& account, const char* name, const char* description,
+                 AccountQuestion question, void (*run)(const AccountOptions&),
+                 const char* example) {
+  const auto o = std::make_shared<AccountOptions>();
+  CLI::App& command = *account.add_subcommand(name, description);
+  AddAccountOptions(command, question, *o);
+  if (run != RunCompare) {
+    command.add_option("--accountant", o->accountant, "best: the smallest sound one")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"best", "rdp", "rdp-classic", "pld", "gdp"}));
+  }
+  command.footer(fmt::format("Example: sotto account {} {}", name, example));
+  command.callback([o, run] { run(*o); });
 }
 
 }  // namespace
 
 void AddAccountCommand(CLI::App& app) {
-  CLI::App& account = *app.add_subcommand("account", "privacy arithmetic: epsilon, noise, rounds");
+  CLI::App& account =
+      *app.add_subcommand("account", "privacy arithmetic: what rounds cost and what was spent");
   account.require_subcommand(1);
-  const auto o = std::make_shared<AccountOptions>();
-  CLI::App& epsilon = *account.add_subcommand("epsilon", "what the rounds of a plan cost");
-  AddAccountOptions(epsilon, AccountQuestion::kEpsilon, *o);
-  epsilon.add_option("--accountant", o->accountant, "how to account")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"best", "rdp", "rdp-classic", "pld", "gdp"}));
-  epsilon.footer(kEpsilonHelp);
-  epsilon.callback([o] { RunEpsilon(*o); });
+  AddQuestion(account, "epsilon", "what the rounds of a plan cost", AccountQuestion::kEpsilon,
+              RunEpsilon,
+              "--sampling poisson --noise-multiplier 1 --rate 0.05 --rounds 100 --delta 1e-5");
+  AddQuestion(account, "sigma", "the noise multiplier that a budget asks for",
+              AccountQuestion::kNoise, RunSigma,
+              "--sampling uniform --rate 0.05 --rounds 30 --epsilon 6 --delta 1e-5");
+  AddQuestion(account, "rounds", "how many rounds a budget pays for", AccountQuestion::kRounds,
+              RunRounds,
+              "--sampling poisson --noise-multiplier 1 --rate 0.05 --epsilon 6 --delta 1e-5");
+  AddQuestion(account, "compare", "all accountants side by side", AccountQuestion::kEpsilon,
+              RunCompare,
+              "--sampling uniform --noise-multiplier 1 --rate 0.05 --rounds 30 --delta 1e-5");
   AddAccountLedgerCommand(account);
 }
 

@@ -125,6 +125,10 @@ double DeltaOf(const AccountOptions& o) { return Required(o.delta, "--delta"); }
 
 double TargetOf(const AccountOptions& o) { return Required(o.epsilon, "--epsilon"); }
 
+double NoiseMultiplierOf(const AccountOptions& o) {
+  return Required(o.noise_multiplier, "--noise-multiplier");
+}
+
 std::vector<privacy::GaussianRounds> RoundsOf(const AccountOptions& o, AccountQuestion question) {
   if (!o.schedule.empty()) {
     RefuseWithSchedule(o);
@@ -132,9 +136,7 @@ std::vector<privacy::GaussianRounds> RoundsOf(const AccountOptions& o, AccountQu
   }
   privacy::GaussianRounds rounds;
   rounds.sampling = SamplingOf(o);
-  rounds.noise_multiplier = question == AccountQuestion::kNoise
-                                ? 1.0
-                                : Required(o.noise_multiplier, "--noise-multiplier");
+  rounds.noise_multiplier = question == AccountQuestion::kNoise ? 1.0 : NoiseMultiplierOf(o);
   rounds.sampling_rate = RateOf(o);
   rounds.rounds = RoundsOption(o, question);
   return {rounds};
@@ -146,7 +148,8 @@ privacy::Plan FleetPlan(const AccountOptions& o, AccountQuestion question) {
   plan.cohort = *o.cohort;
   const double rate = RateOf(o);
   const double devices = std::round(static_cast<double>(plan.cohort) / rate);
-  if (!(plan.cohort >= 1 && rate > 0 && rate <= 1 && devices <= 1e9) ||
+  if (!(plan.cohort >= 1 && devices >= static_cast<double>(plan.cohort) && rate > 0 && rate <= 1 &&
+        devices <= 1e9) ||
       std::abs(static_cast<double>(plan.cohort) - devices * rate) > 1e-9 * devices) {
     throw std::invalid_argument(
         fmt::format("--cohort {} with --rate {} is no fleet: cohort/rate must be a whole number of "

@@ -49,6 +49,7 @@ privacy::Sampling SamplingOf(const AccountOptions& options);
 // The required options by name. Throw std::invalid_argument where one is missing.
 double DeltaOf(const AccountOptions& options);
 double TargetOf(const AccountOptions& options);
+double NoiseMultiplierOf(const AccountOptions& options);
 
 // The rounds that the options or the schedule's rows describe, each row a group. In a question for
 // noise or rounds the asked value is 1 (with a schedule: the rows as they are).

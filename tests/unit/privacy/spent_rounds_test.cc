@@ -95,11 +95,11 @@ TEST(SpentRoundsTest, WithoutCertificatesItIsTheAccountantOfAllRounds) {
   const Statement both = Account(plan, 30, {{other, 25}});
   EXPECT_EQ(
       both.epsilon,
-      Epsilon({{Sampling::kUniform, z, 0.05, 30}, {Sampling::kUniform, w, 0.05, 25}}, plan.delta)
-          .Guarantee());
+      AccountFor({{Sampling::kUniform, z, 0.05, 30}, {Sampling::kUniform, w, 0.05, 25}}, plan.delta)
+          .epsilon);
   EXPECT_EQ(
       both.epsilon_network,
-      Epsilon({{Sampling::kNone, z, 1, 30}, {Sampling::kNone, w, 1, 25}}, plan.delta).Guarantee());
+      AccountFor({{Sampling::kNone, z, 1, 30}, {Sampling::kNone, w, 1, 25}}, plan.delta).epsilon);
 }
 
 // Sensitivity 2C and no amplification for the earlier job, whichever of the two comes first.
@@ -120,16 +120,16 @@ TEST(SpentRoundsTest, AJobUnderTheOtherAdjacencyIsChargedUnsampledAtTwiceTheClip
   EXPECT_EQ(under_replace_one.adjacency, Adjacency::kReplaceOne);
   EXPECT_NEAR(
       under_replace_one.epsilon,
-      Epsilon({{Sampling::kUniform, u, 0.05, 30}, {Sampling::kNone, p, 1, 10}}, uniform.delta)
-          .Guarantee(),
+      AccountFor({{Sampling::kUniform, u, 0.05, 30}, {Sampling::kNone, p, 1, 10}}, uniform.delta)
+          .epsilon,
       1e-9);
   const Statement under_add_remove = Account(poisson, 10, {{uniform, 30}});
   EXPECT_EQ(under_add_remove.adjacency, Adjacency::kAddRemove);
-  EXPECT_NEAR(
-      under_add_remove.epsilon,
-      Epsilon({{Sampling::kPoisson, 2 * p, 0.05, 10}, {Sampling::kNone, u, 1, 30}}, poisson.delta)
-          .Guarantee(),
-      1e-9);
+  EXPECT_NEAR(under_add_remove.epsilon,
+              AccountFor({{Sampling::kPoisson, 2 * p, 0.05, 10}, {Sampling::kNone, u, 1, 30}},
+                         poisson.delta)
+                  .epsilon,
+              1e-9);
 }
 
 // Under replace-one who is drawn depends on no data, so the earlier draws' cap costs nothing.

@@ -1,0 +1,147 @@
+// `sotto account` as a user runs it.
+#include <cstdio>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <string>
+#include <sys/wait.h>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace sotto {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Outcome {
+  int exit_code = -1;
+  std::string output;  // standard output and, unless it was sent elsewhere, standard error
+};
+
+Outcome Account(const std::string& arguments, const char* standard_error = "2>&1") {
+  Outcome run;
+  const std::string command =
+      std::string(SOTTO_PROGRAM) + " account " + arguments + " " + standard_error;
+  FILE* pipe = popen(command.c_str(), "r");
+  char buffer[4096];
+  for (size_t got = 0; (got = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) {
+    run.output.append(buffer, got);
+  }
+  const int status = pclose(pipe);
+  run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return run;
+}
+
+void WriteFile(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+void ExpectUsageError(const std::string& arguments, const std::string& message) {
+  const Outcome run = Account(arguments);
+  EXPECT_EQ(run.exit_code, 2) << arguments << "\n" << run.output;
+  EXPECT_NE(run.output.find(message), std::string::npos) << arguments << "\n" << run.output;
+}
+
+Json AccountJson(const std::string& arguments) {
+  const Outcome run = Account(arguments + " --json -", "2>/dev/null");
+  EXPECT_EQ(run.exit_code, 0) << arguments;
+  return Json::parse(run.output, nullptr, false);
+}
+
+constexpr char kPoissonRounds[] =
+    "--sampling poisson --noise-multiplier 1 --rate 0.05 --delta 1e-5 ";
+
+TEST(Account, EpsilonSaysWhatItsFigureMeans) {
+  const Json json = AccountJson("epsilon --rounds 10 " + std::string(kPoissonRounds));
+  ASSERT_FALSE(json.is_discarded());
+  EXPECT_GE(json["epsilon"], 1.6555);  // the reference's bounds, widened in the last digit
+  EXPECT_LE(json["epsilon"], 1.6561);
+  EXPECT_LE(json["epsilon_lower"], json["epsilon"]);
+  EXPECT_EQ(json["delta"], 1e-5);
+  EXPECT_EQ(json["adjacency"], "add-remove");
+  EXPECT_EQ(json["sampling"], "poisson");
+  EXPECT_EQ(json["unit"], "device");
+  EXPECT_EQ(json["trust_mode"], "trusted-server");
+  EXPECT_EQ(json["accountant"], "best");
+  EXPECT_EQ(json["winner"], "pld");
+  EXPECT_EQ(json["is_upper_bound"], true);
+  const Json none =
+      AccountJson("epsilon --sampling none --noise-multiplier 0 --rounds 1 --delta 0.1");
+  EXPECT_TRUE(none["epsilon"].is_null());
+}
+
+TEST(Account, MarksTheApproximationWhereverItIsPrinted) {
+  const std::string plan = "--rounds 10 " + std::string(kPoissonRounds);
+  EXPECT_EQ(AccountJson("epsilon --accountant gdp " + plan)["is_upper_bound"], false);
+  for (const std::string command : {"epsilon --accountant gdp ", "compare "}) {
+    const Outcome run = Account(command + plan);
+    EXPECT_NE(run.output.find("approximate, not an upper bound"), std::string::npos) << run.output;
+  }
+  const Json compared = AccountJson("compare " + plan);
+  ASSERT_EQ(compared["accountants"].size(), 5u);
+  for (const Json& row : compared["accountants"]) {
+    EXPECT_EQ(row["is_upper_bound"], row["accountant"] != "gdp");
+    if (row["is_upper_bound"]) {
+      EXPECT_GE(row["epsilon"], compared["accountants"][0]["epsilon"]);
+    }
+  }
+}
+
+TEST(Account, FindsNoiseAndRoundsForABudget) {
+  const Json noise =
+      AccountJson("sigma --sampling poisson --rate 0.05 --rounds 10 --epsilon 2 --delta 1e-5");
+  EXPECT_LE(noise["epsilon"], 2.0);
+  EXPECT_GT(noise["epsilon"], 2 - 1e-5);
+  const Json rounds = AccountJson("rounds --epsilon 2 " + std::string(kPoissonRounds));
+  EXPECT_LE(rounds["epsilon"], 2.0);
+  EXPECT_GE(rounds["rounds"], 10);
+}
+
+TEST(Account, ChargesAFleetForColludersAndTheCertificate) {
+  const std::string plan = "epsilon --noise-multiplier 0.7 --rate 0.05 --rounds 30 --delta 5e-4 ";
+  const Json ideal = AccountJson(plan);
+  const Json fleet = AccountJson(plan + "--cohort 50 --colluders 2 --dimension 7850");
+  EXPECT_GT(fleet["epsilon"], ideal["epsilon"]);
+  EXPECT_GT(fleet["epsilon_network"], fleet["epsilon"]);
+  EXPECT_EQ(fleet["colluders"], 2);
+  EXPECT_LT(fleet["accounted_noise_multiplier"], 0.7);
+  EXPECT_FALSE(ideal.contains("epsilon_lower")) << "no lower bound is known for uniform cohorts";
+}
+
+TEST(Account, ReadsAScheduleOfRounds) {
+  const std::string path = testing::TempDir() + "sotto_account_schedule.csv";
+  WriteFile(path, "1,0.05,4\n1,0.05,6\n");
+  const std::string budget = "--sampling poisson --delta 1e-5 --schedule " + path;
+  EXPECT_EQ(AccountJson("epsilon " + budget)["epsilon"],
+            AccountJson("epsilon --rounds 10 " + std::string(kPoissonRounds))["epsilon"]);
+  EXPECT_GT(AccountJson("sigma --epsilon 1 " + budget)["noise_factor"], 1.0);
+  WriteFile(path, "1;0.05;4\n");
+  ExpectUsageError("epsilon " + budget, "Z,Q,T");
+  ExpectUsageError("epsilon --rate 0.1 " + budget, "--schedule");
+}
+
+TEST(Account, RefusesBadInput) {
+  const std::string start = "epsilon ";
+  for (const auto& [plan, message] : std::vector<std::pair<std::string, std::string>>{
+           {"--noise-multiplier 1 --rate 1.1 --rounds 5 --delta 1e-5", "rate"},
+           {"--noise-multiplier 1 --rate 0.1 --rounds 5 --delta 0", "delta"},
+           {"--noise-multiplier 1 --rate 0.1 --rounds 5 --delta nan", "delta"},
+           {"--noise-multiplier -1 --rate 0.1 --rounds 5 --delta 1e-5", "noise multiplier"},
+           {"--noise-multiplier nan --rate 0.1 --rounds 5 --delta 1e-5", "noise multiplier"},
+           {"--noise-multiplier 1 --rate 0.1 --rounds 0 --delta 1e-5", "--rounds"},
+           {"--noise-multiplier 1 --rate 0.1 --rounds 5", "--delta"},
+           {"--noise-multiplier 1 --rate 0.1 --rounds 5 --delta 1e-5 --cohort 0 --dimension 9",
+            "--cohort"},
+           {"--noise-multiplier 1 --rate 0.1 --rounds 5 --delta 1e-5 --cohort 5", "--dimension"},
+           {"--rate 0.1 --rounds 5 --delta 1e-5", "--noise-multiplier"},
+           {"--accountant moments", "moments"}}) {
+    ExpectUsageError(start + plan, message);
+  }
+  ExpectUsageError("sigma --accountant gdp --rate 0.1 --rounds 5 --epsilon 1 --delta 1e-5",
+                   "no upper bound");
+  EXPECT_NE(Account("epsilon --help").output.find("Example"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sotto
