@@ -17,8 +17,12 @@ list(REMOVE_ITEM sotto_mbedtls_sources ${sotto_mbedcrypto_sources})
 add_library(sotto_mbedcrypto STATIC ${sotto_mbedcrypto_sources})
 add_library(sotto_mbedtls STATIC EXCLUDE_FROM_ALL ${sotto_mbedtls_sources})
 target_link_libraries(sotto_mbedtls PUBLIC sotto_mbedcrypto)
+# Under the names that the system's libraries have here.
+add_library(sotto::mbedcrypto ALIAS sotto_mbedcrypto)
+add_library(sotto::mbedx509 ALIAS sotto_mbedtls)
+add_library(sotto::mbedtls ALIAS sotto_mbedtls)
 foreach(library sotto_mbedcrypto sotto_mbedtls)
-  target_include_directories(${library} SYSTEM PRIVATE ${SOTTO_MBEDTLS_SOURCE_DIR}/include)
+  target_include_directories(${library} SYSTEM PUBLIC ${SOTTO_MBEDTLS_SOURCE_DIR}/include)
   target_compile_definitions(${library} PRIVATE ${sotto_mbedtls_definition})
 endforeach()
 

@@ -49,6 +49,7 @@ install_test_packages() {
   install_packages "${DATA_PACKAGE}" || true
   install_packages clang-format-14 || install_packages clang-format || true
   install_packages dpkg-dev || true
+  install_packages systemd || true  # systemd-analyze checks the unit of sotto-client
   ${quick} || install_packages libclang-rt-dev || true
   install_packages libbenchmark-dev || true
   ${quick} || install_packages "${CROSS_PACKAGES[@]}" || true
@@ -84,7 +85,7 @@ test_options+=("-DSOTTO_MBEDTLS3_SOURCE_DIR=${PWD}/build/cache/mbedtls-3.6")
 if ! ${quick}; then
   # Without the sources the SDK still compiles, against the host's headers.
   bare_metal_options=(-DSOTTO_DEVICE_TESTS=ON)
-  fetch_sources bookworm mbedtls=2.28 nanopb=0.4.7 ||
+  fetch_sources bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13 ||
     bare_metal_options=(-DSOTTO_MBEDTLS_SOURCE_DIR= -DSOTTO_NANOPB_SOURCE_DIR=)
   build cortex-m4 "${bare_metal_options[@]}"
   build host-clang "${test_options[@]}"

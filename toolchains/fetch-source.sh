@@ -13,6 +13,7 @@ own apt sources (Debian), and apt verifies the download. Needs no root and chang
 DEST.
 
 For cross builds:         toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7
+For sotto-client on Arm:  toolchains/fetch-source.sh build/cache bookworm zlib=1.2.13
 For tls_test_mbedtls3:    toolchains/fetch-source.sh build/cache trixie mbedtls=3.6
 END
 }

@@ -22,7 +22,7 @@ missing_for() {
 # O2, Os).
 build_for() {
   local preset="$1" level="$2" folder="$3" target="$4"
-  local options=(-DSOTTO_SERVER=OFF -DSOTTO_DEVICE_TESTS=ON "${@:5}")
+  local options=(-DSOTTO_SERVER=OFF -DSOTTO_CLIENT=OFF -DSOTTO_DEVICE_TESTS=ON "${@:5}")
   case "${level}" in
     O2) options+=(-DCMAKE_BUILD_TYPE=Release '-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG'
       '-DCMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG') ;;

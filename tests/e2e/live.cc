@@ -229,20 +229,14 @@ std::string Site::ClientLog(size_t device) const {
   return Path("client-" + std::to_string(device) + ".log");
 }
 
-Process Site::Client(size_t device, uint16_t port, const Arguments& arguments) const {
+Process Site::Client(size_t device, uint16_t port, const Arguments& arguments,
+                     const Arguments& program) const {
   const std::string share = std::to_string(kSamples * device) + ":" + std::to_string(kSamples);
-  Arguments all = {SOTTO_CLIENT_PROGRAM,
-                   "-v",
-                   "--server",
-                   "127.0.0.1:" + std::to_string(port),
-                   "--key",
-                   Path("keys/" + key(device).device_id + ".key"),
-                   "--data",
-                   Path("data/train-images-idx3-ubyte"),
-                   "--labels",
-                   Path("data/train-labels-idx1-ubyte"),
-                   "--samples",
-                   share};
+  Arguments all = program;
+  all.insert(all.end(), {"-v", "--server", "127.0.0.1:" + std::to_string(port), "--key",
+                         Path("keys/" + key(device).device_id + ".key"), "--data",
+                         Path("data/train-images-idx3-ubyte"), "--labels",
+                         Path("data/train-labels-idx1-ubyte"), "--samples", share});
   all.insert(all.end(), arguments.begin(), arguments.end());
   return {all, ClientLog(device)};
 }

@@ -83,8 +83,10 @@ class Site {
   // is one. `wrapper` is a program that runs the rest of its arguments.
   Process StartServe(const Arguments& arguments, const Arguments& wrapper = {}) const;
   Server Serve(const Arguments& arguments, const Arguments& wrapper = {}) const;
-  // `sotto-client -v` for a device, its log in client-N.log.
-  Process Client(size_t device, uint16_t port, const Arguments& arguments = {}) const;
+  // `sotto-client -v` for a device, its log in client-N.log. `program`: the client and what runs
+  // it.
+  Process Client(size_t device, uint16_t port, const Arguments& arguments = {},
+                 const Arguments& program = {SOTTO_CLIENT_PROGRAM}) const;
   std::vector<Process> Clients(uint16_t port, const Arguments& arguments = {}) const;
   std::string ClientLog(size_t device) const;
 

@@ -117,10 +117,10 @@ TEST(Dither, ExactOffsetIsTheFloorOfTheFullProduct) {
     int carried = 0;
     for (uint32_t j = 0; j < cells.size(); ++j) {
       const uint64_t t = KeystreamWord(key, 0, j) & 0x7ffffff;
-      const uint64_t t59 = t << 32 | static_cast<uint32_t>(KeystreamWord(key, 2, j));
-      __extension__ using Wide128 = unsigned __int128;
-      const auto exact = static_cast<int32_t>(
-          (static_cast<Wide128>(static_cast<uint64_t>(cells[j].step_q27)) * t59) >> 59);
+      const uint64_t low = static_cast<uint32_t>(KeystreamWord(key, 2, j));
+      const auto step = static_cast<uint64_t>(cells[j].step_q27);
+      // step * (t * 2^32 + low) / 2^59 in halves: there are no 128-bit integers on 32-bit CPUs.
+      const auto exact = static_cast<int32_t>((step * t + (step * low >> 32)) >> 27);
       int32_t offset = 0;
       ASSERT_EQ(dither.ExactOffset(j, cells[j], &offset), Status::kOk);
       EXPECT_EQ(offset, exact);

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# cross.sh SOURCE_DIR PRESET MBEDTLS [CMAKE_OPTION...]
+# Builds sotto-client and the SDK's tests for Arm Linux (PRESET: aarch64, armhf) in
+# build/arm-linux/PRESET, with Mbed TLS from build/cache/MBEDTLS, and runs the tests under QEMU. The
+# client must need no library that is not on every system. Exits with 77, skipped, where a
+# compiler, an emulator or a source is missing.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=../device/build.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../device/build.sh"
+cd "$1"
+preset="$2" mbedtls="build/cache/$3"
+case "${preset}" in
+  aarch64) emulator=(qemu-aarch64 -L /usr/aarch64-linux-gnu) ;;
+  armhf) emulator=(qemu-arm -L /usr/arm-linux-gnueabihf) ;;
+esac
+
+missing="$(
+  missing_for "${preset}"
+  for source in "${mbedtls}" build/cache/zlib-1.2.13; do
+    [[ -d "${source}" ]] || echo "${source} (toolchains/fetch-source.sh)"
+  done
+  [[ -d /usr/src/googletest ]] || echo '/usr/src/googletest (package libgtest-dev)'
+)"
+if [[ -n "${missing}" ]]; then
+  echo "skipped: no ${missing//$'\n'/, no }"
+  exit 77
+fi
+
+folder="build/arm-linux/${preset}"
+cmake --preset "${preset}" -B "${folder}" -DSOTTO_TESTS=ON "-DSOTTO_MBEDTLS_SOURCE_DIR=${PWD}/${mbedtls}" \
+  "${@:4}"
+cmake --build "${folder}" --target sotto_client sdk_test tls_test --parallel 1
+
+needed="$(readelf -d "${folder}/bin/sotto-client" | sed -n 's/.*(NEEDED).*\[\(.*\)\]$/\1/p')"
+echo "sotto-client needs ${needed//$'\n'/, }"
+if grep -vE '^(ld-linux[a-z0-9-]*|lib(c|m|gcc_s|stdc\+\+))\.so\.[0-9]+$' <<< "${needed}"; then
+  echo "^ sotto-client should do without"
+  exit 1
+fi
+"${emulator[@]}" "${folder}/bin/sotto-client" --version
+"${emulator[@]}" "${folder}/bin/sdk_test" --gtest_brief=1
+"${emulator[@]}" "${folder}/bin/tls_test" --gtest_brief=1
