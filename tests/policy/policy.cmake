@@ -29,5 +29,7 @@ sotto_policy(readme_blocks readme_blocks.sh ${PROJECT_SOURCE_DIR}
              ${sotto_policy_work}/readme_blocks ${CMAKE_CXX_COMPILER})
 sotto_policy(readme_commands readme_commands.sh ${PROJECT_SOURCE_DIR}
              ${sotto_policy_work}/readme_commands $<TARGET_FILE:sotto_cli>)
+sotto_policy(porting_page porting_page.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/porting_page
+             ${CMAKE_CXX_COMPILER})
 sotto_policy(install install.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}
              ${sotto_policy_work}/install ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER})

@@ -1,0 +1,33 @@
+// A port to copy: clock, entropy and a UART of a board without an operating system.
+//
+// One context uses the port at a time; OnByteReceived() alone is for the UART's interrupt handler.
+// The state is static, as there is one board. ports/PORTING.md says what to change.
+#ifndef SOTTO_TEMPLATE_PORT_H_
+#define SOTTO_TEMPLATE_PORT_H_
+
+#include "sotto/port.h"
+#include "sotto/tls.h"
+
+namespace sotto::board {
+
+// Bytes that may arrive while nobody reads: a power of two, and at least what the server sends
+// without waiting for an answer. That is one frame of at most max_frame bytes with 69 bytes of TLS
+// around it, and in the handshake less than 512 bytes.
+constexpr uint32_t kReceiveBufferSize = 2048;
+
+// Clock and entropy. The clock must be read once in 49 days, or it loses them.
+Port SystemPort();
+
+// The UART as the pipe below TLS. A byte that found no room is a lost link, not a hole in the
+// stream: receiving then fails until RestartLink().
+TlsIo Link();
+
+// Forgets what has arrived. Call it with receiving stopped, before SecureLink::Begin().
+void RestartLink();
+
+// From the UART's interrupt handler, for each byte.
+void OnByteReceived(uint8_t byte);
+
+}  // namespace sotto::board
+
+#endif  // SOTTO_TEMPLATE_PORT_H_

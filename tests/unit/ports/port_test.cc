@@ -1,0 +1,244 @@
+// The ports keep the rules that ports/PORTING.md asks for, and a port that breaks one is found out.
+#include "sotto/posix/port.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <gtest/gtest.h>
+
+#include "ports/template/src/vendor.h"
+#include "sotto/conformance/check.h"
+#include "sotto/posix/sleep.h"
+#include "sotto/posix/tcp.h"
+#include "sotto/template/port.h"
+#include "unit/ports/echo_server.h"
+
+namespace sotto {
+namespace {
+
+using conformance::CheckClock;
+using conformance::CheckEntropy;
+using conformance::CheckLink;
+
+constexpr uint32_t kPatienceMs = 60000;
+
+// The board that the template is compiled for: a counter, a generator, a wire from TX to RX.
+struct FakeBoard {
+  uint32_t tick_ms = 0;
+  uint32_t words = 0;
+  uint32_t generator_stops_after = ~0u;
+  int uart = 1;       // what vendor_uart_put() returns
+  bool busy = false;  // every second byte finds the FIFO full
+};
+
+FakeBoard g_board;
+
+void SleepOnBoard(uint32_t ms) { g_board.tick_ms += ms; }
+
+class TemplatePortTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const uint32_t tick_ms = g_board.tick_ms;  // the port's clock goes on from here
+    g_board = FakeBoard{};
+    g_board.tick_ms = tick_ms;
+    board::RestartLink();
+  }
+};
+
+TEST_F(TemplatePortTest, ItKeepsEveryRule) {
+  const Port port = board::SystemPort();
+  EXPECT_STREQ(CheckClock(port, SleepOnBoard), nullptr);
+  EXPECT_STREQ(CheckEntropy(port), nullptr);
+  EXPECT_STREQ(CheckLink(port, board::Link(), kPatienceMs), nullptr);
+}
+
+TEST_F(TemplatePortTest, ItsClockSurvivesTheHardwaresWrapAround) {
+  const Port port = board::SystemPort();
+  const uint64_t begin_ms = port.now_ms(nullptr);
+  for (int step = 0; step < 5; ++step) {
+    g_board.tick_ms += 0x7fffffff;
+    (void)port.now_ms(nullptr);
+  }
+  EXPECT_EQ(port.now_ms(nullptr) - begin_ms, uint64_t{5} * 0x7fffffff);
+}
+
+TEST_F(TemplatePortTest, AGeneratorThatStopsIsAnErrorAndNeverBytes) {
+  const Port port = board::SystemPort();
+  uint8_t buffer[32];
+  const MutableByteSpan bytes = buffer;
+  ASSERT_EQ(port.entropy(nullptr, bytes), Status::kOk);
+  g_board.generator_stops_after = g_board.words + 3;
+  EXPECT_EQ(port.entropy(nullptr, bytes), Status::kEntropyFailed);
+  EXPECT_STREQ(CheckEntropy(port), "entropy: it fails");
+}
+
+TEST_F(TemplatePortTest, AFullFifoTakesTheRestLater) {
+  g_board.busy = true;
+  EXPECT_STREQ(CheckLink(board::SystemPort(), board::Link(), kPatienceMs), nullptr);
+}
+
+TEST_F(TemplatePortTest, BytesThatFindNoRoomAreALostLinkUntilItIsRestarted) {
+  const TlsIo link = board::Link();
+  uint8_t byte = 0;
+  for (uint32_t i = 0; i < board::kReceiveBufferSize; ++i) board::OnByteReceived(1);
+  EXPECT_EQ(link.recv(nullptr, &byte, 1), 1);
+  board::OnByteReceived(2);
+  board::OnByteReceived(3);
+  EXPECT_EQ(link.recv(nullptr, &byte, 1), -1);
+  board::RestartLink();
+  EXPECT_EQ(link.recv(nullptr, &byte, 1), 0);
+  EXPECT_STREQ(CheckLink(board::SystemPort(), link, kPatienceMs), nullptr);
+}
+
+TEST_F(TemplatePortTest, ADeadUartIsALostLink) {
+  g_board.uart = -1;
+  EXPECT_STREQ(CheckLink(board::SystemPort(), board::Link(), kPatienceMs), "link: sending fails");
+}
+
+TEST(PosixPortTest, ItKeepsEveryRule) {
+  const Port port = posix::SystemPort();
+  EXPECT_STREQ(CheckClock(port, posix::SleepMs), nullptr);
+  EXPECT_STREQ(CheckEntropy(port), nullptr);
+  const EchoServer server;
+  posix::TcpStream stream;
+  ASSERT_EQ(stream.Connect("127.0.0.1", server.port(), kPatienceMs), Status::kOk);
+  const TlsIo io = {[](void* context, const uint8_t* bytes, size_t size) {
+                      return static_cast<posix::TcpStream*>(context)->Send({bytes, size});
+                    },
+                    [](void* context, uint8_t* out, size_t size) {
+                      return static_cast<posix::TcpStream*>(context)->Receive({out, size});
+                    },
+                    &stream};
+  EXPECT_STREQ(CheckLink(port, io, kPatienceMs), nullptr);
+}
+
+// What is wrong with a port's clock, entropy or link: one function replaced.
+Port WithClock(uint64_t (*now_ms)(void*)) {
+  Port port = posix::SystemPort();
+  port.now_ms = now_ms;
+  return port;
+}
+
+Port WithEntropy(Status (*entropy)(void*, MutableByteSpan)) {
+  Port port = posix::SystemPort();
+  port.entropy = entropy;
+  return port;
+}
+
+// A clock that gains ms_a_call at every look.
+template <int64_t ms_a_call>
+uint64_t FakeClock(void*) {
+  static uint64_t now_ms = uint64_t{1} << 40;
+  now_ms += static_cast<uint64_t>(ms_a_call);
+  return now_ms;
+}
+
+TEST(ConformanceTest, ABrokenClockIsNamed) {
+  const auto no_sleep = [](uint32_t) {};
+  EXPECT_STREQ(CheckClock(WithClock(nullptr), no_sleep), "clock: there is none");
+  EXPECT_STREQ(CheckClock(WithClock(FakeClock<-1>), no_sleep), "clock: it goes back");
+  EXPECT_STREQ(CheckClock(WithClock(FakeClock<0>), no_sleep),
+               "clock: it is slower than milliseconds");
+  EXPECT_STREQ(CheckClock(WithClock(FakeClock<20000>), no_sleep),
+               "clock: it is faster than milliseconds");
+}
+
+TEST(ConformanceTest, BrokenEntropyIsNamed) {
+  const auto constant = [](void*, MutableByteSpan out) {
+    std::memset(out.data(), 0x5a, out.size());
+    return Status::kOk;
+  };
+  const auto stuck_bit = [](void*, MutableByteSpan out) {
+    const Status status = posix::Entropy(out);
+    for (uint8_t& byte : out) byte = static_cast<uint8_t>(byte & 0x7f);
+    return status;
+  };
+  const auto whole_words = [](void*, MutableByteSpan out) {
+    return posix::Entropy({out.data(), (out.size() + 3) / 4 * 4});
+  };
+  const auto failing = [](void*, MutableByteSpan) { return Status::kEntropyFailed; };
+  const char* const kStuck = "entropy: a bit is the same in 64 requests in a row";
+  EXPECT_STREQ(CheckEntropy(WithEntropy(nullptr)), "entropy: there is none");
+  EXPECT_STREQ(CheckEntropy(WithEntropy(constant)), kStuck);
+  EXPECT_STREQ(CheckEntropy(WithEntropy(stuck_bit)), kStuck);
+  EXPECT_STREQ(CheckEntropy(WithEntropy(whole_words)),
+               "entropy: it writes beyond what was asked for");
+  EXPECT_STREQ(CheckEntropy(WithEntropy(failing)), "entropy: it fails");
+}
+
+// A pipe that returns what it is given, but for one fault.
+struct FaultyPipe {
+  enum class Fault { kNone, kLoss, kChange, kNoise, kSilence, kTooMuch, kDeath };
+  Fault fault = Fault::kNone;
+  std::deque<uint8_t> bytes;
+  size_t total = 0;
+
+  static int Send(void* context, const uint8_t* data, size_t size) {
+    auto* self = static_cast<FaultyPipe*>(context);
+    for (size_t i = 0; i < size; ++i) {
+      const bool now = ++self->total == 1000;
+      if (now && self->fault == Fault::kLoss) continue;
+      self->bytes.push_back(static_cast<uint8_t>(data[i] + (now && self->fault == Fault::kChange)));
+    }
+    return static_cast<int>(size);
+  }
+
+  static int Receive(void* context, uint8_t* out, size_t size) {
+    auto* self = static_cast<FaultyPipe*>(context);
+    if (self->fault == Fault::kDeath && self->total > 1000) return -1;
+    if (self->fault == Fault::kSilence) return 0;
+    if (self->fault == Fault::kNoise && self->total == 0) self->bytes.push_back(0);
+    size_t limit = size + (self->fault == Fault::kTooMuch ? 1 : 0);
+    limit = std::min(limit, self->bytes.size());
+    std::copy_n(self->bytes.begin(), limit, out);
+    self->bytes.erase(self->bytes.begin(),
+                      self->bytes.begin() + static_cast<std::ptrdiff_t>(limit));
+    return static_cast<int>(limit);
+  }
+};
+
+const char* RuleBrokenBy(FaultyPipe::Fault fault) {
+  FaultyPipe pipe;
+  pipe.fault = fault;
+  return CheckLink(WithClock(FakeClock<1>), {FaultyPipe::Send, FaultyPipe::Receive, &pipe},
+                   kPatienceMs);
+}
+
+TEST(ConformanceTest, ABrokenLinkIsNamed) {
+  using Fault = FaultyPipe::Fault;
+  EXPECT_STREQ(RuleBrokenBy(Fault::kNone), nullptr);
+  EXPECT_STREQ(RuleBrokenBy(Fault::kLoss), "link: a byte is changed, missing or twice there");
+  EXPECT_STREQ(RuleBrokenBy(Fault::kChange), "link: a byte is changed, missing or twice there");
+  EXPECT_STREQ(RuleBrokenBy(Fault::kNoise), "link: bytes come that nobody sent");
+  EXPECT_STREQ(RuleBrokenBy(Fault::kSilence), "link: bytes do not come back");
+  EXPECT_STREQ(RuleBrokenBy(Fault::kTooMuch), "link: more is received than was asked for");
+  EXPECT_STREQ(RuleBrokenBy(Fault::kDeath), "link: receiving fails");
+  EXPECT_STREQ(CheckLink(posix::SystemPort(), {}, kPatienceMs), "link: there is none");
+}
+
+}  // namespace
+}  // namespace sotto
+
+// The vendor's side of the template.
+extern "C" {
+
+uint32_t vendor_tick_ms() { return sotto::g_board.tick_ms; }
+
+int vendor_random(uint32_t* word) {
+  if (sotto::g_board.words < sotto::g_board.generator_stops_after) ++sotto::g_board.words;
+  // A bijection: words differ, and every bit moves.
+  uint32_t mixed = sotto::g_board.words * 2654435761u;
+  mixed = (mixed ^ mixed >> 15) * 2246822519u;
+  *word = mixed ^ mixed >> 13;
+  return 0;
+}
+
+int vendor_uart_put(uint8_t byte) {
+  static bool full = false;
+  full = sotto::g_board.busy && !full;
+  if (full || sotto::g_board.uart <= 0) return full ? 0 : sotto::g_board.uart;
+  sotto::board::OnByteReceived(byte);
+  return 1;
+}
+
+}  // extern "C"
