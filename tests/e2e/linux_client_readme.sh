@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# linux_client_readme.sh SOURCE_DIR WORK_DIR BIN_DIR
+# Follows examples/linux_client/README.md in a copy of the sources: its commands build the client,
+# install it below WORK_DIR instead of /, bring its key there, and what the unit then starts takes part
+# in a job of the real server. Commands that change the machine are played; those of the cross build
+# are run by arm_linux.aarch64 and tests/run.sh.
+set -euo pipefail
+source_dir="$1" work="$2" bin="$3"
+readme="${source_dir}/examples/linux_client/README.md"
+rm -rf "${work}"
+mkdir -p "${work}"/{checkout,played,root}
+cd "${work}/checkout"
+
+cp -r "${source_dir}"/{CMakeLists.txt,CMakePresets.json,sdk,server,ports,examples,toolchains} .
+
+# play COMMAND SCRIPT: a command of that name, first in PATH.
+play() {
+  printf '#!/usr/bin/env bash\n%s\n' "$2" > "${work}/played/$1"
+  chmod +x "${work}/played/$1"
+}
+# shellcheck disable=SC2016  # for the played commands
+{
+  play sudo 'exec "$@"'
+  play useradd 'true'
+  play systemctl 'true'
+  play journalctl 'true'
+  play scp '[[ "$1" != keys/* ]] || cp "$1" .'
+  play sudoedit 'sed -i "s/sotto.example:7177/127.0.0.1:$(cat port)/" "$1"'
+  play install '
+    arguments=()
+    while (($# > 0)); do
+      case "$1" in
+        -o | -g) [[ "$2" == sotto ]] || exit 1; shift 2 ;;
+        *) arguments+=("$1"); shift ;;
+      esac
+    done
+    exec /usr/bin/install "${arguments[@]}"'
+}
+export PATH="${work}/played:${PATH}"
+
+# Paths of the device, in text, below the work folder.
+relocate() { sed -E "s#/(etc|var/lib)/sotto#${work}/root/\1/sotto#g; s#/usr/local/#${work}/root/usr/local/#g"; }
+
+check_packages() {
+  local name
+  for name in "$@"; do
+    [[ "${name}" != -* ]] || continue
+    grep -qwF -e "${name}" "${source_dir}/examples/quickstart/packages.sh" "${source_dir}/tests/run.sh" || {
+      echo "README.md installs ${name}, which neither packages.sh nor tests/run.sh knows"
+      return 1
+    }
+  done
+}
+
+# Two devices; the second one runs as it is, to make a cohort.
+start_server() {
+  "${bin}/sotto" keys new --store fleet.db --count 1 --prefix other- --out other > keys.log
+  "${bin}/sotto" serve --store fleet.db --cohort 2 --rounds 2 --noise-multiplier 1 \
+    --listen 127.0.0.1:0 --port-file port > "${work}/server.txt" 2>&1 &
+  server=$!
+  trap 'kill ${server} 2> /dev/null || true' EXIT
+  for ((i = 0; i < 300; i++)); do
+    [[ ! -s port ]] || break
+    sleep 0.1
+  done
+  "${bin}/sotto-client" --server "127.0.0.1:$(cat port)" --key other/other-000000.key --data images \
+    --labels labels --give-up 60 2> "${work}/other.txt" &
+}
+
+# 8 images of 28 x 28 and their labels.
+{
+  printf '\0\0\10\3\0\0\0\10\0\0\0\34\0\0\0\34'
+  head -c 6272 /dev/urandom
+} > images
+printf '\0\0\10\1\0\0\0\10\0\1\2\3\4\5\6\7' > labels
+
+awk '/^```sh$/ { inside = 1; next } /^```/ { inside = 0 } inside' "${readme}" > commands.txt
+while IFS= read -r line; do
+  echo "+ ${line}"
+  read -ra words <<< "${line}"
+  case "${line}" in
+    'sudo apt-get install '*) check_packages "${words[@]:3}" ;;
+    'toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13') ;;
+    'cmake --preset aarch64' | 'cmake --build --preset aarch64 --target sotto_client') ;;
+    'sudo cmake --install '*) cmake --install build/client --component client --prefix "${work}/root/usr/local" ;;
+    'build/host/bin/sotto keys new '*)
+      "${bin}/${words[0]##*/}" "${words[@]:1}"
+      start_server
+      ;;
+    *)
+      relocate <<< "${line}" > step.sh
+      bash -e step.sh
+      ;;
+  esac
+  [[ "${line}" != *client.toml\ /etc* ]] || relocate < examples/linux_client/client.toml > "${work}/root/etc/sotto/client.toml"
+done < commands.txt
+
+[[ "$(stat -c %a "${work}/root/var/lib/sotto" "${work}/root/var/lib/sotto/device.key")" == $'700\n600' ]]
+[[ ! -e pi-000000.key ]]
+start="$(sed -n 's/^ExecStart=//p' "${work}/root/usr/local/lib/systemd/system/sotto-client.service" | relocate)"
+read -ra words <<< "${start}"
+echo "+ ${start}"
+"${words[@]}" --give-up 60
+trap - EXIT
+wait "${server}" || {
+  cat "${work}/server.txt"
+  echo "FAILED: the server"
+  exit 1
+}
+grep -q 'all 2 rounds of the plan are released' "${work}/server.txt"
