@@ -1,0 +1,36 @@
+// Exact samples of the discrete Gaussian from random bits, by integers alone. Part of sotto/lrq.
+//
+// The integer x has probability proportional to exp(-x^2 / (2 sigma^2)), sigma rational: not
+// nearly, but exactly, if the bits are uniform. No floating point, no table, no truncation. Source:
+// Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020, Algorithms 1
+// to 3. The Laplace proposal of Algorithm 3 has the scale t = sigma here, not floor(sigma) + 1: the
+// proof holds for every t, and with this one all tests are on 32-bit integers.
+//
+// Time. Rejection sampling: a draw takes 14 words of 32 bits on average where sigma is large; there
+// is no upper limit, but the chance of more falls geometrically. It depends on the random bits, and
+// so on the value drawn, and on nothing else: not on data to which that is added. Whoever can time
+// a single draw on the device learns something about that noise.
+//
+// After a failure of the random stream the results mean nothing, but every call ends; the caller
+// checks random->status().
+#ifndef SOTTO_DISCRETE_GAUSSIAN_H_
+#define SOTTO_DISCRETE_GAUSSIAN_H_
+
+#include <cstdint>
+
+#include "sotto/random.h"
+
+namespace sotto {
+
+// True with probability exp(-numerator / denominator): Algorithm 1.
+//   numerator <= denominator, denominator >= 1
+bool DrawExpMinus(uint32_t numerator, uint32_t denominator, RandomStream* random);
+
+// A draw with sigma = numerator / denominator: Algorithm 3.
+//   numerator    in [1, 2^31)
+//   denominator  >= 1
+int64_t DrawDiscreteGaussian(uint32_t numerator, uint32_t denominator, RandomStream* random);
+
+}  // namespace sotto
+
+#endif  // SOTTO_DISCRETE_GAUSSIAN_H_

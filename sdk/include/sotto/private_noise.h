@@ -1,0 +1,63 @@
+// The noise that a device adds to its own update, against the server. Part of sotto/lrq.
+//
+// Gau-LRQ's noise protects what the server releases; the server itself can take it off. So in the
+// trust mode `private-noise` a device adds discrete Gaussian noise to the clipped integers v of its
+// update (update_scale.h) before anything else is computed from them: the scale, the code and its
+// length are functions of v plus noise. Two updates of a device differ by at most 2 C in norm, so
+// one update is a Gaussian mechanism of multiplier z = deviation / (2 C), and the discrete noise
+// protects no less than the continuous one (Canonne, Kamath, Steinke, "The Discrete Gaussian for
+// Differential Privacy", 2020, Proposition 5). z follows from the task alone: deviation, unit and
+// clip_l2 are what the server asks for, and the device checks them (messages.h, client.h).
+//
+// The seed is 32 bytes of the device's own entropy, for one update, known to nobody else; who has
+// it can take the noise off. As the encoder passes over the update several times, the noise is not
+// stored but generated again. Batch b of kDitherBatch coordinates is drawn from the ChaCha20 stream
+// b under the seed, so a coordinate's noise is the same in every pass.
+//
+// Time: see discrete_gaussian.h. It does not depend on the update.
+#ifndef SOTTO_PRIVATE_NOISE_H_
+#define SOTTO_PRIVATE_NOISE_H_
+
+#include <cstdint>
+
+#include "sotto/crypto.h"
+#include "sotto/dither.h"
+
+namespace sotto {
+
+// With both limits a value leaves the format, where it is cut off, only if its noise is beyond 14
+// deviations: in any of 2^24 coordinates less likely than 2^-115.
+constexpr uint32_t kMaxPrivateNoiseQ20 = uint32_t{1} << 26;  // 64 units
+constexpr float kMaxPrivateClipInUnits = 128.0f;             // clip_l2 / unit
+
+class PrivateNoise {
+ public:
+  PrivateNoise() = default;  // none
+
+  //   seed           secret, and used for one update
+  //   deviation_q20  in units of 2^-20 of Gau-LRQ's deviation; at most kMaxPrivateNoiseQ20. 0: none
+  PrivateNoise(const Key& seed, uint32_t deviation_q20)
+      : seed_(seed), deviation_q20_(deviation_q20) {}
+
+  bool is_on() const { return deviation_q20_ != 0; }
+  uint32_t deviation_q20() const { return deviation_q20_; }
+
+  // The noise of coordinates first, first + 1, ...; zeros if there is none.
+  //   first      a multiple of kDitherBatch
+  //   noise_q20  [n]; a value beyond int32, 2^-700 likely, becomes the nearest
+  // Returns kOk, kInvalidArgument or kCryptoFailed (noise unspecified).
+  Status Generate(uint32_t first, Span<int32_t> noise_q20) const;
+
+ private:
+  Key seed_;
+  uint32_t deviation_q20_ = 0;
+};
+
+// v plus noise, cut off at the format's limit. What the encoder sees: a function of the noisy value
+// alone, so it takes nothing from the guarantee.
+//   v_q20  at most kMaxPrivateClipInUnits, as Q20, in magnitude
+int32_t AddPrivateNoise(int32_t v_q20, int32_t noise_q20);
+
+}  // namespace sotto
+
+#endif  // SOTTO_PRIVATE_NOISE_H_
