@@ -57,6 +57,7 @@ struct Options {
   std::string mark;
   double give_up_s = 0;
   bool allow_no_privacy = false;
+  double min_private_noise = 0;
   bool verbose = false;
   std::optional<uint64_t> seed;
   bool insecure_seed = false;
@@ -74,6 +75,11 @@ void AddOptions(CLI::App& app, Options& o) {
   app.add_option("--give-up", o.give_up_s, "seconds without a server before giving up; 0: never")
       ->capture_default_str();
   app.add_flag("--allow-no-privacy", o.allow_no_privacy, "also take jobs without Gaussian dither");
+  app.add_option(
+         "--min-private-noise", o.min_private_noise,
+         "refuse a job that asks for less noise of this device's own, against the server; in "
+         "twice the clipping bound, 0: the server is trusted")
+      ->capture_default_str();
   app.add_flag("-v,--verbose", o.verbose, "a line for each step");
   app.add_option("--seed", o.seed, "for tests: repeatable, NOT PRIVATE");
   app.add_flag("--insecure-seed", o.insecure_seed, "confirms --seed");
@@ -203,6 +209,7 @@ ClientConfig Device::MakeConfig(const ModelInfo& model) {
     config.port.context = &entropy_;
   }
   config.allow_training_without_privacy = options_.allow_no_privacy;
+  config.min_private_noise = options_.min_private_noise;
   config.max_frame = kMaxFrame;
   return config;
 }
@@ -268,6 +275,15 @@ void Device::RememberRound() {
   marked_ = mark;
 }
 
+// Why this device takes no part in a task.
+std::string WhyRefused(const Options& options, const TrainTask& task) {
+  if (!task.is_private() && !options.allow_no_privacy) {
+    return "the job trains without privacy; --allow-no-privacy takes part all the same";
+  }
+  return fmt::format("the job's private noise multiplier is {}, and --min-private-noise {}",
+                     task.private_noise_multiplier(), options.min_private_noise);
+}
+
 int Device::Run() {
   Client::Progress progress = Client::Progress::kAgain;
   for (;;) {
@@ -310,7 +326,7 @@ int Device::Run() {
         (status == Status::kPeerRefused && reply.kind == Reply::Kind::kTrain)) {
       fmt::print(stderr, "sotto-client: {}\n",
                  reply.kind == Reply::Kind::kTrain
-                     ? "the job trains without privacy; --allow-no-privacy takes part all the same"
+                     ? WhyRefused(options_, reply.task)
                      : fmt::format("the server refuses: {}", ErrorCodeName(reply.code)));
       return kRefused;
     }
@@ -336,6 +352,9 @@ int RunClient(int argc, char** argv) {
   }
   if (options.seed.has_value() != options.insecure_seed) {
     throw std::invalid_argument("--seed is for tests and not private: it needs --insecure-seed");
+  }
+  if (!(options.min_private_noise >= 0)) {
+    throw std::invalid_argument("--min-private-noise must not be negative");
   }
   const ModelInfo* model = FindModel(options.model.c_str());
   if (model == nullptr) {

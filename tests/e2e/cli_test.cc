@@ -386,5 +386,54 @@ TEST(Cli, WhatFailsAtRunTimeExitsWithOne) {
         "diverged");
 }
 
+// In the default mode there is no figure against the server, in no form.
+TEST(TrustMode, WithATrustedServerThereIsNoEpsilonAgainstIt) {
+  const Outcome run = Sotto(std::string(kSmall) + "--seed 1 --json " + Path("json"));
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_EQ(run.output.find("against the server"), std::string::npos);
+  const Json json = Json::parse(ReadFile(Path("json")));
+  EXPECT_EQ(json["trust_mode"], "trusted-server");
+  for (const char* field : {"epsilon_server", "epsilon_server_update", "adjacency_server",
+                            "private_noise_multiplier", "private_noise_sigma"}) {
+    EXPECT_TRUE(json.at(field).is_null()) << field;
+  }
+  EXPECT_TRUE(json["rounds"][0].at("epsilon_server").is_null());
+}
+
+TEST(TrustMode, WithPrivateNoiseBothEpsilonsAreStated) {
+  const Outcome run = Sotto(std::string(kSmall) +
+                            "--seed 1 --trust-mode private-noise --private-noise-multiplier 0.5 "
+                            "--sampling poisson --noise-multiplier 1 --json " +
+                            Path("json"));
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_NE(run.output.find("against the server for a device in every round"), std::string::npos);
+  const Json json = Json::parse(ReadFile(Path("json")));
+  EXPECT_EQ(json["trust_mode"], "private-noise");
+  EXPECT_EQ(json["adjacency"], "add-remove");
+  EXPECT_EQ(json["adjacency_server"], "replace-one");
+  EXPECT_EQ(json["private_noise_multiplier"], 0.5);
+  EXPECT_NEAR(json["private_noise_sigma"].get<double>(), 0.4, 1e-6);  // 2 C z, C = 0.4
+  const double update = json["epsilon_server_update"].get<double>();
+  EXPECT_GT(update, 1.0);
+  EXPECT_GT(json["epsilon_server"].get<double>(), update);
+  EXPECT_EQ(json["rounds"][0]["epsilon_server"].get<double>(), update);
+  EXPECT_EQ(json["rounds"][2]["epsilon_server"], json["epsilon_server"]);
+}
+
+TEST(TrustMode, IsRefusedWithoutItsNoiseAndNoiseWithoutIt) {
+  for (const char* options :
+       {"--trust-mode private-noise", "--private-noise-multiplier 1", "--trust-mode nobody",
+        "--trust-mode private-noise --private-noise-multiplier 0",
+        "--trust-mode private-noise --private-noise-multiplier nan",
+        "--trust-mode private-noise --private-noise-multiplier 1 --mechanism none",
+        "--trust-mode private-noise --private-noise-multiplier 1 --mechanism float32",
+        "--trust-mode private-noise --private-noise-multiplier 1 --epsilon inf",
+        "--trust-mode private-noise --private-noise-multiplier 1000"}) {
+    const Outcome run = Sotto(std::string(kSmall) + options);
+    EXPECT_EQ(run.exit_code, 2) << options << ": " << run.output;
+    EXPECT_NE(run.output, "") << options;
+  }
+}
+
 }  // namespace
 }  // namespace sotto

@@ -35,17 +35,18 @@ int ReadNumber(const char* variable, int otherwise) {
   return text == nullptr ? otherwise : std::atoi(text);
 }
 
-// The same seeded job, served to clients and simulated.
-//   options  of the job
-void ExpectLiveFleetReachesTheSimulatorsModel(const Arguments& options) {
+// The same seeded job, eight devices and three rounds, served to clients and simulated.
+void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& client_options = {}) {
   Site site(8, {"--seed", "7", "--insecure-seed"});
   Arguments job = {"--cohort", "4", "--rounds", "3", "--noise-multiplier", "1", "--seed", "7"};
-  job.insert(job.end(), options.begin(), options.end());
+  job.insert(job.end(), job_options.begin(), job_options.end());
   job.push_back("--json");
   Arguments serve = job;
   serve.insert(serve.end(), {site.Path("serve.json"), "--insecure-seed"});
   Server server = site.Serve(serve);
-  std::vector<Process> clients = site.Clients(server.port, {"--seed", "7", "--insecure-seed"});
+  Arguments client = {"--seed", "7", "--insecure-seed"};
+  client.insert(client.end(), client_options.begin(), client_options.end());
+  std::vector<Process> clients = site.Clients(server.port, client);
   ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
   ExpectAllDone(site, clients);
   Arguments simulate = {"simulate",
@@ -70,12 +71,31 @@ void ExpectLiveFleetReachesTheSimulatorsModel(const Arguments& options) {
   }
 }
 
-TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModel) {
-  ExpectLiveFleetReachesTheSimulatorsModel({});
-}
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModel) { ExpectTheSimulatorsModel({}); }
 
 TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelUnderAdaptiveClipping) {
-  ExpectLiveFleetReachesTheSimulatorsModel({"--adaptive-clip", "--clip", "0.1"});
+  ExpectTheSimulatorsModel({"--adaptive-clip", "--clip", "0.1"});
+}
+
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelUnderPrivateNoise) {
+  ExpectTheSimulatorsModel({"--trust-mode", "private-noise", "--private-noise-multiplier", "0.3"},
+                           {"--min-private-noise", "0.3"});
+}
+
+// Less than its owner asks for, or none: a device sends nothing and says why.
+TEST(LiveTest, AClientLeavesAJobWithTooLittlePrivateNoise) {
+  for (const Arguments& job :
+       {Arguments{}, {"--trust-mode", "private-noise", "--private-noise-multiplier", "0.3"}}) {
+    Site site(2);
+    Arguments serve = {"--cohort", "2", "--rounds", "1", "--noise-multiplier", "1"};
+    serve.insert(serve.end(), job.begin(), job.end());
+    const Server server = site.Serve(serve);
+    Process client = site.Client(0, server.port, {"--min-private-noise", "0.31"});
+    EXPECT_EQ(client.Wait(), 3);
+    EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), "--min-private-noise 0.31"), 1u)
+        << ReadFile(site.ClientLog(0));
+    EXPECT_EQ(server.releases(), 0u);
+  }
 }
 
 // What a store holds of a job, between two processes of the server.

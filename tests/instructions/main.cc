@@ -17,6 +17,7 @@ namespace {
 constexpr uint32_t kCoordinates = 7840;  // the weights of softmax regression on 28 x 28 images
 constexpr float kClip = 0.4f;
 constexpr float kUnit = 0.1f;
+constexpr uint32_t kPrivateNoiseQ20 = 8 << 20;  // multiplier 1: twice the bound
 
 float g_update[kCoordinates];
 uint8_t g_encoded[kCoordinates];
@@ -65,6 +66,20 @@ Status ScaleForRange() {
                          kUnit);
 }
 
+Status DrawPrivateNoise() {
+  const PrivateNoise noise(RoundKey(), kPrivateNoiseQ20);
+  int32_t values[kDitherBatch];
+  for (uint32_t first = 0; first < kCoordinates; first += kDitherBatch) {
+    if (Status s = noise.Generate(first, values); s != Status::kOk) return s;
+  }
+  return Status::kOk;
+}
+
+Status ScaleWithPrivateNoise() {
+  return g_encoder.Begin(RoundKey(), {Coding::kRange, DitherKind::kGaussian, 0}, g_update, kClip,
+                         kUnit, 0, PrivateNoise(RoundKey(), kPrivateNoiseQ20));
+}
+
 Status Encode() {
   size_t written = 0;
   return g_encoder.Read(g_encoded, &written);
@@ -79,7 +94,10 @@ constexpr struct {
               {"scale (two passes over the update)", Scale},
               {"encode, fixed-length code (dither included)", Encode},
               {"scale, for the range code", ScaleForRange},
-              {"encode, range code (dither included)", Encode}};
+              {"encode, range code (dither included)", Encode},
+              {"a device's own noise (one pass)", DrawPrivateNoise},
+              {"scale, with that noise", ScaleWithPrivateNoise},
+              {"encode, range code, with that noise", Encode}};
 
 bool Measure(const char* name, Status (*run)()) {
   const uint32_t start = mps2::Ticks();

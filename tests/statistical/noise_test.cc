@@ -36,7 +36,8 @@ std::vector<double> StandardisedNoise(const SimulateOptions& options) {
   const SimulationConfig config = MakeSimulation(options);
   const SimulationResult result = Simulate(config, Data(), [](const RoundReport&) {});
   const privacy::Plan& plan = config.job.plan;
-  const double deviation = plan.noise_sigma * std::sqrt(static_cast<double>(plan.planned_reports)) /
+  const double device_sigma = std::hypot(plan.noise_sigma, plan.PrivateNoiseSigma());
+  const double deviation = device_sigma * std::sqrt(static_cast<double>(plan.planned_reports)) /
                            static_cast<double>(plan.cohort);
   std::vector<double> noise;
   for (const float value : result.parameters) noise.push_back(value / deviation);
@@ -98,6 +99,19 @@ TEST(ReleasedNoise, DoesNotFollowTheSizeOfAPoissonCohort) {
   ExpectPlannedNoise(options);
 }
 
+// The devices' own noise adds a factor of 1.18 here; without a part of it for those that are
+// missing the deviation would be 0.93 if half of them are.
+TEST(ReleasedNoise, WithPrivateNoiseIsConstantWhoeverReports) {
+  SimulateOptions options = OneRound(1);
+  options.trust_mode = "private-noise";
+  options.private_noise_multiplier = 0.4;
+  ExpectPlannedNoise(options);
+  options.dropout = 0.5;
+  ExpectPlannedNoise(options);
+  options.sampling = "poisson";
+  ExpectPlannedNoise(options);
+}
+
 // Missing devices are topped up with the baseline's own noise.
 TEST(ReleasedNoise, OfTheFloat32BaselineIsThePlansGaussian) {
   SimulateOptions options = OneRound(1);
@@ -155,6 +169,20 @@ TEST(Seed, RepeatsARunBitForBitUnderAnyNumberOfThreads) {
       EXPECT_NE(ModelOf(options), reference);
     }
   }
+}
+
+TEST(Seed, RepeatsPrivateNoiseToo) {
+  SimulateOptions options = OneRound(7);
+  options.learning_rate = 0.1;
+  options.rounds = 2;
+  options.dropout = 0.3;
+  const auto trusted = ModelOf(options);
+  options.trust_mode = "private-noise";
+  options.private_noise_multiplier = 0.4;
+  const auto reference = ModelOf(options);
+  EXPECT_NE(reference, trusted);
+  options.threads = 5;
+  EXPECT_EQ(ModelOf(options), reference);
 }
 
 TEST(Seed, WithoutOneEveryRunDiffers) {

@@ -20,6 +20,17 @@
 // has acknowledged all of it, and a resumed upload repeats the same bytes. Memory: two vectors of
 // the model's size and a workspace, all the caller's. One thread at a time; many clients may share
 // one.
+//
+// Whom it protects from. Gau-LRQ's noise protects what the server releases, not the update from the
+// server, which can take that noise off. A task with private noise (trust mode `private-noise`)
+// makes the device add noise that only it knows, from the port's entropy. An untrusted server could
+// ask for less of it, or for none: min_private_noise is the device's own limit, and the device
+// computes what it compares, z = deviation / (2 clip_l2), from the task that it then executes. Each
+// update costs what a Gaussian mechanism of multiplier z costs, under replace-one adjacency;
+// nothing amplifies that, since the server knows who takes part. Costs add up over updates:
+// private_updates() counts them, and an untrusted server may ask for more than it has announced.
+// Under private noise a training that diverges gives an update of zeros instead of an error, as a
+// missing report would tell the server something of the data. How long training takes does, too.
 #ifndef SOTTO_CLIENT_H_
 #define SOTTO_CLIENT_H_
 
@@ -42,6 +53,9 @@ struct ClientConfig {
   // False: a task without Gaussian dither is refused with kPeerRefused. Guards against a job that
   // was set up wrongly, not against the server.
   bool allow_training_without_privacy = false;
+  // A task whose private_noise_multiplier() is below this is refused with kPeerRefused. >= 0; 0:
+  // the server is trusted.
+  double min_private_noise = 0.0;
   DitherEngine engine;  // what updates are encoded with; the default is for boards
 
   // kOk or kInvalidArgument.
@@ -112,7 +126,8 @@ class Client {
   Status Step(Progress* progress);
 
   // Takes the answer to request(). kMalformed or kWrongState for an answer that does not fit,
-  // kPeerRefused for a final error or a task without privacy; the round is then given up.
+  // kPeerRefused for a final error or a task with less privacy than the configuration asks for; the
+  // round is then given up.
   Status OnReply(const Reply& reply);
 
   // The link was cut: an interrupted upload or download resumes where the server says.
@@ -126,6 +141,10 @@ class Client {
 
   // The round at hand, or the last one; meaningful from the first task on.
   const TrainTask& task() const { return task_; }
+
+  // Updates made with private noise since the client was constructed, each with noise of its own.
+  // One that was encoded but not uploaded counts; a repeated upload of one does not count again.
+  uint32_t private_updates() const { return private_updates_; }
 
   // Of the round at hand or the last one, for logs: mean training loss, whether training was
   // clipped.
@@ -141,10 +160,13 @@ class Client {
   Status PrepareChunk(Request* request);
   Status HandleReply(const Reply& reply);
   Status OnTask(const Reply& reply);
+  Status CheckPrivacy(const TrainTask& task) const;
   Status SetChunkSize(uint32_t server_max_frame);
   Status OnModelChunk(ByteSpan bytes);
   Status OnAck(const Reply& reply);
+  Status DrawNonceAndSeed();
   Status BeginTraining();
+  Status EncodeNothing();
   Status BeginEncoding();
   Status SeekUpdate(uint32_t offset);
   Status ReadUpdate(MutableByteSpan out, size_t* written, bool* is_last);
@@ -165,6 +187,8 @@ class Client {
   TrainTask task_;
   size_t chunk_size_ = 0;  // the most bytes of the update in one message of this session
   uint8_t nonce_[kNonceSize] = {};
+  Key noise_seed_;  // of the private noise, until the encoder has it
+  uint32_t private_updates_ = 0;
   uint8_t model_digest_[kSha256Size] = {};
   uint32_t offset_ = 0;  // bytes downloaded, or held by the server
   LocalTrainer trainer_;

@@ -40,9 +40,20 @@ struct TrainTask {
   // training was never clipped, minus as much if it was (LocalTrainer::clipped()). At most
   // kMaxValueQ20; 0: there is none. Never with Coding::kFloat32.
   uint32_t clip_bit_q20 = 0;
+  // Deviation of the noise that the device adds to its update by itself, in units of 2^-20 of
+  // `unit` (private_noise.h). At most kMaxPrivateNoiseQ20, with Gaussian dither, clip_l2 / unit at
+  // most kMaxPrivateClipInUnits, and without a clip bit; 0: none.
+  uint32_t private_noise_q20 = 0;
+
+  // What one update costs against the server: it is a Gaussian mechanism whose noise is so many
+  // times its sensitivity, 2 clip_l2 (replace-one adjacency). 0: no protection from the server.
+  double private_noise_multiplier() const {
+    return static_cast<double>(private_noise_q20) * static_cast<double>(unit) /
+           (0x1p21 * static_cast<double>(training.clip_l2));
+  }
 
   // True if the update is encoded with Gaussian dither. The server can remove that noise: this says
-  // nothing about privacy from the server.
+  // nothing about privacy from the server, private_noise_multiplier() does.
   bool is_private() const {
     return format.coding != Coding::kFloat32 && format.dither == DitherKind::kGaussian;
   }
@@ -85,7 +96,9 @@ struct Request {
   ByteSpan job_id;  // [kJobIdSize]
   ByteSpan nonce;   // [kNonceSize]
   Coding coding = Coding::kRange;
-  uint32_t clip_bit_q20 = 0;  // as in the task: whoever does not know it leaves a coordinate out
+  // As in the task: whoever does not know them sends 0.
+  uint32_t clip_bit_q20 = 0;
+  uint32_t private_noise_q20 = 0;
 
   // kUpdateChunk: encoded bytes, at least 1; valid until the reply has been given to the client.
   ByteSpan bytes;

@@ -20,6 +20,7 @@
 #include <cstdint>
 
 #include "sotto/dither.h"
+#include "sotto/private_noise.h"
 #include "sotto/range_coder.h"
 #include "sotto/update_model.h"
 #include "sotto/update_scale.h"
@@ -86,6 +87,9 @@ class BitPacker {
 
 // Encodes one update. The update's memory must stay unchanged until the last byte is read: a read
 // after Seek() repeats the same bytes, and other values under the same key would reveal both.
+//
+// With private noise v is the clipped value plus that noise, everywhere: scale, code and length are
+// those of the noisy values, generated anew in every pass.
 class UpdateEncoder {
  public:
   //   words  memory for the coordinates that are quantized at once, or empty: kDitherBatch of them.
@@ -96,19 +100,21 @@ class UpdateEncoder {
   UpdateEncoder(const UpdateEncoder&) = delete;
   UpdateEncoder& operator=(const UpdateEncoder&) = delete;
 
-  // Computes scale and clip factor: two passes over the update.
+  // Computes scale and clip factor: two passes over the update, a third with private noise.
   //   round_key       has encoded nothing else, ever
   //   format          kRange or kFixed
   //   last_value_q20  of one more coordinate after the update's, units of the noise's deviation;
   //                   clipping does not touch it; at most kMaxValueQ20 in magnitude. 0: there is
   //                   none. So the integers' sum of squares is at most that of update_scale.h and
   //                   the square of this.
+  //   private_noise   Gaussian dither, no last value, clip_l2 / unit <= kMaxPrivateClipInUnits
   // The other arguments and the statuses are those of ComputeUpdateScale(); kInvalidArgument too if
-  // there would be more than kMaxParameters coordinates.
+  // there would be more than kMaxParameters coordinates, kCryptoFailed with private noise.
   Status Begin(const Key& round_key, const UpdateFormat& format, Span<const float> update,
-               float clip_l2, float unit, int32_t last_value_q20 = 0);
+               float clip_l2, float unit, int32_t last_value_q20 = 0,
+               const PrivateNoise& private_noise = {});
 
-  // Forgets the update and wipes the key.
+  // Forgets the update and wipes the keys.
   void Wipe();
 
   // Writes the next bytes: as many as fit, or as there are. Returns kOk, kWrongState before
@@ -122,13 +128,15 @@ class UpdateEncoder {
   // for an offset beyond the end, else as Read().
   Status Seek(size_t offset);
 
+  // With private noise max_value_q20 and rms_q20 are those of the noisy values.
   const UpdateScale& scale() const { return scale_; }
 
  private:
   enum class Stage : uint8_t { kCoordinates, kPadding, kDone };
 
   void ChooseScaleCode();
-  void Values(size_t first, Span<int32_t> v_q20) const;
+  Status MeasureNoisyValues();
+  Status Values(size_t first, Span<int32_t> v_q20) const;
   size_t coordinates() const { return update_.size() + (last_value_q20_ == 0 ? 0 : 1); }
   void Restart();
   bool HasReady() const;
@@ -140,6 +148,7 @@ class UpdateEncoder {
 
   DitherEngine engine_;
   Dither dither_{Key(), DitherKind::kGaussian};
+  PrivateNoise private_noise_;
   UpdateFormat format_;
   Span<const float> update_;
   UpdateScale scale_;

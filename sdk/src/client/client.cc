@@ -22,6 +22,7 @@ Status ClientConfig::Validate() const {
   if (samples.read == nullptr || samples.count == 0) return Status::kInvalidArgument;
   if (port.entropy == nullptr || port.now_ms == nullptr) return Status::kInvalidArgument;
   if (max_frame < kMinMaxFrame || max_frame > kMaxMaxFrame) return Status::kInvalidArgument;
+  if (!(min_private_noise >= 0.0)) return Status::kInvalidArgument;
   return Status::kOk;
 }
 
@@ -31,6 +32,7 @@ void Client::EndRound() {
   trainer_.Wipe();
   encoder_.Wipe();
   SecureWipe(nonce_, sizeof(nonce_));
+  noise_seed_ = Key();
   state_ = resume_ = State::kHello;
   awaiting_reply_ = false;
   offset_ = 0;
@@ -79,7 +81,9 @@ Status Client::Step(Progress* progress) {
 
 Status Client::StepTrain() {
   bool done = false;
-  if (Status s = trainer_.Step(&done); s != Status::kOk) return s;
+  const Status status = trainer_.Step(&done);
+  if (status == Status::kNotFinite && task_.private_noise_q20 != 0) return EncodeNothing();
+  if (status != Status::kOk) return status;
   return done ? BeginEncoding() : Status::kOk;
 }
 
@@ -122,6 +126,7 @@ void Client::PrepareUploadBegin(Request* request) const {
   request->nonce = nonce_;
   request->coding = task_.format.coding;
   request->clip_bit_q20 = task_.clip_bit_q20;
+  request->private_noise_q20 = task_.private_noise_q20;
 }
 
 Status Client::PrepareChunk(Request* request) {
@@ -211,10 +216,21 @@ Status Client::OnTask(const Reply& reply) {
   if (is_noisy && !(task.training.clip_l2 <= 1024.0f * task.unit)) return Status::kMalformed;
   const uint32_t most_clip_bit = is_noisy ? static_cast<uint32_t>(kMaxValueQ20) : 0;
   if (task.clip_bit_q20 > most_clip_bit) return Status::kMalformed;
-  if (!task.is_private() && !config_.allow_training_without_privacy) return Status::kPeerRefused;
+  if (Status s = CheckPrivacy(task); s != Status::kOk) return s;
   task_ = task;
   state_ = State::kDownload;
   return Status::kOk;
+}
+
+Status Client::CheckPrivacy(const TrainTask& task) const {
+  if (!task.is_private() && !config_.allow_training_without_privacy) return Status::kPeerRefused;
+  if (task.private_noise_q20 != 0) {
+    const bool is_in_reach = task.private_noise_q20 <= kMaxPrivateNoiseQ20 &&
+                             task.training.clip_l2 <= kMaxPrivateClipInUnits * task.unit;
+    if (!task.is_private() || !is_in_reach || task.clip_bit_q20 != 0) return Status::kMalformed;
+  }
+  const bool is_enough = task.private_noise_multiplier() >= config_.min_private_noise;
+  return is_enough || config_.min_private_noise == 0.0 ? Status::kOk : Status::kPeerRefused;
 }
 
 Status Client::OnModelChunk(ByteSpan bytes) {
@@ -235,15 +251,34 @@ UpdateIdentity Client::Identity() const {
   return {task_.job_id, config_.device_id, task_.round, task_.attempt, nonce_};
 }
 
-Status Client::BeginTraining() {
-  // A nonce that no reset, restored backup or second server can repeat: see keys.h.
+// A nonce that no reset, restored backup or second server can repeat: see keys.h. With it, in one
+// draw, the seed of the private noise if there is any.
+Status Client::DrawNonceAndSeed() {
+  uint8_t drawn[kNonceSize + kKeySize];
+  WipeOnExit wipe(drawn);
+  const size_t size = task_.private_noise_q20 == 0 ? kNonceSize : sizeof(drawn);
   const Port& port = config_.port;
-  if (Status s = port.entropy(port.context, MutableByteSpan(nonce_)); s != Status::kOk) return s;
+  if (Status s = port.entropy(port.context, {drawn, size}); s != Status::kOk) return s;
+  __builtin_memcpy(nonce_, drawn, kNonceSize);
+  if (size > kNonceSize) __builtin_memcpy(noise_seed_.bytes, drawn + kNonceSize, kKeySize);
+  return Status::kOk;
+}
+
+Status Client::BeginTraining() {
+  if (Status s = DrawNonceAndSeed(); s != Status::kOk) return s;
   Key order_key;
   if (Status s = DeriveOrderKey(config_.secret, Identity(), &order_key); s != Status::kOk) return s;
   state_ = State::kTrain;
   return trainer_.Begin(*config_.model, task_.training, config_.samples, order_key, buffers_.base,
                         buffers_.parameters, buffers_.scratch, buffers_.indices);
+}
+
+// Whether training diverges depends on the data, and an untrusted server may choose options for
+// which it does: that a report is missing would tell it. So the update is one of zeros, and noise.
+Status Client::EncodeNothing() {
+  __builtin_memcpy(buffers_.parameters.data(), buffers_.base.data(),
+                   buffers_.base.size() * sizeof(float));
+  return BeginEncoding();
 }
 
 Status Client::BeginEncoding() {
@@ -256,9 +291,12 @@ Status Client::BeginEncoding() {
   if (task_.format.coding == Coding::kFloat32) return Status::kOk;
   Key round_key;
   if (Status s = DeriveRoundKey(config_.secret, Identity(), &round_key); s != Status::kOk) return s;
+  const PrivateNoise noise(noise_seed_, task_.private_noise_q20);
+  noise_seed_ = Key();
+  if (noise.is_on()) ++private_updates_;
   const auto clip_bit = static_cast<int32_t>(task_.clip_bit_q20);
   return encoder_.Begin(round_key, task_.format, buffers_.parameters, task_.training.clip_l2,
-                        task_.unit, trainer_.clipped() ? -clip_bit : clip_bit);
+                        task_.unit, trainer_.clipped() ? -clip_bit : clip_bit, noise);
 }
 
 // The next ReadUpdate() starts at this byte.

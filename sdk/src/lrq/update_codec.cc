@@ -45,6 +45,12 @@ size_t Pad(size_t size, uint32_t padding) {
   return padding == 0 ? size : (size + padding - 1) / padding * padding;
 }
 
+// The noisy values leave the format almost never.
+bool IsInReach(const PrivateNoise& noise, const UpdateFormat& format, float clip_l2, float unit) {
+  return format.dither == DitherKind::kGaussian && noise.deviation_q20() <= kMaxPrivateNoiseQ20 &&
+         clip_l2 <= kMaxPrivateClipInUnits * unit;
+}
+
 }  // namespace
 
 bool UpdateFormat::IsValid() const {
@@ -82,19 +88,69 @@ uint8_t BitPacker::TakeByte() {
 
 Status UpdateEncoder::Begin(const Key& round_key, const UpdateFormat& format,
                             Span<const float> update, float clip_l2, float unit,
-                            int32_t last_value_q20) {
+                            int32_t last_value_q20, const PrivateNoise& private_noise) {
   if (!format.IsValid() || format.coding == Coding::kFloat32) return Status::kInvalidArgument;
   if (last_value_q20 > kMaxValueQ20 || last_value_q20 < -kMaxValueQ20) {
     return Status::kInvalidArgument;
   }
   if (last_value_q20 != 0 && update.size() >= kMaxParameters) return Status::kInvalidArgument;
+  if (private_noise.is_on() &&
+      (last_value_q20 != 0 || !IsInReach(private_noise, format, clip_l2, unit))) {
+    return Status::kInvalidArgument;
+  }
   if (Status s = ComputeUpdateScale(update, clip_l2, unit, &scale_); s != Status::kOk) return s;
   dither_ = Dither(round_key, format.dither, engine_);
+  private_noise_ = private_noise;
   format_ = format;
   update_ = update;
   last_value_q20_ = last_value_q20;
+  if (Status s = MeasureNoisyValues(); s != Status::kOk) {
+    Wipe();
+    return s;
+  }
   ChooseScaleCode();
   Restart();
+  return Status::kOk;
+}
+
+// v of the coordinates first, first + 1, ..., private noise included: at most kDitherBatch, and
+// `first` is a multiple of that.
+Status UpdateEncoder::Values(size_t first, Span<int32_t> v_q20) const {
+  const size_t left = update_.size() - first;
+  const size_t count = v_q20.size() < left ? v_q20.size() : left;
+  ScaleAllToQ20(update_.subspan(first, count), scale_, v_q20.first(count));
+  if (count < v_q20.size()) v_q20[count] = last_value_q20_;
+  if (!private_noise_.is_on()) return Status::kOk;
+  int32_t noise_q20[kDitherBatch];
+  WipeOnExit wipe(noise_q20);
+  if (Status s = private_noise_.Generate(static_cast<uint32_t>(first), {noise_q20, v_q20.size()});
+      s != Status::kOk) {
+    return s;
+  }
+  for (size_t i = 0; i < v_q20.size(); ++i) v_q20[i] = AddPrivateNoise(v_q20[i], noise_q20[i]);
+  return Status::kOk;
+}
+
+Status UpdateEncoder::MeasureNoisyValues() {
+  if (!private_noise_.is_on()) return Status::kOk;
+  // Of a square below 2^61 the lowest 21 bits are dropped, so that 2^24 of them add up in 64: that
+  // matters to a root mean square below 2^11, and only to where the range code starts to learn.
+  constexpr int kDroppedBits = 21;
+  uint64_t squares = 0;
+  int32_t largest = 0;
+  for (size_t first = 0; first < update_.size(); first += kDitherBatch) {
+    int32_t values[kDitherBatch];
+    const size_t left = update_.size() - first;
+    const Span<int32_t> batch(values, left < kDitherBatch ? left : kDitherBatch);
+    if (Status s = Values(first, batch); s != Status::kOk) return s;
+    for (const int32_t v : batch) {
+      const int64_t magnitude = v < 0 ? -static_cast<int64_t>(v) : v;
+      squares += static_cast<uint64_t>(magnitude * magnitude) >> kDroppedBits;
+      if (magnitude > largest) largest = static_cast<int32_t>(magnitude);
+    }
+  }
+  scale_.max_value_q20 = largest;
+  scale_.rms_q20 = static_cast<int32_t>(IntegerSqrt(squares / update_.size() << kDroppedBits));
   return Status::kOk;
 }
 
@@ -115,16 +171,9 @@ void UpdateEncoder::ChooseScaleCode() {
   scale_code_ = largest == 0 ? 0 : lrq::ScaleCodeFor(typical > 0 ? typical : 1);
 }
 
-// v of the coordinates first, first + 1, ....
-void UpdateEncoder::Values(size_t first, Span<int32_t> v_q20) const {
-  const size_t left = update_.size() - first;
-  const size_t count = v_q20.size() < left ? v_q20.size() : left;
-  ScaleAllToQ20(update_.subspan(first, count), scale_, v_q20.first(count));
-  if (count < v_q20.size()) v_q20[count] = last_value_q20_;
-}
-
 void UpdateEncoder::Wipe() {
   dither_ = Dither(Key(), DitherKind::kGaussian);
+  private_noise_ = PrivateNoise();
   SecureWipe(words_.data(), words_.size() * sizeof(words_[0]));
   update_ = {};
   last_value_q20_ = 0;
@@ -225,7 +274,7 @@ Status UpdateEncoder::QuantizeBatch() {
   for (size_t i = 0; i < words.size(); ++i) {
     if (i % kDitherBatch == 0) {
       const size_t count = words.size() - i < kDitherBatch ? words.size() - i : kDitherBatch;
-      Values(next_ + i, {v_q20, count});
+      if (Status s = Values(next_ + i, {v_q20, count}); s != Status::kOk) return s;
     }
     const auto j = static_cast<uint32_t>(next_ + i);
     if (Status s = QuantizeCoordinate(j, v_q20[i % kDitherBatch], &words[i]); s != Status::kOk) {

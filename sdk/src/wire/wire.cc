@@ -32,6 +32,13 @@ bool IsClipBit(uint32_t clip_bit_q20, Coding coding) {
          (clip_bit_q20 <= static_cast<uint32_t>(kMaxValueQ20) && coding != Coding::kFloat32);
 }
 
+// A device adds noise of its own only to what Gau-LRQ encodes, and not beside a clip bit.
+bool IsPrivateNoise(uint32_t private_noise_q20, uint32_t clip_bit_q20, Coding coding,
+                    DitherKind dither) {
+  return private_noise_q20 == 0 || (private_noise_q20 <= kMaxPrivateNoiseQ20 && clip_bit_q20 == 0 &&
+                                    coding != Coding::kFloat32 && dither == DitherKind::kGaussian);
+}
+
 bool IsMaxFrame(uint32_t max_frame) {
   return max_frame >= kMinMaxFrame && max_frame <= kMaxMaxFrame;
 }
@@ -48,7 +55,8 @@ bool IsWithinLimits(const Request& r) {
       return r.offset % 4 == 0;
     case Request::Kind::kUpdateBegin:
       return r.job_id.size() == kJobIdSize && r.nonce.size() == kNonceSize && IsKnown(r.coding) &&
-             IsClipBit(r.clip_bit_q20, r.coding);
+             IsClipBit(r.clip_bit_q20, r.coding) &&
+             IsPrivateNoise(r.private_noise_q20, r.clip_bit_q20, r.coding, DitherKind::kGaussian);
     case Request::Kind::kUpdateChunk:
       return !r.bytes.empty();
     case Request::Kind::kNone:
@@ -61,7 +69,9 @@ bool IsWithinLimits(const Reply& r) {
   switch (r.kind) {
     case Reply::Kind::kTrain:
       return r.task.format.IsValid() && IsKnown(r.task.training.clipping) &&
-             IsClipBit(r.task.clip_bit_q20, r.task.format.coding) && IsMaxFrame(r.max_frame);
+             IsMaxFrame(r.max_frame) && IsClipBit(r.task.clip_bit_q20, r.task.format.coding) &&
+             IsPrivateNoise(r.task.private_noise_q20, r.task.clip_bit_q20, r.task.format.coding,
+                            r.task.format.dither);
     case Reply::Kind::kModelChunk:
       return !r.bytes.empty() && r.bytes.size() % 4 == 0;
     case Reply::Kind::kError:
@@ -106,9 +116,13 @@ sotto_Request ToWire(const Request& r) {
       break;
     case Request::Kind::kUpdateBegin:
       wire.which_message = sotto_Request_update_begin_tag;
-      m.update_begin = {
-          View(r.job_id), r.round, r.attempt, View(r.nonce), ToWire<sotto_Coding>(r.coding),
-          r.clip_bit_q20};
+      m.update_begin = {View(r.job_id),
+                        r.round,
+                        r.attempt,
+                        View(r.nonce),
+                        ToWire<sotto_Coding>(r.coding),
+                        r.clip_bit_q20,
+                        r.private_noise_q20};
       break;
     case Request::Kind::kUpdateChunk:
       wire.which_message = sotto_Request_update_chunk_tag;
@@ -143,6 +157,7 @@ Request FromWire(const sotto_Request& wire) {
       r.nonce = View(m.update_begin.nonce);
       r.coding = FromWire<Coding>(m.update_begin.coding);
       r.clip_bit_q20 = m.update_begin.clip_bit;
+      r.private_noise_q20 = m.update_begin.private_noise;
       break;
     case sotto_Request_update_chunk_tag:
       r.kind = Request::Kind::kUpdateChunk;
@@ -172,6 +187,7 @@ sotto_Train ToWire(const TrainTask& task, uint32_t max_frame) {
   wire.weight_decay = t.weight_decay;
   wire.max_frame = max_frame;
   wire.clip_bit = task.clip_bit_q20;
+  wire.private_noise = task.private_noise_q20;
   return wire;
 }
 
@@ -185,6 +201,7 @@ bool FromWire(const sotto_Train& wire, TrainTask* task) {
   task->format.dither = FromWire<DitherKind>(wire.dither);
   task->format.padding = wire.padding;
   task->unit = wire.unit;
+  task->private_noise_q20 = wire.private_noise;
   TrainingOptions& t = task->training;
   t.clip_l2 = wire.clip_l2;
   t.clipping = FromWire<Clipping>(wire.clipping);

@@ -128,6 +128,22 @@ void AddClippingOptions(CLI::App& command, JobOptions& o) {
       ->group(kTraining);
 }
 
+void AddTrustOptions(CLI::App& command, JobOptions& o) {
+  command
+      .add_option(
+          "--trust-mode", o.trust_mode,
+          "trusted-server: the server can take the noise off an update; private-noise: each "
+          "device adds noise of its own first")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"trusted-server", "private-noise"}))
+      ->group(kPrivacy);
+  command
+      .add_option("--private-noise-multiplier", o.private_noise_multiplier,
+                  "deviation of a device's own noise over 2C, the sensitivity of one update")
+      ->check(InRange(1e-6, 1e6))
+      ->group(kPrivacy);
+}
+
 void AddPrivacyOptions(CLI::App& command, JobOptions& o) {
   command
       .add_option("--mechanism", o.mechanism,
@@ -177,6 +193,7 @@ void AddPrivacyOptions(CLI::App& command, JobOptions& o) {
       ->capture_default_str()
       ->check(InRange(0U, 1000000U))
       ->group(kPrivacy);
+  AddTrustOptions(command, o);
 }
 
 privacy::Plan BarePlan(const JobOptions& o, const ModelInfo& model, uint32_t devices) {
@@ -192,6 +209,7 @@ privacy::Plan BarePlan(const JobOptions& o, const ModelInfo& model, uint32_t dev
   plan.colluders = o.colluders;
   plan.delta = o.delta.value_or(std::pow(devices, -1.1));
   plan.certificate = {kDitherEta, kDitherTau, kDitherRange};
+  plan.private_noise_multiplier = o.private_noise_multiplier.value_or(0.0);
   return RoundToDevice(plan);
 }
 
@@ -254,6 +272,18 @@ void RequirePlausible(const JobOptions& o, uint32_t devices) {
     throw std::invalid_argument(
         "--adaptive-clip reads a noisy bit, which only --mechanism gau-lrq with a finite --epsilon "
         "or --noise-multiplier carries; leave it out, or add noise");
+  }
+  const bool is_private_noise = o.trust_mode == Name(privacy::TrustMode::kPrivateNoise);
+  if (is_private_noise != o.private_noise_multiplier.has_value()) {
+    throw std::invalid_argument(
+        is_private_noise
+            ? "--trust-mode private-noise: say how much noise, by --private-noise-multiplier"
+            : "--private-noise-multiplier is for --trust-mode private-noise");
+  }
+  if (is_private_noise && o.adaptive_clip) {
+    throw std::invalid_argument(
+        "--adaptive-clip does not go together with --trust-mode private-noise, whose noise covers "
+        "no bit; leave one of them out");
   }
 }
 

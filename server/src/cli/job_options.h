@@ -46,6 +46,8 @@ struct JobOptions {
   std::optional<double> noise_multiplier;
   std::optional<double> delta;  // absent: devices^-1.1
   uint32_t colluders = 1;
+  std::string trust_mode = "trusted-server";
+  std::optional<double> private_noise_multiplier;  // there exactly if the mode is private-noise
 
   int threads = 0;  // 0: one a processor
 };

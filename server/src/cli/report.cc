@@ -42,14 +42,15 @@ double BitsPerCoordinate(const JobConfig& job, const SimulationResult& result) {
 
 Json RoundToJson(const JobConfig& job, const RoundReport& report) {
   const RoundOutcome& outcome = report.outcome;
-  Json json = {{"round", outcome.round + 1},          {"attempt", outcome.attempt},
-               {"accuracy", report.accuracy},         {"epsilon", nullptr},
-               {"epsilon_network", nullptr},          {"cohort", outcome.cohort},
-               {"reported", outcome.reported},        {"topped_up", outcome.topped_up},
-               {"update_bytes", outcome.update_bytes}};
+  Json json = {{"round", outcome.round + 1},     {"attempt", outcome.attempt},
+               {"accuracy", report.accuracy},    {"epsilon", nullptr},
+               {"epsilon_network", nullptr},     {"epsilon_server", nullptr},
+               {"cohort", outcome.cohort},       {"reported", outcome.reported},
+               {"topped_up", outcome.topped_up}, {"update_bytes", outcome.update_bytes}};
   if (job.is_accounted()) {
     json["epsilon"] = Finite(outcome.spent.epsilon);
     json["epsilon_network"] = Finite(outcome.spent.epsilon_network);
+    json["epsilon_server"] = Finite(outcome.spent.epsilon_server);
   }
   json["clip_l2"] = outcome.clip_l2;
   json["noise_sigma"] = job.has_noise() ? Json(outcome.noise_sigma) : Json(nullptr);
@@ -100,12 +101,38 @@ const char* PrivacyNote(const JobConfig& job, bool seeded) {
   return seeded ? "seeded: not private" : "";
 }
 
+// Nothing unless the devices add noise of their own.
+void AddServerEpsilon(const privacy::Plan& plan, const privacy::Statement& spent, Json& json) {
+  if (spent.trust_mode != privacy::TrustMode::kPrivateNoise) return;
+  json["epsilon_server"] = Finite(spent.epsilon_server);
+  json["epsilon_server_update"] = Finite(spent.epsilon_server_update);
+  json["adjacency_server"] = privacy::Name(privacy::Adjacency::kReplaceOne);
+  json["private_noise_multiplier"] = spent.private_noise_multiplier;
+  json["private_noise_sigma"] = plan.PrivateNoiseSigma();
+}
+
 // The statement that stands beside every epsilon; nulls without one.
 void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seeded, Json& json) {
-  for (const char* field :
-       {"epsilon", "epsilon_network", "delta", "adjacency", "unit", "trust_mode", "colluders",
-        "accountant", "noise_sigma", "noise_multiplier", "accounted_noise_multiplier",
-        "noise_certificate", "certificate_eta", "certificate_tau", "certificate_range"}) {
+  for (const char* field : {"epsilon",
+                            "epsilon_network",
+                            "epsilon_server",
+                            "epsilon_server_update",
+                            "delta",
+                            "adjacency",
+                            "adjacency_server",
+                            "unit",
+                            "trust_mode",
+                            "private_noise_multiplier",
+                            "private_noise_sigma",
+                            "colluders",
+                            "accountant",
+                            "noise_sigma",
+                            "noise_multiplier",
+                            "accounted_noise_multiplier",
+                            "noise_certificate",
+                            "certificate_eta",
+                            "certificate_tau",
+                            "certificate_range"}) {
     json[field] = nullptr;
   }
   json["private"] = job.is_private() && !seeded;
@@ -122,6 +149,7 @@ void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seede
   json["adjacency"] = privacy::Name(spent.adjacency);
   json["unit"] = privacy::Name(spent.unit);
   json["trust_mode"] = privacy::Name(spent.trust_mode);
+  AddServerEpsilon(job.plan, spent, json);
   json["colluders"] = spent.colluders;
   json["accountant"] = spent.accountant;
   json["accounted_noise_multiplier"] = spent.accounted_noise_multiplier;
@@ -153,16 +181,33 @@ std::string DescribeEpsilon(const privacy::Plan& plan, const privacy::Statement&
   return text;
 }
 
+std::string DescribeTrust(const privacy::Plan& plan, const privacy::Statement& spent) {
+  if (spent.trust_mode != privacy::TrustMode::kPrivateNoise) {
+    return fmt::format(
+        "                 trust mode {}: the server can regenerate the noise; it protects the\n"
+        "                 released models, not the updates from the server\n",
+        privacy::Name(spent.trust_mode));
+  }
+  return fmt::format(
+      "                 trust mode {}: devices add noise of their own, sigma {:.5f}, private\n"
+      "                 noise multiplier {:.4f}; the figures above do not count it. epsilon {}\n"
+      "                 against the server for a device in every round, {} for one update, at "
+      "delta\n"
+      "                 {:.3g}; {} adjacency\n",
+      privacy::Name(spent.trust_mode), plan.PrivateNoiseSigma(), spent.private_noise_multiplier,
+      EpsilonText(spent.epsilon_server), EpsilonText(spent.epsilon_server_update), spent.delta,
+      privacy::Name(privacy::Adjacency::kReplaceOne));
+}
+
 // What beside the noise decides how much an epsilon is worth.
-std::string DescribeLimits(const privacy::Statement& spent) {
-  std::string text = fmt::format(
-      "                 trust mode {}: the server can regenerate the noise; it protects the\n"
-      "                 released models, not the updates from the server\n",
-      privacy::Name(spent.trust_mode));
+std::string DescribeLimits(const privacy::Plan& plan, const privacy::Statement& spent) {
+  std::string text = DescribeTrust(plan, spent);
   text += fmt::format(
       "                 epsilon {} against whoever sees on the network who uploads; lengths of\n"
-      "                 uploads tell more: they follow the updates, without noise\n",
-      EpsilonText(spent.epsilon_network));
+      "                 uploads tell more: they follow the updates{}\n",
+      EpsilonText(spent.epsilon_network),
+      spent.trust_mode == privacy::TrustMode::kPrivateNoise ? " and the devices' own noise"
+                                                            : ", without noise");
   return text;
 }
 
@@ -187,7 +232,7 @@ std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result
   }
   const privacy::Statement spent = SpentBy(job, result);
   std::string text = DescribeEpsilon(job.plan, spent);
-  text += job.is_baseline() ? DescribeBaselineLimits(job, spent) : DescribeLimits(spent);
+  text += job.is_baseline() ? DescribeBaselineLimits(job, spent) : DescribeLimits(job.plan, spent);
   if (seeded) {
     text += "                 seeded: not private; whoever knows the seed knows the noise\n";
   }

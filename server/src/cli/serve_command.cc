@@ -150,12 +150,19 @@ std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome
                         outcome.clip_l2, outcome.next_clip_l2, *outcome.unclipped_fraction);
   }
   if (!config.is_private()) return text + "; NO PRIVACY";
+  const privacy::Statement& spent = outcome.spent;
+  const std::string server =
+      spent.trust_mode == privacy::TrustMode::kPrivateNoise
+          ? fmt::format(
+                " (epsilon {:.3f} against the server in every round, {:.3f} for one update)",
+                spent.epsilon_server, spent.epsilon_server_update)
+          : "";
   return text + fmt::format(
                     "; epsilon {:.3f} ({:.3f} against the network) at delta {:.3g}, {} adjacency, "
-                    "unit {}, {}, {} colluders, accountant {}{}",
+                    "unit {}, {}{}, {} colluders, accountant {}{}",
                     outcome.spent.epsilon, outcome.spent.epsilon_network, outcome.spent.delta,
                     privacy::Name(outcome.spent.adjacency), privacy::Name(outcome.spent.unit),
-                    privacy::Name(outcome.spent.trust_mode), outcome.spent.colluders,
+                    privacy::Name(outcome.spent.trust_mode), server, outcome.spent.colluders,
                     outcome.spent.accountant, seeded ? "; seeded: not private" : "");
 }
 

@@ -122,9 +122,15 @@ void Plan::Validate() const {
           "finite and at least 0");
   Require(colluders >= 0, "colluders", colluders, "at least 0");
   RequireDelta(delta);
+  Require(private_noise_multiplier >= 0 && std::isfinite(private_noise_multiplier),
+          "private_noise_multiplier", private_noise_multiplier, "finite and at least 0");
   certificate.Validate();
   Require(accountant != Accountant::kGdp, "accountant", Name(accountant),
           "one that gives an upper bound");
+}
+
+TrustMode Plan::Trust() const {
+  return private_noise_multiplier > 0 ? TrustMode::kPrivateNoise : TrustMode::kTrustedServer;
 }
 
 double Plan::SamplingRate() const {
@@ -137,6 +143,10 @@ double Plan::ClipWithBit() const {
 
 double Plan::Sensitivity() const {
   return SensitivityFactor(PairedAdjacency(sampling)) * ClipWithBit();
+}
+
+double Plan::PrivateNoiseSigma() const {
+  return SensitivityFactor(Adjacency::kReplaceOne) * clip_l2 * private_noise_multiplier;
 }
 
 double Plan::NoiseMultiplier() const {
@@ -156,6 +166,10 @@ Statement Account(const Plan& plan, int64_t rounds_released,
   statement.delta = plan.delta;
   statement.adjacency = PairedAdjacency(plan.sampling);
   statement.sampling = plan.sampling;
+  statement.trust_mode = plan.Trust();
+  statement.epsilon_server = EpsilonAgainstServer(plan, rounds_released, before);
+  statement.epsilon_server_update = EpsilonAgainstServer(plan, 1);
+  statement.private_noise_multiplier = plan.private_noise_multiplier;
   statement.rounds = rounds_released;
   statement.earlier_rounds = CountRounds(before);
   statement.colluders = plan.colluders;
@@ -176,6 +190,23 @@ Statement Account(const Plan& plan, int64_t rounds_released,
   statement.order = statement.released.order;
   statement.order_at_edge = statement.released.order_at_edge;
   return statement;
+}
+
+double EpsilonAgainstServer(const Plan& plan, int64_t updates,
+                            const std::vector<SpentRounds>& before) {
+  plan.Validate();
+  Require(updates >= 0, "updates", updates, "at least 0");
+  if (plan.Trust() != TrustMode::kPrivateNoise) return kInfinity;
+  std::vector<GaussianRounds> seen;
+  seen.push_back({Sampling::kNone, plan.private_noise_multiplier, 1.0, updates});
+  for (const SpentRounds& job : before) {
+    const int64_t count = std::max(job.rounds, job.updates);
+    if (count == 0) continue;
+    if (job.plan.Trust() != TrustMode::kPrivateNoise) return kInfinity;
+    seen.push_back({Sampling::kNone, job.plan.private_noise_multiplier, 1.0, count});
+  }
+  if (updates == 0 && seen.size() == 1) return 0.0;
+  return Epsilon(seen, plan.delta).Guarantee();
 }
 
 double SigmaForNoiseMultiplier(const Plan& plan, double noise_multiplier) {

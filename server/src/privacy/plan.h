@@ -32,15 +32,22 @@ struct Plan {
                              // 0, no noise, is accounted as an infinite epsilon
   int64_t colluders = 1;     // participants assumed to tell their noise to the adversary; >= 0
   double delta = 0.0;        // in (0, 1)
+  // z of trust mode kPrivateNoise: each device adds discrete Gaussian noise of deviation 2 C z to
+  // every coordinate of its clipped update before it is encoded. >= 0; 0: the server is trusted.
+  double private_noise_multiplier = 0.0;
   CertificateBounds certificate;
   Accountant accountant = Accountant::kBest;  // any but kGdp, which may give no upper bound
 
   // Throws std::invalid_argument, naming the first field out of its range, its value and the range.
   void Validate() const;
 
+  TrustMode Trust() const;
   double SamplingRate() const;  // B / N
   double ClipWithBit() const;   // bound on the norm of update and bit: C if there is none
   double Sensitivity() const;   // of the sum, L2, model units: once or twice ClipWithBit()
+
+  // Of a device's own noise, per coordinate, model units: 2 C z.
+  double PrivateNoiseSigma() const;
 
   // Deviation of the released sum's noise over the sensitivity: all of it, and what is left of it
   // to those who know the colluders' part (0 if the colluders are as many as the planned reports).
@@ -52,9 +59,18 @@ struct Plan {
 struct SpentRounds {
   Plan plan;           // of that job
   int64_t rounds = 0;  // charged, >= 0; may exceed plan.rounds
+  // The most updates that a device may have sent: one an attempt, also of those that were given up.
+  // >= 0, but never taken for less than `rounds`. Counts against the server.
+  int64_t updates = 0;
 };
 
 // A privacy statement. Wherever an epsilon is printed, its neighbours here are printed too.
+//
+// In trust mode kPrivateNoise `epsilon` and `epsilon_network` still rest on the encoder's noise
+// alone, and are upper bounds all the same: given the devices' own noise, which depends on no data,
+// what the encoder gets differs between neighbours by no more than the clipped updates do (adding a
+// constant and cutting off do not stretch a difference), and a guarantee that holds for every value
+// of that noise holds for its mixture.
 struct Statement {
   // Against whoever sees every released model, is not told who took part and colludes with
   // `colluders` participants; +infinity if no finite epsilon can be stated at this delta.
@@ -62,7 +78,13 @@ struct Statement {
   // Against whoever also watches the network and so sees who uploads: sampling amplifies nothing, a
   // device is assumed to take part in every round.
   double epsilon_network = 0.0;
-  double delta = 0.0;  // of both
+  // Trust mode kPrivateNoise, else +infinity, which is not to be printed as a figure. Against the
+  // server and whoever it tells all it knows, under replace-one adjacency whatever the sampling: it
+  // knows who takes part, so nothing is amplified. The first is for a device that reports in every
+  // round, the second for a single update; a device that reports k times is in between.
+  double epsilon_server = kInfinity;
+  double epsilon_server_update = kInfinity;
+  double delta = 0.0;  // of each
   Adjacency adjacency = Adjacency::kReplaceOne;
   Sampling sampling = Sampling::kUniform;
   Unit unit = Unit::kDevice;
@@ -74,7 +96,8 @@ struct Statement {
   // "gaussian".
   const char* accountant = "rdp";
   double numeric_error = 0.0;     // how much of `epsilon` may be the numeric error of that method
-  double noise_multiplier = 0.0;  // of the released sum, all the noise in it
+  double noise_multiplier = 0.0;  // of the released sum, all of the encoders' noise in it
+  double private_noise_multiplier = 0.0;    // z of one update against the server; 0: none
   double accounted_noise_multiplier = 0.0;  // without the colluders' part: what epsilon rests on
   double order = 0.0;                       // best RDP order for `epsilon`; 0 for others
   bool order_at_edge = false;               // a wider search of orders might state a smaller one
@@ -85,6 +108,7 @@ struct Statement {
 // The statement after `rounds_released` rounds of the plan: the upper bounds of guarantee.h by the
 // plan's accountant. By kBest it takes some milliseconds, tens of them for thousands of rounds.
 //   rounds_released  in [0, plan.rounds]; 0 gives epsilon 0, or that of `before`
+//                    epsilon_server is that of as many updates
 //   before  rounds that some of the same devices took part in earlier; composed as what they are,
 //           at the plan's delta and under its adjacency
 // An earlier job that was drawn under the other adjacency is accounted without amplification and
@@ -97,6 +121,18 @@ struct Statement {
 // Throws std::invalid_argument for a bad plan, an earlier one or a number of rounds.
 Statement Account(const Plan& plan, int64_t rounds_released,
                   const std::vector<SpentRounds>& before = {});
+
+// Trust mode kPrivateNoise: what the server and all it tells learn from `updates` updates of one
+// device and those of earlier jobs, under replace-one adjacency at the plan's delta. +infinity if
+// the server is trusted, or was in an earlier job.
+//   updates  >= 0; of every attempt at a round, for the server sees an update whether it releases
+//            anything of it or not
+// Gaussian rounds of multiplier z: the RDP of discrete Gaussian noise is at most the continuous
+// one's (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020,
+// Proposition 5), and all that the server sees of an update is computed from v plus noise.
+// Throws std::invalid_argument for a bad plan or number.
+double EpsilonAgainstServer(const Plan& plan, int64_t updates,
+                            const std::vector<SpentRounds>& before = {});
 
 // The noise_sigma that gives the released sum this noise multiplier (> 0, finite; all the noise,
 // colluders' included). The plan's own noise_sigma is ignored. Throws std::invalid_argument.

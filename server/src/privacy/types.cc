@@ -23,7 +23,9 @@ const char* Name(Sampling sampling) {
 
 const char* Name(Unit /*unit*/) { return "device"; }
 
-const char* Name(TrustMode /*trust_mode*/) { return "trusted-server"; }
+const char* Name(TrustMode trust_mode) {
+  return trust_mode == TrustMode::kPrivateNoise ? "private-noise" : "trusted-server";
+}
 
 double SensitivityFactor(Adjacency adjacency) {
   return adjacency == Adjacency::kAddRemove ? 1.0 : 2.0;

@@ -29,6 +29,7 @@ enum class Unit {
 // Whom the guarantee does not protect from.
 enum class TrustMode {
   kTrustedServer,  // the server, which can regenerate the devices' noise
+  kPrivateNoise,   // nobody: each device adds noise of its own, with an epsilon against the server
 };
 
 // The side on which a figure may err. An accountant that offers both defaults to kUpper.
@@ -40,7 +41,7 @@ enum class Bound {
 const char* Name(Adjacency adjacency);   // "add-remove", "replace-one"
 const char* Name(Sampling sampling);     // "uniform", "poisson", "none"
 const char* Name(Unit unit);             // "device"
-const char* Name(TrustMode trust_mode);  // "trusted-server"
+const char* Name(TrustMode trust_mode);  // "trusted-server", "private-noise"
 
 // The L2 sensitivity of the sum of clipped updates, in units of the clipping bound: 1 or 2.
 double SensitivityFactor(Adjacency adjacency);

@@ -19,6 +19,8 @@ namespace {
 // The most bytes of the model in one reply.
 constexpr size_t kModelChunkSize = 16384;
 
+constexpr privacy::TrustMode kTrusted = privacy::TrustMode::kTrustedServer;
+
 // A device that was not drawn asks again after this long.
 constexpr uint32_t kPollIntervalMs = 1000;
 
@@ -133,7 +135,10 @@ privacy::Statement Job::SpentAfter(uint32_t rounds) const {
   privacy::Plan plan = config_.plan;
   const int64_t charged = int64_t{rounds} + surcharge_;
   plan.rounds = std::max(plan.rounds, charged);
-  return privacy::Account(plan, charged, config_.spent_before);
+  privacy::Statement spent = privacy::Account(plan, charged, config_.spent_before);
+  // The server has seen the updates of every attempt, whatever was charged for the releases.
+  spent.epsilon_server = privacy::EpsilonAgainstServer(plan, attempts_, config_.spent_before);
+  return spent;
 }
 
 // Why the budget cannot pay for the next round; empty if it can.
@@ -312,7 +317,8 @@ Reply Job::OnUpdateBegin(uint32_t device, const Request& request) {
   if (member == nullptr) return FinalError(ErrorCode::kNotSelected);
   if (!BelongsToAttempt(request)) return FinalError(ErrorCode::kWrongAttempt);
   if (request.nonce.size() != kNonceSize || request.coding != config_.format().coding ||
-      request.clip_bit_q20 != config_.ClipBitQ20()) {
+      request.clip_bit_q20 != config_.ClipBitQ20() ||
+      request.private_noise_q20 != config_.TaskFor(round_, clip_l2_).private_noise_q20) {
     return FinalError(ErrorCode::kMalformed);
   }
   const bool same_update = Equal(request.nonce, member->nonce);
@@ -326,6 +332,11 @@ Reply Job::OnUpdateBegin(uint32_t device, const Request& request) {
     case OnBegin::kRefuse:
       return FinalError(ErrorCode::kMalformed);
   }
+  if (!same_update && !member->bytes.empty() && config_.plan.Trust() != kTrusted) {
+    // What is accounted against this server is one update an attempt, not parts of a second one.
+    Reject(*member);
+    return FinalError(ErrorCode::kConflict);
+  }
   if (!same_update) {
     // The device trained anew, for example after a reset: what came before is worth nothing.
     std::copy(request.nonce.begin(), request.nonce.end(), member->nonce);
@@ -333,6 +344,12 @@ Reply Job::OnUpdateBegin(uint32_t device, const Request& request) {
   }
   member->state = MemberState::kUploading;
   return Ack(member->bytes.size(), false);
+}
+
+void Job::Reject(Member& member) {
+  member.state = MemberState::kRejected;
+  member.bytes = {};
+  ++rejected_;
 }
 
 Reply Job::OnUpdateChunk(uint32_t device, const Request& request,
@@ -435,13 +452,21 @@ void Job::DrawNoise(const Key& key, Span<int32_t> noise) const {
 }
 
 // Adds `missing` zero updates under keys of the server's own: the same certified noise, exactly, as
-// that many devices with nothing to say would have brought.
+// that many devices with nothing to say would have brought. With private noise theirs too, or the
+// variance would tell how many reported.
 void Job::TopUp(uint32_t missing) {
+  const uint32_t private_noise_q20 = config_.TaskFor(round_, clip_l2_).private_noise_q20;
   ParallelFor(config_.threads, missing, [&](size_t i, int) {
+    const auto number = static_cast<uint32_t>(i);
     std::vector<int32_t> noise(config_.coordinates());
-    DrawNoise(DeriveKey(server_key_, "sotto zero", round_, attempt_, static_cast<uint32_t>(i)),
-              {noise.data(), noise.size()});
-    sum_->Add(Span<const int32_t>(noise.data(), noise.size()));
+    const Span<int32_t> view(noise.data(), noise.size());
+    DrawNoise(DeriveKey(server_key_, "sotto zero", round_, attempt_, number), view);
+    sum_->Add(Span<const int32_t>(view));
+    if (private_noise_q20 != 0) {
+      const Key seed = DeriveKey(server_key_, "sotto zero private", round_, attempt_, number);
+      Check(PrivateNoise(seed, private_noise_q20).Generate(0, view), "topping the noise up");
+      sum_->Add(Span<const int32_t>(view));
+    }
     SecureWipe(noise.data(), noise.size() * sizeof(noise[0]));
   });
 }

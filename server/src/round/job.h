@@ -134,6 +134,7 @@ class Job {
   bool Decode(uint32_t device, const Member& member, Span<int32_t> noisy) const;
   void DrawNoise(const Key& key, Span<int32_t> noise) const;
   bool BelongsToAttempt(const Request& request) const;
+  void Reject(Member& member);
   void TopUp(uint32_t missing);
   std::vector<float> Release(RoundOutcome* outcome);
   void AdaptClip(RoundOutcome* outcome) const;

@@ -25,6 +25,28 @@ void Require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
+// The least private noise whose multiplier, as a device computes it from the task, is at least z.
+uint32_t PrivateNoiseFor(double z, TrainTask task) {
+  if (z == 0) return 0;
+  task.private_noise_q20 = 1;
+  const double multiplier_of_one = task.private_noise_multiplier();
+  task.private_noise_q20 = static_cast<uint32_t>(std::max(1.0, std::floor(z / multiplier_of_one)));
+  while (task.private_noise_multiplier() < z) ++task.private_noise_q20;
+  return task.private_noise_q20;
+}
+
+// What a device's encoder takes; see sotto/private_noise.h.
+void RequirePrivateNoiseInReach(const JobConfig& job) {
+  if (job.plan.Trust() != privacy::TrustMode::kPrivateNoise) return;
+  Require(job.is_private(), "private noise is added to what gau-lrq encodes, and to nothing else");
+  const double clip = job.plan.clip_l2 / job.plan.noise_sigma;
+  Require(clip <= static_cast<double>(kMaxPrivateClipInUnits),
+          "with private noise the clipping bound is at most 128 times gau-lrq's noise: raise that");
+  const double deviation = 2 * clip * job.plan.private_noise_multiplier;
+  Require(deviation < std::ldexp(kMaxPrivateNoiseQ20, -20),
+          "private noise, 2 C z, is below 64 times gau-lrq's: raise that, or lower z");
+}
+
 }  // namespace
 
 const char* Name(Mechanism mechanism) {
@@ -102,6 +124,7 @@ TrainTask JobConfig::TaskFor(uint32_t round, float clip_l2) const {
   task.clip_bit_q20 = ClipBitQ20();
   task.training = training;
   task.training.clip_l2 = clip_l2;
+  task.private_noise_q20 = PrivateNoiseFor(plan.private_noise_multiplier, task);
   task.training.learning_rate =
       static_cast<float>(training.learning_rate * std::pow(learning_rate_decay, round));
   return task;
@@ -120,6 +143,8 @@ void JobConfig::RequireAdaptable() const {
   if (!clip_schedule) return;
   clip_schedule->Validate();
   Require(is_private(), "adaptive clipping reads a noisy bit, which only gau-lrq carries");
+  Require(plan.Trust() == privacy::TrustMode::kTrustedServer,
+          "adaptive clipping does not go together with private noise, which covers no bit");
   Require(plan.clip_l2 >= kMinAdaptiveClip && plan.clip_l2 <= kMaxAdaptiveClip,
           "adaptive clipping starts from a bound in [1e-6, 1e6]");
   Require(plan.clip_bit_scale > 0 && plan.clip_bit_scale / 2 <= 1024 * plan.noise_sigma &&
@@ -166,6 +191,7 @@ void JobConfig::Validate() const {
             "the noise is below 1/1024 of the clipping bound: that is no privacy; raise the noise "
             "or train with --epsilon inf");
   }
+  RequirePrivateNoiseInReach(*this);
 }
 
 privacy::Plan RoundToDevice(privacy::Plan plan) {

@@ -1,9 +1,9 @@
 // A device's entropy in a seeded run. Part of sotto::server/round.
 //
-// In a seeded run the nonce of a training must repeat whatever the device did before, in the
-// simulator and in a process of its own. So it is a function of the device's secret, the round and
-// the attempt at hand. Never for a device whose data matter: whoever knows the seed knows the
-// noise.
+// In a seeded run the nonce of a training and the seed of its private noise must repeat whatever
+// the device did before, in the simulator and in a process of its own. So they are a function of
+// the device's secret, the round and the attempt at hand. Never for a device whose data matter:
+// whoever knows the seed knows the noise.
 #ifndef SOTTO_ROUND_SEEDED_ENTROPY_H_
 #define SOTTO_ROUND_SEEDED_ENTROPY_H_
 

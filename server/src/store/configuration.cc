@@ -28,6 +28,11 @@ void AddPlan(const privacy::Plan& plan, Json& json) {
   json["noise_sigma"] = plan.noise_sigma;
   json["colluders"] = plan.colluders;
   json["delta"] = plan.delta;
+  // Absent if the server is trusted, as in jobs that began before there was a choice.
+  if (plan.Trust() != privacy::TrustMode::kTrustedServer) {
+    json["trust_mode"] = privacy::Name(plan.Trust());
+    json["private_noise_multiplier"] = plan.private_noise_multiplier;
+  }
   json["certificate_eta"] = plan.certificate.eta;
   json["certificate_tau"] = plan.certificate.tau;
   json["certificate_range"] = plan.certificate.range;
@@ -93,6 +98,7 @@ privacy::Plan PlanOf(const Json& json) {
   plan.delta = json.at("delta");
   plan.certificate = {json.at("certificate_eta"), json.at("certificate_tau"),
                       json.at("certificate_range")};
+  plan.private_noise_multiplier = json.value("private_noise_multiplier", 0.0);
   return plan;
 }
 

@@ -55,6 +55,9 @@ LedgerEntry ToEntry(const Statement& row) {
   entry.delta = columns.Real();
   entry.epsilon = columns.RealOrInfinity();
   entry.epsilon_network = columns.RealOrInfinity();
+  entry.private_noise_multiplier = columns.Real();
+  entry.epsilon_server = columns.RealOrInfinity();
+  entry.epsilon_server_update = columns.RealOrInfinity();
   entry.seeded = columns.Integer() != 0;
   return entry;
 }
@@ -68,7 +71,8 @@ std::vector<LedgerEntry> ReadLedger(Database& database) {
                 "reported, dimension, certificate_eta, certificate_tau, certificate_range, "
                 "noise_multiplier, accounted_noise_multiplier, colluders, attempts, "
                 "charged_rounds, earlier_rounds, adjacency, sampling, unit, trust_mode, "
-                "accountant, numeric_error, delta, epsilon, epsilon_network, seeded "
+                "accountant, numeric_error, delta, epsilon, epsilon_network, "
+                "private_noise_multiplier, epsilon_server, epsilon_server_update, seeded "
                 "FROM ledger JOIN releases USING (job, round) ORDER BY job, round");
   while (row.Step()) entries.push_back(ToEntry(row));
   return entries;
@@ -84,9 +88,10 @@ void AddToLedger(Database& database, int64_t job, const ReleaseRecord& record, b
                    "planned, dimension, certificate_eta, certificate_tau, certificate_range, "
                    "noise_multiplier, accounted_noise_multiplier, colluders, attempts, "
                    "charged_rounds, earlier_rounds, adjacency, sampling, unit, trust_mode, "
-                   "accountant, numeric_error, delta, epsilon, epsilon_network, seeded) "
+                   "accountant, numeric_error, delta, epsilon, epsilon_network, "
+                   "private_noise_multiplier, epsilon_server, epsilon_server_update, seeded) "
                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                   "?, ?, ?, ?, ?)");
+                   "?, ?, ?, ?, ?, ?, ?, ?)");
   insert.BindInteger(job)
       .BindInteger(record.round)
       .BindText(Name(record.mechanism))
@@ -114,6 +119,9 @@ void AddToLedger(Database& database, int64_t job, const ReleaseRecord& record, b
       .BindReal(spent.delta)
       .BindReal(is_private ? spent.epsilon : infinity)
       .BindReal(is_private ? spent.epsilon_network : infinity)
+      .BindReal(spent.private_noise_multiplier)
+      .BindReal(spent.epsilon_server)
+      .BindReal(spent.epsilon_server_update)
       .BindInteger(seeded)
       .Run();
 }

@@ -41,7 +41,11 @@ struct LedgerEntry {
   double delta = 0.0;
   double epsilon = 0.0;          // +infinity without privacy, and where no bound can be stated
   double epsilon_network = 0.0;  // the same
-  bool seeded = false;           // noise that counts in it derived from a seed: not private
+  // Trust mode private-noise: z, and against the server. Otherwise 0 and +infinity.
+  double private_noise_multiplier = 0.0;
+  double epsilon_server = 0.0;         // for a device in every attempt so far
+  double epsilon_server_update = 0.0;  // for one update
+  bool seeded = false;                 // noise that counts in it derived from a seed: not private
 };
 
 //   job     number of the job that releases

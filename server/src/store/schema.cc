@@ -87,6 +87,9 @@ CREATE TABLE ledger (
   delta REAL NOT NULL,
   epsilon REAL,          -- NULL: infinite
   epsilon_network REAL,  -- NULL: infinite
+  private_noise_multiplier REAL NOT NULL,  -- 0: the server is trusted
+  epsilon_server REAL,         -- NULL: infinite, or the server is trusted
+  epsilon_server_update REAL,  -- the same, for one update
   seeded INTEGER NOT NULL CHECK (seeded IN (0, 1)),
   PRIMARY KEY (job, round),
   FOREIGN KEY (job, round) REFERENCES releases (job, round)
@@ -123,7 +126,7 @@ INSERT INTO ledger SELECT 1, l.round, mechanism, sigma,
     (SELECT count(*) FROM former_attempts a WHERE (a.round, a.attempt) <= (r.round, r.attempt)),
     (SELECT count(*) FROM former_attempts a WHERE (a.round, a.attempt) <= (r.round, r.attempt)),
     0, adjacency, sampling, unit, trust_mode, accountant, 1e-11 * epsilon, delta, epsilon, epsilon_network,
-    seeded
+    0, NULL, NULL, seeded
   FROM former_ledger l JOIN former_releases r ON l.round = r.round, former_job;
 DROP TABLE former_ledger;
 DROP TABLE former_releases;

@@ -191,7 +191,7 @@ std::vector<privacy::SpentRounds> SqliteStore::SpentBefore() {
     Statement row(database_, "SELECT configuration, surcharge FROM jobs WHERE number = ?");
     row.BindInteger(job).Step();
     spent.push_back({PlanFromConfiguration(database_.path(), row.Text(0)),
-                     Count("releases", job) + row.Integer(1)});
+                     Count("releases", job) + row.Integer(1), Count("attempts", job)});
   }
   return spent;
 }

@@ -127,6 +127,7 @@ void ExpectEqual(const Request& a, const Request& b) {
   EXPECT_EQ(a.attempt, b.attempt);
   EXPECT_EQ(a.coding, b.coding);
   EXPECT_EQ(a.clip_bit_q20, b.clip_bit_q20);
+  EXPECT_EQ(a.private_noise_q20, b.private_noise_q20);
   EXPECT_EQ(a.last, b.last);
   const bool means_more = a.version == kProtocolVersion;
   EXPECT_EQ(means_more ? a.max_frame : 0, means_more ? b.max_frame : 0);
@@ -140,6 +141,7 @@ void ExpectEqual(const TrainTask& a, const TrainTask& b) {
   EXPECT_EQ(a.format.dither, b.format.dither);
   EXPECT_EQ(a.format.padding, b.format.padding);
   EXPECT_EQ(FloatBits(a.unit), FloatBits(b.unit));
+  EXPECT_EQ(a.private_noise_q20, b.private_noise_q20);
   EXPECT_EQ(a.training.local_epochs, b.training.local_epochs);
   EXPECT_EQ(a.training.batch_size, b.training.batch_size);
   EXPECT_EQ(FloatBits(a.training.learning_rate), FloatBits(b.training.learning_rate));
@@ -209,6 +211,37 @@ TEST(Wire, EveryErrorCodeReturnsAndHasAName) {
     EXPECT_EQ(ErrorCodeName(error.code)[0], 'k');
   }
   EXPECT_STREQ(ErrorCodeName(static_cast<ErrorCode>(200)), "unknown error code");
+}
+
+TEST(Wire, PrivateNoiseReturnsAtItsLimits) {
+  for (const uint32_t noise : {0u, 1u, kMaxPrivateNoiseQ20}) {
+    Reply train = TrainAtItsLimits();
+    train.task.format.dither = DitherKind::kGaussian;
+    train.task.private_noise_q20 = noise;
+    ExpectRoundTrip(train, kMinMaxFrame);
+    Request begin = UpdateBeginAtItsLimits();
+    begin.private_noise_q20 = noise;
+    ExpectRoundTrip(begin, kMinMaxFrame);
+  }
+}
+
+TEST(Wire, PrivateNoiseOutOfItsLimitsIsRefused) {
+  std::vector<uint8_t> out(1000);
+  size_t size = 0;
+  Reply train = TrainAtItsLimits();
+  train.task.private_noise_q20 = 1;
+  const auto encode = [&] { return Encode(train, kMinMaxFrame, {out.data(), out.size()}, &size); };
+  EXPECT_EQ(encode(), Status::kInvalidArgument) << "uniform dither";
+  train.task.format.dither = DitherKind::kGaussian;
+  EXPECT_EQ(encode(), Status::kOk);
+  train.task.format.coding = Coding::kFloat32;
+  EXPECT_EQ(encode(), Status::kInvalidArgument) << "nothing encodes it";
+  train.task.format.coding = Coding::kFixed;
+  train.task.private_noise_q20 = kMaxPrivateNoiseQ20 + 1;
+  EXPECT_EQ(encode(), Status::kInvalidArgument);
+  Request begin = UpdateBeginAtItsLimits();
+  begin.private_noise_q20 = kMaxPrivateNoiseQ20 + 1;
+  EXPECT_EQ(Encode(begin, kMinMaxFrame, {out.data(), out.size()}, &size), Status::kInvalidArgument);
 }
 
 TEST(Wire, DecodedBytesPointIntoTheFrame) {

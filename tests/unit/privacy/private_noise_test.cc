@@ -1,0 +1,133 @@
+// What devices' own noise guarantees against the server.
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <stdexcept>
+
+#include "privacy/plan.h"
+
+namespace sotto::privacy {
+namespace {
+
+Plan PrivatePlan(double z) {
+  Plan plan;
+  plan.devices = 1000;
+  plan.cohort = plan.planned_reports = 50;
+  plan.rounds = 30;
+  plan.dimension = 7850;
+  plan.clip_l2 = 0.4;
+  plan.noise_sigma = 0.08;
+  plan.delta = 1e-5;
+  plan.private_noise_multiplier = z;
+  return plan;
+}
+
+double Phi(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+
+// The exact delta of one Gaussian mechanism (Balle and Wang, "Improving the Gaussian Mechanism for
+// Differential Privacy", 2018, Theorem 8).
+double ExactDelta(double z, double epsilon) {
+  return Phi(1 / (2 * z) - epsilon * z) - std::exp(epsilon) * Phi(-1 / (2 * z) - epsilon * z);
+}
+
+double ExactEpsilon(double z, double delta) {
+  double low = 0;
+  double high = 500;
+  for (int i = 0; i < 200; ++i) {
+    const double middle = (low + high) / 2;
+    (ExactDelta(z, middle) > delta ? low : high) = middle;
+  }
+  return high;
+}
+
+// Above the continuous mechanism's exact value, and not by much: below the bound that follows from
+// concentrated differential privacy (Bun and Steinke, 2016, Proposition 1.3).
+TEST(EpsilonAgainstServer, IsATightUpperBoundOfTheGaussianMechanisms) {
+  for (const double z : {0.3, 1.0, 5.0, 20.0}) {
+    for (const int64_t updates : {1, 30}) {
+      const double epsilon = EpsilonAgainstServer(PrivatePlan(z), updates);
+      const double rho = static_cast<double>(updates) / (2 * z * z);
+      EXPECT_LE(epsilon, rho + 2 * std::sqrt(rho * std::log(1e5))) << z;
+      const double together = z / std::sqrt(static_cast<double>(updates));
+      const double exact = ExactEpsilon(together, 1e-5);
+      EXPECT_GE(epsilon, exact) << z;
+      EXPECT_LE(epsilon, 1.2 * exact) << z;
+    }
+  }
+}
+
+TEST(EpsilonAgainstServer, OfManyUpdatesIsThatOfOneWithTheSharedNoise) {
+  const double many = EpsilonAgainstServer(PrivatePlan(2.0), 16);
+  EXPECT_NEAR(many, EpsilonAgainstServer(PrivatePlan(0.5), 1), 1e-6 * many);
+  EXPECT_EQ(EpsilonAgainstServer(PrivatePlan(2.0), 0), 0.0);
+}
+
+TEST(EpsilonAgainstServer, NeverFallsWithMoreUpdatesOrLessNoise) {
+  double last = 0;
+  for (const int64_t updates : {1, 2, 3, 10, 1000}) {
+    const double epsilon = EpsilonAgainstServer(PrivatePlan(1.0), updates);
+    EXPECT_GT(epsilon, last);
+    EXPECT_LT(epsilon, EpsilonAgainstServer(PrivatePlan(0.99), updates));
+    last = epsilon;
+  }
+}
+
+// The server knows who takes part.
+TEST(EpsilonAgainstServer, IsNotAmplifiedBySampling) {
+  const double epsilon = Account(PrivatePlan(1.0), 30).epsilon_server;
+  EXPECT_EQ(epsilon, EpsilonAgainstServer(PrivatePlan(1.0), 30));
+  for (const int64_t devices : {50, 1000000}) {
+    Plan plan = PrivatePlan(1.0);
+    plan.devices = devices;
+    EXPECT_EQ(Account(plan, 30).epsilon_server, epsilon);
+    plan.sampling = Sampling::kPoisson;
+    EXPECT_EQ(Account(plan, 30).epsilon_server, epsilon);
+  }
+}
+
+TEST(EpsilonAgainstServer, CountsEarlierJobsByWhatTheServerHasSeen) {
+  const Plan plan = PrivatePlan(2.0);
+  const Plan other = PrivatePlan(1.0);  // four updates at 2 are one at 1
+  const double epsilon = EpsilonAgainstServer(plan, 4 + 4 * 3);
+  EXPECT_NEAR(EpsilonAgainstServer(plan, 4, {{other, 3}}), epsilon, 1e-6 * epsilon);
+  EXPECT_NEAR(EpsilonAgainstServer(plan, 4, {{other, 1, 3}}), epsilon, 1e-6 * epsilon);
+  EXPECT_EQ(Account(plan, 4, {{other, 1, 3}}).epsilon_server,
+            EpsilonAgainstServer(plan, 4, {{other, 3}}));
+  EXPECT_EQ(EpsilonAgainstServer(plan, 4, {{PrivatePlan(0.0), 0}}), EpsilonAgainstServer(plan, 4));
+  EXPECT_EQ(EpsilonAgainstServer(plan, 4, {{PrivatePlan(0.0), 1}}),
+            std::numeric_limits<double>::infinity());
+}
+
+TEST(TrustMode, IsThatOfThePlansPrivateNoise) {
+  const Statement trusted = Account(PrivatePlan(0.0), 30);
+  EXPECT_EQ(trusted.trust_mode, TrustMode::kTrustedServer);
+  EXPECT_STREQ(Name(trusted.trust_mode), "trusted-server");
+  EXPECT_EQ(trusted.epsilon_server, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(trusted.epsilon_server_update, std::numeric_limits<double>::infinity());
+
+  const Statement noisy = Account(PrivatePlan(1.0), 30);
+  EXPECT_EQ(noisy.trust_mode, TrustMode::kPrivateNoise);
+  EXPECT_STREQ(Name(noisy.trust_mode), "private-noise");
+  EXPECT_EQ(noisy.private_noise_multiplier, 1.0);
+  EXPECT_EQ(noisy.epsilon_server_update, EpsilonAgainstServer(PrivatePlan(1.0), 1));
+  EXPECT_DOUBLE_EQ(PrivatePlan(1.0).PrivateNoiseSigma(), 0.8);
+}
+
+// What is stated of the released models does not count it.
+TEST(TrustMode, ChangesNoOtherFigure) {
+  const Statement trusted = Account(PrivatePlan(0.0), 30);
+  const Statement noisy = Account(PrivatePlan(3.0), 30);
+  EXPECT_EQ(noisy.epsilon, trusted.epsilon);
+  EXPECT_EQ(noisy.epsilon_network, trusted.epsilon_network);
+  EXPECT_EQ(noisy.noise_multiplier, trusted.noise_multiplier);
+}
+
+TEST(EpsilonAgainstServer, RefusesWhatIsNoNoise) {
+  for (const double z : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    EXPECT_THROW(EpsilonAgainstServer(PrivatePlan(z), 1), std::invalid_argument) << z;
+  }
+  EXPECT_THROW(EpsilonAgainstServer(PrivatePlan(1.0), -1), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace sotto::privacy
