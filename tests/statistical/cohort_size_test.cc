@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-#include "aggregate/keystream.h"
+#include "aggregate/dither_engine.h"
 #include "round/run_key.h"
 #include "unit/server/small_job.h"
 
@@ -61,7 +61,7 @@ std::vector<double> ToppedUpNoise(const Job& job, const RoundOutcome& outcome, u
   std::vector<int32_t> noise(job.config().model->parameters);
   const uint8_t zeros[1] = {0};
   EXPECT_EQ(DecodeUpdate(key, {Coding::kRange, DitherKind::kGaussian, 0}, zeros,
-                         {noise.data(), noise.size()}, FastKeystream),
+                         {noise.data(), noise.size()}, FastEngine()),
             Status::kOk);
   std::vector<double> values;
   for (const int32_t value : noise) values.push_back(value * 0x1p-20);
