@@ -221,7 +221,7 @@ TEST(Cli, ABaselineIsSimulatedAndNeverServed) {
 
 TEST(Cli, ATableStandsBesideEveryEpsilon) {
   const Outcome run = Sotto(std::string(kSmall) + "--seed 1");
-  for (const char* words : {"delta", "replace-one", "uniform", "trusted-server", "colluder", "rdp",
+  for (const char* words : {"delta", "replace-one", "uniform", "trusted-server", "colluder", "pld",
                             "noise multiplier", "seeded: not private", "bytes a device"}) {
     EXPECT_NE(run.output.find(words), std::string::npos) << words << "\n" << run.output;
   }
