@@ -2,6 +2,7 @@
 // real server.
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <ostream>
 
 #include <nlohmann/json.hpp>
 
@@ -21,6 +22,8 @@ struct Cpu {
     return std::string(SOTTO_SOURCE_DIR "/build/arm-linux/") + name + "/bin/sotto-client";
   }
 };
+
+void PrintTo(const Cpu& cpu, std::ostream* out) { *out << cpu.name; }
 
 class ArmLinuxFleetTest : public testing::TestWithParam<Cpu> {};
 
