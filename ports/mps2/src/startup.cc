@@ -1,7 +1,9 @@
 // From reset to main(), and the end of a program that faults.
 #include <cstdint>
 
+#include "memory_map.h"
 #include "sotto/mps2/semihosting.h"
+#include "vectors.h"
 
 int main(int argc, char** argv);
 
@@ -64,20 +66,30 @@ void Fault() {
   Exit(kFaultStatus);
 }
 
-constexpr int kSystemExceptions = 15;
+constexpr int kSysTick = 14;  // of the handlers, which begin at exception 1
+constexpr int kFirstInterrupt = 15;
 
 struct VectorTable {
-  const uint32_t* stack_top;
-  void (*handlers[kSystemExceptions])();
+  const uint32_t* stack_top = sotto_stack_top;
+  void (*handlers[kFirstInterrupt + kUartInterrupt + 1])() = {};
 };
 
-[[gnu::section(".vectors"), gnu::used]] const VectorTable kVectors = {
-    sotto_stack_top,
-    {SottoReset, Fault, Fault, Fault, Fault, Fault, Fault, Fault, Fault, Fault, Fault, Fault, Fault,
-     Fault, Fault}};
+constexpr VectorTable MakeVectors() {
+  VectorTable table;
+  for (auto& handler : table.handlers) handler = Fault;
+  table.handlers[0] = SottoReset;
+  table.handlers[kSysTick] = SottoOnTick;
+  table.handlers[kFirstInterrupt + kUartInterrupt] = SottoOnUart;
+  return table;
+}
+
+[[gnu::section(".vectors"), gnu::used]] constexpr VectorTable kVectors = MakeVectors();
 
 }  // namespace
 }  // namespace sotto::mps2
+
+[[gnu::weak]] void SottoOnTick() { sotto::mps2::Fault(); }
+[[gnu::weak]] void SottoOnUart() { sotto::mps2::Fault(); }
 
 void SottoReset() {
   sotto::mps2::EnableFpu();

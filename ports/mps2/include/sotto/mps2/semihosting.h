@@ -5,10 +5,18 @@
 #ifndef SOTTO_MPS2_SEMIHOSTING_H_
 #define SOTTO_MPS2_SEMIHOSTING_H_
 
+#include <cstdint>
+
 namespace sotto::mps2 {
 
 // Writes a zero-terminated text as it is; adds no end of line. Returns after it is written.
 void Print(const char* text);
+
+// Writes a number in decimal digits.
+void Print(uint32_t number);
+
+// Seconds since 1970-01-01, UTC, by the clock of the debugger's or QEMU's machine; modulo 2^32.
+uint32_t HostSeconds();
 
 // Ends the program; QEMU ends with this exit status. 0 <= status <= 255.
 [[noreturn]] void Exit(int status);

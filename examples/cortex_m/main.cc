@@ -1,0 +1,152 @@
+// The firmware of a device of the fleet: trains on the samples in its flash, round after round.
+//
+// Messages go to QEMU's standard error. Exit status: 0 the job is done, 2 the firmware was built
+// from the wrong files, 3 the server refused this device for good. A real board would wait for the
+// next job instead.
+#include SOTTO_DEVICE_KEY
+
+#include "server_link.h"
+#include "shard.h"
+#include "sotto/client.h"
+#include "sotto/models.h"
+#include "sotto/mps2/clock.h"
+#include "sotto/mps2/insecure_entropy.h"
+#include "sotto/mps2/semihosting.h"
+#include "sotto/mps2/uart.h"
+#include "tls_pool.h"
+
+namespace sotto {
+namespace {
+
+using mps2::Print;
+using Net = Softmax784x10;
+
+constexpr int kDone = 0;
+constexpr int kBadBuild = 2;
+constexpr int kRefused = 3;
+
+constexpr ModelInfo kModel = MakeModelInfo<Net>("softmax-784-10");
+constexpr uint32_t kMaxBatchSize = 16;
+constexpr size_t kChunkSize = MaxChunkBytes(kMaxFrame);
+
+float parameters[2 * Net::kParameters];
+std::byte workspace[ClientWorkspaceBytes<Net, kMaxBatchSize, kChunkSize>()];
+
+ByteSpan DeviceId() {
+  return {reinterpret_cast<const uint8_t*>(kSottoDeviceId), sizeof(kSottoDeviceId) - 1};
+}
+
+Key DeviceSecret() {
+  Key key;
+  static_assert(sizeof(kSottoDeviceSecret) == sizeof(key.bytes), "not a header of sotto keys");
+  __builtin_memcpy(key.bytes, kSottoDeviceSecret, sizeof(key.bytes));
+  return key;
+}
+
+Port BoardPort(mps2::InsecureEntropy* entropy) {
+  return {[](void*) { return mps2::NowMs(); }, mps2::InsecureEntropy::Fill, entropy};
+}
+
+ClientConfig MakeConfig(const Port& port) {
+  ClientConfig config;
+  config.model = &kModel;
+  config.device_id = DeviceId();
+  config.secret = DeviceSecret();
+  config.samples = FlashSamples(Net::kInputs);
+  config.port = port;
+  config.max_frame = kMaxFrame;
+  return config;
+}
+
+// "round 1 attempt 1: ", counted from 1 as the server's log counts.
+void PrintRound(const TrainTask& task) {
+  Print("round ");
+  Print(task.round + 1);
+  Print(" attempt ");
+  Print(task.attempt + 1);
+  Print(": ");
+}
+
+// A nonce is no secret: it goes with the update. Equal ones show that the same bytes were repeated,
+// different ones that a training began anew.
+void ReportUpload(const Client& client) {
+  PrintRound(client.task());
+  Print("upload under nonce ");
+  for (const uint8_t byte : client.request().nonce) {
+    const char hex[] = {"0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15], '\0'};
+    Print(hex);
+  }
+  Print("\n");
+}
+
+void ReportFailure(const Client& client, Status status) {
+  PrintRound(client.task());
+  Print("given up: ");
+  Print(StatusName(status));
+  Print("\n");
+}
+
+// What no later round can mend.
+bool IsRefusedForGood(Status status, const Reply& reply) {
+  if (reply.kind == Reply::Kind::kTrain) return status == Status::kPeerRefused;  // no privacy
+  return reply.kind == Reply::Kind::kError &&
+         (reply.code == ErrorCode::kModelMismatch || reply.code == ErrorCode::kVersion);
+}
+
+// Takes part in rounds until the job is done.
+int TakePart(Client& client, ServerLink& link) {
+  using Progress = Client::Progress;
+  for (Progress progress = Progress::kAgain; progress != Progress::kDone;) {
+    if (const Status s = client.Step(&progress); s != Status::kOk) {
+      ReportFailure(client, s);
+      link.BackOff();
+    }
+    if (progress == Progress::kWait) mps2::SleepMs(client.wait_ms());
+    if (progress != Progress::kSend) continue;
+    if (client.state() == Client::State::kUploadBegin) ReportUpload(client);
+    Reply reply;
+    if (link.Exchange(client.request(), &reply) != Status::kOk) {
+      client.OnLinkLost();
+    } else if (const Status s = client.OnReply(reply); s != Status::kOk) {
+      ReportFailure(client, s);
+      if (IsRefusedForGood(s, reply)) return kRefused;
+      link.BackOff();
+    }
+  }
+  link.Close();
+  Print("the job is done\n");
+  return kDone;
+}
+
+int Run() {
+  mps2::StartClock();
+  mps2::StartUart();
+  StartTlsPool();
+  if (FlashSamples(Net::kInputs).count == 0) {
+    Print("the shard in flash is not of this model\n");
+    return kBadBuild;
+  }
+  Print(kSottoDeviceId);
+  Print(": INSECURE entropy, for tests only\n");
+  static mps2::InsecureEntropy entropy(DeviceSecret());
+  const Port port = BoardPort(&entropy);
+  ClientConfig config = MakeConfig(port);
+#if defined(SOTTO_SEEDED)
+  Print("seeded: not private\n");
+  static mps2::SeededEntropy nonces(DeviceSecret());
+  config.port.entropy = mps2::SeededEntropy::Fill;
+  config.port.context = &nonces;
+#endif
+  static Client client(config,
+                       MakeClientBuffers<Net, kMaxBatchSize, kChunkSize>(parameters, workspace));
+#if defined(SOTTO_SEEDED)
+  nonces.Attach(&client);
+#endif
+  static ServerLink link(port, DeviceId(), config.secret);
+  return TakePart(client, link);
+}
+
+}  // namespace
+}  // namespace sotto
+
+int main(int, char**) { return sotto::Run(); }

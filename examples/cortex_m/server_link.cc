@@ -1,0 +1,74 @@
+#include "server_link.h"
+
+#include "sotto/bytes.h"
+#include "sotto/mps2/clock.h"
+#include "sotto/mps2/semihosting.h"
+#include "sotto/mps2/uart.h"
+
+namespace sotto {
+namespace {
+
+// What the records of both sides hold at most: see mbedtls_config.h.
+constexpr TlsConfig kTlsConfig = {1024};
+
+}  // namespace
+
+int ServerLink::Send(void*, const uint8_t* bytes, size_t size) {
+  return mps2::UartSend({bytes, size});
+}
+
+int ServerLink::Receive(void* context, uint8_t* out, size_t size) {
+  const int received = mps2::UartReceive({out, size});
+  if (received > 0) static_cast<ServerLink*>(context)->last_byte_ms_ = mps2::NowMs();
+  return received;
+}
+
+// The pause comes first also after a start: the other end of the UART may have just started, too.
+Status ServerLink::Open() {
+  BackOff();
+  mps2::UartDiscard();
+  const Status status = link_.Begin(port_, device_id_, secret_, {Send, Receive, this}, kTlsConfig);
+  is_open_ = status == Status::kOk;
+  return status;
+}
+
+Status ServerLink::Await(const Request& request, Reply* reply) {
+  last_byte_ms_ = mps2::NowMs();
+  for (;;) {
+    const Status status = link_.Exchange(request, reply);
+    if (status != Status::kWouldBlock) return status;
+    if (mps2::NowMs() - last_byte_ms_ > kSilenceMs) return Status::kLinkLost;
+    if (!link_.wants_write()) mps2::UartWait();
+  }
+}
+
+Status ServerLink::Exchange(const Request& request, Reply* reply) {
+  Status status = is_open_ ? Status::kOk : Open();
+  if (status == Status::kOk) status = Await(request, reply);
+  if (status == Status::kOk) {
+    pause_ms_ = kFirstPauseMs;
+    return status;
+  }
+  mps2::Print("link: ");
+  mps2::Print(StatusName(status));
+  mps2::Print("\n");
+  // After silence nobody is there to be told, and whoever comes next must not find the rest.
+  if (status != Status::kLinkLost) Close();
+  is_open_ = false;
+  return status;
+}
+
+void ServerLink::Close() {
+  link_.Close();
+  is_open_ = false;
+}
+
+void ServerLink::BackOff() {
+  uint8_t random[4] = {};
+  // Without entropy there is no jitter, and no session either.
+  (void)port_.entropy(port_.context, MutableByteSpan(random));
+  mps2::SleepMs(pause_ms_ / 2 + LoadU32Le(random) % (pause_ms_ / 2));
+  pause_ms_ = pause_ms_ < kLastPauseMs / 2 ? 2 * pause_ms_ : kLastPauseMs;
+}
+
+}  // namespace sotto

@@ -1,0 +1,14 @@
+// The samples of this device, in flash: a file of the program sotto-shard.
+#ifndef SOTTO_EXAMPLES_SHARD_H_
+#define SOTTO_EXAMPLES_SHARD_H_
+
+#include "sotto/sample_source.h"
+
+namespace sotto {
+
+// Samples of `inputs` features each. The count is 0 if the file does not consist of such samples.
+SampleSource FlashSamples(uint32_t inputs);
+
+}  // namespace sotto
+
+#endif  // SOTTO_EXAMPLES_SHARD_H_
