@@ -35,3 +35,18 @@ if(NOT SOTTO_SANITIZE)
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/quickstart)
   set_tests_properties(e2e.quickstart PROPERTIES LABELS e2e TIMEOUT 1200 PROCESSORS 2)
 endif()
+
+# The firmware of examples/cortex_m on emulated boards. Plain builds only: the server is what the
+# other tests run with sanitizers.
+if(NOT SOTTO_SANITIZE)
+  foreach(test images fleet cut_link reset readme)
+    add_test(NAME board.${test}
+             COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/board.sh ${test} ${PROJECT_SOURCE_DIR}
+                     ${PROJECT_BINARY_DIR}/board ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+    set_tests_properties(board.${test} PROPERTIES LABELS board SKIP_RETURN_CODE 77 TIMEOUT 600
+                                                  FIXTURES_REQUIRED board_images)
+  endforeach()
+  set_tests_properties(board.images PROPERTIES FIXTURES_REQUIRED "" FIXTURES_SETUP board_images
+                                               TIMEOUT 1200)
+  set_tests_properties(board.fleet PROPERTIES PROCESSORS 2)
+endif()

@@ -1,6 +1,7 @@
 #include "sotto/mps2/clock.h"
 
 #include "memory_map.h"
+#include "sotto/mps2/counter.h"
 #include "vectors.h"
 
 namespace sotto::mps2 {
@@ -18,11 +19,23 @@ constexpr uint32_t kEnable = 1;
 constexpr uint32_t kInterrupt = 2;
 constexpr uint32_t kProcessorClock = 4;
 
-volatile uint64_t ticks_ms = 0;
+constexpr uint32_t kTicksPerMs = 1000000 / kNanosecondsPerTick;
+
+// Of the board's counter, which wraps around every few minutes.
+volatile uint64_t elapsed_ticks = 0;
+uint32_t last_ticks = 0;
+
+// Interrupts may be late or lost under an emulator; the counter is neither.
+void Advance() {
+  const uint32_t now = Ticks();
+  elapsed_ticks = elapsed_ticks + (now - last_ticks);
+  last_ticks = now;
+}
 
 }  // namespace
 
 void StartClock() {
+  last_ticks = Ticks();
   auto* const timer = reinterpret_cast<SysTick*>(kSysTickBase);
   timer->reload = kClockHz / 1000 - 1;
   timer->current = 0;
@@ -32,8 +45,8 @@ void StartClock() {
 // The interrupt may come between the two halves of a 64-bit read.
 uint64_t NowMs() {
   for (;;) {
-    const uint64_t now = ticks_ms;
-    if (now == ticks_ms) return now;
+    const uint64_t now = elapsed_ticks;
+    if (now == elapsed_ticks) return now / kTicksPerMs;
   }
 }
 
@@ -44,4 +57,4 @@ void SleepMs(uint32_t ms) {
 
 }  // namespace sotto::mps2
 
-void SottoOnTick() { sotto::mps2::ticks_ms = sotto::mps2::ticks_ms + 1; }
+void SottoOnTick() { sotto::mps2::Advance(); }

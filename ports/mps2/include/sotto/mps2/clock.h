@@ -1,6 +1,7 @@
-// The board's monotonic clock, and sleep without busy waiting: the processor's own SysTick timer.
+// The board's monotonic clock, and sleep without busy waiting.
 //
-// One core, one thread. The interrupt runs a thousand times a second and does nothing but count.
+// The board's counter (counter.h) measures; the processor's SysTick interrupts a thousand times a
+// second, to keep its turns and to wake who sleeps. One thread.
 #ifndef SOTTO_MPS2_CLOCK_H_
 #define SOTTO_MPS2_CLOCK_H_
 
@@ -11,8 +12,7 @@ namespace sotto::mps2 {
 // Starts the clock at 0; once, before the functions below.
 void StartClock();
 
-// Milliseconds since StartClock(); never goes back. An emulator that its host keeps waiting may
-// lose ticks, and the clock is then slow.
+// Milliseconds since StartClock(), as of the last interrupt; never goes back.
 uint64_t NowMs();
 
 // Returns after at least so many milliseconds. The processor sleeps between interrupts.

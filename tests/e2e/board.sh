@@ -1,0 +1,281 @@
+#!/usr/bin/env bash
+# board.sh TEST SOURCE_DIR WORK_DIR BIN_DIR
+# The firmware of examples/cortex_m on boards that QEMU emulates, against a real server. TEST:
+#   images    builds it for five cores, each with a device's key and samples; no heap is linked
+#   fleet     five boards and one sotto-client: after three rounds the simulator's model, bit for bit
+#   cut_link  the link is cut within an upload: the upload goes on, still the simulator's model; and
+#             without a seed the nonce shows that nothing was trained or encoded again
+#   reset     a board is switched off within an upload, or its reset button is pressed while the
+#             server holds its session: it trains anew, under another nonce
+#   readme    the session of examples/cortex_m/README.md as it stands there; only the port and the
+#             folders of sources and programs are changed
+# Skipped, 77, where a compiler, an emulator, a source or Fashion-MNIST is missing.
+set -euo pipefail
+test="$1" source_dir="$2" bin="$4"
+mkdir -p "$3/${test}"
+images="$(cd "$3" && pwd)/images"
+cd "$3/${test}"
+# shellcheck source-path=SCRIPTDIR source=../device/build.sh
+source "${source_dir}/tests/device/build.sh"
+
+data=/usr/share/datasets/fashion-mnist
+seed=(--seed 7 --insecure-seed)
+# The core of device 0, 1, ...; the last device is a sotto-client.
+cores=(cortex-m4 cortex-m3 cortex-m7 cortex-m33 cortex-m55)
+declare -A machines=([cortex-m3]=mps2-an385 [cortex-m4]=mps2-an386 [cortex-m7]=mps2-an500
+  [cortex-m33]=mps2-an505 [cortex-m55]=mps3-an547)
+trap 'for job in $(jobs -pr); do kill "${job}"; done' EXIT
+
+skip_what_is_missing() {
+  local missing
+  missing="$(cd "${source_dir}" && missing_for cortex-m4)"
+  [[ -d "${data}" ]] || missing+=" Fashion-MNIST (package dataset-fashion-mnist)"
+  [[ -x /usr/bin/python3 ]] || missing+=" /usr/bin/python3"
+  [[ -z "${missing}" ]] || {
+    echo "skipped: no ${missing//$'\n'/, no }"
+    exit 77
+  }
+}
+
+fail() {
+  tail -n 40 ./*.log
+  echo "FAILED: $*"
+  exit 1
+}
+
+# await FILE: until it is there and not empty.
+await() {
+  for ((i = 0; i < 600; i++)); do
+    [[ ! -s "$1" ]] || return 0
+    sleep 0.1
+  done
+  fail "no $1 within a minute"
+}
+
+# await_line FILE PATTERN
+await_line() {
+  for ((i = 0; i < 600; i++)); do
+    ! grep -q "$2" "$1" 2> /dev/null || return 0
+    sleep 0.1
+  done
+  fail "$1 does not say '$2' within a minute"
+}
+
+# Keys and shards change with their format only: then the build has nothing to do.
+build_images() {
+  local i name
+  rm -rf fleet.db new
+  mkdir -p new
+  "${bin}/sotto" keys new --store fleet.db --count "${#cores[@]}" "${seed[@]}" > /dev/null
+  for i in "${!cores[@]}"; do
+    "${bin}/sotto" keys export --store fleet.db "sim-00000${i}" --header "new/key${i}.h" > /dev/null
+    "${bin}/sotto-shard" --device "${i}" --seed 7 --out "new/shard${i}.bin" > /dev/null
+    for name in "key${i}.h" "shard${i}.bin"; do
+      cmp -s "new/${name}" "${name}" || cp -p "new/${name}" .
+    done
+    echo "== device ${i}: ${cores[i]}"
+    cmake -S "${source_dir}/examples/cortex_m" -B "${cores[i]}" -G Ninja \
+      --toolchain "${source_dir}/toolchains/arm-none-eabi.cmake" "-DSOTTO_CPU=${cores[i]}" \
+      -DSOTTO_INSECURE_ENTROPY=ON -DSOTTO_WARNINGS_AS_ERRORS=ON \
+      "-DSOTTO_DEVICE_KEY=${PWD}/key${i}.h" "-DSOTTO_DEVICE_SHARD=${PWD}/shard${i}.bin" > cmake.log ||
+      fail "cmake for ${cores[i]}"
+    cmake --build "${cores[i]}" --parallel 2 > build.log || fail "building for ${cores[i]}"
+    for name in firmware firmware_seeded; do
+      ! arm-none-eabi-nm "${cores[i]}/${name}" | grep -E ' (_?(malloc|calloc|realloc|free|sbrk)(_r)?|_Zn[wa].*)$' ||
+        fail "${name} for ${cores[i]} can reach the heap"
+    done
+    arm-none-eabi-size "${cores[i]}/firmware"
+  done
+  rm -rf new
+}
+
+# What must not be built is not: without the option no firmware, without _sbrk no program with a heap.
+refuse_the_wrong() {
+  ! cmake -S "${source_dir}/examples/cortex_m" -B refused -G Ninja -DSOTTO_DEVICE_KEY="${PWD}/key0.h" \
+    --toolchain "${source_dir}/toolchains/arm-none-eabi.cmake" -DSOTTO_CPU=cortex-m4 \
+    -DSOTTO_DEVICE_SHARD="${PWD}/shard0.bin" > refused.txt 2>&1 || fail "insecure entropy by default"
+  grep -q 'SOTTO_INSECURE_ENTROPY=ON' refused.txt || fail "$(cat refused.txt)"
+  ! arm-none-eabi-g++ -mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard --specs=nano.specs \
+    -nostartfiles -L "${source_dir}/ports/mps2/linker" -T an386.ld -o with_heap -x c++ - -x none \
+    cortex-m4/sotto/ports/mps2/libsotto_port_mps2.a > with_heap.txt 2>&1 << 'END' || fail "malloc links"
+#include <cstdlib>
+int main(int argc, char**) { return std::malloc(static_cast<size_t>(argc)) == nullptr; }
+END
+  grep -q 'undefined reference to `_sbrk' with_heap.txt || fail "$(cat with_heap.txt)"
+}
+
+# serve DEVICES ROUNDS OPTION...: a job for all devices; sets port and server.
+serve() {
+  rm -rf fleet.db* keys port ./*.log ./*.json
+  "${bin}/sotto" keys new --store fleet.db --count "$1" "${seed[@]}" --out keys > /dev/null
+  job=(--cohort "$1" --rounds "$2" --noise-multiplier 1 --colluders 0 "${@:3}")
+  "${bin}/sotto" serve -v --store fleet.db "${job[@]}" "${seed[@]}" --round-timeout 90 \
+    --listen 127.0.0.1:0 --port-file port --json serve.json > serve.log 2>&1 &
+  server=$!
+  await port
+  port="$(cat port)"
+}
+
+# board DEVICE FIRMWARE PORT: switches it on, its log in board-DEVICE.log; sets board. QEMU connects
+# anew a second after it has lost the server.
+board() {
+  qemu-system-arm -M "${machines[${cores[$1]}]}" -display none \
+    -monitor "unix:monitor-$1,server=on,wait=off" \
+    -chardev "socket,id=server,host=127.0.0.1,port=$3,nodelay=on,reconnect=1" -serial chardev:server \
+    -semihosting-config enable=on,target=native -kernel "${images}/${cores[$1]}/$2" \
+    >> "board-$1.log" 2>&1 &
+  board=$!
+}
+
+# proxy RECORD: from here on `port` is one behind which the link is cut once, see cutting_proxy.py.
+proxy() {
+  rm -f proxy_port cut
+  /usr/bin/python3 -B "${source_dir}/tests/e2e/cutting_proxy.py" "${port}" "$1" proxy_port cut &
+  await proxy_port
+  port="$(cat proxy_port)"
+}
+
+# press_reset DEVICE
+press_reset() {
+  /usr/bin/python3 - "monitor-$1" << 'END'
+import socket
+import sys
+
+with socket.socket(socket.AF_UNIX) as monitor:
+    monitor.connect(sys.argv[1])
+    monitor.sendall(b"system_reset\n")
+    monitor.shutdown(socket.SHUT_WR)
+    while monitor.recv(4096):
+        pass
+END
+}
+
+await_cut() {
+  for ((i = 0; i < 600; i++)); do
+    [[ ! -e cut ]] || return 0
+    sleep 0.05
+  done
+  fail "the link was not cut"
+}
+
+expect_end() {
+  local process
+  for process in "$@"; do wait "${process}" || fail "process ${process} ended with status $?"; done
+  grep -q '"rounds_released": '"${job[3]}" serve.json || fail "not all rounds were released"
+}
+
+expect_the_simulators_model() {
+  "${bin}/sotto" simulate --devices "${job[1]}" "${job[@]}" --seed 7 --json simulate.json > simulate.log 2>&1
+  local digest
+  digest="$(grep -o '"parameters_sha256": "[0-9a-f]*"' simulate.json)"
+  grep -qF "${digest}" serve.json || fail "the released model is not the simulator's"
+  echo "as simulated: ${digest}"
+}
+
+# nonces ROUND: those under which the board uploaded, a line each.
+nonces() { sed -n "s/^round $1 attempt 1: upload under nonce //p" board-0.log; }
+
+# A round key is used once: a nonce that the board had before its reset never comes again.
+expect_no_nonce_in_two_starts() {
+  [[ "$(grep -c 'INSECURE' board-0.log)" == 2 ]] || fail "the board was not started twice"
+  [[ -z "$(awk '/INSECURE/ { start++ } /under nonce/ { print $NF, start }' board-0.log | sort -u |
+    cut -d ' ' -f 1 | uniq -d)" ]] || fail "a nonce came twice"
+}
+
+fleet() {
+  local i started
+  serve $((${#cores[@]} + 1)) 3
+  started=("${server}")
+  for i in "${!cores[@]}"; do
+    board "${i}" firmware_seeded "${port}"
+    started+=("${board}")
+  done
+  i="${#cores[@]}"
+  "${bin}/sotto-client" --server "127.0.0.1:${port}" --key "keys/sim-00000${i}.key" "${seed[@]}" \
+    --samples "$((50 * i)):50" --data "${data}/train-images-idx3-ubyte.gz" \
+    --labels "${data}/train-labels-idx1-ubyte.gz" > client.log 2>&1 &
+  started+=($!)
+  expect_end "${started[@]}"
+  [[ "$(grep -c 'released: 6 of 6 reported' serve.log)" == 3 ]] || fail "a device was missing"
+  expect_the_simulators_model
+}
+
+cut_link() {
+  local firmware
+  for firmware in firmware_seeded firmware; do
+    serve 1 2 --delta 0.01 --padding 4096
+    proxy 2
+    board 0 "${firmware}" "${port}"
+    await_cut
+    expect_end "${server}" "${board}"
+    grep -q '^link: ' board-0.log || fail "the board did not notice"
+    (($(nonces 1 | wc -l) >= 2)) || fail "round 1 was not uploaded in two parts"
+    [[ "$(nonces 1 | sort -u | wc -l)" == 1 ]] || fail "what was cut was encoded again"
+    [[ "${firmware}" != firmware_seeded ]] || expect_the_simulators_model
+  done
+}
+
+switch_off() {
+  serve 1 1 --delta 0.01 --padding 4096
+  proxy 2
+  board 0 firmware "${port}"
+  await_cut
+  kill -KILL "${board}"
+  wait "${board}" 2> /dev/null || true
+  board 0 firmware "${port}"
+  expect_end "${server}" "${board}"
+  [[ "$(nonces 1 | sort -u | wc -l)" == 2 ]] || fail "there were not two trainings"
+  expect_no_nonce_in_two_starts
+}
+
+press_button() {
+  serve 1 3 --delta 0.01 --padding 4096
+  board 0 firmware "${port}"
+  await_line board-0.log 'upload under'
+  press_reset 0
+  expect_end "${server}" "${board}"
+  expect_no_nonce_in_two_starts
+}
+
+reset() {
+  switch_off
+  press_button
+}
+
+# The bash blocks of the page as block1.sh, block2.sh and block3.sh, each for a shell of its own.
+readme() {
+  local started process
+  rm -rf fleet.db* keys port ./*.log board-0.*
+  awk '
+    /^```bash$/ { inside = 1; file = "block" ++count ".sh"; printf "" > file; next }
+    /^```/ { inside = 0 }
+    inside { print > file }
+    END { exit count != 3 }' "${source_dir}/examples/cortex_m/README.md"
+  sed -i -e 's#^build/host/bin/sotto serve #exec &--listen 127.0.0.1:0 --port-file port #' \
+    -e 's#^qemu-system-arm #exec &#' block1.sh block2.sh
+  sed -i -e "s#build/host/bin/#${bin}/#" -e "s# examples/# ${source_dir}/examples/#" \
+    -e "s# toolchains/# ${source_dir}/toolchains/#" block1.sh
+  bash -e block1.sh > server.log 2>&1 &
+  started=($!)
+  while [[ ! -s port ]]; do
+    kill -0 "${started[0]}" 2> /dev/null || fail "no server"
+    sleep 0.1
+  done
+  sed -i -e "s#build/host/bin/#${bin}/#" -e "s#7177#$(cat port)#" block2.sh block3.sh
+  bash -e block2.sh > board.log 2>&1 &
+  started+=($!)
+  bash -e block3.sh > client.log 2>&1 &
+  started+=($!)
+  for process in "${started[@]}"; do wait "${process}" || fail "a block of the page failed"; done
+  grep -q 'all 2 rounds of the plan are released' server.log || fail "not all rounds were released"
+}
+
+skip_what_is_missing
+case "${test}" in
+  images)
+    build_images
+    refuse_the_wrong
+    ;;
+  fleet | cut_link | reset | readme) "${test}" ;;
+  *) exit 2 ;;
+esac
