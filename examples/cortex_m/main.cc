@@ -25,6 +25,9 @@ constexpr int kDone = 0;
 constexpr int kBadBuild = 2;
 constexpr int kRefused = 3;
 
+// Whether nonces repeat those of the simulator's seeded device. TLS has its own entropy either way.
+constexpr bool kSeeded = SOTTO_SEEDED;
+
 constexpr ModelInfo kModel = MakeModelInfo<Net>("softmax-784-10");
 constexpr uint32_t kMaxBatchSize = 16;
 constexpr size_t kChunkSize = MaxChunkBytes(kMaxFrame);
@@ -43,9 +46,7 @@ Key DeviceSecret() {
   return key;
 }
 
-Port BoardPort(mps2::InsecureEntropy* entropy) {
-  return {[](void*) { return mps2::NowMs(); }, mps2::InsecureEntropy::Fill, entropy};
-}
+uint64_t NowMs(void*) { return mps2::NowMs(); }
 
 ClientConfig MakeConfig(const Port& port) {
   ClientConfig config;
@@ -118,31 +119,29 @@ int TakePart(Client& client, ServerLink& link) {
   return kDone;
 }
 
+// Messages of the start; false if the firmware was built from the wrong files.
+bool Announce() {
+  Print(kSottoDeviceId);
+  Print(": INSECURE entropy, for tests only\n");
+  if (kSeeded) Print("seeded: not private\n");
+  if (FlashSamples(Net::kInputs).count != 0) return true;
+  Print("the shard in flash is not of this model\n");
+  return false;
+}
+
 int Run() {
   mps2::StartClock();
   mps2::StartUart();
   StartTlsPool();
-  if (FlashSamples(Net::kInputs).count == 0) {
-    Print("the shard in flash is not of this model\n");
-    return kBadBuild;
-  }
-  Print(kSottoDeviceId);
-  Print(": INSECURE entropy, for tests only\n");
+  if (!Announce()) return kBadBuild;
   static mps2::InsecureEntropy entropy(DeviceSecret());
-  const Port port = BoardPort(&entropy);
-  ClientConfig config = MakeConfig(port);
-#if defined(SOTTO_SEEDED)
-  Print("seeded: not private\n");
   static mps2::SeededEntropy nonces(DeviceSecret());
-  config.port.entropy = mps2::SeededEntropy::Fill;
-  config.port.context = &nonces;
-#endif
-  static Client client(config,
+  const Port port = {NowMs, mps2::InsecureEntropy::Fill, &entropy};
+  const Port seeded_port = {NowMs, mps2::SeededEntropy::Fill, &nonces};
+  static Client client(MakeConfig(kSeeded ? seeded_port : port),
                        MakeClientBuffers<Net, kMaxBatchSize, kChunkSize>(parameters, workspace));
-#if defined(SOTTO_SEEDED)
   nonces.Attach(&client);
-#endif
-  static ServerLink link(port, DeviceId(), config.secret);
+  static ServerLink link(port, DeviceId(), DeviceSecret());
   return TakePart(client, link);
 }
 

@@ -7,6 +7,7 @@
 #             without a seed the nonce shows that nothing was trained or encoded again
 #   reset     a board is switched off within an upload, or its reset button is pressed while the
 #             server holds its session: it trains anew, under another nonce
+#   refusal   a job without noise is refused by the device itself: the board ends with status 3
 #   readme    the session of examples/cortex_m/README.md as it stands there; only the port and the
 #             folders of sources and programs are changed
 # Skipped, 77, where a compiler, an emulator, a source or Fashion-MNIST is missing.
@@ -20,6 +21,7 @@ source "${source_dir}/tests/device/build.sh"
 
 data=/usr/share/datasets/fashion-mnist
 seed=(--seed 7 --insecure-seed)
+noise=(--noise-multiplier 1 --colluders 0)
 # The core of device 0, 1, ...; the last device is a sotto-client.
 cores=(cortex-m4 cortex-m3 cortex-m7 cortex-m33 cortex-m55)
 declare -A machines=([cortex-m3]=mps2-an385 [cortex-m4]=mps2-an386 [cortex-m7]=mps2-an500
@@ -108,7 +110,7 @@ END
 serve() {
   rm -rf fleet.db* keys port ./*.log ./*.json
   "${bin}/sotto" keys new --store fleet.db --count "$1" "${seed[@]}" --out keys > /dev/null
-  job=(--cohort "$1" --rounds "$2" --noise-multiplier 1 --colluders 0 "${@:3}")
+  job=(--cohort "$1" --rounds "$2" "${@:3}")
   "${bin}/sotto" serve -v --store fleet.db "${job[@]}" "${seed[@]}" --round-timeout 90 \
     --listen 127.0.0.1:0 --port-file port --json serve.json > serve.log 2>&1 &
   server=$!
@@ -184,7 +186,7 @@ expect_no_nonce_in_two_starts() {
 
 fleet() {
   local i started
-  serve $((${#cores[@]} + 1)) 3
+  serve $((${#cores[@]} + 1)) 3 "${noise[@]}"
   started=("${server}")
   for i in "${!cores[@]}"; do
     board "${i}" firmware_seeded "${port}"
@@ -203,7 +205,7 @@ fleet() {
 cut_link() {
   local firmware
   for firmware in firmware_seeded firmware; do
-    serve 1 2 --delta 0.01 --padding 4096
+    serve 1 2 "${noise[@]}" --delta 0.01 --padding 4096
     proxy 2
     board 0 "${firmware}" "${port}"
     await_cut
@@ -216,7 +218,7 @@ cut_link() {
 }
 
 switch_off() {
-  serve 1 1 --delta 0.01 --padding 4096
+  serve 1 1 "${noise[@]}" --delta 0.01 --padding 4096
   proxy 2
   board 0 firmware "${port}"
   await_cut
@@ -229,7 +231,7 @@ switch_off() {
 }
 
 press_button() {
-  serve 1 3 --delta 0.01 --padding 4096
+  serve 1 3 "${noise[@]}" --delta 0.01 --padding 4096
   board 0 firmware "${port}"
   await_line board-0.log 'upload under'
   press_reset 0
@@ -240,6 +242,15 @@ press_button() {
 reset() {
   switch_off
   press_button
+}
+
+refusal() {
+  local status=0
+  serve 1 1 --mechanism none
+  board 0 firmware "${port}"
+  wait "${board}" || status=$?
+  ((status == 3)) || fail "the board ended with status ${status}"
+  ! grep -q 'upload under' board-0.log || fail "the board sent an update without noise"
 }
 
 # The bash blocks of the page as block1.sh, block2.sh and block3.sh, each for a shell of its own.
@@ -276,6 +287,6 @@ case "${test}" in
     build_images
     refuse_the_wrong
     ;;
-  fleet | cut_link | reset | readme) "${test}" ;;
+  fleet | cut_link | reset | refusal | readme) "${test}" ;;
   *) exit 2 ;;
 esac
