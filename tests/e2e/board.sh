@@ -10,6 +10,7 @@
 #   refusal   a job without noise is refused by the device itself: the board ends with status 3
 #   readme    the session of examples/cortex_m/README.md as it stands there; only the port and the
 #             folders of sources and programs are changed
+#   port      two boards of different families keep the rules of a port, their UART on an echo server
 # Skipped, 77, where a compiler, an emulator, a source or Fashion-MNIST is missing.
 set -euo pipefail
 test="$1" source_dir="$2" bin="$4"
@@ -253,6 +254,32 @@ refusal() {
   ! grep -q 'upload under' board-0.log || fail "the board sent an update without noise"
 }
 
+port() {
+  local core work="${PWD}"
+  rm -f port
+  /usr/bin/python3 - << 'END' &
+import pathlib
+import socket
+
+listener = socket.create_server(("127.0.0.1", 0))
+pathlib.Path("port").write_text(f"{listener.getsockname()[1]}\n")
+while True:
+    board, _ = listener.accept()
+    while data := board.recv(4096):
+        board.sendall(data)
+END
+  await port
+  for core in cortex-m3 cortex-m33; do
+    (cd "${source_dir}" &&
+      build_for "${core}" Os "${work}/${core}" port_check -DSOTTO_INSECURE_ENTROPY=ON) > build.log 2>&1 ||
+      fail "building for ${core}"
+    qemu-system-arm -M "${machines[${core}]}" -display none -monitor none \
+      -chardev "socket,id=echo,host=127.0.0.1,port=$(cat port),nodelay=on" -serial chardev:echo \
+      -semihosting-config enable=on,target=native -kernel "${core}/bin/port_check" ||
+      fail "the port breaks its rules on ${core}"
+  done
+}
+
 # The bash blocks of the page as block1.sh, block2.sh and block3.sh, each for a shell of its own.
 readme() {
   local started process
@@ -287,6 +314,6 @@ case "${test}" in
     build_images
     refuse_the_wrong
     ;;
-  fleet | cut_link | reset | refusal | readme) "${test}" ;;
+  fleet | cut_link | reset | refusal | port | readme) "${test}" ;;
   *) exit 2 ;;
 esac

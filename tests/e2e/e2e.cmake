@@ -39,7 +39,7 @@ endif()
 # The firmware of examples/cortex_m on emulated boards. Plain builds only: the server is what the
 # other tests run with sanitizers.
 if(NOT SOTTO_SANITIZE)
-  foreach(test images fleet cut_link reset refusal readme)
+  foreach(test images fleet cut_link reset refusal port readme)
     add_test(NAME board.${test}
              COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/board.sh ${test} ${PROJECT_SOURCE_DIR}
                      ${PROJECT_BINARY_DIR}/board ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})

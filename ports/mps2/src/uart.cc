@@ -17,7 +17,8 @@ struct UartRegisters {
 
 constexpr uint32_t kTransmitFull = 1;  // state
 constexpr uint32_t kReceiveFull = 2;
-constexpr uint32_t kTransmit = 1;  // control
+constexpr uint32_t kReceiveOverrun = 8;  // write 1 to clear
+constexpr uint32_t kTransmit = 1;        // control
 constexpr uint32_t kReceive = 2;
 constexpr uint32_t kReceiveInterrupt = 8;
 constexpr uint32_t kReceived = 2;  // interrupts
@@ -80,6 +81,7 @@ int UartSend(ByteSpan bytes) {
 }
 
 int UartReceive(MutableByteSpan out) {
+  if ((Uart().state & kReceiveOverrun) != 0) return -1;
   int received = 0;
   for (uint8_t& byte : out) {
     if (filled == emptied) break;
@@ -92,6 +94,7 @@ int UartReceive(MutableByteSpan out) {
 }
 
 void UartDiscard() {
+  Uart().state = kReceiveOverrun;
   emptied = filled;
   ListenAgain();
 }

@@ -1,0 +1,39 @@
+// The rules of a port, checked on a board whose UART0 returns each byte. Exit status 0: all hold.
+#include "sotto/conformance/check.h"
+#include "sotto/mps2/clock.h"
+#include "sotto/mps2/insecure_entropy.h"
+#include "sotto/mps2/semihosting.h"
+#include "sotto/mps2/uart.h"
+
+namespace sotto {
+namespace {
+
+constexpr uint32_t kTimeoutMs = 60000;
+
+int Send(void*, const uint8_t* bytes, size_t size) { return mps2::UartSend({bytes, size}); }
+int Receive(void*, uint8_t* out, size_t size) { return mps2::UartReceive({out, size}); }
+
+int Run() {
+  mps2::StartClock();
+  mps2::StartUart();
+  mps2::InsecureEntropy entropy{Key()};
+  const Port port = {[](void*) { return mps2::NowMs(); }, mps2::InsecureEntropy::Fill, &entropy};
+  const char* rules[] = {
+      conformance::CheckClock(port, mps2::SleepMs),
+      conformance::CheckEntropy(port),
+      conformance::CheckLink(port, {Send, Receive, nullptr}, kTimeoutMs),
+  };
+  int broken = 0;
+  for (const char* rule : rules) {
+    if (rule == nullptr) continue;
+    mps2::Print(rule);
+    mps2::Print("\n");
+    ++broken;
+  }
+  return broken;
+}
+
+}  // namespace
+}  // namespace sotto
+
+int main(int, char**) { return sotto::Run(); }
