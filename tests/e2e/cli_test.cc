@@ -128,6 +128,26 @@ TEST(Cli, TheSameSeedGivesTheSameParametersOnAnyThreads) {
   EXPECT_NE(one["parameters_sha256"], other["parameters_sha256"]);
 }
 
+TEST(Cli, AFixedPointModelTrainsAsWellAsItsFloatTwin) {
+  const std::string options = "--mechanism none --devices 20 --rounds 10 --local-epochs 5 --seed 1";
+  const Json in_float = SmallRun(options);
+  const Json in_fixed = SmallRun(options + " --model softmax-784-10-q");
+  EXPECT_EQ(in_float["model"], "softmax-784-10");
+  EXPECT_EQ(in_fixed["model"], "softmax-784-10-q");
+  EXPECT_EQ(in_fixed["model_digest"], in_float["model_digest"])
+      << "one job can have boards of both";
+  EXPECT_NE(in_fixed["parameters_sha256"], in_float["parameters_sha256"]);
+  EXPECT_GT(in_float["accuracy"], in_float["initial_accuracy"]);
+  const double difference = in_fixed["accuracy"].get<double>() - in_float["accuracy"].get<double>();
+  EXPECT_LE(std::abs(difference), 0.01);
+}
+
+TEST(Cli, AFixedPointModelRepeatsBitForBit) {
+  const Json one = SmallRun("--model softmax-784-10-q --seed 3 --threads 1");
+  const Json two = SmallRun("--model softmax-784-10-q --seed 3 --threads 2");
+  EXPECT_EQ(one["parameters_sha256"], two["parameters_sha256"]);
+}
+
 TEST(Cli, WithoutASeedTheRunIsPrivate) {
   const Json json = SmallRun("");
   EXPECT_EQ(json["private"], true);

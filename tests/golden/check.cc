@@ -22,6 +22,9 @@ constexpr DigestItem kItems[] = {
     {"permutations", Permutations},
     {"trained, clipped at every step", TrainedEveryStep},
     {"trained, clipped at the end", TrainedAtEnd},
+    {"fixed-point exp and log", FixedExpAndLog},
+    {"trained in fixed point, clipped at every step", FixedTrainedEveryStep},
+    {"trained in fixed point, clipped at the end", FixedTrainedAtEnd},
     {"all cells", AllCells},
 };
 

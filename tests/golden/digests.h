@@ -22,6 +22,9 @@ Status ExpAndLog(Digest digest);         // over the range of binary32
 Status Permutations(Digest digest);      // orders of up to 100,000 samples
 Status TrainedEveryStep(Digest digest);  // a softmax model, clipped at every step: parameters, loss
 Status TrainedAtEnd(Digest digest);      // the same, clipped at the end
+Status FixedExpAndLog(Digest digest);    // exp and log in fixed point
+Status FixedTrainedEveryStep(Digest digest);  // the trainings above, in fixed point
+Status FixedTrainedAtEnd(Digest digest);
 
 }  // namespace sotto::golden
 

@@ -1,6 +1,7 @@
 #include "golden/check.h"
 #include "golden/digests.h"
 #include "sotto/bytes.h"
+#include "sotto/fixed.h"
 #include "sotto/keys.h"
 #include "sotto/num.h"
 #include "sotto/random.h"
@@ -11,6 +12,7 @@ namespace {
 
 using Net = nn::Sequential<nn::Dense<20, 5>>;
 constexpr ModelInfo kModel = MakeModelInfo<Net>("golden");
+constexpr ModelInfo kFixedModel = MakeModelInfo<nn::FixedPoint<Net>>("golden-q");
 constexpr uint32_t kSamples = 50;
 constexpr uint32_t kBatchSize = 8;
 
@@ -31,7 +33,7 @@ Status HashFloats(Span<const float> values, Sha256* hash) {
   return Status::kOk;
 }
 
-Status Trained(Clipping clipping, Digest digest) {
+Status Trained(const ModelInfo& model, Clipping clipping, Digest digest) {
   TrainingOptions options;
   options.local_epochs = 4;
   options.batch_size = kBatchSize;
@@ -43,7 +45,7 @@ Status Trained(Clipping clipping, Digest digest) {
   float scratch[Net::kInputs + kBatchSize * Net::kClasses];
   uint32_t indices[kBatchSize];
   LocalTrainer trainer;
-  if (Status s = trainer.Begin(kModel, options, {kSamples, ReadSample, nullptr}, TestKey(5), base,
+  if (Status s = trainer.Begin(model, options, {kSamples, ReadSample, nullptr}, TestKey(5), base,
                                parameters, scratch, indices);
       s != Status::kOk) {
     return s;
@@ -104,7 +106,26 @@ Status Permutations(Digest digest) {
   return hash.Finish(digest);
 }
 
-Status TrainedEveryStep(Digest digest) { return Trained(Clipping::kEveryStep, digest); }
-Status TrainedAtEnd(Digest digest) { return Trained(Clipping::kAtEnd, digest); }
+Status TrainedEveryStep(Digest digest) { return Trained(kModel, Clipping::kEveryStep, digest); }
+Status TrainedAtEnd(Digest digest) { return Trained(kModel, Clipping::kAtEnd, digest); }
+
+Status FixedExpAndLog(Digest digest) {
+  Sha256 hash;
+  uint64_t sum = 0;
+  for (int32_t i = 0; i <= 40000; ++i) {
+    // Exp in steps of 577/2^20 over [-22, 0]; Log of the sums of its results.
+    const int32_t y = Exp(Fixed<32, 20>::FromRaw(-577 * i)).raw();
+    sum += static_cast<uint32_t>(y);
+    if (Status s = hash.UpdateU32(static_cast<uint32_t>(y)); s != Status::kOk) return s;
+    const int32_t log = LogOfSum(sum).raw();
+    if (Status s = hash.UpdateU32(static_cast<uint32_t>(log)); s != Status::kOk) return s;
+  }
+  return hash.Finish(digest);
+}
+
+Status FixedTrainedEveryStep(Digest digest) {
+  return Trained(kFixedModel, Clipping::kEveryStep, digest);
+}
+Status FixedTrainedAtEnd(Digest digest) { return Trained(kFixedModel, Clipping::kAtEnd, digest); }
 
 }  // namespace sotto::golden

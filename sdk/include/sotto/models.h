@@ -14,6 +14,10 @@ using Softmax784x10 = nn::Sequential<nn::Dense<784, 10>>;
 // Softmax regression on 64 sensor features in 10 classes: 650 parameters.
 using Softmax64x10 = nn::Sequential<nn::Dense<64, 10>>;
 
+// The same, trained in fixed point: named softmax-784-10-q and softmax-64-10-q.
+using FixedSoftmax784x10 = nn::FixedPoint<Softmax784x10>;
+using FixedSoftmax64x10 = nn::FixedPoint<Softmax64x10>;
+
 // All named models.
 Span<const ModelInfo> Models();
 

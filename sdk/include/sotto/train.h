@@ -53,22 +53,16 @@ class KeyedPermutation {
   uint32_t round_keys_[kRounds] = {};
 };
 
-// Scales `parameters` towards `base` so that their distance is at most radius, up to float32
-// rounding; the encoder's integers make the bound exact.
-//   base, parameters  [n] float32, same size, not overlapping
-//   was_outside       the distance, a float32, was above the radius; else nothing is changed
-// Returns kOk or kNotFinite (parameters and *was_outside untouched).
-Status ProjectToBall(Span<const float> base, float radius, Span<float> parameters,
-                     bool* was_outside);
-
 class LocalTrainer {
  public:
   // Starts a training. All memory stays the caller's and must outlive the training.
   //   base        [model.parameters] the round's model
-  //   parameters  [model.parameters] starts as a copy of base (made here), ends as the new model
+  //   parameters  [model.parameters] starts as a copy of base (made here), ends as the new model;
+  //               what it holds in between is the model's own business
   //   scratch     [model.training_floats(batch_size)] float32
   //   indices     [batch_size]
-  // Returns kOk, kInvalidArgument or kBufferTooSmall.
+  // Returns kOk, kInvalidArgument or kBufferTooSmall; for a model in fixed point also kNotFinite or
+  // kOutOfRange if base does not fit its format.
   Status Begin(const ModelInfo& model, const TrainingOptions& options, const SampleSource& source,
                const Key& order_key, Span<const float> base, Span<float> parameters,
                Span<float> scratch, Span<uint32_t> indices);

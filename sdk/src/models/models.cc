@@ -6,6 +6,8 @@ namespace {
 constexpr ModelInfo kModels[] = {
     MakeModelInfo<Softmax784x10>("softmax-784-10"),
     MakeModelInfo<Softmax64x10>("softmax-64-10"),
+    MakeModelInfo<FixedSoftmax784x10>("softmax-784-10-q"),
+    MakeModelInfo<FixedSoftmax64x10>("softmax-64-10-q"),
 };
 
 }  // namespace

@@ -11,13 +11,15 @@ using View = Eigen::Map<const Lanes>;
 
 void Store(const Lanes& lanes, float* p) { Eigen::Map<Lanes>{p} = lanes; }
 
-float AddLanes(const Lanes& v) {
+// Not inlined: GCC packs sums into vector registers only when they end in memory.
+[[gnu::noinline]] float AddLanes(const Lanes& v) {
   const Eigen::Array<float, 4, 1> four = v.head<4>() + v.tail<4>();
   const Eigen::Array<float, 2, 1> two = four.head<2>() + four.tail<2>();
   return two[0] + two[1];
 }
 
-// The elements after the last whole group of lanes, zero beyond n: adding 0 * 0 changes no sum.
+// The elements after the last whole group of lanes, zero beyond n: adding 0 * 0 changes no sum, for
+// none is ever -0.
 Lanes Tail(const float* x, size_t n) {
   Lanes tail = Lanes::Zero();
   for (size_t i = n - n % kLanes; i < n; ++i) tail[static_cast<int>(i % kLanes)] = x[i];
@@ -33,9 +35,17 @@ void TwoRowProducts(const float* row0, const float* row1, const float* x, size_t
     acc0 += View(row0 + i) * xi;
     acc1 += View(row1 + i) * xi;
   }
-  const Lanes tail = Tail(x, n);
-  sums[0] = AddLanes(acc0 + Tail(row0, n) * tail);
-  sums[1] = AddLanes(acc1 + Tail(row1, n) * tail);
+  if (n % kLanes != 0) {
+    const Lanes tail = Tail(x, n);
+    acc0 += Tail(row0, n) * tail;
+    acc1 += Tail(row1, n) * tail;
+  }
+  sums[0] = AddLanes(acc0);
+  sums[1] = AddLanes(acc1);
+}
+
+[[gnu::always_inline]] inline void AddScaledLanes(float scale, const Lanes& x, float* y) {
+  Store(View(y) + scale * x, y);
 }
 
 }  // namespace
@@ -59,6 +69,19 @@ void AddScaled(float scale, const float* x, size_t n, float* y) {
   for (size_t i = whole; i < n; ++i) y[i] += scale * x[i];
 }
 
+void AddScaledToTwo(float scale0, float scale1, const float* x, size_t n, float* y0, float* y1) {
+  const size_t whole = n - n % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    const Lanes xi = View(x + i);
+    AddScaledLanes(scale0, xi, y0 + i);
+    AddScaledLanes(scale1, xi, y1 + i);
+  }
+  for (size_t i = whole; i < n; ++i) {
+    y0[i] += scale0 * x[i];
+    y1[i] += scale1 * x[i];
+  }
+}
+
 void Scale(float scale, size_t n, float* y) {
   for (size_t i = 0; i < n; ++i) y[i] *= scale;
 }
@@ -66,7 +89,8 @@ void Scale(float scale, size_t n, float* y) {
 float SquaredDistance(const float* a, const float* b, size_t n) {
   Lanes acc = Lanes::Zero();
   for (size_t i = 0; i + kLanes <= n; i += kLanes) acc += (View(a + i) - View(b + i)).square();
-  return AddLanes(acc + (Tail(a, n) - Tail(b, n)).square());
+  if (n % kLanes != 0) acc += (Tail(a, n) - Tail(b, n)).square();
+  return AddLanes(acc);
 }
 
 void PullTowards(const float* center, float scale, size_t n, float* y) {

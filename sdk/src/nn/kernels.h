@@ -20,6 +20,10 @@ void DenseForward(const float* weights, const float* bias, const float* x, size_
 // y += scale * x. x and y do not overlap.
 void AddScaled(float scale, const float* x, size_t n, float* y);
 
+// The same for two rows, which share the loads of x: y0 += scale0 * x, y1 += scale1 * x. No two of
+// x, y0 and y1 overlap.
+void AddScaledToTwo(float scale0, float scale1, const float* x, size_t n, float* y0, float* y1);
+
 // y *= scale.
 void Scale(float scale, size_t n, float* y);
 

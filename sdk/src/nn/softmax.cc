@@ -1,4 +1,8 @@
+#include <cmath>
+
 #include "nn/kernels.h"
+#include "nn/softmax_batch.h"
+#include "sotto/bytes.h"
 #include "sotto/nn.h"
 #include "sotto/num.h"
 
@@ -22,25 +26,44 @@ float SoftmaxErrors(Span<float> scores, uint32_t label) {
   return Log(sum) - label_score;
 }
 
-// scratch = [inputs] features of the sample at hand, then [batch][classes] errors.
-Status BatchErrors(const ModelInfo& model, const Batch& batch, Span<const float> parameters,
-                   Span<float> features, Span<float> errors, float* loss) {
-  float sum = 0.0f;
-  for (size_t s = 0; s < batch.indices.size(); ++s) {
-    uint32_t label = 0;
-    const SampleSource& source = *batch.source;
-    if (Status st = source.read(source.context, batch.indices[s], features, &label);
-        st != Status::kOk) {
-      return st;
-    }
-    if (label >= model.classes) return Status::kOutOfRange;
-    Span<float> scores = errors.subspan(s * model.classes, model.classes);
-    SoftmaxPredict(model, parameters, features, scores);
-    sum += SoftmaxErrors(scores, label);
+struct Float32Arithmetic {
+  using LossSum = float;
+  using Rate = float;
+
+  static Status PrepareForScores(Span<float>) { return Status::kOk; }
+  static Status PrepareForUpdate(Span<float>) { return Status::kOk; }
+  static LossSum Errors(const ModelInfo& model, Span<const float> parameters,
+                        Span<const float> features, uint32_t label, Span<float> errors) {
+    SoftmaxPredict(model, parameters, features, errors);
+    return SoftmaxErrors(errors, label);
   }
-  *loss = sum / static_cast<float>(batch.indices.size());
-  return Status::kOk;
-}
+  static float MeanLoss(LossSum sum, size_t n) { return sum / static_cast<float>(n); }
+  static Status MakeRate(float rate, Rate* out) {
+    *out = rate;
+    return Status::kOk;
+  }
+  static void Decay(float factor, Span<float> parameters) {
+    Scale(factor, parameters.size(), parameters.data());
+  }
+  static void AddErrors(const ModelInfo& model, Rate rate, Span<const float> errors,
+                        Span<const float> features, Span<float> parameters) {
+    const size_t n = features.size();
+    float* bias = parameters.data() + n * model.classes;
+    size_t o = 0;
+    for (; o + 2 <= model.classes; o += 2) {
+      const float scales[] = {rate * errors[o], rate * errors[o + 1]};
+      float* row = parameters.data() + o * n;
+      AddScaledToTwo(scales[0], scales[1], features.data(), n, row, row + n);
+      bias[o] += scales[0];
+      bias[o + 1] += scales[1];
+    }
+    if (o < model.classes) {
+      const float scale = rate * errors[o];
+      AddScaled(scale, features.data(), n, parameters.data() + o * n);
+      bias[o] += scale;
+    }
+  }
+};
 
 }  // namespace
 
@@ -58,37 +81,28 @@ void SoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
 Status SoftmaxTrainBatch(const ModelInfo& model, const Batch& batch, float learning_rate,
                          float weight_decay, Span<float> parameters, Span<float> scratch,
                          float* loss) {
-  const size_t batch_size = batch.indices.size();
-  if (batch_size == 0) return Status::kInvalidArgument;
-  if (scratch.size() < SoftmaxTrainingFloats(model, static_cast<uint32_t>(batch_size))) {
-    return Status::kBufferTooSmall;
-  }
-  Span<float> features = scratch.first(model.inputs);
-  Span<float> errors = scratch.subspan(model.inputs);
-  if (Status s = BatchErrors(model, batch, parameters, features, errors, loss); s != Status::kOk) {
-    return s;
-  }
-  if (weight_decay != 0.0f) {
-    Scale(1.0f - learning_rate * weight_decay, parameters.size(), parameters.data());
-  }
-  const float rate = -learning_rate / static_cast<float>(batch_size);
-  float* bias = parameters.data() + static_cast<size_t>(model.inputs) * model.classes;
-  for (size_t s = 0; s < batch_size; ++s) {
-    uint32_t label = 0;
-    const SampleSource& source = *batch.source;
-    if (Status st = source.read(source.context, batch.indices[s], features, &label);
-        st != Status::kOk) {
-      return st;
-    }
-    for (uint32_t o = 0; o < model.classes; ++o) {
-      const float scale = rate * errors[s * model.classes + o];
-      AddScaled(scale, features.data(), model.inputs,
-                parameters.data() + static_cast<size_t>(o) * model.inputs);
-      bias[o] += scale;
-    }
+  return TrainSoftmaxBatch<Float32Arithmetic>(model, batch, learning_rate, weight_decay, parameters,
+                                              scratch, loss);
+}
+
+Status FloatBegin(Span<const float> base, Span<float> parameters) {
+  __builtin_memcpy(parameters.data(), base.data(), base.size() * sizeof(float));
+  return Status::kOk;
+}
+
+Status FloatProject(Span<const float> base, float radius, Span<float> parameters,
+                    bool* was_outside) {
+  const float squared = SquaredDistance(parameters.data(), base.data(), base.size());
+  if ((FloatBits(squared) & 0x7f800000) == 0x7f800000) return Status::kNotFinite;
+  const float distance = std::sqrt(squared);
+  *was_outside = distance > radius;
+  if (*was_outside) {
+    PullTowards(base.data(), radius / distance, base.size(), parameters.data());
   }
   return Status::kOk;
 }
+
+void FloatEnd(Span<const float>, Span<float>) {}
 
 }  // namespace nn
 

@@ -1,6 +1,3 @@
-#include <cmath>
-
-#include "nn/kernels.h"
 #include "sotto/bytes.h"
 #include "sotto/train.h"
 
@@ -21,18 +18,6 @@ Status TrainingOptions::Validate() const {
   if (!(clip_l2 > 0.0f) || !IsFinite(clip_l2)) return Status::kInvalidArgument;
   if (clipping != Clipping::kEveryStep && clipping != Clipping::kAtEnd) {
     return Status::kInvalidArgument;
-  }
-  return Status::kOk;
-}
-
-Status ProjectToBall(Span<const float> base, float radius, Span<float> parameters,
-                     bool* was_outside) {
-  const float squared = nn::SquaredDistance(parameters.data(), base.data(), base.size());
-  if (!IsFinite(squared)) return Status::kNotFinite;
-  const float distance = std::sqrt(squared);
-  *was_outside = distance > radius;
-  if (*was_outside) {
-    nn::PullTowards(base.data(), radius / distance, base.size(), parameters.data());
   }
   return Status::kOk;
 }
@@ -61,9 +46,9 @@ Status LocalTrainer::Begin(const ModelInfo& model, const TrainingOptions& option
   epoch_ = position_ = steps_ = 0;
   loss_sum_ = 0.0f;
   clipped_ = false;
-  __builtin_memcpy(parameters.data(), base.data(), base.size() * sizeof(float));
-  active_ = true;
-  return Status::kOk;
+  const Status status = model.begin_training(base, parameters);
+  active_ = status == Status::kOk;
+  return status;
 }
 
 Status LocalTrainer::NextBatch(Batch* batch) {
@@ -97,12 +82,13 @@ Status LocalTrainer::Step(bool* done) {
   active_ = epoch_ < options_.local_epochs;
   if (!active_ || options_.clipping == Clipping::kEveryStep) {
     bool was_outside = false;
-    if (Status s = ProjectToBall(base_, options_.clip_l2, parameters_, &was_outside);
+    if (Status s = model_->project(base_, options_.clip_l2, parameters_, &was_outside);
         s != Status::kOk) {
       return s;
     }
     clipped_ = clipped_ || was_outside;
   }
+  if (!active_) model_->end_training(base_, parameters_);
   *done = !active_;
   return Status::kOk;
 }

@@ -238,27 +238,27 @@ TEST(LocalTrainer, RefusesOptionsAndBuffersOutOfRange) {
   EXPECT_EQ(options.Validate(), Status::kInvalidArgument);
 }
 
-TEST(ProjectToBall, IsTheIdentityInside) {
+TEST(Projection, IsTheIdentityInside) {
   const std::vector<float> base = {1, 2, 3};
   std::vector<float> inside = {1.1f, 2.1f, 2.9f};
   const auto before = inside;
   bool was_outside = true;
-  ASSERT_EQ(ProjectToBall({base.data(), 3}, 1.0f, {inside.data(), 3}, &was_outside), Status::kOk);
+  ASSERT_EQ(kModel.project({base.data(), 3}, 1.0f, {inside.data(), 3}, &was_outside), Status::kOk);
   EXPECT_EQ(inside, before);
   EXPECT_FALSE(was_outside);
   inside[0] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(ProjectToBall({base.data(), 3}, 1.0f, {inside.data(), 3}, &was_outside),
+  EXPECT_EQ(kModel.project({base.data(), 3}, 1.0f, {inside.data(), 3}, &was_outside),
             Status::kNotFinite);
 }
 
 // 3, 4, 12: a distance of 13, without any rounding.
-TEST(ProjectToBall, TheBoundaryItselfIsInside) {
+TEST(Projection, TheBoundaryItselfIsInside) {
   const std::vector<float> base(3);
   const std::vector<float> corner = {3, 4, 12};
   for (const float radius : {std::nextafter(13.0f, 0.0f), 13.0f, std::nextafter(13.0f, 14.0f)}) {
     std::vector<float> moved = corner;
     bool was_outside = false;
-    ASSERT_EQ(ProjectToBall({base.data(), 3}, radius, {moved.data(), 3}, &was_outside),
+    ASSERT_EQ(kModel.project({base.data(), 3}, radius, {moved.data(), 3}, &was_outside),
               Status::kOk);
     EXPECT_EQ(was_outside, radius < 13.0f);
     EXPECT_EQ(moved != corner, radius < 13.0f);

@@ -1,0 +1,85 @@
+// The vector kernels of training in fixed point. Private to the SDK.
+//
+// Numbers lie in the memory of floats, as the bits of their raw integers; `p` below is such an
+// array. Sums are exact, so their order does not matter. Pure functions; arrays are the caller's,
+// n >= 1.
+#ifndef SOTTO_NN_FIXED_KERNELS_H_
+#define SOTTO_NN_FIXED_KERNELS_H_
+
+#include <cstddef>
+
+#include "sotto/fixed.h"
+#include "sotto/num.h"
+
+namespace sotto::nn {
+
+// Below 64 in magnitude, in units of 6e-8. One bit short of 32, so that a sum of two fits.
+using Weight = Fixed<31, 24>;
+// Features, below 8 in magnitude: for the scores few bits, so that sums of products fit into 64,
+using Feature = Fixed<20, 16>;
+// and for the update so many that the upper word of a product is in the weights' units.
+using FineFeature = Fixed<32, 28>;
+using Score = Fixed<32, 20>;
+// Of one class: softmax - one-hot.
+using Error = Fixed<32, 30>;
+// Minus the learning rate over the batch size; and that times an error.
+using Rate = Fixed<32, 28>;
+// The distance of two weights.
+using Difference = Fixed<32, Weight::kFractionBits>;
+
+// The most inputs of a layer. A score adds up to so many products and a bias.
+constexpr size_t kMaxFixedInputs = size_t{1} << 13;
+static_assert(Weight::kBits - 1 + Feature::kBits - 1 + 13 < 63,
+              "sums of products fit into 64 bits");
+static_assert(Rate::kFractionBits + FineFeature::kFractionBits - 32 == Weight::kFractionBits,
+              "the upper word of rate * feature is in the weights' units");
+
+inline int32_t LoadRaw(const float* p) {
+  int32_t raw = 0;
+  __builtin_memcpy(&raw, p, sizeof(raw));
+  return raw;
+}
+
+inline void StoreRaw(int32_t raw, float* p) { __builtin_memcpy(p, &raw, sizeof(raw)); }
+
+// The nearest Number to each of n floats, in place. False if one is not finite; p is then
+// unspecified.
+template <class Number>
+bool ConvertFromFloats(size_t n, float* p) {
+  uint32_t beyond = 0;  // gets its highest bit from a float whose exponent is all ones
+  for (size_t i = 0; i < n; ++i) {
+    beyond |= (FloatBits(p[i]) & 0x7fffffff) + 0x00800000;
+    StoreRaw(Number::FromFloat(p[i]).raw(), p + i);
+  }
+  return beyond >> 31 == 0;
+}
+
+// y[o] = bias[o] + sum_i weights[o * n + i] * x[i] for o < outputs, n <= kMaxFixedInputs.
+//   weights, bias  Weight
+//   x              Feature
+//   y              Score
+void FixedDenseForward(const float* weights, const float* bias, const float* x, size_t n,
+                       size_t outputs, float* y);
+
+// y += scale * x.
+//   x  FineFeature
+//   y  Weight
+void FixedAddScaled(Rate scale, const float* x, size_t n, float* y);
+
+// y += scale, for one Weight.
+void FixedAdd(Rate scale, float* y);
+
+// y *= scale, Weight.
+void FixedScale(Error scale, size_t n, float* y);
+
+// The sum of (y[i] - center[i])^2 in units of 2^-48.
+//   center  float32, below 64 in magnitude, each taken as the nearest Weight
+//   y       Weight
+Wide FixedSquaredDistance(const float* center, const float* y, size_t n);
+
+// y = center + ratio * (y - center), for 0 <= ratio < 1; center and y as above.
+void FixedPullTowards(const float* center, Fixed<32, 31> ratio, size_t n, float* y);
+
+}  // namespace sotto::nn
+
+#endif  // SOTTO_NN_FIXED_KERNELS_H_

@@ -1,0 +1,146 @@
+#include "nn/fixed_kernels.h"
+#include "nn/softmax_batch.h"
+#include "sotto/nn.h"
+
+namespace sotto::nn {
+namespace {
+
+// What e_i is to be multiplied by, and shifted, to become e_i / sum_i e_i in units of 2^-30.
+struct Normaliser {
+  uint64_t multiplier;  // below 2^32
+  int shift;
+};
+
+// sum in units of 2^-30, at least 1. Its 32 leading bits are divided by; what they leave out is
+// less than 2^-31 of it.
+Normaliser MakeNormaliser(uint64_t sum) {
+  const int zeros = CountLeadingZeros(sum);
+  const uint64_t leading = (sum << zeros) >> 32;
+  return {INT64_MAX / leading, 65 - zeros};
+}
+
+// Scores to errors in place. Returns the loss in units of 2^-24.
+int64_t SoftmaxErrors(Span<float> scores, uint32_t label) {
+  int32_t largest = Score::kMinRaw;
+  for (const float& score : scores) {
+    const int32_t raw = LoadRaw(&score);
+    largest = raw > largest ? raw : largest;
+  }
+  const int64_t margin = int64_t{largest} - LoadRaw(&scores[label]);
+  uint64_t sum = 0;
+  for (float& score : scores) {
+    const Error e = Exp(Score::FromRaw(LoadRaw(&score)) - Score::FromRaw(largest));
+    sum += static_cast<uint64_t>(e.raw());
+    StoreRaw(e.raw(), &score);
+  }
+  const Normaliser normaliser = MakeNormaliser(sum);
+  for (float& score : scores) {
+    const uint64_t product = static_cast<uint64_t>(LoadRaw(&score)) * normaliser.multiplier;
+    StoreRaw(static_cast<int32_t>(product >> normaliser.shift), &score);
+  }
+  StoreRaw(LoadRaw(&scores[label]) - (1 << Error::kFractionBits), &scores[label]);
+  return LogOfSum(sum).raw() + margin * (1 << (24 - Score::kFractionBits));
+}
+
+struct FixedPointArithmetic {
+  using LossSum = int64_t;  // in units of 2^-24
+  using Rate = nn::Rate;
+
+  static Status PrepareForScores(Span<float> features) {
+    return ConvertFromFloats<Feature>(features.size(), features.data()) ? Status::kOk
+                                                                        : Status::kNotFinite;
+  }
+  static Status PrepareForUpdate(Span<float> features) {
+    return ConvertFromFloats<FineFeature>(features.size(), features.data()) ? Status::kOk
+                                                                            : Status::kNotFinite;
+  }
+  static LossSum Errors(const ModelInfo& model, Span<const float> parameters,
+                        Span<const float> features, uint32_t label, Span<float> errors) {
+    const float* bias = parameters.data() + features.size() * model.classes;
+    FixedDenseForward(parameters.data(), bias, features.data(), features.size(), model.classes,
+                      errors.data());
+    return SoftmaxErrors(errors, label);
+  }
+  static float MeanLoss(LossSum sum, size_t n) {
+    return static_cast<float>(sum) * 0x1p-24f / static_cast<float>(n);
+  }
+  static Status MakeRate(float rate, Rate* out) {
+    if (!(rate > -8.0f)) return Status::kInvalidArgument;
+    *out = Rate::FromFloat(rate);
+    return Status::kOk;
+  }
+  static void Decay(float factor, Span<float> parameters) {
+    FixedScale(Error::FromFloat(factor), parameters.size(), parameters.data());
+  }
+  static void AddErrors(const ModelInfo& model, Rate rate, Span<const float> errors,
+                        Span<const float> features, Span<float> parameters) {
+    const size_t n = features.size();
+    for (size_t o = 0; o < model.classes; ++o) {
+      const auto scale = Multiply<Rate>(rate, Error::FromRaw(LoadRaw(&errors[o])));
+      FixedAddScaled(scale, features.data(), n, parameters.data() + o * n);
+      FixedAdd(scale, parameters.data() + n * model.classes + o);
+    }
+  }
+};
+
+// A square root as root / 2^shift, root in [2^31, 2^32) and rounded down. square > 0.
+struct Root {
+  uint32_t root;
+  int shift;
+};
+
+Root SquareRoot(Wide square) {
+  int shift = 0;
+  for (; square.high != 0; --shift) {
+    square.low = square.low >> 2 | square.high << 62;
+    square.high >>= 2;
+  }
+  for (; square.low >> 62 == 0; ++shift) square.low <<= 2;
+  return {IntegerSqrt(square.low), shift};
+}
+
+}  // namespace
+
+Status FixedTrainBatch(const ModelInfo& model, const Batch& batch, float learning_rate,
+                       float weight_decay, Span<float> parameters, Span<float> scratch,
+                       float* loss) {
+  return TrainSoftmaxBatch<FixedPointArithmetic>(model, batch, learning_rate, weight_decay,
+                                                 parameters, scratch, loss);
+}
+
+Status FixedBegin(Span<const float> base, Span<float> parameters) {
+  constexpr uint32_t kInfinity = 0x7f800000;
+  constexpr uint32_t kLimit = 0x42800000;  // 64
+  for (size_t i = 0; i < base.size(); ++i) {
+    const uint32_t magnitude = FloatBits(base[i]) & 0x7fffffff;
+    if (magnitude >= kInfinity) return Status::kNotFinite;
+    if (magnitude >= kLimit) return Status::kOutOfRange;
+    StoreRaw(Weight::FromFloat(base[i]).raw(), &parameters[i]);
+  }
+  return Status::kOk;
+}
+
+Status FixedProject(Span<const float> base, float radius, Span<float> parameters,
+                    bool* was_outside) {
+  const Wide square = FixedSquaredDistance(base.data(), parameters.data(), base.size());
+  *was_outside = false;
+  if ((square.high | square.low) == 0) return Status::kOk;
+  const Root distance = SquareRoot(square);
+  const uint64_t bound = FloorScaled(radius, Weight::kFractionBits + distance.shift);
+  *was_outside = distance.root > bound;
+  if (*was_outside) {
+    const uint64_t ratio = (bound << 31) / (uint64_t{distance.root} + 1);
+    FixedPullTowards(base.data(), Fixed<32, 31>::FromRaw(static_cast<int64_t>(ratio)), base.size(),
+                     parameters.data());
+  }
+  return Status::kOk;
+}
+
+void FixedEnd(Span<const float> base, Span<float> parameters) {
+  for (size_t i = 0; i < base.size(); ++i) {
+    const int32_t moved = LoadRaw(&parameters[i]) - Weight::FromFloat(base[i]).raw();
+    parameters[i] = base[i] + Difference::FromRaw(moved).ToFloat();
+  }
+}
+
+}  // namespace sotto::nn

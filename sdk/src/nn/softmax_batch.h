@@ -1,0 +1,98 @@
+// One step of SGD for softmax regression, whatever the arithmetic. Private to the SDK.
+//
+// An Arithmetic is a type with static functions and
+//   LossSum                             what losses are summed in
+//   PrepareForScores(features)          turns features as read, float32, into its own, in place;
+//   PrepareForUpdate(features)            kOk or kNotFinite
+//   Errors(model, parameters, features, label, errors)
+//                                       errors <- softmax - one-hot; returns the loss
+//   MeanLoss(sum, n)                    as float32
+//   MakeRate(rate, &r)                  a factor in its own format; kOk or kInvalidArgument
+//   Decay(factor, parameters)           parameters <- factor * parameters
+//   AddErrors(model, r, errors, features, parameters)
+//                                       parameters <- parameters + r * errors (features, 1)^T
+// All numbers lie in the memory of the float32 that they stand for.
+#ifndef SOTTO_NN_SOFTMAX_BATCH_H_
+#define SOTTO_NN_SOFTMAX_BATCH_H_
+
+#include "sotto/nn.h"
+
+namespace sotto::nn {
+
+template <class Arithmetic>
+class SoftmaxBatch {
+ public:
+  SoftmaxBatch(const ModelInfo& model, const Batch& batch, Span<float> parameters,
+               Span<float> scratch)
+      : model_(model),
+        batch_(batch),
+        parameters_(parameters),
+        features_(scratch.first(model.inputs)),
+        errors_(scratch.subspan(model.inputs)) {}
+
+  // Fills the errors of all samples.
+  Status ComputeErrors(float* loss) {
+    typename Arithmetic::LossSum sum = 0;
+    for (size_t s = 0; s < size(); ++s) {
+      uint32_t label = 0;
+      if (Status st = Read(s, &label); st != Status::kOk) return st;
+      if (label >= model_.classes) return Status::kOutOfRange;
+      if (Status st = Arithmetic::PrepareForScores(features_); st != Status::kOk) return st;
+      sum += Arithmetic::Errors(model_, parameters_, features_, label, ErrorsOf(s));
+    }
+    *loss = Arithmetic::MeanLoss(sum, size());
+    return Status::kOk;
+  }
+
+  // One rank-1 update a sample.
+  Status Descend(float learning_rate) {
+    typename Arithmetic::Rate rate{};
+    if (Status st = Arithmetic::MakeRate(-learning_rate / static_cast<float>(size()), &rate);
+        st != Status::kOk) {
+      return st;
+    }
+    for (size_t s = 0; s < size(); ++s) {
+      uint32_t label = 0;
+      if (Status st = Read(s, &label); st != Status::kOk) return st;
+      if (Status st = Arithmetic::PrepareForUpdate(features_); st != Status::kOk) return st;
+      Arithmetic::AddErrors(model_, rate, ErrorsOf(s), features_, parameters_);
+    }
+    return Status::kOk;
+  }
+
+ private:
+  size_t size() const { return batch_.indices.size(); }
+  Span<float> ErrorsOf(size_t s) const {
+    return errors_.subspan(s * model_.classes, model_.classes);
+  }
+  Status Read(size_t s, uint32_t* label) const {
+    const SampleSource& source = *batch_.source;
+    return source.read(source.context, batch_.indices[s], features_, label);
+  }
+
+  const ModelInfo& model_;
+  const Batch& batch_;
+  Span<float> parameters_;
+  Span<float> features_;  // of the sample at hand
+  Span<float> errors_;    // [batch][classes]
+};
+
+// ModelInfo::train_batch.
+template <class Arithmetic>
+Status TrainSoftmaxBatch(const ModelInfo& model, const Batch& batch, float learning_rate,
+                         float weight_decay, Span<float> parameters, Span<float> scratch,
+                         float* loss) {
+  const size_t size = batch.indices.size();
+  if (size == 0) return Status::kInvalidArgument;
+  if (scratch.size() < SoftmaxTrainingFloats(model, static_cast<uint32_t>(size))) {
+    return Status::kBufferTooSmall;
+  }
+  SoftmaxBatch<Arithmetic> step(model, batch, parameters, scratch);
+  if (Status s = step.ComputeErrors(loss); s != Status::kOk) return s;
+  if (weight_decay != 0.0f) Arithmetic::Decay(1.0f - learning_rate * weight_decay, parameters);
+  return step.Descend(learning_rate);
+}
+
+}  // namespace sotto::nn
+
+#endif  // SOTTO_NN_SOFTMAX_BATCH_H_
