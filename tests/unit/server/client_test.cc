@@ -48,6 +48,16 @@ TEST(Client, ACutLinkAtAnyMessageChangesNothing) {
   }
 }
 
+TEST(Client, BoardsOfBothArithmeticsServeOneJob) {
+  SmallJob small;
+  ASSERT_TRUE(small.job.OpenRound());
+  const uint32_t first = small.job.cohort()[0];
+  SmallDevice board(small.registry[first], first, *FindModel("softmax-64-10-q"));
+  EXPECT_EQ(board.Run(small.job, first), Status::kOk);
+  for (size_t i = 1; i < small.job.cohort().size(); ++i) small.Report(small.job.cohort()[i]);
+  EXPECT_EQ(small.job.CloseRound().reported, 4u);
+}
+
 struct ClientTest : testing::Test {
   explicit ClientTest(const JobConfig& config = SmallConfig()) : small(config) {
     EXPECT_TRUE(small.job.OpenRound());
