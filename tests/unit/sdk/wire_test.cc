@@ -217,9 +217,11 @@ TEST(Wire, PrivateNoiseReturnsAtItsLimits) {
   for (const uint32_t noise : {0u, 1u, kMaxPrivateNoiseQ20}) {
     Reply train = TrainAtItsLimits();
     train.task.format.dither = DitherKind::kGaussian;
+    train.task.clip_bit_q20 = 0;
     train.task.private_noise_q20 = noise;
     ExpectRoundTrip(train, kMinMaxFrame);
     Request begin = UpdateBeginAtItsLimits();
+    begin.clip_bit_q20 = 0;
     begin.private_noise_q20 = noise;
     ExpectRoundTrip(begin, kMinMaxFrame);
   }
@@ -230,16 +232,21 @@ TEST(Wire, PrivateNoiseOutOfItsLimitsIsRefused) {
   size_t size = 0;
   Reply train = TrainAtItsLimits();
   train.task.private_noise_q20 = 1;
+  train.task.clip_bit_q20 = 0;
   const auto encode = [&] { return Encode(train, kMinMaxFrame, {out.data(), out.size()}, &size); };
   EXPECT_EQ(encode(), Status::kInvalidArgument) << "uniform dither";
   train.task.format.dither = DitherKind::kGaussian;
   EXPECT_EQ(encode(), Status::kOk);
+  train.task.clip_bit_q20 = 1;
+  EXPECT_EQ(encode(), Status::kInvalidArgument) << "a bit that it does not cover";
+  train.task.clip_bit_q20 = 0;
   train.task.format.coding = Coding::kFloat32;
   EXPECT_EQ(encode(), Status::kInvalidArgument) << "nothing encodes it";
   train.task.format.coding = Coding::kFixed;
   train.task.private_noise_q20 = kMaxPrivateNoiseQ20 + 1;
   EXPECT_EQ(encode(), Status::kInvalidArgument);
   Request begin = UpdateBeginAtItsLimits();
+  begin.clip_bit_q20 = 0;
   begin.private_noise_q20 = kMaxPrivateNoiseQ20 + 1;
   EXPECT_EQ(Encode(begin, kMinMaxFrame, {out.data(), out.size()}, &size), Status::kInvalidArgument);
 }

@@ -121,6 +121,7 @@ TEST_F(PrivateNoiseTest, NoiseThatTheFormatCannotCarryIsMalformed) {
   refuses([](TrainTask& t) { t.training.clip_l2 = 129 * t.unit; });
   refuses([](TrainTask& t) { t.format.dither = DitherKind::kUniform; });
   refuses([](TrainTask& t) { t.format.coding = Coding::kFloat32; });
+  refuses([](TrainTask& t) { t.clip_bit_q20 = 1; });
 }
 
 TEST_F(PrivateNoiseTest, TheLimitOfADeviceIsANumber) {
