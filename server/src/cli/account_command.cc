@@ -82,7 +82,7 @@ std::string MeaningText(const AccountOptions& o) {
                      privacy::Name(privacy::PairedAdjacency(sampling)), privacy::Name(sampling),
                      privacy::Name(privacy::Unit::kDevice),
                      privacy::Name(privacy::TrustMode::kTrustedServer),
-                     o.is_fleet() ? fmt::format("{} colluders, certificate charged", o.colluders)
+                     o.is_fleet() ? fmt::format("colluders: {}, certificate charged", o.colluders)
                                   : "exact Gaussian noise, no colluders");
 }
 
@@ -91,7 +91,7 @@ std::string AnswerText(const AccountOptions& o, const Answer& answer) {
   std::string text = fmt::format("epsilon {} at delta {:.3g} by {}", EpsilonText(accounted.epsilon),
                                  DeltaOf(o), accounted.winner);
   if (!accounted.is_upper_bound) text += fmt::format(": {}", kNotABound);
-  if (accounted.epsilon_lower) {
+  if (accounted.epsilon_lower && std::isfinite(*accounted.epsilon_lower)) {
     text += fmt::format("; the true one is at least {:.4f}", *accounted.epsilon_lower);
   }
   if (answer.fleet) {

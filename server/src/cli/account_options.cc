@@ -22,9 +22,11 @@ Value Required(const std::optional<Value>& value, const char* option) {
   throw std::invalid_argument(fmt::format("{} is missing", option));
 }
 
+constexpr int64_t kMaxRounds = 1'000'000'000;
+
 void RequireRounds(int64_t rounds) {
-  if (rounds >= 1) return;
-  throw std::invalid_argument(fmt::format("--rounds is {}; it must be at least 1", rounds));
+  if (rounds >= 1 && rounds <= kMaxRounds) return;
+  throw std::invalid_argument(fmt::format("--rounds is {}; it must be in [1, 10^9]", rounds));
 }
 
 // A row "Z,Q,T" of a schedule.
@@ -38,7 +40,7 @@ privacy::GaussianRounds ParseRow(const std::string& line, privacy::Sampling samp
   std::string rest;
   if (!stream || first_comma != ',' || second_comma != ',' || stream >> rest) {
     throw std::invalid_argument(fmt::format(
-        "--schedule: the row \"{}\" is not noise multiplier, rate, rounds: Z,Q,T", line));
+        "--schedule: the row \"{}\" is not Z,Q,T (noise multiplier, rate, rounds)", line));
   }
   RequireRounds(row.rounds);
   return row;
@@ -82,7 +84,7 @@ void AddAccountOptions(CLI::App& command, AccountQuestion question, AccountOptio
   command
       .add_option("--sampling", o.sampling,
                   "poisson: add/remove adjacency; uniform: cohorts of fixed size, replace-one; "
-                  "none: everybody takes part")
+                  "none: everybody takes part, whatever the rate")
       ->capture_default_str()
       ->check(CLI::IsMember({"poisson", "uniform", "none"}))
       ->group(kRounds);
@@ -105,14 +107,18 @@ void AddAccountOptions(CLI::App& command, AccountQuestion question, AccountOptio
     command.add_option("--epsilon", o.epsilon, "the budget")->group(kRounds);
   }
   command.add_option("--delta", o.delta, "in (0, 1)")->group(kRounds);
-  command
-      .add_option("--cohort", o.cohort,
-                  "devices in a round (expected, for poisson); cohort/rate is the fleet")
-      ->group(kFleet);
+  CLI::Option* cohort =
+      command
+          .add_option("--cohort", o.cohort,
+                      "devices in a round (expected, for poisson); cohort/rate is the fleet")
+          ->group(kFleet);
   command.add_option("--colluders", o.colluders, "participants who tell their noise")
       ->capture_default_str()
+      ->needs(cohort)
       ->group(kFleet);
-  command.add_option("--dimension", o.dimension, "parameters of the model")->group(kFleet);
+  command.add_option("--dimension", o.dimension, "parameters of the model")
+      ->needs(cohort)
+      ->group(kFleet);
   command.add_option("--json", o.json, "write the figures to this file; - is standard output");
 }
 

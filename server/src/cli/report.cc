@@ -191,7 +191,7 @@ std::string DescribeTrust(const privacy::Plan& plan, const privacy::Statement& s
   return fmt::format(
       "                 trust mode {}: devices add noise of their own, sigma {:.5f}, private\n"
       "                 noise multiplier {:.4f}; the figures above do not count it. epsilon {}\n"
-      "                 against the server for a device in every round, {} for one update, at "
+      "                 against the server for a device in every attempt, {} for one update, at "
       "delta\n"
       "                 {:.3g}; {} adjacency\n",
       privacy::Name(spent.trust_mode), plan.PrivateNoiseSigma(), spent.private_noise_multiplier,

@@ -154,7 +154,7 @@ std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome
   const std::string server =
       spent.trust_mode == privacy::TrustMode::kPrivateNoise
           ? fmt::format(
-                " (epsilon {:.3f} against the server in every round, {:.3f} for one update)",
+                " (epsilon {:.3f} against the server in every attempt, {:.3f} for one update)",
                 spent.epsilon_server, spent.epsilon_server_update)
           : "";
   return text + fmt::format(
