@@ -20,7 +20,7 @@ void SmoothTensors(const ModelInfo& model, double factor, std::vector<float>& up
 
 }  // namespace
 
-void ApplyServerStep(const ModelInfo& model, Span<const int64_t> sum,
+bool ApplyServerStep(const ModelInfo& model, Span<const int64_t> sum,
                      const ServerStepOptions& options, Span<float> parameters) {
   if (sum.size() != model.parameters || parameters.size() != model.parameters) {
     throw std::invalid_argument("sum and parameters must have the model's size");
@@ -36,13 +36,10 @@ void ApplyServerStep(const ModelInfo& model, Span<const int64_t> sum,
   if (options.smoothing > 0) SmoothTensors(model, options.smoothing, update);
   for (size_t j = 0; j < update.size(); ++j) {
     update[j] = static_cast<float>(parameters[j] + options.learning_rate * update[j]);
-    if (!std::isfinite(update[j])) {
-      throw std::runtime_error(
-          "the aggregated model is not finite: training diverged; lower the learning rate or the "
-          "noise");
-    }
+    if (!std::isfinite(update[j])) return false;
   }
   std::copy(update.begin(), update.end(), parameters.begin());
+  return true;
 }
 
 }  // namespace sotto::server

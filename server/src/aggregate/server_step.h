@@ -21,10 +21,10 @@ struct ServerStepOptions {
 
 // parameters += learning_rate * A^-1 (sum * unit / divisor)      DP-Fed-LS, Algorithm 1
 //   sum, parameters  [model.parameters]
-// Throws std::runtime_error if a parameter is not finite afterwards (parameters are then
-// unchanged), std::invalid_argument for sizes or options out of range.
-void ApplyServerStep(const ModelInfo& model, Span<const int64_t> sum,
-                     const ServerStepOptions& options, Span<float> parameters);
+// False, and the parameters are unchanged, if one of them would not be finite. Throws
+// std::invalid_argument for sizes or options out of range.
+[[nodiscard]] bool ApplyServerStep(const ModelInfo& model, Span<const int64_t> sum,
+                                   const ServerStepOptions& options, Span<float> parameters);
 
 }  // namespace sotto::server
 

@@ -48,7 +48,11 @@ struct Deviations {
 // rho1 = n eta^2 / 2, and d1 = delta_q + n tau: zero-concentrated differential privacy (Bun and
 // Steinke, "Concentrated Differential Privacy", 2016, Propositions 1.3 and 1.4, Lemma 1.7), then
 // the chain real - ideal - ideal of the neighbour - real of the neighbour. That chain multiplies d1
-// by e^(e0 + e1), which no delta can pay once epsilon is large.
+// by e^(e0 + e1), which no delta can pay once epsilon is large. Ideal noise is the Gaussian's
+// masses around the points of the grid, to which the certificate compares. A sum of m such noises
+// on the signal's grid is a post-processing of one continuous Gaussian of m times the variance: add
+// m - 1 uniform deviates of one step and round (by Poisson's summation formula, up to aliasing
+// below e^(-2^40)). So (e0, d0) is the continuous Gaussian's.
 //
 // kWorstCase. Every ratio is as bad as it may be, n eta in all, but no factor multiplies the tail.
 // Neighbouring sums differ by a vector s on the grid. Let the m honest noises of each coordinate

@@ -87,8 +87,10 @@ Composition ComposeAll(const Plan& plan, int64_t rounds, const std::vector<Spent
   std::vector<SpentRounds> jobs = before;
   jobs.push_back({plan, rounds});
   Composition all;
-  for (const SpentRounds& job : jobs) {
+  for (SpentRounds& job : jobs) {
     if (job.rounds == 0) continue;
+    // Whoever tells his noise today tells that of earlier jobs too.
+    job.plan.colluders = std::max(job.plan.colluders, plan.colluders);
     const Composition one = Compose(job.plan, job.rounds, adjacency);
     if (all.rounds.empty()) {
       all = one;

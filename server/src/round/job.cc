@@ -174,6 +174,12 @@ void Job::Finish(const std::string& reason) {
 bool Job::OpenRound() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (phase_ != Phase::kIdle) throw std::logic_error("a round can only be opened between rounds");
+  if (diverged_) {
+    Finish("round " + std::to_string(round_) +
+           " would have made the model infinite, and left it as it was: training diverged; lower "
+           "the learning rate or the noise");
+    return false;
+  }
   if (round_ == config_.plan.rounds) {
     Finish("all " + std::to_string(round_) + " rounds of the plan are released");
     return false;
@@ -224,7 +230,9 @@ void Job::StartAttempt() {
 // one, so the released models are distributed as if the attempt had never been. The reasons:
 //
 // - Fewer than min_devices of ALL devices asked for work before the deadline. A device asks before
-//   it can know whether it is drawn, so the count says nothing about the draw.
+//   it can know whether it is drawn, so the count says nothing about the draw. (Devices that cheat
+//   can wait until others of theirs know: what that changes is a cohort without these, B of N - c
+//   devices instead of B of N, and then their noise is honest.)
 // - The process ended. Nobody may end it because of who reports.
 // - A Poisson draw was above the cap. That does depend on the draw: what is released is then a
 //   Poisson draw on condition that it is within the cap, which differs from one without by
@@ -510,6 +518,7 @@ RoundOutcome Job::CloseRound() {
 void Job::FinishRound(std::vector<float> next, const RoundOutcome& outcome) {
   parameters_ = std::move(next);
   clip_l2_ = static_cast<float>(outcome.next_clip_l2);
+  diverged_ = outcome.diverged;
   ++round_;
   attempt_ = 0;
   given_up_ = 0;
@@ -536,10 +545,13 @@ std::vector<float> Job::Release(RoundOutcome* outcome) {
   if (config_.is_accounted()) outcome->spent = SpentAfter(round_ + 1);
   AdaptClip(outcome);
   std::vector<float> next = parameters_;
-  ApplyServerStep(*config_.model, sum_->sums().first(parameters_.size()),
-                  {config_.SumUnit(clip_l2_), static_cast<double>(config_.plan.cohort),
-                   config_.server_learning_rate, config_.smoothing},
-                  {next.data(), next.size()});
+  // That the sum is too large for the model is read off the sum: the round is released, with the
+  // model as it was, and charged.
+  outcome->diverged =
+      !ApplyServerStep(*config_.model, sum_->sums().first(parameters_.size()),
+                       {config_.SumUnit(clip_l2_), static_cast<double>(config_.plan.cohort),
+                        config_.server_learning_rate, config_.smoothing},
+                       {next.data(), next.size()});
   store_.CommitRelease({round_,
                         attempt_,
                         outcome->reported,

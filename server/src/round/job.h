@@ -38,6 +38,7 @@ struct RoundOutcome {
   uint32_t reported = 0;      // complete, valid updates
   uint32_t topped_up = 0;     // zero updates added so that the noise is constant
   uint64_t update_bytes = 0;  // encoded bytes of all reports
+  bool diverged = false;      // the model would not have been finite: it stays as it was
   double clip_l2 = 0.0;       // the round's bound on an update's norm, model units
   double noise_sigma = 0.0;   // of one encoding, model units; 0 without noise
   // Of a release under adaptive clipping: the noisy share of the cohort that was not clipped, in
@@ -74,7 +75,7 @@ class Job {
   // reported. Otherwise the attempt is given up: nothing of it is released or charged (see
   // GiveAttemptUp), and another cohort is drawn, or the job is finished if that would be one too
   // many. Devices are answered while this runs.
-  // Throws what the store and ApplyServerStep() throw; the job is then finished, nothing released.
+  // Throws what the store throws; the job is then finished, nothing released.
   RoundOutcome CloseRound();
 
   // The answer to a device's request. `device` is the registry's index of an authenticated device.
@@ -160,6 +161,7 @@ class Job {
   uint32_t reported_ = 0;   // complete, valid updates of the open attempt
   uint32_t rejected_ = 0;   // complete, invalid ones
   int decoding_ = 0;
+  bool diverged_ = false;  // in the last release
   uint64_t update_bytes_ = 0;
   std::vector<uint32_t> cohort_;
   std::vector<Member> members_;    // of cohort_, same order

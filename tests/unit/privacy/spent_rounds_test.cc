@@ -61,6 +61,20 @@ TEST(SpentRoundsTest, RoundsOfTheSamePlanCountAsIfOneJobHadReleasedThem) {
   }
 }
 
+TEST(SpentRoundsTest, WhoeverColludesTodayColludedInEarlierJobs) {
+  for (Plan plan : {UniformPlan(), PoissonPlan()}) {
+    Plan earlier = plan;
+    earlier.colluders = 0;
+    plan.colluders = 5;
+    const Statement mixed = Account(plan, 12, {{earlier, 18}});
+    const Statement whole = Account(plan, 30);
+    EXPECT_NEAR(mixed.epsilon, whole.epsilon, 1e-9 * whole.epsilon);
+    EXPECT_NEAR(mixed.epsilon_network, whole.epsilon_network, 1e-9 * whole.epsilon_network);
+    plan.colluders = 200;  // more than there are noises
+    EXPECT_EQ(Account(plan, 0, {{earlier, 1}}).epsilon, kInf);
+  }
+}
+
 TEST(SpentRoundsTest, AJobThatHasReleasedNothingStatesWhatWasSpentBefore) {
   const Plan plan = UniformPlan();
   EXPECT_EQ(Account(plan, 0, {{plan, 30}}).epsilon, Account(plan, 30).epsilon);
@@ -107,6 +121,7 @@ TEST(SpentRoundsTest, AJobUnderTheOtherAdjacencyIsChargedUnsampledAtTwiceTheClip
   Plan uniform = UniformPlan();
   Plan poisson = OtherPlan(PoissonPlan());
   uniform.certificate = poisson.certificate = {};
+  uniform.colluders = poisson.colluders;
   poisson.noise_sigma = 4;
   uniform.noise_sigma = 1.5;
   poisson.planned_reports = poisson.devices;  // no cap, so nothing but the rounds counts

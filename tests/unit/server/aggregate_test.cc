@@ -66,8 +66,8 @@ TEST(ServerStep, AddsTheScaledAverage) {
   std::vector<int64_t> sum(Model().parameters);
   std::vector<float> parameters(Model().parameters, 1.0f);
   for (size_t j = 0; j < sum.size(); ++j) sum[j] = static_cast<int64_t>(j) - 300;
-  ApplyServerStep(Model(), {sum.data(), sum.size()}, {0.5, 10.0, 2.0, 0.0},
-                  {parameters.data(), parameters.size()});
+  EXPECT_TRUE(ApplyServerStep(Model(), {sum.data(), sum.size()}, {0.5, 10.0, 2.0, 0.0},
+                              {parameters.data(), parameters.size()}));
   for (size_t j = 0; j < sum.size(); ++j) {
     EXPECT_FLOAT_EQ(parameters[j], 1.0f + 2.0f * 0.5f * static_cast<float>(sum[j]) / 10.0f);
   }
@@ -77,20 +77,19 @@ TEST(ServerStep, SmoothsEachTensorOnItsOwn) {
   std::vector<int64_t> sum(Model().parameters);
   for (size_t j = 0; j < sum.size(); ++j) sum[j] = static_cast<int64_t>(j * j % 101);
   std::vector<float> parameters(sum.size());
-  ApplyServerStep(Model(), {sum.data(), sum.size()}, {1.0, 1.0, 1.0, 2.0},
-                  {parameters.data(), parameters.size()});
+  EXPECT_TRUE(ApplyServerStep(Model(), {sum.data(), sum.size()}, {1.0, 1.0, 1.0, 2.0},
+                              {parameters.data(), parameters.size()}));
   std::vector<float> expected(sum.begin(), sum.end());
   SmoothLaplacian({expected.data(), 640}, 2.0);
   SmoothLaplacian({expected.data() + 640, 10}, 2.0);
   EXPECT_EQ(parameters, expected);
 }
 
-TEST(ServerStep, ANonFiniteModelIsAnErrorAndLeavesTheOldOne) {
+TEST(ServerStep, ANonFiniteModelIsToldAndLeavesTheOldOne) {
   std::vector<int64_t> sum(Model().parameters, std::numeric_limits<int64_t>::max());
   std::vector<float> parameters(Model().parameters, 3.0f);
-  EXPECT_THROW(ApplyServerStep(Model(), {sum.data(), sum.size()}, {1e30, 1.0, 1.0, 0.0},
-                               {parameters.data(), parameters.size()}),
-               std::runtime_error);
+  EXPECT_FALSE(ApplyServerStep(Model(), {sum.data(), sum.size()}, {1e30, 1.0, 1.0, 0.0},
+                               {parameters.data(), parameters.size()}));
   for (const float value : parameters) EXPECT_EQ(value, 3.0f);
 }
 
@@ -98,8 +97,8 @@ TEST(ServerStep, RefusesOptionsOutOfRange) {
   std::vector<int64_t> sum(Model().parameters);
   std::vector<float> parameters(Model().parameters);
   const auto step = [&](const ServerStepOptions& options) {
-    ApplyServerStep(Model(), {sum.data(), sum.size()}, options,
-                    {parameters.data(), parameters.size()});
+    return ApplyServerStep(Model(), {sum.data(), sum.size()}, options,
+                           {parameters.data(), parameters.size()});
   };
   EXPECT_THROW(step({0.0, 1.0, 1.0, 0.0}), std::invalid_argument);
   EXPECT_THROW(step({1.0, 0.0, 1.0, 0.0}), std::invalid_argument);

@@ -72,6 +72,24 @@ TEST(Job, ReleasesAllRoundsOfThePlanAndFinishes) {
   EXPECT_LT(small.store.releases[0].spent.epsilon, small.store.releases[2].spent.epsilon);
 }
 
+// The sum's size is read off the sum, which is charged whatever is made of it.
+TEST(Job, ASumTooLargeForTheModelIsReleasedAndChargedAndEndsTheJob) {
+  JobConfig config = SmallConfig();
+  config.server_learning_rate = 1e300;
+  SmallJob small(config);
+  ASSERT_TRUE(small.job.OpenRound());
+  const std::vector<float> before = small.Model();
+  small.ReportAll();
+  const RoundOutcome outcome = small.job.CloseRound();
+  EXPECT_TRUE(outcome.released);
+  EXPECT_TRUE(outcome.diverged);
+  EXPECT_EQ(outcome.spent.rounds, 1);
+  EXPECT_EQ(small.Model(), before);
+  ASSERT_EQ(small.store.releases.size(), 1u);
+  EXPECT_FALSE(small.job.OpenRound());
+  EXPECT_NE(small.job.finish_reason().find("training diverged"), std::string::npos);
+}
+
 TEST(Job, ModelDoesNotDependOnTheOrderOfArrival) {
   SmallJob forward;
   SmallJob backward;
