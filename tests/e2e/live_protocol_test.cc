@@ -47,6 +47,16 @@ class LiveProtocolTest : public testing::Test {
     EXPECT_EQ(server_.process.Wait(), 0) << ReadFile(server_.log);
   }
 
+  // The least of several looks: the store has a file more open for moments.
+  size_t IdleFiles() const {
+    size_t least = server_.open_files();
+    for (int look = 0; look < 10; ++look) {
+      posix::SleepMs(20);
+      least = std::min(least, server_.open_files());
+    }
+    return least;
+  }
+
   std::unique_ptr<Peer> Connected(size_t device) {
     auto peer = std::make_unique<Peer>(server_.port, site_.key(device));
     EXPECT_EQ(peer->Connect(), Status::kOk);
@@ -67,7 +77,7 @@ class LiveProtocolTest : public testing::Test {
 
   Site site_{4};
   Server server_;
-  size_t idle_files_ = server_.open_files();  // without connections
+  size_t idle_files_ = IdleFiles();  // without connections
 };
 
 TEST_F(LiveProtocolTest, AnUnknownDeviceAndAWrongKeyAreRefusedAlike) {
