@@ -12,6 +12,7 @@
 #include "sotto/mps2/clock.h"
 #include "sotto/mps2/insecure_entropy.h"
 #include "sotto/mps2/semihosting.h"
+#include "sotto/mps2/stack.h"
 #include "sotto/mps2/uart.h"
 #include "tls_pool.h"
 
@@ -119,6 +120,20 @@ int TakePart(Client& client, ServerLink& link) {
   return kDone;
 }
 
+// "stack: 1900 of 3072 bytes used"
+void PrintUse(const char* name, uint32_t used, uint32_t size) {
+  Print(name);
+  Print(used);
+  Print(" of ");
+  Print(size);
+  Print(" bytes used\n");
+}
+
+void ReportMemory() {
+  PrintUse("stack: ", mps2::StackUsed(), mps2::StackSize());
+  PrintUse("TLS pool: ", TlsPoolUsed(), TlsPoolSize());
+}
+
 // Messages of the start; false if the firmware was built from the wrong files.
 bool Announce() {
   Print(kSottoDeviceId);
@@ -142,7 +157,9 @@ int Run() {
                        MakeClientBuffers<Net, kMaxBatchSize, kChunkSize>(parameters, workspace));
   nonces.Attach(&client);
   static ServerLink link(port, DeviceId(), DeviceSecret());
-  return TakePart(client, link);
+  const int status = TakePart(client, link);
+  ReportMemory();
+  return status;
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace sotto {
 namespace {
 
 // What the records of both sides hold at most: see mbedtls_config.h.
-constexpr TlsConfig kTlsConfig = {1024};
+constexpr TlsConfig kTlsConfig = {512};
 
 }  // namespace
 

@@ -11,8 +11,8 @@
 
 namespace sotto {
 
-// The most bytes of a message: with the frame's length one TLS record of 1,024 bytes.
-constexpr uint32_t kMaxFrame = 1022;
+// The most bytes of a message: with the frame's length one TLS record of 512 bytes.
+constexpr uint32_t kMaxFrame = 510;
 
 class ServerLink {
  public:

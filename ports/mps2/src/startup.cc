@@ -3,6 +3,7 @@
 
 #include "memory_map.h"
 #include "sotto/mps2/semihosting.h"
+#include "sotto/mps2/stack.h"
 #include "vectors.h"
 
 int main(int argc, char** argv);
@@ -12,6 +13,7 @@ extern "C" {
 using Constructor = void (*)();
 
 // Addresses that linker/sections.ld defines; nothing is stored in the symbols themselves.
+extern uint32_t sotto_stack_begin[];
 extern uint32_t sotto_stack_top[];
 extern const uint32_t sotto_data_load[];
 extern uint32_t sotto_data_begin[];
@@ -43,6 +45,18 @@ void EnableFpu() {
 #endif
 }
 
+// No text, no small number and no address: whatever a program leaves on its stack differs from it.
+constexpr uint32_t kPaint = 0x9d3fb2c5;
+
+// What lies below this function, which calls no other and whose own frame is far smaller than the
+// margin.
+[[gnu::noinline]] void PaintStack() {
+  constexpr uintptr_t kMargin = 64;
+  const uintptr_t end = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) - kMargin;
+  volatile uint32_t* word = sotto_stack_begin;
+  while (reinterpret_cast<uintptr_t>(word) < end) *word++ = kPaint;
+}
+
 void PrepareMemory() {
   const uint32_t* from = sotto_data_load;
   for (uint32_t* to = sotto_data_begin; to != sotto_data_end;) *to++ = *from++;
@@ -50,6 +64,7 @@ void PrepareMemory() {
 }
 
 [[gnu::noinline]] int Run() {
+  PaintStack();
   PrepareMemory();
   for (const Constructor* c = sotto_constructors_begin; c != sotto_constructors_end; ++c) (*c)();
   return main(0, nullptr);
@@ -86,6 +101,19 @@ constexpr VectorTable MakeVectors() {
 [[gnu::section(".vectors"), gnu::used]] constexpr VectorTable kVectors = MakeVectors();
 
 }  // namespace
+
+uint32_t StackSize() {
+  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(sotto_stack_top) -
+                               reinterpret_cast<uintptr_t>(sotto_stack_begin));
+}
+
+uint32_t StackUsed() {
+  const volatile uint32_t* word = sotto_stack_begin;
+  while (*word == kPaint) ++word;
+  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(sotto_stack_top) -
+                               reinterpret_cast<uintptr_t>(word));
+}
+
 }  // namespace sotto::mps2
 
 [[gnu::weak]] void SottoOnTick() { sotto::mps2::Fault(); }

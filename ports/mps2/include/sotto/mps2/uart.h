@@ -1,7 +1,7 @@
 // The board's UART0 as a byte pipe that never blocks: 115,200 baud, 8 bits, no parity.
 //
 // An interrupt puts what arrives into a buffer of kUartBuffer bytes. That takes in a whole answer
-// of a server whose frames are at most 1,024 bytes while the program computes. A peer that sends
+// of a server whose frames are at most 900 bytes while the program computes. A peer that sends
 // more meanwhile is stopped by QEMU; on a real board, without flow control lines, bytes are lost,
 // and the next call says so. A pipe has no connection: that the other end has gone shows as
 // silence. One thread.
@@ -14,7 +14,7 @@
 
 namespace sotto::mps2 {
 
-constexpr size_t kUartBuffer = 2048;
+constexpr size_t kUartBuffer = 1024;
 
 // Once, before the functions below.
 void StartUart();
