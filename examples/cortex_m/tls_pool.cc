@@ -9,7 +9,7 @@
 namespace sotto {
 namespace {
 
-// A session's buffers and its handshake, and a tenth more; sdk/FOOTPRINT.md has what was used.
+// A session's buffers and its handshake, and 9 % more at least; sdk/FOOTPRINT.md has what was used.
 #if defined(SOTTO_NO_FORWARD_SECRECY)
 constexpr size_t kPoolSize = 3264;
 #else

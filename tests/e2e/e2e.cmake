@@ -49,4 +49,10 @@ if(NOT SOTTO_SANITIZE)
   set_tests_properties(board.images PROPERTIES FIXTURES_REQUIRED "" FIXTURES_SETUP board_images
                                                TIMEOUT 1200)
   set_tests_properties(board.fleet PROPERTIES PROCESSORS 2)
+
+  # What the firmware takes of flash and RAM has not grown beyond sdk/FOOTPRINT.md.
+  add_test(NAME size.footprint
+           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/size/table.sh ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}
+                   --check)
+  set_tests_properties(size.footprint PROPERTIES LABELS size SKIP_RETURN_CODE 77 TIMEOUT 1200)
 endif()
