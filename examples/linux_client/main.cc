@@ -209,7 +209,7 @@ ClientConfig Device::MakeConfig(const ModelInfo& model) {
     config.port.context = &entropy_;
   }
   config.allow_training_without_privacy = options_.allow_no_privacy;
-  config.min_private_noise = options_.min_private_noise;
+  config.min_private_noise_q20 = PrivateNoiseLimitQ20(options_.min_private_noise);
   config.max_frame = kMaxFrame;
   return config;
 }

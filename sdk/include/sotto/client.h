@@ -24,7 +24,7 @@
 // Whom it protects from. Gau-LRQ's noise protects what the server releases, not the update from the
 // server, which can take that noise off. A task with private noise (trust mode `private-noise`)
 // makes the device add noise that only it knows, from the port's entropy. An untrusted server could
-// ask for less of it, or for none: min_private_noise is the device's own limit, and the device
+// ask for less of it, or for none: min_private_noise_q20 is the device's own limit, and the device
 // computes what it compares, z = deviation / (2 clip_l2), from the task that it then executes. Each
 // update costs what a Gaussian mechanism of multiplier z costs, under replace-one adjacency;
 // nothing amplifies that, since the server knows who takes part. Costs add up over updates:
@@ -53,9 +53,9 @@ struct ClientConfig {
   // False: a task without Gaussian dither is refused with kPeerRefused. Guards against a job that
   // was set up wrongly, not against the server.
   bool allow_training_without_privacy = false;
-  // A task whose private_noise_multiplier() is below this is refused with kPeerRefused. >= 0; 0:
-  // the server is trusted.
-  double min_private_noise = 0.0;
+  // A task with less private noise than this is refused with kPeerRefused: PrivateNoiseLimitQ20(z)
+  // for a multiplier z. 0: the server is trusted.
+  uint32_t min_private_noise_q20 = 0;
   DitherEngine engine;  // what updates are encoded with; the default is for boards
 
   // kOk or kInvalidArgument.

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "sotto/keys.h"
+#include "sotto/num.h"
 #include "sotto/train.h"
 #include "sotto/update_codec.h"
 
@@ -46,10 +47,17 @@ struct TrainTask {
   uint32_t private_noise_q20 = 0;
 
   // What one update costs against the server: it is a Gaussian mechanism whose noise is so many
-  // times its sensitivity, 2 clip_l2 (replace-one adjacency). 0: no protection from the server.
+  // times its sensitivity, 2 clip_l2 (replace-one adjacency). 0: no protection from the server. For
+  // a server and for logs; a board compares by HasPrivateNoise(), without binary64.
   double private_noise_multiplier() const {
     return static_cast<double>(private_noise_q20) * static_cast<double>(unit) /
            (0x1p21 * static_cast<double>(training.clip_l2));
+  }
+
+  // Whether private_noise_multiplier() >= limit_q20 / 2^20, decided in integers. clip_l2 and unit
+  // are positive and finite.
+  bool HasPrivateNoise(uint32_t limit_q20) const {
+    return IsProductAtLeast(private_noise_q20, unit, uint64_t{2} * limit_q20, training.clip_l2);
   }
 
   // True if the update is encoded with Gaussian dither. The server can remove that noise: this says
@@ -58,6 +66,15 @@ struct TrainTask {
     return format.coding != Coding::kFloat32 && format.dither == DitherKind::kGaussian;
   }
 };
+
+// A limit on the multiplier z of private noise for HasPrivateNoise(): z in Q20, rounded down, but
+// at least one step for z > 0; the largest limit, which no task reaches, from z = 4096 on. z is not
+// NaN and not negative.
+constexpr uint32_t PrivateNoiseLimitQ20(double z) {
+  if (z <= 0.0) return 0;
+  if (z < 0x1p-20) return 1;
+  return z < 4096.0 ? static_cast<uint32_t>(z * 0x1p20) : 0xffffffff;
+}
 
 // Why the server refuses. Values cross the wire: never renumber. What the device must do follows
 // from Reply::final and Reply::wait_ms alone, so a code that it does not know does no harm.

@@ -21,6 +21,9 @@ float Log(float x);
 // floor(sqrt(n)).
 uint32_t IntegerSqrt(uint64_t n);
 
+// Whether a * x >= b * y, without rounding. a, b < 2^40; x and y finite and not negative.
+bool IsProductAtLeast(uint64_t a, float x, uint64_t b, float y);
+
 // The largest integer not above a / b. b > 0.
 constexpr int64_t FloorDivide(int64_t a, int64_t b) {
   const int64_t quotient = a / b;

@@ -22,7 +22,6 @@ Status ClientConfig::Validate() const {
   if (samples.read == nullptr || samples.count == 0) return Status::kInvalidArgument;
   if (port.entropy == nullptr || port.now_ms == nullptr) return Status::kInvalidArgument;
   if (max_frame < kMinMaxFrame || max_frame > kMaxMaxFrame) return Status::kInvalidArgument;
-  if (!(min_private_noise >= 0.0)) return Status::kInvalidArgument;
   return Status::kOk;
 }
 
@@ -229,8 +228,8 @@ Status Client::CheckPrivacy(const TrainTask& task) const {
                              task.training.clip_l2 <= kMaxPrivateClipInUnits * task.unit;
     if (!task.is_private() || !is_in_reach || task.clip_bit_q20 != 0) return Status::kMalformed;
   }
-  const bool is_enough = task.private_noise_multiplier() >= config_.min_private_noise;
-  return is_enough || config_.min_private_noise == 0.0 ? Status::kOk : Status::kPeerRefused;
+  const uint32_t limit = config_.min_private_noise_q20;
+  return limit == 0 || task.HasPrivateNoise(limit) ? Status::kOk : Status::kPeerRefused;
 }
 
 Status Client::OnModelChunk(ByteSpan bytes) {

@@ -15,6 +15,18 @@ constexpr float kLn2Low = 1.42860682031e-6f;
 // 2^k for -126 <= k <= 127.
 float PowerOfTwo(int32_t k) { return FloatFromBits(static_cast<uint32_t>(k + 127) << 23); }
 
+// A finite x >= 0 as mantissa * 2^(exponent - 150).
+struct Parts {
+  explicit Parts(float x) {
+    const uint32_t bits = FloatBits(x);
+    const bool is_normal = bits >= 0x00800000;
+    mantissa = (bits & 0x007fffff) | (is_normal ? 0x00800000 : 0);
+    exponent = is_normal ? static_cast<int32_t>(bits >> 23) : 1;
+  }
+  uint32_t mantissa;
+  int32_t exponent;
+};
+
 }  // namespace
 
 float Exp(float x) {
@@ -58,6 +70,18 @@ float Log(float x) {
   const float log_m = (s + s) + (s * z) * q;
   const auto kf = static_cast<float>(k);
   return kf * kLn2High + (log_m + kf * kLn2Low);
+}
+
+bool IsProductAtLeast(uint64_t a, float x, uint64_t b, float y) {
+  const Parts px(x);
+  const Parts py(y);
+  const uint64_t left = a * px.mantissa;
+  const uint64_t right = b * py.mantissa;
+  // left * 2^shift >= right. Both are below 2^64.
+  const int32_t shift = px.exponent - py.exponent;
+  if (left == 0 || right == 0) return right == 0;
+  if (shift >= 0) return shift > 63 || left >= ((right - 1) >> shift) + 1;
+  return shift > -64 && (left >> -shift) >= right;
 }
 
 uint32_t IntegerSqrt(uint64_t n) {

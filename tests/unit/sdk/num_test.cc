@@ -80,6 +80,42 @@ TEST(IntegerSqrt, IsTheFloor) {
   EXPECT_EQ(IntegerSqrt(uint64_t{0xffffffff} * 0xffffffff - 1), 0xfffffffeu);
 }
 
+TEST(IsProductAtLeast, AgreesWithExactProducts) {
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 100000; ++i) {
+    const uint64_t a = random() >> (24 + random() % 40);
+    const uint64_t b = random() >> (24 + random() % 40);
+    const auto x = static_cast<uint32_t>(random() >> (40 + random() % 24));
+    const auto y = static_cast<uint32_t>(random() >> (40 + random() % 24));
+    // 24 bits are exact as binary32, and so are their multiples by powers of two.
+    const int power = static_cast<int>(random() % 200) - 100;
+    EXPECT_EQ(IsProductAtLeast(a, std::ldexp(static_cast<float>(x), power), b,
+                               std::ldexp(static_cast<float>(y), power)),
+              a * x >= b * y)
+        << a << " " << x << " " << b << " " << y;
+  }
+}
+
+TEST(IsProductAtLeast, SeesTheLastBit) {
+  for (const int power : {-140, -60, -10, 0, 10, 60}) {
+    const float x = std::ldexp(5.0f, power);
+    EXPECT_TRUE(IsProductAtLeast(3 << 10, x, 15, std::ldexp(1024.0f, power)));
+    EXPECT_FALSE(IsProductAtLeast((3 << 10) - 1, x, 15, std::ldexp(1024.0f, power)));
+    EXPECT_TRUE(IsProductAtLeast(15, std::ldexp(1024.0f, power), 3 << 10, x));
+    EXPECT_FALSE(IsProductAtLeast(15, std::ldexp(1024.0f, power), (3 << 10) + 1, x));
+  }
+}
+
+TEST(IsProductAtLeast, TakesZeroAndTheEndsOfTheRange) {
+  const float tiny = std::numeric_limits<float>::denorm_min();
+  const float huge = std::numeric_limits<float>::max();
+  EXPECT_TRUE(IsProductAtLeast(0, huge, 1, 0.0f));
+  EXPECT_FALSE(IsProductAtLeast(0, huge, 1, tiny));
+  EXPECT_TRUE(IsProductAtLeast(1, tiny, 0, huge));
+  EXPECT_TRUE(IsProductAtLeast(1, huge, (uint64_t{1} << 40) - 1, tiny));
+  EXPECT_FALSE(IsProductAtLeast((uint64_t{1} << 40) - 1, tiny, 1, huge));
+}
+
 TEST(FloorDivide, RoundsTowardsMinusInfinity) {
   EXPECT_EQ(FloorDivide(7, 2), 3);
   EXPECT_EQ(FloorDivide(-7, 2), -4);

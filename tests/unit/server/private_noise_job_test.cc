@@ -95,7 +95,7 @@ struct PrivateNoiseTest : testing::Test {
 };
 
 TEST_F(PrivateNoiseTest, ADeviceRefusesATaskWithLessNoiseThanItsOwnerAsksFor) {
-  device->config.min_private_noise = 0.5;
+  device->config.min_private_noise_q20 = PrivateNoiseLimitQ20(0.5);
   const auto refuses = [&](auto change) { EXPECT_EQ(Offer(change), Status::kPeerRefused); };
   refuses([](TrainTask& t) { t.private_noise_q20 = 0; });
   refuses([](TrainTask& t) { t.private_noise_q20 -= 1; });
@@ -105,7 +105,7 @@ TEST_F(PrivateNoiseTest, ADeviceRefusesATaskWithLessNoiseThanItsOwnerAsksFor) {
 }
 
 TEST_F(PrivateNoiseTest, ADeviceThatAsksForNoiseTakesNoneOfTheTasksWithoutPrivacy) {
-  device->config.min_private_noise = 1e-9;
+  device->config.min_private_noise_q20 = PrivateNoiseLimitQ20(1e-9);
   device->config.allow_training_without_privacy = true;
   EXPECT_EQ(Offer([](TrainTask& t) {
               t.private_noise_q20 = 0;
@@ -124,12 +124,15 @@ TEST_F(PrivateNoiseTest, NoiseThatTheFormatCannotCarryIsMalformed) {
   refuses([](TrainTask& t) { t.clip_bit_q20 = 1; });
 }
 
-TEST_F(PrivateNoiseTest, TheLimitOfADeviceIsANumber) {
-  for (const double limit : {-0.1, std::nan("")}) {
-    ClientConfig config = device->config;
-    config.min_private_noise = limit;
-    EXPECT_EQ(config.Validate(), Status::kInvalidArgument);
+TEST(PrivateNoiseLimit, IsAtMostAStepBelowTheMultiplier) {
+  for (const double z : {1e-9, 1e-6, 0.4, 0.5, 2.1, 4095.9}) {
+    const double limit = PrivateNoiseLimitQ20(z);
+    EXPECT_GT(limit, 0);
+    EXPECT_GT(limit, z * 0x1p20 - 1);
+    EXPECT_LE(limit, std::max(1.0, z * 0x1p20));
   }
+  EXPECT_EQ(PrivateNoiseLimitQ20(0), 0u);
+  EXPECT_EQ(PrivateNoiseLimitQ20(1e300), UINT32_MAX);
 }
 
 struct FaultRun {
