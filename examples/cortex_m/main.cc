@@ -33,8 +33,9 @@ constexpr ModelInfo kModel = MakeModelInfo<Net>("softmax-784-10");
 constexpr uint32_t kMaxBatchSize = 16;
 constexpr size_t kChunkSize = MaxChunkBytes(kMaxFrame);
 
+// Training and messages take turns in the workspace.
 float parameters[2 * Net::kParameters];
-std::byte workspace[ClientWorkspaceBytes<Net, kMaxBatchSize, kChunkSize>()];
+std::byte workspace[ClientWorkspaceBytes<Net, kMaxBatchSize, kChunkSize, kFrameBytes>()];
 
 ByteSpan DeviceId() {
   return {reinterpret_cast<const uint8_t*>(kSottoDeviceId), sizeof(kSottoDeviceId) - 1};
@@ -153,10 +154,11 @@ int Run() {
   static mps2::SeededEntropy nonces(DeviceSecret());
   const Port port = {NowMs, mps2::InsecureEntropy::Fill, &entropy};
   const Port seeded_port = {NowMs, mps2::SeededEntropy::Fill, &nonces};
-  static Client client(MakeConfig(kSeeded ? seeded_port : port),
-                       MakeClientBuffers<Net, kMaxBatchSize, kChunkSize>(parameters, workspace));
+  const ClientBuffers buffers =
+      MakeClientBuffers<Net, kMaxBatchSize, kChunkSize, kFrameBytes>(parameters, workspace);
+  static Client client(MakeConfig(kSeeded ? seeded_port : port), buffers);
   nonces.Attach(&client);
-  static ServerLink link(port, DeviceId(), DeviceSecret());
+  static ServerLink link(port, DeviceId(), DeviceSecret(), buffers.frames);
   const int status = TakePart(client, link);
   ReportMemory();
   return status;

@@ -14,11 +14,19 @@ namespace sotto {
 // The most bytes of a message: with the frame's length one TLS record of 512 bytes.
 constexpr uint32_t kMaxFrame = 510;
 
+// Memory of a link: one frame with its length to send, one without to receive.
+constexpr size_t kFrameBytes = kFrameHeaderSize + 2 * kMaxFrame;
+
 class ServerLink {
  public:
-  // `device_id` stays the caller's and outlives the link, as the port's context does.
-  ServerLink(const Port& port, ByteSpan device_id, const Key& secret)
-      : port_(port), device_id_(device_id), secret_(secret), link_(send_, receive_) {}
+  // `device_id` and `frames`, [kFrameBytes], stay the caller's and outlive the link, as the port's
+  // context does. Between two exchanges frames may serve another purpose.
+  ServerLink(const Port& port, ByteSpan device_id, const Key& secret, MutableByteSpan frames)
+      : port_(port),
+        device_id_(device_id),
+        secret_(secret),
+        link_(frames.first(kFrameHeaderSize + kMaxFrame),
+              frames.subspan(kFrameHeaderSize + kMaxFrame, kMaxFrame)) {}
 
   // Sends a request and waits for its reply, in a new session if there is none. The reply's bytes
   // are valid until the next call. kOk, or what ended the session: tell the client, and try again.
@@ -43,8 +51,6 @@ class ServerLink {
   Port port_;
   ByteSpan device_id_;
   Key secret_;
-  uint8_t send_[kFrameHeaderSize + kMaxFrame];
-  uint8_t receive_[kMaxFrame];
   SecureLink link_;
   bool is_open_ = false;
   uint64_t last_byte_ms_ = 0;

@@ -21,15 +21,16 @@ constexpr uint32_t kProcessorClock = 4;
 
 constexpr uint32_t kTicksPerMs = 1000000 / kNanosecondsPerTick;
 
-// Of the board's counter, which wraps around every few minutes.
-volatile uint64_t elapsed_ticks = 0;
+// Whole milliseconds so far, and when the last of them ended. The board's counter wraps around
+// every few minutes.
+volatile uint64_t elapsed_ms = 0;
 uint32_t last_ticks = 0;
 
 // Interrupts may be late or lost under an emulator; the counter is neither.
 void Advance() {
-  const uint32_t now = Ticks();
-  elapsed_ticks = elapsed_ticks + (now - last_ticks);
-  last_ticks = now;
+  const uint32_t ms = (Ticks() - last_ticks) / kTicksPerMs;
+  elapsed_ms = elapsed_ms + ms;
+  last_ticks += ms * kTicksPerMs;
 }
 
 }  // namespace
@@ -45,8 +46,8 @@ void StartClock() {
 // The interrupt may come between the two halves of a 64-bit read.
 uint64_t NowMs() {
   for (;;) {
-    const uint64_t now = elapsed_ticks;
-    if (now == elapsed_ticks) return now / kTicksPerMs;
+    const uint64_t now = elapsed_ms;
+    if (now == elapsed_ms) return now;
   }
 }
 

@@ -63,7 +63,8 @@ struct ClientConfig {
 };
 
 // The caller's memory. Contents are unspecified before and after; wipe them if the device is
-// shared.
+// shared. Training and messages take turns: scratch is used by Step() while it trains, chunk from
+// the Step() that returns kSend until OnReply() or OnLinkLost(). So the two may overlap.
 struct ClientBuffers {
   Span<float> base;        // [model.parameters]
   Span<float> parameters;  // [model.parameters]
@@ -73,32 +74,51 @@ struct ClientBuffers {
   MutableByteSpan chunk;
   // Optional: more memory for the encoder, see UpdateEncoder(); [a multiple of kDitherBatch].
   Span<uint64_t> words;
+  // Not the client's: for the frames of the caller's link while it exchanges a request for a reply.
+  // May overlap with scratch, not with chunk.
+  MutableByteSpan frames;
 };
 
-// Bytes of workspace besides the two vectors, for batches of at most max_batch_size samples.
-template <class Net, uint32_t max_batch_size = 16, size_t chunk_size = 1000>
-constexpr size_t ClientWorkspaceBytes() {
-  return alignof(uint32_t) - 1 +
-         sizeof(float) * (Net::kInputs + size_t{max_batch_size} * Net::kClasses) +
-         sizeof(uint32_t) * max_batch_size + chunk_size;
+namespace internal {
+
+template <class Net, uint32_t max_batch_size>
+constexpr size_t kScratchFloats = Net::kInputs + size_t{max_batch_size} * Net::kClasses;
+
+// Of the memory that training and messages share, in whole floats.
+template <class Net, uint32_t max_batch_size>
+constexpr size_t SharedBytes(size_t message_bytes) {
+  const size_t training = sizeof(float) * kScratchFloats<Net, max_batch_size>;
+  return training > message_bytes ? training : (message_bytes + 3) / 4 * 4;
 }
 
-// Lays the buffers out in static memory:
+}  // namespace internal
+
+// Bytes of workspace besides the two vectors, for batches of at most max_batch_size samples.
+template <class Net, uint32_t max_batch_size = 16, size_t chunk_size = 1000, size_t frame_bytes = 0>
+constexpr size_t ClientWorkspaceBytes() {
+  return alignof(uint32_t) - 1 +
+         internal::SharedBytes<Net, max_batch_size>(chunk_size + frame_bytes) +
+         sizeof(uint32_t) * max_batch_size;
+}
+
+// Lays the buffers out in static memory, chunk and frames over scratch:
 //   parameters  [2 * Net::kParameters]
-//   workspace   [ClientWorkspaceBytes<Net, max_batch_size, chunk_size>()], any alignment
-template <class Net, uint32_t max_batch_size = 16, size_t chunk_size = 1000>
+//   workspace   [ClientWorkspaceBytes() of the same arguments], any alignment
+template <class Net, uint32_t max_batch_size = 16, size_t chunk_size = 1000, size_t frame_bytes = 0>
 ClientBuffers MakeClientBuffers(Span<float> parameters, Span<std::byte> workspace) {
-  constexpr size_t kFloats = Net::kInputs + size_t{max_batch_size} * Net::kClasses;
   const auto address = reinterpret_cast<uintptr_t>(workspace.data());
-  std::byte* p = workspace.data() + (0 - address) % alignof(uint32_t);
+  std::byte* const shared = workspace.data() + (0 - address) % alignof(uint32_t);
+  std::byte* const rest =
+      shared + internal::SharedBytes<Net, max_batch_size>(chunk_size + frame_bytes);
+  auto* const bytes = reinterpret_cast<uint8_t*>(shared);
   ClientBuffers buffers;
   buffers.base = parameters.first(Net::kParameters);
   buffers.parameters = parameters.subspan(Net::kParameters, Net::kParameters);
-  buffers.scratch = {reinterpret_cast<float*>(p), kFloats};
-  p += kFloats * sizeof(float);
-  buffers.indices = {reinterpret_cast<uint32_t*>(p), max_batch_size};
-  p += max_batch_size * sizeof(uint32_t);
-  buffers.chunk = {reinterpret_cast<uint8_t*>(p), chunk_size};
+  buffers.scratch = {reinterpret_cast<float*>(shared),
+                     internal::kScratchFloats<Net, max_batch_size>};
+  buffers.indices = {reinterpret_cast<uint32_t*>(rest), max_batch_size};
+  buffers.chunk = {bytes, chunk_size};
+  buffers.frames = {bytes + chunk_size, frame_bytes};
   return buffers;
 }
 

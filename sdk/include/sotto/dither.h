@@ -77,6 +77,8 @@ struct DitherEngine {
 
 class Dither {
  public:
+  Dither() = default;  // of no update: the key is zero
+
   Dither(const Key& round_key, DitherKind kind, const DitherEngine& engine = {})
       : key_(round_key), kind_(kind), engine_(engine) {}
 
@@ -118,7 +120,7 @@ class Dither {
   Status WordAt(uint32_t stream, uint32_t j, uint64_t* word) const;
 
   Key key_;
-  DitherKind kind_;
+  DitherKind kind_ = DitherKind::kGaussian;
   DitherEngine engine_;
 };
 

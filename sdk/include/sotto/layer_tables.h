@@ -12,6 +12,7 @@
 #ifndef SOTTO_LAYER_TABLES_H_
 #define SOTTO_LAYER_TABLES_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "sotto/span.h"
@@ -38,8 +39,10 @@ Span<const Piece> Log2Pieces();
 // r and g for u in [1, 97], octaves 0 to 6: c in Q31, c0 and the value in Q59 with half a unit of
 // Q27 added; cut off to Q27 they are the edges.
 //   upper  the half, P >= 1/2
+//   index  in the order of u, below kLayerPieceCount
 constexpr int kLayerShift = 31 + 32 - 59;
-Span<const PiecePair> LayerPieces(bool upper);
+constexpr size_t kLayerPieceCount = 53;
+PiecePair LayerPieces(bool upper, size_t index);
 
 }  // namespace sotto::lrq
 

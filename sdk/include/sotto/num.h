@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "sotto/bytes.h"
+
 namespace sotto {
 
 // e^x. Error at most 2 units in the last place for -87 <= x <= 88; 0 below, +infinity above.
@@ -21,14 +23,32 @@ float Log(float x);
 // floor(sqrt(n)).
 uint32_t IntegerSqrt(uint64_t n);
 
+// |x| = mantissa * 2^(exponent - 150), mantissa below 2^24, exponent >= 1. x is finite.
+struct FloatParts {
+  uint32_t mantissa;
+  int32_t exponent;
+};
+inline FloatParts SplitFloat(float x) {
+  const uint32_t bits = FloatBits(x);
+  const auto exponent = static_cast<int32_t>((bits >> 23) & 0xff);
+  const uint32_t fraction = bits & 0x007fffff;
+  if (exponent == 0) return {fraction, 1};  // zero or subnormal
+  return {fraction | 0x00800000, exponent};
+}
+
 // Whether a * x >= b * y, without rounding. a, b < 2^40; x and y finite and not negative.
 bool IsProductAtLeast(uint64_t a, float x, uint64_t b, float y);
 
-// The largest integer not above a / b. b > 0.
-constexpr int64_t FloorDivide(int64_t a, int64_t b) {
-  const int64_t quotient = a / b;
-  return quotient - (a % b < 0 ? 1 : 0);
-}
+// a = quotient * b + remainder, 0 <= remainder < b.
+struct Division {
+  uint64_t quotient;
+  uint64_t remainder;
+};
+
+// b > 0. Takes as many steps as the quotient has bits. Where quotients are small or rare it
+// replaces the operator, for which a Cortex-M has no instruction and its compiler's library 1 kB of
+// code.
+Division Divide(uint64_t a, uint64_t b);
 
 // Leading zero bits of a nonzero integer.
 constexpr int CountLeadingZeros(uint32_t n) { return __builtin_clz(n); }

@@ -18,11 +18,13 @@
 namespace sotto {
 
 // The probability of one binary decision, learned from its past. Starts as an estimate that counts
-// like `weight` observations.
+// like `weight` observations; to be set before use.
 struct AdaptiveBit {
-  uint32_t p_one = uint32_t{1} << 31;  // probability of a one, in 2^-32
-  uint16_t weight = 8;                 // 1 to kMaxWeight
-  uint16_t shift = 3;                  // floor(log2(weight))
+  uint32_t p_one;   // probability of a one, in 2^-32
+  uint16_t weight;  // 1 to kMaxWeight
+  uint16_t shift;   // floor(log2(weight))
+
+  static constexpr AdaptiveBit Even() { return {uint32_t{1} << 31, 8, 3}; }
 
   // More observations do not slow the learning down any further.
   static constexpr uint16_t kMaxWeight = 1024;

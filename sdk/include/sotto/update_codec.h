@@ -147,7 +147,7 @@ class UpdateEncoder {
   void CodeSome();
 
   DitherEngine engine_;
-  Dither dither_{Key(), DitherKind::kGaussian};
+  Dither dither_;
   PrivateNoise private_noise_;
   UpdateFormat format_;
   Span<const float> update_;
@@ -162,7 +162,7 @@ class UpdateEncoder {
   size_t position_ = 0;  // bytes taken
   uint32_t zeros_ = 0;   // of the padding, not yet taken
   bool header_taken_ = false;
-  uint64_t own_words_[kDitherBatch] = {};
+  uint64_t own_words_[kDitherBatch];
   Span<uint64_t> words_;            // where a batch is quantized
   Span<const uint64_t> quantized_;  // of these, not yet coded; see WithInteger()
   UpdateModel model_;

@@ -27,7 +27,7 @@ constexpr int32_t IntegerOf(uint64_t coordinate) { return static_cast<int32_t>(c
 
 class UpdateModel {
  public:
-  // Starts over for an update.
+  // Starts an update; before it, nothing else may be called.
   //   scale_code  its root mean square is about A(scale_code), see update_codec.h; at least 1
   void Reset(uint8_t scale_code, DitherKind kind);
 

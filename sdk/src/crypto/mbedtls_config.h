@@ -6,5 +6,6 @@
 
 #define MBEDTLS_CHACHA20_C
 #define MBEDTLS_SHA256_C
+#define MBEDTLS_SHA256_SMALLER  // some ten hashes a round
 
 #endif  // SOTTO_CRYPTO_MBEDTLS_CONFIG_H_

@@ -1,5 +1,7 @@
 #include "sotto/discrete_gaussian.h"
 
+#include "sotto/num.h"
+
 namespace sotto {
 namespace {
 
@@ -30,7 +32,7 @@ Proposal DrawLaplace(uint32_t numerator, uint32_t denominator, RandomStream* ran
     if (!DrawExpMinus(rest, numerator, random)) continue;
     uint64_t whole = 0;
     while (DrawExpMinus(1, 1, random) && random->status() == Status::kOk) ++whole;
-    const uint64_t magnitude = (rest + whole * numerator) / denominator;
+    const uint64_t magnitude = Divide(rest + whole * numerator, denominator).quotient;
     const bool is_negative = (word & 1) != 0;
     if (magnitude != 0 || !is_negative) return {magnitude, is_negative};
   }
@@ -41,8 +43,9 @@ Proposal DrawLaplace(uint32_t numerator, uint32_t denominator, RandomStream* ran
 bool IsAccepted(uint64_t y, uint32_t s, uint32_t q, RandomStream* random) {
   const uint64_t scaled = y * q;
   const uint64_t distance = scaled > s ? scaled - s : s - scaled;
-  const uint64_t a = distance / s;
-  const auto b = static_cast<uint32_t>(distance % s);
+  const Division division = Divide(distance, s);
+  const uint64_t a = division.quotient;
+  const auto b = static_cast<uint32_t>(division.remainder);
   for (uint64_t i = 0; i < a * a; ++i) {
     if (!DrawExpMinus(1, 2, random)) return false;
   }

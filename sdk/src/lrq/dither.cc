@@ -8,7 +8,54 @@ namespace sotto {
 namespace lrq {
 namespace {
 
+// A piece of a layer as a board's flash holds it: the last two coefficients are short.
+struct ShortPiece {
+  constexpr ShortPiece(int64_t value, const int32_t (&coefficients)[kDegree])
+      : c0_low(static_cast<uint32_t>(value)),
+        c0_high(static_cast<int32_t>(value >> 32)),
+        c{coefficients[0], coefficients[1], coefficients[2], coefficients[3]},
+        d{Short(coefficients[4]), Short(coefficients[5])} {}
+
+  static constexpr int16_t Short(int32_t value) {
+    return value == static_cast<int16_t>(value) ? static_cast<int16_t>(value) : TooLarge();
+  }
+  static int16_t TooLarge();  // not there, and not a constant: such a table does not compile
+
+  uint32_t c0_low;
+  int32_t c0_high;
+  int32_t c[kDegree - 2];
+  int16_t d[2];
+};
+static_assert(sizeof(ShortPiece) == 28);
+
+struct ShortPair {
+  ShortPiece r;
+  ShortPiece g;
+};
+
 #include "layer_tables.inc"
+
+constexpr int64_t First(const Piece& piece) { return piece.c0; }
+constexpr int64_t First(const ShortPiece& piece) {
+  return static_cast<int64_t>(static_cast<uint64_t>(piece.c0_high) << 32 | piece.c0_low);
+}
+
+template <int k>
+constexpr int32_t Coefficient(const Piece& piece) {
+  return piece.c[k];
+}
+template <int k>
+constexpr int32_t Coefficient(const ShortPiece& piece) {
+  if constexpr (k < kDegree - 2) {
+    return piece.c[k];
+  } else {
+    return piece.d[k - (kDegree - 2)];
+  }
+}
+
+constexpr Piece ToPiece(const ShortPiece& p) {
+  return {First(p), {p.c[0], p.c[1], p.c[2], p.c[3], p.d[0], p.d[1]}};
+}
 
 // A polynomial's inner values cannot leave 32 bits: its coefficients but the first, and one for the
 // rounding of each step, add up to less.
@@ -23,8 +70,8 @@ constexpr bool AllFitHorner() {
     if (!FitsHorner(piece)) return false;
   }
   for (const auto& half : kLayerPieces) {
-    for (const PiecePair& pair : half) {
-      if (!FitsHorner(pair.r) || !FitsHorner(pair.g)) return false;
+    for (const ShortPair& pair : half) {
+      if (!FitsHorner(ToPiece(pair.r)) || !FitsHorner(ToPiece(pair.g))) return false;
     }
   }
   return true;
@@ -37,20 +84,20 @@ int32_t MultiplyHigh(int32_t a, int32_t b) {
 }
 
 // Horner's rule in s = t / 2^32, in [-1/2, 1/2), from the highest coefficient down to c[k].
-template <int k>
-int32_t Horner(const int32_t (&c)[kDegree], int32_t t) {
+template <int k, class AnyPiece>
+int32_t Horner(const AnyPiece& piece, int32_t t) {
   if constexpr (k == kDegree - 1) {
-    return c[k];
+    return Coefficient<k>(piece);
   } else {
-    return c[k] + MultiplyHigh(Horner<k + 1>(c, t), t);
+    return Coefficient<k>(piece) + MultiplyHigh(Horner<k + 1>(piece, t), t);
   }
 }
 
 // The polynomial's value in the format of c0; the last product is kept whole.
 //   kShift  fraction bits of the coefficients c and of s, less those of c0
-template <int kShift>
-int64_t Evaluate(const Piece& piece, int32_t t) {
-  return piece.c0 + ((static_cast<int64_t>(Horner<0>(piece.c, t)) * t) >> kShift);
+template <int kShift, class AnyPiece>
+int64_t Evaluate(const AnyPiece& piece, int32_t t) {
+  return First(piece) + ((static_cast<int64_t>(Horner<0>(piece, t)) * t) >> kShift);
 }
 
 // The 32 bits below the leading 1 and the index of a piece in x >= 2^63, as a signed number.
@@ -108,7 +155,7 @@ int32_t ToQ27(int64_t q59) { return static_cast<int32_t>(q59 >> 32); }
 inline LayerEdges EdgesAt(uint64_t u, int zeros, bool upper) {
   const uint64_t normal = u << zeros;
   const int octave = 7 - zeros;
-  const PiecePair& pair =
+  const ShortPair& pair =
       kLayerPieces[upper ? 1 : 0][(octave << kSubdivisionBits) + SubdivisionOf(normal)];
   const int32_t t = FractionOf(normal);
   return {ToQ27(Evaluate<kLayerShift>(pair.r, t)), ToQ27(Evaluate<kLayerShift>(pair.g, t))};
@@ -118,7 +165,11 @@ inline LayerEdges EdgesAt(uint64_t u, int zeros, bool upper) {
 
 Span<const Piece> Log2Pieces() { return kLog2Pieces; }
 
-Span<const PiecePair> LayerPieces(bool upper) { return kLayerPieces[upper ? 1 : 0]; }
+PiecePair LayerPieces(bool upper, size_t index) {
+  const ShortPair& pair = kLayerPieces[upper ? 1 : 0][index];
+  return {ToPiece(pair.r), ToPiece(pair.g)};
+}
+static_assert(sizeof(kLayerPieces[0]) / sizeof(ShortPair) == kLayerPieceCount);
 
 LayerEdges LayerFromProbability(uint32_t p_high, uint64_t p_low) {
   const uint64_t u = MinusLog2OfLayer(p_high, p_low);

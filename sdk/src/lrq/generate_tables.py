@@ -152,7 +152,7 @@ def main():
         "};", "",
         "// {r, g} as functions of u, lower half, then upper half: c0 in Q%d with half a unit of Q27,"
         % LAYER_BITS[1], "// the others in Q%d." % LAYER_BITS[0],
-        "constexpr PiecePair kLayerPieces[2][%d] = {" % len(halves[0])
+        "constexpr ShortPair kLayerPieces[2][%d] = {" % len(halves[0])
     ]
     for half in halves:
         lines.append("    {")

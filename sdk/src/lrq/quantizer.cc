@@ -8,7 +8,7 @@ namespace {
 constexpr int kQ20ToQ27 = 7;
 
 // a = quotient * w + remainder, 0 <= remainder < w.
-struct Division {
+struct FloorDivision {
   int32_t quotient;
   int32_t remainder;
 };
@@ -16,15 +16,18 @@ struct Division {
 // Noise above the signal gives quotients of -1, 0 and 1 mostly: those need no division. No branch
 // tells -1 from 0, which a processor could not foresee.
 //   a  below 2^31 w in magnitude
-Division Divide(int64_t a, int32_t w) {
+FloorDivision FloorDivide(int64_t a, int32_t w) {
   const auto below = static_cast<int32_t>(a >> 63);  // -1 or 0
   const int64_t rest = a + (w & below);
   if (static_cast<uint64_t>(rest) < static_cast<uint64_t>(w)) {
     return {below, static_cast<int32_t>(rest)};
   }
   if (a >= w && a - w < w) return {1, static_cast<int32_t>(a - w)};
-  const int64_t quotient = FloorDivide(a, w);
-  return {static_cast<int32_t>(quotient), static_cast<int32_t>(a - quotient * w)};
+  // Below 0 the complements are divided: -1 - a = q w + r gives a = (-1 - q) w + (w - 1 - r).
+  const Division d = Divide(static_cast<uint64_t>(a ^ below), static_cast<uint32_t>(w));
+  const auto quotient = static_cast<int32_t>(d.quotient) ^ below;
+  const auto remainder = static_cast<int32_t>(d.remainder);
+  return {quotient, below == 0 ? remainder : w - 1 - remainder};
 }
 
 // 63 and not 64: the errors are the integers L+1 .. L+w, one half above the real interval's on
@@ -37,7 +40,8 @@ Status Quantize(const Dither& dither, uint32_t j, const DitherCell& cell, int32_
                 int32_t* m) {
   if (v_q20 > kMaxValueQ20 || v_q20 < -kMaxValueQ20) return Status::kOutOfRange;
   const int64_t v_q27 = static_cast<int64_t>(v_q20) * (1 << kQ20ToQ27);
-  const Division division = Divide(v_q27 + (cell.step_q27 - cell.offset_q27), cell.step_q27);
+  const FloorDivision division =
+      FloorDivide(v_q27 + (cell.step_q27 - cell.offset_q27), cell.step_q27);
   int32_t quotient = division.quotient;
   // The exact offset, larger by no more than the carry, lowers the quotient if it passes the rest.
   if (division.remainder < Dither::MaxCarry(cell)) {

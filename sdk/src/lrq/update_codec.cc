@@ -150,7 +150,8 @@ Status UpdateEncoder::MeasureNoisyValues() {
     }
   }
   scale_.max_value_q20 = largest;
-  scale_.rms_q20 = static_cast<int32_t>(IntegerSqrt(squares / update_.size() << kDroppedBits));
+  const uint64_t mean = Divide(squares, update_.size()).quotient << kDroppedBits;
+  scale_.rms_q20 = static_cast<int32_t>(IntegerSqrt(mean));
   return Status::kOk;
 }
 
@@ -166,13 +167,14 @@ void UpdateEncoder::ChooseScaleCode() {
   // Both squares are at most 2^60. That the update's own mean counts fully is well below a percent.
   const auto rms = static_cast<uint64_t>(scale_.rms_q20);
   const auto last_square = static_cast<uint64_t>(last) * static_cast<uint64_t>(last);
-  const auto mean = static_cast<int32_t>(IntegerSqrt(rms * rms + last_square / coordinates()));
+  const uint64_t mean_square = rms * rms + Divide(last_square, coordinates()).quotient;
+  const auto mean = static_cast<int32_t>(IntegerSqrt(mean_square));
   const int32_t typical = mean < largest ? mean : largest;
   scale_code_ = largest == 0 ? 0 : lrq::ScaleCodeFor(typical > 0 ? typical : 1);
 }
 
 void UpdateEncoder::Wipe() {
-  dither_ = Dither(Key(), DitherKind::kGaussian);
+  dither_ = Dither();
   private_noise_ = PrivateNoise();
   SecureWipe(words_.data(), words_.size() * sizeof(words_[0]));
   update_ = {};

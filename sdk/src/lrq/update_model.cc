@@ -39,11 +39,8 @@ constexpr int kStepsAway[] = {-4, 0, 4, 6, 8, 9, 10, 11, 12};
 
 //   log2_weight  of the observations that the estimate counts like
 AdaptiveBit Start(uint32_t part, uint32_t whole, int log2_weight) {
-  AdaptiveBit bit;
-  bit.p_one = part >= whole ? UINT32_MAX : ((part << 16) / whole) << 16;
-  bit.weight = static_cast<uint16_t>(1 << log2_weight);
-  bit.shift = static_cast<uint16_t>(log2_weight);
-  return bit;
+  return {part >= whole ? UINT32_MAX : ((part << 16) / whole) << 16,
+          static_cast<uint16_t>(1 << log2_weight), static_cast<uint16_t>(log2_weight)};
 }
 
 // The estimates from the scale are good for rare events, whose probability is learned slowly.
@@ -80,7 +77,7 @@ void UpdateModel::Reset(uint8_t scale_code, DitherKind kind) {
     const uint32_t more = Beyond(step + kStepsAway[q + 1]);
     more_[0][q] = more_[1][q] = Start(more, less + more / 64, kLoose);
   }
-  for (AdaptiveBit& bit : longer_) bit = AdaptiveBit();
+  for (AdaptiveBit& bit : longer_) bit = AdaptiveBit::Even();
 }
 
 size_t UpdateModel::EncodeSome(Span<const uint64_t> coordinates, RangeEncoder* encoder) {

@@ -7,31 +7,17 @@
 namespace sotto {
 namespace {
 
-// value = mantissa * 2^(exponent - 150), mantissa below 2^24, exponent >= 1.
-struct FloatParts {
-  uint32_t mantissa;
-  int32_t exponent;
-};
-
 constexpr int32_t kInfinityExponent = 255;
 
-FloatParts Split(float value) {
-  const uint32_t bits = FloatBits(value);
-  const auto exponent = static_cast<int32_t>((bits >> 23) & 0xff);
-  const uint32_t fraction = bits & 0x007fffff;
-  if (exponent == 0) return {fraction, 1};  // zero or subnormal
-  return {fraction | 0x00800000, exponent};
-}
-
 bool IsPositiveNormal(float value) {
-  const int32_t exponent = Split(value).exponent;
-  return value > 0.0f && exponent < kInfinityExponent && Split(value).mantissa >= 0x00800000;
+  const uint32_t bits = FloatBits(value);
+  return bits >= 0x00800000 && bits < uint32_t{kInfinityExponent} << 23;
 }
 
 // |value| as an integer multiple of 2^(max_exponent - 156), rounded toward zero; below 2^30.
 constexpr int kGuardBits = 6;
 uint32_t Align(float value, int32_t max_exponent) {
-  const FloatParts parts = Split(value);
+  const FloatParts parts = SplitFloat(value);
   const int32_t distance = max_exponent - parts.exponent;
   return distance > 31 ? 0 : (parts.mantissa << kGuardBits) >> distance;
 }
@@ -54,16 +40,18 @@ bool IsSmaller(const Factor& a, const Factor& b) {
 
 // 2^20 / unit in the alignment's units.
 Factor UnclippedFactor(float unit, int32_t max_exponent) {
-  const FloatParts u = Split(unit);
-  return Normalise((uint64_t{1} << 63) / u.mantissa, u.exponent - max_exponent + 49);
+  const FloatParts u = SplitFloat(unit);
+  return Normalise(Divide(uint64_t{1} << 63, u.mantissa).quotient, u.exponent - max_exponent + 49);
 }
 
 // floor or less of (clip * 2^20 / unit) / norm, where norm is rounded up.
 Factor ClippingFactor(float clip_l2, float unit, uint64_t norm_mantissa, int norm_exponent) {
-  const FloatParts c = Split(clip_l2);
-  const FloatParts u = Split(unit);
-  const uint64_t ratio = (static_cast<uint64_t>(c.mantissa) << 39) / u.mantissa;  // below 2^40
-  return Normalise((ratio << 24) / norm_mantissa, u.exponent - c.exponent + 43 + norm_exponent);
+  const FloatParts c = SplitFloat(clip_l2);
+  const FloatParts u = SplitFloat(unit);
+  // Below 2^40.
+  const uint64_t ratio = Divide(static_cast<uint64_t>(c.mantissa) << 39, u.mantissa).quotient;
+  return Normalise(Divide(ratio << 24, norm_mantissa).quotient,
+                   u.exponent - c.exponent + 43 + norm_exponent);
 }
 
 uint64_t CeilSqrt(uint64_t n) {
@@ -89,7 +77,7 @@ void SqrtUp(Wide n, uint64_t* mantissa, int* exponent) {
 // The root mean square, from the norm of `count` coordinates. The norm is below 2^43.
 uint32_t RootMeanSquare(uint64_t norm_mantissa, int norm_exponent, size_t count) {
   const uint64_t root_q16 = IntegerSqrt(static_cast<uint64_t>(count) << 32);
-  return static_cast<uint32_t>((norm_mantissa << (norm_exponent + 16)) / root_q16);
+  return static_cast<uint32_t>(Divide(norm_mantissa << (norm_exponent + 16), root_q16).quotient);
 }
 
 Status LargestExponent(Span<const float> update, int32_t* max_exponent) {

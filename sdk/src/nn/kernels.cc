@@ -20,28 +20,36 @@ void Store(const Lanes& lanes, float* p) { Eigen::Map<Lanes>{p} = lanes; }
 
 // The elements after the last whole group of lanes, zero beyond n: adding 0 * 0 changes no sum, for
 // none is ever -0.
-Lanes Tail(const float* x, size_t n) {
-  Lanes tail = Lanes::Zero();
-  for (size_t i = n - n % kLanes; i < n; ++i) tail[static_cast<int>(i % kLanes)] = x[i];
-  return tail;
-}
+struct Tail {
+  [[gnu::noinline]] Tail(const float* x, size_t n) {
+    for (size_t i = n - n % kLanes; i < n; ++i) lanes[i % kLanes] = x[i];
+  }
+  float lanes[kLanes] = {};
+};
 
-// Two rows at once: they share the loads of x and hide the latency of each other's sums.
+// Two rows at once: they share the loads of x and hide the latency of each other's sums. The loop
+// runs over the whole groups, and once more over the tails.
 void TwoRowProducts(const float* row0, const float* row1, const float* x, size_t n, float* sums) {
-  Lanes acc0 = Lanes::Zero();
-  Lanes acc1 = Lanes::Zero();
-  for (size_t i = 0; i + kLanes <= n; i += kLanes) {
-    const Lanes xi = View(x + i);
-    acc0 += View(row0 + i) * xi;
-    acc1 += View(row1 + i) * xi;
+  const Tail tails[] = {{row0, n}, {row1, n}, {x, n}};
+  Lanes sum0 = Lanes::Zero();
+  Lanes sum1 = Lanes::Zero();
+  for (size_t left = n; left != 0;) {
+    size_t whole = left - left % kLanes;
+    if (whole == 0) {
+      row0 = tails[0].lanes;
+      row1 = tails[1].lanes;
+      x = tails[2].lanes;
+      whole = left = kLanes;
+    }
+    for (size_t i = 0; i < whole; i += kLanes) {
+      const Lanes xi = View(x + i);
+      sum0 += View(row0 + i) * xi;
+      sum1 += View(row1 + i) * xi;
+    }
+    left -= whole;
   }
-  if (n % kLanes != 0) {
-    const Lanes tail = Tail(x, n);
-    acc0 += Tail(row0, n) * tail;
-    acc1 += Tail(row1, n) * tail;
-  }
-  sums[0] = AddLanes(acc0);
-  sums[1] = AddLanes(acc1);
+  sums[0] = AddLanes(sum0);
+  sums[1] = AddLanes(sum1);
 }
 
 [[gnu::always_inline]] inline void AddScaledLanes(float scale, const Lanes& x, float* y) {
@@ -63,10 +71,9 @@ void DenseForward(const float* weights, const float* bias, const float* x, size_
   for (size_t o = 0; o < outputs; ++o) y[o] += bias[o];
 }
 
+// An odd last row, which few models have: not worth lanes.
 void AddScaled(float scale, const float* x, size_t n, float* y) {
-  const size_t whole = n - n % kLanes;
-  for (size_t i = 0; i < whole; i += kLanes) Store(View(y + i) + scale * View(x + i), y + i);
-  for (size_t i = whole; i < n; ++i) y[i] += scale * x[i];
+  for (size_t i = 0; i < n; ++i) y[i] += scale * x[i];
 }
 
 void AddScaledToTwo(float scale0, float scale1, const float* x, size_t n, float* y0, float* y1) {
@@ -87,10 +94,19 @@ void Scale(float scale, size_t n, float* y) {
 }
 
 float SquaredDistance(const float* a, const float* b, size_t n) {
-  Lanes acc = Lanes::Zero();
-  for (size_t i = 0; i + kLanes <= n; i += kLanes) acc += (View(a + i) - View(b + i)).square();
-  if (n % kLanes != 0) acc += (Tail(a, n) - Tail(b, n)).square();
-  return AddLanes(acc);
+  const Tail tails[] = {{a, n}, {b, n}};
+  Lanes sum = Lanes::Zero();
+  for (size_t left = n; left != 0;) {
+    size_t whole = left - left % kLanes;
+    if (whole == 0) {
+      a = tails[0].lanes;
+      b = tails[1].lanes;
+      whole = left = kLanes;
+    }
+    for (size_t i = 0; i < whole; i += kLanes) sum += (View(a + i) - View(b + i)).square();
+    left -= whole;
+  }
+  return AddLanes(sum);
 }
 
 void PullTowards(const float* center, float scale, size_t n, float* y) {

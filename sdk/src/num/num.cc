@@ -1,7 +1,5 @@
 #include "sotto/num.h"
 
-#include "sotto/bytes.h"
-
 namespace sotto {
 namespace {
 
@@ -14,18 +12,6 @@ constexpr float kLn2Low = 1.42860682031e-6f;
 
 // 2^k for -126 <= k <= 127.
 float PowerOfTwo(int32_t k) { return FloatFromBits(static_cast<uint32_t>(k + 127) << 23); }
-
-// A finite x >= 0 as mantissa * 2^(exponent - 150).
-struct Parts {
-  explicit Parts(float x) {
-    const uint32_t bits = FloatBits(x);
-    const bool is_normal = bits >= 0x00800000;
-    mantissa = (bits & 0x007fffff) | (is_normal ? 0x00800000 : 0);
-    exponent = is_normal ? static_cast<int32_t>(bits >> 23) : 1;
-  }
-  uint32_t mantissa;
-  int32_t exponent;
-};
 
 }  // namespace
 
@@ -73,8 +59,8 @@ float Log(float x) {
 }
 
 bool IsProductAtLeast(uint64_t a, float x, uint64_t b, float y) {
-  const Parts px(x);
-  const Parts py(y);
+  const FloatParts px = SplitFloat(x);
+  const FloatParts py = SplitFloat(y);
   const uint64_t left = a * px.mantissa;
   const uint64_t right = b * py.mantissa;
   // left * 2^shift >= right. Both are below 2^64.
@@ -82,6 +68,22 @@ bool IsProductAtLeast(uint64_t a, float x, uint64_t b, float y) {
   if (left == 0 || right == 0) return right == 0;
   if (shift >= 0) return shift > 63 || left >= ((right - 1) >> shift) + 1;
   return shift > -64 && (left >> -shift) >= right;
+}
+
+Division Divide(uint64_t a, uint64_t b) {
+  if (a < b) return {0, a};
+  int shift = CountLeadingZeros(b) - CountLeadingZeros(a);
+  b <<= shift;
+  uint64_t quotient = 0;
+  for (; shift >= 0; --shift) {
+    quotient <<= 1;
+    if (a >= b) {
+      a -= b;
+      quotient |= 1;
+    }
+    b >>= 1;
+  }
+  return {quotient, a};
 }
 
 uint32_t IntegerSqrt(uint64_t n) {

@@ -26,6 +26,18 @@ struct Coefficients {
 };
 static_assert(sizeof(lrq::Piece) == sizeof(Lanes) && lrq::kDegree == 6);
 
+// The tables, whose pieces are shorter where they are stored.
+struct Tables {
+  Tables() {
+    for (size_t i = 0; i < lrq::kLayerPieceCount; ++i) {
+      layer[0][i] = lrq::LayerPieces(false, i);
+      layer[1][i] = lrq::LayerPieces(true, i);
+    }
+  }
+  const Span<const lrq::Piece> log2 = lrq::Log2Pieces();
+  lrq::PiecePair layer[2][lrq::kLayerPieceCount];  // [upper]
+};
+
 SOTTO_AVX2 inline Lanes Constant(uint64_t value) {
   return _mm256_set1_epi64x(static_cast<int64_t>(value));
 }
@@ -119,7 +131,8 @@ SOTTO_AVX2 inline Lanes LayerOf(Lanes word) {
   return _mm256_or_si256(p, Constant(kMiddle));
 }
 
-SOTTO_AVX2 inline void CellsAt(Lanes u, const uint64_t* words, DitherCell* cells) {
+SOTTO_AVX2 inline void CellsAt(Lanes u, const Tables& tables, const uint64_t* words,
+                               DitherCell* cells) {
   const Lanes word = LoadLanes(words);
   const Lanes zeros = ZerosOfByte(_mm256_srli_epi64(u, 56));
   const Lanes normal = _mm256_sllv_epi64(u, zeros);
@@ -129,7 +142,7 @@ SOTTO_AVX2 inline void CellsAt(Lanes u, const uint64_t* words, DitherCell* cells
   const lrq::PiecePair* pairs[kLanes];
   for (int lane = 0; lane < kLanes; ++lane) {
     const bool upper = (words[lane] >> (kDitherBits + kLayerBits - 1) & 1) != 0;
-    pairs[lane] = &lrq::LayerPieces(upper)[index.of[lane]];
+    pairs[lane] = &tables.layer[upper ? 1 : 0][index.of[lane]];
   }
   const Lanes t = FractionOf(normal);
   const Lanes r = _mm256_srli_epi64(
@@ -160,12 +173,13 @@ static_assert(sizeof(DitherCell) == 16 && offsetof(DitherCell, left_q27) == 4 &&
 // In two passes: a coordinate's whole calculation is a chain too long for a processor to begin the
 // next one's beside it; each half is not.
 SOTTO_AVX2 void ComputeCells(Span<const uint64_t> words, Span<DitherCell> cells) {
+  static const Tables tables;
   Lanes u[kMaxDitherBatch / kLanes];
   const size_t groups = words.size() / kLanes;
   for (size_t i = 0; i < groups; ++i) {
-    u[i] = MinusLog2(LayerOf(LoadLanes(&words[kLanes * i])), lrq::Log2Pieces());
+    u[i] = MinusLog2(LayerOf(LoadLanes(&words[kLanes * i])), tables.log2);
   }
-  for (size_t i = 0; i < groups; ++i) CellsAt(u[i], &words[kLanes * i], &cells[kLanes * i]);
+  for (size_t i = 0; i < groups; ++i) CellsAt(u[i], tables, &words[kLanes * i], &cells[kLanes * i]);
   SecureWipe(u, sizeof(u));
   lrq::ComputeCells(words.subspan(kLanes * groups), cells.subspan(kLanes * groups));
 }

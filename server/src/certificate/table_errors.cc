@@ -90,7 +90,7 @@ double NodeAt(int i) { return i * kNodeStep - 0.5; }
 
 TableErrors::TableErrors(const std::function<void(size_t, size_t)>& progress) {
   ExamineLog2();
-  const size_t all = lrq::LayerPieces(false).size() + lrq::LayerPieces(true).size();
+  const size_t all = 2 * lrq::kLayerPieceCount;
   size_t done = 0;
   const auto step = [&] { progress(++done, all); };
   ExamineHalf(false, step);
@@ -115,13 +115,13 @@ void TableErrors::ExamineLog2() {
 
 void TableErrors::ExamineHalf(bool upper, const std::function<void()>& step) {
   LayerCurve curve(upper);
-  const Span<const lrq::PiecePair> pairs = lrq::LayerPieces(upper);
-  for (size_t p = 0; p < pairs.size(); ++p) {
+  for (size_t p = 0; p < lrq::kLayerPieceCount; ++p) {
+    const lrq::PiecePair pair = lrq::LayerPieces(upper, p);
     const double octave = std::ldexp(1.0, static_cast<int>(p / kPiecesAnOctave));
     const double width = octave / kPiecesAnOctave;
     const double low = octave + static_cast<double>(p % kPiecesAnOctave) * width;
-    Comparison r(pairs[p].r, kLayerFormat, width);
-    Comparison g(pairs[p].g, kLayerFormat, width);
+    Comparison r(pair.r, kLayerFormat, width);
+    Comparison g(pair.g, kLayerFormat, width);
     for (int i = 0; i <= kNodes; ++i) {
       const LayerPoint point = curve.At(Argument(low, width, NodeAt(i)));
       r.Add(NodeAt(i), point.r, point.r_slope, point.r_curvature);

@@ -24,9 +24,13 @@ class ClientMemory {
         words_(kMaxDitherBatch) {}
 
   ClientBuffers buffers() {
-    return {{base_.data(), base_.size()},       {parameters_.data(), parameters_.size()},
-            {scratch_.data(), scratch_.size()}, {indices_.data(), indices_.size()},
-            {chunk_.data(), chunk_.size()},     {words_.data(), words_.size()}};
+    return {{base_.data(), base_.size()},
+            {parameters_.data(), parameters_.size()},
+            {scratch_.data(), scratch_.size()},
+            {indices_.data(), indices_.size()},
+            {chunk_.data(), chunk_.size()},
+            {words_.data(), words_.size()},
+            {}};
   }
 
  private:

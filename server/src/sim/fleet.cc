@@ -146,8 +146,7 @@ void Fleet::RunDevice(uint32_t device, Job& job, ClientMemory& memory) const {
     config.port.context = &entropy;
   }
   config.allow_training_without_privacy = !job.config().is_private();
-  config.min_private_noise_q20 =
-      PrivateNoiseLimitQ20(job.config().plan.private_noise_multiplier);
+  config.min_private_noise_q20 = PrivateNoiseLimitQ20(job.config().plan.private_noise_multiplier);
 
   Client client(config, memory.buffers());
   entropy.Attach(&client);

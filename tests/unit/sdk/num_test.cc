@@ -1,5 +1,6 @@
 #include "sotto/num.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <gtest/gtest.h>
@@ -116,11 +117,27 @@ TEST(IsProductAtLeast, TakesZeroAndTheEndsOfTheRange) {
   EXPECT_FALSE(IsProductAtLeast((uint64_t{1} << 40) - 1, tiny, 1, huge));
 }
 
-TEST(FloorDivide, RoundsTowardsMinusInfinity) {
-  EXPECT_EQ(FloorDivide(7, 2), 3);
-  EXPECT_EQ(FloorDivide(-7, 2), -4);
-  EXPECT_EQ(FloorDivide(-8, 2), -4);
-  EXPECT_EQ(FloorDivide(0, 5), 0);
+TEST(Divide, AgreesWithTheOperators) {
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 100000; ++i) {
+    const uint64_t a = random() >> (random() % 64);
+    const uint64_t b = std::max<uint64_t>(random() >> (random() % 64), 1);
+    const Division division = Divide(a, b);
+    EXPECT_EQ(division.quotient, a / b);
+    EXPECT_EQ(division.remainder, a % b);
+  }
+  for (const uint64_t b : {uint64_t{1}, uint64_t{2}, UINT64_MAX - 1, UINT64_MAX}) {
+    EXPECT_EQ(Divide(UINT64_MAX, b).quotient, UINT64_MAX / b);
+    EXPECT_EQ(Divide(UINT64_MAX, b).remainder, UINT64_MAX % b);
+    EXPECT_EQ(Divide(0, b).quotient, 0u);
+  }
+}
+
+TEST(SplitFloat, GivesTheMagnitude) {
+  for (const float x : {0.0f, 1.0f, -1.5f, 3e-39f, std::numeric_limits<float>::max()}) {
+    const FloatParts parts = SplitFloat(x);
+    EXPECT_EQ(std::ldexp(static_cast<double>(parts.mantissa), parts.exponent - 150), std::fabs(x));
+  }
 }
 
 TEST(Wide, CarriesIntoTheHighHalf) {

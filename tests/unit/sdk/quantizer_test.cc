@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "device/cells.h"
-#include "sotto/num.h"
 #include "unit/csv.h"
 
 namespace sotto {
@@ -119,6 +118,8 @@ TEST(Quantizer, ErrorStaysInTheIntervalAtEveryExtreme) {
     }
   }
 }
+
+int64_t FloorDivide(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 // Values on and just above the edges of cells, where the bits of stream 2 decide about m.
 TEST(Quantizer, TheExactOffsetDecidesAtTheEdges) {

@@ -30,7 +30,7 @@ void Append(std::vector<uint8_t>& bytes, const std::vector<uint8_t>& more) {
 }
 
 std::vector<uint8_t> Encode(const std::vector<Decision>& decisions, int contexts) {
-  std::vector<AdaptiveBit> bits(static_cast<size_t>(contexts));
+  std::vector<AdaptiveBit> bits(static_cast<size_t>(contexts), AdaptiveBit::Even());
   RangeEncoder encoder;
   std::vector<uint8_t> bytes;
   for (const Decision& d : decisions) {
@@ -48,7 +48,7 @@ std::vector<uint8_t> Encode(const std::vector<Decision>& decisions, int contexts
 
 void ExpectDecodes(const std::vector<uint8_t>& bytes, const std::vector<Decision>& decisions,
                    int contexts) {
-  std::vector<AdaptiveBit> bits(static_cast<size_t>(contexts));
+  std::vector<AdaptiveBit> bits(static_cast<size_t>(contexts), AdaptiveBit::Even());
   RangeDecoder decoder({bytes.data(), bytes.size()});
   for (size_t i = 0; i < decisions.size(); ++i) {
     const Decision& d = decisions[i];

@@ -107,7 +107,7 @@ struct Uncut {
     const int zeros = CountLeadingZeros(std::max(u, uint64_t{1} << 56));
     const uint64_t normal = std::max(u, uint64_t{1} << 56) << zeros;
     const size_t piece = 8 * static_cast<size_t>(7 - zeros) + (normal >> 60 & 7);
-    const lrq::PiecePair& pair = lrq::LayerPieces(row.upper())[piece];
+    const lrq::PiecePair pair = lrq::LayerPieces(row.upper(), piece);
     r_q59 = Evaluate(pair.r, Fraction(normal), 4);
     g_q59 = Evaluate(pair.g, Fraction(normal), 4);
   }

@@ -343,9 +343,22 @@ TEST(ClientBuffers, StaticMemoryIsLaidOutWhateverItsAlignment) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(buffers.scratch.data()) % alignof(float), 0u);
     EXPECT_GE(buffers.scratch.size(), nn::SoftmaxTrainingFloats(*FindModel("softmax-64-10"), 16));
     EXPECT_EQ(buffers.indices.size(), 16u);
-    EXPECT_LE(buffers.chunk.end(),
-              reinterpret_cast<uint8_t*>(workspace + shift) + ClientWorkspaceBytes<Net>());
+    EXPECT_LE(buffers.chunk.end(), reinterpret_cast<uint8_t*>(buffers.indices.data()));
+    EXPECT_LE(reinterpret_cast<std::byte*>(buffers.indices.end()),
+              workspace + shift + ClientWorkspaceBytes<Net>());
   }
+}
+
+TEST(ClientBuffers, FramesShareTheMemoryOfTraining) {
+  using Net = Softmax784x10;
+  static float parameters[2 * Net::kParameters];
+  static std::byte workspace[ClientWorkspaceBytes<Net, 16, 492, 1022>()];
+  EXPECT_EQ(sizeof(workspace), (ClientWorkspaceBytes<Net, 16, 492>()));
+  const ClientBuffers buffers = MakeClientBuffers<Net, 16, 492, 1022>(parameters, workspace);
+  EXPECT_EQ(buffers.chunk.size(), 492u);
+  EXPECT_EQ(buffers.frames.size(), 1022u);
+  EXPECT_EQ(buffers.frames.data(), buffers.chunk.end());
+  EXPECT_LE(buffers.frames.end(), reinterpret_cast<uint8_t*>(buffers.scratch.end()));
 }
 
 }  // namespace
