@@ -80,7 +80,7 @@ void AddOptions(CLI::App& app, Options& o) {
          "refuse a job that asks for less noise of this device's own, against the server; in "
          "twice the clipping bound, 0: the server is trusted")
       ->capture_default_str();
-  app.add_flag("-v,--verbose", o.verbose, "a line for each step");
+  app.add_flag("-v,--verbose", o.verbose, "a line for each step of a round and for each failure");
   app.add_option("--seed", o.seed, "for tests: repeatable, NOT PRIVATE");
   app.add_flag("--insecure-seed", o.insecure_seed, "confirms --seed");
 }
@@ -170,6 +170,7 @@ class Device {
   void LoseLink(const std::string& why);
   void BackOff();
   void RememberRound();
+  void SayWhatChanged(Client::Progress progress);
   bool GivenUp() const {
     return options_.give_up_s > 0 &&
            static_cast<double>(posix::NowMs() - last_contact_ms_) > options_.give_up_s * 1000;
@@ -192,6 +193,7 @@ class Device {
   uint16_t port_ = 0;
   std::string mark_;
   std::string marked_;
+  std::string said_;
   uint32_t back_off_ms_ = kFirstBackOffMs;
   uint64_t last_contact_ms_ = 0;
 };
@@ -275,6 +277,22 @@ void Device::RememberRound() {
   marked_ = mark;
 }
 
+// A line when the device goes on to something else.
+void Device::SayWhatChanged(Client::Progress progress) {
+  const TrainTask& task = client_.task();
+  const Client::State state = client_.state();
+  std::string line = "waits to be drawn";
+  if (progress != Client::Progress::kWait) {
+    if (state == Client::State::kHello || state == Client::State::kDone) return;
+    line = fmt::format("round {} attempt {}: {}", task.round + 1, task.attempt + 1,
+                       state == Client::State::kDownload ? "drawn; takes the model"
+                       : state == Client::State::kTrain  ? "trains"
+                                                         : "sends its update");
+  }
+  if (line == said_) return;
+  Say(said_ = line);
+}
+
 // Why this device takes no part in a task.
 std::string WhyRefused(const Options& options, const TrainTask& task) {
   if (!task.is_private() && !options.allow_no_privacy) {
@@ -302,6 +320,7 @@ int Device::Run() {
       continue;
     }
     if (progress == Client::Progress::kDone) break;
+    SayWhatChanged(progress);
     if (progress == Client::Progress::kWait) posix::SleepMs(client_.wait_ms());
     if (client_.state() == Client::State::kTrain) RememberRound();
     if (progress != Client::Progress::kSend) continue;
