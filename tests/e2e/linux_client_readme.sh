@@ -52,19 +52,16 @@ check_packages() {
   done
 }
 
-# Two devices; the second one runs as it is, to make a cohort.
+# start_server OPTION...: those of the README, on a port of its own.
 start_server() {
-  "${bin}/sotto" keys new --store fleet.db --count 1 --prefix other- --out other > keys.log
-  "${bin}/sotto" serve --store fleet.db --cohort 2 --rounds 2 --noise-multiplier 1 \
-    --listen 127.0.0.1:0 --port-file port > "${work}/server.txt" 2>&1 &
+  local options=("${@/#0.0.0.0:7177/127.0.0.1:0}")
+  "${bin}/sotto" serve "${options[@]}" --port-file port > "${work}/server.txt" 2>&1 &
   server=$!
   trap 'kill ${server} 2> /dev/null || true' EXIT
   for ((i = 0; i < 300; i++)); do
     [[ ! -s port ]] || break
     sleep 0.1
   done
-  "${bin}/sotto-client" --server "127.0.0.1:$(cat port)" --key other/other-000000.key --data images \
-    --labels labels --give-up 60 2> "${work}/other.txt" &
 }
 
 # 8 images of 28 x 28 and their labels.
@@ -79,14 +76,15 @@ while IFS= read -r line; do
   echo "+ ${line}"
   read -ra words <<< "${line}"
   case "${line}" in
+    'sudo apt-get update') ;;
     'sudo apt-get install '*) check_packages "${words[@]:3}" ;;
     'toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13') ;;
     'cmake --preset aarch64' | 'cmake --build --preset aarch64 --target sotto_client') ;;
     'sudo cmake --install '*) cmake --install build/client --component client --prefix "${work}/root/usr/local" ;;
     'build/host/bin/sotto keys new '*)
       "${bin}/${words[0]##*/}" "${words[@]:1}"
-      start_server
       ;;
+    'build/host/bin/sotto serve '*) start_server "${words[@]:2}" ;;
     *)
       relocate <<< "${line}" > step.sh
       bash -e step.sh
@@ -96,11 +94,13 @@ while IFS= read -r line; do
 done < commands.txt
 
 [[ "$(stat -c %a "${work}/root/var/lib/sotto" "${work}/root/var/lib/sotto/device.key")" == $'700\n600' ]]
-[[ ! -e pi-000000.key ]]
+[[ ! -e kitchen.key && ! -e keys/kitchen.key ]]
 start="$(sed -n 's/^ExecStart=//p' "${work}/root/usr/local/lib/systemd/system/sotto-client.service" | relocate)"
 read -ra words <<< "${start}"
 echo "+ ${start}"
-"${words[@]}" --give-up 60
+"${words[@]}" --give-up 60 2> "${work}/client.txt"
+grep -q '^kitchen: round 1 attempt 1: trains$' "${work}/client.txt"
+grep -q '^kitchen: round 2 attempt 1: sends its update$' "${work}/client.txt"
 trap - EXIT
 wait "${server}" || {
   cat "${work}/server.txt"
@@ -108,3 +108,14 @@ wait "${server}" || {
   exit 1
 }
 grep -q 'all 2 rounds of the plan are released' "${work}/server.txt"
+
+# The lines for client.toml are options of the program.
+"${words[0]}" --help > help.txt
+awk '/^```toml$/ { inside = 1; next } /^```/ { inside = 0 } inside { print $1 }' "${readme}" > names.txt
+[[ -s names.txt ]]
+while IFS= read -r name; do
+  grep -q -e "^  --${name} " help.txt || {
+    echo "README.md: sotto-client has no option ${name}"
+    exit 1
+  }
+done < names.txt
