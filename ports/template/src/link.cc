@@ -12,7 +12,7 @@ static_assert((kReceiveBufferSize & (kReceiveBufferSize - 1)) == 0, "positions w
 uint8_t g_bytes[kReceiveBufferSize];
 std::atomic<uint32_t> g_written{0};
 std::atomic<uint32_t> g_read{0};
-std::atomic<bool> g_overrun{false};
+std::atomic<bool> g_lost{false};
 
 int Send(void*, const uint8_t* bytes, size_t size) {
   size_t sent = 0;
@@ -25,7 +25,7 @@ int Send(void*, const uint8_t* bytes, size_t size) {
 }
 
 int Receive(void*, uint8_t* out, size_t size) {
-  if (g_overrun.load(std::memory_order_acquire)) return -1;
+  if (g_lost.load(std::memory_order_acquire)) return -1;
   const uint32_t begin = g_read.load(std::memory_order_relaxed);
   const uint32_t available = g_written.load(std::memory_order_acquire) - begin;
   uint32_t count = 0;
@@ -42,17 +42,19 @@ TlsIo Link() { return {Send, Receive, nullptr}; }
 
 void RestartLink() {
   g_read.store(g_written.load(std::memory_order_acquire), std::memory_order_release);
-  g_overrun.store(false, std::memory_order_release);
+  g_lost.store(false, std::memory_order_release);
 }
 
 void OnByteReceived(uint8_t byte) {
   const uint32_t end = g_written.load(std::memory_order_relaxed);
   if (end - g_read.load(std::memory_order_acquire) == kReceiveBufferSize) {
-    g_overrun.store(true, std::memory_order_release);
+    OnBytesLost();
     return;
   }
   g_bytes[end % kReceiveBufferSize] = byte;
   g_written.store(end + 1, std::memory_order_release);
 }
+
+void OnBytesLost() { g_lost.store(true, std::memory_order_release); }
 
 }  // namespace sotto::board

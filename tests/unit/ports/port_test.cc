@@ -90,6 +90,16 @@ TEST_F(TemplatePortTest, BytesThatFindNoRoomAreALostLinkUntilItIsRestarted) {
   EXPECT_STREQ(CheckLink(board::SystemPort(), link, kPatienceMs), nullptr);
 }
 
+TEST_F(TemplatePortTest, WhatTheHardwareDroppedIsALostLinkUntilItIsRestarted) {
+  const TlsIo link = board::Link();
+  uint8_t byte = 0;
+  board::OnByteReceived(1);
+  board::OnBytesLost();
+  EXPECT_EQ(link.recv(nullptr, &byte, 1), -1);
+  board::RestartLink();
+  EXPECT_EQ(link.recv(nullptr, &byte, 1), 0);
+}
+
 TEST_F(TemplatePortTest, ADeadUartIsALostLink) {
   g_board.uart = -1;
   EXPECT_STREQ(CheckLink(board::SystemPort(), board::Link(), kPatienceMs), "link: sending fails");

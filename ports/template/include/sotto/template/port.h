@@ -1,6 +1,7 @@
 // A port to copy: clock, entropy and a UART of a board without an operating system.
 //
-// One context uses the port at a time; OnByteReceived() alone is for the UART's interrupt handler.
+// One context uses the port at a time; OnByteReceived() and OnBytesLost() alone are for the UART's
+// interrupt handler.
 // The state is static, as there is one board. ports/PORTING.md says what to change.
 #ifndef SOTTO_TEMPLATE_PORT_H_
 #define SOTTO_TEMPLATE_PORT_H_
@@ -22,11 +23,15 @@ Port SystemPort();
 // stream: receiving then fails until RestartLink().
 TlsIo Link();
 
-// Forgets what has arrived. Call it with receiving stopped, before SecureLink::Begin().
+// Forgets what has arrived: bytes of a session that is over. Before SecureLink::Begin().
 void RestartLink();
 
 // From the UART's interrupt handler, for each byte.
 void OnByteReceived(uint8_t byte);
+
+// From the same, if the hardware says that it dropped a byte or received one damaged (overrun,
+// framing error): the link is lost.
+void OnBytesLost();
 
 }  // namespace sotto::board
 
