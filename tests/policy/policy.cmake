@@ -31,6 +31,8 @@ sotto_policy(readme_commands readme_commands.sh ${PROJECT_SOURCE_DIR}
              ${sotto_policy_work}/readme_commands $<TARGET_FILE:sotto_cli>)
 sotto_policy(porting_page porting_page.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/porting_page
              ${CMAKE_CXX_COMPILER})
+sotto_policy(porting_project porting_project.sh ${PROJECT_SOURCE_DIR}
+             ${sotto_policy_work}/porting_project)
 sotto_policy(systemd_unit systemd_unit.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/systemd_unit)
 sotto_policy(install install.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}
              ${sotto_policy_work}/install ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER})

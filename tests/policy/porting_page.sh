@@ -20,9 +20,10 @@ for block in "${work}"/*; do
         "${block}" || status=1
       compiled=$((compiled + 1))
       ;;
+    *.cmake | *.sh) ;;  # policy.porting_project
     *.text) head -n 1 "${block}" | grep -q '(a sketch, not compiled here)$' || status=1 ;;
     *)
-      echo "ports/PORTING.md: block ${block##*/}: the languages are cpp and text"
+      echo "ports/PORTING.md: block ${block##*/}: the languages are cpp, cmake, sh and text"
       status=1
       ;;
   esac

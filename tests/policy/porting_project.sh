@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# porting_project.sh SOURCE_DIR WORK_DIR
+# The project of ports/PORTING.md, laid out and built as the page says, is linked for a Cortex-M4F: its
+# cmake block, its commands, its check and a copy of the template. Skipped, 77, where the compiler or
+# the sources of Mbed TLS and nanopb are missing.
+set -euo pipefail
+source_dir="$1" work="$2"
+# shellcheck source-path=SCRIPTDIR source=../device/build.sh
+source "${source_dir}/tests/device/build.sh"
+missing="$(cd "${source_dir}" && missing_for cortex-m4)"
+if [[ -n "${missing}" ]]; then
+  echo "skipped: no ${missing//$'\n'/, no }"
+  exit 77
+fi
+rm -rf "${work}"
+mkdir -p "${work}"
+cd "${work}"
+
+# block LANGUAGE: the first of that language.
+block() {
+  awk -v fence="^\`\`\`$1\$" '
+    $0 ~ fence { inside = 1; next }
+    /^```/ && inside { exit }
+    inside { print }' "${source_dir}/ports/PORTING.md"
+}
+
+ln -s "${source_dir}" sotto
+cp -r "${source_dir}/ports/template" port
+cp "${source_dir}/examples/cortex_m/mbedtls_config.h" "${source_dir}"/tests/policy/board/* .
+block cmake > CMakeLists.txt
+block cpp > check.cc
+# The sources are there already.
+block sh | grep -v '^(cd sotto && toolchains/fetch-source.sh .* mbedtls=2.28 nanopb=0.4.7)$' > commands.sh
+bash -euxo pipefail commands.sh
+[[ -x build/check ]]
