@@ -11,9 +11,9 @@ namespace {
 
 // A session's buffers and its handshake, and 10 % more; sdk/FOOTPRINT.md has what was used.
 #if defined(SOTTO_NO_FORWARD_SECRECY)
-constexpr size_t kPoolSize = 2944;
+constexpr size_t kPoolSize = 3200;
 #else
-constexpr size_t kPoolSize = 5056;
+constexpr size_t kPoolSize = 5312;
 #endif
 
 // What memory that was never taken is filled with. The allocator keeps its own head at the front.

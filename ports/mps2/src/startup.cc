@@ -48,15 +48,6 @@ void EnableFpu() {
 // No text, no small number and no address: whatever a program leaves on its stack differs from it.
 constexpr uint32_t kPaint = 0x9d3fb2c5;
 
-// What lies below this function, which calls no other and whose own frame is far smaller than the
-// margin.
-[[gnu::noinline]] void PaintStack() {
-  constexpr uintptr_t kMargin = 64;
-  const uintptr_t end = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) - kMargin;
-  volatile uint32_t* word = sotto_stack_begin;
-  while (reinterpret_cast<uintptr_t>(word) < end) *word++ = kPaint;
-}
-
 void PrepareMemory() {
   const uint32_t* from = sotto_data_load;
   for (uint32_t* to = sotto_data_begin; to != sotto_data_end;) *to++ = *from++;
@@ -64,7 +55,7 @@ void PrepareMemory() {
 }
 
 [[gnu::noinline]] int Run() {
-  PaintStack();
+  ForgetStackUse();
   PrepareMemory();
   for (const Constructor* c = sotto_constructors_begin; c != sotto_constructors_end; ++c) (*c)();
   return main(0, nullptr);
@@ -105,6 +96,15 @@ constexpr VectorTable MakeVectors() {
 uint32_t StackSize() {
   return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(sotto_stack_top) -
                                reinterpret_cast<uintptr_t>(sotto_stack_begin));
+}
+
+// What lies below this function, which calls no other and whose own frame is far smaller than the
+// margin.
+[[gnu::noinline]] void ForgetStackUse() {
+  constexpr uintptr_t kMargin = 64;
+  const uintptr_t end = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) - kMargin;
+  volatile uint32_t* word = sotto_stack_begin;
+  while (reinterpret_cast<uintptr_t>(word) < end) *word++ = kPaint;
 }
 
 uint32_t StackUsed() {

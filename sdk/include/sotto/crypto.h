@@ -70,7 +70,7 @@ class HmacSha256 {
 
  private:
   Status status_;
-  Sha256 inner_;
+  Sha256 hash_;  // of the inner message, then of the outer one
   uint8_t outer_pad_[64];
 };
 

@@ -71,40 +71,41 @@ HmacSha256::HmacSha256(ByteSpan key) : status_(Status::kOk) {
   } else {
     uint8_t digest[kSha256Size] = {};
     WipeOnExit wipe_digest(digest);
-    status_ = inner_.Update(key);
-    if (status_ == Status::kOk) status_ = inner_.Finish(digest);
+    status_ = hash_.Update(key);
+    if (status_ == Status::kOk) status_ = hash_.Finish(digest);
     __builtin_memcpy(block, digest, sizeof(digest));
   }
   for (size_t i = 0; i < kHmacBlockSize; ++i) {
     outer_pad_[i] = block[i] ^ 0x5c;
     block[i] ^= 0x36;
   }
-  if (status_ == Status::kOk) status_ = inner_.Update(block);
+  if (status_ == Status::kOk) status_ = hash_.Update(block);
 }
 
 HmacSha256::~HmacSha256() { SecureWipe(outer_pad_, sizeof(outer_pad_)); }
 
 Status HmacSha256::Update(ByteSpan data) {
-  if (status_ == Status::kOk) status_ = inner_.Update(data);
+  if (status_ == Status::kOk) status_ = hash_.Update(data);
   return status_;
 }
 
 Status HmacSha256::Finish(uint8_t (&tag)[kSha256Size]) {
   uint8_t digest[kSha256Size];
   WipeOnExit wipe(digest);
-  if (status_ == Status::kOk) status_ = inner_.Finish(digest);
-  Sha256 outer;
-  if (status_ == Status::kOk) status_ = outer.Update(outer_pad_);
-  if (status_ == Status::kOk) status_ = outer.Update(digest);
-  return status_ == Status::kOk ? outer.Finish(tag) : status_;
+  if (status_ == Status::kOk) status_ = hash_.Finish(digest);
+  if (status_ == Status::kOk) status_ = hash_.Update(outer_pad_);
+  if (status_ == Status::kOk) status_ = hash_.Update(digest);
+  return status_ == Status::kOk ? hash_.Finish(tag) : status_;
 }
 
 Status HkdfSha256(ByteSpan secret, ByteSpan salt, ByteSpan info, Key* out) {
   uint8_t pseudorandom_key[kSha256Size];
   WipeOnExit wipe(pseudorandom_key);
-  HmacSha256 extract(salt);
-  if (Status s = extract.Update(secret); s != Status::kOk) return s;
-  if (Status s = extract.Finish(pseudorandom_key); s != Status::kOk) return s;
+  {  // whose stack the second one takes
+    HmacSha256 extract(salt);
+    if (Status s = extract.Update(secret); s != Status::kOk) return s;
+    if (Status s = extract.Finish(pseudorandom_key); s != Status::kOk) return s;
+  }
   HmacSha256 expand(pseudorandom_key);
   const uint8_t counter[1] = {1};
   if (Status s = expand.Update(info); s != Status::kOk) return s;

@@ -16,7 +16,8 @@ constexpr uint16_t kBeyond[] = {30565, 30163, 29689, 29133, 28483, 27726, 26845,
                                 58,    20,    5,     1,     1};
 static_assert(sizeof(kBeyond) / sizeof(kBeyond[0]) == kLastQuarter - kFirstQuarter + 1);
 
-uint32_t Beyond(int quarter) {
+// Not inlined, as Start() is not: Reset() alone calls them ten times.
+[[gnu::noinline]] uint32_t Beyond(int quarter) {
   if (quarter < kFirstQuarter) quarter = kFirstQuarter;
   if (quarter > kLastQuarter) quarter = kLastQuarter;
   return kBeyond[quarter - kFirstQuarter];
@@ -38,7 +39,7 @@ int FartherEdge(int i) { return i == 0 ? -3 : i == 1 ? -2 : i < 5 ? -1 : 0; }
 constexpr int kStepsAway[] = {-4, 0, 4, 6, 8, 9, 10, 11, 12};
 
 //   log2_weight  of the observations that the estimate counts like
-AdaptiveBit Start(uint32_t part, uint32_t whole, int log2_weight) {
+[[gnu::noinline]] AdaptiveBit Start(uint32_t part, uint32_t whole, int log2_weight) {
   return {part >= whole ? UINT32_MAX : ((part << 16) / whole) << 16,
           static_cast<uint16_t>(1 << log2_weight), static_cast<uint16_t>(log2_weight)};
 }

@@ -18,27 +18,25 @@ void Store(const Lanes& lanes, float* p) { Eigen::Map<Lanes>{p} = lanes; }
   return two[0] + two[1];
 }
 
-// The elements after the last whole group of lanes, zero beyond n: adding 0 * 0 changes no sum, for
-// none is ever -0.
-struct Tail {
-  [[gnu::noinline]] Tail(const float* x, size_t n) {
-    for (size_t i = n - n % kLanes; i < n; ++i) lanes[i % kLanes] = x[i];
-  }
-  float lanes[kLanes] = {};
-};
+// Copies the elements of x after its last whole group of lanes, with zeros beyond n: adding 0 * 0
+// changes no sum, for none is ever -0. Not inlined: it would be half of the kernels' code.
+[[gnu::noinline]] const float* Tail(const float* x, size_t n, float (&tail)[kLanes]) {
+  for (size_t i = 0; i < kLanes; ++i) tail[i] = i < n % kLanes ? x[n - n % kLanes + i] : 0.0f;
+  return tail;
+}
 
 // Two rows at once: they share the loads of x and hide the latency of each other's sums. The loop
 // runs over the whole groups, and once more over the tails.
 void TwoRowProducts(const float* row0, const float* row1, const float* x, size_t n, float* sums) {
-  const Tail tails[] = {{row0, n}, {row1, n}, {x, n}};
+  float tails[3][kLanes];
   Lanes sum0 = Lanes::Zero();
   Lanes sum1 = Lanes::Zero();
   for (size_t left = n; left != 0;) {
     size_t whole = left - left % kLanes;
     if (whole == 0) {
-      row0 = tails[0].lanes;
-      row1 = tails[1].lanes;
-      x = tails[2].lanes;
+      row0 = Tail(row0, n, tails[0]);
+      row1 = Tail(row1, n, tails[1]);
+      x = Tail(x, n, tails[2]);
       whole = left = kLanes;
     }
     for (size_t i = 0; i < whole; i += kLanes) {
@@ -94,13 +92,13 @@ void Scale(float scale, size_t n, float* y) {
 }
 
 float SquaredDistance(const float* a, const float* b, size_t n) {
-  const Tail tails[] = {{a, n}, {b, n}};
+  float tails[2][kLanes];
   Lanes sum = Lanes::Zero();
   for (size_t left = n; left != 0;) {
     size_t whole = left - left % kLanes;
     if (whole == 0) {
-      a = tails[0].lanes;
-      b = tails[1].lanes;
+      a = Tail(a, n, tails[0]);
+      b = Tail(b, n, tails[1]);
       whole = left = kLanes;
     }
     for (size_t i = 0; i < whole; i += kLanes) sum += (View(a + i) - View(b + i)).square();

@@ -66,7 +66,7 @@ bool IsProductAtLeast(uint64_t a, float x, uint64_t b, float y) {
   // left * 2^shift >= right. Both are below 2^64.
   const int32_t shift = px.exponent - py.exponent;
   if (left == 0 || right == 0) return right == 0;
-  if (shift >= 0) return shift > 63 || left >= ((right - 1) >> shift) + 1;
+  if (shift >= 0) return shift > 63 || ((right - 1) >> shift) < left;
   return shift > -64 && (left >> -shift) >= right;
 }
 

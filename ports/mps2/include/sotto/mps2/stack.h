@@ -12,8 +12,11 @@ namespace sotto::mps2 {
 // Bytes that the linker script reserves: -Wl,--defsym=sotto_stack_size=N, 8 KB by default.
 uint32_t StackSize();
 
-// Bytes used so far, at the deepest.
+// Bytes used so far, at the deepest; since ForgetStackUse() if that was called.
 uint32_t StackUsed();
+
+// Paints anew what lies below the caller. Not in an interrupt.
+void ForgetStackUse();
 
 }  // namespace sotto::mps2
 
