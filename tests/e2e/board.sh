@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # board.sh TEST SOURCE_DIR WORK_DIR BIN_DIR
 # The firmware of examples/cortex_m on boards that QEMU emulates, against a real server. TEST:
-#   images    builds it for five cores, each with a device's key and samples; no heap is linked
+#   images    builds it for five cores, each with a device's key and samples, one of them with Mbed TLS
+#             3.6; no heap is linked
 #   fleet     five boards and one sotto-client: after three rounds the simulator's model, bit for bit
 #   cut_link  the link is cut within an upload: the upload goes on, still the simulator's model; and
 #             without a seed the nonce shows that nothing was trained or encoded again
@@ -64,6 +65,20 @@ await_line() {
   fail "$1 does not say '$2' within a minute"
 }
 
+# mbedtls_for CPU: the source that its firmware is built with. 3.6 on a Cortex-M7 and 2.28 elsewhere.
+mbedtls_for() {
+  local version=2.28
+  [[ "$1" != cortex-m7 || ! -d "${source_dir}/build/cache/mbedtls-3.6" ]] || version=3.6
+  echo "${source_dir}/build/cache/mbedtls-${version}"
+}
+
+report_mbedtls() {
+  local core
+  for core in "${cores[@]}"; do echo "${core}: $(basename "$(mbedtls_for "${core}")")"; done
+  [[ "$(mbedtls_for cortex-m7)" == *-3.6 ]] ||
+    echo 'NOT TESTED: Mbed TLS 3.6 on cortex-m7, no build/cache/mbedtls-3.6 (toolchains/fetch-source.sh)'
+}
+
 # Keys and shards change with their format only: then the build has nothing to do.
 build_images() {
   local i name
@@ -80,6 +95,7 @@ build_images() {
     cmake -S "${source_dir}/examples/cortex_m" -B "${cores[i]}" -G Ninja \
       --toolchain "${source_dir}/toolchains/arm-none-eabi.cmake" "-DSOTTO_CPU=${cores[i]}" \
       -DSOTTO_INSECURE_ENTROPY=ON -DSOTTO_WARNINGS_AS_ERRORS=ON \
+      "-DSOTTO_MBEDTLS_SOURCE_DIR=$(mbedtls_for "${cores[i]}")" \
       "-DSOTTO_DEVICE_KEY=${PWD}/key${i}.h" "-DSOTTO_DEVICE_SHARD=${PWD}/shard${i}.bin" > cmake.log ||
       fail "cmake for ${cores[i]}"
     cmake --build "${cores[i]}" --parallel 2 > build.log || fail "building for ${cores[i]}"
@@ -187,6 +203,7 @@ expect_no_nonce_in_two_starts() {
 
 fleet() {
   local i started
+  report_mbedtls
   serve $((${#cores[@]} + 1)) 3 "${noise[@]}"
   started=("${server}")
   for i in "${!cores[@]}"; do
