@@ -2,7 +2,7 @@
 # board.sh TEST SOURCE_DIR WORK_DIR BIN_DIR
 # The firmware of examples/cortex_m on boards that QEMU emulates, against a real server. TEST:
 #   images    builds it for five cores, each with a device's key and samples, one of them with Mbed TLS
-#             3.6; no heap is linked
+#             3.6, and the program of tests/conformance; no heap is linked
 #   fleet     five boards and one sotto-client: after three rounds the simulator's model, bit for bit
 #   cut_link  the link is cut within an upload: the upload goes on, still the simulator's model; and
 #             without a seed the nonce shows that nothing was trained or encoded again
@@ -11,7 +11,7 @@
 #   refusal   a job without noise is refused by the device itself: the board ends with status 3
 #   readme    the session of examples/cortex_m/README.md as it stands there; only the port and the
 #             folders of sources and programs are changed
-#   port      two boards of different families keep the rules of a port, their UART on an echo server
+#   port      five boards keep the rules of a port, their UART on an echo server
 # Skipped, 77, where a compiler, an emulator, a source or Fashion-MNIST is missing.
 set -euo pipefail
 test="$1" source_dir="$2" bin="$4"
@@ -94,11 +94,12 @@ build_images() {
     echo "== device ${i}: ${cores[i]}"
     cmake -S "${source_dir}/examples/cortex_m" -B "${cores[i]}" -G Ninja \
       --toolchain "${source_dir}/toolchains/arm-none-eabi.cmake" "-DSOTTO_CPU=${cores[i]}" \
-      -DSOTTO_INSECURE_ENTROPY=ON -DSOTTO_WARNINGS_AS_ERRORS=ON \
+      -DSOTTO_INSECURE_ENTROPY=ON -DSOTTO_DEVICE_TESTS=ON -DSOTTO_WARNINGS_AS_ERRORS=ON \
       "-DSOTTO_MBEDTLS_SOURCE_DIR=$(mbedtls_for "${cores[i]}")" \
       "-DSOTTO_DEVICE_KEY=${PWD}/key${i}.h" "-DSOTTO_DEVICE_SHARD=${PWD}/shard${i}.bin" > cmake.log ||
       fail "cmake for ${cores[i]}"
-    cmake --build "${cores[i]}" --parallel 2 > build.log || fail "building for ${cores[i]}"
+    cmake --build "${cores[i]}" --target firmware firmware_seeded port_check --parallel 2 \
+      > build.log || fail "building for ${cores[i]}"
     for name in firmware firmware_seeded; do
       ! arm-none-eabi-nm "${cores[i]}/${name}" | grep -E ' (_?(malloc|calloc|realloc|free|sbrk)(_r)?|_Zn[wa].*)$' ||
         fail "${name} for ${cores[i]} can reach the heap"
@@ -272,7 +273,7 @@ refusal() {
 }
 
 port() {
-  local core work="${PWD}"
+  local core
   rm -f port
   /usr/bin/python3 - << 'END' &
 import pathlib
@@ -286,13 +287,10 @@ while True:
         board.sendall(data)
 END
   await port
-  for core in cortex-m3 cortex-m33; do
-    (cd "${source_dir}" &&
-      build_for "${core}" Os "${work}/${core}" port_check -DSOTTO_INSECURE_ENTROPY=ON) > build.log 2>&1 ||
-      fail "building for ${core}"
+  for core in "${cores[@]}"; do
     qemu-system-arm -M "${machines[${core}]}" -display none -monitor none \
       -chardev "socket,id=echo,host=127.0.0.1,port=$(cat port),nodelay=on" -serial chardev:echo \
-      -semihosting-config enable=on,target=native -kernel "${core}/bin/port_check" ||
+      -semihosting-config enable=on,target=native -kernel "${images}/${core}/bin/port_check" ||
       fail "the port breaks its rules on ${core}"
   done
 }
