@@ -2,7 +2,7 @@
 # board.sh TEST SOURCE_DIR WORK_DIR BIN_DIR
 # The firmware of examples/cortex_m on boards that QEMU emulates, against a real server. TEST:
 #   images    builds it for five cores, each with a device's key and samples, one of them with Mbed TLS
-#             3.6, and the program of tests/conformance; no heap is linked
+#             3.6, and the programs of tests/conformance and tests/size; no heap is linked
 #   fleet     five boards and one sotto-client: after three rounds the simulator's model, bit for bit
 #   cut_link  the link is cut within an upload: the upload goes on, still the simulator's model; and
 #             without a seed the nonce shows that nothing was trained or encoded again
@@ -98,7 +98,7 @@ build_images() {
       "-DSOTTO_MBEDTLS_SOURCE_DIR=$(mbedtls_for "${cores[i]}")" \
       "-DSOTTO_DEVICE_KEY=${PWD}/key${i}.h" "-DSOTTO_DEVICE_SHARD=${PWD}/shard${i}.bin" > cmake.log ||
       fail "cmake for ${cores[i]}"
-    cmake --build "${cores[i]}" --target firmware firmware_seeded port_check --parallel 2 \
+    cmake --build "${cores[i]}" --target firmware firmware_seeded port_check size_sdk --parallel 2 \
       > build.log || fail "building for ${cores[i]}"
     for name in firmware firmware_seeded; do
       ! arm-none-eabi-nm "${cores[i]}/${name}" | grep -E ' (_?(malloc|calloc|realloc|free|sbrk)(_r)?|_Zn[wa].*)$' ||

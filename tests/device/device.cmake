@@ -1,0 +1,12 @@
+# What is proved of the images of boards that board.images builds. Plain builds only, as those.
+if(SOTTO_SANITIZE)
+  return()
+endif()
+set(sotto_board_images ${PROJECT_BINARY_DIR}/board/images)
+foreach(proof stack)
+  add_test(NAME board.${proof}
+           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/device/${proof}.sh ${PROJECT_SOURCE_DIR}
+                   ${sotto_board_images})
+  set_tests_properties(board.${proof} PROPERTIES LABELS board SKIP_RETURN_CODE 77 TIMEOUT 300
+                                                 FIXTURES_REQUIRED board_images)
+endforeach()

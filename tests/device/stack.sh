@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# stack.sh SOURCE_DIR IMAGES
+# What the firmware of each core, and a device without TLS, take of the stack at most, from their
+# call graphs: a line "CORE LINK BOUND of RESERVED" for each. That is no more than they reserve,
+# nothing recurs but to a known depth, and the size of every frame is constant. IMAGES is the folder
+# in which board.sh has built them. And call_graph.py sees each fault that is planted for it.
+# Skipped, 77, where a tool or an image is missing.
+set -euo pipefail
+source_dir="$1" images="$2"
+for needed in arm-none-eabi-objdump /usr/bin/python3; do
+  command -v "${needed}" > /dev/null || {
+    echo "skipped: no ${needed}"
+    exit 77
+  }
+done
+[[ -f "${images}/cortex-m55/firmware" ]] || {
+  echo "skipped: no ${images}/cortex-m55/firmware (board.images)"
+  exit 77
+}
+work="$(mktemp -d)"
+trap 'rm -rf "${work}"' EXIT
+
+call_graph() { /usr/bin/python3 -B "${source_dir}/tests/device/call_graph.py" "$@"; }
+
+# bound CORE LINK PROGRAM FOLDER: of the program's own objects
+bound() {
+  local core="${images}/$1"
+  echo "$1 $2 $(call_graph "${core}/$3" "${core}/$4" "${core}/sotto/sdk" "${core}/sotto/ports")"
+}
+
+# expect FAULT... < a program's text: call_graph.py says just this of it.
+expect() {
+  local status=0
+  rm -rf "${work:?}"/*
+  arm-none-eabi-g++ -mcpu=cortex-m3 -mthumb -Os -fno-exceptions -c -o "${work}/main.obj" -x c++ -
+  arm-none-eabi-g++ -mcpu=cortex-m3 -mthumb --specs=nano.specs -nostartfiles \
+    -L "${source_dir}/ports/mps2/linker" -T an385.ld -o "${work}/main" "${work}/main.obj" \
+    "${images}/cortex-m3/sotto/ports/mps2/libsotto_port_mps2.a"
+  call_graph "${work}/main" "${work}" > "${work}/bound" 2> "${work}/faults" || status=$?
+  printf '%s\n' "$@" | diff - "${work}/faults"
+  ((status == 1))
+}
+
+for core in cortex-m3 cortex-m4 cortex-m7 cortex-m33 cortex-m55; do
+  bound "${core}" ECDHE-PSK firmware CMakeFiles/firmware.dir
+  bound "${core}" 'no TLS' bin/size_sdk sotto/tests/size
+done
+
+expect 'recursion: Odd -> Even' << 'CPP'
+int Odd(int n);
+[[gnu::noipa]] int Even(int n) { return n == 0 ? 1 : 2 - Odd(n - 1); }
+[[gnu::noipa]] int Odd(int n) { return n == 0 ? 0 : 1 + Even(n - 1); }
+int main(int argc, char**) { return Odd(argc); }
+CPP
+expect 'recursion: Sum' << 'CPP'
+[[gnu::noipa]] int Sum(int n) { return n < 2 ? n : Sum(n / 2) * Sum(n - 1); }
+int main(int argc, char**) { return Sum(argc); }
+CPP
+expect 'a frame of a size that is not constant: main' << 'CPP'
+[[gnu::noipa]] void Use(void*) {}
+int main(int argc, char**) {
+  Use(__builtin_alloca(static_cast<unsigned>(argc)));
+  return 0;
+}
+CPP
+expect 'a call through a pointer: main' 'stored, and called by nobody known: Called' << 'CPP'
+[[gnu::noipa]] void Called() {}
+void (*volatile pointer)() = Called;
+int main(int argc, char**) {
+  pointer();
+  return argc;
+}
+CPP
+expect 'more than is reserved' << 'CPP'
+[[gnu::noipa]] void Use(void*) {}
+int main(int argc, char**) {
+  char bytes[8200];
+  Use(bytes);
+  return argc;
+}
+CPP
