@@ -120,8 +120,8 @@ def readable_names(symbols):
     """"sotto::nn::SoftmaxBatch::Read": no parameters, template arguments or suffixes of GCC's."""
     for name in run("arm-none-eabi-c++filt", text="\n".join(symbols)).splitlines():
         name = name.replace("(anonymous namespace)::", "").partition("(")[0]
-        while "<" in name:
-            name = re.sub(r"<[^<>]*>", "", name)
+        while (shorter := re.sub(r"<[^<>]*>", "", name)) != name:
+            name = shorter
         yield re.sub(r"\.(constprop|isra|part)\.\d+", "", name.split()[-1])
 
 

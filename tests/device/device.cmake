@@ -3,7 +3,7 @@ if(SOTTO_SANITIZE)
   return()
 endif()
 set(sotto_board_images ${PROJECT_BINARY_DIR}/board/images)
-foreach(proof stack)
+foreach(proof no_float stack)
   add_test(NAME board.${proof}
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/device/${proof}.sh ${PROJECT_SOURCE_DIR}
                    ${sotto_board_images})
