@@ -10,3 +10,8 @@ foreach(proof no_float stack)
   set_tests_properties(board.${proof} PROPERTIES LABELS board SKIP_RETURN_CODE 77 TIMEOUT 300
                                                  FIXTURES_REQUIRED board_images)
 endforeach()
+
+add_test(NAME board.no_heap
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/no_heap/no_heap.sh ${PROJECT_SOURCE_DIR}
+                 ${PROJECT_BINARY_DIR}/board/no_heap)
+set_tests_properties(board.no_heap PROPERTIES LABELS board SKIP_RETURN_CODE 77 TIMEOUT 300)
