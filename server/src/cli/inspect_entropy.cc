@@ -12,6 +12,7 @@
 #include "certificate/entropy.h"
 #include "cli/in_range.h"
 #include "cli/json_output.h"
+#include "round/check.h"
 #include "round/run_key.h"
 #include "sotto/random.h"
 #include "sotto/update_codec.h"
@@ -53,12 +54,6 @@ std::vector<float> DrawUpdate(const EntropyOptions& o, const Key& key) {
     value = static_cast<float>(o.scale * standard);
   }
   return update;
-}
-
-void Check(Status status, const char* what) {
-  if (status != Status::kOk) {
-    throw std::runtime_error(fmt::format("{} failed: {}", what, StatusName(status)));
-  }
 }
 
 // Encodes with the device's encoder, without clipping, and checks that the update decodes.

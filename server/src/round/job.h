@@ -19,11 +19,12 @@
 #include <string>
 #include <vector>
 
-#include "aggregate/accumulator.h"
+#include "round/budget.h"
 #include "round/devices.h"
 #include "round/job_config.h"
 #include "round/store.h"
 #include "round/update_channel.h"
+#include "round/update_sum.h"
 #include "sotto/messages.h"
 
 namespace sotto::server {
@@ -102,7 +103,7 @@ class Job {
 
  private:
   // A device of the open round's cohort. What each state answers is the table kMemberStates in
-  // job.cc.
+  // job_answers.cc.
   //
   //   invited --UpdateBegin--> uploading --last chunk--> decoding --valid--> reported
   //                                                             \--else---> rejected
@@ -114,8 +115,6 @@ class Job {
   };
 
   void Resume(const JobState& state);
-  privacy::Statement SpentAfter(uint32_t rounds) const;
-  std::string BudgetRefusal() const;
   void RequireBudget() const;
   void HearOf(uint32_t device);
   void Finish(const std::string& reason);
@@ -129,14 +128,8 @@ class Job {
   Reply OnUpdateBegin(uint32_t device, const Request& request);
   Reply OnUpdateChunk(uint32_t device, const Request& request, std::unique_lock<std::mutex>& lock);
   Reply FinishUpload(uint32_t device, Member& member, std::unique_lock<std::mutex>& lock);
-  size_t MaxUploadSize() const;
-  bool DecodeAndAdd(uint32_t device, const Member& member);
-  bool AddExact(ByteSpan encoded);
-  bool Decode(uint32_t device, const Member& member, Span<int32_t> noisy) const;
-  void DrawNoise(const Key& key, Span<int32_t> noise) const;
   bool BelongsToAttempt(const Request& request) const;
   void Reject(Member& member);
-  void TopUp(uint32_t missing);
   std::vector<float> Release(RoundOutcome* outcome);
   void AdaptClip(RoundOutcome* outcome) const;
 
@@ -144,6 +137,7 @@ class Job {
   const DeviceRegistry& devices_;
   Store& store_;
   const UpdateChannel* channel_;
+  Budget budget_;
   Key server_key_;
   uint8_t job_id_[kJobIdSize] = {};
   uint8_t model_digest_[kSha256Size] = {};
@@ -154,19 +148,19 @@ class Job {
   std::string finish_reason_;
   uint32_t round_ = 0;
   uint32_t attempt_ = 0;
-  uint32_t given_up_ = 0;   // attempts at the round at hand
-  uint32_t attempts_ = 0;   // committed, of the whole job
-  uint32_t surcharge_ = 0;  // attempts that are charged though they released nothing
-  uint32_t heard_of_ = 0;   // devices that asked for work in the open attempt
-  uint32_t reported_ = 0;   // complete, valid updates of the open attempt
-  uint32_t rejected_ = 0;   // complete, invalid ones
+  uint32_t given_up_ = 0;  // attempts at the round at hand
+  uint32_t attempts_ = 0;  // committed, of the whole job
+  uint32_t heard_of_ = 0;  // devices that asked for work in the open attempt
+  uint32_t reported_ = 0;  // complete, valid updates of the open attempt
+  uint32_t rejected_ = 0;  // complete, invalid ones
   int decoding_ = 0;
   bool diverged_ = false;  // in the last release
   uint64_t update_bytes_ = 0;
   std::vector<uint32_t> cohort_;
-  std::vector<Member> members_;    // of cohort_, same order
-  std::vector<bool> is_heard_of_;  // by device
-  std::unique_ptr<Accumulator> sum_;
+  std::vector<Member> members_;     // of cohort_, same order
+  std::vector<bool> is_heard_of_;   // by device
+  TrainTask task_;                  // what the open attempt asks of them
+  std::unique_ptr<UpdateSum> sum_;  // of the open attempt
   std::vector<float> parameters_;
   float clip_l2_ = 0.0F;
   std::vector<uint8_t> model_bytes_;  // parameters_ as they travel: little-endian float32

@@ -1,9 +1,8 @@
 #include "round/run_key.h"
 
 #include <cstring>
-#include <stdexcept>
-#include <string>
 
+#include "round/check.h"
 #include "sotto/bytes.h"
 #include "sotto/posix/port.h"
 
@@ -14,12 +13,6 @@ constexpr char kSeedLabel[] = "sotto seed";
 
 ByteSpan Text(const char* text) {
   return {reinterpret_cast<const uint8_t*>(text), std::strlen(text)};
-}
-
-void Check(Status status, const char* what) {
-  if (status != Status::kOk) {
-    throw std::runtime_error(std::string(what) + " failed: " + StatusName(status));
-  }
 }
 
 }  // namespace

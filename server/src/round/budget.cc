@@ -1,0 +1,34 @@
+#include "round/budget.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace sotto::server {
+
+privacy::Statement Budget::SpentAfter(uint32_t rounds, uint32_t attempts) const {
+  privacy::Plan plan = config_.plan;
+  const int64_t charged = int64_t{rounds} + surcharge_;
+  plan.rounds = std::max(plan.rounds, charged);
+  privacy::Statement spent = privacy::Account(plan, charged, config_.spent_before);
+  spent.epsilon_server = privacy::EpsilonAgainstServer(plan, attempts, config_.spent_before);
+  return spent;
+}
+
+std::string Budget::Refusal(uint32_t rounds) const {
+  if (!config_.is_accounted()) return "";
+  const double next = SpentAfter(rounds + 1, 0).epsilon;
+  if (next <= config_.epsilon_budget) return "";
+  const privacy::Statement spent = SpentAfter(rounds, 0);
+  std::string earlier;
+  if (spent.earlier_rounds > 0) {
+    earlier = fmt::format(" and {} of earlier jobs on these devices", spent.earlier_rounds);
+  }
+  return fmt::format(
+      "the privacy budget cannot pay for another round: epsilon {:.4g} at delta {:.3g} is spent by "
+      "{} of {} rounds{}, the next one would make it {:.4g}, and the budget is {:.4g}; to go on, "
+      "begin a job with a larger budget, or with more noise, or with new devices",
+      spent.epsilon, spent.delta, rounds, config_.plan.rounds, earlier, next,
+      config_.epsilon_budget);
+}
+
+}  // namespace sotto::server
