@@ -5,20 +5,28 @@
 
 namespace sotto::server {
 
-privacy::Statement Budget::SpentAfter(uint32_t rounds, uint32_t attempts) const {
-  privacy::Plan plan = config_.plan;
+const privacy::Statement& Budget::Accounted(uint32_t rounds) {
   const int64_t charged = int64_t{rounds} + surcharge_;
-  plan.rounds = std::max(plan.rounds, charged);
-  privacy::Statement spent = privacy::Account(plan, charged, config_.spent_before);
-  spent.epsilon_server = privacy::EpsilonAgainstServer(plan, attempts, config_.spent_before);
+  if (!accounted_ || accounted_->rounds != charged) {
+    privacy::Plan plan = config_.plan;
+    plan.rounds = std::max(plan.rounds, charged);
+    accounted_ = privacy::Account(plan, charged, config_.spent_before);
+  }
+  return *accounted_;
+}
+
+privacy::Statement Budget::SpentAfter(uint32_t rounds, uint32_t attempts) {
+  privacy::Statement spent = Accounted(rounds);
+  spent.epsilon_server =
+      privacy::EpsilonAgainstServer(config_.plan, attempts, config_.spent_before);
   return spent;
 }
 
-std::string Budget::Refusal(uint32_t rounds) const {
+std::string Budget::Refusal(uint32_t rounds) {
   if (!config_.is_accounted()) return "";
-  const double next = SpentAfter(rounds + 1, 0).epsilon;
+  const double next = Accounted(rounds + 1).epsilon;
   if (next <= config_.epsilon_budget) return "";
-  const privacy::Statement spent = SpentAfter(rounds, 0);
+  const privacy::Statement& spent = Accounted(rounds);
   std::string earlier;
   if (spent.earlier_rounds > 0) {
     earlier = fmt::format(" and {} of earlier jobs on these devices", spent.earlier_rounds);

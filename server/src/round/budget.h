@@ -6,6 +6,7 @@
 #define SOTTO_ROUND_BUDGET_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "privacy/plan.h"
@@ -23,14 +24,19 @@ class Budget {
   // configuration that is accounted.
   //   attempts  committed so far: the server has seen the updates of every one, whatever is charged
   //             for the releases
-  privacy::Statement SpentAfter(uint32_t rounds, uint32_t attempts) const;
+  privacy::Statement SpentAfter(uint32_t rounds, uint32_t attempts);
 
   // Why config.epsilon_budget cannot pay for the round after so many; empty if it can.
-  std::string Refusal(uint32_t rounds) const;
+  std::string Refusal(uint32_t rounds);
 
  private:
+  const privacy::Statement& Accounted(uint32_t rounds);
+
   const JobConfig& config_;
   uint32_t surcharge_;
+  // Accounting takes milliseconds, and each round is asked about before it opens and when it is
+  // released: the last answer is kept, and says itself for how many rounds it is.
+  std::optional<privacy::Statement> accounted_;
 };
 
 }  // namespace sotto::server

@@ -56,7 +56,7 @@ Job::Phase Job::phase() const {
   return phase_;
 }
 
-void Job::RequireBudget() const {
+void Job::RequireBudget() {
   if (round_ == config_.plan.rounds) return;
   if (const std::string refusal = budget_.Refusal(round_); !refusal.empty()) {
     throw std::invalid_argument(refusal);

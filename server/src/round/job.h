@@ -115,7 +115,7 @@ class Job {
   };
 
   void Resume(const JobState& state);
-  void RequireBudget() const;
+  void RequireBudget();
   void HearOf(uint32_t device);
   void Finish(const std::string& reason);
   void PublishModel();
