@@ -7,6 +7,7 @@
 
 #include "aggregate/dither_engine.h"
 #include "round/run_key.h"
+#include "unit/server/requests.h"
 #include "unit/server/small_job.h"
 
 namespace sotto::server {
@@ -34,25 +35,12 @@ JobConfig PoissonConfig() {
 // A drawn device reports that it has nothing to say: an update of zeros, so that noise is all there
 // is.
 void ReportZeros(Job& job, uint32_t device) {
-  uint8_t digest[kSha256Size] = {};
-  ASSERT_EQ(ModelDigest(*job.config().model, digest), Status::kOk);
-  Request request;
-  request.kind = Request::Kind::kHello;
-  request.model_digest = digest;
-  const TrainTask task = job.Answer(device, request).task;
-  const std::vector<uint8_t> nonce(kNonceSize, static_cast<uint8_t>(device));
-  request.kind = Request::Kind::kUpdateBegin;
-  request.job_id = task.job_id;
-  request.round = task.round;
-  request.attempt = task.attempt;
-  request.nonce = {nonce.data(), nonce.size()};
-  request.coding = task.format.coding;
-  ASSERT_EQ(job.Answer(device, request).kind, Reply::Kind::kAck);
-  const uint8_t zeros[1] = {0};
-  request.kind = Request::Kind::kUpdateChunk;
-  request.bytes = zeros;
-  request.last = true;
-  ASSERT_TRUE(job.Answer(device, request).complete);
+  Upload upload;
+  upload.task = AskForWork(job, device).task;
+  upload.nonce.assign(kNonceSize, static_cast<uint8_t>(device));
+  upload.bytes = {0};
+  ASSERT_EQ(job.Answer(device, upload.Begin()).kind, Reply::Kind::kAck);
+  ASSERT_TRUE(job.Answer(device, upload.Chunk(0, 1)).complete);
 }
 
 // What the server adds for device number `index` of those that are missing, in noise deviations.

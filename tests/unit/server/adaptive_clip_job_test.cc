@@ -6,19 +6,11 @@
 #include <stdexcept>
 
 #include "round/run_key.h"
+#include "unit/server/requests.h"
 #include "unit/server/small_job.h"
 
 namespace sotto::server {
 namespace {
-
-Reply Hello(Job& job, uint32_t device) {
-  uint8_t digest[kSha256Size];
-  EXPECT_EQ(ModelDigest(*job.config().model, digest), Status::kOk);
-  Request request;
-  request.kind = Request::Kind::kHello;
-  request.model_digest = digest;
-  return job.Answer(device, request);
-}
 
 // Lets a device report; true if its training was not clipped.
 bool ReportsUnclipped(SmallJob& small, uint32_t index) {
@@ -78,7 +70,7 @@ TEST(AdaptiveClipJob, BoundAndNoiseMoveTogetherFromRoundToRound) {
   const JobConfig& config = small.job.config();
   float clip = 0.1F;
   while (small.job.OpenRound()) {
-    const TrainTask task = Hello(small.job, small.job.cohort()[0]).task;
+    const TrainTask task = AskForWork(small.job, small.job.cohort()[0]).task;
     EXPECT_EQ(task.training.clip_l2, clip);
     EXPECT_EQ(task.clip_bit_q20, config.ClipBitQ20());
     EXPECT_GE(static_cast<double>(task.unit) * config.plan.clip_l2,
@@ -134,13 +126,10 @@ TEST(AdaptiveClipJob, ADeviceThatDoesNotKnowTheBitIsRefused) {
   SmallJob small(SmallAdaptiveConfig());
   ASSERT_TRUE(small.job.OpenRound());
   const uint32_t device = small.job.cohort()[0];
-  const TrainTask task = Hello(small.job, device).task;
-  const uint8_t nonce[kNonceSize] = {1};
-  Request begin;
-  begin.kind = Request::Kind::kUpdateBegin;
-  begin.job_id = task.job_id;
-  begin.nonce = nonce;
-  begin.coding = task.format.coding;
+  Upload upload;
+  upload.task = AskForWork(small.job, device).task;
+  const TrainTask& task = upload.task;
+  Request begin = upload.Begin();
   for (const uint32_t bit : {uint32_t{0}, task.clip_bit_q20 - 1}) {
     begin.clip_bit_q20 = bit;
     EXPECT_EQ(small.job.Answer(device, begin).code, ErrorCode::kMalformed);
@@ -158,7 +147,7 @@ TEST(AdaptiveClipJob, ADeviceRefusesABitThatNoUpdateHasRoomFor) {
   for (const bool exact : {false, true}) {
     Client::Progress progress = Client::Progress::kAgain;
     ASSERT_EQ(device.client().Step(&progress), Status::kOk);
-    Reply reply = Hello(small.job, index);
+    Reply reply = AskForWork(small.job, index);
     reply.task.clip_bit_q20 = exact ? 1 : (1U << 30) + 1;
     if (exact) reply.task.format.coding = Coding::kFloat32;
     EXPECT_EQ(device.client().OnReply(reply), Status::kMalformed);

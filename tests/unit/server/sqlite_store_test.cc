@@ -9,6 +9,7 @@
 #include <string>
 #include <sys/stat.h>
 
+#include "unit/server/requests.h"
 #include "unit/server/store_fixture.h"
 
 namespace sotto::server {
@@ -383,28 +384,19 @@ TEST_F(SqliteStoreTest, AJobStoppedBetweenRoundsEndsWithTheSameModelAsOneThatWas
 
 TEST_F(SqliteStoreTest, AnInterruptedRoundComesAgainAsANewAttemptOfTheSameJob) {
   SqliteStore(path_, kCreate).AddDevices(SomeDevices(), false);
-  const auto hello = [](Job& job) {
-    Request request;
-    request.kind = Request::Kind::kHello;
-    request.version = kProtocolVersion;
-    static uint8_t digest[kSha256Size];
-    EXPECT_EQ(ModelDigest(*job.config().model, digest), Status::kOk);
-    request.model_digest = digest;
-    return job.Answer(job.cohort()[0], request).task;
-  };
   TrainTask first;
   {
     Process process(path_, Key());
     EXPECT_TRUE(process.RunRound());
     ASSERT_TRUE(process.job.OpenRound());
-    first = hello(process.job);
+    first = AskForWork(process.job, process.job.cohort()[0]).task;
   }
   Key other_key;
   other_key.bytes[0] = 1;
   Process process(path_, other_key);
   EXPECT_EQ(process.job.round(), 1u);
   ASSERT_TRUE(process.job.OpenRound());
-  const TrainTask second = hello(process.job);
+  const TrainTask second = AskForWork(process.job, process.job.cohort()[0]).task;
   EXPECT_EQ(first.round, 1u);
   EXPECT_EQ(second.round, 1u);
   EXPECT_EQ(first.attempt, 0u);

@@ -1,0 +1,85 @@
+// What a job charges for its rounds, and how it stops when it cannot pay for another one.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "unit/server/requests.h"
+#include "unit/server/small_job.h"
+
+namespace sotto::server {
+namespace {
+
+// The message names all of these, to four digits.
+void ExpectSaid(const std::string& message, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    EXPECT_NE(message.find(word), std::string::npos) << word << " is not in: " << message;
+  }
+}
+
+TEST(Job, AnAbortDoesNotCountAgainstTheBudget) {
+  JobConfig config = SmallConfig();
+  config.epsilon_budget = privacy::Account(config.plan, 1).epsilon * 1.000001;
+  SmallJob small(config);
+  ASSERT_TRUE(small.job.OpenRound());
+  EXPECT_FALSE(small.job.CloseRound().released);
+  EXPECT_EQ(small.job.phase(), Job::Phase::kOpen);
+  small.ReportAll();
+  EXPECT_TRUE(small.job.CloseRound().released);
+  EXPECT_FALSE(small.job.OpenRound());
+}
+
+TEST(Job, StopsWhenTheBudgetCannotPayForAnotherRoundAndSaysWhatItWouldCost) {
+  JobConfig config = SmallConfig();
+  config.epsilon_budget = privacy::Account(config.plan, 2).epsilon * 1.000001;
+  SmallJob small(config);
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(small.job.OpenRound());
+    small.ReportAll();
+    ASSERT_TRUE(small.job.CloseRound().released);
+  }
+  EXPECT_FALSE(small.job.OpenRound());
+  EXPECT_EQ(AskForWork(small.job, 0).kind, Reply::Kind::kDone);
+  ExpectSaid(small.job.finish_reason(),
+             {"budget", fmt::format("{:.4g}", privacy::Account(config.plan, 2).epsilon),
+              fmt::format("{:.4g}", privacy::Account(config.plan, 3).epsilon), "2 of 3 rounds",
+              "larger budget"});
+}
+
+TEST(Job, WhatEarlierJobsSpentCountsInEveryFigureAndAgainstTheBudget) {
+  JobConfig config = SmallConfig();
+  config.spent_before = {{config.plan, 2}};
+  const double third = privacy::Account(config.plan, 3).epsilon;
+  config.epsilon_budget = third * 1.000001;
+  SmallJob small(config);
+  ASSERT_TRUE(small.job.OpenRound());
+  small.ReportAll();
+  const RoundOutcome outcome = small.job.CloseRound();
+  EXPECT_NEAR(outcome.spent.epsilon, third, 1e-9 * third);
+  EXPECT_GT(outcome.spent.epsilon_network, privacy::Account(config.plan, 1).epsilon_network);
+  EXPECT_EQ(outcome.spent.earlier_rounds, 2);
+  EXPECT_FALSE(small.job.OpenRound());
+  ExpectSaid(small.job.finish_reason(), {"1 of 3 rounds and 2 of earlier jobs"});
+}
+
+TEST(Job, ANewJobThatCannotPayForOneRoundIsRefusedAndNotBegun) {
+  struct Store : RecordingStore {
+    void BeginJob(const JobRecord&) override { ++begun; }
+    int begun = 0;
+  };
+  JobConfig config = SmallConfig();
+  config.epsilon_budget = privacy::Account(config.plan, 1).epsilon * 0.99;
+  const DeviceRegistry registry = SmallRegistry();
+  Store store;
+  try {
+    const Job job(config, registry, store, Key());
+    ADD_FAILURE() << "it was begun";
+  } catch (const std::invalid_argument& refusal) {
+    ExpectSaid(refusal.what(), {"budget", "epsilon 0 ", "0 of 3 rounds"});
+  }
+  EXPECT_EQ(store.begun, 0);
+}
+
+}  // namespace
+}  // namespace sotto::server

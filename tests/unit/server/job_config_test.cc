@@ -1,0 +1,53 @@
+#include "round/job_config.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <stdexcept>
+
+#include "unit/server/small_job.h"
+
+namespace sotto::server {
+namespace {
+
+TEST(JobConfig, RefusesWhatCannotBe) {
+  const auto refuses = [](auto change) {
+    JobConfig config = SmallConfig();
+    config.Validate();
+    change(config);
+    EXPECT_THROW(config.Validate(), std::invalid_argument);
+  };
+  refuses([](JobConfig& c) { c.model = nullptr; });
+  refuses([](JobConfig& c) { c.training.batch_size = 0; });
+  refuses([](JobConfig& c) { c.training.clip_l2 = 0.5f; });
+  refuses([](JobConfig& c) { c.learning_rate_decay = 0; });
+  refuses([](JobConfig& c) { c.learning_rate_decay = NAN; });
+  refuses([](JobConfig& c) { c.server_learning_rate = -1; });
+  refuses([](JobConfig& c) { c.smoothing = NAN; });
+  refuses([](JobConfig& c) { c.min_devices = kSmallDevices + 1; });
+  refuses([](JobConfig& c) { c.max_attempts = 0; });
+  refuses([](JobConfig& c) { c.plan.noise_sigma = 0.1; });  // not a float32 value
+  refuses([](JobConfig& c) { c.plan.dimension = 7; });
+  refuses([](JobConfig& c) { c.plan.delta = 0; });
+  refuses([](JobConfig& c) { c.epsilon_budget = 0; });
+}
+
+TEST(RoundToDevice, NeverLowersTheNoise) {
+  for (double sigma = 1e-3; sigma < 100; sigma *= 1.37) {
+    privacy::Plan plan;
+    plan.noise_sigma = sigma;
+    const double rounded = RoundToDevice(plan).noise_sigma;
+    EXPECT_GE(rounded, sigma);
+    EXPECT_LE(rounded, sigma * (1 + 2e-7));
+    EXPECT_EQ(static_cast<double>(static_cast<float>(rounded)), rounded);
+  }
+}
+
+TEST(JobConfig, PrivatePoissonSamplingMustReleaseEveryRound) {
+  JobConfig config = SmallConfig();
+  config.plan.sampling = privacy::Sampling::kPoisson;
+  config.min_devices = 1;
+  EXPECT_THROW(config.Validate(), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace sotto::server
