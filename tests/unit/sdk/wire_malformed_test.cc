@@ -1,0 +1,179 @@
+// Bytes that are no message, or one of a later version: no bytes whatever do harm.
+#include <gtest/gtest.h>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "sotto/bytes.h"
+#include "sotto/wire.h"
+#include "unit/sdk/hex.h"
+#include "unit/sdk/wire_messages.h"
+
+namespace sotto {
+namespace {
+
+// Hand-made bodies: a Request or Reply with one field, its message.
+std::vector<uint8_t> Wrapped(uint8_t tag, const std::vector<uint8_t>& inner) {
+  std::vector<uint8_t> body(2 + inner.size());
+  body[0] = static_cast<uint8_t>(tag << 3 | 2);
+  body[1] = static_cast<uint8_t>(inner.size());
+  std::copy(inner.begin(), inner.end(), body.begin() + 2);
+  return body;
+}
+
+TEST(Wire, UnknownFieldsAreSkipped) {
+  std::vector<uint8_t> body = Wrapped(2, FromHex("08f8ffffff0f"
+                                                 "9a0603010203"
+                                                 "a00601"));
+  const std::vector<uint8_t> unknown = FromHex("9a0603010203a506000000007801");
+  body.insert(body.begin(), unknown.begin(), unknown.end());
+  body.insert(body.end(), unknown.begin(), unknown.end());
+  Request request;
+  ASSERT_EQ(DecodeRequest(View(body), &request), Status::kOk);
+  EXPECT_EQ(request.kind, Request::Kind::kGetModel);
+  EXPECT_EQ(request.offset, kMax32 - 7);
+}
+
+TEST(Wire, AHelloOfAnotherVersionIsReadAsFarAsItsVersion) {
+  Request request;
+  const std::vector<uint8_t> body = Wrapped(1, FromHex("08021203782f78"));
+  ASSERT_EQ(DecodeRequest(View(body), &request), Status::kOk);
+  EXPECT_EQ(request.kind, Request::Kind::kHello);
+  EXPECT_EQ(request.version, 2u);
+}
+
+TEST(Wire, AnErrorCodeOfALaterServerIsKUnknown) {
+  Reply reply;
+  ASSERT_EQ(DecodeReply(View(Wrapped(6, FromHex("08ffffff7f1001"))), &reply), Status::kOk);
+  EXPECT_EQ(reply.code, ErrorCode::kUnknown);
+  EXPECT_TRUE(reply.final);
+}
+
+TEST(Wire, RequestsThatNoHonestDeviceSendsAreMalformed) {
+  const std::string job = "0a10000102030405060708090a0b0c0d0e0f";
+  const std::string nonce = "2210000102030405060708090a0b0c0d0e0f";
+  const std::vector<std::vector<uint8_t>> bodies = {
+      {},
+      FromHex("00"),
+      FromHex("2a00"),                                     // a message of a later version
+      Wrapped(1, {}),                                      // version 0 names nobody's protocol ...
+      Wrapped(2, FromHex("0802")),                         // offset 2
+      Wrapped(2, FromHex("08808080801f")),                 // an offset above 32 bits
+      Wrapped(3, FromHex(job + nonce)),                    // no coding
+      Wrapped(3, FromHex(job + nonce + "2804")),           // coding 4
+      Wrapped(3, FromHex(job + nonce + "288302")),         // coding 259
+      Wrapped(3, FromHex(job + "2803")),                   // no nonce
+      Wrapped(3, FromHex("0801" + nonce + "2803")),        // the job as a number
+      Wrapped(3, FromHex("0d01020304" + nonce + "2803")),  // the job as fixed32
+      Wrapped(4, FromHex("0800")),                         // no bytes
+      Wrapped(4, FromHex("120501")),                       // more bytes announced than there are
+  };
+  for (size_t i = 0; i < bodies.size(); ++i) {
+    Request request;
+    request.offset = 4711;
+    const Status expected = i == 3 ? Status::kOk : Status::kMalformed;
+    EXPECT_EQ(DecodeRequest(View(bodies[i]), &request), expected) << "body " << i;
+    EXPECT_EQ(request.offset, expected == Status::kOk ? 0 : 4711u) << "unchanged if malformed";
+  }
+}
+
+TEST(Wire, RepliesThatNoHonestServerSendsAreMalformed) {
+  const std::string job = "0a10000102030405060708090a0b0c0d0e0f";
+  for (const std::vector<uint8_t>& body : {
+           std::vector<uint8_t>{}, Wrapped(7, {}),
+           Wrapped(2, FromHex(job + "2001280140006808")),    // clipping 0, max_frame 8
+           Wrapped(2, FromHex(job + "20012803400168800a")),  // dither 3
+           Wrapped(2, FromHex("20012801400168800a")),        // no job
+           Wrapped(2, FromHex("0a0101"
+                              "20012801400168800a")),  // a job of one byte
+           Wrapped(4, FromHex("0a03010203")),          // three bytes of the model
+           Wrapped(4, {}),                             // none
+       }) {
+    Reply reply;
+    EXPECT_EQ(DecodeReply(View(body), &reply), Status::kMalformed) << ToHex(View(body));
+  }
+  Reply reply;
+  EXPECT_EQ(DecodeReply(View(Wrapped(2, FromHex(job + "20012801400168800a"))), &reply),
+            Status::kOk);
+}
+
+// Truncated bodies in memory of their own size: a read beyond the end is a sanitizer's finding. A
+// prefix can be a whole message, with what came later absent; then it is within its limits.
+template <typename Message>
+void TruncateEverywhere(const Message& message) {
+  const std::vector<uint8_t> frame = Frame(message, kMinMaxFrame);
+  for (size_t size = kFrameHeaderSize; size < frame.size(); ++size) {
+    const std::vector<uint8_t> body(frame.begin() + kFrameHeaderSize,
+                                    frame.begin() + static_cast<std::ptrdiff_t>(size));
+    Message back;
+    EXPECT_EQ(Decode(View(body), &back), Status::kMalformed) << "after " << size << " bytes";
+  }
+}
+
+TEST(Wire, AMessageCutAnywhereIsMalformed) {
+  for (const Request& request : Requests(kMinMaxFrame)) {
+    if (request.kind != Request::Kind::kNone) TruncateEverywhere(request);
+  }
+  for (const Reply& reply : Replies(kMinMaxFrame)) TruncateEverywhere(reply);
+}
+
+// One to four changes to a valid body: a byte replaced, a bit flipped, bytes removed or repeated.
+std::vector<uint8_t> Mutate(std::vector<uint8_t> body, std::mt19937& random) {
+  const auto below = [&](size_t n) { return static_cast<std::ptrdiff_t>(random() % n); };
+  for (auto changes = 1 + below(4); changes > 0 && !body.empty(); --changes) {
+    const auto at = body.begin() + below(body.size());
+    switch (below(4)) {
+      case 0:
+        *at = static_cast<uint8_t>(random());
+        break;
+      case 1:
+        *at = static_cast<uint8_t>(*at ^ 1 << below(8));
+        break;
+      case 2:
+        body.erase(at, at + 1 + below(static_cast<size_t>(body.end() - at)));
+        break;
+      default: {
+        const std::vector<uint8_t> again(at, body.end());
+        body.insert(at, again.begin(), again.end());
+      }
+    }
+    if (body.size() > 1000) body.resize(1000);
+  }
+  return body;
+}
+
+// What was decoded can be sent again and then means the same: nothing outside the limits passed.
+template <typename Message>
+int DecodeMutations(const std::vector<uint8_t>& valid, int count, std::mt19937& random) {
+  int accepted = 0;
+  for (int i = 0; i < count; ++i) {
+    const std::vector<uint8_t> body = Mutate(valid, random);
+    Message message;
+    const Status status = Decode(View(body), &message);
+    if (status == Status::kOk) {
+      ++accepted;
+      ExpectRoundTrip(message, kDefaultMaxFrame);
+    } else {
+      EXPECT_EQ(status, Status::kMalformed);
+    }
+    if (testing::Test::HasFailure()) return accepted;
+  }
+  return accepted;
+}
+
+// 10,000 mutations of each of a dozen messages; seed 1.
+TEST(Wire, MutatedMessagesAreMalformedOrWithinTheirLimits) {
+  std::mt19937 random(1);
+  int accepted = 0;
+  for (const Request& request : Requests(kMinMaxFrame)) {
+    if (request.kind == Request::Kind::kNone || request.version != kProtocolVersion) continue;
+    accepted += DecodeMutations<Request>(BodyOf(Frame(request, kMinMaxFrame)), 10000, random);
+  }
+  for (const Reply& reply : Replies(kMinMaxFrame)) {
+    accepted += DecodeMutations<Reply>(BodyOf(Frame(reply, kMinMaxFrame)), 10000, random);
+  }
+  EXPECT_GT(accepted, 1000) << "mutations that pass exercise the second half of the decoder";
+}
+
+}  // namespace
+}  // namespace sotto

@@ -1,0 +1,206 @@
+// Messages at the limits of their fields, as frames and back.
+#ifndef SOTTO_TESTS_WIRE_MESSAGES_H_
+#define SOTTO_TESTS_WIRE_MESSAGES_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "sotto/bytes.h"
+#include "sotto/wire.h"
+#include "unit/sdk/hex.h"
+
+namespace sotto {
+
+inline constexpr uint32_t kMax32 = std::numeric_limits<uint32_t>::max();
+
+inline std::vector<uint8_t> Pattern(size_t size) {
+  std::vector<uint8_t> bytes(size);
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<uint8_t>(7 * i + 1);
+  return bytes;
+}
+
+inline const std::string kLongestName(kMaxDeviceIdSize, 'x');
+inline const std::vector<uint8_t> kDigest = Pattern(kSha256Size);
+inline const std::vector<uint8_t> kJob = Pattern(kJobIdSize);
+inline const std::vector<uint8_t> kNonce = Pattern(kNonceSize);
+inline const std::vector<uint8_t> kChunk = Pattern(MaxChunkBytes(kMaxMaxFrame));
+
+inline Request Make(Request::Kind kind) {
+  Request r;
+  r.kind = kind;
+  return r;
+}
+
+inline Reply Make(Reply::Kind kind) {
+  Reply r;
+  r.kind = kind;
+  return r;
+}
+
+inline Request HelloAtItsLimits() {
+  Request r = Make(Request::Kind::kHello);
+  r.device_id = View(kLongestName);
+  r.model_digest = View(kDigest);
+  r.max_frame = kMaxMaxFrame;
+  return r;
+}
+
+inline Request UpdateBeginAtItsLimits() {
+  Request r = Make(Request::Kind::kUpdateBegin);
+  r.round = r.attempt = kMax32;
+  r.job_id = View(kJob);
+  r.nonce = View(kNonce);
+  r.coding = Coding::kRange;
+  r.clip_bit_q20 = 1 << 30;
+  return r;
+}
+
+inline Request ChunkOf(uint32_t max_frame) {
+  Request r = Make(Request::Kind::kUpdateChunk);
+  r.offset = kMax32;
+  r.bytes = View(kChunk).first(MaxChunkBytes(max_frame));
+  r.last = true;
+  return r;
+}
+
+inline Reply TrainAtItsLimits() {
+  Reply r = Make(Reply::Kind::kTrain);
+  std::copy(kJob.begin(), kJob.end(), r.task.job_id);
+  r.task.round = r.task.attempt = kMax32;
+  r.task.format = {Coding::kRange, DitherKind::kUniform, kMaxPadding};
+  r.task.unit = std::numeric_limits<float>::max();
+  r.task.training = {kMax32, kMax32, 1e-45f, 0.25f, -0.0f, Clipping::kAtEnd};
+  r.task.clip_bit_q20 = 1 << 30;
+  r.max_frame = kMaxMaxFrame;
+  return r;
+}
+
+inline std::vector<Request> Requests(uint32_t max_frame) {
+  Request get_model = Make(Request::Kind::kGetModel);
+  get_model.offset = kMax32 - 3;
+  Request other_version = Make(Request::Kind::kHello);
+  other_version.version = kMax32;
+  Request smallest_name = HelloAtItsLimits();
+  smallest_name.device_id = View(kLongestName).first(1);
+  smallest_name.max_frame = kMinMaxFrame;
+  return {HelloAtItsLimits(),
+          smallest_name,
+          other_version,
+          get_model,
+          UpdateBeginAtItsLimits(),
+          ChunkOf(max_frame),
+          {}};
+}
+
+inline std::vector<Reply> Replies(uint32_t max_frame) {
+  Reply wait = Make(Reply::Kind::kWait);
+  wait.wait_ms = kMax32;
+  Reply chunk = Make(Reply::Kind::kModelChunk);
+  chunk.bytes = View(kChunk).first(MaxChunkBytes(max_frame));
+  Reply ack = Make(Reply::Kind::kAck);
+  ack.offset = kMax32;
+  ack.complete = true;
+  Reply error = Make(Reply::Kind::kError);
+  error.code = ErrorCode::kBusy;
+  error.final = true;
+  error.wait_ms = kMax32;
+  return {wait, TrainAtItsLimits(), Make(Reply::Kind::kDone), chunk, ack, error};
+}
+
+inline bool Equal(ByteSpan a, ByteSpan b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
+}
+
+inline void ExpectEqual(const Request& a, const Request& b) {
+  EXPECT_EQ(a.kind, b.kind);
+  EXPECT_EQ(a.version, b.version);
+  EXPECT_TRUE(Equal(a.device_id, b.device_id));
+  EXPECT_TRUE(Equal(a.model_digest, b.model_digest));
+  EXPECT_TRUE(Equal(a.job_id, b.job_id));
+  EXPECT_TRUE(Equal(a.nonce, b.nonce));
+  EXPECT_TRUE(Equal(a.bytes, b.bytes));
+  EXPECT_EQ(a.offset, b.offset);
+  EXPECT_EQ(a.round, b.round);
+  EXPECT_EQ(a.attempt, b.attempt);
+  EXPECT_EQ(a.coding, b.coding);
+  EXPECT_EQ(a.clip_bit_q20, b.clip_bit_q20);
+  EXPECT_EQ(a.private_noise_q20, b.private_noise_q20);
+  EXPECT_EQ(a.last, b.last);
+  const bool means_more = a.version == kProtocolVersion;
+  EXPECT_EQ(means_more ? a.max_frame : 0, means_more ? b.max_frame : 0);
+}
+
+inline void ExpectEqual(const TrainTask& a, const TrainTask& b) {
+  EXPECT_TRUE(Equal(a.job_id, b.job_id));
+  EXPECT_EQ(a.round, b.round);
+  EXPECT_EQ(a.attempt, b.attempt);
+  EXPECT_EQ(a.format.coding, b.format.coding);
+  EXPECT_EQ(a.format.dither, b.format.dither);
+  EXPECT_EQ(a.format.padding, b.format.padding);
+  EXPECT_EQ(FloatBits(a.unit), FloatBits(b.unit));
+  EXPECT_EQ(a.private_noise_q20, b.private_noise_q20);
+  EXPECT_EQ(a.training.local_epochs, b.training.local_epochs);
+  EXPECT_EQ(a.training.batch_size, b.training.batch_size);
+  EXPECT_EQ(FloatBits(a.training.learning_rate), FloatBits(b.training.learning_rate));
+  EXPECT_EQ(FloatBits(a.training.weight_decay), FloatBits(b.training.weight_decay));
+  EXPECT_EQ(FloatBits(a.training.clip_l2), FloatBits(b.training.clip_l2));
+  EXPECT_EQ(a.training.clipping, b.training.clipping);
+  EXPECT_EQ(a.clip_bit_q20, b.clip_bit_q20);
+}
+
+inline void ExpectEqual(const Reply& a, const Reply& b) {
+  EXPECT_EQ(a.kind, b.kind);
+  EXPECT_EQ(a.wait_ms, b.wait_ms);
+  ExpectEqual(a.task, b.task);
+  EXPECT_EQ(a.max_frame, b.max_frame);
+  EXPECT_TRUE(Equal(a.bytes, b.bytes));
+  EXPECT_EQ(a.offset, b.offset);
+  EXPECT_EQ(a.complete, b.complete);
+  EXPECT_EQ(a.code, b.code);
+  EXPECT_EQ(a.final, b.final);
+}
+
+inline Status Encode(const Request& r, uint32_t max_frame, MutableByteSpan out, size_t* size) {
+  return EncodeRequest(r, max_frame, out, size);
+}
+inline Status Encode(const Reply& r, uint32_t max_frame, MutableByteSpan out, size_t* size) {
+  return EncodeReply(r, max_frame, out, size);
+}
+inline Status Decode(ByteSpan body, Request* r) { return DecodeRequest(body, r); }
+inline Status Decode(ByteSpan body, Reply* r) { return DecodeReply(body, r); }
+
+// The frame of a valid message in exactly as much memory as it has bytes, so that a sanitizer sees
+// any step beyond it.
+template <typename Message>
+std::vector<uint8_t> Frame(const Message& message, uint32_t max_frame = kMaxMaxFrame) {
+  std::vector<uint8_t> bytes(kFrameHeaderSize + max_frame);
+  size_t size = 0;
+  EXPECT_EQ(Encode(message, max_frame, {bytes.data(), bytes.size()}, &size), Status::kOk);
+  return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)};
+}
+
+inline ByteSpan Body(const std::vector<uint8_t>& frame) {
+  return View(frame).subspan(kFrameHeaderSize);
+}
+
+inline std::vector<uint8_t> BodyOf(const std::vector<uint8_t>& frame) {
+  return {frame.begin() + kFrameHeaderSize, frame.end()};
+}
+
+template <typename Message>
+void ExpectRoundTrip(const Message& message, uint32_t max_frame) {
+  const std::vector<uint8_t> frame = Frame(message, max_frame);
+  ASSERT_GE(frame.size(), kFrameHeaderSize + 1);
+  EXPECT_EQ(frame.size() - kFrameHeaderSize, static_cast<size_t>(frame[0] | frame[1] << 8));
+  Message back;
+  ASSERT_EQ(Decode(Body(frame), &back), Status::kOk);
+  ExpectEqual(message, back);
+}
+
+}  // namespace sotto
+
+#endif  // SOTTO_TESTS_WIRE_MESSAGES_H_
