@@ -7,25 +7,14 @@
 #include <vector>
 
 #include "privacy/binomial.h"
+#include "unit/privacy/fleet_plan.h"
 
 namespace sotto::privacy {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-Plan MnistPlan(Sampling sampling) {
-  Plan plan;
-  plan.sampling = sampling;
-  plan.devices = 1000;
-  plan.cohort = 50;
-  plan.planned_reports = sampling == Sampling::kPoisson ? 110 : 50;
-  plan.rounds = 30;
-  plan.dimension = 7850;
-  plan.clip_l2 = 0.4;
-  plan.delta = std::pow(1000.0, -1.1);
-  plan.certificate = {1e-8, 3e-22, 9.7};
-  return plan;
-}
+Plan MnistPlan(Sampling sampling) { return FleetPlan(sampling, 110); }
 
 double EpsilonWith(Plan plan, double sigma) {
   plan.noise_sigma = sigma;

@@ -9,33 +9,22 @@
 
 #include "privacy/calibration.h"
 #include "privacy/plan.h"
+#include "unit/privacy/fleet_plan.h"
 
 namespace sotto::privacy {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-Plan UniformPlan() {
-  Plan plan;
-  plan.sampling = Sampling::kUniform;
-  plan.devices = 1000;
-  plan.cohort = 50;
-  plan.planned_reports = 50;
-  plan.rounds = 30;
-  plan.dimension = 7850;
-  plan.clip_l2 = 0.4;
+Plan NoisyPlan(Sampling sampling) {
+  Plan plan = FleetPlan(sampling, 120);
   plan.noise_sigma = 0.2;
   plan.delta = 1e-5;
-  plan.certificate = {1e-8, 3e-22, 9.7};
   return plan;
 }
 
-Plan PoissonPlan() {
-  Plan plan = UniformPlan();
-  plan.sampling = Sampling::kPoisson;
-  plan.planned_reports = 120;
-  return plan;
-}
+Plan UniformPlan() { return NoisyPlan(Sampling::kUniform); }
+Plan PoissonPlan() { return NoisyPlan(Sampling::kPoisson); }
 
 // Another job on the same devices.
 Plan OtherPlan(Plan plan) {

@@ -1,0 +1,30 @@
+// The plan that tests of the accountant begin from.
+#ifndef SOTTO_TESTS_FLEET_PLAN_H_
+#define SOTTO_TESTS_FLEET_PLAN_H_
+
+#include <cmath>
+#include <cstdint>
+
+#include "privacy/plan.h"
+
+namespace sotto::privacy {
+
+// 30 rounds of 50 of 1,000 devices, and the encoder's certificate. Without noise yet.
+//   poisson_cap  on the draw; uniform cohorts have none
+inline Plan FleetPlan(Sampling sampling, int64_t poisson_cap) {
+  Plan plan;
+  plan.sampling = sampling;
+  plan.devices = 1000;
+  plan.cohort = 50;
+  plan.planned_reports = sampling == Sampling::kPoisson ? poisson_cap : plan.cohort;
+  plan.rounds = 30;
+  plan.dimension = 7850;
+  plan.clip_l2 = 0.4;
+  plan.delta = std::pow(1000.0, -1.1);
+  plan.certificate = {1e-8, 3e-22, 9.7};
+  return plan;
+}
+
+}  // namespace sotto::privacy
+
+#endif  // SOTTO_TESTS_FLEET_PLAN_H_
