@@ -1,53 +1,15 @@
 // `sotto account` as a user runs it.
-#include <cstdio>
-#include <fstream>
 #include <gtest/gtest.h>
 #include <string>
-#include <sys/wait.h>
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include "e2e/program.h"
 
 namespace sotto {
 namespace {
 
-using Json = nlohmann::json;
-
-struct Outcome {
-  int exit_code = -1;
-  std::string output;  // standard output and, unless it was sent elsewhere, standard error
-};
-
-Outcome Account(const std::string& arguments, const char* standard_error = "2>&1") {
-  Outcome run;
-  const std::string command =
-      std::string(SOTTO_PROGRAM) + " account " + arguments + " " + standard_error;
-  FILE* pipe = popen(command.c_str(), "r");
-  char buffer[4096];
-  for (size_t got = 0; (got = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) {
-    run.output.append(buffer, got);
-  }
-  const int status = pclose(pipe);
-  run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return run;
-}
-
-void WriteFile(const std::string& path, const std::string& content) {
-  std::ofstream(path, std::ios::binary) << content;
-}
-
-void ExpectUsageError(const std::string& arguments, const std::string& message) {
-  const Outcome run = Account(arguments);
-  EXPECT_EQ(run.exit_code, 2) << arguments << "\n" << run.output;
-  EXPECT_NE(run.output.find(message), std::string::npos) << arguments << "\n" << run.output;
-}
-
-Json AccountJson(const std::string& arguments) {
-  const Outcome run = Account(arguments + " --json -", "2>/dev/null");
-  EXPECT_EQ(run.exit_code, 0) << arguments;
-  return Json::parse(run.output, nullptr, false);
-}
+Json AccountJson(const std::string& arguments) { return SottoJson("account " + arguments); }
 
 constexpr char kPoissonRounds[] =
     "--sampling poisson --noise-multiplier 1 --rate 0.05 --delta 1e-5 ";
@@ -75,7 +37,7 @@ TEST(Account, MarksTheApproximationWhereverItIsPrinted) {
   const std::string plan = "--rounds 10 " + std::string(kPoissonRounds);
   EXPECT_EQ(AccountJson("epsilon --accountant gdp " + plan)["is_upper_bound"], false);
   for (const std::string command : {"epsilon --accountant gdp ", "compare "}) {
-    const Outcome run = Account(command + plan);
+    const Outcome run = Sotto("account " + command + plan);
     EXPECT_NE(run.output.find("approximate, not an upper bound"), std::string::npos) << run.output;
   }
   const Json compared = AccountJson("compare " + plan);
@@ -117,12 +79,12 @@ TEST(Account, ReadsAScheduleOfRounds) {
             AccountJson("epsilon --rounds 10 " + std::string(kPoissonRounds))["epsilon"]);
   EXPECT_GT(AccountJson("sigma --epsilon 1 " + budget)["noise_factor"], 1.0);
   WriteFile(path, "1;0.05;4\n");
-  ExpectUsageError("epsilon " + budget, "Z,Q,T");
-  ExpectUsageError("epsilon --rate 0.1 " + budget, "--schedule");
+  ExpectUsageError("account epsilon " + budget, "Z,Q,T");
+  ExpectUsageError("account epsilon --rate 0.1 " + budget, "--schedule");
 }
 
 TEST(Account, RefusesBadInput) {
-  const std::string start = "epsilon ";
+  const std::string start = "account epsilon ";
   for (const auto& [plan, message] : std::vector<std::pair<std::string, std::string>>{
            {"--noise-multiplier 1 --rate 1.1 --rounds 5 --delta 1e-5", "rate"},
            {"--noise-multiplier 1 --rate 0.1 --rounds 5 --delta 0", "delta"},
@@ -138,9 +100,9 @@ TEST(Account, RefusesBadInput) {
            {"--accountant moments", "moments"}}) {
     ExpectUsageError(start + plan, message);
   }
-  ExpectUsageError("sigma --accountant gdp --rate 0.1 --rounds 5 --epsilon 1 --delta 1e-5",
+  ExpectUsageError("account sigma --accountant gdp --rate 0.1 --rounds 5 --epsilon 1 --delta 1e-5",
                    "no upper bound");
-  EXPECT_NE(Account("epsilon --help").output.find("Example"), std::string::npos);
+  EXPECT_NE(Sotto("account epsilon --help").output.find("Example"), std::string::npos);
 }
 
 }  // namespace

@@ -1,15 +1,10 @@
 // The command `sotto` as a user runs it: exit codes, messages, files.
 #include <cmath>
-#include <cstdio>
-#include <fstream>
 #include <gtest/gtest.h>
-#include <sstream>
 #include <string>
-#include <sys/wait.h>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "e2e/program.h"
 #include "sotto/bytes.h"
 #include "sotto/certificate.h"
 #include "sotto/crypto.h"
@@ -17,26 +12,6 @@
 
 namespace sotto {
 namespace {
-
-using Json = nlohmann::json;
-
-struct Outcome {
-  int exit_code = -1;
-  std::string output;  // standard output and, unless it was sent elsewhere, standard error
-};
-
-Outcome Sotto(const std::string& arguments, const char* standard_error = "2>&1") {
-  Outcome run;
-  const std::string command = std::string(SOTTO_PROGRAM) + " " + arguments + " " + standard_error;
-  FILE* pipe = popen(command.c_str(), "r");
-  char buffer[4096];
-  for (size_t got = 0; (got = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) {
-    run.output.append(buffer, got);
-  }
-  const int status = pclose(pipe);
-  run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return run;
-}
 
 // A run of a few seconds at most.
 constexpr char kSmall[] =
@@ -47,28 +22,11 @@ std::string Path(const std::string& name) {
   return testing::TempDir() + "sotto_" + test->name() + "_" + name;
 }
 
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
-
-void WriteFile(const std::string& path, const std::string& content) {
-  std::ofstream(path, std::ios::binary) << content;
-}
-
 Json SmallRun(const std::string& arguments) {
   const std::string path = Path("out.json");
   const Outcome run = Sotto(kSmall + arguments + " --json " + path);
   EXPECT_EQ(run.exit_code, 0) << run.output;
   return Json::parse(ReadFile(path), nullptr, false);
-}
-
-void ExpectUsageError(const std::string& arguments, const std::string& message) {
-  const Outcome run = Sotto(arguments);
-  EXPECT_EQ(run.exit_code, 2) << arguments << "\n" << run.output;
-  EXPECT_NE(run.output.find(message), std::string::npos) << arguments << "\n" << run.output;
 }
 
 TEST(Cli, HelpAndVersionSucceed) {
@@ -373,9 +331,7 @@ TEST(Cli, AnUnattainableEpsilonNamesTheRealisticOne) {
 }
 
 TEST(Cli, TheCertificateHoldsAndItsJsonSaysWhatOf) {
-  const Outcome run = Sotto("inspect certificate --json -", "2>/dev/null");
-  EXPECT_EQ(run.exit_code, 0);
-  const Json json = Json::parse(run.output, nullptr, false);
+  const Json json = SottoJson("inspect certificate");
   EXPECT_TRUE(json["holds"].get<bool>());
   EXPECT_EQ(json["constants"]["eta"], kDitherEta);
   EXPECT_EQ(json["constants"]["tau"], kDitherTau);
@@ -394,16 +350,13 @@ TEST(Cli, TheCertificateHoldsAndItsJsonSaysWhatOf) {
 }
 
 TEST(Cli, WhatFailsAtRunTimeExitsWithOne) {
-  const auto fails = [](const std::string& arguments, const std::string& message) {
-    const Outcome run = Sotto(arguments);
-    EXPECT_EQ(run.exit_code, 1) << arguments << "\n" << run.output;
-    EXPECT_NE(run.output.find(message), std::string::npos) << run.output;
-  };
-  fails("simulate --data /no/such/folder", "/no/such/folder");
-  fails(std::string(kSmall) + "--json /no/such/folder/out.json", "/no/such/folder/out.json");
-  fails(std::string(kSmall) + "--model-out /no/such/folder/m.bin", "/no/such/folder/m.bin");
-  fails(std::string(kSmall) + "--learning-rate 1e6 --weight-decay 1e6 --clipping at-end",
-        "diverged");
+  ExpectFailure(1, "simulate --data /no/such/folder", "/no/such/folder");
+  ExpectFailure(1, std::string(kSmall) + "--json /no/such/folder/out.json",
+                "/no/such/folder/out.json");
+  ExpectFailure(1, std::string(kSmall) + "--model-out /no/such/folder/m.bin",
+                "/no/such/folder/m.bin");
+  ExpectFailure(1, std::string(kSmall) + "--learning-rate 1e6 --weight-decay 1e6 --clipping at-end",
+                "diverged");
 }
 
 // In the default mode there is no figure against the server, in no form.

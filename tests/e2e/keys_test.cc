@@ -1,15 +1,10 @@
 // `sotto keys` as a user runs it: what it prints, what it writes, what it refuses.
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <gtest/gtest.h>
-#include <sstream>
 #include <string>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
-#include <nlohmann/json.hpp>
-
+#include "e2e/program.h"
 #include "round/run_key.h"
 #include "sotto/posix/key_file.h"
 #include "store/sqlite_store.h"
@@ -17,32 +12,6 @@
 
 namespace sotto::server {
 namespace {
-
-using Json = nlohmann::json;
-
-struct Outcome {
-  int exit_code = -1;
-  std::string output;  // standard output and, unless it was sent elsewhere, standard error
-};
-
-Outcome RunCommand(const std::string& command) {
-  Outcome run;
-  FILE* pipe = popen(command.c_str(), "r");
-  char buffer[4096];
-  for (size_t got = 0; (got = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) {
-    run.output.append(buffer, got);
-  }
-  const int status = pclose(pipe);
-  run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return run;
-}
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
 
 mode_t Mode(const std::string& path) {
   struct stat info {};
@@ -67,8 +36,7 @@ class KeysTest : public testing::Test {
   // `sotto keys COMMAND --store STORE ARGUMENTS`
   Outcome Keys(const std::string& command, const std::string& arguments = "",
                const char* standard_error = "2>&1") const {
-    return RunCommand(std::string(SOTTO_PROGRAM) + " keys " + command + " --store " +
-                      Path("store") + " " + arguments + " " + standard_error);
+    return Sotto("keys " + command + " --store " + Path("store") + " " + arguments, standard_error);
   }
 
   void Succeeds(const std::string& command, const std::string& arguments) const {

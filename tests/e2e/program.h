@@ -1,0 +1,71 @@
+// The command `sotto` as a user runs it, and what it prints, writes and refuses. For programs that
+// are compiled with SOTTO_PROGRAM, its path.
+#ifndef SOTTO_TESTS_E2E_PROGRAM_H_
+#define SOTTO_TESTS_E2E_PROGRAM_H_
+
+#include <cstdio>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sstream>
+#include <string>
+#include <sys/wait.h>
+
+#include <nlohmann/json.hpp>
+
+namespace sotto {
+
+using Json = nlohmann::json;
+
+struct Outcome {
+  int exit_code = -1;
+  std::string output;  // standard output and, unless it was sent elsewhere, standard error
+};
+
+inline Outcome RunCommand(const std::string& command) {
+  Outcome run;
+  FILE* pipe = popen(command.c_str(), "r");
+  char buffer[4096];
+  for (size_t got = 0; (got = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) {
+    run.output.append(buffer, got);
+  }
+  const int status = pclose(pipe);
+  run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return run;
+}
+
+inline Outcome Sotto(const std::string& arguments, const char* standard_error = "2>&1") {
+  return RunCommand(std::string(SOTTO_PROGRAM) + " " + arguments + " " + standard_error);
+}
+
+// The command fails with this status and says so.
+inline void ExpectFailure(int exit_code, const std::string& arguments, const std::string& message) {
+  const Outcome run = Sotto(arguments);
+  EXPECT_EQ(run.exit_code, exit_code) << arguments << "\n" << run.output;
+  EXPECT_NE(run.output.find(message), std::string::npos) << arguments << "\n" << run.output;
+}
+
+inline void ExpectUsageError(const std::string& arguments, const std::string& message) {
+  ExpectFailure(2, arguments, message);
+}
+
+// What the command writes to standard output with `--json -`; discarded if that is no JSON.
+inline Json SottoJson(const std::string& arguments) {
+  const Outcome run = Sotto(arguments + " --json -", "2>/dev/null");
+  EXPECT_EQ(run.exit_code, 0) << arguments;
+  return Json::parse(run.output, nullptr, false);
+}
+
+inline std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+inline void WriteFile(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+}  // namespace sotto
+
+#endif  // SOTTO_TESTS_E2E_PROGRAM_H_
