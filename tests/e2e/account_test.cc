@@ -58,6 +58,17 @@ TEST(Account, FindsNoiseAndRoundsForABudget) {
   const Json rounds = AccountJson("rounds --epsilon 2 " + std::string(kPoissonRounds));
   EXPECT_LE(rounds["epsilon"], 2.0);
   EXPECT_GE(rounds["rounds"], 10);
+  EXPECT_EQ(rounds["or_more"], false);
+}
+
+TEST(Account, SaysWhereItStopsToCountRounds) {
+  const std::string plan =
+      "rounds --sampling none --noise-multiplier 1e9 --epsilon 1 --delta 1e-5 ";
+  const Json rounds = AccountJson(plan);
+  EXPECT_EQ(rounds["rounds"], 1000000000);
+  EXPECT_EQ(rounds["or_more"], true);
+  const Outcome run = Sotto("account " + plan);
+  EXPECT_EQ(run.output.find("1000000000 or more rounds"), 0u) << run.output;
 }
 
 TEST(Account, ChargesAFleetForColludersAndTheCertificate) {

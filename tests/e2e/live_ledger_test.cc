@@ -131,7 +131,11 @@ TEST(LiveLedgerTest, AStoreThatCannotPayForOneRoundHoldsNoJob) {
                 {"budget", "0 of 5 rounds", "0.001"});
   const Json ledger = LedgerOf(site);
   EXPECT_TRUE(ledger["jobs"].empty());
-  EXPECT_TRUE(ledger["total"]["epsilon"].is_null());
+  for (const char* field : {"epsilon", "epsilon_network", "delta"}) {
+    EXPECT_EQ(ledger["total"][field], 0.0) << field;
+  }
+  EXPECT_EQ(ledger["total"]["rounds_released"], 0);
+  EXPECT_TRUE(ledger["total"]["adjacency"].is_null()) << "it holds under any";
 }
 
 TEST(LiveLedgerTest, TheLedgerOfAStoreThatAServerHoldsIsRefusedUntilItStops) {
@@ -184,8 +188,11 @@ TEST(LiveLedgerTest, JsonGoesToStandardOutputAloneAndTellsNoSecret) {
                 site.Path("table.log"));
   EXPECT_EQ(shell.Wait(), 0);
   EXPECT_EQ(Json::parse(ReadFile(site.Path("json.log")))["releases"], Json::array());
-  EXPECT_NE(ReadFile(site.Path("table.log")).find("nothing is spent"), std::string::npos);
+  EXPECT_NE(ReadFile(site.Path("table.log")).find("nothing is released: epsilon 0"),
+            std::string::npos);
   EXPECT_EQ(site.Sotto({"account", "ledger"}, "usage.log").Wait(), 2);
+  EXPECT_EQ(site.Sotto({"account", "ledger", "--store", site.Path("store")}, "table.log").Wait(),
+            0);
   EXPECT_EQ(site.Sotto({"account", "ledger", site.Path("none")}, "none.log").Wait(), 1);
 }
 

@@ -170,8 +170,11 @@ void RunRounds(const AccountOptions& o) {
   json["accountant"] = o.accountant;
   json["target_epsilon"] = TargetOf(o);
   json["rounds"] = round.rounds;
+  const bool or_more = round.rounds == privacy::kMaxAffordableRounds;
+  json["or_more"] = or_more;
   AddAnswer(answer, json);
-  Print(o, fmt::format("{} rounds\n", round.rounds) + AnswerText(o, answer), json);
+  const char* rounds = or_more ? "or more rounds, as no more are counted; for so many:" : "rounds";
+  Print(o, fmt::format("{} {}\n", round.rounds, rounds) + AnswerText(o, answer), json);
 }
 
 void RunCompare(const AccountOptions& o) {
@@ -222,8 +225,8 @@ void AddAccountCommand(CLI::App& app) {
   AddQuestion(account, "sigma", "the noise multiplier that a budget asks for",
               AccountQuestion::kNoise, RunSigma,
               "--sampling uniform --rate 0.05 --rounds 30 --epsilon 6 --delta 1e-5");
-  AddQuestion(account, "rounds", "how many rounds a budget pays for", AccountQuestion::kRounds,
-              RunRounds,
+  AddQuestion(account, "rounds", "how many rounds a budget pays for, counted up to 10^9",
+              AccountQuestion::kRounds, RunRounds,
               "--sampling poisson --noise-multiplier 1 --rate 0.05 --epsilon 6 --delta 1e-5");
   AddQuestion(account, "compare", "all accountants side by side", AccountQuestion::kEpsilon,
               RunCompare,

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -122,7 +123,11 @@ std::string Describe(const LedgerOptions& o, const Ledger& ledger) {
   for (const JobEntry& job : ledger.jobs) {
     text += DescribeJob(job, ReleasesOf(ledger, job.number));
   }
-  if (ledger.releases.empty()) return text + "nothing is released, nothing is spent\n";
+  if (ledger.releases.empty()) {
+    return text +
+           "nothing is released: epsilon 0 (0 against the network) at delta 0, under any "
+           "adjacency\n";
+  }
   const std::optional<LedgerEntry> figure = FigureForAll(ledger);
   return text + "\nin all: " +
          (figure ? DescribeFigure(*figure)
@@ -183,18 +188,20 @@ Json ToJson(const JobEntry& job) {
           {"composed_with", job.before}};
 }
 
-// Without a figure its fields are null.
+// Where nothing is released, nothing is spent, under any adjacency. Where there is no figure for
+// all devices, its fields are null.
 Json TotalToJson(const Ledger& ledger) {
   Json json = {{"jobs", ledger.jobs.size()}, {"rounds_released", ledger.releases.size()}};
   int64_t attempts = 0;
   for (const JobEntry& job : ledger.jobs) attempts += job.attempts;
   json["attempts"] = attempts;
-  const std::optional<LedgerEntry> figure = FigureForAll(ledger);
-  AddFigure(figure.value_or(LedgerEntry()), json);
-  if (figure) return json;
   for (const char* field : {"epsilon", "epsilon_network", "delta", "adjacency", "unit",
                             "trust_mode", "colluders", "seeded"}) {
     json[field] = nullptr;
+  }
+  if (const std::optional<LedgerEntry> figure = FigureForAll(ledger)) AddFigure(*figure, json);
+  if (ledger.releases.empty()) {
+    for (const char* field : {"epsilon", "epsilon_network", "delta"}) json[field] = 0.0;
   }
   return json;
 }
@@ -210,6 +217,10 @@ Json ToJson(const LedgerOptions& o, const Ledger& ledger) {
 }
 
 void RunLedger(const LedgerOptions& o) {
+  if (o.store.empty()) {
+    throw std::invalid_argument(
+        "which store? It is an argument, `sotto account ledger RUN`, or --store RUN");
+  }
   SqliteStore store(o.store);
   const Ledger ledger{store.Jobs(), store.Ledger()};
   fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(o, ledger));
@@ -222,7 +233,8 @@ void AddAccountLedgerCommand(CLI::App& account) {
   const auto options = std::make_shared<LedgerOptions>();
   CLI::App& ledger = *account.add_subcommand(
       "ledger", "what the jobs of a store have spent, release by release; no server may hold it");
-  ledger.add_option("RUN,--store", options->store, "the store of `sotto serve`")->required();
+  ledger.add_option("RUN,--store", options->store,
+                    "the store of `sotto serve`; needed once, as an argument or as --store");
   ledger.add_option("--json", options->json, "write the ledger to this file; - is standard output");
   ledger.callback([options] { RunLedger(*options); });
 }
