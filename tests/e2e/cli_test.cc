@@ -359,6 +359,14 @@ TEST(Cli, WhatFailsAtRunTimeExitsWithOne) {
                 "diverged");
 }
 
+TEST(Cli, AJobThatGivesUpWritesItsResultsAndExitsWithThree) {
+  const std::string few = "--dropout 0.9 --min-devices 60 --seed 1 --json " + Path("json");
+  ExpectFailure(3, kSmall + few, "given up after 10 attempts");
+  const Json json = Json::parse(ReadFile(Path("json")), nullptr, false);
+  EXPECT_EQ(json["finish_reason"], "round 1 was given up after 10 attempts");
+  EXPECT_TRUE(json["rounds"].empty());
+}
+
 // In the default mode there is no figure against the server, in no form.
 TEST(TrustMode, WithATrustedServerThereIsNoEpsilonAgainstIt) {
   const Outcome run = Sotto(std::string(kSmall) + "--seed 1 --json " + Path("json"));

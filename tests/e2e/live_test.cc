@@ -280,11 +280,13 @@ TEST(LiveTest, AStoppedServerGoesOnWhereItWas) {
   ExpectAllDone(site, clients);
 }
 
-TEST(LiveTest, AJobWithoutDevicesGivesUpInTheEndAndSaysSo) {
+TEST(LiveTest, AJobWithoutDevicesGivesUpInTheEndAndSaysSoAlsoByItsExitStatus) {
   Site site(2);
-  Server server = site.Serve(With(SmallJob("3"), {"--round-timeout", "0.5"}));
-  EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  const std::string json = site.Path("results.json");
+  Server server = site.Serve(With(SmallJob("3"), {"--round-timeout", "0.5", "--json", json}));
+  EXPECT_EQ(server.process.Wait(), 3) << ReadFile(server.log);
   EXPECT_NE(ReadFile(server.log).find("given up after 10 attempts"), std::string::npos);
+  EXPECT_NE(ReadFile(json).find("given up after 10 attempts"), std::string::npos);
   EXPECT_EQ(TakeSnapshot(site.Path("store")).attempts.size(), 10u);
   EXPECT_EQ(server.releases(), 0u);
 }

@@ -1,4 +1,5 @@
-// The command `sotto`. Exit codes: 0 done, 1 it failed, 2 it was asked the wrong way.
+// The command `sotto`. Exit codes: 0 done, 1 it failed, 2 it was asked the wrong way, 3 the job
+// that it ran gave up.
 #include <cstdio>
 #include <exception>
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/account_command.h"
+#include "cli/gave_up.h"
 #include "cli/inspect_command.h"
 #include "cli/keys_command.h"
 #include "cli/serve_command.h"
@@ -78,7 +80,7 @@ int Run(int argc, char** argv) {
   CLI::App* simulate = app.add_subcommand(
       "simulate", "train a fleet of simulated devices in this process, under a privacy budget");
   sotto::server::AddSimulateOptions(*simulate, simulate_options);
-  simulate->footer("Any of these options may stand in a TOML file, without dashes: --config FILE");
+  simulate->footer(sotto::server::kJobFooter);
   simulate->callback([&] { sotto::server::RunSimulate(simulate_options); });
   sotto::server::AddServeCommand(app);
   sotto::server::AddKeysCommand(app);
@@ -103,6 +105,8 @@ int main(int argc, char** argv) {
     return Fail(error, kExitUsage);
   } catch (const std::invalid_argument& error) {
     return Fail(error, kExitUsage);
+  } catch (const sotto::server::GaveUp& error) {
+    return Fail(error, sotto::server::kExitGaveUp);
   } catch (const std::exception& error) {
     return Fail(error, kExitFailure);
   }

@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/gave_up.h"
 #include "cli/in_range.h"
 #include "cli/job_options.h"
 #include "cli/json_output.h"
@@ -241,7 +242,9 @@ void RunServe(const ServeOptions& o) {
   if (!config.is_private()) Log("NO PRIVACY: this job protects nothing; for experiments only");
   if (seeded) Log("seeded: not private; for tests only");
   WritePortFile(o.port_file, server.port());
-  if (server.Run()) WriteResults(o, job);
+  if (!server.Run()) return;
+  WriteResults(o, job);
+  if (job.gave_up()) throw GaveUp(job.finish_reason());
 }
 
 }  // namespace
@@ -250,7 +253,7 @@ void AddServeCommand(CLI::App& app) {
   const auto options = std::make_shared<ServeOptions>();
   CLI::App* serve = app.add_subcommand("serve", "run a job for devices on the network, over TLS");
   AddServeOptions(*serve, *options);
-  serve->footer("Any of these options may stand in a TOML file, without dashes: --config FILE");
+  serve->footer(kJobFooter);
   serve->callback([options] { RunServe(*options); });
 }
 

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/gave_up.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "data/catalog.h"
@@ -83,6 +84,7 @@ void RunSimulate(const SimulateOptions& options) {
     WriteModel(result.parameters, model_file);
     Finish(model_file, options.model_out);
   }
+  if (result.gave_up) throw GaveUp(result.finish_reason);
 }
 
 }  // namespace sotto::server

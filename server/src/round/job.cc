@@ -68,11 +68,16 @@ void Job::Finish(const std::string& reason) {
   finish_reason_ = reason;
 }
 
+void Job::GiveUp(const std::string& reason) {
+  gave_up_ = true;
+  Finish(reason);
+}
+
 bool Job::OpenRound() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (phase_ != Phase::kIdle) throw std::logic_error("a round can only be opened between rounds");
   if (diverged_) {
-    Finish("round " + std::to_string(round_) +
+    GiveUp("round " + std::to_string(round_) +
            " would have made the model infinite, and left it as it was: training diverged; lower "
            "the learning rate or the noise");
     return false;
@@ -97,7 +102,7 @@ void Job::PublishModel() {
 void Job::StartAttempt() {
   for (;; GiveAttemptUp()) {
     if (given_up_ == config_.max_attempts) {
-      Finish("round " + std::to_string(round_ + 1) + " was given up after " +
+      GiveUp("round " + std::to_string(round_ + 1) + " was given up after " +
              std::to_string(given_up_) + " attempts");
       return;
     }

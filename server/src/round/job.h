@@ -101,6 +101,10 @@ class Job {
   // Says why the job finished, for people.
   const std::string& finish_reason() const { return finish_reason_; }
 
+  // The job finished with rounds left that its budget could have paid for: too few devices were
+  // heard of, in every attempt, or training diverged.
+  bool gave_up() const { return gave_up_; }
+
  private:
   // A device of the open round's cohort. What each state answers is the table kMemberStates in
   // job_answers.cc.
@@ -118,6 +122,7 @@ class Job {
   void RequireBudget();
   void HearOf(uint32_t device);
   void Finish(const std::string& reason);
+  void GiveUp(const std::string& reason);
   void PublishModel();
   void StartAttempt();
   void GiveAttemptUp();
@@ -146,6 +151,7 @@ class Job {
   std::condition_variable decoded_;
   Phase phase_ = Phase::kIdle;
   std::string finish_reason_;
+  bool gave_up_ = false;
   uint32_t round_ = 0;
   uint32_t attempt_ = 0;
   uint32_t given_up_ = 0;  // attempts at the round at hand

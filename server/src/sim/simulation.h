@@ -31,6 +31,7 @@ struct SimulationResult {
   double initial_accuracy = 0.0;    // before the first round
   std::vector<float> parameters;    // of the final model
   std::string finish_reason;
+  bool gave_up = false;       // see Job::gave_up()
   double wall_seconds = 0.0;  // of set-up, rounds and evaluation
 
   // Mean bytes of a device's encoded update.

@@ -45,6 +45,7 @@ TEST(Job, StopsWhenTheBudgetCannotPayForAnotherRoundAndSaysWhatItWouldCost) {
              {"budget", fmt::format("{:.4g}", privacy::Account(config.plan, 2).epsilon),
               fmt::format("{:.4g}", privacy::Account(config.plan, 3).epsilon), "2 of 3 rounds",
               "larger budget"});
+  EXPECT_FALSE(small.job.gave_up()) << "it did what it was told to";
 }
 
 TEST(Job, WhatEarlierJobsSpentCountsInEveryFigureAndAgainstTheBudget) {

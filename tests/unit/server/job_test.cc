@@ -29,6 +29,7 @@ TEST(Job, ReleasesAllRoundsOfThePlanAndFinishes) {
   }
   EXPECT_FALSE(small.job.OpenRound());
   EXPECT_EQ(small.job.phase(), Job::Phase::kFinished);
+  EXPECT_FALSE(small.job.gave_up());
   EXPECT_EQ(AskForWork(small.job, 0).kind, Reply::Kind::kDone);
   ASSERT_EQ(small.store.releases.size(), 3u);
   EXPECT_EQ(small.store.models.back(), small.Model());
@@ -51,6 +52,7 @@ TEST(Job, ASumTooLargeForTheModelIsReleasedAndChargedAndEndsTheJob) {
   ASSERT_EQ(small.store.releases.size(), 1u);
   EXPECT_FALSE(small.job.OpenRound());
   EXPECT_NE(small.job.finish_reason().find("training diverged"), std::string::npos);
+  EXPECT_TRUE(small.job.gave_up());
 }
 
 TEST(Job, ModelDoesNotDependOnTheOrderOfArrival) {
@@ -188,6 +190,7 @@ TEST(Job, GivesUpAfterTheLastAttempt) {
   EXPECT_FALSE(small.job.CloseRound().released);
   EXPECT_EQ(small.job.phase(), Job::Phase::kFinished);
   EXPECT_NE(small.job.finish_reason().find("given up after 2"), std::string::npos);
+  EXPECT_TRUE(small.job.gave_up());
 }
 
 TEST(Job, MissingReportsAreToppedUpWithNoise) {
