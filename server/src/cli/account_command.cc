@@ -12,6 +12,7 @@
 
 #include "cli/account_ledger.h"
 #include "cli/account_options.h"
+#include "cli/figures.h"
 #include "cli/json_output.h"
 #include "privacy/calibration.h"
 
@@ -21,13 +22,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using privacy::Accountant;
 
+constexpr int kDecimals = 4;  // of an epsilon
+
 constexpr char kNotABound[] = "approximate, not an upper bound";
-
-Json Finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-std::string EpsilonText(double epsilon) {
-  return std::isfinite(epsilon) ? fmt::format("{:.4f}", epsilon) : "infinite";
-}
 
 // An epsilon of ideal rounds or of a fleet.
 struct Answer {
@@ -88,15 +85,16 @@ std::string MeaningText(const AccountOptions& o) {
 
 std::string AnswerText(const AccountOptions& o, const Answer& answer) {
   const privacy::AccountedEpsilon& accounted = answer.accounted;
-  std::string text = fmt::format("epsilon {} at delta {:.3g} by {}", EpsilonText(accounted.epsilon),
-                                 DeltaOf(o), accounted.winner);
+  std::string text =
+      fmt::format("epsilon {} at delta {:.3g} by {}", EpsilonText(accounted.epsilon, kDecimals),
+                  DeltaOf(o), accounted.winner);
   if (!accounted.is_upper_bound) text += fmt::format(": {}", kNotABound);
   if (accounted.epsilon_lower && std::isfinite(*accounted.epsilon_lower)) {
     text += fmt::format("; the true one is at least {:.4f}", *accounted.epsilon_lower);
   }
   if (answer.fleet) {
     text += fmt::format("; {} against whoever sees who uploads",
-                        EpsilonText(answer.fleet->epsilon_network));
+                        EpsilonText(answer.fleet->epsilon_network, kDecimals));
   }
   return text + "\n" + MeaningText(o);
 }
@@ -189,7 +187,7 @@ void RunCompare(const AccountOptions& o) {
     AddAnswer(answer, row);
     json["accountants"].push_back(row);
     text += fmt::format("  {:<12} epsilon {:>10}  {}\n", privacy::Name(accountant),
-                        EpsilonText(answer.accounted.epsilon),
+                        EpsilonText(answer.accounted.epsilon, kDecimals),
                         answer.accounted.is_upper_bound
                             ? fmt::format("upper bound, by {}", answer.accounted.winner)
                             : kNotABound);

@@ -1,7 +1,6 @@
 #include "cli/account_ledger.h"
 
 #include <algorithm>
-#include <cmath>
 #include <ctime>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/figures.h"
 #include "cli/json_output.h"
 #include "store/sqlite_store.h"
 
@@ -20,6 +20,8 @@ namespace sotto::server {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr int kDecimals = 4;  // of an epsilon
 
 struct LedgerOptions {
   std::string store;
@@ -72,10 +74,6 @@ std::optional<LedgerEntry> FigureForAll(const Ledger& ledger) {
   return figure;
 }
 
-std::string EpsilonText(double epsilon) {
-  return std::isfinite(epsilon) ? fmt::format("{:.4f}", epsilon) : "infinite";
-}
-
 std::string Time(int64_t seconds) {
   return fmt::format("{:%F %T}Z", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
@@ -84,9 +82,9 @@ std::string DescribeFigure(const LedgerEntry& entry) {
   return fmt::format(
       "epsilon {} ({} against the network) at delta {:.3g}, {} adjacency, unit {}, {}, {} "
       "colluder{}{}",
-      EpsilonText(entry.epsilon), EpsilonText(entry.epsilon_network), entry.delta, entry.adjacency,
-      entry.unit, entry.trust_mode, entry.colluders, entry.colluders == 1 ? "" : "s",
-      entry.seeded ? "; seeded: not private" : "");
+      EpsilonText(entry.epsilon, kDecimals), EpsilonText(entry.epsilon_network, kDecimals),
+      entry.delta, entry.adjacency, entry.unit, entry.trust_mode, entry.colluders,
+      entry.colluders == 1 ? "" : "s", entry.seeded ? "; seeded: not private" : "");
 }
 
 std::string DescribeRelease(const LedgerEntry& entry) {
@@ -96,8 +94,9 @@ std::string DescribeRelease(const LedgerEntry& entry) {
       "{}{}\n",
       entry.round + 1, entry.attempts, entry.mechanism, entry.noise_sigma, entry.clip_l2,
       entry.sampling, entry.cohort, entry.devices, entry.planned_reports, entry.reported,
-      entry.accounted_noise_multiplier, EpsilonText(entry.epsilon),
-      EpsilonText(entry.epsilon_network), entry.accountant, entry.seeded ? ", seeded" : "");
+      entry.accounted_noise_multiplier, EpsilonText(entry.epsilon, kDecimals),
+      EpsilonText(entry.epsilon_network, kDecimals), entry.accountant,
+      entry.seeded ? ", seeded" : "");
 }
 
 std::string DescribeJob(const JobEntry& job, const std::vector<LedgerEntry>& releases) {
@@ -134,8 +133,6 @@ std::string Describe(const LedgerOptions& o, const Ledger& ledger) {
                  : "no one figure, as jobs on different devices have different adjacencies") +
          "\n";
 }
-
-Json Finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 void AddFigure(const LedgerEntry& entry, Json& json) {
   json["epsilon"] = Finite(entry.epsilon);

@@ -1,5 +1,6 @@
 #include "cli/json_output.h"
 
+#include <cstdio>
 #include <fmt/format.h>
 #include <fstream>
 #include <stdexcept>
@@ -13,6 +14,9 @@ void WriteJson(const std::string& path, const nlohmann::ordered_json& json) {
   const std::string text = json.dump(2) + "\n";
   if (IsStandardOutput(path)) {
     fmt::print("{}", text);
+    if (std::fflush(stdout) != 0) {
+      throw std::runtime_error("writing the JSON failed: is the disk full?");
+    }
   } else if (std::ofstream file(path); !(file << text).flush()) {
     throw std::runtime_error(
         fmt::format("cannot write {}: check that its folder exists and has space left", path));

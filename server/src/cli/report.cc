@@ -1,11 +1,11 @@
 #include "cli/report.h"
 
-#include <cmath>
 #include <fmt/format.h>
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
 
+#include "cli/figures.h"
 #include "sotto/bytes.h"
 #include "sotto/version.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json Finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+constexpr int kDecimals = 3;  // of an epsilon
 
 std::string Hex(ByteSpan bytes) {
   std::string text;
@@ -160,14 +160,10 @@ void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seede
   json["certificate_range"] = job.plan.certificate.range;
 }
 
-std::string EpsilonText(double epsilon) {
-  return std::isfinite(epsilon) ? fmt::format("{:.3f}", epsilon) : "infinite";
-}
-
 std::string DescribeEpsilon(const privacy::Plan& plan, const privacy::Statement& spent) {
   std::string text = fmt::format(
       "  privacy        epsilon {} at delta {:.3g}: what the released models tell about one {}\n",
-      EpsilonText(spent.epsilon), spent.delta, privacy::Name(spent.unit));
+      EpsilonText(spent.epsilon, kDecimals), spent.delta, privacy::Name(spent.unit));
   text += fmt::format(
       "                 {} adjacency; {} sampling, {} of {} devices; {} rounds; accountant {}\n",
       privacy::Name(spent.adjacency), privacy::Name(spent.sampling), plan.cohort, plan.devices,
@@ -195,7 +191,8 @@ std::string DescribeTrust(const privacy::Plan& plan, const privacy::Statement& s
       "delta\n"
       "                 {:.3g}; {} adjacency\n",
       privacy::Name(spent.trust_mode), plan.PrivateNoiseSigma(), spent.private_noise_multiplier,
-      EpsilonText(spent.epsilon_server), EpsilonText(spent.epsilon_server_update), spent.delta,
+      EpsilonText(spent.epsilon_server, kDecimals),
+      EpsilonText(spent.epsilon_server_update, kDecimals), spent.delta,
       privacy::Name(privacy::Adjacency::kReplaceOne));
 }
 
@@ -205,7 +202,7 @@ std::string DescribeLimits(const privacy::Plan& plan, const privacy::Statement& 
   text += fmt::format(
       "                 epsilon {} against whoever sees on the network who uploads; lengths of\n"
       "                 uploads tell more: they follow the updates{}\n",
-      EpsilonText(spent.epsilon_network),
+      EpsilonText(spent.epsilon_network, kDecimals),
       spent.trust_mode == privacy::TrustMode::kPrivateNoise ? " and the devices' own noise"
                                                             : ", without noise");
   return text;
@@ -216,7 +213,8 @@ std::string DescribeBaselineLimits(const JobConfig& job, const privacy::Statemen
       "                 baseline {}: gau-lrq's figures for this sigma, if the noise were ideal;\n"
       "                 floating-point noise has no certificate: to compare with, no guarantee\n"
       "                 trust mode {}; epsilon {} against whoever sees who uploads\n",
-      Name(job.mechanism), privacy::Name(spent.trust_mode), EpsilonText(spent.epsilon_network));
+      Name(job.mechanism), privacy::Name(spent.trust_mode),
+      EpsilonText(spent.epsilon_network, kDecimals));
 }
 
 std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result, bool seeded) {
@@ -254,7 +252,8 @@ std::string DescribeRound(const SimulationConfig& config, const RoundReport& rep
       fmt::format("round {}/{}: accuracy {:.4f}, {} reported", report.outcome.round + 1,
                   config.job.plan.rounds, report.accuracy, report.outcome.reported);
   if (config.job.is_accounted()) {
-    text += fmt::format(", epsilon {} at delta {:.3g}{}", EpsilonText(report.outcome.spent.epsilon),
+    text += fmt::format(", epsilon {} at delta {:.3g}{}",
+                        EpsilonText(report.outcome.spent.epsilon, kDecimals),
                         report.outcome.spent.delta, config.seed ? " (seeded: not private)" : "");
   }
   return text;

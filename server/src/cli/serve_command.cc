@@ -3,7 +3,6 @@
 #include <ctime>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -14,11 +13,11 @@
 #include "cli/in_range.h"
 #include "cli/job_options.h"
 #include "cli/json_output.h"
+#include "cli/output_file.h"
 #include "cli/report.h"
 #include "net/server.h"
 #include "privacy/calibration.h"
 #include "round/run_key.h"
-#include "sotto/bytes.h"
 #include "sotto/posix/signals.h"
 #include "store/sqlite_store.h"
 
@@ -117,20 +116,11 @@ void Log(const std::string& line) {
   fmt::print(stderr, "{:%F %T}Z {}\n", fmt::gmtime(now), line);
 }
 
-std::ofstream OpenOutput(const std::string& path) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  if (!file) throw std::runtime_error(fmt::format("cannot write {}", path));
-  return file;
-}
-
 void WriteResults(const ServeOptions& o, const Job& job) {
   if (!o.model_out.empty()) {
-    std::ofstream file = OpenOutput(o.model_out);
-    for (const float value : job.parameters()) {
-      uint8_t bytes[4];
-      StoreU32Le(FloatBits(value), bytes);
-      file.write(reinterpret_cast<const char*>(bytes), sizeof(bytes));
-    }
+    OutputFile file(o.model_out);
+    WriteParameters(job.parameters(), file.stream());
+    file.Finish();
   }
   WriteJson(o.json, {{"rounds_released", job.round()},
                      {"finish_reason", job.finish_reason()},
@@ -139,7 +129,10 @@ void WriteResults(const ServeOptions& o, const Job& job) {
 }
 
 void WritePortFile(const std::string& path, uint16_t port) {
-  if (!path.empty()) OpenOutput(path) << port << '\n';
+  if (path.empty()) return;
+  OutputFile file(path);
+  file.stream() << port << '\n';
+  file.Finish();
 }
 
 std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome, bool seeded) {

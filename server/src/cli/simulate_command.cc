@@ -2,46 +2,20 @@
 
 #include <cstdio>
 #include <fmt/format.h>
-#include <fstream>
-#include <iostream>
-#include <stdexcept>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/gave_up.h"
+#include "cli/json_output.h"
+#include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "data/catalog.h"
-#include "sotto/bytes.h"
 #include "sotto/posix/terminal.h"
 
 namespace sotto::server {
 namespace {
-
-constexpr char kStandardOutput[] = "-";
-
-// Opens an output file before hours of work, not after.
-std::ofstream OpenOutput(const std::string& path) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  if (!file) {
-    throw std::runtime_error(
-        fmt::format("cannot write {}: check that its folder exists and is writable", path));
-  }
-  return file;
-}
-
-void Finish(std::ofstream& file, const std::string& path) {
-  file.close();
-  if (!file) throw std::runtime_error(fmt::format("writing {} failed: is the disk full?", path));
-}
-
-void WriteModel(const std::vector<float>& parameters, std::ofstream& file) {
-  for (const float value : parameters) {
-    uint8_t bytes[4];
-    StoreU32Le(FloatBits(value), bytes);
-    file.write(reinterpret_cast<const char*>(bytes), sizeof(bytes));
-  }
-}
 
 void Announce(const SimulationConfig& config, const SimulateOptions& options) {
   if (config.job.is_private()) return;
@@ -59,11 +33,11 @@ void Announce(const SimulationConfig& config, const SimulateOptions& options) {
 void RunSimulate(const SimulateOptions& options) {
   const SimulationConfig config = MakeSimulation(options);
   const TrainTest data = OpenDataset(options.data);
-  std::ofstream json_file;
-  std::ofstream model_file;
-  const bool json_to_stdout = options.json == kStandardOutput;
-  if (!options.json.empty() && !json_to_stdout) json_file = OpenOutput(options.json);
-  if (!options.model_out.empty()) model_file = OpenOutput(options.model_out);
+  std::optional<OutputFile> json_file;
+  std::optional<OutputFile> model_file;
+  const bool json_to_stdout = IsStandardOutput(options.json);
+  if (!options.json.empty() && !json_to_stdout) json_file.emplace(options.json);
+  if (!options.model_out.empty()) model_file.emplace(options.model_out);
 
   Announce(config, options);
   const Progress progress(static_cast<size_t>(config.job.plan.rounds),
@@ -74,15 +48,15 @@ void RunSimulate(const SimulateOptions& options) {
 
   fmt::print(json_to_stdout ? stderr : stdout, "{}",
              DescribeResult(config, result, data.train.name));
-  if (!options.json.empty()) {
-    std::ostream& out = json_to_stdout ? std::cout : json_file;
-    out << ResultToJson(config, result, data.train.name).dump(2) << '\n' << std::flush;
-    if (!out) throw std::runtime_error("writing the JSON failed: is the disk full?");
+  const nlohmann::ordered_json json = ResultToJson(config, result, data.train.name);
+  if (json_to_stdout) WriteJson(options.json, json);
+  if (json_file) {
+    json_file->stream() << json.dump(2) << '\n';
+    json_file->Finish();
   }
-  if (json_file.is_open()) Finish(json_file, options.json);
-  if (model_file.is_open()) {
-    WriteModel(result.parameters, model_file);
-    Finish(model_file, options.model_out);
+  if (model_file) {
+    WriteParameters({result.parameters.data(), result.parameters.size()}, model_file->stream());
+    model_file->Finish();
   }
   if (result.gave_up) throw GaveUp(result.finish_reason);
 }
