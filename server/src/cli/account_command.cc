@@ -90,7 +90,8 @@ std::string AnswerText(const AccountOptions& o, const Answer& answer) {
                   DeltaOf(o), accounted.winner);
   if (!accounted.is_upper_bound) text += fmt::format(": {}", kNotABound);
   if (accounted.epsilon_lower && std::isfinite(*accounted.epsilon_lower)) {
-    text += fmt::format("; the true one is at least {:.4f}", *accounted.epsilon_lower);
+    text += fmt::format("; the true one is at least {}",
+                        LowerBoundText(*accounted.epsilon_lower, kDecimals));
   }
   if (answer.fleet) {
     text += fmt::format("; {} against whoever sees who uploads",

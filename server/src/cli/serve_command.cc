@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/figures.h"
 #include "cli/gave_up.h"
 #include "cli/in_range.h"
 #include "cli/job_options.h"
@@ -26,6 +27,7 @@ namespace {
 
 constexpr char kNetwork[] = "Network and store";
 constexpr char kRun[] = "Run and output";
+constexpr int kDecimals = 3;  // of an epsilon
 
 struct ServeOptions : JobOptions {
   std::string store;
@@ -147,17 +149,18 @@ std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome
   const privacy::Statement& spent = outcome.spent;
   const std::string server =
       spent.trust_mode == privacy::TrustMode::kPrivateNoise
-          ? fmt::format(
-                " (epsilon {:.3f} against the server in every attempt, {:.3f} for one update)",
-                spent.epsilon_server, spent.epsilon_server_update)
+          ? fmt::format(" (epsilon {} against the server in every attempt, {} for one update)",
+                        EpsilonText(spent.epsilon_server, kDecimals),
+                        EpsilonText(spent.epsilon_server_update, kDecimals))
           : "";
   return text + fmt::format(
-                    "; epsilon {:.3f} ({:.3f} against the network) at delta {:.3g}, {} adjacency, "
+                    "; epsilon {} ({} against the network) at delta {:.3g}, {} adjacency, "
                     "unit {}, {}{}, {} colluders, accountant {}{}",
-                    outcome.spent.epsilon, outcome.spent.epsilon_network, outcome.spent.delta,
-                    privacy::Name(outcome.spent.adjacency), privacy::Name(outcome.spent.unit),
-                    privacy::Name(outcome.spent.trust_mode), server, outcome.spent.colluders,
-                    outcome.spent.accountant, seeded ? "; seeded: not private" : "");
+                    EpsilonText(spent.epsilon, kDecimals),
+                    EpsilonText(spent.epsilon_network, kDecimals), spent.delta,
+                    privacy::Name(spent.adjacency), privacy::Name(spent.unit),
+                    privacy::Name(spent.trust_mode), server, spent.colluders, spent.accountant,
+                    seeded ? "; seeded: not private" : "");
 }
 
 void RequireServable(const ServeOptions& o) {
@@ -186,11 +189,11 @@ JobConfig MakeJobAfter(const ServeOptions& o, uint32_t devices,
 void LogEarlierJobs(const JobConfig& config) {
   if (!config.is_accounted() || config.spent_before.empty()) return;
   const privacy::Statement spent = privacy::Account(config.plan, 0, config.spent_before);
-  Log(
-      fmt::format("earlier jobs on these devices: {} rounds, epsilon {:.3f} ({:.3f} against the "
-                  "network) at this job's delta {:.3g}, {} adjacency; this job starts from there",
-                  spent.earlier_rounds, spent.epsilon, spent.epsilon_network, spent.delta,
-                  privacy::Name(spent.adjacency)));
+  Log(fmt::format(
+      "earlier jobs on these devices: {} rounds, epsilon {} ({} against the "
+      "network) at this job's delta {:.3g}, {} adjacency; this job starts from there",
+      spent.earlier_rounds, EpsilonText(spent.epsilon, kDecimals),
+      EpsilonText(spent.epsilon_network, kDecimals), spent.delta, privacy::Name(spent.adjacency)));
 }
 
 void RunServe(const ServeOptions& o) {
