@@ -9,8 +9,8 @@
 namespace sotto {
 namespace {
 
-// A session's buffers and its handshake, and 10 % more. sdk/FOOTPRINT.md has what was used with Mbed
-// TLS 2.28; 3.6 uses 3,204 bytes for PSK and up to 4,544 for ECDHE-PSK.
+// A session's buffers and its handshake, and 10 % more. sdk/FOOTPRINT.md has what was used with
+// Mbed TLS 2.28; 3.6 uses 3,204 bytes for PSK and up to 4,544 for ECDHE-PSK.
 #if !defined(SOTTO_NO_FORWARD_SECRECY)
 constexpr size_t kPoolSize = 5312;
 #elif __has_include(<mbedtls/build_info.h>)  // 3.6

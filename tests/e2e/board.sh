@@ -98,7 +98,7 @@ build_images() {
       "-DSOTTO_MBEDTLS_SOURCE_DIR=$(mbedtls_for "${cores[i]}")" \
       "-DSOTTO_DEVICE_KEY=${PWD}/key${i}.h" "-DSOTTO_DEVICE_SHARD=${PWD}/shard${i}.bin" > cmake.log ||
       fail "cmake for ${cores[i]}"
-    cmake --build "${cores[i]}" --target firmware firmware_seeded port_check size_sdk --parallel 2 \
+    cmake --build "${cores[i]}" --target firmware firmware_seeded port_check --parallel 2 \
       > build.log || fail "building for ${cores[i]}"
     for name in firmware firmware_seeded; do
       ! arm-none-eabi-nm "${cores[i]}/${name}" | grep -E ' (_?(malloc|calloc|realloc|free|sbrk)(_r)?|_Zn[wa].*)$' ||

@@ -16,10 +16,11 @@ struct ShortPiece {
         c{coefficients[0], coefficients[1], coefficients[2], coefficients[3]},
         d{Short(coefficients[4]), Short(coefficients[5])} {}
 
+  // A trap is no constant: a table with a value that is too large does not compile.
   static constexpr int16_t Short(int32_t value) {
-    return value == static_cast<int16_t>(value) ? static_cast<int16_t>(value) : TooLarge();
+    if (value != static_cast<int16_t>(value)) __builtin_trap();
+    return static_cast<int16_t>(value);
   }
-  static int16_t TooLarge();  // not there, and not a constant: such a table does not compile
 
   uint32_t c0_low;
   int32_t c0_high;

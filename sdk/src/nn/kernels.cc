@@ -12,42 +12,33 @@ using View = Eigen::Map<const Lanes>;
 void Store(const Lanes& lanes, float* p) { Eigen::Map<Lanes>{p} = lanes; }
 
 // Not inlined: GCC packs sums into vector registers only when they end in memory.
-[[gnu::noinline]] float AddLanes(const Lanes& v) {
-  const Eigen::Array<float, 4, 1> four = v.head<4>() + v.tail<4>();
+[[gnu::noinline]] float AddLanes(const float* lanes) {
+  const Eigen::Array<float, 4, 1> four = View(lanes).head<4>() + View(lanes).tail<4>();
   const Eigen::Array<float, 2, 1> two = four.head<2>() + four.tail<2>();
   return two[0] + two[1];
 }
 
-// Copies the elements of x after its last whole group of lanes, with zeros beyond n: adding 0 * 0
-// changes no sum, for none is ever -0. Not inlined: it would be half of the kernels' code.
-[[gnu::noinline]] const float* Tail(const float* x, size_t n, float (&tail)[kLanes]) {
-  for (size_t i = 0; i < kLanes; ++i) tail[i] = i < n % kLanes ? x[n - n % kLanes + i] : 0.0f;
-  return tail;
+// The products after the last whole group of lanes. Not inlined: that would be most of the code.
+[[gnu::noinline]] void AddTail(const float* row, const float* x, size_t n, float* lanes) {
+  for (size_t i = n - n % kLanes; i < n; ++i) lanes[i % kLanes] += row[i] * x[i];
 }
 
-// Two rows at once: they share the loads of x and hide the latency of each other's sums. The loop
-// runs over the whole groups, and once more over the tails.
+// Two rows at once: they share the loads of x and hide the latency of each other's sums.
 void TwoRowProducts(const float* row0, const float* row1, const float* x, size_t n, float* sums) {
-  float tails[3][kLanes];
   Lanes sum0 = Lanes::Zero();
   Lanes sum1 = Lanes::Zero();
-  for (size_t left = n; left != 0;) {
-    size_t whole = left - left % kLanes;
-    if (whole == 0) {
-      row0 = Tail(row0, n, tails[0]);
-      row1 = Tail(row1, n, tails[1]);
-      x = Tail(x, n, tails[2]);
-      whole = left = kLanes;
-    }
-    for (size_t i = 0; i < whole; i += kLanes) {
-      const Lanes xi = View(x + i);
-      sum0 += View(row0 + i) * xi;
-      sum1 += View(row1 + i) * xi;
-    }
-    left -= whole;
+  for (size_t i = 0; i + kLanes <= n; i += kLanes) {
+    const Lanes xi = View(x + i);
+    sum0 += View(row0 + i) * xi;
+    sum1 += View(row1 + i) * xi;
   }
-  sums[0] = AddLanes(sum0);
-  sums[1] = AddLanes(sum1);
+  float lanes[2][kLanes];
+  Store(sum0, lanes[0]);
+  Store(sum1, lanes[1]);
+  AddTail(row0, x, n, lanes[0]);
+  AddTail(row1, x, n, lanes[1]);
+  sums[0] = AddLanes(lanes[0]);
+  sums[1] = AddLanes(lanes[1]);
 }
 
 [[gnu::always_inline]] inline void AddScaledLanes(float scale, const Lanes& x, float* y) {
@@ -92,19 +83,15 @@ void Scale(float scale, size_t n, float* y) {
 }
 
 float SquaredDistance(const float* a, const float* b, size_t n) {
-  float tails[2][kLanes];
   Lanes sum = Lanes::Zero();
-  for (size_t left = n; left != 0;) {
-    size_t whole = left - left % kLanes;
-    if (whole == 0) {
-      a = Tail(a, n, tails[0]);
-      b = Tail(b, n, tails[1]);
-      whole = left = kLanes;
-    }
-    for (size_t i = 0; i < whole; i += kLanes) sum += (View(a + i) - View(b + i)).square();
-    left -= whole;
-  }
-  return AddLanes(sum);
+  for (size_t i = 0; i + kLanes <= n; i += kLanes) sum += (View(a + i) - View(b + i)).square();
+  float lanes[kLanes];
+  Store(sum, lanes);
+  const size_t whole = n - n % kLanes;
+  float rest[kLanes];
+  for (size_t i = whole; i < n; ++i) rest[i - whole] = a[i] - b[i];
+  AddTail(rest, rest, n - whole, lanes);
+  return AddLanes(lanes);
 }
 
 void PullTowards(const float* center, float scale, size_t n, float* y) {
