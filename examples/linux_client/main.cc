@@ -377,7 +377,10 @@ int RunClient(int argc, char** argv) {
   }
   const ModelInfo* model = FindModel(options.model.c_str());
   if (model == nullptr) {
-    throw std::invalid_argument(fmt::format("--model {}: no such model", options.model));
+    std::string known;
+    for (const ModelInfo& each : Models()) known += fmt::format(" {}", each.name);
+    throw std::invalid_argument(
+        fmt::format("--model {}: no such model; known are:{}", options.model, known));
   }
   Share share = LoadShare(options, *model);
   Device device(options, *model, posix::ReadKeyFile(options.key), std::move(share));

@@ -328,6 +328,7 @@ TEST(Cli, AnUnattainableEpsilonNamesTheRealisticOne) {
   ExpectUsageError("simulate --epsilon 1e-7", "1e-07");
   ExpectUsageError("simulate --epsilon 1e-7", "smallest");
   ExpectUsageError("simulate --devices 10 --cohort 1", "colluder");
+  ExpectUsageError("simulate --devices 1 --cohort 1 --colluders 0", "--delta: its default");
 }
 
 TEST(Cli, TheCertificateHoldsAndItsJsonSaysWhatOf) {

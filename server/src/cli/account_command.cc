@@ -15,6 +15,7 @@
 #include "cli/figures.h"
 #include "cli/json_output.h"
 #include "privacy/calibration.h"
+#include "privacy/figures.h"
 
 namespace sotto::server {
 namespace {
@@ -86,16 +87,16 @@ std::string MeaningText(const AccountOptions& o) {
 std::string AnswerText(const AccountOptions& o, const Answer& answer) {
   const privacy::AccountedEpsilon& accounted = answer.accounted;
   std::string text =
-      fmt::format("epsilon {} at delta {:.3g} by {}", EpsilonText(accounted.epsilon, kDecimals),
-                  DeltaOf(o), accounted.winner);
+      fmt::format("epsilon {} at delta {:.3g} by {}",
+                  privacy::EpsilonText(accounted.epsilon, kDecimals), DeltaOf(o), accounted.winner);
   if (!accounted.is_upper_bound) text += fmt::format(": {}", kNotABound);
   if (accounted.epsilon_lower && std::isfinite(*accounted.epsilon_lower)) {
     text += fmt::format("; the true one is at least {}",
-                        LowerBoundText(*accounted.epsilon_lower, kDecimals));
+                        privacy::LowerBoundText(*accounted.epsilon_lower, kDecimals));
   }
   if (answer.fleet) {
     text += fmt::format("; {} against whoever sees who uploads",
-                        EpsilonText(answer.fleet->epsilon_network, kDecimals));
+                        privacy::EpsilonText(answer.fleet->epsilon_network, kDecimals));
   }
   return text + "\n" + MeaningText(o);
 }
@@ -188,7 +189,7 @@ void RunCompare(const AccountOptions& o) {
     AddAnswer(answer, row);
     json["accountants"].push_back(row);
     text += fmt::format("  {:<12} epsilon {:>10}  {}\n", privacy::Name(accountant),
-                        EpsilonText(answer.accounted.epsilon, kDecimals),
+                        privacy::EpsilonText(answer.accounted.epsilon, kDecimals),
                         answer.accounted.is_upper_bound
                             ? fmt::format("upper bound, by {}", answer.accounted.winner)
                             : kNotABound);

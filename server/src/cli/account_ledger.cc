@@ -14,6 +14,7 @@
 
 #include "cli/figures.h"
 #include "cli/json_output.h"
+#include "privacy/figures.h"
 #include "store/sqlite_store.h"
 
 namespace sotto::server {
@@ -82,9 +83,10 @@ std::string DescribeFigure(const LedgerEntry& entry) {
   return fmt::format(
       "epsilon {} ({} against the network) at delta {:.3g}, {} adjacency, unit {}, {}, {} "
       "colluder{}{}",
-      EpsilonText(entry.epsilon, kDecimals), EpsilonText(entry.epsilon_network, kDecimals),
-      entry.delta, entry.adjacency, entry.unit, entry.trust_mode, entry.colluders,
-      entry.colluders == 1 ? "" : "s", entry.seeded ? "; seeded: not private" : "");
+      privacy::EpsilonText(entry.epsilon, kDecimals),
+      privacy::EpsilonText(entry.epsilon_network, kDecimals), entry.delta, entry.adjacency,
+      entry.unit, entry.trust_mode, entry.colluders, entry.colluders == 1 ? "" : "s",
+      entry.seeded ? "; seeded: not private" : "");
 }
 
 std::string DescribeRelease(const LedgerEntry& entry) {
@@ -94,8 +96,8 @@ std::string DescribeRelease(const LedgerEntry& entry) {
       "{}{}\n",
       entry.round + 1, entry.attempts, entry.mechanism, entry.noise_sigma, entry.clip_l2,
       entry.sampling, entry.cohort, entry.devices, entry.planned_reports, entry.reported,
-      entry.accounted_noise_multiplier, EpsilonText(entry.epsilon, kDecimals),
-      EpsilonText(entry.epsilon_network, kDecimals), entry.accountant,
+      entry.accounted_noise_multiplier, privacy::EpsilonText(entry.epsilon, kDecimals),
+      privacy::EpsilonText(entry.epsilon_network, kDecimals), entry.accountant,
       entry.seeded ? ", seeded" : "");
 }
 

@@ -257,6 +257,13 @@ const ModelInfo& RequireModel(const std::string& name) {
   throw std::invalid_argument(fmt::format("--model {}: no such model; known are:{}", name, known));
 }
 
+void RequireDelta(const JobOptions& o, uint32_t devices) {
+  if (o.delta || devices > 1) return;
+  throw std::invalid_argument(
+      "--delta: its default, devices^-1.1, is 1 for a single device; name one, for example "
+      "--delta 1e-3");
+}
+
 void RequirePlausible(const JobOptions& o, uint32_t devices) {
   if (o.cohort > devices) {
     throw std::invalid_argument(fmt::format(
@@ -330,6 +337,7 @@ JobConfig MakeJob(const JobOptions& o, uint32_t devices,
   job.padding = o.padding;
   job.plan = BarePlan(o, *job.model, devices);
   if (job.has_noise()) {
+    RequireDelta(o, devices);
     job.plan = CalibratedPlan(o, job.plan, before);
     if (!o.noise_multiplier) job.epsilon_budget = o.epsilon;
     if (o.epsilon_budget) job.epsilon_budget = *o.epsilon_budget;

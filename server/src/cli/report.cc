@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/figures.h"
+#include "privacy/figures.h"
 #include "sotto/bytes.h"
 #include "sotto/version.h"
 
@@ -163,7 +164,7 @@ void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seede
 std::string DescribeEpsilon(const privacy::Plan& plan, const privacy::Statement& spent) {
   std::string text = fmt::format(
       "  privacy        epsilon {} at delta {:.3g}: what the released models tell about one {}\n",
-      EpsilonText(spent.epsilon, kDecimals), spent.delta, privacy::Name(spent.unit));
+      privacy::EpsilonText(spent.epsilon, kDecimals), spent.delta, privacy::Name(spent.unit));
   text += fmt::format(
       "                 {} adjacency; {} sampling, {} of {} devices; {} rounds; accountant {}\n",
       privacy::Name(spent.adjacency), privacy::Name(spent.sampling), plan.cohort, plan.devices,
@@ -191,8 +192,8 @@ std::string DescribeTrust(const privacy::Plan& plan, const privacy::Statement& s
       "delta\n"
       "                 {:.3g}; {} adjacency\n",
       privacy::Name(spent.trust_mode), plan.PrivateNoiseSigma(), spent.private_noise_multiplier,
-      EpsilonText(spent.epsilon_server, kDecimals),
-      EpsilonText(spent.epsilon_server_update, kDecimals), spent.delta,
+      privacy::EpsilonText(spent.epsilon_server, kDecimals),
+      privacy::EpsilonText(spent.epsilon_server_update, kDecimals), spent.delta,
       privacy::Name(privacy::Adjacency::kReplaceOne));
 }
 
@@ -202,7 +203,7 @@ std::string DescribeLimits(const privacy::Plan& plan, const privacy::Statement& 
   text += fmt::format(
       "                 epsilon {} against whoever sees on the network who uploads; lengths of\n"
       "                 uploads tell more: they follow the updates{}\n",
-      EpsilonText(spent.epsilon_network, kDecimals),
+      privacy::EpsilonText(spent.epsilon_network, kDecimals),
       spent.trust_mode == privacy::TrustMode::kPrivateNoise ? " and the devices' own noise"
                                                             : ", without noise");
   return text;
@@ -214,7 +215,7 @@ std::string DescribeBaselineLimits(const JobConfig& job, const privacy::Statemen
       "                 floating-point noise has no certificate: to compare with, no guarantee\n"
       "                 trust mode {}; epsilon {} against whoever sees who uploads\n",
       Name(job.mechanism), privacy::Name(spent.trust_mode),
-      EpsilonText(spent.epsilon_network, kDecimals));
+      privacy::EpsilonText(spent.epsilon_network, kDecimals));
 }
 
 std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result, bool seeded) {
@@ -253,7 +254,7 @@ std::string DescribeRound(const SimulationConfig& config, const RoundReport& rep
                   config.job.plan.rounds, report.accuracy, report.outcome.reported);
   if (config.job.is_accounted()) {
     text += fmt::format(", epsilon {} at delta {:.3g}{}",
-                        EpsilonText(report.outcome.spent.epsilon, kDecimals),
+                        privacy::EpsilonText(report.outcome.spent.epsilon, kDecimals),
                         report.outcome.spent.delta, config.seed ? " (seeded: not private)" : "");
   }
   return text;

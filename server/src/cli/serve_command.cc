@@ -9,7 +9,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/figures.h"
 #include "cli/gave_up.h"
 #include "cli/in_range.h"
 #include "cli/job_options.h"
@@ -18,6 +17,7 @@
 #include "cli/report.h"
 #include "net/server.h"
 #include "privacy/calibration.h"
+#include "privacy/figures.h"
 #include "round/run_key.h"
 #include "sotto/posix/signals.h"
 #include "store/sqlite_store.h"
@@ -150,14 +150,14 @@ std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome
   const std::string server =
       spent.trust_mode == privacy::TrustMode::kPrivateNoise
           ? fmt::format(" (epsilon {} against the server in every attempt, {} for one update)",
-                        EpsilonText(spent.epsilon_server, kDecimals),
-                        EpsilonText(spent.epsilon_server_update, kDecimals))
+                        privacy::EpsilonText(spent.epsilon_server, kDecimals),
+                        privacy::EpsilonText(spent.epsilon_server_update, kDecimals))
           : "";
   return text + fmt::format(
                     "; epsilon {} ({} against the network) at delta {:.3g}, {} adjacency, "
                     "unit {}, {}{}, {} colluders, accountant {}{}",
-                    EpsilonText(spent.epsilon, kDecimals),
-                    EpsilonText(spent.epsilon_network, kDecimals), spent.delta,
+                    privacy::EpsilonText(spent.epsilon, kDecimals),
+                    privacy::EpsilonText(spent.epsilon_network, kDecimals), spent.delta,
                     privacy::Name(spent.adjacency), privacy::Name(spent.unit),
                     privacy::Name(spent.trust_mode), server, spent.colluders, spent.accountant,
                     seeded ? "; seeded: not private" : "");
@@ -189,11 +189,12 @@ JobConfig MakeJobAfter(const ServeOptions& o, uint32_t devices,
 void LogEarlierJobs(const JobConfig& config) {
   if (!config.is_accounted() || config.spent_before.empty()) return;
   const privacy::Statement spent = privacy::Account(config.plan, 0, config.spent_before);
-  Log(fmt::format(
-      "earlier jobs on these devices: {} rounds, epsilon {} ({} against the "
-      "network) at this job's delta {:.3g}, {} adjacency; this job starts from there",
-      spent.earlier_rounds, EpsilonText(spent.epsilon, kDecimals),
-      EpsilonText(spent.epsilon_network, kDecimals), spent.delta, privacy::Name(spent.adjacency)));
+  Log(
+      fmt::format("earlier jobs on these devices: {} rounds, epsilon {} ({} against the "
+                  "network) at this job's delta {:.3g}, {} adjacency; this job starts from there",
+                  spent.earlier_rounds, privacy::EpsilonText(spent.epsilon, kDecimals),
+                  privacy::EpsilonText(spent.epsilon_network, kDecimals), spent.delta,
+                  privacy::Name(spent.adjacency)));
 }
 
 void RunServe(const ServeOptions& o) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "privacy/figures.h"
+
 namespace sotto::server {
 
 const privacy::Statement& Budget::Accounted(uint32_t rounds) {
@@ -32,11 +34,11 @@ std::string Budget::Refusal(uint32_t rounds) {
     earlier = fmt::format(" and {} of earlier jobs on these devices", spent.earlier_rounds);
   }
   return fmt::format(
-      "the privacy budget cannot pay for another round: epsilon {:.4g} at delta {:.3g} is spent by "
-      "{} of {} rounds{}, the next one would make it {:.4g}, and the budget is {:.4g}; to go on, "
+      "the privacy budget cannot pay for another round: epsilon {} at delta {:.3g} is spent by "
+      "{} of {} rounds{}, the next one would make it {}, and the budget is {}; to go on, "
       "begin a job with a larger budget, or with more noise, or with new devices",
-      spent.epsilon, spent.delta, rounds, config_.plan.rounds, earlier, next,
-      config_.epsilon_budget);
+      privacy::EpsilonText(spent.epsilon, 3), spent.delta, rounds, config_.plan.rounds, earlier,
+      privacy::EpsilonText(next, 3), config_.epsilon_budget);
 }
 
 }  // namespace sotto::server
