@@ -37,8 +37,9 @@ expect() {
 
 for core in cortex-m3 cortex-m4 cortex-m7 cortex-m33 cortex-m55; do
   folder="${images}/${core}"
-  echo "${core} $(call_graph "${folder}/firmware" "${folder}/CMakeFiles/firmware.dir" \
+  bound="$(call_graph "${folder}/firmware" "${folder}/CMakeFiles/firmware.dir" \
     "${folder}/sotto/sdk" "${folder}/sotto/ports")"
+  echo "${core} ${bound}"
 done
 
 expect 'recursion: Odd -> Even' << 'CPP'

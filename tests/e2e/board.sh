@@ -2,7 +2,7 @@
 # board.sh TEST SOURCE_DIR WORK_DIR BIN_DIR
 # The firmware of examples/cortex_m on boards that QEMU emulates, against a real server. TEST:
 #   images    builds it for five cores, each with a device's key and samples, one of them with Mbed TLS
-#             3.6, and the programs of tests/conformance and tests/size; no heap is linked
+#             3.6, and the check of a port; no heap is linked
 #   fleet     five boards and one sotto-client: after three rounds the simulator's model, bit for bit
 #   cut_link  the link is cut within an upload: the upload goes on, still the simulator's model; and
 #             without a seed the nonce shows that nothing was trained or encoded again

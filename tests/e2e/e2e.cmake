@@ -53,6 +53,6 @@ if(NOT SOTTO_SANITIZE)
   # What the firmware takes of flash and RAM has not grown beyond sdk/FOOTPRINT.md.
   add_test(NAME size.footprint
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/size/table.sh ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}
-                   --check)
+                   --check ${PROJECT_BINARY_DIR}/size)
   set_tests_properties(size.footprint PROPERTIES LABELS size SKIP_RETURN_CODE 77 TIMEOUT 1200)
 endif()

@@ -17,6 +17,10 @@ constexpr uint32_t kMostDecisions = 4096;
 // every fifth decision is a fair one.
 class Contexts {
  public:
+  Contexts() {
+    for (AdaptiveBit& bit : bits_) bit = AdaptiveBit::Even();
+  }
+
   // Null for a fair decision.
   AdaptiveBit* Next() { return ++count_ % 5 == 0 ? nullptr : &bits_[history_ % 8]; }
   void See(bool bit) { history_ = history_ << 1 | (bit ? 1 : 0); }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# table.sh PROGRAMS [--update|--check]
+# table.sh PROGRAMS [--update|--check [WORK_DIR]]
 # Prints, as Markdown tables, what a device takes of each core: flash, RAM, stack and instructions. The
 # device without TLS is measured alone (device.h). The firmware of examples/cortex_m, with plain PSK and
 # with ECDHE-PSK, takes part in a job under QEMU and says what it used of stack and TLS pool. The stack's
 # bound is that of the call graph (tests/device/call_graph.py). PROGRAMS is the folder of sotto and
-# sotto-shard. With --update the tables replace those in sdk/FOOTPRINT.md; --check fails, 1, where a figure
+# sotto-shard. It builds in WORK_DIR, build/size unless told. With --update the tables replace those in sdk/FOOTPRINT.md; --check fails, 1, where a figure
 # is more than 5 % above the one published there, or more of the stack was used than its bound. 77:
 # something that this needs is missing.
 set -euo pipefail
@@ -24,9 +24,8 @@ cpus=(cortex-m4 cortex-m3 cortex-m7 cortex-m33 cortex-m55)
 declare -A machines=([cortex-m3]=mps2-an385 [cortex-m4]=mps2-an386 [cortex-m7]=mps2-an500
   [cortex-m33]=mps2-an505 [cortex-m55]=mps3-an547)
 declare -A cores=([cortex-m3]=M3 [cortex-m4]=M4F [cortex-m7]=M7 [cortex-m33]=M33 [cortex-m55]=M55)
-work="${PWD}/build/size"
-mkdir -p "${work}"
-trap 'jobs -pr | xargs -r kill' EXIT
+mkdir -p "${3-build/size}"
+work="$(cd "${3-build/size}" && pwd)"
 
 prepare_device() {
   rm -f "${work}"/device.{db*,h,bin}
@@ -67,6 +66,8 @@ sizes() {
 take_part() {
   local server
   rm -f "${work}"/run.db* "${work}/port"
+  # This runs in a shell of its own, whose end the server must not survive.
+  trap 'kill "${server}" 2> /dev/null || true' EXIT
   cp "${work}/device.db" "${work}/run.db"
   "${programs}/sotto" serve --store "${work}/run.db" --cohort 1 --rounds 1 --noise-multiplier 1 \
     --colluders 0 --delta 0.01 --listen 127.0.0.1:0 --port-file "${work}/port" \
@@ -82,11 +83,12 @@ take_part() {
   wait "${server}" || true
 }
 
-# bound FOLDER PROGRAM: bytes of its stack at most.
+# bound FOLDER PROGRAM: bytes of its stack at most, or a dash if there is a fault.
 bound() {
-  local folder="${work}/$1"
-  /usr/bin/python3 -B tests/device/call_graph.py "${folder}/$2" "${folder}/CMakeFiles/$2.dir" \
-    "${folder}/sotto/sdk" "${folder}/sotto/ports" | sed -n 's/ of .*//p'
+  local folder="${work}/$1" line
+  line="$(/usr/bin/python3 -B tests/device/call_graph.py "${folder}/$2" "${folder}/CMakeFiles/$2.dir" \
+    "${folder}/sotto/sdk" "${folder}/sotto/ports")" || line=-
+  echo "${line% of *}"
 }
 
 # number LOG NAME: N, at least 1, of its line "NAME: N ...", or a dash.
@@ -182,7 +184,10 @@ case "${2-}" in
         for (i = 4; i < NF; i++) {
           # What was used of the stack depends on when interrupts came: it has the bound instead.
           most = FILENAME ~ /memory/ && i == 7 ? $6 : limit[i] * 1.05
-          if (($i == "-") != (limit[i] == "-")) { print "a figure is missing: " $0; bad = 1 }
+          if (limit[i] == "-" ? $i != "-" : $i !~ /^[1-9][0-9]*$/) {
+            print "a figure is missing: " $0
+            bad = 1
+          }
           if ($i + 0 > most + 0) { print $i " is above " most ": " $0; bad = 1 }
         }
       }

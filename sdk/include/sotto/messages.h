@@ -68,12 +68,12 @@ struct TrainTask {
 };
 
 // A limit on the multiplier z of private noise for HasPrivateNoise(): z in Q20, rounded down, but
-// at least one step for z > 0; the largest limit, which no task reaches, from z = 4096 on. z is not
-// NaN and not negative.
+// at least one step for z > 0. 4096 is the most that can be asked for, and what a z that is larger,
+// negative or not a number asks for.
 constexpr uint32_t PrivateNoiseLimitQ20(double z) {
-  if (z <= 0.0) return 0;
-  if (z < 0x1p-20) return 1;
-  return z < 4096.0 ? static_cast<uint32_t>(z * 0x1p20) : 0xffffffff;
+  if (z == 0.0) return 0;
+  if (z > 0.0 && z < 0x1p-20) return 1;
+  return z > 0.0 && z < 4096.0 ? static_cast<uint32_t>(z * 0x1p20) : 0xffffffff;
 }
 
 // Why the server refuses. Values cross the wire: never renumber. What the device must do follows

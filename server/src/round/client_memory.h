@@ -1,8 +1,10 @@
-// A device's buffers on the heap of a big machine: simulated devices and the Linux client. Part of
+// A device's buffers on the heap of a big machine: simulated devices and the Linux client. They
+// overlap as on a board, so that every such device shows that they may. Part of
 // sotto::server/round.
 #ifndef SOTTO_ROUND_CLIENT_MEMORY_H_
 #define SOTTO_ROUND_CLIENT_MEMORY_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -18,27 +20,30 @@ class ClientMemory {
   ClientMemory(const ModelInfo& model, uint32_t batch_size, size_t chunk_size)
       : base_(model.parameters),
         parameters_(model.parameters),
-        scratch_(model.training_floats(model, batch_size)),
+        scratch_floats_(model.training_floats(model, batch_size)),
+        chunk_size_(chunk_size),
+        shared_(std::max(scratch_floats_, (chunk_size + 3) / 4)),
         indices_(batch_size),
-        chunk_(chunk_size),
         words_(kMaxDitherBatch) {}
 
   ClientBuffers buffers() {
+    auto* const bytes = reinterpret_cast<uint8_t*>(shared_.data());
     return {{base_.data(), base_.size()},
             {parameters_.data(), parameters_.size()},
-            {scratch_.data(), scratch_.size()},
+            {shared_.data(), scratch_floats_},
             {indices_.data(), indices_.size()},
-            {chunk_.data(), chunk_.size()},
+            {bytes, chunk_size_},
             {words_.data(), words_.size()},
-            {}};
+            {bytes + chunk_size_, sizeof(float) * shared_.size() - chunk_size_}};
   }
 
  private:
   std::vector<float> base_;
   std::vector<float> parameters_;
-  std::vector<float> scratch_;
+  size_t scratch_floats_;
+  size_t chunk_size_;
+  std::vector<float> shared_;  // by training and messages
   std::vector<uint32_t> indices_;
-  std::vector<uint8_t> chunk_;
   std::vector<uint64_t> words_;
 };
 

@@ -1,17 +1,17 @@
 // What a job charges for its rounds, and how it stops when it cannot pay for another one.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "privacy/figures.h"
 #include "unit/server/requests.h"
 #include "unit/server/small_job.h"
 
 namespace sotto::server {
 namespace {
 
-// The message names all of these, to four digits.
+// The message names all of these.
 void ExpectSaid(const std::string& message, const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     EXPECT_NE(message.find(word), std::string::npos) << word << " is not in: " << message;
@@ -42,8 +42,8 @@ TEST(Job, StopsWhenTheBudgetCannotPayForAnotherRoundAndSaysWhatItWouldCost) {
   EXPECT_FALSE(small.job.OpenRound());
   EXPECT_EQ(AskForWork(small.job, 0).kind, Reply::Kind::kDone);
   ExpectSaid(small.job.finish_reason(),
-             {"budget", fmt::format("{:.4g}", privacy::Account(config.plan, 2).epsilon),
-              fmt::format("{:.4g}", privacy::Account(config.plan, 3).epsilon), "2 of 3 rounds",
+             {"budget", privacy::EpsilonText(privacy::Account(config.plan, 2).epsilon, 3),
+              privacy::EpsilonText(privacy::Account(config.plan, 3).epsilon, 3), "2 of 3 rounds",
               "larger budget"});
   EXPECT_FALSE(small.job.gave_up()) << "it did what it was told to";
 }
@@ -77,7 +77,7 @@ TEST(Job, ANewJobThatCannotPayForOneRoundIsRefusedAndNotBegun) {
     const Job job(config, registry, store, Key());
     ADD_FAILURE() << "it was begun";
   } catch (const std::invalid_argument& refusal) {
-    ExpectSaid(refusal.what(), {"budget", "epsilon 0 ", "0 of 3 rounds"});
+    ExpectSaid(refusal.what(), {"budget", "epsilon 0.000 ", "0 of 3 rounds"});
   }
   EXPECT_EQ(store.begun, 0);
 }

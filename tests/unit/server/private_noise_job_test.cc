@@ -133,6 +133,8 @@ TEST(PrivateNoiseLimit, IsAtMostAStepBelowTheMultiplier) {
   }
   EXPECT_EQ(PrivateNoiseLimitQ20(0), 0u);
   EXPECT_EQ(PrivateNoiseLimitQ20(1e300), UINT32_MAX);
+  EXPECT_EQ(PrivateNoiseLimitQ20(-0.5), UINT32_MAX);
+  EXPECT_EQ(PrivateNoiseLimitQ20(std::nan("")), UINT32_MAX);
 }
 
 struct FaultRun {

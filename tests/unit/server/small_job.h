@@ -112,6 +112,8 @@ class SmallDevice {
         client().OnLinkLost();
         continue;
       }
+      // What a link's frames would do to the memory that they share with training.
+      for (uint8_t& byte : buffers().frames) byte = 0xff;
       const Reply reply = job.Answer(index, client().request());
       if (number == lose_at) {
         client().OnLinkLost();
