@@ -43,6 +43,7 @@ class Server::Loop {
     Reply reply;
     uint32_t device = 0;
     uint64_t closed_since_ms = 0;  // 0: the connection is open
+    std::exception_ptr failure;    // of the answer at hand
     bool writing = false;
     uint64_t write_deadline_ms = 0;  // while writing
     bool working = false;
@@ -61,6 +62,7 @@ class Server::Loop {
   void StartReading(Peer& peer);
   void Answer(Peer& peer);
   void AnswerInPool(Peer& peer);
+  static void AskJob(Peer& peer);
   void Respond(Peer& peer);
   void Close(Peer& peer);
   void Reap(Peer& peer);
@@ -71,7 +73,7 @@ class Server::Loop {
   void OnRoundClosed();
   void Finish();
   void StopLoop();
-  void Fail();
+  void Fail(const std::exception_ptr& failure);
   uint64_t now() const { return uv_now(&loop_); }
 
   Job& job_;
@@ -92,7 +94,8 @@ class Server::Loop {
   uv_work_t round_work_{};
   bool closing_round_ = false;
   RoundOutcome outcome_;
-  std::exception_ptr failure_;
+  std::exception_ptr round_failure_;  // instead of outcome_
+  std::exception_ptr failure_;        // what Run() throws
   uint64_t round_deadline_ms_ = 0;
   uint64_t farewell_deadline_ms_ = 0;
   bool opened_ = false;  // a round, ever

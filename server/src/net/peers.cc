@@ -96,29 +96,40 @@ void Server::Loop::Answer(Peer& peer) {
     AnswerInPool(peer);
     return;
   }
-  peer.reply = job_.Answer(peer.device, peer.connection.request());
+  AskJob(peer);
   Respond(peer);
+}
+
+// On the loop or in the pool.
+void Server::Loop::AskJob(Peer& peer) {
+  try {
+    peer.reply = peer.loop.job_.Answer(peer.device, peer.connection.request());
+  } catch (...) {
+    peer.failure = std::current_exception();
+  }
 }
 
 void Server::Loop::AnswerInPool(Peer& peer) {
   peer.working = true;
   peer.work.data = &peer;
   uv_queue_work(
-      &loop_, &peer.work,
-      [](uv_work_t* work) {
-        auto* p = static_cast<Peer*>(work->data);
-        p->reply = p->loop.job_.Answer(p->device, p->connection.request());
-      },
+      &loop_, &peer.work, [](uv_work_t* work) { AskJob(*static_cast<Peer*>(work->data)); },
       [](uv_work_t* work, int) {
         auto* p = static_cast<Peer*>(work->data);
         p->working = false;
-        if (!p->closing) p->loop.Respond(*p);
+        p->loop.Respond(*p);
         p->loop.Pump(*p);
         p->loop.Reap(*p);
       });
 }
 
 void Server::Loop::Respond(Peer& peer) {
+  if (peer.failure) {
+    Fail(peer.failure);
+    return;
+  }
+  if (job_.IsComplete()) CloseRound();
+  if (peer.closing) return;
   if (peer.reply.kind == Reply::Kind::kDone) {
     to_be_told_.erase(peer.device);
   } else {
@@ -129,7 +140,6 @@ void Server::Loop::Respond(Peer& peer) {
                                static_cast<int>(peer.reply.code)));
   }
   peer.connection.Respond(peer.reply, now());
-  if (job_.IsComplete()) CloseRound();
 }
 
 void Server::Loop::Close(Peer& peer) {

@@ -86,7 +86,7 @@ bool Server::Loop::Run() {
   try {
     OpenRound();
   } catch (...) {
-    Fail();
+    Fail(std::current_exception());
   }
   uv_run(&loop_, UV_RUN_DEFAULT);
   if (failure_) std::rethrow_exception(failure_);
@@ -142,7 +142,7 @@ void Server::Loop::CloseRound() {
         try {
           self->outcome_ = self->job_.CloseRound();
         } catch (...) {
-          self->failure_ = std::current_exception();
+          self->round_failure_ = std::current_exception();
         }
       },
       [](uv_work_t* work, int) { static_cast<Loop*>(work->data)->OnRoundClosed(); });
@@ -150,11 +150,8 @@ void Server::Loop::CloseRound() {
 
 void Server::Loop::OnRoundClosed() {
   closing_round_ = false;
-  if (failure_) {
-    StopLoop();
-    return;
-  }
   try {
+    if (round_failure_) std::rethrow_exception(round_failure_);
     if (outcome_.released) {
       events_.on_release(outcome_);
       if (!stopping_) OpenRound();
@@ -169,7 +166,7 @@ void Server::Loop::OnRoundClosed() {
       AnnounceAttempt();
     }
   } catch (...) {
-    Fail();
+    Fail(std::current_exception());
   }
 }
 
@@ -183,8 +180,8 @@ void Server::Loop::Finish() {
   events_.info(job_.finish_reason());
 }
 
-void Server::Loop::Fail() {
-  failure_ = std::current_exception();
+void Server::Loop::Fail(const std::exception_ptr& failure) {
+  if (!failure_) failure_ = failure;
   StopLoop();
 }
 

@@ -1,7 +1,6 @@
 #include "round/job.h"
 
 #include <algorithm>
-#include <exception>
 #include <stdexcept>
 
 #include "aggregate/server_step.h"
@@ -179,22 +178,16 @@ RoundOutcome Job::CloseRound() {
   if (config_.has_noise()) {
     outcome.noise_sigma = static_cast<double>(config_.NoiseSigmaFor(clip_l2_));
   }
-  try {
-    if (outcome.heard_of < config_.min_devices) {
-      GiveAttemptUp();
-      StartAttempt();
-      return outcome;
-    }
-    // Nobody else touches the sum in this phase, so devices are answered while the work is done.
-    lock.unlock();
-    std::vector<float> next = Release(&outcome);
-    lock.lock();
-    FinishRound(std::move(next), outcome);
-  } catch (const std::exception& error) {
-    if (!lock.owns_lock()) lock.lock();
-    Finish(std::string("stopped by an error: ") + error.what());
-    throw;
+  if (outcome.heard_of < config_.min_devices) {
+    GiveAttemptUp();
+    StartAttempt();
+    return outcome;
   }
+  // Nobody else touches the sum in this phase, so devices are answered while the work is done.
+  lock.unlock();
+  std::vector<float> next = Release(&outcome);
+  lock.lock();
+  FinishRound(std::move(next), outcome);
   return outcome;
 }
 

@@ -76,7 +76,8 @@ class Job {
   // reported. Otherwise the attempt is given up: nothing of it is released or charged (see
   // GiveAttemptUp), and another cohort is drawn, or the job is finished if that would be one too
   // many. Devices are answered while this runs.
-  // Throws what the store throws; the job is then finished, nothing released.
+  // Throws what the store throws: nothing is released, and this job does nothing more. Its devices
+  // are told to wait, not that the job is done: a later start resumes it.
   RoundOutcome CloseRound();
 
   // The answer to a device's request. `device` is the registry's index of an authenticated device.

@@ -103,8 +103,25 @@ TEST(Job, AReleaseThatCannotBeCommittedIsNotReleased) {
   small.ReportAll();
   small.store.fail = true;
   EXPECT_THROW(small.job.CloseRound(), std::runtime_error);
-  EXPECT_EQ(small.job.phase(), Job::Phase::kFinished);
+  EXPECT_EQ(small.job.phase(), Job::Phase::kClosing);
+  EXPECT_TRUE(small.store.releases.empty());
   EXPECT_EQ(small.Model(), std::vector<float>(small.job.config().model->parameters, 0.0f));
+}
+
+// A device that hears Done leaves for good, and is missing when the server is back.
+TEST(Job, NobodyHearsThatAJobIsDoneWhichAnErrorStopped) {
+  for (const bool enough_devices : {true, false}) {
+    JobConfig config = SmallConfig();
+    config.min_devices = enough_devices ? 4 : kSmallDevices;
+    SmallJob small(config);
+    ASSERT_TRUE(small.job.OpenRound());
+    small.ReportAll();
+    small.store.fail = true;
+    EXPECT_THROW(small.job.CloseRound(), std::runtime_error);
+    for (uint32_t device = 0; device < kSmallDevices; ++device) {
+      EXPECT_EQ(AskForWork(small.job, device).kind, Reply::Kind::kWait);
+    }
+  }
 }
 
 TEST(Job, TooFewDevicesHeardOfAbortTheAttemptWhichReleasesNothingAndCostsNothing) {

@@ -1,0 +1,129 @@
+// A server in this process whose job fails beneath it: Run() ends with the job's error, and no
+// device is told that the job is done.
+#include <algorithm>
+#include <future>
+#include <gtest/gtest.h>
+#include <stdexcept>
+
+#include "e2e/live.h"
+#include "net/server.h"
+#include "round/run_key.h"
+#include "round/update_channel.h"
+#include "sotto/models.h"
+
+namespace sotto::live {
+namespace {
+
+struct BrokenStore : server::Store {
+  void BeginJob(const server::JobRecord&) override {}
+  void CommitAttempt(const server::AttemptRecord&) override {}
+  void CommitRelease(const server::ReleaseRecord&) override {
+    throw std::runtime_error("the disk is full");
+  }
+};
+
+struct BrokenDecoder : server::UpdateChannel {
+  size_t MaxSize(uint32_t) const override { return 64; }
+  std::vector<uint8_t> Encode(const Key&, Span<const int32_t>) const override { return {0}; }
+  bool Decode(ByteSpan, Span<int32_t>) const override {
+    throw std::runtime_error("the memory is full");
+  }
+};
+
+// Both devices are drawn for the one round.
+server::JobConfig TwoDeviceJob() {
+  server::JobConfig config;
+  config.model = FindModel("softmax-784-10");
+  config.plan.devices = config.plan.cohort = config.plan.planned_reports = 2;
+  config.plan.rounds = 1;
+  config.plan.dimension = config.model->parameters;
+  config.plan.clip_l2 = 1.0;
+  config.plan.noise_sigma = 1.0;
+  config.plan.delta = 1e-5;
+  config.training.clip_l2 = 1.0F;
+  return config;
+}
+
+class FailingServer {
+ public:
+  explicit FailingServer(const server::JobConfig& config,
+                         const server::UpdateChannel* channel = nullptr)
+      : job_(config, devices_, store_, server::DeriveKey(server::RunKey(7), "server"), std::nullopt,
+             channel),
+        server_(job_, devices_, Options(), {[](auto&) {}, [](auto&) {}, [](auto&) {}}) {
+    server_.Listen();
+    run_ = std::async(std::launch::async, [this] { server_.Run(); });
+  }
+
+  Peer Device(uint32_t device) const { return {server_.port(), keys_[device]}; }
+
+  // What Run() threw.
+  std::string Error() {
+    try {
+      run_.get();
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+ private:
+  static server::ServerOptions Options() {
+    server::ServerOptions options;
+    options.port = 0;
+    options.round_timeout_ms = UINT32_MAX;  // no deadline brings the error, only an update does
+    return options;
+  }
+
+  server::DeviceRegistry Registry() const {
+    server::DeviceRegistry devices;
+    for (const posix::DeviceKey& key : keys_) devices.Register({key.device_id, key.secret});
+    return devices;
+  }
+
+  const posix::DeviceKey keys_[2] = {{"one", {{1}}}, {"two", {{2}}}};
+  const server::DeviceRegistry devices_ = Registry();
+  BrokenStore store_;
+  server::Job job_;
+  server::Server server_;
+  std::future<void> run_;
+};
+
+// Every device reports and asks on until it loses its link.
+void ExpectThatNobodyHearsDone(FailingServer& server) {
+  Peer peers[] = {server.Device(0), server.Device(1)};
+  for (Peer& peer : peers) ASSERT_EQ(peer.Connect(), Status::kOk);
+  for (Peer& peer : peers) {
+    const Reply reply = peer.Hello();
+    if (reply.kind == Reply::Kind::kTrain) {
+      const uint8_t nonce[kNonceSize] = {1};
+      const std::vector<uint8_t> zero_update(std::max(1U, reply.task.format.padding));
+      peer.Upload(reply.task, nonce, {zero_update.data(), zero_update.size()});
+    }
+  }
+  for (Peer& peer : peers) {
+    Reply reply = peer.Hello();
+    while (reply.kind != Reply::Kind::kError) {
+      ASSERT_NE(reply.kind, Reply::Kind::kDone);
+      reply = peer.Hello();
+    }
+  }
+}
+
+TEST(ServerFailure, AReleaseThatCannotBeStoredEndsTheServerAndNotTheJob) {
+  FailingServer server(TwoDeviceJob());
+  ExpectThatNobodyHearsDone(server);
+  EXPECT_EQ(server.Error(), "the disk is full");
+}
+
+TEST(ServerFailure, AnUpdateThatCannotBeDecodedForWantOfMemoryEndsTheServerAndNotTheJob) {
+  server::JobConfig config = TwoDeviceJob();
+  config.mechanism = server::Mechanism::kQuantizedGaussian;
+  const BrokenDecoder decoder;
+  FailingServer server(config, &decoder);
+  ExpectThatNobodyHearsDone(server);
+  EXPECT_EQ(server.Error(), "the memory is full");
+}
+
+}  // namespace
+}  // namespace sotto::live
