@@ -88,7 +88,8 @@ if ! ${quick}; then
   fetch_sources bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13 ||
     bare_metal_options=(-DSOTTO_MBEDTLS_SOURCE_DIR= -DSOTTO_NANOPB_SOURCE_DIR=)
   build cortex-m4 "${bare_metal_options[@]}"
-  build host-clang "${test_options[@]}"
+  # Clang is here for its warnings, which need no optimizer.
+  build host-clang -DCMAKE_BUILD_TYPE=Debug "${test_options[@]}"
   build host-asan "${test_options[@]}"
 fi
 build host "${test_options[@]}"

@@ -11,7 +11,7 @@ foreach(cpu aarch64 armhf)
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/arm_linux/cross.sh ${PROJECT_SOURCE_DIR} ${cpu}
                    ${sotto_mbedtls_${cpu}} -DSOTTO_WARNINGS_AS_ERRORS=${SOTTO_WARNINGS_AS_ERRORS})
   set_tests_properties(arm_linux.${cpu} PROPERTIES LABELS arm-linux SKIP_RETURN_CODE 77 TIMEOUT 1800
-                       FIXTURES_SETUP arm_linux)
+                       COST 250 FIXTURES_SETUP arm_linux)
 endforeach()
 
 find_program(SOTTO_QEMU_AARCH64 qemu-aarch64 DOC "QEMU for programs of 64-bit Arm Linux")

@@ -34,7 +34,7 @@ if(NOT SOTTO_SANITIZE)
   add_test(NAME e2e.quickstart
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/quickstart_test.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/quickstart)
-  set_tests_properties(e2e.quickstart PROPERTIES LABELS e2e TIMEOUT 1200 PROCESSORS 2)
+  set_tests_properties(e2e.quickstart PROPERTIES LABELS e2e TIMEOUT 1200 PROCESSORS 2 COST 250)
 endif()
 
 # The firmware of examples/cortex_m on emulated boards. Plain builds only: the server is what the
@@ -48,12 +48,13 @@ if(NOT SOTTO_SANITIZE)
                                                   FIXTURES_REQUIRED board_images)
   endforeach()
   set_tests_properties(board.images PROPERTIES FIXTURES_REQUIRED "" FIXTURES_SETUP board_images
-                                               TIMEOUT 1200)
+                                               TIMEOUT 1200 COST 60)
   set_tests_properties(board.fleet PROPERTIES PROCESSORS 2)
 
   # What the firmware takes of flash and RAM has not grown beyond sdk/FOOTPRINT.md.
   add_test(NAME size.footprint
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/size/table.sh ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}
                    --check ${PROJECT_BINARY_DIR}/size)
-  set_tests_properties(size.footprint PROPERTIES LABELS size SKIP_RETURN_CODE 77 TIMEOUT 1200)
+  set_tests_properties(size.footprint PROPERTIES LABELS size SKIP_RETURN_CODE 77 TIMEOUT 1200
+                                                 COST 200)
 endif()

@@ -7,11 +7,11 @@ set(sotto_fuzz_script ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/fuzz.sh)
 add_test(NAME fuzz.build
          COMMAND bash ${sotto_fuzz_script} build ${PROJECT_SOURCE_DIR}
                  -DSOTTO_WARNINGS_AS_ERRORS=${SOTTO_WARNINGS_AS_ERRORS})
-set_tests_properties(fuzz.build PROPERTIES LABELS fuzz SKIP_RETURN_CODE 77 TIMEOUT 600
+set_tests_properties(fuzz.build PROPERTIES LABELS fuzz COST 30 SKIP_RETURN_CODE 77 TIMEOUT 600
                      FIXTURES_SETUP fuzz_programs)
 foreach(target range_coder update_decoder update_round_trip packets files)
   add_test(NAME fuzz.${target}
            COMMAND bash ${sotto_fuzz_script} run ${PROJECT_SOURCE_DIR} ${target} 30)
-  set_tests_properties(fuzz.${target} PROPERTIES LABELS fuzz SKIP_RETURN_CODE 77 TIMEOUT 300
+  set_tests_properties(fuzz.${target} PROPERTIES LABELS fuzz COST 30 SKIP_RETURN_CODE 77 TIMEOUT 300
                        FIXTURES_REQUIRED fuzz_programs)
 endforeach()
