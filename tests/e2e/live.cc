@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sstream>
@@ -22,8 +23,6 @@
 
 namespace sotto::live {
 namespace {
-
-// An honest device with nothing to say sends this: the code of an update of zeros.
 
 void StoreU32Be(uint32_t value, std::string* out) {
   for (int shift = 24; shift >= 0; shift -= 8) *out += static_cast<char>(value >> shift & 0xff);
@@ -86,6 +85,15 @@ size_t Count(const std::string& text, const std::string& part) {
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
   return count;
 }
+
+const std::string& Host() {
+  const auto pid = static_cast<uint32_t>(getpid());
+  static const std::string host =
+      fmt::format("127.{}.{}.{}", 1 + (pid >> 16 & 0x7f), pid >> 8 & 0xff, pid & 0xff);
+  return host;
+}
+
+std::string Address(uint16_t port) { return fmt::format("{}:{}", Host(), port); }
 
 Process::Process(const Arguments& arguments, const std::string& log) {
   pid_ = fork();
@@ -205,7 +213,7 @@ Process Site::Sotto(const Arguments& arguments, const std::string& log) const {
 Process Site::StartServe(const Arguments& arguments, const Arguments& wrapper) const {
   Arguments all = wrapper;
   all.insert(all.end(), {SOTTO_PROGRAM, "serve", "-v", "--store", Path("store"), "--listen",
-                         "127.0.0.1:0", "--port-file", Path("port")});
+                         Address(0), "--port-file", Path("port")});
   all.insert(all.end(), arguments.begin(), arguments.end());
   return {all, Path("serve.log")};
 }
@@ -233,7 +241,7 @@ Process Site::Client(size_t device, uint16_t port, const Arguments& arguments,
                      const Arguments& program) const {
   const std::string share = std::to_string(kSamples * device) + ":" + std::to_string(kSamples);
   Arguments all = program;
-  all.insert(all.end(), {"-v", "--server", "127.0.0.1:" + std::to_string(port), "--key",
+  all.insert(all.end(), {"-v", "--server", Address(port), "--key",
                          Path("keys/" + key(device).device_id + ".key"), "--data",
                          Path("data/train-images-idx3-ubyte"), "--labels",
                          Path("data/train-labels-idx1-ubyte"), "--samples", share});
@@ -261,7 +269,7 @@ Status Peer::Await(const std::function<Status()>& step, int timeout_ms) {
 }
 
 Status Peer::Connect() {
-  if (Status s = stream_.Connect("127.0.0.1", port_, kPatienceMs); s != Status::kOk) return s;
+  if (Status s = stream_.Connect(Host().c_str(), port_, kPatienceMs); s != Status::kOk) return s;
   Key psk;
   if (Status s = DeriveTlsKey(key_.secret, &psk); s != Status::kOk) return s;
   if (Status s = context_.InitClient(posix::SystemPort(), View(key_.device_id), psk);

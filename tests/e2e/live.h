@@ -29,6 +29,11 @@ bool Eventually(const std::function<bool()>& is_so, int timeout_ms = kPatienceMs
 std::string ReadFile(const std::string& path);  // "" if there is none
 size_t Count(const std::string& text, const std::string& part);
 
+// A loopback address of this process's own, so that the port of a server that a test starts again
+// is not meanwhile taken by another test.
+const std::string& Host();
+std::string Address(uint16_t port);  // "HOST:PORT"
+
 // A child process. Ends with its owner, or with this process.
 class Process {
  public:

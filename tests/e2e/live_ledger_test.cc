@@ -70,7 +70,7 @@ TEST(LiveLedgerTest, ALaterJobIsChargedWithWhatTheEarlierOneSpentThroughAKill) {
   ASSERT_TRUE(server.WaitForReleases(released + 1)) << ReadFile(server.log);
   server.process.Signal(SIGKILL);
   ASSERT_EQ(server.process.Wait(), 128 + SIGKILL);
-  server.process = site.StartServe(With(second, {"--listen", "127.0.0.1:" + std::to_string(port)}));
+  server.process = site.StartServe(With(second, {"--listen", Address(port)}));
   ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
   for (Process& client : clients) EXPECT_EQ(client.Wait(), 0);
   EXPECT_NE(ReadFile(server.log).find("earlier jobs on these devices: 2 rounds"),

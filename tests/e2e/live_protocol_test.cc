@@ -17,8 +17,7 @@ constexpr uint8_t kZeroUpdate[1] = {0};
 constexpr uint8_t kNonce[kNonceSize] = {1, 2, 3};
 constexpr uint8_t kOtherNonce[kNonceSize] = {4, 5, 6};
 
-constexpr int kTimeoutMs = 1500;   // of the server, for handshake and request
-constexpr int kHangsUpMs = 20000;  // until that must have had its effect, on a busy machine
+constexpr int kHangsUpMs = 20000;  // until the server must have hung up, on a busy machine
 
 bool IsError(const Reply& reply, ErrorCode code) {
   return reply.kind == Reply::Kind::kError && reply.final && reply.code == code;
@@ -30,14 +29,15 @@ Request GetModel() {
   return request;
 }
 
-// Four devices, three of which are drawn for a round.
+// Four devices, three of which are drawn for a round. The server's patience with them outlasts
+// kHangsUpMs, and a round lasts until its cohort has reported.
 class LiveProtocolTest : public testing::Test {
  protected:
-  // Patience with devices: until a round's deadline, which comes only after the cohort's reports.
-  LiveProtocolTest()
+  explicit LiveProtocolTest(const std::string& patience_s = "50")
       : server_(site_.Serve({"--cohort", "3", "--rounds", "500", "--noise-multiplier", "1",
-                             "--coding", "fixed", "--padding", "0", "--round-timeout", "5",
-                             "--handshake-timeout", "1.5", "--request-timeout", "1.5"})) {}
+                             "--coding", "fixed", "--padding", "0", "--round-timeout", "50",
+                             "--handshake-timeout", patience_s, "--request-timeout", patience_s})) {
+  }
 
   void TearDown() override {
     EXPECT_TRUE(RoundCompletes(site_, server_)) << ReadFile(server_.log);
@@ -80,6 +80,12 @@ class LiveProtocolTest : public testing::Test {
   size_t idle_files_ = IdleFiles();  // without connections
 };
 
+// A server of little patience.
+class LiveStallTest : public LiveProtocolTest {
+ protected:
+  LiveStallTest() : LiveProtocolTest("1.5") {}
+};
+
 TEST_F(LiveProtocolTest, AnUnknownDeviceAndAWrongKeyAreRefusedAlike) {
   posix::DeviceKey unknown = site_.key(0);
   unknown.device_id = "stranger";
@@ -104,7 +110,7 @@ TEST_F(LiveProtocolTest, AFrameOfImpossibleLengthEndsTheConnection) {
     const std::unique_ptr<Peer> peer = Connected(0);
     const uint8_t header[kFrameHeaderSize] = {byte, byte};
     ASSERT_EQ(peer->Send(header), Status::kOk);
-    EXPECT_TRUE(peer->IsClosedWithin(kTimeoutMs / 2)) << "long before its time is over";
+    EXPECT_TRUE(peer->IsClosedWithin(kHangsUpMs)) << "before its time is over";
   }
 }
 
@@ -195,9 +201,9 @@ TEST_F(LiveProtocolTest, GarbageCoefficientsAndAnInvalidScaleAreRefused) {
   EXPECT_TRUE(IsError(second->Upload(task, kNonce, View(bytes)), ErrorCode::kMalformed));
 }
 
-TEST_F(LiveProtocolTest, WhoStallsIsHungUpOnAndOthersGoOn) {
+TEST_F(LiveStallTest, WhoStallsIsHungUpOnAndOthersGoOn) {
   posix::TcpStream in_handshake;
-  ASSERT_EQ(in_handshake.Connect("127.0.0.1", server_.port, kPatienceMs), Status::kOk);
+  ASSERT_EQ(in_handshake.Connect(Host().c_str(), server_.port, kPatienceMs), Status::kOk);
   const std::unique_ptr<Peer> before_a_frame = Connected(0);
   const std::unique_ptr<Peer> in_a_frame = Connected(1);
   const uint8_t begun[] = {50, 0, 10};
@@ -209,27 +215,34 @@ TEST_F(LiveProtocolTest, WhoStallsIsHungUpOnAndOthersGoOn) {
   EXPECT_TRUE(in_a_frame->IsClosedWithin(kHangsUpMs));
 }
 
-TEST_F(LiveProtocolTest, AByteNowAndThenBuysNoTime) {
+// Bytes come more often than the server's patience ends, and neither the record of a handshake nor
+// the frame is complete before the test gives up.
+TEST_F(LiveStallTest, AByteNowAndThenBuysNoTime) {
   posix::TcpStream in_handshake;
-  ASSERT_EQ(in_handshake.Connect("127.0.0.1", server_.port, kPatienceMs), Status::kOk);
+  ASSERT_EQ(in_handshake.Connect(Host().c_str(), server_.port, kPatienceMs), Status::kOk);
   const std::unique_ptr<Peer> in_a_frame = Connected(0);
-  const uint8_t client_hello[] = {22, 3, 1, 1, 0, 1, 0, 0, 252, 3, 3};
-  const uint8_t frame[] = {200, 0, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10};
-  for (size_t i = 0; i < 6; ++i) {
+  constexpr int kPauseMs = 200;
+  const uint8_t client_hello[256] = {22, 3, 1, 1, 0, 1, 0, 0, 252, 3, 3};
+  const uint8_t frame[256] = {200, 0, 10};
+  bool handshake_is_over = false;
+  bool frame_is_over = false;
+  for (size_t i = 0; i * kPauseMs < kHangsUpMs && !(handshake_is_over && frame_is_over); ++i) {
     in_handshake.Send({client_hello + i, 1});
     (void)in_a_frame->Send(ByteSpan(frame + i, 1));
-    posix::SleepMs(kTimeoutMs / 3);
+    posix::SleepMs(kPauseMs);
+    uint8_t byte[1];
+    handshake_is_over = handshake_is_over || in_handshake.Receive(byte) < 0;
+    frame_is_over = frame_is_over || in_a_frame->IsClosedWithin(0);
   }
-  uint8_t byte[1];
-  EXPECT_TRUE(Eventually([&] { return in_handshake.Receive(byte) < 0; }, 0));
-  EXPECT_TRUE(in_a_frame->IsClosedWithin(100));
+  EXPECT_TRUE(handshake_is_over);
+  EXPECT_TRUE(frame_is_over);
 }
 
 TEST_F(LiveProtocolTest, GarbageInsteadOfTlsEndsTheConnection) {
   std::mt19937 random(2);
   for (int i = 0; i < 20; ++i) {
     posix::TcpStream stream;
-    ASSERT_EQ(stream.Connect("127.0.0.1", server_.port, kPatienceMs), Status::kOk);
+    ASSERT_EQ(stream.Connect(Host().c_str(), server_.port, kPatienceMs), Status::kOk);
     std::vector<uint8_t> bytes(1 + random() % 3000);
     std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<uint8_t>(random()); });
     stream.Send(View(bytes));
@@ -266,7 +279,7 @@ TEST_F(LiveProtocolTest, AnUploadCutBeforeItsAnswerStopsNobodyElse) {
 }
 
 // 80 MB of answers that nobody takes.
-TEST_F(LiveProtocolTest, WhoNeverReadsCostsNoMemoryAndIsHungUpOn) {
+TEST_F(LiveStallTest, WhoNeverReadsCostsNoMemoryAndIsHungUpOn) {
   TrainTask task;
   const std::unique_ptr<Peer> peer = Drawn(&task);
   ASSERT_TRUE(Eventually([&] { return server_.open_files() == idle_files_ + 1; }));

@@ -70,6 +70,7 @@ class FailingServer {
  private:
   static server::ServerOptions Options() {
     server::ServerOptions options;
+    options.host = Host();
     options.port = 0;
     options.round_timeout_ms = UINT32_MAX;  // no deadline brings the error, only an update does
     return options;
