@@ -15,6 +15,7 @@
 #include "cli/figures.h"
 #include "cli/json_output.h"
 #include "privacy/figures.h"
+#include "round/counted.h"
 #include "store/sqlite_store.h"
 
 namespace sotto::server {
@@ -81,11 +82,10 @@ std::string Time(int64_t seconds) {
 
 std::string DescribeFigure(const LedgerEntry& entry) {
   return fmt::format(
-      "epsilon {} ({} against the network) at delta {:.3g}, {} adjacency, unit {}, {}, {} "
-      "colluder{}{}",
+      "epsilon {} ({} against the network) at delta {:.3g}, {} adjacency, unit {}, {}, {}{}",
       privacy::EpsilonText(entry.epsilon, kDecimals),
       privacy::EpsilonText(entry.epsilon_network, kDecimals), entry.delta, entry.adjacency,
-      entry.unit, entry.trust_mode, entry.colluders, entry.colluders == 1 ? "" : "s",
+      entry.unit, entry.trust_mode, Counted(entry.colluders, "colluder"),
       entry.seeded ? "; seeded: not private" : "");
 }
 
@@ -102,9 +102,10 @@ std::string DescribeRelease(const LedgerEntry& entry) {
 }
 
 std::string DescribeJob(const JobEntry& job, const std::vector<LedgerEntry>& releases) {
-  std::string text = fmt::format(
-      "\njob {}: {}, begun {}, {} devices; {} of {} rounds released in {} attempts\n", job.number,
-      job.model, Time(job.begun), job.devices, job.released, job.rounds, job.attempts);
+  std::string text =
+      fmt::format("\njob {}: {}, begun {}, {}; {} of {} released in {}\n", job.number, job.model,
+                  Time(job.begun), Counted(job.devices, "device"), job.released,
+                  Counted(job.rounds, "round"), Counted(job.attempts, "attempt"));
   if (!job.before.empty()) {
     text += fmt::format("  composed with the rounds of job {}, on the same devices\n",
                         fmt::join(job.before, ", "));
@@ -119,8 +120,8 @@ std::string DescribeJob(const JobEntry& job, const std::vector<LedgerEntry>& rel
 }
 
 std::string Describe(const LedgerOptions& o, const Ledger& ledger) {
-  std::string text = fmt::format("{}: {} job{}, {} releases\n", o.store, ledger.jobs.size(),
-                                 ledger.jobs.size() == 1 ? "" : "s", ledger.releases.size());
+  std::string text = fmt::format("{}: {}, {}\n", o.store, Counted(ledger.jobs.size(), "job"),
+                                 Counted(ledger.releases.size(), "release"));
   for (const JobEntry& job : ledger.jobs) {
     text += DescribeJob(job, ReleasesOf(ledger, job.number));
   }

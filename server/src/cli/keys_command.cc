@@ -16,6 +16,7 @@
 
 #include "cli/in_range.h"
 #include "cli/json_output.h"
+#include "round/counted.h"
 #include "round/run_key.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
@@ -96,8 +97,8 @@ void RunNew(const KeysOptions& o) {
     if (!o.out.empty()) files.Write(devices);
   });
   files.Keep();
-  fmt::print("{}: {} new device{}, {}{}\n", o.store, devices.size(), devices.size() == 1 ? "" : "s",
-             devices.front().id, devices.size() == 1 ? "" : " to " + devices.back().id);
+  fmt::print("{}: {}, {}{}\n", o.store, Counted(devices.size(), "new device"), devices.front().id,
+             devices.size() == 1 ? "" : " to " + devices.back().id);
   if (o.out.empty()) {
     fmt::print("no key files without --out; `sotto keys export` writes one when it is needed\n");
   } else {
@@ -119,7 +120,7 @@ std::string DescribeDevices(const std::vector<DeviceRecord>& devices) {
                         device.seeded ? "  " : "", device.seeded ? kSeededNote : "");
     eligible += device.revoked ? 0 : 1;
   }
-  return text + fmt::format("{} devices, {} eligible\n", devices.size(), eligible);
+  return text + fmt::format("{}, {} eligible\n", Counted(devices.size(), "device"), eligible);
 }
 
 Json DevicesToJson(const std::vector<DeviceRecord>& devices) {

@@ -7,6 +7,7 @@
 
 #include "cli/figures.h"
 #include "privacy/figures.h"
+#include "round/counted.h"
 #include "sotto/bytes.h"
 #include "sotto/version.h"
 
@@ -165,15 +166,15 @@ std::string DescribeEpsilon(const privacy::Plan& plan, const privacy::Statement&
   std::string text = fmt::format(
       "  privacy        epsilon {} at delta {:.3g}: what the released models tell about one {}\n",
       privacy::EpsilonText(spent.epsilon, kDecimals), spent.delta, privacy::Name(spent.unit));
+  text += fmt::format("                 {} adjacency; {} sampling, {} of {}; {}; accountant {}\n",
+                      privacy::Name(spent.adjacency), privacy::Name(spent.sampling), plan.cohort,
+                      Counted(plan.devices, "device"), Counted(spent.rounds, "round"),
+                      spent.accountant);
   text += fmt::format(
-      "                 {} adjacency; {} sampling, {} of {} devices; {} rounds; accountant {}\n",
-      privacy::Name(spent.adjacency), privacy::Name(spent.sampling), plan.cohort, plan.devices,
-      spent.rounds, spent.accountant);
-  text += fmt::format(
-      "                 noise multiplier {:.4f} ({:.4f} without {} colluder{}); sigma {:.5f} a "
+      "                 noise multiplier {:.4f} ({:.4f} without {}); sigma {:.5f} a "
       "device{}\n",
-      spent.noise_multiplier, spent.accounted_noise_multiplier, spent.colluders,
-      spent.colluders == 1 ? "" : "s", plan.noise_sigma,
+      spent.noise_multiplier, spent.accounted_noise_multiplier,
+      Counted(spent.colluders, "colluder"), plan.noise_sigma,
       plan.clip_bit_scale == 0 ? "" : " at first");
   return text;
 }
@@ -275,8 +276,8 @@ std::string DescribeResult(const SimulationConfig& config, const SimulationResul
       "  upload         {:.0f} bytes a device and round, {:.2f} bits a coordinate; as 4-byte "
       "floats {:.0f} ({:.1f}x)\n",
       bytes, BitsPerCoordinate(job, result), float_bytes, bytes > 0 ? float_bytes / bytes : 0);
-  text += fmt::format("  wall time      {:.2f} s on {} thread{}\n", result.wall_seconds,
-                      config.threads, config.threads == 1 ? "" : "s");
+  text += fmt::format("  wall time      {:.2f} s on {}\n", result.wall_seconds,
+                      Counted(config.threads, "thread"));
   return text;
 }
 

@@ -18,6 +18,7 @@
 #include "net/server.h"
 #include "privacy/calibration.h"
 #include "privacy/figures.h"
+#include "round/counted.h"
 #include "round/run_key.h"
 #include "sotto/posix/signals.h"
 #include "store/sqlite_store.h"
@@ -155,12 +156,12 @@ std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome
           : "";
   return text + fmt::format(
                     "; epsilon {} ({} against the network) at delta {:.3g}, {} adjacency, "
-                    "unit {}, {}{}, {} colluders, accountant {}{}",
+                    "unit {}, {}{}, {}, accountant {}{}",
                     privacy::EpsilonText(spent.epsilon, kDecimals),
                     privacy::EpsilonText(spent.epsilon_network, kDecimals), spent.delta,
                     privacy::Name(spent.adjacency), privacy::Name(spent.unit),
-                    privacy::Name(spent.trust_mode), server, spent.colluders, spent.accountant,
-                    seeded ? "; seeded: not private" : "");
+                    privacy::Name(spent.trust_mode), server, Counted(spent.colluders, "colluder"),
+                    spent.accountant, seeded ? "; seeded: not private" : "");
 }
 
 void RequireServable(const ServeOptions& o) {
@@ -189,12 +190,12 @@ JobConfig MakeJobAfter(const ServeOptions& o, uint32_t devices,
 void LogEarlierJobs(const JobConfig& config) {
   if (!config.is_accounted() || config.spent_before.empty()) return;
   const privacy::Statement spent = privacy::Account(config.plan, 0, config.spent_before);
-  Log(
-      fmt::format("earlier jobs on these devices: {} rounds, epsilon {} ({} against the "
-                  "network) at this job's delta {:.3g}, {} adjacency; this job starts from there",
-                  spent.earlier_rounds, privacy::EpsilonText(spent.epsilon, kDecimals),
-                  privacy::EpsilonText(spent.epsilon_network, kDecimals), spent.delta,
-                  privacy::Name(spent.adjacency)));
+  Log(fmt::format(
+      "earlier jobs on these devices: {}, epsilon {} ({} against the "
+      "network) at this job's delta {:.3g}, {} adjacency; this job starts from there",
+      Counted(spent.earlier_rounds, "round"), privacy::EpsilonText(spent.epsilon, kDecimals),
+      privacy::EpsilonText(spent.epsilon_network, kDecimals), spent.delta,
+      privacy::Name(spent.adjacency)));
 }
 
 void RunServe(const ServeOptions& o) {
@@ -232,9 +233,9 @@ void RunServe(const ServeOptions& o) {
   };
   Server server(job, devices, options, events);
   server.Listen();
-  Log(fmt::format("listening on {} port {}: {} devices, model {}, {} of {} rounds released",
-                  options.host, server.port(), devices.size(), config.model->name, job.round(),
-                  config.plan.rounds));
+  Log(fmt::format("listening on {} port {}: {}, model {}, {} of {} released", options.host,
+                  server.port(), Counted(devices.size(), "device"), config.model->name, job.round(),
+                  Counted(config.plan.rounds, "round")));
   LogEarlierJobs(config);
   if (!config.is_private()) Log("NO PRIVACY: this job protects nothing; for experiments only");
   if (seeded) Log("seeded: not private; for tests only");

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "net/loop.h"
+#include "round/counted.h"
 #include "sotto/keys.h"
 #include "sotto/posix/port.h"
 
@@ -127,8 +128,8 @@ void Server::Loop::OpenRound() {
 // A cohort was drawn: its time runs from here.
 void Server::Loop::AnnounceAttempt() {
   round_deadline_ms_ = now() + options_.round_timeout_ms;
-  events_.info(fmt::format("round {} attempt {}: {} devices drawn", job_.round() + 1,
-                           job_.attempt() + 1, job_.cohort().size()));
+  events_.info(fmt::format("round {} attempt {}: {} drawn", job_.round() + 1, job_.attempt() + 1,
+                           Counted(job_.cohort().size(), "device")));
 }
 
 void Server::Loop::CloseRound() {
@@ -158,8 +159,9 @@ void Server::Loop::OnRoundClosed() {
       return;
     }
     events_.info(fmt::format(
-        "round {} attempt {}: {} of {} devices came by, too few; nothing released, nothing charged",
-        outcome_.round + 1, outcome_.attempt + 1, outcome_.heard_of, devices_.size()));
+        "round {} attempt {}: {} of {} came by, too few; nothing released, nothing charged",
+        outcome_.round + 1, outcome_.attempt + 1, outcome_.heard_of,
+        Counted(devices_.size(), "device")));
     if (job_.phase() == Job::Phase::kFinished) {
       Finish();
     } else {

@@ -1,0 +1,18 @@
+// Numbers of things, for people. Part of sotto::server/round.
+#ifndef SOTTO_ROUND_COUNTED_H_
+#define SOTTO_ROUND_COUNTED_H_
+
+#include <fmt/format.h>
+#include <string>
+
+namespace sotto::server {
+
+// "0 devices", "1 device", "2 devices".
+template <typename Integer>
+std::string Counted(Integer count, const char* thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_ROUND_COUNTED_H_
