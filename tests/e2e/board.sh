@@ -173,7 +173,7 @@ END
 await_cut() {
   for ((i = 0; i < 600; i++)); do
     [[ ! -e cut ]] || return 0
-    sleep 0.05
+    sleep 0.2
   done
   fail "the link was not cut"
 }

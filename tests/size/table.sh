@@ -4,9 +4,9 @@
 # device without TLS is measured alone (device.h). The firmware of examples/cortex_m, with plain PSK and
 # with ECDHE-PSK, takes part in a job under QEMU and says what it used of stack and TLS pool. The stack's
 # bound is that of the call graph (tests/device/call_graph.py). PROGRAMS is the folder of sotto and
-# sotto-shard. It builds in WORK_DIR, build/size unless told. With --update the tables replace those in sdk/FOOTPRINT.md; --check fails, 1, where a figure
-# is more than 5 % above the one published there, or more of the stack was used than its bound. 77:
-# something that this needs is missing.
+# sotto-shard. It builds in WORK_DIR, build/size unless told. With --update the tables replace those in
+# sdk/FOOTPRINT.md; --check fails, 1, where a figure is more than 5 % above the one published there, or
+# more of the stack was used than its bound. 77: something that this needs is missing.
 set -euo pipefail
 programs="$(cd "$1" && pwd)"
 # shellcheck source-path=SCRIPTDIR source=../device/build.sh
@@ -50,7 +50,7 @@ build() {
 
 # emulate CPU PROGRAM OPTION...: what the program prints.
 emulate() {
-  timeout 60 qemu-system-arm -M "${machines[$1]}" -display none -monitor none "${@:3}" \
+  timeout 300 qemu-system-arm -M "${machines[$1]}" -display none -monitor none "${@:3}" \
     -semihosting-config enable=on,target=native -kernel "$2" 2>&1
 }
 
