@@ -12,7 +12,7 @@ Status ChaCha20Keystream(const Key& key, uint32_t stream, uint32_t first_block,
   uint8_t nonce[12] = {};
   StoreU32Le(stream, nonce);
   // The keystream is the encryption of zeros; Mbed TLS works in place.
-  __builtin_memset(out.data(), 0, out.size());
+  for (uint8_t& byte : out) byte = 0;
   const int error =
       mbedtls_chacha20_crypt(key.bytes, nonce, first_block, out.size(), out.data(), out.data());
   return error == 0 ? Status::kOk : Status::kCryptoFailed;

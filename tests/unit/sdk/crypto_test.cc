@@ -40,6 +40,7 @@ TEST(ChaCha20, AnyRangeCanBeGeneratedAlone) {
   EXPECT_EQ(Keystream(key, 7, 2, 128), whole.substr(256));
   EXPECT_EQ(Keystream(key, 7, 3, 10), whole.substr(384, 20));
   EXPECT_NE(Keystream(key, 8, 0, 64), whole.substr(0, 128));
+  EXPECT_EQ(ChaCha20Keystream(key, 7, 0, {}), Status::kOk);
 }
 
 // FIPS 180-4 example; then the object starts anew.
