@@ -289,6 +289,23 @@ TEST(LiveTest, AJobWithoutDevicesGivesUpInTheEndAndSaysSoAlsoByItsExitStatus) {
   EXPECT_EQ(server.releases(), 0u);
 }
 
+// One of the two devices is away at first. The other one is still there when the server is back.
+TEST(LiveTest, AJobThatGaveUpGoesOnWithTheDevicesThatWereThere) {
+  const Arguments job = With(SmallJob("1"), {"--min-devices", "2", "--round-timeout", "0.5"});
+  Site site(2);
+  Server server = site.Serve(job);
+  const uint16_t port = server.port;
+  std::vector<Process> clients;
+  clients.push_back(site.Client(0, port));
+  EXPECT_EQ(server.process.Wait(), 3) << ReadFile(server.log);
+  EXPECT_NE(ReadFile(server.log).find("a later start goes on here"), std::string::npos);
+  server = site.Serve(With(job, {"--listen", Address(port), "--round-timeout", "60"}));
+  clients.push_back(site.Client(1, port));
+  EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  EXPECT_NE(ReadFile(server.log).find("released: 2 of 2 reported"), std::string::npos);
+  ExpectAllDone(site, clients);
+}
+
 TEST(LiveTest, FiveHundredHalfOpenConnectionsDoNotStopTheFleet) {
   ASSERT_TRUE(AllowOpenFiles(1100));
   Site site(2);

@@ -174,6 +174,11 @@ void Server::Loop::OnRoundClosed() {
 
 void Server::Loop::Finish() {
   finished_ = true;
+  if (job_.gave_up()) {
+    events_.info(job_.finish_reason() + "; a later start goes on here");
+    StopLoop();
+    return;
+  }
   // Who is to be told is not known to a server that started on a finished job: then anyone.
   for (uint32_t device = 0; !opened_ && device < devices_.size(); ++device) {
     to_be_told_.insert(device);

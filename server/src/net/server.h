@@ -3,7 +3,8 @@
 //
 //   a device's update is decoded in the pool, everything else is answered on the loop;
 //   a round is closed in the pool as soon as its whole cohort has reported, or at its deadline;
-//   the next one opens at once, until the job is finished; then devices are told for a while.
+//   the next one opens at once, until the job is finished; then devices are told for a while,
+//   unless it gave up: then they try again until a later start.
 //
 // One thread calls Run(); everything else happens inside it.
 #ifndef SOTTO_NET_SERVER_H_

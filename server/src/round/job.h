@@ -103,7 +103,8 @@ class Job {
   const std::string& finish_reason() const { return finish_reason_; }
 
   // The job finished with rounds left that its budget could have paid for: too few devices were
-  // heard of, in every attempt, or training diverged.
+  // heard of, in every attempt, or training diverged. Its devices are told to wait, not that the
+  // job is done: they are wanted when it is resumed.
   bool gave_up() const { return gave_up_; }
 
  private:

@@ -104,7 +104,7 @@ void Job::HearOf(uint32_t device) {
 Reply Job::OnHello(uint32_t device, const Request& request) {
   if (request.version != kProtocolVersion) return FinalError(ErrorCode::kVersion);
   if (!Equal(request.model_digest, model_digest_)) return FinalError(ErrorCode::kModelMismatch);
-  if (phase_ == Phase::kFinished) {
+  if (phase_ == Phase::kFinished && !gave_up_) {
     Reply reply;
     reply.kind = Reply::Kind::kDone;
     return reply;

@@ -208,6 +208,7 @@ TEST(Job, GivesUpAfterTheLastAttempt) {
   EXPECT_EQ(small.job.phase(), Job::Phase::kFinished);
   EXPECT_NE(small.job.finish_reason().find("given up after 2"), std::string::npos);
   EXPECT_TRUE(small.job.gave_up());
+  EXPECT_EQ(AskForWork(small.job, 0).kind, Reply::Kind::kWait) << "a later start goes on";
 }
 
 TEST(Job, MissingReportsAreToppedUpWithNoise) {
