@@ -45,12 +45,13 @@ install_test_packages() {
   ${quick} || packages+=(clang gcc-arm-none-eabi libnewlib-arm-none-eabi
     libstdc++-arm-none-eabi-newlib)
   install_packages "${packages[@]}"
+  # The sanitizers' runtime; where there is no such package, it is part of clang.
+  ${quick} || install_packages libclang-rt-dev || true
   # Without these some tests are skipped, by name.
   install_packages "${DATA_PACKAGE}" || true
   install_packages clang-format-14 || install_packages clang-format || true
   install_packages dpkg-dev || true
   install_packages systemd || true  # systemd-analyze checks the unit of sotto-client
-  ${quick} || install_packages libclang-rt-dev || true
   install_packages libbenchmark-dev || true
   ${quick} || install_packages "${CROSS_PACKAGES[@]}" || true
 }
