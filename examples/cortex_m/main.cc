@@ -14,6 +14,7 @@
 #include "sotto/mps2/semihosting.h"
 #include "sotto/mps2/stack.h"
 #include "sotto/mps2/uart.h"
+#include "sotto/seeded_entropy.h"
 #include "tls_pool.h"
 
 namespace sotto {
@@ -151,9 +152,9 @@ int Run() {
   StartTlsPool();
   if (!Announce()) return kBadBuild;
   static mps2::InsecureEntropy entropy(DeviceSecret());
-  static mps2::SeededEntropy nonces(DeviceSecret());
+  static SeededEntropy nonces(DeviceSecret());
   const Port port = {NowMs, mps2::InsecureEntropy::Fill, &entropy};
-  const Port seeded_port = {NowMs, mps2::SeededEntropy::Fill, &nonces};
+  const Port seeded_port = {NowMs, SeededEntropy::Fill, &nonces};
   const ClientBuffers buffers =
       MakeClientBuffers<Net, kMaxBatchSize, kChunkSize, kFrameBytes>(parameters, workspace);
   static Client client(MakeConfig(kSeeded ? seeded_port : port), buffers);

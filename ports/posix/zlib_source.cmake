@@ -1,4 +1,5 @@
-# zlib from source, fmt and CLI11 as headers. To be included by device.cmake, which see.
+# zlib from source, fmt and CLI11 as headers. To be included by this folder's CMakeLists.txt,
+# for foreign Linux.
 if(NOT EXISTS ${SOTTO_ZLIB_SOURCE_DIR}/gzread.c)
   message(FATAL_ERROR "There is no ${SOTTO_ZLIB_SOURCE_DIR}/gzread.c. Fetch the source once:\n"
           "  toolchains/fetch-source.sh build/cache bookworm zlib=1.2.13\n"
@@ -17,11 +18,11 @@ target_include_directories(sotto_zlib SYSTEM PUBLIC ${SOTTO_ZLIB_SOURCE_DIR})
 find_path(SOTTO_FMT_INCLUDE_DIR fmt/format.h PATHS /usr/include NO_CMAKE_FIND_ROOT_PATH REQUIRED
           DOC "Folder that holds fmt/format.h (Debian: libfmt-dev)")
 # The host's /usr/include must stay out of a cross compile: show it what it needs.
-set(sotto_device_includes ${CMAKE_CURRENT_BINARY_DIR}/dependency_headers)
-file(MAKE_DIRECTORY ${sotto_device_includes})
-file(CREATE_LINK ${SOTTO_CLI11_INCLUDE_DIR}/CLI ${sotto_device_includes}/CLI SYMBOLIC)
-file(CREATE_LINK ${SOTTO_FMT_INCLUDE_DIR}/fmt ${sotto_device_includes}/fmt SYMBOLIC)
+set(sotto_data_includes ${CMAKE_CURRENT_BINARY_DIR}/dependency_headers)
+file(MAKE_DIRECTORY ${sotto_data_includes})
+file(CREATE_LINK ${SOTTO_CLI11_INCLUDE_DIR}/CLI ${sotto_data_includes}/CLI SYMBOLIC)
+file(CREATE_LINK ${SOTTO_FMT_INCLUDE_DIR}/fmt ${sotto_data_includes}/fmt SYMBOLIC)
 add_library(sotto_fmt INTERFACE)
 add_library(fmt::fmt ALIAS sotto_fmt)
 target_compile_definitions(sotto_fmt INTERFACE FMT_HEADER_ONLY)
-target_include_directories(sotto_fmt SYSTEM INTERFACE ${sotto_device_includes})
+target_include_directories(sotto_fmt SYSTEM INTERFACE ${sotto_data_includes})

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# linux_client_readme.sh SOURCE_DIR WORK_DIR BIN_DIR
-# Follows examples/linux_client/README.md in a copy of the sources: its commands build the client,
+# client_readme.sh SOURCE_DIR WORK_DIR BIN_DIR
+# Follows ports/posix/client/README.md in a copy of the sources: its commands build the client,
 # install it below WORK_DIR instead of /, bring its key there, and what the unit then starts takes part
 # in a job of the real server. Commands that change the machine are played; those of the cross build
 # are run by arm_linux.aarch64 and tests/run.sh.
 set -euo pipefail
 source_dir="$1" work="$2" bin="$3"
-readme="${source_dir}/examples/linux_client/README.md"
+readme="${source_dir}/ports/posix/client/README.md"
 rm -rf "${work}"
 mkdir -p "${work}"/{checkout,played,root}
 cd "${work}/checkout"
@@ -90,7 +90,7 @@ while IFS= read -r line; do
       bash -e step.sh
       ;;
   esac
-  [[ "${line}" != *client.toml\ /etc* ]] || relocate < examples/linux_client/client.toml > "${work}/root/etc/sotto/client.toml"
+  [[ "${line}" != *client.toml\ /etc* ]] || relocate < ports/posix/client/client.toml > "${work}/root/etc/sotto/client.toml"
 done < commands.txt
 
 [[ "$(stat -c %a "${work}/root/var/lib/sotto" "${work}/root/var/lib/sotto/device.key")" == $'700\n600' ]]

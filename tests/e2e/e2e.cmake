@@ -27,10 +27,10 @@ target_compile_definitions(live_test PRIVATE
   SOTTO_PROGRAM="$<TARGET_FILE:sotto_cli>" SOTTO_CLIENT_PROGRAM="$<TARGET_FILE:sotto_client>")
 
 if(NOT SOTTO_SANITIZE)
-  add_test(NAME e2e.linux_client_readme
-           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/linux_client_readme.sh ${PROJECT_SOURCE_DIR}
-                   ${CMAKE_CURRENT_BINARY_DIR}/e2e/linux_client_readme ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-  set_tests_properties(e2e.linux_client_readme PROPERTIES LABELS e2e TIMEOUT 1200)
+  add_test(NAME e2e.client_readme
+           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/client_readme.sh ${PROJECT_SOURCE_DIR}
+                   ${CMAKE_CURRENT_BINARY_DIR}/e2e/client_readme ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  set_tests_properties(e2e.client_readme PROPERTIES LABELS e2e TIMEOUT 1200)
   add_test(NAME e2e.quickstart
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/quickstart_test.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/quickstart)

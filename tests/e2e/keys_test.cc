@@ -5,8 +5,9 @@
 #include <sys/stat.h>
 
 #include "e2e/program.h"
-#include "round/run_key.h"
+#include "sotto/key_labels.h"
 #include "sotto/posix/key_file.h"
+#include "sotto/posix/run_key.h"
 #include "store/sqlite_store.h"
 #include "unit/sdk/hex.h"
 
@@ -100,7 +101,8 @@ TEST_F(KeysTest, SeededDevicesAreTheSimulators) {
   ASSERT_EQ(registry.size(), 3u);
   for (uint32_t i = 0; i < 3; ++i) {
     EXPECT_EQ(registry[i].id, "sim-00000" + std::to_string(i));
-    EXPECT_TRUE(Same(registry[i].secret, DeriveKey(RunKey(7), "sotto device", i)));
+    EXPECT_TRUE(
+        Same(registry[i].secret, posix::DeriveKey(posix::RunKey(7), key_label::kDevice, i)));
   }
   EXPECT_NE(Keys("list").output.find("seeded: not private"), std::string::npos);
   EXPECT_EQ(List()[0]["seeded"], true);

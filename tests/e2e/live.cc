@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "data/idx.h"
 #include "data/synthetic.h"
+#include "sotto/data/idx.h"
 #include "sotto/models.h"
 #include "sotto/posix/port.h"
 #include "sotto/posix/sleep.h"
@@ -39,10 +39,10 @@ void WriteIdx(const std::string& path, uint32_t magic, const std::vector<uint32_
              static_cast<std::streamsize>(bytes.size()));
 }
 
-void WriteDataset(const std::string& prefix, const server::Dataset& data) {
+void WriteDataset(const std::string& prefix, const Dataset& data) {
   const auto count = static_cast<uint32_t>(data.size());
-  WriteIdx(prefix + "-images-idx3-ubyte", server::kIdxImagesMagic, {count, 28, 28}, data.features);
-  WriteIdx(prefix + "-labels-idx1-ubyte", server::kIdxLabelsMagic, {count}, data.labels);
+  WriteIdx(prefix + "-images-idx3-ubyte", kIdxImagesMagic, {count, 28, 28}, data.features);
+  WriteIdx(prefix + "-labels-idx1-ubyte", kIdxLabelsMagic, {count}, data.labels);
 }
 
 // Never returns.
@@ -179,7 +179,7 @@ void Site::ReadKeys() {
 }
 
 void Site::WriteData() const {
-  const server::TrainTest data = server::MakeSynthetic({kSamples * devices(), 100, 1});
+  const TrainTest data = server::MakeSynthetic({kSamples * devices(), 100, 1});
   std::filesystem::create_directory(Path("data"));
   WriteDataset(Path("data/train"), data.train);
   WriteDataset(Path("data/t10k"), data.test);

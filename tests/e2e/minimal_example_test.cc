@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "round/job.h"
-#include "round/run_key.h"
 #include "sotto/client.h"
 #include "sotto/models.h"
 #include "sotto/posix/port.h"
+#include "sotto/posix/run_key.h"
 #include "sotto/random.h"
 
 int RunMinimalDevice();
@@ -27,7 +27,7 @@ using sotto::server::RoundOutcome;
 constexpr int kJobRounds = 10;
 
 sotto::Key FixedKey(const char* label) {
-  return sotto::server::DeriveKey(sotto::server::RunKey(7), label);
+  return sotto::posix::DeriveKey(sotto::posix::RunKey(7), label);
 }
 
 class NoStore : public sotto::server::Store {

@@ -7,9 +7,9 @@
 
 #include "e2e/live.h"
 #include "net/server.h"
-#include "round/run_key.h"
 #include "round/update_channel.h"
 #include "sotto/models.h"
+#include "sotto/posix/run_key.h"
 
 namespace sotto::live {
 namespace {
@@ -48,7 +48,7 @@ class FailingServer {
  public:
   explicit FailingServer(const server::JobConfig& config,
                          const server::UpdateChannel* channel = nullptr)
-      : job_(config, devices_, store_, server::DeriveKey(server::RunKey(7), "server"), std::nullopt,
+      : job_(config, devices_, store_, posix::DeriveKey(posix::RunKey(7), "server"), std::nullopt,
              channel),
         server_(job_, devices_, Options(), {[](auto&) {}, [](auto&) {}, [](auto&) {}}) {
     server_.Listen();

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/idx.h"
 #include "fuzz/input.h"
+#include "sotto/data/idx.h"
 #include "sotto/keys.h"
 #include "sotto/posix/key_file.h"
 
@@ -69,7 +69,7 @@ void CheckKeyFile(const std::string& path, ByteSpan content) {
 }
 
 void CheckImages(const std::string& path) {
-  const server::IdxImages images = server::ReadIdxImages(path);
+  const IdxImages images = ReadIdxImages(path);
   Require(!images.pixels.empty() && images.pixels.size() <= server::kMaxIdxBytes,
           "images keep their limits");
   Require(images.pixels.size() == size_t{images.count} * images.rows * images.columns,
@@ -77,7 +77,7 @@ void CheckImages(const std::string& path) {
 }
 
 void CheckLabels(const std::string& path) {
-  Require(!server::ReadIdxLabels(path).empty(), "a file without labels is refused");
+  Require(!ReadIdxLabels(path).empty(), "a file without labels is refused");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ rm -rf "${work}"
 mkdir -p "${work}"
 # The program must exist where the unit says.
 sed 's#^ExecStart=/usr/local/bin/sotto-client #ExecStart=/bin/true #' \
-  "${source_dir}/examples/linux_client/sotto-client.service" > "${work}/sotto-client.service"
+  "${source_dir}/ports/posix/client/sotto-client.service" > "${work}/sotto-client.service"
 grep -q '^ExecStart=/bin/true --config /etc/sotto/client.toml$' "${work}/sotto-client.service"
 systemd-analyze verify "${work}/sotto-client.service" > "${work}/verify.txt" 2>&1 || {
   cat "${work}/verify.txt"

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "aggregate/dither_engine.h"
-#include "round/run_key.h"
+#include "sotto/key_labels.h"
+#include "sotto/posix/run_key.h"
 #include "unit/server/requests.h"
 #include "unit/server/small_job.h"
 
@@ -45,7 +46,7 @@ void ReportZeros(Job& job, uint32_t device) {
 
 // What the server adds for device number `index` of those that are missing, in noise deviations.
 std::vector<double> ToppedUpNoise(const Job& job, const RoundOutcome& outcome, uint32_t index) {
-  const Key key = DeriveKey(Key(), "sotto zero", outcome.round, outcome.attempt, index);
+  const Key key = posix::DeriveKey(Key(), key_label::kZero, outcome.round, outcome.attempt, index);
   std::vector<int32_t> noise(job.config().model->parameters);
   const uint8_t zeros[1] = {0};
   EXPECT_EQ(DecodeUpdate(key, {Coding::kRange, DitherKind::kGaussian, 0}, zeros,

@@ -14,21 +14,23 @@
 
 #include <CLI/CLI.hpp>
 
-#include "data/idx.h"
-#include "data/partition.h"
-#include "round/client_memory.h"
-#include "round/run_key.h"
-#include "round/seeded_entropy.h"
 #include "sotto/bytes.h"
 #include "sotto/client.h"
+#include "sotto/data/idx.h"
+#include "sotto/data/partition.h"
+#include "sotto/key_labels.h"
 #include "sotto/models.h"
+#include "sotto/posix/client_memory.h"
 #include "sotto/posix/files.h"
+#include "sotto/posix/hex.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/port.h"
+#include "sotto/posix/run_key.h"
 #include "sotto/posix/sleep.h"
 #include "sotto/posix/tcp.h"
 #include "sotto/random.h"
 #include "sotto/secure_link.h"
+#include "sotto/seeded_entropy.h"
 #include "sotto/version.h"
 
 namespace sotto {
@@ -87,7 +89,7 @@ void AddOptions(CLI::App& app, Options& o) {
 
 // The samples of this device, in memory.
 struct Share {
-  server::Dataset data;
+  Dataset data;
   std::vector<uint32_t> indices;
 
   static Status Read(void* context, uint32_t index, Span<float> features, uint32_t* label) {
@@ -116,7 +118,7 @@ void ParseSamples(const std::string& text, size_t total, size_t* first, size_t* 
 
 Share LoadShare(const Options& o, const ModelInfo& model) {
   Share share;
-  share.data = server::ReadIdxDataset(o.data, o.data, o.labels, static_cast<int>(model.classes));
+  share.data = ReadIdxDataset(o.data, o.data, o.labels, static_cast<int>(model.classes));
   if (share.data.input_size() != model.inputs) {
     throw std::invalid_argument(fmt::format("model {} takes {} inputs, but {} has {}", model.name,
                                             model.inputs, o.data, share.data.input_size()));
@@ -131,9 +133,9 @@ Share LoadShare(const Options& o, const ModelInfo& model) {
     return share;
   }
   // As the simulator does: FIRST:COUNT counts in the seed's permutation of the file.
-  RandomStream random(server::DeriveKey(server::RunKey(o.seed), "sotto partition"), 0);
-  const server::Partition partition(share.data.size(), first + count, 1,
-                                    [&](uint32_t bound) { return random.Below(bound); });
+  RandomStream random(posix::DeriveKey(posix::RunKey(o.seed), key_label::kPartition), 0);
+  const Partition partition(share.data.size(), first + count, 1,
+                            [&](uint32_t bound) { return random.Below(bound); });
   for (size_t i = first; i < first + count; ++i) {
     share.indices.push_back(partition.DeviceSamples(i)[0]);
   }
@@ -182,8 +184,8 @@ class Device {
   const Options& options_;
   posix::DeviceKey key_;
   Share share_;
-  server::ClientMemory memory_;
-  server::SeededEntropy entropy_;
+  posix::ClientMemory memory_;
+  SeededEntropy entropy_;
   Client client_;
   std::vector<uint8_t> send_ = std::vector<uint8_t>(kFrameHeaderSize + kMaxFrame);
   std::vector<uint8_t> receive_ = std::vector<uint8_t>(kMaxFrame);
@@ -207,7 +209,7 @@ ClientConfig Device::MakeConfig(const ModelInfo& model) {
   config.samples = {static_cast<uint32_t>(share_.indices.size()), Share::Read, &share_};
   config.port = posix::SystemPort();
   if (options_.seed) {
-    config.port.entropy = server::SeededEntropy::Fill;
+    config.port.entropy = SeededEntropy::Fill;
     config.port.context = &entropy_;
   }
   config.allow_training_without_privacy = options_.allow_no_privacy;
@@ -268,10 +270,8 @@ void Device::BackOff() {
 // What this device last trained for, for people and for a start after a crash.
 void Device::RememberRound() {
   const TrainTask& task = client_.task();
-  std::string job;
-  for (const uint8_t byte : task.job_id) job += fmt::format("{:02x}", byte);
-  const std::string mark =
-      fmt::format("sotto-mark 1\njob {}\nround {}\nattempt {}\n", job, task.round, task.attempt);
+  const std::string mark = fmt::format("sotto-mark 1\njob {}\nround {}\nattempt {}\n",
+                                       posix::Hex(task.job_id), task.round, task.attempt);
   if (mark == marked_) return;
   posix::ReplaceTextFile(mark_, mark);
   marked_ = mark;

@@ -26,14 +26,20 @@ struct UpdateIdentity {
   ByteSpan nonce;  // [kNonceSize]
 };
 
-// TLS pre-shared key = HKDF(secret, salt = none, info = "sotto psk").
+// A key for one purpose = HKDF(parent, salt = u32le a | u32le b | u32le c, info = label).
+//   label  of key_labels.h
+// Returns kOk or kCryptoFailed.
+Status DeriveKey(const Key& parent, const char* label, uint32_t a, uint32_t b, uint32_t c,
+                 Key* out);
+
+// TLS pre-shared key = HKDF(secret, salt = none, info = key_label::kTls).
 Status DeriveTlsKey(const Key& secret, Key* out);
 
-// Dither key of one update = HKDF(secret, salt = job id, info = "sotto lrq 1" | device id |
+// Dither key of one update = HKDF(secret, salt = job id, info = key_label::kRound | device id |
 // u32le round | u32le attempt | nonce). Returns kInvalidArgument for a size outside its range.
 Status DeriveRoundKey(const Key& secret, const UpdateIdentity& update, Key* out);
 
-// Key of the order in which a training visits its samples; the same form with "sotto order 1".
+// Key of the order in which a training visits its samples; the same form with key_label::kOrder.
 Status DeriveOrderKey(const Key& secret, const UpdateIdentity& update, Key* out);
 
 // True if the name has 1 to kMaxDeviceIdSize characters, all of [A-Za-z0-9._-].

@@ -1,17 +1,18 @@
-// A device's entropy in a seeded run. Part of sotto::server/round.
+// A device's entropy in a seeded run. INSECURE: for simulations and tests. Part of sotto/client.
 //
-// In a seeded run the nonce of a training and the seed of its private noise must repeat whatever
-// the device did before, in the simulator and in a process of its own. So they are a function of
-// the device's secret, the round and the attempt at hand. Never for a device whose data matter:
-// whoever knows the seed knows the noise.
-#ifndef SOTTO_ROUND_SEEDED_ENTROPY_H_
-#define SOTTO_ROUND_SEEDED_ENTROPY_H_
+// In a seeded run the nonce of a training and the seed of its private noise must repeat, whatever
+// the device did before: in the simulator, in a process of its own, on a board. So they are a
+// function of the device's secret and of the round and attempt at hand. Never for a device whose
+// data matter: whoever knows the seed knows the noise. The client asks for entropy once a training;
+// TLS must have another source.
+#ifndef SOTTO_SEEDED_ENTROPY_H_
+#define SOTTO_SEEDED_ENTROPY_H_
 
 #include "sotto/client.h"
 
-namespace sotto::server {
+namespace sotto {
 
-// The context of a port whose entropy is seeded. The client asks for entropy once a training.
+// The context of a port whose entropy is seeded. One thread at a time.
 class SeededEntropy {
  public:
   explicit SeededEntropy(const Key& secret) : secret_(secret) {}
@@ -19,7 +20,8 @@ class SeededEntropy {
   // The client whose task names the round; before its first Step().
   void Attach(const Client* client) { client_ = client; }
 
-  // A sotto::Port's entropy callback; context is a SeededEntropy.
+  // A sotto::Port's entropy callback; context is a SeededEntropy. The bytes are stream 0 of the
+  // key DeriveKey(secret, key_label::kEntropy, round, attempt, 0). Returns kOk or kEntropyFailed.
   static Status Fill(void* context, MutableByteSpan out);
 
  private:
@@ -27,6 +29,6 @@ class SeededEntropy {
   const Client* client_ = nullptr;
 };
 
-}  // namespace sotto::server
+}  // namespace sotto
 
-#endif  // SOTTO_ROUND_SEEDED_ENTROPY_H_
+#endif  // SOTTO_SEEDED_ENTROPY_H_

@@ -1,14 +1,13 @@
 #include "sotto/client.h"
 
 #include "sotto/bytes.h"
+#include "sotto/num.h"
 #include "sotto/quantizer.h"
 
 namespace sotto {
 namespace {
 
 constexpr size_t kMinChunk = 16;
-
-bool IsFinite(float x) { return (FloatBits(x) & 0x7f800000) != 0x7f800000; }
 
 bool BuffersFit(const ModelInfo& model, const ClientBuffers& b) {
   return b.base.size() == model.parameters && b.parameters.size() == model.parameters &&

@@ -1,17 +1,22 @@
-#include "round/seeded_entropy.h"
+#include "sotto/seeded_entropy.h"
 
-#include "round/run_key.h"
+#include "sotto/key_labels.h"
 #include "sotto/random.h"
 
-namespace sotto::server {
+namespace sotto {
 
 Status SeededEntropy::Fill(void* context, MutableByteSpan out) {
-  const auto* self = static_cast<const SeededEntropy*>(context);
+  const auto* const self = static_cast<const SeededEntropy*>(context);
   if (self->client_ == nullptr) return Status::kEntropyFailed;
   const TrainTask& task = self->client_->task();
-  RandomStream random(DeriveKey(self->secret_, "sotto entropy", task.round, task.attempt), 0);
+  Key key;
+  if (DeriveKey(self->secret_, key_label::kEntropy, task.round, task.attempt, 0, &key) !=
+      Status::kOk) {
+    return Status::kEntropyFailed;
+  }
+  RandomStream random(key, 0);
   random.Fill(out);
-  return random.status();
+  return random.status() == Status::kOk ? Status::kOk : Status::kEntropyFailed;
 }
 
-}  // namespace sotto::server
+}  // namespace sotto

@@ -1,18 +1,15 @@
 #include "sotto/keys.h"
 
 #include "sotto/bytes.h"
+#include "sotto/key_labels.h"
 
 namespace sotto {
 namespace {
 
-constexpr char kTlsInfo[] = "sotto psk";
-constexpr char kRoundInfo[] = "sotto lrq 1";
-constexpr char kOrderInfo[] = "sotto order 1";
-constexpr size_t kMaxInfoSize = sizeof(kOrderInfo) + kMaxDeviceIdSize + 8 + kNonceSize;
+constexpr size_t kMaxInfoSize = sizeof(key_label::kOrder) + kMaxDeviceIdSize + 8 + kNonceSize;
 
-template <size_t N>
-ByteSpan Text(const char (&text)[N]) {
-  return {reinterpret_cast<const uint8_t*>(text), N - 1};
+ByteSpan Text(const char* text) {
+  return {reinterpret_cast<const uint8_t*>(text), __builtin_strlen(text)};
 }
 
 bool IsValid(const UpdateIdentity& u) {
@@ -45,16 +42,25 @@ bool IsNameCharacter(uint8_t c) {
 
 }  // namespace
 
+Status DeriveKey(const Key& parent, const char* label, uint32_t a, uint32_t b, uint32_t c,
+                 Key* out) {
+  uint8_t salt[12];
+  StoreU32Le(a, salt);
+  StoreU32Le(b, salt + 4);
+  StoreU32Le(c, salt + 8);
+  return HkdfSha256(parent.bytes, salt, Text(label), out);
+}
+
 Status DeriveTlsKey(const Key& secret, Key* out) {
-  return HkdfSha256(secret.bytes, {}, Text(kTlsInfo), out);
+  return HkdfSha256(secret.bytes, {}, Text(key_label::kTls), out);
 }
 
 Status DeriveRoundKey(const Key& secret, const UpdateIdentity& update, Key* out) {
-  return DeriveForUpdate(secret, Text(kRoundInfo), update, out);
+  return DeriveForUpdate(secret, Text(key_label::kRound), update, out);
 }
 
 Status DeriveOrderKey(const Key& secret, const UpdateIdentity& update, Key* out) {
-  return DeriveForUpdate(secret, Text(kOrderInfo), update, out);
+  return DeriveForUpdate(secret, Text(key_label::kOrder), update, out);
 }
 
 bool IsValidDeviceId(ByteSpan name) {

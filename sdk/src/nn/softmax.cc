@@ -93,7 +93,7 @@ Status FloatBegin(Span<const float> base, Span<float> parameters) {
 Status FloatProject(Span<const float> base, float radius, Span<float> parameters,
                     bool* was_outside) {
   const float squared = SquaredDistance(parameters.data(), base.data(), base.size());
-  if ((FloatBits(squared) & 0x7f800000) == 0x7f800000) return Status::kNotFinite;
+  if (!IsFinite(squared)) return Status::kNotFinite;
   const float distance = std::sqrt(squared);
   *was_outside = distance > radius;
   if (*was_outside) {

@@ -1,12 +1,10 @@
-#include "sotto/bytes.h"
+#include "sotto/num.h"
 #include "sotto/train.h"
 
 namespace sotto {
 namespace {
 
 constexpr uint32_t kMaxCount = 65535;
-
-bool IsFinite(float x) { return (FloatBits(x) & 0x7f800000) != 0x7f800000; }
 
 }  // namespace
 

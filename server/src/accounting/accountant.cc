@@ -1,11 +1,11 @@
-#include "privacy/accountant.h"
+#include "accounting/accountant.h"
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "privacy/arguments.h"
-#include "privacy/gdp.h"
-#include "privacy/log_space.h"
+#include "accounting/arguments.h"
+#include "accounting/gdp.h"
+#include "accounting/log_space.h"
 
 namespace sotto::privacy {
 namespace {

@@ -2,15 +2,15 @@
 //
 // Pure functions, safe from any thread. The names are those of the command line, the JSON output
 // and the ledger; a name, once written to a ledger, is never changed.
-#ifndef SOTTO_PRIVACY_ACCOUNTANT_H_
-#define SOTTO_PRIVACY_ACCOUNTANT_H_
+#ifndef SOTTO_ACCOUNTING_ACCOUNTANT_H_
+#define SOTTO_ACCOUNTING_ACCOUNTANT_H_
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "privacy/conversion.h"
-#include "privacy/pld.h"
+#include "accounting/conversion.h"
+#include "accounting/pld.h"
 
 namespace sotto::privacy {
 
@@ -80,4 +80,4 @@ AccountedEpsilon AccountFor(const std::vector<GaussianRounds>& rounds, double de
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_ACCOUNTANT_H_
+#endif  // SOTTO_ACCOUNTING_ACCOUNTANT_H_

@@ -1,7 +1,7 @@
 // Argument checks of the privacy folder. A bad argument is the caller's mistake: it throws and
 // never becomes a number.
-#ifndef SOTTO_PRIVACY_ARGUMENTS_H_
-#define SOTTO_PRIVACY_ARGUMENTS_H_
+#ifndef SOTTO_ACCOUNTING_ARGUMENTS_H_
+#define SOTTO_ACCOUNTING_ARGUMENTS_H_
 
 #include <cmath>
 #include <sstream>
@@ -33,4 +33,4 @@ inline void RequireRate(double rate) {
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_ARGUMENTS_H_
+#endif  // SOTTO_ACCOUNTING_ARGUMENTS_H_

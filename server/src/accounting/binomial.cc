@@ -1,11 +1,11 @@
-#include "privacy/binomial.h"
+#include "accounting/binomial.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "privacy/arguments.h"
-#include "privacy/log_space.h"
+#include "accounting/arguments.h"
+#include "accounting/log_space.h"
 
 namespace sotto::privacy {
 namespace {

@@ -1,6 +1,6 @@
 // An upper bound on the tail of a binomial distribution, far beyond what a double could hold.
-#ifndef SOTTO_PRIVACY_BINOMIAL_H_
-#define SOTTO_PRIVACY_BINOMIAL_H_
+#ifndef SOTTO_ACCOUNTING_BINOMIAL_H_
+#define SOTTO_ACCOUNTING_BINOMIAL_H_
 
 #include <cstdint>
 
@@ -38,4 +38,4 @@ int64_t PoissonCap(int64_t devices, double rate, int64_t rounds, double epsilon,
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_BINOMIAL_H_
+#endif  // SOTTO_ACCOUNTING_BINOMIAL_H_

@@ -1,13 +1,13 @@
-#include "privacy/conversion.h"
+#include "accounting/conversion.h"
 
 #include <cmath>
 #include <tuple>
 #include <utility>
 
-#include "privacy/arguments.h"
-#include "privacy/log_space.h"
-#include "privacy/rdp.h"
-#include "privacy/rdp_uniform.h"
+#include "accounting/arguments.h"
+#include "accounting/log_space.h"
+#include "accounting/rdp.h"
+#include "accounting/rdp_uniform.h"
 
 namespace sotto::privacy {
 namespace {

@@ -5,15 +5,15 @@
 // grouping nor their order changes a bit of the result. Each curve is raised by kArithmeticMargin,
 // which covers the rounding errors of rdp.h: what comes out is an upper bound. Pure functions, safe
 // from any thread.
-#ifndef SOTTO_PRIVACY_CONVERSION_H_
-#define SOTTO_PRIVACY_CONVERSION_H_
+#ifndef SOTTO_ACCOUNTING_CONVERSION_H_
+#define SOTTO_ACCOUNTING_CONVERSION_H_
 
 #include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
-#include "privacy/types.h"
+#include "accounting/types.h"
 
 namespace sotto::privacy {
 
@@ -87,4 +87,4 @@ ConvertedEpsilon EpsilonOfCurveAtOrders(const RdpCurve& curve, double delta,
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_CONVERSION_H_
+#endif  // SOTTO_ACCOUNTING_CONVERSION_H_

@@ -1,6 +1,6 @@
-// Privacy figures as people read them. Part of sotto::server/privacy.
-#ifndef SOTTO_PRIVACY_FIGURES_H_
-#define SOTTO_PRIVACY_FIGURES_H_
+// Privacy figures as people read them. Part of sotto::server/accounting.
+#ifndef SOTTO_ACCOUNTING_FIGURES_H_
+#define SOTTO_ACCOUNTING_FIGURES_H_
 
 #include <string>
 
@@ -13,4 +13,4 @@ std::string LowerBoundText(double bound, int decimals);
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_FIGURES_H_
+#endif  // SOTTO_ACCOUNTING_FIGURES_H_

@@ -1,10 +1,10 @@
-#include "privacy/gdp.h"
+#include "accounting/gdp.h"
 
 #include <cmath>
 #include <limits>
 
-#include "privacy/arguments.h"
-#include "privacy/log_space.h"
+#include "accounting/arguments.h"
+#include "accounting/log_space.h"
 
 namespace sotto::privacy {
 namespace {

@@ -9,12 +9,12 @@
 // result is NaN. Pure functions, safe from any thread; std::invalid_argument for an argument out of
 // its range.
 // Source: Dong, Roth, Su, "Gaussian Differential Privacy" (2022), Corollaries 1 to 3.
-#ifndef SOTTO_PRIVACY_GDP_H_
-#define SOTTO_PRIVACY_GDP_H_
+#ifndef SOTTO_ACCOUNTING_GDP_H_
+#define SOTTO_ACCOUNTING_GDP_H_
 
 #include <vector>
 
-#include "privacy/conversion.h"
+#include "accounting/conversion.h"
 
 namespace sotto::privacy {
 
@@ -59,4 +59,4 @@ ApproximateMu CentralLimitMu(const std::vector<GaussianRounds>& rounds);
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_GDP_H_
+#endif  // SOTTO_ACCOUNTING_GDP_H_

@@ -1,9 +1,9 @@
-#include "privacy/grid_shift.h"
+#include "accounting/grid_shift.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "privacy/log_space.h"
+#include "accounting/log_space.h"
 
 namespace sotto::privacy {
 

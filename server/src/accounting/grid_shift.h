@@ -1,12 +1,12 @@
 // How far putting losses on a grid (round_loss.h) can move their sum. Part of sotto::privacy's
 // accounting by privacy loss distributions (pld.h).
-#ifndef SOTTO_PRIVACY_GRID_SHIFT_H_
-#define SOTTO_PRIVACY_GRID_SHIFT_H_
+#ifndef SOTTO_ACCOUNTING_GRID_SHIFT_H_
+#define SOTTO_ACCOUNTING_GRID_SHIFT_H_
 
 #include <map>
 #include <vector>
 
-#include "privacy/round_loss.h"
+#include "accounting/round_loss.h"
 
 namespace sotto::privacy {
 
@@ -35,4 +35,4 @@ class GridShift {
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_GRID_SHIFT_H_
+#endif  // SOTTO_ACCOUNTING_GRID_SHIFT_H_

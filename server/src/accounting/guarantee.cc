@@ -1,9 +1,9 @@
-#include "privacy/guarantee.h"
+#include "accounting/guarantee.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "privacy/arguments.h"
+#include "accounting/arguments.h"
 
 namespace sotto::privacy {
 namespace {

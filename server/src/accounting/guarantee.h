@@ -3,14 +3,14 @@
 // An accountant proves (epsilon, delta) for exact Gaussian noise and untruncated Poisson draws. The
 // encoder's integers are certified to be close to that noise, and a Poisson draw is cut at a cap.
 // Both differences have a price, and this file alone adds it. Pure functions, safe from any thread.
-#ifndef SOTTO_PRIVACY_GUARANTEE_H_
-#define SOTTO_PRIVACY_GUARANTEE_H_
+#ifndef SOTTO_ACCOUNTING_GUARANTEE_H_
+#define SOTTO_ACCOUNTING_GUARANTEE_H_
 
 #include <vector>
 
-#include "privacy/accountant.h"
-#include "privacy/conversion.h"
-#include "privacy/log_space.h"
+#include "accounting/accountant.h"
+#include "accounting/conversion.h"
+#include "accounting/log_space.h"
 
 namespace sotto::privacy {
 
@@ -106,4 +106,4 @@ Guarantee StateGuarantee(const std::vector<GaussianRounds>& rounds, double delta
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_GUARANTEE_H_
+#endif  // SOTTO_ACCOUNTING_GUARANTEE_H_

@@ -1,6 +1,6 @@
 // Sums of positive terms too large or too small for a double, by their logarithms.
-#ifndef SOTTO_PRIVACY_LOG_SPACE_H_
-#define SOTTO_PRIVACY_LOG_SPACE_H_
+#ifndef SOTTO_ACCOUNTING_LOG_SPACE_H_
+#define SOTTO_ACCOUNTING_LOG_SPACE_H_
 
 #include <cmath>
 #include <limits>
@@ -40,4 +40,4 @@ class LogSum {
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_LOG_SPACE_H_
+#endif  // SOTTO_ACCOUNTING_LOG_SPACE_H_

@@ -1,4 +1,4 @@
-#include "privacy/loss_sum.h"
+#include "accounting/loss_sum.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include <kissfft/kissfft.hh>
 
-#include "privacy/log_space.h"
+#include "accounting/log_space.h"
 
 namespace sotto::privacy {
 namespace {

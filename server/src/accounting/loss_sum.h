@@ -26,14 +26,14 @@
 //   delta at an epsilon larger by that, less p.
 //
 // Immutable after construction, safe from any thread.
-#ifndef SOTTO_PRIVACY_LOSS_SUM_H_
-#define SOTTO_PRIVACY_LOSS_SUM_H_
+#ifndef SOTTO_ACCOUNTING_LOSS_SUM_H_
+#define SOTTO_ACCOUNTING_LOSS_SUM_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "privacy/grid_shift.h"
-#include "privacy/round_loss.h"
+#include "accounting/grid_shift.h"
+#include "accounting/round_loss.h"
 
 namespace sotto::privacy {
 
@@ -84,4 +84,4 @@ class LossSum {
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_LOSS_SUM_H_
+#endif  // SOTTO_ACCOUNTING_LOSS_SUM_H_

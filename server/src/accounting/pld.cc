@@ -1,10 +1,10 @@
-#include "privacy/pld.h"
+#include "accounting/pld.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "privacy/arguments.h"
-#include "privacy/log_space.h"
+#include "accounting/arguments.h"
+#include "accounting/log_space.h"
 
 namespace sotto::privacy {
 namespace {

@@ -6,14 +6,14 @@
 // composed; the lower bound is one on that composition, to measure the numeric error, and says
 // nothing about how much smaller the true epsilon is. Unsampled rounds mix with either.
 // The order of the rounds and their grouping change no bit of the result.
-#ifndef SOTTO_PRIVACY_PLD_H_
-#define SOTTO_PRIVACY_PLD_H_
+#ifndef SOTTO_ACCOUNTING_PLD_H_
+#define SOTTO_ACCOUNTING_PLD_H_
 
 #include <vector>
 
-#include "privacy/conversion.h"
-#include "privacy/loss_sum.h"
-#include "privacy/types.h"
+#include "accounting/conversion.h"
+#include "accounting/loss_sum.h"
+#include "accounting/types.h"
 
 namespace sotto::privacy {
 
@@ -37,4 +37,4 @@ class Pld {
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_PLD_H_
+#endif  // SOTTO_ACCOUNTING_PLD_H_

@@ -1,8 +1,8 @@
-#include "privacy/ratio_moments.h"
+#include "accounting/ratio_moments.h"
 
 #include <cmath>
 
-#include "privacy/log_space.h"
+#include "accounting/log_space.h"
 
 namespace sotto::privacy {
 namespace {

@@ -10,14 +10,14 @@
 // integer e^(i theta) = 1, and the error is B(l) times 2 e^(-2 (pi / h)^2), whatever l: below 7e-18
 // at the steps used, h <= 0.7. For z > 10 the step is 1/10 instead, where the error is below 1e-30
 // relative for all l <= kMaxMoment.
-#ifndef SOTTO_PRIVACY_RATIO_MOMENTS_H_
-#define SOTTO_PRIVACY_RATIO_MOMENTS_H_
+#ifndef SOTTO_ACCOUNTING_RATIO_MOMENTS_H_
+#define SOTTO_ACCOUNTING_RATIO_MOMENTS_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "privacy/log_space.h"
+#include "accounting/log_space.h"
 
 namespace sotto::privacy {
 
@@ -59,4 +59,4 @@ class RatioMoments {
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_RATIO_MOMENTS_H_
+#endif  // SOTTO_ACCOUNTING_RATIO_MOMENTS_H_

@@ -1,10 +1,10 @@
-#include "privacy/rdp.h"
+#include "accounting/rdp.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "privacy/log_space.h"
-#include "privacy/rdp_parts.h"
+#include "accounting/log_space.h"
+#include "accounting/rdp_parts.h"
 
 namespace sotto::privacy {
 namespace {

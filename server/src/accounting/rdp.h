@@ -9,12 +9,12 @@
 // Gaussian's. z = 0 gives +infinity (0 if q = 0); a value too large for a double is +infinity; no
 // result is NaN. Every function throws std::invalid_argument for a negative or non-finite z, a q
 // outside [0, 1] or an order not above 1. Pure functions, safe from any thread.
-#ifndef SOTTO_PRIVACY_RDP_H_
-#define SOTTO_PRIVACY_RDP_H_
+#ifndef SOTTO_ACCOUNTING_RDP_H_
+#define SOTTO_ACCOUNTING_RDP_H_
 
 #include <cstdint>
 
-#include "privacy/types.h"
+#include "accounting/types.h"
 
 namespace sotto::privacy {
 
@@ -54,4 +54,4 @@ double Rdp(Sampling sampling, double noise_multiplier, double rate, double order
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_RDP_H_
+#endif  // SOTTO_ACCOUNTING_RDP_H_

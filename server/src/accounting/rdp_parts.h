@@ -1,13 +1,13 @@
 // What the curves of rdp.h have in common: argument checks, the cases that need no formula, and the
 // chord between integer orders.
-#ifndef SOTTO_PRIVACY_RDP_PARTS_H_
-#define SOTTO_PRIVACY_RDP_PARTS_H_
+#ifndef SOTTO_ACCOUNTING_RDP_PARTS_H_
+#define SOTTO_ACCOUNTING_RDP_PARTS_H_
 
 #include <cmath>
 #include <cstdint>
 
-#include "privacy/arguments.h"
-#include "privacy/log_space.h"
+#include "accounting/arguments.h"
+#include "accounting/log_space.h"
 
 namespace sotto::privacy {
 
@@ -40,4 +40,4 @@ double Chord(double order, LogMoment log_moment) {
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_RDP_PARTS_H_
+#endif  // SOTTO_ACCOUNTING_RDP_PARTS_H_

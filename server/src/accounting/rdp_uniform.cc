@@ -1,11 +1,11 @@
-#include "privacy/rdp_uniform.h"
+#include "accounting/rdp_uniform.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "privacy/log_space.h"
-#include "privacy/rdp.h"
-#include "privacy/rdp_parts.h"
+#include "accounting/log_space.h"
+#include "accounting/rdp.h"
+#include "accounting/rdp_parts.h"
 
 namespace sotto::privacy {
 namespace {

@@ -1,13 +1,13 @@
 // RDP of the Gaussian mechanism over a cohort drawn uniformly without replacement (rdp.h), as a
 // curve that remembers what its orders have in common.
-#ifndef SOTTO_PRIVACY_RDP_UNIFORM_H_
-#define SOTTO_PRIVACY_RDP_UNIFORM_H_
+#ifndef SOTTO_ACCOUNTING_RDP_UNIFORM_H_
+#define SOTTO_ACCOUNTING_RDP_UNIFORM_H_
 
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
 
-#include "privacy/ratio_moments.h"
+#include "accounting/ratio_moments.h"
 
 namespace sotto::privacy {
 
@@ -46,4 +46,4 @@ class UniformRdp {
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_RDP_UNIFORM_H_
+#endif  // SOTTO_ACCOUNTING_RDP_UNIFORM_H_

@@ -1,10 +1,10 @@
-#include "privacy/round_loss.h"
+#include "accounting/round_loss.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "privacy/log_space.h"
+#include "accounting/log_space.h"
 
 namespace sotto::privacy {
 namespace {

@@ -9,13 +9,13 @@
 // N_c the Gaussian of mean c and deviation z, and l(x) = ln(1 - q + q N_1(x)/N_0(x)), which rises
 // with x. Pure functions, safe from any thread. Part of sotto::privacy's accounting by privacy loss
 // distributions (pld.h).
-#ifndef SOTTO_PRIVACY_ROUND_LOSS_H_
-#define SOTTO_PRIVACY_ROUND_LOSS_H_
+#ifndef SOTTO_ACCOUNTING_ROUND_LOSS_H_
+#define SOTTO_ACCOUNTING_ROUND_LOSS_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "privacy/conversion.h"
+#include "accounting/conversion.h"
 
 namespace sotto::privacy {
 
@@ -95,4 +95,4 @@ constexpr double kMassError = 1e-12;
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_ROUND_LOSS_H_
+#endif  // SOTTO_ACCOUNTING_ROUND_LOSS_H_

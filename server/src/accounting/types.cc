@@ -1,4 +1,4 @@
-#include "privacy/types.h"
+#include "accounting/types.h"
 
 #include <stdexcept>
 #include <string>

@@ -3,8 +3,8 @@
 // Adjacency and sensitivity are types so that no figure can be printed without saying what it
 // means. Pure values, safe to use from any thread. The names are those of the JSON output and the
 // ledger; a name, once written to a ledger, is never changed.
-#ifndef SOTTO_PRIVACY_TYPES_H_
-#define SOTTO_PRIVACY_TYPES_H_
+#ifndef SOTTO_ACCOUNTING_TYPES_H_
+#define SOTTO_ACCOUNTING_TYPES_H_
 
 namespace sotto::privacy {
 
@@ -56,4 +56,4 @@ void RequirePairing(Sampling sampling, Adjacency adjacency);
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_TYPES_H_
+#endif  // SOTTO_ACCOUNTING_TYPES_H_

@@ -1,6 +1,6 @@
-// Numbers of things, for people. Part of sotto::server/round.
-#ifndef SOTTO_ROUND_COUNTED_H_
-#define SOTTO_ROUND_COUNTED_H_
+// Numbers of things, for people. Part of sotto::server/base.
+#ifndef SOTTO_BASE_COUNTED_H_
+#define SOTTO_BASE_COUNTED_H_
 
 #include <fmt/format.h>
 #include <string>
@@ -15,4 +15,4 @@ std::string Counted(Integer count, const char* thing) {
 
 }  // namespace sotto::server
 
-#endif  // SOTTO_ROUND_COUNTED_H_
+#endif  // SOTTO_BASE_COUNTED_H_

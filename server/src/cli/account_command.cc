@@ -10,12 +10,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include "accounting/figures.h"
 #include "cli/account_ledger.h"
 #include "cli/account_options.h"
 #include "cli/figures.h"
 #include "cli/json_output.h"
-#include "privacy/calibration.h"
-#include "privacy/figures.h"
+#include "plans/calibration.h"
 
 namespace sotto::server {
 namespace {

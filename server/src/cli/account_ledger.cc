@@ -12,10 +12,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include "accounting/figures.h"
+#include "base/counted.h"
 #include "cli/figures.h"
 #include "cli/json_output.h"
-#include "privacy/figures.h"
-#include "round/counted.h"
 #include "store/sqlite_store.h"
 
 namespace sotto::server {

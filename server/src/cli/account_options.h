@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "privacy/accountant.h"
-#include "privacy/plan.h"
+#include "accounting/accountant.h"
+#include "plans/plan.h"
 
 namespace CLI {
 class App;

@@ -12,8 +12,9 @@
 #include "certificate/entropy.h"
 #include "cli/in_range.h"
 #include "cli/json_output.h"
-#include "round/check.h"
-#include "round/run_key.h"
+#include "sotto/key_labels.h"
+#include "sotto/posix/check.h"
+#include "sotto/posix/run_key.h"
 #include "sotto/random.h"
 #include "sotto/update_codec.h"
 
@@ -59,23 +60,26 @@ std::vector<float> DrawUpdate(const EntropyOptions& o, const Key& key) {
 // Encodes with the device's encoder, without clipping, and checks that the update decodes.
 size_t EncodedSize(const std::vector<float>& update, const UpdateFormat& format, const Key& key) {
   UpdateEncoder encoder;
-  Check(encoder.Begin(key, format, {update.data(), update.size()}, kMaxClipInUnits * kUnit, kUnit),
-        "encoding");
+  posix::Check(
+      encoder.Begin(key, format, {update.data(), update.size()}, kMaxClipInUnits * kUnit, kUnit),
+      "encoding");
   std::vector<uint8_t> bytes(MaxUpdateSize(static_cast<uint32_t>(update.size()), format));
   size_t size = 0;
-  Check(encoder.Read({bytes.data(), bytes.size()}, &size), "encoding");
+  posix::Check(encoder.Read({bytes.data(), bytes.size()}, &size), "encoding");
   if (!encoder.is_done()) throw std::runtime_error("an encoded update is longer than its bound");
   std::vector<int32_t> noisy(update.size());
-  Check(DecodeUpdate(key, format, {bytes.data(), size}, {noisy.data(), noisy.size()}), "decoding");
+  posix::Check(DecodeUpdate(key, format, {bytes.data(), size}, {noisy.data(), noisy.size()}),
+               "decoding");
   return size;
 }
 
 double MeanSize(const EntropyOptions& o, const UpdateFormat& format) {
   double sum = 0;
   for (uint32_t i = 0; i < kSeeds; ++i) {
-    const Key run_key = RunKey(o.seed + i);
-    sum += static_cast<double>(EncodedSize(DrawUpdate(o, DeriveKey(run_key, "sotto update")),
-                                           format, DeriveKey(run_key, "sotto dither")));
+    const Key run_key = posix::RunKey(o.seed + i);
+    sum += static_cast<double>(
+        EncodedSize(DrawUpdate(o, posix::DeriveKey(run_key, key_label::kUpdate)), format,
+                    posix::DeriveKey(run_key, key_label::kDither)));
   }
   return sum / kSeeds;
 }

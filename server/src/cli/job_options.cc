@@ -9,7 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/in_range.h"
-#include "privacy/calibration.h"
+#include "plans/calibration.h"
 #include "sotto/certificate.h"
 #include "sotto/models.h"
 

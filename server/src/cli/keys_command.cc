@@ -14,12 +14,13 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "cli/in_range.h"
 #include "cli/json_output.h"
-#include "round/counted.h"
-#include "round/run_key.h"
+#include "sotto/key_labels.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
+#include "sotto/posix/run_key.h"
 #include "store/sqlite_store.h"
 
 namespace sotto::server {
@@ -44,7 +45,8 @@ struct KeysOptions {
 
 Key NewSecret(const KeysOptions& o, uint32_t index) {
   // The simulator derives its devices' secrets in the same way.
-  return o.seed ? DeriveKey(RunKey(o.seed), "sotto device", index) : RunKey(std::nullopt);
+  return o.seed ? posix::DeriveKey(posix::RunKey(o.seed), key_label::kDevice, index)
+                : posix::RunKey(std::nullopt);
 }
 
 std::vector<Device> NewDevices(const KeysOptions& o) {

@@ -16,7 +16,7 @@
 #include "cli/keys_command.h"
 #include "cli/serve_command.h"
 #include "cli/simulate_command.h"
-#include "privacy/calibration.h"
+#include "plans/calibration.h"
 #include "sotto/version.h"
 
 namespace {

@@ -5,10 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "accounting/figures.h"
+#include "base/counted.h"
 #include "cli/figures.h"
-#include "privacy/figures.h"
-#include "round/counted.h"
 #include "sotto/bytes.h"
+#include "sotto/posix/check.h"
+#include "sotto/posix/hex.h"
 #include "sotto/version.h"
 
 namespace sotto::server {
@@ -18,20 +20,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kDecimals = 3;  // of an epsilon
 
-std::string Hex(ByteSpan bytes) {
-  std::string text;
-  for (const uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
-
-void Check(Status status) {
-  if (status != Status::kOk) throw std::runtime_error("SHA-256 failed");
-}
-
 std::string ModelDigestHex(const ModelInfo& model) {
   uint8_t digest[kSha256Size] = {};
-  Check(ModelDigest(model, digest));
-  return Hex(digest);
+  posix::Check(ModelDigest(model, digest), "SHA-256");
+  return posix::Hex(digest);
 }
 
 double FinalAccuracy(const SimulationResult& result) {
@@ -243,10 +235,10 @@ std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result
 
 std::string ParametersDigest(Span<const float> parameters) {
   Sha256 hash;
-  for (const float value : parameters) Check(hash.UpdateU32(FloatBits(value)));
+  for (const float value : parameters) posix::Check(hash.UpdateU32(FloatBits(value)), "SHA-256");
   uint8_t digest[kSha256Size] = {};
-  Check(hash.Finish(digest));
-  return Hex(digest);
+  posix::Check(hash.Finish(digest), "SHA-256");
+  return posix::Hex(digest);
 }
 
 std::string DescribeRound(const SimulationConfig& config, const RoundReport& report) {

@@ -9,6 +9,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "accounting/figures.h"
+#include "base/counted.h"
 #include "cli/gave_up.h"
 #include "cli/in_range.h"
 #include "cli/job_options.h"
@@ -16,10 +18,9 @@
 #include "cli/output_file.h"
 #include "cli/report.h"
 #include "net/server.h"
-#include "privacy/calibration.h"
-#include "privacy/figures.h"
-#include "round/counted.h"
-#include "round/run_key.h"
+#include "plans/calibration.h"
+#include "sotto/key_labels.h"
+#include "sotto/posix/run_key.h"
 #include "sotto/posix/signals.h"
 #include "store/sqlite_store.h"
 
@@ -221,7 +222,8 @@ void RunServe(const ServeOptions& o) {
   JobConfig config = MakeJobAfter(o, devices.size(), store.SpentBefore());
   const bool seeded = o.seed.has_value();
   config.seeded = seeded;
-  Job job(config, devices, store, DeriveKey(RunKey(o.seed), "sotto server"), store.Load());
+  Job job(config, devices, store, posix::DeriveKey(posix::RunKey(o.seed), key_label::kServer),
+          store.Load());
 
   ServerEvents events;
   events.info = Log;

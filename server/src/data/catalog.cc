@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
-#include "data/idx.h"
 #include "data/synthetic.h"
+#include "sotto/data/idx.h"
 
 namespace sotto::server {
 namespace {

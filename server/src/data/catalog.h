@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "data/dataset.h"
+#include "sotto/data/dataset.h"
 
 namespace sotto::server {
 

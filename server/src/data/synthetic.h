@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "data/dataset.h"
+#include "sotto/data/dataset.h"
 
 namespace sotto::server {
 

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "base/counted.h"
 #include "net/loop.h"
-#include "round/counted.h"
 #include "sotto/keys.h"
 #include "sotto/posix/port.h"
 

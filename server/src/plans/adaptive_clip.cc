@@ -1,9 +1,9 @@
-#include "privacy/adaptive_clip.h"
+#include "plans/adaptive_clip.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "privacy/arguments.h"
+#include "accounting/arguments.h"
 
 namespace sotto::privacy {
 namespace {

@@ -29,10 +29,10 @@
 // Clipping" (2021), Algorithm 1 and Theorem 1, there for add/remove (z_bit = 2 sigma_b) and here
 // for replace-one too. Pure functions, safe from any thread. Every function throws
 // std::invalid_argument, naming the argument, for a value out of its range, NaN included.
-#ifndef SOTTO_PRIVACY_ADAPTIVE_CLIP_H_
-#define SOTTO_PRIVACY_ADAPTIVE_CLIP_H_
+#ifndef SOTTO_PLANS_ADAPTIVE_CLIP_H_
+#define SOTTO_PLANS_ADAPTIVE_CLIP_H_
 
-#include "privacy/types.h"
+#include "accounting/types.h"
 
 namespace sotto::privacy {
 
@@ -86,4 +86,4 @@ double NextClip(double clip_l2, double fraction, const ClipSchedule& schedule);
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_ADAPTIVE_CLIP_H_
+#endif  // SOTTO_PLANS_ADAPTIVE_CLIP_H_

@@ -1,4 +1,4 @@
-#include "privacy/calibration.h"
+#include "plans/calibration.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,8 @@
 #include <sstream>
 #include <utility>
 
-#include "privacy/arguments.h"
-#include "privacy/binomial.h"
+#include "accounting/arguments.h"
+#include "accounting/binomial.h"
 
 namespace sotto::privacy {
 namespace {

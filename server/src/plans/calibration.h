@@ -2,14 +2,14 @@
 //
 // Pure functions, safe from any thread. All of them throw std::invalid_argument for a plan or a
 // target out of range; a noise_sigma already in the plan is ignored.
-#ifndef SOTTO_PRIVACY_CALIBRATION_H_
-#define SOTTO_PRIVACY_CALIBRATION_H_
+#ifndef SOTTO_PLANS_CALIBRATION_H_
+#define SOTTO_PLANS_CALIBRATION_H_
 
 #include <cstdint>
 #include <stdexcept>
 #include <vector>
 
-#include "privacy/plan.h"
+#include "plans/plan.h"
 
 namespace sotto::privacy {
 
@@ -79,4 +79,4 @@ int64_t AffordableRounds(GaussianRounds round, double target_epsilon, double del
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_CALIBRATION_H_
+#endif  // SOTTO_PLANS_CALIBRATION_H_

@@ -1,11 +1,11 @@
-#include "privacy/plan.h"
+#include "plans/plan.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "privacy/arguments.h"
-#include "privacy/binomial.h"
-#include "privacy/log_space.h"
+#include "accounting/arguments.h"
+#include "accounting/binomial.h"
+#include "accounting/log_space.h"
 
 namespace sotto::privacy {
 namespace {

@@ -4,15 +4,15 @@
 // `planned_reports` encodings brings its own noise, and the server tops a round up to that number,
 // so the noise of the released sum is constant: sqrt(planned_reports) * noise_sigma in each
 // coordinate. Adjacency follows from the sampling (types.h). Pure functions, safe from any thread.
-#ifndef SOTTO_PRIVACY_PLAN_H_
-#define SOTTO_PRIVACY_PLAN_H_
+#ifndef SOTTO_PLANS_PLAN_H_
+#define SOTTO_PLANS_PLAN_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "privacy/adaptive_clip.h"
-#include "privacy/guarantee.h"
-#include "privacy/types.h"
+#include "accounting/guarantee.h"
+#include "accounting/types.h"
+#include "plans/adaptive_clip.h"
 
 namespace sotto::privacy {
 
@@ -151,4 +151,4 @@ NoiseSplit SplitNoise(const Plan& plan);
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_PLAN_H_
+#endif  // SOTTO_PLANS_PLAN_H_

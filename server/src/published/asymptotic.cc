@@ -1,9 +1,9 @@
-#include "privacy/asymptotic.h"
+#include "published/asymptotic.h"
 
 #include <cmath>
 
-#include "privacy/arguments.h"
-#include "privacy/log_space.h"
+#include "accounting/arguments.h"
+#include "accounting/log_space.h"
 
 namespace sotto::privacy {
 namespace {

@@ -10,8 +10,8 @@
 // argument out of range.
 // Source: Yan, Li, Lan, Wu, Song, "Layered Randomized Quantization for Communication-Efficient and
 // Privacy-Preserving Distributed Learning" (2023), Lemmas 1 and 4, Equation 17.
-#ifndef SOTTO_PRIVACY_ASYMPTOTIC_H_
-#define SOTTO_PRIVACY_ASYMPTOTIC_H_
+#ifndef SOTTO_PUBLISHED_ASYMPTOTIC_H_
+#define SOTTO_PUBLISHED_ASYMPTOTIC_H_
 
 #include <cstdint>
 #include <vector>
@@ -58,4 +58,4 @@ std::vector<double> DynamicNoiseFactors(int64_t rounds, double tau);
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_ASYMPTOTIC_H_
+#endif  // SOTTO_PUBLISHED_ASYMPTOTIC_H_

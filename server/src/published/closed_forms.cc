@@ -1,10 +1,10 @@
-#include "privacy/closed_forms.h"
+#include "published/closed_forms.h"
 
 #include <algorithm>
 #include <cmath>
 #include <sstream>
 
-#include "privacy/arguments.h"
+#include "accounting/arguments.h"
 
 namespace sotto::privacy {
 namespace {

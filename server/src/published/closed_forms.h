@@ -20,14 +20,14 @@
 // InfeasibleClosedForm.
 // Source: Liang, Wang, Gu, Osher, Yao, "Differentially Private Federated Learning with Laplacian
 // Smoothing" (2021), Theorems 1 and 2, Equations 4 and 5, Lemmas 3 and 4.
-#ifndef SOTTO_PRIVACY_CLOSED_FORMS_H_
-#define SOTTO_PRIVACY_CLOSED_FORMS_H_
+#ifndef SOTTO_PUBLISHED_CLOSED_FORMS_H_
+#define SOTTO_PUBLISHED_CLOSED_FORMS_H_
 
 #include <cstdint>
 #include <stdexcept>
 #include <string>
 
-#include "privacy/types.h"
+#include "accounting/types.h"
 
 namespace sotto::privacy {
 
@@ -77,4 +77,4 @@ ClosedForm ClosedFormForNoise(const ClosedFormRounds& rounds, double noise_multi
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_CLOSED_FORMS_H_
+#endif  // SOTTO_PUBLISHED_CLOSED_FORMS_H_

@@ -1,9 +1,9 @@
-#include "privacy/sample_level.h"
+#include "published/sample_level.h"
 
 #include <cmath>
 
-#include "privacy/arguments.h"
-#include "privacy/gdp.h"
+#include "accounting/arguments.h"
+#include "accounting/gdp.h"
 
 namespace sotto::privacy {
 namespace {

@@ -30,8 +30,8 @@
 // range or an assumption that does not hold.
 // Source: Sun, Shen, Tao, "Convergent Differential Privacy Analysis for General Federated Learning:
 // the f-DP Perspective" (2024).
-#ifndef SOTTO_PRIVACY_SAMPLE_LEVEL_H_
-#define SOTTO_PRIVACY_SAMPLE_LEVEL_H_
+#ifndef SOTTO_PUBLISHED_SAMPLE_LEVEL_H_
+#define SOTTO_PUBLISHED_SAMPLE_LEVEL_H_
 
 #include <cstdint>
 
@@ -125,4 +125,4 @@ PublishedMu PublishedNoisyFedProx(const NoisyFedProx& method, double smoothness)
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_PRIVACY_SAMPLE_LEVEL_H_
+#endif  // SOTTO_PUBLISHED_SAMPLE_LEVEL_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "privacy/figures.h"
+#include "accounting/figures.h"
 
 namespace sotto::server {
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "privacy/plan.h"
+#include "plans/plan.h"
 #include "round/job_config.h"
 
 namespace sotto::server {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "privacy/types.h"
+#include "accounting/types.h"
 #include "sotto/random.h"
 
 namespace sotto::server {

@@ -4,10 +4,11 @@
 #include <stdexcept>
 
 #include "aggregate/server_step.h"
-#include "round/check.h"
 #include "round/cohort.h"
-#include "round/run_key.h"
 #include "sotto/bytes.h"
+#include "sotto/key_labels.h"
+#include "sotto/posix/check.h"
+#include "sotto/posix/run_key.h"
 
 namespace sotto::server {
 
@@ -28,8 +29,8 @@ Job::Job(const JobConfig& config, const DeviceRegistry& devices, Store& store,
   if (config_.is_baseline() != (channel_ != nullptr)) {
     throw std::invalid_argument("a baseline needs its channel, which only a simulation has");
   }
-  Check(ModelDigest(*config_.model, model_digest_), "the model's digest");
-  const Key id = DeriveKey(server_key_, "sotto job");
+  posix::Check(ModelDigest(*config_.model, model_digest_), "the model's digest");
+  const Key id = posix::DeriveKey(server_key_, key_label::kJob);
   std::copy_n(resume ? resume->job_id : id.bytes, kJobIdSize, job_id_);
   if (!resume) RequireBudget();  // before there is a job in the store
   store_.BeginJob({job_id_, model_digest_, config_});
@@ -109,7 +110,7 @@ void Job::StartAttempt() {
       Finish(refusal);
       return;
     }
-    RandomStream random(DeriveKey(server_key_, "sotto cohort", round_, attempt_), 0);
+    RandomStream random(posix::DeriveKey(server_key_, key_label::kCohort, round_, attempt_), 0);
     cohort_ = DrawCohort(config_.plan.sampling, devices_.size(),
                          static_cast<uint32_t>(config_.plan.cohort), random);
     store_.CommitAttempt({round_, attempt_, cohort_});

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "privacy/adaptive_clip.h"
-#include "privacy/plan.h"
+#include "plans/adaptive_clip.h"
+#include "plans/plan.h"
 #include "sotto/messages.h"
 #include "sotto/nn.h"
 #include "sotto/train.h"

@@ -6,9 +6,10 @@
 
 #include "aggregate/dither_engine.h"
 #include "aggregate/parallel.h"
-#include "round/check.h"
-#include "round/run_key.h"
 #include "sotto/bytes.h"
+#include "sotto/key_labels.h"
+#include "sotto/posix/check.h"
+#include "sotto/posix/run_key.h"
 #include "sotto/private_noise.h"
 
 namespace sotto::server {
@@ -66,7 +67,8 @@ void UpdateSum::DrawNoise(const Key& key, Span<int32_t> noise) const {
   }
   const uint8_t zero_update[1] = {0};
   const UpdateFormat unpadded = {Coding::kRange, DitherKind::kGaussian, 0};
-  Check(DecodeUpdate(key, unpadded, zero_update, noise, FastEngine()), "topping the noise up");
+  posix::Check(DecodeUpdate(key, unpadded, zero_update, noise, FastEngine()),
+               "topping the noise up");
 }
 
 void UpdateSum::TopUp(uint32_t missing, const Key& server_key) {
@@ -74,12 +76,14 @@ void UpdateSum::TopUp(uint32_t missing, const Key& server_key) {
     const auto number = static_cast<uint32_t>(i);
     std::vector<int32_t> noise(config_.coordinates());
     const Span<int32_t> view(noise.data(), noise.size());
-    DrawNoise(DeriveKey(server_key, "sotto zero", task_.round, task_.attempt, number), view);
+    DrawNoise(posix::DeriveKey(server_key, key_label::kZero, task_.round, task_.attempt, number),
+              view);
     sum_.Add(Span<const int32_t>(view));
     if (task_.private_noise_q20 != 0) {
       const Key seed =
-          DeriveKey(server_key, "sotto zero private", task_.round, task_.attempt, number);
-      Check(PrivateNoise(seed, task_.private_noise_q20).Generate(0, view), "topping the noise up");
+          posix::DeriveKey(server_key, key_label::kZeroPrivate, task_.round, task_.attempt, number);
+      posix::Check(PrivateNoise(seed, task_.private_noise_q20).Generate(0, view),
+                   "topping the noise up");
       sum_.Add(Span<const int32_t>(view));
     }
     SecureWipe(noise.data(), noise.size() * sizeof(noise[0]));

@@ -12,8 +12,9 @@
 #include <CLI/CLI.hpp>
 
 #include "data/catalog.h"
-#include "data/partition.h"
-#include "round/run_key.h"
+#include "sotto/data/partition.h"
+#include "sotto/key_labels.h"
+#include "sotto/posix/run_key.h"
 #include "sotto/random.h"
 
 namespace sotto::server {
@@ -41,7 +42,7 @@ void AddOptions(CLI::App& app, Options& o) {
 // The numbers of the device's samples in the training set.
 std::vector<uint32_t> Choose(const Options& o, size_t training_size) {
   std::optional<RandomStream> random;
-  if (o.seed) random.emplace(DeriveKey(RunKey(o.seed), "sotto partition"), 0);
+  if (o.seed) random.emplace(posix::DeriveKey(posix::RunKey(o.seed), key_label::kPartition), 0);
   const Partition partition(training_size, size_t{o.device} + 1, o.samples,
                             [&](uint32_t bound) { return random ? random->Below(bound) : 0; });
   const Span<const uint32_t> samples = partition.DeviceSamples(o.device);

@@ -2,7 +2,7 @@
 #ifndef SOTTO_SIM_EVALUATE_H_
 #define SOTTO_SIM_EVALUATE_H_
 
-#include "data/dataset.h"
+#include "sotto/data/dataset.h"
 #include "sotto/nn.h"
 
 namespace sotto::server {

@@ -6,10 +6,11 @@
 
 #include "aggregate/dither_engine.h"
 #include "aggregate/parallel.h"
-#include "round/run_key.h"
-#include "round/seeded_entropy.h"
+#include "sotto/key_labels.h"
 #include "sotto/posix/port.h"
+#include "sotto/posix/run_key.h"
 #include "sotto/random.h"
+#include "sotto/seeded_entropy.h"
 #include "sotto/update_scale.h"
 
 namespace sotto::server {
@@ -18,7 +19,7 @@ namespace {
 constexpr size_t kUploadChunkSize = 1000;
 
 Partition MakePartition(const FleetOptions& options, size_t samples, const Key& run_key) {
-  RandomStream random(DeriveKey(run_key, "sotto partition"), 0);
+  RandomStream random(posix::DeriveKey(run_key, key_label::kPartition), 0);
   return {samples, options.devices, options.samples_per_device,
           [&random](uint32_t bound) { return random.Below(bound); }};
 }
@@ -90,13 +91,14 @@ Fleet::Fleet(const FleetOptions& options, const ModelInfo& model, const Dataset&
         model.inputs, model.classes, data.name, data.input_size(), data.classes));
   }
   for (uint32_t i = 0; i < options.devices; ++i) {
-    registry_.Register({fmt::format("sim-{:06}", i), DeriveKey(run_key, "sotto device", i)});
+    registry_.Register(
+        {fmt::format("sim-{:06}", i), posix::DeriveKey(run_key, key_label::kDevice, i)});
   }
 }
 
 bool Fleet::DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const {
   if (options_.dropout <= 0) return false;
-  RandomStream random(DeriveKey(run_key_, "sotto dropout", device, round, attempt), 0);
+  RandomStream random(posix::DeriveKey(run_key_, key_label::kDropout, device, round, attempt), 0);
   return random.NextU32() < options_.dropout * 0x1p32;
 }
 
@@ -121,7 +123,7 @@ void Fleet::RunRound(Job& job, int threads) const {
   const std::vector<uint32_t>& cohort = job.cohort();
   const uint32_t batch_size = job.config().training.batch_size;
   const int workers = std::min(threads, static_cast<int>(std::max<size_t>(cohort.size(), 1)));
-  std::vector<ClientMemory> memories;
+  std::vector<posix::ClientMemory> memories;
   for (int i = 0; i < workers; ++i) memories.emplace_back(model_, batch_size, kUploadChunkSize);
   ParallelFor(workers, cohort.size(), [&](size_t i, int worker) {
     if (DropsOut(cohort[i], job.round(), job.attempt())) return;
@@ -129,7 +131,7 @@ void Fleet::RunRound(Job& job, int threads) const {
   });
 }
 
-void Fleet::RunDevice(uint32_t device, Job& job, ClientMemory& memory) const {
+void Fleet::RunDevice(uint32_t device, Job& job, posix::ClientMemory& memory) const {
   const Device& identity = registry_[device];
   DeviceSamples samples{&data_, partition_.DeviceSamples(device)};
   SeededEntropy entropy(identity.secret);

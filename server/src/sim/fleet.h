@@ -10,12 +10,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/dataset.h"
-#include "data/partition.h"
-#include "round/client_memory.h"
 #include "round/devices.h"
 #include "round/job.h"
 #include "sotto/client.h"
+#include "sotto/data/dataset.h"
+#include "sotto/data/partition.h"
+#include "sotto/posix/client_memory.h"
 
 namespace sotto::server {
 
@@ -44,7 +44,7 @@ class Fleet {
  private:
   bool DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const;
   void AskForWork(Job& job) const;
-  void RunDevice(uint32_t device, Job& job, ClientMemory& memory) const;
+  void RunDevice(uint32_t device, Job& job, posix::ClientMemory& memory) const;
 
   FleetOptions options_;
   const ModelInfo& model_;

@@ -4,8 +4,9 @@
 #include <memory>
 
 #include "baseline/baseline.h"
-#include "round/run_key.h"
 #include "sim/evaluate.h"
+#include "sotto/key_labels.h"
+#include "sotto/posix/run_key.h"
 
 namespace sotto::server {
 namespace {
@@ -38,14 +39,14 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
                           const std::function<void(const RoundReport&)>& on_round) {
   const auto start = std::chrono::steady_clock::now();
   const ModelInfo& model = *config.job.model;
-  const Key run_key = RunKey(config.seed);
+  const Key run_key = posix::RunKey(config.seed);
   FleetOptions fleet_options = config.fleet;
   fleet_options.seeded = config.seed.has_value();
   const Fleet fleet(fleet_options, model, data.train, run_key);
   NoStore store;
   const std::unique_ptr<UpdateChannel> channel = baseline::MakeChannel(config.job);
-  Job job(config.job, fleet.registry(), store, DeriveKey(run_key, "sotto server"), std::nullopt,
-          channel.get());
+  Job job(config.job, fleet.registry(), store, posix::DeriveKey(run_key, key_label::kServer),
+          std::nullopt, channel.get());
 
   SimulationResult result;
   result.initial_accuracy = Accuracy(model, job.parameters(), data.test, config.threads);

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
 #include "round/job.h"
 #include "sim/fleet.h"
+#include "sotto/data/dataset.h"
 
 namespace sotto::server {
 

@@ -6,16 +6,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sotto/posix/hex.h"
+
 namespace sotto::server {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string Hex(ByteSpan bytes) {
-  std::string text;
-  for (const uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
 
 void AddPlan(const privacy::Plan& plan, Json& json) {
   json["sampling"] = privacy::Name(plan.sampling);
@@ -110,9 +106,10 @@ std::string Value(const Json& json, const std::string& field) {
 
 Json ConfigurationToJson(const JobRecord& job) {
   const JobConfig& config = job.config;
-  Json json = {{"model", config.model->name},         {"model_digest", Hex(job.model_digest)},
-               {"mechanism", Name(config.mechanism)}, {"coding", Name(config.format().coding)},
-               {"padding", config.format().padding},  {"seeded", config.seeded}};
+  Json json = {
+      {"model", config.model->name},         {"model_digest", posix::Hex(job.model_digest)},
+      {"mechanism", Name(config.mechanism)}, {"coding", Name(config.format().coding)},
+      {"padding", config.format().padding},  {"seeded", config.seeded}};
   AddPlan(config.plan, json);
   AddClipping(config, json);
   AddTraining(config.training, json);

@@ -1,4 +1,4 @@
-#include "privacy/accountant.h"
+#include "accounting/accountant.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "privacy/gdp.h"
-#include "privacy/log_space.h"
+#include "accounting/gdp.h"
+#include "accounting/log_space.h"
 #include "unit/privacy/accountant_csv.h"
 
 namespace sotto::privacy {

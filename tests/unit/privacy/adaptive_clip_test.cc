@@ -1,11 +1,11 @@
-#include "privacy/adaptive_clip.h"
+#include "plans/adaptive_clip.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
 #include <stdexcept>
 
-#include "privacy/conversion.h"
+#include "accounting/conversion.h"
 
 namespace sotto::privacy {
 namespace {

@@ -1,4 +1,4 @@
-#include "privacy/asymptotic.h"
+#include "published/asymptotic.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "privacy/conversion.h"
-#include "privacy/plan.h"
+#include "accounting/conversion.h"
+#include "plans/plan.h"
 
 namespace sotto::privacy {
 namespace {

@@ -1,4 +1,4 @@
-#include "privacy/binomial.h"
+#include "accounting/binomial.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

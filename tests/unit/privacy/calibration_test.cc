@@ -1,4 +1,4 @@
-#include "privacy/calibration.h"
+#include "plans/calibration.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "privacy/binomial.h"
+#include "accounting/binomial.h"
 #include "unit/privacy/fleet_plan.h"
 
 namespace sotto::privacy {

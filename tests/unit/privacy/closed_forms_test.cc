@@ -1,4 +1,4 @@
-#include "privacy/closed_forms.h"
+#include "published/closed_forms.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "privacy/conversion.h"
+#include "accounting/conversion.h"
 #include "unit/csv.h"
 
 namespace sotto::privacy {

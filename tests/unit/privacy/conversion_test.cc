@@ -1,4 +1,4 @@
-#include "privacy/conversion.h"
+#include "accounting/conversion.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "privacy/rdp.h"
+#include "accounting/rdp.h"
 #include "unit/privacy/accountant_csv.h"
 
 namespace sotto::privacy {

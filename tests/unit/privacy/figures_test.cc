@@ -1,4 +1,4 @@
-#include "privacy/figures.h"
+#include "accounting/figures.h"
 
 #include <gtest/gtest.h>
 #include <limits>

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "privacy/plan.h"
+#include "plans/plan.h"
 
 namespace sotto::privacy {
 

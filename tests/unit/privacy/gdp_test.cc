@@ -1,4 +1,4 @@
-#include "privacy/gdp.h"
+#include "accounting/gdp.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "privacy/log_space.h"
+#include "accounting/log_space.h"
 #include "unit/privacy/accountant_csv.h"
 
 namespace sotto::privacy {

@@ -1,4 +1,4 @@
-#include "privacy/guarantee.h"
+#include "accounting/guarantee.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

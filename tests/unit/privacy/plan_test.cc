@@ -1,4 +1,4 @@
-#include "privacy/plan.h"
+#include "plans/plan.h"
 
 #include <cmath>
 #include <functional>

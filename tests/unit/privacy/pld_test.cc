@@ -1,4 +1,4 @@
-#include "privacy/pld.h"
+#include "accounting/pld.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,9 +7,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "privacy/gdp.h"
-#include "privacy/log_space.h"
-#include "privacy/round_loss.h"
+#include "accounting/gdp.h"
+#include "accounting/log_space.h"
+#include "accounting/round_loss.h"
 #include "unit/privacy/accountant_csv.h"
 
 namespace sotto::privacy {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "privacy/plan.h"
+#include "plans/plan.h"
 
 namespace sotto::privacy {
 namespace {

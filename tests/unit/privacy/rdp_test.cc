@@ -1,4 +1,4 @@
-#include "privacy/rdp.h"
+#include "accounting/rdp.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

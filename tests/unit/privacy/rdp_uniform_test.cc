@@ -1,4 +1,4 @@
-#include "privacy/rdp_uniform.h"
+#include "accounting/rdp_uniform.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "privacy/rdp.h"
+#include "accounting/rdp.h"
 #include "unit/csv.h"
 
 namespace sotto::privacy {

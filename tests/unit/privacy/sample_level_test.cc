@@ -1,12 +1,12 @@
-#include "privacy/sample_level.h"
+#include "published/sample_level.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <type_traits>
 
-#include "privacy/gdp.h"
-#include "privacy/plan.h"
+#include "accounting/gdp.h"
+#include "plans/plan.h"
 
 namespace sotto::privacy {
 namespace {

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "privacy/calibration.h"
-#include "privacy/plan.h"
+#include "plans/calibration.h"
+#include "plans/plan.h"
 #include "unit/privacy/fleet_plan.h"
 
 namespace sotto::privacy {

@@ -2,9 +2,11 @@
 
 #include <cstring>
 #include <gtest/gtest.h>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "sotto/key_labels.h"
 #include "sotto/keys.h"
 #include "sotto/random.h"
 #include "unit/sdk/hex.h"
@@ -208,6 +210,24 @@ TEST(RandomStream, BelowIsUniform) {
 TEST(RandomStream, BelowOneIsZero) {
   RandomStream random(Key(), 4);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(random.Below(1), 0u);
+}
+
+TEST(KeyLabels, EveryPurposeHasALabelOfItsOwn) {
+  std::set<std::string> labels;
+  for (const char* label : key_label::kAll) EXPECT_TRUE(labels.insert(label).second) << label;
+  EXPECT_GE(labels.size(), 16U);
+}
+
+TEST(DeriveKey, IsHkdfUnderTheLabelSaltedWithTheNumbers) {
+  Key parent;
+  parent.bytes[0] = 7;
+  const uint8_t salt[12] = {1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0};
+  const uint8_t info[] = {'s', 'o', 't', 't', 'o', ' ', 'j', 'o', 'b'};
+  Key expected;
+  Key derived;
+  ASSERT_EQ(HkdfSha256(parent.bytes, salt, info, &expected), Status::kOk);
+  ASSERT_EQ(DeriveKey(parent, key_label::kJob, 1, 2, 3, &derived), Status::kOk);
+  EXPECT_EQ(ToHex(derived.bytes), ToHex(expected.bytes));
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 #include <map>
 #include <stdexcept>
 
-#include "round/run_key.h"
+#include "sotto/key_labels.h"
+#include "sotto/posix/run_key.h"
 #include "unit/server/requests.h"
 #include "unit/server/small_job.h"
 
@@ -104,7 +105,7 @@ TEST(AdaptiveClipJob, AResumedJobGoesOnWithTheBoundOfItsLastRelease) {
   ReportAll(begun);
   ASSERT_TRUE(begun.job.CloseRound().released);
   JobState state;
-  const Key id = DeriveKey(Key(), "sotto job");
+  const Key id = posix::DeriveKey(Key(), key_label::kJob);
   std::copy_n(id.bytes, kJobIdSize, state.job_id);
   state.next_round = state.attempts = 1;
   state.parameters = begun.Model();

@@ -8,7 +8,7 @@
 #include <vector>
 #include <zlib.h>
 
-#include "data/idx.h"
+#include "sotto/data/idx.h"
 
 namespace sotto::server {
 namespace {

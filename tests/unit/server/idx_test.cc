@@ -1,5 +1,5 @@
 // The IDX reader on files written here, one defect at a time, and on real ones.
-#include "data/idx.h"
+#include "sotto/data/idx.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "privacy/figures.h"
+#include "accounting/figures.h"
 #include "unit/server/requests.h"
 #include "unit/server/small_job.h"
 

@@ -1,5 +1,5 @@
 // Shares of the training set. The random numbers are fixed, so no test can fail by chance.
-#include "data/partition.h"
+#include "sotto/data/partition.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "round/client_memory.h"
 #include "round/job.h"
 #include "sotto/certificate.h"
 #include "sotto/client.h"
 #include "sotto/models.h"
+#include "sotto/posix/client_memory.h"
 #include "sotto/posix/port.h"
 #include "sotto/random.h"
 
@@ -149,7 +149,7 @@ class SmallDevice {
 
   Device identity_;
   RandomStream entropy_;
-  ClientMemory memory_;
+  posix::ClientMemory memory_;
   uint32_t seed_ = 0;
   std::unique_ptr<Client> client_;
 };

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "round/run_key.h"
+#include "sotto/posix/run_key.h"
 #include "store/sqlite_store.h"
 #include "unit/server/store_fixture.h"
 
@@ -27,7 +27,7 @@ class StoreJobsTest : public SqliteStoreTest {
     if (as_new) store.AllowNewJob();
     config.spent_before = store.SpentBefore();
     const DeviceRegistry registry = store.LoadDevices();
-    Job job(config, registry, store, DeriveKey(Key(), "test", processes_++), store.Load());
+    Job job(config, registry, store, posix::DeriveKey(Key(), "test", processes_++), store.Load());
     RoundOutcome outcome;
     for (int round = 0; round < rounds; ++round) {
       EXPECT_TRUE(job.OpenRound()) << job.finish_reason();
@@ -127,7 +127,7 @@ TEST_F(StoreJobsTest, ALaterJobThatIsResumedNeitherForgetsNorCountsTwice) {
     JobConfig config = QuietConfig();
     config.spent_before = store.SpentBefore();
     const DeviceRegistry registry = store.LoadDevices();
-    Job job(config, registry, store, DeriveKey(Key(), "lost", processes_++), store.Load());
+    Job job(config, registry, store, posix::DeriveKey(Key(), "lost", processes_++), store.Load());
     EXPECT_TRUE(job.OpenRound());
   }
   EXPECT_EQ(SqliteStore(path_).Load()->attempts, 4u);

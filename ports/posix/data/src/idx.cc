@@ -1,4 +1,4 @@
-#include "data/idx.h"
+#include "sotto/data/idx.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <zlib.h>
 
-namespace sotto::server {
+namespace sotto {
 namespace {
 
 constexpr size_t kChunkBytes = size_t{1} << 20;
@@ -157,4 +157,4 @@ Dataset ReadIdxDataset(const std::string& name, const std::string& images_path,
   return data;
 }
 
-}  // namespace sotto::server
+}  // namespace sotto

@@ -1,4 +1,4 @@
-#include "data/partition.h"
+#include "sotto/data/partition.h"
 
 #include <fmt/format.h>
 #include <limits>
@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace sotto::server {
+namespace sotto {
 namespace {
 
 void CheckArguments(size_t training_size, size_t devices, size_t samples_per_device) {
@@ -45,4 +45,4 @@ Partition::Partition(size_t training_size, size_t devices, size_t samples_per_de
   samples_.resize(used);
 }
 
-}  // namespace sotto::server
+}  // namespace sotto

@@ -1,6 +1,6 @@
 // INSECURE entropy, for emulated boards and tests, and for nothing else.
 //
-// The boards that QEMU emulates have no source of random bits. What these classes give instead can
+// The boards that QEMU emulates have no source of random bits. What this class gives instead can
 // be guessed: a nonce that is foretold lets its guesser take the noise off an update, TLS keys that
 // are foretold are none. A board with a generator reads that one in its Port instead. Only builds
 // with -DSOTTO_INSECURE_ENTROPY=ON contain this.
@@ -13,7 +13,8 @@
 
 #include <cstdint>
 
-#include "sotto/client.h"
+#include "sotto/crypto.h"
+#include "sotto/status.h"
 
 namespace sotto::mps2 {
 
@@ -31,25 +32,6 @@ class InsecureEntropy {
   Key key_;
   Status status_;
   uint32_t stream_ = 0;
-};
-
-// For runs that must repeat bit for bit: a function of the device's secret and of the round and
-// attempt at hand, HKDF(secret, salt = u32le round | u32le attempt | 4 zeros, info =
-// "sotto entropy") as the key of a RandomStream, stream 0. The simulator's seeded devices draw the
-// same. For the client alone, which asks once a training; TLS must have another source.
-class SeededEntropy {
- public:
-  explicit SeededEntropy(const Key& secret) : secret_(secret) {}
-
-  // The client whose task names the round; before its first Step().
-  void Attach(const Client* client) { client_ = client; }
-
-  // As above; context is a SeededEntropy.
-  static Status Fill(void* context, MutableByteSpan out);
-
- private:
-  Key secret_;
-  const Client* client_ = nullptr;
 };
 
 }  // namespace sotto::mps2

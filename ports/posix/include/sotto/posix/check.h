@@ -1,13 +1,13 @@
-// Turns a failed status of the SDK into an exception. Part of sotto::server/round.
-#ifndef SOTTO_ROUND_CHECK_H_
-#define SOTTO_ROUND_CHECK_H_
+// Turns a failed status of the SDK into an exception. Part of sotto/posix.
+#ifndef SOTTO_POSIX_CHECK_H_
+#define SOTTO_POSIX_CHECK_H_
 
 #include <stdexcept>
 #include <string>
 
 #include "sotto/status.h"
 
-namespace sotto::server {
+namespace sotto::posix {
 
 // Throws std::runtime_error("<what> failed: <status>") for every status but kOk.
 inline void Check(Status status, const char* what) {
@@ -15,6 +15,6 @@ inline void Check(Status status, const char* what) {
   throw std::runtime_error(std::string(what) + " failed: " + StatusName(status));
 }
 
-}  // namespace sotto::server
+}  // namespace sotto::posix
 
-#endif  // SOTTO_ROUND_CHECK_H_
+#endif  // SOTTO_POSIX_CHECK_H_

@@ -1,8 +1,8 @@
 // A device's buffers on the heap of a big machine: simulated devices and the Linux client. They
 // overlap as on a board, so that every such device shows that they may. Part of
-// sotto::server/round.
-#ifndef SOTTO_ROUND_CLIENT_MEMORY_H_
-#define SOTTO_ROUND_CLIENT_MEMORY_H_
+// sotto/posix.
+#ifndef SOTTO_POSIX_CLIENT_MEMORY_H_
+#define SOTTO_POSIX_CLIENT_MEMORY_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 #include "sotto/client.h"
 
-namespace sotto::server {
+namespace sotto::posix {
 
 // Not to be copied while a client uses it: the buffers point into it.
 class ClientMemory {
@@ -47,6 +47,6 @@ class ClientMemory {
   std::vector<uint64_t> words_;
 };
 
-}  // namespace sotto::server
+}  // namespace sotto::posix
 
-#endif  // SOTTO_ROUND_CLIENT_MEMORY_H_
+#endif  // SOTTO_POSIX_CLIENT_MEMORY_H_

@@ -1,4 +1,4 @@
-// A labelled set of grey images in memory. Part of sotto::server/data.
+// A labelled set of grey images in memory. Part of sotto::data.
 //
 // Pixels stay bytes until a sample is used: 60,000 images of 28 x 28 take 47 MB, as float32 they
 // would take 188 MB. A data set is not changed after it was made, so any number of threads may
@@ -13,7 +13,7 @@
 
 #include "sotto/span.h"
 
-namespace sotto::server {
+namespace sotto {
 
 struct Dataset {
   std::string name;  // for people: reports and messages
@@ -41,6 +41,6 @@ struct TrainTest {
   Dataset test;
 };
 
-}  // namespace sotto::server
+}  // namespace sotto
 
 #endif  // SOTTO_DATA_DATASET_H_

@@ -1,4 +1,4 @@
-// Reader of IDX files, the format of MNIST and its successors. Part of sotto::server/data.
+// Reader of IDX files, the format of MNIST and its successors. Part of sotto::data.
 //
 // An IDX file is a magic number, the dimensions (all 32-bit big endian) and the bytes themselves;
 // files may be gzip-compressed or not, whatever they are called. The format is described on the
@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
+#include "sotto/data/dataset.h"
 
-namespace sotto::server {
+namespace sotto {
 
 constexpr uint32_t kIdxImagesMagic = 0x00000803;  // unsigned bytes, three dimensions
 constexpr uint32_t kIdxLabelsMagic = 0x00000801;  // unsigned bytes, one dimension
@@ -46,6 +46,6 @@ std::vector<uint8_t> ReadIdxLabels(const std::string& path);
 Dataset ReadIdxDataset(const std::string& name, const std::string& images_path,
                        const std::string& labels_path, int classes);
 
-}  // namespace sotto::server
+}  // namespace sotto
 
 #endif  // SOTTO_DATA_IDX_H_

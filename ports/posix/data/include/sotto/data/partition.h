@@ -1,4 +1,4 @@
-// Which device holds which samples. Part of sotto::server/data.
+// Which device holds which samples. Part of sotto::data.
 #ifndef SOTTO_DATA_PARTITION_H_
 #define SOTTO_DATA_PARTITION_H_
 
@@ -9,7 +9,7 @@
 
 #include "sotto/span.h"
 
-namespace sotto::server {
+namespace sotto {
 
 // Returns an integer drawn uniformly from 0 .. bound - 1, bound >= 1.
 using BelowFunction = std::function<uint32_t(uint32_t bound)>;
@@ -42,6 +42,6 @@ class Partition {
   std::vector<uint32_t> samples_;  // [devices][samples_per_device]
 };
 
-}  // namespace sotto::server
+}  // namespace sotto
 
 #endif  // SOTTO_DATA_PARTITION_H_
