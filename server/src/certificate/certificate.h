@@ -1,32 +1,40 @@
 // The proof that the dither's noise is close to the Gaussian. Part of sotto::server/certificate.
 //
-// What is released of the noise is e = k / 2^20 for an integer k, whose errors are the integers
-// n = 128 k - 63 ... 128 k + 64 of Q27 (sotto/quantizer.h). The certificate compares the
-// probability of every k to the mass G(k) that the standard Gaussian has within half a step of e:
+// Claim. The released noise of a coordinate is e = k / 2^20 for an integer k. It stands for the
+// errors n = 128 k - 63, ..., 128 k + 64 in Q27 (sotto/quantizer.h). Let G(k) be the mass that the
+// standard Gaussian has within half a step of e. Then
 //   |ln(Pr[k] / G(k))| <= eta if |e| <= T   and   Pr[|e| > T] <= tau,
-// for a uniformly random keystream, whatever the value that is encoded. All 2^97 pairs of layer and
-// coin are covered, by bounds for stretches of them and not by visiting each.
+// for a uniformly random keystream and for every encoded value. The bounds cover all 2^97 pairs of
+// layer and coin. They are computed for stretches of layers, not layer by layer.
 //
-// The proof. One unit is q = 2^-27. Given the layer (r, g), both coins together, n >= 1 has
-// probability ([r^ >= n] + [g^ >= n]) / (2 w^), where r^, g^ and w^ = r^ + g^ are the integers; and
-// n <= 0 has that of 1 - n. So it suffices to look at positive n. With y = (n - 1/2) q, r^ >= n
-// says r' >= y, for r' and g' as in table_errors.h, where they are at most R and G off r and g. For
-// the real functions the same sum is the Gaussian density (Gau-LRQ, Definition 3):
-//   phi(y) = 1/2 (int_{r >= y} dP / w + int_{g >= y} dP / w),
-// and the middle of 128 slices of width q replaces the integral over a cell up to 1e-15. What makes
-// the probability of n different from q phi(y), relative to it:
-// - Threshold: layers with r between y and y + R, or y - R, may fall on the wrong side. At y the
-//   edges r have density 2 y^2 phi(y) and the edges g have 2 y g(y) phi(y). Half of that over w is
-//   at most y (y R + g(y) G) / (y + g(y)).
-// - Grid: layers are 2^-36 apart, extended ones 2^-96. For either kind of edge at most half a layer
-//   falls on the wrong side, 2^-36 / (4 w phi(y)) each.
-// - Sum: a sum over the layers stands for the integral of 1 / w. Within each it is off by at most
-//   half of what 1 / w changes there, so by half a layer times the total variation beyond y.
-// - Step: |w^ - w| <= q + R + G, so 1 / w^ is off by at most this over w - (q + R + G).
-// - Offset: a cell's 128 values of s come from 128 2^59 / w^ values of t59, up to 1, if the layer
-//   covers the whole cell: w^ / (128 2^59). The layers that end in it are too few to matter.
-// The terms add up; the sum is evaluated in double over short intervals, every factor at the end
-// where it is larger, and a little added for this arithmetic. From Pr[k] = Pr[-k] the mean is 0;
+// Notation. One unit is q = 2^-27, and y = (n - 1/2) q. A layer's integers are r^, g^ and
+// w^ = r^ + g^. They are cut from the real numbers r' and g' of table_errors.h, which are at most R
+// and G away from the functions r and g.
+//
+// Lemma 1, integers. Given the layer, and over both coins, n >= 1 has the probability
+// ([r^ >= n] + [g^ >= n]) / (2 w^), and n <= 0 has that of 1 - n. So positive n suffice.
+//
+// Lemma 2, the ideal. r^ >= n holds exactly if r' >= y. For the real functions the sum of Lemma 1
+// is the Gaussian density (Gau-LRQ, Definition 3):
+//   phi(y) = 1/2 (int_{r >= y} dP / w + int_{g >= y} dP / w).
+// The middles of 128 slices of width q replace the integral over a cell up to 1e-15.
+//
+// Lemma 3, differences. The probability of n differs from q phi(y), relative to it, by at most the
+// sum of five terms:
+//   1. Threshold. Layers with r between y - R and y + R may fall on the wrong side. At y the edges
+//      r have density 2 y^2 phi(y) and the edges g have 2 y g(y) phi(y). Half of that over w is at
+//      most y (y R + g(y) G) / (y + g(y)).
+//   2. Grid. Layers are 2^-36 apart, extended ones 2^-96. For either kind of edge at most half a
+//      layer falls on the wrong side: 2^-36 / (4 w phi(y)) each.
+//   3. Sum. A sum over the layers replaces the integral of 1 / w. Within each layer it is off by at
+//      most half of the change of 1 / w there: half a layer times the total variation beyond y.
+//   4. Step. |w^ - w| <= q + R + G, so 1 / w^ is off by at most this over w - (q + R + G).
+//   5. Offset. A cell's 128 values of s come from 128 2^59 / w^ values of t59, up to 1, if the
+//      layer covers the whole cell: w^ / (128 2^59). The layers that end in it are too few to
+//      matter.
+//
+// Evaluation. The sum is evaluated in double over short intervals, with every factor at the end
+// where it is larger, and with a margin for this arithmetic. Pr[k] = Pr[-k], so the mean is 0;
 // variance and kurtosis follow from eta and tau.
 #ifndef SOTTO_CERTIFICATE_CERTIFICATE_H_
 #define SOTTO_CERTIFICATE_CERTIFICATE_H_

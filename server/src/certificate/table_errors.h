@@ -1,17 +1,20 @@
 // How far the integers of a layer are from the real functions. Part of sotto::server/certificate.
 //
-// A layer's edges come from the tables of sotto/layer_tables.h. Let D = Y / 2^97 be its distance to
-// the nearer end, u' what the program finds for u = -log2(D), and r' what it computes for r before
-// the cut to Q27, all as real numbers; the edge is n units exactly if r' lies within half a unit of
-// n. Proved here for every layer, and likewise for g:
+// A layer's edges come from the tables of sotto/layer_tables.h. Let D = Y / 2^97 be the layer's
+// distance to the nearer end and u = -log2(D). The program computes u' for u, and r' for r before
+// the cut to Q27, both taken here as real numbers. The edge is n units exactly if r' lies within
+// half a unit of n. Proved for every layer, and likewise for g:
 //   |u' - u|    <= arithmetic + deviation + slope * half of what t leaves out of the mantissa
 //   |r' - r(u)| <= arithmetic + deviation + slope * (|u' - u| + half of what t leaves out of u')
-// - Arithmetic: each product but the last is rounded down, by 0 to 1 unit of c. That is within half
-//   a unit of the middle, which the polynomial counts in. As |s| <= 1/2, the factors s, s^2, ...
-//   that are still to come make it 1/2 (1/2 + 1/4 + ...) units. The last product adds a unit of c0.
-// - Deviation of the polynomial from the function: the largest at nodes, and between two that are h
-//   apart h^2 / 8 of the second derivatives more (LayerPoint's bounds hold between nodes, too).
-// - Slope: the largest at nodes, and 1 % for what lies between.
+//
+// Lemma 1, arithmetic. Each product but the last is rounded down, by 0 to 1 unit of c. That is
+// within half a unit of the middle, which the polynomial counts in. |s| <= 1/2, so the factors
+// s, s^2, ... that are still to come make it 1/2 (1/2 + 1/4 + ...) units. The last product adds a
+// unit of c0.
+// Lemma 2, deviation of the polynomial from the function. It is at most the largest at the nodes
+// plus h^2 / 8 of the second derivatives for nodes h apart (LayerPoint's bounds hold between them).
+// Lemma 3, slope. It is at most the largest at the nodes plus 1 % for the points between them.
+//
 // The double arithmetic of this file adds less than 1e-13 at each node; 1e-12 is added for it.
 #ifndef SOTTO_CERTIFICATE_TABLE_ERRORS_H_
 #define SOTTO_CERTIFICATE_TABLE_ERRORS_H_
