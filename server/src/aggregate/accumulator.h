@@ -28,6 +28,7 @@ class Accumulator {
 
   // The sums. Not while others add.
   Span<const int64_t> sums() const { return {sums_.data(), sums_.size()}; }
+  size_t size() const { return sums_.size(); }  // coordinates
   size_t updates() const { return updates_; }
 
  private:

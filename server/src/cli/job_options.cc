@@ -150,7 +150,7 @@ void AddPrivacyOptions(CLI::App& command, JobOptions& o) {
                   "gau-lrq: private; none: exact updates, NO PRIVACY; float32, qg, bq: baselines "
                   "to compare with, in simulations only")
       ->capture_default_str()
-      ->check(CLI::IsMember({"gau-lrq", "none", "float32", "qg", "bq"}))
+      ->check(CLI::IsMember(CodecNames()))
       ->group(kPrivacy);
   command
       .add_option("--coding", o.coding,
@@ -275,7 +275,7 @@ void RequirePlausible(const JobOptions& o, uint32_t devices) {
   if (o.noise_multiplier && (!(*o.noise_multiplier > 0) || *o.noise_multiplier > 1e9)) {
     throw std::invalid_argument("--noise-multiplier must be positive and at most 1e9");
   }
-  if (o.adaptive_clip && ChooseMechanism(o) != Mechanism::kGauLrq) {
+  if (o.adaptive_clip && !ChooseCodec(o).certified) {
     throw std::invalid_argument(
         "--adaptive-clip reads a noisy bit, which only --mechanism gau-lrq with a finite --epsilon "
         "or --noise-multiplier carries; leave it out, or add noise");
@@ -307,17 +307,13 @@ TrainingOptions MakeTraining(const JobOptions& o) {
 
 }  // namespace
 
-Mechanism ChooseMechanism(const JobOptions& o) {
-  if (o.mechanism == Name(Mechanism::kNone)) return Mechanism::kNone;
+const CodecInfo& ChooseCodec(const JobOptions& o) {
+  const CodecInfo& codec = RequireCodec(o.mechanism);
   const bool is_unlimited = !o.noise_multiplier && std::isinf(o.epsilon) && o.epsilon > 0;
-  for (const Mechanism baseline : {Mechanism::kGaussianFloat32, Mechanism::kQuantizedGaussian,
-                                   Mechanism::kQuantizedBinomial}) {
-    if (o.mechanism != Name(baseline)) continue;
-    if (!is_unlimited) return baseline;
-    throw std::invalid_argument(fmt::format(
-        "--mechanism {} adds noise: give a finite --epsilon, or --noise-multiplier", o.mechanism));
-  }
-  return is_unlimited ? Mechanism::kUniformDither : Mechanism::kGauLrq;
+  if (!is_unlimited) return codec;
+  if (codec.without_noise != nullptr) return RequireCodec(codec.without_noise);
+  throw std::invalid_argument(fmt::format(
+      "--mechanism {} adds noise: give a finite --epsilon, or --noise-multiplier", o.mechanism));
 }
 
 void AddJobOptions(CLI::App& command, JobOptions& options) {
@@ -332,11 +328,11 @@ JobConfig MakeJob(const JobOptions& o, uint32_t devices,
   RequirePlausible(o, devices);
   JobConfig job;
   job.model = &RequireModel(o.model);
-  job.mechanism = ChooseMechanism(o);
+  job.codec = &ChooseCodec(o);
   job.coding = o.coding == "fixed" ? Coding::kFixed : Coding::kRange;
   job.padding = o.padding;
   job.plan = BarePlan(o, *job.model, devices);
-  if (job.has_noise()) {
+  if (job.codec->noise) {
     RequireDelta(o, devices);
     job.plan = CalibratedPlan(o, job.plan, before);
     if (!o.noise_multiplier) job.epsilon_budget = o.epsilon;
@@ -348,10 +344,10 @@ JobConfig MakeJob(const JobOptions& o, uint32_t devices,
   if (o.adaptive_clip) job.clip_schedule = {o.clip_quantile, o.clip_learning_rate};
   job.training = MakeTraining(o);
   job.learning_rate_decay = o.learning_rate_decay;
-  job.server_learning_rate = o.server_learning_rate;
-  job.smoothing = o.smoothing;
+  job.aggregation.server_learning_rate = o.server_learning_rate;
+  job.aggregation.smoothing = o.smoothing;
   const bool poisson = job.plan.sampling == privacy::Sampling::kPoisson;
-  job.min_devices = o.min_devices.value_or(poisson && job.has_noise() ? 0 : 1);
+  job.min_devices = o.min_devices.value_or(poisson && job.codec->noise ? 0 : 1);
   const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   job.threads = o.threads == 0 ? processors : o.threads;
   job.Validate();

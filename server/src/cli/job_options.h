@@ -52,9 +52,9 @@ struct JobOptions {
   int threads = 0;  // 0: one a processor
 };
 
-// The mechanism that the options ask for. An infinite epsilon turns gau-lrq into uniform dither.
+// The codec that the options ask for. An infinite epsilon turns gau-lrq into uniform dither.
 // Throws std::invalid_argument for a baseline with an infinite epsilon.
-Mechanism ChooseMechanism(const JobOptions& options);
+const CodecInfo& ChooseCodec(const JobOptions& options);
 
 // Declares the options on a command; `options` must outlive the parse.
 void AddJobOptions(CLI::App& command, JobOptions& options);

@@ -13,11 +13,10 @@
 namespace sotto::server {
 
 Job::Job(const JobConfig& config, const DeviceRegistry& devices, Store& store,
-         const Key& server_key, const std::optional<JobState>& resume, const UpdateChannel* channel)
+         const Key& server_key, const std::optional<JobState>& resume)
     : config_(config),
       devices_(devices),
       store_(store),
-      channel_(channel),
       budget_(config_, resume ? resume->surcharge : 0),
       server_key_(server_key),
       parameters_(config.model == nullptr ? 0 : config.model->parameters),
@@ -25,9 +24,6 @@ Job::Job(const JobConfig& config, const DeviceRegistry& devices, Store& store,
   config_.Validate();
   if (config_.plan.devices != devices_.size()) {
     throw std::invalid_argument("the plan's number of devices is not that of the registry");
-  }
-  if (config_.is_baseline() != (channel_ != nullptr)) {
-    throw std::invalid_argument("a baseline needs its channel, which only a simulation has");
   }
   posix::Check(ModelDigest(*config_.model, model_digest_), "the model's digest");
   const Key id = posix::DeriveKey(server_key_, key_label::kJob);
@@ -121,7 +117,7 @@ void Job::StartAttempt() {
   task_ = config_.TaskFor(round_, clip_l2_);
   std::copy_n(job_id_, kJobIdSize, task_.job_id);
   task_.attempt = attempt_;
-  sum_ = std::make_unique<UpdateSum>(config_, channel_, task_);
+  sum_ = std::make_unique<UpdateSum>(config_, task_);
   is_heard_of_.assign(devices_.size(), false);
   heard_of_ = 0;
   reported_ = 0;
@@ -176,7 +172,7 @@ RoundOutcome Job::CloseRound() {
   outcome.reported = reported_;
   outcome.update_bytes = update_bytes_;
   outcome.clip_l2 = static_cast<double>(clip_l2_);
-  if (config_.has_noise()) {
+  if (config_.codec->noise) {
     outcome.noise_sigma = static_cast<double>(config_.NoiseSigmaFor(clip_l2_));
   }
   if (outcome.heard_of < config_.min_devices) {
@@ -215,25 +211,25 @@ void Job::AdaptClip(RoundOutcome* outcome) const {
 }
 
 std::vector<float> Job::Release(RoundOutcome* outcome) {
-  if (config_.has_noise()) {
+  if (config_.codec->noise) {
     outcome->topped_up = static_cast<uint32_t>(config_.plan.planned_reports) - outcome->reported;
-    sum_->TopUp(outcome->topped_up, server_key_);
+    sum_->TopUp(outcome->topped_up, server_key_, config_.threads);
   }
-  if (config_.is_accounted()) outcome->spent = budget_.SpentAfter(round_ + 1, attempts_);
+  if (config_.codec->accounted) outcome->spent = budget_.SpentAfter(round_ + 1, attempts_);
   AdaptClip(outcome);
   std::vector<float> next = parameters_;
   // That the sum is too large for the model is read off the sum: the round is released, with the
   // model as it was, and charged.
   outcome->diverged =
       !ApplyServerStep(*config_.model, sum_->sums().first(parameters_.size()),
-                       {config_.SumUnit(clip_l2_), static_cast<double>(config_.plan.cohort),
-                        config_.server_learning_rate, config_.smoothing},
+                       {sum_->codec().SumUnit(), static_cast<double>(config_.plan.cohort),
+                        config_.aggregation.server_learning_rate, config_.aggregation.smoothing},
                        {next.data(), next.size()});
   store_.CommitRelease({round_,
                         attempt_,
                         outcome->reported,
                         {next.data(), next.size()},
-                        config_.mechanism,
+                        config_.codec,
                         config_.seeded,
                         outcome->clip_l2,
                         outcome->next_clip_l2,

@@ -23,7 +23,6 @@
 #include "round/devices.h"
 #include "round/job_config.h"
 #include "round/store.h"
-#include "round/update_channel.h"
 #include "round/update_sum.h"
 #include "sotto/messages.h"
 
@@ -55,16 +54,15 @@ class Job {
  public:
   enum class Phase { kIdle, kOpen, kClosing, kFinished };
 
-  // The registry, the store and the channel must outlive the job.
+  // The registry and the store must outlive the job.
   //   server_key  fresh entropy at each start of the server: job id, cohorts and the noise of
   //               zero updates derive from it, so a restart never repeats one
   //   resume      what the store holds of the job; absent: a new job, from a model of zeros
-  //   channel     for simulations of a baseline: what encodes its updates; else null
   // Throws std::invalid_argument for a bad configuration, and for a budget that cannot pay for the
   // next round, saying what would; a new job is then not begun. Throws std::runtime_error from the
   // store: a job is resumed with the configuration it began with.
   Job(const JobConfig& config, const DeviceRegistry& devices, Store& store, const Key& server_key,
-      const std::optional<JobState>& resume = std::nullopt, const UpdateChannel* channel = nullptr);
+      const std::optional<JobState>& resume = std::nullopt);
 
   // Draws a cohort, commits the attempt and lets its devices train. False, and the phase is
   // kFinished, if all rounds are released or the budget cannot pay for another one.
@@ -97,7 +95,6 @@ class Job {
   // The released model; changes only in CloseRound().
   Span<const float> parameters() const { return {parameters_.data(), parameters_.size()}; }
   const JobConfig& config() const { return config_; }
-  const UpdateChannel* channel() const { return channel_; }
 
   // Says why the job finished, for people.
   const std::string& finish_reason() const { return finish_reason_; }
@@ -143,7 +140,6 @@ class Job {
   JobConfig config_;
   const DeviceRegistry& devices_;
   Store& store_;
-  const UpdateChannel* channel_;
   Budget budget_;
   Key server_key_;
   uint8_t job_id_[kJobIdSize] = {};

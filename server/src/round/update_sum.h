@@ -6,21 +6,22 @@
 #define SOTTO_ROUND_UPDATE_SUM_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "aggregate/accumulator.h"
 #include "round/devices.h"
 #include "round/job_config.h"
-#include "round/update_channel.h"
 #include "sotto/messages.h"
 
 namespace sotto::server {
 
 class UpdateSum {
  public:
-  // An empty sum. Configuration and channel must outlive it.
-  //   channel  what encodes a baseline's updates; else null
-  //   task     what the attempt asks of each of its devices
-  UpdateSum(const JobConfig& config, const UpdateChannel* channel, const TrainTask& task);
+  // An empty sum.
+  //   task  what the attempt asks of each of its devices
+  UpdateSum(const JobConfig& config, const TrainTask& task);
+
+  const UpdateCodec& codec() const { return *codec_; }
 
   // No encoded update is longer, bytes.
   size_t MaxUpdateSize() const;
@@ -30,23 +31,15 @@ class UpdateSum {
   //   nonce  [kNonceSize] what the device drew for this update
   bool Add(const Device& owner, ByteSpan nonce, ByteSpan encoded);
 
-  // Adds `missing` zero updates under keys of the server's own: the same certified noise, exactly,
-  // as that many devices with nothing to say would have brought. With private noise theirs too, or
-  // the variance would tell how many reported. On config.threads threads.
+  // Adds `missing` zero updates under keys of the server's own, on `threads` threads.
   // Throws std::runtime_error if a key or the noise fails.
-  void TopUp(uint32_t missing, const Key& server_key);
+  void TopUp(uint32_t missing, const Key& server_key, int threads);
 
-  // [config.coordinates()] in units of config.SumUnit(). Not while others add.
+  // [config.coordinates()] in units of codec().SumUnit(). Not while others add.
   Span<const int64_t> sums() const { return sum_.sums(); }
 
  private:
-  bool AddExact(ByteSpan encoded);
-  bool Decode(const Device& owner, ByteSpan nonce, ByteSpan encoded, Span<int32_t> noisy) const;
-  void DrawNoise(const Key& key, Span<int32_t> noise) const;
-
-  const JobConfig& config_;
-  const UpdateChannel* channel_;
-  TrainTask task_;
+  std::unique_ptr<const UpdateCodec> codec_;
   Accumulator sum_;
 };
 

@@ -55,7 +55,7 @@ std::vector<int32_t> ClippedValues(Span<const float> update, const TrainTask& ta
   return values;
 }
 
-// Uploads for a client that has trained and asks to begin its upload, through the job's channel.
+// Uploads for a client that has trained and asks to begin its upload, with the job's codec.
 //   update  what the client's training left in its parameters
 void UploadBaseline(const Device& identity, uint32_t device, const Client& client,
                     Span<const float> update, Job& job) {
@@ -66,7 +66,8 @@ void UploadBaseline(const Device& identity, uint32_t device, const Client& clien
       identity.secret, {begin.job_id, id, begin.round, begin.attempt, begin.nonce}, &key);
   if (status != Status::kOk) throw std::runtime_error("a round key cannot be derived");
   const std::vector<int32_t> values = ClippedValues(update, client.task());
-  const std::vector<uint8_t> encoded = job.channel()->Encode(key, {values.data(), values.size()});
+  const std::vector<uint8_t> encoded =
+      job.config().codec->make(client.task())->Encode(key, {values.data(), values.size()});
   Request chunk;
   chunk.kind = Request::Kind::kUpdateChunk;
   chunk.bytes = {encoded.data(), encoded.size()};
@@ -147,7 +148,7 @@ void Fleet::RunDevice(uint32_t device, Job& job, posix::ClientMemory& memory) co
     config.port.entropy = SeededEntropy::Fill;
     config.port.context = &entropy;
   }
-  config.allow_training_without_privacy = !job.config().is_private();
+  config.allow_training_without_privacy = !job.config().codec->certified;
   config.min_private_noise_q20 = PrivateNoiseLimitQ20(job.config().plan.private_noise_multiplier);
 
   Client client(config, memory.buffers());
@@ -155,7 +156,7 @@ void Fleet::RunDevice(uint32_t device, Job& job, posix::ClientMemory& memory) co
   Client::Progress progress = Client::Progress::kAgain;
   while (progress != Client::Progress::kWait && progress != Client::Progress::kDone) {
     Status status = client.Step(&progress);
-    if (job.channel() != nullptr && client.state() == Client::State::kUploadBegin &&
+    if (!job.config().codec->servable && client.state() == Client::State::kUploadBegin &&
         progress == Client::Progress::kSend) {
       UploadBaseline(identity, device, client, memory.buffers().parameters, job);
       return;

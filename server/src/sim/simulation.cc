@@ -3,7 +3,6 @@
 #include <chrono>
 #include <memory>
 
-#include "baseline/baseline.h"
 #include "sim/evaluate.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
@@ -44,9 +43,7 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
   fleet_options.seeded = config.seed.has_value();
   const Fleet fleet(fleet_options, model, data.train, run_key);
   NoStore store;
-  const std::unique_ptr<UpdateChannel> channel = baseline::MakeChannel(config.job);
-  Job job(config.job, fleet.registry(), store, posix::DeriveKey(run_key, key_label::kServer),
-          std::nullopt, channel.get());
+  Job job(config.job, fleet.registry(), store, posix::DeriveKey(run_key, key_label::kServer));
 
   SimulationResult result;
   result.initial_accuracy = Accuracy(model, job.parameters(), data.test, config.threads);

@@ -106,16 +106,15 @@ std::string Value(const Json& json, const std::string& field) {
 
 Json ConfigurationToJson(const JobRecord& job) {
   const JobConfig& config = job.config;
-  Json json = {
-      {"model", config.model->name},         {"model_digest", posix::Hex(job.model_digest)},
-      {"mechanism", Name(config.mechanism)}, {"coding", Name(config.format().coding)},
-      {"padding", config.format().padding},  {"seeded", config.seeded}};
+  Json json = {{"model", config.model->name},        {"model_digest", posix::Hex(job.model_digest)},
+               {"mechanism", config.codec->name},    {"coding", Name(config.format().coding)},
+               {"padding", config.format().padding}, {"seeded", config.seeded}};
   AddPlan(config.plan, json);
   AddClipping(config, json);
   AddTraining(config.training, json);
   json["learning_rate_decay"] = config.learning_rate_decay;
-  json["server_learning_rate"] = config.server_learning_rate;
-  json["smoothing"] = config.smoothing;
+  json["server_learning_rate"] = config.aggregation.server_learning_rate;
+  json["smoothing"] = config.aggregation.smoothing;
   json["min_devices"] = config.min_devices;
   const bool is_limited = std::isfinite(config.epsilon_budget);
   json["epsilon_budget"] = is_limited ? Json(config.epsilon_budget) : Json(nullptr);
@@ -126,7 +125,8 @@ privacy::Plan PlanFromConfiguration(const std::string& path, const std::string& 
   const Json json = Parse(path, held);
   try {
     privacy::Plan plan = PlanOf(json);
-    if (json.at("mechanism") != Name(Mechanism::kGauLrq)) plan.noise_sigma = 0;
+    const CodecInfo* codec = FindCodec(json.at("mechanism"));
+    if (codec == nullptr || !codec->certified) plan.noise_sigma = 0;
     return plan;
   } catch (const std::exception&) {
     RefuseDamaged(path);

@@ -39,7 +39,7 @@ TEST(Job, ReleasesAllRoundsOfThePlanAndFinishes) {
 // The sum's size is read off the sum, which is charged whatever is made of it.
 TEST(Job, ASumTooLargeForTheModelIsReleasedAndChargedAndEndsTheJob) {
   JobConfig config = SmallConfig();
-  config.server_learning_rate = 1e300;
+  config.aggregation.server_learning_rate = 1e300;
   SmallJob small(config);
   ASSERT_TRUE(small.job.OpenRound());
   const std::vector<float> before = small.Model();
@@ -251,7 +251,7 @@ TEST(Job, APoissonDrawAboveTheCapIsDrawnAgain) {
 // Exact updates: the new model is the average of what the devices would have trained alone.
 TEST(Job, WithoutAMechanismTheModelIsTheExactAverage) {
   JobConfig config = SmallConfig();
-  config.mechanism = Mechanism::kNone;
+  config.codec = FindCodec("none");
   SmallJob small(config);
   ASSERT_TRUE(small.job.OpenRound());
   std::vector<double> average(config.model->parameters);
@@ -277,7 +277,7 @@ TEST(Job, WithoutAMechanismTheModelIsTheExactAverage) {
 // The divisor of a Poisson round is q N, not the number that was drawn or reported.
 TEST(Job, APoissonSumIsDividedByTheExpectedCohort) {
   JobConfig config = SmallConfig();
-  config.mechanism = Mechanism::kNone;
+  config.codec = FindCodec("none");
   config.plan.sampling = privacy::Sampling::kPoisson;
   config.plan.planned_reports = kSmallDevices;
   config.plan.rounds = 20;
