@@ -5,7 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "aggregate/smoothing.h"
+#include "aggregate/methods.h"
 
 namespace sotto::server {
 namespace {
@@ -127,10 +127,8 @@ void JobConfig::Validate() const {
           "the plan's and the devices' clipping bounds differ");
   Require(learning_rate_decay > 0 && learning_rate_decay <= 1,
           "the learning rate's decay is in (0, 1]");
-  Require(std::isfinite(aggregation.server_learning_rate) && aggregation.server_learning_rate > 0,
-          "the server's learning rate is finite and positive");
-  Require(aggregation.smoothing >= 0 && aggregation.smoothing <= kMaxSmoothingFactor,
-          "the smoothing factor is not negative and at most 1e6");
+  MakeEstimator(aggregation);
+  MakeOptimiser(aggregation);
   Require(min_devices <= plan.devices,
           "the least number of devices heard of is at most that of all devices");
   // Under add/remove adjacency the number of devices itself tells whether one more is there.

@@ -48,7 +48,7 @@ struct JobConfig {
   std::vector<privacy::SpentRounds> spent_before;
   // No round starts that would take epsilon above this; infinity: no limit but the plan.
   double epsilon_budget = std::numeric_limits<double>::infinity();
-  // If fewer devices, drawn or not, were heard of by the deadline, the attempt is given up, at no
+  // If fewer devices, drawn or not, checked in by the deadline, the attempt is given up, at no
   // cost: see GiveAttemptUp() in job.cc. At most plan.devices; 0 for Poisson sampling.
   uint32_t min_devices = 1;
   uint32_t max_attempts = 10;  // of one round in one process, before the job fails

@@ -103,24 +103,23 @@ bool Fleet::DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const {
   return random.NextU32() < options_.dropout * 0x1p32;
 }
 
-// Devices ask for work before they can know whether they are drawn: so many of them as the job
-// wants to hear of.
-void Fleet::AskForWork(Job& job) const {
+// Devices check in before they can know whether they are drawn: as many as the job waits for.
+void Fleet::CheckIn(Job& job) const {
   uint8_t digest[kSha256Size] = {};
   if (ModelDigest(model_, digest) != Status::kOk) throw std::runtime_error("SHA-256 failed");
   Request hello;
   hello.kind = Request::Kind::kHello;
   hello.model_digest = digest;
-  uint32_t heard_of = 0;
-  for (uint32_t i = 0; i < registry_.size() && heard_of < job.config().min_devices; ++i) {
+  uint32_t checked_in = 0;
+  for (uint32_t i = 0; i < registry_.size() && checked_in < job.config().min_devices; ++i) {
     if (DropsOut(i, job.round(), job.attempt())) continue;
     job.Answer(i, hello);
-    ++heard_of;
+    ++checked_in;
   }
 }
 
 void Fleet::RunRound(Job& job, int threads) const {
-  AskForWork(job);
+  CheckIn(job);
   const std::vector<uint32_t>& cohort = job.cohort();
   const uint32_t batch_size = job.config().training.batch_size;
   const int workers = std::min(threads, static_cast<int>(std::max<size_t>(cohort.size(), 1)));

@@ -43,7 +43,7 @@ class Fleet {
 
  private:
   bool DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const;
-  void AskForWork(Job& job) const;
+  void CheckIn(Job& job) const;
   void RunDevice(uint32_t device, Job& job, posix::ClientMemory& memory) const;
 
   FleetOptions options_;

@@ -134,7 +134,7 @@ TEST(Job, TooFewDevicesHeardOfAbortTheAttemptWhichReleasesNothingAndCostsNothing
   const RoundOutcome aborted = small.job.CloseRound();
   EXPECT_FALSE(aborted.released);
   EXPECT_EQ(aborted.reported, 4u);
-  EXPECT_EQ(aborted.heard_of, 4u);
+  EXPECT_EQ(aborted.checked_in, 4u);
   EXPECT_TRUE(small.store.releases.empty());
   EXPECT_EQ(small.job.phase(), Job::Phase::kOpen);
   EXPECT_EQ(small.job.attempt(), 1u);
@@ -148,7 +148,7 @@ TEST(Job, TooFewDevicesHeardOfAbortTheAttemptWhichReleasesNothingAndCostsNothing
   EXPECT_TRUE(small.job.IsComplete());
   const RoundOutcome outcome = small.job.CloseRound();
   EXPECT_TRUE(outcome.released);
-  EXPECT_EQ(outcome.heard_of, kSmallDevices);
+  EXPECT_EQ(outcome.checked_in, kSmallDevices);
   EXPECT_EQ(outcome.spent.rounds, 1);
   EXPECT_EQ(outcome.spent.epsilon, privacy::Account(config.plan, 1).epsilon);
   EXPECT_EQ(outcome.spent.epsilon_network, privacy::Account(config.plan, 1).epsilon_network);
@@ -194,7 +194,7 @@ TEST(Job, ADeviceOfAnotherModelIsNotHeardOf) {
   const uint8_t other[kSha256Size] = {};
   hello.model_digest = other;
   small.job.Answer(0, hello);
-  EXPECT_EQ(small.job.CloseRound().heard_of, 0u);
+  EXPECT_EQ(small.job.CloseRound().checked_in, 0u);
 }
 
 TEST(Job, GivesUpAfterTheLastAttempt) {
