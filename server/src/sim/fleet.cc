@@ -103,8 +103,9 @@ bool Fleet::DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const {
   return random.NextU32() < options_.dropout * 0x1p32;
 }
 
-// Devices check in before they can know whether they are drawn: as many as the job waits for.
-void Fleet::CheckIn(Job& job) const {
+// Devices check in before they can know whether they are drawn: as many as the job waits for, those
+// of other processes counted.
+void Fleet::CheckIn(Job& job, FleetShare share) const {
   uint8_t digest[kSha256Size] = {};
   if (ModelDigest(model_, digest) != Status::kOk) throw std::runtime_error("SHA-256 failed");
   Request hello;
@@ -113,21 +114,23 @@ void Fleet::CheckIn(Job& job) const {
   uint32_t checked_in = 0;
   for (uint32_t i = 0; i < registry_.size() && checked_in < job.config().min_devices; ++i) {
     if (DropsOut(i, job.round(), job.attempt())) continue;
-    job.Answer(i, hello);
+    if (share.Has(i)) job.Answer(i, hello);
     ++checked_in;
   }
 }
 
-void Fleet::RunRound(Job& job, int threads) const {
-  CheckIn(job);
-  const std::vector<uint32_t>& cohort = job.cohort();
+void Fleet::RunRound(Job& job, int threads, FleetShare share) const {
+  CheckIn(job, share);
+  std::vector<uint32_t> drawn;
+  for (const uint32_t device : job.cohort()) {
+    if (share.Has(device) && !DropsOut(device, job.round(), job.attempt())) drawn.push_back(device);
+  }
   const uint32_t batch_size = job.config().training.batch_size;
-  const int workers = std::min(threads, static_cast<int>(std::max<size_t>(cohort.size(), 1)));
+  const int workers = std::min(threads, static_cast<int>(std::max<size_t>(drawn.size(), 1)));
   std::vector<posix::ClientMemory> memories;
   for (int i = 0; i < workers; ++i) memories.emplace_back(model_, batch_size, kUploadChunkSize);
-  ParallelFor(workers, cohort.size(), [&](size_t i, int worker) {
-    if (DropsOut(cohort[i], job.round(), job.attempt())) return;
-    RunDevice(cohort[i], job, memories[static_cast<size_t>(worker)]);
+  ParallelFor(workers, drawn.size(), [&](size_t i, int worker) {
+    RunDevice(drawn[i], job, memories[static_cast<size_t>(worker)]);
   });
 }
 

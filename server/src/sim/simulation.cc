@@ -50,8 +50,10 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
   while (job.OpenRound()) {
     RoundReport report;
     do {
-      fleet.RunRound(job, config.threads);
-      report.outcome = job.CloseRound();
+      fleet.RunRound(job, config.threads, config.share);
+      PartialSum sum = job.CloseUploads();
+      if (config.merge) config.merge(sum);
+      report.outcome = job.FinishRound(std::move(sum));
     } while (!report.outcome.released && job.phase() == Job::Phase::kOpen);
     if (!report.outcome.released) break;
     report.accuracy = Accuracy(model, job.parameters(), data.test, config.threads);
