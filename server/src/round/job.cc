@@ -12,7 +12,7 @@
 
 namespace sotto::server {
 
-Job::Job(const JobConfig& config, const DeviceRegistry& devices, Store& store,
+Job::Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& store,
          const Key& server_key, const std::optional<JobState>& resume, const UpdateChannel* channel)
     : config_(config),
       devices_(devices),
@@ -240,7 +240,8 @@ std::vector<float> Job::Release(RoundOutcome* outcome) {
                         outcome->noise_sigma,
                         config_.plan,
                         attempts_,
-                        outcome->spent});
+                        outcome->spent,
+                        {}});
   outcome->released = true;
   return next;
 }

@@ -22,7 +22,7 @@
 #include "round/budget.h"
 #include "round/devices.h"
 #include "round/job_config.h"
-#include "round/store.h"
+#include "round/job_log.h"
 #include "round/update_channel.h"
 #include "round/update_sum.h"
 #include "sotto/messages.h"
@@ -63,7 +63,7 @@ class Job {
   // Throws std::invalid_argument for a bad configuration, and for a budget that cannot pay for the
   // next round, saying what would; a new job is then not begun. Throws std::runtime_error from the
   // store: a job is resumed with the configuration it began with.
-  Job(const JobConfig& config, const DeviceRegistry& devices, Store& store, const Key& server_key,
+  Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& store, const Key& server_key,
       const std::optional<JobState>& resume = std::nullopt, const UpdateChannel* channel = nullptr);
 
   // Draws a cohort, commits the attempt and lets its devices train. False, and the phase is
@@ -142,7 +142,7 @@ class Job {
 
   JobConfig config_;
   const DeviceRegistry& devices_;
-  Store& store_;
+  JobLog& store_;
   const UpdateChannel* channel_;
   Budget budget_;
   Key server_key_;
