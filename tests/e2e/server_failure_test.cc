@@ -13,7 +13,7 @@
 namespace sotto::live {
 namespace {
 
-struct BrokenStore : server::Store {
+struct BrokenStore : server::JobLog {
   void BeginJob(const server::JobRecord&) override {}
   void CommitAttempt(const server::AttemptRecord&) override {}
   void CommitRelease(const server::ReleaseRecord&) override {

@@ -22,7 +22,8 @@
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/signals.h"
-#include "store/sqlite_store.h"
+#include "store/history.h"
+#include "store/open_store.h"
 
 namespace sotto::server {
 namespace {
@@ -210,18 +211,20 @@ void RunServe(const ServeOptions& o) {
   options.limits.request_timeout_ms = static_cast<uint64_t>(o.request_timeout_s * 1000);
   options.max_connections = o.max_connections;
 
-  SqliteStore store(o.store);
-  const DeviceRegistry devices = store.LoadDevices();
+  const std::unique_ptr<Store> store = OpenStore(o.store);
+  const DeviceRegistry devices = store->LoadDevices();
   if (devices.size() == 0) {
     throw std::invalid_argument(
         fmt::format("{} holds no devices; add some with `sotto keys new`", o.store));
   }
-  if (o.new_job) store.AllowNewJob();
-  JobConfig config = MakeJobAfter(o, devices.size(), store.SpentBefore());
+  const History history = store->ReadHistory();
+  const JobEntry* resumed = o.new_job ? nullptr : LastJob(history);
+  if (o.new_job) store->AllowNewJob();
+  JobConfig config = MakeJobAfter(o, devices.size(), SpentBefore(history, resumed));
   const bool seeded = o.seed.has_value();
   config.seeded = seeded;
-  Job job(config, devices, store, posix::DeriveKey(posix::RunKey(o.seed), key_label::kServer),
-          store.Load());
+  Job job(config, devices, *store, posix::DeriveKey(posix::RunKey(o.seed), key_label::kServer),
+          ReadState(*store, resumed));
 
   ServerEvents events;
   events.info = Log;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "accounting/arguments.h"
 #include "accounting/binomial.h"
@@ -111,6 +113,48 @@ int64_t CountRounds(const std::vector<SpentRounds>& jobs) {
   return rounds;
 }
 
+Claim MakeClaim(const Statement& statement, Adversary adversary, View view, double epsilon,
+                std::string accountant, std::vector<Assumption> assumptions) {
+  Claim claim;
+  claim.adversary = adversary;
+  claim.view = view;
+  claim.adjacency = adversary == Adversary::kServer ? Adjacency::kReplaceOne : statement.adjacency;
+  claim.sensitivity = SensitivityFactor(claim.adjacency);
+  claim.colluders = statement.colluders;
+  claim.trust_mode = statement.trust_mode;
+  claim.epsilon = epsilon;
+  claim.delta = statement.delta;
+  claim.accountant = std::move(accountant);
+  claim.assumptions = std::move(assumptions);
+  return claim;
+}
+
+std::vector<Claim> ClaimsOf(const Statement& s) {
+  std::vector<Claim> claims = {
+      MakeClaim(s, Adversary::kPublic, View::kReleases, s.epsilon, s.accountant,
+                {Assumption::kServerFollowsProtocol, Assumption::kParticipationIsSecret,
+                 Assumption::kReportingIndependentOfData, Assumption::kRandomBitsAreUniform}),
+      MakeClaim(s, Adversary::kNetwork, View::kReleasesAndParticipants, s.epsilon_network,
+                s.network.accountant,
+                {Assumption::kServerFollowsProtocol, Assumption::kReportingIndependentOfData,
+                 Assumption::kLengthsAndTimesTellNothing, Assumption::kRandomBitsAreUniform})};
+  if (s.trust_mode != TrustMode::kPrivateNoise) return claims;
+  const std::vector<Assumption> against_server = {
+      Assumption::kReportingIndependentOfData, Assumption::kTimesTellNothing,
+      Assumption::kUpdatesAsRecorded, Assumption::kPrivateNoiseIsSecret,
+      Assumption::kRandomBitsAreUniform};
+  claims.push_back(MakeClaim(s, Adversary::kServer, View::kEveryUpdate, s.epsilon_server, "rdp",
+                             against_server));
+  claims.push_back(MakeClaim(s, Adversary::kServer, View::kOneUpdate, s.epsilon_server_update,
+                             "rdp", against_server));
+  return claims;
+}
+
+Statement WithClaims(Statement statement) {
+  statement.claims = ClaimsOf(statement);
+  return statement;
+}
+
 }  // namespace
 
 void Plan::Validate() const {
@@ -177,7 +221,7 @@ Statement Account(const Plan& plan, int64_t rounds_released,
   statement.colluders = plan.colluders;
   statement.noise_multiplier = plan.NoiseMultiplier();
   statement.accounted_noise_multiplier = plan.AccountedNoiseMultiplier();
-  if (statement.rounds + statement.earlier_rounds == 0) return statement;
+  if (statement.rounds + statement.earlier_rounds == 0) return WithClaims(statement);
 
   Composition all = ComposeAll(plan, rounds_released, before);
   statement.released = StateGuarantee(all.rounds, plan.delta, all.deviations, plan.accountant);
@@ -191,7 +235,7 @@ Statement Account(const Plan& plan, int64_t rounds_released,
   statement.numeric_error = statement.released.numeric_error;
   statement.order = statement.released.order;
   statement.order_at_edge = statement.released.order_at_edge;
-  return statement;
+  return WithClaims(statement);
 }
 
 double EpsilonAgainstServer(const Plan& plan, int64_t updates,

@@ -13,6 +13,7 @@
 #include "accounting/guarantee.h"
 #include "accounting/types.h"
 #include "plans/adaptive_clip.h"
+#include "plans/claim.h"
 
 namespace sotto::privacy {
 
@@ -72,6 +73,11 @@ struct SpentRounds {
 // constant and cutting off do not stretch a difference), and a guarantee that holds for every value
 // of that noise holds for its mixture.
 struct Statement {
+  // What is promised to whom, in a fixed order: (public, releases), (network,
+  // releases-and-participants) and, in trust mode kPrivateNoise only, (server, every-update) and
+  // (server, one-update). Filled by Account().
+  std::vector<Claim> claims;
+
   // Against whoever sees every released model, is not told who took part and colludes with
   // `colluders` participants; +infinity if no finite epsilon can be stated at this delta.
   double epsilon = 0.0;

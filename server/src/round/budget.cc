@@ -21,6 +21,9 @@ privacy::Statement Budget::SpentAfter(uint32_t rounds, uint32_t attempts) {
   privacy::Statement spent = Accounted(rounds);
   spent.epsilon_server =
       privacy::EpsilonAgainstServer(config_.plan, attempts, config_.spent_before);
+  for (privacy::Claim& claim : spent.claims) {
+    if (claim.view == privacy::View::kEveryUpdate) claim.epsilon = spent.epsilon_server;
+  }
   return spent;
 }
 

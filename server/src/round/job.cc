@@ -20,11 +20,11 @@ const JobConfig& Validated(const JobConfig& config) {
 
 }  // namespace
 
-Job::Job(const JobConfig& config, const DeviceRegistry& devices, Store& store,
+Job::Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& log,
          const Key& server_key, const std::optional<JobState>& resume)
     : config_(Validated(config)),
       devices_(devices),
-      store_(store),
+      log_(log),
       budget_(config_, resume ? resume->surcharge : 0),
       server_key_(server_key),
       estimator_(MakeEstimator(config_.aggregation)),
@@ -38,7 +38,7 @@ Job::Job(const JobConfig& config, const DeviceRegistry& devices, Store& store,
   const Key id = posix::DeriveKey(server_key_, key_label::kJob);
   std::copy_n(resume ? resume->job_id : id.bytes, kJobIdSize, job_id_);
   if (!resume) RequireBudget();  // before there is a job in the store
-  store_.BeginJob({job_id_, model_digest_, config_});
+  log_.BeginJob({job_id_, model_digest_, config_});
   if (resume) Resume(*resume);
 }
 
@@ -49,6 +49,7 @@ void Job::Resume(const JobState& state) {
     }
     parameters_ = state.parameters;
   }
+  optimiser_->Restore({state.optimiser_state.data(), state.optimiser_state.size()});
   if (state.clip_l2 != 0) clip_l2_ = static_cast<float>(state.clip_l2);
   round_ = state.next_round;
   attempt_ = state.next_attempt;
@@ -139,7 +140,7 @@ void Job::DrawCohort() {
   RandomStream random(posix::DeriveKey(server_key_, key_label::kCohort, round_, attempt_), 0);
   cohort_ = server::DrawCohort(config_.plan.sampling, devices_.size(),
                                static_cast<uint32_t>(config_.plan.cohort), random);
-  store_.CommitAttempt({round_, attempt_, cohort_});
+  log_.CommitAttempt({round_, attempt_, cohort_});
   ++attempts_;
 }
 
@@ -272,7 +273,9 @@ void Job::Commit(const ReleaseResult& release, const RoundOutcome& outcome) {
   record.plan = config_.plan;
   record.attempts = attempts_;
   record.spent = outcome.spent;
-  store_.CommitRelease(record);
+  const std::vector<uint8_t> optimiser_state = optimiser_->State();
+  record.optimiser_state = {optimiser_state.data(), optimiser_state.size()};
+  log_.CommitRelease(record);
 }
 
 void Job::Publish(ReleaseResult release) {

@@ -27,8 +27,8 @@
 #include "round/budget.h"
 #include "round/devices.h"
 #include "round/job_config.h"
+#include "round/job_log.h"
 #include "round/release.h"
-#include "round/store.h"
 #include "sotto/messages.h"
 
 namespace sotto::server {
@@ -57,14 +57,14 @@ class Job {
  public:
   enum class Phase { kIdle, kOpen, kClosing, kFinished };
 
-  // The registry and the store must outlive the job.
+  // The registry and the log must outlive the job.
   //   server_key  fresh entropy at each start of the server: job id, cohorts and the noise of
   //               zero updates derive from it, so a restart never repeats one
   //   resume      what the store holds of the job; absent: a new job, from a model of zeros
   // Throws std::invalid_argument for a bad configuration, and for a budget that cannot pay for the
   // next round, saying what would; a new job is then not begun. Throws std::runtime_error from the
   // store: a job is resumed with the configuration it began with.
-  Job(const JobConfig& config, const DeviceRegistry& devices, Store& store, const Key& server_key,
+  Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& log, const Key& server_key,
       const std::optional<JobState>& resume = std::nullopt);
 
   // Draws a cohort, commits the attempt and lets its devices train. False, and the phase is
@@ -132,7 +132,7 @@ class Job {
 
   const JobConfig config_;
   const DeviceRegistry& devices_;
-  Store& store_;
+  JobLog& log_;
   Budget budget_;
   const Key server_key_;
   const std::unique_ptr<const Estimator> estimator_;

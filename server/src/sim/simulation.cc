@@ -11,7 +11,7 @@ namespace sotto::server {
 namespace {
 
 // A simulation's run lives and dies with its process: nothing is written down.
-class NoStore : public Store {
+class NoStore : public JobLog {
  public:
   void BeginJob(const JobRecord&) override {}
   void CommitAttempt(const AttemptRecord&) override {}

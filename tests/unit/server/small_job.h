@@ -23,7 +23,7 @@ constexpr uint32_t kSmallDevices = 12;
 constexpr uint32_t kSmallSamples = 7;
 
 // Remembers what a job commits, and can fail.
-struct RecordingStore : Store {
+struct RecordingStore : JobLog {
   std::vector<AttemptRecord> attempts;
   std::vector<ReleaseRecord> releases;
   std::vector<std::vector<float>> models;
