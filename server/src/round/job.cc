@@ -20,8 +20,8 @@ const JobConfig& Validated(const JobConfig& config) {
 
 }  // namespace
 
-Job::Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& log,
-         const Key& server_key, const std::optional<JobState>& resume)
+Job::Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& log, const Key& server_key,
+         const std::optional<JobState>& resume)
     : config_(Validated(config)),
       devices_(devices),
       log_(log),
