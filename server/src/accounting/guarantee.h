@@ -75,7 +75,7 @@ struct Deviations {
 // (+infinity) where T' <= 2^-20.
 enum class EncoderTerms { kConcentrated, kWorstCase };
 
-// A guarantee and the terms it is made of. With e0 = gaussian_epsilon, d0 = gaussian_delta,
+// A guarantee and the terms it is made of. With e0 = gaussian.epsilon, d0 = gaussian_delta,
 // e1 = encoder_epsilon and d1 = e^log_encoder_delta,
 //   epsilon = e0 + 2 e1,
 //   delta  >= e^e1 d0 + (1 + e^(e0 + e1)) d1 + (1 + e^epsilon) e^log_cap_excess  (kConcentrated),
@@ -84,14 +84,10 @@ enum class EncoderTerms { kConcentrated, kWorstCase };
 struct Guarantee {
   double epsilon = 0.0;
   EncoderTerms terms = EncoderTerms::kConcentrated;
-  double gaussian_epsilon = 0.0;
+  AccountedEpsilon gaussian;  // (e0, d0), and what e0 is by
   double gaussian_delta = 0.0;
   double encoder_epsilon = 0.0;
   double log_encoder_delta = -kInfinity;  // ln d1, which may be too small for a double
-  const char* accountant = "rdp";         // what gaussian_epsilon is by: AccountedEpsilon::winner
-  double numeric_error = 0.0;             // of gaussian_epsilon, see AccountedEpsilon
-  double order = 0.0;  // RDP's best order, else 0, and whether its search ended there
-  bool order_at_edge = false;
 };
 
 // The smaller of the two epsilons for these rounds at this delta, kConcentrated if they are equal.
@@ -100,9 +96,9 @@ struct Guarantee {
 // what they need beyond that is taken from d0, and the inequality is verified before a guarantee is
 // returned. Without deviations this is AccountFor(rounds, delta, accountant). Throws
 // std::invalid_argument as AccountFor does, for bounds out of range and for an accountant that
-// gives no upper bound (kGdp).
+// does not state guarantees.
 Guarantee StateGuarantee(const std::vector<GaussianRounds>& rounds, double delta,
-                         const Deviations& deviations, Accountant accountant = Accountant::kBest);
+                         const Deviations& deviations, Accountant accountant = Accountant());
 
 }  // namespace sotto::privacy
 

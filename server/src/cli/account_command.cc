@@ -107,7 +107,7 @@ void Print(const AccountOptions& o, const std::string& text, const Json& json) {
 }
 
 void RunEpsilon(const AccountOptions& o) {
-  const Answer answer = AnswerBy(o, privacy::AccountantByName(o.accountant));
+  const Answer answer = AnswerBy(o, Accountant(o.accountant));
   Json json = Meaning(o);
   json["accountant"] = o.accountant;
   AddAnswer(answer, json);
@@ -116,13 +116,13 @@ void RunEpsilon(const AccountOptions& o) {
 
 // Only a sound accountant may decide how much noise is enough.
 Accountant SoundAccountant(const AccountOptions& o) {
-  const Accountant accountant = privacy::AccountantByName(o.accountant);
-  if (accountant != Accountant::kGdp || SamplingOf(o) == privacy::Sampling::kNone) {
-    return accountant;
-  }
+  const Accountant accountant(o.accountant);
+  const privacy::Sampling sampling = SamplingOf(o);
+  if (accountant.IsUpperBound(sampling)) return accountant;
   throw std::invalid_argument(
-      "accountant is gdp; with sampling it gives no upper bound, and so no "
-      "noise or number of rounds to rely on");
+      fmt::format("accountant is {}; with sampling it gives no upper bound, and so no noise or "
+                  "number of rounds to rely on",
+                  accountant.name()));
 }
 
 void RunSigma(const AccountOptions& o) {
@@ -181,20 +181,27 @@ void RunCompare(const AccountOptions& o) {
   Json json = Meaning(o);
   json["accountants"] = Json::array();
   std::string text = fmt::format("at delta {:.3g}\n{}", DeltaOf(o), MeaningText(o));
-  for (const Accountant accountant : {Accountant::kBest, Accountant::kPld, Accountant::kRdp,
-                                      Accountant::kRdpClassic, Accountant::kGdp}) {
-    if (o.is_fleet() && accountant == Accountant::kGdp) continue;  // it states no guarantee
+  for (const Accountant accountant : privacy::OfferedAccountants()) {
+    if (o.is_fleet() && !accountant.StatesGuarantees()) continue;
     const Answer answer = AnswerBy(o, accountant);
-    Json row = {{"accountant", privacy::Name(accountant)}};
+    Json row = {{"accountant", accountant.name()}};
     AddAnswer(answer, row);
     json["accountants"].push_back(row);
-    text += fmt::format("  {:<12} epsilon {:>10}  {}\n", privacy::Name(accountant),
+    text += fmt::format("  {:<12} epsilon {:>10}  {}\n", accountant.name(),
                         privacy::EpsilonText(answer.accounted.epsilon, kDecimals),
                         answer.accounted.is_upper_bound
                             ? fmt::format("upper bound, by {}", answer.accounted.winner)
                             : kNotABound);
   }
   Print(o, text, json);
+}
+
+std::vector<std::string> AccountantNames() {
+  std::vector<std::string> names;
+  for (const Accountant accountant : privacy::OfferedAccountants()) {
+    names.emplace_back(accountant.name());
+  }
+  return names;
 }
 
 // One subcommand of those that take a plan.
@@ -207,7 +214,7 @@ void AddQuestion(CLI::App& account, const char* name, const char* description,
   if (run != RunCompare) {
     command.add_option("--accountant", o->accountant, "best: the smallest sound one")
         ->capture_default_str()
-        ->check(CLI::IsMember({"best", "rdp", "rdp-classic", "pld", "gdp"}));
+        ->check(CLI::IsMember(AccountantNames()));
   }
   command.footer(fmt::format("Example: sotto account {} {}", name, example));
   command.callback([o, run] { run(*o); });

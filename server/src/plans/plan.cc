@@ -135,7 +135,7 @@ std::vector<Claim> ClaimsOf(const Statement& s) {
                 {Assumption::kServerFollowsProtocol, Assumption::kParticipationIsSecret,
                  Assumption::kReportingIndependentOfData, Assumption::kRandomBitsAreUniform}),
       MakeClaim(s, Adversary::kNetwork, View::kReleasesAndParticipants, s.epsilon_network,
-                s.network.accountant,
+                s.network.gaussian.winner,
                 {Assumption::kServerFollowsProtocol, Assumption::kReportingIndependentOfData,
                  Assumption::kLengthsAndTimesTellNothing, Assumption::kRandomBitsAreUniform})};
   if (s.trust_mode != TrustMode::kPrivateNoise) return claims;
@@ -171,7 +171,7 @@ void Plan::Validate() const {
   Require(private_noise_multiplier >= 0 && std::isfinite(private_noise_multiplier),
           "private_noise_multiplier", private_noise_multiplier, "finite and at least 0");
   certificate.Validate();
-  Require(accountant != Accountant::kGdp, "accountant", Name(accountant),
+  Require(accountant.StatesGuarantees(), "accountant", accountant.name(),
           "one that gives an upper bound");
 }
 
@@ -231,10 +231,10 @@ Statement Account(const Plan& plan, int64_t rounds_released,
   statement.network = StateGuarantee(all.rounds, plan.delta, all.deviations, plan.accountant);
   statement.epsilon = statement.released.epsilon;
   statement.epsilon_network = statement.network.epsilon;
-  statement.accountant = statement.released.accountant;
-  statement.numeric_error = statement.released.numeric_error;
-  statement.order = statement.released.order;
-  statement.order_at_edge = statement.released.order_at_edge;
+  statement.accountant = statement.released.gaussian.winner;
+  statement.numeric_error = statement.released.gaussian.numeric_error;
+  statement.order = statement.released.gaussian.order;
+  statement.order_at_edge = statement.released.gaussian.order_at_edge;
   return WithClaims(statement);
 }
 

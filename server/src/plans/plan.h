@@ -37,7 +37,7 @@ struct Plan {
   // every coordinate of its clipped update before it is encoded. >= 0; 0: the server is trusted.
   double private_noise_multiplier = 0.0;
   CertificateBounds certificate;
-  Accountant accountant = Accountant::kBest;  // any but kGdp, which may give no upper bound
+  Accountant accountant;  // one that states guarantees
 
   // Throws std::invalid_argument, naming the first field out of its range, its value and the range.
   void Validate() const;
@@ -98,7 +98,7 @@ struct Statement {
   int64_t rounds = 0;          // released
   int64_t earlier_rounds = 0;  // of earlier jobs, composed with them
   int64_t colluders = 0;
-  // The method behind `epsilon`; for the accountant kBest the one that won: "rdp", "pld",
+  // The method behind `epsilon`; for the accountant "best" the one that won: "rdp", "pld",
   // "gaussian".
   const char* accountant = "rdp";
   double numeric_error = 0.0;     // how much of `epsilon` may be the numeric error of that method
@@ -112,7 +112,7 @@ struct Statement {
 };
 
 // The statement after `rounds_released` rounds of the plan: the upper bounds of guarantee.h by the
-// plan's accountant. By kBest it takes some milliseconds, tens of them for thousands of rounds.
+// plan's accountant. By "best" it takes some milliseconds, tens of them for thousands of rounds.
 //   rounds_released  in [0, plan.rounds]; 0 gives epsilon 0, or that of `before`
 //                    epsilon_server is that of as many updates
 //   before  rounds that some of the same devices took part in earlier; composed as what they are,

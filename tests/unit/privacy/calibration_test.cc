@@ -23,7 +23,7 @@ double EpsilonWith(Plan plan, double sigma) {
 
 TEST(CalibrationTest, UniformMnistSettingsNeedTheKnownNoise) {
   Plan plan = MnistPlan(Sampling::kUniform);
-  plan.accountant = Accountant::kRdp;
+  plan.accountant = Accountant("rdp");
   plan.colluders = 0;
   plan.certificate = {};
   plan.noise_sigma = Calibrate(plan, 6);
@@ -82,7 +82,7 @@ TEST(CalibrationTest, InvertsTheAccountWhereTheWorstCaseBoundIsStated) {
 
 TEST(CalibrationTest, ATargetInsideAJumpGetsTheSmallestNoiseBelowIt) {
   Plan plan = MnistPlan(Sampling::kUniform);  // by RDP from 25 to 123
-  plan.accountant = Accountant::kRdp;
+  plan.accountant = Accountant("rdp");
   const double target = 60;
   const double sigma = Calibrate(plan, target);
   EXPECT_LT(EpsilonWith(plan, sigma), target);
@@ -182,9 +182,9 @@ TEST(CalibrationTest, TheBestAccountantAsksForNoMoreNoise) {
   for (const Sampling sampling : {Sampling::kUniform, Sampling::kPoisson}) {
     Plan plan = MnistPlan(sampling);
     for (const double target : {0.3, 6.0}) {
-      plan.accountant = Accountant::kBest;
+      plan.accountant = Accountant("best");
       const double best = Calibrate(plan, target);
-      plan.accountant = Accountant::kRdp;
+      plan.accountant = Accountant("rdp");
       EXPECT_LE(best, Calibrate(plan, target)) << Name(sampling) << target;
     }
   }
@@ -194,30 +194,30 @@ TEST(CalibrationTest, NoiseFactorIsTheInverseOfTheAccountForAScheduleOfRounds) {
   const std::vector<GaussianRounds> schedule = {{Sampling::kPoisson, 1.2, 0.05, 10},
                                                 {Sampling::kPoisson, 0.9, 0.02, 20}};
   for (const Accountant accountant :
-       {Accountant::kBest, Accountant::kRdp, Accountant::kRdpClassic, Accountant::kPld}) {
+       {Accountant("best"), Accountant("rdp"), Accountant("rdp-classic"), Accountant("pld")}) {
     for (const double target : {0.5, 3.0}) {
       const double factor = NoiseFactor(schedule, target, 1e-5, accountant);
       std::vector<GaussianRounds> scaled = schedule;
       for (GaussianRounds& r : scaled) r.noise_multiplier *= factor;
       const double epsilon = AccountFor(scaled, 1e-5, accountant).epsilon;
-      EXPECT_LE(epsilon, target) << Name(accountant);
-      EXPECT_NEAR(epsilon, target, 1e-6 * target) << Name(accountant);
+      EXPECT_LE(epsilon, target) << accountant.name();
+      EXPECT_NEAR(epsilon, target, 1e-6 * target) << accountant.name();
     }
   }
 }
 
 TEST(CalibrationTest, NoiseFactorRefusesWhatNoNoiseCanChange) {
-  EXPECT_THROW(NoiseFactor({}, 1, 1e-5, Accountant::kBest), std::invalid_argument);
-  EXPECT_THROW(NoiseFactor({{Sampling::kPoisson, 1, 0, 5}}, 1, 1e-5, Accountant::kBest),
+  EXPECT_THROW(NoiseFactor({}, 1, 1e-5, Accountant("best")), std::invalid_argument);
+  EXPECT_THROW(NoiseFactor({{Sampling::kPoisson, 1, 0, 5}}, 1, 1e-5, Accountant("best")),
                std::invalid_argument);
-  EXPECT_THROW(NoiseFactor({{Sampling::kNone, 0, 1, 5}}, 1, 1e-5, Accountant::kBest),
+  EXPECT_THROW(NoiseFactor({{Sampling::kNone, 0, 1, 5}}, 1, 1e-5, Accountant("best")),
                std::invalid_argument);
-  EXPECT_THROW(NoiseFactor({{Sampling::kNone, 1, 1, 5}}, 0, 1e-5, Accountant::kBest),
+  EXPECT_THROW(NoiseFactor({{Sampling::kNone, 1, 1, 5}}, 0, 1e-5, Accountant("best")),
                std::invalid_argument);
 }
 
 TEST(CalibrationTest, AffordableRoundsIsTheLastNumberWithinTheBudget) {
-  for (const Accountant accountant : {Accountant::kBest, Accountant::kRdp, Accountant::kPld}) {
+  for (const Accountant accountant : {Accountant("best"), Accountant("rdp"), Accountant("pld")}) {
     for (GaussianRounds round : {GaussianRounds{Sampling::kPoisson, 1.0, 0.05, 1},
                                  GaussianRounds{Sampling::kUniform, 3.0, 0.1, 1},
                                  GaussianRounds{Sampling::kNone, 9.0, 1.0, 1}}) {
@@ -229,8 +229,8 @@ TEST(CalibrationTest, AffordableRoundsIsTheLastNumberWithinTheBudget) {
       EXPECT_GT(AccountFor({round}, 1e-5, accountant).epsilon, 2.0);
     }
   }
-  EXPECT_EQ(AffordableRounds({Sampling::kNone, 0.1, 1.0, 1}, 2.0, 1e-5, Accountant::kBest), 0);
-  EXPECT_EQ(AffordableRounds({Sampling::kNone, 1e9, 1.0, 1}, 2.0, 1e-5, Accountant::kBest),
+  EXPECT_EQ(AffordableRounds({Sampling::kNone, 0.1, 1.0, 1}, 2.0, 1e-5, Accountant("best")), 0);
+  EXPECT_EQ(AffordableRounds({Sampling::kNone, 1e9, 1.0, 1}, 2.0, 1e-5, Accountant("best")),
             kMaxAffordableRounds);
 }
 

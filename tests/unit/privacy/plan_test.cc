@@ -79,7 +79,7 @@ TEST(PlanTest, AStatementSaysWhatItsEpsilonMeans) {
   EXPECT_STREQ(Name(uniform.sampling), "uniform");
   EXPECT_STREQ(Name(uniform.unit), "device");
   EXPECT_STREQ(Name(uniform.trust_mode), "trusted-server");
-  EXPECT_STREQ(uniform.accountant, uniform.released.accountant);
+  EXPECT_STREQ(uniform.accountant, uniform.released.gaussian.winner);
   EXPECT_EQ(uniform.rounds, 7);
   EXPECT_EQ(uniform.colluders, 1);
   EXPECT_EQ(uniform.delta, UniformPlan().delta);
@@ -95,7 +95,7 @@ TEST(PlanTest, TheLedgersAccountantIsTheOneThatWon) {
   EXPECT_GT(poisson.numeric_error, 0);
   EXPECT_LT(poisson.numeric_error, 0.1 * poisson.epsilon);
   Plan plan = PoissonPlan();
-  plan.accountant = Accountant::kRdp;
+  plan.accountant = Accountant("rdp");
   const Statement by_rdp = Account(plan, 7);
   EXPECT_STREQ(by_rdp.accountant, "rdp");
   EXPECT_GT(by_rdp.order, 1);
@@ -173,9 +173,9 @@ TEST(PlanTest, PublishedDeltaCoversEveryTermOfBothEpsilons) {
       const double encoder_delta = std::exp(terms.log_encoder_delta);
       EXPECT_GE(encoder_delta, n_tau);
       EXPECT_LE(std::exp(terms.encoder_epsilon) * terms.gaussian_delta +
-                    (1 + std::exp(terms.gaussian_epsilon + terms.encoder_epsilon)) * encoder_delta,
+                    (1 + std::exp(terms.gaussian.epsilon + terms.encoder_epsilon)) * encoder_delta,
                 plan.delta);
-      EXPECT_EQ(terms.epsilon, terms.gaussian_epsilon + 2 * terms.encoder_epsilon);
+      EXPECT_EQ(terms.epsilon, terms.gaussian.epsilon + 2 * terms.encoder_epsilon);
     }
     EXPECT_EQ(statement.epsilon, statement.released.epsilon);
     EXPECT_EQ(statement.epsilon_network, statement.network.epsilon);
@@ -230,7 +230,7 @@ TEST(PlanTest, ColludersOrNoNoiseLeaveNothing) {
 Plan DefaultPlan() {
   Plan plan = UniformPlan();
   plan.noise_sigma = SigmaForNoiseMultiplier(plan, 0.7055);
-  plan.accountant = Accountant::kRdp;
+  plan.accountant = Accountant("rdp");
   return plan;
 }
 
@@ -313,7 +313,7 @@ TEST(PlanTest, BadPlansThrow) {
       [](Plan* p) { p->certificate.eta = -1e-9; },
       [](Plan* p) { p->certificate.tau = 1.5; },
       [](Plan* p) { p->certificate.range = -1; },
-      [](Plan* p) { p->accountant = Accountant::kGdp; },
+      [](Plan* p) { p->accountant = Accountant("gdp"); },
       [](Plan* p) { p->sampling = Sampling::kNone; },
   };
   for (const Plan& plan : {UniformPlan(), PoissonPlan()}) {

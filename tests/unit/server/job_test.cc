@@ -175,7 +175,7 @@ TEST(Job, ADeviceThatAloneIsUpIsInNoMoreReleasesThanItIsDrawnFor) {
   constexpr int kRounds = 400;
   JobConfig config = SmallConfig();
   config.plan.rounds = kRounds;
-  config.plan.accountant = privacy::Accountant::kRdp;  // the quickest: no figure matters here
+  config.plan.accountant = privacy::Accountant("rdp");  // the quickest: no figure matters here
   SmallJob small(config);
   int with_it = 0;
   for (int round = 0; round < kRounds; ++round) {
