@@ -13,9 +13,11 @@
 #include "accounting/figures.h"
 #include "cli/account_ledger.h"
 #include "cli/account_options.h"
+#include "cli/claims_output.h"
 #include "cli/figures.h"
 #include "cli/json_output.h"
 #include "plans/calibration.h"
+#include "plans/statement.h"
 
 namespace sotto::server {
 namespace {
@@ -36,9 +38,9 @@ struct Answer {
 Answer OfFleet(const privacy::Plan& plan) {
   Answer answer;
   answer.fleet = privacy::Account(plan, plan.rounds);
-  answer.accounted.epsilon = answer.fleet->epsilon;
-  answer.accounted.winner = answer.fleet->accountant;
-  answer.accounted.numeric_error = answer.fleet->numeric_error;
+  answer.accounted = answer.fleet->terms.front().gaussian;
+  answer.accounted.epsilon = answer.fleet->epsilon();
+  answer.accounted.epsilon_lower.reset();  // it bounds ideal rounds
   return answer;
 }
 
@@ -69,9 +71,10 @@ void AddAnswer(const Answer& answer, Json& json) {
   json["is_upper_bound"] = accounted.is_upper_bound;
   json["numeric_error"] = Finite(accounted.numeric_error);
   if (!answer.fleet) return;
-  json["epsilon_network"] = Finite(answer.fleet->epsilon_network);
-  json["colluders"] = answer.fleet->colluders;
+  AddEpsilons(answer.fleet->claims, json);
+  json["colluders"] = answer.fleet->Headline().colluders;
   json["accounted_noise_multiplier"] = answer.fleet->accounted_noise_multiplier;
+  json["claims"] = ClaimsToJson(answer.fleet->claims);
 }
 
 std::string MeaningText(const AccountOptions& o) {
@@ -95,8 +98,9 @@ std::string AnswerText(const AccountOptions& o, const Answer& answer) {
                         privacy::LowerBoundText(*accounted.epsilon_lower, kDecimals));
   }
   if (answer.fleet) {
-    text += fmt::format("; {} against whoever sees who uploads",
-                        privacy::EpsilonText(answer.fleet->epsilon_network, kDecimals));
+    for (const std::string& other : DescribeOtherClaims(answer.fleet->claims, kDecimals)) {
+      text += "; " + other;
+    }
   }
   return text + "\n" + MeaningText(o);
 }

@@ -8,6 +8,7 @@
 
 #include "accounting/arguments.h"
 #include "accounting/binomial.h"
+#include "plans/statement.h"
 
 namespace sotto::privacy {
 namespace {
@@ -131,7 +132,7 @@ double Calibrate(const Plan& plan, double target_epsilon, const std::vector<Spen
   const auto epsilon = [&](double sigma) {
     Plan noisy = plan;
     noisy.noise_sigma = sigma;
-    return Account(noisy, noisy.rounds, before).epsilon;
+    return Account(noisy, noisy.rounds, before).epsilon();
   };
   return Search(epsilon, target_epsilon).Run(start.noise, start.step, unit * kMaxNoiseMultiplier);
 }
@@ -166,10 +167,10 @@ FittedPlan PlanForNoiseMultiplier(const Plan& plan, double noise_multiplier) {
   };
   FittedPlan fitted{with_cap_for(kInfinity), 0};  // no draw exceeds this cap
   if (plan.sampling != Sampling::kPoisson) return fitted;
-  Plan next = with_cap_for(Account(fitted.plan, plan.rounds).epsilon);
+  Plan next = with_cap_for(Account(fitted.plan, plan.rounds).epsilon());
   do {
     fitted = {next, fitted.passes + 1};
-    next = with_cap_for(Account(fitted.plan, plan.rounds).epsilon);
+    next = with_cap_for(Account(fitted.plan, plan.rounds).epsilon());
   } while (next.planned_reports > fitted.plan.planned_reports);
   return fitted;
 }

@@ -1,4 +1,4 @@
-// From a wanted epsilon to the noise that earns it: the inverse of Account (plan.h).
+// From a wanted epsilon to the noise that earns it: the inverse of Account() (statement.h).
 //
 // Pure functions, safe from any thread. All of them throw std::invalid_argument for a plan or a
 // target out of range; a noise_sigma already in the plan is ignored.

@@ -82,6 +82,7 @@ void AddToLedger(Database& database, int64_t job, const ReleaseRecord& record, b
   const bool is_private = record.mechanism == Mechanism::kGauLrq;
   const double infinity = std::numeric_limits<double>::infinity();
   const privacy::Statement& spent = record.spent;
+  const privacy::Claim headline = spent.Headline();
   const privacy::Plan& plan = record.plan;
   Statement insert(database,
                    "INSERT INTO ledger (job, round, mechanism, sigma, clip_l2, devices, cohort, "
@@ -106,22 +107,24 @@ void AddToLedger(Database& database, int64_t job, const ReleaseRecord& record, b
       .BindReal(plan.certificate.range)
       .BindReal(spent.noise_multiplier)
       .BindReal(spent.accounted_noise_multiplier)
-      .BindInteger(spent.colluders)
+      .BindInteger(headline.colluders)
       .BindInteger(record.attempts)
       .BindInteger(spent.rounds)
       .BindInteger(spent.earlier_rounds)
-      .BindText(privacy::Name(spent.adjacency))
+      .BindText(privacy::Name(headline.adjacency))
       .BindText(privacy::Name(spent.sampling))
-      .BindText(privacy::Name(spent.unit))
-      .BindText(privacy::Name(spent.trust_mode))
-      .BindText(spent.accountant)
-      .BindReal(spent.numeric_error)
-      .BindReal(spent.delta)
-      .BindReal(is_private ? spent.epsilon : infinity)
-      .BindReal(is_private ? spent.epsilon_network : infinity)
+      .BindText(privacy::Name(headline.unit))
+      .BindText(privacy::Name(headline.trust_mode))
+      .BindText(spent.claims.empty() ? "rdp" : headline.accountant)
+      .BindReal(spent.numeric_error())
+      .BindReal(headline.delta)
+      .BindReal(is_private ? spent.epsilon() : infinity)
+      .BindReal(is_private ? spent.EpsilonOf(privacy::Adversary::kNetwork,
+                                             privacy::View::kReleasesAndParticipants)
+                           : infinity)
       .BindReal(spent.private_noise_multiplier)
-      .BindReal(spent.epsilon_server)
-      .BindReal(spent.epsilon_server_update)
+      .BindReal(spent.EpsilonOf(privacy::Adversary::kServer, privacy::View::kEveryUpdate))
+      .BindReal(spent.EpsilonOf(privacy::Adversary::kServer, privacy::View::kOneUpdate))
       .BindInteger(seeded)
       .Run();
 }

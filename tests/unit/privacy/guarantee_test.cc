@@ -7,8 +7,6 @@
 
 #include "accounting/pld.h"
 
-#include "accounting/pld.h"
-
 namespace sotto::privacy {
 namespace {
 

@@ -1,6 +1,7 @@
 // What the ledger says of trust mode private-noise.
 #include <cmath>
 
+#include "unit/privacy/figures.h"
 #include "unit/server/store_fixture.h"
 
 namespace sotto::server {
@@ -35,8 +36,8 @@ TEST_F(SqliteStoreTest, TheLedgerHoldsTheEpsilonAgainstTheServer) {
   EXPECT_EQ(entry.trust_mode, "private-noise");
   EXPECT_EQ(entry.private_noise_multiplier, 0.5);
   EXPECT_GT(entry.epsilon_server, 0.0);
-  EXPECT_EQ(entry.epsilon_server, outcome.spent.epsilon_server);
-  EXPECT_EQ(entry.epsilon_server_update, outcome.spent.epsilon_server_update);
+  EXPECT_EQ(entry.epsilon_server, ServerEpsilon(outcome.spent));
+  EXPECT_EQ(entry.epsilon_server_update, ServerUpdateEpsilon(outcome.spent));
 }
 
 TEST_F(SqliteStoreTest, ATrustedServerHasNoEpsilonInTheLedger) {

@@ -9,6 +9,8 @@
 #include <string>
 #include <sys/stat.h>
 
+#include "plans/statement.h"
+#include "unit/privacy/figures.h"
 #include "unit/server/requests.h"
 #include "unit/server/store_fixture.h"
 
@@ -173,7 +175,7 @@ TEST_F(SqliteStoreTest, TheLedgerHoldsWhatAJobSpent) {
   EXPECT_EQ(entry.attempts, 1);
   EXPECT_EQ(entry.charged_rounds, 1);
   EXPECT_EQ(entry.earlier_rounds, 0);
-  EXPECT_EQ(entry.numeric_error, outcome.spent.numeric_error);
+  EXPECT_EQ(entry.numeric_error, outcome.spent.numeric_error());
   EXPECT_EQ(entry.noise_multiplier, outcome.spent.noise_multiplier);
   EXPECT_EQ(entry.accounted_noise_multiplier, outcome.spent.accounted_noise_multiplier);
   EXPECT_EQ(entry.colluders, 1);
@@ -181,10 +183,10 @@ TEST_F(SqliteStoreTest, TheLedgerHoldsWhatAJobSpent) {
   EXPECT_EQ(entry.sampling, "uniform");
   EXPECT_EQ(entry.unit, "device");
   EXPECT_EQ(entry.trust_mode, "trusted-server");
-  EXPECT_EQ(entry.accountant, outcome.spent.accountant);
+  EXPECT_EQ(entry.accountant, outcome.spent.Headline().accountant);
   EXPECT_EQ(entry.delta, config.plan.delta);
-  EXPECT_EQ(entry.epsilon, outcome.spent.epsilon);
-  EXPECT_EQ(entry.epsilon_network, outcome.spent.epsilon_network);
+  EXPECT_EQ(entry.epsilon, outcome.spent.epsilon());
+  EXPECT_EQ(entry.epsilon_network, NetworkEpsilon(outcome.spent));
   EXPECT_FALSE(entry.seeded);
 }
 
@@ -404,8 +406,8 @@ TEST_F(SqliteStoreTest, AnInterruptedRoundComesAgainAsANewAttemptOfTheSameJob) {
   EXPECT_EQ(std::memcmp(first.job_id, second.job_id, kJobIdSize), 0);
   // Three attempts were begun and two rounds released: those are charged.
   process.ReportAll();
-  EXPECT_EQ(process.job.CloseRound().spent.epsilon,
-            privacy::Account(SmallConfig().plan, 2).epsilon);
+  EXPECT_EQ(process.job.CloseRound().spent.epsilon(),
+            privacy::Account(SmallConfig().plan, 2).epsilon());
 }
 
 }  // namespace
