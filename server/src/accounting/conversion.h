@@ -13,6 +13,7 @@
 #include <functional>
 #include <vector>
 
+#include "accounting/accounted.h"
 #include "accounting/types.h"
 
 namespace sotto::privacy {
@@ -76,6 +77,11 @@ ConvertedEpsilon Epsilon(const std::vector<GaussianRounds>& rounds, double delta
 ConvertedEpsilon EpsilonAtOrders(const std::vector<GaussianRounds>& rounds, double delta,
                                  const std::vector<double>& orders,
                                  Conversion conversion = Conversion::kImproved);
+
+// Epsilon() as accountants, "rdp" with the improved conversion and "rdp-classic" with the classic
+// one. Any delta is as good as any other.
+EpsilonAt ComposeRdp(const std::vector<GaussianRounds>& rounds, double delta);
+EpsilonAt ComposeRdpClassic(const std::vector<GaussianRounds>& rounds, double delta);
 
 // Epsilon and EpsilonAtOrders for any other curve, which must include a margin for its own rounding
 // errors if the result is to be an upper bound.

@@ -14,6 +14,7 @@
 
 #include <vector>
 
+#include "accounting/accounted.h"
 #include "accounting/conversion.h"
 
 namespace sotto::privacy {
@@ -56,6 +57,14 @@ struct ApproximateMu {
 // Source: Bu, Dong, Long, Su, "Deep Learning with Gaussian Differential Privacy" (2020), Theorem 5
 // and Section 3.
 ApproximateMu CentralLimitMu(const std::vector<GaussianRounds>& rounds);
+
+// The accountant "gaussian": the epsilon at UnsampledMu(). An upper bound under every sampling,
+// without sampling exact.
+EpsilonAt ComposeGaussian(const std::vector<GaussianRounds>& rounds, double delta);
+
+// The accountant "gdp": "gaussian" without sampling; with sampling the epsilon at CentralLimitMu(),
+// which is no upper bound.
+EpsilonAt ComposeGdp(const std::vector<GaussianRounds>& rounds, double delta);
 
 }  // namespace sotto::privacy
 

@@ -5,7 +5,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -16,8 +15,10 @@
 
 #include "accounting/figures.h"
 #include "base/counted.h"
+#include "cli/claims_output.h"
 #include "cli/figures.h"
 #include "cli/json_output.h"
+#include "plans/claim_kinds.h"
 #include "store/history.h"
 #include "store/open_store.h"
 
@@ -69,27 +70,6 @@ std::vector<const LedgerEntry*> LastEntries(const std::vector<JobLedger>& jobs) 
   return last;
 }
 
-// Two claims of a release in one line: what the released models tell the public and the network.
-struct Figure {
-  double epsilon = std::numeric_limits<double>::infinity();
-  double epsilon_network = std::numeric_limits<double>::infinity();
-  privacy::Claim meaning;  // its delta is that of both
-  bool seeded = false;
-};
-
-Figure FigureOf(const LedgerEntry& entry) {
-  Figure figure;
-  figure.seeded = entry.seeded;
-  for (const privacy::Claim& claim : entry.claims) {
-    if (claim.adversary == privacy::Adversary::kPublic) {
-      figure.epsilon = claim.epsilon;
-      figure.meaning = claim;
-    }
-    if (claim.adversary == privacy::Adversary::kNetwork) figure.epsilon_network = claim.epsilon;
-  }
-  return figure;
-}
-
 // The entries whose claims together cover every device of the store. The last entry of a job holds
 // for its devices and for those of the jobs before it that it composes with: where it composes with
 // all jobs, it alone covers them. Otherwise each device has the claims of the last job it was in.
@@ -106,19 +86,87 @@ std::vector<const LedgerEntry*> EntriesThatCoverAll(const std::vector<JobLedger>
   return covers_all ? std::vector<const LedgerEntry*>{last.back()} : last;
 }
 
-// The largest epsilon at the largest delta; under two adjacencies there is no such figure.
-std::optional<Figure> FigureForAll(const std::vector<JobLedger>& jobs) {
-  const std::vector<const LedgerEntry*> entries = EntriesThatCoverAll(jobs);
+// What an entry says in one line: its headline claim, and what the network's adds.
+struct Figure {
+  privacy::Claim headline;
+  double epsilon_network = 0.0;
+  bool seeded = false;
+};
+
+// Null if there is no such claim.
+const privacy::Claim* Find(const std::vector<privacy::Claim>& claims,
+                           const privacy::ClaimKind& kind) {
+  const auto claim = std::find_if(claims.begin(), claims.end(), [&](const privacy::Claim& c) {
+    return c.adversary == kind.adversary && c.view == kind.view;
+  });
+  return claim == claims.end() ? nullptr : &*claim;
+}
+
+const privacy::ClaimKind& NetworkKind() {
+  return *privacy::FindKind(privacy::Adversary::kNetwork, privacy::View::kReleasesAndParticipants);
+}
+
+Figure FigureOf(const std::vector<privacy::Claim>& claims, bool seeded) {
+  Figure figure;
+  figure.seeded = seeded;
+  if (const auto* claim = Find(claims, privacy::ClaimKinds().front())) figure.headline = *claim;
+  const privacy::Claim* network = Find(claims, NetworkKind());
+  figure.epsilon_network = network == nullptr ? privacy::Claim().epsilon : network->epsilon;
+  return figure;
+}
+
+Figure FigureOf(const LedgerEntry& entry) { return FigureOf(entry.claims, entry.seeded); }
+
+// One claim for every device, or why there is none.
+struct ClaimForAll {
+  const privacy::ClaimKind* kind = nullptr;
+  privacy::CombinedClaim combined;
+};
+
+ClaimForAll CombineKind(const privacy::ClaimKind& kind,
+                        const std::vector<const LedgerEntry*>& entries) {
+  std::vector<privacy::Claim> claims;
+  for (const LedgerEntry* entry : entries) {
+    const privacy::Claim* claim = Find(entry->claims, kind);
+    if (claim == nullptr) {
+      return {&kind, {std::nullopt, fmt::format("job {} claims nothing of this kind", entry->job)}};
+    }
+    claims.push_back(*claim);
+  }
+  return {&kind, privacy::CombineClaims(claims)};
+}
+
+// Of each kind that a job of the store claims, in the order of every statement.
+std::vector<ClaimForAll> ClaimsForAll(const std::vector<const LedgerEntry*>& entries) {
+  std::vector<ClaimForAll> claims;
+  for (const privacy::ClaimKind& kind : privacy::ClaimKinds()) {
+    const bool is_claimed =
+        std::any_of(entries.begin(), entries.end(),
+                    [&](const LedgerEntry* entry) { return Find(entry->claims, kind) != nullptr; });
+    if (is_claimed) claims.push_back(CombineKind(kind, entries));
+  }
+  return claims;
+}
+
+// The line "in all" and the total's own fields in JSON: the largest epsilon at the largest delta,
+// with the trust mode and the colluders of the last job, whatever those of the others. Nothing
+// under two adjacencies. The list of claims in JSON is stricter.
+std::optional<Figure> FigureForAll(const std::vector<const LedgerEntry*>& entries) {
   if (entries.empty()) return std::nullopt;
-  Figure figure = FigureOf(*entries.back());
+  const Figure last = FigureOf(*entries.back());
+  std::vector<privacy::Claim> headlines;
+  Figure figure = last;
   for (const LedgerEntry* entry : entries) {
     const Figure other = FigureOf(*entry);
-    if (other.meaning.adjacency != figure.meaning.adjacency) return std::nullopt;
-    figure.epsilon = std::max(figure.epsilon, other.epsilon);
+    headlines.push_back(other.headline);
+    headlines.back().trust_mode = last.headline.trust_mode;
+    headlines.back().colluders = last.headline.colluders;
     figure.epsilon_network = std::max(figure.epsilon_network, other.epsilon_network);
-    figure.meaning.delta = std::max(figure.meaning.delta, other.meaning.delta);
     figure.seeded = figure.seeded || other.seeded;
   }
+  const privacy::CombinedClaim combined = privacy::CombineClaims(headlines);
+  if (!combined.claim) return std::nullopt;
+  figure.headline = *combined.claim;
   return figure;
 }
 
@@ -127,14 +175,13 @@ std::string Time(int64_t seconds) {
 }
 
 std::string DescribeFigure(const Figure& figure) {
-  const privacy::Claim& meaning = figure.meaning;
+  const privacy::Claim& claim = figure.headline;
   return fmt::format(
       "epsilon {} ({} against the network) at delta {:.3g}, {} adjacency, unit {}, {}, {}{}",
-      privacy::EpsilonText(figure.epsilon, kDecimals),
-      privacy::EpsilonText(figure.epsilon_network, kDecimals), meaning.delta,
-      privacy::Name(meaning.adjacency), privacy::Name(meaning.unit),
-      privacy::Name(meaning.trust_mode), Counted(meaning.colluders, "colluder"),
-      figure.seeded ? "; seeded: not private" : "");
+      privacy::EpsilonText(claim.epsilon, kDecimals),
+      privacy::EpsilonText(figure.epsilon_network, kDecimals), claim.delta,
+      privacy::Name(claim.adjacency), privacy::Name(claim.unit), privacy::Name(claim.trust_mode),
+      Counted(claim.colluders, "colluder"), figure.seeded ? "; seeded: not private" : "");
 }
 
 std::string DescribeRelease(const LedgerEntry& entry) {
@@ -146,8 +193,8 @@ std::string DescribeRelease(const LedgerEntry& entry) {
       entry.round + 1, entry.attempts, entry.mechanism, entry.plan.noise_sigma, entry.plan.clip_l2,
       privacy::Name(entry.plan.sampling), entry.plan.cohort, entry.plan.devices,
       entry.plan.planned_reports, entry.reported, entry.accounted_noise_multiplier,
-      privacy::EpsilonText(figure.epsilon, kDecimals),
-      privacy::EpsilonText(figure.epsilon_network, kDecimals), figure.meaning.accountant,
+      privacy::EpsilonText(figure.headline.epsilon, kDecimals),
+      privacy::EpsilonText(figure.epsilon_network, kDecimals), figure.headline.accountant,
       entry.seeded ? ", seeded" : "");
 }
 
@@ -180,42 +227,28 @@ std::string Describe(const LedgerOptions& o, const std::vector<JobLedger>& jobs)
            "nothing is released: epsilon 0 (0 against the network) at delta 0, under any "
            "adjacency\n";
   }
-  const std::optional<Figure> figure = FigureForAll(jobs);
-  return text + "\nin all: " +
-         (figure ? DescribeFigure(*figure)
-                 : "no one figure, as jobs on different devices have different adjacencies") +
-         "\n";
+  const std::vector<const LedgerEntry*> entries = EntriesThatCoverAll(jobs);
+  const std::optional<Figure> figure = FigureForAll(entries);
+  text += "\nin all: " +
+          (figure ? DescribeFigure(*figure)
+                  : "no one figure, as jobs on different devices have different adjacencies") +
+          "\n";
+  for (const ClaimForAll& claim : ClaimsForAll(entries)) {
+    if (claim.combined.claim) continue;
+    text += fmt::format("  no one claim {}: {}\n", claim.kind->against, claim.combined.refusal);
+  }
+  return text;
 }
 
 void AddFigure(const Figure& figure, Json& json) {
-  json["epsilon"] = Finite(figure.epsilon);
+  json["epsilon"] = Finite(figure.headline.epsilon);
   json["epsilon_network"] = Finite(figure.epsilon_network);
-  json["delta"] = figure.meaning.delta;
-  json["adjacency"] = privacy::Name(figure.meaning.adjacency);
-  json["unit"] = privacy::Name(figure.meaning.unit);
-  json["trust_mode"] = privacy::Name(figure.meaning.trust_mode);
-  json["colluders"] = figure.meaning.colluders;
+  json["delta"] = figure.headline.delta;
+  json["adjacency"] = privacy::Name(figure.headline.adjacency);
+  json["unit"] = privacy::Name(figure.headline.unit);
+  json["trust_mode"] = privacy::Name(figure.headline.trust_mode);
+  json["colluders"] = figure.headline.colluders;
   json["seeded"] = figure.seeded;
-}
-
-Json ClaimsToJson(const std::vector<privacy::Claim>& claims) {
-  Json list = Json::array();
-  for (const privacy::Claim& claim : claims) {
-    Json assumptions = Json::array();
-    for (const privacy::Assumption a : claim.assumptions) assumptions.push_back(privacy::Name(a));
-    list.push_back({{"adversary", privacy::Name(claim.adversary)},
-                    {"view", privacy::Name(claim.view)},
-                    {"unit", privacy::Name(claim.unit)},
-                    {"adjacency", privacy::Name(claim.adjacency)},
-                    {"sensitivity", claim.sensitivity},
-                    {"colluders", claim.colluders},
-                    {"trust_mode", privacy::Name(claim.trust_mode)},
-                    {"epsilon", Finite(claim.epsilon)},
-                    {"delta", claim.delta},
-                    {"accountant", claim.accountant},
-                    {"assumptions", assumptions}});
-  }
-  return list;
 }
 
 Json ToJson(const LedgerEntry& entry) {
@@ -243,7 +276,7 @@ Json ToJson(const LedgerEntry& entry) {
                {"accounted_noise_multiplier", entry.accounted_noise_multiplier},
                {"charged_rounds", entry.charged_rounds},
                {"earlier_rounds", entry.earlier_rounds},
-               {"accountant", figure.meaning.accountant},
+               {"accountant", figure.headline.accountant},
                {"numeric_error", Finite(entry.numeric_error)}};
   AddFigure(figure, json);
   json["claims"] = ClaimsToJson(entry.claims);
@@ -262,6 +295,24 @@ Json ToJson(const JobLedger& ledger) {
           {"composed_with", ledger.before}};
 }
 
+// `claims`: one for every device of the store; `no_claims`: the kinds of which there is none, and
+// why.
+void AddClaimsForAll(const std::vector<ClaimForAll>& all, Json& json) {
+  std::vector<privacy::Claim> claims;
+  Json refused = Json::array();
+  for (const ClaimForAll& one : all) {
+    if (one.combined.claim) {
+      claims.push_back(*one.combined.claim);
+    } else {
+      refused.push_back({{"adversary", privacy::Name(one.kind->adversary)},
+                         {"view", privacy::Name(one.kind->view)},
+                         {"why", one.combined.refusal}});
+    }
+  }
+  json["claims"] = ClaimsToJson(claims);
+  json["no_claims"] = refused;
+}
+
 // Where nothing is released, nothing is spent, under any adjacency. Where there is no figure for
 // all devices, its fields are null.
 Json TotalToJson(const std::vector<JobLedger>& jobs) {
@@ -274,10 +325,12 @@ Json TotalToJson(const std::vector<JobLedger>& jobs) {
                             "trust_mode", "colluders", "seeded"}) {
     json[field] = nullptr;
   }
-  if (const std::optional<Figure> figure = FigureForAll(jobs)) AddFigure(*figure, json);
+  const std::vector<const LedgerEntry*> entries = EntriesThatCoverAll(jobs);
+  if (const std::optional<Figure> figure = FigureForAll(entries)) AddFigure(*figure, json);
   if (releases == 0) {
     for (const char* field : {"epsilon", "epsilon_network", "delta"}) json[field] = 0.0;
   }
+  AddClaimsForAll(ClaimsForAll(entries), json);
   return json;
 }
 

@@ -9,8 +9,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "accounting/figures.h"
 #include "base/counted.h"
+#include "cli/claims_output.h"
 #include "cli/gave_up.h"
 #include "cli/in_range.h"
 #include "cli/job_options.h"
@@ -19,6 +19,7 @@
 #include "cli/report.h"
 #include "net/server.h"
 #include "plans/calibration.h"
+#include "plans/statement.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/signals.h"
@@ -121,7 +122,7 @@ void Log(const std::string& line) {
   fmt::print(stderr, "{:%F %T}Z {}\n", fmt::gmtime(now), line);
 }
 
-void WriteResults(const ServeOptions& o, const Job& job) {
+void WriteResults(const ServeOptions& o, Job& job) {
   if (!o.model_out.empty()) {
     OutputFile file(o.model_out);
     WriteParameters(job.parameters(), file.stream());
@@ -129,6 +130,7 @@ void WriteResults(const ServeOptions& o, const Job& job) {
   }
   WriteJson(o.json, {{"rounds_released", job.round()},
                      {"finish_reason", job.finish_reason()},
+                     {"claims", ClaimsToJson(job.Spent().claims)},
                      {"seed", o.seed ? nlohmann::ordered_json(*o.seed) : nullptr},
                      {"parameters_sha256", ParametersDigest(job.parameters())}});
 }
@@ -149,21 +151,14 @@ std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome
                         outcome.clip_l2, outcome.next_clip_l2, *outcome.unclipped_fraction);
   }
   if (!config.is_private()) return text + "; NO PRIVACY";
-  const privacy::Statement& spent = outcome.spent;
-  const std::string server =
-      spent.trust_mode == privacy::TrustMode::kPrivateNoise
-          ? fmt::format(" (epsilon {} against the server in every attempt, {} for one update)",
-                        privacy::EpsilonText(spent.epsilon_server, kDecimals),
-                        privacy::EpsilonText(spent.epsilon_server_update, kDecimals))
-          : "";
+  const privacy::Claim headline = outcome.spent.Headline();
   return text + fmt::format(
-                    "; epsilon {} ({} against the network) at delta {:.3g}, {} adjacency, "
-                    "unit {}, {}{}, {}, accountant {}{}",
-                    privacy::EpsilonText(spent.epsilon, kDecimals),
-                    privacy::EpsilonText(spent.epsilon_network, kDecimals), spent.delta,
-                    privacy::Name(spent.adjacency), privacy::Name(spent.unit),
-                    privacy::Name(spent.trust_mode), server, Counted(spent.colluders, "colluder"),
-                    spent.accountant, seeded ? "; seeded: not private" : "");
+                    "; epsilon {} at delta {:.3g}, {} adjacency, unit {}, {}, {}, "
+                    "accountant {}{}",
+                    DescribeClaims(outcome.spent.claims, kDecimals), headline.delta,
+                    privacy::Name(headline.adjacency), privacy::Name(headline.unit),
+                    privacy::Name(headline.trust_mode), Counted(headline.colluders, "colluder"),
+                    headline.accountant, seeded ? "; seeded: not private" : "");
 }
 
 void RequireServable(const ServeOptions& o) {
@@ -192,12 +187,11 @@ JobConfig MakeJobAfter(const ServeOptions& o, uint32_t devices,
 void LogEarlierJobs(const JobConfig& config) {
   if (!config.is_accounted() || config.spent_before.empty()) return;
   const privacy::Statement spent = privacy::Account(config.plan, 0, config.spent_before);
-  Log(fmt::format(
-      "earlier jobs on these devices: {}, epsilon {} ({} against the "
-      "network) at this job's delta {:.3g}, {} adjacency; this job starts from there",
-      Counted(spent.earlier_rounds, "round"), privacy::EpsilonText(spent.epsilon, kDecimals),
-      privacy::EpsilonText(spent.epsilon_network, kDecimals), spent.delta,
-      privacy::Name(spent.adjacency)));
+  Log(
+      fmt::format("earlier jobs on these devices: {}, epsilon {} at this job's delta {:.3g}, {} "
+                  "adjacency; this job starts from there",
+                  Counted(spent.earlier_rounds, "round"), DescribeClaims(spent.claims, kDecimals),
+                  spent.Headline().delta, privacy::Name(spent.Headline().adjacency)));
 }
 
 void RunServe(const ServeOptions& o) {

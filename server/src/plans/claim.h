@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,6 +76,19 @@ struct Claim {
 
 // Adds the assumption in its place, unless the claim has it.
 void Assume(Assumption assumption, Claim* claim);
+
+// One figure for devices of several jobs, or why there is none.
+struct CombinedClaim {
+  std::optional<Claim> claim;
+  std::string refusal;  // names the field in which the claims differ, and two of its values
+};
+
+// Combines the claims of jobs that have no device in common, so that each device is covered by one
+// of them: epsilon and delta are the largest, accountants and assumptions those of all. Jobs that
+// do have devices in common are composed instead, see Account().
+// Refuses claims that differ in adversary, view, unit, adjacency, colluders or trust mode, and an
+// empty list.
+CombinedClaim CombineClaims(const std::vector<Claim>& claims);
 
 }  // namespace sotto::privacy
 

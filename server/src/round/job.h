@@ -97,6 +97,11 @@ class Job {
   // The released model; changes only in CloseRound().
   Span<const float> parameters() const { return {parameters_.data(), parameters_.size()}; }
   const JobConfig& config() const { return config_; }
+
+  // What this job and those before it have spent so far; without claims if it is not accounted.
+  privacy::Statement Spent() {
+    return config_.is_accounted() ? budget_.SpentAfter(round_, attempts_) : privacy::Statement();
+  }
   const UpdateChannel* channel() const { return channel_; }
 
   // Says why the job finished, for people.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "plans/statement.h"
 #include "round/job_config.h"
 #include "sotto/keys.h"
 #include "sotto/span.h"

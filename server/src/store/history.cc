@@ -83,7 +83,7 @@ bool RestsOnSeededNoise(const History& history, const JobEntry& job) {
 std::vector<privacy::Claim> ClaimsToKeep(const ReleaseRecord& record) {
   if (!record.spent.claims.empty()) return record.spent.claims;
   privacy::Claim released;
-  released.accountant = record.spent.accountant;
+  released.accountant = "rdp";  // the name that ledgers without privacy have always had
   privacy::Claim watched = released;
   watched.adversary = privacy::Adversary::kNetwork;
   watched.view = privacy::View::kReleasesAndParticipants;

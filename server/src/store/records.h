@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/claim.h"
 #include "plans/plan.h"
 #include "sotto/span.h"
 #include "sotto/wire.h"

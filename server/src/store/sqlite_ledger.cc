@@ -160,7 +160,7 @@ void AddFacts(Database& database, int64_t job, const ReleaseRecord& record, bool
       .BindInteger(record.attempts)
       .BindInteger(spent.rounds)
       .BindInteger(spent.earlier_rounds)
-      .BindReal(spent.numeric_error)
+      .BindReal(spent.numeric_error())
       .BindInteger(seeded)
       .Run();
 }

@@ -293,7 +293,7 @@ CREATE TABLE claims (
   trust_mode TEXT NOT NULL,
   epsilon REAL,  -- NULL: infinite
   delta REAL NOT NULL,
-  accountant TEXT NOT NULL,   -- '': unknown
+  accountant TEXT NOT NULL,
   assumptions TEXT NOT NULL,  -- names with commas between
   PRIMARY KEY (job, round, position),
   FOREIGN KEY (job, round) REFERENCES releases (job, round)
@@ -301,8 +301,8 @@ CREATE TABLE claims (
 )sql";
 
 // A ledger of version 2 has up to four figures: against the public, against the network and, where
-// the devices add noise of their own, against the server. It has the accountant of the first one
-// only, and that of the last two was always the same.
+// the devices add noise of their own, against the server. It names the accountant of the first one
+// only; the last two always had "rdp".
 constexpr char kCopy2To3[] = R"sql(
 INSERT INTO devices (position, id, secret, created, revoked, seeded)
   SELECT position, id, secret, created, revoked, seeded FROM former_devices ORDER BY position;
@@ -346,7 +346,7 @@ INSERT INTO claims (
     sensitivity, colluders, trust_mode, epsilon, delta, accountant,
     assumptions)
   SELECT job, round, 1, 'network', 'releases-and-participants', unit, adjacency,
-    iif(adjacency = 'add-remove', 1, 2), colluders, trust_mode, epsilon_network, delta, '',
+    iif(adjacency = 'add-remove', 1, 2), colluders, trust_mode, epsilon_network, delta, 'unknown',
     'server-follows-protocol,reporting-independent-of-data,lengths-and-times-tell-nothing,'
     || 'random-bits-are-uniform'
   FROM former_ledger;
@@ -365,8 +365,8 @@ INSERT INTO claims (
     assumptions)
   SELECT job, round, 3, 'server', 'one-update', unit, 'replace-one',
     2, colluders, trust_mode, epsilon_server_update, delta, 'rdp',
-    'reporting-independent-of-data,times-tell-nothing,updates-as-recorded,'
-    || 'private-noise-is-secret,random-bits-are-uniform'
+    'reporting-independent-of-data,times-tell-nothing,private-noise-is-secret,'
+    || 'random-bits-are-uniform'
   FROM former_ledger WHERE trust_mode = 'private-noise';
 UPDATE claims SET assumptions = '' WHERE (job, round) IN
   (SELECT job, round FROM former_ledger WHERE mechanism <> 'gau-lrq');

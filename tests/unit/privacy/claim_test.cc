@@ -6,7 +6,8 @@
 #include <string>
 
 #include "fleet_plan.h"
-#include "plans/plan.h"
+#include "plans/private_noise.h"
+#include "plans/statement.h"
 
 namespace sotto::privacy {
 namespace {
@@ -84,7 +85,7 @@ TEST(ClaimTest, AnAccountClaimsItsFigures) {
   EXPECT_EQ(statement.claims[3].adjacency, Adjacency::kReplaceOne);
   EXPECT_LT(statement.claims[0].epsilon, statement.claims[1].epsilon);
   EXPECT_GT(statement.claims[2].epsilon, statement.claims[3].epsilon);
-  EXPECT_EQ(statement.claims[2].epsilon, EpsilonAgainstServer(plan, 5));
+  EXPECT_EQ(statement.claims[2].epsilon, GuaranteeAgainstServer(plan, 5).epsilon);
 }
 
 TEST(ClaimTest, ATrustedServerHasNoClaimAgainstIt) {

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <stdexcept>
 
+#include "plans/statement.h"
+#include "unit/privacy/figures.h"
 #include "unit/server/requests.h"
 #include "unit/server/small_job.h"
 
@@ -33,7 +35,7 @@ TEST(Job, ReleasesAllRoundsOfThePlanAndFinishes) {
   EXPECT_EQ(AskForWork(small.job, 0).kind, Reply::Kind::kDone);
   ASSERT_EQ(small.store.releases.size(), 3u);
   EXPECT_EQ(small.store.models.back(), small.Model());
-  EXPECT_LT(small.store.releases[0].spent.epsilon, small.store.releases[2].spent.epsilon);
+  EXPECT_LT(small.store.releases[0].spent.epsilon(), small.store.releases[2].spent.epsilon());
 }
 
 // The sum's size is read off the sum, which is charged whatever is made of it.
@@ -150,8 +152,8 @@ TEST(Job, TooFewDevicesHeardOfAbortTheAttemptWhichReleasesNothingAndCostsNothing
   EXPECT_TRUE(outcome.released);
   EXPECT_EQ(outcome.heard_of, kSmallDevices);
   EXPECT_EQ(outcome.spent.rounds, 1);
-  EXPECT_EQ(outcome.spent.epsilon, privacy::Account(config.plan, 1).epsilon);
-  EXPECT_EQ(outcome.spent.epsilon_network, privacy::Account(config.plan, 1).epsilon_network);
+  EXPECT_EQ(outcome.spent.epsilon(), privacy::Account(config.plan, 1).epsilon());
+  EXPECT_EQ(NetworkEpsilon(outcome.spent), NetworkEpsilon(privacy::Account(config.plan, 1)));
 }
 
 // Whether a round is released must not depend on who was drawn for it.
@@ -175,7 +177,7 @@ TEST(Job, ADeviceThatAloneIsUpIsInNoMoreReleasesThanItIsDrawnFor) {
   constexpr int kRounds = 400;
   JobConfig config = SmallConfig();
   config.plan.rounds = kRounds;
-  config.plan.accountant = privacy::Accountant::kRdp;  // the quickest: no figure matters here
+  config.plan.accountant = privacy::Accountant("rdp");  // the quickest: no figure matters here
   SmallJob small(config);
   int with_it = 0;
   for (int round = 0; round < kRounds; ++round) {

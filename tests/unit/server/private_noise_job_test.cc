@@ -5,6 +5,8 @@
 #include <memory>
 #include <set>
 
+#include "plans/private_noise.h"
+#include "unit/privacy/figures.h"
 #include "unit/server/small_job.h"
 
 namespace sotto::server {
@@ -281,8 +283,9 @@ TEST(PrivateNoiseJob, ChargesEveryAttemptAgainstTheServer) {
   const RoundOutcome outcome = small.job.CloseRound();
   ASSERT_TRUE(outcome.released);
   EXPECT_EQ(outcome.spent.rounds, 1);
-  EXPECT_EQ(outcome.spent.epsilon_server, privacy::EpsilonAgainstServer(config.plan, 2));
-  EXPECT_EQ(outcome.spent.epsilon_server_update, privacy::EpsilonAgainstServer(config.plan, 1));
+  EXPECT_EQ(ServerEpsilon(outcome.spent), privacy::GuaranteeAgainstServer(config.plan, 2).epsilon);
+  EXPECT_EQ(ServerUpdateEpsilon(outcome.spent),
+            privacy::GuaranteeAgainstServer(config.plan, 1).epsilon);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // What the ledger says of trust mode private-noise.
 #include <cmath>
 
+#include "unit/privacy/figures.h"
 #include "unit/server/store_fixture.h"
 
 namespace sotto::server {
@@ -35,8 +36,8 @@ TEST_F(SqliteStoreTest, TheLedgerHoldsTheEpsilonAgainstTheServer) {
   EXPECT_EQ(Released(entry).trust_mode, privacy::TrustMode::kPrivateNoise);
   EXPECT_EQ(entry.plan.private_noise_multiplier, 0.5);
   EXPECT_GT(EpsilonOf(entry, privacy::View::kEveryUpdate), 0.0);
-  EXPECT_EQ(EpsilonOf(entry, privacy::View::kEveryUpdate), outcome.spent.epsilon_server);
-  EXPECT_EQ(EpsilonOf(entry, privacy::View::kOneUpdate), outcome.spent.epsilon_server_update);
+  EXPECT_EQ(EpsilonOf(entry, privacy::View::kEveryUpdate), ServerEpsilon(outcome.spent));
+  EXPECT_EQ(EpsilonOf(entry, privacy::View::kOneUpdate), ServerUpdateEpsilon(outcome.spent));
 }
 
 TEST_F(SqliteStoreTest, ATrustedServerHasNoEpsilonInTheLedger) {

@@ -9,6 +9,8 @@
 #include <string>
 #include <sys/stat.h>
 
+#include "plans/statement.h"
+#include "unit/privacy/figures.h"
 #include "unit/server/requests.h"
 #include "unit/server/store_fixture.h"
 
@@ -173,7 +175,7 @@ TEST_F(SqliteStoreTest, TheLedgerHoldsWhatAJobSpent) {
   EXPECT_EQ(entry.attempts, 1);
   EXPECT_EQ(entry.charged_rounds, 1);
   EXPECT_EQ(entry.earlier_rounds, 0);
-  EXPECT_EQ(entry.numeric_error, outcome.spent.numeric_error);
+  EXPECT_EQ(entry.numeric_error, outcome.spent.numeric_error());
   EXPECT_EQ(entry.noise_multiplier, outcome.spent.noise_multiplier);
   EXPECT_EQ(entry.accounted_noise_multiplier, outcome.spent.accounted_noise_multiplier);
   EXPECT_EQ(entry.plan.colluders, 1);
@@ -182,11 +184,11 @@ TEST_F(SqliteStoreTest, TheLedgerHoldsWhatAJobSpent) {
   EXPECT_EQ(entry.plan.sampling, privacy::Sampling::kUniform);
   EXPECT_EQ(Released(entry).unit, privacy::Unit::kDevice);
   EXPECT_EQ(Released(entry).trust_mode, privacy::TrustMode::kTrustedServer);
-  EXPECT_EQ(Released(entry).accountant, outcome.spent.accountant);
+  EXPECT_EQ(Released(entry).accountant, outcome.spent.Headline().accountant);
   EXPECT_EQ(Released(entry).delta, config.plan.delta);
-  EXPECT_EQ(EpsilonOf(entry), outcome.spent.epsilon);
+  EXPECT_EQ(EpsilonOf(entry), outcome.spent.epsilon());
   EXPECT_EQ(EpsilonOf(entry, privacy::View::kReleasesAndParticipants),
-            outcome.spent.epsilon_network);
+            NetworkEpsilon(outcome.spent));
   EXPECT_FALSE(entry.seeded);
 }
 
@@ -406,8 +408,8 @@ TEST_F(SqliteStoreTest, AnInterruptedRoundComesAgainAsANewAttemptOfTheSameJob) {
   EXPECT_EQ(std::memcmp(first.job_id, second.job_id, kJobIdSize), 0);
   // Three attempts were begun and two rounds released: those are charged.
   process.ReportAll();
-  EXPECT_EQ(process.job.CloseRound().spent.epsilon,
-            privacy::Account(SmallConfig().plan, 2).epsilon);
+  EXPECT_EQ(process.job.CloseRound().spent.epsilon(),
+            privacy::Account(SmallConfig().plan, 2).epsilon());
 }
 
 }  // namespace

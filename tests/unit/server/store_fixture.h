@@ -86,8 +86,9 @@ inline void Release(SqliteStore& store, uint32_t round, uint32_t attempt, size_t
   record.attempt = attempt;
   record.parameters = {model.data(), model.size()};
   record.mechanism = Mechanism::kGauLrq;
-  record.spent.claims.emplace_back();
-  record.spent.claims[0].epsilon = 1.0 + round;
+  privacy::Claim claim;
+  claim.epsilon = 1.0 + round;
+  record.spent.claims = {claim};
   store.CommitRelease(record);
 }
 

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "plans/statement.h"
 #include "store/configuration.h"
 #include "store/history.h"
 #include "unit/server/small_job.h"
@@ -194,7 +195,7 @@ TEST(StoreHistory, ThePlanOfARoundIsAccountedLikeThePlanOfTheJob) {
   record.noise_sigma = 0.5 * record.plan.noise_sigma;
   const privacy::Plan plan = PlanOfRound(record);
   EXPECT_EQ(plan.clip_bit_scale, 0.5 * record.plan.clip_bit_scale);
-  EXPECT_EQ(privacy::Account(plan, 2).epsilon, privacy::Account(record.plan, 2).epsilon);
+  EXPECT_EQ(privacy::Account(plan, 2).epsilon(), privacy::Account(record.plan, 2).epsilon());
 }
 
 }  // namespace

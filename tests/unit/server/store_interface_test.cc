@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/statement.h"
 #include "store/open_store.h"
 #include "unit/server/store_fixture.h"
 

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "plans/statement.h"
 #include "sotto/posix/run_key.h"
 #include "store/sqlite_store.h"
+#include "unit/privacy/figures.h"
 #include "unit/server/store_fixture.h"
 
 namespace sotto::server {
@@ -86,10 +88,10 @@ TEST_F(StoreJobsTest, ALaterJobStartsFromWhatEarlierOnesSpent) {
   const privacy::Statement second = Run(QuietConfig(), 1, true);
   const privacy::Statement expected =
       privacy::Account(QuietConfig().plan, 1, {{SmallConfig().plan, 2}});
-  EXPECT_EQ(second.epsilon, expected.epsilon);
-  EXPECT_EQ(second.epsilon_network, expected.epsilon_network);
-  EXPECT_GT(second.epsilon, first.epsilon);
-  EXPECT_GT(second.epsilon_network, first.epsilon_network);
+  EXPECT_EQ(second.epsilon(), expected.epsilon());
+  EXPECT_EQ(NetworkEpsilon(second), NetworkEpsilon(expected));
+  EXPECT_GT(second.epsilon(), first.epsilon());
+  EXPECT_GT(NetworkEpsilon(second), NetworkEpsilon(first));
 
   SqliteStore store(path_);
   const std::vector<LedgerEntry> ledger = store.Ledger();
@@ -97,7 +99,7 @@ TEST_F(StoreJobsTest, ALaterJobStartsFromWhatEarlierOnesSpent) {
   EXPECT_EQ(ledger[1].job, 1);
   EXPECT_EQ(ledger[2].job, 2);
   EXPECT_EQ(ledger[2].round, 0u);
-  EXPECT_EQ(EpsilonOf(ledger[2]), expected.epsilon);
+  EXPECT_EQ(EpsilonOf(ledger[2]), expected.epsilon());
   EXPECT_EQ(ledger[2].charged_rounds, 1);
   EXPECT_EQ(ledger[2].earlier_rounds, 2);
   const History history = store.ReadHistory();
@@ -114,10 +116,12 @@ TEST_F(StoreJobsTest, AnEarlierAdaptiveBoundIsChargedWithItsBits) {
   const JobConfig adaptive = SmallAdaptiveConfig(0.4, 0.5);
   Run(adaptive, 2);
   const privacy::Statement second = Run(QuietConfig(), 1, true);
-  EXPECT_EQ(second.epsilon, privacy::Account(QuietConfig().plan, 1, {{adaptive.plan, 2}}).epsilon);
+  EXPECT_EQ(second.epsilon(),
+            privacy::Account(QuietConfig().plan, 1, {{adaptive.plan, 2}}).epsilon());
   privacy::Plan without_bits = adaptive.plan;
   without_bits.clip_bit_scale = 0;
-  EXPECT_GT(second.epsilon, privacy::Account(QuietConfig().plan, 1, {{without_bits, 2}}).epsilon);
+  EXPECT_GT(second.epsilon(),
+            privacy::Account(QuietConfig().plan, 1, {{without_bits, 2}}).epsilon());
 }
 
 TEST_F(StoreJobsTest, AnAdaptiveBoundGoesOnWhereTheLastReleaseLeftIt) {
@@ -143,8 +147,8 @@ TEST_F(StoreJobsTest, ALaterJobThatIsResumedNeitherForgetsNorCountsTwice) {
   Run(SmallConfig(), 3);
   for (int round = 0; round < 2; ++round) {
     const privacy::Statement spent = Run(QuietConfig(), 1, round == 0);
-    EXPECT_EQ(spent.epsilon,
-              privacy::Account(QuietConfig().plan, round + 1, {{SmallConfig().plan, 3}}).epsilon);
+    EXPECT_EQ(spent.epsilon(),
+              privacy::Account(QuietConfig().plan, round + 1, {{SmallConfig().plan, 3}}).epsilon());
     // Between two processes an attempt is begun and lost.
     SqliteStore store(path_);
     JobConfig config = QuietConfig();
@@ -169,15 +173,15 @@ TEST_F(StoreJobsTest, JobsOnOtherDevicesDoNotCompose) {
     std::vector<Device> all = SomeDevices(8);
     store.AddDevices({all.begin() + 4, all.end()}, false);
   }
-  EXPECT_EQ(Run(config, 2, true).epsilon, privacy::Account(config.plan, 2).epsilon);
+  EXPECT_EQ(Run(config, 2, true).epsilon(), privacy::Account(config.plan, 2).epsilon());
   {
     SqliteStore store(path_);
     store.RevokeDevice("small-4");
     store.AddDevices({SomeDevices(9)[8]}, false);
   }
   // The third shares three devices with the second and none with the first.
-  EXPECT_EQ(Run(config, 1, true).epsilon,
-            privacy::Account(config.plan, 1, {{config.plan, 2}}).epsilon);
+  EXPECT_EQ(Run(config, 1, true).epsilon(),
+            privacy::Account(config.plan, 1, {{config.plan, 2}}).epsilon());
   SqliteStore store(path_);
   EXPECT_TRUE(JobsBefore(store, 1).empty());
   EXPECT_EQ(JobsBefore(store, 2), std::vector<int64_t>{2});
@@ -210,7 +214,7 @@ TEST_F(StoreJobsTest, AfterAJobWithoutPrivacyNoFiniteEpsilonIsStated) {
   JobConfig bare = SmallConfig();
   bare.mechanism = Mechanism::kNone;
   Run(bare, 1);
-  EXPECT_TRUE(std::isinf(Run(SmallConfig(), 1, true).epsilon));
+  EXPECT_TRUE(std::isinf(Run(SmallConfig(), 1, true).epsilon()));
   JobConfig limited = SmallConfig();
   limited.epsilon_budget = 1e6;
   EXPECT_THROW(Run(limited, 1, true), std::invalid_argument);
@@ -318,7 +322,7 @@ TEST_F(Version1Test, GoesOnAndStillChargesTheAttemptsOfThatTime) {
   const privacy::Statement spent = Run(Config(), 1);
   privacy::Plan plan = Config().plan;
   plan.rounds = 5;
-  EXPECT_EQ(spent.epsilon, privacy::Account(plan, 5).epsilon);
+  EXPECT_EQ(spent.epsilon(), privacy::Account(plan, 5).epsilon());
   SqliteStore store(path_);
   EXPECT_EQ(Load(store)->surcharge, 2u);
 }
@@ -326,7 +330,8 @@ TEST_F(Version1Test, GoesOnAndStillChargesTheAttemptsOfThatTime) {
 TEST_F(Version1Test, CountsInTheNextJobOfAllItsDevicesRevokedOnesToo) {
   EXPECT_EQ(SqliteStore(path_).ReadHistory().jobs[0].devices.size(), 13u);
   const privacy::Statement spent = Run(QuietConfig(), 1, true);
-  EXPECT_EQ(spent.epsilon, privacy::Account(QuietConfig().plan, 1, {{Config().plan, 4}}).epsilon);
+  EXPECT_EQ(spent.epsilon(),
+            privacy::Account(QuietConfig().plan, 1, {{Config().plan, 4}}).epsilon());
 }
 
 TEST_F(Version1Test, IsLeftAsItIsIfItCannotBeConverted) {

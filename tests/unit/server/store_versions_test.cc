@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/statement.h"
 #include "store/sqlite_schema.h"
 #include "store/sqlite_versions.h"
 #include "unit/server/store_fixture.h"
@@ -152,9 +153,9 @@ TEST_F(Version2Test, ItsFactsAreEnoughToAccountAgain) {
     EXPECT_EQ(again.earlier_rounds, entry.earlier_rounds);
     EXPECT_NEAR(again.noise_multiplier, entry.noise_multiplier, 1e-6);
     if (std::isinf(EpsilonOf(entry))) {
-      EXPECT_TRUE(std::isinf(again.epsilon));
+      EXPECT_TRUE(std::isinf(again.epsilon()));
     } else {
-      EXPECT_NEAR(again.epsilon, EpsilonOf(entry), 1e-5);
+      EXPECT_NEAR(again.epsilon(), EpsilonOf(entry), 1e-5);
     }
   }
 }
