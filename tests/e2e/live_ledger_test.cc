@@ -246,6 +246,22 @@ TEST(LiveLedgerTest, TheLedgerOfAStoreOfTheSecondVersionKeepsEveryFigure) {
   }
 }
 
+// Jobs of two trust modes on different devices: what the total prints stays, and no claim is made
+// of both.
+TEST(LiveLedgerTest, TheTotalClaimsNothingOfJobsThatDifferAndSaysWhy) {
+  Site site(1);
+  const Json total = LedgerOf(site, OldStore(site, "store_v2_apart.sql"))["total"];
+  EXPECT_TRUE(total["claims"].empty());
+  ASSERT_EQ(total["no_claims"].size(), 4u);
+  EXPECT_NE(total["no_claims"][0]["why"].get<std::string>().find("differ"), std::string::npos);
+  EXPECT_EQ(total["no_claims"][3]["view"], "one-update");
+  EXPECT_NE(ReadFile(site.Path("ledger.log")).find("no one claim against"), std::string::npos);
+  const Json one = LedgerOf(site, OldStore(site, "store_v2.sql"))["total"];
+  ASSERT_EQ(one["claims"].size(), 2u) << "the last job composes with all";
+  EXPECT_EQ(one["claims"][0]["epsilon"], one["epsilon"]);
+  EXPECT_TRUE(one["no_claims"].empty());
+}
+
 // The job in the middle of its rounds goes on: without any device, as the program of that time went
 // on from the same seed.
 TEST(LiveLedgerTest, AJobOfTheSecondVersionGoesOnAsTheProgramOfThatTimeDid) {
