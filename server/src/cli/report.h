@@ -6,7 +6,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/simulate_options.h"
 #include "sim/simulation.h"
 
 namespace sotto::server {

@@ -22,6 +22,7 @@
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/signals.h"
+#include "spec/make_job.h"
 #include "store/sqlite_store.h"
 
 namespace sotto::server {
@@ -31,7 +32,7 @@ constexpr char kNetwork[] = "Network and store";
 constexpr char kRun[] = "Run and output";
 constexpr int kDecimals = 3;  // of an epsilon
 
-struct ServeOptions : JobOptions {
+struct ServeOptions : JobRequest {
   std::string store;
   bool new_job = false;
   std::string listen = "127.0.0.1:7177";
@@ -167,12 +168,12 @@ std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome
 
 void RequireServable(const ServeOptions& o) {
   JobConfig config;
-  config.mechanism = ChooseMechanism(o);
+  config.mechanism = ResolveMechanism(o);
   if (!config.is_baseline()) return;
   throw std::invalid_argument(
       fmt::format("--mechanism {} is a baseline to compare with: no device speaks it and only "
                   "`sotto simulate` runs it; serve gau-lrq or none",
-                  o.mechanism));
+                  Name(config.mechanism)));
 }
 
 JobConfig MakeJobAfter(const ServeOptions& o, uint32_t devices,

@@ -79,6 +79,16 @@ const char* Name(Coding coding) {
   return "unknown";
 }
 
+const char* Name(Clipping clipping) {
+  switch (clipping) {
+    case Clipping::kEveryStep:
+      return "every-step";
+    case Clipping::kAtEnd:
+      return "at-end";
+  }
+  return "unknown";
+}
+
 bool JobConfig::is_baseline() const {
   return mechanism == Mechanism::kGaussianFloat32 || mechanism == Mechanism::kQuantizedGaussian ||
          mechanism == Mechanism::kQuantizedBinomial;

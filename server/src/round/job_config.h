@@ -29,7 +29,8 @@ enum class Mechanism {
 
 // "gau-lrq", "uniform-dither", "none", "float32", "qg", "bq"
 const char* Name(Mechanism mechanism);
-const char* Name(Coding coding);  // "range", "fixed", "float32"
+const char* Name(Coding coding);      // "range", "fixed", "float32"
+const char* Name(Clipping clipping);  // "every-step", "at-end"
 
 struct JobConfig {
   const ModelInfo* model = nullptr;
@@ -49,7 +50,7 @@ struct JobConfig {
 
   // Local training of round 0; round k trains with learning_rate * learning_rate_decay^k.
   TrainingOptions training;
-  double learning_rate_decay = 1.0;  // in (0, 1]
+  double learning_rate_decay = 0.99;  // in (0, 1]
 
   double server_learning_rate = 1.0;  // > 0
   double smoothing = 0.0;             // lambda_s, >= 0

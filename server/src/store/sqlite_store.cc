@@ -9,7 +9,7 @@
 
 #include "sotto/bytes.h"
 #include "sotto/posix/files.h"
-#include "store/configuration.h"
+#include "spec/configuration.h"
 #include "store/schema.h"
 
 namespace sotto::server {

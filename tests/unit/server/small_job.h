@@ -57,6 +57,7 @@ inline JobConfig SmallConfig() {
   config.training.local_epochs = 2;
   config.training.batch_size = 3;
   config.training.clip_l2 = 0.4f;
+  config.learning_rate_decay = 1.0;
   return config;
 }
 
