@@ -114,7 +114,7 @@ TEST(ReleasedNoise, WithPrivateNoiseIsConstantWhoeverReports) {
 // Missing devices are topped up with the baseline's own noise.
 TEST(ReleasedNoise, OfTheFloat32BaselineIsThePlansGaussian) {
   SimulationRequest options = OneRound(1);
-  options.job.mechanism = Mechanism::kGaussianFloat32;
+  options.job.codec = FindCodec("float32");
   options.fleet.dropout = 0.5;
   ExpectPlannedNoise(options);
 }
@@ -126,9 +126,9 @@ TEST(ReleasedNoise, OfTheFloat32BaselineIsThePlansGaussian) {
 TEST(ReleasedNoise, OfTheOtherBaselinesIsThePlansWhoeverDropsOut) {
   SimulationRequest options = OneRound(1);
   options.fleet.dropout = 0.5;
-  options.job.mechanism = Mechanism::kQuantizedBinomial;
+  options.job.codec = FindCodec("bq");
   EXPECT_NEAR(Deviation(PooledNoise(options)), 1.0, 0.02);
-  options.job.mechanism = Mechanism::kQuantizedGaussian;
+  options.job.codec = FindCodec("qg");
   const double deviation = Deviation(PooledNoise(options));
   EXPECT_GT(deviation, 1.06);
   EXPECT_LT(deviation, 1.25);
@@ -137,7 +137,7 @@ TEST(ReleasedNoise, OfTheOtherBaselinesIsThePlansWhoeverDropsOut) {
 // Smoothing damps noise and leaves its mean: it must reach the release, and only then.
 TEST(ReleasedNoise, IsDampedBySmoothing) {
   SimulationRequest options = OneRound(1);
-  options.job.smoothing = 1.0;
+  options.job.aggregation.smoothing = 1.0;
   double square = 0;
   const auto noise = StandardisedNoise(options);
   for (const double value : noise) square += value * value;
@@ -150,11 +150,10 @@ std::vector<float> ModelOf(const SimulationRequest& options) {
 }
 
 TEST(Seed, RepeatsARunBitForBitUnderAnyNumberOfThreads) {
-  for (const Mechanism mechanism : {Mechanism::kGauLrq, Mechanism::kGaussianFloat32,
-                                    Mechanism::kQuantizedGaussian, Mechanism::kQuantizedBinomial}) {
+  for (const char* mechanism : {"gau-lrq", "float32", "qg", "bq"}) {
     for (const auto sampling : {privacy::Sampling::kUniform, privacy::Sampling::kPoisson}) {
       SimulationRequest options = OneRound(7);
-      options.job.mechanism = mechanism;
+      options.job.codec = FindCodec(mechanism);
       options.job.training.learning_rate = 0.1f;
       options.job.plan.rounds = 3;
       options.fleet.dropout = 0.3;
@@ -163,7 +162,7 @@ TEST(Seed, RepeatsARunBitForBitUnderAnyNumberOfThreads) {
       for (const int threads : {1, 2, 5}) {
         options.job.threads = threads;
         EXPECT_EQ(ModelOf(options), reference)
-            << Name(mechanism) << ", " << privacy::Name(sampling) << ", threads = " << threads;
+            << mechanism << ", " << privacy::Name(sampling) << ", threads = " << threads;
       }
       options.seed = 8;
       EXPECT_NE(ModelOf(options), reference);
@@ -198,7 +197,7 @@ TEST(UniformDither, TrainsLikeExactUpdates) {
   options.job.training.learning_rate = 0.1f;
   options.epsilon = std::numeric_limits<double>::infinity();
   const auto dithered = ModelOf(options);
-  options.job.mechanism = Mechanism::kNone;
+  options.job.codec = FindCodec("none");
   const auto exact = ModelOf(options);
   double error = 0;
   double norm = 0;

@@ -41,13 +41,13 @@ Json RoundToJson(const JobConfig& job, const RoundReport& report) {
                {"epsilon_network", nullptr},     {"epsilon_server", nullptr},
                {"cohort", outcome.cohort},       {"reported", outcome.reported},
                {"topped_up", outcome.topped_up}, {"update_bytes", outcome.update_bytes}};
-  if (job.is_accounted()) {
+  if (job.codec->accounted) {
     json["epsilon"] = Finite(outcome.spent.epsilon);
     json["epsilon_network"] = Finite(outcome.spent.epsilon_network);
     json["epsilon_server"] = Finite(outcome.spent.epsilon_server);
   }
   json["clip_l2"] = outcome.clip_l2;
-  json["noise_sigma"] = job.has_noise() ? Json(outcome.noise_sigma) : Json(nullptr);
+  json["noise_sigma"] = job.codec->noise ? Json(outcome.noise_sigma) : Json(nullptr);
   json["unclipped_fraction"] =
       outcome.unclipped_fraction ? Json(*outcome.unclipped_fraction) : Json(nullptr);
   return json;
@@ -87,11 +87,11 @@ privacy::Statement SpentBy(const JobConfig& job, const SimulationResult& result)
 }
 
 const char* PrivacyNote(const JobConfig& job, bool seeded) {
-  if (job.is_baseline()) {
-    return job.is_accounted() ? "baseline: epsilon assumes ideal noise, no certificate"
-                              : "baseline: privacy not accounted";
+  if (!job.codec->servable) {
+    return job.codec->accounted ? "baseline: epsilon assumes ideal noise, no certificate"
+                                : "baseline: privacy not accounted";
   }
-  if (!job.is_private()) return "NO PRIVACY";
+  if (!job.codec->certified) return "NO PRIVACY";
   return seeded ? "seeded: not private" : "";
 }
 
@@ -129,13 +129,13 @@ void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seede
                             "certificate_range"}) {
     json[field] = nullptr;
   }
-  json["private"] = job.is_private() && !seeded;
+  json["private"] = job.codec->certified && !seeded;
   json["privacy_note"] = PrivacyNote(job, seeded);
-  if (job.has_noise()) {
+  if (job.codec->noise) {
     json["noise_sigma"] = job.plan.noise_sigma;
     json["noise_multiplier"] = job.plan.NoiseMultiplier();
   }
-  if (!job.is_accounted()) return;
+  if (!job.codec->accounted) return;
   const privacy::Statement spent = SpentBy(job, result);
   json["epsilon"] = Finite(spent.epsilon);
   json["epsilon_network"] = Finite(spent.epsilon_network);
@@ -147,7 +147,7 @@ void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seede
   json["colluders"] = spent.colluders;
   json["accountant"] = spent.accountant;
   json["accounted_noise_multiplier"] = spent.accounted_noise_multiplier;
-  if (!job.is_private()) return;
+  if (!job.codec->certified) return;
   json["noise_certificate"] = "sotto inspect certificate";
   json["certificate_eta"] = job.plan.certificate.eta;
   json["certificate_tau"] = job.plan.certificate.tau;
@@ -207,24 +207,25 @@ std::string DescribeBaselineLimits(const JobConfig& job, const privacy::Statemen
       "                 baseline {}: gau-lrq's figures for this sigma, if the noise were ideal;\n"
       "                 floating-point noise has no certificate: to compare with, no guarantee\n"
       "                 trust mode {}; epsilon {} against whoever sees who uploads\n",
-      Name(job.mechanism), privacy::Name(spent.trust_mode),
+      job.codec->name, privacy::Name(spent.trust_mode),
       privacy::EpsilonText(spent.epsilon_network, kDecimals));
 }
 
 std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result, bool seeded) {
-  if (!job.has_noise()) {
+  if (!job.codec->noise) {
     return fmt::format("  privacy        NO PRIVACY: mechanism {}, nothing protects the updates\n",
-                       Name(job.mechanism));
+                       job.codec->name);
   }
-  if (!job.is_accounted()) {
+  if (!job.codec->accounted) {
     return fmt::format(
         "  privacy        not accounted: baseline {} has gau-lrq's noise variance for this plan,\n"
         "                 sigma {:.5f} a device, but not its distribution\n",
-        Name(job.mechanism), job.plan.noise_sigma);
+        job.codec->name, job.plan.noise_sigma);
   }
   const privacy::Statement spent = SpentBy(job, result);
   std::string text = DescribeEpsilon(job.plan, spent);
-  text += job.is_baseline() ? DescribeBaselineLimits(job, spent) : DescribeLimits(job.plan, spent);
+  text +=
+      !job.codec->servable ? DescribeBaselineLimits(job, spent) : DescribeLimits(job.plan, spent);
   if (seeded) {
     text += "                 seeded: not private; whoever knows the seed knows the noise\n";
   }
@@ -245,7 +246,7 @@ std::string DescribeRound(const SimulationConfig& config, const RoundReport& rep
   std::string text =
       fmt::format("round {}/{}: accuracy {:.4f}, {} reported", report.outcome.round + 1,
                   config.job.plan.rounds, report.accuracy, report.outcome.reported);
-  if (config.job.is_accounted()) {
+  if (config.job.codec->accounted) {
     text += fmt::format(", epsilon {} at delta {:.3g}{}",
                         privacy::EpsilonText(report.outcome.spent.epsilon, kDecimals),
                         report.outcome.spent.delta, config.seed ? " (seeded: not private)" : "");
@@ -281,8 +282,8 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   json["parameters"] = job.model->parameters;
   json["parameters_sha256"] =
       ParametersDigest({result.parameters.data(), result.parameters.size()});
-  json["mechanism"] = Name(job.mechanism);
-  json["coding"] = job.is_baseline() ? Json(nullptr) : Json(Name(job.format().coding));
+  json["mechanism"] = job.codec->name;
+  json["coding"] = !job.codec->servable ? Json(nullptr) : Json(Name(job.format().coding));
   json["padding"] = job.format().padding;
   json["accuracy"] = FinalAccuracy(result);
   json["initial_accuracy"] = result.initial_accuracy;
@@ -293,7 +294,7 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   json["planned_reports"] = job.plan.planned_reports;
   json["clip_l2"] = job.plan.clip_l2;
   json["adaptive_clip"] = AdaptiveClipToJson(job, result);
-  json["smoothing"] = job.smoothing;
+  json["smoothing"] = job.aggregation.smoothing;
   json["bytes_up_per_device_round"] = result.BytesUpPerDeviceRound();
   json["bytes_up_float32"] = 4 * job.model->parameters;
   json["bits_per_coordinate"] = BitsPerCoordinate(job, result);

@@ -148,7 +148,7 @@ std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome
     text += fmt::format("; clip {:.4g}, next {:.4g}: a noisy {:.2f} of the cohort not clipped",
                         outcome.clip_l2, outcome.next_clip_l2, *outcome.unclipped_fraction);
   }
-  if (!config.is_private()) return text + "; NO PRIVACY";
+  if (!config.codec->certified) return text + "; NO PRIVACY";
   const privacy::Statement& spent = outcome.spent;
   const std::string server =
       spent.trust_mode == privacy::TrustMode::kPrivateNoise
@@ -167,13 +167,11 @@ std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome
 }
 
 void RequireServable(const ServeOptions& o) {
-  JobConfig config;
-  config.mechanism = ResolveMechanism(o);
-  if (!config.is_baseline()) return;
+  if (ResolveCodec(o).servable) return;
   throw std::invalid_argument(
       fmt::format("--mechanism {} is a baseline to compare with: no device speaks it and only "
                   "`sotto simulate` runs it; serve gau-lrq or none",
-                  Name(config.mechanism)));
+                  o.job.codec->name));
 }
 
 JobConfig MakeJobAfter(const ServeOptions& o, uint32_t devices,
@@ -190,7 +188,7 @@ JobConfig MakeJobAfter(const ServeOptions& o, uint32_t devices,
 }
 
 void LogEarlierJobs(const JobConfig& config) {
-  if (!config.is_accounted() || config.spent_before.empty()) return;
+  if (!config.codec->accounted || config.spent_before.empty()) return;
   const privacy::Statement spent = privacy::Account(config.plan, 0, config.spent_before);
   Log(fmt::format(
       "earlier jobs on these devices: {}, epsilon {} ({} against the "
@@ -240,7 +238,7 @@ void RunServe(const ServeOptions& o) {
                   server.port(), Counted(devices.size(), "device"), config.model->name, job.round(),
                   Counted(config.plan.rounds, "round")));
   LogEarlierJobs(config);
-  if (!config.is_private()) Log("NO PRIVACY: this job protects nothing; for experiments only");
+  if (!config.codec->certified) Log("NO PRIVACY: this job protects nothing; for experiments only");
   if (seeded) Log("seeded: not private; for tests only");
   WritePortFile(o.port_file, server.port());
   if (!server.Run()) return;

@@ -19,14 +19,14 @@ namespace sotto::server {
 namespace {
 
 void Announce(const SimulationConfig& config) {
-  if (config.job.is_private()) return;
-  if (config.job.is_baseline()) {
+  if (config.job.codec->certified) return;
+  if (!config.job.codec->servable) {
     fmt::print(stderr, "--mechanism {} is a baseline to compare with; it protects no real data\n",
-               Name(config.job.mechanism));
+               config.job.codec->name);
     return;
   }
   fmt::print(stderr, "NO PRIVACY: {} protects nothing; for experiments only\n",
-             config.job.mechanism == Mechanism::kNone ? "--mechanism none" : "--epsilon inf");
+             config.job.codec->by_name ? "--mechanism none" : "--epsilon inf");
 }
 
 }  // namespace

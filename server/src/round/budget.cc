@@ -25,7 +25,7 @@ privacy::Statement Budget::SpentAfter(uint32_t rounds, uint32_t attempts) {
 }
 
 std::string Budget::Refusal(uint32_t rounds) {
-  if (!config_.is_accounted()) return "";
+  if (!config_.codec->accounted) return "";
   const double next = Accounted(rounds + 1).epsilon;
   if (next <= config_.epsilon_budget) return "";
   const privacy::Statement& spent = Accounted(rounds);

@@ -5,16 +5,13 @@
 #include <limits>
 #include <stdexcept>
 
-#include "aggregate/smoothing.h"
+#include "aggregate/methods.h"
 
 namespace sotto::server {
 namespace {
 
 // The dithered uniform quantizer's unit: clip_l2 is then the most that the format carries.
 constexpr float kUniformUnitOfClip = 1.0F / 1024;
-
-// Exact updates are summed in units 2^-40 of the smallest power of two above the clipping bound.
-constexpr int kExactFractionBits = 40;
 
 // Where adaptive clipping keeps the bound, model units: far from what floats cannot hold, and
 // nowhere near where a model trains.
@@ -38,7 +35,8 @@ uint32_t PrivateNoiseFor(double z, TrainTask task) {
 // What a device's encoder takes; see sotto/private_noise.h.
 void RequirePrivateNoiseInReach(const JobConfig& job) {
   if (job.plan.Trust() != privacy::TrustMode::kPrivateNoise) return;
-  Require(job.is_private(), "private noise is added to what gau-lrq encodes, and to nothing else");
+  Require(job.codec->certified,
+          "private noise is added to what gau-lrq encodes, and to nothing else");
   const double clip = job.plan.clip_l2 / job.plan.noise_sigma;
   Require(clip <= static_cast<double>(kMaxPrivateClipInUnits),
           "with private noise the clipping bound is at most 128 times gau-lrq's noise: raise that");
@@ -48,24 +46,6 @@ void RequirePrivateNoiseInReach(const JobConfig& job) {
 }
 
 }  // namespace
-
-const char* Name(Mechanism mechanism) {
-  switch (mechanism) {
-    case Mechanism::kGauLrq:
-      return "gau-lrq";
-    case Mechanism::kUniformDither:
-      return "uniform-dither";
-    case Mechanism::kNone:
-      return "none";
-    case Mechanism::kGaussianFloat32:
-      return "float32";
-    case Mechanism::kQuantizedGaussian:
-      return "qg";
-    case Mechanism::kQuantizedBinomial:
-      return "bq";
-  }
-  return "unknown";
-}
 
 const char* Name(Coding coding) {
   switch (coding) {
@@ -87,17 +67,6 @@ const char* Name(Clipping clipping) {
       return "at-end";
   }
   return "unknown";
-}
-
-bool JobConfig::is_baseline() const {
-  return mechanism == Mechanism::kGaussianFloat32 || mechanism == Mechanism::kQuantizedGaussian ||
-         mechanism == Mechanism::kQuantizedBinomial;
-}
-
-UpdateFormat JobConfig::format() const {
-  if (mechanism == Mechanism::kNone || is_baseline())
-    return {Coding::kFloat32, DitherKind::kUniform, 0};
-  return {coding, is_private() ? DitherKind::kGaussian : DitherKind::kUniform, padding};
 }
 
 uint32_t JobConfig::coordinates() const { return model->parameters + (clip_schedule ? 1 : 0); }
@@ -130,7 +99,7 @@ TrainTask JobConfig::TaskFor(uint32_t round, float clip_l2) const {
   TrainTask task;
   task.round = round;
   task.format = format();
-  task.unit = has_noise() ? NoiseSigmaFor(clip_l2) : clip_l2 * kUniformUnitOfClip;
+  task.unit = codec->noise ? NoiseSigmaFor(clip_l2) : clip_l2 * kUniformUnitOfClip;
   task.clip_bit_q20 = ClipBitQ20();
   task.training = training;
   task.training.clip_l2 = clip_l2;
@@ -140,19 +109,12 @@ TrainTask JobConfig::TaskFor(uint32_t round, float clip_l2) const {
   return task;
 }
 
-double JobConfig::SumUnit(float clip_l2) const {
-  if (mechanism == Mechanism::kNone) {
-    return std::ldexp(1.0, std::ilogb(plan.clip_l2) + 1 - kExactFractionBits);
-  }
-  return std::ldexp(static_cast<double>(TaskFor(0, clip_l2).unit), -20);
-}
-
 void JobConfig::RequireAdaptable() const {
   Require(clip_schedule.has_value() == (plan.clip_bit_scale != 0),
           "adaptive clipping needs a schedule and room for its bit in the plan: one is missing");
   if (!clip_schedule) return;
   clip_schedule->Validate();
-  Require(is_private(), "adaptive clipping reads a noisy bit, which only gau-lrq carries");
+  Require(codec->certified, "adaptive clipping reads a noisy bit, which only gau-lrq carries");
   Require(plan.Trust() == privacy::TrustMode::kTrustedServer,
           "adaptive clipping does not go together with private noise, which covers no bit");
   Require(plan.clip_l2 >= kMinAdaptiveClip && plan.clip_l2 <= kMaxAdaptiveClip,
@@ -175,14 +137,12 @@ void JobConfig::Validate() const {
           "the plan's and the devices' clipping bounds differ");
   Require(learning_rate_decay > 0 && learning_rate_decay <= 1,
           "the learning rate's decay is in (0, 1]");
-  Require(std::isfinite(server_learning_rate) && server_learning_rate > 0,
-          "the server's learning rate is finite and positive");
-  Require(smoothing >= 0 && smoothing <= kMaxSmoothingFactor,
-          "the smoothing factor is not negative and at most 1e6");
+  MakeEstimator(aggregation);
+  MakeOptimiser(aggregation);
   Require(min_devices <= plan.devices,
           "the least number of devices heard of is at most that of all devices");
   // Under add/remove adjacency the number of devices itself tells whether one more is there.
-  Require(!has_noise() || plan.sampling != privacy::Sampling::kPoisson || min_devices == 0,
+  Require(!codec->noise || plan.sampling != privacy::Sampling::kPoisson || min_devices == 0,
           "Poisson sampling releases every round: the least number of devices heard of must be 0");
   Require(epsilon_budget > 0, "the privacy budget is positive");
   Require(threads >= 1, "at least one thread is needed");
@@ -191,7 +151,7 @@ void JobConfig::Validate() const {
   Require(model->parameters <= kMaxParameters, "the model has more parameters than an update can");
   Require(max_attempts >= 1, "a round has at least one attempt");
   RequireAdaptable();
-  if (has_noise()) {
+  if (codec->noise) {
     plan.Validate();
     Require(plan.dimension == coordinates(),
             "the plan's dimension is not that of the model, with one more for adaptive clipping");

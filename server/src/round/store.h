@@ -47,8 +47,8 @@ struct ReleaseRecord {
   uint32_t attempt = 0;
   uint32_t reported = 0;
   Span<const float> parameters;  // [model.parameters], valid during the call
-  Mechanism mechanism = Mechanism::kNone;
-  bool seeded = false;        // not private, whatever the mechanism
+  const CodecInfo* codec = FindCodec("none");
+  bool seeded = false;        // not private, whatever the codec
   double clip_l2 = 0.0;       // bound on an update's norm in this round, model units
   double next_clip_l2 = 0.0;  // of the next round
   double noise_sigma = 0.0;   // of one encoding, model units; 0 without privacy

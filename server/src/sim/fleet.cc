@@ -55,7 +55,7 @@ std::vector<int32_t> ClippedValues(Span<const float> update, const TrainTask& ta
   return values;
 }
 
-// Uploads for a client that has trained and asks to begin its upload, through the job's channel.
+// Uploads for a client that has trained and asks to begin its upload, with the job's codec.
 //   update  what the client's training left in its parameters
 void UploadBaseline(const Device& identity, uint32_t device, const Client& client,
                     Span<const float> update, Job& job) {
@@ -66,7 +66,8 @@ void UploadBaseline(const Device& identity, uint32_t device, const Client& clien
       identity.secret, {begin.job_id, id, begin.round, begin.attempt, begin.nonce}, &key);
   if (status != Status::kOk) throw std::runtime_error("a round key cannot be derived");
   const std::vector<int32_t> values = ClippedValues(update, client.task());
-  const std::vector<uint8_t> encoded = job.channel()->Encode(key, {values.data(), values.size()});
+  const std::vector<uint8_t> encoded =
+      job.config().codec->make(client.task())->Encode(key, {values.data(), values.size()});
   Request chunk;
   chunk.kind = Request::Kind::kUpdateChunk;
   chunk.bytes = {encoded.data(), encoded.size()};
@@ -102,32 +103,34 @@ bool Fleet::DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const {
   return random.NextU32() < options_.dropout * 0x1p32;
 }
 
-// Devices ask for work before they can know whether they are drawn: so many of them as the job
-// wants to hear of.
-void Fleet::AskForWork(Job& job) const {
+// Devices check in before they can know whether they are drawn: as many as the job waits for, those
+// of other processes counted.
+void Fleet::CheckIn(Job& job, FleetShare share) const {
   uint8_t digest[kSha256Size] = {};
   if (ModelDigest(model_, digest) != Status::kOk) throw std::runtime_error("SHA-256 failed");
   Request hello;
   hello.kind = Request::Kind::kHello;
   hello.model_digest = digest;
-  uint32_t heard_of = 0;
-  for (uint32_t i = 0; i < registry_.size() && heard_of < job.config().min_devices; ++i) {
+  uint32_t checked_in = 0;
+  for (uint32_t i = 0; i < registry_.size() && checked_in < job.config().min_devices; ++i) {
     if (DropsOut(i, job.round(), job.attempt())) continue;
-    job.Answer(i, hello);
-    ++heard_of;
+    if (share.Has(i)) job.Answer(i, hello);
+    ++checked_in;
   }
 }
 
-void Fleet::RunRound(Job& job, int threads) const {
-  AskForWork(job);
-  const std::vector<uint32_t>& cohort = job.cohort();
+void Fleet::RunRound(Job& job, int threads, FleetShare share) const {
+  CheckIn(job, share);
+  std::vector<uint32_t> drawn;
+  for (const uint32_t device : job.cohort()) {
+    if (share.Has(device) && !DropsOut(device, job.round(), job.attempt())) drawn.push_back(device);
+  }
   const uint32_t batch_size = job.config().training.batch_size;
-  const int workers = std::min(threads, static_cast<int>(std::max<size_t>(cohort.size(), 1)));
+  const int workers = std::min(threads, static_cast<int>(std::max<size_t>(drawn.size(), 1)));
   std::vector<posix::ClientMemory> memories;
   for (int i = 0; i < workers; ++i) memories.emplace_back(model_, batch_size, kUploadChunkSize);
-  ParallelFor(workers, cohort.size(), [&](size_t i, int worker) {
-    if (DropsOut(cohort[i], job.round(), job.attempt())) return;
-    RunDevice(cohort[i], job, memories[static_cast<size_t>(worker)]);
+  ParallelFor(workers, drawn.size(), [&](size_t i, int worker) {
+    RunDevice(drawn[i], job, memories[static_cast<size_t>(worker)]);
   });
 }
 
@@ -147,7 +150,7 @@ void Fleet::RunDevice(uint32_t device, Job& job, posix::ClientMemory& memory) co
     config.port.entropy = SeededEntropy::Fill;
     config.port.context = &entropy;
   }
-  config.allow_training_without_privacy = !job.config().is_private();
+  config.allow_training_without_privacy = !job.config().codec->certified;
   config.min_private_noise_q20 = PrivateNoiseLimitQ20(job.config().plan.private_noise_multiplier);
 
   Client client(config, memory.buffers());
@@ -155,7 +158,7 @@ void Fleet::RunDevice(uint32_t device, Job& job, posix::ClientMemory& memory) co
   Client::Progress progress = Client::Progress::kAgain;
   while (progress != Client::Progress::kWait && progress != Client::Progress::kDone) {
     Status status = client.Step(&progress);
-    if (job.channel() != nullptr && client.state() == Client::State::kUploadBegin &&
+    if (!job.config().codec->servable && client.state() == Client::State::kUploadBegin &&
         progress == Client::Progress::kSend) {
       UploadBaseline(identity, device, client, memory.buffers().parameters, job);
       return;

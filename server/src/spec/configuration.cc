@@ -59,7 +59,8 @@ privacy::Plan PlanFromConfiguration(const std::string& path, const std::string& 
   const Json json = Parse(path, held);
   try {
     privacy::Plan plan = PlanOf(json);
-    if (json.at("mechanism") != Name(Mechanism::kGauLrq)) plan.noise_sigma = 0;
+    const CodecInfo* codec = FindCodec(json.at("mechanism"));
+    if (codec == nullptr || !codec->certified) plan.noise_sigma = 0;
     return plan;
   } catch (const std::exception&) {
     RefuseDamaged(path);

@@ -91,12 +91,13 @@ std::string DefaultText(const Json& value) {
   return value.is_number() ? value.dump() : "";
 }
 
-const ModelInfo* RequireModel(const std::string& name) {
-  if (const ModelInfo* model = FindModel(name.c_str())) return model;
-  std::string known;
-  for (const ModelInfo& model : Models()) known += fmt::format(" {}", model.name);
-  throw std::invalid_argument(fmt::format("--model {}: no such model; known are:{}", name, known));
+void FindNamed(const std::string& name, const ModelInfo** model) {
+  const ModelInfo* found = FindModel(name.c_str());
+  if (found == nullptr) throw std::invalid_argument(fmt::format("there is no model {}", name));
+  *model = found;
 }
+
+void FindNamed(const std::string& name, const CodecInfo** codec) { *codec = &RequireCodec(name); }
 
 std::string OptionsTable(const std::vector<std::pair<FieldText, Json>>& rows, Columns columns) {
   const bool all = columns == Columns::kAll;

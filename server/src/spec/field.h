@@ -90,12 +90,13 @@ struct FieldText {
 // A field's default as --help and the page print it. Empty: none, or only a derived one.
 std::string DefaultText(const Json& value);
 
-// A value as JSON: exact numbers, an enum's Name(), null for an absent value and for +infinity.
+// A value as JSON: exact numbers, an enum's Name(), the name of a model or codec, null for an
+// absent value and for +infinity.
 template <class T>
 Json ToJson(const T& value) {
   if constexpr (std::is_enum_v<T>) {
     return Name(value);
-  } else if constexpr (std::is_same_v<T, const ModelInfo*>) {
+  } else if constexpr (std::is_pointer_v<T>) {
     return value->name;
   } else if constexpr (std::is_floating_point_v<T>) {
     return std::isinf(value) && value > 0 ? Json(nullptr) : Json(static_cast<double>(value));
@@ -108,7 +109,9 @@ Json ToJson(const std::optional<T>& value) {
   return value ? ToJson(*value) : Json(nullptr);
 }
 
-const ModelInfo* RequireModel(const std::string& name);
+// The row of that name in the table of models or codecs. Throws std::invalid_argument.
+void FindNamed(const std::string& name, const ModelInfo** model);
+void FindNamed(const std::string& name, const CodecInfo** codec);
 
 // The inverse of ToJson() but for null. Throws nlohmann's exception for a value of another type and
 // std::invalid_argument for a name that is none of the enum's.
@@ -123,8 +126,8 @@ void FromJson(const Json& json, T* value) {
       return;
     }
     throw std::invalid_argument("no such value: " + name);
-  } else if constexpr (std::is_same_v<T, const ModelInfo*>) {
-    *value = RequireModel(json.get<std::string>());
+  } else if constexpr (std::is_pointer_v<T>) {
+    FindNamed(json.get<std::string>(), value);
   } else if constexpr (std::is_same_v<T, float>) {
     *value = static_cast<float>(json.get<double>());
   } else {
@@ -203,6 +206,7 @@ struct Field : FieldText {
     return *this;
   }
 
+  // Of the enum that is asked for.
   template <class... Value>
   Field& OneOf(Value... value) {
     choices = {std::string(Name(value))...};

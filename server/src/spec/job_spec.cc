@@ -56,10 +56,9 @@ Fields ModelAndCode() {
           "compare "
           "with, in simulations only")
           .In(Group::kPrivacy)
-          .OneOf(Mechanism::kGauLrq, Mechanism::kNone, Mechanism::kGaussianFloat32,
-                 Mechanism::kQuantizedGaussian, Mechanism::kQuantizedBinomial)
+          .OneOfNames(CodecNames())
           .Stands(
-              Learns::kTask, [](auto& job) -> auto& { return job.mechanism; }),
+              Learns::kTask, [](auto& job) -> auto& { return job.codec; }),
       Row("coding",
           "how updates become bytes; range: near the entropy; fixed: the same number of bits for "
           "every coordinate")
@@ -256,12 +255,13 @@ Fields ServerStep() {
           .In(Group::kRounds)
           .Within(kFactor)
           .Stands(
-              Learns::kNothing, [](auto& job) -> auto& { return job.server_learning_rate; }),
+              Learns::kNothing,
+              [](auto& job) -> auto& { return job.aggregation.server_learning_rate; }),
       Row("smoothing", "Laplacian smoothing factor of DP-Fed-LS; helps when noise dominates")
           .In(Group::kRounds)
           .Within(kFactorOrNone)
           .Stands(
-              Learns::kNothing, [](auto& job) -> auto& { return job.smoothing; }),
+              Learns::kNothing, [](auto& job) -> auto& { return job.aggregation.smoothing; }),
       Row("min-devices",
           "if fewer of all devices, drawn or not, check in until the deadline, nothing is released "
           "and nothing charged")

@@ -31,9 +31,9 @@ void RequirePlausible(const JobRequest& r, uint32_t devices) {
         fmt::format("--cohort {} is more than the {} devices; draw at most all of them",
                     r.job.plan.cohort, devices));
   }
-  const Mechanism mechanism = ResolveMechanism(r);
+  const CodecInfo& codec = ResolveCodec(r);
   Require(
-      !r.adaptive_clip || mechanism == Mechanism::kGauLrq,
+      !r.adaptive_clip || codec.certified,
       "--adaptive-clip reads a noisy bit, which only --mechanism gau-lrq with a finite --epsilon "
       "or --noise-multiplier carries; leave it out, or add noise");
   const bool is_private_noise = r.trust_mode == privacy::TrustMode::kPrivateNoise;
@@ -108,27 +108,25 @@ int Threads(int asked) {
 
 }  // namespace
 
-Mechanism ResolveMechanism(const JobRequest& r) {
-  JobConfig job;
-  job.mechanism = r.job.mechanism;
+const CodecInfo& ResolveCodec(const JobRequest& r) {
+  const CodecInfo& codec = *r.job.codec;
   const bool is_unlimited = !r.noise_multiplier && std::isinf(r.epsilon) && r.epsilon > 0;
-  if (!is_unlimited || !job.has_noise()) return job.mechanism;
-  if (job.is_private()) return Mechanism::kUniformDither;
-  throw std::invalid_argument(
-      fmt::format("--mechanism {} adds noise: give a finite --epsilon, or --noise-multiplier",
-                  Name(job.mechanism)));
+  if (!is_unlimited) return codec;
+  if (codec.without_noise != nullptr) return RequireCodec(codec.without_noise);
+  throw std::invalid_argument(fmt::format(
+      "--mechanism {} adds noise: give a finite --epsilon, or --noise-multiplier", codec.name));
 }
 
 JobConfig MakeJob(const JobRequest& r, uint32_t devices,
                   const std::vector<privacy::SpentRounds>& before) {
   RequirePlausible(r, devices);
   JobConfig job = r.job;
-  job.mechanism = ResolveMechanism(r);
+  job.codec = &ResolveCodec(r);
   job.plan = BarePlan(r, devices);
   job.spent_before.clear();
   job.epsilon_budget = std::numeric_limits<double>::infinity();
   const bool is_poisson = job.plan.sampling == privacy::Sampling::kPoisson;
-  if (job.has_noise()) {
+  if (job.codec->noise) {
     RequireDelta(r, devices);
     job.plan = CalibratedPlan(r, job.plan, before);
     if (!r.noise_multiplier) job.epsilon_budget = r.epsilon;
@@ -139,7 +137,7 @@ JobConfig MakeJob(const JobRequest& r, uint32_t devices,
   }
   job.clip_schedule.reset();
   if (r.adaptive_clip) job.clip_schedule = r.clip_schedule;
-  job.min_devices = r.min_devices.value_or(is_poisson && job.has_noise() ? 0 : 1);
+  job.min_devices = r.min_devices.value_or(is_poisson && job.codec->noise ? 0 : 1);
   job.threads = Threads(r.job.threads);
   job.Validate();
   return job;

@@ -9,9 +9,9 @@
 
 namespace sotto::server {
 
-// The mechanism with which the job runs: an infinite epsilon turns gau-lrq into uniform dither.
+// The codec with which the job runs: an infinite epsilon turns gau-lrq into uniform dither.
 // Throws std::invalid_argument for a baseline with an infinite epsilon.
-Mechanism ResolveMechanism(const JobRequest& request);
+const CodecInfo& ResolveCodec(const JobRequest& request);
 
 // The job that is asked for in a fleet of so many devices, with the noise calibrated to what
 // earlier jobs on them have left of the budget. Throws std::invalid_argument or

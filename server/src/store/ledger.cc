@@ -79,7 +79,7 @@ std::vector<LedgerEntry> ReadLedger(Database& database) {
 }
 
 void AddToLedger(Database& database, int64_t job, const ReleaseRecord& record, bool seeded) {
-  const bool is_private = record.mechanism == Mechanism::kGauLrq;
+  const bool is_private = record.codec->certified;
   const double infinity = std::numeric_limits<double>::infinity();
   const privacy::Statement& spent = record.spent;
   const privacy::Plan& plan = record.plan;
@@ -94,7 +94,7 @@ void AddToLedger(Database& database, int64_t job, const ReleaseRecord& record, b
                    "?, ?, ?, ?, ?, ?, ?, ?)");
   insert.BindInteger(job)
       .BindInteger(record.round)
-      .BindText(Name(record.mechanism))
+      .BindText(record.codec->name)
       .BindReal(record.noise_sigma)
       .BindReal(record.clip_l2)
       .BindInteger(plan.devices)

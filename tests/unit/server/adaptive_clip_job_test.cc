@@ -202,9 +202,8 @@ TEST(AdaptiveClipConfig, RefusesWhatCannotBe) {
   refuses([](JobConfig& c) { c.clip_schedule->quantile = 1.5; });
   refuses([](JobConfig& c) { c.clip_schedule->learning_rate = NAN; });
   refuses([](JobConfig& c) { c.plan.private_noise_multiplier = 0.5; });
-  for (const Mechanism mechanism :
-       {Mechanism::kNone, Mechanism::kUniformDither, Mechanism::kQuantizedGaussian}) {
-    refuses([&](JobConfig& c) { c.mechanism = mechanism; });
+  for (const char* codec : {"none", "uniform-dither", "qg"}) {
+    refuses([&](JobConfig& c) { c.codec = FindCodec(codec); });
   }
 }
 

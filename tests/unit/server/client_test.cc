@@ -280,7 +280,7 @@ TEST_F(ClientTest, TheReasonOfARefusalIsKept) {
 
 TEST(Client, UploadsFitTheSmallerFrameOfBothSides) {
   JobConfig config = SmallConfig();
-  config.mechanism = Mechanism::kNone;  // long updates
+  config.codec = FindCodec("none");  // long updates
   SmallJob small(config);
   ASSERT_TRUE(small.job.OpenRound());
   const uint32_t index = small.job.cohort()[0];

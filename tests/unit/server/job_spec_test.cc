@@ -218,7 +218,7 @@ TEST(JobSpec, AStoredConfigurationGivesThePlanBack) {
 
 TEST(JobSpec, WithoutPrivacyTheStoredPlanHasNoNoise) {
   JobConfig job = SmallConfig();
-  job.mechanism = Mechanism::kNone;
+  job.codec = FindCodec("none");
   const std::string text = ConfigurationToJson(RecordOf(job)).dump();
   EXPECT_EQ(PlanFromConfiguration("a.store", text).noise_sigma, 0);
 }

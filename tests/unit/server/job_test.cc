@@ -39,7 +39,7 @@ TEST(Job, ReleasesAllRoundsOfThePlanAndFinishes) {
 // The sum's size is read off the sum, which is charged whatever is made of it.
 TEST(Job, ASumTooLargeForTheModelIsReleasedAndChargedAndEndsTheJob) {
   JobConfig config = SmallConfig();
-  config.server_learning_rate = 1e300;
+  config.aggregation.server_learning_rate = 1e300;
   SmallJob small(config);
   ASSERT_TRUE(small.job.OpenRound());
   const std::vector<float> before = small.Model();
@@ -134,7 +134,7 @@ TEST(Job, TooFewDevicesHeardOfAbortTheAttemptWhichReleasesNothingAndCostsNothing
   const RoundOutcome aborted = small.job.CloseRound();
   EXPECT_FALSE(aborted.released);
   EXPECT_EQ(aborted.reported, 4u);
-  EXPECT_EQ(aborted.heard_of, 4u);
+  EXPECT_EQ(aborted.checked_in, 4u);
   EXPECT_TRUE(small.store.releases.empty());
   EXPECT_EQ(small.job.phase(), Job::Phase::kOpen);
   EXPECT_EQ(small.job.attempt(), 1u);
@@ -148,7 +148,7 @@ TEST(Job, TooFewDevicesHeardOfAbortTheAttemptWhichReleasesNothingAndCostsNothing
   EXPECT_TRUE(small.job.IsComplete());
   const RoundOutcome outcome = small.job.CloseRound();
   EXPECT_TRUE(outcome.released);
-  EXPECT_EQ(outcome.heard_of, kSmallDevices);
+  EXPECT_EQ(outcome.checked_in, kSmallDevices);
   EXPECT_EQ(outcome.spent.rounds, 1);
   EXPECT_EQ(outcome.spent.epsilon, privacy::Account(config.plan, 1).epsilon);
   EXPECT_EQ(outcome.spent.epsilon_network, privacy::Account(config.plan, 1).epsilon_network);
@@ -194,7 +194,7 @@ TEST(Job, ADeviceOfAnotherModelIsNotHeardOf) {
   const uint8_t other[kSha256Size] = {};
   hello.model_digest = other;
   small.job.Answer(0, hello);
-  EXPECT_EQ(small.job.CloseRound().heard_of, 0u);
+  EXPECT_EQ(small.job.CloseRound().checked_in, 0u);
 }
 
 TEST(Job, GivesUpAfterTheLastAttempt) {
@@ -251,7 +251,7 @@ TEST(Job, APoissonDrawAboveTheCapIsDrawnAgain) {
 // Exact updates: the new model is the average of what the devices would have trained alone.
 TEST(Job, WithoutAMechanismTheModelIsTheExactAverage) {
   JobConfig config = SmallConfig();
-  config.mechanism = Mechanism::kNone;
+  config.codec = FindCodec("none");
   SmallJob small(config);
   ASSERT_TRUE(small.job.OpenRound());
   std::vector<double> average(config.model->parameters);
@@ -277,7 +277,7 @@ TEST(Job, WithoutAMechanismTheModelIsTheExactAverage) {
 // The divisor of a Poisson round is q N, not the number that was drawn or reported.
 TEST(Job, APoissonSumIsDividedByTheExpectedCohort) {
   JobConfig config = SmallConfig();
-  config.mechanism = Mechanism::kNone;
+  config.codec = FindCodec("none");
   config.plan.sampling = privacy::Sampling::kPoisson;
   config.plan.planned_reports = kSmallDevices;
   config.plan.rounds = 20;

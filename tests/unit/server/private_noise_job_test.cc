@@ -46,8 +46,8 @@ TEST(PrivateNoiseConfig, RefusesWhatNoDeviceCanEncode) {
   refuses([](JobConfig& c) { c.plan.private_noise_multiplier = 16.1; });  // 64 units
   refuses([](JobConfig& c) { c.plan.private_noise_multiplier = -1; });
   refuses([](JobConfig& c) { c.plan.noise_sigma = 1.0 / 512; });  // C is above 128 units
-  refuses([](JobConfig& c) { c.mechanism = Mechanism::kUniformDither; });
-  refuses([](JobConfig& c) { c.mechanism = Mechanism::kNone; });
+  refuses([](JobConfig& c) { c.codec = FindCodec("uniform-dither"); });
+  refuses([](JobConfig& c) { c.codec = FindCodec("none"); });
 }
 
 struct PrivateNoiseTest : testing::Test {

@@ -179,7 +179,7 @@ struct SmallJob {
 
   void Report(uint32_t index) {
     SmallDevice device(registry[index], index, *job.config().model, job.round());
-    device.config.allow_training_without_privacy = !job.config().is_private();
+    device.config.allow_training_without_privacy = !job.config().codec->certified;
     EXPECT_EQ(device.Run(job, index), Status::kOk);
   }
 

@@ -271,7 +271,7 @@ TEST_F(SqliteStoreTest, AnotherConfigurationIsRefusedNamingTheField) {
     EXPECT_TRUE(Says(message, std::string("began with ") + field + " = ")) << message;
   };
   refuses("model", [](JobConfig& c) { c.model = FindModel("softmax-784-10"); });
-  refuses("mechanism", [](JobConfig& c) { c.mechanism = Mechanism::kNone; });
+  refuses("mechanism", [](JobConfig& c) { c.codec = FindCodec("none"); });
   refuses("seeded", [](JobConfig& c) { c.seeded = true; });
   refuses("sampling", [](JobConfig& c) { c.plan.sampling = privacy::Sampling::kPoisson; });
   refuses("devices", [](JobConfig& c) { c.plan.devices = 13; });
@@ -293,8 +293,8 @@ TEST_F(SqliteStoreTest, AnotherConfigurationIsRefusedNamingTheField) {
   refuses("weight_decay", [](JobConfig& c) { c.training.weight_decay = 0.1f; });
   refuses("clipping", [](JobConfig& c) { c.training.clipping = Clipping::kAtEnd; });
   refuses("learning_rate_decay", [](JobConfig& c) { c.learning_rate_decay = 0.5; });
-  refuses("server_learning_rate", [](JobConfig& c) { c.server_learning_rate = 2; });
-  refuses("smoothing", [](JobConfig& c) { c.smoothing = 1; });
+  refuses("server_learning_rate", [](JobConfig& c) { c.aggregation.server_learning_rate = 2; });
+  refuses("smoothing", [](JobConfig& c) { c.aggregation.smoothing = 1; });
   refuses("min_devices", [](JobConfig& c) { c.min_devices = 2; });
   refuses("epsilon_budget", [](JobConfig& c) { c.epsilon_budget = 3; });
   refuses("clip_bit_scale", [](JobConfig& c) {

@@ -55,7 +55,7 @@ inline void Release(SqliteStore& store, uint32_t round, uint32_t attempt, size_t
   record.round = round;
   record.attempt = attempt;
   record.parameters = {model.data(), model.size()};
-  record.mechanism = Mechanism::kGauLrq;
+  record.codec = FindCodec("gau-lrq");
   record.spent.epsilon = 1.0 + round;
   store.CommitRelease(record);
 }

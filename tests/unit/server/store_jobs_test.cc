@@ -33,7 +33,7 @@ class StoreJobsTest : public SqliteStoreTest {
       EXPECT_TRUE(job.OpenRound()) << job.finish_reason();
       for (const uint32_t index : job.cohort()) {
         SmallDevice device(registry[index], index, *config.model, processes_ * 100 + job.round());
-        device.config.allow_training_without_privacy = !config.is_private();
+        device.config.allow_training_without_privacy = !config.codec->certified;
         EXPECT_EQ(device.Run(job, index), Status::kOk);
       }
       outcome = job.CloseRound();
@@ -53,7 +53,7 @@ JobConfig QuietConfig() {
   JobConfig config = SmallConfig();
   config.plan.noise_sigma = 0.5;
   config.plan.cohort = config.plan.planned_reports = 3;
-  config.smoothing = 1;
+  config.aggregation.smoothing = 1;
   return config;
 }
 
@@ -184,7 +184,7 @@ TEST_F(StoreJobsTest, DevicesOfAnyProcessOfAJobAreItsOwn) {
 TEST_F(StoreJobsTest, AfterAJobWithoutPrivacyNoFiniteEpsilonIsStated) {
   CreateStore();
   JobConfig bare = SmallConfig();
-  bare.mechanism = Mechanism::kNone;
+  bare.codec = FindCodec("none");
   Run(bare, 1);
   EXPECT_TRUE(std::isinf(Run(SmallConfig(), 1, true).epsilon));
   JobConfig limited = SmallConfig();

@@ -1,10 +1,10 @@
-#include "baseline/quantized_gaussian.h"
+#include "codec/quantized_gaussian.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "baseline/codes.h"
-#include "baseline/random_values.h"
+#include "codec/codes.h"
+#include "codec/random_values.h"
 #include "sotto/bytes.h"
 #include "sotto/dither.h"
 

@@ -1,8 +1,9 @@
-// What a job answers to its devices.
+// What an attempt answers to its devices.
 #include <algorithm>
 #include <exception>
+#include <optional>
 
-#include "round/job.h"
+#include "round/attempt.h"
 
 namespace sotto::server {
 namespace {
@@ -72,17 +73,24 @@ bool Equal(ByteSpan a, ByteSpan b) {
 
 }  // namespace
 
-Job::Member* Job::FindMember(uint32_t device) {
-  const auto found = std::lower_bound(cohort_.begin(), cohort_.end(), device);
-  if (phase_ != Phase::kOpen || found == cohort_.end() || *found != device) return nullptr;
-  return &members_[static_cast<size_t>(found - cohort_.begin())];
+std::optional<Reply> RefuseHello(const Request& hello, ByteSpan model_digest) {
+  if (hello.version != kProtocolVersion) return FinalError(ErrorCode::kVersion);
+  if (!Equal(hello.model_digest, model_digest)) return FinalError(ErrorCode::kModelMismatch);
+  return std::nullopt;
 }
 
-Reply Job::Answer(uint32_t device, const Request& request) {
+Reply AnswerBetweenAttempts(const Request& request) {
+  if (request.kind == Request::Kind::kHello) return Wait(kPollIntervalMs);
+  return FinalError(request.kind == Request::Kind::kNone ? ErrorCode::kMalformed
+                                                         : ErrorCode::kNotSelected);
+}
+
+Reply Attempt::Answer(uint32_t device, const Request& request) {
   std::unique_lock<std::mutex> lock(mutex_);
+  if (!open_) return AnswerBetweenAttempts(request);
   switch (request.kind) {
     case Request::Kind::kHello:
-      return OnHello(device, request);
+      return OnHello(device);
     case Request::Kind::kGetModel:
       return OnGetModel(device, request);
     case Request::Kind::kUpdateBegin:
@@ -95,21 +103,21 @@ Reply Job::Answer(uint32_t device, const Request& request) {
   return FinalError(ErrorCode::kMalformed);
 }
 
-void Job::HearOf(uint32_t device) {
-  if (phase_ != Phase::kOpen || is_heard_of_[device]) return;
-  is_heard_of_[device] = true;
-  ++heard_of_;
+// Null if the device was not drawn.
+Attempt::Member* Attempt::FindMember(uint32_t device) {
+  const auto found = std::lower_bound(drawn_.begin(), drawn_.end(), device);
+  if (found == drawn_.end() || *found != device) return nullptr;
+  return &members_[static_cast<size_t>(found - drawn_.begin())];
 }
 
-Reply Job::OnHello(uint32_t device, const Request& request) {
-  if (request.version != kProtocolVersion) return FinalError(ErrorCode::kVersion);
-  if (!Equal(request.model_digest, model_digest_)) return FinalError(ErrorCode::kModelMismatch);
-  if (phase_ == Phase::kFinished && !gave_up_) {
-    Reply reply;
-    reply.kind = Reply::Kind::kDone;
-    return reply;
-  }
-  HearOf(device);
+void Attempt::CheckIn(uint32_t device) {
+  if (is_checked_in_[device]) return;
+  is_checked_in_[device] = true;
+  ++counts_.checked_in;
+}
+
+Reply Attempt::OnHello(uint32_t device) {
+  CheckIn(device);
   const Member* member = FindMember(device);
   if (member == nullptr || !RuleOf(member->state).trains) return Wait(kPollIntervalMs);
   Reply reply;
@@ -118,26 +126,25 @@ Reply Job::OnHello(uint32_t device, const Request& request) {
   return reply;
 }
 
-Reply Job::OnGetModel(uint32_t device, const Request& request) {
+Reply Attempt::OnGetModel(uint32_t device, const Request& request) {
   const size_t offset = request.offset;
   if (FindMember(device) == nullptr) return FinalError(ErrorCode::kNotSelected);
-  if (offset % 4 != 0 || offset >= model_bytes_.size()) return FinalError(ErrorCode::kMalformed);
+  if (offset % 4 != 0 || offset >= model_.size()) return FinalError(ErrorCode::kMalformed);
   Reply reply;
   reply.kind = Reply::Kind::kModelChunk;
-  reply.bytes = {model_bytes_.data() + offset,
-                 std::min(kModelChunkSize, model_bytes_.size() - offset)};
+  reply.bytes = model_.subspan(offset, std::min(kModelChunkSize, model_.size() - offset));
   return reply;
 }
 
-bool Job::BelongsToAttempt(const Request& request) const {
+bool Attempt::IsOfThisAttempt(const Request& request) const {
   return Equal(request.job_id, task_.job_id) && request.round == task_.round &&
          request.attempt == task_.attempt;
 }
 
-Reply Job::OnUpdateBegin(uint32_t device, const Request& request) {
+Reply Attempt::OnUpdateBegin(uint32_t device, const Request& request) {
   Member* member = FindMember(device);
   if (member == nullptr) return FinalError(ErrorCode::kNotSelected);
-  if (!BelongsToAttempt(request)) return FinalError(ErrorCode::kWrongAttempt);
+  if (!IsOfThisAttempt(request)) return FinalError(ErrorCode::kWrongAttempt);
   if (request.nonce.size() != kNonceSize || request.coding != task_.format.coding ||
       request.clip_bit_q20 != task_.clip_bit_q20 ||
       request.private_noise_q20 != task_.private_noise_q20) {
@@ -155,12 +162,12 @@ Reply Job::OnUpdateBegin(uint32_t device, const Request& request) {
       return FinalError(ErrorCode::kMalformed);
   }
   if (!same_update && !member->bytes.empty() && config_.plan.Trust() != kTrusted) {
-    // What is accounted against this server is one update an attempt, not parts of a second one.
+    // Against this server one update of an attempt is accounted, and no part of a second one.
     Reject(*member);
     return FinalError(ErrorCode::kConflict);
   }
   if (!same_update) {
-    // The device trained anew, for example after a reset: what came before is worth nothing.
+    // The device trained anew, for example after a reset: the bytes of its first update are void.
     std::copy(request.nonce.begin(), request.nonce.end(), member->nonce);
     member->bytes.clear();
   }
@@ -168,29 +175,36 @@ Reply Job::OnUpdateBegin(uint32_t device, const Request& request) {
   return Ack(member->bytes.size(), false);
 }
 
-void Job::Reject(Member& member) {
+void Attempt::Reject(Member& member) {
   member.state = MemberState::kRejected;
   member.bytes = {};
-  ++rejected_;
+  ++counts_.rejected;
 }
 
-Reply Job::OnUpdateChunk(uint32_t device, const Request& request,
-                         std::unique_lock<std::mutex>& lock) {
+Reply Attempt::OnUpdateChunk(uint32_t device, const Request& request,
+                             std::unique_lock<std::mutex>& lock) {
   Member* member = FindMember(device);
   if (member == nullptr) return FinalError(ErrorCode::kNotSelected);
   if (!RuleOf(member->state).takes_chunks) return FinalError(ErrorCode::kWrongAttempt);
   if (request.offset != member->bytes.size() || request.bytes.empty()) {
     return FinalError(ErrorCode::kMalformed);
   }
-  const size_t room = sum_->MaxUpdateSize() - member->bytes.size();
+  const size_t room = codec_->MaxSize(config_.coordinates()) - member->bytes.size();
   if (request.bytes.size() > room) return FinalError(ErrorCode::kTooLarge);
   member->bytes.insert(member->bytes.end(), request.bytes.begin(), request.bytes.end());
   if (!request.last) return Ack(member->bytes.size(), false);
   return FinishUpload(device, *member, lock);
 }
 
-Reply Job::FinishUpload(uint32_t device, Member& member, std::unique_lock<std::mutex>& lock) {
-  // While a member decodes, CloseRound() waits and nobody else touches it.
+bool Attempt::Decode(uint32_t device, const Member& member) {
+  const Device& owner = devices_[device];
+  const ByteSpan id(reinterpret_cast<const uint8_t*>(owner.id.data()), owner.id.size());
+  return codec_->Add({id, owner.secret, member.nonce}, {member.bytes.data(), member.bytes.size()},
+                     sum_);
+}
+
+Reply Attempt::FinishUpload(uint32_t device, Member& member, std::unique_lock<std::mutex>& lock) {
+  // While a member decodes, Close() waits and nobody else touches the member.
   member.state = MemberState::kDecoding;
   member.size = member.bytes.size();
   ++decoding_;
@@ -198,19 +212,19 @@ Reply Job::FinishUpload(uint32_t device, Member& member, std::unique_lock<std::m
   bool valid = false;
   std::exception_ptr failure;
   try {
-    valid = sum_->Add(devices_[device], member.nonce, {member.bytes.data(), member.bytes.size()});
+    valid = Decode(device, member);
   } catch (...) {
     failure = std::current_exception();
   }
   lock.lock();
   --decoding_;
-  member.state = valid ? MemberState::kReported : MemberState::kRejected;
-  member.bytes = {};
   if (valid) {
-    ++reported_;
-    update_bytes_ += member.size;
+    member.state = MemberState::kReported;
+    member.bytes = {};
+    ++counts_.reported;
+    counts_.update_bytes += member.size;
   } else {
-    ++rejected_;
+    Reject(member);
   }
   decoded_.notify_all();
   if (failure) std::rethrow_exception(failure);

@@ -1,6 +1,6 @@
-// Randomness of the baselines, in floating point. Part of sotto::server/baseline.
-#ifndef SOTTO_BASELINE_RANDOM_VALUES_H_
-#define SOTTO_BASELINE_RANDOM_VALUES_H_
+// Randomness of the baselines, in floating point. Part of sotto::server/codec.
+#ifndef SOTTO_CODEC_RANDOM_VALUES_H_
+#define SOTTO_CODEC_RANDOM_VALUES_H_
 
 #include <cstdint>
 
@@ -35,4 +35,4 @@ class RandomValues {
 
 }  // namespace sotto::server::baseline
 
-#endif  // SOTTO_BASELINE_RANDOM_VALUES_H_
+#endif  // SOTTO_CODEC_RANDOM_VALUES_H_

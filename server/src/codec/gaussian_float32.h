@@ -1,4 +1,4 @@
-// `float32`: the update plus Gaussian noise, as floats. Part of sotto::server/baseline.
+// `float32`: the update plus Gaussian noise, as floats. Part of sotto::server/codec.
 //
 // Gau-SGD, the uncompressed mechanism that Gau-LRQ is compared with (Yan, Li, Lan, Wu, Song,
 // "Layered Randomized Quantization for Communication-Efficient and Privacy-Preserving Distributed
@@ -9,26 +9,22 @@
 // and added in floating point, and nothing here bounds what that gives away (Mironov, "On
 // Significance of the Least Significant Bits for Differential Privacy", 2012): there is no
 // certificate, so the figure is for comparison and no guarantee.
-#ifndef SOTTO_BASELINE_GAUSSIAN_FLOAT32_H_
-#define SOTTO_BASELINE_GAUSSIAN_FLOAT32_H_
+#ifndef SOTTO_CODEC_GAUSSIAN_FLOAT32_H_
+#define SOTTO_CODEC_GAUSSIAN_FLOAT32_H_
 
-#include "round/update_channel.h"
+#include "codec/baseline.h"
 
 namespace sotto::server::baseline {
 
-class GaussianFloat32 : public UpdateChannel {
+class GaussianFloat32 : public Baseline {
  public:
-  // noise_sigma  > 0, model units
-  explicit GaussianFloat32(double noise_sigma) : noise_sigma_(noise_sigma) {}
+  using Baseline::Baseline;
 
   size_t MaxSize(uint32_t coordinates) const override { return size_t{4} * coordinates; }
   std::vector<uint8_t> Encode(const Key& key, Span<const int32_t> values) const override;
   bool Decode(ByteSpan encoded, Span<int32_t> noisy) const override;
-
- private:
-  double noise_sigma_;
 };
 
 }  // namespace sotto::server::baseline
 
-#endif  // SOTTO_BASELINE_GAUSSIAN_FLOAT32_H_
+#endif  // SOTTO_CODEC_GAUSSIAN_FLOAT32_H_

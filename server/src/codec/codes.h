@@ -1,6 +1,6 @@
-// Integers of a fixed number of bits as bytes, lowest bit first. Part of sotto::server/baseline.
-#ifndef SOTTO_BASELINE_CODES_H_
-#define SOTTO_BASELINE_CODES_H_
+// Integers of a fixed number of bits as bytes, lowest bit first. Part of sotto::server/codec.
+#ifndef SOTTO_CODEC_CODES_H_
+#define SOTTO_CODEC_CODES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -27,4 +27,4 @@ bool ReadCodes(ByteSpan bytes, int bits, Span<uint32_t> codes);
 
 }  // namespace sotto::server::baseline
 
-#endif  // SOTTO_BASELINE_CODES_H_
+#endif  // SOTTO_CODEC_CODES_H_

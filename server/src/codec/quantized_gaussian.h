@@ -1,4 +1,4 @@
-// `qg`: Gaussian noise, then quantization to b bits. Part of sotto::server/baseline.
+// `qg`: Gaussian noise, then quantization to b bits. Part of sotto::server/codec.
 //
 // QG-SGD (Yan, Li, Lan, Wu, Song, "Layered Randomized Quantization for Communication-Efficient and
 // Privacy-Preserving Distributed Learning", Algorithm 2 and Lemma 6): each device adds N(0,
@@ -17,15 +17,17 @@
 //
 // Encoded update: R as u32 little endian, Q20 in units of sigma, rounded up, at least 1; then the d
 // levels, 0 .. 2^b - 1, b bits each.
-#ifndef SOTTO_BASELINE_QUANTIZED_GAUSSIAN_H_
-#define SOTTO_BASELINE_QUANTIZED_GAUSSIAN_H_
+#ifndef SOTTO_CODEC_QUANTIZED_GAUSSIAN_H_
+#define SOTTO_CODEC_QUANTIZED_GAUSSIAN_H_
 
-#include "round/update_channel.h"
+#include "codec/baseline.h"
 
 namespace sotto::server::baseline {
 
-class QuantizedGaussian : public UpdateChannel {
+class QuantizedGaussian : public Baseline {
  public:
+  using Baseline::Baseline;
+
   size_t MaxSize(uint32_t coordinates) const override;
   std::vector<uint8_t> Encode(const Key& key, Span<const int32_t> values) const override;
   bool Decode(ByteSpan encoded, Span<int32_t> noisy) const override;
@@ -41,4 +43,4 @@ int QuantizerBits(uint32_t range_q20);
 
 }  // namespace sotto::server::baseline
 
-#endif  // SOTTO_BASELINE_QUANTIZED_GAUSSIAN_H_
+#endif  // SOTTO_CODEC_QUANTIZED_GAUSSIAN_H_

@@ -1,4 +1,4 @@
-// `bq`: quantization, then binomial noise. Part of sotto::server/baseline.
+// `bq`: quantization, then binomial noise. Part of sotto::server/codec.
 //
 // cpSGD (Agarwal, Suresh, Yu, Kumar, McMahan, "cpSGD: Communication-efficient and
 // differentially-private distributed SGD", 2018, the protocol pi_sk(Bin(m, p)) without rotation):
@@ -17,17 +17,17 @@
 // epsilon.
 //
 // Encoded update: the d integers plus L + 32, in as few bits as 2 L + 64 needs.
-#ifndef SOTTO_BASELINE_QUANTIZED_BINOMIAL_H_
-#define SOTTO_BASELINE_QUANTIZED_BINOMIAL_H_
+#ifndef SOTTO_CODEC_QUANTIZED_BINOMIAL_H_
+#define SOTTO_CODEC_QUANTIZED_BINOMIAL_H_
 
-#include "round/update_channel.h"
+#include "codec/baseline.h"
 
 namespace sotto::server::baseline {
 
-class QuantizedBinomial : public UpdateChannel {
+class QuantizedBinomial : public Baseline {
  public:
-  // clip_in_sigmas  C / sigma, in (0, 1024]
-  explicit QuantizedBinomial(double clip_in_sigmas);
+  // The task's clip_l2 / unit, C / sigma, is in (0, 1024].
+  explicit QuantizedBinomial(const TrainTask& task);
 
   size_t MaxSize(uint32_t coordinates) const override;
   std::vector<uint8_t> Encode(const Key& key, Span<const int32_t> values) const override;
@@ -40,4 +40,4 @@ class QuantizedBinomial : public UpdateChannel {
 
 }  // namespace sotto::server::baseline
 
-#endif  // SOTTO_BASELINE_QUANTIZED_BINOMIAL_H_
+#endif  // SOTTO_CODEC_QUANTIZED_BINOMIAL_H_

@@ -1,4 +1,4 @@
-#include "baseline/random_values.h"
+#include "codec/random_values.h"
 
 #include <cmath>
 #include <stdexcept>

@@ -1,10 +1,10 @@
-#include "baseline/quantized_binomial.h"
+#include "codec/quantized_binomial.h"
 
 #include <bitset>
 #include <cmath>
 
-#include "baseline/codes.h"
-#include "baseline/random_values.h"
+#include "codec/codes.h"
+#include "codec/random_values.h"
 
 namespace sotto::server::baseline {
 namespace {
@@ -16,6 +16,11 @@ int32_t CountHeads(uint64_t coins) {
   return static_cast<int32_t>(std::bitset<kCoins>(coins).count());
 }
 
+// L: the least number of steps above the clipping bound.
+int32_t LargestLevel(double clip_in_sigmas) {
+  return static_cast<int32_t>(std::floor(4 * clip_in_sigmas)) + 1;
+}
+
 // The multiple of the step below or above, with the value as its mean.
 int32_t RoundAtRandom(int32_t value, uint64_t random) {
   const auto fraction = static_cast<int32_t>(random >> (64 - kStepBits));
@@ -24,8 +29,10 @@ int32_t RoundAtRandom(int32_t value, uint64_t random) {
 
 }  // namespace
 
-QuantizedBinomial::QuantizedBinomial(double clip_in_sigmas)
-    : offset_(static_cast<int32_t>(std::floor(4 * clip_in_sigmas)) + 1 + kCoins / 2),
+QuantizedBinomial::QuantizedBinomial(const TrainTask& task)
+    : Baseline(task),
+      offset_(LargestLevel(static_cast<double>(task.training.clip_l2) / noise_sigma()) +
+              kCoins / 2),
       bits_(BitsFor(static_cast<uint32_t>(2 * offset_))) {}
 
 size_t QuantizedBinomial::MaxSize(uint32_t coordinates) const {

@@ -1,4 +1,4 @@
-#include "baseline/codes.h"
+#include "codec/codes.h"
 
 #include "sotto/update_codec.h"
 
