@@ -6,12 +6,13 @@
 #include <stdexcept>
 
 #include "aggregate/smoothing.h"
+#include "sotto/update_scale.h"
 
 namespace sotto::server {
 namespace {
 
-// The dithered uniform quantizer's unit: clip_l2 is then the most that the format carries.
-constexpr float kUniformUnitOfClip = 1.0F / 1024;
+// The scale of the dithered uniform quantizer: clip_l2 is then the most that the format carries.
+constexpr float kUniformScaleOfClip = 1.0F / 1024;
 
 // Exact updates are summed in units 2^-40 of the smallest power of two above the clipping bound.
 constexpr int kExactFractionBits = 40;
@@ -120,7 +121,7 @@ TrainTask JobConfig::TaskFor(uint32_t round, float clip_l2) const {
   TrainTask task;
   task.round = round;
   task.format = format();
-  task.unit = has_noise() ? NoiseSigmaFor(clip_l2) : clip_l2 * kUniformUnitOfClip;
+  task.quantizer_scale = has_noise() ? NoiseSigmaFor(clip_l2) : clip_l2 * kUniformScaleOfClip;
   task.clip_bit_q20 = ClipBitQ20();
   task.training = training;
   task.training.clip_l2 = clip_l2;
@@ -134,7 +135,7 @@ double JobConfig::SumUnit(float clip_l2) const {
   if (mechanism == Mechanism::kNone) {
     return std::ldexp(1.0, std::ilogb(plan.clip_l2) + 1 - kExactFractionBits);
   }
-  return std::ldexp(static_cast<double>(TaskFor(0, clip_l2).unit), -20);
+  return std::ldexp(static_cast<double>(TaskFor(0, clip_l2).quantizer_scale), -20);
 }
 
 void JobConfig::RequireAdaptable() const {

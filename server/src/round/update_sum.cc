@@ -11,6 +11,7 @@
 #include "sotto/posix/check.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/private_noise.h"
+#include "sotto/update_codec.h"
 
 namespace sotto::server {
 

@@ -45,7 +45,8 @@ const char* Advice(Status status) {
 // The clipped update in Q20, units of the noise's deviation.
 std::vector<int32_t> ClippedValues(Span<const float> update, const TrainTask& task) {
   UpdateScale scale;
-  const Status status = ComputeUpdateScale(update, task.training.clip_l2, task.unit, &scale);
+  const Status status =
+      ComputeUpdateScale(update, task.training.clip_l2, task.quantizer_scale, &scale);
   if (status != Status::kOk) {
     throw std::runtime_error(
         fmt::format("an update cannot be clipped: {}{}", StatusName(status), Advice(status)));
@@ -56,7 +57,7 @@ std::vector<int32_t> ClippedValues(Span<const float> update, const TrainTask& ta
 }
 
 // Uploads for a client that has trained and asks to begin its upload, through the job's channel.
-//   update  what the client's training left in its parameters
+//   update  what the client made
 void UploadBaseline(const Device& identity, uint32_t device, const Client& client,
                     Span<const float> update, Job& job) {
   const Request& begin = client.request();
@@ -151,13 +152,13 @@ void Fleet::RunDevice(uint32_t device, Job& job, posix::ClientMemory& memory) co
   config.min_private_noise_q20 = PrivateNoiseLimitQ20(job.config().plan.private_noise_multiplier);
 
   Client client(config, memory.buffers());
-  entropy.Attach(&client);
+  entropy.Attach(&client.task());
   Client::Progress progress = Client::Progress::kAgain;
   while (progress != Client::Progress::kWait && progress != Client::Progress::kDone) {
     Status status = client.Step(&progress);
     if (job.channel() != nullptr && client.state() == Client::State::kUploadBegin &&
         progress == Client::Progress::kSend) {
-      UploadBaseline(identity, device, client, memory.buffers().parameters, job);
+      UploadBaseline(identity, device, client, memory.buffers().update, job);
       return;
     }
     if (status == Status::kOk && progress == Client::Progress::kSend) {

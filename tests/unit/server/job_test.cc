@@ -261,7 +261,7 @@ TEST(Job, WithoutAMechanismTheModelIsTheExactAverage) {
     ASSERT_EQ(device.Run(small.job, index), Status::kOk);
     // The update stays in the parameter buffer after the upload.
     const ClientBuffers buffers = device.buffers();
-    for (size_t j = 0; j < average.size(); ++j) average[j] += buffers.parameters[j] / 4.0;
+    for (size_t j = 0; j < average.size(); ++j) average[j] += buffers.update[j] / 4.0;
   }
   const RoundOutcome outcome = small.job.CloseRound();
   EXPECT_EQ(outcome.topped_up, 0u);
@@ -292,7 +292,7 @@ TEST(Job, APoissonSumIsDividedByTheExpectedCohort) {
       device.config.allow_training_without_privacy = true;
       ASSERT_EQ(device.Run(small.job, index), Status::kOk);
       const ClientBuffers buffers = device.buffers();
-      for (size_t j = 0; j < sum.size(); ++j) sum[j] += static_cast<double>(buffers.parameters[j]);
+      for (size_t j = 0; j < sum.size(); ++j) sum[j] += static_cast<double>(buffers.update[j]);
     }
     const size_t drawn = small.job.cohort().size();
     ASSERT_TRUE(small.job.CloseRound().released);

@@ -30,7 +30,7 @@ TEST(PrivateNoiseTask, AsksForNoLessThanThePlanAndHardlyMore) {
 // z = deviation / (2 C), both in the same units.
 TEST(PrivateNoiseTask, ComputesTheMultiplierFromWhatItAsksFor) {
   TrainTask task;
-  task.unit = 0.25f;
+  task.quantizer_scale = 0.25f;
   task.training.clip_l2 = 0.5f;
   task.private_noise_q20 = 3 << 20;
   EXPECT_EQ(task.private_noise_multiplier(), 0.75);
@@ -100,7 +100,7 @@ TEST_F(PrivateNoiseTest, ADeviceRefusesATaskWithLessNoiseThanItsOwnerAsksFor) {
   refuses([](TrainTask& t) { t.private_noise_q20 = 0; });
   refuses([](TrainTask& t) { t.private_noise_q20 -= 1; });
   refuses([](TrainTask& t) { t.training.clip_l2 *= 1.001f; });
-  refuses([](TrainTask& t) { t.unit *= 0.999f; });
+  refuses([](TrainTask& t) { t.quantizer_scale *= 0.999f; });
   EXPECT_EQ(Offer([](TrainTask&) {}), Status::kOk);
 }
 
@@ -118,7 +118,7 @@ TEST_F(PrivateNoiseTest, NoiseThatTheFormatCannotCarryIsMalformed) {
   device->config.allow_training_without_privacy = true;
   const auto refuses = [&](auto change) { EXPECT_EQ(Offer(change), Status::kMalformed); };
   refuses([](TrainTask& t) { t.private_noise_q20 = kMaxPrivateNoiseQ20 + 1; });
-  refuses([](TrainTask& t) { t.training.clip_l2 = 129 * t.unit; });
+  refuses([](TrainTask& t) { t.training.clip_l2 = 129 * t.quantizer_scale; });
   refuses([](TrainTask& t) { t.format.dither = DitherKind::kUniform; });
   refuses([](TrainTask& t) { t.format.coding = Coding::kFloat32; });
   refuses([](TrainTask& t) { t.clip_bit_q20 = 1; });

@@ -7,11 +7,10 @@ namespace sotto {
 
 Status SeededEntropy::Fill(void* context, MutableByteSpan out) {
   const auto* const self = static_cast<const SeededEntropy*>(context);
-  if (self->client_ == nullptr) return Status::kEntropyFailed;
-  const TrainTask& task = self->client_->task();
+  if (self->task_ == nullptr) return Status::kEntropyFailed;
   Key key;
-  if (DeriveKey(self->secret_, key_label::kEntropy, task.round, task.attempt, 0, &key) !=
-      Status::kOk) {
+  if (DeriveKey(self->secret_, key_label::kEntropy, self->task_->round, self->task_->attempt, 0,
+                &key) != Status::kOk) {
     return Status::kEntropyFailed;
   }
   RandomStream random(key, 0);
