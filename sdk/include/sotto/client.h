@@ -15,22 +15,22 @@
 //     }
 //   }
 //
-// One round: Hello until the server has work; download of the model into the caller's buffer; local
-// training; encoding under a fresh round key; upload. The update stays in memory until the server
-// has acknowledged all of it, and a resumed upload repeats the same bytes. Memory: two vectors of
-// the model's size and a workspace, all the caller's. One thread at a time; many clients may share
-// one.
+// A round is Hello until the server has work, download of the model into the caller's buffer, a
+// local round (local_round.h: training and encoding), upload. The update stays in memory until the
+// server has acknowledged all of it; a resumed upload repeats the same bytes. Memory: two vectors
+// of the model's size and a workspace, all the caller's. One thread at a time.
 //
-// Whom it protects from. Gau-LRQ's noise protects what the server releases, not the update from the
-// server, which can take that noise off. A task with private noise (trust mode `private-noise`)
-// makes the device add noise that only it knows, from the port's entropy. An untrusted server could
-// ask for less of it, or for none: min_private_noise_q20 is the device's own limit, and the device
-// computes what it compares, z = deviation / (2 clip_l2), from the task that it then executes. Each
-// update costs what a Gaussian mechanism of multiplier z costs, under replace-one adjacency;
-// nothing amplifies that, since the server knows who takes part. Costs add up over updates:
-// private_updates() counts them, and an untrusted server may ask for more than it has announced.
-// Under private noise a training that diverges gives an update of zeros instead of an error, as a
-// missing report would tell the server something of the data. How long training takes does, too.
+// Privacy from the server:
+//   1. Gau-LRQ's noise protects what the server releases. It does not protect the update from the
+//      server, which can remove that noise.
+//   2. A task with private noise (trust mode `private-noise`) makes the device add noise that only
+//      the device knows. An untrusted server could ask for less noise, or for none. So the device
+//      has a limit of its own, min_private_noise_q20. It compares the limit with
+//      z = deviation / (2 clip_l2), computed from the task that it then executes.
+//   3. Each update costs what a Gaussian mechanism of multiplier z costs, under replace-one
+//      adjacency. Nothing amplifies that, since the server knows who takes part.
+//   4. Costs add up over updates. private_updates() counts the updates; an untrusted server may ask
+//      for more of them than it has announced.
 #ifndef SOTTO_CLIENT_H_
 #define SOTTO_CLIENT_H_
 

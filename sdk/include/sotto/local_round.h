@@ -116,6 +116,7 @@ class LocalRound {
   Status DrawNonceAndSeed();
   UpdateIdentity Identity() const;
   Status MakeUpdate(bool is_zero);
+  PrivateNoise TakePrivateNoise();
   Status BeginEncoding();
   bool is_float32() const { return task_->format.coding == Coding::kFloat32; }
 

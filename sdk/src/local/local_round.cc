@@ -64,15 +64,20 @@ Status LocalRound::MakeUpdate(bool is_zero) {
   return is_float32() ? Status::kOk : BeginEncoding();
 }
 
+// Not inlined: its copy of the seed would lie on the stack while the encoder works.
+[[gnu::noinline]] PrivateNoise LocalRound::TakePrivateNoise() {
+  Key seed;
+  __builtin_memcpy(seed.bytes, drawn_ + kNonceSize, kKeySize);
+  SecureWipe(drawn_ + kNonceSize, kKeySize);
+  return {seed, task_->private_noise_q20};
+}
+
 Status LocalRound::BeginEncoding() {
   Key round_key;
   if (Status s = DeriveRoundKey(device_->secret, Identity(), &round_key); s != Status::kOk) {
     return s;
   }
-  Key seed;
-  __builtin_memcpy(seed.bytes, drawn_ + kNonceSize, kKeySize);
-  SecureWipe(drawn_ + kNonceSize, kKeySize);
-  const PrivateNoise noise(seed, task_->private_noise_q20);
+  const PrivateNoise noise = TakePrivateNoise();
   if (noise.is_on()) ++private_updates_;
   const auto clip_bit = static_cast<int32_t>(task_->clip_bit_q20);
   return encoder_.Begin(round_key, task_->format, buffers_->update, task_->training.clip_l2,
