@@ -5,6 +5,7 @@
 // grouping nor their order changes a bit of the result. Each curve is raised by kArithmeticMargin,
 // which covers the rounding errors of rdp.h: what comes out is an upper bound. Pure functions, safe
 // from any thread.
+// Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_CONVERSION_H_
 #define SOTTO_ACCOUNTING_CONVERSION_H_
 

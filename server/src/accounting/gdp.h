@@ -9,6 +9,7 @@
 // result is NaN. Pure functions, safe from any thread; std::invalid_argument for an argument out of
 // its range.
 // Source: Dong, Roth, Su, "Gaussian Differential Privacy" (2022), Corollaries 1 to 3.
+// Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_GDP_H_
 #define SOTTO_ACCOUNTING_GDP_H_
 

@@ -6,6 +6,7 @@
 // composed; the lower bound is one on that composition, to measure the numeric error, and says
 // nothing about how much smaller the true epsilon is. Unsampled rounds mix with either.
 // The order of the rounds and their grouping change no bit of the result.
+// Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_PLD_H_
 #define SOTTO_ACCOUNTING_PLD_H_
 

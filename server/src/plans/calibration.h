@@ -2,6 +2,7 @@
 //
 // Pure functions, safe from any thread. All of them throw std::invalid_argument for a plan or a
 // target out of range; a noise_sigma already in the plan is ignored.
+// Part of sotto::server/plans.
 #ifndef SOTTO_PLANS_CALIBRATION_H_
 #define SOTTO_PLANS_CALIBRATION_H_
 
