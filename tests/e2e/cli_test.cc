@@ -402,6 +402,46 @@ TEST(TrustMode, WithPrivateNoiseBothEpsilonsAreStated) {
   EXPECT_EQ(json["rounds"][2]["epsilon_server"], json["epsilon_server"]);
 }
 
+// The fields of today, by adversary and view.
+std::string FieldOf(const Json& claim) {
+  const std::string view = claim["view"];
+  if (claim["adversary"] == "public" && view == "releases") return "epsilon";
+  if (claim["adversary"] == "network" && view == "releases-and-participants") {
+    return "epsilon_network";
+  }
+  if (claim["adversary"] != "server") return "unknown";
+  return view == "every-update" ? "epsilon_server" : "epsilon_server_update";
+}
+
+TEST(Claims, CarryTheFiguresOfTheFieldsAndWhatTheyMean) {
+  const Json trusted = SmallRun("--seed 1");
+  const Json noisy = SmallRun(
+      "--seed 1 --trust-mode private-noise --private-noise-multiplier 0.5 --sampling poisson "
+      "--noise-multiplier 1");
+  EXPECT_EQ(trusted["claims"].size(), 2U);
+  EXPECT_EQ(noisy["claims"].size(), 4U);
+  for (const Json& json : {trusted, noisy}) {
+    for (const Json& claim : json["claims"]) {
+      EXPECT_EQ(claim["epsilon"], json.at(FieldOf(claim)));
+      for (const char* field : {"delta", "unit", "trust_mode", "colluders"}) {
+        EXPECT_EQ(claim.at(field), json[field]) << field;
+      }
+      const bool is_server = claim["adversary"] == "server";
+      EXPECT_EQ(claim["adjacency"], json[is_server ? "adjacency_server" : "adjacency"]);
+      EXPECT_EQ(claim["sensitivity"], claim["adjacency"] == "add-remove" ? 1.0 : 2.0);
+      EXPECT_GE(claim["assumptions"].size(), 3U);
+    }
+    EXPECT_EQ(json["claims"][0]["accountant"], json["accountant"]);
+  }
+}
+
+TEST(Claims, ABaselinesRestOnIdealNoiseAndWithoutAFigureThereAreNone) {
+  for (const Json& claim : SmallRun("--epsilon 8 --mechanism float32")["claims"]) {
+    EXPECT_EQ(claim["assumptions"].back(), "noise-is-ideal");
+  }
+  EXPECT_TRUE(SmallRun("--mechanism none")["claims"].empty());
+}
+
 TEST(TrustMode, IsRefusedWithoutItsNoiseAndNoiseWithoutIt) {
   for (const char* options :
        {"--trust-mode private-noise", "--private-noise-multiplier 1", "--trust-mode nobody",
