@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# readme_session.sh SOURCE_DIR WORK_DIR BIN_DIR
-# The session of README.md between a server and its devices, as it stands there: the first bash block in
-# one shell, the second in another. Only the port and the folder of the programs are changed.
+# serve_session.sh SOURCE_DIR WORK_DIR BIN_DIR
+# The session of server/SERVE.md between a server and its devices, as it stands there: the first bash
+# block in one shell, the second in another. Only the port and the folder of the programs are changed.
 # Skipped, 77, where Fashion-MNIST is not installed.
 set -euo pipefail
 source_dir="$1" work="$2" bin="$3"
@@ -18,7 +18,7 @@ awk '
   /^```bash$/ { inside = 1; file = "block" ++count ".sh"; next }
   /^```/ { inside = 0 }
   inside { print > file }
-  END { exit count != 2 }' "${source_dir}/README.md"
+  END { exit count != 2 }' "${source_dir}/server/SERVE.md"
 sed -i "s#build/host/bin/#${bin}/#" block1.sh block2.sh
 sed -i 's#sotto serve #sotto serve --listen 127.0.0.1:0 --port-file port --model-out model.f32 #' block1.sh
 
