@@ -78,13 +78,19 @@ while IFS= read -r page; do
 done < <(list_pages)
 ((commands >= 20)) || complain "only ${commands} commands found: are these the pages?"
 
+# subcommands [COMMAND]: those of `sotto`, or of one of its commands.
+subcommands() {
+  "${sotto}" "$@" --help | awk '
+    /^Subcommands:/ { inside = 1; next }
+    !NF { inside = 0 }
+    inside && /^  [a-z]/ { print $1 }'
+}
+
 # The options that the pages name in backquotes, against those of the programs and the scripts.
 {
-  for command in simulate serve 'keys new' 'keys list' 'keys revoke' 'keys export' 'account epsilon' \
-    'account sigma' 'account rounds' 'account compare' 'account ledger' 'inspect certificate' \
-    'inspect entropy'; do
-    read -ra words <<< "${command}"
-    "${sotto}" "${words[@]}" --help
+  for command in $(subcommands); do
+    "${sotto}" "${command}" --help
+    for subcommand in $(subcommands "${command}"); do "${sotto}" "${command}" "${subcommand}" --help; done
   done
   "${client}" --help
   "${shard}" --help
