@@ -158,7 +158,7 @@ int Run() {
   const ClientBuffers buffers =
       MakeClientBuffers<Net, kMaxBatchSize, kChunkSize, kFrameBytes>(parameters, workspace);
   static Client client(MakeConfig(kSeeded ? seeded_port : port), buffers);
-  nonces.Attach(&client);
+  nonces.Attach(&client.task());
   static ServerLink link(port, DeviceId(), DeviceSecret(), buffers.frames);
   const int status = TakePart(client, link);
   ReportMemory();

@@ -12,7 +12,7 @@
 
 #include "aggregate/accumulator.h"
 #include "aggregate/dither_engine.h"
-#include "baseline/quantized_gaussian.h"
+#include "codec/quantized_gaussian.h"
 #include "sotto/update_codec.h"
 
 namespace sotto {
@@ -149,8 +149,8 @@ void NoiseThenQuantize(benchmark::State& state) {
   std::vector<int32_t> values(kCoordinates);
   Measure(state, [&] {
     const Status status = Scale(&values);
-    benchmark::DoNotOptimize(
-        server::baseline::QuantizedGaussian().Encode(RoundKey(), {values.data(), values.size()}));
+    benchmark::DoNotOptimize(server::baseline::QuantizedGaussian(TrainTask())
+                                 .Encode(RoundKey(), {values.data(), values.size()}));
     return status;
   });
 }

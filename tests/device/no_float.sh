@@ -22,5 +22,5 @@ no_float "${images}/cortex-m3/firmware" sotto::UpdateEncoder::Begin sotto::Updat
 
 # Training has floats, and they are seen.
 status=0
-no_float "${images}/cortex-m3/bin/golden" sotto::nn::SoftmaxTrainBatch || status=$?
+no_float "${images}/cortex-m3/bin/golden" sotto::nn::internal::FloatTrainBatch || status=$?
 ((status == 1))

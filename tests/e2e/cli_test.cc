@@ -318,8 +318,8 @@ TEST(Cli, ImpossibleOptionsAreUsageErrors) {
   ExpectUsageError("simulate --server-learning-rate nan", "--server-learning-rate");
   ExpectUsageError("simulate --sampling sometimes", "--sampling");
   ExpectUsageError("simulate --model lenet", "softmax-784-10");
-  ExpectUsageError("simulate --min-devices 1001", "devices heard of");
-  ExpectUsageError("simulate --sampling poisson --min-devices 1", "devices heard of");
+  ExpectUsageError("simulate --min-devices 1001", "devices that check in");
+  ExpectUsageError("simulate --sampling poisson --min-devices 1", "devices that check in");
   ExpectUsageError("simulate --data synthetic --devices 2000", "60000");
   ExpectUsageError("simulate --data synthetic --model softmax-64-10", "784");
 }
@@ -400,6 +400,46 @@ TEST(TrustMode, WithPrivateNoiseBothEpsilonsAreStated) {
   EXPECT_GT(json["epsilon_server"].get<double>(), update);
   EXPECT_EQ(json["rounds"][0]["epsilon_server"].get<double>(), update);
   EXPECT_EQ(json["rounds"][2]["epsilon_server"], json["epsilon_server"]);
+}
+
+// The fields of today, by adversary and view.
+std::string FieldOf(const Json& claim) {
+  const std::string view = claim["view"];
+  if (claim["adversary"] == "public" && view == "releases") return "epsilon";
+  if (claim["adversary"] == "network" && view == "releases-and-participants") {
+    return "epsilon_network";
+  }
+  if (claim["adversary"] != "server") return "unknown";
+  return view == "every-update" ? "epsilon_server" : "epsilon_server_update";
+}
+
+TEST(Claims, CarryTheFiguresOfTheFieldsAndWhatTheyMean) {
+  const Json trusted = SmallRun("--seed 1");
+  const Json noisy = SmallRun(
+      "--seed 1 --trust-mode private-noise --private-noise-multiplier 0.5 --sampling poisson "
+      "--noise-multiplier 1");
+  EXPECT_EQ(trusted["claims"].size(), 2U);
+  EXPECT_EQ(noisy["claims"].size(), 4U);
+  for (const Json& json : {trusted, noisy}) {
+    for (const Json& claim : json["claims"]) {
+      EXPECT_EQ(claim["epsilon"], json.at(FieldOf(claim)));
+      for (const char* field : {"delta", "unit", "trust_mode", "colluders"}) {
+        EXPECT_EQ(claim.at(field), json[field]) << field;
+      }
+      const bool is_server = claim["adversary"] == "server";
+      EXPECT_EQ(claim["adjacency"], json[is_server ? "adjacency_server" : "adjacency"]);
+      EXPECT_EQ(claim["sensitivity"], claim["adjacency"] == "add-remove" ? 1.0 : 2.0);
+      EXPECT_GE(claim["assumptions"].size(), 3U);
+    }
+    EXPECT_EQ(json["claims"][0]["accountant"], json["accountant"]);
+  }
+}
+
+TEST(Claims, ABaselinesRestOnIdealNoiseAndWithoutAFigureThereAreNone) {
+  for (const Json& claim : SmallRun("--epsilon 8 --mechanism float32")["claims"]) {
+    EXPECT_EQ(claim["assumptions"].back(), "noise-is-ideal");
+  }
+  EXPECT_TRUE(SmallRun("--mechanism none")["claims"].empty());
 }
 
 TEST(TrustMode, IsRefusedWithoutItsNoiseAndNoiseWithoutIt) {

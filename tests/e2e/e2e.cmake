@@ -6,10 +6,10 @@ sotto_gtest(minimal_example_test
 set_source_files_properties(${PROJECT_SOURCE_DIR}/examples/minimal/main.cc
                             PROPERTIES COMPILE_DEFINITIONS main=RunMinimalDevice)
 
-add_test(NAME e2e.readme_session
-         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/readme_session.sh ${PROJECT_SOURCE_DIR}
-                 ${CMAKE_CURRENT_BINARY_DIR}/e2e/readme_session ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-set_tests_properties(e2e.readme_session PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 300)
+add_test(NAME e2e.serve_session
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/serve_session.sh ${PROJECT_SOURCE_DIR}
+                 ${CMAKE_CURRENT_BINARY_DIR}/e2e/serve_session ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+set_tests_properties(e2e.serve_session PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 300)
 
 add_test(NAME e2e.independent_client
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/independent_client.sh ${PROJECT_SOURCE_DIR}

@@ -40,8 +40,8 @@ def check_task(task, allow_no_privacy):
     good = (len(task["job"]) == 16
             and task["coding"] in (1, 2, 3)
             and {task["dither"], task["clipping"]} <= {1, 2}
-            and all(2**-126 <= task[name] < math.inf for name in ("unit", "clip_l2"))
-            and (task["coding"] == 2 or task["clip_l2"] <= 1024 * task["unit"])
+            and all(2**-126 <= task[name] < math.inf for name in ("quantizer_scale", "clip_l2"))
+            and (task["coding"] == 2 or task["clip_l2"] <= 1024 * task["quantizer_scale"])
             and all(0 <= rate < math.inf for rate in rates)
             and all(1 <= count <= 65535 for count in counts)
             and 256 <= task["max_frame"] <= 65535
@@ -139,7 +139,7 @@ class Device:
                 v.append(-task["clip_bit"] if was_clipped else task["clip_bit"])
             self.round.update = codes.encode(v, task, key)
             noisy = codes.decode(self.round.update, len(v), task, key)
-            update = [x * task["unit"] / 2**20 for x in noisy[:len(update)]]
+            update = [x * task["quantizer_scale"] / 2**20 for x in noisy[:len(update)]]
         self.released = training.moved(model, update)
 
     def download(self, link):

@@ -196,18 +196,108 @@ TEST(LiveLedgerTest, JsonGoesToStandardOutputAloneAndTellsNoSecret) {
   EXPECT_EQ(site.Sotto({"account", "ledger", site.Path("none")}, "none.log").Wait(), 1);
 }
 
-TEST(LiveLedgerTest, AStoreOfTheFirstVersionIsRead) {
-  Site site(1);
+// A store that a former program wrote, as SQL text.
+std::string OldStore(const Site& site, const std::string& vector) {
   const std::string path = site.Path("old");
   std::ofstream(path).close();
-  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
-  std::ifstream file(SOTTO_VECTORS "/store_v1.sql");
-  server::Database(path).Run(std::string((std::istreambuf_iterator<char>(file)), {}).c_str());
-  const Json ledger = LedgerOf(site, path);
+  EXPECT_EQ(chmod(path.c_str(), 0600), 0);
+  std::ifstream file(SOTTO_VECTORS "/" + vector);
+  const std::string sql((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_FALSE(sql.empty());
+  server::Database(path).Run(sql.c_str());
+  return path;
+}
+
+// Each field that the former program's ledger has is there, with the value that it had.
+void ExpectHasAllOf(const Json& former, const Json& now, const std::string& where) {
+  if (former.is_object()) {
+    for (const auto& item : former.items()) {
+      if (item.key() == "store") continue;
+      ASSERT_TRUE(now.contains(item.key())) << where << "/" << item.key();
+      ExpectHasAllOf(item.value(), now[item.key()], where + "/" + item.key());
+    }
+  } else if (former.is_array()) {
+    ASSERT_EQ(former.size(), now.size()) << where;
+    for (size_t i = 0; i < former.size(); ++i) {
+      ExpectHasAllOf(former[i], now[i], where + "/" + std::to_string(i));
+    }
+  } else {
+    EXPECT_EQ(former, now) << where;
+  }
+}
+
+Json Vector(const std::string& name) { return Json::parse(ReadFile(SOTTO_VECTORS "/" + name)); }
+
+TEST(LiveLedgerTest, AStoreOfTheFirstVersionIsRead) {
+  Site site(1);
+  const Json ledger = LedgerOf(site, OldStore(site, "store_v1.sql"));
   EXPECT_EQ(ledger["total"]["rounds_released"], 2);
   EXPECT_EQ(ledger["total"]["attempts"], 4);
   EXPECT_EQ(ledger["releases"][1]["charged_rounds"], 3);
   EXPECT_NEAR(ledger["total"]["epsilon"], 2.47773, 1e-5);
+}
+
+// Written by a program of version 2; the JSON is that program's.
+TEST(LiveLedgerTest, TheLedgerOfAStoreOfTheSecondVersionKeepsEveryFigure) {
+  Site site(1);
+  for (const std::string name : {"store_v2", "store_v2_apart"}) {
+    ExpectHasAllOf(Vector(name + "_ledger.json"), LedgerOf(site, OldStore(site, name + ".sql")),
+                   name);
+  }
+}
+
+// Jobs of two trust modes on different devices: what the total prints stays, and no claim is made
+// of both.
+TEST(LiveLedgerTest, TheTotalClaimsNothingOfJobsThatDifferAndSaysWhy) {
+  Site site(1);
+  const Json total = LedgerOf(site, OldStore(site, "store_v2_apart.sql"))["total"];
+  EXPECT_TRUE(total["claims"].empty());
+  ASSERT_EQ(total["no_claims"].size(), 4u);
+  EXPECT_NE(total["no_claims"][0]["why"].get<std::string>().find("differ"), std::string::npos);
+  EXPECT_EQ(total["no_claims"][3]["view"], "one-update");
+  EXPECT_NE(ReadFile(site.Path("ledger.log")).find("no one claim against"), std::string::npos);
+  const Json one = LedgerOf(site, OldStore(site, "store_v2.sql"))["total"];
+  ASSERT_EQ(one["claims"].size(), 2u) << "the last job composes with all";
+  EXPECT_EQ(one["claims"][0]["epsilon"], one["epsilon"]);
+  EXPECT_TRUE(one["no_claims"].empty());
+}
+
+// The job in the middle of its rounds goes on: without any device, as the program of that time went
+// on from the same seed.
+TEST(LiveLedgerTest, AJobOfTheSecondVersionGoesOnAsTheProgramOfThatTimeDid) {
+  Site site(1);
+  const std::string store = OldStore(site, "store_v2.sql");
+  const std::string json = site.Path("resumed.json");
+  Process serve = site.Sotto({"serve",
+                              "--store",
+                              store,
+                              "--model",
+                              "softmax-64-10",
+                              "--listen",
+                              Address(0),
+                              "--seed",
+                              "4",
+                              "--insecure-seed",
+                              "--cohort",
+                              "2",
+                              "--sampling",
+                              "poisson",
+                              "--rounds",
+                              "4",
+                              "--noise-multiplier",
+                              "1.5",
+                              "--adaptive-clip",
+                              "--epsilon-budget",
+                              "90",
+                              "--round-timeout",
+                              "0.5",
+                              "--json",
+                              json},
+                             "resumed.log");
+  ASSERT_EQ(serve.Wait(), 0) << ReadFile(site.Path("resumed.log"));
+  ExpectHasAllOf(Vector("store_v2_resumed_ledger.json"), LedgerOf(site, store), "resumed");
+  EXPECT_EQ(Json::parse(ReadFile(json))["parameters_sha256"],
+            "7eeaa7a271596a96bd74fd4a0f89ccd9593c315a6b92c2ed0ca7fa4f4f2e7087");
 }
 
 }  // namespace

@@ -66,8 +66,8 @@ void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& cli
   ASSERT_EQ(simulated["rounds"].size(), 3u);
   const std::vector<server::LedgerEntry> ledger = server::SqliteStore(site.Path("store")).Ledger();
   for (size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(ledger[i].clip_l2, simulated["rounds"][i]["clip_l2"]);
-    EXPECT_EQ(ledger[i].noise_sigma, simulated["rounds"][i]["noise_sigma"]);
+    EXPECT_EQ(ledger[i].plan.clip_l2, simulated["rounds"][i]["clip_l2"]);
+    EXPECT_EQ(ledger[i].plan.noise_sigma, simulated["rounds"][i]["noise_sigma"]);
   }
 }
 
@@ -110,7 +110,7 @@ Snapshot TakeSnapshot(const std::string& path) {
     server::SqliteStore store(path);
     const size_t count = store.Ledger().size();
     for (uint32_t round = 0; round < count; ++round) {
-      snapshot.releases.push_back(store.Parameters(round));
+      snapshot.releases.push_back(store.ReadModel(1, round).parameters);
     }
   }
   server::Database database(path);

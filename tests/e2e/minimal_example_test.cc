@@ -30,7 +30,7 @@ sotto::Key FixedKey(const char* label) {
   return sotto::posix::DeriveKey(sotto::posix::RunKey(7), label);
 }
 
-class NoStore : public sotto::server::Store {
+class NoStore : public sotto::server::JobLog {
  public:
   void BeginJob(const sotto::server::JobRecord&) override {}
   void CommitAttempt(const sotto::server::AttemptRecord&) override {}

@@ -7,14 +7,13 @@
 
 #include "e2e/live.h"
 #include "net/server.h"
-#include "round/update_channel.h"
 #include "sotto/models.h"
 #include "sotto/posix/run_key.h"
 
 namespace sotto::live {
 namespace {
 
-struct BrokenStore : server::Store {
+struct BrokenStore : server::JobLog {
   void BeginJob(const server::JobRecord&) override {}
   void CommitAttempt(const server::AttemptRecord&) override {}
   void CommitRelease(const server::ReleaseRecord&) override {
@@ -22,13 +21,23 @@ struct BrokenStore : server::Store {
   }
 };
 
-struct BrokenDecoder : server::UpdateChannel {
+struct BrokenDecoder : server::UpdateCodec {
   size_t MaxSize(uint32_t) const override { return 64; }
-  std::vector<uint8_t> Encode(const Key&, Span<const int32_t>) const override { return {0}; }
-  bool Decode(ByteSpan, Span<int32_t>) const override {
+  double SumUnit() const override { return 1.0; }
+  bool Add(const server::UpdateOrigin&, ByteSpan, server::Accumulator&) const override {
     throw std::runtime_error("the memory is full");
   }
+  void AddZeroUpdate(const Key&, uint32_t, server::Accumulator&) const override {}
 };
+
+// The traits of a baseline, whose devices upload exact floats.
+server::CodecInfo BrokenCodec() {
+  server::CodecInfo codec = server::RequireCodec("qg");
+  codec.make = [](const TrainTask&) -> std::unique_ptr<const server::UpdateCodec> {
+    return std::make_unique<BrokenDecoder>();
+  };
+  return codec;
+}
 
 // Both devices are drawn for the one round.
 server::JobConfig TwoDeviceJob() {
@@ -46,10 +55,8 @@ server::JobConfig TwoDeviceJob() {
 
 class FailingServer {
  public:
-  explicit FailingServer(const server::JobConfig& config,
-                         const server::UpdateChannel* channel = nullptr)
-      : job_(config, devices_, store_, posix::DeriveKey(posix::RunKey(7), "server"), std::nullopt,
-             channel),
+  explicit FailingServer(const server::JobConfig& config)
+      : job_(config, devices_, store_, posix::DeriveKey(posix::RunKey(7), "server")),
         server_(job_, devices_, Options(), {[](auto&) {}, [](auto&) {}, [](auto&) {}}) {
     server_.Listen();
     run_ = std::async(std::launch::async, [this] { server_.Run(); });
@@ -119,9 +126,9 @@ TEST(ServerFailure, AReleaseThatCannotBeStoredEndsTheServerAndNotTheJob) {
 
 TEST(ServerFailure, AnUpdateThatCannotBeDecodedForWantOfMemoryEndsTheServerAndNotTheJob) {
   server::JobConfig config = TwoDeviceJob();
-  config.mechanism = server::Mechanism::kQuantizedGaussian;
-  const BrokenDecoder decoder;
-  FailingServer server(config, &decoder);
+  const server::CodecInfo broken = BrokenCodec();
+  config.codec = &broken;
+  FailingServer server(config);
   ExpectThatNobodyHearsDone(server);
   EXPECT_EQ(server.Error(), "the memory is full");
 }

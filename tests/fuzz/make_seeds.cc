@@ -153,7 +153,7 @@ std::vector<Reply> Replies() {
   replies[0].kind = Reply::Kind::kWait;
   replies[0].wait_ms = 1000;
   replies[1].kind = Reply::Kind::kTrain;
-  replies[1].task.unit = 0.25F;
+  replies[1].task.quantizer_scale = 0.25F;
   replies[1].task.round = 7;
   replies[1].task.clip_bit_q20 = 1 << 20;
   replies[2].kind = Reply::Kind::kDone;

@@ -23,7 +23,7 @@ struct Case {
         clip_l2(FloatFromBits(uint32_t{input.TakeByte()} << 23)),
         unit(FloatFromBits(uint32_t{input.TakeByte()} << 23)),
         seek(input.TakeU16()),
-        last_value_q20(static_cast<int32_t>(input.TakeU32())) {
+        extra_q20(static_cast<int32_t>(input.TakeU32())) {
     while (update.size() < kMostCoordinates && input.rest().size() >= 4) {
       update.push_back(FloatFromBits(input.TakeU32()));
     }
@@ -36,7 +36,7 @@ struct Case {
   float clip_l2;
   float unit;
   size_t seek;
-  int32_t last_value_q20;
+  int32_t extra_q20;
   std::vector<float> update;
 };
 
@@ -66,7 +66,7 @@ void CheckErrors(const Case& c, const UpdateScale& scale, const std::vector<int3
   for (size_t j = 0; j < noisy.size(); ++j) {
     const bool is_last = j == c.update.size();
     const int64_t error =
-        int64_t{noisy[j]} - (is_last ? c.last_value_q20 : ScaleToQ20(c.update[j], scale));
+        int64_t{noisy[j]} - (is_last ? c.extra_q20 : ScaleToQ20(c.update[j], scale));
     Require(std::llabs(error) <= step_q27 / 128 + 1, "the error is at most one step");
   }
 }
@@ -74,8 +74,7 @@ void CheckErrors(const Case& c, const UpdateScale& scale, const std::vector<int3
 void CheckRoundTrip(const Case& c) {
   const Key key;
   UpdateEncoder encoder;
-  const Status status =
-      encoder.Begin(key, c.format, c.values(), c.clip_l2, c.unit, c.last_value_q20);
+  const Status status = encoder.Begin(key, c.format, c.values(), c.clip_l2, c.unit, c.extra_q20);
   if (status != Status::kOk) {
     const bool may_exceed_format = c.clip_l2 > 1024.0F * c.unit;
     Require(status == Status::kInvalidArgument || status == Status::kNotFinite ||
@@ -84,7 +83,7 @@ void CheckRoundTrip(const Case& c) {
     return;
   }
   const std::vector<uint8_t> bytes = ReadAll(encoder, c.read_size);
-  const auto coordinates = static_cast<uint32_t>(c.update.size()) + (c.last_value_q20 == 0 ? 0 : 1);
+  const auto coordinates = static_cast<uint32_t>(c.update.size()) + (c.extra_q20 == 0 ? 0 : 1);
   Require(bytes.size() <= MaxUpdateSize(coordinates, c.format), "no update is longer than allowed");
   Require(c.format.padding == 0 || bytes.size() % c.format.padding == 0, "updates are padded");
   std::vector<int32_t> noisy(coordinates);

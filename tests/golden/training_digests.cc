@@ -46,7 +46,7 @@ Status Trained(const ModelInfo& model, Clipping clipping, Digest digest) {
   uint32_t indices[kBatchSize];
   LocalTrainer trainer;
   if (Status s = trainer.Begin(model, options, {kSamples, ReadSample, nullptr}, TestKey(5), base,
-                               parameters, scratch, indices);
+                               {parameters}, scratch, indices);
       s != Status::kOk) {
     return s;
   }

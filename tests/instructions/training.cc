@@ -70,7 +70,7 @@ Status Train(const ModelInfo& model) {
   LocalTrainer trainer;
   const SampleSource source{kSamples, ReadSample, nullptr};
   if (Status s = trainer.Begin(model, options, source, Key(), {kBase.values, model.parameters},
-                               {g_parameters, model.parameters}, g_scratch, g_indices);
+                               {{g_parameters, model.parameters}}, g_scratch, g_indices);
       s != Status::kOk) {
     return s;
   }

@@ -21,8 +21,8 @@ cd "$1"
     for (i = 1; i <= count; i++) rank[side "/" names[i]] = i
   }
   BEGIN {
-    rank_folders("sdk", "base num crypto tls lrq nn train models wire client link")
-    rank_folders("server", "base accounting plans published certificate aggregate data round store net web baseline sim cli shard")
+    rank_folders("sdk", "base num crypto tls lrq nn train models local wire client link")
+    rank_folders("server", "base accounting plans published certificate aggregate codec data round spec store net web sim cli shard")
     side_rank["sdk"] = 1; side_rank["ports"] = 2; side_rank["server"] = 3
   }
   $1 == "part" {

@@ -25,12 +25,12 @@ sotto_policy(lrq_tables lrq_tables.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}
 sotto_policy(protocol_tables protocol_tables.sh ${PROJECT_SOURCE_DIR}
              ${sotto_policy_work}/protocol_tables)
 sotto_policy(shell_scripts shell_scripts.sh ${PROJECT_SOURCE_DIR})
-sotto_policy(readme_blocks readme_blocks.sh ${PROJECT_SOURCE_DIR}
-             ${sotto_policy_work}/readme_blocks ${CMAKE_CXX_COMPILER})
-sotto_policy(readme_commands readme_commands.sh ${PROJECT_SOURCE_DIR}
-             ${sotto_policy_work}/readme_commands $<TARGET_FILE:sotto_cli>)
-sotto_policy(porting_page porting_page.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/porting_page
+sotto_policy(page_blocks page_blocks.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/page_blocks
              ${CMAKE_CXX_COMPILER})
+sotto_policy(page_commands page_commands.sh ${PROJECT_SOURCE_DIR}
+             ${sotto_policy_work}/page_commands $<TARGET_FILE:sotto_cli>
+             $<TARGET_FILE:sotto_client> $<TARGET_FILE:sotto_shard>)
+sotto_policy(page_paths page_paths.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/page_paths)
 sotto_policy(porting_project porting_project.sh ${PROJECT_SOURCE_DIR}
              ${sotto_policy_work}/porting_project)
 sotto_policy(systemd_unit systemd_unit.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/systemd_unit)

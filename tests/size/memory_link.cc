@@ -24,7 +24,7 @@ Reply TrainReply() {
   Reply reply;
   reply.kind = Reply::Kind::kTrain;
   reply.max_frame = kMaxFrame;
-  reply.task.unit = 0.1f;
+  reply.task.quantizer_scale = 0.1f;
   return reply;
 }
 

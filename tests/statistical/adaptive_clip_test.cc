@@ -56,7 +56,8 @@ int64_t NoisyBitSum(const std::vector<double>& norms, const TrainTask& task, Ran
     random.Fill(key.bytes);
     const auto bit = static_cast<int32_t>(task.clip_bit_q20);
     UpdateEncoder encoder;
-    EXPECT_EQ(encoder.Begin(key, task.format, {update.data(), 1}, task.training.clip_l2, task.unit,
+    EXPECT_EQ(encoder.Begin(key, task.format, {update.data(), 1}, task.training.clip_l2,
+                            task.quantizer_scale,
                             norm <= static_cast<double>(task.training.clip_l2) ? bit : -bit),
               Status::kOk);
     uint8_t bytes[128];

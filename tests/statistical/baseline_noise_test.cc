@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-#include "baseline/gaussian_float32.h"
-#include "baseline/quantized_binomial.h"
-#include "baseline/quantized_gaussian.h"
+#include "codec/gaussian_float32.h"
+#include "codec/quantized_binomial.h"
+#include "codec/quantized_gaussian.h"
 #include "sotto/bytes.h"
 
 namespace sotto::server::baseline {
@@ -24,12 +24,20 @@ Key FixedKey() {
   return key;
 }
 
-// What the channel adds to a coordinate of this value, in units of the noise's deviation.
-std::vector<double> Errors(const UpdateChannel& channel, double value) {
+// Noise of this deviation, and a clipping bound of five.
+TrainTask TaskOf(float noise_sigma) {
+  TrainTask task;
+  task.quantizer_scale = noise_sigma;
+  task.training.clip_l2 = 5 * noise_sigma;
+  return task;
+}
+
+// What the codec adds to a coordinate of this value, in units of the noise's deviation.
+std::vector<double> Errors(const Baseline& codec, double value) {
   const std::vector<int32_t> values(kCoordinates, static_cast<int32_t>(value * 0x1p20));
-  const std::vector<uint8_t> encoded = channel.Encode(FixedKey(), {values.data(), values.size()});
+  const std::vector<uint8_t> encoded = codec.Encode(FixedKey(), {values.data(), values.size()});
   std::vector<int32_t> noisy(kCoordinates);
-  EXPECT_TRUE(channel.Decode({encoded.data(), encoded.size()}, {noisy.data(), noisy.size()}));
+  EXPECT_TRUE(codec.Decode({encoded.data(), encoded.size()}, {noisy.data(), noisy.size()}));
   std::vector<double> errors;
   for (size_t j = 0; j < kCoordinates; ++j) {
     errors.push_back((static_cast<double>(noisy[j]) - values[j]) * 0x1p-20);
@@ -54,13 +62,13 @@ void ExpectMeanZeroAndVariance(const std::vector<double>& errors, double varianc
 
 TEST(BaselineNoise, OfFloat32HasMeanZeroAndTheDeviation) {
   for (const double value : kValues) {
-    ExpectMeanZeroAndVariance(Errors(GaussianFloat32(0.08), value), 1);
+    ExpectMeanZeroAndVariance(Errors(GaussianFloat32(TaskOf(0.08F)), value), 1);
   }
 }
 
 // sqrt(n) D above 3.1 has probability 2 exp(-2 * 3.1^2) = 9e-9 at most.
 TEST(BaselineNoise, OfFloat32IsGaussianAsFarAsSamplesTell) {
-  std::vector<double> errors = Errors(GaussianFloat32(0.08), 0.3);
+  std::vector<double> errors = Errors(GaussianFloat32(TaskOf(0.08F)), 0.3);
   std::sort(errors.begin(), errors.end());
   const auto n = static_cast<double>(errors.size());
   double distance = 0;
@@ -89,13 +97,13 @@ TEST(BaselineNoise, OfQgIsTheGaussianAndTheRoundingsVariance) {
   for (const double value : kValues) {
     const std::vector<int32_t> values(kCoordinates, static_cast<int32_t>(value * 0x1p20));
     const std::vector<uint8_t> encoded =
-        QuantizedGaussian().Encode(FixedKey(), {values.data(), values.size()});
+        QuantizedGaussian(TaskOf(0.5F)).Encode(FixedKey(), {values.data(), values.size()});
     const uint32_t range_q20 = LoadU32Le(encoded.data());
     const double range = range_q20 * 0x1p-20;
     const double step = 2 * range / ((1 << QuantizerBits(range_q20)) - 1);
     const double rounding = RoundingVariance(value, range, step);
     EXPECT_GT(rounding, 0.1);
-    ExpectMeanZeroAndVariance(Errors(QuantizedGaussian(), value), 1 + rounding);
+    ExpectMeanZeroAndVariance(Errors(QuantizedGaussian(TaskOf(0.5F)), value), 1 + rounding);
   }
 }
 
@@ -103,7 +111,7 @@ TEST(BaselineNoise, OfQgIsTheGaussianAndTheRoundingsVariance) {
 TEST(BaselineNoise, OfBqIsTheBinomialsVarianceAndTheRoundings) {
   for (const double value : kValues) {
     const double f = 4 * value - std::floor(4 * value);
-    ExpectMeanZeroAndVariance(Errors(QuantizedBinomial(5), value), 1 + f * (1 - f) / 16);
+    ExpectMeanZeroAndVariance(Errors(QuantizedBinomial(TaskOf(0.5F)), value), 1 + f * (1 - f) / 16);
   }
 }
 

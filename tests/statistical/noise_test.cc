@@ -5,9 +5,8 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-#include "cli/simulate_options.h"
 #include "data/synthetic.h"
-#include "sim/simulation.h"
+#include "sim/simulation_request.h"
 
 namespace sotto::server {
 namespace {
@@ -18,21 +17,21 @@ const TrainTest& Data() {
 }
 
 // One round of 40 devices; each has 50 samples.
-SimulateOptions OneRound(uint64_t seed) {
-  SimulateOptions options;
-  options.devices = 40;
-  options.cohort = 10;
-  options.rounds = 1;
-  options.local_epochs = 1;
-  options.learning_rate = 0;
+SimulationRequest OneRound(uint64_t seed) {
+  SimulationRequest options;
+  options.fleet.devices = 40;
+  options.job.plan.cohort = 10;
+  options.job.plan.rounds = 1;
+  options.job.training.local_epochs = 1;
+  options.job.training.learning_rate = 0;
   options.noise_multiplier = 2.0;
   options.seed = seed;
-  options.threads = 2;
+  options.job.threads = 2;
   return options;
 }
 
 // The noise of the model in units of what the plan says: deviation sqrt(planned) sigma / cohort.
-std::vector<double> StandardisedNoise(const SimulateOptions& options) {
+std::vector<double> StandardisedNoise(const SimulationRequest& options) {
   const SimulationConfig config = MakeSimulation(options);
   const SimulationResult result = Simulate(config, Data(), [](const RoundReport&) {});
   const privacy::Plan& plan = config.job.plan;
@@ -59,10 +58,10 @@ double KolmogorovSmirnov(std::vector<double> samples) {
 }
 
 // Of six fixed seeds, n = 47,100 coordinates.
-std::vector<double> PooledNoise(const SimulateOptions& base) {
+std::vector<double> PooledNoise(const SimulationRequest& base) {
   std::vector<double> pooled;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
-    SimulateOptions options = base;
+    SimulationRequest options = base;
     options.seed = seed;
     const auto noise = StandardisedNoise(options);
     pooled.insert(pooled.end(), noise.begin(), noise.end());
@@ -78,7 +77,7 @@ double Deviation(const std::vector<double>& noise) {
 
 // The deviation's estimate has a relative deviation of 1/sqrt(2n) = 0.0033, so 2 % is six of them:
 // 2e-9. sqrt(n) D above 3.1: below 1e-8. With the noise off by 3 % either fails almost surely.
-void ExpectPlannedNoise(const SimulateOptions& base) {
+void ExpectPlannedNoise(const SimulationRequest& base) {
   const std::vector<double> pooled = PooledNoise(base);
   EXPECT_NEAR(Deviation(pooled), 1.0, 0.02);
   EXPECT_LT(KolmogorovSmirnov(pooled), 3.1);
@@ -88,35 +87,35 @@ TEST(ReleasedNoise, IsThePlansGaussian) { ExpectPlannedNoise(OneRound(1)); }
 
 // Without the top-up the variance would be lower by the share of missing devices: here by half.
 TEST(ReleasedNoise, DoesNotShrinkWhenDevicesDropOut) {
-  SimulateOptions options = OneRound(1);
-  options.dropout = 0.5;
+  SimulationRequest options = OneRound(1);
+  options.fleet.dropout = 0.5;
   ExpectPlannedNoise(options);
 }
 
 TEST(ReleasedNoise, DoesNotFollowTheSizeOfAPoissonCohort) {
-  SimulateOptions options = OneRound(1);
-  options.sampling = "poisson";
+  SimulationRequest options = OneRound(1);
+  options.job.plan.sampling = privacy::Sampling::kPoisson;
   ExpectPlannedNoise(options);
 }
 
 // The devices' own noise adds a factor of 1.18 here; without a part of it for those that are
 // missing the deviation would be 0.93 if half of them are.
 TEST(ReleasedNoise, WithPrivateNoiseIsConstantWhoeverReports) {
-  SimulateOptions options = OneRound(1);
-  options.trust_mode = "private-noise";
+  SimulationRequest options = OneRound(1);
+  options.trust_mode = privacy::TrustMode::kPrivateNoise;
   options.private_noise_multiplier = 0.4;
   ExpectPlannedNoise(options);
-  options.dropout = 0.5;
+  options.fleet.dropout = 0.5;
   ExpectPlannedNoise(options);
-  options.sampling = "poisson";
+  options.job.plan.sampling = privacy::Sampling::kPoisson;
   ExpectPlannedNoise(options);
 }
 
 // Missing devices are topped up with the baseline's own noise.
 TEST(ReleasedNoise, OfTheFloat32BaselineIsThePlansGaussian) {
-  SimulateOptions options = OneRound(1);
-  options.mechanism = "float32";
-  options.dropout = 0.5;
+  SimulationRequest options = OneRound(1);
+  options.job.codec = FindCodec("float32");
+  options.fleet.dropout = 0.5;
   ExpectPlannedNoise(options);
 }
 
@@ -125,11 +124,11 @@ TEST(ReleasedNoise, OfTheFloat32BaselineIsThePlansGaussian) {
 // update whose largest coordinate is above 3.53 has levels 1.01 or more apart, which adds 0.17 to
 // the variance; one in 26 is below and adds 0.92. That 20 of 60 are: below 1e-12.
 TEST(ReleasedNoise, OfTheOtherBaselinesIsThePlansWhoeverDropsOut) {
-  SimulateOptions options = OneRound(1);
-  options.dropout = 0.5;
-  options.mechanism = "bq";
+  SimulationRequest options = OneRound(1);
+  options.fleet.dropout = 0.5;
+  options.job.codec = FindCodec("bq");
   EXPECT_NEAR(Deviation(PooledNoise(options)), 1.0, 0.02);
-  options.mechanism = "qg";
+  options.job.codec = FindCodec("qg");
   const double deviation = Deviation(PooledNoise(options));
   EXPECT_GT(deviation, 1.06);
   EXPECT_LT(deviation, 1.25);
@@ -137,8 +136,8 @@ TEST(ReleasedNoise, OfTheOtherBaselinesIsThePlansWhoeverDropsOut) {
 
 // Smoothing damps noise and leaves its mean: it must reach the release, and only then.
 TEST(ReleasedNoise, IsDampedBySmoothing) {
-  SimulateOptions options = OneRound(1);
-  options.smoothing = 1.0;
+  SimulationRequest options = OneRound(1);
+  options.job.aggregation.smoothing = 1.0;
   double square = 0;
   const auto noise = StandardisedNoise(options);
   for (const double value : noise) square += value * value;
@@ -146,24 +145,24 @@ TEST(ReleasedNoise, IsDampedBySmoothing) {
   EXPECT_NEAR(square / static_cast<double>(noise.size()), 0.268, 0.04);
 }
 
-std::vector<float> ModelOf(const SimulateOptions& options) {
+std::vector<float> ModelOf(const SimulationRequest& options) {
   return Simulate(MakeSimulation(options), Data(), [](const RoundReport&) {}).parameters;
 }
 
 TEST(Seed, RepeatsARunBitForBitUnderAnyNumberOfThreads) {
   for (const char* mechanism : {"gau-lrq", "float32", "qg", "bq"}) {
-    for (const char* sampling : {"uniform", "poisson"}) {
-      SimulateOptions options = OneRound(7);
-      options.mechanism = mechanism;
-      options.learning_rate = 0.1;
-      options.rounds = 3;
-      options.dropout = 0.3;
-      options.sampling = sampling;
+    for (const auto sampling : {privacy::Sampling::kUniform, privacy::Sampling::kPoisson}) {
+      SimulationRequest options = OneRound(7);
+      options.job.codec = FindCodec(mechanism);
+      options.job.training.learning_rate = 0.1f;
+      options.job.plan.rounds = 3;
+      options.fleet.dropout = 0.3;
+      options.job.plan.sampling = sampling;
       const auto reference = ModelOf(options);
       for (const int threads : {1, 2, 5}) {
-        options.threads = threads;
+        options.job.threads = threads;
         EXPECT_EQ(ModelOf(options), reference)
-            << mechanism << ", " << sampling << ", threads = " << threads;
+            << mechanism << ", " << privacy::Name(sampling) << ", threads = " << threads;
       }
       options.seed = 8;
       EXPECT_NE(ModelOf(options), reference);
@@ -172,33 +171,33 @@ TEST(Seed, RepeatsARunBitForBitUnderAnyNumberOfThreads) {
 }
 
 TEST(Seed, RepeatsPrivateNoiseToo) {
-  SimulateOptions options = OneRound(7);
-  options.learning_rate = 0.1;
-  options.rounds = 2;
-  options.dropout = 0.3;
+  SimulationRequest options = OneRound(7);
+  options.job.training.learning_rate = 0.1f;
+  options.job.plan.rounds = 2;
+  options.fleet.dropout = 0.3;
   const auto trusted = ModelOf(options);
-  options.trust_mode = "private-noise";
+  options.trust_mode = privacy::TrustMode::kPrivateNoise;
   options.private_noise_multiplier = 0.4;
   const auto reference = ModelOf(options);
   EXPECT_NE(reference, trusted);
-  options.threads = 5;
+  options.job.threads = 5;
   EXPECT_EQ(ModelOf(options), reference);
 }
 
 TEST(Seed, WithoutOneEveryRunDiffers) {
-  SimulateOptions options = OneRound(1);
+  SimulationRequest options = OneRound(1);
   options.seed.reset();
   EXPECT_NE(ModelOf(options), ModelOf(options));
 }
 
 // Fine dither and exact updates differ by quantization of a 4096th of the clipping bound.
 TEST(UniformDither, TrainsLikeExactUpdates) {
-  SimulateOptions options = OneRound(3);
+  SimulationRequest options = OneRound(3);
   options.noise_multiplier.reset();
-  options.learning_rate = 0.1;
+  options.job.training.learning_rate = 0.1f;
   options.epsilon = std::numeric_limits<double>::infinity();
   const auto dithered = ModelOf(options);
-  options.mechanism = "none";
+  options.job.codec = FindCodec("none");
   const auto exact = ModelOf(options);
   double error = 0;
   double norm = 0;

@@ -152,7 +152,7 @@ class Device {
         entropy_(key.secret),
         client_(MakeConfig(model), memory_.buffers()),
         link_({send_.data(), send_.size()}, {receive_.data(), receive_.size()}) {
-    entropy_.Attach(&client_);
+    entropy_.Attach(&client_.task());
     const size_t colon = options.server.rfind(':');
     if (colon == std::string::npos ||
         !CLI::detail::lexical_cast(options.server.substr(colon + 1), port_)) {

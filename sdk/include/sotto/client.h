@@ -15,39 +15,36 @@
 //     }
 //   }
 //
-// One round: Hello until the server has work; download of the model into the caller's buffer; local
-// training; encoding under a fresh round key; upload. The update stays in memory until the server
-// has acknowledged all of it, and a resumed upload repeats the same bytes. Memory: two vectors of
-// the model's size and a workspace, all the caller's. One thread at a time; many clients may share
-// one.
+// A round is Hello until the server has work, download of the model into the caller's buffer, a
+// local round (local_round.h: training and encoding), upload. The update stays in memory until the
+// server has acknowledged all of it; a resumed upload repeats the same bytes. Memory: two vectors
+// of the model's size and a workspace, all the caller's. One thread at a time.
 //
-// Whom it protects from. Gau-LRQ's noise protects what the server releases, not the update from the
-// server, which can take that noise off. A task with private noise (trust mode `private-noise`)
-// makes the device add noise that only it knows, from the port's entropy. An untrusted server could
-// ask for less of it, or for none: min_private_noise_q20 is the device's own limit, and the device
-// computes what it compares, z = deviation / (2 clip_l2), from the task that it then executes. Each
-// update costs what a Gaussian mechanism of multiplier z costs, under replace-one adjacency;
-// nothing amplifies that, since the server knows who takes part. Costs add up over updates:
-// private_updates() counts them, and an untrusted server may ask for more than it has announced.
-// Under private noise a training that diverges gives an update of zeros instead of an error, as a
-// missing report would tell the server something of the data. How long training takes does, too.
+// Privacy from the server:
+//   1. Gau-LRQ's noise protects what the server releases. It does not protect the update from the
+//      server, which can remove that noise.
+//   2. A task with private noise (trust mode `private-noise`) makes the device add noise that only
+//      the device knows. An untrusted server could ask for less noise, or for none. So the device
+//      has a limit of its own, min_private_noise_q20. It compares the limit with
+//      z = deviation / (2 clip_l2), computed from the task that it then executes.
+//   3. Each update costs what a Gaussian mechanism of multiplier z costs, under replace-one
+//      adjacency. Nothing amplifies that, since the server knows who takes part.
+//   4. Costs add up over updates. private_updates() counts the updates; an untrusted server may ask
+//      for more of them than it has announced.
 #ifndef SOTTO_CLIENT_H_
 #define SOTTO_CLIENT_H_
 
 #include <cstddef>
 #include <cstdint>
 
+#include "sotto/local_round.h"
 #include "sotto/messages.h"
-#include "sotto/port.h"
+#include "sotto/nn.h"
 
 namespace sotto {
 
-struct ClientConfig {
-  const ModelInfo* model = nullptr;
-  ByteSpan device_id;  // see IsValidDeviceId(); the bytes must outlive the client
-  Key secret;          // unique to this device
-  SampleSource samples;
-  Port port;
+// The device (its model, id, secret, samples and port) and how it talks to the server.
+struct ClientConfig : LocalDevice {
   // The largest frame that the link takes; kMinMaxFrame to kMaxMaxFrame.
   uint32_t max_frame = kDefaultMaxFrame;
   // False: a task without Gaussian dither is refused with kPeerRefused. Guards against a job that
@@ -62,14 +59,11 @@ struct ClientConfig {
   Status Validate() const;
 };
 
-// The caller's memory. Contents are unspecified before and after; wipe them if the device is
-// shared. Training and messages take turns: scratch is used by Step() while it trains, chunk from
-// the Step() that returns kSend until OnReply() or OnLinkLost(). So the two may overlap.
-struct ClientBuffers {
-  Span<float> base;        // [model.parameters]
-  Span<float> parameters;  // [model.parameters]
-  Span<float> scratch;     // [model.training_floats(max batch size)]
-  Span<uint32_t> indices;  // [max batch size]
+// The caller's memory: that of a round, and that of messages. Contents are unspecified before and
+// after; wipe them if the device is shared. Training and messages take turns: Step() uses scratch
+// while it trains, and chunk from the Step() that returns kSend until OnReply() or OnLinkLost(). So
+// the two may overlap. scratch and indices are made for the largest batch that a task may ask for.
+struct ClientBuffers : LocalRoundBuffers {
   // The bytes of one upload message, >= 16; more than MaxChunkBytes(max_frame) are not used.
   MutableByteSpan chunk;
   // Optional: more memory for the encoder, see UpdateEncoder(); [a multiple of kDitherBatch].
@@ -113,7 +107,7 @@ ClientBuffers MakeClientBuffers(Span<float> parameters, Span<std::byte> workspac
   auto* const bytes = reinterpret_cast<uint8_t*>(shared);
   ClientBuffers buffers;
   buffers.base = parameters.first(Net::kParameters);
-  buffers.parameters = parameters.subspan(Net::kParameters, Net::kParameters);
+  buffers.update = parameters.subspan(Net::kParameters, Net::kParameters);
   buffers.scratch = {reinterpret_cast<float*>(shared),
                      internal::kScratchFloats<Net, max_batch_size>};
   buffers.indices = {reinterpret_cast<uint32_t*>(rest), max_batch_size};
@@ -135,8 +129,7 @@ class Client {
 
   // The configuration is copied; the secret is wiped by the destructor.
   Client(const ClientConfig& config, const ClientBuffers& buffers)
-      : config_(config), buffers_(buffers), encoder_(config.engine, buffers.words) {}
-  ~Client();
+      : config_(config), buffers_(buffers), round_(config.engine, buffers.words) {}
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
@@ -162,14 +155,14 @@ class Client {
   // The round at hand, or the last one; meaningful from the first task on.
   const TrainTask& task() const { return task_; }
 
-  // Updates made with private noise since the client was constructed, each with noise of its own.
-  // One that was encoded but not uploaded counts; a repeated upload of one does not count again.
-  uint32_t private_updates() const { return private_updates_; }
+  // Its training and its update; the update from State::kUploadBegin until the server has all of
+  // it.
+  const LocalRound& local_round() const { return round_; }
 
-  // Of the round at hand or the last one, for logs: mean training loss, whether training was
-  // clipped.
-  float mean_loss() const { return trainer_.mean_loss(); }
-  bool clipped() const { return trainer_.clipped(); }
+  // See LocalRound.
+  uint32_t private_updates() const { return round_.private_updates(); }
+  float mean_loss() const { return round_.mean_loss(); }
+  bool clipped() const { return round_.clipped(); }
 
  private:
   bool IsSameAttempt(const TrainTask& task) const;
@@ -180,17 +173,10 @@ class Client {
   Status PrepareChunk(Request* request);
   Status HandleReply(const Reply& reply);
   Status OnTask(const Reply& reply);
-  Status CheckPrivacy(const TrainTask& task) const;
+  bool IsPrivateEnough(const TrainTask& task) const;
   Status SetChunkSize(uint32_t server_max_frame);
   Status OnModelChunk(ByteSpan bytes);
   Status OnAck(const Reply& reply);
-  Status DrawNonceAndSeed();
-  Status BeginTraining();
-  Status EncodeNothing();
-  Status BeginEncoding();
-  Status SeekUpdate(uint32_t offset);
-  Status ReadUpdate(MutableByteSpan out, size_t* written, bool* is_last);
-  UpdateIdentity Identity() const;
   void Wait(uint32_t ms);
   void EndRound();
 
@@ -206,13 +192,9 @@ class Client {
 
   TrainTask task_;
   size_t chunk_size_ = 0;  // the most bytes of the update in one message of this session
-  uint8_t nonce_[kNonceSize] = {};
-  Key noise_seed_;  // of the private noise, until the encoder has it
-  uint32_t private_updates_ = 0;
   uint8_t model_digest_[kSha256Size] = {};
-  uint32_t offset_ = 0;  // bytes downloaded, or held by the server
-  LocalTrainer trainer_;
-  UpdateEncoder encoder_;
+  uint32_t downloaded_ = 0;  // bytes of the model
+  LocalRound round_;
 };
 
 }  // namespace sotto

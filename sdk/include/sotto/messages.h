@@ -9,9 +9,7 @@
 #include <cstdint>
 
 #include "sotto/keys.h"
-#include "sotto/num.h"
-#include "sotto/train.h"
-#include "sotto/update_codec.h"
+#include "sotto/train_task.h"
 
 namespace sotto {
 
@@ -27,54 +25,6 @@ constexpr uint32_t kMaxMaxFrame = 65535;
 // The most bytes of a model or an update in a message that fits into max_frame, kMinMaxFrame <=
 // max_frame <= kMaxMaxFrame: what remains beside tags, lengths and an offset, as whole float32.
 constexpr uint32_t MaxChunkBytes(uint32_t max_frame) { return (max_frame - 16) / 4 * 4; }
-
-// A round that the device was drawn for.
-struct TrainTask {
-  uint8_t job_id[kJobIdSize] = {};
-  uint32_t round = 0;
-  uint32_t attempt = 0;
-  // How the update is encoded. The unit is the noise deviation sigma for Gaussian dither.
-  UpdateFormat format;
-  float unit = 0.0f;
-  TrainingOptions training;
-  // Adaptive clipping: the update has one more coordinate, clip_bit_q20 / 2^20 units if local
-  // training was never clipped, minus as much if it was (LocalTrainer::clipped()). At most
-  // kMaxValueQ20; 0: there is none. Never with Coding::kFloat32.
-  uint32_t clip_bit_q20 = 0;
-  // Deviation of the noise that the device adds to its update by itself, in units of 2^-20 of
-  // `unit` (private_noise.h). At most kMaxPrivateNoiseQ20, with Gaussian dither, clip_l2 / unit at
-  // most kMaxPrivateClipInUnits, and without a clip bit; 0: none.
-  uint32_t private_noise_q20 = 0;
-
-  // What one update costs against the server: it is a Gaussian mechanism whose noise is so many
-  // times its sensitivity, 2 clip_l2 (replace-one adjacency). 0: no protection from the server. For
-  // a server and for logs; a board compares by HasPrivateNoise(), without binary64.
-  double private_noise_multiplier() const {
-    return static_cast<double>(private_noise_q20) * static_cast<double>(unit) /
-           (0x1p21 * static_cast<double>(training.clip_l2));
-  }
-
-  // Whether private_noise_multiplier() >= limit_q20 / 2^20, decided in integers. clip_l2 and unit
-  // are positive and finite.
-  bool HasPrivateNoise(uint32_t limit_q20) const {
-    return IsProductAtLeast(private_noise_q20, unit, uint64_t{2} * limit_q20, training.clip_l2);
-  }
-
-  // True if the update is encoded with Gaussian dither. The server can remove that noise: this says
-  // nothing about privacy from the server, private_noise_multiplier() does.
-  bool is_private() const {
-    return format.coding != Coding::kFloat32 && format.dither == DitherKind::kGaussian;
-  }
-};
-
-// A limit on the multiplier z of private noise for HasPrivateNoise(): z in Q20, rounded down, but
-// at least one step for z > 0. 4096 is the most that can be asked for, and what a z that is larger,
-// negative or not a number asks for.
-constexpr uint32_t PrivateNoiseLimitQ20(double z) {
-  if (z == 0.0) return 0;
-  if (z > 0.0 && z < 0x1p-20) return 1;
-  return z > 0.0 && z < 4096.0 ? static_cast<uint32_t>(z * 0x1p20) : 0xffffffff;
-}
 
 // Why the server refuses. Values cross the wire: never renumber. What the device must do follows
 // from Reply::final and Reply::wait_ms alone, so a code that it does not know does no harm.
@@ -128,7 +78,7 @@ struct Reply {
 
   uint32_t wait_ms = 0;  // kWait: poll again after this; kError, not final: retry after this
 
-  // kTrain
+  // kTrain: a round that the device was drawn for
   TrainTask task;
   uint32_t max_frame = kDefaultMaxFrame;  // what the server takes, kMinMaxFrame to kMaxMaxFrame
 

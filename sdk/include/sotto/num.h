@@ -26,6 +26,12 @@ uint32_t IntegerSqrt(uint64_t n);
 // Neither NaN nor infinite.
 inline bool IsFinite(float x) { return (FloatBits(x) & 0x7f800000) != 0x7f800000; }
 
+// Above zero, finite, and not subnormal.
+inline bool IsPositiveNormal(float x) {
+  const uint32_t bits = FloatBits(x);
+  return bits >= 0x00800000 && bits < 0x7f800000;
+}
+
 // |x| = mantissa * 2^(exponent - 150), mantissa below 2^24, exponent >= 1. x is finite.
 struct FloatParts {
   uint32_t mantissa;

@@ -6,8 +6,9 @@
 // length are functions of v plus noise. Two updates of a device differ by at most 2 C in norm, so
 // one update is a Gaussian mechanism of multiplier z = deviation / (2 C), and the discrete noise
 // protects no less than the continuous one (Canonne, Kamath, Steinke, "The Discrete Gaussian for
-// Differential Privacy", 2020, Proposition 5). z follows from the task alone: deviation, unit and
-// clip_l2 are what the server asks for, and the device checks them (messages.h, client.h).
+// Differential Privacy", 2020, Proposition 5). z follows from the task alone: deviation,
+// quantizer_scale and clip_l2 are what the server asks for, and the device checks them
+// (train_task.h, client.h).
 //
 // The seed is 32 bytes of the device's own entropy, for one update, known to nobody else; who has
 // it can take the noise off. As the encoder passes over the update several times, the noise is not
@@ -27,8 +28,8 @@ namespace sotto {
 
 // With both limits a value leaves the format, where it is cut off, only if its noise is beyond 14
 // deviations: in any of 2^24 coordinates less likely than 2^-115.
-constexpr uint32_t kMaxPrivateNoiseQ20 = uint32_t{1} << 26;  // 64 units
-constexpr float kMaxPrivateClipInUnits = 128.0f;             // clip_l2 / unit
+constexpr uint32_t kMaxPrivateNoiseQ20 = uint32_t{1} << 26;  // 64 quantizer scales
+constexpr float kMaxPrivateClipInUnits = 128.0f;             // clip_l2 / quantizer_scale
 
 class PrivateNoise {
  public:

@@ -1,14 +1,14 @@
-// A device's entropy in a seeded run. INSECURE: for simulations and tests. Part of sotto/client.
+// A device's entropy in a seeded run. INSECURE: for simulations and tests. Part of sotto/local.
 //
 // In a seeded run the nonce of a training and the seed of its private noise must repeat, whatever
 // the device did before: in the simulator, in a process of its own, on a board. So they are a
 // function of the device's secret and of the round and attempt at hand. Never for a device whose
-// data matter: whoever knows the seed knows the noise. The client asks for entropy once a training;
-// TLS must have another source.
+// data matter: whoever knows the seed knows the noise. A round draws entropy once; TLS must have
+// another source.
 #ifndef SOTTO_SEEDED_ENTROPY_H_
 #define SOTTO_SEEDED_ENTROPY_H_
 
-#include "sotto/client.h"
+#include "sotto/train_task.h"
 
 namespace sotto {
 
@@ -17,8 +17,9 @@ class SeededEntropy {
  public:
   explicit SeededEntropy(const Key& secret) : secret_(secret) {}
 
-  // The client whose task names the round; before its first Step().
-  void Attach(const Client* client) { client_ = client; }
+  // The task that names the round and the attempt at hand, Client::task() for example. It must
+  // outlive this object, and be there before the first draw.
+  void Attach(const TrainTask* task) { task_ = task; }
 
   // A sotto::Port's entropy callback; context is a SeededEntropy. The bytes are stream 0 of the
   // key DeriveKey(secret, key_label::kEntropy, round, attempt, 0). Returns kOk or kEntropyFailed.
@@ -26,7 +27,7 @@ class SeededEntropy {
 
  private:
   Key secret_;
-  const Client* client_ = nullptr;
+  const TrainTask* task_ = nullptr;
 };
 
 }  // namespace sotto

@@ -23,7 +23,7 @@ struct TrainingOptions {
   uint32_t batch_size = 10;   // samples a step, 1 to 65535; the last batch of a pass may be smaller
   float learning_rate = 0.1f;  // >= 0, finite; 0 switches training off
   float weight_decay = 0.0f;   // >= 0, finite
-  float clip_l2 = 0.4f;        // > 0, finite, model units
+  float clip_l2 = 0.4f;        // > 0, a normal float, model units
   Clipping clipping = Clipping::kEveryStep;
 
   // kOk or kInvalidArgument.
@@ -55,19 +55,19 @@ class KeyedPermutation {
 
 class LocalTrainer {
  public:
-  // Starts a training. All memory stays the caller's and must outlive the training.
-  //   base        [model.parameters] the round's model
-  //   parameters  [model.parameters] starts as a copy of base (made here), ends as the new model;
-  //               what it holds in between is the model's own business
-  //   scratch     [model.training_floats(batch_size)] float32
-  //   indices     [batch_size]
+  // Starts a training. model, options and all memory stay the caller's: they must outlive the
+  // training.
+  //   base     [model.parameters] the model that training starts from
+  //   working  [model.parameters] the trained model, float32, once Step() says done
+  //   scratch  [model.training_floats(batch_size)] float32
+  //   indices  [batch_size]
   // Returns kOk, kInvalidArgument or kBufferTooSmall; for a model in fixed point also kNotFinite or
   // kOutOfRange if base does not fit its format.
   Status Begin(const ModelInfo& model, const TrainingOptions& options, const SampleSource& source,
-               const Key& order_key, Span<const float> base, Span<float> parameters,
+               const Key& order_key, Span<const float> base, WorkingParameters working,
                Span<float> scratch, Span<uint32_t> indices);
 
-  // Trains on one mini-batch. *done is true after the last one; then parameters are final.
+  // Trains on one mini-batch. *done is true after the last one.
   // Returns kOk, the sample callback's status, kOutOfRange for a bad label, kNotFinite if training
   // diverged, kWrongState when there is nothing to do.
   Status Step(bool* done);
@@ -78,22 +78,26 @@ class LocalTrainer {
   // Mean loss of the steps so far, each before its own update.
   float mean_loss() const;
 
-  // True once clipping has changed the parameters. For a finished training: under kAtEnd, the
-  // update's norm was above clip_l2; under kEveryStep, the distance from base was after some step.
-  // Up to the first step that is clipped, training is what it would be without a bound: so this
-  // compares clip_l2 with a length that does not depend on it, and the share of devices for which
-  // it is false is a distribution function, whose quantiles adaptive clipping looks for.
+  // True once clipping has changed the working parameters. After a finished training: under kAtEnd
+  // the update's norm was above clip_l2; under kEveryStep the distance from base was, after some
+  // step. Adaptive clipping looks for quantiles of these lengths:
+  //   Lemma 1. Up to the first step that is clipped, a training does not depend on clip_l2.
+  //   Lemma 2. So clipped() compares clip_l2 with a length that does not depend on it: the norm of
+  //            the update under kAtEnd, the largest distance after a step of the training without
+  //            a bound under kEveryStep.
+  //   Lemma 3. So the share of devices that are not clipped, as a function of clip_l2, is the
+  //            distribution function of that length.
   bool clipped() const { return clipped_; }
 
  private:
   Status NextBatch(Batch* batch);
 
   const ModelInfo* model_ = nullptr;
-  TrainingOptions options_;
+  const TrainingOptions* options_ = nullptr;
   SampleSource source_;
   Key order_key_;
   Span<const float> base_;
-  Span<float> parameters_;
+  WorkingParameters working_;
   Span<float> scratch_;
   Span<uint32_t> indices_;
   KeyedPermutation order_;

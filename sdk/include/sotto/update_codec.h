@@ -1,18 +1,10 @@
-// An update as bytes: Gau-LRQ integers under a code. Part of sotto/lrq.
+// An update as bytes and back: Gau-LRQ integers under a code. Part of sotto/lrq.
 //
-// The coordinates are those of the update and, if the caller has one, a last value of its own: what
-// a device tells besides its update travels under the same noise.
+// The coordinates are those of the update. One extra coordinate may follow them: the clip bit of
+// adaptive clipping, which travels under the same noise as the update.
 //
-// Encoded update: one header byte h, the code of the d integers m, zeros up to a multiple of the
-// padding. h is 0, and no code follows, if every |v| is 0; else it is in 1..121 and stands for
-// A(h) = floor(2^((h-1)/4)), Q20.
-//   kRange  h: the root mean square of v, rounded up to a quarter octave. An adaptive range code: a
-//           few bytes and about 1 % above the entropy of m given the dither (update_model.h)
-//   kFixed  h: the largest |v|, rounded up. b = ceil(log2(2A / w_min + 1)) bits a coordinate
-//           (Gau-LRQ, Theorem 2): m_j minus the smallest m that a value in [-A, A] can have in
-//           coordinate j, least significant bit first; the last byte is filled up with zeros
 // Encoder and decoder stream: their memory is constant and no call allocates. One thread at a time.
-// sdk/LRQ.md specifies every bit.
+// update_format.h describes the bytes, sdk/LRQ.md specifies every bit.
 #ifndef SOTTO_UPDATE_CODEC_H_
 #define SOTTO_UPDATE_CODEC_H_
 
@@ -22,54 +14,11 @@
 #include "sotto/dither.h"
 #include "sotto/private_noise.h"
 #include "sotto/range_coder.h"
+#include "sotto/update_format.h"
 #include "sotto/update_model.h"
 #include "sotto/update_scale.h"
 
 namespace sotto {
-
-// How an update's values become bytes. Values cross the wire: never renumber.
-enum class Coding : uint8_t {
-  kFixed = 1,    // Gau-LRQ or uniform dither, fixed-length code
-  kFloat32 = 2,  // little-endian binary32: exact, WITHOUT privacy
-  kRange = 3,    // Gau-LRQ or uniform dither, range code
-};
-
-constexpr uint32_t kDefaultPadding = 64;
-constexpr uint32_t kMaxPadding = 4096;
-
-// The form of an encoded update. Both sides know it before the first byte.
-struct UpdateFormat {
-  Coding coding = Coding::kRange;
-  DitherKind dither = DitherKind::kGaussian;
-  // The length is a multiple of this: it tells a watcher of the network less. 0: no padding. At
-  // most kMaxPadding; without effect on kFloat32.
-  uint32_t padding = kDefaultPadding;
-
-  // True if all fields are in range.
-  bool IsValid() const;
-};
-
-// No honest device's update is longer. d <= kMaxParameters.
-size_t MaxUpdateSize(uint32_t coordinates, const UpdateFormat& format);
-
-namespace lrq {
-
-constexpr uint8_t kMaxScaleCode = 121;  // A(121) = 2^30
-constexpr int kMaxCodeBits = 14;        // the largest b
-
-// A(code), Q20. code <= kMaxScaleCode.
-int32_t ScaleBoundQ20(uint8_t code);
-
-// The smallest code with value <= A(code). 0 <= value <= kMaxValueQ20.
-uint8_t ScaleCodeFor(int32_t value_q20);
-
-// b for a header byte.
-int FixedCodeBits(uint8_t scale_code, DitherKind kind);
-
-// Bytes of header and fixed-length code of d coordinates, without padding.
-size_t FixedCodeSize(uint32_t coordinates, uint8_t scale_code, DitherKind kind);
-
-}  // namespace lrq
 
 // Bits gathered into bytes, lowest first.
 class BitPacker {
@@ -101,17 +50,17 @@ class UpdateEncoder {
   UpdateEncoder& operator=(const UpdateEncoder&) = delete;
 
   // Computes scale and clip factor: two passes over the update, a third with private noise.
-  //   round_key       has encoded nothing else, ever
-  //   format          kRange or kFixed
-  //   last_value_q20  of one more coordinate after the update's, units of the noise's deviation;
-  //                   clipping does not touch it; at most kMaxValueQ20 in magnitude. 0: there is
-  //                   none. So the integers' sum of squares is at most that of update_scale.h and
-  //                   the square of this.
-  //   private_noise   Gaussian dither, no last value, clip_l2 / unit <= kMaxPrivateClipInUnits
-  // The other arguments and the statuses are those of ComputeUpdateScale(); kInvalidArgument too if
-  // there would be more than kMaxParameters coordinates, kCryptoFailed with private noise.
+  //   round_key      has encoded nothing else, ever
+  //   format         kRange or kFixed
+  //   extra_q20      the extra coordinate, Q20, at most kMaxValueQ20 in magnitude. 0: there is
+  //                  none. It is not clipped, so the sum of squares of all coordinates is at most
+  //                  the bound of update_scale.h plus the square of this
+  //   private_noise  with Gaussian dither, without an extra coordinate, and with clip_l2 at most
+  //                  kMaxPrivateClipInUnits times quantizer_scale
+  // The other arguments and the statuses are those of ComputeUpdateScale(); kInvalidArgument also
+  // for more than kMaxParameters coordinates, kCryptoFailed also with private noise.
   Status Begin(const Key& round_key, const UpdateFormat& format, Span<const float> update,
-               float clip_l2, float unit, int32_t last_value_q20 = 0,
+               float clip_l2, float quantizer_scale, int32_t extra_q20 = 0,
                const PrivateNoise& private_noise = {});
 
   // Forgets the update and wipes the keys.
@@ -137,7 +86,7 @@ class UpdateEncoder {
   void ChooseScaleCode();
   Status MeasureNoisyValues();
   Status Values(size_t first, Span<int32_t> v_q20) const;
-  size_t coordinates() const { return update_.size() + (last_value_q20_ == 0 ? 0 : 1); }
+  size_t coordinates() const { return update_.size() + (extra_q20_ == 0 ? 0 : 1); }
   void Restart();
   bool HasReady() const;
   size_t Take(MutableByteSpan out);
@@ -152,16 +101,16 @@ class UpdateEncoder {
   UpdateFormat format_;
   Span<const float> update_;
   UpdateScale scale_;
-  int32_t last_value_q20_ = 0;  // 0: there is none
-  uint8_t scale_code_ = 0;
+  int32_t extra_q20_ = 0;  // the extra coordinate; 0: there is none
   int32_t bound_q20_ = 0;  // of the scale code
   int bits_ = 0;           // of a fixed-length code
+  uint8_t scale_code_ = 0;
 
+  bool header_taken_ = false;
   Stage stage_ = Stage::kCoordinates;
   uint32_t next_ = 0;    // coordinate to be quantized
   size_t position_ = 0;  // bytes taken
   uint32_t zeros_ = 0;   // of the padding, not yet taken
-  bool header_taken_ = false;
   uint64_t own_words_[kDitherBatch];
   Span<uint64_t> words_;            // where a batch is quantized
   Span<const uint64_t> quantized_;  // of these, not yet coded; see WithInteger()
@@ -170,8 +119,8 @@ class UpdateEncoder {
   BitPacker packer_;
 };
 
-// Decodes one complete encoded update into noisy values: update / unit plus standard Gaussian
-// noise; a last value of the encoder's caller comes after the update.
+// Decodes one complete encoded update into noisy values: update / quantizer_scale plus standard
+// Gaussian noise. The extra coordinate, if there is one, follows the update.
 //   format     kRange or kFixed
 //   encoded    [n] as UpdateEncoder wrote it. Other bytes give kMalformed or, under kRange, some
 //              values of the format's range; never a crash, and no read beyond the end

@@ -1,10 +1,12 @@
-// From a float32 update to clipped integers of the noise's unit. Part of sotto/lrq.
+// From a float32 update to clipped integers. Part of sotto/lrq.
 //
-// v = update / unit, as Q20, where unit is the noise deviation sigma. Clipping to the L2 norm C
-// (Gau-LRQ, Eq. (10)) happens here, in integers: floats are taken apart into mantissas, the factor
-// is rounded down and every v toward zero. So the integers' sum of squares is at most
-// (C * 2^20 / unit)^2 whatever floating point did before, and the sensitivity that the accountant
-// uses is a theorem about integers. Deterministic on every CPU; nothing is stored but this struct.
+// The quantizer works on v = update / quantizer_scale, as Q20. Under Gaussian dither
+// quantizer_scale is the noise's deviation sigma, so v is in deviations. The update is clipped to
+// the L2 norm C (Gau-LRQ, Eq. (10)) here, in integers: floats are taken apart into mantissas, the
+// factor is rounded down and every v toward zero. So the sum of squares of v is at most
+// (C * 2^20 / quantizer_scale)^2, whatever floating point did before: the sensitivity that the
+// accountant uses is a theorem about integers. Deterministic on every CPU; nothing is stored but
+// this struct.
 #ifndef SOTTO_UPDATE_SCALE_H_
 #define SOTTO_UPDATE_SCALE_H_
 
@@ -18,7 +20,7 @@ namespace sotto {
 // The most parameters of a model.
 constexpr uint32_t kMaxParameters = uint32_t{1} << 24;
 
-// The largest clipping bound, in units of the noise's deviation.
+// The largest clipping bound, in quantizer scales.
 constexpr float kMaxClipInUnits = 1048576.0f;
 
 struct UpdateScale {
@@ -31,12 +33,13 @@ struct UpdateScale {
 };
 
 // Two passes over the update: largest exponent, then norm and largest value.
-//   update   [d] float32, model units, 1 <= d <= kMaxParameters
-//   clip_l2  C > 0, model units, a normal float
-//   unit     sigma > 0, model units, a normal float; clip_l2 / unit <= kMaxClipInUnits
+//   update           [d] float32, model units, 1 <= d <= kMaxParameters
+//   clip_l2          C > 0, model units, a normal float
+//   quantizer_scale  > 0, model units, a normal float; at least clip_l2 / kMaxClipInUnits
 // Returns kOk, kInvalidArgument, kNotFinite if a coordinate is NaN or infinite, or kOutOfRange if
-// one is beyond the format's limit, which cannot be while clip_l2 / unit <= 1024.
-Status ComputeUpdateScale(Span<const float> update, float clip_l2, float unit, UpdateScale* scale);
+// one is beyond the format's limit, which cannot be while clip_l2 / quantizer_scale <= 1024.
+Status ComputeUpdateScale(Span<const float> update, float clip_l2, float quantizer_scale,
+                          UpdateScale* scale);
 
 // One coordinate of the update that the scale was computed for: v in Q20, rounded toward zero.
 int32_t ScaleToQ20(float value, const UpdateScale& scale);

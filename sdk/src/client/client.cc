@@ -2,7 +2,6 @@
 
 #include "sotto/bytes.h"
 #include "sotto/num.h"
-#include "sotto/quantizer.h"
 
 namespace sotto {
 namespace {
@@ -10,30 +9,24 @@ namespace {
 constexpr size_t kMinChunk = 16;
 
 bool BuffersFit(const ModelInfo& model, const ClientBuffers& b) {
-  return b.base.size() == model.parameters && b.parameters.size() == model.parameters &&
+  return b.base.size() == model.parameters && b.update.size() == model.parameters &&
          b.chunk.size() >= kMinChunk;
 }
 
 }  // namespace
 
 Status ClientConfig::Validate() const {
-  if (model == nullptr || !IsValidDeviceId(device_id)) return Status::kInvalidArgument;
-  if (samples.read == nullptr || samples.count == 0) return Status::kInvalidArgument;
-  if (port.entropy == nullptr || port.now_ms == nullptr) return Status::kInvalidArgument;
+  if (Status s = LocalDevice::Validate(); s != Status::kOk) return s;
+  if (port.now_ms == nullptr) return Status::kInvalidArgument;
   if (max_frame < kMinMaxFrame || max_frame > kMaxMaxFrame) return Status::kInvalidArgument;
   return Status::kOk;
 }
 
-Client::~Client() { EndRound(); }
-
 void Client::EndRound() {
-  trainer_.Wipe();
-  encoder_.Wipe();
-  SecureWipe(nonce_, sizeof(nonce_));
-  noise_seed_ = Key();
+  round_.Wipe();
   state_ = resume_ = State::kHello;
   awaiting_reply_ = false;
-  offset_ = 0;
+  downloaded_ = 0;
 }
 
 void Client::Wait(uint32_t ms) {
@@ -79,10 +72,9 @@ Status Client::Step(Progress* progress) {
 
 Status Client::StepTrain() {
   bool done = false;
-  const Status status = trainer_.Step(&done);
-  if (status == Status::kNotFinite && task_.private_noise_q20 != 0) return EncodeNothing();
-  if (status != Status::kOk) return status;
-  return done ? BeginEncoding() : Status::kOk;
+  const Status status = round_.Step(&done);
+  if (done) state_ = State::kUploadBegin;
+  return status;
 }
 
 Status Client::PrepareRequest(Request* request) {
@@ -91,7 +83,7 @@ Status Client::PrepareRequest(Request* request) {
       return PrepareHello(request);
     case State::kDownload:
       request->kind = Request::Kind::kGetModel;
-      request->offset = offset_;
+      request->offset = downloaded_;
       return Status::kOk;
     case State::kUploadBegin:
       PrepareUploadBegin(request);
@@ -121,7 +113,7 @@ void Client::PrepareUploadBegin(Request* request) const {
   request->job_id = task_.job_id;
   request->round = task_.round;
   request->attempt = task_.attempt;
-  request->nonce = nonce_;
+  request->nonce = round_.nonce();
   request->coding = task_.format.coding;
   request->clip_bit_q20 = task_.clip_bit_q20;
   request->private_noise_q20 = task_.private_noise_q20;
@@ -129,13 +121,13 @@ void Client::PrepareUploadBegin(Request* request) const {
 
 Status Client::PrepareChunk(Request* request) {
   size_t written = 0;
-  if (Status s = ReadUpdate(buffers_.chunk.first(chunk_size_), &written, &request->last);
+  request->offset = round_.position();
+  if (Status s = round_.Read(buffers_.chunk.first(chunk_size_), &written, &request->last);
       s != Status::kOk) {
     return s;
   }
   if (written == 0) return Status::kMalformed;  // the server holds all and asks for more
   request->kind = Request::Kind::kUpdateChunk;
-  request->offset = offset_;
   request->bytes = {buffers_.chunk.data(), written};
   return Status::kOk;
 }
@@ -208,120 +200,33 @@ Status Client::OnTask(const Reply& reply) {
     return Status::kOk;
   }
   EndRound();
-  if (Status s = task.training.Validate(); s != Status::kOk) return s;
-  if (!task.format.IsValid()) return Status::kMalformed;
-  const bool is_noisy = task.format.coding != Coding::kFloat32;
-  if (is_noisy && !(task.training.clip_l2 <= 1024.0f * task.unit)) return Status::kMalformed;
-  const uint32_t most_clip_bit = is_noisy ? static_cast<uint32_t>(kMaxValueQ20) : 0;
-  if (task.clip_bit_q20 > most_clip_bit) return Status::kMalformed;
-  if (Status s = CheckPrivacy(task); s != Status::kOk) return s;
+  if (Status s = task.Validate(); s != Status::kOk) return s;
+  if (!IsPrivateEnough(task)) return Status::kPeerRefused;
   task_ = task;
   state_ = State::kDownload;
   return Status::kOk;
 }
 
-Status Client::CheckPrivacy(const TrainTask& task) const {
-  if (!task.is_private() && !config_.allow_training_without_privacy) return Status::kPeerRefused;
-  if (task.private_noise_q20 != 0) {
-    const bool is_in_reach = task.private_noise_q20 <= kMaxPrivateNoiseQ20 &&
-                             task.training.clip_l2 <= kMaxPrivateClipInUnits * task.unit;
-    if (!task.is_private() || !is_in_reach || task.clip_bit_q20 != 0) return Status::kMalformed;
-  }
+bool Client::IsPrivateEnough(const TrainTask& task) const {
+  if (!task.is_private() && !config_.allow_training_without_privacy) return false;
   const uint32_t limit = config_.min_private_noise_q20;
-  return limit == 0 || task.HasPrivateNoise(limit) ? Status::kOk : Status::kPeerRefused;
+  return limit == 0 || task.HasPrivateNoise(limit);
 }
 
 Status Client::OnModelChunk(ByteSpan bytes) {
   const uint32_t total = config_.model->parameters * 4;
-  if (bytes.empty() || bytes.size() % 4 != 0 || bytes.size() > total - offset_) {
+  if (bytes.empty() || bytes.size() % 4 != 0 || bytes.size() > total - downloaded_) {
     return Status::kMalformed;
   }
   for (size_t i = 0; i < bytes.size(); i += 4) {
     const float value = FloatFromBits(LoadU32Le(bytes.data() + i));
     if (!IsFinite(value)) return Status::kNotFinite;
-    buffers_.base[(offset_ + i) / 4] = value;
+    buffers_.base[(downloaded_ + i) / 4] = value;
   }
-  offset_ += static_cast<uint32_t>(bytes.size());
-  return offset_ == total ? BeginTraining() : Status::kOk;
-}
-
-UpdateIdentity Client::Identity() const {
-  return {task_.job_id, config_.device_id, task_.round, task_.attempt, nonce_};
-}
-
-// A nonce that no reset, restored backup or second server can repeat: see keys.h. With it, in one
-// draw, the seed of the private noise if there is any.
-Status Client::DrawNonceAndSeed() {
-  uint8_t drawn[kNonceSize + kKeySize];
-  WipeOnExit wipe(drawn);
-  const size_t size = task_.private_noise_q20 == 0 ? kNonceSize : sizeof(drawn);
-  const Port& port = config_.port;
-  if (Status s = port.entropy(port.context, {drawn, size}); s != Status::kOk) return s;
-  __builtin_memcpy(nonce_, drawn, kNonceSize);
-  if (size > kNonceSize) __builtin_memcpy(noise_seed_.bytes, drawn + kNonceSize, kKeySize);
-  return Status::kOk;
-}
-
-Status Client::BeginTraining() {
-  if (Status s = DrawNonceAndSeed(); s != Status::kOk) return s;
-  Key order_key;
-  if (Status s = DeriveOrderKey(config_.secret, Identity(), &order_key); s != Status::kOk) return s;
+  downloaded_ += static_cast<uint32_t>(bytes.size());
+  if (downloaded_ != total) return Status::kOk;
   state_ = State::kTrain;
-  return trainer_.Begin(*config_.model, task_.training, config_.samples, order_key, buffers_.base,
-                        buffers_.parameters, buffers_.scratch, buffers_.indices);
-}
-
-// Whether training diverges depends on the data, and an untrusted server may choose options for
-// which it does: that a report is missing would tell it. So the update is one of zeros, and noise.
-Status Client::EncodeNothing() {
-  __builtin_memcpy(buffers_.parameters.data(), buffers_.base.data(),
-                   buffers_.base.size() * sizeof(float));
-  return BeginEncoding();
-}
-
-Status Client::BeginEncoding() {
-  // From here on `parameters` holds the update, until the server has all of it.
-  for (size_t i = 0; i < buffers_.parameters.size(); ++i) {
-    buffers_.parameters[i] -= buffers_.base[i];
-  }
-  offset_ = 0;
-  state_ = State::kUploadBegin;
-  if (task_.format.coding == Coding::kFloat32) return Status::kOk;
-  Key round_key;
-  if (Status s = DeriveRoundKey(config_.secret, Identity(), &round_key); s != Status::kOk) return s;
-  const PrivateNoise noise(noise_seed_, task_.private_noise_q20);
-  noise_seed_ = Key();
-  if (noise.is_on()) ++private_updates_;
-  const auto clip_bit = static_cast<int32_t>(task_.clip_bit_q20);
-  return encoder_.Begin(round_key, task_.format, buffers_.parameters, task_.training.clip_l2,
-                        task_.unit, trainer_.clipped() ? -clip_bit : clip_bit, noise);
-}
-
-// The next ReadUpdate() starts at this byte.
-Status Client::SeekUpdate(uint32_t offset) {
-  if (task_.format.coding != Coding::kFloat32) {
-    const Status status = encoder_.Seek(offset);
-    return status == Status::kInvalidArgument ? Status::kMalformed : status;
-  }
-  const bool is_inside = offset % 4 == 0 && offset < 4 * buffers_.parameters.size();
-  return is_inside ? Status::kOk : Status::kMalformed;
-}
-
-// The bytes of the update from offset_ on; for a Gau-LRQ update the encoder stands there.
-Status Client::ReadUpdate(MutableByteSpan out, size_t* written, bool* is_last) {
-  if (task_.format.coding != Coding::kFloat32) {
-    const Status status = encoder_.Read(out, written);
-    *is_last = encoder_.is_done();
-    return status;
-  }
-  const size_t left = 4 * buffers_.parameters.size() - offset_;
-  const size_t count = left < out.size() ? left : out.size() / 4 * 4;
-  for (size_t i = 0; i < count; i += 4) {
-    StoreU32Le(FloatBits(buffers_.parameters[(offset_ + i) / 4]), out.data() + i);
-  }
-  *written = count;
-  *is_last = count == left;
-  return Status::kOk;
+  return round_.Begin(task_, config_, buffers_);
 }
 
 Status Client::OnAck(const Reply& reply) {
@@ -329,11 +234,11 @@ Status Client::OnAck(const Reply& reply) {
     EndRound();
     return Status::kOk;
   }
-  // A chunk that arrived whole leaves the encoder where the server's count is.
-  const bool in_step = state_ == State::kUpload && reply.offset == offset_ + request_.bytes.size();
-  offset_ = reply.offset;
   state_ = State::kUpload;
-  return in_step ? Status::kOk : SeekUpdate(offset_);
+  // A chunk that arrived whole leaves the round where the server's count is.
+  if (reply.offset == round_.position()) return Status::kOk;
+  const Status status = round_.Seek(reply.offset);
+  return status == Status::kInvalidArgument ? Status::kMalformed : status;
 }
 
 }  // namespace sotto

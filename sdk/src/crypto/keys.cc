@@ -17,22 +17,21 @@ bool IsValid(const UpdateIdentity& u) {
          u.nonce.size() == kNonceSize;
 }
 
+// Copies the bytes to `to`; where the next ones belong.
+uint8_t* Append(ByteSpan bytes, uint8_t* to) {
+  __builtin_memcpy(to, bytes.data(), bytes.size());
+  return to + bytes.size();
+}
+
 Status DeriveForUpdate(const Key& secret, ByteSpan label, const UpdateIdentity& u, Key* out) {
   if (!IsValid(u)) return Status::kInvalidArgument;
   uint8_t info[kMaxInfoSize];
-  size_t size = 0;
-  const auto append = [&](ByteSpan part) {
-    __builtin_memcpy(info + size, part.data(), part.size());
-    size += part.size();
-  };
-  uint8_t numbers[8];
-  StoreU32Le(u.round, numbers);
-  StoreU32Le(u.attempt, numbers + 4);
-  append(label);
-  append(u.device_id);
-  append(numbers);
-  append(u.nonce);
-  return HkdfSha256(secret.bytes, u.job_id, {info, size}, out);
+  uint8_t* end = Append(label, info);
+  end = Append(u.device_id, end);
+  StoreU32Le(u.round, end);
+  StoreU32Le(u.attempt, end + 4);
+  end = Append(u.nonce, end + 8);
+  return HkdfSha256(secret.bytes, u.job_id, {info, static_cast<size_t>(end - info)}, out);
 }
 
 bool IsNameCharacter(uint8_t c) {

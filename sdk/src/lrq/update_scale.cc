@@ -9,11 +9,6 @@ namespace {
 
 constexpr int32_t kInfinityExponent = 255;
 
-bool IsPositiveNormal(float value) {
-  const uint32_t bits = FloatBits(value);
-  return bits >= 0x00800000 && bits < uint32_t{kInfinityExponent} << 23;
-}
-
 // |value| as an integer multiple of 2^(max_exponent - 156), rounded toward zero; below 2^30.
 constexpr int kGuardBits = 6;
 uint32_t Align(float value, int32_t max_exponent) {
@@ -38,20 +33,21 @@ bool IsSmaller(const Factor& a, const Factor& b) {
   return a.shift > b.shift || (a.shift == b.shift && a.multiplier < b.multiplier);
 }
 
-// 2^20 / unit in the alignment's units.
-Factor UnclippedFactor(float unit, int32_t max_exponent) {
-  const FloatParts u = SplitFloat(unit);
-  return Normalise(Divide(uint64_t{1} << 63, u.mantissa).quotient, u.exponent - max_exponent + 49);
+// 2^20 / quantizer_scale in units of the alignment.
+Factor UnclippedFactor(float quantizer_scale, int32_t max_exponent) {
+  const FloatParts q = SplitFloat(quantizer_scale);
+  return Normalise(Divide(uint64_t{1} << 63, q.mantissa).quotient, q.exponent - max_exponent + 49);
 }
 
-// floor or less of (clip * 2^20 / unit) / norm, where norm is rounded up.
-Factor ClippingFactor(float clip_l2, float unit, uint64_t norm_mantissa, int norm_exponent) {
+// floor or less of (clip * 2^20 / quantizer_scale) / norm, where norm is rounded up.
+Factor ClippingFactor(float clip_l2, float quantizer_scale, uint64_t norm_mantissa,
+                      int norm_exponent) {
   const FloatParts c = SplitFloat(clip_l2);
-  const FloatParts u = SplitFloat(unit);
+  const FloatParts q = SplitFloat(quantizer_scale);
   // Below 2^40.
-  const uint64_t ratio = Divide(static_cast<uint64_t>(c.mantissa) << 39, u.mantissa).quotient;
+  const uint64_t ratio = Divide(static_cast<uint64_t>(c.mantissa) << 39, q.mantissa).quotient;
   return Normalise(Divide(ratio << 24, norm_mantissa).quotient,
-                   u.exponent - c.exponent + 43 + norm_exponent);
+                   q.exponent - c.exponent + 43 + norm_exponent);
 }
 
 uint64_t CeilSqrt(uint64_t n) {
@@ -104,12 +100,14 @@ bool IsBeyondFormat(uint32_t aligned, const UpdateScale& scale) {
 
 }  // namespace
 
-Status ComputeUpdateScale(Span<const float> update, float clip_l2, float unit, UpdateScale* scale) {
+Status ComputeUpdateScale(Span<const float> update, float clip_l2, float quantizer_scale,
+                          UpdateScale* scale) {
   if (update.empty() || update.size() > kMaxParameters) return Status::kInvalidArgument;
-  if (!IsPositiveNormal(clip_l2) || !IsPositiveNormal(unit)) return Status::kInvalidArgument;
+  if (!IsPositiveNormal(clip_l2) || !IsPositiveNormal(quantizer_scale))
+    return Status::kInvalidArgument;
   // Multiplication by a power of two is exact, unless it overflows to infinity, which compares
   // well.
-  if (clip_l2 > unit * kMaxClipInUnits) return Status::kInvalidArgument;
+  if (clip_l2 > quantizer_scale * kMaxClipInUnits) return Status::kInvalidArgument;
   UpdateScale result;
   if (Status s = LargestExponent(update, &result.max_exponent); s != Status::kOk) return s;
 
@@ -124,8 +122,8 @@ Status ComputeUpdateScale(Span<const float> update, float clip_l2, float unit, U
     uint64_t norm = 0;
     int norm_exponent = 0;
     SqrtUp(sum_of_squares, &norm, &norm_exponent);
-    const Factor clipping = ClippingFactor(clip_l2, unit, norm, norm_exponent);
-    Factor factor = UnclippedFactor(unit, result.max_exponent);
+    const Factor clipping = ClippingFactor(clip_l2, quantizer_scale, norm, norm_exponent);
+    Factor factor = UnclippedFactor(quantizer_scale, result.max_exponent);
     result.clipped = IsSmaller(clipping, factor);
     if (result.clipped) factor = clipping;
     result.multiplier = factor.multiplier;

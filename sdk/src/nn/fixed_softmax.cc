@@ -54,10 +54,10 @@ struct FixedPointArithmetic {
     return ConvertFromFloats<FineFeature>(features.size(), features.data()) ? Status::kOk
                                                                             : Status::kNotFinite;
   }
-  static LossSum Errors(const ModelInfo& model, Span<const float> parameters,
+  static LossSum Errors(const ModelInfo& model, WorkingParameters working,
                         Span<const float> features, uint32_t label, Span<float> errors) {
-    const float* bias = parameters.data() + features.size() * model.classes;
-    FixedDenseForward(parameters.data(), bias, features.data(), features.size(), model.classes,
+    const float* bias = working.memory.data() + features.size() * model.classes;
+    FixedDenseForward(working.memory.data(), bias, features.data(), features.size(), model.classes,
                       errors.data());
     return SoftmaxErrors(errors, label);
   }
@@ -69,16 +69,16 @@ struct FixedPointArithmetic {
     *out = Rate::FromFloat(rate);
     return Status::kOk;
   }
-  static void Decay(float factor, Span<float> parameters) {
-    FixedScale(Error::FromFloat(factor), parameters.size(), parameters.data());
+  static void Decay(float factor, WorkingParameters working) {
+    FixedScale(Error::FromFloat(factor), working.memory.size(), working.memory.data());
   }
   static void AddErrors(const ModelInfo& model, Rate rate, Span<const float> errors,
-                        Span<const float> features, Span<float> parameters) {
+                        Span<const float> features, WorkingParameters working) {
     const size_t n = features.size();
     for (size_t o = 0; o < model.classes; ++o) {
       const auto scale = Multiply<Rate>(rate, Error::FromRaw(LoadRaw(&errors[o])));
-      FixedAddScaled(scale, features.data(), n, parameters.data() + o * n);
-      FixedAdd(scale, parameters.data() + n * model.classes + o);
+      FixedAddScaled(scale, features.data(), n, working.memory.data() + o * n);
+      FixedAdd(scale, working.memory.data() + n * model.classes + o);
     }
   }
 };
@@ -101,28 +101,30 @@ Root SquareRoot(Wide square) {
 
 }  // namespace
 
+namespace internal {
+
 Status FixedTrainBatch(const ModelInfo& model, const Batch& batch, float learning_rate,
-                       float weight_decay, Span<float> parameters, Span<float> scratch,
+                       float weight_decay, WorkingParameters working, Span<float> scratch,
                        float* loss) {
-  return TrainSoftmaxBatch<FixedPointArithmetic>(model, batch, learning_rate, weight_decay,
-                                                 parameters, scratch, loss);
+  return TrainSoftmaxBatch<FixedPointArithmetic>(model, batch, learning_rate, weight_decay, working,
+                                                 scratch, loss);
 }
 
-Status FixedBegin(Span<const float> base, Span<float> parameters) {
+Status FixedBegin(Span<const float> base, WorkingParameters working) {
   constexpr uint32_t kInfinity = 0x7f800000;
   constexpr uint32_t kLimit = 0x42800000;  // 64
   for (size_t i = 0; i < base.size(); ++i) {
     const uint32_t magnitude = FloatBits(base[i]) & 0x7fffffff;
     if (magnitude >= kInfinity) return Status::kNotFinite;
     if (magnitude >= kLimit) return Status::kOutOfRange;
-    StoreRaw(Weight::FromFloat(base[i]).raw(), &parameters[i]);
+    StoreRaw(Weight::FromFloat(base[i]).raw(), &working.memory[i]);
   }
   return Status::kOk;
 }
 
-Status FixedProject(Span<const float> base, float radius, Span<float> parameters,
+Status FixedProject(Span<const float> base, float radius, WorkingParameters working,
                     bool* was_outside) {
-  const Wide square = FixedSquaredDistance(base.data(), parameters.data(), base.size());
+  const Wide square = FixedSquaredDistance(base.data(), working.memory.data(), base.size());
   *was_outside = false;
   if ((square.high | square.low) == 0) return Status::kOk;
   const Root distance = SquareRoot(square);
@@ -131,16 +133,17 @@ Status FixedProject(Span<const float> base, float radius, Span<float> parameters
   if (*was_outside) {
     const uint64_t ratio = (bound << 31) / (uint64_t{distance.root} + 1);
     FixedPullTowards(base.data(), Fixed<32, 31>::FromRaw(static_cast<int64_t>(ratio)), base.size(),
-                     parameters.data());
+                     working.memory.data());
   }
   return Status::kOk;
 }
 
-void FixedEnd(Span<const float> base, Span<float> parameters) {
+void FixedEnd(Span<const float> base, WorkingParameters working) {
   for (size_t i = 0; i < base.size(); ++i) {
-    const int32_t moved = LoadRaw(&parameters[i]) - Weight::FromFloat(base[i]).raw();
-    parameters[i] = base[i] + Difference::FromRaw(moved).ToFloat();
+    const int32_t moved = LoadRaw(&working.memory[i]) - Weight::FromFloat(base[i]).raw();
+    working.memory[i] = base[i] + Difference::FromRaw(moved).ToFloat();
   }
 }
 
+}  // namespace internal
 }  // namespace sotto::nn

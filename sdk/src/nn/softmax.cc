@@ -32,9 +32,9 @@ struct Float32Arithmetic {
 
   static Status PrepareForScores(Span<float>) { return Status::kOk; }
   static Status PrepareForUpdate(Span<float>) { return Status::kOk; }
-  static LossSum Errors(const ModelInfo& model, Span<const float> parameters,
+  static LossSum Errors(const ModelInfo& model, WorkingParameters working,
                         Span<const float> features, uint32_t label, Span<float> errors) {
-    SoftmaxPredict(model, parameters, features, errors);
+    internal::SoftmaxPredict(model, working.memory, features, errors);
     return SoftmaxErrors(errors, label);
   }
   static float MeanLoss(LossSum sum, size_t n) { return sum / static_cast<float>(n); }
@@ -42,30 +42,32 @@ struct Float32Arithmetic {
     *out = rate;
     return Status::kOk;
   }
-  static void Decay(float factor, Span<float> parameters) {
-    Scale(factor, parameters.size(), parameters.data());
+  static void Decay(float factor, WorkingParameters working) {
+    Scale(factor, working.memory.size(), working.memory.data());
   }
   static void AddErrors(const ModelInfo& model, Rate rate, Span<const float> errors,
-                        Span<const float> features, Span<float> parameters) {
+                        Span<const float> features, WorkingParameters working) {
     const size_t n = features.size();
-    float* bias = parameters.data() + n * model.classes;
+    float* bias = working.memory.data() + n * model.classes;
     size_t o = 0;
     for (; o + 2 <= model.classes; o += 2) {
       const float scales[] = {rate * errors[o], rate * errors[o + 1]};
-      float* row = parameters.data() + o * n;
+      float* row = working.memory.data() + o * n;
       AddScaledToTwo(scales[0], scales[1], features.data(), n, row, row + n);
       bias[o] += scales[0];
       bias[o + 1] += scales[1];
     }
     if (o < model.classes) {
       const float scale = rate * errors[o];
-      AddScaled(scale, features.data(), n, parameters.data() + o * n);
+      AddScaled(scale, features.data(), n, working.memory.data() + o * n);
       bias[o] += scale;
     }
   }
 };
 
 }  // namespace
+
+namespace internal {
 
 size_t SoftmaxTrainingFloats(const ModelInfo& model, uint32_t batch_size) {
   return model.inputs + static_cast<size_t>(batch_size) * model.classes;
@@ -78,32 +80,33 @@ void SoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
                scores.data());
 }
 
-Status SoftmaxTrainBatch(const ModelInfo& model, const Batch& batch, float learning_rate,
-                         float weight_decay, Span<float> parameters, Span<float> scratch,
-                         float* loss) {
-  return TrainSoftmaxBatch<Float32Arithmetic>(model, batch, learning_rate, weight_decay, parameters,
+Status FloatTrainBatch(const ModelInfo& model, const Batch& batch, float learning_rate,
+                       float weight_decay, WorkingParameters working, Span<float> scratch,
+                       float* loss) {
+  return TrainSoftmaxBatch<Float32Arithmetic>(model, batch, learning_rate, weight_decay, working,
                                               scratch, loss);
 }
 
-Status FloatBegin(Span<const float> base, Span<float> parameters) {
-  __builtin_memcpy(parameters.data(), base.data(), base.size() * sizeof(float));
+Status FloatBegin(Span<const float> base, WorkingParameters working) {
+  __builtin_memcpy(working.memory.data(), base.data(), base.size() * sizeof(float));
   return Status::kOk;
 }
 
-Status FloatProject(Span<const float> base, float radius, Span<float> parameters,
+Status FloatProject(Span<const float> base, float radius, WorkingParameters working,
                     bool* was_outside) {
-  const float squared = SquaredDistance(parameters.data(), base.data(), base.size());
+  const float squared = SquaredDistance(working.memory.data(), base.data(), base.size());
   if (!IsFinite(squared)) return Status::kNotFinite;
   const float distance = std::sqrt(squared);
   *was_outside = distance > radius;
   if (*was_outside) {
-    PullTowards(base.data(), radius / distance, base.size(), parameters.data());
+    PullTowards(base.data(), radius / distance, base.size(), working.memory.data());
   }
   return Status::kOk;
 }
 
-void FloatEnd(Span<const float>, Span<float>) {}
+void FloatEnd(Span<const float>, WorkingParameters) {}
 
+}  // namespace internal
 }  // namespace nn
 
 Status ModelDigest(const ModelInfo& model, uint8_t (&digest)[kSha256Size]) {

@@ -4,13 +4,13 @@
 //   LossSum                             what losses are summed in
 //   PrepareForScores(features)          turns features as read, float32, into its own, in place;
 //   PrepareForUpdate(features)            kOk or kNotFinite
-//   Errors(model, parameters, features, label, errors)
+//   Errors(model, working, features, label, errors)
 //                                       errors <- softmax - one-hot; returns the loss
 //   MeanLoss(sum, n)                    as float32
 //   MakeRate(rate, &r)                  a factor in its own format; kOk or kInvalidArgument
-//   Decay(factor, parameters)           parameters <- factor * parameters
-//   AddErrors(model, r, errors, features, parameters)
-//                                       parameters <- parameters + r * errors (features, 1)^T
+//   Decay(factor, working)              working <- factor * working
+//   AddErrors(model, r, errors, features, working)
+//                                       working <- working + r * errors (features, 1)^T
 // All numbers lie in the memory of the float32 that they stand for.
 #ifndef SOTTO_NN_SOFTMAX_BATCH_H_
 #define SOTTO_NN_SOFTMAX_BATCH_H_
@@ -22,11 +22,11 @@ namespace sotto::nn {
 template <class Arithmetic>
 class SoftmaxBatch {
  public:
-  SoftmaxBatch(const ModelInfo& model, const Batch& batch, Span<float> parameters,
+  SoftmaxBatch(const ModelInfo& model, const Batch& batch, WorkingParameters working,
                Span<float> scratch)
       : model_(model),
         batch_(batch),
-        parameters_(parameters),
+        working_(working),
         features_(scratch.first(model.inputs)),
         errors_(scratch.subspan(model.inputs)) {}
 
@@ -38,7 +38,7 @@ class SoftmaxBatch {
       if (Status st = Read(s, &label); st != Status::kOk) return st;
       if (label >= model_.classes) return Status::kOutOfRange;
       if (Status st = Arithmetic::PrepareForScores(features_); st != Status::kOk) return st;
-      sum += Arithmetic::Errors(model_, parameters_, features_, label, ErrorsOf(s));
+      sum += Arithmetic::Errors(model_, working_, features_, label, ErrorsOf(s));
     }
     *loss = Arithmetic::MeanLoss(sum, size());
     return Status::kOk;
@@ -55,7 +55,7 @@ class SoftmaxBatch {
       uint32_t label = 0;
       if (Status st = Read(s, &label); st != Status::kOk) return st;
       if (Status st = Arithmetic::PrepareForUpdate(features_); st != Status::kOk) return st;
-      Arithmetic::AddErrors(model_, rate, ErrorsOf(s), features_, parameters_);
+      Arithmetic::AddErrors(model_, rate, ErrorsOf(s), features_, working_);
     }
     return Status::kOk;
   }
@@ -72,7 +72,7 @@ class SoftmaxBatch {
 
   const ModelInfo& model_;
   const Batch& batch_;
-  Span<float> parameters_;
+  WorkingParameters working_;
   Span<float> features_;  // of the sample at hand
   Span<float> errors_;    // [batch][classes]
 };
@@ -80,16 +80,16 @@ class SoftmaxBatch {
 // ModelInfo::train_batch.
 template <class Arithmetic>
 Status TrainSoftmaxBatch(const ModelInfo& model, const Batch& batch, float learning_rate,
-                         float weight_decay, Span<float> parameters, Span<float> scratch,
+                         float weight_decay, WorkingParameters working, Span<float> scratch,
                          float* loss) {
   const size_t size = batch.indices.size();
   if (size == 0) return Status::kInvalidArgument;
-  if (scratch.size() < SoftmaxTrainingFloats(model, static_cast<uint32_t>(size))) {
+  if (scratch.size() < internal::SoftmaxTrainingFloats(model, static_cast<uint32_t>(size))) {
     return Status::kBufferTooSmall;
   }
-  SoftmaxBatch<Arithmetic> step(model, batch, parameters, scratch);
+  SoftmaxBatch<Arithmetic> step(model, batch, working, scratch);
   if (Status s = step.ComputeErrors(loss); s != Status::kOk) return s;
-  if (weight_decay != 0.0f) Arithmetic::Decay(1.0f - learning_rate * weight_decay, parameters);
+  if (weight_decay != 0.0f) Arithmetic::Decay(1.0f - learning_rate * weight_decay, working);
   return step.Descend(learning_rate);
 }
 

@@ -13,7 +13,7 @@ Status TrainingOptions::Validate() const {
   if (batch_size < 1 || batch_size > kMaxCount) return Status::kInvalidArgument;
   if (!(learning_rate >= 0.0f) || !IsFinite(learning_rate)) return Status::kInvalidArgument;
   if (!(weight_decay >= 0.0f) || !IsFinite(weight_decay)) return Status::kInvalidArgument;
-  if (!(clip_l2 > 0.0f) || !IsFinite(clip_l2)) return Status::kInvalidArgument;
+  if (!IsPositiveNormal(clip_l2)) return Status::kInvalidArgument;
   if (clipping != Clipping::kEveryStep && clipping != Clipping::kAtEnd) {
     return Status::kInvalidArgument;
   }
@@ -22,11 +22,11 @@ Status TrainingOptions::Validate() const {
 
 Status LocalTrainer::Begin(const ModelInfo& model, const TrainingOptions& options,
                            const SampleSource& source, const Key& order_key, Span<const float> base,
-                           Span<float> parameters, Span<float> scratch, Span<uint32_t> indices) {
+                           WorkingParameters working, Span<float> scratch, Span<uint32_t> indices) {
   active_ = false;
   if (Status s = options.Validate(); s != Status::kOk) return s;
   if (source.count < 1 || source.read == nullptr) return Status::kInvalidArgument;
-  if (base.size() != model.parameters || parameters.size() != model.parameters) {
+  if (base.size() != model.parameters || working.memory.size() != model.parameters) {
     return Status::kInvalidArgument;
   }
   if (indices.size() < options.batch_size ||
@@ -34,17 +34,17 @@ Status LocalTrainer::Begin(const ModelInfo& model, const TrainingOptions& option
     return Status::kBufferTooSmall;
   }
   model_ = &model;
-  options_ = options;
+  options_ = &options;
   source_ = source;
   order_key_ = order_key;
   base_ = base;
-  parameters_ = parameters;
+  working_ = working;
   scratch_ = scratch;
   indices_ = indices;
   epoch_ = position_ = steps_ = 0;
   loss_sum_ = 0.0f;
   clipped_ = false;
-  const Status status = model.begin_training(base, parameters);
+  const Status status = model.begin_training(base, working);
   active_ = status == Status::kOk;
   return status;
 }
@@ -54,7 +54,7 @@ Status LocalTrainer::NextBatch(Batch* batch) {
     if (Status s = order_.Reset(order_key_, epoch_, source_.count); s != Status::kOk) return s;
   }
   const uint32_t left = source_.count - position_;
-  const uint32_t size = left < options_.batch_size ? left : options_.batch_size;
+  const uint32_t size = left < options_->batch_size ? left : options_->batch_size;
   for (uint32_t i = 0; i < size; ++i) indices_[i] = order_(position_ + i);
   *batch = {&source_, indices_.first(size)};
   return Status::kOk;
@@ -65,8 +65,8 @@ Status LocalTrainer::Step(bool* done) {
   Batch batch{};
   if (Status s = NextBatch(&batch); s != Status::kOk) return s;
   float loss = 0.0f;
-  if (Status s = model_->train_batch(*model_, batch, options_.learning_rate, options_.weight_decay,
-                                     parameters_, scratch_, &loss);
+  if (Status s = model_->train_batch(*model_, batch, options_->learning_rate,
+                                     options_->weight_decay, working_, scratch_, &loss);
       s != Status::kOk) {
     return s;
   }
@@ -77,16 +77,16 @@ Status LocalTrainer::Step(bool* done) {
     position_ = 0;
     ++epoch_;
   }
-  active_ = epoch_ < options_.local_epochs;
-  if (!active_ || options_.clipping == Clipping::kEveryStep) {
+  active_ = epoch_ < options_->local_epochs;
+  if (!active_ || options_->clipping == Clipping::kEveryStep) {
     bool was_outside = false;
-    if (Status s = model_->project(base_, options_.clip_l2, parameters_, &was_outside);
+    if (Status s = model_->project(base_, options_->clip_l2, working_, &was_outside);
         s != Status::kOk) {
       return s;
     }
     clipped_ = clipped_ || was_outside;
   }
-  if (!active_) model_->end_training(base_, parameters_);
+  if (!active_) model_->end_training(base_, working_);
   *done = !active_;
   return Status::kOk;
 }

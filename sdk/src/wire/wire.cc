@@ -4,7 +4,6 @@
 #include <pb_encode.h>
 #include <type_traits>
 
-#include "sotto/quantizer.h"
 #include "wire/sotto.pb.h"
 
 namespace sotto {
@@ -20,23 +19,8 @@ static_assert(sotto_Clipping_CLIPPING_AT_END == static_cast<int>(Clipping::kAtEn
 
 constexpr uint8_t kLastErrorCode = static_cast<uint8_t>(ErrorCode::kBusy);
 
-bool IsKnown(Coding coding) { return UpdateFormat{coding, DitherKind::kGaussian, 0}.IsValid(); }
-
 bool IsKnown(Clipping clipping) {
   return clipping == Clipping::kEveryStep || clipping == Clipping::kAtEnd;
-}
-
-// One more coordinate is there only where there is noise for it.
-bool IsClipBit(uint32_t clip_bit_q20, Coding coding) {
-  return clip_bit_q20 == 0 ||
-         (clip_bit_q20 <= static_cast<uint32_t>(kMaxValueQ20) && coding != Coding::kFloat32);
-}
-
-// A device adds noise of its own only to what Gau-LRQ encodes, and not beside a clip bit.
-bool IsPrivateNoise(uint32_t private_noise_q20, uint32_t clip_bit_q20, Coding coding,
-                    DitherKind dither) {
-  return private_noise_q20 == 0 || (private_noise_q20 <= kMaxPrivateNoiseQ20 && clip_bit_q20 == 0 &&
-                                    coding != Coding::kFloat32 && dither == DitherKind::kGaussian);
 }
 
 bool IsMaxFrame(uint32_t max_frame) {
@@ -54,9 +38,9 @@ bool IsWithinLimits(const Request& r) {
     case Request::Kind::kGetModel:
       return r.offset % 4 == 0;
     case Request::Kind::kUpdateBegin:
-      return r.job_id.size() == kJobIdSize && r.nonce.size() == kNonceSize && IsKnown(r.coding) &&
-             IsClipBit(r.clip_bit_q20, r.coding) &&
-             IsPrivateNoise(r.private_noise_q20, r.clip_bit_q20, r.coding, DitherKind::kGaussian);
+      return r.job_id.size() == kJobIdSize && r.nonce.size() == kNonceSize &&
+             UpdateFormat{r.coding, DitherKind::kGaussian, 0}.CanCarry(r.clip_bit_q20,
+                                                                       r.private_noise_q20);
     case Request::Kind::kUpdateChunk:
       return !r.bytes.empty();
     case Request::Kind::kNone:
@@ -68,10 +52,8 @@ bool IsWithinLimits(const Request& r) {
 bool IsWithinLimits(const Reply& r) {
   switch (r.kind) {
     case Reply::Kind::kTrain:
-      return r.task.format.IsValid() && IsKnown(r.task.training.clipping) &&
-             IsMaxFrame(r.max_frame) && IsClipBit(r.task.clip_bit_q20, r.task.format.coding) &&
-             IsPrivateNoise(r.task.private_noise_q20, r.task.clip_bit_q20, r.task.format.coding,
-                            r.task.format.dither);
+      return r.task.format.CanCarry(r.task.clip_bit_q20, r.task.private_noise_q20) &&
+             IsKnown(r.task.training.clipping) && IsMaxFrame(r.max_frame);
     case Reply::Kind::kModelChunk:
       return !r.bytes.empty() && r.bytes.size() % 4 == 0;
     case Reply::Kind::kError:
@@ -178,7 +160,7 @@ sotto_Train ToWire(const TrainTask& task, uint32_t max_frame) {
   wire.coding = ToWire<sotto_Coding>(task.format.coding);
   wire.dither = ToWire<sotto_Dither>(task.format.dither);
   wire.padding = task.format.padding;
-  wire.unit = task.unit;
+  wire.quantizer_scale = task.quantizer_scale;
   wire.clip_l2 = t.clip_l2;
   wire.clipping = ToWire<sotto_Clipping>(t.clipping);
   wire.learning_rate = t.learning_rate;
@@ -200,7 +182,7 @@ bool FromWire(const sotto_Train& wire, TrainTask* task) {
   task->format.coding = FromWire<Coding>(wire.coding);
   task->format.dither = FromWire<DitherKind>(wire.dither);
   task->format.padding = wire.padding;
-  task->unit = wire.unit;
+  task->quantizer_scale = wire.quantizer_scale;
   task->private_noise_q20 = wire.private_noise;
   TrainingOptions& t = task->training;
   t.clip_l2 = wire.clip_l2;

@@ -1,21 +1,52 @@
 #include "accounting/accountant.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <stdexcept>
 
 #include "accounting/arguments.h"
 #include "accounting/gdp.h"
-#include "accounting/log_space.h"
+#include "accounting/pld.h"
 
 namespace sotto::privacy {
 namespace {
 
-constexpr Accountant kAccountants[] = {Accountant::kBest, Accountant::kRdp, Accountant::kRdpClassic,
-                                       Accountant::kPld, Accountant::kGdp};
+using Rounds = std::vector<GaussianRounds>;
+
+EpsilonAt ComposeBest(const Rounds& rounds, double delta);
+
+Soundness AlwaysUpperBound(Sampling /*sampling*/) { return Soundness::kUpperBound; }
+
+Soundness ExactUnsampledElseUpperBound(Sampling sampling) {
+  return sampling == Sampling::kNone ? Soundness::kExact : Soundness::kUpperBound;
+}
+
+Soundness ExactUnsampledElseApproximate(Sampling sampling) {
+  return sampling == Sampling::kNone ? Soundness::kExact : Soundness::kApproximate;
+}
+
+bool AllRounds(const Rounds& /*rounds*/, double /*delta*/) { return true; }
+
+// Of two equal figures "best" takes that of the later row: the simpler method.
+constexpr AccountantKind kAccountants[] = {
+    // The smallest of those that are in best.
+    {"best", true, false, "rdp", ExactUnsampledElseUpperBound, AllRounds, ComposeBest},
+    // Privacy loss distributions: pld.h.
+    {"pld", true, true, nullptr, AlwaysUpperBound, Pld::Supports, ComposePld},
+    // RDP with the improved conversion: conversion.h.
+    {"rdp", true, true, nullptr, AlwaysUpperBound, AllRounds, ComposeRdp},
+    // RDP with Mironov's conversion, as older tools print it.
+    {"rdp-classic", true, false, nullptr, AlwaysUpperBound, AllRounds, ComposeRdpClassic},
+    // Gaussian differential privacy, with sampling its central limit theorem: gdp.h.
+    {"gdp", true, false, nullptr, ExactUnsampledElseApproximate, AllRounds, ComposeGdp},
+    // Gaussian differential privacy as if nothing were sampled: gdp.h.
+    {"gaussian", false, true, nullptr, ExactUnsampledElseUpperBound, AllRounds, ComposeGaussian},
+};
 
 // A rate of 1 is no sampling, under either adjacency.
-std::vector<GaussianRounds> WithEffect(const std::vector<GaussianRounds>& rounds) {
-  std::vector<GaussianRounds> kept;
+Rounds WithEffect(const Rounds& rounds) {
+  Rounds kept;
   for (GaussianRounds r : Canonical(rounds)) {
     if (r.rounds == 0 || (r.sampling != Sampling::kNone && r.sampling_rate == 0)) continue;
     if (r.sampling_rate == 1) r.sampling = Sampling::kNone;
@@ -24,117 +55,94 @@ std::vector<GaussianRounds> WithEffect(const std::vector<GaussianRounds>& rounds
   return Canonical(kept);
 }
 
-bool Has(const std::vector<GaussianRounds>& rounds, Sampling sampling) {
-  return std::any_of(rounds.begin(), rounds.end(),
-                     [&](const GaussianRounds& r) { return r.sampling == sampling; });
+// What its figure for all the rounds together says. No rounds at all are unsampled.
+Soundness Weakest(const AccountantKind& row, const Rounds& rounds) {
+  Soundness weakest = row.soundness(Sampling::kNone);
+  for (const GaussianRounds& r : rounds) weakest = std::min(weakest, row.soundness(r.sampling));
+  return weakest;
+}
+
+EpsilonAt Compose(const AccountantKind& row, const Rounds& rounds, double delta) {
+  if (row.supports(rounds, delta)) return row.compose(rounds, delta);
+  AccountedEpsilon none;
+  none.epsilon = std::numeric_limits<double>::infinity();
+  none.epsilon_lower = 0.0;
+  none.numeric_error = std::numeric_limits<double>::infinity();
+  none.winner = row.name;
+  return [none](double) { return none; };
+}
+
+AccountedEpsilon Smallest(const std::vector<EpsilonAt>& members, double delta) {
+  std::optional<AccountedEpsilon> best;
+  std::optional<double> lower;  // the largest: each is a bound
+  for (const EpsilonAt& member : members) {
+    const AccountedEpsilon one = member(delta);
+    if (!best || one.epsilon <= best->epsilon) best = one;
+    if (one.epsilon_lower) lower = std::max(lower.value_or(0.0), *one.epsilon_lower);
+  }
+  if (lower) best->epsilon_lower = std::min(*lower, best->epsilon);
+  return *best;
+}
+
+// Where one of them is exact, the others could only lose.
+EpsilonAt ComposeBest(const Rounds& rounds, double delta) {
+  for (const AccountantKind& row : kAccountants) {
+    if (row.is_in_best && Weakest(row, rounds) == Soundness::kExact) {
+      return Compose(row, rounds, delta);
+    }
+  }
+  std::vector<EpsilonAt> members;
+  for (const AccountantKind& row : kAccountants) {
+    if (row.is_in_best) members.push_back(Compose(row, rounds, delta));
+  }
+  return [members](double at) { return Smallest(members, at); };
+}
+
+const AccountantKind& Offered(std::string_view name) {
+  std::string known;
+  for (const AccountantKind& row : kAccountants) {
+    if (!row.is_offered) continue;
+    if (name == row.name) return row;
+    known += std::string(known.empty() ? "" : ", ") + row.name;
+  }
+  throw std::invalid_argument("accountant is " + std::string(name) + "; it must be one of " +
+                              known);
 }
 
 }  // namespace
 
-const char* Name(Accountant accountant) {
-  switch (accountant) {
-    case Accountant::kRdp:
-      return "rdp";
-    case Accountant::kRdpClassic:
-      return "rdp-classic";
-    case Accountant::kPld:
-      return "pld";
-    case Accountant::kGdp:
-      return "gdp";
-    case Accountant::kBest:
-      break;
-  }
-  return "best";
+Accountant::Accountant() : Accountant("best") {}
+
+Accountant::Accountant(std::string_view name) : row_(&Offered(name)) {}
+
+bool Accountant::StatesGuarantees() const {
+  return IsUpperBound(Sampling::kNone) && IsUpperBound(Sampling::kPoisson) &&
+         IsUpperBound(Sampling::kUniform);
 }
 
-Accountant AccountantByName(const std::string& name) {
-  std::string known;
-  for (const Accountant accountant : kAccountants) {
-    if (name == Name(accountant)) return accountant;
-    known += std::string(known.empty() ? "" : ", ") + Name(accountant);
-  }
-  throw std::invalid_argument("accountant is " + name + "; it must be one of " + known);
+Accountant Accountant::FirstGuess() const {
+  return row_->first_guess == nullptr ? *this : Accountant(row_->first_guess);
 }
 
-RoundsAccountant::RoundsAccountant(const std::vector<GaussianRounds>& rounds, double delta,
-                                   Accountant accountant)
-    : rounds_(WithEffect(rounds)),
-      accountant_(accountant),
-      is_sampled_(Has(rounds_, Sampling::kPoisson) || Has(rounds_, Sampling::kUniform)),
-      has_true_lower_bound_(!Has(rounds_, Sampling::kUniform)) {
+std::vector<Accountant> OfferedAccountants() {
+  std::vector<Accountant> offered;
+  for (const AccountantKind& row : kAccountants) {
+    if (row.is_offered) offered.push_back(Accountant(&row));
+  }
+  return offered;
+}
+
+RoundsAccountant::RoundsAccountant(const Rounds& rounds, double delta, Accountant accountant) {
   RequireDelta(delta);
-  if (accountant == Accountant::kPld || (accountant == Accountant::kBest && is_sampled_)) {
-    pld_.emplace(rounds_, delta);
-  }
+  epsilon_at_ = Compose(accountant.row(), WithEffect(rounds), delta);
 }
 
 AccountedEpsilon RoundsAccountant::At(double delta) const {
   RequireDelta(delta);
-  switch (accountant_) {
-    case Accountant::kRdp:
-      return ByRdp(delta, Conversion::kImproved);
-    case Accountant::kRdpClassic:
-      return ByRdp(delta, Conversion::kClassic);
-    case Accountant::kPld:
-      return ByPld(delta);
-    case Accountant::kGdp:
-      return is_sampled_ ? ByCentralLimit(delta) : ByGaussian(delta);
-    case Accountant::kBest:
-      break;
-  }
-  return Best(delta);
+  return epsilon_at_(delta);
 }
 
-AccountedEpsilon RoundsAccountant::ByRdp(double delta, Conversion conversion) const {
-  const ConvertedEpsilon converted = Epsilon(rounds_, delta, conversion);
-  AccountedEpsilon result;
-  result.epsilon = converted.Guarantee();
-  result.winner = conversion == Conversion::kClassic ? "rdp-classic" : "rdp";
-  result.order = converted.order;
-  result.order_at_edge = converted.order_at_edge;
-  return result;
-}
-
-AccountedEpsilon RoundsAccountant::ByPld(double delta) const {
-  AccountedEpsilon result;
-  result.winner = "pld";
-  result.epsilon = pld_->Epsilon(delta);
-  const double lower = std::min(pld_->Epsilon(delta, Bound::kLower), result.epsilon);
-  result.numeric_error = result.epsilon - lower;
-  if (has_true_lower_bound_) result.epsilon_lower = lower;
-  return result;
-}
-
-AccountedEpsilon RoundsAccountant::ByGaussian(double delta) const {
-  constexpr double kRounding = 1e-12;
-  AccountedEpsilon result;
-  result.winner = "gaussian";
-  result.epsilon = GdpEpsilon(UnsampledMu(rounds_), delta);
-  if (!is_sampled_) result.epsilon_lower = result.epsilon * (1 - kRounding);
-  return result;
-}
-
-AccountedEpsilon RoundsAccountant::ByCentralLimit(double delta) const {
-  AccountedEpsilon result;
-  result.winner = "gdp";
-  result.epsilon = GdpEpsilon(CentralLimitMu(rounds_).value, delta);
-  result.is_upper_bound = false;
-  return result;
-}
-
-AccountedEpsilon RoundsAccountant::Best(double delta) const {
-  AccountedEpsilon best = ByGaussian(delta);
-  if (!is_sampled_) return best;
-  const AccountedEpsilon by_pld = ByPld(delta);
-  for (const AccountedEpsilon& other : {ByRdp(delta, Conversion::kImproved), by_pld}) {
-    if (other.epsilon < best.epsilon) best = other;
-  }
-  if (by_pld.epsilon_lower) best.epsilon_lower = std::min(*by_pld.epsilon_lower, best.epsilon);
-  return best;
-}
-
-AccountedEpsilon AccountFor(const std::vector<GaussianRounds>& rounds, double delta,
-                            Accountant accountant) {
+AccountedEpsilon AccountFor(const Rounds& rounds, double delta, Accountant accountant) {
   return RoundsAccountant(rounds, delta, accountant).At(delta);
 }
 

@@ -1,82 +1,102 @@
 // Which method turns rounds into an epsilon, and what its result may be used for.
 //
-// Pure functions, safe from any thread. The names are those of the command line, the JSON output
-// and the ledger; a name, once written to a ledger, is never changed.
+// The accountants are the rows of one table, kAccountants in accountant.cc. Whoever asks what an
+// accountant is good for asks one of its traits, never for its name. A new accountant is a function
+// of type AccountantKind::compose in files of its own and a row in that table.
+// Pure functions, safe from any thread. Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_ACCOUNTANT_H_
 #define SOTTO_ACCOUNTING_ACCOUNTANT_H_
 
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "accounting/accounted.h"
 #include "accounting/conversion.h"
-#include "accounting/pld.h"
+#include "accounting/types.h"
 
 namespace sotto::privacy {
 
-enum class Accountant {
-  // The smallest of the sound upper bounds that apply: for Poisson sampling and uniform cohorts RDP
-  // (conversion.h), PLD (pld.h) and the Gaussian as if nothing were sampled; without sampling
-  // the exact composition of Gaussians (gdp.h).
-  kBest,
-  kRdp,         // RDP with the improved conversion
-  kRdpClassic,  // RDP with Mironov's conversion, as older tools print it
-  kPld,         // privacy loss distributions
-  // Gaussian differential privacy: exact without sampling; with sampling the central limit
-  // theorem's approximation, which is no upper bound and never part of kBest.
-  kGdp,
+// What an accountant's figure says about the true epsilon, from the weakest to the strongest.
+enum class Soundness {
+  kApproximate,  // nothing for certain
+  kUpperBound,   // the true epsilon is at most this
+  kExact,        // the same, and no other upper bound is smaller
 };
 
-const char* Name(Accountant accountant);  // "best", "rdp", "rdp-classic", "pld", "gdp"
-
-// Throws std::invalid_argument for any other name, listing the known ones.
-Accountant AccountantByName(const std::string& name);
-
-struct AccountedEpsilon {
-  // An upper bound unless is_upper_bound is false; +infinity if the accountant has no finite one.
-  double epsilon = 0.0;
-  // The true smallest epsilon of the worst pair of neighbours is at least this; absent where only
-  // upper bounds are known, as for uniform cohorts.
-  std::optional<double> epsilon_lower;
-  // How much of epsilon may be the numeric error of the method; 0 for formulas, whose rounding is
-  // covered by margins of 1e-11 and below.
-  double numeric_error = 0.0;
-  // What the figure was computed by: "rdp", "rdp-classic", "pld", "gaussian" (exact composition of
-  // unsampled Gaussians) or "gdp" (the approximation).
-  const char* winner = "rdp";
-  double order = 0.0;          // RDP's best order; 0 for the other methods
-  bool order_at_edge = false;  // see ConvertedEpsilon
-  bool is_upper_bound = true;
+struct AccountantKind {
+  // On the command line, in JSON output and in ledgers, where a name once written is never changed.
+  const char* name;
+  bool is_offered;  // to users by its name; an accountant that is not is a part of "best" only
+  bool is_in_best;  // "best" takes the smallest figure of these
+  // An accountant whose figure is never smaller and takes less time: where a search for noise or
+  // for rounds begins. nullptr: there is none.
+  const char* first_guess;
+  Soundness (*soundness)(Sampling sampling);
+  // False if it has no finite figure for such rounds or delta.
+  bool (*supports)(const std::vector<GaussianRounds>& rounds, double delta);
+  // The rounds composed. `delta` is the one to be tight for.
+  EpsilonAt (*compose)(const std::vector<GaussianRounds>& rounds, double delta);
 };
+
+// One of the accountants, by default "best": the smallest of the sound upper bounds that apply.
+class Accountant {
+ public:
+  Accountant();
+
+  // Throws std::invalid_argument for a name that is not offered, listing those that are.
+  explicit Accountant(std::string_view name);
+
+  const char* name() const { return row_->name; }
+
+  // What its figure for rounds under this sampling says. Rounds of several samplings together have
+  // the weakest of these.
+  Soundness soundness(Sampling sampling) const { return row_->soundness(sampling); }
+  bool IsUpperBound(Sampling sampling) const {
+    return soundness(sampling) != Soundness::kApproximate;
+  }
+
+  // True if its figures are upper bounds under every sampling: only such an accountant may stand
+  // behind a guarantee.
+  bool StatesGuarantees() const;
+
+  // The accountant to begin a search with; itself if no other takes less time.
+  Accountant FirstGuess() const;
+
+  const AccountantKind& row() const { return *row_; }
+
+  friend bool operator==(Accountant a, Accountant b) { return a.row_ == b.row_; }
+  friend bool operator!=(Accountant a, Accountant b) { return a.row_ != b.row_; }
+
+ private:
+  explicit Accountant(const AccountantKind* row) : row_(row) {}
+  friend std::vector<Accountant> OfferedAccountants();
+
+  const AccountantKind* row_;
+};
+
+// All that a user may name, in the order of the table.
+std::vector<Accountant> OfferedAccountants();
 
 // Rounds, composed once, to be asked for their epsilon at several deltas.
 class RoundsAccountant {
  public:
-  // delta, in (0, 1): what kPld and kBest are to be tight for; others within a few orders of
+  // delta, in (0, 1): what "pld" and "best" are to be tight for; others within a few orders of
   // magnitude do as well, every other is sound. Throws std::invalid_argument as conversion.h does.
   RoundsAccountant(const std::vector<GaussianRounds>& rounds, double delta,
-                   Accountant accountant = Accountant::kBest);
+                   Accountant accountant = Accountant());
 
-  // The epsilon of all the rounds at a delta in (0, 1).
+  // The epsilon of all the rounds at a delta in (0, 1); +infinity if the accountant does not
+  // support them.
   AccountedEpsilon At(double delta) const;
 
  private:
-  AccountedEpsilon ByRdp(double delta, Conversion conversion) const;
-  AccountedEpsilon ByPld(double delta) const;
-  AccountedEpsilon ByGaussian(double delta) const;
-  AccountedEpsilon ByCentralLimit(double delta) const;
-  AccountedEpsilon Best(double delta) const;
-
-  std::vector<GaussianRounds> rounds_;  // with an effect only
-  Accountant accountant_;
-  bool is_sampled_ = false;
-  bool has_true_lower_bound_ = false;
-  std::optional<Pld> pld_;
+  EpsilonAt epsilon_at_;
 };
 
 // RoundsAccountant(rounds, delta, accountant).At(delta).
 AccountedEpsilon AccountFor(const std::vector<GaussianRounds>& rounds, double delta,
-                            Accountant accountant = Accountant::kBest);
+                            Accountant accountant = Accountant());
 
 }  // namespace sotto::privacy
 

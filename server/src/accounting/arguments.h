@@ -1,5 +1,6 @@
-// Argument checks of the privacy folder. A bad argument is the caller's mistake: it throws and
+// Argument checks of accounting and plans. A bad argument is the caller's mistake: it throws and
 // never becomes a number.
+// Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_ARGUMENTS_H_
 #define SOTTO_ACCOUNTING_ARGUMENTS_H_
 

@@ -1,4 +1,5 @@
 // An upper bound on the tail of a binomial distribution, far beyond what a double could hold.
+// Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_BINOMIAL_H_
 #define SOTTO_ACCOUNTING_BINOMIAL_H_
 
@@ -23,10 +24,9 @@ double LogBinomialTail(int64_t trials, double probability, int64_t limit);
 
 // The smallest cap, at most `devices`, with
 //   (1 + e^epsilon) * rounds * Pr[Bin(devices, rate) > cap] <= delta_slice:
-// what truncating every Poisson draw at the cap adds to delta. `devices` is the larger of two
-// neighbouring fleets. A draw with the cap and one without differ by that probability in total
-// variation, once in each of the two fleets, and the other fleet's share is multiplied by
-// e^epsilon.
+// the left side is what cutting every Poisson draw at the cap adds to delta. A draw with the cap
+// and one without differ by that probability in total variation. This counts once for each of two
+// neighbouring fleets, and for the other fleet times e^epsilon. `devices` is the larger of the two.
 //   devices      in [1, kMaxTrials]
 //   rate         in [0, 1]
 //   rounds       >= 1

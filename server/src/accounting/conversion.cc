@@ -122,6 +122,19 @@ class OrderSearch {
   double last_rho_ = 0.0;
 };
 
+EpsilonAt ByRdp(const std::vector<GaussianRounds>& rounds, Conversion conversion,
+                const char* name) {
+  return [=](double delta) {
+    const ConvertedEpsilon converted = Epsilon(rounds, delta, conversion);
+    AccountedEpsilon result;
+    result.epsilon = converted.Guarantee();
+    result.winner = name;
+    result.order = converted.order;
+    result.order_at_edge = converted.order_at_edge;
+    return result;
+  };
+}
+
 }  // namespace
 
 std::vector<GaussianRounds> Canonical(std::vector<GaussianRounds> rounds) {
@@ -158,6 +171,14 @@ ConvertedEpsilon Epsilon(const std::vector<GaussianRounds>& rounds, double delta
 ConvertedEpsilon EpsilonAtOrders(const std::vector<GaussianRounds>& rounds, double delta,
                                  const std::vector<double>& orders, Conversion conversion) {
   return EpsilonOfCurveAtOrders(SumOfCurves(rounds), delta, orders, conversion);
+}
+
+EpsilonAt ComposeRdp(const std::vector<GaussianRounds>& rounds, double /*delta*/) {
+  return ByRdp(rounds, Conversion::kImproved, "rdp");
+}
+
+EpsilonAt ComposeRdpClassic(const std::vector<GaussianRounds>& rounds, double /*delta*/) {
+  return ByRdp(rounds, Conversion::kClassic, "rdp-classic");
 }
 
 ConvertedEpsilon EpsilonOfCurve(const RdpCurve& curve, double delta, Conversion conversion) {

@@ -5,6 +5,7 @@
 // grouping nor their order changes a bit of the result. Each curve is raised by kArithmeticMargin,
 // which covers the rounding errors of rdp.h: what comes out is an upper bound. Pure functions, safe
 // from any thread.
+// Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_CONVERSION_H_
 #define SOTTO_ACCOUNTING_CONVERSION_H_
 
@@ -13,6 +14,7 @@
 #include <functional>
 #include <vector>
 
+#include "accounting/accounted.h"
 #include "accounting/types.h"
 
 namespace sotto::privacy {
@@ -76,6 +78,11 @@ ConvertedEpsilon Epsilon(const std::vector<GaussianRounds>& rounds, double delta
 ConvertedEpsilon EpsilonAtOrders(const std::vector<GaussianRounds>& rounds, double delta,
                                  const std::vector<double>& orders,
                                  Conversion conversion = Conversion::kImproved);
+
+// Epsilon() as accountants, "rdp" with the improved conversion and "rdp-classic" with the classic
+// one. Any delta is as good as any other.
+EpsilonAt ComposeRdp(const std::vector<GaussianRounds>& rounds, double delta);
+EpsilonAt ComposeRdpClassic(const std::vector<GaussianRounds>& rounds, double delta);
 
 // Epsilon and EpsilonAtOrders for any other curve, which must include a margin for its own rounding
 // errors if the result is to be an upper bound.

@@ -1,5 +1,6 @@
 #include "accounting/gdp.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -112,6 +113,11 @@ double ComposedMu(const std::vector<GaussianRounds>& rounds, Square square) {
   return std::sqrt(sum);
 }
 
+bool IsSampled(const std::vector<GaussianRounds>& rounds) {
+  return std::any_of(rounds.begin(), rounds.end(),
+                     [](const GaussianRounds& r) { return r.sampling != Sampling::kNone; });
+}
+
 }  // namespace
 
 double LogGdpDelta(double mu, double epsilon) {
@@ -158,6 +164,31 @@ double UnsampledMu(const std::vector<GaussianRounds>& rounds) {
 
 ApproximateMu CentralLimitMu(const std::vector<GaussianRounds>& rounds) {
   return {ComposedMu(rounds, SquaredCentralLimitMu)};
+}
+
+EpsilonAt ComposeGaussian(const std::vector<GaussianRounds>& rounds, double /*delta*/) {
+  const double mu = UnsampledMu(rounds);
+  const bool is_exact = !IsSampled(rounds);
+  return [mu, is_exact](double delta) {
+    constexpr double kRounding = 1e-12;
+    AccountedEpsilon result;
+    result.winner = "gaussian";
+    result.epsilon = GdpEpsilon(mu, delta);
+    if (is_exact) result.epsilon_lower = result.epsilon * (1 - kRounding);
+    return result;
+  };
+}
+
+EpsilonAt ComposeGdp(const std::vector<GaussianRounds>& rounds, double delta) {
+  if (!IsSampled(rounds)) return ComposeGaussian(rounds, delta);
+  const ApproximateMu mu = CentralLimitMu(rounds);
+  return [mu](double at) {
+    AccountedEpsilon result;
+    result.winner = "gdp";
+    result.epsilon = GdpEpsilon(mu.value, at);
+    result.is_upper_bound = false;
+    return result;
+  };
 }
 
 }  // namespace sotto::privacy

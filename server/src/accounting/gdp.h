@@ -9,11 +9,13 @@
 // result is NaN. Pure functions, safe from any thread; std::invalid_argument for an argument out of
 // its range.
 // Source: Dong, Roth, Su, "Gaussian Differential Privacy" (2022), Corollaries 1 to 3.
+// Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_GDP_H_
 #define SOTTO_ACCOUNTING_GDP_H_
 
 #include <vector>
 
+#include "accounting/accounted.h"
 #include "accounting/conversion.h"
 
 namespace sotto::privacy {
@@ -56,6 +58,14 @@ struct ApproximateMu {
 // Source: Bu, Dong, Long, Su, "Deep Learning with Gaussian Differential Privacy" (2020), Theorem 5
 // and Section 3.
 ApproximateMu CentralLimitMu(const std::vector<GaussianRounds>& rounds);
+
+// The accountant "gaussian": the epsilon at UnsampledMu(). An upper bound under every sampling,
+// without sampling exact.
+EpsilonAt ComposeGaussian(const std::vector<GaussianRounds>& rounds, double delta);
+
+// The accountant "gdp": "gaussian" without sampling; with sampling the epsilon at CentralLimitMu(),
+// which is no upper bound.
+EpsilonAt ComposeGdp(const std::vector<GaussianRounds>& rounds, double delta);
 
 }  // namespace sotto::privacy
 

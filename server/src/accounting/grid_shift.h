@@ -1,5 +1,5 @@
-// How far putting losses on a grid (round_loss.h) can move their sum. Part of sotto::privacy's
-// accounting by privacy loss distributions (pld.h).
+// A bound on how far the grid of round_loss.h moves a sum of losses. Used by loss_sum.h.
+// Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_GRID_SHIFT_H_
 #define SOTTO_ACCOUNTING_GRID_SHIFT_H_
 
@@ -10,16 +10,18 @@
 
 namespace sotto::privacy {
 
-// Given a round's loss, the grid moves it by a random Z within its cell, with E[e^-Z] = 1. So the
-// mean of Z is at most w^2/8, w the cell's width, and E[e^(mu Z)] at most e^((mu + mu^2) w^2 / 8)
-// (Hoeffding's lemma). The Z of all rounds are independent given the losses, and Chernoff's bound
-// limits their sum. Immutable but for Add.
+//   Lemma 1. Given a round's loss, the grid moves it by a random Z within its cell, with
+//     E[e^-Z] = 1. Let w be the cell's width. By Hoeffding's lemma the mean of Z is at most w^2 / 8
+//     and E[e^(mu Z)] at most e^((mu + mu^2) w^2 / 8).
+//   Lemma 2. Given the losses, the Z of all rounds are independent. Chernoff's bound limits their
+//     sum.
+// Immutable but for Add.
 class GridShift {
  public:
   // Takes so many more rounds of this loss into the sum.
   void Add(const GridLoss& grid, double rounds);
 
-  // An amount that the sum moves up by more than with chance at most e^log_chance (< 0).
+  // An amount b such that the sum moves up by more than b with chance at most e^log_chance (< 0).
   double Bound(double log_chance) const;
 
  private:

@@ -34,13 +34,8 @@ double LogOutside(const Deviations& deviations) {
 // Adds the accountant's epsilon at gaussian_delta to the encoder's terms.
 Guarantee WithGaussian(const RoundsAccountant& accountant, Guarantee guarantee) {
   if (!(guarantee.gaussian_delta >= kMinDelta)) return Unbounded();
-  const AccountedEpsilon accounted = accountant.At(guarantee.gaussian_delta);
-  guarantee.gaussian_epsilon = accounted.epsilon;
-  guarantee.accountant = accounted.winner;
-  guarantee.numeric_error = accounted.numeric_error;
-  guarantee.order = accounted.order;
-  guarantee.order_at_edge = accounted.order_at_edge;
-  guarantee.epsilon = guarantee.gaussian_epsilon + 2 * guarantee.encoder_epsilon;
+  guarantee.gaussian = accountant.At(guarantee.gaussian_delta);
+  guarantee.epsilon = guarantee.gaussian.epsilon + 2 * guarantee.encoder_epsilon;
   return guarantee;
 }
 
@@ -61,7 +56,7 @@ Guarantee Combine(const RoundsAccountant& accountant, double first_term_delta, d
 
 // The exponent that multiplies what the encoder puts outside its certificate.
 double Reach(const Guarantee& guarantee) {
-  return guarantee.gaussian_epsilon + guarantee.encoder_epsilon;
+  return guarantee.gaussian.epsilon + guarantee.encoder_epsilon;
 }
 
 // What the cap and `log_part` of the encoder's d1 take from delta; in logarithms, since e^epsilon
@@ -165,7 +160,7 @@ Guarantee StateGuarantee(const std::vector<GaussianRounds>& rounds, double delta
                          const Deviations& deviations, Accountant accountant) {
   RequireDelta(delta);
   RequireDeviations(deviations);
-  Require(accountant != Accountant::kGdp, "accountant", Name(accountant),
+  Require(accountant.StatesGuarantees(), "accountant", accountant.name(),
           "one that gives an upper bound");
   const Guarantee concentrated = Concentrated(rounds, delta, deviations, accountant);
   const Guarantee worst_case = WorstCase(rounds, delta, deviations, accountant);

@@ -1,4 +1,5 @@
 // Sums of positive terms too large or too small for a double, by their logarithms.
+// Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_LOG_SPACE_H_
 #define SOTTO_ACCOUNTING_LOG_SPACE_H_
 

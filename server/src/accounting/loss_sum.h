@@ -1,31 +1,35 @@
 // The sum of the privacy losses of many rounds, and the delta that follows from it, bounded on both
 // sides.
 //
-// Every round's loss is put on one grid (round_loss.h) and tilted, its mass at loss L multiplied by
-// e^(lambda L - K(lambda)), so that what decides a small delta is not small any more; the tilted
-// masses are composed as the T-th power of their discrete Fourier transform; then the tilt is taken
-// off again. With lambda at the saddle point for the wanted delta, the error of the transform
-// is relative to delta, however small delta is. (Koskela, Jalko, Honkela, "Computing Tight
-// Differential Privacy Guarantees Using FFT", 2020, and Gopi, Lee, Wutschitz, "Numerical
-// Composition of Differential Privacy", 2021, compose by the transform; tilting is the classic
-// saddle-point device.) What is added to the upper side and taken off the lower one:
+// How the sum is computed:
+//   1. Every round's loss is put on one grid (round_loss.h).
+//   2. The masses are tilted: the mass at loss L is multiplied by e^(lambda L - K(lambda)). The
+//      losses that decide a small delta then have large masses.
+//   3. The tilted masses are composed as the T-th power of their discrete Fourier transform.
+//   4. The tilt is taken off again.
+// With lambda at the saddle point for the wanted delta, the error of the transform is relative to
+// delta, however small delta is. Sources: Koskela, Jalko, Honkela, "Computing Tight Differential
+// Privacy Guarantees Using FFT" (2020), and Gopi, Lee, Wutschitz, "Numerical Composition of
+// Differential Privacy" (2021), compose by the transform; tilting is the classic saddle-point
+// device.
 //
-// - The mass outside of a round's branches: infinite loss above, none below.
-// - Sums outside of the window of n steps come back around its other end. By Chernoff bounds on
-//   the masses as they are, e^-kLogOutside of the tilted mass is above it and as much below.
-//   Above: their mass without the tilt is counted as infinite loss. (Sums that return from below
-//   only add.) Below: all that can have returned is subtracted.
-// - Rounding: the result of a transform of length n is off by at most kTransformError log2(n) times
-//   the sum of the absolute values of its input, pointwise: each output is a sum of products of an
-//   input and at most log2(n) factors, each with its rounding error (Higham, "Accuracy and
-//   Stability of Numerical Algorithms", 2002, Section 24.1). This goes through the T-th power as
-//   T |transform|^(T-1) and through the inverse, is summed, and added to every mass.
-// - The rounding of the single masses (kMassError) and losses (loss_error), T times.
-// - Upper: the grid itself, whose delta is never smaller than the exact one. Lower: with chance 1 -
-//   p the grid moves the sum up by at most GridShift::Bound(ln p); delta is at least the grid's
-//   delta at an epsilon larger by that, less p.
+// Five errors are added to the upper bound and taken off the lower one:
+//   Error 1, the mass outside of a round's branches. Upper: infinite loss. Lower: no mass.
+//   Error 2, sums outside of the window of n steps: they come back around its other end. By
+//     Chernoff bounds on the masses as they are, e^-kLogOutside of the tilted mass is above the
+//     window and as much below. Upper: the mass above counts, without the tilt, as infinite loss;
+//     sums that return from below only add. Lower: all that can have returned is subtracted.
+//   Error 3, rounding in the transform. A transform of length n is off by at most kTransformError
+//     log2(n) times the sum of the absolute values of its input, pointwise: each output is a sum of
+//     products of an input and at most log2(n) factors, each with its rounding error (Higham,
+//     "Accuracy and Stability of Numerical Algorithms", 2002, Section 24.1). The T-th power makes
+//     T |transform|^(T-1) times as much of it. After the inverse it is added to every mass.
+//   Error 4, rounding of the single masses (kMassError) and losses (loss_error), T times.
+//   Error 5, the grid. Upper: the grid's delta is never smaller than the exact one. Lower: with
+//     chance 1 - p the grid moves the sum up by at most b = GridShift::Bound(ln p), so that delta
+//     at epsilon is at least the grid's delta at epsilon + b, less p.
 //
-// Immutable after construction, safe from any thread.
+// Immutable after construction, safe from any thread. Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_LOSS_SUM_H_
 #define SOTTO_ACCOUNTING_LOSS_SUM_H_
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "accounting/arguments.h"
 #include "accounting/log_space.h"
@@ -34,22 +35,36 @@ bool IsWithinReach(const GaussianRounds& r) {
          (r.sampling == Sampling::kNone || r.sampling_rate >= kMinRate);
 }
 
-}  // namespace
-
-Pld::Pld(const std::vector<GaussianRounds>& rounds, double delta) {
-  RequireDelta(delta);
+std::vector<GaussianRounds> WithEffect(const std::vector<GaussianRounds>& rounds) {
   std::vector<GaussianRounds> effective = Canonical(rounds);
   effective.erase(std::remove_if(effective.begin(), effective.end(),
                                  [](const GaussianRounds& r) { return !HasEffect(r); }),
                   effective.end());
+  return effective;
+}
+
+double Total(const std::vector<GaussianRounds>& rounds) {
   double total = 0.0;
-  for (const GaussianRounds& r : effective) total += static_cast<double>(r.rounds);
-  is_applicable_ =
-      std::all_of(effective.begin(), effective.end(), IsWithinReach) && total <= kMaxRounds &&
-      delta >= kMinDelta &&
-      !(HasSampling(effective, Sampling::kUniform) && HasSampling(effective, Sampling::kPoisson));
-  if (!is_applicable_ || effective.empty()) return;
-  const double log_tail = std::log(delta) - std::log(total) + kLogTailShare;
+  for (const GaussianRounds& r : rounds) total += static_cast<double>(r.rounds);
+  return total;
+}
+
+}  // namespace
+
+bool Pld::Supports(const std::vector<GaussianRounds>& rounds, double delta) {
+  const std::vector<GaussianRounds> effective = WithEffect(rounds);
+  return std::all_of(effective.begin(), effective.end(), IsWithinReach) &&
+         Total(effective) <= kMaxRounds && delta >= kMinDelta &&
+         !(HasSampling(effective, Sampling::kUniform) &&
+           HasSampling(effective, Sampling::kPoisson));
+}
+
+Pld::Pld(const std::vector<GaussianRounds>& rounds, double delta) {
+  RequireDelta(delta);
+  const std::vector<GaussianRounds> effective = WithEffect(rounds);
+  is_supported_ = Supports(effective, delta);
+  if (!is_supported_ || effective.empty()) return;
+  const double log_tail = std::log(delta) - std::log(Total(effective)) + kLogTailShare;
   for (const LossPair pair : Pairs(effective)) {
     std::vector<LossGroup> groups;
     for (const GaussianRounds& r : effective) {
@@ -61,13 +76,27 @@ Pld::Pld(const std::vector<GaussianRounds>& rounds, double delta) {
 
 double Pld::Epsilon(double delta, Bound bound) const {
   RequireDelta(delta);
-  if (!is_applicable_) return bound == Bound::kUpper ? kInfinity : 0.0;
+  if (!is_supported_) return bound == Bound::kUpper ? kInfinity : 0.0;
   double epsilon = 0.0;
   for (const LossSum& sum : directions_) {
     epsilon = std::max(epsilon,
                        bound == Bound::kUpper ? sum.UpperEpsilon(delta) : sum.LowerEpsilon(delta));
   }
   return epsilon;
+}
+
+EpsilonAt ComposePld(const std::vector<GaussianRounds>& rounds, double delta) {
+  const auto pld = std::make_shared<const Pld>(rounds, delta);
+  const bool has_true_lower_bound = !HasSampling(rounds, Sampling::kUniform);
+  return [pld, has_true_lower_bound](double at) {
+    AccountedEpsilon result;
+    result.winner = "pld";
+    result.epsilon = pld->Epsilon(at);
+    const double lower = std::min(pld->Epsilon(at, Bound::kLower), result.epsilon);
+    result.numeric_error = result.epsilon - lower;
+    if (has_true_lower_bound) result.epsilon_lower = lower;
+    return result;
+  };
 }
 
 }  // namespace sotto::privacy

@@ -5,11 +5,14 @@
 // As a binomial sum B(l) alternates and cancels hundreds of digits. Here it is an integral of a
 // function that is nowhere negative, by the trapezoidal rule in u = x / z:
 //   B(l) = 1/sqrt(2 pi) * integral of exp(l ln|L - 1| - u^2 / 2) du.
-// The rule's error is a sum over k != 0 of E[(L e^(i k theta) - 1)^l] e^(-2 (pi k / h)^2), h the
-// step and theta = 2 pi / (z h) (shift the line of integration by 2 pi i k / h). With 1 / (z h) an
-// integer e^(i theta) = 1, and the error is B(l) times 2 e^(-2 (pi / h)^2), whatever l: below 7e-18
-// at the steps used, h <= 0.7. For z > 10 the step is 1/10 instead, where the error is below 1e-30
-// relative for all l <= kMaxMoment.
+//   Lemma 1. Let h be the step and theta = 2 pi / (z h). The rule's error is the sum over k != 0 of
+//     E[(L e^(i k theta) - 1)^l] e^(-2 (pi k / h)^2): shift the line of integration by
+//     2 pi i k / h.
+//   Lemma 2. If 1 / (z h) is an integer, e^(i theta) = 1. The error is then B(l) times
+//     2 e^(-2 (pi / h)^2), whatever l: below 7e-18 at the steps used, h <= 0.7.
+//   For z > 10 the step is 1/10 instead. The error is then below 1e-30, relative, for all
+//   l <= kMaxMoment.
+// Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_RATIO_MOMENTS_H_
 #define SOTTO_ACCOUNTING_RATIO_MOMENTS_H_
 

@@ -9,6 +9,7 @@
 // Gaussian's. z = 0 gives +infinity (0 if q = 0); a value too large for a double is +infinity; no
 // result is NaN. Every function throws std::invalid_argument for a negative or non-finite z, a q
 // outside [0, 1] or an order not above 1. Pure functions, safe from any thread.
+// Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_RDP_H_
 #define SOTTO_ACCOUNTING_RDP_H_
 

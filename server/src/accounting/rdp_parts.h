@@ -1,5 +1,6 @@
 // What the curves of rdp.h have in common: argument checks, the cases that need no formula, and the
 // chord between integer orders.
+// Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_RDP_PARTS_H_
 #define SOTTO_ACCOUNTING_RDP_PARTS_H_
 

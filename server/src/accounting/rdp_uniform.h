@@ -1,5 +1,6 @@
 // RDP of the Gaussian mechanism over a cohort drawn uniformly without replacement (rdp.h), as a
 // curve that remembers what its orders have in common.
+// Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_RDP_UNIFORM_H_
 #define SOTTO_ACCOUNTING_RDP_UNIFORM_H_
 

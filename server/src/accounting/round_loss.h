@@ -7,8 +7,8 @@
 // Central Limit Theorem in Differential Privacy", 2019). Every pair here is one-dimensional: x is
 // the released sum along the direction in which one device moves it, in units of the sensitivity,
 // N_c the Gaussian of mean c and deviation z, and l(x) = ln(1 - q + q N_1(x)/N_0(x)), which rises
-// with x. Pure functions, safe from any thread. Part of sotto::privacy's accounting by privacy loss
-// distributions (pld.h).
+// with x. Pure functions, safe from any thread. Used by loss_sum.h and pld.h.
+// Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_ROUND_LOSS_H_
 #define SOTTO_ACCOUNTING_ROUND_LOSS_H_
 
@@ -25,16 +25,18 @@ enum class LossPair {
   kRemove,
   // Poisson: P lacks it, P = N_0, Q = (1-q) N_0 + q N_1.
   kAdd,
-  // A cohort of fixed size, one device's data replaced. Not a pair of mechanisms' outputs but one
-  // that dominates all of them: its delta is q delta_0(epsilon_0) at
-  // epsilon = ln(1 + q (e^epsilon_0 - 1)), delta_0 being the unsampled Gaussian's, for epsilon >= 0
-  // (Balle, Barthe, Gaboardi, "Privacy Amplification by Subsampling", 2018, Section 4), and for
-  // epsilon < 0 what follows from that for the pair (Q, P), since neighbours are symmetric:
-  // delta(epsilon) = 1 - e^epsilon + e^epsilon delta(-epsilon). That function of e^epsilon is
-  // convex, so a pair has it as its profile, and such pairs compose (Zhu, Dong, Wang, "Optimal
-  // Accounting of Differential Privacy via Characteristic Function", 2022, Section 3).
-  // Its loss is l(x) with density (1-q) N_0 + q N_1 over x > 1/2, -l(x) with density N_0 over
-  // x > 1/2, and 0 with what is left, (1-q) (1 - 2 Phi(-1/(2z))).
+  // A cohort of fixed size, one device's data replaced. No mechanism has this pair as its outputs;
+  // it dominates all pairs that a mechanism has.
+  //   Lemma 1. For epsilon >= 0, delta = q delta_0(epsilon_0) at epsilon = ln(1 + q (e^epsilon_0 -
+  //     1)), delta_0 being the unsampled Gaussian's. Source: Balle, Barthe, Gaboardi, "Privacy
+  //     Amplification by Subsampling" (2018), Section 4.
+  //   Lemma 2. Neighbours are symmetric, so lemma 1 holds for the pair (Q, P) too. Hence for
+  //     epsilon < 0, delta(epsilon) = 1 - e^epsilon + e^epsilon delta(-epsilon).
+  //   Lemma 3. That function of e^epsilon is convex, so there is a pair of distributions with this
+  //     profile, and such pairs compose. Source: Zhu, Dong, Wang, "Optimal Accounting of
+  //     Differential Privacy via Characteristic Function" (2022), Section 3.
+  // The pair's loss is l(x) with density (1-q) N_0 + q N_1 over x > 1/2, -l(x) with density N_0
+  // over x > 1/2, and 0 with the rest of the mass, (1-q) (1 - 2 Phi(-1/(2z))).
   kReplace,
 };
 

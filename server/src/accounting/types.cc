@@ -3,28 +3,43 @@
 #include <stdexcept>
 #include <string>
 
+#include "accounting/names.h"
+
 namespace sotto::privacy {
+namespace {
 
-const char* Name(Adjacency adjacency) {
-  return adjacency == Adjacency::kAddRemove ? "add-remove" : "replace-one";
+constexpr Named<Adjacency> kAdjacencies[] = {
+    {Adjacency::kAddRemove, "add-remove"},
+    {Adjacency::kReplaceOne, "replace-one"},
+};
+
+constexpr Named<Sampling> kSamplings[] = {
+    {Sampling::kUniform, "uniform"},
+    {Sampling::kPoisson, "poisson"},
+    {Sampling::kNone, "none"},
+};
+
+constexpr Named<Unit> kUnits[] = {{Unit::kDevice, "device"}};
+
+constexpr Named<TrustMode> kTrustModes[] = {
+    {TrustMode::kTrustedServer, "trusted-server"},
+    {TrustMode::kPrivateNoise, "private-noise"},
+};
+
+}  // namespace
+
+const char* Name(Adjacency adjacency) { return NameIn(kAdjacencies, adjacency); }
+const char* Name(Sampling sampling) { return NameIn(kSamplings, sampling); }
+const char* Name(Unit unit) { return NameIn(kUnits, unit); }
+const char* Name(TrustMode trust_mode) { return NameIn(kTrustModes, trust_mode); }
+
+Adjacency AdjacencyByName(std::string_view name) {
+  return ValueIn(kAdjacencies, "adjacency", name);
 }
-
-const char* Name(Sampling sampling) {
-  switch (sampling) {
-    case Sampling::kUniform:
-      return "uniform";
-    case Sampling::kPoisson:
-      return "poisson";
-    case Sampling::kNone:
-      break;
-  }
-  return "none";
-}
-
-const char* Name(Unit /*unit*/) { return "device"; }
-
-const char* Name(TrustMode trust_mode) {
-  return trust_mode == TrustMode::kPrivateNoise ? "private-noise" : "trusted-server";
+Sampling SamplingByName(std::string_view name) { return ValueIn(kSamplings, "sampling", name); }
+Unit UnitByName(std::string_view name) { return ValueIn(kUnits, "unit", name); }
+TrustMode TrustModeByName(std::string_view name) {
+  return ValueIn(kTrustModes, "trust mode", name);
 }
 
 double SensitivityFactor(Adjacency adjacency) {

@@ -3,8 +3,11 @@
 // Adjacency and sensitivity are types so that no figure can be printed without saying what it
 // means. Pure values, safe to use from any thread. The names are those of the JSON output and the
 // ledger; a name, once written to a ledger, is never changed.
+// Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_TYPES_H_
 #define SOTTO_ACCOUNTING_TYPES_H_
+
+#include <string_view>
 
 namespace sotto::privacy {
 
@@ -42,6 +45,12 @@ const char* Name(Adjacency adjacency);   // "add-remove", "replace-one"
 const char* Name(Sampling sampling);     // "uniform", "poisson", "none"
 const char* Name(Unit unit);             // "device"
 const char* Name(TrustMode trust_mode);  // "trusted-server", "private-noise"
+
+// The value that has this name. Each throws std::invalid_argument for any other name.
+Adjacency AdjacencyByName(std::string_view name);
+Sampling SamplingByName(std::string_view name);
+Unit UnitByName(std::string_view name);
+TrustMode TrustModeByName(std::string_view name);
 
 // The L2 sensitivity of the sum of clipped updates, in units of the clipping bound: 1 or 2.
 double SensitivityFactor(Adjacency adjacency);

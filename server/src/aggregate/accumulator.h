@@ -18,6 +18,8 @@ namespace sotto::server {
 class Accumulator {
  public:
   explicit Accumulator(size_t coordinates) : sums_(coordinates) {}
+  // Goes on from these sums.
+  explicit Accumulator(std::vector<int64_t> sums) : sums_(std::move(sums)) {}
   // Wiped: the sum of few updates is as secret as they are.
   ~Accumulator() { SecureWipe(sums_.data(), sums_.size() * sizeof(int64_t)); }
 
@@ -28,6 +30,10 @@ class Accumulator {
 
   // The sums. Not while others add.
   Span<const int64_t> sums() const { return {sums_.data(), sums_.size()}; }
+  // Hands the sums over; the accumulator is then of size 0.
+  std::vector<int64_t> Take() { return std::move(sums_); }
+
+  size_t size() const { return sums_.size(); }  // coordinates
   size_t updates() const { return updates_; }
 
  private:

@@ -13,9 +13,11 @@
 #include "accounting/figures.h"
 #include "cli/account_ledger.h"
 #include "cli/account_options.h"
+#include "cli/claims_output.h"
 #include "cli/figures.h"
 #include "cli/json_output.h"
 #include "plans/calibration.h"
+#include "plans/statement.h"
 
 namespace sotto::server {
 namespace {
@@ -36,9 +38,9 @@ struct Answer {
 Answer OfFleet(const privacy::Plan& plan) {
   Answer answer;
   answer.fleet = privacy::Account(plan, plan.rounds);
-  answer.accounted.epsilon = answer.fleet->epsilon;
-  answer.accounted.winner = answer.fleet->accountant;
-  answer.accounted.numeric_error = answer.fleet->numeric_error;
+  answer.accounted = answer.fleet->terms.front().gaussian;
+  answer.accounted.epsilon = answer.fleet->epsilon();
+  answer.accounted.epsilon_lower.reset();  // it bounds ideal rounds
   return answer;
 }
 
@@ -69,9 +71,10 @@ void AddAnswer(const Answer& answer, Json& json) {
   json["is_upper_bound"] = accounted.is_upper_bound;
   json["numeric_error"] = Finite(accounted.numeric_error);
   if (!answer.fleet) return;
-  json["epsilon_network"] = Finite(answer.fleet->epsilon_network);
-  json["colluders"] = answer.fleet->colluders;
+  AddEpsilons(answer.fleet->claims, json);
+  json["colluders"] = answer.fleet->Headline().colluders;
   json["accounted_noise_multiplier"] = answer.fleet->accounted_noise_multiplier;
+  json["claims"] = ClaimsToJson(answer.fleet->claims);
 }
 
 std::string MeaningText(const AccountOptions& o) {
@@ -95,8 +98,9 @@ std::string AnswerText(const AccountOptions& o, const Answer& answer) {
                         privacy::LowerBoundText(*accounted.epsilon_lower, kDecimals));
   }
   if (answer.fleet) {
-    text += fmt::format("; {} against whoever sees who uploads",
-                        privacy::EpsilonText(answer.fleet->epsilon_network, kDecimals));
+    for (const std::string& other : DescribeOtherClaims(answer.fleet->claims, kDecimals)) {
+      text += "; " + other;
+    }
   }
   return text + "\n" + MeaningText(o);
 }
@@ -107,7 +111,7 @@ void Print(const AccountOptions& o, const std::string& text, const Json& json) {
 }
 
 void RunEpsilon(const AccountOptions& o) {
-  const Answer answer = AnswerBy(o, privacy::AccountantByName(o.accountant));
+  const Answer answer = AnswerBy(o, Accountant(o.accountant));
   Json json = Meaning(o);
   json["accountant"] = o.accountant;
   AddAnswer(answer, json);
@@ -116,13 +120,13 @@ void RunEpsilon(const AccountOptions& o) {
 
 // Only a sound accountant may decide how much noise is enough.
 Accountant SoundAccountant(const AccountOptions& o) {
-  const Accountant accountant = privacy::AccountantByName(o.accountant);
-  if (accountant != Accountant::kGdp || SamplingOf(o) == privacy::Sampling::kNone) {
-    return accountant;
-  }
+  const Accountant accountant(o.accountant);
+  const privacy::Sampling sampling = SamplingOf(o);
+  if (accountant.IsUpperBound(sampling)) return accountant;
   throw std::invalid_argument(
-      "accountant is gdp; with sampling it gives no upper bound, and so no "
-      "noise or number of rounds to rely on");
+      fmt::format("accountant is {}; with sampling it gives no upper bound, and so no noise or "
+                  "number of rounds to rely on",
+                  accountant.name()));
 }
 
 void RunSigma(const AccountOptions& o) {
@@ -181,20 +185,27 @@ void RunCompare(const AccountOptions& o) {
   Json json = Meaning(o);
   json["accountants"] = Json::array();
   std::string text = fmt::format("at delta {:.3g}\n{}", DeltaOf(o), MeaningText(o));
-  for (const Accountant accountant : {Accountant::kBest, Accountant::kPld, Accountant::kRdp,
-                                      Accountant::kRdpClassic, Accountant::kGdp}) {
-    if (o.is_fleet() && accountant == Accountant::kGdp) continue;  // it states no guarantee
+  for (const Accountant accountant : privacy::OfferedAccountants()) {
+    if (o.is_fleet() && !accountant.StatesGuarantees()) continue;
     const Answer answer = AnswerBy(o, accountant);
-    Json row = {{"accountant", privacy::Name(accountant)}};
+    Json row = {{"accountant", accountant.name()}};
     AddAnswer(answer, row);
     json["accountants"].push_back(row);
-    text += fmt::format("  {:<12} epsilon {:>10}  {}\n", privacy::Name(accountant),
+    text += fmt::format("  {:<12} epsilon {:>10}  {}\n", accountant.name(),
                         privacy::EpsilonText(answer.accounted.epsilon, kDecimals),
                         answer.accounted.is_upper_bound
                             ? fmt::format("upper bound, by {}", answer.accounted.winner)
                             : kNotABound);
   }
   Print(o, text, json);
+}
+
+std::vector<std::string> AccountantNames() {
+  std::vector<std::string> names;
+  for (const Accountant accountant : privacy::OfferedAccountants()) {
+    names.emplace_back(accountant.name());
+  }
+  return names;
 }
 
 // One subcommand of those that take a plan.
@@ -207,7 +218,7 @@ void AddQuestion(CLI::App& account, const char* name, const char* description,
   if (run != RunCompare) {
     command.add_option("--accountant", o->accountant, "best: the smallest sound one")
         ->capture_default_str()
-        ->check(CLI::IsMember({"best", "rdp", "rdp-classic", "pld", "gdp"}));
+        ->check(CLI::IsMember(AccountantNames()));
   }
   command.footer(fmt::format("Example: sotto account {} {}", name, example));
   command.callback([o, run] { run(*o); });

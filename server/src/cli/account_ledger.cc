@@ -4,6 +4,7 @@
 #include <ctime>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -14,9 +15,12 @@
 
 #include "accounting/figures.h"
 #include "base/counted.h"
+#include "cli/claims_output.h"
 #include "cli/figures.h"
 #include "cli/json_output.h"
-#include "store/sqlite_store.h"
+#include "plans/claim_kinds.h"
+#include "store/history.h"
+#include "store/open_store.h"
 
 namespace sotto::server {
 namespace {
@@ -30,49 +34,139 @@ struct LedgerOptions {
   std::string json;
 };
 
-struct Ledger {
-  std::vector<JobEntry> jobs;
+// A job with what people ask about it, and its releases.
+struct JobLedger {
+  JobEntry job;
+  int64_t rounds = 0;           // planned
+  std::vector<int64_t> before;  // earlier jobs that share devices: the claims include theirs
   std::vector<LedgerEntry> releases;
 };
 
-std::vector<LedgerEntry> ReleasesOf(const Ledger& ledger, int64_t job) {
-  std::vector<LedgerEntry> releases;
-  for (const LedgerEntry& entry : ledger.releases) {
-    if (entry.job == job) releases.push_back(entry);
+// Releases are read first: a job of each is then in the history, whoever else writes.
+std::vector<JobLedger> ReadJobs(Store& store) {
+  const std::vector<LedgerEntry> releases = store.Ledger();
+  const History history = store.ReadHistory();
+  std::vector<JobLedger> jobs;
+  for (const JobEntry& job : history.jobs) {
+    jobs.push_back({job, PlanOf(history, job).rounds, JobsBefore(history, job), {}});
+    std::copy_if(releases.begin(), releases.end(), std::back_inserter(jobs.back().releases),
+                 [&](const LedgerEntry& entry) { return entry.job == job.number; });
   }
-  return releases;
+  return jobs;
+}
+
+size_t CountReleases(const std::vector<JobLedger>& jobs) {
+  size_t count = 0;
+  for (const JobLedger& job : jobs) count += job.releases.size();
+  return count;
 }
 
 // The last entry of each job that has released anything.
-std::vector<LedgerEntry> LastEntries(const Ledger& ledger) {
-  std::vector<LedgerEntry> last;
-  for (const LedgerEntry& entry : ledger.releases) {
-    if (!last.empty() && last.back().job == entry.job) last.pop_back();
-    last.push_back(entry);
+std::vector<const LedgerEntry*> LastEntries(const std::vector<JobLedger>& jobs) {
+  std::vector<const LedgerEntry*> last;
+  for (const JobLedger& job : jobs) {
+    if (!job.releases.empty()) last.push_back(&job.releases.back());
   }
   return last;
 }
 
-// The last entry of a job holds for its devices and for those of the jobs before it that it
-// composes with. So if it composes with all, it holds for every device of the store. Otherwise each
-// device has the figure of the last job it was in, and the largest epsilon at the largest delta
-// covers them; under two adjacencies there is no such figure.
-std::optional<LedgerEntry> FigureForAll(const Ledger& ledger) {
-  const std::vector<LedgerEntry> last = LastEntries(ledger);
-  if (last.empty()) return std::nullopt;
-  LedgerEntry figure = last.back();
-  const std::vector<int64_t>& before = ledger.jobs.at(static_cast<size_t>(figure.job - 1)).before;
-  const bool covers_all = std::all_of(last.begin(), last.end() - 1, [&](const LedgerEntry& entry) {
-    return std::find(before.begin(), before.end(), entry.job) != before.end();
+// The entries whose claims together cover every device of the store. The last entry of a job holds
+// for its devices and for those of the jobs before it that it composes with: where it composes with
+// all jobs, it alone covers them. Otherwise each device has the claims of the last job it was in.
+std::vector<const LedgerEntry*> EntriesThatCoverAll(const std::vector<JobLedger>& jobs) {
+  const std::vector<const LedgerEntry*> last = LastEntries(jobs);
+  if (last.empty()) return last;
+  const auto of_last = std::find_if(jobs.begin(), jobs.end(), [&](const JobLedger& job) {
+    return job.job.number == last.back()->job;
   });
-  if (covers_all) return figure;
-  for (const LedgerEntry& entry : last) {
-    if (entry.adjacency != figure.adjacency) return std::nullopt;
-    figure.epsilon = std::max(figure.epsilon, entry.epsilon);
-    figure.epsilon_network = std::max(figure.epsilon_network, entry.epsilon_network);
-    figure.delta = std::max(figure.delta, entry.delta);
-    figure.seeded = figure.seeded || entry.seeded;
+  const bool covers_all = std::all_of(last.begin(), last.end() - 1, [&](const LedgerEntry* entry) {
+    return std::find(of_last->before.begin(), of_last->before.end(), entry->job) !=
+           of_last->before.end();
+  });
+  return covers_all ? std::vector<const LedgerEntry*>{last.back()} : last;
+}
+
+// What an entry says in one line: its headline claim, and what the network's adds.
+struct Figure {
+  privacy::Claim headline;
+  double epsilon_network = 0.0;
+  bool seeded = false;
+};
+
+// Null if there is no such claim.
+const privacy::Claim* Find(const std::vector<privacy::Claim>& claims,
+                           const privacy::ClaimKind& kind) {
+  const auto claim = std::find_if(claims.begin(), claims.end(), [&](const privacy::Claim& c) {
+    return c.adversary == kind.adversary && c.view == kind.view;
+  });
+  return claim == claims.end() ? nullptr : &*claim;
+}
+
+const privacy::ClaimKind& NetworkKind() {
+  return *privacy::FindKind(privacy::Adversary::kNetwork, privacy::View::kReleasesAndParticipants);
+}
+
+Figure FigureOf(const std::vector<privacy::Claim>& claims, bool seeded) {
+  Figure figure;
+  figure.seeded = seeded;
+  if (const auto* claim = Find(claims, privacy::ClaimKinds().front())) figure.headline = *claim;
+  const privacy::Claim* network = Find(claims, NetworkKind());
+  figure.epsilon_network = network == nullptr ? privacy::Claim().epsilon : network->epsilon;
+  return figure;
+}
+
+Figure FigureOf(const LedgerEntry& entry) { return FigureOf(entry.claims, entry.seeded); }
+
+// One claim for every device, or why there is none.
+struct ClaimForAll {
+  const privacy::ClaimKind* kind = nullptr;
+  privacy::CombinedClaim combined;
+};
+
+ClaimForAll CombineKind(const privacy::ClaimKind& kind,
+                        const std::vector<const LedgerEntry*>& entries) {
+  std::vector<privacy::Claim> claims;
+  for (const LedgerEntry* entry : entries) {
+    const privacy::Claim* claim = Find(entry->claims, kind);
+    if (claim == nullptr) {
+      return {&kind, {std::nullopt, fmt::format("job {} claims nothing of this kind", entry->job)}};
+    }
+    claims.push_back(*claim);
   }
+  return {&kind, privacy::CombineClaims(claims)};
+}
+
+// Of each kind that a job of the store claims, in the order of every statement.
+std::vector<ClaimForAll> ClaimsForAll(const std::vector<const LedgerEntry*>& entries) {
+  std::vector<ClaimForAll> claims;
+  for (const privacy::ClaimKind& kind : privacy::ClaimKinds()) {
+    const bool is_claimed =
+        std::any_of(entries.begin(), entries.end(),
+                    [&](const LedgerEntry* entry) { return Find(entry->claims, kind) != nullptr; });
+    if (is_claimed) claims.push_back(CombineKind(kind, entries));
+  }
+  return claims;
+}
+
+// The line "in all" and the total's own fields in JSON: the largest epsilon at the largest delta,
+// with the trust mode and the colluders of the last job, whatever those of the others. Nothing
+// under two adjacencies. The list of claims in JSON is stricter.
+std::optional<Figure> FigureForAll(const std::vector<const LedgerEntry*>& entries) {
+  if (entries.empty()) return std::nullopt;
+  const Figure last = FigureOf(*entries.back());
+  std::vector<privacy::Claim> headlines;
+  Figure figure = last;
+  for (const LedgerEntry* entry : entries) {
+    const Figure other = FigureOf(*entry);
+    headlines.push_back(other.headline);
+    headlines.back().trust_mode = last.headline.trust_mode;
+    headlines.back().colluders = last.headline.colluders;
+    figure.epsilon_network = std::max(figure.epsilon_network, other.epsilon_network);
+    figure.seeded = figure.seeded || other.seeded;
+  }
+  const privacy::CombinedClaim combined = privacy::CombineClaims(headlines);
+  if (!combined.claim) return std::nullopt;
+  figure.headline = *combined.claim;
   return figure;
 }
 
@@ -80,139 +174,175 @@ std::string Time(int64_t seconds) {
   return fmt::format("{:%F %T}Z", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
 
-std::string DescribeFigure(const LedgerEntry& entry) {
+std::string DescribeFigure(const Figure& figure) {
+  const privacy::Claim& claim = figure.headline;
   return fmt::format(
       "epsilon {} ({} against the network) at delta {:.3g}, {} adjacency, unit {}, {}, {}{}",
-      privacy::EpsilonText(entry.epsilon, kDecimals),
-      privacy::EpsilonText(entry.epsilon_network, kDecimals), entry.delta, entry.adjacency,
-      entry.unit, entry.trust_mode, Counted(entry.colluders, "colluder"),
-      entry.seeded ? "; seeded: not private" : "");
+      privacy::EpsilonText(claim.epsilon, kDecimals),
+      privacy::EpsilonText(figure.epsilon_network, kDecimals), claim.delta,
+      privacy::Name(claim.adjacency), privacy::Name(claim.unit), privacy::Name(claim.trust_mode),
+      Counted(claim.colluders, "colluder"), figure.seeded ? "; seeded: not private" : "");
 }
 
 std::string DescribeRelease(const LedgerEntry& entry) {
+  const Figure figure = FigureOf(entry);
   return fmt::format(
       "  {:>5} {:>8} {:<14} {:>9.5f} {:>8.4f} {:<8} {:>6}/{:<6} {:>7} {:>8} {:>7.4f} {:>10} {:>10} "
       " "
       "{}{}\n",
-      entry.round + 1, entry.attempts, entry.mechanism, entry.noise_sigma, entry.clip_l2,
-      entry.sampling, entry.cohort, entry.devices, entry.planned_reports, entry.reported,
-      entry.accounted_noise_multiplier, privacy::EpsilonText(entry.epsilon, kDecimals),
-      privacy::EpsilonText(entry.epsilon_network, kDecimals), entry.accountant,
+      entry.round + 1, entry.attempts, entry.mechanism, entry.plan.noise_sigma, entry.plan.clip_l2,
+      privacy::Name(entry.plan.sampling), entry.plan.cohort, entry.plan.devices,
+      entry.plan.planned_reports, entry.reported, entry.accounted_noise_multiplier,
+      privacy::EpsilonText(figure.headline.epsilon, kDecimals),
+      privacy::EpsilonText(figure.epsilon_network, kDecimals), figure.headline.accountant,
       entry.seeded ? ", seeded" : "");
 }
 
-std::string DescribeJob(const JobEntry& job, const std::vector<LedgerEntry>& releases) {
+std::string DescribeJob(const JobLedger& ledger) {
+  const JobEntry& job = ledger.job;
   std::string text =
       fmt::format("\njob {}: {}, begun {}, {}; {} of {} released in {}\n", job.number, job.model,
-                  Time(job.begun), Counted(job.devices, "device"), job.released,
-                  Counted(job.rounds, "round"), Counted(job.attempts, "attempt"));
-  if (!job.before.empty()) {
+                  Time(job.begun), Counted(job.devices.size(), "device"), job.released,
+                  Counted(ledger.rounds, "round"), Counted(job.attempts, "attempt"));
+  if (!ledger.before.empty()) {
     text += fmt::format("  composed with the rounds of job {}, on the same devices\n",
-                        fmt::join(job.before, ", "));
+                        fmt::join(ledger.before, ", "));
   }
-  if (releases.empty()) return text;
+  if (ledger.releases.empty()) return text;
   text += fmt::format(
       "  {:>5} {:>8} {:<14} {:>9} {:>8} {:<8} {:>6}/{:<6} {:>7} {:>8} {:>7} {:>10} {:>10}  {}\n",
       "round", "attempts", "mechanism", "sigma", "clip", "sampling", "cohort", "N", "planned",
       "reported", "z", "epsilon", "network", "accountant");
-  for (const LedgerEntry& entry : releases) text += DescribeRelease(entry);
-  return text + "  " + DescribeFigure(releases.back()) + "\n";
+  for (const LedgerEntry& entry : ledger.releases) text += DescribeRelease(entry);
+  return text + "  " + DescribeFigure(FigureOf(ledger.releases.back())) + "\n";
 }
 
-std::string Describe(const LedgerOptions& o, const Ledger& ledger) {
-  std::string text = fmt::format("{}: {}, {}\n", o.store, Counted(ledger.jobs.size(), "job"),
-                                 Counted(ledger.releases.size(), "release"));
-  for (const JobEntry& job : ledger.jobs) {
-    text += DescribeJob(job, ReleasesOf(ledger, job.number));
-  }
-  if (ledger.releases.empty()) {
+std::string Describe(const LedgerOptions& o, const std::vector<JobLedger>& jobs) {
+  const size_t releases = CountReleases(jobs);
+  std::string text = fmt::format("{}: {}, {}\n", o.store, Counted(jobs.size(), "job"),
+                                 Counted(releases, "release"));
+  for (const JobLedger& job : jobs) text += DescribeJob(job);
+  if (releases == 0) {
     return text +
            "nothing is released: epsilon 0 (0 against the network) at delta 0, under any "
            "adjacency\n";
   }
-  const std::optional<LedgerEntry> figure = FigureForAll(ledger);
-  return text + "\nin all: " +
-         (figure ? DescribeFigure(*figure)
-                 : "no one figure, as jobs on different devices have different adjacencies") +
-         "\n";
+  const std::vector<const LedgerEntry*> entries = EntriesThatCoverAll(jobs);
+  const std::optional<Figure> figure = FigureForAll(entries);
+  text += "\nin all: " +
+          (figure ? DescribeFigure(*figure)
+                  : "no one figure, as jobs on different devices have different adjacencies") +
+          "\n";
+  for (const ClaimForAll& claim : ClaimsForAll(entries)) {
+    if (claim.combined.claim) continue;
+    text += fmt::format("  no one claim {}: {}\n", claim.kind->against, claim.combined.refusal);
+  }
+  return text;
 }
 
-void AddFigure(const LedgerEntry& entry, Json& json) {
-  json["epsilon"] = Finite(entry.epsilon);
-  json["epsilon_network"] = Finite(entry.epsilon_network);
-  json["delta"] = entry.delta;
-  json["adjacency"] = entry.adjacency;
-  json["unit"] = entry.unit;
-  json["trust_mode"] = entry.trust_mode;
-  json["colluders"] = entry.colluders;
-  json["seeded"] = entry.seeded;
+void AddFigure(const Figure& figure, Json& json) {
+  json["epsilon"] = Finite(figure.headline.epsilon);
+  json["epsilon_network"] = Finite(figure.epsilon_network);
+  json["delta"] = figure.headline.delta;
+  json["adjacency"] = privacy::Name(figure.headline.adjacency);
+  json["unit"] = privacy::Name(figure.headline.unit);
+  json["trust_mode"] = privacy::Name(figure.headline.trust_mode);
+  json["colluders"] = figure.headline.colluders;
+  json["seeded"] = figure.seeded;
 }
 
 Json ToJson(const LedgerEntry& entry) {
+  const privacy::Plan& plan = entry.plan;
+  const Figure figure = FigureOf(entry);
   Json json = {{"job", entry.job},
                {"round", entry.round + 1},
                {"attempts", entry.attempts},
                {"mechanism", entry.mechanism},
-               {"noise_sigma", entry.noise_sigma},
-               {"clip_l2", entry.clip_l2},
-               {"sampling", entry.sampling},
-               {"devices", entry.devices},
-               {"cohort", entry.cohort},
-               {"sampling_rate", entry.devices == 0 ? Json(nullptr)
-                                                    : Json(static_cast<double>(entry.cohort) /
-                                                           static_cast<double>(entry.devices))},
-               {"planned_reports", entry.planned_reports},
+               {"noise_sigma", plan.noise_sigma},
+               {"clip_l2", plan.clip_l2},
+               {"sampling", privacy::Name(plan.sampling)},
+               {"devices", plan.devices},
+               {"cohort", plan.cohort},
+               {"sampling_rate", plan.devices == 0 ? Json(nullptr)
+                                                   : Json(static_cast<double>(plan.cohort) /
+                                                          static_cast<double>(plan.devices))},
+               {"planned_reports", plan.planned_reports},
                {"reported", entry.reported},
-               {"dimension", entry.dimension},
-               {"certificate_eta", entry.certificate.eta},
-               {"certificate_tau", entry.certificate.tau},
-               {"certificate_range", entry.certificate.range},
+               {"dimension", plan.dimension},
+               {"certificate_eta", plan.certificate.eta},
+               {"certificate_tau", plan.certificate.tau},
+               {"certificate_range", plan.certificate.range},
                {"noise_multiplier", entry.noise_multiplier},
                {"accounted_noise_multiplier", entry.accounted_noise_multiplier},
                {"charged_rounds", entry.charged_rounds},
                {"earlier_rounds", entry.earlier_rounds},
-               {"accountant", entry.accountant},
+               {"accountant", figure.headline.accountant},
                {"numeric_error", Finite(entry.numeric_error)}};
-  AddFigure(entry, json);
+  AddFigure(figure, json);
+  json["claims"] = ClaimsToJson(entry.claims);
   return json;
 }
 
-Json ToJson(const JobEntry& job) {
+Json ToJson(const JobLedger& ledger) {
+  const JobEntry& job = ledger.job;
   return {{"job", job.number},
           {"model", job.model},
           {"begun", job.begun},
-          {"rounds", job.rounds},
+          {"rounds", ledger.rounds},
           {"rounds_released", job.released},
           {"attempts", job.attempts},
-          {"devices", job.devices},
-          {"composed_with", job.before}};
+          {"devices", job.devices.size()},
+          {"composed_with", ledger.before}};
+}
+
+// `claims`: one for every device of the store; `no_claims`: the kinds of which there is none, and
+// why.
+void AddClaimsForAll(const std::vector<ClaimForAll>& all, Json& json) {
+  std::vector<privacy::Claim> claims;
+  Json refused = Json::array();
+  for (const ClaimForAll& one : all) {
+    if (one.combined.claim) {
+      claims.push_back(*one.combined.claim);
+    } else {
+      refused.push_back({{"adversary", privacy::Name(one.kind->adversary)},
+                         {"view", privacy::Name(one.kind->view)},
+                         {"why", one.combined.refusal}});
+    }
+  }
+  json["claims"] = ClaimsToJson(claims);
+  json["no_claims"] = refused;
 }
 
 // Where nothing is released, nothing is spent, under any adjacency. Where there is no figure for
 // all devices, its fields are null.
-Json TotalToJson(const Ledger& ledger) {
-  Json json = {{"jobs", ledger.jobs.size()}, {"rounds_released", ledger.releases.size()}};
+Json TotalToJson(const std::vector<JobLedger>& jobs) {
+  const size_t releases = CountReleases(jobs);
+  Json json = {{"jobs", jobs.size()}, {"rounds_released", releases}};
   int64_t attempts = 0;
-  for (const JobEntry& job : ledger.jobs) attempts += job.attempts;
+  for (const JobLedger& job : jobs) attempts += job.job.attempts;
   json["attempts"] = attempts;
   for (const char* field : {"epsilon", "epsilon_network", "delta", "adjacency", "unit",
                             "trust_mode", "colluders", "seeded"}) {
     json[field] = nullptr;
   }
-  if (const std::optional<LedgerEntry> figure = FigureForAll(ledger)) AddFigure(*figure, json);
-  if (ledger.releases.empty()) {
+  const std::vector<const LedgerEntry*> entries = EntriesThatCoverAll(jobs);
+  if (const std::optional<Figure> figure = FigureForAll(entries)) AddFigure(*figure, json);
+  if (releases == 0) {
     for (const char* field : {"epsilon", "epsilon_network", "delta"}) json[field] = 0.0;
   }
+  AddClaimsForAll(ClaimsForAll(entries), json);
   return json;
 }
 
-Json ToJson(const LedgerOptions& o, const Ledger& ledger) {
+Json ToJson(const LedgerOptions& o, const std::vector<JobLedger>& jobs) {
   Json json = {{"store", o.store}};
   json["jobs"] = Json::array();
-  for (const JobEntry& job : ledger.jobs) json["jobs"].push_back(ToJson(job));
   json["releases"] = Json::array();
-  for (const LedgerEntry& entry : ledger.releases) json["releases"].push_back(ToJson(entry));
-  json["total"] = TotalToJson(ledger);
+  for (const JobLedger& job : jobs) {
+    json["jobs"].push_back(ToJson(job));
+    for (const LedgerEntry& entry : job.releases) json["releases"].push_back(ToJson(entry));
+  }
+  json["total"] = TotalToJson(jobs);
   return json;
 }
 
@@ -221,10 +351,9 @@ void RunLedger(const LedgerOptions& o) {
     throw std::invalid_argument(
         "which store? It is an argument, `sotto account ledger RUN`, or --store RUN");
   }
-  SqliteStore store(o.store);
-  const Ledger ledger{store.Jobs(), store.Ledger()};
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(o, ledger));
-  WriteJson(o.json, ToJson(o, ledger));
+  const std::vector<JobLedger> jobs = ReadJobs(*OpenStore(o.store));
+  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(o, jobs));
+  WriteJson(o.json, ToJson(o, jobs));
 }
 
 }  // namespace

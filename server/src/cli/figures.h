@@ -1,4 +1,4 @@
-// Privacy figures as programs read them; for people there is privacy/figures.h. Part of
+// Privacy figures as programs read them; for people there is accounting/figures.h. Part of
 // sotto::server/cli.
 #ifndef SOTTO_CLI_FIGURES_H_
 #define SOTTO_CLI_FIGURES_H_

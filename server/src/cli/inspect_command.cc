@@ -12,13 +12,13 @@
 #include "cli/inspect_entropy.h"
 #include "cli/json_output.h"
 #include "cli/progress.h"
+#include "sim/simulation_request.h"
 #include "sotto/certificate.h"
 #include "sotto/posix/terminal.h"
+#include "spec/job_spec.h"
 
 namespace sotto::server {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct CertificateRun {
   Certificate certificate;
@@ -85,6 +85,14 @@ void RunCertificate(const std::string& json_path) {
   }
 }
 
+// The tables of server/OPTIONS.md, which a test compares with these.
+void PrintOptions() {
+  fmt::print("The job: `sotto simulate` and `sotto serve`\n\n{}\n",
+             OptionsTable(JobFields(), Columns::kAll));
+  fmt::print("Fleet, data and output: `sotto simulate`\n\n{}",
+             OptionsTable(SimulationFields(), Columns::kUse));
+}
+
 }  // namespace
 
 void AddInspectCommand(CLI::App& app) {
@@ -97,6 +105,11 @@ void AddInspectCommand(CLI::App& app) {
                          "write the bounds to this file; - is standard output");
   certificate.callback([json_path] { RunCertificate(*json_path); });
   AddInspectEntropyCommand(inspect);
+  inspect
+      .add_subcommand("options",
+                      "print the options of jobs and simulations as Markdown tables, for "
+                      "documentation")
+      ->callback(PrintOptions);
 }
 
 }  // namespace sotto::server

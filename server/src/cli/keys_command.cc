@@ -21,7 +21,7 @@
 #include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/run_key.h"
-#include "store/sqlite_store.h"
+#include "store/open_store.h"
 
 namespace sotto::server {
 namespace {
@@ -93,9 +93,9 @@ class KeyFiles {
 
 void RunNew(const KeysOptions& o) {
   const std::vector<Device> devices = NewDevices(o);
-  SqliteStore store(o.store, SqliteStore::Mode::kCreate);
+  const std::unique_ptr<Store> store = OpenStore(o.store, StoreMode::kCreate);
   KeyFiles files(o.out);
-  store.AddDevices(devices, o.seed.has_value(), [&] {
+  store->AddDevices(devices, o.seed.has_value(), [&] {
     if (!o.out.empty()) files.Write(devices);
   });
   files.Keep();
@@ -137,13 +137,13 @@ Json DevicesToJson(const std::vector<DeviceRecord>& devices) {
 }
 
 void RunList(const KeysOptions& o) {
-  const std::vector<DeviceRecord> devices = SqliteStore(o.store).ListDevices();
+  const std::vector<DeviceRecord> devices = OpenStore(o.store)->ListDevices();
   fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", DescribeDevices(devices));
   WriteJson(o.json, DevicesToJson(devices));
 }
 
 void RunRevoke(const KeysOptions& o) {
-  SqliteStore(o.store).RevokeDevice(o.id);
+  OpenStore(o.store)->RevokeDevice(o.id);
   fmt::print("{}: device {} is revoked\n", o.store, o.id);
 }
 
@@ -173,7 +173,7 @@ void RunExport(const KeysOptions& o) {
   if (o.header.empty() && o.key.empty()) {
     throw std::invalid_argument("keys export: say where to, with --header FILE.h or --key FILE");
   }
-  const Device device = SqliteStore(o.store).FindDevice(o.id);
+  const Device device = OpenStore(o.store)->FindDevice(o.id);
   if (!o.header.empty()) {
     posix::WriteSecretFile(o.header, HeaderText(device).text);
     fmt::print("{}: a C header with the secret of device {}\n", o.header, o.id);

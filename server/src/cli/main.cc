@@ -13,6 +13,7 @@
 #include "cli/account_command.h"
 #include "cli/gave_up.h"
 #include "cli/inspect_command.h"
+#include "cli/job_options.h"
 #include "cli/keys_command.h"
 #include "cli/serve_command.h"
 #include "cli/simulate_command.h"
@@ -76,12 +77,12 @@ int Run(int argc, char** argv) {
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.footer("`sotto COMMAND --help` lists the options of a command.");
 
-  sotto::server::SimulateOptions simulate_options;
+  sotto::server::SimulationRequest simulation;
   CLI::App* simulate = app.add_subcommand(
       "simulate", "train a fleet of simulated devices in this process, under a privacy budget");
-  sotto::server::AddSimulateOptions(*simulate, simulate_options);
+  sotto::server::AddSimulateOptions(*simulate, simulation);
   simulate->footer(sotto::server::kJobFooter);
-  simulate->callback([&] { sotto::server::RunSimulate(simulate_options); });
+  simulate->callback([&] { sotto::server::RunSimulate(simulation); });
   sotto::server::AddServeCommand(app);
   sotto::server::AddKeysCommand(app);
   sotto::server::AddAccountCommand(app);

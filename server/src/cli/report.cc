@@ -7,7 +7,8 @@
 
 #include "accounting/figures.h"
 #include "base/counted.h"
-#include "cli/figures.h"
+#include "cli/claims_output.h"
+#include "plans/statement.h"
 #include "sotto/bytes.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/hex.h"
@@ -36,18 +37,16 @@ double BitsPerCoordinate(const JobConfig& job, const SimulationResult& result) {
 
 Json RoundToJson(const JobConfig& job, const RoundReport& report) {
   const RoundOutcome& outcome = report.outcome;
-  Json json = {{"round", outcome.round + 1},     {"attempt", outcome.attempt},
-               {"accuracy", report.accuracy},    {"epsilon", nullptr},
-               {"epsilon_network", nullptr},     {"epsilon_server", nullptr},
-               {"cohort", outcome.cohort},       {"reported", outcome.reported},
-               {"topped_up", outcome.topped_up}, {"update_bytes", outcome.update_bytes}};
-  if (job.is_accounted()) {
-    json["epsilon"] = Finite(outcome.spent.epsilon);
-    json["epsilon_network"] = Finite(outcome.spent.epsilon_network);
-    json["epsilon_server"] = Finite(outcome.spent.epsilon_server);
-  }
+  Json json = {
+      {"round", outcome.round + 1}, {"attempt", outcome.attempt}, {"accuracy", report.accuracy}};
+  AddNullEpsilons(json);
+  if (job.codec->accounted) AddEpsilons(outcome.spent.claims, json);
+  json["cohort"] = outcome.cohort;
+  json["reported"] = outcome.reported;
+  json["topped_up"] = outcome.topped_up;
+  json["update_bytes"] = outcome.update_bytes;
   json["clip_l2"] = outcome.clip_l2;
-  json["noise_sigma"] = job.has_noise() ? Json(outcome.noise_sigma) : Json(nullptr);
+  json["noise_sigma"] = job.codec->noise ? Json(outcome.noise_sigma) : Json(nullptr);
   json["unclipped_fraction"] =
       outcome.unclipped_fraction ? Json(*outcome.unclipped_fraction) : Json(nullptr);
   return json;
@@ -82,72 +81,65 @@ std::string DescribeClipping(const JobConfig& job, const SimulationResult& resul
       split.bit_sum_deviation, split.update_noise_multiplier, split.bit_noise_multiplier);
 }
 
+// Nothing certifies a baseline's noise: its figures say that they take it for ideal.
 privacy::Statement SpentBy(const JobConfig& job, const SimulationResult& result) {
-  return result.rounds.empty() ? privacy::Account(job.plan, 0) : result.rounds.back().outcome.spent;
+  privacy::Statement spent =
+      result.rounds.empty() ? privacy::Account(job.plan, 0) : result.rounds.back().outcome.spent;
+  if (job.codec->servable) return spent;
+  for (privacy::Claim& claim : spent.claims) Assume(privacy::Assumption::kNoiseIsIdeal, &claim);
+  return spent;
 }
 
 const char* PrivacyNote(const JobConfig& job, bool seeded) {
-  if (job.is_baseline()) {
-    return job.is_accounted() ? "baseline: epsilon assumes ideal noise, no certificate"
-                              : "baseline: privacy not accounted";
+  if (!job.codec->servable) {
+    return job.codec->accounted ? "baseline: epsilon assumes ideal noise, no certificate"
+                                : "baseline: privacy not accounted";
   }
-  if (!job.is_private()) return "NO PRIVACY";
+  if (!job.codec->certified) return "NO PRIVACY";
   return seeded ? "seeded: not private" : "";
 }
 
 // Nothing unless the devices add noise of their own.
-void AddServerEpsilon(const privacy::Plan& plan, const privacy::Statement& spent, Json& json) {
-  if (spent.trust_mode != privacy::TrustMode::kPrivateNoise) return;
-  json["epsilon_server"] = Finite(spent.epsilon_server);
-  json["epsilon_server_update"] = Finite(spent.epsilon_server_update);
-  json["adjacency_server"] = privacy::Name(privacy::Adjacency::kReplaceOne);
+void AddPrivateNoise(const privacy::Plan& plan, const privacy::Statement& spent, Json& json) {
+  const privacy::Claim* against_server =
+      spent.Find(privacy::Adversary::kServer, privacy::View::kEveryUpdate);
+  if (against_server == nullptr) return;
+  json["adjacency_server"] = privacy::Name(against_server->adjacency);
   json["private_noise_multiplier"] = spent.private_noise_multiplier;
   json["private_noise_sigma"] = plan.PrivateNoiseSigma();
 }
 
 // The statement that stands beside every epsilon; nulls without one.
 void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seeded, Json& json) {
-  for (const char* field : {"epsilon",
-                            "epsilon_network",
-                            "epsilon_server",
-                            "epsilon_server_update",
-                            "delta",
-                            "adjacency",
-                            "adjacency_server",
-                            "unit",
-                            "trust_mode",
-                            "private_noise_multiplier",
-                            "private_noise_sigma",
-                            "colluders",
-                            "accountant",
-                            "noise_sigma",
-                            "noise_multiplier",
-                            "accounted_noise_multiplier",
-                            "noise_certificate",
-                            "certificate_eta",
-                            "certificate_tau",
-                            "certificate_range"}) {
+  AddNullEpsilons(json);
+  json["claims"] = Json::array();
+  for (const char* field :
+       {"delta", "adjacency", "adjacency_server", "unit", "trust_mode", "private_noise_multiplier",
+        "private_noise_sigma", "colluders", "accountant", "noise_sigma", "noise_multiplier",
+        "accounted_noise_multiplier", "noise_certificate", "certificate_eta", "certificate_tau",
+        "certificate_range"}) {
     json[field] = nullptr;
   }
-  json["private"] = job.is_private() && !seeded;
+  json["private"] = job.codec->certified && !seeded;
   json["privacy_note"] = PrivacyNote(job, seeded);
-  if (job.has_noise()) {
+  if (job.codec->noise) {
     json["noise_sigma"] = job.plan.noise_sigma;
     json["noise_multiplier"] = job.plan.NoiseMultiplier();
   }
-  if (!job.is_accounted()) return;
+  if (!job.codec->accounted) return;
   const privacy::Statement spent = SpentBy(job, result);
-  json["epsilon"] = Finite(spent.epsilon);
-  json["epsilon_network"] = Finite(spent.epsilon_network);
-  json["delta"] = spent.delta;
-  json["adjacency"] = privacy::Name(spent.adjacency);
-  json["unit"] = privacy::Name(spent.unit);
-  json["trust_mode"] = privacy::Name(spent.trust_mode);
-  AddServerEpsilon(job.plan, spent, json);
-  json["colluders"] = spent.colluders;
-  json["accountant"] = spent.accountant;
+  const privacy::Claim headline = spent.Headline();
+  AddEpsilons(spent.claims, json);
+  json["claims"] = ClaimsToJson(spent.claims);
+  json["delta"] = headline.delta;
+  json["adjacency"] = privacy::Name(headline.adjacency);
+  json["unit"] = privacy::Name(headline.unit);
+  json["trust_mode"] = privacy::Name(headline.trust_mode);
+  AddPrivateNoise(job.plan, spent, json);
+  json["colluders"] = headline.colluders;
+  json["accountant"] = headline.accountant;
   json["accounted_noise_multiplier"] = spent.accounted_noise_multiplier;
-  if (!job.is_private()) return;
+  if (!job.codec->certified) return;
   json["noise_certificate"] = "sotto inspect certificate";
   json["certificate_eta"] = job.plan.certificate.eta;
   json["certificate_tau"] = job.plan.certificate.tau;
@@ -155,76 +147,81 @@ void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seede
 }
 
 std::string DescribeEpsilon(const privacy::Plan& plan, const privacy::Statement& spent) {
+  const privacy::Claim headline = spent.Headline();
   std::string text = fmt::format(
       "  privacy        epsilon {} at delta {:.3g}: what the released models tell about one {}\n",
-      privacy::EpsilonText(spent.epsilon, kDecimals), spent.delta, privacy::Name(spent.unit));
+      privacy::EpsilonText(headline.epsilon, kDecimals), headline.delta,
+      privacy::Name(headline.unit));
   text += fmt::format("                 {} adjacency; {} sampling, {} of {}; {}; accountant {}\n",
-                      privacy::Name(spent.adjacency), privacy::Name(spent.sampling), plan.cohort,
+                      privacy::Name(headline.adjacency), privacy::Name(spent.sampling), plan.cohort,
                       Counted(plan.devices, "device"), Counted(spent.rounds, "round"),
-                      spent.accountant);
+                      headline.accountant);
   text += fmt::format(
       "                 noise multiplier {:.4f} ({:.4f} without {}); sigma {:.5f} a "
       "device{}\n",
       spent.noise_multiplier, spent.accounted_noise_multiplier,
-      Counted(spent.colluders, "colluder"), plan.noise_sigma,
+      Counted(headline.colluders, "colluder"), plan.noise_sigma,
       plan.clip_bit_scale == 0 ? "" : " at first");
   return text;
 }
 
 std::string DescribeTrust(const privacy::Plan& plan, const privacy::Statement& spent) {
-  if (spent.trust_mode != privacy::TrustMode::kPrivateNoise) {
+  const privacy::TrustMode trust_mode = spent.Headline().trust_mode;
+  if (trust_mode != privacy::TrustMode::kPrivateNoise) {
     return fmt::format(
         "                 trust mode {}: the server can regenerate the noise; it protects the\n"
         "                 released models, not the updates from the server\n",
-        privacy::Name(spent.trust_mode));
+        privacy::Name(trust_mode));
   }
   return fmt::format(
       "                 trust mode {}: devices add noise of their own, sigma {:.5f}, private\n"
-      "                 noise multiplier {:.4f}; the figures above do not count it. epsilon {}\n"
-      "                 against the server for a device in every attempt, {} for one update, at "
-      "delta\n"
-      "                 {:.3g}; {} adjacency\n",
-      privacy::Name(spent.trust_mode), plan.PrivateNoiseSigma(), spent.private_noise_multiplier,
-      privacy::EpsilonText(spent.epsilon_server, kDecimals),
-      privacy::EpsilonText(spent.epsilon_server_update, kDecimals), spent.delta,
-      privacy::Name(privacy::Adjacency::kReplaceOne));
+      "                 noise multiplier {:.4f}; only the figures against the server count it\n",
+      privacy::Name(trust_mode), plan.PrivateNoiseSigma(), spent.private_noise_multiplier);
+}
+
+std::string DescribeOthers(const privacy::Statement& spent) {
+  std::string text;
+  for (const std::string& other : DescribeOtherClaims(spent.claims, kDecimals)) {
+    text += fmt::format("                 epsilon {}\n", other);
+  }
+  return text;
 }
 
 // What beside the noise decides how much an epsilon is worth.
 std::string DescribeLimits(const privacy::Plan& plan, const privacy::Statement& spent) {
-  std::string text = DescribeTrust(plan, spent);
-  text += fmt::format(
-      "                 epsilon {} against whoever sees on the network who uploads; lengths of\n"
-      "                 uploads tell more: they follow the updates{}\n",
-      privacy::EpsilonText(spent.epsilon_network, kDecimals),
-      spent.trust_mode == privacy::TrustMode::kPrivateNoise ? " and the devices' own noise"
-                                                            : ", without noise");
-  return text;
+  return DescribeTrust(plan, spent) + DescribeOthers(spent) +
+         fmt::format("                 lengths of uploads tell more: they follow the updates{}\n",
+                     plan.Trust() == privacy::TrustMode::kPrivateNoise
+                         ? " and the devices' own noise"
+                         : ", without noise");
 }
 
 std::string DescribeBaselineLimits(const JobConfig& job, const privacy::Statement& spent) {
   return fmt::format(
-      "                 baseline {}: gau-lrq's figures for this sigma, if the noise were ideal;\n"
-      "                 floating-point noise has no certificate: to compare with, no guarantee\n"
-      "                 trust mode {}; epsilon {} against whoever sees who uploads\n",
-      Name(job.mechanism), privacy::Name(spent.trust_mode),
-      privacy::EpsilonText(spent.epsilon_network, kDecimals));
+             "                 baseline {}: gau-lrq's figures for this sigma, if the noise were "
+             "ideal;\n"
+             "                 floating-point noise has no certificate: to compare with, no "
+             "guarantee\n"
+             "                 trust mode {}\n",
+             job.codec->name, privacy::Name(spent.Headline().trust_mode)) +
+         DescribeOthers(spent);
 }
 
 std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result, bool seeded) {
-  if (!job.has_noise()) {
+  if (!job.codec->noise) {
     return fmt::format("  privacy        NO PRIVACY: mechanism {}, nothing protects the updates\n",
-                       Name(job.mechanism));
+                       job.codec->name);
   }
-  if (!job.is_accounted()) {
+  if (!job.codec->accounted) {
     return fmt::format(
         "  privacy        not accounted: baseline {} has gau-lrq's noise variance for this plan,\n"
         "                 sigma {:.5f} a device, but not its distribution\n",
-        Name(job.mechanism), job.plan.noise_sigma);
+        job.codec->name, job.plan.noise_sigma);
   }
   const privacy::Statement spent = SpentBy(job, result);
   std::string text = DescribeEpsilon(job.plan, spent);
-  text += job.is_baseline() ? DescribeBaselineLimits(job, spent) : DescribeLimits(job.plan, spent);
+  text +=
+      !job.codec->servable ? DescribeBaselineLimits(job, spent) : DescribeLimits(job.plan, spent);
   if (seeded) {
     text += "                 seeded: not private; whoever knows the seed knows the noise\n";
   }
@@ -245,10 +242,11 @@ std::string DescribeRound(const SimulationConfig& config, const RoundReport& rep
   std::string text =
       fmt::format("round {}/{}: accuracy {:.4f}, {} reported", report.outcome.round + 1,
                   config.job.plan.rounds, report.accuracy, report.outcome.reported);
-  if (config.job.is_accounted()) {
+  if (config.job.codec->accounted) {
     text += fmt::format(", epsilon {} at delta {:.3g}{}",
-                        privacy::EpsilonText(report.outcome.spent.epsilon, kDecimals),
-                        report.outcome.spent.delta, config.seed ? " (seeded: not private)" : "");
+                        privacy::EpsilonText(report.outcome.spent.epsilon(), kDecimals),
+                        report.outcome.spent.Headline().delta,
+                        config.seed ? " (seeded: not private)" : "");
   }
   return text;
 }
@@ -281,8 +279,8 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   json["parameters"] = job.model->parameters;
   json["parameters_sha256"] =
       ParametersDigest({result.parameters.data(), result.parameters.size()});
-  json["mechanism"] = Name(job.mechanism);
-  json["coding"] = job.is_baseline() ? Json(nullptr) : Json(Name(job.format().coding));
+  json["mechanism"] = job.codec->name;
+  json["coding"] = !job.codec->servable ? Json(nullptr) : Json(Name(job.format().coding));
   json["padding"] = job.format().padding;
   json["accuracy"] = FinalAccuracy(result);
   json["initial_accuracy"] = result.initial_accuracy;
@@ -293,7 +291,7 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   json["planned_reports"] = job.plan.planned_reports;
   json["clip_l2"] = job.plan.clip_l2;
   json["adaptive_clip"] = AdaptiveClipToJson(job, result);
-  json["smoothing"] = job.smoothing;
+  json["smoothing"] = job.aggregation.smoothing;
   json["bytes_up_per_device_round"] = result.BytesUpPerDeviceRound();
   json["bytes_up_float32"] = 4 * job.model->parameters;
   json["bits_per_coordinate"] = BitsPerCoordinate(job, result);

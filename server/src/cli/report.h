@@ -6,7 +6,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/simulate_options.h"
 #include "sim/simulation.h"
 
 namespace sotto::server {
@@ -22,7 +21,7 @@ std::string DescribeResult(const SimulationConfig& config, const SimulationResul
                            const std::string& data_name);
 
 // Everything, as JSON. An infinite or absent epsilon is null; rates and accuracies are in [0, 1],
-// lengths in bytes, norms and noise in model units. The README lists the fields.
+// lengths in bytes, norms and noise in model units. server/SIMULATE.md lists the fields.
 nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const SimulationResult& result,
                                     const std::string& data_name);
 

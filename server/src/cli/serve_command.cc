@@ -9,8 +9,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "accounting/figures.h"
 #include "base/counted.h"
+#include "cli/claims_output.h"
 #include "cli/gave_up.h"
 #include "cli/in_range.h"
 #include "cli/job_options.h"
@@ -19,10 +19,13 @@
 #include "cli/report.h"
 #include "net/server.h"
 #include "plans/calibration.h"
+#include "plans/statement.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/signals.h"
-#include "store/sqlite_store.h"
+#include "spec/make_job.h"
+#include "store/history.h"
+#include "store/open_store.h"
 
 namespace sotto::server {
 namespace {
@@ -31,7 +34,7 @@ constexpr char kNetwork[] = "Network and store";
 constexpr char kRun[] = "Run and output";
 constexpr int kDecimals = 3;  // of an epsilon
 
-struct ServeOptions : JobOptions {
+struct ServeOptions : JobRequest {
   std::string store;
   bool new_job = false;
   std::string listen = "127.0.0.1:7177";
@@ -120,7 +123,7 @@ void Log(const std::string& line) {
   fmt::print(stderr, "{:%F %T}Z {}\n", fmt::gmtime(now), line);
 }
 
-void WriteResults(const ServeOptions& o, const Job& job) {
+void WriteResults(const ServeOptions& o, Job& job) {
   if (!o.model_out.empty()) {
     OutputFile file(o.model_out);
     WriteParameters(job.parameters(), file.stream());
@@ -128,6 +131,7 @@ void WriteResults(const ServeOptions& o, const Job& job) {
   }
   WriteJson(o.json, {{"rounds_released", job.round()},
                      {"finish_reason", job.finish_reason()},
+                     {"claims", ClaimsToJson(job.Spent().claims)},
                      {"seed", o.seed ? nlohmann::ordered_json(*o.seed) : nullptr},
                      {"parameters_sha256", ParametersDigest(job.parameters())}});
 }
@@ -147,32 +151,23 @@ std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome
     text += fmt::format("; clip {:.4g}, next {:.4g}: a noisy {:.2f} of the cohort not clipped",
                         outcome.clip_l2, outcome.next_clip_l2, *outcome.unclipped_fraction);
   }
-  if (!config.is_private()) return text + "; NO PRIVACY";
-  const privacy::Statement& spent = outcome.spent;
-  const std::string server =
-      spent.trust_mode == privacy::TrustMode::kPrivateNoise
-          ? fmt::format(" (epsilon {} against the server in every attempt, {} for one update)",
-                        privacy::EpsilonText(spent.epsilon_server, kDecimals),
-                        privacy::EpsilonText(spent.epsilon_server_update, kDecimals))
-          : "";
+  if (!config.codec->certified) return text + "; NO PRIVACY";
+  const privacy::Claim headline = outcome.spent.Headline();
   return text + fmt::format(
-                    "; epsilon {} ({} against the network) at delta {:.3g}, {} adjacency, "
-                    "unit {}, {}{}, {}, accountant {}{}",
-                    privacy::EpsilonText(spent.epsilon, kDecimals),
-                    privacy::EpsilonText(spent.epsilon_network, kDecimals), spent.delta,
-                    privacy::Name(spent.adjacency), privacy::Name(spent.unit),
-                    privacy::Name(spent.trust_mode), server, Counted(spent.colluders, "colluder"),
-                    spent.accountant, seeded ? "; seeded: not private" : "");
+                    "; epsilon {} at delta {:.3g}, {} adjacency, unit {}, {}, {}, "
+                    "accountant {}{}",
+                    DescribeClaims(outcome.spent.claims, kDecimals), headline.delta,
+                    privacy::Name(headline.adjacency), privacy::Name(headline.unit),
+                    privacy::Name(headline.trust_mode), Counted(headline.colluders, "colluder"),
+                    headline.accountant, seeded ? "; seeded: not private" : "");
 }
 
 void RequireServable(const ServeOptions& o) {
-  JobConfig config;
-  config.mechanism = ChooseMechanism(o);
-  if (!config.is_baseline()) return;
+  if (ResolveCodec(o).servable) return;
   throw std::invalid_argument(
       fmt::format("--mechanism {} is a baseline to compare with: no device speaks it and only "
                   "`sotto simulate` runs it; serve gau-lrq or none",
-                  o.mechanism));
+                  o.job.codec->name));
 }
 
 JobConfig MakeJobAfter(const ServeOptions& o, uint32_t devices,
@@ -189,14 +184,13 @@ JobConfig MakeJobAfter(const ServeOptions& o, uint32_t devices,
 }
 
 void LogEarlierJobs(const JobConfig& config) {
-  if (!config.is_accounted() || config.spent_before.empty()) return;
+  if (!config.codec->accounted || config.spent_before.empty()) return;
   const privacy::Statement spent = privacy::Account(config.plan, 0, config.spent_before);
-  Log(fmt::format(
-      "earlier jobs on these devices: {}, epsilon {} ({} against the "
-      "network) at this job's delta {:.3g}, {} adjacency; this job starts from there",
-      Counted(spent.earlier_rounds, "round"), privacy::EpsilonText(spent.epsilon, kDecimals),
-      privacy::EpsilonText(spent.epsilon_network, kDecimals), spent.delta,
-      privacy::Name(spent.adjacency)));
+  Log(
+      fmt::format("earlier jobs on these devices: {}, epsilon {} at this job's delta {:.3g}, {} "
+                  "adjacency; this job starts from there",
+                  Counted(spent.earlier_rounds, "round"), DescribeClaims(spent.claims, kDecimals),
+                  spent.Headline().delta, privacy::Name(spent.Headline().adjacency)));
 }
 
 void RunServe(const ServeOptions& o) {
@@ -212,18 +206,20 @@ void RunServe(const ServeOptions& o) {
   options.limits.request_timeout_ms = static_cast<uint64_t>(o.request_timeout_s * 1000);
   options.max_connections = o.max_connections;
 
-  SqliteStore store(o.store);
-  const DeviceRegistry devices = store.LoadDevices();
+  const std::unique_ptr<Store> store = OpenStore(o.store);
+  const DeviceRegistry devices = store->LoadDevices();
   if (devices.size() == 0) {
     throw std::invalid_argument(
         fmt::format("{} holds no devices; add some with `sotto keys new`", o.store));
   }
-  if (o.new_job) store.AllowNewJob();
-  JobConfig config = MakeJobAfter(o, devices.size(), store.SpentBefore());
+  const History history = store->ReadHistory();
+  const JobEntry* resumed = o.new_job ? nullptr : LastJob(history);
+  if (o.new_job) store->AllowNewJob();
+  JobConfig config = MakeJobAfter(o, devices.size(), SpentBefore(history, resumed));
   const bool seeded = o.seed.has_value();
   config.seeded = seeded;
-  Job job(config, devices, store, posix::DeriveKey(posix::RunKey(o.seed), key_label::kServer),
-          store.Load());
+  Job job(config, devices, *store, posix::DeriveKey(posix::RunKey(o.seed), key_label::kServer),
+          ReadState(*store, resumed));
 
   ServerEvents events;
   events.info = Log;
@@ -239,7 +235,7 @@ void RunServe(const ServeOptions& o) {
                   server.port(), Counted(devices.size(), "device"), config.model->name, job.round(),
                   Counted(config.plan.rounds, "round")));
   LogEarlierJobs(config);
-  if (!config.is_private()) Log("NO PRIVACY: this job protects nothing; for experiments only");
+  if (!config.codec->certified) Log("NO PRIVACY: this job protects nothing; for experiments only");
   if (seeded) Log("seeded: not private; for tests only");
   WritePortFile(o.port_file, server.port());
   if (!server.Run()) return;

@@ -13,33 +13,34 @@
 #include "cli/report.h"
 #include "data/catalog.h"
 #include "sotto/posix/terminal.h"
+#include "spec/job_spec.h"
 
 namespace sotto::server {
 namespace {
 
-void Announce(const SimulationConfig& config, const SimulateOptions& options) {
-  if (config.job.is_private()) return;
-  if (config.job.is_baseline()) {
+void Announce(const SimulationConfig& config) {
+  if (config.job.codec->certified) return;
+  if (!config.job.codec->servable) {
     fmt::print(stderr, "--mechanism {} is a baseline to compare with; it protects no real data\n",
-               options.mechanism);
+               config.job.codec->name);
     return;
   }
   fmt::print(stderr, "NO PRIVACY: {} protects nothing; for experiments only\n",
-             options.mechanism == "none" ? "--mechanism none" : "--epsilon inf");
+             config.job.codec->by_name ? "--mechanism none" : "--epsilon inf");
 }
 
 }  // namespace
 
-void RunSimulate(const SimulateOptions& options) {
-  const SimulationConfig config = MakeSimulation(options);
-  const TrainTest data = OpenDataset(options.data);
+void RunSimulate(const SimulationRequest& request) {
+  const SimulationConfig config = MakeSimulation(request);
+  const TrainTest data = OpenDataset(request.data);
   std::optional<OutputFile> json_file;
   std::optional<OutputFile> model_file;
-  const bool json_to_stdout = IsStandardOutput(options.json);
-  if (!options.json.empty() && !json_to_stdout) json_file.emplace(options.json);
-  if (!options.model_out.empty()) model_file.emplace(options.model_out);
+  const bool json_to_stdout = IsStandardOutput(request.json);
+  if (!request.json.empty() && !json_to_stdout) json_file.emplace(request.json);
+  if (!request.model_out.empty()) model_file.emplace(request.model_out);
 
-  Announce(config, options);
+  Announce(config);
   const Progress progress(static_cast<size_t>(config.job.plan.rounds),
                           posix::StandardErrorIsTerminal());
   const SimulationResult result = Simulate(config, data, [&](const RoundReport& report) {
@@ -48,8 +49,9 @@ void RunSimulate(const SimulateOptions& options) {
 
   fmt::print(json_to_stdout ? stderr : stdout, "{}",
              DescribeResult(config, result, data.train.name));
-  const nlohmann::ordered_json json = ResultToJson(config, result, data.train.name);
-  if (json_to_stdout) WriteJson(options.json, json);
+  nlohmann::ordered_json json = ResultToJson(config, result, data.train.name);
+  json["job"] = SpecificationToJson(request, config.job);
+  if (json_to_stdout) WriteJson(request.json, json);
   if (json_file) {
     json_file->stream() << json.dump(2) << '\n';
     json_file->Finish();

@@ -90,7 +90,7 @@ class Server::Loop {
   uint16_t port_ = 0;
 
   std::set<Peer*> peers_;
-  std::set<uint32_t> to_be_told_;  // devices that have not heard yet that the job is done
+  std::set<uint32_t> to_be_told_;  // devices that must still be told that the job is done
   uv_work_t round_work_{};
   bool closing_round_ = false;
   RoundOutcome outcome_;

@@ -159,8 +159,8 @@ void Server::Loop::OnRoundClosed() {
       return;
     }
     events_.info(fmt::format(
-        "round {} attempt {}: {} of {} came by, too few; nothing released, nothing charged",
-        outcome_.round + 1, outcome_.attempt + 1, outcome_.heard_of,
+        "round {} attempt {}: {} of {} checked in, too few; nothing released, nothing charged",
+        outcome_.round + 1, outcome_.attempt + 1, outcome_.checked_in,
         Counted(devices_.size(), "device")));
     if (job_.phase() == Job::Phase::kFinished) {
       Finish();

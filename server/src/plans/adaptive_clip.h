@@ -29,6 +29,7 @@
 // Clipping" (2021), Algorithm 1 and Theorem 1, there for add/remove (z_bit = 2 sigma_b) and here
 // for replace-one too. Pure functions, safe from any thread. Every function throws
 // std::invalid_argument, naming the argument, for a value out of its range, NaN included.
+// Part of sotto::server/plans.
 #ifndef SOTTO_PLANS_ADAPTIVE_CLIP_H_
 #define SOTTO_PLANS_ADAPTIVE_CLIP_H_
 

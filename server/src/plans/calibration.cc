@@ -8,6 +8,7 @@
 
 #include "accounting/arguments.h"
 #include "accounting/binomial.h"
+#include "plans/statement.h"
 
 namespace sotto::privacy {
 namespace {
@@ -97,17 +98,19 @@ void RequireTarget(double target_epsilon) {
           "in (0, 10^6]");
 }
 
-// Where to start, and the first step from there: kBest first asks RDP, whose noise is enough.
+// Where to start, and the first step from there: at the noise that the first guess asks for, which
+// is enough.
 struct Start {
   double noise;
   double step;
 };
 
-template <typename SmallestByRdp>
-Start StartFor(Accountant accountant, double otherwise, SmallestByRdp smallest_by_rdp) {
-  if (accountant != Accountant::kBest) return {otherwise, 1.0};
+template <typename SmallestBy>
+Start StartFor(Accountant accountant, double otherwise, SmallestBy smallest_by) {
+  const Accountant guess = accountant.FirstGuess();
+  if (guess == accountant) return {otherwise, 1.0};
   try {
-    return {smallest_by_rdp(), 0.05};
+    return {smallest_by(guess), 0.05};
   } catch (const UnattainableEpsilon&) {
     return {otherwise, 1.0};
   }
@@ -121,15 +124,15 @@ UnattainableEpsilon::UnattainableEpsilon(double target, double smallest)
 double Calibrate(const Plan& plan, double target_epsilon, const std::vector<SpentRounds>& before) {
   RequireTarget(target_epsilon);
   const double unit = SigmaForNoiseMultiplier(plan, 1.0);
-  const Start start = StartFor(plan.accountant, unit, [&] {
-    Plan by_rdp = plan;
-    by_rdp.accountant = Accountant::kRdp;
-    return Calibrate(by_rdp, target_epsilon, before);
+  const Start start = StartFor(plan.accountant, unit, [&](Accountant guess) {
+    Plan guessed = plan;
+    guessed.accountant = guess;
+    return Calibrate(guessed, target_epsilon, before);
   });
   const auto epsilon = [&](double sigma) {
     Plan noisy = plan;
     noisy.noise_sigma = sigma;
-    return Account(noisy, noisy.rounds, before).epsilon;
+    return Account(noisy, noisy.rounds, before).epsilon();
   };
   return Search(epsilon, target_epsilon).Run(start.noise, start.step, unit * kMaxNoiseMultiplier);
 }
@@ -164,10 +167,10 @@ FittedPlan PlanForNoiseMultiplier(const Plan& plan, double noise_multiplier) {
   };
   FittedPlan fitted{with_cap_for(kInfinity), 0};  // no draw exceeds this cap
   if (plan.sampling != Sampling::kPoisson) return fitted;
-  Plan next = with_cap_for(Account(fitted.plan, plan.rounds).epsilon);
+  Plan next = with_cap_for(Account(fitted.plan, plan.rounds).epsilon());
   do {
     fitted = {next, fitted.passes + 1};
-    next = with_cap_for(Account(fitted.plan, plan.rounds).epsilon);
+    next = with_cap_for(Account(fitted.plan, plan.rounds).epsilon());
   } while (next.planned_reports > fitted.plan.planned_reports);
   return fitted;
 }
@@ -184,8 +187,8 @@ double NoiseFactor(const std::vector<GaussianRounds>& rounds, double target_epsi
     return AccountFor(scaled, delta, accountant).epsilon;
   };
   Require(epsilon(1.0) > 0, "number of rounds with an effect", 0, "at least 1");
-  const Start start = StartFor(accountant, 1.0, [&] {
-    return NoiseFactor(rounds, target_epsilon, delta, Accountant::kRdp);
+  const Start start = StartFor(accountant, 1.0, [&](Accountant guess) {
+    return NoiseFactor(rounds, target_epsilon, delta, guess);
   });
   return Search(epsilon, target_epsilon).Run(start.noise, start.step, kMaxNoiseMultiplier);
 }
@@ -197,10 +200,9 @@ int64_t AffordableRounds(GaussianRounds round, double target_epsilon, double del
     round.rounds = rounds;
     return AccountFor({round}, delta, accountant).epsilon <= target_epsilon;
   };
-  // kBest affords what RDP does, and mostly not much more.
-  int64_t low = accountant == Accountant::kBest
-                    ? AffordableRounds(round, target_epsilon, delta, Accountant::kRdp)
-                    : 0;
+  // What the first guess affords the accountant does too, and mostly not much more.
+  const Accountant guess = accountant.FirstGuess();
+  int64_t low = guess == accountant ? 0 : AffordableRounds(round, target_epsilon, delta, guess);
   int64_t high = low;
   for (int64_t step = 1 + low / 32; high == low && low < kMaxAffordableRounds; step *= 2) {
     high = std::min(low + step, kMaxAffordableRounds);

@@ -1,7 +1,8 @@
-// From a wanted epsilon to the noise that earns it: the inverse of Account (plan.h).
+// From a wanted epsilon to the noise that earns it: the inverse of Account() (statement.h).
 //
 // Pure functions, safe from any thread. All of them throw std::invalid_argument for a plan or a
 // target out of range; a noise_sigma already in the plan is ignored.
+// Part of sotto::server/plans.
 #ifndef SOTTO_PLANS_CALIBRATION_H_
 #define SOTTO_PLANS_CALIBRATION_H_
 
@@ -28,10 +29,10 @@ class UnattainableEpsilon : public std::runtime_error {
 
 // The smallest noise_sigma with which all the plan's rounds, after those spent before, earn an
 // epsilon of at most the target, to 1e-9 relative and rounded up: the epsilon accounted with it
-// never exceeds the target. About fifteen accounts; by kBest it starts from the noise that RDP asks
-// for, which is cheap to find, and takes about ten more. PLD's grid is rounded to powers of two, so
-// its epsilon is smooth in the noise but for jumps of some 1e-5, relative, where the grid changes;
-// a target within one is met from below.
+// never exceeds the target. About fifteen accounts; by "best" it starts from the noise that RDP
+// asks for, which is cheap to find, and takes about ten more. PLD's grid is rounded to powers of
+// two, so its epsilon is smooth in the noise but for jumps of some 1e-5, relative, where the grid
+// changes; a target within one is met from below.
 //   target_epsilon  in (0, 10^6]
 // Throws UnattainableEpsilon. For kPoisson the plan's cap must suit the target, or the noise has to
 // pay for it: PlanForEpsilon chooses both. As noise falls epsilon jumps in two places: where one

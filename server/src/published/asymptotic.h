@@ -10,6 +10,7 @@
 // argument out of range.
 // Source: Yan, Li, Lan, Wu, Song, "Layered Randomized Quantization for Communication-Efficient and
 // Privacy-Preserving Distributed Learning" (2023), Lemmas 1 and 4, Equation 17.
+// Part of sotto::server/published.
 #ifndef SOTTO_PUBLISHED_ASYMPTOTIC_H_
 #define SOTTO_PUBLISHED_ASYMPTOTIC_H_
 

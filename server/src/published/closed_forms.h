@@ -20,6 +20,7 @@
 // InfeasibleClosedForm.
 // Source: Liang, Wang, Gu, Osher, Yao, "Differentially Private Federated Learning with Laplacian
 // Smoothing" (2021), Theorems 1 and 2, Equations 4 and 5, Lemmas 3 and 4.
+// Part of sotto::server/published.
 #ifndef SOTTO_PUBLISHED_CLOSED_FORMS_H_
 #define SOTTO_PUBLISHED_CLOSED_FORMS_H_
 

@@ -30,6 +30,7 @@
 // range or an assumption that does not hold.
 // Source: Sun, Shen, Tao, "Convergent Differential Privacy Analysis for General Federated Learning:
 // the f-DP Perspective" (2024).
+// Part of sotto::server/published.
 #ifndef SOTTO_PUBLISHED_SAMPLE_LEVEL_H_
 #define SOTTO_PUBLISHED_SAMPLE_LEVEL_H_
 

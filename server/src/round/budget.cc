@@ -19,14 +19,13 @@ const privacy::Statement& Budget::Accounted(uint32_t rounds) {
 
 privacy::Statement Budget::SpentAfter(uint32_t rounds, uint32_t attempts) {
   privacy::Statement spent = Accounted(rounds);
-  spent.epsilon_server =
-      privacy::EpsilonAgainstServer(config_.plan, attempts, config_.spent_before);
+  privacy::RestateUpdates(config_.plan, attempts, config_.spent_before, &spent);
   return spent;
 }
 
 std::string Budget::Refusal(uint32_t rounds) {
-  if (!config_.is_accounted()) return "";
-  const double next = Accounted(rounds + 1).epsilon;
+  if (!config_.codec->accounted) return "";
+  const double next = Accounted(rounds + 1).epsilon();
   if (next <= config_.epsilon_budget) return "";
   const privacy::Statement& spent = Accounted(rounds);
   std::string earlier;
@@ -37,8 +36,8 @@ std::string Budget::Refusal(uint32_t rounds) {
       "the privacy budget cannot pay for another round: epsilon {} at delta {:.3g} is spent by "
       "{} of {} rounds{}, the next one would make it {}, and the budget is {}; to go on, "
       "begin a job with a larger budget, or with more noise, or with new devices",
-      privacy::EpsilonText(spent.epsilon, 3), spent.delta, rounds, config_.plan.rounds, earlier,
-      privacy::EpsilonText(next, 3), config_.epsilon_budget);
+      privacy::EpsilonText(spent.epsilon(), 3), spent.Headline().delta, rounds, config_.plan.rounds,
+      earlier, privacy::EpsilonText(next, 3), config_.epsilon_budget);
 }
 
 }  // namespace sotto::server

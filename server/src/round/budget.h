@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "plans/plan.h"
+#include "plans/statement.h"
 #include "round/job_config.h"
 
 namespace sotto::server {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "aggregate/server_step.h"
+#include "aggregate/methods.h"
 #include "round/cohort.h"
 #include "sotto/bytes.h"
 #include "sotto/key_labels.h"
@@ -11,29 +11,34 @@
 #include "sotto/posix/run_key.h"
 
 namespace sotto::server {
+namespace {
 
-Job::Job(const JobConfig& config, const DeviceRegistry& devices, Store& store,
-         const Key& server_key, const std::optional<JobState>& resume, const UpdateChannel* channel)
-    : config_(config),
+const JobConfig& Validated(const JobConfig& config) {
+  config.Validate();
+  return config;
+}
+
+}  // namespace
+
+Job::Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& log, const Key& server_key,
+         const std::optional<JobState>& resume)
+    : config_(Validated(config)),
       devices_(devices),
-      store_(store),
-      channel_(channel),
+      log_(log),
       budget_(config_, resume ? resume->surcharge : 0),
       server_key_(server_key),
-      parameters_(config.model == nullptr ? 0 : config.model->parameters),
-      clip_l2_(config.training.clip_l2) {
-  config_.Validate();
+      estimator_(MakeEstimator(config_.aggregation)),
+      optimiser_(MakeOptimiser(config_.aggregation)),
+      parameters_(config_.model->parameters),
+      clip_l2_(config_.training.clip_l2) {
   if (config_.plan.devices != devices_.size()) {
     throw std::invalid_argument("the plan's number of devices is not that of the registry");
-  }
-  if (config_.is_baseline() != (channel_ != nullptr)) {
-    throw std::invalid_argument("a baseline needs its channel, which only a simulation has");
   }
   posix::Check(ModelDigest(*config_.model, model_digest_), "the model's digest");
   const Key id = posix::DeriveKey(server_key_, key_label::kJob);
   std::copy_n(resume ? resume->job_id : id.bytes, kJobIdSize, job_id_);
   if (!resume) RequireBudget();  // before there is a job in the store
-  store_.BeginJob({job_id_, model_digest_, config_});
+  log_.BeginJob({job_id_, model_digest_, config_});
   if (resume) Resume(*resume);
 }
 
@@ -44,6 +49,7 @@ void Job::Resume(const JobState& state) {
     }
     parameters_ = state.parameters;
   }
+  optimiser_->Restore({state.optimiser_state.data(), state.optimiser_state.size()});
   if (state.clip_l2 != 0) clip_l2_ = static_cast<float>(state.clip_l2);
   round_ = state.next_round;
   attempt_ = state.next_attempt;
@@ -63,19 +69,28 @@ void Job::RequireBudget() {
   }
 }
 
+std::shared_ptr<Attempt> Job::CurrentAttempt() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return current_;
+}
+
 void Job::Finish(const std::string& reason) {
+  const std::lock_guard<std::mutex> lock(mutex_);
   phase_ = Phase::kFinished;
   finish_reason_ = reason;
+  current_.reset();
 }
 
 void Job::GiveUp(const std::string& reason) {
-  gave_up_ = true;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    gave_up_ = true;
+  }
   Finish(reason);
 }
 
 bool Job::OpenRound() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (phase_ != Phase::kIdle) throw std::logic_error("a round can only be opened between rounds");
+  if (phase() != Phase::kIdle) throw std::logic_error("a round can only be opened between rounds");
   if (diverged_) {
     GiveUp("round " + std::to_string(round_) +
            " would have made the model infinite, and left it as it was: training diverged; lower "
@@ -88,7 +103,7 @@ bool Job::OpenRound() {
   }
   PublishModel();
   StartAttempt();
-  return phase_ == Phase::kOpen;
+  return phase() == Phase::kOpen;
 }
 
 void Job::PublishModel() {
@@ -110,139 +125,169 @@ void Job::StartAttempt() {
       Finish(refusal);
       return;
     }
-    RandomStream random(posix::DeriveKey(server_key_, key_label::kCohort, round_, attempt_), 0);
-    cohort_ = DrawCohort(config_.plan.sampling, devices_.size(),
-                         static_cast<uint32_t>(config_.plan.cohort), random);
-    store_.CommitAttempt({round_, attempt_, cohort_});
-    ++attempts_;
+    DrawCohort();
     if (cohort_.size() <= static_cast<size_t>(config_.plan.planned_reports)) break;
   }
-  members_.assign(cohort_.size(), {});
-  task_ = config_.TaskFor(round_, clip_l2_);
-  std::copy_n(job_id_, kJobIdSize, task_.job_id);
-  task_.attempt = attempt_;
-  sum_ = std::make_unique<UpdateSum>(config_, channel_, task_);
-  is_heard_of_.assign(devices_.size(), false);
-  heard_of_ = 0;
-  reported_ = 0;
-  rejected_ = 0;
-  update_bytes_ = 0;
+  auto attempt = std::make_shared<Attempt>(config_, devices_, MakeTask(), cohort_,
+                                           ByteSpan(model_bytes_.data(), model_bytes_.size()));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  current_ = std::move(attempt);
   phase_ = Phase::kOpen;
 }
 
-// What is given up costs nothing, because it is given up for reasons that have nothing to do with
-// the data nor with who was drawn. Given such a reason the next cohort is as random as the first
-// one, so the released models are distributed as if the attempt had never been. The reasons:
+// Draws the attempt's devices and commits them.
+void Job::DrawCohort() {
+  RandomStream random(posix::DeriveKey(server_key_, key_label::kCohort, round_, attempt_), 0);
+  cohort_ = server::DrawCohort(config_.plan.sampling, devices_.size(),
+                               static_cast<uint32_t>(config_.plan.cohort), random);
+  log_.CommitAttempt({round_, attempt_, cohort_});
+  ++attempts_;
+}
+
+TrainTask Job::MakeTask() const {
+  TrainTask task = config_.TaskFor(round_, clip_l2_);
+  std::copy_n(job_id_, kJobIdSize, task.job_id);
+  task.attempt = attempt_;
+  return task;
+}
+
+// Why giving an attempt up costs no privacy. An attempt is given up by the event G. Its sum is not
+// read, nothing of it is released, and the next cohort is drawn with fresh randomness.
 //
-// - Fewer than min_devices of ALL devices asked for work before the deadline. A device asks before
-//   it can know whether it is drawn, so the count says nothing about the draw. (Devices that cheat
-//   can wait until others of theirs know: what that changes is a cohort without these, B of N - c
-//   devices instead of B of N, and then their noise is honest.)
-// - The process ended. Nobody may end it because of who reports.
-// - A Poisson draw was above the cap. That does depend on the draw: what is released is then a
-//   Poisson draw on condition that it is within the cap, which differs from one without by
-//   Pr[Bin(N, q) > cap] in total variation. The plan's delta pays for that in every release.
+// Lemma 1. If G is independent of the devices' data and of the cohort that was drawn, then the
+// released models are distributed as if the attempt had never been. Proof: given G, the next cohort
+// has the distribution of the first one, and no later computation uses data of the attempt.
 //
-// That few of the DRAWN devices report is no reason, and such a round is released, of noise if need
-// be. Suppose that one device alone is up. Drawn anew until it reports, each release would hold its
-// update for certain, and sampling would amplify nothing; nor would it help to charge what was
-// given up, since the epsilons of N/B sampled rounds may be less than that of a certain one.
+// Lemma 2. Lemma 1 holds where G is: fewer than min_devices of ALL devices checked in before the
+// deadline. Proof: a device checks in before it can know whether it is drawn, so the count is
+// independent of the draw. Remark: c devices that cheat can wait until others of theirs know. Then
+// the cohort is one of B of the N - c other devices instead of B of N, and their noise is honest.
 //
-// Whoever watches the network is granted anyway that every device takes part in every release. What
-// releases nothing shows no number that depends on data, and adds nothing to that epsilon either.
+// Lemma 3. Lemma 1 holds where G is: the process ended. It holds on the condition that nobody ends
+// the process because of who reports.
+//
+// Lemma 4. Let G be: a Poisson draw was above the cap. G depends on the draw. What is released is
+// then a Poisson draw on condition that it is within the cap. In total variation this differs from
+// an unconditional one by Pr[Bin(N, q) > cap]. The plan's delta pays for that in every release.
+//
+// Lemma 5. "Few of the DRAWN devices report" must not be such an event; a round like that is
+// released, of noise alone if need be. Proof: let one device alone be up, and let cohorts be drawn
+// until it reports. Then each release holds its update for certain, and sampling amplifies nothing.
+// Charging the attempts that were given up does not help: the epsilons of N/B sampled rounds may be
+// less than that of one round that holds the device for certain.
+//
+// Lemma 6. An attempt that is given up adds nothing to the epsilon against the network. Proof: that
+// epsilon grants that every device takes part in every release, and the attempt shows no number
+// that depends on data.
 void Job::GiveAttemptUp() {
   ++attempt_;
   ++given_up_;
 }
 
-bool Job::IsComplete() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  // To go on waiting for devices matters: a round that ends early is one that is released.
-  return phase_ == Phase::kOpen && reported_ + rejected_ == cohort_.size() &&
-         heard_of_ >= config_.min_devices;
+Reply Job::Answer(uint32_t device, const Request& request) {
+  const bool is_hello = request.kind == Request::Kind::kHello;
+  if (is_hello) {
+    if (const auto refusal = RefuseHello(request, model_digest_)) return *refusal;
+  }
+  std::shared_ptr<Attempt> attempt;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    attempt = current_;
+    if (is_hello && phase_ == Phase::kFinished && !gave_up_) {
+      Reply done;
+      done.kind = Reply::Kind::kDone;
+      return done;
+    }
+  }
+  return attempt == nullptr ? AnswerBetweenAttempts(request) : attempt->Answer(device, request);
 }
 
-RoundOutcome Job::CloseRound() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (phase_ != Phase::kOpen) throw std::logic_error("no round is open");
-  phase_ = Phase::kClosing;
-  decoded_.wait(lock, [this] { return decoding_ == 0; });
+bool Job::IsComplete() const {
+  const std::shared_ptr<Attempt> attempt = CurrentAttempt();
+  return attempt != nullptr && attempt->IsComplete();
+}
 
-  RoundOutcome outcome;
-  outcome.round = round_;
-  outcome.attempt = attempt_;
-  outcome.cohort = static_cast<uint32_t>(cohort_.size());
-  outcome.heard_of = heard_of_;
-  outcome.reported = reported_;
-  outcome.update_bytes = update_bytes_;
-  outcome.clip_l2 = static_cast<double>(clip_l2_);
-  if (config_.has_noise()) {
-    outcome.noise_sigma = static_cast<double>(config_.NoiseSigmaFor(clip_l2_));
+PartialSum Job::CloseUploads() {
+  std::shared_ptr<Attempt> attempt;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (phase_ != Phase::kOpen) throw std::logic_error("no round is open");
+    phase_ = Phase::kClosing;
+    attempt = current_;
   }
-  if (outcome.heard_of < config_.min_devices) {
+  return attempt->Close();
+}
+
+RoundOutcome Job::FinishRound(PartialSum total) {
+  if (phase() != Phase::kClosing) throw std::logic_error("no round's uploads are closed");
+  RoundOutcome outcome = OutcomeOf(total.counts);
+  if (outcome.checked_in < config_.min_devices) {
     GiveAttemptUp();
     StartAttempt();
     return outcome;
   }
-  // Nobody else touches the sum in this phase, so devices are answered while the work is done.
-  lock.unlock();
-  std::vector<float> next = Release(&outcome);
-  lock.lock();
-  FinishRound(std::move(next), outcome);
+  ReleaseResult release = MakeRelease(std::move(total), &outcome);
+  Commit(release, outcome);
+  outcome.released = true;
+  Publish(std::move(release));
   return outcome;
 }
 
-void Job::FinishRound(std::vector<float> next, const RoundOutcome& outcome) {
-  parameters_ = std::move(next);
-  clip_l2_ = static_cast<float>(outcome.next_clip_l2);
-  diverged_ = outcome.diverged;
+RoundOutcome Job::OutcomeOf(const AttemptCounts& counts) const {
+  RoundOutcome outcome;
+  outcome.round = round_;
+  outcome.attempt = attempt_;
+  outcome.cohort = static_cast<uint32_t>(cohort_.size());
+  outcome.checked_in = counts.checked_in;
+  outcome.reported = counts.reported;
+  outcome.update_bytes = counts.update_bytes;
+  outcome.clip_l2 = static_cast<double>(clip_l2_);
+  if (config_.codec->noise) {
+    outcome.noise_sigma = static_cast<double>(config_.NoiseSigmaFor(clip_l2_));
+  }
+  return outcome;
+}
+
+ReleaseResult Job::MakeRelease(PartialSum total, RoundOutcome* outcome) {
+  ReleaseResult release = server::MakeRelease(config_, CurrentAttempt()->task(), std::move(total),
+                                              server_key_, parameters(), *estimator_, *optimiser_);
+  if (config_.codec->accounted) outcome->spent = budget_.SpentAfter(round_ + 1, attempts_);
+  outcome->topped_up = release.topped_up;
+  outcome->diverged = release.diverged;
+  outcome->next_clip_l2 = release.next_clip_l2;
+  outcome->unclipped_fraction = release.unclipped_fraction;
+  return release;
+}
+
+void Job::Commit(const ReleaseResult& release, const RoundOutcome& outcome) {
+  ReleaseRecord record;
+  record.round = round_;
+  record.attempt = attempt_;
+  record.reported = outcome.reported;
+  record.parameters = {release.parameters.data(), release.parameters.size()};
+  record.codec = config_.codec;
+  record.seeded = config_.seeded;
+  record.clip_l2 = outcome.clip_l2;
+  record.next_clip_l2 = outcome.next_clip_l2;
+  record.noise_sigma = outcome.noise_sigma;
+  record.plan = config_.plan;
+  record.attempts = attempts_;
+  record.spent = outcome.spent;
+  const std::vector<uint8_t> optimiser_state = optimiser_->State();
+  record.optimiser_state = {optimiser_state.data(), optimiser_state.size()};
+  log_.CommitRelease(record);
+}
+
+void Job::Publish(ReleaseResult release) {
+  parameters_ = std::move(release.parameters);
+  clip_l2_ = static_cast<float>(release.next_clip_l2);
+  diverged_ = release.diverged;
   ++round_;
   attempt_ = 0;
   given_up_ = 0;
-  members_.clear();
-  sum_.reset();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  current_.reset();
   phase_ = Phase::kIdle;
-}
-
-// The bits are read in the sum alone, after its noise is complete.
-void Job::AdaptClip(RoundOutcome* outcome) const {
-  outcome->next_clip_l2 = outcome->clip_l2;
-  if (!config_.clip_schedule) return;
-  double fraction = 0;
-  const int64_t bit_sum = sum_->sums()[parameters_.size()];
-  outcome->next_clip_l2 = static_cast<double>(config_.NextClip(clip_l2_, bit_sum, &fraction));
-  outcome->unclipped_fraction = fraction;
-}
-
-std::vector<float> Job::Release(RoundOutcome* outcome) {
-  if (config_.has_noise()) {
-    outcome->topped_up = static_cast<uint32_t>(config_.plan.planned_reports) - outcome->reported;
-    sum_->TopUp(outcome->topped_up, server_key_);
-  }
-  if (config_.is_accounted()) outcome->spent = budget_.SpentAfter(round_ + 1, attempts_);
-  AdaptClip(outcome);
-  std::vector<float> next = parameters_;
-  // That the sum is too large for the model is read off the sum: the round is released, with the
-  // model as it was, and charged.
-  outcome->diverged =
-      !ApplyServerStep(*config_.model, sum_->sums().first(parameters_.size()),
-                       {config_.SumUnit(clip_l2_), static_cast<double>(config_.plan.cohort),
-                        config_.server_learning_rate, config_.smoothing},
-                       {next.data(), next.size()});
-  store_.CommitRelease({round_,
-                        attempt_,
-                        outcome->reported,
-                        {next.data(), next.size()},
-                        config_.mechanism,
-                        config_.seeded,
-                        outcome->clip_l2,
-                        outcome->next_clip_l2,
-                        outcome->noise_sigma,
-                        config_.plan,
-                        attempts_,
-                        outcome->spent});
-  outcome->released = true;
-  return next;
 }
 
 }  // namespace sotto::server

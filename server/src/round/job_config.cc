@@ -5,16 +5,14 @@
 #include <limits>
 #include <stdexcept>
 
-#include "aggregate/smoothing.h"
+#include "aggregate/methods.h"
+#include "sotto/update_scale.h"
 
 namespace sotto::server {
 namespace {
 
-// The dithered uniform quantizer's unit: clip_l2 is then the most that the format carries.
-constexpr float kUniformUnitOfClip = 1.0F / 1024;
-
-// Exact updates are summed in units 2^-40 of the smallest power of two above the clipping bound.
-constexpr int kExactFractionBits = 40;
+// The scale of the dithered uniform quantizer: clip_l2 is then the most that the format carries.
+constexpr float kUniformScaleOfClip = 1.0F / 1024;
 
 // Where adaptive clipping keeps the bound, model units: far from what floats cannot hold, and
 // nowhere near where a model trains.
@@ -25,47 +23,19 @@ void Require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
-// The least private noise whose multiplier, as a device computes it from the task, is at least z.
+// The least private noise whose multiplier, as a device computes it from the task, is at least z;
+// more than a device takes if no such noise is in its reach.
 uint32_t PrivateNoiseFor(double z, TrainTask task) {
   if (z == 0) return 0;
   task.private_noise_q20 = 1;
   const double multiplier_of_one = task.private_noise_multiplier();
+  if (z >= multiplier_of_one * kMaxPrivateNoiseQ20) return kMaxPrivateNoiseQ20 + 1;
   task.private_noise_q20 = static_cast<uint32_t>(std::max(1.0, std::floor(z / multiplier_of_one)));
   while (task.private_noise_multiplier() < z) ++task.private_noise_q20;
   return task.private_noise_q20;
 }
 
-// What a device's encoder takes; see sotto/private_noise.h.
-void RequirePrivateNoiseInReach(const JobConfig& job) {
-  if (job.plan.Trust() != privacy::TrustMode::kPrivateNoise) return;
-  Require(job.is_private(), "private noise is added to what gau-lrq encodes, and to nothing else");
-  const double clip = job.plan.clip_l2 / job.plan.noise_sigma;
-  Require(clip <= static_cast<double>(kMaxPrivateClipInUnits),
-          "with private noise the clipping bound is at most 128 times gau-lrq's noise: raise that");
-  const double deviation = 2 * clip * job.plan.private_noise_multiplier;
-  Require(deviation < std::ldexp(kMaxPrivateNoiseQ20, -20),
-          "private noise, 2 C z, is below 64 times gau-lrq's: raise that, or lower z");
-}
-
 }  // namespace
-
-const char* Name(Mechanism mechanism) {
-  switch (mechanism) {
-    case Mechanism::kGauLrq:
-      return "gau-lrq";
-    case Mechanism::kUniformDither:
-      return "uniform-dither";
-    case Mechanism::kNone:
-      return "none";
-    case Mechanism::kGaussianFloat32:
-      return "float32";
-    case Mechanism::kQuantizedGaussian:
-      return "qg";
-    case Mechanism::kQuantizedBinomial:
-      return "bq";
-  }
-  return "unknown";
-}
 
 const char* Name(Coding coding) {
   switch (coding) {
@@ -79,15 +49,14 @@ const char* Name(Coding coding) {
   return "unknown";
 }
 
-bool JobConfig::is_baseline() const {
-  return mechanism == Mechanism::kGaussianFloat32 || mechanism == Mechanism::kQuantizedGaussian ||
-         mechanism == Mechanism::kQuantizedBinomial;
-}
-
-UpdateFormat JobConfig::format() const {
-  if (mechanism == Mechanism::kNone || is_baseline())
-    return {Coding::kFloat32, DitherKind::kUniform, 0};
-  return {coding, is_private() ? DitherKind::kGaussian : DitherKind::kUniform, padding};
+const char* Name(Clipping clipping) {
+  switch (clipping) {
+    case Clipping::kEveryStep:
+      return "every-step";
+    case Clipping::kAtEnd:
+      return "at-end";
+  }
+  return "unknown";
 }
 
 uint32_t JobConfig::coordinates() const { return model->parameters + (clip_schedule ? 1 : 0); }
@@ -120,7 +89,7 @@ TrainTask JobConfig::TaskFor(uint32_t round, float clip_l2) const {
   TrainTask task;
   task.round = round;
   task.format = format();
-  task.unit = has_noise() ? NoiseSigmaFor(clip_l2) : clip_l2 * kUniformUnitOfClip;
+  task.quantizer_scale = codec->noise ? NoiseSigmaFor(clip_l2) : clip_l2 * kUniformScaleOfClip;
   task.clip_bit_q20 = ClipBitQ20();
   task.training = training;
   task.training.clip_l2 = clip_l2;
@@ -130,21 +99,12 @@ TrainTask JobConfig::TaskFor(uint32_t round, float clip_l2) const {
   return task;
 }
 
-double JobConfig::SumUnit(float clip_l2) const {
-  if (mechanism == Mechanism::kNone) {
-    return std::ldexp(1.0, std::ilogb(plan.clip_l2) + 1 - kExactFractionBits);
-  }
-  return std::ldexp(static_cast<double>(TaskFor(0, clip_l2).unit), -20);
-}
-
 void JobConfig::RequireAdaptable() const {
   Require(clip_schedule.has_value() == (plan.clip_bit_scale != 0),
           "adaptive clipping needs a schedule and room for its bit in the plan: one is missing");
   if (!clip_schedule) return;
   clip_schedule->Validate();
-  Require(is_private(), "adaptive clipping reads a noisy bit, which only gau-lrq carries");
-  Require(plan.Trust() == privacy::TrustMode::kTrustedServer,
-          "adaptive clipping does not go together with private noise, which covers no bit");
+  Require(codec->certified, "adaptive clipping reads a noisy bit, which only gau-lrq carries");
   Require(plan.clip_l2 >= kMinAdaptiveClip && plan.clip_l2 <= kMaxAdaptiveClip,
           "adaptive clipping starts from a bound in [1e-6, 1e6]");
   Require(plan.clip_bit_scale > 0 && plan.clip_bit_scale / 2 <= 1024 * plan.noise_sigma &&
@@ -165,15 +125,14 @@ void JobConfig::Validate() const {
           "the plan's and the devices' clipping bounds differ");
   Require(learning_rate_decay > 0 && learning_rate_decay <= 1,
           "the learning rate's decay is in (0, 1]");
-  Require(std::isfinite(server_learning_rate) && server_learning_rate > 0,
-          "the server's learning rate is finite and positive");
-  Require(smoothing >= 0 && smoothing <= kMaxSmoothingFactor,
-          "the smoothing factor is not negative and at most 1e6");
+  MakeEstimator(aggregation);
+  MakeOptimiser(aggregation);
   Require(min_devices <= plan.devices,
-          "the least number of devices heard of is at most that of all devices");
+          "the least number of devices that check in is at most that of all devices");
   // Under add/remove adjacency the number of devices itself tells whether one more is there.
-  Require(!has_noise() || plan.sampling != privacy::Sampling::kPoisson || min_devices == 0,
-          "Poisson sampling releases every round: the least number of devices heard of must be 0");
+  Require(
+      !codec->noise || plan.sampling != privacy::Sampling::kPoisson || min_devices == 0,
+      "Poisson sampling releases every round: the least number of devices that check in must be 0");
   Require(epsilon_budget > 0, "the privacy budget is positive");
   Require(threads >= 1, "at least one thread is needed");
   Require(plan.devices >= 1 && plan.cohort >= 1 && plan.cohort <= plan.devices && plan.rounds >= 1,
@@ -181,17 +140,20 @@ void JobConfig::Validate() const {
   Require(model->parameters <= kMaxParameters, "the model has more parameters than an update can");
   Require(max_attempts >= 1, "a round has at least one attempt");
   RequireAdaptable();
-  if (has_noise()) {
+  if (codec->noise) {
     plan.Validate();
     Require(plan.dimension == coordinates(),
             "the plan's dimension is not that of the model, with one more for adaptive clipping");
     Require(static_cast<double>(static_cast<float>(plan.noise_sigma)) == plan.noise_sigma,
             "the noise must be a float32 value; see RoundToDevice()");
-    Require(plan.clip_l2 <= 1024 * plan.noise_sigma,
-            "the noise is below 1/1024 of the clipping bound: that is no privacy; raise the noise "
-            "or train with --epsilon inf");
   }
-  RequirePrivateNoiseInReach(*this);
+  // Which combinations devices take is TrainTask's to say.
+  Require(TaskFor(0, training.clip_l2).Validate() == Status::kOk,
+          "no device takes this job's tasks: the clipping bound is at most 1024 times gau-lrq's "
+          "noise, 128 times with private noise; private noise, 2 C z, is below 64 times gau-lrq's, "
+          "is added to nothing but gau-lrq, and covers no bit of adaptive clipping. Raise the "
+          "noise, lower --private-noise-multiplier, or leave one of the two out; --epsilon inf "
+          "trains without privacy");
 }
 
 privacy::Plan RoundToDevice(privacy::Plan plan) {

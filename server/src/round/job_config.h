@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "aggregate/options.h"
+#include "codec/codecs.h"
 #include "plans/adaptive_clip.h"
 #include "plans/plan.h"
 #include "sotto/messages.h"
@@ -15,27 +17,16 @@
 
 namespace sotto::server {
 
-// How updates are protected and encoded.
-enum class Mechanism {
-  kGauLrq,         // Gaussian noise by quantization; private
-  kUniformDither,  // the same code with a fine uniform dither; WITHOUT privacy
-  kNone,           // exact float32 updates; WITHOUT privacy
-
-  // Baselines for comparison, in simulations only; see baseline/baseline.h.
-  kGaussianFloat32,    // floating-point Gaussian noise, sent as float32
-  kQuantizedGaussian,  // the same, then quantized
-  kQuantizedBinomial,  // quantized, then binomial noise
-};
-
-// "gau-lrq", "uniform-dither", "none", "float32", "qg", "bq"
-const char* Name(Mechanism mechanism);
-const char* Name(Coding coding);  // "range", "fixed", "float32"
+const char* Name(Coding coding);      // "range", "fixed", "float32"
+const char* Name(Clipping clipping);  // "every-step", "at-end"
 
 struct JobConfig {
   const ModelInfo* model = nullptr;
-  Mechanism mechanism = Mechanism::kGauLrq;
 
-  // How private and uniformly dithered updates become bytes; see UpdateFormat.
+  // How updates are protected and encoded; whoever must know asks its traits. Never null.
+  const CodecInfo* codec = &Codecs()[0];
+
+  // How updates become bytes, where the codec leaves a choice; see UpdateFormat.
   Coding coding = Coding::kRange;
   uint32_t padding = kDefaultPadding;
 
@@ -49,36 +40,24 @@ struct JobConfig {
 
   // Local training of round 0; round k trains with learning_rate * learning_rate_decay^k.
   TrainingOptions training;
-  double learning_rate_decay = 1.0;  // in (0, 1]
+  double learning_rate_decay = 0.99;  // in (0, 1]
 
-  double server_learning_rate = 1.0;  // > 0
-  double smoothing = 0.0;             // lambda_s, >= 0
+  // From a sum of updates to the next model.
+  AggregationOptions aggregation;
+
   // What earlier jobs have spent on some of these devices: it counts in every epsilon of this job.
   std::vector<privacy::SpentRounds> spent_before;
   // No round starts that would take epsilon above this; infinity: no limit but the plan.
   double epsilon_budget = std::numeric_limits<double>::infinity();
-  // If fewer devices, drawn or not, were heard of by the deadline, the attempt is given up, at no
+  // If fewer devices, drawn or not, checked in by the deadline, the attempt is given up, at no
   // cost: see GiveAttemptUp() in job.cc. At most plan.devices; 0 for Poisson sampling.
   uint32_t min_devices = 1;
   uint32_t max_attempts = 10;  // of one round in one process, before the job fails
   int threads = 1;             // for decoding top-ups
   bool seeded = false;  // randomness derives from a known number: NOT private; for the ledger
 
-  bool is_private() const { return mechanism == Mechanism::kGauLrq; }
-
-  // Another implementation of noise, which nothing but a simulation runs. Not private: no proof
-  // covers it.
-  bool is_baseline() const;
-
-  // Every update brings noise of the plan's deviation, and rounds are topped up.
-  bool has_noise() const { return is_private() || is_baseline(); }
-
-  // The plan's epsilon is charged and stated. For a baseline it holds for ideal noise; binomial
-  // noise has none.
-  bool is_accounted() const { return has_noise() && mechanism != Mechanism::kQuantizedBinomial; }
-
-  // The form in which a device hands over its update: a baseline's is encoded from exact floats.
-  UpdateFormat format() const;
+  // The form in which a device hands over its update.
+  UpdateFormat format() const { return codec->FormatFor(coding, padding); }
 
   // Of an encoded update: the model's parameters and, under adaptive clipping, the bit.
   uint32_t coordinates() const;
@@ -95,9 +74,6 @@ struct JobConfig {
 
   // What round `round` asks of each of its devices; job id and attempt are left empty.
   TrainTask TaskFor(uint32_t round, float clip_l2) const;
-
-  // Model units of one unit of the integer sum.
-  double SumUnit(float clip_l2) const;
 
   // The bound of the next round.
   //   bit_sum   of the bits' coordinate, as an integer sum

@@ -6,12 +6,13 @@
 
 #include "aggregate/dither_engine.h"
 #include "aggregate/parallel.h"
+#include "sotto/client.h"
 #include "sotto/key_labels.h"
+#include "sotto/local_round.h"
 #include "sotto/posix/port.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/random.h"
 #include "sotto/seeded_entropy.h"
-#include "sotto/update_scale.h"
 
 namespace sotto::server {
 namespace {
@@ -42,38 +43,77 @@ const char* Advice(Status status) {
   return status == Status::kNotFinite ? "; training diverged: lower the learning rate" : "";
 }
 
-// The clipped update in Q20, units of the noise's deviation.
-std::vector<int32_t> ClippedValues(Span<const float> update, const TrainTask& task) {
-  UpdateScale scale;
-  const Status status = ComputeUpdateScale(update, task.training.clip_l2, task.unit, &scale);
-  if (status != Status::kOk) {
-    throw std::runtime_error(
-        fmt::format("an update cannot be clipped: {}{}", StatusName(status), Advice(status)));
-  }
-  std::vector<int32_t> values;
-  for (const float value : update) values.push_back(ScaleToQ20(value, scale));
-  return values;
+// A device that fails ends the simulation.
+void Require(Status status, const LocalDevice& device, const Job& job) {
+  if (status == Status::kOk) return;
+  const std::string id(device.device_id.begin(), device.device_id.end());
+  throw std::runtime_error(fmt::format("device {} failed in round {}: {}{}", id, job.round() + 1,
+                                       StatusName(status), Advice(status)));
 }
 
-// Uploads for a client that has trained and asks to begin its upload, through the job's channel.
-//   update  what the client's training left in its parameters
-void UploadBaseline(const Device& identity, uint32_t device, const Client& client,
-                    Span<const float> update, Job& job) {
-  const Request& begin = client.request();
+// Takes part by the SDK's client, as a board does.
+void RunClient(uint32_t index, const LocalDevice& device, Job& job, SeededEntropy& entropy,
+               posix::ClientMemory& memory) {
+  ClientConfig config;
+  static_cast<LocalDevice&>(config) = device;
+  config.engine = FastEngine();
+  config.allow_training_without_privacy = !job.config().codec->certified;
+  config.min_private_noise_q20 = PrivateNoiseLimitQ20(job.config().plan.private_noise_multiplier);
+  Client client(config, memory.buffers());
+  entropy.Attach(&client.task());
+  Client::Progress progress = Client::Progress::kAgain;
+  while (progress != Client::Progress::kWait && progress != Client::Progress::kDone) {
+    Status status = client.Step(&progress);
+    if (status == Status::kOk && progress == Client::Progress::kSend) {
+      status = client.OnReply(job.Answer(index, client.request()));
+    }
+    Require(status, device, job);
+  }
+}
+
+// Takes part with a codec that no device speaks: the local round is a device's, and the clipped
+// update goes through the job's codec instead of the quantizer.
+void RunBaseline(uint32_t index, const LocalDevice& device, Job& job, SeededEntropy& entropy,
+                 posix::ClientMemory& memory) {
+  Request hello;
+  uint8_t digest[kSha256Size] = {};
+  Require(ModelDigest(*device.model, digest), device, job);
+  hello.kind = Request::Kind::kHello;
+  hello.model_digest = digest;
+  const Reply reply = job.Answer(index, hello);
+  if (reply.kind != Reply::Kind::kTrain) return;
+  const TrainTask& task = reply.task;
+  entropy.Attach(&task);
+
+  const ClientBuffers buffers = memory.buffers();
+  std::copy(job.parameters().begin(), job.parameters().end(), buffers.base.begin());
+  LocalRound round(FastEngine());
+  Require(round.Begin(task, device, buffers), device, job);
+  for (bool done = false; !done;) Require(round.Step(&done), device, job);
+  std::vector<int32_t> values(device.model->parameters);
+  Require(round.ClippedUpdate({values.data(), values.size()}), device, job);
   Key key;
-  const ByteSpan id(reinterpret_cast<const uint8_t*>(identity.id.data()), identity.id.size());
-  const Status status = DeriveRoundKey(
-      identity.secret, {begin.job_id, id, begin.round, begin.attempt, begin.nonce}, &key);
-  if (status != Status::kOk) throw std::runtime_error("a round key cannot be derived");
-  const std::vector<int32_t> values = ClippedValues(update, client.task());
-  const std::vector<uint8_t> encoded = job.channel()->Encode(key, {values.data(), values.size()});
+  Require(DeriveRoundKey(device.secret,
+                         {task.job_id, device.device_id, task.round, task.attempt, round.nonce()},
+                         &key),
+          device, job);
+  const std::vector<uint8_t> encoded =
+      job.config().codec->make(task)->Encode(key, {values.data(), values.size()});
+
+  Request begin;
+  begin.kind = Request::Kind::kUpdateBegin;
+  begin.job_id = task.job_id;
+  begin.round = task.round;
+  begin.attempt = task.attempt;
+  begin.nonce = round.nonce();
+  begin.coding = task.format.coding;
   Request chunk;
   chunk.kind = Request::Kind::kUpdateChunk;
   chunk.bytes = {encoded.data(), encoded.size()};
   chunk.last = true;
-  if (job.Answer(device, begin).kind != Reply::Kind::kAck || !job.Answer(device, chunk).complete) {
-    throw std::runtime_error(fmt::format("the update of device {} was refused", identity.id));
-  }
+  const bool taken =
+      job.Answer(index, begin).kind == Reply::Kind::kAck && job.Answer(index, chunk).complete;
+  Require(taken ? Status::kOk : Status::kPeerRefused, device, job);
 }
 
 }  // namespace
@@ -102,72 +142,53 @@ bool Fleet::DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const {
   return random.NextU32() < options_.dropout * 0x1p32;
 }
 
-// Devices ask for work before they can know whether they are drawn: so many of them as the job
-// wants to hear of.
-void Fleet::AskForWork(Job& job) const {
+// Devices check in before they can know whether they are drawn: as many as the job waits for, those
+// of other processes counted.
+void Fleet::CheckIn(Job& job, FleetShare share) const {
   uint8_t digest[kSha256Size] = {};
   if (ModelDigest(model_, digest) != Status::kOk) throw std::runtime_error("SHA-256 failed");
   Request hello;
   hello.kind = Request::Kind::kHello;
   hello.model_digest = digest;
-  uint32_t heard_of = 0;
-  for (uint32_t i = 0; i < registry_.size() && heard_of < job.config().min_devices; ++i) {
+  uint32_t checked_in = 0;
+  for (uint32_t i = 0; i < registry_.size() && checked_in < job.config().min_devices; ++i) {
     if (DropsOut(i, job.round(), job.attempt())) continue;
-    job.Answer(i, hello);
-    ++heard_of;
+    if (share.Has(i)) job.Answer(i, hello);
+    ++checked_in;
   }
 }
 
-void Fleet::RunRound(Job& job, int threads) const {
-  AskForWork(job);
-  const std::vector<uint32_t>& cohort = job.cohort();
+void Fleet::RunRound(Job& job, int threads, FleetShare share) const {
+  CheckIn(job, share);
+  std::vector<uint32_t> drawn;
+  for (const uint32_t device : job.cohort()) {
+    if (share.Has(device) && !DropsOut(device, job.round(), job.attempt())) drawn.push_back(device);
+  }
   const uint32_t batch_size = job.config().training.batch_size;
-  const int workers = std::min(threads, static_cast<int>(std::max<size_t>(cohort.size(), 1)));
+  const int workers = std::min(threads, static_cast<int>(std::max<size_t>(drawn.size(), 1)));
   std::vector<posix::ClientMemory> memories;
   for (int i = 0; i < workers; ++i) memories.emplace_back(model_, batch_size, kUploadChunkSize);
-  ParallelFor(workers, cohort.size(), [&](size_t i, int worker) {
-    if (DropsOut(cohort[i], job.round(), job.attempt())) return;
-    RunDevice(cohort[i], job, memories[static_cast<size_t>(worker)]);
+  ParallelFor(workers, drawn.size(), [&](size_t i, int worker) {
+    RunDevice(drawn[i], job, memories[static_cast<size_t>(worker)]);
   });
 }
 
-void Fleet::RunDevice(uint32_t device, Job& job, posix::ClientMemory& memory) const {
-  const Device& identity = registry_[device];
-  DeviceSamples samples{&data_, partition_.DeviceSamples(device)};
+void Fleet::RunDevice(uint32_t index, Job& job, posix::ClientMemory& memory) const {
+  const Device& identity = registry_[index];
+  DeviceSamples samples{&data_, partition_.DeviceSamples(index)};
   SeededEntropy entropy(identity.secret);
-
-  ClientConfig config;
-  config.model = &model_;
-  config.device_id = {reinterpret_cast<const uint8_t*>(identity.id.data()), identity.id.size()};
-  config.secret = identity.secret;
-  config.engine = FastEngine();
-  config.samples = {options_.samples_per_device, DeviceSamples::Read, &samples};
-  config.port = posix::SystemPort();
+  LocalDevice device;
+  device.model = &model_;
+  device.device_id = {reinterpret_cast<const uint8_t*>(identity.id.data()), identity.id.size()};
+  device.secret = identity.secret;
+  device.samples = {options_.samples_per_device, DeviceSamples::Read, &samples};
+  device.port = posix::SystemPort();
   if (options_.seeded) {
-    config.port.entropy = SeededEntropy::Fill;
-    config.port.context = &entropy;
+    device.port.entropy = SeededEntropy::Fill;
+    device.port.context = &entropy;
   }
-  config.allow_training_without_privacy = !job.config().is_private();
-  config.min_private_noise_q20 = PrivateNoiseLimitQ20(job.config().plan.private_noise_multiplier);
-
-  Client client(config, memory.buffers());
-  entropy.Attach(&client);
-  Client::Progress progress = Client::Progress::kAgain;
-  while (progress != Client::Progress::kWait && progress != Client::Progress::kDone) {
-    Status status = client.Step(&progress);
-    if (job.channel() != nullptr && client.state() == Client::State::kUploadBegin &&
-        progress == Client::Progress::kSend) {
-      UploadBaseline(identity, device, client, memory.buffers().parameters, job);
-      return;
-    }
-    if (status == Status::kOk && progress == Client::Progress::kSend) {
-      status = client.OnReply(job.Answer(device, client.request()));
-    }
-    if (status != Status::kOk) {
-      throw std::runtime_error(fmt::format("device {} failed in round {}: {}{}", identity.id,
-                                           job.round() + 1, StatusName(status), Advice(status)));
-    }
-  }
+  const auto run = job.config().codec->servable ? RunClient : RunBaseline;
+  run(index, device, job, entropy, memory);
 }
 
 }  // namespace sotto::server

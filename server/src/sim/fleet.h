@@ -26,6 +26,14 @@ struct FleetOptions {
   bool seeded = false;   // devices' entropy derives from the run key, not from the system
 };
 
+// The devices that one of several processes runs. Each device belongs to one process alone.
+struct FleetShare {
+  uint32_t index = 0;  // of this process, below count
+  uint32_t count = 1;  // of all processes
+
+  bool Has(uint32_t device) const { return device % count == index; }
+};
+
 // The devices' randomness: names and secrets, samples, drop-outs; with `seeded` also their nonces.
 // The data set must outlive the fleet. Throws as Partition does.
 class Fleet {
@@ -36,15 +44,15 @@ class Fleet {
   // The same names and secrets as the server must know them.
   const DeviceRegistry& registry() const { return registry_; }
 
-  // Lets every device of the job's open round that does not drop out take its part: download,
-  // train, encode, upload. `threads` devices at a time. Throws std::runtime_error naming the device
-  // and the status if one fails.
-  void RunRound(Job& job, int threads) const;
+  // Lets every device of the share that is drawn for the job's open round and does not drop out
+  // take its part: download, train, encode, upload. `threads` devices at a time. Throws
+  // std::runtime_error naming the device and the status if one fails.
+  void RunRound(Job& job, int threads, FleetShare share = {}) const;
 
  private:
   bool DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const;
-  void AskForWork(Job& job) const;
-  void RunDevice(uint32_t device, Job& job, posix::ClientMemory& memory) const;
+  void CheckIn(Job& job, FleetShare share) const;
+  void RunDevice(uint32_t index, Job& job, posix::ClientMemory& memory) const;
 
   FleetOptions options_;
   const ModelInfo& model_;

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <memory>
 
-#include "baseline/baseline.h"
 #include "sim/evaluate.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
@@ -12,7 +11,7 @@ namespace sotto::server {
 namespace {
 
 // A simulation's run lives and dies with its process: nothing is written down.
-class NoStore : public Store {
+class NoStore : public JobLog {
  public:
   void BeginJob(const JobRecord&) override {}
   void CommitAttempt(const AttemptRecord&) override {}
@@ -44,17 +43,17 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
   fleet_options.seeded = config.seed.has_value();
   const Fleet fleet(fleet_options, model, data.train, run_key);
   NoStore store;
-  const std::unique_ptr<UpdateChannel> channel = baseline::MakeChannel(config.job);
-  Job job(config.job, fleet.registry(), store, posix::DeriveKey(run_key, key_label::kServer),
-          std::nullopt, channel.get());
+  Job job(config.job, fleet.registry(), store, posix::DeriveKey(run_key, key_label::kServer));
 
   SimulationResult result;
   result.initial_accuracy = Accuracy(model, job.parameters(), data.test, config.threads);
   while (job.OpenRound()) {
     RoundReport report;
     do {
-      fleet.RunRound(job, config.threads);
-      report.outcome = job.CloseRound();
+      fleet.RunRound(job, config.threads, config.share);
+      PartialSum sum = job.CloseUploads();
+      if (config.merge) config.merge(sum);
+      report.outcome = job.FinishRound(std::move(sum));
     } while (!report.outcome.released && job.phase() == Job::Phase::kOpen);
     if (!report.outcome.released) break;
     report.accuracy = Accuracy(model, job.parameters(), data.test, config.threads);

@@ -19,6 +19,14 @@ struct SimulationConfig {
   FleetOptions fleet;
   std::optional<uint64_t> seed;  // absent: the operating system's entropy
   int threads = 1;
+
+  // A simulation over several processes: each calls Simulate() with the same job, fleet and seed,
+  // holds the whole job and runs the devices of its share. All results are then the same bytes as
+  // of one process.
+  FleetShare share;
+  // Adds to this process's part of an attempt the parts of all others; called by every process for
+  // every attempt, in the same order. Null: there are no others.
+  std::function<void(PartialSum& part)> merge;
 };
 
 struct RoundReport {

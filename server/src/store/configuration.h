@@ -7,7 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "round/store.h"
+#include "round/job_log.h"
 
 namespace sotto::server {
 

@@ -9,8 +9,10 @@
 
 #include "sotto/bytes.h"
 #include "sotto/posix/files.h"
-#include "store/configuration.h"
-#include "store/schema.h"
+#include "spec/configuration.h"
+#include "store/history.h"
+#include "store/sqlite_ledger.h"
+#include "store/sqlite_schema.h"
 
 namespace sotto::server {
 namespace {
@@ -18,8 +20,8 @@ namespace {
 int64_t Now() { return static_cast<int64_t>(std::time(nullptr)); }
 
 // The file, ready for SQLite, which would create it readable for all.
-const std::string& Prepare(const std::string& path, SqliteStore::Mode mode) {
-  if (mode == SqliteStore::Mode::kCreate) posix::CreatePrivateFile(path);
+const std::string& Prepare(const std::string& path, StoreMode mode) {
+  if (mode == StoreMode::kCreate) posix::CreatePrivateFile(path);
   posix::RequirePrivateFile(path);
   return path;
 }
@@ -55,9 +57,8 @@ ByteSpan View(const std::vector<uint8_t>& bytes) { return {bytes.data(), bytes.s
 
 }  // namespace
 
-SqliteStore::SqliteStore(const std::string& path, Mode mode) : database_(Prepare(path, mode)) {
-  OpenSchema(database_, mode == Mode::kCreate);
-  job_ = LastJob();
+SqliteStore::SqliteStore(const std::string& path, StoreMode mode) : database_(Prepare(path, mode)) {
+  OpenSchema(database_, mode == StoreMode::kCreate);
 }
 
 void SqliteStore::Refuse(const std::string& why) const {
@@ -109,10 +110,12 @@ Device SqliteStore::FindDevice(const std::string& id) {
 
 std::vector<DeviceRecord> SqliteStore::ListDevices() {
   std::vector<DeviceRecord> devices;
-  Statement row(database_, "SELECT id, created, revoked, seeded FROM devices ORDER BY position");
+  Statement row(database_,
+                "SELECT position, id, created, revoked, seeded FROM devices ORDER BY position");
   while (row.Step()) {
-    DeviceRecord device{row.Text(0), row.Integer(1), std::nullopt, row.Integer(3) != 0};
-    if (!row.IsNull(2)) device.revoked = row.Integer(2);
+    DeviceRecord device{row.Integer(0), row.Text(1), row.Integer(2), std::nullopt,
+                        row.Integer(4) != 0};
+    if (!row.IsNull(3)) device.revoked = row.Integer(3);
     devices.push_back(std::move(device));
   }
   return devices;
@@ -130,128 +133,102 @@ DeviceRegistry SqliteStore::LoadDevices() {
   return registry;
 }
 
-int64_t SqliteStore::LastJob() {
-  return database_.Integer("SELECT coalesce(max(number), 0) FROM jobs");
+std::vector<int64_t> SqliteStore::DevicesOf(int64_t job) {
+  std::vector<int64_t> devices;
+  Statement row(database_, "SELECT device FROM job_devices WHERE job = ? ORDER BY device");
+  row.BindInteger(job);
+  while (row.Step()) devices.push_back(row.Integer(0));
+  return devices;
 }
 
-int64_t SqliteStore::Count(const char* table, int64_t job) {
-  Statement row(database_, fmt::format("SELECT count(*) FROM {} WHERE job = ?", table).c_str());
-  row.BindInteger(job).Step();
-  return row.Integer(0);
-}
-
-std::optional<JobState> SqliteStore::Load() {
-  if (job_ == 0) return std::nullopt;
-  JobState state;
-  Statement job(database_, "SELECT job_id, surcharge FROM jobs WHERE number = ?");
-  job.BindInteger(job_).Step();
-  std::copy_n(job.Blob(0).data(), kJobIdSize, state.job_id);
-  state.surcharge = static_cast<uint32_t>(job.Integer(1));
-  state.attempts = static_cast<uint32_t>(Count("attempts", job_));
-  state.next_round = static_cast<uint32_t>(Count("releases", job_));
-  Statement attempt(
-      database_, "SELECT coalesce(max(attempt) + 1, 0) FROM attempts WHERE job = ? AND round = ?");
-  attempt.BindInteger(job_).BindInteger(state.next_round).Step();
-  state.next_attempt = static_cast<uint32_t>(attempt.Integer(0));
-  if (state.next_round > 0) {
-    state.parameters = Parameters(state.next_round - 1);
-    state.clip_l2 = NextClip(state.next_round - 1);
-  }
-  return state;
-}
-
-double SqliteStore::NextClip(uint32_t round) {
-  Statement row(database_, "SELECT next_clip_l2 FROM releases WHERE job = ? AND round = ?");
-  row.BindInteger(job_).BindInteger(round).Step();
-  return row.Real(0);
-}
-
-std::vector<float> SqliteStore::Parameters(uint32_t round) {
-  Statement row(database_, "SELECT parameters FROM releases WHERE job = ? AND round = ?");
-  if (!row.BindInteger(job_).BindInteger(round).Step()) {
-    Refuse(fmt::format("round {} is not released", round));
-  }
-  return ToFloats(row.Blob(0));
-}
-
-std::vector<int64_t> SqliteStore::JobsBefore(int64_t job, bool with_eligible_devices) {
-  std::vector<int64_t> jobs;
-  Statement row(database_,
-                "SELECT DISTINCT job FROM job_devices WHERE job < ?1 AND device IN "
-                "(SELECT device FROM job_devices WHERE job = ?1 UNION "
-                "SELECT position FROM devices WHERE revoked IS NULL AND ?2) ORDER BY job");
-  row.BindInteger(job).BindInteger(with_eligible_devices);
-  while (row.Step()) jobs.push_back(row.Integer(0));
-  return jobs;
-}
-
-std::vector<privacy::SpentRounds> SqliteStore::SpentBefore() {
-  std::vector<privacy::SpentRounds> spent;
-  for (const int64_t job : JobsBefore(job_ == 0 ? LastJob() + 1 : job_, true)) {
-    Statement row(database_, "SELECT configuration, surcharge FROM jobs WHERE number = ?");
-    row.BindInteger(job).Step();
-    spent.push_back({PlanFromConfiguration(database_.path(), row.Text(0)),
-                     Count("releases", job) + row.Integer(1), Count("attempts", job)});
-  }
-  return spent;
-}
-
-std::vector<JobEntry> SqliteStore::Jobs() {
+// A job's next round is the number of its releases.
+std::vector<JobEntry> SqliteStore::ReadJobs() {
   std::vector<JobEntry> jobs;
-  Statement row(database_, "SELECT number, model, begun, configuration FROM jobs ORDER BY number");
+  Statement row(
+      database_,
+      "WITH j AS (SELECT *, (SELECT count(*) FROM releases WHERE job = number) AS released "
+      "FROM jobs) "
+      "SELECT number, job_id, model, configuration, begun, surcharge, released, "
+      "(SELECT count(*) FROM attempts WHERE job = number), "
+      "(SELECT coalesce(max(attempt) + 1, 0) FROM attempts WHERE job = number AND round = "
+      "released), "
+      "(SELECT count(*) FROM facts WHERE job = number AND seeded) "
+      "FROM j ORDER BY number");
   while (row.Step()) {
-    const int64_t number = row.Integer(0);
-    jobs.push_back({number, row.Text(1), row.Integer(2),
-                    PlanFromConfiguration(database_.path(), row.Text(3)).rounds,
-                    Count("releases", number), Count("attempts", number),
-                    Count("job_devices", number), JobsBefore(number, false)});
+    JobEntry job;
+    job.number = row.Integer(0);
+    std::copy_n(row.Blob(1).data(), kJobIdSize, job.job_id);
+    job.model = row.Text(2);
+    job.configuration = row.Text(3);
+    job.begun = row.Integer(4);
+    job.surcharge = row.Integer(5);
+    job.released = row.Integer(6);
+    job.attempts = row.Integer(7);
+    job.next_attempt = row.Integer(8);
+    job.seeded = row.Integer(9) != 0;
+    job.devices = DevicesOf(job.number);
+    jobs.push_back(std::move(job));
   }
   return jobs;
 }
 
-std::vector<LedgerEntry> SqliteStore::Ledger() { return ReadLedger(database_); }
+// Within a transaction: one moment.
+History SqliteStore::ReadWithin() { return {database_.path(), ListDevices(), ReadJobs()}; }
 
-void SqliteStore::AllowNewJob() { job_ = 0; }
+History SqliteStore::ReadHistory() {
+  const Transaction transaction(database_);
+  return ReadWithin();
+}
+
+std::vector<LedgerEntry> SqliteStore::Ledger() {
+  const Transaction transaction(database_);
+  return ReadLedger(database_);
+}
+
+StoredModel SqliteStore::ReadModel(int64_t job, uint32_t round) {
+  Statement row(database_,
+                "SELECT parameters, optimiser_state, next_clip_l2 FROM releases "
+                "WHERE job = ? AND round = ?");
+  if (!row.BindInteger(job).BindInteger(round).Step()) {
+    Refuse(fmt::format("round {} of job {} is not released", round, job));
+  }
+  const std::vector<float> parameters = ToFloats(row.Blob(0));
+  const ByteSpan state = row.Blob(1);
+  return {parameters, {state.begin(), state.end()}, row.Real(2)};
+}
 
 void SqliteStore::BeginJob(const JobRecord& record) {
-  const nlohmann::ordered_json configuration = ConfigurationToJson(record);
   Transaction transaction(database_);
-  if (job_ == 0) {
-    AddJob(record, configuration.dump());
-  } else {
-    RequireSameJob(record, configuration);
-  }
-  // Also a device that took another one's place since the job began.
-  Statement insert(database_,
-                   "INSERT OR IGNORE INTO job_devices (job, device) "
-                   "SELECT ?, position FROM devices WHERE revoked IS NULL");
-  insert.BindInteger(LastJob()).Run();
+  const History history = ReadWithin();
+  const JobEntry* resumed = JobToResume(history, record, may_begin_);
+  const int64_t job = resumed == nullptr ? AddJob(record) : resumed->number;
+  AddDevicesOfJob(job);
   transaction.Commit();
-  job_ = LastJob();
+  job_ = job;
+  may_begin_ = false;
 }
 
-void SqliteStore::AddJob(const JobRecord& record, const std::string& configuration) {
+int64_t SqliteStore::AddJob(const JobRecord& record) {
+  const int64_t number = database_.Integer("SELECT coalesce(max(number), 0) + 1 FROM jobs");
   Statement insert(database_,
                    "INSERT INTO jobs (number, job_id, model, model_digest, configuration, begun, "
                    "surcharge) VALUES (?, ?, ?, ?, ?, ?, 0)");
-  insert.BindInteger(LastJob() + 1)
+  insert.BindInteger(number)
       .BindBlob(record.job_id)
       .BindText(record.config.model->name)
       .BindBlob(record.model_digest)
-      .BindText(configuration)
+      .BindText(ConfigurationToJson(record).dump())
       .BindInteger(Now())
       .Run();
+  return number;
 }
 
-void SqliteStore::RequireSameJob(const JobRecord& record,
-                                 const nlohmann::ordered_json& configuration) {
-  Statement held(database_, "SELECT configuration, job_id FROM jobs WHERE number = ?");
-  held.BindInteger(job_).Step();
-  RequireSameConfiguration(database_.path(), held.Text(0), configuration);
-  const ByteSpan id = held.Blob(1);
-  if (!std::equal(id.begin(), id.end(), record.job_id.begin(), record.job_id.end())) {
-    Refuse("it holds a job that is under way; resume that one, or begin another one after it");
-  }
+// Also those that took another device's place since the job began.
+void SqliteStore::AddDevicesOfJob(int64_t job) {
+  Statement insert(database_,
+                   "INSERT OR IGNORE INTO job_devices (job, device) "
+                   "SELECT ?, position FROM devices WHERE revoked IS NULL");
+  insert.BindInteger(job).Run();
 }
 
 void SqliteStore::CommitAttempt(const AttemptRecord& record) {
@@ -270,37 +247,32 @@ void SqliteStore::CommitAttempt(const AttemptRecord& record) {
 void SqliteStore::CommitRelease(const ReleaseRecord& record) {
   Transaction transaction(database_);
   AddRelease(record);
-  AddToLedger(database_, job_, record, record.seeded || RestsOnSeededNoise());
+  AddToLedger(database_, job_, record, record.seeded || IsSeeded());
   transaction.Commit();
+}
+
+bool SqliteStore::IsSeeded() {
+  const History history = ReadWithin();
+  const auto job = std::find_if(history.jobs.begin(), history.jobs.end(),
+                                [&](const JobEntry& entry) { return entry.number == job_; });
+  return job != history.jobs.end() && RestsOnSeededNoise(history, *job);
 }
 
 void SqliteStore::AddRelease(const ReleaseRecord& record) {
   const std::vector<uint8_t> parameters = ToBytes(record.parameters);
-  Statement insert(database_,
-                   "INSERT INTO releases (job, round, attempt, reported, parameters, released, "
-                   "next_clip_l2) VALUES (?, ?, ?, ?, ?, ?, ?)");
+  Statement insert(
+      database_,
+      "INSERT INTO releases (job, round, attempt, reported, parameters, optimiser_state, released, "
+      "next_clip_l2) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
   insert.BindInteger(job_)
       .BindInteger(record.round)
       .BindInteger(record.attempt)
       .BindInteger(record.reported)
       .BindBlob(View(parameters))
+      .BindBlob(record.optimiser_state)
       .BindInteger(Now())
       .BindReal(record.next_clip_l2)
       .Run();
-}
-
-// A figure over all rounds so far is worth no more than the noise of each of them.
-bool SqliteStore::RestsOnSeededNoise() {
-  if (database_.Integer("SELECT count(*) FROM devices WHERE seeded AND revoked IS NULL") != 0) {
-    return true;
-  }
-  std::vector<int64_t> jobs = JobsBefore(job_, false);
-  jobs.push_back(job_);
-  return std::any_of(jobs.begin(), jobs.end(), [&](int64_t job) {
-    Statement row(database_, "SELECT count(*) FROM ledger WHERE seeded AND job = ?");
-    row.BindInteger(job).Step();
-    return row.Integer(0) != 0;
-  });
 }
 
 }  // namespace sotto::server

@@ -126,12 +126,13 @@ def dequantize(m, place):
 
 
 def scaled(update, task):
-    """The update in Q20 of the unit, of a norm that is never above the clip (2)."""
+    """The update in Q20 of the quantizer's scale, of a norm that is never above the clip (2)."""
     if not all(map(math.isfinite, update)):
         raise ValueError("the update is not finite")
-    unit, clip = fractions.Fraction(task["unit"]), fractions.Fraction(task["clip_l2"])
-    v = [int(fractions.Fraction(x) / unit * 2**20) for x in update]
-    bound = int((clip / unit * 2**20)**2)
+    scale = fractions.Fraction(task["quantizer_scale"])
+    clip = fractions.Fraction(task["clip_l2"])
+    v = [int(fractions.Fraction(x) / scale * 2**20) for x in update]
+    bound = int((clip / scale * 2**20)**2)
     square = sum(x * x for x in v)
     if square > bound:
         clip_q20, norm = math.isqrt(bound), math.isqrt(square) + 1

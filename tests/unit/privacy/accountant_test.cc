@@ -35,10 +35,33 @@ const std::vector<Rounds> kPlans = {
 
 TEST(AccountantTest, NamesAreKnownBothWays) {
   for (const char* name : {"best", "rdp", "rdp-classic", "pld", "gdp"}) {
-    EXPECT_STREQ(Name(AccountantByName(name)), name);
+    EXPECT_STREQ(Accountant(name).name(), name);
   }
-  EXPECT_THROW(AccountantByName("moments"), std::invalid_argument);
-  EXPECT_THROW(AccountantByName(""), std::invalid_argument);
+  EXPECT_THROW(Accountant("moments"), std::invalid_argument);
+  EXPECT_THROW(Accountant(""), std::invalid_argument);
+}
+
+TEST(AccountantTest, WhatIsOfferedSaysWhatItIsGoodFor) {
+  std::vector<std::string> names;
+  for (const Accountant accountant : OfferedAccountants()) {
+    names.emplace_back(accountant.name());
+    EXPECT_EQ(accountant.StatesGuarantees(), accountant != Accountant("gdp"));
+    EXPECT_TRUE(accountant.IsUpperBound(Sampling::kNone));
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"best", "pld", "rdp", "rdp-classic", "gdp"}));
+  EXPECT_EQ(Accountant(), Accountant("best"));
+  EXPECT_EQ(Accountant().FirstGuess(), Accountant("rdp"));
+  EXPECT_EQ(Accountant("pld").FirstGuess(), Accountant("pld"));
+  EXPECT_THROW(Accountant("gaussian"), std::invalid_argument);
+}
+
+TEST(AccountantTest, RoundsThatAreNotSupportedHaveNoFiniteFigure) {
+  const Rounds mixed = {{Sampling::kPoisson, 1.0, 0.1, 5}, {Sampling::kUniform, 1.0, 0.1, 5}};
+  const AccountedEpsilon none = AccountFor(mixed, kDelta, Accountant("pld"));
+  EXPECT_TRUE(std::isinf(none.epsilon));
+  EXPECT_EQ(none.epsilon_lower, 0.0);
+  EXPECT_STREQ(none.winner, "pld");
+  EXPECT_TRUE(std::isfinite(AccountFor(mixed, kDelta).epsilon));
 }
 
 TEST(AccountantTest, BestIsNoLargerThanAnySoundOneAndNamesWhichItIs) {
@@ -46,9 +69,10 @@ TEST(AccountantTest, BestIsNoLargerThanAnySoundOneAndNamesWhichItIs) {
     const AccountedEpsilon best = AccountFor(rounds, kDelta);
     EXPECT_TRUE(best.is_upper_bound);
     bool is_one_of_them = best.winner == std::string("gaussian");
-    for (const Accountant other : {Accountant::kRdp, Accountant::kRdpClassic, Accountant::kPld}) {
+    for (const Accountant other :
+         {Accountant("rdp"), Accountant("rdp-classic"), Accountant("pld")}) {
       const AccountedEpsilon epsilon = AccountFor(rounds, kDelta, other);
-      EXPECT_LE(best.epsilon, epsilon.epsilon) << Name(other);
+      EXPECT_LE(best.epsilon, epsilon.epsilon) << other.name();
       is_one_of_them |=
           best.winner == std::string(epsilon.winner) && best.epsilon == epsilon.epsilon;
     }
@@ -72,14 +96,14 @@ TEST(AccountantTest, WithoutSamplingBestIsTheExactGaussian) {
 
 TEST(AccountantTest, TheApproximationIsMarkedAndNeverWins) {
   for (const Rounds& rounds : kPlans) {
-    const AccountedEpsilon gdp = AccountFor(rounds, kDelta, Accountant::kGdp);
+    const AccountedEpsilon gdp = AccountFor(rounds, kDelta, Accountant("gdp"));
     EXPECT_EQ(gdp.is_upper_bound, rounds[0].sampling == Sampling::kNone);
     EXPECT_STRNE(AccountFor(rounds, kDelta).winner, "gdp");
   }
   // It does err on the wrong side: here the true epsilon is larger.
   const Rounds rare = Of(Sampling::kPoisson, 0.5, 0.001, 100);
-  EXPECT_LT(AccountFor(rare, 1e-6, Accountant::kGdp).epsilon,
-            *AccountFor(rare, 1e-6, Accountant::kPld).epsilon_lower);
+  EXPECT_LT(AccountFor(rare, 1e-6, Accountant("gdp")).epsilon,
+            *AccountFor(rare, 1e-6, Accountant("pld")).epsilon_lower);
 }
 
 TEST(AccountantTest, ASoundAccountantIsNeverBelowTheReferencesLowerBound) {
@@ -89,8 +113,9 @@ TEST(AccountantTest, ASoundAccountantIsNeverBelowTheReferencesLowerBound) {
     ++rows;
     const Rounds rounds = Of(Sampling::kPoisson, row.noise_multipliers.at(0), row.rates.at(0),
                              std::lround(row.rounds.at(0)));
-    for (const Accountant sound : {Accountant::kBest, Accountant::kRdp, Accountant::kRdpClassic}) {
-      EXPECT_GE(AccountFor(rounds, row.delta, sound).epsilon, row.value) << row.id << Name(sound);
+    for (const Accountant sound :
+         {Accountant("best"), Accountant("rdp"), Accountant("rdp-classic")}) {
+      EXPECT_GE(AccountFor(rounds, row.delta, sound).epsilon, row.value) << row.id << sound.name();
     }
   }
   EXPECT_EQ(rows, 39);
@@ -104,7 +129,7 @@ TEST(AccountantTest, RdpRowsOfTheReferenceComeOutThroughTheAccountant) {
     const Rounds rounds = Of(Sampling::kPoisson, row.noise_multipliers.at(0), row.rates.at(0),
                              std::lround(row.rounds.at(0)));
     const Accountant accountant =
-        row.conversion == "classic" ? Accountant::kRdpClassic : Accountant::kRdp;
+        row.conversion == "classic" ? Accountant("rdp-classic") : Accountant("rdp");
     const double value = std::max(row.value, 0.0);
     // The reference's orders end at 3001: an epsilon may be smaller than that.
     EXPECT_LE(AccountFor(rounds, row.delta, accountant).epsilon, value * (1 + 1e-6) + 1e-9)
@@ -115,7 +140,7 @@ TEST(AccountantTest, RdpRowsOfTheReferenceComeOutThroughTheAccountant) {
 
 TEST(AccountantTest, ALowerBoundIsBelowItsUpperAndOnlyThereWhereItIsTrue) {
   for (const Rounds& rounds : kPlans) {
-    for (const Accountant accountant : {Accountant::kBest, Accountant::kPld}) {
+    for (const Accountant accountant : {Accountant("best"), Accountant("pld")}) {
       const AccountedEpsilon epsilon = AccountFor(rounds, kDelta, accountant);
       EXPECT_EQ(epsilon.epsilon_lower.has_value(), rounds[0].sampling != Sampling::kUniform);
       EXPECT_LE(epsilon.epsilon_lower.value_or(0), epsilon.epsilon);
@@ -125,13 +150,13 @@ TEST(AccountantTest, ALowerBoundIsBelowItsUpperAndOnlyThereWhereItIsTrue) {
 }
 
 TEST(AccountantTest, EpsilonIsMonotoneInNoiseRateRoundsAndDelta) {
-  for (const Accountant accountant : {Accountant::kBest, Accountant::kRdp, Accountant::kPld}) {
+  for (const Accountant accountant : {Accountant("best"), Accountant("rdp"), Accountant("pld")}) {
     for (const Sampling sampling : {Sampling::kPoisson, Sampling::kUniform}) {
       const auto epsilon = [&](double z, double q, int64_t rounds, double delta) {
         return AccountFor(Of(sampling, z, q, rounds), delta, accountant).epsilon;
       };
       const double before = epsilon(0.9, 0.05, 50, 1e-5);
-      SCOPED_TRACE(testing::Message() << Name(accountant) << " " << Name(sampling));
+      SCOPED_TRACE(testing::Message() << accountant.name() << " " << Name(sampling));
       EXPECT_LT(epsilon(0.91, 0.05, 50, 1e-5), before);
       EXPECT_LT(epsilon(0.9, 0.049, 50, 1e-5), before);
       EXPECT_LT(epsilon(0.9, 0.05, 49, 1e-5), before);
@@ -142,8 +167,8 @@ TEST(AccountantTest, EpsilonIsMonotoneInNoiseRateRoundsAndDelta) {
 
 TEST(AccountantTest, NothingReleasedCostsNothingAndNoNoiseCostsEverything) {
   for (const Accountant accountant :
-       {Accountant::kBest, Accountant::kRdp, Accountant::kPld, Accountant::kGdp}) {
-    EXPECT_EQ(AccountFor({}, kDelta, accountant).epsilon, 0) << Name(accountant);
+       {Accountant("best"), Accountant("rdp"), Accountant("pld"), Accountant("gdp")}) {
+    EXPECT_EQ(AccountFor({}, kDelta, accountant).epsilon, 0) << accountant.name();
     EXPECT_EQ(AccountFor(Of(Sampling::kPoisson, 0.0, 0.0, 9), kDelta, accountant).epsilon, 0);
     EXPECT_EQ(AccountFor(Of(Sampling::kPoisson, 0.0, 0.1, 9), kDelta, accountant).epsilon,
               kInfinity);
@@ -152,8 +177,9 @@ TEST(AccountantTest, NothingReleasedCostsNothingAndNoNoiseCostsEverything) {
 
 TEST(AccountantTest, BadArgumentsThrow) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  for (const Accountant accountant : {Accountant::kBest, Accountant::kRdp, Accountant::kRdpClassic,
-                                      Accountant::kPld, Accountant::kGdp}) {
+  for (const Accountant accountant :
+       {Accountant("best"), Accountant("rdp"), Accountant("rdp-classic"), Accountant("pld"),
+        Accountant("gdp")}) {
     for (const Rounds& bad :
          {Of(Sampling::kPoisson, -1, 0.1, 1), Of(Sampling::kPoisson, nan, 0.1, 1),
           Of(Sampling::kPoisson, 1, 1.1, 1), Of(Sampling::kPoisson, 1, nan, 1),

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "accounting/conversion.h"
-#include "plans/plan.h"
+#include "plans/statement.h"
 
 namespace sotto::privacy {
 namespace {

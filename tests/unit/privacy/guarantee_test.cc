@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "accounting/pld.h"
+
 namespace sotto::privacy {
 namespace {
 
@@ -24,7 +26,7 @@ Deviations MakeDeviations(double eta, double tau, double coordinates,
 // epsilon at a delta is one call.
 Guarantee ByRdp(const std::vector<GaussianRounds>& rounds, double delta,
                 const Deviations& deviations) {
-  return StateGuarantee(rounds, delta, deviations, Accountant::kRdp);
+  return StateGuarantee(rounds, delta, deviations, Accountant("rdp"));
 }
 
 // ln(1 + e^x), where e^x may not fit a double.
@@ -220,8 +222,8 @@ TEST(GuaranteeTest, TheBestAccountantsGuaranteeIsSmallerAndPaysForTheSameTerms) 
     for (const Deviations& deviations : {Deviations{}, MakeDeviations(1e-8, 1e-19, 1e7, -40)}) {
       const Guarantee best = StateGuarantee(rounds, kDelta, deviations);
       EXPECT_LT(best.epsilon, ByRdp(rounds, kDelta, deviations).epsilon);
-      EXPECT_EQ(best.epsilon, best.gaussian_epsilon + 2 * best.encoder_epsilon);
-      const double e0 = best.gaussian_epsilon;
+      EXPECT_EQ(best.epsilon, best.gaussian.epsilon + 2 * best.encoder_epsilon);
+      const double e0 = best.gaussian.epsilon;
       const double e1 = best.encoder_epsilon;
       EXPECT_LE(std::exp(e1) * best.gaussian_delta +
                     (1 + std::exp(e0 + e1)) * std::exp(best.log_encoder_delta) +
@@ -235,15 +237,16 @@ TEST(GuaranteeTest, TheBestAccountantsGuaranteeIsSmallerAndPaysForTheSameTerms) 
 
 TEST(GuaranteeTest, AGuaranteeNamesItsAccountantAndItsNumericError) {
   const Guarantee poisson = StateGuarantee(kRounds, kDelta, Deviations{});
-  EXPECT_STREQ(poisson.accountant, "pld");
-  EXPECT_GT(poisson.numeric_error, 0);
-  EXPECT_LT(poisson.numeric_error, 0.1 * poisson.epsilon);
-  EXPECT_STREQ(StateGuarantee(kLoudRounds, kDelta, SmallFleet(1e-8, 3e-22)).accountant, "gaussian");
-  EXPECT_STREQ(ByRdp(kRounds, kDelta, Deviations{}).accountant, "rdp");
+  EXPECT_STREQ(poisson.gaussian.winner, "pld");
+  EXPECT_GT(poisson.gaussian.numeric_error, 0);
+  EXPECT_LT(poisson.gaussian.numeric_error, 0.1 * poisson.epsilon);
+  EXPECT_STREQ(StateGuarantee(kLoudRounds, kDelta, SmallFleet(1e-8, 3e-22)).gaussian.winner,
+               "gaussian");
+  EXPECT_STREQ(ByRdp(kRounds, kDelta, Deviations{}).gaussian.winner, "rdp");
 }
 
 TEST(GuaranteeTest, AnApproximationIsNoGuarantee) {
-  EXPECT_THROW(StateGuarantee(kRounds, kDelta, Deviations{}, Accountant::kGdp),
+  EXPECT_THROW(StateGuarantee(kRounds, kDelta, Deviations{}, Accountant("gdp")),
                std::invalid_argument);
 }
 

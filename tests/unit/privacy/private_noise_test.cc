@@ -1,10 +1,13 @@
 // What devices' own noise guarantees against the server.
+#include "plans/private_noise.h"
+
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
 #include <stdexcept>
 
-#include "plans/plan.h"
+#include "plans/statement.h"
+#include "unit/privacy/figures.h"
 
 namespace sotto::privacy {
 namespace {
@@ -45,7 +48,7 @@ double ExactEpsilon(double z, double delta) {
 TEST(EpsilonAgainstServer, IsATightUpperBoundOfTheGaussianMechanisms) {
   for (const double z : {0.3, 1.0, 5.0, 20.0}) {
     for (const int64_t updates : {1, 30}) {
-      const double epsilon = EpsilonAgainstServer(PrivatePlan(z), updates);
+      const double epsilon = GuaranteeAgainstServer(PrivatePlan(z), updates).epsilon;
       const double rho = static_cast<double>(updates) / (2 * z * z);
       EXPECT_LE(epsilon, rho + 2 * std::sqrt(rho * std::log(1e5))) << z;
       const double together = z / std::sqrt(static_cast<double>(updates));
@@ -57,59 +60,60 @@ TEST(EpsilonAgainstServer, IsATightUpperBoundOfTheGaussianMechanisms) {
 }
 
 TEST(EpsilonAgainstServer, OfManyUpdatesIsThatOfOneWithTheSharedNoise) {
-  const double many = EpsilonAgainstServer(PrivatePlan(2.0), 16);
-  EXPECT_NEAR(many, EpsilonAgainstServer(PrivatePlan(0.5), 1), 1e-6 * many);
-  EXPECT_EQ(EpsilonAgainstServer(PrivatePlan(2.0), 0), 0.0);
+  const double many = GuaranteeAgainstServer(PrivatePlan(2.0), 16).epsilon;
+  EXPECT_NEAR(many, GuaranteeAgainstServer(PrivatePlan(0.5), 1).epsilon, 1e-6 * many);
+  EXPECT_EQ(GuaranteeAgainstServer(PrivatePlan(2.0), 0).epsilon, 0.0);
 }
 
 TEST(EpsilonAgainstServer, NeverFallsWithMoreUpdatesOrLessNoise) {
   double last = 0;
   for (const int64_t updates : {1, 2, 3, 10, 1000}) {
-    const double epsilon = EpsilonAgainstServer(PrivatePlan(1.0), updates);
+    const double epsilon = GuaranteeAgainstServer(PrivatePlan(1.0), updates).epsilon;
     EXPECT_GT(epsilon, last);
-    EXPECT_LT(epsilon, EpsilonAgainstServer(PrivatePlan(0.99), updates));
+    EXPECT_LT(epsilon, GuaranteeAgainstServer(PrivatePlan(0.99), updates).epsilon);
     last = epsilon;
   }
 }
 
 // The server knows who takes part.
 TEST(EpsilonAgainstServer, IsNotAmplifiedBySampling) {
-  const double epsilon = Account(PrivatePlan(1.0), 30).epsilon_server;
-  EXPECT_EQ(epsilon, EpsilonAgainstServer(PrivatePlan(1.0), 30));
+  const double epsilon = ServerEpsilon(Account(PrivatePlan(1.0), 30));
+  EXPECT_EQ(epsilon, GuaranteeAgainstServer(PrivatePlan(1.0), 30).epsilon);
   for (const int64_t devices : {50, 1000000}) {
     Plan plan = PrivatePlan(1.0);
     plan.devices = devices;
-    EXPECT_EQ(Account(plan, 30).epsilon_server, epsilon);
+    EXPECT_EQ(ServerEpsilon(Account(plan, 30)), epsilon);
     plan.sampling = Sampling::kPoisson;
-    EXPECT_EQ(Account(plan, 30).epsilon_server, epsilon);
+    EXPECT_EQ(ServerEpsilon(Account(plan, 30)), epsilon);
   }
 }
 
 TEST(EpsilonAgainstServer, CountsEarlierJobsByWhatTheServerHasSeen) {
   const Plan plan = PrivatePlan(2.0);
   const Plan other = PrivatePlan(1.0);  // four updates at 2 are one at 1
-  const double epsilon = EpsilonAgainstServer(plan, 4 + 4 * 3);
-  EXPECT_NEAR(EpsilonAgainstServer(plan, 4, {{other, 3}}), epsilon, 1e-6 * epsilon);
-  EXPECT_NEAR(EpsilonAgainstServer(plan, 4, {{other, 1, 3}}), epsilon, 1e-6 * epsilon);
-  EXPECT_EQ(Account(plan, 4, {{other, 1, 3}}).epsilon_server,
-            EpsilonAgainstServer(plan, 4, {{other, 3}}));
-  EXPECT_EQ(EpsilonAgainstServer(plan, 4, {{PrivatePlan(0.0), 0}}), EpsilonAgainstServer(plan, 4));
-  EXPECT_EQ(EpsilonAgainstServer(plan, 4, {{PrivatePlan(0.0), 1}}),
+  const double epsilon = GuaranteeAgainstServer(plan, 4 + 4 * 3).epsilon;
+  EXPECT_NEAR(GuaranteeAgainstServer(plan, 4, {{other, 3}}).epsilon, epsilon, 1e-6 * epsilon);
+  EXPECT_NEAR(GuaranteeAgainstServer(plan, 4, {{other, 1, 3}}).epsilon, epsilon, 1e-6 * epsilon);
+  EXPECT_EQ(ServerEpsilon(Account(plan, 4, {{other, 1, 3}})),
+            GuaranteeAgainstServer(plan, 4, {{other, 3}}).epsilon);
+  EXPECT_EQ(GuaranteeAgainstServer(plan, 4, {{PrivatePlan(0.0), 0}}).epsilon,
+            GuaranteeAgainstServer(plan, 4).epsilon);
+  EXPECT_EQ(GuaranteeAgainstServer(plan, 4, {{PrivatePlan(0.0), 1}}).epsilon,
             std::numeric_limits<double>::infinity());
 }
 
 TEST(TrustMode, IsThatOfThePlansPrivateNoise) {
   const Statement trusted = Account(PrivatePlan(0.0), 30);
-  EXPECT_EQ(trusted.trust_mode, TrustMode::kTrustedServer);
-  EXPECT_STREQ(Name(trusted.trust_mode), "trusted-server");
-  EXPECT_EQ(trusted.epsilon_server, std::numeric_limits<double>::infinity());
-  EXPECT_EQ(trusted.epsilon_server_update, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(trusted.Headline().trust_mode, TrustMode::kTrustedServer);
+  EXPECT_STREQ(Name(trusted.Headline().trust_mode), "trusted-server");
+  EXPECT_EQ(ServerEpsilon(trusted), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(ServerUpdateEpsilon(trusted), std::numeric_limits<double>::infinity());
 
   const Statement noisy = Account(PrivatePlan(1.0), 30);
-  EXPECT_EQ(noisy.trust_mode, TrustMode::kPrivateNoise);
-  EXPECT_STREQ(Name(noisy.trust_mode), "private-noise");
+  EXPECT_EQ(noisy.Headline().trust_mode, TrustMode::kPrivateNoise);
+  EXPECT_STREQ(Name(noisy.Headline().trust_mode), "private-noise");
   EXPECT_EQ(noisy.private_noise_multiplier, 1.0);
-  EXPECT_EQ(noisy.epsilon_server_update, EpsilonAgainstServer(PrivatePlan(1.0), 1));
+  EXPECT_EQ(ServerUpdateEpsilon(noisy), GuaranteeAgainstServer(PrivatePlan(1.0), 1).epsilon);
   EXPECT_DOUBLE_EQ(PrivatePlan(1.0).PrivateNoiseSigma(), 0.8);
 }
 
@@ -117,16 +121,16 @@ TEST(TrustMode, IsThatOfThePlansPrivateNoise) {
 TEST(TrustMode, ChangesNoOtherFigure) {
   const Statement trusted = Account(PrivatePlan(0.0), 30);
   const Statement noisy = Account(PrivatePlan(3.0), 30);
-  EXPECT_EQ(noisy.epsilon, trusted.epsilon);
-  EXPECT_EQ(noisy.epsilon_network, trusted.epsilon_network);
+  EXPECT_EQ(noisy.epsilon(), trusted.epsilon());
+  EXPECT_EQ(NetworkEpsilon(noisy), NetworkEpsilon(trusted));
   EXPECT_EQ(noisy.noise_multiplier, trusted.noise_multiplier);
 }
 
 TEST(EpsilonAgainstServer, RefusesWhatIsNoNoise) {
   for (const double z : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
-    EXPECT_THROW(EpsilonAgainstServer(PrivatePlan(z), 1), std::invalid_argument) << z;
+    EXPECT_THROW(GuaranteeAgainstServer(PrivatePlan(z), 1).epsilon, std::invalid_argument) << z;
   }
-  EXPECT_THROW(EpsilonAgainstServer(PrivatePlan(1.0), -1), std::invalid_argument);
+  EXPECT_THROW(GuaranteeAgainstServer(PrivatePlan(1.0), -1).epsilon, std::invalid_argument);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "accounting/gdp.h"
-#include "plans/plan.h"
+#include "plans/statement.h"
 
 namespace sotto::privacy {
 namespace {

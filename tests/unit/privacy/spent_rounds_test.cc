@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "plans/calibration.h"
-#include "plans/plan.h"
+#include "plans/statement.h"
+#include "unit/privacy/figures.h"
 #include "unit/privacy/fleet_plan.h"
 
 namespace sotto::privacy {
@@ -43,8 +44,8 @@ TEST(SpentRoundsTest, RoundsOfTheSamePlanCountAsIfOneJobHadReleasedThem) {
   for (const Plan& plan : {UniformPlan(), PoissonPlan()}) {
     const Statement split = Account(plan, 12, {{plan, 11}, {plan, 7}});
     const Statement whole = Account(plan, 30);
-    EXPECT_NEAR(split.epsilon, whole.epsilon, 1e-9 * whole.epsilon);
-    EXPECT_NEAR(split.epsilon_network, whole.epsilon_network, 1e-9 * whole.epsilon_network);
+    EXPECT_NEAR(split.epsilon(), whole.epsilon(), 1e-9 * whole.epsilon());
+    EXPECT_NEAR(NetworkEpsilon(split), NetworkEpsilon(whole), 1e-9 * NetworkEpsilon(whole));
     EXPECT_EQ(split.rounds, 12);
     EXPECT_EQ(split.earlier_rounds, 18);
   }
@@ -57,18 +58,18 @@ TEST(SpentRoundsTest, WhoeverColludesTodayColludedInEarlierJobs) {
     plan.colluders = 5;
     const Statement mixed = Account(plan, 12, {{earlier, 18}});
     const Statement whole = Account(plan, 30);
-    EXPECT_NEAR(mixed.epsilon, whole.epsilon, 1e-9 * whole.epsilon);
-    EXPECT_NEAR(mixed.epsilon_network, whole.epsilon_network, 1e-9 * whole.epsilon_network);
+    EXPECT_NEAR(mixed.epsilon(), whole.epsilon(), 1e-9 * whole.epsilon());
+    EXPECT_NEAR(NetworkEpsilon(mixed), NetworkEpsilon(whole), 1e-9 * NetworkEpsilon(whole));
     plan.colluders = 200;  // more than there are noises
-    EXPECT_EQ(Account(plan, 0, {{earlier, 1}}).epsilon, kInf);
+    EXPECT_EQ(Account(plan, 0, {{earlier, 1}}).epsilon(), kInf);
   }
 }
 
 TEST(SpentRoundsTest, AJobThatHasReleasedNothingStatesWhatWasSpentBefore) {
   const Plan plan = UniformPlan();
-  EXPECT_EQ(Account(plan, 0, {{plan, 30}}).epsilon, Account(plan, 30).epsilon);
-  EXPECT_EQ(Account(plan, 0, {{plan, 0}}).epsilon, 0);
-  EXPECT_EQ(Account(plan, 3, {{plan, 0}}).epsilon, Account(plan, 3).epsilon);
+  EXPECT_EQ(Account(plan, 0, {{plan, 30}}).epsilon(), Account(plan, 30).epsilon());
+  EXPECT_EQ(Account(plan, 0, {{plan, 0}}).epsilon(), 0);
+  EXPECT_EQ(Account(plan, 3, {{plan, 0}}).epsilon(), Account(plan, 3).epsilon());
 }
 
 // The Renyi curves add up: more than each job alone, less than the sum of the epsilons.
@@ -80,12 +81,12 @@ TEST(SpentRoundsTest, DifferentJobsOfOneAdjacencyAreComposedRoundByRound) {
     const Statement both = Account(plan, 30, {{other, 25}});
     const Statement first = Account(other_at_delta, 25);
     const Statement second = Account(plan, 30);
-    EXPECT_GT(both.epsilon, std::max(first.epsilon, second.epsilon));
-    EXPECT_LT(both.epsilon, first.epsilon + second.epsilon);
-    EXPECT_GT(both.epsilon_network, std::max(first.epsilon_network, second.epsilon_network));
-    EXPECT_LT(both.epsilon_network, first.epsilon_network + second.epsilon_network);
-    EXPECT_EQ(both.adjacency, PairedAdjacency(plan.sampling));
-    EXPECT_EQ(both.delta, plan.delta);
+    EXPECT_GT(both.epsilon(), std::max(first.epsilon(), second.epsilon()));
+    EXPECT_LT(both.epsilon(), first.epsilon() + second.epsilon());
+    EXPECT_GT(NetworkEpsilon(both), std::max(NetworkEpsilon(first), NetworkEpsilon(second)));
+    EXPECT_LT(NetworkEpsilon(both), NetworkEpsilon(first) + NetworkEpsilon(second));
+    EXPECT_EQ(both.Headline().adjacency, PairedAdjacency(plan.sampling));
+    EXPECT_EQ(both.Headline().delta, plan.delta);
   }
 }
 
@@ -97,11 +98,11 @@ TEST(SpentRoundsTest, WithoutCertificatesItIsTheAccountantOfAllRounds) {
   const double w = other.AccountedNoiseMultiplier();
   const Statement both = Account(plan, 30, {{other, 25}});
   EXPECT_EQ(
-      both.epsilon,
+      both.epsilon(),
       AccountFor({{Sampling::kUniform, z, 0.05, 30}, {Sampling::kUniform, w, 0.05, 25}}, plan.delta)
           .epsilon);
   EXPECT_EQ(
-      both.epsilon_network,
+      NetworkEpsilon(both),
       AccountFor({{Sampling::kNone, z, 1, 30}, {Sampling::kNone, w, 1, 25}}, plan.delta).epsilon);
 }
 
@@ -121,15 +122,15 @@ TEST(SpentRoundsTest, AJobUnderTheOtherAdjacencyIsChargedUnsampledAtTwiceTheClip
   const double u = multiplier(uniform);
   const double p = multiplier(poisson);
   const Statement under_replace_one = Account(uniform, 30, {{poisson, 10}});
-  EXPECT_EQ(under_replace_one.adjacency, Adjacency::kReplaceOne);
+  EXPECT_EQ(under_replace_one.Headline().adjacency, Adjacency::kReplaceOne);
   EXPECT_NEAR(
-      under_replace_one.epsilon,
+      under_replace_one.epsilon(),
       AccountFor({{Sampling::kUniform, u, 0.05, 30}, {Sampling::kNone, p, 1, 10}}, uniform.delta)
           .epsilon,
       1e-9);
   const Statement under_add_remove = Account(poisson, 10, {{uniform, 30}});
-  EXPECT_EQ(under_add_remove.adjacency, Adjacency::kAddRemove);
-  EXPECT_NEAR(under_add_remove.epsilon,
+  EXPECT_EQ(under_add_remove.Headline().adjacency, Adjacency::kAddRemove);
+  EXPECT_NEAR(under_add_remove.epsilon(),
               AccountFor({{Sampling::kPoisson, 2 * p, 0.05, 10}, {Sampling::kNone, u, 1, 30}},
                          poisson.delta)
                   .epsilon,
@@ -140,8 +141,8 @@ TEST(SpentRoundsTest, AJobUnderTheOtherAdjacencyIsChargedUnsampledAtTwiceTheClip
 TEST(SpentRoundsTest, TheCapOfAnEarlierPoissonJobIsChargedUnderItsOwnAdjacencyOnly) {
   Plan tight = OtherPlan(PoissonPlan());
   tight.planned_reports = 60;
-  EXPECT_EQ(Account(PoissonPlan(), 1, {{tight, 30}}).epsilon, kInf);
-  EXPECT_LT(Account(UniformPlan(), 1, {{tight, 30}}).epsilon, kInf);
+  EXPECT_EQ(Account(PoissonPlan(), 1, {{tight, 30}}).epsilon(), kInf);
+  EXPECT_LT(Account(UniformPlan(), 1, {{tight, 30}}).epsilon(), kInf);
 }
 
 TEST(SpentRoundsTest, EpsilonNeverFallsWithWhatWasSpent) {
@@ -149,11 +150,11 @@ TEST(SpentRoundsTest, EpsilonNeverFallsWithWhatWasSpent) {
   const Plan other = OtherPlan(plan);
   double last = 0;
   for (const int64_t rounds : {0, 1, 5, 25, 500}) {
-    const double epsilon = Account(plan, 3, {{other, rounds}}).epsilon;
+    const double epsilon = Account(plan, 3, {{other, rounds}}).epsilon();
     EXPECT_GT(epsilon, last);
     last = epsilon;
   }
-  const double before = Account(plan, 3, {{other, 25}}).epsilon;
+  const double before = Account(plan, 3, {{other, 25}}).epsilon();
   const std::vector<std::function<void(Plan*)>> changes = {
       [](Plan* p) { p->noise_sigma *= 0.9; },     [](Plan* p) { p->clip_l2 *= 1.1; },
       [](Plan* p) { p->colluders += 1; },         [](Plan* p) { p->certificate.eta *= 100; },
@@ -162,7 +163,7 @@ TEST(SpentRoundsTest, EpsilonNeverFallsWithWhatWasSpent) {
   for (size_t i = 0; i < changes.size(); ++i) {
     Plan changed = other;
     changes[i](&changed);
-    EXPECT_GE(Account(plan, 3, {{changed, 25}}).epsilon, before) << "change " << i;
+    EXPECT_GE(Account(plan, 3, {{changed, 25}}).epsilon(), before) << "change " << i;
   }
 }
 
@@ -171,24 +172,24 @@ TEST(SpentRoundsTest, TheOrderOfEarlierJobsDoesNotMatter) {
   const Plan b = PoissonPlan();
   const Statement one = Account(UniformPlan(), 3, {{a, 25}, {b, 4}});
   const Statement two = Account(UniformPlan(), 3, {{b, 4}, {a, 25}});
-  EXPECT_EQ(one.epsilon, two.epsilon);
-  EXPECT_EQ(one.epsilon_network, two.epsilon_network);
+  EXPECT_EQ(one.epsilon(), two.epsilon());
+  EXPECT_EQ(NetworkEpsilon(one), NetworkEpsilon(two));
 }
 
 TEST(SpentRoundsTest, AfterAJobWithoutNoiseThereIsNoFiniteEpsilon) {
   Plan bare = UniformPlan();
   bare.noise_sigma = 0;
   const Statement statement = Account(UniformPlan(), 1, {{bare, 1}});
-  EXPECT_EQ(statement.epsilon, kInf);
-  EXPECT_EQ(statement.epsilon_network, kInf);
+  EXPECT_EQ(statement.epsilon(), kInf);
+  EXPECT_EQ(NetworkEpsilon(statement), kInf);
 }
 
 TEST(SpentRoundsTest, NoiseIsCalibratedToWhatIsLeftOfTheBudget) {
   for (Plan plan : {UniformPlan(), PoissonPlan()}) {
     const std::vector<SpentRounds> before = {{OtherPlan(plan), 25}};
-    const double spent = Account(plan, 0, before).epsilon;
+    const double spent = Account(plan, 0, before).epsilon();
     const Plan fitted = PlanForEpsilon(plan, spent + 1, before);
-    const double epsilon = Account(fitted, plan.rounds, before).epsilon;
+    const double epsilon = Account(fitted, plan.rounds, before).epsilon();
     EXPECT_LE(epsilon, spent + 1);
     EXPECT_GT(epsilon, (spent + 1) * (1 - 1e-6));
     EXPECT_GT(fitted.noise_sigma, PlanForEpsilon(plan, spent + 1).noise_sigma);
@@ -218,7 +219,7 @@ TEST(SpentRoundsTest, TheCapsCostIsThatOfTheBinomialTail) {
     tail += term;
     term *= k / (1001.0L - k) * (1 - q) / q;
   }
-  const Guarantee terms = Account(plan, 30).released;
+  const Guarantee terms = Account(plan, 30).terms[0];
   const double cost = static_cast<double>((1 + std::exp(terms.epsilon)) * 30 * tail);
   EXPECT_LE(terms.gaussian_delta + cost, plan.delta);
   EXPECT_GT(cost, 0.001 * plan.delta) << "too small to be seen";
@@ -226,9 +227,9 @@ TEST(SpentRoundsTest, TheCapsCostIsThatOfTheBinomialTail) {
   uncapped.planned_reports = 1000;
   uncapped.noise_sigma *= std::sqrt((kCap - 1) / 999.0);  // the same accounted noise
   uncapped.delta = terms.gaussian_delta;
-  EXPECT_NEAR(Account(uncapped, 30).epsilon, terms.epsilon, 1e-9);
+  EXPECT_NEAR(Account(uncapped, 30).epsilon(), terms.epsilon, 1e-9);
   uncapped.delta = plan.delta - cost;
-  EXPECT_NEAR(Account(uncapped, 30).epsilon, terms.epsilon, 0.02 * terms.epsilon);
+  EXPECT_NEAR(Account(uncapped, 30).epsilon(), terms.epsilon, 0.02 * terms.epsilon);
 }
 
 }  // namespace

@@ -56,8 +56,8 @@ struct Training {
     const SampleSource source{40, Samples::Read, &samples};
     if (Status s =
             trainer.Begin(model, options, source, Key(), {base.data(), base.size()},
-                          {parameters.data(), parameters.size()}, {scratch.data(), scratch.size()},
-                          {indices.data(), indices.size()});
+                          {{parameters.data(), parameters.size()}},
+                          {scratch.data(), scratch.size()}, {indices.data(), indices.size()});
         s != Status::kOk) {
       return s;
     }

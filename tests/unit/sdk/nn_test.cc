@@ -135,7 +135,7 @@ TEST(Softmax, StepFollowsTheGradientOfTheMeanCrossEntropy) {
   constexpr float kRate = 0.5f;
   constexpr float kDecay = 0.1f;
   ASSERT_EQ(kSmall.train_batch(kSmall, {&source, indices}, kRate, kDecay,
-                               {parameters.data(), parameters.size()},
+                               {{parameters.data(), parameters.size()}},
                                {scratch.data(), scratch.size()}, &loss),
             Status::kOk);
   EXPECT_NEAR(loss, Loss(before, samples), 1e-6);
@@ -158,7 +158,7 @@ TEST(Softmax, SurvivesHugeScores) {
   std::vector<float> scratch(kSmall.training_floats(kSmall, 2));
   float loss = 0;
   ASSERT_EQ(kSmall.train_batch(kSmall, {&source, indices}, 0.1f, 0.0f,
-                               {parameters.data(), parameters.size()},
+                               {{parameters.data(), parameters.size()}},
                                {scratch.data(), scratch.size()}, &loss),
             Status::kOk);
   EXPECT_TRUE(std::isfinite(loss));
@@ -174,7 +174,7 @@ TEST(Softmax, RefusesBadLabelsSmallScratchAndFailingSamples) {
   float loss = 0;
   const auto train = [&](size_t scratch_size, size_t batch_size) {
     return kSmall.train_batch(kSmall, {&source, Span<const uint32_t>(indices, batch_size)}, 0.1f,
-                              0.0f, {parameters.data(), parameters.size()},
+                              0.0f, {{parameters.data(), parameters.size()}},
                               {scratch.data(), scratch_size}, &loss);
   };
   EXPECT_EQ(train(scratch.size() - 1, 2), Status::kBufferTooSmall);

@@ -41,7 +41,7 @@ struct Training {
 
   Status Begin(const TrainingOptions& options, const SampleSource& source, const Key& key = {}) {
     return trainer.Begin(kModel, options, source, key, {base.data(), base.size()},
-                         {parameters.data(), parameters.size()}, {scratch.data(), scratch.size()},
+                         {{parameters.data(), parameters.size()}}, {scratch.data(), scratch.size()},
                          {indices.data(), indices.size()});
   }
   Status Run(int* steps = nullptr) {
@@ -243,11 +243,12 @@ TEST(Projection, IsTheIdentityInside) {
   std::vector<float> inside = {1.1f, 2.1f, 2.9f};
   const auto before = inside;
   bool was_outside = true;
-  ASSERT_EQ(kModel.project({base.data(), 3}, 1.0f, {inside.data(), 3}, &was_outside), Status::kOk);
+  ASSERT_EQ(kModel.project({base.data(), 3}, 1.0f, {{inside.data(), 3}}, &was_outside),
+            Status::kOk);
   EXPECT_EQ(inside, before);
   EXPECT_FALSE(was_outside);
   inside[0] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(kModel.project({base.data(), 3}, 1.0f, {inside.data(), 3}, &was_outside),
+  EXPECT_EQ(kModel.project({base.data(), 3}, 1.0f, {{inside.data(), 3}}, &was_outside),
             Status::kNotFinite);
 }
 
@@ -258,7 +259,7 @@ TEST(Projection, TheBoundaryItselfIsInside) {
   for (const float radius : {std::nextafter(13.0f, 0.0f), 13.0f, std::nextafter(13.0f, 14.0f)}) {
     std::vector<float> moved = corner;
     bool was_outside = false;
-    ASSERT_EQ(kModel.project({base.data(), 3}, radius, {moved.data(), 3}, &was_outside),
+    ASSERT_EQ(kModel.project({base.data(), 3}, radius, {{moved.data(), 3}}, &was_outside),
               Status::kOk);
     EXPECT_EQ(was_outside, radius < 13.0f);
     EXPECT_EQ(moved != corner, radius < 13.0f);

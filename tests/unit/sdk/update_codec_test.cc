@@ -48,10 +48,10 @@ const UpdateFormat kFormats[] = {
 };
 
 Encoded Encode(const Key& key, const UpdateFormat& format, const std::vector<float>& update,
-               float unit, int32_t last_value_q20 = 0) {
+               float unit, int32_t extra_q20 = 0) {
   UpdateEncoder encoder;
-  EXPECT_EQ(encoder.Begin(key, format, View(update), kClip, unit, last_value_q20), Status::kOk);
-  const auto coordinates = static_cast<uint32_t>(update.size()) + (last_value_q20 == 0 ? 0 : 1);
+  EXPECT_EQ(encoder.Begin(key, format, View(update), kClip, unit, extra_q20), Status::kOk);
+  const auto coordinates = static_cast<uint32_t>(update.size()) + (extra_q20 == 0 ? 0 : 1);
   Encoded result{std::vector<uint8_t>(MaxUpdateSize(coordinates, format)), encoder.scale()};
   size_t written = 0;
   EXPECT_EQ(encoder.Read({result.bytes.data(), result.bytes.size()}, &written), Status::kOk);

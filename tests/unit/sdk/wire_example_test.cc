@@ -155,7 +155,7 @@ struct WireExample : testing::Test {
     std::copy(job.begin(), job.end(), train.task.job_id);
     train.task.round = 2;
     train.task.format = format;
-    train.task.unit = kUnit;
+    train.task.quantizer_scale = kUnit;
     train.task.training = {5, 10, 0.1f, 0.0f, kClip, Clipping::kAtEnd};
     train.max_frame = 4096;
     return train;

@@ -72,7 +72,7 @@ inline Reply TrainAtItsLimits() {
   std::copy(kJob.begin(), kJob.end(), r.task.job_id);
   r.task.round = r.task.attempt = kMax32;
   r.task.format = {Coding::kRange, DitherKind::kUniform, kMaxPadding};
-  r.task.unit = std::numeric_limits<float>::max();
+  r.task.quantizer_scale = std::numeric_limits<float>::max();
   r.task.training = {kMax32, kMax32, 1e-45f, 0.25f, -0.0f, Clipping::kAtEnd};
   r.task.clip_bit_q20 = 1 << 30;
   r.max_frame = kMaxMaxFrame;
@@ -141,7 +141,7 @@ inline void ExpectEqual(const TrainTask& a, const TrainTask& b) {
   EXPECT_EQ(a.format.coding, b.format.coding);
   EXPECT_EQ(a.format.dither, b.format.dither);
   EXPECT_EQ(a.format.padding, b.format.padding);
-  EXPECT_EQ(FloatBits(a.unit), FloatBits(b.unit));
+  EXPECT_EQ(FloatBits(a.quantizer_scale), FloatBits(b.quantizer_scale));
   EXPECT_EQ(a.private_noise_q20, b.private_noise_q20);
   EXPECT_EQ(a.training.local_epochs, b.training.local_epochs);
   EXPECT_EQ(a.training.batch_size, b.training.batch_size);

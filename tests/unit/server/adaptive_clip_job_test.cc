@@ -74,12 +74,12 @@ TEST(AdaptiveClipJob, BoundAndNoiseMoveTogetherFromRoundToRound) {
     const TrainTask task = AskForWork(small.job, small.job.cohort()[0]).task;
     EXPECT_EQ(task.training.clip_l2, clip);
     EXPECT_EQ(task.clip_bit_q20, config.ClipBitQ20());
-    EXPECT_GE(static_cast<double>(task.unit) * config.plan.clip_l2,
+    EXPECT_GE(static_cast<double>(task.quantizer_scale) * config.plan.clip_l2,
               config.plan.noise_sigma * static_cast<double>(clip));
     ReportAll(small);
     const RoundOutcome outcome = small.job.CloseRound();
     EXPECT_EQ(outcome.clip_l2, static_cast<double>(clip));
-    EXPECT_EQ(outcome.noise_sigma, static_cast<double>(task.unit));
+    EXPECT_EQ(outcome.noise_sigma, static_cast<double>(task.quantizer_scale));
     const double factor = std::exp(-0.2 * (*outcome.unclipped_fraction - 0.5));
     EXPECT_NEAR(outcome.next_clip_l2, outcome.clip_l2 * factor, 1e-6 * outcome.clip_l2);
     EXPECT_EQ(small.store.releases.back().clip_l2, outcome.clip_l2);
@@ -202,9 +202,8 @@ TEST(AdaptiveClipConfig, RefusesWhatCannotBe) {
   refuses([](JobConfig& c) { c.clip_schedule->quantile = 1.5; });
   refuses([](JobConfig& c) { c.clip_schedule->learning_rate = NAN; });
   refuses([](JobConfig& c) { c.plan.private_noise_multiplier = 0.5; });
-  for (const Mechanism mechanism :
-       {Mechanism::kNone, Mechanism::kUniformDither, Mechanism::kQuantizedGaussian}) {
-    refuses([&](JobConfig& c) { c.mechanism = mechanism; });
+  for (const char* codec : {"none", "uniform-dither", "qg"}) {
+    refuses([&](JobConfig& c) { c.codec = FindCodec(codec); });
   }
 }
 

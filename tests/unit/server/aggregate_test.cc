@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "aggregate/accumulator.h"
+#include "aggregate/methods.h"
 #include "aggregate/parallel.h"
-#include "aggregate/server_step.h"
+#include "aggregate/partial_sum.h"
 #include "aggregate/smoothing.h"
 #include "sotto/models.h"
 
@@ -63,49 +64,101 @@ TEST(ParallelFor, VisitsEveryIndexOnceAndPassesOnAnException) {
 
 const ModelInfo& Model() { return *FindModel("softmax-64-10"); }
 
-TEST(ServerStep, AddsTheScaledAverage) {
+// What a sum of these integers makes of a model of such parameters.
+bool Step(const std::vector<int64_t>& sum, double unit, double divisor,
+          const AggregationOptions& options, std::vector<float>* parameters) {
+  const std::vector<float> update = MakeEstimator(options)->Estimate(
+      {{sum.data(), sum.size()}, unit, divisor, 0.0, Model().tensors});
+  return MakeOptimiser(options)->Step({update.data(), update.size()},
+                                      {parameters->data(), parameters->size()});
+}
+
+TEST(Methods, AddTheScaledAverage) {
   std::vector<int64_t> sum(Model().parameters);
   std::vector<float> parameters(Model().parameters, 1.0f);
   for (size_t j = 0; j < sum.size(); ++j) sum[j] = static_cast<int64_t>(j) - 300;
-  EXPECT_TRUE(ApplyServerStep(Model(), {sum.data(), sum.size()}, {0.5, 10.0, 2.0, 0.0},
-                              {parameters.data(), parameters.size()}));
+  EXPECT_TRUE(Step(sum, 0.5, 10.0, {2.0, 0.0}, &parameters));
   for (size_t j = 0; j < sum.size(); ++j) {
     EXPECT_FLOAT_EQ(parameters[j], 1.0f + 2.0f * 0.5f * static_cast<float>(sum[j]) / 10.0f);
   }
 }
 
-TEST(ServerStep, SmoothsEachTensorOnItsOwn) {
+TEST(Methods, SmoothEachTensorOnItsOwn) {
   std::vector<int64_t> sum(Model().parameters);
   for (size_t j = 0; j < sum.size(); ++j) sum[j] = static_cast<int64_t>(j * j % 101);
   std::vector<float> parameters(sum.size());
-  EXPECT_TRUE(ApplyServerStep(Model(), {sum.data(), sum.size()}, {1.0, 1.0, 1.0, 2.0},
-                              {parameters.data(), parameters.size()}));
+  EXPECT_TRUE(Step(sum, 1.0, 1.0, {1.0, 2.0}, &parameters));
   std::vector<float> expected(sum.begin(), sum.end());
   SmoothLaplacian({expected.data(), 640}, 2.0);
   SmoothLaplacian({expected.data() + 640, 10}, 2.0);
   EXPECT_EQ(parameters, expected);
 }
 
-TEST(ServerStep, ANonFiniteModelIsToldAndLeavesTheOldOne) {
+TEST(Methods, ANonFiniteModelIsToldAndLeavesTheOldOne) {
   std::vector<int64_t> sum(Model().parameters, std::numeric_limits<int64_t>::max());
   std::vector<float> parameters(Model().parameters, 3.0f);
-  EXPECT_FALSE(ApplyServerStep(Model(), {sum.data(), sum.size()}, {1e30, 1.0, 1.0, 0.0},
-                               {parameters.data(), parameters.size()}));
+  EXPECT_FALSE(Step(sum, 1e30, 1.0, {}, &parameters));
   for (const float value : parameters) EXPECT_EQ(value, 3.0f);
 }
 
-TEST(ServerStep, RefusesOptionsOutOfRange) {
+TEST(Methods, RefuseSumsAndOptionsOutOfRange) {
   std::vector<int64_t> sum(Model().parameters);
   std::vector<float> parameters(Model().parameters);
-  const auto step = [&](const ServerStepOptions& options) {
-    return ApplyServerStep(Model(), {sum.data(), sum.size()}, options,
-                           {parameters.data(), parameters.size()});
-  };
-  EXPECT_THROW(step({0.0, 1.0, 1.0, 0.0}), std::invalid_argument);
-  EXPECT_THROW(step({1.0, 0.0, 1.0, 0.0}), std::invalid_argument);
-  EXPECT_THROW(step({1.0, 1.0, -1.0, 0.0}), std::invalid_argument);
+  EXPECT_THROW(Step(sum, 0.0, 1.0, {}, &parameters), std::invalid_argument);
+  EXPECT_THROW(Step(sum, 1.0, 0.0, {}, &parameters), std::invalid_argument);
+  for (const AggregationOptions& bad :
+       {AggregationOptions{-1.0, 0.0}, AggregationOptions{NAN, 0.0}, AggregationOptions{1.0, -1.0},
+        AggregationOptions{1.0, NAN}, AggregationOptions{1.0, 1.1e6}}) {
+    EXPECT_THROW(Step(sum, 1.0, 1.0, bad, &parameters), std::invalid_argument);
+  }
   sum.pop_back();
-  EXPECT_THROW(step({1.0, 1.0, 1.0, 0.0}), std::invalid_argument);
+  EXPECT_THROW(Step(sum, 1.0, 1.0, {}, &parameters), std::invalid_argument);
+  parameters.pop_back();
+  EXPECT_THROW(Step(std::vector<int64_t>(Model().parameters), 1.0, 1.0, {}, &parameters),
+               std::invalid_argument);
+}
+
+TEST(Methods, AreChosenByWhatTheOptionsAskFor) {
+  EXPECT_STREQ(ChooseEstimator({}).name, "mean");
+  EXPECT_STREQ(ChooseEstimator({1.0, 0.5}).name, "laplacian");
+  EXPECT_STREQ(ChooseOptimiser({}).name, "sgd");
+}
+
+TEST(Methods, TheFirstRowOfEachTableIsTheDefault) {
+  EXPECT_TRUE(Estimators()[0].asked_for({}));
+  EXPECT_TRUE(Optimisers()[0].asked_for({}));
+  for (const EstimatorInfo& info : Estimators().subspan(1)) EXPECT_FALSE(info.asked_for({}));
+  for (const OptimiserInfo& info : Optimisers().subspan(1)) EXPECT_FALSE(info.asked_for({}));
+}
+
+TEST(Methods, SgdHasNoStateAndTakesNone) {
+  const auto sgd = MakeOptimiser({});
+  EXPECT_TRUE(sgd->State().empty());
+  EXPECT_NO_THROW(sgd->Restore({}));
+  const uint8_t state[] = {1};
+  EXPECT_THROW(sgd->Restore(state), std::runtime_error);
+}
+
+TEST(PartialSum, MergesByAddition) {
+  PartialSum one({1, -2, 3});
+  one.counts = {1, 2, 3, 400};
+  PartialSum other({10, 20, -30});
+  other.counts = {5, 6, 7, 800};
+  one.Merge(other);
+  EXPECT_EQ(one.sums, (std::vector<int64_t>{11, 18, -27}));
+  EXPECT_EQ(one.counts.checked_in, 6U);
+  EXPECT_EQ(one.counts.reported, 8U);
+  EXPECT_EQ(one.counts.rejected, 10U);
+  EXPECT_EQ(one.counts.update_bytes, 1200U);
+}
+
+TEST(PartialSum, APartOfAnotherSizeChangesNothing) {
+  PartialSum one({1, 2});
+  PartialSum other({1});
+  other.counts.reported = 1;
+  EXPECT_THROW(one.Merge(other), std::invalid_argument);
+  EXPECT_EQ(one.sums, (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(one.counts.reported, 0U);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// The channels of the mechanisms that Gau-LRQ is compared with: their bytes, their limits and what
+// The codecs of the mechanisms that Gau-LRQ is compared with: their bytes, their limits and what
 // they refuse. Their noise is tested in statistical/baseline_noise_test.cc.
-#include "baseline/baseline.h"
+#include "codec/baseline.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -8,10 +8,11 @@
 #include <memory>
 #include <vector>
 
-#include "baseline/codes.h"
-#include "baseline/gaussian_float32.h"
-#include "baseline/quantized_binomial.h"
-#include "baseline/quantized_gaussian.h"
+#include "codec/codecs.h"
+#include "codec/codes.h"
+#include "codec/gaussian_float32.h"
+#include "codec/quantized_binomial.h"
+#include "codec/quantized_gaussian.h"
 #include "sotto/bytes.h"
 #include "sotto/random.h"
 #include "unit/server/small_job.h"
@@ -21,8 +22,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-constexpr Mechanism kBaselines[] = {Mechanism::kGaussianFloat32, Mechanism::kQuantizedGaussian,
-                                    Mechanism::kQuantizedBinomial};
+constexpr const char* kBaselines[] = {"float32", "qg", "bq"};
 constexpr int32_t kSigmaQ20 = 1 << 20;
 constexpr double kClipInSigmas = 5;
 
@@ -32,12 +32,17 @@ Key KeyOf(uint8_t number) {
   return key;
 }
 
-JobConfig ConfigOf(Mechanism mechanism) {
-  JobConfig config = SmallConfig();
-  config.mechanism = mechanism;
-  config.plan.noise_sigma = 0.4 / kClipInSigmas;
-  config.plan = RoundToDevice(config.plan);
-  return config;
+// Noise of this deviation, updates clipped to so many of them.
+TrainTask TaskOf(float noise_sigma, double clip_in_sigmas = kClipInSigmas) {
+  TrainTask task;
+  task.quantizer_scale = noise_sigma;
+  task.training.clip_l2 = static_cast<float>(clip_in_sigmas) * noise_sigma;
+  return task;
+}
+
+std::unique_ptr<const Baseline> Make(const std::string& name) {
+  std::unique_ptr<const UpdateCodec> codec = RequireCodec(name).make(TaskOf(0.125F));
+  return std::unique_ptr<const Baseline>(dynamic_cast<const Baseline*>(codec.release()));
 }
 
 // Coordinates of up to five deviations, the clipping bound.
@@ -50,60 +55,54 @@ std::vector<int32_t> Values(size_t count) {
   return values;
 }
 
-Bytes Encode(const UpdateChannel& channel, const Key& key, const std::vector<int32_t>& values) {
-  return channel.Encode(key, {values.data(), values.size()});
+Bytes Encode(const Baseline& codec, const Key& key, const std::vector<int32_t>& values) {
+  return codec.Encode(key, {values.data(), values.size()});
 }
 
-bool Decode(const UpdateChannel& channel, const Bytes& encoded, std::vector<int32_t>* noisy) {
-  return channel.Decode({encoded.data(), encoded.size()}, {noisy->data(), noisy->size()});
+bool Decode(const Baseline& codec, const Bytes& encoded, std::vector<int32_t>* noisy) {
+  return codec.Decode({encoded.data(), encoded.size()}, {noisy->data(), noisy->size()});
 }
 
-TEST(Baseline, OnlyBaselinesHaveAChannel) {
-  for (const Mechanism mechanism : kBaselines) {
-    EXPECT_NE(MakeChannel(ConfigOf(mechanism)), nullptr) << Name(mechanism);
-  }
-  for (const Mechanism mechanism :
-       {Mechanism::kGauLrq, Mechanism::kUniformDither, Mechanism::kNone}) {
-    EXPECT_EQ(MakeChannel(ConfigOf(mechanism)), nullptr) << Name(mechanism);
+TEST(Baseline, IsWhatNoDeviceSpeaks) {
+  for (const char* name : kBaselines) {
+    EXPECT_FALSE(RequireCodec(name).servable) << name;
+    EXPECT_NE(Make(name), nullptr) << name;
   }
 }
 
-TEST(Baseline, AJobOfABaselineNeedsItsChannelAndNoOtherJobTakesOne) {
+TEST(Baseline, AJobOfABaselineTakesExactFloatsFromItsDevices) {
+  JobConfig config = SmallConfig();
+  config.codec = &RequireCodec("qg");
   const DeviceRegistry registry = SmallRegistry();
   RecordingStore store;
-  const auto channel = MakeChannel(ConfigOf(Mechanism::kQuantizedGaussian));
-  EXPECT_THROW(Job(ConfigOf(Mechanism::kQuantizedGaussian), registry, store, Key()),
-               std::invalid_argument);
-  EXPECT_THROW(Job(SmallConfig(), registry, store, Key(), std::nullopt, channel.get()),
-               std::invalid_argument);
-  EXPECT_NO_THROW(Job(ConfigOf(Mechanism::kQuantizedGaussian), registry, store, Key(), std::nullopt,
-                      channel.get()));
+  EXPECT_NO_THROW(Job(config, registry, store, Key()));
+  EXPECT_EQ(config.TaskFor(0, 0.4F).format.coding, Coding::kFloat32);
 }
 
 TEST(Baseline, TheKeyAloneDecidesTheNoise) {
   const std::vector<int32_t> values = Values(100);
-  for (const Mechanism mechanism : kBaselines) {
-    const auto channel = MakeChannel(ConfigOf(mechanism));
-    const Bytes encoded = Encode(*channel, KeyOf(2), values);
-    EXPECT_EQ(Encode(*channel, KeyOf(2), values), encoded) << Name(mechanism);
-    EXPECT_NE(Encode(*channel, KeyOf(3), values), encoded) << Name(mechanism);
+  for (const char* name : kBaselines) {
+    const auto codec = Make(name);
+    const Bytes encoded = Encode(*codec, KeyOf(2), values);
+    EXPECT_EQ(Encode(*codec, KeyOf(2), values), encoded) << name;
+    EXPECT_NE(Encode(*codec, KeyOf(3), values), encoded) << name;
   }
 }
 
 TEST(Baseline, NoUpdateIsLongerThanItsLimitAndAnotherLengthIsRefused) {
-  for (const Mechanism mechanism : kBaselines) {
-    const auto channel = MakeChannel(ConfigOf(mechanism));
+  for (const char* name : kBaselines) {
+    const auto codec = Make(name);
     for (const size_t count : {1U, 7U, 100U}) {
-      const Bytes encoded = Encode(*channel, KeyOf(2), Values(count));
-      EXPECT_LE(encoded.size(), channel->MaxSize(static_cast<uint32_t>(count)));
+      const Bytes encoded = Encode(*codec, KeyOf(2), Values(count));
+      EXPECT_LE(encoded.size(), codec->MaxSize(static_cast<uint32_t>(count)));
       std::vector<int32_t> noisy(count);
-      EXPECT_TRUE(Decode(*channel, encoded, &noisy)) << Name(mechanism);
+      EXPECT_TRUE(Decode(*codec, encoded, &noisy)) << name;
       Bytes longer = encoded;
       longer.push_back(0);
-      EXPECT_FALSE(Decode(*channel, longer, &noisy)) << Name(mechanism);
+      EXPECT_FALSE(Decode(*codec, longer, &noisy)) << name;
       const Bytes shorter(encoded.begin(), encoded.end() - 1);
-      EXPECT_FALSE(Decode(*channel, shorter, &noisy)) << Name(mechanism);
-      EXPECT_FALSE(Decode(*channel, {}, &noisy)) << Name(mechanism);
+      EXPECT_FALSE(Decode(*codec, shorter, &noisy)) << name;
+      EXPECT_FALSE(Decode(*codec, {}, &noisy)) << name;
     }
   }
 }
@@ -116,8 +115,8 @@ TEST(Baseline, WhatIsDecodedIsWithinTheNoisesReach) {
   const std::vector<int32_t> values = Values(20000);
   std::vector<int32_t> noisy(values.size());
   for (size_t i = 0; i < 3; ++i) {
-    const auto channel = MakeChannel(ConfigOf(kBaselines[i]));
-    ASSERT_TRUE(Decode(*channel, Encode(*channel, KeyOf(2), values), &noisy));
+    const auto codec = Make(kBaselines[i]);
+    ASSERT_TRUE(Decode(*codec, Encode(*codec, KeyOf(2), values), &noisy));
     for (size_t j = 0; j < values.size(); ++j) {
       ASSERT_LE(std::fabs(static_cast<double>(noisy[j]) - values[j]), kReach[i] * kSigmaQ20);
     }
@@ -128,12 +127,12 @@ TEST(Baseline, ValuesAtTheFormatsLimitSurvive) {
   const double most = 1024;
   const std::vector<int32_t> values = {1 << 30, -(1 << 30), 0};
   std::vector<int32_t> noisy(values.size());
-  const QuantizedBinomial binomial(most);
-  const QuantizedGaussian quantized;
-  const GaussianFloat32 plain(0.5);
-  for (const UpdateChannel* channel :
-       std::initializer_list<const UpdateChannel*>{&binomial, &quantized, &plain}) {
-    ASSERT_TRUE(Decode(*channel, Encode(*channel, KeyOf(2), values), &noisy));
+  const QuantizedBinomial binomial(TaskOf(0.5F, most));
+  const QuantizedGaussian quantized(TaskOf(0.5F));
+  const GaussianFloat32 plain(TaskOf(0.5F));
+  for (const Baseline* codec :
+       std::initializer_list<const Baseline*>{&binomial, &quantized, &plain}) {
+    ASSERT_TRUE(Decode(*codec, Encode(*codec, KeyOf(2), values), &noisy));
     for (size_t j = 0; j < values.size(); ++j) {
       EXPECT_NEAR(noisy[j], values[j], 11.0 * kSigmaQ20);
     }
@@ -141,20 +140,20 @@ TEST(Baseline, ValuesAtTheFormatsLimitSurvive) {
 }
 
 TEST(GaussianFloat32, TakesFourBytesACoordinate) {
-  EXPECT_EQ(Encode(GaussianFloat32(0.1), KeyOf(2), Values(7850)).size(), 31400U);
+  EXPECT_EQ(Encode(GaussianFloat32(TaskOf(0.1F)), KeyOf(2), Values(7850)).size(), 31400U);
 }
 
 TEST(GaussianFloat32, RefusesWhatIsNotANumberOrTooLarge) {
-  const GaussianFloat32 channel(0.1);
+  const GaussianFloat32 codec(TaskOf(0.1F));
   std::vector<int32_t> noisy(1);
   Bytes encoded(4);
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(),
                           std::numeric_limits<float>::infinity(), -205.0F, 205.0F}) {
     StoreU32Le(FloatBits(bad), encoded.data());
-    EXPECT_FALSE(Decode(channel, encoded, &noisy)) << bad;
+    EXPECT_FALSE(Decode(codec, encoded, &noisy)) << bad;
   }
   StoreU32Le(FloatBits(-0.25F), encoded.data());
-  EXPECT_TRUE(Decode(channel, encoded, &noisy));
+  EXPECT_TRUE(Decode(codec, encoded, &noisy));
   EXPECT_NEAR(noisy[0], -2.5 * kSigmaQ20, 1);
 }
 
@@ -170,7 +169,8 @@ TEST(QuantizedGaussian, BitsAreThePapers) {
 }
 
 TEST(QuantizedGaussian, TakesThreeBitsACoordinateWhereNoiseDominates) {
-  const Bytes encoded = Encode(QuantizedGaussian(), KeyOf(2), std::vector<int32_t>(7850));
+  const Bytes encoded =
+      Encode(QuantizedGaussian(TaskOf(0.1F)), KeyOf(2), std::vector<int32_t>(7850));
   const uint32_t range = LoadU32Le(encoded.data());
   EXPECT_GT(range, 3U * kSigmaQ20);
   EXPECT_LT(range, 6U * kSigmaQ20);
@@ -178,44 +178,46 @@ TEST(QuantizedGaussian, TakesThreeBitsACoordinateWhereNoiseDominates) {
 }
 
 TEST(QuantizedGaussian, DecodesToTheLevelsOfItsRange) {
-  const QuantizedGaussian channel;
+  const QuantizedGaussian codec(TaskOf(0.1F));
   std::vector<int32_t> noisy(2);
   // Range 3 deviations, 2 bits: the levels are -3, -1, 1 and 3. Here the first and the third.
   Bytes encoded = {0, 0, 0x30, 0, 0x08};
-  ASSERT_TRUE(Decode(channel, encoded, &noisy));
+  ASSERT_TRUE(Decode(codec, encoded, &noisy));
   EXPECT_EQ(noisy, (std::vector<int32_t>{-3 * kSigmaQ20, 1 * kSigmaQ20}));
   encoded[4] = 0x18;  // a bit where padding belongs
-  EXPECT_FALSE(Decode(channel, encoded, &noisy));
+  EXPECT_FALSE(Decode(codec, encoded, &noisy));
 }
 
 TEST(QuantizedGaussian, RefusesRangesThatNoUpdateHas) {
-  const QuantizedGaussian channel;
+  const QuantizedGaussian codec(TaskOf(0.1F));
   std::vector<int32_t> noisy(8);
   for (const uint32_t range : {uint32_t{0}, uint32_t{1} << 31}) {
     for (size_t codes = 0; codes < 16; ++codes) {
       Bytes encoded(4 + codes);
       StoreU32Le(range, encoded.data());
-      EXPECT_FALSE(Decode(channel, encoded, &noisy)) << range;
+      EXPECT_FALSE(Decode(codec, encoded, &noisy)) << range;
     }
   }
 }
 
 // L = floor(4 * 5) + 1 = 21, so 2 * (21 + 32) + 1 = 107 integers: 7 bits.
 TEST(QuantizedBinomial, TakesTheBitsOfItsIntegers) {
-  const QuantizedBinomial channel(kClipInSigmas);
-  EXPECT_EQ(Encode(channel, KeyOf(2), Values(7850)).size(), (7850U * 7 + 7) / 8);
-  EXPECT_EQ(Encode(QuantizedBinomial(0.5), KeyOf(2), std::vector<int32_t>(8)).size(), 7U);
-  EXPECT_EQ(Encode(QuantizedBinomial(1024), KeyOf(2), std::vector<int32_t>(8)).size(), 14U);
+  const QuantizedBinomial codec(TaskOf(0.5F));
+  EXPECT_EQ(Encode(codec, KeyOf(2), Values(7850)).size(), (7850U * 7 + 7) / 8);
+  EXPECT_EQ(Encode(QuantizedBinomial(TaskOf(0.5F, 0.5)), KeyOf(2), std::vector<int32_t>(8)).size(),
+            7U);
+  EXPECT_EQ(Encode(QuantizedBinomial(TaskOf(0.5F, 1024)), KeyOf(2), std::vector<int32_t>(8)).size(),
+            14U);
 }
 
 TEST(QuantizedBinomial, RefusesIntegersBeyondItsLargest) {
-  const QuantizedBinomial channel(kClipInSigmas);
+  const QuantizedBinomial codec(TaskOf(0.5F));
   std::vector<int32_t> noisy(1);
-  EXPECT_TRUE(Decode(channel, {106}, &noisy));
+  EXPECT_TRUE(Decode(codec, {106}, &noisy));
   EXPECT_EQ(noisy[0], 53 * (kSigmaQ20 / 4));
-  EXPECT_TRUE(Decode(channel, {0}, &noisy));
+  EXPECT_TRUE(Decode(codec, {0}, &noisy));
   EXPECT_EQ(noisy[0], -53 * (kSigmaQ20 / 4));
-  EXPECT_FALSE(Decode(channel, {107}, &noisy));
+  EXPECT_FALSE(Decode(codec, {107}, &noisy));
 }
 
 TEST(Codes, SurviveAtEveryWidth) {

@@ -135,11 +135,12 @@ TEST_F(ClientTest, TasksOutOfRangeAreRefused) {
 
 // A task whose noise cannot be encoded fails before anything is sent.
 TEST_F(ClientTest, ATaskWithUselessNoiseIsRefused) {
-  for (const float unit : {0.0f, -1.0f, 1e-9f, std::numeric_limits<float>::quiet_NaN()}) {
+  for (const float scale : {0.0f, -1.0f, 1e-9f, 1e-40f, std::numeric_limits<float>::infinity(),
+                            std::numeric_limits<float>::quiet_NaN()}) {
     StepToRequest();
     Reply reply = small.job.Answer(index, device->client().request());
-    reply.task.unit = unit;
-    EXPECT_EQ(device->client().OnReply(reply), Status::kMalformed) << unit;
+    reply.task.quantizer_scale = scale;
+    EXPECT_EQ(device->client().OnReply(reply), Status::kMalformed) << scale;
   }
 }
 
@@ -280,7 +281,7 @@ TEST_F(ClientTest, TheReasonOfARefusalIsKept) {
 
 TEST(Client, UploadsFitTheSmallerFrameOfBothSides) {
   JobConfig config = SmallConfig();
-  config.mechanism = Mechanism::kNone;  // long updates
+  config.codec = FindCodec("none");  // long updates
   SmallJob small(config);
   ASSERT_TRUE(small.job.OpenRound());
   const uint32_t index = small.job.cohort()[0];
@@ -339,9 +340,10 @@ TEST(ClientBuffers, StaticMemoryIsLaidOutWhateverItsAlignment) {
     const ClientBuffers buffers =
         MakeClientBuffers<Net>(parameters, {workspace + shift, ClientWorkspaceBytes<Net>()});
     EXPECT_EQ(buffers.base.size(), Net::kParameters);
-    EXPECT_EQ(buffers.parameters.data(), parameters + Net::kParameters);
+    EXPECT_EQ(buffers.update.data(), parameters + Net::kParameters);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(buffers.scratch.data()) % alignof(float), 0u);
-    EXPECT_GE(buffers.scratch.size(), nn::SoftmaxTrainingFloats(*FindModel("softmax-64-10"), 16));
+    const ModelInfo& model = *FindModel("softmax-64-10");
+    EXPECT_GE(buffers.scratch.size(), model.training_floats(model, 16));
     EXPECT_EQ(buffers.indices.size(), 16u);
     EXPECT_LE(buffers.chunk.end(), reinterpret_cast<uint8_t*>(buffers.indices.data()));
     EXPECT_LE(reinterpret_cast<std::byte*>(buffers.indices.end()),

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "accounting/figures.h"
+#include "plans/statement.h"
+#include "unit/privacy/figures.h"
 #include "unit/server/requests.h"
 #include "unit/server/small_job.h"
 
@@ -20,7 +22,7 @@ void ExpectSaid(const std::string& message, const std::vector<std::string>& word
 
 TEST(Job, AnAbortDoesNotCountAgainstTheBudget) {
   JobConfig config = SmallConfig();
-  config.epsilon_budget = privacy::Account(config.plan, 1).epsilon * 1.000001;
+  config.epsilon_budget = privacy::Account(config.plan, 1).epsilon() * 1.000001;
   SmallJob small(config);
   ASSERT_TRUE(small.job.OpenRound());
   EXPECT_FALSE(small.job.CloseRound().released);
@@ -32,7 +34,7 @@ TEST(Job, AnAbortDoesNotCountAgainstTheBudget) {
 
 TEST(Job, StopsWhenTheBudgetCannotPayForAnotherRoundAndSaysWhatItWouldCost) {
   JobConfig config = SmallConfig();
-  config.epsilon_budget = privacy::Account(config.plan, 2).epsilon * 1.000001;
+  config.epsilon_budget = privacy::Account(config.plan, 2).epsilon() * 1.000001;
   SmallJob small(config);
   for (int round = 0; round < 2; ++round) {
     ASSERT_TRUE(small.job.OpenRound());
@@ -42,8 +44,8 @@ TEST(Job, StopsWhenTheBudgetCannotPayForAnotherRoundAndSaysWhatItWouldCost) {
   EXPECT_FALSE(small.job.OpenRound());
   EXPECT_EQ(AskForWork(small.job, 0).kind, Reply::Kind::kDone);
   ExpectSaid(small.job.finish_reason(),
-             {"budget", privacy::EpsilonText(privacy::Account(config.plan, 2).epsilon, 3),
-              privacy::EpsilonText(privacy::Account(config.plan, 3).epsilon, 3), "2 of 3 rounds",
+             {"budget", privacy::EpsilonText(privacy::Account(config.plan, 2).epsilon(), 3),
+              privacy::EpsilonText(privacy::Account(config.plan, 3).epsilon(), 3), "2 of 3 rounds",
               "larger budget"});
   EXPECT_FALSE(small.job.gave_up()) << "it did what it was told to";
 }
@@ -51,14 +53,14 @@ TEST(Job, StopsWhenTheBudgetCannotPayForAnotherRoundAndSaysWhatItWouldCost) {
 TEST(Job, WhatEarlierJobsSpentCountsInEveryFigureAndAgainstTheBudget) {
   JobConfig config = SmallConfig();
   config.spent_before = {{config.plan, 2}};
-  const double third = privacy::Account(config.plan, 3).epsilon;
+  const double third = privacy::Account(config.plan, 3).epsilon();
   config.epsilon_budget = third * 1.000001;
   SmallJob small(config);
   ASSERT_TRUE(small.job.OpenRound());
   small.ReportAll();
   const RoundOutcome outcome = small.job.CloseRound();
-  EXPECT_NEAR(outcome.spent.epsilon, third, 1e-9 * third);
-  EXPECT_GT(outcome.spent.epsilon_network, privacy::Account(config.plan, 1).epsilon_network);
+  EXPECT_NEAR(outcome.spent.epsilon(), third, 1e-9 * third);
+  EXPECT_GT(NetworkEpsilon(outcome.spent), NetworkEpsilon(privacy::Account(config.plan, 1)));
   EXPECT_EQ(outcome.spent.earlier_rounds, 2);
   EXPECT_FALSE(small.job.OpenRound());
   ExpectSaid(small.job.finish_reason(), {"1 of 3 rounds and 2 of earlier jobs"});
@@ -70,7 +72,7 @@ TEST(Job, ANewJobThatCannotPayForOneRoundIsRefusedAndNotBegun) {
     int begun = 0;
   };
   JobConfig config = SmallConfig();
-  config.epsilon_budget = privacy::Account(config.plan, 1).epsilon * 0.99;
+  config.epsilon_budget = privacy::Account(config.plan, 1).epsilon() * 0.99;
   const DeviceRegistry registry = SmallRegistry();
   Store store;
   try {

@@ -21,8 +21,8 @@ TEST(JobConfig, RefusesWhatCannotBe) {
   refuses([](JobConfig& c) { c.training.clip_l2 = 0.5f; });
   refuses([](JobConfig& c) { c.learning_rate_decay = 0; });
   refuses([](JobConfig& c) { c.learning_rate_decay = NAN; });
-  refuses([](JobConfig& c) { c.server_learning_rate = -1; });
-  refuses([](JobConfig& c) { c.smoothing = NAN; });
+  refuses([](JobConfig& c) { c.aggregation.server_learning_rate = -1; });
+  refuses([](JobConfig& c) { c.aggregation.smoothing = NAN; });
   refuses([](JobConfig& c) { c.min_devices = kSmallDevices + 1; });
   refuses([](JobConfig& c) { c.max_attempts = 0; });
   refuses([](JobConfig& c) { c.plan.noise_sigma = 0.1; });  // not a float32 value

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <stdexcept>
 
+#include "plans/statement.h"
+#include "unit/privacy/figures.h"
 #include "unit/server/requests.h"
 #include "unit/server/small_job.h"
 
@@ -33,13 +35,13 @@ TEST(Job, ReleasesAllRoundsOfThePlanAndFinishes) {
   EXPECT_EQ(AskForWork(small.job, 0).kind, Reply::Kind::kDone);
   ASSERT_EQ(small.store.releases.size(), 3u);
   EXPECT_EQ(small.store.models.back(), small.Model());
-  EXPECT_LT(small.store.releases[0].spent.epsilon, small.store.releases[2].spent.epsilon);
+  EXPECT_LT(small.store.releases[0].spent.epsilon(), small.store.releases[2].spent.epsilon());
 }
 
 // The sum's size is read off the sum, which is charged whatever is made of it.
 TEST(Job, ASumTooLargeForTheModelIsReleasedAndChargedAndEndsTheJob) {
   JobConfig config = SmallConfig();
-  config.server_learning_rate = 1e300;
+  config.aggregation.server_learning_rate = 1e300;
   SmallJob small(config);
   ASSERT_TRUE(small.job.OpenRound());
   const std::vector<float> before = small.Model();
@@ -134,7 +136,7 @@ TEST(Job, TooFewDevicesHeardOfAbortTheAttemptWhichReleasesNothingAndCostsNothing
   const RoundOutcome aborted = small.job.CloseRound();
   EXPECT_FALSE(aborted.released);
   EXPECT_EQ(aborted.reported, 4u);
-  EXPECT_EQ(aborted.heard_of, 4u);
+  EXPECT_EQ(aborted.checked_in, 4u);
   EXPECT_TRUE(small.store.releases.empty());
   EXPECT_EQ(small.job.phase(), Job::Phase::kOpen);
   EXPECT_EQ(small.job.attempt(), 1u);
@@ -148,10 +150,10 @@ TEST(Job, TooFewDevicesHeardOfAbortTheAttemptWhichReleasesNothingAndCostsNothing
   EXPECT_TRUE(small.job.IsComplete());
   const RoundOutcome outcome = small.job.CloseRound();
   EXPECT_TRUE(outcome.released);
-  EXPECT_EQ(outcome.heard_of, kSmallDevices);
+  EXPECT_EQ(outcome.checked_in, kSmallDevices);
   EXPECT_EQ(outcome.spent.rounds, 1);
-  EXPECT_EQ(outcome.spent.epsilon, privacy::Account(config.plan, 1).epsilon);
-  EXPECT_EQ(outcome.spent.epsilon_network, privacy::Account(config.plan, 1).epsilon_network);
+  EXPECT_EQ(outcome.spent.epsilon(), privacy::Account(config.plan, 1).epsilon());
+  EXPECT_EQ(NetworkEpsilon(outcome.spent), NetworkEpsilon(privacy::Account(config.plan, 1)));
 }
 
 // Whether a round is released must not depend on who was drawn for it.
@@ -175,7 +177,7 @@ TEST(Job, ADeviceThatAloneIsUpIsInNoMoreReleasesThanItIsDrawnFor) {
   constexpr int kRounds = 400;
   JobConfig config = SmallConfig();
   config.plan.rounds = kRounds;
-  config.plan.accountant = privacy::Accountant::kRdp;  // the quickest: no figure matters here
+  config.plan.accountant = privacy::Accountant("rdp");  // the quickest: no figure matters here
   SmallJob small(config);
   int with_it = 0;
   for (int round = 0; round < kRounds; ++round) {
@@ -194,7 +196,7 @@ TEST(Job, ADeviceOfAnotherModelIsNotHeardOf) {
   const uint8_t other[kSha256Size] = {};
   hello.model_digest = other;
   small.job.Answer(0, hello);
-  EXPECT_EQ(small.job.CloseRound().heard_of, 0u);
+  EXPECT_EQ(small.job.CloseRound().checked_in, 0u);
 }
 
 TEST(Job, GivesUpAfterTheLastAttempt) {
@@ -251,7 +253,7 @@ TEST(Job, APoissonDrawAboveTheCapIsDrawnAgain) {
 // Exact updates: the new model is the average of what the devices would have trained alone.
 TEST(Job, WithoutAMechanismTheModelIsTheExactAverage) {
   JobConfig config = SmallConfig();
-  config.mechanism = Mechanism::kNone;
+  config.codec = FindCodec("none");
   SmallJob small(config);
   ASSERT_TRUE(small.job.OpenRound());
   std::vector<double> average(config.model->parameters);
@@ -261,7 +263,7 @@ TEST(Job, WithoutAMechanismTheModelIsTheExactAverage) {
     ASSERT_EQ(device.Run(small.job, index), Status::kOk);
     // The update stays in the parameter buffer after the upload.
     const ClientBuffers buffers = device.buffers();
-    for (size_t j = 0; j < average.size(); ++j) average[j] += buffers.parameters[j] / 4.0;
+    for (size_t j = 0; j < average.size(); ++j) average[j] += buffers.update[j] / 4.0;
   }
   const RoundOutcome outcome = small.job.CloseRound();
   EXPECT_EQ(outcome.topped_up, 0u);
@@ -277,7 +279,7 @@ TEST(Job, WithoutAMechanismTheModelIsTheExactAverage) {
 // The divisor of a Poisson round is q N, not the number that was drawn or reported.
 TEST(Job, APoissonSumIsDividedByTheExpectedCohort) {
   JobConfig config = SmallConfig();
-  config.mechanism = Mechanism::kNone;
+  config.codec = FindCodec("none");
   config.plan.sampling = privacy::Sampling::kPoisson;
   config.plan.planned_reports = kSmallDevices;
   config.plan.rounds = 20;
@@ -292,7 +294,7 @@ TEST(Job, APoissonSumIsDividedByTheExpectedCohort) {
       device.config.allow_training_without_privacy = true;
       ASSERT_EQ(device.Run(small.job, index), Status::kOk);
       const ClientBuffers buffers = device.buffers();
-      for (size_t j = 0; j < sum.size(); ++j) sum[j] += static_cast<double>(buffers.parameters[j]);
+      for (size_t j = 0; j < sum.size(); ++j) sum[j] += static_cast<double>(buffers.update[j]);
     }
     const size_t drawn = small.job.cohort().size();
     ASSERT_TRUE(small.job.CloseRound().released);

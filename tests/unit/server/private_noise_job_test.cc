@@ -5,6 +5,8 @@
 #include <memory>
 #include <set>
 
+#include "plans/private_noise.h"
+#include "unit/privacy/figures.h"
 #include "unit/server/small_job.h"
 
 namespace sotto::server {
@@ -30,7 +32,7 @@ TEST(PrivateNoiseTask, AsksForNoLessThanThePlanAndHardlyMore) {
 // z = deviation / (2 C), both in the same units.
 TEST(PrivateNoiseTask, ComputesTheMultiplierFromWhatItAsksFor) {
   TrainTask task;
-  task.unit = 0.25f;
+  task.quantizer_scale = 0.25f;
   task.training.clip_l2 = 0.5f;
   task.private_noise_q20 = 3 << 20;
   EXPECT_EQ(task.private_noise_multiplier(), 0.75);
@@ -46,8 +48,8 @@ TEST(PrivateNoiseConfig, RefusesWhatNoDeviceCanEncode) {
   refuses([](JobConfig& c) { c.plan.private_noise_multiplier = 16.1; });  // 64 units
   refuses([](JobConfig& c) { c.plan.private_noise_multiplier = -1; });
   refuses([](JobConfig& c) { c.plan.noise_sigma = 1.0 / 512; });  // C is above 128 units
-  refuses([](JobConfig& c) { c.mechanism = Mechanism::kUniformDither; });
-  refuses([](JobConfig& c) { c.mechanism = Mechanism::kNone; });
+  refuses([](JobConfig& c) { c.codec = FindCodec("uniform-dither"); });
+  refuses([](JobConfig& c) { c.codec = FindCodec("none"); });
 }
 
 struct PrivateNoiseTest : testing::Test {
@@ -100,7 +102,7 @@ TEST_F(PrivateNoiseTest, ADeviceRefusesATaskWithLessNoiseThanItsOwnerAsksFor) {
   refuses([](TrainTask& t) { t.private_noise_q20 = 0; });
   refuses([](TrainTask& t) { t.private_noise_q20 -= 1; });
   refuses([](TrainTask& t) { t.training.clip_l2 *= 1.001f; });
-  refuses([](TrainTask& t) { t.unit *= 0.999f; });
+  refuses([](TrainTask& t) { t.quantizer_scale *= 0.999f; });
   EXPECT_EQ(Offer([](TrainTask&) {}), Status::kOk);
 }
 
@@ -118,7 +120,7 @@ TEST_F(PrivateNoiseTest, NoiseThatTheFormatCannotCarryIsMalformed) {
   device->config.allow_training_without_privacy = true;
   const auto refuses = [&](auto change) { EXPECT_EQ(Offer(change), Status::kMalformed); };
   refuses([](TrainTask& t) { t.private_noise_q20 = kMaxPrivateNoiseQ20 + 1; });
-  refuses([](TrainTask& t) { t.training.clip_l2 = 129 * t.unit; });
+  refuses([](TrainTask& t) { t.training.clip_l2 = 129 * t.quantizer_scale; });
   refuses([](TrainTask& t) { t.format.dither = DitherKind::kUniform; });
   refuses([](TrainTask& t) { t.format.coding = Coding::kFloat32; });
   refuses([](TrainTask& t) { t.clip_bit_q20 = 1; });
@@ -281,8 +283,9 @@ TEST(PrivateNoiseJob, ChargesEveryAttemptAgainstTheServer) {
   const RoundOutcome outcome = small.job.CloseRound();
   ASSERT_TRUE(outcome.released);
   EXPECT_EQ(outcome.spent.rounds, 1);
-  EXPECT_EQ(outcome.spent.epsilon_server, privacy::EpsilonAgainstServer(config.plan, 2));
-  EXPECT_EQ(outcome.spent.epsilon_server_update, privacy::EpsilonAgainstServer(config.plan, 1));
+  EXPECT_EQ(ServerEpsilon(outcome.spent), privacy::GuaranteeAgainstServer(config.plan, 2).epsilon);
+  EXPECT_EQ(ServerUpdateEpsilon(outcome.spent),
+            privacy::GuaranteeAgainstServer(config.plan, 1).epsilon);
 }
 
 }  // namespace

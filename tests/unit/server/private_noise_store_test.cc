@@ -1,6 +1,7 @@
 // What the ledger says of trust mode private-noise.
 #include <cmath>
 
+#include "unit/privacy/figures.h"
 #include "unit/server/store_fixture.h"
 
 namespace sotto::server {
@@ -21,7 +22,7 @@ JobConfig PrivateConfig() {
 
 RoundOutcome RunOneRound(SqliteStore& store, const JobConfig& config) {
   const DeviceRegistry registry = store.LoadDevices();
-  Job job(config, registry, store, Key(), store.Load());
+  Job job(config, registry, store, Key(), Load(store));
   EXPECT_TRUE(job.OpenRound());
   return job.CloseRound();
 }
@@ -32,11 +33,11 @@ TEST_F(SqliteStoreTest, TheLedgerHoldsTheEpsilonAgainstTheServer) {
   const RoundOutcome outcome = RunOneRound(store, PrivateConfig());
   ASSERT_TRUE(outcome.released);
   const LedgerEntry entry = store.Ledger().at(0);
-  EXPECT_EQ(entry.trust_mode, "private-noise");
-  EXPECT_EQ(entry.private_noise_multiplier, 0.5);
-  EXPECT_GT(entry.epsilon_server, 0.0);
-  EXPECT_EQ(entry.epsilon_server, outcome.spent.epsilon_server);
-  EXPECT_EQ(entry.epsilon_server_update, outcome.spent.epsilon_server_update);
+  EXPECT_EQ(Released(entry).trust_mode, privacy::TrustMode::kPrivateNoise);
+  EXPECT_EQ(entry.plan.private_noise_multiplier, 0.5);
+  EXPECT_GT(EpsilonOf(entry, privacy::View::kEveryUpdate), 0.0);
+  EXPECT_EQ(EpsilonOf(entry, privacy::View::kEveryUpdate), ServerEpsilon(outcome.spent));
+  EXPECT_EQ(EpsilonOf(entry, privacy::View::kOneUpdate), ServerUpdateEpsilon(outcome.spent));
 }
 
 TEST_F(SqliteStoreTest, ATrustedServerHasNoEpsilonInTheLedger) {
@@ -45,11 +46,12 @@ TEST_F(SqliteStoreTest, ATrustedServerHasNoEpsilonInTheLedger) {
     store.AddDevices(SomeDevices(), false);
     ASSERT_TRUE(RunOneRound(store, WithoutReports()).released);
     const LedgerEntry entry = store.Ledger().at(0);
-    EXPECT_EQ(entry.private_noise_multiplier, 0.0);
-    EXPECT_TRUE(std::isinf(entry.epsilon_server));
-    EXPECT_TRUE(std::isinf(entry.epsilon_server_update));
+    EXPECT_EQ(entry.plan.private_noise_multiplier, 0.0);
+    ASSERT_EQ(entry.claims.size(), 2u);
+    EXPECT_EQ(entry.claims[0].adversary, privacy::Adversary::kPublic);
+    EXPECT_EQ(entry.claims[1].adversary, privacy::Adversary::kNetwork);
   }
-  EXPECT_EQ(Database(path_).Integer("SELECT count(*) FROM ledger WHERE epsilon_server IS NULL"), 1);
+  EXPECT_EQ(Database(path_).Integer("SELECT count(*) FROM claims WHERE adversary = 'server'"), 0);
 }
 
 TEST_F(SqliteStoreTest, AJobKeepsItsPrivateNoise) {

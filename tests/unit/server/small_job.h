@@ -23,7 +23,7 @@ constexpr uint32_t kSmallDevices = 12;
 constexpr uint32_t kSmallSamples = 7;
 
 // Remembers what a job commits, and can fail.
-struct RecordingStore : Store {
+struct RecordingStore : JobLog {
   std::vector<AttemptRecord> attempts;
   std::vector<ReleaseRecord> releases;
   std::vector<std::vector<float>> models;
@@ -57,6 +57,7 @@ inline JobConfig SmallConfig() {
   config.training.local_epochs = 2;
   config.training.batch_size = 3;
   config.training.clip_l2 = 0.4f;
+  config.learning_rate_decay = 1.0;
   return config;
 }
 
@@ -178,7 +179,7 @@ struct SmallJob {
 
   void Report(uint32_t index) {
     SmallDevice device(registry[index], index, *job.config().model, job.round());
-    device.config.allow_training_without_privacy = !job.config().is_private();
+    device.config.allow_training_without_privacy = !job.config().codec->certified;
     EXPECT_EQ(device.Run(job, index), Status::kOk);
   }
 

@@ -68,13 +68,13 @@ TEST_F(SqliteStoreTest, WhatIsNoStoreIsRefusedAndLeftAsItIs) {
 
 TEST_F(SqliteStoreTest, NewerAndOlderStoresAreRefused) {
   { SqliteStore store(path_, kCreate); }
-  RunSql("PRAGMA user_version = 3");
-  EXPECT_TRUE(Says(Refusal(), "version 3"));
+  RunSql("PRAGMA user_version = 4");
+  EXPECT_TRUE(Says(Refusal(), "version 4"));
   EXPECT_TRUE(Says(Refusal(), "newer"));
   RunSql("PRAGMA user_version = 0");
   EXPECT_TRUE(Says(Refusal(kCreate), "version 0"));
   EXPECT_TRUE(Says(Refusal(kCreate), "older"));
-  RunSql("PRAGMA user_version = 2");
+  RunSql("PRAGMA user_version = 3");
   EXPECT_EQ(Refusal(), "nothing was refused");
 }
 
@@ -113,19 +113,21 @@ TEST_F(SqliteStoreTest, AFullDiskIsSaidAndWhatWasCommittedIsKept) {
   const int code = InChild([&] {
     signal(SIGXFSZ, SIG_IGN);
     SqliteStore store(path_);
+    store.BeginJob(RecordOf(SmallConfig()));
     const rlimit limit{200000, 200000};
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
     const std::string message = RefusalOf([&] { Release(store, 1, 0, 100000); });
     if (!Says(message, "free space")) return 2;
-    return store.Load()->next_round == 1 ? 0 : 3;  // and the store still answers
+    return Load(store)->next_round == 1 ? 0 : 3;  // and the store still answers
   });
   EXPECT_EQ(code, 0);
   SqliteStore store(path_);
-  EXPECT_EQ(store.Load()->next_round, 1u);
-  EXPECT_EQ(store.Load()->parameters, ModelOf(0));
+  EXPECT_EQ(Load(store)->next_round, 1u);
+  EXPECT_EQ(Load(store)->parameters, ModelOf(0));
   EXPECT_EQ(store.Ledger().size(), 1u);
+  store.BeginJob(RecordOf(SmallConfig()));
   Release(store, 1, 0, 100000);
-  EXPECT_EQ(store.Load()->next_round, 2u);
+  EXPECT_EQ(Load(store)->next_round, 2u);
 }
 
 TEST_F(SqliteStoreTest, SqlitesOwnWordForAFullDiskGetsTheSameAdvice) {
@@ -148,7 +150,8 @@ struct Committed {
 // Goes on with the store's job as fast as it can, two attempts a round, until it is killed.
 [[noreturn]] void CommitForever(const std::string& path, int report) {
   SqliteStore store(path);
-  const JobState state = *store.Load();
+  store.BeginJob(RecordOf(SmallConfig()));
+  const JobState state = *Load(store);
   uint32_t round = state.next_round;
   uint32_t attempt = state.next_attempt;
   const auto tell = [&](bool released) {
@@ -202,7 +205,7 @@ TEST_F(SqliteStoreTest, NothingCommittedIsLostToAKill) {
     const std::vector<Committed> committed =
         RunAndKill(path_, std::chrono::microseconds(random() % 40000), kill % 2 == 1);
     SqliteStore store(path_);
-    const JobState state = *store.Load();
+    const JobState state = *Load(store);
     for (const Committed& one : committed) {
       if (one.released) known_rounds = one.round + 1;
       if (!one.released && one.round == state.next_round) {
@@ -216,8 +219,8 @@ TEST_F(SqliteStoreTest, NothingCommittedIsLostToAKill) {
     ASSERT_EQ(ledger.size(), known_rounds);
     for (uint32_t round = 0; round < known_rounds; ++round) {
       EXPECT_EQ(ledger[round].round, round);
-      EXPECT_EQ(ledger[round].epsilon, 1.0 + round);
-      EXPECT_EQ(store.Parameters(round), ModelOf(round));
+      EXPECT_EQ(EpsilonOf(ledger[round]), 1.0 + round);
+      EXPECT_EQ(ParametersOf(store, round), ModelOf(round));
     }
     const std::vector<float> last =
         known_rounds == 0 ? std::vector<float>() : ModelOf(known_rounds - 1);

@@ -9,6 +9,8 @@
 #include <string>
 #include <sys/stat.h>
 
+#include "plans/statement.h"
+#include "unit/privacy/figures.h"
 #include "unit/server/requests.h"
 #include "unit/server/store_fixture.h"
 
@@ -86,28 +88,28 @@ TEST_F(SqliteStoreTest, AJobResumesWhereItsLastCommitLeftIt) {
   const JobConfig config = SmallConfig();
   {
     SqliteStore store(path_, kCreate);
-    EXPECT_FALSE(store.Load().has_value());
+    EXPECT_FALSE(Load(store).has_value());
     store.BeginJob(RecordOf(config));
-    EXPECT_EQ(store.Load()->next_round, 0u);
-    EXPECT_EQ(store.Load()->next_attempt, 0u);
-    EXPECT_TRUE(store.Load()->parameters.empty());
+    EXPECT_EQ(Load(store)->next_round, 0u);
+    EXPECT_EQ(Load(store)->next_attempt, 0u);
+    EXPECT_TRUE(Load(store)->parameters.empty());
     store.CommitAttempt({0, 0, {1, 2}});
     store.CommitAttempt({0, 1, {3, 4}});
-    EXPECT_EQ(store.Load()->next_attempt, 2u);
+    EXPECT_EQ(Load(store)->next_attempt, 2u);
     Release(store, 0, 1);
-    EXPECT_EQ(store.Load()->next_attempt, 0u);
+    EXPECT_EQ(Load(store)->next_attempt, 0u);
     store.CommitAttempt({1, 0, {5}});
   }
   SqliteStore store(path_);
-  const std::optional<JobState> state = store.Load();
+  const std::optional<JobState> state = Load(store);
   ASSERT_TRUE(state.has_value());
   EXPECT_EQ(std::memcmp(state->job_id, kJobId, kJobIdSize), 0);
   EXPECT_EQ(state->next_round, 1u);
   EXPECT_EQ(state->next_attempt, 1u);
   EXPECT_EQ(state->attempts, 3u);
   EXPECT_EQ(state->parameters, ModelOf(0));
-  EXPECT_EQ(store.Parameters(0), ModelOf(0));
-  EXPECT_TRUE(Says(RefusalOf([&] { store.Parameters(1); }), "round 1"));
+  EXPECT_EQ(ParametersOf(store, 0), ModelOf(0));
+  EXPECT_TRUE(Says(RefusalOf([&] { ParametersOf(store, 1); }), "round 1"));
 }
 
 TEST_F(SqliteStoreTest, ParametersAreKeptBitForBitAsLittleEndianFloats) {
@@ -118,12 +120,12 @@ TEST_F(SqliteStoreTest, ParametersAreKeptBitForBitAsLittleEndianFloats) {
   ReleaseRecord record;
   record.parameters = values;
   store.CommitRelease(record);
-  const std::vector<float> kept = store.Parameters(0);
+  const std::vector<float> kept = ParametersOf(store, 0);
   ASSERT_EQ(kept.size(), 4u);
   EXPECT_EQ(std::memcmp(kept.data(), values, sizeof(values)), 0);
 }
 
-TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionTwo) {
+TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionThree) {
   {
     SqliteStore store(path_, kCreate);
     store.AddDevices(SomeDevices(2), true);
@@ -135,7 +137,7 @@ TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionTwo) {
     store.CommitRelease(record);
   }
   Database file(path_);
-  EXPECT_EQ(file.Integer("PRAGMA user_version"), 2);
+  EXPECT_EQ(file.Integer("PRAGMA user_version"), 3);
   EXPECT_EQ(file.Integer("PRAGMA application_id"), 0x536f7474);
   EXPECT_EQ(file.Text("SELECT hex(cohort) FROM attempts"), "04030201");
   EXPECT_EQ(file.Text("SELECT hex(parameters) FROM releases"), "0000803F");
@@ -149,7 +151,7 @@ TEST_F(SqliteStoreTest, TheLedgerHoldsWhatAJobSpent) {
   const DeviceRegistry registry = store.LoadDevices();
   JobConfig config = SmallConfig();
   config.plan.certificate = {1e-9, 1e-21, 9.5};
-  Job job(config, registry, store, Key(), store.Load());
+  Job job(config, registry, store, Key(), Load(store));
   ASSERT_TRUE(job.OpenRound());
   for (const uint32_t index : job.cohort()) {
     EXPECT_EQ(SmallDevice(registry[index], index, *config.model).Run(job, index), Status::kOk);
@@ -159,32 +161,34 @@ TEST_F(SqliteStoreTest, TheLedgerHoldsWhatAJobSpent) {
   const LedgerEntry entry = store.Ledger()[0];
   EXPECT_EQ(entry.round, 0u);
   EXPECT_EQ(entry.mechanism, "gau-lrq");
-  EXPECT_EQ(entry.noise_sigma, config.plan.noise_sigma);
+  EXPECT_EQ(entry.plan.noise_sigma, config.plan.noise_sigma);
   EXPECT_EQ(entry.job, 1);
-  EXPECT_EQ(entry.clip_l2, config.plan.clip_l2);
-  EXPECT_EQ(entry.devices, kSmallDevices);
-  EXPECT_EQ(entry.cohort, 4);
-  EXPECT_EQ(entry.planned_reports, 4);
+  EXPECT_EQ(entry.plan.clip_l2, config.plan.clip_l2);
+  EXPECT_EQ(entry.plan.devices, kSmallDevices);
+  EXPECT_EQ(entry.plan.cohort, 4);
+  EXPECT_EQ(entry.plan.planned_reports, 4);
   EXPECT_EQ(entry.reported, 4);
-  EXPECT_EQ(entry.dimension, 650);
-  EXPECT_EQ(entry.certificate.eta, config.plan.certificate.eta);
-  EXPECT_EQ(entry.certificate.tau, config.plan.certificate.tau);
-  EXPECT_EQ(entry.certificate.range, config.plan.certificate.range);
+  EXPECT_EQ(entry.plan.dimension, 650);
+  EXPECT_EQ(entry.plan.certificate.eta, config.plan.certificate.eta);
+  EXPECT_EQ(entry.plan.certificate.tau, config.plan.certificate.tau);
+  EXPECT_EQ(entry.plan.certificate.range, config.plan.certificate.range);
   EXPECT_EQ(entry.attempts, 1);
   EXPECT_EQ(entry.charged_rounds, 1);
   EXPECT_EQ(entry.earlier_rounds, 0);
-  EXPECT_EQ(entry.numeric_error, outcome.spent.numeric_error);
+  EXPECT_EQ(entry.numeric_error, outcome.spent.numeric_error());
   EXPECT_EQ(entry.noise_multiplier, outcome.spent.noise_multiplier);
   EXPECT_EQ(entry.accounted_noise_multiplier, outcome.spent.accounted_noise_multiplier);
-  EXPECT_EQ(entry.colluders, 1);
-  EXPECT_EQ(entry.adjacency, "replace-one");
-  EXPECT_EQ(entry.sampling, "uniform");
-  EXPECT_EQ(entry.unit, "device");
-  EXPECT_EQ(entry.trust_mode, "trusted-server");
-  EXPECT_EQ(entry.accountant, outcome.spent.accountant);
-  EXPECT_EQ(entry.delta, config.plan.delta);
-  EXPECT_EQ(entry.epsilon, outcome.spent.epsilon);
-  EXPECT_EQ(entry.epsilon_network, outcome.spent.epsilon_network);
+  EXPECT_EQ(entry.plan.colluders, 1);
+  EXPECT_EQ(Released(entry).colluders, 1);
+  EXPECT_EQ(Released(entry).adjacency, privacy::Adjacency::kReplaceOne);
+  EXPECT_EQ(entry.plan.sampling, privacy::Sampling::kUniform);
+  EXPECT_EQ(Released(entry).unit, privacy::Unit::kDevice);
+  EXPECT_EQ(Released(entry).trust_mode, privacy::TrustMode::kTrustedServer);
+  EXPECT_EQ(Released(entry).accountant, outcome.spent.Headline().accountant);
+  EXPECT_EQ(Released(entry).delta, config.plan.delta);
+  EXPECT_EQ(EpsilonOf(entry), outcome.spent.epsilon());
+  EXPECT_EQ(EpsilonOf(entry, privacy::View::kReleasesAndParticipants),
+            NetworkEpsilon(outcome.spent));
   EXPECT_FALSE(entry.seeded);
 }
 
@@ -193,8 +197,8 @@ TEST_F(SqliteStoreTest, WithoutPrivacyTheLedgersEpsilonIsInfinite) {
   store.BeginJob(RecordOf(SmallConfig()));
   store.CommitAttempt({0, 0, {}});
   store.CommitRelease({});
-  EXPECT_TRUE(std::isinf(store.Ledger()[0].epsilon));
-  EXPECT_TRUE(std::isinf(store.Ledger()[0].epsilon_network));
+  EXPECT_TRUE(std::isinf(EpsilonOf(store.Ledger()[0])));
+  EXPECT_TRUE(std::isinf(EpsilonOf(store.Ledger()[0], privacy::View::kReleasesAndParticipants)));
   EXPECT_EQ(store.Ledger()[0].mechanism, "none");
 }
 
@@ -237,7 +241,7 @@ TEST_F(SqliteStoreTest, TheLedgerCallsASeededJobsReleasesSeeded) {
 
 TEST_F(SqliteStoreTest, NoAttemptAndNoReleaseIsCommittedTwiceNorOutOfNothing) {
   SqliteStore store(path_, kCreate);
-  EXPECT_EQ(store.Load(), std::nullopt);
+  EXPECT_FALSE(Load(store).has_value());
   EXPECT_THROW(store.CommitAttempt({0, 0, {1}}), std::runtime_error) << "there is no job";
   store.BeginJob(RecordOf(SmallConfig()));
   store.CommitAttempt({0, 0, {1}});
@@ -251,13 +255,13 @@ TEST_F(SqliteStoreTest, NoAttemptAndNoReleaseIsCommittedTwiceNorOutOfNothing) {
 // The model and its price are one transaction: a release whose ledger entry fails is undone.
 TEST_F(SqliteStoreTest, ThereIsNoReleaseWithoutItsLedgerEntry) {
   { SqliteStore store(path_, kCreate); }
-  RunSql("CREATE TRIGGER t BEFORE INSERT ON ledger BEGIN SELECT RAISE(ABORT, 'no'); END");
+  RunSql("CREATE TRIGGER t BEFORE INSERT ON claims BEGIN SELECT RAISE(ABORT, 'no'); END");
   SqliteStore store(path_);
   store.BeginJob(RecordOf(SmallConfig()));
   store.CommitAttempt({0, 0, {}});
   EXPECT_THROW(Release(store, 0, 0), std::runtime_error);
-  EXPECT_EQ(store.Load()->next_round, 0u);
-  EXPECT_THROW(store.Parameters(0), std::runtime_error);
+  EXPECT_EQ(Load(store)->next_round, 0u);
+  EXPECT_THROW(ParametersOf(store, 0), std::runtime_error);
 }
 
 TEST_F(SqliteStoreTest, AnotherConfigurationIsRefusedNamingTheField) {
@@ -271,7 +275,7 @@ TEST_F(SqliteStoreTest, AnotherConfigurationIsRefusedNamingTheField) {
     EXPECT_TRUE(Says(message, std::string("began with ") + field + " = ")) << message;
   };
   refuses("model", [](JobConfig& c) { c.model = FindModel("softmax-784-10"); });
-  refuses("mechanism", [](JobConfig& c) { c.mechanism = Mechanism::kNone; });
+  refuses("mechanism", [](JobConfig& c) { c.codec = FindCodec("none"); });
   refuses("seeded", [](JobConfig& c) { c.seeded = true; });
   refuses("sampling", [](JobConfig& c) { c.plan.sampling = privacy::Sampling::kPoisson; });
   refuses("devices", [](JobConfig& c) { c.plan.devices = 13; });
@@ -293,8 +297,8 @@ TEST_F(SqliteStoreTest, AnotherConfigurationIsRefusedNamingTheField) {
   refuses("weight_decay", [](JobConfig& c) { c.training.weight_decay = 0.1f; });
   refuses("clipping", [](JobConfig& c) { c.training.clipping = Clipping::kAtEnd; });
   refuses("learning_rate_decay", [](JobConfig& c) { c.learning_rate_decay = 0.5; });
-  refuses("server_learning_rate", [](JobConfig& c) { c.server_learning_rate = 2; });
-  refuses("smoothing", [](JobConfig& c) { c.smoothing = 1; });
+  refuses("server_learning_rate", [](JobConfig& c) { c.aggregation.server_learning_rate = 2; });
+  refuses("smoothing", [](JobConfig& c) { c.aggregation.smoothing = 1; });
   refuses("min_devices", [](JobConfig& c) { c.min_devices = 2; });
   refuses("epsilon_budget", [](JobConfig& c) { c.epsilon_budget = 3; });
   refuses("clip_bit_scale", [](JobConfig& c) {
@@ -329,9 +333,9 @@ TEST_F(SqliteStoreTest, AJobThatWasNotResumedIsRefused) {
   const DeviceRegistry registry = store.LoadDevices();
   Key other_key;
   other_key.bytes[0] = 1;
-  const Job job(SmallConfig(), registry, store, Key(), store.Load());
+  const Job job(SmallConfig(), registry, store, Key(), Load(store));
   EXPECT_TRUE(Says(RefusalOf([&] { Job(SmallConfig(), registry, store, other_key); }), "resume"));
-  const Job resumed(SmallConfig(), registry, store, other_key, store.Load());
+  const Job resumed(SmallConfig(), registry, store, other_key, Load(store));
   EXPECT_EQ(resumed.round(), 0u);
 }
 
@@ -340,7 +344,7 @@ struct Process {
   Process(const std::string& path, const Key& server_key)
       : store(path),
         registry(store.LoadDevices()),
-        job(SmallConfig(), registry, store, server_key, store.Load()) {}
+        job(SmallConfig(), registry, store, server_key, Load(store)) {}
 
   void ReportAll() {
     for (const uint32_t index : job.cohort()) {
@@ -377,8 +381,8 @@ TEST_F(SqliteStoreTest, AJobStoppedBetweenRoundsEndsWithTheSameModelAsOneThatWas
   const std::vector<LedgerEntry> ledger = resumed.store.Ledger();
   ASSERT_EQ(ledger.size(), 3u);
   for (uint32_t round = 0; round < 3; ++round) {
-    EXPECT_EQ(ledger[round].epsilon, whole.store.Ledger()[round].epsilon);
-    EXPECT_EQ(resumed.store.Parameters(round), whole.store.Parameters(round));
+    EXPECT_EQ(EpsilonOf(ledger[round]), EpsilonOf(whole.store.Ledger()[round]));
+    EXPECT_EQ(ParametersOf(resumed.store, round), ParametersOf(whole.store, round));
   }
 }
 
@@ -404,8 +408,8 @@ TEST_F(SqliteStoreTest, AnInterruptedRoundComesAgainAsANewAttemptOfTheSameJob) {
   EXPECT_EQ(std::memcmp(first.job_id, second.job_id, kJobIdSize), 0);
   // Three attempts were begun and two rounds released: those are charged.
   process.ReportAll();
-  EXPECT_EQ(process.job.CloseRound().spent.epsilon,
-            privacy::Account(SmallConfig().plan, 2).epsilon);
+  EXPECT_EQ(process.job.CloseRound().spent.epsilon(),
+            privacy::Account(SmallConfig().plan, 2).epsilon());
 }
 
 }  // namespace

@@ -7,17 +7,19 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <sys/stat.h>
 #include <vector>
 
+#include "store/history.h"
 #include "store/sqlite_store.h"
 #include "unit/server/small_job.h"
 
 namespace sotto::server {
 
-constexpr SqliteStore::Mode kCreate = SqliteStore::Mode::kCreate;
+constexpr StoreMode kCreate = StoreMode::kCreate;
 constexpr char kJobId[] = "sixteen bytes...";
 constexpr uint8_t kDigest[kSha256Size] = {1, 2, 3};
 
@@ -49,14 +51,44 @@ inline std::vector<float> ModelOf(uint32_t round, size_t size = 650) {
   return model;
 }
 
+// The state of the last job, nothing if there is none: what serve resumes.
+inline std::optional<JobState> Load(Store& store) {
+  const History history = store.ReadHistory();
+  return ReadState(store, LastJob(history));
+}
+
+// The model after a round of the last job.
+inline std::vector<float> ParametersOf(Store& store, uint32_t round) {
+  return store.ReadModel(LastJob(store.ReadHistory())->number, round).parameters;
+}
+
+// The claim of this view; one of no bound if there is none.
+inline privacy::Claim ClaimOf(const LedgerEntry& entry, privacy::View view) {
+  for (const privacy::Claim& claim : entry.claims) {
+    if (claim.view == view) return claim;
+  }
+  ADD_FAILURE() << "no claim of view " << privacy::Name(view);
+  return {};
+}
+
+inline privacy::Claim Released(const LedgerEntry& entry) {
+  return ClaimOf(entry, privacy::View::kReleases);
+}
+
+inline double EpsilonOf(const LedgerEntry& entry, privacy::View view = privacy::View::kReleases) {
+  return ClaimOf(entry, view).epsilon;
+}
+
 inline void Release(SqliteStore& store, uint32_t round, uint32_t attempt, size_t size = 650) {
   const std::vector<float> model = ModelOf(round, size);
   ReleaseRecord record;
   record.round = round;
   record.attempt = attempt;
   record.parameters = {model.data(), model.size()};
-  record.mechanism = Mechanism::kGauLrq;
-  record.spent.epsilon = 1.0 + round;
+  record.codec = FindCodec("gau-lrq");
+  privacy::Claim claim;
+  claim.epsilon = 1.0 + round;
+  record.spent.claims = {claim};
   store.CommitRelease(record);
 }
 
@@ -72,7 +104,7 @@ class SqliteStoreTest : public testing::Test {
   ~SqliteStoreTest() override { std::filesystem::remove_all(folder_); }
 
   // The message with which the file is refused; it names the file.
-  std::string Refusal(SqliteStore::Mode mode = SqliteStore::Mode::kExisting) const {
+  std::string Refusal(StoreMode mode = StoreMode::kExisting) const {
     return RefusalOf([&] { SqliteStore store(path_, mode); });
   }
 

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "plans/statement.h"
 #include "sotto/posix/run_key.h"
 #include "store/sqlite_store.h"
+#include "unit/privacy/figures.h"
 #include "unit/server/store_fixture.h"
 
 namespace sotto::server {
@@ -25,15 +27,18 @@ class StoreJobsTest : public SqliteStoreTest {
 
   privacy::Statement Run(SqliteStore& store, JobConfig config, int rounds, bool as_new = false) {
     if (as_new) store.AllowNewJob();
-    config.spent_before = store.SpentBefore();
+    const History history = store.ReadHistory();
+    const JobEntry* resumed = as_new ? nullptr : LastJob(history);
+    config.spent_before = SpentBefore(history, resumed);
     const DeviceRegistry registry = store.LoadDevices();
-    Job job(config, registry, store, posix::DeriveKey(Key(), "test", processes_++), store.Load());
+    Job job(config, registry, store, posix::DeriveKey(Key(), "test", processes_++),
+            ReadState(store, resumed));
     RoundOutcome outcome;
     for (int round = 0; round < rounds; ++round) {
       EXPECT_TRUE(job.OpenRound()) << job.finish_reason();
       for (const uint32_t index : job.cohort()) {
         SmallDevice device(registry[index], index, *config.model, processes_ * 100 + job.round());
-        device.config.allow_training_without_privacy = !config.is_private();
+        device.config.allow_training_without_privacy = !config.codec->certified;
         EXPECT_EQ(device.Run(job, index), Status::kOk);
       }
       outcome = job.CloseRound();
@@ -49,25 +54,44 @@ class StoreJobsTest : public SqliteStoreTest {
   uint32_t processes_ = 0;
 };
 
+// What a new job on the eligible devices starts from.
+std::vector<privacy::SpentRounds> SpentBeforeANewJob(SqliteStore& store) {
+  return SpentBefore(store.ReadHistory(), nullptr);
+}
+
+// What the last job starts from.
+std::vector<privacy::SpentRounds> SpentBeforeTheLastJob(SqliteStore& store) {
+  const History history = store.ReadHistory();
+  return SpentBefore(history, LastJob(history));
+}
+
+std::vector<int64_t> JobsBefore(SqliteStore& store, size_t job) {
+  const History history = store.ReadHistory();
+  return JobsBefore(history, history.jobs.at(job));
+}
+
 JobConfig QuietConfig() {
   JobConfig config = SmallConfig();
   config.plan.noise_sigma = 0.5;
   config.plan.cohort = config.plan.planned_reports = 3;
-  config.smoothing = 1;
+  config.aggregation.smoothing = 1;
   return config;
 }
 
 TEST_F(StoreJobsTest, ALaterJobStartsFromWhatEarlierOnesSpent) {
   CreateStore();
-  EXPECT_TRUE(SqliteStore(path_).SpentBefore().empty());
+  {
+    SqliteStore store(path_);
+    EXPECT_TRUE(SpentBeforeANewJob(store).empty());
+  }
   const privacy::Statement first = Run(SmallConfig(), 2);
   const privacy::Statement second = Run(QuietConfig(), 1, true);
   const privacy::Statement expected =
       privacy::Account(QuietConfig().plan, 1, {{SmallConfig().plan, 2}});
-  EXPECT_EQ(second.epsilon, expected.epsilon);
-  EXPECT_EQ(second.epsilon_network, expected.epsilon_network);
-  EXPECT_GT(second.epsilon, first.epsilon);
-  EXPECT_GT(second.epsilon_network, first.epsilon_network);
+  EXPECT_EQ(second.epsilon(), expected.epsilon());
+  EXPECT_EQ(NetworkEpsilon(second), NetworkEpsilon(expected));
+  EXPECT_GT(second.epsilon(), first.epsilon());
+  EXPECT_GT(NetworkEpsilon(second), NetworkEpsilon(first));
 
   SqliteStore store(path_);
   const std::vector<LedgerEntry> ledger = store.Ledger();
@@ -75,16 +99,16 @@ TEST_F(StoreJobsTest, ALaterJobStartsFromWhatEarlierOnesSpent) {
   EXPECT_EQ(ledger[1].job, 1);
   EXPECT_EQ(ledger[2].job, 2);
   EXPECT_EQ(ledger[2].round, 0u);
-  EXPECT_EQ(ledger[2].epsilon, expected.epsilon);
+  EXPECT_EQ(EpsilonOf(ledger[2]), expected.epsilon());
   EXPECT_EQ(ledger[2].charged_rounds, 1);
   EXPECT_EQ(ledger[2].earlier_rounds, 2);
-  const std::vector<JobEntry> jobs = store.Jobs();
-  ASSERT_EQ(jobs.size(), 2u);
-  EXPECT_TRUE(jobs[0].before.empty());
-  EXPECT_EQ(jobs[1].before, std::vector<int64_t>{1});
-  EXPECT_EQ(jobs[1].devices, kSmallDevices);
-  EXPECT_EQ(jobs[1].released, 1);
-  EXPECT_EQ(jobs[1].rounds, 3);
+  const History history = store.ReadHistory();
+  ASSERT_EQ(history.jobs.size(), 2u);
+  EXPECT_TRUE(JobsBefore(store, 0).empty());
+  EXPECT_EQ(JobsBefore(store, 1), std::vector<int64_t>{1});
+  EXPECT_EQ(history.jobs[1].devices.size(), kSmallDevices);
+  EXPECT_EQ(history.jobs[1].released, 1);
+  EXPECT_EQ(PlanOf(history, history.jobs[1]).rounds, 3);
 }
 
 TEST_F(StoreJobsTest, AnEarlierAdaptiveBoundIsChargedWithItsBits) {
@@ -92,10 +116,12 @@ TEST_F(StoreJobsTest, AnEarlierAdaptiveBoundIsChargedWithItsBits) {
   const JobConfig adaptive = SmallAdaptiveConfig(0.4, 0.5);
   Run(adaptive, 2);
   const privacy::Statement second = Run(QuietConfig(), 1, true);
-  EXPECT_EQ(second.epsilon, privacy::Account(QuietConfig().plan, 1, {{adaptive.plan, 2}}).epsilon);
+  EXPECT_EQ(second.epsilon(),
+            privacy::Account(QuietConfig().plan, 1, {{adaptive.plan, 2}}).epsilon());
   privacy::Plan without_bits = adaptive.plan;
   without_bits.clip_bit_scale = 0;
-  EXPECT_GT(second.epsilon, privacy::Account(QuietConfig().plan, 1, {{without_bits, 2}}).epsilon);
+  EXPECT_GT(second.epsilon(),
+            privacy::Account(QuietConfig().plan, 1, {{without_bits, 2}}).epsilon());
 }
 
 TEST_F(StoreJobsTest, AnAdaptiveBoundGoesOnWhereTheLastReleaseLeftIt) {
@@ -106,11 +132,12 @@ TEST_F(StoreJobsTest, AnAdaptiveBoundGoesOnWhereTheLastReleaseLeftIt) {
     Run(adaptive, 1);
     SqliteStore store(path_);
     const LedgerEntry entry = store.Ledger().back();
-    EXPECT_EQ(entry.clip_l2, clip);
-    EXPECT_NEAR(entry.noise_sigma / clip, adaptive.plan.noise_sigma / adaptive.plan.clip_l2, 1e-6);
+    EXPECT_EQ(entry.plan.clip_l2, clip);
+    EXPECT_NEAR(entry.plan.noise_sigma / clip, adaptive.plan.noise_sigma / adaptive.plan.clip_l2,
+                1e-6);
     EXPECT_EQ(entry.noise_multiplier, adaptive.plan.NoiseMultiplier());
-    EXPECT_NE(store.Load()->clip_l2, clip);
-    clip = store.Load()->clip_l2;
+    EXPECT_NE(Load(store)->clip_l2, clip);
+    clip = Load(store)->clip_l2;
   }
 }
 
@@ -120,18 +147,19 @@ TEST_F(StoreJobsTest, ALaterJobThatIsResumedNeitherForgetsNorCountsTwice) {
   Run(SmallConfig(), 3);
   for (int round = 0; round < 2; ++round) {
     const privacy::Statement spent = Run(QuietConfig(), 1, round == 0);
-    EXPECT_EQ(spent.epsilon,
-              privacy::Account(QuietConfig().plan, round + 1, {{SmallConfig().plan, 3}}).epsilon);
+    EXPECT_EQ(spent.epsilon(),
+              privacy::Account(QuietConfig().plan, round + 1, {{SmallConfig().plan, 3}}).epsilon());
     // Between two processes an attempt is begun and lost.
     SqliteStore store(path_);
     JobConfig config = QuietConfig();
-    config.spent_before = store.SpentBefore();
+    config.spent_before = SpentBeforeTheLastJob(store);
     const DeviceRegistry registry = store.LoadDevices();
-    Job job(config, registry, store, posix::DeriveKey(Key(), "lost", processes_++), store.Load());
+    Job job(config, registry, store, posix::DeriveKey(Key(), "lost", processes_++), Load(store));
     EXPECT_TRUE(job.OpenRound());
   }
-  EXPECT_EQ(SqliteStore(path_).Load()->attempts, 4u);
-  EXPECT_EQ(SqliteStore(path_).Ledger().back().attempts, 3) << "the last one begun was lost later";
+  SqliteStore store(path_);
+  EXPECT_EQ(Load(store)->attempts, 4u);
+  EXPECT_EQ(store.Ledger().back().attempts, 3) << "the last one begun was lost later";
 }
 
 TEST_F(StoreJobsTest, JobsOnOtherDevicesDoNotCompose) {
@@ -145,18 +173,18 @@ TEST_F(StoreJobsTest, JobsOnOtherDevicesDoNotCompose) {
     std::vector<Device> all = SomeDevices(8);
     store.AddDevices({all.begin() + 4, all.end()}, false);
   }
-  EXPECT_EQ(Run(config, 2, true).epsilon, privacy::Account(config.plan, 2).epsilon);
+  EXPECT_EQ(Run(config, 2, true).epsilon(), privacy::Account(config.plan, 2).epsilon());
   {
     SqliteStore store(path_);
     store.RevokeDevice("small-4");
     store.AddDevices({SomeDevices(9)[8]}, false);
   }
   // The third shares three devices with the second and none with the first.
-  EXPECT_EQ(Run(config, 1, true).epsilon,
-            privacy::Account(config.plan, 1, {{config.plan, 2}}).epsilon);
-  const std::vector<JobEntry> jobs = SqliteStore(path_).Jobs();
-  EXPECT_TRUE(jobs[1].before.empty());
-  EXPECT_EQ(jobs[2].before, std::vector<int64_t>{2});
+  EXPECT_EQ(Run(config, 1, true).epsilon(),
+            privacy::Account(config.plan, 1, {{config.plan, 2}}).epsilon());
+  SqliteStore store(path_);
+  EXPECT_TRUE(JobsBefore(store, 1).empty());
+  EXPECT_EQ(JobsBefore(store, 2), std::vector<int64_t>{2});
 }
 
 // A device that took another's place in the middle of a job is one of that job's.
@@ -173,7 +201,7 @@ TEST_F(StoreJobsTest, DevicesOfAnyProcessOfAJobAreItsOwn) {
   Run(config, 1);
   {
     SqliteStore store(path_);
-    EXPECT_EQ(store.Jobs()[0].devices, 5);
+    EXPECT_EQ(store.ReadHistory().jobs[0].devices.size(), 5u);
     for (uint32_t i = 1; i < 4; ++i) store.RevokeDevice("small-" + std::to_string(i));
     std::vector<Device> all = SomeDevices(8);
     store.AddDevices({all.begin() + 5, all.end()}, false);
@@ -184,13 +212,14 @@ TEST_F(StoreJobsTest, DevicesOfAnyProcessOfAJobAreItsOwn) {
 TEST_F(StoreJobsTest, AfterAJobWithoutPrivacyNoFiniteEpsilonIsStated) {
   CreateStore();
   JobConfig bare = SmallConfig();
-  bare.mechanism = Mechanism::kNone;
+  bare.codec = FindCodec("none");
   Run(bare, 1);
-  EXPECT_TRUE(std::isinf(Run(SmallConfig(), 1, true).epsilon));
+  EXPECT_TRUE(std::isinf(Run(SmallConfig(), 1, true).epsilon()));
   JobConfig limited = SmallConfig();
   limited.epsilon_budget = 1e6;
   EXPECT_THROW(Run(limited, 1, true), std::invalid_argument);
-  EXPECT_EQ(SqliteStore(path_).Jobs().size(), 2u) << "a refused job leaves nothing behind";
+  EXPECT_EQ(SqliteStore(path_).ReadHistory().jobs.size(), 2u)
+      << "a refused job leaves nothing behind";
 }
 
 TEST_F(StoreJobsTest, AnotherJobBeginsOnlyIfItIsAllowed) {
@@ -201,14 +230,15 @@ TEST_F(StoreJobsTest, AnotherJobBeginsOnlyIfItIsAllowed) {
   EXPECT_TRUE(Says(message, "cohort")) << message;
   SqliteStore store(path_);
   store.AllowNewJob();
-  EXPECT_FALSE(store.Load().has_value());
-  EXPECT_EQ(store.Jobs().size(), 1u) << "nothing is written before it begins";
-  EXPECT_EQ(SmallConfig().plan.noise_sigma, store.SpentBefore()[0].plan.noise_sigma);
+  EXPECT_EQ(store.ReadHistory().jobs.size(), 1u) << "nothing is written before it begins";
+  EXPECT_EQ(SmallConfig().plan.noise_sigma, SpentBeforeANewJob(store)[0].plan.noise_sigma);
   store.BeginJob(OtherRecordOf(QuietConfig()));
-  EXPECT_EQ(store.Load()->next_round, 0u);
-  EXPECT_EQ(store.Load()->attempts, 0u);
-  EXPECT_TRUE(store.Load()->parameters.empty());
-  EXPECT_EQ(store.SpentBefore()[0].rounds, 1);
+  EXPECT_EQ(Load(store)->next_round, 0u);
+  EXPECT_EQ(Load(store)->attempts, 0u);
+  EXPECT_TRUE(Load(store)->parameters.empty());
+  EXPECT_EQ(SpentBeforeTheLastJob(store)[0].rounds, 1);
+  EXPECT_TRUE(Says(RefusalOf([&] { store.BeginJob(RecordOf(QuietConfig())); }), "resume"))
+      << "one new job was allowed, not two";
 }
 
 TEST_F(StoreJobsTest, AStoredPlanIsThePlan) {
@@ -222,8 +252,7 @@ TEST_F(StoreJobsTest, AStoredPlanIsThePlan) {
   config.min_devices = 0;
   SqliteStore store(path_);
   store.BeginJob(RecordOf(config));
-  store.AllowNewJob();
-  const privacy::Plan plan = store.SpentBefore()[0].plan;
+  const privacy::Plan plan = SpentBeforeANewJob(store)[0].plan;
   EXPECT_EQ(plan.sampling, config.plan.sampling);
   EXPECT_EQ(plan.devices, config.plan.devices);
   EXPECT_EQ(plan.cohort, config.plan.cohort);
@@ -265,7 +294,7 @@ TEST_F(Version1Test, KeepsItsDevicesItsModelAndItsLedger) {
   SqliteStore store(path_);
   EXPECT_EQ(store.ListDevices().size(), 13u);
   EXPECT_EQ(store.LoadDevices().size(), kSmallDevices);
-  const JobState state = *store.Load();
+  const JobState state = *Load(store);
   EXPECT_EQ(state.next_round, 2u);
   EXPECT_EQ(state.next_attempt, 1u);
   EXPECT_EQ(state.attempts, 4u);
@@ -276,31 +305,33 @@ TEST_F(Version1Test, KeepsItsDevicesItsModelAndItsLedger) {
   EXPECT_EQ(ledger[1].job, 1);
   EXPECT_EQ(ledger[1].round, 1u);
   EXPECT_EQ(ledger[1].mechanism, "gau-lrq");
-  EXPECT_EQ(ledger[1].noise_sigma, 0.75);
-  EXPECT_EQ(ledger[1].clip_l2, Config().plan.clip_l2);
-  EXPECT_EQ(ledger[1].devices, kSmallDevices);
-  EXPECT_EQ(ledger[1].cohort, 4);
+  EXPECT_EQ(ledger[1].plan.noise_sigma, 0.75);
+  EXPECT_EQ(ledger[1].plan.clip_l2, Config().plan.clip_l2);
+  EXPECT_EQ(ledger[1].plan.devices, kSmallDevices);
+  EXPECT_EQ(ledger[1].plan.cohort, 4);
   EXPECT_EQ(ledger[1].reported, 4);
-  EXPECT_EQ(ledger[1].dimension, 650);
+  EXPECT_EQ(ledger[1].plan.dimension, 650);
   EXPECT_EQ(ledger[0].attempts, 1);
   EXPECT_EQ(ledger[1].attempts, 3);
   EXPECT_EQ(ledger[1].charged_rounds, 3);
-  EXPECT_EQ(ledger[1].delta, 1e-3);
-  EXPECT_NEAR(ledger[1].epsilon, 2.47773, 1e-5) << "as that program's accountant had it";
+  EXPECT_EQ(Released(ledger[1]).delta, 1e-3);
+  EXPECT_NEAR(EpsilonOf(ledger[1]), 2.47773, 1e-5) << "as that program's accountant had it";
 }
 
 TEST_F(Version1Test, GoesOnAndStillChargesTheAttemptsOfThatTime) {
   const privacy::Statement spent = Run(Config(), 1);
   privacy::Plan plan = Config().plan;
   plan.rounds = 5;
-  EXPECT_EQ(spent.epsilon, privacy::Account(plan, 5).epsilon);
-  EXPECT_EQ(SqliteStore(path_).Load()->surcharge, 2u);
+  EXPECT_EQ(spent.epsilon(), privacy::Account(plan, 5).epsilon());
+  SqliteStore store(path_);
+  EXPECT_EQ(Load(store)->surcharge, 2u);
 }
 
 TEST_F(Version1Test, CountsInTheNextJobOfAllItsDevicesRevokedOnesToo) {
-  EXPECT_EQ(SqliteStore(path_).Jobs()[0].devices, 13);
+  EXPECT_EQ(SqliteStore(path_).ReadHistory().jobs[0].devices.size(), 13u);
   const privacy::Statement spent = Run(QuietConfig(), 1, true);
-  EXPECT_EQ(spent.epsilon, privacy::Account(QuietConfig().plan, 1, {{Config().plan, 4}}).epsilon);
+  EXPECT_EQ(spent.epsilon(),
+            privacy::Account(QuietConfig().plan, 1, {{Config().plan, 4}}).epsilon());
 }
 
 TEST_F(Version1Test, IsLeftAsItIsIfItCannotBeConverted) {

@@ -32,7 +32,7 @@ class UploadTest : public testing::Test {
     const std::vector<float> update(small_.job.config().model->parameters, 0.01f);
     UpdateEncoder encoder;
     EXPECT_EQ(encoder.Begin(round_key, upload_.task.format, {update.data(), update.size()}, 0.4f,
-                            upload_.task.unit),
+                            upload_.task.quantizer_scale),
               Status::kOk);
     std::vector<uint8_t> bytes(
         MaxUpdateSize(small_.job.config().model->parameters, upload_.task.format));

@@ -19,7 +19,7 @@ class ClientMemory {
   //   chunk_size  the most bytes of an update in one message
   ClientMemory(const ModelInfo& model, uint32_t batch_size, size_t chunk_size)
       : base_(model.parameters),
-        parameters_(model.parameters),
+        update_(model.parameters),
         scratch_floats_(model.training_floats(model, batch_size)),
         chunk_size_(chunk_size),
         shared_(std::max(scratch_floats_, (chunk_size + 3) / 4)),
@@ -28,10 +28,10 @@ class ClientMemory {
 
   ClientBuffers buffers() {
     auto* const bytes = reinterpret_cast<uint8_t*>(shared_.data());
-    return {{base_.data(), base_.size()},
-            {parameters_.data(), parameters_.size()},
-            {shared_.data(), scratch_floats_},
-            {indices_.data(), indices_.size()},
+    return {{{base_.data(), base_.size()},
+             {update_.data(), update_.size()},
+             {shared_.data(), scratch_floats_},
+             {indices_.data(), indices_.size()}},
             {bytes, chunk_size_},
             {words_.data(), words_.size()},
             {bytes + chunk_size_, sizeof(float) * shared_.size() - chunk_size_}};
@@ -39,7 +39,7 @@ class ClientMemory {
 
  private:
   std::vector<float> base_;
-  std::vector<float> parameters_;
+  std::vector<float> update_;
   size_t scratch_floats_;
   size_t chunk_size_;
   std::vector<float> shared_;  // by training and messages

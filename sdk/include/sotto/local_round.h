@@ -1,0 +1,137 @@
+// One round on a device: from the round's model to its encoded update. Part of sotto/local.
+//
+// Needs no message and no server. Client runs it for the tasks of a server; whoever has a model, a
+// task and samples can run it alone:
+//
+//   Status status = round.Begin(task, device, buffers);          // buffers.base: the round's model
+//   for (bool done = false; status == Status::kOk && !done;) status = round.Step(&done);
+//   bool is_last = false;
+//   while (status == Status::kOk && !is_last) {
+//     size_t written = 0;
+//     status = round.Read(chunk, &written, &is_last);            // the encoded update
+//     ...
+//   }
+//   round.Wipe();
+//
+// An update is encoded under a fresh round key: Begin() draws a nonce from the port's entropy, and
+// the key depends on it (keys.h). Decoding needs the device's secret, its id, the task and nonce().
+//
+// Private noise. The seed of the noise is drawn together with the nonce, in one call of the port's
+// entropy. A training that diverges then gives an update of zeros, plus noise, instead of an error.
+// Whether it diverges depends on the data, and an untrusted server may choose training options for
+// which it does: a missing report would tell the server something about the data. The time that
+// training takes still depends on the data.
+//
+// Nothing is allocated. One thread at a time.
+#ifndef SOTTO_LOCAL_ROUND_H_
+#define SOTTO_LOCAL_ROUND_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sotto/port.h"
+#include "sotto/train_task.h"
+#include "sotto/update_codec.h"
+
+namespace sotto {
+
+// The device that trains.
+struct LocalDevice {
+  const ModelInfo* model = nullptr;
+  ByteSpan device_id;  // see IsValidDeviceId(); the bytes must outlive all rounds
+  Key secret;          // unique to this device
+  SampleSource samples;
+  Port port;
+
+  // kOk or kInvalidArgument.
+  Status Validate() const;
+};
+
+// The caller's memory for a round.
+struct LocalRoundBuffers {
+  // [model.parameters] the round's model, float32. The round only reads it.
+  Span<float> base;
+  // [model.parameters] the update, once the last Step() is done. Before that the training's working
+  // memory: see WorkingParameters.
+  Span<float> update;
+  Span<float> scratch;     // [model.training_floats(batch size)] for Step() only
+  Span<uint32_t> indices;  // [batch size]
+};
+
+class LocalRound {
+ public:
+  // engine and words are those of UpdateEncoder().
+  explicit LocalRound(const DitherEngine& engine = {}, Span<uint64_t> words = {})
+      : encoder_(engine, words) {}
+  LocalRound(const LocalRound&) = delete;
+  LocalRound& operator=(const LocalRound&) = delete;
+
+  // Starts a round. Draws the nonce, and with private noise its seed.
+  //   task, device, buffers  are not copied: they must outlive the round, unchanged
+  // Returns kOk, kInvalidArgument, kMalformed for a task that a device does not take, and what
+  // LocalTrainer::Begin() and the port's entropy return.
+  Status Begin(const TrainTask& task, const LocalDevice& device, const LocalRoundBuffers& buffers);
+
+  // Trains on one mini-batch. After the last one it makes the update, begins to encode it and sets
+  // *done. Returns what LocalTrainer::Step() and UpdateEncoder::Begin() return; after a failure the
+  // round is over. kNotFinite, if training diverged, only without private noise.
+  Status Step(bool* done);
+
+  // Writes the next bytes of the encoded update: as many as fit, or as there are. Under
+  // Coding::kFloat32 out has at least 4 bytes, and whole numbers are written.
+  //   is_last  the encoded update ends with these bytes
+  // Returns kOk, kWrongState before the update is made, or kCryptoFailed.
+  Status Read(MutableByteSpan out, size_t* written, bool* is_last);
+
+  // The next Read() starts at byte `offset` and repeats the same bytes. Returns kOk,
+  // kInvalidArgument for an offset beyond the end, or under Coding::kFloat32 at the end or between
+  // two numbers; else as Read().
+  Status Seek(uint32_t offset);
+
+  // The clipped update without noise, as the integers that the quantizer takes: Q20, in units of
+  // the task's quantizer_scale. For mechanisms other than the encoder's.
+  //   v_q20  [model.parameters]
+  // Returns kOk, kWrongState before the update is made, kInvalidArgument for another size, and what
+  // ComputeUpdateScale() returns (v_q20 unchanged).
+  Status ClippedUpdate(Span<int32_t> v_q20) const;
+
+  // Ends the round: wipes its keys and forgets the update. The buffers are the caller's to wipe.
+  void Wipe();
+
+  // Of the encoded update, where the next Read() starts.
+  uint32_t position() const { return position_; }
+
+  // [kNonceSize] of the round at hand, from Begin() to Wipe().
+  ByteSpan nonce() const { return ByteSpan(drawn_).first(kNonceSize); }
+
+  // Updates with private noise since construction, each with noise of its own. One that was encoded
+  // counts, whether or not it is read; reading it again does not count again.
+  uint32_t private_updates() const { return private_updates_; }
+
+  // Of the round at hand or the last one: mean training loss, whether training was clipped.
+  float mean_loss() const { return trainer_.mean_loss(); }
+  bool clipped() const { return trainer_.clipped(); }
+
+ private:
+  Status DrawNonceAndSeed();
+  UpdateIdentity Identity() const;
+  Status MakeUpdate(bool is_zero);
+  PrivateNoise TakePrivateNoise();
+  Status BeginEncoding();
+  bool is_float32() const { return task_->format.coding == Coding::kFloat32; }
+
+  const TrainTask* task_ = nullptr;  // null: there is no round
+  const LocalDevice* device_ = nullptr;
+  const LocalRoundBuffers* buffers_ = nullptr;
+  bool has_update_ = false;
+  // Entropy of the round: the nonce, then the seed of the private noise, until the encoder has it.
+  uint8_t drawn_[kNonceSize + kKeySize] = {};
+  uint32_t private_updates_ = 0;
+  uint32_t position_ = 0;
+  LocalTrainer trainer_;
+  UpdateEncoder encoder_;
+};
+
+}  // namespace sotto
+
+#endif  // SOTTO_LOCAL_ROUND_H_

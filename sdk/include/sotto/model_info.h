@@ -1,0 +1,101 @@
+// A model as the rest of the SDK and the server see it: its shape, and functions. Part of sotto/nn.
+//
+// MakeModelInfo() in nn.h makes it from a net's type.
+#ifndef SOTTO_MODEL_INFO_H_
+#define SOTTO_MODEL_INFO_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sotto/crypto.h"
+#include "sotto/sample_source.h"
+#include "sotto/span.h"
+#include "sotto/status.h"
+
+namespace sotto {
+namespace nn {
+
+// Values enter the model digest: never renumber.
+enum class LayerKind : uint32_t { kDense = 1 };
+
+struct LayerInfo {
+  LayerKind kind;
+  uint32_t inputs;
+  uint32_t outputs;
+};
+
+// One parameter tensor, row-major [rows][columns]. Smoothing treats each tensor on its own.
+struct TensorInfo {
+  uint32_t rows;
+  uint32_t columns;
+  constexpr uint32_t size() const { return rows * columns; }
+};
+
+}  // namespace nn
+
+// The samples of one mini-batch: indices into a source, read one at a time.
+struct Batch {
+  const SampleSource* source;
+  Span<const uint32_t> indices;
+};
+
+// The parameters of a model while a training runs: float32, or raw integers of the fixed-point
+// formats (sdk/TRAINING.md), one in the memory of each float. Only the model's own functions know
+// which. Before and after a training parameters are float32, and plain spans.
+struct WorkingParameters {
+  Span<float> memory;  // [parameters]
+};
+
+// What the rest of the SDK and the server know of a model. Constant data; safe to share.
+struct ModelInfo {
+  const char* name;  // [A-Za-z0-9.-], unique among Models()
+  Span<const nn::LayerInfo> layers;
+  Span<const nn::TensorInfo> tensors;
+  uint32_t inputs;
+  uint32_t classes;
+  uint32_t parameters;
+
+  // A training: begin_training makes working parameters from the model `base`, end_training turns
+  // them into the trained model, float32 in the same memory.
+  //   base     [parameters] float32, unchanged between the two calls
+  //   working  [parameters], not overlapping base
+  // begin_training returns kOk, kNotFinite or kOutOfRange; on failure the working parameters must
+  // not be used.
+  Status (*begin_training)(Span<const float> base, WorkingParameters working);
+  void (*end_training)(Span<const float> base, WorkingParameters working);
+
+  // Within a training: moves the working parameters towards base so that their distance is at most
+  // radius, up to rounding; the encoder's integers make the bound exact.
+  //   was_outside  the distance was above the radius; else nothing is changed
+  // Returns kOk or kNotFinite (working parameters and *was_outside unchanged).
+  Status (*project)(Span<const float> base, float radius, WorkingParameters working,
+                    bool* was_outside);
+
+  // Floats of scratch memory that train_batch needs for batches of at most batch_size samples.
+  size_t (*training_floats)(const ModelInfo& model, uint32_t batch_size);
+
+  // Within a training, one step of SGD on the mean cross-entropy of the batch:
+  //   working <- (1 - learning_rate * weight_decay) * working - learning_rate * gradient
+  //   working  [parameters] in and out
+  //   scratch  [training_floats(batch size)] float32, unspecified before and after
+  //   loss     the batch's mean loss before the step
+  // Returns kOk, kInvalidArgument for an empty batch, kBufferTooSmall, kOutOfRange for a label not
+  // below classes, or the sample callback's status; on failure the working parameters must not be
+  // used. In fixed point also kNotFinite for such a feature, and kInvalidArgument for a learning
+  // rate of 8 or more times the batch's size.
+  Status (*train_batch)(const ModelInfo& model, const Batch& batch, float learning_rate,
+                        float weight_decay, WorkingParameters working, Span<float> scratch,
+                        float* loss);
+
+  // Class scores before softmax. features [inputs], scores [classes].
+  void (*predict)(const ModelInfo& model, Span<const float> parameters, Span<const float> features,
+                  Span<float> scores);
+};
+
+// SHA-256 over u32le: format version 1, layer count, then kind, inputs, outputs of each layer. Two
+// parties whose digests agree mean the same parameters by the same positions.
+Status ModelDigest(const ModelInfo& model, uint8_t (&digest)[kSha256Size]);
+
+}  // namespace sotto
+
+#endif  // SOTTO_MODEL_INFO_H_

@@ -1,0 +1,78 @@
+// What a device is asked to do in one round. Part of sotto/local.
+//
+// A server sends it in a message (messages.h). A round without a server makes its own.
+#ifndef SOTTO_TRAIN_TASK_H_
+#define SOTTO_TRAIN_TASK_H_
+
+#include <cstdint>
+
+#include "sotto/keys.h"
+#include "sotto/num.h"
+#include "sotto/private_noise.h"
+#include "sotto/train.h"
+#include "sotto/update_format.h"
+
+namespace sotto {
+
+struct TrainTask {
+  uint8_t job_id[kJobIdSize] = {};
+  uint32_t round = 0;
+  uint32_t attempt = 0;
+  // How the update is encoded.
+  UpdateFormat format;
+  // Model units of one unit of the quantizer; positive and normal. Under Gaussian dither it is the
+  // noise's deviation sigma. clip_l2 is at most kMaxClipInScales times this.
+  float quantizer_scale = 0.0f;
+  TrainingOptions training;
+  // Adaptive clipping: the update has one extra coordinate, the clip bit. It is clip_bit_q20 / 2^20
+  // if local training was never clipped, else minus that (LocalTrainer::clipped()). At most
+  // kMaxValueQ20; 0: there is none. Never with Coding::kFloat32.
+  uint32_t clip_bit_q20 = 0;
+  // Deviation of the noise that the device adds to its own update, in units of 2^-20
+  // quantizer_scale (private_noise.h); 0: none. At most kMaxPrivateNoiseQ20. Needs Gaussian dither,
+  // no clip bit, and clip_l2 at most kMaxPrivateClipInUnits times quantizer_scale.
+  uint32_t private_noise_q20 = 0;
+
+  // The largest clip_l2 / quantizer_scale without private noise: every clipped value then is within
+  // kMaxValueQ20.
+  static constexpr float kMaxClipInScales = 1024.0f;
+
+  // Says for both ends which tasks a device takes. Returns kOk, kInvalidArgument for training
+  // options out of range, or kMalformed for anything else that the comments above exclude.
+  // quantizer_scale is not looked at under Coding::kFloat32.
+  Status Validate() const;
+
+  // What one update costs against the server: it is a Gaussian mechanism whose noise is so many
+  // times its sensitivity, 2 clip_l2 (replace-one adjacency). 0: no protection from the server. For
+  // a server and for logs; a board compares by HasPrivateNoise(), without binary64.
+  double private_noise_multiplier() const {
+    return static_cast<double>(private_noise_q20) * static_cast<double>(quantizer_scale) /
+           (0x1p21 * static_cast<double>(training.clip_l2));
+  }
+
+  // Whether private_noise_multiplier() >= limit_q20 / 2^20, decided in integers. clip_l2 and
+  // quantizer_scale are positive and finite.
+  bool HasPrivateNoise(uint32_t limit_q20) const {
+    return IsProductAtLeast(private_noise_q20, quantizer_scale, uint64_t{2} * limit_q20,
+                            training.clip_l2);
+  }
+
+  // True if the update is encoded with Gaussian dither. The server can remove that noise: this says
+  // nothing about privacy from the server, private_noise_multiplier() does.
+  bool is_private() const {
+    return format.coding != Coding::kFloat32 && format.dither == DitherKind::kGaussian;
+  }
+};
+
+// A limit on the multiplier z of private noise for HasPrivateNoise(): z in Q20, rounded down, but
+// at least one step for z > 0. 4096 is the most that can be asked for. A z that is larger, negative
+// or not a number gives that limit too.
+constexpr uint32_t PrivateNoiseLimitQ20(double z) {
+  if (z == 0.0) return 0;
+  if (z > 0.0 && z < 0x1p-20) return 1;
+  return z > 0.0 && z < 4096.0 ? static_cast<uint32_t>(z * 0x1p20) : 0xffffffff;
+}
+
+}  // namespace sotto
+
+#endif  // SOTTO_TRAIN_TASK_H_

@@ -1,0 +1,80 @@
+// The form of an encoded update: its code, its dither, its length. Part of sotto/lrq.
+//
+// Encoded update: one header byte h, the code of the d integers m, zeros up to a multiple of the
+// padding. h is 0, and no code follows, if every |v| is 0; else it is in 1..121 and stands for
+// A(h) = floor(2^((h-1)/4)), Q20.
+//   kRange  h: the root mean square of v, rounded up to a quarter octave. An adaptive range code: a
+//           few bytes and about 1 % above the entropy of m given the dither (update_model.h)
+//   kFixed  h: the largest |v|, rounded up. b = ceil(log2(2A / w_min + 1)) bits a coordinate
+//           (Gau-LRQ, Theorem 2): m_j minus the smallest m that a value in [-A, A] can have in
+//           coordinate j, least significant bit first; the last byte is filled up with zeros
+// sdk/LRQ.md specifies every bit.
+#ifndef SOTTO_UPDATE_FORMAT_H_
+#define SOTTO_UPDATE_FORMAT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sotto/dither.h"
+
+namespace sotto {
+
+// How an update's values become bytes. Values cross the wire: never renumber.
+enum class Coding : uint8_t {
+  kFixed = 1,    // Gau-LRQ or uniform dither, fixed-length code
+  kFloat32 = 2,  // little-endian binary32: exact, WITHOUT privacy
+  kRange = 3,    // Gau-LRQ or uniform dither, range code
+};
+
+constexpr uint32_t kDefaultPadding = 64;
+constexpr uint32_t kMaxPadding = 4096;
+
+// The form of an encoded update. Both sides know it before the first byte.
+struct UpdateFormat {
+  Coding coding = Coding::kRange;
+  DitherKind dither = DitherKind::kGaussian;
+  // The length is a multiple of this: it tells a watcher of the network less. 0: no padding. At
+  // most kMaxPadding; without effect on kFloat32.
+  uint32_t padding = kDefaultPadding;
+
+  // True if all fields are in range.
+  bool IsValid() const;
+
+  // True if the format is valid and its updates can have such an extra coordinate and such private
+  // noise (update_codec.h). Both need a quantizer. Private noise needs Gaussian dither and excludes
+  // an extra coordinate.
+  //   extra_q20          magnitude of the extra coordinate, Q20; 0: there is none
+  //   private_noise_q20  deviation of the private noise, Q20; 0: none
+  bool CanCarry(uint32_t extra_q20, uint32_t private_noise_q20) const;
+
+  // A length rounded up to a multiple of the padding.
+  size_t PaddedSize(size_t size) const {
+    return padding == 0 ? size : (size + padding - 1) / padding * padding;
+  }
+};
+
+// No honest device's update is longer. d <= kMaxParameters.
+size_t MaxUpdateSize(uint32_t coordinates, const UpdateFormat& format);
+
+namespace lrq {
+
+constexpr uint8_t kMaxScaleCode = 121;  // A(121) = 2^30
+constexpr int kMaxCodeBits = 14;        // the largest b
+
+// A(code), Q20. code <= kMaxScaleCode.
+int32_t ScaleBoundQ20(uint8_t code);
+
+// The smallest code with value <= A(code). 0 <= value <= kMaxValueQ20.
+uint8_t ScaleCodeFor(int32_t value_q20);
+
+// b for a header byte.
+int FixedCodeBits(uint8_t scale_code, DitherKind kind);
+
+// Bytes of header and fixed-length code of d coordinates, without padding.
+size_t FixedCodeSize(uint32_t coordinates, uint8_t scale_code, DitherKind kind);
+
+}  // namespace lrq
+
+}  // namespace sotto
+
+#endif  // SOTTO_UPDATE_FORMAT_H_

@@ -1,0 +1,131 @@
+#include "sotto/local_round.h"
+
+#include "sotto/bytes.h"
+
+namespace sotto {
+
+Status LocalDevice::Validate() const {
+  if (model == nullptr || !IsValidDeviceId(device_id)) return Status::kInvalidArgument;
+  if (samples.read == nullptr || samples.count == 0) return Status::kInvalidArgument;
+  return port.entropy == nullptr ? Status::kInvalidArgument : Status::kOk;
+}
+
+void LocalRound::Wipe() {
+  trainer_.Wipe();
+  encoder_.Wipe();
+  SecureWipe(drawn_, sizeof(drawn_));
+  has_update_ = false;
+}
+
+UpdateIdentity LocalRound::Identity() const {
+  return {task_->job_id, device_->device_id, task_->round, task_->attempt, nonce()};
+}
+
+// A nonce that no reset, restored backup or second server can repeat: see keys.h. With it, in one
+// draw, the seed of the private noise if there is any.
+Status LocalRound::DrawNonceAndSeed() {
+  const size_t size = task_->private_noise_q20 == 0 ? kNonceSize : sizeof(drawn_);
+  return device_->port.entropy(device_->port.context, {drawn_, size});
+}
+
+Status LocalRound::Begin(const TrainTask& task, const LocalDevice& device,
+                         const LocalRoundBuffers& buffers) {
+  Wipe();
+  if (Status s = device.Validate(); s != Status::kOk) return s;
+  if (Status s = task.Validate(); s != Status::kOk) return s;
+  task_ = &task;
+  device_ = &device;
+  buffers_ = &buffers;
+  if (Status s = DrawNonceAndSeed(); s != Status::kOk) return s;
+  Key order_key;
+  if (Status s = DeriveOrderKey(device.secret, Identity(), &order_key); s != Status::kOk) return s;
+  return trainer_.Begin(*device.model, task.training, device.samples, order_key, buffers.base,
+                        {buffers.update}, buffers.scratch, buffers.indices);
+}
+
+Status LocalRound::Step(bool* done) {
+  const Status status = trainer_.Step(done);
+  const bool diverged = status == Status::kNotFinite && task_->private_noise_q20 != 0;
+  if (diverged) {
+    *done = true;
+  } else if (status != Status::kOk || !*done) {
+    return status;
+  }
+  return MakeUpdate(diverged);
+}
+
+// The update takes the place of the trained model.
+Status LocalRound::MakeUpdate(bool is_zero) {
+  const Span<const float> base = buffers_->base;
+  const Span<float> update = buffers_->update;
+  for (size_t i = 0; i < update.size(); ++i) update[i] = is_zero ? 0.0f : update[i] - base[i];
+  has_update_ = true;
+  position_ = 0;
+  return is_float32() ? Status::kOk : BeginEncoding();
+}
+
+// Not inlined: its copy of the seed would lie on the stack while the encoder works.
+[[gnu::noinline]] PrivateNoise LocalRound::TakePrivateNoise() {
+  Key seed;
+  __builtin_memcpy(seed.bytes, drawn_ + kNonceSize, kKeySize);
+  SecureWipe(drawn_ + kNonceSize, kKeySize);
+  return {seed, task_->private_noise_q20};
+}
+
+Status LocalRound::BeginEncoding() {
+  Key round_key;
+  if (Status s = DeriveRoundKey(device_->secret, Identity(), &round_key); s != Status::kOk) {
+    return s;
+  }
+  const PrivateNoise noise = TakePrivateNoise();
+  if (noise.is_on()) ++private_updates_;
+  const auto clip_bit = static_cast<int32_t>(task_->clip_bit_q20);
+  return encoder_.Begin(round_key, task_->format, buffers_->update, task_->training.clip_l2,
+                        task_->quantizer_scale, trainer_.clipped() ? -clip_bit : clip_bit, noise);
+}
+
+Status LocalRound::Seek(uint32_t offset) {
+  if (!has_update_) return Status::kWrongState;
+  if (!is_float32()) {
+    if (Status s = encoder_.Seek(offset); s != Status::kOk) return s;
+  } else if (offset % 4 != 0 || offset >= 4 * buffers_->update.size()) {
+    return Status::kInvalidArgument;
+  }
+  position_ = offset;
+  return Status::kOk;
+}
+
+Status LocalRound::Read(MutableByteSpan out, size_t* written, bool* is_last) {
+  if (!has_update_) return Status::kWrongState;
+  if (!is_float32()) {
+    if (Status s = encoder_.Read(out, written); s != Status::kOk) return s;
+    *is_last = encoder_.is_done();
+  } else {
+    const Span<const float> update = buffers_->update;
+    const size_t left = 4 * update.size() - position_;
+    const size_t count = left < out.size() ? left : out.size() / 4 * 4;
+    for (size_t i = 0; i < count; i += 4) {
+      StoreU32Le(FloatBits(update[(position_ + i) / 4]), out.data() + i);
+    }
+    *written = count;
+    *is_last = count == left;
+  }
+  position_ += static_cast<uint32_t>(*written);
+  return Status::kOk;
+}
+
+Status LocalRound::ClippedUpdate(Span<int32_t> v_q20) const {
+  if (!has_update_) return Status::kWrongState;
+  const Span<const float> update = buffers_->update;
+  if (v_q20.size() != update.size()) return Status::kInvalidArgument;
+  UpdateScale scale;
+  if (Status s =
+          ComputeUpdateScale(update, task_->training.clip_l2, task_->quantizer_scale, &scale);
+      s != Status::kOk) {
+    return s;
+  }
+  ScaleAllToQ20(update, scale, v_q20);
+  return Status::kOk;
+}
+
+}  // namespace sotto

@@ -1,0 +1,45 @@
+// What one process holds of an attempt once its uploads are closed. Part of
+// sotto::server/aggregate.
+//
+// The parts of an attempt merge by addition, in any order, to the same bytes: a simulation may be
+// spread over processes, and uploads over servers. Each device belongs to one process alone, or it
+// would count twice.
+#ifndef SOTTO_AGGREGATE_PARTIAL_SUM_H_
+#define SOTTO_AGGREGATE_PARTIAL_SUM_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "sotto/bytes.h"
+
+namespace sotto::server {
+
+struct AttemptCounts {
+  uint32_t checked_in = 0;    // of all devices, drawn or not, those that asked for work
+  uint32_t reported = 0;      // complete, valid updates
+  uint32_t rejected = 0;      // drawn devices whose update was refused
+  uint64_t update_bytes = 0;  // encoded, of all valid updates
+
+  void Merge(const AttemptCounts& other);
+};
+
+struct PartialSum {
+  explicit PartialSum(std::vector<int64_t> of_updates) : sums(std::move(of_updates)) {}
+  // Wiped: the sum of few updates is as secret as they are.
+  ~PartialSum() { SecureWipe(sums.data(), sums.size() * sizeof(int64_t)); }
+  PartialSum(PartialSum&&) = default;
+  PartialSum(const PartialSum&) = delete;
+  PartialSum& operator=(const PartialSum&) = delete;
+
+  // Adds the part that another process holds of the same attempt. Throws std::invalid_argument if
+  // it has another number of coordinates; this part is then unchanged.
+  void Merge(const PartialSum& other);
+
+  std::vector<int64_t> sums;  // [coordinates] of the valid updates, in units of the job's codec
+  AttemptCounts counts;
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_AGGREGATE_PARTIAL_SUM_H_

@@ -1,0 +1,27 @@
+// `none`: exact updates, little-endian float32, WITHOUT privacy. Part of sotto::server/codec.
+#ifndef SOTTO_CODEC_EXACT_CODEC_H_
+#define SOTTO_CODEC_EXACT_CODEC_H_
+
+#include "codec/update_codec.h"
+#include "sotto/messages.h"
+
+namespace sotto::server {
+
+// The sum is in units of 2^-40 of the smallest power of two above the clipping bound.
+class ExactCodec : public UpdateCodec {
+ public:
+  explicit ExactCodec(const TrainTask& task);
+
+  size_t MaxSize(uint32_t coordinates) const override { return size_t{4} * coordinates; }
+  double SumUnit() const override { return unit_; }
+  // False also for values above 2^41 units, which no clipped update has.
+  bool Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const override;
+  void AddZeroUpdate(const Key&, uint32_t, Accumulator&) const override {}
+
+ private:
+  double unit_;
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_CODEC_EXACT_CODEC_H_

@@ -1,0 +1,30 @@
+// `float32`: the update plus Gaussian noise, as floats. Part of sotto::server/codec.
+//
+// Gau-SGD, the uncompressed mechanism that Gau-LRQ is compared with (Yan, Li, Lan, Wu, Song,
+// "Layered Randomized Quantization for Communication-Efficient and Privacy-Preserving Distributed
+// Learning", Section VII): each device adds N(0, sigma^2) to each coordinate of its clipped update
+// and sends 4 bytes for it, little-endian binary32.
+//
+// Its epsilon: with the same sigma and plan, that of Gau-LRQ, if the noise were ideal. It is drawn
+// and added in floating point, and nothing here bounds what that gives away (Mironov, "On
+// Significance of the Least Significant Bits for Differential Privacy", 2012): there is no
+// certificate, so the figure is for comparison and no guarantee.
+#ifndef SOTTO_CODEC_GAUSSIAN_FLOAT32_H_
+#define SOTTO_CODEC_GAUSSIAN_FLOAT32_H_
+
+#include "codec/baseline.h"
+
+namespace sotto::server::baseline {
+
+class GaussianFloat32 : public Baseline {
+ public:
+  using Baseline::Baseline;
+
+  size_t MaxSize(uint32_t coordinates) const override { return size_t{4} * coordinates; }
+  std::vector<uint8_t> Encode(const Key& key, Span<const int32_t> values) const override;
+  bool Decode(ByteSpan encoded, Span<int32_t> noisy) const override;
+};
+
+}  // namespace sotto::server::baseline
+
+#endif  // SOTTO_CODEC_GAUSSIAN_FLOAT32_H_

@@ -1,0 +1,33 @@
+// `gau-lrq` and `uniform-dither`: the SDK's codec. Part of sotto::server/codec.
+//
+// A device quantizes with a dither that it shares with the server (sdk/LRQ.md). The server
+// regenerates the dither from the device's secret and subtracts it. With Gaussian dither the error
+// that remains is Gaussian noise, and it is the privacy; with uniform dither it is a small rounding
+// error, and there is no privacy.
+#ifndef SOTTO_CODEC_LRQ_CODEC_H_
+#define SOTTO_CODEC_LRQ_CODEC_H_
+
+#include "codec/update_codec.h"
+#include "sotto/messages.h"
+
+namespace sotto::server {
+
+// The sum is in units of 2^-20 of the task's quantizer_scale.
+class LrqCodec : public UpdateCodec {
+ public:
+  explicit LrqCodec(const TrainTask& task) : task_(task) {}
+
+  size_t MaxSize(uint32_t coordinates) const override;
+  double SumUnit() const override;
+  bool Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const override;
+  // With private noise a zero update brings that too, or the variance would tell how many devices
+  // reported.
+  void AddZeroUpdate(const Key& server_key, uint32_t number, Accumulator& sum) const override;
+
+ private:
+  TrainTask task_;
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_CODEC_LRQ_CODEC_H_

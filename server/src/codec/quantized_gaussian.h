@@ -1,0 +1,46 @@
+// `qg`: Gaussian noise, then quantization to b bits. Part of sotto::server/codec.
+//
+// QG-SGD (Yan, Li, Lan, Wu, Song, "Layered Randomized Quantization for Communication-Efficient and
+// Privacy-Preserving Distributed Learning", Algorithm 2 and Lemma 6): each device adds N(0,
+// sigma^2) to its clipped update; with R the largest magnitude of the sum y, each coordinate goes
+// to one of its two neighbours among 2^b levels spread evenly over [-R, R], at random so that the
+// mean is y (Alistarh et al., "QSGD", 2017).
+//
+// b is the least with a distance of levels of at most 2 sigma sqrt(2 ln 2), the narrowest cell of
+// Gau-LRQ: b = ceil(log2(R / (sigma sqrt(2 ln 2)) + 1)). The paper puts the norm of the update
+// before the noise in the place of R. Then both b and the error would depend on the update in a way
+// that the noise does not cover; here everything that is sent is computed from y.
+//
+// Its epsilon: y is `float32`'s noisy update and the rest is post-processing of it, so what
+// gaussian_float32.h says applies: Gau-LRQ's figure if the noise were ideal, without a certificate.
+// The quantization error comes on top of that noise: same epsilon, less accuracy.
+//
+// Encoded update: R as u32 little endian, Q20 in units of sigma, rounded up, at least 1; then the d
+// levels, 0 .. 2^b - 1, b bits each.
+#ifndef SOTTO_CODEC_QUANTIZED_GAUSSIAN_H_
+#define SOTTO_CODEC_QUANTIZED_GAUSSIAN_H_
+
+#include "codec/baseline.h"
+
+namespace sotto::server::baseline {
+
+class QuantizedGaussian : public Baseline {
+ public:
+  using Baseline::Baseline;
+
+  size_t MaxSize(uint32_t coordinates) const override;
+  std::vector<uint8_t> Encode(const Key& key, Span<const int32_t> values) const override;
+  bool Decode(ByteSpan encoded, Span<int32_t> noisy) const override;
+
+  // What Encode() does once the random numbers are drawn, for other sources of these.
+  //   noisy  [d] the values plus noise, Q20; below 2^31 in magnitude
+  //   coins  [d] in [0, 1): which of its two levels a value goes to
+  static std::vector<uint8_t> EncodeNoisy(Span<const double> noisy, Span<const double> coins);
+};
+
+// b for a range R, Q20. 1 <= range_q20 < 2^31.
+int QuantizerBits(uint32_t range_q20);
+
+}  // namespace sotto::server::baseline
+
+#endif  // SOTTO_CODEC_QUANTIZED_GAUSSIAN_H_

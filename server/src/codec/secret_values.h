@@ -1,0 +1,28 @@
+// Memory for one decoded update, wiped when it goes. Part of sotto::server/codec.
+#ifndef SOTTO_CODEC_SECRET_VALUES_H_
+#define SOTTO_CODEC_SECRET_VALUES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "sotto/bytes.h"
+#include "sotto/span.h"
+
+namespace sotto::server {
+
+class SecretValues {
+ public:
+  explicit SecretValues(size_t count) : values_(count) {}
+  SecretValues(const SecretValues&) = delete;
+  SecretValues& operator=(const SecretValues&) = delete;
+  ~SecretValues() { SecureWipe(values_.data(), values_.size() * sizeof(values_[0])); }
+
+  Span<int32_t> view() { return {values_.data(), values_.size()}; }
+
+ private:
+  std::vector<int32_t> values_;
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_CODEC_SECRET_VALUES_H_

@@ -1,0 +1,101 @@
+#include "plans/claim_kinds.h"
+
+#include <algorithm>
+
+#include "plans/private_noise.h"
+
+namespace sotto::privacy {
+namespace {
+
+Guarantee OfComposition(const Plan& plan, const Composition& composition) {
+  if (composition.rounds.empty()) return {};
+  return StateGuarantee(composition.rounds, plan.delta, composition.deviations, plan.accountant);
+}
+
+Guarantee OfReleases(const Disclosure& all) { return OfComposition(all.plan, all.releases); }
+
+Guarantee OfReleasesAndParticipants(const Disclosure& all) {
+  return OfComposition(all.plan, WithDrawsKnown(all.releases));
+}
+
+Guarantee OfEveryUpdate(const Disclosure& all) {
+  return GuaranteeAgainstServer(all.plan, all.updates, all.before);
+}
+
+Guarantee OfOneUpdate(const Disclosure& all) { return GuaranteeAgainstServer(all.plan, 1); }
+
+Adjacency AlwaysReplaceOne(Sampling /*sampling*/) { return Adjacency::kReplaceOne; }
+
+}  // namespace
+
+const std::vector<ClaimKind>& ClaimKinds() {
+  using A = Assumption;
+  static const std::vector<ClaimKind> kinds = {
+      {Adversary::kPublic,
+       View::kReleases,
+       "epsilon",
+       "against whoever sees the released models",
+       std::nullopt,
+       false,
+       PairedAdjacency,
+       {A::kServerFollowsProtocol, A::kParticipationIsSecret, A::kReportingIndependentOfData,
+        A::kRandomBitsAreUniform},
+       OfReleases},
+      {Adversary::kNetwork,
+       View::kReleasesAndParticipants,
+       "epsilon_network",
+       "against whoever sees who uploads",
+       std::nullopt,
+       false,
+       PairedAdjacency,
+       {A::kServerFollowsProtocol, A::kReportingIndependentOfData, A::kLengthsAndTimesTellNothing,
+        A::kRandomBitsAreUniform},
+       OfReleasesAndParticipants},
+      {Adversary::kServer,
+       View::kEveryUpdate,
+       "epsilon_server",
+       "against the server for a device in every attempt",
+       TrustMode::kPrivateNoise,
+       true,
+       AlwaysReplaceOne,
+       {A::kReportingIndependentOfData, A::kTimesTellNothing, A::kUpdatesAsRecorded,
+        A::kPrivateNoiseIsSecret, A::kRandomBitsAreUniform},
+       OfEveryUpdate},
+      {Adversary::kServer,
+       View::kOneUpdate,
+       "epsilon_server_update",
+       "against the server for one update",
+       TrustMode::kPrivateNoise,
+       false,
+       AlwaysReplaceOne,
+       {A::kReportingIndependentOfData, A::kTimesTellNothing, A::kPrivateNoiseIsSecret,
+        A::kRandomBitsAreUniform},
+       OfOneUpdate},
+  };
+  return kinds;
+}
+
+const ClaimKind* FindKind(Adversary adversary, View view) {
+  const std::vector<ClaimKind>& kinds = ClaimKinds();
+  const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const ClaimKind& k) {
+    return k.adversary == adversary && k.view == view;
+  });
+  return kind == kinds.end() ? nullptr : &*kind;
+}
+
+Claim MakeClaim(const ClaimKind& kind, const Plan& plan, const Guarantee& guarantee) {
+  Claim claim;
+  claim.adversary = kind.adversary;
+  claim.view = kind.view;
+  claim.adjacency = kind.adjacency(plan.sampling);
+  claim.sensitivity = SensitivityFactor(claim.adjacency);
+  claim.colluders = plan.colluders;
+  claim.trust_mode = plan.Trust();
+  claim.epsilon = guarantee.epsilon;
+  claim.delta = plan.delta;
+  claim.accountant = guarantee.gaussian.winner;
+  claim.assumptions = kind.assumptions;
+  return claim;
+}
+
+}  // namespace sotto::privacy

@@ -1,0 +1,78 @@
+#include "plans/statement.h"
+
+#include <algorithm>
+
+#include "accounting/arguments.h"
+#include "plans/claim_kinds.h"
+#include "plans/composition.h"
+
+namespace sotto::privacy {
+namespace {
+
+int64_t CountRounds(const std::vector<SpentRounds>& jobs) {
+  int64_t rounds = 0;
+  for (const SpentRounds& job : jobs) {
+    job.plan.Validate();
+    Require(job.rounds >= 0, "earlier rounds", job.rounds, "at least 0");
+    rounds += job.rounds;
+  }
+  return rounds;
+}
+
+}  // namespace
+
+const Claim* Statement::Find(Adversary adversary, View view) const {
+  const auto claim = std::find_if(claims.begin(), claims.end(), [&](const Claim& c) {
+    return c.adversary == adversary && c.view == view;
+  });
+  return claim == claims.end() ? nullptr : &*claim;
+}
+
+double Statement::EpsilonOf(Adversary adversary, View view) const {
+  const Claim* claim = Find(adversary, view);
+  return claim == nullptr ? kInfinity : claim->epsilon;
+}
+
+Claim Statement::Headline() const { return claims.empty() ? Claim() : claims.front(); }
+
+double Statement::numeric_error() const {
+  return terms.empty() ? 0.0 : terms.front().gaussian.numeric_error;
+}
+
+Statement Account(const Plan& plan, int64_t rounds_released,
+                  const std::vector<SpentRounds>& before) {
+  plan.Validate();
+  Require(rounds_released >= 0 && rounds_released <= plan.rounds, "rounds_released",
+          rounds_released, "in [0, rounds]");
+  Statement statement;
+  statement.sampling = plan.sampling;
+  statement.rounds = rounds_released;
+  statement.earlier_rounds = CountRounds(before);
+  statement.noise_multiplier = plan.NoiseMultiplier();
+  statement.accounted_noise_multiplier = plan.AccountedNoiseMultiplier();
+  statement.private_noise_multiplier = plan.private_noise_multiplier;
+
+  const Disclosure disclosure = {plan, before, ComposeReleases(plan, rounds_released, before),
+                                 rounds_released};
+  for (const ClaimKind& kind : ClaimKinds()) {
+    if (!kind.ExistsIn(plan.Trust())) continue;
+    statement.terms.push_back(kind.guarantee(disclosure));
+    statement.claims.push_back(MakeClaim(kind, plan, statement.terms.back()));
+  }
+  return statement;
+}
+
+void RestateUpdates(const Plan& plan, int64_t updates, const std::vector<SpentRounds>& before,
+                    Statement* statement) {
+  const Disclosure disclosure = {plan, before, ComposeReleases(plan, statement->rounds, before),
+                                 updates};
+  for (size_t i = 0; i < statement->claims.size(); ++i) {
+    Claim& claim = statement->claims[i];
+    const ClaimKind* kind = FindKind(claim.adversary, claim.view);
+    if (kind == nullptr || !kind->counts_updates) continue;
+    statement->terms[i] = kind->guarantee(disclosure);
+    claim = MakeClaim(*kind, plan, statement->terms[i]);
+  }
+}
+
+}  // namespace sotto::privacy

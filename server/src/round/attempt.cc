@@ -1,0 +1,34 @@
+#include "round/attempt.h"
+
+namespace sotto::server {
+
+Attempt::Attempt(const JobConfig& config, const DeviceRegistry& devices, const TrainTask& task,
+                 std::vector<uint32_t> drawn, ByteSpan model)
+    : config_(config),
+      devices_(devices),
+      task_(task),
+      drawn_(std::move(drawn)),
+      model_(model),
+      codec_(config.codec->make(task)),
+      members_(drawn_.size()),
+      is_checked_in_(devices.size()),
+      sum_(config.coordinates()) {}
+
+bool Attempt::IsComplete() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  // An attempt that ends early is one that is released: until enough devices have checked in, it
+  // goes on.
+  return open_ && counts_.reported + counts_.rejected == drawn_.size() &&
+         counts_.checked_in >= config_.min_devices;
+}
+
+PartialSum Attempt::Close() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  open_ = false;
+  decoded_.wait(lock, [this] { return decoding_ == 0; });
+  PartialSum part(sum_.Take());
+  part.counts = counts_;
+  return part;
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,234 @@
+// What an attempt answers to its devices.
+#include <algorithm>
+#include <exception>
+#include <optional>
+
+#include "round/attempt.h"
+
+namespace sotto::server {
+namespace {
+
+// The most bytes of the model in one reply.
+constexpr size_t kModelChunkSize = 16384;
+
+constexpr privacy::TrustMode kTrusted = privacy::TrustMode::kTrustedServer;
+
+// A device that was not drawn asks again after this long.
+constexpr uint32_t kPollIntervalMs = 1000;
+
+enum class OnBegin { kTake, kRepeatAck, kAskLater, kRefuse };
+
+struct MemberRule {
+  MemberState state;
+  bool trains;  // Hello is answered by Train, not by Wait
+  OnBegin on_update_begin;
+  bool takes_chunks;
+};
+
+// In the order of the enumeration.
+constexpr MemberRule kMemberStates[] = {
+    {MemberState::kInvited, true, OnBegin::kTake, false},
+    {MemberState::kUploading, true, OnBegin::kTake, true},
+    {MemberState::kDecoding, false, OnBegin::kAskLater, false},
+    {MemberState::kReported, false, OnBegin::kRepeatAck, false},
+    {MemberState::kRejected, false, OnBegin::kRefuse, false},
+};
+
+const MemberRule& RuleOf(MemberState state) { return kMemberStates[static_cast<int>(state)]; }
+
+Reply Wait(uint32_t ms) {
+  Reply reply;
+  reply.kind = Reply::Kind::kWait;
+  reply.wait_ms = ms;
+  return reply;
+}
+
+Reply FinalError(ErrorCode code) {
+  Reply reply;
+  reply.kind = Reply::Kind::kError;
+  reply.code = code;
+  reply.final = true;
+  return reply;
+}
+
+Reply Busy() {
+  Reply reply;
+  reply.kind = Reply::Kind::kError;
+  reply.code = ErrorCode::kBusy;
+  reply.wait_ms = kPollIntervalMs;
+  return reply;
+}
+
+Reply Ack(size_t held, bool complete) {
+  Reply reply;
+  reply.kind = Reply::Kind::kAck;
+  reply.offset = static_cast<uint32_t>(held);
+  reply.complete = complete;
+  return reply;
+}
+
+bool Equal(ByteSpan a, ByteSpan b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
+}
+
+}  // namespace
+
+std::optional<Reply> RefuseHello(const Request& hello, ByteSpan model_digest) {
+  if (hello.version != kProtocolVersion) return FinalError(ErrorCode::kVersion);
+  if (!Equal(hello.model_digest, model_digest)) return FinalError(ErrorCode::kModelMismatch);
+  return std::nullopt;
+}
+
+Reply AnswerBetweenAttempts(const Request& request) {
+  if (request.kind == Request::Kind::kHello) return Wait(kPollIntervalMs);
+  return FinalError(request.kind == Request::Kind::kNone ? ErrorCode::kMalformed
+                                                         : ErrorCode::kNotSelected);
+}
+
+Reply Attempt::Answer(uint32_t device, const Request& request) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!open_) return AnswerBetweenAttempts(request);
+  switch (request.kind) {
+    case Request::Kind::kHello:
+      return OnHello(device);
+    case Request::Kind::kGetModel:
+      return OnGetModel(device, request);
+    case Request::Kind::kUpdateBegin:
+      return OnUpdateBegin(device, request);
+    case Request::Kind::kUpdateChunk:
+      return OnUpdateChunk(device, request, lock);
+    case Request::Kind::kNone:
+      break;
+  }
+  return FinalError(ErrorCode::kMalformed);
+}
+
+// Null if the device was not drawn.
+Attempt::Member* Attempt::FindMember(uint32_t device) {
+  const auto found = std::lower_bound(drawn_.begin(), drawn_.end(), device);
+  if (found == drawn_.end() || *found != device) return nullptr;
+  return &members_[static_cast<size_t>(found - drawn_.begin())];
+}
+
+void Attempt::CheckIn(uint32_t device) {
+  if (is_checked_in_[device]) return;
+  is_checked_in_[device] = true;
+  ++counts_.checked_in;
+}
+
+Reply Attempt::OnHello(uint32_t device) {
+  CheckIn(device);
+  const Member* member = FindMember(device);
+  if (member == nullptr || !RuleOf(member->state).trains) return Wait(kPollIntervalMs);
+  Reply reply;
+  reply.kind = Reply::Kind::kTrain;
+  reply.task = task_;
+  return reply;
+}
+
+Reply Attempt::OnGetModel(uint32_t device, const Request& request) {
+  const size_t offset = request.offset;
+  if (FindMember(device) == nullptr) return FinalError(ErrorCode::kNotSelected);
+  if (offset % 4 != 0 || offset >= model_.size()) return FinalError(ErrorCode::kMalformed);
+  Reply reply;
+  reply.kind = Reply::Kind::kModelChunk;
+  reply.bytes = model_.subspan(offset, std::min(kModelChunkSize, model_.size() - offset));
+  return reply;
+}
+
+bool Attempt::IsOfThisAttempt(const Request& request) const {
+  return Equal(request.job_id, task_.job_id) && request.round == task_.round &&
+         request.attempt == task_.attempt;
+}
+
+Reply Attempt::OnUpdateBegin(uint32_t device, const Request& request) {
+  Member* member = FindMember(device);
+  if (member == nullptr) return FinalError(ErrorCode::kNotSelected);
+  if (!IsOfThisAttempt(request)) return FinalError(ErrorCode::kWrongAttempt);
+  if (request.nonce.size() != kNonceSize || request.coding != task_.format.coding ||
+      request.clip_bit_q20 != task_.clip_bit_q20 ||
+      request.private_noise_q20 != task_.private_noise_q20) {
+    return FinalError(ErrorCode::kMalformed);
+  }
+  const bool same_update = Equal(request.nonce, member->nonce);
+  switch (RuleOf(member->state).on_update_begin) {
+    case OnBegin::kTake:
+      break;
+    case OnBegin::kRepeatAck:
+      return same_update ? Ack(member->size, true) : FinalError(ErrorCode::kConflict);
+    case OnBegin::kAskLater:
+      return Busy();
+    case OnBegin::kRefuse:
+      return FinalError(ErrorCode::kMalformed);
+  }
+  if (!same_update && !member->bytes.empty() && config_.plan.Trust() != kTrusted) {
+    // Against this server one update of an attempt is accounted, and no part of a second one.
+    Reject(*member);
+    return FinalError(ErrorCode::kConflict);
+  }
+  if (!same_update) {
+    // The device trained anew, for example after a reset: the bytes of its first update are void.
+    std::copy(request.nonce.begin(), request.nonce.end(), member->nonce);
+    member->bytes.clear();
+  }
+  member->state = MemberState::kUploading;
+  return Ack(member->bytes.size(), false);
+}
+
+void Attempt::Reject(Member& member) {
+  member.state = MemberState::kRejected;
+  member.bytes = {};
+  ++counts_.rejected;
+}
+
+Reply Attempt::OnUpdateChunk(uint32_t device, const Request& request,
+                             std::unique_lock<std::mutex>& lock) {
+  Member* member = FindMember(device);
+  if (member == nullptr) return FinalError(ErrorCode::kNotSelected);
+  if (!RuleOf(member->state).takes_chunks) return FinalError(ErrorCode::kWrongAttempt);
+  if (request.offset != member->bytes.size() || request.bytes.empty()) {
+    return FinalError(ErrorCode::kMalformed);
+  }
+  const size_t room = codec_->MaxSize(config_.coordinates()) - member->bytes.size();
+  if (request.bytes.size() > room) return FinalError(ErrorCode::kTooLarge);
+  member->bytes.insert(member->bytes.end(), request.bytes.begin(), request.bytes.end());
+  if (!request.last) return Ack(member->bytes.size(), false);
+  return FinishUpload(device, *member, lock);
+}
+
+bool Attempt::Decode(uint32_t device, const Member& member) {
+  const Device& owner = devices_[device];
+  const ByteSpan id(reinterpret_cast<const uint8_t*>(owner.id.data()), owner.id.size());
+  return codec_->Add({id, owner.secret, member.nonce}, {member.bytes.data(), member.bytes.size()},
+                     sum_);
+}
+
+Reply Attempt::FinishUpload(uint32_t device, Member& member, std::unique_lock<std::mutex>& lock) {
+  // While a member decodes, Close() waits and nobody else touches the member.
+  member.state = MemberState::kDecoding;
+  member.size = member.bytes.size();
+  ++decoding_;
+  lock.unlock();
+  bool valid = false;
+  std::exception_ptr failure;
+  try {
+    valid = Decode(device, member);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  lock.lock();
+  --decoding_;
+  if (valid) {
+    member.state = MemberState::kReported;
+    member.bytes = {};
+    ++counts_.reported;
+    counts_.update_bytes += member.size;
+  } else {
+    Reject(member);
+  }
+  decoded_.notify_all();
+  if (failure) std::rethrow_exception(failure);
+  return valid ? Ack(member.size, true) : FinalError(ErrorCode::kMalformed);
+}
+
+}  // namespace sotto::server

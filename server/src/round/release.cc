@@ -1,0 +1,75 @@
+#include "round/release.h"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "aggregate/accumulator.h"
+#include "aggregate/parallel.h"
+
+namespace sotto::server {
+namespace {
+
+void RequirePlausible(const JobConfig& config, const PartialSum& total) {
+  if (total.sums.size() != config.coordinates()) {
+    throw std::invalid_argument("a sum has another number of coordinates than the job's updates");
+  }
+  if (config.codec->noise && total.counts.reported > config.plan.planned_reports) {
+    throw std::invalid_argument("a sum holds more updates than the plan has reports");
+  }
+}
+
+// Adds zero updates until the sum has the noise of the planned reports. Returns how many.
+uint32_t TopUp(const JobConfig& config, const UpdateCodec& codec, uint32_t reported,
+               const Key& server_key, Accumulator& sum) {
+  if (!config.codec->noise) return 0;
+  const uint32_t missing = static_cast<uint32_t>(config.plan.planned_reports) - reported;
+  ParallelFor(config.threads, missing, [&](size_t i, int) {
+    codec.AddZeroUpdate(server_key, static_cast<uint32_t>(i), sum);
+  });
+  return missing;
+}
+
+// The bits are read in the sum alone, after its noise is complete.
+void AdaptClip(const JobConfig& config, float clip_l2, Span<const int64_t> noisy,
+               ReleaseResult* release) {
+  release->next_clip_l2 = static_cast<double>(clip_l2);
+  if (!config.clip_schedule) return;
+  double fraction = 0;
+  const int64_t bit_sum = noisy[config.model->parameters];
+  release->next_clip_l2 = static_cast<double>(config.NextClip(clip_l2, bit_sum, &fraction));
+  release->unclipped_fraction = fraction;
+}
+
+}  // namespace
+
+double MeanNoiseSigma(const JobConfig& config, const TrainTask& task) {
+  if (!config.codec->noise) return 0;
+  const auto sigma = static_cast<double>(task.quantizer_scale);
+  const double own = std::ldexp(task.private_noise_q20, -20) * sigma;
+  const double of_sum =
+      std::sqrt(static_cast<double>(config.plan.planned_reports)) * std::hypot(sigma, own);
+  return of_sum / static_cast<double>(config.plan.cohort);
+}
+
+ReleaseResult MakeRelease(const JobConfig& config, const TrainTask& task, PartialSum total,
+                          const Key& server_key, Span<const float> parameters,
+                          const Estimator& estimator, Optimiser& optimiser) {
+  RequirePlausible(config, total);
+  const std::unique_ptr<const UpdateCodec> codec = config.codec->make(task);
+  Accumulator sum(std::move(total.sums));
+  ReleaseResult release;
+  release.topped_up = TopUp(config, *codec, total.counts.reported, server_key, sum);
+  AdaptClip(config, task.training.clip_l2, sum.sums(), &release);
+  const std::vector<float> update =
+      estimator.Estimate({sum.sums().first(config.model->parameters), codec->SumUnit(),
+                          static_cast<double>(config.plan.cohort), MeanNoiseSigma(config, task),
+                          config.model->tensors});
+  release.parameters.assign(parameters.begin(), parameters.end());
+  // That the update is too large for the model follows from the sum: the round is released, with
+  // the model as it was, and charged.
+  release.diverged = !optimiser.Step({update.data(), update.size()},
+                                     {release.parameters.data(), release.parameters.size()});
+  return release;
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,73 @@
+#include "sim/simulation_request.h"
+
+#include "spec/make_job.h"
+
+namespace sotto::server {
+namespace {
+
+using Fields = std::vector<Field<SimulationRequest>>;
+
+Field<SimulationRequest> Row(const char* name, const char* help) {
+  Field<SimulationRequest> field;
+  field.name = name;
+  field.help = help;
+  return field;
+}
+
+Fields AllFields() {
+  return {
+      Row("data", "fashion-mnist, synthetic, or a folder with the four IDX files of MNIST")
+          .In(Group::kFleet)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.data; }),
+      Row("devices", "devices in the fleet, N")
+          .In(Group::kFleet)
+          .Within({1, 1000000})
+          .Asked(
+              Learns::kNoise, [](auto& request) -> auto& { return request.fleet.devices; }),
+      Row("samples-per-device", "training samples on each")
+          .In(Group::kFleet)
+          .Within({1, 1000000})
+          .Asked(
+              Learns::kNothing,
+              [](auto& request) -> auto& { return request.fleet.samples_per_device; }),
+      Row("dropout", "chance that a drawn device does not report")
+          .In(Group::kFleet)
+          .Within({0, 0.999})
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.fleet.dropout; }),
+      Row("seed", "repeat a run bit for bit; everything derives from it, so it is not private")
+          .In(Group::kRun)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.seed; }),
+      Row("json", "write the results to this file; - is standard output")
+          .In(Group::kRun)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.json; }),
+      Row("model-out", "write the final parameters, float32 LE")
+          .In(Group::kRun)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.model_out; }),
+  };
+}
+
+}  // namespace
+
+const Fields& SimulationFields() {
+  static const Fields kFields = AllFields();
+  return kFields;
+}
+
+SimulationConfig MakeSimulation(const SimulationRequest& request) {
+  RequireInRange(SimulationFields(), request);
+  SimulationConfig config;
+  config.job = MakeJob(request, request.fleet.devices);
+  config.job.seeded = request.seed.has_value();
+  config.fleet = request.fleet;
+  config.fleet.seeded = request.seed.has_value();
+  config.seed = request.seed;
+  config.threads = config.job.threads;
+  return config;
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,33 @@
+// A simulation as it is asked for. Part of sotto::server/sim.
+#ifndef SOTTO_SIM_SIMULATION_REQUEST_H_
+#define SOTTO_SIM_SIMULATION_REQUEST_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/simulation.h"
+#include "spec/field.h"
+#include "spec/job_request.h"
+
+namespace sotto::server {
+
+// A job and the fleet that is simulated for it.
+struct SimulationRequest : JobRequest {
+  std::string data = "fashion-mnist";
+  FleetOptions fleet;
+  std::optional<uint64_t> seed;
+  std::string json;       // file for the results; empty: none, "-": standard output
+  std::string model_out;  // file for the final parameters; empty: none
+};
+
+// What `sotto simulate` takes beside the job's own options.
+const std::vector<Field<SimulationRequest>>& SimulationFields();
+
+// The simulation that is asked for, with the noise calibrated. Throws as MakeJob() does.
+SimulationConfig MakeSimulation(const SimulationRequest& request);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_SIM_SIMULATION_REQUEST_H_

@@ -1,0 +1,82 @@
+#include "spec/configuration.h"
+
+#include <fmt/format.h>
+#include <stdexcept>
+
+#include "spec/job_spec.h"
+
+namespace sotto::server {
+namespace {
+
+[[noreturn]] void Refuse(const std::string& path, const std::string& field, const std::string& was,
+                         const std::string& is) {
+  throw std::runtime_error(
+      fmt::format("{}: the job in this store began with {} = {}, and now it is {}; a job keeps the "
+                  "configuration it began with: restore {}, or begin another job after it "
+                  "(sotto serve --new-job)",
+                  path, field, was, is, field));
+}
+
+[[noreturn]] void RefuseDamaged(const std::string& path) {
+  throw std::runtime_error(path +
+                           ": the job's configuration is damaged; begin a new job in a new store");
+}
+
+Json Parse(const std::string& path, const std::string& held) {
+  Json json = Json::parse(held, nullptr, false);
+  if (!json.is_object()) RefuseDamaged(path);
+  return json;
+}
+
+privacy::Plan PlanOf(const Json& json) {
+  privacy::Plan plan;
+  for (const Field<JobRequest>& field : JobFields()) {
+    if (!field.plan) continue;
+    const bool may_be_absent = static_cast<bool>(field.is_stored);
+    if (may_be_absent && !json.contains(field.stored_name())) continue;
+    field.plan(plan, json.at(field.stored_name()));
+  }
+  return plan;
+}
+
+std::string Value(const Json& json, const std::string& field) {
+  return json.contains(field) ? json[field].dump() : "absent";
+}
+
+}  // namespace
+
+Json ConfigurationToJson(const JobRecord& job) {
+  Json json;
+  for (const Field<JobRequest>& field : JobFields()) {
+    if (field.resume != Resume::kStored) continue;
+    if (field.is_stored && !field.is_stored(job.config)) continue;
+    json[field.stored_name()] = field.read(job);
+  }
+  return json;
+}
+
+privacy::Plan PlanFromConfiguration(const std::string& path, const std::string& held) {
+  const Json json = Parse(path, held);
+  try {
+    privacy::Plan plan = PlanOf(json);
+    const CodecInfo* codec = FindCodec(json.at("mechanism"));
+    if (codec == nullptr || !codec->certified) plan.noise_sigma = 0;
+    return plan;
+  } catch (const std::exception&) {
+    RefuseDamaged(path);
+  }
+}
+
+void RequireSameConfiguration(const std::string& path, const std::string& held, const Json& now) {
+  const Json before = Parse(path, held);
+  for (const Json& side : {now, before}) {
+    for (const auto& item : side.items()) {
+      const std::string& field = item.key();
+      const std::string was = Value(before, field);
+      const std::string is = Value(now, field);
+      if (was != is) Refuse(path, field, was, is);
+    }
+  }
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,117 @@
+#include "spec/field.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "sotto/models.h"
+
+namespace sotto::server {
+namespace {
+
+std::string Join(const std::vector<std::string>& words, const char* between) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
+  return text;
+}
+
+// A cell of a Markdown table.
+std::string Escaped(std::string text) {
+  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2)
+    text.insert(at, "\\");
+  return text;
+}
+
+std::string AllowedText(const FieldText& field) {
+  if (field.range) {
+    return field.range->Text() + (field.unit[0] == '\0' ? "" : " ") + field.unit;
+  }
+  return field.choices.empty() ? "" : "`" + Join(field.choices, "`, `") + "`";
+}
+
+std::string DefaultCell(const FieldText& field, const Json& value) {
+  if (field.derived_default != nullptr) return field.derived_default;
+  const std::string text = DefaultText(value);
+  return text.empty() ? "" : "`" + text + "`";
+}
+
+const char* LearnsCell(Learns learns) {
+  switch (learns) {
+    case Learns::kNothing:
+      return "no";
+    case Learns::kNoise:
+      return "noise";
+    case Learns::kTask:
+      return "yes";
+  }
+  return "";
+}
+
+}  // namespace
+
+const char* Name(Group group) {
+  switch (group) {
+    case Group::kNone:
+      return "";
+    case Group::kFleet:
+      return "Fleet and data";
+    case Group::kRounds:
+      return "Rounds";
+    case Group::kTraining:
+      return "Training";
+    case Group::kPrivacy:
+      return "Privacy";
+    case Group::kRun:
+      return "Run and output";
+  }
+  return "";
+}
+
+std::string Range::Text() const {
+  return fmt::format("{}{} - {}]", open ? '(' : '[', DefaultText(least), DefaultText(most));
+}
+
+std::string FieldText::Help() const {
+  if (derived_default == nullptr) return help;
+  return fmt::format("{} (default: {})", help, derived_default);
+}
+
+std::string FieldText::json_name() const {
+  std::string text = name;
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+}
+
+std::string DefaultText(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) {
+    const double number = value.get<double>();
+    const bool is_count = number == std::floor(number) && std::fabs(number) <= 1e9;
+    return is_count ? fmt::format("{:.0f}", number) : fmt::format("{:g}", number);
+  }
+  return value.is_number() ? value.dump() : "";
+}
+
+void FindNamed(const std::string& name, const ModelInfo** model) {
+  const ModelInfo* found = FindModel(name.c_str());
+  if (found == nullptr) throw std::invalid_argument(fmt::format("there is no model {}", name));
+  *model = found;
+}
+
+void FindNamed(const std::string& name, const CodecInfo** codec) { *codec = &RequireCodec(name); }
+
+std::string OptionsTable(const std::vector<std::pair<FieldText, Json>>& rows, Columns columns) {
+  const bool all = columns == Columns::kAll;
+  std::string text = "| option | default | range | what it does |";
+  text += all ? " a resumed job may change it | devices learn it |\n" : "\n";
+  text += all ? "|---|---|---|---|---|---|\n" : "|---|---|---|---|\n";
+  for (const auto& [field, value] : rows) {
+    text += fmt::format("| `--{}` | {} | {} | {} |", field.name, Escaped(DefaultCell(field, value)),
+                        Escaped(AllowedText(field)), Escaped(field.help));
+    text += all ? fmt::format(" {} | {} |\n", field.resume == Resume::kFree ? "yes" : "no",
+                              LearnsCell(field.device))
+                : "\n";
+  }
+  return text;
+}
+
+}  // namespace sotto::server

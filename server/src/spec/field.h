@@ -1,0 +1,291 @@
+// One row of a table of options: what a field is called, what it may be, and how it is read and
+// set. Part of sotto::server/spec.
+//
+// A table is a list of rows, `std::vector<Field<Request>>`. The command line, TOML files, JSON, the
+// comparison of a resumed job and the page OPTIONS.md iterate it. A row is built by chained calls:
+//
+//   Row("weight-decay", "L2 regularisation")
+//       .In(Group::kTraining)
+//       .Within({0, 1e6})
+//       .Stands(Learns::kTask, [](auto& job) -> auto& { return job.training.weight_decay; })
+//
+// The default is what a default-constructed Request holds: no table repeats it. All functions are
+// pure and safe from any thread.
+#ifndef SOTTO_SPEC_FIELD_H_
+#define SOTTO_SPEC_FIELD_H_
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "round/job_log.h"
+
+namespace sotto::server {
+
+using Json = nlohmann::ordered_json;
+
+// The headings of --help, in its order.
+enum class Group { kNone, kFleet, kRounds, kTraining, kPrivacy, kRun };
+const char* Name(Group group);  // "Fleet and data", ...
+
+enum class Kind { kFlag, kCount, kReal, kText };
+
+// May a resumed job have another value than the job that it goes on with?
+enum class Resume {
+  kStored,   // no: the value is stored with the job and compared
+  kImplied,  // no: other stored values follow from it and are compared
+  kFree,     // yes: it says how a process works, not what the job is
+};
+
+// What devices learn of a field. The value must then be part of TrainTask and of the wire format.
+enum class Learns {
+  kNothing,
+  kNoise,  // the noise is calibrated with it: the task's quantizer changes, and nothing else
+  kTask,   // the task itself
+};
+
+// The numbers that a field may be, both ends included; `open`: the lower end excluded. NaN is in no
+// range.
+struct Range {
+  double least = 0;
+  double most = 0;
+  bool open = false;
+
+  bool Contains(double value) const {
+    return (open ? value > least : value >= least) && value <= most;
+  }
+  std::string Text() const;  // "[0 - 1e6]", "(0 - inf]"
+};
+
+// What a row says of its field, without the access to it.
+struct FieldText {
+  const char* name = "";  // of the option, without dashes
+  const char* help = "";
+  Group group = Group::kNone;  // kNone: the field is derived and has no option
+  Kind kind = Kind::kText;
+  std::optional<Range> range;
+  std::vector<std::string> choices;  // of a text; empty: any
+  const char* unit = "";             // of measure; for the page
+  const char* needs = nullptr;       // an option, given before it in the table
+  const char* excludes = nullptr;
+  const char* derived_default = nullptr;  // how an absent value is chosen
+  Resume resume = Resume::kImplied;
+  Learns device = Learns::kNothing;
+  const char* stored_as = nullptr;  // name in a stored configuration, if not json_name()
+
+  bool is_option() const { return group != Group::kNone; }
+  std::string Help() const;       // with the derived default in brackets
+  std::string json_name() const;  // the name with underscores
+  std::string stored_name() const { return stored_as != nullptr ? stored_as : json_name(); }
+};
+
+// A field's default as --help and the page print it. Empty: none, or only a derived one.
+std::string DefaultText(const Json& value);
+
+// A value as JSON: exact numbers, an enum's Name(), the name of a model or codec, null for an
+// absent value and for +infinity.
+template <class T>
+Json ToJson(const T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    return Name(value);
+  } else if constexpr (std::is_pointer_v<T>) {
+    return value->name;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return std::isinf(value) && value > 0 ? Json(nullptr) : Json(static_cast<double>(value));
+  } else {
+    return value;
+  }
+}
+template <class T>
+Json ToJson(const std::optional<T>& value) {
+  return value ? ToJson(*value) : Json(nullptr);
+}
+
+// The row of that name in the table of models or codecs. Throws std::invalid_argument.
+void FindNamed(const std::string& name, const ModelInfo** model);
+void FindNamed(const std::string& name, const CodecInfo** codec);
+
+// The inverse of ToJson() but for null. Throws nlohmann's exception for a value of another type and
+// std::invalid_argument for a name that is none of the enum's.
+template <class T>
+void FromJson(const Json& json, T* value) {
+  if constexpr (std::is_enum_v<T>) {
+    const auto name = json.get<std::string>();
+    // Enums here are small; their Name() ends with the last of them.
+    for (int i = 0; i < 8; ++i) {
+      if (name != Name(static_cast<T>(i))) continue;
+      *value = static_cast<T>(i);
+      return;
+    }
+    throw std::invalid_argument("no such value: " + name);
+  } else if constexpr (std::is_pointer_v<T>) {
+    FindNamed(json.get<std::string>(), value);
+  } else if constexpr (std::is_same_v<T, float>) {
+    *value = static_cast<float>(json.get<double>());
+  } else {
+    *value = json.get<T>();
+  }
+}
+template <class T>
+void FromJson(const Json& json, std::optional<T>* value) {
+  T inner{};
+  FromJson(json, &inner);
+  *value = inner;
+}
+
+template <class T>
+constexpr Kind KindOf() {
+  if constexpr (std::is_same_v<T, bool>) return Kind::kFlag;
+  if constexpr (std::is_floating_point_v<T>) return Kind::kReal;
+  if constexpr (std::is_integral_v<T>) return Kind::kCount;
+  return Kind::kText;
+}
+template <class T>
+struct Inner {
+  using type = T;
+};
+template <class T>
+struct Inner<std::optional<T>> {
+  using type = T;
+};
+
+// A row. Request is what is asked for: JobRequest, SimulationRequest.
+template <class Request>
+struct Field : FieldText {
+  // Of an option: the value that is asked for.
+  std::function<Json(const Request&)> get;
+  std::function<void(Request&, const Json&)> set;
+
+  // Of a job's field: the value with which the job runs. Empty if get() says it all.
+  std::function<Json(const JobRecord&)> read;
+  std::function<bool(const JobConfig&)> is_stored;        // empty: always, if resume is kStored
+  std::function<void(privacy::Plan&, const Json&)> plan;  // of a field that is part of the plan
+
+  Field& In(Group value) {
+    group = value;
+    return *this;
+  }
+  Field& Within(const Range& value) {
+    range = value;
+    return *this;
+  }
+  Field& Unit(const char* value) {
+    unit = value;
+    return *this;
+  }
+  Field& Needs(const char* value) {
+    needs = value;
+    return *this;
+  }
+  Field& Excludes(const char* value) {
+    excludes = value;
+    return *this;
+  }
+  Field& ByDefault(const char* value) {
+    derived_default = value;
+    return *this;
+  }
+  Field& StoredAs(const char* value) {
+    stored_as = value;
+    return *this;
+  }
+  Field& Resumed(Resume value) {
+    resume = value;
+    return *this;
+  }
+  Field& StoredIf(bool (*value)(const JobConfig&)) {
+    is_stored = value;
+    return *this;
+  }
+
+  // Of the enum that is asked for.
+  template <class... Value>
+  Field& OneOf(Value... value) {
+    choices = {std::string(Name(value))...};
+    return *this;
+  }
+  Field& OneOfNames(std::vector<std::string> names) {
+    choices = std::move(names);
+    return *this;
+  }
+
+  // Access to what is asked for.  ref  (auto& request) -> auto&
+  template <class Ref>
+  Field& Asked(Learns who, Ref ref) {
+    using T = std::remove_reference_t<decltype(ref(std::declval<Request&>()))>;
+    device = who;
+    kind = KindOf<typename Inner<T>::type>();
+    get = [ref](const Request& request) { return ToJson(ref(request)); };
+    set = [ref](Request& request, const Json& json) { FromJson(json, &ref(request)); };
+    return *this;
+  }
+
+  // A field of the job's configuration that stands there as it is asked for.
+  //   ref  (auto& job_config) -> auto&
+  template <class Ref>
+  Field& Stands(Learns who, Ref ref) {
+    return Asked(
+               who, [ref](auto& request) -> auto& { return ref(request.job); })
+        .Reads([ref](const JobRecord& job) { return ToJson(ref(job.config)); });
+  }
+
+  // The same for a field of the job's plan.  ref  (auto& plan) -> auto&
+  template <class Ref>
+  Field& StandsInPlan(Learns who, Ref ref) {
+    return Asked(
+               who, [ref](auto& request) -> auto& { return ref(request.job.plan); })
+        .OfPlan(ref);
+  }
+
+  // The value with which the job runs, stored with it.
+  template <class Read>
+  Field& Reads(Read value) {
+    read = value;
+    resume = Resume::kStored;
+    return *this;
+  }
+  template <class Ref>
+  Field& OfPlan(Ref ref) {
+    plan = [ref](privacy::Plan& out, const Json& json) { FromJson(json, &ref(out)); };
+    return Reads([ref](const JobRecord& job) { return ToJson(ref(job.config.plan)); });
+  }
+};
+
+// The rows' options as a Markdown table.
+//   kUse  option, default, range, meaning
+//   kAll  also whether a resumed job may change it, and what devices learn of it
+enum class Columns { kUse, kAll };
+std::string OptionsTable(const std::vector<std::pair<FieldText, Json>>& rows, Columns columns);
+template <class Request>
+std::string OptionsTable(const std::vector<Field<Request>>& fields, Columns columns) {
+  std::vector<std::pair<FieldText, Json>> rows;
+  for (const Field<Request>& field : fields) {
+    if (field.is_option()) rows.emplace_back(field, field.get(Request()));
+  }
+  return OptionsTable(rows, columns);
+}
+
+// Throws std::invalid_argument that names the first option out of its range, its value and the
+// range.
+template <class Request>
+void RequireInRange(const std::vector<Field<Request>>& fields, const Request& request) {
+  for (const Field<Request>& field : fields) {
+    if (!field.is_option() || !field.range) continue;
+    const Json value = field.get(request);
+    if (value.is_null() || field.range->Contains(value.template get<double>())) continue;
+    throw std::invalid_argument(std::string("--") + field.name + " " + DefaultText(value) +
+                                " is not in the range " + field.range->Text());
+  }
+}
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_SPEC_FIELD_H_

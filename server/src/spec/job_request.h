@@ -1,0 +1,37 @@
+// A training job as it is asked for. Part of sotto::server/spec.
+#ifndef SOTTO_SPEC_JOB_REQUEST_H_
+#define SOTTO_SPEC_JOB_REQUEST_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "round/job_config.h"
+
+namespace sotto::server {
+
+// The defaults are those of DP-Fed-LS's logistic regression. MakeJob() (make_job.h) turns a request
+// into the configuration of a job.
+struct JobRequest {
+  JobRequest();
+
+  // All that stands in the configuration as it is asked for. MakeJob() overwrites the rest: in the
+  // plan the number of devices, planned_reports, dimension, clip_l2, noise and certificate;
+  // clip_schedule, epsilon_budget, min_devices, spent_before. threads = 0 asks for one a processor.
+  JobConfig job;
+
+  // All that must be resolved:
+  double epsilon = 6.0;  // > 0; +infinity: fine uniform dither instead of noise, WITHOUT privacy
+  std::optional<double> noise_multiplier;  // instead of epsilon
+  std::optional<double> epsilon_budget;    // absent: epsilon, or none with noise_multiplier
+  std::optional<double> delta;             // absent: devices^-1.1
+  bool adaptive_clip = false;
+  privacy::ClipSchedule clip_schedule;  // with adaptive_clip
+  std::optional<double> clip_noise;     // absent: cohort / 20, more if that takes above a tenth
+  std::optional<uint32_t> min_devices;  // absent: 1; 0 for Poisson sampling with noise
+  privacy::TrustMode trust_mode = privacy::TrustMode::kTrustedServer;
+  std::optional<double> private_noise_multiplier;  // there exactly if the mode is kPrivateNoise
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_SPEC_JOB_REQUEST_H_

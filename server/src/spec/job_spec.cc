@@ -1,0 +1,327 @@
+#include "spec/job_spec.h"
+
+#include "sotto/models.h"
+#include "sotto/posix/hex.h"
+
+namespace sotto::server {
+namespace {
+
+using Fields = std::vector<Field<JobRequest>>;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr Range kCount = {1, 1000000};
+constexpr Range kCountOrNone = {0, 1000000};
+constexpr Range kShort = {1, 65535};
+constexpr Range kFactor = {1e-6, 1e6};
+constexpr Range kFactorOrNone = {0, 1e6};
+
+Field<JobRequest> Row(const char* name, const char* help) {
+  Field<JobRequest> field;
+  field.name = name;
+  field.help = help;
+  return field;
+}
+
+// No option: it follows from others.
+Field<JobRequest> Derived(const char* name, Learns who = Learns::kNothing) {
+  Field<JobRequest> field = Row(name, "");
+  field.device = who;
+  return field;
+}
+
+std::vector<std::string> ModelNames() {
+  std::vector<std::string> names;
+  for (const ModelInfo& model : Models()) names.emplace_back(model.name);
+  return names;
+}
+
+// Stores do not hold the next rows for jobs without them: older ones do not know them.
+bool IsAdaptive(const JobConfig& job) { return job.clip_schedule.has_value(); }
+bool IsPrivateNoise(const JobConfig& job) {
+  return job.plan.Trust() == privacy::TrustMode::kPrivateNoise;
+}
+
+Fields ModelAndCode() {
+  return {
+      Row("model", "model by name")
+          .In(Group::kRounds)
+          .OneOfNames(ModelNames())
+          .Stands(
+              Learns::kNoise, [](auto& job) -> auto& { return job.model; }),
+      Derived("model-digest").Reads([](const JobRecord& job) {
+        return Json(posix::Hex(job.model_digest));
+      }),
+      Row("mechanism",
+          "gau-lrq: private; none: exact updates, NO PRIVACY; float32, qg, bq: baselines to "
+          "compare "
+          "with, in simulations only")
+          .In(Group::kPrivacy)
+          .OneOfNames(CodecNames())
+          .Stands(
+              Learns::kTask, [](auto& job) -> auto& { return job.codec; }),
+      Row("coding",
+          "how updates become bytes; range: near the entropy; fixed: the same number of bits for "
+          "every coordinate")
+          .In(Group::kPrivacy)
+          .OneOf(Coding::kRange, Coding::kFixed)
+          .Asked(
+              Learns::kTask, [](auto& request) -> auto& { return request.job.coding; })
+          .Reads([](const JobRecord& job) { return ToJson(job.config.format().coding); }),
+      Row("padding", "uploads are multiples of so many bytes: their length tells less; 0: none")
+          .In(Group::kPrivacy)
+          .Within({0, kMaxPadding})
+          .Unit("bytes")
+          .Asked(
+              Learns::kTask, [](auto& request) -> auto& { return request.job.padding; })
+          .Reads([](const JobRecord& job) { return ToJson(job.config.format().padding); }),
+      Derived("seeded").Reads([](const JobRecord& job) { return ToJson(job.config.seeded); }),
+  };
+}
+
+Fields Sampling() {
+  return {
+      Row("sampling",
+          "uniform: exactly B without replacement, replace-one adjacency; poisson: each device "
+          "with "
+          "chance B/N, add/remove adjacency")
+          .In(Group::kRounds)
+          .OneOf(privacy::Sampling::kUniform, privacy::Sampling::kPoisson)
+          .StandsInPlan(
+              Learns::kNoise, [](auto& plan) -> auto& { return plan.sampling; }),
+      Derived("devices").OfPlan([](auto& plan) -> auto& { return plan.devices; }),
+      Row("cohort", "devices drawn for a round, B; expected if Poisson")
+          .In(Group::kRounds)
+          .Within(kCount)
+          .Unit("devices")
+          .StandsInPlan(
+              Learns::kNoise, [](auto& plan) -> auto& { return plan.cohort; }),
+      Derived("planned-reports").OfPlan([](auto& plan) -> auto& { return plan.planned_reports; }),
+      Row("rounds", "rounds, K")
+          .In(Group::kRounds)
+          .Within(kCount)
+          .StandsInPlan(
+              Learns::kNoise, [](auto& plan) -> auto& { return plan.rounds; }),
+      Derived("dimension").OfPlan([](auto& plan) -> auto& { return plan.dimension; }),
+      Row("clip", "largest L2 norm of a device's update, C")
+          .In(Group::kTraining)
+          .Within(kFactor)
+          .Unit("model units")
+          .StoredAs("clip_l2")
+          .Asked(
+              Learns::kTask, [](auto& request) -> auto& { return request.job.training.clip_l2; })
+          .OfPlan([](auto& plan) -> auto& { return plan.clip_l2; }),
+  };
+}
+
+Fields Noise() {
+  return {
+      Row("epsilon",
+          "budget of the whole training; the noise is calibrated to it; inf: fine uniform dither "
+          "instead of noise, NO PRIVACY")
+          .In(Group::kPrivacy)
+          .Within({0, kInfinity, true})
+          .Asked(
+              Learns::kNoise, [](auto& request) -> auto& { return request.epsilon; }),
+      Row("noise-multiplier",
+          "deviation of the released sum's noise over its sensitivity (2C uniform, C Poisson), "
+          "instead of --epsilon")
+          .In(Group::kPrivacy)
+          .Within({0, 1e9, true})
+          .Excludes("epsilon")
+          .Asked(
+              Learns::kNoise, [](auto& request) -> auto& { return request.noise_multiplier; }),
+      Derived("noise-sigma", Learns::kNoise).OfPlan([](auto& plan) -> auto& {
+        return plan.noise_sigma;
+      }),
+      Row("colluders", "participants assumed to tell their noise to the adversary")
+          .In(Group::kPrivacy)
+          .Within(kCountOrNone)
+          .StandsInPlan(
+              Learns::kNoise, [](auto& plan) -> auto& { return plan.colluders; }),
+      Row("delta", "the other half of the budget")
+          .In(Group::kPrivacy)
+          .Within({1e-300, 0.5})
+          .ByDefault("devices^-1.1")
+          .Asked(
+              Learns::kNoise, [](auto& request) -> auto& { return request.delta; })
+          .OfPlan([](auto& plan) -> auto& { return plan.delta; }),
+      Row("trust-mode",
+          "trusted-server: the server can take the noise off an update; private-noise: each device "
+          "adds noise of its own first")
+          .In(Group::kPrivacy)
+          .OneOf(privacy::TrustMode::kTrustedServer, privacy::TrustMode::kPrivateNoise)
+          .Asked(
+              Learns::kTask, [](auto& request) -> auto& { return request.trust_mode; })
+          .Reads([](const JobRecord& job) { return ToJson(job.config.plan.Trust()); })
+          .StoredIf(IsPrivateNoise),
+      Row("private-noise-multiplier",
+          "deviation of a device's own noise over 2C, the sensitivity of one update")
+          .In(Group::kPrivacy)
+          .Within(kFactor)
+          .Asked(
+              Learns::kTask,
+              [](auto& request) -> auto& { return request.private_noise_multiplier; })
+          .OfPlan([](auto& plan) -> auto& { return plan.private_noise_multiplier; })
+          .StoredIf(IsPrivateNoise),
+      Derived("certificate-eta").OfPlan([](auto& plan) -> auto& { return plan.certificate.eta; }),
+      Derived("certificate-tau").OfPlan([](auto& plan) -> auto& { return plan.certificate.tau; }),
+      Derived("certificate-range").OfPlan([](auto& plan) -> auto& {
+        return plan.certificate.range;
+      }),
+  };
+}
+
+Fields AdaptiveClip() {
+  return {
+      Row("adaptive-clip",
+          "move C from round to round to a quantile of the devices' norms, learned from a noisy "
+          "bit "
+          "of each; --clip is the first round's")
+          .In(Group::kTraining)
+          .Asked(
+              Learns::kTask, [](auto& request) -> auto& { return request.adaptive_clip; }),
+      Derived("clip-bit-scale", Learns::kTask)
+          .OfPlan([](auto& plan) -> auto& { return plan.clip_bit_scale; })
+          .StoredIf(IsAdaptive),
+      Row("clip-quantile", "share of the devices that C should not clip")
+          .In(Group::kTraining)
+          .Within({0, 1})
+          .Needs("adaptive-clip")
+          .Asked(
+              Learns::kNothing,
+              [](auto& request) -> auto& { return request.clip_schedule.quantile; })
+          .Reads([](const JobRecord& job) { return ToJson(job.config.clip_schedule->quantile); })
+          .StoredIf(IsAdaptive),
+      Row("clip-learning-rate",
+          "C is multiplied by exp(-this * (noisy share not clipped - quantile))")
+          .In(Group::kTraining)
+          .Within({1e-6, 10})
+          .Needs("adaptive-clip")
+          .Asked(
+              Learns::kNothing,
+              [](auto& request) -> auto& { return request.clip_schedule.learning_rate; })
+          .Reads(
+              [](const JobRecord& job) { return ToJson(job.config.clip_schedule->learning_rate); })
+          .StoredIf(IsAdaptive),
+      Row("clip-noise", "deviation of the noise on the number of devices not clipped")
+          .In(Group::kTraining)
+          .Within({1e-6, 1e9})
+          .Unit("devices")
+          .Needs("adaptive-clip")
+          .ByDefault("cohort / 20, more if that would take above a tenth of the budget")
+          .Asked(
+              Learns::kTask, [](auto& request) -> auto& { return request.clip_noise; }),
+  };
+}
+
+Fields LocalTraining() {
+  return {
+      Row("local-epochs", "passes over a device's samples")
+          .In(Group::kTraining)
+          .Within(kShort)
+          .Stands(
+              Learns::kTask, [](auto& job) -> auto& { return job.training.local_epochs; }),
+      Row("batch-size", "samples in a mini-batch")
+          .In(Group::kTraining)
+          .Within(kShort)
+          .Stands(
+              Learns::kTask, [](auto& job) -> auto& { return job.training.batch_size; }),
+      Row("learning-rate", "of local SGD in the first round")
+          .In(Group::kTraining)
+          .Within(kFactorOrNone)
+          .Stands(
+              Learns::kTask, [](auto& job) -> auto& { return job.training.learning_rate; }),
+      Row("weight-decay", "L2 regularisation")
+          .In(Group::kTraining)
+          .Within(kFactorOrNone)
+          .Stands(
+              Learns::kTask, [](auto& job) -> auto& { return job.training.weight_decay; }),
+      Row("clipping", "every-step: project after each local step; at-end: scale the update")
+          .In(Group::kTraining)
+          .OneOf(Clipping::kEveryStep, Clipping::kAtEnd)
+          .Stands(
+              Learns::kTask, [](auto& job) -> auto& { return job.training.clipping; }),
+      Row("learning-rate-decay", "factor from round to round")
+          .In(Group::kTraining)
+          .Within({1e-6, 1})
+          .Stands(
+              Learns::kTask, [](auto& job) -> auto& { return job.learning_rate_decay; }),
+  };
+}
+
+Fields ServerStep() {
+  return {
+      Row("server-learning-rate", "factor of the averaged update")
+          .In(Group::kRounds)
+          .Within(kFactor)
+          .Stands(
+              Learns::kNothing,
+              [](auto& job) -> auto& { return job.aggregation.server_learning_rate; }),
+      Row("smoothing", "Laplacian smoothing factor of DP-Fed-LS; helps when noise dominates")
+          .In(Group::kRounds)
+          .Within(kFactorOrNone)
+          .Stands(
+              Learns::kNothing, [](auto& job) -> auto& { return job.aggregation.smoothing; }),
+      Row("min-devices",
+          "if fewer of all devices, drawn or not, check in until the deadline, nothing is released "
+          "and nothing charged")
+          .In(Group::kRounds)
+          .Within(kCountOrNone)
+          .Unit("devices")
+          .ByDefault("1, Poisson 0")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.min_devices; })
+          .Reads([](const JobRecord& job) { return ToJson(job.config.min_devices); }),
+      Row("epsilon-budget",
+          "no round starts that would take epsilon above this, earlier jobs on the same devices "
+          "included")
+          .In(Group::kPrivacy)
+          .Within({1e-9, 1e300})
+          .ByDefault("--epsilon; none with --noise-multiplier")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.epsilon_budget; })
+          .Reads([](const JobRecord& job) { return ToJson(job.config.epsilon_budget); }),
+      Row("threads", "0: one a processor; does not change the result")
+          .In(Group::kRounds)
+          .Within({0, 4096})
+          .Stands(
+              Learns::kNothing, [](auto& job) -> auto& { return job.threads; })
+          .Resumed(Resume::kFree),
+  };
+}
+
+Fields AllFields() {
+  Fields all;
+  for (const Fields& part :
+       {ModelAndCode(), Sampling(), Noise(), AdaptiveClip(), LocalTraining(), ServerStep()}) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+JobRequest::JobRequest() {
+  job.model = FindModel("softmax-784-10");
+  job.plan.cohort = 50;
+  job.plan.rounds = 30;
+  job.threads = 0;
+}
+
+const Fields& JobFields() {
+  static const Fields kFields = AllFields();
+  return kFields;
+}
+
+Json SpecificationToJson(const JobRequest& request, const JobConfig& job) {
+  const JobRecord record = {{}, {}, job};
+  Json json = Json::object();
+  for (const Field<JobRequest>& field : JobFields()) {
+    if (!field.is_option()) continue;
+    const bool is_resolved = field.read && (!field.is_stored || field.is_stored(job));
+    json[field.json_name()] = is_resolved ? field.read(record) : field.get(request);
+  }
+  return json;
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,146 @@
+#include "spec/make_job.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <stdexcept>
+#include <thread>
+
+#include "plans/calibration.h"
+#include "sotto/certificate.h"
+#include "spec/job_spec.h"
+
+namespace sotto::server {
+namespace {
+
+// The most of the privacy budget, as a part of 1 / z^2, that adaptive clipping's bits take unless
+// clip_noise is given: the updates' noise grows by 5.4 %.
+constexpr double kMaxBitShare = 0.1;
+// With clip_noise: more would be a mistake, as the training learns from the updates.
+constexpr double kLargestBitShare = 0.5;
+
+void Require(bool condition, const char* message) {
+  if (!condition) throw std::invalid_argument(message);
+}
+
+// What JobConfig::Validate() cannot see, or would say later and without the options' names.
+void RequirePlausible(const JobRequest& r, uint32_t devices) {
+  RequireInRange(JobFields(), r);
+  if (r.job.plan.cohort > devices) {
+    throw std::invalid_argument(
+        fmt::format("--cohort {} is more than the {} devices; draw at most all of them",
+                    r.job.plan.cohort, devices));
+  }
+  const CodecInfo& codec = ResolveCodec(r);
+  Require(
+      !r.adaptive_clip || codec.certified,
+      "--adaptive-clip reads a noisy bit, which only --mechanism gau-lrq with a finite --epsilon "
+      "or --noise-multiplier carries; leave it out, or add noise");
+  const bool is_private_noise = r.trust_mode == privacy::TrustMode::kPrivateNoise;
+  Require(!is_private_noise || r.private_noise_multiplier.has_value(),
+          "--trust-mode private-noise: say how much noise, by --private-noise-multiplier");
+  Require(is_private_noise || !r.private_noise_multiplier.has_value(),
+          "--private-noise-multiplier is for --trust-mode private-noise");
+}
+
+void RequireDelta(const JobRequest& r, uint32_t devices) {
+  Require(r.delta || devices > 1,
+          "--delta: its default, devices^-1.1, is 1 for a single device; name one, for example "
+          "--delta 1e-3");
+}
+
+// The plan without its noise.
+privacy::Plan BarePlan(const JobRequest& r, uint32_t devices) {
+  privacy::Plan plan = r.job.plan;
+  plan.devices = devices;
+  plan.planned_reports = plan.cohort;
+  plan.dimension = r.job.model->parameters + (r.adaptive_clip ? 1 : 0);
+  plan.clip_l2 = static_cast<double>(r.job.training.clip_l2);
+  plan.clip_bit_scale = 0;
+  plan.noise_sigma = 0;
+  plan.delta = r.delta.value_or(std::pow(devices, -1.1));
+  plan.private_noise_multiplier = r.private_noise_multiplier.value_or(0.0);
+  plan.certificate = {kDitherEta, kDitherTau, kDitherRange};
+  return plan;
+}
+
+privacy::Plan NoisyPlan(const JobRequest& r, const privacy::Plan& bare,
+                        const std::vector<privacy::SpentRounds>& before) {
+  if (r.noise_multiplier) {
+    return privacy::PlanForNoiseMultiplier(bare, *r.noise_multiplier).plan;
+  }
+  if (bare.cohort <= bare.colluders) {
+    throw std::invalid_argument(
+        fmt::format("--cohort {} with --colluders {} leaves no noise that the colluders do not "
+                    "know; draw more devices or assume fewer colluders",
+                    bare.cohort, bare.colluders));
+  }
+  return privacy::PlanForEpsilon(bare, r.epsilon, before);
+}
+
+// Makes room for adaptive clipping's bits in the budget of a calibrated plan.
+privacy::Plan WithClipBits(const JobRequest& r, const privacy::Plan& plan) {
+  const privacy::Adjacency adjacency = privacy::PairedAdjacency(plan.sampling);
+  const double z = plan.NoiseMultiplier();
+  const double least =
+      privacy::SplitNoise(adjacency, z, r.clip_noise ? kLargestBitShare : kMaxBitShare)
+          .bit_sum_deviation;
+  if (r.clip_noise && *r.clip_noise < least) {
+    throw std::invalid_argument(fmt::format(
+        "--clip-noise {}: below {:.3g} the bits would take more of the privacy budget than the "
+        "updates; allow them more noise",
+        *r.clip_noise, least));
+  }
+  const double by_cohort = static_cast<double>(plan.cohort) / 20.0;
+  const double deviation = r.clip_noise.value_or(std::max(by_cohort, least));
+  return privacy::WithClipBit(plan, privacy::BitShare(adjacency, z, deviation));
+}
+
+privacy::Plan CalibratedPlan(const JobRequest& r, const privacy::Plan& bare,
+                             const std::vector<privacy::SpentRounds>& before) {
+  const privacy::Plan plan = NoisyPlan(r, bare, before);
+  return RoundToDevice(r.adaptive_clip ? WithClipBits(r, plan) : plan);
+}
+
+int Threads(int asked) {
+  return asked != 0 ? asked : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+const CodecInfo& ResolveCodec(const JobRequest& r) {
+  const CodecInfo& codec = *r.job.codec;
+  const bool is_unlimited = !r.noise_multiplier && std::isinf(r.epsilon) && r.epsilon > 0;
+  if (!is_unlimited) return codec;
+  if (codec.without_noise != nullptr) return RequireCodec(codec.without_noise);
+  throw std::invalid_argument(fmt::format(
+      "--mechanism {} adds noise: give a finite --epsilon, or --noise-multiplier", codec.name));
+}
+
+JobConfig MakeJob(const JobRequest& r, uint32_t devices,
+                  const std::vector<privacy::SpentRounds>& before) {
+  RequirePlausible(r, devices);
+  JobConfig job = r.job;
+  job.codec = &ResolveCodec(r);
+  job.plan = BarePlan(r, devices);
+  job.spent_before.clear();
+  job.epsilon_budget = std::numeric_limits<double>::infinity();
+  const bool is_poisson = job.plan.sampling == privacy::Sampling::kPoisson;
+  if (job.codec->noise) {
+    RequireDelta(r, devices);
+    job.plan = CalibratedPlan(r, job.plan, before);
+    if (!r.noise_multiplier) job.epsilon_budget = r.epsilon;
+    if (r.epsilon_budget) job.epsilon_budget = *r.epsilon_budget;
+    job.spent_before = before;
+  } else if (is_poisson) {
+    job.plan.planned_reports = job.plan.devices;
+  }
+  job.clip_schedule.reset();
+  if (r.adaptive_clip) job.clip_schedule = r.clip_schedule;
+  job.min_devices = r.min_devices.value_or(is_poisson && job.codec->noise ? 0 : 1);
+  job.threads = Threads(r.job.threads);
+  job.Validate();
+  return job;
+}
+
+}  // namespace sotto::server

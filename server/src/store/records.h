@@ -1,0 +1,82 @@
+// What a store keeps, as values: devices, jobs, releases. Part of sotto::server/store.
+//
+// A store only adds records; nothing but a device's revocation changes one. Every decision is a
+// function over records (history.h), the same for every store.
+#ifndef SOTTO_STORE_RECORDS_H_
+#define SOTTO_STORE_RECORDS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plans/claim.h"
+#include "plans/plan.h"
+#include "sotto/span.h"
+#include "sotto/wire.h"
+
+namespace sotto::server {
+
+// What may be shown of a device: everything but its secret.
+struct DeviceRecord {
+  int64_t number = 0;  // the devices' order; never used again
+  std::string id;
+  int64_t created = 0;             // seconds since 1970
+  std::optional<int64_t> revoked;  // the same; a revoked device never takes part again
+  bool seeded = false;             // whoever knows the seed knows the secret: not private
+
+  bool is_eligible() const { return !revoked.has_value(); }
+};
+
+// A job and how far it has come.
+struct JobEntry {
+  int64_t number = 0;  // from 1, in the order in which the jobs began
+  uint8_t job_id[kJobIdSize] = {};
+  std::string model;
+  std::string configuration;     // text of ConfigurationToJson()
+  int64_t begun = 0;             // seconds since 1970
+  int64_t surcharge = 0;         // attempts that are charged though they released nothing
+  std::vector<int64_t> devices;  // numbers of all that were eligible while it ran, ascending
+  int64_t released = 0;          // rounds
+  int64_t attempts = 0;          // committed in all rounds
+  int64_t next_attempt = 0;      // at the next round: above every committed one
+  bool seeded = false;           // one of its releases is marked as seeded
+};
+
+// A release without its parameters: the facts that its figures are computed from, and the claims.
+// The claims hold after this round, over the whole job and the jobs before it.
+struct LedgerEntry {
+  int64_t job = 0;
+  uint32_t round = 0;
+  std::string mechanism;
+  // As this round was: under adaptive clipping clip_l2, clip_bit_scale and noise_sigma are the
+  // round's. Without privacy noise_sigma is 0.
+  privacy::Plan plan;
+  int64_t reported = 0;
+  double noise_multiplier = 0.0;            // of the released sum, all of the noise in it
+  double accounted_noise_multiplier = 0.0;  // without the colluders' part
+  int64_t attempts = 0;                     // of the job so far, released or not
+  int64_t charged_rounds = 0;               // of the job so far
+  int64_t earlier_rounds = 0;               // of the jobs before it
+  double numeric_error = 0.0;               // how much of the public epsilon may be numeric error
+  bool seeded = false;  // noise that the claims rest on derives from a seed: not private
+  std::vector<privacy::Claim> claims;
+};
+
+// The model after a released round.
+struct StoredModel {
+  std::vector<float> parameters;
+  std::vector<uint8_t> optimiser_state;
+  double next_clip_l2 = 0.0;  // bound of the next round
+};
+
+// All devices and all jobs at one moment, each in the order of the numbers.
+struct History {
+  std::string store;  // its name, for messages
+  std::vector<DeviceRecord> devices;
+  std::vector<JobEntry> jobs;
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_STORE_RECORDS_H_

@@ -1,0 +1,214 @@
+#include "store/sqlite_ledger.h"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "store/history.h"
+
+namespace sotto::server {
+namespace {
+
+// Reads a row's values from left to right.
+class Columns {
+ public:
+  explicit Columns(const Statement& row) : row_(row) {}
+
+  int64_t Integer() { return row_.Integer(next_++); }
+  double Real() { return row_.Real(next_++); }
+  std::string Text() { return row_.Text(next_++); }
+  double RealOrInfinity() {
+    const int column = next_++;
+    return row_.IsNull(column) ? std::numeric_limits<double>::infinity() : row_.Real(column);
+  }
+
+ private:
+  const Statement& row_;
+  int next_ = 0;
+};
+
+std::string Join(const std::vector<privacy::Assumption>& assumptions) {
+  std::string names;
+  for (const privacy::Assumption assumption : assumptions) {
+    names += std::string(names.empty() ? "" : ",") + privacy::Name(assumption);
+  }
+  return names;
+}
+
+std::vector<privacy::Assumption> Split(const std::string& names) {
+  std::vector<privacy::Assumption> assumptions;
+  for (size_t begin = 0; begin < names.size();) {
+    const size_t end = std::min(names.find(',', begin), names.size());
+    assumptions.push_back(privacy::AssumptionByName(names.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return assumptions;
+}
+
+constexpr char kSelectFacts[] =
+    "SELECT job, round, mechanism, sampling, devices, facts.cohort, planned, rounds, dimension, "
+    "clip_l2, clip_bit_scale, sigma, colluders, delta, private_noise_multiplier, certificate_eta, "
+    "certificate_tau, certificate_range, reported, noise_multiplier, accounted_noise_multiplier, "
+    "attempts, charged_rounds, earlier_rounds, numeric_error, seeded "
+    "FROM facts JOIN releases USING (job, round) ORDER BY job, round";
+
+privacy::Plan ToPlan(Columns& columns) {
+  privacy::Plan plan;
+  plan.sampling = privacy::SamplingByName(columns.Text());
+  plan.devices = columns.Integer();
+  plan.cohort = columns.Integer();
+  plan.planned_reports = columns.Integer();
+  plan.rounds = columns.Integer();
+  plan.dimension = columns.Integer();
+  plan.clip_l2 = columns.Real();
+  plan.clip_bit_scale = columns.Real();
+  plan.noise_sigma = columns.Real();
+  plan.colluders = columns.Integer();
+  plan.delta = columns.Real();
+  plan.private_noise_multiplier = columns.Real();
+  plan.certificate.eta = columns.Real();
+  plan.certificate.tau = columns.Real();
+  plan.certificate.range = columns.Real();
+  return plan;
+}
+
+// In the order of kSelectFacts.
+LedgerEntry ToEntry(const Statement& row) {
+  Columns columns(row);
+  LedgerEntry entry;
+  entry.job = columns.Integer();
+  entry.round = static_cast<uint32_t>(columns.Integer());
+  entry.mechanism = columns.Text();
+  entry.plan = ToPlan(columns);
+  entry.reported = columns.Integer();
+  entry.noise_multiplier = columns.Real();
+  entry.accounted_noise_multiplier = columns.Real();
+  entry.attempts = columns.Integer();
+  entry.charged_rounds = columns.Integer();
+  entry.earlier_rounds = columns.Integer();
+  entry.numeric_error = columns.RealOrInfinity();
+  entry.seeded = columns.Integer() != 0;
+  return entry;
+}
+
+constexpr char kSelectClaims[] =
+    "SELECT job, round, adversary, view, unit, adjacency, sensitivity, colluders, trust_mode, "
+    "epsilon, delta, accountant, assumptions FROM claims ORDER BY job, round, position";
+
+privacy::Claim ToClaim(Columns& columns) {
+  privacy::Claim claim;
+  claim.adversary = privacy::AdversaryByName(columns.Text());
+  claim.view = privacy::ViewByName(columns.Text());
+  claim.unit = privacy::UnitByName(columns.Text());
+  claim.adjacency = privacy::AdjacencyByName(columns.Text());
+  claim.sensitivity = columns.Real();
+  claim.colluders = columns.Integer();
+  claim.trust_mode = privacy::TrustModeByName(columns.Text());
+  claim.epsilon = columns.RealOrInfinity();
+  claim.delta = columns.Real();
+  claim.accountant = columns.Text();
+  claim.assumptions = Split(columns.Text());
+  return claim;
+}
+
+// Both lists are in the order of job and round, and every claim's release has an entry.
+void ReadClaims(Database& database, std::vector<LedgerEntry>* entries) {
+  auto entry = entries->begin();
+  Statement row(database, kSelectClaims);
+  while (row.Step()) {
+    Columns columns(row);
+    const int64_t job = columns.Integer();
+    const int64_t round = columns.Integer();
+    while (entry != entries->end() && (entry->job != job || entry->round != round)) ++entry;
+    if (entry == entries->end()) return;
+    entry->claims.push_back(ToClaim(columns));
+  }
+}
+
+void AddFacts(Database& database, int64_t job, const ReleaseRecord& record, bool seeded) {
+  const privacy::Plan plan = PlanOfRound(record);
+  const privacy::Statement& spent = record.spent;
+  Statement insert(
+      database,
+      "INSERT INTO facts (job, round, mechanism, sampling, devices, cohort, planned, rounds, "
+      "dimension, clip_l2, clip_bit_scale, sigma, colluders, delta, private_noise_multiplier, "
+      "certificate_eta, certificate_tau, certificate_range, noise_multiplier, "
+      "accounted_noise_multiplier, attempts, charged_rounds, earlier_rounds, numeric_error, "
+      "seeded) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  insert.BindInteger(job)
+      .BindInteger(record.round)
+      .BindText(record.codec->name)
+      .BindText(privacy::Name(plan.sampling))
+      .BindInteger(plan.devices)
+      .BindInteger(plan.cohort)
+      .BindInteger(plan.planned_reports)
+      .BindInteger(plan.rounds)
+      .BindInteger(plan.dimension)
+      .BindReal(plan.clip_l2)
+      .BindReal(plan.clip_bit_scale)
+      .BindReal(plan.noise_sigma)
+      .BindInteger(plan.colluders)
+      .BindReal(plan.delta)
+      .BindReal(plan.private_noise_multiplier)
+      .BindReal(plan.certificate.eta)
+      .BindReal(plan.certificate.tau)
+      .BindReal(plan.certificate.range)
+      .BindReal(spent.noise_multiplier)
+      .BindReal(spent.accounted_noise_multiplier)
+      .BindInteger(record.attempts)
+      .BindInteger(spent.rounds)
+      .BindInteger(spent.earlier_rounds)
+      .BindReal(spent.numeric_error())
+      .BindInteger(seeded)
+      .Run();
+}
+
+void AddClaims(Database& database, int64_t job, const ReleaseRecord& record) {
+  Statement insert(
+      database,
+      "INSERT INTO claims (job, round, position, adversary, view, unit, adjacency, sensitivity, "
+      "colluders, trust_mode, epsilon, delta, accountant, assumptions) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  int64_t position = 0;
+  for (const privacy::Claim& claim : ClaimsToKeep(record)) {
+    insert.BindInteger(job)
+        .BindInteger(record.round)
+        .BindInteger(position++)
+        .BindText(privacy::Name(claim.adversary))
+        .BindText(privacy::Name(claim.view))
+        .BindText(privacy::Name(claim.unit))
+        .BindText(privacy::Name(claim.adjacency))
+        .BindReal(claim.sensitivity)
+        .BindInteger(claim.colluders)
+        .BindText(privacy::Name(claim.trust_mode))
+        .BindReal(claim.epsilon)
+        .BindReal(claim.delta)
+        .BindText(claim.accountant)
+        .BindText(Join(claim.assumptions))
+        .Run();
+  }
+}
+
+}  // namespace
+
+std::vector<LedgerEntry> ReadLedger(Database& database) {
+  try {
+    std::vector<LedgerEntry> entries;
+    Statement row(database, kSelectFacts);
+    while (row.Step()) entries.push_back(ToEntry(row));
+    ReadClaims(database, &entries);
+    return entries;
+  } catch (const std::invalid_argument& error) {
+    throw std::runtime_error(database.path() + ": its ledger is damaged: " + error.what() +
+                             "; begin a new job in a new store");
+  }
+}
+
+void AddToLedger(Database& database, int64_t job, const ReleaseRecord& record, bool seeded) {
+  AddFacts(database, job, record, seeded);
+  AddClaims(database, job, record);
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,84 @@
+// A store: the server's memory of devices and jobs, as an interface. Part of sotto::server/store.
+//
+// A store holds the registered devices and an append-only log of what jobs did: jobs, attempts,
+// releases with their models and their privacy claims. It gives records and takes no decision;
+// history.h decides, from records: what counts as spent, what resumes, which figure rests on
+// seeded noise.
+//
+// A server that is killed at any moment is started again from the log:
+//   const History history = store.ReadHistory();
+//   const JobEntry* resumed = LastJob(history);
+//   config.spent_before = SpentBefore(history, resumed);
+//   Job job(config, devices, store, key, ReadState(store, resumed));
+// No release is forgotten or counted twice, and no attempt's number is used again.
+//
+// The log's last job is the one that goes on, until another one begins after it and ends it.
+//
+// To add a kind of store: a class that implements Store, its row in open_store.cc, its lines in
+// CMakeLists.txt, a test. Each call reads what it needs anew, since another process may have
+// written: an implementation keeps nothing in memory but the number of the job that it began.
+//
+// Every error is a std::runtime_error: the store, what failed, what to do. One thread at a time.
+#ifndef SOTTO_STORE_STORE_H_
+#define SOTTO_STORE_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "round/devices.h"
+#include "round/job_log.h"
+#include "store/records.h"
+
+namespace sotto::server {
+
+enum class StoreMode {
+  kExisting,  // the store must be there
+  kCreate,    // a new one is created if there is none
+};
+
+class Store : public JobLog {
+ public:
+  // Registers devices, all or none.
+  //   seeded         their secrets derive from a known number
+  //   before_commit  runs when all are accepted and nothing is durable yet; if it throws, nothing
+  //                  is registered
+  // Throws std::invalid_argument for a bad name, std::runtime_error for a name or a secret that is
+  // in the store already, revoked or not.
+  virtual void AddDevices(const std::vector<Device>& devices, bool seeded,
+                          const std::function<void()>& before_commit) = 0;
+  void AddDevices(const std::vector<Device>& devices, bool seeded) {
+    AddDevices(devices, seeded, [] {});
+  }
+
+  // The device is no longer eligible, from the next LoadDevices() on. Its name and its secret stay
+  // taken. A job whose plan counts on it goes on only with another device in its place.
+  virtual void RevokeDevice(const std::string& id) = 0;
+
+  // The secret of a device that is not revoked.
+  virtual Device FindDevice(const std::string& id) = 0;
+
+  // All devices in the order they were added, revoked ones too.
+  virtual std::vector<DeviceRecord> ListDevices() = 0;
+
+  // The eligible devices, in the same order.
+  virtual DeviceRegistry LoadDevices() = 0;
+
+  // Devices and jobs, all read at one moment.
+  virtual History ReadHistory() = 0;
+
+  // All releases, by job and round.
+  virtual std::vector<LedgerEntry> Ledger() = 0;
+
+  // The model after a released round of a job.
+  virtual StoredModel ReadModel(int64_t job, uint32_t round) = 0;
+
+  // The next BeginJob() begins a new job after the last one, instead of resuming that one. Nothing
+  // is written until then.
+  virtual void AllowNewJob() = 0;
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_STORE_STORE_H_

@@ -1,0 +1,77 @@
+// The program takes the options of the tables, and refuses what they refuse.
+#include <cmath>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "e2e/program.h"
+#include "sim/simulation_request.h"
+#include "spec/job_spec.h"
+
+namespace sotto {
+namespace {
+
+using server::Field;
+
+// --help stops the program after it has checked the other options and before it runs anything.
+bool IsTaken(const char* option, const std::string& value) {
+  const Outcome run = Sotto(fmt::format("simulate --{} {} --help", option, value));
+  if (run.exit_code == 0) return true;
+  EXPECT_EQ(run.exit_code, 2) << option << " " << value;
+  EXPECT_NE(run.output.find(option), std::string::npos) << run.output;
+  return false;
+}
+
+template <class Request>
+void ExpectTableIsWhatTheProgramTakes(const std::vector<Field<Request>>& fields) {
+  for (const Field<Request>& field : fields) {
+    if (!field.is_option()) continue;
+    for (const std::string& choice : field.choices) {
+      EXPECT_TRUE(IsTaken(field.name, choice)) << field.name << " " << choice;
+    }
+    if (!field.choices.empty()) {
+      EXPECT_FALSE(IsTaken(field.name, "nonsense")) << field.name;
+    }
+    if (!field.range) continue;
+    const server::Range& range = *field.range;
+    EXPECT_EQ(IsTaken(field.name, fmt::format("{:g}", range.least)), !range.open) << field.name;
+    EXPECT_TRUE(IsTaken(field.name, server::DefaultText(range.most))) << field.name;
+    EXPECT_FALSE(IsTaken(field.name, "nan")) << field.name;
+    EXPECT_FALSE(IsTaken(field.name, server::DefaultText(range.least - 1))) << field.name;
+    if (std::isinf(range.most)) continue;
+    EXPECT_FALSE(IsTaken(field.name, fmt::format("{:g}", range.most * 10))) << field.name;
+  }
+}
+
+TEST(Options, TheProgramTakesWhatTheTableOfJobsAllows) {
+  ExpectTableIsWhatTheProgramTakes(server::JobFields());
+}
+
+TEST(Options, TheProgramTakesWhatTheTableOfSimulationsAllows) {
+  ExpectTableIsWhatTheProgramTakes(server::SimulationFields());
+}
+
+TEST(Options, HelpOfServeNamesEveryOptionOfAJob) {
+  const std::string help = Sotto("serve --help").output;
+  for (const Field<server::JobRequest>& field : server::JobFields()) {
+    if (!field.is_option()) continue;
+    EXPECT_NE(help.find(std::string("  --") + field.name), std::string::npos) << field.name;
+  }
+}
+
+TEST(Options, InspectPrintsTheTables) {
+  const Outcome run = Sotto("inspect options");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_NE(run.output.find("| `--weight-decay` | `0` |"), std::string::npos) << run.output;
+}
+
+TEST(Options, AResolvedJobStandsInTheResults) {
+  const Json json = SottoJson(
+      "simulate --data synthetic --devices 60 --cohort 10 --rounds 1 --local-epochs 1 --seed 1 "
+      "--sampling poisson");
+  EXPECT_EQ(json["job"]["cohort"], 10);
+  EXPECT_EQ(json["job"]["min_devices"], 0);
+  EXPECT_EQ(json["job"]["epsilon_budget"], 6.0);
+}
+
+}  // namespace
+}  // namespace sotto

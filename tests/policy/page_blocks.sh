@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# page_blocks.sh SOURCE_DIR WORK_DIR CXX
+# What the pages show compiles or is run. Each fenced block names its language:
+#   cpp            compiled here, on its own, against the SDK; ports/PORTING.md also against the template
+#   cmake          the test consumer's (policy.install), or that of ports/PORTING.md (policy.porting_project)
+#   sh, console    policy.page_commands, or the test that follows the whole page
+#   bash           a session of several shells, which the test named below plays
+#   toml           ports/posix/client/README.md (e2e.client_readme)
+#   text           a figure or a table: not code. A sketch of code says that it is not compiled
+# README.md shows examples/minimal/main.cc, character for character, and is at most 150 lines long.
+set -euo pipefail
+source_dir="$1" work="$2" cxx="$3"
+# shellcheck source-path=SCRIPTDIR source=pages.sh
+source "$(dirname "${BASH_SOURCE[0]}")/pages.sh"
+rm -rf "${work}"
+mkdir -p "${work}"
+status=0
+
+complain() {
+  echo "${page}: block ${block##*/}: $1"
+  status=1
+}
+
+compile() {
+  local includes=(-I "${source_dir}/sdk/include")
+  [[ "${page}" != ports/PORTING.md ]] || includes+=(-I "${source_dir}/ports/template/include"
+    -I "${source_dir}/ports/conformance/include")
+  "${cxx}" -std=c++17 -Wall -Wextra -Werror -fsyntax-only -x c++ "${includes[@]}" "${block}" ||
+    complain "does not compile"
+}
+
+check_cmake() {
+  [[ "${page}" == ports/PORTING.md ]] ||
+    diff -u "${source_dir}/tests/policy/consumer/CMakeLists.txt" "${block}" ||
+    complain "is not tests/policy/consumer/CMakeLists.txt"
+}
+
+check_bash() {
+  case "${page}" in
+    server/SERVE.md) ;;               # e2e.serve_session
+    examples/cortex_m/README.md) ;;   # board.readme
+    *) complain "no test plays the sessions of this page: use sh" ;;
+  esac
+}
+
+check_text() {
+  [[ "${page}" != ports/PORTING.md ]] || head -n 1 "${block}" | grep -q '(a sketch, not compiled here)$' ||
+    complain "its first line does not say that it is a sketch"
+}
+
+shows_example=false
+compiled=0
+while IFS= read -r page; do
+  block=''
+  folder="${work}/${page//\//_}"
+  extract_blocks "${page}" "${folder}" || complain "a fence is not closed"
+  for block in "${folder}"/*; do
+    [[ -e "${block}" ]] || continue
+    case "${block}" in
+      *.cpp)
+        compile
+        compiled=$((compiled + 1))
+        [[ "${page}" != README.md ]] || ! cmp -s "${block}" "${source_dir}/examples/minimal/main.cc" ||
+          shows_example=true
+        ;;
+      *.cmake) check_cmake ;;
+      *.sh | *.console) ;;
+      *.bash) check_bash ;;
+      *.toml) [[ "${page}" == ports/posix/client/README.md ]] || complain "no test reads it" ;;
+      *.text) check_text ;;
+      *) complain "the languages are cpp, cmake, sh, bash, console, toml and text" ;;
+    esac
+  done
+done < <(list_pages)
+
+if ! ${shows_example}; then
+  echo "README.md: no cpp block is examples/minimal/main.cc, character for character"
+  status=1
+fi
+if (($(wc -l < "${source_dir}/README.md") > 150)); then
+  echo "README.md: more than 150 lines"
+  status=1
+fi
+((compiled >= 3)) || {
+  echo "only ${compiled} blocks compiled: is this the source folder?"
+  status=1
+}
+exit "${status}"

@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# page_commands.sh SOURCE_DIR WORK_DIR SOTTO SOTTO_CLIENT SOTTO_SHARD
+# The pages tell the truth about commands. Those of `sotto` in sh and console blocks are run here, and
+# a console block shows lines of the real output; each other command is one that the test named
+# beside it runs. Options that a page names exist. The JSON fields of server/SIMULATE.md are those of a
+# results file, no more and no fewer. The packages of toolchains/BUILDING.md are those that the scripts
+# install.
+# Skipped, 77, where Fashion-MNIST is not installed.
+# shellcheck disable=SC2016  # the backquotes are those of the pages
+set -euo pipefail
+source_dir="$1" work="$2" sotto="$3" client="$4" shard="$5"
+# shellcheck source-path=SCRIPTDIR source=pages.sh
+source "$(dirname "${BASH_SOURCE[0]}")/pages.sh"
+if [[ ! -d /usr/share/datasets/fashion-mnist ]]; then
+  echo "skipped: no Fashion-MNIST (package dataset-fashion-mnist)"
+  exit 77
+fi
+rm -rf "${work}"
+mkdir -p "${work}"
+cd "${work}"
+status=0
+
+complain() {
+  echo "$1"
+  status=1
+}
+
+# Runs "build/host/bin/sotto ARGUMENT..." with the program under test, once for all pages; `output` is
+# the file with what it printed.
+declare -A outputs=()
+run_sotto() {
+  local words
+  output="${outputs[$1]-}"
+  [[ -z "${output}" ]] || return 0
+  output="output${#outputs[@]}.txt"
+  outputs[$1]="${output}"
+  read -ra words <<< "$1"
+  echo "run: $1"
+  "${sotto}" "${words[@]:1}" > "${output}" 2>&1 || complain "${page}: this fails: $1: $(cat "${output}")"
+}
+
+# Prints the commands of a page's sh blocks as "$ command" without their comments, and its console
+# blocks as they are.
+transcript() {
+  awk '
+    /^```(sh|console)$/ { kind = substr($0, 4); next }
+    /^```/ { kind = "" }
+    kind == "sh" && NF { sub(/[ \t]+#.*$/, ""); print "$ " $0 }
+    kind == "console" { print }' "${source_dir}/$1"
+}
+
+commands=0
+check_commands() {
+  local line
+  output=/dev/null
+  while IFS= read -r line; do
+    commands=$((commands + 1))
+    case "${line}" in
+      '$ build/host/bin/sotto '*) run_sotto "${line#'$ '}" ;;
+      '$ examples/quickstart/run.sh') ;;                             # e2e.quickstart
+      '$ tests/run.sh') ;;                                           # runs this test
+      '$ cmake --preset host' | '$ cmake --build --preset host') ;;  # tests/run.sh
+      '$ toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13') ;;  # tests/run.sh
+      '$ cmake --install build/host --prefix '*) ;;                  # policy.install
+      '$ '*) complain "${page}: no test runs: ${line#'$ '}" ;;
+      *) grep -qxF -e "${line}" "${output}" ||
+        complain "${page}: the last command does not print: ${line}" ;;
+    esac
+  done < <(transcript "${page}")
+}
+
+while IFS= read -r page; do
+  case "${page}" in
+    ports/PORTING.md) ;;               # policy.porting_project
+    ports/posix/client/README.md) ;;   # e2e.client_readme
+    *) check_commands ;;
+  esac
+done < <(list_pages)
+((commands >= 20)) || complain "only ${commands} commands found: are these the pages?"
+
+# subcommands [COMMAND]: those of `sotto`, or of one of its commands.
+subcommands() {
+  "${sotto}" "$@" --help | awk '
+    /^Subcommands:/ { inside = 1; next }
+    !NF { inside = 0 }
+    inside && /^  [a-z]/ { print $1 }'
+}
+
+# The options that the pages name in backquotes, against those of the programs and the scripts.
+{
+  for command in $(subcommands); do
+    "${sotto}" "${command}" --help
+    for subcommand in $(subcommands "${command}"); do "${sotto}" "${command}" "${subcommand}" --help; done
+  done
+  "${client}" --help
+  "${shard}" --help
+  cat "${source_dir}"/tests/{run.sh,size/table.sh,instructions/*.sh,device/call_graph.py}
+} | grep -oE -e '--[a-z][a-z0-9-]*' | sort -u > options.txt
+# Those of the commands of others, and of TOML files, which all commands of sotto read.
+printf '%s\n' --config --install --preset >> options.txt
+while IFS= read -r page; do
+  while IFS= read -r option; do
+    grep -qxF -e "${option}" options.txt || complain "${page}: no program has the option ${option}"
+  done < <(grep -oE '`[^`]*`' "${source_dir}/${page}" | grep -oE -e '(^|[^a-z-])--[a-z][a-z0-9-]*' |
+    grep -oE -e '--.*' | sort -u)
+done < <(list_pages)
+
+# results.json is written by one of the commands above. Its job is described in server/OPTIONS.md.
+awk '/^  "job": \{$/ { print; inside = 1 } /^  \}/ { inside = 0 } !inside' results.json |
+  sed -nE 's/^ *"([a-z0-9_]+)": .*/\1/p' | sort -u > fields.txt
+sed -n '/^| fields | meaning |$/,/^$/p' "${source_dir}/server/SIMULATE.md" | grep -oE '`[a-z0-9_]+`' | tr -d '`' |
+  grep -vx null | sort -u > named_fields.txt
+diff fields.txt named_fields.txt ||
+  complain "server/SIMULATE.md: the JSON fields are not those of results.json (above, <)"
+
+# package_names: words that stand for packages in the arrays and calls of the two scripts.
+package_names() {
+  sed -nE '/_PACKAGES=\(/,/\)/p; /^DATA_PACKAGE=/p; /packages(\+?=\(|\+=)/,/\)/p; /install_packages /p' \
+    "${source_dir}/examples/quickstart/packages.sh" "${source_dir}/tests/run.sh" |
+    sed 's/#.*//' | grep -oE '[a-z][a-z0-9+-]*[a-z0-9+]' | sort -u
+}
+package_names > installed.txt
+sed -n '/^| for | Debian package |/,/^$/p' "${source_dir}/toolchains/BUILDING.md" | grep -oE '`[a-z0-9+-]+`' |
+  tr -d '`' | sort -u > named_packages.txt
+(($(wc -l < named_packages.txt) > 20)) || complain "toolchains/BUILDING.md: no table of packages"
+while IFS= read -r name; do
+  grep -qxF -e "${name}" installed.txt ||
+    complain "toolchains/BUILDING.md: neither packages.sh nor tests/run.sh installs ${name}"
+done < named_packages.txt
+# shellcheck source-path=SCRIPTDIR source=../../examples/quickstart/packages.sh
+source "${source_dir}/examples/quickstart/packages.sh"
+for name in "${BUILD_PACKAGES[@]}" "${DATA_PACKAGE}"; do
+  grep -qxF -e "${name}" named_packages.txt || complain "toolchains/BUILDING.md: the table lacks ${name}"
+done
+exit "${status}"

@@ -1,0 +1,102 @@
+// Claims: their names, and what an account's statement claims.
+#include "plans/claim.h"
+
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <string>
+
+#include "fleet_plan.h"
+#include "plans/private_noise.h"
+#include "plans/statement.h"
+
+namespace sotto::privacy {
+namespace {
+
+TEST(ClaimTest, EveryNameIsReadBack) {
+  for (const Adversary a : {Adversary::kPublic, Adversary::kNetwork, Adversary::kServer}) {
+    EXPECT_EQ(AdversaryByName(Name(a)), a);
+  }
+  for (const View v :
+       {View::kReleases, View::kReleasesAndParticipants, View::kEveryUpdate, View::kOneUpdate}) {
+    EXPECT_EQ(ViewByName(Name(v)), v);
+  }
+  for (int i = 0; i <= static_cast<int>(Assumption::kNoiseIsIdeal); ++i) {
+    const Assumption assumption = static_cast<Assumption>(i);
+    EXPECT_EQ(AssumptionByName(Name(assumption)), assumption);
+    EXPECT_EQ(std::string(Text(assumption)).back(), '.') << Name(assumption);
+  }
+  for (const Adjacency a : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
+    EXPECT_EQ(AdjacencyByName(Name(a)), a);
+  }
+  for (const Sampling s : {Sampling::kUniform, Sampling::kPoisson, Sampling::kNone}) {
+    EXPECT_EQ(SamplingByName(Name(s)), s);
+  }
+  EXPECT_EQ(UnitByName("device"), Unit::kDevice);
+  for (const TrustMode t : {TrustMode::kTrustedServer, TrustMode::kPrivateNoise}) {
+    EXPECT_EQ(TrustModeByName(Name(t)), t);
+  }
+}
+
+TEST(ClaimTest, AnUnknownNameIsRefusedWithTheKnownOnes) {
+  try {
+    AdversaryByName("martian");
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "adversary is martian; it must be one of public, network, server");
+  }
+  EXPECT_THROW(ViewByName(""), std::invalid_argument);
+  EXPECT_THROW(AssumptionByName("none"), std::invalid_argument);
+  EXPECT_THROW(AdjacencyByName("replace"), std::invalid_argument);
+  EXPECT_THROW(SamplingByName("all"), std::invalid_argument);
+  EXPECT_THROW(UnitByName("sample"), std::invalid_argument);
+  EXPECT_THROW(TrustModeByName("none"), std::invalid_argument);
+}
+
+TEST(ClaimTest, AssumptionsStayInOrderAndOnce) {
+  Claim claim;
+  for (const Assumption a : {Assumption::kNoiseIsIdeal, Assumption::kServerFollowsProtocol,
+                             Assumption::kTimesTellNothing, Assumption::kNoiseIsIdeal}) {
+    Assume(a, &claim);
+  }
+  EXPECT_EQ(claim.assumptions,
+            (std::vector<Assumption>{Assumption::kServerFollowsProtocol,
+                                     Assumption::kTimesTellNothing, Assumption::kNoiseIsIdeal}));
+}
+
+TEST(ClaimTest, AnAccountClaimsItsFigures) {
+  Plan plan = FleetPlan(Sampling::kPoisson, 90);
+  plan.noise_sigma = 0.2;
+  plan.private_noise_multiplier = 1.5;
+  plan.colluders = 3;
+  const Statement statement = Account(plan, 5);
+  ASSERT_EQ(statement.claims.size(), 4U);
+  for (const Claim& claim : statement.claims) {
+    EXPECT_EQ(claim.unit, Unit::kDevice);
+    EXPECT_EQ(claim.colluders, 3);
+    EXPECT_EQ(claim.trust_mode, TrustMode::kPrivateNoise);
+    EXPECT_EQ(claim.delta, plan.delta);
+    EXPECT_EQ(claim.sensitivity, SensitivityFactor(claim.adjacency));
+    EXPECT_FALSE(claim.assumptions.empty());
+    EXPECT_FALSE(claim.accountant.empty());
+  }
+  EXPECT_EQ(statement.claims[0].adjacency, Adjacency::kAddRemove);
+  EXPECT_EQ(statement.claims[1].adjacency, Adjacency::kAddRemove);
+  EXPECT_EQ(statement.claims[2].adjacency, Adjacency::kReplaceOne);
+  EXPECT_EQ(statement.claims[3].adjacency, Adjacency::kReplaceOne);
+  EXPECT_LT(statement.claims[0].epsilon, statement.claims[1].epsilon);
+  EXPECT_GT(statement.claims[2].epsilon, statement.claims[3].epsilon);
+  EXPECT_EQ(statement.claims[2].epsilon, GuaranteeAgainstServer(plan, 5).epsilon);
+}
+
+TEST(ClaimTest, ATrustedServerHasNoClaimAgainstIt) {
+  Plan plan = FleetPlan(Sampling::kUniform, 0);
+  plan.noise_sigma = 0.2;
+  for (const Claim& claim : Account(plan, 5).claims) {
+    EXPECT_NE(claim.adversary, Adversary::kServer);
+  }
+  EXPECT_EQ(Account(plan, 0).claims.size(), 2U);
+  EXPECT_EQ(Account(plan, 0).claims[0].epsilon, 0.0);
+}
+
+}  // namespace
+}  // namespace sotto::privacy

@@ -1,0 +1,23 @@
+// The figures of a statement that tests ask for, by short names.
+#ifndef SOTTO_TESTS_FIGURES_H_
+#define SOTTO_TESTS_FIGURES_H_
+
+#include "plans/statement.h"
+
+namespace sotto::privacy {
+
+inline double NetworkEpsilon(const Statement& statement) {
+  return statement.EpsilonOf(Adversary::kNetwork, View::kReleasesAndParticipants);
+}
+
+inline double ServerEpsilon(const Statement& statement) {
+  return statement.EpsilonOf(Adversary::kServer, View::kEveryUpdate);
+}
+
+inline double ServerUpdateEpsilon(const Statement& statement) {
+  return statement.EpsilonOf(Adversary::kServer, View::kOneUpdate);
+}
+
+}  // namespace sotto::privacy
+
+#endif  // SOTTO_TESTS_FIGURES_H_

@@ -1,0 +1,256 @@
+#include "sotto/local_round.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <vector>
+
+#include "sotto/bytes.h"
+#include "unit/sdk/hex.h"
+
+namespace sotto {
+namespace {
+
+using Net = nn::Sequential<nn::Dense<5, 3>>;
+constexpr ModelInfo kFloat = MakeModelInfo<Net>("float");
+constexpr ModelInfo kFixed = MakeModelInfo<nn::FixedPoint<Net>>("fixed");
+constexpr uint8_t kDeviceId[] = {'a'};
+constexpr uint32_t kSamples = 12;
+constexpr size_t kDrawOfBoth = kNonceSize + kKeySize;
+
+// A device, its memory, and a port whose entropy counts its draws.
+struct Bench {
+  explicit Bench(const ModelInfo& model) : scratch(model.training_floats(model, 4)) {
+    device.model = &model;
+    device.device_id = kDeviceId;
+    device.secret.bytes[0] = 7;
+    device.samples = {kSamples, Read, this};
+    device.port.entropy = Entropy;
+    device.port.context = this;
+    task.quantizer_scale = 0.001f;
+    task.training.clip_l2 = 0.01f;  // half of what the training moves
+    task.training.batch_size = 4;
+  }
+
+  static Status Read(void* context, uint32_t index, Span<float> features, uint32_t* label) {
+    const auto* self = static_cast<const Bench*>(context);
+    for (size_t i = 0; i < features.size(); ++i) {
+      features[i] = self->feature_scale * static_cast<float>((index + i) % 4);
+    }
+    *label = index % 3;
+    return Status::kOk;
+  }
+
+  static Status Entropy(void* context, MutableByteSpan out) {
+    auto* self = static_cast<Bench*>(context);
+    self->draws.push_back(out.size());
+    for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<uint8_t>(self->draws.size() + i);
+    return self->entropy_status;
+  }
+
+  LocalRoundBuffers buffers() {
+    return {{base.data(), base.size()},
+            {update.data(), update.size()},
+            {scratch.data(), scratch.size()},
+            indices};
+  }
+
+  // One round; the encoded update, read in pieces of `piece` bytes.
+  Status Run(LocalRound& round, size_t piece, std::vector<uint8_t>* encoded) {
+    memory = buffers();
+    if (Status s = round.Begin(task, device, memory); s != Status::kOk) return s;
+    for (bool done = false; !done;) {
+      if (Status s = round.Step(&done); s != Status::kOk) return s;
+    }
+    return ReadAll(round, piece, encoded);
+  }
+
+  static Status ReadAll(LocalRound& round, size_t piece, std::vector<uint8_t>* encoded) {
+    std::vector<uint8_t> bytes(piece);
+    for (bool is_last = false; !is_last;) {
+      size_t written = 0;
+      if (Status s = round.Read({bytes.data(), piece}, &written, &is_last); s != Status::kOk) {
+        return s;
+      }
+      encoded->insert(encoded->end(), bytes.begin(),
+                      bytes.begin() + static_cast<std::ptrdiff_t>(written));
+    }
+    return Status::kOk;
+  }
+
+  TrainTask task;
+  LocalDevice device;
+  LocalRoundBuffers memory;
+  std::vector<float> base = std::vector<float>(Net::kParameters, 0.05f);
+  std::vector<float> update = std::vector<float>(Net::kParameters);
+  std::vector<float> scratch;
+  uint32_t indices[4] = {};
+  float feature_scale = 0.3f;
+  Status entropy_status = Status::kOk;
+  std::vector<size_t> draws;
+};
+
+std::vector<int32_t> Clipped(const LocalRound& round) {
+  std::vector<int32_t> v(Net::kParameters);
+  EXPECT_EQ(round.ClippedUpdate({v.data(), v.size()}), Status::kOk);
+  return v;
+}
+
+// The key under which a round encoded its update.
+Key RoundKey(const Bench& bench, const LocalRound& round) {
+  Key key;
+  const TrainTask& task = bench.task;
+  EXPECT_EQ(DeriveRoundKey(bench.device.secret,
+                           {task.job_id, kDeviceId, task.round, task.attempt, round.nonce()}, &key),
+            Status::kOk);
+  return key;
+}
+
+// Without a message: base in, update out. The decoded values are the clipped update and noise.
+TEST(LocalRound, EncodesTheClippedUpdateUnderTheKeyOfItsNonce) {
+  for (const ModelInfo* model : {&kFloat, &kFixed}) {
+    Bench bench(*model);
+    LocalRound round;
+    std::vector<uint8_t> encoded;
+    ASSERT_EQ(bench.Run(round, 7, &encoded), Status::kOk);
+    std::vector<int32_t> noisy(Net::kParameters);
+    ASSERT_EQ(DecodeUpdate(RoundKey(bench, round), bench.task.format, View(encoded),
+                           {noisy.data(), noisy.size()}),
+              Status::kOk);
+    const std::vector<int32_t> clipped = Clipped(round);
+    double squares = 0;
+    for (size_t i = 0; i < noisy.size(); ++i) {
+      EXPECT_LT(std::fabs(noisy[i] - clipped[i]), 6 * 0x1p20) << "noise of deviation 1";
+      squares += std::pow(clipped[i] * 0x1p-20, 2);
+    }
+    const float bound = bench.task.training.clip_l2 / bench.task.quantizer_scale;
+    EXPECT_LE(std::sqrt(squares), bound);
+    EXPECT_GT(std::sqrt(squares), 0.9 * bound) << "this training is clipped";
+    EXPECT_TRUE(round.clipped());
+  }
+}
+
+TEST(LocalRound, RepeatsTheSameBytesFromAnyOffset) {
+  for (const Coding coding : {Coding::kRange, Coding::kFixed, Coding::kFloat32}) {
+    Bench bench(kFloat);
+    bench.task.format.coding = coding;
+    LocalRound round;
+    std::vector<uint8_t> encoded;
+    ASSERT_EQ(bench.Run(round, 12, &encoded), Status::kOk);
+    EXPECT_EQ(round.position(), encoded.size());
+    for (size_t offset = 0; offset < encoded.size(); offset += 4) {
+      ASSERT_EQ(round.Seek(static_cast<uint32_t>(offset)), Status::kOk);
+      EXPECT_EQ(round.position(), offset);
+      std::vector<uint8_t> again;
+      ASSERT_EQ(Bench::ReadAll(round, 4, &again), Status::kOk);
+      EXPECT_EQ(again, std::vector<uint8_t>(encoded.begin() + static_cast<std::ptrdiff_t>(offset),
+                                            encoded.end()));
+    }
+    const auto size = static_cast<uint32_t>(encoded.size());
+    EXPECT_EQ(round.Seek(size + 1), Status::kInvalidArgument);
+    if (coding == Coding::kFloat32) {
+      EXPECT_EQ(round.Seek(2), Status::kInvalidArgument);
+    }
+  }
+}
+
+TEST(LocalRound, DrawsNonceAndNoiseSeedInOneCall) {
+  Bench bench(kFloat);
+  LocalRound round;
+  std::vector<uint8_t> first, second;
+  ASSERT_EQ(bench.Run(round, 64, &first), Status::kOk);
+  EXPECT_EQ(bench.draws, std::vector<size_t>{kNonceSize});
+  EXPECT_EQ(round.private_updates(), 0u);
+  bench.task.private_noise_q20 = 1 << 20;
+  ASSERT_EQ(bench.Run(round, 64, &second), Status::kOk);
+  EXPECT_EQ(bench.draws, (std::vector<size_t>{kNonceSize, kDrawOfBoth}));
+  EXPECT_EQ(round.private_updates(), 1u);
+  EXPECT_EQ(round.nonce()[0], 2) << "the first bytes of the draw";
+}
+
+// What the noise is drawn from is the rest of the draw, and the nonce is not part of it.
+TEST(LocalRound, PrivateNoiseIsThatOfTheDrawnSeed) {
+  Bench bench(kFloat);
+  bench.task.private_noise_q20 = 5 << 20;
+  LocalRound round;
+  std::vector<uint8_t> encoded;
+  ASSERT_EQ(bench.Run(round, 64, &encoded), Status::kOk);
+  Key seed;
+  for (size_t i = 0; i < kKeySize; ++i) seed.bytes[i] = static_cast<uint8_t>(1 + kNonceSize + i);
+  UpdateEncoder encoder;
+  ASSERT_EQ(encoder.Begin(RoundKey(bench, round), bench.task.format, bench.memory.update,
+                          bench.task.training.clip_l2, bench.task.quantizer_scale, 0,
+                          PrivateNoise(seed, bench.task.private_noise_q20)),
+            Status::kOk);
+  std::vector<uint8_t> expected(encoded.size() + 1);
+  size_t written = 0;
+  ASSERT_EQ(encoder.Read({expected.data(), expected.size()}, &written), Status::kOk);
+  expected.resize(written);
+  EXPECT_EQ(encoded, expected);
+}
+
+TEST(LocalRound, ADivergedTrainingIsAnErrorOrUnderPrivateNoiseAnUpdateOfZeros) {
+  Bench bench(kFloat);
+  bench.feature_scale = std::numeric_limits<float>::infinity();
+  LocalRound round;
+  std::vector<uint8_t> encoded;
+  EXPECT_EQ(bench.Run(round, 64, &encoded), Status::kNotFinite);
+  bench.task.private_noise_q20 = 1 << 20;
+  EXPECT_EQ(bench.Run(round, 64, &encoded), Status::kOk);
+  EXPECT_EQ(bench.update, std::vector<float>(Net::kParameters, 0.0f));
+  EXPECT_EQ(Clipped(round), std::vector<int32_t>(Net::kParameters, 0));
+}
+
+TEST(LocalRound, HasNothingToReadBeforeTheUpdateOrAfterWipe) {
+  for (const Coding coding : {Coding::kRange, Coding::kFloat32}) {
+    Bench bench(kFloat);
+    bench.task.format.coding = coding;
+    LocalRound round;
+    const auto has_nothing = [&] {
+      uint8_t bytes[64];
+      size_t written = 0;
+      bool is_last = false;
+      EXPECT_EQ(round.Read(bytes, &written, &is_last), Status::kWrongState);
+      EXPECT_EQ(round.Seek(0), Status::kWrongState);
+      std::vector<int32_t> v(Net::kParameters);
+      EXPECT_EQ(round.ClippedUpdate({v.data(), v.size()}), Status::kWrongState);
+    };
+    has_nothing();
+    bench.memory = bench.buffers();
+    ASSERT_EQ(round.Begin(bench.task, bench.device, bench.memory), Status::kOk);
+    has_nothing();
+    bool done = false;
+    ASSERT_EQ(round.Step(&done), Status::kOk);
+    ASSERT_FALSE(done);
+    has_nothing();
+    while (!done) ASSERT_EQ(round.Step(&done), Status::kOk);
+    EXPECT_EQ(round.Seek(0), Status::kOk);
+    round.Wipe();
+    has_nothing();
+  }
+}
+
+TEST(LocalRound, RefusesWhatItCannotRun) {
+  Bench bench(kFloat);
+  bench.memory = bench.buffers();
+  LocalRound round;
+  const auto begin = [&](auto change) {
+    Bench other(kFloat);
+    other.memory = other.buffers();
+    change(other);
+    return round.Begin(other.task, other.device, other.memory);
+  };
+  EXPECT_EQ(begin([](Bench& s) { s.device.model = nullptr; }), Status::kInvalidArgument);
+  EXPECT_EQ(begin([](Bench& s) { s.device.device_id = {}; }), Status::kInvalidArgument);
+  EXPECT_EQ(begin([](Bench& s) { s.device.samples.count = 0; }), Status::kInvalidArgument);
+  EXPECT_EQ(begin([](Bench& s) { s.device.port.entropy = nullptr; }), Status::kInvalidArgument);
+  EXPECT_EQ(begin([](Bench& s) { s.task.quantizer_scale = 0; }), Status::kMalformed);
+  EXPECT_EQ(begin([](Bench& s) { s.task.training.batch_size = 5; }), Status::kBufferTooSmall);
+  EXPECT_EQ(begin([](Bench& s) { s.entropy_status = Status::kEntropyFailed; }),
+            Status::kEntropyFailed);
+  bool done = false;
+  EXPECT_EQ(round.Step(&done), Status::kWrongState);
+}
+
+}  // namespace
+}  // namespace sotto

@@ -1,0 +1,294 @@
+// The table of a job's fields: what it says of each field is true.
+#include "spec/job_spec.h"
+
+#include <fstream>
+#include <gtest/gtest.h>
+#include <set>
+#include <sstream>
+#include <tuple>
+
+#include "sim/simulation_request.h"
+#include "spec/configuration.h"
+#include "spec/make_job.h"
+#include "unit/server/store_fixture.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr uint32_t kFleet = 1000;
+
+template <class Request>
+std::vector<Field<Request>> OptionsOf(const std::vector<Field<Request>>& fields) {
+  std::vector<Field<Request>> options;
+  for (const Field<Request>& field : fields) {
+    if (field.is_option()) options.push_back(field);
+  }
+  return options;
+}
+
+std::vector<Field<JobRequest>> Options() { return OptionsOf(JobFields()); }
+
+Json Number(const FieldText& field, double value) {
+  return field.kind == Kind::kCount ? Json(static_cast<uint64_t>(value)) : Json(value);
+}
+
+// A value that is not the default.
+Json Changed(const Field<JobRequest>& field) {
+  const Json value = field.get(JobRequest());
+  if (field.kind == Kind::kFlag) return !value.get<bool>();
+  for (const std::string& choice : field.choices) {
+    if (choice != value) return choice;
+  }
+  if (value.is_null()) return field.range->most < 2 ? Json(1e-4) : Number(field, 2);
+  if (field.kind == Kind::kCount) return value.get<uint64_t>() + 1;
+  return value == 0.0 ? 0.5 : value.get<double>() * 0.9;
+}
+
+// A request in which the field counts.
+JobRequest BaseFor(const std::string& name) {
+  JobRequest base;
+  base.adaptive_clip = name.rfind("clip-", 0) == 0;
+  if (name == "private-noise-multiplier") {
+    base.trust_mode = privacy::TrustMode::kPrivateNoise;
+    base.private_noise_multiplier = 0.5;
+  }
+  return base;
+}
+
+JobRequest ChangedRequest(const Field<JobRequest>& field) {
+  JobRequest changed = BaseFor(field.name);
+  field.set(changed, Changed(field));
+  if (std::string(field.name) == "trust-mode") changed.private_noise_multiplier = 0.5;
+  return changed;
+}
+
+// What a device is told in the second round: the quantizer's scale and the rest.
+auto ToldOf(const JobRequest& request) {
+  const JobConfig job = MakeJob(request, kFleet);
+  const TrainTask task = job.TaskFor(1, job.training.clip_l2);
+  const TrainingOptions& t = task.training;
+  return std::pair(
+      task.quantizer_scale,
+      std::tuple(task.format.coding, task.format.dither, task.format.padding, task.clip_bit_q20,
+                 task.private_noise_q20, t.local_epochs, t.batch_size, t.learning_rate,
+                 t.weight_decay, t.clip_l2, t.clipping));
+}
+
+Json StoredOf(const JobRequest& request) {
+  const JobConfig job = MakeJob(request, kFleet);
+  return ConfigurationToJson(RecordOf(job));
+}
+
+std::string RefusalOf(const Json& held, const Json& now) {
+  try {
+    RequireSameConfiguration("a.store", held.dump(), now);
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// Jobs with each group of stored fields that may be absent.
+std::vector<JobRequest> KindsOfJobs() {
+  std::vector<JobRequest> jobs(4);
+  jobs[1].adaptive_clip = true;
+  jobs[2].trust_mode = privacy::TrustMode::kPrivateNoise;
+  jobs[2].private_noise_multiplier = 0.25;
+  jobs[3].job.plan.sampling = privacy::Sampling::kPoisson;
+  jobs[3].noise_multiplier = 1.5;
+  return jobs;
+}
+
+template <class Request>
+void ExpectDefaultsAreAllowed(const std::vector<Field<Request>>& fields) {
+  EXPECT_NO_THROW(RequireInRange(fields, Request()));
+  for (const Field<Request>& field : OptionsOf(fields)) {
+    const Json value = field.get(Request());
+    if (field.choices.empty()) continue;
+    const auto& all = field.choices;
+    EXPECT_NE(std::find(all.begin(), all.end(), value.template get<std::string>()), all.end())
+        << field.name;
+  }
+}
+
+TEST(JobSpec, EveryDefaultIsAllowed) {
+  ExpectDefaultsAreAllowed(JobFields());
+  ExpectDefaultsAreAllowed(SimulationFields());
+}
+
+template <class Request>
+void ExpectEndsAreAllowed(const std::vector<Field<Request>>& fields) {
+  for (const Field<Request>& field : OptionsOf(fields)) {
+    if (!field.range) continue;
+    const Range& range = *field.range;
+    EXPECT_FALSE(range.Contains(NAN)) << field.name;
+    EXPECT_EQ(range.Contains(range.least), !range.open) << field.name;
+    for (const double end : {range.open ? 1e-3 : range.least, range.most}) {
+      Request request;
+      field.set(request, Number(field, end));
+      const Json value = field.get(request);
+      if (std::isinf(end)) {
+        EXPECT_TRUE(value.is_null()) << field.name;
+      } else {
+        EXPECT_NEAR(value.template get<double>(), end, 1e-7 * end) << field.name;
+      }
+    }
+    Request request;
+    const double outside = field.kind == Kind::kCount ? range.most + 1 : range.least - 1;
+    field.set(request, Number(field, outside));
+    EXPECT_THROW(RequireInRange(fields, request), std::invalid_argument) << field.name;
+  }
+}
+
+TEST(JobSpec, BothEndsOfEveryRangeAreSetAndReadBackAndWhatIsOutsideIsRefused) {
+  ExpectEndsAreAllowed(JobFields());
+  ExpectEndsAreAllowed(SimulationFields());
+}
+
+TEST(JobSpec, EveryChoiceIsSetAndReadBack) {
+  for (const Field<JobRequest>& field : Options()) {
+    for (const std::string& choice : field.choices) {
+      JobRequest request;
+      field.set(request, choice);
+      EXPECT_EQ(field.get(request), choice) << field.name;
+    }
+    if (field.choices.empty()) continue;
+    JobRequest request;
+    EXPECT_THROW(field.set(request, "nonsense"), std::invalid_argument) << field.name;
+  }
+}
+
+TEST(JobSpec, NamesAreUniqueAndWhatAnOptionNeedsStandsBeforeIt) {
+  std::set<std::string> names;
+  for (const Field<JobRequest>& field : Options()) {
+    for (const char* other : {field.needs, field.excludes}) {
+      EXPECT_TRUE(other == nullptr || names.count(other) == 1) << field.name;
+    }
+    EXPECT_TRUE(names.insert(field.name).second) << field.name;
+  }
+  for (const Field<SimulationRequest>& field : SimulationFields()) {
+    EXPECT_TRUE(names.insert(field.name).second) << field.name;
+  }
+}
+
+TEST(JobSpec, DevicesLearnOfExactlyTheFieldsThatSaySo) {
+  for (const Field<JobRequest>& field : Options()) {
+    const auto before = ToldOf(BaseFor(field.name));
+    const auto after = ToldOf(ChangedRequest(field));
+    const Learns learns = before.second != after.second ? Learns::kTask
+                          : before.first != after.first ? Learns::kNoise
+                                                        : Learns::kNothing;
+    EXPECT_EQ(learns, field.device) << field.name;
+  }
+}
+
+TEST(JobSpec, AResumedJobMayChangeExactlyTheFieldsThatSaySo) {
+  for (const Field<JobRequest>& field : Options()) {
+    const Json held = StoredOf(BaseFor(field.name));
+    const Json now = StoredOf(ChangedRequest(field));
+    EXPECT_EQ(held == now, field.resume == Resume::kFree) << field.name;
+    EXPECT_EQ(RefusalOf(held, now) == "", field.resume == Resume::kFree) << field.name;
+    if (field.resume != Resume::kStored) continue;
+    const std::string name = field.stored_name();
+    EXPECT_NE(held.value(name, Json()), now.value(name, Json())) << field.name;
+  }
+}
+
+TEST(JobSpec, EveryStoredFieldThatChangesIsRefusedByName) {
+  for (const JobRequest& request : KindsOfJobs()) {
+    const Json now = StoredOf(request);
+    for (const auto& item : now.items()) {
+      Json held = now;
+      held[item.key()] = "another";
+      EXPECT_TRUE(Says(RefusalOf(held, now), "began with " + item.key() + " = \"another\""));
+      held.erase(item.key());
+      EXPECT_TRUE(Says(RefusalOf(held, now), "began with " + item.key() + " = absent"));
+    }
+  }
+}
+
+TEST(JobSpec, AStoredConfigurationGivesThePlanBack) {
+  for (const JobRequest& request : KindsOfJobs()) {
+    const JobConfig job = MakeJob(request, kFleet);
+    const std::string text = ConfigurationToJson(RecordOf(job)).dump();
+    JobConfig read = job;
+    read.plan = PlanFromConfiguration("a.store", text);
+    EXPECT_EQ(ConfigurationToJson(RecordOf(read)).dump(), text);
+  }
+}
+
+TEST(JobSpec, WithoutPrivacyTheStoredPlanHasNoNoise) {
+  JobConfig job = SmallConfig();
+  job.codec = FindCodec("none");
+  const std::string text = ConfigurationToJson(RecordOf(job)).dump();
+  EXPECT_EQ(PlanFromConfiguration("a.store", text).noise_sigma, 0);
+}
+
+// Stores of version 2 hold this text.
+TEST(JobSpec, AStoredConfigurationIsTheTextOfVersion2) {
+  JobConfig job = SmallConfig();
+  EXPECT_EQ(ConfigurationToJson(RecordOf(job)).dump(),
+            R"({"model":"softmax-64-10")"
+            R"(,"model_digest":"0102030000000000000000000000000000000000000000000000000000000000")"
+            R"(,"mechanism":"gau-lrq","coding":"range","padding":64,"seeded":false)"
+            R"(,"sampling":"uniform","devices":12,"cohort":4,"planned_reports":4,"rounds":3)"
+            R"(,"dimension":650,"clip_l2":0.4000000059604645,"noise_sigma":0.20000000298023224)"
+            R"(,"colluders":1,"delta":0.001,"certificate_eta":0.0,"certificate_tau":0.0)"
+            R"(,"certificate_range":0.0,"local_epochs":2,"batch_size":3)"
+            R"(,"learning_rate":0.10000000149011612,"weight_decay":0.0,"clipping":"every-step")"
+            R"(,"learning_rate_decay":1.0,"server_learning_rate":1.0,"smoothing":0.0)"
+            R"(,"min_devices":1,"epsilon_budget":null})");
+  job.plan.private_noise_multiplier = 0.5;
+  job.epsilon_budget = 6;
+  EXPECT_EQ(ConfigurationToJson(RecordOf(job)).dump(),
+            R"({"model":"softmax-64-10")"
+            R"(,"model_digest":"0102030000000000000000000000000000000000000000000000000000000000")"
+            R"(,"mechanism":"gau-lrq","coding":"range","padding":64,"seeded":false)"
+            R"(,"sampling":"uniform","devices":12,"cohort":4,"planned_reports":4,"rounds":3)"
+            R"(,"dimension":650,"clip_l2":0.4000000059604645,"noise_sigma":0.20000000298023224)"
+            R"(,"colluders":1,"delta":0.001,"trust_mode":"private-noise")"
+            R"(,"private_noise_multiplier":0.5,"certificate_eta":0.0,"certificate_tau":0.0)"
+            R"(,"certificate_range":0.0,"local_epochs":2,"batch_size":3)"
+            R"(,"learning_rate":0.10000000149011612,"weight_decay":0.0,"clipping":"every-step")"
+            R"(,"learning_rate_decay":1.0,"server_learning_rate":1.0,"smoothing":0.0)"
+            R"(,"min_devices":1,"epsilon_budget":6.0})");
+  EXPECT_EQ(ConfigurationToJson(RecordOf(SmallAdaptiveConfig())).dump(),
+            R"({"model":"softmax-64-10")"
+            R"(,"model_digest":"0102030000000000000000000000000000000000000000000000000000000000")"
+            R"(,"mechanism":"gau-lrq","coding":"range","padding":64,"seeded":false)"
+            R"(,"sampling":"uniform","devices":12,"cohort":4,"planned_reports":4,"rounds":3)"
+            R"(,"dimension":651,"clip_l2":0.4000000059604645,"noise_sigma":0.20000000298023224)"
+            R"(,"colluders":1,"delta":0.001,"certificate_eta":0.0,"certificate_tau":0.0)"
+            R"(,"certificate_range":0.0,"clip_bit_scale":8.00000011920929,"clip_quantile":0.5)"
+            R"(,"clip_learning_rate":0.2,"local_epochs":2,"batch_size":3)"
+            R"(,"learning_rate":0.10000000149011612,"weight_decay":0.0,"clipping":"every-step")"
+            R"(,"learning_rate_decay":1.0,"server_learning_rate":1.0,"smoothing":0.0)"
+            R"(,"min_devices":1,"epsilon_budget":null})");
+}
+
+TEST(JobSpec, TheSpecificationNamesEveryOption) {
+  const JobRequest request;
+  const JobConfig job = MakeJob(request, kFleet);
+  const Json json = SpecificationToJson(request, job);
+  EXPECT_EQ(json.size(), Options().size());
+  EXPECT_EQ(json["learning_rate_decay"], 0.99);
+  EXPECT_EQ(json["delta"], job.plan.delta);
+  EXPECT_EQ(json["epsilon_budget"], 6.0);
+  EXPECT_EQ(json["threads"], job.threads);
+  EXPECT_TRUE(json["noise_multiplier"].is_null());
+}
+
+TEST(JobSpec, ThePageShowsTheTables) {
+  std::ifstream file(SOTTO_SOURCE_DIR "/server/OPTIONS.md");
+  std::stringstream page;
+  page << file.rdbuf();
+  for (const std::string& table : {OptionsTable(JobFields(), Columns::kAll),
+                                   OptionsTable(SimulationFields(), Columns::kUse)}) {
+    EXPECT_NE(page.str().find(table), std::string::npos)
+        << "server/OPTIONS.md must show this table; `sotto inspect options` prints it:\n"
+        << table;
+  }
+}
+
+}  // namespace
+}  // namespace sotto::server

@@ -1,0 +1,157 @@
+// What every kind of store does, through its interface. A new kind is a row of kKinds.
+#include <cstring>
+#include <gtest/gtest.h>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "plans/statement.h"
+#include "store/open_store.h"
+#include "unit/server/store_fixture.h"
+
+namespace sotto::server {
+namespace {
+
+// How a test names an empty store of its own; `folder` is the test's.
+struct StoreKind {
+  const char* name;
+  std::string (*where)(const std::string& folder);
+};
+
+const StoreKind kKinds[] = {
+    {"sqlite", [](const std::string& folder) { return folder + "/store"; }},
+};
+
+class StoreTest : public SqliteStoreTest, public testing::WithParamInterface<StoreKind> {
+ protected:
+  std::unique_ptr<Store> Open(StoreMode mode = StoreMode::kExisting) const {
+    return OpenStore(GetParam().where(folder_), mode);
+  }
+};
+
+void CommitRound(Store& store, uint32_t round, const std::vector<uint8_t>& optimiser_state = {}) {
+  const std::vector<float> model = ModelOf(round);
+  ReleaseRecord record;
+  record.round = round;
+  record.parameters = {model.data(), model.size()};
+  record.plan = SmallConfig().plan;
+  record.next_clip_l2 = 0.25;
+  record.spent = privacy::Account(record.plan, round + 1);
+  record.optimiser_state = {optimiser_state.data(), optimiser_state.size()};
+  store.CommitAttempt({round, 0, {1, 2}});
+  store.CommitRelease(record);
+}
+
+TEST_P(StoreTest, DevicesAreAddedFoundAndRevoked) {
+  {
+    const auto store = Open(StoreMode::kCreate);
+    store->AddDevices(SomeDevices(3), true);
+    store->RevokeDevice("small-1");
+  }
+  const auto store = Open();
+  EXPECT_EQ(store->LoadDevices().size(), 2u);
+  EXPECT_EQ(store->LoadDevices()[1].id, "small-2");
+  EXPECT_EQ(store->FindDevice("small-2").secret.bytes[0], 2);
+  EXPECT_THROW(store->FindDevice("small-1"), std::runtime_error);
+  const std::vector<DeviceRecord> devices = store->ListDevices();
+  ASSERT_EQ(devices.size(), 3u);
+  EXPECT_FALSE(devices[1].is_eligible());
+  EXPECT_TRUE(devices[2].seeded);
+  EXPECT_LT(devices[0].number, devices[1].number);
+  EXPECT_THROW(store->AddDevices(SomeDevices(1), false), std::runtime_error) << "it is there";
+}
+
+TEST_P(StoreTest, NoDeviceIsAddedIfWhatMustHappenBeforeFails) {
+  const auto store = Open(StoreMode::kCreate);
+  EXPECT_THROW(store->AddDevices(SomeDevices(2), false, [] { throw std::logic_error("no"); }),
+               std::logic_error);
+  EXPECT_TRUE(store->ListDevices().empty());
+}
+
+TEST_P(StoreTest, AJobIsReadBackAsItWasCommitted) {
+  {
+    const auto store = Open(StoreMode::kCreate);
+    store->AddDevices(SomeDevices(2), false);
+    store->BeginJob(RecordOf(SmallConfig()));
+    CommitRound(*store, 0, {1, 2, 3});
+    store->CommitAttempt({1, 0, {0}});
+    store->CommitAttempt({1, 1, {1}});
+  }
+  const auto store = Open();
+  const History history = store->ReadHistory();
+  ASSERT_EQ(history.jobs.size(), 1u);
+  const JobEntry& job = history.jobs[0];
+  EXPECT_EQ(job.number, 1);
+  EXPECT_EQ(std::memcmp(job.job_id, kJobId, kJobIdSize), 0);
+  EXPECT_EQ(job.devices.size(), 2u);
+  EXPECT_EQ(job.devices[0], history.devices[0].number);
+  EXPECT_EQ(job.released, 1);
+  EXPECT_EQ(job.attempts, 3);
+  EXPECT_EQ(job.next_attempt, 2);
+  const StoredModel model = store->ReadModel(1, 0);
+  EXPECT_EQ(model.parameters, ModelOf(0));
+  EXPECT_EQ(model.optimiser_state, (std::vector<uint8_t>{1, 2, 3}));
+  EXPECT_EQ(model.next_clip_l2, 0.25);
+  EXPECT_THROW(store->ReadModel(1, 1), std::runtime_error);
+}
+
+TEST_P(StoreTest, ALedgerEntryIsReadBackAsItWasCommitted) {
+  const auto store = Open(StoreMode::kCreate);
+  store->BeginJob(RecordOf(SmallConfig()));
+  CommitRound(*store, 0);
+  const std::vector<LedgerEntry> ledger = store->Ledger();
+  ASSERT_EQ(ledger.size(), 1u);
+  const privacy::Plan plan = SmallConfig().plan;
+  const privacy::Statement spent = privacy::Account(plan, 1);
+  EXPECT_EQ(ledger[0].plan.delta, plan.delta);
+  EXPECT_EQ(ledger[0].plan.rounds, plan.rounds);
+  ASSERT_EQ(ledger[0].claims.size(), spent.claims.size());
+  for (size_t i = 0; i < spent.claims.size(); ++i) {
+    EXPECT_EQ(ledger[0].claims[i].view, spent.claims[i].view);
+    EXPECT_EQ(ledger[0].claims[i].epsilon, spent.claims[i].epsilon);
+    EXPECT_EQ(ledger[0].claims[i].accountant, spent.claims[i].accountant);
+    EXPECT_EQ(ledger[0].claims[i].assumptions, spent.claims[i].assumptions);
+  }
+}
+
+TEST_P(StoreTest, NoNumberOfAnAttemptIsGivenOutTwice) {
+  const auto store = Open(StoreMode::kCreate);
+  EXPECT_THROW(store->CommitAttempt({0, 0, {1}}), std::runtime_error) << "there is no job";
+  store->BeginJob(RecordOf(SmallConfig()));
+  CommitRound(*store, 0);
+  EXPECT_THROW(store->CommitAttempt({0, 0, {2}}), std::runtime_error);
+  EXPECT_THROW(CommitRound(*store, 0), std::runtime_error);
+  EXPECT_EQ(store->Ledger().size(), 1u);
+}
+
+TEST_P(StoreTest, ANewJobBeginsOnlyIfItIsAllowed) {
+  const auto store = Open(StoreMode::kCreate);
+  store->BeginJob(RecordOf(SmallConfig()));
+  store->BeginJob(RecordOf(SmallConfig()));
+  EXPECT_EQ(store->ReadHistory().jobs.size(), 1u) << "the same job is resumed";
+  EXPECT_THROW(store->BeginJob(OtherRecordOf(SmallConfig())), std::runtime_error);
+  store->AllowNewJob();
+  EXPECT_EQ(store->ReadHistory().jobs.size(), 1u);
+  store->BeginJob(OtherRecordOf(SmallConfig()));
+  CommitRound(*store, 0);
+  const History history = store->ReadHistory();
+  ASSERT_EQ(history.jobs.size(), 2u);
+  EXPECT_EQ(history.jobs[0].released, 0);
+  EXPECT_EQ(history.jobs[1].released, 1);
+}
+
+TEST_P(StoreTest, AReleaseIsMarkedIfItRestsOnSeededNoise) {
+  const auto store = Open(StoreMode::kCreate);
+  store->AddDevices(SomeDevices(1), true);
+  store->BeginJob(RecordOf(SmallConfig()));
+  CommitRound(*store, 0);
+  EXPECT_TRUE(store->Ledger()[0].seeded);
+  EXPECT_TRUE(store->ReadHistory().jobs[0].seeded);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, StoreTest, testing::ValuesIn(kKinds),
+                         [](const auto& kind) { return std::string(kind.param.name); });
+
+}  // namespace
+}  // namespace sotto::server

@@ -1,0 +1,214 @@
+// Stores of every version: each frozen schema, and files that programs of that time wrote.
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "plans/statement.h"
+#include "store/sqlite_schema.h"
+#include "store/sqlite_versions.h"
+#include "unit/server/store_fixture.h"
+
+namespace sotto::server {
+namespace {
+
+class StoreVersionsTest : public SqliteStoreTest {
+ protected:
+  // The text of every table and index, by name.
+  std::vector<std::string> Schema() const {
+    std::vector<std::string> schema;
+    Database database(path_);
+    Statement row(database, "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name");
+    while (row.Step()) {
+      schema.push_back(row.Text(0) + " " + row.Text(1) + " " + row.Text(2) + " " + row.Text(3));
+    }
+    return schema;
+  }
+
+  int64_t Version() const { return Database(path_).Integer("PRAGMA user_version"); }
+
+  void CreateEmpty(const SchemaVersion& version) const {
+    WriteRaw("");
+    Database database(path_);
+    database.Run(version.tables);
+    database.Run(("PRAGMA application_id = 1399813236; PRAGMA user_version = " +
+                  std::to_string(version.version))
+                     .c_str());
+  }
+
+  void WriteVector(const std::string& name) const {
+    WriteRaw("");
+    std::ifstream file(SOTTO_VECTORS "/" + name);
+    const std::string sql((std::istreambuf_iterator<char>(file)), {});
+    ASSERT_FALSE(sql.empty());
+    RunSql(sql.c_str());
+  }
+};
+
+TEST_F(StoreVersionsTest, AreNumberedFromOneAndTheLastIsThatOfNewStores) {
+  for (int64_t i = 0; i < kSchemaVersion; ++i) EXPECT_EQ(kSchemaVersions[i].version, i + 1);
+  { SqliteStore store(path_, kCreate); }
+  EXPECT_EQ(Version(), kSchemaVersion);
+}
+
+TEST_F(StoreVersionsTest, EachSchemaConvertsToThatOfANewStore) {
+  { SqliteStore store(path_, kCreate); }
+  const std::vector<std::string> expected = Schema();
+  ASSERT_GE(expected.size(), 7u);
+  for (const SchemaVersion& version : kSchemaVersions) {
+    CreateEmpty(version);
+    { SqliteStore store(path_); }
+    EXPECT_EQ(Version(), kSchemaVersion);
+    EXPECT_EQ(Schema(), expected) << "from version " << version.version;
+  }
+}
+
+// The text in the program is that of the files: it was not changed since.
+TEST_F(StoreVersionsTest, EachFrozenSchemaIsThatOfTheFilesOfItsTime) {
+  const char* const files[] = {"store_v1.sql", "store_v2.sql"};
+  for (int64_t i = 0; i < 2; ++i) {
+    CreateEmpty(kSchemaVersions[i]);
+    const std::vector<std::string> expected = Schema();
+    WriteVector(files[i]);
+    EXPECT_EQ(Schema(), expected) << files[i];
+  }
+}
+
+// A store of version 2: a job of private noise and a job of two colluders on the same four devices,
+// then, with two of them replaced, a job of adaptive clipping under Poisson sampling. Two of its
+// four rounds are released, and a third one's first attempt was open when the program was killed.
+class Version2Test : public StoreVersionsTest {
+ protected:
+  Version2Test() { WriteVector("store_v2.sql"); }
+};
+
+TEST_F(Version2Test, KeepsItsDevicesItsJobsAndItsModel) {
+  SqliteStore store(path_);
+  EXPECT_EQ(store.LoadDevices().size(), 4u);
+  const History history = store.ReadHistory();
+  ASSERT_EQ(history.devices.size(), 6u);
+  EXPECT_EQ(history.devices[0].id, "old-000000");
+  EXPECT_TRUE(history.devices[0].seeded);
+  EXPECT_TRUE(history.devices[0].revoked.has_value());
+  ASSERT_EQ(history.jobs.size(), 3u);
+  EXPECT_EQ(history.jobs[2].devices, (std::vector<int64_t>{3, 4, 5, 6}));
+  EXPECT_EQ(JobsBefore(history, history.jobs[2]), (std::vector<int64_t>{1, 2}));
+  EXPECT_TRUE(history.jobs[1].seeded);
+  const JobState state = *Load(store);
+  EXPECT_EQ(state.next_round, 2u);
+  EXPECT_EQ(state.next_attempt, 1u);
+  EXPECT_EQ(state.attempts, 3u);
+  EXPECT_EQ(state.surcharge, 0u);
+  EXPECT_EQ(state.parameters.size(), 650u);
+  EXPECT_TRUE(state.optimiser_state.empty());
+  EXPECT_NEAR(state.clip_l2, 0.3361, 1e-4);
+}
+
+TEST_F(Version2Test, ItsFiguresAreClaims) {
+  SqliteStore store(path_);
+  const std::vector<LedgerEntry> ledger = store.Ledger();
+  ASSERT_EQ(ledger.size(), 5u);
+  const size_t claims[] = {4, 4, 2, 2, 2};
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(ledger[i].claims.size(), claims[i]) << i;
+  EXPECT_EQ(EpsilonOf(ledger[1]), 0.9015235523715748);
+  EXPECT_EQ(EpsilonOf(ledger[1], privacy::View::kReleasesAndParticipants), 2.7423195213541565);
+  EXPECT_NEAR(EpsilonOf(ledger[1], privacy::View::kEveryUpdate), 7.13446638507041, 1e-13);
+  EXPECT_NEAR(EpsilonOf(ledger[1], privacy::View::kOneUpdate), 3.93305780596152, 1e-13);
+  EXPECT_TRUE(std::isinf(EpsilonOf(ledger[2])));
+  EXPECT_EQ(Released(ledger[2]).colluders, 2);
+  EXPECT_EQ(Released(ledger[4]).adjacency, privacy::Adjacency::kAddRemove);
+}
+
+// What the claims mean is what this program would write for the same plan.
+TEST_F(Version2Test, ItsClaimsMeanWhatThoseOfTodayMean) {
+  SqliteStore store(path_);
+  for (const LedgerEntry& entry : store.Ledger()) {
+    const std::vector<privacy::Claim> today = privacy::Account(entry.plan, 1).claims;
+    ASSERT_EQ(entry.claims.size(), today.size());
+    for (size_t i = 0; i < today.size(); ++i) {
+      const privacy::Claim& claim = entry.claims[i];
+      EXPECT_EQ(claim.adversary, today[i].adversary);
+      EXPECT_EQ(claim.view, today[i].view);
+      EXPECT_EQ(claim.unit, today[i].unit);
+      EXPECT_EQ(claim.adjacency, today[i].adjacency);
+      EXPECT_EQ(claim.sensitivity, today[i].sensitivity);
+      EXPECT_EQ(claim.colluders, today[i].colluders);
+      EXPECT_EQ(claim.trust_mode, today[i].trust_mode);
+      EXPECT_EQ(claim.delta, today[i].delta);
+      EXPECT_EQ(claim.assumptions, today[i].assumptions);
+    }
+  }
+}
+
+// The facts of each release give its figures again.
+TEST_F(Version2Test, ItsFactsAreEnoughToAccountAgain) {
+  SqliteStore store(path_);
+  const std::vector<LedgerEntry> ledger = store.Ledger();
+  const History history = store.ReadHistory();
+  for (const LedgerEntry& entry : ledger) {
+    const JobEntry& job = history.jobs.at(static_cast<size_t>(entry.job - 1));
+    const privacy::Statement again =
+        privacy::Account(entry.plan, entry.charged_rounds, SpentBefore(history, &job));
+    EXPECT_EQ(again.earlier_rounds, entry.earlier_rounds);
+    EXPECT_NEAR(again.noise_multiplier, entry.noise_multiplier, 1e-6);
+    if (std::isinf(EpsilonOf(entry))) {
+      EXPECT_TRUE(std::isinf(again.epsilon()));
+    } else {
+      EXPECT_NEAR(again.epsilon(), EpsilonOf(entry), 1e-5);
+    }
+  }
+}
+
+TEST_F(StoreVersionsTest, ClaimsAndOptimiserStateAreKept) {
+  SqliteStore store(path_, kCreate);
+  store.BeginJob(RecordOf(SmallConfig()));
+  store.CommitAttempt({0, 0, {}});
+  const uint8_t optimiser_state[] = {0, 1, 255};
+  privacy::Claim claim;
+  claim.adversary = privacy::Adversary::kServer;
+  claim.view = privacy::View::kOneUpdate;
+  claim.adjacency = privacy::Adjacency::kAddRemove;
+  claim.sensitivity = 1;
+  claim.colluders = 3;
+  claim.trust_mode = privacy::TrustMode::kPrivateNoise;
+  claim.epsilon = 1.0 / 3;
+  claim.delta = 1e-7;
+  claim.accountant = "pld";
+  claim.assumptions = {privacy::Assumption::kTimesTellNothing, privacy::Assumption::kNoiseIsIdeal};
+  ReleaseRecord record;
+  record.plan = SmallConfig().plan;
+  record.spent.claims = {privacy::Claim(), claim};
+  record.optimiser_state = optimiser_state;
+  store.CommitRelease(record);
+  const std::vector<privacy::Claim> claims = store.Ledger().at(0).claims;
+  ASSERT_EQ(claims.size(), 2u);
+  EXPECT_TRUE(std::isinf(claims[0].epsilon));
+  EXPECT_TRUE(claims[0].assumptions.empty());
+  EXPECT_EQ(claims[1].adversary, claim.adversary);
+  EXPECT_EQ(claims[1].view, claim.view);
+  EXPECT_EQ(claims[1].adjacency, claim.adjacency);
+  EXPECT_EQ(claims[1].sensitivity, claim.sensitivity);
+  EXPECT_EQ(claims[1].colluders, claim.colluders);
+  EXPECT_EQ(claims[1].trust_mode, claim.trust_mode);
+  EXPECT_EQ(claims[1].epsilon, claim.epsilon);
+  EXPECT_EQ(claims[1].delta, claim.delta);
+  EXPECT_EQ(claims[1].accountant, claim.accountant);
+  EXPECT_EQ(claims[1].assumptions, claim.assumptions);
+  EXPECT_EQ(Load(store)->optimiser_state, (std::vector<uint8_t>{0, 1, 255}));
+}
+
+TEST_F(StoreVersionsTest, AWordThatNoClaimHasIsRefused) {
+  {
+    SqliteStore store(path_, kCreate);
+    store.BeginJob(RecordOf(SmallConfig()));
+    store.CommitAttempt({0, 0, {}});
+    Release(store, 0, 0);
+  }
+  RunSql("UPDATE claims SET view = 'everything'");
+  SqliteStore store(path_);
+  EXPECT_TRUE(Says(RefusalOf([&] { store.Ledger(); }), "everything"));
+}
+
+}  // namespace
+}  // namespace sotto::server
