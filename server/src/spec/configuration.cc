@@ -43,6 +43,19 @@ std::string Value(const Json& json, const std::string& field) {
   return json.contains(field) ? json[field].dump() : "absent";
 }
 
+// A configuration that was stored before an option existed. The option's default is what the
+// program of that time did: so it counts as stored.
+Json WithNewOptions(Json held, const Json& now) {
+  const JobRequest defaults;
+  for (const Field<JobRequest>& field : JobFields()) {
+    const std::string name = field.stored_name();
+    if (field.is_option() && now.contains(name) && !held.contains(name)) {
+      held[name] = field.get(defaults);
+    }
+  }
+  return held;
+}
+
 }  // namespace
 
 Json ConfigurationToJson(const JobRecord& job) {
@@ -68,7 +81,7 @@ privacy::Plan PlanFromConfiguration(const std::string& path, const std::string& 
 }
 
 void RequireSameConfiguration(const std::string& path, const std::string& held, const Json& now) {
-  const Json before = Parse(path, held);
+  const Json before = WithNewOptions(Parse(path, held), now);
   for (const Json& side : {now, before}) {
     for (const auto& item : side.items()) {
       const std::string& field = item.key();

@@ -19,7 +19,8 @@ nlohmann::ordered_json ConfigurationToJson(const JobRecord& job);
 // planned. Throws std::runtime_error that names the store if a field is missing.
 privacy::Plan PlanFromConfiguration(const std::string& path, const std::string& held);
 
-// Throws std::runtime_error that names the store, the first field that differs and both values.
+// Throws std::runtime_error that names the store, the first field that differs and both values. An
+// option that the held text lacks, since it is newer, counts with its default.
 //   held  the text in the store
 //   now   what ConfigurationToJson() gives today
 void RequireSameConfiguration(const std::string& path, const std::string& held,

@@ -194,6 +194,14 @@ TEST(JobSpec, AResumedJobMayChangeExactlyTheFieldsThatSaySo) {
   }
 }
 
+// Of the option with that stored name; discarded if the field is derived and has no default.
+Json DefaultOf(const std::string& stored_name) {
+  for (const Field<JobRequest>& field : OptionsOf(JobFields())) {
+    if (field.stored_name() == stored_name) return field.get(JobRequest());
+  }
+  return Json(Json::value_t::discarded);
+}
+
 TEST(JobSpec, EveryStoredFieldThatChangesIsRefusedByName) {
   for (const JobRequest& request : KindsOfJobs()) {
     const Json now = StoredOf(request);
@@ -202,7 +210,14 @@ TEST(JobSpec, EveryStoredFieldThatChangesIsRefusedByName) {
       held[item.key()] = "another";
       EXPECT_TRUE(Says(RefusalOf(held, now), "began with " + item.key() + " = \"another\""));
       held.erase(item.key());
-      EXPECT_TRUE(Says(RefusalOf(held, now), "began with " + item.key() + " = absent"));
+      const Json without = DefaultOf(item.key());
+      const std::string refusal = RefusalOf(held, now);
+      if (without == item.value()) {
+        EXPECT_EQ(refusal, "") << item.key();
+      } else {
+        const std::string was = without.is_discarded() ? "absent" : without.dump();
+        EXPECT_TRUE(Says(refusal, "began with " + item.key() + " = " + was)) << refusal;
+      }
     }
   }
 }
@@ -288,6 +303,19 @@ TEST(JobSpec, ThePageShowsTheTables) {
         << "server/OPTIONS.md must show this table; `sotto inspect options` prints it:\n"
         << table;
   }
+}
+
+TEST(JobSpec, AnOptionNewerThanTheStoreCountsWithItsDefault) {
+  const JobConfig job = MakeJob(JobRequest(), 1000);
+  const JobRecord record = RecordOf(job);
+  const Json now = ConfigurationToJson(record);
+  Json held = now;
+  held.erase("smoothing");
+  EXPECT_EQ(RefusalOf(held, now), "");
+  Json changed = now;
+  changed["smoothing"] = 1.0;
+  EXPECT_TRUE(Says(RefusalOf(held, changed), "smoothing = 0.0, and now it is 1.0"))
+      << RefusalOf(held, changed);
 }
 
 }  // namespace
