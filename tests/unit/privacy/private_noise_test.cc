@@ -128,9 +128,9 @@ TEST(TrustMode, ChangesNoOtherFigure) {
 
 TEST(EpsilonAgainstServer, RefusesWhatIsNoNoise) {
   for (const double z : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
-    EXPECT_THROW(GuaranteeAgainstServer(PrivatePlan(z), 1).epsilon, std::invalid_argument) << z;
+    EXPECT_THROW(GuaranteeAgainstServer(PrivatePlan(z), 1), std::invalid_argument) << z;
   }
-  EXPECT_THROW(GuaranteeAgainstServer(PrivatePlan(1.0), -1).epsilon, std::invalid_argument);
+  EXPECT_THROW(GuaranteeAgainstServer(PrivatePlan(1.0), -1), std::invalid_argument);
 }
 
 }  // namespace
