@@ -1,8 +1,8 @@
 // The firmware of a device of the fleet: trains on the samples in its flash, round after round.
 //
 // Messages go to QEMU's standard error. Exit status: 0 the job is done, 2 the firmware was built
-// from the wrong files, 3 the server refused this device for good. A real board would wait for the
-// next job instead.
+// from the wrong files, 3 the server refused this device for good. A real board would not exit, but
+// wait for the next job. One thread. Part of examples/cortex_m.
 #include SOTTO_DEVICE_KEY
 
 #include "server_link.h"
@@ -27,7 +27,8 @@ constexpr int kDone = 0;
 constexpr int kBadBuild = 2;
 constexpr int kRefused = 3;
 
-// Whether nonces repeat those of the simulator's seeded device. TLS has its own entropy either way.
+// True if the device draws the same nonces as the simulator's seeded device. TLS has its own
+// entropy in both cases.
 constexpr bool kSeeded = SOTTO_SEEDED;
 
 constexpr ModelInfo kModel = MakeModelInfo<Net>("softmax-784-10");
@@ -71,8 +72,8 @@ void PrintRound(const TrainTask& task) {
   Print(": ");
 }
 
-// A nonce is no secret: it goes with the update. Equal ones show that the same bytes were repeated,
-// different ones that a training began anew.
+// A nonce is no secret: it is sent with the update. Equal nonces show that the same bytes were
+// repeated, different nonces that a new training began.
 void ReportUpload(const Client& client) {
   PrintRound(client.task());
   Print("upload under nonce ");
@@ -90,7 +91,7 @@ void ReportFailure(const Client& client, Status status) {
   Print("\n");
 }
 
-// What no later round can mend.
+// True if every later round would fail, too.
 bool IsRefusedForGood(Status status, const Reply& reply) {
   if (reply.kind == Reply::Kind::kTrain) return status == Status::kPeerRefused;  // no privacy
   return reply.kind == Reply::Kind::kError &&
@@ -136,7 +137,7 @@ void ReportMemory() {
   PrintUse("TLS pool: ", TlsPoolUsed(), TlsPoolSize());
 }
 
-// Messages of the start; false if the firmware was built from the wrong files.
+// Prints the first messages. False if the firmware was built from the wrong files.
 bool Announce() {
   Print(kSottoDeviceId);
   Print(": INSECURE entropy, for tests only\n");

@@ -1,5 +1,7 @@
-// Configures Mbed TLS 2.28 or 3.6 for a device that is a TLS client: what sotto::sdk and sotto::tls
-// call, without heap, files, sockets, clock or a random generator of Mbed TLS' own.
+// Configures Mbed TLS 2.28 or 3.6 for a device that is a TLS client. Part of examples/cortex_m.
+//
+// The configuration has only the functions that sotto::sdk and sotto::tls call. Mbed TLS uses no
+// heap, files, sockets, clock or random generator of its own.
 #ifndef SOTTO_EXAMPLES_MBEDTLS_CONFIG_H_
 #define SOTTO_EXAMPLES_MBEDTLS_CONFIG_H_
 
@@ -41,8 +43,8 @@
 #define MBEDTLS_CHACHAPOLY_C
 
 // Forward secrecy, by ECDHE on P-256. Without it (-DSOTTO_FORWARD_SECRECY=OFF) the firmware is some
-// 13 kB smaller and a session takes 30 million instructions less; but whoever learns a device's
-// secret can then read all that it ever said.
+// 13 kB smaller and a session takes 30 million instructions less. But whoever learns a device's
+// secret can then decrypt all recorded sessions of the device.
 #if defined(SOTTO_NO_FORWARD_SECRECY)
 #define MBEDTLS_SSL_CIPHERSUITES MBEDTLS_TLS_PSK_WITH_CHACHA20_POLY1305_SHA256
 #else
@@ -60,7 +62,7 @@
 #define MBEDTLS_ECP_MAX_BITS 256
 #endif
 
-// Whether the above fits together: 3.6 checks by itself.
+// Checks that these options fit together. 3.6 does this without the include.
 #if !__has_include(<mbedtls/build_info.h>)
 #include <mbedtls/check_config.h>
 #endif

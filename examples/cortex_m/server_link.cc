@@ -8,7 +8,7 @@
 namespace sotto {
 namespace {
 
-// What the records of both sides hold at most: see mbedtls_config.h.
+// The most plaintext bytes in a record, for both sides: see mbedtls_config.h.
 constexpr TlsConfig kTlsConfig = {512};
 
 }  // namespace
@@ -23,7 +23,7 @@ int ServerLink::Receive(void* context, uint8_t* out, size_t size) {
   return received;
 }
 
-// The pause comes first also after a start: the other end of the UART may have just started, too.
+// Pauses first, even after a start: the other end of the UART may have just started, too.
 Status ServerLink::Open() {
   BackOff();
   mps2::UartDiscard();
@@ -52,7 +52,7 @@ Status ServerLink::Exchange(const Request& request, Reply* reply) {
   mps2::Print("link: ");
   mps2::Print(StatusName(status));
   mps2::Print("\n");
-  // After silence nobody is there to be told, and whoever comes next must not find the rest.
+  // After silence no peer reads the close_notify, and the next peer must not receive it.
   if (status != Status::kLinkLost) Close();
   is_open_ = false;
   return status;
@@ -65,7 +65,7 @@ void ServerLink::Close() {
 
 void ServerLink::BackOff() {
   uint8_t random[4] = {};
-  // Without entropy there is no jitter, and no session either.
+  // An error can be ignored: without entropy there is no jitter, but no session either.
   (void)port_.entropy(port_.context, MutableByteSpan(random));
   mps2::SleepMs(pause_ms_ / 2 + LoadU32Le(random) % (pause_ms_ / 2));
   pause_ms_ = pause_ms_ < kLastPauseMs / 2 ? 2 * pause_ms_ : kLastPauseMs;

@@ -1,9 +1,11 @@
-// A device's way to the server: TLS over the board's UART, kept up as well as it goes.
+// A device's link to the server: TLS over the board's UART, with reconnection. Part of
+// examples/cortex_m.
 //
-// A UART knows no connection. Whatever is behind it, QEMU's socket or a gateway, may lose its own
-// and open another one without a word; what a device sees of that is silence. So a session that
-// hears nothing for kSilenceMs is given up and another one begins, after a pause that doubles from
-// try to try and has a random part: a fleet does not come back all at once.
+// A UART has no connection. QEMU's socket or a gateway behind the UART may lose its own connection
+// and open another one. The device is not told; it only receives nothing. So the link gives a
+// session up when no byte arrives for kSilenceMs, pauses, and begins another session. The pause
+// doubles with each try and has a random part, so that a fleet does not reconnect all at once. One
+// thread at a time.
 #ifndef SOTTO_EXAMPLES_SERVER_LINK_H_
 #define SOTTO_EXAMPLES_SERVER_LINK_H_
 
@@ -19,8 +21,8 @@ constexpr size_t kFrameBytes = kFrameHeaderSize + 2 * kMaxFrame;
 
 class ServerLink {
  public:
-  // `device_id` and `frames`, [kFrameBytes], stay the caller's and outlive the link, as the port's
-  // context does. Between two exchanges frames may serve another purpose.
+  // The caller owns device_id, frames and the port's context, which outlive the link.
+  //   frames  [kFrameBytes]; between two exchanges the caller may use it otherwise
   ServerLink(const Port& port, ByteSpan device_id, const Key& secret, MutableByteSpan frames)
       : port_(port),
         device_id_(device_id),
@@ -29,13 +31,14 @@ class ServerLink {
               frames.subspan(kFrameHeaderSize + kMaxFrame, kMaxFrame)) {}
 
   // Sends a request and waits for its reply, in a new session if there is none. The reply's bytes
-  // are valid until the next call. kOk, or what ended the session: tell the client, and try again.
+  // are valid until the next call. Returns kOk, or the failure that ended the session: then call
+  // Client::OnLinkLost() and try again.
   Status Exchange(const Request& request, Reply* reply);
 
-  // Says goodbye to the server.
+  // Ends the session with close_notify.
   void Close();
 
-  // A pause before the next try.
+  // Pauses before the next try.
   void BackOff();
 
  private:

@@ -1,6 +1,6 @@
 #include "shard.h"
 
-// The file as it is: for each sample a byte of label, then a byte for each feature.
+// The unchanged file: for each sample one byte for the label, then one byte for each feature.
 __asm(
     ".section .rodata.sotto_shard, \"a\"\n"
     ".global sotto_shard_begin, sotto_shard_end\n"

@@ -1,4 +1,5 @@
-// The samples of this device, in flash: a file of the program sotto-shard.
+// The samples of this device, in flash: a file that the program sotto-shard wrote. Constant data.
+// Part of examples/cortex_m.
 #ifndef SOTTO_EXAMPLES_SHARD_H_
 #define SOTTO_EXAMPLES_SHARD_H_
 

@@ -9,8 +9,8 @@
 namespace sotto {
 namespace {
 
-// A session's buffers and its handshake, and 10 % more. sdk/FOOTPRINT.md has what was used with
-// Mbed TLS 2.28; 3.6 uses 3,204 bytes for PSK and up to 4,544 for ECDHE-PSK.
+// Enough for a session's buffers and its handshake, plus 10 %. sdk/FOOTPRINT.md has the measured
+// use with Mbed TLS 2.28; 3.6 uses 3,204 bytes for PSK and up to 4,544 for ECDHE-PSK.
 #if !defined(SOTTO_NO_FORWARD_SECRECY)
 constexpr size_t kPoolSize = 5312;
 #elif __has_include(<mbedtls/build_info.h>)  // 3.6
@@ -19,7 +19,8 @@ constexpr size_t kPoolSize = 3520;
 constexpr size_t kPoolSize = 3200;
 #endif
 
-// What memory that was never taken is filled with. The allocator keeps its own head at the front.
+// The pool is filled with this byte, so memory that was never allocated still holds it. The
+// allocator keeps its own header at the front.
 constexpr unsigned char kPaint = 0xa5;
 constexpr size_t kHead = 64;
 
@@ -44,7 +45,7 @@ uint32_t TlsPoolUsed() {
 
 extern "C" {
 
-// Where the pool's bookkeeping goes when it finds itself overwritten.
+// Called by the pool when it finds its own headers overwritten.
 void exit(int) { sotto::mps2::Exit(124); }
 
 // The generator only encrypts, and no cipher suite here has AES.

@@ -1,4 +1,5 @@
-// The memory of Mbed TLS: a static pool, so that the firmware has no heap.
+// The memory of Mbed TLS: a static pool, so that the firmware has no heap. One thread. Part of
+// examples/cortex_m.
 #ifndef SOTTO_EXAMPLES_TLS_POOL_H_
 #define SOTTO_EXAMPLES_TLS_POOL_H_
 
@@ -9,7 +10,7 @@ namespace sotto {
 // Once, before the first TLS session.
 void StartTlsPool();
 
-// Bytes of the pool, and of them those up to the highest that was ever taken: a pool of so many
+// Bytes of the pool, and bytes up to the highest one that was ever allocated: a pool of this size
 // would have sufficed.
 uint32_t TlsPoolSize();
 uint32_t TlsPoolUsed();

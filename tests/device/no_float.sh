@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # no_float.sh SOURCE_DIR IMAGES
-# From the conversion to Q20 on, that included, the encoder computes in integers, as does the decoder:
-# shown on a Cortex-M3, where floating point is calls. IMAGES is the folder in which board.sh has built
-# its firmware. Skipped, 77, where a tool or the image is missing.
+# Shows that the encoder computes in integers from the conversion to Q20 on, conversion included, and
+# that the decoder computes in integers. It reads an image for a Cortex-M3, where every floating-point
+# operation is a call. IMAGES is the folder in which board.sh has built its firmware. Skipped, 77, where a
+# tool or the image is missing.
 set -euo pipefail
 source_dir="$1" images="$2"
 for needed in arm-none-eabi-objdump /usr/bin/python3 "${images}/cortex-m3/firmware"; do

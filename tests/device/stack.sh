@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # stack.sh SOURCE_DIR IMAGES
-# What the firmware of each core takes of the stack at most, from its call graph: a line "CORE BOUND of
-# RESERVED" for each. That is no more than it reserves, nothing recurs but to a known depth, and the size
-# of every frame is constant. IMAGES is the folder in which board.sh has built them. And call_graph.py
-# sees each fault that is planted for it.
+# Bounds the stack of each core's firmware by its call graph, and prints a line "CORE BOUND of RESERVED"
+# for each. Fails if the bound is above the reserved stack, if a recursion has no known depth, or if the
+# size of a frame is not constant. Also shows that call_graph.py finds each fault that is planted for it.
+# IMAGES is the folder in which board.sh has built the images.
 # Skipped, 77, where a tool or an image is missing.
 set -euo pipefail
 source_dir="$1" images="$2"

@@ -268,7 +268,7 @@ TEST(Cli, NoiseMultiplierIsTakenAsGiven) {
   EXPECT_LT(json["accounted_noise_multiplier"], 1.5);
 }
 
-// Three devices, all of them drawn in every round: no privacy to speak of, but it runs and says so.
+// Three devices, all of them drawn in every round. There is almost no privacy, and the run says so.
 TEST(Cli, ASmallFleetRunsAndItsEpsilonIsPrintedHoweverLarge) {
   const Json json = SmallRun("--devices 3 --cohort 3 --noise-multiplier 0.3 --seed 1");
   EXPECT_GT(json["epsilon"], 20.0);
@@ -368,7 +368,7 @@ TEST(Cli, AJobThatGivesUpWritesItsResultsAndExitsWithThree) {
   EXPECT_TRUE(json["rounds"].empty());
 }
 
-// In the default mode there is no figure against the server, in no form.
+// In the default mode no output contains a figure against the server.
 TEST(TrustMode, WithATrustedServerThereIsNoEpsilonAgainstIt) {
   const Outcome run = Sotto(std::string(kSmall) + "--seed 1 --json " + Path("json"));
   ASSERT_EQ(run.exit_code, 0) << run.output;
@@ -402,7 +402,7 @@ TEST(TrustMode, WithPrivateNoiseBothEpsilonsAreStated) {
   EXPECT_EQ(json["rounds"][2]["epsilon_server"], json["epsilon_server"]);
 }
 
-// The fields of today, by adversary and view.
+// The epsilon fields of JSON results, by adversary and view.
 std::string FieldOf(const Json& claim) {
   const std::string view = claim["view"];
   if (claim["adversary"] == "public" && view == "releases") return "epsilon";

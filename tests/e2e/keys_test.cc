@@ -1,4 +1,4 @@
-// `sotto keys` as a user runs it: what it prints, what it writes, what it refuses.
+// `sotto keys` as a user runs it: its output, its files and its refusals.
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <string>
@@ -22,7 +22,7 @@ mode_t Mode(const std::string& path) {
 
 bool Same(const Key& a, const Key& b) { return ToHex(a.bytes) == ToHex(b.bytes); }
 
-// A folder of its own for each test, with the store in it.
+// Each test has its own folder with a store.
 class KeysTest : public testing::Test {
  protected:
   KeysTest() {
@@ -126,7 +126,7 @@ TEST_F(KeysTest, DuplicatesAreRefusedAndNothingChanges) {
   Fails(1, "new", "--count 1 --prefix other- --seed 7 --insecure-seed", "same secret");
 }
 
-// A key file in the way: the device is not registered and the files before it are removed again.
+// A key file already exists. The device is not registered and the files written before are removed.
 TEST_F(KeysTest, AKeyFileIsNeverOverwritten) {
   ASSERT_TRUE(std::filesystem::create_directory(Path("keys")));
   std::ofstream(Path("keys/board-000001.key")) << "precious";

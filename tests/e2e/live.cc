@@ -57,7 +57,7 @@ void BecomeChild(const Arguments& arguments, const std::string& log) {
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
-  signal(SIGPIPE, SIG_DFL);  // as a shell starts programs, whatever started this one
+  signal(SIGPIPE, SIG_DFL);  // as for a program started by a shell, whatever the parent's setting
   execv(argv[0], argv.data());
   _exit(127);
 }
@@ -185,7 +185,7 @@ void Site::WriteData() const {
   WriteDataset(Path("data/t10k"), data.test);
 }
 
-// No sixteen digits of a secret, or of the TLS key that derives from it, are in any log.
+// No log contains sixteen digits of a secret or of the TLS key that is derived from it.
 void Site::ExpectNoSecretInLogs() const {
   std::string logs;
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
@@ -374,7 +374,7 @@ Reply Peer::Upload(const TrainTask& task, ByteSpan nonce, ByteSpan bytes) {
   return reply;
 }
 
-// An upload may come too late for its round; the next time around it does not.
+// An upload may come too late for its round. A later pass then reports in time.
 bool RoundCompletes(const Site& site, const Server& server) {
   const size_t before = server.releases();
   return Eventually([&] {

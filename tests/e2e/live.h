@@ -1,8 +1,8 @@
-// A live system on this machine for tests: processes, their logs, keys, data, and a peer that says
-// to a server whatever a test wants.
+// A live system on this machine for tests: processes, their logs, keys, data, and a peer that sends
+// a server any bytes that a test wants.
 //
-// A Site is a temporary folder with a store, key files and a small data set; it starts servers and
-// clients and ends what still runs. When it goes, it checks that no log holds a device's secret.
+// A Site is a temporary folder with a store, key files and a small data set. It starts servers and
+// clients and ends those that still run. Its destructor checks that no log holds a device's secret.
 #ifndef SOTTO_TESTS_E2E_LIVE_H_
 #define SOTTO_TESTS_E2E_LIVE_H_
 
@@ -20,21 +20,21 @@ namespace sotto::live {
 
 using Arguments = std::vector<std::string>;
 
-// Ten times shorter would do on an idle machine without sanitizers.
+// A tenth of this time is enough on an idle machine without sanitizers.
 constexpr int kPatienceMs = 60000;
 
-// Asks every 10 ms until it is so; false if it is not within timeout_ms.
+// Calls is_so() every 10 ms until it returns true. Returns false if it does not within timeout_ms.
 bool Eventually(const std::function<bool()>& is_so, int timeout_ms = kPatienceMs);
 
-std::string ReadFile(const std::string& path);  // "" if there is none
+std::string ReadFile(const std::string& path);  // "" if there is no such file
 size_t Count(const std::string& text, const std::string& part);
 
-// A loopback address of this process's own, so that the port of a server that a test starts again
-// is not meanwhile taken by another test.
+// A loopback address that only this process uses. So no other test takes the port of a server
+// between its end and its restart.
 const std::string& Host();
 std::string Address(uint16_t port);  // "HOST:PORT"
 
-// A child process. Ends with its owner, or with this process.
+// A child process. It ends with the Process object or with this process.
 class Process {
  public:
   Process() = default;
@@ -49,7 +49,7 @@ class Process {
   void Signal(int number) const;
   // The exit code, or 128 + the signal that ended it; -1 if it still runs after timeout_ms.
   int Wait(int timeout_ms = kPatienceMs);
-  // SIGKILL, unless it has ended.
+  // Sends SIGKILL, unless the process has ended.
   void End();
 
  private:
@@ -59,7 +59,7 @@ class Process {
 
 struct Server {
   Process process;
-  uint16_t port = 0;  // 0: it did not come up
+  uint16_t port = 0;  // 0: the server did not start
   std::string log;    // path
 
   size_t releases() const { return Count(ReadFile(log), " released: "); }
@@ -72,7 +72,7 @@ class Site {
  public:
   static constexpr size_t kSamples = 8;  // of one device
 
-  // key_arguments: further ones of `sotto keys new`.
+  // key_arguments: further arguments of `sotto keys new`.
   explicit Site(uint32_t devices, const Arguments& key_arguments = {});
   ~Site();
   Site(const Site&) = delete;
@@ -82,14 +82,14 @@ class Site {
   const posix::DeviceKey& key(size_t device) const { return keys_[device]; }
   size_t devices() const { return keys_.size(); }
 
-  // `sotto ARGUMENTS`, its output in Path(log).
+  // Starts `sotto ARGUMENTS` with its output in Path(log).
   Process Sotto(const Arguments& arguments, const std::string& log) const;
-  // `sotto serve` on this site's store. Serve() returns when it is ready; its log goes on if there
-  // is one. `wrapper` is a program that runs the rest of its arguments.
+  // Both start `sotto serve` on this site's store. Serve() returns when the server is ready. An
+  // existing log is continued. `wrapper` is a program that runs the rest of its arguments.
   Process StartServe(const Arguments& arguments, const Arguments& wrapper = {}) const;
   Server Serve(const Arguments& arguments, const Arguments& wrapper = {}) const;
-  // `sotto-client -v` for a device, its log in client-N.log. `program`: the client and what runs
-  // it.
+  // Starts `sotto-client -v` for a device with its log in client-N.log. `program` is the client,
+  // preceded by a program that runs it, if any.
   Process Client(size_t device, uint16_t port, const Arguments& arguments = {},
                  const Arguments& program = {SOTTO_CLIENT_PROGRAM}) const;
   std::vector<Process> Clients(uint16_t port, const Arguments& arguments = {}) const;
@@ -104,29 +104,29 @@ class Site {
   std::vector<posix::DeviceKey> keys_;
 };
 
-// A device that need not be honest: TLS as it should be, inside it what the caller likes.
+// A device that need not be honest. Its TLS is correct; the caller chooses the bytes inside TLS.
 class Peer {
  public:
   Peer(uint16_t port, const posix::DeviceKey& key);
 
-  // TCP and the handshake. kOk, or what ended it.
+  // TCP and the handshake. Returns kOk or the status that ended it.
   Status Connect();
-  // Plaintext as it is; not necessarily a frame.
+  // Sends the plaintext unchanged; it need not be a frame.
   Status Send(ByteSpan bytes);
   Status Send(const Request& request);
-  // The bytes of the reply are valid until the next Receive().
+  // Receives one reply. Its bytes are valid until the next Receive().
   Status Receive(Reply* reply);
   // Send() and Receive(); an Error of code kUnknown if the link was lost.
   Reply Ask(const Request& request);
   Reply Hello();
-  // The server hangs up within that time.
+  // True if the server closes the connection within that time.
   bool IsClosedWithin(int timeout_ms);
   posix::TcpStream& stream() { return stream_; }
 
-  // The requests of an upload, for this task, of `bytes`. Spans point into the arguments.
+  // The requests of an upload of `bytes` for this task. Spans point into the arguments.
   static Request Begin(const TrainTask& task, ByteSpan nonce);
   static Request Chunk(uint32_t offset, ByteSpan bytes, bool last);
-  // The whole upload; the last reply.
+  // Sends the whole upload and returns the last reply.
   Reply Upload(const TrainTask& task, ByteSpan nonce, ByteSpan bytes);
 
  private:
@@ -141,7 +141,8 @@ class Peer {
   FrameReader reader_;
 };
 
-// All devices of the site report once, honestly: an update of zeros. True once a round is released.
+// All devices of the site report once, honestly: an update of zeros. Returns true once a round is
+// released.
 bool RoundCompletes(const Site& site, const Server& server);
 
 // Raises the soft limit of open files to at least `files`, for this process and its children.

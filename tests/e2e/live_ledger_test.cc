@@ -1,5 +1,5 @@
-// The privacy ledger as users meet it: jobs one after the other in one store, budgets, and
-// `sotto account ledger`.
+// The privacy ledger as users see it: successive jobs in one store, budgets, and `sotto account
+// ledger`.
 #include <csignal>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ void RunJob(const Site& site, const Arguments& arguments) {
   for (Process& client : clients) EXPECT_EQ(client.Wait(), 0);
 }
 
-// `sotto serve` is refused: its exit code is 2, and the log goes on with the reason.
+// Expects that `sotto serve` is refused: the exit code is 2, and the log contains the reason.
 void ExpectRefused(const Site& site, const Arguments& arguments,
                    const std::vector<std::string>& words) {
   const size_t before = ReadFile(site.Path("serve.log")).size();
@@ -96,7 +96,7 @@ TEST(LiveLedgerTest, ALaterJobIsChargedWithWhatTheEarlierOneSpentThroughAKill) {
   EXPECT_EQ(ledger["total"]["epsilon_network"], last_network);
   EXPECT_EQ(ledger["total"]["rounds_released"], 6);
 
-  // Whole, in a store of its own, the second job alone costs less.
+  // The whole second job costs less alone in its own store.
   Site alone(4);
   RunJob(alone, second);
   EXPECT_LT(LedgerOf(alone)["total"]["epsilon"], last);
@@ -196,7 +196,7 @@ TEST(LiveLedgerTest, JsonGoesToStandardOutputAloneAndTellsNoSecret) {
   EXPECT_EQ(site.Sotto({"account", "ledger", site.Path("none")}, "none.log").Wait(), 1);
 }
 
-// A store that a former program wrote, as SQL text.
+// Makes a store from SQL text that an older program version wrote.
 std::string OldStore(const Site& site, const std::string& vector) {
   const std::string path = site.Path("old");
   std::ofstream(path).close();
@@ -208,7 +208,7 @@ std::string OldStore(const Site& site, const std::string& vector) {
   return path;
 }
 
-// Each field that the former program's ledger has is there, with the value that it had.
+// Each field of the older program's ledger is present with the same value.
 void ExpectHasAllOf(const Json& former, const Json& now, const std::string& where) {
   if (former.is_object()) {
     for (const auto& item : former.items()) {
@@ -237,7 +237,7 @@ TEST(LiveLedgerTest, AStoreOfTheFirstVersionIsRead) {
   EXPECT_NEAR(ledger["total"]["epsilon"], 2.47773, 1e-5);
 }
 
-// Written by a program of version 2; the JSON is that program's.
+// A program of version 2 wrote the store and the JSON.
 TEST(LiveLedgerTest, TheLedgerOfAStoreOfTheSecondVersionKeepsEveryFigure) {
   Site site(1);
   for (const std::string name : {"store_v2", "store_v2_apart"}) {
@@ -246,8 +246,8 @@ TEST(LiveLedgerTest, TheLedgerOfAStoreOfTheSecondVersionKeepsEveryFigure) {
   }
 }
 
-// Jobs of two trust modes on different devices: what the total prints stays, and no claim is made
-// of both.
+// Jobs of two trust modes on different devices. The printed total stays the same, and no claim
+// covers both jobs.
 TEST(LiveLedgerTest, TheTotalClaimsNothingOfJobsThatDifferAndSaysWhy) {
   Site site(1);
   const Json total = LedgerOf(site, OldStore(site, "store_v2_apart.sql"))["total"];
@@ -262,8 +262,8 @@ TEST(LiveLedgerTest, TheTotalClaimsNothingOfJobsThatDifferAndSaysWhy) {
   EXPECT_TRUE(one["no_claims"].empty());
 }
 
-// The job in the middle of its rounds goes on: without any device, as the program of that time went
-// on from the same seed.
+// A job that was stopped between two rounds continues. It needs no device, and it continues as the
+// program version of that time did from the same seed.
 TEST(LiveLedgerTest, AJobOfTheSecondVersionGoesOnAsTheProgramOfThatTimeDid) {
   Site site(1);
   const std::string store = OldStore(site, "store_v2.sql");

@@ -1,5 +1,6 @@
-// What a server does with peers that are not honest: each is refused by name or hung up on, costs
-// no more than it may, and afterwards the same process completes a round with honest devices.
+// Dishonest peers against a server. The server refuses each peer with a named error or closes the
+// connection, its cost stays within limits, and afterwards the same process completes a round with
+// honest devices.
 #include <algorithm>
 #include <csignal>
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@ constexpr uint8_t kZeroUpdate[1] = {0};
 constexpr uint8_t kNonce[kNonceSize] = {1, 2, 3};
 constexpr uint8_t kOtherNonce[kNonceSize] = {4, 5, 6};
 
-constexpr int kHangsUpMs = 20000;  // until the server must have hung up, on a busy machine
+constexpr int kHangsUpMs = 20000;  // the server must have hung up by then, on a busy machine
 
 bool IsError(const Reply& reply, ErrorCode code) {
   return reply.kind == Reply::Kind::kError && reply.final && reply.code == code;
@@ -29,7 +30,7 @@ Request GetModel() {
   return request;
 }
 
-// Four devices, three of which are drawn for a round. The server's patience with them outlasts
+// Four devices, three of which are drawn for a round. The server's timeouts for them exceed
 // kHangsUpMs, and a round lasts until its cohort has reported.
 class LiveProtocolTest : public testing::Test {
  protected:
@@ -47,7 +48,7 @@ class LiveProtocolTest : public testing::Test {
     EXPECT_EQ(server_.process.Wait(), 0) << ReadFile(server_.log);
   }
 
-  // The least of several looks: the store has a file more open for moments.
+  // The smallest of several counts, because the store briefly has one more file open.
   size_t IdleFiles() const {
     size_t least = server_.open_files();
     for (int look = 0; look < 10; ++look) {
@@ -63,7 +64,7 @@ class LiveProtocolTest : public testing::Test {
     return peer;
   }
 
-  // A device that was drawn for the open round, and its task.
+  // A device that is drawn for the open round, and its task.
   std::unique_ptr<Peer> Drawn(TrainTask* task) {
     for (size_t i = 0; i < site_.devices(); ++i) {
       std::unique_ptr<Peer> peer = Connected(i);
@@ -80,7 +81,7 @@ class LiveProtocolTest : public testing::Test {
   size_t idle_files_ = IdleFiles();  // without connections
 };
 
-// A server of little patience.
+// A server with short timeouts.
 class LiveStallTest : public LiveProtocolTest {
  protected:
   LiveStallTest() : LiveProtocolTest("1.5") {}
@@ -215,8 +216,8 @@ TEST_F(LiveStallTest, WhoStallsIsHungUpOnAndOthersGoOn) {
   EXPECT_TRUE(in_a_frame->IsClosedWithin(kHangsUpMs));
 }
 
-// Bytes come more often than the server's patience ends, and neither the record of a handshake nor
-// the frame is complete before the test gives up.
+// Bytes arrive more often than the server's timeout, but neither the handshake record nor the frame
+// is complete before the test gives up.
 TEST_F(LiveStallTest, AByteNowAndThenBuysNoTime) {
   posix::TcpStream in_handshake;
   ASSERT_EQ(in_handshake.Connect(Host().c_str(), server_.port, kPatienceMs), Status::kOk);
@@ -251,8 +252,8 @@ TEST_F(LiveProtocolTest, GarbageInsteadOfTlsEndsTheConnection) {
   }
 }
 
-// Closing a socket with unread bytes resets the connection; here while the server waits for a
-// request, and while it still writes.
+// Closing a socket with unread bytes resets the connection. This happens while the server waits for
+// a request, and while it still writes.
 TEST_F(LiveProtocolTest, AResetAmidAnswersStopsNobodyElse) {
   for (int i = 0; i < 10; ++i) {
     TrainTask task;
@@ -278,7 +279,7 @@ TEST_F(LiveProtocolTest, AnUploadCutBeforeItsAnswerStopsNobodyElse) {
   }
 }
 
-// 80 MB of answers that nobody takes.
+// 80 MB of answers that the peer does not read.
 TEST_F(LiveStallTest, WhoNeverReadsCostsNoMemoryAndIsHungUpOn) {
   TrainTask task;
   const std::unique_ptr<Peer> peer = Drawn(&task);
@@ -294,7 +295,7 @@ TEST_F(LiveStallTest, WhoNeverReadsCostsNoMemoryAndIsHungUpOn) {
     return server_.open_files() == idle_files_;
   };
   EXPECT_TRUE(Eventually(is_gone, kHangsUpMs));
-  EXPECT_LT(most, memory + (16 << 20));  // a sanitizer's own memory is part of it
+  EXPECT_LT(most, memory + (16 << 20));  // includes the memory of a sanitizer
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// All clients leave because the job is done.
+// Expects that all clients end because the job is done.
 void ExpectAllDone(const Site& site, std::vector<Process>& clients) {
   for (size_t i = 0; i < clients.size(); ++i) {
     EXPECT_EQ(clients[i].Wait(), 0) << ReadFile(site.ClientLog(i));
@@ -82,7 +82,8 @@ TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelUnderPrivateNoise) {
                            {"--min-private-noise", "0.3"});
 }
 
-// Less than its owner asks for, or none: a device sends nothing and says why.
+// The offered noise is less than the device's owner requires, or none. The device sends nothing and
+// prints the reason.
 TEST(LiveTest, AClientLeavesAJobWithTooLittlePrivateNoise) {
   for (const Arguments& job :
        {Arguments{}, {"--trust-mode", "private-noise", "--private-noise-multiplier", "0.3"}}) {
@@ -98,7 +99,7 @@ TEST(LiveTest, AClientLeavesAJobWithTooLittlePrivateNoise) {
   }
 }
 
-// What a store holds of a job, between two processes of the server.
+// The job's data in a store between two processes of the server.
 struct Snapshot {
   std::vector<std::pair<int64_t, int64_t>> attempts;  // round and attempt, as they were written
   std::vector<std::vector<float>> releases;           // models
@@ -124,7 +125,8 @@ bool Continues(const std::vector<T>& now, const std::vector<T>& before) {
   return now.size() >= before.size() && std::equal(before.begin(), before.end(), now.begin());
 }
 
-// "round R attempt A:" of each attempt that devices may have heard of, and how often it was opened.
+// "round R attempt A:" of each attempt that may have been announced to devices, and how often it
+// was opened.
 std::map<std::string, size_t> OpenedAttempts(const std::string& log) {
   std::map<std::string, size_t> opened;
   std::istringstream lines(log);
@@ -136,8 +138,8 @@ std::map<std::string, size_t> OpenedAttempts(const std::string& log) {
   return opened;
 }
 
-// A kill comes a random time, 0 to 0.8 s, after the server was started, seed 1; every fifth at the
-// moment of a release.
+// Each kill comes a random time, 0 to 0.8 s, after the start of the server (seed 1). Every fifth
+// kill comes at the moment of a release.
 TEST(LiveTest, KilledAtAnyMomentTheServerLosesNoReleaseAndReusesNoAttempt) {
   constexpr int kKills = 30;
   constexpr size_t kRounds = 16;
@@ -231,8 +233,8 @@ TEST(LiveTest, AFullDiskEndsTheServerAndALaterStartGoesOn) {
   ExpectAllDone(site, clients);
 }
 
-// The next bound is part of the release: each round has the one that the last release left, though
-// the server is killed after each.
+// The next clipping bound is part of the release. Each round uses the bound of the last release,
+// although the server is killed after each release.
 TEST(LiveTest, AnAdaptiveBoundSurvivesTheServer) {
   const Arguments job = With(SmallJob("4"), {"--adaptive-clip", "--clip", "0.1"});
   Site site(2);
@@ -249,7 +251,7 @@ TEST(LiveTest, AnAdaptiveBoundSurvivesTheServer) {
   ExpectAllDone(site, clients);
   server::Database database(site.Path("store"));
   server::Statement row(database,
-                        "SELECT clip_l2, next_clip_l2 FROM ledger JOIN releases "
+                        "SELECT clip_l2, next_clip_l2 FROM facts JOIN releases "
                         "USING (job, round) ORDER BY round");
   double clip = 0.1F;
   for (int round = 0; round < 4; ++round) {
@@ -289,7 +291,8 @@ TEST(LiveTest, AJobWithoutDevicesGivesUpInTheEndAndSaysSoAlsoByItsExitStatus) {
   EXPECT_EQ(server.releases(), 0u);
 }
 
-// One of the two devices is away at first. The other one is still there when the server is back.
+// One of the two devices is absent at first. The other device is still running when the server
+// returns.
 TEST(LiveTest, AJobThatGaveUpGoesOnWithTheDevicesThatWereThere) {
   const Arguments job = With(SmallJob("1"), {"--min-devices", "2", "--round-timeout", "0.5"});
   Site site(2);
@@ -321,11 +324,11 @@ TEST(LiveTest, FiveHundredHalfOpenConnectionsDoNotStopTheFleet) {
   ExpectAllDone(site, clients);
 }
 
-// Prints the figures. SOTTO_LIVE_CLIENTS and SOTTO_LIVE_ROUNDS make it larger.
+// Prints the figures. SOTTO_LIVE_CLIENTS and SOTTO_LIVE_ROUNDS make the test larger.
 TEST(LiveTest, FortyClientsForFourRoundsLeakNothing) {
   const int devices = ReadNumber("SOTTO_LIVE_CLIENTS", 40);
   const int rounds = ReadNumber("SOTTO_LIVE_ROUNDS", 4);
-  // AddressSanitizer would keep what was freed.
+  // AddressSanitizer would keep freed memory.
   const char* sanitizer = std::getenv("ASAN_OPTIONS");
   setenv(
       "ASAN_OPTIONS",

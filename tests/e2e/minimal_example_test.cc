@@ -45,14 +45,15 @@ sotto::server::JobConfig TwoDeviceJob() {
   config.plan.rounds = kJobRounds;
   config.plan.dimension = config.model->parameters;
   config.plan.clip_l2 = 1.0;
-  config.plan.noise_sigma = 0x1p-7;  // little: what is tested is the way, not the privacy
+  config.plan.noise_sigma = 0x1p-7;  // little noise: the test is about the protocol, not privacy
   config.plan.delta = 1e-5;
   config.training.clip_l2 = 1.0F;
   return config;
 }
 
-// A server that closes each round as soon as the device has reported, and a link to it that can be
-// cut at the first request of one kind: the server hears it, the device hears nothing.
+// A server that closes each round as soon as the device has reported, and a link to it. The link
+// can be cut at the first request of one kind: the server gets the request, the device gets no
+// reply.
 class Server {
  public:
   Server() : devices_(Devices()), job_(TwoDeviceJob(), devices_, store_, FixedKey("server")) {
@@ -92,7 +93,7 @@ class Server {
   std::optional<Request::Kind> cut_;
 };
 
-Server* server = nullptr;  // of the running test; the example knows functions only
+Server* server = nullptr;  // of the running test; the example calls plain functions
 
 class MinimalExample : public testing::Test {
  protected:
@@ -102,7 +103,7 @@ class MinimalExample : public testing::Test {
   Server server_;
 };
 
-// The class that the released model gives to the pattern of the example's class `label`.
+// The class that the released model predicts for the example's pattern of class `label`.
 uint32_t Predict(const Job& job, uint32_t label) {
   const sotto::ModelInfo& model = *job.config().model;
   std::vector<float> x(model.inputs);
@@ -142,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(AtEachRequest, MinimalExampleWithACut,
                          testing::Values(Request::Kind::kHello, Request::Kind::kGetModel,
                                          Request::Kind::kUpdateBegin, Request::Kind::kUpdateChunk));
 
-// Fixed, so that a run repeats itself.
+// Fixed, so that runs are repeatable.
 sotto::Status FixedEntropy(void*, sotto::MutableByteSpan out) {
   static sotto::RandomStream random(FixedKey("entropy"), 0);
   random.Fill(out);

@@ -1,4 +1,4 @@
-// The program takes the options of the tables, and refuses what they refuse.
+// The program accepts the options of the tables and refuses the values that the tables refuse.
 #include <cmath>
 #include <fmt/format.h>
 #include <gtest/gtest.h>

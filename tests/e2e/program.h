@@ -1,5 +1,5 @@
-// The command `sotto` as a user runs it, and what it prints, writes and refuses. For programs that
-// are compiled with SOTTO_PROGRAM, its path.
+// Runs the command `sotto` as a user does and checks its output, files and refusals. For programs
+// that are compiled with SOTTO_PROGRAM, the path of the command.
 #ifndef SOTTO_TESTS_E2E_PROGRAM_H_
 #define SOTTO_TESTS_E2E_PROGRAM_H_
 
@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 
 struct Outcome {
   int exit_code = -1;
-  std::string output;  // standard output and, unless it was sent elsewhere, standard error
+  std::string output;  // standard output and, unless redirected, standard error
 };
 
 inline Outcome RunCommand(const std::string& command) {
@@ -37,7 +37,7 @@ inline Outcome Sotto(const std::string& arguments, const char* standard_error = 
   return RunCommand(std::string(SOTTO_PROGRAM) + " " + arguments + " " + standard_error);
 }
 
-// The command fails with this status and says so.
+// Expects that the command fails with this exit code and prints the message.
 inline void ExpectFailure(int exit_code, const std::string& arguments, const std::string& message) {
   const Outcome run = Sotto(arguments);
   EXPECT_EQ(run.exit_code, exit_code) << arguments << "\n" << run.output;
@@ -48,7 +48,8 @@ inline void ExpectUsageError(const std::string& arguments, const std::string& me
   ExpectFailure(2, arguments, message);
 }
 
-// What the command writes to standard output with `--json -`; discarded if that is no JSON.
+// The JSON that the command writes to standard output with `--json -`; a discarded value if the
+// output is not JSON.
 inline Json SottoJson(const std::string& arguments) {
   const Outcome run = Sotto(arguments + " --json -", "2>/dev/null");
   EXPECT_EQ(run.exit_code, 0) << arguments;

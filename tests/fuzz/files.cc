@@ -1,5 +1,5 @@
-// The readers of files that people bring: a key file and IDX files. Whatever is in the file, it is
-// read, or refused with a std::runtime_error.
+// Fuzzes the readers of users' files: a key file and IDX files. Any content is either read or
+// refused with a std::runtime_error.
 //
 // Input: which reader (byte: key file, images, labels); the file's content.
 #include <algorithm>

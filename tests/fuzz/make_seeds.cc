@@ -96,8 +96,8 @@ void AddUpdates(Corpus& decoder, Corpus& round_trip, Corpus& range_coder) {
         const std::vector<float> update = Update(40, scale);
         const Bytes encoded = Encode(update, format);
         decoder.Add(Layout(format) + U16(39) + encoded);
-        // Reads of 9 bytes; clip_l2 = 2^9, unit = 1 by their exponents; again from byte 5; with
-        // and without a last value.
+        // Reads of 9 bytes; clip_l2 = 2^9, quantizer_scale = 1 by exponents; again from byte 5;
+        // with and without an extra coordinate.
         const Bytes begin = Layout(format) + Bytes{8, 136, 127} + U16(5);
         round_trip.Add(begin + Bytes(4) + Raw(update));
         round_trip.Add(begin + Bytes{0, 0, 24, 0} + Raw(update));

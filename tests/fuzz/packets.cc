@@ -1,5 +1,5 @@
-// A stream of bytes falls into the same frames however it is cut, and whatever a frame holds is
-// refused or is a message that survives encoding.
+// Fuzzes frames and messages. A stream of bytes gives the same frames however it is cut. The bytes
+// of a frame are refused, or are a message that is the same after encoding and decoding.
 //
 // Input: the sizes of two cuts (bytes), the stream.
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Any bytes are a sequence of decisions, and encoding those gives bytes that decode to them again,
-// no more of them than the decoder looked at.
+// Fuzzes the range coder. Any bytes decode to a sequence of decisions. Encoding these decisions
+// gives bytes that decode to them again, and no more bytes than the decoder read.
 //
 // Input: the decisions' number as u16; bytes to decode.
 #include "sotto/range_coder.h"

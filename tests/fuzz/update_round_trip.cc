@@ -1,9 +1,10 @@
-// Every update that the encoder takes decodes to itself plus an error of at most one step, however
-// its bytes are read, and a repeated read repeats them.
+// Fuzzes encoder and decoder together. Every update that the encoder takes decodes to itself plus
+// an error of at most one step, in whatever portions its bytes are read. A repeated read gives the
+// same bytes.
 //
-// Input: coding, dither (bytes), padding (u16), bytes a read, the clipping bound and the unit as
-// exponents of two (bytes), where to read again (u16), the last value beside the update (u32); the
-// update, float32.
+// Input: coding, dither (bytes), padding (u16), bytes a read, the clipping bound and the quantizer
+// scale as exponents of two (bytes), the offset of the repeated read (u16), the extra coordinate
+// (u32); the update, float32.
 #include <cstdlib>
 #include <vector>
 

@@ -1,4 +1,5 @@
-// What is compared by digest. Each function hashes integers as u32le, floats as their bits.
+// The results that are compared by digest. Each function hashes integers as u32le, floats as their
+// bits.
 #ifndef SOTTO_TESTS_GOLDEN_DIGESTS_H_
 #define SOTTO_TESTS_GOLDEN_DIGESTS_H_
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # regenerate.sh
-# Writes golden_values.inc anew, from what this machine computes: after a deliberate change of the
-# integers. `git diff` then shows which values moved.
+# Writes golden_values.inc anew with the values that this machine computes. Run it after a deliberate
+# change of the integers. `git diff` then shows which values changed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=build/golden/regenerate

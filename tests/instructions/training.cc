@@ -3,8 +3,8 @@
 //
 // To be run by `qemu-system-arm -icount shift=0`, where the counter counts instructions;
 // training_table.sh does. Prints "NAME: N", N in instructions a sample, for each model; ends with 1
-// if one fails. Everything that a training does is counted: the order of the samples, reading them
-// (bytes, by a table of 256 floats), the steps and the clipping after each.
+// if one fails. The counts include the whole training: the order of the samples, reading them
+// (bytes, by a table of 256 floats), the steps and the clipping after each step.
 #include "device/line.h"
 #include "sotto/models.h"
 #include "sotto/mps2/counter.h"

@@ -1,5 +1,5 @@
 // A device with softmax-784-10 and without TLS, to be measured: client, training, encoder and
-// messages, as they are where a modem or a gateway encrypts. table.sh builds and runs it.
+// messages. A modem or a gateway would encrypt its messages. table.sh builds and runs it.
 #ifndef SOTTO_TESTS_SIZE_DEVICE_H_
 #define SOTTO_TESTS_SIZE_DEVICE_H_
 

@@ -1,6 +1,7 @@
-// The device with a server in memory: one round of the default job, whose instructions and stack
-// are printed, without those of the server. To be run by `qemu-system-arm -icount shift=0`, where
-// the counter counts instructions. Ends with 1 if anything fails or a second round is asked for.
+// The device with a server in memory: one round of the default job. Prints the instructions and the
+// stack of the device, without the server's. To be run by `qemu-system-arm -icount shift=0`, where
+// the counter counts instructions. Ends with 1 if anything fails or the device asks for a second
+// round.
 #include "device/line.h"
 #include "size/device.h"
 #include "sotto/models.h"

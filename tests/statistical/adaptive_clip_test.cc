@@ -1,4 +1,5 @@
-// What the server learns from the bits of adaptive clipping: its noise, and where the bound goes.
+// Statistical tests of adaptive clipping: the noise on the bits, and the value that the bound
+// reaches.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -22,11 +23,11 @@ JobConfig AdaptiveConfig(uint32_t cohort, double bit_sum_deviation) {
   return config;
 }
 
-// Rounds in which nobody reports: zero updates of the server's own, and so the noise alone. Over
+// No device reports, so each sum holds only the server's zero updates, which are noise alone. Over
 // 1,000 rounds the mean of squares is outside [0.74, 1.31] with a probability below 4e-9, by the
-// Chernoff bound of the chi-square distribution, exp(-500 (x - 1 - ln x)); the mean is six of its
-// deviations off with 2e-9. A noise of 0.85 or 1.2 of what it should be is detected. Seed: the key
-// of zeros.
+// Chernoff bound of the chi-square distribution, exp(-500 (x - 1 - ln x)). The mean is off by six
+// of its deviations with a probability of 2e-9. Noise of 0.85 or 1.2 times the right deviation is
+// detected. Seed: the key of zeros.
 TEST(AdaptiveClip, TheNoiseOnTheFractionIsWhatTheBudgetPaidFor) {
   constexpr int kRounds = 1000;
   constexpr double kDeviation = 0.2;  // 0.05 of the cohort: far from where the fraction is cut off
@@ -70,11 +71,12 @@ int64_t NoisyBitSum(const std::vector<double>& norms, const TrainTask& task, Ran
   return sum;
 }
 
-// Norms of 100 devices, e^x for x evenly in [-1, 1], all of them in every round. Linearised, ln C
-// is an autoregression with a step of 0.2 * 0.05 and a pull of 0.2 * 0.5 toward the quantile: a
-// stationary deviation of 0.023, and of the mean over 100 rounds at most 0.011. From a factor of 20
-// away the pull of a full error, 0.2 * 0.2 at least, takes 75 rounds. Eight deviations of the mean
-// are tolerated: 2e-15. A bias of 0.08 of a quantile is detected. Seed 0.
+// The norms of 100 devices are e^x for x evenly in [-1, 1]; all devices take part in every round.
+// Linearised, ln C is an autoregression with a step of 0.2 * 0.05 and a pull of 0.2 * 0.5 toward
+// the quantile. Its stationary deviation is 0.023, and the deviation of its mean over 100 rounds is
+// at most 0.011. From a start that is off by a factor of 20, the pull of a full error, at least 0.2
+// * 0.2, needs 75 rounds. The test tolerates eight deviations of the mean: a false failure has
+// probability 2e-15. A bias of 0.08 of a quantile is detected. Seed 0.
 TEST(AdaptiveClip, TheBoundGoesToTheQuantileOfTheNorms) {
   constexpr int kDevices = 100;
   std::vector<double> norms;

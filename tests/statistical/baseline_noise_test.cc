@@ -1,5 +1,5 @@
-// The noise of the mechanisms that Gau-LRQ is compared with, each over 2^18 coordinates under one
-// fixed key, for values on and off their lattices.
+// Statistical tests of the baselines' noise, each over 2^18 coordinates under one fixed key, for
+// values on and off the codec's lattice.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ TrainTask TaskOf(float noise_sigma) {
   return task;
 }
 
-// What the codec adds to a coordinate of this value, in units of the noise's deviation.
+// The noise that the codec adds to a coordinate of this value, in units of the noise's deviation.
 std::vector<double> Errors(const Baseline& codec, double value) {
   const std::vector<int32_t> values(kCoordinates, static_cast<int32_t>(value * 0x1p20));
   const std::vector<uint8_t> encoded = codec.Encode(FixedKey(), {values.data(), values.size()});
@@ -45,9 +45,10 @@ std::vector<double> Errors(const Baseline& codec, double value) {
   return errors;
 }
 
-// The mean's estimate deviates by sqrt(variance / n), the variance's, for a kurtosis of at most 3,
-// by variance * sqrt(2 / n) at most: six of each, 2e-9 on either side. A variance that is off by
-// 2.4 % fails as surely.
+// The estimate of the mean has deviation sqrt(variance / n). The estimate of the variance has at
+// most deviation variance * sqrt(2 / n), for a kurtosis of at most 3. The test tolerates six
+// deviations of each: false failures have probability 2e-9 on either side. A variance that is off
+// by 2.4 % fails with the same certainty.
 void ExpectMeanZeroAndVariance(const std::vector<double>& errors, double variance) {
   double sum = 0;
   double square = 0;
@@ -80,8 +81,8 @@ TEST(BaselineNoise, OfFloat32IsGaussianAsFarAsSamplesTell) {
   EXPECT_LT(std::sqrt(n) * distance, 3.1);
 }
 
-// What rounding at random adds to the variance of value + N(0, 1): the mean of (y - a)(b - y),
-// where a and b are the levels around y.
+// The variance that random rounding adds to value + N(0, 1): the mean of (y - a)(b - y), where a
+// and b are the levels around y.
 double RoundingVariance(double value, double range, double step) {
   constexpr double kGrid = 1e-3;
   double sum = 0;

@@ -1,5 +1,5 @@
-// The variance of a released sum says nothing about the size of a Poisson cohort, since it is
-// topped up; without that it would.
+// A statistical test: the variance of a released sum does not reveal the size of a Poisson cohort,
+// because the sum is topped up. Without the top-up it would.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -16,9 +16,10 @@ namespace {
 
 constexpr int kRounds = 20;
 
-// An estimate of a variance from n = 7,850 normal values deviates by sqrt(2 / n) = 1.6 %; beyond 7
-// times that in any of all 40 estimates: below 1e-9. Keys are fixed. The cohorts' sizes differ by
-// far more, so that a variance which followed them would be seen.
+// An estimate of a variance from n = 7,850 normal values has deviation sqrt(2 / n) = 1.6 %. That
+// any of all 40 estimates is off by more than 7 deviations has a probability below 1e-9. Keys are
+// fixed. The cohort sizes differ by far more than this tolerance, so a variance that followed them
+// would be detected.
 constexpr double kTolerance = 0.112;
 
 JobConfig PoissonConfig() {
@@ -33,8 +34,7 @@ JobConfig PoissonConfig() {
   return config;
 }
 
-// A drawn device reports that it has nothing to say: an update of zeros, so that noise is all there
-// is.
+// A drawn device reports an update of zeros, so the sum holds noise alone.
 void ReportZeros(Job& job, uint32_t device) {
   Upload upload;
   upload.task = AskForWork(job, device).task;
@@ -44,7 +44,7 @@ void ReportZeros(Job& job, uint32_t device) {
   ASSERT_TRUE(job.Answer(device, upload.Chunk(0, 1)).complete);
 }
 
-// What the server adds for device number `index` of those that are missing, in noise deviations.
+// The zero update that the server adds for missing device number `index`, in noise deviations.
 std::vector<double> ToppedUpNoise(const Job& job, const RoundOutcome& outcome, uint32_t index) {
   const Key key = posix::DeriveKey(Key(), key_label::kZero, outcome.round, outcome.attempt, index);
   std::vector<int32_t> noise(job.config().model->parameters);

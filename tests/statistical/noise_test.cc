@@ -1,5 +1,5 @@
-// The noise of a released model is the noise of the plan: whole simulations with training switched
-// off, so that nothing but noise is released.
+// Statistical tests: the noise of a released model is the noise of the plan. They run whole
+// simulations with training switched off, so the release is noise alone.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ SimulationRequest OneRound(uint64_t seed) {
   return options;
 }
 
-// The noise of the model in units of what the plan says: deviation sqrt(planned) sigma / cohort.
+// The noise of the model in units of the plan's deviation, sqrt(planned) sigma / cohort.
 std::vector<double> StandardisedNoise(const SimulationRequest& options) {
   const SimulationConfig config = MakeSimulation(options);
   const SimulationResult result = Simulate(config, Data(), [](const RoundReport&) {});
@@ -75,8 +75,9 @@ double Deviation(const std::vector<double>& noise) {
   return std::sqrt(square / static_cast<double>(noise.size()));
 }
 
-// The deviation's estimate has a relative deviation of 1/sqrt(2n) = 0.0033, so 2 % is six of them:
-// 2e-9. sqrt(n) D above 3.1: below 1e-8. With the noise off by 3 % either fails almost surely.
+// The estimate of the deviation has a relative deviation of 1/sqrt(2n) = 0.0033. A tolerance of 2 %
+// is six of these: false failures have probability 2e-9. sqrt(n) D is above 3.1 with a probability
+// below 1e-8. If the noise is off by 3 %, either check fails almost surely.
 void ExpectPlannedNoise(const SimulationRequest& base) {
   const std::vector<double> pooled = PooledNoise(base);
   EXPECT_NEAR(Deviation(pooled), 1.0, 0.02);
@@ -98,8 +99,8 @@ TEST(ReleasedNoise, DoesNotFollowTheSizeOfAPoissonCohort) {
   ExpectPlannedNoise(options);
 }
 
-// The devices' own noise adds a factor of 1.18 here; without a part of it for those that are
-// missing the deviation would be 0.93 if half of them are.
+// The devices' private noise adds a factor of 1.18 here. If half of the devices were missing and
+// the top-up left their private noise out, the deviation would be 0.93.
 TEST(ReleasedNoise, WithPrivateNoiseIsConstantWhoeverReports) {
   SimulationRequest options = OneRound(1);
   options.trust_mode = privacy::TrustMode::kPrivateNoise;
@@ -119,10 +120,12 @@ TEST(ReleasedNoise, OfTheFloat32BaselineIsThePlansGaussian) {
   ExpectPlannedNoise(options);
 }
 
-// Lattices, so only the deviation is compared: with the noise of half the devices missing it would
-// be 0.8 at most. bq: its estimate as for ExpectPlannedNoise(), as the kurtosis is below 3. qg: an
-// update whose largest coordinate is above 3.53 has levels 1.01 or more apart, which adds 0.17 to
-// the variance; one in 26 is below and adds 0.92. That 20 of 60 are: below 1e-12.
+// These codecs have lattices, so only the deviation is compared. If the noise of half the devices
+// were missing, it would be 0.8 at most.
+// - bq: the estimate is as precise as for ExpectPlannedNoise(), because the kurtosis is below 3.
+// - qg: an update whose largest coordinate is above 3.53 has levels 1.01 or more apart, which adds
+//   0.17 to the variance. One update in 26 is below 3.53 and adds 0.92. That 20 of 60 updates are
+//   below has a probability under 1e-12.
 TEST(ReleasedNoise, OfTheOtherBaselinesIsThePlansWhoeverDropsOut) {
   SimulationRequest options = OneRound(1);
   options.fleet.dropout = 0.5;

@@ -13,7 +13,8 @@ bool AllAre(uint8_t value, const uint8_t* bytes, size_t size) {
   return std::all_of(bytes, bytes + size, [=](uint8_t byte) { return byte == value; });
 }
 
-// Of a buffer twice the size of the largest request; what lies beyond the request is guarded.
+// Checks one request at the front of a buffer of twice the largest request's size. The bytes beyond
+// the request must not change.
 const char* CheckRequest(const Port& port, uint8_t* buffer, size_t size) {
   std::memset(buffer, kGuard, 2 * kLargestRequest);
   if (port.entropy(port.context, {buffer, size}) != Status::kOk) return "entropy: it fails";
@@ -39,14 +40,14 @@ const char* CheckBits(const Port& port, uint8_t* buffer) {
   return moves ? nullptr : "entropy: a bit is the same in 64 requests in a row";
 }
 
-// 4,096 bytes on their way round.
+// Sends 4,096 bytes and receives them again.
 class Echo {
  public:
   explicit Echo(const TlsIo& io) : io_(io) {}
 
   bool complete() const { return received_ == kTotal; }
 
-  // In pieces of 1 to 61 bytes, from step to step of another size.
+  // Sends a piece of 1 to 61 bytes; the size differs from step to step.
   const char* SendSome() {
     uint8_t piece[kPiece];
     const size_t size = std::min<size_t>(1 + 7 * step_++ % 61, kTotal - sent_);
@@ -79,7 +80,7 @@ class Echo {
   static constexpr size_t kTotal = 4096;
   static constexpr size_t kPiece = 64;
 
-  // All values, and no two of the blocks of 256 bytes are alike.
+  // The bytes take all values, and no two blocks of 256 bytes are equal.
   static uint8_t ByteAt(size_t i) { return static_cast<uint8_t>(i * 7 + (i >> 8) * 3); }
 
   const TlsIo& io_;
@@ -118,7 +119,7 @@ const char* CheckLink(const Port& port, const TlsIo& io, uint32_t timeout_ms) {
   Echo echo(io);
   const uint64_t begin_ms = port.now_ms(port.context);
   while (!echo.complete()) {
-    if (const char* rule = echo.ReceiveSome()) return rule;  // first before anything was sent
+    if (const char* rule = echo.ReceiveSome()) return rule;  // the first time before any sending
     if (const char* rule = echo.SendSome()) return rule;
     if (port.now_ms(port.context) - begin_ms > timeout_ms) return "link: bytes do not come back";
   }

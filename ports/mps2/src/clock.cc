@@ -21,12 +21,13 @@ constexpr uint32_t kProcessorClock = 4;
 
 constexpr uint32_t kTicksPerMs = 1000000 / kNanosecondsPerTick;
 
-// Whole milliseconds so far, and when the last of them ended. The board's counter wraps around
-// every few minutes.
+// Whole milliseconds so far, and the counter's value at the end of the last one. The board's
+// counter wraps around every few minutes.
 volatile uint64_t elapsed_ms = 0;
 uint32_t last_ticks = 0;
 
-// Interrupts may be late or lost under an emulator; the counter is neither.
+// Computes the time from the counter: under an emulator interrupts may be late or lost, the counter
+// is exact.
 void Advance() {
   const uint32_t ms = (Ticks() - last_ticks) / kTicksPerMs;
   elapsed_ms = elapsed_ms + ms;

@@ -1,5 +1,6 @@
-// Where the board's devices lie. Private to the port; the build chooses the board.
-// Source: Arm's application notes of the same numbers.
+// Addresses of the board's devices. Part of ports/mps2; private to the port. Constants only.
+//
+// The build chooses the board. Source: Arm's application notes of the same numbers.
 #ifndef SOTTO_MPS2_MEMORY_MAP_H_
 #define SOTTO_MPS2_MEMORY_MAP_H_
 
@@ -7,9 +8,11 @@
 
 namespace sotto::mps2 {
 
-// "FPGA system control and I/O", and a tick of the counter in it; UART0 and the number of its
-// interrupt, that for a byte received where it has one of its own; the clocks of processor and
-// UART.
+// For each board:
+//   - the base address of "FPGA system control and I/O", and the length of its counter's tick;
+//   - the base address of UART0, and the number of its interrupt (the interrupt for received bytes
+//     where there is a separate one);
+//   - the clocks of processor and UART.
 #if defined(SOTTO_BOARD_AN385) || defined(SOTTO_BOARD_AN386) || defined(SOTTO_BOARD_AN500)
 constexpr uintptr_t kSystemControlBase = 0x40028000;
 constexpr uint32_t kNanosecondsPerTick = 40;

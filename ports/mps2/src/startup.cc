@@ -1,4 +1,5 @@
-// From reset to main(), and the end of a program that faults.
+// The startup code, from reset to main(), and the handler that ends a program after a fault. Part
+// of ports/mps2.
 #include <cstdint>
 
 #include "memory_map.h"
@@ -36,7 +37,8 @@ namespace {
 
 constexpr int kFaultStatus = 125;
 
-// Before any floating-point instruction, so in a function that has none: GCC moves none across it.
+// Must run before any floating-point instruction. So it is a function without such instructions,
+// and GCC moves none across its call.
 void EnableFpu() {
 #if defined(__ARM_FP)
   auto* const cpacr = reinterpret_cast<volatile uint32_t*>(0xe000ed88);
@@ -45,7 +47,8 @@ void EnableFpu() {
 #endif
 }
 
-// No text, no small number and no address: whatever a program leaves on its stack differs from it.
+// This value is no text, no small number and no address, so a program's data on the stack differ
+// from it.
 constexpr uint32_t kPaint = 0x9d3fb2c5;
 
 void PrepareMemory() {
@@ -61,7 +64,8 @@ void PrepareMemory() {
   return main(0, nullptr);
 }
 
-// Every exception that nobody handles: says its number (3 is HardFault) and ends the program.
+// Handles every exception without a handler of its own: prints its number (3 is HardFault) and ends
+// the program.
 void Fault() {
   uint32_t number = 0;
   __asm volatile("mrs %0, ipsr" : "=r"(number));
@@ -72,7 +76,7 @@ void Fault() {
   Exit(kFaultStatus);
 }
 
-constexpr int kSysTick = 14;  // of the handlers, which begin at exception 1
+constexpr int kSysTick = 14;  // index into the handlers, which begin at exception 1
 constexpr int kFirstInterrupt = 15;
 
 struct VectorTable {
@@ -98,8 +102,8 @@ uint32_t StackSize() {
                                reinterpret_cast<uintptr_t>(sotto_stack_begin));
 }
 
-// What lies below this function, which calls no other and whose own frame is far smaller than the
-// margin.
+// Fills the stack below this function. It calls no other function, and its own frame is far smaller
+// than the margin.
 [[gnu::noinline]] void ForgetStackUse() {
   constexpr uintptr_t kMargin = 64;
   const uintptr_t end = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) - kMargin;

@@ -29,13 +29,14 @@ constexpr uintptr_t kInterruptEnableBase = 0xe000e100;
 
 // A ring that the interrupt fills and the program empties; each side writes one index.
 uint8_t ring[kUartBuffer];
-volatile uint32_t filled = 0;   // bytes ever put in, modulo 2^32
-volatile uint32_t emptied = 0;  // bytes ever taken out
+volatile uint32_t filled = 0;   // bytes put in since the start, modulo 2^32
+volatile uint32_t emptied = 0;  // bytes taken out since the start, modulo 2^32
 static_assert((kUartBuffer & (kUartBuffer - 1)) == 0, "indices wrap with the counters");
 
 UartRegisters& Uart() { return *reinterpret_cast<UartRegisters*>(kUartBase); }
 
-// What does not fit stays in the UART, with its interrupt off, until UartReceive() makes room.
+// Moves bytes from the UART into the ring. If the ring is full, a byte stays in the UART, whose
+// interrupt is then off until UartReceive() makes room.
 void TakeBytes() {
   UartRegisters& uart = Uart();
   uart.interrupts = kReceived;  // before the bytes are read: a later one interrupts again
@@ -49,7 +50,7 @@ void TakeBytes() {
   }
 }
 
-// Again with the interrupt on, and without a byte overlooked while it was off.
+// Turns the interrupt on again, and reads a byte that arrived while it was off.
 void ListenAgain() {
   __asm volatile("cpsid i" ::: "memory");
   Uart().control = kTransmit | kReceive | kReceiveInterrupt;
@@ -63,7 +64,7 @@ void StartUart() {
   UartRegisters& uart = Uart();
   uart.divider = kUartClockHz / kBaud;
   uart.control = kTransmit | kReceive | kReceiveInterrupt;
-  // QEMU offers the first byte once the register was read.
+  // QEMU delivers the first byte only after the register was read.
   (void)uart.data;
   auto* const enable = reinterpret_cast<volatile uint32_t*>(kInterruptEnableBase);
   enable[kUartInterrupt / 32] = 1u << kUartInterrupt % 32;
@@ -99,7 +100,8 @@ void UartDiscard() {
   ListenAgain();
 }
 
-// With interrupts masked a pending one still ends `wfi`: none can slip in between look and sleep.
+// Interrupts are masked between the check and the sleep, so none is missed: a pending interrupt
+// ends `wfi` even when it is masked.
 void UartWait() {
   __asm volatile("cpsid i" ::: "memory");
   if (filled == emptied) __asm volatile("wfi" ::: "memory");

@@ -1,7 +1,7 @@
-// The interrupts that the port handles. Private to the port.
+// The interrupts that the port handles. Part of ports/mps2; private to the port.
 //
-// The definitions in startup.cc are weak and end the program; a file of the port that is linked
-// brings its own.
+// The definitions in startup.cc are weak and end the program. clock.cc and uart.cc replace them if
+// they are linked.
 #ifndef SOTTO_MPS2_VECTORS_H_
 #define SOTTO_MPS2_VECTORS_H_
 

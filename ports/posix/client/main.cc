@@ -1,7 +1,8 @@
-// sotto-client: a device of the fleet on Linux, for example on a Raspberry Pi.
+// sotto-client: a device of the fleet on Linux, for example on a Raspberry Pi. Part of
+// ports/posix/client.
 //
 // Reads its share of an IDX data set and its key file, connects, and takes part in rounds until the
-// job is done. Exit codes: 0 the job is done, 1 it failed, 2 it was asked the wrong way, 3 the
+// job is done. One thread. Exit codes: 0 the job is done, 1 a failure, 2 wrong arguments, 3 the
 // server refused this device for good, 4 no server in time (--give-up).
 #include <algorithm>
 #include <cstdio>
@@ -101,7 +102,7 @@ struct Share {
   }
 };
 
-// FIRST:COUNT within `total`; all for an empty text.
+// Parses FIRST:COUNT within `total`; an empty text means all samples.
 void ParseSamples(const std::string& text, size_t total, size_t* first, size_t* count) {
   *first = 0;
   *count = total;
@@ -132,7 +133,7 @@ Share LoadShare(const Options& o, const ModelInfo& model) {
     }
     return share;
   }
-  // As the simulator does: FIRST:COUNT counts in the seed's permutation of the file.
+  // As in the simulator, FIRST:COUNT counts in the seed's permutation of the file.
   RandomStream random(posix::DeriveKey(posix::RunKey(o.seed), key_label::kPartition), 0);
   const Partition partition(share.data.size(), first + count, 1,
                             [&](uint32_t bound) { return random.Below(bound); });
@@ -258,7 +259,8 @@ void Device::LoseLink(const std::string& why) {
   client_.OnLinkLost();
 }
 
-// Doubles from try to try, with jitter so that a fleet does not come back all at once.
+// Pauses before the next try. The pause doubles with each try and has a random part, so that a
+// fleet does not reconnect all at once.
 void Device::BackOff() {
   uint8_t random[4] = {};
   if (posix::Entropy(random) != Status::kOk) throw std::runtime_error("no entropy");
@@ -267,7 +269,8 @@ void Device::BackOff() {
   back_off_ms_ = std::min(2 * back_off_ms_, kLastBackOffMs);
 }
 
-// What this device last trained for, for people and for a start after a crash.
+// Writes down the last round that this device trained for: for people, and for a start after a
+// crash.
 void Device::RememberRound() {
   const TrainTask& task = client_.task();
   const std::string mark = fmt::format("sotto-mark 1\njob {}\nround {}\nattempt {}\n",
@@ -277,7 +280,7 @@ void Device::RememberRound() {
   marked_ = mark;
 }
 
-// A line when the device goes on to something else.
+// Prints a line when the device's activity changes.
 void Device::SayWhatChanged(Client::Progress progress) {
   const TrainTask& task = client_.task();
   const Client::State state = client_.state();

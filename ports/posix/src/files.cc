@@ -25,7 +25,7 @@ constexpr char kCheckDisk[] = "check that the disk has space left";
   throw std::runtime_error(path + ": " + what);
 }
 
-// `what` cannot be done, for the reason in errno.
+// Throws the error that `what` failed, with the reason in errno.
 [[noreturn]] void FailErrno(const std::string& path, const char* what, const char* advice) {
   Fail(path, std::string(what) + ": " + std::generic_category().message(errno) + "; " + advice);
 }
@@ -101,7 +101,7 @@ void SyncFolder(const std::string& path) {
   std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (folder.empty()) folder = ".";
   const File file(open(folder.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
-  // Some file systems cannot sync a folder and say so with EINVAL; nothing can be done there.
+  // Some file systems cannot sync a folder and return EINVAL, which is ignored.
   if (!file.is_open() || (fsync(file.descriptor()) != 0 && errno != EINVAL)) {
     FailErrno(path, "cannot make its name durable", kCheckDisk);
   }
@@ -123,7 +123,7 @@ class TemporaryFile {
       throw;
     }
   }
-  // After a rename there is nothing of this name left, which is as good.
+  // After a rename no file has this name, and unlink() fails harmlessly.
   ~TemporaryFile() { unlink(name_.c_str()); }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;

@@ -15,8 +15,8 @@ uint64_t NowMs(void*) {
   return now_ms;
 }
 
-// A generator that repeats a word has stopped: the continuous test of FIPS 140-2, section 4.9.2. A
-// good one repeats itself once in 2^32 words, which costs this device a round.
+// A generator that repeats a word has failed: the continuous test of FIPS 140-2, section 4.9.2. A
+// correct generator repeats a word once in 2^32 words, which costs this device a round.
 Status Entropy(void*, MutableByteSpan out) {
   static uint32_t last = 0;
   for (size_t filled = 0; filled < out.size();) {

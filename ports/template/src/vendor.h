@@ -1,5 +1,6 @@
-// What this port calls of a board. In a port of yours this file goes, and the calls become those of
-// your vendor's headers.
+// The vendor's functions that this port calls. Part of ports/template.
+//
+// In your own port, delete this file and call the functions of your vendor's headers instead.
 #ifndef SOTTO_TEMPLATE_VENDOR_H_
 #define SOTTO_TEMPLATE_VENDOR_H_
 

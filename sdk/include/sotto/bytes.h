@@ -1,7 +1,8 @@
-// Byte order and wiping. Part of sotto/base.
+// Byte order, wiping of secrets, comparison in constant time. Part of sotto/base.
 //
 // Everything that leaves a device is little endian. These functions read and write one byte at a
-// time, so they need no alignment and give the same result on every CPU.
+// time, so they need no alignment and give the same result on every CPU. They keep no state: safe
+// in any thread or interrupt.
 #ifndef SOTTO_BYTES_H_
 #define SOTTO_BYTES_H_
 

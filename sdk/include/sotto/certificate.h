@@ -1,16 +1,17 @@
-// How close the dither's integers are to the Gaussian. Part of sotto/lrq.
+// How close the dither's integers are to the Gaussian. Part of sotto/lrq. Constants only.
 //
-// For the noise e = k / 2^20 of one coordinate, in units of its deviation, as the integers of
-// dither.h produce it and the rounding to Q20 leaves it:
-//   | ln(Pr[e] / mass of the standard Gaussian within 2^-21 of e) | <= kDitherEta
-//                                                      wherever |e| <= kDitherRange,
-//   Pr[|e| > kDitherRange] <= kDitherTau.
-// The privacy accountant charges both, once for every coordinate of every report.
+// Let e = k / 2^20 be the noise of one coordinate, in units of its deviation: the noise that the
+// integers of dither.h produce, after the rounding to Q20. Then
+//   1. | ln(Pr[e] / mass of the standard Gaussian within 2^-21 of e) | <= kDitherEta
+//      wherever |e| <= kDitherRange;
+//   2. Pr[|e| > kDitherRange] <= kDitherTau.
+// The privacy accountant charges both, once for every coordinate of every report. Both hold for a
+// uniformly random keystream and for every encoded value.
 //
-// Proved: `sotto inspect certificate` bounds all 2^97 pairs of layer and coin, with the tables, the
-// widths of p and t and every rounding as they are, and fails if these constants promise more. The
-// argument stands in server/src/certificate/certificate.h; its bounds are 5.98e-9 and 3.03e-22.
-// They hold for a uniformly random keystream, whatever the value that is encoded.
+// Proof. server/src/certificate/certificate.h has the argument. `sotto inspect certificate`
+// evaluates it over all 2^97 pairs of layer and coin, with the real tables, the real widths of p
+// and t and every rounding. It finds the bounds 5.98e-9 and 3.03e-22, and fails if the constants
+// below promise more than it finds.
 #ifndef SOTTO_CERTIFICATE_H_
 #define SOTTO_CERTIFICATE_H_
 

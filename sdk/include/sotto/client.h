@@ -15,10 +15,14 @@
 //     }
 //   }
 //
-// A round is Hello until the server has work, download of the model into the caller's buffer, a
-// local round (local_round.h: training and encoding), upload. The update stays in memory until the
-// server has acknowledged all of it; a resumed upload repeats the same bytes. Memory: two vectors
-// of the model's size and a workspace, all the caller's. One thread at a time.
+// A round has four parts:
+//   1. Hello, repeated until the server has work.
+//   2. Download of the model into the caller's buffer.
+//   3. A local round (local_round.h): training and encoding.
+//   4. Upload. The update stays in memory until the server has acknowledged all of it. A resumed
+//      upload repeats the same bytes.
+// The caller owns the memory: two vectors of the model's size and a workspace. One thread at a
+// time.
 //
 // Privacy from the server:
 //   1. Gau-LRQ's noise protects what the server releases. It does not protect the update from the
@@ -27,8 +31,8 @@
 //      the device knows. An untrusted server could ask for less noise, or for none. So the device
 //      has a limit of its own, min_private_noise_q20. It compares the limit with
 //      z = deviation / (2 clip_l2), computed from the task that it then executes.
-//   3. Each update costs what a Gaussian mechanism of multiplier z costs, under replace-one
-//      adjacency. Nothing amplifies that, since the server knows who takes part.
+//   3. Each update costs as much as one Gaussian mechanism of multiplier z under replace-one
+//      adjacency. Sampling does not amplify this privacy, since the server knows who takes part.
 //   4. Costs add up over updates. private_updates() counts the updates; an untrusted server may ask
 //      for more of them than it has announced.
 #ifndef SOTTO_CLIENT_H_
@@ -47,29 +51,31 @@ namespace sotto {
 struct ClientConfig : LocalDevice {
   // The largest frame that the link takes; kMinMaxFrame to kMaxMaxFrame.
   uint32_t max_frame = kDefaultMaxFrame;
-  // False: a task without Gaussian dither is refused with kPeerRefused. Guards against a job that
-  // was set up wrongly, not against the server.
+  // False: a task without Gaussian dither is refused with kPeerRefused. This guards against a job
+  // that was set up wrongly, not against the server.
   bool allow_training_without_privacy = false;
   // A task with less private noise than this is refused with kPeerRefused: PrivateNoiseLimitQ20(z)
   // for a multiplier z. 0: the server is trusted.
   uint32_t min_private_noise_q20 = 0;
-  DitherEngine engine;  // what updates are encoded with; the default is for boards
+  DitherEngine engine;  // encodes the updates; the default is for boards
 
   // kOk or kInvalidArgument.
   Status Validate() const;
 };
 
-// The caller's memory: that of a round, and that of messages. Contents are unspecified before and
-// after; wipe them if the device is shared. Training and messages take turns: Step() uses scratch
-// while it trains, and chunk from the Step() that returns kSend until OnReply() or OnLinkLost(). So
-// the two may overlap. scratch and indices are made for the largest batch that a task may ask for.
+// The caller's memory for rounds and for messages. Contents are unspecified before and after; wipe
+// them if the device is shared.
+//
+// chunk may overlap with scratch, because training and messages take turns: Step() uses scratch
+// while it trains, and chunk is in use from the Step() that sets kSend until OnReply() or
+// OnLinkLost(). scratch and indices must fit the largest batch that a task may ask for.
 struct ClientBuffers : LocalRoundBuffers {
   // The bytes of one upload message, >= 16; more than MaxChunkBytes(max_frame) are not used.
   MutableByteSpan chunk;
   // Optional: more memory for the encoder, see UpdateEncoder(); [a multiple of kDitherBatch].
   Span<uint64_t> words;
-  // Not the client's: for the frames of the caller's link while it exchanges a request for a reply.
-  // May overlap with scratch, not with chunk.
+  // Frames of the caller's link, while it exchanges a request for a reply. The client does not use
+  // this buffer. It may overlap with scratch, not with chunk.
   MutableByteSpan frames;
 };
 
@@ -78,7 +84,7 @@ namespace internal {
 template <class Net, uint32_t max_batch_size>
 constexpr size_t kScratchFloats = Net::kInputs + size_t{max_batch_size} * Net::kClasses;
 
-// Of the memory that training and messages share, in whole floats.
+// Bytes of the memory that training and messages share: a multiple of a float's size.
 template <class Net, uint32_t max_batch_size>
 constexpr size_t SharedBytes(size_t message_bytes) {
   const size_t training = sizeof(float) * kScratchFloats<Net, max_batch_size>;
@@ -96,18 +102,18 @@ constexpr size_t ClientWorkspaceBytes() {
 }
 
 // Lays the buffers out in static memory, chunk and frames over scratch:
-//   parameters  [2 * Net::kParameters]
+//   vectors     [2 * Net::kParameters] base, then update
 //   workspace   [ClientWorkspaceBytes() of the same arguments], any alignment
 template <class Net, uint32_t max_batch_size = 16, size_t chunk_size = 1000, size_t frame_bytes = 0>
-ClientBuffers MakeClientBuffers(Span<float> parameters, Span<std::byte> workspace) {
+ClientBuffers MakeClientBuffers(Span<float> vectors, Span<std::byte> workspace) {
   const auto address = reinterpret_cast<uintptr_t>(workspace.data());
   std::byte* const shared = workspace.data() + (0 - address) % alignof(uint32_t);
   std::byte* const rest =
       shared + internal::SharedBytes<Net, max_batch_size>(chunk_size + frame_bytes);
   auto* const bytes = reinterpret_cast<uint8_t*>(shared);
   ClientBuffers buffers;
-  buffers.base = parameters.first(Net::kParameters);
-  buffers.update = parameters.subspan(Net::kParameters, Net::kParameters);
+  buffers.base = vectors.first(Net::kParameters);
+  buffers.update = vectors.subspan(Net::kParameters, Net::kParameters);
   buffers.scratch = {reinterpret_cast<float*>(shared),
                      internal::kScratchFloats<Net, max_batch_size>};
   buffers.indices = {reinterpret_cast<uint32_t*>(rest), max_batch_size};
@@ -134,8 +140,8 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   // Does at most one mini-batch, or prepares one request. On any status but kOk the round is given
-  // up: keys are wiped and the next Step() starts over with Hello. Statuses: those of
-  // LocalTrainer, UpdateEncoder and the port; kInvalidArgument for a bad configuration.
+  // up: keys are wiped and the next Step() starts over with Hello. Returns the statuses of
+  // LocalTrainer, UpdateEncoder and the port, and kInvalidArgument for a bad configuration.
   Status Step(Progress* progress);
 
   // Takes the answer to request(). kMalformed or kWrongState for an answer that does not fit,
@@ -143,20 +149,21 @@ class Client {
   // round is then given up.
   Status OnReply(const Reply& reply);
 
-  // The link was cut: an interrupted upload or download resumes where the server says.
+  // To be called when the link was cut. An interrupted upload resumes at the byte that the server
+  // names, an interrupted download at the first byte that is missing.
   void OnLinkLost();
 
   const Request& request() const { return request_; }
   uint32_t wait_ms() const { return wait_ms_; }
-  // Of the last error that the server answered; kUnknown if there was none.
+  // Code of the last error that the server answered; kUnknown if there was none.
   ErrorCode error_code() const { return error_code_; }
   State state() const { return state_; }
 
   // The round at hand, or the last one; meaningful from the first task on.
   const TrainTask& task() const { return task_; }
 
-  // Its training and its update; the update from State::kUploadBegin until the server has all of
-  // it.
+  // Training and update of that round. The update exists from State::kUploadBegin until the server
+  // has all of it.
   const LocalRound& local_round() const { return round_; }
 
   // See LocalRound.
@@ -183,7 +190,7 @@ class Client {
   ClientConfig config_;
   ClientBuffers buffers_;
   State state_ = State::kHello;
-  State resume_ = State::kHello;  // where an interrupted attempt goes on after Hello
+  State resume_ = State::kHello;  // state in which an interrupted attempt continues after Hello
   bool awaiting_reply_ = false;
   bool wait_pending_ = false;
   uint32_t wait_ms_ = 0;

@@ -1,8 +1,8 @@
 // ChaCha20 keystream, SHA-256, HMAC and HKDF over the caller's memory. Part of sotto/crypto.
 //
-// Mbed TLS does the arithmetic; its own HKDF allocates, so HMAC and HKDF are built here on its
-// SHA-256. Contexts live inside the objects and are wiped by their destructors. No heap. An object
-// is used by one thread at a time; different objects are independent.
+// Mbed TLS computes ChaCha20 and SHA-256. Its HKDF allocates memory, so HMAC and HKDF are built
+// here on its SHA-256. Contexts live inside the objects and are wiped by their destructors. No
+// heap. An object is used by one thread at a time; different objects are independent.
 #ifndef SOTTO_CRYPTO_H_
 #define SOTTO_CRYPTO_H_
 
@@ -35,7 +35,7 @@ struct Key {
 Status ChaCha20Keystream(const Key& key, uint32_t stream, uint32_t first_block,
                          MutableByteSpan out);
 
-// ChaCha20Keystream() or a function that does the same, bit for bit, with another library's code.
+// ChaCha20Keystream(), or another library's function that writes the same bits.
 using KeystreamFunction = Status (*)(const Key& key, uint32_t stream, uint32_t first_block,
                                      MutableByteSpan out);
 

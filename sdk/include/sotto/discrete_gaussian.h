@@ -1,18 +1,20 @@
 // Exact samples of the discrete Gaussian from random bits, by integers alone. Part of sotto/lrq.
 //
-// The integer x has probability proportional to exp(-x^2 / (2 sigma^2)), sigma rational: not
-// nearly, but exactly, if the bits are uniform. No floating point, no table, no truncation. Source:
-// Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020, Algorithms 1
-// to 3. The Laplace proposal of Algorithm 3 has the scale t = sigma here, not floor(sigma) + 1: the
-// proof holds for every t, and with this one all tests are on 32-bit integers.
+// Distribution. The integer x has probability proportional to exp(-x^2 / (2 sigma^2)), sigma
+// rational. The distribution is exact if the random bits are uniform: no floating point, no table,
+// no truncation. Source: Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential
+// Privacy", 2020, Algorithms 1 to 3. One difference: the Laplace proposal of Algorithm 3 has the
+// scale t = sigma here, not floor(sigma) + 1. The proof holds for every t, and with t = sigma all
+// tests are on 32-bit integers.
 //
-// Time. Rejection sampling: a draw takes 14 words of 32 bits on average where sigma is large; there
-// is no upper limit, but the chance of more falls geometrically. It depends on the random bits, and
-// so on the value drawn, and on nothing else: not on data to which that is added. Whoever can time
-// a single draw on the device learns something about that noise.
+// Time. This is rejection sampling. A draw takes 14 words of 32 bits on average where sigma is
+// large. There is no upper limit, but the probability of a longer draw falls geometrically. The
+// time depends on the random bits only, and so on the value drawn. It does not depend on the data
+// to which the value is added. Whoever can time a single draw on the device learns something about
+// this draw's noise.
 //
-// After a failure of the random stream the results mean nothing, but every call ends; the caller
-// checks random->status().
+// Failure. After a failure of the random stream the results mean nothing, but every call ends; the
+// caller checks random->status(). One thread at a time uses a random stream.
 #ifndef SOTTO_DISCRETE_GAUSSIAN_H_
 #define SOTTO_DISCRETE_GAUSSIAN_H_
 

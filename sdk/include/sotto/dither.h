@@ -1,28 +1,35 @@
 // The shared randomness of the Gau-LRQ quantizer, in integers. Part of sotto/lrq.
 //
-// A cell is one coordinate's step and offset on the real line, drawn from the round key alone, so
-// device and server see the same cells. Its distribution is the layered form of the standard
-// Gaussian (Gau-LRQ, Definition 3): with r from the chi distribution with three degrees of freedom,
-// g = sqrt(-2 ln(1 - exp(-r^2/2))) and a fair coin, the cell is (-g, r] or (-r, g], and a uniform t
-// places the lattice of step w = r + g at an offset t*w. The rounding error is then exactly N(0, 1)
-// and independent of the value.
+// Cells. A cell is one coordinate's step and offset on the real line. It follows from the round key
+// alone, so device and server see the same cells. Its distribution is the layered form of the
+// standard Gaussian (Gau-LRQ, Definition 3):
+//   1. r is drawn from the chi distribution with three degrees of freedom, and
+//      g = sqrt(-2 ln(1 - exp(-r^2/2))).
+//   2. By a fair coin the cell is (-g, r] or (-r, g]. Its step is w = r + g.
+//   3. A uniform t places the lattice of step w at an offset t*w.
+// The rounding error is then exactly N(0, 1) and independent of the value.
 //
-// Unit noise throughout: the deviation sigma only scales values in and out. Fixed point is signed,
-// Qn meaning n fractional bits. Keystream: ChaCha20; coordinate j owns the 64-bit little-endian
-// word j of each stream n = 0, 1, 2. Word j of stream 0: bit 63 the coin, bits 27..62 the layer p,
-// bits 0..26 the dither t. Two extensions are generated only where they matter:
+// Numbers. The noise has deviation 1 here; sigma only scales values in and out. Fixed point is
+// signed; Qn has n fractional bits.
+//
+// Keystream: ChaCha20. Coordinate j owns the 64-bit little-endian word j of each stream n = 0, 1,
+// 2. Word j of stream 0 has the coin in bit 63, the layer p in bits 27..62 and the dither t in bits
+// 0..26. Two extensions are generated only where they matter:
 //   stream 1  extends p to 96 bits where its top eight bits are all zeros or all ones: once in 128
 //             coordinates, on both sides
 //   stream 2  extends t to 59 bits where the low bits can change a result: almost never when
 //             encoding, in about 2 % of the coordinates when decoding
 // Any range of coordinates can be generated alone, in parallel, or again: the same bits every time.
 //
-// Why these widths. Where p is not extended, layers 2^-36 apart have edges r apart by 2^-36 over
-// r's density, at most 0.15 units of Q27 (at r = 3.66). The noise's density there is off by half of
-// that times r at most: 2e-9, as much as rounding the edges to Q27 can cost. A p of 32 bits would
-// have a bound 16 times as large. The four bits more are taken from t, where they cost a board
-// nothing and a server some blocks of stream 2; to extend a narrow p more often would cost both a
-// block of stream 1 each time.
+// Widths of p and t:
+//   1. Where p is not extended, layers are 2^-36 apart. Their edges r are apart by 2^-36 divided by
+//      the density of r: at most 0.15 units of Q27 (at r = 3.66).
+//   2. So the relative error of the noise's density is at most half of this distance times r: 2e-9.
+//      Rounding the edges to Q27 can cost as much. With a p of 32 bits the bound would be 16 times
+//      as large.
+//   3. p takes these four bits from t. A shorter t costs a board nothing, and a server some blocks
+//      of stream 2. A p of 32 bits that is extended more often would cost both of them one block of
+//      stream 1 for each extension.
 #ifndef SOTTO_DITHER_H_
 #define SOTTO_DITHER_H_
 
@@ -48,8 +55,8 @@ constexpr int32_t kUniformStepQ27 = 1 << 25;
 struct DitherCell {
   int32_t step_q27;    // w, in [kMinStepQ27, kMaxStepQ27], or kUniformStepQ27
   int32_t left_q27;    // L in (-step, 0]: the left edge of the error's interval (L, L + w]
-  int32_t offset_q27;  // floor(w t / 2^27), in [0, w): the offset s, or up to MaxCarry() less
-  uint32_t remainder;  // w t mod 2^27, decides together with stream 2 how much less
+  int32_t offset_q27;  // floor(w t / 2^27), in [0, w): at most MaxCarry() below the offset s
+  uint32_t remainder;  // w t mod 2^27; with stream 2 it decides how far below
 };
 
 constexpr int kLayerBits = 36;   // of p in stream 0
@@ -59,25 +66,25 @@ constexpr uint32_t kDitherMask = (uint32_t{1} << kDitherBits) - 1;
 // Coordinates that an encoder generates at once: two ChaCha20 blocks.
 constexpr uint32_t kDitherBatch = 16;
 
-// Coordinates that a decoder generates at once: eight blocks, which some libraries compute side by
-// side.
+// Coordinates that a decoder generates at once: eight ChaCha20 blocks. Some libraries compute them
+// in parallel.
 constexpr uint32_t kMaxDitherBatch = 64;
 
-// What a dither is computed with. Every engine gives the same bits; a server has faster ones.
+// The functions that compute a dither. Every engine gives the same bits; a server has faster ones.
 struct DitherEngine {
   KeystreamFunction keystream = ChaCha20Keystream;
 
-  // Writes the cells of Gaussian words whose layers are not extended; those of other words may be
-  // anything.
+  // Writes the cells of Gaussian words whose layers are not extended. For any other word it may
+  // write any cell.
   //   words, cells  the same number, at most kMaxDitherBatch
   using CellsFunction = void (*)(Span<const uint64_t> words, Span<DitherCell> cells);
-  CellsFunction cells = nullptr;  // null: ComputeCells(), which a device that never asks for many
-                                  // cells at once need not link
+  // null: ComputeCells(). A device that never asks for many cells at once then does not link it.
+  CellsFunction cells = nullptr;
 };
 
 class Dither {
  public:
-  Dither() = default;  // of no update: the key is zero
+  Dither() = default;  // belongs to no update: the key is zero
 
   Dither(const Key& round_key, DitherKind kind, const DitherEngine& engine = {})
       : key_(round_key), kind_(kind), engine_(engine) {}
@@ -91,14 +98,14 @@ class Dither {
   // kCryptoFailed (cell unspecified).
   Status Select(uint32_t j, uint64_t word, DitherCell* cell) const;
 
-  // The cells of coordinates first, first + 1, ...: what Select() gives for each, in half the time
-  // on a processor that works on several at once.
+  // The cells of coordinates first, first + 1, ...: the same as Select() for each, in half the time
+  // on a processor that computes several of them in parallel.
   //   words  as Generate(first, words) left them; at most kMaxDitherBatch
   //   cells  [words.size()]
   // Returns kOk, kInvalidArgument or kCryptoFailed (cells unspecified).
   Status SelectAll(uint32_t first, Span<const uint64_t> words, Span<DitherCell> cells) const;
 
-  // t of a word, in 2^-27: where in its cell zero lies.
+  // t of a word, in units of 2^-27: the position of zero in its cell.
   static uint32_t Fraction(uint64_t word) { return static_cast<uint32_t>(word) & kDitherMask; }
 
   // True if stream 1 extends the layer that a word selects.

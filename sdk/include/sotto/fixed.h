@@ -1,9 +1,9 @@
-// Numbers of fixed point, for cores without a floating-point unit. Part of sotto/num.
+// Fixed-point numbers, for cores without a floating-point unit. Part of sotto/num.
 //
-// A format is a type: Fixed<31, 24> is a signed integer of 31 bits in units of 2^-24, so that it
-// reaches from -64 to 64 - 2^-24. Integer arithmetic alone, conversion from float included, so that
-// every CPU gets the same bits. A result out of range becomes the nearest number in range; what
-// falls between two numbers goes to the nearest, a tie upwards if not said otherwise. Pure
+// A format is a type: Fixed<31, 24> is a signed integer of 31 bits in units of 2^-24, so its range
+// is -64 to 64 - 2^-24. All arithmetic is on integers, conversion from float included, so every CPU
+// gets the same bits. A result out of range saturates to the nearest number in range. A result
+// between two numbers is rounded to the nearest, ties upwards if not said otherwise. Pure
 // functions, safe in any thread or interrupt.
 #ifndef SOTTO_FIXED_H_
 #define SOTTO_FIXED_H_
@@ -19,7 +19,7 @@ constexpr int64_t RoundingShift(int64_t value, int shift) {
   return ((value >> (shift - 1)) + 1) >> 1;
 }
 
-// The number raw() / 2^fraction_bits, raw() of `bits` bits with its sign.
+// The number raw() / 2^fraction_bits. raw() has `bits` bits, its sign included.
 template <int bits, int fraction_bits>
 class Fixed {
   static_assert(bits >= 2 && bits <= 32, "a number fits into 32 bits");
@@ -40,8 +40,7 @@ class Fixed {
     return result;
   }
 
-  // The same of a raw number that is known to be below 2^31 in magnitude: on a Cortex-M one
-  // instruction.
+  // The same for a raw number of 32 bits: one instruction on a Cortex-M.
   static constexpr Fixed FromRaw(int32_t raw) {
     Fixed result;
     result.raw_ = raw > kMaxRaw ? kMaxRaw : raw < kMinRaw ? kMinRaw : raw;
@@ -55,7 +54,7 @@ class Fixed {
     return FromRaw(RoundingShift(raw, raw_fraction_bits - fraction_bits));
   }
 
-  // Rounded, ties away from zero, and saturated, infinities too. `value` is not NaN.
+  // `value` rounded, ties away from zero, and saturated; infinities saturate, too. Not for NaN.
   static Fixed FromFloat(float value) {
     const uint32_t float_bits = FloatBits(value);
     const auto exponent = static_cast<int32_t>((float_bits >> 23) & 0xff);
@@ -89,7 +88,7 @@ class Fixed {
   int32_t raw_ = 0;
 };
 
-// a * b, exact before it is rounded once and saturated.
+// a * b: the exact product, rounded once, then saturated.
 template <class Result, int a_bits, int a_fraction, int b_bits, int b_fraction>
 constexpr Result Multiply(Fixed<a_bits, a_fraction> a, Fixed<b_bits, b_fraction> b) {
   return Result::template Round<a_fraction + b_fraction>(int64_t{a.raw()} * b.raw());
@@ -102,8 +101,8 @@ uint64_t FloorScaled(float value, int fraction_bits);
 // e^x, for x <= 0. Error at most 2^-28; Exp(0) is 1.
 Fixed<32, 30> Exp(Fixed<32, 20> x);
 
-// The natural logarithm of x / 2^30, for x >= 2^30: of a sum of results of Exp(). Error at most
-// 2^-23.
+// The natural logarithm of x / 2^30, for x >= 2^30. x is a sum of raw results of Exp(). Error at
+// most 2^-23.
 Fixed<32, 24> LogOfSum(uint64_t x);
 
 }  // namespace sotto

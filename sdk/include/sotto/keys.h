@@ -1,9 +1,10 @@
 // The keys of a device, all derived from its one 32-byte secret. Part of sotto/crypto.
 //
 // The secret is unique to a device and known to the server that provisioned it. A round key
-// determines the dither of one update completely, so it must encode one update and no other: two
-// updates under the same key could be subtracted to remove the noise. The nonce that the device
-// draws for each training makes that hold even after a reset, a killed server or a restored backup.
+// determines the dither of one update completely. Invariant: a round key encodes one update only.
+// Two updates under the same key could be subtracted to remove the noise. The device draws a nonce
+// for each training, so the invariant holds even after a reset, a killed server or a restored
+// backup. The functions keep no state: safe in any thread.
 #ifndef SOTTO_KEYS_H_
 #define SOTTO_KEYS_H_
 
@@ -17,7 +18,7 @@ constexpr size_t kJobIdSize = 16;  // bytes; 128 random bits name a job
 constexpr size_t kNonceSize = 16;  // bytes; drawn by the device for each training
 constexpr size_t kMaxDeviceIdSize = 64;
 
-// What one update belongs to. The spans' bytes belong to the caller.
+// Identifies one update of one device. The caller owns the spans' bytes.
 struct UpdateIdentity {
   ByteSpan job_id;     // [kJobIdSize]
   ByteSpan device_id;  // [1, kMaxDeviceIdSize] characters of [A-Za-z0-9._-]
@@ -27,7 +28,7 @@ struct UpdateIdentity {
 };
 
 // A key for one purpose = HKDF(parent, salt = u32le a | u32le b | u32le c, info = label).
-//   label  of key_labels.h
+//   label  one of key_labels.h
 // Returns kOk or kCryptoFailed.
 Status DeriveKey(const Key& parent, const char* label, uint32_t a, uint32_t b, uint32_t c,
                  Key* out);
@@ -39,7 +40,8 @@ Status DeriveTlsKey(const Key& secret, Key* out);
 // u32le round | u32le attempt | nonce). Returns kInvalidArgument for a size outside its range.
 Status DeriveRoundKey(const Key& secret, const UpdateIdentity& update, Key* out);
 
-// Key of the order in which a training visits its samples; the same form with key_label::kOrder.
+// Key of the order in which a training visits its samples: derived like the round key, with
+// key_label::kOrder.
 Status DeriveOrderKey(const Key& secret, const UpdateIdentity& update, Key* out);
 
 // True if the name has 1 to kMaxDeviceIdSize characters, all of [A-Za-z0-9._-].

@@ -1,7 +1,7 @@
 // One round on a device: from the round's model to its encoded update. Part of sotto/local.
 //
-// Needs no message and no server. Client runs it for the tasks of a server; whoever has a model, a
-// task and samples can run it alone:
+// A local round needs no message and no server. Client runs it for the tasks of a server. A program
+// that has a model, a task and samples can run it directly:
 //
 //   Status status = round.Begin(task, device, buffers);          // buffers.base: the round's model
 //   for (bool done = false; status == Status::kOk && !done;) status = round.Step(&done);
@@ -17,10 +17,10 @@
 // the key depends on it (keys.h). Decoding needs the device's secret, its id, the task and nonce().
 //
 // Private noise. The seed of the noise is drawn together with the nonce, in one call of the port's
-// entropy. A training that diverges then gives an update of zeros, plus noise, instead of an error.
-// Whether it diverges depends on the data, and an untrusted server may choose training options for
-// which it does: a missing report would tell the server something about the data. The time that
-// training takes still depends on the data.
+// entropy. With private noise a training that diverges gives an update of zeros, plus noise,
+// instead of an error: whether a training diverges depends on the data, and an untrusted server may
+// choose options that make it diverge, so a missing report would reveal something about the data.
+// The time of the training still depends on the data.
 //
 // Nothing is allocated. One thread at a time.
 #ifndef SOTTO_LOCAL_ROUND_H_
@@ -51,7 +51,7 @@ struct LocalDevice {
 struct LocalRoundBuffers {
   // [model.parameters] the round's model, float32. The round only reads it.
   Span<float> base;
-  // [model.parameters] the update, once the last Step() is done. Before that the training's working
+  // [model.parameters] the update, once the last Step() is done. During training it is the working
   // memory: see WorkingParameters.
   Span<float> update;
   Span<float> scratch;     // [model.training_floats(batch size)] for Step() only
@@ -63,18 +63,19 @@ class LocalRound {
   // engine and words are those of UpdateEncoder().
   explicit LocalRound(const DitherEngine& engine = {}, Span<uint64_t> words = {})
       : encoder_(engine, words) {}
+  ~LocalRound() { Wipe(); }
   LocalRound(const LocalRound&) = delete;
   LocalRound& operator=(const LocalRound&) = delete;
 
-  // Starts a round. Draws the nonce, and with private noise its seed.
+  // Starts a round. Draws the nonce and, with private noise, the seed of the noise.
   //   task, device, buffers  are not copied: they must outlive the round, unchanged
-  // Returns kOk, kInvalidArgument, kMalformed for a task that a device does not take, and what
-  // LocalTrainer::Begin() and the port's entropy return.
+  // Returns kOk, kInvalidArgument, kMalformed for a task that a device does not take, and the
+  // statuses of LocalTrainer::Begin() and the port's entropy.
   Status Begin(const TrainTask& task, const LocalDevice& device, const LocalRoundBuffers& buffers);
 
   // Trains on one mini-batch. After the last one it makes the update, begins to encode it and sets
-  // *done. Returns what LocalTrainer::Step() and UpdateEncoder::Begin() return; after a failure the
-  // round is over. kNotFinite, if training diverged, only without private noise.
+  // *done. Returns the statuses of LocalTrainer::Step() and UpdateEncoder::Begin(); after a failure
+  // the round is over. If training diverged: kNotFinite without private noise, kOk with it.
   Status Step(bool* done);
 
   // Writes the next bytes of the encoded update: as many as fit, or as there are. Under
@@ -88,27 +89,27 @@ class LocalRound {
   // two numbers; else as Read().
   Status Seek(uint32_t offset);
 
-  // The clipped update without noise, as the integers that the quantizer takes: Q20, in units of
-  // the task's quantizer_scale. For mechanisms other than the encoder's.
+  // The clipped update without noise, as the quantizer's integers: Q20, in units of the task's
+  // quantizer_scale. For codecs other than UpdateEncoder.
   //   v_q20  [model.parameters]
-  // Returns kOk, kWrongState before the update is made, kInvalidArgument for another size, and what
-  // ComputeUpdateScale() returns (v_q20 unchanged).
+  // Returns kOk, kWrongState before the update is made, kInvalidArgument for another size, and the
+  // statuses of ComputeUpdateScale() (v_q20 unchanged).
   Status ClippedUpdate(Span<int32_t> v_q20) const;
 
   // Ends the round: wipes its keys and forgets the update. The buffers are the caller's to wipe.
   void Wipe();
 
-  // Of the encoded update, where the next Read() starts.
+  // The byte of the encoded update at which the next Read() starts.
   uint32_t position() const { return position_; }
 
-  // [kNonceSize] of the round at hand, from Begin() to Wipe().
+  // [kNonceSize] the nonce of the current round, from Begin() to Wipe().
   ByteSpan nonce() const { return ByteSpan(drawn_).first(kNonceSize); }
 
-  // Updates with private noise since construction, each with noise of its own. One that was encoded
-  // counts, whether or not it is read; reading it again does not count again.
+  // Number of updates with private noise since construction, each with noise of its own. An update
+  // counts once it is encoded, whether or not it is read; reading it again does not count again.
   uint32_t private_updates() const { return private_updates_; }
 
-  // Of the round at hand or the last one: mean training loss, whether training was clipped.
+  // Mean training loss, and whether training was clipped: of the current round or the last one.
   float mean_loss() const { return trainer_.mean_loss(); }
   bool clipped() const { return trainer_.clipped(); }
 

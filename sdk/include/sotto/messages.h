@@ -1,8 +1,8 @@
-// What a device and the server say to each other. Part of sotto/wire.
+// The messages between a device and the server, as structs. Part of sotto/wire.
 //
-// Strict request and response; the device asks. These structs are the meaning of the messages; how
-// they become bytes is sotto/wire.h's business, in one process they are passed as they are. Spans
-// point to memory of whoever made the message.
+// The device sends a request, the server answers each request with one reply. sotto/wire.h encodes
+// the structs as bytes; within one process they are passed without encoding. Spans point to memory
+// of the message's maker, which must outlive the message. Plain data: one thread at a time.
 #ifndef SOTTO_MESSAGES_H_
 #define SOTTO_MESSAGES_H_
 
@@ -16,26 +16,26 @@ namespace sotto {
 // Raised when an old peer would misread a message; fields that it may skip do not raise it.
 constexpr uint32_t kProtocolVersion = 1;
 
-// Bytes of the message in a frame, without the frame's length. Each side says what it takes; no
-// frame exceeds the smaller of the two.
+// Limits of a message in a frame, in bytes without the frame's length. Each side announces its own
+// limit; no frame exceeds the smaller of the two.
 constexpr uint32_t kMinMaxFrame = 256;
 constexpr uint32_t kDefaultMaxFrame = 1024;
 constexpr uint32_t kMaxMaxFrame = 65535;
 
-// The most bytes of a model or an update in a message that fits into max_frame, kMinMaxFrame <=
-// max_frame <= kMaxMaxFrame: what remains beside tags, lengths and an offset, as whole float32.
+// The most bytes of a model or an update in a message of at most max_frame bytes: whole float32,
+// after room for tags, lengths and an offset. kMinMaxFrame <= max_frame <= kMaxMaxFrame.
 constexpr uint32_t MaxChunkBytes(uint32_t max_frame) { return (max_frame - 16) / 4 * 4; }
 
-// Why the server refuses. Values cross the wire: never renumber. What the device must do follows
-// from Reply::final and Reply::wait_ms alone, so a code that it does not know does no harm.
+// Why the server refuses. Values cross the wire: never renumber. The device acts on Reply::final
+// and Reply::wait_ms alone, so an unknown code does no harm.
 enum class ErrorCode : uint8_t {
   kUnknown = 0,
   kVersion = 1,        // the server does not speak the version of Hello
   kModelMismatch = 2,  // the device's model is not the job's
   kNotSelected = 3,    // the device is not in the open round's cohort, or no longer
   kWrongAttempt = 4,   // job, round or attempt is not the open one, or nothing was announced
-  kMalformed = 5,      // what no honest device sends; an update that does not decode
-  kTooLarge = 6,       // an update of more bytes than any can have
+  kMalformed = 5,      // a message that no honest device sends; an update that does not decode
+  kTooLarge = 6,       // an update longer than any valid one
   kConflict = 7,       // a second, different update after a complete one
   kBusy = 8,           // ask again later
 };
@@ -47,11 +47,11 @@ struct Request {
   enum class Kind : uint8_t { kNone, kHello, kGetModel, kUpdateBegin, kUpdateChunk };
   Kind kind = Kind::kNone;
 
-  // kHello. Of another version than kProtocolVersion only the version means anything.
+  // kHello. If the version is not kProtocolVersion, the other fields mean nothing.
   uint32_t version = kProtocolVersion;
   ByteSpan device_id;
   ByteSpan model_digest;                  // [kSha256Size]
-  uint32_t max_frame = kDefaultMaxFrame;  // what the device takes, kMinMaxFrame to kMaxMaxFrame
+  uint32_t max_frame = kDefaultMaxFrame;  // the device's limit, kMinMaxFrame to kMaxMaxFrame
 
   // kGetModel: byte offset into the parameters, a multiple of 4.
   // kUpdateChunk: byte offset of `bytes` in the encoded update.
@@ -63,7 +63,7 @@ struct Request {
   ByteSpan job_id;  // [kJobIdSize]
   ByteSpan nonce;   // [kNonceSize]
   Coding coding = Coding::kRange;
-  // As in the task: whoever does not know them sends 0.
+  // The values of the task; a device that does not know these fields sends 0.
   uint32_t clip_bit_q20 = 0;
   uint32_t private_noise_q20 = 0;
 
@@ -78,9 +78,9 @@ struct Reply {
 
   uint32_t wait_ms = 0;  // kWait: poll again after this; kError, not final: retry after this
 
-  // kTrain: a round that the device was drawn for
+  // kTrain: a round for which the device was drawn
   TrainTask task;
-  uint32_t max_frame = kDefaultMaxFrame;  // what the server takes, kMinMaxFrame to kMaxMaxFrame
+  uint32_t max_frame = kDefaultMaxFrame;  // the server's limit, kMinMaxFrame to kMaxMaxFrame
 
   // kModelChunk: little-endian float32 parameters, a multiple of 4 bytes and not empty, from the
   // offset asked for.

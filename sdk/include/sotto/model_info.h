@@ -1,6 +1,7 @@
-// A model as the rest of the SDK and the server see it: its shape, and functions. Part of sotto/nn.
+// A model as data for the rest of the SDK and the server: shape and functions. Part of sotto/nn.
 //
-// MakeModelInfo() in nn.h makes it from a net's type.
+// MakeModelInfo() in nn.h makes a ModelInfo from a net's type. Its functions keep no state: threads
+// may share a model if each has its own memory.
 #ifndef SOTTO_MODEL_INFO_H_
 #define SOTTO_MODEL_INFO_H_
 
@@ -33,7 +34,7 @@ struct TensorInfo {
 
 }  // namespace nn
 
-// The samples of one mini-batch: indices into a source, read one at a time.
+// The samples of one mini-batch: indices into a source. They are read one at a time.
 struct Batch {
   const SampleSource* source;
   Span<const uint32_t> indices;
@@ -41,12 +42,12 @@ struct Batch {
 
 // The parameters of a model while a training runs: float32, or raw integers of the fixed-point
 // formats (sdk/TRAINING.md), one in the memory of each float. Only the model's own functions know
-// which. Before and after a training parameters are float32, and plain spans.
+// which of the two. Before and after a training the parameters are float32 in a plain span.
 struct WorkingParameters {
   Span<float> memory;  // [parameters]
 };
 
-// What the rest of the SDK and the server know of a model. Constant data; safe to share.
+// Describes a model to the rest of the SDK and the server. Constant data; safe to share.
 struct ModelInfo {
   const char* name;  // [A-Za-z0-9.-], unique among Models()
   Span<const nn::LayerInfo> layers;
@@ -55,8 +56,8 @@ struct ModelInfo {
   uint32_t classes;
   uint32_t parameters;
 
-  // A training: begin_training makes working parameters from the model `base`, end_training turns
-  // them into the trained model, float32 in the same memory.
+  // Begin and end of a training: begin_training makes working parameters from the model `base`;
+  // end_training turns them into the trained model, float32 in the same memory.
   //   base     [parameters] float32, unchanged between the two calls
   //   working  [parameters], not overlapping base
   // begin_training returns kOk, kNotFinite or kOutOfRange; on failure the working parameters must
@@ -65,7 +66,7 @@ struct ModelInfo {
   void (*end_training)(Span<const float> base, WorkingParameters working);
 
   // Within a training: moves the working parameters towards base so that their distance is at most
-  // radius, up to rounding; the encoder's integers make the bound exact.
+  // radius, up to rounding. The encoder later enforces the exact bound in integers.
   //   was_outside  the distance was above the radius; else nothing is changed
   // Returns kOk or kNotFinite (working parameters and *was_outside unchanged).
   Status (*project)(Span<const float> base, float radius, WorkingParameters working,
@@ -81,8 +82,8 @@ struct ModelInfo {
   //   loss     the batch's mean loss before the step
   // Returns kOk, kInvalidArgument for an empty batch, kBufferTooSmall, kOutOfRange for a label not
   // below classes, or the sample callback's status; on failure the working parameters must not be
-  // used. In fixed point also kNotFinite for such a feature, and kInvalidArgument for a learning
-  // rate of 8 or more times the batch's size.
+  // used. In fixed point also kNotFinite for a feature that is not finite, and kInvalidArgument for
+  // a learning rate of 8 or more times the batch's size.
   Status (*train_batch)(const ModelInfo& model, const Batch& batch, float learning_rate,
                         float weight_decay, WorkingParameters working, Span<float> scratch,
                         float* loss);
@@ -92,8 +93,8 @@ struct ModelInfo {
                   Span<float> scores);
 };
 
-// SHA-256 over u32le: format version 1, layer count, then kind, inputs, outputs of each layer. Two
-// parties whose digests agree mean the same parameters by the same positions.
+// SHA-256 over u32le: format version 1, layer count, then kind, inputs, outputs of each layer. If
+// two parties have equal digests, a position means the same parameter to both.
 Status ModelDigest(const ModelInfo& model, uint8_t (&digest)[kSha256Size]);
 
 }  // namespace sotto

@@ -1,6 +1,7 @@
 // The models that have a name. Part of sotto/models.
 //
-// Server and command line look models up here; a firmware names its own net as a type.
+// Server and command line look models up here; a firmware names its own net as a type. Constant
+// data: safe in any thread.
 #ifndef SOTTO_MODELS_H_
 #define SOTTO_MODELS_H_
 
@@ -14,7 +15,7 @@ using Softmax784x10 = nn::Sequential<nn::Dense<784, 10>>;
 // Softmax regression on 64 sensor features in 10 classes: 650 parameters.
 using Softmax64x10 = nn::Sequential<nn::Dense<64, 10>>;
 
-// The same, trained in fixed point: named softmax-784-10-q and softmax-64-10-q.
+// The same nets, trained in fixed point: named softmax-784-10-q and softmax-64-10-q.
 using FixedSoftmax784x10 = nn::FixedPoint<Softmax784x10>;
 using FixedSoftmax64x10 = nn::FixedPoint<Softmax64x10>;
 

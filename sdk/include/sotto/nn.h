@@ -1,4 +1,4 @@
-// Layers and models as types: their dimensions are known when they compile. Part of sotto/nn.
+// Layers and models as types: their dimensions are compile-time constants. Part of sotto/nn.
 //
 //   using Net = sotto::nn::Sequential<sotto::nn::Dense<784, 10>>;
 //
@@ -25,10 +25,10 @@ struct Dense {
   static constexpr LayerInfo kInfo = {LayerKind::kDense, inputs, outputs};
 };
 
-// What a net is trained in: see FixedPoint.
+// The arithmetic that trains a net: see FixedPoint.
 enum class Arithmetic : uint8_t { kFloat32, kFixedPoint };
 
-// Layers one after the other. Softmax regression, a single Dense layer, is what trains today.
+// Layers one after the other. Today a net is a single Dense layer: softmax regression.
 template <class Layer>
 struct Sequential {
   static constexpr uint32_t kInputs = Layer::kInputs;
@@ -40,29 +40,31 @@ struct Sequential {
                                             {Layer::kOutputs, 1}};
 };
 
-// The same net, trained in fixed point: for cores without a floating-point unit, which then spend a
-// ninth of the instructions. Parameters are float32 before and after a training, so models, updates
-// and digests are those of Net, and boards of both kinds can serve one job.
+// The net `Net`, trained in fixed point. For cores without a floating-point unit: they spend a
+// ninth of the instructions that float32 takes. Parameters are float32 before and after a training,
+// so models, updates and digests are the same as for Net, and boards of both kinds can serve one
+// job.
 //
 //   using Net = sotto::nn::FixedPoint<sotto::nn::Sequential<sotto::nn::Dense<64, 10>>>;
 //
 // During a training a parameter is an integer of 31 bits in units of 2^-24. It saturates at 64 in
-// magnitude; a base that is not below is refused. Features beyond 8 in magnitude count as 8. A step
-// rounds each parameter once a sample, to the nearest: n samples move it by at most n * 3e-8 from
-// where the same steps unrounded would have. Why these formats, and why not stochastic rounding:
-// sdk/TRAINING.md. Bits agree on every CPU.
+// magnitude; a base of 64 or more in magnitude is refused. Features beyond 8 in magnitude count as
+// 8. A step rounds each parameter to the nearest, once a sample: after n samples it differs by at
+// most n * 3e-8 from the result of the same steps without rounding. sdk/TRAINING.md gives the
+// reasons for these formats and against stochastic rounding. The bits agree on every CPU.
 template <class Net>
 struct FixedPoint : Net {
   static_assert(Net::kInputs <= 8192, "sums of products fit into 64 bits");
   static constexpr Arithmetic kArithmetic = Arithmetic::kFixedPoint;
 };
 
-// ModelInfo's functions, for MakeModelInfo() only: it names those that the net's type needs, so a
-// firmware links no others.
+// The functions of ModelInfo, for MakeModelInfo() only. It names the functions that the net's type
+// needs, so a firmware links no others.
 namespace internal {
 
-// Softmax regression on one Dense layer. Needs no gradient vector: the output errors of the whole
-// batch come first, then one rank-1 update a sample. So every sample is read twice.
+// Softmax regression on one Dense layer, without a gradient vector: it first computes the output
+// errors of the whole batch, then applies one rank-1 update a sample. So it reads every sample
+// twice.
 size_t SoftmaxTrainingFloats(const ModelInfo& model, uint32_t batch_size);
 void SoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
                     Span<const float> features, Span<float> scores);

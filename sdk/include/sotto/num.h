@@ -1,8 +1,8 @@
 // Small functions that give the same bits on every CPU. Part of sotto/num.
 //
-// libm differs between C libraries in the last place, so the SDK has its own exp and log: IEEE 754
-// binary32 additions, multiplications and divisions in a fixed order, compiled without fused
-// multiply-add. Pure functions, safe in any thread or interrupt.
+// C libraries' exp and log differ in the last place, so the SDK has its own: IEEE 754 binary32
+// additions, multiplications and divisions in a fixed order, compiled without fused multiply-add.
+// Pure functions, safe in any thread or interrupt.
 #ifndef SOTTO_NUM_H_
 #define SOTTO_NUM_H_
 
@@ -54,9 +54,9 @@ struct Division {
   uint64_t remainder;
 };
 
-// b > 0. Takes as many steps as the quotient has bits. Where quotients are small or rare it
-// replaces the operator, for which a Cortex-M has no instruction and its compiler's library 1 kB of
-// code.
+// b > 0. Takes as many steps as the quotient has bits. It replaces the operator / where quotients
+// are small or divisions are rare: a Cortex-M has no instruction for 64-bit division, and the
+// compiler's library function takes 1 kB of code.
 Division Divide(uint64_t a, uint64_t b);
 
 // Leading zero bits of a nonzero integer.

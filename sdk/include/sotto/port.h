@@ -1,7 +1,8 @@
-// What a platform gives the SDK: function pointers and a context. Part of sotto/base.
+// The functions that a platform gives the SDK, with their context. Part of sotto/base.
 //
-// A port is written once per platform; vendor headers, sockets, UARTs and clocks live there and
-// nowhere else. No call may block for long or call back into the SDK. A null context is fine.
+// A port is written once per platform. Vendor headers, sockets, UARTs and clocks are used in ports
+// only. No call may block for long or call back into the SDK. The context may be null. The SDK
+// calls a port in the thread of the object that holds it.
 #ifndef SOTTO_PORT_H_
 #define SOTTO_PORT_H_
 
@@ -16,8 +17,8 @@ struct Port {
   // Milliseconds since an arbitrary start; never goes back.
   uint64_t (*now_ms)(void* context) = nullptr;
 
-  // Fills `out` with bytes that nobody can predict. An error is fatal to the round: a device
-  // without entropy must not send an update. Returns kOk or kEntropyFailed (out unspecified).
+  // Fills `out` with unpredictable bytes. An error ends the round: a device without entropy must
+  // not send an update. Returns kOk or kEntropyFailed (out unspecified).
   Status (*entropy)(void* context, MutableByteSpan out) = nullptr;
 
   void* context = nullptr;

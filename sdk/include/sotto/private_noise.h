@@ -1,21 +1,25 @@
 // The noise that a device adds to its own update, against the server. Part of sotto/lrq.
 //
-// Gau-LRQ's noise protects what the server releases; the server itself can take it off. So in the
-// trust mode `private-noise` a device adds discrete Gaussian noise to the clipped integers v of its
-// update (update_scale.h) before anything else is computed from them: the scale, the code and its
-// length are functions of v plus noise. Two updates of a device differ by at most 2 C in norm, so
-// one update is a Gaussian mechanism of multiplier z = deviation / (2 C), and the discrete noise
-// protects no less than the continuous one (Canonne, Kamath, Steinke, "The Discrete Gaussian for
-// Differential Privacy", 2020, Proposition 5). z follows from the task alone: deviation,
-// quantizer_scale and clip_l2 are what the server asks for, and the device checks them
-// (train_task.h, client.h).
+// Purpose. Gau-LRQ's noise protects the models that the server releases, but the server can remove
+// it from an update. So in the trust mode `private-noise` a device adds noise of its own.
 //
-// The seed is 32 bytes of the device's own entropy, for one update, known to nobody else; who has
-// it can take the noise off. As the encoder passes over the update several times, the noise is not
-// stored but generated again. Batch b of kDitherBatch coordinates is drawn from the ChaCha20 stream
-// b under the seed, so a coordinate's noise is the same in every pass.
+// Guarantee against the server:
+//   1. The device adds discrete Gaussian noise to the clipped integers v of its update
+//      (update_scale.h) before it computes anything else from them. The scale, the code and its
+//      length are functions of v plus noise.
+//   2. Two updates of a device differ by at most 2 C in norm, so one update is a Gaussian mechanism
+//      of multiplier z = deviation / (2 C).
+//   3. Discrete noise protects no less than continuous noise (Canonne, Kamath, Steinke, "The
+//      Discrete Gaussian for Differential Privacy", 2020, Proposition 5).
+//   4. z follows from the task alone. The server asks for deviation, quantizer_scale and clip_l2,
+//      and the device checks them (train_task.h, client.h).
 //
-// Time: see discrete_gaussian.h. It does not depend on the update.
+// Seed. It is 32 bytes of the device's own entropy, for one update, known to nobody else. Whoever
+// knows the seed can remove the noise. The encoder passes over the update several times and does
+// not store the noise: batch b of kDitherBatch coordinates is drawn from the ChaCha20 stream b
+// under the seed, so a coordinate's noise is the same in every pass.
+//
+// Time: see discrete_gaussian.h. It does not depend on the update. One thread at a time.
 #ifndef SOTTO_PRIVATE_NOISE_H_
 #define SOTTO_PRIVATE_NOISE_H_
 
@@ -26,14 +30,14 @@
 
 namespace sotto {
 
-// With both limits a value leaves the format, where it is cut off, only if its noise is beyond 14
-// deviations: in any of 2^24 coordinates less likely than 2^-115.
+// Within both limits a value leaves the format, and is clamped, only if its noise is beyond 14
+// deviations. The probability that this happens in any of 2^24 coordinates is below 2^-115.
 constexpr uint32_t kMaxPrivateNoiseQ20 = uint32_t{1} << 26;  // 64 quantizer scales
-constexpr float kMaxPrivateClipInUnits = 128.0f;             // clip_l2 / quantizer_scale
+constexpr float kMaxPrivateClipInScales = 128.0f;            // clip_l2 / quantizer_scale
 
 class PrivateNoise {
  public:
-  PrivateNoise() = default;  // none
+  PrivateNoise() = default;  // no noise
 
   //   seed           secret, and used for one update
   //   deviation_q20  in units of 2^-20 of Gau-LRQ's deviation; at most kMaxPrivateNoiseQ20. 0: none
@@ -54,9 +58,9 @@ class PrivateNoise {
   uint32_t deviation_q20_ = 0;
 };
 
-// v plus noise, cut off at the format's limit. What the encoder sees: a function of the noisy value
-// alone, so it takes nothing from the guarantee.
-//   v_q20  at most kMaxPrivateClipInUnits, as Q20, in magnitude
+// v plus noise, clamped to the format's limit. Clamping is a function of the noisy value alone, so
+// it does not weaken the guarantee.
+//   v_q20  at most kMaxPrivateClipInScales, as Q20, in magnitude
 int32_t AddPrivateNoise(int32_t v_q20, int32_t noise_q20);
 
 }  // namespace sotto

@@ -1,10 +1,11 @@
 // Gau-LRQ on one coordinate: value -> integer m -> value plus Gaussian noise. Part of sotto/lrq.
 //
-// Device and server hold the same cell (w, L, s) of a coordinate; only m travels.
+// Device and server compute the same cell (w, L, s) of a coordinate; only m is sent.
 //   encode  m = floor((v + w - s) / w)                               Gau-LRQ, Eq. (11)
 //   decode  e = m w + s + L, rounded to Q20                          Gau-LRQ, Eq. (12)
-// v is Q20 and unit noise; the arithmetic is exact in Q27, so e - v is one of the integers L+1 ..
-// L+w. Only the Q20 value leaves the decoder: an unrounded one could betray its layer.
+// v is Q20, in units of the noise's deviation. The arithmetic is exact in Q27, so e - v before
+// rounding is one of the integers L+1 .. L+w. Only the value rounded to Q20 leaves the decoder: an
+// unrounded value could reveal its layer. The functions keep no state: safe in any thread.
 #ifndef SOTTO_QUANTIZER_H_
 #define SOTTO_QUANTIZER_H_
 
@@ -22,19 +23,21 @@ constexpr int32_t kMaxValueQ20 = 1 << 30;
 Status Quantize(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t v_q20,
                 int32_t* m);
 
-// The integers that encode one and the same v in coordinates first, first + 1, ..., each as
-// Quantize() gives it.
+// The integers that encode the same v in coordinates first, first + 1, ..., each as Quantize()
+// gives it.
 //   m  [cells.size()]
 Status QuantizeAll(const Dither& dither, uint32_t first, Span<const DitherCell> cells,
                    int32_t v_q20, Span<int32_t> m);
 
-// True if v is encoded as m = 0 whatever layer a cell with dither t / 2^27 selects: while values
-// are small against the noise, most need no layer to be encoded. Never true for kUniform. t < 2^27.
+// True if v is encoded as m = 0 in every layer that a cell with dither t / 2^27 can have. While
+// values are small against the noise, most are encoded without computing a layer. Never true for
+// kUniform. t < 2^27.
 //
-// m = 0 means s - w <= v < s, and s lies between floor(w t / 2^27) and floor(w (t + 1) / 2^27): a
-// larger w only widens the interval.
+// m = 0 means s - w <= v < s, and s lies between floor(w t / 2^27) and floor(w (t + 1) / 2^27). So
+// a larger w only widens the interval, and the smallest step decides.
 inline bool IsZeroInEveryLayer(DitherKind kind, uint32_t t, int32_t v_q20) {
-  // Both edges lie within kMinStepQ27, about 2^28, of zero: beyond 2^24 in Q20 no value is between.
+  // Both edges lie within kMinStepQ27, about 2^28, of zero. So no value beyond 2^24, in Q20, lies
+  // between them.
   constexpr int32_t kFar = 1 << 24;
   if (kind != DitherKind::kGaussian || v_q20 >= kFar || v_q20 <= -kFar) return false;
   const int32_t v_q27 = v_q20 * 128;
@@ -45,12 +48,12 @@ inline bool IsZeroInEveryLayer(DitherKind kind, uint32_t t, int32_t v_q20) {
 }
 
 // The noisy value that m stands for: v plus the rounding error.
-//   m  as a Quantize() of any value within the format's limit can give; the caller has checked it
+//   m  a result of Quantize() for some value within the format's limit; the caller checks this
 // |*noisy_q20| < 2^30 + 2^24, so 2^32 of them add up in 64 bits. Returns kOk or kCryptoFailed.
 Status Dequantize(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t m,
                   int32_t* noisy_q20);
 
-// The same of coordinates first, first + 1, ....
+// The noisy values of coordinates first, first + 1, ....
 //   m, noisy_q20  [cells.size()]
 Status DequantizeAll(const Dither& dither, uint32_t first, Span<const DitherCell> cells,
                      Span<const int32_t> m, Span<int32_t> noisy_q20);

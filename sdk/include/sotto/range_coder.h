@@ -1,11 +1,11 @@
 // An adaptive binary range coder in integers. Part of sotto/lrq.
 //
-// Encoder and decoder keep an interval of 32 bits; each binary decision shrinks it by the
-// probability that both sides hold for it, and both then move that probability toward what was
-// seen. (G. N. N. Martin, "Range encoding", 1979; the carry is resolved as in the Lempel-Ziv-Markov
-// chain algorithm, with one byte and a run of 0xff held back.) State of constant size, no heap, the
-// same bytes on every CPU. The end needs no mark: bytes beyond the last one read as zeros, and
-// zeros that the encoder still holds at the end are left out.
+// Encoder and decoder keep an interval of 32 bits. Each binary decision shrinks the interval by the
+// probability that both sides assign to it; both sides then move this probability toward the
+// outcome. (G. N. N. Martin, "Range encoding", 1979; the carry is resolved as in the
+// Lempel-Ziv-Markov chain algorithm, with one byte and a run of 0xff held back.) State of constant
+// size, no heap, the same bytes on every CPU. One thread at a time. The code has no end mark: bytes
+// beyond the last one read as zeros, and zeros that the encoder still holds at the end are omitted.
 #ifndef SOTTO_RANGE_CODER_H_
 #define SOTTO_RANGE_CODER_H_
 
@@ -17,8 +17,8 @@
 
 namespace sotto {
 
-// The probability of one binary decision, learned from its past. Starts as an estimate that counts
-// like `weight` observations; to be set before use.
+// The probability of one binary decision, learned from its outcomes. Starts as an estimate that
+// counts like `weight` observations. The owner sets all fields before use.
 struct AdaptiveBit {
   uint32_t p_one;   // probability of a one, in 2^-32
   uint16_t weight;  // 1 to kMaxWeight
@@ -37,8 +37,8 @@ struct AdaptiveBit {
     shift = static_cast<uint16_t>(shift + (weight >> (shift + 1)));
   }
 
-  // The part of a range of at least kMinRange that a one gets: at least 1/65536 of it is left for
-  // either outcome.
+  // The part of a range that a one gets, range >= kMinRange. Either outcome gets at least 1/65536
+  // of the range.
   uint32_t BoundOfOne(uint32_t range) const {
     const uint32_t p = p_one >> 16;
     return (range >> 16) * (p == 0 ? 1 : p);
@@ -79,20 +79,20 @@ class RangeEncoder {
   // Encodes a decision whose outcomes are equally likely.
   void EncodeFair(bool bit) { Narrow(interval_.range >> 1, bit); }
 
-  // For a caller that encodes many decisions at once: it narrows a copy of the interval as Encode()
-  // would, until that is narrow, and hands it back.
+  // For a caller that encodes many decisions at once: the caller narrows a copy of the interval as
+  // Encode() would, until the copy is narrow, and hands the copy back.
   const Interval& interval() const { return interval_; }
   void Continue(const Interval& interval) {
     interval_ = interval;
     Widen();
   }
 
-  // No more decisions: chooses the shortest end. Once.
+  // Ends the code with the fewest bytes. Called once, after the last decision.
   void Finish();
 
-  // Moves finished bytes into `out`, oldest first, and returns how many. Between two calls that
-  // leave the encoder empty: at most kMaxDecisions of Encode() and kMaxFairDecisions of
-  // EncodeFair(), or Finish().
+  // Moves finished bytes into `out`, oldest first, and returns how many. Between two Take() calls
+  // that leave the encoder empty the caller may make at most kMaxDecisions calls of Encode() and
+  // kMaxFairDecisions of EncodeFair(), or one call of Finish().
   size_t Take(MutableByteSpan out);
 
   // True if Take() has nothing to give.
@@ -102,14 +102,14 @@ class RangeEncoder {
   static constexpr int kMaxFairDecisions = 12;
 
  private:
-  // A byte and a run of equal ones after it, 0xff, or 0x00 if a carry came: what is set free at
-  // once.
+  // Bytes that become final together: one byte and a run of equal bytes after it. The run is of
+  // 0xff, or of 0x00 after a carry.
   struct Run {
     uint32_t first : 8;
     uint32_t has_carry : 1;
     uint32_t fill_count : 23;
   };
-  // No decision costs more than 16 bits, and every 8 bits set one run free.
+  // No decision costs more than 16 bits, and every 8 bits make one run final.
   static constexpr int kRuns = (16 * kMaxDecisions + kMaxFairDecisions) / 8 + 2;
 
   void Narrow(uint32_t bound, bool bit) {
@@ -124,7 +124,7 @@ class RangeEncoder {
   void ShiftOut();
 
   Interval interval_;
-  uint32_t fill_ = 0;  // bytes 0xff after held_ that a carry would turn to 0x00
+  uint32_t fill_ = 0;  // number of bytes 0xff after held_; a carry turns them to 0x00
   uint8_t held_ = 0;
   bool has_held_ = false;  // nothing is held before the first byte
   Run runs_[kRuns];
@@ -145,7 +145,7 @@ class RangeDecoder {
   }
   bool DecodeFair() { return Narrow(range_ >> 1); }
 
-  // Bytes looked at so far; those beyond the end count, and read as zeros.
+  // Number of bytes read so far. Bytes beyond the end count, too, and read as zeros.
   size_t position() const { return position_; }
 
  private:

@@ -1,4 +1,6 @@
-// Where a device's training samples come from: a callback, one sample at a time. Part of sotto/nn.
+// A callback that reads a device's training samples, one at a time. Part of sotto/nn.
+//
+// The SDK calls it in the thread that trains.
 #ifndef SOTTO_SAMPLE_SOURCE_H_
 #define SOTTO_SAMPLE_SOURCE_H_
 
@@ -9,9 +11,8 @@
 
 namespace sotto {
 
-// The data set never needs to sit in RAM: `read` may decode flash, a file or a sensor's log. It
-// must give the same sample for the same index throughout a round; a sample may be read more than
-// once.
+// The data set need not be in RAM: `read` may decode flash, a file or a sensor's log. It must give
+// the same sample for the same index throughout a round; a sample may be read more than once.
 struct SampleSource {
   uint32_t count = 0;  // samples on this device, >= 1
 

@@ -1,9 +1,10 @@
 // A device's link to the server: messages in frames inside TLS. Part of sotto/link (sotto::tls).
 //
-// The pipe is the caller's: two callbacks that never block (TlsIo). Nothing here waits; a call that
-// returns kWouldBlock is repeated when the pipe may have moved. One request is under way at a time.
-// Any other status but kOk means that the link is dead: close the pipe, open a new one, Begin()
-// again, and tell the client with Client::OnLinkLost(). One thread at a time.
+// The caller provides the pipe: two callbacks that never block (TlsIo). No call waits. A call that
+// returns kWouldBlock is repeated when the pipe can perhaps take or give bytes. One request is in
+// progress at a time. Any status other than kOk and kWouldBlock means that the link is dead: close
+// the pipe, open a new one, call Begin() again, and tell the client with Client::OnLinkLost(). One
+// thread at a time.
 #ifndef SOTTO_SECURE_LINK_H_
 #define SOTTO_SECURE_LINK_H_
 
@@ -23,22 +24,24 @@ class SecureLink {
 
   // Starts a session on a new pipe.
   //   port    entropy for TLS
-  //   secret  the device's; the pre-shared key derives from it
+  //   secret  the device's secret; the pre-shared key is derived from it
   //   config  for devices whose TLS buffers are small
   // Returns kOk, kEntropyFailed, kCryptoFailed or kInvalidArgument.
   Status Begin(const Port& port, ByteSpan device_id, const Key& secret, const TlsIo& io,
                const TlsConfig& config = {});
 
-  // Moves one request and its reply on. Call with the same request until it is answered.
+  // Sends as much of the request, or receives as much of its reply, as is possible now. Call it
+  // with the same request until the reply is complete.
   //   reply  its bytes point into the receive buffer, valid until the next Exchange()
-  // Returns kOk when the reply is there, kWouldBlock, or what killed the link: kLinkLost,
-  // kMalformed, kCryptoFailed, kPeerRefused (the server does not accept this device's key).
+  // Returns kOk when the reply is complete, kWouldBlock, or the failure that ended the link:
+  // kLinkLost, kMalformed, kCryptoFailed, kPeerRefused (the server does not accept this device's
+  // key).
   Status Exchange(const Request& request, Reply* reply);
 
-  // Says goodbye; as far as the pipe takes it at once.
+  // Sends close_notify, as much of it as the pipe takes at once.
   void Close();
 
-  // While waiting: true if the pipe must take bytes first.
+  // After kWouldBlock: true if the pipe must take bytes first.
   bool wants_write() const { return tls_.wants_write(); }
 
  private:
@@ -53,7 +56,7 @@ class SecureLink {
   State state_ = State::kHandshake;
   size_t size_ = 0;  // of the frame being sent
   size_t sent_ = 0;
-  TlsContext context_;  // before the session that uses it
+  TlsContext context_;  // declared before the session that uses it
   TlsSession tls_;
 };
 

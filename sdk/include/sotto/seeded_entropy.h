@@ -1,10 +1,10 @@
 // A device's entropy in a seeded run. INSECURE: for simulations and tests. Part of sotto/local.
 //
-// In a seeded run the nonce of a training and the seed of its private noise must repeat, whatever
-// the device did before: in the simulator, in a process of its own, on a board. So they are a
-// function of the device's secret and of the round and attempt at hand. Never for a device whose
-// data matter: whoever knows the seed knows the noise. A round draws entropy once; TLS must have
-// another source.
+// In a seeded run the nonce of a training and the seed of its private noise must be the same in the
+// simulator, in a process of its own and on a board, whatever the device did before. So they are a
+// function of the device's secret and of the current round and attempt. Never use this for a device
+// whose data matter: whoever knows the seed knows the noise. A round draws entropy once; TLS must
+// have another source.
 #ifndef SOTTO_SEEDED_ENTROPY_H_
 #define SOTTO_SEEDED_ENTROPY_H_
 
@@ -17,8 +17,8 @@ class SeededEntropy {
  public:
   explicit SeededEntropy(const Key& secret) : secret_(secret) {}
 
-  // The task that names the round and the attempt at hand, Client::task() for example. It must
-  // outlive this object, and be there before the first draw.
+  // Sets the task that names the current round and attempt, for example Client::task(). The task
+  // must outlive this object. Call this before the first draw.
   void Attach(const TrainTask* task) { task_ = task; }
 
   // A sotto::Port's entropy callback; context is a SeededEntropy. The bytes are stream 0 of the

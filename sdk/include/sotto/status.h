@@ -1,7 +1,8 @@
 // The result of every call that can fail. Part of sotto/base: no dependencies.
 //
 // Statuses cross the wire and reach logs, so a value is never renumbered or reused. A call that
-// does not return kOk leaves its outputs untouched unless its own comment says otherwise.
+// does not return kOk leaves its outputs untouched unless its own comment says otherwise. Plain
+// values: safe in any thread.
 #ifndef SOTTO_STATUS_H_
 #define SOTTO_STATUS_H_
 

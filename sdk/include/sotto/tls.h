@@ -11,18 +11,22 @@
 //   ... session.Read(), session.Write() ...
 //   while (session.Close() == Status::kWouldBlock) WaitForLink();
 //
-// Nothing but TLS 1.2 is spoken, and no cipher suites but these, of which a session takes the first
-// that both sides have; the first two give forward secrecy and cost a device some 30 million
-// instructions (Cortex-M4), the others need the key to stay secret for ever:
+// The only version is TLS 1.2. A session takes the first of these cipher suites that both sides
+// have:
 //   ECDHE-PSK-CHACHA20-POLY1305, ECDHE-PSK-AES128-CBC-SHA256,
 //   PSK-CHACHA20-POLY1305, PSK-AES128-GCM-SHA256, PSK-AES128-CCM
-// ECDHE is on the curve P-256. There is no renegotiation, resumption or 0-RTT.
+// The first two give forward secrecy and cost a device some 30 million instructions (Cortex-M4).
+// With the others the traffic stays secret only as long as the key does. ECDHE is on the curve
+// P-256. There is no renegotiation, resumption or 0-RTT.
 //
-// Mbed TLS 2.28 or 3.6 does the work, without MBEDTLS_USE_PSA_CRYPTO: its random bits come from
-// Port::entropy. These classes use no heap, but Mbed TLS allocates a session's buffers through its
-// own allocator: MBEDTLS_SSL_IN_CONTENT_LEN + MBEDTLS_SSL_OUT_CONTENT_LEN bytes and a little (34 kB
-// as Debian builds it), during the handshake some kB more. A static pool that is too small can show
-// as kCryptoFailed or as any failure of the handshake. Destructors wipe what they free.
+// Mbed TLS 2.28 or 3.6 implements the protocol, without MBEDTLS_USE_PSA_CRYPTO. Its random bits
+// come from Port::entropy.
+//
+// Memory. These classes use no heap, but Mbed TLS allocates a session's buffers through its own
+// allocator: a little more than MBEDTLS_SSL_IN_CONTENT_LEN + MBEDTLS_SSL_OUT_CONTENT_LEN bytes
+// (34 kB as Debian builds it), and some kB more during the handshake. If a static pool is too
+// small, a call returns kCryptoFailed or any failure of the handshake. Destructors wipe the memory
+// that they free.
 //
 // Thread safety: a context and all of its sessions belong to one thread at a time.
 #ifndef SOTTO_TLS_H_
@@ -53,9 +57,9 @@ struct TlsIo {
   void* context = nullptr;
 };
 
-// Where a server finds a device's key. `find` is given a valid device id (IsValidDeviceId()) and
-// sets *psk; any status but kOk means an unknown device. It should take as long for an unknown
-// device as for a known one: the handshake goes on alike.
+// A server's lookup of device keys. `find` gets a valid device id (IsValidDeviceId()) and sets
+// *psk; any status but kOk means an unknown device. The lookup should take as long for an unknown
+// device as for a known one: the handshake treats both the same way.
 struct PskLookup {
   Status (*find)(void* context, ByteSpan identity, Key* psk) = nullptr;
   void* context = nullptr;
@@ -63,16 +67,17 @@ struct PskLookup {
 
 struct TlsConfig {
   // The most plaintext bytes in one record: 512, 1024, 2048, 4096, or 0 for the protocol's 16,384.
-  // A client asks its server to keep to it, too (RFC 6066): set it to what the client's buffers
-  // hold. A server keeps to what its client asks for. Each record costs 21 to 69 bytes besides.
+  // A client also asks its server to keep to this limit (RFC 6066): set it to the size of the
+  // client's buffers. A server keeps to the limit that its client asks for. Each record adds 21 to
+  // 69 bytes to its plaintext.
   uint16_t max_fragment = 0;
 
   // kOk or kInvalidArgument.
   Status Validate() const;
 };
 
-// What the sessions of one side share: role, keys, random generator. A server has one for all of
-// its connections, a client one for itself. It outlives its sessions.
+// The state that the sessions of one side share: role, keys, random generator. A server has one
+// context for all of its connections, a client has one for itself. A context outlives its sessions.
 class TlsContext {
  public:
   TlsContext();
@@ -82,14 +87,14 @@ class TlsContext {
 
   // A client that authenticates by `identity` (see IsValidDeviceId()) and `psk`; both are copied.
   // Returns kOk; kInvalidArgument for an identity, port or configuration outside its range (also
-  // max_fragment with a Mbed TLS that lacks the extension), kEntropyFailed, or kCryptoFailed. The
-  // context is then not usable. No session may be using the context. The same holds for
-  // InitServer().
+  // max_fragment with a Mbed TLS that lacks the extension), kEntropyFailed, or kCryptoFailed. After
+  // a failure the context is not usable. No session may be using the context during the call. All
+  // of this holds for InitServer(), too.
   Status InitClient(const Port& port, ByteSpan identity, const Key& psk,
                     const TlsConfig& config = {});
 
-  // A server. A client whose identity is unknown or not a valid device id is treated like one with
-  // a wrong key, under a random key: it cannot tell the two apart.
+  // A server. It treats a client whose identity is unknown or not a valid device id like a client
+  // with a wrong key, by using a random key: the client cannot tell the two cases apart.
   Status InitServer(const Port& port, const PskLookup& keys, const TlsConfig& config = {});
 
  private:
@@ -106,10 +111,11 @@ class TlsContext {
 //   kMismatch       wrong key, unknown identity, or a handshake that was tampered with
 //   kMalformed      the peer broke the protocol, or its version or suites are not ours; bytes
 //                   were altered on the way
-//   kPeerRefused    the peer sent a fatal alert: for a client, what the two above mean to a server
+//   kPeerRefused    the peer sent a fatal alert: a client gets this where its server gets one of
+//                   the two statuses above
 //   kLinkLost       the link was lost, or closed without the peer's Close(): data may be missing
 //   kEntropyFailed, kCryptoFailed  this side failed
-// After kWouldBlock wait until the link can be read, or, if wants_write(), written.
+// After kWouldBlock, wait until the link can be read or, if wants_write() is true, written.
 class TlsSession {
  public:
   TlsSession();
@@ -122,30 +128,30 @@ class TlsSession {
   // kCryptoFailed (no memory).
   Status Start(TlsContext* context, const TlsIo& io);
 
-  // Goes on with the handshake. Returns kOk when it is complete, kWouldBlock until then.
+  // Continues the handshake. Returns kOk when it is complete, kWouldBlock until then.
   Status Handshake();
 
-  // Reads what has arrived, at most out.size() >= 1 bytes.
+  // Reads bytes that have arrived, at most out.size() >= 1 of them.
   //   *read  how many, on kOk; 0 if the peer closed its direction: nothing more will come
-  // Call it until it returns kWouldBlock before waiting for the link: a record may hold more than
-  // one `out`.
+  // Before you wait for the link, call this until it returns kWouldBlock: a record may hold more
+  // bytes than `out`.
   Status Read(MutableByteSpan out, size_t* read);
 
   // Sends up to one record from the front of `data`, which has at least one byte.
   //   *written  how many bytes were taken, on kOk: 1 to data.size()
-  // After kWouldBlock repeat the call with the same bytes (more may follow them; fewer are
-  // kInvalidArgument): they are already encrypted and partly sent.
+  // After kWouldBlock repeat the call with the same bytes, which are already encrypted and partly
+  // sent. More bytes may follow them; fewer bytes are kInvalidArgument.
   Status Write(ByteSpan data, size_t* written);
 
-  // Ends the session: sends what is left and tells the peer that this is the end (close_notify), or
-  // after a failure what was wrong (alert). Repeat on kWouldBlock. Returns kOk or kLinkLost;
-  // closing the link itself is up to the caller. Only Start() may follow.
+  // Ends the session: sends the bytes that wait, then close_notify, or after a failure the alert
+  // that tells the peer its reason. Repeat on kWouldBlock. Otherwise returns kOk or kLinkLost. The
+  // caller closes the link itself. Only Start() may follow.
   Status Close();
 
   // True if bytes wait because the link took none.
   bool wants_write() const;
 
-  // On a server, after the handshake: the identity that proved to hold its key. Before that, and on
+  // On a server, after the handshake: the authenticated identity of the client. Before that, and on
   // a client, empty. Valid until Start() or the destructor.
   ByteSpan peer_identity() const;
 

@@ -1,7 +1,7 @@
 // Local SGD on one device, one mini-batch a step. Part of sotto/train.
 //
-// The device's samples are visited without replacement, in an order that a key determines and that
-// is computed on the fly. Nothing is allocated and nothing blocks but the sample callback.
+// Each epoch visits every sample once, in an order that is computed from a key and never stored.
+// Nothing is allocated, and only the sample callback may block. One thread at a time.
 #ifndef SOTTO_TRAIN_H_
 #define SOTTO_TRAIN_H_
 
@@ -78,9 +78,9 @@ class LocalTrainer {
   // Mean loss of the steps so far, each before its own update.
   float mean_loss() const;
 
-  // True once clipping has changed the working parameters. After a finished training: under kAtEnd
-  // the update's norm was above clip_l2; under kEveryStep the distance from base was, after some
-  // step. Adaptive clipping looks for quantiles of these lengths:
+  // True once clipping has changed the working parameters. After a finished training it means:
+  // under kAtEnd the update's norm was above clip_l2; under kEveryStep the distance from base was
+  // above clip_l2 after some step. Adaptive clipping searches for quantiles of these lengths:
   //   Lemma 1. Up to the first step that is clipped, a training does not depend on clip_l2.
   //   Lemma 2. So clipped() compares clip_l2 with a length that does not depend on it: the norm of
   //            the update under kAtEnd, the largest distance after a step of the training without

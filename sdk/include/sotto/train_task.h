@@ -1,6 +1,7 @@
-// What a device is asked to do in one round. Part of sotto/local.
+// The task of a device in one round. Part of sotto/local.
 //
-// A server sends it in a message (messages.h). A round without a server makes its own.
+// A server sends the task in a message (messages.h). A program that runs a round without a server
+// fills in the task itself. Plain data: threads may share a task that does not change.
 #ifndef SOTTO_TRAIN_TASK_H_
 #define SOTTO_TRAIN_TASK_H_
 
@@ -30,21 +31,21 @@ struct TrainTask {
   uint32_t clip_bit_q20 = 0;
   // Deviation of the noise that the device adds to its own update, in units of 2^-20
   // quantizer_scale (private_noise.h); 0: none. At most kMaxPrivateNoiseQ20. Needs Gaussian dither,
-  // no clip bit, and clip_l2 at most kMaxPrivateClipInUnits times quantizer_scale.
+  // no clip bit, and clip_l2 at most kMaxPrivateClipInScales times quantizer_scale.
   uint32_t private_noise_q20 = 0;
 
   // The largest clip_l2 / quantizer_scale without private noise: every clipped value then is within
   // kMaxValueQ20.
   static constexpr float kMaxClipInScales = 1024.0f;
 
-  // Says for both ends which tasks a device takes. Returns kOk, kInvalidArgument for training
-  // options out of range, or kMalformed for anything else that the comments above exclude.
-  // quantizer_scale is not looked at under Coding::kFloat32.
+  // Decides which tasks a device takes; server and device both call it. Returns kOk,
+  // kInvalidArgument for training options out of range, or kMalformed for anything else that the
+  // comments above exclude. Ignores quantizer_scale under Coding::kFloat32.
   Status Validate() const;
 
-  // What one update costs against the server: it is a Gaussian mechanism whose noise is so many
-  // times its sensitivity, 2 clip_l2 (replace-one adjacency). 0: no protection from the server. For
-  // a server and for logs; a board compares by HasPrivateNoise(), without binary64.
+  // Noise multiplier of one update against the server: the deviation of the private noise divided
+  // by the sensitivity 2 clip_l2 (replace-one adjacency). 0: no protection from the server. For a
+  // server and for logs; a board compares by HasPrivateNoise(), without binary64.
   double private_noise_multiplier() const {
     return static_cast<double>(private_noise_q20) * static_cast<double>(quantizer_scale) /
            (0x1p21 * static_cast<double>(training.clip_l2));
@@ -57,16 +58,16 @@ struct TrainTask {
                             training.clip_l2);
   }
 
-  // True if the update is encoded with Gaussian dither. The server can remove that noise: this says
-  // nothing about privacy from the server, private_noise_multiplier() does.
+  // True if the update is encoded with Gaussian dither. The server can remove that noise:
+  // private_noise_multiplier(), not this function, tells about privacy from the server.
   bool is_private() const {
     return format.coding != Coding::kFloat32 && format.dither == DitherKind::kGaussian;
   }
 };
 
-// A limit on the multiplier z of private noise for HasPrivateNoise(): z in Q20, rounded down, but
-// at least one step for z > 0. 4096 is the most that can be asked for. A z that is larger, negative
-// or not a number gives that limit too.
+// A limit on the multiplier z of private noise, for HasPrivateNoise(): z in Q20, rounded down, but
+// at least 2^-20 for z > 0. A z that is 4096 or more, negative or not a number gives the largest
+// limit, 2^32 - 1.
 constexpr uint32_t PrivateNoiseLimitQ20(double z) {
   if (z == 0.0) return 0;
   if (z > 0.0 && z < 0x1p-20) return 1;

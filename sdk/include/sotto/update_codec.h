@@ -1,7 +1,7 @@
 // An update as bytes and back: Gau-LRQ integers under a code. Part of sotto/lrq.
 //
-// The coordinates are those of the update. One extra coordinate may follow them: the clip bit of
-// adaptive clipping, which travels under the same noise as the update.
+// The coordinates of the update may be followed by one extra coordinate: the clip bit of adaptive
+// clipping. It gets the same noise as the update.
 //
 // Encoder and decoder stream: their memory is constant and no call allocates. One thread at a time.
 // update_format.h describes the bytes, sdk/LRQ.md specifies every bit.
@@ -23,7 +23,7 @@ namespace sotto {
 // Bits gathered into bytes, lowest first.
 class BitPacker {
  public:
-  // The `count` bits of `value`, 0 <= count <= 24; at most 7 others wait.
+  // Appends the `count` bits of `value`, 0 <= count <= 24. At most 7 bits may wait before the call.
   void Append(uint32_t value, int count);
   void FillLastByte() { count_ = (count_ + 7) / 8 * 8; }
   bool has_byte() const { return count_ >= 8; }
@@ -37,12 +37,12 @@ class BitPacker {
 // Encodes one update. The update's memory must stay unchanged until the last byte is read: a read
 // after Seek() repeats the same bytes, and other values under the same key would reveal both.
 //
-// With private noise v is the clipped value plus that noise, everywhere: scale, code and length are
-// those of the noisy values, generated anew in every pass.
+// With private noise v is always the clipped value plus this noise. Scale, code and length are
+// computed from the noisy values, and every pass generates the noise again.
 class UpdateEncoder {
  public:
-  //   words  memory for the coordinates that are quantized at once, or empty: kDitherBatch of them.
-  //          A multiple of that is for engines that are fast only in large batches
+  //   words  memory for the coordinates that are quantized at once: a multiple of kDitherBatch, or
+  //          empty for kDitherBatch coordinates. Some engines are fast only in large batches
   explicit UpdateEncoder(const DitherEngine& engine = {}, Span<uint64_t> words = {})
       : engine_(engine), words_(words.empty() ? Span<uint64_t>(own_words_) : words) {}
   ~UpdateEncoder() { Wipe(); }
@@ -50,13 +50,13 @@ class UpdateEncoder {
   UpdateEncoder& operator=(const UpdateEncoder&) = delete;
 
   // Computes scale and clip factor: two passes over the update, a third with private noise.
-  //   round_key      has encoded nothing else, ever
+  //   round_key      used for this update only
   //   format         kRange or kFixed
   //   extra_q20      the extra coordinate, Q20, at most kMaxValueQ20 in magnitude. 0: there is
   //                  none. It is not clipped, so the sum of squares of all coordinates is at most
   //                  the bound of update_scale.h plus the square of this
   //   private_noise  with Gaussian dither, without an extra coordinate, and with clip_l2 at most
-  //                  kMaxPrivateClipInUnits times quantizer_scale
+  //                  kMaxPrivateClipInScales times quantizer_scale
   // The other arguments and the statuses are those of ComputeUpdateScale(); kInvalidArgument also
   // for more than kMaxParameters coordinates, kCryptoFailed also with private noise.
   Status Begin(const Key& round_key, const UpdateFormat& format, Span<const float> update,
@@ -70,11 +70,11 @@ class UpdateEncoder {
   // Begin(), or kCryptoFailed.
   Status Read(MutableByteSpan out, size_t* written);
 
-  // True once the last byte is read. Exact right after a Read(): nothing then follows.
+  // True once the last byte is read. Exact right after a Read(): if true, no byte follows.
   bool is_done() const { return stage_ == Stage::kDone && !HasReady(); }
 
-  // The next Read() starts at byte `offset` again. Encodes and discards. Returns kInvalidArgument
-  // for an offset beyond the end, else as Read().
+  // The next Read() starts at byte `offset`. Encodes the bytes before it again and discards them.
+  // Returns kInvalidArgument for an offset beyond the end, else as Read().
   Status Seek(size_t offset);
 
   // With private noise max_value_q20 and rms_q20 are those of the noisy values.
@@ -102,8 +102,8 @@ class UpdateEncoder {
   Span<const float> update_;
   UpdateScale scale_;
   int32_t extra_q20_ = 0;  // the extra coordinate; 0: there is none
-  int32_t bound_q20_ = 0;  // of the scale code
-  int bits_ = 0;           // of a fixed-length code
+  int32_t bound_q20_ = 0;  // A(scale_code_), Q20
+  int bits_ = 0;           // bits a coordinate, of a fixed-length code
   uint8_t scale_code_ = 0;
 
   bool header_taken_ = false;
@@ -113,7 +113,7 @@ class UpdateEncoder {
   uint32_t zeros_ = 0;   // of the padding, not yet taken
   uint64_t own_words_[kDitherBatch];
   Span<uint64_t> words_;            // where a batch is quantized
-  Span<const uint64_t> quantized_;  // of these, not yet coded; see WithInteger()
+  Span<const uint64_t> quantized_;  // the part of words_ not yet coded; see WithInteger()
   UpdateModel model_;
   RangeEncoder range_;
   BitPacker packer_;
@@ -125,7 +125,7 @@ class UpdateEncoder {
 //   encoded    [n] as UpdateEncoder wrote it. Other bytes give kMalformed or, under kRange, some
 //              values of the format's range; never a crash, and no read beyond the end
 //   noisy      [d] int32 Q20; on failure its contents are unspecified and must not be used
-//   engine     of the dither: the values are the same, the time may not be
+//   engine     computes the dither; every engine gives the same values, in its own time
 // Takes about 4 KB of stack.
 // Returns kOk, kInvalidArgument if noisy is empty or too long or the format unknown, kMalformed, or
 // kCryptoFailed.

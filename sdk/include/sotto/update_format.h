@@ -1,14 +1,15 @@
 // The form of an encoded update: its code, its dither, its length. Part of sotto/lrq.
 //
-// Encoded update: one header byte h, the code of the d integers m, zeros up to a multiple of the
-// padding. h is 0, and no code follows, if every |v| is 0; else it is in 1..121 and stands for
-// A(h) = floor(2^((h-1)/4)), Q20.
-//   kRange  h: the root mean square of v, rounded up to a quarter octave. An adaptive range code: a
-//           few bytes and about 1 % above the entropy of m given the dither (update_model.h)
-//   kFixed  h: the largest |v|, rounded up. b = ceil(log2(2A / w_min + 1)) bits a coordinate
-//           (Gau-LRQ, Theorem 2): m_j minus the smallest m that a value in [-A, A] can have in
-//           coordinate j, least significant bit first; the last byte is filled up with zeros
-// sdk/LRQ.md specifies every bit.
+// An encoded update is one header byte h, the code of the d integers m, and zeros up to a multiple
+// of the padding. If every |v| is 0, then h is 0 and no code follows. Otherwise h is in 1..121 and
+// stands for A(h) = floor(2^((h-1)/4)), Q20.
+//   kRange  A(h) is the root mean square of v, rounded up to a quarter octave. The code is an
+//           adaptive range code: a few bytes and about 1 % above the entropy of m given the dither
+//           (update_model.h)
+//   kFixed  A(h) is the largest |v|, rounded up. The code has b = ceil(log2(2A / w_min + 1)) bits a
+//           coordinate (Gau-LRQ, Theorem 2): m_j minus the smallest m that a value in [-A, A] can
+//           have in coordinate j, least significant bit first. The last byte is filled with zeros
+// sdk/LRQ.md specifies every bit. The functions keep no state: safe in any thread.
 #ifndef SOTTO_UPDATE_FORMAT_H_
 #define SOTTO_UPDATE_FORMAT_H_
 
@@ -19,7 +20,7 @@
 
 namespace sotto {
 
-// How an update's values become bytes. Values cross the wire: never renumber.
+// The code of an update's values. Enumerators cross the wire: never renumber.
 enum class Coding : uint8_t {
   kFixed = 1,    // Gau-LRQ or uniform dither, fixed-length code
   kFloat32 = 2,  // little-endian binary32: exact, WITHOUT privacy
@@ -33,14 +34,14 @@ constexpr uint32_t kMaxPadding = 4096;
 struct UpdateFormat {
   Coding coding = Coding::kRange;
   DitherKind dither = DitherKind::kGaussian;
-  // The length is a multiple of this: it tells a watcher of the network less. 0: no padding. At
-  // most kMaxPadding; without effect on kFloat32.
+  // The length is a multiple of this, so it reveals less to an observer of the network. 0: no
+  // padding. At most kMaxPadding; without effect on kFloat32.
   uint32_t padding = kDefaultPadding;
 
   // True if all fields are in range.
   bool IsValid() const;
 
-  // True if the format is valid and its updates can have such an extra coordinate and such private
+  // True if the format is valid and its updates can have this extra coordinate and this private
   // noise (update_codec.h). Both need a quantizer. Private noise needs Gaussian dither and excludes
   // an extra coordinate.
   //   extra_q20          magnitude of the extra coordinate, Q20; 0: there is none
@@ -53,7 +54,7 @@ struct UpdateFormat {
   }
 };
 
-// No honest device's update is longer. d <= kMaxParameters.
+// The most bytes of an update that an honest device sends. coordinates <= kMaxParameters.
 size_t MaxUpdateSize(uint32_t coordinates, const UpdateFormat& format);
 
 namespace lrq {

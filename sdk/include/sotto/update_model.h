@@ -1,15 +1,16 @@
-// What the range code knows about an update's integers before it has seen them. Part of sotto/lrq.
+// The probabilities with which the range code codes an update's integers. Part of sotto/lrq.
 //
-// Device and server both know where zero lies in a coordinate's cell: at the fraction t of a step
-// from one edge, 1 - t from the other. While the values are small against the noise only the nearer
-// edge is ever crossed, and seldom; so the distance to it, in half octaves, predicts nearly all of
-// the integer. The integer m is coded as binary decisions, each with a probability of its own that
-// starts from the update's scale and adapts (range_coder.h):
+// Device and server both know the position of zero in a coordinate's cell: at the fraction t of a
+// step from one edge, 1 - t from the other. While the values are small against the noise, only the
+// nearer edge is ever crossed, and seldom. So the distance to the nearer edge, in half octaves,
+// predicts the integer m almost completely. m is coded as binary decisions. Each has its own
+// probability, which starts from the update's scale and adapts (range_coder.h):
 //   nonzero  by the distance to the nearer edge
 //   far      beyond the farther edge; by the same distance
 //   more     |m| above 1, 2, .. kUnary, by side
 //   escape   |m| - kUnary as an Elias gamma code: adaptive length, equally likely digits
-// Integers only. t alone decides: w would save less than 1 % more.
+// All arithmetic is on integers. The model uses t and not w, which would save less than 1 % more.
+// One thread at a time.
 #ifndef SOTTO_UPDATE_MODEL_H_
 #define SOTTO_UPDATE_MODEL_H_
 
@@ -18,8 +19,8 @@
 
 namespace sotto {
 
-// A quantized coordinate, in the memory of its dither's word: t stays where it was, and the upper
-// half holds an integer.
+// A quantized coordinate, in the memory of its dither's word: t keeps its bits, and the upper half
+// holds an integer.
 constexpr uint64_t WithInteger(uint64_t word, int32_t m) {
   return static_cast<uint64_t>(static_cast<uint32_t>(m)) << 32 | (word & kDitherMask);
 }
@@ -27,18 +28,18 @@ constexpr int32_t IntegerOf(uint64_t coordinate) { return static_cast<int32_t>(c
 
 class UpdateModel {
  public:
-  // Starts an update; before it, nothing else may be called.
-  //   scale_code  its root mean square is about A(scale_code), see update_codec.h; at least 1
+  // Starts an update. Must be called before all other functions.
+  //   scale_code  the update's root mean square is about A(scale_code), see update_format.h; >= 1
   void Reset(uint8_t scale_code, DitherKind kind);
 
   // Codes the integer m of a coordinate whose dither is t / 2^27, t < 2^27. |m| <= kMaxInteger.
   void Encode(uint32_t t, int32_t m, RangeEncoder* encoder);
 
-  // Codes coordinates (see WithInteger) in their order until the encoder has bytes to give, or all
-  // of them; returns how many. The encoder is empty before.
+  // Codes coordinates (see WithInteger) in their order, until the encoder has a byte to give or all
+  // are coded. Returns how many. The encoder must be empty before the call.
   size_t EncodeSome(Span<const uint64_t> coordinates, RangeEncoder* encoder);
 
-  // The reverse. False if the bytes hold no integer of this range.
+  // Decodes one integer that Encode() coded. False if the bytes hold no integer of this range.
   bool Decode(uint32_t t, RangeDecoder* decoder, int32_t* m);
 
   // Larger than any integer of a value within the format's limit.
@@ -47,7 +48,7 @@ class UpdateModel {
  private:
   static constexpr int kDistances = 32;      // half octaves: 1/2 to 2^-16, and nearer
   static constexpr int kUnary = 8;           // decisions `more` at most
-  static constexpr int kEscapeLengths = 12;  // digits below the first of the gamma code, at most
+  static constexpr int kEscapeLengths = 12;  // most digits of the gamma code after the first one
 
   size_t EncodeZeros(Span<const uint64_t> coordinates, RangeEncoder* encoder);
   void EncodeEscape(uint32_t excess, RangeEncoder* encoder);

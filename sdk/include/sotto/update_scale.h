@@ -1,12 +1,14 @@
 // From a float32 update to clipped integers. Part of sotto/lrq.
 //
 // The quantizer works on v = update / quantizer_scale, as Q20. Under Gaussian dither
-// quantizer_scale is the noise's deviation sigma, so v is in deviations. The update is clipped to
-// the L2 norm C (Gau-LRQ, Eq. (10)) here, in integers: floats are taken apart into mantissas, the
-// factor is rounded down and every v toward zero. So the sum of squares of v is at most
-// (C * 2^20 / quantizer_scale)^2, whatever floating point did before: the sensitivity that the
-// accountant uses is a theorem about integers. Deterministic on every CPU; nothing is stored but
-// this struct.
+// quantizer_scale is the noise's deviation sigma, so v is in units of sigma.
+//
+// Clipping to the L2 norm C (Gau-LRQ, Eq. (10)) is done here, in integers: floats are split into
+// mantissa and exponent, the factor is rounded down and every v is rounded toward zero. So the sum
+// of squares of v is at most (C * 2^20 / quantizer_scale)^2, whatever rounding floating point did
+// before. The sensitivity that the accountant uses is a theorem about these integers.
+//
+// The same bits on every CPU. The only state is the struct UpdateScale: safe in any thread.
 #ifndef SOTTO_UPDATE_SCALE_H_
 #define SOTTO_UPDATE_SCALE_H_
 
@@ -21,7 +23,7 @@ namespace sotto {
 constexpr uint32_t kMaxParameters = uint32_t{1} << 24;
 
 // The largest clipping bound, in quantizer scales.
-constexpr float kMaxClipInUnits = 1048576.0f;
+constexpr float kMaxFormatClipInScales = 1048576.0f;
 
 struct UpdateScale {
   int32_t max_exponent = 1;  // biased binary32 exponent of the largest coordinate
@@ -35,16 +37,16 @@ struct UpdateScale {
 // Two passes over the update: largest exponent, then norm and largest value.
 //   update           [d] float32, model units, 1 <= d <= kMaxParameters
 //   clip_l2          C > 0, model units, a normal float
-//   quantizer_scale  > 0, model units, a normal float; at least clip_l2 / kMaxClipInUnits
+//   quantizer_scale  > 0, model units, a normal float; at least clip_l2 / kMaxFormatClipInScales
 // Returns kOk, kInvalidArgument, kNotFinite if a coordinate is NaN or infinite, or kOutOfRange if
-// one is beyond the format's limit, which cannot be while clip_l2 / quantizer_scale <= 1024.
+// one is beyond the format's limit. kOutOfRange needs clip_l2 / quantizer_scale > 1024.
 Status ComputeUpdateScale(Span<const float> update, float clip_l2, float quantizer_scale,
                           UpdateScale* scale);
 
 // One coordinate of the update that the scale was computed for: v in Q20, rounded toward zero.
 int32_t ScaleToQ20(float value, const UpdateScale& scale);
 
-// The same of several. v_q20: [values.size()]
+// ScaleToQ20() of several coordinates. v_q20: [values.size()]
 void ScaleAllToQ20(Span<const float> values, const UpdateScale& scale, Span<int32_t> v_q20);
 
 }  // namespace sotto

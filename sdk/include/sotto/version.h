@@ -1,4 +1,4 @@
-// The version of Sotto. Part of sotto/base.
+// The version of Sotto. Part of sotto/base. A constant.
 #ifndef SOTTO_VERSION_H_
 #define SOTTO_VERSION_H_
 

@@ -1,14 +1,14 @@
-// Messages as bytes: frames, and what is in them. Part of sotto/wire.
+// Encodes messages as frames of bytes, and decodes them. Part of sotto/wire.
 //
 // A frame is its length n as u16, little endian, then n bytes: one Request or Reply as a protocol
 // buffer (sdk/src/wire/sotto.proto). server/PROTOCOL.md specifies every field. Frames travel inside
 // TLS; nothing here protects them.
 //
 // Decoding copies nothing: byte fields of a decoded message point into the frame, so they are valid
-// as long as its memory is. Any bytes may be decoded: what is not a well-formed message within its
-// limits is kMalformed, and the message is then unchanged. Unknown fields are skipped; unknown
-// values of an enumeration are refused, but for ErrorCode, which becomes kUnknown. No heap, no
-// state: safe from any thread.
+// as long as the frame's memory. Any bytes may be decoded: bytes that are not a well-formed message
+// within its limits are kMalformed, and the message is then unchanged. Unknown fields are skipped.
+// Unknown values of an enumeration are refused, except that an unknown ErrorCode becomes kUnknown.
+// No heap. The functions keep no state: safe in any thread.
 #ifndef SOTTO_WIRE_H_
 #define SOTTO_WIRE_H_
 
@@ -33,35 +33,35 @@ Status EncodeReply(const Reply& reply, uint32_t max_frame, MutableByteSpan out, 
 
 // Reads the message of one frame.
 //   body  the frame without its length; byte fields of the message will point into it
-// Returns kOk or kMalformed. A Hello of another protocol version is kOk: the server refuses it by
-// name, and looks at nothing in it but the version.
+// Returns kOk or kMalformed. A Hello of another protocol version is kOk: the server reads only its
+// version and refuses it with ErrorCode::kVersion.
 Status DecodeRequest(ByteSpan body, Request* request);
 Status DecodeReply(ByteSpan body, Reply* reply);
 
-// Finds the frames in a stream of bytes. One frame at a time lies in the caller's buffer:
+// Finds the frames in a stream of bytes. The caller's buffer holds one frame at a time:
 //
 //   FrameReader reader(buffer);
 //   const size_t got = Receive(reader.missing());           // never more than this frame
 //   if (reader.Received(got) != Status::kOk) hang up;
 //   if (reader.complete()) { DecodeReply(reader.body(), &reply); ...; reader.Next(); }
 //
-// A length of 0 or above the buffer's size is kMalformed; the stream has then lost its meaning, and
-// the reader stays in that state until Next(). One thread at a time.
+// A length of 0 or above the buffer's size is kMalformed. The rest of the stream then has no
+// meaning, and the reader stays in that state until Next(). One thread at a time.
 class FrameReader {
  public:
-  // buffer  [max_frame] the body's bytes; the caller's, at most kMaxMaxFrame are used
+  // buffer  [max_frame] for the body; the caller owns it; at most kMaxMaxFrame bytes are used
   explicit FrameReader(MutableByteSpan buffer) : buffer_(buffer) {}
 
-  // Where the next bytes of the stream belong: what the length or the body still lacks. Empty once
-  // the frame is complete or malformed.
+  // The memory for the next bytes of the stream: the missing part of the length or the body. Empty
+  // once the frame is complete or malformed.
   MutableByteSpan missing();
 
-  // The first `count` bytes of missing() are there. Returns kOk, kInvalidArgument if that is more
-  // than were missing, or kMalformed.
+  // Tells the reader that the first `count` bytes of missing() are written. Returns kOk,
+  // kInvalidArgument if count is above missing().size(), or kMalformed.
   Status Received(size_t count);
 
-  // Copies from a buffer of the caller's instead. Stops at the frame's end: *taken <= bytes.size(),
-  // the rest belongs to the next frame. Returns kOk or kMalformed.
+  // The same for bytes in another buffer of the caller: copies them. Stops at the frame's end:
+  // *taken <= bytes.size(), the rest belongs to the next frame. Returns kOk or kMalformed.
   Status Feed(ByteSpan bytes, size_t* taken);
 
   bool complete() const { return !malformed_ && size_ != 0 && filled_ == size_; }
@@ -69,7 +69,7 @@ class FrameReader {
   // The complete frame's body; valid until Next().
   ByteSpan body() const { return {buffer_.data(), size_}; }
 
-  // Forgets the frame; the next byte is the first of another one.
+  // Forgets the frame; the next byte is the first byte of another frame.
   void Next();
 
  private:

@@ -4,7 +4,7 @@ namespace sotto {
 
 void SecureWipe(void* p, size_t size) {
   __builtin_memset(p, 0, size);
-  // For all that the compiler knows, this reads the zeros.
+  // The compiler must assume that this reads the zeros, so it cannot remove the memset.
   __asm__ volatile("" : : "r"(p) : "memory");
 }
 

@@ -37,7 +37,7 @@ void Client::Wait(uint32_t ms) {
 void Client::OnLinkLost() {
   awaiting_reply_ = false;
   if (state_ == State::kHello || state_ == State::kDone) return;
-  // The server says anew how much of an upload it holds.
+  // For an upload, UpdateBegin asks the server again how many bytes it holds.
   resume_ = state_ == State::kUpload ? State::kUploadBegin : state_;
   state_ = State::kHello;
 }
@@ -145,7 +145,7 @@ Status Client::HandleReply(const Reply& reply) {
     error_code_ = reply.code;
     if (reply.final) return Status::kPeerRefused;
     Wait(reply.wait_ms);
-    OnLinkLost();  // nothing is known of what the server holds
+    OnLinkLost();  // the client no longer knows which bytes the server holds
     return Status::kOk;
   }
   switch (state_) {
@@ -181,7 +181,7 @@ bool Client::IsSameAttempt(const TrainTask& task) const {
          task.round == task_.round && task.attempt == task_.attempt;
 }
 
-// Each session has its own server, whose frames may be smaller than the last one's.
+// Each session may have another server with smaller frames, so the size is computed for each.
 Status Client::SetChunkSize(uint32_t server_max_frame) {
   if (server_max_frame < kMinMaxFrame) return Status::kMalformed;
   const size_t most =
@@ -235,7 +235,7 @@ Status Client::OnAck(const Reply& reply) {
     return Status::kOk;
   }
   state_ = State::kUpload;
-  // A chunk that arrived whole leaves the round where the server's count is.
+  // After a chunk that arrived whole, the position already equals the server's count.
   if (reply.offset == round_.position()) return Status::kOk;
   const Status status = round_.Seek(reply.offset);
   return status == Status::kInvalidArgument ? Status::kMalformed : status;

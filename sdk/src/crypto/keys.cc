@@ -17,7 +17,7 @@ bool IsValid(const UpdateIdentity& u) {
          u.nonce.size() == kNonceSize;
 }
 
-// Copies the bytes to `to`; where the next ones belong.
+// Copies the bytes to `to`. Returns the address after them.
 uint8_t* Append(ByteSpan bytes, uint8_t* to) {
   __builtin_memcpy(to, bytes.data(), bytes.size());
   return to + bytes.size();

@@ -1,11 +1,12 @@
-// Configures Mbed TLS for a board: what the SDK calls and nothing else.
+// Configures Mbed TLS for a board: only the functions that the SDK calls. Part of sotto/crypto.
 //
-// A firmware that links sotto::tls names a larger one of its own with SOTTO_MBEDTLS_CONFIG.
+// A firmware that links sotto::tls needs a larger configuration of its own and names it with
+// SOTTO_MBEDTLS_CONFIG.
 #ifndef SOTTO_CRYPTO_MBEDTLS_CONFIG_H_
 #define SOTTO_CRYPTO_MBEDTLS_CONFIG_H_
 
 #define MBEDTLS_CHACHA20_C
 #define MBEDTLS_SHA256_C
-#define MBEDTLS_SHA256_SMALLER  // some ten hashes a round
+#define MBEDTLS_SHA256_SMALLER  // speed does not matter: some ten hashes a round
 
 #endif  // SOTTO_CRYPTO_MBEDTLS_CONFIG_H_

@@ -101,7 +101,7 @@ Status HmacSha256::Finish(uint8_t (&tag)[kSha256Size]) {
 Status HkdfSha256(ByteSpan secret, ByteSpan salt, ByteSpan info, Key* out) {
   uint8_t pseudorandom_key[kSha256Size];
   WipeOnExit wipe(pseudorandom_key);
-  {  // whose stack the second one takes
+  {  // this scope lets `expand` reuse the stack of `extract`
     HmacSha256 extract(salt);
     if (Status s = extract.Update(secret); s != Status::kOk) return s;
     if (Status s = extract.Finish(pseudorandom_key); s != Status::kOk) return s;

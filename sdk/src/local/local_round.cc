@@ -21,8 +21,8 @@ UpdateIdentity LocalRound::Identity() const {
   return {task_->job_id, device_->device_id, task_->round, task_->attempt, nonce()};
 }
 
-// A nonce that no reset, restored backup or second server can repeat: see keys.h. With it, in one
-// draw, the seed of the private noise if there is any.
+// Draws a nonce that no reset, restored backup or second server can repeat: see keys.h. With
+// private noise the same draw gives the seed of the noise.
 Status LocalRound::DrawNonceAndSeed() {
   const size_t size = task_->private_noise_q20 == 0 ? kNonceSize : sizeof(drawn_);
   return device_->port.entropy(device_->port.context, {drawn_, size});
@@ -54,7 +54,7 @@ Status LocalRound::Step(bool* done) {
   return MakeUpdate(diverged);
 }
 
-// The update takes the place of the trained model.
+// The update overwrites the trained model.
 Status LocalRound::MakeUpdate(bool is_zero) {
   const Span<const float> base = buffers_->base;
   const Span<float> update = buffers_->update;

@@ -5,13 +5,13 @@
 namespace sotto {
 namespace {
 
-// True with probability exp(-p), where trial() is true with probability p: Algorithm 1 for p <= 1,
-// whose trial number k succeeds with probability p / k.
+// True with probability exp(-p), where trial() is true with probability p. This is Algorithm 1 for
+// p <= 1: its trial number k succeeds with probability p / k.
 template <typename Trial>
 bool DrawExpMinusOf(RandomStream* random, Trial trial) {
   uint32_t k = 1;
   while (trial() && (k == 1 || random->Below(k) == 0)) {
-    // A stream that has failed gives zeros for ever.
+    // A stream that has failed gives only zeros, so the loop must end here.
     if (random->status() != Status::kOk) return true;
     ++k;
   }
@@ -24,7 +24,7 @@ struct Proposal {
 };
 
 // The discrete Laplace distribution of scale numerator / denominator: Algorithm 2. One word gives
-// the first U and the sign, which is independent of all else.
+// the first U and the sign. The sign is independent of everything else.
 Proposal DrawLaplace(uint32_t numerator, uint32_t denominator, RandomStream* random) {
   for (;;) {
     const uint32_t word = random->Below(2 * numerator);
@@ -39,7 +39,8 @@ Proposal DrawLaplace(uint32_t numerator, uint32_t denominator, RandomStream* ran
 }
 
 // True with probability exp(-(y - sigma)^2 / (2 sigma^2)), y >= 0. With sigma = s / q and
-// |y q - s| = a s + b the exponent is a^2 / 2 + a b / s + b^2 / (2 s^2): a test for each part.
+// |y q - s| = a s + b the exponent is a^2 / 2 + a b / s + b^2 / (2 s^2). Each of the three terms is
+// one test.
 bool IsAccepted(uint64_t y, uint32_t s, uint32_t q, RandomStream* random) {
   const uint64_t scaled = y * q;
   const uint64_t distance = scaled > s ? scaled - s : s - scaled;

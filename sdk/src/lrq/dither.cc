@@ -8,7 +8,7 @@ namespace sotto {
 namespace lrq {
 namespace {
 
-// A piece of a layer as a board's flash holds it: the last two coefficients are short.
+// A piece of a layer as stored in a board's flash: the last two coefficients have 16 bits.
 struct ShortPiece {
   constexpr ShortPiece(int64_t value, const int32_t (&coefficients)[kDegree])
       : c0_low(static_cast<uint32_t>(value)),
@@ -16,7 +16,8 @@ struct ShortPiece {
         c{coefficients[0], coefficients[1], coefficients[2], coefficients[3]},
         d{Short(coefficients[4]), Short(coefficients[5])} {}
 
-  // A trap is no constant: a table with a value that is too large does not compile.
+  // A trap is not a constant expression, so a table with a value that is too large does not
+  // compile.
   static constexpr int16_t Short(int32_t value) {
     if (value != static_cast<int16_t>(value)) __builtin_trap();
     return static_cast<int16_t>(value);
@@ -58,8 +59,8 @@ constexpr Piece ToPiece(const ShortPiece& p) {
   return {First(p), {p.c[0], p.c[1], p.c[2], p.c[3], p.d[0], p.d[1]}};
 }
 
-// A polynomial's inner values cannot leave 32 bits: its coefficients but the first, and one for the
-// rounding of each step, add up to less.
+// True if Horner's inner values fit into 32 bits: all coefficients but the first, and 1 for the
+// rounding of each step, add up to less than 2^31.
 constexpr bool FitsHorner(const Piece& piece) {
   int64_t sum = kDegree;
   for (const int32_t c : piece.c) sum += c < 0 ? -int64_t{c} : c;
@@ -94,7 +95,7 @@ int32_t Horner(const AnyPiece& piece, int32_t t) {
   }
 }
 
-// The polynomial's value in the format of c0; the last product is kept whole.
+// The polynomial's value in the format of c0. The last product is not truncated to its upper half.
 //   kShift  fraction bits of the coefficients c and of s, less those of c0
 template <int kShift, class AnyPiece>
 int64_t Evaluate(const AnyPiece& piece, int32_t t) {
@@ -112,9 +113,9 @@ int SubdivisionOf(uint64_t x) {
   return static_cast<int>(x >> (63 - kSubdivisionBits)) & ((1 << kSubdivisionBits) - 1);
 }
 
-// u = -log2(D), Q56, D the distance to the nearer end of (0, 1); in (1, 97], and rounding must not
-// take it below 1.
-//   mantissa  of D, the leading one in bit 63
+// u = -log2(D), Q56, where D is the distance to the nearer end of (0, 1). u is in (1, 97], and
+// rounding must not take it below 1.
+//   mantissa  of D, with the leading one in bit 63
 //   zeros     2^-(zeros + 2) <= D < 2^-(zeros + 1)
 uint64_t MinusLog2(uint64_t mantissa, int zeros) {
   const int64_t log2 =
@@ -126,10 +127,10 @@ uint64_t MinusLog2(uint64_t mantissa, int zeros) {
 
 bool IsUpper(uint32_t p_high) { return (p_high >> 31) != 0; }
 
-// The same of the layer p96 = p_high * 2^64 + p_low, at (p96 + 1/2) / 2^96. With Y odd and below
-// 2^96, D = Y / 2^97.
+// MinusLog2() of the layer p96 = p_high * 2^64 + p_low, at (p96 + 1/2) / 2^96. D = Y / 2^97, with Y
+// odd and below 2^96.
 uint64_t MinusLog2OfLayer(uint32_t p_high, uint64_t p_low) {
-  // Upper half: the distance to 1 is that of the complement to 0.
+  // Upper half: the distance to 1 equals the distance of the complement to 0.
   const uint32_t q_high = IsUpper(p_high) ? ~p_high : p_high;
   const uint64_t q_low = IsUpper(p_high) ? ~p_low : p_low;
   uint32_t first = q_high << 1 | static_cast<uint32_t>(q_low >> 63);
@@ -141,17 +142,17 @@ uint64_t MinusLog2OfLayer(uint32_t p_high, uint64_t p_low) {
     second = third;
     third = 0;
   }
-  // Normalised; what lies below 64 bits has no weight in 32 bits of fraction.
+  // Normalised to 64 bits. Lower bits do not affect the 32 bits of fraction.
   const int shift = CountLeadingZeros(first);
   const uint32_t top = first << shift | (second >> 1) >> (31 - shift);
   const uint32_t rest = second << shift | (third >> 1) >> (31 - shift);
   return MinusLog2(static_cast<uint64_t>(top) << 32 | rest, zeros + shift);
 }
 
-// Half a unit stands in c0, so that cutting off is rounding.
+// c0 includes half a unit, so truncation rounds to the nearest.
 int32_t ToQ27(int64_t q59) { return static_cast<int32_t>(q59 >> 32); }
 
-// r and g of the layer at distance 2^-u of the lower or upper end.
+// r and g of the layer at distance 2^-u from the lower or upper end.
 //   zeros  leading zeros of u
 inline LayerEdges EdgesAt(uint64_t u, int zeros, bool upper) {
   const uint64_t normal = u << zeros;
@@ -210,8 +211,8 @@ DitherCell CellOf(const lrq::LayerEdges& edges, uint64_t word) {
 
 constexpr lrq::LayerEdges kUniformEdges = {kUniformStepQ27 / 2, kUniformStepQ27 / 2};
 
-// Leading zeros of a byte. CountLeadingZeros() would do, but x86-64's instruction for it waits for
-// what its output register held before, and so for the coordinate before.
+// Leading zeros of a byte, in a table. x86-64's instruction behind CountLeadingZeros() depends on
+// the old content of its output register, so it would wait for the previous coordinate.
 struct ByteZeros {
   uint8_t of[256] = {};
   constexpr ByteZeros() {
@@ -222,8 +223,8 @@ struct ByteZeros {
 };
 constexpr ByteZeros kByteZeros;
 
-// -log2 of a layer's distance if it is not extended: the leading one is among the upper bits. Of
-// other layers some u within the tables' range.
+// -log2 of the layer's distance, Q56, for a layer that is not extended: its leading one is among
+// the upper bits. For other layers some u within the tables' range.
 uint64_t MinusLog2OfWord(uint64_t word) {
   constexpr uint64_t kMiddle = kMiddleOfExtension >> 32;
   const uint64_t p = (word << 1 & ~(2 * kMiddle - 1)) | kMiddle;  // upper 64 of 96 bits
@@ -234,8 +235,8 @@ uint64_t MinusLog2OfWord(uint64_t word) {
 
 }  // namespace
 
-// In two passes: a coordinate's whole calculation is a chain too long for a processor to begin the
-// next one's beside it; each half is not.
+// In two passes. The whole calculation of one coordinate is a chain of dependent instructions, too
+// long for a processor to start the next coordinate in parallel. Each half is short enough.
 void lrq::ComputeCells(Span<const uint64_t> words, Span<DitherCell> cells) {
   uint64_t u[kMaxDitherBatch];
   WipeOnExit wipe(u);

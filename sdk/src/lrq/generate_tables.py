@@ -11,11 +11,11 @@ to the last of the 2^96 layers (u = 97).  So the tables hold
   kLayerPieces    r and g for the lower and the upper half, SUB equal pieces in each octave
                   [2^k, 2^(k+1)) of u.
 Every piece is a polynomial of degree DEGREE in s = t / 2^32, t a 32-bit integer, so that s lies in
-[-1/2, 1/2).  Horner's rule takes the upper half of each product and so rounds down; t itself is a
-rounded-down position.  The fit knows both: it is made for the middle of what is cut off.  Its
-coefficients come from the Chebyshev series, the highest first; each is rounded before the next one
-is chosen, so that the lower ones take up what the rounding of the higher ones left.  Computed with
-50 digits; the script prints the largest error found on a grid.
+[-1/2, 1/2).  Horner's rule takes the upper half of each product and so rounds down; t is also
+rounded down.  The fit compensates both: it assumes the mean of the truncated parts.  Its
+coefficients come from the Chebyshev series, the highest first.  Each is rounded before the next one
+is chosen, so the lower coefficients correct the rounding of the higher ones.  Computed with 50
+digits; the script prints the largest error found on a grid.
 """
 import os
 import sys

@@ -13,8 +13,8 @@ struct FloorDivision {
   int32_t remainder;
 };
 
-// Noise above the signal gives quotients of -1, 0 and 1 mostly: those need no division. No branch
-// tells -1 from 0, which a processor could not foresee.
+// While the noise is larger than the signal, most quotients are -1, 0 or 1: these need no division.
+// -1 and 0 are computed without a branch, because a processor could not predict it.
 //   a  below 2^31 w in magnitude
 FloorDivision FloorDivide(int64_t a, int32_t w) {
   const auto below = static_cast<int32_t>(a >> 63);  // -1 or 0
@@ -30,8 +30,8 @@ FloorDivision FloorDivide(int64_t a, int32_t w) {
   return {quotient, below == 0 ? remainder : w - 1 - remainder};
 }
 
-// 63 and not 64: the errors are the integers L+1 .. L+w, one half above the real interval's on
-// average, and the rounding takes that half back.
+// Adds 63 and not 64. The errors are the integers L+1 .. L+w: on average one half above the real
+// interval's errors. This rounding subtracts that half again.
 int32_t RoundToQ20(int64_t q27) { return static_cast<int32_t>((q27 + 63) >> kQ20ToQ27); }
 
 }  // namespace
@@ -43,7 +43,8 @@ Status Quantize(const Dither& dither, uint32_t j, const DitherCell& cell, int32_
   const FloorDivision division =
       FloorDivide(v_q27 + (cell.step_q27 - cell.offset_q27), cell.step_q27);
   int32_t quotient = division.quotient;
-  // The exact offset, larger by no more than the carry, lowers the quotient if it passes the rest.
+  // The exact offset is larger by at most MaxCarry(). It lowers the quotient if the difference is
+  // above the remainder.
   if (division.remainder < Dither::MaxCarry(cell)) {
     int32_t offset = 0;
     if (Status s = dither.ExactOffset(j, cell, &offset); s != Status::kOk) return s;

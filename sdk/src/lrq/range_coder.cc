@@ -7,8 +7,8 @@ constexpr uint64_t kCarry = uint64_t{1} << 32;
 
 }  // namespace
 
-// Moves the top byte of the interval's low end out. As long as a carry may still change it, it is
-// held back.
+// Moves the top byte out of the interval's low end. The byte is held back as long as a carry may
+// still change it.
 void RangeEncoder::ShiftOut() {
   const bool has_carry = interval_.low >= kCarry;
   const auto top = static_cast<uint8_t>(interval_.low >> 24);
@@ -28,8 +28,8 @@ void RangeEncoder::ShiftOut() {
   interval_.low = (interval_.low & 0x00ffffff) << 8;
 }
 
-// Any value in [low, low + range) ends the code: the one with the most zeros at the end is
-// shortest.
+// Any value in [low, low + range) ends the code. The value with the most zeros at its end gives the
+// shortest code.
 void RangeEncoder::Finish() {
   const uint64_t last = interval_.low + interval_.range - 1;
   for (int zeros = 32; zeros > 0; --zeros) {

@@ -5,7 +5,7 @@
 namespace sotto {
 namespace {
 
-// What is known of consecutive coordinates.
+// Words, cells and integers of consecutive coordinates.
 struct Batch {
   uint64_t words[kMaxDitherBatch];
   DitherCell cells[kMaxDitherBatch];
@@ -15,7 +15,7 @@ struct Batch {
 // Reads the integers of an encoded update in their order.
 class IntegerReader {
  public:
-  // `code` is what follows the header byte.
+  // `code` is the encoded update without its header byte.
   IntegerReader(const UpdateFormat& format, uint8_t scale_code, ByteSpan code)
       : format_(format),
         is_range_(format.coding == Coding::kRange && scale_code != 0),
@@ -46,7 +46,7 @@ class IntegerReader {
     return Status::kOk;
   }
 
-  // True if only padding is left, and no more than there should be.
+  // True if only padding is left, and no more of it than the format prescribes.
   bool AtEnd() const {
     const size_t used = format_.coding == Coding::kRange ? range_.position() : position_;
     for (size_t i = used; i < code_.size(); ++i) {
@@ -68,7 +68,7 @@ class IntegerReader {
     return CheckIsAtMost(dither, j, cell, kMaxValueQ20, *m);
   }
 
-  //   m  the smallest integer of values in [-A, A]; then the one that the code says
+  //   m  in: the smallest integer of values in [-A, A]; out: the integer that the code holds
   Status NextFixed(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t* m) {
     for (; pending_bits_ < bits_; pending_bits_ += 8) {
       if (position_ == code_.size()) return Status::kMalformed;
@@ -83,7 +83,8 @@ class IntegerReader {
   // kMalformed if only values above the bound have the integer m.
   static Status CheckIsAtMost(const Dither& dither, uint32_t j, const DitherCell& cell,
                               int32_t bound_q20, int32_t m) {
-    // m begins at (m - 1) w + s: no division where that is well below the bound.
+    // The values of m begin at (m - 1) w + s. If this is well below the bound, no division is
+    // needed.
     const int64_t begin = (static_cast<int64_t>(m) - 1) * cell.step_q27 + cell.offset_q27;
     if (begin + Dither::MaxCarry(cell) <= static_cast<int64_t>(bound_q20) << 7) return Status::kOk;
     int32_t largest = 0;
@@ -91,7 +92,8 @@ class IntegerReader {
     return m > largest ? Status::kMalformed : Status::kOk;
   }
 
-  // Whatever the cell, values within the format's limit have all integers up to this.
+  // In every cell, every integer of at most this magnitude belongs to a value within the format's
+  // limit.
   static constexpr int32_t kAlwaysValid =
       static_cast<int32_t>((static_cast<int64_t>(kMaxValueQ20) << 7) / kMaxStepQ27) - 1;
 

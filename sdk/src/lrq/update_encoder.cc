@@ -33,8 +33,8 @@ Status UpdateEncoder::Begin(const Key& round_key, const UpdateFormat& format,
     return Status::kInvalidArgument;
   }
   if (extra_q20 != 0 && update.size() >= kMaxParameters) return Status::kInvalidArgument;
-  // Within this bound the noisy values leave the format almost never.
-  if (private_noise.is_on() && !(clip_l2 <= kMaxPrivateClipInUnits * quantizer_scale)) {
+  // Within this bound the noisy values almost never leave the format (private_noise.h).
+  if (private_noise.is_on() && !(clip_l2 <= kMaxPrivateClipInScales * quantizer_scale)) {
     return Status::kInvalidArgument;
   }
   if (Status s = ComputeUpdateScale(update, clip_l2, quantizer_scale, &scale_); s != Status::kOk)
@@ -53,8 +53,8 @@ Status UpdateEncoder::Begin(const Key& round_key, const UpdateFormat& format,
   return Status::kOk;
 }
 
-// v of the coordinates first, first + 1, ..., private noise included: at most kDitherBatch, and
-// `first` is a multiple of that.
+// v of the coordinates first, first + 1, ..., private noise included. At most kDitherBatch of them;
+// `first` is a multiple of kDitherBatch.
 Status UpdateEncoder::Values(size_t first, Span<int32_t> v_q20) const {
   const size_t left = update_.size() - first;
   const size_t count = v_q20.size() < left ? v_q20.size() : left;
@@ -73,8 +73,9 @@ Status UpdateEncoder::Values(size_t first, Span<int32_t> v_q20) const {
 
 Status UpdateEncoder::MeasureNoisyValues() {
   if (!private_noise_.is_on()) return Status::kOk;
-  // Of a square below 2^61 the lowest 21 bits are dropped, so that 2^24 of them add up in 64: that
-  // matters to a root mean square below 2^11, and only to where the range code starts to learn.
+  // A square is below 2^61. Its lowest 21 bits are dropped, so that 2^24 squares add up in 64 bits.
+  // This changes only a root mean square below 2^11, and there only the range code's first
+  // estimates.
   constexpr int kDroppedBits = 21;
   uint64_t squares = 0;
   int32_t largest = 0;
@@ -104,8 +105,8 @@ void UpdateEncoder::ChooseScaleCode() {
     bound_q20_ = lrq::ScaleBoundQ20(scale_code_);
     return;
   }
-  // Both squares are at most 2^60. The update's own mean square counts fully, although there is one
-  // more coordinate: the difference is well below a percent.
+  // Both squares are at most 2^60. The update's mean square is not rescaled for the one coordinate
+  // more: the difference is well below a percent.
   const auto rms = static_cast<uint64_t>(scale_.rms_q20);
   const auto extra_square = static_cast<uint64_t>(extra) * static_cast<uint64_t>(extra);
   const uint64_t mean_square = rms * rms + Divide(extra_square, coordinates()).quotient;
@@ -152,7 +153,7 @@ Status UpdateEncoder::Seek(size_t offset) {
 Status UpdateEncoder::Read(MutableByteSpan out, size_t* written) {
   if (update_.empty()) return Status::kWrongState;
   *written = 0;
-  // Goes on until a byte waits that does not fit, so that is_done() is exact.
+  // Continues until a byte waits that does not fit into `out`, so that is_done() is exact.
   for (;;) {
     *written += Take(out.subspan(*written));
     if (HasReady() || stage_ == Stage::kDone) return Status::kOk;
@@ -177,14 +178,14 @@ size_t UpdateEncoder::Take(MutableByteSpan out) {
   return count;
 }
 
-// Encodes what comes next. Nothing is ready before.
+// Encodes the next coordinates or the end. No byte may be ready before the call.
 Status UpdateEncoder::EncodeMore() {
   if (stage_ == Stage::kPadding) {
     zeros_ = static_cast<uint32_t>(format_.PaddedSize(position_) - position_);
     stage_ = Stage::kDone;
     return Status::kOk;
   }
-  // Most coordinates give less than a byte: goes on until one is ready.
+  // Most coordinates give less than a byte: the loop continues until a byte is ready.
   while (scale_code_ != 0 && !(quantized_.empty() && next_ == coordinates())) {
     if (quantized_.empty()) {
       if (Status s = QuantizeBatch(); s != Status::kOk) return s;
@@ -198,7 +199,7 @@ Status UpdateEncoder::EncodeMore() {
   return Status::kOk;
 }
 
-// Codes quantized coordinates until a byte is ready, or all.
+// Codes quantized coordinates until a byte is ready or all are coded.
 void UpdateEncoder::CodeSome() {
   if (format_.coding == Coding::kRange) {
     quantized_ = quantized_.subspan(model_.EncodeSome(quantized_, &range_));
@@ -229,7 +230,7 @@ Status UpdateEncoder::QuantizeBatch() {
   return Status::kOk;
 }
 
-// Leaves in `word`, word j of the dither, what is coded of the coordinate.
+// Replaces `word`, word j of the dither, by the quantized coordinate: see WithInteger().
 Status UpdateEncoder::QuantizeCoordinate(uint32_t j, int32_t v_q20, uint64_t* word) const {
   const bool is_range = format_.coding == Coding::kRange;
   if (is_range && IsZeroInEveryLayer(format_.dither, Dither::Fraction(*word), v_q20)) {

@@ -6,7 +6,8 @@
 namespace sotto {
 namespace {
 
-// Bytes that a range code of d coordinates stays below: float32 and what a few need more.
+// A range code of d coordinates has fewer bytes than d float32 plus this slack. Only an update of a
+// few coordinates needs the slack.
 constexpr size_t kRangeSlack = 64;
 
 }  // namespace

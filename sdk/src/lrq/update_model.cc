@@ -5,9 +5,9 @@
 namespace sotto {
 namespace {
 
-// Probability, in 2^-16, that a value of deviation s lies beyond s * 2^(q/4) on one side, for q
-// from kFirstQuarter: midway between the normal and the Laplace distribution. Where learning
-// starts.
+// Probability, in units of 2^-16, that a value of deviation s lies beyond s * 2^(q/4) on one side,
+// for q from kFirstQuarter: midway between the normal and the Laplace distribution. Learning starts
+// from these probabilities.
 constexpr int kFirstQuarter = -16;
 constexpr int kLastQuarter = 12;
 constexpr uint16_t kBeyond[] = {30565, 30163, 29689, 29133, 28483, 27726, 26845, 25826,
@@ -16,35 +16,37 @@ constexpr uint16_t kBeyond[] = {30565, 30163, 29689, 29133, 28483, 27726, 26845,
                                 58,    20,    5,     1,     1};
 static_assert(sizeof(kBeyond) / sizeof(kBeyond[0]) == kLastQuarter - kFirstQuarter + 1);
 
-// Not inlined, as Start() is not: Reset() alone calls them ten times.
+// Beyond() and Start() are not inlined: Reset() alone calls them ten times.
 [[gnu::noinline]] uint32_t Beyond(int quarter) {
   if (quarter < kFirstQuarter) quarter = kFirstQuarter;
   if (quarter > kLastQuarter) quarter = kLastQuarter;
   return kBeyond[quarter - kFirstQuarter];
 }
 
-// log2 of a step over log2 of the update's deviation, in quarter octaves. A typical step of the
-// Gaussian dither is 2.9, that of the uniform one 1/4; A(81) is 1.
+// log2 of a typical step divided by the update's deviation, in quarter octaves. A typical step is
+// 2.9 under Gaussian dither and 1/4 under uniform dither. A(81) is 1.
 int StepOverDeviation(uint8_t scale_code, DitherKind kind) {
   const int step = kind == DitherKind::kUniform ? -8 : 6;
   return step - (scale_code - 81);
 }
 
-// log2, in quarter octaves, of the two distances from zero to the edges, in steps: of the nearer
-// one in half octave i, and of the farther one then.
+// log2, in quarter octaves, of the distances from zero to the two edges, in steps: the nearer edge
+// in half octave i, and the farther edge that belongs to it.
 int NearerEdge(int i) { return -5 - 2 * i; }
 int FartherEdge(int i) { return i == 0 ? -3 : i == 1 ? -2 : i < 5 ? -1 : 0; }
 
-// log2 in quarter octaves of 1/2, 1, 2, .. 8: the distance that |m| > n has to go, n + 1/2 or so.
+// log2, in quarter octaves, of 1/2, 1, 2, .. 8 steps: about the distance n + 1/2 beyond which |m|
+// is above n.
 constexpr int kStepsAway[] = {-4, 0, 4, 6, 8, 9, 10, 11, 12};
 
-//   log2_weight  of the observations that the estimate counts like
+//   log2_weight  log2 of the number of observations that the estimate counts like
 [[gnu::noinline]] AdaptiveBit Start(uint32_t part, uint32_t whole, int log2_weight) {
   return {part >= whole ? UINT32_MAX : ((part << 16) / whole) << 16,
           static_cast<uint16_t>(1 << log2_weight), static_cast<uint16_t>(log2_weight)};
 }
 
-// The estimates from the scale are good for rare events, whose probability is learned slowly.
+// Weight of the estimates from the scale. They are good for rare events, whose probability is
+// learned slowly.
 constexpr int kFirm = 5;
 constexpr int kLoose = 3;
 
@@ -92,8 +94,8 @@ size_t UpdateModel::EncodeSome(Span<const uint64_t> coordinates, RangeEncoder* e
   return done;
 }
 
-// The zeros that come first, as far as the encoder goes without moving a byte. The interval is a
-// copy that a compiler keeps in registers.
+// Codes the leading zeros of the coordinates, as far as possible before the encoder moves a byte.
+// The interval is a copy that a compiler keeps in registers.
 size_t UpdateModel::EncodeZeros(Span<const uint64_t> coordinates, RangeEncoder* encoder) {
   RangeEncoder::Interval interval = encoder->interval();
   size_t done = 0;
@@ -138,7 +140,8 @@ bool UpdateModel::Decode(uint32_t t, RangeDecoder* decoder, int32_t* m) {
   return true;
 }
 
-// Elias' gamma code of excess >= 1: how many digits follow the first one, then these.
+// Elias' gamma code of excess >= 1: the number of binary digits after the first one, then these
+// digits.
 void UpdateModel::EncodeEscape(uint32_t excess, RangeEncoder* encoder) {
   const int length = 31 - CountLeadingZeros(excess);
   for (int i = 0; i < kEscapeLengths && i <= length; ++i) {

@@ -39,7 +39,7 @@ Factor UnclippedFactor(float quantizer_scale, int32_t max_exponent) {
   return Normalise(Divide(uint64_t{1} << 63, q.mantissa).quotient, q.exponent - max_exponent + 49);
 }
 
-// floor or less of (clip * 2^20 / quantizer_scale) / norm, where norm is rounded up.
+// At most (clip * 2^20 / quantizer_scale) / norm, rounded down; norm is rounded up.
 Factor ClippingFactor(float clip_l2, float quantizer_scale, uint64_t norm_mantissa,
                       int norm_exponent) {
   const FloatParts c = SplitFloat(clip_l2);
@@ -66,7 +66,7 @@ void SqrtUp(Wide n, uint64_t* mantissa, int* exponent) {
     n.high >>= 2;
     ++*exponent;
   }
-  // What the shifts lost is less than one unit of n.low, so less than one of its root.
+  // The shifts lost less than one unit of n.low, so less than one unit of its root.
   *mantissa = CeilSqrt(n.low) + (lost ? 1 : 0);
 }
 
@@ -77,7 +77,7 @@ uint32_t RootMeanSquare(uint64_t norm_mantissa, int norm_exponent, size_t count)
 }
 
 Status LargestExponent(Span<const float> update, int32_t* max_exponent) {
-  // Without the sign, floats are ordered like their bits.
+  // The bits of floats without a sign have the same order as the floats.
   int32_t largest = 1 << 23;
   for (const float value : update) {
     const auto magnitude = static_cast<int32_t>(FloatBits(value) & 0x7fffffff);
@@ -105,9 +105,9 @@ Status ComputeUpdateScale(Span<const float> update, float clip_l2, float quantiz
   if (update.empty() || update.size() > kMaxParameters) return Status::kInvalidArgument;
   if (!IsPositiveNormal(clip_l2) || !IsPositiveNormal(quantizer_scale))
     return Status::kInvalidArgument;
-  // Multiplication by a power of two is exact, unless it overflows to infinity, which compares
-  // well.
-  if (clip_l2 > quantizer_scale * kMaxClipInUnits) return Status::kInvalidArgument;
+  // Multiplication by a power of two is exact or overflows to infinity. The comparison is right in
+  // both cases.
+  if (clip_l2 > quantizer_scale * kMaxFormatClipInScales) return Status::kInvalidArgument;
   UpdateScale result;
   if (Status s = LargestExponent(update, &result.max_exponent); s != Status::kOk) return s;
 
@@ -144,7 +144,7 @@ int32_t ScaleToQ20(float value, const UpdateScale& scale) {
 }
 
 void ScaleAllToQ20(Span<const float> values, const UpdateScale& scale, Span<int32_t> v_q20) {
-  const UpdateScale copy = scale;  // which v_q20 cannot overlap
+  const UpdateScale copy = scale;  // a copy cannot overlap with v_q20
   for (size_t i = 0; i < values.size(); ++i) v_q20[i] = ScaleToQ20(values[i], copy);
 }
 

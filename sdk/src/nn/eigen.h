@@ -1,7 +1,8 @@
-// The one way the SDK includes Eigen. Private: no public header may include it.
+// The only header through which the SDK includes Eigen. Part of sotto/nn. Private: no public header
+// may include it.
 //
 // Eigen's assertions print and abort through the C library, which a board does not have; sizes are
-// checked before the kernels run. EIGEN_DONT_VECTORIZE and EIGEN_NO_MALLOC come from the build.
+// checked before the kernels run. The build defines EIGEN_DONT_VECTORIZE and EIGEN_NO_MALLOC.
 #ifndef SOTTO_NN_EIGEN_H_
 #define SOTTO_NN_EIGEN_H_
 

@@ -4,10 +4,10 @@ namespace sotto::nn {
 namespace {
 
 constexpr int kSumFractionBits = Weight::kFractionBits + Feature::kFractionBits;
-// Loops run over so many elements at a time.
+// Number of elements that one pass of a loop computes.
 constexpr size_t kGroup = 4;
 
-// The number of a weight that is given as float32.
+// The format of a weight that is given as float32.
 using Center = Difference;
 
 int64_t Product(int32_t a, int32_t b) { return int64_t{a} * b; }
@@ -15,21 +15,21 @@ int64_t Product(int32_t a, int32_t b) { return int64_t{a} * b; }
 // Has its highest bit set if raw is out of the range of a Weight.
 uint32_t Excess(int32_t raw) { return static_cast<uint32_t>(raw) + (1u << (Weight::kBits - 1)); }
 
-// y + scale * x, rounded: a multiplication that accumulates onto (y, 1/2). Not saturated, but 32
-// bits hold it.
+// y + scale * x, rounded: a multiplication that accumulates onto (y, 1/2). The sum is not
+// saturated, but fits into 32 bits.
 int32_t Sum(int32_t y, int32_t scale, int32_t x) {
   const int64_t sum = y * (int64_t{1} << 32) + (int64_t{1} << 31) + Product(scale, x);
   return static_cast<int32_t>(sum >> 32);
 }
 
-// Adds to one element; to *excess what saturation would have to correct.
+// Adds scale * x to one element. Sets the highest bit of *excess if the element must be saturated.
 void AddTo(int32_t scale, const float* x, float* y, uint32_t* excess) {
   const int32_t raw = Sum(LoadRaw(y), scale, LoadRaw(x));
   *excess |= Excess(raw);
   StoreRaw(raw, y);
 }
 
-// Saturation is rare, and a pass of its own cheaper than a comparison an element.
+// A separate pass, since saturation is rare: this is cheaper than a comparison for each element.
 void Saturate(size_t n, float* y) {
   for (size_t i = 0; i < n; ++i) StoreRaw(Weight::FromRaw(LoadRaw(y + i)).raw(), y + i);
 }
@@ -48,7 +48,7 @@ uint64_t SquaredDistance(const float* center, const float* y) {
 void FixedDenseForward(const float* weights, const float* bias, const float* x, size_t n,
                        size_t outputs, float* y) {
   for (size_t o = 0; o < outputs; o += 2) {
-    // Two rows at once share the loads of x; an odd last row goes twice.
+    // Two rows at once share the loads of x. An odd last row is computed twice.
     const size_t next = o + 1 < outputs ? o + 1 : o;
     const float* row0 = weights + o * n;
     const float* row1 = weights + next * n;

@@ -1,7 +1,7 @@
-// The vector kernels of training in fixed point. Private to the SDK.
+// The vector kernels of training in fixed point. Part of sotto/nn; private to the SDK.
 //
-// Numbers lie in the memory of floats, as the bits of their raw integers; `p` below is such an
-// array. Sums are exact, so their order does not matter. Pure functions; arrays are the caller's,
+// Numbers are stored in the memory of floats, as the bits of their raw integers. Sums are exact, so
+// their order does not matter. Pure functions, safe in any thread; the caller owns the arrays,
 // n >= 1.
 #ifndef SOTTO_NN_FIXED_KERNELS_H_
 #define SOTTO_NN_FIXED_KERNELS_H_
@@ -15,19 +15,20 @@ namespace sotto::nn {
 
 // Below 64 in magnitude, in units of 6e-8. One bit short of 32, so that a sum of two fits.
 using Weight = Fixed<31, 24>;
-// Features, below 8 in magnitude: for the scores few bits, so that sums of products fit into 64,
+// Features, below 8 in magnitude. For the scores they have few bits, so sums of products fit into
+// 64 bits.
 using Feature = Fixed<20, 16>;
-// and for the update so many that the upper word of a product is in the weights' units.
+// For the update they have so many bits that the upper word of a product is in the weights' units.
 using FineFeature = Fixed<32, 28>;
 using Score = Fixed<32, 20>;
-// Of one class: softmax - one-hot.
+// Error of one class: softmax - one-hot.
 using Error = Fixed<32, 30>;
-// Minus the learning rate over the batch size; and that times an error.
+// Minus the learning rate divided by the batch size, or this rate times an error.
 using Rate = Fixed<32, 28>;
 // The distance of two weights.
 using Difference = Fixed<32, Weight::kFractionBits>;
 
-// The most inputs of a layer. A score adds up to so many products and a bias.
+// The most inputs of a layer. A score is the sum of at most so many products and a bias.
 constexpr size_t kMaxFixedInputs = size_t{1} << 13;
 static_assert(Weight::kBits - 1 + Feature::kBits - 1 + 13 < 63,
               "sums of products fit into 64 bits");
@@ -46,7 +47,7 @@ inline void StoreRaw(int32_t raw, float* p) { __builtin_memcpy(p, &raw, sizeof(r
 // unspecified.
 template <class Number>
 bool ConvertFromFloats(size_t n, float* p) {
-  uint32_t beyond = 0;  // gets its highest bit from a float whose exponent is all ones
+  uint32_t beyond = 0;  // its highest bit is set by a float whose exponent is all ones
   for (size_t i = 0; i < n; ++i) {
     beyond |= (FloatBits(p[i]) & 0x7fffffff) + 0x00800000;
     StoreRaw(Number::FromFloat(p[i]).raw(), p + i);
@@ -77,7 +78,7 @@ void FixedScale(Error scale, size_t n, float* y);
 //   y       Weight
 Wide FixedSquaredDistance(const float* center, const float* y, size_t n);
 
-// y = center + ratio * (y - center), for 0 <= ratio < 1; center and y as above.
+// y = center + ratio * (y - center), for 0 <= ratio < 1; center and y as in FixedSquaredDistance().
 void FixedPullTowards(const float* center, Fixed<32, 31> ratio, size_t n, float* y);
 
 }  // namespace sotto::nn

@@ -5,14 +5,14 @@
 namespace sotto::nn {
 namespace {
 
-// What e_i is to be multiplied by, and shifted, to become e_i / sum_i e_i in units of 2^-30.
+// The multiplier and the shift that turn e_i into e_i / sum_i e_i, in units of 2^-30.
 struct Normaliser {
   uint64_t multiplier;  // below 2^32
   int shift;
 };
 
-// sum in units of 2^-30, at least 1. Its 32 leading bits are divided by; what they leave out is
-// less than 2^-31 of it.
+// `sum` is in units of 2^-30 and at least 1. The divisor is its 32 leading bits: the bits left out
+// are less than 2^-31 of it.
 Normaliser MakeNormaliser(uint64_t sum) {
   const int zeros = CountLeadingZeros(sum);
   const uint64_t leading = (sum << zeros) >> 32;

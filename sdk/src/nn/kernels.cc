@@ -18,7 +18,8 @@ void Store(const Lanes& lanes, float* p) { Eigen::Map<Lanes>{p} = lanes; }
   return two[0] + two[1];
 }
 
-// The products after the last whole group of lanes. Not inlined: that would be most of the code.
+// Adds the products after the last whole group of lanes. Not inlined: the inlined copies would be
+// most of the code.
 [[gnu::noinline]] void AddTail(const float* row, const float* x, size_t n, float* lanes) {
   for (size_t i = n - n % kLanes; i < n; ++i) lanes[i % kLanes] += row[i] * x[i];
 }
@@ -50,7 +51,7 @@ void TwoRowProducts(const float* row0, const float* row1, const float* x, size_t
 void DenseForward(const float* weights, const float* bias, const float* x, size_t n, size_t outputs,
                   float* y) {
   for (size_t o = 0; o < outputs; o += 2) {
-    // An odd last row goes twice.
+    // An odd last row is computed twice.
     const size_t next = o + 1 < outputs ? o + 1 : o;
     float sums[2];
     TwoRowProducts(weights + o * n, weights + next * n, x, n, sums);
@@ -60,7 +61,7 @@ void DenseForward(const float* weights, const float* bias, const float* x, size_
   for (size_t o = 0; o < outputs; ++o) y[o] += bias[o];
 }
 
-// An odd last row, which few models have: not worth lanes.
+// For an odd last row, which few models have. So it is not worth lanes.
 void AddScaled(float scale, const float* x, size_t n, float* y) {
   for (size_t i = 0; i < n; ++i) y[i] += scale * x[i];
 }

@@ -1,9 +1,11 @@
-// The vector kernels of training, in one fixed order of operations. Private to the SDK.
+// The vector kernels of training in float32, in one fixed order of operations. Part of sotto/nn;
+// private to the SDK.
 //
 // A sum over n elements runs in kLanes lanes: lane l adds the elements l, l + 8, l + 16, ... in
 // this order; then lanes l and l + 4, l and l + 2, l and l + 1 are added. Every other operation is
-// elementwise. Compiled without fused multiply-add, a board and a server get the same bits.
-// Pure functions; all pointers are to caller-owned float32 arrays of n elements, n >= 1.
+// elementwise. Compiled without fused multiply-add, so a board and a server get the same bits.
+// Pure functions, safe in any thread; all pointers are to caller-owned float32 arrays of n
+// elements, n >= 1.
 #ifndef SOTTO_NN_KERNELS_H_
 #define SOTTO_NN_KERNELS_H_
 
@@ -20,8 +22,8 @@ void DenseForward(const float* weights, const float* bias, const float* x, size_
 // y += scale * x. x and y do not overlap.
 void AddScaled(float scale, const float* x, size_t n, float* y);
 
-// The same for two rows, which share the loads of x: y0 += scale0 * x, y1 += scale1 * x. No two of
-// x, y0 and y1 overlap.
+// AddScaled() for two rows, which share the loads of x: y0 += scale0 * x, y1 += scale1 * x. No two
+// of x, y0 and y1 overlap.
 void AddScaledToTwo(float scale0, float scale1, const float* x, size_t n, float* y0, float* y1);
 
 // y *= scale.

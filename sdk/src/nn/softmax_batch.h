@@ -1,7 +1,7 @@
-// One step of SGD for softmax regression, whatever the arithmetic. Private to the SDK.
+// One step of SGD for softmax regression, in any arithmetic. Part of sotto/nn; private to the SDK.
 //
-// An Arithmetic is a type with static functions and
-//   LossSum                             what losses are summed in
+// An Arithmetic is a type with these members; its functions are static:
+//   LossSum                             type of a sum of losses
 //   PrepareForScores(features)          turns features as read, float32, into its own, in place;
 //   PrepareForUpdate(features)            kOk or kNotFinite
 //   Errors(model, working, features, label, errors)
@@ -11,7 +11,7 @@
 //   Decay(factor, working)              working <- factor * working
 //   AddErrors(model, r, errors, features, working)
 //                                       working <- working + r * errors (features, 1)^T
-// All numbers lie in the memory of the float32 that they stand for.
+// All numbers are stored in the memory of the float32 that they stand for. One thread at a time.
 #ifndef SOTTO_NN_SOFTMAX_BATCH_H_
 #define SOTTO_NN_SOFTMAX_BATCH_H_
 

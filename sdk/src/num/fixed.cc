@@ -5,7 +5,7 @@
 namespace sotto {
 namespace {
 
-// The polynomials' coefficients are in units of 2^-30, from the lowest power on.
+// Coefficients of polynomials are in units of 2^-30, lowest power first.
 
 // (2^f - 1) / f on [0, 1): relative error of 2^f below 2^-34 (minimax).
 constexpr int32_t kPowerOfTwo[] = {744261122, 257941138, 59598065, 10323258,
@@ -18,8 +18,8 @@ constexpr int32_t kLogarithm[] = {1073741258, -536843593, 357481329, -265092841,
 constexpr int64_t kLog2OfEQ30 = 1549082005;
 constexpr int64_t kLn2Q30 = 744261118;
 
-// x * polynomial(x) in units of 2^-30, for x in [0, 1) in units of 2^-31. The coefficients
-// alternate or fall, so that no partial sum leaves 32 bits.
+// x * polynomial(x) in units of 2^-30, for x in [0, 1) in units of 2^-31. Every partial sum fits
+// into 32 bits, because the coefficients alternate in sign or fall.
 template <size_t n>
 int32_t TimesPolynomial(const int32_t (&coefficients)[n], int32_t x_q31) {
   int32_t sum = coefficients[n - 1];

@@ -16,8 +16,8 @@ constexpr int kSuites[] = {
 static_assert(sizeof(kSuites) / sizeof(kSuites[0]) == TlsContextState::kMaxSuites,
               "TlsContextState::suites has another size");
 
-// A server must not name a suite that it was not built with: a client that offers it would end the
-// handshake with an internal error instead of the next suite.
+// A server must not list a suite that its Mbed TLS was not built with. If a client offered this
+// suite, the handshake would end with an internal error instead of choosing the next suite.
 void CopySuitesThatAreBuiltIn(int* out) {
   for (const int suite : kSuites) {
     if (mbedtls_ssl_ciphersuite_from_id(suite) != nullptr) *out++ = suite;
@@ -42,8 +42,8 @@ void PinVersion(mbedtls_ssl_config* config) {
 #endif
 }
 
-// One curve: every device's Mbed TLS has it, and 2.28 would else prefer P-521, at five times the
-// cost.
+// Allows one curve only. Every device's Mbed TLS has it; without this 2.28 would prefer P-521, at
+// five times the cost.
 void PinCurve(mbedtls_ssl_config* config) {
 #if !defined(MBEDTLS_KEY_EXCHANGE_ECDHE_PSK_ENABLED) || !defined(MBEDTLS_ECP_DP_SECP256R1_ENABLED)
   (void)config;

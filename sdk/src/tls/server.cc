@@ -1,6 +1,6 @@
 #include "tls/state.h"
 
-// A device's Mbed TLS may lack the server's side; then so does the library.
+// A device's Mbed TLS may be built without the server's side; sotto::tls then has no server either.
 #if defined(MBEDTLS_SSL_SRV_C)
 
 namespace sotto {
@@ -18,8 +18,8 @@ void FindKey(const PskLookup& keys, ByteSpan identity, TlsSessionState* session,
 }
 
 // Refusing an unknown identity here would tell the peer that it is unknown. Under a random key the
-// handshake fails where it fails for a wrong key. The key is drawn for everybody, so that time says
-// nothing either.
+// handshake fails at the same point as for a wrong key. The key is drawn for every identity, so the
+// time does not reveal it either.
 int OnIdentity(void* context, mbedtls_ssl_context* ssl, const unsigned char* identity,
                size_t size) {
   auto* state = static_cast<TlsContextState*>(context);

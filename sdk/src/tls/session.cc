@@ -27,8 +27,9 @@ int Receive(void* session, unsigned char* out, size_t size) {
   return received == 0 ? MBEDTLS_ERR_SSL_WANT_READ : received;
 }
 
-// Codes above this one come from a cipher, a big number or the platform alone: Mbed TLS adds those
-// small codes to the code of the higher module where there is one (its error.h).
+// Codes above this one come from a low-level module alone: a cipher, a big number or the platform.
+// Where a high-level module failed, Mbed TLS adds the low-level code to the module's own (its
+// error.h).
 constexpr int kLastHighLevelError = -0x1000;
 
 Status StatusOf(int error, Phase phase) {
@@ -61,16 +62,16 @@ Status Conclude(TlsSessionState* state, int result) {
   return state->failure;
 }
 
-// kOk if the session is in `phase`, the lasting failure of one that has ended, or kWrongState.
+// kOk if the session is in `phase`; the failure that ended the session, if one did; or kWrongState.
 Status Expect(const TlsSessionState& state, Phase phase) {
   if (state.phase == Phase::kFailed) return state.failure;
   return state.phase == phase ? Status::kOk : Status::kWrongState;
 }
 
-// Sends close_notify, behind what the link has not taken yet.
+// Sends the bytes that the link has not taken yet, then close_notify.
 Status CloseOpen(TlsSessionState* state) {
   if (state->phase == Phase::kOpen && !state->unsent.empty()) {
-    // While bytes are waiting, this call sends those and nothing more.
+    // While bytes are waiting, this call sends only these.
     const Status s = Conclude(state, mbedtls_ssl_close_notify(&state->ssl));
     if (s != Status::kOk) return s;
   }
@@ -80,7 +81,7 @@ Status CloseOpen(TlsSessionState* state) {
   return s;
 }
 
-// Sends the rest of the alert. Mbed TLS forbids to go on after an error, so it is not asked.
+// Sends the rest of the alert without Mbed TLS, which must not be called again after an error.
 Status CloseFailed(TlsSessionState* state) {
   if (state->failure == Status::kLinkLost) return Status::kLinkLost;
   while (!state->unsent.empty()) {
@@ -150,7 +151,7 @@ Status TlsSession::Read(MutableByteSpan out, size_t* read) {
 Status TlsSession::Write(ByteSpan data, size_t* written) {
   if (Status s = Expect(*state_, Phase::kOpen); s != Status::kOk) return s;
   if (data.empty() || data.size() < state_->write_size) return Status::kInvalidArgument;
-  // A repeated call must be the same call, though the caller may have added to his data.
+  // A repeated call must have the same size, although the caller may have added bytes to the data.
   const size_t size = state_->write_size != 0 ? state_->write_size : data.size();
   const int result = mbedtls_ssl_write(&state_->ssl, data.data(), size);
   const Status s = Conclude(state_, result);

@@ -1,4 +1,5 @@
-// What is behind TlsContext and TlsSession: Mbed TLS' objects and a little bookkeeping.
+// The state of TlsContext and TlsSession: Mbed TLS' objects and a little bookkeeping. Part of
+// sotto/tls; private to the SDK. Threads: as for these two classes.
 #ifndef SOTTO_SRC_TLS_STATE_H_
 #define SOTTO_SRC_TLS_STATE_H_
 
@@ -21,17 +22,17 @@ struct TlsContextState {
   TlsContextState(const TlsContextState&) = delete;
   TlsContextState& operator=(const TlsContextState&) = delete;
 
-  // What both roles need; `endpoint` is MBEDTLS_SSL_IS_CLIENT or MBEDTLS_SSL_IS_SERVER.
+  // The configuration of both roles; `endpoint` is MBEDTLS_SSL_IS_CLIENT or MBEDTLS_SSL_IS_SERVER.
   Status Configure(int endpoint, const Port& random_port, const TlsConfig& options);
 
-  // Mbed TLS' random function; notes in random_failed when the port's entropy fails.
+  // Mbed TLS' random function. Sets random_failed when the port's entropy fails.
   static int Random(void* self, unsigned char* out, size_t size);
 
   mbedtls_ssl_config config;
   mbedtls_ctr_drbg_context generator;
   Port port;
   PskLookup keys;
-  int suites[kMaxSuites + 1] = {};  // those that Mbed TLS was built with, then 0
+  int suites[kMaxSuites + 1] = {};  // suites that Mbed TLS was built with, then 0
   bool ready = false;
   bool random_failed = false;
 };
@@ -44,7 +45,7 @@ struct TlsSessionState {
   TlsSessionState(const TlsSessionState&) = delete;
   TlsSessionState& operator=(const TlsSessionState&) = delete;
 
-  // The session that Mbed TLS calls back for.
+  // The session to which a callback of Mbed TLS belongs.
   static TlsSessionState* Of(mbedtls_ssl_context* ssl) {
     return reinterpret_cast<TlsSessionState*>(ssl);
   }
@@ -56,8 +57,8 @@ struct TlsSessionState {
   Status failure = Status::kOk;  // in Phase::kFailed
   bool authenticated = false;    // the handshake was completed
   bool peer_closed = false;
-  ByteSpan unsent;        // what the link did not take, in a buffer of ssl
-  size_t write_size = 0;  // of the Write() that must be repeated; 0: none
+  ByteSpan unsent;        // bytes that the link did not take, in a buffer of ssl
+  size_t write_size = 0;  // size of the Write() that must be repeated; 0: none
   size_t identity_size = 0;
   uint8_t identity[kMaxDeviceIdSize] = {};
 };

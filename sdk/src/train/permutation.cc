@@ -5,7 +5,8 @@
 namespace sotto {
 namespace {
 
-// Mixes all bits of x into the high ones; odd multipliers from the golden ratio's expansion.
+// Mixes all bits of x into the high bits. The odd multipliers are from the golden ratio's
+// expansion.
 uint32_t Mix(uint32_t x) {
   x *= 0x9e3779b1u;
   x ^= x >> 15;
@@ -39,7 +40,7 @@ uint32_t KeyedPermutation::Network(uint32_t x) const {
 }
 
 uint32_t KeyedPermutation::operator()(uint32_t i) const {
-  // The network permutes up to four times as many numbers; walk its cycle back into range.
+  // The network permutes up to 4 n numbers. Apply it again until the result is below n.
   do {
     i = Network(i);
   } while (i >= n_);

@@ -1,6 +1,7 @@
-// A byte field of a message as a view: what nanopb's generated structs hold instead of a copy.
+// A byte field of a message as a view: nanopb's generated structs hold it instead of a copy. Part
+// of sotto/wire; private to the SDK.
 //
-// Read by the generated C code as well. Part of sotto/wire; internal.
+// The generated C code includes this header, too.
 #ifndef SOTTO_WIRE_BYTES_FIELD_H_
 #define SOTTO_WIRE_BYTES_FIELD_H_
 
@@ -15,8 +16,9 @@ typedef struct {
   size_t size;
 } sotto_bytes_t;
 
-// nanopb's callback for every such field. Reading, it makes the view point into the frame, which
-// must come from the stream of wire.cc; writing, it copies the bytes out. Empty means absent.
+// nanopb's callback for every byte field. When decoding, it makes the view point into the frame;
+// the stream must be the one of wire.cc. When encoding, it copies the bytes out. Empty means
+// absent.
 bool sotto_bytes_field(pb_istream_t* in, pb_ostream_t* out, const pb_field_t* field);
 
 #ifdef __cplusplus

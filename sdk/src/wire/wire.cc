@@ -27,8 +27,8 @@ bool IsMaxFrame(uint32_t max_frame) {
   return max_frame >= kMinMaxFrame && max_frame <= kMaxMaxFrame;
 }
 
-// What both directions demand of a message: written and read under the same limits. Those of
-// sotto.options are here, as nanopb does not check the size of views.
+// The limits of a message, the same for writing and reading. They include the limits of
+// sotto.options, because nanopb does not check the size of views.
 bool IsWithinLimits(const Request& r) {
   switch (r.kind) {
     case Request::Kind::kHello:
@@ -69,8 +69,8 @@ bool IsWithinLimits(const Reply& r) {
 sotto_bytes_t View(ByteSpan bytes) { return {bytes.data(), bytes.size()}; }
 ByteSpan View(const sotto_bytes_t& bytes) { return {bytes.data, bytes.size}; }
 
-// nanopb stores whatever number arrives; a C enum must not be read before it is known to be one of
-// its values.
+// Reads an enum that nanopb has stored. nanopb stores any number that arrives, and C++ must not
+// read an enum whose number is outside its range, so this copies the number first.
 template <typename Ours, typename Generated>
 Ours FromWire(const Generated& value) {
   std::underlying_type_t<Generated> number;
@@ -230,7 +230,7 @@ ErrorCode KnownCode(uint32_t code) {
   return code <= kLastErrorCode ? static_cast<ErrorCode>(code) : ErrorCode::kUnknown;
 }
 
-// False if the message is none of those we know, or a task without a job id.
+// False for an unknown message, and for a task whose job id has another size.
 bool FromWire(const sotto_Reply& wire, Reply* r) {
   const auto& m = wire.message;
   switch (wire.which_message) {
@@ -278,8 +278,8 @@ Status EncodeFrame(const pb_msgdesc_t* type, const void* message, uint32_t max_f
   return Status::kOk;
 }
 
-// A stream over the frame whose position a byte field can ask for. All of nanopb's substreams share
-// the one state.
+// The read function of a stream over the frame. The stream's state is the position, so a byte field
+// can read it. All of nanopb's substreams share this state.
 bool ReadFrame(pb_istream_t* stream, pb_byte_t* out, size_t count) {
   auto* position = static_cast<const uint8_t**>(stream->state);
   if (out != nullptr) __builtin_memcpy(out, *position, count);
@@ -348,7 +348,7 @@ bool sotto_bytes_field(pb_istream_t* in, pb_ostream_t* out, const pb_field_t* fi
     return bytes->size == 0 ||
            (pb_encode_tag_for_field(out, field) && pb_encode_string(out, bytes->data, bytes->size));
   }
-  // nanopb hands a field that came as a number over in a buffer of its own: not bytes.
+  // If the field arrived as a number, nanopb passes a buffer of its own. That is not a byte field.
   if (in->callback != sotto::ReadFrame) return false;
   *bytes = {*static_cast<const uint8_t**>(in->state), in->bytes_left};
   return pb_read(in, nullptr, in->bytes_left);

@@ -28,9 +28,9 @@ Soundness ExactUnsampledElseApproximate(Sampling sampling) {
 
 bool AllRounds(const Rounds& /*rounds*/, double /*delta*/) { return true; }
 
-// Of two equal figures "best" takes that of the later row: the simpler method.
+// If two figures are equal, "best" takes the figure of the later row: the simpler method.
 constexpr AccountantKind kAccountants[] = {
-    // The smallest of those that are in best.
+    // The smallest figure of the rows with is_in_best.
     {"best", true, false, "rdp", ExactUnsampledElseUpperBound, AllRounds, ComposeBest},
     // Privacy loss distributions: pld.h.
     {"pld", true, true, nullptr, AlwaysUpperBound, Pld::Supports, ComposePld},
@@ -38,7 +38,7 @@ constexpr AccountantKind kAccountants[] = {
     {"rdp", true, true, nullptr, AlwaysUpperBound, AllRounds, ComposeRdp},
     // RDP with Mironov's conversion, as older tools print it.
     {"rdp-classic", true, false, nullptr, AlwaysUpperBound, AllRounds, ComposeRdpClassic},
-    // Gaussian differential privacy, with sampling its central limit theorem: gdp.h.
+    // Gaussian differential privacy; for sampled rounds the central limit theorem: gdp.h.
     {"gdp", true, false, nullptr, ExactUnsampledElseApproximate, AllRounds, ComposeGdp},
     // Gaussian differential privacy as if nothing were sampled: gdp.h.
     {"gaussian", false, true, nullptr, ExactUnsampledElseUpperBound, AllRounds, ComposeGaussian},
@@ -55,7 +55,7 @@ Rounds WithEffect(const Rounds& rounds) {
   return Canonical(kept);
 }
 
-// What its figure for all the rounds together says. No rounds at all are unsampled.
+// The soundness of the figure for all the rounds together. An empty list counts as unsampled.
 Soundness Weakest(const AccountantKind& row, const Rounds& rounds) {
   Soundness weakest = row.soundness(Sampling::kNone);
   for (const GaussianRounds& r : rounds) weakest = std::min(weakest, row.soundness(r.sampling));
@@ -74,7 +74,7 @@ EpsilonAt Compose(const AccountantKind& row, const Rounds& rounds, double delta)
 
 AccountedEpsilon Smallest(const std::vector<EpsilonAt>& members, double delta) {
   std::optional<AccountedEpsilon> best;
-  std::optional<double> lower;  // the largest: each is a bound
+  std::optional<double> lower;  // the largest lower bound: each of them holds
   for (const EpsilonAt& member : members) {
     const AccountedEpsilon one = member(delta);
     if (!best || one.epsilon <= best->epsilon) best = one;
@@ -84,7 +84,7 @@ AccountedEpsilon Smallest(const std::vector<EpsilonAt>& members, double delta) {
   return *best;
 }
 
-// Where one of them is exact, the others could only lose.
+// If one accountant is exact, no other accountant can give a smaller upper bound.
 EpsilonAt ComposeBest(const Rounds& rounds, double delta) {
   for (const AccountantKind& row : kAccountants) {
     if (row.is_in_best && Weakest(row, rounds) == Soundness::kExact) {

@@ -1,9 +1,9 @@
-// Which method turns rounds into an epsilon, and what its result may be used for.
+// Accountants: the methods that turn rounds into an epsilon, and what each result may be used for.
 //
-// The accountants are the rows of one table, kAccountants in accountant.cc. Whoever asks what an
-// accountant is good for asks one of its traits, never for its name. A new accountant is a function
-// of type AccountantKind::compose in files of its own and a row in that table.
-// Pure functions, safe from any thread. Part of sotto::server/accounting.
+// The accountants are the rows of one table, kAccountants in accountant.cc. Code that depends on a
+// property of an accountant reads a trait of its row; it never compares names. To add an
+// accountant, write a function of type AccountantKind::compose in files of its own and add a row to
+// that table. Pure functions, safe from any thread. Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_ACCOUNTANT_H_
 #define SOTTO_ACCOUNTING_ACCOUNTANT_H_
 
@@ -17,50 +17,54 @@
 
 namespace sotto::privacy {
 
-// What an accountant's figure says about the true epsilon, from the weakest to the strongest.
+// How an accountant's figure relates to the true epsilon, from the weakest relation to the
+// strongest.
 enum class Soundness {
-  kApproximate,  // nothing for certain
-  kUpperBound,   // the true epsilon is at most this
-  kExact,        // the same, and no other upper bound is smaller
+  kApproximate,  // no bound is proved
+  kUpperBound,   // the true epsilon is at most the figure
+  kExact,        // an upper bound, and no other upper bound is smaller
 };
 
 struct AccountantKind {
-  // On the command line, in JSON output and in ledgers, where a name once written is never changed.
+  // The name on the command line, in JSON output and in ledgers. A name is never changed once a
+  // ledger contains it.
   const char* name;
-  bool is_offered;  // to users by its name; an accountant that is not is a part of "best" only
-  bool is_in_best;  // "best" takes the smallest figure of these
-  // An accountant whose figure is never smaller and takes less time: where a search for noise or
-  // for rounds begins. nullptr: there is none.
+  bool is_offered;  // users may choose it by name; otherwise only "best" uses it
+  bool is_in_best;  // "best" takes the smallest figure of these rows
+  // The name of an accountant that takes less time and whose figure is never smaller. A search for
+  // noise or rounds begins with it. nullptr: there is no such accountant.
   const char* first_guess;
   Soundness (*soundness)(Sampling sampling);
-  // False if it has no finite figure for such rounds or delta.
+  // False if the accountant has no finite figure for these rounds at this delta.
   bool (*supports)(const std::vector<GaussianRounds>& rounds, double delta);
-  // The rounds composed. `delta` is the one to be tight for.
+  // Composes the rounds. The result is tight near `delta`.
   EpsilonAt (*compose)(const std::vector<GaussianRounds>& rounds, double delta);
 };
 
-// One of the accountants, by default "best": the smallest of the sound upper bounds that apply.
+// One row of the table. The default is "best": the smallest of the sound upper bounds that apply.
 class Accountant {
  public:
   Accountant();
 
-  // Throws std::invalid_argument for a name that is not offered, listing those that are.
+  // Throws std::invalid_argument for a name that is not offered. The message lists the offered
+  // names.
   explicit Accountant(std::string_view name);
 
   const char* name() const { return row_->name; }
 
-  // What its figure for rounds under this sampling says. Rounds of several samplings together have
-  // the weakest of these.
+  // The soundness of the figure for rounds under this sampling. Rounds of several samplings
+  // together have the weakest soundness among these samplings.
   Soundness soundness(Sampling sampling) const { return row_->soundness(sampling); }
   bool IsUpperBound(Sampling sampling) const {
     return soundness(sampling) != Soundness::kApproximate;
   }
 
-  // True if its figures are upper bounds under every sampling: only such an accountant may stand
-  // behind a guarantee.
+  // True if the figures are upper bounds under every sampling. Only such an accountant may be used
+  // for a guarantee.
   bool StatesGuarantees() const;
 
-  // The accountant to begin a search with; itself if no other takes less time.
+  // The accountant with which a search begins: the row's first_guess, or this accountant if there
+  // is none.
   Accountant FirstGuess() const;
 
   const AccountantKind& row() const { return *row_; }
@@ -75,19 +79,20 @@ class Accountant {
   const AccountantKind* row_;
 };
 
-// All that a user may name, in the order of the table.
+// All accountants that a user may choose, in the order of the table.
 std::vector<Accountant> OfferedAccountants();
 
-// Rounds, composed once, to be asked for their epsilon at several deltas.
+// Composes rounds once and then answers with their epsilon at several deltas.
 class RoundsAccountant {
  public:
-  // delta, in (0, 1): what "pld" and "best" are to be tight for; others within a few orders of
-  // magnitude do as well, every other is sound. Throws std::invalid_argument as conversion.h does.
+  // delta  in (0, 1); "pld" and "best" are tight at it and within a few orders of magnitude around
+  // it. They are sound at every delta.
+  // Throws std::invalid_argument as conversion.h does.
   RoundsAccountant(const std::vector<GaussianRounds>& rounds, double delta,
                    Accountant accountant = Accountant());
 
   // The epsilon of all the rounds at a delta in (0, 1); +infinity if the accountant does not
-  // support them.
+  // support these rounds.
   AccountedEpsilon At(double delta) const;
 
  private:

@@ -1,5 +1,6 @@
-// What an accountant answers, and the form in which it answers at several deltas.
-// Part of sotto::server/accounting.
+// The result of an accountant at one delta, and the function type that answers at any delta.
+//
+// Plain values, safe from any thread. Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_ACCOUNTED_H_
 #define SOTTO_ACCOUNTING_ACCOUNTED_H_
 
@@ -9,23 +10,24 @@
 namespace sotto::privacy {
 
 struct AccountedEpsilon {
-  // An upper bound unless is_upper_bound is false; +infinity if the accountant has no finite one.
+  // An upper bound unless is_upper_bound is false; +infinity if the accountant has no finite
+  // figure.
   double epsilon = 0.0;
-  // The true smallest epsilon of the worst pair of neighbours is at least this; absent where only
+  // A lower bound on the smallest true epsilon of the worst pair of neighbours. Absent if only
   // upper bounds are known, as for uniform cohorts.
   std::optional<double> epsilon_lower;
-  // How much of epsilon may be the numeric error of the method; 0 for formulas, whose rounding is
-  // covered by margins of 1e-11 and below.
+  // The part of epsilon that may be numeric error of the method. It is 0 for formulas: margins of
+  // 1e-11 and below cover their rounding.
   double numeric_error = 0.0;
-  // What the figure was computed by: "rdp", "rdp-classic", "pld", "gaussian" (exact composition of
-  // unsampled Gaussians) or "gdp" (the approximation).
+  // The method that computed the figure: "rdp", "rdp-classic", "pld", "gaussian" (exact composition
+  // of unsampled Gaussians) or "gdp" (the approximation).
   const char* winner = "rdp";
   double order = 0.0;          // RDP's best order; 0 for the other methods
   bool order_at_edge = false;  // see ConvertedEpsilon
   bool is_upper_bound = true;
 };
 
-// Rounds that are composed already: answers with their epsilon at any delta in (0, 1).
+// The epsilon of rounds that are already composed, at any delta in (0, 1).
 using EpsilonAt = std::function<AccountedEpsilon(double delta)>;
 
 }  // namespace sotto::privacy

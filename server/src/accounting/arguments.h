@@ -1,6 +1,6 @@
-// Argument checks of accounting and plans. A bad argument is the caller's mistake: it throws and
-// never becomes a number.
-// Part of sotto::server/accounting.
+// Argument checks of accounting and plans. A bad argument is an error of the caller: the check
+// throws, so a bad argument never yields a figure. Pure functions, safe from any thread. Part of
+// sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_ARGUMENTS_H_
 #define SOTTO_ACCOUNTING_ARGUMENTS_H_
 
@@ -10,7 +10,7 @@
 
 namespace sotto::privacy {
 
-// Throws std::invalid_argument "<name> is <value>; it must be <allowed>" unless it holds.
+// Throws std::invalid_argument "<name> is <value>; it must be <allowed>" unless `holds` is true.
 template <typename Value>
 void Require(bool holds, const char* name, Value value, const char* allowed) {
   if (holds) return;

@@ -13,8 +13,9 @@ namespace {
 constexpr double kTwoPi = 6.28318530717958647693;
 constexpr double kRounding = 8 * std::numeric_limits<double>::epsilon();
 
-// ln Pr[Bin(n, p) = k] or a little more, for 0 < p < 1 and 0 < k <= n. For k < n, Stirling's
-// formula gives C(n, k) p^k (1-p)^(n-k) <= sqrt(n / (2 pi k (n-k))) exp(-n KL(k/n || p)).
+// An upper bound, tight up to Stirling's error, on ln Pr[Bin(n, p) = k] for 0 < p < 1, 0 < k <= n.
+// For k < n, Stirling's formula gives
+//   C(n, k) p^k (1-p)^(n-k) <= sqrt(n / (2 pi k (n-k))) exp(-n KL(k/n || p)).
 double LogBinomialTerm(int64_t trials, double p, int64_t successes) {
   const auto n = static_cast<double>(trials);
   const auto k = static_cast<double>(successes);
@@ -25,8 +26,8 @@ double LogBinomialTerm(int64_t trials, double p, int64_t successes) {
   return std::log(n / (kTwoPi * k * (n - k))) / 2 - gain - loss + rounding;
 }
 
-// The sum over k, k + 1, ... of the terms relative to the first; beyond the mode each ratio is
-// below the one before it, so a geometric series covers what is not summed.
+// The sum over k, k + 1, ... of the terms relative to the first term. Beyond the mode the ratio of
+// successive terms falls, so a geometric series bounds the terms that are not summed.
 double RelativeTail(int64_t trials, double p, int64_t first) {
   double term = 1.0;
   double sum = 0.0;

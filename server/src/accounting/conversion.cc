@@ -12,13 +12,13 @@
 namespace sotto::privacy {
 namespace {
 
-// What the conversion adds to rho.
+// The term that the conversion adds to rho.
 double ConversionTerm(double order, double log_delta, Conversion conversion) {
   if (conversion == Conversion::kClassic) return -log_delta / (order - 1);
   return std::log((order - 1) / order) - (log_delta + std::log(order)) / (order - 1);
 }
 
-// One round's curve. Uniform sampling has one that remembers what its orders share.
+// The curve of one round. The curve of uniform sampling keeps the terms that its orders share.
 RdpCurve CurveOf(const GaussianRounds& r) {
   if (r.sampling == Sampling::kUniform) {
     return UniformRdp(r.noise_multiplier, r.sampling_rate, UniformTheorem::kTheorem27);
@@ -40,8 +40,8 @@ RdpCurve SumOfCurves(const std::vector<GaussianRounds>& rounds) {
   };
 }
 
-// The search over t = ln(order - 1): a scan of a grid that ends where no better value can follow,
-// then golden sections around the best point.
+// The search over t = ln(order - 1). It scans a grid and stops when no better value can follow;
+// golden-section steps then refine the best point.
 class OrderSearch {
  public:
   OrderSearch(const RdpCurve& curve, double delta, Conversion conversion)
@@ -80,14 +80,15 @@ class OrderSearch {
   }
 
   // rho never falls with the order, and either conversion adds at least ln(1 - 1/a) - ln(a)/(a -
-  // 1), which rises with a: past this step every value exceeds the last rho plus that.
+  // 1), which rises with a. So after this step every value exceeds the last rho plus this term.
   bool NothingBetterAbove(int step) const {
     if (step == 0) return false;
     const double order = OrderAt(kStep * step);
     return last_rho_ + ConversionTerm(order, 0, Conversion::kImproved) >= best_.unclipped;
   }
 
-  // rho is not negative, and what the conversion adds rises as the order falls (while a < 1/delta).
+  // rho is not negative, and the term of the conversion rises as the order falls
+  // (while a < 1/delta).
   bool NothingBetterBelow(int step) const {
     return ConversionTerm(OrderAt(kStep * step), log_delta_, conversion_) >= best_.unclipped;
   }

@@ -1,11 +1,10 @@
 // From RDP to (epsilon, delta): composition over rounds, conversion, the search for the best order.
 //
-// Composition adds the curves of the rounds, whatever their order, their sampling and their noise
-// (Mironov 2017, Proposition 1); rounds of equal settings are merged first, so neither their
-// grouping nor their order changes a bit of the result. Each curve is raised by kArithmeticMargin,
-// which covers the rounding errors of rdp.h: what comes out is an upper bound. Pure functions, safe
-// from any thread.
-// Part of sotto::server/accounting.
+// Composition adds the curves of the rounds, whatever the order, sampling and noise of the rounds
+// (Mironov 2017, Proposition 1). Rounds of equal settings are merged first, so the order and the
+// grouping of the rounds do not change a bit of the result. Each curve is raised by
+// kArithmeticMargin, which covers the rounding errors of rdp.h, so the result is an upper bound.
+// Pure functions, safe from any thread. Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_CONVERSION_H_
 #define SOTTO_ACCOUNTING_CONVERSION_H_
 
@@ -29,15 +28,16 @@ struct GaussianRounds {
   int64_t rounds = 1;             // >= 0
 };
 
-// Merges rounds of equal settings and sorts them: the form in which neither order nor grouping is
-// left. Throws std::invalid_argument as ComposedRdp does, orders apart.
+// Merges rounds of equal settings and sorts the result: every order and grouping of the same rounds
+// gives the same list. Throws std::invalid_argument as ComposedRdp does, except for orders.
 std::vector<GaussianRounds> Canonical(std::vector<GaussianRounds> rounds);
 
 enum class Conversion {
   // min over orders a of rho + ln(1/delta)/(a - 1). Source: Mironov, "Renyi Differential Privacy"
   // (2017), Proposition 3.
   kClassic,
-  // min over orders a of rho + ln(1 - 1/a) - (ln delta + ln a)/(a - 1), never above the classic.
+  // min over orders a of rho + ln(1 - 1/a) - (ln delta + ln a)/(a - 1), never above the classic
+  // conversion.
   // Source: Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy" (2020),
   // Proposition 12; Balle, Barthe, Gaboardi, Hsu, Sato, "Hypothesis Testing Interpretations and
   // Renyi Differential Privacy" (2020), Theorem 21.
@@ -46,10 +46,10 @@ enum class Conversion {
 
 struct ConvertedEpsilon {
   double unclipped = 0.0;  // the formula's minimum; may be negative, may be +infinity, never NaN
-  double order = 0.0;      // where it is attained
+  double order = 0.0;      // the order that attains it
   bool order_at_edge = false;  // first or last order: a wider range might give a smaller epsilon
 
-  // The epsilon to state: (epsilon, delta)-DP with a negative epsilon implies it with 0.
+  // The epsilon to state. (epsilon, delta)-DP with a negative epsilon implies (0, delta)-DP.
   double Guarantee() const { return std::max(unclipped, 0.0); }
 };
 
@@ -64,28 +64,28 @@ using RdpCurve = std::function<double(double order)>;
 // negative number of rounds.
 double ComposedRdp(const std::vector<GaussianRounds>& rounds, double order);
 
-// The minimum over real orders, to 1e-9 relative or better where there is one minimum only. So it
-// is for Poisson sampling and none, since (order - 1) times the function is convex. Any order gives
-// a valid bound: a missed minimum costs tightness, not soundness. Takes some 50 evaluations of the
-// curve of every different round.
+// The minimum over real orders, to 1e-9 relative or better if there is only one minimum. For
+// Poisson sampling and for no sampling there is only one, because (order - 1) times the function is
+// convex. Any order gives a valid bound: a missed minimum costs tightness, not soundness. Takes
+// some 50 evaluations of the curve of every different round.
 //   delta  in (0, 1)
 // Throws std::invalid_argument for a bad delta or bad rounds.
 ConvertedEpsilon Epsilon(const std::vector<GaussianRounds>& rounds, double delta,
                          Conversion conversion = Conversion::kImproved);
 
-// The minimum over the given orders (not empty, each above 1, ascending): for comparison with
-// tables made on such a grid.
+// The minimum over the given orders (not empty, each above 1, ascending). It is for comparison with
+// tables that were made on such a grid.
 ConvertedEpsilon EpsilonAtOrders(const std::vector<GaussianRounds>& rounds, double delta,
                                  const std::vector<double>& orders,
                                  Conversion conversion = Conversion::kImproved);
 
-// Epsilon() as accountants, "rdp" with the improved conversion and "rdp-classic" with the classic
-// one. Any delta is as good as any other.
+// The accountants "rdp" (improved conversion) and "rdp-classic" (classic conversion): Epsilon() at
+// any delta. They ignore the argument `delta`.
 EpsilonAt ComposeRdp(const std::vector<GaussianRounds>& rounds, double delta);
 EpsilonAt ComposeRdpClassic(const std::vector<GaussianRounds>& rounds, double delta);
 
-// Epsilon and EpsilonAtOrders for any other curve, which must include a margin for its own rounding
-// errors if the result is to be an upper bound.
+// Epsilon and EpsilonAtOrders for any other curve. The result is an upper bound only if the curve
+// includes a margin for its own rounding errors.
 ConvertedEpsilon EpsilonOfCurve(const RdpCurve& curve, double delta,
                                 Conversion conversion = Conversion::kImproved);
 ConvertedEpsilon EpsilonOfCurveAtOrders(const RdpCurve& curve, double delta,

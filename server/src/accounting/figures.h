@@ -1,4 +1,5 @@
-// Privacy figures as people read them. Part of sotto::server/accounting.
+// Privacy figures as text for people. Pure functions, safe from any thread.
+// Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_FIGURES_H_
 #define SOTTO_ACCOUNTING_FIGURES_H_
 
@@ -6,8 +7,9 @@
 
 namespace sotto::privacy {
 
-// Figures below 10^9 in so many decimals, at most 4. What bounds from above is rounded up, or
-// "infinite"; what bounds from below is rounded down: so the text is a bound as well.
+// A figure as text. The text is a bound as well: EpsilonText rounds an upper bound up and writes
+// "infinite" for +infinity; LowerBoundText rounds a lower bound down.
+//   decimals  at most 4, for figures below 10^9
 std::string EpsilonText(double epsilon, int decimals);
 std::string LowerBoundText(double bound, int decimals);
 

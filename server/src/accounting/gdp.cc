@@ -20,8 +20,8 @@ double Phi(double x) { return std::erfc(-x * kSqrtHalf) / 2; }
 double LogDensity(double x) { return -x * x / 2 - kHalfLogTwoPi; }
 
 // Mills' ratio R(t) = Phi(-t) / density(t) is the continued fraction 1/(t + 1/(t + 2/(t + 3/...))).
-// This evaluates it at two points at once, and with it the difference, which alone would cancel:
-// for K_n(t) = n / (t + K_(n+1)(t)),
+// The fraction is evaluated at two points together with their difference. A subtraction of the two
+// values would cancel; instead, for K_n(t) = n / (t + K_(n+1)(t)),
 //   K_n(a) - K_n(b) = K_n(a) K_n(b) / n * ((b - a) - (K_(n+1)(a) - K_(n+1)(b))).
 struct MillsPair {
   double at_b;
@@ -29,7 +29,7 @@ struct MillsPair {
 };
 
 // a >= 1, width >= 0. After n terms the relative error of the ratio is about e^(-2 a sqrt(2n)),
-// here below 1e-27; that of the difference is some orders larger.
+// here below 1e-27. The relative error of the difference is some orders of magnitude larger.
 MillsPair EvaluateMills(double a, double width) {
   constexpr int kTerms = 500;
   const double b = a + width;
@@ -45,11 +45,11 @@ MillsPair EvaluateMills(double a, double width) {
   return {at_b, difference};
 }
 
-// The derivative of Mills' ratio, its sign changed: 1 - t R(t). For |t| up to about 1.
+// The negative derivative of Mills' ratio: 1 - t R(t). For |t| up to about 1.
 double MillsSlope(double t) { return 1 - t * Phi(-t) * std::exp(-LogDensity(t)); }
 
-// The same difference for a < 1 and a small width: the integral of the slope, by Gauss and Legendre
-// with five points.
+// The difference R(a) - R(a + width) for a < 1 and a small width: the integral of the negative
+// slope, by Gauss-Legendre quadrature with five points.
 double MillsDifferenceNear(double a, double width) {
   constexpr double kNodes[] = {0.0, 0.53846931010568309104, 0.90617984593866399280};
   constexpr double kWeights[] = {0.56888888888888888889, 0.47862867049936646804,
@@ -81,7 +81,8 @@ void RequireEpsilon(double epsilon) {
   Require(epsilon >= 0 && std::isfinite(epsilon), "epsilon", epsilon, "finite and at least 0");
 }
 
-// Halves [low, high] down to neighbouring doubles, or nearly. `is_low(x)` holds below the root.
+// Bisects [low, high] until both ends are neighbouring doubles, or nearly. `is_low(x)` is true
+// below the root.
 template <typename IsLow>
 void Bisect(double* low, double* high, IsLow is_low) {
   constexpr double kUnit = std::numeric_limits<double>::epsilon();
@@ -126,7 +127,7 @@ double LogGdpDelta(double mu, double epsilon) {
   if (mu == 0) return -kInfinity;
   if (mu == kInfinity) return 0;
   const double log_delta = LogDelta(mu, epsilon);
-  return std::isnan(log_delta) ? -kInfinity : log_delta;  // a beyond the range of doubles
+  return std::isnan(log_delta) ? -kInfinity : log_delta;  // a is beyond the range of doubles
 }
 
 double GdpDelta(double mu, double epsilon) { return std::exp(LogGdpDelta(mu, epsilon)); }

@@ -1,15 +1,16 @@
-// Gaussian differential privacy: the trade-off of telling N(0, 1) from N(mu, 1).
+// Gaussian differential privacy (GDP): mu-GDP is the trade-off of telling N(0, 1) from N(mu, 1).
 //
-// The Gaussian mechanism is mu-GDP with mu = 1/z exactly, z its noise multiplier (rdp.h), and
-// rounds compose exactly: mu^2 adds up. So without sampling nothing is lost here, unlike in a
-// conversion from RDP. With sampling there is only a central limit theorem, which may err on either
-// side: its mu has a type of its own, so that it cannot stand where a guarantee is stated.
+//   1. The Gaussian mechanism is mu-GDP with exactly mu = 1/z, where z is the noise multiplier
+//      (rdp.h).
+//   2. Rounds compose exactly: mu^2 adds up. So without sampling nothing is lost here, while a
+//      conversion from RDP loses something.
+//   3. With sampling there is only a central limit theorem, which may err on either side. Its mu
+//      has its own type, ApproximateMu, so that no guarantee can be stated with it.
 //
-// mu = 0 is perfect privacy, mu = +infinity none. A result that is too small for a double is 0; no
-// result is NaN. Pure functions, safe from any thread; std::invalid_argument for an argument out of
-// its range.
+// mu = 0 is perfect privacy, mu = +infinity none. A result that is too small for a double is 0. No
+// result is NaN. Every function throws std::invalid_argument for an argument outside its range.
+// Pure functions, safe from any thread. Part of sotto::server/accounting.
 // Source: Dong, Roth, Su, "Gaussian Differential Privacy" (2022), Corollaries 1 to 3.
-// Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_GDP_H_
 #define SOTTO_ACCOUNTING_GDP_H_
 
@@ -35,18 +36,18 @@ double GdpDelta(double mu, double epsilon);
 //   delta  in (0, 1)
 double GdpEpsilon(double mu, double delta);
 
-// The largest mu whose delta(epsilon) is at most delta, to 1e-12 relative, rounded down.
+// The largest mu with delta(epsilon) <= delta, to 1e-12 relative, rounded down.
 //   epsilon  >= 0, finite
 //   delta    in (0, 1)
 double GdpMu(double epsilon, double delta);
 
-// The mu of all the rounds together as if every device took part in each: sqrt(sum of T / z^2). An
-// upper bound whatever the sampling; exact for kNone and for a rate of 1. +infinity if a round has
-// no noise.
+// The mu of all the rounds together if every device took part in each of them:
+// sqrt(sum of T / z^2). It is an upper bound under every sampling and exact for kNone and for a
+// rate of 1. It is +infinity if a round has no noise.
 double UnsampledMu(const std::vector<GaussianRounds>& rounds);
 
-// A mu that is not proved: the limit of many rounds of vanishing effect. The guarantee computed
-// from it may be too small. For comparison and for first guesses only.
+// A mu that is not proved: the limit of many rounds of vanishing effect. An epsilon computed from
+// it may be too small. For comparison and for first guesses only.
 struct ApproximateMu {
   double value = 0.0;
 };
@@ -59,12 +60,12 @@ struct ApproximateMu {
 // and Section 3.
 ApproximateMu CentralLimitMu(const std::vector<GaussianRounds>& rounds);
 
-// The accountant "gaussian": the epsilon at UnsampledMu(). An upper bound under every sampling,
-// without sampling exact.
+// The accountant "gaussian": the epsilon at UnsampledMu(). It is an upper bound under every
+// sampling, and exact without sampling.
 EpsilonAt ComposeGaussian(const std::vector<GaussianRounds>& rounds, double delta);
 
-// The accountant "gdp": "gaussian" without sampling; with sampling the epsilon at CentralLimitMu(),
-// which is no upper bound.
+// The accountant "gdp". Without sampling it equals "gaussian". With sampling it is the epsilon at
+// CentralLimitMu(), which is not an upper bound.
 EpsilonAt ComposeGdp(const std::vector<GaussianRounds>& rounds, double delta);
 
 }  // namespace sotto::privacy

@@ -14,10 +14,9 @@ void GridShift::Add(const GridLoss& grid, double rounds) {
   groups_.push_back(group);
 }
 
-// Cells wider than this hold so little mass that the chance of any loss in them is at most
-// `chance`.
+// The width w such that cells wider than w contain any loss with probability at most `chance`.
 double GridShift::LargestCountedWidth(double chance) const {
-  std::map<double, double> expected_by_width;  // losses in cells of a width, over all the rounds
+  std::map<double, double> expected_by_width;  // number of losses in such cells, over all rounds
   for (const Group& group : groups_) {
     for (const auto& [width, mass] : group.mass_by_width) {
       expected_by_width[width] += group.rounds * mass;
@@ -32,7 +31,7 @@ double GridShift::LargestCountedWidth(double chance) const {
 }
 
 double GridShift::Bound(double log_chance) const {
-  // One half of the chance for the widest cells, one for the sum of the rest.
+  // Half of the probability is for the widest cells, half for the sum over the other cells.
   const double log_half = log_chance - std::log(2.0);
   const double largest_width = LargestCountedWidth(std::exp(log_half));
   const auto log_moment = [&](double factor) {  // for (mu + mu^2) / 8
@@ -46,7 +45,7 @@ double GridShift::Bound(double log_chance) const {
     }
     return total;
   };
-  // Where the bound would be best if it were quadratic, and points on either side.
+  // Starts where the bound would be smallest if it were quadratic, and tries points on either side.
   constexpr double kSmall = 1e-6;
   const double scale = kSmall / (largest_width * largest_width);
   const double guess = std::sqrt(-log_half * scale / log_moment(scale));

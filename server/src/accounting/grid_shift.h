@@ -1,4 +1,4 @@
-// A bound on how far the grid of round_loss.h moves a sum of losses. Used by loss_sum.h.
+// A bound on the shift that the grid of round_loss.h adds to a sum of losses. Used by loss_sum.h.
 // Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_GRID_SHIFT_H_
 #define SOTTO_ACCOUNTING_GRID_SHIFT_H_
@@ -10,18 +10,19 @@
 
 namespace sotto::privacy {
 
-//   Lemma 1. Given a round's loss, the grid moves it by a random Z within its cell, with
-//     E[e^-Z] = 1. Let w be the cell's width. By Hoeffding's lemma the mean of Z is at most w^2 / 8
-//     and E[e^(mu Z)] at most e^((mu + mu^2) w^2 / 8).
+//   Lemma 1. Given a round's loss, the grid moves the loss by a random Z within its cell, and
+//     E[e^-Z] = 1. Let w be the width of the cell. By Hoeffding's lemma the mean of Z is at most
+//     w^2 / 8 and E[e^(mu Z)] at most e^((mu + mu^2) w^2 / 8).
 //   Lemma 2. Given the losses, the Z of all rounds are independent. Chernoff's bound limits their
 //     sum.
-// Immutable but for Add.
+// Only Add changes the object; Bound is safe from any thread once all the rounds are added.
 class GridShift {
  public:
-  // Takes so many more rounds of this loss into the sum.
+  // Adds `rounds` rounds of this loss to the sum.
   void Add(const GridLoss& grid, double rounds);
 
-  // An amount b such that the sum moves up by more than b with chance at most e^log_chance (< 0).
+  // An amount b such that the sum moves up by more than b with probability at most e^log_chance.
+  //   log_chance  < 0
   double Bound(double log_chance) const;
 
  private:

@@ -8,7 +8,7 @@
 namespace sotto::privacy {
 namespace {
 
-constexpr double kMinDelta = 1e-300;  // below this the arithmetic of delta itself would fail
+constexpr double kMinDelta = 1e-300;  // for a smaller delta its own arithmetic would fail
 constexpr int kMaxPasses = 30;
 
 void RequireDeviations(const Deviations& deviations) {
@@ -26,7 +26,8 @@ Guarantee Unbounded() {
   return guarantee;
 }
 
-// ln of the mass that n coordinates together put outside of the certificate's range.
+// ln of a bound on the probability that some of n coordinates is outside of the certificate's
+// range.
 double LogOutside(const Deviations& deviations) {
   return std::log(deviations.coordinates * deviations.certificate.tau);
 }
@@ -54,28 +55,30 @@ Guarantee Combine(const RoundsAccountant& accountant, double first_term_delta, d
   return WithGaussian(accountant, guarantee);
 }
 
-// The exponent that multiplies what the encoder puts outside its certificate.
+// The exponent of the factor on the mass that the encoder puts outside of its certificate's range.
 double Reach(const Guarantee& guarantee) {
   return guarantee.gaussian.epsilon + guarantee.encoder_epsilon;
 }
 
-// What the cap and `log_part` of the encoder's d1 take from delta; in logarithms, since e^epsilon
-// may not fit.
+// The part of delta that the cap and the encoder's part `log_part` of d1 need. Computed with
+// logarithms, because e^epsilon may not fit a double.
 double Charge(const Guarantee& guarantee, double log_part, double log_cap_excess) {
   return std::exp(Softplus(Reach(guarantee)) + log_part) +
          std::exp(Softplus(guarantee.epsilon) + log_cap_excess);
 }
 
-// Looks for the smallest charge that covers what it entails: the more of delta is set aside, the
-// larger epsilon and with it what is needed. That map is convex, so secant steps from below stay
-// below its first fixed point, and a slope of 1 shows that there is none.
+// Looks for the smallest charge on delta that covers its own consequences. A larger charge leaves
+// less delta to the accountant, so epsilon grows, and with epsilon the charge that is needed.
+//   Lemma 1. The map from a charge to the needed charge is convex. So secant steps from below stay
+//     below its first fixed point.
+//   Lemma 2. A slope of 1 shows that the map has no fixed point.
 class ChargeSearch {
  public:
   explicit ChargeSearch(double charge) : charge_(charge) {}
 
   double charge() const { return charge_; }
 
-  // Takes what the present charge entails; false if no charge will do.
+  // Takes the charge that the present charge makes necessary; false if no charge is enough.
   bool Raise(double needed) {
     if (needed <= charge_) return true;
     const double slope =
@@ -88,7 +91,7 @@ class ChargeSearch {
 
  private:
   double charge_;
-  double last_charge_ = kInfinity;  // none yet
+  double last_charge_ = kInfinity;  // no charge has been taken yet
   double last_needed_ = 0.0;
 };
 
@@ -99,8 +102,9 @@ Guarantee Concentrated(const std::vector<GaussianRounds>& rounds, double delta,
   const bool has_encoder = has_ratio || deviations.coordinates * deviations.certificate.tau > 0;
   const bool has_cap = deviations.log_cap_excess > -kInfinity;
   ChargeSearch search(delta * kDeltaShare * ((has_encoder ? 1 : 0) + (has_cap ? 1 : 0)));
-  // Half of the encoder's share is for delta_q and the factor 1 + e^reach; a little less is used,
-  // so that the reach found may differ from the one assumed. The accountant alone gives the first.
+  // Half of the encoder's share is for delta_q and its factor 1 + e^reach. A little less than half
+  // is used, so that the resulting reach may differ slightly from the assumed one. The first
+  // assumed reach comes from the accountant alone.
   const double slice = has_ratio ? delta * kDeltaShare / 2 : 0.0;
   double reach = has_ratio ? accountant.At(delta - search.charge()).epsilon : 0.0;
   for (int pass = 0; pass < kMaxPasses && search.charge() < delta; ++pass) {
@@ -120,8 +124,9 @@ Guarantee Concentrated(const std::vector<GaussianRounds>& rounds, double delta,
   return Unbounded();
 }
 
-// The rounds as if every device took part in each, and, as one more release, what rounding the
-// shares to the grid adds to their squared norm: at most a quarter of a squared step a coordinate.
+// The rounds as if every device took part in each, and one more release. That release stands for
+// the rounding of the shares to the grid, which adds at most a quarter of a squared step per
+// coordinate to their squared norm.
 std::vector<GaussianRounds> UnsampledOnGrid(std::vector<GaussianRounds> rounds,
                                             double coordinates) {
   for (GaussianRounds& group : rounds) group.sampling = Sampling::kNone;
@@ -135,7 +140,8 @@ Guarantee WorstCase(const std::vector<GaussianRounds>& rounds, double delta,
   const double n = deviations.coordinates;
   const double inner_range = certificate.range - (deviations.shift + kNoiseGrid);
   if (!(n > 0 && inner_range > kNoiseGrid)) return Unbounded();
-  // The sum over the grid beyond a point is below the integral from one step before it.
+  // The sum over the grid beyond a point is below the integral that starts one step before the
+  // point.
   const double gaussian_outside = std::erfc((inner_range - kNoiseGrid) / std::sqrt(2.0));
   const double outside = n * (certificate.tau + std::exp(certificate.eta) * gaussian_outside) *
                          (1 + kArithmeticMargin);

@@ -1,5 +1,5 @@
-// Sums of positive terms too large or too small for a double, by their logarithms.
-// Part of sotto::server/accounting.
+// Sums of positive terms by their logarithms: the terms may be too large or too small for a double.
+// Pure functions and a plain accumulator. Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_LOG_SPACE_H_
 #define SOTTO_ACCOUNTING_LOG_SPACE_H_
 
@@ -10,7 +10,7 @@ namespace sotto::privacy {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// ln(1 + e^x), exact in relative terms at both ends; +-infinity are welcome, NaN stays NaN.
+// ln(1 + e^x), accurate in relative terms at both ends. +-infinity are allowed; NaN gives NaN.
 inline double Softplus(double x) {
   return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
 }
@@ -36,7 +36,7 @@ class LogSum {
 
  private:
   double peak_ = -kInfinity;
-  double scaled_sum_ = 0.0;  // the sum over e^peak_
+  double scaled_sum_ = 0.0;  // the sum divided by e^peak_
 };
 
 }  // namespace sotto::privacy

@@ -14,12 +14,12 @@ namespace {
 using Complex = std::complex<double>;
 
 constexpr double kLogOutside = 26.0;
-// Of one butterfly: products, sums, and the library's factors, whose angles carry the rounding of
-// 2 pi i / n. Counted for radix 2; larger radices take fewer steps.
+// The error of one butterfly: products, sums, and the library's factors, whose angles contain the
+// rounding error of 2 pi i / n. Counted for radix 2; larger radices take fewer steps.
 constexpr double kTransformError = 4e-15;
 constexpr double kPowerError = 1e-15;  // of one factor of a power
-// What the grid may add to epsilon, relative, as far as the window of kMinWindow to kMaxWindow
-// steps allows it.
+// The relative error of epsilon that the grid is chosen for, if a window of kMinWindow to
+// kMaxWindow steps allows it.
 constexpr double kGridShare = 2e-5;
 constexpr double kMinWindow = 8192.0;
 constexpr double kMaxWindow = 524288.0;
@@ -47,7 +47,8 @@ Cumulants CumulantsAt(const std::vector<LossSample>& samples, double lambda) {
   return {peak + std::log(total), mean, std::max(second / total - mean * mean, 0.0)};
 }
 
-// The loss of all the rounds together, approximately: for choosing the tilt, the step, the window.
+// An approximation of the loss of all the rounds together. It is for choosing the tilt, the step
+// and the window.
 class LossPlan {
  public:
   explicit LossPlan(const std::vector<LossGroup>& groups) {
@@ -67,7 +68,8 @@ class LossPlan {
     return sum;
   }
 
-  // Where Chernoff's bound on epsilon at this delta, (K(lambda) + ln(1/delta)) / lambda, is least.
+  // The lambda with the smallest Chernoff bound on epsilon at this delta,
+  // (K(lambda) + ln(1/delta)) / lambda.
   double BestTilt(double log_delta) const {
     constexpr double kGolden = 0.61803398874989484820;
     const auto bound = [&](double t) { return (At(std::exp(t)).value - log_delta) * std::exp(-t); };
@@ -94,7 +96,7 @@ class LossPlan {
     return std::exp((low + high) / 2);
   }
 
-  // The exponent, with the sign given, whose Chernoff bound puts the end of the window closest.
+  // The exponent of the given sign whose Chernoff bound gives the closest end of the window.
   double BestExponent(double lambda, double sign) const {
     const Cumulants tilted = At(lambda);
     const double guess = std::sqrt(2 * kLogOutside / tilted.variance);
@@ -151,13 +153,12 @@ Complex Power(Complex z, int64_t n) {
   return power * z;
 }
 
-// The discrete Fourier transform of real values, of an even length n, by a complex one of half the
-// length.
+// The discrete Fourier transform of n real values, n even, by a complex transform of length n / 2.
 class RealTransform {
  public:
   explicit RealTransform(size_t length) : half_(length / 2), transform_(half_, false) {}
 
-  size_t terms() const { return half_ + 1; }  // the other terms are their mirror image
+  size_t terms() const { return half_ + 1; }  // the others are complex conjugates of these
 
   std::vector<Complex> Forward(const std::vector<double>& values) const {
     std::vector<Complex> terms(half_ + 1);
@@ -167,8 +168,8 @@ class RealTransform {
     return terms;
   }
 
-  // The inverse of Forward, on the same factors: conjugate, transform, conjugate. Values of even
-  // and odd index are the real and the imaginary parts.
+  // The inverse of Forward with the same factors: conjugate, transform, conjugate. The values of
+  // even index are the real parts, the values of odd index the imaginary parts.
   std::vector<double> Inverse(const std::vector<Complex>& terms) const {
     std::vector<Complex> packed(half_);
     for (size_t k = 0; k < half_; ++k) {
@@ -193,7 +194,7 @@ class RealTransform {
   kissfft<double> transform_;
 };
 
-// Multiplies transforms' powers and keeps a bound on the error of the product.
+// Multiplies the powers of transforms and bounds the error of the product.
 class Spectrum {
  public:
   explicit Spectrum(size_t length)
@@ -204,7 +205,7 @@ class Spectrum {
         log_bound_(transform_.terms(), 0.0),
         relative_error_(transform_.terms(), 0.0) {}
 
-  // masses: [length], not negative, sum about 1.
+  // masses  [length] not negative, sum about 1
   void Multiply(const std::vector<double>& masses, int64_t rounds) {
     const std::vector<Complex> terms = transform_.Forward(masses);
     const auto power = static_cast<double>(rounds);
@@ -216,7 +217,7 @@ class Spectrum {
     }
   }
 
-  // The masses of the sum, and how far each may be off.
+  // The masses of the sum, and a bound on the error of each.
   std::vector<double> Masses(double* error) const {
     double sum = 0.0;
     for (size_t k = 0; k < product_.size(); ++k) {  // a bound below e^-60 is rounded up to it
@@ -229,10 +230,10 @@ class Spectrum {
  private:
   RealTransform transform_;
   double length_;
-  double error_;  // of a transform of masses whose sum is 1
+  double error_;  // error of a transform of masses whose sum is 1
   std::vector<Complex> product_;
   std::vector<double> log_bound_;       // ln of the product's largest absolute value
-  std::vector<double> relative_error_;  // of the product, relative to that
+  std::vector<double> relative_error_;  // error of the product, relative to that value
 };
 
 int64_t FloorMod(int64_t a, int64_t n) { return (a % n + n) % n; }
@@ -246,7 +247,7 @@ struct LossSum::Layout {
   std::vector<double> log_moments;  // K(tilt) of each
   double total_log_moment = 0.0;
   int64_t first = 0;  // the window, in steps
-  size_t length = 0;  // 0: there is none of a length that can be computed with
+  size_t length = 0;  // 0: the window would be too long to compute with
 };
 
 LossSum::Layout LossSum::MakeLayout(const std::vector<LossGroup>& groups, double delta) {
@@ -354,7 +355,7 @@ LossSum::LossSum(const std::vector<LossGroup>& groups, double delta) {
 
 double LossSum::UpperEpsilon(double delta) const {
   const double target = (delta / delta_unit_ - infinite_) * (1 - 2 * rounds_ * kMassError - 1e-10);
-  const std::vector<double>& deltas = upper_.delta;  // falling, the last one 0
+  const std::vector<double>& deltas = upper_.delta;  // falling; the last one is 0
   if (!(target > 0) || deltas.empty()) return kInfinity;
   const auto first =
       std::partition_point(deltas.begin(), deltas.end(), [&](double d) { return d > target; });
@@ -365,7 +366,7 @@ double LossSum::UpperEpsilon(double delta) const {
 }
 
 double LossSum::LowerEpsilon(double delta) const {
-  constexpr double kMovedShare = 1e-3;  // of delta, for the sums that the grid moved further
+  constexpr double kMovedShare = 1e-3;  // of delta, for sums that the grid moved beyond the bound
   const double target =
       delta / delta_unit_ * (1 + kMovedShare) * (1 + 2 * rounds_ * kMassError + 1e-10);
   const auto holds = [&](size_t i) {

@@ -4,30 +4,32 @@
 // How the sum is computed:
 //   1. Every round's loss is put on one grid (round_loss.h).
 //   2. The masses are tilted: the mass at loss L is multiplied by e^(lambda L - K(lambda)). The
-//      losses that decide a small delta then have large masses.
+//      losses that determine a small delta then have large masses.
 //   3. The tilted masses are composed as the T-th power of their discrete Fourier transform.
-//   4. The tilt is taken off again.
+//   4. The tilt is undone.
 // With lambda at the saddle point for the wanted delta, the error of the transform is relative to
 // delta, however small delta is. Sources: Koskela, Jalko, Honkela, "Computing Tight Differential
 // Privacy Guarantees Using FFT" (2020), and Gopi, Lee, Wutschitz, "Numerical Composition of
 // Differential Privacy" (2021), compose by the transform; tilting is the classic saddle-point
-// device.
+// method.
 //
 // Five errors are added to the upper bound and taken off the lower one:
 //   Error 1, the mass outside of a round's branches. Upper: infinite loss. Lower: no mass.
-//   Error 2, sums outside of the window of n steps: they come back around its other end. By
-//     Chernoff bounds on the masses as they are, e^-kLogOutside of the tilted mass is above the
-//     window and as much below. Upper: the mass above counts, without the tilt, as infinite loss;
-//     sums that return from below only add. Lower: all that can have returned is subtracted.
+//   Error 2, sums outside of the window of n steps: they wrap around and enter at its other end. By
+//     Chernoff bounds on the masses as they are, at most e^-kLogOutside of the tilted mass is above
+//     the window and at most as much below it. Upper: the mass above the window counts, without the
+//     tilt, as infinite loss; sums that wrap around from below only increase the bound. Lower: all
+//     mass that can have wrapped around is subtracted.
 //   Error 3, rounding in the transform. A transform of length n is off by at most kTransformError
 //     log2(n) times the sum of the absolute values of its input, pointwise: each output is a sum of
 //     products of an input and at most log2(n) factors, each with its rounding error (Higham,
 //     "Accuracy and Stability of Numerical Algorithms", 2002, Section 24.1). The T-th power makes
-//     T |transform|^(T-1) times as much of it. After the inverse it is added to every mass.
+//     T |transform|^(T-1) times this error. After the inverse transform the error is added to every
+//     mass.
 //   Error 4, rounding of the single masses (kMassError) and losses (loss_error), T times.
 //   Error 5, the grid. Upper: the grid's delta is never smaller than the exact one. Lower: with
-//     chance 1 - p the grid moves the sum up by at most b = GridShift::Bound(ln p), so that delta
-//     at epsilon is at least the grid's delta at epsilon + b, less p.
+//     probability 1 - p the grid moves the sum up by at most b = GridShift::Bound(ln p), so that
+//     delta at epsilon is at least the grid's delta at epsilon + b minus p.
 //
 // Immutable after construction, safe from any thread. Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_LOSS_SUM_H_
@@ -49,12 +51,12 @@ struct LossGroup {
 
 class LossSum {
  public:
-  // Any delta can be asked for; the bounds are tight for deltas within some orders of magnitude of
-  // `delta`. The groups are not empty; their tails over all rounds should be far below delta.
+  // The bounds hold at any delta and are tight within some orders of magnitude of `delta`. `groups`
+  // must not be empty. Their tails over all rounds should be far below delta.
   LossSum(const std::vector<LossGroup>& groups, double delta);
 
-  // The smallest epsilon >= 0 with delta(epsilon) <= delta: an upper bound on it, +infinity if
-  // there is none at this delta, and a lower bound.
+  // Bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta. The upper one is +infinity if
+  // there is none at this delta.
   double UpperEpsilon(double delta) const;
   double LowerEpsilon(double delta) const;
 
@@ -62,9 +64,9 @@ class LossSum {
   struct Layout;  // of the grid and the window
   static Layout MakeLayout(const std::vector<LossGroup>& groups, double delta);
 
-  // delta at every point of the window, over delta_unit_, with the suffix sums that interpolate it:
-  // for epsilon in (loss i-1, loss i], delta(epsilon) = delta[i] + (1 - e^(epsilon - loss i)) *
-  // g[i].
+  // delta at every point of the window, divided by delta_unit_, and the suffix sums that
+  // interpolate it. For epsilon in (loss i-1, loss i],
+  // delta(epsilon) = delta[i] + (1 - e^(epsilon - loss i)) * g[i].
   struct Profile {
     std::vector<double> delta;
     std::vector<double> g;
@@ -79,7 +81,7 @@ class LossSum {
   double tilt_ = 0.0;
   double rounds_ = 0.0;
   double loss_error_ = 0.0;  // of the sum
-  double infinite_ = 0.0;    // mass counted as infinite loss, over delta_unit_
+  double infinite_ = 0.0;    // mass counted as infinite loss, divided by delta_unit_
   double reference_ = 0.0;   // the loss at which the tilted mass has weight delta_unit_
   GridShift shift_;
   Profile upper_;

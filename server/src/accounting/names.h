@@ -1,6 +1,7 @@
-// Tables of names: the one list from which an enumeration's names are written and read.
+// Tables of names. One table writes and reads all the names of an enumeration.
 //
-// A row is any struct with the members `value` and `name`. Part of sotto::server/accounting.
+// A row is any struct with the members `value` and `name`. Pure functions, safe from any thread.
+// Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_NAMES_H_
 #define SOTTO_ACCOUNTING_NAMES_H_
 

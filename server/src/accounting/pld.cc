@@ -13,7 +13,7 @@ namespace {
 constexpr double kMinRate = 1e-9;
 constexpr double kMaxRounds = 1e10;
 constexpr double kMinDelta = 1e-200;     // masses far below delta must not underflow
-constexpr double kLogTailShare = -36.0;  // ln of the part of delta lost to cutting all the losses
+constexpr double kLogTailShare = -36.0;  // ln of the share of delta for the cut tails of all losses
 
 bool HasSampling(const std::vector<GaussianRounds>& rounds, Sampling sampling) {
   return std::any_of(rounds.begin(), rounds.end(),
@@ -23,7 +23,7 @@ bool HasSampling(const std::vector<GaussianRounds>& rounds, Sampling sampling) {
 std::vector<LossPair> Pairs(const std::vector<GaussianRounds>& rounds) {
   if (HasSampling(rounds, Sampling::kUniform)) return {LossPair::kReplace};
   if (HasSampling(rounds, Sampling::kPoisson)) return {LossPair::kRemove, LossPair::kAdd};
-  return {LossPair::kRemove};  // the Gaussian's loss is the same either way
+  return {LossPair::kRemove};  // the Gaussian's loss is the same in both directions
 }
 
 bool HasEffect(const GaussianRounds& r) {

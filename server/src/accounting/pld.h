@@ -1,12 +1,15 @@
 // Accounting by privacy loss distributions: the tightest accountant here for sampled rounds.
 //
-// Poisson sampling: both directions of add/remove adjacency are composed, each over all the rounds,
-// and the larger epsilon counts; apart from the numeric error it is exact for the worst pair of
-// fleets. Uniform cohorts: the pair that dominates every replacement (LossPair::kReplace) is
-// composed; the lower bound is one on that composition, to measure the numeric error, and says
-// nothing about how much smaller the true epsilon is. Unsampled rounds mix with either.
-// The order of the rounds and their grouping change no bit of the result.
-// Part of sotto::server/accounting.
+//   - Poisson sampling. Both directions of add/remove adjacency are composed, each over all the
+//     rounds, and the larger epsilon counts. Apart from the numeric error it is exact for the worst
+//     pair of fleets.
+//   - Uniform cohorts. The pair that dominates every replacement (LossPair::kReplace) is composed.
+//     The lower bound holds for that composition and measures the numeric error. It does not bound
+//     the true epsilon from below.
+//   - Unsampled rounds mix with either sampling.
+//
+// The order of the rounds and their grouping change no bit of the result. Immutable after
+// construction, safe from any thread. Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_PLD_H_
 #define SOTTO_ACCOUNTING_PLD_H_
 
@@ -21,14 +24,14 @@ namespace sotto::privacy {
 
 class Pld {
  public:
-  // Composes the rounds; epsilons can be asked for at any delta and are tight near this one (in
-  // (0, 1)). Takes some milliseconds, for very many rounds some tenths of a second.
+  // Composes the rounds. Epsilons are available at any delta and tight near this one, in (0, 1).
+  // Takes some milliseconds, for very many rounds some tenths of a second.
   // Throws std::invalid_argument as conversion.h does.
   Pld(const std::vector<GaussianRounds>& rounds, double delta);
 
-  // False for a noise multiplier below kMinLossNoiseMultiplier, a rate below 1e-9, more than 10^10
-  // rounds, a delta below 10^-200, and for uniform and Poisson sampling together, which have no
-  // adjacency in common. Rounds without an effect do not count.
+  // False in five cases: a noise multiplier below kMinLossNoiseMultiplier, a rate below 1e-9, more
+  // than 10^10 rounds, a delta below 10^-200, or uniform and Poisson sampling together, which have
+  // no adjacency in common. Rounds without an effect are ignored.
   static bool Supports(const std::vector<GaussianRounds>& rounds, double delta);
 
   // The smallest epsilon at this delta, bounded from above (+infinity if the rounds and the

@@ -11,8 +11,9 @@ constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 constexpr double kMaxStep = 0.7;
 constexpr double kFineStep = 0.1;
 
-// On either side of its zero at L = 1 the integrand is log-concave and falls from its peak at least
-// as fast as a unit Gaussian: ten deviations, and terms down to e^-50, hold all but 1e-21 of it.
+// On either side of its zero at L = 1 the integrand is log-concave. It falls from its peak at least
+// as fast as a unit Gaussian. So ten deviations, and terms down to e^-50, hold all but 1e-21 of the
+// integral.
 constexpr double kReach = 10.0;
 constexpr double kNegligible = 50.0;
 
@@ -21,8 +22,8 @@ double Step(double z) {
   return 1 / (z * std::ceil(1 / (z * kMaxStep)));
 }
 
-// B(l) = E[L^l] E[(1 - 1/L)^l] with the last expectation over u ~ N(l/z, 1), and there
-// (1 - 1/L)^l >= 1 - l/L, so that B(l) / E[L^l] >= 1 - l e^(-(l - 1) / z^2), which rises with l
+// B(l) = E[L^l] E[(1 - 1/L)^l], where the last expectation is over u ~ N(l/z, 1). There
+// (1 - 1/L)^l >= 1 - l/L. Hence B(l) / E[L^l] >= 1 - l e^(-(l - 1) / z^2). This bound rises with l
 // from l = z^2.
 int64_t LastUseful(double z) {
   int64_t l = 2;

@@ -2,8 +2,8 @@
 //
 //   B(l) = E[(L - 1)^l],  L = exp((2x - 1) / (2 z^2)),  x ~ N(0, z^2),  l even
 //
-// As a binomial sum B(l) alternates and cancels hundreds of digits. Here it is an integral of a
-// function that is nowhere negative, by the trapezoidal rule in u = x / z:
+// As a binomial sum B(l) alternates and cancels hundreds of digits. Here B(l) is computed as an
+// integral of a function that is nowhere negative, by the trapezoidal rule in u = x / z:
 //   B(l) = 1/sqrt(2 pi) * integral of exp(l ln|L - 1| - u^2 / 2) du.
 //   Lemma 1. Let h be the step and theta = 2 pi / (z h). The rule's error is the sum over k != 0 of
 //     E[(L e^(i k theta) - 1)^l] e^(-2 (pi k / h)^2): shift the line of integration by
@@ -24,7 +24,7 @@
 
 namespace sotto::privacy {
 
-// ln B(l) for one z, computed when first asked for. Not safe to share between threads.
+// ln B(l) for one z, computed at its first use. Not safe to share between threads.
 class RatioMoments {
  public:
   static constexpr int64_t kMaxMoment = 2048;
@@ -32,8 +32,8 @@ class RatioMoments {
   // z > 0, finite.
   explicit RatioMoments(double z);
 
-  // An even l from which on B(l) >= E[L^l] / 2, or kMaxMoment if that is sooner: what could also be
-  // bounded by half of E[L^l] has no use for B beyond it.
+  // An even l such that B(l') >= E[L^l'] / 2 for all even l' >= l; kMaxMoment if that is smaller. A
+  // caller that can also use the bound E[L^l] / 2 needs no B beyond Last().
   int64_t Last() const { return last_; }
 
   // ln B(l), l even, in [2, Last()]; relative error of B below 1e-11.
@@ -47,15 +47,15 @@ class RatioMoments {
 
   void Tabulate();
   double Exponent(size_t node, int64_t l) const;
-  // Of the nodes [begin, end) on one side of L = 1: the one with the largest integrand, and the
-  // sum.
+  // For the nodes [begin, end) on one side of L = 1: Peak finds the node with the largest
+  // integrand, AddLobe adds the terms of the nodes to the sum.
   size_t Peak(size_t begin, size_t end, int64_t l) const;
   void AddLobe(size_t begin, size_t end, int64_t l, LogSum* sum) const;
 
   double z_;
   int64_t last_;
   double step_ = 0.0;
-  std::vector<Node> nodes_;   // by rising u; none until the first Log
+  std::vector<Node> nodes_;   // by rising u; empty until the first call of Log
   size_t zero_ = 0;           // the first node with L > 1
   std::vector<double> logs_;  // by l / 2 - 1; NaN until computed
 };

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kHalfLogTwoPi = 0.91893853320467274178;
 
-// The trapezoidal rule: on each side of the outermost Gaussian, this many deviations.
+// The trapezoidal rule covers this many deviations beyond the outermost Gaussians.
 constexpr double kTailDeviations = 14.0;
 constexpr double kMaxPoints = 131072.0;
 
@@ -34,7 +34,8 @@ double GapSeries(double a, double y) {
   return sum;
 }
 
-// ln((1 + y)^a - 1 - a*y) where ln(1 + y) = v; never negative inside the logarithm (Bernoulli).
+// ln((1 + y)^a - 1 - a*y) where ln(1 + y) = v. The argument of the outer logarithm is never
+// negative (Bernoulli's inequality).
 double LogGap(double a, double v) {
   const double power = a * v;
   if (power > 600) {  // 1 + a*y = a e^v (1 - (a - 1)/a e^-v), taken relative to e^power
@@ -44,12 +45,12 @@ double LogGap(double a, double v) {
   const double y = std::expm1(v);
   if (std::abs(a * y) < 0.03) return std::log(GapSeries(a, y));
   if (a > 2) return std::log(std::expm1(power) - a * y);
-  // The same, arranged so that it keeps its digits as a falls to 1.
+  // The same value, arranged so that it does not cancel as a falls to 1.
   return std::log((1 + y) * (std::expm1((a - 1) * v) - (a - 1)) + (a - 1));
 }
 
-// The integrand has branch points at a distance pi z^2 from the real axis: below z = 1/6 they, not
-// the width z of the Gaussians, set the step.
+// The integrand has branch points at a distance pi z^2 from the real axis. Below z = 1/6 these
+// points set the step, not the width z of the Gaussians.
 double TrapezoidStep(double z) { return std::min(z / 12, z * z / 2); }
 
 // The length of the range of integration, [-14 z, max(order, 2) + 14 z].

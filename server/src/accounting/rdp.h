@@ -1,12 +1,12 @@
 // Renyi differential privacy (RDP) of one round: the curve rho(order) of the Gaussian mechanism
 // applied to the sum over a sampled cohort.
 //
-// Throughout, the noise multiplier z is the standard deviation of the noise on the released SUM
-// over the sensitivity of that sum (C under add/remove, 2C under replace-one), and the rate q is
+// Notation. The noise multiplier z is the standard deviation of the noise on the released SUM,
+// divided by the sensitivity of that sum (C under add/remove, 2C under replace-one). The rate q is
 // the probability that a given device is in the cohort. Orders are real numbers above 1.
 //
 // Every curve is an upper bound on the true divergence, non-negative and never above the unsampled
-// Gaussian's. z = 0 gives +infinity (0 if q = 0); a value too large for a double is +infinity; no
+// Gaussian's. z = 0 gives +infinity (0 if q = 0). A value too large for a double is +infinity. No
 // result is NaN. Every function throws std::invalid_argument for a negative or non-finite z, a q
 // outside [0, 1] or an order not above 1. Pure functions, safe from any thread.
 // Part of sotto::server/accounting.
@@ -27,27 +27,28 @@ double RdpUnsampled(double noise_multiplier, double order);
 // is the order-th moment of the likelihood ratio 1 + y of the sampled mixture against N(0, z^2),
 //   y = q (exp((2x - 1) / (2 z^2)) - 1),   A - 1 = E[(1 + y)^order - 1 - order*y],  x ~ N(0, z^2).
 // E[y] is zero; subtracting it leaves an integrand that is nowhere negative, so nothing cancels.
-// The trapezoidal rule with step z/12 (finer when z < 1/6) leaves a relative error below 1e-12.
-// Where that would take more than 131,072 points (orders in the thousands of z, or z below about
-// 0.005) it returns instead the chord of (order - 1) * rho between integer orders, which lies above
-// that convex function.
+// The trapezoidal rule with step z/12 (finer when z < 1/6) leaves a relative error below 1e-12. If
+// the rule would need more than 131,072 points (orders in the thousands of z, or z below about
+// 0.005), the function returns the chord of (order - 1) * rho between integer orders instead. The
+// chord lies above that convex function.
 // Source: Mironov, Talwar, Zhang, "Renyi Differential Privacy of the Sampled Gaussian Mechanism"
-// (2019), Theorems 4 and 5: of the two directions, mixture against Gaussian is the larger.
+// (2019), Theorems 4 and 5: the direction mixture against Gaussian has the larger divergence.
 double RdpPoisson(double noise_multiplier, double rate, double order);
 
-// The same at an integer order >= 2 by the finite binomial sum, relative error below 1e-12; costs
+// RdpPoisson at an integer order >= 2 by the finite binomial sum. Relative error below 1e-12; costs
 // `order` terms. Source: the same paper, Section 3.3 (integer order).
 double RdpPoissonBinomial(double noise_multiplier, double rate, int64_t order);
 
-// A cohort of fixed size drawn uniformly without replacement, replace-one adjacency. Integer orders
-// by the theorem, real orders by the chord of (order - 1) * rho, which is convex and zero at order
-// 1; both are cut off at the unsampled Gaussian's curve. Costs up to 2 * order terms.
+// A cohort of fixed size drawn uniformly without replacement, replace-one adjacency. The theorem
+// gives integer orders. The chord of (order - 1) * rho gives real orders; this function is convex
+// and zero at order 1. Both are at most the unsampled Gaussian's curve. Costs up to 2 * order
+// terms.
 // Source: Wang, Balle, Kasiviswanathan, "Subsampled Renyi Differential Privacy and Analytical
 // Moments Accountant" (2019), Theorem 9 with epsilon(infinity) = infinity.
 double RdpUniform(double noise_multiplier, double rate, double order);
 
-// The same, tighter: the same paper's Theorem 27, never above Theorem 9. Within 1e-10 relative of
-// the theorem's value. rdp_uniform.h has it as a curve, for more than one order.
+// A tighter bound for the same cohorts: Theorem 27 of the same paper, never above Theorem 9. Within
+// 1e-10 relative of the theorem's value. For more than one order use the curve in rdp_uniform.h.
 double RdpUniformTheorem27(double noise_multiplier, double rate, double order);
 
 // RdpUniformTheorem27, RdpPoisson or RdpUnsampled by the scheme; kNone ignores the rate.

@@ -1,6 +1,6 @@
-// What the curves of rdp.h have in common: argument checks, the cases that need no formula, and the
-// chord between integer orders.
-// Part of sotto::server/accounting.
+// Shared parts of the curves of rdp.h: argument checks, the cases that need no formula, and the
+// chord between integer orders. Pure functions, safe from any thread. Part of
+// sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_RDP_PARTS_H_
 #define SOTTO_ACCOUNTING_RDP_PARTS_H_
 
@@ -18,12 +18,12 @@ inline void RequireRdpArguments(double noise_multiplier, double rate, double ord
   Require(order > 1 && std::isfinite(order), "order", order, "finite and above 1");
 }
 
-// The values no formula is needed for, or NaN: no sampling, no participation, no noise or almost
-// none.
+// The value in the cases that need no formula: no sampling, no participation, no noise or almost
+// none. NaN in all other cases.
 inline double TrivialRdp(double z, double rate, double order) {
   const double unsampled = order / (2 * z * z);
   if (rate == 0) return 0;
-  // Above 1e300 the sums' own exponents, order times larger, would overflow one by one.
+  // Above 1e300 the exponents in the sums, which are `order` times larger, would overflow.
   if (!(unsampled * order < 1e300)) return kInfinity;
   return rate == 1 ? unsampled : std::nan("");
 }

@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kLogTwo = 0.69314718055994530942;
 
-// The z of the moments, once the arguments are checked. Without noise every order is trivial and no
-// moment is asked for.
+// Checks the arguments and returns the z of the moments. Without noise every order is trivial and
+// no moment is used.
 double CheckedNoise(double z, double rate) {
   RequireNoiseMultiplier(z);
   RequireRate(rate);

@@ -27,7 +27,8 @@ class MixtureLoss {
     return exponent + std::log(rate_);  // the rest is below e^-600, relative
   }
 
-  // Where l has this value; -infinity if it is below every value. Not exact near ln(1 - q).
+  // The x at which l has this value; -infinity if the value is below all values of l. Not exact
+  // near ln(1 - q).
   double Inverse(double loss) const {
     if (loss > 700) return 0.5 + z_ * z_ * (loss - std::log(rate_));
     const double sampled = std::expm1(loss) / rate_;
@@ -36,7 +37,7 @@ class MixtureLoss {
 
   double LogDensity(double x) const { return -x * x * inverse_square_ / 2 - log_norm_; }
 
-  // A panel this wide holds a polynomial of degree 5 to within 1e-13 of the densities and of l.
+  // On a panel of this width a polynomial of degree 5 approximates the densities and l to 1e-13.
   double PanelWidth(double x) const {
     const double deviations = std::max({1.0, std::abs(x) / z_, std::abs(x - 1) / z_});
     return std::min(z_ / (32 * deviations), z_ * z_ / 16);
@@ -61,7 +62,7 @@ class Cells {
   // The first end of a cell above a loss.
   double NextEnd(double loss) const {
     int octave = std::ilogb(loss);
-    if (loss < 0 && std::ldexp(-1.0, octave) == loss) --octave;  // the octave toward zero
+    if (loss < 0 && std::ldexp(-1.0, octave) == loss) --octave;  // the octave closer to zero
     const double width = std::max(step_, std::exp2(octave) / kCellsPerOctave);
     return (std::floor(loss / width) + 1) * width;
   }
@@ -72,9 +73,9 @@ class Cells {
   double step_;
 };
 
-// Spreads a branch over the grid, panel by panel. No panel crosses an end of a cell, where the
-// shares have a kink; a node's cell and shares follow from its own loss, so that an end that is off
-// by a rounding error costs accuracy of the next order only.
+// Distributes the mass of a branch over the grid, panel by panel. The shares have a kink at the end
+// of a cell, so no panel crosses one. The cell and the shares of a node follow from the node's own
+// loss. So a rounding error in the end of a cell costs accuracy of the next order only.
 class Spreader {
  public:
   Spreader(const RoundLoss& round, double step) : loss_(round), cells_(step) {}
@@ -112,7 +113,7 @@ class Spreader {
   }
 
  private:
-  // Gauss and Legendre, three points.
+  // Gauss-Legendre quadrature, three points.
   void AddPanel(bool is_positive, double from, double to) {
     constexpr double kNode = 0.77459666924148337704;
     const double half = (to - from) / 2;
@@ -133,13 +134,14 @@ class Spreader {
       low_ = low;
       width_ = width;
     }
-    // What e^-loss loses on the way up the cell, of what it loses on all of it.
+    // The decrease of e^-loss from the lower end of the cell to this loss, as a share of the
+    // decrease over the whole cell.
     const double upper_share = std::expm1(low - value) / std::expm1(-width);
     mass_low_ += mass * (1 - upper_share);
     mass_high_ += mass * upper_share;
   }
 
-  // Ends the cell that is being filled.
+  // Closes the cell that is being filled.
   void Flush() {
     Add(low_, width_, mass_low_);
     Add(low_ + width_, width_, mass_high_);
@@ -157,7 +159,7 @@ class Spreader {
 };
 
 std::vector<LossBranch> Branches(LossPair pair, double z, double reach) {
-  constexpr double kMiddle = 0.5;  // where l is zero
+  constexpr double kMiddle = 0.5;  // the x at which l is zero
   switch (pair) {
     case LossPair::kRemove:
       return {{true, -reach * z, 1 + reach * z}};
@@ -183,7 +185,7 @@ RoundLoss MakeRoundLoss(const GaussianRounds& round, LossPair pair, double log_t
   if (pair == LossPair::kReplace) {
     loss.mass_at_zero = (1 - loss.rate) * std::erf(1 / (std::sqrt(8.0) * z));
   }
-  // A few roundings of the exponent of N_1/N_0, which l passes on with a factor of at most 1.
+  // A few rounding errors of the exponent of N_1/N_0. l multiplies them by a factor of at most 1.
   const double largest_exponent = (0.5 + reach * z) / (z * z);
   loss.loss_error = 2e-15 * (1 + largest_exponent);
   return loss;

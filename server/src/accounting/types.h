@@ -1,9 +1,9 @@
-// The vocabulary of every privacy statement: what is protected, from whom, how devices are drawn.
+// The vocabulary of every privacy statement: the unit, the neighbours, the sampling, the trust
+// mode.
 //
-// Adjacency and sensitivity are types so that no figure can be printed without saying what it
-// means. Pure values, safe to use from any thread. The names are those of the JSON output and the
-// ledger; a name, once written to a ledger, is never changed.
-// Part of sotto::server/accounting.
+// Adjacency and sensitivity are types so that every printed figure states its meaning. The names
+// are those of the JSON output and the ledger. A name is never changed once a ledger contains it.
+// Pure values, safe from any thread. Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_TYPES_H_
 #define SOTTO_ACCOUNTING_TYPES_H_
 
@@ -21,23 +21,23 @@ enum class Adjacency {
 enum class Sampling {
   kUniform,  // a cohort of fixed size, without replacement; pairs with kReplaceOne only
   kPoisson,  // each device independently with the same probability; pairs with kAddRemove only
-  kNone,     // every device takes part, or the observer knows who does; pairs with either
+  kNone,  // every device takes part, or the observer knows the cohort; pairs with either adjacency
 };
 
-// Whose data one unit of the guarantee covers.
+// The data that one unit of the guarantee covers.
 enum class Unit {
   kDevice,  // everything that one device holds
 };
 
-// Whom the guarantee does not protect from.
+// The party against which the guarantee does not protect.
 enum class TrustMode {
   kTrustedServer,  // the server, which can regenerate the devices' noise
-  kPrivateNoise,   // nobody: each device adds noise of its own, with an epsilon against the server
+  kPrivateNoise,   // none: each device adds its own noise, with an epsilon against the server
 };
 
 // The side on which a figure may err. An accountant that offers both defaults to kUpper.
 enum class Bound {
-  kUpper,  // at least the true value: the only side a guarantee may be stated with
+  kUpper,  // at least the true value: a guarantee may use this side only
   kLower,  // at most the true value: for measuring how loose an upper bound is
 };
 

@@ -1,7 +1,10 @@
 // The sum of decoded updates, in integers. Part of sotto::server/aggregate.
 //
-// Integer addition is exact, so the sum is the same bytes whatever the order of arrival and however
-// updates are spread over threads, processes or servers: partial sums merge by addition.
+// Integer addition is exact. So the sum has the same bytes for every order of arrival, and for
+// every distribution of the updates over threads, processes or servers. Partial sums merge by
+// addition.
+//
+// Add() is safe from any thread; the other methods are not safe while another thread adds.
 #ifndef SOTTO_AGGREGATE_ACCUMULATOR_H_
 #define SOTTO_AGGREGATE_ACCUMULATOR_H_
 
@@ -18,19 +21,19 @@ namespace sotto::server {
 class Accumulator {
  public:
   explicit Accumulator(size_t coordinates) : sums_(coordinates) {}
-  // Goes on from these sums.
+  // Starts from these sums.
   explicit Accumulator(std::vector<int64_t> sums) : sums_(std::move(sums)) {}
-  // Wiped: the sum of few updates is as secret as they are.
+  // Wipes the sums: the sum of few updates is as secret as the updates.
   ~Accumulator() { SecureWipe(sums_.data(), sums_.size() * sizeof(int64_t)); }
 
-  // Adds one update, all of it or, on a size that differs (std::invalid_argument), nothing.
+  // Adds one update. Throws std::invalid_argument, and adds nothing, if its size differs.
   // Safe from any thread. Magnitudes below 2^41 leave room for 2^21 updates.
   void Add(Span<const int32_t> update) { AddAll(update); }
   void Add(Span<const int64_t> update) { AddAll(update); }
 
-  // The sums. Not while others add.
+  // The sums. Do not call this while another thread adds.
   Span<const int64_t> sums() const { return {sums_.data(), sums_.size()}; }
-  // Hands the sums over; the accumulator is then of size 0.
+  // Moves the sums out. The size of the accumulator is then 0.
   std::vector<int64_t> Take() { return std::move(sums_); }
 
   size_t size() const { return sums_.size(); }  // coordinates

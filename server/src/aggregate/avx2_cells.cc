@@ -1,5 +1,8 @@
-// lrq::ComputeCells() for four words at a time, in the same integers: see sdk/src/lrq/dither.cc and
-// sotto/layer_tables.h for the arithmetic, LRQ.md for its specification. A lane is 64 bits wide.
+// lrq::ComputeCells() for four words at a time, in the same integers. Part of
+// sotto::server/aggregate.
+//
+// sdk/src/lrq/dither.cc and sotto/layer_tables.h explain the arithmetic; sdk/LRQ.md specifies it. A
+// lane is 64 bits wide.
 #include "aggregate/dither_engine.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -18,15 +21,15 @@ namespace {
 using Lanes = __m256i;
 constexpr int kLanes = 4;
 
-// Four pieces of a table, a coefficient in each register. Of c0 all 64 bits count; of the others
-// the lower half of a lane, and what stands above is not looked at.
+// Four pieces of a table, a coefficient in each register. c0 uses all 64 bits of a lane. The other
+// coefficients use the lower 32 bits; the upper 32 are ignored.
 struct Coefficients {
   Lanes c0;
   Lanes c[lrq::kDegree];
 };
 static_assert(sizeof(lrq::Piece) == sizeof(Lanes) && lrq::kDegree == 6);
 
-// The tables, whose pieces are shorter where they are stored.
+// The tables with expanded pieces: the stored ones are shorter.
 struct Tables {
   Tables() {
     for (size_t i = 0; i < lrq::kLayerPieceCount; ++i) {
@@ -71,7 +74,7 @@ SOTTO_AVX2 inline Lanes Evaluate(const Coefficients& piece, Lanes t) {
   for (int k = lrq::kDegree - 2; k >= 0; --k) {
     sum = _mm256_add_epi32(piece.c[k], _mm256_srli_epi64(_mm256_mul_epi32(sum, t), 32));
   }
-  // AVX2 shifts 64 bits arithmetically only by way of an offset.
+  // AVX2 has no arithmetic right shift of 64-bit lanes: an offset and a logical shift replace it.
   constexpr uint64_t kOffset = uint64_t{1} << 62;
   const Lanes shifted =
       _mm256_srli_epi64(_mm256_add_epi64(_mm256_mul_epi32(sum, t), Constant(kOffset)), kShift);
@@ -110,7 +113,7 @@ SOTTO_AVX2 inline Lanes UpperMask(Lanes p) { return _mm256_cmpgt_epi64(_mm256_se
 //   p  upper 64 of the layer's 96 bits
 SOTTO_AVX2 inline Lanes MinusLog2(Lanes p, Span<const lrq::Piece> pieces) {
   const Lanes q = _mm256_xor_si256(p, UpperMask(p));
-  // The lowest bit of the byte is set for the sake of extended layers, where all may be zero.
+  // The lowest bit of the byte is set, because all its bits may be zero in an extended layer.
   const Lanes zeros = ZerosOfByte(_mm256_or_si256(_mm256_srli_epi64(q, 55), Constant(1)));
   const Lanes mantissa = _mm256_sllv_epi64(q, _mm256_add_epi64(zeros, Constant(1)));
   const Indices index = ToIndices(SubdivisionOf(mantissa));
@@ -123,8 +126,8 @@ SOTTO_AVX2 inline Lanes MinusLog2(Lanes p, Span<const lrq::Piece> pieces) {
   return _mm256_blendv_epi8(u, one, _mm256_cmpgt_epi64(one, u));
 }
 
-// The upper 64 of the 96 bits of the layers that the words select; they are not extended, so each
-// stands for the middle of its interval.
+// The upper 64 of the 96 bits of the layers that the words select. These layers are not extended,
+// so each stands for the middle of its interval.
 SOTTO_AVX2 inline Lanes LayerOf(Lanes word) {
   constexpr uint64_t kMiddle = uint64_t{1} << (96 - kLayerBits - 1 - 32);
   const Lanes p = _mm256_and_si256(_mm256_slli_epi64(word, 1), Constant(~(2 * kMiddle - 1)));
@@ -170,8 +173,8 @@ SOTTO_AVX2 inline void CellsAt(Lanes u, const Tables& tables, const uint64_t* wo
 static_assert(sizeof(DitherCell) == 16 && offsetof(DitherCell, left_q27) == 4 &&
               offsetof(DitherCell, offset_q27) == 8 && offsetof(DitherCell, remainder) == 12);
 
-// In two passes: a coordinate's whole calculation is a chain too long for a processor to begin the
-// next one's beside it; each half is not.
+// Two passes. The whole calculation of a coordinate is a dependency chain too long for the
+// processor to overlap with the next coordinate's. Each half is short enough.
 SOTTO_AVX2 void ComputeCells(Span<const uint64_t> words, Span<DitherCell> cells) {
   static const Tables tables;
   Lanes u[kMaxDitherBatch / kLanes];

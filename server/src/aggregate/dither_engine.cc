@@ -9,7 +9,7 @@
 namespace sotto::server {
 
 Status FastKeystream(const Key& key, uint32_t stream, uint32_t first_block, MutableByteSpan out) {
-  // Until it is initialized, libsodium computes one block after the other, too.
+  // Without sodium_init(), libsodium works too, but computes one block after the other.
   static const bool ready = sodium_init() >= 0;
   uint8_t nonce[crypto_stream_chacha20_ietf_NONCEBYTES] = {};
   StoreU32Le(stream, nonce);

@@ -1,8 +1,8 @@
-// From the noisy sum of an attempt to an update of the model: one interface for all estimators.
+// How the noisy sum of an attempt becomes an update of the model: the interface of all estimators.
 // Part of sotto::server/aggregate.
 //
 // An estimate is post-processing of an already private sum, so it costs no privacy. The table of
-// all estimators is methods.cc.
+// all estimators is in methods.cc.
 #ifndef SOTTO_AGGREGATE_ESTIMATOR_H_
 #define SOTTO_AGGREGATE_ESTIMATOR_H_
 
@@ -14,13 +14,13 @@
 
 namespace sotto::server {
 
-// A complete sum, its noise topped up. Spans are valid during the call.
+// A complete sum: its noise is topped up. Spans are valid during the call.
 struct NoisySum {
   Span<const int64_t> sum;  // [n], n > 0
-  // Model units that one unit of the sum stands for; > 0.
+  // Model units per unit of the sum; > 0.
   double unit = 0.0;
-  // What the sum is divided by: the planned cohort (uniform) or q N (Poisson), never the number
-  // that reported. > 0.
+  // The divisor of the sum, > 0: the planned cohort (uniform) or q N (Poisson), never the number of
+  // reports.
   double divisor = 0.0;
   // Deviation of the noise on each coordinate of sum * unit / divisor, model units; 0 without
   // noise.
@@ -38,7 +38,8 @@ class Estimator {
   virtual std::vector<float> Estimate(const NoisySum& noisy) const = 0;
 };
 
-// sum * unit / divisor: the estimate from which others start. Throws as Estimate() does.
+// The plain estimate, sum * unit / divisor, from which other estimators start. Throws as Estimate()
+// does.
 std::vector<float> MeanUpdate(const NoisySum& noisy);
 
 }  // namespace sotto::server

@@ -1,4 +1,6 @@
-// `laplacian`: the mean, each tensor smoothed on its own.
+// The estimator `laplacian`: the mean, with each tensor smoothed on its own. Part of
+// sotto::server/aggregate.
+//
 // Source: Liang et al., "Differentially Private Federated Learning with Laplacian Smoothing",
 // Algorithm 1 (DP-Fed-LS).
 #include <memory>

@@ -1,4 +1,4 @@
-// `mean`: the plain estimate.
+// The estimator `mean`: the plain estimate. Part of sotto::server/aggregate.
 #include <memory>
 #include <stdexcept>
 

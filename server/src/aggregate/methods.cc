@@ -5,7 +5,7 @@
 
 namespace sotto::server {
 
-// Each in the file of its name.
+// The factories. Each is defined in the file of its name.
 std::unique_ptr<const Estimator> MakeMean(const AggregationOptions& options);
 std::unique_ptr<const Estimator> MakeLaplacian(const AggregationOptions& options);
 std::unique_ptr<Optimiser> MakeSgd(const AggregationOptions& options);

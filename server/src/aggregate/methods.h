@@ -1,7 +1,10 @@
 // The estimators and optimisers, by name. Part of sotto::server/aggregate.
 //
-// A method more is a .cc file with its class and its factory, a row of its table in methods.cc, its
-// parameters in options.h and in the job's specification, its line in CMakeLists.txt and its test.
+// To add a method: a .cc file with its class and its factory, a row of its table in methods.cc, its
+// parameters in options.h and in the job's specification (spec/job_spec.cc), its line in
+// CMakeLists.txt, a test.
+//
+// All functions are safe from any thread.
 #ifndef SOTTO_AGGREGATE_METHODS_H_
 #define SOTTO_AGGREGATE_METHODS_H_
 
@@ -15,7 +18,8 @@ namespace sotto::server {
 
 struct EstimatorInfo {
   const char* name;
-  // Whether the options ask for this one. True for the first row, which others take precedence of.
+  // True if the options ask for this method. The first row always returns true, and every other row
+  // takes precedence over it.
   bool (*asked_for)(const AggregationOptions& options);
   // Throws std::invalid_argument for parameters out of range.
   std::unique_ptr<const Estimator> (*make)(const AggregationOptions& options);
@@ -31,12 +35,12 @@ struct OptimiserInfo {
 Span<const EstimatorInfo> Estimators();
 Span<const OptimiserInfo> Optimisers();
 
-// The one that the options ask for, or else the default. Throw std::invalid_argument if they ask
-// for two.
+// The method that the options ask for, or else the default. Both throw std::invalid_argument if the
+// options ask for two methods.
 const EstimatorInfo& ChooseEstimator(const AggregationOptions& options);
 const OptimiserInfo& ChooseOptimiser(const AggregationOptions& options);
 
-// The same, made. Throw std::invalid_argument for parameters out of range as well.
+// Make the chosen method. Both also throw std::invalid_argument for parameters out of range.
 std::unique_ptr<const Estimator> MakeEstimator(const AggregationOptions& options);
 std::unique_ptr<Optimiser> MakeOptimiser(const AggregationOptions& options);
 

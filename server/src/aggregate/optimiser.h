@@ -1,8 +1,8 @@
-// From an update to the next model: one interface for all optimisers. Part of
+// How an update becomes the next model: the interface of all optimisers. Part of
 // sotto::server/aggregate.
 //
 // A step is post-processing of an already private update, so it costs no privacy. The table of all
-// optimisers is methods.cc.
+// optimisers is in methods.cc.
 #ifndef SOTTO_AGGREGATE_OPTIMISER_H_
 #define SOTTO_AGGREGATE_OPTIMISER_H_
 
@@ -13,21 +13,22 @@
 
 namespace sotto::server {
 
-// One job's optimiser. One thread at a time.
+// The optimiser of one job. One thread at a time.
 class Optimiser {
  public:
   virtual ~Optimiser() = default;
 
-  // Moves the parameters by the update. False if one of them would not be finite: parameters and
-  // state are then unchanged. Throws std::invalid_argument if the sizes differ.
+  // Moves the parameters by the update. Returns false if a parameter would not be finite;
+  // parameters
+  // and state are then unchanged. Throws std::invalid_argument if the sizes differ.
   //   update, parameters  [n] model units
   [[nodiscard]] virtual bool Step(Span<const float> update, Span<float> parameters) = 0;
 
-  // What the steps so far have left beside the parameters, in the optimiser's own format; empty if
-  // nothing. It is stored with each release.
+  // The state after the steps so far, without the parameters, in the optimiser's own format; empty
+  // if it has none. It is stored with each release.
   virtual std::vector<uint8_t> State() const { return {}; }
 
-  // Continues from what State() returned. Throws std::runtime_error for any other bytes.
+  // Continues from bytes that State() returned. Throws std::runtime_error for any other bytes.
   virtual void Restore(ByteSpan state);
 };
 

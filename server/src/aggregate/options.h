@@ -1,4 +1,7 @@
-// How a sum of updates becomes the next model: what a job chooses. Part of sotto::server/aggregate.
+// The parameters with which a job turns a sum of updates into the next model. Part of
+// sotto::server/aggregate.
+//
+// A plain value: any thread may read it.
 #ifndef SOTTO_AGGREGATE_OPTIONS_H_
 #define SOTTO_AGGREGATE_OPTIONS_H_
 

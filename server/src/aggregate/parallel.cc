@@ -28,7 +28,7 @@ void ParallelFor(int threads, size_t count, const std::function<void(size_t, int
   try {
     for (int worker = 1; worker < useful; ++worker) others.emplace_back(work, worker);
   } catch (const std::system_error&) {
-    // The system gives no more threads: those that there are do all of it.
+    // The system gives no more threads: the existing ones do all the work.
   }
   work(0);
   for (std::thread& other : others) other.join();

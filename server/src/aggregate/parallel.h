@@ -7,10 +7,10 @@
 
 namespace sotto::server {
 
-// Calls body(index, worker) once for every index in [0, count), on `threads` threads (>= 1). Which
-// worker (in [0, threads)) gets which index is unspecified, so results must not depend on it;
-// worker is for scratch memory. Returns when all calls have returned. If a call throws, no further
-// ones start, and the first exception is thrown here.
+// Calls body(index, worker) once for every index in [0, count), on `threads` threads (>= 1).
+// `worker` is in [0, threads) and selects scratch memory. The assignment of indices to workers is
+// unspecified, so results must not depend on it. Returns when all calls have returned. If a call
+// throws, no further calls start, and ParallelFor() throws the first exception.
 void ParallelFor(int threads, size_t count, const std::function<void(size_t, int)>& body);
 
 }  // namespace sotto::server

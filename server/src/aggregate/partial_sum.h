@@ -1,9 +1,10 @@
-// What one process holds of an attempt once its uploads are closed. Part of
-// sotto::server/aggregate.
+// One process's part of an attempt after its uploads are closed. Part of sotto::server/aggregate.
 //
-// The parts of an attempt merge by addition, in any order, to the same bytes: a simulation may be
-// spread over processes, and uploads over servers. Each device belongs to one process alone, or it
-// would count twice.
+// The parts of an attempt merge by addition, in any order, to the same bytes. So several processes
+// can share a simulation, and several servers can share the uploads. Each device must belong to one
+// process only; otherwise it counts twice.
+//
+// Values: one thread at a time.
 #ifndef SOTTO_AGGREGATE_PARTIAL_SUM_H_
 #define SOTTO_AGGREGATE_PARTIAL_SUM_H_
 
@@ -16,9 +17,9 @@
 namespace sotto::server {
 
 struct AttemptCounts {
-  uint32_t checked_in = 0;    // of all devices, drawn or not, those that asked for work
+  uint32_t checked_in = 0;    // devices that asked for work, drawn or not
   uint32_t reported = 0;      // complete, valid updates
-  uint32_t rejected = 0;      // drawn devices whose update was refused
+  uint32_t rejected = 0;      // drawn devices whose update was rejected
   uint64_t update_bytes = 0;  // encoded, of all valid updates
 
   void Merge(const AttemptCounts& other);
@@ -26,14 +27,14 @@ struct AttemptCounts {
 
 struct PartialSum {
   explicit PartialSum(std::vector<int64_t> of_updates) : sums(std::move(of_updates)) {}
-  // Wiped: the sum of few updates is as secret as they are.
+  // Wipes the sums: the sum of few updates is as secret as the updates.
   ~PartialSum() { SecureWipe(sums.data(), sums.size() * sizeof(int64_t)); }
   PartialSum(PartialSum&&) = default;
   PartialSum(const PartialSum&) = delete;
   PartialSum& operator=(const PartialSum&) = delete;
 
-  // Adds the part that another process holds of the same attempt. Throws std::invalid_argument if
-  // it has another number of coordinates; this part is then unchanged.
+  // Adds another process's part of the same attempt. Throws std::invalid_argument if it has another
+  // number of coordinates; this part is then unchanged.
   void Merge(const PartialSum& other);
 
   std::vector<int64_t> sums;  // [coordinates] of the valid updates, in units of the job's codec

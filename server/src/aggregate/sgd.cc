@@ -1,4 +1,5 @@
-// `sgd`: parameters += learning rate * update. Without state.
+// The optimiser `sgd`: parameters += learning rate * update. It has no state. Part of
+// sotto::server/aggregate.
 #include <algorithm>
 #include <cmath>
 #include <memory>

@@ -1,17 +1,25 @@
-// A is circulant, so the discrete Fourier transform diagonalizes it: its i-th eigenvalue at length
-// n is 1 + 2 s (1 - cos(2 pi i / n)), s being the factor. KISS FFT is fast only for lengths made of
-// the factors 2, 3 and 5; at a large prime it is quadratic. The other lengths use this:
+// How A u = v is solved at every length. Part of sotto::server/aggregate.
 //
-// Let w be v repeated for ever in both directions. Then u = A^-1 v is w convolved with
-//   g_k = rho^|k| (1 - rho) / (1 + rho),   rho = 1 + 1/(2s) - sqrt(1/s + 1/(4 s^2)) < 1,
-// as (1 + 2s) g_k - s (g_{k-1} + g_{k+1}) = [k = 0] shows. Cut from w a window of a fast length n
-// that begins K samples before a copy of v and ends at least K after it, and solve the cyclic
-// problem of length n on that window instead. That convolves g with the window repeated for ever,
-// which equals w in the window and differs from it by at most 2 max|v| outside. For the middle copy
-// the outside is more than K samples away, so each of its results is off by at most
-//   2 * sum_{k > K} g_k * 2 max|v| = 4 rho^(K+1) / (1 + rho) * max|v| <= 2 rho^K max|v|.
-// With K = ln(1e12) / ln(1/rho) that is 2e-12 max|v|, far below single precision. K is 15 at s =
-// 0.2, 49 at s = 3 and 27,632 at the largest factor.
+// A is circulant, so the discrete Fourier transform diagonalizes it. At length n its i-th
+// eigenvalue is 1 + 2 s (1 - cos(2 pi i / n)), where s is the factor. KISS FFT is fast only for
+// lengths made of the factors 2, 3 and 5; at a large prime it is quadratic. For the other lengths
+// the code solves a longer cyclic problem of a fast length. Let w be v repeated endlessly in both
+// directions.
+//
+// Lemma 1. u = A^-1 v is w convolved with
+//   g_k = rho^|k| (1 - rho) / (1 + rho),   rho = 1 + 1/(2s) - sqrt(1/s + 1/(4 s^2)) < 1.
+// Proof: (1 + 2s) g_k - s (g_{k-1} + g_{k+1}) = [k = 0].
+//
+// Lemma 2. Cut from w a window of a fast length n that begins K samples before a copy of v and ends
+// at least K samples after that copy. Solve the cyclic problem of length n on the window. Then each
+// result at that copy differs from u by at most 2 rho^K max|v|. Proof:
+// 1. By Lemma 1 the cyclic solution is g convolved with the window repeated endlessly.
+// 2. The repeated window equals w in the window and differs from w by at most 2 max|v| outside.
+// 3. From the copy of v, the outside is more than K samples away. So the difference is at most
+//      2 * sum_{k > K} g_k * 2 max|v| = 4 rho^(K+1) / (1 + rho) * max|v| <= 2 rho^K max|v|.
+//
+// With K = ln(1e12) / ln(1/rho) the bound is 2e-12 max|v|, far below single precision. K is 15 at s
+// = 0.2, 49 at s = 3 and 27,632 at the largest factor.
 #include "aggregate/smoothing.h"
 
 #include <algorithm>
@@ -67,7 +75,7 @@ size_t FastSize(size_t n) {
   return static_cast<size_t>(kiss_fftr_next_fast_size_real(static_cast<int>(n)));
 }
 
-// K of the proof above. 1 + 2s (1 - cosh(x)) = 0 has the solution x = ln(1/rho), and
+// K of Lemma 2. 1 + 2s (1 - cosh(x)) = 0 has the solution x = ln(1/rho), and
 // cosh(x) - 1 = 2 sinh^2(x / 2).
 size_t Margin(double factor) {
   const double decay_per_sample = 2 * std::asinh(0.5 / std::sqrt(factor));

@@ -1,7 +1,7 @@
 // Laplacian smoothing of an aggregated update. Part of sotto::server/aggregate.
 //
-// The sum of noisy updates is rough because noise is; a model's useful update is smoother. Solving
-// A u = v with A = I + factor * Laplacian damps the rough part and keeps the mean. It is
+// Noise makes the sum of updates rough; a useful update of a model is smoother. The solution u of A
+// u = v, with A = I + factor * Laplacian, damps the rough part and keeps the mean. Smoothing is
 // post-processing of an already private vector, so it costs no privacy.
 // Source: Liang et al., "Differentially Private Federated Learning with Laplacian Smoothing".
 //
@@ -28,11 +28,13 @@ constexpr size_t kMaxSmoothingSize = size_t{1} << 28;
 //           0 <= n <= kMaxSmoothingSize
 //   factor  lambda_s in [0, kMaxSmoothingFactor]; 0 leaves every byte as it is
 //
-// Throws std::invalid_argument when an argument is outside these ranges (NaN and infinity are);
-// std::bad_alloc when about 20 bytes a coordinate are not to be had. Then `values` is unchanged.
+// Throws std::invalid_argument if an argument is outside these ranges; NaN and infinity are
+// outside.
+// Throws std::bad_alloc if about 20 bytes per coordinate cannot be allocated. In both cases
+// `values` is unchanged.
 //
-// Error: the L2 norm of (result - u) is below 5e-7 of that of v (KISS FFT computes in single
-// precision). For v mostly noise it is below 5e-7 of the norm of u as well. The same build of KISS
+// Error: the L2 norm of (result - u) is below 5e-7 of the norm of v (KISS FFT computes in single
+// precision). If v is mostly noise, it is also below 5e-7 of the norm of u. The same build of KISS
 // FFT gives the same bytes again; another build may differ in the last bits.
 // Time: O(n log n) for every n, primes included (see smoothing.cc).
 void SmoothLaplacian(Span<float> values, double factor);

@@ -1,4 +1,6 @@
-// Numbers of things, for people. Part of sotto::server/base.
+// Counts as text, for messages to people. Part of sotto::server/base.
+//
+// Pure: safe from any thread.
 #ifndef SOTTO_BASE_COUNTED_H_
 #define SOTTO_BASE_COUNTED_H_
 
@@ -7,7 +9,7 @@
 
 namespace sotto::server {
 
-// "0 devices", "1 device", "2 devices".
+// The count and its noun: "0 devices", "1 device", "2 devices".
 template <typename Integer>
 std::string Counted(Integer count, const char* thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");

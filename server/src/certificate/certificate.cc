@@ -16,7 +16,7 @@ constexpr double kHalfCell = 0x1p-21;
 const double kLayer = std::ldexp(1.0, -kLayerBits);
 constexpr double kExtendedLayer = 0x1p-96;
 constexpr double kExtendedTail = 0x1p-8;  // probability at either end whose layers are extended
-constexpr double kWidest = 12;            // w of every layer is below
+constexpr double kWidest = 12;            // w of every layer is smaller
 
 // This file's arithmetic (relative errors of some 1e-13 of terms below 1e-8), the middle rule
 // (1e-15), products of two terms (1e-16), and how the density of edges varies within R of y (1e-6
@@ -27,17 +27,18 @@ double Width(double edge) { return edge + OtherEdge(edge); }
 
 // Largest distance between layers whose r lies in [low, high].
 double LargestLayer(double low, double high) {
-  // 1e-6: somewhat within, as y is known up to R.
+  // The margin 1e-6 is there because y is known up to R.
   const bool extended = LowerTail(std::min(high, 2.0)) < kExtendedTail - 1e-6 ||
                         UpperTail(low) < kExtendedTail - 1e-6;
   return extended ? kExtendedLayer : kLayer;
 }
 
 // Half a layer times the total variation of 1 / w over the layers whose larger edge exceeds y,
-// w >= narrowest there: once over the layers that are not extended, and over all.
+// where w >= narrowest. Computed once over the layers that are not extended and once over all
+// layers.
 double SumError(double y, double narrowest) {
   const double sides = y < kNarrowestEdge ? 2 : 1;  // of the narrowest layer
-  // What is not extended ends at r = 0.2449 and 3.6561, w = 2.89 and 3.706.
+  // The layers that are not extended end at r = 0.2449 and 3.6561, w = 2.89 and 3.706.
   constexpr double kWidthAtExtension = 3.71;
   const double coarse = std::max(0.0, 1 / narrowest - 1 / kWidthAtExtension);
   return sides / 2 * (kLayer * coarse + kExtendedLayer * (1 / narrowest - 1 / kWidest));
@@ -61,7 +62,7 @@ double LogRatioBound(const TableErrors& errors, double low, double high) {
   const double layers = LargestLayer(near, far) + LargestLayer(OtherEdge(far), other);
   const double grid = layers / (4 * narrowest) * inverse_density;
 
-  // Of all layers further out.
+  // The layers further out.
   const double narrowest_beyond = Width(std::max(near, kNarrowestEdge));
   const double sum = SumError(near, narrowest_beyond) * inverse_density;
   const EdgeErrors all = errors.All();
@@ -76,14 +77,14 @@ double LogRatioBound(const TableErrors& errors, double low, double high) {
 double OutsideBound(const TableErrors& errors, double range) {
   const double end = range - kHalfCell;
   const double error = kUnit + errors.All().r;
-  // Each layer has the share (r - end) / w of its probability beyond, and (g - end) / w.
+  // Each layer has the shares (r - end) / w and (g - end) / w of its probability beyond the end.
   constexpr double kStep = 0x1p-10;
   double mass = 0;
   for (double r = end - error; r < kWidest; r += kStep) {
     const double share = (r + kStep + error - end) / (r - error);
     mass += (UpperTail(r) - UpperTail(r + kStep)) * share;
   }
-  // What is left of r, all of g, and a layer more for the grid.
+  // The rest of r, all of g, and one layer more for the grid.
   mass += UpperTail(kWidest) + LowerTail(OtherEdge(end - error)) + 2 * kExtendedLayer;
   return mass * (1 + 1e-9);
 }
@@ -107,8 +108,9 @@ Certificate ProveCertificate(double range, const std::function<void(size_t, size
     }
   }
   certificate.tau = OutsideBound(errors, range);
-  // Within the range each moment is the rounded Gaussian's times e^(+-eta); 1e-10 holds what the
-  // rounding adds to it (2^-40 / 12 to the variance) and what lies outside, below 12^4 tau.
+  // Within the range each moment is the rounded Gaussian's times e^(+-eta); 1e-10 covers two more
+  // terms: the effect of the rounding (2^-40 / 12 on the variance) and the mass outside of the
+  // range, below 12^4 tau.
   const double moment_error = std::expm1(certificate.eta);
   certificate.variance_error = moment_error + 1e-10;
   certificate.kurtosis_error = 3 * std::expm1(3 * certificate.eta) + 1e-10;

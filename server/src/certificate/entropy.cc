@@ -15,7 +15,7 @@ double Cost(double probability) {
   return probability > 0 ? -probability * std::log2(probability) : 0;
 }
 
-// Of one layer with step w. The integrand is symmetric about c = -1/2.
+// The entropy of one layer with step w. The integrand is symmetric about c = -1/2.
 double EntropyOfStep(Distribution distribution, double w) {
   const double first = std::max(-w / 2, -kLastValue);
   const auto points = static_cast<int>(std::ceil((kLastValue - first) / kValueStep));

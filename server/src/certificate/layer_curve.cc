@@ -11,7 +11,7 @@ const double kSqrtTwoOverPi = std::sqrt(2 / std::acos(-1.0));
 // Density of the chi distribution with three degrees of freedom.
 double ChiDensity(double r) { return kSqrtTwoOverPi * r * r * std::exp(-r * r / 2); }
 
-// Of |sum| if every term may be off by 1 %.
+// A bound of |sum| if every term may have an error of 1 %.
 double CurvatureBound(const double* terms, int count) {
   double sum = 0;
   double sizes = 0;
@@ -50,7 +50,7 @@ LayerPoint LayerCurve::At(double u) {
   double r = r_ + slope_ * (u - u_);
   double step = r;
   for (int i = 0; i < 50 && std::fabs(step) > 1e-8 * r; ++i) {
-    // Newton. Its error is squared in each step, so that the last one leaves nothing.
+    // Newton's method. Each step squares the error, so the error after the last step is negligible.
     const double tail = upper_ ? UpperTail(r) : LowerTail(r);
     slope_ = (upper_ ? kLn2 : -kLn2) * tail / ChiDensity(r);
     step = (u + std::log2(tail)) * slope_;
@@ -58,7 +58,7 @@ LayerPoint LayerCurve::At(double u) {
   }
   u_ = u;
   r_ = r;
-  // On either half, as 2^-u is a tail of chi_3: d2r/du2 = -ln 2 dr/du - (dr/du)^2 (2/r - r).
+  // On either half 2^-u is a tail of chi_3, so d2r/du2 = -ln 2 dr/du - (dr/du)^2 (2/r - r).
   const double s = slope_;
   const double r_terms[] = {-kLn2 * s, -s * s * 2 / r, s * s * r};
   // With b below: dg/dr = -r b / g and db/dr = -r b (1 + b).

@@ -1,16 +1,17 @@
-// The layer's real functions, in double. Part of sotto::server/certificate.
+// The real functions of a layer, in double. Part of sotto::server/certificate.
 //
-// r has the chi distribution with three degrees of freedom, g = sqrt(-2 ln(1 - exp(-r^2/2)))
-// (Gau-LRQ, Definition 3); g is its own inverse. Pure functions; relative errors below 1e-13.
+// r has the chi distribution with three degrees of freedom; g = sqrt(-2 ln(1 - exp(-r^2/2)))
+// (Gau-LRQ, Definition 3). g is its own inverse. Relative errors are below 1e-13. The functions are
+// pure; a LayerCurve is for one thread at a time.
 #ifndef SOTTO_CERTIFICATE_LAYER_CURVE_H_
 #define SOTTO_CERTIFICATE_LAYER_CURVE_H_
 
 namespace sotto::server {
 
-// Where w = r + g is smallest, r = g.
+// The r at which w = r + g is smallest. There r = g.
 constexpr double kNarrowestEdge = 1.1774100225154747;  // sqrt(2 ln 2)
 
-// P(chi_3 <= r) and P(chi_3 > r). r > 0; the lower one at most 2.
+// P(chi_3 <= r) and P(chi_3 > r). r > 0; for LowerTail r <= 2.
 double LowerTail(double r);
 double UpperTail(double r);
 
@@ -25,7 +26,7 @@ double MinusLogGaussian(double x);
 // than 1 % over this distance.
 constexpr double kCurvatureReach = 0x1p-11;
 
-// r and g as functions of u = -log2(distance of the probability to the nearer end).
+// r and g as functions of u = -log2(distance of the probability to the nearer end of [0, 1]).
 struct LayerPoint {
   double r;
   double g;
@@ -35,10 +36,11 @@ struct LayerPoint {
   double g_curvature;
 };
 
-// Follows one half from the median, u = 1, outward. Not for use from several threads at once.
+// Follows one half of the curve from the median, u = 1, outward. Not for use from several threads
+// at once.
 class LayerCurve {
  public:
-  // upper: the half above the median
+  // upper  true: the half above the median
   explicit LayerCurve(bool upper) : upper_(upper) {}
 
   // The point at u; 1 <= u <= 128, steps of at most 0.01 from call to call, the first from u = 1.

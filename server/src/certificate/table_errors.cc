@@ -12,15 +12,16 @@ namespace {
 using lrq::kDegree;
 using lrq::Piece;
 
-constexpr int kNodeBits = 15;  // 2^15 intervals a piece
+constexpr int kNodeBits = 15;  // 2^15 intervals in each piece
 constexpr int kNodes = 1 << kNodeBits;
 constexpr double kNodeStep = 1.0 / kNodes;
 constexpr int kPiecesAnOctave = 1 << lrq::kSubdivisionBits;
 constexpr double kOwnArithmetic = 1e-12;
-constexpr double kBetweenNodes = 1.01;  // growth of a slope from a node to the next
+constexpr double kBetweenNodes = 1.01;  // largest growth of a slope between nodes
 constexpr double kTUnit = 0x1p-32;      // of s
 
-// Formats of a table: the unit of c, the unit of c0 and what is added to the value on purpose.
+// Formats of a table: the unit of c, the unit of c0, and the offset that is added to the value on
+// purpose.
 struct Format {
   double c_unit;
   double c0_unit;
@@ -30,14 +31,14 @@ struct Format {
 constexpr Format kLog2Format = {0x1p-33, 0x1p-56, 0};
 constexpr Format kLayerFormat = {0x1p-31, 0x1p-59, 0x1p-28};
 
-// The real polynomial in the middle of all roundings.
+// The real polynomial at the middle of all rounding intervals.
 double Value(const Piece& piece, const Format& format, double s) {
   double value = piece.c[kDegree - 1];
   for (int i = kDegree - 2; i >= 0; --i) value = value * s + (piece.c[i] - 0.5);
   return value * s * format.c_unit + (static_cast<double>(piece.c0) * format.c0_unit - format.bias);
 }
 
-// Of its second derivative in s.
+// A bound of the second derivative of the polynomial in s.
 double CurvatureBound(const Piece& piece, const Format& format) {
   double sum = 0;
   for (int k = 2; k <= kDegree; ++k) {
@@ -52,20 +53,21 @@ double ArithmeticBound(const Format& format) {
   return units * format.c_unit + format.c0_unit;
 }
 
-// One polynomial against its function.
+// Compares one polynomial with its function.
 class Comparison {
  public:
   Comparison(const Piece& piece, const Format& format, double width)
       : piece_(piece), format_(format), width_(width) {}
 
-  // At s: the function's value, the size of its slope and a bound of its curvature.
+  // At s: the function's value, the absolute value of its slope and a bound of its curvature.
   void Add(double s, double value, double slope, double curvature) {
     deviation_ = std::max(deviation_, std::fabs(Value(piece_, format_, s) - value));
     slope_ = std::max(slope_, slope);
     curvature_ = std::max(curvature_, curvature);
   }
 
-  // A bound of the result's error if the argument's is `argument_error`, before t cuts it off.
+  // A bound of the error of the result if the error of the argument, before t cuts it off, is
+  // `argument_error`.
   double Bound(double argument_error) const {
     const double curvature = CurvatureBound(piece_, format_) + curvature_ * width_ * width_;
     return ArithmeticBound(format_) + deviation_ + kNodeStep * kNodeStep / 8 * curvature +
@@ -81,7 +83,7 @@ class Comparison {
   double curvature_ = 0;
 };
 
-// The argument that the fit has at s: the middle of those that t stands for.
+// The argument of the fit at s: the middle of the arguments that t stands for.
 double Argument(double low, double width, double s) { return low + width * (s + 0.5 + kTUnit / 2); }
 
 double NodeAt(int i) { return i * kNodeStep - 0.5; }

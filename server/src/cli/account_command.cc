@@ -40,7 +40,7 @@ Answer OfFleet(const privacy::Plan& plan) {
   answer.fleet = privacy::Account(plan, plan.rounds);
   answer.accounted = answer.fleet->terms.front().gaussian;
   answer.accounted.epsilon = answer.fleet->epsilon();
-  answer.accounted.epsilon_lower.reset();  // it bounds ideal rounds
+  answer.accounted.epsilon_lower.reset();  // the lower bound holds for ideal rounds only
   return answer;
 }
 
@@ -53,7 +53,7 @@ Answer AnswerBy(const AccountOptions& o, Accountant accountant) {
   return OfFleet(privacy::PlanForNoiseMultiplier(plan, NoiseMultiplierOf(o)).plan);
 }
 
-// What an epsilon means, beside every one that is written.
+// Writes the meaning of an epsilon. It stands beside every epsilon in the output.
 Json Meaning(const AccountOptions& o) {
   const privacy::Sampling sampling = SamplingOf(o);
   return {{"delta", DeltaOf(o)},
@@ -118,7 +118,7 @@ void RunEpsilon(const AccountOptions& o) {
   Print(o, AnswerText(o, answer), json);
 }
 
-// Only a sound accountant may decide how much noise is enough.
+// Checks the accountant: only a sound accountant may decide how much noise is enough.
 Accountant SoundAccountant(const AccountOptions& o) {
   const Accountant accountant(o.accountant);
   const privacy::Sampling sampling = SamplingOf(o);
@@ -208,7 +208,7 @@ std::vector<std::string> AccountantNames() {
   return names;
 }
 
-// One subcommand of those that take a plan.
+// Adds one of the subcommands that take a plan.
 void AddQuestion(CLI::App& account, const char* name, const char* description,
                  AccountQuestion question, void (*run)(const AccountOptions&),
                  const char* example) {

@@ -8,7 +8,7 @@ class App;
 
 namespace sotto::server {
 
-// Declares the command with its subcommands, which run when they are parsed. A failure is an
+// Declares the command with its subcommands. A subcommand runs when it is parsed. A failure is an
 // exception.
 void AddAccountCommand(CLI::App& app);
 

@@ -34,7 +34,7 @@ struct LedgerOptions {
   std::string json;
 };
 
-// A job with what people ask about it, and its releases.
+// A job: its settings for the output, and its releases.
 struct JobLedger {
   JobEntry job;
   int64_t rounds = 0;           // planned
@@ -42,7 +42,8 @@ struct JobLedger {
   std::vector<LedgerEntry> releases;
 };
 
-// Releases are read first: a job of each is then in the history, whoever else writes.
+// Reads the releases first. Then the history contains the job of each release, even if another
+// process writes meanwhile.
 std::vector<JobLedger> ReadJobs(Store& store) {
   const std::vector<LedgerEntry> releases = store.Ledger();
   const History history = store.ReadHistory();
@@ -71,8 +72,8 @@ std::vector<const LedgerEntry*> LastEntries(const std::vector<JobLedger>& jobs) 
 }
 
 // The entries whose claims together cover every device of the store. The last entry of a job holds
-// for its devices and for those of the jobs before it that it composes with: where it composes with
-// all jobs, it alone covers them. Otherwise each device has the claims of the last job it was in.
+// for the devices of the job and of all earlier jobs that it composes with. If it composes with all
+// jobs, it alone covers all devices. Otherwise each device has the claims of its last job.
 std::vector<const LedgerEntry*> EntriesThatCoverAll(const std::vector<JobLedger>& jobs) {
   const std::vector<const LedgerEntry*> last = LastEntries(jobs);
   if (last.empty()) return last;
@@ -86,14 +87,14 @@ std::vector<const LedgerEntry*> EntriesThatCoverAll(const std::vector<JobLedger>
   return covers_all ? std::vector<const LedgerEntry*>{last.back()} : last;
 }
 
-// What an entry says in one line: its headline claim, and what the network's adds.
+// The summary of an entry for one line: its headline claim, and the epsilon of its network claim.
 struct Figure {
   privacy::Claim headline;
   double epsilon_network = 0.0;
   bool seeded = false;
 };
 
-// Null if there is no such claim.
+// Null if the entry has no such claim.
 const privacy::Claim* Find(const std::vector<privacy::Claim>& claims,
                            const privacy::ClaimKind& kind) {
   const auto claim = std::find_if(claims.begin(), claims.end(), [&](const privacy::Claim& c) {
@@ -117,14 +118,34 @@ Figure FigureOf(const std::vector<privacy::Claim>& claims, bool seeded) {
 
 Figure FigureOf(const LedgerEntry& entry) { return FigureOf(entry.claims, entry.seeded); }
 
-// One claim for every device, or why there is none.
+// One claim for all devices, or the reason why there is none.
 struct ClaimForAll {
   const privacy::ClaimKind* kind = nullptr;
   privacy::CombinedClaim combined;
 };
 
-ClaimForAll CombineKind(const privacy::ClaimKind& kind,
-                        const std::vector<const LedgerEntry*>& entries) {
+// Why the claims against the server leave something out: a server sees the updates of every
+// attempt, and an attempt after a job's last release is in no entry. Empty if there is none.
+std::string UnclaimedAttempts(const std::vector<JobLedger>& jobs) {
+  for (const JobLedger& job : jobs) {
+    const int64_t claimed = job.releases.empty() ? 0 : job.releases.back().attempts;
+    if (job.job.attempts > claimed) {
+      return fmt::format("job {} made {} after its last release", job.job.number,
+                         Counted(job.job.attempts - claimed, "attempt"));
+    }
+  }
+  return "";
+}
+
+// The claim on one update is of its own job alone, so every job must make it. All others are of the
+// job and of those before it.
+ClaimForAll CombineKind(const privacy::ClaimKind& kind, const std::vector<JobLedger>& jobs) {
+  if (kind.adversary == privacy::Adversary::kServer) {
+    const std::string unclaimed = UnclaimedAttempts(jobs);
+    if (!unclaimed.empty()) return {&kind, {std::nullopt, unclaimed}};
+  }
+  const std::vector<const LedgerEntry*> entries =
+      kind.view == privacy::View::kOneUpdate ? LastEntries(jobs) : EntriesThatCoverAll(jobs);
   std::vector<privacy::Claim> claims;
   for (const LedgerEntry* entry : entries) {
     const privacy::Claim* claim = Find(entry->claims, kind);
@@ -136,21 +157,22 @@ ClaimForAll CombineKind(const privacy::ClaimKind& kind,
   return {&kind, privacy::CombineClaims(claims)};
 }
 
-// Of each kind that a job of the store claims, in the order of every statement.
-std::vector<ClaimForAll> ClaimsForAll(const std::vector<const LedgerEntry*>& entries) {
+// The combined claims of each kind that a job of the store has, in the order of every statement.
+std::vector<ClaimForAll> ClaimsForAll(const std::vector<JobLedger>& jobs) {
+  const std::vector<const LedgerEntry*> entries = EntriesThatCoverAll(jobs);
   std::vector<ClaimForAll> claims;
   for (const privacy::ClaimKind& kind : privacy::ClaimKinds()) {
     const bool is_claimed =
         std::any_of(entries.begin(), entries.end(),
                     [&](const LedgerEntry* entry) { return Find(entry->claims, kind) != nullptr; });
-    if (is_claimed) claims.push_back(CombineKind(kind, entries));
+    if (is_claimed) claims.push_back(CombineKind(kind, jobs));
   }
   return claims;
 }
 
-// The line "in all" and the total's own fields in JSON: the largest epsilon at the largest delta,
-// with the trust mode and the colluders of the last job, whatever those of the others. Nothing
-// under two adjacencies. The list of claims in JSON is stricter.
+// The figure of the line "in all" and of the total's own fields in JSON: the largest epsilon at the
+// largest delta. Trust mode and colluders are those of the last job, even if other jobs differ.
+// There is no figure under two adjacencies. The list of claims in JSON is stricter.
 std::optional<Figure> FigureForAll(const std::vector<const LedgerEntry*>& entries) {
   if (entries.empty()) return std::nullopt;
   const Figure last = FigureOf(*entries.back());
@@ -233,7 +255,7 @@ std::string Describe(const LedgerOptions& o, const std::vector<JobLedger>& jobs)
           (figure ? DescribeFigure(*figure)
                   : "no one figure, as jobs on different devices have different adjacencies") +
           "\n";
-  for (const ClaimForAll& claim : ClaimsForAll(entries)) {
+  for (const ClaimForAll& claim : ClaimsForAll(jobs)) {
     if (claim.combined.claim) continue;
     text += fmt::format("  no one claim {}: {}\n", claim.kind->against, claim.combined.refusal);
   }
@@ -295,8 +317,8 @@ Json ToJson(const JobLedger& ledger) {
           {"composed_with", ledger.before}};
 }
 
-// `claims`: one for every device of the store; `no_claims`: the kinds of which there is none, and
-// why.
+// `claims`: claims that cover all devices of the store. `no_claims`: the kinds without such a
+// claim, each with the reason.
 void AddClaimsForAll(const std::vector<ClaimForAll>& all, Json& json) {
   std::vector<privacy::Claim> claims;
   Json refused = Json::array();
@@ -313,8 +335,8 @@ void AddClaimsForAll(const std::vector<ClaimForAll>& all, Json& json) {
   json["no_claims"] = refused;
 }
 
-// Where nothing is released, nothing is spent, under any adjacency. Where there is no figure for
-// all devices, its fields are null.
+// If nothing is released, nothing is spent, under any adjacency. If there is no figure for all
+// devices, its fields are null.
 Json TotalToJson(const std::vector<JobLedger>& jobs) {
   const size_t releases = CountReleases(jobs);
   Json json = {{"jobs", jobs.size()}, {"rounds_released", releases}};
@@ -330,7 +352,7 @@ Json TotalToJson(const std::vector<JobLedger>& jobs) {
   if (releases == 0) {
     for (const char* field : {"epsilon", "epsilon_network", "delta"}) json[field] = 0.0;
   }
-  AddClaimsForAll(ClaimsForAll(entries), json);
+  AddClaimsForAll(ClaimsForAll(jobs), json);
   return json;
 }
 

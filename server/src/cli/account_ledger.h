@@ -1,4 +1,5 @@
-// `sotto account ledger RUN`: what the jobs of a store have spent. Part of sotto::server/cli.
+// `sotto account ledger RUN`: the privacy that the jobs of a store have spent. Part of
+// sotto::server/cli.
 #ifndef SOTTO_CLI_ACCOUNT_LEDGER_H_
 #define SOTTO_CLI_ACCOUNT_LEDGER_H_
 
@@ -9,8 +10,9 @@ class App;
 namespace sotto::server {
 
 // Adds the command to `sotto account`. Running it throws what opening the store throws, and
-// std::runtime_error if the JSON file cannot be written. A store that a server holds is refused: it
-// belongs to one process at a time. One of an older version is converted, as every command does.
+// std::runtime_error if the JSON file cannot be written. A store that a server has open is refused,
+// because a store belongs to one process at a time. A store of an older version is converted, as by
+// every command.
 void AddAccountLedgerCommand(CLI::App& account);
 
 }  // namespace sotto::server

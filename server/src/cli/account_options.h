@@ -1,4 +1,4 @@
-// The options of `sotto account` and the rounds or the plan that they describe. Part of
+// The options of `sotto account`, and the rounds or the plan that they describe. Part of
 // sotto::server/cli.
 #ifndef SOTTO_CLI_ACCOUNT_OPTIONS_H_
 #define SOTTO_CLI_ACCOUNT_OPTIONS_H_
@@ -17,7 +17,7 @@ class App;
 
 namespace sotto::server {
 
-// As the user typed them.
+// The options as the user typed them.
 struct AccountOptions {
   std::string sampling = "uniform";
   std::optional<double> noise_multiplier;
@@ -29,8 +29,8 @@ struct AccountOptions {
   std::string accountant = "best";
   std::string json;
 
-  // With these the figure is that of a fleet: colluders' noise is taken away, the encoder's
-  // certificate and the Poisson cap are charged.
+  // With these options the figure is for a fleet: the colluders' noise is left out, and the
+  // encoder's certificate and the Poisson cap are charged.
   std::optional<int64_t> cohort;
   int64_t colluders = 1;
   std::optional<int64_t> dimension;
@@ -38,7 +38,7 @@ struct AccountOptions {
   bool is_fleet() const { return cohort.has_value(); }
 };
 
-// What a subcommand is asked for and therefore does not take as an option.
+// The value that a subcommand computes. It is not an option of that subcommand.
 enum class AccountQuestion { kEpsilon, kNoise, kRounds };
 
 // Declares the options on a command; `options` must outlive the parse.
@@ -46,13 +46,14 @@ void AddAccountOptions(CLI::App& command, AccountQuestion question, AccountOptio
 
 privacy::Sampling SamplingOf(const AccountOptions& options);
 
-// The required options by name. Throw std::invalid_argument where one is missing.
+// The values of required options. Each throws std::invalid_argument if its option is missing.
 double DeltaOf(const AccountOptions& options);
 double TargetOf(const AccountOptions& options);
 double NoiseMultiplierOf(const AccountOptions& options);
 
-// The rounds that the options or the schedule's rows describe, each row a group. In a question for
-// noise or rounds the asked value is 1 (with a schedule: the rows as they are).
+// The rounds that the options or the rows of the schedule describe; each row is one group. If the
+// question is for noise or rounds, that value is 1 in the result (with a schedule: the rows
+// unchanged).
 // Throws std::invalid_argument for a missing or bad value and std::runtime_error for a file that
 // cannot be read.
 std::vector<privacy::GaussianRounds> RoundsOf(const AccountOptions& options,

@@ -1,5 +1,5 @@
-// Claims as people and as programs read them: the one place that renders them. Part of
-// sotto::server/cli.
+// Claims as text for people and as JSON for programs. All output of claims is made here. Pure
+// functions, safe from any thread. Part of sotto::server/cli.
 #ifndef SOTTO_CLI_CLAIMS_OUTPUT_H_
 #define SOTTO_CLI_CLAIMS_OUTPUT_H_
 
@@ -12,7 +12,8 @@
 
 namespace sotto::server {
 
-// All members of each claim, by the names of privacy::Name(); an infinite epsilon is null.
+// All members of each claim. Enumerations appear by the names of privacy::Name(); an infinite
+// epsilon is null.
 nlohmann::ordered_json ClaimsToJson(const std::vector<privacy::Claim>& claims);
 
 // Sets each claim's epsilon in the field that claim_kinds.h names for it.
@@ -21,14 +22,14 @@ void AddEpsilons(const std::vector<privacy::Claim>& claims, nlohmann::ordered_js
 // Sets these fields of all kinds of claim to null.
 void AddNullEpsilons(nlohmann::ordered_json& json);
 
-// Every claim but the first, the headline, each as "52.3 against whoever sees who uploads". One
-// under another adjacency than the headline's says so. Epsilons are rounded up.
-//   decimals  of an epsilon, at most 4
+// Every claim but the first, the headline, each as "52.3 against whoever sees who uploads". A claim
+// under another adjacency than the headline's names it. Epsilons are rounded up.
+//   decimals  decimals of an epsilon, at most 4
 std::vector<std::string> DescribeOtherClaims(const std::vector<privacy::Claim>& claims,
                                              int decimals);
 
 // The headline's epsilon and, in parentheses, the other claims: "6.000 (52.3 against ...)".
-// "infinite" without claims.
+// Returns "infinite" without claims.
 std::string DescribeClaims(const std::vector<privacy::Claim>& claims, int decimals);
 
 }  // namespace sotto::server

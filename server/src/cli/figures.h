@@ -1,5 +1,5 @@
-// Privacy figures as programs read them; for people there is accounting/figures.h. Part of
-// sotto::server/cli.
+// Privacy figures in JSON. Text for people is in accounting/figures.h. Pure functions, safe from
+// any thread. Part of sotto::server/cli.
 #ifndef SOTTO_CLI_FIGURES_H_
 #define SOTTO_CLI_FIGURES_H_
 
@@ -7,7 +7,7 @@
 
 namespace sotto::server {
 
-// In JSON an infinite figure is null.
+// A figure in JSON: null if it is infinite.
 nlohmann::ordered_json Finite(double figure);
 
 }  // namespace sotto::server

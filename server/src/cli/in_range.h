@@ -9,7 +9,7 @@
 
 namespace sotto::server {
 
-// Like CLI::Range, but not satisfied by NaN.
+// Like CLI::Range, but rejects NaN.
 template <typename T>
 CLI::Validator InRange(T smallest, T largest) {
   const std::string range = fmt::format("[{} - {}]", smallest, largest);

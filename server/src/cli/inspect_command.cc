@@ -85,7 +85,7 @@ void RunCertificate(const std::string& json_path) {
   }
 }
 
-// The tables of server/OPTIONS.md, which a test compares with these.
+// Prints the tables of server/OPTIONS.md. A test compares the page with this output.
 void PrintOptions() {
   fmt::print("The job: `sotto simulate` and `sotto serve`\n\n{}\n",
              OptionsTable(JobFields(), Columns::kAll));

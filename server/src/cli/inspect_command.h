@@ -1,4 +1,5 @@
-// `sotto inspect`: looks into what the programs work with. Part of sotto::server/cli.
+// `sotto inspect`: examines the program's own parts, such as the dither and the encoder. Part of
+// sotto::server/cli.
 #ifndef SOTTO_CLI_INSPECT_COMMAND_H_
 #define SOTTO_CLI_INSPECT_COMMAND_H_
 
@@ -8,9 +9,9 @@ class App;
 
 namespace sotto::server {
 
-// Declares the command and its own command certificate, which runs when the arguments are parsed:
-// it proves how close the dither is to the Gaussian and throws std::runtime_error if the constants
-// of sotto/certificate.h promise more.
+// Declares the command and its subcommands. A subcommand runs when the arguments are parsed.
+// `certificate` proves how close the dither is to the Gaussian. It throws std::runtime_error if the
+// constants of sotto/certificate.h promise more than the proof.
 void AddInspectCommand(CLI::App& app);
 
 }  // namespace sotto::server

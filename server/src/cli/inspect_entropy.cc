@@ -21,7 +21,7 @@
 namespace sotto::server {
 namespace {
 
-constexpr uint32_t kSeeds = 20;  // the mean is over so many updates
+constexpr uint32_t kSeeds = 20;  // number of updates in the mean
 constexpr float kUnit = 1.0F;    // the noise's deviation
 
 struct EntropyOptions {
@@ -34,7 +34,7 @@ struct EntropyOptions {
   std::string json;
 };
 
-// Uniform in (0, 1), never an end.
+// A uniform value in (0, 1); never 0 or 1.
 double Uniform(RandomStream& random) { return (random.NextU32() + 0.5) * 0x1p-32; }
 
 double DrawNormal(RandomStream& random) {
@@ -57,12 +57,12 @@ std::vector<float> DrawUpdate(const EntropyOptions& o, const Key& key) {
   return update;
 }
 
-// Encodes with the device's encoder, without clipping, and checks that the update decodes.
+// Encodes an update with the device's encoder, without clipping, and checks that it decodes.
 size_t EncodedSize(const std::vector<float>& update, const UpdateFormat& format, const Key& key) {
   UpdateEncoder encoder;
-  posix::Check(
-      encoder.Begin(key, format, {update.data(), update.size()}, kMaxClipInUnits * kUnit, kUnit),
-      "encoding");
+  posix::Check(encoder.Begin(key, format, {update.data(), update.size()},
+                             kMaxFormatClipInScales * kUnit, kUnit),
+               "encoding");
   std::vector<uint8_t> bytes(MaxUpdateSize(static_cast<uint32_t>(update.size()), format));
   size_t size = 0;
   posix::Check(encoder.Read({bytes.data(), bytes.size()}, &size), "encoding");

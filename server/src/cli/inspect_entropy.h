@@ -1,5 +1,5 @@
-// `sotto inspect entropy`: what synthetic updates cost, encoded, against the least possible. Part
-// of sotto::server/cli.
+// `sotto inspect entropy`: compares the encoded length of synthetic updates with the smallest
+// possible length. Part of sotto::server/cli.
 #ifndef SOTTO_CLI_INSPECT_ENTROPY_H_
 #define SOTTO_CLI_INSPECT_ENTROPY_H_
 

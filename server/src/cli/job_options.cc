@@ -11,7 +11,7 @@ namespace {
 
 std::string Dashed(const char* name) { return std::string("--") + name; }
 
-// Unlike CLI::Range, not satisfied by NaN.
+// Unlike CLI::Range, it rejects NaN.
 CLI::Validator Inside(const Range& range) {
   return {[range](std::string& text) {
             double value = 0;
@@ -46,7 +46,7 @@ CLI::Option* AddByKind(CLI::App& command, const Field<Request>& field, Request& 
   return command.add_flag_function(Dashed(field.name), set, field.Help());
 }
 
-// The fields of one group; both the fields and the request must outlive the parse.
+// Adds the fields of one group. The fields and the request must outlive the parse.
 template <class Request>
 void AddGroup(CLI::App& command, Group group, const std::vector<Field<Request>>& fields,
               Request& request) {

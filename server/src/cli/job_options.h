@@ -1,4 +1,4 @@
-// Options of the command line from a table of fields (spec/field.h). Part of sotto::server/cli.
+// Makes command-line options from a table of fields (spec/field.h). Part of sotto::server/cli.
 #ifndef SOTTO_CLI_JOB_OPTIONS_H_
 #define SOTTO_CLI_JOB_OPTIONS_H_
 
@@ -13,7 +13,8 @@ namespace sotto::server {
 // Declares a job's options on a command. The request must outlive the parse.
 void AddJobOptions(CLI::App& command, JobRequest& request);
 
-// The same, and the options of the fleet, the data and the output.
+// Declares a job's options and the options of the fleet, the data and the output. The request must
+// outlive the parse.
 void AddSimulateOptions(CLI::App& command, SimulationRequest& request);
 
 }  // namespace sotto::server

@@ -1,4 +1,4 @@
-// Machine-readable results. Part of sotto::server/cli.
+// Writes machine-readable results. Part of sotto::server/cli.
 #ifndef SOTTO_CLI_JSON_OUTPUT_H_
 #define SOTTO_CLI_JSON_OUTPUT_H_
 
@@ -8,11 +8,11 @@
 
 namespace sotto::server {
 
-// True if --json asks for standard output, so that text for people belongs on standard error.
+// True if --json selects standard output. Text for people then goes to standard error.
 bool IsStandardOutput(const std::string& path);
 
 // Writes to the file of --json, to standard output for "-", or nowhere for an empty path. Throws
-// std::runtime_error if that fails.
+// std::runtime_error if the write fails.
 void WriteJson(const std::string& path, const nlohmann::ordered_json& json);
 
 }  // namespace sotto::server

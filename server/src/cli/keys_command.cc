@@ -30,7 +30,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kSeededNote[] = "seeded: not private";
 
-// As the user typed them; each command uses its own.
+// The options as the user typed them. Each subcommand uses some of them.
 struct KeysOptions {
   std::string store;
   std::string id;
@@ -44,7 +44,7 @@ struct KeysOptions {
 };
 
 Key NewSecret(const KeysOptions& o, uint32_t index) {
-  // The simulator derives its devices' secrets in the same way.
+  // The simulator derives the secrets of its devices in the same way.
   return o.seed ? posix::DeriveKey(posix::RunKey(o.seed), key_label::kDevice, index)
                 : posix::RunKey(std::nullopt);
 }
@@ -63,8 +63,8 @@ std::vector<Device> NewDevices(const KeysOptions& o) {
   return devices;
 }
 
-// One file a device in a folder; those written are removed again if not all can be, or if the store
-// then fails.
+// The key files in a folder, one for each device. The written files are removed again if one cannot
+// be written or if the store then fails.
 class KeyFiles {
  public:
   explicit KeyFiles(std::string folder) : folder_(std::move(folder)) {}
@@ -147,7 +147,8 @@ void RunRevoke(const KeysOptions& o) {
   fmt::print("{}: device {} is revoked\n", o.store, o.id);
 }
 
-// C and C++; `static` so that more than one file may include it.
+// The header is valid in C and C++. The data is `static` so that several files may include the
+// header.
 posix::SecretText HeaderText(const Device& device) {
   posix::SecretText header;
   header.text.reserve(2048);

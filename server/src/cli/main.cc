@@ -1,5 +1,5 @@
-// The command `sotto`. Exit codes: 0 done, 1 it failed, 2 it was asked the wrong way, 3 the job
-// that it ran gave up.
+// The command `sotto`. Exit codes: 0 success, 1 failure, 2 wrong usage, 3 the job gave up. Part of
+// sotto::server/cli.
 #include <cstdio>
 #include <exception>
 #include <fmt/format.h>
@@ -30,8 +30,8 @@ int Fail(const std::exception& error, int code) {
   return code;
 }
 
-// A TOML file's keys are the options of the command that was called (for `keys new` that is `new`);
-// a section of another command's name is that command's.
+// The keys of a TOML file are options of the called command (for `keys new` this is `new`). A
+// section with the name of another command belongs to that command.
 class CommandConfig : public CLI::ConfigTOML {
  public:
   explicit CommandConfig(const CLI::App& app) : app_(app) {}

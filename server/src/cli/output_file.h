@@ -1,4 +1,4 @@
-// Files that a command writes. Part of sotto::server/cli.
+// Output files of a command. Part of sotto::server/cli.
 #ifndef SOTTO_CLI_OUTPUT_FILE_H_
 #define SOTTO_CLI_OUTPUT_FILE_H_
 
@@ -9,15 +9,16 @@
 
 namespace sotto::server {
 
-// Made, or emptied, at once: so a wrong path can fail before hours of work.
+// An output file. The constructor creates or empties the file, so a wrong path fails before hours
+// of work.
 class OutputFile {
  public:
-  // Throws std::runtime_error if it cannot be written.
+  // Throws std::runtime_error if the file cannot be opened for writing.
   explicit OutputFile(const std::string& path);
 
   std::ostream& stream() { return file_; }
 
-  // Throws std::runtime_error if not all of it was written.
+  // Throws std::runtime_error if not all data was written.
   void Finish();
 
  private:
@@ -25,7 +26,7 @@ class OutputFile {
   std::ofstream file_;
 };
 
-// A model's parameters as float32, little-endian.
+// Writes the parameters of a model as float32, little-endian.
 void WriteParameters(Span<const float> parameters, std::ostream& out);
 
 }  // namespace sotto::server

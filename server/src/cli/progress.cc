@@ -20,7 +20,8 @@ void Progress::Show(size_t done, const std::string& text) const {
     fmt::print(stderr, "{}\n", text);
     return;
   }
-  // Back to the line's start, erase it, draw; a new line only after the last step.
+  // Returns to the start of the line, erases the line and draws it again. A new line follows only
+  // after the last step.
   fmt::print(stderr, "\r\033[K{}{}", ProgressLine(done, total_, text), done == total_ ? "\n" : "");
   std::fflush(stderr);
 }

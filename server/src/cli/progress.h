@@ -13,7 +13,7 @@ class Progress {
   // total >= 1 steps.
   Progress(size_t total, bool is_terminal) : total_(total), is_terminal_(is_terminal) {}
 
-  // `done` steps are finished; `text` says what the last one brought.
+  // `done` steps are finished; `text` describes the result of the last step.
   void Show(size_t done, const std::string& text) const;
 
  private:
@@ -21,7 +21,7 @@ class Progress {
   bool is_terminal_;
 };
 
-// The bar and the text, on one line; for Show() and its test.
+// The bar and the text on one line. For Show() and its test.
 std::string ProgressLine(size_t done, size_t total, const std::string& text);
 
 }  // namespace sotto::server

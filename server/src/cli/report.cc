@@ -81,11 +81,11 @@ std::string DescribeClipping(const JobConfig& job, const SimulationResult& resul
       split.bit_sum_deviation, split.update_noise_multiplier, split.bit_noise_multiplier);
 }
 
-// Nothing certifies a baseline's noise: its figures say that they take it for ideal.
+// No certificate covers the noise of a baseline. So its claims get the assumption kNoiseIsIdeal.
 privacy::Statement SpentBy(const JobConfig& job, const SimulationResult& result) {
   privacy::Statement spent =
       result.rounds.empty() ? privacy::Account(job.plan, 0) : result.rounds.back().outcome.spent;
-  if (job.codec->servable) return spent;
+  if (job.codec->certified) return spent;
   for (privacy::Claim& claim : spent.claims) Assume(privacy::Assumption::kNoiseIsIdeal, &claim);
   return spent;
 }
@@ -99,7 +99,7 @@ const char* PrivacyNote(const JobConfig& job, bool seeded) {
   return seeded ? "seeded: not private" : "";
 }
 
-// Nothing unless the devices add noise of their own.
+// Adds the fields of the devices' own noise; adds nothing if they add none.
 void AddPrivateNoise(const privacy::Plan& plan, const privacy::Statement& spent, Json& json) {
   const privacy::Claim* against_server =
       spent.Find(privacy::Adversary::kServer, privacy::View::kEveryUpdate);
@@ -109,7 +109,7 @@ void AddPrivateNoise(const privacy::Plan& plan, const privacy::Statement& spent,
   json["private_noise_sigma"] = plan.PrivateNoiseSigma();
 }
 
-// The statement that stands beside every epsilon; nulls without one.
+// Adds the claims and the fields that stand beside every epsilon; nulls without a statement.
 void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seeded, Json& json) {
   AddNullEpsilons(json);
   json["claims"] = Json::array();
@@ -187,7 +187,7 @@ std::string DescribeOthers(const privacy::Statement& spent) {
   return text;
 }
 
-// What beside the noise decides how much an epsilon is worth.
+// The settings beside the noise on which the meaning of an epsilon depends.
 std::string DescribeLimits(const privacy::Plan& plan, const privacy::Statement& spent) {
   return DescribeTrust(plan, spent) + DescribeOthers(spent) +
          fmt::format("                 lengths of uploads tell more: they follow the updates{}\n",

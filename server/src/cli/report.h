@@ -1,4 +1,5 @@
-// What a finished simulation says, to people and to programs. Part of sotto::server/cli.
+// The report of a finished simulation: text for people, JSON for programs. Part of
+// sotto::server/cli.
 #ifndef SOTTO_CLI_REPORT_H_
 #define SOTTO_CLI_REPORT_H_
 
@@ -13,15 +14,15 @@ namespace sotto::server {
 // SHA-256 of the parameters as they travel, little-endian float32, in hexadecimal.
 std::string ParametersDigest(Span<const float> parameters);
 
-// One line on a round that was released.
+// One line about a released round.
 std::string DescribeRound(const SimulationConfig& config, const RoundReport& report);
 
 // The final table, several lines.
 std::string DescribeResult(const SimulationConfig& config, const SimulationResult& result,
                            const std::string& data_name);
 
-// Everything, as JSON. An infinite or absent epsilon is null; rates and accuracies are in [0, 1],
-// lengths in bytes, norms and noise in model units. server/SIMULATE.md lists the fields.
+// The whole report as JSON. An infinite or absent epsilon is null; rates and accuracies are in
+// [0, 1], lengths in bytes, norms and noise in model units. server/SIMULATE.md lists the fields.
 nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const SimulationResult& result,
                                     const std::string& data_name);
 

@@ -123,7 +123,8 @@ void Log(const std::string& line) {
   fmt::print(stderr, "{:%F %T}Z {}\n", fmt::gmtime(now), line);
 }
 
-void WriteResults(const ServeOptions& o, Job& job) {
+// seeded: whoever knows a seed knows noise on which the claims rest
+void WriteResults(const ServeOptions& o, bool seeded, Job& job) {
   if (!o.model_out.empty()) {
     OutputFile file(o.model_out);
     WriteParameters(job.parameters(), file.stream());
@@ -131,7 +132,9 @@ void WriteResults(const ServeOptions& o, Job& job) {
   }
   WriteJson(o.json, {{"rounds_released", job.round()},
                      {"finish_reason", job.finish_reason()},
+                     {"job", SpecificationToJson(o, job.config())},
                      {"claims", ClaimsToJson(job.Spent().claims)},
+                     {"seeded", seeded},
                      {"seed", o.seed ? nlohmann::ordered_json(*o.seed) : nullptr},
                      {"parameters_sha256", ParametersDigest(job.parameters())}});
 }
@@ -185,7 +188,13 @@ JobConfig MakeJobAfter(const ServeOptions& o, uint32_t devices,
 
 void LogEarlierJobs(const JobConfig& config) {
   if (!config.codec->accounted || config.spent_before.empty()) return;
-  const privacy::Statement spent = privacy::Account(config.plan, 0, config.spent_before);
+  privacy::Statement spent = privacy::Account(config.plan, 0, config.spent_before);
+  // The claim on one update is this job's alone.
+  spent.claims.erase(std::remove_if(spent.claims.begin(), spent.claims.end(),
+                                    [](const privacy::Claim& claim) {
+                                      return claim.view == privacy::View::kOneUpdate;
+                                    }),
+                     spent.claims.end());
   Log(
       fmt::format("earlier jobs on these devices: {}, epsilon {} at this job's delta {:.3g}, {} "
                   "adjacency; this job starts from there",
@@ -239,7 +248,8 @@ void RunServe(const ServeOptions& o) {
   if (seeded) Log("seeded: not private; for tests only");
   WritePortFile(o.port_file, server.port());
   if (!server.Run()) return;
-  WriteResults(o, job);
+  const History ended = store->ReadHistory();
+  WriteResults(o, seeded || RestsOnSeededNoise(ended, *LastJob(ended)), job);
   if (job.gave_up()) throw GaveUp(job.finish_reason());
 }
 

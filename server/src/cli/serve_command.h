@@ -8,8 +8,8 @@ class App;
 
 namespace sotto::server {
 
-// Adds the command. Running it throws what MakeJob(), the store and Server throw; events go to
-// standard error, one line each, and results as the options say.
+// Adds the command. Running it throws what MakeJob(), the store and Server throw. Events go to
+// standard error, one line each. Results go where the options say.
 void AddServeCommand(CLI::App& app);
 
 }  // namespace sotto::server

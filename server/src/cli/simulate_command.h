@@ -6,9 +6,10 @@
 
 namespace sotto::server {
 
-// Runs the simulation: progress to standard error, table to standard output (to standard error when
-// JSON goes there), files as the options say. Throws what MakeSimulation(), OpenDataset() and
-// Simulate() throw, and std::runtime_error if a file cannot be written.
+// Runs the simulation. Progress goes to standard error. The table goes to standard output, or to
+// standard error if JSON goes to standard output. Files are written as the options say. Throws what
+// MakeSimulation(), OpenDataset() and Simulate() throw, and std::runtime_error if a file cannot be
+// written.
 void RunSimulate(const SimulationRequest& request);
 
 }  // namespace sotto::server

@@ -1,8 +1,10 @@
-// Codecs to compare Gau-LRQ with: in simulations only, never on a network. Part of
-// sotto::server/codec.
+// The base of the codecs that Gau-LRQ is compared with, in simulations only, never on a network.
+// Part of sotto::server/codec.
 //
-// A simulated device trains with the SDK as for any codec. Its clipped update then goes through
-// Encode() instead of the SDK's encoder: it is really encoded to bytes and decoded.
+// A simulated device trains with the SDK, as for any codec. Its clipped update then goes through
+// Encode() instead of the SDK's encoder, so the update is really encoded to bytes and decoded.
+//
+// Immutable: any thread may call any method.
 #ifndef SOTTO_CODEC_BASELINE_H_
 #define SOTTO_CODEC_BASELINE_H_
 
@@ -11,8 +13,8 @@
 
 namespace sotto::server::baseline {
 
-// What all baselines share: an update is decoded without the device's secret, in Q20 of the noise's
-// deviation.
+// The common part of all baselines: an update is decoded without the device's secret, to Q20 in
+// units of the noise's deviation.
 class Baseline : public UpdateCodec {
  public:
   explicit Baseline(const TrainTask& task) : task_(task) {}
@@ -25,7 +27,7 @@ class Baseline : public UpdateCodec {
 
   // The noisy values of one complete update.
   //   noisy  [d] Q20, units of the noise's deviation; unspecified after a failure
-  // False for bytes that Encode() cannot have written.
+  // Returns false for bytes that Encode() cannot have written.
   virtual bool Decode(ByteSpan encoded, Span<int32_t> noisy) const = 0;
 
  protected:

@@ -1,7 +1,9 @@
-// The codecs, by name, and what is true of each. Part of sotto::server/codec.
+// The table of all codecs: their names and traits. Part of sotto::server/codec.
 //
-// Whoever must know which mechanism a job uses asks a trait of its row, never for its name. A codec
-// more is a class of its own (update_codec.h), a row of the table in codecs.cc and its test.
+// Code that depends on a job's codec asks a trait of the codec's row, never its name. To add a
+// codec: a class of its own (update_codec.h), a row of the table in codecs.cc, a test.
+//
+// All functions are safe from any thread.
 #ifndef SOTTO_CODEC_CODECS_H_
 #define SOTTO_CODEC_CODECS_H_
 
@@ -16,33 +18,33 @@
 namespace sotto::server {
 
 struct CodecInfo {
-  // As options, JSON and the ledger call it.
+  // The name in options, JSON and the ledger.
   const char* name;
 
   // One line for people.
   const char* note;
 
   // Traits.
-  // Every update brings noise of the plan's deviation, and rounds are topped up with zero updates.
+  // Every update carries noise of the plan's deviation, and rounds are topped up with zero updates.
   bool noise;
-  // The plan's epsilon is charged and stated. Without `certified` it holds for ideal noise only.
+  // The plan's epsilon is charged and stated. Without `certified`, it holds for ideal noise only.
   // Implies `noise`.
   bool accounted;
-  // A certificate bounds what the implemented noise leaks beyond ideal noise: the job is private,
-  // and the noise covers adaptive clipping's bit and private noise. Implies `accounted`.
+  // A certificate bounds what the implemented noise leaks beyond ideal noise. The job is then
+  // private, and the noise covers adaptive clipping's bit and private noise. Implies `accounted`.
   bool certified;
-  // Devices speak it. If not, it is a baseline to compare with, for simulations only: a device
-  // hands over exact floats, and Encode() makes the update of them.
+  // Devices implement it. If not, it is a baseline for comparison, in simulations only: the
+  // device's clipped update goes through Encode() instead of the device's encoder.
   bool servable;
-  // An option may name it. The others only take the place of one that may, see without_noise.
+  // An option may name it. A codec without this trait is only reached through without_noise.
   bool by_name;
 
-  // The codec that a job takes which asks for this one and for an infinite epsilon; null: such a
-  // job is refused.
+  // The codec of a job that asks for this one with an infinite epsilon; null: such a job is
+  // refused.
   const char* without_noise;
 
-  // How a device hands its update over: in the job's coding and padding, with this dither, or, if
-  // not `coded`, as exact little-endian float32.
+  // The format of a device's update: the job's coding and padding with this dither, or, if not
+  // `coded`, exact little-endian float32.
   bool coded;
   DitherKind dither;
 
@@ -55,13 +57,13 @@ struct CodecInfo {
   }
 };
 
-// All of them, in the order in which they are listed for people; the first is the default.
+// All codecs, in the order in which they are listed for people; the first is the default.
 Span<const CodecInfo> Codecs();
 
-// Null if there is none of this name.
+// The codec of this name; null if there is none.
 const CodecInfo* FindCodec(const std::string& name);
 
-// Throws std::invalid_argument, naming those there are, if there is none of this name.
+// The codec of this name. Throws std::invalid_argument that lists all names if there is none.
 const CodecInfo& RequireCodec(const std::string& name);
 
 // The names that an option may give.

@@ -1,4 +1,7 @@
-// Integers of a fixed number of bits as bytes, lowest bit first. Part of sotto::server/codec.
+// Integers of a fixed number of bits, packed into bytes, lowest bit first. Part of
+// sotto::server/codec.
+//
+// Pure functions: safe from any thread.
 #ifndef SOTTO_CODEC_CODES_H_
 #define SOTTO_CODEC_CODES_H_
 
@@ -10,7 +13,7 @@
 
 namespace sotto::server::baseline {
 
-// The bits that tell 0 .. largest apart; at least 1.
+// The number of bits of the integer `largest`; at least 1.
 int BitsFor(uint32_t largest);
 
 // Bytes of `count` codes.
@@ -18,11 +21,11 @@ constexpr size_t CodesSize(size_t count, int bits) {
   return (count * static_cast<size_t>(bits) + 7) / 8;
 }
 
-// Appends the codes, each below 2^bits, to `out`. 1 <= bits <= 24. The last byte is filled up with
-// zeros.
+// Appends the codes, each below 2^bits, to `out`. 1 <= bits <= 24. Zero bits fill the last byte.
 void AppendCodes(Span<const uint32_t> codes, int bits, std::vector<uint8_t>* out);
 
-// The reverse. False unless `bytes` are as many as the codes take, with zeros at the end.
+// The inverse of AppendCodes(). Returns false unless `bytes` has exactly the size of the codes and
+// ends with zero bits.
 bool ReadCodes(ByteSpan bytes, int bits, Span<uint32_t> codes);
 
 }  // namespace sotto::server::baseline

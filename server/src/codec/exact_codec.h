@@ -1,4 +1,7 @@
-// `none`: exact updates, little-endian float32, WITHOUT privacy. Part of sotto::server/codec.
+// The codec `none`: exact updates, little-endian float32, WITHOUT privacy. Part of
+// sotto::server/codec.
+//
+// Immutable: any thread may call any method.
 #ifndef SOTTO_CODEC_EXACT_CODEC_H_
 #define SOTTO_CODEC_EXACT_CODEC_H_
 
@@ -7,18 +10,20 @@
 
 namespace sotto::server {
 
-// The sum is in units of 2^-40 of the smallest power of two above the clipping bound.
+// The unit of the sum is 2^-40 times the smallest power of two above the clipping bound.
 class ExactCodec : public UpdateCodec {
  public:
   explicit ExactCodec(const TrainTask& task);
 
   size_t MaxSize(uint32_t coordinates) const override { return size_t{4} * coordinates; }
   double SumUnit() const override { return unit_; }
-  // False also for values above 2^41 units, which no clipped update has.
+  // Also returns false for values of 2^41 units or more: no clipped update has them.
   bool Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const override;
   void AddZeroUpdate(const Key&, uint32_t, Accumulator&) const override {}
 
  private:
+  bool Decode(ByteSpan encoded, std::vector<int64_t>* values) const;
+
   double unit_;
 };
 

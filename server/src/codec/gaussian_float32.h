@@ -1,14 +1,17 @@
-// `float32`: the update plus Gaussian noise, as floats. Part of sotto::server/codec.
+// The codec `float32`: the update plus Gaussian noise, as floats. Part of sotto::server/codec.
 //
-// Gau-SGD, the uncompressed mechanism that Gau-LRQ is compared with (Yan, Li, Lan, Wu, Song,
-// "Layered Randomized Quantization for Communication-Efficient and Privacy-Preserving Distributed
-// Learning", Section VII): each device adds N(0, sigma^2) to each coordinate of its clipped update
-// and sends 4 bytes for it, little-endian binary32.
+// This is Gau-SGD, the uncompressed mechanism that Gau-LRQ is compared with. Each device adds N(0,
+// sigma^2) to each coordinate of its clipped update and sends the coordinate in 4 bytes,
+// little-endian binary32.
+// Source: Yan, Li, Lan, Wu, Song, "Layered Randomized Quantization for Communication-Efficient and
+// Privacy-Preserving Distributed Learning", Section VII.
 //
-// Its epsilon: with the same sigma and plan, that of Gau-LRQ, if the noise were ideal. It is drawn
-// and added in floating point, and nothing here bounds what that gives away (Mironov, "On
-// Significance of the Least Significant Bits for Differential Privacy", 2012): there is no
-// certificate, so the figure is for comparison and no guarantee.
+// Epsilon: with the same sigma and plan it would equal Gau-LRQ's epsilon if the noise were ideal.
+// The noise is drawn and added in floating point, and nothing here bounds what floating point leaks
+// (Mironov, "On Significance of the Least Significant Bits for Differential Privacy", 2012). There
+// is no certificate, so the figure is for comparison and no guarantee.
+//
+// Immutable: any thread may call any method.
 #ifndef SOTTO_CODEC_GAUSSIAN_FLOAT32_H_
 #define SOTTO_CODEC_GAUSSIAN_FLOAT32_H_
 

@@ -1,9 +1,11 @@
-// `gau-lrq` and `uniform-dither`: the SDK's codec. Part of sotto::server/codec.
+// The codecs `gau-lrq` and `uniform-dither`: the SDK's codec. Part of sotto::server/codec.
 //
 // A device quantizes with a dither that it shares with the server (sdk/LRQ.md). The server
-// regenerates the dither from the device's secret and subtracts it. With Gaussian dither the error
-// that remains is Gaussian noise, and it is the privacy; with uniform dither it is a small rounding
-// error, and there is no privacy.
+// regenerates the dither from the device's secret and subtracts it. With Gaussian dither, the
+// remaining error is Gaussian noise, which gives the privacy. With uniform dither, the remaining
+// error is a small rounding error, and there is no privacy.
+//
+// Immutable: any thread may call any method.
 #ifndef SOTTO_CODEC_LRQ_CODEC_H_
 #define SOTTO_CODEC_LRQ_CODEC_H_
 
@@ -12,7 +14,7 @@
 
 namespace sotto::server {
 
-// The sum is in units of 2^-20 of the task's quantizer_scale.
+// The unit of the sum is 2^-20 times the task's quantizer_scale.
 class LrqCodec : public UpdateCodec {
  public:
   explicit LrqCodec(const TrainTask& task) : task_(task) {}
@@ -20,8 +22,8 @@ class LrqCodec : public UpdateCodec {
   size_t MaxSize(uint32_t coordinates) const override;
   double SumUnit() const override;
   bool Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const override;
-  // With private noise a zero update brings that too, or the variance would tell how many devices
-  // reported.
+  // In trust mode private-noise a zero update also carries private noise. Otherwise the variance of
+  // the sum would reveal how many devices reported.
   void AddZeroUpdate(const Key& server_key, uint32_t number, Accumulator& sum) const override;
 
  private:

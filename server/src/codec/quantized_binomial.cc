@@ -16,12 +16,12 @@ int32_t CountHeads(uint64_t coins) {
   return static_cast<int32_t>(std::bitset<kCoins>(coins).count());
 }
 
-// L: the least number of steps above the clipping bound.
+// L: the least number of steps that is above the clipping bound.
 int32_t LargestLevel(double clip_in_sigmas) {
   return static_cast<int32_t>(std::floor(4 * clip_in_sigmas)) + 1;
 }
 
-// The multiple of the step below or above, with the value as its mean.
+// The multiple of the step below or above the value, at random; its mean is the value.
 int32_t RoundAtRandom(int32_t value, uint64_t random) {
   const auto fraction = static_cast<int32_t>(random >> (64 - kStepBits));
   return (value + fraction) >> kStepBits;

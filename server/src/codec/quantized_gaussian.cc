@@ -56,7 +56,7 @@ std::vector<uint8_t> QuantizedGaussian::EncodeNoisy(Span<const double> noisy,
   const uint32_t last = (uint32_t{1} << bits) - 1;
   std::vector<uint32_t> levels(noisy.size());
   for (size_t j = 0; j < noisy.size(); ++j) {
-    // Never negative, so cutting off rounds down.
+    // The level is never negative, so the conversion rounds it down.
     const double level = (noisy[j] + range) * levels_per_unit + coins[j];
     levels[j] = std::min(static_cast<uint32_t>(level), last);
   }

@@ -1,22 +1,26 @@
-// `qg`: Gaussian noise, then quantization to b bits. Part of sotto::server/codec.
+// The codec `qg`: Gaussian noise, then quantization to b bits. Part of sotto::server/codec.
 //
-// QG-SGD (Yan, Li, Lan, Wu, Song, "Layered Randomized Quantization for Communication-Efficient and
-// Privacy-Preserving Distributed Learning", Algorithm 2 and Lemma 6): each device adds N(0,
-// sigma^2) to its clipped update; with R the largest magnitude of the sum y, each coordinate goes
-// to one of its two neighbours among 2^b levels spread evenly over [-R, R], at random so that the
-// mean is y (Alistarh et al., "QSGD", 2017).
+// This is QG-SGD. Each device adds N(0, sigma^2) to its clipped update. Let y be the noisy update
+// and R its largest magnitude. Each coordinate of y is rounded to one of its two neighbours among
+// 2^b levels spread evenly over [-R, R], at random, so that the mean is y (Alistarh et al., "QSGD",
+// 2017).
+// Source: Yan, Li, Lan, Wu, Song, "Layered Randomized Quantization for Communication-Efficient and
+// Privacy-Preserving Distributed Learning", Algorithm 2 and Lemma 6.
 //
-// b is the least with a distance of levels of at most 2 sigma sqrt(2 ln 2), the narrowest cell of
-// Gau-LRQ: b = ceil(log2(R / (sigma sqrt(2 ln 2)) + 1)). The paper puts the norm of the update
-// before the noise in the place of R. Then both b and the error would depend on the update in a way
-// that the noise does not cover; here everything that is sent is computed from y.
+// b is the least number of bits for which neighbouring levels are at most 2 sigma sqrt(2 ln 2)
+// apart, the narrowest cell of Gau-LRQ: b = ceil(log2(R / (sigma sqrt(2 ln 2)) + 1)). The paper
+// uses the norm of the update without noise instead of R. Then b and the error would depend on the
+// update in a way that the noise does not cover. Here everything that a device sends is computed
+// from y.
 //
-// Its epsilon: y is `float32`'s noisy update and the rest is post-processing of it, so what
-// gaussian_float32.h says applies: Gau-LRQ's figure if the noise were ideal, without a certificate.
-// The quantization error comes on top of that noise: same epsilon, less accuracy.
+// Epsilon: y is the noisy update of `float32`, and the rest is post-processing of y. So the
+// statement in gaussian_float32.h applies: Gau-LRQ's figure if the noise were ideal, without a
+// certificate. The quantization error adds to the noise: same epsilon, less accuracy.
 //
 // Encoded update: R as u32 little endian, Q20 in units of sigma, rounded up, at least 1; then the d
 // levels, 0 .. 2^b - 1, b bits each.
+//
+// Immutable: any thread may call any method.
 #ifndef SOTTO_CODEC_QUANTIZED_GAUSSIAN_H_
 #define SOTTO_CODEC_QUANTIZED_GAUSSIAN_H_
 
@@ -32,9 +36,9 @@ class QuantizedGaussian : public Baseline {
   std::vector<uint8_t> Encode(const Key& key, Span<const int32_t> values) const override;
   bool Decode(ByteSpan encoded, Span<int32_t> noisy) const override;
 
-  // What Encode() does once the random numbers are drawn, for other sources of these.
+  // The part of Encode() after its random numbers are drawn, for other sources of random numbers.
   //   noisy  [d] the values plus noise, Q20; below 2^31 in magnitude
-  //   coins  [d] in [0, 1): which of its two levels a value goes to
+  //   coins  [d] in [0, 1): choose which of its two levels each value is rounded to
   static std::vector<uint8_t> EncodeNoisy(Span<const double> noisy, Span<const double> coins);
 };
 

@@ -1,4 +1,4 @@
-// Randomness of the baselines, in floating point. Part of sotto::server/codec.
+// The randomness of the baselines, in floating point. Part of sotto::server/codec.
 #ifndef SOTTO_CODEC_RANDOM_VALUES_H_
 #define SOTTO_CODEC_RANDOM_VALUES_H_
 
@@ -8,7 +8,7 @@
 
 namespace sotto::server::baseline {
 
-// Draws from the keystream of one update's key. One thread at a time.
+// Random values from the keystream of one update's key. One thread at a time.
 class RandomValues {
  public:
   explicit RandomValues(const Key& key) : stream_(key, 0) {}
@@ -24,7 +24,7 @@ class RandomValues {
   // far its distribution is from the Gaussian.
   double Gaussian();
 
-  // Throws std::runtime_error if a draw failed. To be called once after the last one.
+  // Throws std::runtime_error if a draw failed. Call it once, after the last draw.
   void Check() const;
 
  private:

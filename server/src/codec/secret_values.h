@@ -1,4 +1,6 @@
-// Memory for one decoded update, wiped when it goes. Part of sotto::server/codec.
+// Memory for one decoded update, wiped by the destructor. Part of sotto::server/codec.
+//
+// One thread at a time.
 #ifndef SOTTO_CODEC_SECRET_VALUES_H_
 #define SOTTO_CODEC_SECRET_VALUES_H_
 

@@ -18,7 +18,7 @@ constexpr char kFolderAdvice[] =
 constexpr char kFashionMnistAdvice[] =
     "install the package dataset-fashion-mnist, or use --data synthetic, which needs no files";
 
-// A folder of IDX files and what to tell the person who asked for it when one is missing.
+// A folder of IDX files, and the advice to print if a file is missing.
 struct Source {
   std::string name;
   fs::path folder;
@@ -29,7 +29,7 @@ struct Source {
 std::string FindFile(const Source& source, const std::string& file_name) {
   for (const char* suffix : {"", ".gz"}) {
     const fs::path path = source.folder / (file_name + suffix);
-    std::error_code ignored;  // what cannot be looked at is as good as missing
+    std::error_code ignored;  // an unreadable path counts as missing
     if (fs::exists(path, ignored)) return path.string();
   }
   throw std::runtime_error(fmt::format("{}: neither {} nor {}.gz is there; {}",

@@ -12,12 +12,12 @@ constexpr size_t kSide = 28;
 constexpr size_t kMaxShift = 3;
 constexpr size_t kCanvas = kSide + 2 * kMaxShift;
 
-// Patterns are drawn on a coarse grid and interpolated, which makes them smooth.
+// Patterns are drawn on a coarse grid and interpolated, so they are smooth.
 constexpr size_t kCell = 7;  // pixels
 constexpr size_t kGrid = (kCanvas - 1) / kCell + 2;
 
-// These set the difficulty; tuned by training a logistic regression.
-constexpr int kBackground = 112;     // grey levels; what is darker becomes black
+// These constants set the difficulty. They were tuned by training a logistic regression.
+constexpr int kBackground = 112;     // grey levels; darker values become black
 constexpr int kGain = 384;           // of the rest, in 1/256
 constexpr int kMinBrightness = 128;  // of a sample, in 1/256
 constexpr int kNoiseWeight = 128;    // of a pixel's noise, in 1/256
@@ -48,7 +48,7 @@ class Random {
   uint64_t state_;
 };
 
-// Stream numbers: the prototypes', then one for each sample.
+// Stream numbers: one for all prototypes, then one for each sample.
 constexpr uint64_t kPrototypeStream = 0;
 constexpr uint64_t kTrainStream = uint64_t{1} << 40;
 constexpr uint64_t kTestStream = uint64_t{2} << 40;

@@ -5,23 +5,23 @@
 namespace sotto::server {
 namespace {
 
-// What TLS may still have to take before more is read from the network, and the peer from us.
+// The most bytes of input that TLS has not taken; a peer that sends more is closed.
 constexpr size_t kMaxInput = 65536;
 
 struct StateRule {
   Connection::State state;
   bool reads;                            // takes bytes from the network
   uint64_t ConnectionLimits::*patience;  // from entering the state; null: without limit
-  const char* overdue;                   // why the connection is closed then
+  const char* overdue;                   // why the connection is closed after that time
 };
 
 using State = Connection::State;
 
-// In the order of the enumeration.
+// One row for each State, in the order of the enumeration.
 constexpr StateRule kConnectionStates[] = {
     {State::kHandshake, true, &ConnectionLimits::handshake_timeout_ms, "no handshake in time"},
     {State::kRequest, true, &ConnectionLimits::request_timeout_ms, "no whole request in time"},
-    {State::kAnswering, false, nullptr, ""},  // the server's own work, which always ends
+    {State::kAnswering, false, nullptr, ""},  // the server's own work always ends
     {State::kClosed, false, nullptr, ""},
 };
 
@@ -142,7 +142,7 @@ void Connection::Respond(const Reply& reply, uint64_t now_ms) {
     Fail("the answer does not fit the peer's frame");
     return;
   }
-  // The output grows as needed, so TLS takes all of it at once.
+  // The output grows as needed, so TLS never blocks here.
   for (size_t done = 0; done < size;) {
     size_t written = 0;
     if (tls_.Write({bytes.data() + done, size - done}, &written) != Status::kOk) {

@@ -3,10 +3,13 @@
 //   handshake --TLS done--> request --a whole frame--> answering --Respond()--> request
 //        any state --error, deadline, peer gone--> closed
 //
-// What each state waits for, and how long, is the table kConnectionStates in connection.cc.
-// The memory of a connection is bounded: one frame in, one frame out, and what TLS holds. Whoever
-// does not speak TLS with a registered device's key never reaches a frame. Each state has a
-// deadline, so a peer that stalls, or sends one byte a second, is closed like one that is gone.
+// The table kConnectionStates in connection.cc says what each state waits for, and how long. The
+// memory of a connection is bounded: one frame in, one frame out, and the buffers of TLS. A peer
+// that cannot complete TLS with a registered device's key never reaches a frame. Each state that
+// waits for the peer has a deadline. So a peer that stalls, or sends one byte a second, is closed
+// like a peer that is gone.
+//
+// One thread at a time.
 #ifndef SOTTO_NET_CONNECTION_H_
 #define SOTTO_NET_CONNECTION_H_
 
@@ -21,7 +24,7 @@
 namespace sotto::server {
 
 struct ConnectionLimits {
-  uint32_t max_frame = 4096;  // bytes of a frame's message, what the server offers
+  uint32_t max_frame = 4096;  // bytes of a frame's message that the server offers
   uint64_t handshake_timeout_ms = 10000;
   uint64_t request_timeout_ms = 30000;  // from the last answer to the next whole request
 };
@@ -35,10 +38,10 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Bytes from the network, all of which are taken; an empty span: the peer closed.
+  // Takes bytes from the network, all of them. An empty span: the peer closed.
   void OnBytes(ByteSpan bytes, uint64_t now_ms);
 
-  // Bytes for the network, oldest first; Sent() drops those that are on their way.
+  // Bytes for the network, oldest first. Sent() removes the first `count` of them.
   ByteSpan output() const;
   void Sent(size_t count, uint64_t now_ms);
 
@@ -46,10 +49,10 @@ class Connection {
   const Request& request() const { return request_; }
   void Respond(const Reply& reply, uint64_t now_ms);
 
-  // Ends what is past its deadline. Call at least once a second.
+  // Closes the connection if its deadline has passed. Call it at least once a second.
   void OnTime(uint64_t now_ms);
 
-  // More input would have to be buffered: do not read from the network now.
+  // False: more input would have to be buffered, so do not read from the network now.
   bool wants_input() const;
 
   State state() const { return state_; }
@@ -78,7 +81,7 @@ class Connection {
   std::vector<uint8_t> output_;  // for the network
   size_t output_sent_ = 0;
   bool peer_closed_ = false;
-  uint32_t max_frame_ = kMinMaxFrame;  // of both sides, once the peer has said hello
+  uint32_t max_frame_ = kMinMaxFrame;  // of both sides, after the peer's Hello
   std::vector<uint8_t> frame_;
   FrameReader reader_;
   Request request_;

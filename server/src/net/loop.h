@@ -1,8 +1,8 @@
 // The event loop behind Server, for the files that implement it. Part of sotto::server/net.
 //
-// server.cc listens, keeps the time and opens and closes rounds; peers.cc accepts, reads, answers
-// and closes connections. All of it runs on the loop's thread, but for two pieces of work in
-// libuv's pool: chunks of updates are answered there, and a round is closed there.
+// server.cc listens, keeps the time, and opens and closes rounds. peers.cc accepts, reads, answers
+// and closes connections. All of it runs on the loop's thread, except two kinds of work in libuv's
+// pool: the answer to a chunk of an update, and the closing of a round.
 #ifndef SOTTO_NET_LOOP_H_
 #define SOTTO_NET_LOOP_H_
 
@@ -29,7 +29,7 @@ class Server::Loop {
   bool Run();
 
  private:
-  // One accepted connection. Lives until its handle is closed and no work refers to it.
+  // One accepted connection. It lives until its handle is closed and no work refers to it.
   struct Peer {
     Peer(Loop& owner, uint64_t now_ms)
         : loop(owner), connection(owner.tls_, owner.options_.limits, now_ms) {}
@@ -43,7 +43,7 @@ class Server::Loop {
     Reply reply;
     uint32_t device = 0;
     uint64_t closed_since_ms = 0;  // 0: the connection is open
-    std::exception_ptr failure;    // of the answer at hand
+    std::exception_ptr failure;    // of the current answer
     bool writing = false;
     uint64_t write_deadline_ms = 0;  // while writing
     bool working = false;
@@ -98,7 +98,7 @@ class Server::Loop {
   std::exception_ptr failure_;        // what Run() throws
   uint64_t round_deadline_ms_ = 0;
   uint64_t farewell_deadline_ms_ = 0;
-  bool opened_ = false;  // a round, ever
+  bool opened_ = false;  // at least one round
   bool finished_ = false;
   bool stopping_ = false;
 };

@@ -1,4 +1,4 @@
-// The connections of a server.
+// The connections of a server: see loop.h. Part of sotto::server/net.
 #include <fmt/format.h>
 #include <memory>
 
@@ -43,8 +43,8 @@ void Server::Loop::StartReading(Peer& peer) {
       });
 }
 
-// Moves a connection on as far as it goes: answers, writes, reads or closes. A peer that has not
-// taken its last answer gets no other, and nothing more is read from it.
+// Advances a connection as far as possible: answers, writes, reads or closes. A peer that has not
+// taken its last answer gets no further answer, and nothing more is read from it.
 void Server::Loop::Pump(Peer& peer) {
   if (peer.closing) return;
   if (peer.connection.state() == Connection::State::kAnswering && !peer.working) Answer(peer);
@@ -52,8 +52,8 @@ void Server::Loop::Pump(Peer& peer) {
   if (!peer.writing && !peer.connection.output().empty()) StartWrite(peer);
   const bool is_closed = peer.connection.state() == Connection::State::kClosed;
   if (is_closed && peer.closed_since_ms == 0) peer.closed_since_ms = now();
-  // Nothing is read before the last answer is on its way: a peer that does not read what it asked
-  // for cannot make the server hold more than that.
+  // Nothing is read before the last answer is written. So a peer that does not read its answer
+  // cannot make the server hold more than that answer.
   if (is_closed && !peer.writing) {
     Close(peer);
   } else if (peer.connection.wants_input() && !peer.writing) {
@@ -91,7 +91,7 @@ void Server::Loop::StartWrite(Peer& peer) {
 
 void Server::Loop::Answer(Peer& peer) {
   peer.device = devices_.Find(peer.connection.device());
-  // Decoding an update takes time; whatever else a device asks is answered here.
+  // Decoding an update takes time. All other requests are answered here.
   if (peer.connection.request().kind == Request::Kind::kUpdateChunk) {
     AnswerInPool(peer);
     return;
@@ -100,7 +100,7 @@ void Server::Loop::Answer(Peer& peer) {
   Respond(peer);
 }
 
-// On the loop or in the pool.
+// Runs on the loop or in the pool.
 void Server::Loop::AskJob(Peer& peer) {
   try {
     peer.reply = peer.loop.job_.Answer(peer.device, peer.connection.request());
@@ -157,7 +157,7 @@ void Server::Loop::Close(Peer& peer) {
   });
 }
 
-// Frees a peer once nothing refers to it any more.
+// Frees a peer if nothing refers to it any more.
 void Server::Loop::Reap(Peer& peer) {
   if (!peer.closed || peer.working || peer.writing) return;
   peers_.erase(&peer);

@@ -34,7 +34,7 @@ Server::Loop::Loop(Job& job, const DeviceRegistry& devices, const ServerOptions&
 }
 
 Server::Loop::~Loop() {
-  // Run() has closed all handles; without it there may be a listener.
+  // Run() closes all handles. If it was never called, the listener may still be open.
   uv_walk(
       &loop_,
       [](uv_handle_t* handle, void*) {
@@ -106,7 +106,7 @@ void Server::Loop::Tick() {
     } else {
       Pump(*peer);
     }
-    // A peer that does not take the last words is left without them.
+    // A peer that does not take the last bytes in time is closed without them.
     if (!peer->closing && peer->closed_since_ms != 0 &&
         now() >= peer->closed_since_ms + kLastWordsMs) {
       Close(*peer);
@@ -125,7 +125,7 @@ void Server::Loop::OpenRound() {
   AnnounceAttempt();
 }
 
-// A cohort was drawn: its time runs from here.
+// A cohort was drawn: the round's deadline counts from now.
 void Server::Loop::AnnounceAttempt() {
   round_deadline_ms_ = now() + options_.round_timeout_ms;
   events_.info(fmt::format("round {} attempt {}: {} drawn", job_.round() + 1, job_.attempt() + 1,
@@ -179,7 +179,7 @@ void Server::Loop::Finish() {
     StopLoop();
     return;
   }
-  // Who is to be told is not known to a server that started on a finished job: then anyone.
+  // A server that started on a finished job does not know which devices to tell: it waits for all.
   for (uint32_t device = 0; !opened_ && device < devices_.size(); ++device) {
     to_be_told_.insert(device);
   }

@@ -1,12 +1,14 @@
-// Serves a job to devices over TCP and TLS: one event loop (libuv), and its pool for what takes
-// time. Part of sotto::server/net.
+// Serves a job to devices over TCP and TLS: one event loop (libuv), and its thread pool for long
+// work. Part of sotto::server/net.
 //
-//   a device's update is decoded in the pool, everything else is answered on the loop;
-//   a round is closed in the pool as soon as its whole cohort has reported, or at its deadline;
-//   the next one opens at once, until the job is finished; then devices are told for a while,
-//   unless it gave up: then they try again until a later start.
+//   - The pool answers chunks of updates, which includes decoding. The loop answers all other
+//     requests.
+//   - The pool closes a round as soon as its whole cohort has reported, or at its deadline.
+//   - The next round opens at once, until the job is finished. The server then tells devices for a
+//     while that the job is done. If the job gave up, it does not tell them: they try again until a
+//     later start.
 //
-// One thread calls Run(); everything else happens inside it.
+// One thread calls Run(), and Run() does all the work.
 #ifndef SOTTO_NET_SERVER_H_
 #define SOTTO_NET_SERVER_H_
 
@@ -26,10 +28,10 @@ struct ServerOptions {
   ConnectionLimits limits;
   size_t max_connections = 4096;      // further ones are closed at once
   uint64_t round_timeout_ms = 60000;  // from the opening of a round to its deadline
-  uint64_t farewell_ms = 5000;        // how long devices may learn that the job is done
+  uint64_t farewell_ms = 5000;        // how long the server tells devices that the job is done
 };
 
-// One line for every event, for people; never a key, never an update.
+// One line for every event, for people. A line never holds a key or an update.
 struct ServerEvents {
   std::function<void(const std::string&)> info;
   std::function<void(const std::string&)> detail;       // with -v: connections come and go
@@ -38,22 +40,24 @@ struct ServerEvents {
 
 class Server {
  public:
-  // Job and registry must outlive the server; both are the job's own.
+  // The job and the registry must outlive the server. The registry must be the one that the job
+  // uses.
   Server(Job& job, const DeviceRegistry& devices, const ServerOptions& options,
          const ServerEvents& events);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Starts listening. Throws std::runtime_error that says what to do: port in use, bad address.
+  // Starts listening. Throws std::runtime_error that says what to do, for example if the port is in
+  // use or the address is bad.
   void Listen();
 
   // The port that Listen() got.
   uint16_t port() const;
 
-  // Serves until the job is finished, or SIGINT or SIGTERM asks to stop: then the open attempt is
-  // given up, nothing of it is released, and a later start goes on with the next attempt.
-  // Throws std::runtime_error if the store or the job fails. True: the job is finished.
+  // Serves until the job is finished, or until SIGINT or SIGTERM. After a signal the open attempt
+  // is given up, nothing of it is released, and a later start continues with the next attempt.
+  // Returns true if the job is finished. Throws std::runtime_error if the log or the job fails.
   bool Run();
 
  private:

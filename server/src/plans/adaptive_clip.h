@@ -2,34 +2,36 @@
 // norms, learned from one noisy bit of every device.
 //
 // Each device of a round's cohort says with one bit whether the norm of its unclipped update was at
-// most C. The server sees only the sum of the bits, with Gaussian noise on it, and moves C so that
-// a share `quantile` of the updates stays unclipped. Both releases of a round, updates and bits,
-// are Gaussian mechanisms over the same cohort, so they are accounted as one (below) with the
-// sampling of the round; a bound C adapted otherwise than from released values would have a price
-// of its own.
+// most C. The server sees only the sum of the bits, with Gaussian noise on it. It moves C so that a
+// share `quantile` of the updates stays unclipped. A round has two releases, updates and bits. Both
+// are Gaussian mechanisms over the same cohort, so they are accounted as one mechanism (below) with
+// the sampling of the round. This holds only if C is adapted from released values alone; any other
+// adaptation would have its own privacy cost.
 //
-// A bit is sent as +1/2 (norm <= C) or -1/2, so it moves the sum by at most 1/2 if its device joins
-// or leaves and by at most 1 if its data is replaced: SensitivityFactor(adjacency) / 2. A device
-// that does not report counts as 0, halfway. Throughout, z is the deviation of the noise on a SUM
-// over that sum's sensitivity, as in rdp.h, z_update for the clipped updates and z_bit for the
-// bits. Together they cost as much as one Gaussian mechanism with noise multiplier z,
+// A bit is sent as +1/2 (norm <= C) or -1/2. It moves the sum by at most 1/2 if its device joins or
+// leaves and by at most 1 if the device's data is replaced: SensitivityFactor(adjacency) / 2. A
+// device that does not report counts as 0, halfway.
+//
+// Notation. z is the deviation of the noise on a SUM, divided by the sensitivity of that sum, as in
+// rdp.h: z_update for the clipped updates, z_bit for the bits. Both together cost as much as one
+// Gaussian mechanism with noise multiplier z,
 //   1 / z^2 = 1 / z_update^2 + 1 / z_bit^2.
 //
-// One vector. Updates and bits may travel as one vector under equal noise, a deviation sigma per
-// coordinate and device: the update's coordinates, clipped to C, and the bit times `bit_scale` s.
-// Its norm is at most sqrt(C^2 + (s/2)^2), its JointClip, and with n noises in the sum and the
-// adjacency's factor f
+// One vector. Updates and bits may travel as one vector under equal noise of deviation sigma per
+// coordinate and device. The vector holds the update's coordinates, clipped to C, and the bit times
+// `bit_scale` s. Its norm is at most JointClip = sqrt(C^2 + (s/2)^2). With n noises in the sum and
+// the adjacency's factor f
 //   z_update = sqrt(n) sigma / (f C),  z_bit = sqrt(n) sigma / (f s / 2),
 //   z        = sqrt(n) sigma / (f JointClip),  hence s = 2 C z_update / z_bit.
-// s and sigma must follow C from round to round, both proportional to it; then z stays what it was.
-// Dividing the coordinate's sum by s gives the sum of the bits, with noise of deviation
-// f z_bit / 2 = sqrt(n) sigma / s on it.
+// s and sigma must be proportional to C from round to round; then z stays the same. The sum of the
+// bits is the coordinate's sum divided by s. It carries noise of deviation
+// f z_bit / 2 = sqrt(n) sigma / s.
 //
 // Source: Andrew, Thakkar, McMahan, Ramaswamy, "Differentially Private Learning with Adaptive
-// Clipping" (2021), Algorithm 1 and Theorem 1, there for add/remove (z_bit = 2 sigma_b) and here
-// for replace-one too. Pure functions, safe from any thread. Every function throws
-// std::invalid_argument, naming the argument, for a value out of its range, NaN included.
-// Part of sotto::server/plans.
+// Clipping" (2021), Algorithm 1 and Theorem 1. The paper treats add/remove (z_bit = 2 sigma_b);
+// this file treats replace-one too. Every function throws std::invalid_argument, naming the
+// argument, for a value outside its range, NaN included. Pure functions, safe from any thread. Part
+// of sotto::server/plans.
 #ifndef SOTTO_PLANS_ADAPTIVE_CLIP_H_
 #define SOTTO_PLANS_ADAPTIVE_CLIP_H_
 
@@ -41,37 +43,37 @@ namespace sotto::privacy {
 struct NoiseSplit {
   double update_noise_multiplier = 0.0;  // z_update, above the total z
   double bit_noise_multiplier = 0.0;     // z_bit, above the total z
-  double bit_sum_deviation = 0.0;        // of the noise on the sum of the +-1/2 bits, in devices
+  double bit_sum_deviation = 0.0;        // of the noise on the sum of +-1/2 bits, in devices
   double bit_scale_per_clip = 0.0;       // s / C if bit and update travel in one vector
 };
 
 // Splits a total noise multiplier.
-//   noise_multiplier  z, the one that is accounted; > 0, finite
-//   bit_share         the part of 1 / z^2 that the bits may use, in (0, 1). A small one leaves the
-//                     updates' noise almost as it was: z_update = z / sqrt(1 - bit_share)
+//   noise_multiplier  z, which is accounted; > 0, finite
+//   bit_share         the part of 1 / z^2 that the bits may use, in (0, 1). A small share leaves
+//                     the updates' noise almost unchanged: z_update = z / sqrt(1 - bit_share)
 NoiseSplit SplitNoise(Adjacency adjacency, double noise_multiplier, double bit_share);
 
 // The bit_share at which the noise on the sum of the bits has this deviation.
-//   bit_sum_deviation  the paper's sigma_b, in devices; it advises the planned cohort / 20. Above
-//                      noise_multiplier * SensitivityFactor(adjacency) / 2, which would leave the
-//                      updates nothing
+//   bit_sum_deviation  the paper's sigma_b, in devices; > noise_multiplier *
+//                      SensitivityFactor(adjacency) / 2, at which the updates would get nothing.
+//                      The paper advises the planned cohort / 20
 double BitShare(Adjacency adjacency, double noise_multiplier, double bit_sum_deviation);
 
-// z of both releases together, to be accounted. Both > 0, finite.
+// z of both releases together, which is accounted. Both arguments > 0, finite.
 double TotalNoiseMultiplier(double update_noise_multiplier, double bit_noise_multiplier);
 
-// Bound on the L2 norm of one device's vector of update and scaled bit: what takes the place of C
-// wherever the sum's sensitivity is computed. Model units; both > 0, finite.
+// Bound on the L2 norm of one device's vector of update and scaled bit. It replaces C wherever the
+// sum's sensitivity is computed. Model units; both arguments > 0, finite.
 double JointClip(double clip_l2, double bit_scale);
 
-// The estimated share of the cohort whose update was not clipped, in [0, 1]: 1/2 + sum / planned,
-// cut off at both ends, which is free of privacy cost.
+// The estimated share of the cohort whose update was not clipped, in [0, 1]: 1/2 + noisy_bit_sum /
+// planned_reports, cut off at both ends. The cut-off has no privacy cost.
 //   noisy_bit_sum    sum of the reported +-1/2 bits with its noise; finite
-//   planned_reports  the planned cohort (uniform) or q * N (Poisson), never the count that
-//                    reported; > 0, finite
+//   planned_reports  the planned cohort (uniform) or q * N (Poisson), never the number of devices
+//                    that reported; > 0, finite
 double UnclippedFraction(double noisy_bit_sum, double planned_reports);
 
-// How C moves.
+// The parameters by which C moves.
 struct ClipSchedule {
   double quantile = 0.5;       // gamma, the share that should stay unclipped; in [0, 1]
   double learning_rate = 0.2;  // eta; in (0, 10]

@@ -23,8 +23,8 @@ std::string Message(double target, double smallest) {
   return message.str();
 }
 
-// One trial of the search: the logarithm of the noise and ln(epsilon / target), which falls as the
-// noise grows.
+// One trial of the search: the logarithm of the noise, and ln(epsilon / target). The latter falls
+// as the noise grows.
 struct Trial {
   double log_noise;
   double excess;
@@ -36,10 +36,10 @@ class Search {
   Search(std::function<double(double noise)> epsilon, double target)
       : epsilon_(std::move(epsilon)), target_(target) {}
 
-  // From a first guess, by steps that double from the first one on; never above the largest noise.
+  // Starts from a first guess and doubles each step. Never exceeds the largest noise.
   double Run(double start, double first_step, double largest) {
     const double log_max = std::log(largest);
-    Trial inner = At(std::min(std::log(start), log_max));  // the bracket's end nearer to the start
+    Trial inner = At(std::min(std::log(start), log_max));  // the bracket end nearer to the start
     const bool needs_more = inner.excess > 0;
     for (double step = first_step;; step *= 2) {
       if (needs_more && inner.log_noise == log_max) {
@@ -57,14 +57,15 @@ class Search {
     return {log_noise, std::log(epsilon_(std::exp(log_noise)) / target_)};
   }
 
-  // Shrinks a bracket, too little noise to enough of it, to the tolerance; returns the upper end.
+  // Shrinks a bracket to the tolerance and returns its upper end. Its lower end has too little
+  // noise, its upper end enough.
   double Shrink(Trial low, Trial high) const {
     int lows_in_a_row = 0;
     int highs_in_a_row = 0;
     while (high.log_noise - low.log_noise > kTolerance) {
       const Trial middle = At(Between(low, high));
-      // The Illinois rule: an end that stays twice loses half of its weight, or it might stay for
-      // ever.
+      // The Illinois rule: an end that stays twice loses half of its weight. Otherwise it might
+      // stay forever.
       if (middle.excess > 0) {
         low = middle;
         highs_in_a_row = 0;
@@ -78,8 +79,9 @@ class Search {
     return high.log_noise;
   }
 
-  // The secant's zero, kept off both ends so that the last step brackets the root within the
-  // tolerance; the middle while an end is so far off that a secant says nothing.
+  // The zero of the secant, kept away from both ends so that the last step brackets the root within
+  // the tolerance. The middle of the bracket while an end is too far from the root for a useful
+  // secant.
   static double Between(const Trial& low, const Trial& high) {
     const double width = high.log_noise - low.log_noise;
     const double fall = low.excess - high.excess;
@@ -98,8 +100,8 @@ void RequireTarget(double target_epsilon) {
           "in (0, 10^6]");
 }
 
-// Where to start, and the first step from there: at the noise that the first guess asks for, which
-// is enough.
+// The start of the search and its first step. The start is the noise that the first-guess
+// accountant needs, which is enough.
 struct Start {
   double noise;
   double step;
@@ -165,7 +167,7 @@ FittedPlan PlanForNoiseMultiplier(const Plan& plan, double noise_multiplier) {
     fitted.noise_sigma = SigmaForNoiseMultiplier(fitted, noise_multiplier);
     return fitted;
   };
-  FittedPlan fitted{with_cap_for(kInfinity), 0};  // no draw exceeds this cap
+  FittedPlan fitted{with_cap_for(kInfinity), 0};  // no draw exceeds that cap
   if (plan.sampling != Sampling::kPoisson) return fitted;
   Plan next = with_cap_for(Account(fitted.plan, plan.rounds).epsilon());
   do {
@@ -200,7 +202,8 @@ int64_t AffordableRounds(GaussianRounds round, double target_epsilon, double del
     round.rounds = rounds;
     return AccountFor({round}, delta, accountant).epsilon <= target_epsilon;
   };
-  // What the first guess affords the accountant does too, and mostly not much more.
+  // The accountant affords at least the rounds that the first guess affords, and usually not many
+  // more.
   const Accountant guess = accountant.FirstGuess();
   int64_t low = guess == accountant ? 0 : AffordableRounds(round, target_epsilon, delta, guess);
   int64_t high = low;

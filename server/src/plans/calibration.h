@@ -1,7 +1,7 @@
-// From a wanted epsilon to the noise that earns it: the inverse of Account() (statement.h).
+// Calibration: the noise that a wanted epsilon needs. It is the inverse of Account() (statement.h).
 //
-// Pure functions, safe from any thread. All of them throw std::invalid_argument for a plan or a
-// target out of range; a noise_sigma already in the plan is ignored.
+// All functions throw std::invalid_argument for a plan or a target outside its range. They ignore a
+// noise_sigma that is already in the plan. Pure functions, safe from any thread.
 // Part of sotto::server/plans.
 #ifndef SOTTO_PLANS_CALIBRATION_H_
 #define SOTTO_PLANS_CALIBRATION_H_
@@ -14,36 +14,36 @@
 
 namespace sotto::privacy {
 
-// No noise within reach (a noise multiplier up to 10^9) earns the target.
+// No noise multiplier up to 10^9 achieves the target.
 class UnattainableEpsilon : public std::runtime_error {
  public:
   UnattainableEpsilon(double target, double smallest);
 
-  // The epsilon of this plan at the largest noise: what earlier jobs, the encoder's certificate and
-  // the Poisson cap leave standing. +infinity if the colluders' noise is all there is.
+  // The epsilon of this plan at the largest noise. It is due to earlier jobs, the encoder's
+  // certificate and the Poisson cap. +infinity if all noise is colluders' noise.
   double smallest() const { return smallest_; }
 
  private:
   double smallest_;
 };
 
-// The smallest noise_sigma with which all the plan's rounds, after those spent before, earn an
-// epsilon of at most the target, to 1e-9 relative and rounded up: the epsilon accounted with it
-// never exceeds the target. About fifteen accounts; by "best" it starts from the noise that RDP
-// asks for, which is cheap to find, and takes about ten more. PLD's grid is rounded to powers of
-// two, so its epsilon is smooth in the noise but for jumps of some 1e-5, relative, where the grid
-// changes; a target within one is met from below.
+// The smallest noise_sigma with which all the plan's rounds, composed with the rounds in `before`,
+// have an epsilon of at most the target. It is found to 1e-9 relative and rounded up, so the
+// epsilon accounted with it never exceeds the target. The search takes about fifteen accounts. With
+// "best" it starts from the noise that RDP needs, which is cheap to find, and takes about ten more.
 //   target_epsilon  in (0, 10^6]
-// Throws UnattainableEpsilon. For kPoisson the plan's cap must suit the target, or the noise has to
-// pay for it: PlanForEpsilon chooses both. As noise falls epsilon jumps in two places: where one
-// bound of guarantee.h gives out and the other takes over, and past the largest finite epsilon the
-// plan can state. For a target inside a jump the result is the smallest noise that stays below it,
-// and its epsilon is less than the target.
+// For kPoisson the plan's cap must suit the target, otherwise more noise is needed to make up for
+// it. PlanForEpsilon chooses both. Epsilon jumps as the noise falls, in three places:
+//   1. PLD rounds its grid to powers of two: jumps of some 1e-5, relative, where the grid changes.
+//   2. One bound of guarantee.h becomes infinite and the other one replaces it.
+//   3. Epsilon becomes infinite, past the largest finite epsilon that the plan can state.
+// For a target inside a jump the result is the smallest noise whose epsilon is below the jump, and
+// this epsilon is less than the target. Throws UnattainableEpsilon.
 double Calibrate(const Plan& plan, double target_epsilon,
                  const std::vector<SpentRounds>& before = {});
 
-// The plan with planned_reports set as its sampling asks: the cohort, or for kPoisson the smallest
-// cap that at this epsilon costs at most kDeltaShare of delta over all the rounds.
+// The plan with planned_reports set for its sampling: the cohort, or for kPoisson the smallest cap
+// that costs at most kDeltaShare of delta over all the rounds at this epsilon.
 Plan WithPlannedReports(Plan plan, double epsilon);
 
 // The plan with planned_reports and noise_sigma set for a target. Throws UnattainableEpsilon.
@@ -56,13 +56,13 @@ struct FittedPlan {
 };
 
 // The plan with planned_reports and noise_sigma set for a noise multiplier, > 0, of the released
-// sum. The cap of a Poisson draw depends on the epsilon, and that, slightly, on the cap. So this
-// iterates: it starts from the epsilon of uncapped draws and raises the cap until it suits the
-// epsilon accounted with it.
+// sum. The cap of a Poisson draw depends on the epsilon, and the epsilon depends slightly on the
+// cap. So the function iterates: it starts from the epsilon of uncapped draws and raises the cap
+// until the cap suits the epsilon that is accounted with it.
 FittedPlan PlanForNoiseMultiplier(const Plan& plan, double noise_multiplier);
 
-// The smallest factor by which the noise multipliers of all these rounds must be multiplied for
-// them to earn an epsilon of at most the target, to 1e-9 relative and rounded up.
+// The smallest factor such that these rounds, with all noise multipliers multiplied by it, have an
+// epsilon of at most the target. To 1e-9 relative, rounded up.
 //   rounds          at least one with an effect; their noise multipliers > 0
 //   target_epsilon  in (0, 10^6]
 //   delta           in (0, 1)
@@ -72,9 +72,9 @@ double NoiseFactor(const std::vector<GaussianRounds>& rounds, double target_epsi
 
 constexpr int64_t kMaxAffordableRounds = 1'000'000'000;
 
-// The largest number of such rounds, at most kMaxAffordableRounds, that earn an epsilon of at most
-// the target (>= 0); 0 if one is too many. round.rounds is ignored. Throws std::invalid_argument as
-// AccountFor does.
+// The largest number of such rounds, at most kMaxAffordableRounds, whose epsilon is at most the
+// target (>= 0); 0 if one round exceeds it. round.rounds is ignored. Throws std::invalid_argument
+// as AccountFor does.
 int64_t AffordableRounds(GaussianRounds round, double target_epsilon, double delta,
                          Accountant accountant);
 

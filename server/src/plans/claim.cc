@@ -48,7 +48,7 @@ constexpr NamedAssumption kAssumptions[] = {
      "The noise is exactly Gaussian; no certificate bounds how far it is from that."},
 };
 
-// What claims must have in common to be combined.
+// The fields that claims must have in common to be combined.
 struct Field {
   const char* name;
   std::string (*value)(const Claim& claim);
@@ -63,7 +63,7 @@ constexpr Field kCommonFields[] = {
     {"trust mode", [](const Claim& c) { return std::string(Name(c.trust_mode)); }},
 };
 
-// Empty if the two can be combined.
+// The refusal for two claims; empty if they can be combined.
 std::string Difference(const Claim& a, const Claim& b) {
   for (const Field& field : kCommonFields) {
     if (field.value(a) == field.value(b)) continue;

@@ -1,11 +1,10 @@
-// What is promised to whom: one privacy figure with everything that it means.
+// A claim: one privacy figure together with everything that it means.
 //
-// A claim says: given `assumptions`, for neighbouring fleets as `adjacency` defines them, what
-// `adversary` sees (`view`) is (epsilon, delta)-differentially private. A figure never travels
-// without the claim that it belongs to. A statement (plan.h) is a list of claims. Pure values and
-// functions, safe from any thread. The names are those of the JSON output and the ledger; a name,
-// once written to a ledger, is never changed.
-// Part of sotto::server/plans.
+// A claim says: given `assumptions`, for neighbouring fleets as `adjacency` defines them, the
+// output that `adversary` sees (`view`) is (epsilon, delta)-differentially private. A figure never
+// travels without its claim. A statement (statement.h) is a list of claims. The names are those of
+// the JSON output and the ledger. A name is never changed once a ledger contains it. Pure values
+// and functions, safe from any thread. Part of sotto::server/plans.
 #ifndef SOTTO_PLANS_CLAIM_H_
 #define SOTTO_PLANS_CLAIM_H_
 
@@ -20,22 +19,22 @@
 
 namespace sotto::privacy {
 
-// Who tries to learn something about a device's data.
+// The party that tries to learn something about a device's data.
 enum class Adversary {
-  kPublic,   // whoever gets the released models, other devices included
-  kNetwork,  // the same, who also watches the network
-  kServer,   // the server and whoever it tells all it knows
+  kPublic,   // everyone who gets the released models, other devices included
+  kNetwork,  // kPublic, and additionally an observer of the network
+  kServer,   // the server, and everyone to whom it tells all it knows
 };
 
-// What the adversary sees.
+// The output that the adversary sees.
 enum class View {
-  kReleases,                 // every released model; not who took part
-  kReleasesAndParticipants,  // every released model and who uploaded in which round
+  kReleases,                 // every released model, but not the participants
+  kReleasesAndParticipants,  // every released model, and the uploading devices of each round
   kEveryUpdate,              // every update of a device that uploads in every attempt
   kOneUpdate,                // one update of a device
 };
 
-// What a figure rests on beside the mathematics. PRIVACY.md discusses each.
+// The conditions beside the mathematics under which a figure holds. PRIVACY.md discusses each.
 enum class Assumption {
   kServerFollowsProtocol,
   kParticipationIsSecret,
@@ -63,31 +62,30 @@ struct Claim {
   View view = View::kReleases;
   Unit unit = Unit::kDevice;
   Adjacency adjacency = Adjacency::kReplaceOne;
-  // L2 sensitivity of what is seen before its noise, in clipping bounds: 1 or 2.
+  // L2 sensitivity of the view before noise is added, in clipping bounds: 1 or 2.
   double sensitivity = 2.0;
   int64_t colluders = 0;  // participants that tell the adversary their noise; >= 0
   TrustMode trust_mode = TrustMode::kTrustedServer;
   // Upper bound; +infinity: no finite figure can be stated at this delta.
   double epsilon = std::numeric_limits<double>::infinity();
   double delta = 0.0;                   // in [0, 1); 0 only if nothing is released
-  std::string accountant;               // what epsilon is by: AccountedEpsilon::winner
+  std::string accountant;               // the method behind epsilon: AccountedEpsilon::winner
   std::vector<Assumption> assumptions;  // in the order of the enumeration, none twice
 };
 
-// Adds the assumption in its place, unless the claim has it.
+// Inserts the assumption in the order of the enumeration, unless the claim has it.
 void Assume(Assumption assumption, Claim* claim);
 
-// One figure for devices of several jobs, or why there is none.
+// One figure for the devices of several jobs, or the reason why there is none.
 struct CombinedClaim {
   std::optional<Claim> claim;
   std::string refusal;  // names the field in which the claims differ, and two of its values
 };
 
-// Combines the claims of jobs that have no device in common, so that each device is covered by one
-// of them: epsilon and delta are the largest, accountants and assumptions those of all. Jobs that
-// do have devices in common are composed instead, see Account().
-// Refuses claims that differ in adversary, view, unit, adjacency, colluders or trust mode, and an
-// empty list.
+// Combines the claims of jobs that have no device in common, so one claim covers each device.
+// Epsilon and delta are the largest ones. Accountants and assumptions are those of all claims. Jobs
+// with common devices are composed instead, see Account(). Refuses claims that differ in adversary,
+// view, unit, adjacency, colluders or trust mode, and an empty list.
 CombinedClaim CombineClaims(const std::vector<Claim>& claims);
 
 }  // namespace sotto::privacy

@@ -1,9 +1,9 @@
-// The table of what is claimed against whom. Statements, text for people, JSON, ledger and
-// PRIVACY.md show its rows and have no list of their own.
+// The table of claims: one row for each pair of adversary and view.
 //
-// A new adversary, or a new view of an old one, is a row in ClaimKinds() with the function that
-// states its guarantee; its enumerator and name are in claim.h. Pure functions, safe from any
-// thread. Part of sotto::server/plans.
+// Statements, text for people, JSON, ledger and PRIVACY.md show the rows of this table and have no
+// list of their own. To add an adversary, or a view of an adversary, add a row to ClaimKinds() with
+// the function that states its guarantee. Its enumerator and its name belong in claim.h and
+// claim.cc. Pure functions, safe from any thread. Part of sotto::server/plans.
 #ifndef SOTTO_PLANS_CLAIM_KINDS_H_
 #define SOTTO_PLANS_CLAIM_KINDS_H_
 
@@ -18,7 +18,7 @@
 
 namespace sotto::privacy {
 
-// What jobs have let out, from which each adversary's guarantee is stated.
+// The outputs of jobs. Each adversary's guarantee is stated from them.
 struct Disclosure {
   Plan plan;                        // of the present job
   std::vector<SpentRounds> before;  // earlier jobs on the same devices
@@ -29,9 +29,9 @@ struct Disclosure {
 struct ClaimKind {
   Adversary adversary;
   View view;
-  const char* json_field;  // in JSON results: its epsilon
-  const char* against;     // for people, after an epsilon
-  // The trust mode in which it can be claimed; absent: every one.
+  const char* json_field;  // the field of its epsilon in JSON results
+  const char* against;     // the words after an epsilon in text for people
+  // The only trust mode in which the claim exists; absent: it exists in every mode.
   std::optional<TrustMode> only_in;
   bool counts_updates;  // its figure depends on Disclosure::updates
   Adjacency (*adjacency)(Sampling sampling);
@@ -47,7 +47,7 @@ const std::vector<ClaimKind>& ClaimKinds();
 // The kind of this adversary and view; nullptr if there is none.
 const ClaimKind* FindKind(Adversary adversary, View view);
 
-// The claim of this kind that the guarantee earns the plan.
+// The claim of this kind that the guarantee gives for the plan.
 Claim MakeClaim(const ClaimKind& kind, const Plan& plan, const Guarantee& guarantee);
 
 }  // namespace sotto::privacy

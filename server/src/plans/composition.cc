@@ -22,7 +22,7 @@ Composition ComposeJob(const Plan& plan, int64_t rounds, Adjacency adjacency) {
   Composition all;
   all.rounds = {{is_paired ? plan.sampling : Sampling::kNone,
                  plan.SumDeviation(honest_reports) / sensitivity, plan.SamplingRate(), rounds}};
-  // +infinity where there is no noise or nobody honest to share the change.
+  // +infinity if there is no noise or no honest noise to share the change.
   all.deviations.shift =
       sensitivity / (static_cast<double>(std::max<int64_t>(honest_reports, 0)) * plan.noise_sigma);
   all.deviations.certificate = plan.certificate;

@@ -1,4 +1,4 @@
-// The privacy statement that a plan earns: what is claimed to whom, and the facts it rests on.
+// The privacy statement of a plan: the claims, and the facts on which they rest.
 //
 // Pure functions, safe from any thread. Part of sotto::server/plans.
 #ifndef SOTTO_PLANS_STATEMENT_H_
@@ -14,44 +14,45 @@
 
 namespace sotto::privacy {
 
-// Made by Account(). Without claims, as it is constructed, it promises nothing.
+// The result of Account(). A default-constructed statement has no claims and promises nothing.
 struct Statement {
-  std::vector<Claim> claims;     // those of claim_kinds.h that the trust mode has, in that order
-  std::vector<Guarantee> terms;  // terms[i]: what claims[i].epsilon is made of
+  std::vector<Claim> claims;  // the kinds of claim_kinds.h that the trust mode has, in that order
+  std::vector<Guarantee> terms;  // terms[i]: the terms of claims[i].epsilon
   Sampling sampling = Sampling::kUniform;
   int64_t rounds = 0;                       // released
-  int64_t earlier_rounds = 0;               // of earlier jobs, composed with them
-  double noise_multiplier = 0.0;            // of the released sum, all of the encoders' noise in it
+  int64_t earlier_rounds = 0;               // of earlier jobs, composed with these rounds
+  double noise_multiplier = 0.0;            // of the released sum, with all of the encoders' noise
   double accounted_noise_multiplier = 0.0;  // without the colluders' part
   double private_noise_multiplier = 0.0;    // z of one update against the server; 0: none
 
   // nullptr if there is no such claim.
   const Claim* Find(Adversary adversary, View view) const;
 
-  // The epsilon of that claim; +infinity if there is none, which is not to be printed as a figure.
+  // The epsilon of that claim; +infinity if there is no such claim. That +infinity must not be
+  // printed as a figure.
   double EpsilonOf(Adversary adversary, View view) const;
 
-  // The first claim, (public, releases); without claims one with an infinite epsilon.
+  // The first claim, (public, releases). Without claims: a claim with an infinite epsilon.
   Claim Headline() const;
 
-  // The headline's epsilon, and how much of it may be the numeric error of its accountant.
+  // The headline's epsilon, and the part of it that may be numeric error of its accountant.
   double epsilon() const { return Headline().epsilon; }
   double numeric_error() const;
 };
 
 // The statement after `rounds_released` rounds of the plan: upper bounds by the plan's accountant
 // (guarantee.h). By "best" it takes some milliseconds, tens of them for thousands of rounds.
-//   rounds_released  in [0, plan.rounds]; 0 gives epsilon 0, or that of `before`. It is taken for
-//                    the number of attempts too, see RestateUpdates()
-//   before  rounds that some of the same devices took part in earlier; composed as what they are,
-//           at the plan's delta and under its adjacency (composition.h)
-// Throws std::invalid_argument for a bad plan, an earlier one or a number of rounds.
+//   rounds_released  in [0, plan.rounds]; 0 gives epsilon 0, or the epsilon of `before`. It also
+//                    counts as the number of attempts, see RestateUpdates()
+//   before  earlier rounds of some of the same devices; composed with their own settings, at the
+//           plan's delta and under its adjacency (composition.h)
+// Throws std::invalid_argument for a bad plan, a bad earlier plan or a bad number of rounds.
 Statement Account(const Plan& plan, int64_t rounds_released,
                   const std::vector<SpentRounds>& before = {});
 
-// States the claims that count updates anew, for another number of attempts: those that released
-// nothing showed the server an update all the same.
-//   plan, before  as the statement was made from
+// Recomputes the claims that count updates, for another number of attempts. The server saw the
+// updates of attempts that released nothing, too.
+//   plan, before  the arguments from which Account() made the statement
 //   updates       one for each attempt; >= 0
 // Throws std::invalid_argument as Account() does.
 void RestateUpdates(const Plan& plan, int64_t updates, const std::vector<SpentRounds>& before,

@@ -47,7 +47,7 @@ std::vector<double> DynamicNoiseFactors(int64_t rounds, double tau) {
   Require(rounds >= 1 && rounds <= 1000000, "number of rounds", rounds, "in [1, 10^6]");
   Require(tau > 0 && tau <= 1, "tau", tau, "in (0, 1]");
   const double log_tau = std::log(tau);
-  LogSum sum;  // S, which may not fit a double though the factors do
+  LogSum sum;  // S may not fit a double although the factors do
   for (int64_t i = 0; i < rounds; ++i) sum.Add(-static_cast<double>(i) / 2 * log_tau);
   const double log_first = (sum.Log() - std::log(static_cast<double>(rounds))) / 2;
   const double log_last = log_first + static_cast<double>(rounds - 1) / 4 * log_tau;

@@ -1,16 +1,16 @@
 // The noise that the paper of Gau-LRQ prescribes, constant or falling from round to round.
 //
-// Its Lemmas 1 and 4 are asymptotic: a moments accountant's form with the constants dropped, valid
-// for unstated ranges. Nothing here is a guarantee, and the results have types of their own so that
-// they cannot be mistaken for one. What a schedule really costs says conversion.h, round by round:
-// sigma sqrt(B) / (2C) is the noise multiplier of each.
+// Lemmas 1 and 4 of the paper are asymptotic: they have the form of a moments accountant without
+// its constants, and their ranges are not stated. Nothing here is a guarantee. The results have
+// types of their own so that they cannot be mistaken for one. conversion.h computes the real cost
+// of a schedule, round by round: the noise multiplier of each round is sigma sqrt(B) / (2C).
 //
-// C is the clipping bound, N the devices, B the cohort, K the rounds; sigma is ONE device's noise
-// per coordinate, model units. Pure functions, safe from any thread; std::invalid_argument for an
-// argument out of range.
-// Source: Yan, Li, Lan, Wu, Song, "Layered Randomized Quantization for Communication-Efficient and
-// Privacy-Preserving Distributed Learning" (2023), Lemmas 1 and 4, Equation 17.
-// Part of sotto::server/published.
+// Notation. C is the clipping bound, N the devices, B the cohort, K the rounds; sigma is ONE
+// device's noise per coordinate, model units. Every function throws std::invalid_argument for an
+// argument outside its range. Pure functions, safe from any thread. Part of
+// sotto::server/published. Source: Yan, Li, Lan, Wu, Song, "Layered Randomized Quantization for
+// Communication-Efficient and Privacy-Preserving Distributed Learning" (2023), Lemmas 1 and 4,
+// Equation 17.
 #ifndef SOTTO_PUBLISHED_ASYMPTOTIC_H_
 #define SOTTO_PUBLISHED_ASYMPTOTIC_H_
 
@@ -44,17 +44,17 @@ struct AsymptoticPlan {
 AsymptoticNoise AsymptoticConstantNoise(const AsymptoticPlan& plan, int64_t rounds, double epsilon);
 
 // Lemma 4: epsilon = 2 C sqrt(B ln(1/delta)) / N sqrt(sum over the rounds of 1 / sigma_k^2).
-//   sigmas  one a round, each > 0 and finite; at least one
+//   sigmas  one for each round, each > 0 and finite; at least one
 AsymptoticEpsilon AsymptoticEpsilonOf(const AsymptoticPlan& plan,
                                       const std::vector<double>& sigmas);
 
-// The dynamic schedule as factors of the constant one's sigma, one a round:
+// The dynamic schedule as factors of the constant schedule's sigma, one for each round:
 //   factor_k = sqrt(S / K) tau^(k/4),  S = sum over i < K of tau^(-i/2),  k = 0 ... K - 1.
-// More noise early, less late; the sum of 1 / factor_k^2 is K, so that Lemma 4 gives both schedules
-// the same epsilon. With the constant sigma above this is Equation 17.
+// Early rounds get more noise, late rounds less. The sum of 1 / factor_k^2 is K, so Lemma 4 gives
+// both schedules the same epsilon. With the constant sigma above, the schedule is Equation 17.
 //   rounds  in [1, 10^6]
 //   tau     in (0, 1]; 1 is the constant schedule
-// Throws std::invalid_argument too if the factors do not fit doubles.
+// Also throws std::invalid_argument if the factors do not fit doubles.
 std::vector<double> DynamicNoiseFactors(int64_t rounds, double tau);
 
 }  // namespace sotto::privacy

@@ -10,9 +10,9 @@ namespace sotto::privacy {
 namespace {
 
 constexpr double kOrderFactor = 2.0 / 3;
-// Keeps the square of a square root at least at the floor.
+// Ensures that the square of a square root is not below the floor.
 constexpr double kRounding = 1e-14;
-constexpr int kHalvings = 200;  // of a bracket, ended before that by the precision of a double
+constexpr int kHalvings = 200;  // at most; the precision of a double may end the search
 
 double Constant(Sampling sampling) { return sampling == Sampling::kUniform ? 3.5 : 2.0; }
 
@@ -31,7 +31,7 @@ double NoiseFloor(Sampling sampling) { return sampling == Sampling::kUniform ? 2
   throw InfeasibleClosedForm(failed, message.str());
 }
 
-// Halves [good, bad] until nothing lies between; returns the good end.
+// Bisects [good, bad] until no double lies between the ends. Returns the good end.
 template <typename IsGood>
 double Bisect(double good, double bad, IsGood is_good) {
   for (int i = 0; i < kHalvings; ++i) {
@@ -42,14 +42,15 @@ double Bisect(double good, double bad, IsGood is_good) {
   return good;
 }
 
-// The noise that each lambda asks for, for one target, by u = alpha - 1 - L / epsilon > 0 in the
-// place of lambda: with b = L / epsilon, M = c q^2 T / epsilon
+// The noise that each lambda needs for one target. The parameter is u = alpha - 1 - L / epsilon > 0
+// instead of lambda. With b = L / epsilon, M = c q^2 T / epsilon
 //   alpha = 1 + b + u,  lambda = M alpha / x,  x(u) = M (u + 1 + 2b + b(1 + b) / u).
-// x falls up to u = sqrt(b (1 + b)) and rises after it, where alpha is larger and the noise no
-// smaller: only the first part matters. kOrder reads slack(u) >= 0,
+// x falls up to u = sqrt(b (1 + b)) and rises after it. After it alpha is larger and the noise no
+// smaller, so only the first part matters. In terms of u, kOrder is slack(u) >= 0,
 //   slack(u) = -ln q - ln alpha - ln(1 + x) - u / (2/3 M alpha),
-// which rises to one maximum and then falls: its derivative, freed of its positive denominators, is
-// a polynomial in u whose coefficients change their sign once (Descartes).
+// which rises to one maximum and then falls. Proof: its derivative, multiplied by its positive
+// denominators, is a polynomial in u whose coefficients change their sign once (Descartes' rule of
+// signs).
 class NoiseCurve {
  public:
   NoiseCurve(const ClosedFormRounds& rounds, double epsilon)
@@ -102,7 +103,7 @@ class NoiseCurve {
   double scale_;  // M
 };
 
-// The u of the least noise that satisfies both conditions.
+// The u of the least noise that satisfies both side conditions.
 double BestFeasible(const ClosedFormRounds& rounds, const NoiseCurve& curve) {
   const double limit = curve.AboveFloor(NoiseFloor(rounds.sampling));
   if (curve.Slack(limit) >= 0) return limit;
@@ -147,7 +148,7 @@ ClosedForm ClosedFormForNoise(const ClosedFormRounds& rounds, double noise_multi
           noise_multiplier, "finite and above 0");
   const double x = noise_multiplier * noise_multiplier;
   if (x < NoiseFloor(rounds.sampling)) ThrowInfeasible(rounds, SideCondition::kNoiseFloor);
-  // epsilon = slope * alpha + L / (alpha - 1), the first term its share lambda.
+  // epsilon = slope * alpha + L / (alpha - 1). The first term is lambda * epsilon.
   const double slope = Constant(rounds.sampling) * rounds.rate * rounds.rate *
                        static_cast<double>(rounds.rounds) / x;
   const double log_delta = std::log(rounds.delta);

@@ -1,8 +1,9 @@
-// The closed forms of DP-Fed-LS: epsilon from noise and noise from epsilon, without a sum over
-// orders, under side conditions.
+// The closed forms of DP-Fed-LS: epsilon from noise and noise from epsilon, under side conditions.
+// They need no search over orders.
 //
-// With x = z^2, z the noise multiplier of the released sum (rdp.h; so nu = z C under Poisson and
-// nu = 2 z C under uniform sampling), T rounds at rate q, L = ln(1/delta) and any lambda in (0, 1),
+// Notation. z is the noise multiplier of the released sum (rdp.h), so nu = z C under Poisson
+// and nu = 2 z C under uniform sampling. x = z^2. There are T rounds at rate q. L = ln(1/delta).
+// For any lambda in (0, 1),
 //   alpha = L / ((1 - lambda) epsilon) + 1,
 //   x >= c q^2 T alpha / (lambda epsilon),                      c = 7/2 (uniform), 2 (Poisson)
 // is enough for (epsilon, delta), provided that
@@ -10,14 +11,14 @@
 //   kOrder       alpha - 1 <= 2/3 x ln(1 / (q alpha (1 + x))).
 // For some targets no lambda and no noise satisfies both: that is an error, not a number.
 //
-// The forms are looser than the accountant of conversion.h, which never asks for more noise; use
-// them to compare with the paper, and that for a guarantee. (The proof of Theorem 1 rests on a
-// bound for integer orders, which alpha need not be; wherever the tests compare, the accountant
-// confirms it.)
+// The forms are looser than the accountant of conversion.h, which never needs more noise. Use the
+// forms for comparison with the paper and the accountant for a guarantee. (The proof of Theorem 1
+// rests on a bound for integer orders, but alpha need not be an integer. Wherever the tests
+// compare, the accountant confirms the form.)
 //
-// Sampling is kUniform (replace-one) or kPoisson (add/remove); kNone throws. Pure functions, safe
-// from any thread. They throw std::invalid_argument for an argument out of range and
-// InfeasibleClosedForm.
+// Sampling is kUniform (replace-one) or kPoisson (add/remove); kNone throws. The functions throw
+// std::invalid_argument for an argument outside its range, and InfeasibleClosedForm. Pure
+// functions, safe from any thread.
 // Source: Liang, Wang, Gu, Osher, Yao, "Differentially Private Federated Learning with Laplacian
 // Smoothing" (2021), Theorems 1 and 2, Equations 4 and 5, Lemmas 3 and 4.
 // Part of sotto::server/published.
@@ -33,8 +34,8 @@
 namespace sotto::privacy {
 
 enum class SideCondition {
-  kNoiseFloor,  // kOrder holds somewhere, but only with less noise than the floor
-  kOrder,       // fails whatever lambda and the noise
+  kNoiseFloor,  // kOrder holds for some lambda, but only with less noise than the floor
+  kOrder,       // fails for every lambda and every noise
 };
 
 // No lambda and no noise satisfy both side conditions.
@@ -67,10 +68,10 @@ struct ClosedForm {
   double order = 0.0;   // alpha
 };
 
-// The least noise for a target epsilon, > 0 and finite: the minimum over all lambda that satisfy
-// the side conditions with the noise they ask for, to 1e-13 relative and on the feasible side.
-// (More noise than that at the same lambda gains nothing: a smaller lambda then asks for just that
-// noise and its alpha is smaller.)
+// The least noise for a target epsilon, > 0 and finite. It is the minimum over all lambda that
+// satisfy the side conditions with exactly the noise they need, to 1e-13 relative and on the
+// feasible side. (More noise at the same lambda gains nothing: a smaller lambda needs exactly that
+// noise, and its alpha is smaller.)
 ClosedForm ClosedFormForEpsilon(const ClosedFormRounds& rounds, double epsilon);
 
 // The least epsilon for a given noise multiplier, > 0 and finite, over all lambda.

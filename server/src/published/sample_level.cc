@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kMaxCount = 1000000000;
 constexpr int64_t kMaxLocalSteps = 1000000;
 
-// Covers the rounding errors of the few operations that make a mu.
+// Covers the rounding errors of the few operations that compute a mu.
 constexpr double kRoundUp = 1 + 1e-12;
 
 void RequirePositive(double value, const char* name) {
@@ -49,7 +49,7 @@ double RootOfRounds(const NoisyTraining& training) {
   return std::sqrt(static_cast<double>(training.rounds));
 }
 
-// At least the root of 1 + 1/4 + ... + 1/T^2.
+// An upper bound on the square root of 1 + 1/4 + ... + 1/T^2.
 double RootOfFallingRounds(const NoisyTraining& training) {
   return std::sqrt(2 - 1 / static_cast<double>(training.rounds));
 }
@@ -95,7 +95,7 @@ SampleLevelBound BoundNoisyFedAvg(const NoisyFedAvg& method) {
       method.schedule == RateSchedule::kCyclic || method.schedule == RateSchedule::kContinuous;
   const bool rounds_decay =
       method.schedule == RateSchedule::kStagewise || method.schedule == RateSchedule::kContinuous;
-  // Of all the rates of a round, that of round 0; in round t at most 1 / (t + 1) of it, as
+  // The rates of round 0. Those of round t are at most 1 / (t + 1) of them, as
   // 1 / (t K + k + 1) <= 1 / ((t + 1) (k + 1)) for k < K.
   const double rate_sum =
       training.learning_rate *

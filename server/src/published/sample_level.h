@@ -1,36 +1,40 @@
-// Noisy-FedAvg and Noisy-FedProx: what the averaged models tell about ONE SAMPLE of one device, in
-// Gaussian differential privacy (gdp.h), if training is exactly as assumed here.
+// Noisy-FedAvg and Noisy-FedProx: Gaussian differential privacy (gdp.h) of ONE SAMPLE of one
+// device, given the averaged models, if training is exactly as assumed here.
 //
-// These are statements of another kind than plan.h's: another unit (a sample, not a device), other
-// sensitivities (clipped gradients, not clipped updates) and assumptions that no server can check.
-// They have a type of their own, which converts to none of the others; they belong in no ledger and
-// are no candidates for the best of several accountants.
+// These statements differ from those of statement.h in three ways: the unit is a sample, not a
+// device; the sensitivities are those of clipped gradients, not of clipped updates; and no server
+// can check the assumptions. So they have a type of their own, which converts to none of the
+// others. They belong in no ledger and are no candidates for the best of several accountants.
 //
-// Assumed of every round t = 0 ... T - 1: all m devices take part; each starts from the average,
-// takes K steps of plain SGD, without momentum, along gradients clipped to V,
-//   w <- w - eta_(k,t) g / max(1, |g| / V)                           (Noisy-FedAvg)
-//   w <- w - eta_(k,t) (g / max(1, |g| / V) + alpha (w - average))   (Noisy-FedProx),
-// and adds N(0, sigma^2) to each parameter; the server averages. So a round's average carries noise
-// of deviation sigma / sqrt(m), and one sample moves it by at most
+// Assumptions, for every round t = 0 ... T - 1:
+//   1. All m devices take part, and each starts from the average.
+//   2. Each device takes K steps of plain SGD, without momentum, along gradients clipped to V,
+//        w <- w - eta_(k,t) g / max(1, |g| / V)                           (Noisy-FedAvg)
+//        w <- w - eta_(k,t) (g / max(1, |g| / V) + alpha (w - average))   (Noisy-FedProx).
+//   3. Each device adds N(0, sigma^2) to each parameter, and the server averages.
+// So the average of a round carries noise of deviation sigma / sqrt(m), and one sample moves it by
+// at most
 //   gamma_t = 2V / m * (sum over k of eta_(k,t))   (Lemma 20), or 2V / (m alpha)   (Lemma 22).
-// The rounds compose: mu = sqrt(m) / sigma * sqrt(sum over t of gamma_t^2), whatever the loss, for
-// the last model and for all of them together.
+// The rounds compose: mu = sqrt(m) / sigma * sqrt(sum over t of gamma_t^2). This holds for every
+// loss, for the last model and for all the models together.
 //
-// Why not the convergent bounds of the paper. Its Theorems 12 (a), 12 (b) and 15 print a mu that
-// stays finite as T grows, and smaller the larger the smoothness L. As printed they are not bounds.
-// A loss that is linear in w is L-smooth for every L, and then the last model is Gaussian with
-// means T gamma apart and deviation sigma sqrt(T / m): exactly mu = sqrt(m T) gamma / sigma, more
-// than printed for all T > 1. (The proof interpolates with weights that Lemma 19 wants in [0, 1];
-// those that give the printed value exceed 1, since the step from model to model may expand. Within
-// [0, 1], with the same gamma in all rounds, nothing beats weights of 1, which is composition.)
-// Theorems 12 (c) and (d) are compositions, and hold, (d) for its constant
+// The convergent bounds of the paper are not used. Its Theorems 12 (a), 12 (b) and 15 print a mu
+// that stays finite as T grows, and that falls as the smoothness L grows. As printed they are not
+// bounds:
+//   1. A loss that is linear in w is L-smooth for every L.
+//   2. For such a loss the last model is Gaussian, with means T gamma apart and deviation
+//      sigma sqrt(T / m). So mu = sqrt(m T) gamma / sigma exactly, more than printed for all T > 1.
+//   3. The proof interpolates with weights that Lemma 19 wants in [0, 1]. The weights that give the
+//      printed value exceed 1, since the step from model to model may expand.
+//   4. Within [0, 1], with the same gamma in all rounds, weights of 1 are the best, and they are
+//      composition.
+// Theorems 12 (c) and (d) are compositions, and hold, (d) for a constant
 // z >= eta_(0,0) (1 + 1/2 + ... + 1/K). The printed values are here for comparison, as PublishedMu.
 //
-// Pure functions, safe from any thread; std::invalid_argument, naming the field, for a value out of
-// range or an assumption that does not hold.
-// Source: Sun, Shen, Tao, "Convergent Differential Privacy Analysis for General Federated Learning:
-// the f-DP Perspective" (2024).
-// Part of sotto::server/published.
+// Every function throws std::invalid_argument, naming the field, for a value outside its range or
+// an assumption that does not hold. Pure functions, safe from any thread. Part of
+// sotto::server/published. Source: Sun, Shen, Tao, "Convergent Differential Privacy Analysis for
+// General Federated Learning: the f-DP Perspective" (2024).
 #ifndef SOTTO_PUBLISHED_SAMPLE_LEVEL_H_
 #define SOTTO_PUBLISHED_SAMPLE_LEVEL_H_
 
@@ -48,7 +52,7 @@ enum class RateSchedule {
 
 const char* Name(RateSchedule schedule);  // "constant", "cyclic", "stagewise", "continuous"
 
-// What both methods share.
+// The settings that both methods share.
 struct NoisyTraining {
   int64_t devices = 0;            // m; in [1, 10^9]
   int64_t participants = 0;       // in every round: must be all of the devices

@@ -16,8 +16,8 @@ Attempt::Attempt(const JobConfig& config, const DeviceRegistry& devices, const T
 
 bool Attempt::IsComplete() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  // An attempt that ends early is one that is released: until enough devices have checked in, it
-  // goes on.
+  // Only an attempt that will be released may end early. So it stays open until enough devices have
+  // checked in.
   return open_ && counts_.reported + counts_.rejected == drawn_.size() &&
          counts_.checked_in >= config_.min_devices;
 }

@@ -1,11 +1,13 @@
-// One attempt at a round: takes updates from its devices and adds them up. Part of
+// One attempt at a round: it takes updates from its devices and adds them up. Part of
 // sotto::server/round.
 //
 //   open --Close()--> closed
 //
-// An attempt may be spread over processes: each holds the attempt over a part of the cohort, and
-// the sums that they close with merge (aggregate/partial_sum.h). An update is decoded only when it
-// is complete, added to the sum, and forgotten. All methods are safe from any thread at any time.
+// Several processes can share an attempt. Each process holds the attempt over its part of the
+// cohort. Close() returns that part's sum, and the parts merge (aggregate/partial_sum.h). An update
+// is decoded when it is complete and added to the sum. Its bytes are then freed.
+//
+// All methods are safe from any thread at any time.
 #ifndef SOTTO_ROUND_ATTEMPT_H_
 #define SOTTO_ROUND_ATTEMPT_H_
 
@@ -29,10 +31,10 @@ enum class MemberState { kInvited, kUploading, kDecoding, kReported, kRejected }
 
 class Attempt {
  public:
-  // Configuration, registry and model must outlive it.
-  //   task     what the attempt asks of each of its devices
+  // The configuration, the registry and the model must outlive the attempt.
+  //   task     the task of each drawn device
   //   drawn    indices of the drawn devices that report to this process, ascending
-  //   model    what they train from: [parameters] little-endian float32
+  //   model    [parameters] little-endian float32: the model from which the devices train
   Attempt(const JobConfig& config, const DeviceRegistry& devices, const TrainTask& task,
           std::vector<uint32_t> drawn, ByteSpan model);
 
@@ -40,21 +42,22 @@ class Attempt {
 
   // The answer to a device's request.
   //   device   the registry's index of an authenticated device
-  //   request  a Hello has been checked by RefuseHello()
-  // The reply's bytes point into the model. Once closed, nothing is accepted: a device is told to
-  // wait, or that it is not in the cohort.
+  //   request  a Hello must have passed RefuseHello()
+  // The reply's bytes point into the model. A closed attempt accepts nothing: it tells a device to
+  // wait, or that the device is not in the cohort.
   Reply Answer(uint32_t device, const Request& request);
 
-  // True if the attempt is open, every drawn device has reported or was refused what it sent, and
-  // at least config.min_devices checked in with this process: no reason to wait any longer.
+  // True if the attempt is open, every drawn device has reported or had its update rejected, and at
+  // least config.min_devices devices have checked in with this process. There is then no reason to
+  // wait longer.
   bool IsComplete() const;
 
-  // The deadline: no update is accepted from here on. Waits for those that are being decoded. To be
-  // called once.
+  // Closes the attempt at the deadline: no update is accepted from now on. Waits for the updates
+  // that are being decoded. Call it once.
   PartialSum Close();
 
  private:
-  // A drawn device. What each state answers is the table kMemberStates in attempt_answers.cc.
+  // A drawn device. The table kMemberStates in attempt_answers.cc says what each state answers.
   //
   //   invited --UpdateBegin--> uploading --last chunk--> decoding --valid--> reported
   //                                                             \--else---> rejected
@@ -62,7 +65,7 @@ class Attempt {
     MemberState state = MemberState::kInvited;
     uint8_t nonce[kNonceSize] = {};
     std::vector<uint8_t> bytes;  // received so far
-    size_t size = 0;             // of the complete update
+    size_t size = 0;             // of the complete update, bytes
   };
 
   Member* FindMember(uint32_t device);
@@ -87,14 +90,14 @@ class Attempt {
   std::condition_variable decoded_;
   bool open_ = true;
   int decoding_ = 0;
-  std::vector<Member> members_;      // of drawn_, same order
-  std::vector<bool> is_checked_in_;  // by device
+  std::vector<Member> members_;      // one for each of drawn_, same order
+  std::vector<bool> is_checked_in_;  // by registry index
   AttemptCounts counts_;
-  Accumulator sum_;  // has a lock of its own: updates are added without mutex_
+  Accumulator sum_;  // has its own lock: updates are added without mutex_
 };
 
-// The refusal of a Hello that speaks another version of the protocol or has another model; absent
-// if an attempt may answer it.
+// The refusal of a Hello with another protocol version or another model digest. Absent if an
+// attempt may answer the Hello.
 std::optional<Reply> RefuseHello(const Request& hello, ByteSpan model_digest);
 
 // The answer to a request while no attempt is open.

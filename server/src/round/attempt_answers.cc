@@ -1,4 +1,4 @@
-// What an attempt answers to its devices.
+// The answers of an attempt to its devices: see attempt.h. Part of sotto::server/round.
 #include <algorithm>
 #include <exception>
 #include <optional>
@@ -8,12 +8,12 @@
 namespace sotto::server {
 namespace {
 
-// The most bytes of the model in one reply.
+// The largest part of the model in one reply, bytes.
 constexpr size_t kModelChunkSize = 16384;
 
 constexpr privacy::TrustMode kTrusted = privacy::TrustMode::kTrustedServer;
 
-// A device that was not drawn asks again after this long.
+// How long a device waits before it asks again.
 constexpr uint32_t kPollIntervalMs = 1000;
 
 enum class OnBegin { kTake, kRepeatAck, kAskLater, kRefuse };
@@ -25,7 +25,7 @@ struct MemberRule {
   bool takes_chunks;
 };
 
-// In the order of the enumeration.
+// One row for each MemberState, in the order of the enumeration.
 constexpr MemberRule kMemberStates[] = {
     {MemberState::kInvited, true, OnBegin::kTake, false},
     {MemberState::kUploading, true, OnBegin::kTake, true},
@@ -162,12 +162,14 @@ Reply Attempt::OnUpdateBegin(uint32_t device, const Request& request) {
       return FinalError(ErrorCode::kMalformed);
   }
   if (!same_update && !member->bytes.empty() && config_.plan.Trust() != kTrusted) {
-    // Against this server one update of an attempt is accounted, and no part of a second one.
+    // The epsilon against an untrusted server covers one update of a device in an attempt. It
+    // covers no part of a second one.
     Reject(*member);
     return FinalError(ErrorCode::kConflict);
   }
   if (!same_update) {
-    // The device trained anew, for example after a reset: the bytes of its first update are void.
+    // The device trained again, for example after a reset. The bytes of its first update are
+    // dropped.
     std::copy(request.nonce.begin(), request.nonce.end(), member->nonce);
     member->bytes.clear();
   }
@@ -204,7 +206,7 @@ bool Attempt::Decode(uint32_t device, const Member& member) {
 }
 
 Reply Attempt::FinishUpload(uint32_t device, Member& member, std::unique_lock<std::mutex>& lock) {
-  // While a member decodes, Close() waits and nobody else touches the member.
+  // While a member is in state kDecoding, Close() waits and no other thread changes the member.
   member.state = MemberState::kDecoding;
   member.size = member.bytes.size();
   ++decoding_;

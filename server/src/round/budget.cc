@@ -6,6 +6,16 @@
 #include "accounting/figures.h"
 
 namespace sotto::server {
+namespace {
+
+// Nothing certifies this noise: the figures take it for exactly Gaussian.
+void AssumeIdealNoise(privacy::Statement* spent) {
+  for (privacy::Claim& claim : spent->claims) {
+    Assume(privacy::Assumption::kNoiseIsIdeal, &claim);
+  }
+}
+
+}  // namespace
 
 const privacy::Statement& Budget::Accounted(uint32_t rounds) {
   const int64_t charged = int64_t{rounds} + surcharge_;
@@ -13,6 +23,7 @@ const privacy::Statement& Budget::Accounted(uint32_t rounds) {
     privacy::Plan plan = config_.plan;
     plan.rounds = std::max(plan.rounds, charged);
     accounted_ = privacy::Account(plan, charged, config_.spent_before);
+    if (!config_.codec->certified) AssumeIdealNoise(&*accounted_);
   }
   return *accounted_;
 }
@@ -20,6 +31,7 @@ const privacy::Statement& Budget::Accounted(uint32_t rounds) {
 privacy::Statement Budget::SpentAfter(uint32_t rounds, uint32_t attempts) {
   privacy::Statement spent = Accounted(rounds);
   privacy::RestateUpdates(config_.plan, attempts, config_.spent_before, &spent);
+  if (!config_.codec->certified) AssumeIdealNoise(&spent);
   return spent;
 }
 

@@ -1,7 +1,7 @@
-// What a job has spent of its privacy, and whether it can pay for another round. Part of
+// The privacy that a job has spent, and whether its budget pays for another round. Part of
 // sotto::server/round.
 //
-// Not for several threads at a time.
+// One thread at a time.
 #ifndef SOTTO_ROUND_BUDGET_H_
 #define SOTTO_ROUND_BUDGET_H_
 
@@ -16,17 +16,17 @@ namespace sotto::server {
 
 class Budget {
  public:
-  // The configuration must outlive it.
-  //   surcharge  attempts that are charged though they released nothing, see JobState
+  // The configuration must outlive the budget.
+  //   surcharge  attempts that are charged although they released nothing; see JobState
   Budget(const JobConfig& config, uint32_t surcharge) : config_(config), surcharge_(surcharge) {}
 
-  // The statement once so many rounds are released, over the job and those before it. Only for a
-  // configuration that is accounted.
-  //   attempts  committed so far: the server has seen the updates of every one, whatever is charged
-  //             for the releases
+  // The statement after `rounds` released rounds, over this job and the jobs before it. Call it
+  // only if the configuration's codec is accounted.
+  //   attempts  committed so far: the server has seen the updates of every attempt, however many
+  //             rounds are charged
   privacy::Statement SpentAfter(uint32_t rounds, uint32_t attempts);
 
-  // Why config.epsilon_budget cannot pay for the round after so many; empty if it can.
+  // Why config.epsilon_budget cannot pay for one more round after `rounds`; empty if it can.
   std::string Refusal(uint32_t rounds);
 
  private:
@@ -34,8 +34,8 @@ class Budget {
 
   const JobConfig& config_;
   uint32_t surcharge_;
-  // Accounting takes milliseconds, and each round is asked about before it opens and when it is
-  // released: the last answer is kept, and says itself for how many rounds it is.
+  // The last statement, which holds its number of rounds. It is kept because accounting takes
+  // milliseconds and each round needs it twice: before the round opens and when it is released.
   std::optional<privacy::Statement> accounted_;
 };
 

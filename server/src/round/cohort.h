@@ -1,7 +1,9 @@
-// Who takes part in a round. Part of sotto::server/round.
+// Draws the devices of a round. Part of sotto::server/round.
 //
-// The server draws the cohort over all eligible devices, connected or not, before anyone reports:
-// the accountant's amplification by sampling holds for this draw and for no other choice.
+// The server draws the cohort over all eligible devices, connected or not, before any device
+// reports. The accountant's amplification by sampling holds for this draw and for no other choice.
+//
+// Safe from any thread, if each has its own random stream.
 #ifndef SOTTO_ROUND_COHORT_H_
 #define SOTTO_ROUND_COHORT_H_
 

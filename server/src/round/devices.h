@@ -1,4 +1,4 @@
-// The registered devices. Part of sotto::server/round.
+// The registered devices: their names and secrets. Part of sotto::server/round.
 #ifndef SOTTO_ROUND_DEVICES_H_
 #define SOTTO_ROUND_DEVICES_H_
 
@@ -17,12 +17,12 @@ struct Device {
   Key secret;
 };
 
-// All eligible devices, by index and by name. Filled before the job starts, then only read, so any
-// thread may read it.
+// All eligible devices, by index and by name. The registry is filled before the job starts. After
+// that any thread may read it, and nothing changes it.
 class DeviceRegistry {
  public:
-  // Throws std::invalid_argument for an invalid or known name, or a secret already in use: two
-  // devices with one secret could encode two updates under one round key.
+  // Throws std::invalid_argument for an invalid name, a registered name, or a registered secret.
+  // Two devices with one secret could encode two updates under one round key.
   void Register(Device device);
 
   uint32_t size() const { return static_cast<uint32_t>(devices_.size()); }

@@ -48,8 +48,8 @@ void Job::Resume(const JobState& state) {
       throw std::runtime_error("the stored model has another number of parameters than the job's");
     }
     parameters_ = state.parameters;
+    optimiser_->Restore({state.optimiser_state.data(), state.optimiser_state.size()});
   }
-  optimiser_->Restore({state.optimiser_state.data(), state.optimiser_state.size()});
   if (state.clip_l2 != 0) clip_l2_ = static_cast<float>(state.clip_l2);
   round_ = state.next_round;
   attempt_ = state.next_attempt;
@@ -151,34 +151,37 @@ TrainTask Job::MakeTask() const {
   return task;
 }
 
-// Why giving an attempt up costs no privacy. An attempt is given up by the event G. Its sum is not
-// read, nothing of it is released, and the next cohort is drawn with fresh randomness.
+// Why giving an attempt up costs no privacy. Let G be the event that an attempt is given up. Its
+// sum is then not read, nothing of it is released, and the next cohort is drawn with fresh
+// randomness.
 //
 // Lemma 1. If G is independent of the devices' data and of the cohort that was drawn, then the
-// released models are distributed as if the attempt had never been. Proof: given G, the next cohort
-// has the distribution of the first one, and no later computation uses data of the attempt.
+// released models are distributed as if the attempt had never been made. Proof: given G, the next
+// cohort has the distribution of the first one, and no later computation uses data of the attempt.
 //
-// Lemma 2. Lemma 1 holds where G is: fewer than min_devices of ALL devices checked in before the
-// deadline. Proof: a device checks in before it can know whether it is drawn, so the count is
-// independent of the draw. Remark: c devices that cheat can wait until others of theirs know. Then
-// the cohort is one of B of the N - c other devices instead of B of N, and their noise is honest.
+// Lemma 2. Lemma 1 applies to the event G that fewer than min_devices of ALL devices checked in
+// before the deadline. Proof: a device checks in before it can know whether it is drawn, so the
+// count is independent of the draw. Remark: of c cheating devices, some can delay their check-in
+// until others of the c know whether they are drawn. The cohort is then B of the N - c other
+// devices instead of B of N, and the noise of those other devices is honest.
 //
-// Lemma 3. Lemma 1 holds where G is: the process ended. It holds on the condition that nobody ends
-// the process because of who reports.
+// Lemma 3. Lemma 1 applies to the event G that the process ended. The condition is that nobody ends
+// the process because of which devices report.
 //
-// Lemma 4. Let G be: a Poisson draw was above the cap. G depends on the draw. What is released is
-// then a Poisson draw on condition that it is within the cap. In total variation this differs from
-// an unconditional one by Pr[Bin(N, q) > cap]. The plan's delta pays for that in every release.
+// Lemma 4. Let G be the event that a Poisson draw was above the cap. G depends on the draw. The
+// cohort of a release is then a Poisson draw, conditioned on a size within the cap. Its distance in
+// total variation from an unconditional draw is Pr[Bin(N, q) > cap]. The plan's delta pays for that
+// distance in every release.
 //
-// Lemma 5. "Few of the DRAWN devices report" must not be such an event; a round like that is
-// released, of noise alone if need be. Proof: let one device alone be up, and let cohorts be drawn
-// until it reports. Then each release holds its update for certain, and sampling amplifies nothing.
-// Charging the attempts that were given up does not help: the epsilons of N/B sampled rounds may be
-// less than that of one round that holds the device for certain.
+// Lemma 5. The event "few of the DRAWN devices report" must not be G. Such a round is released,
+// with noise alone if necessary. Proof: let only one device be up, and let cohorts be drawn until
+// it reports. Each release then holds its update for certain, and sampling amplifies nothing.
+// Charging the attempts that were given up does not help: the epsilon of N/B sampled rounds may be
+// less than the epsilon of one round that holds the device for certain.
 //
 // Lemma 6. An attempt that is given up adds nothing to the epsilon against the network. Proof: that
-// epsilon grants that every device takes part in every release, and the attempt shows no number
-// that depends on data.
+// epsilon already assumes that every device takes part in every release, and the attempt reveals no
+// number that depends on data.
 void Job::GiveAttemptUp() {
   ++attempt_;
   ++given_up_;

@@ -1,18 +1,20 @@
 // A training job on the server: opens rounds, closes them and releases models. Part of
 // sotto::server/round.
 //
-// Attempts take the updates (attempt.h), a release makes the next model of their sum (release.h);
-// the job decides which comes next, what the budget allows and what is written down.
+// An attempt takes the updates (attempt.h). A release turns their sum into the next model
+// (release.h). The job decides which attempt or round comes next, checks the budget and writes the
+// log.
 //
 //   idle --OpenRound()--> open --CloseRound()--> idle    released
 //                                           \--> open    given up: too few devices, next attempt
 //   idle --OpenRound()--> finished                       all rounds released, or budget spent
 //
-// CloseRound() is CloseUploads() and FinishRound(): several processes that each hold a part of the
-// attempt merge their sums in between.
+// CloseRound() is CloseUploads() followed by FinishRound(). Processes that share an attempt merge
+// their parts between these two calls.
 //
-// Answer(), IsComplete() and phase() may be called from any thread at any time; everything else
-// from the thread that opens and closes rounds, or from others while it does neither.
+// Answer(), IsComplete() and phase() are safe from any thread at any time. All other methods belong
+// to the thread that opens and closes rounds. Other threads may call them only while no round is
+// being opened or closed.
 #ifndef SOTTO_ROUND_JOB_H_
 #define SOTTO_ROUND_JOB_H_
 
@@ -33,24 +35,24 @@
 
 namespace sotto::server {
 
-// What became of a round when it was closed.
+// The result of closing a round.
 struct RoundOutcome {
   bool released = false;
   uint32_t round = 0;
   uint32_t attempt = 0;
   uint32_t cohort = 0;        // devices drawn
-  uint32_t checked_in = 0;    // of all devices, drawn or not, those that asked for work
+  uint32_t checked_in = 0;    // devices that asked for work, drawn or not
   uint32_t reported = 0;      // complete, valid updates
   uint32_t topped_up = 0;     // zero updates added so that the noise is constant
   uint64_t update_bytes = 0;  // encoded bytes of all reports
-  bool diverged = false;      // the model would not have been finite: it stays as it was
+  bool diverged = false;      // the next model would not be finite: the model is unchanged
   double clip_l2 = 0.0;       // the round's bound on an update's norm, model units
   double noise_sigma = 0.0;   // of one encoding, model units; 0 without noise
   // Of a release under adaptive clipping: the noisy share of the cohort that was not clipped, in
-  // [0, 1], a drop-out counting half; and the bound that follows.
+  // [0, 1]. A drop-out counts as half.
   std::optional<double> unclipped_fraction;
-  double next_clip_l2 = 0.0;
-  privacy::Statement spent;  // of the job so far, if it is accounted and the round was released
+  double next_clip_l2 = 0.0;  // of a release: the bound of the next round, model units
+  privacy::Statement spent;   // of the job so far, if it is accounted and the round was released
 };
 
 class Job {
@@ -58,32 +60,35 @@ class Job {
   enum class Phase { kIdle, kOpen, kClosing, kFinished };
 
   // The registry and the log must outlive the job.
-  //   server_key  fresh entropy at each start of the server: job id, cohorts and the noise of
-  //               zero updates derive from it, so a restart never repeats one
-  //   resume      what the store holds of the job; absent: a new job, from a model of zeros
+  //   server_key  fresh entropy at each start of the server. The job id, the cohorts and the noise
+  //               of zero updates derive from it, so a restart never repeats them.
+  //   resume      the job's state in its log; absent: a new job, which starts from a model of zeros
   // Throws std::invalid_argument for a bad configuration, and for a budget that cannot pay for the
-  // next round, saying what would; a new job is then not begun. Throws std::runtime_error from the
-  // store: a job is resumed with the configuration it began with.
+  // next round; the message says what would help. A new job is then not begun. Throws
+  // std::runtime_error from the log, for example if a resumed job has another configuration than it
+  // began with.
   Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& log, const Key& server_key,
       const std::optional<JobState>& resume = std::nullopt);
 
-  // Draws a cohort, commits the attempt and lets its devices train. False, and the phase is
-  // kFinished, if all rounds are released or the budget cannot pay for another one.
-  // Throws std::runtime_error from the store.
+  // Draws a cohort, commits the attempt and lets its devices train. Returns false, in phase
+  // kFinished, if all rounds are released, if the budget cannot pay for another one, or if the job
+  // gave up. Throws std::runtime_error from the log.
   bool OpenRound();
 
-  // The deadline: no update is accepted from here on. If enough devices checked in: makes the
-  // release, commits it and publishes it, however many of the drawn devices reported. Otherwise the
-  // attempt is given up: nothing of it is released or charged (see GiveAttemptUp), and another
-  // cohort is drawn, or the job is finished if that would be one too many. Devices are answered
-  // while this runs.
-  // Throws what the store throws: nothing is released, and this job does nothing more. Its devices
-  // are told to wait, not that the job is done: a later start resumes it.
+  // Closes the attempt at its deadline: no update is accepted from now on.
+  //   - If at least min_devices devices checked in, the release is made, committed and published,
+  //     however many of the drawn devices reported.
+  //   - Otherwise the attempt is given up. Nothing of it is released or charged (see
+  //     GiveAttemptUp() in job.cc). Another cohort is drawn, or the job finishes after max_attempts
+  //     attempts.
+  // Devices are answered while this runs.
+  // Throws what the log throws. Nothing is then released, and this job does nothing more. Its
+  // devices are told to wait, not that the job is done, because a later start resumes it.
   RoundOutcome CloseRound() { return FinishRound(CloseUploads()); }
 
   // The two halves of CloseRound().
-  //   CloseUploads  this process's part of the attempt
-  //   total         of all processes, merged; each device counts in one part alone
+  //   CloseUploads  returns this process's part of the attempt
+  //   total         the merged parts of all processes; each device counts in one part only
   PartialSum CloseUploads();
   RoundOutcome FinishRound(PartialSum total);
 
@@ -91,31 +96,32 @@ class Job {
   // The reply's bytes stay valid until the next OpenRound().
   Reply Answer(uint32_t device, const Request& request);
 
-  // True if every device of the open round's cohort has reported, or was refused what it sent, and
-  // enough devices checked in: no reason to wait any longer.
+  // True if every device of the open round's cohort has reported or had its update rejected, and
+  // enough devices have checked in. There is then no reason to wait longer.
   bool IsComplete() const;
 
   Phase phase() const;
   uint32_t round() const { return round_; }  // the next to be released, from 0
   uint32_t attempt() const { return attempt_; }
-  float clip_l2() const { return clip_l2_; }  // of that round; changes only in CloseRound()
+  float clip_l2() const { return clip_l2_; }  // in that round; changes only in CloseRound()
   const std::vector<uint32_t>& cohort() const { return cohort_; }
 
   // The released model; changes only in CloseRound().
   Span<const float> parameters() const { return {parameters_.data(), parameters_.size()}; }
   const JobConfig& config() const { return config_; }
 
-  // What this job and those before it have spent so far; without claims if it is not accounted.
+  // What this job and the jobs before it have spent so far; no claims if the codec is not
+  // accounted.
   privacy::Statement Spent() {
     return config_.codec->accounted ? budget_.SpentAfter(round_, attempts_) : privacy::Statement();
   }
 
-  // Says why the job finished, for people.
+  // Why the job finished, for people.
   const std::string& finish_reason() const { return finish_reason_; }
 
-  // The job finished with rounds left that its budget could have paid for: too few devices checked
-  // in, in every attempt, or training diverged. Its devices are told to wait, not that the
-  // job is done: they are wanted when it is resumed.
+  // True if the job finished with rounds left that its budget could pay for: no attempt at the
+  // round could be released, or training diverged. Its devices are told to wait, not that the job
+  // is done, because a later start resumes it.
   bool gave_up() const { return gave_up_; }
 
  private:
@@ -145,7 +151,7 @@ class Job {
   uint8_t job_id_[kJobIdSize] = {};
   uint8_t model_digest_[kSha256Size] = {};
 
-  mutable std::mutex mutex_;  // of the next four
+  mutable std::mutex mutex_;  // guards the next four members
   Phase phase_ = Phase::kIdle;
   std::string finish_reason_;
   bool gave_up_ = false;
@@ -153,13 +159,13 @@ class Job {
 
   uint32_t round_ = 0;
   uint32_t attempt_ = 0;
-  uint32_t given_up_ = 0;  // attempts at the round at hand
+  uint32_t given_up_ = 0;  // attempts at the current round
   uint32_t attempts_ = 0;  // committed, of the whole job
   bool diverged_ = false;  // in the last release
   std::vector<uint32_t> cohort_;
   std::vector<float> parameters_;
   float clip_l2_ = 0.0F;
-  std::vector<uint8_t> model_bytes_;  // parameters_ as they travel: little-endian float32
+  std::vector<uint8_t> model_bytes_;  // parameters_ on the wire: little-endian float32
 };
 
 }  // namespace sotto::server

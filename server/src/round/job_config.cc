@@ -11,11 +11,12 @@
 namespace sotto::server {
 namespace {
 
-// The scale of the dithered uniform quantizer: clip_l2 is then the most that the format carries.
+// The quantizer's scale with uniform dither, as a share of clip_l2. The largest value that the
+// format carries is then clip_l2.
 constexpr float kUniformScaleOfClip = 1.0F / 1024;
 
-// Where adaptive clipping keeps the bound, model units: far from what floats cannot hold, and
-// nowhere near where a model trains.
+// The range in which adaptive clipping keeps the bound, model units. It is well within the range of
+// float32, and its ends are far from the bounds with which a model trains.
 constexpr double kMinAdaptiveClip = 1e-6;
 constexpr double kMaxAdaptiveClip = 1e6;
 
@@ -23,8 +24,8 @@ void Require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
-// The least private noise whose multiplier, as a device computes it from the task, is at least z;
-// more than a device takes if no such noise is in its reach.
+// The least private_noise_q20 whose multiplier, as a device computes it from the task, is at least
+// z. It is kMaxPrivateNoiseQ20 + 1, which no device accepts, if no accepted value reaches z.
 uint32_t PrivateNoiseFor(double z, TrainTask task) {
   if (z == 0) return 0;
   task.private_noise_q20 = 1;
@@ -63,7 +64,7 @@ uint32_t JobConfig::coordinates() const { return model->parameters + (clip_sched
 
 uint32_t JobConfig::ClipBitQ20() const {
   if (!clip_schedule) return 0;
-  // The margin is above the quotient's rounding, so the floor is not above the true one.
+  // The factor outweighs the rounding of the quotient, so the result is not above the exact floor.
   const double units = plan.clip_bit_scale / 2 / plan.noise_sigma * (1 - 0x1p-50);
   return static_cast<uint32_t>(std::ldexp(units, 20));
 }
@@ -129,7 +130,7 @@ void JobConfig::Validate() const {
   MakeOptimiser(aggregation);
   Require(min_devices <= plan.devices,
           "the least number of devices that check in is at most that of all devices");
-  // Under add/remove adjacency the number of devices itself tells whether one more is there.
+  // Under add/remove adjacency the number of devices that check in reveals whether one more exists.
   Require(
       !codec->noise || plan.sampling != privacy::Sampling::kPoisson || min_devices == 0,
       "Poisson sampling releases every round: the least number of devices that check in must be 0");
@@ -146,14 +147,17 @@ void JobConfig::Validate() const {
             "the plan's dimension is not that of the model, with one more for adaptive clipping");
     Require(static_cast<double>(static_cast<float>(plan.noise_sigma)) == plan.noise_sigma,
             "the noise must be a float32 value; see RoundToDevice()");
+    // For codecs that hand over float32 no task says this.
+    Require(plan.clip_l2 <= 1024 * plan.noise_sigma,
+            "the noise is below 1/1024 of the clipping bound: that is no privacy; raise the noise "
+            "or train with --epsilon inf");
   }
-  // Which combinations devices take is TrainTask's to say.
-  Require(TaskFor(0, training.clip_l2).Validate() == Status::kOk,
-          "no device takes this job's tasks: the clipping bound is at most 1024 times gau-lrq's "
-          "noise, 128 times with private noise; private noise, 2 C z, is below 64 times gau-lrq's, "
-          "is added to nothing but gau-lrq, and covers no bit of adaptive clipping. Raise the "
-          "noise, lower --private-noise-multiplier, or leave one of the two out; --epsilon inf "
-          "trains without privacy");
+  // TrainTask::Validate() alone decides which combinations devices accept.
+  Require(
+      TaskFor(0, training.clip_l2).Validate() == Status::kOk,
+      "no device adds this private noise: it goes with gau-lrq and without --adaptive-clip, and "
+      "its deviation, 2 C z, is below 64 times gau-lrq's, of which C is at most 128 times; lower "
+      "--private-noise-multiplier or raise gau-lrq's noise, or leave --trust-mode out");
 }
 
 privacy::Plan RoundToDevice(privacy::Plan plan) {

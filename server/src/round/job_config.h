@@ -1,4 +1,6 @@
-// What a training job is made of. Part of sotto::server/round.
+// The configuration of a training job. Part of sotto::server/round.
+//
+// A plain value: any thread may read it.
 #ifndef SOTTO_ROUND_JOB_CONFIG_H_
 #define SOTTO_ROUND_JOB_CONFIG_H_
 
@@ -23,60 +25,65 @@ const char* Name(Clipping clipping);  // "every-step", "at-end"
 struct JobConfig {
   const ModelInfo* model = nullptr;
 
-  // How updates are protected and encoded; whoever must know asks its traits. Never null.
+  // How updates are protected and encoded. Code that depends on it asks its traits. Never null.
   const CodecInfo* codec = &Codecs()[0];
 
   // How updates become bytes, where the codec leaves a choice; see UpdateFormat.
   Coding coding = Coding::kRange;
   uint32_t padding = kDefaultPadding;
 
-  // Fleet, cohort, rounds, clipping bound and noise. clip_l2 and noise_sigma are float32 values, as
-  // devices compute with them: see RoundToDevice(). Noise and delta are unused without privacy.
+  // Fleet, cohort, rounds, clipping bound and noise. clip_l2 and noise_sigma are float32 values,
+  // because devices compute in float32: see RoundToDevice(). Noise and delta are unused without
+  // privacy.
   privacy::Plan plan;
 
-  // Adaptive clipping: how the bound moves from that of the plan, in which the first round trains,
-  // by the bits that plan.clip_bit_scale makes room for. Absent: the bound stays.
+  // Adaptive clipping: how the bound moves from round to round. The first round trains with the
+  // plan's bound. The bits that move the bound have the scale plan.clip_bit_scale. Absent: the
+  // bound is constant.
   std::optional<privacy::ClipSchedule> clip_schedule;
 
   // Local training of round 0; round k trains with learning_rate * learning_rate_decay^k.
   TrainingOptions training;
   double learning_rate_decay = 0.99;  // in (0, 1]
 
-  // From a sum of updates to the next model.
+  // How a sum of updates becomes the next model.
   AggregationOptions aggregation;
 
-  // What earlier jobs have spent on some of these devices: it counts in every epsilon of this job.
+  // What earlier jobs have spent on some of these devices. It counts in every epsilon of this job.
   std::vector<privacy::SpentRounds> spent_before;
-  // No round starts that would take epsilon above this; infinity: no limit but the plan.
+  // A round that would raise epsilon above this value does not start; infinity: no limit but the
+  // plan.
   double epsilon_budget = std::numeric_limits<double>::infinity();
-  // If fewer devices, drawn or not, checked in by the deadline, the attempt is given up, at no
-  // cost: see GiveAttemptUp() in job.cc. At most plan.devices; 0 for Poisson sampling.
+  // If fewer devices, drawn or not, check in by the deadline, the attempt is given up, at no
+  // privacy cost: see GiveAttemptUp() in job.cc. At most plan.devices; 0 for Poisson sampling with
+  // noise.
   uint32_t min_devices = 1;
-  uint32_t max_attempts = 10;  // of one round in one process, before the job fails
-  int threads = 1;             // for decoding top-ups
+  uint32_t max_attempts = 10;  // at one round in one process; then the job gives up
+  int threads = 1;             // for decoding zero updates
   bool seeded = false;  // randomness derives from a known number: NOT private; for the ledger
 
-  // The form in which a device hands over its update.
+  // The format in which a device hands over its update.
   UpdateFormat format() const { return codec->FormatFor(coding, padding); }
 
-  // Of an encoded update: the model's parameters and, under adaptive clipping, the bit.
+  // Coordinates of an encoded update: the model's parameters and, under adaptive clipping, the bit.
   uint32_t coordinates() const;
 
-  // The size of the bit's coordinate: plan.clip_bit_scale / 2 in Q20 of the noise's deviation,
-  // rounded down. The same in every round. 0: there is no bit.
+  // The magnitude of the bit's coordinate: plan.clip_bit_scale / 2 in units of the noise's
+  // deviation, Q20, rounded down. It is the same in every round. 0: there is no bit.
   uint32_t ClipBitQ20() const;
 
-  // Each round has a bound of its own, a float32 value, and all that follows from it:
+  // Each round has its own clipping bound `clip_l2`, a float32 value in model units. The next three
+  // methods depend on it.
 
-  // The noise's deviation, as a float32 value: plan.noise_sigma at plan.clip_l2, and never less in
-  // proportion to the bound.
+  // The noise's deviation, a float32 value in model units: plan.noise_sigma at plan.clip_l2. Its
+  // ratio to the bound is never below the plan's ratio.
   float NoiseSigmaFor(float clip_l2) const;
 
-  // What round `round` asks of each of its devices; job id and attempt are left empty.
+  // The task of each device in round `round`; job id and attempt are left empty.
   TrainTask TaskFor(uint32_t round, float clip_l2) const;
 
   // The bound of the next round.
-  //   bit_sum   of the bits' coordinate, as an integer sum
+  //   bit_sum   the noisy sum of the bits' coordinate, an integer
   //   fraction  receives the noisy share of the cohort that was not clipped, in [0, 1]
   float NextClip(float clip_l2, int64_t bit_sum, double* fraction) const;
 
@@ -87,7 +94,7 @@ struct JobConfig {
   void RequireAdaptable() const;
 };
 
-// The plan with clip_l2 rounded to the float32 that devices will use, and noise_sigma rounded up.
+// The plan with clip_l2 rounded to the float32 that devices use, and noise_sigma rounded up to one.
 privacy::Plan RoundToDevice(privacy::Plan plan);
 
 }  // namespace sotto::server

@@ -1,8 +1,9 @@
-// What a job writes down: the records, and the interface that takes them. Part of
-// sotto::server/round.
+// The log of a job: its records, and the interface that takes them. Part of sotto::server/round.
 //
-// A job never reads its log. Whoever starts the job reads it and hands the job its state
-// (store/store.h). A simulation keeps no log.
+// A job never reads its log. The program that starts the job reads the log and gives the job its
+// state (store/store.h). A simulation keeps no log.
+//
+// One thread at a time.
 #ifndef SOTTO_ROUND_JOB_LOG_H_
 #define SOTTO_ROUND_JOB_LOG_H_
 
@@ -16,30 +17,31 @@
 
 namespace sotto::server {
 
-// A job as it begins. Spans and references are valid during the call only.
+// The beginning of a job. Spans and references are valid during the call only.
 struct JobRecord {
   ByteSpan job_id;        // [kJobIdSize]
   ByteSpan model_digest;  // [kSha256Size]
   const JobConfig& config;
 };
 
-// A job between two rounds, as its log tells: where a new process resumes it.
+// The state of a job between two rounds, from its log. A new process resumes the job in this state.
 struct JobState {
   uint8_t job_id[kJobIdSize] = {};
   uint32_t next_round = 0;
   uint32_t next_attempt = 0;  // above every attempt that was committed for that round
   uint32_t attempts = 0;      // committed in all rounds
-  // Attempts of all rounds that are charged though they released nothing: an earlier program gave
-  // attempts up because of the drawn devices.
+  // Attempts of all rounds that are charged although they released nothing. They come from an
+  // earlier program, which gave attempts up depending on the drawn devices.
   uint32_t surcharge = 0;
   std::vector<float> parameters;  // [model.parameters] of the last release; empty if there is none
   std::vector<uint8_t> optimiser_state;  // of the last release, as the job wrote it
-  // Bound of the next round, as the last release set it under adaptive clipping; 0: as configured.
+  // Bound of the next round, which the last release set under adaptive clipping; 0: the configured
+  // one.
   double clip_l2 = 0.0;
 };
 
-// An attempt at a round. It is committed before any device takes part in it, and a committed number
-// is never used again: so no round key is used twice.
+// An attempt at a round. It is committed before any device takes part in it. A committed number is
+// never used again, so no round key is used twice.
 struct AttemptRecord {
   uint32_t round = 0;
   uint32_t attempt = 0;
@@ -61,20 +63,19 @@ struct ReleaseRecord {
   uint32_t attempts = 0;      // of the job so far, this one included
   // After this round, over the whole job and the jobs before it; empty without privacy.
   privacy::Statement spent;
-  // Whatever the job's optimiser must remember, opaque; empty if it remembers nothing. Valid during
-  // the call.
+  // The state of the job's optimiser, opaque bytes; empty if it has none. Valid during the call.
   ByteSpan optimiser_state;
 };
 
-// Every call returns only when the record is durable, and throws std::runtime_error if it cannot be
-// made durable.
+// Every call returns only when the record is durable. It throws std::runtime_error if the record
+// cannot be made durable.
 class JobLog {
  public:
   virtual ~JobLog() = default;
 
   // Each process that runs the job calls this before its first round. Throws std::runtime_error
-  // also if the log's last job is another one and no new job was allowed, or if it began with
-  // another configuration; the message then names the field.
+  // also in two cases: the log's last job is another one and no new job was allowed; or the job
+  // began with another configuration. In the second case the message names the field.
   virtual void BeginJob(const JobRecord& record) = 0;
   virtual void CommitAttempt(const AttemptRecord& record) = 0;
   virtual void CommitRelease(const ReleaseRecord& record) = 0;

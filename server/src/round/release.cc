@@ -29,7 +29,7 @@ uint32_t TopUp(const JobConfig& config, const UpdateCodec& codec, uint32_t repor
   return missing;
 }
 
-// The bits are read in the sum alone, after its noise is complete.
+// The bits are read only from the sum, after its noise is complete.
 void AdaptClip(const JobConfig& config, float clip_l2, Span<const int64_t> noisy,
                ReleaseResult* release) {
   release->next_clip_l2 = static_cast<double>(clip_l2);
@@ -65,8 +65,8 @@ ReleaseResult MakeRelease(const JobConfig& config, const TrainTask& task, Partia
                           static_cast<double>(config.plan.cohort), MeanNoiseSigma(config, task),
                           config.model->tensors});
   release.parameters.assign(parameters.begin(), parameters.end());
-  // That the update is too large for the model follows from the sum: the round is released, with
-  // the model as it was, and charged.
+  // Divergence follows from the noisy sum. So the round counts as released and is charged, and the
+  // model stays unchanged.
   release.diverged = !optimiser.Step({update.data(), update.size()},
                                      {release.parameters.data(), release.parameters.size()});
   return release;

@@ -2,7 +2,9 @@
 //
 //   sum --zero updates--> noisy sum --estimator--> update --optimiser--> parameters
 //
-// Nobody reads the sum before its noise is complete; what follows is post-processing.
+// The sum is not read before its noise is complete. All that follows is post-processing.
+//
+// Safe from any thread, if no other uses the same optimiser.
 #ifndef SOTTO_ROUND_RELEASE_H_
 #define SOTTO_ROUND_RELEASE_H_
 
@@ -27,17 +29,18 @@ struct ReleaseResult {
   std::optional<double> unclipped_fraction;
 };
 
-// Deviation of the noise on each coordinate of the mean of an attempt's updates, model units: that
-// of plan.planned_reports updates, private noise included. 0 without noise.
+// Deviation of the noise on each coordinate of the mean update, model units. The sum holds the
+// noise of plan.planned_reports updates, private noise included; the mean is the sum divided by
+// plan.cohort. 0 without noise.
 double MeanNoiseSigma(const JobConfig& config, const TrainTask& task);
 
-// Completes the sum and makes the next model of it. The configuration is valid.
-//   task        what the attempt asked of each of its devices
-//   total       of all processes: at most plan.planned_reports updates
+// Completes the noise of the sum and computes the next model. The configuration must be valid.
+//   task        the task of each of the attempt's devices
+//   total       the merged parts of all processes; with noise, at most plan.planned_reports updates
 //   server_key  zero updates derive from it
-//   parameters  [model.parameters] the model that the attempt trained from
-//   optimiser   makes one step; none if the model diverges
-// Throws std::runtime_error if a key or the noise fails, and std::invalid_argument for a sum of
+//   parameters  [model.parameters] the model from which the attempt's devices trained
+//   optimiser   makes one step; no step if the model diverges
+// Throws std::runtime_error if a key or the noise fails. Throws std::invalid_argument for a sum of
 // another size or of too many updates.
 ReleaseResult MakeRelease(const JobConfig& config, const TrainTask& task, PartialSum total,
                           const Key& server_key, Span<const float> parameters,

@@ -1,6 +1,7 @@
-// sotto-shard: writes a device's samples as a file for the flash of its firmware.
+// sotto-shard: writes a device's samples as a file for the flash of its firmware. Part of
+// sotto::server/shard.
 //
-// The file holds for each sample a byte of label, then a byte for each pixel.
+// For each sample, the file holds one byte of label, then one byte for each pixel.
 #include <cstdio>
 #include <fmt/format.h>
 #include <fstream>

@@ -1,4 +1,6 @@
-// How good a model is on a test set. Part of sotto::server/sim.
+// The accuracy of a model on a test set. Part of sotto::server/sim.
+//
+// Reentrant: safe from any thread.
 #ifndef SOTTO_SIM_EVALUATE_H_
 #define SOTTO_SIM_EVALUATE_H_
 
@@ -7,8 +9,8 @@
 
 namespace sotto::server {
 
-// The share of samples whose highest score is that of their label, in [0, 1]. A tie goes to the
-// lower class. The same on any number of threads. An empty set gives 0.
+// The share of samples whose label has the highest score, in [0, 1]. In a tie the lower class wins.
+// The result is the same on any number of threads. An empty set gives 0.
 double Accuracy(const ModelInfo& model, Span<const float> parameters, const Dataset& data,
                 int threads);
 

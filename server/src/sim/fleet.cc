@@ -25,7 +25,7 @@ Partition MakePartition(const FleetOptions& options, size_t samples, const Key& 
           [&random](uint32_t bound) { return random.Below(bound); }};
 }
 
-// A device's flash: its share of the data set.
+// The sample memory of a device: its share of the data set.
 struct DeviceSamples {
   const Dataset* data;
   Span<const uint32_t> indices;
@@ -51,7 +51,7 @@ void Require(Status status, const LocalDevice& device, const Job& job) {
                                        StatusName(status), Advice(status)));
 }
 
-// Takes part by the SDK's client, as a board does.
+// Takes part with the SDK's client, as a board does.
 void RunClient(uint32_t index, const LocalDevice& device, Job& job, SeededEntropy& entropy,
                posix::ClientMemory& memory) {
   ClientConfig config;
@@ -71,8 +71,8 @@ void RunClient(uint32_t index, const LocalDevice& device, Job& job, SeededEntrop
   }
 }
 
-// Takes part with a codec that no device speaks: the local round is a device's, and the clipped
-// update goes through the job's codec instead of the quantizer.
+// Takes part with a codec that devices do not implement. The local round is the SDK's, and the
+// clipped update goes through the job's codec instead of the SDK's quantizer.
 void RunBaseline(uint32_t index, const LocalDevice& device, Job& job, SeededEntropy& entropy,
                  posix::ClientMemory& memory) {
   Request hello;
@@ -142,8 +142,8 @@ bool Fleet::DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const {
   return random.NextU32() < options_.dropout * 0x1p32;
 }
 
-// Devices check in before they can know whether they are drawn: as many as the job waits for, those
-// of other processes counted.
+// Checks devices in before they can know whether they are drawn: as many as the job waits for,
+// devices of other processes included.
 void Fleet::CheckIn(Job& job, FleetShare share) const {
   uint8_t digest[kSha256Size] = {};
   if (ModelDigest(model_, digest) != Status::kOk) throw std::runtime_error("SHA-256 failed");

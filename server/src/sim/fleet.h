@@ -1,9 +1,12 @@
-// A simulated fleet: many devices in this process, each the SDK's real client. Part of
+// A simulated fleet: many devices in this process, each with the SDK's real client. Part of
 // sotto::server/sim.
 //
-// The simulated device is a port: the client, its training and its encoder are the objects that a
-// board links; only samples, entropy and the link to the server come from here. What a device does
-// depends on its own keys, the round and the attempt, so results do not depend on the thread count.
+// The simulated device is a port. Its client, its training and its encoder are the objects that a
+// board links; only samples, entropy and the link to the server are simulated. A device's behaviour
+// depends on its own keys, the round and the attempt, so results do not depend on the number of
+// threads.
+//
+// One thread at a time; RunRound() starts its own threads.
 #ifndef SOTTO_SIM_FLEET_H_
 #define SOTTO_SIM_FLEET_H_
 
@@ -22,11 +25,11 @@ namespace sotto::server {
 struct FleetOptions {
   uint32_t devices = 1000;
   uint32_t samples_per_device = 50;
-  double dropout = 0.0;  // chance that a device does not show up in a round; in [0, 1)
+  double dropout = 0.0;  // chance that a device drops out of an attempt; in [0, 1)
   bool seeded = false;   // devices' entropy derives from the run key, not from the system
 };
 
-// The devices that one of several processes runs. Each device belongs to one process alone.
+// The devices that one of several processes runs. Each device belongs to one process only.
 struct FleetShare {
   uint32_t index = 0;  // of this process, below count
   uint32_t count = 1;  // of all processes
@@ -34,19 +37,20 @@ struct FleetShare {
   bool Has(uint32_t device) const { return device % count == index; }
 };
 
-// The devices' randomness: names and secrets, samples, drop-outs; with `seeded` also their nonces.
-// The data set must outlive the fleet. Throws as Partition does.
+// The run key decides the devices' names and secrets, their samples and their drop-outs; with
+// `seeded` also their nonces. The model and the data set must outlive the fleet. The constructor
+// throws as Partition does, and std::invalid_argument if the data set does not fit the model.
 class Fleet {
  public:
   Fleet(const FleetOptions& options, const ModelInfo& model, const Dataset& data,
         const Key& run_key);
 
-  // The same names and secrets as the server must know them.
+  // The devices' names and secrets, for the server.
   const DeviceRegistry& registry() const { return registry_; }
 
-  // Lets every device of the share that is drawn for the job's open round and does not drop out
-  // take its part: download, train, encode, upload. `threads` devices at a time. Throws
-  // std::runtime_error naming the device and the status if one fails.
+  // Runs the job's open round for the devices of the share that are drawn and do not drop out: they
+  // download, train, encode and upload, `threads` devices at a time. If a device fails, throws
+  // std::runtime_error that names the device and the status.
   void RunRound(Job& job, int threads, FleetShare share = {}) const;
 
  private:

@@ -10,7 +10,7 @@
 namespace sotto::server {
 namespace {
 
-// A simulation's run lives and dies with its process: nothing is written down.
+// The log of a simulation: nothing is kept, since a simulation is never resumed.
 class NoStore : public JobLog {
  public:
   void BeginJob(const JobRecord&) override {}
@@ -37,6 +37,10 @@ double SimulationResult::BytesUpPerDeviceRound() const {
 SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
                           const std::function<void(const RoundReport&)>& on_round) {
   const auto start = std::chrono::steady_clock::now();
+  if (config.share.count > 1 && (!config.seed || !config.merge)) {
+    throw std::invalid_argument(
+        "a simulation over several processes needs one seed for all of them and a merge of sums");
+  }
   const ModelInfo& model = *config.job.model;
   const Key run_key = posix::RunKey(config.seed);
   FleetOptions fleet_options = config.fleet;

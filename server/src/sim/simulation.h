@@ -1,4 +1,6 @@
-// A whole federated training in one process. Part of sotto::server/sim.
+// A whole federated training in one process, or shared by several. Part of sotto::server/sim.
+//
+// Reentrant: calls of Simulate() may run at the same time.
 #ifndef SOTTO_SIM_SIMULATION_H_
 #define SOTTO_SIM_SIMULATION_H_
 
@@ -20,12 +22,12 @@ struct SimulationConfig {
   std::optional<uint64_t> seed;  // absent: the operating system's entropy
   int threads = 1;
 
-  // A simulation over several processes: each calls Simulate() with the same job, fleet and seed,
-  // holds the whole job and runs the devices of its share. All results are then the same bytes as
-  // of one process.
+  // A simulation over several processes: each process calls Simulate() with the same job, fleet and
+  // seed, holds the whole job and runs the devices of its share. All results then have the same
+  // bytes as in one process.
   FleetShare share;
-  // Adds to this process's part of an attempt the parts of all others; called by every process for
-  // every attempt, in the same order. Null: there are no others.
+  // Adds the parts of all other processes to this process's part of an attempt. Every process calls
+  // it for every attempt, in the same order. Null: there are no other processes.
   std::function<void(PartialSum& part)> merge;
 };
 
@@ -42,12 +44,12 @@ struct SimulationResult {
   bool gave_up = false;       // see Job::gave_up()
   double wall_seconds = 0.0;  // of set-up, rounds and evaluation
 
-  // Mean bytes of a device's encoded update.
+  // Mean size of a device's encoded update, bytes.
   double BytesUpPerDeviceRound() const;
 };
 
 // Runs the job to its end. on_round is called after every released round, from the calling thread.
-// The starting model is all zeros. Throws std::invalid_argument for a bad configuration and
+// The first model is all zeros. Throws std::invalid_argument for a bad configuration and
 // std::runtime_error if training fails.
 SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
                           const std::function<void(const RoundReport&)>& on_round);

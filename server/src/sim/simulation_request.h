@@ -1,4 +1,6 @@
-// A simulation as it is asked for. Part of sotto::server/sim.
+// The request for a simulation, before defaults and noise are resolved. Part of sotto::server/sim.
+//
+// A plain value and pure functions: safe from any thread.
 #ifndef SOTTO_SIM_SIMULATION_REQUEST_H_
 #define SOTTO_SIM_SIMULATION_REQUEST_H_
 
@@ -22,10 +24,10 @@ struct SimulationRequest : JobRequest {
   std::string model_out;  // file for the final parameters; empty: none
 };
 
-// What `sotto simulate` takes beside the job's own options.
+// The options of `sotto simulate` besides the job's own options.
 const std::vector<Field<SimulationRequest>>& SimulationFields();
 
-// The simulation that is asked for, with the noise calibrated. Throws as MakeJob() does.
+// The simulation of a request, with the noise calibrated. Throws as MakeJob() does.
 SimulationConfig MakeSimulation(const SimulationRequest& request);
 
 }  // namespace sotto::server

@@ -32,7 +32,8 @@ privacy::Plan PlanOf(const Json& json) {
   privacy::Plan plan;
   for (const Field<JobRequest>& field : JobFields()) {
     if (!field.plan) continue;
-    const bool may_be_absent = static_cast<bool>(field.is_stored);
+    // Absent: not a field of this kind of job, or an option newer than the store, with its default.
+    const bool may_be_absent = field.is_stored || field.is_option();
     if (may_be_absent && !json.contains(field.stored_name())) continue;
     field.plan(plan, json.at(field.stored_name()));
   }

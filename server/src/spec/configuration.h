@@ -1,5 +1,8 @@
-// A job's configuration as a store keeps it, to compare with on a restart: the rows of job_spec.h
-// that are stored. Part of sotto::server/spec.
+// A job's configuration in the form in which a store keeps it. A restart compares it with the new
+// configuration. Part of sotto::server/spec.
+//
+// It consists of the stored rows of the table in job_spec.h. All functions are pure and safe from
+// any thread.
 #ifndef SOTTO_SPEC_CONFIGURATION_H_
 #define SOTTO_SPEC_CONFIGURATION_H_
 
@@ -11,12 +14,14 @@
 
 namespace sotto::server {
 
-// Every stored field, flat, in the order of the table, each number exact; an infinite budget is
-// null. Rows that say only how this process works are left out, and so is `max_attempts`.
+// Every stored field as a flat object, in the order of the table. Each number is exact; an infinite
+// budget is null. Rows that only say how this process works are left out, and so is `max_attempts`.
 nlohmann::ordered_json ConfigurationToJson(const JobRecord& job);
 
-// The plan of a configuration that a store holds; without privacy its noise is 0, whatever was
-// planned. Throws std::runtime_error that names the store if a field is missing.
+// The plan of a stored configuration. Without privacy its noise is 0, whatever was planned.
+//   path  the store's name, for the message
+//   held  the text in the store
+// Throws std::runtime_error that names the store if a field is missing.
 privacy::Plan PlanFromConfiguration(const std::string& path, const std::string& held);
 
 // Throws std::runtime_error that names the store, the first field that differs and both values. An

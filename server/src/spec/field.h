@@ -1,16 +1,17 @@
-// One row of a table of options: what a field is called, what it may be, and how it is read and
-// set. Part of sotto::server/spec.
+// One row of a table of options: the name of a field, its range, and the functions that read and
+// set it. Part of sotto::server/spec.
 //
 // A table is a list of rows, `std::vector<Field<Request>>`. The command line, TOML files, JSON, the
-// comparison of a resumed job and the page OPTIONS.md iterate it. A row is built by chained calls:
+// comparison of a resumed job and the page OPTIONS.md iterate over it. A row is built by chained
+// calls:
 //
 //   Row("weight-decay", "L2 regularisation")
 //       .In(Group::kTraining)
 //       .Within({0, 1e6})
 //       .Stands(Learns::kTask, [](auto& job) -> auto& { return job.training.weight_decay; })
 //
-// The default is what a default-constructed Request holds: no table repeats it. All functions are
-// pure and safe from any thread.
+// A default-constructed Request holds the defaults; no table repeats them. All functions are pure
+// and safe from any thread.
 #ifndef SOTTO_SPEC_FIELD_H_
 #define SOTTO_SPEC_FIELD_H_
 
@@ -38,21 +39,22 @@ const char* Name(Group group);  // "Fleet and data", ...
 
 enum class Kind { kFlag, kCount, kReal, kText };
 
-// May a resumed job have another value than the job that it goes on with?
+// Whether a resumed job may have another value than it began with.
 enum class Resume {
   kStored,   // no: the value is stored with the job and compared
   kImplied,  // no: other stored values follow from it and are compared
-  kFree,     // yes: it says how a process works, not what the job is
+  kFree,     // yes: the value says how a process works, not what the job is
 };
 
-// What devices learn of a field. The value must then be part of TrainTask and of the wire format.
+// How much devices learn of a field. A value with kTask must be part of TrainTask and of the wire
+// format.
 enum class Learns {
   kNothing,
   kNoise,  // the noise is calibrated with it: the task's quantizer changes, and nothing else
   kTask,   // the task itself
 };
 
-// The numbers that a field may be, both ends included; `open`: the lower end excluded. NaN is in no
+// The range of a number, both ends included; with `open` the lower end is excluded. NaN is in no
 // range.
 struct Range {
   double least = 0;
@@ -62,10 +64,16 @@ struct Range {
   bool Contains(double value) const {
     return (open ? value > least : value >= least) && value <= most;
   }
+  // The same for a value that may have become a float32: the ends are then rounded like it.
+  bool ContainsFloat(double value) const {
+    const auto rounded = static_cast<float>(value);
+    return Contains(value) || (!open && rounded == static_cast<float>(least)) ||
+           rounded == static_cast<float>(most);
+  }
   std::string Text() const;  // "[0 - 1e6]", "(0 - inf]"
 };
 
-// What a row says of its field, without the access to it.
+// The description of a field, without the functions that access it.
 struct FieldText {
   const char* name = "";  // of the option, without dashes
   const char* help = "";
@@ -73,13 +81,13 @@ struct FieldText {
   Kind kind = Kind::kText;
   std::optional<Range> range;
   std::vector<std::string> choices;  // of a text; empty: any
-  const char* unit = "";             // of measure; for the page
-  const char* needs = nullptr;       // an option, given before it in the table
+  const char* unit = "";             // of measure; for OPTIONS.md
+  const char* needs = nullptr;       // an option that comes earlier in the table
   const char* excludes = nullptr;
   const char* derived_default = nullptr;  // how an absent value is chosen
   Resume resume = Resume::kImplied;
   Learns device = Learns::kNothing;
-  const char* stored_as = nullptr;  // name in a stored configuration, if not json_name()
+  const char* stored_as = nullptr;  // name in a stored configuration; null: json_name()
 
   bool is_option() const { return group != Group::kNone; }
   std::string Help() const;       // with the derived default in brackets
@@ -87,11 +95,11 @@ struct FieldText {
   std::string stored_name() const { return stored_as != nullptr ? stored_as : json_name(); }
 };
 
-// A field's default as --help and the page print it. Empty: none, or only a derived one.
+// A field's default as --help and OPTIONS.md print it. Empty: there is none, or only a derived one.
 std::string DefaultText(const Json& value);
 
-// A value as JSON: exact numbers, an enum's Name(), the name of a model or codec, null for an
-// absent value and for +infinity.
+// A value as JSON: an exact number, the Name() of an enum, or the name of a model or codec. An
+// absent value and +infinity are null.
 template <class T>
 Json ToJson(const T& value) {
   if constexpr (std::is_enum_v<T>) {
@@ -109,18 +117,18 @@ Json ToJson(const std::optional<T>& value) {
   return value ? ToJson(*value) : Json(nullptr);
 }
 
-// The row of that name in the table of models or codecs. Throws std::invalid_argument.
+// Finds the model or codec of this name. Throws std::invalid_argument if there is none.
 void FindNamed(const std::string& name, const ModelInfo** model);
 void FindNamed(const std::string& name, const CodecInfo** codec);
 
-// The inverse of ToJson() but for null. Throws nlohmann's exception for a value of another type and
-// std::invalid_argument for a name that is none of the enum's.
+// The inverse of ToJson(), except for null. Throws nlohmann's exception for a value of another
+// type, and std::invalid_argument for an unknown name.
 template <class T>
 void FromJson(const Json& json, T* value) {
   if constexpr (std::is_enum_v<T>) {
     const auto name = json.get<std::string>();
-    // Enums here are small; their Name() ends with the last of them.
-    for (int i = 0; i < 8; ++i) {
+    // Enums here are small. Name() of a number beyond them is empty or "unknown".
+    for (int i = 0; i < 32 && !name.empty() && name != "unknown"; ++i) {
       if (name != Name(static_cast<T>(i))) continue;
       *value = static_cast<T>(i);
       return;
@@ -157,14 +165,14 @@ struct Inner<std::optional<T>> {
   using type = T;
 };
 
-// A row. Request is what is asked for: JobRequest, SimulationRequest.
+// A row. Request is the type that holds the options: JobRequest or SimulationRequest.
 template <class Request>
 struct Field : FieldText {
-  // Of an option: the value that is asked for.
+  // Of an option: read and set the requested value.
   std::function<Json(const Request&)> get;
   std::function<void(Request&, const Json&)> set;
 
-  // Of a job's field: the value with which the job runs. Empty if get() says it all.
+  // Of a field of a job: the value with which the job runs. Empty if get() already gives it.
   std::function<Json(const JobRecord&)> read;
   std::function<bool(const JobConfig&)> is_stored;        // empty: always, if resume is kStored
   std::function<void(privacy::Plan&, const Json&)> plan;  // of a field that is part of the plan
@@ -206,7 +214,7 @@ struct Field : FieldText {
     return *this;
   }
 
-  // Of the enum that is asked for.
+  // The names of these enum values are the choices.
   template <class... Value>
   Field& OneOf(Value... value) {
     choices = {std::string(Name(value))...};
@@ -217,7 +225,7 @@ struct Field : FieldText {
     return *this;
   }
 
-  // Access to what is asked for.  ref  (auto& request) -> auto&
+  // Access to the requested value.  ref  (auto& request) -> auto&
   template <class Ref>
   Field& Asked(Learns who, Ref ref) {
     using T = std::remove_reference_t<decltype(ref(std::declval<Request&>()))>;
@@ -228,7 +236,7 @@ struct Field : FieldText {
     return *this;
   }
 
-  // A field of the job's configuration that stands there as it is asked for.
+  // A field of the job's configuration whose requested value is used unchanged.
   //   ref  (auto& job_config) -> auto&
   template <class Ref>
   Field& Stands(Learns who, Ref ref) {
@@ -245,7 +253,7 @@ struct Field : FieldText {
         .OfPlan(ref);
   }
 
-  // The value with which the job runs, stored with it.
+  // The value with which the job runs. It is stored with the job.
   template <class Read>
   Field& Reads(Read value) {
     read = value;
@@ -261,7 +269,7 @@ struct Field : FieldText {
 
 // The rows' options as a Markdown table.
 //   kUse  option, default, range, meaning
-//   kAll  also whether a resumed job may change it, and what devices learn of it
+//   kAll  the same, and whether a resumed job may change the option, and what devices learn of it
 enum class Columns { kUse, kAll };
 std::string OptionsTable(const std::vector<std::pair<FieldText, Json>>& rows, Columns columns);
 template <class Request>
@@ -273,14 +281,14 @@ std::string OptionsTable(const std::vector<Field<Request>>& fields, Columns colu
   return OptionsTable(rows, columns);
 }
 
-// Throws std::invalid_argument that names the first option out of its range, its value and the
-// range.
+// Throws std::invalid_argument if an option is out of its range. The message names the first such
+// option, its value and the range.
 template <class Request>
 void RequireInRange(const std::vector<Field<Request>>& fields, const Request& request) {
   for (const Field<Request>& field : fields) {
     if (!field.is_option() || !field.range) continue;
     const Json value = field.get(request);
-    if (value.is_null() || field.range->Contains(value.template get<double>())) continue;
+    if (value.is_null() || field.range->ContainsFloat(value.template get<double>())) continue;
     throw std::invalid_argument(std::string("--") + field.name + " " + DefaultText(value) +
                                 " is not in the range " + field.range->Text());
   }

@@ -1,4 +1,7 @@
-// A training job as it is asked for. Part of sotto::server/spec.
+// The request for a training job, before defaults and noise are resolved. Part of
+// sotto::server/spec.
+//
+// A plain value: any thread may read it.
 #ifndef SOTTO_SPEC_JOB_REQUEST_H_
 #define SOTTO_SPEC_JOB_REQUEST_H_
 
@@ -9,17 +12,20 @@
 
 namespace sotto::server {
 
-// The defaults are those of DP-Fed-LS's logistic regression. MakeJob() (make_job.h) turns a request
-// into the configuration of a job.
+// The defaults reproduce the logistic regression of DP-Fed-LS. MakeJob() (make_job.h) turns a
+// request into the configuration of a job.
 struct JobRequest {
   JobRequest();
 
-  // All that stands in the configuration as it is asked for. MakeJob() overwrites the rest: in the
-  // plan the number of devices, planned_reports, dimension, clip_l2, noise and certificate;
-  // clip_schedule, epsilon_budget, min_devices, spent_before. threads = 0 asks for one a processor.
+  // The fields whose requested values MakeJob() uses unchanged. MakeJob() overwrites the other
+  // fields:
+  // - in the plan: the number of devices, planned_reports, dimension, clip_l2, noise and
+  //   certificate;
+  // - clip_schedule, epsilon_budget, min_devices, spent_before.
+  // threads = 0 asks for one thread per processor.
   JobConfig job;
 
-  // All that must be resolved:
+  // The values that MakeJob() must resolve:
   double epsilon = 6.0;  // > 0; +infinity: fine uniform dither instead of noise, WITHOUT privacy
   std::optional<double> noise_multiplier;  // instead of epsilon
   std::optional<double> epsilon_budget;    // absent: epsilon, or none with noise_multiplier
@@ -29,7 +35,7 @@ struct JobRequest {
   std::optional<double> clip_noise;     // absent: cohort / 20, more if that takes above a tenth
   std::optional<uint32_t> min_devices;  // absent: 1; 0 for Poisson sampling with noise
   privacy::TrustMode trust_mode = privacy::TrustMode::kTrustedServer;
-  std::optional<double> private_noise_multiplier;  // there exactly if the mode is kPrivateNoise
+  std::optional<double> private_noise_multiplier;  // present if and only if kPrivateNoise
 };
 
 }  // namespace sotto::server

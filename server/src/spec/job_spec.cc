@@ -22,7 +22,7 @@ Field<JobRequest> Row(const char* name, const char* help) {
   return field;
 }
 
-// No option: it follows from others.
+// A field that is no option: its value follows from other fields.
 Field<JobRequest> Derived(const char* name, Learns who = Learns::kNothing) {
   Field<JobRequest> field = Row(name, "");
   field.device = who;
@@ -35,7 +35,7 @@ std::vector<std::string> ModelNames() {
   return names;
 }
 
-// Stores do not hold the next rows for jobs without them: older ones do not know them.
+// Conditions under which a store holds a row. Stores of older programs lack these rows.
 bool IsAdaptive(const JobConfig& job) { return job.clip_schedule.has_value(); }
 bool IsPrivateNoise(const JobConfig& job) {
   return job.plan.Trust() == privacy::TrustMode::kPrivateNoise;

@@ -1,7 +1,10 @@
 // The specification of a training job: one table of its fields. Part of sotto::server/spec.
 //
-// To add a field: a row here, a member of JobConfig (round/job_config.h) with its default, what
-// reads it, a test. If it must be resolved first, also a member of JobRequest and make_job.cc.
+// To add a field: a row in job_spec.cc, a member of JobConfig (round/job_config.h) with its
+// default, the code that reads it, a test. If the value must be resolved first, also a member of
+// JobRequest and its resolution in make_job.cc.
+//
+// All functions are pure and safe from any thread.
 #ifndef SOTTO_SPEC_JOB_SPEC_H_
 #define SOTTO_SPEC_JOB_SPEC_H_
 
@@ -12,12 +15,13 @@
 
 namespace sotto::server {
 
-// Every field, in the order in which a store's configuration holds them. Rows that are no options
-// are derived from others. `sotto simulate` and `sotto serve` take all options.
+// Every field, in the order of a stored configuration. A row that is no option is derived from
+// other rows. `sotto simulate` and `sotto serve` take all options.
 const std::vector<Field<JobRequest>>& JobFields();
 
-// Every option's value, by its name with underscores: that with which the job runs where MakeJob()
-// resolved it, else that which was asked for. Absent values and +infinity are null.
+// The value of every option, by its name with underscores. If MakeJob() resolved the option, the
+// value is the one with which the job runs; otherwise it is the requested value. Absent values and
+// +infinity are null.
 Json SpecificationToJson(const JobRequest& request, const JobConfig& job);
 
 }  // namespace sotto::server

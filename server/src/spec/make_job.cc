@@ -13,17 +13,19 @@
 namespace sotto::server {
 namespace {
 
-// The most of the privacy budget, as a part of 1 / z^2, that adaptive clipping's bits take unless
-// clip_noise is given: the updates' noise grows by 5.4 %.
+// The largest share of the privacy budget, as a part of 1 / z^2, that adaptive clipping's bits take
+// if clip_noise is absent. The noise of the updates then grows by 5.4 %.
 constexpr double kMaxBitShare = 0.1;
-// With clip_noise: more would be a mistake, as the training learns from the updates.
+// The largest share with clip_noise. The training learns from the updates, so a larger share of the
+// bits would be a mistake.
 constexpr double kLargestBitShare = 0.5;
 
 void Require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
-// What JobConfig::Validate() cannot see, or would say later and without the options' names.
+// Checks that JobConfig::Validate() cannot make, or would report later and without the options'
+// names.
 void RequirePlausible(const JobRequest& r, uint32_t devices) {
   RequireInRange(JobFields(), r);
   if (r.job.plan.cohort > devices) {
@@ -78,7 +80,7 @@ privacy::Plan NoisyPlan(const JobRequest& r, const privacy::Plan& bare,
   return privacy::PlanForEpsilon(bare, r.epsilon, before);
 }
 
-// Makes room for adaptive clipping's bits in the budget of a calibrated plan.
+// A calibrated plan with room for adaptive clipping's bits in its budget.
 privacy::Plan WithClipBits(const JobRequest& r, const privacy::Plan& plan) {
   const privacy::Adjacency adjacency = privacy::PairedAdjacency(plan.sampling);
   const double z = plan.NoiseMultiplier();

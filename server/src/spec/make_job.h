@@ -1,4 +1,6 @@
-// From what is asked for to a job's configuration. Part of sotto::server/spec.
+// Turns a request into the configuration of a job. Part of sotto::server/spec.
+//
+// Pure functions: safe from any thread.
 #ifndef SOTTO_SPEC_MAKE_JOB_H_
 #define SOTTO_SPEC_MAKE_JOB_H_
 
@@ -13,9 +15,12 @@ namespace sotto::server {
 // Throws std::invalid_argument for a baseline with an infinite epsilon.
 const CodecInfo& ResolveCodec(const JobRequest& request);
 
-// The job that is asked for in a fleet of so many devices, with the noise calibrated to what
-// earlier jobs on them have left of the budget. Throws std::invalid_argument or
-// privacy::UnattainableEpsilon, saying what to change in terms of the options.
+// The configuration of the requested job.
+//   devices  in the fleet
+//   before   what earlier jobs have spent on these devices: the noise is calibrated to the rest of
+//            the budget
+// Throws std::invalid_argument or privacy::UnattainableEpsilon. The message says which options to
+// change.
 JobConfig MakeJob(const JobRequest& request, uint32_t devices,
                   const std::vector<privacy::SpentRounds>& before = {});
 

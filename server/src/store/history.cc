@@ -12,7 +12,7 @@
 namespace sotto::server {
 namespace {
 
-// Both ascending.
+// True if the two ascending lists have a common number.
 bool Share(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
   for (auto i = a.begin(), j = b.begin(); i != a.end() && j != b.end();) {
     if (*i == *j) return true;
@@ -81,7 +81,7 @@ bool RestsOnSeededNoise(const History& history, const JobEntry& job) {
 }
 
 std::vector<privacy::Claim> ClaimsToKeep(const ReleaseRecord& record) {
-  if (!record.spent.claims.empty()) return record.spent.claims;
+  if (record.codec->certified && !record.spent.claims.empty()) return record.spent.claims;
   privacy::Claim released;
   released.accountant = "rdp";  // the name that ledgers without privacy have always had
   privacy::Claim watched = released;

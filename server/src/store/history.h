@@ -1,11 +1,12 @@
-// What the records of a store mean: what resumes, what is spent, what is not private. Part of
-// sotto::server/store.
+// Decisions from the records of a store: which job resumes, what is spent, which figures are not
+// private. Part of sotto::server/store.
 //
-// Pure functions over records (but ReadState, which reads a model): the same for every store, and
-// tested without one.
+// All functions are pure functions over records, except ReadState(), which reads a model. They are
+// the same for every store, and tests need no store. Safe from any thread; ReadState() as its
+// store.
 //
-// What a job spends is charged to its devices, those that were eligible while it ran. A later job
-// on any of them starts from there.
+// A job's spending is charged to its devices: all that were eligible while the job ran. A later job
+// on any of these devices starts with that spending.
 #ifndef SOTTO_STORE_HISTORY_H_
 #define SOTTO_STORE_HISTORY_H_
 
@@ -19,47 +20,48 @@
 
 namespace sotto::server {
 
-// The job that goes on: the last one. Null if there is none.
+// The job that can continue: the last one. Null if there is none.
 const JobEntry* LastJob(const History& history);
 
-// The plan that a job began with. A job without privacy is a plan without noise. Throws
+// The plan with which a job began; without noise for a job without privacy. Throws
 // std::runtime_error, naming the store, if the job's configuration is damaged.
 privacy::Plan PlanOf(const History& history, const JobEntry& job);
 
-// Numbers of the earlier jobs that share devices with a job: its figures include theirs.
+// Numbers of the earlier jobs that share devices with a job. The job's figures include theirs.
 std::vector<int64_t> JobsBefore(const History& history, const JobEntry& job);
 
-// What earlier jobs have spent on any device that was a job's own or is eligible now.
-//   job  the job that is to be resumed; null: a new one, whose devices are those eligible now
+// What earlier jobs have spent on the devices of a job and on the devices eligible now.
+//   job  the job to resume; null: a new job, whose devices are the ones eligible now
 // Throws as PlanOf().
 std::vector<privacy::SpentRounds> SpentBefore(const History& history, const JobEntry* job);
 
 // True if a figure of this job's next release rests on noise that derives from a seed: an eligible
-// device is seeded, or a release of this job or of one before it was. A figure over many rounds is
-// worth no more than the noise of each of them.
+// device is seeded, or a release of this job or of an earlier job with common devices was seeded. A
+// figure over many rounds holds only if the noise of every round is private.
 bool RestsOnSeededNoise(const History& history, const JobEntry& job);
 
-// The claims that a ledger keeps of a release: those of its statement. A release without any gets
-// the two that every statement has, with an infinite epsilon, so that no reader overlooks it.
+// The claims that a ledger keeps of a release: the claims of its statement. A release without
+// claims gets the two claims that every statement has, with an infinite epsilon, so that no reader
+// overlooks it.
 std::vector<privacy::Claim> ClaimsToKeep(const ReleaseRecord& record);
 
-// The plan of the release's own round: accounting it for a number of rounds gives the guarantee of
-// so many rounds like this one.
+// The plan of the release's own round. Accounting it for n rounds gives the guarantee of n rounds
+// like this one.
 privacy::Plan PlanOfRound(const ReleaseRecord& record);
 
 // Decides what BeginJob() does with a record. Returns the job of the history that the record
-// resumes; null if it begins a new one.
+// resumes; null if the record begins a new job.
 //   may_begin  a new job was allowed
-// Throws std::runtime_error, naming the store, if the last job goes on and the record is of another
-// one, or of the same one with another configuration; the message then names the field.
+// Throws std::runtime_error that names the store if the record must resume the last job but belongs
+// to another job, or has another configuration. In the second case the message names the field.
 const JobEntry* JobToResume(const History& history, const JobRecord& record, bool may_begin);
 
 // A job's state between two rounds.
-//   model  after the job's last released round; null if it has released nothing
+//   model  the model after the job's last released round; null if it has released nothing
 JobState StateOf(const JobEntry& job, const StoredModel* model);
 
-// The same, with the model read from the store, for Job's constructor; nothing for a null job,
-// which is a new one.
+// The same for Job's constructor, with the model read from the store. Absent for a null job, which
+// is a new job.
 std::optional<JobState> ReadState(Store& store, const JobEntry* job);
 
 }  // namespace sotto::server

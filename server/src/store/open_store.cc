@@ -6,7 +6,7 @@ namespace sotto::server {
 namespace {
 
 struct Kind {
-  const char* prefix;  // of the names of this kind of store; the first row that fits is taken
+  const char* prefix;  // of the names of this kind of store; the first match wins
   std::unique_ptr<Store> (*open)(const std::string& where, StoreMode mode);
 };
 

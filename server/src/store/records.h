@@ -1,7 +1,9 @@
-// What a store keeps, as values: devices, jobs, releases. Part of sotto::server/store.
+// The records of a store, as values: devices, jobs, releases. Part of sotto::server/store.
 //
-// A store only adds records; nothing but a device's revocation changes one. Every decision is a
+// A store only adds records. Only a device's revocation changes a record. Every decision is a
 // function over records (history.h), the same for every store.
+//
+// Plain values: any thread may read them.
 #ifndef SOTTO_STORE_RECORDS_H_
 #define SOTTO_STORE_RECORDS_H_
 
@@ -17,25 +19,25 @@
 
 namespace sotto::server {
 
-// What may be shown of a device: everything but its secret.
+// The public part of a device: everything except its secret.
 struct DeviceRecord {
   int64_t number = 0;  // the devices' order; never used again
   std::string id;
   int64_t created = 0;             // seconds since 1970
-  std::optional<int64_t> revoked;  // the same; a revoked device never takes part again
-  bool seeded = false;             // whoever knows the seed knows the secret: not private
+  std::optional<int64_t> revoked;  // seconds since 1970; a revoked device never takes part again
+  bool seeded = false;             // the secret derives from a known seed: not private
 
   bool is_eligible() const { return !revoked.has_value(); }
 };
 
-// A job and how far it has come.
+// A job and its progress.
 struct JobEntry {
   int64_t number = 0;  // from 1, in the order in which the jobs began
   uint8_t job_id[kJobIdSize] = {};
   std::string model;
   std::string configuration;     // text of ConfigurationToJson()
   int64_t begun = 0;             // seconds since 1970
-  int64_t surcharge = 0;         // attempts that are charged though they released nothing
+  int64_t surcharge = 0;         // attempts charged although they released nothing
   std::vector<int64_t> devices;  // numbers of all that were eligible while it ran, ascending
   int64_t released = 0;          // rounds
   int64_t attempts = 0;          // committed in all rounds
@@ -43,22 +45,22 @@ struct JobEntry {
   bool seeded = false;           // one of its releases is marked as seeded
 };
 
-// A release without its parameters: the facts that its figures are computed from, and the claims.
+// A release without its parameters: the facts from which its figures are computed, and the claims.
 // The claims hold after this round, over the whole job and the jobs before it.
 struct LedgerEntry {
   int64_t job = 0;
   uint32_t round = 0;
   std::string mechanism;
-  // As this round was: under adaptive clipping clip_l2, clip_bit_scale and noise_sigma are the
-  // round's. Without privacy noise_sigma is 0.
+  // The plan of this round: under adaptive clipping, clip_l2, clip_bit_scale and noise_sigma are
+  // the round's own. Without privacy, noise_sigma is 0.
   privacy::Plan plan;
   int64_t reported = 0;
-  double noise_multiplier = 0.0;            // of the released sum, all of the noise in it
-  double accounted_noise_multiplier = 0.0;  // without the colluders' part
+  double noise_multiplier = 0.0;            // of the released sum, with all of its noise
+  double accounted_noise_multiplier = 0.0;  // without the colluders' noise
   int64_t attempts = 0;                     // of the job so far, released or not
   int64_t charged_rounds = 0;               // of the job so far
   int64_t earlier_rounds = 0;               // of the jobs before it
-  double numeric_error = 0.0;               // how much of the public epsilon may be numeric error
+  double numeric_error = 0.0;               // largest numeric error in the public epsilon
   bool seeded = false;  // noise that the claims rest on derives from a seed: not private
   std::vector<privacy::Claim> claims;
 };
@@ -70,7 +72,7 @@ struct StoredModel {
   double next_clip_l2 = 0.0;  // bound of the next round
 };
 
-// All devices and all jobs at one moment, each in the order of the numbers.
+// All devices and all jobs at one moment, each in the order of their numbers.
 struct History {
   std::string store;  // its name, for messages
   std::vector<DeviceRecord> devices;

@@ -11,7 +11,7 @@ namespace {
 constexpr int kBusyTimeoutMs = 2000;
 
 const char* Advice(int result) {
-  switch (result & 0xff) {  // the primary code of an extended one
+  switch (result & 0xff) {  // the primary code of an extended code
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return "another process is using it: stop that one first, or name another store";
@@ -104,7 +104,7 @@ Statement& Statement::BindText(const std::string& value) {
 
 Statement& Statement::BindBlob(ByteSpan value) {
   ++bound_;
-  // SQLite takes a null pointer, which an empty span may hold, for NULL.
+  // SQLite treats a null pointer as NULL, and an empty span may hold a null pointer.
   Check(value.empty()
             ? sqlite3_bind_zeroblob(handle_, bound_, 0)
             : sqlite3_bind_blob64(handle_, bound_, value.data(), value.size(), SQLITE_STATIC));
@@ -152,7 +152,7 @@ Transaction::Transaction(Database& database) : database_(database) {
 }
 
 Transaction::~Transaction() {
-  // Some errors have undone the transaction already; after Commit() there is none.
+  // Nothing is open after Commit(), and some errors have already undone the transaction.
   if (sqlite3_get_autocommit(database_.handle()) == 0) {
     sqlite3_exec(database_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
   }

@@ -18,17 +18,17 @@ namespace sotto::server {
 
 class Database {
  public:
-  // Opens an existing file for this process alone: from the first access on, until the destructor,
-  // every other connection to it is refused. Waits up to 2 s for one that is about to go.
+  // Opens an existing file for this process only. From the first access until the destructor, every
+  // other connection to the file is refused. Waits up to 2 s for another connection to close.
   explicit Database(const std::string& path);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  // Statements without results, separated by semicolons.
+  // Runs statements without results, separated by semicolons.
   void Run(const char* sql);
 
-  // The first value of the first row, which the statement must have.
+  // The first value of the first row. The statement must have a row.
   int64_t Integer(const char* sql);
   std::string Text(const char* sql);
 
@@ -54,15 +54,15 @@ class Statement {
   Statement& BindInteger(int64_t value);
   Statement& BindReal(double value);  // NaN and infinity become NULL
   Statement& BindText(const std::string& value);
-  Statement& BindBlob(ByteSpan value);  // its bytes must stay until Run() or the last Step()
+  Statement& BindBlob(ByteSpan value);  // the bytes must stay valid until Run() or the last Step()
 
   // Moves to the next row. False after the last one.
   bool Step();
 
-  // Runs a statement without results, then forgets the parameters, so that it can be bound anew.
+  // Runs a statement without results, then clears the parameters, so that they can be bound anew.
   void Run();
 
-  // The row's values by column, from 0. A blob's bytes stay until the next Step().
+  // The row's values by column, from 0. A blob's bytes stay valid until the next Step().
   bool IsNull(int column) const;
   int64_t Integer(int column) const;
   double Real(int column) const;
@@ -77,7 +77,7 @@ class Statement {
   int bound_ = 0;
 };
 
-// Everything up to Commit(), or nothing: a transaction that is not committed is undone.
+// A transaction. The destructor undoes it unless Commit() was called.
 class Transaction {
  public:
   explicit Transaction(Database& database);
@@ -85,7 +85,7 @@ class Transaction {
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
 
-  void Commit();  // returns when it is durable
+  void Commit();  // returns when the transaction is durable
 
  private:
   Database& database_;

@@ -73,7 +73,7 @@ privacy::Plan ToPlan(Columns& columns) {
   return plan;
 }
 
-// In the order of kSelectFacts.
+// Reads the columns in the order of kSelectFacts.
 LedgerEntry ToEntry(const Statement& row) {
   Columns columns(row);
   LedgerEntry entry;
@@ -112,7 +112,8 @@ privacy::Claim ToClaim(Columns& columns) {
   return claim;
 }
 
-// Both lists are in the order of job and round, and every claim's release has an entry.
+// Adds the claims to their entries. Both lists are in the order of job and round, and the release
+// of every claim has an entry.
 void ReadClaims(Database& database, std::vector<LedgerEntry>* entries) {
   auto entry = entries->begin();
   Statement row(database, kSelectClaims);

@@ -64,7 +64,7 @@ void OpenSchema(Database& database, bool may_create) {
   if (!is_empty) {
     RequireKnownVersion(database, application, version);
   } else if (!may_create) {
-    // It may once have held a job: only who asked for a new store gets one.
+    // The file may once have held a job, so a new store is made only on request.
     Refuse(database, "empty, not a store; `sotto keys new` creates one");
   }
   if (database.Text("PRAGMA integrity_check(1)") != "ok") {

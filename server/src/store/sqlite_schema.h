@@ -1,8 +1,10 @@
-// Opens the tables of a SQLite store, and converts those of older versions. Part of
+// Opens the tables of a SQLite store, and converts the tables of older versions. Part of
 // sotto::server/store.
 //
-// The version is SQLite's user_version; its application_id marks the file as Sotto's. The versions
-// themselves are in sqlite_versions.h.
+// SQLite's user_version holds the version, and its application_id marks the file as Sotto's. The
+// versions themselves are in sqlite_versions.h.
+//
+// One thread at a time for each database.
 #ifndef SOTTO_STORE_SQLITE_SCHEMA_H_
 #define SOTTO_STORE_SQLITE_SCHEMA_H_
 
@@ -11,9 +13,9 @@
 namespace sotto::server {
 
 // Makes the database ready for use: durable commits, foreign keys, the newest tables. An older file
-// is converted version by version in one transaction; programs of that time then refuse it. Throws
-// std::runtime_error that names the file for a newer one, a foreign one, a damaged one, and unless
-// may_create for an empty one. Nothing is written to a file that is not known to be a store or
+// is converted version by version in one transaction. Programs of the older version then refuse the
+// file. Throws std::runtime_error that names the file if the file is newer, foreign or damaged, or
+// if it is empty and may_create is false. Nothing is written to a file unless it is a store or
 // empty.
 void OpenSchema(Database& database, bool may_create);
 

@@ -19,7 +19,8 @@ namespace {
 
 int64_t Now() { return static_cast<int64_t>(std::time(nullptr)); }
 
-// The file, ready for SQLite, which would create it readable for all.
+// Prepares the file for SQLite, which would create a file that all users can read. Returns the
+// path.
 const std::string& Prepare(const std::string& path, StoreMode mode) {
   if (mode == StoreMode::kCreate) posix::CreatePrivateFile(path);
   posix::RequirePrivateFile(path);
@@ -141,7 +142,7 @@ std::vector<int64_t> SqliteStore::DevicesOf(int64_t job) {
   return devices;
 }
 
-// A job's next round is the number of its releases.
+// Reads all jobs. The number of a job's releases is its next round.
 std::vector<JobEntry> SqliteStore::ReadJobs() {
   std::vector<JobEntry> jobs;
   Statement row(
@@ -172,7 +173,7 @@ std::vector<JobEntry> SqliteStore::ReadJobs() {
   return jobs;
 }
 
-// Within a transaction: one moment.
+// Call it within a transaction: all records are then of one moment.
 History SqliteStore::ReadWithin() { return {database_.path(), ListDevices(), ReadJobs()}; }
 
 History SqliteStore::ReadHistory() {
@@ -223,7 +224,7 @@ int64_t SqliteStore::AddJob(const JobRecord& record) {
   return number;
 }
 
-// Also those that took another device's place since the job began.
+// Adds the eligible devices to the job. Some may have replaced other devices since the job began.
 void SqliteStore::AddDevicesOfJob(int64_t job) {
   Statement insert(database_,
                    "INSERT OR IGNORE INTO job_devices (job, device) "

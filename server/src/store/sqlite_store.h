@@ -2,14 +2,16 @@
 //
 // Every commit is on the disk before the call returns (write-ahead log, synchronous = FULL).
 //
-// The file holds the devices' secrets, as they are: mode 0600 is enforced, and whoever can read it
-// can take the noise off every update. It belongs to one process at a time; a second one is
-// refused. Stop that process before copying the file, and copy no file beside which a NAME-wal
-// lies: open it first, for example with `sotto keys list`. A restored backup does not know what was
-// released after it was made; go on with it only if nothing was.
+// The file holds the devices' secrets without encryption. Mode 0600 is enforced: anyone who can
+// read the file can remove the noise from every update. The file belongs to one process at a time;
+// a second process is refused.
 //
-// The file's format and its versions are those of sqlite_versions.h. Opening a store reads all of
-// it once, to find damage.
+// Backups: stop that process before you copy the file. If a file NAME-wal lies beside it, open the
+// store first, for example with `sotto keys list`. A restored backup does not know the releases
+// that were made after it; continue with it only if there were none.
+//
+// sqlite_versions.h defines the file's format and its versions. Opening a store reads the whole
+// file once, to find damage. One thread at a time.
 #ifndef SOTTO_STORE_SQLITE_STORE_H_
 #define SOTTO_STORE_SQLITE_STORE_H_
 
@@ -25,7 +27,7 @@ namespace sotto::server {
 
 class SqliteStore final : public Store {
  public:
-  // Throws for a file that others may read, that another process uses, or that is no store.
+  // Throws if other users may read the file, if another process uses it, or if it is no store.
   explicit SqliteStore(const std::string& path, StoreMode mode = StoreMode::kExisting);
 
   using Store::AddDevices;

@@ -6,7 +6,7 @@ namespace {
 // Times are seconds since 1970. Cohorts are u32le: indices into the devices that were eligible at
 // `opened`, in the order of `position`. Parameters are float32, little-endian.
 
-// Version 1: one job. Its attempts were given up because of the drawn devices, and charged.
+// Version 1: one job. Its attempts were given up depending on the drawn devices, and charged.
 
 constexpr char kTables1[] = R"sql(
 CREATE TABLE devices (
@@ -60,8 +60,8 @@ CREATE TABLE ledger (
 ) STRICT;
 )sql";
 
-// Version 2: jobs one after the other, numbered from 1; only the last one goes on. A job's devices
-// are all that were eligible when a process of it began.
+// Version 2: a sequence of jobs, numbered from 1. Only the last job can continue. A job's devices
+// are all that were eligible when one of its processes began.
 
 constexpr char kPutAside1[] = R"sql(
 ALTER TABLE devices RENAME TO former_devices;
@@ -150,7 +150,7 @@ CREATE TABLE ledger (
 ) STRICT;
 )sql";
 
-// It is not known which devices were eligible while the job of version 1 ran: all count as its own.
+// Version 1 does not say which devices were eligible while its job ran: all count as the job's own.
 constexpr char kCopy1To2[] = R"sql(
 INSERT INTO devices (position, id, secret, created, revoked, seeded)
   SELECT position, id, secret, created, revoked, seeded FROM former_devices ORDER BY position;
@@ -196,8 +196,9 @@ DROP TABLE former_job;
 DROP TABLE former_devices;
 )sql";
 
-// Version 3: a release's privacy figures are rows of `claims`; `facts` has what they are computed
-// from, as the release's own round was. `optimiser_state` is whatever the job's optimiser keeps.
+// Version 3: the privacy figures of a release are rows of `claims`. `facts` holds the values from
+// which they are computed, of the release's own round. `optimiser_state` is the opaque state of the
+// job's optimiser.
 
 constexpr char kPutAside2[] = R"sql(
 ALTER TABLE devices RENAME TO former_devices;
@@ -300,9 +301,9 @@ CREATE TABLE claims (
 ) STRICT;
 )sql";
 
-// A ledger of version 2 has up to four figures: against the public, against the network and, where
-// the devices add noise of their own, against the server. It names the accountant of the first one
-// only; the last two always had "rdp".
+// A ledger of version 2 has up to four figures: one against the public, one against the network
+// and, where devices add private noise, two against the server. It names only the accountant of the
+// first figure; the last two always had "rdp".
 constexpr char kCopy2To3[] = R"sql(
 INSERT INTO devices (position, id, secret, created, revoked, seeded)
   SELECT position, id, secret, created, revoked, seeded FROM former_devices ORDER BY position;

@@ -1,8 +1,10 @@
 // Every version of a SQLite store's tables, each frozen as text. Part of sotto::server/store.
 //
-// No text here is ever changed once a release of Sotto has written it. To change the tables: add a
-// row to kSchemaVersions with all tables of the new version and the conversion from the version
-// before it, a file of the former version to tests/vectors, and its test.
+// The text of a version never changes after a release of Sotto has written it. To change the
+// tables, add a row to kSchemaVersions with all tables of the new version and the conversion from
+// the version before it; add a file of the former version to tests/vectors; add its test.
+//
+// Constants: safe from any thread.
 #ifndef SOTTO_STORE_SQLITE_VERSIONS_H_
 #define SOTTO_STORE_SQLITE_VERSIONS_H_
 
@@ -10,9 +12,11 @@
 
 namespace sotto::server {
 
-// A conversion from the version before runs put_aside, then tables, then copy: it renames the
-// former tables to former_NAME, creates all of its own, and fills them, column by column by name.
-// At its end no former table is left, so the schema is that of a new store.
+// One version. The conversion from the version before it runs three texts in this order:
+//   put_aside  renames the former tables to former_NAME
+//   tables     creates all tables of this version
+//   copy       fills them, column by column by name
+// No former table is left at the end, so the schema equals the schema of a new store.
 struct SchemaVersion {
   int64_t version = 0;
   const char* put_aside = "";  // empty for the first version

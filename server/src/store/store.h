@@ -1,24 +1,25 @@
-// A store: the server's memory of devices and jobs, as an interface. Part of sotto::server/store.
+// The interface of a store, the durable record of devices and jobs. Part of sotto::server/store.
 //
 // A store holds the registered devices and an append-only log of what jobs did: jobs, attempts,
-// releases with their models and their privacy claims. It gives records and takes no decision;
-// history.h decides, from records: what counts as spent, what resumes, which figure rests on
-// seeded noise.
+// releases with their models and their privacy claims. A store returns records and takes no
+// decision. history.h decides from records what counts as spent, which job resumes, and which
+// figure rests on seeded noise.
 //
-// A server that is killed at any moment is started again from the log:
+// A server that was killed at any moment starts again from the log:
 //   const History history = store.ReadHistory();
 //   const JobEntry* resumed = LastJob(history);
 //   config.spent_before = SpentBefore(history, resumed);
 //   Job job(config, devices, store, key, ReadState(store, resumed));
-// No release is forgotten or counted twice, and no attempt's number is used again.
+// No release is lost or counted twice, and no attempt's number is used again.
 //
-// The log's last job is the one that goes on, until another one begins after it and ends it.
+// Only the log's last job can be resumed. Beginning a new job ends the job before it.
 //
 // To add a kind of store: a class that implements Store, its row in open_store.cc, its lines in
-// CMakeLists.txt, a test. Each call reads what it needs anew, since another process may have
-// written: an implementation keeps nothing in memory but the number of the job that it began.
+// CMakeLists.txt, a test. Each call reads its data anew, because another process may have written.
+// An implementation keeps nothing in memory except the number of the job that it began or resumed.
 //
-// Every error is a std::runtime_error: the store, what failed, what to do. One thread at a time.
+// Every error is a std::runtime_error that names the store, what failed, and what to do. One thread
+// at a time.
 #ifndef SOTTO_STORE_STORE_H_
 #define SOTTO_STORE_STORE_H_
 
@@ -34,8 +35,8 @@
 namespace sotto::server {
 
 enum class StoreMode {
-  kExisting,  // the store must be there
-  kCreate,    // a new one is created if there is none
+  kExisting,  // the store must exist
+  kCreate,    // a new store is created if none exists
 };
 
 class Store : public JobLog {
@@ -52,14 +53,14 @@ class Store : public JobLog {
     AddDevices(devices, seeded, [] {});
   }
 
-  // The device is no longer eligible, from the next LoadDevices() on. Its name and its secret stay
-  // taken. A job whose plan counts on it goes on only with another device in its place.
+  // Makes the device ineligible from the next LoadDevices() on. Its name and its secret stay taken.
+  // A job whose plan counts this device resumes only after another device has replaced it.
   virtual void RevokeDevice(const std::string& id) = 0;
 
   // The secret of a device that is not revoked.
   virtual Device FindDevice(const std::string& id) = 0;
 
-  // All devices in the order they were added, revoked ones too.
+  // All devices in the order in which they were added, revoked devices included.
   virtual std::vector<DeviceRecord> ListDevices() = 0;
 
   // The eligible devices, in the same order.
@@ -74,8 +75,8 @@ class Store : public JobLog {
   // The model after a released round of a job.
   virtual StoredModel ReadModel(int64_t job, uint32_t round) = 0;
 
-  // The next BeginJob() begins a new job after the last one, instead of resuming that one. Nothing
-  // is written until then.
+  // Lets the next BeginJob() begin a new job instead of resuming the last one. Nothing is written
+  // before that call.
   virtual void AllowNewJob() = 0;
 };
 

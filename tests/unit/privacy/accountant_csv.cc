@@ -1,3 +1,4 @@
+// The reader of tests/vectors/accountant.csv.
 #include "unit/privacy/accountant_csv.h"
 
 #include <cmath>

@@ -7,8 +7,8 @@
 
 namespace sotto::privacy {
 
-// One row; lists are written with ';' in the file, and what a mechanism does not use is empty
-// there.
+// One row. In the file ';' separates the elements of a list, and a field that the mechanism does
+// not use is empty.
 struct AccountantRow {
   std::string id;
   std::string mechanism;

@@ -1,3 +1,4 @@
+// Every row of tests/vectors/accountant.csv is read by a test.
 #include <gtest/gtest.h>
 #include <map>
 #include <string>

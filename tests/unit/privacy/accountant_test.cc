@@ -1,3 +1,4 @@
+// Accountants: their table, and their figures against independent values.
 #include "accounting/accountant.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Adaptive clipping: the split of the noise, and the next bound.
 #include "plans/adaptive_clip.h"
 
 #include <cmath>

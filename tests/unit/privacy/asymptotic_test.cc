@@ -1,3 +1,4 @@
+// The asymptotic forms of the Gau-LRQ paper, for comparison only.
 #include "published/asymptotic.h"
 
 #include <cmath>

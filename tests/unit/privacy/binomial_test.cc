@@ -1,3 +1,4 @@
+// The bound on the binomial tail, and the cap of a Poisson draw.
 #include "accounting/binomial.h"
 
 #include <cmath>

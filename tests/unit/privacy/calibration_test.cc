@@ -1,3 +1,4 @@
+// Calibration: the smallest noise for a target epsilon.
 #include "plans/calibration.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Claims: their names, and what an account's statement claims.
+// Claims: their names, and the claims of a statement.
 #include "plans/claim.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// The closed forms of DP-Fed-LS, for comparison only.
 #include "published/closed_forms.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Claims of several jobs as one figure.
+// CombineClaims(): the claims of several jobs as one figure.
 #include <cmath>
 #include <functional>
 #include <gtest/gtest.h>

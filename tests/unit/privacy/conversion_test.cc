@@ -1,3 +1,4 @@
+// Conversion from RDP to (epsilon, delta), against independent values.
 #include "accounting/conversion.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The figures of a statement that tests ask for, by short names.
+// Short names for the figures of a statement that tests use.
 #ifndef SOTTO_TESTS_FIGURES_H_
 #define SOTTO_TESTS_FIGURES_H_
 

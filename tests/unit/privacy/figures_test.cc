@@ -1,3 +1,4 @@
+// Privacy figures as text for people: rounded so that the text is a bound.
 #include "accounting/figures.h"
 
 #include <gtest/gtest.h>

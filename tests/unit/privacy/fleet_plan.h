@@ -1,4 +1,4 @@
-// The plan that tests of the accountant begin from.
+// The plan with which the tests of accounts begin.
 #ifndef SOTTO_TESTS_FLEET_PLAN_H_
 #define SOTTO_TESTS_FLEET_PLAN_H_
 
@@ -9,7 +9,7 @@
 
 namespace sotto::privacy {
 
-// 30 rounds of 50 of 1,000 devices, and the encoder's certificate. Without noise yet.
+// 30 rounds of 50 of 1,000 devices, with the encoder's certificate and without noise.
 //   poisson_cap  on the draw; uniform cohorts have none
 inline Plan FleetPlan(Sampling sampling, int64_t poisson_cap) {
   Plan plan;

@@ -1,3 +1,4 @@
+// Gaussian differential privacy, against independent values.
 #include "accounting/gdp.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// The guarantee of real releases: the price of the certificate and the cap.
 #include "accounting/guarantee.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Plans: their ranges, their noise, and the statement after some rounds.
 #include "plans/plan.h"
 
 #include <cmath>

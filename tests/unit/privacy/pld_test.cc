@@ -1,3 +1,4 @@
+// Privacy loss distributions, against independent bounds and exact cases.
 #include "accounting/pld.h"
 
 #include <algorithm>

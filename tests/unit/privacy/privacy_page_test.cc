@@ -1,4 +1,4 @@
-// PRIVACY.md has the claims and assumptions of the program, all of them and no others.
+// PRIVACY.md lists exactly the claims and assumptions of the program.
 #include <algorithm>
 #include <fstream>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What devices' own noise guarantees against the server.
+// The guarantee against the server that the devices' own noise gives.
 #include "plans/private_noise.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// RDP of one round, against independent values and limits.
 #include "accounting/rdp.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Sample-level bounds of Noisy-FedAvg and Noisy-FedProx.
 #include "published/sample_level.h"
 
 #include <cmath>

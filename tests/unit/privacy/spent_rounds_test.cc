@@ -1,4 +1,4 @@
-// What earlier jobs have spent counts in a statement.
+// A statement counts the privacy cost of earlier jobs.
 #include <algorithm>
 #include <cmath>
 #include <functional>

@@ -1,3 +1,4 @@
+// Statuses and their names, byte order, wiping, comparison in constant time.
 #include <cstring>
 #include <gtest/gtest.h>
 #include <set>

@@ -1,3 +1,4 @@
+// Derivation of keys, their labels, device ids, and random streams.
 #include "sotto/crypto.h"
 
 #include <cstring>

@@ -1,3 +1,4 @@
+// The cells of the Gau-LRQ dither, against high-precision values and the documented bits.
 #include "sotto/dither.h"
 
 #include <algorithm>

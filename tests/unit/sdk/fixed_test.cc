@@ -1,3 +1,4 @@
+// Fixed-point formats, against exact arithmetic.
 #include "sotto/fixed.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Frames: found in any stream, and none beyond the buffer.
+// The frame reader finds the frames of any stream, and writes nothing beyond its buffer.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <vector>

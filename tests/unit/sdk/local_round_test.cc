@@ -1,3 +1,4 @@
+// A local round without a server: update, nonce, private noise, and every way to fail.
 #include "sotto/local_round.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Training of softmax regression in float32: kernels, gradients, digests of models.
 #include "sotto/nn.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Elementary functions, against the C library and exact integers.
 #include "sotto/num.h"
 
 #include <algorithm>

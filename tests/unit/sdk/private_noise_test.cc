@@ -1,3 +1,4 @@
+// A device's own noise: the same in every pass, and bound to its seed.
 #include "sotto/private_noise.h"
 
 #include <cmath>
@@ -76,7 +77,7 @@ TEST(AddPrivateNoise, IsCutOffAtTheFormatsLimit) {
 
 // Noise that int32 cannot hold was replaced by the nearest it can; the sum does not tell.
 TEST(AddPrivateNoise, DoesNotSeeThatTheNoiseWasCutOffBefore) {
-  constexpr auto kLargest = static_cast<int32_t>(kMaxPrivateClipInUnits) * (1 << 20);
+  constexpr auto kLargest = static_cast<int32_t>(kMaxPrivateClipInScales) * (1 << 20);
   EXPECT_EQ(AddPrivateNoise(-kLargest, INT32_MAX), kMaxValueQ20);
   EXPECT_EQ(AddPrivateNoise(kLargest, -INT32_MAX), -kMaxValueQ20);
 }

@@ -1,4 +1,4 @@
-// Updates with a device's own noise: what the encoder sees is the noisy values and nothing else.
+// Updates with a device's own noise: the encoder's output depends on the noisy values only.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>

@@ -1,3 +1,4 @@
+// The quantizer on one coordinate, against real arithmetic and at its extremes.
 #include "sotto/quantizer.h"
 
 #include <algorithm>

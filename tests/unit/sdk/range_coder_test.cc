@@ -1,3 +1,4 @@
+// The range coder and the model of an update: round trips, sizes, any bytes.
 #include "sotto/range_coder.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// TLS sessions between two ends of Sotto, over pipes in memory.
 #include "sotto/tls.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// The tasks that a device takes, and those that it refuses.
 #include "sotto/train_task.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Local training: the samples' order, clipping, and failures.
 #include "sotto/train.h"
 
 #include <algorithm>

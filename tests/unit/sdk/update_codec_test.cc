@@ -1,3 +1,4 @@
+// The encoded update: round trips, sizes, resumed reads, and bytes that a decoder refuses.
 #include "sotto/update_codec.h"
 
 #include <cmath>
@@ -103,9 +104,9 @@ TEST(UpdateCodec, BothCodesCarryTheSameValues) {
   }
 }
 
-// A last value of the caller's stands after the update and has no part in its clipping; what comes
-// before is decoded as without it.
-TEST(UpdateCodec, ALastValueIsOneMoreCoordinateUnderTheSameNoise) {
+// The extra coordinate follows the update and is not clipped with it. The coordinates of the update
+// decode to the same values with and without it.
+TEST(UpdateCodec, AExtraCoordinateIsOneMoreCoordinateUnderTheSameNoise) {
   constexpr double kUnit = 1048576;
   for (const UpdateFormat& format : kFormats) {
     for (const float deviation : {0.0f, 0.0001f, 0.05f}) {
@@ -125,8 +126,8 @@ TEST(UpdateCodec, ALastValueIsOneMoreCoordinateUnderTheSameNoise) {
   }
 }
 
-// What the accountant's joint sensitivity rests on: updates far above the bound, on it and below.
-TEST(UpdateCodec, TheIntegersWithALastValueKeepTheirJointBound) {
+// The accountant's joint sensitivity rests on this bound: updates far above it, on it and below.
+TEST(UpdateCodec, TheIntegersWithAExtraCoordinateKeepTheirJointBound) {
   std::mt19937 random(5);
   for (int trial = 0; trial < 300; ++trial) {
     const float unit = std::ldexp(1.0f + static_cast<float>(random() % 1000) / 1000, -8);
@@ -148,7 +149,7 @@ TEST(UpdateCodec, TheIntegersWithALastValueKeepTheirJointBound) {
   }
 }
 
-TEST(UpdateEncoder, RefusesALastValueBeyondTheFormat) {
+TEST(UpdateEncoder, RefusesAExtraCoordinateBeyondTheFormat) {
   const std::vector<float> update = {1.0f};
   UpdateEncoder encoder;
   for (const int32_t last : {kMaxValueQ20 + 1, -kMaxValueQ20 - 1}) {

@@ -1,3 +1,4 @@
+// Clipping and scaling in integers, over the whole range of float32.
 #include "sotto/update_scale.h"
 
 #include <cmath>
@@ -97,7 +98,7 @@ TEST(UpdateScale, TheLargestRatioFillsTheFormatAndNoMore) {
 TEST(UpdateScale, ALargeNormOfSmallCoordinatesFits) {
   const std::vector<float> update(40000, 8.0f);
   UpdateScale scale;
-  ASSERT_EQ(ComputeUpdateScale(View(update), kMaxClipInUnits, 1.0f, &scale), Status::kOk);
+  ASSERT_EQ(ComputeUpdateScale(View(update), kMaxFormatClipInScales, 1.0f, &scale), Status::kOk);
   EXPECT_EQ(scale.max_value_q20, 8 << 20);
   EXPECT_EQ(ScaleToQ20(8.0f, scale), 8 << 20);
   ASSERT_EQ(ComputeUpdateScale(View(update), 1500.0f, 1.0f, &scale), Status::kOk);

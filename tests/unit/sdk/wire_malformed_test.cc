@@ -1,4 +1,4 @@
-// Bytes that are no message, or one of a later version: no bytes whatever do harm.
+// Bytes that are no message, or a message of a later version: all bytes are decoded or refused.
 #include <gtest/gtest.h>
 #include <random>
 #include <string>

@@ -1,4 +1,4 @@
-// Messages: what goes out comes back, and what is beyond its limits does not go out.
+// Messages are the same after encoding and decoding; a message beyond its limits is not encoded.
 #include "sotto/wire.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Adaptive clipping in a job: the bits that devices send, the bound that follows, the noise that
-// follows the bound.
+// Tests of adaptive clipping in a job: the bits of the devices move the bound, and the noise moves
+// with the bound.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <map>
@@ -155,8 +155,8 @@ TEST(AdaptiveClipJob, ADeviceRefusesABitThatNoUpdateHasRoomFor) {
   }
 }
 
-// What the accountant is told of the first round bounds every round, in exact arithmetic: the
-// integers of an update have a sum of squares of at most (C 2^20 / sigma)^2, and the bit's B^2.
+// The accountant's figures of the first round bound every round, in exact arithmetic. The integers
+// of an update have a sum of squares of at most (C 2^20 / sigma)^2, and the bit's square is B^2.
 TEST(AdaptiveClipConfig, NoBoundGivesAnUpdateMoreThanItsShareOfTheNoise) {
   for (const double scale : {0.3, 1.7, 40.0}) {
     JobConfig config = SmallAdaptiveConfig(0.37, scale / 50);

@@ -1,3 +1,4 @@
+// Tests of aggregation: sums, parallel loops, estimators, optimisers and the merging of parts.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -64,7 +65,7 @@ TEST(ParallelFor, VisitsEveryIndexOnceAndPassesOnAnException) {
 
 const ModelInfo& Model() { return *FindModel("softmax-64-10"); }
 
-// What a sum of these integers makes of a model of such parameters.
+// The model after a sum of these integers is applied to these parameters.
 bool Step(const std::vector<int64_t>& sum, double unit, double divisor,
           const AggregationOptions& options, std::vector<float>* parameters) {
   const std::vector<float> update = MakeEstimator(options)->Estimate(

@@ -1,4 +1,4 @@
-// Attempts that are spread over processes: their parts merge to the release of one process.
+// Tests of attempts that several processes share: their parts merge to the release of one process.
 #include "round/attempt.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace sotto::server {
 namespace {
 
-// Two jobs with the same keys, as two processes hold them; each hears half of the devices.
+// Two jobs with the same keys, as two processes hold them. Each serves half of the devices.
 class SplitAttempt : public testing::Test {
  protected:
   SplitAttempt() {
@@ -94,7 +94,7 @@ TEST(Attempt, OnceClosedItTellsDevicesToWaitAndTakesNothing) {
   EXPECT_EQ(small.job.Answer(device, begin).code, ErrorCode::kNotSelected);
 }
 
-// Runs without a job: whoever has a task and the drawn devices can hold an attempt.
+// An attempt needs no job: a task and the drawn devices are enough.
 TEST(Attempt, NeedsNoJob) {
   const JobConfig config = SmallConfig();
   const DeviceRegistry devices = SmallRegistry();

@@ -1,5 +1,5 @@
-// The codecs of the mechanisms that Gau-LRQ is compared with: their bytes, their limits and what
-// they refuse. Their noise is tested in statistical/baseline_noise_test.cc.
+// Tests of the baseline codecs, with which Gau-LRQ is compared: their bytes, their limits, and the
+// bytes that they refuse. statistical/baseline_noise_test.cc tests their noise.
 #include "codec/baseline.h"
 
 #include <cmath>
@@ -32,7 +32,7 @@ Key KeyOf(uint8_t number) {
   return key;
 }
 
-// Noise of this deviation, updates clipped to so many of them.
+// A task with noise of this deviation, and a clipping bound in units of this deviation.
 TrainTask TaskOf(float noise_sigma, double clip_in_sigmas = kClipInSigmas) {
   TrainTask task;
   task.quantizer_scale = noise_sigma;

@@ -1,4 +1,4 @@
-// Opening data sets by name and by folder.
+// Tests of opening data sets by name and by folder.
 #include "data/catalog.h"
 
 #include <filesystem>

@@ -1,3 +1,5 @@
+// Tests of the certificate: its layer curve, its table errors, and the bounds that it proves on the
+// noise.
 #include "certificate/certificate.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The SDK's client against the real server code, with faults at every message and port call.
+// Tests of the SDK's client against the real server code, with faults at every message and port
+// call.
 #include "sotto/client.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ bool Contains(const std::vector<uint32_t>& cohort, uint32_t device) {
   return std::find(cohort.begin(), cohort.end(), device) != cohort.end();
 }
 
-// One round in which device cohort[0] suffers; everybody else reports as usual.
+// One round in which device cohort[0] has faults. All other devices report as usual.
 struct FaultRun {
   std::vector<float> model;
   uint32_t reported = 0;
@@ -205,7 +206,7 @@ TEST_F(ClientTest, FinalErrorsEndTheRoundOthersAreRetriedLater) {
   EXPECT_EQ(device->client().OnReply(reply), Status::kPeerRefused);
 }
 
-// A job that gives an attempt up unless it hears of two devices.
+// A job that gives an attempt up unless two devices check in.
 struct TwoClientsTest : ClientTest {
   TwoClientsTest() : ClientTest(Config()) {}
 
@@ -219,7 +220,7 @@ struct TwoClientsTest : ClientTest {
 TEST_F(TwoClientsTest, ANewAttemptReplacesAnInterruptedOne) {
   AdvanceTo(Client::State::kUpload);
   device->client().OnLinkLost();
-  // Nobody else comes by until the device is drawn again.
+  // No other device checks in until the device is drawn again.
   do {
     ASSERT_FALSE(small.job.CloseRound().released);
   } while (!Contains(small.job.cohort(), index));

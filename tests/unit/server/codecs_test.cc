@@ -1,4 +1,4 @@
-// The table of codecs: what is true of each, and that each does what its row says.
+// Tests of the table of codecs: its traits, and that each codec behaves as its row says.
 #include "codec/codecs.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tests of the cohort draw under each sampling scheme. Keys are fixed.
 #include "round/cohort.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tests of the device registry.
 #include "round/devices.h"
 
 #include <gtest/gtest.h>

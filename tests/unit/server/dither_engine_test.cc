@@ -1,3 +1,4 @@
+// Tests of the fast dither engine: it computes the same bits as the SDK's engine.
 #include "aggregate/dither_engine.h"
 
 #include <cstring>

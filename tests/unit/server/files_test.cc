@@ -1,4 +1,5 @@
-// Files that are whole or absent, and key files, whose format is pinned here byte by byte.
+// Tests of files that are written whole or not at all, and of key files. The format of key files is
+// pinned here byte by byte.
 #include "sotto/posix/files.h"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The IDX reader on files written here, one defect at a time, and on real ones.
+// Tests of the IDX reader on files written here, one defect at a time, and on real files.
 #include "sotto/data/idx.h"
 
 #include <cstdio>

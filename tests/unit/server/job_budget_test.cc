@@ -1,4 +1,5 @@
-// What a job charges for its rounds, and how it stops when it cannot pay for another one.
+// Tests of a job's budget: what a job charges for its rounds, and how it stops when the budget
+// cannot pay for another round.
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>

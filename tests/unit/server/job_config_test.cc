@@ -1,3 +1,4 @@
+// Tests of a job's configuration: the values that it refuses, and the rounding to float32.
 #include "round/job_config.h"
 
 #include <cmath>

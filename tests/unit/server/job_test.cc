@@ -1,4 +1,4 @@
-// The rounds of a job: how they open, what they release, when they are given up.
+// Tests of the rounds of a job: how they open, what they release, and when an attempt is given up.
 #include "round/job.h"
 
 #include <algorithm>
@@ -38,7 +38,8 @@ TEST(Job, ReleasesAllRoundsOfThePlanAndFinishes) {
   EXPECT_LT(small.store.releases[0].spent.epsilon(), small.store.releases[2].spent.epsilon());
 }
 
-// The sum's size is read off the sum, which is charged whatever is made of it.
+// Divergence is read from the released sum. The round is charged whatever the job does with the
+// sum.
 TEST(Job, ASumTooLargeForTheModelIsReleasedAndChargedAndEndsTheJob) {
   JobConfig config = SmallConfig();
   config.aggregation.server_learning_rate = 1e300;
@@ -110,7 +111,7 @@ TEST(Job, AReleaseThatCannotBeCommittedIsNotReleased) {
   EXPECT_EQ(small.Model(), std::vector<float>(small.job.config().model->parameters, 0.0f));
 }
 
-// A device that hears Done leaves for good, and is missing when the server is back.
+// A device that receives Done leaves for good, and is missing when the server restarts.
 TEST(Job, NobodyHearsThatAJobIsDoneWhichAnErrorStopped) {
   for (const bool enough_devices : {true, false}) {
     JobConfig config = SmallConfig();

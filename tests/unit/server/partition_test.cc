@@ -1,4 +1,5 @@
-// Shares of the training set. The random numbers are fixed, so no test can fail by chance.
+// Tests of the devices' shares of the training set. The random numbers are fixed, so no test can
+// fail by chance.
 #include "sotto/data/partition.h"
 
 #include <algorithm>

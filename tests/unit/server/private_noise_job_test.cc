@@ -1,4 +1,4 @@
-// Trust mode private-noise: the SDK's client and the job, neither taking the other's word.
+// Tests of trust mode private-noise: the SDK's client and the job each check what the other sends.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>

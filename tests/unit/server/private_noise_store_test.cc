@@ -1,4 +1,4 @@
-// What the ledger says of trust mode private-noise.
+// Tests of the ledger in trust mode private-noise.
 #include <cmath>
 
 #include "unit/privacy/figures.h"

@@ -1,4 +1,4 @@
-// The requests of a device, made by hand.
+// For tests: the requests of a device, made by hand.
 #ifndef SOTTO_TESTS_REQUESTS_H_
 #define SOTTO_TESTS_REQUESTS_H_
 

@@ -1,4 +1,5 @@
-// A simulation over several processes, which are threads here: the same bytes as of one.
+// Tests of a simulation over several processes: it gives the same bytes as one process. The
+// processes are threads here.
 #include "sim/simulation.h"
 
 #include <condition_variable>

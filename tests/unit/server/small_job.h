@@ -1,4 +1,5 @@
-// A small real job and real clients for it: softmax on 64 features, a dozen devices, in process.
+// For tests: a small real job and its real clients, all in one process: softmax on 64 features, a
+// dozen devices.
 #ifndef SOTTO_TESTS_SMALL_JOB_H_
 #define SOTTO_TESTS_SMALL_JOB_H_
 
@@ -100,8 +101,9 @@ class SmallDevice {
 
   ClientBuffers buffers() { return memory_.buffers(); }
 
-  // Runs until the client waits, is done or fails. Loses the link instead of delivering the reply
-  // to request number `lose_at` (from 0), or `lose_request_at`: instead of delivering the request.
+  // Runs until the client waits, is done or fails. The link is lost instead of delivering the reply
+  // to request number `lose_at` (from 0), or instead of delivering request number
+  // `lose_request_at`.
   Status Run(Job& job, uint32_t index, int lose_at = -1, int lose_request_at = -1) {
     Client::Progress progress = Client::Progress::kAgain;
     for (int sent = 0;;) {

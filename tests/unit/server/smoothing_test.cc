@@ -1,5 +1,5 @@
-// SmoothLaplacian against reference vectors, a direct solver in double precision, and its own
-// algebra. No statistical claims: every signal is fixed.
+// Tests of SmoothLaplacian() against reference vectors, a direct solver in double precision, and
+// algebraic identities. There are no statistical claims: every signal is fixed.
 #include "aggregate/smoothing.h"
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// The store under kills, full disks, second servers, and files that are foreign, old or damaged.
+// Tests of the store under kills, full disks and second servers, and on files that are foreign, old
+// or damaged.
 #include <chrono>
 #include <csignal>
 #include <filesystem>

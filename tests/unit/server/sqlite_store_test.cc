@@ -1,4 +1,5 @@
-// The store: what it keeps of devices, jobs and ledgers, and how a job resumes from it.
+// Tests of the SQLite store: what it keeps of devices, jobs and ledgers, and how a job resumes from
+// it.
 #include "store/sqlite_store.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What the tests of the store share: a folder of its own for each test, devices, records, models.
+// For the tests of the store: a folder of its own for each test, devices, records, models.
 #ifndef SOTTO_TESTS_STORE_FIXTURE_H_
 #define SOTTO_TESTS_STORE_FIXTURE_H_
 
@@ -51,7 +51,7 @@ inline std::vector<float> ModelOf(uint32_t round, size_t size = 650) {
   return model;
 }
 
-// The state of the last job, nothing if there is none: what serve resumes.
+// The state of the last job, which `sotto serve` resumes; absent if there is no job.
 inline std::optional<JobState> Load(Store& store) {
   const History history = store.ReadHistory();
   return ReadState(store, LastJob(history));

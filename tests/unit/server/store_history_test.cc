@@ -1,4 +1,4 @@
-// What the records of a store mean, on records made by hand: no store is opened.
+// Tests of the decisions in store/history.h, on records made by hand. No store is opened.
 #include <gtest/gtest.h>
 #include <limits>
 #include <stdexcept>

@@ -1,4 +1,5 @@
-// What every kind of store does, through its interface. A new kind is a row of kKinds.
+// Tests of every kind of store through the interface Store. To test a new kind, add a row to
+// kKinds.
 #include <cstring>
 #include <gtest/gtest.h>
 #include <memory>
@@ -13,11 +14,14 @@
 namespace sotto::server {
 namespace {
 
-// How a test names an empty store of its own; `folder` is the test's.
+// How a test names its own empty store; `folder` is the test's folder.
 struct StoreKind {
   const char* name;
   std::string (*where)(const std::string& folder);
 };
+
+// Names the test in CTest's list.
+void PrintTo(const StoreKind& kind, std::ostream* out) { *out << kind.name; }
 
 const StoreKind kKinds[] = {
     {"sqlite", [](const std::string& folder) { return folder + "/store"; }},

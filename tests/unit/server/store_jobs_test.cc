@@ -1,4 +1,4 @@
-// Several jobs in one store: what a later one is charged with, and stores of the first version.
+// Tests of several jobs in one store: what a later job is charged with, and stores of version 1.
 #include <cmath>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -187,7 +187,7 @@ TEST_F(StoreJobsTest, JobsOnOtherDevicesDoNotCompose) {
   EXPECT_EQ(JobsBefore(store, 2), std::vector<int64_t>{2});
 }
 
-// A device that took another's place in the middle of a job is one of that job's.
+// A device that replaced another one in the middle of a job belongs to that job.
 TEST_F(StoreJobsTest, DevicesOfAnyProcessOfAJobAreItsOwn) {
   CreateStore(4);
   JobConfig config = SmallConfig();

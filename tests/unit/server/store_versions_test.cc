@@ -1,4 +1,5 @@
-// Stores of every version: each frozen schema, and files that programs of that time wrote.
+// Tests of stores of every version: each frozen schema, and files that programs of each version
+// wrote.
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
@@ -120,7 +121,7 @@ TEST_F(Version2Test, ItsFiguresAreClaims) {
   EXPECT_EQ(Released(ledger[4]).adjacency, privacy::Adjacency::kAddRemove);
 }
 
-// What the claims mean is what this program would write for the same plan.
+// The converted claims equal the claims that this program would write for the same plan.
 TEST_F(Version2Test, ItsClaimsMeanWhatThoseOfTodayMean) {
   SqliteStore store(path_);
   for (const LedgerEntry& entry : store.Ledger()) {

@@ -1,5 +1,5 @@
-// The made-up data set: its bytes never change, and it is neither trivial nor hopeless. Everything
-// is seeded, so no test can fail by chance.
+// Tests of the generated data set: its bytes never change, and it is neither too easy nor too hard
+// to learn. Everything is seeded, so no test can fail by chance.
 #include "data/synthetic.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The upload of an update, played by hand: what a job takes, resumes and refuses.
+// Tests of uploads, with requests made by hand: what a job accepts, resumes and refuses.
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>

@@ -76,7 +76,7 @@ class IdxFile {
     throw Defect(fmt::format("is truncated: it ends within {}", what), "fetch the file again");
   }
 
-  // Reading past the end is also what makes zlib verify the checksum.
+  // zlib verifies the checksum only when a read reaches the end.
   void ExpectEnd(uint64_t size) {
     uint8_t extra;
     if (gzread(file_.get(), &extra, 1) == 1) {

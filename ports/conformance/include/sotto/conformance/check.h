@@ -1,9 +1,11 @@
-// Does a port keep the rules of sotto/port.h and TlsIo? To be run on the board itself, before the
-// first round. No heap, no operating system; at most 1 kB of stack.
+// Checks that a port keeps the rules of sotto/port.h and TlsIo. Part of ports/conformance.
 //
-// Each check returns nullptr if the port keeps its rules, else the rule that it breaks, in words. A
-// check that does not return has found a call that blocks. Passing is necessary and not sufficient:
-// nobody can see from its output that a generator is unpredictable.
+// Run the checks on the board itself, before the first round. They need no heap and no operating
+// system, and at most 1 kB of stack. One thread.
+//
+// Each check returns nullptr if the port keeps its rules, else the rule that it breaks, in words.
+// If a check does not return, one of the port's calls blocks. A port that passes may still be
+// wrong: the output of a generator does not show that it is unpredictable.
 #ifndef SOTTO_CONFORMANCE_CHECK_H_
 #define SOTTO_CONFORMANCE_CHECK_H_
 
@@ -14,20 +16,20 @@
 
 namespace sotto::conformance {
 
-// The clock is there, never goes back, and counts milliseconds: over a sleep of 20 ms it advances
-// by at least 19, and in one of eight such sleeps by less than 10,000.
+// The port has a clock that never goes back and counts milliseconds: over a sleep of 20 ms it
+// advances by at least 19, and in one of eight such sleeps by less than 10,000.
 //   sleep_ms  returns after at least so many milliseconds
 const char* CheckClock(const Port& port, void (*sleep_ms)(uint32_t ms));
 
-// Entropy is there, fills requests of 1 to 64 bytes and nothing beside them, and none of the 512
-// bits of a request is the same in 64 requests in a row. A generator without fault fails once in
-// 2^54 calls of this check.
+// The port has entropy that fills requests of 1 to 64 bytes and writes nothing beside them. None of
+// the 512 bits of a request is the same in 64 requests in a row. A correct generator fails this
+// check with probability 2^-54.
 const char* CheckEntropy(const Port& port);
 
-// The link moves 4,096 bytes of all values there and back unchanged and in order, in pieces of many
-// sizes, moves no more than it was asked to, and says 0 while nothing has arrived.
+// The link sends 4,096 bytes of all values and receives them unchanged and in order, in pieces of
+// many sizes. It never moves more bytes than asked, and returns 0 while nothing has arrived.
 //   io          a new link whose other end returns each byte: a wire from TX to RX, an echo server
-//   timeout_ms  by the port's clock, for all of it; then the link counts as dead
+//   timeout_ms  by the port's clock, for the whole check; afterwards the link counts as dead
 const char* CheckLink(const Port& port, const TlsIo& io, uint32_t timeout_ms);
 
 }  // namespace sotto::conformance

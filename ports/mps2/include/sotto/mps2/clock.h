@@ -1,7 +1,7 @@
-// The board's monotonic clock, and sleep without busy waiting.
+// The board's monotonic clock, and sleep without busy waiting. Part of ports/mps2.
 //
-// The board's counter (counter.h) measures; the processor's SysTick interrupts a thousand times a
-// second, to keep its turns and to wake who sleeps. One thread.
+// The board's counter (counter.h) measures time. The processor's SysTick interrupts a thousand
+// times a second: it counts the counter's wraparounds and ends a sleep. One thread.
 #ifndef SOTTO_MPS2_CLOCK_H_
 #define SOTTO_MPS2_CLOCK_H_
 

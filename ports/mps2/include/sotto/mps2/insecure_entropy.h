@@ -1,9 +1,9 @@
-// INSECURE entropy, for emulated boards and tests, and for nothing else.
+// INSECURE entropy, for emulated boards and tests only. Part of ports/mps2.
 //
-// The boards that QEMU emulates have no source of random bits. What this class gives instead can
-// be guessed: a nonce that is foretold lets its guesser take the noise off an update, TLS keys that
-// are foretold are none. A board with a generator reads that one in its Port instead. Only builds
-// with -DSOTTO_INSECURE_ENTROPY=ON contain this.
+// The boards that QEMU emulates have no source of random bits. The bytes of this class can be
+// guessed. Whoever guesses a nonce in advance can remove the noise from an update; whoever guesses
+// TLS keys can read the session. A board with a random generator uses its generator in its Port
+// instead. Only builds with -DSOTTO_INSECURE_ENTROPY=ON contain this class. One thread at a time.
 #ifndef SOTTO_MPS2_INSECURE_ENTROPY_H_
 #define SOTTO_MPS2_INSECURE_ENTROPY_H_
 
@@ -18,9 +18,9 @@
 
 namespace sotto::mps2 {
 
-// From the host's time of day in seconds and the board's ticks when the object is made, and the
-// device's secret: two starts of a board are expected to differ, and whoever knows the secret needs
-// to try some billions of times to find out.
+// The bytes follow from the device's secret, and from the host's time of day in seconds and the
+// board's ticks when the object is made. Two starts of a board are expected to differ. Whoever
+// knows the secret finds the bytes with some billions of tries.
 class InsecureEntropy {
  public:
   explicit InsecureEntropy(const Key& secret);

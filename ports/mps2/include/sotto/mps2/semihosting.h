@@ -1,7 +1,8 @@
-// Text output and exit status of a program under a debugger or QEMU: Arm semihosting.
+// Text output and exit status of a program under a debugger or QEMU: Arm semihosting. Part of
+// ports/mps2.
 //
-// Needs `-semihosting-config enable=on,target=native` of qemu-system-arm, which writes the text to
-// its standard error; without a debugger or QEMU each call is a fault. Not for use in interrupts.
+// qemu-system-arm needs `-semihosting-config enable=on,target=native`; it writes the text to its
+// standard error. Without a debugger or QEMU each call is a fault. One thread; not for interrupts.
 #ifndef SOTTO_MPS2_SEMIHOSTING_H_
 #define SOTTO_MPS2_SEMIHOSTING_H_
 

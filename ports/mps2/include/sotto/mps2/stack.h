@@ -1,7 +1,8 @@
-// How much of its stack a program has ever needed, interrupts included.
+// Measures how much stack a program has used at most, interrupts included. Part of ports/mps2.
 //
-// The startup code paints the stack; what is no longer painted was used. Exact to the word, but for
-// a buffer on the stack that was reserved and never written. Safe anywhere.
+// The startup code fills the stack with a pattern; words that no longer hold it were used. The
+// result is exact to the word, except for a buffer on the stack that was reserved and never
+// written. Safe in any thread or interrupt, except where a function says otherwise.
 #ifndef SOTTO_MPS2_STACK_H_
 #define SOTTO_MPS2_STACK_H_
 
@@ -15,7 +16,7 @@ uint32_t StackSize();
 // Bytes used so far, at the deepest; since ForgetStackUse() if that was called.
 uint32_t StackUsed();
 
-// Paints anew what lies below the caller. Not in an interrupt.
+// Fills the stack below the caller with the pattern again. Not in an interrupt.
 void ForgetStackUse();
 
 }  // namespace sotto::mps2

@@ -1,10 +1,11 @@
-// The board's UART0 as a byte pipe that never blocks: 115,200 baud, 8 bits, no parity.
+// The board's UART0 as a byte pipe that never blocks: 115,200 baud, 8 bits, no parity. Part of
+// ports/mps2.
 //
-// An interrupt puts what arrives into a buffer of kUartBuffer bytes. That takes in a whole answer
-// of a server whose frames are at most 900 bytes while the program computes. A peer that sends
-// more meanwhile is stopped by QEMU; on a real board, without flow control lines, bytes are lost,
-// and the next call says so. A pipe has no connection: that the other end has gone shows as
-// silence. One thread.
+// An interrupt puts received bytes into a buffer of kUartBuffer bytes. While the program computes,
+// the buffer can hold a whole answer of a server whose frames are at most 900 bytes. If a peer
+// sends more, QEMU stops it. On a real board without flow control lines bytes are then lost, and
+// the next UartReceive() returns -1. The pipe has no connection: when the other end has gone, no
+// bytes arrive. One thread.
 #ifndef SOTTO_MPS2_UART_H_
 #define SOTTO_MPS2_UART_H_
 
@@ -19,18 +20,18 @@ constexpr size_t kUartBuffer = 1024;
 // Once, before the functions below.
 void StartUart();
 
-// Sends from the front of `bytes` what the UART takes at once; returns how many it took.
+// Sends as many bytes from the front of `bytes` as the UART takes at once. Returns how many.
 int UartSend(ByteSpan bytes);
 
-// Takes what has arrived, at most out.size() bytes; returns how many, or -1 until UartDiscard() if
-// bytes were lost.
+// Reads received bytes, at most out.size(). Returns how many. If bytes were lost, returns -1 until
+// UartDiscard() is called.
 int UartReceive(MutableByteSpan out);
 
-// Drops what has arrived, bytes of a session that is over, and begins anew.
+// Drops all received bytes, which belong to a session that is over, and clears a loss.
 void UartDiscard();
 
-// Sleeps until a byte is there or some interrupt ran, a millisecond at most (StartClock()). Returns
-// at once if a byte is there already.
+// Sleeps until a byte arrives or any interrupt runs: at most a millisecond after StartClock().
+// Returns at once if a byte is in the buffer.
 void UartWait();
 
 }  // namespace sotto::mps2

@@ -1,4 +1,4 @@
-// Turns a failed status of the SDK into an exception. Part of sotto/posix.
+// Turns a failed status of the SDK into an exception. Part of sotto/posix. Safe in any thread.
 #ifndef SOTTO_POSIX_CHECK_H_
 #define SOTTO_POSIX_CHECK_H_
 

@@ -1,6 +1,7 @@
-// A device's buffers on the heap of a big machine: simulated devices and the Linux client. They
-// overlap as on a board, so that every such device shows that they may. Part of
-// sotto/posix.
+// A device's buffers on the heap, for simulated devices and sotto-client. Part of sotto/posix.
+//
+// The buffers overlap as on a board, so every simulation tests that they may overlap. One thread at
+// a time.
 #ifndef SOTTO_POSIX_CLIENT_MEMORY_H_
 #define SOTTO_POSIX_CLIENT_MEMORY_H_
 
@@ -42,7 +43,7 @@ class ClientMemory {
   std::vector<float> update_;
   size_t scratch_floats_;
   size_t chunk_size_;
-  std::vector<float> shared_;  // by training and messages
+  std::vector<float> shared_;  // training and messages use it in turn
   std::vector<uint32_t> indices_;
   std::vector<uint64_t> words_;
 };

@@ -1,9 +1,11 @@
-// Small files that are whole or absent, and files that hold secrets.
+// Small files that are written completely or not at all, and files that hold secrets. Part of
+// sotto/posix.
 //
 // A file written here is complete and durable before its name exists, so neither a killed process
-// nor a power failure leaves half of one; a kill may leave a temporary file NAME.XXXXXX beside it.
-// Files written here have mode 0600. Every error is a std::runtime_error that names the file, what
-// failed and what to do about it, never a file's contents. Stateless; safe in any thread.
+// nor a power failure leaves an incomplete file. A killed process may leave a temporary file
+// NAME.XXXXXX beside it. Files written here have mode 0600. Every error is a std::runtime_error
+// that names the file, the failed operation and the remedy, never a file's contents. Stateless;
+// safe in any thread.
 #ifndef SOTTO_POSIX_FILES_H_
 #define SOTTO_POSIX_FILES_H_
 
@@ -16,8 +18,8 @@ namespace sotto::posix {
 // The most bytes of a file that is read whole; a longer one is an error.
 constexpr size_t kMaxSmallFile = 65536;
 
-// Text that wipes itself. Reserve the final length before appending: a string that grows leaves its
-// former memory as it was.
+// Text that wipes itself. Reserve the final length before appending: a string that grows does not
+// wipe its former memory.
 struct SecretText {
   std::string text;
 
@@ -27,11 +29,11 @@ struct SecretText {
   ~SecretText();
 };
 
-// Throws unless `path` is a regular file that neither its group nor others may read, write or
-// execute; the message says `chmod 600`.
+// Throws unless `path` is a regular file without any permission for group and others. The message
+// advises `chmod 600`.
 void RequirePrivateFile(const std::string& path);
 
-// Creates an empty file of mode 0600. False if the name is taken, whatever it is.
+// Creates an empty file of mode 0600. False if anything has this name.
 bool CreatePrivateFile(const std::string& path);
 
 // The contents of a file for which RequirePrivateFile() holds.

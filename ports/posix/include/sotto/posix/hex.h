@@ -1,4 +1,4 @@
-// Bytes as lower-case hexadecimal digits. Part of sotto/posix.
+// Bytes as lower-case hexadecimal digits. Part of sotto/posix. Stateless; safe in any thread.
 #ifndef SOTTO_POSIX_HEX_H_
 #define SOTTO_POSIX_HEX_H_
 

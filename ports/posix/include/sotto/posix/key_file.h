@@ -1,12 +1,13 @@
-// The file that gives a device its name and its secret: three lines of text, mode 0600.
+// The file that gives a device its name and its secret: three lines of text, mode 0600. Part of
+// sotto/posix. Stateless; safe in any thread.
 //
 //   sotto-key 1
 //   device NAME       1 to 64 characters of A-Z a-z 0-9 . _ -
 //   secret HEX        64 hexadecimal digits, 32 bytes
 //
-// Each line ends with a line feed, so a file that lost its end is noticed. The number in the first
-// line is the format's version. To change the format, raise it in key_file.cc; readers
-// refuse versions that they do not know.
+// Each line ends with a line feed, so a truncated file is detected. The number in the first line is
+// the format's version. To change the format, raise the version in key_file.cc; readers refuse
+// versions that they do not know.
 #ifndef SOTTO_POSIX_KEY_FILE_H_
 #define SOTTO_POSIX_KEY_FILE_H_
 
@@ -21,8 +22,8 @@ struct DeviceKey {
   Key secret;
 };
 
-// Throws std::runtime_error that names the file and what to do: as ReadSecretFile(), and for
-// anything but the format above. The message never holds the file's contents.
+// Throws std::runtime_error where ReadSecretFile() does, and for a file of any other format. The
+// message names the file and the remedy, and never holds the file's contents.
 DeviceKey ReadKeyFile(const std::string& path);
 
 // Writes a new file. Throws std::invalid_argument for a bad name, otherwise as WriteSecretFile().

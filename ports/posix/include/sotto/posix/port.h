@@ -1,4 +1,5 @@
-// The SDK's port for POSIX systems: monotonic clock and the operating system's entropy.
+// The SDK's port for POSIX systems: monotonic clock and the operating system's entropy. Part of
+// sotto/posix.
 //
 // Stateless; safe in any thread. The context of the returned port is null.
 #ifndef SOTTO_POSIX_PORT_H_
@@ -8,7 +9,7 @@
 
 namespace sotto::posix {
 
-// A port that a Client can use as it is.
+// A complete port for a Client.
 Port SystemPort();
 
 // Milliseconds of CLOCK_MONOTONIC.

@@ -1,7 +1,9 @@
-// Where a run's randomness comes from: one 32-byte key. Part of sotto/posix.
+// The key of a run, 32 bytes, from which all of the run's randomness is derived. Part of
+// sotto/posix.
 //
-// From the operating system, or for repeatable runs from a number, and then nothing is private:
-// whoever knows the number knows all noise.
+// The key is the operating system's entropy. For repeatable runs it is computed from a seed; then
+// nothing is private, because whoever knows the seed knows all noise. Stateless; safe in any
+// thread.
 #ifndef SOTTO_POSIX_RUN_KEY_H_
 #define SOTTO_POSIX_RUN_KEY_H_
 

@@ -1,11 +1,11 @@
-// Signals that a server or a client wants as errors of the call instead. POSIX systems.
+// Turns signals about failed writes into errors of the call, on POSIX systems. Part of sotto/posix.
 #ifndef SOTTO_POSIX_SIGNALS_H_
 #define SOTTO_POSIX_SIGNALS_H_
 
 namespace sotto::posix {
 
-// From here on writing to a peer that has left, or beyond a limit on file sizes, fails instead of
-// ending the process. For the whole process; call once at its start.
+// After this call, writing to a closed connection or beyond a limit on file sizes fails instead of
+// ending the process. Applies to the whole process; call it once, at the start.
 void IgnoreWriteSignals();
 
 }  // namespace sotto::posix

@@ -1,4 +1,4 @@
-// Waiting on POSIX systems.
+// Sleep on POSIX systems. Part of sotto/posix. Safe in any thread.
 #ifndef SOTTO_POSIX_SLEEP_H_
 #define SOTTO_POSIX_SLEEP_H_
 
@@ -6,7 +6,7 @@
 
 namespace sotto::posix {
 
-// Sleeps so long, or until a signal.
+// Sleeps for `ms` milliseconds, or until a signal.
 void SleepMs(uint32_t ms);
 
 }  // namespace sotto::posix

@@ -1,4 +1,4 @@
-// A TCP connection that never blocks, for clients on POSIX systems.
+// A TCP connection for clients on POSIX systems, without blocking I/O. Part of sotto/posix.
 //
 // One thread at a time. Writing to a connection that the peer has closed is an error, never a
 // signal.
@@ -25,8 +25,8 @@ class TcpStream {
   Status Connect(const char* host, uint16_t port, int timeout_ms);
   void Close();
 
-  // Sends or receives what is possible at once: bytes moved, 0 if it would block, -1 if the
-  // connection is gone.
+  // Send or receive as many bytes as is possible at once. Return their number, 0 if the call would
+  // block, -1 if the connection is gone.
   int Send(ByteSpan bytes);
   int Receive(MutableByteSpan bytes);
 

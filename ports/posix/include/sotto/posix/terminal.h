@@ -1,4 +1,5 @@
-// Is anybody looking? For programs that draw progress bars.
+// Tells whether output goes to a terminal, for programs that draw progress bars. Part of
+// sotto/posix. Safe in any thread.
 #ifndef SOTTO_POSIX_TERMINAL_H_
 #define SOTTO_POSIX_TERMINAL_H_
 

@@ -1,8 +1,9 @@
-// A port to copy: clock, entropy and a UART of a board without an operating system.
+// A port to copy: clock, entropy and a UART of a board without an operating system. Part of
+// ports/template.
 //
-// One context uses the port at a time; OnByteReceived() and OnBytesLost() alone are for the UART's
-// interrupt handler.
-// The state is static, as there is one board. ports/PORTING.md says what to change.
+// One thread at a time uses the port. Only OnByteReceived() and OnBytesLost() are for the UART's
+// interrupt handler. The state is static, as there is one board. ports/PORTING.md says what to
+// change.
 #ifndef SOTTO_TEMPLATE_PORT_H_
 #define SOTTO_TEMPLATE_PORT_H_
 
@@ -11,26 +12,27 @@
 
 namespace sotto::board {
 
-// Bytes that may arrive while nobody reads: a power of two, and at least what the server sends
-// without waiting for an answer. That is one frame of at most max_frame bytes with 69 bytes of TLS
-// around it, and in the handshake less than 512 bytes.
+// Bytes that may arrive before the program reads them. A power of two, and at least as many as the
+// server sends without waiting for an answer: one frame of at most max_frame bytes with 69 bytes of
+// TLS around it, and less than 512 bytes in the handshake.
 constexpr uint32_t kReceiveBufferSize = 2048;
 
-// Clock and entropy. The clock must be read once in 49 days, or it loses them.
+// Clock and entropy. The clock must be read at least once in 49 days: its counter wraps around.
 Port SystemPort();
 
-// The UART as the pipe below TLS. A byte that found no room is a lost link, not a hole in the
-// stream: receiving then fails until RestartLink().
+// The UART as the pipe below TLS. If a received byte does not fit into the buffer, the link is
+// lost: receiving then fails until RestartLink(), so no byte is skipped silently.
 TlsIo Link();
 
-// Forgets what has arrived: bytes of a session that is over. Before SecureLink::Begin().
+// Drops the received bytes, which belong to a session that is over. Call it before
+// SecureLink::Begin().
 void RestartLink();
 
-// From the UART's interrupt handler, for each byte.
+// Called by the UART's interrupt handler for each byte.
 void OnByteReceived(uint8_t byte);
 
-// From the same, if the hardware says that it dropped a byte or received one damaged (overrun,
-// framing error): the link is lost.
+// Called by the UART's interrupt handler if the hardware reports a dropped or damaged byte
+// (overrun, framing error). The link is then lost.
 void OnBytesLost();
 
 }  // namespace sotto::board

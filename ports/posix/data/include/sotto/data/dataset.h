@@ -1,8 +1,8 @@
 // A labelled set of grey images in memory. Part of sotto::data.
 //
-// Pixels stay bytes until a sample is used: 60,000 images of 28 x 28 take 47 MB, as float32 they
-// would take 188 MB. A data set is not changed after it was made, so any number of threads may
-// read it.
+// Pixels stay bytes until a sample is used: 60,000 images of 28 x 28 take 47 MB; as float32 they
+// would take 188 MB. A data set is constant after it was made, so any number of threads may read
+// it.
 #ifndef SOTTO_DATA_DATASET_H_
 #define SOTTO_DATA_DATASET_H_
 
@@ -35,7 +35,8 @@ struct Dataset {
   }
 };
 
-// What a model learns from and what it is measured on. Both have the same image size and classes.
+// The samples for training and the samples for evaluation. Both have the same image size and
+// classes.
 struct TrainTest {
   Dataset train;
   Dataset test;

@@ -1,13 +1,13 @@
 // Reader of IDX files, the format of MNIST and its successors. Part of sotto::data.
 //
-// An IDX file is a magic number, the dimensions (all 32-bit big endian) and the bytes themselves;
-// files may be gzip-compressed or not, whatever they are called. The format is described on the
-// page of LeCun, Cortes and Burges, "The MNIST database of handwritten digits".
+// An IDX file is a magic number, the dimensions (all 32-bit big endian) and the bytes. Files may be
+// gzip-compressed or not, with any name. The format is described on the page of LeCun, Cortes and
+// Burges, "The MNIST database of handwritten digits".
 //
-// Every defect is a std::runtime_error that names the file, what is wrong with it, what was
-// expected and what to do. Memory follows the bytes that are really there (at most twice as
-// much): a header that announces more than kMaxIdxBytes is refused at once, one that announces more
-// than the file has costs nothing.
+// Every defect is a std::runtime_error that names the file, the defect, the expected content and
+// the remedy. The reader takes at most twice the memory of the bytes that the file really has. A
+// header that announces more than kMaxIdxBytes is refused at once; a header that announces more
+// than the file has does not cost memory. Stateless; safe in any thread.
 #ifndef SOTTO_DATA_IDX_H_
 #define SOTTO_DATA_IDX_H_
 

@@ -1,4 +1,6 @@
-// Which device holds which samples. Part of sotto::data.
+// The partition of a training set among devices. Part of sotto::data.
+//
+// A partition is constant after it was made, so any number of threads may read it.
 #ifndef SOTTO_DATA_PARTITION_H_
 #define SOTTO_DATA_PARTITION_H_
 
@@ -14,8 +16,8 @@ namespace sotto {
 // Returns an integer drawn uniformly from 0 .. bound - 1, bound >= 1.
 using BelowFunction = std::function<uint32_t(uint32_t bound)>;
 
-// Disjoint shares of equal size, as in the papers' experiments: every device's samples are spread
-// over all classes like the whole set.
+// Disjoint shares of equal size, as in the papers' experiments: the classes of every device's
+// samples are distributed as in the whole set.
 class Partition {
  public:
   // Device i gets the entries [i * samples_per_device, (i + 1) * samples_per_device) of a random
