@@ -436,7 +436,9 @@ TEST(Claims, CarryTheFiguresOfTheFieldsAndWhatTheyMean) {
 }
 
 TEST(Claims, ABaselinesRestOnIdealNoiseAndWithoutAFigureThereAreNone) {
-  for (const Json& claim : SmallRun("--epsilon 8 --mechanism float32")["claims"]) {
+  const Json json = SmallRun("--epsilon 8 --mechanism float32");
+  ASSERT_GE(json["claims"].size(), 2U);
+  for (const Json& claim : json["claims"]) {
     EXPECT_EQ(claim["assumptions"].back(), "noise-is-ideal");
   }
   EXPECT_TRUE(SmallRun("--mechanism none")["claims"].empty());

@@ -66,6 +66,10 @@ class LocalTrainer {
   Status Begin(const ModelInfo& model, const TrainingOptions& options, const SampleSource& source,
                const Key& order_key, Span<const float> base, WorkingParameters working,
                Span<float> scratch, Span<uint32_t> indices);
+  // Options that would be gone before the training does not compile.
+  Status Begin(const ModelInfo& model, const TrainingOptions&& options, const SampleSource& source,
+               const Key& order_key, Span<const float> base, WorkingParameters working,
+               Span<float> scratch, Span<uint32_t> indices) = delete;
 
   // Trains on one mini-batch. *done is true after the last one.
   // Returns kOk, the sample callback's status, kOutOfRange for a bad label, kNotFinite if training

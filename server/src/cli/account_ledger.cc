@@ -91,6 +91,7 @@ std::vector<const LedgerEntry*> EntriesThatCoverAll(const std::vector<JobLedger>
 struct Figure {
   privacy::Claim headline;
   double epsilon_network = 0.0;
+  std::vector<privacy::Claim> claims;  // all that the line names, the headline first
   bool seeded = false;
 };
 
@@ -110,6 +111,7 @@ const privacy::ClaimKind& NetworkKind() {
 Figure FigureOf(const std::vector<privacy::Claim>& claims, bool seeded) {
   Figure figure;
   figure.seeded = seeded;
+  figure.claims = claims;
   if (const auto* claim = Find(claims, privacy::ClaimKinds().front())) figure.headline = *claim;
   const privacy::Claim* network = Find(claims, NetworkKind());
   figure.epsilon_network = network == nullptr ? privacy::Claim().epsilon : network->epsilon;
@@ -189,6 +191,11 @@ std::optional<Figure> FigureForAll(const std::vector<const LedgerEntry*>& entrie
   const privacy::CombinedClaim combined = privacy::CombineClaims(headlines);
   if (!combined.claim) return std::nullopt;
   figure.headline = *combined.claim;
+  figure.claims = {figure.headline};
+  if (const privacy::Claim* network = Find(last.claims, NetworkKind())) {
+    figure.claims.push_back(*network);
+    figure.claims.back().epsilon = figure.epsilon_network;
+  }
   return figure;
 }
 
@@ -198,12 +205,11 @@ std::string Time(int64_t seconds) {
 
 std::string DescribeFigure(const Figure& figure) {
   const privacy::Claim& claim = figure.headline;
-  return fmt::format(
-      "epsilon {} ({} against the network) at delta {:.3g}, {} adjacency, unit {}, {}, {}{}",
-      privacy::EpsilonText(claim.epsilon, kDecimals),
-      privacy::EpsilonText(figure.epsilon_network, kDecimals), claim.delta,
-      privacy::Name(claim.adjacency), privacy::Name(claim.unit), privacy::Name(claim.trust_mode),
-      Counted(claim.colluders, "colluder"), figure.seeded ? "; seeded: not private" : "");
+  return fmt::format("epsilon {} at delta {:.3g}, {} adjacency, unit {}, {}, {}{}",
+                     DescribeClaims(figure.claims, kDecimals), claim.delta,
+                     privacy::Name(claim.adjacency), privacy::Name(claim.unit),
+                     privacy::Name(claim.trust_mode), Counted(claim.colluders, "colluder"),
+                     figure.seeded ? "; seeded: not private" : "");
 }
 
 std::string DescribeRelease(const LedgerEntry& entry) {

@@ -23,6 +23,7 @@
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/signals.h"
+#include "spec/job_spec.h"
 #include "spec/make_job.h"
 #include "store/history.h"
 #include "store/open_store.h"

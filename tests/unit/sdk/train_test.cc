@@ -38,9 +38,11 @@ struct Training {
   std::vector<float> parameters = std::vector<float>(kModel.parameters);
   std::vector<float> scratch = std::vector<float>(kModel.training_floats(kModel, 64));
   std::vector<uint32_t> indices = std::vector<uint32_t>(64);
+  TrainingOptions options;
   LocalTrainer trainer;
 
-  Status Begin(const TrainingOptions& options, const SampleSource& source, const Key& key = {}) {
+  Status Begin(const TrainingOptions& asked, const SampleSource& source, const Key& key = {}) {
+    options = asked;
     return trainer.Begin(kModel, options, source, key, {base.data(), base.size()},
                          {{parameters.data(), parameters.size()}}, {scratch.data(), scratch.size()},
                          {indices.data(), indices.size()});

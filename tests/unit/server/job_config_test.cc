@@ -50,5 +50,16 @@ TEST(JobConfig, PrivatePoissonSamplingMustReleaseEveryRound) {
   EXPECT_THROW(config.Validate(), std::invalid_argument);
 }
 
+TEST(JobConfig, EveryCodecWithNoiseIsRefusedTooLittleOfIt) {
+  for (const CodecInfo& codec : Codecs()) {
+    if (!codec.noise) continue;
+    JobConfig config = SmallConfig();
+    config.codec = &codec;
+    config.Validate();
+    config.plan.noise_sigma = 0x1p-12;
+    EXPECT_THROW(config.Validate(), std::invalid_argument) << codec.name;
+  }
+}
+
 }  // namespace
 }  // namespace sotto::server

@@ -245,7 +245,8 @@ TEST(JobSpec, WithoutPrivacyTheStoredPlanHasNoNoise) {
 // The fields of `pinned`, in their order and with their values, are in `now`, which may have more.
 void ExpectHolds(const Json& now, const std::string& pinned) {
   Json held = Json::object();
-  for (const auto& item : Json::parse(pinned).items()) {
+  const Json fields = Json::parse(pinned);
+  for (const auto& item : fields.items()) {
     ASSERT_TRUE(now.contains(item.key())) << item.key();
     held[item.key()] = now[item.key()];
   }

@@ -37,6 +37,7 @@ class StoreTest : public SqliteStoreTest, public testing::WithParamInterface<Sto
 void CommitRound(Store& store, uint32_t round, const std::vector<uint8_t>& optimiser_state = {}) {
   const std::vector<float> model = ModelOf(round);
   ReleaseRecord record;
+  record.codec = FindCodec("gau-lrq");
   record.round = round;
   record.parameters = {model.data(), model.size()};
   record.plan = SmallConfig().plan;

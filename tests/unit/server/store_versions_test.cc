@@ -178,6 +178,7 @@ TEST_F(StoreVersionsTest, ClaimsAndOptimiserStateAreKept) {
   claim.accountant = "pld";
   claim.assumptions = {privacy::Assumption::kTimesTellNothing, privacy::Assumption::kNoiseIsIdeal};
   ReleaseRecord record;
+  record.codec = FindCodec("gau-lrq");
   record.plan = SmallConfig().plan;
   record.spent.claims = {privacy::Claim(), claim};
   record.optimiser_state = optimiser_state;
