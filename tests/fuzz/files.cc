@@ -70,7 +70,7 @@ void CheckKeyFile(const std::string& path, ByteSpan content) {
 
 void CheckImages(const std::string& path) {
   const IdxImages images = ReadIdxImages(path);
-  Require(!images.pixels.empty() && images.pixels.size() <= server::kMaxIdxBytes,
+  Require(!images.pixels.empty() && images.pixels.size() <= kMaxIdxBytes,
           "images keep their limits");
   Require(images.pixels.size() == size_t{images.count} * images.rows * images.columns,
           "every announced pixel is there");
