@@ -335,5 +335,16 @@ TEST(JobSpec, AnOptionNewerThanTheStoreCountsWithItsDefault) {
       << RefusalOf(held, changed);
 }
 
+TEST(JobSpec, BothEndsOfARangeAreTakenAlsoAsFloat32) {
+  for (const Field<JobRequest>& field : Options()) {
+    if (!field.range || field.range->open || !std::isfinite(field.range->most)) continue;
+    for (const double end : {field.range->least, field.range->most}) {
+      JobRequest request;
+      field.set(request, field.kind == Kind::kCount ? Json(static_cast<uint64_t>(end)) : Json(end));
+      EXPECT_NO_THROW(RequireInRange(JobFields(), request)) << field.name << " " << end;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sotto::server

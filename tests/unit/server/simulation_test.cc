@@ -92,5 +92,16 @@ TEST(Simulation, OverSeveralProcessesGivesTheBytesOfOne) {
   }
 }
 
+TEST(Simulation, OverSeveralProcessesNeedsASeedAndAMergeOfSums) {
+  const TrainTest data = OpenDataset("synthetic");
+  SimulationConfig config = SmallSimulation();
+  config.share = {0, kProcesses};
+  const auto run = [&] { Simulate(config, data, [](const RoundReport&) {}); };
+  EXPECT_THROW(run(), std::invalid_argument);
+  config.merge = [](PartialSum&) {};
+  config.seed.reset();
+  EXPECT_THROW(run(), std::invalid_argument);
+}
+
 }  // namespace
 }  // namespace sotto::server
