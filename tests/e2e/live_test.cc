@@ -62,6 +62,7 @@ void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& cli
   const Json live = Json::parse(ReadFile(site.Path("serve.json")));
   const Json simulated = Json::parse(ReadFile(site.Path("simulate.json")));
   EXPECT_EQ(live["rounds_released"], 3);
+  EXPECT_EQ(live["seeded"], true);
   EXPECT_EQ(live["parameters_sha256"], simulated["parameters_sha256"]);
   ASSERT_EQ(simulated["rounds"].size(), 3u);
   const std::vector<server::LedgerEntry> ledger = server::SqliteStore(site.Path("store")).Ledger();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "e2e/program.h"
+#include "net/serve_request.h"
 #include "sim/simulation_request.h"
 #include "spec/job_spec.h"
 
@@ -13,8 +14,8 @@ namespace {
 using server::Field;
 
 // --help stops the program after it has checked the other options and before it runs anything.
-bool IsTaken(const char* option, const std::string& value) {
-  const Outcome run = Sotto(fmt::format("simulate --{} {} --help", option, value));
+bool IsTaken(const char* program, const char* option, const std::string& value) {
+  const Outcome run = Sotto(fmt::format("{} --{} {} --help", program, option, value));
   if (run.exit_code == 0) return true;
   EXPECT_EQ(run.exit_code, 2) << option << " " << value;
   EXPECT_NE(run.output.find(option), std::string::npos) << run.output;
@@ -22,32 +23,49 @@ bool IsTaken(const char* option, const std::string& value) {
 }
 
 template <class Request>
-void ExpectTableIsWhatTheProgramTakes(const std::vector<Field<Request>>& fields) {
+void ExpectTableIsWhatTheProgramTakes(const char* program,
+                                      const std::vector<Field<Request>>& fields) {
   for (const Field<Request>& field : fields) {
     if (!field.is_option()) continue;
     for (const std::string& choice : field.choices) {
-      EXPECT_TRUE(IsTaken(field.name, choice)) << field.name << " " << choice;
+      EXPECT_TRUE(IsTaken(program, field.name, choice)) << field.name << " " << choice;
     }
     if (!field.choices.empty()) {
-      EXPECT_FALSE(IsTaken(field.name, "nonsense")) << field.name;
+      EXPECT_FALSE(IsTaken(program, field.name, "nonsense")) << field.name;
     }
     if (!field.range) continue;
     const server::Range& range = *field.range;
-    EXPECT_EQ(IsTaken(field.name, fmt::format("{:g}", range.least)), !range.open) << field.name;
-    EXPECT_TRUE(IsTaken(field.name, server::DefaultText(range.most))) << field.name;
-    EXPECT_FALSE(IsTaken(field.name, "nan")) << field.name;
-    EXPECT_FALSE(IsTaken(field.name, server::DefaultText(range.least - 1))) << field.name;
+    EXPECT_EQ(IsTaken(program, field.name, fmt::format("{:g}", range.least)), !range.open)
+        << field.name;
+    EXPECT_TRUE(IsTaken(program, field.name, server::DefaultText(range.most))) << field.name;
+    EXPECT_FALSE(IsTaken(program, field.name, "nan")) << field.name;
+    EXPECT_FALSE(IsTaken(program, field.name, server::DefaultText(range.least - 1))) << field.name;
     if (std::isinf(range.most)) continue;
-    EXPECT_FALSE(IsTaken(field.name, fmt::format("{:g}", range.most * 10))) << field.name;
+    EXPECT_FALSE(IsTaken(program, field.name, fmt::format("{:g}", range.most * 10))) << field.name;
   }
 }
 
 TEST(Options, TheProgramTakesWhatTheTableOfJobsAllows) {
-  ExpectTableIsWhatTheProgramTakes(server::JobFields());
+  ExpectTableIsWhatTheProgramTakes("simulate", server::JobFields());
 }
 
 TEST(Options, TheProgramTakesWhatTheTableOfSimulationsAllows) {
-  ExpectTableIsWhatTheProgramTakes(server::SimulationFields());
+  ExpectTableIsWhatTheProgramTakes("simulate", server::SimulationFields());
+}
+
+TEST(Options, TheProgramTakesWhatTheTableOfServersAllows) {
+  ExpectTableIsWhatTheProgramTakes("serve", server::ServeFields());
+}
+
+TEST(Options, ServeTakesTheChoicesThatItsColumnNamesAndSaysWhyNotTheOthers) {
+  EXPECT_TRUE(IsTaken("serve", "mechanism", "none"));
+  for (const char* baseline : {"float32", "qg", "bq"}) {
+    const Outcome run = Sotto(fmt::format("serve --mechanism {} --help", baseline));
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_NE(run.output.find("only `sotto simulate` runs it; serve takes gau-lrq or none"),
+              std::string::npos)
+        << run.output;
+  }
 }
 
 TEST(Options, HelpOfServeNamesEveryOptionOfAJob) {
@@ -55,6 +73,9 @@ TEST(Options, HelpOfServeNamesEveryOptionOfAJob) {
   for (const Field<server::JobRequest>& field : server::JobFields()) {
     if (!field.is_option()) continue;
     EXPECT_NE(help.find(std::string("  --") + field.name), std::string::npos) << field.name;
+  }
+  for (const Field<server::ServeRequest>& field : server::ServeFields()) {
+    EXPECT_NE(help.find(std::string("--") + field.name), std::string::npos) << field.name;
   }
 }
 

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "accounting/names.h"
+#include "base/names.h"
 
 namespace sotto::privacy {
 namespace {

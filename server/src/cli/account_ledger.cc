@@ -19,7 +19,7 @@
 #include "cli/figures.h"
 #include "cli/json_output.h"
 #include "plans/claim_kinds.h"
-#include "store/history.h"
+#include "store/ledger.h"
 #include "store/open_store.h"
 
 namespace sotto::server {
@@ -34,57 +34,10 @@ struct LedgerOptions {
   std::string json;
 };
 
-// A job: its settings for the output, and its releases.
-struct JobLedger {
-  JobEntry job;
-  int64_t rounds = 0;           // planned
-  std::vector<int64_t> before;  // earlier jobs that share devices: the claims include theirs
-  std::vector<LedgerEntry> releases;
-};
-
-// Reads the releases first. Then the history contains the job of each release, even if another
-// process writes meanwhile.
-std::vector<JobLedger> ReadJobs(Store& store) {
-  const std::vector<LedgerEntry> releases = store.Ledger();
-  const History history = store.ReadHistory();
-  std::vector<JobLedger> jobs;
-  for (const JobEntry& job : history.jobs) {
-    jobs.push_back({job, PlanOf(history, job).rounds, JobsBefore(history, job), {}});
-    std::copy_if(releases.begin(), releases.end(), std::back_inserter(jobs.back().releases),
-                 [&](const LedgerEntry& entry) { return entry.job == job.number; });
-  }
-  return jobs;
-}
-
 size_t CountReleases(const std::vector<JobLedger>& jobs) {
   size_t count = 0;
   for (const JobLedger& job : jobs) count += job.releases.size();
   return count;
-}
-
-// The last entry of each job that has released anything.
-std::vector<const LedgerEntry*> LastEntries(const std::vector<JobLedger>& jobs) {
-  std::vector<const LedgerEntry*> last;
-  for (const JobLedger& job : jobs) {
-    if (!job.releases.empty()) last.push_back(&job.releases.back());
-  }
-  return last;
-}
-
-// The entries whose claims together cover every device of the store. The last entry of a job holds
-// for the devices of the job and of all earlier jobs that it composes with. If it composes with all
-// jobs, it alone covers all devices. Otherwise each device has the claims of its last job.
-std::vector<const LedgerEntry*> EntriesThatCoverAll(const std::vector<JobLedger>& jobs) {
-  const std::vector<const LedgerEntry*> last = LastEntries(jobs);
-  if (last.empty()) return last;
-  const auto of_last = std::find_if(jobs.begin(), jobs.end(), [&](const JobLedger& job) {
-    return job.job.number == last.back()->job;
-  });
-  const bool covers_all = std::all_of(last.begin(), last.end() - 1, [&](const LedgerEntry* entry) {
-    return std::find(of_last->before.begin(), of_last->before.end(), entry->job) !=
-           of_last->before.end();
-  });
-  return covers_all ? std::vector<const LedgerEntry*>{last.back()} : last;
 }
 
 // The summary of an entry for one line: its headline claim, and the epsilon of its network claim.
@@ -95,15 +48,6 @@ struct Figure {
   bool seeded = false;
 };
 
-// Null if the entry has no such claim.
-const privacy::Claim* Find(const std::vector<privacy::Claim>& claims,
-                           const privacy::ClaimKind& kind) {
-  const auto claim = std::find_if(claims.begin(), claims.end(), [&](const privacy::Claim& c) {
-    return c.adversary == kind.adversary && c.view == kind.view;
-  });
-  return claim == claims.end() ? nullptr : &*claim;
-}
-
 const privacy::ClaimKind& NetworkKind() {
   return *privacy::FindKind(privacy::Adversary::kNetwork, privacy::View::kReleasesAndParticipants);
 }
@@ -112,65 +56,14 @@ Figure FigureOf(const std::vector<privacy::Claim>& claims, bool seeded) {
   Figure figure;
   figure.seeded = seeded;
   figure.claims = claims;
-  if (const auto* claim = Find(claims, privacy::ClaimKinds().front())) figure.headline = *claim;
-  const privacy::Claim* network = Find(claims, NetworkKind());
+  if (const auto* claim = privacy::FindClaim(claims, privacy::ClaimKinds().front()))
+    figure.headline = *claim;
+  const privacy::Claim* network = privacy::FindClaim(claims, NetworkKind());
   figure.epsilon_network = network == nullptr ? privacy::Claim().epsilon : network->epsilon;
   return figure;
 }
 
 Figure FigureOf(const LedgerEntry& entry) { return FigureOf(entry.claims, entry.seeded); }
-
-// One claim for all devices, or the reason why there is none.
-struct ClaimForAll {
-  const privacy::ClaimKind* kind = nullptr;
-  privacy::CombinedClaim combined;
-};
-
-// Why the claims against the server leave something out: a server sees the updates of every
-// attempt, and an attempt after a job's last release is in no entry. Empty if there is none.
-std::string UnclaimedAttempts(const std::vector<JobLedger>& jobs) {
-  for (const JobLedger& job : jobs) {
-    const int64_t claimed = job.releases.empty() ? 0 : job.releases.back().attempts;
-    if (job.job.attempts > claimed) {
-      return fmt::format("job {} made {} after its last release", job.job.number,
-                         Counted(job.job.attempts - claimed, "attempt"));
-    }
-  }
-  return "";
-}
-
-// The claim on one update is of its own job alone, so every job must make it. All others are of the
-// job and of those before it.
-ClaimForAll CombineKind(const privacy::ClaimKind& kind, const std::vector<JobLedger>& jobs) {
-  if (kind.adversary == privacy::Adversary::kServer) {
-    const std::string unclaimed = UnclaimedAttempts(jobs);
-    if (!unclaimed.empty()) return {&kind, {std::nullopt, unclaimed}};
-  }
-  const std::vector<const LedgerEntry*> entries =
-      kind.view == privacy::View::kOneUpdate ? LastEntries(jobs) : EntriesThatCoverAll(jobs);
-  std::vector<privacy::Claim> claims;
-  for (const LedgerEntry* entry : entries) {
-    const privacy::Claim* claim = Find(entry->claims, kind);
-    if (claim == nullptr) {
-      return {&kind, {std::nullopt, fmt::format("job {} claims nothing of this kind", entry->job)}};
-    }
-    claims.push_back(*claim);
-  }
-  return {&kind, privacy::CombineClaims(claims)};
-}
-
-// The combined claims of each kind that a job of the store has, in the order of every statement.
-std::vector<ClaimForAll> ClaimsForAll(const std::vector<JobLedger>& jobs) {
-  const std::vector<const LedgerEntry*> entries = EntriesThatCoverAll(jobs);
-  std::vector<ClaimForAll> claims;
-  for (const privacy::ClaimKind& kind : privacy::ClaimKinds()) {
-    const bool is_claimed =
-        std::any_of(entries.begin(), entries.end(),
-                    [&](const LedgerEntry* entry) { return Find(entry->claims, kind) != nullptr; });
-    if (is_claimed) claims.push_back(CombineKind(kind, jobs));
-  }
-  return claims;
-}
 
 // The figure of the line "in all" and of the total's own fields in JSON: the largest epsilon at the
 // largest delta. Trust mode and colluders are those of the last job, even if other jobs differ.
@@ -192,7 +85,7 @@ std::optional<Figure> FigureForAll(const std::vector<const LedgerEntry*>& entrie
   if (!combined.claim) return std::nullopt;
   figure.headline = *combined.claim;
   figure.claims = {figure.headline};
-  if (const privacy::Claim* network = Find(last.claims, NetworkKind())) {
+  if (const privacy::Claim* network = privacy::FindClaim(last.claims, NetworkKind())) {
     figure.claims.push_back(*network);
     figure.claims.back().epsilon = figure.epsilon_network;
   }
@@ -212,18 +105,51 @@ std::string DescribeFigure(const Figure& figure) {
                      figure.seeded ? "; seeded: not private" : "");
 }
 
-std::string DescribeRelease(const LedgerEntry& entry) {
-  const Figure figure = FigureOf(entry);
-  return fmt::format(
-      "  {:>5} {:>8} {:<14} {:>9.5f} {:>8.4f} {:<8} {:>6}/{:<6} {:>7} {:>8} {:>7.4f} {:>10} {:>10} "
-      " "
-      "{}{}\n",
+// A column of the table of releases for each kind of claim that a release has.
+std::vector<const privacy::ClaimKind*> ColumnsOf(const JobLedger& ledger) {
+  std::vector<const privacy::ClaimKind*> columns;
+  for (const privacy::ClaimKind& kind : privacy::ClaimKinds()) {
+    const bool is_claimed =
+        std::any_of(ledger.releases.begin(), ledger.releases.end(), [&](const LedgerEntry& entry) {
+          return privacy::FindClaim(entry.claims, kind) != nullptr;
+        });
+    if (is_claimed) columns.push_back(&kind);
+  }
+  return columns;
+}
+
+// "epsilon", "network", "server", ...: the field in JSON without the word that all have.
+std::string Heading(const privacy::ClaimKind& kind) {
+  const std::string field = kind.json_field;
+  const std::string common = "epsilon_";
+  return field.rfind(common, 0) == 0 ? field.substr(common.size()) : field;
+}
+
+std::string DescribeRelease(const LedgerEntry& entry,
+                            const std::vector<const privacy::ClaimKind*>& columns) {
+  std::string text = fmt::format(
+      "  {:>5} {:>8} {:<14} {:>9.5f} {:>8.4f} {:<8} {:>6}/{:<6} {:>7} {:>8} {:>7.4f}",
       entry.round + 1, entry.attempts, entry.mechanism, entry.plan.noise_sigma, entry.plan.clip_l2,
       privacy::Name(entry.plan.sampling), entry.plan.cohort, entry.plan.devices,
-      entry.plan.planned_reports, entry.reported, entry.accounted_noise_multiplier,
-      privacy::EpsilonText(figure.headline.epsilon, kDecimals),
-      privacy::EpsilonText(figure.epsilon_network, kDecimals), figure.headline.accountant,
-      entry.seeded ? ", seeded" : "");
+      entry.plan.planned_reports, entry.reported, entry.accounted_noise_multiplier);
+  for (const privacy::ClaimKind* kind : columns) {
+    const privacy::Claim* claim = privacy::FindClaim(entry.claims, *kind);
+    text += fmt::format(" {:>13}",
+                        claim == nullptr ? "" : privacy::EpsilonText(claim->epsilon, kDecimals));
+  }
+  return text + fmt::format("  {}{}\n", FigureOf(entry).headline.accountant,
+                            entry.seeded ? ", seeded" : "");
+}
+
+std::string DescribeReleases(const JobLedger& ledger) {
+  std::string text = fmt::format(
+      "  {:>5} {:>8} {:<14} {:>9} {:>8} {:<8} {:>6}/{:<6} {:>7} {:>8} {:>7}", "round", "attempts",
+      "mechanism", "sigma", "clip", "sampling", "cohort", "N", "planned", "reported", "z");
+  const std::vector<const privacy::ClaimKind*> columns = ColumnsOf(ledger);
+  for (const privacy::ClaimKind* kind : columns) text += fmt::format(" {:>13}", Heading(*kind));
+  text += "  accountant\n";
+  for (const LedgerEntry& entry : ledger.releases) text += DescribeRelease(entry, columns);
+  return text;
 }
 
 std::string DescribeJob(const JobLedger& ledger) {
@@ -237,12 +163,8 @@ std::string DescribeJob(const JobLedger& ledger) {
                         fmt::join(ledger.before, ", "));
   }
   if (ledger.releases.empty()) return text;
-  text += fmt::format(
-      "  {:>5} {:>8} {:<14} {:>9} {:>8} {:<8} {:>6}/{:<6} {:>7} {:>8} {:>7} {:>10} {:>10}  {}\n",
-      "round", "attempts", "mechanism", "sigma", "clip", "sampling", "cohort", "N", "planned",
-      "reported", "z", "epsilon", "network", "accountant");
-  for (const LedgerEntry& entry : ledger.releases) text += DescribeRelease(entry);
-  return text + "  " + DescribeFigure(FigureOf(ledger.releases.back())) + "\n";
+  return text + DescribeReleases(ledger) + "  " + DescribeFigure(FigureOf(ledger.releases.back())) +
+         "\n";
 }
 
 std::string Describe(const LedgerOptions& o, const std::vector<JobLedger>& jobs) {
@@ -379,7 +301,7 @@ void RunLedger(const LedgerOptions& o) {
     throw std::invalid_argument(
         "which store? It is an argument, `sotto account ledger RUN`, or --store RUN");
   }
-  const std::vector<JobLedger> jobs = ReadJobs(*OpenStore(o.store));
+  const std::vector<JobLedger> jobs = ReadLedger(*OpenStore(o.store));
   fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(o, jobs));
   WriteJson(o.json, ToJson(o, jobs));
 }

@@ -7,19 +7,19 @@
 
 #include <CLI/CLI.hpp>
 
+#include "spec/field.h"
+
 namespace sotto::server {
 
-// Like CLI::Range, but rejects NaN.
-template <typename T>
-CLI::Validator InRange(T smallest, T largest) {
-  const std::string range = fmt::format("[{} - {}]", smallest, largest);
-  return {[=](std::string& text) {
-            T value{};
-            const bool inside =
-                CLI::detail::lexical_cast(text, value) && value >= smallest && value <= largest;
-            return inside ? std::string() : fmt::format("{} is not in the range {}", text, range);
+// Like CLI::Range, but rejects NaN, and names the unit of measure if there is one.
+inline CLI::Validator InRange(const Range& range, const std::string& unit = "") {
+  const std::string allowed = range.Text() + (unit.empty() ? "" : " ") + unit;
+  return {[range, allowed](std::string& text) {
+            double value = 0;
+            const bool inside = CLI::detail::lexical_cast(text, value) && range.Contains(value);
+            return inside ? "" : fmt::format("{} is not in the range {}", text, allowed);
           },
-          range};
+          allowed};
 }
 
 }  // namespace sotto::server

@@ -12,6 +12,7 @@
 #include "cli/inspect_entropy.h"
 #include "cli/json_output.h"
 #include "cli/progress.h"
+#include "net/serve_request.h"
 #include "sim/simulation_request.h"
 #include "sotto/certificate.h"
 #include "sotto/posix/terminal.h"
@@ -89,8 +90,10 @@ void RunCertificate(const std::string& json_path) {
 void PrintOptions() {
   fmt::print("The job: `sotto simulate` and `sotto serve`\n\n{}\n",
              OptionsTable(JobFields(), Columns::kAll));
-  fmt::print("Fleet, data and output: `sotto simulate`\n\n{}",
+  fmt::print("Fleet, data and output: `sotto simulate`\n\n{}\n",
              OptionsTable(SimulationFields(), Columns::kUse));
+  fmt::print("Network, store and output: `sotto serve`\n\n{}",
+             OptionsTable(ServeFields(), Columns::kUse));
 }
 
 }  // namespace
@@ -107,7 +110,7 @@ void AddInspectCommand(CLI::App& app) {
   AddInspectEntropyCommand(inspect);
   inspect
       .add_subcommand("options",
-                      "print the options of jobs and simulations as Markdown tables, for "
+                      "print the options of jobs, simulations and servers as Markdown tables, for "
                       "documentation")
       ->callback(PrintOptions);
 }

@@ -123,16 +123,16 @@ void AddInspectEntropyCommand(CLI::App& inspect) {
       ->check(CLI::IsMember({"normal", "laplace"}));
   command.add_option("--scale", o->scale, "their deviation over that of the noise")
       ->capture_default_str()
-      ->check(InRange(1e-4, 100.0));
+      ->check(InRange({1e-4, 100}));
   command.add_option("--coordinates", o->coordinates, "of one update")
       ->capture_default_str()
-      ->check(InRange(1U, 10000000U));
+      ->check(InRange({1, 10000000}));
   command.add_option("--coding", o->coding, "range or fixed")
       ->capture_default_str()
       ->check(CLI::IsMember({"range", "fixed"}));
   command.add_option("--padding", o->padding, "bytes whose multiples the sizes are; 0: none")
       ->capture_default_str()
-      ->check(InRange(0U, kMaxPadding));
+      ->check(InRange({0, kMaxPadding}));
   command.add_option("--seed", o->seed, "of the first of 20 updates")->capture_default_str();
   command.add_option("--json", o->json, "write the figures to this file; - is standard output");
   command.callback([o] { RunEntropy(*o); });

@@ -1,9 +1,12 @@
 #include "cli/job_options.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 
+#include "cli/in_range.h"
 #include "spec/job_spec.h"
 
 namespace sotto::server {
@@ -11,14 +14,23 @@ namespace {
 
 std::string Dashed(const char* name) { return std::string("--") + name; }
 
-// Unlike CLI::Range, it rejects NaN.
-CLI::Validator Inside(const Range& range) {
-  return {[range](std::string& text) {
-            double value = 0;
-            const bool inside = CLI::detail::lexical_cast(text, value) && range.Contains(value);
-            return inside ? "" : fmt::format("{} is not in the range {}", text, range.Text());
+// "-v,--verbose"
+std::string Names(const FieldText& field) {
+  const std::string name = Dashed(field.name);
+  return field.letter == nullptr ? name : fmt::format("-{},{}", field.letter, name);
+}
+
+// Refuses the choices that only simulations take.
+CLI::Validator Servable(const FieldText& field) {
+  return {[choices = field.choices, served = field.served_choices](std::string& text) {
+            const auto has = [&text](const std::vector<std::string>& names) {
+              return std::find(names.begin(), names.end(), text) != names.end();
+            };
+            if (!has(choices) || has(served)) return std::string();
+            return fmt::format("no device speaks {}, only `sotto simulate` runs it; serve takes {}",
+                               text, fmt::join(served, " or "));
           },
-          range.Text()};
+          ""};
 }
 
 template <class Value, class Request>
@@ -26,7 +38,7 @@ CLI::Option* AddTyped(CLI::App& command, const Field<Request>& field, Request& r
   const std::function<void(const Value&)> set = [&](const Value& value) {
     field.set(request, value);
   };
-  return command.add_option_function<Value>(Dashed(field.name), set, field.Help())
+  return command.add_option_function<Value>(Names(field), set, field.Help())
       ->default_str(DefaultText(field.get(request)));
 }
 
@@ -43,35 +55,55 @@ CLI::Option* AddByKind(CLI::App& command, const Field<Request>& field, Request& 
       return AddTyped<std::string>(command, field, request);
   }
   const std::function<void(int64_t)> set = [&](int64_t count) { field.set(request, count > 0); };
-  return command.add_flag_function(Dashed(field.name), set, field.Help());
+  return command.add_flag_function(Names(field), set, field.Help());
+}
+
+enum class Command { kSimulate, kServe };
+
+template <class Request>
+void AddRules(const Field<Request>& field, Command program, CLI::App& command,
+              CLI::Option* option) {
+  option->required(field.required);
+  if (field.range) option->check(InRange(*field.range, field.unit));
+  const bool has_fewer = program == Command::kServe && !field.served_choices.empty();
+  if (has_fewer) option->check(Servable(field));
+  const std::vector<std::string>& choices = has_fewer ? field.served_choices : field.choices;
+  if (!choices.empty()) option->check(CLI::IsMember(choices));
+  if (field.needs != nullptr) option->needs(command.get_option(Dashed(field.needs)));
+  if (field.excludes != nullptr) option->excludes(command.get_option(Dashed(field.excludes)));
 }
 
 // Adds the fields of one group. The fields and the request must outlive the parse.
 template <class Request>
-void AddGroup(CLI::App& command, Group group, const std::vector<Field<Request>>& fields,
-              Request& request) {
+void AddGroup(CLI::App& command, Command program, Group group,
+              const std::vector<Field<Request>>& fields, Request& request) {
   for (const Field<Request>& field : fields) {
     if (field.group != group) continue;
     CLI::Option* option = AddByKind(command, field, request)->group(Name(group));
-    if (field.range) option->check(Inside(*field.range));
-    if (!field.choices.empty()) option->check(CLI::IsMember(field.choices));
-    if (field.needs != nullptr) option->needs(command.get_option(Dashed(field.needs)));
-    if (field.excludes != nullptr) option->excludes(command.get_option(Dashed(field.excludes)));
+    AddRules(field, program, command, option);
   }
+}
+
+// The job's options stand between the program's own ones and those of the output.
+template <class Request>
+void AddOptions(CLI::App& command, Command program, Group first,
+                const std::vector<Field<Request>>& fields, Request& request) {
+  AddGroup(command, program, first, fields, request);
+  JobRequest& job = request;
+  for (const Group group : {Group::kRounds, Group::kTraining, Group::kPrivacy}) {
+    AddGroup(command, program, group, JobFields(), job);
+  }
+  AddGroup(command, program, Group::kRun, fields, request);
 }
 
 }  // namespace
 
-void AddJobOptions(CLI::App& command, JobRequest& request) {
-  for (const Group group : {Group::kRounds, Group::kTraining, Group::kPrivacy}) {
-    AddGroup(command, group, JobFields(), request);
-  }
+void AddServeOptions(CLI::App& command, ServeRequest& request) {
+  AddOptions(command, Command::kServe, Group::kNetwork, ServeFields(), request);
 }
 
 void AddSimulateOptions(CLI::App& command, SimulationRequest& request) {
-  AddGroup(command, Group::kFleet, SimulationFields(), request);
-  AddJobOptions(command, request);
-  AddGroup(command, Group::kRun, SimulationFields(), request);
+  AddOptions(command, Command::kSimulate, Group::kFleet, SimulationFields(), request);
 }
 
 }  // namespace sotto::server

@@ -2,6 +2,7 @@
 #ifndef SOTTO_CLI_JOB_OPTIONS_H_
 #define SOTTO_CLI_JOB_OPTIONS_H_
 
+#include "net/serve_request.h"
 #include "sim/simulation_request.h"
 
 namespace CLI {
@@ -10,8 +11,9 @@ class App;
 
 namespace sotto::server {
 
-// Declares a job's options on a command. The request must outlive the parse.
-void AddJobOptions(CLI::App& command, JobRequest& request);
+// Declares a job's options and the options of the network, the store and the output. The request
+// must outlive the parse.
+void AddServeOptions(CLI::App& command, ServeRequest& request);
 
 // Declares a job's options and the options of the fleet, the data and the output. The request must
 // outlive the parse.

@@ -203,7 +203,7 @@ void AddNew(CLI::App& keys) {
   CLI::Option* id = command.add_option("--id", o->id, "name of one device: A-Z a-z 0-9 . _ -");
   command.add_option("--count", o->count, "number of devices, named PREFIX000000 and on")
       ->excludes(id)
-      ->check(InRange(1U, 1000000U));
+      ->check(InRange({1, 1000000}));
   command.add_option("--prefix", o->prefix, "of their names (default: device-; sim- if seeded)")
       ->excludes(id);
   command.add_option("--out", o->out, "write a key file for each device into this folder");

@@ -12,7 +12,6 @@
 #include "base/counted.h"
 #include "cli/claims_output.h"
 #include "cli/gave_up.h"
-#include "cli/in_range.h"
 #include "cli/job_options.h"
 #include "cli/json_output.h"
 #include "cli/output_file.h"
@@ -31,76 +30,7 @@
 namespace sotto::server {
 namespace {
 
-constexpr char kNetwork[] = "Network and store";
-constexpr char kRun[] = "Run and output";
 constexpr int kDecimals = 3;  // of an epsilon
-
-struct ServeOptions : JobRequest {
-  std::string store;
-  bool new_job = false;
-  std::string listen = "127.0.0.1:7177";
-  double round_timeout_s = 60;
-  double handshake_timeout_s = 10;
-  double request_timeout_s = 30;
-  uint32_t max_connections = 4096;
-  std::string port_file;
-  std::string model_out;
-  std::string json;
-  bool verbose = false;
-  std::optional<uint64_t> seed;
-  bool insecure_seed = false;
-};
-
-void AddServeOptions(CLI::App& command, ServeOptions& o) {
-  command
-      .add_option("--store", o.store, "the store that `sotto keys new` made; the job lives in it")
-      ->required()
-      ->group(kNetwork);
-  command
-      .add_flag("--new-job", o.new_job,
-                "begin another job after the one in the store, which is then over; what that one "
-                "spent stays charged to its devices. To resume a job leave this out")
-      ->group(kNetwork);
-  command.add_option("--listen", o.listen, "ADDRESS:PORT; 0.0.0.0:7177 for the whole network")
-      ->capture_default_str()
-      ->group(kNetwork);
-  command.add_option("--port-file", o.port_file, "write the port here once it is open (port 0)")
-      ->group(kNetwork);
-  command
-      .add_option("--round-timeout", o.round_timeout_s,
-                  "seconds until a round's deadline, at least two polls")
-      ->capture_default_str()
-      ->check(InRange(0.5, 1e6))
-      ->group(kNetwork);
-  command
-      .add_option("--handshake-timeout", o.handshake_timeout_s,
-                  "seconds until a connection must have proved its key")
-      ->capture_default_str()
-      ->check(InRange(0.1, 3600.0))
-      ->group(kNetwork);
-  command
-      .add_option("--request-timeout", o.request_timeout_s,
-                  "seconds from an answer to the next whole request; devices that train longer "
-                  "connect again")
-      ->capture_default_str()
-      ->check(InRange(0.1, 86400.0))
-      ->group(kNetwork);
-  command.add_option("--max-connections", o.max_connections, "further ones are closed at once")
-      ->capture_default_str()
-      ->check(InRange(1U, 1000000U))
-      ->group(kNetwork);
-  AddJobOptions(command, o);
-  command
-      .add_option("--json", o.json, "write results to this file at the end; - is standard output")
-      ->group(kRun);
-  command.add_option("--model-out", o.model_out, "write the final parameters, float32 LE")
-      ->group(kRun);
-  command.add_flag("-v,--verbose", o.verbose, "also a line when a connection ends or is refused")
-      ->group(kRun);
-  command.add_option("--seed", o.seed, "for tests: everything derives from it; not private")
-      ->group(kRun);
-  command.add_flag("--insecure-seed", o.insecure_seed, "confirms --seed")->group(kRun);
-}
 
 // "ADDRESS:PORT", "[ADDRESS]:PORT" or "PORT".
 void ParseListen(const std::string& text, ServerOptions* options) {
@@ -125,7 +55,7 @@ void Log(const std::string& line) {
 }
 
 // seeded: whoever knows a seed knows noise on which the claims rest
-void WriteResults(const ServeOptions& o, bool seeded, Job& job) {
+void WriteResults(const ServeRequest& o, bool seeded, Job& job) {
   if (!o.model_out.empty()) {
     OutputFile file(o.model_out);
     WriteParameters(job.parameters(), file.stream());
@@ -166,15 +96,7 @@ std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome
                     headline.accountant, seeded ? "; seeded: not private" : "");
 }
 
-void RequireServable(const ServeOptions& o) {
-  if (ResolveCodec(o).servable) return;
-  throw std::invalid_argument(
-      fmt::format("--mechanism {} is a baseline to compare with: no device speaks it and only "
-                  "`sotto simulate` runs it; serve gau-lrq or none",
-                  o.job.codec->name));
-}
-
-JobConfig MakeJobAfter(const ServeOptions& o, uint32_t devices,
+JobConfig MakeJobAfter(const ServeRequest& o, uint32_t devices,
                        const std::vector<privacy::SpentRounds>& before) {
   try {
     return MakeJob(o, devices, before);
@@ -203,8 +125,7 @@ void LogEarlierJobs(const JobConfig& config) {
                   spent.Headline().delta, privacy::Name(spent.Headline().adjacency)));
 }
 
-void RunServe(const ServeOptions& o) {
-  RequireServable(o);
+void RunServe(const ServeRequest& o) {
   if (o.seed.has_value() != o.insecure_seed) {
     throw std::invalid_argument("--seed is for tests and not private: it needs --insecure-seed");
   }
@@ -257,11 +178,11 @@ void RunServe(const ServeOptions& o) {
 }  // namespace
 
 void AddServeCommand(CLI::App& app) {
-  const auto options = std::make_shared<ServeOptions>();
-  CLI::App* serve = app.add_subcommand("serve", "run a job for devices on the network, over TLS");
-  AddServeOptions(*serve, *options);
-  serve->footer(kJobFooter);
-  serve->callback([options] { RunServe(*options); });
+  const auto options = std::make_shared<ServeRequest>();
+  CLI::App& serve = *app.add_subcommand("serve", "run a job for devices on the network, over TLS");
+  AddServeOptions(serve, *options);
+  serve.footer(kJobFooter);
+  serve.callback([options] { RunServe(*options); });
 }
 
 }  // namespace sotto::server

@@ -68,4 +68,12 @@ std::vector<std::string> CodecNames() {
   return names;
 }
 
+std::vector<std::string> ServableCodecNames() {
+  std::vector<std::string> names;
+  for (const CodecInfo& codec : kCodecs) {
+    if (codec.by_name && codec.servable) names.emplace_back(codec.name);
+  }
+  return names;
+}
+
 }  // namespace sotto::server

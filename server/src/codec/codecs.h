@@ -66,8 +66,9 @@ const CodecInfo* FindCodec(const std::string& name);
 // The codec of this name. Throws std::invalid_argument that lists all names if there is none.
 const CodecInfo& RequireCodec(const std::string& name);
 
-// The names that an option may give.
+// The names that an option may give, and those of them that devices implement.
 std::vector<std::string> CodecNames();
+std::vector<std::string> ServableCodecNames();
 
 }  // namespace sotto::server
 

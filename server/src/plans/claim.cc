@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "accounting/names.h"
+#include "base/names.h"
 
 namespace sotto::privacy {
 namespace {

@@ -83,6 +83,13 @@ const ClaimKind* FindKind(Adversary adversary, View view) {
   return kind == kinds.end() ? nullptr : &*kind;
 }
 
+const Claim* FindClaim(const std::vector<Claim>& claims, const ClaimKind& kind) {
+  const auto claim = std::find_if(claims.begin(), claims.end(), [&](const Claim& c) {
+    return c.adversary == kind.adversary && c.view == kind.view;
+  });
+  return claim == claims.end() ? nullptr : &*claim;
+}
+
 Claim MakeClaim(const ClaimKind& kind, const Plan& plan, const Guarantee& guarantee) {
   Claim claim;
   claim.adversary = kind.adversary;

@@ -47,6 +47,9 @@ const std::vector<ClaimKind>& ClaimKinds();
 // The kind of this adversary and view; nullptr if there is none.
 const ClaimKind* FindKind(Adversary adversary, View view);
 
+// The claim of this kind among the claims; nullptr if there is none.
+const Claim* FindClaim(const std::vector<Claim>& claims, const ClaimKind& kind);
+
 // The claim of this kind that the guarantee gives for the plan.
 Claim MakeClaim(const ClaimKind& kind, const Plan& plan, const Guarantee& guarantee);
 

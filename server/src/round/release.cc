@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "aggregate/accumulator.h"
-#include "aggregate/parallel.h"
+#include "base/parallel.h"
 
 namespace sotto::server {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "aggregate/parallel.h"
+#include "base/parallel.h"
 
 namespace sotto::server {
 namespace {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "aggregate/dither_engine.h"
-#include "aggregate/parallel.h"
+#include "base/parallel.h"
 #include "sotto/client.h"
 #include "sotto/key_labels.h"
 #include "sotto/local_round.h"

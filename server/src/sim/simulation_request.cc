@@ -7,15 +7,10 @@ namespace {
 
 using Fields = std::vector<Field<SimulationRequest>>;
 
-Field<SimulationRequest> Row(const char* name, const char* help) {
-  Field<SimulationRequest> field;
-  field.name = name;
-  field.help = help;
-  return field;
-}
+constexpr auto Row = RowOf<SimulationRequest>;
 
 Fields AllFields() {
-  return {
+  Fields all = {
       Row("data", "fashion-mnist, synthetic, or a folder with the four IDX files of MNIST")
           .In(Group::kFleet)
           .Asked(
@@ -40,15 +35,9 @@ Fields AllFields() {
           .In(Group::kRun)
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.seed; }),
-      Row("json", "write the results to this file; - is standard output")
-          .In(Group::kRun)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.json; }),
-      Row("model-out", "write the final parameters, float32 LE")
-          .In(Group::kRun)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.model_out; }),
   };
+  for (Field<SimulationRequest>& field : OutputFields<SimulationRequest>()) all.push_back(field);
+  return all;
 }
 
 }  // namespace

@@ -21,14 +21,23 @@ std::string Escaped(std::string text) {
   return text;
 }
 
+std::string CodeList(const std::vector<std::string>& words) {
+  return "`" + Join(words, "`, `") + "`";
+}
+
 std::string AllowedText(const FieldText& field) {
   if (field.range) {
     return field.range->Text() + (field.unit[0] == '\0' ? "" : " ") + field.unit;
   }
-  return field.choices.empty() ? "" : "`" + Join(field.choices, "`, `") + "`";
+  if (field.choices.empty()) return "";
+  const std::string all = CodeList(field.choices);
+  return field.served_choices.empty()
+             ? all
+             : fmt::format("{}; `sotto serve`: {}", all, CodeList(field.served_choices));
 }
 
 std::string DefaultCell(const FieldText& field, const Json& value) {
+  if (field.required) return "required";
   if (field.derived_default != nullptr) return field.derived_default;
   const std::string text = DefaultText(value);
   return text.empty() ? "" : "`" + text + "`";
@@ -54,6 +63,8 @@ const char* Name(Group group) {
       return "";
     case Group::kFleet:
       return "Fleet and data";
+    case Group::kNetwork:
+      return "Network and store";
     case Group::kRounds:
       return "Rounds";
     case Group::kTraining:

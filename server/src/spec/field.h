@@ -34,7 +34,7 @@ namespace sotto::server {
 using Json = nlohmann::ordered_json;
 
 // The headings of --help, in its order.
-enum class Group { kNone, kFleet, kRounds, kTraining, kPrivacy, kRun };
+enum class Group { kNone, kFleet, kNetwork, kRounds, kTraining, kPrivacy, kRun };
 const char* Name(Group group);  // "Fleet and data", ...
 
 enum class Kind { kFlag, kCount, kReal, kText };
@@ -81,8 +81,12 @@ struct FieldText {
   Kind kind = Kind::kText;
   std::optional<Range> range;
   std::vector<std::string> choices;  // of a text; empty: any
-  const char* unit = "";             // of measure; for OPTIONS.md
-  const char* needs = nullptr;       // an option that comes earlier in the table
+  // The choices that `sotto serve` takes; empty: the same as `choices`.
+  std::vector<std::string> served_choices;
+  const char* letter = nullptr;  // a short name, "v" for -v
+  bool required = false;
+  const char* unit = "";        // of measure; for OPTIONS.md
+  const char* needs = nullptr;  // an option that comes earlier in the table
   const char* excludes = nullptr;
   const char* derived_default = nullptr;  // how an absent value is chosen
   Resume resume = Resume::kImplied;
@@ -165,7 +169,7 @@ struct Inner<std::optional<T>> {
   using type = T;
 };
 
-// A row. Request is the type that holds the options: JobRequest or SimulationRequest.
+// A row. Request is the type that holds the options: JobRequest, SimulationRequest or ServeRequest.
 template <class Request>
 struct Field : FieldText {
   // Of an option: read and set the requested value.
@@ -225,6 +229,19 @@ struct Field : FieldText {
     return *this;
   }
 
+  Field& ServedAsNames(std::vector<std::string> names) {
+    served_choices = std::move(names);
+    return *this;
+  }
+  Field& Letter(const char* value) {
+    letter = value;
+    return *this;
+  }
+  Field& Required() {
+    required = true;
+    return *this;
+  }
+
   // Access to the requested value.  ref  (auto& request) -> auto&
   template <class Ref>
   Field& Asked(Learns who, Ref ref) {
@@ -266,6 +283,30 @@ struct Field : FieldText {
     return Reads([ref](const JobRecord& job) { return ToJson(ref(job.config.plan)); });
   }
 };
+
+// A row with nothing but its name and its help.
+template <class Request>
+Field<Request> RowOf(const char* name, const char* help) {
+  Field<Request> field;
+  field.name = name;
+  field.help = help;
+  return field;
+}
+
+// The rows of the files that a run writes. Request has the members `json` and `model_out`.
+template <class Request>
+std::vector<Field<Request>> OutputFields() {
+  return {
+      RowOf<Request>("json", "write the results to this file; - is standard output")
+          .In(Group::kRun)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.json; }),
+      RowOf<Request>("model-out", "write the final parameters, float32 LE")
+          .In(Group::kRun)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.model_out; }),
+  };
+}
 
 // The rows' options as a Markdown table.
 //   kUse  option, default, range, meaning

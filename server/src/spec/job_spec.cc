@@ -15,12 +15,7 @@ constexpr Range kShort = {1, 65535};
 constexpr Range kFactor = {1e-6, 1e6};
 constexpr Range kFactorOrNone = {0, 1e6};
 
-Field<JobRequest> Row(const char* name, const char* help) {
-  Field<JobRequest> field;
-  field.name = name;
-  field.help = help;
-  return field;
-}
+constexpr auto Row = RowOf<JobRequest>;
 
 // A field that is no option: its value follows from other fields.
 Field<JobRequest> Derived(const char* name, Learns who = Learns::kNothing) {
@@ -53,10 +48,10 @@ Fields ModelAndCode() {
       }),
       Row("mechanism",
           "gau-lrq: private; none: exact updates, NO PRIVACY; float32, qg, bq: baselines to "
-          "compare "
-          "with, in simulations only")
+          "compare with, in simulations only")
           .In(Group::kPrivacy)
           .OneOfNames(CodecNames())
+          .ServedAsNames(ServableCodecNames())
           .Stands(
               Learns::kTask, [](auto& job) -> auto& { return job.codec; }),
       Row("coding",

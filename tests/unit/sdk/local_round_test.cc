@@ -1,9 +1,11 @@
 // A local round without a server: update, nonce, private noise, and every way to fail.
 #include "sotto/local_round.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
+#include <new>
 #include <vector>
 
 #include "sotto/bytes.h"
@@ -229,6 +231,23 @@ TEST(LocalRound, HasNothingToReadBeforeTheUpdateOrAfterWipe) {
     round.Wipe();
     has_nothing();
   }
+}
+
+TEST(LocalRound, LeavesNoSeedInItsMemory) {
+  Bench bench(kFloat);
+  bench.task.private_noise_q20 = 1 << 20;
+  alignas(LocalRound) uint8_t memory[sizeof(LocalRound)];
+  auto* round = new (memory) LocalRound;
+  std::vector<uint8_t> encoded;
+  ASSERT_EQ(bench.Run(*round, 64, &encoded), Status::kOk);
+  uint8_t seed[kKeySize];  // as Bench::Entropy() filled it
+  for (size_t i = 0; i < kKeySize; ++i) seed[i] = static_cast<uint8_t>(1 + kNonceSize + i);
+  const auto holds_seed = [&] {
+    return std::search(memory, memory + sizeof(memory), seed, seed + 8) != memory + sizeof(memory);
+  };
+  EXPECT_TRUE(holds_seed());
+  round->~LocalRound();
+  EXPECT_FALSE(holds_seed());
 }
 
 TEST(LocalRound, RefusesWhatItCannotRun) {

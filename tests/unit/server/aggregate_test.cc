@@ -10,9 +10,9 @@
 
 #include "aggregate/accumulator.h"
 #include "aggregate/methods.h"
-#include "aggregate/parallel.h"
 #include "aggregate/partial_sum.h"
 #include "aggregate/smoothing.h"
+#include "base/parallel.h"
 #include "sotto/models.h"
 
 namespace sotto::server {

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "net/serve_request.h"
 #include "sim/simulation_request.h"
 #include "sotto/wire.h"
 #include "spec/configuration.h"
@@ -117,6 +118,7 @@ void ExpectDefaultsAreAllowed(const std::vector<Field<Request>>& fields) {
 TEST(JobSpec, EveryDefaultIsAllowed) {
   ExpectDefaultsAreAllowed(JobFields());
   ExpectDefaultsAreAllowed(SimulationFields());
+  ExpectDefaultsAreAllowed(ServeFields());
 }
 
 template <class Request>
@@ -146,6 +148,7 @@ void ExpectEndsAreAllowed(const std::vector<Field<Request>>& fields) {
 TEST(JobSpec, BothEndsOfEveryRangeAreSetAndReadBackAndWhatIsOutsideIsRefused) {
   ExpectEndsAreAllowed(JobFields());
   ExpectEndsAreAllowed(SimulationFields());
+  ExpectEndsAreAllowed(ServeFields());
 }
 
 TEST(JobSpec, EveryChoiceIsSetAndReadBack) {
@@ -161,6 +164,19 @@ TEST(JobSpec, EveryChoiceIsSetAndReadBack) {
   }
 }
 
+TEST(JobSpec, ServedChoicesAreChoicesAndIncludeTheDefault) {
+  for (const Field<JobRequest>& field : Options()) {
+    std::vector<std::string> served = field.served_choices;
+    if (served.empty()) continue;
+    EXPECT_LT(served.size(), field.choices.size()) << field.name;
+    EXPECT_NE(std::find(served.begin(), served.end(), field.get(JobRequest())), served.end());
+    for (const std::string& choice : served) {
+      EXPECT_NE(std::find(field.choices.begin(), field.choices.end(), choice), field.choices.end())
+          << field.name << " " << choice;
+    }
+  }
+}
+
 TEST(JobSpec, NamesAreUniqueAndWhatAnOptionNeedsStandsBeforeIt) {
   std::set<std::string> names;
   for (const Field<JobRequest>& field : Options()) {
@@ -169,8 +185,12 @@ TEST(JobSpec, NamesAreUniqueAndWhatAnOptionNeedsStandsBeforeIt) {
     }
     EXPECT_TRUE(names.insert(field.name).second) << field.name;
   }
+  std::set<std::string> served = names;
   for (const Field<SimulationRequest>& field : SimulationFields()) {
     EXPECT_TRUE(names.insert(field.name).second) << field.name;
+  }
+  for (const Field<ServeRequest>& field : ServeFields()) {
+    EXPECT_TRUE(served.insert(field.name).second) << field.name;
   }
 }
 
@@ -314,8 +334,9 @@ TEST(JobSpec, ThePageShowsTheTables) {
   std::ifstream file(SOTTO_SOURCE_DIR "/server/OPTIONS.md");
   std::stringstream page;
   page << file.rdbuf();
-  for (const std::string& table : {OptionsTable(JobFields(), Columns::kAll),
-                                   OptionsTable(SimulationFields(), Columns::kUse)}) {
+  for (const std::string& table :
+       {OptionsTable(JobFields(), Columns::kAll), OptionsTable(SimulationFields(), Columns::kUse),
+        OptionsTable(ServeFields(), Columns::kUse)}) {
     EXPECT_NE(page.str().find(table), std::string::npos)
         << "server/OPTIONS.md must show this table; `sotto inspect options` prints it:\n"
         << table;

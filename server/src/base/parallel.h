@@ -1,6 +1,6 @@
-// Runs independent pieces of work on several threads. Part of sotto::server/aggregate.
-#ifndef SOTTO_AGGREGATE_PARALLEL_H_
-#define SOTTO_AGGREGATE_PARALLEL_H_
+// Runs independent pieces of work on several threads. Part of sotto::server/base.
+#ifndef SOTTO_BASE_PARALLEL_H_
+#define SOTTO_BASE_PARALLEL_H_
 
 #include <cstddef>
 #include <functional>
@@ -15,4 +15,4 @@ void ParallelFor(int threads, size_t count, const std::function<void(size_t, int
 
 }  // namespace sotto::server
 
-#endif  // SOTTO_AGGREGATE_PARALLEL_H_
+#endif  // SOTTO_BASE_PARALLEL_H_

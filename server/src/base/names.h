@@ -1,9 +1,9 @@
 // Tables of names. One table writes and reads all the names of an enumeration.
 //
 // A row is any struct with the members `value` and `name`. Pure functions, safe from any thread.
-// Part of sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_NAMES_H_
-#define SOTTO_ACCOUNTING_NAMES_H_
+// Part of sotto::server/base.
+#ifndef SOTTO_BASE_NAMES_H_
+#define SOTTO_BASE_NAMES_H_
 
 #include <stdexcept>
 #include <string>
@@ -41,4 +41,4 @@ auto ValueIn(const Rows& rows, const char* what, std::string_view name) {
 
 }  // namespace sotto::privacy
 
-#endif  // SOTTO_ACCOUNTING_NAMES_H_
+#endif  // SOTTO_BASE_NAMES_H_

@@ -1,0 +1,91 @@
+#include "net/serve_request.h"
+
+namespace sotto::server {
+namespace {
+
+using Fields = std::vector<Field<ServeRequest>>;
+
+constexpr auto Row = RowOf<ServeRequest>;
+
+Fields NetworkAndStore() {
+  return {
+      Row("store", "the store that `sotto keys new` made; the job lives in it")
+          .In(Group::kNetwork)
+          .Required()
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.store; }),
+      Row("new-job",
+          "begin another job after the one in the store, which is then over; what that one spent "
+          "stays charged to its devices. To resume a job leave this out")
+          .In(Group::kNetwork)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.new_job; }),
+      Row("listen", "ADDRESS:PORT; 0.0.0.0:7177 for the whole network")
+          .In(Group::kNetwork)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.listen; }),
+      Row("port-file", "write the port here once it is open (port 0)")
+          .In(Group::kNetwork)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.port_file; }),
+      Row("round-timeout", "until a round's deadline, at least two polls")
+          .In(Group::kNetwork)
+          .Within({0.5, 1e6})
+          .Unit("seconds")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.round_timeout_s; }),
+      Row("handshake-timeout", "until a connection must have proved its key")
+          .In(Group::kNetwork)
+          .Within({0.1, 3600})
+          .Unit("seconds")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.handshake_timeout_s; }),
+      Row("request-timeout",
+          "from an answer to the next whole request; devices that train longer connect again")
+          .In(Group::kNetwork)
+          .Within({0.1, 86400})
+          .Unit("seconds")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.request_timeout_s; }),
+      Row("max-connections", "further ones are closed at once")
+          .In(Group::kNetwork)
+          .Within({1, 1000000})
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.max_connections; }),
+  };
+}
+
+Fields Run() {
+  return {
+      Row("verbose", "also a line when a connection ends or is refused")
+          .In(Group::kRun)
+          .Letter("v")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.verbose; }),
+      Row("seed", "for tests: everything derives from it; not private")
+          .In(Group::kRun)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.seed; }),
+      Row("insecure-seed", "confirms --seed")
+          .In(Group::kRun)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.insecure_seed; }),
+  };
+}
+
+Fields AllFields() {
+  Fields all;
+  for (const Fields& part : {NetworkAndStore(), OutputFields<ServeRequest>(), Run()}) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+const Fields& ServeFields() {
+  static const Fields kFields = AllFields();
+  return kFields;
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,39 @@
+// The request for a server: a job, the store that it lives in, and the network. Part of
+// sotto::server/net.
+//
+// A plain value and a pure function: safe from any thread.
+#ifndef SOTTO_NET_SERVE_REQUEST_H_
+#define SOTTO_NET_SERVE_REQUEST_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spec/field.h"
+#include "spec/job_request.h"
+
+namespace sotto::server {
+
+struct ServeRequest : JobRequest {
+  std::string store;
+  bool new_job = false;
+  std::string listen = "127.0.0.1:7177";
+  std::string port_file;
+  double round_timeout_s = 60;
+  double handshake_timeout_s = 10;
+  double request_timeout_s = 30;
+  uint32_t max_connections = 4096;
+  std::string json;       // file for the results; empty: none, "-": standard output
+  std::string model_out;  // file for the final parameters; empty: none
+  bool verbose = false;
+  std::optional<uint64_t> seed;
+  bool insecure_seed = false;
+};
+
+// The options of `sotto serve` besides the job's own options.
+const std::vector<Field<ServeRequest>>& ServeFields();
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_NET_SERVE_REQUEST_H_

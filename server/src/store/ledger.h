@@ -1,0 +1,52 @@
+// The ledger of a store: what its jobs have released, and the claims that hold for all its devices.
+// Part of sotto::server/store.
+//
+// ReadLedger() reads. All other functions are pure functions over records. Safe from any thread;
+// ReadLedger() as its store.
+#ifndef SOTTO_STORE_LEDGER_H_
+#define SOTTO_STORE_LEDGER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "plans/claim.h"
+#include "plans/claim_kinds.h"
+#include "store/records.h"
+#include "store/store.h"
+
+namespace sotto::server {
+
+// A job and its releases.
+struct JobLedger {
+  JobEntry job;
+  int64_t rounds = 0;                 // planned
+  std::vector<int64_t> before;        // earlier jobs that share devices: the claims include theirs
+  std::vector<LedgerEntry> releases;  // in the order of the rounds
+};
+
+// The jobs of a store in the order of their numbers. Throws as the store does.
+std::vector<JobLedger> ReadLedger(Store& store);
+
+// The entries whose claims together cover every device of the store. The last entry of a job holds
+// for the devices of the job and of all earlier jobs that it composes with. If it composes with all
+// jobs, it alone covers all devices. Otherwise each device has the claims of its last job. The
+// entries point into `jobs`.
+std::vector<const LedgerEntry*> EntriesThatCoverAll(const std::vector<JobLedger>& jobs);
+
+// One claim for all devices of a store, or the reason why there is none.
+struct ClaimForAll {
+  const privacy::ClaimKind* kind = nullptr;
+  privacy::CombinedClaim combined;
+};
+
+// The combined claim of each kind that a job of the store has, in the order of every statement. A
+// kind has no claim if
+//   - a job that it must cover has no claim of this kind;
+//   - the server has seen an attempt that no claim counts, because it came after the job's last
+//     release;
+//   - CombineClaims() refuses the jobs' claims.
+std::vector<ClaimForAll> ClaimsForAll(const std::vector<JobLedger>& jobs);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_STORE_LEDGER_H_
