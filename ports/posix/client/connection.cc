@@ -1,0 +1,60 @@
+#include "connection.h"
+
+#include <fmt/format.h>
+#include <stdexcept>
+#include <utility>
+
+#include "sotto/posix/port.h"
+
+namespace sotto::posix {
+namespace {
+
+constexpr int kConnectTimeoutMs = 10000;
+constexpr int kReplyTimeoutMs = 60000;
+
+int TlsSend(void* context, const uint8_t* bytes, size_t size) {
+  return static_cast<TcpStream*>(context)->Send({bytes, size});
+}
+
+int TlsReceive(void* context, uint8_t* out, size_t size) {
+  return static_cast<TcpStream*>(context)->Receive({out, size});
+}
+
+}  // namespace
+
+Connection::Connection(ServerAddress server, const DeviceKey& key, uint32_t max_frame)
+    : server_(std::move(server)),
+      key_(key),
+      send_(kFrameHeaderSize + max_frame),
+      receive_(max_frame),
+      link_({send_.data(), send_.size()}, {receive_.data(), receive_.size()}) {}
+
+bool Connection::Open() {
+  if (stream_.Connect(server_.host.c_str(), server_.port, kConnectTimeoutMs) != Status::kOk) {
+    return false;
+  }
+  const ByteSpan id(reinterpret_cast<const uint8_t*>(key_.device_id.data()), key_.device_id.size());
+  const Status status = link_.Begin(SystemPort(), id, key_.secret, {TlsSend, TlsReceive, &stream_});
+  if (status != Status::kOk) {
+    throw std::runtime_error(fmt::format("TLS cannot start: {}", StatusName(status)));
+  }
+  return true;
+}
+
+Status Connection::Exchange(const Request& request, Reply* reply) {
+  const uint64_t deadline_ms = NowMs() + kReplyTimeoutMs;
+  for (;;) {
+    const Status status = link_.Exchange(request, reply);
+    if (status != Status::kWouldBlock) return status;
+    const uint64_t now_ms = NowMs();
+    if (now_ms >= deadline_ms) return Status::kLinkLost;
+    stream_.Wait(link_.wants_write(), static_cast<int>(deadline_ms - now_ms));
+  }
+}
+
+void Connection::Close() {
+  link_.Close();
+  stream_.Close();
+}
+
+}  // namespace sotto::posix

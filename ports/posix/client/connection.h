@@ -1,0 +1,55 @@
+// A device's connection to its server: TCP, and a SecureLink over it. Part of ports/posix/client.
+//
+// It owns the socket, the TLS session and their buffers. It reports failures and prints nothing.
+// One thread at a time.
+#ifndef SOTTO_POSIX_CLIENT_CONNECTION_H_
+#define SOTTO_POSIX_CLIENT_CONNECTION_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "options.h"
+#include "sotto/posix/key_file.h"
+#include "sotto/posix/tcp.h"
+#include "sotto/secure_link.h"
+
+namespace sotto::posix {
+
+class Connection {
+ public:
+  // Connects to nothing yet.
+  //   key        outlives the connection
+  //   max_frame  the most bytes of a message
+  Connection(ServerAddress server, const DeviceKey& key, uint32_t max_frame);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Opens the socket and starts TLS; the handshake is part of the first Exchange(). Blocks for at
+  // most 10 s for each address of the host. Returns false if there is no server; error() then says
+  // why. Throws std::runtime_error if TLS cannot start.
+  bool Open();
+
+  // Sends a request and waits at most 60 s for its reply. Call it while the connection is open.
+  //   reply  its bytes are valid until the next Exchange()
+  // Returns the statuses of SecureLink::Exchange() but for kWouldBlock; kLinkLost without a reply
+  // in time. After any status other than kOk call Close().
+  Status Exchange(const Request& request, Reply* reply);
+
+  // Says goodbye, as far as that is possible at once, and closes the socket.
+  void Close();
+
+  bool is_open() const { return stream_.is_open(); }
+  const char* error() const { return stream_.error(); }  // of the last Open(), for people
+
+ private:
+  ServerAddress server_;
+  const DeviceKey& key_;
+  std::vector<uint8_t> send_;
+  std::vector<uint8_t> receive_;
+  SecureLink link_;
+  TcpStream stream_;
+};
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_POSIX_CLIENT_CONNECTION_H_

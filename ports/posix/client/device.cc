@@ -1,0 +1,207 @@
+#include "device.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fmt/format.h>
+#include <stdexcept>
+#include <utility>
+
+#include "sotto/bytes.h"
+#include "sotto/posix/files.h"
+#include "sotto/posix/hex.h"
+#include "sotto/posix/port.h"
+#include "sotto/posix/sleep.h"
+
+namespace sotto::posix {
+namespace {
+
+constexpr uint32_t kMaxFrame = 4096;
+constexpr uint32_t kMaxBatchSize = 1024;
+constexpr uint32_t kFirstBackOffMs = 500;
+constexpr uint32_t kLastBackOffMs = 30000;
+
+// What the device does in a round, for people.
+const char* Activity(Client::State state) {
+  if (state == Client::State::kDownload) return "drawn; takes the model";
+  if (state == Client::State::kTrain) return "trains";
+  return "sends its update";
+}
+
+// Whether no later try can change what the server answered, or what this device answers to it.
+bool IsFinal(Status status, const Reply& reply) {
+  return reply.code == ErrorCode::kModelMismatch || reply.code == ErrorCode::kVersion ||
+         (status == Status::kPeerRefused && reply.kind == Reply::Kind::kTrain);
+}
+
+// Why this device takes no part in a task.
+std::string WhyRefused(const ClientOptions& options, const TrainTask& task) {
+  if (!task.is_private() && !options.allow_no_privacy) {
+    return "the job trains without privacy; --allow-no-privacy takes part all the same";
+  }
+  return fmt::format("the job's private noise multiplier is {}, and --min-private-noise {}",
+                     task.private_noise_multiplier(), options.min_private_noise);
+}
+
+// Why a final reply ends the device's part in the job.
+std::string WhyFinal(const ClientOptions& options, const Reply& reply) {
+  if (reply.kind == Reply::Kind::kTrain) return WhyRefused(options, reply.task);
+  return fmt::format("the server refuses: {}", ErrorCodeName(reply.code));
+}
+
+}  // namespace
+
+Device::Device(const ClientOptions& options, const ModelInfo& model, const DeviceKey& key,
+               Share share)
+    : options_(options),
+      key_(key),
+      share_(std::move(share)),
+      memory_(model, kMaxBatchSize, MaxChunkBytes(kMaxFrame)),
+      entropy_(key.secret),
+      client_(MakeConfig(model), memory_.buffers()),
+      connection_(ParseServerAddress(options.server), key_, kMaxFrame),
+      back_off_ms_(kFirstBackOffMs),
+      last_contact_ms_(NowMs()) {
+  entropy_.Attach(&client_.task());
+}
+
+ClientConfig Device::MakeConfig(const ModelInfo& model) {
+  ClientConfig config;
+  config.model = &model;
+  config.device_id = {reinterpret_cast<const uint8_t*>(key_.device_id.data()),
+                      key_.device_id.size()};
+  config.secret = key_.secret;
+  config.samples = share_.source();
+  config.port = SystemPort();
+  if (options_.seed) {
+    config.port.entropy = SeededEntropy::Fill;
+    config.port.context = &entropy_;
+  }
+  config.allow_training_without_privacy = options_.allow_no_privacy;
+  config.min_private_noise_q20 = PrivateNoiseLimitQ20(options_.min_private_noise);
+  config.max_frame = kMaxFrame;
+  return config;
+}
+
+Ending Device::Run() {
+  for (;;) {
+    if (LacksServer()) {
+      return {Outcome::kNoServer,
+              fmt::format("no server at {} for {} s", options_.server, options_.give_up_s)};
+    }
+    if (std::optional<Ending> ending = Step()) return *ending;
+  }
+}
+
+bool Device::LacksServer() const {
+  return options_.give_up_s > 0 &&
+         static_cast<double>(NowMs() - last_contact_ms_) > options_.give_up_s * 1000;
+}
+
+// One step of the client, and the pause or the message that it asks for.
+std::optional<Ending> Device::Step() {
+  Client::Progress progress = Client::Progress::kAgain;
+  if (const Status status = client_.Step(&progress); status != Status::kOk) {
+    GiveRoundUp(status);
+    return std::nullopt;
+  }
+  if (progress == Client::Progress::kDone) {
+    connection_.Close();
+    Say("the job is done");
+    return Ending{};
+  }
+  SayWhatChanged(progress);
+  if (progress == Client::Progress::kWait) SleepMs(client_.wait_ms());
+  if (client_.state() == Client::State::kTrain) RememberRound();
+  return progress == Client::Progress::kSend ? Talk() : std::nullopt;
+}
+
+// After a failure of this device itself.
+void Device::GiveRoundUp(Status status) {
+  if (status == Status::kInvalidArgument || status == Status::kEntropyFailed) {
+    throw std::runtime_error(fmt::format("the device cannot take part: {}", StatusName(status)));
+  }
+  Say(fmt::format("gave round {} up: {}", client_.task().round + 1, StatusName(status)));
+  BackOff();
+}
+
+// Exchanges the client's request for a reply.
+std::optional<Ending> Device::Talk() {
+  Reply reply;
+  const Status status = Exchange(&reply);
+  if (status == Status::kPeerRefused || status == Status::kMismatch) {
+    return Ending{Outcome::kRefused,
+                  fmt::format("the server does not accept the key of {}", key_.device_id)};
+  }
+  if (status != Status::kOk) {
+    LoseLink(status);
+    BackOff();
+    return std::nullopt;
+  }
+  back_off_ms_ = kFirstBackOffMs;
+  last_contact_ms_ = NowMs();
+  return TakeReply(reply);
+}
+
+Status Device::Exchange(Reply* reply) {
+  if (!connection_.is_open() && !connection_.Open()) {
+    Say(fmt::format("cannot connect to {}: {}", options_.server, connection_.error()));
+    return Status::kLinkLost;
+  }
+  return connection_.Exchange(client_.request(), reply);
+}
+
+void Device::LoseLink(Status status) {
+  Say(fmt::format("link to {}: {}", options_.server, StatusName(status)));
+  connection_.Close();
+  client_.OnLinkLost();
+}
+
+std::optional<Ending> Device::TakeReply(const Reply& reply) {
+  const Status status = client_.OnReply(reply);
+  if (status == Status::kOk) return std::nullopt;
+  if (IsFinal(status, reply)) return Ending{Outcome::kRefused, WhyFinal(options_, reply)};
+  Say(fmt::format("round given up: {} {}", StatusName(status), ErrorCodeName(reply.code)));
+  BackOff();
+  return std::nullopt;
+}
+
+// Pauses before the next try. The pause doubles with each try and has a random part, so that a
+// fleet does not reconnect all at once.
+void Device::BackOff() {
+  uint8_t random[4] = {};
+  if (Entropy(random) != Status::kOk) throw std::runtime_error("no entropy");
+  const uint32_t jitter = LoadU32Le(random) % back_off_ms_;
+  SleepMs(back_off_ms_ / 2 + jitter);
+  back_off_ms_ = std::min(2 * back_off_ms_, kLastBackOffMs);
+}
+
+// Writes down the last round that this device trained for: for people, and for a start after a
+// crash.
+void Device::RememberRound() {
+  const TrainTask& task = client_.task();
+  const std::string mark = fmt::format("sotto-mark 1\njob {}\nround {}\nattempt {}\n",
+                                       Hex(task.job_id), task.round, task.attempt);
+  if (mark == marked_) return;
+  ReplaceTextFile(MarkPath(options_), mark);
+  marked_ = mark;
+}
+
+// Prints a line when the device's activity changes.
+void Device::SayWhatChanged(Client::Progress progress) {
+  std::string line = "waits to be drawn";
+  if (progress != Client::Progress::kWait) {
+    const Client::State state = client_.state();
+    if (state == Client::State::kHello || state == Client::State::kDone) return;
+    const TrainTask& task = client_.task();
+    line =
+        fmt::format("round {} attempt {}: {}", task.round + 1, task.attempt + 1, Activity(state));
+  }
+  if (line == said_) return;
+  Say(said_ = line);
+}
+
+void Device::Say(const std::string& line) const {
+  if (options_.verbose) fmt::print(stderr, "{}: {}\n", key_.device_id, line);
+}
+
+}  // namespace sotto::posix

@@ -1,0 +1,98 @@
+#include "options.h"
+
+#include <fmt/format.h>
+#include <stdexcept>
+
+#include <CLI/CLI.hpp>
+
+#include "sotto/models.h"
+
+namespace sotto::posix {
+namespace {
+
+void AddDeviceOptions(CLI::App& app, ClientOptions& o) {
+  app.add_option("--server", o.server, "HOST:PORT")->capture_default_str();
+  app.add_option("--key", o.key, "this device's key file, from `sotto keys new`")->required();
+  app.add_option("--data", o.data, "IDX file of images, as it is or gzip")->required();
+  app.add_option("--labels", o.labels, "IDX file of labels")->required();
+  app.add_option("--samples", o.samples, "FIRST:COUNT, this device's share (default: all)");
+  app.add_option("--model", o.model, "model by name")->capture_default_str();
+  app.add_option("--mark", o.mark,
+                 "file that remembers the last round trained for (default: KEY.mark)");
+  app.add_option("--give-up", o.give_up_s, "seconds without a server before giving up; 0: never")
+      ->capture_default_str();
+}
+
+void AddPrivacyOptions(CLI::App& app, ClientOptions& o) {
+  app.add_flag("--allow-no-privacy", o.allow_no_privacy, "also take jobs without Gaussian dither");
+  app.add_option(
+         "--min-private-noise", o.min_private_noise,
+         "refuse a job that asks for less noise of this device's own, against the server; in "
+         "twice the clipping bound, 0: the server is trusted")
+      ->capture_default_str();
+}
+
+void AddTestOptions(CLI::App& app, ClientOptions& o) {
+  app.add_option("--seed", o.seed, "for tests: repeatable, NOT PRIVATE");
+  app.add_flag("--insecure-seed", o.insecure_seed, "confirms --seed");
+}
+
+}  // namespace
+
+void AddOptions(CLI::App& app, ClientOptions& options) {
+  app.set_config("--config", "", "read options from a TOML file, same names");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  AddDeviceOptions(app, options);
+  AddPrivacyOptions(app, options);
+  app.add_flag("-v,--verbose", options.verbose,
+               "a line for each step of a round and for each failure");
+  AddTestOptions(app, options);
+}
+
+void CheckOptions(const ClientOptions& options) {
+  if (options.seed.has_value() != options.insecure_seed) {
+    throw std::invalid_argument("--seed is for tests and not private: it needs --insecure-seed");
+  }
+  if (!(options.min_private_noise >= 0)) {
+    throw std::invalid_argument("--min-private-noise must not be negative");
+  }
+}
+
+const ModelInfo& ModelOf(const ClientOptions& options) {
+  if (const ModelInfo* model = FindModel(options.model.c_str())) return *model;
+  std::string known;
+  for (const ModelInfo& each : Models()) known += fmt::format(" {}", each.name);
+  throw std::invalid_argument(
+      fmt::format("--model {}: no such model; known are:{}", options.model, known));
+}
+
+std::string MarkPath(const ClientOptions& options) {
+  return options.mark.empty() ? options.key + ".mark" : options.mark;
+}
+
+ServerAddress ParseServerAddress(const std::string& text) {
+  ServerAddress address;
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos ||
+      !CLI::detail::lexical_cast(text.substr(colon + 1), address.port)) {
+    throw std::invalid_argument(fmt::format("--server {}: expected HOST:PORT", text));
+  }
+  address.host = text.substr(0, colon);
+  return address;
+}
+
+SampleRange ParseSampleRange(const std::string& text, size_t total) {
+  SampleRange range{0, total};
+  if (text.empty()) return range;
+  const size_t colon = text.find(':');
+  const bool parsed = colon != std::string::npos &&
+                      CLI::detail::lexical_cast(text.substr(0, colon), range.first) &&
+                      CLI::detail::lexical_cast(text.substr(colon + 1), range.count);
+  if (!parsed || range.count == 0 || range.first > total || range.count > total - range.first) {
+    throw std::invalid_argument(fmt::format(
+        "--samples {}: expected FIRST:COUNT within the file's {} samples", text, total));
+  }
+  return range;
+}
+
+}  // namespace sotto::posix

@@ -1,0 +1,71 @@
+// The options of sotto-client, as the user typed them, and what their texts mean. Part of
+// ports/posix/client.
+//
+// Values and pure functions, safe in any thread. A wrong option is a std::invalid_argument whose
+// message names the option; syntax is for CLI11 to refuse.
+#ifndef SOTTO_POSIX_CLIENT_OPTIONS_H_
+#define SOTTO_POSIX_CLIENT_OPTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "sotto/model_info.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sotto::posix {
+
+struct ClientOptions {
+  std::string server = "127.0.0.1:7177";  // ParseServerAddress()
+  std::string key;                        // path of the key file
+  std::string data;                       // path of the images
+  std::string labels;                     // path of the labels
+  std::string samples;                    // ParseSampleRange()
+  std::string model = "softmax-784-10";   // ModelOf()
+  std::string mark;                       // path; MarkPath() has the default
+  double give_up_s = 0;                   // 0: never
+  bool allow_no_privacy = false;
+  double min_private_noise = 0;  // a noise multiplier; 0: the server is trusted
+  bool verbose = false;
+  std::optional<uint64_t> seed;  // INSECURE: for tests
+  bool insecure_seed = false;
+};
+
+// Declares the options. `options` outlives the parsing of `app`.
+void AddOptions(CLI::App& app, ClientOptions& options);
+
+// Throws if options contradict each other or a number is outside its range.
+void CheckOptions(const ClientOptions& options);
+
+// The model that --model names, constant. Throws if there is none of that name.
+const ModelInfo& ModelOf(const ClientOptions& options);
+
+// The file of --mark.
+std::string MarkPath(const ClientOptions& options);
+
+struct ServerAddress {
+  std::string host;
+  uint16_t port = 0;
+};
+
+// Parses the HOST:PORT of --server. Throws for any other text.
+ServerAddress ParseServerAddress(const std::string& text);
+
+// `count` samples from `first` on.
+struct SampleRange {
+  size_t first = 0;
+  size_t count = 0;
+};
+
+// Parses the FIRST:COUNT of --samples; an empty text means all samples. Throws for any other text,
+// for an empty range and for one that exceeds the file.
+//   total  samples of the file
+SampleRange ParseSampleRange(const std::string& text, size_t total);
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_POSIX_CLIENT_OPTIONS_H_

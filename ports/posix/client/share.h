@@ -1,0 +1,34 @@
+// The samples of one device, in memory. Part of ports/posix/client.
+//
+// A share owns its samples and is constant after it was loaded, so any number of threads may read
+// it.
+#ifndef SOTTO_POSIX_CLIENT_SHARE_H_
+#define SOTTO_POSIX_CLIENT_SHARE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "options.h"
+#include "sotto/data/dataset.h"
+#include "sotto/sample_source.h"
+
+namespace sotto::posix {
+
+struct Share {
+  Dataset data;                   // the whole file
+  std::vector<uint32_t> indices;  // this device's samples in it
+
+  // The samples as a client reads them. The share stays where it is as long as the source is used.
+  SampleSource source();
+};
+
+// Reads the files of --data and --labels and picks the samples of --samples. Without a seed these
+// count in the file. With one they count in the seed's permutation of the file, as in the
+// simulator.
+// Throws std::runtime_error where ReadIdxDataset() does, and std::invalid_argument if the images do
+// not fit the model or the range exceeds the file.
+Share LoadShare(const ClientOptions& options, const ModelInfo& model);
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_POSIX_CLIENT_SHARE_H_
