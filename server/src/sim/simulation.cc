@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <stdexcept>
 
 #include "sim/evaluate.h"
 #include "sotto/key_labels.h"
