@@ -82,6 +82,12 @@ void ReportUpload(const Client& client) {
     Print(hex);
   }
   Print("\n");
+  if (client.local_round().failure() != Status::kOk) {
+    PrintRound(client.task());
+    Print("training failed, the update is zeros: ");
+    Print(StatusName(client.local_round().failure()));
+    Print("\n");
+  }
 }
 
 void ReportFailure(const Client& client, Status status) {

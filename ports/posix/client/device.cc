@@ -117,6 +117,7 @@ std::optional<Ending> Device::Step() {
     return Ending{};
   }
   SayWhatChanged(progress);
+  if (client_.state() == Client::State::kUploadBegin) SayIfTrainingFailed();
   if (progress == Client::Progress::kWait) SleepMs(client_.wait_ms());
   if (client_.state() == Client::State::kTrain) RememberRound();
   return progress == Client::Progress::kSend ? Talk() : std::nullopt;
@@ -211,6 +212,17 @@ void Device::SayWhatChanged(Client::Progress progress) {
   }
   if (line == said_) return;
   Say(said_ = line);
+}
+
+// A wrong sample, for example. The round takes zeros instead, and only this device's owner is told.
+void Device::SayIfTrainingFailed() {
+  const Status failure = client_.local_round().failure();
+  if (failure == Status::kOk) {
+    training_complaints_.Reset();
+  } else if (training_complaints_.IsDue(NowMs())) {
+    PrintLine(key_.device_id, fmt::format("training failed: {}; an update of zeros is sent instead",
+                                          StatusName(failure)));
+  }
 }
 
 void Device::Say(const std::string& line) const {

@@ -72,6 +72,7 @@ class Device {
   void BackOff();
   void RememberRound();
   void SayWhatChanged(Client::Progress progress);
+  void SayIfTrainingFailed();
   void Say(const std::string& line) const;
   void Complain(const std::string& line);
   bool LacksServer() const;
@@ -86,6 +87,7 @@ class Device {
   std::string marked_;     // what the mark file holds
   std::string said_;       // the last activity that was printed
   Complaints complaints_;  // about the link
+  Complaints training_complaints_;
   uint32_t back_off_ms_;
   uint64_t last_contact_ms_;
 };

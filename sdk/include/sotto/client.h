@@ -141,7 +141,8 @@ class Client {
 
   // Does at most one mini-batch, or prepares one request. On any status but kOk the round is given
   // up: keys are wiped and the next Step() starts over with Hello. Returns the statuses of
-  // LocalTrainer, UpdateEncoder and the port, and kInvalidArgument for a bad configuration.
+  // LocalRound and the port, and kInvalidArgument for a bad configuration. A training that fails is
+  // no failure of the round: see local_round.h and local_round().failure().
   Status Step(Progress* progress);
 
   // Takes the answer to request(). kMalformed or kWrongState for an answer that does not fit,

@@ -107,10 +107,23 @@ TEST_F(ClientTest, WithoutEntropyNoUpdateLeavesTheDevice) {
   EXPECT_EQ(small.job.CloseRound().reported, 1u);
 }
 
-TEST_F(ClientTest, AFailingSampleSourceEndsTheRoundOnThisDevice) {
+// Nobody sees from its reports that a device's data are bad.
+TEST_F(ClientTest, AFailingSampleSourceStillReports) {
   device->sample_status = Status::kSampleFailed;
-  EXPECT_EQ(device->Run(small.job, index), Status::kSampleFailed);
-  EXPECT_EQ(device->client().state(), Client::State::kHello);
+  EXPECT_EQ(device->Run(small.job, index), Status::kOk);
+  EXPECT_EQ(device->client().local_round().failure(), Status::kSampleFailed);
+  EXPECT_EQ(small.job.CloseRound().reported, 1u);
+}
+
+TEST_F(ClientTest, ItReportsWhateverItsFeaturesAre) {
+  uint32_t reports = 0;
+  for (const uint32_t member : small.job.cohort()) {
+    SmallDevice each(small.registry[member], member, *small.job.config().model);
+    each.feature_scale = std::vector<float>{0, 1, 3e38f, -3e38f}[reports];
+    EXPECT_EQ(each.Run(small.job, member), Status::kOk);
+    ++reports;
+  }
+  EXPECT_EQ(small.job.CloseRound().reported, reports);
 }
 
 TEST_F(ClientTest, ATaskWithoutPrivacyIsRefusedUnlessTheOwnerAllowsIt) {
