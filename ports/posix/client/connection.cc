@@ -23,7 +23,7 @@ int TlsReceive(void* context, uint8_t* out, size_t size) {
 
 }  // namespace
 
-Connection::Connection(ServerAddress server, const DeviceKey& key, uint32_t max_frame)
+Connection::Connection(HostPort server, const DeviceKey& key, uint32_t max_frame)
     : server_(std::move(server)),
       key_(key),
       send_(kFrameHeaderSize + max_frame),

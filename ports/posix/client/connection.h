@@ -20,7 +20,7 @@ class Connection {
   // Connects to nothing yet.
   //   key        outlives the connection
   //   max_frame  the most bytes of a message
-  Connection(ServerAddress server, const DeviceKey& key, uint32_t max_frame);
+  Connection(HostPort server, const DeviceKey& key, uint32_t max_frame);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
@@ -46,7 +46,7 @@ class Connection {
   const char* error() const { return stream_.error(); }  // of the last Open(), for people
 
  private:
-  ServerAddress server_;
+  HostPort server_;
   const DeviceKey& key_;
   std::vector<uint8_t> send_;
   std::vector<uint8_t> receive_;

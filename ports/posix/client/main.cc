@@ -16,6 +16,7 @@
 #include "device.h"
 #include "options.h"
 #include "share.h"
+#include "sotto/options/strict.h"
 #include "sotto/posix/core_dumps.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/version.h"
@@ -64,6 +65,7 @@ int RunClient(int argc, char** argv) {
   app.set_version_flag("--version", sotto::kVersion);
   ClientOptions options;
   AddOptions(app, options);
+  sotto::posix::MakeStrict(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
