@@ -34,8 +34,9 @@ bool IsFinal(Status status, const Reply& reply) {
          (status == Status::kPeerRefused && reply.kind == Reply::Kind::kTrain);
 }
 
+// A log that cannot be written does not stop a device.
 void PrintLine(const std::string& device, const std::string& line) {
-  fmt::print(stderr, "{}: {}\n", device, line);
+  (void)std::fputs(fmt::format("{}: {}\n", device, line).c_str(), stderr);
 }
 
 // Why this device takes no part in a task.

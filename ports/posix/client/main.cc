@@ -19,6 +19,7 @@
 #include "sotto/options/strict.h"
 #include "sotto/posix/core_dumps.h"
 #include "sotto/posix/key_file.h"
+#include "sotto/posix/signals.h"
 #include "sotto/version.h"
 
 namespace {
@@ -72,6 +73,7 @@ int RunClient(int argc, char** argv) {
     return app.exit(error) == 0 ? kExitDone : kExitUsage;
   }
   sotto::posix::ForbidCoreDumps();
+  sotto::posix::IgnoreWriteSignals();
   const Ending ending = TakePart(options);
   if (ending.outcome == Outcome::kDone) return kExitDone;
   return Fail(ending.why.c_str(), ExitCode(ending.outcome));
