@@ -335,7 +335,8 @@ Status DecodeRequest(ByteSpan body, Request* request) {
 
 Status DecodeReply(ByteSpan body, Reply* reply) {
   sotto_Reply wire{};
-  Reply result;
+  // A copy, and not a new Reply, whose image would take as many bytes of flash as a Reply has.
+  Reply result = *reply;
   if (!DecodeFrame(body, sotto_Reply_fields, &wire) || !FromWire(wire, &result)) {
     return Status::kMalformed;
   }
