@@ -179,9 +179,15 @@ TEST(StrictOptions, NoDataFileHangsAProgram) {
   ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
   const std::string images = folder + "/train-images-idx3-ubyte";
   ASSERT_EQ(mkfifo(images.c_str(), 0600), 0);
+  std::vector<std::string> files = {images, pipe, Path("key")};
+  for (const char* other :
+       {"train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
+    files.push_back(folder + "/" + other);
+    WriteFile(files.back(), "");
+  }
   ExpectRefused(fmt::format("{} simulate --data {} --noise-multiplier 1", SOTTO_PROGRAM, folder),
                 images);
-  for (const std::string& path : {images, pipe, Path("key")}) unlink(path.c_str());
+  for (const std::string& path : files) unlink(path.c_str());
   rmdir(folder.c_str());
 }
 
