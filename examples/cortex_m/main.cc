@@ -1,8 +1,9 @@
 // The firmware of a device of the fleet: trains on the samples in its flash, round after round.
 //
 // Messages go to QEMU's standard error. Exit status: 0 the job is done, 2 the firmware was built
-// from the wrong files, 3 the server refused this device for good. A real board would not exit, but
-// wait for the next job. One thread. Part of examples/cortex_m.
+// from the wrong files, 3 the device refuses the job, or the server, which has proved who it is,
+// the device's model. A real board would not exit, but wait for the next job. One thread. Part of
+// examples/cortex_m.
 #include SOTTO_DEVICE_KEY
 
 #include "server_link.h"
@@ -82,6 +83,12 @@ void ReportUpload(const Client& client) {
     Print(hex);
   }
   Print("\n");
+  if (client.local_round().failure() != Status::kOk) {
+    PrintRound(client.task());
+    Print("training failed, the update is zeros: ");
+    Print(StatusName(client.local_round().failure()));
+    Print("\n");
+  }
 }
 
 void ReportFailure(const Client& client, Status status) {
@@ -91,7 +98,8 @@ void ReportFailure(const Client& client, Status status) {
   Print("\n");
 }
 
-// True if every later round would fail, too.
+// True if every later round would fail, too. Only for the reply of an authenticated server:
+// whatever happens before that is tried again.
 bool IsRefusedForGood(Status status, const Reply& reply) {
   if (reply.kind == Reply::Kind::kTrain) return status == Status::kPeerRefused;  // no privacy
   return reply.kind == Reply::Kind::kError &&

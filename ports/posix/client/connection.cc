@@ -10,7 +10,8 @@ namespace sotto::posix {
 namespace {
 
 constexpr int kConnectTimeoutMs = 10000;
-constexpr int kReplyTimeoutMs = 60000;
+constexpr uint64_t kHandshakeTimeoutMs = 20000;
+constexpr uint64_t kReplyTimeoutMs = 60000;
 
 int TlsSend(void* context, const uint8_t* bytes, size_t size) {
   return static_cast<TcpStream*>(context)->Send({bytes, size});
@@ -22,7 +23,7 @@ int TlsReceive(void* context, uint8_t* out, size_t size) {
 
 }  // namespace
 
-Connection::Connection(ServerAddress server, const DeviceKey& key, uint32_t max_frame)
+Connection::Connection(HostPort server, const DeviceKey& key, uint32_t max_frame)
     : server_(std::move(server)),
       key_(key),
       send_(kFrameHeaderSize + max_frame),
@@ -42,11 +43,13 @@ bool Connection::Open() {
 }
 
 Status Connection::Exchange(const Request& request, Reply* reply) {
-  const uint64_t deadline_ms = NowMs() + kReplyTimeoutMs;
+  const uint64_t start_ms = NowMs();
   for (;;) {
     const Status status = link_.Exchange(request, reply);
     if (status != Status::kWouldBlock) return status;
     const uint64_t now_ms = NowMs();
+    const uint64_t deadline_ms =
+        start_ms + (is_authenticated() ? kReplyTimeoutMs : kHandshakeTimeoutMs);
     if (now_ms >= deadline_ms) return Status::kLinkLost;
     stream_.Wait(link_.wants_write(), static_cast<int>(deadline_ms - now_ms));
   }

@@ -20,7 +20,7 @@ class Connection {
   // Connects to nothing yet.
   //   key        outlives the connection
   //   max_frame  the most bytes of a message
-  Connection(ServerAddress server, const DeviceKey& key, uint32_t max_frame);
+  Connection(HostPort server, const DeviceKey& key, uint32_t max_frame);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
@@ -29,7 +29,8 @@ class Connection {
   // why. Throws std::runtime_error if TLS cannot start.
   bool Open();
 
-  // Sends a request and waits at most 60 s for its reply. Call it while the connection is open.
+  // Sends a request and waits at most 60 s for its reply, the handshake included, which may take
+  // 20 s. Call it while the connection is open.
   //   reply  its bytes are valid until the next Exchange()
   // Returns the statuses of SecureLink::Exchange() but for kWouldBlock; kLinkLost without a reply
   // in time. After any status other than kOk call Close().
@@ -39,10 +40,13 @@ class Connection {
   void Close();
 
   bool is_open() const { return stream_.is_open(); }
+  // Whether the server of the last Open() has proved that it knows the device's secret. A failure
+  // before that says nothing about this device: anybody on the way can make it.
+  bool is_authenticated() const { return link_.is_authenticated(); }
   const char* error() const { return stream_.error(); }  // of the last Open(), for people
 
  private:
-  ServerAddress server_;
+  HostPort server_;
   const DeviceKey& key_;
   std::vector<uint8_t> send_;
   std::vector<uint8_t> receive_;

@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "mark.h"
 #include "sotto/bytes.h"
 #include "sotto/posix/files.h"
-#include "sotto/posix/hex.h"
 #include "sotto/posix/port.h"
 #include "sotto/posix/sleep.h"
 
@@ -27,10 +27,16 @@ const char* Activity(Client::State state) {
   return "sends its update";
 }
 
-// Whether no later try can change what the server answered, or what this device answers to it.
+// Whether no later try can change what the server answered, or what this device answers to it. Only
+// for the reply of an authenticated server.
 bool IsFinal(Status status, const Reply& reply) {
   return reply.code == ErrorCode::kModelMismatch || reply.code == ErrorCode::kVersion ||
          (status == Status::kPeerRefused && reply.kind == Reply::Kind::kTrain);
+}
+
+// A log that cannot be written does not stop a device.
+void PrintLine(const std::string& device, const std::string& line) {
+  (void)std::fputs(fmt::format("{}: {}\n", device, line).c_str(), stderr);
 }
 
 // Why this device takes no part in a task.
@@ -56,12 +62,14 @@ Device::Device(const ClientOptions& options, const ModelInfo& model, const Devic
       key_(key),
       share_(std::move(share)),
       memory_(model, kMaxBatchSize, MaxChunkBytes(kMaxFrame)),
-      entropy_(key.secret),
+      entropy_(options.seed ? std::optional<SeededEntropy>(key.secret) : std::nullopt),
       client_(MakeConfig(model), memory_.buffers()),
       connection_(ParseServerAddress(options.server), key_, kMaxFrame),
       back_off_ms_(kFirstBackOffMs),
       last_contact_ms_(NowMs()) {
-  entropy_.Attach(&client_.task());
+  if (entropy_) entropy_->Attach(&client_.task());
+  const std::vector<uint8_t> receipt = ReadReceipt(MarkPath(options));
+  client_.RestoreReceipt({receipt.data(), receipt.size()});
 }
 
 ClientConfig Device::MakeConfig(const ModelInfo& model) {
@@ -72,9 +80,9 @@ ClientConfig Device::MakeConfig(const ModelInfo& model) {
   config.secret = key_.secret;
   config.samples = share_.source();
   config.port = SystemPort();
-  if (options_.seed) {
+  if (entropy_) {
     config.port.entropy = SeededEntropy::Fill;
-    config.port.context = &entropy_;
+    config.port.context = &*entropy_;
   }
   config.allow_training_without_privacy = options_.allow_no_privacy;
   config.min_private_noise_q20 = PrivateNoiseLimitQ20(options_.min_private_noise);
@@ -110,6 +118,7 @@ std::optional<Ending> Device::Step() {
     return Ending{};
   }
   SayWhatChanged(progress);
+  if (client_.state() == Client::State::kUploadBegin) SayIfTrainingFailed();
   if (progress == Client::Progress::kWait) SleepMs(client_.wait_ms());
   if (client_.state() == Client::State::kTrain) RememberRound();
   return progress == Client::Progress::kSend ? Talk() : std::nullopt;
@@ -128,32 +137,40 @@ void Device::GiveRoundUp(Status status) {
 std::optional<Ending> Device::Talk() {
   Reply reply;
   const Status status = Exchange(&reply);
-  if (status == Status::kPeerRefused || status == Status::kMismatch) {
-    return Ending{Outcome::kRefused,
-                  fmt::format("the server does not accept the key of {}", key_.device_id)};
-  }
   if (status != Status::kOk) {
     LoseLink(status);
     BackOff();
     return std::nullopt;
   }
-  back_off_ms_ = kFirstBackOffMs;
-  last_contact_ms_ = NowMs();
+  OnContact();
   return TakeReply(reply);
 }
 
 Status Device::Exchange(Reply* reply) {
-  if (!connection_.is_open() && !connection_.Open()) {
-    Say(fmt::format("cannot connect to {}: {}", options_.server, connection_.error()));
-    return Status::kLinkLost;
-  }
+  if (!connection_.is_open() && !connection_.Open()) return Status::kLinkLost;
   return connection_.Exchange(client_.request(), reply);
 }
 
+// After a reply of the device's own server.
+void Device::OnContact() {
+  back_off_ms_ = kFirstBackOffMs;
+  last_contact_ms_ = NowMs();
+  if (complaints_.Reset()) PrintLine(key_.device_id, "linked to " + options_.server);
+}
+
 void Device::LoseLink(Status status) {
-  Say(fmt::format("link to {}: {}", options_.server, StatusName(status)));
+  Complain(fmt::format("link to {}: {}", options_.server, WhyLost(status)));
   connection_.Close();
   client_.OnLinkLost();
+}
+
+std::string Device::WhyLost(Status status) const {
+  if (!connection_.is_open()) return fmt::format("cannot connect: {}", connection_.error());
+  if (connection_.is_authenticated()) return StatusName(status);
+  const bool is_refusal = status == Status::kPeerRefused || status == Status::kMismatch;
+  if (!is_refusal) return fmt::format("{} before the server proved itself", StatusName(status));
+  return fmt::format("it does not accept the key of {}, or is not the server of this device",
+                     key_.device_id);
 }
 
 std::optional<Ending> Device::TakeReply(const Reply& reply) {
@@ -175,12 +192,10 @@ void Device::BackOff() {
   back_off_ms_ = std::min(2 * back_off_ms_, kLastBackOffMs);
 }
 
-// Writes down the last round that this device trained for: for people, and for a start after a
-// crash.
+// Writes down the last round that this device trained for, and the receipt that came with it.
 void Device::RememberRound() {
   const TrainTask& task = client_.task();
-  const std::string mark = fmt::format("sotto-mark 1\njob {}\nround {}\nattempt {}\n",
-                                       Hex(task.job_id), task.round, task.attempt);
+  const std::string mark = MarkText(task, client_.receipt());
   if (mark == marked_) return;
   ReplaceTextFile(MarkPath(options_), mark);
   marked_ = mark;
@@ -200,8 +215,28 @@ void Device::SayWhatChanged(Client::Progress progress) {
   Say(said_ = line);
 }
 
+// A wrong sample, for example. The round takes zeros instead, and only this device's owner is told.
+void Device::SayIfTrainingFailed() {
+  const Status failure = client_.local_round().failure();
+  if (failure == Status::kOk) {
+    training_complaints_.Reset();
+  } else if (training_complaints_.IsDue(NowMs())) {
+    PrintLine(key_.device_id, fmt::format("training failed: {}; an update of zeros is sent instead",
+                                          StatusName(failure)));
+  }
+}
+
 void Device::Say(const std::string& line) const {
-  if (options_.verbose) fmt::print(stderr, "{}: {}\n", key_.device_id, line);
+  if (options_.verbose) PrintLine(key_.device_id, line);
+}
+
+void Device::Complain(const std::string& line) {
+  const bool is_due = complaints_.IsDue(NowMs());
+  if (options_.verbose) {
+    Say(line);
+  } else if (is_due) {
+    PrintLine(key_.device_id, line + "; trying again");
+  }
 }
 
 }  // namespace sotto::posix

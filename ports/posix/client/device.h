@@ -2,8 +2,15 @@
 // ports/posix/client.
 //
 // The dialogue is that of sotto/client.h. This class adds the connection, the pauses between tries,
-// the mark file and, with --verbose, a line on stderr for each step. It owns all of the device's
-// memory. One thread at a time.
+// the mark file and, with --verbose, a line on stderr for each step and failure. Without --verbose
+// a link that fails is told at once and then seldom (complaints.h).
+//
+// What ends a device's part: Done, a job that the owner's options refuse, a model or a protocol
+// that the server refuses; all of these over a link on which the server has proved that it knows
+// the device's secret. Nothing that another party can send or suppress ends it: the device tries
+// again, with pauses that double, up to 15 to 45 s.
+//
+// It owns all of the device's memory. One thread at a time.
 #ifndef SOTTO_POSIX_CLIENT_DEVICE_H_
 #define SOTTO_POSIX_CLIENT_DEVICE_H_
 
@@ -11,6 +18,7 @@
 #include <optional>
 #include <string>
 
+#include "complaints.h"
 #include "connection.h"
 #include "options.h"
 #include "share.h"
@@ -23,7 +31,7 @@ namespace sotto::posix {
 
 enum class Outcome : uint8_t {
   kDone,      // the job is done
-  kRefused,   // the server refused this device for good, or this device the job
+  kRefused,   // the server refused this device's model for good, or this device the job
   kNoServer,  // no server in time (--give-up)
 };
 
@@ -58,22 +66,28 @@ class Device {
 
   void GiveRoundUp(Status status);
   Status Exchange(Reply* reply);
+  void OnContact();
   void LoseLink(Status status);
+  std::string WhyLost(Status status) const;
   void BackOff();
   void RememberRound();
   void SayWhatChanged(Client::Progress progress);
+  void SayIfTrainingFailed();
   void Say(const std::string& line) const;
+  void Complain(const std::string& line);
   bool LacksServer() const;
 
   const ClientOptions& options_;
   DeviceKey key_;
   Share share_;
   ClientMemory memory_;
-  SeededEntropy entropy_;
+  std::optional<SeededEntropy> entropy_;  // with --seed
   Client client_;
   Connection connection_;
-  std::string marked_;  // what the mark file holds
-  std::string said_;    // the last activity that was printed
+  std::string marked_;     // what the mark file holds
+  std::string said_;       // the last activity that was printed
+  Complaints complaints_;  // about the link
+  Complaints training_complaints_;
   uint32_t back_off_ms_;
   uint64_t last_contact_ms_;
 };

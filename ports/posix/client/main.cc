@@ -3,7 +3,8 @@
 //
 // Reads its share of an IDX data set and its key file, connects, and takes part in rounds until the
 // job is done. One thread. Exit codes: 0 the job is done, 1 a failure, 2 wrong arguments, 3 the
-// server refused this device for good, 4 no server in time (--give-up).
+// device's options refuse the job, or the server the device's model; 4 no server in time
+// (--give-up). Nothing that comes over an unauthenticated link ends it.
 #include <cstdio>
 #include <exception>
 #include <fmt/format.h>
@@ -15,7 +16,10 @@
 #include "device.h"
 #include "options.h"
 #include "share.h"
+#include "sotto/options/strict.h"
+#include "sotto/posix/core_dumps.h"
 #include "sotto/posix/key_file.h"
+#include "sotto/posix/signals.h"
 #include "sotto/version.h"
 
 namespace {
@@ -62,11 +66,14 @@ int RunClient(int argc, char** argv) {
   app.set_version_flag("--version", sotto::kVersion);
   ClientOptions options;
   AddOptions(app, options);
+  sotto::posix::MakeStrict(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitDone : kExitUsage;
   }
+  sotto::posix::ForbidCoreDumps();
+  sotto::posix::IgnoreWriteSignals();
   const Ending ending = TakePart(options);
   if (ending.outcome == Outcome::kDone) return kExitDone;
   return Fail(ending.why.c_str(), ExitCode(ending.outcome));

@@ -1,7 +1,10 @@
 #include "options.h"
 
 #include <fmt/format.h>
+#include <limits>
+#include <optional>
 #include <stdexcept>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 
@@ -56,6 +59,10 @@ void CheckOptions(const ClientOptions& options) {
   if (!(options.min_private_noise >= 0)) {
     throw std::invalid_argument("--min-private-noise must not be negative");
   }
+  if (!(options.give_up_s >= 0)) throw std::invalid_argument("--give-up must not be negative");
+  (void)ParseServerAddress(options.server);
+  // Of any file: how many samples this one has is known later.
+  (void)ParseSampleRange(options.samples, std::numeric_limits<size_t>::max());
 }
 
 const ModelInfo& ModelOf(const ClientOptions& options) {
@@ -70,28 +77,32 @@ std::string MarkPath(const ClientOptions& options) {
   return options.mark.empty() ? options.key + ".mark" : options.mark;
 }
 
-ServerAddress ParseServerAddress(const std::string& text) {
-  ServerAddress address;
-  const size_t colon = text.rfind(':');
-  if (colon == std::string::npos ||
-      !CLI::detail::lexical_cast(text.substr(colon + 1), address.port)) {
-    throw std::invalid_argument(fmt::format("--server {}: expected HOST:PORT", text));
+HostPort ParseServerAddress(const std::string& text) {
+  const std::optional<HostPort> address = ParseHostPort(text);
+  if (!address || address->port == 0) {
+    throw std::invalid_argument(
+        fmt::format("--server {}: expected HOST:PORT or [ADDRESS]:PORT", text));
   }
-  address.host = text.substr(0, colon);
-  return address;
+  return *address;
 }
 
 SampleRange ParseSampleRange(const std::string& text, size_t total) {
   SampleRange range{0, total};
   if (text.empty()) return range;
   const size_t colon = text.find(':');
-  const bool parsed = colon != std::string::npos &&
-                      CLI::detail::lexical_cast(text.substr(0, colon), range.first) &&
-                      CLI::detail::lexical_cast(text.substr(colon + 1), range.count);
-  if (!parsed || range.count == 0 || range.first > total || range.count > total - range.first) {
+  const std::optional<uint64_t> first = ParseCount(std::string_view(text).substr(0, colon));
+  const std::optional<uint64_t> count = colon == std::string::npos
+                                            ? std::nullopt
+                                            : ParseCount(std::string_view(text).substr(colon + 1));
+  if (!first || !count || *count == 0) {
+    throw std::invalid_argument(fmt::format("--samples {}: expected FIRST:COUNT", text));
+  }
+  if (*first > total || *count > total - *first) {
     throw std::invalid_argument(fmt::format(
         "--samples {}: expected FIRST:COUNT within the file's {} samples", text, total));
   }
+  range.first = static_cast<size_t>(*first);
+  range.count = static_cast<size_t>(*count);
   return range;
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "sotto/model_info.h"
+#include "sotto/options/numbers.h"
 
 namespace CLI {
 class App;
@@ -38,7 +39,8 @@ struct ClientOptions {
 // Declares the options. `options` outlives the parsing of `app`.
 void AddOptions(CLI::App& app, ClientOptions& options);
 
-// Throws if options contradict each other or a number is outside its range.
+// Throws if options contradict each other, a number is outside its range or a text has the wrong
+// form. It opens no file.
 void CheckOptions(const ClientOptions& options);
 
 // The model that --model names, constant. Throws if there is none of that name.
@@ -47,13 +49,8 @@ const ModelInfo& ModelOf(const ClientOptions& options);
 // The file of --mark.
 std::string MarkPath(const ClientOptions& options);
 
-struct ServerAddress {
-  std::string host;
-  uint16_t port = 0;
-};
-
-// Parses the HOST:PORT of --server. Throws for any other text.
-ServerAddress ParseServerAddress(const std::string& text);
+// Parses the HOST:PORT of --server. Throws for any other text, and for port 0.
+HostPort ParseServerAddress(const std::string& text);
 
 // `count` samples from `first` on.
 struct SampleRange {

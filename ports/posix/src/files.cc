@@ -144,6 +144,12 @@ void RequirePrivateFile(const std::string& path) {
   RequirePrivate(info, path);
 }
 
+void RequireRegularFile(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return;
+  throw std::invalid_argument(path + ": this is not a regular file; name another one");
+}
+
 bool CreatePrivateFile(const std::string& path) {
   const File file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly));
   if (!file.is_open()) {

@@ -141,7 +141,8 @@ class Client {
 
   // Does at most one mini-batch, or prepares one request. On any status but kOk the round is given
   // up: keys are wiped and the next Step() starts over with Hello. Returns the statuses of
-  // LocalTrainer, UpdateEncoder and the port, and kInvalidArgument for a bad configuration.
+  // LocalRound and the port, and kInvalidArgument for a bad configuration. A training that fails is
+  // no failure of the round: see local_round.h and local_round().failure().
   Status Step(Progress* progress);
 
   // Takes the answer to request(). kMalformed or kWrongState for an answer that does not fit,
@@ -158,6 +159,13 @@ class Client {
   // Code of the last error that the server answered; kUnknown if there was none.
   ErrorCode error_code() const { return error_code_; }
   State state() const { return state_; }
+
+  // What the server gave with its last task. Each Hello returns it, so that a server can notice
+  // that its store was replaced by an older one (server/PROTOCOL.md). A device that keeps it over a
+  // restart gives it to RestoreReceipt() before the first Step(). Empty: there is none.
+  ByteSpan receipt() const { return ByteSpan(receipt_).first(receipt_size_); }
+  //   receipt  copied; not taken if it is empty or longer than kMaxReceiptSize
+  void RestoreReceipt(ByteSpan receipt);
 
   // The round at hand, or the last one; meaningful from the first task on.
   const TrainTask& task() const { return task_; }
@@ -197,6 +205,8 @@ class Client {
   ErrorCode error_code_ = ErrorCode::kUnknown;
   Request request_;
 
+  uint8_t receipt_[kMaxReceiptSize] = {};
+  size_t receipt_size_ = 0;
   TrainTask task_;
   size_t chunk_size_ = 0;  // the most bytes of the update in one message of this session
   uint8_t model_digest_[kSha256Size] = {};

@@ -17,10 +17,13 @@
 // the key depends on it (keys.h). Decoding needs the device's secret, its id, the task and nonce().
 //
 // Private noise. The seed of the noise is drawn together with the nonce, in one call of the port's
-// entropy. With private noise a training that diverges gives an update of zeros, plus noise,
-// instead of an error: whether a training diverges depends on the data, and an untrusted server may
-// choose options that make it diverge, so a missing report would reveal something about the data.
-// The time of the training still depends on the data.
+// entropy.
+//
+// A training that fails gives an update of zeros, plus noise, and counts as clipped. It fails if it
+// diverges, if a feature is not finite, if a label is outside the model's classes, or if the sample
+// callback reports an error. All of these depend on the data, and a server may choose options that
+// make a training diverge, so a missing report would tell something about the data. failure() tells
+// the device's owner. The time of the training still depends on the data.
 //
 // Nothing is allocated. One thread at a time.
 #ifndef SOTTO_LOCAL_ROUND_H_
@@ -73,9 +76,10 @@ class LocalRound {
   // statuses of LocalTrainer::Begin() and the port's entropy.
   Status Begin(const TrainTask& task, const LocalDevice& device, const LocalRoundBuffers& buffers);
 
-  // Trains on one mini-batch. After the last one it makes the update, begins to encode it and sets
-  // *done. Returns the statuses of LocalTrainer::Step() and UpdateEncoder::Begin(); after a failure
-  // the round is over. If training diverged: kNotFinite without private noise, kOk with it.
+  // Trains on one mini-batch. After the last one, or after one that fails, it makes the update,
+  // begins to encode it and sets *done. Returns kOk, kWrongState if there is nothing to do, or the
+  // statuses of UpdateEncoder::Begin() that do not depend on the data; after these the round is
+  // over.
   Status Step(bool* done);
 
   // Writes the next bytes of the encoded update: as many as fit, or as there are. Under
@@ -111,12 +115,14 @@ class LocalRound {
 
   // Mean training loss, and whether training was clipped: of the current round or the last one.
   float mean_loss() const { return trainer_.mean_loss(); }
-  bool clipped() const { return trainer_.clipped(); }
+  bool clipped() const { return failure_ != Status::kOk || trainer_.clipped(); }
+  // kOk, or why the training failed: the status of LocalTrainer::Step(). For the device's owner.
+  Status failure() const { return failure_; }
 
  private:
   Status DrawNonceAndSeed();
   UpdateIdentity Identity() const;
-  Status MakeUpdate(bool is_zero);
+  Status MakeUpdate();
   PrivateNoise TakePrivateNoise();
   Status BeginEncoding();
   bool is_float32() const { return task_->format.coding == Coding::kFloat32; }
@@ -125,6 +131,7 @@ class LocalRound {
   const LocalDevice* device_ = nullptr;
   const LocalRoundBuffers* buffers_ = nullptr;
   bool has_update_ = false;
+  Status failure_ = Status::kOk;
   // Entropy of the round: the nonce, then the seed of the private noise, until the encoder has it.
   uint8_t drawn_[kNonceSize + kKeySize] = {};
   uint32_t private_updates_ = 0;

@@ -19,7 +19,8 @@ struct SampleSource {
   // Writes sample `index` (< count).
   //   features  [model inputs] float32, every element; finite
   //   label     < model classes
-  // Any status other than kOk ends the round on this device and is passed through.
+  // Any status other than kOk ends the training: the device then sends an update of zeros
+  // (LocalRound), since whether it reports must not depend on its data.
   Status (*read)(void* context, uint32_t index, Span<float> features, uint32_t* label) = nullptr;
   void* context = nullptr;
 };

@@ -34,12 +34,17 @@ class SecureLink {
   // with the same request until the reply is complete.
   //   reply  its bytes point into the receive buffer, valid until the next Exchange()
   // Returns kOk when the reply is complete, kWouldBlock, or the failure that ended the link:
-  // kLinkLost, kMalformed, kCryptoFailed, kPeerRefused (the server does not accept this device's
-  // key).
+  // kLinkLost, kMalformed, kMismatch, kCryptoFailed, kEntropyFailed or kPeerRefused. Try again
+  // after any of them, with pauses that grow: while is_authenticated() is false, everybody who
+  // reaches the pipe can cause each of them. So kPeerRefused means that the server does not accept
+  // this device's key, or that somebody has sent seven bytes.
   Status Exchange(const Request& request, Reply* reply);
 
   // Sends close_notify, as much of it as the pipe takes at once.
   void Close();
+
+  // Whether the server of this session has proved that it knows the device's secret.
+  bool is_authenticated() const { return state_ != State::kHandshake; }
 
   // After kWouldBlock: true if the pipe must take bytes first.
   bool wants_write() const { return tls_.wants_write(); }

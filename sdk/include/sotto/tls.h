@@ -112,7 +112,8 @@ class TlsContext {
 //   kMalformed      the peer broke the protocol, or its version or suites are not ours; bytes
 //                   were altered on the way
 //   kPeerRefused    the peer sent a fatal alert: a client gets this where its server gets one of
-//                   the two statuses above
+//                   the two statuses above. During the handshake an alert is not authenticated:
+//                   anybody on the way can send one
 //   kLinkLost       the link was lost, or closed without the peer's Close(): data may be missing
 //   kEntropyFailed, kCryptoFailed  this side failed
 // After kWouldBlock, wait until the link can be read or, if wants_write() is true, written.

@@ -79,6 +79,9 @@ class LocalTrainer {
   // Forgets the training and wipes its keys.
   void Wipe();
 
+  // Whether there is something to do for Step().
+  bool is_active() const { return active_; }
+
   // Mean loss of the steps so far, each before its own update.
   float mean_loss() const;
 

@@ -44,20 +44,20 @@ Status LocalRound::Begin(const TrainTask& task, const LocalDevice& device,
 }
 
 Status LocalRound::Step(bool* done) {
-  const Status status = trainer_.Step(done);
-  const bool diverged = status == Status::kNotFinite && task_->private_noise_q20 != 0;
-  if (diverged) {
+  if (!trainer_.is_active()) return Status::kWrongState;
+  failure_ = trainer_.Step(done);
+  if (failure_ != Status::kOk) {
+    trainer_.Wipe();
     *done = true;
-  } else if (status != Status::kOk || !*done) {
-    return status;
   }
-  return MakeUpdate(diverged);
+  return *done ? MakeUpdate() : Status::kOk;
 }
 
 // The update overwrites the trained model.
-Status LocalRound::MakeUpdate(bool is_zero) {
+Status LocalRound::MakeUpdate() {
   const Span<const float> base = buffers_->base;
   const Span<float> update = buffers_->update;
+  const bool is_zero = failure_ != Status::kOk;
   for (size_t i = 0; i < update.size(); ++i) update[i] = is_zero ? 0.0f : update[i] - base[i];
   has_update_ = true;
   position_ = 0;
@@ -81,7 +81,7 @@ Status LocalRound::BeginEncoding() {
   if (noise.is_on()) ++private_updates_;
   const auto clip_bit = static_cast<int32_t>(task_->clip_bit_q20);
   return encoder_.Begin(round_key, task_->format, buffers_->update, task_->training.clip_l2,
-                        task_->quantizer_scale, trainer_.clipped() ? -clip_bit : clip_bit, noise);
+                        task_->quantizer_scale, clipped() ? -clip_bit : clip_bit, noise);
 }
 
 Status LocalRound::Seek(uint32_t offset) {

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "sotto/certificate.h"
+#include "sotto/posix/files.h"
 
 namespace sotto::server {
 namespace {
@@ -48,6 +49,7 @@ privacy::GaussianRounds ParseRow(const std::string& line, privacy::Sampling samp
 
 std::vector<privacy::GaussianRounds> ReadSchedule(const std::string& path,
                                                   privacy::Sampling sampling) {
+  posix::RequireRegularFile(path);
   std::ifstream file(path);
   if (!file) throw std::runtime_error(fmt::format("cannot read {}", path));
   std::vector<privacy::GaussianRounds> rows;

@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <exception>
 #include <fmt/format.h>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "cli/serve_command.h"
 #include "cli/simulate_command.h"
 #include "plans/calibration.h"
+#include "sotto/options/strict.h"
 #include "sotto/version.h"
 
 namespace {
@@ -30,32 +30,16 @@ int Fail(const std::exception& error, int code) {
   return code;
 }
 
-// The keys of a TOML file are options of the called command (for `keys new` this is `new`). A
-// section with the name of another command belongs to that command.
-class CommandConfig : public CLI::ConfigTOML {
- public:
-  explicit CommandConfig(const CLI::App& app) : app_(app) {}
-
-  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
-    std::vector<CLI::ConfigItem> settings = CLI::ConfigTOML::from_config(input);
-    for (CLI::ConfigItem& item : settings) {
-      if (item.parents.empty()) item.parents = CalledCommands();
-    }
-    return settings;
+// The names of the called command: the keys of a TOML file that stand in no section are its options
+// (for `keys new` those of `new`).
+std::vector<std::string> CalledCommands(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (std::vector<CLI::App*> called = app.get_subcommands(); !called.empty();
+       called = called.front()->get_subcommands()) {
+    names.push_back(called.front()->get_name());
   }
-
- private:
-  std::vector<std::string> CalledCommands() const {
-    std::vector<std::string> names;
-    for (std::vector<CLI::App*> called = app_.get_subcommands(); !called.empty();
-         called = called.front()->get_subcommands()) {
-      names.push_back(called.front()->get_name());
-    }
-    return names;
-  }
-
-  const CLI::App& app_;
-};
+  return names;
+}
 
 void RequireKnownCommand(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return;
@@ -73,7 +57,6 @@ int Run(int argc, char** argv) {
   app.fallthrough();
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_config("--config", "", "read options of the command from a TOML file, same names");
-  app.config_formatter(std::make_shared<CommandConfig>(app));
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.footer("`sotto COMMAND --help` lists the options of a command.");
 
@@ -87,6 +70,8 @@ int Run(int argc, char** argv) {
   sotto::server::AddKeysCommand(app);
   sotto::server::AddAccountCommand(app);
   sotto::server::AddInspectCommand(app);
+
+  sotto::posix::MakeStrict(app, [&app] { return CalledCommands(app); });
 
   RequireKnownCommand(app, argc, argv);
   try {

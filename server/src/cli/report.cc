@@ -242,6 +242,9 @@ std::string DescribeRound(const SimulationConfig& config, const RoundReport& rep
   std::string text =
       fmt::format("round {}/{}: accuracy {:.4f}, {} reported", report.outcome.round + 1,
                   config.job.plan.rounds, report.accuracy, report.outcome.reported);
+  if (report.failed_trainings != 0) {
+    text += fmt::format(", {} of them zeros: training failed", report.failed_trainings);
+  }
   if (config.job.codec->accounted) {
     text += fmt::format(", epsilon {} at delta {:.3g}{}",
                         privacy::EpsilonText(report.outcome.spent.epsilon(), kDecimals),

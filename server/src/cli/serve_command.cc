@@ -20,6 +20,7 @@
 #include "plans/calibration.h"
 #include "plans/statement.h"
 #include "sotto/key_labels.h"
+#include "sotto/options/numbers.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/signals.h"
 #include "spec/job_spec.h"
@@ -34,19 +35,15 @@ constexpr int kDecimals = 3;  // of an epsilon
 
 // "ADDRESS:PORT", "[ADDRESS]:PORT" or "PORT".
 void ParseListen(const std::string& text, ServerOptions* options) {
-  const size_t colon = text.rfind(':');
-  std::string host = colon == std::string::npos ? "127.0.0.1" : text.substr(0, colon);
-  const std::string port = colon == std::string::npos ? text : text.substr(colon + 1);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  }
-  uint32_t number = 0;
-  if (host.empty() || !CLI::detail::lexical_cast(port, number) || number > 65535) {
+  const bool is_port = text.find(':') == std::string::npos;
+  const std::optional<posix::HostPort> address =
+      posix::ParseHostPort(is_port ? "127.0.0.1:" + text : text);
+  if (!address) {
     throw std::invalid_argument(
         fmt::format("--listen {}: expected ADDRESS:PORT, for example 127.0.0.1:7177", text));
   }
-  options->host = host;
-  options->port = static_cast<uint16_t>(number);
+  options->host = address->host;
+  options->port = address->port;
 }
 
 void Log(const std::string& line) {

@@ -15,6 +15,7 @@
 #include "data/catalog.h"
 #include "sotto/data/partition.h"
 #include "sotto/key_labels.h"
+#include "sotto/options/strict.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/random.h"
 
@@ -72,6 +73,7 @@ int main(int argc, char** argv) {
   CLI::App app("Writes a device's samples as a file for the flash of its firmware.", "sotto-shard");
   sotto::server::Options options;
   sotto::server::AddOptions(app, options);
+  sotto::posix::MakeStrict(app);
   CLI11_PARSE(app, argc, argv);
   try {
     sotto::server::Write(options);

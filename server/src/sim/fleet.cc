@@ -43,7 +43,7 @@ const char* Advice(Status status) {
   return status == Status::kNotFinite ? "; training diverged: lower the learning rate" : "";
 }
 
-// A device that fails ends the simulation.
+// A device that fails to take part ends the simulation.
 void Require(Status status, const LocalDevice& device, const Job& job) {
   if (status == Status::kOk) return;
   const std::string id(device.device_id.begin(), device.device_id.end());
@@ -51,9 +51,19 @@ void Require(Status status, const LocalDevice& device, const Job& job) {
                                        StatusName(status), Advice(status)));
 }
 
-// Takes part with the SDK's client, as a board does.
-void RunClient(uint32_t index, const LocalDevice& device, Job& job, SeededEntropy& entropy,
-               posix::ClientMemory& memory) {
+// The trainings that failed. If all did, no later round can be better: that ends the simulation.
+uint32_t CountFailures(const std::vector<Status>& trainings, const Job& job) {
+  const auto good = std::count(trainings.begin(), trainings.end(), Status::kOk);
+  if (good == 0 && !trainings.empty()) {
+    throw std::runtime_error(fmt::format("every training failed in round {}: {}{}", job.round() + 1,
+                                         StatusName(trainings.front()), Advice(trainings.front())));
+  }
+  return static_cast<uint32_t>(trainings.size() - static_cast<size_t>(good));
+}
+
+// Takes part with the SDK's client, as a board does. Returns LocalRound::failure().
+Status RunClient(uint32_t index, const LocalDevice& device, Job& job, SeededEntropy& entropy,
+                 posix::ClientMemory& memory) {
   ClientConfig config;
   static_cast<LocalDevice&>(config) = device;
   config.engine = FastEngine();
@@ -69,19 +79,20 @@ void RunClient(uint32_t index, const LocalDevice& device, Job& job, SeededEntrop
     }
     Require(status, device, job);
   }
+  return client.local_round().failure();
 }
 
 // Takes part with a codec that devices do not implement. The local round is the SDK's, and the
 // clipped update goes through the job's codec instead of the SDK's quantizer.
-void RunBaseline(uint32_t index, const LocalDevice& device, Job& job, SeededEntropy& entropy,
-                 posix::ClientMemory& memory) {
+Status RunBaseline(uint32_t index, const LocalDevice& device, Job& job, SeededEntropy& entropy,
+                   posix::ClientMemory& memory) {
   Request hello;
   uint8_t digest[kSha256Size] = {};
   Require(ModelDigest(*device.model, digest), device, job);
   hello.kind = Request::Kind::kHello;
   hello.model_digest = digest;
   const Reply reply = job.Answer(index, hello);
-  if (reply.kind != Reply::Kind::kTrain) return;
+  if (reply.kind != Reply::Kind::kTrain) return Status::kOk;
   const TrainTask& task = reply.task;
   entropy.Attach(&task);
 
@@ -114,6 +125,7 @@ void RunBaseline(uint32_t index, const LocalDevice& device, Job& job, SeededEntr
   const bool taken =
       job.Answer(index, begin).kind == Reply::Kind::kAck && job.Answer(index, chunk).complete;
   Require(taken ? Status::kOk : Status::kPeerRefused, device, job);
+  return round.failure();
 }
 
 }  // namespace
@@ -158,7 +170,7 @@ void Fleet::CheckIn(Job& job, FleetShare share) const {
   }
 }
 
-void Fleet::RunRound(Job& job, int threads, FleetShare share) const {
+uint32_t Fleet::RunRound(Job& job, int threads, FleetShare share) const {
   CheckIn(job, share);
   std::vector<uint32_t> drawn;
   for (const uint32_t device : job.cohort()) {
@@ -168,12 +180,14 @@ void Fleet::RunRound(Job& job, int threads, FleetShare share) const {
   const int workers = std::min(threads, static_cast<int>(std::max<size_t>(drawn.size(), 1)));
   std::vector<posix::ClientMemory> memories;
   for (int i = 0; i < workers; ++i) memories.emplace_back(model_, batch_size, kUploadChunkSize);
+  std::vector<Status> trainings(drawn.size(), Status::kOk);
   ParallelFor(workers, drawn.size(), [&](size_t i, int worker) {
-    RunDevice(drawn[i], job, memories[static_cast<size_t>(worker)]);
+    trainings[i] = RunDevice(drawn[i], job, memories[static_cast<size_t>(worker)]);
   });
+  return CountFailures(trainings, job);
 }
 
-void Fleet::RunDevice(uint32_t index, Job& job, posix::ClientMemory& memory) const {
+Status Fleet::RunDevice(uint32_t index, Job& job, posix::ClientMemory& memory) const {
   const Device& identity = registry_[index];
   DeviceSamples samples{&data_, partition_.DeviceSamples(index)};
   SeededEntropy entropy(identity.secret);
@@ -188,7 +202,7 @@ void Fleet::RunDevice(uint32_t index, Job& job, posix::ClientMemory& memory) con
     device.port.context = &entropy;
   }
   const auto run = job.config().codec->servable ? RunClient : RunBaseline;
-  run(index, device, job, entropy, memory);
+  return run(index, device, job, entropy, memory);
 }
 
 }  // namespace sotto::server

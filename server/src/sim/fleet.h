@@ -49,14 +49,16 @@ class Fleet {
   const DeviceRegistry& registry() const { return registry_; }
 
   // Runs the job's open round for the devices of the share that are drawn and do not drop out: they
-  // download, train, encode and upload, `threads` devices at a time. If a device fails, throws
-  // std::runtime_error that names the device and the status.
-  void RunRound(Job& job, int threads, FleetShare share = {}) const;
+  // download, train, encode and upload, `threads` devices at a time. Returns how many trainings
+  // failed; these devices report zeros (local_round.h). Throws std::runtime_error if all of them
+  // did, or if a device fails in another way; the error names the device and the status.
+  uint32_t RunRound(Job& job, int threads, FleetShare share = {}) const;
 
  private:
   bool DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const;
   void CheckIn(Job& job, FleetShare share) const;
-  void RunDevice(uint32_t index, Job& job, posix::ClientMemory& memory) const;
+  // Returns LocalRound::failure().
+  Status RunDevice(uint32_t index, Job& job, posix::ClientMemory& memory) const;
 
   FleetOptions options_;
   const ModelInfo& model_;

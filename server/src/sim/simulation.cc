@@ -55,7 +55,7 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
   while (job.OpenRound()) {
     RoundReport report;
     do {
-      fleet.RunRound(job, config.threads, config.share);
+      report.failed_trainings += fleet.RunRound(job, config.threads, config.share);
       PartialSum sum = job.CloseUploads();
       if (config.merge) config.merge(sum);
       report.outcome = job.FinishRound(std::move(sum));

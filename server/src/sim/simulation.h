@@ -33,7 +33,8 @@ struct SimulationConfig {
 
 struct RoundReport {
   RoundOutcome outcome;
-  double accuracy = 0.0;  // on the test set, after the round
+  double accuracy = 0.0;          // on the test set, after the round
+  uint32_t failed_trainings = 0;  // of this process's devices, which reported zeros
 };
 
 struct SimulationResult {
@@ -50,7 +51,7 @@ struct SimulationResult {
 
 // Runs the job to its end. on_round is called after every released round, from the calling thread.
 // The first model is all zeros. Throws std::invalid_argument for a bad configuration and
-// std::runtime_error if training fails.
+// std::runtime_error if every training of a round fails.
 SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
                           const std::function<void(const RoundReport&)>& on_round);
 

@@ -68,11 +68,25 @@ def as_floats(update, clip):
 def train(model, samples, task):
     """The update, in the model's layout (7): weights [outputs][inputs], then biases. Was it clipped?
 
-    With clipping 2 the encoder scales the update; here it is only compared.
+    A training that diverges gives zeros, and counts as clipped (6).
     """
     params = struct.unpack(f"<{len(model) // 4}f", model)
     if not all(map(math.isfinite, params)):
         raise ValueError("the model has a parameter that is not finite")
+    try:
+        update, was_clipped = descend(params, samples, task)
+    except OverflowError:
+        update = [math.nan]
+    if all(map(math.isfinite, update)):
+        return update, was_clipped
+    return [0.0] * len(params), True
+
+
+def descend(params, samples, task):
+    """The update and whether it was clipped.
+
+    With clipping 2 the encoder scales the update; here it is only compared.
+    """
     inputs = len(params) // CLASSES - 1
     base = [list(params[c * inputs:(c + 1) * inputs]) + [params[CLASSES * inputs + c]]
             for c in range(CLASSES)]

@@ -40,8 +40,8 @@ struct Bench {
     for (size_t i = 0; i < features.size(); ++i) {
       features[i] = self->feature_scale * static_cast<float>((index + i) % 4);
     }
-    *label = index % 3;
-    return Status::kOk;
+    *label = self->label + index % 3;
+    return self->read_status;
   }
 
   static Status Entropy(void* context, MutableByteSpan out) {
@@ -89,6 +89,8 @@ struct Bench {
   std::vector<float> scratch;
   uint32_t indices[4] = {};
   float feature_scale = 0.3f;
+  uint32_t label = 0;  // of the first class
+  Status read_status = Status::kOk;
   Status entropy_status = Status::kOk;
   std::vector<size_t> draws;
 };
@@ -192,16 +194,87 @@ TEST(LocalRound, PrivateNoiseIsThatOfTheDrawnSeed) {
   EXPECT_EQ(encoded, expected);
 }
 
-TEST(LocalRound, ADivergedTrainingIsAnErrorOrUnderPrivateNoiseAnUpdateOfZeros) {
+// A training on data that it cannot use.
+struct BadData {
+  Status status;  // why it fails
+  float feature_scale;
+  uint32_t label;
+  Status read_status;
+};
+
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
+constexpr BadData kBadData[] = {
+    {Status::kNotFinite, kInfinite, 0, Status::kOk},
+    {Status::kNotFinite, std::numeric_limits<float>::quiet_NaN(), 0, Status::kOk},
+    {Status::kOutOfRange, 0.3f, Net::kClasses, Status::kOk},
+    {Status::kSampleFailed, 0.3f, 0, Status::kSampleFailed},
+    {Status::kWrongState, 0.3f, 0, Status::kWrongState},
+    {Status::kCryptoFailed, 0.3f, 0, Status::kCryptoFailed},
+};
+
+// Whether a device reports does not depend on its data, in any mode.
+TEST(LocalRound, ATrainingThatFailsGivesAnUpdateOfZeros) {
+  for (const ModelInfo* model : {&kFloat, &kFixed}) {
+    for (const BadData& data : kBadData) {
+      for (const uint32_t private_noise : {0, 1 << 20}) {
+        Bench bench(*model);
+        bench.feature_scale = data.feature_scale;
+        bench.label = data.label;
+        bench.read_status = data.read_status;
+        bench.task.private_noise_q20 = private_noise;
+        LocalRound round;
+        std::vector<uint8_t> encoded;
+        ASSERT_EQ(bench.Run(round, 64, &encoded), Status::kOk) << StatusName(data.status);
+        EXPECT_EQ(round.failure(), data.status);
+        EXPECT_EQ(bench.update, std::vector<float>(Net::kParameters, 0.0f));
+        EXPECT_EQ(Clipped(round), std::vector<int32_t>(Net::kParameters, 0));
+        EXPECT_EQ(round.private_updates(), private_noise == 0 ? 0u : 1u);
+        bool done = false;
+        EXPECT_EQ(round.Step(&done), Status::kWrongState) << "the training is over";
+      }
+    }
+  }
+}
+
+TEST(LocalRound, ATrainingThatFailsSendsZerosWithoutNoiseToo) {
   Bench bench(kFloat);
-  bench.feature_scale = std::numeric_limits<float>::infinity();
+  bench.feature_scale = kInfinite;
+  bench.task.format.coding = Coding::kFloat32;
   LocalRound round;
   std::vector<uint8_t> encoded;
-  EXPECT_EQ(bench.Run(round, 64, &encoded), Status::kNotFinite);
-  bench.task.private_noise_q20 = 1 << 20;
-  EXPECT_EQ(bench.Run(round, 64, &encoded), Status::kOk);
-  EXPECT_EQ(bench.update, std::vector<float>(Net::kParameters, 0.0f));
-  EXPECT_EQ(Clipped(round), std::vector<int32_t>(Net::kParameters, 0));
+  ASSERT_EQ(bench.Run(round, 64, &encoded), Status::kOk);
+  EXPECT_EQ(encoded, std::vector<uint8_t>(4 * Net::kParameters, 0));
+}
+
+// The bit is +-8 deviations of its noise.
+TEST(LocalRound, ATrainingThatFailsCountsAsClipped) {
+  for (const bool fails : {false, true}) {
+    Bench bench(kFloat);
+    bench.feature_scale = fails ? kInfinite : 1e-6f;
+    bench.task.training.clip_l2 = 1;
+    bench.task.clip_bit_q20 = 8 << 20;
+    LocalRound round;
+    std::vector<uint8_t> encoded;
+    ASSERT_EQ(bench.Run(round, 64, &encoded), Status::kOk);
+    EXPECT_EQ(round.clipped(), fails);
+    std::vector<int32_t> noisy(Net::kParameters + 1);
+    ASSERT_EQ(DecodeUpdate(RoundKey(bench, round), bench.task.format, View(encoded),
+                           {noisy.data(), noisy.size()}),
+              Status::kOk);
+    EXPECT_EQ(noisy.back() < 0, fails);
+  }
+}
+
+TEST(LocalRound, AGoodRoundAfterABadOneIsGood) {
+  Bench bench(kFloat);
+  LocalRound round;
+  std::vector<uint8_t> encoded;
+  bench.read_status = Status::kSampleFailed;
+  ASSERT_EQ(bench.Run(round, 64, &encoded), Status::kOk);
+  bench.read_status = Status::kOk;
+  ASSERT_EQ(bench.Run(round, 64, &encoded), Status::kOk);
+  EXPECT_EQ(round.failure(), Status::kOk);
+  EXPECT_NE(Clipped(round), std::vector<int32_t>(Net::kParameters, 0));
 }
 
 TEST(LocalRound, HasNothingToReadBeforeTheUpdateOrAfterWipe) {

@@ -259,14 +259,16 @@ TEST_F(PrivateNoiseTest, ADivergingTrainingIsReportedAsNoise) {
   EXPECT_EQ(small.job.CloseRound().reported, 1u);
 }
 
-// As it is if the server is trusted: the round goes on without the device.
-TEST_F(PrivateNoiseTest, ADivergingTrainingWithoutNoiseIsAnError) {
+// Also if the server is trusted: others must not see it either.
+TEST_F(PrivateNoiseTest, ADivergingTrainingWithoutNoiseIsReportedToo) {
   ASSERT_EQ(Offer([](TrainTask& t) {
               t.training.learning_rate = 3e38f;
               t.private_noise_q20 = 0;
             }),
             Status::kOk);
-  EXPECT_EQ(device->Run(small.job, index), Status::kNotFinite);
+  // The server refuses an update without the noise that it asked for, but the device sends one.
+  EXPECT_EQ(device->Run(small.job, index), Status::kPeerRefused);
+  EXPECT_EQ(client().local_round().failure(), Status::kNotFinite);
   EXPECT_EQ(client().private_updates(), 0u);
 }
 

@@ -132,6 +132,7 @@ class SmallDevice {
   int requests = 0;
   Status entropy_status = Status::kOk;
   Status sample_status = Status::kOk;
+  float feature_scale = 1;
 
  private:
   static Status Entropy(void* context, MutableByteSpan out) {
@@ -145,7 +146,8 @@ class SmallDevice {
     auto* self = static_cast<SmallDevice*>(context);
     if (self->sample_status != Status::kOk) return self->sample_status;
     RandomStream random(Key(), self->seed_ * kSmallSamples + index);
-    for (float& value : features) value = static_cast<float>(random.Below(256)) / 255.0f;
+    for (float& value : features)
+      value = self->feature_scale * static_cast<float>(random.Below(256)) / 255.0f;
     *label = random.Below(10);
     return Status::kOk;
   }

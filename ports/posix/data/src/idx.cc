@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <stdexcept>
 #include <zlib.h>
+
+#include "sotto/posix/files.h"
 
 namespace sotto {
 namespace {
@@ -17,6 +20,8 @@ constexpr size_t kChunkBytes = size_t{1} << 20;
 class IdxFile {
  public:
   explicit IdxFile(const std::string& path) : path_(path) {
+    // zlib refuses a folder by itself.
+    if (!std::filesystem::is_directory(path)) posix::RequireRegularFile(path);
     errno = 0;
     file_.reset(gzopen(path.c_str(), "rb"));
     if (file_ == nullptr) {

@@ -33,6 +33,11 @@ struct SecretText {
 // advises `chmod 600`.
 void RequirePrivateFile(const std::string& path);
 
+// Throws std::invalid_argument if the path names something else than a regular file, for example a
+// folder, or a named pipe, whose opening would wait for its writer. Nothing of this name is fine:
+// opening it says so.
+void RequireRegularFile(const std::string& path);
+
 // Creates an empty file of mode 0600. False if anything has this name.
 bool CreatePrivateFile(const std::string& path);
 

@@ -1,0 +1,50 @@
+#include "mark.h"
+
+#include <charconv>
+#include <fmt/format.h>
+#include <optional>
+#include <string_view>
+
+#include "sotto/messages.h"
+#include "sotto/posix/files.h"
+#include "sotto/posix/hex.h"
+
+namespace sotto::posix {
+namespace {
+
+constexpr std::string_view kFormat = "sotto-mark 1\n";
+constexpr std::string_view kReceipt = "\nreceipt ";
+
+std::vector<uint8_t> ParseHex(std::string_view hex) {
+  if (hex.size() % 2 != 0) return {};
+  std::vector<uint8_t> bytes(hex.size() / 2);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const char* const digits = hex.data() + 2 * i;
+    const std::from_chars_result parsed = std::from_chars(digits, digits + 2, bytes[i], 16);
+    if (parsed.ec != std::errc() || parsed.ptr != digits + 2) return {};
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::string MarkText(const TrainTask& task, ByteSpan receipt) {
+  std::string text = fmt::format("{}job {}\nround {}\nattempt {}\n", kFormat, Hex(task.job_id),
+                                 task.round, task.attempt);
+  if (!receipt.empty()) text += fmt::format("receipt {}\n", Hex(receipt));
+  return text;
+}
+
+std::vector<uint8_t> ReadReceipt(const std::string& path) {
+  const std::string text = ReadTextFile(path).value_or("");
+  if (text.compare(0, kFormat.size(), kFormat) != 0) return {};
+  const size_t line = text.find(kReceipt);
+  if (line == std::string::npos) return {};
+  const size_t begin = line + kReceipt.size();
+  const size_t end = text.find('\n', begin);
+  const bool is_whole = end != std::string::npos && end - begin <= 2 * kMaxReceiptSize;
+  return is_whole ? ParseHex(std::string_view(text).substr(begin, end - begin))
+                  : std::vector<uint8_t>();
+}
+
+}  // namespace sotto::posix

@@ -1,0 +1,164 @@
+#include "sotto/options/strict.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+#include "sotto/options/numbers.h"
+#include "sotto/options/toml.h"
+#include "sotto/posix/files.h"
+
+namespace sotto::posix {
+namespace {
+
+bool HasCheck(CLI::Option& option) {
+  try {
+    return option.get_validator(0) != nullptr;
+  } catch (const CLI::OptionNotFound&) {
+    return false;
+  }
+}
+
+// Empty if the text is good, else why it is not.
+std::string CheckCount(const std::string& text) {
+  return ParseCount(text) ? "" : fmt::format("'{}' is not a whole number from 0 on", text);
+}
+
+std::string CheckInteger(const std::string& text) {
+  return ParseInteger(text) ? "" : fmt::format("'{}' is not a whole number", text);
+}
+
+std::string CheckReal(const std::string& text) {
+  return ParseReal(text) ? "" : fmt::format("'{}' is not a number", text);
+}
+
+std::string CheckFinite(const std::string& text) {
+  const std::optional<double> value = ParseReal(text);
+  return value && std::isfinite(*value) ? "" : fmt::format("'{}' is not a finite number", text);
+}
+
+// In front of the option's other checks.
+void CheckFirst(CLI::Option& option, std::string (*check)(const std::string&)) {
+  option.transform(CLI::Validator([check](std::string& text) { return check(text); }, ""));
+}
+
+// CLI11's name of the option's type, without its checks.
+std::string TypeOf(const CLI::Option& option) {
+  const std::string name = option.get_type_name();
+  return name.substr(0, name.find(':'));
+}
+
+void MakeNumbersStrict(CLI::Option& option) {
+  const std::string type = TypeOf(option);
+  if (type == "UINT") {
+    CheckFirst(option, CheckCount);
+  } else if (type == "INT") {
+    CheckFirst(option, CheckInteger);
+  } else if (type == "FLOAT") {
+    CheckFirst(option, HasCheck(option) ? CheckReal : CheckFinite);
+  } else if (!type.empty() && type != "TEXT" && type != "BOOLEAN") {
+    throw std::logic_error("no strict check for options of the type " + type);
+  }
+}
+
+void MakeNumbersStrict(CLI::App& app) {
+  for (CLI::Option* option : app.get_options({})) MakeNumbersStrict(*option);
+  for (CLI::App* command : app.get_subcommands({})) MakeNumbersStrict(*command);
+}
+
+// A configuration file as text. Throws CLI::ConfigError.
+std::string ReadConfiguration(const std::string& path) {
+  try {
+    RequireRegularFile(path);
+    if (std::optional<std::string> text = ReadTextFile(path)) return *std::move(text);
+  } catch (const std::exception& error) {
+    throw CLI::ConfigError(std::string("--config: ") + error.what());
+  }
+  throw CLI::ConfigError(fmt::format("--config: {}: there is no such file", path));
+}
+
+// Reads the file by itself: the stream that CLI11 opens does not tell that a read has failed.
+class StrictConfig : public CLI::ConfigBase {
+ public:
+  StrictConfig(const CLI::App& app, DefaultSection default_section)
+      : app_(app), default_section_(std::move(default_section)) {}
+
+  std::vector<CLI::ConfigItem> from_config(std::istream&) const override {
+    const std::string path = app_.get_config_ptr()->results().back();
+    try {
+      return Resolve(ParseToml(ReadConfiguration(path)));
+    } catch (const std::invalid_argument& error) {
+      throw CLI::ConfigError(fmt::format("--config: {}: {}", path, error.what()));
+    }
+  }
+
+ private:
+  // Throws std::invalid_argument for a setting that has no option, or the option of another one.
+  std::vector<CLI::ConfigItem> Resolve(std::vector<Setting> settings) const {
+    std::vector<CLI::ConfigItem> result;
+    std::map<const CLI::Option*, std::string> set;
+    for (Setting& setting : settings) {
+      const std::string name = FullName(setting);
+      if (setting.section.empty() && default_section_) setting.section = default_section_();
+      const CLI::Option& option = Find(setting, name);
+      const auto [other, is_new] = set.emplace(&option, name);
+      if (!is_new) Refuse(setting, fmt::format("{} and {} are one option", other->second, name));
+      const bool is_flag = option.get_expected_min() == 0;
+      if (is_flag && setting.value != "true" && setting.value != "false") {
+        Refuse(setting, fmt::format("{} is {}; expected true or false", name, setting.value));
+      }
+      result.emplace_back();
+      result.back().parents = std::move(setting.section);
+      result.back().name = std::move(setting.key);
+      result.back().inputs = {std::move(setting.value)};
+    }
+    return result;
+  }
+
+  const CLI::Option& Find(const Setting& setting, const std::string& name) const {
+    const CLI::App* command = &app_;
+    for (const std::string& part : setting.section) {
+      const std::vector<const CLI::App*> found = command->get_subcommands(
+          [&part](const CLI::App* each) { return each->get_name() == part; });
+      if (found.empty()) Refuse(setting, fmt::format("{}: there is no command {}", name, part));
+      command = found.front();
+    }
+    const CLI::Option* option = command->get_option_no_throw("--" + setting.key);
+    if (option == nullptr && setting.key.size() == 1) {
+      option = command->get_option_no_throw("-" + setting.key);
+    }
+    if (option == nullptr) {
+      Refuse(setting, fmt::format("{} is no option of {}", name, command->get_name()));
+    }
+    return *option;
+  }
+
+  [[noreturn]] static void Refuse(const Setting& setting, const std::string& why) {
+    throw std::invalid_argument(fmt::format("line {}: {}", setting.line, why));
+  }
+
+  const CLI::App& app_;
+  DefaultSection default_section_;
+};
+
+}  // namespace
+
+void MakeStrict(CLI::App& app, const DefaultSection& default_section) {
+  MakeNumbersStrict(app);
+  if (app.get_config_ptr() == nullptr) return;
+  // Before CLI11 opens the file.
+  app.get_config_ptr()->check([](const std::string& path) {
+    (void)ReadConfiguration(path);
+    return std::string();
+  });
+  app.config_formatter(std::make_shared<StrictConfig>(app, default_section));
+}
+
+}  // namespace sotto::posix

@@ -1,0 +1,129 @@
+// Numbers, addresses and configuration files: every text is what it says, or is refused.
+#include <cmath>
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <string>
+
+#include "sotto/options/numbers.h"
+#include "sotto/options/toml.h"
+
+namespace sotto::posix {
+namespace {
+
+TEST(Options, CountsAreDecimalDigitsAndFit) {
+  EXPECT_EQ(ParseCount("0"), 0u);
+  EXPECT_EQ(ParseCount("18446744073709551615"), UINT64_MAX);
+  for (const char* text : {"", "-1", "-0", "+1", "00", "010", "0x10", "1e3", "1.0", " 1", "1 ",
+                           "18446744073709551616", "nan", "1_000", "true"}) {
+    EXPECT_FALSE(ParseCount(text)) << text;
+  }
+}
+
+TEST(Options, IntegersMayBeNegative) {
+  EXPECT_EQ(ParseInteger("-9223372036854775808"), INT64_MIN);
+  EXPECT_EQ(ParseInteger("9223372036854775807"), INT64_MAX);
+  EXPECT_EQ(ParseInteger("0"), 0);
+  for (const char* text : {"", "-", "--1", "+1", "-0", "-01", "0x10", "9223372036854775808"}) {
+    EXPECT_FALSE(ParseInteger(text)) << text;
+  }
+}
+
+TEST(Options, RealsAreDecimalAndNeverNan) {
+  EXPECT_EQ(ParseReal("0.1"), 0.1);
+  EXPECT_EQ(ParseReal("-2.5e-3"), -2.5e-3);
+  EXPECT_EQ(ParseReal("1e+06"), 1e6);
+  EXPECT_EQ(ParseReal("inf"), INFINITY);
+  EXPECT_EQ(ParseReal("-inf"), -INFINITY);
+  for (const char* text : {"", "nan", "-nan", "NAN", "INF", "infinity", "0x1p3", "1e999", "1e-999",
+                           "+1", " 1", "1 ", "1,5", "e5", "1f"}) {
+    EXPECT_FALSE(ParseReal(text)) << text;
+  }
+}
+
+TEST(Options, AnAddressIsAHostAndAPort) {
+  struct Row {
+    const char* text;
+    const char* host;
+    uint16_t port;
+  };
+  for (const Row& row : {Row{"sotto.example:7177", "sotto.example", 7177},
+                         {"127.0.0.1:0", "127.0.0.1", 0},
+                         {"[::1]:65535", "::1", 65535}}) {
+    const std::optional<HostPort> address = ParseHostPort(row.text);
+    ASSERT_TRUE(address) << row.text;
+    EXPECT_EQ(address->host, row.host);
+    EXPECT_EQ(address->port, row.port);
+  }
+  for (const char* text : {"", "host", ":1", "host:", "host:-1", "host:0x10", "host:65536",
+                           "HOST:1:2", "::1:7177", "[]:1", "[::1]", "[a]b:1", "a b:1", "host: 1"}) {
+    EXPECT_FALSE(ParseHostPort(text)) << text;
+  }
+}
+
+TEST(Toml, SectionsKeysAndValues) {
+  const std::vector<Setting> settings = ParseToml(
+      "# a comment\n"
+      "\n"
+      "a = 5\r\n"
+      "  b=\"x # \\\"y\\\\ \"  # a comment\n"
+      "c = '\\n#'\n"
+      "keys.d = true\n"
+      "[serve]\n"
+      "a = word\n"
+      "[keys.new] # a comment\n"
+      "a = -1.5e-3");
+  const std::vector<std::pair<std::string, std::string>> expected = {
+      {"a", "5"},         {"b", "x # \"y\\ "}, {"c", "\\n#"},
+      {"keys.d", "true"}, {"serve.a", "word"}, {"keys.new.a", "-1.5e-3"}};
+  ASSERT_EQ(settings.size(), expected.size());
+  for (size_t i = 0; i < settings.size(); ++i) {
+    EXPECT_EQ(FullName(settings[i]), expected[i].first);
+    EXPECT_EQ(settings[i].value, expected[i].second);
+  }
+  EXPECT_EQ(settings.back().line, 10);
+  EXPECT_TRUE(ParseToml("").empty());
+  EXPECT_TRUE(ParseToml("\n").empty());
+}
+
+TEST(Toml, EverythingElseIsRefusedWithItsLine) {
+  struct Row {
+    const char* text;
+    const char* message;
+  };
+  for (const Row& row : {Row{"a = 1\na = 1", "line 2: a comes twice"},
+                         {"a = 1\nb = 2\na = 3", "line 3: a comes twice"},
+                         {"x.a = 1\n[x]\na = 2", "line 3: x.a comes twice"},
+                         {"[x]\n[y]\n[x]", "line 3: [x] comes twice"},
+                         {"a = [1]", "line 1: a has an array"},
+                         {"a = [", "a has an array"},
+                         {"a = 1, 2", "a = 1 is followed by , 2"},
+                         {"a = {b = 1}", "a has a table"},
+                         {"a = 1 2", "a = 1 is followed by 2"},
+                         {"a = \"x\" y", "is followed by y"},
+                         {"a = \"\"\"x\"\"\"", "is followed by"},
+                         {"a = \"x", "a has no closing \""},
+                         {"a = 'x", "a has no closing '"},
+                         {"a = \"\\q\"", "unknown escape \\q"},
+                         {"a = \"\\", "a has no closing"},
+                         {"a =", "a has no value"},
+                         {"a = # 1", "a has no value"},
+                         {"a", "a: expected KEY = VALUE"},
+                         {"= 1", "expected KEY = VALUE"},
+                         {"a b = 1", "a: expected KEY = VALUE"},
+                         {"; a", "expected KEY = VALUE"},
+                         {"[x", "[x] has no closing ]"},
+                         {"[x] y", "[x] is followed by y"},
+                         {"[[x]]", "arrays of sections"},
+                         {"[]", "expected KEY = VALUE or [SECTION]"}}) {
+    try {
+      ParseToml(row.text);
+      ADD_FAILURE() << row.text;
+    } catch (const std::invalid_argument& error) {
+      EXPECT_NE(std::string(error.what()).find(row.message), std::string::npos)
+          << row.text << ": " << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sotto::posix
