@@ -74,6 +74,7 @@ class Device:
         self.model_size = 4 * training.CLASSES * (self.inputs + 1)
         self.allow_no_privacy = allow_no_privacy
         self.round = None
+        self.receipt = b""   # what the server gave last, for the next Hello
         self.released = b""  # what the server must release if this device is its whole cohort
 
     def run(self, address, give_up_seconds=0):
@@ -94,7 +95,8 @@ class Device:
     def step(self, link):
         """Says Hello and does what the server wants. False: the job is over."""
         hello = {"version": 1, "device": self.name, "max_frame": MAX_FRAME,
-                 "model_digest": lrq.model_digest(self.inputs, training.CLASSES)}
+                 "model_digest": lrq.model_digest(self.inputs, training.CLASSES),
+                 "receipt": self.receipt}
         try:
             name, reply = link.ask("hello", hello, "wait", "train", "done")
             if name == "train":
@@ -116,6 +118,7 @@ class Device:
         time.sleep(RETRY_SECONDS if fields["final"] else fields["retry_after_ms"] / 1000)
 
     def take_part(self, link, task):
+        self.receipt = task["receipt"] or self.receipt
         check_task(task, self.allow_no_privacy)
         if not (self.round and self.round.is_for(task)):
             self.round = Round(task)

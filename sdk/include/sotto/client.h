@@ -159,6 +159,13 @@ class Client {
   ErrorCode error_code() const { return error_code_; }
   State state() const { return state_; }
 
+  // What the server gave with its last task. Each Hello returns it, so that a server can notice
+  // that its store was replaced by an older one (server/PROTOCOL.md). A device that keeps it over a
+  // restart gives it to RestoreReceipt() before the first Step(). Empty: there is none.
+  ByteSpan receipt() const { return ByteSpan(receipt_).first(receipt_size_); }
+  //   receipt  copied; not taken if it is empty or longer than kMaxReceiptSize
+  void RestoreReceipt(ByteSpan receipt);
+
   // The round at hand, or the last one; meaningful from the first task on.
   const TrainTask& task() const { return task_; }
 
@@ -197,6 +204,8 @@ class Client {
   ErrorCode error_code_ = ErrorCode::kUnknown;
   Request request_;
 
+  uint8_t receipt_[kMaxReceiptSize] = {};
+  size_t receipt_size_ = 0;
   TrainTask task_;
   size_t chunk_size_ = 0;  // the most bytes of the update in one message of this session
   uint8_t model_digest_[kSha256Size] = {};

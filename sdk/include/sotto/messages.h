@@ -6,6 +6,7 @@
 #ifndef SOTTO_MESSAGES_H_
 #define SOTTO_MESSAGES_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "sotto/keys.h"
@@ -25,6 +26,10 @@ constexpr uint32_t kMaxMaxFrame = 65535;
 // The most bytes of a model or an update in a message of at most max_frame bytes: whole float32,
 // after room for tags, lengths and an offset. kMinMaxFrame <= max_frame <= kMaxMaxFrame.
 constexpr uint32_t MaxChunkBytes(uint32_t max_frame) { return (max_frame - 16) / 4 * 4; }
+
+// The most bytes of a receipt: what a server gives with a task, for the device to return with its
+// next Hello. Its contents are the server's own business.
+constexpr size_t kMaxReceiptSize = 64;
 
 // Why the server refuses. Values cross the wire: never renumber. The device acts on Reply::final
 // and Reply::wait_ms alone, so an unknown code does no harm.
@@ -52,6 +57,7 @@ struct Request {
   ByteSpan device_id;
   ByteSpan model_digest;                  // [kSha256Size]
   uint32_t max_frame = kDefaultMaxFrame;  // the device's limit, kMinMaxFrame to kMaxMaxFrame
+  ByteSpan receipt;  // the last one that the device got, at most kMaxReceiptSize; empty: none
 
   // kGetModel: byte offset into the parameters, a multiple of 4.
   // kUpdateChunk: byte offset of `bytes` in the encoded update.
@@ -81,6 +87,7 @@ struct Reply {
   // kTrain: a round for which the device was drawn
   TrainTask task;
   uint32_t max_frame = kDefaultMaxFrame;  // the server's limit, kMinMaxFrame to kMaxMaxFrame
+  ByteSpan receipt;  // to be returned with Hello, at most kMaxReceiptSize; empty: none
 
   // kModelChunk: little-endian float32 parameters, a multiple of 4 bytes and not empty, from the
   // offset asked for.

@@ -105,6 +105,7 @@ Status Client::PrepareHello(Request* request) {
   request->device_id = config_.device_id;
   request->model_digest = model_digest_;
   request->max_frame = config_.max_frame;
+  request->receipt = receipt();
   return Status::kOk;
 }
 
@@ -191,8 +192,15 @@ Status Client::SetChunkSize(uint32_t server_max_frame) {
   return Status::kOk;
 }
 
+void Client::RestoreReceipt(ByteSpan receipt) {
+  if (receipt.empty() || receipt.size() > kMaxReceiptSize) return;
+  __builtin_memcpy(receipt_, receipt.data(), receipt.size());
+  receipt_size_ = receipt.size();
+}
+
 Status Client::OnTask(const Reply& reply) {
   const TrainTask& task = reply.task;
+  RestoreReceipt(reply.receipt);
   if (Status s = SetChunkSize(reply.max_frame); s != Status::kOk) return s;
   if (resume_ != State::kHello && IsSameAttempt(task)) {
     state_ = resume_;

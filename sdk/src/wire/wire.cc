@@ -34,7 +34,7 @@ bool IsWithinLimits(const Request& r) {
     case Request::Kind::kHello:
       return r.version != kProtocolVersion ||
              (IsValidDeviceId(r.device_id) && r.model_digest.size() == kSha256Size &&
-              IsMaxFrame(r.max_frame));
+              IsMaxFrame(r.max_frame) && r.receipt.size() <= kMaxReceiptSize);
     case Request::Kind::kGetModel:
       return r.offset % 4 == 0;
     case Request::Kind::kUpdateBegin:
@@ -53,7 +53,8 @@ bool IsWithinLimits(const Reply& r) {
   switch (r.kind) {
     case Reply::Kind::kTrain:
       return r.task.format.CanCarry(r.task.clip_bit_q20, r.task.private_noise_q20) &&
-             IsKnown(r.task.training.clipping) && IsMaxFrame(r.max_frame);
+             IsKnown(r.task.training.clipping) && IsMaxFrame(r.max_frame) &&
+             r.receipt.size() <= kMaxReceiptSize;
     case Reply::Kind::kModelChunk:
       return !r.bytes.empty() && r.bytes.size() % 4 == 0;
     case Reply::Kind::kError:
@@ -90,7 +91,7 @@ sotto_Request ToWire(const Request& r) {
   switch (r.kind) {
     case Request::Kind::kHello:
       wire.which_message = sotto_Request_hello_tag;
-      m.hello = {r.version, View(r.device_id), View(r.model_digest), r.max_frame};
+      m.hello = {r.version, View(r.device_id), View(r.model_digest), r.max_frame, View(r.receipt)};
       break;
     case Request::Kind::kGetModel:
       wire.which_message = sotto_Request_get_model_tag;
@@ -126,6 +127,7 @@ Request FromWire(const sotto_Request& wire) {
       r.device_id = View(m.hello.device);
       r.model_digest = View(m.hello.model_digest);
       r.max_frame = m.hello.max_frame;
+      r.receipt = View(m.hello.receipt);
       break;
     case sotto_Request_get_model_tag:
       r.kind = Request::Kind::kGetModel;
@@ -206,6 +208,7 @@ sotto_Reply ToWire(const Reply& r) {
     case Reply::Kind::kTrain:
       wire.which_message = sotto_Reply_train_tag;
       m.train = ToWire(r.task, r.max_frame);
+      m.train.receipt = View(r.receipt);
       break;
     case Reply::Kind::kDone:
       wire.which_message = sotto_Reply_done_tag;
@@ -241,6 +244,7 @@ bool FromWire(const sotto_Reply& wire, Reply* r) {
     case sotto_Reply_train_tag:
       r->kind = Reply::Kind::kTrain;
       r->max_frame = m.train.max_frame;
+      r->receipt = View(m.train.receipt);
       return FromWire(m.train, &r->task);
     case sotto_Reply_done_tag:
       r->kind = Reply::Kind::kDone;

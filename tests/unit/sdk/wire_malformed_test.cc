@@ -97,6 +97,29 @@ TEST(Wire, RepliesThatNoHonestServerSendsAreMalformed) {
             Status::kOk);
 }
 
+// What follows the mandatory fields of a message that a later or earlier peer sends.
+TEST(Wire, AReceiptIsReadUpToItsLimitAndMayBeAbsent) {
+  const std::string hello = "0801120161" + ("1a20" + ToHex(View(kDigest))) + "20800a";
+  const std::string train = "0a10000102030405060708090a0b0c0d0e0f20012801400168800a";
+  for (const size_t size : {size_t{0}, size_t{1}, kMaxReceiptSize, kMaxReceiptSize + 1}) {
+    const std::vector<uint8_t> receipt = Pattern(size);
+    const std::vector<uint8_t> length = {static_cast<uint8_t>(size)};
+    const std::string field = size == 0 ? "" : ToHex(View(length)) + ToHex(View(receipt));
+    const Status expected = size <= kMaxReceiptSize ? Status::kOk : Status::kMalformed;
+    Request request;
+    EXPECT_EQ(
+        DecodeRequest(View(Wrapped(1, FromHex(hello + (size == 0 ? "" : "2a") + field))), &request),
+        expected);
+    Reply reply;
+    EXPECT_EQ(
+        DecodeReply(View(Wrapped(2, FromHex(train + (size == 0 ? "" : "8a01") + field))), &reply),
+        expected);
+    if (expected != Status::kOk) continue;
+    EXPECT_EQ(request.receipt.size(), size);
+    EXPECT_EQ(reply.receipt.size(), size);
+  }
+}
+
 // Truncated bodies in memory of their own size: a read beyond the end is a sanitizer's finding. A
 // prefix can be a whole message, with what came later absent; then it is within its limits.
 template <typename Message>

@@ -27,6 +27,7 @@ inline const std::string kLongestName(kMaxDeviceIdSize, 'x');
 inline const std::vector<uint8_t> kDigest = Pattern(kSha256Size);
 inline const std::vector<uint8_t> kJob = Pattern(kJobIdSize);
 inline const std::vector<uint8_t> kNonce = Pattern(kNonceSize);
+inline const std::vector<uint8_t> kReceipt = Pattern(kMaxReceiptSize);
 inline const std::vector<uint8_t> kChunk = Pattern(MaxChunkBytes(kMaxMaxFrame));
 
 inline Request Make(Request::Kind kind) {
@@ -46,6 +47,7 @@ inline Request HelloAtItsLimits() {
   r.device_id = View(kLongestName);
   r.model_digest = View(kDigest);
   r.max_frame = kMaxMaxFrame;
+  r.receipt = View(kReceipt);
   return r;
 }
 
@@ -76,6 +78,7 @@ inline Reply TrainAtItsLimits() {
   r.task.training = {kMax32, kMax32, 1e-45f, 0.25f, -0.0f, Clipping::kAtEnd};
   r.task.clip_bit_q20 = 1 << 30;
   r.max_frame = kMaxMaxFrame;
+  r.receipt = View(kReceipt);
   return r;
 }
 
@@ -87,6 +90,7 @@ inline std::vector<Request> Requests(uint32_t max_frame) {
   Request smallest_name = HelloAtItsLimits();
   smallest_name.device_id = View(kLongestName).first(1);
   smallest_name.max_frame = kMinMaxFrame;
+  smallest_name.receipt = {};
   return {HelloAtItsLimits(),
           smallest_name,
           other_version,
@@ -120,6 +124,7 @@ inline void ExpectEqual(const Request& a, const Request& b) {
   EXPECT_EQ(a.version, b.version);
   EXPECT_TRUE(Equal(a.device_id, b.device_id));
   EXPECT_TRUE(Equal(a.model_digest, b.model_digest));
+  EXPECT_TRUE(Equal(a.receipt, b.receipt));
   EXPECT_TRUE(Equal(a.job_id, b.job_id));
   EXPECT_TRUE(Equal(a.nonce, b.nonce));
   EXPECT_TRUE(Equal(a.bytes, b.bytes));
@@ -157,6 +162,7 @@ inline void ExpectEqual(const Reply& a, const Reply& b) {
   EXPECT_EQ(a.wait_ms, b.wait_ms);
   ExpectEqual(a.task, b.task);
   EXPECT_EQ(a.max_frame, b.max_frame);
+  EXPECT_TRUE(Equal(a.receipt, b.receipt));
   EXPECT_TRUE(Equal(a.bytes, b.bytes));
   EXPECT_EQ(a.offset, b.offset);
   EXPECT_EQ(a.complete, b.complete);

@@ -105,6 +105,9 @@ TEST(Wire, FieldsBeyondTheirLimitsAreNotSent) {
   bad.insert(bad.end(), 2, UpdateBeginAtItsLimits());
   bad.back().coding = Coding::kFloat32;
   bad[bad.size() - 2].clip_bit_q20 = (1 << 30) + 1;
+  const std::vector<uint8_t> too_long_receipt(kMaxReceiptSize + 1);
+  bad.push_back(HelloAtItsLimits());
+  bad.back().receipt = View(too_long_receipt);
   for (const Request& request : bad) ExpectRefusedByTheEncoder(request);
 }
 
@@ -122,6 +125,9 @@ TEST(Wire, RepliesBeyondTheirLimitsAreNotSent) {
   bad.insert(bad.end(), 2, TrainAtItsLimits());
   bad.back().task.format.coding = Coding::kFloat32;
   bad[bad.size() - 2].task.clip_bit_q20 = (1 << 30) + 1;
+  const std::vector<uint8_t> too_long_receipt(kMaxReceiptSize + 1);
+  bad.push_back(TrainAtItsLimits());
+  bad.back().receipt = View(too_long_receipt);
   for (const Reply& reply : bad) ExpectRefusedByTheEncoder(reply);
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 
+#include "unit/sdk/hex.h"
 #include "unit/server/small_job.h"
 
 namespace sotto::server {
@@ -302,6 +303,55 @@ TEST(Client, UploadsFitTheSmallerFrameOfBothSides) {
     }
     EXPECT_EQ(client.request().bytes.size(), MaxChunkBytes(kMinMaxFrame));
   }
+}
+
+// The hello of a device whose receipt is these bytes.
+void ExpectReceipt(const Request& hello, ByteSpan receipt) {
+  ASSERT_EQ(hello.kind, Request::Kind::kHello);
+  EXPECT_EQ(ToHex(hello.receipt), ToHex(receipt));
+}
+
+TEST_F(ClientTest, ItReturnsTheLastReceiptWhateverBecomesOfTheTask) {
+  const std::vector<uint8_t> first(kMaxReceiptSize, 0xab);
+  const std::vector<uint8_t> second = {1, 2, 3};
+  StepToRequest();
+  ExpectReceipt(device->client().request(), {});
+  Reply task = small.job.Answer(index, device->client().request());
+  ASSERT_EQ(task.kind, Reply::Kind::kTrain);
+  task.receipt = View(first);
+  ASSERT_EQ(device->client().OnReply(task), Status::kOk);
+  device->client().OnLinkLost();
+  StepToRequest();
+  ExpectReceipt(device->client().request(), View(first));
+
+  task.receipt = View(second);
+  ++task.task.attempt;
+  task.task.training.batch_size = 0;  // refused
+  EXPECT_NE(device->client().OnReply(task), Status::kOk);
+  StepToRequest();
+  ExpectReceipt(device->client().request(), View(second));
+
+  Reply wait;
+  wait.kind = Reply::Kind::kWait;
+  ASSERT_EQ(device->client().OnReply(wait), Status::kOk);
+  StepToRequest();
+  ExpectReceipt(device->client().request(), View(second));
+
+  // A server that gives none does not take the last one away.
+  task.receipt = {};
+  EXPECT_NE(device->client().OnReply(task), Status::kOk);
+  StepToRequest();
+  ExpectReceipt(device->client().request(), View(second));
+}
+
+TEST_F(ClientTest, AReceiptOfAnEarlierStartIsReturnedAndATooLongOneIsNot) {
+  const std::vector<uint8_t> earlier = {7, 8};
+  const std::vector<uint8_t> too_long(kMaxReceiptSize + 1);
+  device->client().RestoreReceipt(View(earlier));
+  device->client().RestoreReceipt(View(too_long));
+  device->client().RestoreReceipt({});
+  StepToRequest();
+  ExpectReceipt(device->client().request(), View(earlier));
 }
 
 TEST_F(ClientTest, AServerWithImpossibleFramesIsMalformed) {
