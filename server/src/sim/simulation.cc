@@ -1,7 +1,9 @@
 #include "sim/simulation.h"
 
 #include <chrono>
+#include <fmt/format.h>
 #include <memory>
+#include <stdexcept>
 
 #include "sim/evaluate.h"
 #include "sotto/key_labels.h"
@@ -51,7 +53,11 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
 
   SimulationResult result;
   result.initial_accuracy = Accuracy(model, job.parameters(), data.test, config.threads);
-  while (job.OpenRound()) {
+  const auto must_stop = [&] {
+    result.stopped = config.stop && job.round() < config.job.plan.rounds && config.stop();
+    return result.stopped;
+  };
+  while (!must_stop() && job.OpenRound()) {
     RoundReport report;
     do {
       fleet.RunRound(job, config.threads, config.share);
@@ -65,7 +71,9 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
     on_round(report);
   }
   result.parameters.assign(job.parameters().begin(), job.parameters().end());
-  result.finish_reason = job.finish_reason();
+  result.finish_reason = result.stopped ? fmt::format("stopped: {} of {} rounds are released",
+                                                      job.round(), config.job.plan.rounds)
+                                        : job.finish_reason();
   result.gave_up = job.gave_up();
   result.wall_seconds = SecondsSince(start);
   return result;
