@@ -24,6 +24,7 @@ std::unique_ptr<Store> OpenSqlite(const std::string& where, StoreMode mode) {
 StoreReport InspectSqlite(const std::string& path) {
   posix::RequirePrivateFile(path);
   Database database(path, Access::kRead);
+  database.Run("BEGIN");  // everything is read at one moment
   const StoreFacts facts = ReadSchema(database);
   StoreReport report;
   report.version = facts.version;

@@ -77,14 +77,30 @@ Database::Database(const std::string& path, Access access) : path_(path) {
   try {
     if (result != SQLITE_OK) Fail("open it");
     sqlite3_busy_timeout(handle_, kBusyTimeoutMs);
-    Run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA trusted_schema = OFF");
+    Run("PRAGMA trusted_schema = OFF");
+    if (access == Access::kWrite) Run("PRAGMA locking_mode = EXCLUSIVE");
   } catch (...) {
     sqlite3_close(handle_);
     throw;
   }
 }
 
-Database::~Database() { sqlite3_close(handle_); }
+Database::~Database() {
+  if (has_journal_) {
+    // Only a connection that shares the file removes the journal.
+    sqlite3_exec(handle_,
+                 "PRAGMA locking_mode = NORMAL; SELECT 1 FROM sqlite_schema; "
+                 "PRAGMA journal_mode = DELETE",
+                 nullptr, nullptr, nullptr);
+  }
+  sqlite3_close(handle_);
+}
+
+void Database::CommitToFile() {
+  if (Text("PRAGMA journal_mode = TRUNCATE") != "truncate") Fail("keep a journal beside it");
+  has_journal_ = true;
+  Run("PRAGMA synchronous = EXTRA");
+}
 
 bool Database::is_read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }
 

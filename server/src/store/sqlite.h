@@ -24,7 +24,8 @@ inline constexpr char kDamagedAdvice[] =
 
 enum class Access {
   kWrite,
-  kRead,  // nothing is written, and every attempt to write fails
+  // Nothing is written, and every attempt to write fails. A transaction keeps others from writing.
+  kRead,
 };
 
 class Database {
@@ -36,6 +37,10 @@ class Database {
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
+
+  // Every later commit is in the file itself and durable when it returns. The destructor removes the
+  // empty journal; a killed process leaves it.
+  void CommitToFile();
 
   // Runs statements without results, separated by semicolons.
   void Run(const char* sql);
@@ -59,6 +64,7 @@ class Database {
  private:
   std::string path_;
   sqlite3* handle_ = nullptr;
+  bool has_journal_ = false;
 };
 
 // How SQLite stores a value.

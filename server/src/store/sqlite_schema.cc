@@ -94,10 +94,7 @@ void KeepJournal(Database& database, int64_t version) {
            "would miss the last commits; put that file beside it and run `sqlite3 NAME "
            "'PRAGMA journal_mode = DELETE'`");
   }
-  if (database.Text("PRAGMA journal_mode = TRUNCATE") != "truncate") {
-    database.Fail("keep a journal beside it");
-  }
-  database.Run("PRAGMA synchronous = EXTRA");
+  database.CommitToFile();
 }
 
 }  // namespace

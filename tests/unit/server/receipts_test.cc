@@ -142,7 +142,7 @@ TEST_F(StoreReceiptsTest, ARestoredCopyIsRefusedByTheFirstDeviceThatSawMore) {
   EXPECT_TRUE(Says(message, "older copy")) << message;
   EXPECT_TRUE(Says(message, "restore the copy that was used last")) << message;
   // Going on from the copy does not hide it.
-  AttemptAt(store, 1, 0);
+  store.CommitAttempt({1, 0, {1}});
   EXPECT_TRUE(Says(RefusalOf([&] { store.CheckReceipt(View(late)); }), "another one in its place"));
   EXPECT_EQ(store.ignored_receipts(), 0u);
 }

