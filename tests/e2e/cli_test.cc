@@ -41,6 +41,20 @@ TEST(Cli, HelpAndVersionSucceed) {
   }
 }
 
+TEST(Cli, AnOutputThatCannotBeWrittenIsRefusedBeforeTheWork) {
+  const std::string json = " --json " + Path("none") + "/out.json";
+  for (const std::string& command :
+       {std::string("account epsilon --sampling poisson --noise-multiplier 1 --rate 0.05 "
+                    "--rounds 100 --delta 1e-5"),
+        std::string("inspect entropy --coordinates 10"), std::string("inspect certificate"),
+        std::string("inspect store none"), std::string("account ledger none"),
+        std::string(kSmall) + "--noise-multiplier 1"}) {
+    const Outcome run = Sotto(command + json);
+    EXPECT_EQ(run.exit_code, 1) << run.output;
+    EXPECT_EQ(run.output.rfind("sotto: cannot write ", 0), 0u) << run.output;
+  }
+}
+
 TEST(Cli, JsonHoldsTheWholeResult) {
   const Json json = SmallRun("--epsilon 8 --seed 1");
   ASSERT_FALSE(json.is_discarded());

@@ -71,6 +71,21 @@ TEST_F(KeysTest, OneDeviceGetsASecretAndAKeyFile) {
   EXPECT_FALSE(Same(key.secret, Key()));
 }
 
+TEST_F(KeysTest, TheFolderOfTheKeyFilesIsTheOwnersAlone) {
+  Succeeds("new", "--id board-1 --out " + Path("deep/keys/"));
+  EXPECT_EQ(Mode(Path("deep/keys")), 0700u);
+  std::filesystem::create_directory(Path("shared"));
+  std::filesystem::permissions(Path("shared"), std::filesystem::perms(0775));
+  Fails(1, "new", "--id board-2 --out " + Path("shared"), "chmod 700 " + Path("shared"));
+  EXPECT_EQ(List().size(), 1u) << "nothing was registered";
+  std::filesystem::permissions(Path("shared"), std::filesystem::perms(0755));
+  Succeeds("new", "--id board-2 --out " + Path("shared"));
+}
+
+TEST_F(KeysTest, AListThatCannotBeWrittenIsRefusedBeforeTheStoreIsRead) {
+  Fails(1, "list", "--json " + Path("none/list.json"), "cannot write");
+}
+
 TEST_F(KeysTest, ManyDevicesGetDifferentSecrets) {
   Succeeds("new", "--count 20 --prefix board- --out " + Path("keys"));
   const DeviceRegistry registry = SqliteStore(Path("store")).LoadDevices();

@@ -147,7 +147,9 @@ size_t Server::memory_bytes() const {
 }
 
 size_t Server::open_files() const {
-  const std::filesystem::directory_iterator files("/proc/" + std::to_string(process.pid()) + "/fd");
+  std::error_code denied;
+  const std::filesystem::directory_iterator files("/proc/" + std::to_string(process.pid()) + "/fd",
+                                                  denied);
   return static_cast<size_t>(std::distance(begin(files), end(files)));
 }
 
@@ -323,7 +325,7 @@ Reply Peer::Ask(const Request& request) {
   return status == Status::kOk ? reply : Reply();
 }
 
-Reply Peer::Hello() {
+Reply Peer::Hello(ByteSpan receipt) {
   uint8_t digest[kSha256Size] = {};
   EXPECT_EQ(ModelDigest(*FindModel("softmax-784-10"), digest), Status::kOk);
   Request request;
@@ -331,6 +333,7 @@ Reply Peer::Hello() {
   request.device_id = View(key_.device_id);
   request.model_digest = digest;
   request.max_frame = 4096;
+  request.receipt = receipt;
   return Ask(request);
 }
 

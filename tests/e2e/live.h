@@ -65,7 +65,7 @@ struct Server {
   size_t releases() const { return Count(ReadFile(log), " released: "); }
   bool WaitForReleases(size_t count) const;
   size_t memory_bytes() const;  // resident
-  size_t open_files() const;
+  size_t open_files() const;    // 0 if the system shows them to root only, as for this program
 };
 
 class Site {
@@ -118,7 +118,8 @@ class Peer {
   Status Receive(Reply* reply);
   // Send() and Receive(); an Error of code kUnknown if the link was lost.
   Reply Ask(const Request& request);
-  Reply Hello();
+  // receipt: of an earlier task; valid during the call
+  Reply Hello(ByteSpan receipt = {});
   // True if the server closes the connection within that time.
   bool IsClosedWithin(int timeout_ms);
   posix::TcpStream& stream() { return stream_; }

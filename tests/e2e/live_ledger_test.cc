@@ -144,7 +144,7 @@ TEST(LiveLedgerTest, TheLedgerOfAStoreThatAServerHoldsIsRefusedUntilItStops) {
   EXPECT_EQ(site.Sotto({"account", "ledger", site.Path("store")}, "held.log").Wait(), 1);
   EXPECT_NE(ReadFile(site.Path("held.log")).find("another process is using it"), std::string::npos);
   server.process.Signal(SIGTERM);
-  EXPECT_EQ(server.process.Wait(), 0);
+  EXPECT_EQ(server.process.Wait(), 128 + SIGTERM);
   EXPECT_EQ(LedgerOf(site)["jobs"].size(), 1u);
 }
 

@@ -45,7 +45,7 @@ class LiveProtocolTest : public testing::Test {
     EXPECT_TRUE(Eventually([&] { return server_.open_files() == idle_files_; }))
         << "a connection is not closed for ever";
     server_.process.Signal(SIGTERM);
-    EXPECT_EQ(server_.process.Wait(), 0) << ReadFile(server_.log);
+    EXPECT_EQ(server_.process.Wait(), 128 + SIGTERM) << ReadFile(server_.log);
   }
 
   // The smallest of several counts, because the store briefly has one more file open.
@@ -281,6 +281,7 @@ TEST_F(LiveProtocolTest, AnUploadCutBeforeItsAnswerStopsNobodyElse) {
 
 // 80 MB of answers that the peer does not read.
 TEST_F(LiveStallTest, WhoNeverReadsCostsNoMemoryAndIsHungUpOn) {
+  if (idle_files_ == 0) GTEST_SKIP() << "only root may count the files of the server";
   TrainTask task;
   const std::unique_ptr<Peer> peer = Drawn(&task);
   ASSERT_TRUE(Eventually([&] { return server_.open_files() == idle_files_ + 1; }));

@@ -270,7 +270,7 @@ TEST(LiveTest, AStoppedServerGoesOnWhereItWas) {
   std::vector<Process> clients = site.Clients(port);
   ASSERT_TRUE(server.WaitForReleases(1));
   server.process.Signal(SIGTERM);
-  EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  EXPECT_EQ(server.process.Wait(), 128 + SIGTERM) << ReadFile(server.log);
   EXPECT_NE(ReadFile(server.log).find("a later start goes on here"), std::string::npos);
   const size_t before = server.releases();
   EXPECT_LT(before, 4u);

@@ -160,6 +160,23 @@ bool CreatePrivateFile(const std::string& path) {
   return true;
 }
 
+void MakePrivateFolder(const std::string& name) {
+  std::string path = name;
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  std::error_code ignored;
+  const std::filesystem::path above = std::filesystem::path(path).parent_path();
+  if (!above.empty()) std::filesystem::create_directories(above, ignored);
+  if (mkdir(path.c_str(), S_IRWXU) == 0) return;
+  if (errno != EEXIST) FailErrno(path, "cannot create it", kCheckFolder);
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) FailErrno(path, "cannot inspect it", "check its name");
+  if (!S_ISDIR(info.st_mode)) Fail(path, "this is not a folder; name another one");
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (info.st_mode & S_ISVTX) == 0) {
+    Fail(path, "it is for secrets, and its mode " + Octal(info.st_mode) +
+                   " lets others change it; run `chmod 700 " + path + "`");
+  }
+}
+
 SecretText ReadSecretFile(const std::string& path) {
   const File file(OpenForReading(path));
   if (!file.is_open()) FailErrno(path, "cannot open it", "check its name and its owner");

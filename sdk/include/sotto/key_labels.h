@@ -28,12 +28,15 @@ constexpr char kDropout[] = "sotto dropout";           // devices that drop out 
 constexpr char kUpdate[] = "sotto update";             // `sotto inspect entropy`: the update
 constexpr char kDither[] = "sotto dither";             // `sotto inspect entropy`: its dither
 
+// From the key in a server's store.
+constexpr char kReceipt[] = "sotto receipt";  // what devices return to show a lost log
+
 // From a device's secret on an emulated board: INSECURE, for tests (ports/mps2).
 constexpr char kInsecure[] = "insecure";
 
-constexpr const char* kAll[] = {kTls,     kRound,  kOrder,  kEntropy,     kSeed,   kServer,
-                                kJob,     kCohort, kZero,   kZeroPrivate, kDevice, kPartition,
-                                kDropout, kUpdate, kDither, kInsecure};
+constexpr const char* kAll[] = {kTls,     kRound,  kOrder,  kEntropy,     kSeed,    kServer,
+                                kJob,     kCohort, kZero,   kZeroPrivate, kDevice,  kPartition,
+                                kDropout, kUpdate, kDither, kReceipt,     kInsecure};
 
 }  // namespace sotto::key_label
 

@@ -16,6 +16,7 @@
 #include "cli/claims_output.h"
 #include "cli/figures.h"
 #include "cli/json_output.h"
+#include "cli/output_file.h"
 #include "plans/calibration.h"
 #include "plans/statement.h"
 
@@ -221,7 +222,10 @@ void AddQuestion(CLI::App& account, const char* name, const char* description,
         ->check(CLI::IsMember(AccountantNames()));
   }
   command.footer(fmt::format("Example: sotto account {} {}", name, example));
-  command.callback([o, run] { run(*o); });
+  command.callback([o, run] {
+    RequireOutput(o->json);
+    run(*o);
+  });
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "cli/claims_output.h"
 #include "cli/figures.h"
 #include "cli/json_output.h"
+#include "cli/output_file.h"
 #include "plans/claim_kinds.h"
 #include "store/ledger.h"
 #include "store/open_store.h"
@@ -301,6 +302,7 @@ void RunLedger(const LedgerOptions& o) {
     throw std::invalid_argument(
         "which store? It is an argument, `sotto account ledger RUN`, or --store RUN");
   }
+  RequireOutput(o.json);
   const std::vector<JobLedger> jobs = ReadLedger(*OpenStore(o.store));
   fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(o, jobs));
   WriteJson(o.json, ToJson(o, jobs));

@@ -1,8 +1,9 @@
-// The exit of a command whose job gave up. Part of sotto::server/cli.
+// The exits of a command whose job did not reach its end. Part of sotto::server/cli.
 #ifndef SOTTO_CLI_GAVE_UP_H_
 #define SOTTO_CLI_GAVE_UP_H_
 
 #include <stdexcept>
+#include <string>
 
 namespace sotto::server {
 
@@ -17,11 +18,26 @@ class GaveUp : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The exit status of a command that a signal stopped is this plus the signal's number, as shells
+// report it: 130 for SIGINT (Ctrl-C), 143 for SIGTERM.
+constexpr int kExitSignal = 128;
+
+// A signal stopped the job after everything that there was to write was written.
+class Stopped : public std::runtime_error {
+ public:
+  Stopped(int signal, const std::string& what) : std::runtime_error(what), signal_(signal) {}
+  int exit_status() const { return kExitSignal + signal_; }
+
+ private:
+  int signal_;
+};
+
 // The last lines of the help of these commands.
 constexpr char kJobFooter[] =
     "Any of these options may stand in a TOML file, without dashes: --config FILE\n"
     "Exit status: 0 all rounds are released or the budget is spent, 1 it failed, 2 bad usage,\n"
-    "3 the job gave up: too few devices checked in, or training diverged";
+    "3 the job gave up: too few devices checked in, or training diverged; 130 stopped by SIGINT\n"
+    "(Ctrl-C), 143 by SIGTERM";
 
 }  // namespace sotto::server
 

@@ -10,7 +10,9 @@
 
 #include "certificate/certificate.h"
 #include "cli/inspect_entropy.h"
+#include "cli/inspect_store.h"
 #include "cli/json_output.h"
+#include "cli/output_file.h"
 #include "cli/progress.h"
 #include "net/serve_request.h"
 #include "sim/simulation_request.h"
@@ -78,6 +80,7 @@ Json ToJson(const CertificateRun& run) {
 }
 
 void RunCertificate(const std::string& json_path) {
+  RequireOutput(json_path);
   const CertificateRun run = Prove();
   fmt::print(IsStandardOutput(json_path) ? stderr : stdout, "{}", Describe(run));
   WriteJson(json_path, ToJson(run));
@@ -108,6 +111,7 @@ void AddInspectCommand(CLI::App& app) {
                          "write the bounds to this file; - is standard output");
   certificate.callback([json_path] { RunCertificate(*json_path); });
   AddInspectEntropyCommand(inspect);
+  AddInspectStoreCommand(inspect);
   inspect
       .add_subcommand("options",
                       "print the options of jobs, simulations and servers as Markdown tables, for "

@@ -12,6 +12,7 @@
 #include "certificate/entropy.h"
 #include "cli/in_range.h"
 #include "cli/json_output.h"
+#include "cli/output_file.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/run_key.h"
@@ -85,6 +86,7 @@ double MeanSize(const EntropyOptions& o, const UpdateFormat& format) {
 }
 
 void RunEntropy(const EntropyOptions& o) {
+  RequireOutput(o.json);
   const UpdateFormat format = {o.coding == "fixed" ? Coding::kFixed : Coding::kRange,
                                DitherKind::kGaussian, o.padding};
   const double bytes = MeanSize(o, format);

@@ -2,8 +2,9 @@
 
 #include <cstdio>
 #include <fmt/format.h>
-#include <fstream>
 #include <stdexcept>
+
+#include "cli/output_file.h"
 
 namespace sotto::server {
 
@@ -17,9 +18,10 @@ void WriteJson(const std::string& path, const nlohmann::ordered_json& json) {
     if (std::fflush(stdout) != 0) {
       throw std::runtime_error("writing the JSON failed: is the disk full?");
     }
-  } else if (std::ofstream file(path); !(file << text).flush()) {
-    throw std::runtime_error(
-        fmt::format("cannot write {}: check that its folder exists and has space left", path));
+  } else {
+    OutputFile file(path);
+    file.stream() << text;
+    file.Finish();
   }
 }
 

@@ -11,8 +11,8 @@ namespace sotto::server {
 // True if --json selects standard output. Text for people then goes to standard error.
 bool IsStandardOutput(const std::string& path);
 
-// Writes to the file of --json, to standard output for "-", or nowhere for an empty path. Throws
-// std::runtime_error if the write fails.
+// Writes to the file of --json, as OutputFile does, to standard output for "-", or nowhere for an
+// empty path. Throws std::runtime_error if the write fails.
 void WriteJson(const std::string& path, const nlohmann::ordered_json& json);
 
 }  // namespace sotto::server

@@ -17,6 +17,7 @@
 #include "base/counted.h"
 #include "cli/in_range.h"
 #include "cli/json_output.h"
+#include "cli/output_file.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
@@ -76,7 +77,7 @@ class KeyFiles {
   KeyFiles& operator=(const KeyFiles&) = delete;
 
   void Write(const std::vector<Device>& devices) {
-    std::filesystem::create_directories(folder_);
+    posix::MakePrivateFolder(folder_);
     for (const Device& device : devices) {
       const std::string path = (std::filesystem::path(folder_) / (device.id + ".key")).string();
       posix::WriteKeyFile(path, {device.id, device.secret});
@@ -137,6 +138,7 @@ Json DevicesToJson(const std::vector<DeviceRecord>& devices) {
 }
 
 void RunList(const KeysOptions& o) {
+  RequireOutput(o.json);
   const std::vector<DeviceRecord> devices = OpenStore(o.store)->ListDevices();
   fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", DescribeDevices(devices));
   WriteJson(o.json, DevicesToJson(devices));

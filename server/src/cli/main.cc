@@ -1,5 +1,5 @@
-// The command `sotto`. Exit codes: 0 success, 1 failure, 2 wrong usage, 3 the job gave up. Part of
-// sotto::server/cli.
+// The command `sotto`. Exit codes: 0 success, 1 failure, 2 wrong usage, 3 the job gave up, 128 + n
+// stopped by signal n. Part of sotto::server/cli.
 #include <cstdio>
 #include <exception>
 #include <fmt/format.h>
@@ -18,6 +18,7 @@
 #include "cli/simulate_command.h"
 #include "plans/calibration.h"
 #include "sotto/options/strict.h"
+#include "sotto/posix/core_dumps.h"
 #include "sotto/version.h"
 
 namespace {
@@ -86,11 +87,14 @@ int Run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    sotto::posix::ForbidCoreDumps();
     return Run(argc, argv);
   } catch (const sotto::privacy::UnattainableEpsilon& error) {
     return Fail(error, kExitUsage);
   } catch (const std::invalid_argument& error) {
     return Fail(error, kExitUsage);
+  } catch (const sotto::server::Stopped& error) {
+    return Fail(error, error.exit_status());
   } catch (const sotto::server::GaveUp& error) {
     return Fail(error, sotto::server::kExitGaveUp);
   } catch (const std::exception& error) {

@@ -1,5 +1,6 @@
 #include "cli/serve_command.h"
 
+#include <cstdio>
 #include <ctime>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -21,6 +22,7 @@
 #include "plans/statement.h"
 #include "sotto/key_labels.h"
 #include "sotto/options/numbers.h"
+#include "sotto/posix/listener.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/signals.h"
 #include "spec/job_spec.h"
@@ -46,9 +48,11 @@ void ParseListen(const std::string& text, ServerOptions* options) {
   options->port = address->port;
 }
 
+// A log that nobody can take, for example because the terminal is gone, ends no job.
 void Log(const std::string& line) {
   const std::time_t now = std::time(nullptr);
-  fmt::print(stderr, "{:%F %T}Z {}\n", fmt::gmtime(now), line);
+  const std::string text = fmt::format("{:%F %T}Z {}\n", fmt::gmtime(now), line);
+  static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
 }
 
 // seeded: whoever knows a seed knows noise on which the claims rest
@@ -127,6 +131,9 @@ void RunServe(const ServeRequest& o) {
     throw std::invalid_argument("--seed is for tests and not private: it needs --insecure-seed");
   }
   posix::IgnoreWriteSignals();
+  posix::IgnoreHangUp();
+  // Everything that can fail comes before the job begins in the store.
+  for (const std::string& output : {o.json, o.model_out, o.port_file}) RequireOutput(output);
   ServerOptions options;
   ParseListen(o.listen, &options);
   options.round_timeout_ms = static_cast<uint64_t>(o.round_timeout_s * 1000);
@@ -135,7 +142,8 @@ void RunServe(const ServeRequest& o) {
   options.max_connections = o.max_connections;
 
   const std::unique_ptr<Store> store = OpenStore(o.store);
-  const DeviceRegistry devices = store->LoadDevices();
+  DeviceRegistry devices = store->LoadDevices();
+  devices.Lock();
   if (devices.size() == 0) {
     throw std::invalid_argument(
         fmt::format("{} holds no devices; add some with `sotto keys new`", o.store));
@@ -146,6 +154,7 @@ void RunServe(const ServeRequest& o) {
   JobConfig config = MakeJobAfter(o, devices.size(), SpentBefore(history, resumed));
   const bool seeded = o.seed.has_value();
   config.seeded = seeded;
+  options.listener = std::make_shared<posix::Listener>(options.host, options.port);
   Job job(config, devices, *store, posix::DeriveKey(posix::RunKey(o.seed), key_label::kServer),
           ReadState(*store, resumed));
 
@@ -165,8 +174,17 @@ void RunServe(const ServeRequest& o) {
   LogEarlierJobs(config);
   if (!config.codec->certified) Log("NO PRIVACY: this job protects nothing; for experiments only");
   if (seeded) Log("seeded: not private; for tests only");
+  if (!devices.is_locked()) {
+    Log("the devices' secrets cannot be locked in memory and may reach the swap space; raise the "
+        "limit, `ulimit -l`");
+  }
   WritePortFile(o.port_file, server.port());
-  if (!server.Run()) return;
+  const bool finished = server.Run();
+  if (store->ignored_receipts() != 0) {
+    Log(fmt::format("{} not of this store, ignored",
+                    Counted(static_cast<int64_t>(store->ignored_receipts()), "receipt")));
+  }
+  if (!finished) throw Stopped(server.signal(), "stopped; a later start goes on here");
   const History ended = store->ReadHistory();
   WriteResults(o, seeded || RestsOnSeededNoise(ended, *LastJob(ended)), job);
   if (job.gave_up()) throw GaveUp(job.finish_reason());

@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "data/catalog.h"
+#include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
 #include "spec/job_spec.h"
 
@@ -32,7 +33,8 @@ void Announce(const SimulationConfig& config) {
 }  // namespace
 
 void RunSimulate(const SimulationRequest& request) {
-  const SimulationConfig config = MakeSimulation(request);
+  SimulationConfig config = MakeSimulation(request);
+  config.stop = [] { return posix::StopSignal() != 0; };
   const TrainTest data = OpenDataset(request.data);
   std::optional<OutputFile> json_file;
   std::optional<OutputFile> model_file;
@@ -41,6 +43,7 @@ void RunSimulate(const SimulationRequest& request) {
   if (!request.model_out.empty()) model_file.emplace(request.model_out);
 
   Announce(config);
+  posix::CatchStopSignals();
   const Progress progress(static_cast<size_t>(config.job.plan.rounds),
                           posix::StandardErrorIsTerminal());
   const SimulationResult result = Simulate(config, data, [&](const RoundReport& report) {
@@ -60,6 +63,7 @@ void RunSimulate(const SimulationRequest& request) {
     WriteParameters({result.parameters.data(), result.parameters.size()}, model_file->stream());
     model_file->Finish();
   }
+  if (result.stopped) throw Stopped(posix::StopSignal(), result.finish_reason);
   if (result.gave_up) throw GaveUp(result.finish_reason);
 }
 

@@ -27,6 +27,7 @@ class Server::Loop {
   void Listen();
   uint16_t port() const { return port_; }
   bool Run();
+  int signal() const { return signal_; }
 
  private:
   // One accepted connection. It lives until its handle is closed and no work refers to it.
@@ -88,6 +89,7 @@ class Server::Loop {
   uv_signal_t interrupt_{};
   uv_signal_t terminate_{};
   uint16_t port_ = 0;
+  int signal_ = 0;  // that ended Run()
 
   std::set<Peer*> peers_;
   std::set<uint32_t> to_be_told_;  // devices that must still be told that the job is done

@@ -55,6 +55,15 @@ Status Server::Loop::FindKey(void* context, ByteSpan identity, Key* psk) {
 }
 
 void Server::Loop::Listen() {
+  if (options_.listener != nullptr) {
+    port_ = options_.listener->port();
+    Check(uv_tcp_init(&loop_, &listener_), "creating a socket");
+    listener_.data = this;
+    Check(uv_tcp_open(&listener_, options_.listener->Release()), "listening");
+    Check(uv_listen(reinterpret_cast<uv_stream_t*>(&listener_), kBacklog, OnConnection),
+          "listening");
+    return;
+  }
   sockaddr_storage address{};
   const std::string where = fmt::format("{} port {}", options_.host, options_.port);
   if (uv_ip4_addr(options_.host.c_str(), options_.port, reinterpret_cast<sockaddr_in*>(&address)) !=
@@ -194,6 +203,7 @@ void Server::Loop::Fail(const std::exception_ptr& failure) {
 
 void Server::Loop::OnSignal(uv_signal_t* signal, int number) {
   auto* self = static_cast<Loop*>(signal->data);
+  self->signal_ = number;
   self->events_.info(fmt::format("signal {}: stopping; a later start goes on here", number));
   self->StopLoop();
 }
@@ -222,5 +232,7 @@ void Server::Listen() { loop_->Listen(); }
 uint16_t Server::port() const { return loop_->port(); }
 
 bool Server::Run() { return loop_->Run(); }
+
+int Server::signal() const { return loop_->signal(); }
 
 }  // namespace sotto::server

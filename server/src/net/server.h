@@ -19,10 +19,14 @@
 
 #include "net/connection.h"
 #include "round/job.h"
+#include "sotto/posix/listener.h"
 
 namespace sotto::server {
 
 struct ServerOptions {
+  // Listens already, so that nothing is begun for a port that is in use. Null: Listen() opens
+  // `host` and `port`.
+  std::shared_ptr<posix::Listener> listener;
   std::string host = "127.0.0.1";  // numeric address to listen on
   uint16_t port = 7177;            // 0: any free one, see Server::port()
   ConnectionLimits limits;
@@ -48,8 +52,8 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Starts listening. Throws std::runtime_error that says what to do, for example if the port is in
-  // use or the address is bad.
+  // Takes the options' listener, or starts listening. Throws std::runtime_error that says what to
+  // do, for example if the port is in use or the address is bad.
   void Listen();
 
   // The port that Listen() got.
@@ -57,8 +61,12 @@ class Server {
 
   // Serves until the job is finished, or until SIGINT or SIGTERM. After a signal the open attempt
   // is given up, nothing of it is released, and a later start continues with the next attempt.
-  // Returns true if the job is finished. Throws std::runtime_error if the log or the job fails.
+  // Returns true if the job is finished. Throws std::runtime_error if the log or the job fails, and
+  // if a device's receipt shows that the log is an older copy.
   bool Run();
+
+  // The signal that ended Run(); 0: none.
+  int signal() const;
 
  private:
   class Loop;

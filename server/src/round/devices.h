@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sotto/crypto.h"
+#include "sotto/posix/locked_memory.h"
 
 namespace sotto::server {
 
@@ -28,6 +29,12 @@ class DeviceRegistry {
   uint32_t size() const { return static_cast<uint32_t>(devices_.size()); }
   const Device& operator[](uint32_t index) const { return devices_[index]; }
 
+  // Locks the names and secrets in memory, if the system allows it, so that they reach no swap
+  // space. Call it after the last Register(). The server keeps no other long-lived copy of a
+  // secret.
+  void Lock() { lock_ = posix::LockedMemory(devices_.data(), devices_.size() * sizeof(Device)); }
+  bool is_locked() const { return lock_.is_locked(); }
+
   // The device's index, or size() if the name is unknown.
   uint32_t Find(const std::string& id) const;
 
@@ -35,6 +42,7 @@ class DeviceRegistry {
   std::vector<Device> devices_;
   std::unordered_map<std::string, uint32_t> by_id_;
   std::unordered_map<std::string, uint32_t> by_secret_digest_;
+  posix::LockedMemory lock_;  // of devices_; destroyed first
 };
 
 }  // namespace sotto::server

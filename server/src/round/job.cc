@@ -191,6 +191,7 @@ Reply Job::Answer(uint32_t device, const Request& request) {
   const bool is_hello = request.kind == Request::Kind::kHello;
   if (is_hello) {
     if (const auto refusal = RefuseHello(request, model_digest_)) return *refusal;
+    log_.CheckReceipt(request.receipt);
   }
   std::shared_ptr<Attempt> attempt;
   {
@@ -202,7 +203,12 @@ Reply Job::Answer(uint32_t device, const Request& request) {
       return done;
     }
   }
-  return attempt == nullptr ? AnswerBetweenAttempts(request) : attempt->Answer(device, request);
+  if (attempt == nullptr) return AnswerBetweenAttempts(request);
+  Reply reply = attempt->Answer(device, request);
+  if (reply.kind == Reply::Kind::kTrain) {
+    reply.receipt = log_.ReceiptOf(reply.task.round, reply.task.attempt);
+  }
+  return reply;
 }
 
 bool Job::IsComplete() const {

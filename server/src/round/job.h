@@ -93,7 +93,8 @@ class Job {
   RoundOutcome FinishRound(PartialSum total);
 
   // The answer to a device's request. `device` is the registry's index of an authenticated device.
-  // The reply's bytes stay valid until the next OpenRound().
+  // The reply's bytes stay valid until the next OpenRound(). Throws StaleLog if the device's
+  // receipt shows that the log is an older copy: the program must then stop.
   Reply Answer(uint32_t device, const Request& request);
 
   // True if every device of the open round's cohort has reported or had its update rejected, and

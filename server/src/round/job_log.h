@@ -79,6 +79,16 @@ class JobLog {
   virtual void BeginJob(const JobRecord& record) = 0;
   virtual void CommitAttempt(const AttemptRecord& record) = 0;
   virtual void CommitRelease(const ReleaseRecord& record) = 0;
+
+  // Receipts for devices: see receipts.h. A log that nobody can restore from a copy needs none.
+  // These two methods are safe from any thread.
+  //   ReceiptOf     of a committed attempt of the job that began; its bytes live as long as the
+  //   log;
+  //                 empty: none
+  //   CheckReceipt  takes the receipt of a device's Hello; throws StaleLog if the device has seen
+  //                 what this log does not hold
+  virtual ByteSpan ReceiptOf(uint32_t /*round*/, uint32_t /*attempt*/) { return {}; }
+  virtual void CheckReceipt(ByteSpan /*receipt*/) {}
 };
 
 }  // namespace sotto::server

@@ -1,6 +1,7 @@
 #include "sim/simulation.h"
 
 #include <chrono>
+#include <fmt/format.h>
 #include <memory>
 #include <stdexcept>
 
@@ -52,7 +53,11 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
 
   SimulationResult result;
   result.initial_accuracy = Accuracy(model, job.parameters(), data.test, config.threads);
-  while (job.OpenRound()) {
+  const auto must_stop = [&] {
+    result.stopped = config.stop && job.round() < config.job.plan.rounds && config.stop();
+    return result.stopped;
+  };
+  while (!must_stop() && job.OpenRound()) {
     RoundReport report;
     do {
       report.failed_trainings += fleet.RunRound(job, config.threads, config.share);
@@ -66,7 +71,9 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
     on_round(report);
   }
   result.parameters.assign(job.parameters().begin(), job.parameters().end());
-  result.finish_reason = job.finish_reason();
+  result.finish_reason = result.stopped ? fmt::format("stopped: {} of {} rounds are released",
+                                                      job.round(), config.job.plan.rounds)
+                                        : job.finish_reason();
   result.gave_up = job.gave_up();
   result.wall_seconds = SecondsSince(start);
   return result;

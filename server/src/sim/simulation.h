@@ -29,6 +29,8 @@ struct SimulationConfig {
   // Adds the parts of all other processes to this process's part of an attempt. Every process calls
   // it for every attempt, in the same order. Null: there are no other processes.
   std::function<void(PartialSum& part)> merge;
+  // Asked before each round; true ends the simulation with the rounds that it has. Null: never.
+  std::function<bool()> stop;
 };
 
 struct RoundReport {
@@ -43,6 +45,7 @@ struct SimulationResult {
   std::vector<float> parameters;    // of the final model
   std::string finish_reason;
   bool gave_up = false;       // see Job::gave_up()
+  bool stopped = false;       // by SimulationConfig::stop
   double wall_seconds = 0.0;  // of set-up, rounds and evaluation
 
   // Mean size of a device's encoded update, bytes.

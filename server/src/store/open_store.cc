@@ -1,5 +1,11 @@
 #include "store/open_store.h"
 
+#include <algorithm>
+#include <iterator>
+
+#include "sotto/posix/files.h"
+#include "sotto/posix/hex.h"
+#include "store/sqlite_schema.h"
 #include "store/sqlite_store.h"
 
 namespace sotto::server {
@@ -8,23 +14,49 @@ namespace {
 struct Kind {
   const char* prefix;  // of the names of this kind of store; the first match wins
   std::unique_ptr<Store> (*open)(const std::string& where, StoreMode mode);
+  StoreReport (*inspect)(const std::string& where);
 };
 
 std::unique_ptr<Store> OpenSqlite(const std::string& where, StoreMode mode) {
   return std::make_unique<SqliteStore>(where, mode);
 }
 
+StoreReport InspectSqlite(const std::string& path) {
+  posix::RequirePrivateFile(path);
+  Database database(path, Access::kRead);
+  database.Run("BEGIN");  // everything is read at one moment
+  const StoreFacts facts = ReadSchema(database);
+  StoreReport report;
+  report.version = facts.version;
+  if (!facts.chain) return report;
+  report.is_chained = true;
+  report.records = facts.chain->records;
+  report.last_record = DescribeRecord(facts.chain->last);
+  report.head = posix::Hex(facts.chain->hash);
+  report.devices = database.Integer("SELECT count(*) FROM devices");
+  report.eligible_devices = report.devices - database.Integer("SELECT count(*) FROM revocations");
+  report.jobs = database.Integer("SELECT count(*) FROM jobs");
+  report.attempts = database.Integer("SELECT count(*) FROM attempts");
+  report.releases = database.Integer("SELECT count(*) FROM releases");
+  return report;
+}
+
 constexpr Kind kKinds[] = {
-    {"", OpenSqlite},  // any path
+    {"", OpenSqlite, InspectSqlite},  // any path
 };
+
+const Kind& KindOf(const std::string& where) {
+  return *std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& kind) {
+    return where.rfind(kind.prefix, 0) == 0;  // the last row fits every name
+  });
+}
 
 }  // namespace
 
 std::unique_ptr<Store> OpenStore(const std::string& where, StoreMode mode) {
-  for (const Kind& kind : kKinds) {
-    if (where.rfind(kind.prefix, 0) == 0) return kind.open(where, mode);
-  }
-  return nullptr;  // not reached: the last row fits every name
+  return KindOf(where).open(where, mode);
 }
+
+StoreReport InspectStore(const std::string& where) { return KindOf(where).inspect(where); }
 
 }  // namespace sotto::server

@@ -5,6 +5,7 @@
 #ifndef SOTTO_STORE_OPEN_STORE_H_
 #define SOTTO_STORE_OPEN_STORE_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,25 @@ namespace sotto::server {
 // Throws std::runtime_error if other users may read the store, if another process uses it and it
 // cannot be shared, or if it is no store.
 std::unique_ptr<Store> OpenStore(const std::string& where, StoreMode mode = StoreMode::kExisting);
+
+// A store as it lies there.
+struct StoreReport {
+  int64_t version = 0;
+  bool is_chained = false;  // its records are chained, and all are as they were written
+  // The rest is known of chained stores.
+  int64_t records = 0;
+  std::string last_record;  // for people
+  std::string head;         // hash of the last record and so of all, hexadecimal digits
+  int64_t devices = 0;
+  int64_t eligible_devices = 0;
+  int64_t jobs = 0;
+  int64_t attempts = 0;
+  int64_t releases = 0;
+};
+
+// Verifies a store and changes nothing, not even an older version. Throws as OpenStore(), and if
+// the store is damaged.
+StoreReport InspectStore(const std::string& where);
 
 }  // namespace sotto::server
 

@@ -1,7 +1,7 @@
 // The records of a store, as values: devices, jobs, releases. Part of sotto::server/store.
 //
-// A store only adds records. Only a device's revocation changes a record. Every decision is a
-// function over records (history.h), the same for every store.
+// A store only adds records, and changes none. Every decision is a function over records
+// (history.h), the same for every store.
 //
 // Plain values: any thread may read them.
 #ifndef SOTTO_STORE_RECORDS_H_

@@ -1,9 +1,13 @@
 #include "store/sqlite.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <fmt/format.h>
 #include <sqlite3.h>
 #include <stdexcept>
+
+#include "sotto/bytes.h"
 
 namespace sotto::server {
 namespace {
@@ -22,8 +26,7 @@ const char* Advice(int result) {
     case SQLITE_NOTADB:
       return "this is not a store; name another file";
     case SQLITE_CORRUPT:
-      return "the file is damaged; begin a new job in a new store (a backup does not know what was "
-             "released after it was made)";
+      return kDamagedAdvice;
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
@@ -34,21 +37,74 @@ const char* Advice(int result) {
   }
 }
 
+sqlite3_mem_methods& DefaultMemory() {
+  static sqlite3_mem_methods methods;
+  return methods;
+}
+
+void WipeAndFree(void* memory) {
+  SecureWipe(memory, static_cast<size_t>(DefaultMemory().xSize(memory)));
+  DefaultMemory().xFree(memory);
+}
+
+void* WipingResize(void* memory, int size) {
+  void* moved = DefaultMemory().xMalloc(size);
+  if (moved == nullptr) return nullptr;
+  std::memcpy(moved, memory, static_cast<size_t>(std::min(size, DefaultMemory().xSize(memory))));
+  WipeAndFree(memory);
+  return moved;
+}
+
+// SQLite's own memory is wiped before it is freed, pages of files included. Without effect if
+// SQLite is in use already.
+bool WipeMemoryOfSqlite() {
+  // No pages are allocated in advance: SQLite would use them again without freeing them.
+  sqlite3_config(SQLITE_CONFIG_PAGECACHE, nullptr, 0, 0);
+  if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &DefaultMemory()) != SQLITE_OK) return false;
+  sqlite3_mem_methods wiping = DefaultMemory();
+  wiping.xFree = WipeAndFree;
+  wiping.xRealloc = WipingResize;
+  return sqlite3_config(SQLITE_CONFIG_MALLOC, &wiping) == SQLITE_OK;
+}
+
 }  // namespace
 
-Database::Database(const std::string& path) : path_(path) {
-  const int result = sqlite3_open_v2(path.c_str(), &handle_, SQLITE_OPEN_READWRITE, nullptr);
+Database::Database(const std::string& path, Access access) : path_(path) {
+  static const bool kWipes = WipeMemoryOfSqlite();
+  static_cast<void>(kWipes);
+  const int flags = access == Access::kRead ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+  const int result = sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr);
   try {
     if (result != SQLITE_OK) Fail("open it");
     sqlite3_busy_timeout(handle_, kBusyTimeoutMs);
-    Run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA trusted_schema = OFF");
+    Run("PRAGMA trusted_schema = OFF");
+    if (access == Access::kWrite) Run("PRAGMA locking_mode = EXCLUSIVE");
   } catch (...) {
     sqlite3_close(handle_);
     throw;
   }
 }
 
-Database::~Database() { sqlite3_close(handle_); }
+Database::~Database() {
+  if (has_journal_) {
+    // Only a connection that shares the file removes the journal.
+    sqlite3_exec(handle_,
+                 "PRAGMA locking_mode = NORMAL; SELECT 1 FROM sqlite_schema; "
+                 "PRAGMA journal_mode = DELETE",
+                 nullptr, nullptr, nullptr);
+  }
+  sqlite3_close(handle_);
+}
+
+void Database::CommitToFile() {
+  if (Text("PRAGMA journal_mode = TRUNCATE") != "truncate") Fail("keep a journal beside it");
+  has_journal_ = true;
+  Run("PRAGMA synchronous = EXTRA");
+}
+
+bool Database::is_read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }
+
+void Database::ForgetPages() { sqlite3_db_release_memory(handle_); }
 
 void Database::Fail(const std::string& what) const {
   throw std::runtime_error(fmt::format("{}: cannot {}: {}; {}", path_, what,
@@ -72,8 +128,8 @@ std::string Database::Text(const char* sql) {
   return statement.Text(0);
 }
 
-Statement::Statement(Database& database, const char* sql) : database_(database) {
-  if (sqlite3_prepare_v2(database.handle(), sql, -1, &handle_, nullptr) != SQLITE_OK) {
+Statement::Statement(Database& database, const std::string& sql) : database_(database) {
+  if (sqlite3_prepare_v2(database.handle(), sql.c_str(), -1, &handle_, nullptr) != SQLITE_OK) {
     database.Fail("use it");
   }
 }
@@ -121,9 +177,30 @@ bool Statement::Step() {
 
 void Statement::Run() {
   Step();
+  Reset();
+}
+
+void Statement::Reset() {
   sqlite3_reset(handle_);
   sqlite3_clear_bindings(handle_);
   bound_ = 0;
+}
+
+int Statement::columns() const { return sqlite3_column_count(handle_); }
+
+ValueType Statement::Type(int column) const {
+  switch (sqlite3_column_type(handle_, column)) {
+    case SQLITE_INTEGER:
+      return ValueType::kInteger;
+    case SQLITE_FLOAT:
+      return ValueType::kReal;
+    case SQLITE_TEXT:
+      return ValueType::kText;
+    case SQLITE_BLOB:
+      return ValueType::kBlob;
+    default:
+      return ValueType::kNull;
+  }
 }
 
 bool Statement::IsNull(int column) const {

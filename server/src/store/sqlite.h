@@ -16,14 +16,31 @@ struct sqlite3_stmt;
 
 namespace sotto::server {
 
+// What to do with a damaged file.
+inline constexpr char kDamagedAdvice[] =
+    "the file is damaged: restore a copy of it that was made after the last release, or begin a "
+    "new "
+    "job in a new store (an older copy does not know what was released after it was made)";
+
+enum class Access {
+  kWrite,
+  // Nothing is written, and every attempt to write fails. A transaction keeps others from writing.
+  kRead,
+};
+
 class Database {
  public:
   // Opens an existing file for this process only. From the first access until the destructor, every
   // other connection to the file is refused. Waits up to 2 s for another connection to close.
-  explicit Database(const std::string& path);
+  // All memory that SQLite frees in this process is wiped, because its pages hold secrets.
+  explicit Database(const std::string& path, Access access = Access::kWrite);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
+
+  // Every later commit is in the file itself and durable when it returns. The destructor removes the
+  // empty journal; a killed process leaves it.
+  void CommitToFile();
 
   // Runs statements without results, separated by semicolons.
   void Run(const char* sql);
@@ -31,6 +48,12 @@ class Database {
   // The first value of the first row. The statement must have a row.
   int64_t Integer(const char* sql);
   std::string Text(const char* sql);
+
+  // True if the file was opened to write and the system allows reading only.
+  bool is_read_only() const;
+
+  // Frees, and so wipes, the pages of the file that SQLite keeps in memory.
+  void ForgetPages();
 
   // Throws for the last error of this connection; `what` completes "cannot".
   [[noreturn]] void Fail(const std::string& what) const;
@@ -41,12 +64,16 @@ class Database {
  private:
   std::string path_;
   sqlite3* handle_ = nullptr;
+  bool has_journal_ = false;
 };
+
+// How SQLite stores a value.
+enum class ValueType : uint8_t { kNull = 0, kInteger = 1, kReal = 2, kText = 3, kBlob = 4 };
 
 // One prepared statement. Parameters are bound in the order of their question marks.
 class Statement {
  public:
-  Statement(Database& database, const char* sql);
+  Statement(Database& database, const std::string& sql);
   ~Statement();
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
@@ -59,8 +86,14 @@ class Statement {
   // Moves to the next row. False after the last one.
   bool Step();
 
-  // Runs a statement without results, then clears the parameters, so that they can be bound anew.
+  // Runs a statement without results, then Reset().
   void Run();
+
+  // Ends the rows and clears the parameters, so that they can be bound anew.
+  void Reset();
+
+  int columns() const;
+  ValueType Type(int column) const;
 
   // The row's values by column, from 0. A blob's bytes stay valid until the next Step().
   bool IsNull(int column) const;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "store/history.h"
+#include "store/sqlite_chain.h"
 
 namespace sotto::server {
 namespace {
@@ -48,8 +49,9 @@ std::vector<privacy::Assumption> Split(const std::string& names) {
 
 constexpr char kSelectFacts[] =
     "SELECT job, round, mechanism, sampling, devices, facts.cohort, planned, rounds, dimension, "
-    "clip_l2, clip_bit_scale, sigma, colluders, delta, private_noise_multiplier, certificate_eta, "
-    "certificate_tau, certificate_range, reported, noise_multiplier, accounted_noise_multiplier, "
+    "clip_l2, clip_bit_scale, sigma, colluders, delta, private_noise_multiplier, "
+    "participants_known, certificate_eta, certificate_tau, certificate_range, reported, "
+    "noise_multiplier, accounted_noise_multiplier, "
     "attempts, charged_rounds, earlier_rounds, numeric_error, seeded "
     "FROM facts JOIN releases USING (job, round) ORDER BY job, round";
 
@@ -67,6 +69,7 @@ privacy::Plan ToPlan(Columns& columns) {
   plan.colluders = columns.Integer();
   plan.delta = columns.Real();
   plan.private_noise_multiplier = columns.Real();
+  plan.participants_known = columns.Integer() != 0;
   plan.certificate.eta = columns.Real();
   plan.certificate.tau = columns.Real();
   plan.certificate.range = columns.Real();
@@ -134,10 +137,10 @@ void AddFacts(Database& database, int64_t job, const ReleaseRecord& record, bool
       database,
       "INSERT INTO facts (job, round, mechanism, sampling, devices, cohort, planned, rounds, "
       "dimension, clip_l2, clip_bit_scale, sigma, colluders, delta, private_noise_multiplier, "
-      "certificate_eta, certificate_tau, certificate_range, noise_multiplier, "
+      "participants_known, certificate_eta, certificate_tau, certificate_range, noise_multiplier, "
       "accounted_noise_multiplier, attempts, charged_rounds, earlier_rounds, numeric_error, "
       "seeded) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   insert.BindInteger(job)
       .BindInteger(record.round)
       .BindText(record.codec->name)
@@ -153,6 +156,7 @@ void AddFacts(Database& database, int64_t job, const ReleaseRecord& record, bool
       .BindInteger(plan.colluders)
       .BindReal(plan.delta)
       .BindReal(plan.private_noise_multiplier)
+      .BindInteger(plan.participants_known)
       .BindReal(plan.certificate.eta)
       .BindReal(plan.certificate.tau)
       .BindReal(plan.certificate.range)
@@ -198,7 +202,11 @@ std::vector<LedgerEntry> ReadLedger(Database& database) {
   try {
     std::vector<LedgerEntry> entries;
     Statement row(database, kSelectFacts);
-    while (row.Step()) entries.push_back(ToEntry(row));
+    Chain chain(database);
+    while (row.Step()) {
+      entries.push_back(ToEntry(row));
+      chain.RequireIntact({"release", {entries.back().job, entries.back().round}});
+    }
     ReadClaims(database, &entries);
     return entries;
   } catch (const std::invalid_argument& error) {

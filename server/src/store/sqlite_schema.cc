@@ -21,8 +21,10 @@ void SetVersion(Database& database) {
 }
 
 void Create(Database& database) {
+  const SchemaVersion& newest = kSchemaVersions[kSchemaVersion - 1];
   Transaction transaction(database);
-  database.Run(kSchemaVersions[kSchemaVersion - 1].tables);
+  database.Run(newest.tables);
+  newest.finish(database, 0);
   SetVersion(database);
   transaction.Commit();
 }
@@ -34,6 +36,7 @@ void Convert(Database& database, int64_t from) {
     database.Run(step.put_aside);
     database.Run(step.tables);
     database.Run(step.copy);
+    if (step.finish != nullptr) step.finish(database, from);
   }
   if (database.Integer("SELECT count(*) FROM pragma_foreign_key_check") != 0) {
     Refuse(database, "its tables contradict each other; begin a new job in a new store");
@@ -54,7 +57,60 @@ void RequireKnownVersion(const Database& database, int64_t application, int64_t 
   }
 }
 
+// The text of every table and index, by name.
+std::string SchemaText(Database& database) {
+  std::string text;
+  Statement row(database, "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name");
+  while (row.Step()) {
+    for (int column = 0; column < row.columns(); ++column) text += row.Text(column) + '\n';
+  }
+  return text;
+}
+
+void RequireNewestTables(Database& database) {
+  Database expected(":memory:");
+  expected.Run(kSchemaVersions[kSchemaVersion - 1].tables);
+  if (SchemaText(database) != SchemaText(expected)) {
+    Refuse(database, fmt::format("its tables are not those of version {}; {}", kSchemaVersion,
+                                 kDamagedAdvice));
+  }
+}
+
+void RequireSoundFile(Database& database) {
+  if (database.Text("PRAGMA integrity_check(1)") != "ok") Refuse(database, kDamagedAdvice);
+}
+
+// From here on the file alone holds every commit.
+void KeepJournal(Database& database, int64_t version) {
+  if (database.is_read_only()) {
+    Refuse(database,
+           "it can only be read; check that the file and its folder are yours and "
+           "writable, or copy it to where they are");
+  }
+  // Versions up to 3 kept a write-ahead log.
+  if (version >= 4 && database.Text("PRAGMA journal_mode") == "wal") {
+    Refuse(database,
+           "another program gave it a write-ahead log, and without its file NAME-wal it "
+           "would miss the last commits; put that file beside it and run `sqlite3 NAME "
+           "'PRAGMA journal_mode = DELETE'`");
+  }
+  database.CommitToFile();
+}
+
 }  // namespace
+
+StoreFacts ReadSchema(Database& database) {
+  StoreFacts facts;
+  const int64_t application = database.Integer("PRAGMA application_id");
+  facts.version = database.Integer("PRAGMA user_version");
+  RequireKnownVersion(database, application, facts.version);
+  RequireSoundFile(database);
+  if (facts.version == kSchemaVersion) {
+    RequireNewestTables(database);
+    facts.chain = Chain(database).Verify();
+  }
+  return facts;
+}
 
 void OpenSchema(Database& database, bool may_create) {
   const int64_t application = database.Integer("PRAGMA application_id");
@@ -67,17 +123,17 @@ void OpenSchema(Database& database, bool may_create) {
     // The file may once have held a job, so a new store is made only on request.
     Refuse(database, "empty, not a store; `sotto keys new` creates one");
   }
-  if (database.Text("PRAGMA integrity_check(1)") != "ok") {
-    Refuse(database, "the file is damaged; begin a new job in a new store");
-  }
-  if (database.Text("PRAGMA journal_mode = WAL") != "wal") database.Fail("keep a log beside it");
-  database.Run("PRAGMA synchronous = FULL");
+  RequireSoundFile(database);
+  KeepJournal(database, version);
   if (is_empty) {
     Create(database);
   } else if (version < kSchemaVersion) {
     Convert(database, version);
   }
+  RequireNewestTables(database);
+  Chain(database).Verify();
   database.Run("PRAGMA foreign_keys = ON");
+  database.ForgetPages();
 }
 
 }  // namespace sotto::server

@@ -8,15 +8,31 @@
 #ifndef SOTTO_STORE_SQLITE_SCHEMA_H_
 #define SOTTO_STORE_SQLITE_SCHEMA_H_
 
+#include <cstdint>
+#include <optional>
+
 #include "store/sqlite.h"
+#include "store/sqlite_chain.h"
 
 namespace sotto::server {
 
-// Makes the database ready for use: durable commits, foreign keys, the newest tables. An older file
-// is converted version by version in one transaction. Programs of the older version then refuse the
-// file. Throws std::runtime_error that names the file if the file is newer, foreign or damaged, or
-// if it is empty and may_create is false. Nothing is written to a file unless it is a store or
-// empty.
+// What ReadSchema() found.
+struct StoreFacts {
+  int64_t version = 0;
+  std::optional<ChainHead> chain;  // absent in versions without a chain
+};
+
+// Verifies a store and changes nothing: the version, the file's structure, the tables, the chain.
+// Throws as OpenSchema() does.
+StoreFacts ReadSchema(Database& database);
+
+// Makes the database ready for use: durable commits, foreign keys, the newest tables, and a chain
+// without a break. After each commit the file alone holds everything. A journal that is lost can
+// undo nothing: it matters only to a commit that a kill or a power failure interrupts. An older
+// file is converted version by version in one transaction. Programs of the older version then
+// refuse the file. Throws std::runtime_error that names the file if the file is newer, foreign or
+// damaged, or if it is empty and may_create is false. Nothing is written to a file unless it is a
+// store or empty.
 void OpenSchema(Database& database, bool may_create);
 
 }  // namespace sotto::server

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ctime>
 #include <fmt/format.h>
+#include <map>
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
@@ -47,6 +48,8 @@ std::vector<float> ToFloats(ByteSpan bytes) {
   return values;
 }
 
+constexpr char kIsEligible[] = "position NOT IN (SELECT device FROM revocations)";
+
 void RequireValidName(const std::string& id) {
   if (!IsValidDeviceId({reinterpret_cast<const uint8_t*>(id.data()), id.size()})) {
     throw std::invalid_argument("device name '" + id +
@@ -69,12 +72,13 @@ void SqliteStore::Refuse(const std::string& why) const {
 void SqliteStore::AddDevices(const std::vector<Device>& devices, bool seeded,
                              const std::function<void()>& before_commit) {
   Transaction transaction(database_);
-  for (const Device& device : devices) AddDevice(device, seeded);
+  Chain chain(database_);
+  for (const Device& device : devices) AddDevice(chain, device, seeded);
   before_commit();
   transaction.Commit();
 }
 
-void SqliteStore::AddDevice(const Device& device, bool seeded) {
+void SqliteStore::AddDevice(Chain& chain, const Device& device, bool seeded) {
   RequireValidName(device.id);
   Statement other(database_, "SELECT id FROM devices WHERE id = ? OR secret = ?");
   if (other.BindText(device.id).BindBlob(device.secret.bytes).Step()) {
@@ -90,20 +94,30 @@ void SqliteStore::AddDevice(const Device& device, bool seeded) {
       .BindInteger(Now())
       .BindInteger(seeded)
       .Run();
+  chain.Append({"device", {database_.Integer("SELECT last_insert_rowid()")}});
 }
 
 void SqliteStore::RevokeDevice(const std::string& id) {
+  Transaction transaction(database_);
   FindDevice(id);
-  Statement update(database_, "UPDATE devices SET revoked = ? WHERE id = ?");
-  update.BindInteger(Now()).BindText(id).Run();
+  Statement row(database_, "SELECT position FROM devices WHERE id = ?");
+  row.BindText(id).Step();
+  const int64_t position = row.Integer(0);
+  Statement insert(database_, "INSERT INTO revocations (device, revoked) VALUES (?, ?)");
+  insert.BindInteger(position).BindInteger(Now()).Run();
+  Chain(database_).Append({"revocation", {position}});
+  transaction.Commit();
 }
 
 Device SqliteStore::FindDevice(const std::string& id) {
-  Statement row(database_, "SELECT secret, revoked FROM devices WHERE id = ?");
+  Statement row(database_,
+                "SELECT secret, revoked, position FROM devices LEFT JOIN revocations "
+                "ON device = position WHERE id = ?");
   if (!row.BindText(id).Step()) {
     Refuse("there is no device " + id + "; `sotto keys list` names those there are");
   }
   if (!row.IsNull(1)) Refuse("device " + id + " is revoked; provision a new one");
+  Chain(database_).RequireIntact({"device", {row.Integer(2)}});
   Device device{id, {}};
   std::copy_n(row.Blob(0).data(), kKeySize, device.secret.bytes);
   return device;
@@ -112,7 +126,8 @@ Device SqliteStore::FindDevice(const std::string& id) {
 std::vector<DeviceRecord> SqliteStore::ListDevices() {
   std::vector<DeviceRecord> devices;
   Statement row(database_,
-                "SELECT position, id, created, revoked, seeded FROM devices ORDER BY position");
+                "SELECT position, id, created, revoked, seeded FROM devices "
+                "LEFT JOIN revocations ON device = position ORDER BY position");
   while (row.Step()) {
     DeviceRecord device{row.Integer(0), row.Text(1), row.Integer(2), std::nullopt,
                         row.Integer(4) != 0};
@@ -124,13 +139,18 @@ std::vector<DeviceRecord> SqliteStore::ListDevices() {
 
 DeviceRegistry SqliteStore::LoadDevices() {
   DeviceRegistry registry;
-  Statement row(database_,
-                "SELECT id, secret FROM devices WHERE revoked IS NULL ORDER BY position");
-  while (row.Step()) {
-    Device device{row.Text(0), {}};
-    std::copy_n(row.Blob(1).data(), kKeySize, device.secret.bytes);
-    registry.Register(std::move(device));
+  {
+    Chain chain(database_);
+    Statement row(database_, std::string("SELECT id, secret, position FROM devices WHERE ") +
+                                 kIsEligible + " ORDER BY position");
+    while (row.Step()) {
+      chain.RequireIntact({"device", {row.Integer(2)}});
+      Device device{row.Text(0), {}};
+      std::copy_n(row.Blob(1).data(), kKeySize, device.secret.bytes);
+      registry.Register(std::move(device));
+    }
   }
+  database_.ForgetPages();
   return registry;
 }
 
@@ -193,6 +213,7 @@ StoredModel SqliteStore::ReadModel(int64_t job, uint32_t round) {
   if (!row.BindInteger(job).BindInteger(round).Step()) {
     Refuse(fmt::format("round {} of job {} is not released", round, job));
   }
+  Chain(database_).RequireIntact({"model", {job, round}});
   const std::vector<float> parameters = ToFloats(row.Blob(0));
   const ByteSpan state = row.Blob(1);
   return {parameters, {state.begin(), state.end()}, row.Real(2)};
@@ -206,7 +227,9 @@ void SqliteStore::BeginJob(const JobRecord& record) {
   AddDevicesOfJob(job);
   transaction.Commit();
   job_ = job;
+  std::copy_n(record.job_id.begin(), kJobIdSize, job_id_);
   may_begin_ = false;
+  LoadReceipts();
 }
 
 int64_t SqliteStore::AddJob(const JobRecord& record) {
@@ -221,19 +244,66 @@ int64_t SqliteStore::AddJob(const JobRecord& record) {
       .BindText(ConfigurationToJson(record).dump())
       .BindInteger(Now())
       .Run();
+  Chain(database_).Append({"job", {number}});
   return number;
 }
 
 // Adds the eligible devices to the job. Some may have replaced other devices since the job began.
 void SqliteStore::AddDevicesOfJob(int64_t job) {
-  Statement insert(database_,
-                   "INSERT OR IGNORE INTO job_devices (job, device) "
-                   "SELECT ?, position FROM devices WHERE revoked IS NULL");
-  insert.BindInteger(job).Run();
+  Statement last(database_, "SELECT coalesce(max(start), 0) FROM job_devices WHERE job = ?");
+  last.BindInteger(job).Step();
+  const int64_t start = last.Integer(0) + 1;
+  Statement insert(database_, std::string("INSERT OR IGNORE INTO job_devices (job, device, start) "
+                                          "SELECT ?, position, ? FROM devices WHERE ") +
+                                  kIsEligible);
+  insert.BindInteger(job).BindInteger(start).Run();
+  if (database_.Integer("SELECT changes()") != 0) {
+    Chain(database_).Append({"start", {job, start}});
+  }
+}
+
+Key SqliteStore::ReceiptKey() {
+  Chain(database_).RequireIntact({"store", {1}});
+  Statement row(database_, "SELECT receipt_key FROM store");
+  row.Step();
+  Key key;
+  std::copy_n(row.Blob(0).data(), kKeySize, key.bytes);
+  return key;
+}
+
+// The receipts of all attempts in the log.
+void SqliteStore::LoadReceipts() {
+  auto receipts = std::make_unique<Receipts>(ReceiptKey());
+  std::map<int64_t, std::vector<uint8_t>> job_ids;
+  Statement job(database_, "SELECT number, job_id FROM jobs");
+  while (job.Step()) job_ids[job.Integer(0)].assign(job.Blob(1).begin(), job.Blob(1).end());
+  Chain(database_).ForEachHash("attempt", [&](const RecordName& name, ByteSpan hash) {
+    receipts->Add(View(job_ids.at(name.keys[0])), static_cast<uint32_t>(name.keys[1]),
+                  static_cast<uint32_t>(name.keys[2]), hash);
+  });
+  receipts_ = std::move(receipts);
+}
+
+ByteSpan SqliteStore::ReceiptOf(uint32_t round, uint32_t attempt) {
+  return receipts_ == nullptr ? ByteSpan() : receipts_->Of(job_id_, round, attempt);
+}
+
+void SqliteStore::CheckReceipt(ByteSpan receipt) {
+  if (receipts_ == nullptr) return;
+  try {
+    receipts_->Check(receipt);
+  } catch (const StaleLog& error) {
+    throw StaleLog(database_.path() + ": " + error.what());
+  }
+}
+
+uint64_t SqliteStore::ignored_receipts() const {
+  return receipts_ == nullptr ? 0 : receipts_->ignored();
 }
 
 void SqliteStore::CommitAttempt(const AttemptRecord& record) {
   const std::vector<uint8_t> cohort = ToBytes(record.cohort);
+  Transaction transaction(database_);
   Statement insert(
       database_,
       "INSERT INTO attempts (job, round, attempt, cohort, opened) VALUES (?, ?, ?, ?, ?)");
@@ -243,12 +313,19 @@ void SqliteStore::CommitAttempt(const AttemptRecord& record) {
       .BindBlob(View(cohort))
       .BindInteger(Now())
       .Run();
+  uint8_t hash[kSha256Size] = {};
+  Chain(database_).Append({"attempt", {job_, record.round, record.attempt}}, &hash);
+  transaction.Commit();
+  if (receipts_) receipts_->Add(job_id_, record.round, record.attempt, hash);
 }
 
 void SqliteStore::CommitRelease(const ReleaseRecord& record) {
   Transaction transaction(database_);
   AddRelease(record);
   AddToLedger(database_, job_, record, record.seeded || IsSeeded());
+  Chain chain(database_);
+  chain.Append({"release", {job_, record.round}});
+  chain.Append({"model", {job_, record.round}});
   transaction.Commit();
 }
 

@@ -1,5 +1,7 @@
 #include "store/sqlite_versions.h"
 
+#include "store/sqlite_version4.h"
+
 namespace sotto::server {
 namespace {
 
@@ -385,6 +387,7 @@ const SchemaVersion kSchemaVersions[kSchemaVersion] = {
     {1, "", kTables1, ""},
     {2, kPutAside1, kTables2, kCopy1To2},
     {3, kPutAside2, kTables3, kCopy2To3},
+    {4, kPutAside3, kTables4, kCopy3To4, BeginChain},
 };
 
 }  // namespace sotto::server

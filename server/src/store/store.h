@@ -78,6 +78,9 @@ class Store : public JobLog {
   // Lets the next BeginJob() begin a new job instead of resuming the last one. Nothing is written
   // before that call.
   virtual void AllowNewJob() = 0;
+
+  // How many receipts CheckReceipt() ignored because this store's key did not make them.
+  virtual uint64_t ignored_receipts() const { return 0; }
 };
 
 }  // namespace sotto::server

@@ -1,5 +1,6 @@
 // Tests of the store under kills, full disks and second servers, and on files that are foreign, old
 // or damaged.
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -69,13 +70,13 @@ TEST_F(SqliteStoreTest, WhatIsNoStoreIsRefusedAndLeftAsItIs) {
 
 TEST_F(SqliteStoreTest, NewerAndOlderStoresAreRefused) {
   { SqliteStore store(path_, kCreate); }
-  RunSql("PRAGMA user_version = 4");
-  EXPECT_TRUE(Says(Refusal(), "version 4"));
+  RunSql("PRAGMA user_version = 5");
+  EXPECT_TRUE(Says(Refusal(), "version 5"));
   EXPECT_TRUE(Says(Refusal(), "newer"));
   RunSql("PRAGMA user_version = 0");
   EXPECT_TRUE(Says(Refusal(kCreate), "version 0"));
   EXPECT_TRUE(Says(Refusal(kCreate), "older"));
-  RunSql("PRAGMA user_version = 3");
+  RunSql("PRAGMA user_version = 4");
   EXPECT_EQ(Refusal(), "nothing was refused");
 }
 
@@ -195,6 +196,27 @@ std::vector<Committed> RunAndKill(const std::string& path, std::chrono::microsec
   return all;
 }
 
+uint32_t RoundsOf(const std::vector<Committed>& committed, uint32_t known) {
+  for (const Committed& one : committed) {
+    if (one.released) known = std::max(known, one.round + 1);
+  }
+  return known;
+}
+
+// The file without the journal that a killed commit left beside it: it is refused, or it holds
+// every round that was committed.
+void ExpectNothingIsLostWithTheJournal(const std::string& path, uint32_t known_rounds) {
+  const std::string alone = path + "-alone";
+  std::filesystem::copy_file(path, alone, std::filesystem::copy_options::overwrite_existing);
+  try {
+    SqliteStore store(alone);
+    EXPECT_GE(Load(store)->next_round, known_rounds);
+  } catch (const std::runtime_error& error) {
+    EXPECT_TRUE(Says(error.what(), "damaged")) << error.what();
+  }
+  std::filesystem::remove(alone + "-journal");
+}
+
 // Thirty kills at random times (seed 1), every other one while the store is being opened: what a
 // commit reported is there afterwards, at most one commit more, and no attempt's number is given
 // out again.
@@ -205,6 +227,7 @@ TEST_F(SqliteStoreTest, NothingCommittedIsLostToAKill) {
   for (int kill = 0; kill < 30; ++kill) {
     const std::vector<Committed> committed =
         RunAndKill(path_, std::chrono::microseconds(random() % 40000), kill % 2 == 1);
+    ExpectNothingIsLostWithTheJournal(path_, RoundsOf(committed, known_rounds));
     SqliteStore store(path_);
     const JobState state = *Load(store);
     for (const Committed& one : committed) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "store/history.h"
+#include "store/sqlite_chain.h"
 #include "store/sqlite_store.h"
 #include "unit/server/small_job.h"
 
@@ -125,6 +126,14 @@ class SqliteStoreTest : public testing::Test {
   }
 
   void RunSql(const char* sql) const { Database(path_).Run(sql); }
+
+  // Changes a store by hand and chains its records anew, as no program does.
+  void Forge(const char* sql) const {
+    Database database(path_);
+    database.Run(sql);
+    database.Run("DELETE FROM chain");
+    AppendAllRecords(database);
+  }
 
   std::string folder_;
   std::string path_;

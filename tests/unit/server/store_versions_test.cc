@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plans/statement.h"
+#include "store/open_store.h"
 #include "store/sqlite_schema.h"
 #include "store/sqlite_versions.h"
 #include "unit/server/store_fixture.h"
@@ -58,6 +59,7 @@ TEST_F(StoreVersionsTest, EachSchemaConvertsToThatOfANewStore) {
   const std::vector<std::string> expected = Schema();
   ASSERT_GE(expected.size(), 7u);
   for (const SchemaVersion& version : kSchemaVersions) {
+    if (version.version == kSchemaVersion) break;
     CreateEmpty(version);
     { SqliteStore store(path_); }
     EXPECT_EQ(Version(), kSchemaVersion);
@@ -67,8 +69,8 @@ TEST_F(StoreVersionsTest, EachSchemaConvertsToThatOfANewStore) {
 
 // The text in the program is that of the files: it was not changed since.
 TEST_F(StoreVersionsTest, EachFrozenSchemaIsThatOfTheFilesOfItsTime) {
-  const char* const files[] = {"store_v1.sql", "store_v2.sql"};
-  for (int64_t i = 0; i < 2; ++i) {
+  const char* const files[] = {"store_v1.sql", "store_v2.sql", "store_v3.sql"};
+  for (int64_t i = 0; i < 3; ++i) {
     CreateEmpty(kSchemaVersions[i]);
     const std::vector<std::string> expected = Schema();
     WriteVector(files[i]);
@@ -161,6 +163,71 @@ TEST_F(Version2Test, ItsFactsAreEnoughToAccountAgain) {
   }
 }
 
+// A store of version 3: the same three jobs, written by a program of that version. Two of the last
+// job's four rounds are released.
+class Version3Test : public StoreVersionsTest {
+ protected:
+  Version3Test() { WriteVector("store_v3.sql"); }
+};
+
+TEST_F(Version3Test, KeepsItsDevicesItsJobsItsLedgerAndItsModel) {
+  SqliteStore store(path_);
+  EXPECT_EQ(store.LoadDevices().size(), 4u);
+  const History history = store.ReadHistory();
+  ASSERT_EQ(history.devices.size(), 6u);
+  EXPECT_TRUE(history.devices[0].revoked.has_value());
+  EXPECT_TRUE(history.devices[1].revoked.has_value());
+  EXPECT_FALSE(history.devices[2].revoked.has_value());
+  EXPECT_TRUE(history.devices[3].seeded);
+  ASSERT_EQ(history.jobs.size(), 3u);
+  EXPECT_EQ(history.jobs[1].devices, (std::vector<int64_t>{1, 2, 3, 4}));
+  EXPECT_EQ(history.jobs[2].devices, (std::vector<int64_t>{3, 4, 5, 6}));
+  const JobState state = *Load(store);
+  EXPECT_EQ(state.next_round, 2u);
+  EXPECT_EQ(state.next_attempt, 0u);
+  EXPECT_EQ(state.attempts, 2u);
+  EXPECT_EQ(state.parameters.size(), 650u);
+  EXPECT_NEAR(state.clip_l2, 0.408801764249802, 1e-14);
+  const std::vector<LedgerEntry> ledger = store.Ledger();
+  ASSERT_EQ(ledger.size(), 5u);
+  EXPECT_EQ(EpsilonOf(ledger[1]), 0.9015235523715748);
+  EXPECT_EQ(EpsilonOf(ledger[2], privacy::View::kOneUpdate), 3.9330578059615213);
+  EXPECT_EQ(EpsilonOf(ledger[4]), 3.4767530940786036);
+  EXPECT_EQ(ledger[4].plan.sampling, privacy::Sampling::kPoisson);
+}
+
+TEST_F(Version3Test, IsInspectedWithoutBeingConverted) {
+  const StoreReport report = InspectStore(path_);
+  EXPECT_EQ(report.version, 3);
+  EXPECT_FALSE(report.is_chained);
+  EXPECT_EQ(Version(), 3);
+  { SqliteStore store(path_); }
+  // The store, six devices, three jobs and their devices, five attempts, five releases with their
+  // models, two revocations.
+  EXPECT_EQ(InspectStore(path_).records, 1 + 6 + 3 * 2 + 5 + 5 * 2 + 2);
+  EXPECT_EQ(Database(path_).Integer("SELECT former_version FROM store"), 3);
+}
+
+// A program of version 3 kept a write-ahead log, which may lie beside the file after a kill.
+TEST_F(Version3Test, IsReadWithItsLogAndKeepsNoneAfterwards) {
+  RunSql("PRAGMA journal_mode = WAL");
+  EXPECT_EQ(InspectStore(path_).version, 3);
+  { SqliteStore store(path_); }
+  EXPECT_EQ(Database(path_).Text("PRAGMA journal_mode"), "delete");
+  EXPECT_FALSE(std::filesystem::exists(path_ + "-wal"));
+}
+
+TEST_F(StoreVersionsTest, EachVersionBeginsAChainWhenItIsConverted) {
+  for (const char* file : {"store_v1.sql", "store_v2.sql", "store_v2_apart.sql", "store_v3.sql"}) {
+    WriteVector(file);
+    { SqliteStore store(path_); }
+    const StoreReport report = InspectStore(path_);
+    EXPECT_TRUE(report.is_chained) << file;
+    EXPECT_EQ(report.version, 4) << file;
+    EXPECT_GT(report.releases, 0) << file;
+  }
+}
+
 TEST_F(StoreVersionsTest, ClaimsAndOptimiserStateAreKept) {
   SqliteStore store(path_, kCreate);
   store.BeginJob(RecordOf(SmallConfig()));
@@ -207,7 +274,7 @@ TEST_F(StoreVersionsTest, AWordThatNoClaimHasIsRefused) {
     store.CommitAttempt({0, 0, {}});
     Release(store, 0, 0);
   }
-  RunSql("UPDATE claims SET view = 'everything'");
+  Forge("UPDATE claims SET view = 'everything'");
   SqliteStore store(path_);
   EXPECT_TRUE(Says(RefusalOf([&] { store.Ledger(); }), "everything"));
 }

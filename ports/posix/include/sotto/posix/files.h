@@ -41,6 +41,11 @@ void RequireRegularFile(const std::string& path);
 // Creates an empty file of mode 0600. False if anything has this name.
 bool CreatePrivateFile(const std::string& path);
 
+// Creates a folder of mode 0700, and the folders above it as usual. If it exists, throws unless it
+// is a folder that only its owner may change: others could exchange the files in it. The message
+// advises `chmod 700`.
+void MakePrivateFolder(const std::string& path);
+
 // The contents of a file for which RequirePrivateFile() holds.
 SecretText ReadSecretFile(const std::string& path);
 

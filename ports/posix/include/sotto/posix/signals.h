@@ -1,4 +1,4 @@
-// Turns signals about failed writes into errors of the call, on POSIX systems. Part of sotto/posix.
+// What signals do to a program, on POSIX systems. Part of sotto/posix.
 #ifndef SOTTO_POSIX_SIGNALS_H_
 #define SOTTO_POSIX_SIGNALS_H_
 
@@ -7,6 +7,14 @@ namespace sotto::posix {
 // After this call, writing to a closed connection or beyond a limit on file sizes fails instead of
 // ending the process. Applies to the whole process; call it once, at the start.
 void IgnoreWriteSignals();
+
+// After this call the end of the terminal or of the connection to it does not end the process.
+void IgnoreHangUp();
+
+// After this call the first SIGINT or SIGTERM ends nothing: StopSignal() then returns its number,
+// and 0 before. A second one ends the process. For work that ends itself at its next good moment.
+void CatchStopSignals();
+int StopSignal();
 
 }  // namespace sotto::posix
 

@@ -1,0 +1,355 @@
+#include "store/sqlite_chain.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <stdexcept>
+
+#include "sotto/bytes.h"
+#include "sotto/posix/check.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr char kLabel[] = "sotto store record 1";
+constexpr size_t kMaxParts = 3;
+
+// Rows that belong to a record.
+struct Part {
+  const char* table = nullptr;   // null: its rows are counted in another kind
+  const char* select = nullptr;  // null: there is no such part
+};
+
+struct Kind {
+  const char* name;
+  int keys;
+  Part parts[kMaxParts];  // the first part has at least one row
+  std::string (*describe)(const int64_t* keys);
+};
+
+constexpr Kind kKinds[] = {
+    {"store",
+     1,
+     {{"store", "SELECT one, receipt_key, created, former_version FROM store WHERE one = ?"}},
+     [](const int64_t*) { return std::string("the store's beginning"); }},
+    {"device",
+     1,
+     {{"devices", "SELECT position, id, secret, created, seeded FROM devices WHERE position = ?"}},
+     [](const int64_t* keys) { return fmt::format("device number {}", keys[0]); }},
+    {"revocation",
+     1,
+     {{"revocations", "SELECT device, revoked FROM revocations WHERE device = ?"}},
+     [](const int64_t* keys) {
+       return fmt::format("the revocation of device number {}", keys[0]);
+     }},
+    {"job",
+     1,
+     {{"jobs",
+       "SELECT number, job_id, model, model_digest, configuration, begun, surcharge FROM jobs "
+       "WHERE number = ?"}},
+     [](const int64_t* keys) { return fmt::format("the beginning of job {}", keys[0]); }},
+    {"start",
+     2,
+     {{"job_devices",
+       "SELECT job, start, device FROM job_devices WHERE job = ? AND start = ? ORDER BY device"}},
+     [](const int64_t* keys) {
+       return fmt::format("list {} of the devices of job {}", keys[1], keys[0]);
+     }},
+    {"attempt",
+     3,
+     {{"attempts",
+       "SELECT job, round, attempt, cohort, opened FROM attempts "
+       "WHERE job = ? AND round = ? AND attempt = ?"}},
+     [](const int64_t* keys) {
+       return fmt::format("attempt {} at round {} of job {}", keys[2] + 1, keys[1] + 1, keys[0]);
+     }},
+    {"release",
+     2,
+     {{"releases",
+       "SELECT job, round, attempt, reported, released FROM releases WHERE job = ? AND round = ?"},
+      {"facts", "SELECT * FROM facts WHERE job = ? AND round = ?"},
+      {"claims", "SELECT * FROM claims WHERE job = ? AND round = ? ORDER BY position"}},
+     [](const int64_t* keys) {
+       return fmt::format("the release of round {} of job {}", keys[1] + 1, keys[0]);
+     }},
+    {"model",
+     2,
+     {{nullptr,
+       "SELECT job, round, parameters, optimiser_state, next_clip_l2 FROM releases "
+       "WHERE job = ? AND round = ?"}},
+     [](const int64_t* keys) {
+       return fmt::format("the model of round {} of job {}", keys[1] + 1, keys[0]);
+     }},
+};
+
+const Kind* FindKind(const std::string& name) {
+  const auto found = std::find_if(std::begin(kKinds), std::end(kKinds),
+                                  [&](const Kind& kind) { return name == kind.name; });
+  return found == std::end(kKinds) ? nullptr : found;
+}
+
+// SHA-256 over values of known lengths: two different lists of values never give the same bytes.
+class ValueHash {
+ public:
+  void Add(uint64_t value) {
+    uint8_t bytes[8];
+    StoreU64Le(value, bytes);
+    Update(bytes);
+  }
+  void Add(ByteSpan bytes) {
+    Add(static_cast<uint64_t>(bytes.size()));
+    Update(bytes);
+  }
+  void Add(const char* text) {
+    Add(ByteSpan(reinterpret_cast<const uint8_t*>(text), std::strlen(text)));
+  }
+  void AddColumn(const Statement& row, int column) {
+    const ValueType type = row.Type(column);
+    Add(static_cast<uint64_t>(type));
+    if (type == ValueType::kInteger) Add(static_cast<uint64_t>(row.Integer(column)));
+    if (type == ValueType::kReal) Add(Bits(row.Real(column)));
+    if (type == ValueType::kText || type == ValueType::kBlob) Add(row.Blob(column));
+  }
+  void Finish(uint8_t (&digest)[kSha256Size]) { posix::Check(hash_.Finish(digest), kWhat); }
+
+ private:
+  static constexpr char kWhat[] = "the hash of a record";
+
+  static uint64_t Bits(double value) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof(bits));
+    return bits;
+  }
+  void Update(ByteSpan bytes) { posix::Check(hash_.Update(bytes), kWhat); }
+
+  Sha256 hash_;
+};
+
+constexpr char kSelectLink[] =
+    "SELECT sequence, kind, first_key, second_key, third_key, hash FROM chain ";
+
+}  // namespace
+
+std::string DescribeRecord(const RecordName& name) {
+  const Kind* kind = FindKind(name.kind);
+  return kind == nullptr ? "a record of an unknown kind" : kind->describe(name.keys);
+}
+
+// The statements of one kind.
+struct Chain::Reader {
+  Reader(Database& database, const Kind& of) : kind(of) {
+    for (const Part& part : kind.parts) {
+      if (part.select != nullptr) {
+        parts.push_back(std::make_unique<Statement>(database, part.select));
+      }
+    }
+  }
+  const Kind& kind;
+  std::vector<std::unique_ptr<Statement>> parts;
+  int64_t rows[kMaxParts] = {};  // read so far
+};
+
+struct Chain::Link {
+  int64_t sequence = 0;
+  RecordName name;
+  uint8_t former[kSha256Size] = {};  // hash of the record before it
+};
+
+Chain::Chain(Database& database) : database_(database) {}
+Chain::~Chain() = default;
+
+void Chain::Refuse(const std::string& why) const {
+  throw std::runtime_error(database_.path() + ": " + why + "; " + kDamagedAdvice);
+}
+
+Chain::Reader& Chain::ReaderOf(const RecordName& name) {
+  for (const auto& reader : readers_) {
+    if (name.kind == reader->kind.name) return *reader;
+  }
+  const Kind* kind = FindKind(name.kind);
+  if (kind == nullptr) Refuse("the chain of its records names a kind that does not exist");
+  readers_.push_back(std::make_unique<Reader>(database_, *kind));
+  return *readers_.back();
+}
+
+// Reads the record's rows. The result is zero, which is no hash, if the first part has no row.
+void Chain::Hash(const Link& link, uint8_t (&hash)[kSha256Size]) {
+  Reader& reader = ReaderOf(link.name);
+  ValueHash values;
+  values.Add(kLabel);
+  values.Add(ByteSpan(link.former));
+  values.Add(static_cast<uint64_t>(link.sequence));
+  values.Add(reader.kind.name);
+  for (const int64_t key : link.name.keys) values.Add(static_cast<uint64_t>(key));
+  for (size_t i = 0; i < reader.parts.size(); ++i) {
+    Statement& row = *reader.parts[i];
+    for (int key = 0; key < reader.kind.keys; ++key) row.BindInteger(link.name.keys[key]);
+    uint64_t rows = 0;
+    for (; row.Step(); ++rows) {
+      for (int column = 0; column < row.columns(); ++column) values.AddColumn(row, column);
+    }
+    row.Reset();
+    values.Add(rows);
+    reader.rows[i] += static_cast<int64_t>(rows);
+    if (i == 0 && rows == 0) {
+      std::fill(std::begin(hash), std::end(hash), uint8_t{0});
+      return;
+    }
+  }
+  values.Finish(hash);
+}
+
+void Chain::Append(const RecordName& name, uint8_t (*out)[kSha256Size]) {
+  Link link;
+  link.name = name;
+  {
+    Statement last(database_, "SELECT sequence, hash FROM chain ORDER BY sequence DESC LIMIT 1");
+    if (last.Step()) {
+      link.sequence = last.Integer(0);
+      std::copy_n(last.Blob(1).data(), kSha256Size, link.former);
+    }
+  }
+  ++link.sequence;
+  uint8_t hash[kSha256Size] = {};
+  Hash(link, hash);
+  Statement insert(database_,
+                   "INSERT INTO chain (sequence, kind, first_key, second_key, third_key, hash) "
+                   "VALUES (?, ?, ?, ?, ?, ?)");
+  insert.BindInteger(link.sequence)
+      .BindText(name.kind)
+      .BindInteger(name.keys[0])
+      .BindInteger(name.keys[1])
+      .BindInteger(name.keys[2])
+      .BindBlob(hash)
+      .Run();
+  if (out != nullptr) std::copy(std::begin(hash), std::end(hash), *out);
+}
+
+namespace {
+
+// The name and the hash in a row of kSelectLink.
+RecordName NameIn(const Statement& row) {
+  return {row.Text(1), {row.Integer(2), row.Integer(3), row.Integer(4)}};
+}
+
+bool IsHash(const Statement& row, int column, const uint8_t (&hash)[kSha256Size]) {
+  const ByteSpan held = row.Blob(column);
+  const bool is_zero = std::all_of(std::begin(hash), std::end(hash), [](uint8_t b) { return !b; });
+  return !is_zero && held.size() == kSha256Size && std::equal(held.begin(), held.end(), hash);
+}
+
+}  // namespace
+
+void Chain::RequireIntact(const RecordName& name) {
+  Statement row(database_,
+                "SELECT c.sequence, c.hash, p.hash FROM chain c LEFT JOIN chain p "
+                "ON p.sequence = c.sequence - 1 WHERE c.kind = ? AND c.first_key = ? AND "
+                "c.second_key = ? AND c.third_key = ?");
+  row.BindText(name.kind);
+  for (const int64_t key : name.keys) row.BindInteger(key);
+  Link link;
+  link.name = name;
+  uint8_t hash[kSha256Size] = {};
+  bool is_intact = row.Step();
+  if (is_intact) {
+    link.sequence = row.Integer(0);
+    if (row.Blob(2).size() == kSha256Size) {
+      std::copy_n(row.Blob(2).data(), kSha256Size, link.former);
+    }
+    Hash(link, hash);
+    is_intact = IsHash(row, 1, hash);
+  }
+  if (!is_intact) Refuse(DescribeRecord(name) + " is not as it was written");
+}
+
+ChainHead Chain::Verify() {
+  readers_.clear();  // their counts begin at zero
+  ChainHead head;
+  Link link;
+  Statement row(database_, std::string(kSelectLink) + "ORDER BY sequence");
+  while (row.Step()) {
+    ++link.sequence;
+    link.name = NameIn(row);
+    uint8_t hash[kSha256Size] = {};
+    if (row.Integer(0) == link.sequence) Hash(link, hash);
+    if (row.Integer(0) != link.sequence || !IsHash(row, 5, hash)) {
+      const std::string good = head.records == 0
+                                   ? "no record before it is good"
+                                   : fmt::format("the last good record is number {}, {}",
+                                                 head.records, DescribeRecord(head.last));
+      Refuse(fmt::format("record number {}, {}, is not as it was written; {}", link.sequence,
+                         DescribeRecord(link.name), good));
+    }
+    head.records = link.sequence;
+    head.last = link.name;
+    std::copy(std::begin(hash), std::end(hash), head.hash);
+    std::copy(std::begin(hash), std::end(hash), link.former);
+  }
+  if (head.records == 0) Refuse("it has no records");
+  RequireAllRowsCovered();
+  return head;
+}
+
+void Chain::RequireAllRowsCovered() {
+  for (const Kind& kind : kKinds) {
+    const Reader& reader = ReaderOf({kind.name, {}});
+    for (size_t i = 0; i < reader.parts.size(); ++i) {
+      const char* table = kind.parts[i].table;
+      if (table == nullptr) continue;
+      const int64_t rows = database_.Integer(fmt::format("SELECT count(*) FROM {}", table).c_str());
+      if (rows != reader.rows[i]) {
+        Refuse(fmt::format("its records have {} rows in the table {}, and the table has {}",
+                           reader.rows[i], table, rows));
+      }
+    }
+  }
+}
+
+void Chain::ForEachHash(const std::string& kind,
+                        const std::function<void(const RecordName&, ByteSpan)>& take) {
+  Statement row(database_, std::string(kSelectLink) + "WHERE kind = ? ORDER BY sequence");
+  row.BindText(kind);
+  while (row.Step()) take(NameIn(row), row.Blob(5));
+}
+
+namespace {
+
+// Appends the records whose names a query gives: a kind and three keys.
+void AppendNamed(Database& database, Chain& chain, const char* sql,
+                 std::optional<int64_t> job = std::nullopt) {
+  Statement row(database, sql);
+  if (job) row.BindInteger(*job);
+  while (row.Step()) {
+    chain.Append({row.Text(0), {row.Integer(1), row.Integer(2), row.Integer(3)}});
+  }
+}
+
+}  // namespace
+
+void AppendAllRecords(Database& database) {
+  Chain chain(database);
+  AppendNamed(database, chain, "SELECT 'store', one, 0, 0 FROM store");
+  AppendNamed(database, chain, "SELECT 'device', position, 0, 0 FROM devices ORDER BY position");
+  Statement job(database, "SELECT number FROM jobs ORDER BY number");
+  while (job.Step()) {
+    chain.Append({"job", {job.Integer(0)}});
+    AppendNamed(database, chain,
+                "SELECT DISTINCT 'start', job, start, 0 FROM job_devices WHERE job = ? "
+                "ORDER BY start",
+                job.Integer(0));
+    // The round's attempts come before its release and its model.
+    AppendNamed(database, chain,
+                "SELECT 'attempt', job, round, attempt, 0 AS nth FROM attempts WHERE job = ?1 "
+                "UNION ALL SELECT 'release', job, round, 0, 1 FROM releases WHERE job = ?1 "
+                "UNION ALL SELECT 'model', job, round, 0, 2 FROM releases WHERE job = ?1 "
+                "ORDER BY round, nth, 4",
+                job.Integer(0));
+  }
+  AppendNamed(database, chain,
+              "SELECT 'revocation', device, 0, 0 FROM revocations ORDER BY revoked, device");
+}
+
+}  // namespace sotto::server

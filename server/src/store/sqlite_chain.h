@@ -1,0 +1,92 @@
+// The chain over the records of a SQLite store: it finds any value that is not as it was written.
+// Part of sotto::server/store.
+//
+// Each record has a row in the table `chain`, in the order in which the records were written:
+//
+//   hash of record n = SHA-256( label, hash of record n - 1, n, the record's name, its values )
+//
+// A record's values are all columns of all of its rows, each with its type and its length. The
+// first record follows a hash of zeros. The table kKinds in sqlite_chain.cc lists the kinds of
+// records and the columns of each. No record ever changes: a device's revocation is a record of its
+// own.
+//
+// The chain finds damage. It does not find a removed end: an older copy of the store is a valid
+// store. Receipts find that (round/receipts.h). It does not stop somebody who may write the file
+// and computes the hashes anew: no key is needed for that.
+//
+// The format of a version's chain is frozen, as its tables are (sqlite_versions.h). One thread at a
+// time for each database.
+#ifndef SOTTO_STORE_SQLITE_CHAIN_H_
+#define SOTTO_STORE_SQLITE_CHAIN_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sotto/crypto.h"
+#include "store/sqlite.h"
+
+namespace sotto::server {
+
+// Names one record. Keys that the kind does not have are 0.
+struct RecordName {
+  std::string kind;  // of kKinds
+  int64_t keys[3] = {};
+};
+
+// For people, for example "the release of round 3 of job 1". Rounds and attempts count from 1, as
+// in the log of `sotto serve`.
+std::string DescribeRecord(const RecordName& name);
+
+// The end of a chain.
+struct ChainHead {
+  int64_t records = 0;
+  RecordName last;
+  uint8_t hash[kSha256Size] = {};
+};
+
+class Chain {
+ public:
+  // The database must hold the tables of the newest version, and must outlive the chain.
+  explicit Chain(Database& database);
+  ~Chain();
+  Chain(const Chain&) = delete;
+  Chain& operator=(const Chain&) = delete;
+
+  // Appends a record whose rows were just written, in their transaction.
+  //   hash  if not null: gets the record's hash
+  void Append(const RecordName& name, uint8_t (*hash)[kSha256Size] = nullptr);
+
+  // Throws std::runtime_error that names the file and the record if the record's rows are not as
+  // they were written. Reads the record, its link and the link before it.
+  void RequireIntact(const RecordName& name);
+
+  // Reads the whole chain and all rows of the store, one record after the other. Throws
+  // std::runtime_error that names the file, the first bad record and the last good one. Throws also
+  // if a row belongs to no record.
+  ChainHead Verify();
+
+  // The hash of a record, after RequireIntact() or Verify() found it intact.
+  void ForEachHash(const std::string& kind,
+                   const std::function<void(const RecordName&, ByteSpan hash)>& take);
+
+ private:
+  struct Reader;
+  struct Link;
+  Reader& ReaderOf(const RecordName& name);
+  void Hash(const Link& link, uint8_t (&hash)[kSha256Size]);
+  void RequireAllRowsCovered();
+  [[noreturn]] void Refuse(const std::string& why) const;
+
+  Database& database_;
+  std::vector<std::unique_ptr<Reader>> readers_;  // one for each of kKinds that was used
+};
+
+// Appends every record of a store that has no chain yet, in the order of the log. For a conversion.
+void AppendAllRecords(Database& database);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_STORE_SQLITE_CHAIN_H_

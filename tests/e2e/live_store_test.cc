@@ -1,0 +1,174 @@
+// The store under a live server: nothing is begun that cannot be run, signals, secrets in memory,
+// and a server on an older copy of its store.
+#include <csignal>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "e2e/live.h"
+#include "store/open_store.h"
+
+namespace sotto::live {
+namespace {
+
+Arguments SmallJob(const Arguments& more = {}) {
+  Arguments arguments = {"--cohort", "2", "--rounds", "3", "--noise-multiplier", "1"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+int64_t JobsIn(const Site& site) { return server::InspectStore(site.Path("store")).jobs; }
+
+bool Says(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
+
+// A line of /proc/PID/FILE that begins with these words.
+std::string ProcLine(pid_t pid, const std::string& file, const std::string& words) {
+  std::istringstream lines(ReadFile("/proc/" + std::to_string(pid) + "/" + file));
+  std::string line;
+  while (std::getline(lines, line)) {
+    if (line.rfind(words, 0) == 0) return line;
+  }
+  return "";
+}
+
+TEST(LiveStoreTest, APortInUseBeginsNoJob) {
+  Site first(2);
+  Site second(2);
+  const Server server = first.Serve(SmallJob());
+  EXPECT_EQ(second.StartServe(SmallJob({"--listen", Address(server.port)})).Wait(), 1);
+  EXPECT_EQ(JobsIn(second), 0);
+}
+
+TEST(LiveStoreTest, AnOutputThatCannotBeWrittenBeginsNoJob) {
+  Site site(2);
+  for (const char* option : {"--json", "--model-out", "--port-file"}) {
+    EXPECT_EQ(site.StartServe(SmallJob({option, site.Path("none/file")})).Wait(), 1) << option;
+    EXPECT_TRUE(Says(ReadFile(site.Path("serve.log")), "cannot write " + site.Path("none/file")));
+    EXPECT_EQ(JobsIn(site), 0) << option;
+  }
+  EXPECT_FALSE(std::filesystem::exists(site.Path("port")));
+}
+
+TEST(LiveStoreTest, EachStopSignalHasItsExitStatusAndAHangUpStopsNothing) {
+  Site site(2);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Server server = site.Serve(SmallJob({"--round-timeout", "100"}));
+    EXPECT_TRUE(Eventually([&] { return Says(ReadFile(server.log), "attempt 1"); }));
+    server.process.Signal(SIGHUP);
+    EXPECT_EQ(server.process.Wait(200), -1) << "it still runs";
+    server.process.Signal(signal);
+    EXPECT_EQ(server.process.Wait(), 128 + signal) << ReadFile(server.log);
+  }
+}
+
+TEST(LiveStoreTest, ASimulationThatIsStoppedWritesWhatItHas) {
+  Site site(2);
+  const std::string json = site.Path("out.json");
+  const std::string model = site.Path("model.f32");
+  Process simulation = site.Sotto(
+      {"simulate", "--data", "synthetic", "--devices", "50", "--cohort", "5", "--rounds", "100000",
+       "--noise-multiplier", "50", "--local-epochs", "1", "--json", json, "--model-out", model},
+      "simulate.log");
+  EXPECT_TRUE(Eventually([&] { return Count(ReadFile(site.Path("simulate.log")), "\n") >= 3; }));
+  simulation.Signal(SIGINT);
+  EXPECT_EQ(simulation.Wait(), 128 + SIGINT) << ReadFile(site.Path("simulate.log"));
+  const auto results = nlohmann::json::parse(ReadFile(json), nullptr, false);
+  ASSERT_FALSE(results.is_discarded());
+  EXPECT_TRUE(Says(results["finish_reason"], "stopped: ")) << results["finish_reason"];
+  EXPECT_GE(results["rounds"].size(), 1u);
+  EXPECT_EQ(std::filesystem::file_size(model), 4u * 7850);
+}
+
+// Whoever lists the folder, reads a core file or the swap space must not find a secret.
+TEST(LiveStoreTest, SecretsStayInMemoryAndOutOfCoreFiles) {
+  Site site(2);
+  const Server server = site.Serve(SmallJob());
+  EXPECT_TRUE(Eventually([&] { return Says(ReadFile(server.log), "attempt 1"); }));
+  const std::string core = ProcLine(server.process.pid(), "limits", "Max core file size");
+  EXPECT_TRUE(core.empty() || Says(core, "Max core file size        0")) << core;
+  const std::string locked = ProcLine(server.process.pid(), "status", "VmLck:");
+  const bool refused = Says(ReadFile(server.log), "cannot be locked in memory");
+  EXPECT_NE(refused, !Says(locked, " 0 kB")) << locked;
+  EXPECT_EQ(std::filesystem::status(site.Path("keys")).permissions(),
+            std::filesystem::perms::owner_all);
+}
+
+// A device that took part in an attempt, and its receipt.
+struct Witness {
+  size_t device = 0;
+  std::vector<uint8_t> receipt;
+};
+
+Witness TakePart(const Site& site, const Server& server) {
+  Witness witness;
+  EXPECT_TRUE(Eventually([&] {
+    for (size_t i = 0; i < site.devices() && witness.receipt.empty(); ++i) {
+      Peer peer(server.port, site.key(i));
+      if (peer.Connect() != Status::kOk) continue;
+      const Reply reply = peer.Hello();
+      if (reply.kind != Reply::Kind::kTrain) continue;
+      witness = {i, {reply.receipt.begin(), reply.receipt.end()}};
+    }
+    return !witness.receipt.empty();
+  }));
+  return witness;
+}
+
+// The attack: the store is put back to an older copy, so that its devices would be served as if
+// nothing had been spent on them.
+TEST(LiveStoreTest, AServerOnAnOlderCopyOfItsStoreStopsWhenADeviceShowsItsReceipt) {
+  Site site(2);
+  std::filesystem::copy_file(site.Path("store"), site.Path("backup"));
+  const Arguments job = SmallJob({"--round-timeout", "100"});
+  Server server = site.Serve(job);
+  const Witness witness = TakePart(site, server);
+  server.process.End();
+  std::filesystem::copy_file(site.Path("backup"), site.Path("store"),
+                             std::filesystem::copy_options::overwrite_existing);
+  server = site.Serve(job);
+  Peer peer(server.port, site.key(witness.device));
+  ASSERT_EQ(peer.Connect(), Status::kOk);
+  peer.Hello({witness.receipt.data(), witness.receipt.size()});
+  EXPECT_EQ(server.process.Wait(), 1);
+  const std::string log = ReadFile(server.log);
+  EXPECT_TRUE(Says(log, "the store is an older copy")) << log;
+  EXPECT_TRUE(Says(log, site.Path("store"))) << log;
+}
+
+TEST(LiveStoreTest, AMadeUpReceiptStopsNothingAndIsCounted) {
+  Site site(2);
+  Server server = site.Serve(SmallJob({"--round-timeout", "100"}));
+  Witness witness = TakePart(site, server);
+  witness.receipt.back() ^= 1;
+  Peer peer(server.port, site.key(witness.device));
+  ASSERT_EQ(peer.Connect(), Status::kOk);
+  EXPECT_EQ(peer.Hello({witness.receipt.data(), witness.receipt.size()}).kind, Reply::Kind::kTrain);
+  server.process.Signal(SIGTERM);
+  EXPECT_EQ(server.process.Wait(), 128 + SIGTERM);
+  EXPECT_TRUE(Says(ReadFile(server.log), "1 receipt not of this store, ignored"));
+}
+
+TEST(LiveStoreTest, TheStoreOfAKilledServerIsWhole) {
+  Site site(2);
+  Server server = site.Serve(SmallJob());
+  std::vector<Process> clients = site.Clients(server.port);
+  ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
+  server.process.End();
+  const server::StoreReport report = server::InspectStore(site.Path("store"));
+  EXPECT_GE(report.releases, 1);
+  EXPECT_GE(report.attempts, report.releases);
+  Process inspect = site.Sotto(
+      {"inspect", "store", site.Path("store"), "--json", site.Path("inspect.json")}, "inspect.log");
+  EXPECT_EQ(inspect.Wait(), 0) << ReadFile(site.Path("inspect.log"));
+  const auto json = nlohmann::json::parse(ReadFile(site.Path("inspect.json")), nullptr, false);
+  EXPECT_EQ(json["head"], report.head);
+  EXPECT_EQ(json["releases"], report.releases);
+  EXPECT_TRUE(Says(ReadFile(site.Path("inspect.log")), "each as it was written"));
+}
+
+}  // namespace
+}  // namespace sotto::live

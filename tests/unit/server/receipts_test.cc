@@ -1,0 +1,185 @@
+// Tests of receipts: which ones show that a store is an older copy, and which ones do not count.
+#include "round/receipts.h"
+
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "unit/server/store_fixture.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr uint8_t kJob[kJobIdSize] = {1};
+constexpr uint8_t kOtherJob[kJobIdSize] = {2};
+constexpr uint8_t kRecord[kSha256Size] = {3};
+constexpr uint8_t kOtherRecord[kSha256Size] = {4};
+
+Key KeyOf(uint8_t byte) {
+  Key key;
+  key.bytes[0] = byte;
+  return key;
+}
+
+std::vector<uint8_t> Copy(ByteSpan receipt) { return {receipt.begin(), receipt.end()}; }
+
+ByteSpan View(const std::vector<uint8_t>& bytes) { return {bytes.data(), bytes.size()}; }
+
+// A log with the attempts 0 and 1 at round 0 and the attempt 0 at round 1.
+void AddThree(Receipts& receipts) {
+  receipts.Add(kJob, 0, 0, kRecord);
+  receipts.Add(kJob, 0, 1, kRecord);
+  receipts.Add(kJob, 1, 0, kRecord);
+}
+
+TEST(Receipts, OfAttemptsThatTheLogHoldsAreFine) {
+  Receipts receipts(KeyOf(1));
+  AddThree(receipts);
+  receipts.Check({});
+  for (const uint32_t attempt : {0U, 1U}) {
+    const ByteSpan receipt = receipts.Of(kJob, 0, attempt);
+    EXPECT_EQ(receipt.size(), kReceiptSize);
+    receipts.Check(receipt);
+  }
+  EXPECT_TRUE(receipts.Of(kJob, 7, 0).empty());
+  EXPECT_EQ(receipts.ignored(), 0u);
+}
+
+TEST(Receipts, OfAnAttemptThatTheLogDoesNotHoldStopTheServer) {
+  Receipts complete(KeyOf(1));
+  AddThree(complete);
+  complete.Add(kOtherJob, 0, 0, kRecord);
+  Receipts older(KeyOf(1));
+  older.Add(kJob, 0, 0, kRecord);
+  older.Check(complete.Of(kJob, 0, 0));
+  EXPECT_THROW(older.Check(complete.Of(kJob, 0, 1)), StaleLog);
+  EXPECT_THROW(older.Check(complete.Of(kJob, 1, 0)), StaleLog);
+  EXPECT_THROW(older.Check(complete.Of(kOtherJob, 0, 0)), StaleLog);
+}
+
+// An older copy that has gone on since has other records at the same numbers.
+TEST(Receipts, OfAnotherContinuationOfTheLogStopTheServer) {
+  Receipts one(KeyOf(1));
+  one.Add(kJob, 0, 0, kRecord);
+  Receipts other(KeyOf(1));
+  other.Add(kJob, 0, 0, kOtherRecord);
+  EXPECT_THROW(other.Check(one.Of(kJob, 0, 0)), StaleLog);
+}
+
+TEST(Receipts, MadeUpOnesAreCountedAndStopNothing) {
+  Receipts receipts(KeyOf(1));
+  AddThree(receipts);
+  Receipts stranger(KeyOf(2));
+  stranger.Add(kJob, 9, 9, kRecord);
+  receipts.Check(stranger.Of(kJob, 9, 9));
+  const std::vector<uint8_t> genuine = Copy(receipts.Of(kJob, 1, 0));
+  uint64_t ignored = 1;
+  for (size_t bit = 0; bit < 8 * genuine.size(); ++bit) {
+    std::vector<uint8_t> changed = genuine;
+    changed[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+    receipts.Check(View(changed));
+    EXPECT_EQ(receipts.ignored(), ++ignored) << "bit " << bit;
+  }
+  for (size_t size = 1; size <= kMaxReceiptSize; ++size) {
+    std::vector<uint8_t> resized = genuine;
+    if (size == genuine.size()) continue;
+    resized.resize(size);
+    receipts.Check(View(resized));
+    EXPECT_EQ(receipts.ignored(), ++ignored) << "size " << size;
+  }
+}
+
+TEST(Receipts, TellNothingOfARecordWithoutTheKey) {
+  Receipts one(KeyOf(1));
+  Receipts other(KeyOf(2));
+  for (Receipts* receipts : {&one, &other}) receipts->Add(kJob, 0, 0, kRecord);
+  const std::vector<uint8_t> a = Copy(one.Of(kJob, 0, 0));
+  const std::vector<uint8_t> b = Copy(other.Of(kJob, 0, 0));
+  EXPECT_EQ(std::vector<uint8_t>(a.begin(), a.begin() + 25),
+            std::vector<uint8_t>(b.begin(), b.begin() + 25));
+  EXPECT_NE(std::vector<uint8_t>(a.begin() + 25, a.begin() + 33),
+            std::vector<uint8_t>(b.begin() + 25, b.begin() + 33));
+}
+
+class StoreReceiptsTest : public SqliteStoreTest {
+ protected:
+  void Begin(SqliteStore& store) const { store.BeginJob(RecordOf(SmallConfig())); }
+
+  std::vector<uint8_t> AttemptAt(SqliteStore& store, uint32_t round, uint32_t attempt) const {
+    store.CommitAttempt({round, attempt, {0, 1}});
+    return Copy(store.ReceiptOf(round, attempt));
+  }
+};
+
+// The attack of a restored backup: the store is copied, goes on, and the copy is put back.
+TEST_F(StoreReceiptsTest, ARestoredCopyIsRefusedByTheFirstDeviceThatSawMore) {
+  const std::string backup = folder_ + "/backup";
+  std::vector<uint8_t> early;
+  std::vector<uint8_t> late;
+  {
+    SqliteStore store(path_, kCreate);
+    store.AddDevices(SomeDevices(2), false);
+    Begin(store);
+    early = AttemptAt(store, 0, 0);
+    Release(store, 0, 0);
+    std::filesystem::copy_file(path_, backup);
+    late = AttemptAt(store, 1, 0);
+    Release(store, 1, 0);
+  }
+  {
+    SqliteStore store(path_);
+    Begin(store);
+    store.CheckReceipt(View(early));
+    store.CheckReceipt(View(late));
+  }
+  std::filesystem::copy_file(backup, path_, std::filesystem::copy_options::overwrite_existing);
+  SqliteStore store(path_);
+  Begin(store);
+  store.CheckReceipt(View(early));
+  const std::string message = RefusalOf([&] { store.CheckReceipt(View(late)); });
+  EXPECT_TRUE(Says(message, "attempt 1 at round 2")) << message;
+  EXPECT_TRUE(Says(message, "older copy")) << message;
+  EXPECT_TRUE(Says(message, "restore the copy that was used last")) << message;
+  // Going on from the copy does not hide it.
+  store.CommitAttempt({1, 0, {1}});
+  EXPECT_TRUE(Says(RefusalOf([&] { store.CheckReceipt(View(late)); }), "another one in its place"));
+  EXPECT_EQ(store.ignored_receipts(), 0u);
+}
+
+TEST_F(StoreReceiptsTest, AStoreOfItsOwnKnowsNoReceiptsOfAnother) {
+  SqliteStore store(path_, kCreate);
+  Begin(store);
+  const std::vector<uint8_t> receipt = AttemptAt(store, 0, 0);
+  SqliteStore other(folder_ + "/other", kCreate);
+  Begin(other);
+  other.CheckReceipt(View(receipt));
+  EXPECT_EQ(other.ignored_receipts(), 1u);
+}
+
+TEST_F(StoreReceiptsTest, AJobGivesThemWithItsTasksAndChecksThoseOfHello) {
+  const JobConfig config = SmallConfig();
+  SqliteStore store(path_, kCreate);
+  store.AddDevices(SomeDevices(), false);
+  const DeviceRegistry registry = store.LoadDevices();
+  Job job(config, registry, store, Key());
+  ASSERT_TRUE(job.OpenRound());
+  Request hello;
+  uint8_t digest[kSha256Size] = {};
+  ASSERT_EQ(ModelDigest(*config.model, digest), Status::kOk);
+  hello.kind = Request::Kind::kHello;
+  hello.model_digest = digest;
+  const Reply reply = job.Answer(job.cohort()[0], hello);
+  ASSERT_EQ(reply.kind, Reply::Kind::kTrain);
+  EXPECT_EQ(Copy(reply.receipt), Copy(store.ReceiptOf(0, 0)));
+  EXPECT_EQ(reply.receipt.size(), kReceiptSize);
+  hello.receipt = reply.receipt;
+  EXPECT_EQ(job.Answer(job.cohort()[0], hello).kind, Reply::Kind::kTrain);
+  const uint8_t made_up[kReceiptSize] = {1};
+  hello.receipt = made_up;
+  EXPECT_EQ(job.Answer(job.cohort()[0], hello).kind, Reply::Kind::kTrain);
+  EXPECT_EQ(store.ignored_receipts(), 1u);
+}
+
+}  // namespace
+}  // namespace sotto::server
