@@ -180,7 +180,7 @@ TEST_F(LiveAttackTest, WhatCannotBecomeAClientHelloIsClosedWithoutASession) {
   const std::vector<RawSocket> sockets = Attackers(3);
   sockets[0].Send(View(FromHex("1603034000")));        // 16 kB
   sockets[1].Send(View(FromHex("160301005002")));      // a ServerHello
-  sockets[2].Send(View(FromHex("16030100500100ff")));  // longer than its record
+  sockets[2].Send(View(FromHex("16030100500100ffff")));  // longer than its record
   EXPECT_TRUE(Eventually([&] { return CountClosedByServer(sockets) == 3; }, kHangsUpMs));
 }
 
