@@ -123,6 +123,7 @@ class Peer {
   // True if the server closes the connection within that time.
   bool IsClosedWithin(int timeout_ms);
   posix::TcpStream& stream() { return stream_; }
+  const posix::DeviceKey& key() const { return key_; }
 
   // The requests of an upload of `bytes` for this task. Spans point into the arguments.
   static Request Begin(const TrainTask& task, ByteSpan nonce);

@@ -12,10 +12,9 @@
 //   while (session.Close() == Status::kWouldBlock) WaitForLink();
 //
 // The only version is TLS 1.2. A session takes the first of these cipher suites that both sides
-// have:
-//   ECDHE-PSK-CHACHA20-POLY1305, ECDHE-PSK-AES128-CBC-SHA256,
-//   PSK-CHACHA20-POLY1305, PSK-AES128-GCM-SHA256, PSK-AES128-CCM
-// The first two give forward secrecy and cost a device some 30 million instructions (Cortex-M4).
+// have, all of them with authenticated encryption (AEAD):
+//   ECDHE-PSK-CHACHA20-POLY1305, PSK-CHACHA20-POLY1305, PSK-AES128-GCM-SHA256, PSK-AES128-CCM
+// The first one gives forward secrecy and costs a device some 30 million instructions (Cortex-M4).
 // With the others the traffic stays secret only as long as the key does. ECDHE is on the curve
 // P-256. There is no renegotiation, resumption or 0-RTT.
 //
@@ -68,8 +67,8 @@ struct PskLookup {
 struct TlsConfig {
   // The most plaintext bytes in one record: 512, 1024, 2048, 4096, or 0 for the protocol's 16,384.
   // A client also asks its server to keep to this limit (RFC 6066): set it to the size of the
-  // client's buffers. A server keeps to the limit that its client asks for. Each record adds 21 to
-  // 69 bytes to its plaintext.
+  // client's buffers. A server keeps to the limit that its client asks for. Each record adds 21 or
+  // 29 bytes to its plaintext.
   uint16_t max_fragment = 0;
 
   // kOk or kInvalidArgument.

@@ -15,7 +15,7 @@
 namespace sotto {
 
 struct TlsContextState {
-  static constexpr size_t kMaxSuites = 5;
+  static constexpr size_t kMaxSuites = 4;
 
   TlsContextState();
   ~TlsContextState();

@@ -17,12 +17,12 @@
 #include "cli/json_output.h"
 #include "cli/output_file.h"
 #include "cli/report.h"
+#include "net/listener.h"
 #include "net/server.h"
 #include "plans/calibration.h"
 #include "plans/statement.h"
 #include "sotto/key_labels.h"
 #include "sotto/options/numbers.h"
-#include "sotto/posix/listener.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/signals.h"
 #include "spec/job_spec.h"
@@ -55,8 +55,23 @@ void Log(const std::string& line) {
   static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
 }
 
+// For the operator alone: the figures depend on who connects.
+nlohmann::ordered_json NetworkToJson(const NetworkFigures& figures) {
+  nlohmann::ordered_json work;
+  for (const auto& [name, longest_ms] : figures.work_ms_max) work[name] = longest_ms;
+  return {{"work_ms_max", work},
+          {"accepted", figures.accepted},
+          {"refused", figures.refused},
+          {"made_room", figures.made_room},
+          {"no_client_hello", figures.no_client_hello},
+          {"overdue", figures.overdue},
+          {"failed_handshakes", figures.failed_handshakes},
+          {"replaced_sessions", figures.replaced},
+          {"delayed_requests", figures.delayed}};
+}
+
 // seeded: whoever knows a seed knows noise on which the claims rest
-void WriteResults(const ServeRequest& o, bool seeded, Job& job) {
+void WriteResults(const ServeRequest& o, bool seeded, Job& job, const NetworkFigures& network) {
   if (!o.model_out.empty()) {
     OutputFile file(o.model_out);
     WriteParameters(job.parameters(), file.stream());
@@ -68,7 +83,9 @@ void WriteResults(const ServeRequest& o, bool seeded, Job& job) {
                      {"claims", ClaimsToJson(job.Spent().claims)},
                      {"seeded", seeded},
                      {"seed", o.seed ? nlohmann::ordered_json(*o.seed) : nullptr},
-                     {"parameters_sha256", ParametersDigest(job.parameters())}});
+                     {"parameters_sha256", ParametersDigest(job.parameters())},
+                     {"loop_stall_ms_max", network.loop_stall_ms_max},
+                     {"network", NetworkToJson(network)}});
 }
 
 void WritePortFile(const std::string& path, uint16_t port) {
@@ -140,6 +157,8 @@ void RunServe(const ServeRequest& o) {
   options.limits.handshake_timeout_ms = static_cast<uint64_t>(o.handshake_timeout_s * 1000);
   options.limits.request_timeout_ms = static_cast<uint64_t>(o.request_timeout_s * 1000);
   options.max_connections = o.max_connections;
+  options.max_handshakes = o.max_handshakes;
+  options.max_handshakes_per_address = o.max_handshakes_per_address;
 
   const std::unique_ptr<Store> store = OpenStore(o.store);
   DeviceRegistry devices = store->LoadDevices();
@@ -154,7 +173,7 @@ void RunServe(const ServeRequest& o) {
   JobConfig config = MakeJobAfter(o, devices.size(), SpentBefore(history, resumed));
   const bool seeded = o.seed.has_value();
   config.seeded = seeded;
-  options.listener = std::make_shared<posix::Listener>(options.host, options.port);
+  options.listener = std::make_shared<Listener>(options.host, options.port);
   Job job(config, devices, *store, posix::DeriveKey(posix::RunKey(o.seed), key_label::kServer),
           ReadState(*store, resumed));
 
@@ -186,7 +205,7 @@ void RunServe(const ServeRequest& o) {
   }
   if (!finished) throw Stopped(server.signal(), "stopped; a later start goes on here");
   const History ended = store->ReadHistory();
-  WriteResults(o, seeded || RestsOnSeededNoise(ended, *LastJob(ended)), job);
+  WriteResults(o, seeded || RestsOnSeededNoise(ended, *LastJob(ended)), job, server.Figures());
   if (job.gave_up()) throw GaveUp(job.finish_reason());
 }
 

@@ -29,9 +29,9 @@ const StateRule& RuleOf(State state) { return kConnectionStates[static_cast<int>
 
 }  // namespace
 
-Connection::Connection(TlsContext& tls, const ConnectionLimits& limits, uint64_t now_ms)
+Connection::Connection(TlsContext& tls, const ConnectionLimits& limits, uint64_t begin_ms)
     : limits_(limits), frame_(limits.max_frame), reader_({frame_.data(), frame_.size()}) {
-  Enter(State::kHandshake, now_ms);
+  Enter(State::kHandshake, begin_ms);
   if (Status s = tls_.Start(&tls, {TlsSend, TlsReceive, this}); s != Status::kOk) {
     Fail(std::string("TLS cannot start: ") + StatusName(s));
   }
@@ -43,7 +43,10 @@ void Connection::Enter(State state, uint64_t now_ms) {
   deadline_ms_ = patience == nullptr ? UINT64_MAX : now_ms + limits_.*patience;
 }
 
-bool Connection::wants_input() const { return RuleOf(state_).reads; }
+bool Connection::wants_input() const {
+  const bool must_compute_first = state_ == State::kHandshake && !input_.empty();
+  return RuleOf(state_).reads && !must_compute_first;
+}
 
 int Connection::TlsSend(void* context, const uint8_t* bytes, size_t size) {
   auto* self = static_cast<Connection*>(context);
@@ -73,7 +76,7 @@ void Connection::OnBytes(ByteSpan bytes, uint64_t now_ms) {
     Fail("sent more than it may before an answer");
     return;
   }
-  Advance(now_ms);
+  if (state_ != State::kHandshake) Advance(now_ms);
 }
 
 void Connection::Advance(uint64_t now_ms) {
@@ -114,14 +117,7 @@ void Connection::ReadFrames(uint64_t now_ms) {
 }
 
 void Connection::OnFrame(ByteSpan frame, uint64_t now_ms) {
-  if (DecodeRequest(frame, &request_) != Status::kOk) {
-    Reply reply;
-    reply.final = true;
-    reply.code = ErrorCode::kMalformed;
-    Enter(State::kAnswering, now_ms);
-    Respond(reply, now_ms);
-    return;
-  }
+  if (DecodeRequest(frame, &request_) != Status::kOk) request_ = {};
   if (request_.kind == Request::Kind::kHello && request_.version == kProtocolVersion) {
     max_frame_ = std::min(limits_.max_frame, request_.max_frame);
   }

@@ -3,8 +3,11 @@
 //   handshake --TLS done--> request --a whole frame--> answering --Respond()--> request
 //        any state --error, deadline, peer gone--> closed
 //
-// The table kConnectionStates in connection.cc says what each state waits for, and how long. The
-// memory of a connection is bounded: one frame in, one frame out, and the buffers of TLS. A peer
+// A connection begins with a whole ClientHello (client_hello.h), since it costs 46 kB. The table
+// kConnectionStates in connection.cc says what each state waits for, and how long. The memory of a
+// connection is bounded: one frame in, one frame out, and the buffers of TLS. A handshake takes
+// milliseconds of computing, so bytes of a handshake are only stored until ContinueHandshake(); the
+// caller decides when there is time for it. A peer
 // that cannot complete TLS with a registered device's key never reaches a frame. Each state that
 // waits for the peer has a deadline. So a peer that stalls, or sends one byte a second, is closed
 // like a peer that is gone.
@@ -33,19 +36,26 @@ class Connection {
  public:
   enum class State { kHandshake, kRequest, kAnswering, kClosed };
 
-  // The TLS context and the limits must outlive the connection.
-  Connection(TlsContext& tls, const ConnectionLimits& limits, uint64_t now_ms);
+  // The TLS context and the limits must outlive the connection. The time for the handshake counts
+  // from begin_ms on.
+  Connection(TlsContext& tls, const ConnectionLimits& limits, uint64_t begin_ms);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Takes bytes from the network, all of them. An empty span: the peer closed.
+  // Takes bytes from the network, all of them. An empty span: the peer closed. In state kHandshake
+  // nothing else happens.
   void OnBytes(ByteSpan bytes, uint64_t now_ms);
+
+  // In state kHandshake: computes with the bytes that came. Takes one flight of the handshake, some
+  // milliseconds with forward secrecy.
+  void ContinueHandshake(uint64_t now_ms) { Advance(now_ms); }
 
   // Bytes for the network, oldest first. Sent() removes the first `count` of them.
   ByteSpan output() const;
   void Sent(size_t count, uint64_t now_ms);
 
-  // In state kAnswering: the request; its bytes stay valid until Respond().
+  // In state kAnswering: the request; its bytes stay valid until Respond(). Kind kNone: the frame
+  // was no request.
   const Request& request() const { return request_; }
   void Respond(const Reply& reply, uint64_t now_ms);
 

@@ -1,30 +1,23 @@
 // The connections of a server: see loop.h. Part of sotto::server/net.
+#include <algorithm>
 #include <fmt/format.h>
-#include <memory>
+#include <new>
 
+#include "net/client_hello.h"
 #include "net/loop.h"
 
 namespace sotto::server {
+namespace {
 
-void Server::Loop::OnConnection(uv_stream_t* listener, int status) {
-  auto* self = static_cast<Loop*>(listener->data);
-  if (status == 0) self->Accept();
-}
+constexpr uint64_t kLastWordsMs = 2000;
+constexpr int kDelayedPerTurn = 128;
+constexpr Rate kStrangerLines = {100, 20};  // of the log
 
-void Server::Loop::Accept() {
-  auto peer = std::make_unique<Peer>(*this, now());
-  if (uv_tcp_init(&loop_, &peer->handle) != 0) return;
-  Peer* raw = peer.release();
-  raw->handle.data = raw;
-  peers_.insert(raw);
-  if (uv_accept(reinterpret_cast<uv_stream_t*>(&listener_),
-                reinterpret_cast<uv_stream_t*>(&raw->handle)) != 0 ||
-      peers_.size() > options_.max_connections || stopping_) {
-    Close(*raw);
-    return;
-  }
-  uv_tcp_nodelay(&raw->handle, 1);
-  StartReading(*raw);
+}  // namespace
+
+Server::Loop::Peer* Server::Loop::Find(Id id) const {
+  const auto found = peers_.find(id);
+  return found == peers_.end() || found->second->closing ? nullptr : found->second;
 }
 
 void Server::Loop::StartReading(Peer& peer) {
@@ -32,31 +25,58 @@ void Server::Loop::StartReading(Peer& peer) {
       reinterpret_cast<uv_stream_t*>(&peer.handle),
       [](uv_handle_t* handle, size_t, uv_buf_t* buffer) {
         auto* p = static_cast<Peer*>(handle->data);
-        *buffer = uv_buf_init(p->read_buffer.data(), static_cast<unsigned>(p->read_buffer.size()));
+        auto& bytes = p->loop.read_buffer_;
+        // A ClientHello that is still partial has fewer bytes than kMaxClientHello.
+        const size_t most = p->session ? bytes.size() : kMaxClientHello - p->hello.size();
+        *buffer = uv_buf_init(bytes.data(), static_cast<unsigned>(most));
       },
-      [](uv_stream_t* stream, ssize_t got, const uv_buf_t* buffer) {
-        auto* p = static_cast<Peer*>(stream->data);
-        if (got == 0) return;
-        const auto* bytes = reinterpret_cast<const uint8_t*>(buffer->base);
-        p->connection.OnBytes({bytes, got < 0 ? 0 : static_cast<size_t>(got)}, p->loop.now());
-        p->loop.Pump(*p);
-      });
+      OnRead);
+}
+
+void Server::Loop::OnRead(uv_stream_t* stream, ssize_t got, const uv_buf_t* buffer) {
+  auto* peer = static_cast<Peer*>(stream->data);
+  if (got == 0) return;
+  Loop& loop = peer->loop;
+  const ByteSpan bytes(reinterpret_cast<const uint8_t*>(buffer->base),
+                       got < 0 ? 0 : static_cast<size_t>(got));
+  try {
+    if (peer->session == nullptr) {
+      loop.OnStrangerBytes(*peer, bytes);
+      return;
+    }
+    const LoopMonitor::Piece piece(loop.monitor_, LoopWork::kRequest);
+    Connection& connection = peer->session->connection;
+    connection.OnBytes(bytes, loop.now());
+    if (connection.state() == Connection::State::kHandshake) {
+      uv_read_stop(stream);
+      loop.QueueHandshake(*peer);
+    } else {
+      loop.Pump(*peer);
+    }
+  } catch (const std::bad_alloc&) {
+    loop.Close(*peer, "no memory");
+  }
 }
 
 // Advances a connection as far as possible: answers, writes, reads or closes. A peer that has not
 // taken its last answer gets no further answer, and nothing more is read from it.
 void Server::Loop::Pump(Peer& peer) {
   if (peer.closing) return;
-  if (peer.connection.state() == Connection::State::kAnswering && !peer.working) Answer(peer);
+  Session& session = *peer.session;
+  if (session.connection.state() == Connection::State::kAnswering && !session.working &&
+      !session.delayed) {
+    AnswerInTime(peer);
+  }
   if (peer.closing) return;
-  if (!peer.writing && !peer.connection.output().empty()) StartWrite(peer);
-  const bool is_closed = peer.connection.state() == Connection::State::kClosed;
-  if (is_closed && peer.closed_since_ms == 0) peer.closed_since_ms = now();
+  if (!session.writing && !session.connection.output().empty()) StartWrite(peer);
+  if (peer.closing) return;
+  const bool is_closed = session.connection.state() == Connection::State::kClosed;
+  if (is_closed && session.closed_since_ms == 0) session.closed_since_ms = now();
   // Nothing is read before the last answer is written. So a peer that does not read its answer
   // cannot make the server hold more than that answer.
-  if (is_closed && !peer.writing) {
+  if (is_closed && !session.writing) {
     Close(peer);
-  } else if (peer.connection.wants_input() && !peer.writing) {
+  } else if (session.connection.wants_input() && !session.writing) {
     StartReading(peer);
   } else {
     uv_read_stop(reinterpret_cast<uv_stream_t*>(&peer.handle));
@@ -64,35 +84,79 @@ void Server::Loop::Pump(Peer& peer) {
 }
 
 void Server::Loop::StartWrite(Peer& peer) {
-  const ByteSpan output = peer.connection.output();
-  peer.write_buffer.assign(output.begin(), output.end());
-  peer.connection.Sent(output.size(), now());
-  uv_buf_t buffer = uv_buf_init(reinterpret_cast<char*>(peer.write_buffer.data()),
-                                static_cast<unsigned>(peer.write_buffer.size()));
-  peer.write.data = &peer;
-  peer.writing = true;
-  peer.write_deadline_ms = now() + options_.limits.request_timeout_ms;
-  const int error = uv_write(&peer.write, reinterpret_cast<uv_stream_t*>(&peer.handle), &buffer, 1,
-                             [](uv_write_t* write, int status) {
+  Session& session = *peer.session;
+  const ByteSpan output = session.connection.output();
+  session.write_buffer.assign(output.begin(), output.end());
+  session.connection.Sent(output.size(), now());
+  uv_buf_t buffer = uv_buf_init(reinterpret_cast<char*>(session.write_buffer.data()),
+                                static_cast<unsigned>(session.write_buffer.size()));
+  session.write.data = &peer;
+  session.writing = true;
+  session.write_deadline_ms = now() + options_.limits.request_timeout_ms;
+  const int error = uv_write(&session.write, reinterpret_cast<uv_stream_t*>(&peer.handle), &buffer,
+                             1, [](uv_write_t* write, int status) {
                                auto* p = static_cast<Peer*>(write->data);
-                               p->writing = false;
-                               if (status < 0) {
-                                 p->loop.Close(*p);
-                               } else {
-                                 p->loop.Pump(*p);
+                               p->session->writing = false;
+                               try {
+                                 if (status < 0) {
+                                   p->loop.Close(*p);
+                                 } else {
+                                   p->loop.Pump(*p);
+                                 }
+                               } catch (const std::bad_alloc&) {
+                                 p->loop.Close(*p, "no memory");
                                }
                                p->loop.Reap(*p);
                              });
   if (error < 0) {
-    peer.writing = false;
+    session.writing = false;
     Close(peer);
   }
 }
 
+// Answers now, or when the device's pace allows it.
+void Server::Loop::AnswerInTime(Peer& peer) {
+  Session& session = *peer.session;
+  const uint64_t at_ms = pace_.AnswerAt(session.device, session.connection.request().kind, now());
+  if (at_ms <= now()) {
+    Answer(peer);
+    return;
+  }
+  ++figures_.delayed;
+  session.delayed = true;
+  delayed_.emplace(at_ms, peer.id);
+  StartDelayTimer();
+}
+
+void Server::Loop::StartDelayTimer() {
+  if (delayed_.empty() || stopping_) return;
+  const uint64_t at_ms = delayed_.begin()->first;
+  uv_timer_start(
+      &delay_, [](uv_timer_t* timer) { static_cast<Loop*>(timer->data)->OnDelayed(); },
+      at_ms - std::min(at_ms, now()), 0);
+}
+
+void Server::Loop::OnDelayed() {
+  const LoopMonitor::Piece piece(monitor_, LoopWork::kRequest);
+  for (int answered = 0; answered < kDelayedPerTurn; ++answered) {
+    if (delayed_.empty() || delayed_.begin()->first > now()) break;
+    Peer* peer = Find(delayed_.begin()->second);
+    delayed_.erase(delayed_.begin());
+    if (peer == nullptr) continue;
+    try {
+      peer->session->delayed = false;
+      if (peer->session->connection.state() == Connection::State::kAnswering) Answer(*peer);
+      Pump(*peer);
+    } catch (const std::bad_alloc&) {
+      Close(*peer, "no memory");
+    }
+  }
+  StartDelayTimer();
+}
+
 void Server::Loop::Answer(Peer& peer) {
-  peer.device = devices_.Find(peer.connection.device());
   // Decoding an update takes time. All other requests are answered here.
-  if (peer.connection.request().kind == Request::Kind::kUpdateChunk) {
+  if (peer.session->connection.request().kind == Request::Kind::kUpdateChunk) {
     AnswerInPool(peer);
     return;
   }
@@ -102,54 +166,66 @@ void Server::Loop::Answer(Peer& peer) {
 
 // Runs on the loop or in the pool.
 void Server::Loop::AskJob(Peer& peer) {
+  Session& session = *peer.session;
   try {
-    peer.reply = peer.loop.job_.Answer(peer.device, peer.connection.request());
+    session.reply = peer.loop.job_.Answer(session.device, session.connection.request());
   } catch (...) {
-    peer.failure = std::current_exception();
+    session.failure = std::current_exception();
   }
 }
 
 void Server::Loop::AnswerInPool(Peer& peer) {
-  peer.working = true;
-  peer.work.data = &peer;
+  peer.session->working = true;
+  peer.session->work.data = &peer;
   uv_queue_work(
-      &loop_, &peer.work, [](uv_work_t* work) { AskJob(*static_cast<Peer*>(work->data)); },
+      &loop_, &peer.session->work, [](uv_work_t* work) { AskJob(*static_cast<Peer*>(work->data)); },
       [](uv_work_t* work, int) {
         auto* p = static_cast<Peer*>(work->data);
-        p->working = false;
-        p->loop.Respond(*p);
-        p->loop.Pump(*p);
+        p->session->working = false;
+        try {
+          p->loop.Respond(*p);
+          p->loop.Pump(*p);
+        } catch (const std::bad_alloc&) {
+          p->loop.Close(*p, "no memory");
+        }
         p->loop.Reap(*p);
       });
 }
 
 void Server::Loop::Respond(Peer& peer) {
-  if (peer.failure) {
-    Fail(peer.failure);
+  Session& session = *peer.session;
+  if (session.failure) {
+    Fail(session.failure);
     return;
   }
   if (job_.IsComplete()) CloseRound();
   if (peer.closing) return;
-  if (peer.reply.kind == Reply::Kind::kDone) {
-    to_be_told_.erase(peer.device);
+  if (session.reply.kind == Reply::Kind::kDone) {
+    to_be_told_.erase(session.device);
   } else {
-    to_be_told_.insert(peer.device);
+    to_be_told_.insert(session.device);
   }
-  if (peer.reply.kind == Reply::Kind::kError) {
-    events_.detail(fmt::format("{}: refused with error {}", peer.connection.device(),
-                               static_cast<int>(peer.reply.code)));
+  if (session.reply.kind == Reply::Kind::kError) {
+    events_.detail(fmt::format("{}: refused with error {}", session.connection.device(),
+                               static_cast<int>(session.reply.code)));
   }
-  peer.connection.Respond(peer.reply, now());
+  pace_.OnReply(session.device, session.reply, now());
+  session.connection.Respond(session.reply, now());
 }
 
-void Server::Loop::Close(Peer& peer) {
+// `reason` is for the log, unless the connection has closed itself for a reason of its own.
+void Server::Loop::Close(Peer& peer, const char* reason) {
   if (peer.closing) return;
   peer.closing = true;
-  if (!peer.connection.close_reason().empty()) {
-    events_.detail(fmt::format(
-        "{}: {}", peer.connection.device().empty() ? "a stranger" : peer.connection.device(),
-        peer.connection.close_reason()));
+  sessions_.erase(&peer);
+  if (peer.session && peer.session->proved) {
+    const auto found = by_device_.find(peer.session->device);
+    if (found != by_device_.end() && found->second == &peer) by_device_.erase(found);
+  } else {
+    figures_.failed_handshakes += peer.session ? 1 : 0;
   }
+  admission_.Leave(peer.id, now());
+  LogClose(peer, reason);
   uv_close(reinterpret_cast<uv_handle_t*>(&peer.handle), [](uv_handle_t* handle) {
     auto* p = static_cast<Peer*>(handle->data);
     p->closed = true;
@@ -157,11 +233,52 @@ void Server::Loop::Close(Peer& peer) {
   });
 }
 
+// Strangers cannot fill the log.
+void Server::Loop::LogClose(const Peer& peer, const char* reason) {
+  std::string text = reason;
+  if (peer.session && !peer.session->connection.close_reason().empty()) {
+    text = peer.session->connection.close_reason();
+  }
+  if (text.empty()) return;
+  if (peer.session && peer.session->proved) {
+    events_.detail(fmt::format("{}: {}", peer.session->connection.device(), text));
+    return;
+  }
+  if (!stranger_lines_.IsFree(kStrangerLines, now())) {
+    ++unlogged_strangers_;
+    return;
+  }
+  stranger_lines_.Take(kStrangerLines, now());
+  if (unlogged_strangers_ > 0) text += fmt::format("; {} more before", unlogged_strangers_);
+  unlogged_strangers_ = 0;
+  events_.detail("a stranger: " + text);
+}
+
 // Frees a peer if nothing refers to it any more.
 void Server::Loop::Reap(Peer& peer) {
-  if (!peer.closed || peer.working || peer.writing) return;
-  peers_.erase(&peer);
+  if (!peer.closed) return;
+  if (peer.session && (peer.session->working || peer.session->writing)) return;
+  peers_.erase(peer.id);
   delete &peer;
+}
+
+void Server::Loop::TickSessions() {
+  const std::vector<Peer*> peers(sessions_.begin(), sessions_.end());
+  for (Peer* peer : peers) {
+    if (peer->closing) continue;
+    Session& session = *peer->session;
+    session.connection.OnTime(now());
+    if (session.writing && now() >= session.write_deadline_ms) {
+      Close(*peer);
+    } else if (session.connection.state() != Connection::State::kHandshake) {
+      Pump(*peer);
+    }
+    // A peer that does not take the last bytes in time is closed without them.
+    if (!peer->closing && session.closed_since_ms != 0 &&
+        now() >= session.closed_since_ms + kLastWordsMs) {
+      Close(*peer);
+    }
+  }
 }
 
 }  // namespace sotto::server

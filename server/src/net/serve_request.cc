@@ -47,11 +47,24 @@ Fields NetworkAndStore() {
           .Unit("seconds")
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.request_timeout_s; }),
-      Row("max-connections", "further ones are closed at once")
+      Row("max-connections",
+          "beyond them the oldest connection without a proved key makes room, or the new one is "
+          "closed at once")
           .In(Group::kNetwork)
           .Within({1, 1000000})
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.max_connections; }),
+      Row("max-handshakes", "at a time; half of them are kept for addresses of known devices")
+          .In(Group::kNetwork)
+          .Within({1, 4096})
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.max_handshakes; }),
+      Row("max-handshakes-per-address", "at a time; more for many devices behind one address")
+          .In(Group::kNetwork)
+          .Within({1, 4096})
+          .Asked(
+              Learns::kNothing,
+              [](auto& request) -> auto& { return request.max_handshakes_per_address; }),
   };
 }
 

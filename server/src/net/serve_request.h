@@ -24,6 +24,8 @@ struct ServeRequest : JobRequest {
   double handshake_timeout_s = 10;
   double request_timeout_s = 30;
   uint32_t max_connections = 4096;
+  uint32_t max_handshakes = 64;
+  uint32_t max_handshakes_per_address = 8;
   std::string json;       // file for the results; empty: none, "-": standard output
   std::string model_out;  // file for the final parameters; empty: none
   bool verbose = false;

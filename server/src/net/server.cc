@@ -1,5 +1,6 @@
 #include "net/server.h"
 
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <fmt/format.h>
@@ -13,19 +14,31 @@
 namespace sotto::server {
 namespace {
 
-constexpr int kBacklog = 1024;
 constexpr uint64_t kTickMs = 200;
-constexpr uint64_t kLastWordsMs = 2000;
+constexpr size_t kReservedFiles = 64;  // for the store, outputs and libuv
 
 void Check(int error, const std::string& what) {
   if (error < 0) throw std::runtime_error(fmt::format("{}: {}", what, uv_strerror(error)));
+}
+
+// Connections leave some of the process' files to others.
+AdmissionLimits LimitsOf(const ServerOptions& options) {
+  const size_t files = AllowOpenFiles();
+  const size_t room = files > 2 * kReservedFiles ? files - kReservedFiles : files / 2;
+  return {std::min(options.max_connections, room), options.max_handshakes,
+          options.max_handshakes_per_address};
 }
 
 }  // namespace
 
 Server::Loop::Loop(Job& job, const DeviceRegistry& devices, const ServerOptions& options,
                    const ServerEvents& events)
-    : job_(job), devices_(devices), options_(options), events_(events) {
+    : job_(job),
+      devices_(devices),
+      options_(options),
+      events_(events),
+      admission_(LimitsOf(options)),
+      pace_(devices.size()) {
   if (Status s = tls_.InitServer(posix::SystemPort(), {FindKey, this}); s != Status::kOk) {
     throw std::runtime_error(fmt::format("setting TLS up failed: {}", StatusName(s)));
   }
@@ -42,7 +55,7 @@ Server::Loop::~Loop() {
       },
       nullptr);
   uv_run(&loop_, UV_RUN_DEFAULT);
-  for (Peer* peer : peers_) delete peer;
+  for (const auto& [id, peer] : peers_) delete peer;
   uv_loop_close(&loop_);
 }
 
@@ -55,40 +68,26 @@ Status Server::Loop::FindKey(void* context, ByteSpan identity, Key* psk) {
 }
 
 void Server::Loop::Listen() {
-  if (options_.listener != nullptr) {
-    port_ = options_.listener->port();
-    Check(uv_tcp_init(&loop_, &listener_), "creating a socket");
-    listener_.data = this;
-    Check(uv_tcp_open(&listener_, options_.listener->Release()), "listening");
-    Check(uv_listen(reinterpret_cast<uv_stream_t*>(&listener_), kBacklog, OnConnection),
-          "listening");
-    return;
-  }
-  sockaddr_storage address{};
-  const std::string where = fmt::format("{} port {}", options_.host, options_.port);
-  if (uv_ip4_addr(options_.host.c_str(), options_.port, reinterpret_cast<sockaddr_in*>(&address)) !=
-      0) {
-    Check(uv_ip6_addr(options_.host.c_str(), options_.port,
-                      reinterpret_cast<sockaddr_in6*>(&address)),
-          fmt::format("--listen {}: not a numeric address", options_.host));
-  }
-  Check(uv_tcp_init(&loop_, &listener_), "creating a socket");
-  listener_.data = this;
-  Check(uv_tcp_bind(&listener_, reinterpret_cast<sockaddr*>(&address), 0), "listening on " + where);
-  Check(uv_listen(reinterpret_cast<uv_stream_t*>(&listener_), kBacklog, OnConnection),
-        "listening on " + where + " (choose another port with --listen)");
-  int size = sizeof(address);
-  Check(uv_tcp_getsockname(&listener_, reinterpret_cast<sockaddr*>(&address), &size),
-        "reading the port");
-  const uint16_t network_order = reinterpret_cast<sockaddr_in*>(&address)->sin_port;
-  port_ = static_cast<uint16_t>(network_order << 8 | network_order >> 8);
+  listener_ = options_.listener != nullptr
+                  ? std::make_unique<Listener>(options_.listener->Release())
+                  : std::make_unique<Listener>(options_.host, options_.port);
+  port_ = listener_->port();
 }
 
 bool Server::Loop::Run() {
+  monitor_.Start(&loop_);
+  Check(uv_poll_init_socket(&loop_, &listening_, listener_->socket()), "listening");
+  Check(uv_check_init(&loop_, &turn_), "check");
+  Check(uv_idle_init(&loop_, &busy_), "idle");
   Check(uv_timer_init(&loop_, &tick_), "timer");
+  Check(uv_timer_init(&loop_, &delay_), "timer");
   Check(uv_signal_init(&loop_, &interrupt_), "signal");
   Check(uv_signal_init(&loop_, &terminate_), "signal");
-  tick_.data = interrupt_.data = terminate_.data = this;
+  listening_.data = turn_.data = busy_.data = tick_.data = delay_.data = this;
+  interrupt_.data = terminate_.data = this;
+  StartListening();
+  Check(uv_check_start(&turn_, [](uv_check_t* turn) { static_cast<Loop*>(turn->data)->OnTurn(); }),
+        "check");
   Check(uv_timer_start(&tick_, OnTick, kTickMs, kTickMs), "timer");
   Check(uv_signal_start(&interrupt_, OnSignal, SIGINT), "signal");
   Check(uv_signal_start(&terminate_, OnSignal, SIGTERM), "signal");
@@ -106,26 +105,15 @@ bool Server::Loop::Run() {
 void Server::Loop::OnTick(uv_timer_t* timer) { static_cast<Loop*>(timer->data)->Tick(); }
 
 void Server::Loop::Tick() {
-  const std::vector<Peer*> peers(peers_.begin(), peers_.end());
-  for (Peer* peer : peers) {
-    if (peer->closing) continue;
-    peer->connection.OnTime(now());
-    if (peer->writing && now() >= peer->write_deadline_ms) {
-      Close(*peer);
-    } else {
-      Pump(*peer);
-    }
-    // A peer that does not take the last bytes in time is closed without them.
-    if (!peer->closing && peer->closed_since_ms != 0 &&
-        now() >= peer->closed_since_ms + kLastWordsMs) {
-      Close(*peer);
-    }
-  }
+  const LoopMonitor::Piece piece(monitor_, LoopWork::kTick);
+  TickSessions();
+  TickStrangers();
   if (finished_ && (to_be_told_.empty() || now() >= farewell_deadline_ms_)) StopLoop();
   if (!finished_ && !stopping_ && !closing_round_ && now() >= round_deadline_ms_) CloseRound();
 }
 
 void Server::Loop::OpenRound() {
+  const LoopMonitor::Piece piece(monitor_, LoopWork::kRound);
   if (!job_.OpenRound()) {
     Finish();
     return;
@@ -212,13 +200,28 @@ void Server::Loop::OnSignal(uv_signal_t* signal, int number) {
 void Server::Loop::StopLoop() {
   if (stopping_) return;
   stopping_ = true;
-  const std::vector<Peer*> peers(peers_.begin(), peers_.end());
+  std::vector<Peer*> peers;
+  for (const auto& [id, peer] : peers_) peers.push_back(peer);
   for (Peer* peer : peers) Close(*peer);
+  monitor_.Stop();
   for (uv_handle_t* handle :
-       {reinterpret_cast<uv_handle_t*>(&listener_), reinterpret_cast<uv_handle_t*>(&tick_),
-        reinterpret_cast<uv_handle_t*>(&interrupt_), reinterpret_cast<uv_handle_t*>(&terminate_)}) {
+       {reinterpret_cast<uv_handle_t*>(&listening_), reinterpret_cast<uv_handle_t*>(&turn_),
+        reinterpret_cast<uv_handle_t*>(&busy_), reinterpret_cast<uv_handle_t*>(&tick_),
+        reinterpret_cast<uv_handle_t*>(&delay_), reinterpret_cast<uv_handle_t*>(&interrupt_),
+        reinterpret_cast<uv_handle_t*>(&terminate_)}) {
     if (!uv_is_closing(handle)) uv_close(handle, nullptr);
   }
+  listener_.reset();
+}
+
+NetworkFigures Server::Loop::Figures() const {
+  NetworkFigures figures = figures_;
+  figures.loop_stall_ms_max = monitor_.longest_turn_ms();
+  for (int work = 0; work < kLoopWorks; ++work) {
+    const auto kind = static_cast<LoopWork>(work);
+    figures.work_ms_max.emplace_back(LoopMonitor::NameOf(kind), monitor_.longest_work_ms(kind));
+  }
+  return figures;
 }
 
 Server::Server(Job& job, const DeviceRegistry& devices, const ServerOptions& options,
@@ -233,6 +236,10 @@ uint16_t Server::port() const { return loop_->port(); }
 
 bool Server::Run() { return loop_->Run(); }
 
+<<<<<<< HEAD
 int Server::signal() const { return loop_->signal(); }
+=======
+NetworkFigures Server::Figures() const { return loop_->Figures(); }
+>>>>>>> w-net
 
 }  // namespace sotto::server

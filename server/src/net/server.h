@@ -16,21 +16,28 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "net/connection.h"
 #include "round/job.h"
-#include "sotto/posix/listener.h"
 
 namespace sotto::server {
+
+class Listener;
 
 struct ServerOptions {
   // Listens already, so that nothing is begun for a port that is in use. Null: Listen() opens
   // `host` and `port`.
-  std::shared_ptr<posix::Listener> listener;
+  std::shared_ptr<Listener> listener;
   std::string host = "127.0.0.1";  // numeric address to listen on
   uint16_t port = 7177;            // 0: any free one, see Server::port()
   ConnectionLimits limits;
-  size_t max_connections = 4096;      // further ones are closed at once
+  // Of connections and handshakes at a time: see admission.h. Fewer connections if the process may
+  // not open so many files; the server raises that limit as far as it may.
+  size_t max_connections = 4096;
+  size_t max_handshakes = 64;
+  size_t max_handshakes_per_address = 8;
   uint64_t round_timeout_ms = 60000;  // from the opening of a round to its deadline
   uint64_t farewell_ms = 5000;        // how long the server tells devices that the job is done
 };
@@ -40,6 +47,21 @@ struct ServerEvents {
   std::function<void(const std::string&)> info;
   std::function<void(const std::string&)> detail;       // with -v: connections come and go
   std::function<void(const RoundOutcome&)> on_release;  // after each released round
+};
+
+// What the network did to the server so far. For the operator alone: the figures depend on who
+// connects.
+struct NetworkFigures {
+  double loop_stall_ms_max = 0;  // longest time in which the event loop served nobody else
+  std::vector<std::pair<std::string, double>> work_ms_max;  // longest piece of each kind of work
+  uint64_t accepted = 0;                                    // connections
+  uint64_t refused = 0;            // connections closed at once, for want of room
+  uint64_t made_room = 0;          // strangers closed for other connections
+  uint64_t no_client_hello = 0;    // strangers whose bytes were no TLS
+  uint64_t overdue = 0;            // strangers closed because they were slow
+  uint64_t failed_handshakes = 0;  // begun and not completed
+  uint64_t replaced = 0;           // sessions whose device connected again
+  uint64_t delayed = 0;            // requests answered late because their device asked too often
 };
 
 class Server {
@@ -67,6 +89,7 @@ class Server {
 
   // The signal that ended Run(); 0: none.
   int signal() const;
+  NetworkFigures Figures() const;
 
  private:
   class Loop;

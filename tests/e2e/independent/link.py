@@ -20,8 +20,8 @@ class ServerError(Exception):
         self.fields = fields
 
 
-SUITES = (b"ECDHE-PSK-CHACHA20-POLY1305:ECDHE-PSK-AES128-CBC-SHA256:"
-          b"PSK-CHACHA20-POLY1305:PSK-AES128-GCM-SHA256:PSK-AES128-CCM")
+SUITES = (b"ECDHE-PSK-CHACHA20-POLY1305:PSK-CHACHA20-POLY1305:"
+          b"PSK-AES128-GCM-SHA256:PSK-AES128-CCM")
 PSK_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_uint, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p,
                                 ctypes.c_uint, ctypes.c_void_p, ctypes.c_uint)
 SET_MIN_VERSION, SET_MAX_VERSION, TLS_1_2 = 123, 124, 0x0303  # macros in OpenSSL's headers

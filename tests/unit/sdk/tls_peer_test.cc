@@ -102,7 +102,6 @@ Status ServerStatusForSuite(int suite, std::string* name) {
 TEST(TlsPeer, EverySuiteOfTheListWorks) {
   for (const int suite :
        {MBEDTLS_TLS_ECDHE_PSK_WITH_CHACHA20_POLY1305_SHA256,
-        MBEDTLS_TLS_ECDHE_PSK_WITH_AES_128_CBC_SHA256,
         MBEDTLS_TLS_PSK_WITH_CHACHA20_POLY1305_SHA256, MBEDTLS_TLS_PSK_WITH_AES_128_GCM_SHA256,
         MBEDTLS_TLS_PSK_WITH_AES_128_CCM}) {
     std::string name;
@@ -119,6 +118,22 @@ TEST(TlsPeer, ServerRefusesOtherSuites) {
     std::string name;
     EXPECT_EQ(ServerStatusForSuite(suite, &name), Status::kMalformed) << suite;
   }
+}
+
+// A suite of CBC and a MAC is refused, with encrypt-then-MAC and without.
+TEST(TlsPeer, ServerRefusesEverySuiteWithoutAuthenticatedEncryption) {
+  int refused = 0;
+  for (const int* suite = mbedtls_ssl_list_ciphersuites(); *suite != 0; ++suite) {
+    const std::string name = mbedtls_ssl_get_ciphersuite_name(*suite);
+    const bool is_aead = name.find("GCM") != std::string::npos ||
+                         name.find("CCM") != std::string::npos ||
+                         name.find("POLY1305") != std::string::npos;
+    if (is_aead || name.find("-PSK-") == std::string::npos) continue;
+    std::string taken;
+    EXPECT_EQ(ServerStatusForSuite(*suite, &taken), Status::kMalformed) << name;
+    ++refused;
+  }
+  EXPECT_GE(refused, 2);
 }
 
 // What is no valid device id never reaches the key table, and is refused like a wrong key.
@@ -210,6 +225,22 @@ TEST(TlsPeer, ClientRefusesServersOfOlderVersions) {
     pair.link.down.Send(hello.data(), hello.size());
     EXPECT_EQ(pair.client.Handshake(), Status::kMalformed) << +version;
     EXPECT_NE(AlertIn(pair.link.up), kNoAlert) << +version;
+  }
+}
+
+// The ServerHello of a server that takes ECDHE-PSK-AES128-CBC-SHA256, PSK-AES128-CBC-SHA256 or
+// PSK-AES128-CBC-SHA although the client did not offer it.
+TEST(TlsPeer, ClientRefusesServersWithoutAuthenticatedEncryption) {
+  for (const char* suite : {"c037", "00ae", "008c"}) {
+    TlsPair pair;
+    ASSERT_EQ(pair.client.Handshake(), Status::kWouldBlock);
+    std::vector<uint8_t> body = {3, 3};
+    body.insert(body.end(), 32, 0x5a);
+    Append(&body, std::string("00") + suite + "00");
+    const std::vector<uint8_t> hello = HandshakeRecord(3, 2, body);
+    pair.link.down.Send(hello.data(), hello.size());
+    EXPECT_EQ(pair.client.Handshake(), Status::kMalformed) << suite;
+    EXPECT_NE(AlertIn(pair.link.up), kNoAlert) << suite;
   }
 }
 

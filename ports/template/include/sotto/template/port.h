@@ -13,7 +13,7 @@
 namespace sotto::board {
 
 // Bytes that may arrive before the program reads them. A power of two, and at least as many as the
-// server sends without waiting for an answer: one frame of at most max_frame bytes with 69 bytes of
+// server sends without waiting for an answer: one frame of at most max_frame bytes with 29 bytes of
 // TLS around it, and less than 512 bytes in the handshake.
 constexpr uint32_t kReceiveBufferSize = 2048;
 

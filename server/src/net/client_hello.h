@@ -1,0 +1,31 @@
+// Whether a stranger has said what a TLS client says first. Part of sotto::server/net.
+//
+// A TLS session costs 46 kB. A server makes one only for a peer that has sent a whole ClientHello;
+// until then it keeps the bytes that came, at most kMaxClientHello of them.
+//
+// A pure function: safe from any thread.
+#ifndef SOTTO_NET_CLIENT_HELLO_H_
+#define SOTTO_NET_CLIENT_HELLO_H_
+
+#include <cstddef>
+
+#include "sotto/span.h"
+
+namespace sotto::server {
+
+// Bytes of a record with a ClientHello. Mbed TLS sends 100 to 200, OpenSSL up to 400, and 1,700
+// with the key shares of TLS 1.3.
+constexpr size_t kMaxClientHello = 2048;
+
+enum class ClientHello {
+  kPartial,     // the bytes can still become one; there are fewer than kMaxClientHello
+  kWhole,       // the bytes begin with one
+  kImpossible,  // whatever follows, they are none, or one above the limit
+};
+
+// A ClientHello is one handshake message in one record. Its content is the business of TLS.
+ClientHello CheckClientHello(ByteSpan bytes);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_NET_CLIENT_HELLO_H_

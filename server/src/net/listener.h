@@ -1,0 +1,55 @@
+// A listening socket that hands over connections in batches. Part of sotto::server/net.
+//
+// libuv accepts in one unbroken loop for as long as connections come, and allocates before it asks.
+// This class takes a bounded number at a time and allocates nothing.
+//
+// One thread at a time.
+#ifndef SOTTO_NET_LISTENER_H_
+#define SOTTO_NET_LISTENER_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "net/admission.h"
+
+namespace sotto::server {
+
+class Listener {
+ public:
+  enum class Result {
+    kDrained,  // nobody waits
+    kMore,     // more may wait
+    kNoFiles,  // the process or the system can open no further file
+  };
+
+  // Listens. `host` is a numeric IPv4 or IPv6 address; port 0 is any free one. Throws
+  // std::runtime_error that says what to do, for example if the port is in use.
+  Listener(const std::string& host, uint16_t port);
+  // Listens on a stream socket that has an address, and owns it from now on.
+  explicit Listener(int socket);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  int socket() const { return socket_; }
+
+  // Gives the socket away: the destructor does not close it.
+  int Release();
+  uint16_t port() const { return port_; }
+
+  // Takes up to `most` connections. `take` owns the socket that it gets, which does not block and
+  // is closed in child processes.
+  Result Accept(int most, const std::function<void(int socket, const Address& from)>& take);
+
+ private:
+  int socket_ = -1;
+  uint16_t port_ = 0;
+};
+
+// Raises this process' limit of open files as far as it may. Returns the limit.
+size_t AllowOpenFiles();
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_NET_LISTENER_H_

@@ -1,0 +1,218 @@
+// Connections until they have proved a device's key: see loop.h. Part of sotto::server/net.
+//
+// A stranger costs a Peer, and after its first byte the bytes of its ClientHello. admission.h says
+// who comes in, who leaves and who may begin a handshake.
+#include <new>
+#include <unistd.h>
+
+#include "net/client_hello.h"
+#include "net/loop.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr int kAcceptsPerTurn = 64;
+constexpr int kOverduePerTurn = 64;
+constexpr uint64_t kHandshakeBudgetNs = 2'000'000;  // of one turn; the last handshake may exceed it
+
+}  // namespace
+
+void Server::Loop::StartListening() {
+  uv_poll_start(&listening_, UV_READABLE,
+                [](uv_poll_t* poll, int, int) { static_cast<Loop*>(poll->data)->AcceptBatch(); });
+}
+
+// The socket stays readable while connections wait, so the next turn takes the next batch.
+void Server::Loop::AcceptBatch() {
+  if (accepted_this_turn_ || stopping_) return;
+  accepted_this_turn_ = true;
+  const LoopMonitor::Piece piece(monitor_, LoopWork::kAccept);
+  const auto take = [this](int socket, const Address& from) { Open(socket, from); };
+  if (listener_->Accept(kAcceptsPerTurn, take) != Listener::Result::kNoFiles) return;
+  // A closed connection gives its file back, so the next turn can accept. Without one to close the
+  // loop would spin.
+  if (Peer* peer = Find(admission_.OldestSilent())) {
+    ++figures_.made_room;
+    Close(*peer, "made room for another connection");
+    return;
+  }
+  out_of_files_ = true;
+  uv_poll_stop(&listening_);
+}
+
+// Takes a connection in, or closes it. The limit is checked before anything is allocated.
+void Server::Loop::Open(int socket, const Address& from) {
+  const Admission::Room room = admission_.RoomFor(from);
+  Peer* peer = room.is_there ? Enter(from) : nullptr;
+  if (peer == nullptr) {
+    ++figures_.refused;
+    close(socket);
+    return;
+  }
+  ++figures_.accepted;
+  if (Peer* leaves = Find(room.leaves)) {
+    ++figures_.made_room;
+    Close(*leaves, "made room for another connection");
+  }
+  if (uv_tcp_open(&peer->handle, socket) != 0) {
+    close(socket);
+    Close(*peer);
+    return;
+  }
+  StartReading(*peer);
+}
+
+// A new peer without a socket; null for want of memory.
+Server::Loop::Peer* Server::Loop::Enter(const Address& from) {
+  auto peer = std::unique_ptr<Peer>(new (std::nothrow) Peer(*this));
+  if (peer == nullptr) return nullptr;
+  try {
+    peer->id = admission_.Enter(from, now());
+    peers_.emplace(peer->id, peer.get());
+  } catch (const std::bad_alloc&) {
+    admission_.Leave(peer->id, now());
+    return nullptr;
+  }
+  peer->entered_ms = now();
+  peer->handle.data = peer.get();
+  if (uv_tcp_init(&loop_, &peer->handle) == 0) return peer.release();
+  admission_.Leave(peer->id, now());
+  peers_.erase(peer->id);
+  return nullptr;
+}
+
+// Called with the stranger's bytes; none: it has left.
+void Server::Loop::OnStrangerBytes(Peer& peer, ByteSpan bytes) {
+  if (bytes.empty()) {
+    Close(peer, "left before its ClientHello");
+    return;
+  }
+  uv_read_stop(reinterpret_cast<uv_stream_t*>(&peer.handle));
+  peer.hello.insert(peer.hello.end(), bytes.begin(), bytes.end());
+  switch (CheckClientHello({peer.hello.data(), peer.hello.size()})) {
+    case ClientHello::kPartial:
+      paused_.push_back(peer.id);
+      return;
+    case ClientHello::kWhole:
+      admission_.OnClientHello(peer.id, now());
+      return;
+    case ClientHello::kImpossible:
+      ++figures_.no_client_hello;
+      Close(peer, "sent no ClientHello");
+      return;
+  }
+}
+
+// After the events of each turn: what the turn's share of work for strangers is.
+void Server::Loop::OnTurn() {
+  if (stopping_) return;
+  accepted_this_turn_ = false;
+  bool more = false;
+  {
+    const LoopMonitor::Piece piece(monitor_, LoopWork::kStrangers);
+    ResumeReading();
+    more = CloseOverdue();
+    BeginHandshakes();
+  }
+  {
+    const LoopMonitor::Piece piece(monitor_, LoopWork::kHandshake);
+    more = WorkOnHandshakes() || more;
+  }
+  if (stopping_) return;
+  if (more) {
+    uv_idle_start(&busy_, [](uv_idle_t*) {});
+  } else {
+    uv_idle_stop(&busy_);
+  }
+}
+
+// Returns true if more may be overdue.
+bool Server::Loop::CloseOverdue() {
+  const uint64_t patience_ms = options_.limits.handshake_timeout_ms;
+  if (now() < patience_ms) return false;
+  for (int closed = 0; closed < kOverduePerTurn; ++closed) {
+    Peer* peer = Find(admission_.Overdue(now() - patience_ms));
+    if (peer == nullptr) return false;
+    ++figures_.overdue;
+    Close(*peer, "no handshake in time");
+  }
+  return true;
+}
+
+void Server::Loop::ResumeReading() {
+  for (const Id id : paused_) {
+    if (Peer* peer = Find(id)) StartReading(*peer);
+  }
+  paused_.clear();
+}
+
+void Server::Loop::BeginHandshakes() {
+  while (Peer* peer = Find(admission_.NextHandshake(now()))) BeginHandshake(*peer);
+}
+
+void Server::Loop::BeginHandshake(Peer& peer) {
+  try {
+    peer.session = std::make_unique<Session>(*this, peer.entered_ms);
+    sessions_.insert(&peer);
+    peer.session->connection.OnBytes({peer.hello.data(), peer.hello.size()}, now());
+    peer.hello = {};
+    uv_tcp_nodelay(&peer.handle, 1);
+    QueueHandshake(peer);
+  } catch (const std::bad_alloc&) {
+    Close(peer, "no memory for a handshake");
+  }
+}
+
+void Server::Loop::QueueHandshake(Peer& peer) {
+  handshake_work_[admission_.IsFavoured(peer.id) ? 0 : 1].push_back(peer.id);
+}
+
+// Returns true if the budget left work over.
+bool Server::Loop::WorkOnHandshakes() {
+  const uint64_t end_ns = uv_hrtime() + kHandshakeBudgetNs;
+  for (auto& work : handshake_work_) {
+    while (!work.empty()) {
+      if (uv_hrtime() >= end_ns) return true;
+      Peer* peer = Find(work.front());
+      work.pop_front();
+      if (peer == nullptr) continue;
+      try {
+        peer->session->connection.ContinueHandshake(now());
+        if (!peer->session->proved && !peer->session->connection.device().empty()) OnProof(*peer);
+        Pump(*peer);
+      } catch (const std::bad_alloc&) {
+        Close(*peer, "no memory for a handshake");
+      }
+    }
+  }
+  return false;
+}
+
+// One live session of each device: the newest. An older one may be dead without knowing it, after
+// the reset of a board or the loss of a network.
+void Server::Loop::OnProof(Peer& peer) {
+  Session& session = *peer.session;
+  session.proved = true;
+  session.device = devices_.Find(session.connection.device());
+  admission_.OnProof(peer.id, session.device, now());
+  const auto [entry, is_only] = by_device_.try_emplace(session.device, &peer);
+  if (is_only) return;
+  Peer* older = entry->second;
+  entry->second = &peer;
+  ++figures_.replaced;
+  Close(*older, "connected again");
+}
+
+void Server::Loop::TickStrangers() {
+  while (Peer* peer = Find(admission_.Stalled(now()))) {
+    ++figures_.overdue;
+    Close(*peer, "stalled in the handshake while others wait");
+  }
+  admission_.Sweep(now());
+  if (out_of_files_) {
+    out_of_files_ = false;
+    StartListening();
+  }
+}
+
+}  // namespace sotto::server

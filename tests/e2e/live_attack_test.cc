@@ -1,0 +1,316 @@
+// Strangers and dishonest devices against a running server. The attacker connects from an address
+// of its own, the fleet from 127.0.0.1. After each attack the same process completes a round with
+// honest devices, and has taken little memory.
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include <nlohmann/json.hpp>
+
+#include "e2e/attack.h"
+#include "e2e/live.h"
+#include "sotto/posix/port.h"
+#include "sotto/posix/sleep.h"
+#include "unit/sdk/hex.h"
+
+namespace sotto::live {
+namespace {
+
+// A sanitizer multiplies the memory of a process.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr size_t kMemoryLimit = 1024 << 20;
+constexpr bool kAddressSpaceIsFree = false;
+#else
+constexpr size_t kMemoryLimit = 64 << 20;
+constexpr bool kAddressSpaceIsFree = true;
+#endif
+
+constexpr int kHangsUpMs = 20000;  // the server must have hung up by then, on a busy machine
+
+// The most memory that the process has had, bytes.
+size_t PeakMemory(const Server& server) {
+  std::ifstream status("/proc/" + std::to_string(server.process.pid()) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("VmHWM:", 0) == 0) return std::stoul(line.substr(6)) << 10;
+  }
+  return 0;
+}
+
+// Processor time that the process has taken, seconds.
+double ProcessorTime(const Server& server) {
+  std::ifstream file("/proc/" + std::to_string(server.process.pid()) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  std::istringstream fields(text.substr(text.rfind(')') + 2));
+  std::string skipped;
+  for (int i = 0; i < 11; ++i) fields >> skipped;
+  double user = 0;
+  double system = 0;
+  fields >> user >> system;
+  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+Arguments Under(const std::string& limit) {
+  return {"/bin/bash", "-c", limit + "; exec \"$@\"", "bash"};
+}
+
+// Two devices, one of which is drawn for a round unless `cohort` says 2. Strangers are not overdue
+// within the test.
+class LiveAttackTest : public testing::Test {
+ protected:
+  void Start(const Arguments& more = {}, const Arguments& wrapper = {},
+             const std::string& cohort = "2") {
+    Arguments all = {"--cohort",
+                     cohort,
+                     "--rounds",
+                     "500",
+                     "--noise-multiplier",
+                     "1",
+                     "--coding",
+                     "fixed",
+                     "--padding",
+                     "0",
+                     "--round-timeout",
+                     "300",
+                     "--handshake-timeout",
+                     "300",
+                     "--request-timeout",
+                     "300"};
+    all.insert(all.end(), more.begin(), more.end());
+    server_ = site_.Serve(all, wrapper);
+    ASSERT_TRUE(AllowOpenFiles(4000));
+  }
+
+  void TearDown() override {
+    EXPECT_TRUE(RoundCompletes(site_, server_)) << ReadFile(server_.log);
+    EXPECT_LT(PeakMemory(server_), kMemoryLimit);
+    server_.process.Signal(SIGTERM);
+    EXPECT_NE(server_.process.Wait(), -1) << ReadFile(server_.log);
+    EXPECT_EQ(Count(ReadFile(server_.log), "terminate called"), 0u);
+  }
+
+  std::vector<RawSocket> Attackers(size_t count) const {
+    std::vector<RawSocket> sockets = ConnectMany(kAttackerAddress, server_.port, count);
+    for (const RawSocket& socket : sockets) EXPECT_TRUE(socket.is_open());
+    return sockets;
+  }
+
+  std::unique_ptr<Peer> Connected(size_t device) const {
+    auto peer = std::make_unique<Peer>(server_.port, site_.key(device));
+    EXPECT_EQ(peer->Connect(), Status::kOk);
+    return peer;
+  }
+
+  // A session of a device that is drawn, or is not drawn, for the open round.
+  std::unique_ptr<Peer> SessionThatGets(Reply::Kind kind) const {
+    for (size_t i = 0; i < site_.devices(); ++i) {
+      std::unique_ptr<Peer> peer = Connected(i);
+      if (peer->Hello().kind == kind) return peer;
+    }
+    ADD_FAILURE() << "no device gets this reply";
+    return Connected(0);
+  }
+
+  Site site_{2};
+  Server server_;
+};
+
+// A server that takes a whole session for each of them has 140 MB.
+TEST_F(LiveAttackTest, ThreeThousandSilentConnectionsCostLittle) {
+  Start({}, kAddressSpaceIsFree ? Under("ulimit -v 500000") : Arguments{});
+  const std::vector<RawSocket> sockets = Attackers(3000);
+  EXPECT_TRUE(RoundCompletes(site_, server_));
+  for (size_t i = 0; i < sockets.size(); ++i) sockets[i].Send(View(ClientHelloRecord()).first(1));
+}
+
+TEST_F(LiveAttackTest, TwoThousandClientHellosGetFewSessions) {
+  Start();
+  std::vector<RawSocket> sockets = Attackers(2000);
+  for (const RawSocket& socket : sockets) socket.Send(View(ClientHelloRecord()));
+  EXPECT_TRUE(RoundCompletes(site_, server_));
+  const auto answered = [&] {
+    size_t count = 0;
+    uint8_t byte[1];
+    for (const RawSocket& socket : sockets) count += socket.Receive(byte) > 0 ? 1 : 0;
+    return count;
+  };
+  // Eight of one address at a time; a stalled one leaves after 3 s.
+  size_t count = 0;
+  EXPECT_TRUE(Eventually([&] { return (count = answered()) > 0; }));
+  EXPECT_LE(count, 64u + 8u);
+}
+
+TEST_F(LiveAttackTest, TheOldestSilentConnectionMakesRoom) {
+  Start({"--max-connections", "8"});
+  const std::vector<RawSocket> sockets = Attackers(20);
+  EXPECT_TRUE(Eventually([&] { return CountClosedByServer(sockets) == 12; }));
+  for (size_t i = 0; i < sockets.size(); ++i) {
+    EXPECT_EQ(sockets[i].IsClosedByServer(), i < 12) << i;
+  }
+}
+
+// The server has room for 50 connections, as much as its files allow. It must not spin either.
+TEST_F(LiveAttackTest, WithoutFilesForConnectionsTheFleetGoesOn) {
+  Start({}, Under("ulimit -n 100"));
+  const std::vector<RawSocket> sockets = Attackers(300);
+  EXPECT_TRUE(RoundCompletes(site_, server_));
+  const double before_s = ProcessorTime(server_);
+  posix::SleepMs(2000);
+  EXPECT_LT(ProcessorTime(server_) - before_s, 1.0);
+}
+
+TEST_F(LiveAttackTest, GarbageIsClosedAtOnce) {
+  Start();
+  std::mt19937 random(3);
+  std::vector<RawSocket> sockets = Attackers(1000);
+  for (const RawSocket& socket : sockets) {
+    const uint8_t bytes[] = {static_cast<uint8_t>(random() | 32), 3, 3, 0, 5, 1, 2, 3, 4, 5};
+    socket.Send(bytes);
+  }
+  EXPECT_TRUE(Eventually([&] { return CountClosedByServer(sockets) == sockets.size(); }));
+}
+
+// A record header alone is a handshake so far. It announces a message that is no ClientHello.
+TEST_F(LiveAttackTest, WhatCannotBecomeAClientHelloIsClosedWithoutASession) {
+  Start();
+  const std::vector<RawSocket> sockets = Attackers(3);
+  sockets[0].Send(View(FromHex("1603034000")));        // 16 kB
+  sockets[1].Send(View(FromHex("160301005002")));      // a ServerHello
+  sockets[2].Send(View(FromHex("16030100500100ffff")));  // longer than its record
+  EXPECT_TRUE(Eventually([&] { return CountClosedByServer(sockets) == 3; }, kHangsUpMs));
+}
+
+// A handshake costs milliseconds. An address has 64 failures, and then 8 a second.
+TEST_F(LiveAttackTest, WrongKeysOfOneAddressAreSlowedDown) {
+  Start();
+  posix::DeviceKey wrong = site_.key(0);
+  wrong.secret.bytes[0] ^= 1;
+  const uint64_t begin_ms = posix::NowMs();
+  uint64_t failures = 0;
+  while (posix::NowMs() < begin_ms + 4000 && failures < 1000) {
+    EXPECT_EQ(TryHandshake(kAttackerAddress, server_.port, wrong), Status::kPeerRefused);
+    ++failures;
+  }
+  const uint64_t elapsed_ms = posix::NowMs() - begin_ms;
+  EXPECT_LE(failures, 64 + 1 + elapsed_ms / 125);
+  EXPECT_TRUE(RoundCompletes(site_, server_));
+}
+
+TEST_F(LiveAttackTest, OfSixtyFourSessionsWithOneKeyTheNewestIsAlive) {
+  Start();
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (int i = 0; i < 64; ++i) peers.push_back(Connected(0));
+  EXPECT_NE(peers.back()->Hello().kind, Reply::Kind::kError);
+  for (size_t i = 0; i + 1 < peers.size(); ++i) {
+    EXPECT_TRUE(peers[i]->IsClosedWithin(kHangsUpMs)) << i;
+  }
+  EXPECT_FALSE(peers.back()->IsClosedWithin(0));
+}
+
+// Eight at once, and one each second; without a pace these are thousands.
+TEST_F(LiveAttackTest, AHelloBeforeItsTimeIsAnsweredLate) {
+  Start({}, {}, "1");
+  const std::unique_ptr<Peer> peer = SessionThatGets(Reply::Kind::kWait);
+  const uint64_t begin_ms = posix::NowMs();
+  uint64_t answers = 0;
+  while (posix::NowMs() < begin_ms + 3000 && answers < 10000) {
+    ASSERT_EQ(peer->Hello().kind, Reply::Kind::kWait);
+    ++answers;
+  }
+  EXPECT_LE(answers, 8 + 2 * (1 + (posix::NowMs() - begin_ms) / 800));
+}
+
+TEST_F(LiveAttackTest, ConnectingAgainGainsNoHello) {
+  Start({}, {}, "1");
+  std::unique_ptr<Peer> peer = SessionThatGets(Reply::Kind::kWait);
+  const size_t device = peer->key().device_id == site_.key(0).device_id ? 0 : 1;
+  const uint64_t begin_ms = posix::NowMs();
+  uint64_t answers = 0;
+  while (posix::NowMs() < begin_ms + 3000 && answers < 10000) {
+    peer = Connected(device);
+    ASSERT_EQ(peer->Hello().kind, Reply::Kind::kWait);
+    ++answers;
+  }
+  EXPECT_LE(answers, 8 + 2 * (1 + (posix::NowMs() - begin_ms) / 800));
+}
+
+// The server answers 2,000 at once, and then 500 a second.
+TEST_F(LiveAttackTest, ADrawnDeviceCannotAskWithoutLimit) {
+  Start();
+  const std::unique_ptr<Peer> peer = SessionThatGets(Reply::Kind::kTrain);
+  const uint64_t begin_ms = posix::NowMs();
+  uint64_t answers = 0;
+  while (posix::NowMs() < begin_ms + 4000) {
+    ASSERT_EQ(peer->Hello().kind, Reply::Kind::kTrain);
+    ++answers;
+  }
+  EXPECT_LE(answers, 2000 + 2 + (posix::NowMs() - begin_ms) / 2);
+}
+
+// Frames that are no requests are answered at the same pace.
+TEST_F(LiveAttackTest, MalformedFramesCannotBeSentWithoutLimit) {
+  Start();
+  const std::unique_ptr<Peer> peer = Connected(0);
+  const uint8_t frame[] = {1, 0, 0xff};
+  const uint64_t begin_ms = posix::NowMs();
+  uint64_t answers = 0;
+  Reply reply;
+  while (posix::NowMs() < begin_ms + 4000) {
+    ASSERT_EQ(peer->Send(ByteSpan(frame)), Status::kOk);
+    ASSERT_EQ(peer->Receive(&reply), Status::kOk);
+    ++answers;
+  }
+  EXPECT_LE(answers, 2000 + 2 + (posix::NowMs() - begin_ms) / 2);
+}
+
+// A fleet finishes its job while strangers connect, and the server says what its loop went through.
+TEST(LiveAttackFigures, TheServerExportsTheLongestStallOfItsLoop) {
+  Site site(2);
+  const std::string json = site.Path("results.json");
+  Server server =
+      site.Serve({"--cohort", "2", "--rounds", "2", "--noise-multiplier", "1", "--json", json});
+  const std::vector<RawSocket> sockets = ConnectMany(kAttackerAddress, server.port, 200);
+  for (const RawSocket& socket : sockets) socket.Send(View(ClientHelloRecord()));
+  std::vector<Process> clients = site.Clients(server.port);
+  ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  const auto results = nlohmann::json::parse(ReadFile(json));
+  EXPECT_GT(results["loop_stall_ms_max"], 0.0);
+  EXPECT_LT(results["loop_stall_ms_max"], 30000.0);
+  EXPECT_GE(results["network"]["accepted"], 202);
+  EXPECT_GE(results["network"]["failed_handshakes"], 8);
+  EXPECT_GT(results["network"]["work_ms_max"]["handshake"], 0.0);
+}
+
+// OpenSSL offers one suite.
+TEST(LiveAttackCipher, ASuiteWithoutAuthenticatedEncryptionIsRefused) {
+  Site site(2);
+  const auto openssl = [&](const Arguments& arguments) {
+    Arguments all = {"/usr/bin/env", "openssl"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return Process(all, site.Path("openssl.out")).Wait();
+  };
+  if (openssl({"version"}) != 0) GTEST_SKIP() << "there is no openssl";
+  const Server server = site.Serve({"--cohort", "2", "--rounds", "3", "--noise-multiplier", "1"});
+  Key psk;
+  ASSERT_EQ(DeriveTlsKey(site.key(0).secret, &psk), Status::kOk);
+  const auto connect = [&](const std::string& suite) {
+    return openssl({"s_client", "-connect", Address(server.port), "-tls1_2", "-psk",
+                    ToHex(psk.bytes), "-psk_identity", site.key(0).device_id, "-cipher",
+                    suite + ":@SECLEVEL=0"});
+  };
+  for (const char* suite : {"ECDHE-PSK-CHACHA20-POLY1305", "PSK-AES128-GCM-SHA256"}) {
+    EXPECT_EQ(connect(suite), 0) << suite << ReadFile(site.Path("openssl.out"));
+  }
+  for (const char* suite : {"ECDHE-PSK-AES128-CBC-SHA256", "ECDHE-PSK-AES128-CBC-SHA",
+                            "PSK-AES128-CBC-SHA256", "PSK-AES128-CBC-SHA"}) {
+    EXPECT_NE(connect(suite), 0) << suite;
+  }
+  EXPECT_TRUE(RoundCompletes(site, server));
+}
+
+}  // namespace
+}  // namespace sotto::live
