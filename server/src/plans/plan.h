@@ -30,8 +30,12 @@ struct Plan {
   double clip_bit_scale = 0.0;
   double noise_sigma = 0.0;  // deviation of ONE encoding's noise per coordinate, model units; >= 0.
                              // 0, no noise, is accounted as an infinite epsilon
-  int64_t colluders = 1;     // participants assumed to tell their noise to the adversary; >= 0
-  double delta = 0.0;        // in (0, 1)
+  // The public adversary knows which devices reported in each round. It is so if rounds close as
+  // soon as their cohort has reported, because the time of a release then tells. Nothing is
+  // amplified by sampling.
+  bool participants_known = false;
+  int64_t colluders = 1;  // participants assumed to tell their noise to the adversary; >= 0
+  double delta = 0.0;     // in (0, 1)
   // z of trust mode kPrivateNoise: each device adds discrete Gaussian noise of deviation 2 C z to
   // every coordinate of its clipped update before it is encoded. >= 0; 0: the server is trusted.
   double private_noise_multiplier = 0.0;

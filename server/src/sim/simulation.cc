@@ -67,6 +67,7 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
   result.parameters.assign(job.parameters().begin(), job.parameters().end());
   result.finish_reason = job.finish_reason();
   result.gave_up = job.gave_up();
+  result.spent = job.Spent();
   result.wall_seconds = SecondsSince(start);
   return result;
 }

@@ -42,6 +42,7 @@ struct SimulationResult {
   std::vector<float> parameters;    // of the final model
   std::string finish_reason;
   bool gave_up = false;       // see Job::gave_up()
+  privacy::Statement spent;   // of the whole job, attempts that released nothing included
   double wall_seconds = 0.0;  // of set-up, rounds and evaluation
 
   // Mean size of a device's encoded update, bytes.
