@@ -213,6 +213,7 @@ TEST(LiveLedgerTest, ThePublishedLedgerHoldsNoCountOfReports) {
   const std::string store = site.Path("store");
   const Json own = LedgerOf(site);
   EXPECT_EQ(own["audience"], "operator");
+  EXPECT_EQ(own["jobs"][0]["closed_early_uncharged"], false);
   EXPECT_EQ(CountFields(own, "reported"), 2U);
   const std::string text = ReadFile(site.Path("ledger.log"));
   EXPECT_NE(text.substr(0, text.find('\n')).find("the operator's ledger"), std::string::npos);
@@ -288,7 +289,11 @@ TEST(LiveLedgerTest, TheLedgerOfAStoreOfTheSecondVersionKeepsEveryFigure) {
         former["total"][field] = nullptr;
       }
     }
-    ExpectHasAllOf(former, LedgerOf(site, OldStore(site, name + ".sql")), name);
+    const Json now = LedgerOf(site, OldStore(site, name + ".sql"));
+    ExpectHasAllOf(former, now, name);
+    // That program closed rounds early and did not charge it.
+    EXPECT_EQ(now["jobs"][0]["closed_early_uncharged"], true);
+    EXPECT_NE(ReadFile(site.Path("ledger.log")).find("closed rounds early"), std::string::npos);
   }
 }
 
