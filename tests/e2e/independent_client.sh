@@ -36,7 +36,7 @@ serve() {
   "${bin}/sotto" keys new --store "${name}.db" --count "${devices}" --prefix "${name}-" \
     --out "${name}" > /dev/null
   "${bin}/sotto" serve --store "${name}.db" --listen 127.0.0.1:0 --port-file "${name}.port" \
-    --cohort "${devices}" --noise-multiplier 1 --colluders 0 "$@" > "${name}.txt" 2>&1 &
+    --cohort "${devices}" --noise-multiplier 1 --colluders 0 --close-early "$@" > "${name}.txt" 2>&1 &
   server=$!
   processes+=("${server}")
   for ((i = 0; i < 300; i++)); do

@@ -216,6 +216,10 @@ Process Site::StartServe(const Arguments& arguments, const Arguments& wrapper) c
   Arguments all = wrapper;
   all.insert(all.end(), {SOTTO_PROGRAM, "serve", "-v", "--store", Path("store"), "--listen",
                          Address(0), "--port-file", Path("port")});
+  const auto sets = [&](const char* option) {
+    return std::find(arguments.begin(), arguments.end(), option) != arguments.end();
+  };
+  if (!sets("--release-allowance")) all.push_back("--close-early");
   all.insert(all.end(), arguments.begin(), arguments.end());
   return {all, Path("serve.log")};
 }

@@ -84,7 +84,8 @@ class Site {
 
   // Starts `sotto ARGUMENTS` with its output in Path(log).
   Process Sotto(const Arguments& arguments, const std::string& log) const;
-  // Both start `sotto serve` on this site's store. Serve() returns when the server is ready. An
+  // Both start `sotto serve` on this site's store. Rounds close early, so that tests are quick,
+  // unless the arguments say --release-allowance. Serve() returns when the server is ready. An
   // existing log is continued. `wrapper` is a program that runs the rest of its arguments.
   Process StartServe(const Arguments& arguments, const Arguments& wrapper = {}) const;
   Server Serve(const Arguments& arguments, const Arguments& wrapper = {}) const;

@@ -49,6 +49,7 @@ server::JobConfig TwoDeviceJob() {
   config.plan.clip_l2 = 1.0;
   config.plan.noise_sigma = 1.0;
   config.plan.delta = 1e-5;
+  config.plan.participants_known = true;  // so a round closes when both have reported
   config.training.clip_l2 = 1.0F;
   return config;
 }

@@ -70,7 +70,7 @@ take_part() {
   trap 'kill "${server}" 2> /dev/null || true' EXIT
   cp "${work}/device.db" "${work}/run.db"
   "${programs}/sotto" serve --store "${work}/run.db" --cohort 1 --rounds 1 --noise-multiplier 1 \
-    --colluders 0 --delta 0.01 --listen 127.0.0.1:0 --port-file "${work}/port" \
+    --colluders 0 --delta 0.01 --close-early --listen 127.0.0.1:0 --port-file "${work}/port" \
     > "${work}/serve.log" 2>&1 &
   server=$!
   for ((i = 0; i < 600; i++)); do

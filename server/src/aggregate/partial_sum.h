@@ -17,7 +17,7 @@
 namespace sotto::server {
 
 struct AttemptCounts {
-  uint32_t checked_in = 0;    // devices that asked for work, drawn or not
+  uint32_t checked_in = 0;    // see round/attempt.h; drawn or not
   uint32_t reported = 0;      // complete, valid updates
   uint32_t rejected = 0;      // drawn devices whose update was rejected
   uint64_t update_bytes = 0;  // encoded, of all valid updates

@@ -33,6 +33,8 @@ constexpr int kDecimals = 4;  // of an epsilon
 struct LedgerOptions {
   std::string store;
   std::string json;
+  // Without the counts of reports, which tell who took part: what the public may see.
+  bool published = false;
 };
 
 size_t CountReleases(const std::vector<JobLedger>& jobs) {
@@ -41,56 +43,43 @@ size_t CountReleases(const std::vector<JobLedger>& jobs) {
   return count;
 }
 
-// The summary of an entry for one line: its headline claim, and the epsilon of its network claim.
+// The claims that one line names, the headline first.
 struct Figure {
   privacy::Claim headline;
-  double epsilon_network = 0.0;
-  std::vector<privacy::Claim> claims;  // all that the line names, the headline first
+  std::vector<privacy::Claim> claims;
   bool seeded = false;
-};
 
-const privacy::ClaimKind& NetworkKind() {
-  return *privacy::FindKind(privacy::Adversary::kNetwork, privacy::View::kReleasesAndParticipants);
-}
+  double epsilon_network() const {
+    const privacy::Claim* network = privacy::FindClaim(
+        claims,
+        *privacy::FindKind(privacy::Adversary::kNetwork, privacy::View::kReleasesAndParticipants));
+    return network == nullptr ? privacy::Claim().epsilon : network->epsilon;
+  }
+};
 
 Figure FigureOf(const std::vector<privacy::Claim>& claims, bool seeded) {
   Figure figure;
   figure.seeded = seeded;
   figure.claims = claims;
-  if (const auto* claim = privacy::FindClaim(claims, privacy::ClaimKinds().front()))
+  if (const auto* claim = privacy::FindClaim(claims, privacy::ClaimKinds().front())) {
     figure.headline = *claim;
-  const privacy::Claim* network = privacy::FindClaim(claims, NetworkKind());
-  figure.epsilon_network = network == nullptr ? privacy::Claim().epsilon : network->epsilon;
+  }
   return figure;
 }
 
 Figure FigureOf(const LedgerEntry& entry) { return FigureOf(entry.claims, entry.seeded); }
 
-// The figure of the line "in all" and of the total's own fields in JSON: the largest epsilon at the
-// largest delta. Trust mode and colluders are those of the last job, even if other jobs differ.
-// There is no figure under two adjacencies. The list of claims in JSON is stricter.
-std::optional<Figure> FigureForAll(const std::vector<const LedgerEntry*>& entries) {
-  if (entries.empty()) return std::nullopt;
-  const Figure last = FigureOf(*entries.back());
-  std::vector<privacy::Claim> headlines;
-  Figure figure = last;
-  for (const LedgerEntry* entry : entries) {
-    const Figure other = FigureOf(*entry);
-    headlines.push_back(other.headline);
-    headlines.back().trust_mode = last.headline.trust_mode;
-    headlines.back().colluders = last.headline.colluders;
-    figure.epsilon_network = std::max(figure.epsilon_network, other.epsilon_network);
-    figure.seeded = figure.seeded || other.seeded;
+// The figure of the line "in all" and of the total's own fields in JSON: the claims that hold for
+// all jobs. Absent if there is none against whoever sees the released models.
+std::optional<Figure> FigureForAll(const std::vector<JobLedger>& jobs) {
+  std::vector<privacy::Claim> claims;
+  for (const ClaimForAll& one : ClaimsForAll(jobs)) {
+    if (one.combined.claim) claims.push_back(*one.combined.claim);
   }
-  const privacy::CombinedClaim combined = privacy::CombineClaims(headlines);
-  if (!combined.claim) return std::nullopt;
-  figure.headline = *combined.claim;
-  figure.claims = {figure.headline};
-  if (const privacy::Claim* network = privacy::FindClaim(last.claims, NetworkKind())) {
-    figure.claims.push_back(*network);
-    figure.claims.back().epsilon = figure.epsilon_network;
-  }
-  return figure;
+  bool seeded = false;
+  for (const LedgerEntry* entry : EntriesThatCoverAll(jobs)) seeded = seeded || entry->seeded;
+  if (privacy::FindClaim(claims, privacy::ClaimKinds().front()) == nullptr) return std::nullopt;
+  return FigureOf(claims, seeded);
 }
 
 std::string Time(int64_t seconds) {
@@ -126,13 +115,15 @@ std::string Heading(const privacy::ClaimKind& kind) {
   return field.rfind(common, 0) == 0 ? field.substr(common.size()) : field;
 }
 
-std::string DescribeRelease(const LedgerEntry& entry,
+std::string DescribeRelease(const LedgerEntry& entry, const LedgerOptions& o,
                             const std::vector<const privacy::ClaimKind*>& columns) {
-  std::string text = fmt::format(
-      "  {:>5} {:>8} {:<14} {:>9.5f} {:>8.4f} {:<8} {:>6}/{:<6} {:>7} {:>8} {:>7.4f}",
-      entry.round + 1, entry.attempts, entry.mechanism, entry.plan.noise_sigma, entry.plan.clip_l2,
-      privacy::Name(entry.plan.sampling), entry.plan.cohort, entry.plan.devices,
-      entry.plan.planned_reports, entry.reported, entry.accounted_noise_multiplier);
+  std::string text =
+      fmt::format("  {:>5} {:>8} {:<14} {:>9.5f} {:>8.4f} {:<8} {:>6}/{:<6} {:>7}", entry.round + 1,
+                  entry.attempts, entry.mechanism, entry.plan.noise_sigma, entry.plan.clip_l2,
+                  privacy::Name(entry.plan.sampling), entry.plan.cohort, entry.plan.devices,
+                  entry.plan.planned_reports);
+  if (!o.published) text += fmt::format(" {:>8}", entry.reported);
+  text += fmt::format(" {:>7.4f}", entry.accounted_noise_multiplier);
   for (const privacy::ClaimKind* kind : columns) {
     const privacy::Claim* claim = privacy::FindClaim(entry.claims, *kind);
     text += fmt::format(" {:>13}",
@@ -142,18 +133,47 @@ std::string DescribeRelease(const LedgerEntry& entry,
                             entry.seeded ? ", seeded" : "");
 }
 
-std::string DescribeReleases(const JobLedger& ledger) {
-  std::string text = fmt::format(
-      "  {:>5} {:>8} {:<14} {:>9} {:>8} {:<8} {:>6}/{:<6} {:>7} {:>8} {:>7}", "round", "attempts",
-      "mechanism", "sigma", "clip", "sampling", "cohort", "N", "planned", "reported", "z");
+std::string DescribeReleases(const JobLedger& ledger, const LedgerOptions& o) {
+  std::string text =
+      fmt::format("  {:>5} {:>8} {:<14} {:>9} {:>8} {:<8} {:>6}/{:<6} {:>7}", "round", "attempts",
+                  "mechanism", "sigma", "clip", "sampling", "cohort", "N", "planned");
+  if (!o.published) text += fmt::format(" {:>8}", "reported");
+  text += fmt::format(" {:>7}", "z");
   const std::vector<const privacy::ClaimKind*> columns = ColumnsOf(ledger);
   for (const privacy::ClaimKind* kind : columns) text += fmt::format(" {:>13}", Heading(*kind));
   text += "  accountant\n";
-  for (const LedgerEntry& entry : ledger.releases) text += DescribeRelease(entry, columns);
+  for (const LedgerEntry& entry : ledger.releases) text += DescribeRelease(entry, o, columns);
   return text;
 }
 
-std::string DescribeJob(const JobLedger& ledger) {
+// "3.21 at delta 1e-05 against the server for one update", ...
+std::string DescribeEach(const std::vector<privacy::Claim>& claims) {
+  std::vector<std::string> each;
+  for (const privacy::Claim& claim : claims) {
+    each.push_back(fmt::format("{} at delta {:.3g} {}",
+                               privacy::EpsilonText(claim.epsilon, kDecimals), claim.delta,
+                               privacy::FindKind(claim.adversary, claim.view)->against));
+  }
+  return fmt::format("{}", fmt::join(each, ", "));
+}
+
+// What the releases' own figures leave out.
+std::string DescribeRest(const JobLedger& ledger) {
+  std::string text;
+  if (!ledger.after_attempts.empty()) {
+    text +=
+        fmt::format("  after all {}, released or not: epsilon {}\n",
+                    Counted(ledger.job.attempts, "attempt"), DescribeEach(ledger.after_attempts));
+  }
+  if (ledger.closed_early_uncharged) {
+    text +=
+        "  begun by a program that closed rounds early: against whoever knows when its models came "
+        "out,\n  the figure against whoever sees who uploads holds\n";
+  }
+  return text;
+}
+
+std::string DescribeJob(const JobLedger& ledger, const LedgerOptions& o) {
   const JobEntry& job = ledger.job;
   std::string text =
       fmt::format("\njob {}: {}, begun {}, {}; {} of {} released in {}\n", job.number, job.model,
@@ -163,37 +183,50 @@ std::string DescribeJob(const JobLedger& ledger) {
     text += fmt::format("  composed with the rounds of job {}, on the same devices\n",
                         fmt::join(ledger.before, ", "));
   }
-  if (ledger.releases.empty()) return text;
-  return text + DescribeReleases(ledger) + "  " + DescribeFigure(FigureOf(ledger.releases.back())) +
-         "\n";
+  if (!ledger.releases.empty()) {
+    text += DescribeReleases(ledger, o) + "  " + DescribeFigure(FigureOf(ledger.releases.back())) +
+            "\n";
+  }
+  return text + DescribeRest(ledger);
 }
 
-std::string Describe(const LedgerOptions& o, const std::vector<JobLedger>& jobs) {
-  const size_t releases = CountReleases(jobs);
-  std::string text = fmt::format("{}: {}, {}\n", o.store, Counted(jobs.size(), "job"),
-                                 Counted(releases, "release"));
-  for (const JobLedger& job : jobs) text += DescribeJob(job);
-  if (releases == 0) {
-    return text +
-           "nothing is released: epsilon 0 (0 against the network) at delta 0, under any "
-           "adjacency\n";
+std::string DescribeAudience(const LedgerOptions& o) {
+  return o.published
+             ? "the published ledger"
+             : "the operator's ledger; its counts of reports tell who took part, --published "
+               "leaves them out";
+}
+
+// What holds for all jobs, and why there is no more.
+std::string DescribeTotal(const std::vector<JobLedger>& jobs) {
+  std::string text = "\nin all: ";
+  if (const std::optional<Figure> figure = FigureForAll(jobs)) {
+    text += DescribeFigure(*figure) + "\n";
+  } else if (CountReleases(jobs) == 0) {
+    text +=
+        "nothing is released: epsilon 0 (0 against the network) at delta 0, under any adjacency\n";
+  } else {
+    text += "no one figure\n";
   }
-  const std::vector<const LedgerEntry*> entries = EntriesThatCoverAll(jobs);
-  const std::optional<Figure> figure = FigureForAll(entries);
-  text += "\nin all: " +
-          (figure ? DescribeFigure(*figure)
-                  : "no one figure, as jobs on different devices have different adjacencies") +
-          "\n";
-  for (const ClaimForAll& claim : ClaimsForAll(jobs)) {
-    if (claim.combined.claim) continue;
-    text += fmt::format("  no one claim {}: {}\n", claim.kind->against, claim.combined.refusal);
+  for (const ClaimForAll& one : ClaimsForAll(jobs)) {
+    if (!one.combined.claim) {
+      text += fmt::format("  no one claim {}: {}\n", one.kind->against, one.combined.refusal);
+    }
   }
   return text;
 }
 
+std::string Describe(const LedgerOptions& o, const std::vector<JobLedger>& jobs) {
+  std::string text =
+      fmt::format("{}: {}: {}, {}\n", o.store, DescribeAudience(o), Counted(jobs.size(), "job"),
+                  Counted(CountReleases(jobs), "release"));
+  for (const JobLedger& job : jobs) text += DescribeJob(job, o);
+  return text + DescribeTotal(jobs);
+}
+
 void AddFigure(const Figure& figure, Json& json) {
   json["epsilon"] = Finite(figure.headline.epsilon);
-  json["epsilon_network"] = Finite(figure.epsilon_network);
+  json["epsilon_network"] = Finite(figure.epsilon_network());
   json["delta"] = figure.headline.delta;
   json["adjacency"] = privacy::Name(figure.headline.adjacency);
   json["unit"] = privacy::Name(figure.headline.unit);
@@ -202,7 +235,7 @@ void AddFigure(const Figure& figure, Json& json) {
   json["seeded"] = figure.seeded;
 }
 
-Json ToJson(const LedgerEntry& entry) {
+Json ToJson(const LedgerEntry& entry, const LedgerOptions& o) {
   const privacy::Plan& plan = entry.plan;
   const Figure figure = FigureOf(entry);
   Json json = {{"job", entry.job},
@@ -229,6 +262,7 @@ Json ToJson(const LedgerEntry& entry) {
                {"earlier_rounds", entry.earlier_rounds},
                {"accountant", figure.headline.accountant},
                {"numeric_error", Finite(entry.numeric_error)}};
+  if (o.published) json.erase("reported");
   AddFigure(figure, json);
   json["claims"] = ClaimsToJson(entry.claims);
   return json;
@@ -243,7 +277,9 @@ Json ToJson(const JobLedger& ledger) {
           {"rounds_released", job.released},
           {"attempts", job.attempts},
           {"devices", job.devices.size()},
-          {"composed_with", ledger.before}};
+          {"composed_with", ledger.before},
+          {"closed_early_uncharged", ledger.closed_early_uncharged},
+          {"claims_after_attempts", ClaimsToJson(ledger.after_attempts)}};
 }
 
 // `claims`: claims that cover all devices of the store. `no_claims`: the kinds without such a
@@ -264,8 +300,8 @@ void AddClaimsForAll(const std::vector<ClaimForAll>& all, Json& json) {
   json["no_claims"] = refused;
 }
 
-// If nothing is released, nothing is spent, under any adjacency. If there is no figure for all
-// devices, its fields are null.
+// If nothing is released, nothing is spent, under any adjacency. If no claim against the public
+// holds for all devices, the fields of its figure are null; `no_claims` says why.
 Json TotalToJson(const std::vector<JobLedger>& jobs) {
   const size_t releases = CountReleases(jobs);
   Json json = {{"jobs", jobs.size()}, {"rounds_released", releases}};
@@ -276,8 +312,7 @@ Json TotalToJson(const std::vector<JobLedger>& jobs) {
                             "trust_mode", "colluders", "seeded"}) {
     json[field] = nullptr;
   }
-  const std::vector<const LedgerEntry*> entries = EntriesThatCoverAll(jobs);
-  if (const std::optional<Figure> figure = FigureForAll(entries)) AddFigure(*figure, json);
+  if (const std::optional<Figure> figure = FigureForAll(jobs)) AddFigure(*figure, json);
   if (releases == 0) {
     for (const char* field : {"epsilon", "epsilon_network", "delta"}) json[field] = 0.0;
   }
@@ -286,12 +321,12 @@ Json TotalToJson(const std::vector<JobLedger>& jobs) {
 }
 
 Json ToJson(const LedgerOptions& o, const std::vector<JobLedger>& jobs) {
-  Json json = {{"store", o.store}};
+  Json json = {{"store", o.store}, {"audience", o.published ? "public" : "operator"}};
   json["jobs"] = Json::array();
   json["releases"] = Json::array();
   for (const JobLedger& job : jobs) {
     json["jobs"].push_back(ToJson(job));
-    for (const LedgerEntry& entry : job.releases) json["releases"].push_back(ToJson(entry));
+    for (const LedgerEntry& entry : job.releases) json["releases"].push_back(ToJson(entry, o));
   }
   json["total"] = TotalToJson(jobs);
   return json;
@@ -317,6 +352,9 @@ void AddAccountLedgerCommand(CLI::App& account) {
   ledger.add_option("RUN,--store", options->store,
                     "the store of `sotto serve`; needed once, as an argument or as --store");
   ledger.add_option("--json", options->json, "write the ledger to this file; - is standard output");
+  ledger.add_flag("--published", options->published,
+                  "only what may be published: without the counts of reports, which tell who took "
+                  "part");
   ledger.callback([options] { RunLedger(*options); });
 }
 

@@ -23,7 +23,8 @@ void AddEpsilons(const std::vector<privacy::Claim>& claims, nlohmann::ordered_js
 void AddNullEpsilons(nlohmann::ordered_json& json);
 
 // Every claim but the first, the headline, each as "52.3 against whoever sees who uploads". A claim
-// under another adjacency than the headline's names it. Epsilons are rounded up.
+// at another delta, or under another adjacency, than the headline's names it. Epsilons are rounded
+// up.
 //   decimals  decimals of an epsilon, at most 4
 std::vector<std::string> DescribeOtherClaims(const std::vector<privacy::Claim>& claims,
                                              int decimals);

@@ -21,6 +21,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kDecimals = 3;  // of an epsilon
 
+// The fields that follow from who reported, and what. Of a served job they are the operator's: no
+// claim against the public covers them.
+Json OperatorFields() {
+  return {"rounds.cohort", "rounds.reported",           "rounds.topped_up",   "rounds.update_bytes",
+          "wall_seconds",  "bytes_up_per_device_round", "bits_per_coordinate"};
+}
+
 std::string ModelDigestHex(const ModelInfo& model) {
   uint8_t digest[kSha256Size] = {};
   posix::Check(ModelDigest(model, digest), "SHA-256");
@@ -81,15 +88,6 @@ std::string DescribeClipping(const JobConfig& job, const SimulationResult& resul
       split.bit_sum_deviation, split.update_noise_multiplier, split.bit_noise_multiplier);
 }
 
-// No certificate covers the noise of a baseline. So its claims get the assumption kNoiseIsIdeal.
-privacy::Statement SpentBy(const JobConfig& job, const SimulationResult& result) {
-  privacy::Statement spent =
-      result.rounds.empty() ? privacy::Account(job.plan, 0) : result.rounds.back().outcome.spent;
-  if (job.codec->certified) return spent;
-  for (privacy::Claim& claim : spent.claims) Assume(privacy::Assumption::kNoiseIsIdeal, &claim);
-  return spent;
-}
-
 const char* PrivacyNote(const JobConfig& job, bool seeded) {
   if (!job.codec->servable) {
     return job.codec->accounted ? "baseline: epsilon assumes ideal noise, no certificate"
@@ -127,7 +125,7 @@ void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seede
     json["noise_multiplier"] = job.plan.NoiseMultiplier();
   }
   if (!job.codec->accounted) return;
-  const privacy::Statement spent = SpentBy(job, result);
+  const privacy::Statement& spent = result.spent;
   const privacy::Claim headline = spent.Headline();
   AddEpsilons(spent.claims, json);
   json["claims"] = ClaimsToJson(spent.claims);
@@ -218,7 +216,7 @@ std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result
         "                 sigma {:.5f} a device, but not its distribution\n",
         job.codec->name, job.plan.noise_sigma);
   }
-  const privacy::Statement spent = SpentBy(job, result);
+  const privacy::Statement& spent = result.spent;
   std::string text = DescribeEpsilon(job.plan, spent);
   text +=
       !job.codec->servable ? DescribeBaselineLimits(job, spent) : DescribeLimits(job.plan, spent);
@@ -302,6 +300,7 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   json["threads"] = config.threads;
   json["wall_seconds"] = result.wall_seconds;
   json["finish_reason"] = result.finish_reason;
+  json["operator_fields"] = OperatorFields();
   json["rounds"] = Json::array();
   for (const RoundReport& report : result.rounds) {
     json["rounds"].push_back(RoundToJson(job, report));

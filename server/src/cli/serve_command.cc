@@ -17,6 +17,7 @@
 #include "cli/json_output.h"
 #include "cli/output_file.h"
 #include "cli/report.h"
+#include "cli/serve_report.h"
 #include "net/listener.h"
 #include "net/server.h"
 #include "plans/calibration.h"
@@ -59,7 +60,8 @@ void Log(const std::string& line) {
 nlohmann::ordered_json NetworkToJson(const NetworkFigures& figures) {
   nlohmann::ordered_json work;
   for (const auto& [name, longest_ms] : figures.work_ms_max) work[name] = longest_ms;
-  return {{"work_ms_max", work},
+  return {{"loop_stall_ms_max", figures.loop_stall_ms_max},
+          {"work_ms_max", work},
           {"accepted", figures.accepted},
           {"refused", figures.refused},
           {"made_room", figures.made_room},
@@ -71,7 +73,10 @@ nlohmann::ordered_json NetworkToJson(const NetworkFigures& figures) {
 }
 
 // seeded: whoever knows a seed knows noise on which the claims rest
-void WriteResults(const ServeRequest& o, bool seeded, Job& job, const NetworkFigures& network) {
+void WriteResults(const ServeRequest& o, bool seeded, Job& job, const OperatorReport& report,
+                  const NetworkFigures& network) {
+  nlohmann::ordered_json operators = report.ToJson();
+  operators["network"] = NetworkToJson(network);
   if (!o.model_out.empty()) {
     OutputFile file(o.model_out);
     WriteParameters(job.parameters(), file.stream());
@@ -84,8 +89,7 @@ void WriteResults(const ServeRequest& o, bool seeded, Job& job, const NetworkFig
                      {"seeded", seeded},
                      {"seed", o.seed ? nlohmann::ordered_json(*o.seed) : nullptr},
                      {"parameters_sha256", ParametersDigest(job.parameters())},
-                     {"loop_stall_ms_max", network.loop_stall_ms_max},
-                     {"network", NetworkToJson(network)}});
+                     {"operator", operators}});
 }
 
 void WritePortFile(const std::string& path, uint16_t port) {
@@ -93,25 +97,6 @@ void WritePortFile(const std::string& path, uint16_t port) {
   OutputFile file(path);
   file.stream() << port << '\n';
   file.Finish();
-}
-
-std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome, bool seeded) {
-  std::string text =
-      fmt::format("round {}/{} released: {} of {} reported, {} topped up", outcome.round + 1,
-                  config.plan.rounds, outcome.reported, outcome.cohort, outcome.topped_up);
-  if (outcome.unclipped_fraction) {
-    text += fmt::format("; clip {:.4g}, next {:.4g}: a noisy {:.2f} of the cohort not clipped",
-                        outcome.clip_l2, outcome.next_clip_l2, *outcome.unclipped_fraction);
-  }
-  if (!config.codec->certified) return text + "; NO PRIVACY";
-  const privacy::Claim headline = outcome.spent.Headline();
-  return text + fmt::format(
-                    "; epsilon {} at delta {:.3g}, {} adjacency, unit {}, {}, {}, "
-                    "accountant {}{}",
-                    DescribeClaims(outcome.spent.claims, kDecimals), headline.delta,
-                    privacy::Name(headline.adjacency), privacy::Name(headline.unit),
-                    privacy::Name(headline.trust_mode), Counted(headline.colluders, "colluder"),
-                    headline.accountant, seeded ? "; seeded: not private" : "");
 }
 
 JobConfig MakeJobAfter(const ServeRequest& o, uint32_t devices,
@@ -154,6 +139,8 @@ void RunServe(const ServeRequest& o) {
   ServerOptions options;
   ParseListen(o.listen, &options);
   options.round_timeout_ms = static_cast<uint64_t>(o.round_timeout_s * 1000);
+  options.release_allowance_ms = static_cast<uint64_t>(o.release_allowance_s * 1000);
+  options.farewell_ms = static_cast<uint64_t>(o.farewell_s * 1000);
   options.limits.handshake_timeout_ms = static_cast<uint64_t>(o.handshake_timeout_s * 1000);
   options.limits.request_timeout_ms = static_cast<uint64_t>(o.request_timeout_s * 1000);
   options.max_connections = o.max_connections;
@@ -174,6 +161,8 @@ void RunServe(const ServeRequest& o) {
   const bool seeded = o.seed.has_value();
   config.seeded = seeded;
   options.listener = std::make_shared<Listener>(options.host, options.port);
+  config.poll_interval_ms = static_cast<uint32_t>(o.poll_interval_s * 1000);
+  config.constant_work = !config.close_early();
   Job job(config, devices, *store, posix::DeriveKey(posix::RunKey(o.seed), key_label::kServer),
           ReadState(*store, resumed));
 
@@ -182,14 +171,19 @@ void RunServe(const ServeRequest& o) {
   events.detail = [&](const std::string& line) {
     if (o.verbose) Log(line);
   };
-  events.on_release = [&](const RoundOutcome& outcome) {
-    Log(DescribeRelease(config, outcome, seeded));
+  OperatorReport report;
+  events.on_outcome = [&](const RoundOutcome& outcome) {
+    report.Add(outcome);
+    Log(DescribeOutcome(config, outcome, seeded));
+    for (const std::string& warning : WarningsOf(outcome)) Log(warning);
   };
   Server server(job, devices, options, events);
   server.Listen();
   Log(fmt::format("listening on {} port {}: {}, model {}, {} of {} released", options.host,
                   server.port(), Counted(devices.size(), "device"), config.model->name, job.round(),
                   Counted(config.plan.rounds, "round")));
+  Log("this log is the operator's: its counts and times tell who took part; what may be shown: "
+      "sotto account ledger --published");
   LogEarlierJobs(config);
   if (!config.codec->certified) Log("NO PRIVACY: this job protects nothing; for experiments only");
   if (seeded) Log("seeded: not private; for tests only");
@@ -205,7 +199,8 @@ void RunServe(const ServeRequest& o) {
   }
   if (!finished) throw Stopped(server.signal(), "stopped; a later start goes on here");
   const History ended = store->ReadHistory();
-  WriteResults(o, seeded || RestsOnSeededNoise(ended, *LastJob(ended)), job, server.Figures());
+  WriteResults(o, seeded || RestsOnSeededNoise(ended, *LastJob(ended)), job, report,
+               server.Figures());
   if (job.gave_up()) throw GaveUp(job.finish_reason());
 }
 

@@ -83,6 +83,7 @@ class Server::Loop {
 
   static Status FindKey(void* context, ByteSpan identity, Key* psk);
   static void OnTick(uv_timer_t* timer);
+  static void OnRoundTime(uv_timer_t* timer);
   static void OnSignal(uv_signal_t* signal, int number);
 
   // strangers.cc
@@ -124,6 +125,8 @@ class Server::Loop {
   void AnnounceAttempt();
   void CloseRound();
   void OnRoundClosed();
+  void Publish();
+  void StartRoundTimer(uint64_t at_ms);
   void Finish();
   void StopLoop();
   void Fail(const std::exception_ptr& failure);
@@ -143,6 +146,7 @@ class Server::Loop {
   uv_idle_t busy_{};  // active: a turn left work over, so the loop does not wait
   uv_timer_t tick_{};
   uv_timer_t delay_{};
+  uv_timer_t round_timer_{};
   uv_signal_t interrupt_{};
   uv_signal_t terminate_{};
   int signal_ = 0;  // that ended Run()
@@ -169,7 +173,8 @@ class Server::Loop {
   RoundOutcome outcome_;
   std::exception_ptr round_failure_;  // instead of outcome_
   std::exception_ptr failure_;        // what Run() throws
-  uint64_t round_deadline_ms_ = 0;
+  uint64_t publication_ms_ = 0;       // of the open or closed attempt's result
+  bool awaits_publication_ = false;
   uint64_t farewell_deadline_ms_ = 0;
   bool opened_ = false;  // at least one round
   bool finished_ = false;

@@ -34,6 +34,27 @@ Fields NetworkAndStore() {
           .Unit("seconds")
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.round_timeout_s; }),
+      Row("release-allowance",
+          "from a round's deadline to the publication of its model; longer than a release takes, "
+          "since a late one tells how long it took. Unused with --close-early")
+          .In(Group::kNetwork)
+          .Within({0, 86400})
+          .Unit("seconds")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.release_allowance_s; }),
+      Row("poll-interval", "how long a device without work waits until it asks again")
+          .In(Group::kNetwork)
+          .Within({0.05, 86400})
+          .Unit("seconds")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.poll_interval_s; }),
+      Row("farewell",
+          "how long devices are told that the job is done; with --close-early until all know")
+          .In(Group::kNetwork)
+          .Within({0, 86400})
+          .Unit("seconds")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.farewell_s; }),
       Row("handshake-timeout", "until a connection must have proved its key")
           .In(Group::kNetwork)
           .Within({0.1, 3600})

@@ -21,6 +21,9 @@ struct ServeRequest : JobRequest {
   std::string listen = "127.0.0.1:7177";
   std::string port_file;
   double round_timeout_s = 60;
+  double release_allowance_s = 1;
+  double poll_interval_s = 1;
+  double farewell_s = 5;
   double handshake_timeout_s = 10;
   double request_timeout_s = 30;
   uint32_t max_connections = 4096;

@@ -81,10 +81,11 @@ bool Server::Loop::Run() {
   Check(uv_idle_init(&loop_, &busy_), "idle");
   Check(uv_timer_init(&loop_, &tick_), "timer");
   Check(uv_timer_init(&loop_, &delay_), "timer");
+  Check(uv_timer_init(&loop_, &round_timer_), "timer");
   Check(uv_signal_init(&loop_, &interrupt_), "signal");
   Check(uv_signal_init(&loop_, &terminate_), "signal");
   listening_.data = turn_.data = busy_.data = tick_.data = delay_.data = this;
-  interrupt_.data = terminate_.data = this;
+  round_timer_.data = interrupt_.data = terminate_.data = this;
   StartListening();
   Check(uv_check_start(&turn_, [](uv_check_t* turn) { static_cast<Loop*>(turn->data)->OnTurn(); }),
         "check");
@@ -92,6 +93,7 @@ bool Server::Loop::Run() {
   Check(uv_signal_start(&interrupt_, OnSignal, SIGINT), "signal");
   Check(uv_signal_start(&terminate_, OnSignal, SIGTERM), "signal");
   uv_update_time(&loop_);
+  publication_ms_ = now();
   try {
     OpenRound();
   } catch (...) {
@@ -108,8 +110,8 @@ void Server::Loop::Tick() {
   const LoopMonitor::Piece piece(monitor_, LoopWork::kTick);
   TickSessions();
   TickStrangers();
-  if (finished_ && (to_be_told_.empty() || now() >= farewell_deadline_ms_)) StopLoop();
-  if (!finished_ && !stopping_ && !closing_round_ && now() >= round_deadline_ms_) CloseRound();
+  const bool all_told = job_.config().close_early() && to_be_told_.empty();
+  if (finished_ && (all_told || now() >= farewell_deadline_ms_)) StopLoop();
 }
 
 void Server::Loop::OpenRound() {
@@ -122,16 +124,36 @@ void Server::Loop::OpenRound() {
   AnnounceAttempt();
 }
 
-// A cohort was drawn: the round's deadline counts from now.
+// A cohort was drawn. The attempt begins at the time of the last publication, not when this line is
+// reached, so that no load shifts the times of later attempts.
 void Server::Loop::AnnounceAttempt() {
-  round_deadline_ms_ = now() + options_.round_timeout_ms;
+  const uint64_t deadline_ms = publication_ms_ + options_.round_timeout_ms;
+  publication_ms_ = deadline_ms + options_.release_allowance_ms;
+  StartRoundTimer(deadline_ms);
+  job_.Proceed();
   events_.info(fmt::format("round {} attempt {}: {} drawn", job_.round() + 1, job_.attempt() + 1,
                            Counted(job_.cohort().size(), "device")));
 }
 
+void Server::Loop::StartRoundTimer(uint64_t at_ms) {
+  uv_update_time(&loop_);
+  Check(uv_timer_start(&round_timer_, OnRoundTime, at_ms > now() ? at_ms - now() : 0, 0), "timer");
+}
+
+// The deadline of the open attempt, or the time to publish the result of the closed one.
+void Server::Loop::OnRoundTime(uv_timer_t* timer) {
+  auto* self = static_cast<Loop*>(timer->data);
+  if (self->awaits_publication_) {
+    self->Publish();
+  } else {
+    self->CloseRound();
+  }
+}
+
 void Server::Loop::CloseRound() {
-  if (closing_round_ || finished_ || stopping_) return;
+  if (closing_round_ || awaits_publication_ || finished_ || stopping_) return;
   closing_round_ = true;
+  job_.Suspend();
   round_work_.data = this;
   uv_queue_work(
       &loop_, &round_work_,
@@ -148,18 +170,32 @@ void Server::Loop::CloseRound() {
 
 void Server::Loop::OnRoundClosed() {
   closing_round_ = false;
+  if (round_failure_) {
+    Fail(round_failure_);
+    return;
+  }
+  awaits_publication_ = true;
+  uv_update_time(&loop_);
+  const bool early = job_.config().close_early();
+  if (!early && now() > publication_ms_) outcome_.late_ms = now() - publication_ms_;
+  if (early || outcome_.late_ms > 0 || stopping_) {
+    publication_ms_ = now();
+    Publish();
+  } else {
+    StartRoundTimer(publication_ms_);
+  }
+}
+
+// What was closed becomes visible: the next attempt opens, or the job ends. A server that stops
+// tells its operator only; a later start opens the next attempt.
+void Server::Loop::Publish() {
+  awaits_publication_ = false;
   try {
-    if (round_failure_) std::rethrow_exception(round_failure_);
+    events_.on_outcome(outcome_);
+    if (stopping_) return;
     if (outcome_.released) {
-      events_.on_release(outcome_);
-      if (!stopping_) OpenRound();
-      return;
-    }
-    events_.info(fmt::format(
-        "round {} attempt {}: {} of {} checked in, too few; nothing released, nothing charged",
-        outcome_.round + 1, outcome_.attempt + 1, outcome_.checked_in,
-        Counted(devices_.size(), "device")));
-    if (job_.phase() == Job::Phase::kFinished) {
+      OpenRound();
+    } else if (job_.phase() == Job::Phase::kFinished) {
       Finish();
     } else {
       AnnounceAttempt();
@@ -171,6 +207,7 @@ void Server::Loop::OnRoundClosed() {
 
 void Server::Loop::Finish() {
   finished_ = true;
+  job_.Proceed();
   if (job_.gave_up()) {
     events_.info(job_.finish_reason() + "; a later start goes on here");
     StopLoop();
@@ -200,6 +237,7 @@ void Server::Loop::OnSignal(uv_signal_t* signal, int number) {
 void Server::Loop::StopLoop() {
   if (stopping_) return;
   stopping_ = true;
+  if (awaits_publication_) Publish();
   std::vector<Peer*> peers;
   for (const auto& [id, peer] : peers_) peers.push_back(peer);
   for (Peer* peer : peers) Close(*peer);
@@ -207,8 +245,8 @@ void Server::Loop::StopLoop() {
   for (uv_handle_t* handle :
        {reinterpret_cast<uv_handle_t*>(&listening_), reinterpret_cast<uv_handle_t*>(&turn_),
         reinterpret_cast<uv_handle_t*>(&busy_), reinterpret_cast<uv_handle_t*>(&tick_),
-        reinterpret_cast<uv_handle_t*>(&delay_), reinterpret_cast<uv_handle_t*>(&interrupt_),
-        reinterpret_cast<uv_handle_t*>(&terminate_)}) {
+        reinterpret_cast<uv_handle_t*>(&delay_), reinterpret_cast<uv_handle_t*>(&round_timer_),
+        reinterpret_cast<uv_handle_t*>(&interrupt_), reinterpret_cast<uv_handle_t*>(&terminate_)}) {
     if (!uv_is_closing(handle)) uv_close(handle, nullptr);
   }
   listener_.reset();

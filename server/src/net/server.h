@@ -3,10 +3,15 @@
 //
 //   - The pool answers chunks of updates, which includes decoding. The loop answers all other
 //     requests.
-//   - The pool closes a round as soon as its whole cohort has reported, or at its deadline.
-//   - The next round opens at once, until the job is finished. The server then tells devices for a
-//     while that the job is done. If the job gave up, it does not tell them: they try again until a
-//     later start.
+//   - The pool closes a round at its deadline. The server publishes the result at the deadline plus
+//     the release allowance, never earlier: the time of a publication then tells nothing of the
+//     reports. Until then devices are told to wait. A release that is not ready in time is
+//     published late, and its outcome says how late.
+//   - If the job closes rounds early (JobConfig::close_early()), the pool also closes a round when
+//     its whole cohort has reported, and a result is published when it is ready.
+//   - The next round opens with the publication, until the job is finished. The server then tells
+//     devices for `farewell_ms` that the job is done. If the job gave up, it does not tell them:
+//     they try again until a later start.
 //
 // One thread calls Run(), and Run() does all the work.
 #ifndef SOTTO_NET_SERVER_H_
@@ -39,14 +44,21 @@ struct ServerOptions {
   size_t max_handshakes = 64;
   size_t max_handshakes_per_address = 8;
   uint64_t round_timeout_ms = 60000;  // from the opening of a round to its deadline
-  uint64_t farewell_ms = 5000;        // how long the server tells devices that the job is done
+  // From a round's deadline to the publication of its result. It must be longer than the release
+  // takes; unused if rounds close early.
+  uint64_t release_allowance_ms = 1000;
+  // How long the server tells devices that the job is done. If rounds close early it ends as soon
+  // as every device that has sent a request has been told.
+  uint64_t farewell_ms = 5000;
 };
 
-// One line for every event, for people. A line never holds a key or an update.
+// The events of a server, for its operator alone: times, counts and names tell who took part. A
+// line is for people. It never holds a key or an update.
 struct ServerEvents {
   std::function<void(const std::string&)> info;
-  std::function<void(const std::string&)> detail;       // with -v: connections come and go
-  std::function<void(const RoundOutcome&)> on_release;  // after each released round
+  std::function<void(const std::string&)> detail;  // with -v: connections come and go
+  // The result of an attempt when it is published: a release, or an attempt that was given up.
+  std::function<void(const RoundOutcome&)> on_outcome;
 };
 
 // What the network did to the server so far. For the operator alone: the figures depend on who

@@ -31,7 +31,7 @@ constexpr NamedAssumption kAssumptions[] = {
      "The server draws cohorts, tops up and divides as planned, and tells nobody the devices' "
      "noise."},
     {Assumption::kParticipationIsSecret, "participation-is-secret",
-     "The adversary does not know who was drawn for which round."},
+     "The adversary does not know who was drawn for which round, nor how many of them reported."},
     {Assumption::kReportingIndependentOfData, "reporting-independent-of-data",
      "Whether a drawn device reports does not depend on its data."},
     {Assumption::kLengthsAndTimesTellNothing, "lengths-and-times-tell-nothing",

@@ -24,6 +24,22 @@ Guarantee OfEveryUpdate(const Disclosure& all) {
 
 Guarantee OfOneUpdate(const Disclosure& all) { return GuaranteeAgainstServer(all.plan, 1); }
 
+// See MakeClaim().
+void AdaptToKnownParticipants(const Disclosure& disclosure, Claim* claim) {
+  std::vector<Assumption>& all = claim->assumptions;
+  const auto secret = std::find(all.begin(), all.end(), Assumption::kParticipationIsSecret);
+  if (secret == all.end()) return;
+  bool some_known = disclosure.plan.participants_known;
+  bool all_known = disclosure.plan.participants_known;
+  for (const SpentRounds& job : disclosure.before) {
+    if (job.rounds == 0) continue;
+    some_known = some_known || job.plan.participants_known;
+    all_known = all_known && job.plan.participants_known;
+  }
+  if (all_known) all.erase(secret);
+  if (some_known) Assume(Assumption::kTimesTellNothing, claim);
+}
+
 Adjacency AlwaysReplaceOne(Sampling /*sampling*/) { return Adjacency::kReplaceOne; }
 
 }  // namespace
@@ -90,7 +106,8 @@ const Claim* FindClaim(const std::vector<Claim>& claims, const ClaimKind& kind) 
   return claim == claims.end() ? nullptr : &*claim;
 }
 
-Claim MakeClaim(const ClaimKind& kind, const Plan& plan, const Guarantee& guarantee) {
+Claim MakeClaim(const ClaimKind& kind, const Disclosure& disclosure, const Guarantee& guarantee) {
+  const Plan& plan = disclosure.plan;
   Claim claim;
   claim.adversary = kind.adversary;
   claim.view = kind.view;
@@ -102,6 +119,7 @@ Claim MakeClaim(const ClaimKind& kind, const Plan& plan, const Guarantee& guaran
   claim.delta = plan.delta;
   claim.accountant = guarantee.gaussian.winner;
   claim.assumptions = kind.assumptions;
+  AdaptToKnownParticipants(disclosure, &claim);
   return claim;
 }
 

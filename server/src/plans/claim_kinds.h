@@ -35,7 +35,8 @@ struct ClaimKind {
   std::optional<TrustMode> only_in;
   bool counts_updates;  // its figure depends on Disclosure::updates
   Adjacency (*adjacency)(Sampling sampling);
-  std::vector<Assumption> assumptions;  // in the order of the enumeration
+  // In the order of the enumeration. MakeClaim() adapts them to jobs that close rounds early.
+  std::vector<Assumption> assumptions;
   Guarantee (*guarantee)(const Disclosure& disclosure);
 
   bool ExistsIn(TrustMode trust_mode) const { return !only_in || *only_in == trust_mode; }
@@ -50,8 +51,14 @@ const ClaimKind* FindKind(Adversary adversary, View view);
 // The claim of this kind among the claims; nullptr if there is none.
 const Claim* FindClaim(const std::vector<Claim>& claims, const ClaimKind& kind);
 
-// The claim of this kind that the guarantee gives for the plan.
-Claim MakeClaim(const ClaimKind& kind, const Plan& plan, const Guarantee& guarantee);
+// The claim of this kind that the guarantee gives for the disclosure.
+//
+// An adversary that is assumed not to know the participants knows them if a plan says
+// participants_known. Its claim then rests on other assumptions:
+//   - kTimesTellNothing, because the time of a release follows from the times of reports, and these
+//     must not depend on the devices' data;
+//   - kParticipationIsSecret only if a job without participants_known is part of the figure.
+Claim MakeClaim(const ClaimKind& kind, const Disclosure& disclosure, const Guarantee& guarantee);
 
 }  // namespace sotto::privacy
 

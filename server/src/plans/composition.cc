@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "accounting/binomial.h"
 #include "accounting/log_space.h"
@@ -63,7 +64,8 @@ Composition ComposeReleases(const Plan& plan, int64_t rounds,
   for (SpentRounds& job : jobs) {
     if (job.rounds == 0) continue;
     job.plan.colluders = std::max(job.plan.colluders, plan.colluders);
-    const Composition one = ComposeJob(job.plan, job.rounds, adjacency);
+    Composition one = ComposeJob(job.plan, job.rounds, adjacency);
+    if (job.plan.participants_known) one = WithDrawsKnown(std::move(one));
     if (all.rounds.empty()) {
       all = one;
     } else {

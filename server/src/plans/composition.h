@@ -36,6 +36,7 @@ struct Composition {
 };
 
 // Composes `rounds` rounds of the plan with the rounds of earlier jobs, under the plan's adjacency.
+// The rounds of a plan with participants_known are composed as WithDrawsKnown() does.
 // The plan's colluders tell their noise of earlier jobs too. The worst certificate and the largest
 // shift of all jobs count for all coordinates; for jobs of one program they are the same. Without
 // rounds nothing is released.

@@ -57,7 +57,7 @@ Statement Account(const Plan& plan, int64_t rounds_released,
   for (const ClaimKind& kind : ClaimKinds()) {
     if (!kind.ExistsIn(plan.Trust())) continue;
     statement.terms.push_back(kind.guarantee(disclosure));
-    statement.claims.push_back(MakeClaim(kind, plan, statement.terms.back()));
+    statement.claims.push_back(MakeClaim(kind, disclosure, statement.terms.back()));
   }
   return statement;
 }
@@ -71,7 +71,7 @@ void RestateUpdates(const Plan& plan, int64_t updates, const std::vector<SpentRo
     const ClaimKind* kind = FindKind(claim.adversary, claim.view);
     if (kind == nullptr || !kind->counts_updates) continue;
     statement->terms[i] = kind->guarantee(disclosure);
-    claim = MakeClaim(*kind, plan, statement->terms[i]);
+    claim = MakeClaim(*kind, disclosure, statement->terms[i]);
   }
 }
 

@@ -12,9 +12,23 @@ Attempt::Attempt(const JobConfig& config, const DeviceRegistry& devices, const T
       codec_(config.codec->make(task)),
       members_(drawn_.size()),
       is_checked_in_(devices.size()),
+      is_heard_(devices.size()),
       sum_(config.coordinates()) {}
 
+void Attempt::CheckInToo(const std::vector<bool>& devices) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (uint32_t device = 0; device < devices.size(); ++device) {
+    if (devices[device]) CheckIn(device);
+  }
+}
+
+std::vector<bool> Attempt::Heard() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return is_heard_;
+}
+
 bool Attempt::IsComplete() const {
+  if (!config_.close_early()) return false;
   const std::lock_guard<std::mutex> lock(mutex_);
   // Only an attempt that will be released may end early. So it stays open until enough devices have
   // checked in.

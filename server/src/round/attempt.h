@@ -7,6 +7,17 @@
 // cohort. Close() returns that part's sum, and the parts merge (aggregate/partial_sum.h). An update
 // is decoded when it is complete and added to the sum. Its bytes are then freed.
 //
+// Which devices check in. A device checks in if it has sent this attempt, or the attempt before it,
+// any request.
+//   Lemma. Suppose that a device that is told to train sends its next request within the time that
+//   an attempt lasts, and that whether devices are up depends on no draw. Then the number of
+//   devices that check in depends on no draw. Proof: compare a device that is drawn in attempt i
+//   with the same device if it is not. Attempts i and i + 1 count both, for the Hello in attempt i.
+//   Attempt i + 1 hears both, the one that trains at the latest at the end of its training. So they
+//   count the same in every later attempt. Remark: a device that goes down while it trains is
+//   counted in one attempt less than if it had not been drawn. PRIVACY.md lists this among what the
+//   attempts' numbers tell.
+//
 // All methods are safe from any thread at any time.
 #ifndef SOTTO_ROUND_ATTEMPT_H_
 #define SOTTO_ROUND_ATTEMPT_H_
@@ -40,6 +51,13 @@ class Attempt {
 
   const TrainTask& task() const { return task_; }
 
+  // Checks these devices in, which the attempt before this one has heard.
+  //   devices  by registry index; empty: none
+  void CheckInToo(const std::vector<bool>& devices);
+
+  // The devices that have sent this attempt a request, by registry index.
+  std::vector<bool> Heard() const;
+
   // The answer to a device's request.
   //   device   the registry's index of an authenticated device
   //   request  a Hello must have passed RefuseHello()
@@ -47,9 +65,9 @@ class Attempt {
   // wait, or that the device is not in the cohort.
   Reply Answer(uint32_t device, const Request& request);
 
-  // True if the attempt is open, every drawn device has reported or had its update rejected, and at
-  // least config.min_devices devices have checked in with this process. There is then no reason to
-  // wait longer.
+  // True if the configuration lets rounds close early, the attempt is open, every drawn device has
+  // reported or had its update rejected, and at least config.min_devices devices have checked in
+  // with this process. There is then no reason to wait longer.
   bool IsComplete() const;
 
   // Closes the attempt at the deadline: no update is accepted from now on. Waits for the updates
@@ -92,6 +110,7 @@ class Attempt {
   int decoding_ = 0;
   std::vector<Member> members_;      // one for each of drawn_, same order
   std::vector<bool> is_checked_in_;  // by registry index
+  std::vector<bool> is_heard_;       // by registry index
   AttemptCounts counts_;
   Accumulator sum_;  // has its own lock: updates are added without mutex_
 };
@@ -101,7 +120,7 @@ class Attempt {
 std::optional<Reply> RefuseHello(const Request& hello, ByteSpan model_digest);
 
 // The answer to a request while no attempt is open.
-Reply AnswerBetweenAttempts(const Request& request);
+Reply AnswerBetweenAttempts(const Request& request, const JobConfig& config);
 
 }  // namespace sotto::server
 

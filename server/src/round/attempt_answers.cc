@@ -13,9 +13,6 @@ constexpr size_t kModelChunkSize = 16384;
 
 constexpr privacy::TrustMode kTrusted = privacy::TrustMode::kTrustedServer;
 
-// How long a device waits before it asks again.
-constexpr uint32_t kPollIntervalMs = 1000;
-
 enum class OnBegin { kTake, kRepeatAck, kAskLater, kRefuse };
 
 struct MemberRule {
@@ -36,10 +33,10 @@ constexpr MemberRule kMemberStates[] = {
 
 const MemberRule& RuleOf(MemberState state) { return kMemberStates[static_cast<int>(state)]; }
 
-Reply Wait(uint32_t ms) {
+Reply Wait(const JobConfig& config) {
   Reply reply;
   reply.kind = Reply::Kind::kWait;
-  reply.wait_ms = ms;
+  reply.wait_ms = config.poll_interval_ms;
   return reply;
 }
 
@@ -51,11 +48,11 @@ Reply FinalError(ErrorCode code) {
   return reply;
 }
 
-Reply Busy() {
+Reply Busy(const JobConfig& config) {
   Reply reply;
   reply.kind = Reply::Kind::kError;
   reply.code = ErrorCode::kBusy;
-  reply.wait_ms = kPollIntervalMs;
+  reply.wait_ms = config.poll_interval_ms;
   return reply;
 }
 
@@ -79,15 +76,17 @@ std::optional<Reply> RefuseHello(const Request& hello, ByteSpan model_digest) {
   return std::nullopt;
 }
 
-Reply AnswerBetweenAttempts(const Request& request) {
-  if (request.kind == Request::Kind::kHello) return Wait(kPollIntervalMs);
+Reply AnswerBetweenAttempts(const Request& request, const JobConfig& config) {
+  if (request.kind == Request::Kind::kHello) return Wait(config);
   return FinalError(request.kind == Request::Kind::kNone ? ErrorCode::kMalformed
                                                          : ErrorCode::kNotSelected);
 }
 
 Reply Attempt::Answer(uint32_t device, const Request& request) {
   std::unique_lock<std::mutex> lock(mutex_);
-  if (!open_) return AnswerBetweenAttempts(request);
+  if (!open_) return AnswerBetweenAttempts(request, config_);
+  is_heard_[device] = true;
+  CheckIn(device);
   switch (request.kind) {
     case Request::Kind::kHello:
       return OnHello(device);
@@ -117,9 +116,8 @@ void Attempt::CheckIn(uint32_t device) {
 }
 
 Reply Attempt::OnHello(uint32_t device) {
-  CheckIn(device);
   const Member* member = FindMember(device);
-  if (member == nullptr || !RuleOf(member->state).trains) return Wait(kPollIntervalMs);
+  if (member == nullptr || !RuleOf(member->state).trains) return Wait(config_);
   Reply reply;
   reply.kind = Reply::Kind::kTrain;
   reply.task = task_;
@@ -157,7 +155,7 @@ Reply Attempt::OnUpdateBegin(uint32_t device, const Request& request) {
     case OnBegin::kRepeatAck:
       return same_update ? Ack(member->size, true) : FinalError(ErrorCode::kConflict);
     case OnBegin::kAskLater:
-      return Busy();
+      return Busy(config_);
     case OnBegin::kRefuse:
       return FinalError(ErrorCode::kMalformed);
   }

@@ -130,6 +130,7 @@ void Job::StartAttempt() {
   }
   auto attempt = std::make_shared<Attempt>(config_, devices_, MakeTask(), cohort_,
                                            ByteSpan(model_bytes_.data(), model_bytes_.size()));
+  attempt->CheckInToo(heard_before_);
   const std::lock_guard<std::mutex> lock(mutex_);
   current_ = std::move(attempt);
   phase_ = Phase::kOpen;
@@ -187,6 +188,16 @@ void Job::GiveAttemptUp() {
   ++given_up_;
 }
 
+void Job::Suspend() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  suspended_ = true;
+}
+
+void Job::Proceed() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  suspended_ = false;
+}
+
 Reply Job::Answer(uint32_t device, const Request& request) {
   const bool is_hello = request.kind == Request::Kind::kHello;
   if (is_hello) {
@@ -196,6 +207,7 @@ Reply Job::Answer(uint32_t device, const Request& request) {
   std::shared_ptr<Attempt> attempt;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (suspended_) return AnswerBetweenAttempts(request, config_);
     attempt = current_;
     if (is_hello && phase_ == Phase::kFinished && !gave_up_) {
       Reply done;
@@ -203,7 +215,7 @@ Reply Job::Answer(uint32_t device, const Request& request) {
       return done;
     }
   }
-  if (attempt == nullptr) return AnswerBetweenAttempts(request);
+  if (attempt == nullptr) return AnswerBetweenAttempts(request, config_);
   Reply reply = attempt->Answer(device, request);
   if (reply.kind == Reply::Kind::kTrain) {
     reply.receipt = log_.ReceiptOf(reply.task.round, reply.task.attempt);
@@ -224,13 +236,16 @@ PartialSum Job::CloseUploads() {
     phase_ = Phase::kClosing;
     attempt = current_;
   }
-  return attempt->Close();
+  PartialSum part = attempt->Close();
+  heard_before_ = attempt->Heard();
+  return part;
 }
 
 RoundOutcome Job::FinishRound(PartialSum total) {
   if (phase() != Phase::kClosing) throw std::logic_error("no round's uploads are closed");
   RoundOutcome outcome = OutcomeOf(total.counts);
   if (outcome.checked_in < config_.min_devices) {
+    outcome.spent = Spent();  // the server has seen this attempt's updates
     GiveAttemptUp();
     StartAttempt();
     return outcome;
@@ -249,6 +264,7 @@ RoundOutcome Job::OutcomeOf(const AttemptCounts& counts) const {
   outcome.cohort = static_cast<uint32_t>(cohort_.size());
   outcome.checked_in = counts.checked_in;
   outcome.reported = counts.reported;
+  outcome.rejected = counts.rejected;
   outcome.update_bytes = counts.update_bytes;
   outcome.clip_l2 = static_cast<double>(clip_l2_);
   if (config_.codec->noise) {

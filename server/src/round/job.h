@@ -35,16 +35,19 @@
 
 namespace sotto::server {
 
-// The result of closing a round.
+// The result of closing a round. The counts and the bytes are the operator's: whoever knows them
+// learns who took part, and no claim against the public covers that (PRIVACY.md, section 1).
 struct RoundOutcome {
   bool released = false;
   uint32_t round = 0;
   uint32_t attempt = 0;
   uint32_t cohort = 0;        // devices drawn
-  uint32_t checked_in = 0;    // devices that asked for work, drawn or not
+  uint32_t checked_in = 0;    // devices heard in this attempt or the one before it, drawn or not
   uint32_t reported = 0;      // complete, valid updates
+  uint32_t rejected = 0;      // drawn devices whose update was rejected
   uint32_t topped_up = 0;     // zero updates added so that the noise is constant
   uint64_t update_bytes = 0;  // encoded bytes of all reports
+  uint64_t late_ms = 0;       // published so long after its time; set by the server
   bool diverged = false;      // the next model would not be finite: the model is unchanged
   double clip_l2 = 0.0;       // the round's bound on an update's norm, model units
   double noise_sigma = 0.0;   // of one encoding, model units; 0 without noise
@@ -52,7 +55,7 @@ struct RoundOutcome {
   // [0, 1]. A drop-out counts as half.
   std::optional<double> unclipped_fraction;
   double next_clip_l2 = 0.0;  // of a release: the bound of the next round, model units
-  privacy::Statement spent;   // of the job so far, if it is accounted and the round was released
+  privacy::Statement spent;   // of the job so far, this attempt included, if it is accounted
 };
 
 class Job {
@@ -92,13 +95,19 @@ class Job {
   PartialSum CloseUploads();
   RoundOutcome FinishRound(PartialSum total);
 
+  // From Suspend() to Proceed() every device is told to wait. A server publishes the result of a
+  // round at a time of its own choice: until then no device must see what CloseRound() has opened.
+  void Suspend();
+  void Proceed();
+
   // The answer to a device's request. `device` is the registry's index of an authenticated device.
   // The reply's bytes stay valid until the next OpenRound(). Throws StaleLog if the device's
   // receipt shows that the log is an older copy: the program must then stop.
   Reply Answer(uint32_t device, const Request& request);
 
-  // True if every device of the open round's cohort has reported or had its update rejected, and
-  // enough devices have checked in. There is then no reason to wait longer.
+  // True if the configuration lets rounds close early, every device of the open round's cohort has
+  // reported or had its update rejected, and enough devices have checked in. There is then no
+  // reason to wait longer.
   bool IsComplete() const;
 
   Phase phase() const;
@@ -111,8 +120,8 @@ class Job {
   Span<const float> parameters() const { return {parameters_.data(), parameters_.size()}; }
   const JobConfig& config() const { return config_; }
 
-  // What this job and the jobs before it have spent so far; no claims if the codec is not
-  // accounted.
+  // What this job and the jobs before it have spent so far. The claims against the server count
+  // every committed attempt, released or not. No claims if the codec is not accounted.
   privacy::Statement Spent() {
     return config_.codec->accounted ? budget_.SpentAfter(round_, attempts_) : privacy::Statement();
   }
@@ -152,11 +161,12 @@ class Job {
   uint8_t job_id_[kJobIdSize] = {};
   uint8_t model_digest_[kSha256Size] = {};
 
-  mutable std::mutex mutex_;  // guards the next four members
+  mutable std::mutex mutex_;  // guards the next five members
   Phase phase_ = Phase::kIdle;
   std::string finish_reason_;
   bool gave_up_ = false;
   std::shared_ptr<Attempt> current_;
+  bool suspended_ = false;
 
   uint32_t round_ = 0;
   uint32_t attempt_ = 0;
@@ -164,6 +174,7 @@ class Job {
   uint32_t attempts_ = 0;  // committed, of the whole job
   bool diverged_ = false;  // in the last release
   std::vector<uint32_t> cohort_;
+  std::vector<bool> heard_before_;  // devices that the last attempt heard; empty: none
   std::vector<float> parameters_;
   float clip_l2_ = 0.0F;
   std::vector<uint8_t> model_bytes_;  // parameters_ on the wire: little-endian float32

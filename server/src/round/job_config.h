@@ -62,6 +62,18 @@ struct JobConfig {
   int threads = 1;             // for decoding zero updates
   bool seeded = false;  // randomness derives from a known number: NOT private; for the ledger
 
+  // How long a device that has no work waits before it asks again, milliseconds. The same for every
+  // device at every time, so the answer tells neither the draw nor the load.
+  uint32_t poll_interval_ms = 1000;
+  // The work of a release does not depend on the number of reports: as many zero updates are
+  // computed as the plan has reports, and the sum takes those that are missing. For a server, whose
+  // load devices can feel.
+  bool constant_work = false;
+
+  // A round closes as soon as its whole cohort has reported. See Plan::participants_known, which
+  // makes the claims say so.
+  bool close_early() const { return plan.participants_known; }
+
   // The format in which a device hands over its update.
   UpdateFormat format() const { return codec->FormatFor(coding, padding); }
 

@@ -18,13 +18,16 @@ void RequirePlausible(const JobConfig& config, const PartialSum& total) {
   }
 }
 
-// Adds zero updates until the sum has the noise of the planned reports. Returns how many.
+// Adds zero updates until the sum has the noise of the planned reports. Returns how many. Under
+// constant_work the zero updates that the sum does not need are computed too, and forgotten.
 uint32_t TopUp(const JobConfig& config, const UpdateCodec& codec, uint32_t reported,
                const Key& server_key, Accumulator& sum) {
   if (!config.codec->noise) return 0;
-  const uint32_t missing = static_cast<uint32_t>(config.plan.planned_reports) - reported;
-  ParallelFor(config.threads, missing, [&](size_t i, int) {
-    codec.AddZeroUpdate(server_key, static_cast<uint32_t>(i), sum);
+  const auto planned = static_cast<uint32_t>(config.plan.planned_reports);
+  const uint32_t missing = planned - reported;
+  Accumulator unused(config.constant_work ? sum.size() : 0);
+  ParallelFor(config.threads, config.constant_work ? planned : missing, [&](size_t i, int) {
+    codec.AddZeroUpdate(server_key, static_cast<uint32_t>(i), i < missing ? sum : unused);
   });
   return missing;
 }

@@ -2,6 +2,9 @@
 //
 //   sum --zero updates--> noisy sum --estimator--> update --optimiser--> parameters
 //
+// The time that this takes does not depend on the number of reports if the configuration asks for
+// constant_work.
+//
 // The sum is not read before its noise is complete. All that follows is post-processing.
 //
 // Safe from any thread, if no other uses the same optimiser.

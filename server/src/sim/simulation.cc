@@ -75,6 +75,7 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
                                                       job.round(), config.job.plan.rounds)
                                         : job.finish_reason();
   result.gave_up = job.gave_up();
+  result.spent = job.Spent();
   result.wall_seconds = SecondsSince(start);
   return result;
 }

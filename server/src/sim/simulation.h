@@ -46,6 +46,7 @@ struct SimulationResult {
   std::string finish_reason;
   bool gave_up = false;       // see Job::gave_up()
   bool stopped = false;       // by SimulationConfig::stop
+  privacy::Statement spent;   // of the whole job, attempts that released nothing included
   double wall_seconds = 0.0;  // of set-up, rounds and evaluation
 
   // Mean size of a device's encoded update, bytes.

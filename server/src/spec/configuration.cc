@@ -81,6 +81,10 @@ privacy::Plan PlanFromConfiguration(const std::string& path, const std::string& 
   }
 }
 
+bool ClosedEarlyUncharged(const std::string& path, const std::string& held) {
+  return !Parse(path, held).contains("close_early");
+}
+
 void RequireSameConfiguration(const std::string& path, const std::string& held, const Json& now) {
   const Json before = WithNewOptions(Parse(path, held), now);
   for (const Json& side : {now, before}) {

@@ -24,6 +24,11 @@ nlohmann::ordered_json ConfigurationToJson(const JobRecord& job);
 // Throws std::runtime_error that names the store if a field is missing.
 privacy::Plan PlanFromConfiguration(const std::string& path, const std::string& held);
 
+// True if the job's claims assume that nobody knows the participants, but a program began it that
+// closed every round as soon as its cohort had reported: the text has no field `close_early`.
+// Throws as PlanFromConfiguration().
+bool ClosedEarlyUncharged(const std::string& path, const std::string& held);
+
 // Throws std::runtime_error that names the store, the first field that differs and both values. An
 // option that the held text lacks, since it is newer, counts with its default.
 //   held  the text in the store

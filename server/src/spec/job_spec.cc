@@ -267,6 +267,13 @@ Fields ServerStep() {
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.min_devices; })
           .Reads([](const JobRecord& job) { return ToJson(job.config.min_devices); }),
+      Row("close-early",
+          "a round ends as soon as its whole cohort has reported; the time of a release then tells "
+          "who takes part: epsilon is that of an adversary who knows the participants, and is not "
+          "amplified by sampling")
+          .In(Group::kRounds)
+          .StandsInPlan(
+              Learns::kNoise, [](auto& plan) -> auto& { return plan.participants_known; }),
       Row("epsilon-budget",
           "no round starts that would take epsilon above this, earlier jobs on the same devices "
           "included")

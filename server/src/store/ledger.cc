@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "base/counted.h"
+#include "plans/statement.h"
+#include "spec/configuration.h"
 #include "store/history.h"
 
 namespace sotto::server {
@@ -20,37 +23,102 @@ std::vector<const LedgerEntry*> LastEntries(const std::vector<JobLedger>& jobs) 
   return last;
 }
 
-// Why the claims against the server leave something out: a server sees the updates of every
-// attempt, and an attempt after a job's last release is in no entry. Empty if there is none.
-std::string UnclaimedAttempts(const std::vector<JobLedger>& jobs) {
-  for (const JobLedger& job : jobs) {
-    const int64_t claimed = job.releases.empty() ? 0 : job.releases.back().attempts;
-    if (job.job.attempts > claimed) {
-      return fmt::format("job {} made {} after its last release", job.job.number,
-                         Counted(job.job.attempts - claimed, "attempt"));
-    }
+// The last claims of one job, or the reason why it has none of a kind.
+struct LastClaims {
+  const JobLedger* job;
+
+  int64_t number() const { return job->job.number; }
+  int64_t UnclaimedAttempts() const {
+    return job->job.attempts - (job->releases.empty() ? 0 : job->releases.back().attempts);
   }
-  return "";
+  bool Has(const privacy::ClaimKind& kind) const {
+    return (!job->releases.empty() &&
+            privacy::FindClaim(job->releases.back().claims, kind) != nullptr) ||
+           privacy::FindClaim(job->after_attempts, kind) != nullptr;
+  }
+  // Null: refusal() says why.
+  const privacy::Claim* Find(const privacy::ClaimKind& kind) const {
+    const bool counts_attempts = kind.adversary == privacy::Adversary::kServer;
+    if (counts_attempts && UnclaimedAttempts() > 0) {
+      return privacy::FindClaim(job->after_attempts, kind);
+    }
+    return job->releases.empty() ? nullptr : privacy::FindClaim(job->releases.back().claims, kind);
+  }
+  std::string Refusal(const privacy::ClaimKind& kind) const {
+    if (!Has(kind)) return fmt::format("job {} claims nothing of this kind", number());
+    return fmt::format("job {} made {} after its last release", number(),
+                       Counted(UnclaimedAttempts(), "attempt"));
+  }
+};
+
+// The jobs that a claim of this kind must cover. A server sees the updates of every attempt; all
+// others see releases.
+std::vector<LastClaims> JobsUnder(const privacy::ClaimKind& kind,
+                                  const std::vector<JobLedger>& jobs) {
+  std::vector<LastClaims> under;
+  for (const JobLedger& job : jobs) {
+    const bool is_seen = kind.adversary == privacy::Adversary::kServer && job.job.attempts > 0;
+    if (is_seen || !job.releases.empty()) under.push_back({&job});
+  }
+  return under;
+}
+
+bool ComposesWith(const JobLedger& job, int64_t other) {
+  return std::find(job.before.begin(), job.before.end(), other) != job.before.end();
+}
+
+// Those of them whose claims cover all of them: the last one alone if it composes with all others.
+std::vector<LastClaims> JobsThatCover(const privacy::ClaimKind& kind,
+                                      const std::vector<JobLedger>& jobs) {
+  std::vector<LastClaims> under = JobsUnder(kind, jobs);
+  const bool last_covers_all =
+      !under.empty() && std::all_of(under.begin(), under.end() - 1, [&](const LastClaims& other) {
+        return ComposesWith(*under.back().job, other.number());
+      });
+  if (last_covers_all) under.erase(under.begin(), under.end() - 1);
+  return under;
 }
 
 // The claim on one update is of its own job alone, so every job must make it. All others are of the
 // job and of those before it.
 ClaimForAll CombineKind(const privacy::ClaimKind& kind, const std::vector<JobLedger>& jobs) {
-  if (kind.adversary == privacy::Adversary::kServer) {
-    const std::string unclaimed = UnclaimedAttempts(jobs);
-    if (!unclaimed.empty()) return {&kind, {std::nullopt, unclaimed}};
-  }
-  const std::vector<const LedgerEntry*> entries =
-      kind.view == privacy::View::kOneUpdate ? LastEntries(jobs) : EntriesThatCoverAll(jobs);
   std::vector<privacy::Claim> claims;
-  for (const LedgerEntry* entry : entries) {
-    const privacy::Claim* claim = privacy::FindClaim(entry->claims, kind);
-    if (claim == nullptr) {
-      return {&kind, {std::nullopt, fmt::format("job {} claims nothing of this kind", entry->job)}};
-    }
+  const bool is_of_one_job = kind.view == privacy::View::kOneUpdate;
+  for (const LastClaims& job : is_of_one_job ? JobsUnder(kind, jobs) : JobsThatCover(kind, jobs)) {
+    const privacy::Claim* claim = job.Find(kind);
+    if (claim == nullptr) return {&kind, {std::nullopt, job.Refusal(kind)}};
     claims.push_back(*claim);
   }
   return {&kind, privacy::CombineClaims(claims)};
+}
+
+// What the jobs before `job` have spent on its devices.
+std::vector<privacy::SpentRounds> SpentByJobsBefore(const History& history,
+                                                    const JobLedger& ledger) {
+  std::vector<privacy::SpentRounds> spent;
+  for (const JobEntry& other : history.jobs) {
+    if (!ComposesWith(ledger, other.number)) continue;
+    spent.push_back({PlanOf(history, other), other.released + other.surcharge, other.attempts});
+  }
+  return spent;
+}
+
+// See JobLedger::after_attempts. Only private noise has claims against the server, and its plan is
+// the same in every round.
+std::vector<privacy::Claim> ClaimsAfterAttempts(const History& history, const JobLedger& ledger) {
+  const privacy::Plan plan = PlanOf(history, ledger.job);
+  if (LastClaims{&ledger}.UnclaimedAttempts() <= 0 ||
+      plan.Trust() != privacy::TrustMode::kPrivateNoise) {
+    return {};
+  }
+  const std::vector<privacy::SpentRounds> before = SpentByJobsBefore(history, ledger);
+  privacy::Statement statement = privacy::Account(plan, 0, before);
+  privacy::RestateUpdates(plan, ledger.job.attempts, before, &statement);
+  std::vector<privacy::Claim> claims;
+  for (const privacy::Claim& claim : statement.claims) {
+    if (claim.adversary == privacy::Adversary::kServer) claims.push_back(claim);
+  }
+  return claims;
 }
 
 }  // namespace
@@ -62,9 +130,15 @@ std::vector<JobLedger> ReadLedger(Store& store) {
   const History history = store.ReadHistory();
   std::vector<JobLedger> jobs;
   for (const JobEntry& job : history.jobs) {
-    jobs.push_back({job, PlanOf(history, job).rounds, JobsBefore(history, job), {}});
-    std::copy_if(releases.begin(), releases.end(), std::back_inserter(jobs.back().releases),
+    JobLedger ledger;
+    ledger.job = job;
+    ledger.rounds = PlanOf(history, job).rounds;
+    ledger.before = JobsBefore(history, job);
+    std::copy_if(releases.begin(), releases.end(), std::back_inserter(ledger.releases),
                  [&](const LedgerEntry& entry) { return entry.job == job.number; });
+    ledger.after_attempts = ClaimsAfterAttempts(history, ledger);
+    ledger.closed_early_uncharged = ClosedEarlyUncharged(history.store, job.configuration);
+    jobs.push_back(std::move(ledger));
   }
   return jobs;
 }
@@ -76,20 +150,17 @@ std::vector<const LedgerEntry*> EntriesThatCoverAll(const std::vector<JobLedger>
     return job.job.number == last.back()->job;
   });
   const bool covers_all = std::all_of(last.begin(), last.end() - 1, [&](const LedgerEntry* entry) {
-    return std::find(of_last->before.begin(), of_last->before.end(), entry->job) !=
-           of_last->before.end();
+    return ComposesWith(*of_last, entry->job);
   });
   return covers_all ? std::vector<const LedgerEntry*>{last.back()} : last;
 }
 
 std::vector<ClaimForAll> ClaimsForAll(const std::vector<JobLedger>& jobs) {
-  const std::vector<const LedgerEntry*> entries = EntriesThatCoverAll(jobs);
   std::vector<ClaimForAll> claims;
   for (const privacy::ClaimKind& kind : privacy::ClaimKinds()) {
-    const bool is_claimed =
-        std::any_of(entries.begin(), entries.end(), [&](const LedgerEntry* entry) {
-          return privacy::FindClaim(entry->claims, kind) != nullptr;
-        });
+    const std::vector<LastClaims> covering = JobsThatCover(kind, jobs);
+    const bool is_claimed = std::any_of(covering.begin(), covering.end(),
+                                        [&](const LastClaims& job) { return job.Has(kind); });
     if (is_claimed) claims.push_back(CombineKind(kind, jobs));
   }
   return claims;

@@ -22,6 +22,13 @@ struct JobLedger {
   int64_t rounds = 0;                 // planned
   std::vector<int64_t> before;        // earlier jobs that share devices: the claims include theirs
   std::vector<LedgerEntry> releases;  // in the order of the rounds
+  // The claims against the server after all attempts of the job, if some of them came after the
+  // last release: the server has seen their updates, and no release counts them. Empty otherwise,
+  // and if the job makes no claim against the server.
+  std::vector<privacy::Claim> after_attempts;
+  // An older program began the job and closed its rounds early, which the claims against the public
+  // do not count: ClosedEarlyUncharged().
+  bool closed_early_uncharged = false;
 };
 
 // The jobs of a store in the order of their numbers. Throws as the store does.
@@ -39,11 +46,11 @@ struct ClaimForAll {
   privacy::CombinedClaim combined;
 };
 
-// The combined claim of each kind that a job of the store has, in the order of every statement. A
-// kind has no claim if
+// The combined claim of each kind that a job of the store has, in the order of every statement. The
+// claims against the server cover every job that made an attempt, the others every job that
+// released something. A kind has no claim if
 //   - a job that it must cover has no claim of this kind;
-//   - the server has seen an attempt that no claim counts, because it came after the job's last
-//     release;
+//   - the server has seen an attempt that no claim counts;
 //   - CombineClaims() refuses the jobs' claims.
 std::vector<ClaimForAll> ClaimsForAll(const std::vector<JobLedger>& jobs);
 

@@ -287,7 +287,7 @@ TEST(JobSpec, AStoredConfigurationHoldsEveryFieldOfVersion2) {
       R"(,"certificate_range":0.0,"local_epochs":2,"batch_size":3)"
       R"(,"learning_rate":0.10000000149011612,"weight_decay":0.0,"clipping":"every-step")"
       R"(,"learning_rate_decay":1.0,"server_learning_rate":1.0,"smoothing":0.0)"
-      R"(,"min_devices":1,"epsilon_budget":null})");
+      R"(,"min_devices":1,"close_early":false,"epsilon_budget":null})");
   job.plan.private_noise_multiplier = 0.5;
   job.epsilon_budget = 6;
   ExpectHolds(
@@ -302,7 +302,7 @@ TEST(JobSpec, AStoredConfigurationHoldsEveryFieldOfVersion2) {
       R"(,"certificate_range":0.0,"local_epochs":2,"batch_size":3)"
       R"(,"learning_rate":0.10000000149011612,"weight_decay":0.0,"clipping":"every-step")"
       R"(,"learning_rate_decay":1.0,"server_learning_rate":1.0,"smoothing":0.0)"
-      R"(,"min_devices":1,"epsilon_budget":6.0})");
+      R"(,"min_devices":1,"close_early":false,"epsilon_budget":6.0})");
   ExpectHolds(
       ConfigurationToJson(RecordOf(SmallAdaptiveConfig())),
       R"({"model":"softmax-64-10")"
@@ -315,7 +315,7 @@ TEST(JobSpec, AStoredConfigurationHoldsEveryFieldOfVersion2) {
       R"(,"clip_learning_rate":0.2,"local_epochs":2,"batch_size":3)"
       R"(,"learning_rate":0.10000000149011612,"weight_decay":0.0,"clipping":"every-step")"
       R"(,"learning_rate_decay":1.0,"server_learning_rate":1.0,"smoothing":0.0)"
-      R"(,"min_devices":1,"epsilon_budget":null})");
+      R"(,"min_devices":1,"close_early":false,"epsilon_budget":null})");
 }
 
 TEST(JobSpec, TheSpecificationNamesEveryOption) {

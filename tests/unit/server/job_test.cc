@@ -128,7 +128,7 @@ TEST(Job, NobodyHearsThatAJobIsDoneWhichAnErrorStopped) {
 }
 
 TEST(Job, TooFewDevicesHeardOfAbortTheAttemptWhichReleasesNothingAndCostsNothing) {
-  JobConfig config = SmallConfig();
+  JobConfig config = ClosingEarly(SmallConfig());
   config.min_devices = 6;
   SmallJob small(config);
   ASSERT_TRUE(small.job.OpenRound());

@@ -100,5 +100,34 @@ TEST(Ledger, AKindThatOneJobLacksHasNoTotal) {
   EXPECT_EQ(EpsilonForAll(jobs, View::kEveryUpdate), 15);
 }
 
+// Job 2 made the larger claim and job 1 assumes more colluders: no figure is about both.
+TEST(Ledger, JobsThatDifferInColludersOrTrustModeHaveNoFigureForAll) {
+  std::vector<JobLedger> jobs = {JobOf(1, {}, 5), JobOf(2, {}, 3)};
+  for (Claim& claim : jobs[1].releases[0].claims) claim.colluders = 2;
+  for (const ClaimForAll& one : ClaimsForAll(jobs)) {
+    EXPECT_FALSE(one.combined.claim);
+    EXPECT_EQ(one.combined.refusal, "the claims differ in colluders: 0 and 2");
+  }
+  jobs = {JobOf(1, {}, 5), JobOf(2, {}, 3)};
+  for (Claim& claim : jobs[1].releases[0].claims) {
+    claim.trust_mode = privacy::TrustMode::kTrustedServer;
+  }
+  for (const ClaimForAll& one : ClaimsForAll(jobs)) EXPECT_FALSE(one.combined.claim);
+}
+
+// What the server has seen counts for it, released or not.
+TEST(Ledger, TheClaimsAgainstTheServerCoverAttemptsAfterTheLastReleaseAndJobsWithoutOne) {
+  std::vector<JobLedger> jobs = {JobOf(1, {}, 5, 2), JobOf(2, {1}, 3, 1)};
+  jobs[1].job.attempts = 4;
+  jobs[1].after_attempts = {ClaimOf(Adversary::kServer, View::kEveryUpdate, 30),
+                            ClaimOf(Adversary::kServer, View::kOneUpdate, 12)};
+  EXPECT_EQ(EpsilonForAll(jobs, View::kReleases), 3);
+  EXPECT_EQ(EpsilonForAll(jobs, View::kEveryUpdate), 30);
+  EXPECT_EQ(EpsilonForAll(jobs, View::kOneUpdate), 20);
+  jobs[1].releases.clear();
+  EXPECT_EQ(EpsilonForAll(jobs, View::kReleases), 5) << "it released nothing";
+  EXPECT_EQ(EpsilonForAll(jobs, View::kEveryUpdate), 30);
+}
+
 }  // namespace
 }  // namespace sotto::server

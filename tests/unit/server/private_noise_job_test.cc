@@ -53,7 +53,7 @@ TEST(PrivateNoiseConfig, RefusesWhatNoDeviceCanEncode) {
 }
 
 struct PrivateNoiseTest : testing::Test {
-  explicit PrivateNoiseTest() : small(PrivateConfig()) {
+  explicit PrivateNoiseTest() : small(ClosingEarly(PrivateConfig())) {
     EXPECT_TRUE(small.job.OpenRound());
     index = small.job.cohort()[0];
     Start(0);

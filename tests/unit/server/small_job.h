@@ -62,6 +62,12 @@ inline JobConfig SmallConfig() {
   return config;
 }
 
+// The same job, whose rounds close as soon as all have reported.
+inline JobConfig ClosingEarly(JobConfig config) {
+  config.plan.participants_known = true;
+  return config;
+}
+
 // Adaptive clipping from this bound, with noise of this deviation on the sum of the +-1/2 bits.
 inline JobConfig SmallAdaptiveConfig(double clip_l2 = 0.4, double bit_sum_deviation = 0.05) {
   JobConfig config = SmallConfig();

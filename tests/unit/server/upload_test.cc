@@ -44,7 +44,7 @@ class UploadTest : public testing::Test {
 
   Reply Answer(const Request& request) { return small_.job.Answer(device_, request); }
 
-  SmallJob small_;
+  SmallJob small_{ClosingEarly(SmallConfig())};
   uint32_t device_ = 0;
   Upload upload_;
 };

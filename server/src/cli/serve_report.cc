@@ -1,0 +1,111 @@
+#include "cli/serve_report.h"
+
+#include <fmt/format.h>
+
+#include "accounting/figures.h"
+#include "base/counted.h"
+#include "cli/claims_output.h"
+#include "plans/claim_kinds.h"
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kDecimals = 3;  // of an epsilon
+
+std::string DescribeCounts(const RoundOutcome& outcome) {
+  std::string text = fmt::format("{} of {} reported, {} topped up", outcome.reported,
+                                 outcome.cohort, outcome.topped_up);
+  if (outcome.rejected > 0) text += fmt::format(", {} refused", outcome.rejected);
+  return text;
+}
+
+std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome, bool seeded) {
+  std::string text = fmt::format("round {}/{} released: {}", outcome.round + 1, config.plan.rounds,
+                                 DescribeCounts(outcome));
+  if (outcome.unclipped_fraction) {
+    text += fmt::format("; clip {:.4g}, next {:.4g}: a noisy {:.2f} of the cohort not clipped",
+                        outcome.clip_l2, outcome.next_clip_l2, *outcome.unclipped_fraction);
+  }
+  if (!config.codec->certified) return text + "; NO PRIVACY";
+  const privacy::Claim headline = outcome.spent.Headline();
+  return text + fmt::format(
+                    "; epsilon {} at delta {:.3g}, {} adjacency, unit {}, {}, {}, "
+                    "accountant {}{}",
+                    DescribeClaims(outcome.spent.claims, kDecimals), headline.delta,
+                    privacy::Name(headline.adjacency), privacy::Name(headline.unit),
+                    privacy::Name(headline.trust_mode), Counted(headline.colluders, "colluder"),
+                    headline.accountant, seeded ? "; seeded: not private" : "");
+}
+
+// The claims that count attempts, released or not: "epsilon 12.3 against the server ...".
+std::string DescribeAttemptClaims(const privacy::Statement& spent) {
+  std::string text;
+  for (const privacy::Claim& claim : spent.claims) {
+    const privacy::ClaimKind* kind = privacy::FindKind(claim.adversary, claim.view);
+    if (kind == nullptr || !kind->counts_updates) continue;
+    text += fmt::format("{}epsilon {} at delta {:.3g} {}", text.empty() ? "" : ", ",
+                        privacy::EpsilonText(claim.epsilon, kDecimals), claim.delta, kind->against);
+  }
+  return text;
+}
+
+std::string DescribeGivenUp(const JobConfig& config, const RoundOutcome& outcome) {
+  const std::string charged = DescribeAttemptClaims(outcome.spent);
+  return fmt::format(
+      "round {} attempt {}: {} of {} checked in, too few; nothing released, {}", outcome.round + 1,
+      outcome.attempt + 1, outcome.checked_in, Counted(config.plan.devices, "device"),
+      charged.empty() ? "nothing charged"
+                      : "but the server has seen the attempt's updates and is charged: " + charged);
+}
+
+}  // namespace
+
+std::string DescribeOutcome(const JobConfig& config, const RoundOutcome& outcome, bool seeded) {
+  return outcome.released ? DescribeRelease(config, outcome, seeded)
+                          : DescribeGivenUp(config, outcome);
+}
+
+std::vector<std::string> WarningsOf(const RoundOutcome& outcome) {
+  std::vector<std::string> warnings;
+  if (outcome.released && 2 * outcome.reported < outcome.cohort) {
+    warnings.push_back(fmt::format(
+        "WARNING: round {}: {}, less than half; the model has learned little or nothing and the "
+        "round is charged in full. Check that the devices are up and reach this server, that "
+        "--round-timeout is longer than download, training and upload take, and with -v what was "
+        "refused. Few reports are no reason to stop a job",
+        outcome.round + 1, DescribeCounts(outcome)));
+  }
+  if (outcome.late_ms > 0) {
+    warnings.push_back(fmt::format(
+        "ALARM: round {} attempt {}: its result came {} ms after its time. The time of a late "
+        "release tells how long the release took, and epsilon does not cover that; raise "
+        "--release-allowance by twice as much",
+        outcome.round + 1, outcome.attempt + 1, outcome.late_ms));
+  }
+  return warnings;
+}
+
+void OperatorReport::Add(const RoundOutcome& outcome) {
+  attempts_.push_back({{"round", outcome.round + 1},
+                       {"attempt", outcome.attempt + 1},
+                       {"released", outcome.released},
+                       {"drawn", outcome.cohort},
+                       {"checked_in", outcome.checked_in},
+                       {"reported", outcome.reported},
+                       {"refused", outcome.rejected},
+                       {"topped_up", outcome.topped_up},
+                       {"update_bytes", outcome.update_bytes},
+                       {"late_ms", outcome.late_ms}});
+  for (const std::string& warning : WarningsOf(outcome)) warnings_.push_back(warning);
+}
+
+Json OperatorReport::ToJson() const {
+  return {
+      {"note", "not for publication: tells who took part, which no epsilon of the public covers"},
+      {"attempts", attempts_},
+      {"warnings", warnings_}};
+}
+
+}  // namespace sotto::server

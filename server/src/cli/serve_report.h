@@ -1,0 +1,43 @@
+// What `sotto serve` tells its operator about attempts: lines of the log, warnings, and the object
+// `operator` of the JSON results. Part of sotto::server/cli.
+//
+// All of it is the operator's. Counts, bytes and times of an attempt tell who took part, and no
+// claim against the public covers them (PRIVACY.md, section 1). `sotto account ledger --published`
+// prints what may be shown.
+//
+// One thread at a time.
+#ifndef SOTTO_CLI_SERVE_REPORT_H_
+#define SOTTO_CLI_SERVE_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "round/job.h"
+
+namespace sotto::server {
+
+// One line about an attempt: what it released and what is spent, or that it was given up and what
+// the server has seen of it.
+std::string DescribeOutcome(const JobConfig& config, const RoundOutcome& outcome, bool seeded);
+
+// What an operator must look at after this attempt, one line each, with what to check:
+//   - a release in which less than half of the drawn devices reported;
+//   - a result that was published after its time.
+std::vector<std::string> WarningsOf(const RoundOutcome& outcome);
+
+// Collects the attempts of one process for the JSON results.
+class OperatorReport {
+ public:
+  void Add(const RoundOutcome& outcome);
+  nlohmann::ordered_json ToJson() const;
+
+ private:
+  nlohmann::ordered_json attempts_ = nlohmann::ordered_json::array();
+  nlohmann::ordered_json warnings_ = nlohmann::ordered_json::array();
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_CLI_SERVE_REPORT_H_
