@@ -1,12 +1,13 @@
 #include "accounting/accountant.h"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 
 #include "accounting/arguments.h"
 #include "accounting/gdp.h"
+#include "accounting/log_space.h"
 #include "accounting/pld.h"
 
 namespace sotto::privacy {
@@ -65,9 +66,9 @@ Soundness Weakest(const AccountantKind& row, const Rounds& rounds) {
 EpsilonAt Compose(const AccountantKind& row, const Rounds& rounds, double delta) {
   if (row.supports(rounds, delta)) return row.compose(rounds, delta);
   AccountedEpsilon none;
-  none.epsilon = std::numeric_limits<double>::infinity();
+  none.epsilon = kInfinity;
   none.epsilon_lower = 0.0;
-  none.numeric_error = std::numeric_limits<double>::infinity();
+  none.numeric_error = kInfinity;
   none.winner = row.name;
   return [none](double) { return none; };
 }
@@ -139,7 +140,10 @@ RoundsAccountant::RoundsAccountant(const Rounds& rounds, double delta, Accountan
 
 AccountedEpsilon RoundsAccountant::At(double delta) const {
   RequireDelta(delta);
-  return epsilon_at_(delta);
+  AccountedEpsilon accounted = epsilon_at_(delta);
+  // No accountant returns NaN on purpose. If one does, nothing is known: that is +infinity.
+  if (std::isnan(accounted.epsilon)) accounted.epsilon = kInfinity;
+  return accounted;
 }
 
 AccountedEpsilon AccountFor(const Rounds& rounds, double delta, Accountant accountant) {

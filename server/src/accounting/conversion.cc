@@ -1,6 +1,7 @@
 #include "accounting/conversion.h"
 
 #include <cmath>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -16,6 +17,11 @@ namespace {
 double ConversionTerm(double order, double log_delta, Conversion conversion) {
   if (conversion == Conversion::kClassic) return -log_delta / (order - 1);
   return std::log((order - 1) / order) - (log_delta + std::log(order)) / (order - 1);
+}
+
+// Both >= 0. No sum of numbers of rounds overflows: it stays at the largest number.
+int64_t SaturatingSum(int64_t a, int64_t b) {
+  return a > std::numeric_limits<int64_t>::max() - b ? std::numeric_limits<int64_t>::max() : a + b;
 }
 
 // The curve of one round. The curve of uniform sampling keeps the terms that its orders share.
@@ -152,7 +158,7 @@ std::vector<GaussianRounds> Canonical(std::vector<GaussianRounds> rounds) {
   std::vector<GaussianRounds> merged;
   for (const GaussianRounds& r : rounds) {
     if (!merged.empty() && key(merged.back()) == key(r)) {
-      merged.back().rounds += r.rounds;
+      merged.back().rounds = SaturatingSum(merged.back().rounds, r.rounds);
     } else {
       merged.push_back(r);
     }
