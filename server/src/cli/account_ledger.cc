@@ -98,8 +98,8 @@ std::string Time(int64_t seconds) {
 
 std::string DescribeFigure(const Figure& figure) {
   const privacy::Claim& claim = figure.headline;
-  return fmt::format("epsilon {} at delta {:.3g}, {} adjacency, unit {}, {}, {}{}",
-                     DescribeClaims(figure.claims, kDecimals), claim.delta,
+  return fmt::format("epsilon {} at delta {}, {} adjacency, unit {}, {}, {}{}",
+                     DescribeClaims(figure.claims, kDecimals), privacy::DeltaText(claim.delta),
                      privacy::Name(claim.adjacency), privacy::Name(claim.unit),
                      privacy::Name(claim.trust_mode), Counted(claim.colluders, "colluder"),
                      figure.seeded ? "; seeded: not private" : "");

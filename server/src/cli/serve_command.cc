@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "accounting/figures.h"
 #include "base/counted.h"
 #include "cli/claims_output.h"
 #include "cli/gave_up.h"
@@ -88,12 +89,13 @@ std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome
   if (!config.codec->certified) return text + "; NO PRIVACY";
   const privacy::Claim headline = outcome.spent.Headline();
   return text + fmt::format(
-                    "; epsilon {} at delta {:.3g}, {} adjacency, unit {}, {}, {}, "
+                    "; epsilon {} at delta {}, {} adjacency, unit {}, {}, {}, "
                     "accountant {}{}",
-                    DescribeClaims(outcome.spent.claims, kDecimals), headline.delta,
-                    privacy::Name(headline.adjacency), privacy::Name(headline.unit),
-                    privacy::Name(headline.trust_mode), Counted(headline.colluders, "colluder"),
-                    headline.accountant, seeded ? "; seeded: not private" : "");
+                    DescribeClaims(outcome.spent.claims, kDecimals),
+                    privacy::DeltaText(headline.delta), privacy::Name(headline.adjacency),
+                    privacy::Name(headline.unit), privacy::Name(headline.trust_mode),
+                    Counted(headline.colluders, "colluder"), headline.accountant,
+                    seeded ? "; seeded: not private" : "");
 }
 
 JobConfig MakeJobAfter(const ServeRequest& o, uint32_t devices,
@@ -118,11 +120,11 @@ void LogEarlierJobs(const JobConfig& config) {
                                       return claim.view == privacy::View::kOneUpdate;
                                     }),
                      spent.claims.end());
-  Log(
-      fmt::format("earlier jobs on these devices: {}, epsilon {} at this job's delta {:.3g}, {} "
-                  "adjacency; this job starts from there",
-                  Counted(spent.earlier_rounds, "round"), DescribeClaims(spent.claims, kDecimals),
-                  spent.Headline().delta, privacy::Name(spent.Headline().adjacency)));
+  Log(fmt::format(
+      "earlier jobs on these devices: {}, epsilon {} at this job's delta {}, {} "
+      "adjacency; this job starts from there",
+      Counted(spent.earlier_rounds, "round"), DescribeClaims(spent.claims, kDecimals),
+      privacy::DeltaText(spent.Headline().delta), privacy::Name(spent.Headline().adjacency)));
 }
 
 void RunServe(const ServeRequest& o) {
