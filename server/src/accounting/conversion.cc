@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <tuple>
 #include <utility>
 
 #include "accounting/arguments.h"
@@ -24,12 +23,36 @@ int64_t SaturatingSum(int64_t a, int64_t b) {
   return a > std::numeric_limits<int64_t>::max() - b ? std::numeric_limits<int64_t>::max() : a + b;
 }
 
-// The curve of one round. The curve of uniform sampling keeps the terms that its orders share.
-RdpCurve CurveOf(const GaussianRounds& r) {
-  if (r.sampling == Sampling::kUniform) {
+// The curve of one setting. The curve of uniform sampling keeps the terms that its orders share.
+RdpCurve CurveOf(Sampling sampling, const RateAndNoise& r) {
+  if (sampling == Sampling::kUniform) {
     return UniformRdp(r.noise_multiplier, r.sampling_rate, UniformTheorem::kTheorem27);
   }
-  return [r](double order) { return Rdp(r.sampling, r.noise_multiplier, r.sampling_rate, order); };
+  return [=](double order) { return Rdp(sampling, r.noise_multiplier, r.sampling_rate, order); };
+}
+
+// The curve of one round: the largest one of its settings, at each order.
+RdpCurve CurveOf(const GaussianRounds& r) {
+  std::vector<RdpCurve> curves = {CurveOf(r.sampling, {r.sampling_rate, r.noise_multiplier})};
+  if (r.sampling != Sampling::kNone) {
+    for (const RateAndNoise& choice : r.choices) curves.push_back(CurveOf(r.sampling, choice));
+  }
+  if (curves.size() == 1) return curves.front();
+  return [curves = std::move(curves)](double order) {
+    double largest = 0.0;
+    for (const RdpCurve& curve : curves) largest = std::max(largest, curve(order));
+    return largest;
+  };
+}
+
+// A key by which rounds are sorted and merged.
+std::vector<double> KeyOf(const GaussianRounds& r) {
+  std::vector<double> key = {static_cast<double>(r.sampling), r.noise_multiplier, r.sampling_rate};
+  for (const RateAndNoise& choice : r.choices) {
+    key.push_back(choice.noise_multiplier);
+    key.push_back(choice.sampling_rate);
+  }
+  return key;
 }
 
 // rho of all the rounds together.
@@ -145,19 +168,20 @@ EpsilonAt ByRdp(const std::vector<GaussianRounds>& rounds, Conversion conversion
 }  // namespace
 
 std::vector<GaussianRounds> Canonical(std::vector<GaussianRounds> rounds) {
-  const auto key = [](const GaussianRounds& r) {
-    return std::make_tuple(r.sampling, r.noise_multiplier, r.sampling_rate);
-  };
   for (const GaussianRounds& r : rounds) {
     RequireNoiseMultiplier(r.noise_multiplier);
     RequireRate(r.sampling_rate);
+    for (const RateAndNoise& choice : r.choices) {
+      RequireNoiseMultiplier(choice.noise_multiplier);
+      RequireRate(choice.sampling_rate);
+    }
     Require(r.rounds >= 0, "number of rounds", r.rounds, "at least 0");
   }
   std::sort(rounds.begin(), rounds.end(),
-            [&](const auto& a, const auto& b) { return key(a) < key(b); });
+            [](const auto& a, const auto& b) { return KeyOf(a) < KeyOf(b); });
   std::vector<GaussianRounds> merged;
   for (const GaussianRounds& r : rounds) {
-    if (!merged.empty() && key(merged.back()) == key(r)) {
+    if (!merged.empty() && KeyOf(merged.back()) == KeyOf(r)) {
       merged.back().rounds = SaturatingSum(merged.back().rounds, r.rounds);
     } else {
       merged.push_back(r);

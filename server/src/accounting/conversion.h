@@ -20,12 +20,22 @@ namespace sotto::privacy {
 
 constexpr double kArithmeticMargin = 1e-11;  // relative
 
+// A way to draw and to noise a round.
+struct RateAndNoise {
+  double sampling_rate = 0.0;     // in [0, 1]
+  double noise_multiplier = 0.0;  // >= 0
+};
+
 // Rounds that share their settings.
 struct GaussianRounds {
   Sampling sampling = Sampling::kNone;
   double noise_multiplier = 0.0;  // of the released sum, see rdp.h; >= 0
   double sampling_rate = 1.0;     // in [0, 1]; ignored for kNone
   int64_t rounds = 1;             // >= 0
+  // Other settings that the adversary may choose, for each round anew. RDP charges the largest curve
+  // at each order. The other accountants use the pair above alone, so it must dominate each of these
+  // (composition.h). kNone ignores them.
+  std::vector<RateAndNoise> choices = {};
 };
 
 // Merges rounds of equal settings and sorts the result: every order and grouping of the same rounds

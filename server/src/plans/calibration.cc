@@ -15,6 +15,9 @@ namespace {
 
 constexpr double kMaxNoiseMultiplier = 1e9;
 constexpr double kTolerance = 1e-9;  // of ln(noise_sigma)
+// The cap on a Poisson draw costs more of delta than kDeltaShare if the colluders are in the draw.
+// A larger cap would need more noise, so it grows only beyond this share.
+constexpr double kColludersDeltaShare = 0.1;
 
 std::string Message(double target, double smallest) {
   std::ostringstream message;
@@ -118,6 +121,15 @@ Start StartFor(Accountant accountant, double otherwise, SmallestBy smallest_by) 
   }
 }
 
+// The smallest cap that costs at most kColludersDeltaShare of delta if all the colluders are drawn;
+// 1 if every device colludes.
+int64_t CapBesideColluders(const Plan& plan, double epsilon) {
+  const int64_t honest = plan.devices - plan.colluders;
+  if (honest < 1) return 1;
+  return plan.colluders + PoissonCap(honest, plan.SamplingRate(), plan.rounds, epsilon,
+                                     kColludersDeltaShare * plan.delta);
+}
+
 }  // namespace
 
 UnattainableEpsilon::UnattainableEpsilon(double target, double smallest)
@@ -145,7 +157,7 @@ Plan WithPlannedReports(Plan plan, double epsilon) {
   if (plan.sampling == Sampling::kPoisson) {
     const int64_t cap = PoissonCap(plan.devices, plan.SamplingRate(), plan.rounds, epsilon,
                                    kDeltaShare * plan.delta);
-    plan.planned_reports = std::max<int64_t>(cap, 1);
+    plan.planned_reports = std::max({cap, CapBesideColluders(plan, epsilon), int64_t{1}});
   }
   return plan;
 }
