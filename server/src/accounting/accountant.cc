@@ -116,6 +116,13 @@ Accountant::Accountant() : Accountant("best") {}
 
 Accountant::Accountant(std::string_view name) : row_(&Offered(name)) {}
 
+Accountant Accountant::RdpFilter(double order) {
+  Require(order > 1 && std::isfinite(order), "order", order, "finite and above 1");
+  Accountant filter("rdp");
+  filter.filter_order_ = order;
+  return filter;
+}
+
 bool Accountant::StatesGuarantees() const {
   return IsUpperBound(Sampling::kNone) && IsUpperBound(Sampling::kPoisson) &&
          IsUpperBound(Sampling::kUniform);
@@ -135,7 +142,10 @@ std::vector<Accountant> OfferedAccountants() {
 
 RoundsAccountant::RoundsAccountant(const Rounds& rounds, double delta, Accountant accountant) {
   RequireDelta(delta);
-  epsilon_at_ = Compose(accountant.row(), WithEffect(rounds), delta);
+  const Rounds effective = WithEffect(rounds);
+  epsilon_at_ = accountant.filter_order() == 0
+                    ? Compose(accountant.row(), effective, delta)
+                    : ComposeRdpAtOrder(effective, accountant.filter_order());
 }
 
 AccountedEpsilon RoundsAccountant::At(double delta) const {

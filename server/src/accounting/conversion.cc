@@ -212,6 +212,19 @@ EpsilonAt ComposeRdpClassic(const std::vector<GaussianRounds>& rounds, double /*
   return ByRdp(rounds, Conversion::kClassic, "rdp-classic");
 }
 
+EpsilonAt ComposeRdpAtOrder(const std::vector<GaussianRounds>& rounds, double order) {
+  Require(order > 1 && std::isfinite(order), "order", order, "finite and above 1");
+  const double rho = ComposedRdp(rounds, order);
+  return [=](double delta) {
+    AccountedEpsilon result;
+    result.winner = "rdp-filter";
+    result.order = order;
+    const double epsilon = rho + ConversionTerm(order, std::log(delta), Conversion::kImproved);
+    result.epsilon = rho > 0 ? std::max(epsilon, 0.0) : 0.0;
+    return result;
+  };
+}
+
 ConvertedEpsilon EpsilonOfCurve(const RdpCurve& curve, double delta, Conversion conversion) {
   RequireDelta(delta);
   return OrderSearch(curve, delta, conversion).Run();

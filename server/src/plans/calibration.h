@@ -43,8 +43,8 @@ double Calibrate(const Plan& plan, double target_epsilon,
                  const std::vector<SpentRounds>& before = {});
 
 // The plan with planned_reports set for its sampling: the cohort, or for kPoisson the smallest cap
-// that costs at most kDeltaShare of delta over all the rounds at this epsilon, and at most a tenth of
-// delta if all the colluders are in the draw (composition.h, lemma 5).
+// that costs at most kDeltaShare of delta over all the rounds at this epsilon, and at most a tenth
+// of delta if all the colluders are in the draw (composition.h, lemma 5).
 Plan WithPlannedReports(Plan plan, double epsilon);
 
 // The plan with planned_reports and noise_sigma set for a target. Throws UnattainableEpsilon.

@@ -53,11 +53,11 @@ Statement Account(const Plan& plan, int64_t rounds_released,
   statement.private_noise_multiplier = plan.private_noise_multiplier;
 
   const Disclosure disclosure = {plan, before, ComposeReleases(plan, rounds_released, before),
-                                 rounds_released};
+                                 rounds_released, rounds_released};
   for (const ClaimKind& kind : ClaimKinds()) {
     if (!kind.ExistsIn(plan.Trust())) continue;
     statement.terms.push_back(kind.guarantee(disclosure));
-    statement.claims.push_back(MakeClaim(kind, plan, statement.terms.back()));
+    statement.claims.push_back(MakeClaim(kind, disclosure, statement.terms.back()));
   }
   return statement;
 }
@@ -65,13 +65,13 @@ Statement Account(const Plan& plan, int64_t rounds_released,
 void RestateUpdates(const Plan& plan, int64_t updates, const std::vector<SpentRounds>& before,
                     Statement* statement) {
   const Disclosure disclosure = {plan, before, ComposeReleases(plan, statement->rounds, before),
-                                 updates};
+                                 statement->rounds, updates};
   for (size_t i = 0; i < statement->claims.size(); ++i) {
     Claim& claim = statement->claims[i];
     const ClaimKind* kind = FindKind(claim.adversary, claim.view);
     if (kind == nullptr || !kind->counts_updates) continue;
     statement->terms[i] = kind->guarantee(disclosure);
-    claim = MakeClaim(*kind, plan, statement->terms[i]);
+    claim = MakeClaim(*kind, disclosure, statement->terms[i]);
   }
 }
 
