@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "accounting/arguments.h"
+#include "accounting/grouping.h"
 #include "accounting/log_space.h"
 #include "accounting/rdp.h"
 #include "accounting/rdp_uniform.h"
@@ -16,11 +17,6 @@ namespace {
 double ConversionTerm(double order, double log_delta, Conversion conversion) {
   if (conversion == Conversion::kClassic) return -log_delta / (order - 1);
   return std::log((order - 1) / order) - (log_delta + std::log(order)) / (order - 1);
-}
-
-// Both >= 0. No sum of numbers of rounds overflows: it stays at the largest number.
-int64_t SaturatingSum(int64_t a, int64_t b) {
-  return a > std::numeric_limits<int64_t>::max() - b ? std::numeric_limits<int64_t>::max() : a + b;
 }
 
 // The curve of one setting. The curve of uniform sampling keeps the terms that its orders share.
@@ -152,10 +148,29 @@ class OrderSearch {
   double last_rho_ = 0.0;
 };
 
+// The search for the order takes a curve of so many groups at most. At the order found, the sum of
+// up to kMostSummed curves is taken, as long as their terms are no more than kMostTerms.
+constexpr size_t kMostSearched = 64;
+constexpr size_t kMostSummed = 2048;
+constexpr double kMostTerms = 1e6;
+
+// Epsilon() for any number of groups, in bounded time.
+ConvertedEpsilon EpsilonOfMany(const std::vector<GaussianRounds>& rounds, double delta,
+                               Conversion conversion) {
+  const std::vector<GaussianRounds> few = Grouped(rounds, kMostSearched);
+  ConvertedEpsilon best = Epsilon(few, delta, conversion);
+  const std::vector<GaussianRounds> many = Grouped(rounds, kMostSummed);
+  if (many.size() == few.size() || !std::isfinite(best.unclipped)) return best;
+  if (best.order * static_cast<double>(many.size()) > kMostTerms) return best;
+  const double finer = EpsilonAtOrders(many, delta, {best.order}, conversion).unclipped;
+  best.unclipped = std::min(best.unclipped, finer);
+  return best;
+}
+
 EpsilonAt ByRdp(const std::vector<GaussianRounds>& rounds, Conversion conversion,
                 const char* name) {
   return [=](double delta) {
-    const ConvertedEpsilon converted = Epsilon(rounds, delta, conversion);
+    const ConvertedEpsilon converted = EpsilonOfMany(rounds, delta, conversion);
     AccountedEpsilon result;
     result.epsilon = converted.Guarantee();
     result.winner = name;
@@ -166,6 +181,11 @@ EpsilonAt ByRdp(const std::vector<GaussianRounds>& rounds, Conversion conversion
 }
 
 }  // namespace
+
+int64_t SaturatingSum(int64_t a, int64_t b) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  return a > kMost - b ? kMost : a + b;
+}
 
 std::vector<GaussianRounds> Canonical(std::vector<GaussianRounds> rounds) {
   for (const GaussianRounds& r : rounds) {

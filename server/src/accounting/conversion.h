@@ -38,6 +38,9 @@ struct GaussianRounds {
   std::vector<RateAndNoise> choices = {};
 };
 
+// The sum of two numbers of rounds, >= 0, or the largest number if the sum does not fit.
+int64_t SaturatingSum(int64_t a, int64_t b);
+
 // Merges rounds of equal settings and sorts the result: every order and grouping of the same rounds
 // gives the same list. Throws std::invalid_argument as ComposedRdp does, except for orders.
 std::vector<GaussianRounds> Canonical(std::vector<GaussianRounds> rounds);
@@ -90,7 +93,8 @@ ConvertedEpsilon EpsilonAtOrders(const std::vector<GaussianRounds>& rounds, doub
                                  Conversion conversion = Conversion::kImproved);
 
 // The accountants "rdp" (improved conversion) and "rdp-classic" (classic conversion): Epsilon() at
-// any delta. They ignore the argument `delta`.
+// any delta. They ignore the argument `delta`. More than 64 different settings are charged in
+// groups (grouping.h), so the time does not grow with their number.
 EpsilonAt ComposeRdp(const std::vector<GaussianRounds>& rounds, double delta);
 EpsilonAt ComposeRdpClassic(const std::vector<GaussianRounds>& rounds, double delta);
 

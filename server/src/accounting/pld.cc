@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "accounting/arguments.h"
+#include "accounting/grouping.h"
 #include "accounting/log_space.h"
 
 namespace sotto::privacy {
@@ -12,6 +13,7 @@ namespace {
 
 constexpr double kMinRate = 1e-9;
 constexpr double kMaxRounds = 1e10;
+constexpr size_t kMostGroups = 64;
 constexpr double kMinDelta = 1e-200;     // masses far below delta must not underflow
 constexpr double kLogTailShare = -36.0;  // ln of the share of delta for the cut tails of all losses
 
@@ -61,9 +63,11 @@ bool Pld::Supports(const std::vector<GaussianRounds>& rounds, double delta) {
 
 Pld::Pld(const std::vector<GaussianRounds>& rounds, double delta) {
   RequireDelta(delta);
-  const std::vector<GaussianRounds> effective = WithEffect(rounds);
+  std::vector<GaussianRounds> effective = WithEffect(rounds);
   is_supported_ = Supports(effective, delta);
   if (!is_supported_ || effective.empty()) return;
+  is_grouped_ = effective.size() > kMostGroups;
+  effective = Grouped(effective, kMostGroups);
   const double log_tail = std::log(delta) - std::log(Total(effective)) + kLogTailShare;
   for (const LossPair pair : Pairs(effective)) {
     std::vector<LossGroup> groups;
@@ -77,6 +81,7 @@ Pld::Pld(const std::vector<GaussianRounds>& rounds, double delta) {
 double Pld::Epsilon(double delta, Bound bound) const {
   RequireDelta(delta);
   if (!is_supported_) return bound == Bound::kUpper ? kInfinity : 0.0;
+  if (is_grouped_ && bound == Bound::kLower) return 0.0;
   double epsilon = 0.0;
   for (const LossSum& sum : directions_) {
     epsilon = std::max(epsilon,

@@ -8,6 +8,8 @@
 //     the true epsilon from below.
 //   - Unsampled rounds mix with either sampling.
 //
+// More than 64 different settings are charged in groups (grouping.h). There is then no lower bound.
+//
 // The order of the rounds and their grouping change no bit of the result. Immutable after
 // construction, safe from any thread. Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_PLD_H_
@@ -40,6 +42,7 @@ class Pld {
 
  private:
   bool is_supported_ = true;
+  bool is_grouped_ = false;  // the rounds are dominated by others, so there is no lower bound
   std::vector<LossSum> directions_;  // none: no round has an effect
 };
 

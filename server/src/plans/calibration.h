@@ -74,8 +74,9 @@ double NoiseFactor(const std::vector<GaussianRounds>& rounds, double target_epsi
 constexpr int64_t kMaxAffordableRounds = 1'000'000'000;
 
 // The largest number of such rounds, at most kMaxAffordableRounds, whose epsilon is at most the
-// target (>= 0); 0 if one round exceeds it. round.rounds is ignored. Throws std::invalid_argument
-// as AccountFor does.
+// target (>= 0); 0 if one round exceeds it. Above 100,000 rounds the number may be smaller than the
+// largest one by one part in 100,000: it is affordable in any case. round.rounds is ignored. Throws
+// std::invalid_argument as AccountFor does.
 int64_t AffordableRounds(GaussianRounds round, double target_epsilon, double delta,
                          Accountant accountant);
 

@@ -29,7 +29,8 @@ double Ratio(int64_t a, int64_t b) { return static_cast<double>(a) / static_cast
 // The rate of lemma 9.
 double DominatingRate(const Plan& plan, double noise_multiplier) {
   const HonestReports honest = HonestReportsOf(plan);
-  if (honest.least <= 0 || !(noise_multiplier > 0)) return plan.SamplingRate();
+  const bool is_one_choice = honest.least == honest.most;
+  if (is_one_choice || honest.least <= 0 || !(noise_multiplier > 0)) return plan.SamplingRate();
   const double mu = 1 / noise_multiplier;
   const double weight = std::exp(-mu * mu / 8);
   const double rate = Ratio(honest.most, honest.devices) *

@@ -148,7 +148,7 @@ TEST(ColludersTest, NoOneRoundClaimIsBelowWhatTheyAttain) {
 // Ten devices, a cohort of nine, two colluders. They let only attempts through in which one of them
 // is drawn. Then all eight other devices are drawn: nothing is sampled.
 TEST(ColludersTest, ManyRoundsOfAFleetThatIsNearlyDrawnWhole) {
-  const Plan plan = SmallPlan(10, 9, 2, 3.2, 30);
+  const Plan plan = SmallPlan(10, 9, 2, 2.8, 30);
   const double mu = std::sqrt(30.0) * plan.Sensitivity() / plan.SumDeviation(8);
   const double attained = GdpEpsilon(mu, plan.delta);
   EXPECT_GT(attained, 6);
