@@ -36,6 +36,9 @@ class Pld {
   // no adjacency in common. Rounds without an effect are ignored.
   static bool Supports(const std::vector<GaussianRounds>& rounds, double delta);
 
+  // False if the rounds were grouped: the lower bound is then 0.
+  bool HasLowerBound() const { return !is_grouped_; }
+
   // The smallest epsilon at this delta, bounded from above (+infinity if the rounds and the
   // constructor's delta are not supported) or from below.
   double Epsilon(double delta, Bound bound = Bound::kUpper) const;

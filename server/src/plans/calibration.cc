@@ -8,6 +8,7 @@
 
 #include "accounting/arguments.h"
 #include "accounting/binomial.h"
+#include "accounting/grouping.h"
 #include "plans/statement.h"
 
 namespace sotto::privacy {
@@ -18,6 +19,9 @@ constexpr double kTolerance = 1e-9;       // of ln(noise_sigma)
 constexpr int64_t kRoundShare = 100'000;  // numbers of rounds above it are found to one part in it
 constexpr int kMostSecants = 60;
 constexpr int kMostCaps = 50;
+constexpr size_t kMostSettings =
+    64;                        // of the rounds for which a noise factor is searched as they are
+constexpr size_t kGroups = 8;  // for more settings than that
 // The cap on a Poisson draw costs more of delta than kDeltaShare if the colluders are in the draw.
 // A larger cap would need more noise, so it grows only beyond this share.
 constexpr double kColludersDeltaShare = 0.1;
@@ -256,14 +260,17 @@ double NoiseFactor(const std::vector<GaussianRounds>& rounds, double target_epsi
   for (const GaussianRounds& r : rounds) {
     Require(r.noise_multiplier > 0, "noise multiplier", r.noise_multiplier, "above 0");
   }
+  // The search takes some thirty accounts. Those of many settings would take too long together.
+  const bool is_long = Canonical(rounds).size() > kMostSettings;
+  const std::vector<GaussianRounds> searched = is_long ? Grouped(rounds, kGroups) : rounds;
   const auto epsilon = [&](double factor) {
-    std::vector<GaussianRounds> scaled = rounds;
+    std::vector<GaussianRounds> scaled = searched;
     for (GaussianRounds& r : scaled) r.noise_multiplier *= factor;
     return AccountFor(scaled, delta, accountant).epsilon;
   };
   Require(epsilon(1.0) > 0, "number of rounds with an effect", 0, "at least 1");
   const Start start = StartFor(accountant, 1.0, [&](Accountant guess) {
-    return NoiseFactor(rounds, target_epsilon, delta, guess);
+    return NoiseFactor(searched, target_epsilon, delta, guess);
   });
   return Search(epsilon, target_epsilon).Run(start.noise, start.step, kMaxNoiseMultiplier);
 }

@@ -63,7 +63,8 @@ struct FittedPlan {
 FittedPlan PlanForNoiseMultiplier(const Plan& plan, double noise_multiplier);
 
 // The smallest factor such that these rounds, with all noise multipliers multiplied by it, have an
-// epsilon of at most the target. To 1e-9 relative, rounded up.
+// epsilon of at most the target. To 1e-9 relative, rounded up. For more than 64 different settings
+// it is the factor of eight groups that dominate them (grouping.h): enough, and not the smallest.
 //   rounds          at least one with an effect; their noise multipliers > 0
 //   target_epsilon  in (0, 10^6]
 //   delta           in (0, 1)

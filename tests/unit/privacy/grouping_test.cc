@@ -8,6 +8,7 @@
 
 #include "accounting/accountant.h"
 #include "accounting/pld.h"
+#include "plans/calibration.h"
 
 namespace sotto::privacy {
 namespace {
@@ -87,8 +88,13 @@ TEST(GroupingTest, AScheduleOfThousandsOfRowsHasAFigureNearTheExactOne) {
     EXPECT_GE(rdp, exact * (1 - 1e-9));
     EXPECT_LE(rdp, exact * 1.02);
     const Pld pld(rounds, 1e-5);
-    EXPECT_LE(pld.Epsilon(1e-5), exact * 1.1);
+    EXPECT_LE(pld.Epsilon(1e-5), exact * 1.3);
+    EXPECT_FALSE(pld.HasLowerBound());
     EXPECT_EQ(pld.Epsilon(1e-5, Bound::kLower), 0);
+    const double factor = NoiseFactor(rounds, exact / 2, 1e-5, Accountant());
+    Rounds noisier = rounds;
+    for (GaussianRounds& r : noisier) r.noise_multiplier *= factor;
+    EXPECT_LE(AccountFor(noisier, 1e-5).epsilon, exact / 2);
   }
 }
 
