@@ -43,6 +43,12 @@ result() { sed -n "s/^  \"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$
 # A number among them, with so many decimals.
 number() { LC_ALL=C printf "%.$2f" "$(result "$1")"; }
 
+# The same, rounded up: an epsilon and its delta hold as they are printed.
+number_up() {
+  LC_ALL=C awk -v x="$(result "$1")" -v digits="$2" \
+    'BEGIN { s = 10 ^ digits; n = int(x * s); if (n / s < x) ++n; printf "%.*f", digits, n / s }'
+}
+
 started=${SECONDS}
 install_packages "${BUILD_PACKAGES[@]}"
 data=fashion-mnist
@@ -70,7 +76,7 @@ cat << END
 
 Done. $(result devices) simulated devices trained $(result model) on $(result data), $(result cohort) of them a round.
   accuracy  $(number initial_accuracy 4) -> $(number accuracy 4) on the test set
-  epsilon   $(number epsilon 3) at delta $(number delta 6), $(result adjacency) adjacency: what the released models
+  epsilon   $(number_up epsilon 3) at delta $(number_up delta 6), $(result adjacency) adjacency: what the released models
             tell about one device; the server is trusted
   upload    $(number bytes_up_per_device_round 0) bytes a device and round (as 4-byte floats: $(result bytes_up_float32))
   time      $((ready - started)) s to install and build, $((SECONDS - ready)) s to train

@@ -1,12 +1,13 @@
 #include "accounting/accountant.h"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 
 #include "accounting/arguments.h"
 #include "accounting/gdp.h"
+#include "accounting/log_space.h"
 #include "accounting/pld.h"
 
 namespace sotto::privacy {
@@ -65,9 +66,9 @@ Soundness Weakest(const AccountantKind& row, const Rounds& rounds) {
 EpsilonAt Compose(const AccountantKind& row, const Rounds& rounds, double delta) {
   if (row.supports(rounds, delta)) return row.compose(rounds, delta);
   AccountedEpsilon none;
-  none.epsilon = std::numeric_limits<double>::infinity();
+  none.epsilon = kInfinity;
   none.epsilon_lower = 0.0;
-  none.numeric_error = std::numeric_limits<double>::infinity();
+  none.numeric_error = kInfinity;
   none.winner = row.name;
   return [none](double) { return none; };
 }
@@ -115,6 +116,13 @@ Accountant::Accountant() : Accountant("best") {}
 
 Accountant::Accountant(std::string_view name) : row_(&Offered(name)) {}
 
+Accountant Accountant::RdpFilter(double order) {
+  Require(order > 1 && std::isfinite(order), "order", order, "finite and above 1");
+  Accountant filter("rdp");
+  filter.filter_order_ = order;
+  return filter;
+}
+
 bool Accountant::StatesGuarantees() const {
   return IsUpperBound(Sampling::kNone) && IsUpperBound(Sampling::kPoisson) &&
          IsUpperBound(Sampling::kUniform);
@@ -134,12 +142,18 @@ std::vector<Accountant> OfferedAccountants() {
 
 RoundsAccountant::RoundsAccountant(const Rounds& rounds, double delta, Accountant accountant) {
   RequireDelta(delta);
-  epsilon_at_ = Compose(accountant.row(), WithEffect(rounds), delta);
+  const Rounds effective = WithEffect(rounds);
+  epsilon_at_ = accountant.filter_order() == 0
+                    ? Compose(accountant.row(), effective, delta)
+                    : ComposeRdpAtOrder(effective, accountant.filter_order());
 }
 
 AccountedEpsilon RoundsAccountant::At(double delta) const {
   RequireDelta(delta);
-  return epsilon_at_(delta);
+  AccountedEpsilon accounted = epsilon_at_(delta);
+  // No accountant returns NaN on purpose. If one does, nothing is known: that is +infinity.
+  if (std::isnan(accounted.epsilon)) accounted.epsilon = kInfinity;
+  return accounted;
 }
 
 AccountedEpsilon AccountFor(const Rounds& rounds, double delta, Accountant accountant) {

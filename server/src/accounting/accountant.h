@@ -50,7 +50,15 @@ class Accountant {
   // names.
   explicit Accountant(std::string_view name);
 
-  const char* name() const { return row_->name; }
+  // RDP at an order that was fixed beforehand: ComposeRdpAtOrder(). For rounds whose settings were
+  // chosen after seeing earlier releases.
+  //   order  above 1, finite
+  static Accountant RdpFilter(double order);
+
+  const char* name() const { return filter_order_ == 0 ? row_->name : "rdp-filter"; }
+
+  // 0 unless this is an RDP filter.
+  double filter_order() const { return filter_order_; }
 
   // The soundness of the figure for rounds under this sampling. Rounds of several samplings
   // together have the weakest soundness among these samplings.
@@ -69,14 +77,17 @@ class Accountant {
 
   const AccountantKind& row() const { return *row_; }
 
-  friend bool operator==(Accountant a, Accountant b) { return a.row_ == b.row_; }
-  friend bool operator!=(Accountant a, Accountant b) { return a.row_ != b.row_; }
+  friend bool operator==(Accountant a, Accountant b) {
+    return a.row_ == b.row_ && a.filter_order_ == b.filter_order_;
+  }
+  friend bool operator!=(Accountant a, Accountant b) { return !(a == b); }
 
  private:
   explicit Accountant(const AccountantKind* row) : row_(row) {}
   friend std::vector<Accountant> OfferedAccountants();
 
   const AccountantKind* row_;
+  double filter_order_ = 0.0;
 };
 
 // All accountants that a user may choose, in the order of the table.

@@ -1,10 +1,11 @@
 #include "accounting/conversion.h"
 
 #include <cmath>
-#include <tuple>
+#include <limits>
 #include <utility>
 
 #include "accounting/arguments.h"
+#include "accounting/grouping.h"
 #include "accounting/log_space.h"
 #include "accounting/rdp.h"
 #include "accounting/rdp_uniform.h"
@@ -18,12 +19,36 @@ double ConversionTerm(double order, double log_delta, Conversion conversion) {
   return std::log((order - 1) / order) - (log_delta + std::log(order)) / (order - 1);
 }
 
-// The curve of one round. The curve of uniform sampling keeps the terms that its orders share.
-RdpCurve CurveOf(const GaussianRounds& r) {
-  if (r.sampling == Sampling::kUniform) {
+// The curve of one setting. The curve of uniform sampling keeps the terms that its orders share.
+RdpCurve CurveOf(Sampling sampling, const RateAndNoise& r) {
+  if (sampling == Sampling::kUniform) {
     return UniformRdp(r.noise_multiplier, r.sampling_rate, UniformTheorem::kTheorem27);
   }
-  return [r](double order) { return Rdp(r.sampling, r.noise_multiplier, r.sampling_rate, order); };
+  return [=](double order) { return Rdp(sampling, r.noise_multiplier, r.sampling_rate, order); };
+}
+
+// The curve of one round: the largest one of its settings, at each order.
+RdpCurve CurveOf(const GaussianRounds& r) {
+  std::vector<RdpCurve> curves = {CurveOf(r.sampling, {r.sampling_rate, r.noise_multiplier})};
+  if (r.sampling != Sampling::kNone) {
+    for (const RateAndNoise& choice : r.choices) curves.push_back(CurveOf(r.sampling, choice));
+  }
+  if (curves.size() == 1) return curves.front();
+  return [curves = std::move(curves)](double order) {
+    double largest = 0.0;
+    for (const RdpCurve& curve : curves) largest = std::max(largest, curve(order));
+    return largest;
+  };
+}
+
+// A key by which rounds are sorted and merged.
+std::vector<double> KeyOf(const GaussianRounds& r) {
+  std::vector<double> key = {static_cast<double>(r.sampling), r.noise_multiplier, r.sampling_rate};
+  for (const RateAndNoise& choice : r.choices) {
+    key.push_back(choice.noise_multiplier);
+    key.push_back(choice.sampling_rate);
+  }
+  return key;
 }
 
 // rho of all the rounds together.
@@ -123,10 +148,29 @@ class OrderSearch {
   double last_rho_ = 0.0;
 };
 
+// The search for the order takes a curve of so many groups at most. At the order found, the sum of
+// up to kMostSummed curves is taken, as long as their terms are no more than kMostTerms.
+constexpr size_t kMostSearched = 64;
+constexpr size_t kMostSummed = 2048;
+constexpr double kMostTerms = 1e6;
+
+// Epsilon() for any number of groups, in bounded time.
+ConvertedEpsilon EpsilonOfMany(const std::vector<GaussianRounds>& rounds, double delta,
+                               Conversion conversion) {
+  const std::vector<GaussianRounds> few = Grouped(rounds, kMostSearched);
+  ConvertedEpsilon best = Epsilon(few, delta, conversion);
+  const std::vector<GaussianRounds> many = Grouped(rounds, kMostSummed);
+  if (many.size() == few.size() || !std::isfinite(best.unclipped)) return best;
+  if (best.order * static_cast<double>(many.size()) > kMostTerms) return best;
+  const double finer = EpsilonAtOrders(many, delta, {best.order}, conversion).unclipped;
+  best.unclipped = std::min(best.unclipped, finer);
+  return best;
+}
+
 EpsilonAt ByRdp(const std::vector<GaussianRounds>& rounds, Conversion conversion,
                 const char* name) {
   return [=](double delta) {
-    const ConvertedEpsilon converted = Epsilon(rounds, delta, conversion);
+    const ConvertedEpsilon converted = EpsilonOfMany(rounds, delta, conversion);
     AccountedEpsilon result;
     result.epsilon = converted.Guarantee();
     result.winner = name;
@@ -138,21 +182,27 @@ EpsilonAt ByRdp(const std::vector<GaussianRounds>& rounds, Conversion conversion
 
 }  // namespace
 
+int64_t SaturatingSum(int64_t a, int64_t b) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  return a > kMost - b ? kMost : a + b;
+}
+
 std::vector<GaussianRounds> Canonical(std::vector<GaussianRounds> rounds) {
-  const auto key = [](const GaussianRounds& r) {
-    return std::make_tuple(r.sampling, r.noise_multiplier, r.sampling_rate);
-  };
   for (const GaussianRounds& r : rounds) {
     RequireNoiseMultiplier(r.noise_multiplier);
     RequireRate(r.sampling_rate);
+    for (const RateAndNoise& choice : r.choices) {
+      RequireNoiseMultiplier(choice.noise_multiplier);
+      RequireRate(choice.sampling_rate);
+    }
     Require(r.rounds >= 0, "number of rounds", r.rounds, "at least 0");
   }
   std::sort(rounds.begin(), rounds.end(),
-            [&](const auto& a, const auto& b) { return key(a) < key(b); });
+            [](const auto& a, const auto& b) { return KeyOf(a) < KeyOf(b); });
   std::vector<GaussianRounds> merged;
   for (const GaussianRounds& r : rounds) {
-    if (!merged.empty() && key(merged.back()) == key(r)) {
-      merged.back().rounds += r.rounds;
+    if (!merged.empty() && KeyOf(merged.back()) == KeyOf(r)) {
+      merged.back().rounds = SaturatingSum(merged.back().rounds, r.rounds);
     } else {
       merged.push_back(r);
     }
@@ -180,6 +230,19 @@ EpsilonAt ComposeRdp(const std::vector<GaussianRounds>& rounds, double /*delta*/
 
 EpsilonAt ComposeRdpClassic(const std::vector<GaussianRounds>& rounds, double /*delta*/) {
   return ByRdp(rounds, Conversion::kClassic, "rdp-classic");
+}
+
+EpsilonAt ComposeRdpAtOrder(const std::vector<GaussianRounds>& rounds, double order) {
+  Require(order > 1 && std::isfinite(order), "order", order, "finite and above 1");
+  const double rho = ComposedRdp(rounds, order);
+  return [=](double delta) {
+    AccountedEpsilon result;
+    result.winner = "rdp-filter";
+    result.order = order;
+    const double epsilon = rho + ConversionTerm(order, std::log(delta), Conversion::kImproved);
+    result.epsilon = rho > 0 ? std::max(epsilon, 0.0) : 0.0;
+    return result;
+  };
 }
 
 ConvertedEpsilon EpsilonOfCurve(const RdpCurve& curve, double delta, Conversion conversion) {

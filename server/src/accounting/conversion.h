@@ -20,13 +20,26 @@ namespace sotto::privacy {
 
 constexpr double kArithmeticMargin = 1e-11;  // relative
 
+// A way to draw and to noise a round.
+struct RateAndNoise {
+  double sampling_rate = 0.0;     // in [0, 1]
+  double noise_multiplier = 0.0;  // >= 0
+};
+
 // Rounds that share their settings.
 struct GaussianRounds {
   Sampling sampling = Sampling::kNone;
   double noise_multiplier = 0.0;  // of the released sum, see rdp.h; >= 0
   double sampling_rate = 1.0;     // in [0, 1]; ignored for kNone
   int64_t rounds = 1;             // >= 0
+  // Other settings that the adversary may choose, for each round anew. RDP charges the largest
+  // curve at each order. The other accountants use the pair above alone, so it must dominate each
+  // of these (composition.h). kNone ignores them.
+  std::vector<RateAndNoise> choices = {};
 };
+
+// The sum of two numbers of rounds, >= 0, or the largest number if the sum does not fit.
+int64_t SaturatingSum(int64_t a, int64_t b);
 
 // Merges rounds of equal settings and sorts the result: every order and grouping of the same rounds
 // gives the same list. Throws std::invalid_argument as ComposedRdp does, except for orders.
@@ -80,9 +93,20 @@ ConvertedEpsilon EpsilonAtOrders(const std::vector<GaussianRounds>& rounds, doub
                                  Conversion conversion = Conversion::kImproved);
 
 // The accountants "rdp" (improved conversion) and "rdp-classic" (classic conversion): Epsilon() at
-// any delta. They ignore the argument `delta`.
+// any delta. They ignore the argument `delta`. More than 64 different settings are charged in
+// groups (grouping.h), so the time does not grow with their number.
 EpsilonAt ComposeRdp(const std::vector<GaussianRounds>& rounds, double delta);
 EpsilonAt ComposeRdpClassic(const std::vector<GaussianRounds>& rounds, double delta);
+
+// The accountant "rdp-filter": the improved conversion at one order, above 1 and finite, which was
+// fixed before the rounds. It is sound for rounds whose settings and number were chosen after
+// seeing the releases before them, as long as a limit on the result was fixed beforehand: the
+// adaptive sum of rho at one order bounds the divergence of all the rounds. The search for the best
+// order is not sound there, and neither are privacy loss distributions, whose composition needs
+// settings that are fixed. Source: Feldman and Zrnic, "Individual Privacy Accounting via a Renyi
+// Filter" (2021), Section 3; Lecuyer, "Practical Privacy Filters and Odometers with Renyi
+// Differential Privacy" (2021), Section 3.
+EpsilonAt ComposeRdpAtOrder(const std::vector<GaussianRounds>& rounds, double order);
 
 // Epsilon and EpsilonAtOrders for any other curve. The result is an upper bound only if the curve
 // includes a margin for its own rounding errors.

@@ -9,9 +9,14 @@ namespace sotto::privacy {
 
 // A figure as text. The text is a bound as well: EpsilonText rounds an upper bound up and writes
 // "infinite" for +infinity; LowerBoundText rounds a lower bound down.
-//   decimals  at most 4, for figures below 10^9
+//   decimals  at most 6, for figures below 10^9
 std::string EpsilonText(double epsilon, int decimals);
 std::string LowerBoundText(double bound, int decimals);
+
+// A delta with three significant digits, rounded up. (epsilon, delta)-DP implies (epsilon,
+// delta')-DP for every delta' >= delta, so a printed pair holds as it is printed.
+//   delta  in [0, 1]; above 0.999 the text may be "1"
+std::string DeltaText(double delta);
 
 }  // namespace sotto::privacy
 

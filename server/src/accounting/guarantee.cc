@@ -129,7 +129,10 @@ Guarantee Concentrated(const std::vector<GaussianRounds>& rounds, double delta,
 // coordinate to their squared norm.
 std::vector<GaussianRounds> UnsampledOnGrid(std::vector<GaussianRounds> rounds,
                                             double coordinates) {
-  for (GaussianRounds& group : rounds) group.sampling = Sampling::kNone;
+  for (GaussianRounds& group : rounds) {
+    group.sampling = Sampling::kNone;
+    group.choices.clear();
+  }
   rounds.push_back({Sampling::kNone, 2 / (kNoiseGrid * std::sqrt(coordinates)), 1.0, 1});
   return rounds;
 }

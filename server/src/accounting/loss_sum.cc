@@ -23,103 +23,8 @@ constexpr double kPowerError = 1e-15;  // of one factor of a power
 constexpr double kGridShare = 2e-5;
 constexpr double kMinWindow = 8192.0;
 constexpr double kMaxWindow = 524288.0;
-
-// ln E[e^(lambda L)] of one round from its samples, with the first two derivatives.
-struct Cumulants {
-  double value;
-  double mean;
-  double variance;
-};
-
-Cumulants CumulantsAt(const std::vector<LossSample>& samples, double lambda) {
-  double peak = -kInfinity;
-  for (const LossSample& s : samples) peak = std::max(peak, s.log_mass + lambda * s.loss);
-  double total = 0.0;
-  double first = 0.0;
-  double second = 0.0;
-  for (const LossSample& s : samples) {
-    const double weight = std::exp(s.log_mass + lambda * s.loss - peak);
-    total += weight;
-    first += weight * s.loss;
-    second += weight * s.loss * s.loss;
-  }
-  const double mean = first / total;
-  return {peak + std::log(total), mean, std::max(second / total - mean * mean, 0.0)};
-}
-
-// An approximation of the loss of all the rounds together. It is for choosing the tilt, the step
-// and the window.
-class LossPlan {
- public:
-  explicit LossPlan(const std::vector<LossGroup>& groups) {
-    for (const LossGroup& group : groups) {
-      parts_.push_back({SampleLoss(group.loss), static_cast<double>(group.rounds)});
-    }
-  }
-
-  Cumulants At(double lambda) const {
-    Cumulants sum{0, 0, 0};
-    for (const Part& part : parts_) {
-      const Cumulants one = CumulantsAt(part.samples, lambda);
-      sum.value += part.rounds * one.value;
-      sum.mean += part.rounds * one.mean;
-      sum.variance += part.rounds * one.variance;
-    }
-    return sum;
-  }
-
-  // The lambda with the smallest Chernoff bound on epsilon at this delta,
-  // (K(lambda) + ln(1/delta)) / lambda.
-  double BestTilt(double log_delta) const {
-    constexpr double kGolden = 0.61803398874989484820;
-    const auto bound = [&](double t) { return (At(std::exp(t)).value - log_delta) * std::exp(-t); };
-    const double log_deviation = std::log(At(0).variance) / 2;
-    double low = std::log(0.01) - log_deviation;
-    double high = std::log(200.0) - log_deviation;
-    double left = high - kGolden * (high - low);
-    double right = low + kGolden * (high - low);
-    double at_left = bound(left);
-    double at_right = bound(right);
-    while (high - low > 0.02) {
-      if (at_left <= at_right) {
-        high = right;
-        right = left;
-        at_right = at_left;
-        at_left = bound(left = high - kGolden * (high - low));
-      } else {
-        low = left;
-        left = right;
-        at_left = at_right;
-        at_right = bound(right = low + kGolden * (high - low));
-      }
-    }
-    return std::exp((low + high) / 2);
-  }
-
-  // The exponent of the given sign whose Chernoff bound gives the closest end of the window.
-  double BestExponent(double lambda, double sign) const {
-    const Cumulants tilted = At(lambda);
-    const double guess = std::sqrt(2 * kLogOutside / tilted.variance);
-    double best = guess;
-    double closest = kInfinity;
-    for (const double factor : {0.06, 0.12, 0.25, 0.4, 0.6, 0.8, 1.0, 1.25}) {
-      const double mu = factor * guess;
-      const double end = (At(lambda + sign * mu).value - tilted.value + kLogOutside) / mu;
-      if (end < closest) {
-        closest = end;
-        best = mu;
-      }
-    }
-    return sign * best;
-  }
-
- private:
-  struct Part {
-    std::vector<LossSample> samples;
-    double rounds;
-  };
-  std::vector<Part> parts_;
-};
+constexpr double kMinStep = 1e-280;
+constexpr double kMaxIndex = 0x1p52;
 
 // ln of the sum of mass * e^(lambda loss) over a grid.
 double LogMoment(const GridLoss& grid, double step, double lambda) {
@@ -250,24 +155,52 @@ struct LossSum::Layout {
   size_t length = 0;  // 0: the window would be too long to compute with
 };
 
-LossSum::Layout LossSum::MakeLayout(const std::vector<LossGroup>& groups, double delta) {
-  Layout layout;
-  const LossPlan plan(groups);
-  layout.tilt = plan.BestTilt(std::log(delta));
-  const double up = plan.BestExponent(layout.tilt, 1);
-  const double down = plan.BestExponent(layout.tilt, -1);
+// The tilt, the exponents that give the ends of the window, and the step.
+struct LossSum::Scale {
+  double tilt = 0.0;
+  double up = 0.0;
+  double down = 0.0;
+  double step = 0.0;
 
-  double rounds = 0.0;
-  for (const LossGroup& group : groups) rounds += static_cast<double>(group.rounds);
+  // False if a number does not fit a double: the loss varies too little, or the errors of a plan
+  // outgrow it.
+  bool IsUsable() const {
+    return std::isfinite(tilt) && tilt > 0 && std::isfinite(up) && up > 0 && std::isfinite(down) &&
+           down < 0 && std::isfinite(step) && step > kMinStep;
+  }
+};
+
+LossSum::Scale LossSum::ChooseScale(const LossPlan& plan, double rounds, double delta) {
+  Scale scale;
+  scale.tilt = plan.BestTilt(std::log(delta));
+  scale.up = plan.BestExponent(scale.tilt, 1, kLogOutside);
+  scale.down = plan.BestExponent(scale.tilt, -1, kLogOutside);
   const auto log_moment = [&](double lambda) { return plan.At(lambda).value; };
-  const double at_tilt = log_moment(layout.tilt);
-  const double window = (log_moment(layout.tilt + up) - at_tilt + kLogOutside) / up -
-                        (log_moment(layout.tilt + down) - at_tilt + kLogOutside) / down;
+  const double at_tilt = log_moment(scale.tilt);
+  const double window = (log_moment(scale.tilt + scale.up) - at_tilt + kLogOutside) / scale.up -
+                        (log_moment(scale.tilt + scale.down) - at_tilt + kLogOutside) / scale.down;
   // A cell adds h^2/12 to the mean of a loss and h^2/6 to its variance.
-  const double epsilon = (at_tilt - std::log(delta)) / layout.tilt;
-  const double wanted = std::sqrt(12 * kGridShare * epsilon / (rounds * (1 + layout.tilt)));
-  layout.step = std::max(PowerOfTwoBelow(std::min(wanted, window / kMinWindow)),
-                         2 * PowerOfTwoBelow(window / kMaxWindow));
+  const double epsilon = (at_tilt - std::log(delta)) / scale.tilt;
+  const double wanted = std::sqrt(12 * kGridShare * epsilon / (rounds * (1 + scale.tilt)));
+  scale.step = std::max(PowerOfTwoBelow(std::min(wanted, window / kMinWindow)),
+                        2 * PowerOfTwoBelow(window / kMaxWindow));
+  return scale;
+}
+
+LossSum::Layout LossSum::MakeLayout(const std::vector<LossGroup>& groups, double delta,
+                                    LossSamples samples) {
+  Layout layout;
+  double rounds = 0.0;
+  double largest_loss = 0.0;
+  for (const LossGroup& group : groups) {
+    rounds += static_cast<double>(group.rounds);
+    largest_loss = std::max(largest_loss, LargestLoss(group.loss));
+  }
+  const Scale scale = ChooseScale(LossPlan(groups, samples), rounds, delta);
+  // An index of the grid fits a double without rounding.
+  if (!scale.IsUsable() || !(largest_loss / scale.step < kMaxIndex)) return layout;
+  layout.tilt = scale.tilt;
+  layout.step = scale.step;
 
   const auto total = [&](double lambda) {
     double sum = 0.0;
@@ -282,11 +215,13 @@ LossSum::Layout LossSum::MakeLayout(const std::vector<LossGroup>& groups, double
     layout.log_moments.push_back(LogMoment(layout.grids.back(), layout.step, layout.tilt));
   }
   layout.total_log_moment = total(layout.tilt);
-  const double top = (total(layout.tilt + up) - layout.total_log_moment + kLogOutside) / up;
-  const double bottom = (total(layout.tilt + down) - layout.total_log_moment + kLogOutside) / down;
+  const double top =
+      (total(layout.tilt + scale.up) - layout.total_log_moment + kLogOutside) / scale.up;
+  const double bottom =
+      (total(layout.tilt + scale.down) - layout.total_log_moment + kLogOutside) / scale.down;
   const double first = std::floor(bottom / layout.step) - 1;
   const double length = std::ceil(top / layout.step) + 2 - first;
-  if (!(length <= 4 * kMaxWindow)) return layout;
+  if (!(length <= 4 * kMaxWindow && std::abs(first) < kMaxIndex)) return layout;
   layout.first = static_cast<int64_t>(first);
   layout.length = TransformLength(length);
   return layout;
@@ -310,7 +245,9 @@ LossSum::Profile LossSum::MakeProfile(const std::vector<double>& mass, double st
 }
 
 LossSum::LossSum(const std::vector<LossGroup>& groups, double delta) {
-  const Layout layout = MakeLayout(groups, delta);
+  // Raw samples are tried first, because the figures of plans for which they serve never change.
+  Layout layout = MakeLayout(groups, delta, LossSamples::kRaw);
+  if (layout.length == 0) layout = MakeLayout(groups, delta, LossSamples::kNormalised);
   if (layout.length == 0) return;
   step_ = layout.step;
   tilt_ = layout.tilt;
@@ -351,6 +288,8 @@ LossSum::LossSum(const std::vector<LossGroup>& groups, double delta) {
   infinite_ = tail + std::exp(-tilt_ * above - kLogOutside);
   upper_ = MakeProfile(most, step_);
   lower_ = MakeProfile(least, step_);
+  // A NaN anywhere reaches the lowest suffix sum. There is then no upper bound.
+  if (std::isnan(upper_.delta.front()) || std::isnan(infinite_)) upper_ = Profile();
 }
 
 double LossSum::UpperEpsilon(double delta) const {
@@ -362,7 +301,8 @@ double LossSum::UpperEpsilon(double delta) const {
   const auto i = static_cast<size_t>(first - deltas.begin());
   double epsilon = LossAt(i);
   if (i > 0) epsilon += std::log1p(-(target - deltas[i]) / upper_.g[i]);
-  return std::max(epsilon + loss_error_, 0.0);
+  epsilon += loss_error_;
+  return std::isnan(epsilon) ? kInfinity : std::max(epsilon, 0.0);
 }
 
 double LossSum::LowerEpsilon(double delta) const {

@@ -31,6 +31,11 @@
 //     probability 1 - p the grid moves the sum up by at most b = GridShift::Bound(ln p), so that
 //     delta at epsilon is at least the grid's delta at epsilon + b minus p.
 //
+// Every loop is bounded: the window has at most 4 * 2^19 steps before it is rounded up to the
+// length of a transform, one round takes at most some 10^5 panels and 512 cells an octave, and the
+// searches take a fixed number of evaluations. A number that does not fit a double makes the upper
+// bound +infinity.
+//
 // Immutable after construction, safe from any thread. Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_LOSS_SUM_H_
 #define SOTTO_ACCOUNTING_LOSS_SUM_H_
@@ -39,15 +44,10 @@
 #include <vector>
 
 #include "accounting/grid_shift.h"
+#include "accounting/loss_plan.h"
 #include "accounting/round_loss.h"
 
 namespace sotto::privacy {
-
-// Rounds of equal loss.
-struct LossGroup {
-  RoundLoss loss;
-  int64_t rounds = 1;  // >= 1
-};
 
 class LossSum {
  public:
@@ -62,7 +62,9 @@ class LossSum {
 
  private:
   struct Layout;  // of the grid and the window
-  static Layout MakeLayout(const std::vector<LossGroup>& groups, double delta);
+  struct Scale;   // by which a layout is made
+  static Scale ChooseScale(const LossPlan& plan, double rounds, double delta);
+  static Layout MakeLayout(const std::vector<LossGroup>& groups, double delta, LossSamples samples);
 
   // delta at every point of the window, divided by delta_unit_, and the suffix sums that
   // interpolate it. For epsilon in (loss i-1, loss i],

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "accounting/arguments.h"
+#include "accounting/grouping.h"
 #include "accounting/log_space.h"
 
 namespace sotto::privacy {
@@ -12,6 +13,8 @@ namespace {
 
 constexpr double kMinRate = 1e-9;
 constexpr double kMaxRounds = 1e10;
+constexpr size_t kMostSettings = 64;     // each by itself
+constexpr size_t kGroups = 48;           // over all directions, for more settings than that
 constexpr double kMinDelta = 1e-200;     // masses far below delta must not underflow
 constexpr double kLogTailShare = -36.0;  // ln of the share of delta for the cut tails of all losses
 
@@ -61,9 +64,11 @@ bool Pld::Supports(const std::vector<GaussianRounds>& rounds, double delta) {
 
 Pld::Pld(const std::vector<GaussianRounds>& rounds, double delta) {
   RequireDelta(delta);
-  const std::vector<GaussianRounds> effective = WithEffect(rounds);
+  std::vector<GaussianRounds> effective = WithEffect(rounds);
   is_supported_ = Supports(effective, delta);
   if (!is_supported_ || effective.empty()) return;
+  is_grouped_ = effective.size() > kMostSettings;
+  if (is_grouped_) effective = Grouped(effective, kGroups / Pairs(effective).size());
   const double log_tail = std::log(delta) - std::log(Total(effective)) + kLogTailShare;
   for (const LossPair pair : Pairs(effective)) {
     std::vector<LossGroup> groups;
@@ -77,6 +82,7 @@ Pld::Pld(const std::vector<GaussianRounds>& rounds, double delta) {
 double Pld::Epsilon(double delta, Bound bound) const {
   RequireDelta(delta);
   if (!is_supported_) return bound == Bound::kUpper ? kInfinity : 0.0;
+  if (is_grouped_ && bound == Bound::kLower) return 0.0;
   double epsilon = 0.0;
   for (const LossSum& sum : directions_) {
     epsilon = std::max(epsilon,
@@ -87,7 +93,8 @@ double Pld::Epsilon(double delta, Bound bound) const {
 
 EpsilonAt ComposePld(const std::vector<GaussianRounds>& rounds, double delta) {
   const auto pld = std::make_shared<const Pld>(rounds, delta);
-  const bool has_true_lower_bound = !HasSampling(rounds, Sampling::kUniform);
+  const bool has_true_lower_bound =
+      pld->HasLowerBound() && !HasSampling(rounds, Sampling::kUniform);
   return [pld, has_true_lower_bound](double at) {
     AccountedEpsilon result;
     result.winner = "pld";

@@ -8,6 +8,8 @@
 //     the true epsilon from below.
 //   - Unsampled rounds mix with either sampling.
 //
+// More than 64 different settings are charged in groups (grouping.h). There is then no lower bound.
+//
 // The order of the rounds and their grouping change no bit of the result. Immutable after
 // construction, safe from any thread. Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_PLD_H_
@@ -34,12 +36,16 @@ class Pld {
   // no adjacency in common. Rounds without an effect are ignored.
   static bool Supports(const std::vector<GaussianRounds>& rounds, double delta);
 
+  // False if the rounds were grouped: the lower bound is then 0.
+  bool HasLowerBound() const { return !is_grouped_; }
+
   // The smallest epsilon at this delta, bounded from above (+infinity if the rounds and the
   // constructor's delta are not supported) or from below.
   double Epsilon(double delta, Bound bound = Bound::kUpper) const;
 
  private:
   bool is_supported_ = true;
+  bool is_grouped_ = false;  // the rounds are dominated by others, so there is no lower bound
   std::vector<LossSum> directions_;  // none: no round has an effect
 };
 

@@ -191,6 +191,15 @@ RoundLoss MakeRoundLoss(const GaussianRounds& round, LossPair pair, double log_t
   return loss;
 }
 
+double LargestLoss(const RoundLoss& round) {
+  const MixtureLoss l(round);
+  double largest = 0.0;  // l rises, so its extremes are at the ends
+  for (const LossBranch& branch : round.branches) {
+    largest = std::max({largest, std::abs(l.At(branch.from)), std::abs(l.At(branch.to))});
+  }
+  return largest;
+}
+
 std::vector<LossSample> SampleLoss(const RoundLoss& round) {
   const MixtureLoss l(round);
   const double z = round.noise_multiplier;

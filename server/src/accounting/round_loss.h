@@ -64,6 +64,9 @@ constexpr double kMinLossNoiseMultiplier = 1.0 / 32;
 //   round  noise multiplier >= kMinLossNoiseMultiplier, rate in (0, 1]; kNone counts as rate 1
 RoundLoss MakeRoundLoss(const GaussianRounds& round, LossPair pair, double log_tail);
 
+// A bound on the absolute value of every loss within the branches.
+double LargestLoss(const RoundLoss& round);
+
 // A few hundred points of the loss with ln of their mass. This is an approximation for planning.
 struct LossSample {
   double loss;

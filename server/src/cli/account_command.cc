@@ -90,9 +90,9 @@ std::string MeaningText(const AccountOptions& o) {
 
 std::string AnswerText(const AccountOptions& o, const Answer& answer) {
   const privacy::AccountedEpsilon& accounted = answer.accounted;
-  std::string text =
-      fmt::format("epsilon {} at delta {:.3g} by {}",
-                  privacy::EpsilonText(accounted.epsilon, kDecimals), DeltaOf(o), accounted.winner);
+  std::string text = fmt::format("epsilon {} at delta {} by {}",
+                                 privacy::EpsilonText(accounted.epsilon, kDecimals),
+                                 privacy::DeltaText(DeltaOf(o)), accounted.winner);
   if (!accounted.is_upper_bound) text += fmt::format(": {}", kNotABound);
   if (accounted.epsilon_lower && std::isfinite(*accounted.epsilon_lower)) {
     text += fmt::format("; the true one is at least {}",
@@ -130,6 +130,9 @@ Accountant SoundAccountant(const AccountOptions& o) {
                   accountant.name()));
 }
 
+// Rounded up: the epsilon beside it holds for the noise that is printed.
+std::string NoiseText(double noise) { return privacy::EpsilonText(noise, 6); }
+
 void RunSigma(const AccountOptions& o) {
   const Accountant accountant = SoundAccountant(o);
   Json json = Meaning(o);
@@ -145,17 +148,17 @@ void RunSigma(const AccountOptions& o) {
     json["noise_multiplier"] = plan.NoiseMultiplier();
     json["noise_sigma_over_clip"] = plan.noise_sigma;
     json["planned_reports"] = plan.planned_reports;
-    text = fmt::format("noise multiplier {:.6f}, {:.6f} of the clipping bound a device\n",
-                       plan.NoiseMultiplier(), plan.noise_sigma);
+    text = fmt::format("noise multiplier {}, {} of the clipping bound a device\n",
+                       NoiseText(plan.NoiseMultiplier()), NoiseText(plan.noise_sigma));
   } else {
     std::vector<privacy::GaussianRounds> rounds = RoundsOf(o, AccountQuestion::kNoise);
     const double factor = NoiseFactor(rounds, TargetOf(o), DeltaOf(o), accountant);
     for (privacy::GaussianRounds& r : rounds) r.noise_multiplier *= factor;
     answer.accounted = AccountFor(rounds, DeltaOf(o), accountant);
     json[o.schedule.empty() ? "noise_multiplier" : "noise_factor"] = factor;
-    text = fmt::format("{} {:.6f}\n",
+    text = fmt::format("{} {}\n",
                        o.schedule.empty() ? "noise multiplier" : "multiply every row's noise by",
-                       factor);
+                       NoiseText(factor));
   }
   AddAnswer(answer, json);
   Print(o, text + AnswerText(o, answer), json);
@@ -185,7 +188,7 @@ void RunRounds(const AccountOptions& o) {
 void RunCompare(const AccountOptions& o) {
   Json json = Meaning(o);
   json["accountants"] = Json::array();
-  std::string text = fmt::format("at delta {:.3g}\n{}", DeltaOf(o), MeaningText(o));
+  std::string text = fmt::format("at delta {}\n{}", privacy::DeltaText(DeltaOf(o)), MeaningText(o));
   for (const Accountant accountant : privacy::OfferedAccountants()) {
     if (o.is_fleet() && !accountant.StatesGuarantees()) continue;
     const Answer answer = AnswerBy(o, accountant);

@@ -88,8 +88,8 @@ std::string Time(int64_t seconds) {
 
 std::string DescribeFigure(const Figure& figure) {
   const privacy::Claim& claim = figure.headline;
-  return fmt::format("epsilon {} at delta {:.3g}, {} adjacency, unit {}, {}, {}{}",
-                     DescribeClaims(figure.claims, kDecimals), claim.delta,
+  return fmt::format("epsilon {} at delta {}, {} adjacency, unit {}, {}, {}{}",
+                     DescribeClaims(figure.claims, kDecimals), privacy::DeltaText(claim.delta),
                      privacy::Name(claim.adjacency), privacy::Name(claim.unit),
                      privacy::Name(claim.trust_mode), Counted(claim.colluders, "colluder"),
                      figure.seeded ? "; seeded: not private" : "");
@@ -150,8 +150,8 @@ std::string DescribeReleases(const JobLedger& ledger, const LedgerOptions& o) {
 std::string DescribeEach(const std::vector<privacy::Claim>& claims) {
   std::vector<std::string> each;
   for (const privacy::Claim& claim : claims) {
-    each.push_back(fmt::format("{} at delta {:.3g} {}",
-                               privacy::EpsilonText(claim.epsilon, kDecimals), claim.delta,
+    each.push_back(fmt::format("{} at delta {} {}", privacy::EpsilonText(claim.epsilon, kDecimals),
+                               privacy::DeltaText(claim.delta),
                                privacy::FindKind(claim.adversary, claim.view)->against));
   }
   return fmt::format("{}", fmt::join(each, ", "));

@@ -62,7 +62,8 @@ std::vector<std::string> DescribeOtherClaims(const std::vector<privacy::Claim>& 
     const privacy::Claim& claim = claims[i];
     std::string line =
         fmt::format("{} {}", privacy::EpsilonText(claim.epsilon, decimals), Against(claim));
-    if (claim.delta != claims.front().delta) line += fmt::format(" at delta {:.3g}", claim.delta);
+    if (claim.delta != claims.front().delta)
+      line += fmt::format(" at delta {}", privacy::DeltaText(claim.delta));
     if (claim.adjacency != claims.front().adjacency) {
       line += fmt::format(" under {} adjacency", privacy::Name(claim.adjacency));
     }

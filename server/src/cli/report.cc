@@ -147,8 +147,8 @@ void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seede
 std::string DescribeEpsilon(const privacy::Plan& plan, const privacy::Statement& spent) {
   const privacy::Claim headline = spent.Headline();
   std::string text = fmt::format(
-      "  privacy        epsilon {} at delta {:.3g}: what the released models tell about one {}\n",
-      privacy::EpsilonText(headline.epsilon, kDecimals), headline.delta,
+      "  privacy        epsilon {} at delta {}: what the released models tell about one {}\n",
+      privacy::EpsilonText(headline.epsilon, kDecimals), privacy::DeltaText(headline.delta),
       privacy::Name(headline.unit));
   text += fmt::format("                 {} adjacency; {} sampling, {} of {}; {}; accountant {}\n",
                       privacy::Name(headline.adjacency), privacy::Name(spent.sampling), plan.cohort,
@@ -244,9 +244,9 @@ std::string DescribeRound(const SimulationConfig& config, const RoundReport& rep
     text += fmt::format(", {} of them zeros: training failed", report.failed_trainings);
   }
   if (config.job.codec->accounted) {
-    text += fmt::format(", epsilon {} at delta {:.3g}{}",
+    text += fmt::format(", epsilon {} at delta {}{}",
                         privacy::EpsilonText(report.outcome.spent.epsilon(), kDecimals),
-                        report.outcome.spent.Headline().delta,
+                        privacy::DeltaText(report.outcome.spent.Headline().delta),
                         config.seed ? " (seeded: not private)" : "");
   }
   return text;

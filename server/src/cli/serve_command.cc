@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "accounting/figures.h"
 #include "base/counted.h"
 #include "cli/claims_output.h"
 #include "cli/gave_up.h"
@@ -121,11 +122,11 @@ void LogEarlierJobs(const JobConfig& config) {
                                       return claim.view == privacy::View::kOneUpdate;
                                     }),
                      spent.claims.end());
-  Log(
-      fmt::format("earlier jobs on these devices: {}, epsilon {} at this job's delta {:.3g}, {} "
-                  "adjacency; this job starts from there",
-                  Counted(spent.earlier_rounds, "round"), DescribeClaims(spent.claims, kDecimals),
-                  spent.Headline().delta, privacy::Name(spent.Headline().adjacency)));
+  Log(fmt::format(
+      "earlier jobs on these devices: {}, epsilon {} at this job's delta {}, {} "
+      "adjacency; this job starts from there",
+      Counted(spent.earlier_rounds, "round"), DescribeClaims(spent.claims, kDecimals),
+      privacy::DeltaText(spent.Headline().delta), privacy::Name(spent.Headline().adjacency)));
 }
 
 void RunServe(const ServeRequest& o) {

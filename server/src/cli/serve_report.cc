@@ -31,12 +31,13 @@ std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome
   if (!config.codec->certified) return text + "; NO PRIVACY";
   const privacy::Claim headline = outcome.spent.Headline();
   return text + fmt::format(
-                    "; epsilon {} at delta {:.3g}, {} adjacency, unit {}, {}, {}, "
+                    "; epsilon {} at delta {}, {} adjacency, unit {}, {}, {}, "
                     "accountant {}{}",
-                    DescribeClaims(outcome.spent.claims, kDecimals), headline.delta,
-                    privacy::Name(headline.adjacency), privacy::Name(headline.unit),
-                    privacy::Name(headline.trust_mode), Counted(headline.colluders, "colluder"),
-                    headline.accountant, seeded ? "; seeded: not private" : "");
+                    DescribeClaims(outcome.spent.claims, kDecimals),
+                    privacy::DeltaText(headline.delta), privacy::Name(headline.adjacency),
+                    privacy::Name(headline.unit), privacy::Name(headline.trust_mode),
+                    Counted(headline.colluders, "colluder"), headline.accountant,
+                    seeded ? "; seeded: not private" : "");
 }
 
 // The claims that count attempts, released or not: "epsilon 12.3 against the server ...".
@@ -45,8 +46,9 @@ std::string DescribeAttemptClaims(const privacy::Statement& spent) {
   for (const privacy::Claim& claim : spent.claims) {
     const privacy::ClaimKind* kind = privacy::FindKind(claim.adversary, claim.view);
     if (kind == nullptr || !kind->counts_updates) continue;
-    text += fmt::format("{}epsilon {} at delta {:.3g} {}", text.empty() ? "" : ", ",
-                        privacy::EpsilonText(claim.epsilon, kDecimals), claim.delta, kind->against);
+    text += fmt::format("{}epsilon {} at delta {} {}", text.empty() ? "" : ", ",
+                        privacy::EpsilonText(claim.epsilon, kDecimals),
+                        privacy::DeltaText(claim.delta), kind->against);
   }
   return text;
 }

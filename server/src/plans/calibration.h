@@ -43,7 +43,8 @@ double Calibrate(const Plan& plan, double target_epsilon,
                  const std::vector<SpentRounds>& before = {});
 
 // The plan with planned_reports set for its sampling: the cohort, or for kPoisson the smallest cap
-// that costs at most kDeltaShare of delta over all the rounds at this epsilon.
+// that costs at most kDeltaShare of delta over all the rounds at this epsilon, and at most a tenth
+// of delta if all the colluders are in the draw (composition.h, lemma 5).
 Plan WithPlannedReports(Plan plan, double epsilon);
 
 // The plan with planned_reports and noise_sigma set for a target. Throws UnattainableEpsilon.
@@ -62,7 +63,8 @@ struct FittedPlan {
 FittedPlan PlanForNoiseMultiplier(const Plan& plan, double noise_multiplier);
 
 // The smallest factor such that these rounds, with all noise multipliers multiplied by it, have an
-// epsilon of at most the target. To 1e-9 relative, rounded up.
+// epsilon of at most the target. To 1e-9 relative, rounded up. For more than 64 different settings
+// it is the factor of eight groups that dominate them (grouping.h): enough, and not the smallest.
 //   rounds          at least one with an effect; their noise multipliers > 0
 //   target_epsilon  in (0, 10^6]
 //   delta           in (0, 1)
@@ -73,8 +75,9 @@ double NoiseFactor(const std::vector<GaussianRounds>& rounds, double target_epsi
 constexpr int64_t kMaxAffordableRounds = 1'000'000'000;
 
 // The largest number of such rounds, at most kMaxAffordableRounds, whose epsilon is at most the
-// target (>= 0); 0 if one round exceeds it. round.rounds is ignored. Throws std::invalid_argument
-// as AccountFor does.
+// target (>= 0); 0 if one round exceeds it. Above 100,000 rounds the number may be smaller than the
+// largest one by one part in 100,000: it is affordable in any case. round.rounds is ignored. Throws
+// std::invalid_argument as AccountFor does.
 int64_t AffordableRounds(GaussianRounds round, double target_epsilon, double delta,
                          Accountant accountant);
 

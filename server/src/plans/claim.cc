@@ -44,6 +44,8 @@ constexpr NamedAssumption kAssumptions[] = {
      "Only the device itself knows the noise that it adds to its update."},
     {Assumption::kRandomBitsAreUniform, "random-bits-are-uniform",
      "Keys, entropy and the ChaCha20 keystream are as good as independent uniform bits."},
+    {Assumption::kStopFixedBeforehand, "stop-fixed-beforehand",
+     "When to stop, or a limit that is not exceeded, was fixed before any model was released."},
     {Assumption::kNoiseIsIdeal, "noise-is-ideal",
      "The noise is exactly Gaussian; no certificate bounds how far it is from that."},
 };

@@ -44,6 +44,7 @@ enum class Assumption {
   kUpdatesAsRecorded,
   kPrivateNoiseIsSecret,
   kRandomBitsAreUniform,
+  kStopFixedBeforehand,
   kNoiseIsIdeal,
 };
 

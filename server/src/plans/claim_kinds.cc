@@ -2,20 +2,32 @@
 
 #include <algorithm>
 
+#include "plans/adaptivity.h"
 #include "plans/private_noise.h"
 
 namespace sotto::privacy {
 namespace {
 
-Guarantee OfComposition(const Plan& plan, const Composition& composition) {
+// What an adversary sees of a composition.
+using Seen = Composition (*)(Composition);
+
+Composition AsReleased(Composition composition) { return composition; }
+
+Guarantee OfComposition(const Disclosure& all, Seen seen) {
+  const Composition composition = seen(all.releases);
   if (composition.rounds.empty()) return {};
-  return StateGuarantee(composition.rounds, plan.delta, composition.deviations, plan.accountant);
+  Accountant accountant = all.plan.accountant;
+  if (IsAdaptive(all.rounds, all.before, CountReleases)) {
+    const Plan& first = FirstJob(all.before, CountReleases)->plan;
+    accountant = FilterFor(seen(ComposeReleases(first, first.rounds, {})).rounds, first.delta);
+  }
+  return StateGuarantee(composition.rounds, all.plan.delta, composition.deviations, accountant);
 }
 
-Guarantee OfReleases(const Disclosure& all) { return OfComposition(all.plan, all.releases); }
+Guarantee OfReleases(const Disclosure& all) { return OfComposition(all, AsReleased); }
 
 Guarantee OfReleasesAndParticipants(const Disclosure& all) {
-  return OfComposition(all.plan, WithDrawsKnown(all.releases));
+  return OfComposition(all, WithDrawsKnown);
 }
 
 Guarantee OfEveryUpdate(const Disclosure& all) {
@@ -120,6 +132,10 @@ Claim MakeClaim(const ClaimKind& kind, const Disclosure& disclosure, const Guara
   claim.accountant = guarantee.gaussian.winner;
   claim.assumptions = kind.assumptions;
   AdaptToKnownParticipants(disclosure, &claim);
+  if (kind.view != View::kOneUpdate &&
+      !IsOneWholePlan(plan, disclosure.rounds, disclosure.before)) {
+    Assume(Assumption::kStopFixedBeforehand, &claim);
+  }
   return claim;
 }
 

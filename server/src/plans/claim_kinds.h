@@ -23,6 +23,7 @@ struct Disclosure {
   Plan plan;                        // of the present job
   std::vector<SpentRounds> before;  // earlier jobs on the same devices
   Composition releases;             // of all jobs
+  int64_t rounds = 0;               // released by the present job
   int64_t updates = 0;              // of one device in the present job: one for each attempt
 };
 
@@ -51,7 +52,8 @@ const ClaimKind* FindKind(Adversary adversary, View view);
 // The claim of this kind among the claims; nullptr if there is none.
 const Claim* FindClaim(const std::vector<Claim>& claims, const ClaimKind& kind);
 
-// The claim of this kind that the guarantee gives for the disclosure.
+// The claim of this kind that the guarantee gives for the disclosure. It assumes that the stop was
+// fixed beforehand if the disclosure's rounds are not those of one whole plan, see adaptivity.h.
 //
 // An adversary that is assumed not to know the participants knows them if a plan says
 // participants_known. Its claim then rests on other assumptions:

@@ -16,6 +16,34 @@
 //     worst pair: an unsampled Gaussian with sensitivity 2C.
 //   This proof does not need a cap on the draws, so a cap costs nothing here.
 //
+// Colluders. c devices tell the adversary whether they were drawn, and their noise. They can choose
+// among the draws by giving attempts up (GiveAttemptUp() in round/job.cc). Let j of the c be in the
+// cohort of a release. j is the adversary's choice, for each release anew.
+//   Lemma 4. Uniform. Given j, the rest of the cohort is a uniform cohort of B - j of the N - c
+//     other devices. Its noise is that of n = B - j encodings. So the release is a round of rate
+//     n / M, M = N - c, and of noise multiplier s sqrt(n), where s is that of one encoding. n lies
+//     between max(B - c, 1) and min(B, M); with n = 0 the cohort holds no other device.
+//   Lemma 5. Poisson. Given j, each other device is in the cohort with probability q. The noise is
+//     that of cap - j encodings, and the draw is cut with probability Pr[Bin(N - c, q) > cap - j].
+//     Both are worst for j = c.
+//   Lemma 6. For RDP the largest curve over all n is charged at each order. The order is fixed, so
+//     a choice that depends on earlier releases composes (Mironov 2017, Proposition 1). Many n are
+//     charged in blocks; the rate and the noise of a block are those of its ends.
+//   Lemma 7. Let f(q, mu), mu = 1 / z, be the delta of a uniform cohort at g = e^epsilon >= 1:
+//     f = q delta_mu(ln(1 + (g - 1) / q)) with the Gaussian's delta_mu (round_loss.h). Let
+//     t = mu/2 - ln(1 + (g - 1) / q) / mu, which is at most mu/2, phi the Gaussian density, Phi its
+//     integral. Then
+//       q df/dq   = q (Phi(t) - Phi(t - mu)), which is at most q mu e^(mu^2/8) phi(t),
+//       mu df/dmu = q mu phi(t).
+//   Lemma 8. Hence f does not rise while ln q rises by A and ln mu falls by L, A <= L e^(-mu^2/8)
+//     at the first mu, the largest one. For g < 1 the delta follows from that at 1/g. So the pair
+//     (q, mu) dominates the pair (q e^A, mu e^-L). Dominating pairs compose, whoever chooses among
+//     the dominated ones (Zhu, Dong, Wang 2022, Theorem 10).
+//   Lemma 9. Let n0 = B - c, mu = 1 / (s sqrt(n0)), w = e^(-mu^2/8), n = min(B, M). The noise of n0
+//     encodings at the rate max(B/N, (n/M) (n0/n)^(w/2)) dominates every feasible n: this is lemma
+//     8 with L = ln(n/n0) / 2, and the rate that it asks for rises with n. The first term is the
+//     larger one for B up to about w N/2.
+//
 // Pure functions, safe from any thread. Part of sotto::server/plans.
 #ifndef SOTTO_PLANS_COMPOSITION_H_
 #define SOTTO_PLANS_COMPOSITION_H_
@@ -36,10 +64,10 @@ struct Composition {
 };
 
 // Composes `rounds` rounds of the plan with the rounds of earlier jobs, under the plan's adjacency.
-// The rounds of a plan with participants_known are composed as WithDrawsKnown() does.
-// The plan's colluders tell their noise of earlier jobs too. The worst certificate and the largest
-// shift of all jobs count for all coordinates; for jobs of one program they are the same. Without
-// rounds nothing is released.
+// The rounds of a plan with participants_known are composed as WithDrawsKnown() does. The plan's
+// colluders tell what they know of earlier jobs too. The worst certificate and the
+// largest shift of all jobs count for all coordinates; for jobs of one program they are the same.
+// Without rounds nothing is released.
 Composition ComposeReleases(const Plan& plan, int64_t rounds,
                             const std::vector<SpentRounds>& before);
 

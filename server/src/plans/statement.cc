@@ -53,7 +53,7 @@ Statement Account(const Plan& plan, int64_t rounds_released,
   statement.private_noise_multiplier = plan.private_noise_multiplier;
 
   const Disclosure disclosure = {plan, before, ComposeReleases(plan, rounds_released, before),
-                                 rounds_released};
+                                 rounds_released, rounds_released};
   for (const ClaimKind& kind : ClaimKinds()) {
     if (!kind.ExistsIn(plan.Trust())) continue;
     statement.terms.push_back(kind.guarantee(disclosure));
@@ -65,7 +65,7 @@ Statement Account(const Plan& plan, int64_t rounds_released,
 void RestateUpdates(const Plan& plan, int64_t updates, const std::vector<SpentRounds>& before,
                     Statement* statement) {
   const Disclosure disclosure = {plan, before, ComposeReleases(plan, statement->rounds, before),
-                                 updates};
+                                 statement->rounds, updates};
   for (size_t i = 0; i < statement->claims.size(); ++i) {
     Claim& claim = statement->claims[i];
     const ClaimKind* kind = FindKind(claim.adversary, claim.view);

@@ -45,11 +45,11 @@ std::string Budget::Refusal(uint32_t rounds) {
     earlier = fmt::format(" and {} of earlier jobs on these devices", spent.earlier_rounds);
   }
   return fmt::format(
-      "the privacy budget cannot pay for another round: epsilon {} at delta {:.3g} is spent by "
+      "the privacy budget cannot pay for another round: epsilon {} at delta {} is spent by "
       "{} of {} rounds{}, the next one would make it {}, and the budget is {}; to go on, "
       "begin a job with a larger budget, or with more noise, or with new devices",
-      privacy::EpsilonText(spent.epsilon(), 3), spent.Headline().delta, rounds, config_.plan.rounds,
-      earlier, privacy::EpsilonText(next, 3), config_.epsilon_budget);
+      privacy::EpsilonText(spent.epsilon(), 3), privacy::DeltaText(spent.Headline().delta), rounds,
+      config_.plan.rounds, earlier, privacy::EpsilonText(next, 3), config_.epsilon_budget);
 }
 
 }  // namespace sotto::server

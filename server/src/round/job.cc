@@ -160,27 +160,38 @@ TrainTask Job::MakeTask() const {
 // released models are distributed as if the attempt had never been made. Proof: given G, the next
 // cohort has the distribution of the first one, and no later computation uses data of the attempt.
 //
-// Lemma 2. Lemma 1 applies to the event G that fewer than min_devices of ALL devices checked in
-// before the deadline. Proof: a device checks in before it can know whether it is drawn, so the
-// count is independent of the draw. Remark: of c cheating devices, some can delay their check-in
-// until others of the c know whether they are drawn. The cohort is then B of the N - c other
-// devices instead of B of N, and the noise of those other devices is honest.
+// Lemma 2. Let no device cheat, and let G be the event that fewer than min_devices of ALL devices
+// checked in before the deadline. Lemma 1 applies to G. Proof: a device checks in before it can
+// know whether it is drawn, so the count is independent of the draw.
 //
-// Lemma 3. Lemma 1 applies to the event G that the process ended. The condition is that nobody ends
+// Lemma 3. Let c devices cheat. Each of them knows whether it was drawn, and they can delay some of
+// their check-ins until others of the c know this. So they decide about G with knowledge of j, the
+// number of the c in the cohort. Given j and everything else that they know, the rest of the cohort
+// is B - j of the N - c other devices, all such sets equally likely (Poisson: each of the N - c
+// with probability q). Proof: the cohort's draw is independent of the other devices' check-ins. G
+// depends on these check-ins and on which of the c are drawn. The conditional distribution of the
+// rest given which of the c are drawn is the one stated, and conditioning on G does not change it.
+//
+// Lemma 4. So giving up lets c cheating devices choose j, for each release anew, with knowledge of
+// the releases before. The plan charges the worst choice in every release (plans/composition.h,
+// lemmas 4 to 9). Attempts that are given up then cost nothing more. An undrawn device that knows
+// only that it is not in the cohort is the case c = 1, j = 0. It needs no G.
+//
+// Lemma 5. Lemma 1 applies to the event G that the process ended. The condition is that nobody ends
 // the process because of which devices report.
 //
-// Lemma 4. Let G be the event that a Poisson draw was above the cap. G depends on the draw. The
-// cohort of a release is then a Poisson draw, conditioned on a size within the cap. Its distance in
-// total variation from an unconditional draw is Pr[Bin(N, q) > cap]. The plan's delta pays for that
-// distance in every release.
+// Lemma 6. Let G be the event that a Poisson draw was above the cap. G depends on the draw. The
+// cohort of a release is then a Poisson draw, conditioned on a size within the cap. Given j, the
+// distance in total variation of its honest part from an unconditional draw is
+// Pr[Bin(N - c, q) > cap - j]. The plan's delta pays for that distance at j = c in every release.
 //
-// Lemma 5. The event "few of the DRAWN devices report" must not be G. Such a round is released,
+// Lemma 7. The event "few of the DRAWN devices report" must not be G. Such a round is released,
 // with noise alone if necessary. Proof: let only one device be up, and let cohorts be drawn until
 // it reports. Each release then holds its update for certain, and sampling amplifies nothing.
 // Charging the attempts that were given up does not help: the epsilon of N/B sampled rounds may be
 // less than the epsilon of one round that holds the device for certain.
 //
-// Lemma 6. An attempt that is given up adds nothing to the epsilon against the network. Proof: that
+// Lemma 8. An attempt that is given up adds nothing to the epsilon against the network. Proof: that
 // epsilon already assumes that every device takes part in every release, and the attempt reveals no
 // number that depends on data.
 void Job::GiveAttemptUp() {

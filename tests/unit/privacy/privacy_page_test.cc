@@ -46,6 +46,9 @@ TEST(PrivacyPageTest, ListsEveryAssumptionAndTheFiguresThatRestOnIt) {
         if (each == assumption) figures += (figures.empty() ? "" : ", ") + Code(kind.json_field);
       }
     }
+    if (assumption == Assumption::kStopFixedBeforehand) {
+      figures = "those of a part of a plan, and of several jobs on the same devices";
+    }
     if (figures.empty()) figures = "those of simulated baselines only";
     expected.push_back("| " + Code(Name(assumption)) + " | " + Text(assumption) + " | " + figures +
                        " |");

@@ -54,13 +54,15 @@ TEST(Job, StopsWhenTheBudgetCannotPayForAnotherRoundAndSaysWhatItWouldCost) {
 TEST(Job, WhatEarlierJobsSpentCountsInEveryFigureAndAgainstTheBudget) {
   JobConfig config = SmallConfig();
   config.spent_before = {{config.plan, 2}};
-  const double third = privacy::Account(config.plan, 3).epsilon();
+  const double third = privacy::Account(config.plan, 1, config.spent_before).epsilon();
+  EXPECT_GT(third, privacy::Account(config.plan, 3).epsilon()) << "two jobs need a filter";
   config.epsilon_budget = third * 1.000001;
   SmallJob small(config);
   ASSERT_TRUE(small.job.OpenRound());
   small.ReportAll();
   const RoundOutcome outcome = small.job.CloseRound();
   EXPECT_NEAR(outcome.spent.epsilon(), third, 1e-9 * third);
+  EXPECT_EQ(outcome.spent.Headline().accountant, "rdp-filter");
   EXPECT_GT(NetworkEpsilon(outcome.spent), NetworkEpsilon(privacy::Account(config.plan, 1)));
   EXPECT_EQ(outcome.spent.earlier_rounds, 2);
   EXPECT_FALSE(small.job.OpenRound());

@@ -127,7 +127,9 @@ TEST_F(Version2Test, ItsFiguresAreClaims) {
 TEST_F(Version2Test, ItsClaimsMeanWhatThoseOfTodayMean) {
   SqliteStore store(path_);
   for (const LedgerEntry& entry : store.Ledger()) {
-    const std::vector<privacy::Claim> today = privacy::Account(entry.plan, 1).claims;
+    privacy::Plan plan = entry.plan;
+    plan.rounds = 1;  // a part of a plan would rest on one more assumption
+    const std::vector<privacy::Claim> today = privacy::Account(plan, 1).claims;
     ASSERT_EQ(entry.claims.size(), today.size());
     for (size_t i = 0; i < today.size(); ++i) {
       const privacy::Claim& claim = entry.claims[i];

@@ -1,0 +1,73 @@
+#include "accounting/grouping.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+namespace sotto::privacy {
+namespace {
+
+// The cells of a grid in the logarithms of noise multiplier and rate.
+using Cell = std::tuple<Sampling, double, double>;
+
+Cell CellOf(const GaussianRounds& r, double width) {
+  const double noise = std::floor(std::log2(r.noise_multiplier) / width);
+  const double rate = std::ceil(std::log2(r.sampling_rate) / width);
+  return {r.sampling, noise, rate};
+}
+
+// One group for each cell that holds a round.
+std::vector<GaussianRounds> ByCell(const std::vector<GaussianRounds>& rounds, double width) {
+  std::map<Cell, GaussianRounds> groups;
+  for (const GaussianRounds& r : rounds) {
+    const auto [place, is_new] = groups.emplace(CellOf(r, width), r);
+    if (is_new) continue;
+    GaussianRounds& group = place->second;
+    group.noise_multiplier = std::min(group.noise_multiplier, r.noise_multiplier);
+    group.sampling_rate = std::max(group.sampling_rate, r.sampling_rate);
+    group.rounds = SaturatingSum(group.rounds, r.rounds);
+  }
+  std::vector<GaussianRounds> list;
+  for (const auto& [cell, group] : groups) list.push_back(group);
+  return list;
+}
+
+// Lemma 3. No rounds: no group.
+void AddUnsampled(const std::vector<GaussianRounds>& unsampled,
+                  std::vector<GaussianRounds>* groups) {
+  double square = 0.0;
+  for (const GaussianRounds& r : unsampled) {
+    if (r.rounds == 0) continue;
+    const double mu = 1 / r.noise_multiplier;
+    square += static_cast<double>(r.rounds) * mu * mu;
+  }
+  if (square == 0) return;
+  const double z = (1 - kArithmeticMargin) / std::sqrt(square);
+  groups->push_back({Sampling::kNone, z, 1.0, 1});
+}
+
+}  // namespace
+
+std::vector<GaussianRounds> Grouped(const std::vector<GaussianRounds>& rounds, size_t most) {
+  const std::vector<GaussianRounds> merged = Canonical(rounds);
+  if (merged.size() <= most) return merged;
+  std::vector<GaussianRounds> kept;
+  std::vector<GaussianRounds> sampled;
+  std::vector<GaussianRounds> unsampled;
+  for (const GaussianRounds& r : merged) {
+    auto& list = !r.choices.empty() ? kept : r.sampling == Sampling::kNone ? unsampled : sampled;
+    list.push_back(r);
+  }
+  AddUnsampled(unsampled, &kept);
+  constexpr double kFinest = 0x1p-12;
+  constexpr double kCoarsest = 0x1p12;  // one cell for each sampling and sign, at most
+  std::vector<GaussianRounds> groups = sampled;
+  for (double width = kFinest; groups.size() >= most && width <= kCoarsest; width *= 1.4142) {
+    groups = ByCell(sampled, width);
+  }
+  kept.insert(kept.end(), groups.begin(), groups.end());
+  return Canonical(kept);
+}
+
+}  // namespace sotto::privacy

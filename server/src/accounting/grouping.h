@@ -1,0 +1,31 @@
+// Many different rounds as a few groups that cost at least as much.
+//
+// An accountant's time grows with the number of different settings. A schedule of thousands of rows
+// is therefore charged in groups: all rounds of a group have the smallest noise multiplier and the
+// largest rate among them.
+//   Lemma 1. A smaller noise multiplier never gives more privacy: adding noise is post-processing.
+//   Lemma 2. A larger rate never gives more privacy. With q < q', the output at rate q is that at
+//     rate q' with probability q / q', and otherwise that of the neighbour. Each hockey-stick
+//     divergence is jointly convex and at least that of equal outputs, so it does not rise. A
+//     uniform cohort's pair is made of such divergences (round_loss.h).
+//   Lemma 3. Unsampled Gaussian rounds compose exactly to one of 1 / z^2 = sum of T / z^2.
+//
+// Pure functions, safe from any thread. Part of sotto::server/accounting.
+#ifndef SOTTO_ACCOUNTING_GROUPING_H_
+#define SOTTO_ACCOUNTING_GROUPING_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "accounting/conversion.h"
+
+namespace sotto::privacy {
+
+// At most `most` groups, >= 4, that dominate the rounds; the rounds themselves, merged, if they are
+// no more than that. Rounds with choices (conversion.h) are never merged and come on top. Throws
+// std::invalid_argument as Canonical() does.
+std::vector<GaussianRounds> Grouped(const std::vector<GaussianRounds>& rounds, size_t most);
+
+}  // namespace sotto::privacy
+
+#endif  // SOTTO_ACCOUNTING_GROUPING_H_
