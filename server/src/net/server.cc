@@ -274,10 +274,7 @@ uint16_t Server::port() const { return loop_->port(); }
 
 bool Server::Run() { return loop_->Run(); }
 
-<<<<<<< HEAD
 int Server::signal() const { return loop_->signal(); }
-=======
 NetworkFigures Server::Figures() const { return loop_->Figures(); }
->>>>>>> w-net
 
 }  // namespace sotto::server
