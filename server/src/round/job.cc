@@ -244,6 +244,7 @@ RoundOutcome Job::OutcomeOf(const AttemptCounts& counts) const {
   outcome.checked_in = counts.checked_in;
   outcome.reported = counts.reported;
   outcome.update_bytes = counts.update_bytes;
+  outcome.beyond_bound = counts.beyond_bound;
   outcome.clip_l2 = static_cast<double>(clip_l2_);
   if (config_.codec->noise) {
     outcome.noise_sigma = static_cast<double>(config_.NoiseSigmaFor(clip_l2_));
