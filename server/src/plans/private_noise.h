@@ -19,7 +19,7 @@
 //
 // The server refuses an update whose integers no clipped update can have (sotto/update_bound.h). A
 // device's own noise has no bound, so in this mode the limit T on the squared norm of update and
-// noise is a quantile: an honest update is above it with a probability below p = 2^-64.
+// noise is a quantile: an honest update is above it with a probability below p = 2^-128.
 //
 // Notation. X has the discrete Gaussian distribution of parameter n in each of d coordinates, v is
 // the clipped update, S its largest squared norm; all in integers of Q20.
@@ -36,7 +36,7 @@
 //     variable whose Chernoff bound gives this quantile (Birge, "An alternative point of view on
 //     Lepski's method", 2001, Lemma 8.1), and by lemma 6 the same Chernoff bound holds here.
 //   Lemma 8. Clamping (sotto/private_noise.h) does not increase a magnitude, and the test's sum of
-//     squares is at most that of the noisy values. So x = 64 ln 2 gives p.
+//     squares is at most that of the noisy values. So x = 128 ln 2 gives p.
 //   Lemma 9. What a refusal costs. To the server nothing: its test is a function of the noisy
 //     update. To all others at most 2 p for each round of a device. Proof: the noise X depends on no
 //     data. Except with a probability of 2 p, it takes neither of two neighbours' updates above T,
@@ -58,7 +58,7 @@
 namespace sotto::privacy {
 
 // ln p of lemma 8.
-constexpr double kLogFalseRefusal = -64 * 0.69314718055994530942;
+constexpr double kLogFalseRefusal = -128 * 0.69314718055994530942;
 
 // T of lemma 7 for p, rounded up; Q40.
 //   max_squares_q40     S

@@ -119,7 +119,7 @@ TEST(TrustMode, IsThatOfThePlansPrivateNoise) {
 }
 
 // What is stated of the released models does not count it, but for the refusals that it brings:
-// 2^-63 a round.
+// 2^-127 a round.
 TEST(TrustMode, ChangesOtherFiguresByTheRefusalsAlone) {
   const Statement trusted = Account(PrivatePlan(0.0), 30);
   const Statement noisy = Account(PrivatePlan(3.0), 30);
@@ -131,7 +131,7 @@ TEST(TrustMode, ChangesOtherFiguresByTheRefusalsAlone) {
 }
 
 TEST(TrustMode, ChargesARefusalForEachRoundOfEachJobWithPrivateNoise) {
-  const double one = -63 * std::log(2.0);
+  const double one = -127 * std::log(2.0);
   EXPECT_EQ(ComposeReleases(PrivatePlan(0.0), 30, {}).deviations.log_refusal, -kInfinity);
   const Composition alone = ComposeReleases(PrivatePlan(1.0), 30, {});
   EXPECT_NEAR(alone.deviations.log_refusal, one + std::log(30.0), 1e-12);
