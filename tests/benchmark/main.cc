@@ -118,14 +118,18 @@ void EncodeUpdate(benchmark::State& state, Coding coding, const DitherEngine& en
   state.counters["bits"] = 8.0 * static_cast<double>(encoded.size()) / kCoordinates;
 }
 
-void DecodeAndAdd(benchmark::State& state, Coding coding) {
+// As the server does it, or without the bound on the norm.
+void DecodeAndAdd(benchmark::State& state, Coding coding, bool bounded) {
+  UpdateBound bound;
+  bound.max_squares_q40.low = MaxSquaresQ40(kClip, kUnit);
   std::vector<uint8_t> encoded;
   if (Encode(coding, {}, &encoded) != Status::kOk) g_failed = true;
   server::Accumulator sum(kCoordinates);
   std::vector<int32_t> noisy(kCoordinates);
   Measure(state, [&] {
     const Status status = DecodeUpdate(RoundKey(), Format(coding), {encoded.data(), encoded.size()},
-                                       {noisy.data(), noisy.size()}, server::FastEngine());
+                                       {noisy.data(), noisy.size()}, server::FastEngine(),
+                                       bounded ? &bound : nullptr);
     if (status == Status::kOk) sum.Add(Span<const int32_t>(noisy.data(), noisy.size()));
     return status;
   });
@@ -185,8 +189,12 @@ BENCHMARK_CAPTURE(EncodeUpdate, fixed, Coding::kFixed, server::FastEngine())->Na
 BENCHMARK_CAPTURE(EncodeUpdate, range_device, Coding::kRange, DitherEngine())
     ->Name("encode, range, device's engine");
 BENCHMARK_CAPTURE(EncodeUpdate, range, Coding::kRange, server::FastEngine())->Name("encode, range");
-BENCHMARK_CAPTURE(DecodeAndAdd, fixed, Coding::kFixed)->Name("decode and add, fixed");
-BENCHMARK_CAPTURE(DecodeAndAdd, range, Coding::kRange)->Name("decode and add, range");
+BENCHMARK_CAPTURE(DecodeAndAdd, fixed, Coding::kFixed, true)->Name("decode and add, fixed");
+BENCHMARK_CAPTURE(DecodeAndAdd, range, Coding::kRange, true)->Name("decode and add, range");
+BENCHMARK_CAPTURE(DecodeAndAdd, fixed_only, Coding::kFixed, false)
+    ->Name("decode and add, fixed, no bound");
+BENCHMARK_CAPTURE(DecodeAndAdd, range_only, Coding::kRange, false)
+    ->Name("decode and add, range, no bound");
 BENCHMARK(NoiseThenQuantize)->Name("qg, keystream");
 BENCHMARK(StandardNoiseThenQuantize)->Name("qg, std::normal_distribution");
 

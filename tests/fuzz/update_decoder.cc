@@ -30,6 +30,14 @@ void CheckDecoder(Input& input) {
           "bytes are taken or malformed");
   if (status != Status::kOk) return;
   Require(noisy == again, "the same bytes decode to the same values");
+  UpdateBound bound;
+  bound.max_squares_q40.low = uint64_t{1} << 44;
+  bound.extra_q20 = coordinates % 2 == 0 ? 0 : 1 << 21;
+  const Status verdict =
+      DecodeUpdate(key, format, input.rest(), {again.data(), again.size()}, {}, &bound);
+  Require(verdict == Status::kOk || verdict == Status::kOutOfRange,
+          "a bound refuses nothing else and nothing twice");
+  Require(noisy == again, "a bound changes no value");
   for (const int32_t value : noisy) {
     Require(value > -kNoisyLimit && value < kNoisyLimit, "decoded values keep their limit");
   }

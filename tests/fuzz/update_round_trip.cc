@@ -1,5 +1,5 @@
-// Fuzzes encoder and decoder together. Every update that the encoder takes decodes to itself plus
-// an error of at most one step, in whatever portions its bytes are read. A repeated read gives the
+// Fuzzes encoder and decoder together. Every update that the encoder takes keeps the bound of its
+// norm, and decodes to itself plus an error of at most one step, in whatever portions its bytes are read. A repeated read gives the
 // same bytes.
 //
 // Input: coding, dither (bytes), padding (u16), bytes a read, the clipping bound and the quantizer
@@ -88,9 +88,12 @@ void CheckRoundTrip(const Case& c) {
   Require(bytes.size() <= MaxUpdateSize(coordinates, c.format), "no update is longer than allowed");
   Require(c.format.padding == 0 || bytes.size() % c.format.padding == 0, "updates are padded");
   std::vector<int32_t> noisy(coordinates);
-  Require(DecodeUpdate(key, c.format, {bytes.data(), bytes.size()}, {noisy.data(), noisy.size()}) ==
-              Status::kOk,
-          "what was encoded decodes");
+  UpdateBound bound;
+  bound.max_squares_q40.low = MaxSquaresQ40(c.clip_l2, c.unit);
+  bound.extra_q20 = static_cast<uint32_t>(std::abs(c.extra_q20));
+  Require(DecodeUpdate(key, c.format, {bytes.data(), bytes.size()}, {noisy.data(), noisy.size()},
+                       {}, &bound) == Status::kOk,
+          "what was encoded decodes within its bound");
   CheckErrors(c, encoder.scale(), noisy);
   CheckRepeatedRead(encoder, c, bytes);
 }

@@ -72,6 +72,9 @@ struct Wide {
     low += value;
     high += low < value ? 1 : 0;
   }
+  bool IsBelow(const Wide& other) const {
+    return high != other.high ? high < other.high : low < other.low;
+  }
 };
 
 }  // namespace sotto

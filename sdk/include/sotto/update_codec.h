@@ -14,6 +14,7 @@
 #include "sotto/dither.h"
 #include "sotto/private_noise.h"
 #include "sotto/range_coder.h"
+#include "sotto/update_bound.h"
 #include "sotto/update_format.h"
 #include "sotto/update_model.h"
 #include "sotto/update_scale.h"
@@ -126,11 +127,15 @@ class UpdateEncoder {
 //              values of the format's range; never a crash, and no read beyond the end
 //   noisy      [d] int32 Q20; on failure its contents are unspecified and must not be used
 //   engine     computes the dither; every engine gives the same values, in its own time
+//   bound      what the integers must keep (update_bound.h); null: nothing. The verdict is that of
+//              the complete update
 // Takes about 4 KB of stack.
-// Returns kOk, kInvalidArgument if noisy is empty or too long or the format unknown, kMalformed, or
+// Returns kOk, kInvalidArgument if noisy is empty or too long or the format unknown, kMalformed,
+// kOutOfRange if the bytes are well formed and no update within the bound has their integers, or
 // kCryptoFailed.
 Status DecodeUpdate(const Key& round_key, const UpdateFormat& format, ByteSpan encoded,
-                    Span<int32_t> noisy, const DitherEngine& engine = {});
+                    Span<int32_t> noisy, const DitherEngine& engine = {},
+                    const UpdateBound* bound = nullptr);
 
 }  // namespace sotto
 

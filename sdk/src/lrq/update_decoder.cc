@@ -1,5 +1,6 @@
 #include "sotto/bytes.h"
 #include "sotto/quantizer.h"
+#include "sotto/update_bound.h"
 #include "sotto/update_codec.h"
 
 namespace sotto {
@@ -121,15 +122,52 @@ Status DecodeBatch(const Dither& dither, uint32_t first, IntegerReader* reader, 
   return DequantizeAll(dither, first, cells, Span<const int32_t>(batch->integers, count), noisy);
 }
 
+// Holds the integers of an update against a bound, batch by batch. Null: there is none.
+class BoundCheck {
+ public:
+  BoundCheck(const UpdateBound* bound, size_t coordinates)
+      : bound_(bound), extra_(bound != nullptr && bound->extra_q20 != 0), total_(coordinates) {}
+
+  // The next coordinates, whose cells and integers the batch holds.
+  Status Add(const Dither& dither, uint32_t first, uint32_t count, const Batch& batch) {
+    if (bound_ == nullptr) return Status::kOk;
+    const bool ends_with_extra = extra_ && first + count == total_;
+    const uint32_t of_update = count - (ends_with_extra ? 1 : 0);
+    if (Status s = AddSquaredDistances(dither, first, {batch.cells, of_update},
+                                       {batch.integers, of_update}, &squares_);
+        s != Status::kOk) {
+      return s;
+    }
+    if (!ends_with_extra) return Status::kOk;
+    const Status s = CheckExtra(dither, first + of_update, batch.cells[of_update],
+                                batch.integers[of_update], bound_->extra_q20);
+    wrong_extra_ = s == Status::kOutOfRange;
+    return wrong_extra_ ? Status::kOk : s;
+  }
+
+  bool IsKept() const {
+    return bound_ == nullptr || (!wrong_extra_ && !bound_->max_squares_q40.IsBelow(squares_));
+  }
+
+ private:
+  const UpdateBound* bound_;
+  bool extra_;
+  size_t total_;
+  Wide squares_;
+  bool wrong_extra_ = false;
+};
+
 }  // namespace
 
 Status DecodeUpdate(const Key& round_key, const UpdateFormat& format, ByteSpan encoded,
-                    Span<int32_t> noisy, const DitherEngine& engine) {
+                    Span<int32_t> noisy, const DitherEngine& engine, const UpdateBound* bound) {
   if (noisy.empty() || noisy.size() > kMaxParameters) return Status::kInvalidArgument;
   if (!format.IsValid() || format.coding == Coding::kFloat32) return Status::kInvalidArgument;
   if (encoded.empty() || encoded[0] > lrq::kMaxScaleCode) return Status::kMalformed;
   const Dither dither(round_key, format.dither, engine);
   IntegerReader reader(format, encoded[0], encoded.subspan(1));
+  BoundCheck check(bound, noisy.size());
+  WipeOnExit wipe_check(check);
   Batch batch;
   WipeOnExit wipe(batch);
   for (uint32_t first = 0; first < noisy.size(); first += kMaxDitherBatch) {
@@ -137,8 +175,13 @@ Status DecodeUpdate(const Key& round_key, const UpdateFormat& format, ByteSpan e
     const Span<int32_t> part =
         noisy.subspan(first, left < kMaxDitherBatch ? left : kMaxDitherBatch);
     if (Status s = DecodeBatch(dither, first, &reader, &batch, part); s != Status::kOk) return s;
+    if (Status s = check.Add(dither, first, static_cast<uint32_t>(part.size()), batch);
+        s != Status::kOk) {
+      return s;
+    }
   }
-  return reader.AtEnd() ? Status::kOk : Status::kMalformed;
+  if (!reader.AtEnd()) return Status::kMalformed;
+  return check.IsKept() ? Status::kOk : Status::kOutOfRange;
 }
 
 }  // namespace sotto

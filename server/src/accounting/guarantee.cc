@@ -17,6 +17,8 @@ void RequireDeviations(const Deviations& deviations) {
           "number of coordinates", deviations.coordinates, "finite and at least 0");
   Require(!std::isnan(deviations.log_cap_excess), "log of the cap's excess probability",
           deviations.log_cap_excess, "a number");
+  Require(!std::isnan(deviations.log_refusal), "log of the probability of a refusal",
+          deviations.log_refusal, "a number");
   Require(deviations.shift >= 0, "shift", deviations.shift, "at least 0");
 }
 
@@ -60,11 +62,12 @@ double Reach(const Guarantee& guarantee) {
   return guarantee.gaussian.epsilon + guarantee.encoder_epsilon;
 }
 
-// The part of delta that the cap and the encoder's part `log_part` of d1 need. Computed with
+// The part of delta that cap, refusals and the encoder's part `log_part` of d1 need. Computed with
 // logarithms, because e^epsilon may not fit a double.
-double Charge(const Guarantee& guarantee, double log_part, double log_cap_excess) {
+double Charge(const Guarantee& guarantee, double log_part, const Deviations& deviations) {
   return std::exp(Softplus(Reach(guarantee)) + log_part) +
-         std::exp(Softplus(guarantee.epsilon) + log_cap_excess);
+         std::exp(Softplus(guarantee.epsilon) + deviations.log_cap_excess) +
+         std::exp(deviations.log_refusal);
 }
 
 // Looks for the smallest charge on delta that covers its own consequences. A larger charge leaves
@@ -112,13 +115,11 @@ Guarantee Concentrated(const std::vector<GaussianRounds>& rounds, double delta,
     const Guarantee guarantee =
         Combine(accountant, delta - search.charge(), log_delta_q, deviations);
     if (!std::isfinite(guarantee.epsilon)) break;
-    if (Charge(guarantee, guarantee.log_encoder_delta, deviations.log_cap_excess) <=
-        search.charge()) {
+    if (Charge(guarantee, guarantee.log_encoder_delta, deviations) <= search.charge()) {
       return guarantee;
     }
     reach = Reach(guarantee);
-    const double needed =
-        slice + Charge(guarantee, LogOutside(deviations), deviations.log_cap_excess);
+    const double needed = slice + Charge(guarantee, LogOutside(deviations), deviations);
     if (!search.Raise(needed)) break;
   }
   return Unbounded();
@@ -152,8 +153,9 @@ Guarantee WorstCase(const std::vector<GaussianRounds>& rounds, double delta,
   guarantee.terms = EncoderTerms::kWorstCase;
   guarantee.encoder_epsilon = n * certificate.eta;
   guarantee.log_encoder_delta = std::log(outside);
-  guarantee.gaussian_delta = (delta - outside - std::exp(deviations.log_cap_excess)) *
-                             std::exp(-guarantee.encoder_epsilon);
+  const double left =
+      delta - outside - std::exp(deviations.log_cap_excess) - std::exp(deviations.log_refusal);
+  guarantee.gaussian_delta = left * std::exp(-guarantee.encoder_epsilon);
   return WithGaussian(RoundsAccountant(UnsampledOnGrid(rounds, n), delta, chosen), guarantee);
 }
 

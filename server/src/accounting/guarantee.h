@@ -38,6 +38,9 @@ struct Deviations {
   CertificateBounds certificate;
   double coordinates = 0.0;            // n: encoded coordinates behind all that is released; >= 0
   double log_cap_excess = -kInfinity;  // ln of a bound on Pr[some draw exceeds the cap]
+  // ln of a bound on Pr[refusals], over all rounds: an event whose probability depends on no data,
+  // and outside of which no update of an honest device is refused. See plans/private_noise.h.
+  double log_refusal = -kInfinity;
   // One device changes a coordinate of the sum, and the honest noises of that coordinate share the
   // change equally. This is the largest change of a single noise, in deviations of that
   // noise. Range >= 0; +infinity rules out kWorstCase.
@@ -87,13 +90,19 @@ struct Deviations {
 //     holds for each output of the mixture. The divergence behind the bound is jointly convex, so
 //     the bound holds for the mixture. Draws above the cap add no more than their probability.
 //   kWorstCase is unavailable (+infinity) where T' <= h.
+//
+// Refusals, for both. Let p = e^log_refusal.
+//   Lemma 10. Let X be randomness that depends on no data, and let (epsilon, delta) hold given each
+//     X outside of a set of probability p. Then (epsilon, delta + p) holds. Proof: integrate
+//     Pr[S | X] <= e^epsilon Pr'[S | X] + delta over the X outside of the set, and add at most p.
 enum class EncoderTerms { kConcentrated, kWorstCase };
 
 // A guarantee and its terms. With e0 = gaussian.epsilon, d0 = gaussian_delta, e1 = encoder_epsilon
 // and d1 = e^log_encoder_delta,
 //   epsilon = e0 + 2 e1,
 //   delta  >= e^e1 d0 + (1 + e^(e0 + e1)) d1 + (1 + e^epsilon) e^log_cap_excess  (kConcentrated),
-//   delta  >= e^e1 d0 + d1 + e^log_cap_excess                                    (kWorstCase).
+//   delta  >= e^e1 d0 + d1 + e^log_cap_excess                                    (kWorstCase),
+// each with e^log_refusal added on its right side.
 // If no epsilon satisfies either inequality, epsilon is +infinity and the terms mean nothing.
 struct Guarantee {
   double epsilon = 0.0;

@@ -1,5 +1,6 @@
 #include "aggregate/partial_sum.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace sotto::server {
@@ -9,6 +10,8 @@ void AttemptCounts::Merge(const AttemptCounts& other) {
   reported += other.reported;
   rejected += other.rejected;
   update_bytes += other.update_bytes;
+  beyond_bound.insert(beyond_bound.end(), other.beyond_bound.begin(), other.beyond_bound.end());
+  std::sort(beyond_bound.begin(), beyond_bound.end());
 }
 
 void PartialSum::Merge(const PartialSum& other) {

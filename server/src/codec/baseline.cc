@@ -11,11 +11,11 @@ namespace sotto::server::baseline {
 
 double Baseline::SumUnit() const { return std::ldexp(noise_sigma(), -20); }
 
-bool Baseline::Add(const UpdateOrigin&, ByteSpan encoded, Accumulator& sum) const {
+Verdict Baseline::Add(const UpdateOrigin&, ByteSpan encoded, Accumulator& sum) const {
   SecretValues noisy(sum.size());
-  if (!Decode(encoded, noisy.view())) return false;
+  if (!Decode(encoded, noisy.view())) return Verdict::kMalformed;
   sum.Add(Span<const int32_t>(noisy.view()));
-  return true;
+  return Verdict::kAdded;
 }
 
 void Baseline::AddZeroUpdate(const Key& server_key, uint32_t number, Accumulator& sum) const {

@@ -20,7 +20,7 @@ class Baseline : public UpdateCodec {
   explicit Baseline(const TrainTask& task) : task_(task) {}
 
   double SumUnit() const override;
-  bool Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const override;
+  Verdict Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const override;
   void AddZeroUpdate(const Key& server_key, uint32_t number, Accumulator& sum) const override;
 
   std::vector<uint8_t> Encode(const Key& key, Span<const int32_t> values) const override = 0;

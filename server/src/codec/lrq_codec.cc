@@ -4,6 +4,7 @@
 
 #include "aggregate/dither_engine.h"
 #include "codec/secret_values.h"
+#include "codec/update_limit.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/run_key.h"
@@ -20,19 +21,21 @@ double LrqCodec::SumUnit() const {
   return std::ldexp(static_cast<double>(task_.quantizer_scale), -20);
 }
 
-bool LrqCodec::Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const {
+Verdict LrqCodec::Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const {
   Key round_key;
   if (DeriveRoundKey(origin.secret,
                      {task_.job_id, origin.device_id, task_.round, task_.attempt, origin.nonce},
                      &round_key) != Status::kOk) {
-    return false;
+    return Verdict::kMalformed;
   }
   SecretValues noisy(sum.size());
-  if (DecodeUpdate(round_key, task_.format, encoded, noisy.view(), FastEngine()) != Status::kOk) {
-    return false;
-  }
+  const UpdateBound bound = BoundOf(task_, sum.size());
+  const Status status =
+      DecodeUpdate(round_key, task_.format, encoded, noisy.view(), FastEngine(), &bound);
+  if (status == Status::kOutOfRange) return Verdict::kBeyondBound;
+  if (status != Status::kOk) return Verdict::kMalformed;
   sum.Add(Span<const int32_t>(noisy.view()));
-  return true;
+  return Verdict::kAdded;
 }
 
 void LrqCodec::AddZeroUpdate(const Key& server_key, uint32_t number, Accumulator& sum) const {

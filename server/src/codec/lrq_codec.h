@@ -5,6 +5,10 @@
 // remaining error is Gaussian noise, which gives the privacy. With uniform dither, the remaining
 // error is a small rounding error, and there is no privacy.
 //
+// The bound on an update's norm is enforced (update_limit.h): an update is added only if it has the
+// integers of an honest encoding of some update within the bound, and one of the clip bit's two
+// values.
+//
 // Immutable: any thread may call any method.
 #ifndef SOTTO_CODEC_LRQ_CODEC_H_
 #define SOTTO_CODEC_LRQ_CODEC_H_
@@ -21,7 +25,7 @@ class LrqCodec : public UpdateCodec {
 
   size_t MaxSize(uint32_t coordinates) const override;
   double SumUnit() const override;
-  bool Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const override;
+  Verdict Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const override;
   // In trust mode private-noise a zero update also carries private noise. Otherwise the variance of
   // the sum would reveal how many devices reported.
   void AddZeroUpdate(const Key& server_key, uint32_t number, Accumulator& sum) const override;

@@ -23,6 +23,13 @@ struct UpdateOrigin {
   ByteSpan nonce;     // [kNonceSize] drawn by the device for this update
 };
 
+// What became of an update.
+enum class Verdict {
+  kAdded,
+  kMalformed,    // no honest device can have sent these bytes
+  kBeyondBound,  // well formed, but no update within the task's bounds has these values
+};
+
 class UpdateCodec {
  public:
   virtual ~UpdateCodec() = default;
@@ -33,9 +40,12 @@ class UpdateCodec {
   // Model units per unit of the sum.
   virtual double SumUnit() const = 0;
 
-  // Decodes one complete update and adds it to the sum, all of it or nothing. Returns false if no
-  // honest device can have sent these bytes. The decoded values are wiped.
-  virtual bool Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const = 0;
+  // Decodes one complete update, judges it, and adds it to the sum: all of it, or nothing unless
+  // the verdict is kAdded. The sum therefore never holds a coordinate of an update that was refused
+  // or not yet judged. Each call holds the one update that it decodes; the decoded values are wiped.
+  // An added update is one that a device with an update of norm at most clip_l2 can send; what a
+  // codec promises instead is said at its class.
+  virtual Verdict Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const = 0;
 
   // Adds the update of a device whose values are all zero: exactly the same noise. A job does not
   // call this for a codec without noise.

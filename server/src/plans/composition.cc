@@ -6,6 +6,7 @@
 
 #include "accounting/binomial.h"
 #include "accounting/log_space.h"
+#include "plans/private_noise.h"
 
 namespace sotto::privacy {
 namespace {
@@ -87,8 +88,18 @@ Composition ComposeJob(const Plan& plan, int64_t rounds, Adjacency adjacency) {
   all.deviations.coordinates = static_cast<double>(plan.dimension) *
                                static_cast<double>(plan.planned_reports) *
                                static_cast<double>(rounds);
+  if (plan.Trust() == TrustMode::kPrivateNoise) {
+    all.deviations.log_refusal = std::log(2.0 * static_cast<double>(rounds)) + kLogFalseRefusal;
+  }
   if (is_poisson) all.deviations.log_cap_excess = LogCapExcess(plan, rounds);
   return all;
+}
+
+double LogOfSum(double log_a, double log_b) {
+  LogSum sum;
+  sum.Add(log_a);
+  sum.Add(log_b);
+  return sum.Log();
 }
 
 void Append(const Composition& more, Composition* all) {
@@ -100,10 +111,8 @@ void Append(const Composition& more, Composition* all) {
            std::min(worst.range, other.range)};
   sum.coordinates += more.deviations.coordinates;
   sum.shift = std::max(sum.shift, more.deviations.shift);
-  LogSum excess;
-  excess.Add(sum.log_cap_excess);
-  excess.Add(more.deviations.log_cap_excess);
-  sum.log_cap_excess = excess.Log();
+  sum.log_cap_excess = LogOfSum(sum.log_cap_excess, more.deviations.log_cap_excess);
+  sum.log_refusal = LogOfSum(sum.log_refusal, more.deviations.log_refusal);
 }
 
 }  // namespace

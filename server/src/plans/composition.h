@@ -72,7 +72,8 @@ Composition ComposeReleases(const Plan& plan, int64_t rounds,
                             const std::vector<SpentRounds>& before);
 
 // The composition for an adversary that sees the participants. Nothing is amplified, and each
-// device is charged for every round. The draws depend on no data, so a cap reveals nothing.
+// device is charged for every round. The draws depend on no data, so a cap reveals nothing. The
+// refusals of updates stay charged.
 Composition WithDrawsKnown(Composition composition);
 
 }  // namespace sotto::privacy

@@ -1,5 +1,8 @@
 #include "plans/private_noise.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "accounting/accountant.h"
 #include "accounting/arguments.h"
 #include "plans/adaptivity.h"
@@ -14,6 +17,16 @@ Guarantee Unbounded() {
 }
 
 }  // namespace
+
+double MaxNoisySquaresQ40(double max_squares_q40, double coordinates, double private_noise_q20) {
+  if (private_noise_q20 == 0) return max_squares_q40;
+  constexpr double kRoundUp = 1 + 1e-12;  // far above the rounding of the operations below
+  const double x = -kLogFalseRefusal;
+  const double variance = private_noise_q20 * private_noise_q20;
+  const double of_noise = coordinates * variance;
+  const double deviation = 2 * private_noise_q20 * std::sqrt((of_noise + 2 * max_squares_q40) * x);
+  return (max_squares_q40 + of_noise + deviation + 2 * variance * x) * kRoundUp;
+}
 
 Guarantee GuaranteeAgainstServer(const Plan& plan, int64_t updates,
                                  const std::vector<SpentRounds>& before) {

@@ -1,5 +1,7 @@
 #include "round/attempt.h"
 
+#include <algorithm>
+
 namespace sotto::server {
 
 Attempt::Attempt(const JobConfig& config, const DeviceRegistry& devices, const TrainTask& task,
@@ -40,6 +42,7 @@ PartialSum Attempt::Close() {
   std::unique_lock<std::mutex> lock(mutex_);
   open_ = false;
   decoded_.wait(lock, [this] { return decoding_ == 0; });
+  std::sort(counts_.beyond_bound.begin(), counts_.beyond_bound.end());
   PartialSum part(sum_.Take());
   part.counts = counts_;
   return part;

@@ -79,6 +79,8 @@ class Attempt {
   //
   //   invited --UpdateBegin--> uploading --last chunk--> decoding --valid--> reported
   //                                                             \--else---> rejected
+  // An update is judged when it is complete and before any coordinate of it is added to the sum
+  // (UpdateCodec::Add). A rejected member counts as one that did not report.
   struct Member {
     MemberState state = MemberState::kInvited;
     uint8_t nonce[kNonceSize] = {};
@@ -95,7 +97,7 @@ class Attempt {
   Reply OnUpdateBegin(uint32_t device, const Request& request);
   Reply OnUpdateChunk(uint32_t device, const Request& request, std::unique_lock<std::mutex>& lock);
   Reply FinishUpload(uint32_t device, Member& member, std::unique_lock<std::mutex>& lock);
-  bool Decode(uint32_t device, const Member& member);
+  Verdict Decode(uint32_t device, const Member& member);
 
   const JobConfig& config_;
   const DeviceRegistry& devices_;

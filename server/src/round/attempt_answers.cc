@@ -196,7 +196,7 @@ Reply Attempt::OnUpdateChunk(uint32_t device, const Request& request,
   return FinishUpload(device, *member, lock);
 }
 
-bool Attempt::Decode(uint32_t device, const Member& member) {
+Verdict Attempt::Decode(uint32_t device, const Member& member) {
   const Device& owner = devices_[device];
   const ByteSpan id(reinterpret_cast<const uint8_t*>(owner.id.data()), owner.id.size());
   return codec_->Add({id, owner.secret, member.nonce}, {member.bytes.data(), member.bytes.size()},
@@ -209,15 +209,16 @@ Reply Attempt::FinishUpload(uint32_t device, Member& member, std::unique_lock<st
   member.size = member.bytes.size();
   ++decoding_;
   lock.unlock();
-  bool valid = false;
+  Verdict verdict = Verdict::kMalformed;
   std::exception_ptr failure;
   try {
-    valid = Decode(device, member);
+    verdict = Decode(device, member);
   } catch (...) {
     failure = std::current_exception();
   }
   lock.lock();
   --decoding_;
+  const bool valid = verdict == Verdict::kAdded;
   if (valid) {
     member.state = MemberState::kReported;
     member.bytes = {};
@@ -225,6 +226,7 @@ Reply Attempt::FinishUpload(uint32_t device, Member& member, std::unique_lock<st
     counts_.update_bytes += member.size;
   } else {
     Reject(member);
+    if (verdict == Verdict::kBeyondBound) counts_.beyond_bound.push_back(device);
   }
   decoded_.notify_all();
   if (failure) std::rethrow_exception(failure);

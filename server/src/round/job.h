@@ -48,6 +48,9 @@ struct RoundOutcome {
   uint32_t topped_up = 0;     // zero updates added so that the noise is constant
   uint64_t update_bytes = 0;  // encoded bytes of all reports
   uint64_t late_ms = 0;       // published so long after its time; set by the server
+  // Registry indices of the devices whose update was refused for its norm, ascending; see
+  // AttemptCounts. For the operator alone, as are all counts of reports.
+  std::vector<uint32_t> beyond_bound;
   bool diverged = false;      // the next model would not be finite: the model is unchanged
   double clip_l2 = 0.0;       // the round's bound on an update's norm, model units
   double noise_sigma = 0.0;   // of one encoding, model units; 0 without noise

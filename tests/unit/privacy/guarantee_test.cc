@@ -77,6 +77,33 @@ TEST(GuaranteeTest, PublishedDeltaCoversEveryTerm) {
   }
 }
 
+// Either way to charge for the encoder; kWorstCase needs a certificate with a range.
+TEST(GuaranteeTest, RefusalsAreChargedToDelta) {
+  Deviations encoder = MakeDeviations(6e-9, 3.1e-22, 1e6);
+  for (const double range : {0.0, 9.7}) {
+    encoder.certificate.range = range;
+    encoder.shift = range == 0 ? kInfinity : 0.01;
+    for (const double z : {0.9, 0.05}) {
+      const std::vector<GaussianRounds> rounds = {{Sampling::kNone, z, 1.0, 1}};
+      const Guarantee without = ByRdp(rounds, kDelta, encoder);
+      ASSERT_TRUE(std::isfinite(without.epsilon) || z < 0.1);
+      if (!std::isfinite(without.epsilon)) continue;
+      double last = without.epsilon;
+      for (const double bits : {60.0, 50.0, 40.0, 35.0}) {
+        Deviations refusing = encoder;
+        refusing.log_refusal = -bits * std::log(2.0);
+        const Guarantee guarantee = ByRdp(rounds, kDelta, refusing);
+        EXPECT_GE(guarantee.epsilon, last);
+        EXPECT_LT(guarantee.epsilon, without.epsilon * 1.01 + 0.01);
+        last = guarantee.epsilon;
+      }
+      Deviations refusing = encoder;
+      refusing.log_refusal = std::log(kDelta);
+      EXPECT_EQ(ByRdp(rounds, kDelta, refusing).epsilon, kInfinity) << "more than all of delta";
+    }
+  }
+}
+
 TEST(GuaranteeTest, TermsLargerThanTheirShareAreTakenFromTheRestOfDelta) {
   const double epsilon = Epsilon(kRounds, kDelta).Guarantee();
   const double log_half = std::log(kDelta / 2) - std::log1p(std::exp(epsilon * 1.1));

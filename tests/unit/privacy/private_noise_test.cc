@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "plans/adaptivity.h"
+#include "plans/composition.h"
 #include "plans/statement.h"
 #include "unit/privacy/figures.h"
 
@@ -121,13 +122,27 @@ TEST(TrustMode, IsThatOfThePlansPrivateNoise) {
   EXPECT_DOUBLE_EQ(PrivatePlan(1.0).PrivateNoiseSigma(), 0.8);
 }
 
-// What is stated of the released models does not count it.
-TEST(TrustMode, ChangesNoOtherFigure) {
+// What is stated of the released models does not count it, but for the refusals that it brings:
+// 2^-127 a round.
+TEST(TrustMode, ChangesOtherFiguresByTheRefusalsAlone) {
   const Statement trusted = Account(PrivatePlan(0.0), 30);
   const Statement noisy = Account(PrivatePlan(3.0), 30);
-  EXPECT_EQ(noisy.epsilon(), trusted.epsilon());
-  EXPECT_EQ(NetworkEpsilon(noisy), NetworkEpsilon(trusted));
+  EXPECT_GE(noisy.epsilon(), trusted.epsilon());
+  EXPECT_NEAR(noisy.epsilon(), trusted.epsilon(), 1e-9);
+  EXPECT_GE(NetworkEpsilon(noisy), NetworkEpsilon(trusted));
+  EXPECT_NEAR(NetworkEpsilon(noisy), NetworkEpsilon(trusted), 1e-9);
   EXPECT_EQ(noisy.noise_multiplier, trusted.noise_multiplier);
+}
+
+TEST(TrustMode, ChargesARefusalForEachRoundOfEachJobWithPrivateNoise) {
+  const double one = -127 * std::log(2.0);
+  EXPECT_EQ(ComposeReleases(PrivatePlan(0.0), 30, {}).deviations.log_refusal, -kInfinity);
+  const Composition alone = ComposeReleases(PrivatePlan(1.0), 30, {});
+  EXPECT_NEAR(alone.deviations.log_refusal, one + std::log(30.0), 1e-12);
+  const Composition after =
+      ComposeReleases(PrivatePlan(1.0), 30, {{PrivatePlan(2.0), 10}, {PrivatePlan(0.0), 5}});
+  EXPECT_NEAR(after.deviations.log_refusal, one + std::log(40.0), 1e-12);
+  EXPECT_EQ(WithDrawsKnown(after).deviations.log_refusal, after.deviations.log_refusal);
 }
 
 TEST(EpsilonAgainstServer, RefusesWhatIsNoNoise) {

@@ -1,0 +1,73 @@
+// The bound that a decoder enforces on an update's norm, in integers. Part of sotto/lrq.
+//
+// Problem. An encoder clips its update, but a decoder cannot see the values v that it encoded. It
+// sees the integers m alone, and it knows every cell. So it knows the interval that held each v.
+//
+// Notation. w, s and v are those of quantizer.h, s the exact offset. I_j(m) is the set of the
+// integers v with Quantize(v) = m in coordinate j, and D_j(m) = min |v| over I_j(m): the distance
+// from zero to the cell. S = floor((clip_l2 / quantizer_scale * 2^20)^2), of the two float32 values
+// exactly. The test: the sum of D_j(m_j)^2 over an update's coordinates is at most S.
+//
+//   Lemma 1. I_j(m) = {v : (m - 1) w + s <= 128 v < m w + s}. Hence D_j(m) is
+//     ceil(((m - 1) w + s) / 128) for m >= 1, else max(0, floor(-(m w + s) / 128) + 1) if
+//     m w + s <= 0, else 0. Proof: Quantize() is floor((128 v + w - s) / w); 0 <= s < w; the least
+//     integer not below x / 128 is ceil(x / 128), and -v > -x / 128 is v < x / 128.
+//   Lemma 2. The encoder's integers satisfy sum v_j^2 <= S. Proof: ScaleToQ20() is floor(a_j F) in
+//     magnitude. The a_j are the aligned magnitudes, integers. F is at most (C * 2^20 / scale) / N,
+//     where N >= sqrt(sum a_j^2): the norm is rounded up, each quotient down. If the update is not
+//     clipped, F is smaller still. So sum v_j^2 <= F^2 sum a_j^2 <= (C * 2^20 / scale)^2, and a sum
+//     of integers is at most the floor. No step of this proof uses a float operation.
+//   Lemma 3. The test refuses no honest update. Proof: both codes carry m_j = Quantize(v_j)
+//   exactly,
+//     so v_j is in I_j(m_j) and D_j(m_j)^2 <= v_j^2. Add up, and use lemma 2.
+//   Lemma 4. An update that the test accepts has the integers of an honest encoding: let v_j be the
+//     element of I_j(m_j) that is nearest to zero. Then sum v_j^2 <= S, and v_j encodes to m_j. So
+//     nobody who sends bytes has more choice than to choose a v of the bounded norm, with the
+//     dither in hand. (server/PRIVACY.md says what that choice is worth.)
+//   Lemma 5. Nothing overflows. A decoder checks before the test that some |v| <= 2^30 encodes to
+//   m,
+//     so D_j(m) <= 2^30 and D_j(m)^2 <= 2^60. At most 2^24 + 1 squares add up to less than 2^85 in
+//     a Wide. The edges (m - 1) w + s and m w + s are within 2^37 + 2 * 2^31 of zero: Q27 in int64.
+//
+// The extra coordinate (update_codec.h) is apart: it must have the m of one of its two values. With
+// private noise v carries noise that has no bound, so the limit is a quantile: whoever decodes
+// chooses max_squares_q40 (server/src/codec/update_limit.h).
+//
+// Pure functions, safe in any thread. Time depends on the integers m, which came over the wire.
+#ifndef SOTTO_UPDATE_BOUND_H_
+#define SOTTO_UPDATE_BOUND_H_
+
+#include <cstdint>
+
+#include "sotto/dither.h"
+#include "sotto/num.h"
+#include "sotto/span.h"
+#include "sotto/status.h"
+
+namespace sotto {
+
+// What a decoder demands of the integers of an update.
+struct UpdateBound {
+  Wide max_squares_q40;    // on the sum of squared distances, Q40, the extra coordinate left out
+  uint32_t extra_q20 = 0;  // magnitude of the extra coordinate, the last one; 0: there is none
+};
+
+// S, exactly. Both arguments are positive and normal. At least 2^64 - 1 gives 2^64 - 1; a clip_l2
+// of at most 1024 quantizer_scale gives at most 2^60.
+uint64_t MaxSquaresQ40(float clip_l2, float quantizer_scale);
+
+// Adds the squared distances D_j(m_j)^2 of coordinates first, first + 1, ... to *squares.
+//   m  [cells.size()] such that some |v| <= kMaxValueQ20 encodes to m
+// Returns kOk or kCryptoFailed (squares unspecified).
+Status AddSquaredDistances(const Dither& dither, uint32_t first, Span<const DitherCell> cells,
+                           Span<const int32_t> m, Wide* squares);
+
+// Whether coordinate j's integer m is that of +extra_q20 or of -extra_q20. Returns kOk, kOutOfRange
+// if it is neither, or kCryptoFailed.
+//   extra_q20  at most kMaxValueQ20
+Status CheckExtra(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t m,
+                  uint32_t extra_q20);
+
+}  // namespace sotto
+
+#endif  // SOTTO_UPDATE_BOUND_H_

@@ -1,0 +1,79 @@
+#include "sotto/update_bound.h"
+
+#include "sotto/quantizer.h"
+
+namespace sotto {
+namespace {
+
+constexpr int kQ20ToQ27 = 7;
+
+// D_j(m) of lemma 1, were s the offset_q27 plus `carry`.
+uint32_t DistanceAt(const DitherCell& cell, int32_t m, int32_t carry) {
+  const int64_t offset = int64_t{cell.offset_q27} + carry;
+  if (m > 0) {
+    const int64_t lower = (int64_t{m} - 1) * cell.step_q27 + offset;  // >= 0
+    return static_cast<uint32_t>((lower + (1 << kQ20ToQ27) - 1) >> kQ20ToQ27);
+  }
+  const int64_t upper = int64_t{m} * cell.step_q27 + offset;
+  return upper > 0 ? 0 : static_cast<uint32_t>((-upper >> kQ20ToQ27) + 1);
+}
+
+Status Distance(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t m,
+                uint32_t* distance) {
+  *distance = DistanceAt(cell, m, 0);
+  // The distance is monotone in s: if both ends of the carry agree, the exact one is not needed.
+  if (*distance == DistanceAt(cell, m, Dither::MaxCarry(cell))) return Status::kOk;
+  int32_t exact = 0;
+  if (Status s = dither.ExactOffset(j, cell, &exact); s != Status::kOk) return s;
+  *distance = DistanceAt(cell, m, exact - cell.offset_q27);
+  return Status::kOk;
+}
+
+}  // namespace
+
+uint64_t MaxSquaresQ40(float clip_l2, float quantizer_scale) {
+  const FloatParts c = SplitFloat(clip_l2);
+  const FloatParts q = SplitFloat(quantizer_scale);
+  // floor(c^2 2^k / q^2), bit by bit. Squares of mantissas are below 2^48, so the remainder is too.
+  const int32_t k = 40 + 2 * (c.exponent - q.exponent);
+  const uint64_t divisor = uint64_t{q.mantissa} * q.mantissa;
+  const Division whole = Divide(uint64_t{c.mantissa} * c.mantissa, divisor);
+  if (k < 0) return k < -2 ? 0 : whole.quotient >> -k;  // the quotient is below 4
+  uint64_t quotient = whole.quotient;
+  uint64_t remainder = whole.remainder;
+  for (int32_t i = 0; i < k; ++i) {
+    if (quotient >> 63 != 0) return UINT64_MAX;
+    remainder <<= 1;
+    const bool bit = remainder >= divisor;
+    if (bit) remainder -= divisor;
+    quotient = quotient << 1 | (bit ? 1 : 0);
+  }
+  return quotient;
+}
+
+Status AddSquaredDistances(const Dither& dither, uint32_t first, Span<const DitherCell> cells,
+                           Span<const int32_t> m, Wide* squares) {
+  for (uint32_t i = 0; i < cells.size(); ++i) {
+    if (m[i] == 0 && cells[i].offset_q27 > 0) continue;  // zero is in the cell
+    uint32_t distance = 0;
+    if (Status s = Distance(dither, first + i, cells[i], m[i], &distance); s != Status::kOk) {
+      return s;
+    }
+    squares->Add(uint64_t{distance} * distance);
+  }
+  return Status::kOk;
+}
+
+Status CheckExtra(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t m,
+                  uint32_t extra_q20) {
+  const auto extra = static_cast<int32_t>(extra_q20);
+  const int32_t values[] = {extra, -extra};
+  for (const int32_t value : values) {
+    int32_t expected = 0;
+    if (Status s = Quantize(dither, j, cell, value, &expected); s != Status::kOk) return s;
+    if (m == expected) return Status::kOk;
+  }
+  return Status::kOutOfRange;
+}
+
+}  // namespace sotto

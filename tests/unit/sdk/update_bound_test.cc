@@ -1,0 +1,270 @@
+// The bound that a decoder enforces on an update's norm: it refuses no honest update, and accepts
+// only integers that an update within the bound has.
+#include "sotto/update_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "device/cells.h"
+#include "sotto/quantizer.h"
+#include "sotto/update_codec.h"
+
+namespace sotto {
+namespace {
+
+__extension__ using Uint128 = unsigned __int128;
+
+Uint128 Value(const Wide& wide) { return Uint128{wide.high} << 64 | wide.low; }
+
+Key TestKey(uint32_t number) {
+  Key key;
+  StoreU32Le(number, key.bytes);
+  return key;
+}
+
+UpdateBound BoundOf(float clip_l2, float unit, int32_t extra_q20 = 0) {
+  UpdateBound bound;
+  bound.max_squares_q40.low = MaxSquaresQ40(clip_l2, unit);
+  bound.extra_q20 = static_cast<uint32_t>(std::abs(extra_q20));
+  return bound;
+}
+
+std::vector<uint8_t> Encode(const Key& key, const UpdateFormat& format,
+                            const std::vector<float>& update, float clip_l2, float unit,
+                            int32_t extra_q20, UpdateScale* scale) {
+  UpdateEncoder encoder;
+  EXPECT_EQ(encoder.Begin(key, format, {update.data(), update.size()}, clip_l2, unit, extra_q20),
+            Status::kOk);
+  *scale = encoder.scale();
+  std::vector<uint8_t> bytes(MaxUpdateSize(static_cast<uint32_t>(update.size()) + 1, format));
+  size_t written = 0;
+  EXPECT_EQ(encoder.Read({bytes.data(), bytes.size()}, &written), Status::kOk);
+  bytes.resize(written);
+  return bytes;
+}
+
+Status Decode(const Key& key, const UpdateFormat& format, const std::vector<uint8_t>& bytes,
+              size_t coordinates, const UpdateBound* bound) {
+  std::vector<int32_t> noisy(coordinates);
+  return DecodeUpdate(key, format, {bytes.data(), bytes.size()}, {noisy.data(), noisy.size()}, {},
+                      bound);
+}
+
+// q <= (c / s)^2 2^40 < q + 1, cross-multiplied.
+TEST(UpdateBound, TheLargestSumOfSquaresIsExact) {
+  std::mt19937 random(1);
+  for (int trial = 0; trial < 20000; ++trial) {
+    const auto mantissa = [&] { return 1.0f + static_cast<float>(random() >> 9) / 8388608.0f; };
+    const float scale = std::ldexp(mantissa(), static_cast<int>(random() % 40) - 30);
+    const int up = static_cast<int>(random() % 26) - 16;
+    float clip = std::ldexp(mantissa(), std::ilogb(scale) + up);
+    if (clip > 1024 * scale) clip = 1024 * scale;
+    const uint64_t found = MaxSquaresQ40(clip, scale);
+    EXPECT_LE(found, uint64_t{1} << 60);
+    const FloatParts c = SplitFloat(clip);
+    const FloatParts s = SplitFloat(scale);
+    const int shift = 40 + 2 * (c.exponent - s.exponent);
+    Uint128 left = Uint128{c.mantissa} * c.mantissa;
+    Uint128 right = Uint128{s.mantissa} * s.mantissa;
+    if (shift >= 0) {
+      left <<= shift;
+    } else {
+      right <<= -shift;
+    }
+    ASSERT_LE(found * right, left) << clip << " " << scale;
+    ASSERT_GT((found + Uint128{1}) * right, left) << clip << " " << scale;
+  }
+  EXPECT_EQ(MaxSquaresQ40(1.0f, 1.0f), uint64_t{1} << 40);
+  EXPECT_EQ(MaxSquaresQ40(1024.0f, 1.0f), uint64_t{1} << 60);
+  EXPECT_EQ(MaxSquaresQ40(std::ldexp(1.0f, -21), 1.0f), 0u);
+  EXPECT_EQ(MaxSquaresQ40(1e30f, 1e-30f), UINT64_MAX);
+}
+
+// Lemma 1, against the quantizer: the value at the distance encodes to m, the one below it does
+// not.
+TEST(UpdateBound, TheDistanceIsThatOfTheNearestValue) {
+  std::mt19937 random(2);
+  int carried = 0;
+  for (const DitherKind kind : {DitherKind::kGaussian, DitherKind::kUniform}) {
+    const Dither dither(TestKey(2), kind);
+    for (uint32_t first = 0; first < 40000; first += kDitherBatch) {
+      DitherCell cells[kDitherBatch];
+      ASSERT_EQ(GenerateCells(dither, first, cells), Status::kOk);
+      for (uint32_t i = 0; i < kDitherBatch; ++i) {
+        const int32_t reach = random() % 2 == 0 ? 1 << 22 : kMaxValueQ20;
+        const auto v =
+            static_cast<int32_t>(random() % (2u * static_cast<uint32_t>(reach) + 1)) - reach;
+        int32_t m = 0;
+        ASSERT_EQ(Quantize(dither, first + i, cells[i], v, &m), Status::kOk);
+        Wide squares;
+        ASSERT_EQ(AddSquaredDistances(dither, first + i, {&cells[i], 1}, {&m, 1}, &squares),
+                  Status::kOk);
+        const auto distance =
+            static_cast<int32_t>(std::llround(std::sqrt(static_cast<double>(squares.low))));
+        ASSERT_EQ(Value(squares),
+                  Uint128{static_cast<uint64_t>(distance)} * static_cast<uint64_t>(distance));
+        const int32_t sign = v < 0 ? -1 : 1;
+        int32_t at = 0;
+        ASSERT_EQ(Quantize(dither, first + i, cells[i], sign * distance, &at), Status::kOk);
+        EXPECT_EQ(at, m);
+        EXPECT_LE(distance, std::abs(v));
+        if (distance == 0) continue;
+        ASSERT_EQ(Quantize(dither, first + i, cells[i], sign * (distance - 1), &at), Status::kOk);
+        EXPECT_NE(at, m);
+        int32_t exact = 0;
+        ASSERT_EQ(dither.ExactOffset(first + i, cells[i], &exact), Status::kOk);
+        carried += exact != cells[i].offset_q27;
+      }
+    }
+  }
+  EXPECT_GT(carried, 1000) << "the exact offset decides in some of the cells";
+}
+
+// One honest update: its coordinates have the shape of a class, norm at, below or far above C.
+struct Honest {
+  explicit Honest(std::mt19937& random) {
+    const double size = std::exp(std::uniform_real_distribution<double>(0, std::log(8000))(random));
+    update.resize(1 + static_cast<size_t>(size));
+    if (random() % 64 == 0) update.resize(8000);
+    std::normal_distribution<float> normal;
+    const uint32_t shape = random() % 4;
+    for (float& value : update) {
+      value = shape == 0 ? 1.0f : normal(random);
+      if (shape == 2) value = value * value * value * value * value;
+    }
+    if (shape == 3) update[random() % update.size()] = 1e4f;
+    unit = std::ldexp(1.0f + static_cast<float>(random() >> 9) / 8388608.0f,
+                      static_cast<int>(random() % 20) - 16);
+    const double in_scales = std::exp(std::uniform_real_distribution<double>(-6, 6.9)(random));
+    clip_l2 = std::min(unit * static_cast<float>(in_scales), unit * 1024.0f);
+    double square = 0;
+    for (const float value : update) square += static_cast<double>(value) * value;
+    const float factors[] = {1.0f, 1.0f, 1.0f + 0x1p-20f, 1.0f - 0x1p-20f, 50.0f, 0.3f};
+    const auto factor = static_cast<double>(factors[random() % 6]) * static_cast<double>(clip_l2) /
+                        std::sqrt(square);
+    for (float& value : update) value = static_cast<float>(value * factor);
+    extra_q20 = random() % 2 == 0 ? 0 : 1 + static_cast<int32_t>(random() % (1u << 24));
+    if (random() % 2 == 0) extra_q20 = -extra_q20;
+    format.coding = random() % 2 == 0 ? Coding::kFixed : Coding::kRange;
+    format.dither = random() % 8 == 0 ? DitherKind::kUniform : DitherKind::kGaussian;
+    format.padding = random() % 2 == 0 ? 0 : kDefaultPadding;
+    // What a task without privacy asks for: the format's largest value is then the bound.
+    if (format.dither == DitherKind::kUniform) unit = clip_l2 / 1024.0f;
+  }
+
+  size_t coordinates() const { return update.size() + (extra_q20 == 0 ? 0 : 1); }
+
+  std::vector<float> update;
+  float unit = 1.0f;
+  float clip_l2 = 1.0f;
+  int32_t extra_q20 = 0;
+  UpdateFormat format;
+};
+
+// Lemmas 2 and 3: 6,000 updates, most of them of norm C up to the rounding of float32.
+TEST(UpdateBound, NoHonestUpdateIsRefused) {
+  std::mt19937 random(3);
+  int at_the_bound = 0;
+  for (uint32_t trial = 0; trial < 6000; ++trial) {
+    const Honest device(random);
+    UpdateScale scale;
+    const std::vector<uint8_t> bytes =
+        Encode(TestKey(trial), device.format, device.update, device.clip_l2, device.unit,
+               device.extra_q20, &scale);
+    const UpdateBound bound = BoundOf(device.clip_l2, device.unit, device.extra_q20);
+    Wide squares;
+    for (const float value : device.update) {
+      const auto v = static_cast<int64_t>(ScaleToQ20(value, scale));
+      squares.Add(static_cast<uint64_t>(v * v));
+    }
+    ASSERT_LE(Value(squares), Value(bound.max_squares_q40)) << trial;
+    ASSERT_EQ(Decode(TestKey(trial), device.format, bytes, device.coordinates(), &bound),
+              Status::kOk)
+        << trial;
+    at_the_bound += Value(squares) > Value(bound.max_squares_q40) / 1000 * 999;
+  }
+  EXPECT_GT(at_the_bound, 2000) << "the bound is met";
+}
+
+// One coordinate below the bound of its own value. Under the least bound that accepts it the
+// distance is the bound, so one less refuses it.
+TEST(UpdateBound, OneUnitLessRefuses) {
+  const std::vector<float> update = {300.0f};
+  UpdateScale scale;
+  const std::vector<uint8_t> bytes = Encode(TestKey(5), {Coding::kRange, DitherKind::kGaussian, 0},
+                                            update, 1000.0f, 1.0f, 0, &scale);
+  UpdateBound bound;
+  uint64_t low = 0;
+  uint64_t high = uint64_t{1} << 60;
+  while (low < high) {  // the least squared distance that is accepted
+    bound.max_squares_q40.low = low + (high - low) / 2;
+    const bool accepted = Decode(TestKey(5), {Coding::kRange, DitherKind::kGaussian, 0}, bytes, 1,
+                                 &bound) == Status::kOk;
+    if (accepted) {
+      high = bound.max_squares_q40.low;
+    } else {
+      low = bound.max_squares_q40.low + 1;
+    }
+  }
+  const double distance = std::sqrt(static_cast<double>(low)) / 1048576;
+  EXPECT_LE(distance, 300.0);
+  EXPECT_GT(distance, 300.0 - 11.8) << "within the largest step";
+}
+
+// An update 36 times as long as the bound allows, and those of the format's largest values: 1024
+// sqrt(d) scales. All decode; none passes.
+TEST(UpdateBound, UpdatesBeyondTheBoundAreRefused) {
+  for (const Coding coding : {Coding::kFixed, Coding::kRange}) {
+    const UpdateFormat format = {coding, DitherKind::kGaussian, 64};
+    for (const float value : {5.0f, 1024.0f, -1024.0f}) {
+      const std::vector<float> update(2000, value);
+      UpdateScale scale;
+      // The encoder of a device that ignores its task.
+      const std::vector<uint8_t> bytes =
+          Encode(TestKey(6), format, update, 1048576.0f, 1.0f, 0, &scale);
+      const UpdateBound bound = BoundOf(6.17f, 1.0f);
+      EXPECT_EQ(Decode(TestKey(6), format, bytes, update.size(), nullptr), Status::kOk);
+      EXPECT_EQ(Decode(TestKey(6), format, bytes, update.size(), &bound), Status::kOutOfRange);
+    }
+  }
+}
+
+TEST(UpdateBound, TheExtraCoordinateHasOneOfItsTwoValues) {
+  constexpr int32_t kBit = 3 << 20;
+  const UpdateFormat format = {Coding::kRange, DitherKind::kGaussian, 0};
+  const UpdateBound bound = BoundOf(1.0f, 1.0f, kBit);
+  for (const size_t size : {1u, 63u, 64u, 65u, 300u}) {
+    const std::vector<float> update(size, 0.5f / static_cast<float>(size));
+    UpdateScale scale;
+    for (uint32_t key = 0; key < 20; ++key) {
+      for (const int32_t bit : {kBit, -kBit}) {
+        const auto bytes = Encode(TestKey(key), format, update, 1.0f, 1.0f, bit, &scale);
+        EXPECT_EQ(Decode(TestKey(key), format, bytes, size + 1, &bound), Status::kOk);
+      }
+      // A cell is at most 11.8 wide, so no value beyond 15 shares one with 3.
+      for (const int32_t bit : {kMaxValueQ20, -kMaxValueQ20, 15 << 20, -(15 << 20)}) {
+        const auto bytes = Encode(TestKey(key), format, update, 1.0f, 1.0f, bit, &scale);
+        EXPECT_EQ(Decode(TestKey(key), format, bytes, size + 1, &bound), Status::kOutOfRange);
+      }
+    }
+  }
+}
+
+// Malformed bytes stay malformed, whatever their norm.
+TEST(UpdateBound, MalformedComesFirst) {
+  const UpdateFormat format = {Coding::kFixed, DitherKind::kGaussian, 0};
+  const std::vector<float> update(100, 1000.0f);
+  UpdateScale scale;
+  std::vector<uint8_t> bytes = Encode(TestKey(7), format, update, 1048576.0f, 1.0f, 0, &scale);
+  const UpdateBound bound = BoundOf(1.0f, 1.0f);
+  EXPECT_EQ(Decode(TestKey(7), format, bytes, update.size(), &bound), Status::kOutOfRange);
+  bytes.push_back(0);
+  EXPECT_EQ(Decode(TestKey(7), format, bytes, update.size(), &bound), Status::kMalformed);
+}
+
+}  // namespace
+}  // namespace sotto
