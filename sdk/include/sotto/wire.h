@@ -34,8 +34,8 @@ Status EncodeReply(const Reply& reply, uint32_t max_frame, MutableByteSpan out, 
 // Reads the message of one frame.
 //   body  the frame without its length; byte fields of the message will point into it
 // Returns kOk or kMalformed. A Hello of another protocol version is kOk: the server reads only its
-// version and refuses it with ErrorCode::kVersion. DecodeReply() sets the fields of the reply's kind
-// and leaves the others as they were.
+// version and refuses it with ErrorCode::kVersion. DecodeReply() sets the fields of the reply's
+// kind and leaves the others as they were.
 Status DecodeRequest(ByteSpan body, Request* request);
 Status DecodeReply(ByteSpan body, Reply* reply);
 

@@ -70,7 +70,7 @@ def check_replies(page):
     """Decodes the page's replies, compares them and encodes them again."""
     sizes = [len(part["update"]) // 2 for part in (page.fixed, page.range)]
     replies = {
-        "Train": [page.task, page.range_task],
+        "Train": [task | {"receipt": b""} for task in (page.task, page.range_task)],
         "Chunk": [{"bytes": struct.pack(f"<{len(page.model)}f", *page.model)}],
         "Ack": [ack for size in sizes
                 for ack in ({"offset": 0, "complete": 0}, {"offset": size, "complete": 1})],
