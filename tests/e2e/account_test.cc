@@ -98,6 +98,40 @@ TEST(Account, ReadsAScheduleOfRounds) {
   ExpectUsageError("account epsilon --rate 0.1 " + budget, "--schedule");
 }
 
+// Each of these ran for minutes, or for ever. CTest's limit on the time of a test is the check.
+TEST(Account, AnswersHoweverLargeTheQuestionIs) {
+  const std::string uniform = "--noise-multiplier 1 --rate 0.01 --delta 1e-5 ";
+  for (const std::string& question : std::vector<std::string>{
+           "epsilon --rounds 120000 " + uniform,
+           "epsilon --rounds 1000000 " + uniform,
+           "epsilon --rounds 100000000 " + uniform,
+           "epsilon --rounds 1000000 " + std::string(kPoissonRounds),
+           "epsilon --rounds 100 --noise-multiplier 1 --rate 0.01 --delta 0.999999999",
+           "epsilon --sampling poisson --noise-multiplier 0.033 --rate 0.05 --rounds 30 "
+           "--delta 1e-5",
+           "rounds --noise-multiplier 2 --rate .001 --epsilon 1.5 --delta 1e-6",
+           "rounds --epsilon 500 " + uniform,
+       }) {
+    const Json answer = AccountJson(question);
+    ASSERT_FALSE(answer.is_discarded()) << question;
+    EXPECT_TRUE(answer["epsilon"].is_number()) << question;
+  }
+}
+
+TEST(Account, AnswersForAScheduleOfThousandsOfRows) {
+  const std::string path = testing::TempDir() + "sotto_account_long_schedule.csv";
+  std::string rows;
+  for (int i = 0; i < 5000; ++i) {
+    rows += std::to_string(1 + i * 1e-4) + "," + std::to_string(0.01 + i * 1e-6) + ",1\n";
+  }
+  WriteFile(path, rows);
+  const std::string budget = "--delta 1e-5 --schedule " + path;
+  const Json ideal = AccountJson("epsilon --sampling poisson " + budget);
+  EXPECT_GT(ideal["epsilon"], 1.0);
+  EXPECT_LT(ideal["epsilon"], 10.0);
+  EXPECT_LE(AccountJson("sigma --epsilon 3 " + budget)["epsilon"], 3.0);
+}
+
 TEST(Account, RefusesBadInput) {
   const std::string start = "account epsilon ";
   for (const auto& [plan, message] : std::vector<std::pair<std::string, std::string>>{

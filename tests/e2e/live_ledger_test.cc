@@ -316,7 +316,8 @@ TEST(LiveLedgerTest, TheTotalClaimsNothingOfJobsThatDifferAndSaysWhy) {
 }
 
 // A job that was stopped between two rounds continues. It needs no device, and it continues as the
-// program version of that time did from the same seed.
+// program version of that time did from the same seed. The figures of its new releases alone
+// differ: they are those of a filter, since earlier jobs count.
 TEST(LiveLedgerTest, AJobOfTheSecondVersionGoesOnAsTheProgramOfThatTimeDid) {
   Site site(1);
   const std::string store = OldStore(site, "store_v2.sql");

@@ -146,7 +146,9 @@ TEST_F(Version2Test, ItsClaimsMeanWhatThoseOfTodayMean) {
   }
 }
 
-// The facts of each release give its figures again.
+// The facts of each release give a figure again. It may be larger than the one that the old program
+// stated: colluders choose who of them is drawn (plans/composition.h), and several jobs compose
+// under a filter (plans/adaptivity.h).
 TEST_F(Version2Test, ItsFactsAreEnoughToAccountAgain) {
   SqliteStore store(path_);
   const std::vector<LedgerEntry> ledger = store.Ledger();
@@ -160,7 +162,8 @@ TEST_F(Version2Test, ItsFactsAreEnoughToAccountAgain) {
     if (std::isinf(EpsilonOf(entry))) {
       EXPECT_TRUE(std::isinf(again.epsilon()));
     } else {
-      EXPECT_NEAR(again.epsilon(), EpsilonOf(entry), 1e-5);
+      EXPECT_GE(again.epsilon(), EpsilonOf(entry) - 1e-5);
+      EXPECT_LE(again.epsilon(), 2 * EpsilonOf(entry));
     }
   }
 }
