@@ -24,8 +24,7 @@ struct BrokenStore : server::JobLog {
 struct BrokenDecoder : server::UpdateCodec {
   size_t MaxSize(uint32_t) const override { return 64; }
   double SumUnit() const override { return 1.0; }
-  server::Verdict Add(const server::UpdateOrigin&, ByteSpan,
-                      server::Accumulator&) const override {
+  server::Verdict Add(const server::UpdateOrigin&, ByteSpan, server::Accumulator&) const override {
     throw std::runtime_error("the memory is full");
   }
   void AddZeroUpdate(const Key&, uint32_t, server::Accumulator&) const override {}

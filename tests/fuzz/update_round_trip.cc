@@ -1,6 +1,6 @@
 // Fuzzes encoder and decoder together. Every update that the encoder takes keeps the bound of its
-// norm, and decodes to itself plus an error of at most one step, in whatever portions its bytes are read. A repeated read gives the
-// same bytes.
+// norm, and decodes to itself plus an error of at most one step, in whatever portions its bytes are
+// read. A repeated read gives the same bytes.
 //
 // Input: coding, dither (bytes), padding (u16), bytes a read, the clipping bound and the quantizer
 // scale as exponents of two (bytes), the offset of the repeated read (u16), the extra coordinate

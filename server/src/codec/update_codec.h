@@ -42,9 +42,9 @@ class UpdateCodec {
 
   // Decodes one complete update, judges it, and adds it to the sum: all of it, or nothing unless
   // the verdict is kAdded. The sum therefore never holds a coordinate of an update that was refused
-  // or not yet judged. Each call holds the one update that it decodes; the decoded values are wiped.
-  // An added update is one that a device with an update of norm at most clip_l2 can send; what a
-  // codec promises instead is said at its class.
+  // or not yet judged. Each call holds the one update that it decodes; the decoded values are
+  // wiped. An added update is one that a device with an update of norm at most clip_l2 can send;
+  // what a codec promises instead is said at its class.
   virtual Verdict Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const = 0;
 
   // Adds the update of a device whose values are all zero: exactly the same noise. A job does not

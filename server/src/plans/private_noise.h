@@ -38,10 +38,11 @@
 //   Lemma 8. Clamping (sotto/private_noise.h) does not increase a magnitude, and the test's sum of
 //     squares is at most that of the noisy values. So x = 128 ln 2 gives p.
 //   Lemma 9. What a refusal costs. To the server nothing: its test is a function of the noisy
-//     update. To all others at most 2 p for each round of a device. Proof: the noise X depends on no
-//     data. Except with a probability of 2 p, it takes neither of two neighbours' updates above T,
-//     so neither is refused, and lemma 4 applies. Refusals of other devices do not depend on this
-//     device's data. ComposeReleases() charges 2 p for each round to delta (guarantee.h, lemma 10).
+//     update. To all others at most 2 p for each round of a device. Proof: the noise X depends on
+//     no data. Except with a probability of 2 p, it takes neither of two neighbours' updates above
+//     T, so neither is refused, and lemma 4 applies. Refusals of other devices do not depend on
+//     this device's data. ComposeReleases() charges 2 p for each round to delta (guarantee.h, lemma
+//     10).
 // What the limit admits: sqrt(T) is about n sqrt(d) = 2 C z sqrt(d), far above C. So in this mode a
 // device that cheats by leaving its noise out can send an update of that norm.
 //

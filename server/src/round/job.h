@@ -51,9 +51,9 @@ struct RoundOutcome {
   // Registry indices of the devices whose update was refused for its norm, ascending; see
   // AttemptCounts. For the operator alone, as are all counts of reports.
   std::vector<uint32_t> beyond_bound;
-  bool diverged = false;      // the next model would not be finite: the model is unchanged
-  double clip_l2 = 0.0;       // the round's bound on an update's norm, model units
-  double noise_sigma = 0.0;   // of one encoding, model units; 0 without noise
+  bool diverged = false;     // the next model would not be finite: the model is unchanged
+  double clip_l2 = 0.0;      // the round's bound on an update's norm, model units
+  double noise_sigma = 0.0;  // of one encoding, model units; 0 without noise
   // Of a release under adaptive clipping: the noisy share of the cohort that was not clipped, in
   // [0, 1]. A drop-out counts as half.
   std::optional<double> unclipped_fraction;

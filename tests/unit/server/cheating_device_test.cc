@@ -151,11 +151,11 @@ TEST(CheatingDevice, NoBitMovesTheShareByMoreThanItsOwn) {
   }
 }
 
-// Exact floats are scaled to the bound: 221 C is 1 C, and infinities are refused.
+// Exact floats are scaled to the bound: 63 C and 221 C are 1 C, and infinities are refused.
 TEST(CheatingDevice, AnExactUpdateIsScaledToTheBound) {
   JobConfig config = SmallConfig();
   config.codec = FindCodec("none");
-  for (const float value : {3.4662F, 3e38F}) {
+  for (const float value : {0.99F, 3.4662F, 3e38F}) {
     SmallJob small(config);
     ASSERT_TRUE(small.job.OpenRound());
     const std::vector<float> update(config.model->parameters, value);

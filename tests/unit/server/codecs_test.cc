@@ -108,8 +108,9 @@ TEST(Codecs, RefuseBytesOfNoUpdateAndLeaveTheSumAlone) {
   for (const CodecInfo& codec : Codecs()) {
     Accumulator sum(kCoordinates);
     const std::vector<uint8_t> bytes(1000, 0xff);
-    EXPECT_FALSE(
-        codec.make(TaskFor(codec))->Add({id, Key(), nonce}, {bytes.data(), bytes.size()}, sum))
+    EXPECT_EQ(
+        codec.make(TaskFor(codec))->Add({id, Key(), nonce}, {bytes.data(), bytes.size()}, sum),
+        Verdict::kMalformed)
         << codec.name;
     EXPECT_EQ(sum.updates(), 0U) << codec.name;
   }

@@ -65,6 +65,25 @@ TEST(FastEngine, CodesTheSameBytesAndValues) {
       ASSERT_EQ(DecodeUpdate(TestKey(), format, encoded, {plain.data(), plain.size()}),
                 Status::kOk);
       EXPECT_EQ(fast, plain);
+
+      // The sum of squared distances: the least bound that accepts, by both engines.
+      uint64_t low = 0;
+      uint64_t high = uint64_t{1} << 60;
+      while (low < high) {
+        UpdateBound bound;
+        bound.max_squares_q40.low = low + (high - low) / 2;
+        const Status verdict = DecodeUpdate(TestKey(), format, encoded, {fast.data(), fast.size()},
+                                            FastEngine(), &bound);
+        ASSERT_EQ(
+            DecodeUpdate(TestKey(), format, encoded, {plain.data(), plain.size()}, {}, &bound),
+            verdict);
+        if (verdict == Status::kOk) {
+          high = bound.max_squares_q40.low;
+        } else {
+          low = bound.max_squares_q40.low + 1;
+        }
+      }
+      EXPECT_GT(low, 0u);
     }
   }
 }
