@@ -38,8 +38,8 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  // Every later commit is in the file itself and durable when it returns. The destructor removes the
-  // empty journal; a killed process leaves it.
+  // Every later commit is in the file itself and durable when it returns. The destructor removes
+  // the empty journal; a killed process leaves it.
   void CommitToFile();
 
   // Runs statements without results, separated by semicolons.
