@@ -137,6 +137,7 @@ class Server::Loop {
   mutable uv_loop_t loop_{};
   std::unique_ptr<Listener> listener_;  // until the loop stops
   uint16_t port_ = 0;
+  uv_tcp_t first_stream_{};  // never connected
   uv_poll_t listening_{};
   uv_check_t turn_{};
   uv_idle_t busy_{};  // active: a turn left work over, so the loop does not wait

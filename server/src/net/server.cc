@@ -70,6 +70,8 @@ Status Server::Loop::FindKey(void* context, ByteSpan identity, Key* psk) {
 void Server::Loop::Listen() {
   listener_ = std::make_unique<Listener>(options_.host, options_.port);
   port_ = listener_->port();
+  // libuv opens a file in reserve with its first stream: now, while there are files.
+  Check(uv_tcp_init(&loop_, &first_stream_), "creating a socket");
 }
 
 bool Server::Loop::Run() {
@@ -202,10 +204,10 @@ void Server::Loop::StopLoop() {
   for (Peer* peer : peers) Close(*peer);
   monitor_.Stop();
   for (uv_handle_t* handle :
-       {reinterpret_cast<uv_handle_t*>(&listening_), reinterpret_cast<uv_handle_t*>(&turn_),
-        reinterpret_cast<uv_handle_t*>(&busy_), reinterpret_cast<uv_handle_t*>(&tick_),
-        reinterpret_cast<uv_handle_t*>(&delay_), reinterpret_cast<uv_handle_t*>(&interrupt_),
-        reinterpret_cast<uv_handle_t*>(&terminate_)}) {
+       {reinterpret_cast<uv_handle_t*>(&first_stream_), reinterpret_cast<uv_handle_t*>(&listening_),
+        reinterpret_cast<uv_handle_t*>(&turn_), reinterpret_cast<uv_handle_t*>(&busy_),
+        reinterpret_cast<uv_handle_t*>(&tick_), reinterpret_cast<uv_handle_t*>(&delay_),
+        reinterpret_cast<uv_handle_t*>(&interrupt_), reinterpret_cast<uv_handle_t*>(&terminate_)}) {
     if (!uv_is_closing(handle)) uv_close(handle, nullptr);
   }
   listener_.reset();
