@@ -58,7 +58,8 @@ void Log(const std::string& line) {
 nlohmann::ordered_json NetworkToJson(const NetworkFigures& figures) {
   nlohmann::ordered_json work;
   for (const auto& [name, longest_ms] : figures.work_ms_max) work[name] = longest_ms;
-  return {{"work_ms_max", work},
+  return {{"loop_cpu_ms_max", figures.loop_cpu_ms_max},
+          {"work_ms_max", work},
           {"accepted", figures.accepted},
           {"refused", figures.refused},
           {"made_room", figures.made_room},

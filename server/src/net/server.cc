@@ -216,6 +216,7 @@ void Server::Loop::StopLoop() {
 NetworkFigures Server::Loop::Figures() const {
   NetworkFigures figures = figures_;
   figures.loop_stall_ms_max = monitor_.longest_turn_ms();
+  figures.loop_cpu_ms_max = monitor_.longest_cpu_ms();
   for (int work = 0; work < kLoopWorks; ++work) {
     const auto kind = static_cast<LoopWork>(work);
     figures.work_ms_max.emplace_back(LoopMonitor::NameOf(kind), monitor_.longest_work_ms(kind));

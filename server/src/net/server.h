@@ -48,6 +48,7 @@ struct ServerEvents {
 // connects.
 struct NetworkFigures {
   double loop_stall_ms_max = 0;  // longest time in which the event loop served nobody else
+  double loop_cpu_ms_max = 0;    // the most that the loop computed in such a time
   std::vector<std::pair<std::string, double>> work_ms_max;  // longest piece of each kind of work
   uint64_t accepted = 0;                                    // connections
   uint64_t refused = 0;            // connections closed at once, for want of room
