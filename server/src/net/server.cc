@@ -23,7 +23,7 @@ void Check(int error, const std::string& what) {
 
 // Connections leave some of the process' files to others.
 AdmissionLimits LimitsOf(const ServerOptions& options) {
-  const size_t files = AllowOpenFiles();
+  const size_t files = posix::AllowOpenFiles();
   const size_t room = files > 2 * kReservedFiles ? files - kReservedFiles : files / 2;
   return {std::min(options.max_connections, room), options.max_handshakes,
           options.max_handshakes_per_address};
@@ -68,7 +68,7 @@ Status Server::Loop::FindKey(void* context, ByteSpan identity, Key* psk) {
 }
 
 void Server::Loop::Listen() {
-  listener_ = std::make_unique<Listener>(options_.host, options_.port);
+  listener_ = std::make_unique<posix::Acceptor>(options_.host, options_.port);
   port_ = listener_->port();
   // libuv opens a file in reserve with its first stream: now, while there are files.
   Check(uv_tcp_init(&loop_, &first_stream_), "creating a socket");
