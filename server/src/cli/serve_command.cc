@@ -19,7 +19,6 @@
 #include "cli/output_file.h"
 #include "cli/report.h"
 #include "cli/serve_report.h"
-#include "net/listener.h"
 #include "net/server.h"
 #include "plans/calibration.h"
 #include "plans/statement.h"
@@ -62,6 +61,7 @@ nlohmann::ordered_json NetworkToJson(const NetworkFigures& figures) {
   nlohmann::ordered_json work;
   for (const auto& [name, longest_ms] : figures.work_ms_max) work[name] = longest_ms;
   return {{"loop_stall_ms_max", figures.loop_stall_ms_max},
+          {"loop_cpu_ms_max", figures.loop_cpu_ms_max},
           {"work_ms_max", work},
           {"accepted", figures.accepted},
           {"refused", figures.refused},
@@ -161,7 +161,7 @@ void RunServe(const ServeRequest& o) {
   JobConfig config = MakeJobAfter(o, devices.size(), SpentBefore(history, resumed));
   const bool seeded = o.seed.has_value();
   config.seeded = seeded;
-  options.listener = std::make_shared<Listener>(options.host, options.port);
+  options.listener = std::make_shared<posix::Acceptor>(options.host, options.port);
   config.poll_interval_ms = static_cast<uint32_t>(o.poll_interval_s * 1000);
   config.constant_work = !config.close_early();
   Job job(config, devices, *store, posix::DeriveKey(posix::RunKey(o.seed), key_label::kServer),

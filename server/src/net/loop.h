@@ -24,11 +24,11 @@
 
 #include "net/admission.h"
 #include "net/connection.h"
-#include "net/listener.h"
 #include "net/loop_monitor.h"
 #include "net/request_pace.h"
 #include "net/server.h"
 #include "round/job.h"
+#include "sotto/posix/acceptor.h"
 
 namespace sotto::server {
 
@@ -139,8 +139,9 @@ class Server::Loop {
   TlsContext tls_;
 
   mutable uv_loop_t loop_{};
-  std::unique_ptr<Listener> listener_;  // until the loop stops
+  std::unique_ptr<posix::Acceptor> listener_;  // until the loop stops
   uint16_t port_ = 0;
+  uv_tcp_t first_stream_{};  // never connected
   uv_poll_t listening_{};
   uv_check_t turn_{};
   uv_idle_t busy_{};  // active: a turn left work over, so the loop does not wait

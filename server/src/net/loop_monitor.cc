@@ -1,10 +1,21 @@
 #include "net/loop_monitor.h"
 
 #include <algorithm>
+#include <ctime>
 #include <fmt/format.h>
 #include <stdexcept>
 
 namespace sotto::server {
+namespace {
+
+// What this thread has computed so far.
+uint64_t ThreadCpuNs() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+}  // namespace
 
 const char* LoopMonitor::NameOf(LoopWork work) {
   constexpr const char* kNames[kLoopWorks] = {"accept",  "strangers", "handshake",
@@ -32,6 +43,9 @@ void LoopMonitor::Stop() {
 
 // Called right before the loop waits: a turn is over.
 void LoopMonitor::OnTurn() {
+  const uint64_t cpu_ns = ThreadCpuNs();
+  if (last_ns_ != 0) longest_cpu_ns_ = std::max(longest_cpu_ns_, cpu_ns - last_cpu_ns_);
+  last_cpu_ns_ = cpu_ns;
   const uint64_t now_ns = uv_hrtime();
   const uint64_t idle_ns = uv_metrics_idle_time(prepare_.loop);
   if (last_ns_ != 0) {

@@ -2,7 +2,8 @@
 //
 // A turn of the loop begins when it stops to wait for events, and ends when it waits again. Its
 // length is the time in which nobody else is served: a stall. The times are those of the clock on
-// the wall, so they include what the operating system gives to other programs.
+// the wall, so they include what the operating system gives to other programs; longest_cpu_ms()
+// does not.
 //
 // One thread at a time: the loop's.
 #ifndef SOTTO_NET_LOOP_MONITOR_H_
@@ -26,6 +27,8 @@ class LoopMonitor {
   void Stop();
 
   double longest_turn_ms() const { return 1e-6 * static_cast<double>(longest_turn_ns_); }
+  // The most that the loop's thread computed in one turn.
+  double longest_cpu_ms() const { return 1e-6 * static_cast<double>(longest_cpu_ns_); }
   double longest_work_ms(LoopWork work) const {
     return 1e-6 * static_cast<double>(longest_ns_[static_cast<size_t>(work)]);
   }
@@ -52,6 +55,8 @@ class LoopMonitor {
   uint64_t last_ns_ = 0;  // the end of the last turn
   uint64_t last_idle_ns_ = 0;
   uint64_t longest_turn_ns_ = 0;
+  uint64_t last_cpu_ns_ = 0;
+  uint64_t longest_cpu_ns_ = 0;
   std::array<uint64_t, kLoopWorks> longest_ns_{};
 };
 

@@ -23,7 +23,7 @@ void Check(int error, const std::string& what) {
 
 // Connections leave some of the process' files to others.
 AdmissionLimits LimitsOf(const ServerOptions& options) {
-  const size_t files = AllowOpenFiles();
+  const size_t files = posix::AllowOpenFiles();
   const size_t room = files > 2 * kReservedFiles ? files - kReservedFiles : files / 2;
   return {std::min(options.max_connections, room), options.max_handshakes,
           options.max_handshakes_per_address};
@@ -69,9 +69,11 @@ Status Server::Loop::FindKey(void* context, ByteSpan identity, Key* psk) {
 
 void Server::Loop::Listen() {
   listener_ = options_.listener != nullptr
-                  ? std::make_unique<Listener>(options_.listener->Release())
-                  : std::make_unique<Listener>(options_.host, options_.port);
+                  ? std::make_unique<posix::Acceptor>(options_.listener->Release())
+                  : std::make_unique<posix::Acceptor>(options_.host, options_.port);
   port_ = listener_->port();
+  // libuv opens a file in reserve with its first stream: now, while there are files.
+  Check(uv_tcp_init(&loop_, &first_stream_), "creating a socket");
 }
 
 bool Server::Loop::Run() {
@@ -243,10 +245,11 @@ void Server::Loop::StopLoop() {
   for (Peer* peer : peers) Close(*peer);
   monitor_.Stop();
   for (uv_handle_t* handle :
-       {reinterpret_cast<uv_handle_t*>(&listening_), reinterpret_cast<uv_handle_t*>(&turn_),
-        reinterpret_cast<uv_handle_t*>(&busy_), reinterpret_cast<uv_handle_t*>(&tick_),
-        reinterpret_cast<uv_handle_t*>(&delay_), reinterpret_cast<uv_handle_t*>(&round_timer_),
-        reinterpret_cast<uv_handle_t*>(&interrupt_), reinterpret_cast<uv_handle_t*>(&terminate_)}) {
+       {reinterpret_cast<uv_handle_t*>(&first_stream_), reinterpret_cast<uv_handle_t*>(&listening_),
+        reinterpret_cast<uv_handle_t*>(&turn_), reinterpret_cast<uv_handle_t*>(&busy_),
+        reinterpret_cast<uv_handle_t*>(&tick_), reinterpret_cast<uv_handle_t*>(&delay_),
+        reinterpret_cast<uv_handle_t*>(&round_timer_), reinterpret_cast<uv_handle_t*>(&interrupt_),
+        reinterpret_cast<uv_handle_t*>(&terminate_)}) {
     if (!uv_is_closing(handle)) uv_close(handle, nullptr);
   }
   listener_.reset();
@@ -255,6 +258,7 @@ void Server::Loop::StopLoop() {
 NetworkFigures Server::Loop::Figures() const {
   NetworkFigures figures = figures_;
   figures.loop_stall_ms_max = monitor_.longest_turn_ms();
+  figures.loop_cpu_ms_max = monitor_.longest_cpu_ms();
   for (int work = 0; work < kLoopWorks; ++work) {
     const auto kind = static_cast<LoopWork>(work);
     figures.work_ms_max.emplace_back(LoopMonitor::NameOf(kind), monitor_.longest_work_ms(kind));

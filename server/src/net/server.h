@@ -26,15 +26,14 @@
 
 #include "net/connection.h"
 #include "round/job.h"
+#include "sotto/posix/acceptor.h"
 
 namespace sotto::server {
-
-class Listener;
 
 struct ServerOptions {
   // Listens already, so that nothing is begun for a port that is in use. Null: Listen() opens
   // `host` and `port`.
-  std::shared_ptr<Listener> listener;
+  std::shared_ptr<posix::Acceptor> listener;
   std::string host = "127.0.0.1";  // numeric address to listen on
   uint16_t port = 7177;            // 0: any free one, see Server::port()
   ConnectionLimits limits;
@@ -65,6 +64,7 @@ struct ServerEvents {
 // connects.
 struct NetworkFigures {
   double loop_stall_ms_max = 0;  // longest time in which the event loop served nobody else
+  double loop_cpu_ms_max = 0;    // the most that the loop computed in such a time
   std::vector<std::pair<std::string, double>> work_ms_max;  // longest piece of each kind of work
   uint64_t accepted = 0;                                    // connections
   uint64_t refused = 0;            // connections closed at once, for want of room

@@ -3,7 +3,6 @@
 // A stranger costs a Peer, and after its first byte the bytes of its ClientHello. admission.h says
 // who comes in, who leaves and who may begin a handshake.
 #include <new>
-#include <unistd.h>
 
 #include "net/client_hello.h"
 #include "net/loop.h"
@@ -28,7 +27,7 @@ void Server::Loop::AcceptBatch() {
   accepted_this_turn_ = true;
   const LoopMonitor::Piece piece(monitor_, LoopWork::kAccept);
   const auto take = [this](int socket, const Address& from) { Open(socket, from); };
-  if (listener_->Accept(kAcceptsPerTurn, take) != Listener::Result::kNoFiles) return;
+  if (listener_->Accept(kAcceptsPerTurn, take) != posix::Acceptor::Result::kNoFiles) return;
   // A closed connection gives its file back, so the next turn can accept. Without one to close the
   // loop would spin.
   if (Peer* peer = Find(admission_.OldestSilent())) {
@@ -46,7 +45,7 @@ void Server::Loop::Open(int socket, const Address& from) {
   Peer* peer = room.is_there ? Enter(from) : nullptr;
   if (peer == nullptr) {
     ++figures_.refused;
-    close(socket);
+    posix::CloseSocket(socket);
     return;
   }
   ++figures_.accepted;
@@ -55,7 +54,7 @@ void Server::Loop::Open(int socket, const Address& from) {
     Close(*leaves, "made room for another connection");
   }
   if (uv_tcp_open(&peer->handle, socket) != 0) {
-    close(socket);
+    posix::CloseSocket(socket);
     Close(*peer);
     return;
   }

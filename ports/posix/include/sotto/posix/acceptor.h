@@ -1,21 +1,24 @@
-// A listening socket that hands over connections in batches. Part of sotto::server/net.
+// A listening socket that hands over connections in batches. Part of sotto/posix.
 //
 // libuv accepts in one unbroken loop for as long as connections come, and allocates before it asks.
 // This class takes a bounded number at a time and allocates nothing.
 //
 // One thread at a time.
-#ifndef SOTTO_NET_LISTENER_H_
-#define SOTTO_NET_LISTENER_H_
+#ifndef SOTTO_POSIX_ACCEPTOR_H_
+#define SOTTO_POSIX_ACCEPTOR_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
 
-#include "net/admission.h"
+namespace sotto::posix {
 
-namespace sotto::server {
+// An IPv6 network of 64 bits, or an IPv4 address in its IPv6 form.
+using NetworkAddress = std::array<uint8_t, 16>;
 
-class Listener {
+class Acceptor {
  public:
   enum class Result {
     kDrained,  // nobody waits
@@ -25,12 +28,12 @@ class Listener {
 
   // Listens. `host` is a numeric IPv4 or IPv6 address; port 0 is any free one. Throws
   // std::runtime_error that says what to do, for example if the port is in use.
-  Listener(const std::string& host, uint16_t port);
+  Acceptor(const std::string& host, uint16_t port);
   // Listens on a stream socket that has an address, and owns it from now on.
-  explicit Listener(int socket);
-  ~Listener();
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
+  explicit Acceptor(int socket);
+  ~Acceptor();
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
 
   int socket() const { return socket_; }
 
@@ -40,16 +43,19 @@ class Listener {
 
   // Takes up to `most` connections. `take` owns the socket that it gets, which does not block and
   // is closed in child processes.
-  Result Accept(int most, const std::function<void(int socket, const Address& from)>& take);
+  Result Accept(int most, const std::function<void(int socket, const NetworkAddress& from)>& take);
 
  private:
   int socket_ = -1;
   uint16_t port_ = 0;
 };
 
+// Closes a socket that Accept() gave.
+void CloseSocket(int socket);
+
 // Raises this process' limit of open files as far as it may. Returns the limit.
 size_t AllowOpenFiles();
 
-}  // namespace sotto::server
+}  // namespace sotto::posix
 
-#endif  // SOTTO_NET_LISTENER_H_
+#endif  // SOTTO_POSIX_ACCEPTOR_H_

@@ -1,39 +1,47 @@
-#include "net/listener.h"
+#include "sotto/posix/acceptor.h"
 
 #include <algorithm>
+#include <arpa/inet.h>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <netinet/in.h>
 #include <stdexcept>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <uv.h>
 
-namespace sotto::server {
+namespace sotto::posix {
 namespace {
 
 constexpr int kBacklog = 4096;
 
 [[noreturn]] void Throw(const std::string& what, int error) {
-  throw std::runtime_error(fmt::format("{}: {}", what, uv_strerror(error)));
+  std::string why = std::strerror(error);
+  why[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(why[0])));
+  throw std::runtime_error(what + ": " + why);
 }
 
 void Check(int result, const std::string& what) {
-  if (result < 0) Throw(what, uv_translate_sys_error(errno));
+  if (result < 0) Throw(what, errno);
 }
 
 sockaddr* Generic(sockaddr_storage* address) { return reinterpret_cast<sockaddr*>(address); }
 
 sockaddr_storage Parse(const std::string& host, uint16_t port) {
   sockaddr_storage address{};
-  if (uv_ip4_addr(host.c_str(), port, reinterpret_cast<sockaddr_in*>(&address)) == 0) {
-    return address;
+  auto& ipv4 = reinterpret_cast<sockaddr_in&>(address);
+  auto& ipv6 = reinterpret_cast<sockaddr_in6&>(address);
+  if (inet_pton(AF_INET, host.c_str(), &ipv4.sin_addr) == 1) {
+    ipv4.sin_family = AF_INET;
+    ipv4.sin_port = htons(port);
+  } else if (inet_pton(AF_INET6, host.c_str(), &ipv6.sin6_addr) == 1) {
+    ipv6.sin6_family = AF_INET6;
+    ipv6.sin6_port = htons(port);
+  } else {
+    Throw("--listen " + host + ": not a numeric address", EINVAL);
   }
-  const int error = uv_ip6_addr(host.c_str(), port, reinterpret_cast<sockaddr_in6*>(&address));
-  if (error != 0) Throw(fmt::format("--listen {}: not a numeric address", host), error);
   return address;
 }
 
@@ -41,12 +49,13 @@ socklen_t SizeOf(const sockaddr_storage& address) {
   return address.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
 }
 
-constexpr Address kMappedIpv4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};  // RFC 4291, 2.5.5.2
+constexpr NetworkAddress kMappedIpv4 = {0, 0, 0, 0, 0,    0,
+                                        0, 0, 0, 0, 0xff, 0xff};  // RFC 4291, 2.5.5.2
 constexpr size_t kMappedPrefix = 12;
 constexpr size_t kNetwork = 8;  // bytes of an IPv6 network, within which a host changes at will
 
-Address AddressOf(const sockaddr_storage& peer) {
-  Address address = kMappedIpv4;
+NetworkAddress AddressOf(const sockaddr_storage& peer) {
+  NetworkAddress address = kMappedIpv4;
   if (peer.ss_family == AF_INET) {
     const auto& ipv4 = reinterpret_cast<const sockaddr_in&>(peer);
     std::memcpy(address.data() + kMappedPrefix, &ipv4.sin_addr, sizeof(ipv4.sin_addr));
@@ -75,9 +84,9 @@ int Bind(const std::string& host, uint16_t port) {
     setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
   }
   if (bind(socket, Generic(&address), SizeOf(address)) == 0) return socket;
-  const int error = uv_translate_sys_error(errno);
+  const int error = errno;
   close(socket);
-  Throw(fmt::format("listening on {} port {}{}", host, port, kHint), error);
+  Throw("listening on " + host + " port " + std::to_string(port) + kHint, error);
 }
 
 bool IsOutOfFiles(int error) {
@@ -86,34 +95,34 @@ bool IsOutOfFiles(int error) {
 
 }  // namespace
 
-Listener::Listener(const std::string& host, uint16_t port) : Listener(Bind(host, port)) {}
+Acceptor::Acceptor(const std::string& host, uint16_t port) : Acceptor(Bind(host, port)) {}
 
-Listener::Listener(int socket) : socket_(socket) {
+Acceptor::Acceptor(int socket) : socket_(socket) {
   try {
     sockaddr_storage address{};
     socklen_t size = sizeof(address);
     Check(getsockname(socket_, Generic(&address), &size), "reading the port");
     port_ = ntohs(reinterpret_cast<sockaddr_in*>(&address)->sin_port);
     Check(fcntl(socket_, F_SETFL, O_NONBLOCK), "listening");
-    Check(listen(socket_, kBacklog), fmt::format("listening on port {}{}", port_, kHint));
+    Check(listen(socket_, kBacklog), "listening on port " + std::to_string(port_) + kHint);
   } catch (...) {
     close(socket_);
     throw;
   }
 }
 
-Listener::~Listener() {
+Acceptor::~Acceptor() {
   if (socket_ >= 0) close(socket_);
 }
 
-int Listener::Release() {
+int Acceptor::Release() {
   const int socket = socket_;
   socket_ = -1;
   return socket;
 }
 
-Listener::Result Listener::Accept(
-    int most, const std::function<void(int socket, const Address& from)>& take) {
+Acceptor::Result Acceptor::Accept(
+    int most, const std::function<void(int socket, const NetworkAddress& from)>& take) {
   for (int taken = 0; taken < most; ++taken) {
     sockaddr_storage peer{};
     socklen_t size = sizeof(peer);
@@ -130,6 +139,8 @@ Listener::Result Listener::Accept(
   return Result::kMore;
 }
 
+void CloseSocket(int socket) { close(socket); }
+
 size_t AllowOpenFiles() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
@@ -141,4 +152,4 @@ size_t AllowOpenFiles() {
   return static_cast<size_t>(limit.rlim_cur);
 }
 
-}  // namespace sotto::server
+}  // namespace sotto::posix
