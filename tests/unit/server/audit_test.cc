@@ -94,7 +94,7 @@ class PassingCodec : public UpdateCodec {
   explicit PassingCodec(const TrainTask& task) : inner_(RequireCodec("gau-lrq").make(task)) {}
   size_t MaxSize(uint32_t coordinates) const override { return inner_->MaxSize(coordinates); }
   double SumUnit() const override { return inner_->SumUnit(); }
-  bool Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const override {
+  Verdict Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const override {
     return inner_->Add(origin, encoded, sum);
   }
   void AddZeroUpdate(const Key& key, uint32_t number, Accumulator& sum) const override {
@@ -115,7 +115,7 @@ std::atomic<int> g_reports{0};
 
 struct DividesByTheCount : PassingCodec {
   using PassingCodec::PassingCodec;
-  bool Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const override {
+  Verdict Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const override {
     ++g_reports;
     return PassingCodec::Add(origin, encoded, sum);
   }

@@ -122,7 +122,7 @@ struct CountingCodec : UpdateCodec {
   explicit CountingCodec(const TrainTask& task) : inner(RequireCodec("gau-lrq").make(task)) {}
   size_t MaxSize(uint32_t coordinates) const override { return inner->MaxSize(coordinates); }
   double SumUnit() const override { return inner->SumUnit(); }
-  bool Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const override {
+  Verdict Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const override {
     return inner->Add(origin, encoded, sum);
   }
   void AddZeroUpdate(const Key& key, uint32_t number, Accumulator& sum) const override {
