@@ -139,7 +139,7 @@ TEST(Account, RefusesBadInput) {
            {"--noise-multiplier 1 --rate 0.1 --rounds 5 --delta 0", "delta"},
            {"--noise-multiplier 1 --rate 0.1 --rounds 5 --delta nan", "delta"},
            {"--noise-multiplier -1 --rate 0.1 --rounds 5 --delta 1e-5", "noise multiplier"},
-           {"--noise-multiplier nan --rate 0.1 --rounds 5 --delta 1e-5", "noise multiplier"},
+           {"--noise-multiplier nan --rate 0.1 --rounds 5 --delta 1e-5", "--noise-multiplier"},
            {"--noise-multiplier 1 --rate 0.1 --rounds 0 --delta 1e-5", "--rounds"},
            {"--noise-multiplier 1 --rate 0.1 --rounds 5", "--delta"},
            {"--noise-multiplier 1 --rate 0.1 --rounds 5 --delta 1e-5 --cohort 0 --dimension 9",

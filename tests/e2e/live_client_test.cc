@@ -232,7 +232,7 @@ TEST(LiveClientTest, ItTriesUntilTheServerComesUpAndLeavesWhenTheJobIsDone) {
   Server server = site.Serve(SmallJob("1"));
   const uint16_t port = server.port;
   server.process.Signal(SIGTERM);
-  EXPECT_EQ(server.process.Wait(), 0);
+  EXPECT_EQ(server.process.Wait(), 143);
   std::vector<Process> clients = site.Clients(port);
   for (size_t i = 0; i < clients.size(); ++i) {
     EXPECT_TRUE(Eventually([&] { return Count(ReadFile(site.ClientLog(i)), "link to") >= 2; }));

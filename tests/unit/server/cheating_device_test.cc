@@ -90,7 +90,7 @@ std::vector<float> OneClassUpdate(const JobConfig& config) {
 
 TEST(CheatingDevice, AnUpdateBeyondTheBoundLeavesTheRoundAsADropOutDoes) {
   for (const Coding coding : {Coding::kRange, Coding::kFixed}) {
-    JobConfig config = SmallConfig();
+    JobConfig config = ClosingEarly(SmallConfig());
     config.coding = coding;
     for (const auto& update : {LargestUpdate(config), OneClassUpdate(config)}) {
       SmallJob attacked(config);
