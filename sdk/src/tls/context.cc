@@ -6,8 +6,8 @@
 namespace sotto {
 namespace {
 
-// Authenticated encryption (AEAD) alone: a suite with a block cipher and a MAC is open to attacks by
-// its padding.
+// Authenticated encryption (AEAD) alone: a suite with a block cipher and a MAC is open to attacks
+// by its padding.
 constexpr int kSuites[] = {
     MBEDTLS_TLS_ECDHE_PSK_WITH_CHACHA20_POLY1305_SHA256,
     MBEDTLS_TLS_PSK_WITH_CHACHA20_POLY1305_SHA256,
