@@ -172,11 +172,11 @@ void RunServe(const ServeRequest& o) {
   events.detail = [&](const std::string& line) {
     if (o.verbose) Log(line);
   };
-  OperatorReport report;
+  OperatorReport report(devices);
   events.on_outcome = [&](const RoundOutcome& outcome) {
     report.Add(outcome);
     Log(DescribeOutcome(config, outcome, seeded));
-    for (const std::string& warning : WarningsOf(outcome)) Log(warning);
+    for (const std::string& warning : WarningsOf(outcome, devices)) Log(warning);
   };
   Server server(job, devices, options, events);
   server.Listen();

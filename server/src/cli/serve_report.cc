@@ -1,6 +1,7 @@
 #include "cli/serve_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "accounting/figures.h"
 #include "base/counted.h"
@@ -69,8 +70,18 @@ std::string DescribeOutcome(const JobConfig& config, const RoundOutcome& outcome
                           : DescribeGivenUp(config, outcome);
 }
 
-std::vector<std::string> WarningsOf(const RoundOutcome& outcome) {
+std::vector<std::string> WarningsOf(const RoundOutcome& outcome, const DeviceRegistry& devices) {
   std::vector<std::string> warnings;
+  if (!outcome.beyond_bound.empty()) {
+    std::vector<std::string> names;
+    for (const uint32_t device : outcome.beyond_bound) names.push_back(devices[device].id);
+    warnings.push_back(fmt::format(
+        "WARNING: round {}: no update of norm C has the bytes that came from {}: refused and "
+        "topped "
+        "up. The device runs other code than Sotto's, or somebody else has its key; if it goes on, "
+        "`sotto keys revoke` shuts it out",
+        outcome.round + 1, fmt::join(names, ", ")));
+  }
   if (outcome.released && 2 * outcome.reported < outcome.cohort) {
     warnings.push_back(fmt::format(
         "WARNING: round {}: {}, less than half; the model has learned little or nothing and the "
@@ -100,13 +111,15 @@ void OperatorReport::Add(const RoundOutcome& outcome) {
                        {"topped_up", outcome.topped_up},
                        {"update_bytes", outcome.update_bytes},
                        {"late_ms", outcome.late_ms}});
-  for (const std::string& warning : WarningsOf(outcome)) warnings_.push_back(warning);
+  for (const uint32_t device : outcome.beyond_bound) ++beyond_bound_[devices_[device].id];
+  for (const std::string& warning : WarningsOf(outcome, devices_)) warnings_.push_back(warning);
 }
 
 Json OperatorReport::ToJson() const {
   return {
       {"note", "not for publication: tells who took part, which no epsilon of the public covers"},
       {"attempts", attempts_},
+      {"beyond_bound", beyond_bound_},
       {"warnings", warnings_}};
 }
 

@@ -9,11 +9,14 @@
 #ifndef SOTTO_CLI_SERVE_REPORT_H_
 #define SOTTO_CLI_SERVE_REPORT_H_
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "round/devices.h"
 #include "round/job.h"
 
 namespace sotto::server {
@@ -24,16 +27,20 @@ std::string DescribeOutcome(const JobConfig& config, const RoundOutcome& outcome
 
 // What an operator must look at after this attempt, one line each, with what to check:
 //   - a release in which less than half of the drawn devices reported;
-//   - a result that was published after its time.
-std::vector<std::string> WarningsOf(const RoundOutcome& outcome);
+//   - a result that was published after its time;
+//   - devices whose update was refused because its norm was beyond the bound.
+std::vector<std::string> WarningsOf(const RoundOutcome& outcome, const DeviceRegistry& devices);
 
-// Collects the attempts of one process for the JSON results.
+// Collects the attempts of one process for the JSON results. The registry must outlive it.
 class OperatorReport {
  public:
+  explicit OperatorReport(const DeviceRegistry& devices) : devices_(devices) {}
   void Add(const RoundOutcome& outcome);
   nlohmann::ordered_json ToJson() const;
 
  private:
+  const DeviceRegistry& devices_;
+  std::map<std::string, int64_t> beyond_bound_;  // refused updates by the device's name
   nlohmann::ordered_json attempts_ = nlohmann::ordered_json::array();
   nlohmann::ordered_json warnings_ = nlohmann::ordered_json::array();
 };

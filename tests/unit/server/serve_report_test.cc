@@ -1,0 +1,70 @@
+// Tests of what `sotto serve` tells its operator (cli/serve_report.h).
+#include "cli/serve_report.h"
+
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+namespace sotto::server {
+namespace {
+
+DeviceRegistry ThreeDevices() {
+  DeviceRegistry devices;
+  for (uint8_t i = 0; i < 3; ++i) {
+    Device device;
+    device.id = "device-" + std::to_string(i);
+    device.secret.bytes[0] = static_cast<uint8_t>(i + 1);
+    devices.Register(device);
+  }
+  return devices;
+}
+
+RoundOutcome Released(uint32_t cohort, uint32_t reported) {
+  RoundOutcome outcome;
+  outcome.released = true;
+  outcome.cohort = cohort;
+  outcome.reported = reported;
+  return outcome;
+}
+
+bool Says(const std::vector<std::string>& lines, const std::string& words) {
+  for (const std::string& line : lines) {
+    if (line.find(words) != std::string::npos) return true;
+  }
+  return false;
+}
+
+TEST(ServeReport, AQuietRoundWarnsOfNothing) {
+  const DeviceRegistry devices = ThreeDevices();
+  EXPECT_TRUE(WarningsOf(Released(4, 2), devices).empty());
+}
+
+TEST(ServeReport, LessThanHalfOfTheCohortIsAWarning) {
+  const DeviceRegistry devices = ThreeDevices();
+  EXPECT_TRUE(Says(WarningsOf(Released(4, 1), devices), "WARNING: round 1: 1 of 4 reported"));
+}
+
+TEST(ServeReport, ALateResultIsAnAlarm) {
+  const DeviceRegistry devices = ThreeDevices();
+  RoundOutcome outcome = Released(3, 3);
+  outcome.late_ms = 70;
+  EXPECT_TRUE(Says(WarningsOf(outcome, devices), "came 70 ms after its time"));
+}
+
+TEST(ServeReport, DevicesThatExceedTheBoundAreNamedAndCounted) {
+  const DeviceRegistry devices = ThreeDevices();
+  OperatorReport report(devices);
+  RoundOutcome outcome = Released(3, 2);
+  outcome.beyond_bound = {0, 2};
+  EXPECT_TRUE(Says(WarningsOf(outcome, devices), "device-0, device-2"));
+  report.Add(outcome);
+  outcome.beyond_bound = {2};
+  report.Add(outcome);
+  const nlohmann::ordered_json json = report.ToJson();
+  EXPECT_EQ(json["beyond_bound"], (nlohmann::ordered_json{{"device-0", 1}, {"device-2", 2}}));
+  EXPECT_EQ(json["warnings"].size(), 2U);
+  EXPECT_EQ(json["attempts"].size(), 2U);
+}
+
+}  // namespace
+}  // namespace sotto::server
