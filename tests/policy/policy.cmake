@@ -19,6 +19,7 @@ sotto_policy(sdk_symbols sdk_symbols.sh ${CMAKE_NM} $<TARGET_FILE:sotto_sdk> ${P
 sotto_policy(sdk_symbols_cortex_m4 sdk_symbols.sh ${SOTTO_ARM_NM}
              ${PROJECT_SOURCE_DIR}/build/cortex-m4/sdk/libsotto_sdk.a ${PROJECT_SOURCE_DIR})
 sotto_policy(headers headers.sh ${PROJECT_SOURCE_DIR})
+sotto_policy(standard_headers standard_headers.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(layering layering.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(format format.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(lrq_tables lrq_tables.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/lrq_tables)

@@ -1,5 +1,6 @@
 #include "cli/serve_command.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <fmt/chrono.h>

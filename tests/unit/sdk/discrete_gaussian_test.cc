@@ -2,6 +2,7 @@
 // a probability of 1e-8 at most.
 #include "sotto/discrete_gaussian.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Training in fixed point, against training in float32 and against exact arithmetic.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>

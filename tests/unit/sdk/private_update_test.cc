@@ -1,4 +1,5 @@
 // Updates with a device's own noise: the encoder's output depends on the noisy values only.
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>

@@ -1,4 +1,5 @@
 // Bytes that are no message, or a message of a later version: all bytes are decoded or refused.
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <random>
 #include <string>

@@ -1,5 +1,6 @@
 // Tests of adaptive clipping in a job: the bits of the devices move the bound, and the noise moves
 // with the bound.
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <map>

@@ -2,6 +2,7 @@
 // rounds, with a device that never reports and a canary. Three faulty builds are caught.
 #include "unit/server/audit.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 

@@ -2,6 +2,7 @@
 // bytes that they refuse. statistical/baseline_noise_test.cc tests their noise.
 #include "codec/baseline.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>

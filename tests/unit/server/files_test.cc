@@ -2,6 +2,7 @@
 // pinned here byte by byte.
 #include "sotto/posix/files.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>

@@ -1,10 +1,12 @@
 // Tests of the table of a job's fields: each row describes its field correctly.
 #include "spec/job_spec.h"
 
+#include <algorithm>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <tuple>
 
 #include "net/serve_request.h"

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <set>
+#include <stdexcept>
 
 #include "plans/private_noise.h"
 #include "unit/privacy/figures.h"

@@ -1,6 +1,7 @@
 // When requests are answered, and what a stranger's first bytes are, without sockets.
 #include "net/request_pace.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <vector>
 

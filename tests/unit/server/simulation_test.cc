@@ -6,6 +6,7 @@
 #include <future>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <stdexcept>
 #include <vector>
 
 #include "data/catalog.h"

@@ -1,4 +1,5 @@
 // Tests of the decisions in store/history.h, on records made by hand. No store is opened.
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <limits>
 #include <stdexcept>
