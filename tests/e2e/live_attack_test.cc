@@ -21,7 +21,7 @@ namespace sotto::live {
 namespace {
 
 // A sanitizer multiplies the memory of a process.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SOTTO_SANITIZED
 constexpr size_t kMemoryLimit = 1024 << 20;
 constexpr bool kAddressSpaceIsFree = false;
 #else
