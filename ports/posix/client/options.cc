@@ -91,18 +91,18 @@ SampleRange ParseSampleRange(const std::string& text, size_t total) {
   if (text.empty()) return range;
   const size_t colon = text.find(':');
   const std::optional<uint64_t> first = ParseCount(std::string_view(text).substr(0, colon));
-  const std::optional<uint64_t> count = colon == std::string::npos
-                                            ? std::nullopt
-                                            : ParseCount(std::string_view(text).substr(colon + 1));
-  if (!first || !count || *count == 0) {
+  const std::string_view rest =
+      colon == std::string::npos ? std::string_view() : std::string_view(text).substr(colon + 1);
+  const uint64_t count = ParseCount(rest).value_or(0);
+  if (!first || count == 0) {
     throw std::invalid_argument(fmt::format("--samples {}: expected FIRST:COUNT", text));
   }
-  if (*first > total || *count > total - *first) {
+  if (*first > total || count > total - *first) {
     throw std::invalid_argument(fmt::format(
         "--samples {}: expected FIRST:COUNT within the file's {} samples", text, total));
   }
   range.first = static_cast<size_t>(*first);
-  range.count = static_cast<size_t>(*count);
+  range.count = static_cast<size_t>(count);
   return range;
 }
 
