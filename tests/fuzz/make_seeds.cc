@@ -101,6 +101,9 @@ void AddUpdates(Corpus& decoder, Corpus& round_trip, Corpus& range_coder) {
         const Bytes begin = Layout(format) + Bytes{8, 136, 127} + U16(5);
         round_trip.Add(begin + Bytes(4) + Raw(update));
         round_trip.Add(begin + Bytes{0, 0, 24, 0} + Raw(update));
+        // clip_l2 = 2^24, quantizer_scale = 2^9: a sum of squares beyond 64 bits.
+        round_trip.Add(Layout(format) + Bytes{8, 151, 136, 5, 0, 0, 0, 0, 0} +
+                       Raw(std::vector<float>(400, 400000.0F)));
         range_coder.Add(U16(300) + encoded);
       }
     }

@@ -43,7 +43,7 @@ class SecureLink {
   // Sends close_notify, as much of it as the pipe takes at once.
   void Close();
 
-  // Whether the server of this session has proved that it knows the device's secret.
+  // Whether the server, over this connection, has proved that it knows the device's secret.
   bool is_authenticated() const { return state_ != State::kHandshake; }
 
   // After kWouldBlock: true if the pipe must take bytes first.

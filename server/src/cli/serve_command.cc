@@ -130,14 +130,7 @@ void LogEarlierJobs(const JobConfig& config) {
       privacy::DeltaText(spent.Headline().delta), privacy::Name(spent.Headline().adjacency)));
 }
 
-void RunServe(const ServeRequest& o) {
-  if (o.seed.has_value() != o.insecure_seed) {
-    throw std::invalid_argument("--seed is for tests and not private: it needs --insecure-seed");
-  }
-  posix::IgnoreWriteSignals();
-  posix::IgnoreHangUp();
-  // Everything that can fail comes before the job begins in the store.
-  for (const std::string& output : {o.json, o.model_out, o.port_file}) RequireOutput(output);
+ServerOptions OptionsOf(const ServeRequest& o) {
   ServerOptions options;
   ParseListen(o.listen, &options);
   options.round_timeout_ms = static_cast<uint64_t>(o.round_timeout_s * 1000);
@@ -148,7 +141,45 @@ void RunServe(const ServeRequest& o) {
   options.max_connections = o.max_connections;
   options.max_handshakes = o.max_handshakes;
   options.max_handshakes_per_address = o.max_handshakes_per_address;
+  return options;
+}
 
+// The configuration of the job that begins or goes on in the store.
+JobConfig ConfigOf(const ServeRequest& o, uint32_t devices, const History& history,
+                   const JobEntry* resumed) {
+  JobConfig config = MakeJobAfter(o, devices, SpentBefore(history, resumed));
+  config.seeded = o.seed.has_value();
+  config.poll_interval_ms = static_cast<uint32_t>(o.poll_interval_s * 1000);
+  config.constant_work = !config.close_early();
+  return config;
+}
+
+void LogStart(const std::string& host, uint16_t port, const DeviceRegistry& devices,
+              const Job& job) {
+  const JobConfig& config = job.config();
+  Log(fmt::format("listening on {} port {}: {}, model {}, {} of {} released", host, port,
+                  Counted(devices.size(), "device"), config.model->name, job.round(),
+                  Counted(config.plan.rounds, "round")));
+  Log("this log is the operator's: its counts and times tell who took part; what may be shown: "
+      "sotto account ledger --published");
+  LogEarlierJobs(config);
+  if (!config.codec->certified) Log("NO PRIVACY: this job protects nothing; for experiments only");
+  if (config.seeded) Log("seeded: not private; for tests only");
+  if (!devices.is_locked()) {
+    Log("the devices' secrets cannot be locked in memory and may reach the swap space; raise the "
+        "limit, `ulimit -l`");
+  }
+}
+
+void RunServe(const ServeRequest& o) {
+  if (o.seed.has_value() != o.insecure_seed) {
+    throw std::invalid_argument("--seed is for tests and not private: it needs --insecure-seed");
+  }
+  posix::IgnoreWriteSignals();
+  posix::IgnoreHangUp();
+  // What can fail comes before the job begins in the store: outputs, store, port.
+  for (const std::string& output : {o.json, o.model_out, o.port_file}) RequireOutput(output);
+  ServerOptions options = OptionsOf(o);
   const std::unique_ptr<Store> store = OpenStore(o.store);
   DeviceRegistry devices = store->LoadDevices();
   devices.Lock();
@@ -159,40 +190,25 @@ void RunServe(const ServeRequest& o) {
   const History history = store->ReadHistory();
   const JobEntry* resumed = o.new_job ? nullptr : LastJob(history);
   if (o.new_job) store->AllowNewJob();
-  JobConfig config = MakeJobAfter(o, devices.size(), SpentBefore(history, resumed));
-  const bool seeded = o.seed.has_value();
-  config.seeded = seeded;
+  const JobConfig config = ConfigOf(o, devices.size(), history, resumed);
   options.listener = std::make_shared<posix::Acceptor>(options.host, options.port);
-  config.poll_interval_ms = static_cast<uint32_t>(o.poll_interval_s * 1000);
-  config.constant_work = !config.close_early();
   Job job(config, devices, *store, posix::DeriveKey(posix::RunKey(o.seed), key_label::kServer),
           ReadState(*store, resumed));
 
+  OperatorReport report(devices);
   ServerEvents events;
   events.info = Log;
   events.detail = [&](const std::string& line) {
     if (o.verbose) Log(line);
   };
-  OperatorReport report(devices);
   events.on_outcome = [&](const RoundOutcome& outcome) {
     report.Add(outcome);
-    Log(DescribeOutcome(config, outcome, seeded));
+    Log(DescribeOutcome(config, outcome, config.seeded));
     for (const std::string& warning : WarningsOf(outcome, devices)) Log(warning);
   };
   Server server(job, devices, options, events);
   server.Listen();
-  Log(fmt::format("listening on {} port {}: {}, model {}, {} of {} released", options.host,
-                  server.port(), Counted(devices.size(), "device"), config.model->name, job.round(),
-                  Counted(config.plan.rounds, "round")));
-  Log("this log is the operator's: its counts and times tell who took part; what may be shown: "
-      "sotto account ledger --published");
-  LogEarlierJobs(config);
-  if (!config.codec->certified) Log("NO PRIVACY: this job protects nothing; for experiments only");
-  if (seeded) Log("seeded: not private; for tests only");
-  if (!devices.is_locked()) {
-    Log("the devices' secrets cannot be locked in memory and may reach the swap space; raise the "
-        "limit, `ulimit -l`");
-  }
+  LogStart(options.host, server.port(), devices, job);
   WritePortFile(o.port_file, server.port());
   const bool finished = server.Run();
   if (store->ignored_receipts() != 0) {
@@ -201,7 +217,7 @@ void RunServe(const ServeRequest& o) {
   }
   if (!finished) throw Stopped(server.signal(), "stopped; a later start goes on here");
   const History ended = store->ReadHistory();
-  WriteResults(o, seeded || RestsOnSeededNoise(ended, *LastJob(ended)), job, report,
+  WriteResults(o, config.seeded || RestsOnSeededNoise(ended, *LastJob(ended)), job, report,
                server.Figures());
   if (job.gave_up()) throw GaveUp(job.finish_reason());
 }

@@ -8,6 +8,7 @@
 
 #include "sotto/models.h"
 #include "sotto/posix/run_key.h"
+#include "unit/server/passing_codec.h"
 #include "unit/server/requests.h"
 #include "unit/server/small_job.h"
 
@@ -88,23 +89,6 @@ class Audited {
 std::vector<std::string> FaultsOf(const JobConfig& config) {
   return audit::FaultsOf(Audited(config).Run(1), AuditedConfig().plan);
 }
-
-// A codec that passes every call on. Faulty codecs override one.
-class PassingCodec : public UpdateCodec {
- public:
-  explicit PassingCodec(const TrainTask& task) : inner_(RequireCodec("gau-lrq").make(task)) {}
-  size_t MaxSize(uint32_t coordinates) const override { return inner_->MaxSize(coordinates); }
-  double SumUnit() const override { return inner_->SumUnit(); }
-  Verdict Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const override {
-    return inner_->Add(origin, encoded, sum);
-  }
-  void AddZeroUpdate(const Key& key, uint32_t number, Accumulator& sum) const override {
-    inner_->AddZeroUpdate(key, number, sum);
-  }
-
- private:
-  std::unique_ptr<const UpdateCodec> inner_;
-};
 
 struct WithoutTopUp : PassingCodec {
   using PassingCodec::PassingCodec;

@@ -11,6 +11,7 @@
 #include "plans/private_noise.h"
 #include "spec/make_job.h"
 #include "unit/privacy/figures.h"
+#include "unit/server/passing_codec.h"
 #include "unit/server/requests.h"
 #include "unit/server/small_job.h"
 
@@ -118,18 +119,12 @@ TEST(JobViews, ASuspendedJobTellsEveryDeviceToWait) {
 
 std::atomic<uint32_t> g_zero_updates{0};
 
-struct CountingCodec : UpdateCodec {
-  explicit CountingCodec(const TrainTask& task) : inner(RequireCodec("gau-lrq").make(task)) {}
-  size_t MaxSize(uint32_t coordinates) const override { return inner->MaxSize(coordinates); }
-  double SumUnit() const override { return inner->SumUnit(); }
-  Verdict Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const override {
-    return inner->Add(origin, encoded, sum);
-  }
+struct CountingCodec : PassingCodec {
+  using PassingCodec::PassingCodec;
   void AddZeroUpdate(const Key& key, uint32_t number, Accumulator& sum) const override {
     ++g_zero_updates;
-    inner->AddZeroUpdate(key, number, sum);
+    PassingCodec::AddZeroUpdate(key, number, sum);
   }
-  std::unique_ptr<const UpdateCodec> inner;
 };
 
 TEST(JobViews, UnderConstantWorkAReleaseComputesAsMuchWhoeverReportedAndIsTheSame) {
