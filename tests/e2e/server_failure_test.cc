@@ -58,9 +58,9 @@ class FailingServer {
  public:
   explicit FailingServer(const server::JobConfig& config)
       : job_(config, devices_, store_, posix::DeriveKey(posix::RunKey(7), "server")),
-        server_(job_, devices_, Options(), {[](auto&) {}, [](auto&) {}, [](auto&) {}}) {
+        server_(devices_, Options(), {[](auto&) {}, [](auto&) {}, [](auto&) {}}) {
     server_.Listen();
-    run_ = std::async(std::launch::async, [this] { server_.Run(); });
+    run_ = std::async(std::launch::async, [this] { server_.Run(job_); });
   }
 
   Peer Device(uint32_t device) const { return {server_.port(), keys_[device]}; }

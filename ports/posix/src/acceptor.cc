@@ -95,9 +95,7 @@ bool IsOutOfFiles(int error) {
 
 }  // namespace
 
-Acceptor::Acceptor(const std::string& host, uint16_t port) : Acceptor(Bind(host, port)) {}
-
-Acceptor::Acceptor(int socket) : socket_(socket) {
+Acceptor::Acceptor(const std::string& host, uint16_t port) : socket_(Bind(host, port)) {
   try {
     sockaddr_storage address{};
     socklen_t size = sizeof(address);
@@ -111,15 +109,7 @@ Acceptor::Acceptor(int socket) : socket_(socket) {
   }
 }
 
-Acceptor::~Acceptor() {
-  if (socket_ >= 0) close(socket_);
-}
-
-int Acceptor::Release() {
-  const int socket = socket_;
-  socket_ = -1;
-  return socket;
-}
+Acceptor::~Acceptor() { close(socket_); }
 
 Acceptor::Result Acceptor::Accept(
     int most, const std::function<void(int socket, const NetworkAddress& from)>& take) {

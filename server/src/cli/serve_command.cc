@@ -177,9 +177,9 @@ void RunServe(const ServeRequest& o) {
   }
   posix::IgnoreWriteSignals();
   posix::IgnoreHangUp();
-  // What can fail comes before the job begins in the store: outputs, store, port.
+  // What can fail comes before the job begins in the store: outputs, store, TLS, port.
   for (const std::string& output : {o.json, o.model_out, o.port_file}) RequireOutput(output);
-  ServerOptions options = OptionsOf(o);
+  const ServerOptions options = OptionsOf(o);
   const std::unique_ptr<Store> store = OpenStore(o.store);
   DeviceRegistry devices = store->LoadDevices();
   devices.Lock();
@@ -191,10 +191,6 @@ void RunServe(const ServeRequest& o) {
   const JobEntry* resumed = o.new_job ? nullptr : LastJob(history);
   if (o.new_job) store->AllowNewJob();
   const JobConfig config = ConfigOf(o, devices.size(), history, resumed);
-  options.listener = std::make_shared<posix::Acceptor>(options.host, options.port);
-  Job job(config, devices, *store, posix::DeriveKey(posix::RunKey(o.seed), key_label::kServer),
-          ReadState(*store, resumed));
-
   OperatorReport report(devices);
   ServerEvents events;
   events.info = Log;
@@ -206,11 +202,13 @@ void RunServe(const ServeRequest& o) {
     Log(DescribeOutcome(config, outcome, config.seeded));
     for (const std::string& warning : WarningsOf(outcome, devices)) Log(warning);
   };
-  Server server(job, devices, options, events);
+  Server server(devices, options, events);
   server.Listen();
+  Job job(config, devices, *store, posix::DeriveKey(posix::RunKey(o.seed), key_label::kServer),
+          ReadState(*store, resumed));
   LogStart(options.host, server.port(), devices, job);
   WritePortFile(o.port_file, server.port());
-  const bool finished = server.Run();
+  const bool finished = server.Run(job);
   if (store->ignored_receipts() != 0) {
     Log(fmt::format("{} not of this store, ignored",
                     Counted(static_cast<int64_t>(store->ignored_receipts()), "receipt")));

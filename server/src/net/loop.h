@@ -3,7 +3,7 @@
 // server.cc keeps the time, and opens and closes rounds. strangers.cc accepts connections and takes
 // them through their handshake. peers.cc reads from devices, answers them and closes connections.
 // All of it runs on the loop's thread, except two kinds of work in libuv's pool: the answer to a
-// chunk of an update, and the closing of a round.
+// chunk of an update, and the opening and closing of rounds.
 //
 // Nothing that a peer does makes a turn of the loop long: connections are accepted in batches, a
 // stranger is read once a turn, handshakes compute within a budget of time, and what is left over
@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <set>
 #include <unordered_map>
@@ -34,13 +35,12 @@ namespace sotto::server {
 
 class Server::Loop {
  public:
-  Loop(Job& job, const DeviceRegistry& devices, const ServerOptions& options,
-       const ServerEvents& events);
+  Loop(const DeviceRegistry& devices, const ServerOptions& options, const ServerEvents& events);
   ~Loop();
 
   void Listen();
   uint16_t port() const { return port_; }
-  bool Run();
+  bool Run(Job& job);
   int signal() const { return signal_; }
   NetworkFigures Figures() const;
 
@@ -121,7 +121,10 @@ class Server::Loop {
   void TickSessions();
 
   void Tick();
+  void TakeStep(std::function<void()> step, void (Loop::*then)());
+  void OnStepTaken();
   void OpenRound();
+  void OnRoundOpened();
   void AnnounceAttempt();
   void CloseRound();
   void OnRoundClosed();
@@ -132,7 +135,7 @@ class Server::Loop {
   void Fail(const std::exception_ptr& failure);
   uint64_t now() const { return uv_now(&loop_); }
 
-  Job& job_;
+  Job* job_ = nullptr;  // from Run() on
   const DeviceRegistry& devices_;
   ServerOptions options_;
   ServerEvents events_;
@@ -169,12 +172,14 @@ class Server::Loop {
   NetworkFigures figures_;
 
   std::set<uint32_t> to_be_told_;  // devices that must still be told that the job is done
-  uv_work_t round_work_{};
-  bool closing_round_ = false;
+  uv_work_t step_work_{};
+  std::function<void()> step_;  // see TakeStep()
+  void (Loop::*after_step_)() = nullptr;
+  std::exception_ptr step_failure_;
+  bool in_step_ = false;
   RoundOutcome outcome_;
-  std::exception_ptr round_failure_;  // instead of outcome_
-  std::exception_ptr failure_;        // what Run() throws
-  uint64_t publication_ms_ = 0;       // of the open or closed attempt's result
+  std::exception_ptr failure_;   // what Run() throws
+  uint64_t publication_ms_ = 0;  // of the open or closed attempt's result
   bool awaits_publication_ = false;
   uint64_t farewell_deadline_ms_ = 0;
   bool opened_ = false;  // at least one round

@@ -168,7 +168,7 @@ void Server::Loop::Answer(Peer& peer) {
 void Server::Loop::AskJob(Peer& peer) {
   Session& session = *peer.session;
   try {
-    session.reply = peer.loop.job_.Answer(session.device, session.connection.request());
+    session.reply = peer.loop.job_->Answer(session.device, session.connection.request());
   } catch (...) {
     session.failure = std::current_exception();
   }
@@ -198,7 +198,7 @@ void Server::Loop::Respond(Peer& peer) {
     Fail(session.failure);
     return;
   }
-  if (job_.IsComplete()) CloseRound();
+  if (job_->IsComplete()) CloseRound();
   if (peer.closing) return;
   if (session.reply.kind == Reply::Kind::kDone) {
     to_be_told_.erase(session.device);

@@ -31,10 +31,9 @@ AdmissionLimits LimitsOf(const ServerOptions& options) {
 
 }  // namespace
 
-Server::Loop::Loop(Job& job, const DeviceRegistry& devices, const ServerOptions& options,
+Server::Loop::Loop(const DeviceRegistry& devices, const ServerOptions& options,
                    const ServerEvents& events)
-    : job_(job),
-      devices_(devices),
+    : devices_(devices),
       options_(options),
       events_(events),
       admission_(LimitsOf(options)),
@@ -68,15 +67,14 @@ Status Server::Loop::FindKey(void* context, ByteSpan identity, Key* psk) {
 }
 
 void Server::Loop::Listen() {
-  listener_ = options_.listener != nullptr
-                  ? std::make_unique<posix::Acceptor>(options_.listener->Release())
-                  : std::make_unique<posix::Acceptor>(options_.host, options_.port);
+  listener_ = std::make_unique<posix::Acceptor>(options_.host, options_.port);
   port_ = listener_->port();
   // libuv opens a file in reserve with its first stream: now, while there are files.
   Check(uv_tcp_init(&loop_, &first_stream_), "creating a socket");
 }
 
-bool Server::Loop::Run() {
+bool Server::Loop::Run(Job& job) {
+  job_ = &job;
   monitor_.Start(&loop_);
   Check(uv_poll_init_socket(&loop_, &listening_, listener_->socket()), "listening");
   Check(uv_check_init(&loop_, &turn_), "check");
@@ -96,11 +94,8 @@ bool Server::Loop::Run() {
   Check(uv_signal_start(&terminate_, OnSignal, SIGTERM), "signal");
   uv_update_time(&loop_);
   publication_ms_ = now();
-  try {
-    OpenRound();
-  } catch (...) {
-    Fail(std::current_exception());
-  }
+  job_->Suspend();
+  OpenRound();
   uv_run(&loop_, UV_RUN_DEFAULT);
   if (failure_) std::rethrow_exception(failure_);
   return finished_;
@@ -112,13 +107,48 @@ void Server::Loop::Tick() {
   const LoopMonitor::Piece piece(monitor_, LoopWork::kTick);
   TickSessions();
   TickStrangers();
-  const bool all_told = job_.config().close_early() && to_be_told_.empty();
+  const bool all_told = job_->config().close_early() && to_be_told_.empty();
   if (finished_ && (all_told || now() >= farewell_deadline_ms_)) StopLoop();
 }
 
-void Server::Loop::OpenRound() {
+// Takes a step of the job in the pool, where the log is written, then calls `then` on the loop. The
+// job is suspended, and there is one step at a time.
+void Server::Loop::TakeStep(std::function<void()> step, void (Loop::*then)()) {
+  step_ = std::move(step);
+  after_step_ = then;
+  in_step_ = true;
+  step_work_.data = this;
+  uv_queue_work(
+      &loop_, &step_work_,
+      [](uv_work_t* work) {
+        auto* self = static_cast<Loop*>(work->data);
+        try {
+          self->step_();
+        } catch (...) {
+          self->step_failure_ = std::current_exception();
+        }
+      },
+      [](uv_work_t* work, int) { static_cast<Loop*>(work->data)->OnStepTaken(); });
+}
+
+void Server::Loop::OnStepTaken() {
   const LoopMonitor::Piece piece(monitor_, LoopWork::kRound);
-  if (!job_.OpenRound()) {
+  in_step_ = false;
+  try {
+    if (step_failure_) std::rethrow_exception(step_failure_);
+    (this->*after_step_)();
+  } catch (...) {
+    Fail(std::current_exception());
+  }
+}
+
+void Server::Loop::OpenRound() {
+  TakeStep([this] { job_->OpenRound(); }, &Loop::OnRoundOpened);
+}
+
+void Server::Loop::OnRoundOpened() {
+  if (stopping_) return;
+  if (job_->phase() == Job::Phase::kFinished) {
     Finish();
     return;
   }
@@ -132,9 +162,9 @@ void Server::Loop::AnnounceAttempt() {
   const uint64_t deadline_ms = publication_ms_ + options_.round_timeout_ms;
   publication_ms_ = deadline_ms + options_.release_allowance_ms;
   StartRoundTimer(deadline_ms);
-  job_.Proceed();
-  events_.info(fmt::format("round {} attempt {}: {} drawn", job_.round() + 1, job_.attempt() + 1,
-                           Counted(job_.cohort().size(), "device")));
+  job_->Proceed();
+  events_.info(fmt::format("round {} attempt {}: {} drawn", job_->round() + 1, job_->attempt() + 1,
+                           Counted(job_->cohort().size(), "device")));
 }
 
 void Server::Loop::StartRoundTimer(uint64_t at_ms) {
@@ -153,32 +183,15 @@ void Server::Loop::OnRoundTime(uv_timer_t* timer) {
 }
 
 void Server::Loop::CloseRound() {
-  if (closing_round_ || awaits_publication_ || finished_ || stopping_) return;
-  closing_round_ = true;
-  job_.Suspend();
-  round_work_.data = this;
-  uv_queue_work(
-      &loop_, &round_work_,
-      [](uv_work_t* work) {
-        auto* self = static_cast<Loop*>(work->data);
-        try {
-          self->outcome_ = self->job_.CloseRound();
-        } catch (...) {
-          self->round_failure_ = std::current_exception();
-        }
-      },
-      [](uv_work_t* work, int) { static_cast<Loop*>(work->data)->OnRoundClosed(); });
+  if (in_step_ || awaits_publication_ || finished_ || stopping_) return;
+  job_->Suspend();
+  TakeStep([this] { outcome_ = job_->CloseRound(); }, &Loop::OnRoundClosed);
 }
 
 void Server::Loop::OnRoundClosed() {
-  closing_round_ = false;
-  if (round_failure_) {
-    Fail(round_failure_);
-    return;
-  }
   awaits_publication_ = true;
   uv_update_time(&loop_);
-  const bool early = job_.config().close_early();
+  const bool early = job_->config().close_early();
   if (!early && now() > publication_ms_) outcome_.late_ms = now() - publication_ms_;
   if (early || outcome_.late_ms > 0 || stopping_) {
     publication_ms_ = now();
@@ -192,26 +205,22 @@ void Server::Loop::OnRoundClosed() {
 // tells its operator only; a later start opens the next attempt.
 void Server::Loop::Publish() {
   awaits_publication_ = false;
-  try {
-    events_.on_outcome(outcome_);
-    if (stopping_) return;
-    if (outcome_.released) {
-      OpenRound();
-    } else if (job_.phase() == Job::Phase::kFinished) {
-      Finish();
-    } else {
-      AnnounceAttempt();
-    }
-  } catch (...) {
-    Fail(std::current_exception());
+  events_.on_outcome(outcome_);
+  if (stopping_) return;
+  if (outcome_.released) {
+    OpenRound();
+  } else if (job_->phase() == Job::Phase::kFinished) {
+    Finish();
+  } else {
+    AnnounceAttempt();
   }
 }
 
 void Server::Loop::Finish() {
   finished_ = true;
-  job_.Proceed();
-  if (job_.gave_up()) {
-    events_.info(job_.finish_reason() + "; a later start goes on here");
+  job_->Proceed();
+  if (job_->gave_up()) {
+    events_.info(job_->finish_reason() + "; a later start goes on here");
     StopLoop();
     return;
   }
@@ -220,7 +229,7 @@ void Server::Loop::Finish() {
     to_be_told_.insert(device);
   }
   farewell_deadline_ms_ = now() + options_.farewell_ms;
-  events_.info(job_.finish_reason());
+  events_.info(job_->finish_reason());
 }
 
 void Server::Loop::Fail(const std::exception_ptr& failure) {
@@ -266,9 +275,9 @@ NetworkFigures Server::Loop::Figures() const {
   return figures;
 }
 
-Server::Server(Job& job, const DeviceRegistry& devices, const ServerOptions& options,
+Server::Server(const DeviceRegistry& devices, const ServerOptions& options,
                const ServerEvents& events)
-    : loop_(std::make_unique<Loop>(job, devices, options, events)) {}
+    : loop_(std::make_unique<Loop>(devices, options, events)) {}
 
 Server::~Server() = default;
 
@@ -276,7 +285,7 @@ void Server::Listen() { loop_->Listen(); }
 
 uint16_t Server::port() const { return loop_->port(); }
 
-bool Server::Run() { return loop_->Run(); }
+bool Server::Run(Job& job) { return loop_->Run(job); }
 
 int Server::signal() const { return loop_->signal(); }
 NetworkFigures Server::Figures() const { return loop_->Figures(); }

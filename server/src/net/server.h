@@ -3,7 +3,8 @@
 //
 //   - The pool answers chunks of updates, which includes decoding. The loop answers all other
 //     requests.
-//   - The pool closes a round at its deadline. The server publishes the result at the deadline plus
+//   - The pool opens rounds, which writes the log, and closes each at its deadline. The server
+//   publishes the result at the deadline plus
 //     the release allowance, never earlier: the time of a publication then tells nothing of the
 //     reports. Until then devices are told to wait. A release that is not ready in time is
 //     published late, and its outcome says how late.
@@ -26,14 +27,10 @@
 
 #include "net/connection.h"
 #include "round/job.h"
-#include "sotto/posix/acceptor.h"
 
 namespace sotto::server {
 
 struct ServerOptions {
-  // Listens already, so that nothing is begun for a port that is in use. Null: Listen() opens
-  // `host` and `port`.
-  std::shared_ptr<posix::Acceptor> listener;
   std::string host = "127.0.0.1";  // numeric address to listen on
   uint16_t port = 7177;            // 0: any free one, see Server::port()
   ConnectionLimits limits;
@@ -78,26 +75,26 @@ struct NetworkFigures {
 
 class Server {
  public:
-  // The job and the registry must outlive the server. The registry must be the one that the job
-  // uses.
-  Server(Job& job, const DeviceRegistry& devices, const ServerOptions& options,
-         const ServerEvents& events);
+  // The registry must outlive the server. Sets TLS and the event loop up; throws std::runtime_error
+  // if that fails.
+  Server(const DeviceRegistry& devices, const ServerOptions& options, const ServerEvents& events);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Takes the options' listener, or starts listening. Throws std::runtime_error that says what to
+  // Starts listening; whoever connects waits for Run(). Throws std::runtime_error that says what to
   // do, for example if the port is in use or the address is bad.
   void Listen();
 
   // The port that Listen() got.
   uint16_t port() const;
 
-  // Serves until the job is finished, or until SIGINT or SIGTERM. After a signal the open attempt
+  // Serves until the job is finished, or until SIGINT or SIGTERM. The job must use the server's
+  // registry, and live as long as the server. After a signal the open attempt
   // is given up, nothing of it is released, and a later start continues with the next attempt.
   // Returns true if the job is finished. Throws std::runtime_error if the log or the job fails, and
   // if a device's receipt shows that the log is an older copy.
-  bool Run();
+  bool Run(Job& job);
 
   // The signal that ended Run(); 0: none.
   int signal() const;

@@ -29,16 +29,11 @@ class Acceptor {
   // Listens. `host` is a numeric IPv4 or IPv6 address; port 0 is any free one. Throws
   // std::runtime_error that says what to do, for example if the port is in use.
   Acceptor(const std::string& host, uint16_t port);
-  // Listens on a stream socket that has an address, and owns it from now on.
-  explicit Acceptor(int socket);
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
   int socket() const { return socket_; }
-
-  // Gives the socket away: the destructor does not close it.
-  int Release();
   uint16_t port() const { return port_; }
 
   // Takes up to `most` connections. `take` owns the socket that it gets, which does not block and
