@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdexcept>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -112,13 +111,13 @@ Acceptor::Acceptor(const std::string& host, uint16_t port) : socket_(Bind(host, 
 Acceptor::~Acceptor() { close(socket_); }
 
 Acceptor::Result Acceptor::Accept(
-    int most, const std::function<void(int socket, const NetworkAddress& from)>& take) {
+    int most, const std::function<bool(int socket, const NetworkAddress& from)>& take) {
   for (int taken = 0; taken < most; ++taken) {
     sockaddr_storage peer{};
     socklen_t size = sizeof(peer);
     const int socket = accept4(socket_, Generic(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (socket >= 0) {
-      take(socket, AddressOf(peer));
+      if (!take(socket, AddressOf(peer))) return Result::kMore;
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       return Result::kDrained;
     } else if (IsOutOfFiles(errno)) {
@@ -130,16 +129,5 @@ Acceptor::Result Acceptor::Accept(
 }
 
 void CloseSocket(int socket) { close(socket); }
-
-size_t AllowOpenFiles() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
-  if (limit.rlim_cur != limit.rlim_max) {
-    const rlim_t before = limit.rlim_cur;
-    limit.rlim_cur = limit.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = before;
-  }
-  return static_cast<size_t>(limit.rlim_cur);
-}
 
 }  // namespace sotto::posix

@@ -10,6 +10,7 @@
 #include "net/loop.h"
 #include "sotto/keys.h"
 #include "sotto/posix/port.h"
+#include "sotto/posix/process_limits.h"
 
 namespace sotto::server {
 namespace {
@@ -96,6 +97,8 @@ bool Server::Loop::Run(Job& job) {
   publication_ms_ = now();
   job_->Suspend();
   OpenRound();
+  // The pool has its threads now; it does not inherit this.
+  posix::RaiseThreadPriority();
   uv_run(&loop_, UV_RUN_DEFAULT);
   if (failure_) std::rethrow_exception(failure_);
   return finished_;

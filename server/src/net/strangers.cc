@@ -11,6 +11,7 @@ namespace sotto::server {
 namespace {
 
 constexpr int kAcceptsPerTurn = 64;
+constexpr uint64_t kAcceptBudgetNs = 5'000'000;  // of one turn
 constexpr int kOverduePerTurn = 64;
 constexpr uint64_t kHandshakeBudgetNs = 2'000'000;  // of one turn; the last handshake may exceed it
 
@@ -26,7 +27,11 @@ void Server::Loop::AcceptBatch() {
   if (accepted_this_turn_ || stopping_) return;
   accepted_this_turn_ = true;
   const LoopMonitor::Piece piece(monitor_, LoopWork::kAccept);
-  const auto take = [this](int socket, const Address& from) { Open(socket, from); };
+  const uint64_t end_ns = uv_hrtime() + kAcceptBudgetNs;
+  const auto take = [&](int socket, const Address& from) {
+    Open(socket, from);
+    return uv_hrtime() < end_ns;
+  };
   if (listener_->Accept(kAcceptsPerTurn, take) != posix::Acceptor::Result::kNoFiles) return;
   // A closed connection gives its file back, so the next turn can accept. Without one to close the
   // loop would spin.

@@ -36,9 +36,9 @@ class Acceptor {
   int socket() const { return socket_; }
   uint16_t port() const { return port_; }
 
-  // Takes up to `most` connections. `take` owns the socket that it gets, which does not block and
-  // is closed in child processes.
-  Result Accept(int most, const std::function<void(int socket, const NetworkAddress& from)>& take);
+  // Takes up to `most` connections, fewer if `take` returns false: enough. `take` owns the socket
+  // that it gets, which does not block and is closed in child processes.
+  Result Accept(int most, const std::function<bool(int socket, const NetworkAddress& from)>& take);
 
  private:
   int socket_ = -1;
@@ -47,9 +47,6 @@ class Acceptor {
 
 // Closes a socket that Accept() gave.
 void CloseSocket(int socket);
-
-// Raises this process' limit of open files as far as it may. Returns the limit.
-size_t AllowOpenFiles();
 
 }  // namespace sotto::posix
 

@@ -1,0 +1,18 @@
+// What a process may take of its system. Part of sotto/posix.
+#ifndef SOTTO_POSIX_PROCESS_LIMITS_H_
+#define SOTTO_POSIX_PROCESS_LIMITS_H_
+
+#include <cstddef>
+
+namespace sotto::posix {
+
+// Raises this process' limit of open files as far as it may. Returns the limit.
+size_t AllowOpenFiles();
+
+// Lets the calling thread run before others on a busy machine, as far as the system allows: only
+// with CAP_SYS_NICE or a limit for it (`ulimit -e`). Threads that this one starts later inherit it.
+void RaiseThreadPriority();
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_POSIX_PROCESS_LIMITS_H_
