@@ -21,6 +21,7 @@ add_executable(tls_test_mbedtls3
   ${sotto_sdk_source}/base/bytes.cc
   ${sotto_sdk_source}/base/status.cc
   ${sotto_sdk_source}/crypto/chacha20.cc
+  ${sotto_sdk_source}/crypto/hello_token.cc
   ${sotto_sdk_source}/crypto/keys.cc
   ${sotto_sdk_source}/crypto/random.cc
   ${sotto_sdk_source}/crypto/sha256.cc

@@ -144,6 +144,24 @@ TEST_F(LiveAttackTest, TwoThousandClientHellosGetFewSessions) {
   EXPECT_LE(count, 64u + 8u);
 }
 
+// Many addresses share the handshakes that are there for strangers, and each of theirs lasts for
+// 3 s. A device that no address favours yet comes before them by the token of its ClientHello.
+TEST_F(LiveAttackTest, ClientHellosFromManyAddressesDoNotKeepDevicesWaiting) {
+  Start();
+  std::vector<RawSocket> sockets;
+  for (int i = 0; i < 2000; ++i) {
+    const std::string source =
+        "127." + std::to_string(1 + i % 8) + ".3." + std::to_string(1 + i / 8);
+    sockets.emplace_back(source, server_.port);
+    sockets.back().Send(View(ClientHelloRecord()));
+  }
+  EXPECT_TRUE(RoundCompletes(site_, server_));
+  uint8_t byte[1];
+  size_t unanswered = 0;
+  for (const RawSocket& socket : sockets) unanswered += socket.Receive(byte) > 0 ? 0 : 1;
+  EXPECT_GE(unanswered, 1000u) << "they wait still";
+}
+
 TEST_F(LiveAttackTest, TheOldestSilentConnectionMakesRoom) {
   Start({"--max-connections", "8"});
   const std::vector<RawSocket> sockets = Attackers(20);

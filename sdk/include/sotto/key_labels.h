@@ -11,6 +11,7 @@ namespace sotto::key_label {
 
 // From a device's secret, by the device and the server (keys.h).
 constexpr char kTls[] = "sotto psk";          // pre-shared key of TLS
+constexpr char kHello[] = "sotto hello 1";    // from that key: token in a ClientHello
 constexpr char kRound[] = "sotto lrq 1";      // dither of one update
 constexpr char kOrder[] = "sotto order 1";    // order in which a training visits its samples
 constexpr char kEntropy[] = "sotto entropy";  // seeded runs: nonce and private noise of one attempt
@@ -34,9 +35,9 @@ constexpr char kReceipt[] = "sotto receipt";  // what devices return to show a l
 // From a device's secret on an emulated board: INSECURE, for tests (ports/mps2).
 constexpr char kInsecure[] = "insecure";
 
-constexpr const char* kAll[] = {kTls,     kRound,  kOrder,  kEntropy,     kSeed,    kServer,
-                                kJob,     kCohort, kZero,   kZeroPrivate, kDevice,  kPartition,
-                                kDropout, kUpdate, kDither, kReceipt,     kInsecure};
+constexpr const char* kAll[] = {kTls,       kHello,   kRound,  kOrder,  kEntropy,     kSeed,
+                                kServer,    kJob,     kCohort, kZero,   kZeroPrivate, kDevice,
+                                kPartition, kDropout, kUpdate, kDither, kReceipt,     kInsecure};
 
 }  // namespace sotto::key_label
 

@@ -16,7 +16,8 @@
 //   ECDHE-PSK-CHACHA20-POLY1305, PSK-CHACHA20-POLY1305, PSK-AES128-GCM-SHA256, PSK-AES128-CCM
 // The first one gives forward secrecy and costs a device some 30 million instructions (Cortex-M4).
 // With the others the traffic stays secret only as long as the key does. ECDHE is on the curve
-// P-256. There is no renegotiation, resumption or 0-RTT.
+// P-256. There is no renegotiation, resumption or 0-RTT. A client's ClientHello carries the token
+// of hello_token.h, if Mbed TLS has MBEDTLS_SSL_ALPN.
 //
 // Mbed TLS 2.28 or 3.6 implements the protocol, without MBEDTLS_USE_PSA_CRYPTO. Its random bits
 // come from Port::entropy.

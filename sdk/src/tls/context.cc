@@ -114,6 +114,18 @@ Status TlsContextState::Configure(int endpoint, const Port& random_port, const T
   return LimitFragments(&config, options.max_fragment);
 }
 
+Status TlsContextState::OfferToken(const Key& psk) {
+#if defined(MBEDTLS_SSL_ALPN)
+  HelloToken derived;
+  if (Status s = DeriveHelloToken(psk, &derived); s != Status::kOk) return s;
+  WriteHelloToken(derived, token);
+  if (mbedtls_ssl_conf_alpn_protocols(&config, protocols) != 0) return Status::kCryptoFailed;
+#else
+  (void)psk;
+#endif
+  return Status::kOk;
+}
+
 int TlsContextState::Random(void* self, unsigned char* out, size_t size) {
   auto* state = static_cast<TlsContextState*>(self);
   const int result = mbedtls_ctr_drbg_random(&state->generator, out, size);
@@ -141,6 +153,7 @@ Status TlsContext::InitClient(const Port& port, ByteSpan identity, const Key& ps
                            identity.size()) != 0) {
     return Status::kCryptoFailed;
   }
+  if (Status s = state_->OfferToken(psk); s != Status::kOk) return s;
   state_->ready = true;
   return Status::kOk;
 }

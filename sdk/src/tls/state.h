@@ -6,6 +6,7 @@
 #include <mbedtls/ctr_drbg.h>
 #include <mbedtls/ssl.h>
 
+#include "sotto/hello_token.h"
 #include "sotto/tls.h"
 
 #if defined(MBEDTLS_USE_PSA_CRYPTO)
@@ -25,6 +26,9 @@ struct TlsContextState {
   // The configuration of both roles; `endpoint` is MBEDTLS_SSL_IS_CLIENT or MBEDTLS_SSL_IS_SERVER.
   Status Configure(int endpoint, const Port& random_port, const TlsConfig& options);
 
+  // Lets the client's sessions say the token of its key (hello_token.h), if Mbed TLS can.
+  Status OfferToken(const Key& psk);
+
   // Mbed TLS' random function. Sets random_failed when the port's entropy fails.
   static int Random(void* self, unsigned char* out, size_t size);
 
@@ -33,6 +37,10 @@ struct TlsContextState {
   Port port;
   PskLookup keys;
   int suites[kMaxSuites + 1] = {};  // suites that Mbed TLS was built with, then 0
+#if defined(MBEDTLS_SSL_ALPN)
+  char token[kHelloTokenTextSize + 1] = {};
+  const char* protocols[2] = {token, nullptr};  // that a client names
+#endif
   bool ready = false;
   bool random_failed = false;
 };

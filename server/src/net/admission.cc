@@ -57,15 +57,30 @@ Admission::Id Admission::Enter(const Address& from, uint64_t now_ms) {
   return id;
 }
 
-void Admission::OnClientHello(Id id, uint64_t now_ms) {
+void Admission::OnClientHello(Id id, std::optional<uint32_t> device, uint64_t now_ms) {
   Entry& entry = entries_.at(id);
   if (entry.stage != Stage::kSilent) return;
   evictable_.erase(RankOf(entry, id));
-  entry.stage = Stage::kWaiting;
-  evictable_.insert(RankOf(entry, id));
   entry.source->second.silent.erase(id);
+  entry.stage = Stage::kWaiting;
+  if (device && Announce(id, entry, *device, now_ms)) return;
+  evictable_.insert(RankOf(entry, id));
   entry.source->second.waiting.insert(id);
   Place(entry.source, now_ms);
+}
+
+// Returns false if the device has announced enough connections.
+bool Admission::Announce(Id id, Entry& entry, uint32_t device, uint64_t now_ms) {
+  Announcements& of_device = announced_of_[device];
+  if (of_device.open == kAnnouncedPerDevice || !of_device.rate.IsFree(kSessionRate, now_ms)) {
+    return false;
+  }
+  of_device.rate.Take(kSessionRate, now_ms);
+  ++of_device.open;
+  entry.announced = device;
+  entry.favoured = true;
+  announced_.insert(id);
+  return true;
 }
 
 // The list in which an address belongs; for the lists by time also that time.
@@ -107,10 +122,20 @@ Admission::Id Admission::NextHandshake(uint64_t now_ms) {
   while (!penalised.empty() && penalised.begin()->first <= now_ms) {
     Place(sources_.find(penalised.begin()->second), now_ms);
   }
+  if (!announced_.empty() && HasPlaceFor(List::kFavoured)) return BeginAnnounced(now_ms);
   for (const List list : {List::kFavoured, List::kStrangers}) {
     if (!Queue(list).empty() && HasPlaceFor(list)) return Begin(list, now_ms);
   }
   return 0;
+}
+
+Admission::Id Admission::BeginAnnounced(uint64_t now_ms) {
+  const Id id = *announced_.begin();
+  Entry& entry = entries_.at(id);
+  announced_.erase(id);
+  StartHandshake(id, entry, now_ms);
+  Place(entry.source, now_ms);
+  return id;
 }
 
 Admission::Id Admission::Begin(List list, uint64_t now_ms) {
@@ -120,16 +145,20 @@ Admission::Id Admission::Begin(List list, uint64_t now_ms) {
   Entry& entry = entries_.at(id);
   evictable_.erase(RankOf(entry, id));
   source.waiting.erase(id);
-  ++source.handshakes;
-  entry.stage = Stage::kHandshake;
-  entry.handshake_ms = now_ms;
   entry.favoured = list == List::kFavoured;
-  handshakes_.push_back(id);
-  if (!entry.favoured) ++stranger_handshakes_;
+  StartHandshake(id, entry, now_ms);
   Queue(list).erase(Queue(list).begin());  // the next turn is another address's
   source.list = List::kNone;
   Place(place, now_ms);
   return id;
+}
+
+void Admission::StartHandshake(Id id, Entry& entry, uint64_t now_ms) {
+  ++entry.source->second.handshakes;
+  entry.stage = Stage::kHandshake;
+  entry.handshake_ms = now_ms;
+  handshakes_.push_back(id);
+  if (!entry.favoured) ++stranger_handshakes_;
 }
 
 void Admission::EndHandshake(Id id, Entry& entry) {
@@ -138,10 +167,18 @@ void Admission::EndHandshake(Id id, Entry& entry) {
   --entry.source->second.handshakes;
 }
 
+void Admission::EndAnnouncement(Id id, Entry& entry) {
+  if (!entry.announced) return;
+  announced_.erase(id);
+  --announced_of_.at(*entry.announced).open;
+  entry.announced.reset();
+}
+
 void Admission::OnProof(Id id, uint32_t device, uint64_t now_ms) {
   Entry& entry = entries_.at(id);
   if (entry.stage != Stage::kHandshake) return;
   EndHandshake(id, entry);
+  EndAnnouncement(id, entry);
   unproved_.erase(id);
   entry.stage = Stage::kProved;
   ++entry.source->second.proved;
@@ -185,6 +222,7 @@ void Admission::Leave(Id id, uint64_t now_ms) {
     --source.proved;
     source.favoured_until_ms = now_ms + kFavourMs;
   }
+  EndAnnouncement(id, entry);
   unproved_.erase(id);
   --source.connections;
   Place(entry.source, now_ms);
@@ -201,7 +239,8 @@ Admission::Id Admission::Stalled(uint64_t now_ms) const {
         !source.waiting.empty() && source.handshakes >= limits_.handshakes_per_address;
     const bool strangers_wait =
         !entry.favoured && !Queue(List::kStrangers).empty() && !HasPlaceFor(List::kStrangers);
-    const bool favoured_wait = !Queue(List::kFavoured).empty() && !HasPlaceFor(List::kFavoured);
+    const bool favoured_wait =
+        !(announced_.empty() && Queue(List::kFavoured).empty()) && !HasPlaceFor(List::kFavoured);
     if (own_address_waits || strangers_wait || favoured_wait) return id;
   }
   return 0;
@@ -213,9 +252,9 @@ Admission::Id Admission::Overdue(uint64_t before_ms) const {
   return entries_.at(oldest).entered_ms < before_ms ? oldest : 0;
 }
 
-void Admission::Sweep(uint64_t now_ms) {
+void Admission::Sweep(uint64_t now_ms, size_t most) {
   auto& forgotten = Queue(List::kForgotten);
-  while (!forgotten.empty() && forgotten.begin()->first <= now_ms) {
+  for (; most > 0 && !forgotten.empty() && forgotten.begin()->first <= now_ms; --most) {
     const auto source = sources_.find(forgotten.begin()->second);
     for (const uint32_t device : source->second.devices) devices_.erase(device);
     forgotten.erase(forgotten.begin());

@@ -5,7 +5,7 @@
 //      any stage --Leave()--> gone
 //
 // A stranger is a connection that has not proved a device's key yet. Until then the server knows
-// nothing of it but the address from which it comes. So limits and turns go by address:
+// little more of it than the address from which it comes. So limits and turns go by address:
 //
 //   1. There are at most `connections`. When all are taken, the oldest silent stranger makes room
 //      for the next one, and the oldest waiting stranger where all have spoken. Handshakes and
@@ -14,13 +14,18 @@
 //      Beyond that its own oldest one makes room.
 //   3. There are at most `handshakes` at a time, and `handshakes_per_address` of one address.
 //      Addresses take turns; within one address the oldest stranger is first.
-//   4. Half of the handshakes are kept for favoured addresses: those where a device is, or was
+//   4. A stranger that says the token of a device (hello_tokens.h) is announced. It never makes
+//      room, and its handshake begins before all others, as soon as there is a place; its address
+//      does not matter. A device has at most kAnnouncedPerDevice such connections at a time, and
+//      kSessionRate of them, in case it is dishonest or somebody else has read its token. Further
+//      ones are strangers like others.
+//   5. Half of the handshakes are kept for favoured addresses: those where a device is, or was
 //      within the last kFavourMs. Strangers of favoured addresses come first, and make room
 //      last. Each device favours one address, the one where it was last; so a dishonest device
 //      cannot favour many.
-//   5. A handshake that makes no proof counts against its address: kFailureRate. A device that
+//   6. A handshake that makes no proof counts against its address: kFailureRate. A device that
 //      connects more often than kSessionRate counts in the same way.
-//   6. A handshake that takes longer than kStallMs ends when another stranger waits for its place.
+//   7. A handshake that takes longer than kStallMs ends when another stranger waits for its place.
 //
 // All steps take logarithmic time. An address is forgotten once nothing of it matters any more. The
 // caller owns the connections, and closes those that this class names. One thread at a time; no
@@ -32,6 +37,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -52,6 +58,7 @@ struct AdmissionLimits {
 
 constexpr uint64_t kFavourMs = 3600 * 1000;
 constexpr uint64_t kStallMs = 3000;
+constexpr size_t kAnnouncedPerDevice = 2;
 constexpr Rate kFailureRate = {125, 64};  // handshakes of one address: 8 a second
 constexpr Rate kSessionRate = {500, 32};  // connections of one device: 2 a second
 
@@ -72,8 +79,8 @@ class Admission {
   // A silent stranger enters. Throws std::bad_alloc; nothing has then changed.
   Id Enter(const Address& from, uint64_t now_ms);
 
-  // The stranger has sent a whole ClientHello.
-  void OnClientHello(Id id, uint64_t now_ms);
+  // The stranger has sent a whole ClientHello, with the token of `device` if there is one.
+  void OnClientHello(Id id, std::optional<uint32_t> device, uint64_t now_ms);
 
   // The waiting stranger whose handshake begins now; 0 if none may begin.
   Id NextHandshake(uint64_t now_ms);
@@ -93,10 +100,11 @@ class Admission {
   // The stranger that makes room first, for a server that can open no more files; 0: none.
   Id OldestSilent() const { return evictable_.empty() ? 0 : evictable_.begin()->second; }
 
+  // Whether its handshake comes before those of other strangers.
   bool IsFavoured(Id id) const { return entries_.at(id).favoured; }
 
-  // Forgets addresses of which nothing matters any more. Call it now and then.
-  void Sweep(uint64_t now_ms);
+  // Forgets at most so many addresses of which nothing matters any more. Call it now and then.
+  void Sweep(uint64_t now_ms, size_t most);
 
   size_t size() const { return entries_.size(); }
   size_t handshakes() const { return handshakes_.size(); }
@@ -126,7 +134,13 @@ class Admission {
     uint64_t entered_ms = 0;
     uint64_t handshake_ms = 0;  // when its handshake began
     Stage stage = Stage::kSilent;
-    bool favoured = false;  // when it entered
+    bool favoured = false;              // announced, or by its address when it entered
+    std::optional<uint32_t> announced;  // as this device, until its proof
+  };
+
+  struct Announcements {
+    size_t open = 0;  // connections that wait or are in their handshake
+    Bucket rate;
   };
 
   struct Device {
@@ -145,8 +159,12 @@ class Admission {
   bool HasPlaceFor(List list) const;
   List ListFor(const Source& source, uint64_t now_ms, uint64_t* time_ms) const;
   void Place(Sources::iterator source, uint64_t now_ms);
+  bool Announce(Id id, Entry& entry, uint32_t device, uint64_t now_ms);
+  Id BeginAnnounced(uint64_t now_ms);
   Id Begin(List list, uint64_t now_ms);
+  void StartHandshake(Id id, Entry& entry, uint64_t now_ms);
   void EndHandshake(Id id, Entry& entry);
+  void EndAnnouncement(Id id, Entry& entry);
   void Favour(Sources::iterator source, uint32_t device, uint64_t now_ms);
 
   const AdmissionLimits limits_;
@@ -159,6 +177,8 @@ class Admission {
   Sources sources_;
   std::unordered_map<uint32_t, Device> devices_;  // as in Source::devices
   std::set<std::pair<int, Id>> evictable_;        // silent and waiting, the first to leave first
+  std::set<Id> announced_;                        // that wait
+  std::unordered_map<uint32_t, Announcements> announced_of_;  // by device
   std::set<Id> unproved_;
   std::vector<Id> handshakes_;  // in the order in which they began
   size_t stranger_handshakes_ = 0;

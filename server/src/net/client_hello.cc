@@ -1,5 +1,6 @@
 #include "net/client_hello.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace sotto::server {
@@ -12,6 +13,54 @@ constexpr size_t kRecordHeader = 5;      // type, version, length
 constexpr size_t kMessageHeader = 4;     // type, length
 // Version, random, and session id, cipher suites and compression methods with their lengths.
 constexpr size_t kLeastBody = 2 + 32 + 1 + 4 + 2;
+constexpr size_t kVersionAndRandom = 2 + 32;
+constexpr size_t kAlpn = 16;  // RFC 7301, section 3.1
+
+// Takes fields from the front. A field that is not there whole is empty, and so is all after it.
+class Fields {
+ public:
+  explicit Fields(ByteSpan bytes) : rest_(bytes) {}
+
+  bool empty() const { return rest_.empty(); }
+
+  ByteSpan Take(size_t size) {
+    if (size > rest_.size()) {
+      rest_ = {};
+      return {};
+    }
+    const ByteSpan field = rest_.first(size);
+    rest_ = rest_.subspan(size);
+    return field;
+  }
+
+  size_t TakeNumber(size_t size) {
+    size_t number = 0;
+    for (const uint8_t byte : Take(size)) number = number << 8 | byte;
+    return number;
+  }
+
+  // A field after its length, a number of `size` bytes.
+  ByteSpan TakeVector(size_t size) { return Take(TakeNumber(size)); }
+
+ private:
+  ByteSpan rest_;
+};
+
+// The names of the ALPN extension, one after the other with their lengths.
+ByteSpan ProtocolNames(ByteSpan client_hello) {
+  Fields record(client_hello.subspan(kRecordHeader - 2));
+  Fields body(record.TakeVector(2).subspan(kMessageHeader));
+  body.Take(kVersionAndRandom);
+  body.TakeVector(1);  // session id
+  body.TakeVector(2);  // cipher suites
+  body.TakeVector(1);  // compression methods
+  for (Fields extensions(body.TakeVector(2)); !extensions.empty();) {
+    const size_t type = extensions.TakeNumber(2);
+    const ByteSpan content = extensions.TakeVector(2);
+    if (type == kAlpn) return Fields(content).TakeVector(2);
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -29,6 +78,16 @@ ClientHello CheckClientHello(ByteSpan bytes) {
   const size_t message = size_t{bytes[6]} << 16 | size_t{bytes[7]} << 8 | bytes[8];
   if (message + kMessageHeader != length) return ClientHello::kImpossible;
   return size < kRecordHeader + length ? ClientHello::kPartial : ClientHello::kWhole;
+}
+
+ByteSpan FindProtocol(ByteSpan bytes, std::string_view prefix) {
+  for (Fields names(ProtocolNames(bytes)); !names.empty();) {
+    const ByteSpan name = names.TakeVector(1);
+    if (name.size() > prefix.size() && std::equal(prefix.begin(), prefix.end(), name.begin())) {
+      return name.subspan(prefix.size());
+    }
+  }
+  return {};
 }
 
 }  // namespace sotto::server

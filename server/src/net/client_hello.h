@@ -3,11 +3,12 @@
 // A TLS session costs 46 kB. A server makes one only for a peer that has sent a whole ClientHello;
 // until then it keeps the bytes that came, at most kMaxClientHello of them.
 //
-// A pure function: safe from any thread.
+// Pure functions: safe from any thread.
 #ifndef SOTTO_NET_CLIENT_HELLO_H_
 #define SOTTO_NET_CLIENT_HELLO_H_
 
 #include <cstddef>
+#include <string_view>
 
 #include "sotto/span.h"
 
@@ -25,6 +26,11 @@ enum class ClientHello {
 
 // A ClientHello is one handshake message in one record. Its content is the business of TLS.
 ClientHello CheckClientHello(ByteSpan bytes);
+
+// The first protocol name (ALPN, RFC 7301) that begins with `prefix`, without the prefix. Empty if
+// there is none, or the content is malformed before it.
+//   bytes  CheckClientHello() is kWhole
+ByteSpan FindProtocol(ByteSpan bytes, std::string_view prefix);
 
 }  // namespace sotto::server
 

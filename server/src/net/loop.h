@@ -25,6 +25,7 @@
 
 #include "net/admission.h"
 #include "net/connection.h"
+#include "net/hello_tokens.h"
 #include "net/loop_monitor.h"
 #include "net/request_pace.h"
 #include "net/server.h"
@@ -94,6 +95,7 @@ class Server::Loop {
   void OnStrangerBytes(Peer& peer, ByteSpan bytes);
   void OnTurn();
   bool CloseOverdue();
+  bool CloseLeaving();
   void ResumeReading();
   void BeginHandshakes();
   void BeginHandshake(Peer& peer);
@@ -156,6 +158,7 @@ class Server::Loop {
   int signal_ = 0;  // that ended Run()
   LoopMonitor monitor_;
 
+  const HelloTokens tokens_;
   Admission admission_;
   RequestPace pace_;
   std::array<char, 4096> read_buffer_{};  // of whoever is being read
@@ -163,6 +166,7 @@ class Server::Loop {
   std::set<Peer*> sessions_;              // peers with a session that are not closing
   std::unordered_map<uint32_t, Peer*> by_device_;
   std::vector<Id> paused_;                     // strangers that were read in this turn
+  std::deque<Id> leaving_;                     // strangers that have hung up
   std::deque<Id> handshake_work_[2];           // of favoured addresses, and of others
   std::set<std::pair<uint64_t, Id>> delayed_;  // by the time of the answer
   bool accepted_this_turn_ = false;

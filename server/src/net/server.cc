@@ -37,6 +37,7 @@ Server::Loop::Loop(const DeviceRegistry& devices, const ServerOptions& options,
     : devices_(devices),
       options_(options),
       events_(events),
+      tokens_(devices),
       admission_(LimitsOf(options)),
       pace_(devices.size()) {
   if (Status s = tls_.InitServer(posix::SystemPort(), {FindKey, this}); s != Status::kOk) {

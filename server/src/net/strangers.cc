@@ -13,6 +13,7 @@ namespace {
 constexpr int kAcceptsPerTurn = 64;
 constexpr uint64_t kAcceptBudgetNs = 5'000'000;  // of one turn
 constexpr int kOverduePerTurn = 64;
+constexpr int kLeavingPerTurn = 64;
 constexpr uint64_t kHandshakeBudgetNs = 2'000'000;  // of one turn; the last handshake may exceed it
 
 }  // namespace
@@ -87,18 +88,19 @@ Server::Loop::Peer* Server::Loop::Enter(const Address& from) {
 
 // Called with the stranger's bytes; none: it has left.
 void Server::Loop::OnStrangerBytes(Peer& peer, ByteSpan bytes) {
+  uv_read_stop(reinterpret_cast<uv_stream_t*>(&peer.handle));
   if (bytes.empty()) {
-    Close(peer, "left before its ClientHello");
+    leaving_.push_back(peer.id);  // thousands may leave in one turn
     return;
   }
-  uv_read_stop(reinterpret_cast<uv_stream_t*>(&peer.handle));
   peer.hello.insert(peer.hello.end(), bytes.begin(), bytes.end());
-  switch (CheckClientHello({peer.hello.data(), peer.hello.size()})) {
+  const ByteSpan hello(peer.hello.data(), peer.hello.size());
+  switch (CheckClientHello(hello)) {
     case ClientHello::kPartial:
       paused_.push_back(peer.id);
       return;
     case ClientHello::kWhole:
-      admission_.OnClientHello(peer.id, now());
+      admission_.OnClientHello(peer.id, tokens_.DeviceOf(hello), now());
       return;
     case ClientHello::kImpossible:
       ++figures_.no_client_hello;
@@ -116,6 +118,8 @@ void Server::Loop::OnTurn() {
     const LoopMonitor::Piece piece(monitor_, LoopWork::kStrangers);
     ResumeReading();
     more = CloseOverdue();
+    more = CloseLeaving() || more;
+    admission_.Sweep(now(), kAcceptsPerTurn);  // keeps up with those that come
     BeginHandshakes();
   }
   {
@@ -141,6 +145,15 @@ bool Server::Loop::CloseOverdue() {
     Close(*peer, "no handshake in time");
   }
   return true;
+}
+
+// Returns true if more are leaving.
+bool Server::Loop::CloseLeaving() {
+  for (int closed = 0; closed < kLeavingPerTurn && !leaving_.empty(); ++closed) {
+    if (Peer* peer = Find(leaving_.front())) Close(*peer, "left before its ClientHello");
+    leaving_.pop_front();
+  }
+  return !leaving_.empty();
 }
 
 void Server::Loop::ResumeReading() {
@@ -212,7 +225,6 @@ void Server::Loop::TickStrangers() {
     ++figures_.overdue;
     Close(*peer, "stalled in the handshake while others wait");
   }
-  admission_.Sweep(now());
   if (out_of_files_) {
     out_of_files_ = false;
     StartListening();

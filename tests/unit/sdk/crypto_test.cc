@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sotto/hello_token.h"
 #include "sotto/key_labels.h"
 #include "sotto/keys.h"
 #include "sotto/random.h"
@@ -152,6 +153,17 @@ TEST(Keys, TlsRoundAndOrderKeysDiffer) {
   ASSERT_EQ(DeriveOrderKey(secret, bytes.identity(), &order), Status::kOk);
   EXPECT_NE(ToHex(tls.bytes), ToHex(round.bytes));
   EXPECT_NE(ToHex(order.bytes), ToHex(round.bytes));
+}
+
+// The token was computed with Python's hmac module.
+TEST(HelloTokenTest, IsDerivedFromThePreSharedKeyAndWrittenAsAProtocolName) {
+  Key psk;
+  for (uint8_t i = 0; i < kKeySize; ++i) psk.bytes[i] = i;
+  HelloToken token;
+  ASSERT_EQ(DeriveHelloToken(psk, &token), Status::kOk);
+  char text[kHelloTokenTextSize + 1];
+  WriteHelloToken(token, text);
+  EXPECT_STREQ(text, "sotto/c76732eeb36f8c96a3a46dbe40ff163954689624a12ec4f8");
 }
 
 TEST(Keys, RefuseIdentitiesOutOfRange) {

@@ -1,7 +1,9 @@
 // Who gets in, who leaves and who may begin a handshake, without sockets.
 #include "net/admission.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
+#include <optional>
 #include <vector>
 
 namespace sotto::server {
@@ -24,9 +26,9 @@ struct Gate {
     if (room.leaves != 0) Leave(room.leaves);
     return admission.Enter(from, now_ms);
   }
-  Id ConnectAndSpeak(const Address& from) {
+  Id ConnectAndSpeak(const Address& from, std::optional<uint32_t> device = {}) {
     const Id id = Connect(from);
-    if (id != 0) admission.OnClientHello(id, now_ms);
+    if (id != 0) admission.OnClientHello(id, device, now_ms);
     return id;
   }
   void Leave(Id id) {
@@ -57,7 +59,7 @@ TEST(Admission, TheOldestSilentStrangerMakesRoom) {
   const Id second = gate.Connect(kAttacker);
   const Id third = gate.Connect(kFleet);
   const Id fourth = gate.Connect(kAttacker);
-  gate.admission.OnClientHello(first, gate.now_ms);
+  gate.admission.OnClientHello(first, {}, gate.now_ms);
   EXPECT_NE(gate.Connect(kFleet), 0u);
   EXPECT_EQ(gate.left, std::vector<Id>{second});
   EXPECT_NE(gate.ConnectAndSpeak(kFleet), 0u);
@@ -203,6 +205,49 @@ TEST(Admission, AStalledHandshakeEndsOnceSomebodyWaitsForItsPlace) {
   EXPECT_EQ(gate.admission.Stalled(gate.now_ms), 0u);
 }
 
+TEST(Admission, AnAnnouncedDeviceBeginsFirstFromAnyAddressAndNeverMakesRoom) {
+  Gate gate({100, 8, 2});
+  for (uint8_t address = 10; address < 60; ++address) gate.ConnectAndSpeak(Ipv4(address));
+  EXPECT_EQ(gate.BeginAll().size(), 4u);
+  gate.ConnectAndSpeak(kAttacker);
+  const Id device = gate.ConnectAndSpeak(kAttacker, 3);
+  for (uint8_t address = 60; address < 200; ++address) gate.ConnectAndSpeak(Ipv4(address));
+  EXPECT_EQ(std::count(gate.left.begin(), gate.left.end(), device), 0);
+  EXPECT_EQ(gate.BeginAll(), std::vector<Id>{device});
+  EXPECT_TRUE(gate.admission.IsFavoured(device));
+  gate.admission.OnProof(device, 3, gate.now_ms);
+  gate.Leave(device);
+}
+
+TEST(Admission, WhereHandshakesAreAllTakenAnAnnouncedDeviceEndsAStalledOne) {
+  Gate gate({100, 2, 2});
+  const Id first = gate.ConnectAndSpeak(kAttacker, 1);
+  gate.ConnectAndSpeak(kAttacker, 1);
+  EXPECT_EQ(gate.BeginAll().size(), 2u);
+  const Id device = gate.ConnectAndSpeak(kFleet, 2);
+  EXPECT_TRUE(gate.BeginAll().empty());
+  gate.now_ms += kStallMs;
+  EXPECT_EQ(gate.admission.Stalled(gate.now_ms), first);
+  gate.Leave(first);
+  EXPECT_EQ(gate.BeginAll(), std::vector<Id>{device});
+}
+
+TEST(Admission, ATokenAnnouncesFewConnectionsAtATimeAndInTheLongRun) {
+  Gate gate({1000, 64, 3});
+  const auto announced = [&](size_t count) {
+    for (size_t i = 0; i < count; ++i) gate.ConnectAndSpeak(kAttacker, 1);
+    std::vector<Id> begun = gate.BeginAll();
+    for (const Id id : begun) gate.Leave(id);
+    return begun.size();
+  };
+  EXPECT_EQ(announced(10), kAnnouncedPerDevice + 1) << "and one as a stranger";
+  size_t more = 0;
+  for (int i = 0; i < 100; ++i) more += announced(1);
+  EXPECT_LE(more, kSessionRate.burst + kFailureRate.burst) << "the address fails too often";
+  gate.ConnectAndSpeak(kFleet, 2);
+  EXPECT_EQ(gate.BeginAll().size(), 1u) << "another device";
+}
+
 TEST(Admission, TheOldestWithoutAProofIsOverdueFirst) {
   Gate gate;
   gate.Prove(kFleet, 0);
@@ -225,10 +270,13 @@ TEST(Admission, AddressesAreForgotten) {
   gate.Leave(gate.Prove(kFleet, 0));
   EXPECT_EQ(gate.admission.size(), 0u);
   gate.now_ms += 10000;
-  gate.admission.Sweep(gate.now_ms);
+  const size_t all = gate.admission.addresses();
+  gate.admission.Sweep(gate.now_ms, 10);
+  EXPECT_EQ(gate.admission.addresses(), all - 10);
+  gate.admission.Sweep(gate.now_ms, 1000);
   EXPECT_EQ(gate.admission.addresses(), 1u) << "the favoured one";
   gate.now_ms += kFavourMs;
-  gate.admission.Sweep(gate.now_ms);
+  gate.admission.Sweep(gate.now_ms, 1000);
   EXPECT_EQ(gate.admission.addresses(), 0u);
 }
 

@@ -1,12 +1,9 @@
-// When requests are answered, and what a stranger's first bytes are, without sockets.
+// When requests are answered, without sockets.
 #include "net/request_pace.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <vector>
-
-#include "net/client_hello.h"
-#include "unit/sdk/hex.h"
 
 namespace sotto::server {
 namespace {
@@ -117,54 +114,6 @@ TEST(RequestPace, AllRequestsTogetherKeepToTheirRate) {
   EXPECT_GE(answers, 2000 + 4999);
   EXPECT_LE(answers, 2000 + 5001);
   EXPECT_EQ(pace.AnswerAt(1, kGetModel, now_ms), now_ms) << "another device";
-}
-
-std::vector<uint8_t> Hello(size_t size) {
-  std::vector<uint8_t> record(size);
-  const size_t length = size - 5;
-  const size_t message = length - 4;
-  const uint8_t head[] = {22,
-                          3,
-                          1,
-                          static_cast<uint8_t>(length >> 8),
-                          static_cast<uint8_t>(length),
-                          1,
-                          0,
-                          static_cast<uint8_t>(message >> 8),
-                          static_cast<uint8_t>(message)};
-  std::copy(std::begin(head), std::end(head), record.begin());
-  return record;
-}
-
-TEST(ClientHelloTest, IsPartialUpToItsLastByte) {
-  for (const size_t size : {size_t{50}, size_t{200}, kMaxClientHello}) {
-    const std::vector<uint8_t> record = Hello(size);
-    for (size_t have = 0; have < size; ++have) {
-      ASSERT_EQ(CheckClientHello(View(record).first(have)), ClientHello::kPartial) << have;
-    }
-    EXPECT_EQ(CheckClientHello(View(record)), ClientHello::kWhole);
-  }
-}
-
-TEST(ClientHelloTest, WhatFollowsDoesNotMatter) {
-  std::vector<uint8_t> record = Hello(60);
-  record.resize(100, 0xff);
-  EXPECT_EQ(CheckClientHello(View(record)), ClientHello::kWhole);
-}
-
-TEST(ClientHelloTest, TooLongOrTooShortIsImpossible) {
-  EXPECT_EQ(CheckClientHello(View(Hello(kMaxClientHello + 1)).first(5)), ClientHello::kImpossible);
-  EXPECT_EQ(CheckClientHello(View(Hello(49)).first(5)), ClientHello::kImpossible);
-}
-
-// Type, version, length, type and length.
-TEST(ClientHelloTest, OneWrongByteOfTheHeadMakesItImpossible) {
-  const std::vector<uint8_t> whole = Hello(200);
-  for (const size_t at : {0, 1, 3, 5, 6, 7, 8}) {
-    std::vector<uint8_t> record = whole;
-    record[at] = static_cast<uint8_t>(record[at] + 9);
-    EXPECT_EQ(CheckClientHello(View(record)), ClientHello::kImpossible) << at;
-  }
 }
 
 }  // namespace

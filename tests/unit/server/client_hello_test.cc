@@ -1,0 +1,162 @@
+// What a server reads of a ClientHello before it begins a handshake.
+#include "net/client_hello.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/hello_tokens.h"
+#include "sotto/hello_token.h"
+#include "sotto/keys.h"
+#include "sotto/posix/port.h"
+#include "sotto/tls.h"
+#include "unit/sdk/hex.h"
+
+namespace sotto::server {
+namespace {
+
+std::vector<uint8_t> Hello(size_t size) {
+  std::vector<uint8_t> record(size);
+  const size_t length = size - 5;
+  const size_t message = length - 4;
+  const uint8_t head[] = {22,
+                          3,
+                          1,
+                          static_cast<uint8_t>(length >> 8),
+                          static_cast<uint8_t>(length),
+                          1,
+                          0,
+                          static_cast<uint8_t>(message >> 8),
+                          static_cast<uint8_t>(message)};
+  std::copy(std::begin(head), std::end(head), record.begin());
+  return record;
+}
+
+TEST(ClientHelloTest, IsPartialUpToItsLastByte) {
+  for (const size_t size : {size_t{50}, size_t{200}, kMaxClientHello}) {
+    const std::vector<uint8_t> record = Hello(size);
+    for (size_t have = 0; have < size; ++have) {
+      ASSERT_EQ(CheckClientHello(View(record).first(have)), ClientHello::kPartial) << have;
+    }
+    EXPECT_EQ(CheckClientHello(View(record)), ClientHello::kWhole);
+  }
+}
+
+TEST(ClientHelloTest, WhatFollowsDoesNotMatter) {
+  std::vector<uint8_t> record = Hello(60);
+  record.resize(100, 0xff);
+  EXPECT_EQ(CheckClientHello(View(record)), ClientHello::kWhole);
+}
+
+TEST(ClientHelloTest, TooLongOrTooShortIsImpossible) {
+  EXPECT_EQ(CheckClientHello(View(Hello(kMaxClientHello + 1)).first(5)), ClientHello::kImpossible);
+  EXPECT_EQ(CheckClientHello(View(Hello(49)).first(5)), ClientHello::kImpossible);
+}
+
+// Type, version, length, type and length.
+TEST(ClientHelloTest, OneWrongByteOfTheHeadMakesItImpossible) {
+  const std::vector<uint8_t> whole = Hello(200);
+  for (const size_t at : {0, 1, 3, 5, 6, 7, 8}) {
+    std::vector<uint8_t> record = whole;
+    record[at] = static_cast<uint8_t>(record[at] + 9);
+    EXPECT_EQ(CheckClientHello(View(record)), ClientHello::kImpossible) << at;
+  }
+}
+
+Device DeviceOf(const std::string& id, uint8_t fill) {
+  Device device;
+  device.id = id;
+  std::fill(std::begin(device.secret.bytes), std::end(device.secret.bytes), fill);
+  return device;
+}
+
+// What a client with that key says first.
+std::vector<uint8_t> HelloOf(const Device& device) {
+  std::vector<uint8_t> sent;
+  TlsIo io;
+  io.context = &sent;
+  io.send = [](void* to, const uint8_t* bytes, size_t size) {
+    static_cast<std::vector<uint8_t>*>(to)->insert(static_cast<std::vector<uint8_t>*>(to)->end(),
+                                                   bytes, bytes + size);
+    return static_cast<int>(size);
+  };
+  io.recv = [](void*, uint8_t*, size_t) { return 0; };
+  Key psk;
+  EXPECT_EQ(DeriveTlsKey(device.secret, &psk), Status::kOk);
+  TlsContext context;
+  TlsSession session;
+  EXPECT_EQ(context.InitClient(posix::SystemPort(), View(device.id), psk), Status::kOk);
+  EXPECT_EQ(session.Start(&context, io), Status::kOk);
+  EXPECT_EQ(session.Handshake(), Status::kWouldBlock);
+  EXPECT_EQ(CheckClientHello(View(sent)), ClientHello::kWhole);
+  return sent;
+}
+
+class HelloTokensTest : public testing::Test {
+ protected:
+  HelloTokensTest() {
+    for (const Device& device : {DeviceOf("pump-7", 1), DeviceOf("pump-8", 2)}) {
+      devices_.Register(device);
+    }
+  }
+
+  DeviceRegistry devices_;
+};
+
+TEST_F(HelloTokensTest, AClientHelloTellsWhichDeviceItComesFrom) {
+  const HelloTokens tokens(devices_);
+  EXPECT_EQ(tokens.DeviceOf(View(HelloOf(devices_[0]))), 0u);
+  EXPECT_EQ(tokens.DeviceOf(View(HelloOf(devices_[1]))), 1u);
+  EXPECT_EQ(tokens.DeviceOf(View(HelloOf(DeviceOf("pump-7", 3)))), std::nullopt) << "wrong key";
+  EXPECT_EQ(tokens.DeviceOf(View(Hello(200))), std::nullopt);
+}
+
+// Of a damaged one it tells the same device or none; the lengths in it lead nowhere.
+TEST_F(HelloTokensTest, EveryDamageToAClientHelloIsHarmless) {
+  const HelloTokens tokens(devices_);
+  const std::vector<uint8_t> whole = HelloOf(devices_[0]);
+  size_t unknown = 0;
+  for (size_t at = 0; at < whole.size(); ++at) {
+    for (const int damage : {0x01, 0x10, 0x80, 0xff}) {
+      std::vector<uint8_t> record = whole;
+      record[at] = static_cast<uint8_t>(record[at] ^ damage);
+      if (CheckClientHello(View(record)) != ClientHello::kWhole) continue;
+      const std::optional<uint32_t> device = tokens.DeviceOf(View(record));
+      EXPECT_EQ(device.value_or(0), 0u);
+      unknown += device ? 0 : 1;
+    }
+  }
+  EXPECT_GE(unknown, 4 * kHelloTokenDigits) << "each digit counts";
+}
+
+// A record whose one extension is ALPN with these bytes.
+std::vector<uint8_t> HelloWith(const std::vector<uint8_t>& names) {
+  std::vector<uint8_t> record = Hello(58 + names.size());
+  std::fill(record.begin() + 9, record.end(), uint8_t{0});
+  const auto size = static_cast<uint8_t>(names.size());
+  const std::vector<uint8_t> tail = {0, 2,   1, 2,
+                                     1, 0,   0, static_cast<uint8_t>(size + 6),
+                                     0, 16,  0, static_cast<uint8_t>(size + 2),
+                                     0, size};
+  std::copy(tail.begin(), tail.end(), record.begin() + 9 + 34 + 1);
+  std::copy(names.begin(), names.end(), record.end() - size);
+  return record;
+}
+
+std::string FoundIn(const std::vector<uint8_t>& names) {
+  const std::vector<uint8_t> record = HelloWith(names);
+  const ByteSpan found = FindProtocol(View(record), "ab/");
+  return {found.begin(), found.end()};
+}
+
+TEST(FindProtocol, TakesTheFirstNameWithThePrefix) {
+  EXPECT_EQ(FoundIn({2, 'h', '2', 5, 'a', 'b', '/', 'x', 'y', 4, 'a', 'b', '/', 'z'}), "xy");
+  EXPECT_EQ(FoundIn({3, 'a', 'b', '/'}), "");
+  EXPECT_EQ(FoundIn({2, 'h', '2', 9, 'a', 'b', '/', 'x'}), "") << "beyond the end";
+  EXPECT_EQ(FoundIn({}), "");
+}
+
+}  // namespace
+}  // namespace sotto::server
