@@ -122,6 +122,7 @@ class Server::Loop {
   void Reap(Peer& peer);
   void TickSessions();
 
+  void RaisePriority();
   void Tick();
   void TakeStep(std::function<void()> step, void (Loop::*then)());
   void OnStepTaken();
@@ -176,6 +177,7 @@ class Server::Loop {
   NetworkFigures figures_;
 
   std::set<uint32_t> to_be_told_;  // devices that must still be told that the job is done
+  uv_work_t first_work_{};
   uv_work_t step_work_{};
   std::function<void()> step_;  // see TakeStep()
   void (Loop::*after_step_)() = nullptr;

@@ -96,13 +96,24 @@ bool Server::Loop::Run(Job& job) {
   Check(uv_signal_start(&terminate_, OnSignal, SIGTERM), "signal");
   uv_update_time(&loop_);
   publication_ms_ = now();
-  job_->Suspend();
-  OpenRound();
-  // The pool has its threads now; it does not inherit this.
-  posix::RaiseThreadPriority();
+  RaisePriority();
+  try {
+    job_->OpenRound();
+    OnRoundOpened();
+  } catch (...) {
+    Fail(std::current_exception());
+  }
   uv_run(&loop_, UV_RUN_DEFAULT);
   if (failure_) std::rethrow_exception(failure_);
   return finished_;
+}
+
+// Of the loop's thread. The pool's threads start with the first work, so that they do not inherit
+// it.
+void Server::Loop::RaisePriority() {
+  uv_queue_work(
+      &loop_, &first_work_, [](uv_work_t*) {}, [](uv_work_t*, int) {});
+  posix::RaiseThreadPriority();
 }
 
 void Server::Loop::OnTick(uv_timer_t* timer) { static_cast<Loop*>(timer->data)->Tick(); }
