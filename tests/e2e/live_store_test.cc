@@ -90,7 +90,7 @@ TEST(LiveStoreTest, SecretsStayInMemoryAndOutOfCoreFiles) {
   EXPECT_TRUE(Eventually([&] { return Says(ReadFile(server.log), "attempt 1"); }));
   const std::string core = ProcLine(server.process.pid(), "limits", "Max core file size");
   EXPECT_TRUE(core.empty() || Says(core, "Max core file size        0")) << core;
-#ifndef SOTTO_SANITIZED  // AddressSanitizer ignores mlock()
+#ifndef SOTTO_SANITIZED  // the sanitizers ignore mlock()
   const std::string locked = ProcLine(server.process.pid(), "status", "VmLck:");
   const bool refused = Says(ReadFile(server.log), "cannot be locked in memory");
   EXPECT_NE(refused, !Says(locked, " 0 kB")) << locked;
