@@ -345,6 +345,8 @@ TEST(LiveLedgerTest, AJobOfTheSecondVersionGoesOnAsTheProgramOfThatTimeDid) {
                               "90",
                               "--round-timeout",
                               "0.5",
+                              "--poll-interval",
+                              "0.25",
                               "--release-allowance",
                               "0.1",
                               "--farewell",

@@ -284,7 +284,8 @@ TEST(LiveTest, AStoppedServerGoesOnWhereItWas) {
 TEST(LiveTest, AJobWithoutDevicesGivesUpInTheEndAndSaysSoAlsoByItsExitStatus) {
   Site site(2);
   const std::string json = site.Path("results.json");
-  Server server = site.Serve(With(SmallJob("3"), {"--round-timeout", "0.5", "--json", json}));
+  Server server = site.Serve(
+      With(SmallJob("3"), {"--round-timeout", "0.5", "--poll-interval", "0.25", "--json", json}));
   EXPECT_EQ(server.process.Wait(), 3) << ReadFile(server.log);
   EXPECT_NE(ReadFile(server.log).find("given up after 10 attempts"), std::string::npos);
   EXPECT_NE(ReadFile(json).find("given up after 10 attempts"), std::string::npos);
@@ -295,7 +296,8 @@ TEST(LiveTest, AJobWithoutDevicesGivesUpInTheEndAndSaysSoAlsoByItsExitStatus) {
 // One of the two devices is absent at first. The other device is still running when the server
 // returns.
 TEST(LiveTest, AJobThatGaveUpGoesOnWithTheDevicesThatWereThere) {
-  const Arguments job = With(SmallJob("1"), {"--min-devices", "2", "--round-timeout", "0.5"});
+  const Arguments job = With(
+      SmallJob("1"), {"--min-devices", "2", "--round-timeout", "0.5", "--poll-interval", "0.25"});
   Site site(2);
   Server server = site.Serve(job);
   const uint16_t port = server.port;

@@ -50,9 +50,26 @@ TEST(LiveViews, ARoundIsNotReleasedBeforeItsDeadlineWhoeverHasReported) {
 TEST(LiveViews, ARoundWithFewReportsIsLoudInTheOperatorsLogAndJson) {
   Site site(4);
   const std::string json = site.Path("results.json");
-  Server server = site.Serve({"--cohort", "2", "--rounds", "2", "--noise-multiplier", "1",
-                              "--sampling", "poisson", "--delta", "0.1", "--round-timeout", "0.5",
-                              "--release-allowance", "0.2", "--farewell", "0.1", "--json", json});
+  Server server = site.Serve({"--cohort",
+                              "2",
+                              "--rounds",
+                              "2",
+                              "--noise-multiplier",
+                              "1",
+                              "--sampling",
+                              "poisson",
+                              "--delta",
+                              "0.1",
+                              "--round-timeout",
+                              "0.5",
+                              "--poll-interval",
+                              "0.25",
+                              "--release-allowance",
+                              "0.2",
+                              "--farewell",
+                              "0.1",
+                              "--json",
+                              json});
   ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
   EXPECT_TRUE(Says(server, "this log is the operator's"));
   const Json results = Json::parse(ReadFile(json));
@@ -74,9 +91,10 @@ TEST(LiveViews, ARoundWithFewReportsIsLoudInTheOperatorsLogAndJson) {
 // The deadline's allowance is nothing, which no release keeps.
 TEST(LiveViews, AReleaseAfterItsTimeIsAnAlarm) {
   Site site(4);
-  Server server = site.Serve({"--cohort", "2", "--rounds", "3", "--noise-multiplier", "1",
-                              "--sampling", "poisson", "--delta", "0.1", "--round-timeout", "0.5",
-                              "--release-allowance", "0", "--farewell", "0.1"});
+  Server server =
+      site.Serve({"--cohort", "2", "--rounds", "3", "--noise-multiplier", "1", "--sampling",
+                  "poisson", "--delta", "0.1", "--round-timeout", "0.5", "--poll-interval", "0.25",
+                  "--release-allowance", "0", "--farewell", "0.1"});
   ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
   EXPECT_TRUE(Says(server, "ALARM: round")) << ReadFile(server.log);
   EXPECT_TRUE(Says(server, "--release-allowance"));
@@ -86,10 +104,26 @@ TEST(LiveViews, AReleaseAfterItsTimeIsAnAlarm) {
 TEST(LiveViews, AJobThatGaveUpUnderPrivateNoiseChargesItsAttemptsAndTheLedgerShowsThem) {
   Site site(2);
   const std::string json = site.Path("results.json");
-  Server server =
-      site.Serve({"--cohort", "1", "--rounds", "1", "--noise-multiplier", "1", "--colluders", "0",
-                  "--min-devices", "2", "--round-timeout", "0.5", "--trust-mode", "private-noise",
-                  "--private-noise-multiplier", "0.3", "--json", json});
+  Server server = site.Serve({"--cohort",
+                              "1",
+                              "--rounds",
+                              "1",
+                              "--noise-multiplier",
+                              "1",
+                              "--colluders",
+                              "0",
+                              "--min-devices",
+                              "2",
+                              "--round-timeout",
+                              "0.5",
+                              "--poll-interval",
+                              "0.25",
+                              "--trust-mode",
+                              "private-noise",
+                              "--private-noise-multiplier",
+                              "0.3",
+                              "--json",
+                              json});
   const Process client = site.Client(0, server.port);
   ASSERT_EQ(server.process.Wait(), 3) << ReadFile(server.log);
   EXPECT_FALSE(Says(server, "nothing charged")) << ReadFile(server.log);

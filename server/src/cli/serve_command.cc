@@ -179,6 +179,7 @@ void RunServe(const ServeRequest& o) {
   posix::IgnoreHangUp();
   // What can fail comes before the job begins in the store: outputs, store, TLS, port.
   for (const std::string& output : {o.json, o.model_out, o.port_file}) RequireOutput(output);
+  Validate(o);
   const ServerOptions options = OptionsOf(o);
   const std::unique_ptr<Store> store = OpenStore(o.store);
   DeviceRegistry devices = store->LoadDevices();

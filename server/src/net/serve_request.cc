@@ -1,5 +1,8 @@
 #include "net/serve_request.h"
 
+#include <fmt/format.h>
+#include <stdexcept>
+
 namespace sotto::server {
 namespace {
 
@@ -116,6 +119,14 @@ Fields AllFields() {
 }
 
 }  // namespace
+
+void Validate(const ServeRequest& request) {
+  if (request.round_timeout_s >= 2 * request.poll_interval_s) return;
+  throw std::invalid_argument(fmt::format(
+      "--round-timeout {} is shorter than two polls of --poll-interval {} seconds: devices would "
+      "miss rounds; raise the one or lower the other",
+      request.round_timeout_s, request.poll_interval_s));
+}
 
 const Fields& ServeFields() {
   static const Fields kFields = AllFields();

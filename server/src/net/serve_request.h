@@ -1,7 +1,7 @@
 // The request for a server: a job, the store that it lives in, and the network. Part of
 // sotto::server/net.
 //
-// A plain value and a pure function: safe from any thread.
+// A plain value and pure functions: safe from any thread.
 #ifndef SOTTO_NET_SERVE_REQUEST_H_
 #define SOTTO_NET_SERVE_REQUEST_H_
 
@@ -35,6 +35,10 @@ struct ServeRequest : JobRequest {
   std::optional<uint64_t> seed;
   bool insecure_seed = false;
 };
+
+// Throws std::invalid_argument for options that do not fit together: a round in which a device asks
+// only once would miss it for certain.
+void Validate(const ServeRequest& request);
 
 // The options of `sotto serve` besides the job's own options.
 const std::vector<Field<ServeRequest>>& ServeFields();

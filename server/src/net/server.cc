@@ -119,9 +119,11 @@ void Server::Loop::RaisePriority() {
 void Server::Loop::OnTick(uv_timer_t* timer) { static_cast<Loop*>(timer->data)->Tick(); }
 
 void Server::Loop::Tick() {
-  const LoopMonitor::Piece piece(monitor_, LoopWork::kTick);
-  TickSessions();
-  TickStrangers();
+  {
+    const LoopMonitor::Piece piece(monitor_, LoopWork::kTick);
+    TickSessions();
+    TickStrangers();
+  }
   const bool all_told = job_->config().close_early() && to_be_told_.empty();
   if (finished_ && (all_told || now() >= farewell_deadline_ms_)) StopLoop();
 }

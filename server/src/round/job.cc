@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "aggregate/methods.h"
+#include "base/counted.h"
 #include "round/cohort.h"
 #include "sotto/bytes.h"
 #include "sotto/key_labels.h"
@@ -98,7 +99,8 @@ bool Job::OpenRound() {
     return false;
   }
   if (round_ == config_.plan.rounds) {
-    Finish("all " + std::to_string(round_) + " rounds of the plan are released");
+    Finish(round_ == 1 ? "the plan's one round is released"
+                       : "all " + std::to_string(round_) + " rounds of the plan are released");
     return false;
   }
   PublishModel();
@@ -118,7 +120,7 @@ void Job::StartAttempt() {
   for (;; GiveAttemptUp()) {
     if (given_up_ == config_.max_attempts) {
       GiveUp("round " + std::to_string(round_ + 1) + " was given up after " +
-             std::to_string(given_up_) + " attempts");
+             Counted(given_up_, "attempt"));
       return;
     }
     if (const std::string refusal = budget_.Refusal(round_); !refusal.empty()) {

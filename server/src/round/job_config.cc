@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <limits>
 #include <stdexcept>
+#include <string>
 
 #include "aggregate/methods.h"
 #include "sotto/update_scale.h"
@@ -20,7 +22,7 @@ constexpr float kUniformScaleOfClip = 1.0F / 1024;
 constexpr double kMinAdaptiveClip = 1e-6;
 constexpr double kMaxAdaptiveClip = 1e6;
 
-void Require(bool condition, const char* message) {
+void Require(bool condition, const std::string& message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
@@ -129,7 +131,8 @@ void JobConfig::Validate() const {
   MakeEstimator(aggregation);
   MakeOptimiser(aggregation);
   Require(min_devices <= plan.devices,
-          "the least number of devices that check in is at most that of all devices");
+          fmt::format("{} devices must check in (--min-devices), and there are only {}",
+                      min_devices, plan.devices));
   // Under add/remove adjacency the number of devices that check in reveals whether one more exists.
   Require(
       !codec->noise || plan.sampling != privacy::Sampling::kPoisson || min_devices == 0,
