@@ -198,6 +198,22 @@ void AddFiles(Corpus& corpus) {
                               0x61, 0x05, 0x00, 0xa3, 0x33, 0x91, 0x8b, 0x0d, 0x00, 0x00, 0x00});
 }
 
+// Each check and sampling: deltas of about 5e-8 and 2e-3, order 9, up to 12 rows of noise
+// multipliers about 1, rates about 0.01 and 44 rounds.
+void AddPlans(Corpus& corpus) {
+  uint8_t check = 0;
+  for (uint8_t sampling = 0; sampling < 3; ++sampling) {
+    for (const uint8_t rows : {uint8_t{1}, uint8_t{3}, uint8_t{12}}) {
+      Bytes input = Bytes{check++} + U16(32000) + U16(32500) + U16(43000) +
+                    Bytes{static_cast<uint8_t>(rows - 1)};
+      for (uint32_t row = 0; row < rows; ++row) {
+        input = input + Bytes{sampling} + U16(28000 + 100 * row) + U16(52000) + U16(12000);
+      }
+      corpus.Add(input);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sotto::fuzz
 
@@ -215,5 +231,7 @@ int main(int argc, char** argv) {
   AddPackets(packets);
   Corpus files(argv[1], "files");
   AddFiles(files);
+  Corpus accountants(argv[1], "accountants");
+  AddPlans(accountants);
   return 0;
 }

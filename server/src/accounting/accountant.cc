@@ -15,7 +15,7 @@ namespace {
 
 using Rounds = std::vector<GaussianRounds>;
 
-EpsilonAt ComposeBest(const Rounds& rounds, double delta);
+EpsilonAt ComposeBest(const Rounds& rounds, double delta, Effort effort);
 
 Soundness AlwaysUpperBound(Sampling /*sampling*/) { return Soundness::kUpperBound; }
 
@@ -63,8 +63,8 @@ Soundness Weakest(const AccountantKind& row, const Rounds& rounds) {
   return weakest;
 }
 
-EpsilonAt Compose(const AccountantKind& row, const Rounds& rounds, double delta) {
-  if (row.supports(rounds, delta)) return row.compose(rounds, delta);
+EpsilonAt Compose(const AccountantKind& row, const Rounds& rounds, double delta, Effort effort) {
+  if (row.supports(rounds, delta)) return row.compose(rounds, delta, effort);
   AccountedEpsilon none;
   none.epsilon = kInfinity;
   none.epsilon_lower = 0.0;
@@ -86,15 +86,15 @@ AccountedEpsilon Smallest(const std::vector<EpsilonAt>& members, double delta) {
 }
 
 // If one accountant is exact, no other accountant can give a smaller upper bound.
-EpsilonAt ComposeBest(const Rounds& rounds, double delta) {
+EpsilonAt ComposeBest(const Rounds& rounds, double delta, Effort effort) {
   for (const AccountantKind& row : kAccountants) {
     if (row.is_in_best && Weakest(row, rounds) == Soundness::kExact) {
-      return Compose(row, rounds, delta);
+      return Compose(row, rounds, delta, effort);
     }
   }
   std::vector<EpsilonAt> members;
   for (const AccountantKind& row : kAccountants) {
-    if (row.is_in_best) members.push_back(Compose(row, rounds, delta));
+    if (row.is_in_best) members.push_back(Compose(row, rounds, delta, effort));
   }
   return [members](double at) { return Smallest(members, at); };
 }
@@ -129,7 +129,16 @@ bool Accountant::StatesGuarantees() const {
 }
 
 Accountant Accountant::FirstGuess() const {
-  return row_->first_guess == nullptr ? *this : Accountant(row_->first_guess);
+  if (row_->first_guess == nullptr) return *this;
+  Accountant guess(row_->first_guess);
+  guess.effort_ = effort_;
+  return guess;
+}
+
+Accountant Accountant::Quick() const {
+  Accountant quick = *this;
+  quick.effort_ = Effort::kQuick;
+  return quick;
 }
 
 std::vector<Accountant> OfferedAccountants() {
@@ -144,7 +153,7 @@ RoundsAccountant::RoundsAccountant(const Rounds& rounds, double delta, Accountan
   RequireDelta(delta);
   const Rounds effective = WithEffect(rounds);
   epsilon_at_ = accountant.filter_order() == 0
-                    ? Compose(accountant.row(), effective, delta)
+                    ? Compose(accountant.row(), effective, delta, accountant.effort())
                     : ComposeRdpAtOrder(effective, accountant.filter_order());
 }
 

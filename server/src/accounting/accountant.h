@@ -38,7 +38,7 @@ struct AccountantKind {
   // False if the accountant has no finite figure for these rounds at this delta.
   bool (*supports)(const std::vector<GaussianRounds>& rounds, double delta);
   // Composes the rounds. The result is tight near `delta`.
-  EpsilonAt (*compose)(const std::vector<GaussianRounds>& rounds, double delta);
+  EpsilonAt (*compose)(const std::vector<GaussianRounds>& rounds, double delta, Effort effort);
 };
 
 // One row of the table. The default is "best": the smallest of the sound upper bounds that apply.
@@ -75,10 +75,14 @@ class Accountant {
   // is none.
   Accountant FirstGuess() const;
 
+  // The same accountant at Effort::kQuick, for the trials of a search.
+  Accountant Quick() const;
+  Effort effort() const { return effort_; }
+
   const AccountantKind& row() const { return *row_; }
 
   friend bool operator==(Accountant a, Accountant b) {
-    return a.row_ == b.row_ && a.filter_order_ == b.filter_order_;
+    return a.row_ == b.row_ && a.filter_order_ == b.filter_order_ && a.effort_ == b.effort_;
   }
   friend bool operator!=(Accountant a, Accountant b) { return !(a == b); }
 
@@ -88,12 +92,14 @@ class Accountant {
 
   const AccountantKind* row_;
   double filter_order_ = 0.0;
+  Effort effort_ = Effort::kFull;
 };
 
 // All accountants that a user may choose, in the order of the table.
 std::vector<Accountant> OfferedAccountants();
 
-// Composes rounds once and then answers with their epsilon at several deltas.
+// Composes rounds once and then answers with their epsilon at several deltas. Not safe to share
+// between threads.
 class RoundsAccountant {
  public:
   // delta  in (0, 1); "pld" and "best" are tight at it and within a few orders of magnitude around

@@ -27,7 +27,15 @@ struct AccountedEpsilon {
   bool is_upper_bound = true;
 };
 
-// The epsilon of rounds that are already composed, at any delta in (0, 1).
+// How much work a figure may take. A figure of kQuick is an upper bound too. It is the same
+// figure bit for bit where kFull takes little work, and as a rule a larger one elsewhere.
+enum class Effort {
+  kFull,   // some tenths of a second at most
+  kQuick,  // some hundredths of a second: for the trials of a search
+};
+
+// The epsilon of rounds that are already composed, at any delta in (0, 1). Not safe to share
+// between threads.
 using EpsilonAt = std::function<AccountedEpsilon(double delta)>;
 
 }  // namespace sotto::privacy

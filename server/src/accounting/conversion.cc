@@ -2,13 +2,13 @@
 
 #include <cmath>
 #include <limits>
-#include <utility>
+#include <memory>
+#include <tuple>
 
 #include "accounting/arguments.h"
 #include "accounting/grouping.h"
 #include "accounting/log_space.h"
-#include "accounting/rdp.h"
-#include "accounting/rdp_uniform.h"
+#include "accounting/rdp_sum.h"
 
 namespace sotto::privacy {
 namespace {
@@ -19,50 +19,19 @@ double ConversionTerm(double order, double log_delta, Conversion conversion) {
   return std::log((order - 1) / order) - (log_delta + std::log(order)) / (order - 1);
 }
 
-// The curve of one setting. The curve of uniform sampling keeps the terms that its orders share.
-RdpCurve CurveOf(Sampling sampling, const RateAndNoise& r) {
-  if (sampling == Sampling::kUniform) {
-    return UniformRdp(r.noise_multiplier, r.sampling_rate, UniformTheorem::kTheorem27);
-  }
-  return [=](double order) { return Rdp(sampling, r.noise_multiplier, r.sampling_rate, order); };
+bool ChoiceIsBefore(const RateAndNoise& a, const RateAndNoise& b) {
+  return std::tie(a.noise_multiplier, a.sampling_rate) <
+         std::tie(b.noise_multiplier, b.sampling_rate);
 }
 
-// The curve of one round: the largest one of its settings, at each order.
-RdpCurve CurveOf(const GaussianRounds& r) {
-  std::vector<RdpCurve> curves = {CurveOf(r.sampling, {r.sampling_rate, r.noise_multiplier})};
-  if (r.sampling != Sampling::kNone) {
-    for (const RateAndNoise& choice : r.choices) curves.push_back(CurveOf(r.sampling, choice));
-  }
-  if (curves.size() == 1) return curves.front();
-  return [curves = std::move(curves)](double order) {
-    double largest = 0.0;
-    for (const RdpCurve& curve : curves) largest = std::max(largest, curve(order));
-    return largest;
+// The order by which rounds are sorted and merged: by their settings.
+bool IsBefore(const GaussianRounds& a, const GaussianRounds& b) {
+  const auto key = [](const GaussianRounds& r) {
+    return std::tie(r.sampling, r.noise_multiplier, r.sampling_rate);
   };
-}
-
-// A key by which rounds are sorted and merged.
-std::vector<double> KeyOf(const GaussianRounds& r) {
-  std::vector<double> key = {static_cast<double>(r.sampling), r.noise_multiplier, r.sampling_rate};
-  for (const RateAndNoise& choice : r.choices) {
-    key.push_back(choice.noise_multiplier);
-    key.push_back(choice.sampling_rate);
-  }
-  return key;
-}
-
-// rho of all the rounds together.
-RdpCurve SumOfCurves(const std::vector<GaussianRounds>& rounds) {
-  std::vector<std::pair<double, RdpCurve>> curves;
-  for (const GaussianRounds& r : Canonical(rounds)) {
-    if (r.rounds == 0) continue;  // zero times an infinite rho
-    curves.emplace_back(static_cast<double>(r.rounds), CurveOf(r));
-  }
-  return [curves = std::move(curves)](double order) {
-    double total = 0.0;
-    for (const auto& [count, curve] : curves) total += count * curve(order);
-    return total * (1 + kArithmeticMargin);
-  };
+  if (key(a) != key(b)) return key(a) < key(b);
+  return std::lexicographical_compare(a.choices.begin(), a.choices.end(), b.choices.begin(),
+                                      b.choices.end(), ChoiceIsBefore);
 }
 
 // The search over t = ln(order - 1). It scans a grid and stops when no better value can follow;
@@ -148,29 +117,89 @@ class OrderSearch {
   double last_rho_ = 0.0;
 };
 
-// The search for the order takes a curve of so many groups at most. At the order found, the sum of
-// up to kMostSummed curves is taken, as long as their terms are no more than kMostTerms.
-constexpr size_t kMostSearched = 64;
-constexpr size_t kMostSummed = 2048;
-constexpr double kMostTerms = 1e6;
-
-// Epsilon() for any number of groups, in bounded time.
-ConvertedEpsilon EpsilonOfMany(const std::vector<GaussianRounds>& rounds, double delta,
-                               Conversion conversion) {
-  const std::vector<GaussianRounds> few = Grouped(rounds, kMostSearched);
-  ConvertedEpsilon best = Epsilon(few, delta, conversion);
-  const std::vector<GaussianRounds> many = Grouped(rounds, kMostSummed);
-  if (many.size() == few.size() || !std::isfinite(best.unclipped)) return best;
-  if (best.order * static_cast<double>(many.size()) > kMostTerms) return best;
-  const double finer = EpsilonAtOrders(many, delta, {best.order}, conversion).unclipped;
-  best.unclipped = std::min(best.unclipped, finer);
-  return best;
+RdpCurve CurveOf(const std::vector<GaussianRounds>& rounds) {
+  const auto sum = std::make_shared<RdpSum>(rounds);
+  return [sum](double order) { return (*sum)(order); };
 }
 
-EpsilonAt ByRdp(const std::vector<GaussianRounds>& rounds, Conversion conversion,
-                const char* name) {
+// The search for the order takes a curve of so many groups at most. At the order found, the sum of
+// up to kMostSummed curves is taken.
+constexpr size_t kMostSearched = 64;
+constexpr size_t kMostSearchedQuickly = 8;
+constexpr size_t kFewestSearched = 4;
+constexpr size_t kMostSummed = 2048;
+
+// Terms of RdpSum that one figure may take, at all its deltas together.
+constexpr double kFullTerms = 1e6;
+constexpr double kQuickTerms = 1e5;
+constexpr double kMostTerms = 2e6;  // for the sum of up to kMostSummed curves
+// The search tries about so many orders. Their number falls if there are too many terms for that.
+constexpr double kOrders = 32;
+
+// The rounds in groups so few that the search can afford kOrders of the cheapest orders.
+std::vector<GaussianRounds> GroupedForSearch(const std::vector<GaussianRounds>& rounds, size_t most,
+                                             double terms) {
+  const std::vector<GaussianRounds> few = Grouped(rounds, most);
+  const double affordable = terms / kOrders / RdpSum(few).LargestTerms(2);
+  if (affordable >= static_cast<double>(few.size())) return few;
+  return Grouped(few, std::max(static_cast<size_t>(affordable), kFewestSearched));
+}
+
+// Epsilon() for any number of groups, in bounded time. Not safe to share between threads.
+class EpsilonOfMany {
+ public:
+  EpsilonOfMany(const std::vector<GaussianRounds>& rounds, Conversion conversion, Effort effort)
+      : conversion_(conversion) {
+    const bool is_full = effort == Effort::kFull;
+    const double terms = is_full ? kFullTerms : kQuickTerms;
+    const std::vector<GaussianRounds> few =
+        GroupedForSearch(rounds, is_full ? kMostSearched : kMostSearchedQuickly, terms);
+    few_ = std::make_unique<RdpSum>(few, terms);
+    if (!is_full) return;
+    fewest_ = std::make_unique<RdpSum>(Grouped(few, kFewestSearched), terms);
+    many_ = Grouped(rounds, kMostSummed);
+    if (many_.size() == few.size()) many_.clear();
+  }
+
+  ConvertedEpsilon At(double delta) {
+    ConvertedEpsilon best = Of(*few_, delta);
+    if (few_->is_exhausted() && fewest_) {
+      const ConvertedEpsilon coarse = Of(*fewest_, delta);
+      if (coarse.unclipped < best.unclipped) best = coarse;
+    }
+    if (many_.empty() || !std::isfinite(best.unclipped)) return best;
+    if (!sum_of_many_) sum_of_many_ = std::make_unique<RdpSum>(many_, kMostTerms);
+    const double finer =
+        (*sum_of_many_)(best.order) + ConversionTerm(best.order, std::log(delta), conversion_);
+    best.unclipped = std::min(best.unclipped, finer);
+    return best;
+  }
+
+ private:
+  ConvertedEpsilon Of(RdpSum& sum, double delta) const {
+    ConvertedEpsilon best =
+        EpsilonOfCurve([&sum](double order) { return sum(order); }, delta, conversion_);
+    if (!sum.is_exhausted()) return best;
+    // The orders that were affordable for an earlier delta serve this one too.
+    for (const auto& [order, rho] : sum.known()) {
+      const double epsilon = rho + ConversionTerm(order, std::log(delta), conversion_);
+      if (epsilon < best.unclipped) best = {epsilon, order, best.order_at_edge};
+    }
+    return best;
+  }
+
+  Conversion conversion_;
+  std::unique_ptr<RdpSum> few_;
+  std::unique_ptr<RdpSum> fewest_;    // can afford more orders
+  std::vector<GaussianRounds> many_;  // empty: few_ has them all
+  std::unique_ptr<RdpSum> sum_of_many_;
+};
+
+EpsilonAt ByRdp(const std::vector<GaussianRounds>& rounds, Conversion conversion, const char* name,
+                Effort effort) {
+  const auto figure = std::make_shared<EpsilonOfMany>(rounds, conversion, effort);
   return [=](double delta) {
-    const ConvertedEpsilon converted = EpsilonOfMany(rounds, delta, conversion);
+    const ConvertedEpsilon converted = figure->At(delta);
     AccountedEpsilon result;
     result.epsilon = converted.Guarantee();
     result.winner = name;
@@ -197,11 +226,10 @@ std::vector<GaussianRounds> Canonical(std::vector<GaussianRounds> rounds) {
     }
     Require(r.rounds >= 0, "number of rounds", r.rounds, "at least 0");
   }
-  std::sort(rounds.begin(), rounds.end(),
-            [](const auto& a, const auto& b) { return KeyOf(a) < KeyOf(b); });
+  std::sort(rounds.begin(), rounds.end(), IsBefore);
   std::vector<GaussianRounds> merged;
   for (const GaussianRounds& r : rounds) {
-    if (!merged.empty() && KeyOf(merged.back()) == KeyOf(r)) {
+    if (!merged.empty() && !IsBefore(merged.back(), r)) {
       merged.back().rounds = SaturatingSum(merged.back().rounds, r.rounds);
     } else {
       merged.push_back(r);
@@ -211,25 +239,26 @@ std::vector<GaussianRounds> Canonical(std::vector<GaussianRounds> rounds) {
 }
 
 double ComposedRdp(const std::vector<GaussianRounds>& rounds, double order) {
-  return SumOfCurves(rounds)(order);
+  return RdpSum(rounds)(order);
 }
 
 ConvertedEpsilon Epsilon(const std::vector<GaussianRounds>& rounds, double delta,
                          Conversion conversion) {
-  return EpsilonOfCurve(SumOfCurves(rounds), delta, conversion);
+  return EpsilonOfCurve(CurveOf(rounds), delta, conversion);
 }
 
 ConvertedEpsilon EpsilonAtOrders(const std::vector<GaussianRounds>& rounds, double delta,
                                  const std::vector<double>& orders, Conversion conversion) {
-  return EpsilonOfCurveAtOrders(SumOfCurves(rounds), delta, orders, conversion);
+  return EpsilonOfCurveAtOrders(CurveOf(rounds), delta, orders, conversion);
 }
 
-EpsilonAt ComposeRdp(const std::vector<GaussianRounds>& rounds, double /*delta*/) {
-  return ByRdp(rounds, Conversion::kImproved, "rdp");
+EpsilonAt ComposeRdp(const std::vector<GaussianRounds>& rounds, double /*delta*/, Effort effort) {
+  return ByRdp(rounds, Conversion::kImproved, "rdp", effort);
 }
 
-EpsilonAt ComposeRdpClassic(const std::vector<GaussianRounds>& rounds, double /*delta*/) {
-  return ByRdp(rounds, Conversion::kClassic, "rdp-classic");
+EpsilonAt ComposeRdpClassic(const std::vector<GaussianRounds>& rounds, double /*delta*/,
+                            Effort effort) {
+  return ByRdp(rounds, Conversion::kClassic, "rdp-classic", effort);
 }
 
 EpsilonAt ComposeRdpAtOrder(const std::vector<GaussianRounds>& rounds, double order) {

@@ -93,10 +93,12 @@ ConvertedEpsilon EpsilonAtOrders(const std::vector<GaussianRounds>& rounds, doub
                                  Conversion conversion = Conversion::kImproved);
 
 // The accountants "rdp" (improved conversion) and "rdp-classic" (classic conversion): Epsilon() at
-// any delta. They ignore the argument `delta`. More than 64 different settings are charged in
-// groups (grouping.h), so the time does not grow with their number.
-EpsilonAt ComposeRdp(const std::vector<GaussianRounds>& rounds, double delta);
-EpsilonAt ComposeRdpClassic(const std::vector<GaussianRounds>& rounds, double delta);
+// any delta. They ignore the argument `delta`. Their time is bounded for all deltas together:
+// settings that are more than 64, or whose curves take very many terms, are charged in groups
+// (grouping.h), and the search leaves out orders that it can no longer afford (RdpSum). The
+// results must not be shared between threads.
+EpsilonAt ComposeRdp(const std::vector<GaussianRounds>& rounds, double delta, Effort effort);
+EpsilonAt ComposeRdpClassic(const std::vector<GaussianRounds>& rounds, double delta, Effort effort);
 
 // The accountant "rdp-filter": the improved conversion at one order, above 1 and finite, which was
 // fixed before the rounds. It is sound for rounds whose settings and number were chosen after

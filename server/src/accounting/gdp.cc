@@ -169,7 +169,8 @@ ApproximateMu CentralLimitMu(const std::vector<GaussianRounds>& rounds) {
   return {ComposedMu(rounds, SquaredCentralLimitMu)};
 }
 
-EpsilonAt ComposeGaussian(const std::vector<GaussianRounds>& rounds, double /*delta*/) {
+EpsilonAt ComposeGaussian(const std::vector<GaussianRounds>& rounds, double /*delta*/,
+                          Effort /*effort*/) {
   const double mu = UnsampledMu(rounds);
   const bool is_exact = !IsSampled(rounds);
   return [mu, is_exact](double delta) {
@@ -182,8 +183,8 @@ EpsilonAt ComposeGaussian(const std::vector<GaussianRounds>& rounds, double /*de
   };
 }
 
-EpsilonAt ComposeGdp(const std::vector<GaussianRounds>& rounds, double delta) {
-  if (!IsSampled(rounds)) return ComposeGaussian(rounds, delta);
+EpsilonAt ComposeGdp(const std::vector<GaussianRounds>& rounds, double delta, Effort effort) {
+  if (!IsSampled(rounds)) return ComposeGaussian(rounds, delta, effort);
   const ApproximateMu mu = CentralLimitMu(rounds);
   return [mu](double at) {
     AccountedEpsilon result;

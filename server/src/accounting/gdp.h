@@ -62,11 +62,11 @@ ApproximateMu CentralLimitMu(const std::vector<GaussianRounds>& rounds);
 
 // The accountant "gaussian": the epsilon at UnsampledMu(). It is an upper bound under every
 // sampling, and exact without sampling.
-EpsilonAt ComposeGaussian(const std::vector<GaussianRounds>& rounds, double delta);
+EpsilonAt ComposeGaussian(const std::vector<GaussianRounds>& rounds, double delta, Effort effort);
 
 // The accountant "gdp". Without sampling it equals "gaussian". With sampling it is the epsilon at
 // CentralLimitMu(), which is not an upper bound.
-EpsilonAt ComposeGdp(const std::vector<GaussianRounds>& rounds, double delta);
+EpsilonAt ComposeGdp(const std::vector<GaussianRounds>& rounds, double delta, Effort effort);
 
 }  // namespace sotto::privacy
 

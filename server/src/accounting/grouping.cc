@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <tuple>
+#include <utility>
 
 namespace sotto::privacy {
 namespace {
@@ -43,8 +44,34 @@ void AddUnsampled(const std::vector<GaussianRounds>& unsampled,
     square += static_cast<double>(r.rounds) * mu * mu;
   }
   if (square == 0) return;
-  const double z = (1 - kArithmeticMargin) / std::sqrt(square);
-  groups->push_back({Sampling::kNone, z, 1.0, 1});
+  // One round, or several if one would have less noise than the accountants handle.
+  constexpr double kLargestSquare = 256.0;
+  const double count = square <= kLargestSquare ? 1.0 : std::ceil(std::min(square, 0x1p62));
+  const double z = (1 - kArithmeticMargin) * std::sqrt(count / square);
+  groups->push_back({Sampling::kNone, z, 1.0, static_cast<int64_t>(count)});
+}
+
+// Fewer groups than `most`, or one cell for each sampling and sign.
+std::vector<GaussianRounds> InCells(std::vector<GaussianRounds> rounds, size_t most) {
+  if (rounds.size() < most) return rounds;
+  // Widths from 2^-12 to 2^12. The number of cells falls with the width, or nearly, so a bisection
+  // finds a width that is hardly larger than needed.
+  constexpr int kStepsPerOctave = 2;
+  int low = -12 * kStepsPerOctave - 1;
+  int high = 12 * kStepsPerOctave;
+  std::vector<GaussianRounds> groups = ByCell(rounds, std::exp2(high / kStepsPerOctave));
+  while (high - low > 1) {
+    const int middle = low + (high - low) / 2;
+    std::vector<GaussianRounds> finer =
+        ByCell(rounds, std::exp2(static_cast<double>(middle) / kStepsPerOctave));
+    if (finer.size() < most) {
+      high = middle;
+      groups = std::move(finer);
+    } else {
+      low = middle;
+    }
+  }
+  return groups;
 }
 
 }  // namespace
@@ -60,12 +87,7 @@ std::vector<GaussianRounds> Grouped(const std::vector<GaussianRounds>& rounds, s
     list.push_back(r);
   }
   AddUnsampled(unsampled, &kept);
-  constexpr double kFinest = 0x1p-12;
-  constexpr double kCoarsest = 0x1p12;  // one cell for each sampling and sign, at most
-  std::vector<GaussianRounds> groups = sampled;
-  for (double width = kFinest; groups.size() >= most && width <= kCoarsest; width *= 1.4142) {
-    groups = ByCell(sampled, width);
-  }
+  const std::vector<GaussianRounds> groups = InCells(std::move(sampled), most);
   kept.insert(kept.end(), groups.begin(), groups.end());
   return Canonical(kept);
 }

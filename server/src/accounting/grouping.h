@@ -8,7 +8,8 @@
 //     rate q' with probability q / q', and otherwise that of the neighbour. Each hockey-stick
 //     divergence is jointly convex and at least that of equal outputs, so it does not rise. A
 //     uniform cohort's pair is made of such divergences (round_loss.h).
-//   Lemma 3. Unsampled Gaussian rounds compose exactly to one of 1 / z^2 = sum of T / z^2.
+//   Lemma 3. Unsampled Gaussian rounds compose exactly to any others of the same
+//     sum of T / z^2.
 //
 // Pure functions, safe from any thread. Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_GROUPING_H_

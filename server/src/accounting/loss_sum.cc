@@ -21,8 +21,6 @@ constexpr double kPowerError = 1e-15;  // of one factor of a power
 // The relative error of epsilon that the grid is chosen for, if a window of kMinWindow to
 // kMaxWindow steps allows it.
 constexpr double kGridShare = 2e-5;
-constexpr double kMinWindow = 8192.0;
-constexpr double kMaxWindow = 524288.0;
 constexpr double kMinStep = 1e-280;
 constexpr double kMaxIndex = 0x1p52;
 
@@ -170,7 +168,8 @@ struct LossSum::Scale {
   }
 };
 
-LossSum::Scale LossSum::ChooseScale(const LossPlan& plan, double rounds, double delta) {
+LossSum::Scale LossSum::ChooseScale(const LossPlan& plan, double rounds, double delta,
+                                    double most_steps) {
   Scale scale;
   scale.tilt = plan.BestTilt(std::log(delta));
   scale.up = plan.BestExponent(scale.tilt, 1, kLogOutside);
@@ -183,12 +182,12 @@ LossSum::Scale LossSum::ChooseScale(const LossPlan& plan, double rounds, double 
   const double epsilon = (at_tilt - std::log(delta)) / scale.tilt;
   const double wanted = std::sqrt(12 * kGridShare * epsilon / (rounds * (1 + scale.tilt)));
   scale.step = std::max(PowerOfTwoBelow(std::min(wanted, window / kMinWindow)),
-                        2 * PowerOfTwoBelow(window / kMaxWindow));
+                        2 * PowerOfTwoBelow(window / most_steps));
   return scale;
 }
 
 LossSum::Layout LossSum::MakeLayout(const std::vector<LossGroup>& groups, double delta,
-                                    LossSamples samples) {
+                                    double most_steps, LossSamples samples) {
   Layout layout;
   double rounds = 0.0;
   double largest_loss = 0.0;
@@ -196,7 +195,7 @@ LossSum::Layout LossSum::MakeLayout(const std::vector<LossGroup>& groups, double
     rounds += static_cast<double>(group.rounds);
     largest_loss = std::max(largest_loss, LargestLoss(group.loss));
   }
-  const Scale scale = ChooseScale(LossPlan(groups, samples), rounds, delta);
+  const Scale scale = ChooseScale(LossPlan(groups, samples), rounds, delta, most_steps);
   // An index of the grid fits a double without rounding.
   if (!scale.IsUsable() || !(largest_loss / scale.step < kMaxIndex)) return layout;
   layout.tilt = scale.tilt;
@@ -221,7 +220,8 @@ LossSum::Layout LossSum::MakeLayout(const std::vector<LossGroup>& groups, double
       (total(layout.tilt + scale.down) - layout.total_log_moment + kLogOutside) / scale.down;
   const double first = std::floor(bottom / layout.step) - 1;
   const double length = std::ceil(top / layout.step) + 2 - first;
-  if (!(length <= 4 * kMaxWindow && std::abs(first) < kMaxIndex)) return layout;
+  const double longest = (most_steps < kMaxWindow ? 2 : 4) * most_steps;
+  if (!(length <= longest && std::abs(first) < kMaxIndex)) return layout;
   layout.first = static_cast<int64_t>(first);
   layout.length = TransformLength(length);
   return layout;
@@ -244,10 +244,11 @@ LossSum::Profile LossSum::MakeProfile(const std::vector<double>& mass, double st
   return profile;
 }
 
-LossSum::LossSum(const std::vector<LossGroup>& groups, double delta) {
+LossSum::LossSum(const std::vector<LossGroup>& groups, double delta, double most_steps) {
+  most_steps = std::clamp(most_steps, 2 * kMinWindow, kMaxWindow);
   // Raw samples are tried first, because the figures of plans for which they serve never change.
-  Layout layout = MakeLayout(groups, delta, LossSamples::kRaw);
-  if (layout.length == 0) layout = MakeLayout(groups, delta, LossSamples::kNormalised);
+  Layout layout = MakeLayout(groups, delta, most_steps, LossSamples::kRaw);
+  if (layout.length == 0) layout = MakeLayout(groups, delta, most_steps, LossSamples::kNormalised);
   if (layout.length == 0) return;
   step_ = layout.step;
   tilt_ = layout.tilt;

@@ -31,10 +31,10 @@
 //     probability 1 - p the grid moves the sum up by at most b = GridShift::Bound(ln p), so that
 //     delta at epsilon is at least the grid's delta at epsilon + b minus p.
 //
-// Every loop is bounded: the window has at most 4 * 2^19 steps before it is rounded up to the
-// length of a transform, one round takes at most some 10^5 panels and 512 cells an octave, and the
-// searches take a fixed number of evaluations. A number that does not fit a double makes the upper
-// bound +infinity.
+// Every loop is bounded: the window has at most 4 * 2^19 steps, or twice those asked for, before it
+// is rounded up to the length of a transform, one round takes at most some 10^5 panels and 512
+// cells an octave, and the searches take a fixed number of evaluations. A number that does not fit
+// a double makes the upper bound +infinity.
 //
 // Immutable after construction, safe from any thread. Part of sotto::server/accounting.
 #ifndef SOTTO_ACCOUNTING_LOSS_SUM_H_
@@ -49,11 +49,16 @@
 
 namespace sotto::privacy {
 
+constexpr double kMinWindow = 8192.0;
+constexpr double kMaxWindow = 524288.0;
+
 class LossSum {
  public:
   // The bounds hold at any delta and are tight within some orders of magnitude of `delta`. `groups`
   // must not be empty. Their tails over all rounds should be far below delta.
-  LossSum(const std::vector<LossGroup>& groups, double delta);
+  //   most_steps  of the window, about; at least 2 * kMinWindow and at most kMaxWindow are used.
+  //               Fewer steps take less time and cost accuracy.
+  LossSum(const std::vector<LossGroup>& groups, double delta, double most_steps = kMaxWindow);
 
   // Bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta. The upper one is +infinity if
   // there is none at this delta.
@@ -63,8 +68,9 @@ class LossSum {
  private:
   struct Layout;  // of the grid and the window
   struct Scale;   // by which a layout is made
-  static Scale ChooseScale(const LossPlan& plan, double rounds, double delta);
-  static Layout MakeLayout(const std::vector<LossGroup>& groups, double delta, LossSamples samples);
+  static Scale ChooseScale(const LossPlan& plan, double rounds, double delta, double most_steps);
+  static Layout MakeLayout(const std::vector<LossGroup>& groups, double delta, double most_steps,
+                           LossSamples samples);
 
   // delta at every point of the window, divided by delta_unit_, and the suffix sums that
   // interpolate it. For epsilon in (loss i-1, loss i],

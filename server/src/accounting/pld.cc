@@ -13,10 +13,22 @@ namespace {
 
 constexpr double kMinRate = 1e-9;
 constexpr double kMaxRounds = 1e10;
-constexpr size_t kMostSettings = 64;     // each by itself
-constexpr size_t kGroups = 48;           // over all directions, for more settings than that
+constexpr size_t kFewestGroups = 4;
 constexpr double kMinDelta = 1e-200;     // masses far below delta must not underflow
 constexpr double kLogTailShare = -36.0;  // ln of the share of delta for the cut tails of all losses
+
+// What limits the time.
+struct Limits {
+  size_t most_settings;  // each by itself
+  size_t groups;         // over all directions, for more settings than that
+  double steps;          // of all windows together
+  double panels;         // of all discretisations together
+};
+
+Limits LimitsFor(Effort effort) {
+  if (effort == Effort::kFull) return {64, 48, 2 * kMaxWindow, 3e5};
+  return {8, 12, kMaxWindow / 4, 4e4};
+}
 
 bool HasSampling(const std::vector<GaussianRounds>& rounds, Sampling sampling) {
   return std::any_of(rounds.begin(), rounds.end(),
@@ -52,6 +64,27 @@ double Total(const std::vector<GaussianRounds>& rounds) {
   return total;
 }
 
+std::vector<LossGroup> LossGroups(const std::vector<GaussianRounds>& rounds, LossPair pair,
+                                  double log_tail) {
+  std::vector<LossGroup> groups;
+  for (const GaussianRounds& r : rounds) {
+    groups.push_back({MakeRoundLoss(r, pair, log_tail), r.rounds});
+  }
+  return groups;
+}
+
+// The panels of all discretisations together.
+double Panels(const std::vector<GaussianRounds>& rounds, const std::vector<LossPair>& pairs,
+              double log_tail) {
+  double panels = 0.0;
+  for (const LossPair pair : pairs) {
+    for (const LossGroup& group : LossGroups(rounds, pair, log_tail)) {
+      panels += PanelCount(group.loss);
+    }
+  }
+  return panels;
+}
+
 }  // namespace
 
 bool Pld::Supports(const std::vector<GaussianRounds>& rounds, double delta) {
@@ -62,21 +95,31 @@ bool Pld::Supports(const std::vector<GaussianRounds>& rounds, double delta) {
            HasSampling(effective, Sampling::kPoisson));
 }
 
-Pld::Pld(const std::vector<GaussianRounds>& rounds, double delta) {
+Pld::Pld(const std::vector<GaussianRounds>& rounds, double delta, Effort effort) {
   RequireDelta(delta);
   std::vector<GaussianRounds> effective = WithEffect(rounds);
   is_supported_ = Supports(effective, delta);
   if (!is_supported_ || effective.empty()) return;
-  is_grouped_ = effective.size() > kMostSettings;
-  if (is_grouped_) effective = Grouped(effective, kGroups / Pairs(effective).size());
+  const Limits limits = LimitsFor(effort);
+  const std::vector<LossPair> pairs = Pairs(effective);
   const double log_tail = std::log(delta) - std::log(Total(effective)) + kLogTailShare;
-  for (const LossPair pair : Pairs(effective)) {
-    std::vector<LossGroup> groups;
-    for (const GaussianRounds& r : effective) {
-      groups.push_back({MakeRoundLoss(r, pair, log_tail), r.rounds});
-    }
-    directions_.emplace_back(groups, delta);
+  if (effective.size() > limits.most_settings) Group(limits.groups / pairs.size(), &effective);
+  const double affordable = limits.panels / Panels(effective, pairs, log_tail);
+  if (affordable < 1 && effective.size() > kFewestGroups) {
+    const double most = affordable * static_cast<double>(effective.size());
+    Group(std::max(static_cast<size_t>(most), kFewestGroups), &effective);
   }
+  is_supported_ = Supports(effective, delta);
+  if (!is_supported_) return;
+  const double most_steps = limits.steps / static_cast<double>(pairs.size() * effective.size());
+  for (const LossPair pair : pairs) {
+    directions_.emplace_back(LossGroups(effective, pair, log_tail), delta, most_steps);
+  }
+}
+
+void Pld::Group(size_t most, std::vector<GaussianRounds>* rounds) {
+  *rounds = Grouped(*rounds, most);
+  is_grouped_ = true;
 }
 
 double Pld::Epsilon(double delta, Bound bound) const {
@@ -91,8 +134,8 @@ double Pld::Epsilon(double delta, Bound bound) const {
   return epsilon;
 }
 
-EpsilonAt ComposePld(const std::vector<GaussianRounds>& rounds, double delta) {
-  const auto pld = std::make_shared<const Pld>(rounds, delta);
+EpsilonAt ComposePld(const std::vector<GaussianRounds>& rounds, double delta, Effort effort) {
+  const auto pld = std::make_shared<const Pld>(rounds, delta, effort);
   const bool has_true_lower_bound =
       pld->HasLowerBound() && !HasSampling(rounds, Sampling::kUniform);
   return [pld, has_true_lower_bound](double at) {

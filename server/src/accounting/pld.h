@@ -8,7 +8,9 @@
 //     the true epsilon from below.
 //   - Unsampled rounds mix with either sampling.
 //
-// More than 64 different settings are charged in groups (grouping.h). There is then no lower bound.
+// More than 64 different settings, 8 at Effort::kQuick, are charged in groups (grouping.h). There
+// is then no lower bound. The more settings, the fewer steps has the window (loss_sum.h), so that
+// the time is bounded.
 //
 // The order of the rounds and their grouping change no bit of the result. Immutable after
 // construction, safe from any thread. Part of sotto::server/accounting.
@@ -27,9 +29,9 @@ namespace sotto::privacy {
 class Pld {
  public:
   // Composes the rounds. Epsilons are available at any delta and tight near this one, in (0, 1).
-  // Takes some milliseconds, for very many rounds some tenths of a second.
+  // Takes some milliseconds, for very many rounds or settings some tenths of a second.
   // Throws std::invalid_argument as conversion.h does.
-  Pld(const std::vector<GaussianRounds>& rounds, double delta);
+  Pld(const std::vector<GaussianRounds>& rounds, double delta, Effort effort = Effort::kFull);
 
   // False in five cases: a noise multiplier below kMinLossNoiseMultiplier, a rate below 1e-9, more
   // than 10^10 rounds, a delta below 10^-200, or uniform and Poisson sampling together, which have
@@ -44,6 +46,9 @@ class Pld {
   double Epsilon(double delta, Bound bound = Bound::kUpper) const;
 
  private:
+  // Replaces the rounds by groups that dominate them.
+  void Group(size_t most, std::vector<GaussianRounds>* rounds);
+
   bool is_supported_ = true;
   bool is_grouped_ = false;  // the rounds are dominated by others, so there is no lower bound
   std::vector<LossSum> directions_;  // none: no round has an effect
@@ -51,7 +56,7 @@ class Pld {
 
 // The accountant "pld". It states a lower bound on the true epsilon unless a round is a uniform
 // cohort. `delta` as in Pld's constructor.
-EpsilonAt ComposePld(const std::vector<GaussianRounds>& rounds, double delta);
+EpsilonAt ComposePld(const std::vector<GaussianRounds>& rounds, double delta, Effort effort);
 
 }  // namespace sotto::privacy
 

@@ -94,6 +94,11 @@ double RdpUnsampled(double noise_multiplier, double order) {
   return order / (2 * noise_multiplier * noise_multiplier);
 }
 
+double RdpPoissonTerms(double noise_multiplier, double order) {
+  const double points = TrapezoidRange(noise_multiplier, order) / TrapezoidStep(noise_multiplier);
+  return points <= kMaxPoints ? points : 2 * order;
+}
+
 double RdpPoisson(double noise_multiplier, double rate, double order) {
   RequireRdpArguments(noise_multiplier, rate, order);
   const double z = noise_multiplier;

@@ -35,6 +35,9 @@ double RdpUnsampled(double noise_multiplier, double order);
 // (2019), Theorems 4 and 5: the direction mixture against Gaussian has the larger divergence.
 double RdpPoisson(double noise_multiplier, double rate, double order);
 
+// The number of terms that RdpPoisson adds up, for choosing orders that are worth it. No throw.
+double RdpPoissonTerms(double noise_multiplier, double order);
+
 // RdpPoisson at an integer order >= 2 by the finite binomial sum. Relative error below 1e-12; costs
 // `order` terms. Source: the same paper, Section 3.3 (integer order).
 double RdpPoissonBinomial(double noise_multiplier, double rate, int64_t order);

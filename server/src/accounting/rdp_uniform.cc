@@ -36,6 +36,20 @@ double UniformRdp::operator()(double order) {
   return std::min(log_moment / (order - 1), RdpUnsampled(z_, order));
 }
 
+double UniformRdp::Terms(double order) const {
+  // In the time of a term of RdpPoissonTerms(), which takes more.
+  constexpr double kTerm = 0.25;
+  constexpr double kMoment = 40.0;
+  double terms = 1.0;
+  for (const double n : {std::floor(order), std::ceil(order)}) {
+    if (log_moments_.count(static_cast<int64_t>(n)) == 0) terms += kTerm * n;
+  }
+  const double kept = static_cast<double>(log_terms_.size());
+  const double moments = std::min(std::ceil(order), static_cast<double>(moments_.Last()));
+  if (theorem_ == UniformTheorem::kTheorem27) terms += kMoment * std::max(moments - kept, 0.0);
+  return terms;
+}
+
 double UniformRdp::ComputeLogTerm(int64_t j) {
   const auto real = static_cast<double>(j);
   const double exponent = real * (real - 1) / (2 * z_ * z_);

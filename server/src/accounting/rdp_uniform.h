@@ -32,6 +32,10 @@ class UniformRdp {
   // Throws std::invalid_argument unless order is finite and above 1.
   double operator()(double order);
 
+  // About the work of operator() at this order, in terms of RdpPoissonTerms(): less once its terms
+  // are kept.
+  double Terms(double order) const;
+
  private:
   double LogMoment(int64_t order);  // (order - 1) * rho
   double LogTerm(int64_t j);        // ln of the factor of q^j C(order, j)

@@ -220,6 +220,19 @@ std::vector<LossSample> SampleLoss(const RoundLoss& round) {
   return samples;
 }
 
+double PanelCount(const RoundLoss& round) {
+  constexpr int kPoints = 32;
+  const MixtureLoss l(round);
+  double panels = 0.0;
+  for (const LossBranch& branch : round.branches) {
+    const double width = (branch.to - branch.from) / kPoints;
+    for (int i = 0; i < kPoints; ++i) {
+      panels += width / l.PanelWidth(branch.from + (i + 0.5) * width);
+    }
+  }
+  return panels;
+}
+
 GridLoss Discretise(const RoundLoss& round, double step) {
   Spreader spreader(round, step);
   for (const LossBranch& branch : round.branches) spreader.Spread(branch);

@@ -96,6 +96,10 @@ constexpr double kCellsPerOctave = 512.0;
 // Approximations of Privacy Loss Distributions" (2022), Section 3.
 GridLoss Discretise(const RoundLoss& round, double step);
 
+// About the number of panels that Discretise() integrates over, apart from the ends of cells: its
+// time is in proportion to them.
+double PanelCount(const RoundLoss& round);
+
 constexpr double kMassError = 1e-12;
 
 }  // namespace sotto::privacy

@@ -17,11 +17,14 @@ namespace {
 constexpr double kMaxNoiseMultiplier = 1e9;
 constexpr double kTolerance = 1e-9;       // of ln(noise_sigma)
 constexpr int64_t kRoundShare = 100'000;  // numbers of rounds above it are found to one part in it
-constexpr int kMostSecants = 60;
+constexpr double kCoarseTolerance = 1e-3;
+constexpr int kMostSecants = 12;  // of a search, and then it halves
+constexpr int kMostTrials = 30;   // of a search, once it has found enough noise
+constexpr int kMostCoarseTrials = 18;
+constexpr int kMostFullTrials = 3;
 constexpr int kMostCaps = 50;
-constexpr size_t kMostSettings =
-    64;                        // of the rounds for which a noise factor is searched as they are
-constexpr size_t kGroups = 8;  // for more settings than that
+constexpr size_t kMostSettings = 64;  // for which a noise factor is searched
+constexpr size_t kFewSettings = 4;    // for which it is searched to kTolerance
 // The cap on a Poisson draw costs more of delta than kDeltaShare if the colluders are in the draw.
 // A larger cap would need more noise, so it grows only beyond this share.
 constexpr double kColludersDeltaShare = 0.1;
@@ -43,10 +46,18 @@ struct Trial {
 // Looks for the smallest noise whose epsilon is at most the target.
 class Search {
  public:
-  Search(std::function<double(double noise)> epsilon, double target)
-      : epsilon_(std::move(epsilon)), target_(target) {}
+  Search(std::function<double(double noise)> epsilon, double target, double tolerance,
+         int most_trials = kMostTrials)
+      : epsilon_(std::move(epsilon)),
+        target_(target),
+        tolerance_(tolerance),
+        trials_left_(most_trials) {}
 
-  // Starts from a first guess and doubles each step. Never exceeds the largest noise.
+  // The epsilon at the noise that Run() returned.
+  double epsilon() const { return accepted_; }
+
+  // Starts from a first guess and doubles each step. Never exceeds the largest noise. After
+  // most_trials the smallest noise found so far is returned.
   double Run(double start, double first_step, double largest) {
     const double log_max = std::log(largest);
     Trial inner = At(std::min(std::log(start), log_max));  // the bracket end nearer to the start
@@ -59,20 +70,25 @@ class Search {
       if (needs_more && outer.excess <= 0) return std::exp(Shrink(inner, outer));
       if (!needs_more && outer.excess > 0) return std::exp(Shrink(outer, inner));
       inner = outer;
+      if (!needs_more && trials_left_ <= 0) return std::exp(inner.log_noise);
     }
   }
 
  private:
-  Trial At(double log_noise) const {
-    return {log_noise, std::log(epsilon_(std::exp(log_noise)) / target_)};
+  Trial At(double log_noise) {
+    --trials_left_;
+    const double epsilon = epsilon_(std::exp(log_noise));
+    const double excess = std::log(epsilon / target_);
+    if (!(excess > 0)) accepted_ = epsilon;
+    return {log_noise, excess};
   }
 
   // Shrinks a bracket to the tolerance and returns its upper end. Its lower end has too little
   // noise, its upper end enough.
-  double Shrink(Trial low, Trial high) const {
+  double Shrink(Trial low, Trial high) {
     int lows_in_a_row = 0;
     int highs_in_a_row = 0;
-    for (int step = 0; high.log_noise - low.log_noise > kTolerance; ++step) {
+    for (int step = 0; high.log_noise - low.log_noise > tolerance_ && trials_left_ > 0; ++step) {
       const Trial middle = At(step < kMostSecants ? Between(low, high) : Middle(low, high));
       // The Illinois rule: an end that stays twice loses half of its weight. Otherwise it might
       // stay forever.
@@ -96,25 +112,30 @@ class Search {
   // The zero of the secant, kept away from both ends so that the last step brackets the root within
   // the tolerance. The middle of the bracket while an end is too far from the root for a useful
   // secant.
-  static double Between(const Trial& low, const Trial& high) {
+  double Between(const Trial& low, const Trial& high) const {
     const double width = high.log_noise - low.log_noise;
     const double fall = low.excess - high.excess;
     if (!(fall < 4)) return low.log_noise + width / 2;
-    const double margin = std::min(0.45 * kTolerance, width / 2);
+    const double margin = std::min(0.45 * tolerance_, width / 2);
     return std::clamp(low.log_noise + width * low.excess / fall, low.log_noise + margin,
                       high.log_noise - margin);
   }
 
   std::function<double(double)> epsilon_;
   double target_;
+  double tolerance_;
+  int trials_left_;
+  double accepted_ = 0.0;  // of the last trial with enough noise
 };
 
 // Looks for the largest number of rounds whose epsilon is at most the target.
 class RoundSearch {
  public:
-  RoundSearch(std::function<double(int64_t rounds)> epsilon, double target)
-      : epsilon_(std::move(epsilon)), target_(target) {}
+  RoundSearch(std::function<double(int64_t rounds)> epsilon, double target,
+              int most_trials = kMostTrials)
+      : epsilon_(std::move(epsilon)), target_(target), trials_left_(most_trials) {}
 
+  // After most_trials the largest number found so far is returned.
   //   start  a number of rounds that are affordable
   int64_t Run(int64_t start) {
     RoundCount low = {start, 0.0};
@@ -124,7 +145,7 @@ class RoundSearch {
       high = At(std::min(low.rounds + step, kMaxAffordableRounds));
       if (high.epsilon > target_) break;
       low = high;
-      if (low.rounds == kMaxAffordableRounds) return low.rounds;
+      if (low.rounds == kMaxAffordableRounds || trials_left_ <= 0) return low.rounds;
     }
     return Shrink(low, high);
   }
@@ -135,12 +156,17 @@ class RoundSearch {
     double epsilon = 0.0;  // 0: not computed
   };
 
-  RoundCount At(int64_t rounds) const { return {rounds, epsilon_(rounds)}; }
+  RoundCount At(int64_t rounds) {
+    --trials_left_;
+    return {rounds, epsilon_(rounds)};
+  }
 
-  // Two secants, then a halving: at most 3 log2(width) steps, and four or five as a rule.
-  int64_t Shrink(RoundCount low, RoundCount high) const {
-    for (int step = 0; high.rounds - low.rounds > 1 + low.rounds / kRoundShare; ++step) {
-      const RoundCount middle = At(step % 3 == 2 ? Middle(low, high) : Secant(low, high));
+  // Two secants, then a halving, and later halvings alone. Four or five steps as a rule.
+  int64_t Shrink(RoundCount low, RoundCount high) {
+    for (int step = 0; high.rounds - low.rounds > 1 + low.rounds / kRoundShare && trials_left_ > 0;
+         ++step) {
+      const RoundCount middle =
+          At(step % 3 == 2 || step > kMostSecants ? Middle(low, high) : Secant(low, high));
       (middle.epsilon <= target_ ? low : high) = middle;
     }
     return low.rounds;
@@ -161,6 +187,7 @@ class RoundSearch {
 
   std::function<double(int64_t)> epsilon_;
   double target_;
+  int trials_left_;
 };
 
 void RequireTarget(double target_epsilon) {
@@ -168,22 +195,77 @@ void RequireTarget(double target_epsilon) {
           "in (0, 10^6]");
 }
 
-// The start of the search and its first step. The start is the noise that the first-guess
-// accountant needs, which is enough.
-struct Start {
-  double noise;
-  double step;
+// The smallest noise whose epsilon is at most the target: first by quick figures, which begin at
+// the noise that the first-guess accountant needs, then by a few full ones where they differ.
+class NoiseSearch {
+ public:
+  using EpsilonBy = std::function<double(double noise, Accountant accountant)>;
+
+  //   largest   the largest noise
+  //   settings  the number of different settings
+  NoiseSearch(EpsilonBy epsilon, double target, double largest, size_t settings)
+      : epsilon_(std::move(epsilon)),
+        target_(target),
+        largest_(largest),
+        tolerance_(settings <= kFewSettings ? kTolerance : kCoarseTolerance) {}
+
+  //   otherwise  where to start if there is no first guess
+  double Run(Accountant accountant, double otherwise) const {
+    Trial quick;
+    try {
+      quick = Quick(accountant.Quick(), otherwise);
+    } catch (const UnattainableEpsilon&) {  // by quick figures: the full one at the largest noise
+      return SearchBy(accountant, kMostFullTrials).Run(largest_, 1.0, largest_);
+    }
+    const double full = epsilon_(quick.noise, accountant);
+    if (full == quick.epsilon) return quick.noise;
+    // A quick figure of the same rounds is seldom smaller than a full one, and then by very little.
+    const double step = std::clamp(std::abs(std::log(target_ / full)), kSmallestStep, 1.0);
+    return SearchBy(accountant, kMostFullTrials).Run(quick.noise, step, largest_);
+  }
+
+ private:
+  static constexpr double kSmallestStep = 1e-5;
+
+  struct Trial {
+    double noise = 0.0;
+    double epsilon = 0.0;
+  };
+
+  bool is_coarse() const { return tolerance_ > kTolerance; }
+
+  Search SearchBy(Accountant accountant, int most_trials) const {
+    return Search([this, accountant](double noise) { return epsilon_(noise, accountant); }, target_,
+                  tolerance_, most_trials);
+  }
+
+  Trial Quick(Accountant accountant, double otherwise) const {
+    const Accountant guess = accountant.FirstGuess();
+    const int most_trials = is_coarse() ? kMostCoarseTrials : kMostTrials;
+    double start = otherwise;
+    double step = 1.0;
+    if (!(guess == accountant)) {
+      try {
+        start = SearchBy(guess, most_trials).Run(otherwise, step, largest_);
+        step = 0.05;
+      } catch (const UnattainableEpsilon&) {
+      }
+    }
+    Search search = SearchBy(accountant, most_trials);
+    const double noise = search.Run(start, step, largest_);
+    return {noise, search.epsilon()};
+  }
+
+  EpsilonBy epsilon_;
+  double target_;
+  double largest_;
+  double tolerance_;
 };
 
-template <typename SmallestBy>
-Start StartFor(Accountant accountant, double otherwise, SmallestBy smallest_by) {
-  const Accountant guess = accountant.FirstGuess();
-  if (guess == accountant) return {otherwise, 1.0};
-  try {
-    return {smallest_by(guess), 0.05};
-  } catch (const UnattainableEpsilon&) {
-    return {otherwise, 1.0};
-  }
+bool HasEffect(const std::vector<GaussianRounds>& rounds) {
+  return std::any_of(rounds.begin(), rounds.end(), [](const GaussianRounds& r) {
+    return r.rounds > 0 && (r.sampling == Sampling::kNone || r.sampling_rate > 0);
+  });
 }
 
 // The smallest cap that costs at most kColludersDeltaShare of delta if all the colluders are drawn;
@@ -203,17 +285,14 @@ UnattainableEpsilon::UnattainableEpsilon(double target, double smallest)
 double Calibrate(const Plan& plan, double target_epsilon, const std::vector<SpentRounds>& before) {
   RequireTarget(target_epsilon);
   const double unit = SigmaForNoiseMultiplier(plan, 1.0);
-  const Start start = StartFor(plan.accountant, unit, [&](Accountant guess) {
-    Plan guessed = plan;
-    guessed.accountant = guess;
-    return Calibrate(guessed, target_epsilon, before);
-  });
-  const auto epsilon = [&](double sigma) {
+  const auto epsilon = [&](double sigma, Accountant accountant) {
     Plan noisy = plan;
     noisy.noise_sigma = sigma;
+    noisy.accountant = accountant;
     return Account(noisy, noisy.rounds, before).epsilon();
   };
-  return Search(epsilon, target_epsilon).Run(start.noise, start.step, unit * kMaxNoiseMultiplier);
+  return NoiseSearch(epsilon, target_epsilon, unit * kMaxNoiseMultiplier, before.size() + 1)
+      .Run(plan.accountant, unit);
 }
 
 Plan WithPlannedReports(Plan plan, double epsilon) {
@@ -246,10 +325,15 @@ FittedPlan PlanForNoiseMultiplier(const Plan& plan, double noise_multiplier) {
   };
   FittedPlan fitted{with_cap_for(kInfinity), 0};  // no draw exceeds that cap
   if (plan.sampling != Sampling::kPoisson) return fitted;
-  Plan next = with_cap_for(Account(fitted.plan, plan.rounds).epsilon());
+  // A cap that suits a quick figure suits a full one, which is hardly ever larger.
+  const auto epsilon = [&](Plan fitted_plan) {
+    fitted_plan.accountant = plan.accountant.Quick();
+    return Account(fitted_plan, plan.rounds).epsilon();
+  };
+  Plan next = with_cap_for(epsilon(fitted.plan));
   do {
     fitted = {next, fitted.passes + 1};
-    next = with_cap_for(Account(fitted.plan, plan.rounds).epsilon());
+    next = with_cap_for(epsilon(fitted.plan));
   } while (next.planned_reports > fitted.plan.planned_reports && fitted.passes < kMostCaps);
   return fitted;
 }
@@ -260,34 +344,40 @@ double NoiseFactor(const std::vector<GaussianRounds>& rounds, double target_epsi
   for (const GaussianRounds& r : rounds) {
     Require(r.noise_multiplier > 0, "noise multiplier", r.noise_multiplier, "above 0");
   }
-  // The search takes some thirty accounts. Those of many settings would take too long together.
-  const bool is_long = Canonical(rounds).size() > kMostSettings;
-  const std::vector<GaussianRounds> searched = is_long ? Grouped(rounds, kGroups) : rounds;
-  const auto epsilon = [&](double factor) {
-    std::vector<GaussianRounds> scaled = searched;
+  const std::vector<GaussianRounds> few = Grouped(rounds, kMostSettings);
+  const auto epsilon = [&](double factor, Accountant by) {
+    std::vector<GaussianRounds> scaled = by.effort() == Effort::kQuick ? few : rounds;
     for (GaussianRounds& r : scaled) r.noise_multiplier *= factor;
-    return AccountFor(scaled, delta, accountant).epsilon;
+    return AccountFor(scaled, delta, by).epsilon;
   };
-  Require(epsilon(1.0) > 0, "number of rounds with an effect", 0, "at least 1");
-  const Start start = StartFor(accountant, 1.0, [&](Accountant guess) {
-    return NoiseFactor(searched, target_epsilon, delta, guess);
-  });
-  return Search(epsilon, target_epsilon).Run(start.noise, start.step, kMaxNoiseMultiplier);
+  Require(HasEffect(rounds), "number of rounds with an effect", 0, "at least 1");
+  return NoiseSearch(epsilon, target_epsilon, kMaxNoiseMultiplier, few.size()).Run(accountant, 1.0);
 }
 
 int64_t AffordableRounds(GaussianRounds round, double target_epsilon, double delta,
                          Accountant accountant) {
   Require(target_epsilon >= 0, "target epsilon", target_epsilon, "at least 0");
+  const auto epsilon = [&](int64_t rounds, Accountant by) {
+    round.rounds = rounds;
+    return AccountFor({round}, delta, by).epsilon;
+  };
+  const auto search = [&](Accountant by, int most_trials, int64_t start) {
+    return RoundSearch([&](int64_t rounds) { return epsilon(rounds, by); }, target_epsilon,
+                       most_trials)
+        .Run(start);
+  };
   // The accountant affords at least the rounds that the first guess affords, and usually not many
   // more.
-  const Accountant guess = accountant.FirstGuess();
-  const int64_t start =
-      guess == accountant ? 0 : AffordableRounds(round, target_epsilon, delta, guess);
-  const auto epsilon = [&](int64_t rounds) {
-    round.rounds = rounds;
-    return AccountFor({round}, delta, accountant).epsilon;
-  };
-  return RoundSearch(epsilon, target_epsilon).Run(start);
+  const Accountant quick = accountant.Quick();
+  const Accountant guess = quick.FirstGuess();
+  int64_t rounds = guess == quick ? 0 : search(guess, kMostTrials, 0);
+  rounds = search(quick, kMostTrials, rounds);
+  const double full = epsilon(rounds, accountant);
+  if (full == epsilon(rounds, quick)) return rounds;
+  if (full <= target_epsilon) return search(accountant, kMostFullTrials, rounds);
+  // A quick figure is seldom smaller than a full one, and then by very little.
+  const int64_t fewer = rounds - 1 - rounds / 1000;
+  return epsilon(fewer, accountant) <= target_epsilon ? fewer : 0;
 }
 
 }  // namespace sotto::privacy

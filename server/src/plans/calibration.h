@@ -28,9 +28,12 @@ class UnattainableEpsilon : public std::runtime_error {
 };
 
 // The smallest noise_sigma with which all the plan's rounds, composed with the rounds in `before`,
-// have an epsilon of at most the target. It is found to 1e-9 relative and rounded up, so the
-// epsilon accounted with it never exceeds the target. The search takes about fifteen accounts. With
-// "best" it starts from the noise that RDP needs, which is cheap to find, and takes about ten more.
+// have an epsilon of at most the target. It is rounded up, so the epsilon accounted with it never
+// exceeds the target. The search takes about fifteen accounts of Effort::kQuick. With "best" it
+// starts from the noise that RDP needs, which is cheap to find, and takes about ten more. The
+// result is to 1e-9 relative if quick and full figures are the same there. Otherwise, for very many
+// rounds or earlier jobs, a few full accounts improve it: more noise is asked for than necessary
+// then, as a rule by less than 1e-3.
 //   target_epsilon  in (0, 10^6]
 // For kPoisson the plan's cap must suit the target, otherwise more noise is needed to make up for
 // it. PlanForEpsilon chooses both. Epsilon jumps as the noise falls, in three places:
@@ -63,8 +66,9 @@ struct FittedPlan {
 FittedPlan PlanForNoiseMultiplier(const Plan& plan, double noise_multiplier);
 
 // The smallest factor such that these rounds, with all noise multipliers multiplied by it, have an
-// epsilon of at most the target. To 1e-9 relative, rounded up. For more than 64 different settings
-// it is the factor of eight groups that dominate them (grouping.h): enough, and not the smallest.
+// epsilon of at most the target. Found as Calibrate() finds the noise. For more than four different
+// settings it is enough, and not quite the smallest: the search charges them in groups
+// (grouping.h), and a few full accounts improve its result.
 //   rounds          at least one with an effect; their noise multipliers > 0
 //   target_epsilon  in (0, 10^6]
 //   delta           in (0, 1)
@@ -76,8 +80,8 @@ constexpr int64_t kMaxAffordableRounds = 1'000'000'000;
 
 // The largest number of such rounds, at most kMaxAffordableRounds, whose epsilon is at most the
 // target (>= 0); 0 if one round exceeds it. Above 100,000 rounds the number may be smaller than the
-// largest one by one part in 100,000: it is affordable in any case. round.rounds is ignored. Throws
-// std::invalid_argument as AccountFor does.
+// largest one, as a rule by less than one part in 1,000: it is affordable in any case. round.rounds
+// is ignored. Throws std::invalid_argument as AccountFor does.
 int64_t AffordableRounds(GaussianRounds round, double target_epsilon, double delta,
                          Accountant accountant);
 

@@ -1,0 +1,37 @@
+# sotto::privacy: accounting, plans and published bounds. Pure functions, no I/O, usable on its own: the
+# server and the fuzz targets include this file.
+find_package(kissfft CONFIG REQUIRED COMPONENTS float SHARED)
+
+add_library(sotto_privacy STATIC
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/accountant.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/binomial.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/conversion.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/figures.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/gdp.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/grid_shift.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/grouping.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/guarantee.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/loss_plan.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/loss_sum.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/pld.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/ratio_moments.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/rdp.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/rdp_sum.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/rdp_uniform.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/round_loss.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/types.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/plans/adaptive_clip.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/plans/adaptivity.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/plans/calibration.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/plans/claim.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/plans/claim_kinds.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/plans/composition.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/plans/plan.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/plans/private_noise.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/plans/statement.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/published/asymptotic.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/published/closed_forms.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/published/sample_level.cc)
+add_library(sotto::privacy ALIAS sotto_privacy)
+target_include_directories(sotto_privacy PUBLIC ${CMAKE_CURRENT_LIST_DIR}/src)
+sotto_own_sources(sotto_privacy)
