@@ -47,6 +47,11 @@ struct TlsSessionState;
 // Bytes of a TlsContext and of a TlsSession: enough for Mbed TLS with all of its options.
 constexpr size_t kTlsStorageSize = sizeof(void*) == 4 ? 704 : 1024;
 
+// A handshake in which a session has received more bytes than these fails; Sotto's own have some
+// 400. Without a limit, whoever reaches the link could keep a session busy for ever with alerts
+// that TLS has to ignore.
+constexpr uint32_t kMaxHandshakeBytes = 4096;
+
 // The link below a session: a reliable byte stream. The calls must not block or call the session.
 //   send  takes up to `size` >= 1 bytes; returns how many it took (1 to size), 0 if the link can
 //         take none now, a negative number if it is lost
@@ -110,7 +115,7 @@ class TlsContext {
 // ends the session, and later calls repeat that status:
 //   kMismatch       wrong key, unknown identity, or a handshake that was tampered with
 //   kMalformed      the peer broke the protocol, or its version or suites are not ours; bytes
-//                   were altered on the way
+//                   were altered on the way; more than kMaxHandshakeBytes in the handshake
 //   kPeerRefused    the peer sent a fatal alert: a client gets this where its server gets one of
 //                   the two statuses above. During the handshake an alert is not authenticated:
 //                   anybody on the way can send one
@@ -129,7 +134,8 @@ class TlsSession {
   // kCryptoFailed (no memory).
   Status Start(TlsContext* context, const TlsIo& io);
 
-  // Continues the handshake. Returns kOk when it is complete, kWouldBlock until then.
+  // Continues the handshake. Returns kOk when it is complete, kWouldBlock until then. The number of
+  // bytes is limited, the time is not: the caller ends a handshake that takes too long.
   Status Handshake();
 
   // Reads bytes that have arrived, at most out.size() >= 1 of them.

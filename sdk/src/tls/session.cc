@@ -21,10 +21,15 @@ int Send(void* session, const unsigned char* bytes, size_t size) {
 }
 
 int Receive(void* session, unsigned char* out, size_t size) {
-  const TlsIo& io = static_cast<TlsSessionState*>(session)->io;
-  const int received = io.recv(io.context, out, size);
+  auto* state = static_cast<TlsSessionState*>(session);
+  const int received = state->io.recv(state->io.context, out, size);
   if (received < 0) return MBEDTLS_ERR_SSL_CONN_EOF;
-  return received == 0 ? MBEDTLS_ERR_SSL_WANT_READ : received;
+  if (received == 0) return MBEDTLS_ERR_SSL_WANT_READ;
+  if (state->phase == Phase::kHandshake) {
+    state->handshake_bytes += static_cast<uint32_t>(received);
+    if (state->handshake_bytes > kMaxHandshakeBytes) return MBEDTLS_ERR_SSL_INVALID_RECORD;
+  }
+  return received;
 }
 
 // Codes above this one come from a low-level module alone: a cipher, a big number or the platform.

@@ -65,8 +65,9 @@ struct TlsSessionState {
   Status failure = Status::kOk;  // in Phase::kFailed
   bool authenticated = false;    // the handshake was completed
   bool peer_closed = false;
-  ByteSpan unsent;        // bytes that the link did not take, in a buffer of ssl
-  size_t write_size = 0;  // size of the Write() that must be repeated; 0: none
+  uint32_t handshake_bytes = 0;  // received; see kMaxHandshakeBytes
+  ByteSpan unsent;               // bytes that the link did not take, in a buffer of ssl
+  size_t write_size = 0;         // size of the Write() that must be repeated; 0: none
   size_t identity_size = 0;
   uint8_t identity[kMaxDeviceIdSize] = {};
 };

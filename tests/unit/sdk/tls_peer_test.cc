@@ -4,6 +4,7 @@
 #include <mbedtls/ssl_ciphersuites.h>
 #include <mbedtls/version.h>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "unit/sdk/tls_link.h"
@@ -241,6 +242,39 @@ TEST(TlsPeer, ClientRefusesServersWithoutAuthenticatedEncryption) {
     pair.link.down.Send(hello.data(), hello.size());
     EXPECT_EQ(pair.client.Handshake(), Status::kMalformed) << suite;
     EXPECT_NE(AlertIn(pair.link.up), kNoAlert) << suite;
+  }
+}
+
+// Whoever reaches the link can send alerts before anybody is authenticated, and TLS has to ignore
+// a warning.
+TEST(TlsPeer, AHandshakeOfEndlessWarningsIsEndedOnBothSides) {
+  constexpr size_t kCapacity = 100 * kMaxHandshakeBytes;
+  std::vector<uint8_t> warnings;
+  while (warnings.size() < kCapacity / 2) Append(&warnings, "1503030002015a");
+  TlsPair pair(kCapacity);
+  ASSERT_EQ(pair.client.Handshake(), Status::kWouldBlock);
+  ASSERT_EQ(pair.server.Handshake(), Status::kWouldBlock);
+  pair.link.down.on_the_way.clear();  // the ServerHello
+  for (const auto& [session, pipe] :
+       {std::pair(&pair.client, &pair.link.down), std::pair(&pair.server, &pair.link.up)}) {
+    pipe->Send(warnings.data(), warnings.size());
+    EXPECT_EQ(session->Handshake(), Status::kMalformed);
+    EXPECT_GE(pipe->on_the_way.size() + kMaxHandshakeBytes + 7, warnings.size());
+  }
+}
+
+TEST(TlsPeer, AnHonestHandshakeIsFarBelowTheLimitAndDataDoNotCount) {
+  TlsPair pair;
+  ASSERT_TRUE(pair.Connected());
+  EXPECT_LT(8 * pair.link.up.history.size(), kMaxHandshakeBytes);
+  EXPECT_LT(8 * pair.link.down.history.size(), kMaxHandshakeBytes);
+  const std::vector<uint8_t> data(500);
+  for (size_t total = 0; total < 2 * kMaxHandshakeBytes;) {
+    size_t count = 0;
+    ASSERT_EQ(pair.client.Write(View(data), &count), Status::kOk);
+    total += count;
+    uint8_t out[500];
+    ASSERT_EQ(pair.server.Read(out, &count), Status::kOk);
   }
 }
 
