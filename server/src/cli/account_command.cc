@@ -27,6 +27,8 @@ using Json = nlohmann::ordered_json;
 using privacy::Accountant;
 
 constexpr int kDecimals = 4;  // of an epsilon
+// A found noise is called the smallest if its epsilon is this share of the target.
+constexpr double kCloseEnough = 0.99;
 
 constexpr char kNotABound[] = "approximate, not an upper bound";
 
@@ -161,7 +163,11 @@ void RunSigma(const AccountOptions& o) {
                        NoiseText(factor));
   }
   AddAnswer(answer, json);
-  Print(o, text + AnswerText(o, answer), json);
+  std::string note;
+  if (answer.accounted.epsilon < kCloseEnough * TargetOf(o)) {
+    note = "  less noise may be enough: for a plan like this the search ends early\n";
+  }
+  Print(o, text + AnswerText(o, answer) + note, json);
 }
 
 void RunRounds(const AccountOptions& o) {

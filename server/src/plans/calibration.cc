@@ -31,8 +31,12 @@ constexpr double kColludersDeltaShare = 0.1;
 
 std::string Message(double target, double smallest) {
   std::ostringstream message;
-  message << "epsilon " << target << " is out of reach for this plan; the smallest attainable is "
-          << smallest;
+  message << "epsilon " << target << " is out of reach for this plan";
+  if (std::isfinite(smallest)) {
+    message << "; the smallest attainable is " << smallest;
+  } else {
+    message << ", and so is every finite one; a larger delta may help";
+  }
   return message.str();
 }
 
