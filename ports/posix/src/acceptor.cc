@@ -39,7 +39,9 @@ sockaddr_storage Parse(const std::string& host, uint16_t port) {
     ipv6.sin6_family = AF_INET6;
     ipv6.sin6_port = htons(port);
   } else {
-    Throw("--listen " + host + ": not a numeric address", EINVAL);
+    throw std::invalid_argument("--listen " + host +
+                                ": not a numeric address; take 127.0.0.1 for this machine, 0.0.0.0 "
+                                "or [::] for the network");
   }
   return address;
 }

@@ -369,5 +369,15 @@ TEST(JobSpec, BothEndsOfARangeAreTakenAlsoAsFloat32) {
   }
 }
 
+TEST(ServeRequestTest, ARoundLastsAtLeastTwoPolls) {
+  ServeRequest request;
+  EXPECT_NO_THROW(Validate(request));
+  request.poll_interval_s = 5;
+  request.round_timeout_s = 10;
+  EXPECT_NO_THROW(Validate(request));
+  request.round_timeout_s = 9.9;
+  EXPECT_THROW(Validate(request), std::invalid_argument);
+}
+
 }  // namespace
 }  // namespace sotto::server

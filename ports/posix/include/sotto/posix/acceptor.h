@@ -27,7 +27,8 @@ class Acceptor {
   };
 
   // Listens. `host` is a numeric IPv4 or IPv6 address; port 0 is any free one. Throws
-  // std::runtime_error that says what to do, for example if the port is in use.
+  // std::runtime_error that says what to do, for example if the port is in use, and
+  // std::invalid_argument for another address.
   Acceptor(const std::string& host, uint16_t port);
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
