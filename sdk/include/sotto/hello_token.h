@@ -1,5 +1,5 @@
-// What a device says in its first bytes on a TLS connection to come before strangers. Part of
-// sotto/crypto.
+// What a device says in its first bytes on a TLS connection, so that it comes before strangers.
+// Part of sotto/crypto.
 //
 // A TLS 1.2 server learns who connects only after it has begun a handshake, which costs it memory
 // and computation. So whoever opens thousands of connections would keep devices waiting. A device
