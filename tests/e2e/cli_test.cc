@@ -1,5 +1,6 @@
 // The command `sotto` as a user runs it: exit codes, messages, files.
 #include <cmath>
+#include <cstdio>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
@@ -51,8 +52,72 @@ TEST(Cli, AnOutputThatCannotBeWrittenIsRefusedBeforeTheWork) {
         std::string(kSmall) + "--noise-multiplier 1"}) {
     const Outcome run = Sotto(command + json);
     EXPECT_EQ(run.exit_code, 1) << run.output;
-    EXPECT_EQ(run.output.rfind("sotto: cannot write ", 0), 0u) << run.output;
+    EXPECT_EQ(run.output.rfind("sotto: --json: cannot write ", 0), 0u) << run.output;
   }
+}
+
+TEST(Cli, NoOutputReplacesAStoreOrAKey) {
+  const std::string store = Path("store");
+  const std::string key = Path("device.key");
+  std::remove(store.c_str());
+  std::remove(key.c_str());
+  ASSERT_EQ(Sotto("keys new --store " + store + " --id a").exit_code, 0);
+  ASSERT_EQ(Sotto("keys export a --store " + store + " --key " + key).exit_code, 0);
+  const std::string content = ReadFile(store);
+  const std::string key_content = ReadFile(key);
+  const std::string simulate = std::string(kSmall) + "--noise-multiplier 1";
+  const std::string serve =
+      "serve --listen 127.0.0.1:0 --cohort 1 --rounds 1 --noise-multiplier 1 --store " + store;
+  for (const std::string& command : {
+           "account ledger " + store + " --json ",
+           "inspect store " + store + " --json ",
+           std::string("inspect certificate --json "),
+           "keys list --store " + store + " --json ",
+           simulate + " --json ",
+           simulate + " --model-out ",
+           serve + " --json ",
+           serve + " --model-out ",
+           serve + " --port-file ",
+       }) {
+    for (const std::string& path : {store, store + "-journal", key}) {
+      ExpectUsageError(command + path, "cannot write " + path);
+    }
+  }
+  EXPECT_EQ(ReadFile(store), content);
+  EXPECT_EQ(ReadFile(key), key_content);
+}
+
+TEST(Cli, TwoOutputsInOneFileAreAUsageError) {
+  const std::string path = Path("both");
+  ExpectUsageError(
+      std::string(kSmall) + "--noise-multiplier 1 --json " + path + " --model-out " + path,
+      "--model-out: cannot write " + path);
+  EXPECT_EQ(ReadFile(path), "");
+}
+
+TEST(Cli, AFullDiskUnderStandardOutputIsAFailure) {
+  for (const std::string& command : {
+           std::string(kSmall) + "--noise-multiplier 1",
+           std::string("account epsilon --sampling none --noise-multiplier 9 --rounds 1 "
+                       "--delta 1e-5"),
+           std::string("account epsilon --sampling none --noise-multiplier 9 --rounds 1 "
+                       "--delta 1e-5 --json -"),
+           std::string("--version"),
+       }) {
+    const Outcome run = Sotto(command, "2>&1 >/dev/full");
+    EXPECT_EQ(run.exit_code, 1) << command;
+    EXPECT_NE(run.output.find("standard output failed: is the disk full?"), std::string::npos)
+        << run.output;
+  }
+  EXPECT_EQ(Sotto("nonsense", "2>/dev/full").exit_code, 2);
+}
+
+TEST(Cli, NoTextGoesIntoAnOutputWhenStandardOutputIsClosed) {
+  const std::string path = Path("model");
+  const Outcome run =
+      Sotto(kSmall + ("--noise-multiplier 1 --model-out " + path), "<&- >&- 2>/dev/null");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_EQ(ReadFile(path).size(), 4 * 7850u);
 }
 
 TEST(Cli, JsonHoldsTheWholeResult) {

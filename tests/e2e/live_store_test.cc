@@ -53,6 +53,22 @@ TEST(LiveStoreTest, AnOutputThatCannotBeWrittenBeginsNoJob) {
   EXPECT_FALSE(std::filesystem::exists(site.Path("port")));
 }
 
+TEST(LiveStoreTest, AServerWhoseLogIsLostEndsItsJobAndSaysSoByItsStatus) {
+  Site site(2);
+  const Arguments full_disk = {"/bin/sh", "-c", "exec \"$@\" 2>/dev/full", "sh"};
+  Server server = site.Serve(
+      {"--cohort", "2", "--rounds", "1", "--noise-multiplier", "1", "--json", site.Path("json")},
+      full_disk);
+  for (Process& client : site.Clients(server.port)) EXPECT_EQ(client.Wait(), 0);
+  EXPECT_EQ(server.process.Wait(), 1);
+  const nlohmann::json results = nlohmann::json::parse(ReadFile(site.Path("json")));
+  EXPECT_EQ(results["rounds_released"], 1);
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(site.Path("json")).permissions(),
+            perms::owner_read | perms::owner_write)
+      << "it tells who took part";
+}
+
 TEST(LiveStoreTest, EachStopSignalHasItsExitStatusAndAHangUpStopsNothing) {
   Site site(2);
   for (const int signal : {SIGINT, SIGTERM}) {

@@ -67,6 +67,23 @@ TEST(StrictOptions, NoNumberIsReadAsAnotherOne) {
   EXPECT_GT(count, 40u) << "is this still the form of --help?";
 }
 
+TEST(StrictOptions, AnEmptyTextIsNotAnOptionLeftOut) {
+  size_t count = 0;
+  for (const std::string& program : kPrograms) {
+    const std::string help = RunCommand(program + " --help").output;
+    const std::regex option("(--[a-z0-9-]+) TEXT");
+    for (std::sregex_iterator found(help.begin(), help.end(), option), end; found != end; ++found) {
+      ExpectRefused(fmt::format("{} {} '' --help", program, (*found)[1].str()), (*found)[1]);
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 20u) << "is this still the form of --help?";
+  const std::string file = Path("empty.toml");
+  WriteFile(file, "json = \"\"\n");
+  ExpectRefused(fmt::format("{} simulate --config {} --help", SOTTO_PROGRAM, file), "--json");
+  unlink(file.c_str());
+}
+
 TEST(StrictOptions, ASeedBelowZeroIsNoSeed) {
   for (const std::string& program : {kPrograms[0], kPrograms[1], kPrograms[2], kPrograms.back()}) {
     ExpectRefused(program + " --seed -1 --help", "--seed");

@@ -58,7 +58,7 @@ nlohmann::ordered_json ToJson(const std::string& store, const StoreReport& repor
 }
 
 void RunInspectStore(const InspectStoreOptions& o) {
-  RequireOutput(o.json);
+  RequireOutput(o.json, o.store);
   const StoreReport report = InspectStore(o.store);
   fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(o.store, report));
   WriteJson(o.json, ToJson(o.store, report));

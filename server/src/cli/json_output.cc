@@ -4,22 +4,20 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
-#include "cli/output_file.h"
-
 namespace sotto::server {
 
 bool IsStandardOutput(const std::string& path) { return path == "-"; }
 
-void WriteJson(const std::string& path, const nlohmann::ordered_json& json) {
+void WriteJson(const std::string& path, const nlohmann::ordered_json& json, Readers readers) {
   if (path.empty()) return;
   const std::string text = json.dump(2) + "\n";
   if (IsStandardOutput(path)) {
-    fmt::print("{}", text);
-    if (std::fflush(stdout) != 0) {
-      throw std::runtime_error("writing the JSON failed: is the disk full?");
+    const bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    if (!is_written || std::fflush(stdout) != 0) {
+      throw std::runtime_error("writing the JSON to standard output failed: is the disk full?");
     }
   } else {
-    OutputFile file(path);
+    OutputFile file(JsonOutput(path, readers));
     file.stream() << text;
     file.Finish();
   }

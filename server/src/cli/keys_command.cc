@@ -138,10 +138,10 @@ Json DevicesToJson(const std::vector<DeviceRecord>& devices) {
 }
 
 void RunList(const KeysOptions& o) {
-  RequireOutput(o.json);
+  RequireOutput(o.json, o.store);
   const std::vector<DeviceRecord> devices = OpenStore(o.store)->ListDevices();
   fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", DescribeDevices(devices));
-  WriteJson(o.json, DevicesToJson(devices));
+  WriteJson(o.json, DevicesToJson(devices), Readers::kOwner);
 }
 
 void RunRevoke(const KeysOptions& o) {
@@ -175,6 +175,9 @@ posix::SecretText HeaderText(const Device& device) {
 void RunExport(const KeysOptions& o) {
   if (o.header.empty() && o.key.empty()) {
     throw std::invalid_argument("keys export: say where to, with --header FILE.h or --key FILE");
+  }
+  for (const Output& output : {Output{"--header", o.header}, Output{"--key", o.key}}) {
+    if (!output.path.empty()) RequireNoStoreFile(output, o.store);
   }
   const Device device = OpenStore(o.store)->FindDevice(o.id);
   if (!o.header.empty()) {

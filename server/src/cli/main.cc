@@ -2,6 +2,7 @@
 // stopped by signal n. Part of sotto::server/cli.
 #include <cstdio>
 #include <exception>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <stdexcept>
 #include <string>
@@ -26,9 +27,29 @@ namespace {
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
 
-int Fail(const std::exception& error, int code) {
-  fmt::print(stderr, "sotto: {}\n", error.what());
+// A message that nobody can take changes nothing.
+int Fail(const std::string& what, int code) {
+  const std::string text = "sotto: " + what + "\n";
+  static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
   return code;
+}
+
+int Fail(const std::exception& error, int code) { return Fail(error.what(), code); }
+
+// A standard stream that the caller has closed is one that discards. Otherwise a file that the
+// program opens could take its number, and get the text.
+void OpenStandardStreams() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor) {
+    if (fcntl(descriptor, F_GETFD) == -1) static_cast<void>(open("/dev/null", O_RDWR));
+  }
+}
+
+// The exit status of a command that has done its work: 0 only if its texts have arrived, too.
+int StatusOfStreams() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    return Fail("writing to standard output failed: is the disk full?", kExitFailure);
+  }
+  return std::ferror(stderr) == 0 ? 0 : Fail("the log is not whole", kExitFailure);
 }
 
 // The names of the called command: the keys of a TOML file that stand in no section are its options
@@ -87,8 +108,10 @@ int Run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    OpenStandardStreams();
     sotto::posix::ForbidCoreDumps();
-    return Run(argc, argv);
+    const int status = Run(argc, argv);
+    return status == 0 ? StatusOfStreams() : status;
   } catch (const sotto::privacy::UnattainableEpsilon& error) {
     return Fail(error, kExitUsage);
   } catch (const std::invalid_argument& error) {

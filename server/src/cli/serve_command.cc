@@ -50,12 +50,16 @@ void ParseListen(const std::string& text, ServerOptions* options) {
   options->port = address->port;
 }
 
-// A log that nobody can take, for example because the terminal is gone, ends no job.
+// A log that nobody can take, for example because the terminal is gone, ends no job. The command
+// then ends with status 1 (main.cc).
 void Log(const std::string& line) {
   const std::time_t now = std::time(nullptr);
   const std::string text = fmt::format("{:%F %T}Z {}\n", fmt::gmtime(now), line);
   static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
 }
+
+Output ModelOutput(const ServeRequest& o) { return {"--model-out", o.model_out}; }
+Output PortOutput(const ServeRequest& o) { return {"--port-file", o.port_file}; }
 
 // For the operator alone: the figures depend on who connects.
 nlohmann::ordered_json NetworkToJson(const NetworkFigures& figures) {
@@ -80,23 +84,25 @@ void WriteResults(const ServeRequest& o, bool seeded, Job& job, const OperatorRe
   nlohmann::ordered_json operators = report.ToJson();
   operators["network"] = NetworkToJson(network);
   if (!o.model_out.empty()) {
-    OutputFile file(o.model_out);
+    OutputFile file(ModelOutput(o));
     WriteParameters(job.parameters(), file.stream());
     file.Finish();
   }
-  WriteJson(o.json, {{"rounds_released", job.round()},
-                     {"finish_reason", job.finish_reason()},
-                     {"job", SpecificationToJson(o, job.config())},
-                     {"claims", ClaimsToJson(job.Spent().claims)},
-                     {"seeded", seeded},
-                     {"seed", o.seed ? nlohmann::ordered_json(*o.seed) : nullptr},
-                     {"parameters_sha256", ParametersDigest(job.parameters())},
-                     {"operator", operators}});
+  WriteJson(o.json,
+            {{"rounds_released", job.round()},
+             {"finish_reason", job.finish_reason()},
+             {"job", SpecificationToJson(o, job.config())},
+             {"claims", ClaimsToJson(job.Spent().claims)},
+             {"seeded", seeded},
+             {"seed", o.seed ? nlohmann::ordered_json(*o.seed) : nullptr},
+             {"parameters_sha256", ParametersDigest(job.parameters())},
+             {"operator", operators}},
+            Readers::kOwner);
 }
 
-void WritePortFile(const std::string& path, uint16_t port) {
-  if (path.empty()) return;
-  OutputFile file(path);
+void WritePortFile(const ServeRequest& o, uint16_t port) {
+  if (o.port_file.empty()) return;
+  OutputFile file(PortOutput(o));
   file.stream() << port << '\n';
   file.Finish();
 }
@@ -178,7 +184,7 @@ void RunServe(const ServeRequest& o) {
   posix::IgnoreWriteSignals();
   posix::IgnoreHangUp();
   // What can fail comes before the job begins in the store: outputs, store, TLS, port.
-  for (const std::string& output : {o.json, o.model_out, o.port_file}) RequireOutput(output);
+  RequireOutputs({JsonOutput(o.json, Readers::kOwner), ModelOutput(o), PortOutput(o)}, o.store);
   Validate(o);
   const ServerOptions options = OptionsOf(o);
   const std::unique_ptr<Store> store = OpenStore(o.store);
@@ -208,7 +214,7 @@ void RunServe(const ServeRequest& o) {
   Job job(config, devices, *store, posix::DeriveKey(posix::RunKey(o.seed), key_label::kServer),
           ReadState(*store, resumed));
   LogStart(options.host, server.port(), devices, job);
-  WritePortFile(o.port_file, server.port());
+  WritePortFile(o, server.port());
   const bool finished = server.Run(job);
   if (store->ignored_receipts() != 0) {
     Log(fmt::format("{} not of this store, ignored",

@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <fmt/format.h>
-#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -36,12 +35,8 @@ void RunSimulate(const SimulationRequest& request) {
   SimulationConfig config = MakeSimulation(request);
   config.stop = [] { return posix::StopSignal() != 0; };
   const TrainTest data = OpenDataset(request.data);
-  std::optional<OutputFile> json_file;
-  std::optional<OutputFile> model_file;
-  const bool json_to_stdout = IsStandardOutput(request.json);
-  if (!request.json.empty() && !json_to_stdout) json_file.emplace(request.json);
-  if (!request.model_out.empty()) model_file.emplace(request.model_out);
-
+  const Output model_output = {"--model-out", request.model_out};
+  RequireOutputs({JsonOutput(request.json), model_output});
   Announce(config);
   posix::CatchStopSignals();
   const Progress progress(static_cast<size_t>(config.job.plan.rounds),
@@ -50,18 +45,15 @@ void RunSimulate(const SimulationRequest& request) {
     progress.Show(report.outcome.round + 1, DescribeRound(config, report));
   });
 
-  fmt::print(json_to_stdout ? stderr : stdout, "{}",
+  fmt::print(IsStandardOutput(request.json) ? stderr : stdout, "{}",
              DescribeResult(config, result, data.train.name));
   nlohmann::ordered_json json = ResultToJson(config, result, data.train.name);
   json["job"] = SpecificationToJson(request, config.job);
-  if (json_to_stdout) WriteJson(request.json, json);
-  if (json_file) {
-    json_file->stream() << json.dump(2) << '\n';
-    json_file->Finish();
-  }
-  if (model_file) {
-    WriteParameters({result.parameters.data(), result.parameters.size()}, model_file->stream());
-    model_file->Finish();
+  WriteJson(request.json, json);
+  if (!request.model_out.empty()) {
+    OutputFile file(model_output);
+    WriteParameters({result.parameters.data(), result.parameters.size()}, file.stream());
+    file.Finish();
   }
   if (result.stopped) throw Stopped(posix::StopSignal(), result.finish_reason);
   if (result.gave_up) throw GaveUp(result.finish_reason);

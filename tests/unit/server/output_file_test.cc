@@ -1,35 +1,81 @@
 // Tests of output files: a wrong path fails at once, and nothing is lost by a run that fails.
 #include "cli/output_file.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
 #include <stdexcept>
 #include <string>
+#include <sys/stat.h>
 
 namespace sotto::server {
 namespace {
 
+constexpr char kStoreBeginning[] = "SQLite format 3";  // its zero byte ends the text
+
 class OutputFileTest : public testing::Test {
  protected:
-  OutputFileTest() { std::filesystem::remove(path_); }
-  ~OutputFileTest() override { std::filesystem::remove(path_); }
+  OutputFileTest() {
+    std::string folder = testing::TempDir() + "sotto_output_XXXXXX";
+    EXPECT_NE(mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+    path_ = Path("file");
+  }
+  ~OutputFileTest() override { std::filesystem::remove_all(folder_); }
 
-  void Write(const std::string& text) const { std::ofstream(path_) << text; }
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+
+  void Write(const std::string& text) const { WriteTo(path_, text); }
+
+  static void WriteTo(const std::string& path, const std::string& text) {
+    std::ofstream(path) << text;
+  }
+
+  std::string WriteStore(const std::string& name) const {
+    WriteTo(Path(name), std::string(kStoreBeginning, sizeof(kStoreBeginning)) + "the rest");
+    return Path(name);
+  }
 
   std::string Read() const {
     std::ifstream file(path_);
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  const std::string path_ = testing::TempDir() + "sotto_output_" +
-                            testing::UnitTest::GetInstance()->current_test_info()->name();
+  // Writes the file of this path as a command does.
+  static void WriteOutput(const Output& output, const std::string& text) {
+    OutputFile file(output);
+    file.stream() << text;
+    file.Finish();
+  }
+
+  // The output is refused at the start of a command and when it is written.
+  static void ExpectRefused(const std::string& path, const std::string& store = "") {
+    EXPECT_THROW(RequireOutput(path, store), std::invalid_argument) << path;
+    if (store.empty()) {
+      EXPECT_THROW(OutputFile file(JsonOutput(path)), std::invalid_argument) << path;
+    }
+  }
+
+  mode_t Mode() const {
+    struct stat info {};
+    EXPECT_EQ(stat(path_.c_str(), &info), 0);
+    return info.st_mode & 0777;
+  }
+
+  size_t CountFiles() const {
+    const std::filesystem::directory_iterator files(folder_);
+    return static_cast<size_t>(std::distance(begin(files), end(files)));
+  }
+
+  std::string folder_;
+  std::string path_;
 };
 
 TEST_F(OutputFileTest, ReplacesWhatTheFileHeld) {
   Write("a long text of another run");
-  OutputFile file(path_);
+  OutputFile file(JsonOutput(path_));
   EXPECT_EQ(Read(), "a long text of another run");
   file.stream() << "short";
   file.stream() << "er";
@@ -39,16 +85,16 @@ TEST_F(OutputFileTest, ReplacesWhatTheFileHeld) {
 
 TEST_F(OutputFileTest, ARunThatFailsLeavesTheFileAsItWas) {
   Write("results");
-  { OutputFile file(path_); }
+  { OutputFile file(JsonOutput(path_)); }
   EXPECT_EQ(Read(), "results");
   std::filesystem::remove(path_);
-  { OutputFile file(path_); }
+  { OutputFile file(JsonOutput(path_)); }
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
 TEST_F(OutputFileTest, APathThatCannotBeWrittenIsRefusedBeforeAnythingIsDone) {
   EXPECT_THROW(RequireOutput(path_ + "/none/file"), std::runtime_error);
-  EXPECT_THROW(RequireOutput(testing::TempDir()), std::runtime_error) << "a folder";
+  EXPECT_THROW(RequireOutput(testing::TempDir()), std::invalid_argument) << "a folder";
   RequireOutput("");
   RequireOutput("-");
   RequireOutput("/dev/null");
@@ -60,9 +106,87 @@ TEST_F(OutputFileTest, APathThatCannotBeWrittenIsRefusedBeforeAnythingIsDone) {
 }
 
 TEST_F(OutputFileTest, AFullDiskIsAnError) {
-  OutputFile file("/dev/full");
+  OutputFile file(JsonOutput("/dev/full"));
   file.stream() << "text";
   EXPECT_THROW(file.Finish(), std::runtime_error);
+}
+
+TEST_F(OutputFileTest, ANewFileThatTellsWhoTookPartIsTheOwnersAlone) {
+  WriteOutput(JsonOutput(path_, Readers::kOwner), "who");
+  EXPECT_EQ(Mode(), 0600u);
+  ASSERT_EQ(chmod(path_.c_str(), 0640), 0);
+  WriteOutput(JsonOutput(path_, Readers::kOwner), "others");
+  EXPECT_EQ(Mode(), 0640u) << "the owner's choice";
+  EXPECT_EQ(Read(), "others");
+}
+
+TEST_F(OutputFileTest, TheStoreOfTheCommandIsNoOutputUnderAnyName) {
+  const std::string store = Path("store");  // empty, so its contents tell nothing
+  WriteTo(store, "");
+  std::filesystem::create_symlink(store, Path("link"));
+  std::filesystem::create_hard_link(store, Path("twin"));
+  std::filesystem::create_symlink(folder_, Path("folder"));
+  for (const char* name : {"store", "link", "twin", "folder/store", "store-journal", "store-wal",
+                           "store-shm", "folder/store-journal"}) {
+    ExpectRefused(Path(name), store);
+    ExpectRefused(Path(name), Path("link"));
+  }
+  ExpectRefused(Path("new"), Path("new"));
+  ExpectRefused(Path("new-journal"), Path("new"));
+  RequireOutput(Path("other-journal"), store);
+  EXPECT_EQ(CountFiles(), 4u) << "nothing was made";
+}
+
+TEST_F(OutputFileTest, NoStoreAndNoSecretIsAnOutput) {
+  const std::string store = WriteStore("fleet.db");
+  std::filesystem::create_symlink(store, Path("link"));
+  for (const char* name :
+       {"fleet.db", "link", "fleet.db-journal", "fleet.db-wal", "fleet.db-shm"}) {
+    ExpectRefused(Path(name));
+  }
+  for (const char* text : {"sotto-key 1\ndevice a\n", "// SECRET: the key", "sotto-mark 1\n"}) {
+    Write(text);
+    ExpectRefused(path_);
+    EXPECT_EQ(Read(), text);
+  }
+  Write("sotto-keys are no keys");
+  RequireOutput(path_);
+}
+
+TEST_F(OutputFileTest, AStoreThatComesAfterTheStartIsNotReplaced) {
+  RequireOutput(path_);
+  WriteStore("file");
+  EXPECT_THROW(WriteOutput(JsonOutput(path_), "results"), std::invalid_argument);
+  EXPECT_NE(Read(), "results");
+}
+
+TEST_F(OutputFileTest, ANamedPipeIsRefusedAndNotWaitedFor) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  ExpectRefused(path_);
+}
+
+TEST_F(OutputFileTest, ALinkToNothingIsRefusedAndStays) {
+  std::filesystem::create_symlink(Path("nothing"), path_);
+  ExpectRefused(path_);
+  EXPECT_TRUE(std::filesystem::is_symlink(path_));
+  EXPECT_FALSE(std::filesystem::exists(Path("nothing")));
+}
+
+TEST_F(OutputFileTest, TwoOutputsAreTwoFilesButForDevices) {
+  const auto require = [](const std::string& one, const std::string& other) {
+    RequireOutputs({JsonOutput(one), {"--model-out", other}});
+  };
+  EXPECT_THROW(require(path_, path_), std::invalid_argument) << "both new";
+  EXPECT_THROW(require(path_, folder_ + "/./file"), std::invalid_argument);
+  EXPECT_EQ(CountFiles(), 0u);
+  Write("results");
+  std::filesystem::create_hard_link(path_, Path("twin"));
+  EXPECT_THROW(require(path_, Path("twin")), std::invalid_argument);
+  require(path_, Path("other"));
+  require("/dev/full", "/dev/full");
+  require("-", path_);
+  EXPECT_THROW(require(path_, "-"), std::invalid_argument) << "not offered";
+  EXPECT_EQ(Read(), "results");
 }
 
 }  // namespace

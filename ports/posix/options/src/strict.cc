@@ -44,6 +44,11 @@ std::string CheckFinite(const std::string& text) {
   return value && std::isfinite(*value) ? "" : fmt::format("'{}' is not a finite number", text);
 }
 
+// An empty text is a variable of a script that is not set, never "no such file".
+std::string CheckText(const std::string& text) {
+  return text.empty() ? "it is empty; give a value, or leave the option out" : "";
+}
+
 // In front of the option's other checks.
 void CheckFirst(CLI::Option& option, std::string (*check)(const std::string&)) {
   option.transform(CLI::Validator([check](std::string& text) { return check(text); }, ""));
@@ -55,7 +60,7 @@ std::string TypeOf(const CLI::Option& option) {
   return name.substr(0, name.find(':'));
 }
 
-void MakeNumbersStrict(CLI::Option& option) {
+void MakeValuesStrict(CLI::Option& option) {
   const std::string type = TypeOf(option);
   if (type == "UINT") {
     CheckFirst(option, CheckCount);
@@ -63,14 +68,16 @@ void MakeNumbersStrict(CLI::Option& option) {
     CheckFirst(option, CheckInteger);
   } else if (type == "FLOAT") {
     CheckFirst(option, HasCheck(option) ? CheckReal : CheckFinite);
-  } else if (!type.empty() && type != "TEXT" && type != "BOOLEAN") {
+  } else if (type == "TEXT") {
+    CheckFirst(option, CheckText);
+  } else if (!type.empty() && type != "BOOLEAN") {
     throw std::logic_error("no strict check for options of the type " + type);
   }
 }
 
-void MakeNumbersStrict(CLI::App& app) {
-  for (CLI::Option* option : app.get_options({})) MakeNumbersStrict(*option);
-  for (CLI::App* command : app.get_subcommands({})) MakeNumbersStrict(*command);
+void MakeValuesStrict(CLI::App& app) {
+  for (CLI::Option* option : app.get_options({})) MakeValuesStrict(*option);
+  for (CLI::App* command : app.get_subcommands({})) MakeValuesStrict(*command);
 }
 
 // A configuration file as text. Throws CLI::ConfigError.
@@ -151,7 +158,7 @@ class StrictConfig : public CLI::ConfigBase {
 }  // namespace
 
 void MakeStrict(CLI::App& app, const DefaultSection& default_section) {
-  MakeNumbersStrict(app);
+  MakeValuesStrict(app);
   if (app.get_config_ptr() == nullptr) return;
   // Before CLI11 opens the file.
   app.get_config_ptr()->check([](const std::string& path) {

@@ -1,9 +1,9 @@
 // Makes a program's command line and configuration file strict. Part of sotto::options.
 //
 // CLI11 takes -1 for a count as 2^64 - 1, 010 as 8, NaN as a number, the first of two equal keys,
-// and a configuration that it cannot read as an empty one; and it waits for the writer of a named
-// pipe. After MakeStrict() all of these are refused, with the name of the option and exit status 2,
-// in every option that a program has.
+// an empty text as an option left out, and a configuration that it cannot read as an empty one; and
+// it waits for the writer of a named pipe. After MakeStrict() all of these are refused, with the
+// name of the option and exit status 2, in every option that a program has.
 #ifndef SOTTO_OPTIONS_STRICT_H_
 #define SOTTO_OPTIONS_STRICT_H_
 
@@ -24,6 +24,7 @@ using DefaultSection = std::function<std::vector<std::string>()>;
 // Call it once all options and commands of the app are declared, before App::parse().
 //   - Numbers are those of numbers.h. A real number may be infinite only if its option has a check
 //     of its own, which then decides.
+//   - No text is empty. Each option is given at most once, which is CLI11's default.
 //   - The file of App::set_config() is a regular file of at most kMaxSmallFile bytes. It is the
 //   TOML
 //     of toml.h, and each of its keys names another option of the app or of the command that its
