@@ -337,10 +337,10 @@ void RunLedger(const LedgerOptions& o) {
     throw std::invalid_argument(
         "which store? It is an argument, `sotto account ledger RUN`, or --store RUN");
   }
-  RequireOutput(o.json);
+  RequireOutput(o.json, o.store);
   const std::vector<JobLedger> jobs = ReadLedger(*OpenStore(o.store));
   fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(o, jobs));
-  WriteJson(o.json, ToJson(o, jobs));
+  WriteJson(o.json, ToJson(o, jobs), o.published ? Readers::kAll : Readers::kOwner);
 }
 
 }  // namespace
