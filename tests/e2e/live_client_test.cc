@@ -6,6 +6,7 @@
 #include <mutex>
 #include <sstream>
 #include <sys/stat.h>
+#include <utility>
 
 #include "e2e/fake_server.h"
 #include "e2e/live.h"
@@ -35,17 +36,8 @@ Arguments With(Arguments arguments, const Arguments& more) {
 TEST(LiveClientTest, AskedTheWrongWayItSaysSo) {
   Site site(1);
   EXPECT_EQ(Process({SOTTO_CLIENT_PROGRAM}, site.Path("usage.log")).Wait(), 2);
-  EXPECT_EQ(site.Client(0, 1, {"--samples", "0:9999"}).Wait(), 2);
   EXPECT_EQ(site.Client(0, 1, {"--seed", "1"}).Wait(), 2);
   EXPECT_EQ(site.Client(0, 1, {"--model", "nonsense"}).Wait(), 2);
-}
-
-TEST(LiveClientTest, AKeyFileThatOthersMayReadIsRefused) {
-  Site site(1);
-  const std::string key = site.Path("keys/" + site.key(0).device_id + ".key");
-  ASSERT_EQ(chmod(key.c_str(), 0644), 0);
-  EXPECT_EQ(site.Client(0, 1).Wait(), 1);
-  EXPECT_NE(ReadFile(site.ClientLog(0)).find(key), std::string::npos);
 }
 
 // Whoever reaches the client can say so, so it is no reason to stop.
@@ -92,6 +84,30 @@ TEST(LiveClientTest, AForgedAlertDoesNotEndItAndTheJobIsDone) {
       EXPECT_GE(Count(ReadFile(site.ClientLog(i)), "does not accept the key"), 1u);
     }
   }
+}
+
+// TLS alert, warning, no certificate: TLS ignores it.
+void WarnWithoutEnd(int socket) {
+  std::vector<uint8_t> warnings;
+  for (int i = 0; i < 500; ++i) {
+    for (const int byte : {0x15, 3, 3, 0, 2, 1, 0x5a}) {
+      warnings.push_back(static_cast<uint8_t>(byte));
+    }
+  }
+  uint8_t hello[4096];
+  if (recv(socket, hello, sizeof(hello), 0) <= 0) return;
+  while (send(socket, warnings.data(), warnings.size(), MSG_NOSIGNAL) > 0) {
+  }
+}
+
+TEST(LiveClientTest, EndlessWarningsNeitherHoldItNorKeepItFromGivingUp) {
+  const Site site(1);
+  FakeServer fake(Host(), WarnWithoutEnd);
+  EXPECT_EQ(site.Client(0, fake.port(), {"--give-up", "2"}).Wait(), 4);
+  EXPECT_GE(fake.connections(), 2u);
+  const std::string log = ReadFile(site.ClientLog(0));
+  EXPECT_GE(Count(log, "bytes came that no Sotto server sends, before the server proved"), 2u)
+      << log;
 }
 
 TEST(LiveClientTest, AServerWithOtherKeysDoesNotEndItAndTheJobIsDone) {
@@ -218,6 +234,23 @@ TEST(LiveClientTest, AMarkFileWithoutAGoodReceiptIsNoReasonToStop) {
     std::ofstream(mark) << text;
     const Process client = site.Client(0, server.port(), {"--mark", mark});
     EXPECT_EQ(server.Hello(0), "") << text;
+  }
+}
+
+TEST(LiveClientTest, AServerThatRefusesItsModelOrVersionEndsItWithTheRemedy) {
+  const Site site(1);
+  for (const auto& [code, remedy] : {std::pair(ErrorCode::kModelMismatch, "with --model"),
+                                     std::pair(ErrorCode::kVersion, "install the sotto-client")}) {
+    FakeServer server(Host(), [&site, code = code](int socket) {
+      AnswerInTls(socket, site.key(0), [code](const Request&, Reply* reply) {
+        reply->kind = Reply::Kind::kError;
+        reply->code = code;
+        reply->final = true;
+        return true;
+      });
+    });
+    EXPECT_EQ(site.Client(0, server.port()).Wait(), 3);
+    EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), remedy), 1u) << ReadFile(site.ClientLog(0));
   }
 }
 

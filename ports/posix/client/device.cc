@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "mark.h"
+#include "reasons.h"
 #include "sotto/bytes.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/port.h"
 #include "sotto/posix/sleep.h"
+#include "sotto/posix/terminal.h"
 
 namespace sotto::posix {
 namespace {
@@ -36,7 +38,7 @@ bool IsFinal(Status status, const Reply& reply) {
 
 // A log that cannot be written does not stop a device.
 void PrintLine(const std::string& device, const std::string& line) {
-  (void)std::fputs(fmt::format("{}: {}\n", device, line).c_str(), stderr);
+  (void)std::fputs(fmt::format("{}: {}\n", device, Printable(line)).c_str(), stderr);
 }
 
 // Why this device takes no part in a task.
@@ -51,7 +53,8 @@ std::string WhyRefused(const ClientOptions& options, const TrainTask& task) {
 // Why a final reply ends the device's part in the job.
 std::string WhyFinal(const ClientOptions& options, const Reply& reply) {
   if (reply.kind == Reply::Kind::kTrain) return WhyRefused(options, reply.task);
-  return fmt::format("the server refuses: {}", ErrorCodeName(reply.code));
+  if (reply.code != ErrorCode::kModelMismatch) return Reason(reply.code);
+  return fmt::format("this device has model {}, and {}", options.model, Reason(reply.code));
 }
 
 }  // namespace
@@ -68,7 +71,7 @@ Device::Device(const ClientOptions& options, const ModelInfo& model, const Devic
       back_off_ms_(kFirstBackOffMs),
       last_contact_ms_(NowMs()) {
   if (entropy_) entropy_->Attach(&client_.task());
-  const std::vector<uint8_t> receipt = ReadReceipt(MarkPath(options));
+  const std::vector<uint8_t> receipt = PrepareMark(MarkPath(options));
   client_.RestoreReceipt({receipt.data(), receipt.size()});
 }
 
@@ -127,9 +130,9 @@ std::optional<Ending> Device::Step() {
 // After a failure of this device itself.
 void Device::GiveRoundUp(Status status) {
   if (status == Status::kInvalidArgument || status == Status::kEntropyFailed) {
-    throw std::runtime_error(fmt::format("the device cannot take part: {}", StatusName(status)));
+    throw std::runtime_error(fmt::format("the device cannot take part: {}", Reason(status)));
   }
-  Say(fmt::format("gave round {} up: {}", client_.task().round + 1, StatusName(status)));
+  Say(fmt::format("gave round {} up: {}", client_.task().round + 1, Reason(status)));
   BackOff();
 }
 
@@ -166,9 +169,12 @@ void Device::LoseLink(Status status) {
 
 std::string Device::WhyLost(Status status) const {
   if (!connection_.is_open()) return fmt::format("cannot connect: {}", connection_.error());
-  if (connection_.is_authenticated()) return StatusName(status);
+  if (connection_.is_authenticated()) return Reason(status);
   const bool is_refusal = status == Status::kPeerRefused || status == Status::kMismatch;
-  if (!is_refusal) return fmt::format("{} before the server proved itself", StatusName(status));
+  if (!is_refusal) {
+    return fmt::format("{}, before the server proved that it knows the key of {}", Reason(status),
+                       key_.device_id);
+  }
   return fmt::format("it does not accept the key of {}, or is not the server of this device",
                      key_.device_id);
 }
@@ -177,7 +183,8 @@ std::optional<Ending> Device::TakeReply(const Reply& reply) {
   const Status status = client_.OnReply(reply);
   if (status == Status::kOk) return std::nullopt;
   if (IsFinal(status, reply)) return Ending{Outcome::kRefused, WhyFinal(options_, reply)};
-  Say(fmt::format("round given up: {} {}", StatusName(status), ErrorCodeName(reply.code)));
+  const bool is_error = reply.kind == Reply::Kind::kError;
+  Say("round given up: " + (is_error ? Reason(reply.code) : Reason(status)));
   BackOff();
   return std::nullopt;
 }
@@ -222,7 +229,7 @@ void Device::SayIfTrainingFailed() {
     training_complaints_.Reset();
   } else if (training_complaints_.IsDue(NowMs())) {
     PrintLine(key_.device_id, fmt::format("training failed: {}; an update of zeros is sent instead",
-                                          StatusName(failure)));
+                                          Reason(failure)));
   }
 }
 

@@ -43,7 +43,7 @@ struct Ending {
 
 class Device {
  public:
-  // Throws std::invalid_argument if --server is not HOST:PORT.
+  // Throws std::invalid_argument if --server is not HOST:PORT, and where PrepareMark() does.
   //   options  outlive the device
   //   model    constant; outlives the device
   Device(const ClientOptions& options, const ModelInfo& model, const DeviceKey& key, Share share);
@@ -52,8 +52,8 @@ class Device {
 
   // Takes part in rounds until the job is done or the device can no longer take part. Blocks. Call
   // it once. Failures that pass are tried again. Throws std::runtime_error if the machine fails: no
-  // entropy, TLS cannot start, the mark file cannot be written; and if the client's configuration
-  // is invalid.
+  // entropy, TLS cannot start, the disk is full; and if the client's configuration is invalid.
+  // Throws a FileError if the mark file can no longer be written.
   Ending Run();
 
  private:

@@ -2,13 +2,17 @@
 // ports/posix/client.
 //
 // Reads its share of an IDX data set and its key file, connects, and takes part in rounds until the
-// job is done. One thread. Exit codes: 0 the job is done, 1 a failure, 2 wrong arguments, 3 the
-// device's options refuse the job, or the server the device's model; 4 no server in time
-// (--give-up). Nothing that comes over an unauthenticated link ends it.
+// job is done. One thread. Exit statuses: 0 the job is done; 1 a failure of the machine, which may
+// pass; 2 an option or a file is wrong; 3 the device's options refuse the job, or the server the
+// device's model or version; 4 no server in time (--give-up). Nothing that comes over an
+// unauthenticated link ends it, but for 4.
 #include <cstdio>
 #include <exception>
 #include <fmt/format.h>
+#include <iostream>
+#include <sstream>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -18,8 +22,10 @@
 #include "share.h"
 #include "sotto/options/strict.h"
 #include "sotto/posix/core_dumps.h"
+#include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/signals.h"
+#include "sotto/posix/terminal.h"
 #include "sotto/version.h"
 
 namespace {
@@ -28,6 +34,7 @@ using sotto::posix::ClientOptions;
 using sotto::posix::Device;
 using sotto::posix::Ending;
 using sotto::posix::Outcome;
+using sotto::posix::Printable;
 using sotto::posix::Share;
 
 constexpr int kExitDone = 0;
@@ -49,8 +56,20 @@ int ExitCode(Outcome outcome) {
 }
 
 int Fail(const char* why, int code) {
-  fmt::print(stderr, "sotto-client: {}\n", why);
+  const std::string line = fmt::format("sotto-client: {}\n", Printable(why));
+  (void)std::fputs(line.c_str(), stderr);
   return code;
+}
+
+// CLI11's help, or what it refuses.
+int EndParsing(const CLI::App& app, const CLI::ParseError& error) {
+  std::ostringstream complaint;
+  const int code = app.exit(error, std::cout, complaint);
+  std::istringstream lines(complaint.str());
+  for (std::string line; std::getline(lines, line);) {
+    (void)std::fputs((Printable(line) + "\n").c_str(), stderr);
+  }
+  return code == 0 ? kExitDone : kExitUsage;
 }
 
 Ending TakePart(const ClientOptions& options) {
@@ -70,7 +89,7 @@ int RunClient(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitDone : kExitUsage;
+    return EndParsing(app, error);
   }
   sotto::posix::ForbidCoreDumps();
   sotto::posix::IgnoreWriteSignals();
@@ -85,6 +104,8 @@ int main(int argc, char** argv) {
   try {
     return RunClient(argc, argv);
   } catch (const std::invalid_argument& error) {
+    return Fail(error.what(), kExitUsage);
+  } catch (const sotto::posix::FileError& error) {
     return Fail(error.what(), kExitUsage);
   } catch (const std::exception& error) {
     return Fail(error.what(), kExitFailure);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "sotto/messages.h"
 #include "sotto/posix/files.h"
@@ -13,6 +14,7 @@ namespace sotto::posix {
 namespace {
 
 constexpr std::string_view kFormat = "sotto-mark 1\n";
+constexpr std::string_view kAnyFormat = "sotto-mark ";
 constexpr std::string_view kReceipt = "\nreceipt ";
 
 std::vector<uint8_t> ParseHex(std::string_view hex) {
@@ -26,6 +28,31 @@ std::vector<uint8_t> ParseHex(std::string_view hex) {
   return bytes;
 }
 
+bool BeginsWith(std::string_view text, std::string_view start) {
+  return text.substr(0, start.size()) == start;
+}
+
+// A mark's text, or an empty one. What is not a mark, a key for example, is refused, and wiped.
+SecretText ReadMark(const std::string& path) {
+  RequireRegularFile(path);
+  SecretText file;
+  if (std::optional<std::string> text = ReadTextFile(path)) file.text = std::move(*text);
+  if (file.text.empty() || BeginsWith(file.text, kAnyFormat)) return file;
+  throw FileError(path +
+                  ": this is not a mark, and the mark would replace it; name another file with "
+                  "--mark");
+}
+
+std::vector<uint8_t> ReceiptIn(std::string_view text) {
+  if (!BeginsWith(text, kFormat)) return {};
+  const size_t line = text.find(kReceipt);
+  if (line == std::string_view::npos) return {};
+  const size_t begin = line + kReceipt.size();
+  const size_t end = text.find('\n', begin);
+  const bool is_whole = end != std::string_view::npos && end - begin <= 2 * kMaxReceiptSize;
+  return is_whole ? ParseHex(text.substr(begin, end - begin)) : std::vector<uint8_t>();
+}
+
 }  // namespace
 
 std::string MarkText(const TrainTask& task, ByteSpan receipt) {
@@ -35,16 +62,10 @@ std::string MarkText(const TrainTask& task, ByteSpan receipt) {
   return text;
 }
 
-std::vector<uint8_t> ReadReceipt(const std::string& path) {
-  const std::string text = ReadTextFile(path).value_or("");
-  if (text.compare(0, kFormat.size(), kFormat) != 0) return {};
-  const size_t line = text.find(kReceipt);
-  if (line == std::string::npos) return {};
-  const size_t begin = line + kReceipt.size();
-  const size_t end = text.find('\n', begin);
-  const bool is_whole = end != std::string::npos && end - begin <= 2 * kMaxReceiptSize;
-  return is_whole ? ParseHex(std::string_view(text).substr(begin, end - begin))
-                  : std::vector<uint8_t>();
+std::vector<uint8_t> PrepareMark(const std::string& path) {
+  const SecretText file = ReadMark(path);
+  ReplaceTextFile(path, file.text);
+  return ReceiptIn(file.text);
 }
 
 }  // namespace sotto::posix

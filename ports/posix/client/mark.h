@@ -22,10 +22,13 @@ namespace sotto::posix {
 // The contents of a mark file.
 std::string MarkText(const TrainTask& task, ByteSpan receipt);
 
-// The receipt in a mark file. Empty if there is no file, none in the file, or if the file is not
-// one that MarkText() has made: the device then goes on without. Throws std::runtime_error where
-// ReadTextFile() does.
-std::vector<uint8_t> ReadReceipt(const std::string& path);
+// Returns the receipt in a mark file, after it has written the file once as it is: a mark that
+// cannot be written is found before the device is drawn, not after. The receipt is empty if there
+// is no file (an empty one is made), none in the file, or if the mark is damaged or of another
+// version: the device then goes on without. Throws a FileError for any other file, which a mark
+// would destroy, std::invalid_argument where RequireRegularFile() does, and where ReadTextFile()
+// and ReplaceTextFile() do.
+std::vector<uint8_t> PrepareMark(const std::string& path);
 
 }  // namespace sotto::posix
 

@@ -1,7 +1,6 @@
 #include "options.h"
 
 #include <fmt/format.h>
-#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -40,6 +39,31 @@ void AddTestOptions(CLI::App& app, ClientOptions& o) {
   app.add_flag("--insecure-seed", o.insecure_seed, "confirms --seed");
 }
 
+// FIRST:COUNT of some file.
+struct Samples {
+  uint64_t first = 0;
+  uint64_t count = 0;  // 0: no text
+};
+
+Samples ParseSamples(const std::string& text) {
+  if (text.empty()) return {};
+  const size_t colon = text.find(':');
+  const std::optional<uint64_t> first = ParseCount(std::string_view(text).substr(0, colon));
+  const std::string_view rest =
+      colon == std::string::npos ? std::string_view() : std::string_view(text).substr(colon + 1);
+  const uint64_t count = ParseCount(rest).value_or(0);
+  if (!first || count == 0) {
+    throw std::invalid_argument(fmt::format(
+        "--samples {}: expected FIRST:COUNT, two whole numbers, COUNT at least 1", text));
+  }
+  return {*first, count};
+}
+
+constexpr char kExitStatuses[] =
+    "Exit status: 0 the job is done; 1 this machine failed, for example its disk is full: try "
+    "again; 2 an option or a file is wrong; 3 this device's options refuse the job, or the server "
+    "refuses this device's model or version; 4 no server in the time of --give-up.";
+
 }  // namespace
 
 void AddOptions(CLI::App& app, ClientOptions& options) {
@@ -50,6 +74,7 @@ void AddOptions(CLI::App& app, ClientOptions& options) {
   app.add_flag("-v,--verbose", options.verbose,
                "a line for each step of a round and for each failure");
   AddTestOptions(app, options);
+  app.footer(kExitStatuses);
 }
 
 void CheckOptions(const ClientOptions& options) {
@@ -61,8 +86,7 @@ void CheckOptions(const ClientOptions& options) {
   }
   if (!(options.give_up_s >= 0)) throw std::invalid_argument("--give-up must not be negative");
   (void)ParseServerAddress(options.server);
-  // Of any file: how many samples this one has is known later.
-  (void)ParseSampleRange(options.samples, std::numeric_limits<size_t>::max());
+  (void)ParseSamples(options.samples);  // whether the file has them is known later
 }
 
 const ModelInfo& ModelOf(const ClientOptions& options) {
@@ -87,23 +111,14 @@ HostPort ParseServerAddress(const std::string& text) {
 }
 
 SampleRange ParseSampleRange(const std::string& text, size_t total) {
-  SampleRange range{0, total};
-  if (text.empty()) return range;
-  const size_t colon = text.find(':');
-  const std::optional<uint64_t> first = ParseCount(std::string_view(text).substr(0, colon));
-  const std::string_view rest =
-      colon == std::string::npos ? std::string_view() : std::string_view(text).substr(colon + 1);
-  const uint64_t count = ParseCount(rest).value_or(0);
-  if (!first || count == 0) {
-    throw std::invalid_argument(fmt::format("--samples {}: expected FIRST:COUNT", text));
+  const Samples samples = ParseSamples(text);
+  if (samples.first > total || samples.count > total - samples.first) {
+    throw std::invalid_argument(
+        fmt::format("--samples {}: the file has {} samples; expected FIRST:COUNT within 0:{}", text,
+                    total, total));
   }
-  if (*first > total || count > total - *first) {
-    throw std::invalid_argument(fmt::format(
-        "--samples {}: expected FIRST:COUNT within the file's {} samples", text, total));
-  }
-  range.first = static_cast<size_t>(*first);
-  range.count = static_cast<size_t>(count);
-  return range;
+  return {static_cast<size_t>(samples.first),
+          static_cast<size_t>(text.empty() ? total : samples.count)};
 }
 
 }  // namespace sotto::posix

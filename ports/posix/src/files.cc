@@ -1,10 +1,12 @@
 #include "sotto/posix/files.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <iterator>
 #include <stdexcept>
 #include <sys/stat.h>
 #include <system_error>
@@ -22,12 +24,14 @@ constexpr char kCheckFolder[] = "check that its folder exists and is writable";
 constexpr char kCheckDisk[] = "check that the disk has space left";
 
 [[noreturn]] void Fail(const std::string& path, const std::string& what) {
-  throw std::runtime_error(path + ": " + what);
+  throw FileError(path + ": " + what);
 }
 
 // Throws the error that `what` failed, with the reason in errno.
 [[noreturn]] void FailErrno(const std::string& path, const char* what, const char* advice) {
-  Fail(path, std::string(what) + ": " + std::generic_category().message(errno) + "; " + advice);
+  const int error = errno;
+  ThrowFileError(path + ": " + what + ": " + std::generic_category().message(error) + "; " + advice,
+                 error);
 }
 
 class File {
@@ -135,6 +139,14 @@ class TemporaryFile {
 };
 
 }  // namespace
+
+void ThrowFileError(const std::string& message, int error) {
+  constexpr int kOfTheMachine[] = {ENOSPC, EDQUOT, EIO, ENOMEM, EMFILE, ENFILE, EAGAIN};
+  const bool may_pass = std::find(std::begin(kOfTheMachine), std::end(kOfTheMachine), error) !=
+                        std::end(kOfTheMachine);
+  if (may_pass) throw std::runtime_error(message);
+  throw FileError(message);
+}
 
 SecretText::~SecretText() { SecureWipe(text.data(), text.size()); }
 

@@ -17,7 +17,7 @@ constexpr std::string_view kSecret = "secret ";
 constexpr char kDigits[] = "0123456789abcdef";
 
 [[noreturn]] void Refuse(const std::string& path, const char* why) {
-  throw std::runtime_error(path + ": " + why);
+  throw FileError(path + ": " + why);
 }
 
 bool IsDeviceId(std::string_view name) {

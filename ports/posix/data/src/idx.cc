@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
-#include <stdexcept>
+#include <system_error>
 #include <zlib.h>
 
 #include "sotto/posix/files.h"
@@ -21,13 +21,16 @@ class IdxFile {
  public:
   explicit IdxFile(const std::string& path) : path_(path) {
     // zlib refuses a folder by itself.
-    if (!std::filesystem::is_directory(path)) posix::RequireRegularFile(path);
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(path, ignored)) posix::RequireRegularFile(path);
     errno = 0;
     file_.reset(gzopen(path.c_str(), "rb"));
     if (file_ == nullptr) {
-      throw Defect(
-          fmt::format("cannot be opened: {}", errno != 0 ? std::strerror(errno) : "no memory"),
-          "check the path and its permissions");
+      const int error = errno != 0 ? errno : ENOMEM;
+      posix::ThrowFileError(fmt::format("{}: cannot be opened: {}; check the path and its "
+                                        "permissions",
+                                        path, std::strerror(error)),
+                            error);
     }
   }
 
@@ -65,8 +68,8 @@ class IdxFile {
     return content;
   }
 
-  std::runtime_error Defect(const std::string& what, const std::string& advice) const {
-    return std::runtime_error(fmt::format("{}: {}; {}", path_, what, advice));
+  posix::FileError Defect(const std::string& what, const std::string& advice) const {
+    return posix::FileError(fmt::format("{}: {}; {}", path_, what, advice));
   }
 
  private:
@@ -98,9 +101,10 @@ class IdxFile {
     if (code == Z_BUF_ERROR) {
       throw Defect("is truncated: the compressed data stop early", "fetch the file again");
     }
-    throw Defect(
-        fmt::format("cannot be read: {}", code == Z_ERRNO ? std::strerror(errno) : message),
-        "if it is damaged, fetch it again");
+    const int error = code == Z_ERRNO ? errno : code == Z_MEM_ERROR ? ENOMEM : 0;
+    posix::ThrowFileError(fmt::format("{}: cannot be read: {}; if it is damaged, fetch it again",
+                                      path_, code == Z_ERRNO ? std::strerror(error) : message),
+                          error);
   }
 
   std::string path_;
@@ -111,7 +115,7 @@ void CheckLabels(const Dataset& data, const std::string& path) {
   const auto is_foreign = [&](uint8_t label) { return label >= data.classes; };
   const auto bad = std::find_if(data.labels.begin(), data.labels.end(), is_foreign);
   if (bad == data.labels.end()) return;
-  throw std::runtime_error(fmt::format(
+  throw posix::FileError(fmt::format(
       "{}: label {} is {}, expected 0 to {}; choose a data set with {} classes", path,
       bad - data.labels.begin(), static_cast<int>(*bad), data.classes - 1, data.classes));
 }
@@ -153,7 +157,7 @@ Dataset ReadIdxDataset(const std::string& name, const std::string& images_path,
   data.features = std::move(images.pixels);
   data.labels = ReadIdxLabels(labels_path);
   if (data.labels.size() != images.count) {
-    throw std::runtime_error(
+    throw posix::FileError(
         fmt::format("{} holds {} images but {} holds {} labels, expected one label an image; take "
                     "both files from the same release",
                     images_path, images.count, labels_path, data.labels.size()));

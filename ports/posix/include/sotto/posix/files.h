@@ -4,19 +4,31 @@
 // A file written here is complete and durable before its name exists, so neither a killed process
 // nor a power failure leaves an incomplete file. A killed process may leave a temporary file
 // NAME.XXXXXX beside it. Files written here have mode 0600. Every error is a std::runtime_error
-// that names the file, the failed operation and the remedy, never a file's contents. Stateless;
-// safe in any thread.
+// that names the file, the failed operation and the remedy, never a file's contents. It is a
+// FileError if only the file's owner can help. Stateless; safe in any thread.
 #ifndef SOTTO_POSIX_FILES_H_
 #define SOTTO_POSIX_FILES_H_
 
 #include <cstddef>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 namespace sotto::posix {
 
 // The most bytes of a file that is read whole; a longer one is an error.
 constexpr size_t kMaxSmallFile = 65536;
+
+// A file whose name, owner, mode or contents are wrong: a later try without a change fails, too.
+class FileError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Throws a FileError with this message; or a plain std::runtime_error if the error is the machine's
+// and may pass: a disk that is full or fails, too little memory, too many open files.
+//   error  a value of errno
+[[noreturn]] void ThrowFileError(const std::string& message, int error);
 
 // Text that wipes itself. Reserve the final length before appending: a string that grows does not
 // wipe its former memory.

@@ -22,8 +22,8 @@ struct DeviceKey {
   Key secret;
 };
 
-// Throws std::runtime_error where ReadSecretFile() does, and for a file of any other format. The
-// message names the file and the remedy, and never holds the file's contents.
+// Throws where ReadSecretFile() does, and a FileError for a file of any other format. The message
+// names the file and the remedy, and never holds the file's contents.
 DeviceKey ReadKeyFile(const std::string& path);
 
 // Writes a new file. Throws std::invalid_argument for a bad name, otherwise as WriteSecretFile().

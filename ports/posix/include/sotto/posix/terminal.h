@@ -1,12 +1,20 @@
-// Tells whether output goes to a terminal, for programs that draw progress bars. Part of
+// Output for people: whether it goes to a terminal, and text that a terminal only shows. Part of
 // sotto/posix. Safe in any thread.
 #ifndef SOTTO_POSIX_TERMINAL_H_
 #define SOTTO_POSIX_TERMINAL_H_
+
+#include <string>
+#include <string_view>
 
 namespace sotto::posix {
 
 // True if standard error is a terminal.
 bool StandardErrorIsTerminal();
+
+// The text with its control characters (C0, DEL and C1 in UTF-8) as \xHH, line feeds included:
+// names of files and options can hold any byte, and neither change a terminal nor add a line to a
+// log.
+std::string Printable(std::string_view text);
 
 }  // namespace sotto::posix
 

@@ -5,11 +5,11 @@
 // Burges, "The MNIST database of handwritten digits".
 //
 // Every defect is a std::runtime_error that names the file, the defect, the expected content and
-// the remedy. A path that names neither a regular file nor a folder, for example a named pipe,
-// whose opening would wait, is a std::invalid_argument. The reader takes at most twice the memory
-// of the bytes that the file really has. A header that announces more than kMaxIdxBytes is refused
-// at once; a header that announces more than the file has does not cost memory. Stateless; safe in
-// any thread.
+// the remedy: a posix::FileError unless the machine itself fails. A path that names neither a
+// regular file nor a folder, for example a named pipe, whose opening would wait, is a
+// std::invalid_argument. The reader takes at most twice the memory of the bytes that the file
+// really has. A header that announces more than kMaxIdxBytes is refused at once; a header that
+// announces more than the file has does not cost memory. Stateless; safe in any thread.
 #ifndef SOTTO_DATA_IDX_H_
 #define SOTTO_DATA_IDX_H_
 

@@ -1,0 +1,145 @@
+// sotto-client with options and files that are wrong: it says which, touches none of them, and ends
+// with a status that keeps its unit from starting it again.
+#include <fstream>
+#include <gtest/gtest.h>
+#include <string>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+#include "e2e/live.h"
+
+namespace sotto::live {
+namespace {
+
+using namespace std::string_literals;
+
+TEST(LiveClientFilesTest, ItsHelpAndItsPageListItsExitStatuses) {
+  const Site site(1);
+  EXPECT_EQ(Process({SOTTO_CLIENT_PROGRAM, "--help"}, site.Path("help.log")).Wait(), 0);
+  const std::string help = ReadFile(site.Path("help.log"));
+  const std::string page = ReadFile(SOTTO_SOURCE_DIR "/ports/posix/client/README.md");
+  for (const char* status : {"0", "1", "2", "3", "4"}) {
+    EXPECT_EQ(Count(help.substr(help.find("Exit status:")), status + " "s), 1u) << help;
+    EXPECT_EQ(Count(page, "\n| "s + status + " | "), 1u);
+  }
+}
+
+// The files of a site's first client, each of which a test can replace.
+struct Files {
+  explicit Files(const Site& site)
+      : key(site.Path("keys/" + site.key(0).device_id + ".key")),
+        data(site.Path("data/train-images-idx3-ubyte")),
+        labels(site.Path("data/train-labels-idx1-ubyte")),
+        mark(site.Path("mark")),
+        log(site.Path("files.log")) {}
+
+  // Without a server: status 4 if nothing is wrong.
+  int Run(const Arguments& more = {}) const {
+    Arguments all = {SOTTO_CLIENT_PROGRAM,
+                     "--server",
+                     Address(1),
+                     "--give-up",
+                     "0.1",
+                     "--key",
+                     key,
+                     "--data",
+                     data,
+                     "--labels",
+                     labels,
+                     "--mark",
+                     mark};
+    all.insert(all.end(), more.begin(), more.end());
+    return Process(all, log).Wait();
+  }
+
+  std::string key, data, labels, mark, log;
+};
+
+void Write(const std::string& path, const std::string& text) {
+  std::ofstream(path) << text;
+  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+}
+
+TEST(LiveClientFilesTest, SamplesOutsideTheFileAreToldWithTheFilesNumber) {
+  const Site site(1);
+  const Files files(site);
+  for (const char* samples : {"0:9", "18446744073709551615:2", "2:18446744073709551615"}) {
+    EXPECT_EQ(files.Run({"--samples", samples}), 2);
+    const std::string log = ReadFile(files.log);
+    EXPECT_EQ(Count(log, "--samples "s + samples + ": the file has 8 samples"), 1u) << log;
+  }
+}
+
+// The unit starts the program again after status 1, and not after status 2.
+TEST(LiveClientFilesTest, FilesThatStayWrongEndItWithStatus2) {
+  const Site site(1);
+  const Files good(site);
+  EXPECT_EQ(good.Run(), 4) << ReadFile(good.log);
+  const std::string other = site.Path("other");
+  const std::string key = ReadFile(good.key);
+  for (const std::string& text : {""s, key.substr(0, 40), "sotto-key 2\n" + key.substr(12)}) {
+    Files wrong = good;
+    Write(wrong.key = other, text);
+    EXPECT_EQ(wrong.Run(), 2) << text;
+  }
+  Write(other, "\0\0\x08\x01\0\0\0\x01\0"s);  // one label
+  for (const std::string& path :
+       {site.Path("none"), site.Path("none/x"), site.Path("data"), other, good.labels + "/x"}) {
+    Files wrong = good;
+    wrong.key = path;
+    EXPECT_EQ(wrong.Run(), 2) << path;
+    wrong = good;
+    wrong.data = path;
+    EXPECT_EQ(wrong.Run(), 2) << path;
+    wrong = good;
+    wrong.labels = path;
+    EXPECT_EQ(wrong.Run(), 2) << path;
+  }
+  Files swapped = good;
+  std::swap(swapped.data, swapped.labels);
+  EXPECT_EQ(swapped.Run(), 2);
+  EXPECT_EQ(Count(ReadFile(good.log), "sotto-client: "), 1u + 3 + 15 + 1);
+}
+
+TEST(LiveClientFilesTest, AKeyFileThatOthersMayReadIsRefused) {
+  Site site(1);
+  const std::string key = site.Path("keys/" + site.key(0).device_id + ".key");
+  ASSERT_EQ(chmod(key.c_str(), 0644), 0);
+  EXPECT_EQ(site.Client(0, 1).Wait(), 2);
+  EXPECT_NE(ReadFile(site.ClientLog(0)).find(key), std::string::npos);
+}
+
+// Before it connects, and so before a round counts on it.
+TEST(LiveClientFilesTest, AMarkThatWouldReplaceAnotherFileOrCannotBeWrittenIsRefused) {
+  const Site site(1);
+  const Files good(site);
+  const std::string link = site.Path("link");
+  ASSERT_EQ(symlink(good.key.c_str(), link.c_str()), 0);
+  const std::string fifo = site.Path("fifo");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  Write(site.Path("key2"), "sotto-key 1\n");
+  for (const std::string& path : {good.key, link, site.Path("key2"), good.data, good.labels,
+                                  site.Path("data"), site.Path("none/x"), fifo}) {
+    const std::string before = path == fifo ? "" : ReadFile(path);
+    Files wrong = good;
+    wrong.mark = path;
+    EXPECT_EQ(wrong.Run(), 2) << path;
+    EXPECT_TRUE(path == fifo || ReadFile(path) == before) << path;
+    EXPECT_GE(Count(ReadFile(wrong.log), path + ": "), 1u) << ReadFile(wrong.log);
+  }
+}
+
+TEST(LiveClientFilesTest, ItsMessagesHoldNoControlCharacters) {
+  const Site site(1);
+  Files wrong(site);
+  wrong.data = "\x1b[31m\nred\x7f\xc2\x9b";
+  EXPECT_EQ(wrong.Run(), 2);
+  EXPECT_EQ(Process({SOTTO_CLIENT_PROGRAM, "--\x1b[31m"}, wrong.log).Wait(), 2);
+  const std::string log = ReadFile(wrong.log);
+  EXPECT_EQ(Count(log, "\\x1b[31m\\x0ared\\x7f\\xc2\\x9b: cannot be opened"), 1u) << log;
+  EXPECT_EQ(Count(log, "\x1b"), 0u) << log;
+}
+
+}  // namespace
+}  // namespace sotto::live
