@@ -60,6 +60,8 @@ void* WipingResize(void* memory, int size) {
 bool WipeMemoryOfSqlite() {
   // No pages are allocated in advance: SQLite would use them again without freeing them.
   sqlite3_config(SQLITE_CONFIG_PAGECACHE, nullptr, 0, 0);
+  // Nor small pieces for a connection, for the same reason.
+  sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0);
   if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &DefaultMemory()) != SQLITE_OK) return false;
   sqlite3_mem_methods wiping = DefaultMemory();
   wiping.xFree = WipeAndFree;
@@ -225,7 +227,8 @@ ByteSpan Statement::Blob(int column) const {
 }
 
 Transaction::Transaction(Database& database) : database_(database) {
-  database_.Run("BEGIN IMMEDIATE");
+  // A file that can only be read has nobody to keep from writing.
+  database_.Run(database_.is_read_only() ? "BEGIN" : "BEGIN IMMEDIATE");
 }
 
 Transaction::~Transaction() {
@@ -233,6 +236,7 @@ Transaction::~Transaction() {
   if (sqlite3_get_autocommit(database_.handle()) == 0) {
     sqlite3_exec(database_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
   }
+  database_.ForgetPages();
 }
 
 void Transaction::Commit() { database_.Run("COMMIT"); }

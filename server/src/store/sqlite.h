@@ -110,7 +110,9 @@ class Statement {
   int bound_ = 0;
 };
 
-// A transaction. The destructor undoes it unless Commit() was called.
+// A transaction. The destructor undoes it unless Commit() was called, and then calls ForgetPages():
+// the pages that were read may hold secrets, an index has a second copy of each. Statements of the
+// transaction end before it does, since SQLite keeps the pages of a statement under way.
 class Transaction {
  public:
   explicit Transaction(Database& database);

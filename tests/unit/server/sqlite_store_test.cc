@@ -2,15 +2,26 @@
 // it.
 #include "store/sqlite_store.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <fcntl.h>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
 
 #include "plans/statement.h"
+#include "sotto/bytes.h"
+#include "sotto/posix/run_key.h"
 #include "unit/privacy/figures.h"
 #include "unit/server/requests.h"
 #include "unit/server/store_fixture.h"
@@ -64,6 +75,64 @@ TEST_F(SqliteStoreTest, DevicesAreAddedAllOrNone) {
   EXPECT_EQ(store.ListDevices().size(), 1u);
   store.AddDevices(devices, false);
   EXPECT_EQ(store.ListDevices().size(), 3u);
+}
+
+// How often a pattern is in this process's memory outside the stack, of which no program knows what
+// a compiler left there. The pattern comes with each bit inverted, and is not itself a copy.
+size_t CopiesInMemory(const std::string& inverted) {
+  std::string pattern = inverted;
+  for (char& c : pattern) c = static_cast<char>(~c);
+  std::vector<char> bytes(size_t{1} << 25);
+  std::ifstream maps("/proc/self/maps");
+  const int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+  EXPECT_GE(memory, 0);
+  size_t copies = 0;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long long begin = 0;
+    unsigned long long end = 0;
+    char may[5] = {};
+    if (std::sscanf(line.c_str(), "%llx-%llx %4s", &begin, &end, may) != 3 || may[1] != 'w')
+      continue;
+    if (line.find("[stack]") != std::string::npos || end - begin > bytes.size()) continue;
+    if (reinterpret_cast<uintptr_t>(bytes.data()) - begin < end - begin) continue;
+    const ssize_t size = pread(memory, bytes.data(), end - begin, static_cast<off_t>(begin));
+    const std::string_view read(bytes.data(), static_cast<size_t>(std::max<ssize_t>(size, 0)));
+    for (size_t at = 0; (at = read.find(pattern, at)) != std::string_view::npos; ++at) {
+      const auto found = static_cast<uintptr_t>(begin + at);
+      copies += found != reinterpret_cast<uintptr_t>(pattern.data());
+    }
+  }
+  close(memory);
+  SecureWipe(bytes.data(), bytes.size());
+  SecureWipe(pattern.data(), pattern.size());
+  return copies;
+}
+
+// Everything that a server does with its store reads pages that hold secrets, or an index of them.
+TEST_F(SqliteStoreTest, TheRegistryHasTheOnlyCopyOfASecret) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizers keep freed memory as it was";
+#endif
+  std::string inverted;
+  {
+    std::vector<Device> devices = SomeDevices(2);
+    devices[1].secret = posix::RunKey(std::nullopt);
+    for (const uint8_t byte : devices[1].secret.bytes) inverted += static_cast<char>(~byte);
+    SqliteStore(path_, kCreate).AddDevices(devices, false);
+  }
+  EXPECT_EQ(CopiesInMemory(inverted), 0u);
+  SqliteStore store(path_);
+  const DeviceRegistry registry = store.LoadDevices();
+  EXPECT_EQ(CopiesInMemory(inverted), 1u) << "after the reading of the devices";
+  store.ReadHistory();
+  store.BeginJob(RecordOf(SmallConfig()));
+  EXPECT_EQ(CopiesInMemory(inverted), 1u) << "after the beginning of the job";
+  store.CommitAttempt({0, 0, {0, 1}});
+  Release(store, 0, 0);
+  store.ReadModel(1, 0);
+  store.Ledger();
+  EXPECT_EQ(CopiesInMemory(inverted), 1u) << "after a release";
+  EXPECT_EQ(registry.size(), 2u);
 }
 
 TEST_F(SqliteStoreTest, OnlyTheOwnerMayReadTheFileAndItsJournal) {
