@@ -28,6 +28,8 @@ struct Kind {
   int keys;
   Part parts[kMaxParts];  // the first part has at least one row
   std::string (*describe)(const int64_t* keys);
+  // Counts what the commit of this record wrote after it; null: nothing, so the chain may end here.
+  const char* rest = nullptr;
 };
 
 constexpr Kind kKinds[] = {
@@ -50,7 +52,9 @@ constexpr Kind kKinds[] = {
      {{"jobs",
        "SELECT number, job_id, model, model_digest, configuration, begun, surcharge FROM jobs "
        "WHERE number = ?"}},
-     [](const int64_t* keys) { return fmt::format("the beginning of job {}", keys[0]); }},
+     [](const int64_t* keys) { return fmt::format("the beginning of job {}", keys[0]); },
+     // The list of its devices, if there were any.
+     "SELECT count(*) FROM devices WHERE position NOT IN (SELECT device FROM revocations)"},
     {"start",
      2,
      {{"job_devices",
@@ -74,7 +78,8 @@ constexpr Kind kKinds[] = {
       {"claims", "SELECT * FROM claims WHERE job = ? AND round = ? ORDER BY position"}},
      [](const int64_t* keys) {
        return fmt::format("the release of round {} of job {}", keys[1] + 1, keys[0]);
-     }},
+     },
+     "SELECT 1"},  // its model
     {"model",
      2,
      {{nullptr,
@@ -290,7 +295,17 @@ ChainHead Chain::Verify() {
   }
   if (head.records == 0) Refuse("it has no records");
   RequireAllRowsCovered();
+  RequireWholeCommit(head);
   return head;
+}
+
+void Chain::RequireWholeCommit(const ChainHead& head) {
+  const char* rest = FindKind(head.last.kind)->rest;
+  if (rest == nullptr || database_.Integer(rest) == 0) return;
+  Refuse(
+      fmt::format("record number {}, {}, is the last one, and the record that was committed "
+                  "with it is missing",
+                  head.records, DescribeRecord(head.last)));
 }
 
 void Chain::RequireAllRowsCovered() {

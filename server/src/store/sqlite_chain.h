@@ -65,7 +65,8 @@ class Chain {
 
   // Reads the whole chain and all rows of the store, one record after the other. Throws
   // std::runtime_error that names the file, the first bad record and the last good one. Throws also
-  // if a row belongs to no record.
+  // if a row belongs to no record, and if the chain ends within a commit: after a release without
+  // its model, or after a job without the list of its devices.
   ChainHead Verify();
 
   // The hash of a record, after RequireIntact() or Verify() found it intact.
@@ -78,6 +79,7 @@ class Chain {
   Reader& ReaderOf(const RecordName& name);
   void Hash(const Link& link, uint8_t (&hash)[kSha256Size]);
   void RequireAllRowsCovered();
+  void RequireWholeCommit(const ChainHead& head);
   [[noreturn]] void Refuse(const std::string& why) const;
 
   Database& database_;

@@ -82,11 +82,6 @@ void RequireSoundFile(Database& database) {
 
 // From here on the file alone holds every commit.
 void KeepJournal(Database& database, int64_t version) {
-  if (database.is_read_only()) {
-    Refuse(database,
-           "it can only be read; check that the file and its folder are yours and "
-           "writable, or copy it to where they are");
-  }
   // Versions up to 3 kept a write-ahead log.
   if (version >= 4 && database.Text("PRAGMA journal_mode") == "wal") {
     Refuse(database,
@@ -94,7 +89,19 @@ void KeepJournal(Database& database, int64_t version) {
            "would miss the last commits; put that file beside it and run `sqlite3 NAME "
            "'PRAGMA journal_mode = DELETE'`");
   }
-  database.CommitToFile();
+  if (!database.is_read_only()) database.CommitToFile();
+}
+
+void RequireWritable(Database& database, StoreMode mode, int64_t version) {
+  if (!database.is_read_only()) return;
+  const bool is_readable = mode == StoreMode::kRead && version == kSchemaVersion;
+  if (is_readable) return;
+  Refuse(database,
+         fmt::format("it can only be read{}; check that the file and its folder are "
+                     "yours and writable, or copy it to where they are",
+                     mode == StoreMode::kRead
+                         ? fmt::format(", and version {} must be converted first", version)
+                         : ""));
 }
 
 }  // namespace
@@ -112,18 +119,19 @@ StoreFacts ReadSchema(Database& database) {
   return facts;
 }
 
-void OpenSchema(Database& database, bool may_create) {
+void OpenSchema(Database& database, StoreMode mode) {
   const int64_t application = database.Integer("PRAGMA application_id");
   const int64_t version = database.Integer("PRAGMA user_version");
   const bool is_empty = application == 0 && version == 0 &&
                         database.Integer("SELECT count(*) FROM sqlite_schema") == 0;
   if (!is_empty) {
     RequireKnownVersion(database, application, version);
-  } else if (!may_create) {
+  } else if (mode != StoreMode::kCreate) {
     // The file may once have held a job, so a new store is made only on request.
     Refuse(database, "empty, not a store; `sotto keys new` creates one");
   }
   RequireSoundFile(database);
+  RequireWritable(database, mode, version);
   KeepJournal(database, version);
   if (is_empty) {
     Create(database);

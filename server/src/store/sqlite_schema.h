@@ -13,6 +13,7 @@
 
 #include "store/sqlite.h"
 #include "store/sqlite_chain.h"
+#include "store/store.h"
 
 namespace sotto::server {
 
@@ -31,9 +32,9 @@ StoreFacts ReadSchema(Database& database);
 // undo nothing: it matters only to a commit that a kill or a power failure interrupts. An older
 // file is converted version by version in one transaction. Programs of the older version then
 // refuse the file. Throws std::runtime_error that names the file if the file is newer, foreign or
-// damaged, or if it is empty and may_create is false. Nothing is written to a file unless it is a
-// store or empty.
-void OpenSchema(Database& database, bool may_create);
+// damaged, if it is empty and the mode is not kCreate, or if it can only be read and the mode is
+// not kRead. Nothing is written to a file unless it is a store or empty.
+void OpenSchema(Database& database, StoreMode mode);
 
 }  // namespace sotto::server
 

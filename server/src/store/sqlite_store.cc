@@ -62,7 +62,7 @@ ByteSpan View(const std::vector<uint8_t>& bytes) { return {bytes.data(), bytes.s
 }  // namespace
 
 SqliteStore::SqliteStore(const std::string& path, StoreMode mode) : database_(Prepare(path, mode)) {
-  OpenSchema(database_, mode == StoreMode::kCreate);
+  OpenSchema(database_, mode);
 }
 
 void SqliteStore::Refuse(const std::string& why) const {

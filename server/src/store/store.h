@@ -37,6 +37,9 @@ namespace sotto::server {
 enum class StoreMode {
   kExisting,  // the store must exist
   kCreate,    // a new store is created if none exists
+  // The store must exist, and it is only read: a file that nobody may write will do. One of an
+  // older version must be writable, because it is converted.
+  kRead,
 };
 
 class Store : public JobLog {

@@ -146,6 +146,38 @@ TEST_F(StoreChainTest, ARowThatNoRecordHoldsIsRefused) {
   }
 }
 
+// The end of the chain alone is removed: what is left is sound, but no commit wrote it.
+TEST_F(StoreChainTest, AChainThatEndsWithinACommitIsRefused) {
+  {
+    SqliteStore store(path_, kCreate);
+    store.AddDevices(SomeDevices(2), false);
+    store.BeginJob(RecordOf(SmallConfig()));
+    store.CommitAttempt({0, 0, {0, 1}});
+    Release(store, 0, 0);
+  }
+  RunSql("DELETE FROM chain WHERE kind = 'model'");
+  EXPECT_TRUE(Says(Refusal(), "the release of round 1 of job 1, is the last one"));
+  EXPECT_EQ(RefusalOf([&] { InspectStore(path_); }), Refusal());
+  Forge("DELETE FROM claims; DELETE FROM facts; DELETE FROM releases; DELETE FROM attempts");
+  EXPECT_EQ(Refusal(), "nothing was refused");
+  RunSql("DELETE FROM job_devices; DELETE FROM chain WHERE kind = 'start'");
+  EXPECT_TRUE(Says(Refusal(), "the beginning of job 1, is the last one"));
+}
+
+TEST_F(StoreChainTest, AChainMayEndAfterEachCommit) {
+  const auto opens = [&] { return Refusal() == "nothing was refused"; };
+  { const SqliteStore store(path_, kCreate); }
+  EXPECT_TRUE(opens());
+  SqliteStore(path_).BeginJob(RecordOf(SmallConfig()));
+  EXPECT_TRUE(opens()) << "a job without devices has no list of them";
+  SqliteStore(path_).AddDevices(SomeDevices(2), false);
+  EXPECT_TRUE(opens());
+  SqliteStore(path_).RevokeDevice("small-1");
+  EXPECT_TRUE(opens());
+  SqliteStore(path_).BeginJob(RecordOf(SmallConfig()));
+  EXPECT_TRUE(opens());
+}
+
 TEST_F(StoreChainTest, ATableOrTriggerThatNoStoreHasIsRefused) {
   Fill();
   RunSql("CREATE TRIGGER t BEFORE INSERT ON claims BEGIN SELECT RAISE(IGNORE); END");
@@ -256,6 +288,7 @@ TEST_F(StoreChainTest, AStoreThatCanOnlyBeReadSaysSoAndCanBeInspected) {
   ASSERT_EQ(chmod(path_.c_str(), 0400), 0);
   if (geteuid() != 0) {
     EXPECT_TRUE(Says(Refusal(), "can only be read"));
+    EXPECT_EQ(Refusal(StoreMode::kRead), "nothing was refused");
     EXPECT_EQ(InspectStore(path_).devices, 3);
     return;
   }
@@ -267,6 +300,8 @@ TEST_F(StoreChainTest, AStoreThatCanOnlyBeReadSaysSoAndCanBeInspected) {
   if (child == 0) {
     if (setuid(kNobody) != 0) _exit(1);
     if (!Says(Refusal(), "can only be read")) _exit(2);
+    if (SqliteStore(path_, StoreMode::kRead).Ledger().size() != 2) _exit(4);
+    if (SqliteStore(path_, StoreMode::kRead).ReadHistory().jobs.size() != 1) _exit(5);
     _exit(InspectStore(path_).devices == 3 ? 0 : 3);
   }
   int status = 0;
