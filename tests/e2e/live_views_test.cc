@@ -149,6 +149,11 @@ TEST(LiveViews, AJobThatGaveUpUnderPrivateNoiseChargesItsAttemptsAndTheLedgerSho
   const std::string text = ReadFile(site.Path("ledger.log"));
   EXPECT_NE(text.find("after all 10 attempts, released or not: epsilon"), std::string::npos)
       << text;
+  const size_t in_all = text.find("\nin all: nothing is released");
+  ASSERT_NE(in_all, std::string::npos) << text;
+  EXPECT_NE(text.find("against the server for a device in every attempt", in_all),
+            std::string::npos)
+      << text;
 }
 
 TEST(LiveViews, TheNoiseOfAServedJobThatClosesEarlyIsCalibratedToWhatItsEpsilonSays) {

@@ -69,13 +69,19 @@ Figure FigureOf(const std::vector<privacy::Claim>& claims, bool seeded) {
 
 Figure FigureOf(const LedgerEntry& entry) { return FigureOf(entry.claims, entry.seeded); }
 
-// The figure of the line "in all" and of the total's own fields in JSON: the claims that hold for
-// all jobs. Absent if there is none against whoever sees the released models.
-std::optional<Figure> FigureForAll(const std::vector<JobLedger>& jobs) {
+// The claims that hold for all jobs.
+std::vector<privacy::Claim> CombinedClaims(const std::vector<JobLedger>& jobs) {
   std::vector<privacy::Claim> claims;
   for (const ClaimForAll& one : ClaimsForAll(jobs)) {
     if (one.combined.claim) claims.push_back(*one.combined.claim);
   }
+  return claims;
+}
+
+// The figure of the line "in all" and of the total's own fields in JSON: the claims that hold for
+// all jobs. Absent if there is none against whoever sees the released models.
+std::optional<Figure> FigureForAll(const std::vector<JobLedger>& jobs) {
+  const std::vector<privacy::Claim> claims = CombinedClaims(jobs);
   bool seeded = false;
   for (const LedgerEntry* entry : EntriesThatCoverAll(jobs)) seeded = seeded || entry->seeded;
   if (privacy::FindClaim(claims, privacy::ClaimKinds().front()) == nullptr) return std::nullopt;
@@ -161,9 +167,9 @@ std::string DescribeEach(const std::vector<privacy::Claim>& claims) {
 std::string DescribeRest(const JobLedger& ledger) {
   std::string text;
   if (!ledger.after_attempts.empty()) {
-    text +=
-        fmt::format("  after all {}, released or not: epsilon {}\n",
-                    Counted(ledger.job.attempts, "attempt"), DescribeEach(ledger.after_attempts));
+    text += fmt::format(
+        "  after {}{}, released or not: epsilon {}\n", ledger.job.attempts == 1 ? "" : "all ",
+        Counted(ledger.job.attempts, "attempt"), DescribeEach(ledger.after_attempts));
   }
   if (ledger.closed_early_uncharged) {
     text +=
@@ -197,16 +203,26 @@ std::string DescribeAudience(const LedgerOptions& o) {
                "leaves them out";
 }
 
+// What holds for all jobs if no claim covers their releases. The server has seen the updates of
+// attempts that released nothing, too.
+std::string DescribeTotalWithoutFigure(const std::vector<JobLedger>& jobs) {
+  std::string text =
+      CountReleases(jobs) == 0
+          ? "nothing is released: epsilon 0 (0 against the network) at delta 0, under any "
+            "adjacency\n"
+          : "no one figure\n";
+  const std::vector<privacy::Claim> claims = CombinedClaims(jobs);
+  if (!claims.empty()) text += fmt::format("  but epsilon {}\n", DescribeEach(claims));
+  return text;
+}
+
 // What holds for all jobs, and why there is no more.
 std::string DescribeTotal(const std::vector<JobLedger>& jobs) {
   std::string text = "\nin all: ";
   if (const std::optional<Figure> figure = FigureForAll(jobs)) {
     text += DescribeFigure(*figure) + "\n";
-  } else if (CountReleases(jobs) == 0) {
-    text +=
-        "nothing is released: epsilon 0 (0 against the network) at delta 0, under any adjacency\n";
   } else {
-    text += "no one figure\n";
+    text += DescribeTotalWithoutFigure(jobs);
   }
   for (const ClaimForAll& one : ClaimsForAll(jobs)) {
     if (!one.combined.claim) {
@@ -338,7 +354,7 @@ void RunLedger(const LedgerOptions& o) {
         "which store? It is an argument, `sotto account ledger RUN`, or --store RUN");
   }
   RequireOutput(o.json, o.store);
-  const std::vector<JobLedger> jobs = ReadLedger(*OpenStore(o.store));
+  const std::vector<JobLedger> jobs = ReadLedger(*OpenStore(o.store, StoreMode::kRead));
   fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(o, jobs));
   WriteJson(o.json, ToJson(o, jobs), o.published ? Readers::kAll : Readers::kOwner);
 }

@@ -79,6 +79,14 @@ std::vector<LastClaims> JobsThatCover(const privacy::ClaimKind& kind,
   return under;
 }
 
+// True if one of the jobs trusts the server. A later job's claim composes it and has that job's own
+// trust mode.
+bool TrustsServer(const std::vector<LastClaims>& jobs) {
+  return std::any_of(jobs.begin(), jobs.end(), [](const LastClaims& job) {
+    return job.job->trust_mode == privacy::TrustMode::kTrustedServer;
+  });
+}
+
 // The claim on one update is of its own job alone, so every job must make it. All others are of the
 // job and of those before it.
 ClaimForAll CombineKind(const privacy::ClaimKind& kind, const std::vector<JobLedger>& jobs) {
@@ -89,7 +97,11 @@ ClaimForAll CombineKind(const privacy::ClaimKind& kind, const std::vector<JobLed
     if (claim == nullptr) return {&kind, {std::nullopt, job.Refusal(kind)}};
     claims.push_back(*claim);
   }
-  return {&kind, privacy::CombineClaims(claims)};
+  ClaimForAll all{&kind, privacy::CombineClaims(claims)};
+  if (all.combined.claim && !is_of_one_job && TrustsServer(JobsUnder(kind, jobs))) {
+    all.combined.claim->trust_mode = privacy::TrustMode::kTrustedServer;
+  }
+  return all;
 }
 
 // What the jobs before `job` have spent on its devices.
@@ -132,7 +144,9 @@ std::vector<JobLedger> ReadLedger(Store& store) {
   for (const JobEntry& job : history.jobs) {
     JobLedger ledger;
     ledger.job = job;
-    ledger.rounds = PlanOf(history, job).rounds;
+    const privacy::Plan plan = PlanOf(history, job);
+    ledger.rounds = plan.rounds;
+    ledger.trust_mode = plan.Trust();
     ledger.before = JobsBefore(history, job);
     std::copy_if(releases.begin(), releases.end(), std::back_inserter(ledger.releases),
                  [&](const LedgerEntry& entry) { return entry.job == job.number; });

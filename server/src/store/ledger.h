@@ -19,7 +19,8 @@ namespace sotto::server {
 // A job and its releases.
 struct JobLedger {
   JobEntry job;
-  int64_t rounds = 0;                 // planned
+  int64_t rounds = 0;                                                  // planned
+  privacy::TrustMode trust_mode = privacy::TrustMode::kTrustedServer;  // of its plan
   std::vector<int64_t> before;        // earlier jobs that share devices: the claims include theirs
   std::vector<LedgerEntry> releases;  // in the order of the rounds
   // The claims against the server after all attempts of the job, if some of them came after the
@@ -48,7 +49,8 @@ struct ClaimForAll {
 
 // The combined claim of each kind that a job of the store has, in the order of every statement. The
 // claims against the server cover every job that made an attempt, the others every job that
-// released something. A kind has no claim if
+// released something. Where these jobs differ in trust mode, a claim that composes them says
+// trusted-server: it asks no less of the server than each of its jobs did. A kind has no claim if
 //   - a job that it must cover has no claim of this kind;
 //   - the server has seen an attempt that no claim counts;
 //   - CombineClaims() refuses the jobs' claims.

@@ -29,6 +29,7 @@ JobLedger JobOf(int64_t number, std::vector<int64_t> before, double epsilon, int
   JobLedger ledger;
   ledger.job.number = number;
   ledger.job.attempts = attempts;
+  ledger.trust_mode = privacy::TrustMode::kPrivateNoise;
   ledger.before = std::move(before);
   LedgerEntry entry;
   entry.job = number;
@@ -113,6 +114,21 @@ TEST(Ledger, JobsThatDifferInColludersOrTrustModeHaveNoFigureForAll) {
     claim.trust_mode = privacy::TrustMode::kTrustedServer;
   }
   for (const ClaimForAll& one : ClaimsForAll(jobs)) EXPECT_FALSE(one.combined.claim);
+}
+
+// A job with private noise composes a job that trusted the server: of both only the weaker mode
+// holds. The claim on one update is of private noise alone.
+TEST(Ledger, AComposedClaimTrustsTheServerIfOneOfItsJobsDid) {
+  std::vector<JobLedger> jobs = {JobOf(1, {}, 5), JobOf(2, {1}, 7)};
+  const auto trust_of = [&](View view) {
+    return Of(ClaimsForAll(jobs), view).combined.claim->trust_mode;
+  };
+  EXPECT_EQ(trust_of(View::kReleases), privacy::TrustMode::kPrivateNoise);
+  jobs[0].trust_mode = privacy::TrustMode::kTrustedServer;
+  for (const View view : {View::kReleases, View::kReleasesAndParticipants, View::kEveryUpdate}) {
+    EXPECT_EQ(trust_of(view), privacy::TrustMode::kTrustedServer);
+  }
+  EXPECT_EQ(trust_of(View::kOneUpdate), privacy::TrustMode::kPrivateNoise);
 }
 
 // What the server has seen counts for it, released or not.
