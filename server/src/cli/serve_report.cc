@@ -116,11 +116,17 @@ void OperatorReport::Add(const RoundOutcome& outcome) {
 }
 
 Json OperatorReport::ToJson() const {
-  return {
-      {"note", "not for publication: tells who took part, which no epsilon of the public covers"},
-      {"attempts", attempts_},
-      {"beyond_bound", beyond_bound_},
-      {"warnings", warnings_}};
+  Json first = nullptr;
+  if (!attempts_.empty()) {
+    first = {{"round", attempts_[0]["round"]}, {"attempt", attempts_[0]["attempt"]}};
+  }
+  return {{"note",
+           "not for publication: tells who took part, which no epsilon of the public covers. Holds "
+           "what this start of the server saw; the log of each earlier start has the rest"},
+          {"first_attempt", first},
+          {"attempts", attempts_},
+          {"beyond_bound", beyond_bound_},
+          {"warnings", warnings_}};
 }
 
 }  // namespace sotto::server

@@ -31,7 +31,8 @@ std::string DescribeOutcome(const JobConfig& config, const RoundOutcome& outcome
 //   - devices whose update was refused because its norm was beyond the bound.
 std::vector<std::string> WarningsOf(const RoundOutcome& outcome, const DeviceRegistry& devices);
 
-// Collects the attempts of one process for the JSON results. The registry must outlive it.
+// Collects the attempts of one process for the JSON results. The registry must outlive it. What an
+// earlier process of the job saw is in its log alone: `first_attempt` says where this one began.
 class OperatorReport {
  public:
   explicit OperatorReport(const DeviceRegistry& devices) : devices_(devices) {}

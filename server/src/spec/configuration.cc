@@ -10,11 +10,15 @@ namespace {
 
 [[noreturn]] void Refuse(const std::string& path, const std::string& field, const std::string& was,
                          const std::string& is) {
+  const std::string advice =
+      field == "devices" ? "have as many devices as then (sotto keys new adds one; none that is "
+                           "revoked comes back)"
+                         : "restore " + field;
   throw std::runtime_error(
       fmt::format("{}: the job in this store began with {} = {}, and now it is {}; a job keeps the "
-                  "configuration it began with: restore {}, or begin another job after it "
+                  "configuration it began with: {}, or begin another job after it "
                   "(sotto serve --new-job)",
-                  path, field, was, is, field));
+                  path, field, was, is, advice));
 }
 
 [[noreturn]] void RefuseDamaged(const std::string& path) {

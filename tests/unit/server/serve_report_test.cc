@@ -66,5 +66,21 @@ TEST(ServeReport, DevicesThatExceedTheBoundAreNamedAndCounted) {
   EXPECT_EQ(json["attempts"].size(), 2U);
 }
 
+// A resumed job's object begins at the resume, and says so.
+TEST(ServeReport, TheOperatorsObjectSaysFromWhichAttemptItKnows) {
+  const DeviceRegistry devices = ThreeDevices();
+  OperatorReport report(devices);
+  EXPECT_TRUE(report.ToJson()["first_attempt"].is_null());
+  RoundOutcome outcome = Released(3, 3);
+  outcome.round = 4;
+  outcome.attempt = 1;
+  report.Add(outcome);
+  outcome.round = 5;
+  report.Add(outcome);
+  const nlohmann::ordered_json json = report.ToJson();
+  EXPECT_EQ(json["first_attempt"], (nlohmann::ordered_json{{"round", 5}, {"attempt", 2}}));
+  EXPECT_NE(json["note"].get<std::string>().find("this start"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace sotto::server
