@@ -153,6 +153,7 @@ ServerOptions OptionsOf(const ServeRequest& o) {
 // The configuration of the job that begins or goes on in the store.
 JobConfig ConfigOf(const ServeRequest& o, uint32_t devices, const History& history,
                    const JobEntry* resumed) {
+  RequireEnoughDevices(history, resumed);
   JobConfig config = MakeJobAfter(o, devices, SpentBefore(history, resumed));
   config.seeded = o.seed.has_value();
   config.poll_interval_ms = static_cast<uint32_t>(o.poll_interval_s * 1000);

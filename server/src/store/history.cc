@@ -1,12 +1,14 @@
 #include "store/history.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <iterator>
 #include <stdexcept>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "spec/configuration.h"
 
 namespace sotto::server {
@@ -43,6 +45,19 @@ const JobEntry* LastJob(const History& history) {
 
 privacy::Plan PlanOf(const History& history, const JobEntry& job) {
   return PlanFromConfiguration(history.store, job.configuration);
+}
+
+void RequireEnoughDevices(const History& history, const JobEntry* job) {
+  if (job == nullptr) return;
+  const int64_t begun_with = PlanOf(history, *job).devices;
+  const auto left = static_cast<int64_t>(EligibleDevices(history).size());
+  if (left >= begun_with) return;
+  throw std::runtime_error(fmt::format(
+      "{}: job {} began with {}, and {} left that no `sotto keys revoke` shut out; a job goes on "
+      "only with as many: add a device for each that was revoked (sotto keys new), or begin the "
+      "next job with those that are left (sotto serve --new-job)",
+      history.store, job->number, Counted(begun_with, "device"),
+      left == 1 ? "1 is" : fmt::format("{} are", left)));
 }
 
 std::vector<int64_t> JobsBefore(const History& history, const JobEntry& job) {

@@ -27,6 +27,10 @@ const JobEntry* LastJob(const History& history);
 // std::runtime_error, naming the store, if the job's configuration is damaged.
 privacy::Plan PlanOf(const History& history, const JobEntry& job);
 
+// Throws std::runtime_error, naming the store, if fewer devices are eligible than the job began
+// with. Null: a new job, which takes the devices that there are.
+void RequireEnoughDevices(const History& history, const JobEntry* job);
+
 // Numbers of the earlier jobs that share devices with a job. The job's figures include theirs.
 std::vector<int64_t> JobsBefore(const History& history, const JobEntry& job);
 

@@ -69,6 +69,19 @@ TEST(StoreHistory, TheLastJobGoesOn) {
   EXPECT_EQ(LastJob(history)->number, 2);
 }
 
+// Before its plan is made, which would find only that the cohort is too large.
+TEST(StoreHistory, AJobWithFewerDevicesThanItBeganWithIsRefusedAndTheWayOutNamed) {
+  History history = HistoryOf({JobOf(0, {1, 2, 3})});
+  while (history.devices.size() < kSmallDevices + 1) history.devices.push_back(DeviceOf(9));
+  RequireEnoughDevices(history, LastJob(history));
+  history.devices.back() = Revoked(history.devices.back());
+  RequireEnoughDevices(history, nullptr);
+  const std::string refusal = RefusalOf([&] { RequireEnoughDevices(history, LastJob(history)); });
+  for (const char* words : {"the store: job 1", "11 are left", "keys new", "--new-job"}) {
+    EXPECT_TRUE(Says(refusal, words)) << refusal;
+  }
+}
+
 TEST(StoreHistory, AJobComposesWithEarlierJobsThatShareADevice) {
   const History history = HistoryOf({JobOf(0, {1, 2}), JobOf(1, {3, 4}), JobOf(2, {2, 5})});
   EXPECT_TRUE(JobsBefore(history, history.jobs[0]).empty());
