@@ -2,7 +2,6 @@
 // stopped by signal n. Part of sotto::server/cli.
 #include <cstdio>
 #include <exception>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <stdexcept>
 #include <string>
@@ -20,6 +19,7 @@
 #include "plans/calibration.h"
 #include "sotto/options/strict.h"
 #include "sotto/posix/core_dumps.h"
+#include "sotto/posix/output_descriptor.h"
 #include "sotto/version.h"
 
 namespace {
@@ -35,14 +35,6 @@ int Fail(const std::string& what, int code) {
 }
 
 int Fail(const std::exception& error, int code) { return Fail(error.what(), code); }
-
-// A standard stream that the caller has closed is one that discards. Otherwise a file that the
-// program opens could take its number, and get the text.
-void OpenStandardStreams() {
-  for (int descriptor = 0; descriptor <= 2; ++descriptor) {
-    if (fcntl(descriptor, F_GETFD) == -1) static_cast<void>(open("/dev/null", O_RDWR));
-  }
-}
 
 // The exit status of a command that has done its work: 0 only if its texts have arrived, too.
 int StatusOfStreams() {
@@ -77,7 +69,6 @@ int Run(int argc, char** argv) {
   app.set_version_flag("--version", sotto::kVersion);
   app.require_subcommand(1);
   app.fallthrough();
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_config("--config", "", "read options of the command from a TOML file, same names");
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.footer("`sotto COMMAND --help` lists the options of a command.");
@@ -108,7 +99,7 @@ int Run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    OpenStandardStreams();
+    sotto::posix::OpenStandardStreams();
     sotto::posix::ForbidCoreDumps();
     const int status = Run(argc, argv);
     return status == 0 ? StatusOfStreams() : status;

@@ -1,15 +1,12 @@
 #include "cli/output_file.h"
 
-#include <cerrno>
 #include <deque>
-#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
-#include <unistd.h>
 
 #include "sotto/bytes.h"
 
@@ -69,22 +66,27 @@ bool EndsWith(const std::string& text, std::string_view end) {
   return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-// Before the file is opened: opening a named pipe would wait, closing one would end it.
+// Before the file is opened.
 void RequireKind(const Output& output) {
-  struct stat info {};
-  if (stat(output.path.c_str(), &info) != 0) {
-    struct stat link {};
-    if (lstat(output.path.c_str(), &link) != 0) return;  // a new file
-    Refuse(output, "it is a link to nothing that is there");
+  switch (posix::KindOfFile(output.path)) {
+    case posix::FileKind::kNothing:
+    case posix::FileKind::kRegular:
+    case posix::FileKind::kCharacterDevice:
+      return;
+    case posix::FileKind::kBrokenLink:
+      Refuse(output, "it is a link to nothing that is there");
+    case posix::FileKind::kFolder:
+      Refuse(output, "it is a folder");
+    case posix::FileKind::kNamedPipe:
+      Refuse(output, "it is a named pipe, not a regular file");
+    case posix::FileKind::kOther:
+      Refuse(output, "it is no regular file");
   }
-  if (S_ISDIR(info.st_mode)) Refuse(output, "it is a folder");
-  if (S_ISFIFO(info.st_mode)) Refuse(output, "it is a named pipe, not a regular file");
-  if (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)) Refuse(output, "it is no regular file");
 }
 
 void RequireNothingPrecious(const Output& output) {
   if (!IsRegularFile(output.path)) return;
-  if (access(output.path.c_str(), R_OK) != 0) {
+  if (!posix::MayRead(output.path)) {
     Refuse(output, "it exists and cannot be read, so it may be a store or a key");
   }
   for (const Precious& precious : kPrecious) {
@@ -104,48 +106,20 @@ OutputFile::OutputFile(const Output& output) : output_(output) {
   RequireKind(output);
   RequireNothingPrecious(output);
   RequireNoStoreFile(output, "");
-  is_new_ = access(output.path.c_str(), F_OK) != 0;
-  const mode_t mode = output.readers == Readers::kOwner ? 0600 : 0666;
-  descriptor_ = open(output.path.c_str(),
-                     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, mode);
-  if (descriptor_ < 0 || fstat(descriptor_, &info_) != 0) {
+  try {
+    const bool is_private = output.readers == Readers::kOwner;
+    file_ = std::make_unique<posix::OutputDescriptor>(output.path, is_private);
+  } catch (const std::system_error& error) {
     throw std::runtime_error(
         fmt::format("{}: cannot write {}: {}; check that its folder exists and is writable",
-                    output.option, output.path, std::generic_category().message(errno)));
+                    output.option, output.path, error.code().message()));
   }
-  fcntl(descriptor_, F_SETFL, O_APPEND);  // writing may wait
-}
-
-OutputFile::~OutputFile() {
-  if (descriptor_ >= 0) close(descriptor_);
-  if (is_new_ && !is_finished_) unlink(output_.path.c_str());
-}
-
-bool OutputFile::WriteAll(const std::string& text) const {
-  // What is not a regular file has no contents to remove.
-  if (S_ISREG(info_.st_mode) && ftruncate(descriptor_, 0) != 0) return false;
-  for (size_t written = 0; written < text.size();) {
-    const ssize_t put = write(descriptor_, text.data() + written, text.size() - written);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return false;
-    written += static_cast<size_t>(put);
-  }
-  return true;
 }
 
 void OutputFile::Finish() {
-  const bool is_written = WriteAll(text_.str());
-  const bool is_closed = close(descriptor_) == 0;
-  descriptor_ = -1;
-  is_finished_ = true;
-  if (is_written && is_closed) return;
+  if (file_->Replace(text_.str())) return;
   throw std::runtime_error(
       fmt::format("{}: writing {} failed: is the disk full?", output_.option, output_.path));
-}
-
-bool OutputFile::IsSameFile(const OutputFile& other) const {
-  return S_ISREG(info_.st_mode) && info_.st_dev == other.info_.st_dev &&
-         info_.st_ino == other.info_.st_ino;
 }
 
 void RequireNoStoreFile(const Output& output, const std::string& store) {

@@ -11,11 +11,12 @@
 #ifndef SOTTO_CLI_OUTPUT_FILE_H_
 #define SOTTO_CLI_OUTPUT_FILE_H_
 
+#include <memory>
 #include <sstream>
 #include <string>
-#include <sys/stat.h>
 #include <vector>
 
+#include "sotto/posix/output_descriptor.h"
 #include "sotto/span.h"
 
 namespace sotto::server {
@@ -45,9 +46,6 @@ class OutputFile {
   // Throws std::invalid_argument for a file that is refused, see above, and std::runtime_error if
   // it cannot be opened for writing.
   explicit OutputFile(const Output& output);
-  ~OutputFile();
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
 
   // Collects the new contents in memory.
   std::ostream& stream() { return text_; }
@@ -56,16 +54,11 @@ class OutputFile {
   void Finish();
 
   // True if both write to one regular file. Two outputs may share a device such as /dev/null.
-  bool IsSameFile(const OutputFile& other) const;
+  bool IsSameFile(const OutputFile& other) const { return file_->IsSameFile(*other.file_); }
 
  private:
-  bool WriteAll(const std::string& text) const;
-
   Output output_;
-  int descriptor_ = -1;
-  struct stat info_ {};
-  bool is_new_ = false;
-  bool is_finished_ = false;
+  std::unique_ptr<posix::OutputDescriptor> file_;
   std::ostringstream text_;
 };
 
