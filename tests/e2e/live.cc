@@ -214,11 +214,11 @@ Process Site::Sotto(const Arguments& arguments, const std::string& log) const {
 
 Process Site::StartServe(const Arguments& arguments, const Arguments& wrapper) const {
   Arguments all = wrapper;
-  all.insert(all.end(),
-             {SOTTO_PROGRAM, "serve", "-v", "--store", Path("store"), "--port-file", Path("port")});
+  all.insert(all.end(), {SOTTO_PROGRAM, "serve", "-v", "--store", Path("store")});
   const auto sets = [&](const char* option) {
     return std::find(arguments.begin(), arguments.end(), option) != arguments.end();
   };
+  if (!sets("--port-file")) all.insert(all.end(), {"--port-file", Path("port")});
   if (!sets("--listen")) all.insert(all.end(), {"--listen", Address(0)});
   if (!sets("--release-allowance")) all.push_back("--close-early");
   all.insert(all.end(), arguments.begin(), arguments.end());
