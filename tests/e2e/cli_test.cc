@@ -14,18 +14,21 @@
 namespace sotto {
 namespace {
 
-// A run of a few seconds at most.
-constexpr char kSmall[] =
-    "simulate --data synthetic --devices 60 --cohort 10 --rounds 3 --local-epochs 1 ";
-
 std::string Path(const std::string& name) {
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
   return testing::TempDir() + "sotto_" + test->name() + "_" + name;
 }
 
+// A run of a few seconds at most. Options that follow win over those of the file.
+std::string Small() {
+  const std::string path = Path("small.toml");
+  WriteFile(path, "devices = 60\ncohort = 10\nrounds = 3\nlocal-epochs = 1\n");
+  return "simulate --data synthetic --config " + path + " ";
+}
+
 Json SmallRun(const std::string& arguments) {
   const std::string path = Path("out.json");
-  const Outcome run = Sotto(kSmall + arguments + " --json " + path);
+  const Outcome run = Sotto(Small() + arguments + " --json " + path);
   EXPECT_EQ(run.exit_code, 0) << run.output;
   return Json::parse(ReadFile(path), nullptr, false);
 }
@@ -35,11 +38,15 @@ TEST(Cli, HelpAndVersionSucceed) {
   EXPECT_NE(Sotto("--help").output.find("simulate"), std::string::npos);
   const Outcome help = Sotto("simulate --help");
   EXPECT_EQ(help.exit_code, 0);
-  EXPECT_NE(Sotto("simulate --rounds 1 --rounds 0").output.find("--rounds"), std::string::npos);
   for (const char* option :
        {"--epsilon", "--noise-multiplier", "--smoothing", "--config", "--json"}) {
     EXPECT_NE(help.output.find(option), std::string::npos) << option;
   }
+}
+
+TEST(Cli, AnOptionIsGivenOnce) {
+  ExpectUsageError("simulate --rounds 1 --rounds 2", "--rounds");
+  ExpectUsageError("simulate --config a --config a", "--config");
 }
 
 TEST(Cli, AnOutputThatCannotBeWrittenIsRefusedBeforeTheWork) {
@@ -49,7 +56,7 @@ TEST(Cli, AnOutputThatCannotBeWrittenIsRefusedBeforeTheWork) {
                     "--rounds 100 --delta 1e-5"),
         std::string("inspect entropy --coordinates 10"), std::string("inspect certificate"),
         std::string("inspect store none"), std::string("account ledger none"),
-        std::string(kSmall) + "--noise-multiplier 1"}) {
+        Small() + "--noise-multiplier 1"}) {
     const Outcome run = Sotto(command + json);
     EXPECT_EQ(run.exit_code, 1) << run.output;
     EXPECT_EQ(run.output.rfind("sotto: --json: cannot write ", 0), 0u) << run.output;
@@ -65,7 +72,7 @@ TEST(Cli, NoOutputReplacesAStoreOrAKey) {
   ASSERT_EQ(Sotto("keys export a --store " + store + " --key " + key).exit_code, 0);
   const std::string content = ReadFile(store);
   const std::string key_content = ReadFile(key);
-  const std::string simulate = std::string(kSmall) + "--noise-multiplier 1";
+  const std::string simulate = Small() + "--noise-multiplier 1";
   const std::string serve =
       "serve --listen 127.0.0.1:0 --cohort 1 --rounds 1 --noise-multiplier 1 --store " + store;
   for (const std::string& command : {
@@ -89,15 +96,14 @@ TEST(Cli, NoOutputReplacesAStoreOrAKey) {
 
 TEST(Cli, TwoOutputsInOneFileAreAUsageError) {
   const std::string path = Path("both");
-  ExpectUsageError(
-      std::string(kSmall) + "--noise-multiplier 1 --json " + path + " --model-out " + path,
-      "--model-out: cannot write " + path);
+  ExpectUsageError(Small() + "--noise-multiplier 1 --json " + path + " --model-out " + path,
+                   "--model-out: cannot write " + path);
   EXPECT_EQ(ReadFile(path), "");
 }
 
 TEST(Cli, AFullDiskUnderStandardOutputIsAFailure) {
   for (const std::string& command : {
-           std::string(kSmall) + "--noise-multiplier 1",
+           Small() + "--noise-multiplier 1",
            std::string("account epsilon --sampling none --noise-multiplier 9 --rounds 1 "
                        "--delta 1e-5"),
            std::string("account epsilon --sampling none --noise-multiplier 9 --rounds 1 "
@@ -115,7 +121,7 @@ TEST(Cli, AFullDiskUnderStandardOutputIsAFailure) {
 TEST(Cli, NoTextGoesIntoAnOutputWhenStandardOutputIsClosed) {
   const std::string path = Path("model");
   const Outcome run =
-      Sotto(kSmall + ("--noise-multiplier 1 --model-out " + path), "<&- >&- 2>/dev/null");
+      Sotto(Small() + ("--noise-multiplier 1 --model-out " + path), "<&- >&- 2>/dev/null");
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_EQ(ReadFile(path).size(), 4 * 7850u);
 }
@@ -150,7 +156,7 @@ TEST(Cli, JsonHoldsTheWholeResult) {
 }
 
 TEST(Cli, JsonToStandardOutputIsNothingButJson) {
-  const Outcome run = Sotto(std::string(kSmall) + "--seed 1 --json -", "2>/dev/null");
+  const Outcome run = Sotto(Small() + "--seed 1 --json -", "2>/dev/null");
   EXPECT_EQ(run.exit_code, 0);
   const Json json = Json::parse(run.output, nullptr, false);
   ASSERT_FALSE(json.is_discarded()) << run.output;
@@ -205,7 +211,7 @@ TEST(Cli, ModelOutIsTheHashedParameters) {
 
 TEST(Cli, TrainingWithoutPrivacySaysSo) {
   for (const char* arguments : {"--mechanism none", "--epsilon inf"}) {
-    const Outcome run = Sotto(std::string(kSmall) + arguments);
+    const Outcome run = Sotto(Small() + arguments);
     EXPECT_EQ(run.exit_code, 0);
     EXPECT_NE(run.output.find("NO PRIVACY"), std::string::npos);
     EXPECT_EQ(run.output.find("epsilon 0"), std::string::npos);
@@ -231,7 +237,7 @@ TEST(Cli, ABaselineWithGaussianNoiseSaysWhatItsEpsilonAssumes) {
     }
     EXPECT_EQ(json["private"], false);
     EXPECT_EQ(json["privacy_note"], "baseline: epsilon assumes ideal noise, no certificate");
-    const Outcome run = Sotto(kSmall + ("--mechanism " + name));
+    const Outcome run = Sotto(Small() + ("--mechanism " + name));
     for (const char* words : {"is a baseline", "no certificate", "replace-one", "trusted-server"}) {
       EXPECT_NE(run.output.find(words), std::string::npos) << words << "\n" << run.output;
     }
@@ -252,7 +258,7 @@ TEST(Cli, ABaselineWithBinomialNoiseStatesNoEpsilon) {
   }
   EXPECT_GT(json["noise_sigma"], 0.0);
   EXPECT_EQ(json["private"], false);
-  const Outcome run = Sotto(std::string(kSmall) + "--mechanism bq");
+  const Outcome run = Sotto(Small() + "--mechanism bq");
   EXPECT_NE(run.output.find("not accounted"), std::string::npos) << run.output;
   EXPECT_EQ(run.output.find("epsilon"), std::string::npos) << run.output;
 }
@@ -277,7 +283,7 @@ TEST(Cli, ABaselineIsSimulatedAndNeverServed) {
 }
 
 TEST(Cli, ATableStandsBesideEveryEpsilon) {
-  const Outcome run = Sotto(std::string(kSmall) + "--seed 1");
+  const Outcome run = Sotto(Small() + "--seed 1");
   for (const char* words : {"delta", "replace-one", "uniform", "trusted-server", "colluder", "pld",
                             "noise multiplier", "seeded: not private", "bytes a device"}) {
     EXPECT_NE(run.output.find(words), std::string::npos) << words << "\n" << run.output;
@@ -356,9 +362,9 @@ TEST(Cli, ASmallFleetRunsAndItsEpsilonIsPrintedHoweverLarge) {
 TEST(Cli, AnyOptionMayStandInATomlFile) {
   const std::string config = Path("run.toml");
   WriteFile(config,
-            "# a small run\nrounds = 2\ncohort = 7\nlearning-rate = 0.05\n"
+            "# a small run\ndevices = 60\nrounds = 2\ncohort = 7\nlearning-rate = 0.05\n"
             "sampling = \"uniform\"\nnoise-multiplier = 1.25\nseed = 5\n");
-  const Json json = SmallRun("--config " + config + " --cohort 9 --rounds 2");
+  const Json json = SottoJson("simulate --data synthetic --config " + config + " --cohort 9");
   EXPECT_EQ(json["rounds"].size(), 2u);
   EXPECT_EQ(json["cohort"], 9) << "the command line wins";
   EXPECT_EQ(json["seed"], 5);
@@ -368,8 +374,8 @@ TEST(Cli, AnyOptionMayStandInATomlFile) {
 TEST(Cli, UnknownKeysInATomlFileAreUsageErrors) {
   const std::string config = Path("bad.toml");
   WriteFile(config, "no-such-option = 1\n");
-  ExpectUsageError(std::string(kSmall) + "--config " + config, "no-such-option");
-  ExpectUsageError(std::string(kSmall) + "--config /no/such/file.toml", "/no/such/file.toml");
+  ExpectUsageError("simulate --config " + config, "no-such-option");
+  ExpectUsageError("simulate --config /no/such/file.toml", "/no/such/file.toml");
 }
 
 TEST(Cli, ImpossibleOptionsAreUsageErrors) {
@@ -431,17 +437,15 @@ TEST(Cli, TheCertificateHoldsAndItsJsonSaysWhatOf) {
 
 TEST(Cli, WhatFailsAtRunTimeExitsWithOne) {
   ExpectFailure(1, "simulate --data /no/such/folder", "/no/such/folder");
-  ExpectFailure(1, std::string(kSmall) + "--json /no/such/folder/out.json",
-                "/no/such/folder/out.json");
-  ExpectFailure(1, std::string(kSmall) + "--model-out /no/such/folder/m.bin",
-                "/no/such/folder/m.bin");
-  ExpectFailure(1, std::string(kSmall) + "--learning-rate 1e6 --weight-decay 1e6 --clipping at-end",
+  ExpectFailure(1, Small() + "--json /no/such/folder/out.json", "/no/such/folder/out.json");
+  ExpectFailure(1, Small() + "--model-out /no/such/folder/m.bin", "/no/such/folder/m.bin");
+  ExpectFailure(1, Small() + "--learning-rate 1e6 --weight-decay 1e6 --clipping at-end",
                 "diverged");
 }
 
 TEST(Cli, AJobThatGivesUpWritesItsResultsAndExitsWithThree) {
   const std::string few = "--dropout 0.9 --min-devices 60 --seed 1 --json " + Path("json");
-  ExpectFailure(3, kSmall + few, "given up after 10 attempts");
+  ExpectFailure(3, Small() + few, "given up after 10 attempts");
   const Json json = Json::parse(ReadFile(Path("json")), nullptr, false);
   EXPECT_EQ(json["finish_reason"], "round 1 was given up after 10 attempts");
   EXPECT_TRUE(json["rounds"].empty());
@@ -449,7 +453,7 @@ TEST(Cli, AJobThatGivesUpWritesItsResultsAndExitsWithThree) {
 
 // In the default mode no output contains a figure against the server.
 TEST(TrustMode, WithATrustedServerThereIsNoEpsilonAgainstIt) {
-  const Outcome run = Sotto(std::string(kSmall) + "--seed 1 --json " + Path("json"));
+  const Outcome run = Sotto(Small() + "--seed 1 --json " + Path("json"));
   ASSERT_EQ(run.exit_code, 0) << run.output;
   EXPECT_EQ(run.output.find("against the server"), std::string::npos);
   const Json json = Json::parse(ReadFile(Path("json")));
@@ -462,7 +466,7 @@ TEST(TrustMode, WithATrustedServerThereIsNoEpsilonAgainstIt) {
 }
 
 TEST(TrustMode, WithPrivateNoiseBothEpsilonsAreStated) {
-  const Outcome run = Sotto(std::string(kSmall) +
+  const Outcome run = Sotto(Small() +
                             "--seed 1 --trust-mode private-noise --private-noise-multiplier 0.5 "
                             "--sampling poisson --noise-multiplier 1 --json " +
                             Path("json"));
@@ -532,7 +536,7 @@ TEST(TrustMode, IsRefusedWithoutItsNoiseAndNoiseWithoutIt) {
         "--trust-mode private-noise --private-noise-multiplier 1 --mechanism float32",
         "--trust-mode private-noise --private-noise-multiplier 1 --epsilon inf",
         "--trust-mode private-noise --private-noise-multiplier 1000"}) {
-    const Outcome run = Sotto(std::string(kSmall) + options);
+    const Outcome run = Sotto(Small() + options);
     EXPECT_EQ(run.exit_code, 2) << options << ": " << run.output;
     EXPECT_NE(run.output, "") << options;
   }

@@ -45,7 +45,7 @@ TEST(LiveStoreTest, APortInUseBeginsNoJob) {
 
 TEST(LiveStoreTest, AnOutputThatCannotBeWrittenBeginsNoJob) {
   Site site(2);
-  for (const char* option : {"--json", "--model-out", "--port-file"}) {
+  for (const char* option : {"--json", "--model-out"}) {
     EXPECT_EQ(site.StartServe(SmallJob({option, site.Path("none/file")})).Wait(), 1) << option;
     EXPECT_TRUE(Says(ReadFile(site.Path("serve.log")), "cannot write " + site.Path("none/file")));
     EXPECT_EQ(JobsIn(site), 0) << option;
