@@ -296,10 +296,9 @@ TEST(LiveTest, AJobWithoutDevicesGivesUpInTheEndAndSaysSoAlsoByItsExitStatus) {
 // One of the two devices is absent at first. The other device is still running when the server
 // returns.
 TEST(LiveTest, AJobThatGaveUpGoesOnWithTheDevicesThatWereThere) {
-  const Arguments job = With(
-      SmallJob("1"), {"--min-devices", "2", "--round-timeout", "0.5", "--poll-interval", "0.25"});
+  const Arguments job = With(SmallJob("1"), {"--min-devices", "2", "--poll-interval", "0.25"});
   Site site(2);
-  Server server = site.Serve(job);
+  Server server = site.Serve(With(job, {"--round-timeout", "0.5"}));
   const uint16_t port = server.port;
   std::vector<Process> clients;
   clients.push_back(site.Client(0, port));
