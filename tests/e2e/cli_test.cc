@@ -403,7 +403,8 @@ TEST(Cli, ImpossibleOptionsAreUsageErrors) {
   ExpectUsageError("simulate --server-learning-rate nan", "--server-learning-rate");
   ExpectUsageError("simulate --sampling sometimes", "--sampling");
   ExpectUsageError("simulate --model lenet", "softmax-784-10");
-  ExpectUsageError("simulate --min-devices 1001", "1001 devices must check in (--min-devices), and there are only");
+  ExpectUsageError("simulate --min-devices 1001",
+                   "1001 devices must check in (--min-devices), and there are only");
   ExpectUsageError("simulate --sampling poisson --min-devices 1", "devices that check in");
   ExpectUsageError("simulate --data synthetic --devices 2000", "60000");
   ExpectUsageError("simulate --data synthetic --model softmax-64-10", "784");
