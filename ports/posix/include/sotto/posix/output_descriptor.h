@@ -9,8 +9,8 @@
 
 namespace sotto::posix {
 
-// Opens those of the three standard streams that the caller has closed, as ones that discard. Else a
-// file that the program opens could take their number, and get their text. Call it first.
+// Opens those of the three standard streams that the caller has closed, as ones that discard. Else
+// a file that the program opens could take their number, and get their text. Call it first.
 void OpenStandardStreams();
 
 enum class FileKind {
