@@ -69,6 +69,16 @@ bool WipeMemoryOfSqlite() {
   return sqlite3_config(SQLITE_CONFIG_MALLOC, &wiping) == SQLITE_OK;
 }
 
+// A program that was killed within a commit leaves it half done beside its journal. A connection
+// that may write undoes it with its first access. Without that right nothing happens.
+void UndoHalfDoneCommit(const std::string& path) {
+  sqlite3* handle = nullptr;
+  if (sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK) {
+    sqlite3_exec(handle, "SELECT 1 FROM sqlite_schema", nullptr, nullptr, nullptr);
+  }
+  sqlite3_close(handle);
+}
+
 }  // namespace
 
 Database::Database(const std::string& path, Access access) : path_(path) {
@@ -81,6 +91,7 @@ Database::Database(const std::string& path, Access access) : path_(path) {
     sqlite3_busy_timeout(handle_, kBusyTimeoutMs);
     Run("PRAGMA trusted_schema = OFF");
     if (access == Access::kWrite) Run("PRAGMA locking_mode = EXCLUSIVE");
+    if (access == Access::kRead && HasHalfDoneCommit()) UndoHalfDoneCommit(path);
   } catch (...) {
     sqlite3_close(handle_);
     throw;
@@ -102,6 +113,11 @@ void Database::CommitToFile() {
   if (Text("PRAGMA journal_mode = TRUNCATE") != "truncate") Fail("keep a journal beside it");
   has_journal_ = true;
   Run("PRAGMA synchronous = EXTRA");
+}
+
+bool Database::HasHalfDoneCommit() const {
+  sqlite3_exec(handle_, "SELECT 1 FROM sqlite_schema", nullptr, nullptr, nullptr);
+  return sqlite3_extended_errcode(handle_) == SQLITE_READONLY_ROLLBACK;
 }
 
 bool Database::is_read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }

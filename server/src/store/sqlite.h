@@ -25,6 +25,7 @@ inline constexpr char kDamagedAdvice[] =
 enum class Access {
   kWrite,
   // Nothing is written, and every attempt to write fails. A transaction keeps others from writing.
+  // Only what a killed program left of a commit is undone first, where this process may write.
   kRead,
 };
 
@@ -62,6 +63,8 @@ class Database {
   sqlite3* handle() const { return handle_; }
 
  private:
+  bool HasHalfDoneCommit() const;
+
   std::string path_;
   sqlite3* handle_ = nullptr;
   bool has_journal_ = false;

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
+#include <sqlite3.h>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -281,6 +282,34 @@ TEST_F(StoreChainTest, InspectionDescribesAStoreAndChangesNothing) {
   SqliteStore(path_).RevokeDevice("small-0");
   EXPECT_EQ(InspectStore(path_).records, report.records + 1);
   EXPECT_NE(InspectStore(path_).head, report.head);
+}
+
+// Killed within a commit that is larger than SQLite's memory, so that part of it is in the file.
+void LeaveACommitHalfDone(const std::string& path) {
+  const pid_t child = fork();
+  if (child == 0) {
+    sqlite3* file = nullptr;
+    const bool is_done = sqlite3_open(path.c_str(), &file) == SQLITE_OK &&
+                         sqlite3_exec(file,
+                                      "PRAGMA cache_size = 1; BEGIN; CREATE TABLE half (a);"
+                                      "INSERT INTO half VALUES (zeroblob(1000000))",
+                                      nullptr, nullptr, nullptr) == SQLITE_OK;
+    _exit(is_done ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_F(StoreChainTest, WhatAKilledProgramLeftOfACommitIsUndoneForReadersToo) {
+  Fill();
+  const std::string before = Bytes(path_);
+  const StoreReport report = InspectStore(path_);
+  LeaveACommitHalfDone(path_);
+  ASSERT_NE(Bytes(path_), before);
+  EXPECT_EQ(InspectStore(path_).head, report.head);
+  LeaveACommitHalfDone(path_);
+  EXPECT_EQ(SqliteStore(path_, StoreMode::kRead).Ledger().size(), 2u);
 }
 
 TEST_F(StoreChainTest, AStoreThatCanOnlyBeReadSaysSoAndCanBeInspected) {
