@@ -11,29 +11,43 @@
 
 #include <cstddef>
 
+#include "sotto/layer.h"
+
 namespace sotto::nn {
 
 constexpr int kLanes = 8;
 
 // y[o] = bias[o] + sum_i weights[o * n + i] * x[i] for o < outputs.
-void DenseForward(const float* weights, const float* bias, const float* x, size_t n, size_t outputs,
-                  float* y);
+void DenseForward(const Real* weights, const Real* bias, const Real* x, size_t n, size_t outputs,
+                  Real* y);
 
 // y += scale * x. x and y do not overlap.
-void AddScaled(float scale, const float* x, size_t n, float* y);
+void AddScaled(Real scale, const Real* x, size_t n, Real* y);
 
 // AddScaled() for two rows, which share the loads of x: y0 += scale0 * x, y1 += scale1 * x. No two
 // of x, y0 and y1 overlap.
-void AddScaledToTwo(float scale0, float scale1, const float* x, size_t n, float* y0, float* y1);
+void AddScaledToTwo(Real scale0, Real scale1, const Real* x, size_t n, Real* y0, Real* y1);
+
+// m[o * n + i] += a[o] * x[i] for o < rows. No two of them overlap.
+void AddOuterProduct(const Real* a, size_t rows, const Real* x, size_t n, Real* m);
+
+// y[i] = sum_o m[o * n + i] * a[o] for i < n: a sum from zero in the order of o. y overlaps nothing.
+void TransposedProduct(const Real* m, const Real* a, size_t n, size_t rows, Real* y);
+
+// y = 0.
+void FillZero(size_t n, Real* y);
+
+// y = x. They do not overlap.
+void Copy(const Real* x, size_t n, Real* y);
 
 // y *= scale.
-void Scale(float scale, size_t n, float* y);
+void Scale(Real scale, size_t n, Real* y);
 
 // sum_i (a[i] - b[i])^2.
-float SquaredDistance(const float* a, const float* b, size_t n);
+Real SquaredDistance(const Real* a, const Real* b, size_t n);
 
 // y = center + scale * (y - center).
-void PullTowards(const float* center, float scale, size_t n, float* y);
+void PullTowards(const Real* center, Real scale, size_t n, Real* y);
 
 }  // namespace sotto::nn
 

@@ -1,0 +1,114 @@
+// What a layer of a net is: shapes, geometry, functions. Part of sotto/nn.
+//
+// A kind of layer is one header in sotto/layers (its type: geometry and shape rule) and one source
+// file in src/layers (forward, gradient, input delta, memory). A net is an array of LayerPlan, made
+// by Sequential (nn.h) when a firmware compiles, or from a model file on a host. One walker
+// (src/nn/walker.h) trains any plan. A firmware links only the kinds that its nets use, because the
+// plan points to their functions and nothing else does.
+//
+// Activations are float32 in the order [height][width][channels], the last axis fastest. A vector
+// has height and width 1, a sequence has height 1. Each tensor's memory holds its activation on
+// the way forward and its delta, the derivative of the loss by it, on the way back.
+#ifndef SOTTO_LAYER_H_
+#define SOTTO_LAYER_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sotto/span.h"
+
+namespace sotto {
+namespace nn {
+
+// The type of all numbers of a net. Tests of gradients compile the layers with double.
+#if defined(SOTTO_NN_REAL)
+using Real = SOTTO_NN_REAL;
+#else
+using Real = float;
+#endif
+
+// Values enter the model digest: never renumber.
+enum class LayerKind : uint32_t {
+  kDense = 1,
+  kConv2d = 2,
+  kMaxPool2d = 3,
+  kRelu = 4,
+  kFlatten = 5,
+};
+
+struct Shape {
+  uint32_t height = 1;
+  uint32_t width = 1;
+  uint32_t channels = 1;
+
+  constexpr uint32_t size() const { return height * width * channels; }
+  constexpr bool operator==(const Shape& other) const {
+    return height == other.height && width == other.width && channels == other.channels;
+  }
+};
+
+// A window that moves over height and width: of a convolution or of pooling. Padding is zeros for a
+// convolution, nothing for pooling.
+struct Window {
+  uint32_t height = 0;
+  uint32_t width = 0;
+  uint32_t stride = 0;
+  uint32_t padding = 0;  // on each of the four sides
+
+  // Positions along an axis of `size`, for a window of `extent`; 0: the window does not fit.
+  constexpr uint32_t Positions(uint32_t size, uint32_t extent) const {
+    const uint32_t padded = size + 2 * padding;
+    return padded < extent || stride == 0 ? 0 : (padded - extent) / stride + 1;
+  }
+};
+
+// All that decides what a layer computes, its parameters aside. The model digest covers it.
+struct LayerInfo {
+  LayerKind kind;
+  Shape input;
+  Shape output;
+  Window window;
+};
+
+// One layer at work on one sample. Its memory is the caller's; nothing overlaps but where the kind
+// works in place: output is then input.
+//   parameters  [LayerPlan::parameters]
+//   input       activation; InputDelta() replaces it by its delta
+//   output      forward: written. backward: the delta
+//   kept        [LayerPlan::kept] what Forward() leaves for the way back
+//   scratch     [LayerPlan::scratch] for a single call
+struct LayerCall {
+  const LayerInfo& info;
+  const Real* parameters;
+  Real* input;
+  Real* output;
+  Real* kept;
+  Real* scratch;
+};
+
+// The functions of a kind. A null pointer: there is nothing to do.
+struct LayerFunctions {
+  void (*forward)(const LayerCall& call);
+  // gradient [parameters] += the sample's. The sums over positions within a sample continue the
+  // running sum: a weight's gradient is one sum, over samples and then positions.
+  void (*add_gradient)(const LayerCall& call, Real* gradient);
+  // input <- its delta.
+  void (*input_delta)(const LayerCall& call);
+};
+
+// A layer in its net.
+struct LayerPlan {
+  LayerInfo info;
+  LayerFunctions functions;
+  uint32_t parameters;  // its number of parameters: weights, then biases
+  uint32_t weights;     // of these
+  uint32_t fan_in;      // inputs of one weight's sum, for initial weights
+  uint32_t kept;        // Reals, see LayerCall
+  uint32_t scratch;
+  bool is_in_place;
+};
+
+}  // namespace nn
+}  // namespace sotto
+
+#endif  // SOTTO_LAYER_H_

@@ -1,0 +1,90 @@
+#include "sotto/layers/conv2d.h"
+
+#include "nn/kernels.h"
+#include "nn/windows.h"
+
+namespace sotto::nn::internal {
+namespace {
+
+size_t PatchSize(const LayerInfo& info) {
+  return size_t{info.window.height} * info.window.width * info.input.channels;
+}
+
+// Calls move(patch, input, n) for each run of n numbers that lie side by side in both.
+template <class Move>
+void ForEachRun(const LayerInfo& info, const Clipped& at, Real* patch, Real* input, Move move) {
+  const size_t channels = info.input.channels;
+  const size_t n = (at.end_column - at.first_column) * channels;
+  const auto skipped = static_cast<size_t>(static_cast<int32_t>(at.first_column) - at.left);
+  for (uint32_t row = at.first_row; row < at.end_row; ++row) {
+    const auto patch_row = static_cast<size_t>(static_cast<int32_t>(row) - at.top);
+    move(patch + (patch_row * info.window.width + skipped) * channels,
+         input + (size_t{row} * info.input.width + at.first_column) * channels, n);
+  }
+}
+
+bool IsWhole(const LayerInfo& info, const Clipped& at) {
+  return at.end_row - at.first_row == info.window.height &&
+         at.end_column - at.first_column == info.window.width;
+}
+
+void Gather(const LayerCall& call, const Clipped& at) {
+  if (!IsWhole(call.info, at)) FillZero(PatchSize(call.info), call.scratch);
+  ForEachRun(call.info, at, call.scratch, call.input,
+             [](Real* patch, const Real* input, size_t n) { Copy(input, n, patch); });
+}
+
+bool IsZero(const Real* values, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    if (values[i] != Real{0}) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void Conv2dForward(const LayerCall& call) {
+  const size_t n = PatchSize(call.info);
+  const size_t outputs = call.info.output.channels;
+  const Real* bias = call.parameters + n * outputs;
+  Real* y = call.output;
+  ForEachWindow(call.info, [&](const Clipped& at) {
+    Gather(call, at);
+    nn::DenseForward(call.parameters, bias, call.scratch, n, outputs, y);
+    y += outputs;
+  });
+}
+
+// A position whose delta is zero, as most are behind max pooling, adds nothing.
+void Conv2dAddGradient(const LayerCall& call, Real* gradient) {
+  const size_t n = PatchSize(call.info);
+  const size_t outputs = call.info.output.channels;
+  const Real* delta = call.output;
+  ForEachWindow(call.info, [&](const Clipped& at) {
+    if (!IsZero(delta, outputs)) {
+      Gather(call, at);
+      AddOuterProduct(delta, outputs, call.scratch, n, gradient);
+      AddScaled(Real{1}, delta, outputs, gradient + n * outputs);
+    }
+    delta += outputs;
+  });
+}
+
+void Conv2dInputDelta(const LayerCall& call) {
+  const size_t n = PatchSize(call.info);
+  const size_t outputs = call.info.output.channels;
+  const Real* delta = call.output;
+  FillZero(call.info.input.size(), call.input);
+  ForEachWindow(call.info, [&](const Clipped& at) {
+    if (!IsZero(delta, outputs)) {
+      TransposedProduct(call.parameters, delta, n, outputs, call.scratch);
+      ForEachRun(call.info, at, call.scratch, call.input, [](const Real* patch, Real* input,
+                                                             size_t count) {
+        AddScaled(Real{1}, patch, count, input);
+      });
+    }
+    delta += outputs;
+  });
+}
+
+}  // namespace sotto::nn::internal

@@ -1,0 +1,69 @@
+// The positions of a window over a tensor. Part of sotto/nn; private to the SDK.
+#ifndef SOTTO_NN_WINDOWS_H_
+#define SOTTO_NN_WINDOWS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sotto/layer.h"
+
+namespace sotto::nn {
+
+// A window at one position, cut off at the tensor's edges.
+struct Clipped {
+  int32_t top;   // of the window, may be in the padding
+  int32_t left;  // the same
+  uint32_t first_row;  // rows and columns of the tensor beneath it
+  uint32_t end_row;
+  uint32_t first_column;
+  uint32_t end_column;
+};
+
+inline uint32_t NotBelowZero(int32_t x) { return x < 0 ? 0 : static_cast<uint32_t>(x); }
+inline uint32_t NotAbove(int32_t x, uint32_t limit) {
+  const uint32_t positive = NotBelowZero(x);
+  return positive > limit ? limit : positive;
+}
+
+// visit(Clipped) at each position, row by row.
+template <class Visit>
+void ForEachWindow(const LayerInfo& info, Visit visit) {
+  const Window& w = info.window;
+  for (uint32_t y = 0; y < info.output.height; ++y) {
+    for (uint32_t x = 0; x < info.output.width; ++x) {
+      Clipped at{};
+      at.top = static_cast<int32_t>(y * w.stride) - static_cast<int32_t>(w.padding);
+      at.left = static_cast<int32_t>(x * w.stride) - static_cast<int32_t>(w.padding);
+      at.first_row = NotBelowZero(at.top);
+      at.end_row = NotAbove(at.top + static_cast<int32_t>(w.height), info.input.height);
+      at.first_column = NotBelowZero(at.left);
+      at.end_column = NotAbove(at.left + static_cast<int32_t>(w.width), info.input.width);
+      visit(at);
+    }
+  }
+}
+
+// Whether position i of an axis lies beneath a window of `extent` at one of `positions` places.
+inline bool IsCovered(uint32_t i, uint32_t extent, const Window& w, uint32_t positions) {
+  const uint32_t padded = i + w.padding;
+  for (uint32_t p = 0; p < positions; ++p) {
+    if (padded >= p * w.stride && padded < p * w.stride + extent) return true;
+  }
+  return false;
+}
+
+// visit(row, column) of each pixel of the input that no window covers.
+template <class Visit>
+void ForEachUncovered(const LayerInfo& info, Visit visit) {
+  const Window& w = info.window;
+  for (uint32_t row = 0; row < info.input.height; ++row) {
+    const bool row_is_covered = IsCovered(row, w.height, w, info.output.height);
+    for (uint32_t column = 0; column < info.input.width; ++column) {
+      if (!row_is_covered || !IsCovered(column, w.width, w, info.output.width)) visit(row, column);
+    }
+  }
+}
+
+}  // namespace sotto::nn
+
+#endif  // SOTTO_NN_WINDOWS_H_
