@@ -109,7 +109,9 @@ uint32_t Predict(const Job& job, uint32_t label) {
   std::vector<float> x(model.inputs);
   for (uint32_t i = label; i < model.inputs; i += model.classes) x[i] = 1.0F;
   std::vector<float> scores(model.classes);
-  model.predict(model, job.parameters(), {x.data(), x.size()}, {scores.data(), scores.size()});
+  std::vector<float> scratch(model.predict_floats(model));
+  model.predict(model, job.parameters(), {x.data(), x.size()}, {scratch.data(), scratch.size()},
+                {scores.data(), scores.size()});
   return static_cast<uint32_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
 

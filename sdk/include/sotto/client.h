@@ -43,6 +43,7 @@
 
 #include "sotto/local_round.h"
 #include "sotto/messages.h"
+#include "sotto/net_memory.h"
 #include "sotto/nn.h"
 
 namespace sotto {
@@ -82,7 +83,9 @@ struct ClientBuffers : LocalRoundBuffers {
 namespace internal {
 
 template <class Net, uint32_t max_batch_size>
-constexpr size_t kScratchFloats = Net::kInputs + size_t{max_batch_size} * Net::kClasses;
+constexpr size_t kScratchFloats = Net::kIsSoftmaxRegression
+                                      ? Net::kInputs + size_t{max_batch_size} * Net::kClasses
+                                      : nn::NetMemory(Net::Plan(), max_batch_size);
 
 // Bytes of the memory that training and messages share: a multiple of a float's size.
 template <class Net, uint32_t max_batch_size>

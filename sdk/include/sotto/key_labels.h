@@ -20,6 +20,7 @@ constexpr char kEntropy[] = "sotto entropy";  // seeded runs: nonce and private 
 constexpr char kSeed[] = "sotto seed";                 // SHA-256 prefix: the run's key from a seed
 constexpr char kServer[] = "sotto server";             // the server's key, parent of the next four
 constexpr char kJob[] = "sotto job";                   // name of a job
+constexpr char kWeights[] = "sotto weights 1";         // from a job's name: initial weights
 constexpr char kCohort[] = "sotto cohort";             // devices that are drawn in an attempt
 constexpr char kZero[] = "sotto zero";                 // dither of a zero update that adds noise
 constexpr char kZeroPrivate[] = "sotto zero private";  // its private noise
@@ -35,9 +36,10 @@ constexpr char kReceipt[] = "sotto receipt";  // what devices return to show a l
 // From a device's secret on an emulated board: INSECURE, for tests (ports/mps2).
 constexpr char kInsecure[] = "insecure";
 
-constexpr const char* kAll[] = {kTls,       kHello,   kRound,  kOrder,  kEntropy,     kSeed,
-                                kServer,    kJob,     kCohort, kZero,   kZeroPrivate, kDevice,
-                                kPartition, kDropout, kUpdate, kDither, kReceipt,     kInsecure};
+constexpr const char* kAll[] = {kTls,    kHello,       kRound,   kOrder,     kEntropy,
+                                kSeed,   kServer,      kJob,     kWeights,   kCohort,
+                                kZero,   kZeroPrivate, kDevice,  kPartition, kDropout,
+                                kUpdate, kDither,      kReceipt, kInsecure};
 
 }  // namespace sotto::key_label
 

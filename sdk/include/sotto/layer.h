@@ -60,11 +60,17 @@ struct Window {
     const uint32_t padded = size + 2 * padding;
     return padded < extent || stride == 0 ? 0 : (padded - extent) / stride + 1;
   }
+  constexpr bool FitsInto(const Shape& input) const {
+    return Positions(input.height, height) > 0 && Positions(input.width, width) > 0;
+  }
+  constexpr Shape Over(const Shape& input, uint32_t channels) const {
+    return {Positions(input.height, height), Positions(input.width, width), channels};
+  }
 };
 
 // All that decides what a layer computes, its parameters aside. The model digest covers it.
 struct LayerInfo {
-  LayerKind kind;
+  LayerKind kind = LayerKind::kFlatten;
   Shape input;
   Shape output;
   Window window;
@@ -88,24 +94,29 @@ struct LayerCall {
 
 // The functions of a kind. A null pointer: there is nothing to do.
 struct LayerFunctions {
-  void (*forward)(const LayerCall& call);
+  void (*forward)(const LayerCall& call) = nullptr;
   // gradient [parameters] += the sample's. The sums over positions within a sample continue the
   // running sum: a weight's gradient is one sum, over samples and then positions.
-  void (*add_gradient)(const LayerCall& call, Real* gradient);
+  void (*add_gradient)(const LayerCall& call, Real* gradient) = nullptr;
   // input <- its delta.
-  void (*input_delta)(const LayerCall& call);
+  void (*input_delta)(const LayerCall& call) = nullptr;
 };
 
 // A layer in its net.
 struct LayerPlan {
   LayerInfo info;
   LayerFunctions functions;
-  uint32_t parameters;  // its number of parameters: weights, then biases
-  uint32_t weights;     // of these
-  uint32_t fan_in;      // inputs of one weight's sum, for initial weights
-  uint32_t kept;        // Reals, see LayerCall
-  uint32_t scratch;
-  bool is_in_place;
+  uint32_t weights = 0;  // parameters: first the weights, row-major [weights / fan_in][fan_in]
+  uint32_t biases = 0;   // then the biases
+  uint32_t fan_in = 0;   // terms of the sum in which one row of weights is used
+  uint32_t kept = 0;     // Reals, see LayerCall
+  uint32_t scratch = 0;
+  bool is_in_place = false;
+  // The gradient of the weights is the outer product of output delta and input: a net may keep
+  // these two of a whole batch instead of the gradient.
+  bool is_outer_product = false;
+
+  constexpr uint32_t parameters() const { return weights + biases; }
 };
 
 }  // namespace nn

@@ -9,21 +9,13 @@
 #include <cstdint>
 
 #include "sotto/crypto.h"
+#include "sotto/layer.h"
 #include "sotto/sample_source.h"
 #include "sotto/span.h"
 #include "sotto/status.h"
 
 namespace sotto {
 namespace nn {
-
-// Values enter the model digest: never renumber.
-enum class LayerKind : uint32_t { kDense = 1 };
-
-struct LayerInfo {
-  LayerKind kind;
-  uint32_t inputs;
-  uint32_t outputs;
-};
 
 // One parameter tensor, row-major [rows][columns]. Smoothing treats each tensor on its own.
 struct TensorInfo {
@@ -50,7 +42,7 @@ struct WorkingParameters {
 // Describes a model to the rest of the SDK and the server. Constant data; safe to share.
 struct ModelInfo {
   const char* name;  // [A-Za-z0-9.-], unique among Models()
-  Span<const nn::LayerInfo> layers;
+  Span<const nn::LayerPlan> layers;
   Span<const nn::TensorInfo> tensors;
   uint32_t inputs;
   uint32_t classes;
@@ -88,13 +80,18 @@ struct ModelInfo {
                         float weight_decay, WorkingParameters working, Span<float> scratch,
                         float* loss);
 
-  // Class scores before softmax. features [inputs], scores [classes].
+  // Floats of scratch memory that predict needs.
+  size_t (*predict_floats)(const ModelInfo& model);
+
+  // Class scores before softmax. features [inputs], scratch [predict_floats()], scores [classes].
   void (*predict)(const ModelInfo& model, Span<const float> parameters, Span<const float> features,
-                  Span<float> scores);
+                  Span<float> scratch, Span<float> scores);
 };
 
-// SHA-256 over u32le: format version 1, layer count, then kind, inputs, outputs of each layer. If
-// two parties have equal digests, a position means the same parameter to both.
+// SHA-256 over u32le. If two parties have equal digests, a position means the same parameter to
+// both. A single Dense layer has format 1: version 1, layer count 1, then kind, inputs, outputs.
+// All other nets have format 2: version 2, layer count, then of each layer its kind, height, width
+// and channels of input and of output, and height, width, stride and padding of the window.
 Status ModelDigest(const ModelInfo& model, uint8_t (&digest)[kSha256Size]);
 
 }  // namespace sotto

@@ -19,6 +19,15 @@ using Softmax64x10 = nn::Sequential<nn::Dense<64, 10>>;
 using FixedSoftmax784x10 = nn::FixedPoint<Softmax784x10>;
 using FixedSoftmax64x10 = nn::FixedPoint<Softmax64x10>;
 
+// Two fully connected layers on the same images: 50,890 parameters.
+using Mlp = nn::Sequential<nn::Dense<784, 64>, nn::Relu, nn::Dense<64, 10>>;
+
+// LeNet-5 with rectifiers and max pooling on the same images: 61,706 parameters.
+using LeNet =
+    nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2d<6, 5, 1, 2>, nn::Relu, nn::MaxPool2d<2>,
+                   nn::Conv2d<16, 5>, nn::Relu, nn::MaxPool2d<2>, nn::Flatten, nn::Dense<400, 120>,
+                   nn::Relu, nn::Dense<120, 84>, nn::Relu, nn::Dense<84, 10>>;
+
 // All named models.
 Span<const ModelInfo> Models();
 

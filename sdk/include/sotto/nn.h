@@ -1,43 +1,114 @@
-// Layers and models as types: their dimensions are compile-time constants. Part of sotto/nn.
+// Nets as types: their dimensions are compile-time constants. Part of sotto/nn.
 //
 //   using Net = sotto::nn::Sequential<sotto::nn::Dense<784, 10>>;
+//   using LeNet = sotto::nn::Sequential<
+//       sotto::nn::Input<28, 28, 1>,
+//       sotto::nn::Conv2d<6, 5, 1, 2>, sotto::nn::Relu, sotto::nn::MaxPool2d<2>,
+//       sotto::nn::Conv2d<16, 5>, sotto::nn::Relu, sotto::nn::MaxPool2d<2>,
+//       sotto::nn::Flatten, sotto::nn::Dense<400, 120>, sotto::nn::Relu,
+//       sotto::nn::Dense<120, 84>, sotto::nn::Relu, sotto::nn::Dense<84, 10>>;
 //
 // A net ends in softmax and cross-entropy, so its last layer has one output a class. Parameters lie
-// in layer order, weights row-major [outputs][inputs], then bias [outputs].
+// in layer order: of each layer its weights, row-major, then its biases.
 #ifndef SOTTO_NN_H_
 #define SOTTO_NN_H_
 
 #include <cstddef>
 #include <cstdint>
 
+#include "sotto/layers/conv2d.h"
+#include "sotto/layers/dense.h"
+#include "sotto/layers/flatten.h"
+#include "sotto/layers/max_pool2d.h"
+#include "sotto/layers/relu.h"
 #include "sotto/model_info.h"
 
 namespace sotto {
 namespace nn {
 
-// Fully connected: y = W x + b.
-template <uint32_t inputs, uint32_t outputs>
-struct Dense {
-  static_assert(inputs >= 1 && outputs >= 1, "a layer has at least one input and one output");
-  static constexpr uint32_t kInputs = inputs;
-  static constexpr uint32_t kOutputs = outputs;
-  static constexpr uint32_t kParameters = inputs * outputs + outputs;
-  static constexpr LayerInfo kInfo = {LayerKind::kDense, inputs, outputs};
+// The shape of a sample, as the first entry of a net. A net that begins with Dense needs none.
+template <uint32_t height, uint32_t width, uint32_t channels>
+struct Input {
+  static_assert(height >= 1 && width >= 1 && channels >= 1, "a sample has at least one number");
+  static constexpr Shape kShape = {height, width, channels};
 };
 
 // The arithmetic that trains a net: see FixedPoint.
 enum class Arithmetic : uint8_t { kFloat32, kFixedPoint };
 
-// Layers one after the other. Today a net is a single Dense layer: softmax regression.
-template <class Layer>
-struct Sequential {
-  static constexpr uint32_t kInputs = Layer::kInputs;
-  static constexpr uint32_t kClasses = Layer::kOutputs;
-  static constexpr uint32_t kParameters = Layer::kParameters;
+namespace internal {
+
+// A compiler that stops here names, as template arguments, the layer that does not fit and the
+// height, width and channels of what reaches it.
+template <class Layer, uint32_t height, uint32_t width, uint32_t channels>
+struct Takes {
+  static_assert(Layer::Fits({height, width, channels}),
+                "this layer does not fit the output of the layer before it: see the arguments of "
+                "Takes<Layer, height, width, channels>");
+  static constexpr LayerPlan kPlan = Layer::Plan({height, width, channels});
+};
+
+// The plans of layers, the first of which takes a tensor of that shape.
+template <uint32_t height, uint32_t width, uint32_t channels, class Layer, class... Rest>
+constexpr void AddPlans(LayerPlan* out) {
+  *out = Takes<Layer, height, width, channels>::kPlan;
+  if constexpr (sizeof...(Rest) > 0) {
+    constexpr Shape next = Takes<Layer, height, width, channels>::kPlan.info.output;
+    AddPlans<next.height, next.width, next.channels, Rest...>(out + 1);
+  }
+}
+
+template <size_t layers>
+struct Net {
+  LayerPlan plan[layers] = {};
+  TensorInfo tensors[2 * layers] = {};
+  uint32_t tensor_count = 0;
+  uint32_t parameters = 0;
+};
+
+template <uint32_t height, uint32_t width, uint32_t channels, class... Layers>
+constexpr Net<sizeof...(Layers)> MakeNet() {
+  Net<sizeof...(Layers)> net;
+  AddPlans<height, width, channels, Layers...>(net.plan);
+  for (const LayerPlan& layer : net.plan) {
+    net.parameters += layer.parameters();
+    if (layer.weights > 0) {
+      net.tensors[net.tensor_count++] = {layer.weights / layer.fan_in, layer.fan_in};
+    }
+    if (layer.biases > 0) net.tensors[net.tensor_count++] = {layer.biases, 1};
+  }
+  return net;
+}
+
+// The members of every net.
+template <uint32_t height, uint32_t width, uint32_t channels, class... Layers>
+struct NetOf {
+  static constexpr Net<sizeof...(Layers)> kNet = MakeNet<height, width, channels, Layers...>();
+  static constexpr uint32_t kInputs = height * width * channels;
+  static constexpr uint32_t kClasses = kNet.plan[sizeof...(Layers) - 1].info.output.size();
+  static constexpr uint32_t kParameters = kNet.parameters;
   static constexpr Arithmetic kArithmetic = Arithmetic::kFloat32;
-  static constexpr LayerInfo kLayers[] = {Layer::kInfo};
-  static constexpr TensorInfo kTensors[] = {{Layer::kOutputs, Layer::kInputs},
-                                            {Layer::kOutputs, 1}};
+  static constexpr Span<const LayerPlan> Plan() { return kNet.plan; }
+  static constexpr Span<const TensorInfo> Tensors() { return {kNet.tensors, kNet.tensor_count}; }
+  // Softmax regression has a training of its own, which needs less memory.
+  static constexpr bool kIsSoftmaxRegression =
+      sizeof...(Layers) == 1 && kNet.plan[0].info.kind == LayerKind::kDense;
+};
+
+}  // namespace internal
+
+// Layers one after the other: Input first, or Dense.
+template <class First, class... Rest>
+struct Sequential;
+
+template <uint32_t inputs, uint32_t outputs, class... Rest>
+struct Sequential<Dense<inputs, outputs>, Rest...>
+    : internal::NetOf<1, 1, inputs, Dense<inputs, outputs>, Rest...> {};
+
+template <uint32_t height, uint32_t width, uint32_t channels, class... Rest>
+struct Sequential<Input<height, width, channels>, Rest...>
+    : internal::NetOf<height, width, channels, Rest...> {
+  static_assert(sizeof...(Rest) > 0, "a net has at least one layer");
 };
 
 // The net `Net`, trained in fixed point. For cores without a floating-point unit: they spend a
@@ -54,6 +125,7 @@ struct Sequential {
 // reasons for these formats and against stochastic rounding. The bits agree on every CPU.
 template <class Net>
 struct FixedPoint : Net {
+  static_assert(Net::kIsSoftmaxRegression, "fixed point trains a single Dense layer so far");
   static_assert(Net::kInputs <= 8192, "sums of products fit into 64 bits");
   static constexpr Arithmetic kArithmetic = Arithmetic::kFixedPoint;
 };
@@ -66,8 +138,18 @@ namespace internal {
 // errors of the whole batch, then applies one rank-1 update a sample. So it reads every sample
 // twice.
 size_t SoftmaxTrainingFloats(const ModelInfo& model, uint32_t batch_size);
+size_t SoftmaxPredictFloats(const ModelInfo& model);
 void SoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
-                    Span<const float> features, Span<float> scores);
+                    Span<const float> features, Span<float> scratch, Span<float> scores);
+
+// Any net, by its plan.
+size_t NetTrainingFloats(const ModelInfo& model, uint32_t batch_size);
+Status NetTrainBatch(const ModelInfo& model, const Batch& batch, float learning_rate,
+                     float weight_decay, WorkingParameters working, Span<float> scratch,
+                     float* loss);
+size_t NetPredictFloats(const ModelInfo& model);
+void NetPredict(const ModelInfo& model, Span<const float> parameters, Span<const float> features,
+                Span<float> scratch, Span<float> scores);
 
 // In float32.
 Status FloatBegin(Span<const float> base, WorkingParameters working);
@@ -95,17 +177,29 @@ Status FixedTrainBatch(const ModelInfo& model, const Batch& batch, float learnin
 template <class Net>
 constexpr ModelInfo MakeModelInfo(const char* name) {
   ModelInfo model = {name,
-                     Net::kLayers,
-                     Net::kTensors,
+                     Net::Plan(),
+                     Net::Tensors(),
                      Net::kInputs,
                      Net::kClasses,
                      Net::kParameters,
                      nn::internal::FloatBegin,
                      nn::internal::FloatEnd,
                      nn::internal::FloatProject,
-                     nn::internal::SoftmaxTrainingFloats,
-                     nn::internal::FloatTrainBatch,
-                     nn::internal::SoftmaxPredict};
+                     nullptr,
+                     nullptr,
+                     nullptr,
+                     nullptr};
+  if constexpr (Net::kIsSoftmaxRegression) {
+    model.training_floats = nn::internal::SoftmaxTrainingFloats;
+    model.train_batch = nn::internal::FloatTrainBatch;
+    model.predict_floats = nn::internal::SoftmaxPredictFloats;
+    model.predict = nn::internal::SoftmaxPredict;
+  } else {
+    model.training_floats = nn::internal::NetTrainingFloats;
+    model.train_batch = nn::internal::NetTrainBatch;
+    model.predict_floats = nn::internal::NetPredictFloats;
+    model.predict = nn::internal::NetPredict;
+  }
   if constexpr (Net::kArithmetic == nn::Arithmetic::kFixedPoint) {
     model.begin_training = nn::internal::FixedBegin;
     model.end_training = nn::internal::FixedEnd;

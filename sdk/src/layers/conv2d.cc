@@ -78,10 +78,10 @@ void Conv2dInputDelta(const LayerCall& call) {
   ForEachWindow(call.info, [&](const Clipped& at) {
     if (!IsZero(delta, outputs)) {
       TransposedProduct(call.parameters, delta, n, outputs, call.scratch);
-      ForEachRun(call.info, at, call.scratch, call.input, [](const Real* patch, Real* input,
-                                                             size_t count) {
-        AddScaled(Real{1}, patch, count, input);
-      });
+      ForEachRun(call.info, at, call.scratch, call.input,
+                 [](const Real* patch, Real* input, size_t count) {
+                   AddScaled(Real{1}, patch, count, input);
+                 });
     }
     delta += outputs;
   });

@@ -8,6 +8,8 @@ constexpr ModelInfo kModels[] = {
     MakeModelInfo<Softmax64x10>("softmax-64-10"),
     MakeModelInfo<FixedSoftmax784x10>("softmax-784-10-q"),
     MakeModelInfo<FixedSoftmax64x10>("softmax-64-10-q"),
+    MakeModelInfo<Mlp>("mlp"),
+    MakeModelInfo<LeNet>("lenet"),
 };
 
 }  // namespace

@@ -31,7 +31,8 @@ void AddScaledToTwo(Real scale0, Real scale1, const Real* x, size_t n, Real* y0,
 // m[o * n + i] += a[o] * x[i] for o < rows. No two of them overlap.
 void AddOuterProduct(const Real* a, size_t rows, const Real* x, size_t n, Real* m);
 
-// y[i] = sum_o m[o * n + i] * a[o] for i < n: a sum from zero in the order of o. y overlaps nothing.
+// y[i] = sum_o m[o * n + i] * a[o] for i < n: a sum from zero in the order of o. y overlaps
+// nothing.
 void TransposedProduct(const Real* m, const Real* a, size_t n, size_t rows, Real* y);
 
 // y = 0.

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "nn/cross_entropy.h"
 #include "nn/kernels.h"
 #include "nn/softmax_batch.h"
 #include "sotto/bytes.h"
@@ -10,22 +11,6 @@ namespace sotto {
 namespace nn {
 namespace {
 
-// Turns scores into softmax probabilities minus the one-hot label, the gradient of cross-entropy
-// with respect to the scores. Returns the loss.
-float SoftmaxErrors(Span<float> scores, uint32_t label) {
-  float largest = scores[0];
-  for (const float score : scores) largest = score > largest ? score : largest;
-  const float label_score = scores[label] - largest;
-  float sum = 0.0f;
-  for (float& score : scores) {
-    score = Exp(score - largest);
-    sum += score;
-  }
-  for (float& score : scores) score /= sum;
-  scores[label] -= 1.0f;
-  return Log(sum) - label_score;
-}
-
 struct Float32Arithmetic {
   using LossSum = float;
   using Rate = float;
@@ -34,7 +19,7 @@ struct Float32Arithmetic {
   static Status PrepareForUpdate(Span<float>) { return Status::kOk; }
   static LossSum Errors(const ModelInfo& model, WorkingParameters working,
                         Span<const float> features, uint32_t label, Span<float> errors) {
-    internal::SoftmaxPredict(model, working.memory, features, errors);
+    internal::SoftmaxPredict(model, working.memory, features, {}, errors);
     return SoftmaxErrors(errors, label);
   }
   static float MeanLoss(LossSum sum, size_t n) { return sum / static_cast<float>(n); }
@@ -73,11 +58,13 @@ size_t SoftmaxTrainingFloats(const ModelInfo& model, uint32_t batch_size) {
   return model.inputs + static_cast<size_t>(batch_size) * model.classes;
 }
 
+size_t SoftmaxPredictFloats(const ModelInfo&) { return 0; }
+
 void SoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
-                    Span<const float> features, Span<float> scores) {
+                    Span<const float> features, Span<float>, Span<float> scores) {
   const float* bias = parameters.data() + static_cast<size_t>(model.inputs) * model.classes;
-  DenseForward(parameters.data(), bias, features.data(), model.inputs, model.classes,
-               scores.data());
+  nn::DenseForward(parameters.data(), bias, features.data(), model.inputs, model.classes,
+                   scores.data());
 }
 
 Status FloatTrainBatch(const ModelInfo& model, const Batch& batch, float learning_rate,
@@ -108,21 +95,5 @@ void FloatEnd(Span<const float>, WorkingParameters) {}
 
 }  // namespace internal
 }  // namespace nn
-
-Status ModelDigest(const ModelInfo& model, uint8_t (&digest)[kSha256Size]) {
-  constexpr uint32_t kFormatVersion = 1;
-  Sha256 hash;
-  if (Status s = hash.UpdateU32(kFormatVersion); s != Status::kOk) return s;
-  if (Status s = hash.UpdateU32(static_cast<uint32_t>(model.layers.size())); s != Status::kOk) {
-    return s;
-  }
-  for (const nn::LayerInfo& layer : model.layers) {
-    const uint32_t fields[] = {static_cast<uint32_t>(layer.kind), layer.inputs, layer.outputs};
-    for (const uint32_t value : fields) {
-      if (Status s = hash.UpdateU32(value); s != Status::kOk) return s;
-    }
-  }
-  return hash.Finish(digest);
-}
 
 }  // namespace sotto

@@ -1,26 +1,13 @@
 #include "nn/walker.h"
 
 #include "nn/kernels.h"
+#include "sotto/net_memory.h"
 
 namespace sotto::nn {
-namespace {
-
-size_t OutputSize(const LayerPlan& layer) {
-  return layer.is_in_place ? 0 : layer.info.output.size();
-}
-
-// For a layer that keeps its batch: two rows of gradients, or the biases'.
-size_t RowsSize(const LayerPlan& layer) {
-  const size_t rows = size_t{2} * layer.info.input.size();
-  return rows > layer.info.output.size() ? rows : layer.info.output.size();
-}
-
-}  // namespace
-
 // A layer and its memory.
 struct Walker::Place {
   const LayerPlan* layer;
-  Real* parameters;
+  size_t first;  // of its parameters
   Real* input;
   Real* kept;
   Real* gradient;
@@ -30,46 +17,22 @@ struct Walker::Place {
   Real* output() const { return layer->is_in_place ? input : input + inputs(); }
 };
 
-bool Walker::KeepsBatch(const LayerPlan& layer, size_t batch) {
-  if (layer.info.kind != LayerKind::kDense) return false;
-  return batch * (size_t{layer.info.input.size()} + layer.info.output.size()) < layer.parameters;
-}
-
-size_t Walker::GradientSize(const LayerPlan& layer, size_t batch) {
-  if (!KeepsBatch(layer, batch)) return layer.parameters;
-  return batch * (size_t{layer.info.input.size()} + layer.info.output.size());
-}
-
-size_t Walker::MemorySize(Span<const LayerPlan> plan, size_t batch) {
-  size_t size = plan[0].info.input.size();
-  size_t scratch = 0;
-  for (const LayerPlan& layer : plan) {
-    size += OutputSize(layer) + layer.kept + GradientSize(layer, batch);
-    const size_t rows = KeepsBatch(layer, batch) ? RowsSize(layer) : 0;
-    const size_t most = layer.scratch > rows ? layer.scratch : rows;
-    scratch = most > scratch ? most : scratch;
-  }
-  return size + scratch;
-}
-
-Walker::Walker(Span<const LayerPlan> plan, Real* parameters, Real* memory, size_t batch)
+Walker::Walker(Span<const LayerPlan> plan, const Real* parameters, Real* memory, size_t batch)
     : plan_(plan), parameters_(parameters), batch_(batch), tensors_(memory) {
   kept_ = memory + plan[0].info.input.size();
-  for (const LayerPlan& layer : plan) kept_ += OutputSize(layer);
+  for (const LayerPlan& layer : plan) kept_ += TensorSize(layer);
   gradients_ = kept_;
   for (const LayerPlan& layer : plan) gradients_ += layer.kept;
   scratch_ = gradients_;
   for (const LayerPlan& layer : plan) scratch_ += GradientSize(layer, batch);
 }
 
-Walker::Place Walker::First() const {
-  return {plan_.begin(), parameters_, tensors_, kept_, gradients_};
-}
+Walker::Place Walker::First() const { return {plan_.begin(), 0, tensors_, kept_, gradients_}; }
 
 void Walker::Advance(Place* at) const {
   const LayerPlan& left = *at->layer;
   at->input = at->output();
-  at->parameters += left.parameters;
+  at->first += left.parameters();
   at->kept += left.kept;
   at->gradient += GradientSize(left, batch_);
   ++at->layer;
@@ -79,13 +42,13 @@ void Walker::Retreat(Place* at) const {
   --at->layer;
   const LayerPlan& entered = *at->layer;
   if (!entered.is_in_place) at->input -= entered.info.input.size();
-  at->parameters -= entered.parameters;
+  at->first -= entered.parameters();
   at->kept -= entered.kept;
   at->gradient -= GradientSize(entered, batch_);
 }
 
 LayerCall Walker::CallOf(const Place& at) const {
-  return {at.layer->info, at.parameters, at.input, at.output(), at.kept, scratch_};
+  return {at.layer->info, parameters_ + at.first, at.input, at.output(), at.kept, scratch_};
 }
 
 Span<Real> Walker::output() const {
@@ -97,7 +60,7 @@ Span<Real> Walker::output() const {
 void Walker::BeginBatch() {
   samples_ = 0;
   for (Place at = First(); at.layer != plan_.end(); Advance(&at)) {
-    if (!KeepsBatch(*at.layer, batch_)) FillZero(at.layer->parameters, at.gradient);
+    if (!KeepsBatch(*at.layer, batch_)) FillZero(at.layer->parameters(), at.gradient);
   }
 }
 
@@ -137,41 +100,36 @@ void Walker::KeepSample(const Place& at) {
   Copy(at.output(), at.outputs(), at.gradient + batch_ * at.inputs() + samples_ * at.outputs());
 }
 
-void Walker::Step(Real decay, Real rate) {
+void Walker::Step(Real decay, Real rate, Real* parameters) const {
   for (Place at = First(); at.layer != plan_.end(); Advance(&at)) {
+    const size_t n = at.layer->parameters();
+    if (n == 0) continue;
+    if (decay != Real{1}) Scale(decay, n, parameters + at.first);
     if (KeepsBatch(*at.layer, batch_)) {
-      StepRows(at, decay, rate);
+      AddKeptGradient(at, rate, parameters + at.first);
     } else {
-      StepWhole(at, decay, rate);
+      AddScaled(rate, at.gradient, n, parameters + at.first);
     }
   }
 }
 
-void Walker::StepWhole(const Place& at, Real decay, Real rate) {
-  const size_t n = at.layer->parameters;
-  if (n == 0) return;
-  if (decay != Real{1}) Scale(decay, n, at.parameters);
-  AddScaled(rate, at.gradient, n, at.parameters);
-}
-
 // Two rows of weights at a time, then the biases. An odd last row is done alone.
-void Walker::StepRows(const Place& at, Real decay, Real rate) {
+void Walker::AddKeptGradient(const Place& at, Real rate, Real* parameters) const {
   const size_t n = at.inputs();
   const size_t outputs = at.outputs();
   const Real* const inputs = at.gradient;
   const Real* const deltas = at.gradient + batch_ * n;
-  if (decay != Real{1}) Scale(decay, at.layer->parameters, at.parameters);
   for (size_t o = 0; o < outputs; o += 2) {
     const size_t rows = o + 1 < outputs ? 2 : 1;
     FillZero(rows * n, scratch_);
     for (size_t s = 0; s < samples_; ++s) {
       AddOuterProduct(deltas + s * outputs + o, rows, inputs + s * n, n, scratch_);
     }
-    AddScaled(rate, scratch_, rows * n, at.parameters + o * n);
+    AddScaled(rate, scratch_, rows * n, parameters + o * n);
   }
   FillZero(outputs, scratch_);
   for (size_t s = 0; s < samples_; ++s) AddScaled(Real{1}, deltas + s * outputs, outputs, scratch_);
-  AddScaled(rate, scratch_, outputs, at.parameters + n * outputs);
+  AddScaled(rate, scratch_, outputs, parameters + n * outputs);
 }
 
 }  // namespace sotto::nn

@@ -11,8 +11,8 @@ namespace sotto::nn {
 
 // A window at one position, cut off at the tensor's edges.
 struct Clipped {
-  int32_t top;   // of the window, may be in the padding
-  int32_t left;  // the same
+  int32_t top;         // of the window, may be in the padding
+  int32_t left;        // the same
   uint32_t first_row;  // rows and columns of the tensor beneath it
   uint32_t end_row;
   uint32_t first_column;

@@ -7,6 +7,7 @@
 #include "base/counted.h"
 #include "round/cohort.h"
 #include "sotto/bytes.h"
+#include "sotto/initial_weights.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/run_key.h"
@@ -38,9 +39,19 @@ Job::Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& log, co
   posix::Check(ModelDigest(*config_.model, model_digest_), "the model's digest");
   const Key id = posix::DeriveKey(server_key_, key_label::kJob);
   std::copy_n(resume ? resume->job_id : id.bytes, kJobIdSize, job_id_);
+  posix::Check(
+      InitialWeights(*config_.model, WeightsKey(), {parameters_.data(), parameters_.size()}),
+      "the initial weights");
   if (!resume) RequireBudget();  // before there is a job in the store
   log_.BeginJob({job_id_, model_digest_, config_});
   if (resume) Resume(*resume);
+}
+
+// From the job's name, which the log has: a resumed job begins with the same weights.
+Key Job::WeightsKey() const {
+  Key name;
+  std::copy_n(job_id_, kJobIdSize, name.bytes);
+  return posix::DeriveKey(name, key_label::kWeights);
 }
 
 void Job::Resume(const JobState& state) {

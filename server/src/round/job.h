@@ -68,7 +68,7 @@ class Job {
   // The registry and the log must outlive the job.
   //   server_key  fresh entropy at each start of the server. The job id, the cohorts and the noise
   //               of zero updates derive from it, so a restart never repeats them.
-  //   resume      the job's state in its log; absent: a new job, which starts from a model of zeros
+  //   resume      the job's state in its log; absent: a new job, which starts from initial_weights.h
   // Throws std::invalid_argument for a bad configuration, and for a budget that cannot pay for the
   // next round; the message says what would help. A new job is then not begun. Throws
   // std::runtime_error from the log, for example if a resumed job has another configuration than it
@@ -138,6 +138,7 @@ class Job {
   bool gave_up() const { return gave_up_; }
 
  private:
+  Key WeightsKey() const;
   void Resume(const JobState& state);
   void RequireBudget();
   void Finish(const std::string& reason);

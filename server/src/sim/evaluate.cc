@@ -13,12 +13,13 @@ constexpr size_t kSamplesPerTask = 500;
 size_t CountCorrect(const ModelInfo& model, Span<const float> parameters, const Dataset& data,
                     size_t first, size_t last) {
   std::vector<float> features(model.inputs);
+  std::vector<float> scratch(model.predict_floats(model));
   std::vector<float> scores(model.classes);
   size_t correct = 0;
   for (size_t i = first; i < last; ++i) {
     data.CopyFeatures(i, {features.data(), features.size()});
     model.predict(model, parameters, {features.data(), features.size()},
-                  {scores.data(), scores.size()});
+                  {scratch.data(), scratch.size()}, {scores.data(), scores.size()});
     const auto best = std::max_element(scores.begin(), scores.end()) - scores.begin();
     if (best == data.labels[i]) ++correct;
   }

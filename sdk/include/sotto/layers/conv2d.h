@@ -19,19 +19,30 @@ void Conv2dInputDelta(const LayerCall& call);
 
 }  // namespace internal
 
-constexpr LayerPlan PlanConv2d(const Shape& input, uint32_t outputs, const Window& window) {
-  const uint32_t patch = window.height * window.width * input.channels;
-  const Shape output = {window.Positions(input.height, window.height),
-                        window.Positions(input.width, window.width), outputs};
-  return {{LayerKind::kConv2d, input, output, window},
-          {internal::Conv2dForward, internal::Conv2dAddGradient, internal::Conv2dInputDelta},
-          outputs * patch + outputs,
-          outputs * patch,
-          patch,
-          0,
-          patch,
-          false};
-}
+//   outputs  channels of the output
+//   kernel   height and width of the window
+//   padding  zeros on each of the four sides
+template <uint32_t outputs, uint32_t kernel, uint32_t stride = 1, uint32_t padding = 0>
+struct Conv2d {
+  static_assert(outputs >= 1 && kernel >= 1 && stride >= 1, "a convolution has a size");
+  static_assert(padding < kernel, "each position of the window touches the input");
+  static constexpr Window kWindow = {kernel, kernel, stride, padding};
+
+  static constexpr bool Fits(const Shape& input) { return kWindow.FitsInto(input); }
+
+  static constexpr LayerPlan Plan(const Shape& input) {
+    const uint32_t patch = kernel * kernel * input.channels;
+    LayerPlan plan;
+    plan.info = {LayerKind::kConv2d, input, kWindow.Over(input, outputs), kWindow};
+    plan.functions = {internal::Conv2dForward, internal::Conv2dAddGradient,
+                      internal::Conv2dInputDelta};
+    plan.weights = outputs * patch;
+    plan.biases = outputs;
+    plan.fan_in = patch;
+    plan.scratch = patch;
+    return plan;
+  }
+};
 
 }  // namespace nn
 }  // namespace sotto

@@ -16,17 +16,25 @@ void DenseInputDelta(const LayerCall& call);
 
 }  // namespace internal
 
-constexpr LayerPlan PlanDense(const Shape& input, uint32_t outputs) {
-  const uint32_t weights = input.size() * outputs;
-  return {{LayerKind::kDense, input, {1, 1, outputs}, {}},
-          {internal::DenseForward, internal::DenseAddGradient, internal::DenseInputDelta},
-          weights + outputs,
-          weights,
-          input.size(),
-          0,
-          0,
-          false};
-}
+template <uint32_t inputs, uint32_t outputs>
+struct Dense {
+  static_assert(inputs >= 1 && outputs >= 1, "a layer has at least one input and one output");
+
+  // A tensor of any shape with as many elements.
+  static constexpr bool Fits(const Shape& input) { return input.size() == inputs; }
+
+  static constexpr LayerPlan Plan(const Shape& input) {
+    LayerPlan plan;
+    plan.info = {LayerKind::kDense, input, {1, 1, outputs}, {}};
+    plan.functions = {internal::DenseForward, internal::DenseAddGradient,
+                      internal::DenseInputDelta};
+    plan.weights = inputs * outputs;
+    plan.biases = outputs;
+    plan.fan_in = inputs;
+    plan.is_outer_product = true;
+    return plan;
+  }
+};
 
 }  // namespace nn
 }  // namespace sotto

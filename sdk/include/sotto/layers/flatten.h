@@ -7,16 +7,16 @@
 namespace sotto {
 namespace nn {
 
-constexpr LayerPlan PlanFlatten(const Shape& input) {
-  return {{LayerKind::kFlatten, input, {1, 1, input.size()}, {}},
-          {nullptr, nullptr, nullptr},
-          0,
-          0,
-          0,
-          0,
-          0,
-          true};
-}
+struct Flatten {
+  static constexpr bool Fits(const Shape&) { return true; }
+
+  static constexpr LayerPlan Plan(const Shape& input) {
+    LayerPlan plan;
+    plan.info = {LayerKind::kFlatten, input, {1, 1, input.size()}, {}};
+    plan.is_in_place = true;
+    return plan;
+  }
+};
 
 }  // namespace nn
 }  // namespace sotto

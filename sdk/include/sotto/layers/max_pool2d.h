@@ -17,21 +17,27 @@ void OverlappingMaxPool2dInputDelta(const LayerCall& call);
 
 }  // namespace internal
 
-// Windows that overlap need a copy of the input on the way back: its delta is a sum.
-constexpr LayerPlan PlanMaxPool2d(const Shape& input, const Window& window) {
-  const Shape output = {window.Positions(input.height, window.height),
-                        window.Positions(input.width, window.width), input.channels};
-  const bool overlaps = window.stride < window.height || window.stride < window.width;
-  return {{LayerKind::kMaxPool2d, input, output, window},
-          {internal::MaxPool2dForward, nullptr,
-           overlaps ? internal::OverlappingMaxPool2dInputDelta : internal::MaxPool2dInputDelta},
-          0,
-          0,
-          0,
-          0,
-          overlaps ? input.size() : 0,
-          false};
-}
+//   size     height and width of the window
+//   stride   by default the windows lie side by side; windows that overlap need a copy of the input
+template <uint32_t size, uint32_t stride = size, uint32_t padding = 0>
+struct MaxPool2d {
+  static_assert(size >= 1 && stride >= 1 && padding < size, "each window touches the input");
+  static constexpr Window kWindow = {size, size, stride, padding};
+
+  static constexpr bool Fits(const Shape& input) { return kWindow.FitsInto(input); }
+
+  static constexpr LayerPlan Plan(const Shape& input) {
+    LayerPlan plan;
+    plan.info = {LayerKind::kMaxPool2d, input, kWindow.Over(input, input.channels), kWindow};
+    plan.functions.forward = internal::MaxPool2dForward;
+    plan.functions.input_delta = internal::MaxPool2dInputDelta;
+    if constexpr (stride < size) {
+      plan.functions.input_delta = internal::OverlappingMaxPool2dInputDelta;
+      plan.scratch = input.size();
+    }
+    return plan;
+  }
+};
 
 }  // namespace nn
 }  // namespace sotto

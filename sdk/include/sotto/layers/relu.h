@@ -15,16 +15,19 @@ void ReluInputDelta(const LayerCall& call);
 
 }  // namespace internal
 
-constexpr LayerPlan PlanRelu(const Shape& input) {
-  return {{LayerKind::kRelu, input, input, {}},
-          {internal::ReluForward, nullptr, internal::ReluInputDelta},
-          0,
-          0,
-          0,
-          (input.size() + 31) / 32,
-          0,
-          true};
-}
+struct Relu {
+  static constexpr bool Fits(const Shape&) { return true; }
+
+  static constexpr LayerPlan Plan(const Shape& input) {
+    LayerPlan plan;
+    plan.info = {LayerKind::kRelu, input, input, {}};
+    plan.functions.forward = internal::ReluForward;
+    plan.functions.input_delta = internal::ReluInputDelta;
+    plan.kept = (input.size() + 31) / 32;
+    plan.is_in_place = true;
+    return plan;
+  }
+};
 
 }  // namespace nn
 }  // namespace sotto

@@ -1,0 +1,58 @@
+// The workspace of a net in training, counted when it compiles. Part of sotto/nn.
+//
+// A net needs, in Reals: its tensors, each with its activation and then its delta (a layer in place
+// has none of its own); what layers keep for the way back; scratch, shared by all; and for each
+// layer with parameters what its gradient needs, the smaller of two:
+//   sum    [parameters] the gradient so far: for few weights that are used at many positions
+//   batch  [batch][inputs + outputs] inputs and output deltas of the batch: for many weights. The
+//          gradient is computed in the end, two rows at a time in scratch.
+// Both give the same bits: a weight's gradient is one running sum over the samples in their order,
+// from zero.
+#ifndef SOTTO_NET_MEMORY_H_
+#define SOTTO_NET_MEMORY_H_
+
+#include "sotto/layer.h"
+
+namespace sotto {
+namespace nn {
+
+constexpr size_t TensorSize(const LayerPlan& layer) {
+  return layer.is_in_place ? 0 : layer.info.output.size();
+}
+
+// Whether a layer keeps its batch rather than a sum.
+constexpr size_t BatchSize(const LayerPlan& layer, size_t batch) {
+  return batch * (size_t{layer.info.input.size()} + layer.info.output.size());
+}
+constexpr bool KeepsBatch(const LayerPlan& layer, size_t batch) {
+  return layer.is_outer_product && BatchSize(layer, batch) < layer.parameters();
+}
+
+constexpr size_t GradientSize(const LayerPlan& layer, size_t batch) {
+  if (batch == 0) return 0;
+  return KeepsBatch(layer, batch) ? BatchSize(layer, batch) : layer.parameters();
+}
+
+// For a layer that keeps its batch: two rows of weights, or all biases.
+constexpr size_t RowsSize(const LayerPlan& layer) {
+  const size_t rows = size_t{2} * layer.info.input.size();
+  return rows > layer.info.output.size() ? rows : layer.info.output.size();
+}
+
+// Reals for batches of at most `batch` samples. 0: for a prediction.
+constexpr size_t NetMemory(Span<const LayerPlan> plan, size_t batch) {
+  size_t size = plan[0].info.input.size();
+  size_t scratch = 0;
+  for (const LayerPlan& layer : plan) {
+    size += TensorSize(layer) + layer.kept + GradientSize(layer, batch);
+    const size_t rows = batch > 0 && KeepsBatch(layer, batch) ? RowsSize(layer) : 0;
+    const size_t most = layer.scratch > rows ? layer.scratch : rows;
+    scratch = most > scratch ? most : scratch;
+  }
+  return size + scratch;
+}
+
+}  // namespace nn
+}  // namespace sotto
+
+#endif  // SOTTO_NET_MEMORY_H_

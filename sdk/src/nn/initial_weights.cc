@@ -1,0 +1,46 @@
+#include "sotto/initial_weights.h"
+
+#include <cmath>
+
+#include "sotto/random.h"
+
+namespace sotto {
+namespace {
+
+using nn::LayerKind;
+using nn::LayerPlan;
+
+bool FeedsRectifier(Span<const LayerPlan> layers, size_t layer) {
+  size_t next = layer + 1;
+  while (next < layers.size() && layers[next].info.kind == LayerKind::kFlatten) ++next;
+  return next < layers.size() && layers[next].info.kind == LayerKind::kRelu;
+}
+
+float Bound(const LayerPlan& layer, bool feeds_rectifier) {
+  const nn::Window& window = layer.info.window;
+  const uint32_t positions = window.height == 0 ? 1 : window.height * window.width;
+  const uint32_t fan_out = feeds_rectifier ? 0 : layer.weights / layer.fan_in * positions;
+  return std::sqrt(6.0f / static_cast<float>(layer.fan_in + fan_out));
+}
+
+}  // namespace
+
+Status InitialWeights(const ModelInfo& model, const Key& key, Span<float> parameters) {
+  for (float& value : parameters) value = 0.0f;
+  if (model.layers.size() == 1) return Status::kOk;
+  size_t first = 0;
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    const LayerPlan& layer = model.layers[i];
+    RandomStream random(key, static_cast<uint32_t>(i));
+    const float bound = layer.weights == 0 ? 0.0f : Bound(layer, FeedsRectifier(model.layers, i));
+    for (size_t j = 0; j < layer.weights; ++j) {
+      const int32_t k = static_cast<int32_t>(random.NextU32() >> 8) - (1 << 23);
+      parameters[first + j] = bound * (static_cast<float>(k) * 0x1p-23f);
+    }
+    if (random.status() != Status::kOk) return random.status();
+    first += layer.parameters();
+  }
+  return Status::kOk;
+}
+
+}  // namespace sotto
