@@ -1,0 +1,149 @@
+// Gradients of every kind of layer, and of nets of several, against central differences. The layers
+// are compiled with double here, so the two agree to nine digits.
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+#include <vector>
+
+#include "nn/walker.h"
+#include "sotto/net_memory.h"
+#include "sotto/nn.h"
+
+namespace sotto::nn {
+namespace {
+
+static_assert(sizeof(Real) == 8, "this test is compiled with double");
+
+std::vector<Real> RandomNumbers(size_t size, double deviation, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal(0, deviation);
+  std::vector<Real> numbers(size);
+  for (Real& number : numbers) number = normal(random);
+  return numbers;
+}
+
+// A net, a batch of samples and the loss 0.5 sum_s |output - target|^2.
+class Bench {
+ public:
+  Bench(Span<const LayerPlan> plan, size_t most_samples)
+      : plan_(plan), most_samples_(most_samples) {
+    size_t count = 0;
+    for (const LayerPlan& layer : plan) count += layer.parameters();
+    parameters = RandomNumbers(count, 0.4, 1);
+    const LayerPlan& last = plan[plan.size() - 1];
+    for (uint32_t s = 0; s < 3; ++s) {
+      samples.push_back(RandomNumbers(plan[0].info.input.size(), 1, 10 + s));
+      targets.push_back(RandomNumbers(last.info.output.size(), 1, 20 + s));
+    }
+    memory_ = RandomNumbers(NetMemory(plan, most_samples), 1, 2);
+  }
+
+  double Loss() {
+    double loss = 0;
+    Walker walker = MakeWalker();
+    for (size_t s = 0; s < samples.size(); ++s) {
+      Forward(s, walker);
+      for (size_t i = 0; i < targets[s].size(); ++i) {
+        const double error = walker.output()[i] - targets[s][i];
+        loss += 0.5 * error * error;
+      }
+    }
+    return loss;
+  }
+
+  // d loss / d parameters, as a step of rate -1 shows it.
+  std::vector<Real> Gradient() {
+    Walker walker = MakeWalker();
+    walker.BeginBatch();
+    for (size_t s = 0; s < samples.size(); ++s) {
+      Forward(s, walker);
+      for (size_t i = 0; i < targets[s].size(); ++i) walker.output()[i] -= targets[s][i];
+      walker.Backward();
+    }
+    std::vector<Real> moved(parameters.size(), 0.0);
+    walker.Step(1, 1, moved.data());
+    return moved;
+  }
+
+  std::vector<Real> parameters;
+  std::vector<std::vector<Real>> samples;
+  std::vector<std::vector<Real>> targets;
+
+ private:
+  Walker MakeWalker() { return {plan_, parameters.data(), memory_.data(), most_samples_}; }
+  void Forward(size_t s, Walker& walker) {
+    std::copy(samples[s].begin(), samples[s].end(), walker.input().begin());
+    walker.Forward();
+  }
+
+  Span<const LayerPlan> plan_;
+  size_t most_samples_;
+  std::vector<Real> memory_;
+};
+
+double CentralDifference(Bench& bench, size_t parameter) {
+  constexpr double kStep = 1e-6;
+  Real& value = bench.parameters[parameter];
+  const Real before = value;
+  value = before + kStep;
+  const double above = bench.Loss();
+  value = before - kStep;
+  const double below = bench.Loss();
+  value = before;
+  return (above - below) / (2 * kStep);
+}
+
+template <class Net>
+void ExpectGradients() {
+  for (const size_t most_samples : {size_t{3}, size_t{1000}}) {
+    Bench bench(Net::Plan(), most_samples);
+    const std::vector<Real> gradient = bench.Gradient();
+    double largest = 0;
+    for (const Real value : gradient) largest = std::max(largest, std::fabs(value));
+    ASSERT_GT(largest, 1e-3);
+    for (size_t i = 0; i < gradient.size(); ++i) {
+      ASSERT_NEAR(gradient[i], CentralDifference(bench, i), 1e-7 * largest) << "parameter " << i;
+    }
+  }
+}
+
+TEST(Gradients, Dense) { ExpectGradients<Sequential<Dense<7, 5>>>(); }
+
+TEST(Gradients, DenseBehindDenseWithRectifiers) {
+  ExpectGradients<Sequential<Dense<40, 33>, Relu, Dense<33, 17>, Relu, Dense<17, 3>>>();
+}
+
+TEST(Gradients, Conv2dOfEachStrideAndPadding) {
+  ExpectGradients<Sequential<Input<6, 5, 2>, Conv2d<3, 3>>>();
+  ExpectGradients<Sequential<Input<6, 5, 2>, Conv2d<3, 3, 2, 1>>>();
+  ExpectGradients<Sequential<Input<6, 5, 2>, Conv2d<3, 2, 3>>>();
+  ExpectGradients<Sequential<Input<4, 4, 1>, Conv2d<2, 1>, Conv2d<3, 4, 1, 3>>>();
+}
+
+TEST(Gradients, Conv2dBehindConv2d) {
+  ExpectGradients<Sequential<Input<7, 6, 2>, Conv2d<3, 3, 1, 1>, Relu, Conv2d<4, 3, 2>, Relu,
+                             Flatten, Dense<24, 3>>>();
+}
+
+TEST(Gradients, MaxPool2dSideBySideApartAndOverlapping) {
+  ExpectGradients<Sequential<Input<7, 7, 1>, Conv2d<3, 3, 1, 1>, MaxPool2d<2>>>();
+  ExpectGradients<Sequential<Input<7, 7, 1>, Conv2d<3, 3, 1, 1>, MaxPool2d<2, 3>>>();
+  ExpectGradients<Sequential<Input<7, 7, 1>, Conv2d<3, 3, 1, 1>, MaxPool2d<3, 2>>>();
+  ExpectGradients<Sequential<Input<7, 7, 1>, Conv2d<3, 3, 1, 1>, MaxPool2d<3, 2, 1>>>();
+  ExpectGradients<Sequential<Input<7, 7, 1>, Conv2d<3, 3, 1, 1>, MaxPool2d<2, 2, 1>>>();
+}
+
+TEST(Gradients, ASmallLeNet) {
+  ExpectGradients<Sequential<Input<12, 12, 1>, Conv2d<3, 5, 1, 2>, Relu, MaxPool2d<2>, Conv2d<4, 3>,
+                             Relu, MaxPool2d<2>, Flatten, Dense<16, 12>, Relu, Dense<12, 5>>>();
+}
+
+// A weight's gradient is one sum in one order, whatever is kept until the step.
+TEST(Gradients, TheMemoryOfAGradientDoesNotChangeItsBits) {
+  using Net = Sequential<Dense<40, 33>, Relu, Dense<33, 3>>;
+  static_assert(KeepsBatch(Net::Plan()[0], 3) && !KeepsBatch(Net::Plan()[0], 1000));
+  EXPECT_EQ(Bench(Net::Plan(), 3).Gradient(), Bench(Net::Plan(), 1000).Gradient());
+}
+
+}  // namespace
+}  // namespace sotto::nn
