@@ -34,6 +34,8 @@ enum class LayerKind : uint32_t {
   kMaxPool2d = 3,
   kRelu = 4,
   kFlatten = 5,
+  kTanh = 6,
+  kSigmoid = 7,
 };
 
 struct Shape {

@@ -21,6 +21,8 @@
 #include "sotto/layers/flatten.h"
 #include "sotto/layers/max_pool2d.h"
 #include "sotto/layers/relu.h"
+#include "sotto/layers/sigmoid.h"
+#include "sotto/layers/tanh.h"
 #include "sotto/model_info.h"
 
 namespace sotto {

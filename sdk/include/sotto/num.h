@@ -20,6 +20,12 @@ float Exp(float x);
 // normal x > 0. x = 0 or subnormal gives -infinity; x < 0 or NaN gives NaN; +infinity gives itself.
 float Log(float x);
 
+// Hyperbolic tangent. Error at most 2 units in the last place. NaN gives NaN.
+float HyperbolicTangent(float x);
+
+// 1 / (1 + e^-x). Error at most 3 units in the last place for x >= -87; 0 below. NaN gives NaN.
+float Logistic(float x);
+
 // floor(sqrt(n)).
 uint32_t IntegerSqrt(uint64_t n);
 

@@ -113,6 +113,14 @@ TEST(Gradients, DenseBehindDenseWithRectifiers) {
   ExpectGradients<Sequential<Dense<40, 33>, Relu, Dense<33, 17>, Relu, Dense<17, 3>>>();
 }
 
+TEST(Gradients, TanhAndSigmoid) {
+  ExpectGradients<Sequential<Dense<7, 5>, Tanh>>();
+  ExpectGradients<Sequential<Dense<7, 5>, Sigmoid>>();
+  ExpectGradients<Sequential<Dense<40, 33>, Tanh, Dense<33, 17>, Sigmoid, Dense<17, 3>>>();
+  ExpectGradients<
+      Sequential<Input<6, 5, 2>, Conv2d<3, 3>, Tanh, Conv2d<2, 2>, Sigmoid, Tanh, Dense<12, 3>>>();
+}
+
 TEST(Gradients, Conv2dOfEachStrideAndPadding) {
   ExpectGradients<Sequential<Input<6, 5, 2>, Conv2d<3, 3>>>();
   ExpectGradients<Sequential<Input<6, 5, 2>, Conv2d<3, 3, 2, 1>>>();

@@ -67,6 +67,45 @@ TEST(Log, HandlesTheEnds) {
   EXPECT_TRUE(std::isnan(Log(kNan)));
 }
 
+TEST(HyperbolicTangent, StaysWithinTwoUlp) {
+  std::mt19937 random(4);
+  std::uniform_real_distribution<float> uniform(-10.0f, 10.0f);
+  double worst = 0;
+  for (int i = 0; i < 1000000; ++i) {
+    // From 1e-9 to 10: tanh x is near x for small x.
+    const float x = uniform(random) * static_cast<float>(std::pow(10.0, -(i % 10)));
+    worst = std::max(worst, UlpError(HyperbolicTangent(x), std::tanh(static_cast<double>(x))));
+  }
+  EXPECT_LE(worst, 2.0);
+}
+
+TEST(HyperbolicTangent, HandlesTheEnds) {
+  EXPECT_EQ(HyperbolicTangent(0.0f), 0.0f);
+  EXPECT_EQ(HyperbolicTangent(100.0f), 1.0f);
+  EXPECT_EQ(HyperbolicTangent(kInfinity), 1.0f);
+  EXPECT_EQ(HyperbolicTangent(-kInfinity), -1.0f);
+  EXPECT_EQ(HyperbolicTangent(-0.7f), -HyperbolicTangent(0.7f));
+  EXPECT_TRUE(std::isnan(HyperbolicTangent(kNan)));
+}
+
+TEST(Logistic, StaysWithinThreeUlp) {
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> uniform(-87.0f, 87.0f);
+  double worst = 0;
+  for (int i = 0; i < 1000000; ++i) {
+    const float x = uniform(random) / static_cast<float>(1 << (i % 8));
+    worst = std::max(worst, UlpError(Logistic(x), 1 / (1 + std::exp(-static_cast<double>(x)))));
+  }
+  EXPECT_LE(worst, 3.0);
+}
+
+TEST(Logistic, HandlesTheEnds) {
+  EXPECT_EQ(Logistic(0.0f), 0.5f);
+  EXPECT_EQ(Logistic(kInfinity), 1.0f);
+  EXPECT_EQ(Logistic(-kInfinity), 0.0f);
+  EXPECT_TRUE(std::isnan(Logistic(kNan)));
+}
+
 TEST(IntegerSqrt, IsTheFloor) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 100000; ++i) {

@@ -1,0 +1,38 @@
+// y = tanh(x), in place. Part of sotto/nn.
+//
+// Back: input delta = output delta * (1 - y^2), with y the output. The next layer overwrites the
+// output by its delta, so a copy is kept: one number an element.
+//
+// Initial weights of the layer before it: Glorot.
+#ifndef SOTTO_LAYERS_TANH_H_
+#define SOTTO_LAYERS_TANH_H_
+
+#include "sotto/layer.h"
+
+namespace sotto {
+namespace nn {
+namespace internal {
+
+void TanhForward(const LayerCall& call);
+void TanhInputDelta(const LayerCall& call);
+
+}  // namespace internal
+
+struct Tanh {
+  static constexpr bool Fits(const Shape&) { return true; }
+
+  static constexpr LayerPlan Plan(const Shape& input) {
+    LayerPlan plan;
+    plan.info = {LayerKind::kTanh, input, input, {}};
+    plan.functions.forward = internal::TanhForward;
+    plan.functions.input_delta = internal::TanhInputDelta;
+    plan.kept = input.size();
+    plan.is_in_place = true;
+    return plan;
+  }
+};
+
+}  // namespace nn
+}  // namespace sotto
+
+#endif  // SOTTO_LAYERS_TANH_H_

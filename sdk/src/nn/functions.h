@@ -1,0 +1,25 @@
+// The functions of sotto/num.h for a net's numbers. Where tests compile a net with double, the C
+// library's take their place. Part of sotto/nn; private to the SDK.
+#ifndef SOTTO_NN_FUNCTIONS_H_
+#define SOTTO_NN_FUNCTIONS_H_
+
+#include "sotto/layer.h"
+#include "sotto/num.h"
+
+#if defined(SOTTO_NN_REAL)
+#include <cmath>
+#endif
+
+namespace sotto::nn {
+
+using sotto::HyperbolicTangent;
+using sotto::Logistic;
+
+#if defined(SOTTO_NN_REAL)
+inline double HyperbolicTangent(double x) { return std::tanh(x); }
+inline double Logistic(double x) { return 1 / (1 + std::exp(-x)); }
+#endif
+
+}  // namespace sotto::nn
+
+#endif  // SOTTO_NN_FUNCTIONS_H_
