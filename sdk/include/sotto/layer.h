@@ -49,26 +49,40 @@ struct Shape {
   }
 };
 
-// A window that moves over height and width: of a convolution or of pooling. Padding is zeros for a
-// convolution, nothing for pooling.
-struct Window {
-  uint32_t height = 0;
-  uint32_t width = 0;
+// A window along one axis of a tensor.
+struct Axis {
+  uint32_t extent = 0;
   uint32_t stride = 0;
-  uint32_t padding = 0;  // on each of the four sides
+  uint32_t padding = 0;  // at each of the two ends
 
-  // Positions along an axis of `size`, for a window of `extent`; 0: the window does not fit.
-  constexpr uint32_t Positions(uint32_t size, uint32_t extent) const {
+  // Positions of the window along `size` elements; 0: it does not fit.
+  constexpr uint32_t Positions(uint32_t size) const {
     const uint32_t padded = size + 2 * padding;
     return padded < extent || stride == 0 ? 0 : (padded - extent) / stride + 1;
   }
+};
+
+// A window that moves over height and width: of a convolution or of pooling. Padding is zeros for a
+// convolution, nothing for pooling. Over a sequence it has one row.
+struct Window {
+  Axis rows;
+  Axis columns;
+
   constexpr bool FitsInto(const Shape& input) const {
-    return Positions(input.height, height) > 0 && Positions(input.width, width) > 0;
+    return rows.Positions(input.height) > 0 && columns.Positions(input.width) > 0;
   }
   constexpr Shape Over(const Shape& input, uint32_t channels) const {
-    return {Positions(input.height, height), Positions(input.width, width), channels};
+    return {rows.Positions(input.height), columns.Positions(input.width), channels};
+  }
+  constexpr uint32_t size() const { return rows.extent * columns.extent; }
+  // Whether neighbouring positions share elements.
+  constexpr bool Overlaps() const {
+    return rows.stride < rows.extent || columns.stride < columns.extent;
   }
 };
+
+constexpr Window SquareWindow(const Axis& side) { return {side, side}; }
+constexpr Window SequenceWindow(const Axis& columns) { return {{1, 1, 0}, columns}; }
 
 // All that decides what a layer computes, its parameters aside. The model digest covers it.
 struct LayerInfo {

@@ -6,9 +6,7 @@
 namespace sotto::nn::internal {
 namespace {
 
-size_t PatchSize(const LayerInfo& info) {
-  return size_t{info.window.height} * info.window.width * info.input.channels;
-}
+size_t PatchSize(const LayerInfo& info) { return size_t{info.window.size()} * info.input.channels; }
 
 // Calls move(patch, input, n) for each run of n numbers that lie side by side in both.
 template <class Move>
@@ -18,14 +16,14 @@ void ForEachRun(const LayerInfo& info, const Clipped& at, Real* patch, Real* inp
   const auto skipped = static_cast<size_t>(static_cast<int32_t>(at.first_column) - at.left);
   for (uint32_t row = at.first_row; row < at.end_row; ++row) {
     const auto patch_row = static_cast<size_t>(static_cast<int32_t>(row) - at.top);
-    move(patch + (patch_row * info.window.width + skipped) * channels,
+    move(patch + (patch_row * info.window.columns.extent + skipped) * channels,
          input + (size_t{row} * info.input.width + at.first_column) * channels, n);
   }
 }
 
 bool IsWhole(const LayerInfo& info, const Clipped& at) {
-  return at.end_row - at.first_row == info.window.height &&
-         at.end_column - at.first_column == info.window.width;
+  return at.end_row - at.first_row == info.window.rows.extent &&
+         at.end_column - at.first_column == info.window.columns.extent;
 }
 
 void Gather(const LayerCall& call, const Clipped& at) {

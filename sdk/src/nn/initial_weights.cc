@@ -17,8 +17,7 @@ bool FeedsRectifier(Span<const LayerPlan> layers, size_t layer) {
 }
 
 float Bound(const LayerPlan& layer, bool feeds_rectifier) {
-  const nn::Window& window = layer.info.window;
-  const uint32_t positions = window.height == 0 ? 1 : window.height * window.width;
+  const uint32_t positions = layer.info.window.size() == 0 ? 1 : layer.info.window.size();
   const uint32_t fan_out = feeds_rectifier ? 0 : layer.weights / layer.fan_in * positions;
   return std::sqrt(6.0f / static_cast<float>(layer.fan_in + fan_out));
 }

@@ -21,10 +21,12 @@ Status UpdateLayer(const nn::LayerInfo& layer, Sha256* hash) {
                              out.height,
                              out.width,
                              out.channels,
-                             window.height,
-                             window.width,
-                             window.stride,
-                             window.padding};
+                             window.rows.extent,
+                             window.rows.stride,
+                             window.rows.padding,
+                             window.columns.extent,
+                             window.columns.stride,
+                             window.columns.padding};
   return Update(fields, hash);
 }
 

@@ -25,6 +25,11 @@ inline uint32_t NotAbove(int32_t x, uint32_t limit) {
   return positive > limit ? limit : positive;
 }
 
+// Where a window begins at position p of an axis.
+inline int32_t Begin(const Axis& axis, uint32_t p) {
+  return static_cast<int32_t>(p * axis.stride) - static_cast<int32_t>(axis.padding);
+}
+
 // visit(Clipped) at each position, row by row.
 template <class Visit>
 void ForEachWindow(const LayerInfo& info, Visit visit) {
@@ -32,22 +37,22 @@ void ForEachWindow(const LayerInfo& info, Visit visit) {
   for (uint32_t y = 0; y < info.output.height; ++y) {
     for (uint32_t x = 0; x < info.output.width; ++x) {
       Clipped at{};
-      at.top = static_cast<int32_t>(y * w.stride) - static_cast<int32_t>(w.padding);
-      at.left = static_cast<int32_t>(x * w.stride) - static_cast<int32_t>(w.padding);
+      at.top = Begin(w.rows, y);
+      at.left = Begin(w.columns, x);
       at.first_row = NotBelowZero(at.top);
-      at.end_row = NotAbove(at.top + static_cast<int32_t>(w.height), info.input.height);
+      at.end_row = NotAbove(at.top + static_cast<int32_t>(w.rows.extent), info.input.height);
       at.first_column = NotBelowZero(at.left);
-      at.end_column = NotAbove(at.left + static_cast<int32_t>(w.width), info.input.width);
+      at.end_column = NotAbove(at.left + static_cast<int32_t>(w.columns.extent), info.input.width);
       visit(at);
     }
   }
 }
 
-// Whether position i of an axis lies beneath a window of `extent` at one of `positions` places.
-inline bool IsCovered(uint32_t i, uint32_t extent, const Window& w, uint32_t positions) {
-  const uint32_t padded = i + w.padding;
+// Whether element i along an axis lies beneath the window at one of its positions.
+inline bool IsCovered(uint32_t i, const Axis& axis, uint32_t positions) {
+  const uint32_t padded = i + axis.padding;
   for (uint32_t p = 0; p < positions; ++p) {
-    if (padded >= p * w.stride && padded < p * w.stride + extent) return true;
+    if (padded >= p * axis.stride && padded < p * axis.stride + axis.extent) return true;
   }
   return false;
 }
@@ -57,9 +62,9 @@ template <class Visit>
 void ForEachUncovered(const LayerInfo& info, Visit visit) {
   const Window& w = info.window;
   for (uint32_t row = 0; row < info.input.height; ++row) {
-    const bool row_is_covered = IsCovered(row, w.height, w, info.output.height);
+    const bool row_is_covered = IsCovered(row, w.rows, info.output.height);
     for (uint32_t column = 0; column < info.input.width; ++column) {
-      if (!row_is_covered || !IsCovered(column, w.width, w, info.output.width)) visit(row, column);
+      if (!row_is_covered || !IsCovered(column, w.columns, info.output.width)) visit(row, column);
     }
   }
 }

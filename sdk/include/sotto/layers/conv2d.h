@@ -17,6 +17,18 @@ void Conv2dForward(const LayerCall& call);
 void Conv2dAddGradient(const LayerCall& call, Real* gradient);
 void Conv2dInputDelta(const LayerCall& call);
 
+constexpr LayerPlan Conv2dPlan(uint32_t outputs, const Window& window, const Shape& input) {
+  const uint32_t patch = window.size() * input.channels;
+  LayerPlan plan;
+  plan.info = {LayerKind::kConv2d, input, window.Over(input, outputs), window};
+  plan.functions = {Conv2dForward, Conv2dAddGradient, Conv2dInputDelta};
+  plan.weights = outputs * patch;
+  plan.biases = outputs;
+  plan.fan_in = patch;
+  plan.scratch = patch;
+  return plan;
+}
+
 }  // namespace internal
 
 //   outputs  channels of the output
@@ -26,21 +38,12 @@ template <uint32_t outputs, uint32_t kernel, uint32_t stride = 1, uint32_t paddi
 struct Conv2d {
   static_assert(outputs >= 1 && kernel >= 1 && stride >= 1, "a convolution has a size");
   static_assert(padding < kernel, "each position of the window touches the input");
-  static constexpr Window kWindow = {kernel, kernel, stride, padding};
+  static constexpr Window kWindow = SquareWindow({kernel, stride, padding});
 
   static constexpr bool Fits(const Shape& input) { return kWindow.FitsInto(input); }
 
   static constexpr LayerPlan Plan(const Shape& input) {
-    const uint32_t patch = kernel * kernel * input.channels;
-    LayerPlan plan;
-    plan.info = {LayerKind::kConv2d, input, kWindow.Over(input, outputs), kWindow};
-    plan.functions = {internal::Conv2dForward, internal::Conv2dAddGradient,
-                      internal::Conv2dInputDelta};
-    plan.weights = outputs * patch;
-    plan.biases = outputs;
-    plan.fan_in = patch;
-    plan.scratch = patch;
-    return plan;
+    return internal::Conv2dPlan(outputs, kWindow, input);
   }
 };
 

@@ -15,6 +15,18 @@ void MaxPool2dForward(const LayerCall& call);
 void MaxPool2dInputDelta(const LayerCall& call);
 void OverlappingMaxPool2dInputDelta(const LayerCall& call);
 
+constexpr LayerPlan MaxPool2dPlan(const Window& window, const Shape& input) {
+  LayerPlan plan;
+  plan.info = {LayerKind::kMaxPool2d, input, window.Over(input, input.channels), window};
+  plan.functions.forward = MaxPool2dForward;
+  plan.functions.input_delta = MaxPool2dInputDelta;
+  if (window.Overlaps()) {
+    plan.functions.input_delta = OverlappingMaxPool2dInputDelta;
+    plan.scratch = input.size();
+  }
+  return plan;
+}
+
 }  // namespace internal
 
 //   size     height and width of the window
@@ -22,20 +34,12 @@ void OverlappingMaxPool2dInputDelta(const LayerCall& call);
 template <uint32_t size, uint32_t stride = size, uint32_t padding = 0>
 struct MaxPool2d {
   static_assert(size >= 1 && stride >= 1 && padding < size, "each window touches the input");
-  static constexpr Window kWindow = {size, size, stride, padding};
+  static constexpr Window kWindow = SquareWindow({size, stride, padding});
 
   static constexpr bool Fits(const Shape& input) { return kWindow.FitsInto(input); }
 
   static constexpr LayerPlan Plan(const Shape& input) {
-    LayerPlan plan;
-    plan.info = {LayerKind::kMaxPool2d, input, kWindow.Over(input, input.channels), kWindow};
-    plan.functions.forward = internal::MaxPool2dForward;
-    plan.functions.input_delta = internal::MaxPool2dInputDelta;
-    if constexpr (stride < size) {
-      plan.functions.input_delta = internal::OverlappingMaxPool2dInputDelta;
-      plan.scratch = input.size();
-    }
-    return plan;
+    return internal::MaxPool2dPlan(kWindow, input);
   }
 };
 
