@@ -36,6 +36,7 @@ enum class LayerKind : uint32_t {
   kFlatten = 5,
   kTanh = 6,
   kSigmoid = 7,
+  kAveragePool2d = 8,
 };
 
 struct Shape {

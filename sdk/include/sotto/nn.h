@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sotto/layers/average_pool2d.h"
 #include "sotto/layers/conv2d.h"
 #include "sotto/layers/dense.h"
 #include "sotto/layers/flatten.h"

@@ -141,6 +141,20 @@ TEST(Gradients, MaxPool2dSideBySideApartAndOverlapping) {
   ExpectGradients<Sequential<Input<7, 7, 1>, Conv2d<3, 3, 1, 1>, MaxPool2d<2, 2, 1>>>();
 }
 
+TEST(Gradients, AveragePool2dSideBySideApartAndOverlapping) {
+  ExpectGradients<Sequential<Input<7, 7, 1>, Conv2d<3, 3, 1, 1>, AveragePool2d<2>>>();
+  ExpectGradients<Sequential<Input<7, 7, 1>, Conv2d<3, 3, 1, 1>, AveragePool2d<2, 3>>>();
+  ExpectGradients<Sequential<Input<7, 7, 1>, Conv2d<3, 3, 1, 1>, AveragePool2d<3, 2>>>();
+  ExpectGradients<Sequential<Input<7, 7, 1>, Conv2d<3, 3, 1, 1>, AveragePool2d<3, 2, 1>>>();
+  ExpectGradients<Sequential<Input<7, 7, 1>, Conv2d<3, 3, 1, 1>, AveragePool2d<2, 2, 1>>>();
+  ExpectGradients<Sequential<Input<7, 7, 1>, Conv2d<3, 3, 1, 1>, AveragePool2d<3, 1, 2>>>();
+}
+
+TEST(Gradients, AveragesBetweenOtherLayers) {
+  ExpectGradients<Sequential<Input<8, 6, 2>, Conv2d<3, 3, 1, 1>, Tanh, AveragePool2d<3, 2, 1>,
+                             Conv2d<9, 2>, Relu, GlobalAverage2d, Dense<9, 4>>>();
+}
+
 TEST(Gradients, ASmallLeNet) {
   ExpectGradients<Sequential<Input<12, 12, 1>, Conv2d<3, 5, 1, 2>, Relu, MaxPool2d<2>, Conv2d<4, 3>,
                              Relu, MaxPool2d<2>, Flatten, Dense<16, 12>, Relu, Dense<12, 5>>>();

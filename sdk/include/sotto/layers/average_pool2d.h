@@ -1,0 +1,60 @@
+// The mean of the values beneath a window, for each channel. Part of sotto/nn.
+//
+// Padding does not count: at the edges the mean is that of the window's values within the input, so
+// equal values stay equal. (PyTorch: count_include_pad=False, which is not its default.
+// TensorFlow's average_pool is the same.) A window that lies in the padding alone does not exist.
+//
+// y = s * sum of x, s = 1 / count. The sum runs from zero, row by row; then it is multiplied by s,
+// rounded. Back: each x beneath the window gets s * delta; what lies beneath several windows adds
+// theirs in the order of the windows. The input's values are not needed, so there is no scratch.
+#ifndef SOTTO_LAYERS_AVERAGE_POOL2D_H_
+#define SOTTO_LAYERS_AVERAGE_POOL2D_H_
+
+#include "sotto/layer.h"
+
+namespace sotto {
+namespace nn {
+namespace internal {
+
+void AveragePool2dForward(const LayerCall& call);
+void AveragePool2dInputDelta(const LayerCall& call);
+
+constexpr LayerPlan AveragePool2dPlan(const Window& window, const Shape& input) {
+  LayerPlan plan;
+  plan.info = {LayerKind::kAveragePool2d, input, window.Over(input, input.channels), window};
+  plan.functions.forward = AveragePool2dForward;
+  plan.functions.input_delta = AveragePool2dInputDelta;
+  return plan;
+}
+
+}  // namespace internal
+
+//   size     height and width of the window
+//   stride   by default the windows lie side by side
+//   padding  on each of the four sides; see above
+template <uint32_t size, uint32_t stride = size, uint32_t padding = 0>
+struct AveragePool2d {
+  static_assert(size >= 1 && stride >= 1 && padding < size, "each window touches the input");
+  static constexpr Window kWindow = SquareWindow({size, stride, padding});
+
+  static constexpr bool Fits(const Shape& input) { return kWindow.FitsInto(input); }
+
+  static constexpr LayerPlan Plan(const Shape& input) {
+    return internal::AveragePool2dPlan(kWindow, input);
+  }
+};
+
+// One window over the whole input, of any height and width: a vector of the channels' means. Over a
+// sequence, the mean over its length.
+struct GlobalAverage2d {
+  static constexpr bool Fits(const Shape&) { return true; }
+
+  static constexpr LayerPlan Plan(const Shape& input) {
+    return internal::AveragePool2dPlan({{input.height, 1, 0}, {input.width, 1, 0}}, input);
+  }
+};
+
+}  // namespace nn
+}  // namespace sotto
+
+#endif  // SOTTO_LAYERS_AVERAGE_POOL2D_H_

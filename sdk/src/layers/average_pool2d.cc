@@ -1,0 +1,49 @@
+#include "sotto/layers/average_pool2d.h"
+
+#include "nn/kernels.h"
+#include "nn/windows.h"
+
+namespace sotto::nn::internal {
+namespace {
+
+Real Share(const Clipped& at) {
+  const uint32_t count = (at.end_row - at.first_row) * (at.end_column - at.first_column);
+  return Real{1} / static_cast<Real>(count);
+}
+
+// Calls visit(pixel) for each pixel beneath the window, a pointer to its channels.
+template <class Visit>
+void ForEachPixel(const LayerCall& call, const Clipped& at, Visit visit) {
+  const Shape& input = call.info.input;
+  for (uint32_t row = at.first_row; row < at.end_row; ++row) {
+    for (uint32_t column = at.first_column; column < at.end_column; ++column) {
+      visit(call.input + (size_t{row} * input.width + column) * input.channels);
+    }
+  }
+}
+
+}  // namespace
+
+void AveragePool2dForward(const LayerCall& call) {
+  const size_t channels = call.info.input.channels;
+  Real* y = call.output;
+  ForEachWindow(call.info, [&](const Clipped& at) {
+    FillZero(channels, y);
+    ForEachPixel(call, at, [&](const Real* pixel) { AddScaled(Real{1}, pixel, channels, y); });
+    Scale(Share(at), channels, y);
+    y += channels;
+  });
+}
+
+void AveragePool2dInputDelta(const LayerCall& call) {
+  const size_t channels = call.info.input.channels;
+  const Real* delta = call.output;
+  FillZero(call.info.input.size(), call.input);
+  ForEachWindow(call.info, [&](const Clipped& at) {
+    const Real share = Share(at);
+    ForEachPixel(call, at, [&](Real* pixel) { AddScaled(share, delta, channels, pixel); });
+    delta += channels;
+  });
+}
+
+}  // namespace sotto::nn::internal
