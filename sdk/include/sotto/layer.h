@@ -37,6 +37,7 @@ enum class LayerKind : uint32_t {
   kTanh = 6,
   kSigmoid = 7,
   kAveragePool2d = 8,
+  kDepthwiseConv2d = 9,
 };
 
 struct Shape {
@@ -123,10 +124,12 @@ struct LayerFunctions {
 struct LayerPlan {
   LayerInfo info;
   LayerFunctions functions;
-  uint32_t weights = 0;  // parameters: first the weights, row-major [weights / fan_in][fan_in]
-  uint32_t biases = 0;   // then the biases
-  uint32_t fan_in = 0;   // terms of the sum in which one row of weights is used
-  uint32_t kept = 0;     // Reals, see LayerCall
+  // Parameters: first the weights, row-major [weights / fan_in][fan_in] if the kind's header gives
+  // no other order; then the biases.
+  uint32_t weights = 0;
+  uint32_t biases = 0;
+  uint32_t fan_in = 0;  // terms of the sum in which one row of weights is used
+  uint32_t kept = 0;    // Reals, see LayerCall
   uint32_t scratch = 0;
   bool is_in_place = false;
   // The gradient of the weights is the outer product of output delta and input: a net may keep

@@ -19,6 +19,7 @@
 #include "sotto/layers/average_pool2d.h"
 #include "sotto/layers/conv2d.h"
 #include "sotto/layers/dense.h"
+#include "sotto/layers/depthwise_conv2d.h"
 #include "sotto/layers/flatten.h"
 #include "sotto/layers/max_pool2d.h"
 #include "sotto/layers/relu.h"

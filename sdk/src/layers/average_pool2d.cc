@@ -14,12 +14,11 @@ Real Share(const Clipped& at) {
 // Calls visit(pixel) for each pixel beneath the window, a pointer to its channels.
 template <class Visit>
 void ForEachPixel(const LayerCall& call, const Clipped& at, Visit visit) {
-  const Shape& input = call.info.input;
-  for (uint32_t row = at.first_row; row < at.end_row; ++row) {
-    for (uint32_t column = at.first_column; column < at.end_column; ++column) {
-      visit(call.input + (size_t{row} * input.width + column) * input.channels);
-    }
-  }
+  const size_t channels = call.info.input.channels;
+  ForEachRun(call.info, at, [&](const Run& run) {
+    Real* const pixels = call.input + run.first_in_input * channels;
+    for (size_t i = 0; i < run.pixels; ++i) visit(pixels + i * channels);
+  });
 }
 
 }  // namespace

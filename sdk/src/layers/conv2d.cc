@@ -10,15 +10,12 @@ size_t PatchSize(const LayerInfo& info) { return size_t{info.window.size()} * in
 
 // Calls move(patch, input, n) for each run of n numbers that lie side by side in both.
 template <class Move>
-void ForEachRun(const LayerInfo& info, const Clipped& at, Real* patch, Real* input, Move move) {
-  const size_t channels = info.input.channels;
-  const size_t n = (at.end_column - at.first_column) * channels;
-  const auto skipped = static_cast<size_t>(static_cast<int32_t>(at.first_column) - at.left);
-  for (uint32_t row = at.first_row; row < at.end_row; ++row) {
-    const auto patch_row = static_cast<size_t>(static_cast<int32_t>(row) - at.top);
-    move(patch + (patch_row * info.window.columns.extent + skipped) * channels,
-         input + (size_t{row} * info.input.width + at.first_column) * channels, n);
-  }
+void ForEachSlice(const LayerCall& call, const Clipped& at, Move move) {
+  const size_t channels = call.info.input.channels;
+  ForEachRun(call.info, at, [&](const Run& run) {
+    move(call.scratch + run.first_in_window * channels, call.input + run.first_in_input * channels,
+         run.pixels * channels);
+  });
 }
 
 bool IsWhole(const LayerInfo& info, const Clipped& at) {
@@ -28,8 +25,7 @@ bool IsWhole(const LayerInfo& info, const Clipped& at) {
 
 void Gather(const LayerCall& call, const Clipped& at) {
   if (!IsWhole(call.info, at)) FillZero(PatchSize(call.info), call.scratch);
-  ForEachRun(call.info, at, call.scratch, call.input,
-             [](Real* patch, const Real* input, size_t n) { Copy(input, n, patch); });
+  ForEachSlice(call, at, [](Real* patch, const Real* input, size_t n) { Copy(input, n, patch); });
 }
 
 bool IsZero(const Real* values, size_t n) {
@@ -76,10 +72,9 @@ void Conv2dInputDelta(const LayerCall& call) {
   ForEachWindow(call.info, [&](const Clipped& at) {
     if (!IsZero(delta, outputs)) {
       TransposedProduct(call.parameters, delta, n, outputs, call.scratch);
-      ForEachRun(call.info, at, call.scratch, call.input,
-                 [](const Real* patch, Real* input, size_t count) {
-                   AddScaled(Real{1}, patch, count, input);
-                 });
+      ForEachSlice(call, at, [](const Real* patch, Real* input, size_t count) {
+        AddScaled(Real{1}, patch, count, input);
+      });
     }
     delta += outputs;
   });

@@ -17,9 +17,10 @@ bool FeedsRectifier(Span<const LayerPlan> layers, size_t layer) {
 }
 
 float Bound(const LayerPlan& layer, bool feeds_rectifier) {
-  const uint32_t positions = layer.info.window.size() == 0 ? 1 : layer.info.window.size();
-  const uint32_t fan_out = feeds_rectifier ? 0 : layer.weights / layer.fan_in * positions;
-  return std::sqrt(6.0f / static_cast<float>(layer.fan_in + fan_out));
+  // fan_out counts the sums that one number of the input is a term of.
+  const bool has_window = layer.info.window.size() > 0;
+  const uint32_t fan_out = layer.weights / (has_window ? layer.info.input.channels : layer.fan_in);
+  return std::sqrt(6.0f / static_cast<float>(layer.fan_in + (feeds_rectifier ? 0 : fan_out)));
 }
 
 }  // namespace

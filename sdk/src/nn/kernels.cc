@@ -107,6 +107,29 @@ void TransposedProduct(const Real* m, const Real* a, size_t n, size_t rows, Real
   if (o < rows) AddScaled(a[o], m + o * n, n, y);
 }
 
+void AddRowProducts(const Real* a, const Real* b, size_t rows, size_t n, Real* y) {
+  const size_t whole = n - n % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    Lanes sum = View(y + i);
+    for (size_t t = 0; t < rows; ++t) sum += View(a + t * n + i) * View(b + t * n + i);
+    Store(sum, y + i);
+  }
+  for (size_t i = whole; i < n; ++i) {
+    for (size_t t = 0; t < rows; ++t) y[i] += a[t * n + i] * b[t * n + i];
+  }
+}
+
+void AddScaledColumns(const Real* a, const Real* x, size_t rows, size_t n, Real* m) {
+  const size_t whole = n - n % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    const Lanes xi = View(x + i);
+    for (size_t t = i; t < rows * n; t += n) Store(View(m + t) + View(a + t) * xi, m + t);
+  }
+  for (size_t i = whole; i < n; ++i) {
+    for (size_t t = i; t < rows * n; t += n) m[t] += a[t] * x[i];
+  }
+}
+
 void FillZero(size_t n, Real* y) {
   for (size_t i = 0; i < n; ++i) y[i] = Real{0};
 }

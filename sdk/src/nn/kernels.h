@@ -35,6 +35,13 @@ void AddOuterProduct(const Real* a, size_t rows, const Real* x, size_t n, Real* 
 // nothing.
 void TransposedProduct(const Real* m, const Real* a, size_t n, size_t rows, Real* y);
 
+// y[i] += sum_t a[t * n + i] * b[t * n + i] for i < n: a sum from y[i] in the order of t < rows. y
+// overlaps nothing.
+void AddRowProducts(const Real* a, const Real* b, size_t rows, size_t n, Real* y);
+
+// m[t * n + i] += a[t * n + i] * x[i] for t < rows and i < n. No two of them overlap.
+void AddScaledColumns(const Real* a, const Real* x, size_t rows, size_t n, Real* m);
+
 // y = 0.
 void FillZero(size_t n, Real* y);
 

@@ -48,6 +48,24 @@ void ForEachWindow(const LayerInfo& info, Visit visit) {
   }
 }
 
+// A row of a window as far as it lies within the tensor: pixels that are side by side in both.
+struct Run {
+  size_t first_in_window;  // index of the first among the window's pixels, row by row
+  size_t first_in_input;   // the same among the input's
+  size_t pixels;
+};
+
+// visit(Run) for each row of the window.
+template <class Visit>
+void ForEachRun(const LayerInfo& info, const Clipped& at, Visit visit) {
+  const auto skipped = static_cast<size_t>(static_cast<int32_t>(at.first_column) - at.left);
+  for (uint32_t row = at.first_row; row < at.end_row; ++row) {
+    const auto window_row = static_cast<size_t>(static_cast<int32_t>(row) - at.top);
+    visit(Run{window_row * info.window.columns.extent + skipped,
+              size_t{row} * info.input.width + at.first_column, at.end_column - at.first_column});
+  }
+}
+
 // Whether element i along an axis lies beneath the window at one of its positions.
 inline bool IsCovered(uint32_t i, const Axis& axis, uint32_t positions) {
   const uint32_t padded = i + axis.padding;

@@ -133,6 +133,21 @@ TEST(Gradients, Conv2dBehindConv2d) {
                              Flatten, Dense<24, 3>>>();
 }
 
+TEST(Gradients, DepthwiseConv2dOfEachStridePaddingAndMultiplier) {
+  ExpectGradients<Sequential<Input<6, 5, 3>, DepthwiseConv2d<3>>>();
+  ExpectGradients<Sequential<Input<6, 5, 11>, DepthwiseConv2d<3, 2, 1>>>();
+  ExpectGradients<Sequential<Input<6, 5, 16>, DepthwiseConv2d<2, 3>>>();
+  ExpectGradients<Sequential<Input<4, 4, 2>, DepthwiseConv2d<1>, DepthwiseConv2d<4, 1, 3>>>();
+  ExpectGradients<
+      Sequential<Input<4, 4, 3>, DepthwiseConv2d<3, 1, 1, 3>, DepthwiseConv2d<3, 2, 2, 2>>>();
+}
+
+TEST(Gradients, DepthwiseConv2dBetweenOtherLayers) {
+  ExpectGradients<
+      Sequential<Input<7, 6, 2>, Conv2d<10, 3, 1, 1>, Relu, DepthwiseConv2d<3, 2, 1>, Relu,
+                 Conv2d<5, 1>, DepthwiseConv2d<2, 1, 0, 2>, Tanh, Dense<60, 3>>>();
+}
+
 TEST(Gradients, MaxPool2dSideBySideApartAndOverlapping) {
   ExpectGradients<Sequential<Input<7, 7, 1>, Conv2d<3, 3, 1, 1>, MaxPool2d<2>>>();
   ExpectGradients<Sequential<Input<7, 7, 1>, Conv2d<3, 3, 1, 1>, MaxPool2d<2, 3>>>();

@@ -1,6 +1,7 @@
 // Outputs of layers against their formulas, written plainly. The layers are compiled with double.
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <random>
 #include <vector>
 
 #include "nn/walker.h"
@@ -27,6 +28,96 @@ Numbers OutputOf(const Shape& input, const Numbers& sample, const Numbers& param
   EXPECT_TRUE(Layer::Fits(input));
   EXPECT_EQ(parameters.size(), plan[0].parameters());
   return Output(plan, parameters, sample);
+}
+
+Numbers RandomNumbers(size_t size, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<Real> uniform(-1, 1);
+  Numbers numbers(size);
+  for (Real& number : numbers) number = uniform(random);
+  return numbers;
+}
+
+// x at a place that may lie in the padding, which is zero.
+Real At(const Numbers& x, const Shape& shape, int64_t row, int64_t column, size_t channel) {
+  if (row < 0 || column < 0 || row >= shape.height || column >= shape.width) return 0;
+  return x[(static_cast<size_t>(row) * shape.width + static_cast<size_t>(column)) * shape.channels +
+           channel];
+}
+
+// PyTorch's convolution, with weights [outputs][channels / groups][height][width].
+Numbers PlainConvolution(const LayerInfo& info, size_t groups, const Numbers& weights,
+                         const Numbers& bias, const Numbers& x) {
+  const Axis& rows = info.window.rows;
+  const Axis& columns = info.window.columns;
+  const size_t channels = info.input.channels / groups;
+  Numbers out;
+  for (int64_t y = 0; y < info.output.height; ++y) {
+    for (int64_t z = 0; z < info.output.width; ++z) {
+      for (size_t o = 0; o < info.output.channels; ++o) {
+        const size_t group = o / (info.output.channels / groups);
+        Real sum = bias[o];
+        const Real* weight = &weights[o * channels * info.window.size()];
+        for (size_t c = 0; c < channels; ++c) {
+          for (int64_t i = 0; i < rows.extent; ++i) {
+            for (int64_t j = 0; j < columns.extent; ++j) {
+              sum += *weight++ * At(x, info.input, y * rows.stride + i - rows.padding,
+                                    z * columns.stride + j - columns.padding, group * channels + c);
+            }
+          }
+        }
+        out.push_back(sum);
+      }
+    }
+  }
+  return out;
+}
+
+// PyTorch's weights [outputs][inner] in another order: [pixels of the window][outputs] of a
+// depthwise convolution, [outputs][pixels][channels] of any other.
+Numbers Reordered(const LayerInfo& info, const Numbers& weights) {
+  const size_t pixels = info.window.size();
+  const size_t outputs = info.output.channels;
+  const size_t channels = weights.size() / (outputs * pixels);
+  const bool is_depthwise = info.kind == LayerKind::kDepthwiseConv2d;
+  Numbers ours(weights.size());
+  for (size_t o = 0; o < outputs; ++o) {
+    for (size_t c = 0; c < channels; ++c) {
+      for (size_t p = 0; p < pixels; ++p) {
+        ours[is_depthwise ? p * outputs + o : (o * pixels + p) * channels + c] =
+            weights[(o * channels + c) * pixels + p];
+      }
+    }
+  }
+  return ours;
+}
+
+template <class Layer>
+void ExpectConvolution(const Shape& input) {
+  const LayerPlan plan = Layer::Plan(input);
+  const size_t groups = plan.info.kind == LayerKind::kDepthwiseConv2d ? input.channels : 1;
+  const Numbers weights = RandomNumbers(plan.weights, 1);
+  const Numbers bias = RandomNumbers(plan.biases, 2);
+  const Numbers x = RandomNumbers(input.size(), 3);
+  Numbers parameters = Reordered(plan.info, weights);
+  parameters.insert(parameters.end(), bias.begin(), bias.end());
+  const Numbers expected = PlainConvolution(plan.info, groups, weights, bias, x);
+  const Numbers y = OutputOf<Layer>(input, x, parameters);
+  ASSERT_EQ(y.size(), expected.size());
+  for (size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], expected[i], 1e-12) << i;
+}
+
+TEST(Conv2d, IsPyTorchsConvolution) {
+  ExpectConvolution<Conv2d<3, 3>>({6, 5, 2});
+  ExpectConvolution<Conv2d<4, 3, 2, 1>>({6, 5, 3});
+  ExpectConvolution<Conv2d<2, 2, 3, 1>>({7, 4, 1});
+}
+
+TEST(DepthwiseConv2d, IsPyTorchsConvolutionOfAsManyGroupsAsChannels) {
+  ExpectConvolution<DepthwiseConv2d<3>>({6, 5, 2});
+  ExpectConvolution<DepthwiseConv2d<3, 2, 1>>({6, 5, 17});
+  ExpectConvolution<DepthwiseConv2d<2, 3, 1>>({7, 4, 8});
+  ExpectConvolution<DepthwiseConv2d<3, 1, 2, 3>>({5, 5, 3});
 }
 
 TEST(AveragePool2d, IsTheMeanOfEachChannel) {

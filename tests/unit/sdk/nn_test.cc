@@ -81,6 +81,26 @@ TEST(Kernels, ElementwiseOnesTreatEveryElementAlike) {
   }
 }
 
+TEST(Kernels, ThoseOfDepthwiseConvolutionsTreatEveryChannelAlike) {
+  constexpr size_t kRows = 3;
+  for (size_t n = 1; n <= 20; ++n) {
+    const auto a = RandomVector(kRows * n, 8);
+    const auto b = RandomVector(kRows * n, 9);
+    auto sums = RandomVector(n, 10);
+    auto plain_sums = sums;
+    auto moved = b;
+    auto plain_moved = b;
+    nn::AddRowProducts(a.data(), b.data(), kRows, n, sums.data());
+    nn::AddScaledColumns(a.data(), sums.data(), kRows, n, moved.data());
+    for (size_t i = 0; i < n; ++i) {
+      for (size_t t = i; t < kRows * n; t += n) plain_sums[i] += a[t] * b[t];
+      for (size_t t = i; t < kRows * n; t += n) plain_moved[t] += a[t] * plain_sums[i];
+    }
+    EXPECT_EQ(sums, plain_sums);
+    EXPECT_EQ(moved, plain_moved);
+  }
+}
+
 // Three classes on five features: a small net for exact comparisons.
 using SmallNet = nn::Sequential<nn::Dense<5, 3>>;
 constexpr ModelInfo kSmall = MakeModelInfo<SmallNet>("small");
