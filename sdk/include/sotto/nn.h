@@ -16,11 +16,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sotto/layers/average_pool1d.h"
 #include "sotto/layers/average_pool2d.h"
+#include "sotto/layers/conv1d.h"
 #include "sotto/layers/conv2d.h"
 #include "sotto/layers/dense.h"
 #include "sotto/layers/depthwise_conv2d.h"
 #include "sotto/layers/flatten.h"
+#include "sotto/layers/max_pool1d.h"
 #include "sotto/layers/max_pool2d.h"
 #include "sotto/layers/relu.h"
 #include "sotto/layers/sigmoid.h"

@@ -170,6 +170,30 @@ TEST(Gradients, AveragesBetweenOtherLayers) {
                              Conv2d<9, 2>, Relu, GlobalAverage2d, Dense<9, 4>>>();
 }
 
+TEST(Gradients, Conv1dOfEachStrideAndPadding) {
+  ExpectGradients<Sequential<Input<1, 11, 3>, Conv1d<4, 3>>>();
+  ExpectGradients<Sequential<Input<1, 11, 3>, Conv1d<4, 3, 2, 1>>>();
+  ExpectGradients<Sequential<Input<1, 11, 3>, Conv1d<4, 2, 3>>>();
+  ExpectGradients<Sequential<Input<1, 4, 1>, Conv1d<2, 1>, Conv1d<3, 4, 1, 3>>>();
+}
+
+TEST(Gradients, PoolingOfSequences) {
+  ExpectGradients<Sequential<Input<1, 13, 2>, Conv1d<3, 3>, MaxPool1d<2>>>();
+  ExpectGradients<Sequential<Input<1, 13, 2>, Conv1d<3, 3>, MaxPool1d<2, 3>>>();
+  ExpectGradients<Sequential<Input<1, 13, 2>, Conv1d<3, 3>, MaxPool1d<3, 2, 1>>>();
+  ExpectGradients<Sequential<Input<1, 13, 2>, Conv1d<3, 3>, MaxPool1d<2, 2, 1>>>();
+  ExpectGradients<Sequential<Input<1, 13, 2>, Conv1d<3, 3>, AveragePool1d<2>>>();
+  ExpectGradients<Sequential<Input<1, 13, 2>, Conv1d<3, 3>, AveragePool1d<2, 3>>>();
+  ExpectGradients<Sequential<Input<1, 13, 2>, Conv1d<3, 3>, AveragePool1d<3, 1, 2>>>();
+  ExpectGradients<Sequential<Input<1, 13, 2>, Conv1d<3, 3>, GlobalAverage2d>>();
+}
+
+TEST(Gradients, ANetOfSequences) {
+  ExpectGradients<
+      Sequential<Input<1, 32, 3>, Conv1d<6, 5, 2, 2>, Relu, MaxPool1d<2>, Conv1d<8, 3>, Tanh,
+                 AveragePool1d<2, 1>, Flatten, Dense<40, 9>, Relu, Dense<9, 4>>>();
+}
+
 TEST(Gradients, ASmallLeNet) {
   ExpectGradients<Sequential<Input<12, 12, 1>, Conv2d<3, 5, 1, 2>, Relu, MaxPool2d<2>, Conv2d<4, 3>,
                              Relu, MaxPool2d<2>, Flatten, Dense<16, 12>, Relu, Dense<12, 5>>>();

@@ -113,6 +113,33 @@ TEST(Conv2d, IsPyTorchsConvolution) {
   ExpectConvolution<Conv2d<2, 2, 3, 1>>({7, 4, 1});
 }
 
+TEST(Conv1d, IsPyTorchsConvolution) {
+  ExpectConvolution<Conv1d<3, 3>>({1, 9, 2});
+  ExpectConvolution<Conv1d<4, 5, 2, 2>>({1, 9, 3});
+  ExpectConvolution<Conv1d<2, 2, 3, 1>>({1, 4, 1});
+}
+
+// Rows of an image are not a sequence, and padding lies before and behind a sequence only.
+TEST(Sequences, HaveHeightOneBeforeAndAfter) {
+  static_assert(!Conv1d<3, 3>::Fits({2, 9, 2}) && !Conv1d<3, 3>::Fits({1, 2, 2}));
+  static_assert(!MaxPool1d<2>::Fits({2, 9, 2}) && !AveragePool1d<2>::Fits({2, 9, 2}));
+  EXPECT_EQ((Conv1d<4, 3, 2, 1>::Plan({1, 9, 2}).info.output), (Shape{1, 5, 4}));
+  EXPECT_EQ((MaxPool1d<3, 2, 1>::Plan({1, 9, 2}).info.output), (Shape{1, 5, 2}));
+  EXPECT_EQ((AveragePool1d<3, 2, 1>::Plan({1, 9, 2}).info.output), (Shape{1, 5, 2}));
+  EXPECT_EQ((Conv1d<4, 3>::Plan({1, 9, 2}).info.kind), LayerKind::kConv2d);
+}
+
+TEST(MaxPool1d, IsTheLargestOfEachChannel) {
+  const Numbers two_channels = {1, -1, 3, -3, 2, -2, 5, -5, 4, -4};
+  EXPECT_EQ(OutputOf<MaxPool1d<2>>({1, 5, 2}, two_channels), (Numbers{3, -1, 5, -2}));
+  EXPECT_EQ((OutputOf<MaxPool1d<2, 2, 1>>({1, 5, 2}, two_channels)),
+            (Numbers{1, -1, 3, -2, 5, -4}));
+}
+
+TEST(AveragePool1d, DoesNotCountPadding) {
+  EXPECT_EQ((OutputOf<AveragePool1d<2, 2, 1>>({1, 5, 1}, {1, 2, 3, 4, 5})), (Numbers{1, 2.5, 4.5}));
+}
+
 TEST(DepthwiseConv2d, IsPyTorchsConvolutionOfAsManyGroupsAsChannels) {
   ExpectConvolution<DepthwiseConv2d<3>>({6, 5, 2});
   ExpectConvolution<DepthwiseConv2d<3, 2, 1>>({6, 5, 17});
