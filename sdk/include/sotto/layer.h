@@ -38,6 +38,7 @@ enum class LayerKind : uint32_t {
   kSigmoid = 7,
   kAveragePool2d = 8,
   kDepthwiseConv2d = 9,
+  kGroupNorm = 12,
 };
 
 struct Shape {
@@ -92,6 +93,7 @@ struct LayerInfo {
   Shape input;
   Shape output;
   Window window;
+  uint32_t size = 0;  // what the shapes do not tell; the kind's header says what
 };
 
 // One layer at work on one sample. Its memory is the caller's; nothing overlaps but where the kind
@@ -120,6 +122,13 @@ struct LayerFunctions {
   void (*input_delta)(const LayerCall& call) = nullptr;
 };
 
+// Parameters of a layer that start neither at random nor at zero.
+struct ConstantStart {
+  uint32_t first = 0;  // among the layer's parameters
+  uint32_t count = 0;
+  float value = 0.0f;
+};
+
 // A layer in its net.
 struct LayerPlan {
   LayerInfo info;
@@ -129,7 +138,8 @@ struct LayerPlan {
   uint32_t weights = 0;
   uint32_t biases = 0;
   uint32_t fan_in = 0;  // terms of the sum in which one row of weights is used
-  uint32_t kept = 0;    // Reals, see LayerCall
+  ConstantStart start;
+  uint32_t kept = 0;  // Reals, see LayerCall
   uint32_t scratch = 0;
   bool is_in_place = false;
   // The gradient of the weights is the outer product of output delta and input: a net may keep

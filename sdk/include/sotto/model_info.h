@@ -91,8 +91,8 @@ struct ModelInfo {
 // SHA-256 over u32le. If two parties have equal digests, a position means the same parameter to
 // both. A single Dense layer has format 1: version 1, layer count 1, then kind, inputs, outputs.
 // All other nets have format 2: version 2, layer count, then of each layer its kind, height, width
-// and channels of input and of output, and extent, stride and padding of the window's rows and of
-// its columns.
+// and channels of input and of output, extent, stride and padding of the window's rows and of its
+// columns, and size.
 Status ModelDigest(const ModelInfo& model, uint8_t (&digest)[kSha256Size]);
 
 }  // namespace sotto

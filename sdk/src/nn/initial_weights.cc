@@ -27,7 +27,9 @@ float Bound(const LayerPlan& layer, bool feeds_rectifier) {
 
 Status InitialWeights(const ModelInfo& model, const Key& key, Span<float> parameters) {
   for (float& value : parameters) value = 0.0f;
-  if (model.layers.size() == 1) return Status::kOk;
+  if (model.layers.size() == 1 && model.layers[0].info.kind == LayerKind::kDense) {
+    return Status::kOk;
+  }
   size_t first = 0;
   for (size_t i = 0; i < model.layers.size(); ++i) {
     const LayerPlan& layer = model.layers[i];
@@ -38,6 +40,9 @@ Status InitialWeights(const ModelInfo& model, const Key& key, Span<float> parame
       parameters[first + j] = bound * (static_cast<float>(k) * 0x1p-23f);
     }
     if (random.status() != Status::kOk) return random.status();
+    for (size_t j = 0; j < layer.start.count; ++j) {
+      parameters[first + layer.start.first + j] = layer.start.value;
+    }
     first += layer.parameters();
   }
   return Status::kOk;

@@ -26,7 +26,8 @@ Status UpdateLayer(const nn::LayerInfo& layer, Sha256* hash) {
                              window.rows.padding,
                              window.columns.extent,
                              window.columns.stride,
-                             window.columns.padding};
+                             window.columns.padding,
+                             layer.size};
   return Update(fields, hash);
 }
 

@@ -194,6 +194,18 @@ TEST(Gradients, ANetOfSequences) {
                  AveragePool1d<2, 1>, Flatten, Dense<40, 9>, Relu, Dense<9, 4>>>();
 }
 
+TEST(Gradients, GroupNormOfOneOfSomeAndOfAsManyGroupsAsChannels) {
+  ExpectGradients<Sequential<Input<3, 4, 6>, GroupNorm<2>>>();
+  ExpectGradients<Sequential<Input<5, 4, 2>, Conv2d<6, 3>, GroupNorm<1>, Flatten, Dense<36, 3>>>();
+  ExpectGradients<Sequential<Input<5, 4, 2>, Conv2d<6, 3>, GroupNorm<3>, Flatten, Dense<36, 3>>>();
+  ExpectGradients<Sequential<Input<5, 4, 2>, Conv2d<6, 3>, GroupNorm<6>, Flatten, Dense<36, 3>>>();
+}
+
+TEST(Gradients, GroupNormBehindGroupNorm) {
+  ExpectGradients<Sequential<Input<6, 5, 2>, Conv2d<4, 3>, GroupNorm<2>, Relu, Conv2d<6, 2>,
+                             GroupNorm<3>, Relu, MaxPool2d<2>, Flatten, Dense<6, 3>>>();
+}
+
 TEST(Gradients, ASmallLeNet) {
   ExpectGradients<Sequential<Input<12, 12, 1>, Conv2d<3, 5, 1, 2>, Relu, MaxPool2d<2>, Conv2d<4, 3>,
                              Relu, MaxPool2d<2>, Flatten, Dense<16, 12>, Relu, Dense<12, 5>>>();

@@ -209,13 +209,15 @@ TEST(Softmax, RefusesBadLabelsSmallScratchAndFailingSamples) {
 
 TEST(ModelDigest, OfAnyOtherNetCoversEachLayersGeometry) {
   using Net = nn::Sequential<nn::Input<1, 9, 3>, nn::Conv1d<4, 3, 2, 1>, nn::Tanh,
-                             nn::GlobalAverage2d, nn::Dense<4, 2>>;
+                             nn::GlobalAverage2d, nn::GroupNorm<2>, nn::Dense<4, 2>>;
   constexpr ModelInfo kModel = MakeModelInfo<Net>("sequence");
-  const std::vector<uint32_t> values = {2, 4,  // version, layers; then kind, input, output, window
-                                        2, 1, 9, 3, 1, 5, 4, 1, 1, 0, 3, 2, 1,   // Conv1d
-                                        6, 1, 5, 4, 1, 5, 4, 0, 0, 0, 0, 0, 0,   // Tanh
-                                        8, 1, 5, 4, 1, 1, 4, 1, 1, 0, 5, 1, 0,   // GlobalAverage2d
-                                        1, 1, 1, 4, 1, 1, 2, 0, 0, 0, 0, 0, 0};  // Dense
+  const std::vector<uint32_t> values = {
+      2,  5,                                       // version, layers; then of each the fields
+      2,  1, 9, 3, 1, 5, 4, 1, 1, 0, 3, 2, 1, 0,   // Conv1d
+      6,  1, 5, 4, 1, 5, 4, 0, 0, 0, 0, 0, 0, 0,   // Tanh
+      8,  1, 5, 4, 1, 1, 4, 1, 1, 0, 5, 1, 0, 0,   // GlobalAverage2d
+      12, 1, 1, 4, 1, 1, 4, 0, 0, 0, 0, 0, 0, 2,   // GroupNorm
+      1,  1, 1, 4, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0};  // Dense
   Sha256 hash;
   for (const uint32_t value : values) ASSERT_EQ(hash.UpdateU32(value), Status::kOk);
   uint8_t expected[kSha256Size];
