@@ -39,6 +39,7 @@ enum class LayerKind : uint32_t {
   kAveragePool2d = 8,
   kDepthwiseConv2d = 9,
   kGroupNorm = 12,
+  kLocalResponseNorm = 13,
 };
 
 struct Shape {

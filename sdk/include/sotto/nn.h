@@ -25,6 +25,7 @@
 #include "sotto/layers/flatten.h"
 #include "sotto/layers/max_pool1d.h"
 #include "sotto/layers/group_norm.h"
+#include "sotto/layers/local_response_norm.h"
 #include "sotto/layers/max_pool2d.h"
 #include "sotto/layers/relu.h"
 #include "sotto/layers/sigmoid.h"

@@ -25,14 +25,14 @@ std::vector<Real> RandomNumbers(size_t size, double deviation, uint32_t seed) {
 // A net, a batch of samples and the loss 0.5 sum_s |output - target|^2.
 class Bench {
  public:
-  Bench(Span<const LayerPlan> plan, size_t most_samples)
+  Bench(Span<const LayerPlan> plan, size_t most_samples, double deviation = 1)
       : plan_(plan), most_samples_(most_samples) {
     size_t count = 0;
     for (const LayerPlan& layer : plan) count += layer.parameters();
     parameters = RandomNumbers(count, 0.4, 1);
     const LayerPlan& last = plan[plan.size() - 1];
     for (uint32_t s = 0; s < 3; ++s) {
-      samples.push_back(RandomNumbers(plan[0].info.input.size(), 1, 10 + s));
+      samples.push_back(RandomNumbers(plan[0].info.input.size(), deviation, 10 + s));
       targets.push_back(RandomNumbers(last.info.output.size(), 1, 20 + s));
     }
     memory_ = RandomNumbers(NetMemory(plan, most_samples), 1, 2);
@@ -81,6 +81,16 @@ class Bench {
   std::vector<Real> memory_;
 };
 
+// What a net makes of a sample.
+template <class Net>
+std::vector<Real> Output(const std::vector<Real>& parameters, const std::vector<Real>& sample) {
+  std::vector<Real> memory(NetMemory(Net::Plan(), 0), 7.0);
+  Walker walker(Net::Plan(), parameters.data(), memory.data(), 0);
+  std::copy(sample.begin(), sample.end(), walker.input().begin());
+  walker.Forward();
+  return {walker.output().begin(), walker.output().end()};
+}
+
 double CentralDifference(Bench& bench, size_t parameter) {
   constexpr double kStep = 1e-6;
   Real& value = bench.parameters[parameter];
@@ -93,10 +103,11 @@ double CentralDifference(Bench& bench, size_t parameter) {
   return (above - below) / (2 * kStep);
 }
 
+//   deviation  of the samples' numbers
 template <class Net>
-void ExpectGradients() {
+void ExpectGradients(double deviation = 1) {
   for (const size_t most_samples : {size_t{3}, size_t{1000}}) {
-    Bench bench(Net::Plan(), most_samples);
+    Bench bench(Net::Plan(), most_samples, deviation);
     const std::vector<Real> gradient = bench.Gradient();
     double largest = 0;
     for (const Real value : gradient) largest = std::max(largest, std::fabs(value));
@@ -204,6 +215,35 @@ TEST(Gradients, GroupNormOfOneOfSomeAndOfAsManyGroupsAsChannels) {
 TEST(Gradients, GroupNormBehindGroupNorm) {
   ExpectGradients<Sequential<Input<6, 5, 2>, Conv2d<4, 3>, GroupNorm<2>, Relu, Conv2d<6, 2>,
                              GroupNorm<3>, Relu, MaxPool2d<2>, Flatten, Dense<6, 3>>>();
+}
+
+TEST(Gradients, GroupNormIsTheDocumentedFormula) {
+  using Net = Sequential<Input<1, 2, 4>, GroupNorm<2>>;
+  const std::vector<Real> y = Output<Net>({1, 2, 3, 4, 5, 6, 7, 8}, {3, 5, 0, 0, 4, 8, 0, 1});
+  // The first group is 3, 5, 4, 8: mean 5, variance 3.5. The second is 0, 0, 0, 1.
+  EXPECT_NEAR(y[0], 1 * (3 - 5) / std::sqrt(3.5 + 1e-5) + 5, 1e-12);
+  EXPECT_NEAR(y[5], 2 * (8 - 5) / std::sqrt(3.5 + 1e-5) + 6, 1e-12);
+  EXPECT_NEAR(y[7], 4 * (1 - 0.25) / std::sqrt(0.1875 + 1e-5) + 8, 1e-12);
+}
+
+TEST(Gradients, LocalResponseNormIsTheDocumentedFormula) {
+  using Net = Sequential<Input<1, 1, 4>, LocalResponseNorm<3>>;
+  const std::vector<Real> y = Output<Net>({}, {100, -200, 300, 400});
+  EXPECT_NEAR(y[0], 100 * std::pow(1 + 1e-4 / 3 * 50000, -0.75), 1e-10);
+  EXPECT_NEAR(y[1], -200 * std::pow(1 + 1e-4 / 3 * 140000, -0.75), 1e-10);
+  EXPECT_NEAR(y[3], 400 * std::pow(1 + 1e-4 / 3 * 250000, -0.75), 1e-10);
+}
+
+// Inputs around 100, so that the neighbours count.
+TEST(Gradients, LocalResponseNormOfSomeOfAllAndOfNoNeighbours) {
+  ExpectGradients<Sequential<Input<3, 3, 2>, Conv2d<7, 2>, LocalResponseNorm<5>>>(100);
+  ExpectGradients<Sequential<Input<3, 3, 2>, Conv2d<7, 2>, LocalResponseNorm<15>>>(100);
+  ExpectGradients<Sequential<Input<3, 3, 2>, Conv2d<7, 2>, LocalResponseNorm<1>>>(100);
+}
+
+TEST(Gradients, LocalResponseNormBetweenOtherLayers) {
+  ExpectGradients<Sequential<Input<7, 6, 2>, Conv2d<6, 3>, Relu, LocalResponseNorm<3>, MaxPool2d<2>,
+                             LocalResponseNorm<5>, Flatten, Dense<24, 3>>>(100);
 }
 
 TEST(Gradients, ASmallLeNet) {
