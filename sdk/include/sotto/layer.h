@@ -38,6 +38,7 @@ enum class LayerKind : uint32_t {
   kSigmoid = 7,
   kAveragePool2d = 8,
   kDepthwiseConv2d = 9,
+  kEmbedding = 10,
   kGroupNorm = 12,
   kLocalResponseNorm = 13,
 };
@@ -140,6 +141,9 @@ struct LayerPlan {
   uint32_t biases = 0;
   uint32_t fan_in = 0;  // terms of the sum in which one row of weights is used
   ConstantStart start;
+  // Above 0: the input is ids of tokens, whole numbers below it. The net checks them as it reads a
+  // sample, so only its first layer takes tokens.
+  uint32_t tokens = 0;
   uint32_t kept = 0;  // Reals, see LayerCall
   uint32_t scratch = 0;
   bool is_in_place = false;

@@ -73,9 +73,10 @@ struct ModelInfo {
   //   scratch  [training_floats(batch size)] float32, unspecified before and after
   //   loss     the batch's mean loss before the step
   // Returns kOk, kInvalidArgument for an empty batch, kBufferTooSmall, kOutOfRange for a label not
-  // below classes, or the sample callback's status; on failure the working parameters must not be
-  // used. In fixed point also kNotFinite for a feature that is not finite, and kInvalidArgument for
-  // a learning rate of 8 or more times the batch's size.
+  // below classes or a number that is no token of the model's vocabulary, or the sample callback's
+  // status; on failure the working parameters must not be used. In fixed point also kNotFinite for
+  // a feature that is not finite, and kInvalidArgument for a learning rate of 8 or more times the
+  // batch's size.
   Status (*train_batch)(const ModelInfo& model, const Batch& batch, float learning_rate,
                         float weight_decay, WorkingParameters working, Span<float> scratch,
                         float* loss);

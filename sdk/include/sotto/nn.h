@@ -22,10 +22,11 @@
 #include "sotto/layers/conv2d.h"
 #include "sotto/layers/dense.h"
 #include "sotto/layers/depthwise_conv2d.h"
+#include "sotto/layers/embedding.h"
 #include "sotto/layers/flatten.h"
-#include "sotto/layers/max_pool1d.h"
 #include "sotto/layers/group_norm.h"
 #include "sotto/layers/local_response_norm.h"
+#include "sotto/layers/max_pool1d.h"
 #include "sotto/layers/max_pool2d.h"
 #include "sotto/layers/relu.h"
 #include "sotto/layers/sigmoid.h"
@@ -89,11 +90,21 @@ constexpr Net<sizeof...(Layers)> MakeNet() {
   return net;
 }
 
+constexpr bool OnlyFirstTakesTokens(Span<const LayerPlan> plan) {
+  for (const LayerPlan* layer = plan.begin() + 1; layer != plan.end(); ++layer) {
+    if (layer->tokens > 0) return false;
+  }
+  return true;
+}
+
 // The members of every net.
 template <uint32_t height, uint32_t width, uint32_t channels, class... Layers>
 struct NetOf {
   static constexpr Net<sizeof...(Layers)> kNet = MakeNet<height, width, channels, Layers...>();
+  static_assert(OnlyFirstTakesTokens(kNet.plan), "Embedding is the first layer of its net");
   static constexpr uint32_t kInputs = height * width * channels;
+  // Above 0: a sample is tokens, whole numbers below it. A training refuses any other number.
+  static constexpr uint32_t kTokens = kNet.plan[0].tokens;
   static constexpr uint32_t kClasses = kNet.plan[sizeof...(Layers) - 1].info.output.size();
   static constexpr uint32_t kParameters = kNet.parameters;
   static constexpr Arithmetic kArithmetic = Arithmetic::kFloat32;

@@ -17,7 +17,8 @@ struct SampleSource {
   uint32_t count = 0;  // samples on this device, >= 1
 
   // Writes sample `index` (< count).
-  //   features  [model inputs] float32, every element; finite
+  //   features  [model inputs] float32, every element; finite. Tokens: whole numbers below the
+  //             model's vocabulary
   //   label     < model classes
   // Any status other than kOk ends the training: the device then sends an update of zeros
   // (LocalRound), since whether it reports must not depend on its data.

@@ -7,6 +7,19 @@
 
 namespace sotto::nn::internal {
 
+namespace {
+
+// Whether all are whole numbers below `tokens`. NaN is none.
+bool AreTokens(Span<const float> features, uint32_t tokens) {
+  for (const float feature : features) {
+    const bool is_in_range = feature >= 0.0f && feature < static_cast<float>(tokens);
+    if (!is_in_range || static_cast<float>(static_cast<uint32_t>(feature)) != feature) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 size_t NetTrainingFloats(const ModelInfo& model, uint32_t batch_size) {
   return NetMemory(model.layers, batch_size);
 }
@@ -27,6 +40,8 @@ Status NetTrainBatch(const ModelInfo& model, const Batch& batch, float learning_
       return s;
     }
     if (label >= model.classes) return Status::kOutOfRange;
+    const uint32_t tokens = model.layers[0].tokens;
+    if (tokens > 0 && !AreTokens(walker.input(), tokens)) return Status::kOutOfRange;
     walker.Forward();
     sum += SoftmaxErrors(walker.output(), label);
     walker.Backward();

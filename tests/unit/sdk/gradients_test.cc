@@ -22,6 +22,13 @@ std::vector<Real> RandomNumbers(size_t size, double deviation, uint32_t seed) {
   return numbers;
 }
 
+std::vector<Real> RandomTokens(size_t size, uint32_t tokens, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<Real> ids(size);
+  for (Real& id : ids) id = static_cast<Real>(random() % tokens);
+  return ids;
+}
+
 // A net, a batch of samples and the loss 0.5 sum_s |output - target|^2.
 class Bench {
  public:
@@ -32,7 +39,9 @@ class Bench {
     parameters = RandomNumbers(count, 0.4, 1);
     const LayerPlan& last = plan[plan.size() - 1];
     for (uint32_t s = 0; s < 3; ++s) {
-      samples.push_back(RandomNumbers(plan[0].info.input.size(), deviation, 10 + s));
+      const size_t inputs = plan[0].info.input.size();
+      samples.push_back(plan[0].tokens > 0 ? RandomTokens(inputs, plan[0].tokens, 10 + s)
+                                           : RandomNumbers(inputs, deviation, 10 + s));
       targets.push_back(RandomNumbers(last.info.output.size(), 1, 20 + s));
     }
     memory_ = RandomNumbers(NetMemory(plan, most_samples), 1, 2);
@@ -244,6 +253,19 @@ TEST(Gradients, LocalResponseNormOfSomeOfAllAndOfNoNeighbours) {
 TEST(Gradients, LocalResponseNormBetweenOtherLayers) {
   ExpectGradients<Sequential<Input<7, 6, 2>, Conv2d<6, 3>, Relu, LocalResponseNorm<3>, MaxPool2d<2>,
                              LocalResponseNorm<5>, Flatten, Dense<24, 3>>>(100);
+}
+
+// Tokens that occur several times, and some that do not occur.
+TEST(Gradients, Embedding) {
+  ExpectGradients<Sequential<Input<1, 5, 1>, Embedding<4, 3>>>();
+  ExpectGradients<Sequential<Input<1, 5, 1>, Embedding<40, 3>, Flatten, Dense<15, 4>>>();
+  ExpectGradients<Sequential<Input<1, 6, 1>, Embedding<7, 4>, GroupNorm<1>, Relu, Dense<24, 3>>>();
+}
+
+TEST(Gradients, EmbeddingReadsNoRowBeyondItsTable) {
+  using Net = Sequential<Input<1, 6, 1>, Embedding<2, 1>>;
+  EXPECT_EQ(Output<Net>({5, 6}, {0, 1, 2, -1, 1e30, std::nan("")}),
+            (std::vector<Real>{5, 6, 5, 5, 5, 5}));
 }
 
 TEST(Gradients, ASmallLeNet) {

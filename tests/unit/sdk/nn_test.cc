@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nn/kernels.h"
+#include "sotto/initial_weights.h"
 #include "sotto/models.h"
 #include "unit/sdk/hex.h"
 
@@ -205,6 +206,43 @@ TEST(Softmax, RefusesBadLabelsSmallScratchAndFailingSamples) {
   samples.failure = Status::kOk;
   samples.labels[1] = 3;
   EXPECT_EQ(train(scratch.size(), 2), Status::kOutOfRange);
+}
+
+using TokenNet = nn::Sequential<nn::Input<1, 2, 1>, nn::Embedding<4, 3>, nn::GroupNorm<3>,
+                                nn::Flatten, nn::Dense<6, 3>>;
+constexpr ModelInfo kTokenNet = MakeModelInfo<TokenNet>("token-net");
+
+TEST(Net, RefusesWhatIsNoTokenOfItsVocabulary) {
+  static_assert(TokenNet::kTokens == 4 && SmallNet::kTokens == 0);
+  const auto train = [](float token) {
+    Samples samples;
+    samples.features = {{3.0f, token}};
+    samples.labels = {0};
+    const SampleSource source = samples.source();
+    const uint32_t indices[] = {0};
+    std::vector<float> parameters(kTokenNet.parameters, 0.0f);
+    std::vector<float> scratch(kTokenNet.training_floats(kTokenNet, 1));
+    float loss = 0;
+    return kTokenNet.train_batch(kTokenNet, {&source, indices}, 0.1f, 0.0f,
+                                 {{parameters.data(), parameters.size()}},
+                                 {scratch.data(), scratch.size()}, &loss);
+  };
+  EXPECT_EQ(train(0.0f), Status::kOk);
+  EXPECT_EQ(train(3.0f), Status::kOk);
+  for (const float bad : {4.0f, -1.0f, 0.5f, 1e30f, INFINITY, NAN}) {
+    EXPECT_EQ(train(bad), Status::kOutOfRange) << bad;
+  }
+}
+
+TEST(InitialWeights, ConstantsStartAtTheirValueAndBiasesAtZero) {
+  std::vector<float> parameters(kTokenNet.parameters, 7.0f);
+  ASSERT_EQ(InitialWeights(kTokenNet, Key{}, {parameters.data(), parameters.size()}), Status::kOk);
+  // Table [4][3], gains [3], biases [3], Dense [3][6] and biases [3].
+  for (size_t i = 0; i < 12; ++i) EXPECT_LE(std::fabs(parameters[i]), std::sqrt(6.0f / 7)) << i;
+  for (size_t i = 12; i < 15; ++i) EXPECT_EQ(parameters[i], 1.0f) << i;
+  for (size_t i = 15; i < 18; ++i) EXPECT_EQ(parameters[i], 0.0f) << i;
+  for (size_t i = 18; i < 36; ++i) EXPECT_NE(parameters[i], 0.0f) << i;
+  for (size_t i = 36; i < 39; ++i) EXPECT_EQ(parameters[i], 0.0f) << i;
 }
 
 TEST(ModelDigest, OfAnyOtherNetCoversEachLayersGeometry) {
