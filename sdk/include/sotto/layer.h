@@ -39,6 +39,7 @@ enum class LayerKind : uint32_t {
   kAveragePool2d = 8,
   kDepthwiseConv2d = 9,
   kEmbedding = 10,
+  kLstm = 11,
   kGroupNorm = 12,
   kLocalResponseNorm = 13,
 };
@@ -120,7 +121,8 @@ struct LayerFunctions {
   // gradient [parameters] += the sample's. The sums over positions within a sample continue the
   // running sum: a weight's gradient is one sum, over samples and then positions.
   void (*add_gradient)(const LayerCall& call, Real* gradient) = nullptr;
-  // input <- its delta.
+  // input <- its delta. Called after add_gradient, which may turn what is kept into what this
+  // function needs.
   void (*input_delta)(const LayerCall& call) = nullptr;
 };
 
@@ -140,6 +142,9 @@ struct LayerPlan {
   uint32_t weights = 0;
   uint32_t biases = 0;
   uint32_t fan_in = 0;  // terms of the sum in which one row of weights is used
+  // Above 0: the weights are two matrices, the first of `split` columns, then one of the others;
+  // and the biases are two vectors of equal length.
+  uint32_t split = 0;
   ConstantStart start;
   // Above 0: the input is ids of tokens, whole numbers below it. The net checks them as it reads a
   // sample, so only its first layer takes tokens.

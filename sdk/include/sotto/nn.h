@@ -26,6 +26,7 @@
 #include "sotto/layers/flatten.h"
 #include "sotto/layers/group_norm.h"
 #include "sotto/layers/local_response_norm.h"
+#include "sotto/layers/lstm.h"
 #include "sotto/layers/max_pool1d.h"
 #include "sotto/layers/max_pool2d.h"
 #include "sotto/layers/relu.h"
@@ -71,9 +72,20 @@ constexpr void AddPlans(LayerPlan* out) {
 template <size_t layers>
 struct Net {
   LayerPlan plan[layers] = {};
-  TensorInfo tensors[2 * layers] = {};
+  TensorInfo tensors[4 * layers] = {};
   uint32_t tensor_count = 0;
   uint32_t parameters = 0;
+
+  constexpr void AddTensor(uint32_t rows, uint32_t columns) {
+    if (rows > 0 && columns > 0) tensors[tensor_count++] = {rows, columns};
+  }
+  constexpr void AddTensors(const LayerPlan& layer) {
+    const uint32_t rows = layer.weights == 0 ? 0 : layer.weights / layer.fan_in;
+    AddTensor(rows, layer.split);
+    AddTensor(rows, layer.fan_in - layer.split);
+    const uint32_t vectors = layer.split > 0 ? 2 : 1;
+    for (uint32_t i = 0; i < vectors; ++i) AddTensor(layer.biases / vectors, 1);
+  }
 };
 
 template <uint32_t height, uint32_t width, uint32_t channels, class... Layers>
@@ -82,10 +94,7 @@ constexpr Net<sizeof...(Layers)> MakeNet() {
   AddPlans<height, width, channels, Layers...>(net.plan);
   for (const LayerPlan& layer : net.plan) {
     net.parameters += layer.parameters();
-    if (layer.weights > 0) {
-      net.tensors[net.tensor_count++] = {layer.weights / layer.fan_in, layer.fan_in};
-    }
-    if (layer.biases > 0) net.tensors[net.tensor_count++] = {layer.biases, 1};
+    net.AddTensors(layer);
   }
   return net;
 }

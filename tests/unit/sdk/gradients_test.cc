@@ -268,6 +268,72 @@ TEST(Gradients, EmbeddingReadsNoRowBeyondItsTable) {
             (std::vector<Real>{5, 6, 5, 5, 5, 5}));
 }
 
+// PyTorch's nn.LSTM, written plainly: h of every step.
+std::vector<std::vector<Real>> PlainLstm(size_t channels, size_t units, const Real* parameters,
+                                         const std::vector<std::vector<Real>>& x) {
+  const Real* w_ih = parameters;
+  const Real* w_hh = w_ih + 4 * units * channels;
+  const Real* b_ih = w_hh + 4 * units * units;
+  const Real* b_hh = b_ih + 4 * units;
+  std::vector<Real> h(units, 0.0);
+  std::vector<Real> c(units, 0.0);
+  std::vector<std::vector<Real>> outputs;
+  for (const std::vector<Real>& xt : x) {
+    std::vector<Real> a(4 * units);
+    for (size_t j = 0; j < 4 * units; ++j) {
+      a[j] = b_ih[j] + b_hh[j];
+      for (size_t k = 0; k < channels; ++k) a[j] += w_ih[j * channels + k] * xt[k];
+      for (size_t k = 0; k < units; ++k) a[j] += w_hh[j * units + k] * h[k];
+    }
+    const auto sigmoid = [](Real v) { return 1 / (1 + std::exp(-v)); };
+    for (size_t u = 0; u < units; ++u) {
+      c[u] = sigmoid(a[units + u]) * c[u] + sigmoid(a[u]) * std::tanh(a[2 * units + u]);
+      h[u] = sigmoid(a[3 * units + u]) * std::tanh(c[u]);
+    }
+    outputs.push_back(h);
+  }
+  return outputs;
+}
+
+TEST(Gradients, LstmIsTheDocumentedFormula) {
+  using Steps = Sequential<Input<1, 3, 2>, Lstm<5, LstmOutput::kSequence>>;
+  using Last = Sequential<Input<1, 3, 2>, Lstm<5, LstmOutput::kLast>>;
+  const std::vector<Real> parameters = RandomNumbers(Steps::kParameters, 1, 3);
+  const std::vector<Real> steps = Output<Steps>(parameters, {1, -2, 3, 0.5, -1, 4});
+  const std::vector<Real> last = Output<Last>(parameters, {1, -2, 3, 0.5, -1, 4});
+  const auto expected = PlainLstm(2, 5, parameters.data(), {{1, -2}, {3, 0.5}, {-1, 4}});
+  for (size_t u = 0; u < 5; ++u) {
+    for (size_t t = 0; t < 3; ++t) EXPECT_NEAR(steps[5 * t + u], expected[t][u], 1e-12);
+    EXPECT_NEAR(last[u], expected[2][u], 1e-12);
+  }
+}
+
+TEST(Gradients, LstmThatGivesTheSequenceOrTheLastStep) {
+  ExpectGradients<Sequential<Input<1, 6, 3>, Lstm<5, LstmOutput::kSequence>>>();
+  ExpectGradients<Sequential<Input<1, 6, 3>, Lstm<5, LstmOutput::kLast>>>();
+  ExpectGradients<Sequential<Input<1, 1, 9>, Lstm<4, LstmOutput::kLast>>>();
+  ExpectGradients<Sequential<Input<1, 20, 1>, Lstm<1, LstmOutput::kLast>>>();
+}
+
+TEST(Gradients, LstmBehindLstm) {
+  ExpectGradients<Sequential<Input<1, 6, 3>, Lstm<5, LstmOutput::kSequence>,
+                             Lstm<4, LstmOutput::kLast>, Dense<4, 3>>>();
+  ExpectGradients<Sequential<Input<1, 4, 2>, Lstm<3, LstmOutput::kSequence>,
+                             Lstm<4, LstmOutput::kSequence>, Flatten, Dense<16, 3>>>();
+}
+
+TEST(Gradients, LstmBehindEmbedding) {
+  ExpectGradients<
+      Sequential<Input<1, 7, 1>, Embedding<5, 3>, Lstm<6, LstmOutput::kLast>, Dense<6, 5>>>();
+  ExpectGradients<Sequential<Input<1, 7, 1>, Embedding<5, 3>, Lstm<6, LstmOutput::kSequence>,
+                             Lstm<4, LstmOutput::kLast>, Dense<4, 5>>>();
+}
+
+TEST(Gradients, LstmBehindAConvolution) {
+  ExpectGradients<Sequential<Input<1, 8, 2>, Conv2d<3, 1>, Relu, Lstm<4, LstmOutput::kSequence>,
+                             GroupNorm<2>, Lstm<3, LstmOutput::kLast>, Dense<3, 2>>>();
+}
+
 TEST(Gradients, ASmallLeNet) {
   ExpectGradients<Sequential<Input<12, 12, 1>, Conv2d<3, 5, 1, 2>, Relu, MaxPool2d<2>, Conv2d<4, 3>,
                              Relu, MaxPool2d<2>, Flatten, Dense<16, 12>, Relu, Dense<12, 5>>>();

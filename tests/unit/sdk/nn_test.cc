@@ -245,6 +245,22 @@ TEST(InitialWeights, ConstantsStartAtTheirValueAndBiasesAtZero) {
   for (size_t i = 36; i < 39; ++i) EXPECT_EQ(parameters[i], 0.0f) << i;
 }
 
+// Smoothing and exports treat each matrix on its own.
+TEST(Net, AnLstmHasTwoMatricesAndTwoVectorsAndAForgetBiasOfOne) {
+  using Net = nn::Sequential<nn::Input<1, 5, 3>, nn::Lstm<2, nn::LstmOutput::kLast>>;
+  const Span<const nn::TensorInfo> tensors = Net::Tensors();
+  ASSERT_EQ(tensors.size(), 4u);
+  const uint32_t expected[4][2] = {{8, 3}, {8, 2}, {8, 1}, {8, 1}};
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(tensors[i].rows, expected[i][0]) << i;
+    EXPECT_EQ(tensors[i].columns, expected[i][1]) << i;
+  }
+  constexpr ModelInfo kModel = MakeModelInfo<Net>("lstm");
+  std::vector<float> parameters(kModel.parameters);
+  ASSERT_EQ(InitialWeights(kModel, Key{}, {parameters.data(), parameters.size()}), Status::kOk);
+  for (size_t i = 40; i < 56; ++i) EXPECT_EQ(parameters[i], i == 42 || i == 43 ? 1.0f : 0.0f) << i;
+}
+
 TEST(ModelDigest, OfAnyOtherNetCoversEachLayersGeometry) {
   using Net = nn::Sequential<nn::Input<1, 9, 3>, nn::Conv1d<4, 3, 2, 1>, nn::Tanh,
                              nn::GlobalAverage2d, nn::GroupNorm<2>, nn::Dense<4, 2>>;
