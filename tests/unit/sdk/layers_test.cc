@@ -1,5 +1,6 @@
 // Outputs of layers against their formulas, written plainly. The layers are compiled with double.
 #include <algorithm>
+#include <cmath>
 #include <gtest/gtest.h>
 #include <random>
 #include <vector>
@@ -164,6 +165,69 @@ TEST(AveragePool2d, DoesNotCountPadding) {
 TEST(GlobalAverage2d, IsTheMeanOverHeightAndWidth) {
   EXPECT_EQ(OutputOf<GlobalAverage2d>({2, 2, 2}, {1, 10, 2, 20, 3, 30, 6, 100}), (Numbers{3, 40}));
   EXPECT_EQ(GlobalAverage2d::Plan({3, 5, 7}).info.output, (Shape{1, 1, 7}));
+}
+
+TEST(GroupNorm, IsTheDocumentedFormula) {
+  const Numbers y =
+      OutputOf<GroupNorm<2>>({1, 2, 4}, {3, 5, 0, 0, 4, 8, 0, 1}, {1, 2, 3, 4, 5, 6, 7, 8});
+  // The first group is 3, 5, 4, 8: mean 5, variance 3.5. The second is 0, 0, 0, 1.
+  EXPECT_NEAR(y[0], 1 * (3 - 5) / std::sqrt(3.5 + 1e-5) + 5, 1e-12);
+  EXPECT_NEAR(y[5], 2 * (8 - 5) / std::sqrt(3.5 + 1e-5) + 6, 1e-12);
+  EXPECT_NEAR(y[7], 4 * (1 - 0.25) / std::sqrt(0.1875 + 1e-5) + 8, 1e-12);
+}
+
+TEST(LocalResponseNorm, IsTheDocumentedFormula) {
+  const Numbers y = OutputOf<LocalResponseNorm<3>>({1, 1, 4}, {100, -200, 300, 400});
+  EXPECT_NEAR(y[0], 100 * std::pow(1 + 1e-4 / 3 * 50000, -0.75), 1e-10);
+  EXPECT_NEAR(y[1], -200 * std::pow(1 + 1e-4 / 3 * 140000, -0.75), 1e-10);
+  EXPECT_NEAR(y[3], 400 * std::pow(1 + 1e-4 / 3 * 250000, -0.75), 1e-10);
+}
+
+TEST(Embedding, ReadsNoRowBeyondItsTable) {
+  const Numbers y = OutputOf<Embedding<2, 1>>({1, 6, 1}, {0, 1, 2, -1, 1e30, std::nan("")}, {5, 6});
+  EXPECT_EQ(y, (Numbers{5, 6, 5, 5, 5, 5}));
+}
+
+// PyTorch's nn.LSTM, written plainly: h of every step.
+std::vector<Numbers> PlainLstm(size_t channels, size_t units, const Real* parameters,
+                               const std::vector<Numbers>& x) {
+  const Real* w_ih = parameters;
+  const Real* w_hh = w_ih + 4 * units * channels;
+  const Real* b_ih = w_hh + 4 * units * units;
+  const Real* b_hh = b_ih + 4 * units;
+  Numbers h(units, 0.0);
+  Numbers c(units, 0.0);
+  std::vector<Numbers> outputs;
+  for (const Numbers& xt : x) {
+    Numbers a(4 * units);
+    for (size_t j = 0; j < 4 * units; ++j) {
+      a[j] = b_ih[j] + b_hh[j];
+      for (size_t k = 0; k < channels; ++k) a[j] += w_ih[j * channels + k] * xt[k];
+      for (size_t k = 0; k < units; ++k) a[j] += w_hh[j * units + k] * h[k];
+    }
+    const auto sigmoid = [](Real v) { return 1 / (1 + std::exp(-v)); };
+    for (size_t u = 0; u < units; ++u) {
+      c[u] = sigmoid(a[units + u]) * c[u] + sigmoid(a[u]) * std::tanh(a[2 * units + u]);
+      h[u] = sigmoid(a[3 * units + u]) * std::tanh(c[u]);
+    }
+    outputs.push_back(h);
+  }
+  return outputs;
+}
+
+TEST(Lstm, IsPyTorchs) {
+  using Steps = Lstm<5, LstmOutput::kSequence>;
+  using Last = Lstm<5, LstmOutput::kLast>;
+  const Shape input = {1, 3, 2};
+  const Numbers sample = {1, -2, 3, 0.5, -1, 4};
+  const Numbers parameters = RandomNumbers(Steps::Plan(input).parameters(), 3);
+  const Numbers steps = OutputOf<Steps>(input, sample, parameters);
+  const Numbers last = OutputOf<Last>(input, sample, parameters);
+  const std::vector<Numbers> h = PlainLstm(2, 5, parameters.data(), {{1, -2}, {3, 0.5}, {-1, 4}});
+  for (size_t u = 0; u < 5; ++u) {
+    for (size_t t = 0; t < 3; ++t) EXPECT_NEAR(steps[5 * t + u], h[t][u], 1e-12);
+    EXPECT_NEAR(last[u], h[2][u], 1e-12);
+  }
 }
 
 }  // namespace
