@@ -83,9 +83,7 @@ struct ClientBuffers : LocalRoundBuffers {
 namespace internal {
 
 template <class Net, uint32_t max_batch_size>
-constexpr size_t kScratchFloats = Net::kIsSoftmaxRegression
-                                      ? Net::kInputs + size_t{max_batch_size} * Net::kClasses
-                                      : nn::NetMemory(Net::Plan(), max_batch_size);
+constexpr size_t kScratchFloats = nn::TrainingMemory(Net::Plan(), Net::kLoss, max_batch_size);
 
 // Bytes of the memory that training and messages share: a multiple of a float's size.
 template <class Net, uint32_t max_batch_size>

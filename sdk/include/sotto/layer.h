@@ -55,6 +55,12 @@ struct Shape {
   }
 };
 
+constexpr Shape ShapeOf(uint32_t features) { return {1, 1, features}; }
+constexpr Shape ShapeOf(uint32_t length, uint32_t channels) { return {1, length, channels}; }
+constexpr Shape ShapeOf(uint32_t height, uint32_t width, uint32_t channels) {
+  return {height, width, channels};
+}
+
 // A window along one axis of a tensor.
 struct Axis {
   uint32_t extent = 0;
@@ -126,6 +132,15 @@ struct LayerFunctions {
   void (*input_delta)(const LayerCall& call) = nullptr;
 };
 
+// A tensor of parameters: up to four axes, row-major, the last one fastest. Unused axes are 1 and
+// come last.
+struct TensorInfo {
+  static constexpr uint32_t kAxes = 4;
+  uint32_t axes[kAxes] = {1, 1, 1, 1};
+
+  constexpr uint32_t size() const { return axes[0] * axes[1] * axes[2] * axes[3]; }
+};
+
 // Parameters of a layer that start neither at random nor at zero.
 struct ConstantStart {
   uint32_t first = 0;  // among the layer's parameters
@@ -142,6 +157,8 @@ struct LayerPlan {
   uint32_t weights = 0;
   uint32_t biases = 0;
   uint32_t fan_in = 0;  // terms of the sum in which one row of weights is used
+  // The weights' axes, if they are not [weights / fan_in][fan_in].
+  TensorInfo axes = {{0, 0, 0, 0}};
   // Above 0: the weights are two matrices, the first of `split` columns, then one of the others;
   // and the biases are two vectors of equal length.
   uint32_t split = 0;
@@ -155,9 +172,37 @@ struct LayerPlan {
   // The gradient of the weights is the outer product of output delta and input: a net may keep
   // these two of a whole batch instead of the gradient.
   bool is_outer_product = false;
+  // [parameters()] constants, in flash on a board, in place of parameters that are trained. Null:
+  // the layer is trained. See Frozen in nn.h.
+  const Real* frozen = nullptr;
 
   constexpr uint32_t parameters() const { return weights + biases; }
+  constexpr uint32_t trained() const { return frozen == nullptr ? parameters() : 0; }
 };
+
+// The tensors of a layer's parameters.
+struct LayerTensors {
+  TensorInfo tensors[4];
+  uint32_t count = 0;
+
+  constexpr void Add(const TensorInfo& tensor) {
+    if (tensor.size() > 0) tensors[count++] = tensor;
+  }
+};
+
+constexpr LayerTensors TensorsOf(const LayerPlan& layer) {
+  LayerTensors all;
+  const uint32_t rows = layer.weights == 0 ? 0 : layer.weights / layer.fan_in;
+  if (layer.axes.size() > 0) {
+    all.Add(layer.axes);
+  } else {
+    all.Add({{rows, layer.split, 1, 1}});
+    all.Add({{rows, layer.fan_in - layer.split, 1, 1}});
+  }
+  const uint32_t vectors = layer.split > 0 ? 2 : 1;
+  for (uint32_t i = 0; i < vectors; ++i) all.Add({{layer.biases / vectors, 1, 1, 1}});
+  return all;
+}
 
 }  // namespace nn
 }  // namespace sotto

@@ -59,6 +59,8 @@ struct LocalRoundBuffers {
   Span<float> update;
   Span<float> scratch;     // [model.training_floats(batch size)] for Step() only
   Span<uint32_t> indices;  // [batch size]
+  // [model.parameters] for tasks with momentum: 4 bytes a parameter. Empty: the device has none.
+  Span<float> velocity = {};
 };
 
 class LocalRound {

@@ -9,44 +9,54 @@
 #include <cstdint>
 
 #include "sotto/crypto.h"
-#include "sotto/layer.h"
+#include "sotto/loss.h"
 #include "sotto/sample_source.h"
 #include "sotto/span.h"
 #include "sotto/status.h"
 
 namespace sotto {
-namespace nn {
-
-// One parameter tensor, row-major [rows][columns]. Smoothing treats each tensor on its own.
-struct TensorInfo {
-  uint32_t rows;
-  uint32_t columns;
-  constexpr uint32_t size() const { return rows * columns; }
-};
-
-}  // namespace nn
-
 // The samples of one mini-batch: indices into a source. They are read one at a time.
 struct Batch {
   const SampleSource* source;
   Span<const uint32_t> indices;
 };
 
-// The parameters of a model while a training runs: float32, or raw integers of the fixed-point
-// formats (sdk/TRAINING.md), one in the memory of each float. Only the model's own functions know
-// which of the two. Before and after a training the parameters are float32 in a plain span.
+// The memory of a model while a training runs: float32, or raw integers of the fixed-point formats
+// (sdk/TRAINING.md), one in the memory of each float. Only the model's own functions know which of
+// the two. Before and after a training the parameters are float32 in a plain span.
 struct WorkingParameters {
-  Span<float> memory;  // [parameters]
+  Span<float> memory;         // [parameters]
+  Span<float> velocity = {};  // [parameters] for a training with momentum, else not used
+};
+
+// One step of SGD on the mean loss of a batch. With the mean's gradient g and momentum 0:
+//   w <- (1 - learning_rate * weight_decay) w - learning_rate * g
+// With momentum, as PyTorch's SGD:
+//   v <- momentum * v + weight_decay * w + g,  w <- w - learning_rate * v;  v begins at zero
+struct SgdStep {
+  float learning_rate = 0.0f;
+  float weight_decay = 0.0f;
+  float momentum = 0.0f;  // [0, 1)
 };
 
 // Describes a model to the rest of the SDK and the server. Constant data; safe to share.
 struct ModelInfo {
-  const char* name;  // [A-Za-z0-9.-], unique among Models()
+  const char* name = nullptr;  // [A-Za-z0-9.-], unique among Models()
   Span<const nn::LayerPlan> layers;
   Span<const nn::TensorInfo> tensors;
-  uint32_t inputs;
-  uint32_t classes;
-  uint32_t parameters;
+  nn::LossPlan loss;
+  uint32_t inputs = 0;
+  uint32_t outputs = 0;
+  uint32_t classes = 0;      // that a label tells apart; 0: the target is no class
+  uint32_t parameters = 0;   // that are trained and sent
+  bool has_momentum = true;  // whether train_batch takes a momentum above 0
+
+  // Whether `samples` has the callback that this model's targets need.
+  constexpr bool CanRead(const SampleSource& samples) const {
+    return samples.count > 0 &&
+           (loss.target == nn::TargetKind::kVector ? samples.read_vector != nullptr
+                                                   : samples.read != nullptr);
+  }
 
   // Begin and end of a training: begin_training makes working parameters from the model `base`;
   // end_training turns them into the trained model, float32 in the same memory.
@@ -54,21 +64,20 @@ struct ModelInfo {
   //   working  [parameters], not overlapping base
   // begin_training returns kOk, kNotFinite or kOutOfRange; on failure the working parameters must
   // not be used.
-  Status (*begin_training)(Span<const float> base, WorkingParameters working);
-  void (*end_training)(Span<const float> base, WorkingParameters working);
+  Status (*begin_training)(Span<const float> base, WorkingParameters working) = nullptr;
+  void (*end_training)(Span<const float> base, WorkingParameters working) = nullptr;
 
   // Within a training: moves the working parameters towards base so that their distance is at most
   // radius, up to rounding. The encoder later enforces the exact bound in integers.
   //   was_outside  the distance was above the radius; else nothing is changed
   // Returns kOk or kNotFinite (working parameters and *was_outside unchanged).
   Status (*project)(Span<const float> base, float radius, WorkingParameters working,
-                    bool* was_outside);
+                    bool* was_outside) = nullptr;
 
   // Floats of scratch memory that train_batch needs for batches of at most batch_size samples.
-  size_t (*training_floats)(const ModelInfo& model, uint32_t batch_size);
+  size_t (*training_floats)(const ModelInfo& model, uint32_t batch_size) = nullptr;
 
-  // Within a training, one step of SGD on the mean cross-entropy of the batch:
-  //   working <- (1 - learning_rate * weight_decay) * working - learning_rate * gradient
+  // Within a training, one step of SGD.
   //   working  [parameters] in and out
   //   scratch  [training_floats(batch size)] float32, unspecified before and after
   //   loss     the batch's mean loss before the step
@@ -77,23 +86,28 @@ struct ModelInfo {
   // status; on failure the working parameters must not be used. In fixed point also kNotFinite for
   // a feature that is not finite, and kInvalidArgument for a learning rate of 8 or more times the
   // batch's size.
-  Status (*train_batch)(const ModelInfo& model, const Batch& batch, float learning_rate,
-                        float weight_decay, WorkingParameters working, Span<float> scratch,
-                        float* loss);
+  Status (*train_batch)(const ModelInfo& model, const Batch& batch, const SgdStep& step,
+                        WorkingParameters working, Span<float> scratch, float* loss) = nullptr;
 
   // Floats of scratch memory that predict needs.
-  size_t (*predict_floats)(const ModelInfo& model);
+  size_t (*predict_floats)(const ModelInfo& model) = nullptr;
 
-  // Class scores before softmax. features [inputs], scratch [predict_floats()], scores [classes].
+  // The outputs: of classes, their scores before softmax. features [inputs], scratch
+  // [predict_floats()], outputs [outputs].
   void (*predict)(const ModelInfo& model, Span<const float> parameters, Span<const float> features,
-                  Span<float> scratch, Span<float> scores);
+                  Span<float> scratch, Span<float> outputs) = nullptr;
 };
 
 // SHA-256 over u32le. If two parties have equal digests, a position means the same parameter to
-// both. A single Dense layer has format 1: version 1, layer count 1, then kind, inputs, outputs.
-// All other nets have format 2: version 2, layer count, then of each layer its kind, height, width
-// and channels of input and of output, extent, stride and padding of the window's rows and of its
-// columns, and size.
+// both, and both train it alike. A single Dense layer with softmax and cross-entropy has format 1:
+//   1, layer count 1, then kind, inputs, outputs
+// All other nets have format 2:
+//   2, layer count, then of each layer its kind, height, width and channels of input and of output,
+//   extent, stride and padding of the window's rows and of its columns, and size;
+//   the loss's kind and the target's;
+//   the number of steps that prepare data: 0 so far;
+//   the number of layers whose parameters are frozen, and if it is not 0, the index of each and
+//   then the bits of its parameters
 Status ModelDigest(const ModelInfo& model, uint8_t (&digest)[kSha256Size]);
 
 }  // namespace sotto

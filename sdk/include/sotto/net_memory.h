@@ -12,6 +12,7 @@
 #define SOTTO_NET_MEMORY_H_
 
 #include "sotto/layer.h"
+#include "sotto/loss.h"
 
 namespace sotto {
 namespace nn {
@@ -25,12 +26,12 @@ constexpr size_t BatchSize(const LayerPlan& layer, size_t batch) {
   return batch * (size_t{layer.info.input.size()} + layer.info.output.size());
 }
 constexpr bool KeepsBatch(const LayerPlan& layer, size_t batch) {
-  return layer.is_outer_product && BatchSize(layer, batch) < layer.parameters();
+  return layer.is_outer_product && BatchSize(layer, batch) < layer.trained();
 }
 
 constexpr size_t GradientSize(const LayerPlan& layer, size_t batch) {
   if (batch == 0) return 0;
-  return KeepsBatch(layer, batch) ? BatchSize(layer, batch) : layer.parameters();
+  return KeepsBatch(layer, batch) ? BatchSize(layer, batch) : layer.trained();
 }
 
 // For a layer that keeps its batch: two rows of weights, or all biases.
@@ -50,6 +51,22 @@ constexpr size_t NetMemory(Span<const LayerPlan> plan, size_t batch) {
     scratch = most > scratch ? most : scratch;
   }
   return size + scratch;
+}
+
+// A lone Dense with softmax and cross-entropy has a training of its own, which needs less memory.
+constexpr bool IsSoftmaxRegression(Span<const LayerPlan> plan, const LossPlan& loss) {
+  return plan.size() == 1 && plan[0].info.kind == LayerKind::kDense && plan[0].frozen == nullptr &&
+         loss.kind == LossKind::kSoftmaxCrossEntropy;
+}
+
+// Reals of scratch memory in a training with batches of at most `batch` samples: those of the net
+// and a target.
+constexpr size_t TrainingMemory(Span<const LayerPlan> plan, const LossPlan& loss, size_t batch) {
+  const LayerInfo& last = plan[plan.size() - 1].info;
+  if (IsSoftmaxRegression(plan, loss)) {
+    return plan[0].info.input.size() + batch * last.output.size();
+  }
+  return NetMemory(plan, batch) + (loss.target == TargetKind::kVector ? last.output.size() : 0);
 }
 
 }  // namespace nn

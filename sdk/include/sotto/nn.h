@@ -8,13 +8,16 @@
 //       sotto::nn::Flatten, sotto::nn::Dense<400, 120>, sotto::nn::Relu,
 //       sotto::nn::Dense<120, 84>, sotto::nn::Relu, sotto::nn::Dense<84, 10>>;
 //
-// A net ends in softmax and cross-entropy, so its last layer has one output a class. Parameters lie
-// in layer order: of each layer its weights, row-major, then its biases.
+// A net is: the shape of a sample (not needed before Dense), layers, and its loss (loss.h; without
+// one SoftmaxCrossEntropy). Layers are in sotto/layers, one file each. A layer that does not fit
+// the one before it does not compile: the message names both shapes. Parameters lie in layer order:
+// of each layer its weights, row-major, then its biases.
 #ifndef SOTTO_NN_H_
 #define SOTTO_NN_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "sotto/layers/average_pool1d.h"
 #include "sotto/layers/average_pool2d.h"
@@ -32,17 +35,36 @@
 #include "sotto/layers/relu.h"
 #include "sotto/layers/sigmoid.h"
 #include "sotto/layers/tanh.h"
+#include "sotto/loss.h"
 #include "sotto/model_info.h"
+#include "sotto/net_memory.h"
 
 namespace sotto {
 namespace nn {
 
-// The shape of a sample, as the first entry of a net. A net that begins with Dense needs none.
-template <uint32_t height, uint32_t width, uint32_t channels>
+// The shape of a sample, as the first entry of a net: Input<features>, Input<length, channels> or
+// Input<height, width, channels>. Memory is in the order of the axes, the last one fastest.
+template <uint32_t... axes>
 struct Input {
-  static_assert(height >= 1 && width >= 1 && channels >= 1, "a sample has at least one number");
-  static constexpr Shape kShape = {height, width, channels};
+  static_assert(sizeof...(axes) >= 1 && sizeof...(axes) <= 3, "a sample has one to three axes");
+  static_assert(((axes >= 1) && ...), "a sample has at least one number");
+  static constexpr Shape kShape = ShapeOf(axes...);
 };
+
+// A sequence of tokens, for Embedding.
+template <uint32_t length>
+using Tokens = Input<length, 1>;
+
+// Layers that are constants: the first ones of a net, behind Input. They are neither trained nor
+// sent nor noised, and a board reads them from flash. Their tensors still take memory.
+//   weights  an array of float32 with static storage: the layers' parameters, one layer after the
+//            other; extern const float kWeights[156]; in a header is enough
+//
+//   using Net = sotto::nn::Sequential<sotto::nn::Input<28, 28, 1>,
+//       sotto::nn::Frozen<kWeights, sotto::nn::Conv2d<6, 5, 1, 2>, sotto::nn::Relu>,
+//       sotto::nn::MaxPool2d<2>, sotto::nn::Dense<1176, 10>>;
+template <const auto& weights, class... Layers>
+struct Frozen {};
 
 // The arithmetic that trains a net: see FixedPoint.
 enum class Arithmetic : uint8_t { kFloat32, kFixedPoint };
@@ -59,15 +81,53 @@ struct Takes {
   static constexpr LayerPlan kPlan = Layer::Plan({height, width, channels});
 };
 
-// The plans of layers, the first of which takes a tensor of that shape.
-template <uint32_t height, uint32_t width, uint32_t channels, class Layer, class... Rest>
+template <class... Entries>
+struct List {};
+
+template <class Entry, class = void>
+struct IsLoss : std::false_type {};
+template <class Entry>
+struct IsLoss<Entry, std::enable_if_t<std::is_same_v<decltype(Entry::Plan()), LossPlan>>>
+    : std::true_type {};
+
+// The plans of layers, the first of which takes a tensor of that shape. Behind them a loss.
+template <uint32_t height, uint32_t width, uint32_t channels, class Entry, class... Rest>
 constexpr void AddPlans(LayerPlan* out) {
-  *out = Takes<Layer, height, width, channels>::kPlan;
-  if constexpr (sizeof...(Rest) > 0) {
-    constexpr Shape next = Takes<Layer, height, width, channels>::kPlan.info.output;
-    AddPlans<next.height, next.width, next.channels, Rest...>(out + 1);
+  if constexpr (!IsLoss<Entry>::value) {
+    *out = Takes<Entry, height, width, channels>::kPlan;
+    if constexpr (sizeof...(Rest) > 0) {
+      constexpr Shape next = Takes<Entry, height, width, channels>::kPlan.info.output;
+      AddPlans<next.height, next.width, next.channels, Rest...>(out + 1);
+    }
   }
 }
+
+// The loss of a net's entries.
+template <class Last, class... Rest>
+constexpr LossPlan LossOf() {
+  if constexpr (sizeof...(Rest) > 0) {
+    static_assert(!IsLoss<Last>::value, "a loss is the last entry of its net");
+    return LossOf<Rest...>();
+  } else if constexpr (IsLoss<Last>::value) {
+    return Last::Plan();
+  } else {
+    return SoftmaxCrossEntropy::Plan();
+  }
+}
+
+// Entries without Frozen around them.
+template <class... Entries>
+struct Unfrozen {
+  using All = List<Entries...>;
+  static constexpr size_t kFrozenLayers = 0;
+  static constexpr Span<const Real> kWeights = {};
+};
+template <const auto& weights, class... Layers, class... Rest>
+struct Unfrozen<Frozen<weights, Layers...>, Rest...> {
+  using All = List<Layers..., Rest...>;
+  static constexpr size_t kFrozenLayers = sizeof...(Layers);
+  static constexpr Span<const Real> kWeights = {weights};
+};
 
 template <size_t layers>
 struct Net {
@@ -75,28 +135,37 @@ struct Net {
   TensorInfo tensors[4 * layers] = {};
   uint32_t tensor_count = 0;
   uint32_t parameters = 0;
+  uint32_t constants = 0;
 
-  constexpr void AddTensor(uint32_t rows, uint32_t columns) {
-    if (rows > 0 && columns > 0) tensors[tensor_count++] = {rows, columns};
+  constexpr void Freeze(size_t count, const Real* weights) {
+    for (size_t i = 0; i < count; ++i) {
+      const uint32_t n = plan[i].parameters();
+      if (n > 0) plan[i].frozen = weights + constants;
+      constants += n;
+    }
   }
-  constexpr void AddTensors(const LayerPlan& layer) {
-    const uint32_t rows = layer.weights == 0 ? 0 : layer.weights / layer.fan_in;
-    AddTensor(rows, layer.split);
-    AddTensor(rows, layer.fan_in - layer.split);
-    const uint32_t vectors = layer.split > 0 ? 2 : 1;
-    for (uint32_t i = 0; i < vectors; ++i) AddTensor(layer.biases / vectors, 1);
+  constexpr void CountParameters() {
+    for (const LayerPlan& layer : plan) {
+      parameters += layer.trained();
+      if (layer.frozen != nullptr) continue;
+      const LayerTensors all = TensorsOf(layer);
+      for (uint32_t i = 0; i < all.count; ++i) tensors[tensor_count++] = all.tensors[i];
+    }
   }
 };
 
-template <uint32_t height, uint32_t width, uint32_t channels, class... Layers>
-constexpr Net<sizeof...(Layers)> MakeNet() {
-  Net<sizeof...(Layers)> net;
-  AddPlans<height, width, channels, Layers...>(net.plan);
-  for (const LayerPlan& layer : net.plan) {
-    net.parameters += layer.parameters();
-    net.AddTensors(layer);
-  }
+template <uint32_t height, uint32_t width, uint32_t channels, class Frozen, class... Entries>
+constexpr auto MakeNet(List<Entries...>) {
+  Net<(size_t{IsLoss<Entries>::value ? 0 : 1} + ...)> net;
+  AddPlans<height, width, channels, Entries...>(net.plan);
+  net.Freeze(Frozen::kFrozenLayers, Frozen::kWeights.data());
+  net.CountParameters();
   return net;
+}
+
+template <class... Entries>
+constexpr LossPlan LossOfList(List<Entries...>) {
+  return LossOf<Entries...>();
 }
 
 constexpr bool OnlyFirstTakesTokens(Span<const LayerPlan> plan) {
@@ -106,37 +175,59 @@ constexpr bool OnlyFirstTakesTokens(Span<const LayerPlan> plan) {
   return true;
 }
 
+// Whether the loss can compare outputs with the sample, which must then still be there.
+constexpr bool IsAutoencoder(Span<const LayerPlan> plan) {
+  const LayerPlan& first = plan[0];
+  const bool keeps_sample = !first.is_in_place || first.functions.forward == nullptr;
+  return keeps_sample && plan[plan.size() - 1].info.output.size() == first.info.input.size();
+}
+
 // The members of every net.
-template <uint32_t height, uint32_t width, uint32_t channels, class... Layers>
+template <uint32_t height, uint32_t width, uint32_t channels, class... Entries>
 struct NetOf {
-  static constexpr Net<sizeof...(Layers)> kNet = MakeNet<height, width, channels, Layers...>();
-  static_assert(OnlyFirstTakesTokens(kNet.plan), "Embedding is the first layer of its net");
+ private:
+  using Unfrozen = internal::Unfrozen<Entries...>;
+
+ public:
+  static constexpr auto kNet = MakeNet<height, width, channels, Unfrozen>(typename Unfrozen::All{});
+  static constexpr Span<const LayerPlan> Plan() { return kNet.plan; }
+  static constexpr Span<const TensorInfo> Tensors() { return {kNet.tensors, kNet.tensor_count}; }
+  static constexpr LossPlan kLoss = LossOfList(typename Unfrozen::All{});
+
   static constexpr uint32_t kInputs = height * width * channels;
   // Above 0: a sample is tokens, whole numbers below it. A training refuses any other number.
   static constexpr uint32_t kTokens = kNet.plan[0].tokens;
-  static constexpr uint32_t kClasses = kNet.plan[sizeof...(Layers) - 1].info.output.size();
-  static constexpr uint32_t kParameters = kNet.parameters;
+  static constexpr uint32_t kOutputs = Plan()[Plan().size() - 1].info.output.size();
+  static constexpr uint32_t kClasses = kLoss.Classes(kOutputs);  // 0: the target is no class
+  static constexpr uint32_t kParameters = kNet.parameters;       // trained ones
   static constexpr Arithmetic kArithmetic = Arithmetic::kFloat32;
-  static constexpr Span<const LayerPlan> Plan() { return kNet.plan; }
-  static constexpr Span<const TensorInfo> Tensors() { return {kNet.tensors, kNet.tensor_count}; }
-  // Softmax regression has a training of its own, which needs less memory.
-  static constexpr bool kIsSoftmaxRegression =
-      sizeof...(Layers) == 1 && kNet.plan[0].info.kind == LayerKind::kDense;
+  static constexpr bool kIsSoftmaxRegression = nn::IsSoftmaxRegression(Plan(), kLoss);
+
+  static_assert(OnlyFirstTakesTokens(Plan()), "Embedding is the first layer of its net");
+  static_assert(kNet.constants == Unfrozen::kWeights.size(),
+                "the array of Frozen has as many numbers as its layers have parameters");
+  static_assert(kParameters > 0, "a net has something to train");
+  static_assert(kLoss.target != TargetKind::kInput || IsAutoencoder(Plan()),
+                "an autoencoder has as many outputs as inputs, and its first layer is none that "
+                "works in place");
 };
 
 }  // namespace internal
 
-// Layers one after the other: Input first, or Dense.
+// Input first, or Dense; then layers; then a loss, or none.
 template <class First, class... Rest>
-struct Sequential;
+struct Sequential {
+  static_assert(sizeof(First) == 0, "a net begins with Input<...> or with Dense<inputs, outputs>");
+};
 
 template <uint32_t inputs, uint32_t outputs, class... Rest>
 struct Sequential<Dense<inputs, outputs>, Rest...>
     : internal::NetOf<1, 1, inputs, Dense<inputs, outputs>, Rest...> {};
 
-template <uint32_t height, uint32_t width, uint32_t channels, class... Rest>
-struct Sequential<Input<height, width, channels>, Rest...>
-    : internal::NetOf<height, width, channels, Rest...> {
+template <uint32_t... axes, class... Rest>
+struct Sequential<Input<axes...>, Rest...>
+    : internal::NetOf<Input<axes...>::kShape.height, Input<axes...>::kShape.width,
+                      Input<axes...>::kShape.channels, Rest...> {
   static_assert(sizeof...(Rest) > 0, "a net has at least one layer");
 };
 
@@ -173,9 +264,8 @@ void SoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
 
 // Any net, by its plan.
 size_t NetTrainingFloats(const ModelInfo& model, uint32_t batch_size);
-Status NetTrainBatch(const ModelInfo& model, const Batch& batch, float learning_rate,
-                     float weight_decay, WorkingParameters working, Span<float> scratch,
-                     float* loss);
+Status NetTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
+                     WorkingParameters working, Span<float> scratch, float* loss);
 size_t NetPredictFloats(const ModelInfo& model);
 void NetPredict(const ModelInfo& model, Span<const float> parameters, Span<const float> features,
                 Span<float> scratch, Span<float> scores);
@@ -185,18 +275,45 @@ Status FloatBegin(Span<const float> base, WorkingParameters working);
 void FloatEnd(Span<const float> base, WorkingParameters working);
 Status FloatProject(Span<const float> base, float radius, WorkingParameters working,
                     bool* was_outside);
-Status FloatTrainBatch(const ModelInfo& model, const Batch& batch, float learning_rate,
-                       float weight_decay, WorkingParameters working, Span<float> scratch,
-                       float* loss);
+Status FloatTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
+                       WorkingParameters working, Span<float> scratch, float* loss);
 
 // In fixed point.
 Status FixedBegin(Span<const float> base, WorkingParameters working);
 void FixedEnd(Span<const float> base, WorkingParameters working);
 Status FixedProject(Span<const float> base, float radius, WorkingParameters working,
                     bool* was_outside);
-Status FixedTrainBatch(const ModelInfo& model, const Batch& batch, float learning_rate,
-                       float weight_decay, WorkingParameters working, Span<float> scratch,
-                       float* loss);
+Status FixedTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
+                       WorkingParameters working, Span<float> scratch, float* loss);
+
+constexpr void UseNet(ModelInfo* model) {
+  model->begin_training = FloatBegin;
+  model->end_training = FloatEnd;
+  model->project = FloatProject;
+  model->training_floats = NetTrainingFloats;
+  model->train_batch = NetTrainBatch;
+  model->predict_floats = NetPredictFloats;
+  model->predict = NetPredict;
+}
+
+constexpr void UseSoftmaxRegression(ModelInfo* model) {
+  model->begin_training = FloatBegin;
+  model->end_training = FloatEnd;
+  model->project = FloatProject;
+  model->training_floats = SoftmaxTrainingFloats;
+  model->train_batch = FloatTrainBatch;
+  model->predict_floats = SoftmaxPredictFloats;
+  model->predict = SoftmaxPredict;
+}
+
+constexpr void UseFixedPoint(ModelInfo* model) {
+  UseSoftmaxRegression(model);
+  model->begin_training = FixedBegin;
+  model->end_training = FixedEnd;
+  model->project = FixedProject;
+  model->train_batch = FixedTrainBatch;
+  model->has_momentum = false;
+}
 
 }  // namespace internal
 }  // namespace nn
@@ -205,35 +322,22 @@ Status FixedTrainBatch(const ModelInfo& model, const Batch& batch, float learnin
 //   constexpr sotto::ModelInfo kModel = sotto::MakeModelInfo<Net>("my-model");
 template <class Net>
 constexpr ModelInfo MakeModelInfo(const char* name) {
-  ModelInfo model = {name,
-                     Net::Plan(),
-                     Net::Tensors(),
-                     Net::kInputs,
-                     Net::kClasses,
-                     Net::kParameters,
-                     nn::internal::FloatBegin,
-                     nn::internal::FloatEnd,
-                     nn::internal::FloatProject,
-                     nullptr,
-                     nullptr,
-                     nullptr,
-                     nullptr};
-  if constexpr (Net::kIsSoftmaxRegression) {
-    model.training_floats = nn::internal::SoftmaxTrainingFloats;
-    model.train_batch = nn::internal::FloatTrainBatch;
-    model.predict_floats = nn::internal::SoftmaxPredictFloats;
-    model.predict = nn::internal::SoftmaxPredict;
-  } else {
-    model.training_floats = nn::internal::NetTrainingFloats;
-    model.train_batch = nn::internal::NetTrainBatch;
-    model.predict_floats = nn::internal::NetPredictFloats;
-    model.predict = nn::internal::NetPredict;
-  }
+  ModelInfo model;
+  model.name = name;
+  model.layers = Net::Plan();
+  model.tensors = Net::Tensors();
+  model.loss = Net::kLoss;
+  model.inputs = Net::kInputs;
+  model.outputs = Net::kOutputs;
+  model.classes = Net::kClasses;
+  model.parameters = Net::kParameters;
+  // Each function that is named here is linked, so a branch names only what its nets need.
   if constexpr (Net::kArithmetic == nn::Arithmetic::kFixedPoint) {
-    model.begin_training = nn::internal::FixedBegin;
-    model.end_training = nn::internal::FixedEnd;
-    model.project = nn::internal::FixedProject;
-    model.train_batch = nn::internal::FixedTrainBatch;
+    nn::internal::UseFixedPoint(&model);
+  } else if constexpr (Net::kIsSoftmaxRegression) {
+    nn::internal::UseSoftmaxRegression(&model);
+  } else {
+    nn::internal::UseNet(&model);
   }
   return model;
 }

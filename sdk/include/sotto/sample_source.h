@@ -19,11 +19,15 @@ struct SampleSource {
   // Writes sample `index` (< count).
   //   features  [model inputs] float32, every element; finite. Tokens: whole numbers below the
   //             model's vocabulary
-  //   label     < model classes
+  //   label     < model classes; an autoencoder does not look at it
   // Any status other than kOk ends the training: the device then sends an update of zeros
   // (LocalRound), since whether it reports must not depend on its data.
   Status (*read)(void* context, uint32_t index, Span<float> features, uint32_t* label) = nullptr;
   void* context = nullptr;
+  // In place of read, for a model whose target is a vector (TargetKind::kVector).
+  //   target  [model outputs] float32, every element; finite
+  Status (*read_vector)(void* context, uint32_t index, Span<float> features,
+                        Span<float> target) = nullptr;
 };
 
 }  // namespace sotto

@@ -25,6 +25,7 @@ struct TrainingOptions {
   float weight_decay = 0.0f;   // >= 0, finite
   float clip_l2 = 0.4f;        // > 0, a normal float, model units
   Clipping clipping = Clipping::kEveryStep;
+  float momentum = 0.0f;  // [0, 1); above 0 a training needs memory for a velocity: see SgdStep
 
   // kOk or kInvalidArgument.
   Status Validate() const;
@@ -58,10 +59,12 @@ class LocalTrainer {
   // Starts a training. model, options and all memory stay the caller's: they must outlive the
   // training.
   //   base     [model.parameters] the model that training starts from
-  //   working  [model.parameters] the trained model, float32, once Step() says done
+  //   working  [model.parameters] the trained model, float32, once Step() says done; with momentum
+  //            also a velocity
   //   scratch  [model.training_floats(batch_size)] float32
   //   indices  [batch_size]
-  // Returns kOk, kInvalidArgument or kBufferTooSmall; for a model in fixed point also kNotFinite or
+  // Returns kOk, kInvalidArgument, also for momentum with a model that has none, or
+  // kBufferTooSmall; for a model in fixed point also kNotFinite or
   // kOutOfRange if base does not fit its format.
   Status Begin(const ModelInfo& model, const TrainingOptions& options, const SampleSource& source,
                const Key& order_key, Span<const float> base, WorkingParameters working,

@@ -6,7 +6,7 @@ namespace sotto {
 
 Status LocalDevice::Validate() const {
   if (model == nullptr || !IsValidDeviceId(device_id)) return Status::kInvalidArgument;
-  if (samples.read == nullptr || samples.count == 0) return Status::kInvalidArgument;
+  if (!model->CanRead(samples)) return Status::kInvalidArgument;
   return port.entropy == nullptr ? Status::kInvalidArgument : Status::kOk;
 }
 
@@ -40,7 +40,7 @@ Status LocalRound::Begin(const TrainTask& task, const LocalDevice& device,
   Key order_key;
   if (Status s = DeriveOrderKey(device.secret, Identity(), &order_key); s != Status::kOk) return s;
   return trainer_.Begin(*device.model, task.training, device.samples, order_key, buffers.base,
-                        {buffers.update}, buffers.scratch, buffers.indices);
+                        {buffers.update, buffers.velocity}, buffers.scratch, buffers.indices);
 }
 
 Status LocalRound::Step(bool* done) {

@@ -73,14 +73,16 @@ struct FixedPointArithmetic {
     FixedScale(Error::FromFloat(factor), working.memory.size(), working.memory.data());
   }
   static void AddErrors(const ModelInfo& model, Rate rate, Span<const float> errors,
-                        Span<const float> features, WorkingParameters working) {
+                        Span<const float> features, Span<float> sum) {
     const size_t n = features.size();
     for (size_t o = 0; o < model.classes; ++o) {
       const auto scale = Multiply<Rate>(rate, Error::FromRaw(LoadRaw(&errors[o])));
-      FixedAddScaled(scale, features.data(), n, working.memory.data() + o * n);
-      FixedAdd(scale, working.memory.data() + n * model.classes + o);
+      FixedAddScaled(scale, features.data(), n, sum.data() + o * n);
+      FixedAdd(scale, sum.data() + n * model.classes + o);
     }
   }
+  static void Slow(const SgdStep&, WorkingParameters) {}
+  static void Move(float, WorkingParameters) {}
 };
 
 // A square root as root / 2^shift, root in [2^31, 2^32) and rounded down. square > 0.
@@ -103,11 +105,9 @@ Root SquareRoot(Wide square) {
 
 namespace internal {
 
-Status FixedTrainBatch(const ModelInfo& model, const Batch& batch, float learning_rate,
-                       float weight_decay, WorkingParameters working, Span<float> scratch,
-                       float* loss) {
-  return TrainSoftmaxBatch<FixedPointArithmetic>(model, batch, learning_rate, weight_decay, working,
-                                                 scratch, loss);
+Status FixedTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
+                       WorkingParameters working, Span<float> scratch, float* loss) {
+  return TrainSoftmaxBatch<FixedPointArithmetic>(model, batch, step, working, scratch, loss);
 }
 
 Status FixedBegin(Span<const float> base, WorkingParameters working) {

@@ -12,10 +12,14 @@
 
 namespace sotto::nn {
 
+using sotto::Exp;
 using sotto::HyperbolicTangent;
+using sotto::Log;
 using sotto::Logistic;
 
 #if defined(SOTTO_NN_REAL)
+inline double Exp(double x) { return std::exp(x); }
+inline double Log(double x) { return std::log(x); }
 inline double HyperbolicTangent(double x) { return std::tanh(x); }
 inline double Logistic(double x) { return 1 / (1 + std::exp(-x)); }
 #endif

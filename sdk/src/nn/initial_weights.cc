@@ -10,9 +10,15 @@ namespace {
 using nn::LayerKind;
 using nn::LayerPlan;
 
+// Pooling passes values on, so a rectifier behind it counts.
+bool PassesValuesOn(LayerKind kind) {
+  return kind == LayerKind::kFlatten || kind == LayerKind::kMaxPool2d ||
+         kind == LayerKind::kAveragePool2d;
+}
+
 bool FeedsRectifier(Span<const LayerPlan> layers, size_t layer) {
   size_t next = layer + 1;
-  while (next < layers.size() && layers[next].info.kind == LayerKind::kFlatten) ++next;
+  while (next < layers.size() && PassesValuesOn(layers[next].info.kind)) ++next;
   return next < layers.size() && layers[next].info.kind == LayerKind::kRelu;
 }
 
@@ -33,6 +39,7 @@ Status InitialWeights(const ModelInfo& model, const Key& key, Span<float> parame
   size_t first = 0;
   for (size_t i = 0; i < model.layers.size(); ++i) {
     const LayerPlan& layer = model.layers[i];
+    if (layer.trained() == 0) continue;
     RandomStream random(key, static_cast<uint32_t>(i));
     const float bound = layer.weights == 0 ? 0.0f : Bound(layer, FeedsRectifier(model.layers, i));
     for (size_t j = 0; j < layer.weights; ++j) {

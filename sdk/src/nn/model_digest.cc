@@ -1,4 +1,6 @@
 #include "sotto/model_info.h"
+#include "sotto/net_memory.h"
+#include "sotto/num.h"
 
 namespace sotto {
 namespace {
@@ -31,21 +33,47 @@ Status UpdateLayer(const nn::LayerInfo& layer, Sha256* hash) {
   return Update(fields, hash);
 }
 
+// Which parameters are constants, and their bits.
+Status UpdateFrozen(Span<const nn::LayerPlan> layers, Sha256* hash) {
+  uint32_t count = 0;
+  for (const nn::LayerPlan& layer : layers) count += layer.frozen != nullptr ? 1 : 0;
+  if (Status s = hash->UpdateU32(count); s != Status::kOk) return s;
+  for (uint32_t i = 0; i < layers.size(); ++i) {
+    const nn::LayerPlan& layer = layers[i];
+    if (layer.frozen == nullptr) continue;
+    if (Status s = hash->UpdateU32(i); s != Status::kOk) return s;
+    for (uint32_t j = 0; j < layer.parameters(); ++j) {
+      const auto value = static_cast<float>(layer.frozen[j]);
+      if (Status s = hash->UpdateU32(FloatBits(value)); s != Status::kOk) return s;
+    }
+  }
+  return Status::kOk;
+}
+
+Status UpdateNet(const ModelInfo& model, Sha256* hash) {
+  constexpr uint32_t kPreparationSteps = 0;
+  const uint32_t format_2[] = {2, static_cast<uint32_t>(model.layers.size())};
+  if (Status s = Update(format_2, hash); s != Status::kOk) return s;
+  for (const nn::LayerPlan& layer : model.layers) {
+    if (Status s = UpdateLayer(layer.info, hash); s != Status::kOk) return s;
+  }
+  const uint32_t training[] = {static_cast<uint32_t>(model.loss.kind),
+                               static_cast<uint32_t>(model.loss.target), kPreparationSteps};
+  if (Status s = Update(training, hash); s != Status::kOk) return s;
+  return UpdateFrozen(model.layers, hash);
+}
+
 }  // namespace
 
 Status ModelDigest(const ModelInfo& model, uint8_t (&digest)[kSha256Size]) {
   Sha256 hash;
-  const nn::LayerInfo& first = model.layers[0].info;
-  if (model.layers.size() == 1 && first.kind == nn::LayerKind::kDense) {
-    const uint32_t format_1[] = {1, 1, static_cast<uint32_t>(first.kind), first.input.size(),
-                                 first.output.size()};
+  if (nn::IsSoftmaxRegression(model.layers, model.loss)) {
+    const nn::LayerInfo& dense = model.layers[0].info;
+    const uint32_t format_1[] = {1, 1, static_cast<uint32_t>(dense.kind), dense.input.size(),
+                                 dense.output.size()};
     if (Status s = Update(format_1, &hash); s != Status::kOk) return s;
-    return hash.Finish(digest);
-  }
-  const uint32_t format_2[] = {2, static_cast<uint32_t>(model.layers.size())};
-  if (Status s = Update(format_2, &hash); s != Status::kOk) return s;
-  for (const nn::LayerPlan& layer : model.layers) {
-    if (Status s = UpdateLayer(layer.info, &hash); s != Status::kOk) return s;
+  } else if (Status s = UpdateNet(model, &hash); s != Status::kOk) {
+    return s;
   }
   return hash.Finish(digest);
 }

@@ -1,9 +1,10 @@
 #include <cmath>
 
-#include "nn/cross_entropy.h"
 #include "nn/kernels.h"
+#include "nn/momentum.h"
 #include "nn/softmax_batch.h"
 #include "sotto/bytes.h"
+#include "sotto/loss.h"
 #include "sotto/nn.h"
 #include "sotto/num.h"
 
@@ -20,7 +21,7 @@ struct Float32Arithmetic {
   static LossSum Errors(const ModelInfo& model, WorkingParameters working,
                         Span<const float> features, uint32_t label, Span<float> errors) {
     internal::SoftmaxPredict(model, working.memory, features, {}, errors);
-    return SoftmaxErrors(errors, label);
+    return internal::SoftmaxErrors(errors, {label, nullptr});
   }
   static float MeanLoss(LossSum sum, size_t n) { return sum / static_cast<float>(n); }
   static Status MakeRate(float rate, Rate* out) {
@@ -31,23 +32,25 @@ struct Float32Arithmetic {
     Scale(factor, working.memory.size(), working.memory.data());
   }
   static void AddErrors(const ModelInfo& model, Rate rate, Span<const float> errors,
-                        Span<const float> features, WorkingParameters working) {
+                        Span<const float> features, Span<float> sum) {
     const size_t n = features.size();
-    float* bias = working.memory.data() + n * model.classes;
+    float* bias = sum.data() + n * model.classes;
     size_t o = 0;
     for (; o + 2 <= model.classes; o += 2) {
       const float scales[] = {rate * errors[o], rate * errors[o + 1]};
-      float* row = working.memory.data() + o * n;
+      float* row = sum.data() + o * n;
       AddScaledToTwo(scales[0], scales[1], features.data(), n, row, row + n);
       bias[o] += scales[0];
       bias[o + 1] += scales[1];
     }
     if (o < model.classes) {
       const float scale = rate * errors[o];
-      AddScaled(scale, features.data(), n, working.memory.data() + o * n);
+      AddScaled(scale, features.data(), n, sum.data() + o * n);
       bias[o] += scale;
     }
   }
+  static void Slow(const SgdStep& step, WorkingParameters working) { SlowVelocity(step, working); }
+  static void Move(float rate, WorkingParameters working) { MoveByVelocity(rate, working); }
 };
 
 }  // namespace
@@ -67,15 +70,14 @@ void SoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
                    scores.data());
 }
 
-Status FloatTrainBatch(const ModelInfo& model, const Batch& batch, float learning_rate,
-                       float weight_decay, WorkingParameters working, Span<float> scratch,
-                       float* loss) {
-  return TrainSoftmaxBatch<Float32Arithmetic>(model, batch, learning_rate, weight_decay, working,
-                                              scratch, loss);
+Status FloatTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
+                       WorkingParameters working, Span<float> scratch, float* loss) {
+  return TrainSoftmaxBatch<Float32Arithmetic>(model, batch, step, working, scratch, loss);
 }
 
 Status FloatBegin(Span<const float> base, WorkingParameters working) {
   __builtin_memcpy(working.memory.data(), base.data(), base.size() * sizeof(float));
+  FillZero(working.velocity.size(), working.velocity.data());
   return Status::kOk;
 }
 

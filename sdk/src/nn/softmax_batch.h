@@ -9,8 +9,11 @@
 //   MeanLoss(sum, n)                    as float32
 //   MakeRate(rate, &r)                  a factor in its own format; kOk or kInvalidArgument
 //   Decay(factor, working)              working <- factor * working
-//   AddErrors(model, r, errors, features, working)
-//                                       working <- working + r * errors (features, 1)^T
+//   AddErrors(model, r, errors, features, sum)
+//                                       sum <- sum + r * errors (features, 1)^T
+//   Slow(step, working), Move(rate, working)
+//                                       the velocity before a gradient is added to it, and the
+//                                         parameters after that: see SgdStep
 // All numbers are stored in the memory of the float32 that they stand for. One thread at a time.
 #ifndef SOTTO_NN_SOFTMAX_BATCH_H_
 #define SOTTO_NN_SOFTMAX_BATCH_H_
@@ -44,10 +47,10 @@ class SoftmaxBatch {
     return Status::kOk;
   }
 
-  // One rank-1 update a sample.
-  Status Descend(float learning_rate) {
+  // sum += factor * the mean's gradient: one rank-1 update a sample.
+  Status AddGradients(float factor, Span<float> sum) {
     typename Arithmetic::Rate rate{};
-    if (Status st = Arithmetic::MakeRate(-learning_rate / static_cast<float>(size()), &rate);
+    if (Status st = Arithmetic::MakeRate(factor / static_cast<float>(size()), &rate);
         st != Status::kOk) {
       return st;
     }
@@ -55,7 +58,7 @@ class SoftmaxBatch {
       uint32_t label = 0;
       if (Status st = Read(s, &label); st != Status::kOk) return st;
       if (Status st = Arithmetic::PrepareForUpdate(features_); st != Status::kOk) return st;
-      Arithmetic::AddErrors(model_, rate, ErrorsOf(s), features_, working_);
+      Arithmetic::AddErrors(model_, rate, ErrorsOf(s), features_, sum);
     }
     return Status::kOk;
   }
@@ -79,18 +82,24 @@ class SoftmaxBatch {
 
 // ModelInfo::train_batch.
 template <class Arithmetic>
-Status TrainSoftmaxBatch(const ModelInfo& model, const Batch& batch, float learning_rate,
-                         float weight_decay, WorkingParameters working, Span<float> scratch,
-                         float* loss) {
+Status TrainSoftmaxBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
+                         WorkingParameters working, Span<float> scratch, float* loss) {
   const size_t size = batch.indices.size();
   if (size == 0) return Status::kInvalidArgument;
   if (scratch.size() < internal::SoftmaxTrainingFloats(model, static_cast<uint32_t>(size))) {
     return Status::kBufferTooSmall;
   }
-  SoftmaxBatch<Arithmetic> step(model, batch, working, scratch);
-  if (Status s = step.ComputeErrors(loss); s != Status::kOk) return s;
-  if (weight_decay != 0.0f) Arithmetic::Decay(1.0f - learning_rate * weight_decay, working);
-  return step.Descend(learning_rate);
+  SoftmaxBatch<Arithmetic> samples(model, batch, working, scratch);
+  if (Status s = samples.ComputeErrors(loss); s != Status::kOk) return s;
+  const float rate = step.learning_rate;
+  if (step.momentum == 0.0f) {
+    if (step.weight_decay != 0.0f) Arithmetic::Decay(1.0f - rate * step.weight_decay, working);
+    return samples.AddGradients(-rate, working.memory);
+  }
+  Arithmetic::Slow(step, working);
+  if (Status s = samples.AddGradients(1.0f, working.velocity); s != Status::kOk) return s;
+  Arithmetic::Move(rate, working);
+  return Status::kOk;
 }
 
 }  // namespace sotto::nn

@@ -18,7 +18,12 @@ struct Walker::Place {
 };
 
 Walker::Walker(Span<const LayerPlan> plan, const Real* parameters, Real* memory, size_t batch)
-    : plan_(plan), parameters_(parameters), batch_(batch), tensors_(memory) {
+    : plan_(plan),
+      parameters_(parameters),
+      first_trained_(plan.begin()),
+      batch_(batch),
+      tensors_(memory) {
+  while (first_trained_ != plan.end() && first_trained_->trained() == 0) ++first_trained_;
   kept_ = memory + plan[0].info.input.size();
   for (const LayerPlan& layer : plan) kept_ += TensorSize(layer);
   gradients_ = kept_;
@@ -32,7 +37,7 @@ Walker::Place Walker::First() const { return {plan_.begin(), 0, tensors_, kept_,
 void Walker::Advance(Place* at) const {
   const LayerPlan& left = *at->layer;
   at->input = at->output();
-  at->first += left.parameters();
+  at->first += left.trained();
   at->kept += left.kept;
   at->gradient += GradientSize(left, batch_);
   ++at->layer;
@@ -42,13 +47,15 @@ void Walker::Retreat(Place* at) const {
   --at->layer;
   const LayerPlan& entered = *at->layer;
   if (!entered.is_in_place) at->input -= entered.info.input.size();
-  at->first -= entered.parameters();
+  at->first -= entered.trained();
   at->kept -= entered.kept;
   at->gradient -= GradientSize(entered, batch_);
 }
 
 LayerCall Walker::CallOf(const Place& at) const {
-  return {at.layer->info, parameters_ + at.first, at.input, at.output(), at.kept, scratch_};
+  const Real* const frozen = at.layer->frozen;
+  const Real* const parameters = frozen == nullptr ? parameters_ + at.first : frozen;
+  return {at.layer->info, parameters, at.input, at.output(), at.kept, scratch_};
 }
 
 Span<Real> Walker::output() const {
@@ -60,7 +67,7 @@ Span<Real> Walker::output() const {
 void Walker::BeginBatch() {
   samples_ = 0;
   for (Place at = First(); at.layer != plan_.end(); Advance(&at)) {
-    if (!KeepsBatch(*at.layer, batch_)) FillZero(at.layer->parameters(), at.gradient);
+    if (!KeepsBatch(*at.layer, batch_)) FillZero(at.layer->trained(), at.gradient);
   }
 }
 
@@ -70,15 +77,14 @@ void Walker::Forward() {
   }
 }
 
-// The first layer's input delta would go nowhere.
+// Before the first layer that is trained a delta would go nowhere.
 void Walker::Backward() {
   Place at = First();
   while (at.layer != plan_.end()) Advance(&at);
-  while (at.layer != plan_.begin()) {
+  while (at.layer != first_trained_) {
     Retreat(&at);
     AddGradient(at);
-    const bool is_first = at.layer == plan_.begin();
-    if (!is_first && at.layer->functions.input_delta != nullptr) {
+    if (at.layer != first_trained_ && at.layer->functions.input_delta != nullptr) {
       at.layer->functions.input_delta(CallOf(at));
     }
   }
@@ -86,7 +92,7 @@ void Walker::Backward() {
 }
 
 void Walker::AddGradient(const Place& at) {
-  if (at.layer->functions.add_gradient == nullptr) return;
+  if (at.layer->trained() == 0) return;
   if (KeepsBatch(*at.layer, batch_)) {
     KeepSample(at);
   } else {
@@ -102,7 +108,7 @@ void Walker::KeepSample(const Place& at) {
 
 void Walker::Step(Real decay, Real rate, Real* parameters) const {
   for (Place at = First(); at.layer != plan_.end(); Advance(&at)) {
-    const size_t n = at.layer->parameters();
+    const size_t n = at.layer->trained();
     if (n == 0) continue;
     if (decay != Real{1}) Scale(decay, n, parameters + at.first);
     if (KeepsBatch(*at.layer, batch_)) {

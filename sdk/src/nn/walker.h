@@ -13,7 +13,7 @@ namespace sotto::nn {
 
 class Walker {
  public:
-  //   parameters  of all layers, one after the other
+  //   parameters  of all layers that are trained, one after the other
   //   memory      [NetMemory(plan, batch)]
   //   batch       the most samples of a batch; 0: for Forward() alone
   Walker(Span<const LayerPlan> plan, const Real* parameters, Real* memory, size_t batch);
@@ -27,7 +27,7 @@ class Walker {
   void Forward();
   // output() holds the delta of the scores. Overwrites all tensors.
   void Backward();
-  // Moves the parameters, which may be those that the walker reads: parameter <- decay * parameter
+  // Moves parameters, those that the walker reads or others: parameter <- decay * parameter
   // + rate * gradient, the gradient summed over the samples since BeginBatch().
   void Step(Real decay, Real rate, Real* parameters) const;
 
@@ -44,6 +44,7 @@ class Walker {
 
   const Span<const LayerPlan> plan_;
   const Real* const parameters_;
+  const LayerPlan* first_trained_;
   const size_t batch_;
   size_t samples_ = 0;  // of the batch so far
   Real* tensors_ = nullptr;

@@ -13,6 +13,7 @@ Status TrainingOptions::Validate() const {
   if (batch_size < 1 || batch_size > kMaxCount) return Status::kInvalidArgument;
   if (!(learning_rate >= 0.0f) || !IsFinite(learning_rate)) return Status::kInvalidArgument;
   if (!(weight_decay >= 0.0f) || !IsFinite(weight_decay)) return Status::kInvalidArgument;
+  if (!(momentum >= 0.0f && momentum < 1.0f)) return Status::kInvalidArgument;
   if (!IsPositiveNormal(clip_l2)) return Status::kInvalidArgument;
   if (clipping != Clipping::kEveryStep && clipping != Clipping::kAtEnd) {
     return Status::kInvalidArgument;
@@ -25,12 +26,19 @@ Status LocalTrainer::Begin(const ModelInfo& model, const TrainingOptions& option
                            WorkingParameters working, Span<float> scratch, Span<uint32_t> indices) {
   active_ = false;
   if (Status s = options.Validate(); s != Status::kOk) return s;
-  if (source.count < 1 || source.read == nullptr) return Status::kInvalidArgument;
+  if (!model.CanRead(source)) return Status::kInvalidArgument;
   if (base.size() != model.parameters || working.memory.size() != model.parameters) {
     return Status::kInvalidArgument;
   }
   if (indices.size() < options.batch_size ||
       scratch.size() < model.training_floats(model, options.batch_size)) {
+    return Status::kBufferTooSmall;
+  }
+  if (options.momentum == 0.0f) {
+    working.velocity = {};
+  } else if (!model.has_momentum) {
+    return Status::kInvalidArgument;
+  } else if (working.velocity.size() != model.parameters) {
     return Status::kBufferTooSmall;
   }
   model_ = &model;
@@ -64,9 +72,9 @@ Status LocalTrainer::Step(bool* done) {
   if (!active_) return Status::kWrongState;
   Batch batch{};
   if (Status s = NextBatch(&batch); s != Status::kOk) return s;
+  const SgdStep step = {options_->learning_rate, options_->weight_decay, options_->momentum};
   float loss = 0.0f;
-  if (Status s = model_->train_batch(*model_, batch, options_->learning_rate,
-                                     options_->weight_decay, working_, scratch_, &loss);
+  if (Status s = model_->train_batch(*model_, batch, step, working_, scratch_, &loss);
       s != Status::kOk) {
     return s;
   }

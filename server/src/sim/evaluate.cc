@@ -10,18 +10,23 @@ namespace {
 
 constexpr size_t kSamplesPerTask = 500;
 
+// Of a single output its sign tells which of two classes.
+uint32_t PredictedClass(Span<const float> outputs) {
+  if (outputs.size() == 1) return outputs[0] > 0 ? 1 : 0;
+  return static_cast<uint32_t>(std::max_element(outputs.begin(), outputs.end()) - outputs.begin());
+}
+
 size_t CountCorrect(const ModelInfo& model, Span<const float> parameters, const Dataset& data,
                     size_t first, size_t last) {
   std::vector<float> features(model.inputs);
   std::vector<float> scratch(model.predict_floats(model));
-  std::vector<float> scores(model.classes);
+  std::vector<float> outputs(model.outputs);
   size_t correct = 0;
   for (size_t i = first; i < last; ++i) {
     data.CopyFeatures(i, {features.data(), features.size()});
     model.predict(model, parameters, {features.data(), features.size()},
-                  {scratch.data(), scratch.size()}, {scores.data(), scores.size()});
-    const auto best = std::max_element(scores.begin(), scores.end()) - scores.begin();
-    if (best == data.labels[i]) ++correct;
+                  {scratch.data(), scratch.size()}, {outputs.data(), outputs.size()});
+    if (PredictedClass({outputs.data(), outputs.size()}) == data.labels[i]) ++correct;
   }
   return correct;
 }

@@ -35,7 +35,7 @@ class Bench {
   Bench(Span<const LayerPlan> plan, size_t most_samples, double deviation = 1)
       : plan_(plan), most_samples_(most_samples) {
     size_t count = 0;
-    for (const LayerPlan& layer : plan) count += layer.parameters();
+    for (const LayerPlan& layer : plan) count += layer.trained();
     parameters = RandomNumbers(count, 0.4, 1);
     const LayerPlan& last = plan[plan.size() - 1];
     for (uint32_t s = 0; s < 3; ++s) {
@@ -115,6 +115,37 @@ void ExpectGradients(double deviation = 1) {
       ASSERT_NEAR(gradient[i], CentralDifference(bench, i), 1e-7 * largest) << "parameter " << i;
     }
   }
+}
+
+// The derivative of a loss by each output, against central differences.
+void ExpectErrors(const LossPlan& loss, size_t outputs, const Target& target) {
+  const std::vector<Real> at = RandomNumbers(outputs, 2, 3);
+  std::vector<Real> errors = at;
+  loss.errors({errors.data(), errors.size()}, target);
+  const auto loss_at = [&](size_t k, double step) {
+    std::vector<Real> moved = at;
+    moved[k] += step;
+    return loss.errors({moved.data(), moved.size()}, target);
+  };
+  for (size_t k = 0; k < outputs; ++k) {
+    EXPECT_NEAR(errors[k], (loss_at(k, 1e-6) - loss_at(k, -1e-6)) / 2e-6, 1e-8) << k;
+  }
+}
+
+TEST(Gradients, Losses) {
+  ExpectErrors(SoftmaxCrossEntropy::Plan(), 5, {3, nullptr});
+  ExpectErrors(OneVsAll::Plan(), 5, {3, nullptr});
+  for (const uint32_t label : {0u, 1u}) ExpectErrors(OneVsAll::Plan(), 1, {label, nullptr});
+  const std::vector<Real> vector = RandomNumbers(4, 1, 5);
+  ExpectErrors(MeanSquaredError<>::Plan(), 4, {0, vector.data()});
+}
+
+TEST(Gradients, FrozenLayersHaveNoneAndTheOthersTheSame) {
+  static const Real kWeights[3 * 18 + 3] = {0.3, -0.2, 0.5, 0.1, 0.9, -0.4};
+  using Net = Sequential<Input<6, 5, 2>, Frozen<kWeights, Conv2d<3, 3>, Relu>, Conv2d<2, 2>, Tanh,
+                         Dense<12, 3>>;
+  static_assert(Net::kParameters == 2 * 12 + 2 + 3 * 12 + 3);
+  ExpectGradients<Net>();
 }
 
 TEST(Gradients, Dense) { ExpectGradients<Sequential<Dense<7, 5>>>(); }

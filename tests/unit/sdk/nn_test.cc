@@ -156,7 +156,7 @@ TEST(Softmax, StepFollowsTheGradientOfTheMeanCrossEntropy) {
   float loss = 0;
   constexpr float kRate = 0.5f;
   constexpr float kDecay = 0.1f;
-  ASSERT_EQ(kSmall.train_batch(kSmall, {&source, indices}, kRate, kDecay,
+  ASSERT_EQ(kSmall.train_batch(kSmall, {&source, indices}, {kRate, kDecay},
                                {{parameters.data(), parameters.size()}},
                                {scratch.data(), scratch.size()}, &loss),
             Status::kOk);
@@ -179,7 +179,7 @@ TEST(Softmax, SurvivesHugeScores) {
   for (int i = 0; i < 5; ++i) parameters[i] = 1e6f;
   std::vector<float> scratch(kSmall.training_floats(kSmall, 2));
   float loss = 0;
-  ASSERT_EQ(kSmall.train_batch(kSmall, {&source, indices}, 0.1f, 0.0f,
+  ASSERT_EQ(kSmall.train_batch(kSmall, {&source, indices}, {0.1f},
                                {{parameters.data(), parameters.size()}},
                                {scratch.data(), scratch.size()}, &loss),
             Status::kOk);
@@ -195,8 +195,8 @@ TEST(Softmax, RefusesBadLabelsSmallScratchAndFailingSamples) {
   std::vector<float> scratch(kSmall.training_floats(kSmall, 2));
   float loss = 0;
   const auto train = [&](size_t scratch_size, size_t batch_size) {
-    return kSmall.train_batch(kSmall, {&source, Span<const uint32_t>(indices, batch_size)}, 0.1f,
-                              0.0f, {{parameters.data(), parameters.size()}},
+    return kSmall.train_batch(kSmall, {&source, Span<const uint32_t>(indices, batch_size)}, {0.1f},
+                              {{parameters.data(), parameters.size()}},
                               {scratch.data(), scratch_size}, &loss);
   };
   EXPECT_EQ(train(scratch.size() - 1, 2), Status::kBufferTooSmall);
@@ -223,7 +223,7 @@ TEST(Net, RefusesWhatIsNoTokenOfItsVocabulary) {
     std::vector<float> parameters(kTokenNet.parameters, 0.0f);
     std::vector<float> scratch(kTokenNet.training_floats(kTokenNet, 1));
     float loss = 0;
-    return kTokenNet.train_batch(kTokenNet, {&source, indices}, 0.1f, 0.0f,
+    return kTokenNet.train_batch(kTokenNet, {&source, indices}, {0.1f},
                                  {{parameters.data(), parameters.size()}},
                                  {scratch.data(), scratch.size()}, &loss);
   };
@@ -252,8 +252,8 @@ TEST(Net, AnLstmHasTwoMatricesAndTwoVectorsAndAForgetBiasOfOne) {
   ASSERT_EQ(tensors.size(), 4u);
   const uint32_t expected[4][2] = {{8, 3}, {8, 2}, {8, 1}, {8, 1}};
   for (size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(tensors[i].rows, expected[i][0]) << i;
-    EXPECT_EQ(tensors[i].columns, expected[i][1]) << i;
+    EXPECT_EQ(tensors[i].axes[0], expected[i][0]) << i;
+    EXPECT_EQ(tensors[i].axes[1], expected[i][1]) << i;
   }
   constexpr ModelInfo kModel = MakeModelInfo<Net>("lstm");
   std::vector<float> parameters(kModel.parameters);

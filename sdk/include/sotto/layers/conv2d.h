@@ -25,6 +25,7 @@ constexpr LayerPlan Conv2dPlan(uint32_t outputs, const Window& window, const Sha
   plan.weights = outputs * patch;
   plan.biases = outputs;
   plan.fan_in = patch;
+  plan.axes = {{outputs, window.rows.extent, window.columns.extent, input.channels}};
   plan.scratch = patch;
   return plan;
 }

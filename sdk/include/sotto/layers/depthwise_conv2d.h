@@ -37,6 +37,7 @@ constexpr LayerPlan DepthwiseConv2dPlan(const Window& window, uint32_t multiplie
   plan.weights = window.size() * outputs;
   plan.biases = outputs;
   plan.fan_in = window.size();
+  plan.axes = {{window.rows.extent, window.columns.extent, outputs, 1}};
   plan.scratch = multiplier == 1 ? 0 : window.columns.extent * outputs;
   return plan;
 }
