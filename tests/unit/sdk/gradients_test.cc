@@ -105,9 +105,12 @@ double CentralDifference(Bench& bench, size_t parameter) {
 //   deviation  of the samples' numbers
 template <class Net>
 void ExpectGradients(double deviation = 1) {
+  std::vector<Real> first;
   for (const size_t most_samples : {size_t{3}, size_t{1000}}) {
     Bench bench(Net::Plan(), most_samples, deviation);
     const std::vector<Real> gradient = bench.Gradient();
+    if (first.empty()) first = gradient;
+    EXPECT_EQ(gradient, first) << "the way to store it changes no bit";
     double largest = 0;
     for (const Real value : gradient) largest = std::max(largest, std::fabs(value));
     ASSERT_GT(largest, 1e-3);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nn/kernels.h"
+#include "sotto/num.h"
 #include "sotto/initial_weights.h"
 #include "sotto/models.h"
 #include "unit/sdk/hex.h"
@@ -266,12 +267,35 @@ TEST(ModelDigest, OfAnyOtherNetCoversEachLayersGeometry) {
                              nn::GlobalAverage2d, nn::GroupNorm<2>, nn::Dense<4, 2>>;
   constexpr ModelInfo kModel = MakeModelInfo<Net>("sequence");
   const std::vector<uint32_t> values = {
-      2,  5,                                       // version, layers; then of each the fields
-      2,  1, 9, 3, 1, 5, 4, 1, 1, 0, 3, 2, 1, 0,   // Conv1d
-      6,  1, 5, 4, 1, 5, 4, 0, 0, 0, 0, 0, 0, 0,   // Tanh
-      8,  1, 5, 4, 1, 1, 4, 1, 1, 0, 5, 1, 0, 0,   // GlobalAverage2d
-      12, 1, 1, 4, 1, 1, 4, 0, 0, 0, 0, 0, 0, 2,   // GroupNorm
-      1,  1, 1, 4, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0};  // Dense
+      2,  5,                                      // version, layers; then of each the fields
+      2,  1, 9, 3, 1, 5, 4, 1, 1, 0, 3, 2, 1, 0,  // Conv1d
+      6,  1, 5, 4, 1, 5, 4, 0, 0, 0, 0, 0, 0, 0,  // Tanh
+      8,  1, 5, 4, 1, 1, 4, 1, 1, 0, 5, 1, 0, 0,  // GlobalAverage2d
+      12, 1, 1, 4, 1, 1, 4, 0, 0, 0, 0, 0, 0, 2,  // GroupNorm
+      1,  1, 1, 4, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0,  // Dense
+      1,  1, 0, 0};  // loss, target, steps that prepare data, frozen layers
+  Sha256 hash;
+  for (const uint32_t value : values) ASSERT_EQ(hash.UpdateU32(value), Status::kOk);
+  uint8_t expected[kSha256Size];
+  uint8_t digest[kSha256Size];
+  ASSERT_EQ(hash.Finish(expected), Status::kOk);
+  ASSERT_EQ(ModelDigest(kModel, digest), Status::kOk);
+  EXPECT_EQ(ToHex(digest), ToHex(expected));
+}
+
+constexpr float kFrozenWeights[] = {0.5f, -1.0f, 0.25f, 2.0f, -0.125f, 1.0f, 0.0f, 3.0f};
+
+TEST(ModelDigest, CoversLossTargetAndConstants) {
+  using Net = nn::Sequential<nn::Input<3>, nn::Frozen<kFrozenWeights, nn::Dense<3, 2>>, nn::Relu,
+                             nn::Dense<2, 3>, nn::MeanSquaredError<nn::TargetKind::kInput>>;
+  static_assert(Net::kParameters == 9 && Net::kClasses == 0 && Net::kOutputs == 3);
+  constexpr ModelInfo kModel = MakeModelInfo<Net>("frozen");
+  std::vector<uint32_t> values = {2, 3,                                      // version, layers
+                                  1, 1, 1, 3, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0,  // Dense
+                                  4, 1, 1, 2, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0,  // Relu
+                                  1, 1, 1, 2, 1, 1, 3, 0, 0, 0, 0, 0, 0, 0,  // Dense
+                                  3, 3, 0, 1, 0};  // loss, target, steps, frozen layers, the first
+  for (const float weight : kFrozenWeights) values.push_back(FloatBits(weight));
   Sha256 hash;
   for (const uint32_t value : values) ASSERT_EQ(hash.UpdateU32(value), Status::kOk);
   uint8_t expected[kSha256Size];
