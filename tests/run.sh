@@ -14,7 +14,8 @@ Mbed TLS 3.6 need into build/cache, builds the presets cortex-m4, host-asan (wit
   --help   this text
 
 Environment: CI               if set, compiler warnings are errors
-             SOTTO_TEST_DATA  a folder with the t10k IDX files of MNIST, for a test that reads them
+             SOTTO_TEST_DATA  a folder with data for tests that are skipped without it: the t10k IDX
+                              files of MNIST, tinyshakespeare.txt
 END
 }
 
