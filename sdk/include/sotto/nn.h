@@ -71,13 +71,13 @@ enum class Arithmetic : uint8_t { kFloat32, kFixedPoint };
 
 namespace internal {
 
-// A compiler that stops here names, as template arguments, the layer that does not fit and the
-// height, width and channels of what reaches it.
-template <class Layer, uint32_t height, uint32_t width, uint32_t channels>
-struct Takes {
+// A compiler that stops here names, as template arguments, the two layers that do not fit and the
+// shape between them.
+template <class Before, class Layer, uint32_t height, uint32_t width, uint32_t channels>
+struct Connection {
   static_assert(Layer::Fits({height, width, channels}),
-                "this layer does not fit the output of the layer before it: see the arguments of "
-                "Takes<Layer, height, width, channels>");
+                "Layer does not take the output of the layer Before it, which has this height, "
+                "width and number of channels");
   static constexpr LayerPlan kPlan = Layer::Plan({height, width, channels});
 };
 
@@ -90,14 +90,15 @@ template <class Entry>
 struct IsLoss<Entry, std::enable_if_t<std::is_same_v<decltype(Entry::Plan()), LossPlan>>>
     : std::true_type {};
 
-// The plans of layers, the first of which takes a tensor of that shape. Behind them a loss.
-template <uint32_t height, uint32_t width, uint32_t channels, class Entry, class... Rest>
+// The plans of the layers behind Before, whose output has that shape. Behind them a loss.
+template <uint32_t height, uint32_t width, uint32_t channels, class Before, class Entry,
+          class... Rest>
 constexpr void AddPlans(LayerPlan* out) {
   if constexpr (!IsLoss<Entry>::value) {
-    *out = Takes<Entry, height, width, channels>::kPlan;
+    *out = Connection<Before, Entry, height, width, channels>::kPlan;
     if constexpr (sizeof...(Rest) > 0) {
-      constexpr Shape next = Takes<Entry, height, width, channels>::kPlan.info.output;
-      AddPlans<next.height, next.width, next.channels, Rest...>(out + 1);
+      constexpr Shape next = Connection<Before, Entry, height, width, channels>::kPlan.info.output;
+      AddPlans<next.height, next.width, next.channels, Entry, Rest...>(out + 1);
     }
   }
 }
@@ -157,7 +158,7 @@ struct Net {
 template <uint32_t height, uint32_t width, uint32_t channels, class Frozen, class... Entries>
 constexpr auto MakeNet(List<Entries...>) {
   Net<(size_t{IsLoss<Entries>::value ? 0 : 1} + ...)> net;
-  AddPlans<height, width, channels, Entries...>(net.plan);
+  AddPlans<height, width, channels, Input<height, width, channels>, Entries...>(net.plan);
   net.Freeze(Frozen::kFrozenLayers, Frozen::kWeights.data());
   net.CountParameters();
   return net;

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# net_messages.sh SOURCE_DIR CXX
+# A net whose layers do not fit does not compile, and the compiler's message says what is wrong.
+set -euo pipefail
+cd "$1"
+cxx="$2"
+
+failures=0
+
+# refused MESSAGE ENTRIES...: Sequential<ENTRIES> does not compile and the compiler says MESSAGE.
+refused() {
+  local message="$1"
+  shift
+  local program="#include \"sotto/nn.h\"
+    using namespace sotto::nn;
+    extern const float kThree[3];
+    constexpr auto kModel = sotto::MakeModelInfo<Sequential<$*>>(\"net\");"
+  local output
+  if output="$("${cxx}" -std=c++17 -fsyntax-only -I sdk/include -x c++ - 2>&1 <<< "${program}")"; then
+    echo "compiles: $*"
+  elif ! grep -qF "${message}" <<< "${output}"; then
+    echo "$*: the compiler does not say '${message}' but"
+    grep -F 'error' <<< "${output}" | head -n 3
+  else
+    return
+  fi
+  failures=$((failures + 1))
+}
+
+refused 'Connection<sotto::nn::Flatten, sotto::nn::Dense<300, 10>, 1, 1, 864>' \
+  'Input<28, 28, 1>, Conv2d<6, 5>, Relu, MaxPool2d<2>, Flatten, Dense<300, 10>'
+refused 'Layer does not take the output of the layer Before it' 'Input<8, 3>, Conv1d<4, 9>'
+refused 'a net begins with Input<...> or with Dense<inputs, outputs>' 'Relu, Dense<4, 2>'
+refused 'a net has at least one layer' 'Input<4>'
+refused 'a loss is the last entry of its net' 'Dense<4, 2>, OneVsAll, Relu'
+refused 'Embedding is the first layer of its net' 'Tokens<4>, Relu, Embedding<9, 2>'
+refused 'as many numbers as its layers have parameters' \
+  'Input<4>, Frozen<kThree, Dense<4, 2>>, Dense<2, 2>'
+refused 'an autoencoder has as many outputs as inputs' \
+  'Dense<4, 3>, MeanSquaredError<TargetKind::kInput>'
+refused 'the target of a regression is a vector' \
+  'Dense<4, 3>, MeanSquaredError<TargetKind::kClass>'
+
+exit $((failures > 0))
