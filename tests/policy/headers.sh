@@ -27,7 +27,7 @@ list_includes sdk server | awk '
       complain("not a freestanding header; no OS, heap or stdio under sdk/")
     }
   }
-  $1 ~ /^sdk\/include\// && $3 ~ /^"/ && $3 !~ /^"sotto\/[a-z0-9_]+\.h"$/ {
+  $1 ~ /^sdk\/include\// && $3 ~ /^"/ && $3 !~ /^"sotto\/(layers\/)?[a-z0-9_]+\.h"$/ {
     complain("a public header includes public headers only")
   }
   $1 ~ /^server\// && $3 ~ posix { complain("operating-system headers belong to ports/") }

@@ -9,7 +9,7 @@ cd "$1"
 
 # Lines "part HEADER FOLDER", then the includes.
 {
-  for header in sdk/include/sotto/*.h; do
+  for header in sdk/include/sotto/*.h sdk/include/sotto/layers/*.h; do
     folder="$(sed -nE '1,5s|.*Part of sotto/([a-z]+).*|\1|p' "${header}" | head -n 1)"
     echo "part ${header} ${folder:-none}"
   done
@@ -22,6 +22,8 @@ cd "$1"
   }
   BEGIN {
     rank_folders("sdk", "base num crypto tls lrq nn train models local wire client link")
+    # Kinds of layers and losses use the kernels of nn, and its nets name them: one room.
+    rank["sdk/layers"] = rank["sdk/losses"] = rank["sdk/nn"]
     rank_folders("server", "base accounting plans published certificate aggregate codec data round spec store net web sim cli shard")
     side_rank["sdk"] = 1; side_rank["ports"] = 2; side_rank["server"] = 3
   }
@@ -34,15 +36,15 @@ cd "$1"
   $3 !~ /^"/ { next }
   {
     seen++
-    depth = split($1, path, "/")
+    split($1, path, "/")
     side = path[1]
     header = substr($3, 2, length($3) - 2)
     from = ""
-    if ($1 ~ /^sdk\/include\//) from = part["sotto/" path[depth]]
+    if ($1 ~ /^sdk\/include\//) from = part[substr($1, length("sdk/include/") + 1)]
     else if (side != "ports") from = path[3]
 
     to_side = side
-    if (header ~ /^sotto\/[^\/]+$/) {
+    if (header ~ /^sotto\/(layers\/)?[^\/]+$/) {
       to_side = "sdk"
       to = part[header]
       if (to == "") { complain("no such header in sdk/include"); next }
