@@ -27,6 +27,10 @@ constexpr LayerPlan AveragePool2dPlan(const Window& window, const Shape& input) 
   return plan;
 }
 
+constexpr LayerPlan GlobalAverage2dPlan(const Shape& input) {
+  return AveragePool2dPlan({{input.height, 1, 0}, {input.width, 1, 0}}, input);
+}
+
 }  // namespace internal
 
 //   size     height and width of the window
@@ -50,7 +54,7 @@ struct GlobalAverage2d {
   static constexpr bool Fits(const Shape&) { return true; }
 
   static constexpr LayerPlan Plan(const Shape& input) {
-    return internal::AveragePool2dPlan({{input.height, 1, 0}, {input.width, 1, 0}}, input);
+    return internal::GlobalAverage2dPlan(input);
   }
 };
 

@@ -14,6 +14,17 @@ void DenseForward(const LayerCall& call);
 void DenseAddGradient(const LayerCall& call, Real* gradient);
 void DenseInputDelta(const LayerCall& call);
 
+constexpr LayerPlan DensePlan(uint32_t outputs, const Shape& input) {
+  LayerPlan plan;
+  plan.info = {LayerKind::kDense, input, {1, 1, outputs}, {}};
+  plan.functions = {DenseForward, DenseAddGradient, DenseInputDelta};
+  plan.weights = input.size() * outputs;
+  plan.biases = outputs;
+  plan.fan_in = input.size();
+  plan.is_outer_product = true;
+  return plan;
+}
+
 }  // namespace internal
 
 template <uint32_t inputs, uint32_t outputs>
@@ -24,15 +35,7 @@ struct Dense {
   static constexpr bool Fits(const Shape& input) { return input.size() == inputs; }
 
   static constexpr LayerPlan Plan(const Shape& input) {
-    LayerPlan plan;
-    plan.info = {LayerKind::kDense, input, {1, 1, outputs}, {}};
-    plan.functions = {internal::DenseForward, internal::DenseAddGradient,
-                      internal::DenseInputDelta};
-    plan.weights = inputs * outputs;
-    plan.biases = outputs;
-    plan.fan_in = inputs;
-    plan.is_outer_product = true;
-    return plan;
+    return internal::DensePlan(outputs, input);
   }
 };
 

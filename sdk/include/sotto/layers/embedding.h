@@ -26,6 +26,17 @@ namespace internal {
 void EmbeddingForward(const LayerCall& call);
 void EmbeddingAddGradient(const LayerCall& call, Real* gradient);
 
+constexpr LayerPlan EmbeddingPlan(uint32_t vocabulary, uint32_t width, const Shape& input) {
+  LayerPlan plan;
+  plan.info = {LayerKind::kEmbedding, input, {1, input.width, width}, {}, vocabulary};
+  plan.functions.forward = EmbeddingForward;
+  plan.functions.add_gradient = EmbeddingAddGradient;
+  plan.weights = vocabulary * width;
+  plan.fan_in = width;
+  plan.tokens = vocabulary;
+  return plan;
+}
+
 }  // namespace internal
 
 // LayerInfo::size is `vocabulary`.
@@ -39,14 +50,7 @@ struct Embedding {
   }
 
   static constexpr LayerPlan Plan(const Shape& input) {
-    LayerPlan plan;
-    plan.info = {LayerKind::kEmbedding, input, {1, input.width, width}, {}, vocabulary};
-    plan.functions.forward = internal::EmbeddingForward;
-    plan.functions.add_gradient = internal::EmbeddingAddGradient;
-    plan.weights = vocabulary * width;
-    plan.fan_in = width;
-    plan.tokens = vocabulary;
-    return plan;
+    return internal::EmbeddingPlan(vocabulary, width, input);
   }
 };
 

@@ -7,15 +7,21 @@
 namespace sotto {
 namespace nn {
 
+namespace internal {
+
+constexpr LayerPlan FlattenPlan(const Shape& input) {
+  LayerPlan plan;
+  plan.info = {LayerKind::kFlatten, input, {1, 1, input.size()}, {}};
+  plan.is_in_place = true;
+  return plan;
+}
+
+}  // namespace internal
+
 struct Flatten {
   static constexpr bool Fits(const Shape&) { return true; }
 
-  static constexpr LayerPlan Plan(const Shape& input) {
-    LayerPlan plan;
-    plan.info = {LayerKind::kFlatten, input, {1, 1, input.size()}, {}};
-    plan.is_in_place = true;
-    return plan;
-  }
+  static constexpr LayerPlan Plan(const Shape& input) { return internal::FlattenPlan(input); }
 };
 
 }  // namespace nn

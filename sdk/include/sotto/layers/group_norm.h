@@ -29,6 +29,19 @@ void GroupNormForward(const LayerCall& call);
 void GroupNormAddGradient(const LayerCall& call, Real* gradient);
 void GroupNormInputDelta(const LayerCall& call);
 
+constexpr LayerPlan GroupNormPlan(uint32_t groups, const Shape& input) {
+  LayerPlan plan;
+  plan.info = {LayerKind::kGroupNorm, input, input, {}, groups};
+  plan.functions = {GroupNormForward, GroupNormAddGradient, GroupNormInputDelta};
+  plan.weights = input.channels;
+  plan.biases = input.channels;
+  plan.fan_in = 1;
+  plan.start = {0, input.channels, 1.0f};
+  plan.kept = 2 * groups;
+  plan.scratch = 2 * input.channels;
+  return plan;
+}
+
 }  // namespace internal
 
 // LayerInfo::size is `groups`, which divides the channels.
@@ -39,17 +52,7 @@ struct GroupNorm {
   static constexpr bool Fits(const Shape& input) { return input.channels % groups == 0; }
 
   static constexpr LayerPlan Plan(const Shape& input) {
-    LayerPlan plan;
-    plan.info = {LayerKind::kGroupNorm, input, input, {}, groups};
-    plan.functions = {internal::GroupNormForward, internal::GroupNormAddGradient,
-                      internal::GroupNormInputDelta};
-    plan.weights = input.channels;
-    plan.biases = input.channels;
-    plan.fan_in = 1;
-    plan.start = {0, input.channels, 1.0f};
-    plan.kept = 2 * groups;
-    plan.scratch = 2 * input.channels;
-    return plan;
+    return internal::GroupNormPlan(groups, input);
   }
 };
 

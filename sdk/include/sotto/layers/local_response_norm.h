@@ -24,6 +24,15 @@ namespace internal {
 void LocalResponseNormForward(const LayerCall& call);
 void LocalResponseNormInputDelta(const LayerCall& call);
 
+constexpr LayerPlan LocalResponseNormPlan(uint32_t size, const Shape& input) {
+  LayerPlan plan;
+  plan.info = {LayerKind::kLocalResponseNorm, input, input, {}, size};
+  plan.functions.forward = LocalResponseNormForward;
+  plan.functions.input_delta = LocalResponseNormInputDelta;
+  plan.scratch = 2 * input.channels;
+  return plan;
+}
+
 }  // namespace internal
 
 // LayerInfo::size is `size`.
@@ -34,12 +43,7 @@ struct LocalResponseNorm {
   static constexpr bool Fits(const Shape&) { return true; }
 
   static constexpr LayerPlan Plan(const Shape& input) {
-    LayerPlan plan;
-    plan.info = {LayerKind::kLocalResponseNorm, input, input, {}, size};
-    plan.functions.forward = internal::LocalResponseNormForward;
-    plan.functions.input_delta = internal::LocalResponseNormInputDelta;
-    plan.scratch = 2 * input.channels;
-    return plan;
+    return internal::LocalResponseNormPlan(size, input);
   }
 };
 

@@ -49,6 +49,26 @@ enum class LstmOutput : uint8_t {
   kLast,      // h of the last step
 };
 
+namespace internal {
+
+constexpr LayerPlan LstmPlan(uint32_t units, LstmOutput output, const Shape& input) {
+  const uint32_t gates = 4 * units;
+  const uint32_t steps = output == LstmOutput::kSequence ? input.width : 1;
+  LayerPlan plan;
+  plan.info = {LayerKind::kLstm, input, {1, steps, units}, {}};
+  plan.functions = {LstmForward, LstmAddGradient, LstmInputDelta};
+  plan.weights = gates * (input.channels + units);
+  plan.biases = 2 * gates;
+  plan.fan_in = input.channels + units;
+  plan.split = input.channels;
+  plan.start = {plan.weights + units, units, 1.0f};
+  plan.kept = input.width * (gates + units);
+  plan.scratch = gates + units;
+  return plan;
+}
+
+}  // namespace internal
+
 template <uint32_t units, LstmOutput output>
 struct Lstm {
   static_assert(units >= 1, "a layer has at least one output");
@@ -56,19 +76,7 @@ struct Lstm {
   static constexpr bool Fits(const Shape& input) { return input.height == 1; }
 
   static constexpr LayerPlan Plan(const Shape& input) {
-    const uint32_t gates = 4 * units;
-    const uint32_t steps = output == LstmOutput::kSequence ? input.width : 1;
-    LayerPlan plan;
-    plan.info = {LayerKind::kLstm, input, {1, steps, units}, {}};
-    plan.functions = {internal::LstmForward, internal::LstmAddGradient, internal::LstmInputDelta};
-    plan.weights = gates * (input.channels + units);
-    plan.biases = 2 * gates;
-    plan.fan_in = input.channels + units;
-    plan.split = input.channels;
-    plan.start = {plan.weights + units, units, 1.0f};
-    plan.kept = input.width * (gates + units);
-    plan.scratch = gates + units;
-    return plan;
+    return internal::LstmPlan(units, output, input);
   }
 };
 

@@ -13,20 +13,22 @@ namespace internal {
 void ReluForward(const LayerCall& call);
 void ReluInputDelta(const LayerCall& call);
 
+constexpr LayerPlan ReluPlan(const Shape& input) {
+  LayerPlan plan;
+  plan.info = {LayerKind::kRelu, input, input, {}};
+  plan.functions.forward = ReluForward;
+  plan.functions.input_delta = ReluInputDelta;
+  plan.kept = (input.size() + 31) / 32;
+  plan.is_in_place = true;
+  return plan;
+}
+
 }  // namespace internal
 
 struct Relu {
   static constexpr bool Fits(const Shape&) { return true; }
 
-  static constexpr LayerPlan Plan(const Shape& input) {
-    LayerPlan plan;
-    plan.info = {LayerKind::kRelu, input, input, {}};
-    plan.functions.forward = internal::ReluForward;
-    plan.functions.input_delta = internal::ReluInputDelta;
-    plan.kept = (input.size() + 31) / 32;
-    plan.is_in_place = true;
-    return plan;
-  }
+  static constexpr LayerPlan Plan(const Shape& input) { return internal::ReluPlan(input); }
 };
 
 }  // namespace nn

@@ -16,20 +16,22 @@ namespace internal {
 void SigmoidForward(const LayerCall& call);
 void SigmoidInputDelta(const LayerCall& call);
 
+constexpr LayerPlan SigmoidPlan(const Shape& input) {
+  LayerPlan plan;
+  plan.info = {LayerKind::kSigmoid, input, input, {}};
+  plan.functions.forward = SigmoidForward;
+  plan.functions.input_delta = SigmoidInputDelta;
+  plan.kept = input.size();
+  plan.is_in_place = true;
+  return plan;
+}
+
 }  // namespace internal
 
 struct Sigmoid {
   static constexpr bool Fits(const Shape&) { return true; }
 
-  static constexpr LayerPlan Plan(const Shape& input) {
-    LayerPlan plan;
-    plan.info = {LayerKind::kSigmoid, input, input, {}};
-    plan.functions.forward = internal::SigmoidForward;
-    plan.functions.input_delta = internal::SigmoidInputDelta;
-    plan.kept = input.size();
-    plan.is_in_place = true;
-    return plan;
-  }
+  static constexpr LayerPlan Plan(const Shape& input) { return internal::SigmoidPlan(input); }
 };
 
 }  // namespace nn

@@ -16,20 +16,22 @@ namespace internal {
 void TanhForward(const LayerCall& call);
 void TanhInputDelta(const LayerCall& call);
 
+constexpr LayerPlan TanhPlan(const Shape& input) {
+  LayerPlan plan;
+  plan.info = {LayerKind::kTanh, input, input, {}};
+  plan.functions.forward = TanhForward;
+  plan.functions.input_delta = TanhInputDelta;
+  plan.kept = input.size();
+  plan.is_in_place = true;
+  return plan;
+}
+
 }  // namespace internal
 
 struct Tanh {
   static constexpr bool Fits(const Shape&) { return true; }
 
-  static constexpr LayerPlan Plan(const Shape& input) {
-    LayerPlan plan;
-    plan.info = {LayerKind::kTanh, input, input, {}};
-    plan.functions.forward = internal::TanhForward;
-    plan.functions.input_delta = internal::TanhInputDelta;
-    plan.kept = input.size();
-    plan.is_in_place = true;
-    return plan;
-  }
+  static constexpr LayerPlan Plan(const Shape& input) { return internal::TanhPlan(input); }
 };
 
 }  // namespace nn
