@@ -100,6 +100,9 @@ bool Measure(const ModelInfo& model) {
 
 int main(int, char**) {
   bool ok = true;
-  for (const sotto::ModelInfo& model : sotto::Models()) ok = ok && sotto::Measure(model);
+  for (const char* name :
+       {"softmax-784-10", "softmax-64-10", "softmax-784-10-q", "softmax-64-10-q"}) {
+    ok = ok && sotto::Measure(*sotto::FindModel(name));
+  }
   return ok ? 0 : 1;
 }

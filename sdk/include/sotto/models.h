@@ -28,6 +28,32 @@ using LeNet =
                    nn::Conv2d<16, 5>, nn::Relu, nn::MaxPool2d<2>, nn::Flatten, nn::Dense<400, 120>,
                    nn::Relu, nn::Dense<120, 84>, nn::Relu, nn::Dense<84, 10>>;
 
+// The convolutional net that DP-Fed-LS trains on SVHN, images of 32 x 32 x 3 in 10 classes:
+// 3,431,754 parameters. The norms reach over 9 channels.
+using SvhnCnn = nn::Sequential<nn::Input<32, 32, 3>, nn::Conv2d<64, 5, 1, 2>, nn::Relu,
+                               nn::MaxPool2d<3, 2, 1>, nn::LocalResponseNorm<9>,
+                               nn::Conv2d<128, 5, 1, 2>, nn::Relu, nn::LocalResponseNorm<9>,
+                               nn::MaxPool2d<3, 2, 1>, nn::Flatten, nn::Dense<8192, 384>, nn::Relu,
+                               nn::Dense<384, 192>, nn::Relu, nn::Dense<192, 10>>;
+
+// The next of 82 characters after 80: two recurrent layers, 820,450 parameters.
+using CharLstm =
+    nn::Sequential<nn::Tokens<80>, nn::Embedding<82, 8>, nn::Lstm<256, nn::LstmOutput::kSequence>,
+                   nn::Lstm<256, nn::LstmOutput::kLast>, nn::Dense<256, 82>>;
+
+// The same for boards, after 40 characters: one recurrent layer of 32, 8,738 parameters.
+using CharLstmSmall = nn::Sequential<nn::Tokens<40>, nn::Embedding<82, 8>,
+                                     nn::Lstm<32, nn::LstmOutput::kLast>, nn::Dense<32, 82>>;
+
+// Ten logistic regressions on 50 features, each of a class against all others: 510 parameters.
+using OvaLogistic = nn::Sequential<nn::Dense<50, 10>, nn::OneVsAll>;
+
+// Six activities from windows of 128 steps of an accelerometer's three axes: 3,046 parameters. The
+// mean over time makes it the same where in the window a movement begins.
+using Motion =
+    nn::Sequential<nn::Input<128, 3>, nn::Conv1d<16, 5, 2>, nn::Relu, nn::Conv1d<32, 5, 2>,
+                   nn::Relu, nn::GlobalAverage2d, nn::Dense<32, 6>>;
+
 // All named models.
 Span<const ModelInfo> Models();
 

@@ -10,6 +10,11 @@ constexpr ModelInfo kModels[] = {
     MakeModelInfo<FixedSoftmax64x10>("softmax-64-10-q"),
     MakeModelInfo<Mlp>("mlp"),
     MakeModelInfo<LeNet>("lenet"),
+    MakeModelInfo<SvhnCnn>("svhn-cnn"),
+    MakeModelInfo<CharLstm>("char-lstm"),
+    MakeModelInfo<CharLstmSmall>("char-lstm-small"),
+    MakeModelInfo<OvaLogistic>("ova-logistic"),
+    MakeModelInfo<Motion>("motion"),
 };
 
 }  // namespace

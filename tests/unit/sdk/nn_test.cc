@@ -318,6 +318,14 @@ TEST(ModelDigest, IsTheDocumentedHash) {
   EXPECT_EQ(ToHex(digest), "78f83a5ab25de66fe17591d3ed64c07085a6c0b5bfdf3cfaf78a024350c5c42a");
 }
 
+static_assert(Mlp::kParameters == 50890);
+static_assert(LeNet::kParameters == 61706);
+static_assert(SvhnCnn::kParameters == 3431754);
+static_assert(CharLstm::kParameters == 820450 && CharLstm::kTokens == 82);
+static_assert(CharLstmSmall::kParameters == 8738 && CharLstmSmall::kInputs == 40);
+static_assert(OvaLogistic::kParameters == 510 && OvaLogistic::kClasses == 10);
+static_assert(Motion::kParameters == 3046 && Motion::kInputs == 128 * 3);
+
 TEST(Models, AreFoundByNameAndAddUp) {
   EXPECT_EQ(FindModel("no-such-model"), nullptr);
   for (const ModelInfo& model : Models()) {
