@@ -1,8 +1,8 @@
-// A convolution over a sequence [length][channels]: Conv2d with a window of one row. Part of
-// sotto/nn.
+// A convolution over a sequence [length][channels]: Conv2d with a window of one row.
+// Part of sotto/nn.
 //
 //   using Net = sotto::nn::Sequential<
-//       sotto::nn::Input<1, 128, 3>,  // 128 steps of 3 channels
+//       sotto::nn::Input<128, 3>,  // 128 steps of 3 channels
 //       sotto::nn::Conv1d<8, 5, 2>, sotto::nn::Relu, sotto::nn::MaxPool1d<2>,
 //       sotto::nn::Flatten, sotto::nn::Dense<248, 4>>;
 //

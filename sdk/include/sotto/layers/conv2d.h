@@ -1,5 +1,5 @@
-// A convolution over height and width: at each position of the window, y = W patch + b. Part of
-// sotto/nn.
+// A convolution over height and width: at each position of the window, y = W patch + b.
+// Part of sotto/nn.
 //
 // Parameters: W row-major [outputs][window height][window width][input channels], then b [outputs].
 // So a patch, the input's values beneath the window, is one row's vector, and a convolution is a

@@ -1,5 +1,5 @@
-// Normalises the channels of a sample in groups, then gives each channel a gain and a bias. Part of
-// sotto/nn.
+// Normalises the channels of a sample in groups, then gives each channel a gain and a bias.
+// Part of sotto/nn.
 //
 //   y = gain[c] (x - mean) / sqrt(variance + 1e-5) + bias[c]
 //
