@@ -21,23 +21,25 @@ constexpr size_t TensorSize(const LayerPlan& layer) {
   return layer.is_in_place ? 0 : layer.info.output.size();
 }
 
-// Whether a layer keeps its batch rather than a sum.
 constexpr size_t BatchSize(const LayerPlan& layer, size_t batch) {
   return batch * (size_t{layer.info.input.size()} + layer.info.output.size());
 }
+
+// Scratch of a layer that keeps its batch: two rows of weights, or all biases.
+constexpr size_t RowsSize(const LayerPlan& layer) {
+  const size_t rows = size_t{2} * layer.info.input.size();
+  return rows > layer.info.output.size() ? rows : layer.info.output.size();
+}
+
+// Whether a layer keeps its batch rather than a sum. Because the scratch counts here, a smaller
+// batch never needs more memory than a larger one.
 constexpr bool KeepsBatch(const LayerPlan& layer, size_t batch) {
-  return layer.is_outer_product && BatchSize(layer, batch) < layer.trained();
+  return layer.is_outer_product && BatchSize(layer, batch) + RowsSize(layer) < layer.trained();
 }
 
 constexpr size_t GradientSize(const LayerPlan& layer, size_t batch) {
   if (batch == 0) return 0;
   return KeepsBatch(layer, batch) ? BatchSize(layer, batch) : layer.trained();
-}
-
-// For a layer that keeps its batch: two rows of weights, or all biases.
-constexpr size_t RowsSize(const LayerPlan& layer) {
-  const size_t rows = size_t{2} * layer.info.input.size();
-  return rows > layer.info.output.size() ? rows : layer.info.output.size();
 }
 
 // Reals for batches of at most `batch` samples. 0: for a prediction.

@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "sotto/models.h"
 #include "sotto/train.h"
 
 namespace sotto {
@@ -209,6 +210,20 @@ TEST(NetTraining, AnAutoencoderNeedsNoTarget) {
   samples.classes = 1000;  // labels are not looked at
   Training training(kModel, samples.source());
   EXPECT_LT(training.Train(3000, {0.3f}), 0.02f);
+}
+
+// The last batch of a pass is smaller than the others and must fit into their memory.
+TEST(NetTraining, ASmallerBatchNeedsNoMoreMemory) {
+  static constexpr ModelInfo kWide =
+      MakeModelInfo<Sequential<Dense<784, 3>, Relu, Dense<3, 3>>>("wide");
+  std::vector<const ModelInfo*> models = {&kWide};
+  for (const ModelInfo& model : Models()) models.push_back(&model);
+  for (const ModelInfo* model : models) {
+    for (uint32_t batch = 2; batch < 100; ++batch) {
+      ASSERT_GE(model->training_floats(*model, batch), model->training_floats(*model, batch - 1))
+          << model->name << " at " << batch;
+    }
+  }
 }
 
 constexpr float kFirstLayer[] = {0.3f, -0.4f, 0.5f, 0.1f, 0.2f, -0.6f, 0.05f, 0.7f};
