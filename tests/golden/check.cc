@@ -100,6 +100,13 @@ bool CheckDigest(const DigestItem& item, void (*print)(const char*)) {
   return false;
 }
 
+bool CheckDigests(Span<const DigestItem> items, void (*print)(const char*)) {
+  for (const DigestItem& item : items) {
+    if (!CheckDigest(item, print)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Key TestKey(uint8_t number) {
@@ -138,13 +145,11 @@ bool Check(void (*print)(const char*)) {
   if (!CheckRows<LayerRow>(kLayers, print)) return false;
   if (!CheckRows<CellRow>(kCells, print)) return false;
   if (!CheckRows<ValueRow>(kValues, print)) return false;
-  for (const DigestItem& item : DigestItems()) {
-    if (!CheckDigest(item, print)) return false;
-  }
+  if (!CheckDigests(DigestItems(), print) || !CheckDigests(NetDigestItems(), print)) return false;
   Line line;
   line << "golden: " << Span<const LayerRow>(kLayers).size() << " layers, "
        << Span<const CellRow>(kCells).size() << " cells, " << Span<const ValueRow>(kValues).size()
-       << " values and " << DigestItems().size() << " digests agree\n";
+       << " values and " << DigestItems().size() + NetDigestItems().size() << " digests agree\n";
   print(line.text());
   return true;
 }

@@ -53,7 +53,8 @@ struct DigestItem {
   const char* name;
   Status (*compute)(uint8_t (&digest)[kSha256Size]);
 };
-Span<const DigestItem> DigestItems();
+Span<const DigestItem> DigestItems();     // check.cc
+Span<const DigestItem> NetDigestItems();  // net_digests.cc
 
 // Compares everything with golden_values.inc, up to the first difference, which it names.
 //   print  writes a zero-terminated text

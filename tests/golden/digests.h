@@ -4,10 +4,14 @@
 #define SOTTO_TESTS_GOLDEN_DIGESTS_H_
 
 #include "sotto/crypto.h"
+#include "sotto/span.h"
 
 namespace sotto::golden {
 
 using Digest = uint8_t (&)[kSha256Size];
+
+// training_digests.cc. Returns kOk or kCryptoFailed.
+Status HashFloats(Span<const float> values, Sha256* hash);
 
 // lrq_digests.cc
 Status FirstCells(Digest digest);    // w, L and exact s of the first 2^14 coordinates

@@ -161,9 +161,8 @@ bool PrintRows(const char* declaration, std::vector<Row> rows, const PrintRow& p
   return true;
 }
 
-bool PrintDigests() {
-  std::printf("\nconstexpr DigestRow kDigests[] = {\n");
-  for (const DigestItem& item : DigestItems()) {
+bool PrintDigests(Span<const DigestItem> items) {
+  for (const DigestItem& item : items) {
     uint8_t digest[kSha256Size] = {};
     if (!Succeeded(item.compute(digest), item.name)) return false;
     std::printf("    {\"%s\",\n     {", item.name);
@@ -174,6 +173,12 @@ bool PrintDigests() {
                                        : ", ");
     }
   }
+  return true;
+}
+
+bool PrintAllDigests() {
+  std::printf("\nconstexpr DigestRow kDigests[] = {\n");
+  if (!PrintDigests(DigestItems()) || !PrintDigests(NetDigestItems())) return false;
   std::printf("};\n");
   return true;
 }
@@ -202,7 +207,7 @@ bool Print() {
                    [](const ValueRow& row) {
                      std::printf("    {%u, %d, %d, %d},\n", row.j, row.v_q20, row.m, row.noisy_q20);
                    }) &&
-         PrintDigests();
+         PrintAllDigests();
 }
 
 }  // namespace sotto::golden

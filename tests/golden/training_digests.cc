@@ -26,13 +26,6 @@ Status ReadSample(void*, uint32_t index, Span<float> features, uint32_t* label) 
   return random.status();
 }
 
-Status HashFloats(Span<const float> values, Sha256* hash) {
-  for (const float value : values) {
-    if (Status s = hash->UpdateU32(FloatBits(value)); s != Status::kOk) return s;
-  }
-  return Status::kOk;
-}
-
 Status Trained(const ModelInfo& model, Clipping clipping, Digest digest) {
   TrainingOptions options;
   options.local_epochs = 4;
@@ -60,6 +53,13 @@ Status Trained(const ModelInfo& model, Clipping clipping, Digest digest) {
 }
 
 }  // namespace
+
+Status HashFloats(Span<const float> values, Sha256* hash) {
+  for (const float value : values) {
+    if (Status s = hash->UpdateU32(FloatBits(value)); s != Status::kOk) return s;
+  }
+  return Status::kOk;
+}
 
 Status DerivedKeys(Digest digest) {
   constexpr uint8_t kDevice[] = {'b', 'o', 'a', 'r', 'd', '-', '1'};

@@ -1,0 +1,201 @@
+// Trained nets: each kind of layer, each loss, momentum, frozen layers, and nets of several layers.
+// A new one is a row of kItems.
+#include "golden/check.h"
+#include "golden/digests.h"
+#include "sotto/initial_weights.h"
+#include "sotto/num.h"
+#include "sotto/random.h"
+#include "sotto/train.h"
+
+namespace sotto::golden {
+namespace {
+
+using namespace sotto::nn;
+
+constexpr uint32_t kSamples = 12;
+constexpr uint32_t kBatchSize = 5;  // the last batch of an epoch has two samples
+constexpr size_t kMemory = 6000;
+float memory[kMemory];
+
+// A layer of its own kind behind one that is trained, so that its input delta counts.
+template <class Layer>
+using OnImage = Sequential<Input<6, 5, 2>, Conv2d<4, 1>, Layer,
+                           Dense<Layer::Plan({6, 5, 4}).info.output.size(), 3>>;
+template <class Layer>
+using OnSequence = Sequential<Input<9, 2>, Conv1d<4, 1>, Layer,
+                              Dense<Layer::Plan({1, 9, 4}).info.output.size(), 3>>;
+
+// Of the two layers one keeps its batch, the other a sum (net_memory.h).
+using TwoDense = Sequential<Dense<12, 9>, Dense<9, 3>>;
+using Tokenized = Sequential<Tokens<7>, Embedding<11, 3>, Dense<21, 4>>;
+
+using OneVsAllOfThree = Sequential<Dense<12, 4>, Tanh, Dense<4, 3>, OneVsAll>;
+using OneVsAllOfTwo = Sequential<Dense<12, 4>, Tanh, Dense<4, 1>, OneVsAll>;
+using Regression = Sequential<Dense<12, 4>, Tanh, Dense<4, 2>, MeanSquaredError<>>;
+using Autoencoder =
+    Sequential<Dense<12, 4>, Tanh, Dense<4, 12>, MeanSquaredError<TargetKind::kInput>>;
+
+constexpr float kConstants[] = {0.5f, -0.25f, 0.125f, 1.0f, -0.5f, 0.0625f};
+using PartlyFrozen = Sequential<Input<6, 5, 2>, Frozen<kConstants, Conv2d<2, 1>, Relu>,
+                                Conv2d<3, 3>, Relu, Dense<36, 3>>;
+
+using Perceptron = Sequential<Dense<20, 12>, Relu, Dense<12, 8>, Relu, Dense<8, 4>>;
+using SmallLeNet =
+    Sequential<Input<12, 12, 1>, Conv2d<3, 5, 1, 2>, Relu, MaxPool2d<2>, Conv2d<4, 3>, Relu,
+               MaxPool2d<2>, Flatten, Dense<16, 12>, Relu, Dense<12, 4>>;
+using Windows = Sequential<Input<24, 3>, Conv1d<6, 5, 2>, Relu, MaxPool1d<2>, Conv1d<8, 3>, Relu,
+                           GlobalAverage2d, Dense<8, 4>>;
+using Characters = Sequential<Tokens<8>, Embedding<11, 4>, Lstm<6, LstmOutput::kSequence>,
+                              Lstm<5, LstmOutput::kLast>, Dense<5, 11>>;
+
+// Numbers are multiples of 1/256 in [-0.5, 0.5), tokens are below the model's vocabulary.
+void Fill(const ModelInfo& model, RandomStream* random, Span<float> values) {
+  const uint32_t tokens = model.layers[0].tokens;
+  for (float& value : values) {
+    value = tokens > 0 ? static_cast<float>(random->Below(tokens))
+                       : static_cast<float>(static_cast<int32_t>(random->NextU32() >> 24) - 128) *
+                             (1.0f / 256);
+  }
+}
+
+Status ReadSample(void* context, uint32_t index, Span<float> features, uint32_t* label) {
+  const ModelInfo& model = **static_cast<const ModelInfo* const*>(context);
+  RandomStream random(TestKey(9), index);
+  *label = model.classes > 0 ? random.Below(model.classes) : 0;
+  Fill(model, &random, features);
+  return random.status();
+}
+
+Status ReadPair(void* context, uint32_t index, Span<float> features, Span<float> target) {
+  const ModelInfo& model = **static_cast<const ModelInfo* const*>(context);
+  RandomStream random(TestKey(10), index);
+  Fill(model, &random, features);
+  Fill(model, &random, target);
+  return random.status();
+}
+
+// A part of the memory.
+class Arena {
+ public:
+  Span<float> Take(size_t size) {
+    if (size > left_.size()) return {};
+    const Span<float> taken = left_.first(size);
+    left_ = left_.subspan(size, left_.size() - size);
+    return taken;
+  }
+
+ private:
+  Span<float> left_ = memory;
+};
+
+Status Train(const ModelInfo& model, float momentum, Span<const float> base,
+             WorkingParameters working, Span<float> scratch, float* mean_loss) {
+  TrainingOptions options;
+  options.local_epochs = 2;
+  options.batch_size = kBatchSize;
+  options.weight_decay = 0.01f;
+  options.momentum = momentum;
+  const ModelInfo* context = &model;
+  const SampleSource source = {kSamples, ReadSample, &context, ReadPair};
+  uint32_t indices[kBatchSize];
+  LocalTrainer trainer;
+  if (Status s =
+          trainer.Begin(model, options, source, TestKey(11), base, working, scratch, indices);
+      s != Status::kOk) {
+    return s;
+  }
+  for (bool done = false; !done;) {
+    if (Status s = trainer.Step(&done); s != Status::kOk) return s;
+  }
+  *mean_loss = trainer.mean_loss();
+  return Status::kOk;
+}
+
+Status PredictFirst(const ModelInfo& model, Span<const float> parameters, Span<float> scratch,
+                    Span<float> features, Span<float> outputs) {
+  RandomStream random(TestKey(12), 0);
+  Fill(model, &random, features);
+  model.predict(model, parameters, features, scratch, outputs);
+  return random.status();
+}
+
+// Initial weights, trained weights, mean loss and the outputs for one more sample.
+Status DigestOfTraining(const ModelInfo& model, float momentum, Digest digest) {
+  Arena arena;
+  const Span<float> base = arena.Take(model.parameters);
+  const Span<float> trained = arena.Take(model.parameters);
+  const Span<float> velocity = arena.Take(momentum > 0 ? model.parameters : 0);
+  const Span<float> features = arena.Take(model.inputs);
+  const Span<float> outputs = arena.Take(model.outputs);
+  const Span<float> scratch = arena.Take(model.training_floats(model, kBatchSize));
+  if (scratch.size() == 0) return Status::kBufferTooSmall;  // raise kMemory
+  if (Status s = InitialWeights(model, TestKey(13), base); s != Status::kOk) return s;
+  float mean_loss = 0;
+  if (Status s = Train(model, momentum, base, {trained, velocity}, scratch, &mean_loss);
+      s != Status::kOk) {
+    return s;
+  }
+  if (Status s = PredictFirst(model, trained, scratch, features, outputs); s != Status::kOk) {
+    return s;
+  }
+  Sha256 hash;
+  const Span<const float> results[] = {base, trained, {&mean_loss, 1}, outputs};
+  for (const Span<const float>& values : results) {
+    if (Status s = HashFloats(values, &hash); s != Status::kOk) return s;
+  }
+  return hash.Finish(digest);
+}
+
+template <class Net>
+constexpr ModelInfo kModelOf = MakeModelInfo<Net>("golden");
+
+template <class Net>
+Status Trained(Digest digest) {
+  return DigestOfTraining(kModelOf<Net>, 0.0f, digest);
+}
+
+template <class Net>
+Status TrainedWithMomentum(Digest digest) {
+  return DigestOfTraining(kModelOf<Net>, 0.9f, digest);
+}
+
+constexpr DigestItem kItems[] = {
+    {"layer: dense", Trained<TwoDense>},
+    {"layer: conv2d", Trained<OnImage<Conv2d<3, 3, 2, 1>>>},
+    {"layer: conv1d", Trained<OnSequence<Conv1d<3, 3, 2, 1>>>},
+    {"layer: depthwise conv2d", Trained<OnImage<DepthwiseConv2d<3, 2, 1>>>},
+    {"layer: depthwise conv2d, two channels for one",
+     Trained<OnImage<DepthwiseConv2d<3, 1, 1, 2>>>},
+    {"layer: max pool", Trained<OnImage<MaxPool2d<2>>>},
+    {"layer: max pool, overlapping and padded", Trained<OnImage<MaxPool2d<3, 2, 1>>>},
+    {"layer: max pool of sequences", Trained<OnSequence<MaxPool1d<3>>>},
+    {"layer: average pool", Trained<OnImage<AveragePool2d<2>>>},
+    {"layer: average pool, overlapping and padded", Trained<OnImage<AveragePool2d<3, 2, 1>>>},
+    {"layer: average pool of sequences", Trained<OnSequence<AveragePool1d<3, 2>>>},
+    {"layer: global average", Trained<OnImage<GlobalAverage2d>>},
+    {"layer: relu", Trained<OnImage<Relu>>},
+    {"layer: tanh", Trained<OnImage<Tanh>>},
+    {"layer: sigmoid", Trained<OnImage<Sigmoid>>},
+    {"layer: embedding", Trained<Tokenized>},
+    {"layer: lstm, sequence", Trained<OnSequence<Lstm<5, LstmOutput::kSequence>>>},
+    {"layer: lstm, last step", Trained<OnSequence<Lstm<5, LstmOutput::kLast>>>},
+    {"layer: local response norm", Trained<OnImage<LocalResponseNorm<3>>>},
+    {"layer: group norm", Trained<OnImage<GroupNorm<2>>>},
+    {"loss: one against all", Trained<OneVsAllOfThree>},
+    {"loss: one against all, one output", Trained<OneVsAllOfTwo>},
+    {"loss: mean squared error", Trained<Regression>},
+    {"loss: mean squared error of an autoencoder", Trained<Autoencoder>},
+    {"momentum", TrainedWithMomentum<TwoDense>},
+    {"momentum: softmax regression", TrainedWithMomentum<Sequential<Dense<12, 4>>>},
+    {"frozen layers", Trained<PartlyFrozen>},
+    {"net: perceptron", Trained<Perceptron>},
+    {"net: LeNet, small", Trained<SmallLeNet>},
+    {"net: windows of three axes", Trained<Windows>},
+    {"net: characters", TrainedWithMomentum<Characters>},
+};
+
+}  // namespace
+
+Span<const DigestItem> NetDigestItems() { return kItems; }
+
+}  // namespace sotto::golden
