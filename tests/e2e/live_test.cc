@@ -83,6 +83,10 @@ TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelUnderPrivateNoise) {
                            {"--min-private-noise", "0.3"});
 }
 
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsLeNet) {
+  ExpectTheSimulatorsModel({"--model", "lenet", "--local-epochs", "1"}, {"--model", "lenet"});
+}
+
 // The offered noise is less than the device's owner requires, or none. The device sends nothing and
 // prints the reason.
 TEST(LiveTest, AClientLeavesAJobWithTooLittlePrivateNoise) {

@@ -22,6 +22,11 @@ using FixedSoftmax64x10 = nn::FixedPoint<Softmax64x10>;
 // Two fully connected layers on the same images: 50,890 parameters.
 using Mlp = nn::Sequential<nn::Dense<784, 64>, nn::Relu, nn::Dense<64, 10>>;
 
+// A convolutional net for boards with 192 kB of RAM, on the same images: 9,098 parameters.
+using SmallCnn =
+    nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2d<8, 3, 2, 1>, nn::Relu, nn::Conv2d<16, 3, 2, 1>,
+                   nn::Relu, nn::Flatten, nn::Dense<784, 10>>;
+
 // LeNet-5 with rectifiers and max pooling on the same images: 61,706 parameters.
 using LeNet =
     nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2d<6, 5, 1, 2>, nn::Relu, nn::MaxPool2d<2>,

@@ -9,6 +9,7 @@ constexpr ModelInfo kModels[] = {
     MakeModelInfo<FixedSoftmax784x10>("softmax-784-10-q"),
     MakeModelInfo<FixedSoftmax64x10>("softmax-64-10-q"),
     MakeModelInfo<Mlp>("mlp"),
+    MakeModelInfo<SmallCnn>("small-cnn"),
     MakeModelInfo<LeNet>("lenet"),
     MakeModelInfo<SvhnCnn>("svhn-cnn"),
     MakeModelInfo<CharLstm>("char-lstm"),
