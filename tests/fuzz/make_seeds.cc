@@ -137,6 +137,7 @@ std::vector<Request> Requests() {
   requests[0].device_id = kName;
   requests[0].model_digest = kBytes;
   requests[0].receipt = kBytes;
+  requests[0].abilities = {16, kFeatureMomentum};
   requests[1].kind = Request::Kind::kGetModel;
   requests[1].offset = 4096;
   requests[2].kind = Request::Kind::kUpdateBegin;
@@ -160,6 +161,7 @@ std::vector<Reply> Replies() {
   replies[1].task.quantizer_scale = 0.25F;
   replies[1].task.round = 7;
   replies[1].task.clip_bit_q20 = 1 << 20;
+  replies[1].task.training.momentum = 0.5F;
   replies[1].receipt = kBytes;
   replies[2].kind = Reply::Kind::kDone;
   replies[3].kind = Reply::Kind::kModelChunk;

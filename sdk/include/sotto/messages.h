@@ -48,6 +48,17 @@ enum class ErrorCode : uint8_t {
 // The name for logs, "kBusy" for example; "unknown error code" for a value outside the list.
 const char* ErrorCodeName(ErrorCode code);
 
+// Features of a device, as bits: what a task may ask of it. They cross the wire: never renumber. A
+// server ignores the bits that it does not know.
+constexpr uint32_t kFeatureMomentum = 1 << 0;  // trains with TrainingOptions::momentum above 0
+
+// What a device can do. It is the same in every round, drawn or not. A server gives a task only to
+// devices that have what it needs, and tells all others to wait.
+struct Abilities {
+  uint32_t largest_batch = 0;  // samples in a mini-batch; 0: the device does not say, any
+  uint32_t features = 0;       // kFeature... bits
+};
+
 struct Request {
   enum class Kind : uint8_t { kNone, kHello, kGetModel, kUpdateBegin, kUpdateChunk };
   Kind kind = Kind::kNone;
@@ -58,6 +69,7 @@ struct Request {
   ByteSpan model_digest;                  // [kSha256Size]
   uint32_t max_frame = kDefaultMaxFrame;  // the device's limit, kMinMaxFrame to kMaxMaxFrame
   ByteSpan receipt;  // the last one that the device got, at most kMaxReceiptSize; empty: none
+  Abilities abilities;
 
   // kGetModel: byte offset into the parameters, a multiple of 4.
   // kUpdateChunk: byte offset of `bytes` in the encoded update.

@@ -91,7 +91,8 @@ sotto_Request ToWire(const Request& r) {
   switch (r.kind) {
     case Request::Kind::kHello:
       wire.which_message = sotto_Request_hello_tag;
-      m.hello = {r.version, View(r.device_id), View(r.model_digest), r.max_frame, View(r.receipt)};
+      m.hello = {r.version,       View(r.device_id),         View(r.model_digest), r.max_frame,
+                 View(r.receipt), r.abilities.largest_batch, r.abilities.features};
       break;
     case Request::Kind::kGetModel:
       wire.which_message = sotto_Request_get_model_tag;
@@ -128,6 +129,7 @@ Request FromWire(const sotto_Request& wire) {
       r.model_digest = View(m.hello.model_digest);
       r.max_frame = m.hello.max_frame;
       r.receipt = View(m.hello.receipt);
+      r.abilities = {m.hello.largest_batch, m.hello.features};
       break;
     case sotto_Request_get_model_tag:
       r.kind = Request::Kind::kGetModel;
@@ -169,6 +171,7 @@ sotto_Train ToWire(const TrainTask& task, uint32_t max_frame) {
   wire.local_epochs = t.local_epochs;
   wire.batch_size = t.batch_size;
   wire.weight_decay = t.weight_decay;
+  wire.momentum = t.momentum;
   wire.max_frame = max_frame;
   wire.clip_bit = task.clip_bit_q20;
   wire.private_noise = task.private_noise_q20;
@@ -193,6 +196,7 @@ bool FromWire(const sotto_Train& wire, TrainTask* task) {
   t.local_epochs = wire.local_epochs;
   t.batch_size = wire.batch_size;
   t.weight_decay = wire.weight_decay;
+  t.momentum = wire.momentum;
   task->clip_bit_q20 = wire.clip_bit;
   return true;
 }

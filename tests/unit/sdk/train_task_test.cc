@@ -46,6 +46,9 @@ TEST(TrainTask, RefusesTrainingOptionsOutOfRange) {
   refuses([](TrainTask& t) { t.training.batch_size = 65536; });
   refuses([](TrainTask& t) { t.training.learning_rate = -0.1f; });
   refuses([](TrainTask& t) { t.training.weight_decay = std::numeric_limits<float>::infinity(); });
+  refuses([](TrainTask& t) { t.training.momentum = 1.0f; });
+  refuses([](TrainTask& t) { t.training.momentum = -0.5f; });
+  refuses([](TrainTask& t) { t.training.momentum = std::numeric_limits<float>::quiet_NaN(); });
   refuses([](TrainTask& t) { t.training.clip_l2 = 0.0f; });
   refuses([](TrainTask& t) { t.training.clip_l2 = std::numeric_limits<float>::denorm_min(); });
   refuses([](TrainTask& t) { t.training.clipping = static_cast<Clipping>(3); });

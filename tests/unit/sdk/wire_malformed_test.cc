@@ -121,6 +121,31 @@ TEST(Wire, AReceiptIsReadUpToItsLimitAndMayBeAbsent) {
   }
 }
 
+TEST(Wire, AHelloWithoutAbilitiesSaysNothingOfThemAndLaterFeaturesAreKept) {
+  const std::string hello = "0801120161" + ("1a20" + ToHex(View(kDigest))) + "20800a";
+  Request request;
+  request.abilities = {7, 7};
+  ASSERT_EQ(DecodeRequest(View(Wrapped(1, FromHex(hello))), &request), Status::kOk);
+  EXPECT_EQ(request.abilities.largest_batch, 0u);
+  EXPECT_EQ(request.abilities.features, 0u);
+  const std::vector<uint8_t> later = FromHex(hello + "3010" + "3881808004");  // bits 0 and 23
+  ASSERT_EQ(DecodeRequest(View(Wrapped(1, later)), &request), Status::kOk);
+  EXPECT_EQ(request.abilities.largest_batch, 16u);
+  EXPECT_EQ(request.abilities.features, kFeatureMomentum | 1 << 23);
+  const std::vector<uint8_t> beyond = FromHex(hello + "308080808010");
+  EXPECT_EQ(DecodeRequest(View(Wrapped(1, beyond)), &request), Status::kMalformed);
+}
+
+TEST(Wire, ATaskWithoutAMomentumHasNone) {
+  const std::string train = "0a10000102030405060708090a0b0c0d0e0f20012801400168800a";
+  Reply reply;
+  reply.task.training.momentum = 0.5f;
+  ASSERT_EQ(DecodeReply(View(Wrapped(2, FromHex(train))), &reply), Status::kOk);
+  EXPECT_EQ(reply.task.training.momentum, 0.0f);
+  ASSERT_EQ(DecodeReply(View(Wrapped(2, FromHex(train + "95010000403f"))), &reply), Status::kOk);
+  EXPECT_EQ(reply.task.training.momentum, 0.75f);
+}
+
 // Truncated bodies in memory of their own size: a read beyond the end is a sanitizer's finding. A
 // prefix can be a whole message, with what came later absent; then it is within its limits.
 template <typename Message>

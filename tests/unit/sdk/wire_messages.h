@@ -48,6 +48,7 @@ inline Request HelloAtItsLimits() {
   r.model_digest = View(kDigest);
   r.max_frame = kMaxMaxFrame;
   r.receipt = View(kReceipt);
+  r.abilities = {kMax32, kMax32};
   return r;
 }
 
@@ -75,7 +76,7 @@ inline Reply TrainAtItsLimits() {
   r.task.round = r.task.attempt = kMax32;
   r.task.format = {Coding::kRange, DitherKind::kUniform, kMaxPadding};
   r.task.quantizer_scale = std::numeric_limits<float>::max();
-  r.task.training = {kMax32, kMax32, 1e-45f, 0.25f, -0.0f, Clipping::kAtEnd};
+  r.task.training = {kMax32, kMax32, 1e-45f, 0.25f, -0.0f, Clipping::kAtEnd, 0.99999994f};
   r.task.clip_bit_q20 = 1 << 30;
   r.max_frame = kMaxMaxFrame;
   r.receipt = View(kReceipt);
@@ -91,6 +92,7 @@ inline std::vector<Request> Requests(uint32_t max_frame) {
   smallest_name.device_id = View(kLongestName).first(1);
   smallest_name.max_frame = kMinMaxFrame;
   smallest_name.receipt = {};
+  smallest_name.abilities = {};
   return {HelloAtItsLimits(),
           smallest_name,
           other_version,
@@ -135,6 +137,8 @@ inline void ExpectEqual(const Request& a, const Request& b) {
   EXPECT_EQ(a.clip_bit_q20, b.clip_bit_q20);
   EXPECT_EQ(a.private_noise_q20, b.private_noise_q20);
   EXPECT_EQ(a.last, b.last);
+  EXPECT_EQ(a.abilities.largest_batch, b.abilities.largest_batch);
+  EXPECT_EQ(a.abilities.features, b.abilities.features);
   const bool means_more = a.version == kProtocolVersion;
   EXPECT_EQ(means_more ? a.max_frame : 0, means_more ? b.max_frame : 0);
 }
@@ -152,6 +156,7 @@ inline void ExpectEqual(const TrainTask& a, const TrainTask& b) {
   EXPECT_EQ(a.training.batch_size, b.training.batch_size);
   EXPECT_EQ(FloatBits(a.training.learning_rate), FloatBits(b.training.learning_rate));
   EXPECT_EQ(FloatBits(a.training.weight_decay), FloatBits(b.training.weight_decay));
+  EXPECT_EQ(FloatBits(a.training.momentum), FloatBits(b.training.momentum));
   EXPECT_EQ(FloatBits(a.training.clip_l2), FloatBits(b.training.clip_l2));
   EXPECT_EQ(a.training.clipping, b.training.clipping);
   EXPECT_EQ(a.clip_bit_q20, b.clip_bit_q20);
