@@ -64,7 +64,7 @@ Device::Device(const ClientOptions& options, const ModelInfo& model, const Devic
     : options_(options),
       key_(key),
       share_(std::move(share)),
-      memory_(model, kMaxBatchSize, MaxChunkBytes(kMaxFrame)),
+      memory_(model, kMaxBatchSize, MaxChunkBytes(kMaxFrame), true),
       entropy_(options.seed ? std::optional<SeededEntropy>(key.secret) : std::nullopt),
       client_(MakeConfig(model), memory_.buffers()),
       connection_(ParseServerAddress(options.server), key_, kMaxFrame),

@@ -21,8 +21,10 @@
 //   3. A local round (local_round.h): training and encoding.
 //   4. Upload. The update stays in memory until the server has acknowledged all of it. A resumed
 //      upload repeats the same bytes.
-// The caller owns the memory: two vectors of the model's size and a workspace. One thread at a
-// time.
+// The caller owns the memory: two vectors of the model's size, a third one for tasks with momentum,
+// and a workspace. Client::Check() tells before use whether it suffices. Each Hello says what the
+// device can do with it (Abilities); a server gives the device no task that needs more. One thread
+// at a time.
 //
 // Privacy from the server:
 //   1. Gau-LRQ's noise protects what the server releases. It does not protect the update from the
@@ -64,13 +66,30 @@ struct ClientConfig : LocalDevice {
   Status Validate() const;
 };
 
+// Where the client puts a model that it has downloaded: the memory that LocalRoundBuffers::base
+// reads. The client collects the download in LocalRoundBuffers::update and hands it over in one
+// call, once it is whole. So a writer to flash sees every page at once: it erases and programs them
+// in its own order, and may leave a page that holds the same values alone.
+struct ModelWriter {
+  // Replaces the model. May block; the link may close meanwhile.
+  //   model  [model.parameters] float32, finite; valid during the call
+  // Returns kOk, or a status of the port: the round is then given up, and the next one writes anew.
+  Status (*write)(void* context, Span<const float> model) = nullptr;
+  void* context = nullptr;
+};
+
+// Writes to RAM, or to external memory that is written like RAM.
+//   base  [model.parameters], the same as LocalRoundBuffers::base
+ModelWriter WriterTo(Span<float> base);
+
 // The caller's memory for rounds and for messages. Contents are unspecified before and after; wipe
 // them if the device is shared.
 //
 // chunk may overlap with scratch, because training and messages take turns: Step() uses scratch
 // while it trains, and chunk is in use from the Step() that sets kSend until OnReply() or
-// OnLinkLost(). scratch and indices must fit the largest batch that a task may ask for.
+// OnLinkLost(). scratch and indices decide the largest batch that the device trains with.
 struct ClientBuffers : LocalRoundBuffers {
+  ModelWriter writer;  // to `base`
   // The bytes of one upload message, >= 16; more than MaxChunkBytes(max_frame) are not used.
   MutableByteSpan chunk;
   // Optional: more memory for the encoder, see UpdateEncoder(); [a multiple of kDitherBatch].
@@ -102,25 +121,43 @@ constexpr size_t ClientWorkspaceBytes() {
          sizeof(uint32_t) * max_batch_size;
 }
 
-// Lays the buffers out in static memory, chunk and frames over scratch:
-//   vectors     [2 * Net::kParameters] base, then update
-//   workspace   [ClientWorkspaceBytes() of the same arguments], any alignment
+// Lays the buffers out in static memory, chunk and frames over scratch, for a model that is kept
+// elsewhere:
+//   base       [Net::kParameters] in external memory, or in flash that the CPU reads like memory
+//   writer     writes it
+//   vectors    [Net::kParameters] update; [2 * Net::kParameters] update, then velocity: the device
+//              then trains with momentum
+//   workspace  [ClientWorkspaceBytes() of the same arguments], any alignment
 template <class Net, uint32_t max_batch_size = 16, size_t chunk_size = 1000, size_t frame_bytes = 0>
-ClientBuffers MakeClientBuffers(Span<float> vectors, Span<std::byte> workspace) {
+ClientBuffers MakeClientBuffers(Span<const float> base, const ModelWriter& writer,
+                                Span<float> vectors, Span<std::byte> workspace) {
   const auto address = reinterpret_cast<uintptr_t>(workspace.data());
   std::byte* const shared = workspace.data() + (0 - address) % alignof(uint32_t);
   std::byte* const rest =
       shared + internal::SharedBytes<Net, max_batch_size>(chunk_size + frame_bytes);
   auto* const bytes = reinterpret_cast<uint8_t*>(shared);
   ClientBuffers buffers;
-  buffers.base = vectors.first(Net::kParameters);
-  buffers.update = vectors.subspan(Net::kParameters, Net::kParameters);
+  buffers.base = base;
+  buffers.writer = writer;
+  buffers.update = vectors.first(Net::kParameters);
+  buffers.velocity = vectors.subspan(Net::kParameters);
   buffers.scratch = {reinterpret_cast<float*>(shared),
                      internal::kScratchFloats<Net, max_batch_size>};
   buffers.indices = {reinterpret_cast<uint32_t*>(rest), max_batch_size};
   buffers.chunk = {bytes, chunk_size};
   buffers.frames = {bytes + chunk_size, frame_bytes};
   return buffers;
+}
+
+// The same with the model in RAM:
+//   vectors    [2 * Net::kParameters] base, then update; or [3 * Net::kParameters] base, update,
+//              velocity: the device then trains with momentum
+//   workspace  [ClientWorkspaceBytes() of the same arguments], any alignment
+template <class Net, uint32_t max_batch_size = 16, size_t chunk_size = 1000, size_t frame_bytes = 0>
+ClientBuffers MakeClientBuffers(Span<float> vectors, Span<std::byte> workspace) {
+  const Span<float> base = vectors.first(Net::kParameters);
+  return MakeClientBuffers<Net, max_batch_size, chunk_size, frame_bytes>(
+      base, WriterTo(base), vectors.subspan(Net::kParameters), workspace);
 }
 
 class Client {
@@ -134,6 +171,24 @@ class Client {
 
   enum class State : uint8_t { kHello, kDownload, kTrain, kUploadBegin, kUpload, kDone };
 
+  // Tells whether a configuration and its buffers suffice.
+  //   bytes_needed  bytes of scratch that the model needs for batches of indices.size() samples,
+  //                 at most 65535; unchanged on kInvalidArgument
+  // Returns
+  //   kOk
+  //   kInvalidArgument  the configuration is bad; base or update is not [model.parameters], or
+  //                     velocity neither that nor empty; there is no writer; indices is empty
+  //   kBufferTooSmall   scratch has fewer bytes than needed, or chunk fewer than 16. With less
+  //                     scratch a client takes part in jobs of smaller batches, if it holds a
+  //                     sample: see AbilitiesOf()
+  static Status Check(const ClientConfig& config, const ClientBuffers& buffers,
+                      size_t* bytes_needed);
+
+  // What the model can do with these buffers: the most samples that scratch and indices hold, and
+  // momentum if the model has it and there is a velocity. largest_batch is 0 if there is no room
+  // for a sample.
+  static Abilities AbilitiesOf(const ModelInfo& model, const LocalRoundBuffers& buffers);
+
   // The configuration is copied; the secret is wiped by the destructor.
   Client(const ClientConfig& config, const ClientBuffers& buffers)
       : config_(config), buffers_(buffers), round_(config.engine, buffers.words) {}
@@ -142,13 +197,13 @@ class Client {
 
   // Does at most one mini-batch, or prepares one request. On any status but kOk the round is given
   // up: keys are wiped and the next Step() starts over with Hello. Returns the statuses of
-  // LocalRound and the port, and kInvalidArgument for a bad configuration. A training that fails is
+  // LocalRound and the port, and those of Check() for a bad configuration. A training that fails is
   // no failure of the round: see local_round.h and local_round().failure().
   Status Step(Progress* progress);
 
-  // Takes the answer to request(). kMalformed or kWrongState for an answer that does not fit,
-  // kPeerRefused for a final error or a task with less privacy than the configuration asks for; the
-  // round is then given up.
+  // Takes the answer to request(). The last part of a model is written before it returns.
+  // kMalformed or kWrongState for an answer that does not fit, kPeerRefused for a final error or a
+  // task with less privacy than the configuration asks for; the round is then given up.
   Status OnReply(const Reply& reply);
 
   // To be called when the link was cut. An interrupted upload resumes at the byte that the server

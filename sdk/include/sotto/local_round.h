@@ -52,8 +52,9 @@ struct LocalDevice {
 
 // The caller's memory for a round.
 struct LocalRoundBuffers {
-  // [model.parameters] the round's model, float32. The round only reads it.
-  Span<float> base;
+  // [model.parameters] the round's model, float32. The round only reads it: it may lie in external
+  // memory or in flash that the CPU reads like memory.
+  Span<const float> base;
   // [model.parameters] the update, once the last Step() is done. During training it is the working
   // memory: see WorkingParameters.
   Span<float> update;

@@ -7,13 +7,55 @@ namespace sotto {
 namespace {
 
 constexpr size_t kMinChunk = 16;
+constexpr uint32_t kMaxBatch = 65535;  // of a task
 
-bool BuffersFit(const ModelInfo& model, const ClientBuffers& b) {
+// Whether the spans have the sizes that the model dictates.
+bool IsOfModel(const ModelInfo& model, const ClientBuffers& b) {
   return b.base.size() == model.parameters && b.update.size() == model.parameters &&
-         b.chunk.size() >= kMinChunk;
+         (b.velocity.empty() || b.velocity.size() == model.parameters);
+}
+
+// Of a batch, by the indices alone.
+uint32_t MostSamples(const LocalRoundBuffers& b) {
+  const size_t indices = b.indices.size();
+  return indices < kMaxBatch ? static_cast<uint32_t>(indices) : kMaxBatch;
+}
+
+Status WriteToMemory(void* context, Span<const float> model) {
+  __builtin_memcpy(context, model.data(), sizeof(float) * model.size());
+  return Status::kOk;
 }
 
 }  // namespace
+
+ModelWriter WriterTo(Span<float> base) { return {WriteToMemory, base.data()}; }
+
+Status Client::Check(const ClientConfig& config, const ClientBuffers& buffers,
+                     size_t* bytes_needed) {
+  if (Status s = config.Validate(); s != Status::kOk) return s;
+  const ModelInfo& model = *config.model;
+  const uint32_t batch = MostSamples(buffers);
+  if (!IsOfModel(model, buffers) || buffers.writer.write == nullptr || batch == 0) {
+    return Status::kInvalidArgument;
+  }
+  const size_t floats = model.training_floats(model, batch);
+  *bytes_needed = sizeof(float) * floats;
+  const bool fits = buffers.scratch.size() >= floats && buffers.chunk.size() >= kMinChunk;
+  return fits ? Status::kOk : Status::kBufferTooSmall;
+}
+
+// training_floats does not fall as the batch grows, so halving finds the last batch that fits.
+Abilities Client::AbilitiesOf(const ModelInfo& model, const LocalRoundBuffers& buffers) {
+  uint32_t fits = 0;
+  uint32_t beyond = MostSamples(buffers) + 1;
+  while (beyond - fits > 1) {
+    const uint32_t middle = fits + (beyond - fits) / 2;
+    const bool is_room = model.training_floats(model, middle) <= buffers.scratch.size();
+    (is_room ? fits : beyond) = middle;
+  }
+  const bool has_momentum = model.has_momentum && buffers.velocity.size() == model.parameters;
+  return {fits, has_momentum ? kFeatureMomentum : 0};
+}
 
 Status ClientConfig::Validate() const {
   if (Status s = LocalDevice::Validate(); s != Status::kOk) return s;
@@ -98,9 +140,14 @@ Status Client::PrepareRequest(Request* request) {
 }
 
 Status Client::PrepareHello(Request* request) {
-  if (Status s = config_.Validate(); s != Status::kOk) return s;
-  if (!BuffersFit(*config_.model, buffers_)) return Status::kInvalidArgument;
-  if (Status s = ModelDigest(*config_.model, model_digest_); s != Status::kOk) return s;
+  size_t bytes_needed = 0;
+  const Status status = Check(config_, buffers_, &bytes_needed);
+  if (status == Status::kInvalidArgument) return status;
+  const ModelInfo& model = *config_.model;
+  request->abilities = AbilitiesOf(model, buffers_);
+  const bool has_room = request->abilities.largest_batch > 0 && buffers_.chunk.size() >= kMinChunk;
+  if (!has_room) return Status::kBufferTooSmall;
+  if (Status s = ModelDigest(model, model_digest_); s != Status::kOk) return s;
   request->kind = Request::Kind::kHello;
   request->device_id = config_.device_id;
   request->model_digest = model_digest_;
@@ -229,10 +276,12 @@ Status Client::OnModelChunk(ByteSpan bytes) {
   for (size_t i = 0; i < bytes.size(); i += 4) {
     const float value = FloatFromBits(LoadU32Le(bytes.data() + i));
     if (!IsFinite(value)) return Status::kNotFinite;
-    buffers_.base[(downloaded_ + i) / 4] = value;
+    buffers_.update[(downloaded_ + i) / 4] = value;
   }
   downloaded_ += static_cast<uint32_t>(bytes.size());
   if (downloaded_ != total) return Status::kOk;
+  const ModelWriter& writer = buffers_.writer;
+  if (Status s = writer.write(writer.context, buffers_.update); s != Status::kOk) return s;
   state_ = State::kTrain;
   return round_.Begin(task_, config_, buffers_);
 }

@@ -86,18 +86,19 @@ Status RunClient(uint32_t index, const LocalDevice& device, Job& job, SeededEntr
 // clipped update goes through the job's codec instead of the SDK's quantizer.
 Status RunBaseline(uint32_t index, const LocalDevice& device, Job& job, SeededEntropy& entropy,
                    posix::ClientMemory& memory) {
+  const ClientBuffers buffers = memory.buffers();
   Request hello;
   uint8_t digest[kSha256Size] = {};
   Require(ModelDigest(*device.model, digest), device, job);
   hello.kind = Request::Kind::kHello;
   hello.model_digest = digest;
+  hello.abilities = Client::AbilitiesOf(*device.model, buffers);
   const Reply reply = job.Answer(index, hello);
   if (reply.kind != Reply::Kind::kTrain) return Status::kOk;
   const TrainTask& task = reply.task;
   entropy.Attach(&task);
 
-  const ClientBuffers buffers = memory.buffers();
-  std::copy(job.parameters().begin(), job.parameters().end(), buffers.base.begin());
+  Require(buffers.writer.write(buffers.writer.context, job.parameters()), device, job);
   LocalRound round(FastEngine());
   Require(round.Begin(task, device, buffers), device, job);
   for (bool done = false; !done;) Require(round.Step(&done), device, job);
@@ -162,6 +163,7 @@ void Fleet::CheckIn(Job& job, FleetShare share) const {
   Request hello;
   hello.kind = Request::Kind::kHello;
   hello.model_digest = digest;
+  hello.abilities.features = kFeatureMomentum;  // RunRound() gives what the job needs
   uint32_t checked_in = 0;
   for (uint32_t i = 0; i < registry_.size() && checked_in < job.config().min_devices; ++i) {
     if (DropsOut(i, job.round(), job.attempt())) continue;
@@ -176,10 +178,12 @@ uint32_t Fleet::RunRound(Job& job, int threads, FleetShare share) const {
   for (const uint32_t device : job.cohort()) {
     if (share.Has(device) && !DropsOut(device, job.round(), job.attempt())) drawn.push_back(device);
   }
-  const uint32_t batch_size = job.config().training.batch_size;
+  const TrainingOptions& training = job.config().training;
   const int workers = std::min(threads, static_cast<int>(std::max<size_t>(drawn.size(), 1)));
   std::vector<posix::ClientMemory> memories;
-  for (int i = 0; i < workers; ++i) memories.emplace_back(model_, batch_size, kUploadChunkSize);
+  for (int i = 0; i < workers; ++i) {
+    memories.emplace_back(model_, training.batch_size, kUploadChunkSize, training.momentum > 0);
+  }
   std::vector<Status> trainings(drawn.size(), Status::kOk);
   ParallelFor(workers, drawn.size(), [&](size_t i, int worker) {
     trainings[i] = RunDevice(drawn[i], job, memories[static_cast<size_t>(worker)]);

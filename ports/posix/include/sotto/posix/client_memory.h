@@ -16,11 +16,13 @@ namespace sotto::posix {
 // Not to be copied while a client uses it: the buffers point into it.
 class ClientMemory {
  public:
-  //   batch_size  the most samples of a mini-batch
-  //   chunk_size  the most bytes of an update in one message
-  ClientMemory(const ModelInfo& model, uint32_t batch_size, size_t chunk_size)
+  //   batch_size    the most samples of a mini-batch
+  //   chunk_size    the most bytes of an update in one message
+  //   has_momentum  also a velocity, if the model trains with momentum: 4 bytes a parameter
+  ClientMemory(const ModelInfo& model, uint32_t batch_size, size_t chunk_size, bool has_momentum)
       : base_(model.parameters),
         update_(model.parameters),
+        velocity_(has_momentum && model.has_momentum ? model.parameters : 0),
         scratch_floats_(model.training_floats(model, batch_size)),
         chunk_size_(chunk_size),
         shared_(std::max(scratch_floats_, (chunk_size + 3) / 4)),
@@ -29,10 +31,13 @@ class ClientMemory {
 
   ClientBuffers buffers() {
     auto* const bytes = reinterpret_cast<uint8_t*>(shared_.data());
-    return {{{base_.data(), base_.size()},
+    const Span<float> base = {base_.data(), base_.size()};
+    return {{base,
              {update_.data(), update_.size()},
              {shared_.data(), scratch_floats_},
-             {indices_.data(), indices_.size()}},
+             {indices_.data(), indices_.size()},
+             {velocity_.data(), velocity_.size()}},
+            WriterTo(base),
             {bytes, chunk_size_},
             {words_.data(), words_.size()},
             {bytes + chunk_size_, sizeof(float) * shared_.size() - chunk_size_}};
@@ -41,6 +46,7 @@ class ClientMemory {
  private:
   std::vector<float> base_;
   std::vector<float> update_;
+  std::vector<float> velocity_;  // empty without momentum
   size_t scratch_floats_;
   size_t chunk_size_;
   std::vector<float> shared_;  // training and messages use it in turn
