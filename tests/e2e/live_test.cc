@@ -87,6 +87,47 @@ TEST(LiveTest, TheLiveFleetReachesTheSimulatorsLeNet) {
   ExpectTheSimulatorsModel({"--model", "lenet", "--local-epochs", "1"}, {"--model", "lenet"});
 }
 
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelWithMomentum) {
+  ExpectTheSimulatorsModel({"--momentum", "0.9"});
+}
+
+// A client in fixed point has no momentum. All are drawn in every round.
+TEST(LiveTest, AClientWithoutMomentumNeverTrainsInAJobWithItAndTheOthersDo) {
+  Site site(3);
+  Server server = site.Serve({"--cohort", "3", "--rounds", "2", "--noise-multiplier", "1",
+                              "--momentum", "0.5", "--json", site.Path("serve.json")});
+  std::vector<Process> clients;
+  for (size_t i = 0; i < 3; ++i) {
+    const Arguments model = {"--model", i == 0 ? "softmax-784-10-q" : "softmax-784-10"};
+    clients.push_back(site.Client(i, server.port, model));
+  }
+  ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  ExpectAllDone(site, clients);
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), "trains"), 0u);
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(1)), "trains"), 2u);
+  EXPECT_EQ(Count(ReadFile(server.log), "; told to wait: 1 device without momentum (1 drawn"), 2u);
+  const Json results = Json::parse(ReadFile(site.Path("serve.json")));
+  EXPECT_EQ(results["rounds_released"], 2);
+  for (const Json& attempt : results["operator"]["attempts"]) {
+    EXPECT_EQ(attempt["reported"], 2);
+    EXPECT_EQ(attempt["lacking"]["drawn"], 1);
+  }
+}
+
+TEST(LiveTest, AJobThatNoDeviceCanTrainSaysSoAndChargesNothing) {
+  Site site(1);
+  const Server server = site.Serve({"--cohort", "1", "--rounds", "1", "--noise-multiplier", "1",
+                                    "--batch-size", "2000", "--round-timeout", "1",
+                                    "--poll-interval", "0.2", "--release-allowance", "0.1"});
+  Process client = site.Client(0, server.port);
+  const auto says = [&](const char* words) { return Count(ReadFile(server.log), words) > 0; };
+  EXPECT_TRUE(says("devices need: memory for batches of 2000 samples"));
+  EXPECT_TRUE(Eventually([&] { return says("told to wait so far: 1 device without memory"); }));
+  EXPECT_TRUE(Eventually([&] { return says("WARNING: round 1 attempt "); }));
+  EXPECT_TRUE(says("a job with --batch-size 1024 suits all of them"));
+  EXPECT_EQ(server.releases(), 0u);
+}
+
 // The offered noise is less than the device's owner requires, or none. The device sends nothing and
 // prints the reason.
 TEST(LiveTest, AClientLeavesAJobWithTooLittlePrivateNoise) {

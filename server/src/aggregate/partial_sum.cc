@@ -5,6 +5,21 @@
 
 namespace sotto::server {
 
+void LackCount::Merge(const LackCount& other) {
+  if (other.devices == 0) return;
+  least = devices == 0 ? other.least : std::min(least, other.least);
+  needed = other.needed;
+  devices += other.devices;
+  drawn += other.drawn;
+}
+
+void LackCounts::Merge(const LackCounts& other) {
+  devices += other.devices;
+  drawn += other.drawn;
+  if (by_need.size() < other.by_need.size()) by_need.resize(other.by_need.size());
+  for (size_t i = 0; i < other.by_need.size(); ++i) by_need[i].Merge(other.by_need[i]);
+}
+
 void AttemptCounts::Merge(const AttemptCounts& other) {
   checked_in += other.checked_in;
   reported += other.reported;
@@ -12,6 +27,7 @@ void AttemptCounts::Merge(const AttemptCounts& other) {
   update_bytes += other.update_bytes;
   beyond_bound.insert(beyond_bound.end(), other.beyond_bound.begin(), other.beyond_bound.end());
   std::sort(beyond_bound.begin(), beyond_bound.end());
+  lacking.Merge(other.lacking);
 }
 
 void PartialSum::Merge(const PartialSum& other) {

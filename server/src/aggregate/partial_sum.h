@@ -16,6 +16,25 @@
 
 namespace sotto::server {
 
+// The devices that lack one thing that a task needs. A device may lack several.
+struct LackCount {
+  uint32_t devices = 0;
+  uint32_t drawn = 0;   // of these devices
+  uint32_t needed = 0;  // by the task; meaningful if there are devices, as is the next one
+  uint32_t least = 0;   // of what these devices hold
+
+  void Merge(const LackCount& other);
+};
+
+// The devices, heard and drawn or not, that lack something (round/needs.h). For the operator.
+struct LackCounts {
+  uint32_t devices = 0;
+  uint32_t drawn = 0;
+  std::vector<LackCount> by_need = {};  // one for each of Needs(); may be empty if there are none
+
+  void Merge(const LackCounts& other);
+};
+
 struct AttemptCounts {
   uint32_t checked_in = 0;    // see round/attempt.h; drawn or not
   uint32_t reported = 0;      // complete, valid updates
@@ -24,6 +43,7 @@ struct AttemptCounts {
   // The devices whose update was refused because no update within the task's bounds has its values:
   // registry indices, ascending. For the operator. None of these devices is honest.
   std::vector<uint32_t> beyond_bound = {};
+  LackCounts lacking = {};
 
   void Merge(const AttemptCounts& other);
 };

@@ -15,11 +15,17 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kDecimals = 3;  // of an epsilon
 
+// Of devices that lack something that the job needs. Empty if there are none.
+std::string DescribeWaiting(const RoundOutcome& outcome) {
+  const std::string lacks = DescribeLacks(outcome.lacking);
+  return lacks.empty() ? "" : "; told to wait: " + lacks;
+}
+
 std::string DescribeCounts(const RoundOutcome& outcome) {
   std::string text = fmt::format("{} of {} reported, {} topped up", outcome.reported,
                                  outcome.cohort, outcome.topped_up);
   if (outcome.rejected > 0) text += fmt::format(", {} refused", outcome.rejected);
-  return text;
+  return text + DescribeWaiting(outcome);
 }
 
 std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome, bool seeded) {
@@ -57,10 +63,24 @@ std::string DescribeAttemptClaims(const privacy::Statement& spent) {
 std::string DescribeGivenUp(const JobConfig& config, const RoundOutcome& outcome) {
   const std::string charged = DescribeAttemptClaims(outcome.spent);
   return fmt::format(
-      "round {} attempt {}: {} of {} checked in, too few; nothing released, {}", outcome.round + 1,
-      outcome.attempt + 1, outcome.checked_in, Counted(config.plan.devices, "device"),
+      "round {} attempt {}: {} of {} checked in, too few{}; nothing released, {}",
+      outcome.round + 1, outcome.attempt + 1, outcome.checked_in,
+      Counted(config.plan.devices, "device"), DescribeWaiting(outcome),
       charged.empty() ? "nothing charged"
                       : "but the server has seen the attempt's updates and is charged: " + charged);
+}
+
+Json LacksToJson(const LackCounts& counts) {
+  Json json = {{"devices", counts.devices}, {"drawn", counts.drawn}};
+  for (size_t i = 0; i < counts.by_need.size(); ++i) {
+    const LackCount& lack = counts.by_need[i];
+    if (lack.devices == 0) continue;
+    json[Needs()[i].name] = {{"devices", lack.devices},
+                             {"drawn", lack.drawn},
+                             {"needed", lack.needed},
+                             {"least", lack.least}};
+  }
+  return json;
 }
 
 }  // namespace
@@ -81,6 +101,13 @@ std::vector<std::string> WarningsOf(const RoundOutcome& outcome, const DeviceReg
         "up. The device runs other code than Sotto's, or somebody else has its key; if it goes on, "
         "`sotto keys revoke` shuts it out",
         outcome.round + 1, fmt::join(names, ", ")));
+  }
+  if (outcome.lacking.devices > 0 && outcome.checked_in == 0) {
+    warnings.push_back(fmt::format(
+        "WARNING: round {} attempt {}: NO device that asked for work has what the job needs: {}. "
+        "All are told to wait. A job keeps its configuration: begin another one with --new-job, "
+        "or give the devices what they lack",
+        outcome.round + 1, outcome.attempt + 1, DescribeLacks(outcome.lacking)));
   }
   if (outcome.released && 2 * outcome.reported < outcome.cohort) {
     warnings.push_back(fmt::format(
@@ -108,6 +135,7 @@ void OperatorReport::Add(const RoundOutcome& outcome) {
                        {"checked_in", outcome.checked_in},
                        {"reported", outcome.reported},
                        {"refused", outcome.rejected},
+                       {"lacking", LacksToJson(outcome.lacking)},
                        {"topped_up", outcome.topped_up},
                        {"update_bytes", outcome.update_bytes},
                        {"late_ms", outcome.late_ms}});

@@ -22,10 +22,11 @@
 namespace sotto::server {
 
 // One line about an attempt: what it released and what is spent, or that it was given up and what
-// the server has seen of it.
+// the server has seen of it; and the devices that lacked something that the job needs.
 std::string DescribeOutcome(const JobConfig& config, const RoundOutcome& outcome, bool seeded);
 
 // What an operator must look at after this attempt, one line each, with what to check:
+//   - an attempt in which no device had what the job needs;
 //   - a release in which less than half of the drawn devices reported;
 //   - a result that was published after its time;
 //   - devices whose update was refused because its norm was beyond the bound.

@@ -124,6 +124,7 @@ class Server::Loop {
 
   void RaisePriority();
   void Tick();
+  void ReportLacking();
   void TakeStep(std::function<void()> step, void (Loop::*then)());
   void OnStepTaken();
   void OpenRound();
@@ -188,7 +189,8 @@ class Server::Loop {
   uint64_t publication_ms_ = 0;  // of the open or closed attempt's result
   bool awaits_publication_ = false;
   uint64_t farewell_deadline_ms_ = 0;
-  bool opened_ = false;  // at least one round
+  uint32_t lacking_reported_ = 0;  // devices, at most, in one line of the log
+  bool opened_ = false;            // at least one round
   bool finished_ = false;
   bool stopping_ = false;
 };

@@ -124,8 +124,18 @@ void Server::Loop::Tick() {
     TickSessions();
     TickStrangers();
   }
+  ReportLacking();
   const bool all_told = job_->config().close_early() && to_be_told_.empty();
   if (finished_ && (all_told || now() >= farewell_deadline_ms_)) StopLoop();
+}
+
+// Tells the operator of devices that lack something, before the round's result does: as soon as
+// there is one, and then each time that there are twice as many.
+void Server::Loop::ReportLacking() {
+  const LackCounts lacking = job_->Lacking();
+  if (lacking.devices == 0 || lacking.devices < 2 * lacking_reported_) return;
+  lacking_reported_ = lacking.devices;
+  events_.info(fmt::format("told to wait so far: {}", DescribeLacks(lacking)));
 }
 
 // Takes a step of the job in the pool, where the log is written, then calls `then` on the loop. The

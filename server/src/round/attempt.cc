@@ -29,13 +29,30 @@ std::vector<bool> Attempt::Heard() const {
   return is_heard_;
 }
 
+LackCounts Attempt::Lacking() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return CountLacks(task_.training, lacking_, drawn_);
+}
+
+// The drawn devices that lack something and have not reported.
+uint32_t Attempt::CountUnable() const {
+  uint32_t count = 0;
+  for (const auto& [device, abilities] : lacking_) {
+    const size_t index = IndexOfDrawn(device);
+    if (index == drawn_.size()) continue;
+    const MemberState state = members_[index].state;
+    count += state != MemberState::kReported && state != MemberState::kRejected ? 1 : 0;
+  }
+  return count;
+}
+
 bool Attempt::IsComplete() const {
   if (!config_.close_early()) return false;
   const std::lock_guard<std::mutex> lock(mutex_);
   // Only an attempt that will be released may end early. So it stays open until enough devices have
   // checked in.
-  return open_ && counts_.reported + counts_.rejected == drawn_.size() &&
-         counts_.checked_in >= config_.min_devices;
+  return open_ && counts_.checked_in >= config_.min_devices &&
+         counts_.reported + counts_.rejected + CountUnable() == drawn_.size();
 }
 
 PartialSum Attempt::Close() {
@@ -45,6 +62,7 @@ PartialSum Attempt::Close() {
   std::sort(counts_.beyond_bound.begin(), counts_.beyond_bound.end());
   PartialSum part(sum_.Take());
   part.counts = counts_;
+  part.counts.lacking = CountLacks(task_.training, lacking_, drawn_);
   return part;
 }
 

@@ -8,9 +8,11 @@
 // is decoded when it is complete and added to the sum. Its bytes are then freed.
 //
 // Which devices check in. A device checks in if it has sent this attempt, or the attempt before it,
-// any request.
+// any request, and lacks nothing that the task needs, by its Hello (round/needs.h). A device that
+// lacks something is answered in everything as one that is not drawn.
 //   Lemma. Suppose that a device that is told to train sends its next request within the time that
-//   an attempt lasts, and that whether devices are up depends on no draw. Then the number of
+//   an attempt lasts, and that neither whether devices are up nor what they can do depends on a
+//   draw. Then the number of
 //   devices that check in depends on no draw. Proof: compare a device that is drawn in attempt i
 //   with the same device if it is not. Attempts i and i + 1 count both, for the Hello in attempt i.
 //   Attempt i + 1 hears both, the one that trains at the latest at the end of its training. So they
@@ -24,6 +26,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -34,6 +37,7 @@
 #include "codec/update_codec.h"
 #include "round/devices.h"
 #include "round/job_config.h"
+#include "round/needs.h"
 #include "sotto/messages.h"
 
 namespace sotto::server {
@@ -55,8 +59,11 @@ class Attempt {
   //   devices  by registry index; empty: none
   void CheckInToo(const std::vector<bool>& devices);
 
-  // The devices that have sent this attempt a request, by registry index.
+  // The devices that have sent this attempt a request and lack nothing, by registry index.
   std::vector<bool> Heard() const;
+
+  // The devices so far that lack something that the task needs.
+  LackCounts Lacking() const;
 
   // The answer to a device's request.
   //   device   the registry's index of an authenticated device
@@ -66,8 +73,9 @@ class Attempt {
   Reply Answer(uint32_t device, const Request& request);
 
   // True if the configuration lets rounds close early, the attempt is open, every drawn device has
-  // reported or had its update rejected, and at least config.min_devices devices have checked in
-  // with this process. There is then no reason to wait longer.
+  // reported, had its update rejected or said that it lacks something, and at least
+  // config.min_devices devices have checked in with this process. There is then no reason to wait
+  // longer.
   bool IsComplete() const;
 
   // Closes the attempt at the deadline: no update is accepted from now on. Waits for the updates
@@ -88,7 +96,10 @@ class Attempt {
     size_t size = 0;             // of the complete update, bytes
   };
 
+  size_t IndexOfDrawn(uint32_t device) const;
   Member* FindMember(uint32_t device);
+  uint32_t CountUnable() const;
+  void Hear(uint32_t device, const Request& request);
   void CheckIn(uint32_t device);
   bool IsOfThisAttempt(const Request& request) const;
   void Reject(Member& member);
@@ -112,7 +123,9 @@ class Attempt {
   int decoding_ = 0;
   std::vector<Member> members_;      // one for each of drawn_, same order
   std::vector<bool> is_checked_in_;  // by registry index
-  std::vector<bool> is_heard_;       // by registry index
+  std::vector<bool> is_heard_;       // by registry index; see Heard()
+  // By their last Hello in this attempt, the devices that lack something, by registry index.
+  std::map<uint32_t, Abilities> lacking_;
   AttemptCounts counts_;
   Accumulator sum_;  // has its own lock: updates are added without mutex_
 };

@@ -85,8 +85,7 @@ Reply AnswerBetweenAttempts(const Request& request, const JobConfig& config) {
 Reply Attempt::Answer(uint32_t device, const Request& request) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (!open_) return AnswerBetweenAttempts(request, config_);
-  is_heard_[device] = true;
-  CheckIn(device);
+  Hear(device, request);
   switch (request.kind) {
     case Request::Kind::kHello:
       return OnHello(device);
@@ -102,11 +101,30 @@ Reply Attempt::Answer(uint32_t device, const Request& request) {
   return FinalError(ErrorCode::kMalformed);
 }
 
-// Null if the device was not drawn.
+// Notes what the device lacks, or checks it in.
+void Attempt::Hear(uint32_t device, const Request& request) {
+  if (request.kind == Request::Kind::kHello) {
+    if (IsLacking(task_.training, request.abilities)) {
+      lacking_[device] = request.abilities;
+    } else {
+      lacking_.erase(device);
+    }
+  }
+  is_heard_[device] = lacking_.count(device) == 0;
+  if (is_heard_[device]) CheckIn(device);
+}
+
+// Null if the device was not drawn, or lacks something: nobody can tell the two apart.
 Attempt::Member* Attempt::FindMember(uint32_t device) {
+  const size_t index = IndexOfDrawn(device);
+  return lacking_.count(device) != 0 || index == drawn_.size() ? nullptr : &members_[index];
+}
+
+// The size of drawn_ if the device was not drawn.
+size_t Attempt::IndexOfDrawn(uint32_t device) const {
   const auto found = std::lower_bound(drawn_.begin(), drawn_.end(), device);
-  if (found == drawn_.end() || *found != device) return nullptr;
-  return &members_[static_cast<size_t>(found - drawn_.begin())];
+  const bool is_drawn = found != drawn_.end() && *found == device;
+  return is_drawn ? static_cast<size_t>(found - drawn_.begin()) : drawn_.size();
 }
 
 void Attempt::CheckIn(uint32_t device) {

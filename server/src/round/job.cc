@@ -130,8 +130,9 @@ void Job::PublishModel() {
 void Job::StartAttempt() {
   for (;; GiveAttemptUp()) {
     if (given_up_ == config_.max_attempts) {
+      const std::string lacks = DescribeLacks(lacking_before_);
       GiveUp("round " + std::to_string(round_ + 1) + " was given up after " +
-             Counted(given_up_, "attempt"));
+             Counted(given_up_, "attempt") + (lacks.empty() ? "" : "; at last " + lacks));
       return;
     }
     if (const std::string refusal = budget_.Refusal(round_); !refusal.empty()) {
@@ -175,7 +176,8 @@ TrainTask Job::MakeTask() const {
 //
 // Lemma 2. Let no device cheat, and let G be the event that fewer than min_devices of ALL devices
 // checked in before the deadline. Lemma 1 applies to G. Proof: a device checks in before it can
-// know whether it is drawn, so the count is independent of the draw.
+// know whether it is drawn, so the count is independent of the draw. A device that lacks something
+// does not check in; what it can do is independent of the draw, too, and it is never told.
 //
 // Lemma 3. Let c devices cheat. Each of them knows whether it was drawn, and they can delay some of
 // their check-ins until others of the c know this. So they decide about G with knowledge of j, the
@@ -247,6 +249,11 @@ Reply Job::Answer(uint32_t device, const Request& request) {
   return reply;
 }
 
+LackCounts Job::Lacking() const {
+  const std::shared_ptr<Attempt> attempt = CurrentAttempt();
+  return attempt == nullptr ? LackCounts() : attempt->Lacking();
+}
+
 bool Job::IsComplete() const {
   const std::shared_ptr<Attempt> attempt = CurrentAttempt();
   return attempt != nullptr && attempt->IsComplete();
@@ -268,6 +275,7 @@ PartialSum Job::CloseUploads() {
 RoundOutcome Job::FinishRound(PartialSum total) {
   if (phase() != Phase::kClosing) throw std::logic_error("no round's uploads are closed");
   RoundOutcome outcome = OutcomeOf(total.counts);
+  lacking_before_ = outcome.lacking;
   if (outcome.checked_in < config_.min_devices) {
     outcome.spent = Spent();  // the server has seen this attempt's updates
     GiveAttemptUp();
@@ -289,6 +297,7 @@ RoundOutcome Job::OutcomeOf(const AttemptCounts& counts) const {
   outcome.checked_in = counts.checked_in;
   outcome.reported = counts.reported;
   outcome.rejected = counts.rejected;
+  outcome.lacking = counts.lacking;
   outcome.update_bytes = counts.update_bytes;
   outcome.beyond_bound = counts.beyond_bound;
   outcome.clip_l2 = static_cast<double>(clip_l2_);

@@ -12,9 +12,9 @@
 // CloseRound() is CloseUploads() followed by FinishRound(). Processes that share an attempt merge
 // their parts between these two calls.
 //
-// Answer(), IsComplete() and phase() are safe from any thread at any time. All other methods belong
-// to the thread that opens and closes rounds. Other threads may call them only while no round is
-// being opened or closed.
+// Answer(), IsComplete(), Lacking() and phase() are safe from any thread at any time. All other
+// methods belong to the thread that opens and closes rounds. Other threads may call them only while
+// no round is being opened or closed.
 #ifndef SOTTO_ROUND_JOB_H_
 #define SOTTO_ROUND_JOB_H_
 
@@ -41,10 +41,12 @@ struct RoundOutcome {
   bool released = false;
   uint32_t round = 0;
   uint32_t attempt = 0;
-  uint32_t cohort = 0;        // devices drawn
-  uint32_t checked_in = 0;    // devices heard in this attempt or the one before it, drawn or not
+  uint32_t cohort = 0;  // devices drawn
+  // Devices heard in this attempt or the one before it, drawn or not, that lack nothing.
+  uint32_t checked_in = 0;
   uint32_t reported = 0;      // complete, valid updates
   uint32_t rejected = 0;      // drawn devices whose update was rejected
+  LackCounts lacking;         // devices that were told to wait for what they lack, drawn or not
   uint32_t topped_up = 0;     // zero updates added so that the noise is constant
   uint64_t update_bytes = 0;  // encoded bytes of all reports
   uint64_t late_ms = 0;       // published so long after its time; set by the server
@@ -68,7 +70,8 @@ class Job {
   // The registry and the log must outlive the job.
   //   server_key  fresh entropy at each start of the server. The job id, the cohorts and the noise
   //               of zero updates derive from it, so a restart never repeats them.
-  //   resume      the job's state in its log; absent: a new job, which starts from initial_weights.h
+  //   resume      the job's state in its log; absent: a new job, which starts from
+  //   initial_weights.h
   // Throws std::invalid_argument for a bad configuration, and for a budget that cannot pay for the
   // next round; the message says what would help. A new job is then not begun. Throws
   // std::runtime_error from the log, for example if a resumed job has another configuration than it
@@ -112,6 +115,10 @@ class Job {
   // reported or had its update rejected, and enough devices have checked in. There is then no
   // reason to wait longer.
   bool IsComplete() const;
+
+  // The devices heard so far in the open attempt that lack something that its task needs. None
+  // between attempts. Safe from any thread.
+  LackCounts Lacking() const;
 
   Phase phase() const;
   uint32_t round() const { return round_; }  // the next to be released, from 0
@@ -179,6 +186,7 @@ class Job {
   bool diverged_ = false;  // in the last release
   std::vector<uint32_t> cohort_;
   std::vector<bool> heard_before_;  // devices that the last attempt heard; empty: none
+  LackCounts lacking_before_;       // of the last attempt
   std::vector<float> parameters_;
   float clip_l2_ = 0.0F;
   std::vector<uint8_t> model_bytes_;  // parameters_ on the wire: little-endian float32

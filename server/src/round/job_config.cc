@@ -121,7 +121,12 @@ void JobConfig::Validate() const {
   Require(model != nullptr, "a job needs a model");
   Require(training.Validate() == Status::kOk,
           "local training: epochs and batch size are 1 to 65535, the learning rate and the weight "
-          "decay are finite and not negative, the clipping bound is finite and positive");
+          "decay are finite and not negative, the momentum is in [0, 1), the clipping bound is "
+          "finite and positive");
+  Require(training.momentum == 0 || model->has_momentum,
+          fmt::format("model {} trains without momentum: leave --momentum out, or name a model "
+                      "that trains in float32",
+                      model->name));
   Require(coding == Coding::kRange || coding == Coding::kFixed, "the coding is range or fixed");
   Require(padding <= kMaxPadding, "updates are padded to multiples of at most 4096 bytes");
   Require(static_cast<double>(training.clip_l2) == plan.clip_l2,

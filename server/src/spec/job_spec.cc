@@ -14,6 +14,7 @@ constexpr Range kCountOrNone = {0, 1000000};
 constexpr Range kShort = {1, 65535};
 constexpr Range kFactor = {1e-6, 1e6};
 constexpr Range kFactorOrNone = {0, 1e6};
+constexpr Range kBelowOne = {0, 0.999999};
 
 constexpr auto Row = RowOf<JobRequest>;
 
@@ -216,7 +217,7 @@ Fields LocalTraining() {
           .Within(kShort)
           .Stands(
               Learns::kTask, [](auto& job) -> auto& { return job.training.local_epochs; }),
-      Row("batch-size", "samples in a mini-batch")
+      Row("batch-size", "samples in a mini-batch; devices without memory for so many wait")
           .In(Group::kTraining)
           .Within(kShort)
           .Stands(
@@ -231,6 +232,12 @@ Fields LocalTraining() {
           .Within(kFactorOrNone)
           .Stands(
               Learns::kTask, [](auto& job) -> auto& { return job.training.weight_decay; }),
+      Row("momentum",
+          "of local SGD; costs a device 4 bytes a parameter, and devices without that memory wait")
+          .In(Group::kTraining)
+          .Within(kBelowOne)
+          .Stands(
+              Learns::kTask, [](auto& job) -> auto& { return job.training.momentum; }),
       Row("clipping", "every-step: project after each local step; at-end: scale the update")
           .In(Group::kTraining)
           .OneOf(Clipping::kEveryStep, Clipping::kAtEnd)

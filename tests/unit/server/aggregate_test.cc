@@ -142,9 +142,9 @@ TEST(Methods, SgdHasNoStateAndTakesNone) {
 
 TEST(PartialSum, MergesByAddition) {
   PartialSum one({1, -2, 3});
-  one.counts = {1, 2, 3, 400, {4, 9}};
+  one.counts = {1, 2, 3, 400, {4, 9}, {}};
   PartialSum other({10, 20, -30});
-  other.counts = {5, 6, 7, 800, {6}};
+  other.counts = {5, 6, 7, 800, {6}, {2, 1, {{2, 1, 10, 4}}}};
   one.Merge(other);
   EXPECT_EQ(one.sums, (std::vector<int64_t>{11, 18, -27}));
   EXPECT_EQ(one.counts.checked_in, 6U);
@@ -152,6 +152,8 @@ TEST(PartialSum, MergesByAddition) {
   EXPECT_EQ(one.counts.rejected, 10U);
   EXPECT_EQ(one.counts.update_bytes, 1200U);
   EXPECT_EQ(one.counts.beyond_bound, (std::vector<uint32_t>{4, 6, 9}));
+  EXPECT_EQ(one.counts.lacking.devices, 2U);
+  EXPECT_EQ(one.counts.lacking.by_need.at(0).least, 4U);
 }
 
 TEST(PartialSum, APartOfAnotherSizeChangesNothing) {

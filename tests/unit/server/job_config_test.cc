@@ -19,6 +19,7 @@ TEST(JobConfig, RefusesWhatCannotBe) {
   };
   refuses([](JobConfig& c) { c.model = nullptr; });
   refuses([](JobConfig& c) { c.training.batch_size = 0; });
+  refuses([](JobConfig& c) { c.training.momentum = 1; });
   refuses([](JobConfig& c) { c.training.clip_l2 = 0.5f; });
   refuses([](JobConfig& c) { c.learning_rate_decay = 0; });
   refuses([](JobConfig& c) { c.learning_rate_decay = NAN; });
@@ -30,6 +31,22 @@ TEST(JobConfig, RefusesWhatCannotBe) {
   refuses([](JobConfig& c) { c.plan.dimension = 7; });
   refuses([](JobConfig& c) { c.plan.delta = 0; });
   refuses([](JobConfig& c) { c.epsilon_budget = 0; });
+}
+
+TEST(JobConfig, MomentumIsForModelsThatHaveIt) {
+  JobConfig config = SmallConfig();
+  config.training.momentum = 0.9F;
+  EXPECT_NO_THROW(config.Validate());
+  config.model = FindModel("softmax-64-10-q");
+  try {
+    config.Validate();
+    ADD_FAILURE() << "fixed point has no momentum";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("model softmax-64-10-q trains without momentum"),
+              std::string::npos);
+  }
+  config.training.momentum = 0;
+  EXPECT_NO_THROW(config.Validate());
 }
 
 TEST(RoundToDevice, NeverLowersTheNoise) {

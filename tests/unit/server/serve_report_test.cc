@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "unit/server/small_job.h"
+
 namespace sotto::server {
 namespace {
 
@@ -64,6 +66,30 @@ TEST(ServeReport, DevicesThatExceedTheBoundAreNamedAndCounted) {
   EXPECT_EQ(json["beyond_bound"], (nlohmann::ordered_json{{"device-0", 1}, {"device-2", 2}}));
   EXPECT_EQ(json["warnings"].size(), 2U);
   EXPECT_EQ(json["attempts"].size(), 2U);
+}
+
+TEST(ServeReport, DevicesThatLackSomethingAreCountedAndIfAllDoItWarns) {
+  const DeviceRegistry devices = ThreeDevices();
+  OperatorReport report(devices);
+  RoundOutcome outcome = Released(3, 2);
+  outcome.checked_in = 2;
+  outcome.lacking = {1, 1, {{1, 1, 10, 4}, {}}};
+  EXPECT_TRUE(WarningsOf(outcome, devices).empty());
+  JobConfig config = SmallConfig();
+  config.codec = FindCodec("none");
+  const std::string suits = "a job with --batch-size 4 suits all of them";
+  EXPECT_TRUE(Says({DescribeOutcome(config, outcome, false)}, suits));
+  report.Add(outcome);
+  outcome.released = false;
+  outcome.checked_in = 0;
+  EXPECT_TRUE(Says({DescribeOutcome(config, outcome, false)}, suits));
+  EXPECT_TRUE(Says(WarningsOf(outcome, devices), "NO device that asked for work has what"));
+  report.Add(Released(3, 3));
+  const nlohmann::ordered_json attempts = report.ToJson()["attempts"];
+  EXPECT_EQ(attempts[0]["lacking"].dump(),
+            R"({"devices":1,"drawn":1,)"
+            R"("largest_batch":{"devices":1,"drawn":1,"needed":10,"least":4}})");
+  EXPECT_EQ(attempts[1]["lacking"].dump(), R"({"devices":0,"drawn":0})");
 }
 
 // A resumed job's object begins at the resume, and says so.

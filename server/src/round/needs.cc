@@ -1,0 +1,77 @@
+#include "round/needs.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <limits>
+
+#include "base/counted.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();
+
+const Need kNeeds[] = {
+    {"largest_batch", [](const TrainingOptions& of) { return of.batch_size; },
+     [](const Abilities& by) { return by.largest_batch == 0 ? kAny : by.largest_batch; },
+     [](uint32_t needed) {
+       return fmt::format("memory for batches of {}", Counted(needed, "sample"));
+     },
+     [](uint32_t least) {
+       return fmt::format("a job with --batch-size {} suits all of them", least);
+     }},
+    {"momentum", [](const TrainingOptions& of) { return of.momentum > 0 ? 1U : 0U; },
+     [](const Abilities& by) { return (by.features & kFeatureMomentum) != 0 ? 1U : 0U; },
+     [](uint32_t) { return std::string("momentum"); },
+     [](uint32_t) { return std::string("a job without --momentum suits them"); }},
+};
+
+}  // namespace
+
+Span<const Need> Needs() { return kNeeds; }
+
+bool IsLacking(const TrainingOptions& options, const Abilities& device) {
+  return std::any_of(std::begin(kNeeds), std::end(kNeeds),
+                     [&](const Need& need) { return need.held(device) < need.needed(options); });
+}
+
+LackCounts CountLacks(const TrainingOptions& options, const std::map<uint32_t, Abilities>& lacking,
+                      const std::vector<uint32_t>& drawn) {
+  LackCounts counts;
+  counts.by_need.resize(Needs().size());
+  for (const auto& [device, abilities] : lacking) {
+    const uint32_t is_drawn = std::binary_search(drawn.begin(), drawn.end(), device) ? 1 : 0;
+    counts.devices += 1;
+    counts.drawn += is_drawn;
+    for (size_t i = 0; i < Needs().size(); ++i) {
+      const uint32_t needed = kNeeds[i].needed(options);
+      const uint32_t held = kNeeds[i].held(abilities);
+      if (held < needed) counts.by_need[i].Merge({1, is_drawn, needed, held});
+    }
+  }
+  return counts;
+}
+
+std::string DescribeNeeds(const TrainingOptions& options) {
+  std::vector<std::string> parts;
+  for (const Need& need : kNeeds) {
+    const uint32_t needed = need.needed(options);
+    if (needed > 0) parts.push_back(need.what(needed));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string DescribeLacks(const LackCounts& counts) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < counts.by_need.size(); ++i) {
+    const LackCount& lack = counts.by_need[i];
+    if (lack.devices == 0) continue;
+    parts.push_back(fmt::format("{} without {} ({} drawn; {})", Counted(lack.devices, "device"),
+                                kNeeds[i].what(lack.needed), lack.drawn,
+                                kNeeds[i].advice(lack.least)));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,217 @@
+// Devices that lack something that the job needs: they are answered as if they had not been drawn,
+// never train, and are counted for the operator.
+#include "round/needs.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <vector>
+
+#include "sotto/wire.h"
+#include "unit/server/requests.h"
+#include "unit/server/small_job.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr Abilities kOld = {};  // of a device that knows no abilities
+constexpr Abilities kMomentum = {0, kFeatureMomentum};
+constexpr uint32_t kBatch = 3;  // of SmallConfig()
+
+JobConfig WithMomentum(JobConfig config = SmallConfig()) {
+  config.training.momentum = 0.5F;
+  return config;
+}
+
+Request HelloOf(const Job& job, const Abilities& abilities) {
+  Request hello = Hello(job);
+  hello.abilities = abilities;
+  return hello;
+}
+
+// The reply as it crosses the network.
+std::vector<uint8_t> FrameOf(const Reply& reply) {
+  std::vector<uint8_t> frame(kFrameHeaderSize + kMaxMaxFrame);
+  size_t size = 0;
+  EXPECT_EQ(EncodeReply(reply, kMaxMaxFrame, {frame.data(), frame.size()}, &size), Status::kOk);
+  frame.resize(size);
+  return frame;
+}
+
+struct OpenJob : SmallJob {
+  explicit OpenJob(const JobConfig& config) : SmallJob(config) {
+    EXPECT_TRUE(job.OpenRound());
+    drawn = job.cohort()[0];
+    while (IsDrawn(undrawn)) ++undrawn;
+  }
+
+  bool IsDrawn(uint32_t device) const {
+    return std::binary_search(job.cohort().begin(), job.cohort().end(), device);
+  }
+  Reply::Kind KindFor(uint32_t device, const Abilities& abilities) {
+    return job.Answer(device, HelloOf(job, abilities)).kind;
+  }
+  // One device of the fleet runs until it waits. Returns whether it trained.
+  bool Trains(uint32_t index, bool has_momentum) {
+    SmallDevice device(registry[index], index, *job.config().model, 0, 50, has_momentum);
+    EXPECT_EQ(device.Run(job, index), Status::kOk);
+    return device.requests > 1;
+  }
+
+  uint32_t drawn = 0;
+  uint32_t undrawn = 0;
+};
+
+TEST(Needs, ABatchMustFitAndADeviceThatDoesNotSayCounts) {
+  OpenJob open(SmallConfig());
+  EXPECT_EQ(open.KindFor(open.drawn, kOld), Reply::Kind::kTrain);
+  EXPECT_EQ(open.KindFor(open.drawn, {kBatch - 1, 0}), Reply::Kind::kWait);
+  EXPECT_EQ(open.KindFor(open.drawn, {kBatch, 0}), Reply::Kind::kTrain);
+  EXPECT_EQ(open.KindFor(open.drawn, {0xffffffff, 0xffffffff}), Reply::Kind::kTrain);
+  EXPECT_EQ(open.KindFor(open.undrawn, {kBatch, 0}), Reply::Kind::kWait);
+}
+
+TEST(Needs, ATaskWithMomentumIsForDevicesThatHaveIt) {
+  OpenJob open(WithMomentum());
+  constexpr uint32_t kLater = ~kFeatureMomentum;  // features that this server does not know
+  EXPECT_EQ(open.KindFor(open.drawn, kOld), Reply::Kind::kWait);
+  EXPECT_EQ(open.KindFor(open.drawn, {0, kLater}), Reply::Kind::kWait);
+  const Reply reply = open.job.Answer(open.drawn, HelloOf(open.job, {0, kLater | 1}));
+  ASSERT_EQ(reply.kind, Reply::Kind::kTrain);
+  EXPECT_EQ(reply.task.training.momentum, 0.5F);
+}
+
+// In every kind of request, to the last byte.
+TEST(Needs, WhoLacksSomethingIsAnsweredAsWhoeverIsNotDrawn) {
+  OpenJob open(WithMomentum());
+  const Reply task = open.job.Answer(open.drawn, HelloOf(open.job, kMomentum));
+  ASSERT_EQ(task.kind, Reply::Kind::kTrain);
+  Upload upload;
+  upload.task = task.task;
+  upload.bytes = {1, 2, 3};
+  Request model;
+  model.kind = Request::Kind::kGetModel;
+  for (const Request& request :
+       {HelloOf(open.job, kOld), model, upload.Begin(), upload.Chunk(0, 3)}) {
+    const Reply to_drawn = open.job.Answer(open.drawn, request);
+    EXPECT_EQ(FrameOf(to_drawn), FrameOf(open.job.Answer(open.undrawn, request)));
+  }
+}
+
+TEST(Needs, ADeviceThatGetsWhatItLackedTakesPart) {
+  OpenJob open(WithMomentum());
+  EXPECT_FALSE(open.Trains(open.drawn, false));
+  EXPECT_EQ(open.job.Lacking().devices, 1U);
+  EXPECT_TRUE(open.Trains(open.drawn, true));
+  EXPECT_EQ(open.job.Lacking().devices, 0U);
+  const RoundOutcome outcome = open.job.CloseRound();
+  EXPECT_EQ(outcome.reported, 1U);
+  EXPECT_EQ(outcome.checked_in, 1U);
+}
+
+// The whole fleet asks; every third device has no memory for a velocity.
+TEST(Needs, AFleetOfBothKindsReleasesAndOnlyThoseWithMomentumTrain) {
+  OpenJob open(WithMomentum());
+  uint32_t able_and_drawn = 0;
+  for (uint32_t device = 0; device < kSmallDevices; ++device) {
+    const bool has_momentum = device % 3 != 0;
+    const bool trains = open.Trains(device, has_momentum);
+    EXPECT_EQ(trains, has_momentum && open.IsDrawn(device)) << device;
+    able_and_drawn += trains ? 1 : 0;
+  }
+  const RoundOutcome outcome = open.job.CloseRound();
+  EXPECT_TRUE(outcome.released);
+  EXPECT_EQ(outcome.cohort, 4U);
+  EXPECT_EQ(outcome.reported, able_and_drawn);
+  EXPECT_EQ(outcome.topped_up, 4 - able_and_drawn) << "the noise is that of the plan";
+  EXPECT_EQ(outcome.checked_in, 8U);
+  EXPECT_EQ(outcome.lacking.devices, 4U);
+  EXPECT_EQ(outcome.lacking.drawn, 4 - able_and_drawn);
+  EXPECT_EQ(outcome.lacking.by_need[1].devices, 4U);
+  EXPECT_EQ(outcome.lacking.by_need[0].devices, 0U);
+  EXPECT_GT(able_and_drawn, 0U);
+  EXPECT_LT(able_and_drawn, 4U);
+}
+
+// Nothing is released or charged for a fleet none of which can train.
+TEST(Needs, IfAllDevicesLackItTheAttemptIsGivenUpAndTheJobSaysWhy) {
+  JobConfig config = WithMomentum();
+  config.max_attempts = 2;
+  OpenJob open(config);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    for (uint32_t device = 0; device < kSmallDevices; ++device) {
+      EXPECT_FALSE(open.Trains(device, false));
+    }
+    const RoundOutcome outcome = open.job.CloseRound();
+    EXPECT_FALSE(outcome.released);
+    EXPECT_EQ(outcome.checked_in, 0U);
+    EXPECT_EQ(outcome.lacking.devices, kSmallDevices);
+    EXPECT_EQ(outcome.lacking.drawn, 4U);
+  }
+  EXPECT_TRUE(open.job.gave_up());
+  EXPECT_TRUE(open.store.releases.empty());
+  EXPECT_NE(open.job.finish_reason().find("12 devices without momentum (4 drawn; a job without "
+                                          "--momentum suits them)"),
+            std::string::npos)
+      << open.job.finish_reason();
+}
+
+TEST(Needs, ARoundThatMayCloseEarlyDoesNotWaitForThem) {
+  OpenJob open(ClosingEarly(WithMomentum()));
+  const std::vector<uint32_t> cohort = open.job.cohort();
+  EXPECT_FALSE(open.Trains(cohort[0], false));
+  for (size_t i = 1; i < cohort.size(); ++i) {
+    EXPECT_FALSE(open.job.IsComplete());
+    EXPECT_TRUE(open.Trains(cohort[i], true));
+  }
+  EXPECT_TRUE(open.job.IsComplete());
+  EXPECT_FALSE(open.Trains(cohort[1], false)) << "it has reported, and lost its memory";
+  EXPECT_TRUE(open.job.IsComplete());
+}
+
+// A device that is in one attempt and polls in the next is checked in to both; not one that lacks
+// something.
+TEST(Needs, WhoLacksSomethingIsNotCheckedInToTheNextAttempt) {
+  JobConfig config = SmallConfig();
+  config.min_devices = 2;
+  OpenJob open(config);
+  EXPECT_EQ(open.KindFor(0, {1, 0}), Reply::Kind::kWait);
+  EXPECT_NE(open.KindFor(1, kOld), Reply::Kind::kError);
+  EXPECT_EQ(open.job.CloseRound().checked_in, 1U);
+  EXPECT_EQ(open.job.CloseRound().checked_in, 1U);
+  EXPECT_EQ(open.job.CloseRound().checked_in, 0U);
+}
+
+TEST(Needs, CountsAreByNeedAndMerge) {
+  TrainingOptions options;
+  options.batch_size = 10;
+  options.momentum = 0.5F;
+  LackCounts counts = CountLacks(options, {{2, {4, kFeatureMomentum}}, {3, {6, 0}}}, {3, 5});
+  counts.Merge(CountLacks(options, {{4, {20, 0}}}, {}));
+  counts.Merge(LackCounts());
+  LackCounts merged;
+  merged.Merge(counts);
+  EXPECT_EQ(merged.devices, 3U);
+  EXPECT_EQ(merged.drawn, 1U);
+  ASSERT_EQ(merged.by_need.size(), Needs().size());
+  EXPECT_EQ(merged.by_need[0].devices, 2U);
+  EXPECT_EQ(merged.by_need[0].drawn, 1U);
+  EXPECT_EQ(merged.by_need[0].needed, 10U);
+  EXPECT_EQ(merged.by_need[0].least, 4U);
+  EXPECT_EQ(merged.by_need[1].devices, 2U);
+  EXPECT_EQ(DescribeLacks(merged),
+            "2 devices without memory for batches of 10 samples (1 drawn; a job with --batch-size "
+            "4 suits all of them), 2 devices without momentum (1 drawn; a job without --momentum "
+            "suits them)");
+}
+
+TEST(Needs, AJobThatNeedsNothingOfADeviceLacksNothing) {
+  TrainingOptions options;
+  EXPECT_EQ(DescribeNeeds(options), "memory for batches of 10 samples");
+  options.momentum = 0.9F;
+  EXPECT_EQ(DescribeNeeds(options), "memory for batches of 10 samples, momentum");
+  EXPECT_EQ(DescribeLacks(LackCounts()), "");
+  EXPECT_EQ(DescribeLacks(CountLacks(options, {}, {1})), "");
+}
+
+}  // namespace
+}  // namespace sotto::server
