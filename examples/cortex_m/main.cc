@@ -1,15 +1,15 @@
-// The firmware of a device of the fleet: trains on the samples in its flash, round after round.
+// The firmware of a device of the fleet: trains on the samples in its flash, round after round. Its
+// net and its samples are those of the header SOTTO_DEVICE_NET, see nets/softmax.h.
 //
 // Messages go to QEMU's standard error. Exit status: 0 the job is done, 2 the firmware was built
 // from the wrong files, 3 the device refuses the job, or the server, which has proved who it is,
 // the device's model. A real board would not exit, but wait for the next job. One thread. Part of
 // examples/cortex_m.
 #include SOTTO_DEVICE_KEY
+#include SOTTO_DEVICE_NET
 
 #include "server_link.h"
-#include "shard.h"
 #include "sotto/client.h"
-#include "sotto/models.h"
 #include "sotto/mps2/clock.h"
 #include "sotto/mps2/insecure_entropy.h"
 #include "sotto/mps2/semihosting.h"
@@ -22,7 +22,6 @@ namespace sotto {
 namespace {
 
 using mps2::Print;
-using Net = Softmax784x10;
 
 constexpr int kDone = 0;
 constexpr int kBadBuild = 2;
@@ -32,8 +31,9 @@ constexpr int kRefused = 3;
 // entropy in both cases.
 constexpr bool kSeeded = SOTTO_SEEDED;
 
-constexpr ModelInfo kModel = MakeModelInfo<Net>("softmax-784-10");
-constexpr uint32_t kMaxBatchSize = 16;
+// True if the device also takes a job without noise: for trials.
+constexpr bool kAllowsNoPrivacy = SOTTO_ALLOW_NO_PRIVACY;
+
 constexpr size_t kChunkSize = MaxChunkBytes(kMaxFrame);
 
 // Training and messages take turns in the workspace.
@@ -58,9 +58,10 @@ ClientConfig MakeConfig(const Port& port) {
   config.model = &kModel;
   config.device_id = DeviceId();
   config.secret = DeviceSecret();
-  config.samples = FlashSamples(Net::kInputs);
+  config.samples = DeviceSamples();
   config.port = port;
   config.max_frame = kMaxFrame;
+  config.allow_training_without_privacy = kAllowsNoPrivacy;
   return config;
 }
 
@@ -150,8 +151,9 @@ bool Announce() {
   Print(kSottoDeviceId);
   Print(": INSECURE entropy, for tests only\n");
   if (kSeeded) Print("seeded: not private\n");
-  if (FlashSamples(Net::kInputs).count != 0) return true;
-  Print("the shard in flash is not of this model\n");
+  if (kAllowsNoPrivacy) Print("jobs without privacy are allowed\n");
+  if (DeviceSamples().count != 0) return true;
+  Print("the samples in flash are not of this model\n");
   return false;
 }
 
