@@ -18,6 +18,7 @@ overwrites.
 """
 
 import bisect
+import fnmatch
 import pathlib
 import re
 import subprocess
@@ -125,6 +126,10 @@ def readable_names(symbols):
         yield re.sub(r"\.(constprop|isra|part)\.\d+", "", name.split()[-1])
 
 
+def fits(readable, pattern):
+    return fnmatch.fnmatchcase(readable, pattern) if "*" in pattern else readable == pattern
+
+
 class Program:
     def __init__(self, path):
         self.address = {}
@@ -154,8 +159,8 @@ class Program:
         """Where the function begins that an address is in."""
         return self.order[bisect.bisect(self.order, address) - 1]
 
-    def called(self, readable):
-        return {begin for begin, other in self.readable.items() if other == readable}
+    def called(self, pattern):
+        return {begin for begin, other in self.readable.items() if fits(other, pattern)}
 
     def stored_in(self, folders):
         """Readable names of the functions whose addresses the folders' objects store."""
@@ -187,8 +192,9 @@ class Calls:
             elif words:
                 self.stored.update(words[1:])
 
-    def known(self):
-        return self.stored.union(*self.reached.values())
+    def knows(self, readable):
+        patterns = self.stored.union(*self.reached.values())
+        return any(fits(readable, pattern) for pattern in patterns)
 
 
 def nesting():
@@ -273,8 +279,9 @@ def main(arguments):
     bound = size + program.exception_frame + handler_size
     if bound > program.reserved():
         stack.faults.add("more than is reserved")
-    for name in program.stored_in(folders) - calls.known():
-        stack.faults.add(f"stored, and called by nobody known: {name}")
+    for name in program.stored_in(folders):
+        if not calls.knows(name):
+            stack.faults.add(f"stored, and called by nobody known: {name}")
     for begin in (path + handler_path) * show_path:
         print(f"{program.functions[begin].frame:6} {program.readable[begin]}")
     print(bound, "of", program.reserved())

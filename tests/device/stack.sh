@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # stack.sh SOURCE_DIR IMAGES
-# Bounds the stack of each core's firmware by its call graph, and prints a line "CORE BOUND of RESERVED"
-# for each. Fails if the bound is above the reserved stack, if a recursion has no known depth, or if the
+# Bounds the stack of each core's firmware by its call graph, with softmax regression and with a
+# convolutional net, and prints a line "CORE FIRMWARE BOUND of RESERVED" for each. Fails if the bound is above the reserved stack, if a recursion has no known depth, or if the
 # size of a frame is not constant. Also shows that call_graph.py finds each fault that is planted for it.
 # IMAGES is the folder in which board.sh has built the images.
 # Skipped, 77, where a tool or an image is missing.
@@ -37,9 +37,11 @@ expect() {
 
 for core in cortex-m3 cortex-m4 cortex-m7 cortex-m33 cortex-m55; do
   folder="${images}/${core}"
-  bound="$(call_graph "${folder}/firmware" "${folder}/CMakeFiles/firmware.dir" \
-    "${folder}/sotto/sdk" "${folder}/sotto/ports")"
-  echo "${core} ${bound}"
+  for firmware in firmware firmware_small_cnn; do
+    bound="$(call_graph "${folder}/${firmware}" "${folder}/CMakeFiles/${firmware}.dir" \
+      "${folder}/sotto/sdk" "${folder}/sotto/ports")"
+    echo "${core} ${firmware} ${bound}"
+  done
 done
 
 expect 'recursion: Odd -> Even' << 'CPP'
@@ -72,6 +74,28 @@ expect 'more than is reserved' << 'CPP'
 int main(int argc, char**) {
   char bytes[8200];
   Use(bytes);
+  return argc;
+}
+CPP
+# The functions of layers count, and one that no pattern of calls.txt has is found.
+expect 'more than is reserved' 'stored, and called by nobody known: sotto::nn::internal::WideBackward' << 'CPP'
+namespace sotto::nn {
+[[gnu::noipa]] void Use(void*) {}
+namespace internal {
+[[gnu::noipa]] void WideForward() {
+  char bytes[8200];
+  Use(bytes);
+}
+[[gnu::noipa]] void WideBackward() {}
+}  // namespace internal
+struct Walker {
+  [[gnu::noipa]] void Forward() { functions[0](); }
+  void (*volatile functions[2])() = {internal::WideForward, internal::WideBackward};
+};
+}  // namespace sotto::nn
+sotto::nn::Walker walker;
+int main(int argc, char**) {
+  walker.Forward();
   return argc;
 }
 CPP
