@@ -3,7 +3,10 @@
 # The firmware of examples/cortex_m on boards that QEMU emulates, against a real server. TEST:
 #   images    builds it for five cores, each with a device's key and samples, one of them with Mbed TLS
 #             3.6, and the check of a port; no heap is linked
-#   fleet     five boards and one sotto-client: after three rounds the simulator's model, bit for bit
+#   fleet     five boards and one sotto-client: after three rounds the simulator's model, bit for bit;
+#             then the same with a convolutional net, for which a Cortex-M4F has 192 kB of RAM
+#   windows   a board trains a net of its own on a sensor's windows, without noise, and the model
+#             tells windows apart that it has never seen
 #   cut_link  the link is cut within an upload: the upload goes on, still the simulator's model; and
 #             without a seed the nonce shows that nothing was trained or encoded again
 #   reset     a board is switched off within an upload, or its reset button is pressed while the
@@ -81,7 +84,7 @@ report_mbedtls() {
 
 # Keys and shards change with their format only: then the build has nothing to do.
 build_images() {
-  local i name
+  local i name firmware
   rm -rf fleet.db new
   mkdir -p new
   "${bin}/sotto" keys new --store fleet.db --count "${#cores[@]}" "${seed[@]}" > /dev/null
@@ -98,13 +101,15 @@ build_images() {
       "-DSOTTO_MBEDTLS_SOURCE_DIR=$(mbedtls_for "${cores[i]}")" \
       "-DSOTTO_DEVICE_KEY=${PWD}/key${i}.h" "-DSOTTO_DEVICE_SHARD=${PWD}/shard${i}.bin" > cmake.log ||
       fail "cmake for ${cores[i]}"
-    cmake --build "${cores[i]}" --target firmware firmware_seeded port_check --parallel 2 \
-      > build.log || fail "building for ${cores[i]}"
-    for name in firmware firmware_seeded; do
+    firmware=(firmware firmware_seeded firmware_small_cnn)
+    ((i > 0)) || firmware+=(firmware_windows)
+    cmake --build "${cores[i]}" --target "${firmware[@]}" port_check --parallel 2 > build.log ||
+      fail "building for ${cores[i]}"
+    for name in "${firmware[@]}"; do
       ! arm-none-eabi-nm "${cores[i]}/${name}" | grep -E ' (_?(malloc|calloc|realloc|free|sbrk)(_r)?|_Zn[wa].*)$' ||
         fail "${name} for ${cores[i]} can reach the heap"
     done
-    arm-none-eabi-size "${cores[i]}/firmware"
+    arm-none-eabi-size "${firmware[@]/#/${cores[i]}/}"
   done
   rm -rf new
 }
@@ -202,23 +207,36 @@ expect_no_nonce_in_two_starts() {
     cut -d ' ' -f 1 | uniq -d)" ]] || fail "a nonce came twice"
 }
 
-fleet() {
+# fleet_with FIRMWARE ROUNDS MODEL OPTION...: all boards and a sotto-client in a job.
+fleet_with() {
   local i started
-  report_mbedtls
-  serve $((${#cores[@]} + 1)) 3 "${noise[@]}"
+  serve $((${#cores[@]} + 1)) "$2" --model "$3" "${noise[@]}" "${@:4}"
   started=("${server}")
   for i in "${!cores[@]}"; do
-    board "${i}" firmware_seeded "${port}"
+    board "${i}" "$1" "${port}"
     started+=("${board}")
   done
   i="${#cores[@]}"
   "${bin}/sotto-client" --server "127.0.0.1:${port}" --key "keys/sim-00000${i}.key" "${seed[@]}" \
-    --samples "$((50 * i)):50" --data "${data}/train-images-idx3-ubyte.gz" \
+    --model "$3" --samples "$((50 * i)):50" --data "${data}/train-images-idx3-ubyte.gz" \
     --labels "${data}/train-labels-idx1-ubyte.gz" > client.log 2>&1 &
   started+=($!)
   expect_end "${started[@]}"
-  [[ "$(grep -c 'released: 6 of 6 reported' serve.log)" == 3 ]] || fail "a device was missing"
+  [[ "$(grep -c 'released: 6 of 6 reported' serve.log)" == "$2" ]] || fail "a device was missing"
   expect_the_simulators_model
+}
+
+fleet() {
+  report_mbedtls
+  fleet_with firmware_seeded 3 softmax-784-10
+  fleet_with firmware_small_cnn 2 small-cnn --local-epochs 1
+}
+
+windows() {
+  serve 1 7 --model motion --mechanism none --clip 10 --learning-rate 0.2 --model-out model.bin
+  board 0 firmware_windows "${port}"
+  expect_end "${server}" "${board}"
+  "${bin}/windows_accuracy" model.bin 0.95 || fail "the board's net has not learned"
 }
 
 cut_link() {
@@ -307,7 +325,7 @@ readme() {
   sed -i -e 's#^build/host/bin/sotto serve #exec &--listen 127.0.0.1:0 --port-file port #' \
     -e 's#^qemu-system-arm #exec &#' block1.sh block2.sh
   sed -i -e "s#build/host/bin/#${bin}/#" -e "s# examples/# ${source_dir}/examples/#" \
-    -e "s# toolchains/# ${source_dir}/toolchains/#" block1.sh
+    -e "s#\"\$PWD\"/toolchains/#${source_dir}/toolchains/#" block1.sh
   bash -e block1.sh > server.log 2>&1 &
   started=($!)
   while [[ ! -s port ]]; do
@@ -329,6 +347,6 @@ case "${test}" in
     build_images
     refuse_the_wrong
     ;;
-  fleet | cut_link | reset | refusal | port | readme) "${test}" ;;
+  fleet | windows | cut_link | reset | refusal | port | readme) "${test}" ;;
   *) exit 2 ;;
 esac

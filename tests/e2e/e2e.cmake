@@ -45,7 +45,11 @@ endif()
 # The firmware of examples/cortex_m on emulated boards. Plain builds only: the server is what the
 # other tests run with sanitizers.
 if(NOT SOTTO_SANITIZE)
-  foreach(test images fleet cut_link reset refusal port readme)
+  add_executable(windows_accuracy e2e/windows_accuracy.cc)
+  target_include_directories(windows_accuracy PRIVATE ${PROJECT_SOURCE_DIR}/examples/cortex_m)
+  target_link_libraries(windows_accuracy PRIVATE sotto::sdk)
+  sotto_own_sources(windows_accuracy)
+  foreach(test images fleet windows cut_link reset refusal port readme)
     add_test(NAME board.${test}
              COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/board.sh ${test} ${PROJECT_SOURCE_DIR}
                      ${PROJECT_BINARY_DIR}/board ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
