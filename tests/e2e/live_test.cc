@@ -115,8 +115,8 @@ TEST(LiveTest, AClientWithoutMomentumNeverTrainsInAJobWithItAndTheOthersDo) {
 }
 
 TEST(LiveTest, AJobThatNoDeviceCanTrainSaysSoAndChargesNothing) {
-  Site site(1);
-  const Server server = site.Serve({"--cohort", "1", "--rounds", "1", "--noise-multiplier", "1",
+  Site site(2);
+  const Server server = site.Serve({"--cohort", "2", "--rounds", "1", "--noise-multiplier", "1",
                                     "--batch-size", "2000", "--round-timeout", "1",
                                     "--poll-interval", "0.2", "--release-allowance", "0.1"});
   Process client = site.Client(0, server.port);

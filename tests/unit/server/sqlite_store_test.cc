@@ -390,11 +390,11 @@ TEST_F(SqliteStoreTest, HowAProcessWorksMayChangeFromOneToTheNext) {
 
 TEST_F(SqliteStoreTest, AFieldThatOnlyOneSideKnowsIsNamedToo) {
   { SqliteStore(path_, kCreate).BeginJob(RecordOf(SmallConfig())); }
-  Forge("UPDATE jobs SET configuration = json_set(configuration, '$.momentum', 0.9)");
+  Forge("UPDATE jobs SET configuration = json_set(configuration, '$.nesterov', 0.9)");
   const auto message = [&] {
     return RefusalOf([&] { SqliteStore(path_).BeginJob(RecordOf(SmallConfig())); });
   };
-  EXPECT_TRUE(Says(message(), "momentum = 0.9, and now it is absent"));
+  EXPECT_TRUE(Says(message(), "nesterov = 0.9, and now it is absent"));
   Forge("UPDATE jobs SET configuration = '{'");
   EXPECT_TRUE(Says(message(), "damaged"));
 }
