@@ -18,9 +18,9 @@ constexpr char kEntropy[] = "sotto entropy";  // seeded runs: nonce and private 
 
 // From a run's key, which is fresh entropy or is computed from a seed.
 constexpr char kSeed[] = "sotto seed";                 // SHA-256 prefix: the run's key from a seed
-constexpr char kServer[] = "sotto server";             // the server's key, parent of the next four
+constexpr char kServer[] = "sotto server";             // the server's key, parent of the next five
 constexpr char kJob[] = "sotto job";                   // name of a job
-constexpr char kWeights[] = "sotto weights 1";         // from a job's name: initial weights
+constexpr char kWeights[] = "sotto weights 1";         // initial weights of a net
 constexpr char kCohort[] = "sotto cohort";             // devices that are drawn in an attempt
 constexpr char kZero[] = "sotto zero";                 // dither of a zero update that adds noise
 constexpr char kZeroPrivate[] = "sotto zero private";  // its private noise

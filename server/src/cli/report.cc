@@ -13,6 +13,7 @@
 #include "sotto/posix/check.h"
 #include "sotto/posix/hex.h"
 #include "sotto/version.h"
+#include "spec/parameters_file.h"
 
 namespace sotto::server {
 namespace {
@@ -227,14 +228,6 @@ std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result
 }
 
 }  // namespace
-
-std::string ParametersDigest(Span<const float> parameters) {
-  Sha256 hash;
-  for (const float value : parameters) posix::Check(hash.UpdateU32(FloatBits(value)), "SHA-256");
-  uint8_t digest[kSha256Size] = {};
-  posix::Check(hash.Finish(digest), "SHA-256");
-  return posix::Hex(digest);
-}
 
 std::string DescribeRound(const SimulationConfig& config, const RoundReport& report) {
   std::string text =

@@ -11,9 +11,6 @@
 
 namespace sotto::server {
 
-// SHA-256 of the parameters as they travel, little-endian float32, in hexadecimal.
-std::string ParametersDigest(Span<const float> parameters);
-
 // One line about a released round.
 std::string DescribeRound(const SimulationConfig& config, const RoundReport& report);
 

@@ -29,6 +29,7 @@
 #include "sotto/posix/signals.h"
 #include "spec/job_spec.h"
 #include "spec/make_job.h"
+#include "spec/parameters_file.h"
 #include "store/history.h"
 #include "store/open_store.h"
 
@@ -200,6 +201,7 @@ void RunServe(const ServeRequest& o) {
   const History history = store->ReadHistory();
   const JobEntry* resumed = o.new_job ? nullptr : LastJob(history);
   if (o.new_job) store->AllowNewJob();
+  if (o.keep_models) store->KeepModels(*o.keep_models);
   const JobConfig config = ConfigOf(o, devices.size(), history, resumed);
   OperatorReport report(devices);
   ServerEvents events;

@@ -23,6 +23,14 @@ Fields NetworkAndStore() {
           .In(Group::kNetwork)
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.new_job; }),
+      Row("keep-models",
+          "released models that stay in the store; older ones are deleted with each release, and "
+          "the ledger keeps their records. A resumed job may change it")
+          .In(Group::kNetwork)
+          .Within({1, 1000000})
+          .ByDefault("all")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.keep_models; }),
       Row("listen", "ADDRESS:PORT; 0.0.0.0:7177 for the whole network")
           .In(Group::kNetwork)
           .Asked(

@@ -39,19 +39,23 @@ Job::Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& log, co
   posix::Check(ModelDigest(*config_.model, model_digest_), "the model's digest");
   const Key id = posix::DeriveKey(server_key_, key_label::kJob);
   std::copy_n(resume ? resume->job_id : id.bytes, kJobIdSize, job_id_);
-  posix::Check(
-      InitialWeights(*config_.model, WeightsKey(), {parameters_.data(), parameters_.size()}),
-      "the initial weights");
+  BeginWithInitialModel();
   if (!resume) RequireBudget();  // before there is a job in the store
-  log_.BeginJob({job_id_, model_digest_, config_});
+  log_.BeginJob({job_id_, model_digest_, config_, parameters()});
   if (resume) Resume(*resume);
 }
 
-// From the job's name, which the log has: a resumed job begins with the same weights.
-Key Job::WeightsKey() const {
-  Key name;
-  std::copy_n(job_id_, kJobIdSize, name.bytes);
-  return posix::DeriveKey(name, key_label::kWeights);
+// Initial weights are public: every device gets them. They tell nothing about the noise, because
+// HKDF under a label of their own makes their key independent of all other keys. A resumed job
+// takes them from its log: this process has another server key.
+void Job::BeginWithInitialModel() {
+  if (!config_.initial_parameters.empty()) {
+    parameters_ = config_.initial_parameters;
+    return;
+  }
+  posix::Check(InitialWeights(*config_.model, posix::DeriveKey(server_key_, key_label::kWeights),
+                              {parameters_.data(), parameters_.size()}),
+               "the initial weights");
 }
 
 void Job::Resume(const JobState& state) {

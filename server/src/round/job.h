@@ -68,10 +68,11 @@ class Job {
   enum class Phase { kIdle, kOpen, kClosing, kFinished };
 
   // The registry and the log must outlive the job.
-  //   server_key  fresh entropy at each start of the server. The job id, the cohorts and the noise
-  //               of zero updates derive from it, so a restart never repeats them.
-  //   resume      the job's state in its log; absent: a new job, which starts from
-  //   initial_weights.h
+  //   server_key  fresh entropy at each start of the server. The job id, the initial weights, the
+  //               cohorts and the noise of zero updates derive from it, so a restart never repeats
+  //               them.
+  //   resume      the job's state in its log; absent: a new job, which starts from the
+  //               configuration's initial_parameters or else from initial_weights.h
   // Throws std::invalid_argument for a bad configuration, and for a budget that cannot pay for the
   // next round; the message says what would help. A new job is then not begun. Throws
   // std::runtime_error from the log, for example if a resumed job has another configuration than it
@@ -145,7 +146,7 @@ class Job {
   bool gave_up() const { return gave_up_; }
 
  private:
-  Key WeightsKey() const;
+  void BeginWithInitialModel();
   void Resume(const JobState& state);
   void RequireBudget();
   void Finish(const std::string& reason);

@@ -119,6 +119,11 @@ void JobConfig::RequireAdaptable() const {
 
 void JobConfig::Validate() const {
   Require(model != nullptr, "a job needs a model");
+  Require(initial_parameters.empty() || initial_parameters.size() == model->parameters,
+          "the initial model has another number of parameters than the model");
+  Require(std::all_of(initial_parameters.begin(), initial_parameters.end(),
+                      [](float value) { return std::isfinite(value); }),
+          "the initial model has a parameter that is not finite");
   Require(training.Validate() == Status::kOk,
           "local training: epochs and batch size are 1 to 65535, the learning rate and the weight "
           "decay are finite and not negative, the momentum is in [0, 1), the clipping bound is "

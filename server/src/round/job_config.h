@@ -25,6 +25,9 @@ const char* Name(Clipping clipping);  // "every-step", "at-end"
 struct JobConfig {
   const ModelInfo* model = nullptr;
 
+  // [model->parameters] of the model with which a new job begins; empty: initial_weights.h.
+  std::vector<float> initial_parameters;
+
   // How updates are protected and encoded. Code that depends on it asks its traits. Never null.
   const CodecInfo* codec = &Codecs()[0];
 

@@ -22,6 +22,7 @@ struct JobRecord {
   ByteSpan job_id;        // [kJobIdSize]
   ByteSpan model_digest;  // [kSha256Size]
   const JobConfig& config;
+  Span<const float> parameters = {};  // [model.parameters] of the model with which the job begins
 };
 
 // The state of a job between two rounds, from its log. A new process resumes the job in this state.
@@ -33,7 +34,9 @@ struct JobState {
   // Attempts of all rounds that are charged although they released nothing. They come from an
   // earlier program, which gave attempts up depending on the drawn devices.
   uint32_t surcharge = 0;
-  std::vector<float> parameters;  // [model.parameters] of the last release; empty if there is none
+  // [model.parameters] of the last release, or those with which the job began; empty: it has
+  // released nothing, and an earlier program began it, which did not store them.
+  std::vector<float> parameters;
   std::vector<uint8_t> optimiser_state;  // of the last release, as the job wrote it
   // Bound of the next round, which the last release set under adaptive clipping; 0: the configured
   // one.

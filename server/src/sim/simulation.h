@@ -54,7 +54,7 @@ struct SimulationResult {
 };
 
 // Runs the job to its end. on_round is called after every released round, from the calling thread.
-// The first model is all zeros. Throws std::invalid_argument for a bad configuration and
+// Throws std::invalid_argument for a bad configuration and
 // std::runtime_error if every training of a round fails.
 SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
                           const std::function<void(const RoundReport&)>& on_round);

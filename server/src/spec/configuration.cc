@@ -61,12 +61,23 @@ Json WithNewOptions(Json held, const Json& now) {
   return held;
 }
 
+// The configuration of a resumed job, which keeps what it was not given anew.
+Json WithKept(Json now, const Json& held) {
+  for (const Field<JobRequest>& field : JobFields()) {
+    const std::string name = field.stored_name();
+    if (field.resume == Resume::kKept && !now.contains(name) && held.contains(name)) {
+      now[name] = held[name];
+    }
+  }
+  return now;
+}
+
 }  // namespace
 
 Json ConfigurationToJson(const JobRecord& job) {
   Json json;
   for (const Field<JobRequest>& field : JobFields()) {
-    if (field.resume != Resume::kStored) continue;
+    if (field.resume != Resume::kStored && field.resume != Resume::kKept) continue;
     if (field.is_stored && !field.is_stored(job.config)) continue;
     json[field.stored_name()] = field.read(job);
   }
@@ -89,7 +100,8 @@ bool ClosedEarlyUncharged(const std::string& path, const std::string& held) {
   return !Parse(path, held).contains("close_early");
 }
 
-void RequireSameConfiguration(const std::string& path, const std::string& held, const Json& now) {
+void RequireSameConfiguration(const std::string& path, const std::string& held, const Json& asked) {
+  const Json now = WithKept(asked, Parse(path, held));
   const Json before = WithNewOptions(Parse(path, held), now);
   for (const Json& side : {now, before}) {
     for (const auto& item : side.items()) {

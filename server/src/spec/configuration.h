@@ -30,7 +30,8 @@ privacy::Plan PlanFromConfiguration(const std::string& path, const std::string& 
 bool ClosedEarlyUncharged(const std::string& path, const std::string& held);
 
 // Throws std::runtime_error that names the store, the first field that differs and both values. An
-// option that the held text lacks, since it is newer, counts with its default.
+// option that the held text lacks, since it is newer, counts with its default. One that may be left
+// out (Resume::kKept) and is left out today counts as held.
 //   held  the text in the store
 //   now   what ConfigurationToJson() gives today
 void RequireSameConfiguration(const std::string& path, const std::string& held,

@@ -42,6 +42,7 @@ enum class Kind { kFlag, kCount, kReal, kText };
 // Whether a resumed job may have another value than it began with.
 enum class Resume {
   kStored,   // no: the value is stored with the job and compared
+  kKept,     // no: as kStored, but a resumed job without a value keeps the one that it began with
   kImplied,  // no: other stored values follow from it and are compared
   kFree,     // yes: the value says how a process works, not what the job is
 };

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "round/job_config.h"
 
@@ -21,7 +22,7 @@ struct JobRequest {
   // fields:
   // - in the plan: the number of devices, planned_reports, dimension, clip_l2, noise and
   //   certificate;
-  // - clip_schedule, epsilon_budget, min_devices, spent_before.
+  // - initial_parameters, clip_schedule, epsilon_budget, min_devices, spent_before.
   // threads = 0 asks for one thread per processor.
   JobConfig job;
 
@@ -36,6 +37,7 @@ struct JobRequest {
   std::optional<uint32_t> min_devices;  // absent: 1; 0 for Poisson sampling with noise
   privacy::TrustMode trust_mode = privacy::TrustMode::kTrustedServer;
   std::optional<double> private_noise_multiplier;  // present if and only if kPrivateNoise
+  std::optional<std::string> initial_model;        // file of parameters; absent: initial_weights.h
 };
 
 }  // namespace sotto::server

@@ -2,6 +2,7 @@
 
 #include "sotto/models.h"
 #include "sotto/posix/hex.h"
+#include "spec/parameters_file.h"
 
 namespace sotto::server {
 namespace {
@@ -33,6 +34,7 @@ std::vector<std::string> ModelNames() {
 
 // Conditions under which a store holds a row. Stores of older programs lack these rows.
 bool IsAdaptive(const JobConfig& job) { return job.clip_schedule.has_value(); }
+bool HasInitialModel(const JobConfig& job) { return !job.initial_parameters.empty(); }
 bool IsPrivateNoise(const JobConfig& job) {
   return job.plan.Trust() == privacy::TrustMode::kPrivateNoise;
 }
@@ -47,6 +49,20 @@ Fields ModelAndCode() {
       Derived("model-digest").Reads([](const JobRecord& job) {
         return Json(posix::Hex(job.model_digest));
       }),
+      Row("initial-model",
+          "begin with the parameters in this file, float32 LE as --model-out writes them; a job "
+          "keeps them, so a resumed one needs no file; epsilon does not cover the data that they "
+          "were trained on")
+          .In(Group::kTraining)
+          .ByDefault("drawn anew, or zeros for a single dense layer")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.initial_model; })
+          .Reads([](const JobRecord& job) {
+            const std::vector<float>& initial = job.config.initial_parameters;
+            return Json(ParametersDigest({initial.data(), initial.size()}));
+          })
+          .StoredIf(HasInitialModel)
+          .Resumed(Resume::kKept),
       Row("mechanism",
           "gau-lrq: private; none: exact updates, NO PRIVACY; float32, qg, bq: baselines to "
           "compare with, in simulations only")

@@ -9,6 +9,7 @@
 #include "plans/calibration.h"
 #include "sotto/certificate.h"
 #include "spec/job_spec.h"
+#include "spec/parameters_file.h"
 
 namespace sotto::server {
 namespace {
@@ -124,6 +125,8 @@ JobConfig MakeJob(const JobRequest& r, uint32_t devices,
   RequirePlausible(r, devices);
   JobConfig job = r.job;
   job.codec = &ResolveCodec(r);
+  job.initial_parameters.clear();
+  if (r.initial_model) job.initial_parameters = ReadParameters(*r.initial_model, *r.job.model);
   job.plan = BarePlan(r, devices);
   job.spent_before.clear();
   job.epsilon_budget = std::numeric_limits<double>::infinity();

@@ -143,8 +143,9 @@ JobState StateOf(const JobEntry& job, const StoredModel* model) {
 
 std::optional<JobState> ReadState(Store& store, const JobEntry* job) {
   if (job == nullptr) return std::nullopt;
-  if (job->released == 0) return StateOf(*job, nullptr);
-  const StoredModel model = store.ReadModel(job->number, static_cast<uint32_t>(job->released - 1));
+  if (job->released == 0 && store.ListModels(job->number).empty()) return StateOf(*job, nullptr);
+  static_assert(kFirstModel == -1, "is the model before round 0");
+  const StoredModel model = store.ReadModel(job->number, job->released - 1);
   return StateOf(*job, &model);
 }
 

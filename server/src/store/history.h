@@ -61,7 +61,8 @@ privacy::Plan PlanOfRound(const ReleaseRecord& record);
 const JobEntry* JobToResume(const History& history, const JobRecord& record, bool may_begin);
 
 // A job's state between two rounds.
-//   model  the model after the job's last released round; null if it has released nothing
+//   model  the model after the job's last released round, or the first one; null if it has released
+//          nothing and began in a store of a version before 5
 JobState StateOf(const JobEntry& job, const StoredModel* model);
 
 // The same for Job's constructor, with the model read from the store. Absent for a null job, which

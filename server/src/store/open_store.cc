@@ -21,6 +21,17 @@ std::unique_ptr<Store> OpenSqlite(const std::string& where, StoreMode mode) {
   return std::make_unique<SqliteStore>(where, mode);
 }
 
+std::vector<StoredModels> ModelsIn(Database& database) {
+  std::vector<StoredModels> models;
+  Statement row(database, "SELECT job, round FROM models ORDER BY job, round");
+  while (row.Step()) {
+    if (models.empty() || models.back().job != row.Integer(0))
+      models.push_back({row.Integer(0), {}});
+    models.back().rounds.push_back(row.Integer(1));
+  }
+  return models;
+}
+
 StoreReport InspectSqlite(const std::string& path) {
   posix::RequirePrivateFile(path);
   Database database(path, Access::kRead);
@@ -38,6 +49,7 @@ StoreReport InspectSqlite(const std::string& path) {
   report.jobs = database.Integer("SELECT count(*) FROM jobs");
   report.attempts = database.Integer("SELECT count(*) FROM attempts");
   report.releases = database.Integer("SELECT count(*) FROM releases");
+  report.models = ModelsIn(database);
   return report;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "store/store.h"
 
@@ -18,6 +19,12 @@ namespace sotto::server {
 // Throws std::runtime_error if other users may read the store, if another process uses it and it
 // cannot be shared, or if it is no store.
 std::unique_ptr<Store> OpenStore(const std::string& where, StoreMode mode = StoreMode::kExisting);
+
+// The models of a job that the store has.
+struct StoredModels {
+  int64_t job = 0;
+  std::vector<int64_t> rounds;  // ascending, from 0; kFirstModel: the one with which it began
+};
 
 // A store as it lies there.
 struct StoreReport {
@@ -32,6 +39,7 @@ struct StoreReport {
   int64_t jobs = 0;
   int64_t attempts = 0;
   int64_t releases = 0;
+  std::vector<StoredModels> models;  // of each job
 };
 
 // Verifies a store and changes nothing, not even an older version. Throws as OpenStore(), and if

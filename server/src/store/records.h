@@ -1,7 +1,7 @@
 // The records of a store, as values: devices, jobs, releases. Part of sotto::server/store.
 //
-// A store only adds records, and changes none. Every decision is a function over records
-// (history.h), the same for every store.
+// A store only adds records, and changes none; only older models may be deleted. Every decision is
+// a function over records (history.h), the same for every store.
 //
 // Plain values: any thread may read them.
 #ifndef SOTTO_STORE_RECORDS_H_
@@ -65,7 +65,10 @@ struct LedgerEntry {
   std::vector<privacy::Claim> claims;
 };
 
-// The model after a released round.
+// Stands for a round: of the model with which a job began.
+constexpr int64_t kFirstModel = -1;
+
+// The model after a released round, or the one with which the job began.
 struct StoredModel {
   std::vector<float> parameters;
   std::vector<uint8_t> optimiser_state;

@@ -10,6 +10,7 @@
 
 #include "sotto/bytes.h"
 #include "sotto/posix/check.h"
+#include "store/records.h"
 
 namespace sotto::server {
 namespace {
@@ -30,7 +31,15 @@ struct Kind {
   std::string (*describe)(const int64_t* keys);
   // Counts what the commit of this record wrote after it; null: nothing, so the chain may end here.
   const char* rest = nullptr;
+  // 1 if the rows of such a record may be deleted, given its keys; null: never.
+  const char* may_be_deleted = nullptr;
 };
+
+// A job's model: of a round, or the one with which it began.
+std::string DescribeModel(const int64_t* keys) {
+  if (keys[1] == kFirstModel) return fmt::format("the first model of job {}", keys[0]);
+  return fmt::format("the model of round {} of job {}", keys[1] + 1, keys[0]);
+}
 
 constexpr Kind kKinds[] = {
     {"store",
@@ -82,12 +91,14 @@ constexpr Kind kKinds[] = {
      "SELECT 1"},  // its model
     {"model",
      2,
-     {{nullptr,
-       "SELECT job, round, parameters, optimiser_state, next_clip_l2 FROM releases "
+     {{"models",
+       "SELECT job, round, parameters, optimiser_state, next_clip_l2 FROM models "
        "WHERE job = ? AND round = ?"}},
-     [](const int64_t* keys) {
-       return fmt::format("the model of round {} of job {}", keys[1] + 1, keys[0]);
-     }},
+     DescribeModel,
+     // Of a first model: the list of the job's devices.
+     "SELECT count(*) FROM devices WHERE position NOT IN (SELECT device FROM revocations) "
+     "AND (SELECT second_key FROM chain ORDER BY sequence DESC LIMIT 1) < 0",
+     "SELECT EXISTS (SELECT 1 FROM models WHERE job = ? AND round > ?)"},
 };
 
 const Kind* FindKind(const std::string& name) {
@@ -240,10 +251,13 @@ RecordName NameIn(const Statement& row) {
   return {row.Text(1), {row.Integer(2), row.Integer(3), row.Integer(4)}};
 }
 
+bool IsZero(const uint8_t (&hash)[kSha256Size]) {
+  return std::all_of(std::begin(hash), std::end(hash), [](uint8_t b) { return !b; });
+}
+
 bool IsHash(const Statement& row, int column, const uint8_t (&hash)[kSha256Size]) {
   const ByteSpan held = row.Blob(column);
-  const bool is_zero = std::all_of(std::begin(hash), std::end(hash), [](uint8_t b) { return !b; });
-  return !is_zero && held.size() == kSha256Size && std::equal(held.begin(), held.end(), hash);
+  return !IsZero(hash) && held.size() == kSha256Size && std::equal(held.begin(), held.end(), hash);
 }
 
 }  // namespace
@@ -270,6 +284,15 @@ void Chain::RequireIntact(const RecordName& name) {
   if (!is_intact) Refuse(DescribeRecord(name) + " is not as it was written");
 }
 
+// Of a record without rows.
+bool Chain::IsDeleted(const RecordName& name) {
+  const Kind* kind = FindKind(name.kind);
+  if (kind == nullptr || kind->may_be_deleted == nullptr) return false;
+  Statement row(database_, kind->may_be_deleted);
+  for (int key = 0; key < kind->keys; ++key) row.BindInteger(name.keys[key]);
+  return row.Step() && row.Integer(0) == 1;
+}
+
 ChainHead Chain::Verify() {
   readers_.clear();  // their counts begin at zero
   ChainHead head;
@@ -280,6 +303,10 @@ ChainHead Chain::Verify() {
     link.name = NameIn(row);
     uint8_t hash[kSha256Size] = {};
     if (row.Integer(0) == link.sequence) Hash(link, hash);
+    const bool has_hash = row.Blob(5).size() == kSha256Size;
+    if (has_hash && IsZero(hash) && IsDeleted(link.name)) {
+      std::copy_n(row.Blob(5).data(), kSha256Size, hash);
+    }
     if (row.Integer(0) != link.sequence || !IsHash(row, 5, hash)) {
       const std::string good = head.records == 0
                                    ? "no record before it is good"
@@ -352,16 +379,20 @@ void AppendAllRecords(Database& database) {
   while (job.Step()) {
     chain.Append({"job", {job.Integer(0)}});
     AppendNamed(database, chain,
+                "SELECT 'model', job, round, 0 FROM models WHERE job = ? AND round < 0",
+                job.Integer(0));
+    AppendNamed(database, chain,
                 "SELECT DISTINCT 'start', job, start, 0 FROM job_devices WHERE job = ? "
                 "ORDER BY start",
                 job.Integer(0));
     // The round's attempts come before its release and its model.
-    AppendNamed(database, chain,
-                "SELECT 'attempt', job, round, attempt, 0 AS nth FROM attempts WHERE job = ?1 "
-                "UNION ALL SELECT 'release', job, round, 0, 1 FROM releases WHERE job = ?1 "
-                "UNION ALL SELECT 'model', job, round, 0, 2 FROM releases WHERE job = ?1 "
-                "ORDER BY round, nth, 4",
-                job.Integer(0));
+    AppendNamed(
+        database, chain,
+        "SELECT 'attempt', job, round, attempt, 0 AS nth FROM attempts WHERE job = ?1 "
+        "UNION ALL SELECT 'release', job, round, 0, 1 FROM releases WHERE job = ?1 "
+        "UNION ALL SELECT 'model', job, round, 0, 2 FROM models WHERE job = ?1 AND round >= 0 "
+        "ORDER BY round, nth, 4",
+        job.Integer(0));
   }
   AppendNamed(database, chain,
               "SELECT 'revocation', device, 0, 0 FROM revocations ORDER BY revoked, device");

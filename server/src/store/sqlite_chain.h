@@ -8,7 +8,8 @@
 // A record's values are all columns of all of its rows, each with its type and its length. The
 // first record follows a hash of zeros. The table kKinds in sqlite_chain.cc lists the kinds of
 // records and the columns of each. No record ever changes: a device's revocation is a record of its
-// own.
+// own. A model that is not the newest of its job may be deleted: its record stays in the chain with
+// its hash, which the next record's hash covers.
 //
 // The chain finds damage. It does not find a removed end: an older copy of the store is a valid
 // store. Receipts find that (round/receipts.h). It does not stop somebody who may write the file
@@ -60,13 +61,13 @@ class Chain {
   void Append(const RecordName& name, uint8_t (*hash)[kSha256Size] = nullptr);
 
   // Throws std::runtime_error that names the file and the record if the record's rows are not as
-  // they were written. Reads the record, its link and the link before it.
+  // they were written, or are deleted. Reads the record, its link and the link before it.
   void RequireIntact(const RecordName& name);
 
   // Reads the whole chain and all rows of the store, one record after the other. Throws
   // std::runtime_error that names the file, the first bad record and the last good one. Throws also
   // if a row belongs to no record, and if the chain ends within a commit: after a release without
-  // its model, or after a job without the list of its devices.
+  // its model, or after a job or its first model without the list of its devices.
   ChainHead Verify();
 
   // The hash of a record, after RequireIntact() or Verify() found it intact.
@@ -78,6 +79,7 @@ class Chain {
   struct Link;
   Reader& ReaderOf(const RecordName& name);
   void Hash(const Link& link, uint8_t (&hash)[kSha256Size]);
+  bool IsDeleted(const RecordName& name);
   void RequireAllRowsCovered();
   void RequireWholeCommit(const ChainHead& head);
   [[noreturn]] void Refuse(const std::string& why) const;

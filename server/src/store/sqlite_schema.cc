@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "store/sqlite_version5.h"
 #include "store/sqlite_versions.h"
 
 namespace sotto::server {
@@ -41,6 +42,7 @@ void Convert(Database& database, int64_t from) {
   if (database.Integer("SELECT count(*) FROM pragma_foreign_key_check") != 0) {
     Refuse(database, "its tables contradict each other; begin a new job in a new store");
   }
+  Chain(database).Verify();  // a damaged store stays as it is
   SetVersion(database);
   transaction.Commit();
 }
@@ -67,12 +69,12 @@ std::string SchemaText(Database& database) {
   return text;
 }
 
-void RequireNewestTables(Database& database) {
+void RequireTablesOf(Database& database, int64_t version) {
   Database expected(":memory:");
-  expected.Run(kSchemaVersions[kSchemaVersion - 1].tables);
+  expected.Run(kSchemaVersions[version - 1].tables);
   if (SchemaText(database) != SchemaText(expected)) {
-    Refuse(database, fmt::format("its tables are not those of version {}; {}", kSchemaVersion,
-                                 kDamagedAdvice));
+    Refuse(database,
+           fmt::format("its tables are not those of version {}; {}", version, kDamagedAdvice));
   }
 }
 
@@ -112,10 +114,10 @@ StoreFacts ReadSchema(Database& database) {
   facts.version = database.Integer("PRAGMA user_version");
   RequireKnownVersion(database, application, facts.version);
   RequireSoundFile(database);
-  if (facts.version == kSchemaVersion) {
-    RequireNewestTables(database);
-    facts.chain = Chain(database).Verify();
-  }
+  if (facts.version < kFirstVersionWithChain) return facts;
+  RequireTablesOf(database, facts.version);
+  if (facts.version == 4) database.Run(kModelsOfVersion4);
+  facts.chain = Chain(database).Verify();
   return facts;
 }
 
@@ -138,7 +140,7 @@ void OpenSchema(Database& database, StoreMode mode) {
   } else if (version < kSchemaVersion) {
     Convert(database, version);
   }
-  RequireNewestTables(database);
+  RequireTablesOf(database, kSchemaVersion);
   Chain(database).Verify();
   database.Run("PRAGMA foreign_keys = ON");
   database.ForgetPages();

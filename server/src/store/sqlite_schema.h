@@ -30,10 +30,10 @@ StoreFacts ReadSchema(Database& database);
 // Makes the database ready for use: durable commits, foreign keys, the newest tables, and a chain
 // without a break. After each commit the file alone holds everything. A journal that is lost can
 // undo nothing: it matters only to a commit that a kill or a power failure interrupts. An older
-// file is converted version by version in one transaction. Programs of the older version then
-// refuse the file. Throws std::runtime_error that names the file if the file is newer, foreign or
-// damaged, if it is empty and the mode is not kCreate, or if it can only be read and the mode is
-// not kRead. Nothing is written to a file unless it is a store or empty.
+// file is converted version by version in one transaction, if it is sound. Programs of the older
+// version then refuse the file. Throws std::runtime_error that names the file if the file is newer,
+// foreign or damaged, if it is empty and the mode is not kCreate, or if it can only be read and the
+// mode is not kRead. Nothing is written to a file unless it is a store or empty.
 void OpenSchema(Database& database, StoreMode mode);
 
 }  // namespace sotto::server

@@ -206,14 +206,23 @@ std::vector<LedgerEntry> SqliteStore::Ledger() {
   return ReadLedger(database_);
 }
 
-StoredModel SqliteStore::ReadModel(int64_t job, uint32_t round) {
+std::vector<int64_t> SqliteStore::ListModels(int64_t job) {
+  std::vector<int64_t> rounds;
+  Statement row(database_, "SELECT round FROM models WHERE job = ? ORDER BY round");
+  row.BindInteger(job);
+  while (row.Step()) rounds.push_back(row.Integer(0));
+  return rounds;
+}
+
+StoredModel SqliteStore::ReadModel(int64_t job, int64_t round) {
+  const RecordName name = {"model", {job, round}};
   Statement row(database_,
-                "SELECT parameters, optimiser_state, next_clip_l2 FROM releases "
+                "SELECT parameters, optimiser_state, next_clip_l2 FROM models "
                 "WHERE job = ? AND round = ?");
   if (!row.BindInteger(job).BindInteger(round).Step()) {
-    Refuse(fmt::format("round {} of job {} is not released", round, job));
+    Refuse(DescribeRecord(name) + " is not in it: it was deleted, or never written");
   }
-  Chain(database_).RequireIntact({"model", {job, round}});
+  Chain(database_).RequireIntact(name);
   const std::vector<float> parameters = ToFloats(row.Blob(0));
   const ByteSpan state = row.Blob(1);
   return {parameters, {state.begin(), state.end()}, row.Real(2)};
@@ -245,6 +254,9 @@ int64_t SqliteStore::AddJob(const JobRecord& record) {
       .BindInteger(Now())
       .Run();
   Chain(database_).Append({"job", {number}});
+  if (record.parameters.size() > 0) {
+    AddModel(number, kFirstModel, record.parameters, {}, record.config.plan.clip_l2);
+  }
   return number;
 }
 
@@ -323,10 +335,15 @@ void SqliteStore::CommitRelease(const ReleaseRecord& record) {
   Transaction transaction(database_);
   AddRelease(record);
   AddToLedger(database_, job_, record, record.seeded || IsSeeded());
-  Chain chain(database_);
-  chain.Append({"release", {job_, record.round}});
-  chain.Append({"model", {job_, record.round}});
+  Chain(database_).Append({"release", {job_, record.round}});
+  AddModel(job_, record.round, record.parameters, record.optimiser_state, record.next_clip_l2);
+  if (kept_models_) DeleteModels(int64_t{record.round} - *kept_models_);
   transaction.Commit();
+}
+
+void SqliteStore::DeleteModels(int64_t newest) {
+  Statement row(database_, "DELETE FROM models WHERE job = ? AND round <= ?");
+  row.BindInteger(job_).BindInteger(newest).Run();
 }
 
 bool SqliteStore::IsSeeded() {
@@ -337,20 +354,30 @@ bool SqliteStore::IsSeeded() {
 }
 
 void SqliteStore::AddRelease(const ReleaseRecord& record) {
-  const std::vector<uint8_t> parameters = ToBytes(record.parameters);
-  Statement insert(
-      database_,
-      "INSERT INTO releases (job, round, attempt, reported, parameters, optimiser_state, released, "
-      "next_clip_l2) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement insert(database_,
+                   "INSERT INTO releases (job, round, attempt, reported, released) "
+                   "VALUES (?, ?, ?, ?, ?)");
   insert.BindInteger(job_)
       .BindInteger(record.round)
       .BindInteger(record.attempt)
       .BindInteger(record.reported)
-      .BindBlob(View(parameters))
-      .BindBlob(record.optimiser_state)
       .BindInteger(Now())
-      .BindReal(record.next_clip_l2)
       .Run();
+}
+
+void SqliteStore::AddModel(int64_t job, int64_t round, Span<const float> parameters,
+                           ByteSpan optimiser_state, double next_clip_l2) {
+  const std::vector<uint8_t> bytes = ToBytes(parameters);
+  Statement insert(database_,
+                   "INSERT INTO models (job, round, parameters, optimiser_state, next_clip_l2) "
+                   "VALUES (?, ?, ?, ?, ?)");
+  insert.BindInteger(job)
+      .BindInteger(round)
+      .BindBlob(View(bytes))
+      .BindBlob(optimiser_state)
+      .BindReal(next_clip_l2)
+      .Run();
+  Chain(database_).Append({"model", {job, round}});
 }
 
 }  // namespace sotto::server

@@ -17,14 +17,19 @@
 // keys list`. A restored backup does not know the releases that were made after it. Devices that
 // took part in them return a receipt which shows that (round/receipts.h), and the server stops.
 //
+// The pages of deleted models (KeepModels()) are used again for later models: the file does not
+// grow, and it does not shrink.
+//
 // sqlite_versions.h defines the file's format and its versions. Opening a store reads the whole
 // file twice, to find damage. One thread at a time, except ReceiptOf() and CheckReceipt().
 #ifndef SOTTO_STORE_SQLITE_STORE_H_
 #define SOTTO_STORE_SQLITE_STORE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,8 +55,10 @@ class SqliteStore final : public Store {
 
   History ReadHistory() override;
   std::vector<LedgerEntry> Ledger() override;
-  StoredModel ReadModel(int64_t job, uint32_t round) override;
+  std::vector<int64_t> ListModels(int64_t job) override;
+  StoredModel ReadModel(int64_t job, int64_t round) override;
 
+  void KeepModels(uint32_t count) override { kept_models_ = std::max(count, 1U); }
   void AllowNewJob() override { may_begin_ = true; }
   void BeginJob(const JobRecord& record) override;
   void CommitAttempt(const AttemptRecord& record) override;
@@ -71,13 +78,17 @@ class SqliteStore final : public Store {
   void LoadReceipts();
   bool IsSeeded();
   void AddRelease(const ReleaseRecord& record);
+  void AddModel(int64_t job, int64_t round, Span<const float> parameters, ByteSpan optimiser_state,
+                double next_clip_l2);
+  void DeleteModels(int64_t newest);
   [[noreturn]] void Refuse(const std::string& why) const;
 
   Database database_;
   int64_t job_ = 0;                  // number of the job that BeginJob() began or resumed; 0: none
   uint8_t job_id_[kJobIdSize] = {};  // of that job
   bool may_begin_ = false;
-  std::unique_ptr<Receipts> receipts_;  // from BeginJob() on
+  std::optional<uint32_t> kept_models_;  // absent: all
+  std::unique_ptr<Receipts> receipts_;   // from BeginJob() on
 };
 
 }  // namespace sotto::server

@@ -1,6 +1,7 @@
 #include "store/sqlite_versions.h"
 
 #include "store/sqlite_version4.h"
+#include "store/sqlite_version5.h"
 
 namespace sotto::server {
 namespace {
@@ -387,7 +388,8 @@ const SchemaVersion kSchemaVersions[kSchemaVersion] = {
     {1, "", kTables1, ""},
     {2, kPutAside1, kTables2, kCopy1To2},
     {3, kPutAside2, kTables3, kCopy2To3},
-    {4, kPutAside3, kTables4, kCopy3To4, BeginChain},
+    {4, kPutAside3, kTables4, kCopy3To4},
+    {5, kPutAside4, kTables5, kCopy4To5, BeginNewChain},
 };
 
 }  // namespace sotto::server

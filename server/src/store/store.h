@@ -75,8 +75,15 @@ class Store : public JobLog {
   // All releases, by job and round.
   virtual std::vector<LedgerEntry> Ledger() = 0;
 
-  // The model after a released round of a job.
-  virtual StoredModel ReadModel(int64_t job, uint32_t round) = 0;
+  // The rounds of a job whose models the store has, ascending; kFirstModel: the one with which the
+  // job began, which older stores lack.
+  virtual std::vector<int64_t> ListModels(int64_t job) = 0;
+  virtual StoredModel ReadModel(int64_t job, int64_t round) = 0;
+
+  // From now on each CommitRelease() deletes all models of its job but the last `count`, at least
+  // 1. The model with which the job began counts as the one before round 0. Without this call all
+  // models are kept.
+  virtual void KeepModels(uint32_t count) = 0;
 
   // Lets the next BeginJob() begin a new job instead of resuming the last one. Nothing is written
   // before that call.

@@ -36,10 +36,19 @@ Json Number(const FieldText& field, double value) {
   return field.kind == Kind::kCount ? Json(static_cast<uint64_t>(value)) : Json(value);
 }
 
+// A file of parameters for the default model.
+std::string InitialModelFile() {
+  const std::string path = testing::TempDir() + "sotto_job_spec_model";
+  std::ofstream file(path, std::ios::binary);
+  file << std::string(4 * JobRequest().job.model->parameters, '\1');
+  return path;
+}
+
 // A value that is not the default.
 Json Changed(const Field<JobRequest>& field) {
   const Json value = field.get(JobRequest());
   if (field.kind == Kind::kFlag) return !value.get<bool>();
+  if (std::string(field.name) == "initial-model") return InitialModelFile();
   for (const std::string& choice : field.choices) {
     if (choice != value) return choice;
   }
@@ -217,6 +226,21 @@ TEST(JobSpec, AResumedJobMayChangeExactlyTheFieldsThatSaySo) {
     const std::string name = field.stored_name();
     EXPECT_NE(held.value(name, Json()), now.value(name, Json())) << field.name;
   }
+}
+
+TEST(JobSpec, AResumedJobKeepsItsInitialModelAndTakesNoOther) {
+  JobRequest request;
+  const Json without = StoredOf(request);
+  EXPECT_FALSE(without.contains("initial_model"));
+  request.initial_model = InitialModelFile();
+  const Json held = StoredOf(request);
+  EXPECT_EQ(held["initial_model"].get<std::string>().size(), 64u);
+  EXPECT_EQ(RefusalOf(held, held), "");
+  EXPECT_EQ(RefusalOf(held, without), "") << "it has the model in its store";
+  EXPECT_TRUE(Says(RefusalOf(without, held), "began with initial_model = null"));
+  Json other = held;
+  other["initial_model"] = "another";
+  EXPECT_TRUE(Says(RefusalOf(held, other), "began with initial_model = \""));
 }
 
 // Of the option with that stored name; discarded if the field is derived and has no default.

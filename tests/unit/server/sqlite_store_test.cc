@@ -179,7 +179,7 @@ TEST_F(SqliteStoreTest, AJobResumesWhereItsLastCommitLeftIt) {
   EXPECT_EQ(state->attempts, 3u);
   EXPECT_EQ(state->parameters, ModelOf(0));
   EXPECT_EQ(ParametersOf(store, 0), ModelOf(0));
-  EXPECT_TRUE(Says(RefusalOf([&] { ParametersOf(store, 1); }), "round 1"));
+  EXPECT_TRUE(Says(RefusalOf([&] { ParametersOf(store, 1); }), "the model of round 2"));
 }
 
 TEST_F(SqliteStoreTest, ParametersAreKeptBitForBitAsLittleEndianFloats) {
@@ -195,7 +195,7 @@ TEST_F(SqliteStoreTest, ParametersAreKeptBitForBitAsLittleEndianFloats) {
   EXPECT_EQ(std::memcmp(kept.data(), values, sizeof(values)), 0);
 }
 
-TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionFour) {
+TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionFive) {
   {
     SqliteStore store(path_, kCreate);
     store.AddDevices(SomeDevices(2), true);
@@ -207,10 +207,10 @@ TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionFour) {
     store.CommitRelease(record);
   }
   Database file(path_);
-  EXPECT_EQ(file.Integer("PRAGMA user_version"), 4);
+  EXPECT_EQ(file.Integer("PRAGMA user_version"), 5);
   EXPECT_EQ(file.Integer("PRAGMA application_id"), 0x536f7474);
   EXPECT_EQ(file.Text("SELECT hex(cohort) FROM attempts"), "04030201");
-  EXPECT_EQ(file.Text("SELECT hex(parameters) FROM releases"), "0000803F");
+  EXPECT_EQ(file.Text("SELECT hex(parameters) FROM models"), "0000803F");
   EXPECT_EQ(file.Text("SELECT group_concat(id) FROM devices WHERE seeded"), "small-0,small-1");
   EXPECT_EQ(file.Text("SELECT hex(job_id) FROM jobs"), "7369787465656E2062797465732E2E2E");
 }

@@ -114,11 +114,11 @@ TEST_F(StoreChainTest, AChangedValueIsRefusedAndTheLastGoodRecordIsNamed) {
       {"UPDATE claims SET epsilon = 0.001 WHERE round = 1", "the release of round 2 of job 1",
        "attempt 2 at round 2"},
       {"DELETE FROM claims WHERE round = 0", "the release of round 1", "attempt 1 at round 1"},
-      {"UPDATE releases SET parameters = zeroblob(32) WHERE round = 0", "the model of round 1",
+      {"UPDATE models SET parameters = zeroblob(32) WHERE round = 0", "the model of round 1",
        "the release of round 1"},
-      {"UPDATE releases SET next_clip_l2 = 7 WHERE round = 0", "the model of round 1",
+      {"UPDATE models SET next_clip_l2 = 7 WHERE round = 0", "the model of round 1",
        "the release of round 1"},
-      {"UPDATE releases SET optimiser_state = x'00' WHERE round = 0", "the model of round 1",
+      {"UPDATE models SET optimiser_state = x'00' WHERE round = 0", "the model of round 1",
        "the release of round 1"},
       {"UPDATE chain SET hash = zeroblob(32) WHERE sequence = 4", "number 4", "number 3"},
       {"DELETE FROM chain WHERE sequence = 4", "number 4", "number 3"},
@@ -157,9 +157,13 @@ TEST_F(StoreChainTest, AChainThatEndsWithinACommitIsRefused) {
     Release(store, 0, 0);
   }
   RunSql("DELETE FROM chain WHERE kind = 'model'");
+  EXPECT_TRUE(Says(Refusal(), "its records have 0 rows in the table models"));
+  RunSql("DELETE FROM models");
   EXPECT_TRUE(Says(Refusal(), "the release of round 1 of job 1, is the last one"));
   EXPECT_EQ(RefusalOf([&] { InspectStore(path_); }), Refusal());
-  Forge("DELETE FROM claims; DELETE FROM facts; DELETE FROM releases; DELETE FROM attempts");
+  Forge(
+      "DELETE FROM claims; DELETE FROM facts; DELETE FROM models; DELETE FROM releases; "
+      "DELETE FROM attempts");
   EXPECT_EQ(Refusal(), "nothing was refused");
   RunSql("DELETE FROM job_devices; DELETE FROM chain WHERE kind = 'start'");
   EXPECT_TRUE(Says(Refusal(), "the beginning of job 1, is the last one"));
@@ -182,7 +186,7 @@ TEST_F(StoreChainTest, AChainMayEndAfterEachCommit) {
 TEST_F(StoreChainTest, ATableOrTriggerThatNoStoreHasIsRefused) {
   Fill();
   RunSql("CREATE TRIGGER t BEFORE INSERT ON claims BEGIN SELECT RAISE(IGNORE); END");
-  EXPECT_TRUE(Says(Refusal(), "its tables are not those of version 4"));
+  EXPECT_TRUE(Says(Refusal(), "its tables are not those of version 5"));
 }
 
 // Flips single bits all over a store of small pages. Each flip is refused, or everything that the
@@ -272,7 +276,7 @@ TEST_F(StoreChainTest, InspectionDescribesAStoreAndChangesNothing) {
   Fill();
   const std::string before = Bytes(path_);
   const StoreReport report = InspectStore(path_);
-  EXPECT_EQ(report.version, 4);
+  EXPECT_EQ(report.version, 5);
   EXPECT_TRUE(report.is_chained);
   // The store, three devices, a revocation, the job, its devices, four attempts, two releases.
   EXPECT_EQ(report.records, 1 + 3 + 1 + 1 + 1 + 4 + 2 * 2);

@@ -9,6 +9,7 @@
 #include "plans/statement.h"
 #include "store/open_store.h"
 #include "store/sqlite_schema.h"
+#include "store/sqlite_version4.h"
 #include "store/sqlite_versions.h"
 #include "unit/server/store_fixture.h"
 
@@ -34,6 +35,7 @@ class StoreVersionsTest : public SqliteStoreTest {
     WriteRaw("");
     Database database(path_);
     database.Run(version.tables);
+    if (version.version == 4) BeginChain(database, 0);
     database.Run(("PRAGMA application_id = 1399813236; PRAGMA user_version = " +
                   std::to_string(version.version))
                      .c_str());
@@ -69,8 +71,8 @@ TEST_F(StoreVersionsTest, EachSchemaConvertsToThatOfANewStore) {
 
 // The text in the program is that of the files: it was not changed since.
 TEST_F(StoreVersionsTest, EachFrozenSchemaIsThatOfTheFilesOfItsTime) {
-  const char* const files[] = {"store_v1.sql", "store_v2.sql", "store_v3.sql"};
-  for (int64_t i = 0; i < 3; ++i) {
+  const char* const files[] = {"store_v1.sql", "store_v2.sql", "store_v3.sql", "store_v4.sql"};
+  for (int64_t i = 0; i < kSchemaVersion - 1; ++i) {
     CreateEmpty(kSchemaVersions[i]);
     const std::vector<std::string> expected = Schema();
     WriteVector(files[i]);
@@ -222,13 +224,70 @@ TEST_F(Version3Test, IsReadWithItsLogAndKeepsNoneAfterwards) {
   EXPECT_FALSE(std::filesystem::exists(path_ + "-wal"));
 }
 
+// A store of version 4, whose records are chained: a job of one round, a job of adaptive clipping
+// with two of its four rounds released and a third one's attempt open, and a job that was killed in
+// its first round. One of four devices is revoked. No device took part: every round is noise alone.
+class Version4Test : public StoreVersionsTest {
+ protected:
+  Version4Test() { WriteVector("store_v4.sql"); }
+
+  static constexpr char kHead[] =
+      "6d6b18d6df5fb386fee620ab159ba67c1aec1209b56968f5697b19e4e4c28140";
+};
+
+// Receipts that devices hold name these hashes.
+TEST_F(Version4Test, KeepsTheHashesOfItsRecords) {
+  const StoreReport before = InspectStore(path_);
+  EXPECT_EQ(before.version, 4);
+  EXPECT_TRUE(before.is_chained);
+  EXPECT_EQ(before.records, 23);
+  EXPECT_EQ(before.head, kHead);
+  EXPECT_EQ(Version(), 4);
+  { SqliteStore store(path_); }
+  const StoreReport report = InspectStore(path_);
+  EXPECT_EQ(report.version, kSchemaVersion);
+  EXPECT_EQ(report.records, 23);
+  EXPECT_EQ(report.head, kHead);
+  ASSERT_EQ(report.models.size(), 2u);
+  EXPECT_EQ(report.models[0].rounds, (std::vector<int64_t>{0}));
+  EXPECT_EQ(report.models[1].rounds, (std::vector<int64_t>{0, 1}));
+}
+
+TEST_F(Version4Test, KeepsItsLedgerAndItsModels) {
+  SqliteStore store(path_);
+  EXPECT_EQ(store.LoadDevices().size(), 3u);
+  const std::vector<LedgerEntry> ledger = store.Ledger();
+  ASSERT_EQ(ledger.size(), 3u);
+  EXPECT_NEAR(EpsilonOf(ledger[2]), 2.513, 1e-3);
+  const StoredModel model = store.ReadModel(2, 0);
+  EXPECT_EQ(model.parameters.size(), 650u);
+  EXPECT_NEAR(model.next_clip_l2, 0.4421, 1e-4);
+}
+
+// Its program did not store the model with which a job begins, which was all zeros.
+TEST_F(Version4Test, AJobThatReleasedNothingResumesWithoutAModel) {
+  SqliteStore store(path_);
+  EXPECT_TRUE(store.ListModels(3).empty());
+  const JobState state = *Load(store);
+  EXPECT_TRUE(state.parameters.empty());
+  EXPECT_EQ(state.next_round, 0u);
+  EXPECT_EQ(state.next_attempt, 1u);
+}
+
+TEST_F(Version4Test, ADamagedOneIsRefusedAndNotConverted) {
+  RunSql("UPDATE releases SET parameters = zeroblob(2600) WHERE job = 1");
+  EXPECT_TRUE(Says(RefusalOf([&] { InspectStore(path_); }), "the model of round 1 of job 1"));
+  EXPECT_TRUE(Says(Refusal(), "the model of round 1 of job 1"));
+  EXPECT_EQ(Version(), 4);
+}
+
 TEST_F(StoreVersionsTest, EachVersionBeginsAChainWhenItIsConverted) {
   for (const char* file : {"store_v1.sql", "store_v2.sql", "store_v2_apart.sql", "store_v3.sql"}) {
     WriteVector(file);
     { SqliteStore store(path_); }
     const StoreReport report = InspectStore(path_);
     EXPECT_TRUE(report.is_chained) << file;
-    EXPECT_EQ(report.version, 4) << file;
+    EXPECT_EQ(report.version, kSchemaVersion) << file;
     EXPECT_GT(report.releases, 0) << file;
   }
 }

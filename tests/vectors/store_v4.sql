@@ -1,0 +1,171 @@
+BEGIN TRANSACTION;
+CREATE TABLE store (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  receipt_key BLOB NOT NULL CHECK (length(receipt_key) = 32),
+  created INTEGER NOT NULL,
+  former_version INTEGER NOT NULL  -- from which the store was converted; 0: it began as this one
+) STRICT;
+INSERT INTO store VALUES(1,X'79574486c4ffe9366eee102948ece434259d3dd56841f311cb8d7fadb7168f0d',1795350072,0);
+CREATE TABLE devices (
+  position INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  secret BLOB NOT NULL UNIQUE CHECK (length(secret) = 32),
+  created INTEGER NOT NULL,
+  seeded INTEGER NOT NULL CHECK (seeded IN (0, 1))
+) STRICT;
+INSERT INTO devices VALUES(1,'old-000000',X'dcdd5b9788044ecb9a4a066e80669b415b53714905c0c8abd903360124760663',1795350072,0);
+INSERT INTO devices VALUES(2,'old-000001',X'21f1a864b194592ab97aff7efe0952bc80f10b639ddc9657a9d6f121ba11b6b8',1795350072,0);
+INSERT INTO devices VALUES(3,'old-000002',X'323d013f312da03ea6e03626b21d6410f1f771b3d6b504856eb80aeaed2cade3',1795350072,0);
+INSERT INTO devices VALUES(4,'old-000003',X'e76430be8c0a5fa241b05b41503e986f842ce044c625de925ecb8c61fe7eaf9a',1795350072,0);
+CREATE TABLE revocations (
+  device INTEGER PRIMARY KEY REFERENCES devices (position),
+  revoked INTEGER NOT NULL
+) STRICT;
+INSERT INTO revocations VALUES(2,1795350073);
+CREATE TABLE jobs (
+  number INTEGER PRIMARY KEY,
+  job_id BLOB NOT NULL UNIQUE CHECK (length(job_id) = 16),
+  model TEXT NOT NULL,
+  model_digest BLOB NOT NULL CHECK (length(model_digest) = 32),
+  configuration TEXT NOT NULL,
+  begun INTEGER NOT NULL,
+  surcharge INTEGER NOT NULL  -- attempts that are charged though they released nothing
+) STRICT;
+INSERT INTO jobs VALUES(1,X'bba6280e6915e6e7c7c29d471a7b3b1d','softmax-64-10',X'f5a1edba1b3def4129501a8bc81ff6119e2122df21ef4c29305288e46bf3f2b5','{"model":"softmax-64-10","model_digest":"f5a1edba1b3def4129501a8bc81ff6119e2122df21ef4c29305288e46bf3f2b5","mechanism":"gau-lrq","coding":"range","padding":64,"seeded":false,"sampling":"poisson","devices":3,"cohort":2,"planned_reports":3,"rounds":1,"dimension":650,"clip_l2":0.4000000059604645,"noise_sigma":0.23094011843204498,"colluders":1,"delta":0.2986528199469207,"certificate_eta":6e-09,"certificate_tau":3.1e-22,"certificate_range":9.7,"local_epochs":5,"batch_size":10,"learning_rate":0.10000000149011612,"weight_decay":0.0,"clipping":"every-step","learning_rate_decay":0.99,"server_learning_rate":1.0,"smoothing":0.0,"min_devices":0,"close_early":false,"epsilon_budget":null}',1795350073,0);
+INSERT INTO jobs VALUES(2,X'1dbb544192a30bb014a2e7f9039c6835','softmax-64-10',X'f5a1edba1b3def4129501a8bc81ff6119e2122df21ef4c29305288e46bf3f2b5','{"model":"softmax-64-10","model_digest":"f5a1edba1b3def4129501a8bc81ff6119e2122df21ef4c29305288e46bf3f2b5","mechanism":"gau-lrq","coding":"range","padding":64,"seeded":false,"sampling":"poisson","devices":3,"cohort":2,"planned_reports":3,"rounds":4,"dimension":651,"clip_l2":0.4000000059604645,"noise_sigma":0.24343225359916687,"colluders":1,"delta":0.2986528199469207,"certificate_eta":6e-09,"certificate_tau":3.1e-22,"certificate_range":9.7,"clip_bit_scale":0.2666666706403097,"clip_quantile":0.5,"clip_learning_rate":0.2,"local_epochs":5,"batch_size":10,"learning_rate":0.10000000149011612,"weight_decay":0.0,"clipping":"every-step","learning_rate_decay":0.99,"server_learning_rate":1.0,"smoothing":0.0,"min_devices":0,"close_early":false,"epsilon_budget":null}',1795350073,0);
+INSERT INTO jobs VALUES(3,X'a3dfbd7f70908ad4fe764ac9ccffa18d','softmax-64-10',X'f5a1edba1b3def4129501a8bc81ff6119e2122df21ef4c29305288e46bf3f2b5','{"model":"softmax-64-10","model_digest":"f5a1edba1b3def4129501a8bc81ff6119e2122df21ef4c29305288e46bf3f2b5","mechanism":"gau-lrq","coding":"range","padding":64,"seeded":false,"sampling":"poisson","devices":3,"cohort":2,"planned_reports":3,"rounds":3,"dimension":650,"clip_l2":0.4000000059604645,"noise_sigma":0.23094011843204498,"colluders":1,"delta":0.2986528199469207,"certificate_eta":6e-09,"certificate_tau":3.1e-22,"certificate_range":9.7,"local_epochs":5,"batch_size":10,"learning_rate":0.10000000149011612,"weight_decay":0.0,"clipping":"every-step","learning_rate_decay":0.99,"server_learning_rate":1.0,"smoothing":1.0,"min_devices":0,"close_early":false,"epsilon_budget":null}',1795350075,0);
+CREATE TABLE job_devices (
+  job INTEGER NOT NULL REFERENCES jobs (number),
+  device INTEGER NOT NULL REFERENCES devices (position),
+  start INTEGER NOT NULL,  -- of the job, from 1: which start of a process added the device
+  PRIMARY KEY (job, device)
+) STRICT, WITHOUT ROWID;
+INSERT INTO job_devices VALUES(1,1,1);
+INSERT INTO job_devices VALUES(1,3,1);
+INSERT INTO job_devices VALUES(1,4,1);
+INSERT INTO job_devices VALUES(2,1,1);
+INSERT INTO job_devices VALUES(2,3,1);
+INSERT INTO job_devices VALUES(2,4,1);
+INSERT INTO job_devices VALUES(3,1,1);
+INSERT INTO job_devices VALUES(3,3,1);
+INSERT INTO job_devices VALUES(3,4,1);
+CREATE TABLE attempts (
+  job INTEGER NOT NULL REFERENCES jobs (number),
+  round INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  cohort BLOB NOT NULL,
+  opened INTEGER NOT NULL,
+  PRIMARY KEY (job, round, attempt)
+) STRICT;
+INSERT INTO attempts VALUES(1,0,0,X'0000000002000000',1795350073);
+INSERT INTO attempts VALUES(2,0,0,X'0100000002000000',1795350073);
+INSERT INTO attempts VALUES(2,1,0,X'000000000100000002000000',1795350074);
+INSERT INTO attempts VALUES(2,2,0,X'000000000100000002000000',1795350074);
+INSERT INTO attempts VALUES(3,0,0,X'000000000100000002000000',1795350075);
+CREATE TABLE releases (
+  job INTEGER NOT NULL,
+  round INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  reported INTEGER NOT NULL,
+  parameters BLOB NOT NULL,
+  optimiser_state BLOB NOT NULL,
+  released INTEGER NOT NULL,
+  next_clip_l2 REAL NOT NULL,  -- of the next round
+  PRIMARY KEY (job, round),
+  FOREIGN KEY (job, round, attempt) REFERENCES attempts (job, round, attempt)
+) STRICT;
+INSERT INTO releases VALUES(1,0,0,0,X'53c2873eac649d3ef21ab53e034e88bebe73923ed49ae3bd11582dbe85d2863d84f2ab3edefe40bc491c22be9d667fbd1eaca23e493dfb3cb584793ef995bcbe571410bfde63a03eb1025a3e2007183e0ba60ebe3df95ebea4e00f3c7f47e9bc29b7403e4c8aad3dcad1143e97d8543df631d5beb513c23d858b8cbe005fd43d257a51bd305b7d3da71b98be75ad69bd5ffea93e6188ad3ec1d4d8be90ae963d98d9b83e6146ce3e2c54553e57629a3d5f9c843d0b28bd3eceba513d5e49113e741a6dbd5e56ca3ee07f69bec7aaa2bd537d09bea6f9913e4871c73e9c1c7abc24980abe1891333d88054cbd0464423e6d574d3e9217433c1884b13eaacc0f3dcf43e7bcb245c63d99b284bdcb0a5ebdc9dea6bd6021153ee9ffc9be57425cbec23fa9be8b7cdabddace913daf25093ec7b4cabe8853383e8087debe823dc2be1a442abeb3fc853ed91c78bd50505b3d39ecabbd0d01c5bda33220be661815bc936f96bca37d47bdcd1443bdf3bdb43daebd233e188996bdb78cffbcf7856a3c628cfa3bf883af3eef2aa83cc395223ef9cb36be72a76c3d429050bec62c34be9ea20c3ff0c5853eb3e0cb3dc6b6e2bd1aa7433e92a2433e2864d2beb088d3bbfa2275bdf3ca313dcc240fbed84000bec30dfd3dad3b80bc5a54dc3c644a833def8bbfbe899412be65f81a3d8957cf3efc89723e04a03e3e2b2e78bdaaa025bef6804fbe13abe0be65e615be963c73be0f1c163efed056be3f3eb23d366f9c3dec49a3be673c933e329d3a3beb70423e73bf91bee880f6bd8e8858bd931b0b3e07775abe264f23bf1ce80c3f7d1f223eacf832bb866fd0bd84e807bdc043053fa762263eacba88bdd67a0bbef724433ade44a4bd2238d8be98ff34bdc0b2023eccc0aebb4daf113e82b5afbed5e36d3c4edd5bbd4313203fdd1a06bd4ec446bee3516a3d6f09853e946ddd3d00785ebe0884803e23fe43be3d7d9cbdae7483be13d2903ebd1323bdf72e683eaf827abd4945f03d383d1a3b222486be45061ebe59aa483eda89503e157ba3bd8a550bbe9d1bffbd00f187bee020e93e3145ac3dfc9cb43db2c6493e1a84e0bed6e7fabd6b51b13d15f060be390c92beca1a71bd800cb9beb07db5bc810b4ebe555fec3d4fef7c3e2dd664bfc01a8b3ef8ff11bfac26ccba90aa083ebe725f3e98b3e33ddca3bcbe627bdcbcaeac93be247b603bb20a88bdda1a5bbd11c3313e4e63913e6f3732bed29939be54363fbebd0a71bdfd46e1be69d9e3bd7ac66cbe3dd3623de2a9acbe09feb43eefe7883d8efca83e9845c0bde34ca6bc5e9ea13ece004a3e7aef423e91cd20be3d39993d964aa3bd58f144be0093993edebaa83daba52c3d1d75e8bdb8b8acbc4b02263d1a5c4ebed9040dbe033a243e180fac3eca95e8bde8745f3da9ec8bbca9691f3ea924dd3d133ca5bef8980cbe1594ccbd8b9cac3e8abeec3d9132f4bcd380a5bee551673d1293063da829703e3b1b943de11781bec5c0b23ec9ad02be762f29beb8e5c2be12b4733e7cc91a3e2254763e5847e23eb6ac7cbe7b5c39be5606913e24044e3d655b02be643c21bd4ea60abf2ac5ddbc58562a3e5ce672bed1ef263eb996803d024c913e510d98be04caf1bd0a85813e7319903d555f843e3d53ddbe964ce6bd7f4b64be92ccd73a6283a83d5bc2053e387d90befe363fbdbd031b3e75231e3d14b2683dec384abcbb98853d19948a3bee55eabdbc85993d80f3d7bec4ecde3c46fda4bd1ac8cc3c7a9319bee12c243e2793573ea45ec4bd1c269fbd8605933e8d5d383e044c3cbe8536aebdf212eebd1d16f13d134d5d3d18ce00bd458f213eacb671bddfe1763e6194a13cf0e1863d3c8d443e036fe13d13a94a3eca2f763daa3b7d3c63ef6b3d0a59883d77e5cf3e129e73be37a5503d2d7290be34bd00be502f35be1c8eadbd45f382bbdc4e37bec1c30bbec2ebdebebee153be4d13aa3e35aeadbcf418a6bef76c2ebe27c929bea9c637bca4839fbd8d38bf3d2d8320bc13b8afbef212eebbe61722beff04203e799325bedfeb543c81a2593e409232bea35c0c3eb4dfcf3df2b6cfbd22b434bef44c8f3eca94dabb57e1b4bb0e5f18bd3b8e7bbddd7a203d47f187bebce4f5b9e622363e94c001bd82b4bf3e8ef32b3e558452be09dba5bdc06e823e5502acbd26aeeabdc713be3ce0266abea95c04be4286e8bd0f8880bd0ebc303e6fa18a3e92d4a43d11ba61bd1fd401bec373793e94bede3d864c18be176fd5be2e620cbea04bdf3db3225cbea023a4be37a1863e52db11bca7c3dbbe1e2d7bbd8b3c943d796247be3718d53d0cacf23c9a99d43d6c76b2bc4564e2bc4356503e23ec3ebe3efdc3bd7983983e83cb0ebd9e63d93e568d8c3d8da93abd10d7343d8cd8e33d3ad1223d1ea49f3e8cb4933eaabdb33d50ea4b3e88ef60bcd1729dbe0edde6becc20473d92d24fbe94ca3abd9ab9583eb6773fbef2467f3e671c9dbe627b293eafb700bf86d89abdcdd02a3e4a53643eb6c0b73d0fde77be86cc40bb90bc483dfbbd1fbe0508debd514487bd85eb063d75d6bebd815e5fbd6f3803be3cd8073ed603173d3dd7a0bd5f8f57beadcd5ebea27872bea81f1a3eae6c2dbea7552abebe7434be311a27bddf6f273d6b0fb33e01d78dbdcdc02cbd917c953decdaa43e782a953d664489be771167bce477013e43658ebd6c9655bda4be023e79e8163dfbd5b03d3b5cbfbd2cffbbbd0eb73dbda087b3bd4e0e7fbe733e6d3ec8f65f3eeb7d353d33dbcbbec50d49be5fe1863e2c80703e4276ffbd13c49f3ddc1d093e462fa4bd84a575bee0da343b048720be432fbd3e0a34b8be8bba343ca0267a3e3922a63e143448bbfa1029be2d5f833d1670233e6b3686be8a36e4bc713f8fbb375a653d308a883e804b8e3efb89d0be6ae2bcbd3fd2153e9a9c98bc131bca3ebe1496bedd8b2a3ef5657c3e0d8a323ef36f7b3e6e1cac3d33bc27be35fa013fb1ce2a3e92aabc3e0e6aca3da452553d833abf3d9611e5bd97c87f3ea4c33dbcfb073a3e4d9cec3d7c0fb13dab51343eb1ffbfbec9cba73dbe8a29be63e4b9bdde21a8bdb847ed3cd318713ed5cec0bd86eb553deffa1abe8232b83e0f6541be7c5baebe825d003dd473c5bd1a7af33d8187dd3b59feacbd4fda0abf8e7f9abdfaaf8cbdfaf386be79cbecbdef80273e4fd406bc23d3b53d93745a3d0ec6c13ddb8cb6beb8e6273e5dda9d3caa03833cfadab9beab712fbe4991043ebfdd873e23b495beed9933bed8f32b3eb48e09be33835e3e8235113efa6faa3b556cfe3d58cf063d542ed4bd1adbc93d4e6fccbdcdb236bdc3481b3e48a79e3e95385cbe2f16ecbcdc8566bdce4b173e1743b4bd5c6f11bde9089a3e1e282ebe0e5b853e4644bebdae2d093ef02eb5bd54c9dbbdd94538be857bfc3d7da2c13d7d4f61bdbc0e3a3ecfb6053e30d409bd528473be907c713ea240ba3ecc25593e970947bd65b6b1bde3d886be786b843ce6b4a1bec50cd43ec5b4a03d4f9e9c3e4da90f3e3d2a0b3e6e698bbe0d5edcbb945f2b3d0db6d93d1025b6bd05950a3c73b01cbd49ce0dbef39e33bd02c6293cbb8d103d4cb8eebdc621f13d3b15a63c65ed573e6dcaa3beebe3313e5ce2a7bef5ee0fbaf8fe09be11c8253e',X'',1795350073,0.4000000059604645);
+INSERT INTO releases VALUES(2,0,0,0,X'f3a84c3d50da433e0db6e3bdb99337be479f8d3e97a7f0be96b63a3f37d7333ef977973e8957eb3c2a6f4e3e296cc2bbeb10a53b3620873cdf9d9e3ef6f970bed96626be9867893ea42944be4e12053e09a25d3e0ed0febca4e569bd78aa1bbe6a42f1bd8cbdd3bd89f6a3bddaa293be16bc9f3ed824e33dc9f69bbcba83dfbdac96f23df4ad02be8fbcb93e5b8d433dcbe601bc0e2d82bee6a243be6a590f3dbc4536be5f917ebecd5bdfbd36665ebe31ac69bd660d4c3d6bacd03d47b128beb44b613eef6ae93e6252923bbad8913d720806bee0ef56be7638783dabae50bac55df0bef5c95f3ef7b9413dc77f4d3d185a64bebf2e953d0bfd903e11d2063d037f863eef402bbe263363bed64c87bec2ba063ef47e1b3ec625ac3eea4f143e8714833d5b090a3e1edef43d52ab52bda3cf353dca66273d3f54363e1e0def3ee45c343e21004fbe041093bc6a93a43ef272ddbe8be959bdf85598be9f3b0e3d7e738a3c10515bbe1c0006be28d767bedb339d3d9a1216bec5682d3f07a9ae3d2cb1c33e80f6313e40ae893d5a0f42be9c9c343e3fae13bed37cd03df588fa3eebb3343b16d740bdd3fda23ec40a2f3e74e9d83dfd56e93d5ddde93d7ed0b5bde47a83bd68e987bd3b8484bc9ad9d1bbf2c271befe3bf33e36800b3e54f81dbf3535bd3ebe6ca0be07ea5fbe780ceabcb3e8983e256bbb3eb2d7783ea5d20a3e5924423d29158cbd11e4263e13a2b13e8993a4be9aee143e90f1893d387a3cbe9385b73d08ea5b3e344980bcb386edbcfc99783eaa8e0bbe4d4ab13e3acf993d68ff083d8774f63c875c663e0e05023f87fcc33eeb18a8bd272108be2590d7bb2f4a5ebd16038b3e57fa2239727150be7b6211be4299bcbd1b31e6bd98375dbe001622bcec38b63ca4f9dc3d531deebdb4671fbe54412dbeaf5b5b3e99513bbed9b2bf3dcce109bed31411bee7b5dc3e86398f3d476f24bcbe52503e4bf0e73d3fd3133d2edf8b3dadc4fc3df03a29be5620833d2ba6e33d1c2307bf6c7503bf7e5b693e2a46e23c3e90cc3dc198583e1c6789bdd8eb6ebe2856903d25d5803e35e7993e26e2a73df6bf40bdbadc2f3d8187d73d6a5e69bee97acd3d0b0044be4fa2133fb2311f3eaf0592be94ef4b3de259e63d151771bd33fd87beddba8b3e8e31f7bdee5294bdcda1493e3813bdbd93a932be4f79efbd6362febd34f597bd133d52beb34ee43e11f29dbe6ae1ad3dc9773abe1db2433d759e7cbde88285bef54ddebdc32290bef09b38bdb72dac3e8dc30abec1e018be68e975be4302fdbde6902dbeee58c03ed97ca83d35e49b3e18bbbf3eee954e3edc6ab3beba3f17bede725d3e124de33d02ff7bbe0a54e2bdc062943dad41113e84713dbef8a969bed7d2df3dbcaae3bdd540ee3eba526cbe3194a33b50db94be6448a2bcfdcbeabd4bfa0cbb5d9ec83daf59153ed7d9db3df3f4623ea00e373ef1af23bc243d4abe0a2d50be7c4a32bef0fdcb3db923dc3ea5705fbefef65e3e7d137bbe216b9d3eb27f433e2538d33c29b0183e57ae7cbe75dbd4bd34090d3e47dfb53eca80f7bda145173efe67d8be98dc8cbe7840b5be50365fbbf252afbd554399be9b00e2bd2870ab3ced7ecd3c0f932cbd5fe0bdbd9599963db54c033f5919d9bdb6f695be61869bbdb1610a3e7ea0fdbd544443bdea1da03e7cfab1bd50c8263d009896be909fe8bcd3d8d83ef950203d65638f3d873afabd0929bc3dd78488bc8302babcb16b58be06c2cc3dc5a5d03e10b0a73d5945dc3e24f498bd35c2cebdf3a2dbbd1ec632bde22888bdd9f129bdb77affbeb6c58abd5024acbe3b7d423ec3a09a3d827d3cbdece0813e7ddfbc3aa8c0153ed1e25ebe6c637c3da2a7dbbd9a42ebbd8d10a6be81dbf03d2b11523e6c1f813c213278bd824f2d3edccdcfbd0ac8a5bd68c483bd36fdc73c4286543eb647d5beb7dab33dc4b1de3dbab284bdebfb28bed055d63d5a8962bc981c69befc41c0be5e75833e69ab563e3382e7bd96bfb8be577b8e3ed814dbbda10870bc49ea45bd69b21ebc0f0e89befeb9953d77af7cbea925bbbd74b1ee3d563a9e3de5feef3c76e7a3be05756bbee474febdad56fb3d4c61f9be18d6e43dde7c3c3ec08437be5389df3e4bbc8dbeca55ab3e148963bd67a4b03d223d20bd2685b1bd971e48becd94593eadb2adbd57b9df3d66c3c13dc5f66f3eac2c553e8be3cc3e26808e3ddec6dfbef170f23d8050863e57d51fbed196913d63349d3eaa1663bdb6535dbd4c1e343eedd381bd504530be8d06cdbd7a50ebbdd2b343bec9103bbe5561b6bc18860abf9157d1be552422be1d3fa13df72da03e214322be2430dabd22badb3c657e333d6bc1e03e0839ecbe920b9abe58c4f3bd9b67e1bd483cd8beafcd0a3e00e3a73de52440bbb46192be8e4ad23bcdeacabd1f5304befcbaaa3d0f4924bd71fac8bee73c88bd9eb3c9be5a6fc53b72dc05bee9c737be7a1a9c3e84f1203eae55b3bd4098fcbd59ea3fbdad5e903d28bb87be53697e3de54f84bd2838883c65e4e2bd7187a23cace4c2bed90f93be1d14dd3e8e1478bce6ca29be041e78be75e8903d1ac405b9a4a49dbea37de53dc269ba3e5b940c3e53791dbeee4982be382a8bbea89f303ec7b66bbe658ad53ed28250be13af84bcd300203e4fa04d3eb671903e7b38d4bc9396abbe680df1bd6d1e2c3ecb48cc3c7ea3a83cbad250bef371e93daa02bfbd7d62833e9f7487bde8f33d3ef12eb6bd3f67dcbed0c0403dd766363e2c82abbe4c0bb0be9ea846be1a4087bd811b653e3ea649bd1037bf3d57525d3e5d58263ec4918fbd2650e1be15dd09be43107a3edad94abe7c6b973d57f70dbedc049c3e3c4d183e492c0fbe0961a7beffba943d4232823e4544f63d64e60cbe62de953e8e3cbebefdd79d3de90c973e6208dd3e4a67793d1f09b5bc4f0f9e3d1476a93e0c0a54bee70a16be068c9d3e481dca3d8ab06abd7548983e17c8b93d67ae8c3d7e1e55be8426143fa2a6823e2d304c3e73cab5bed4cb073e224b1cbde24585beecb25e3e8a9479be8c3c95beb2703dbd818720bdd47d9f3e622c873b8e6859be69aa4d3e76046fbe68b7e1be68ff753e506d91bdbca9dab900f394bee976ad3de5d4443d72cd39bdd5c4703e96d3c33dd8a8e7bd41c4bf3c04c04ebd109d86bdb834c2bd3cac1b3e8689753ed64186bda5b67ebed71811bc830b4cbee6b7f4bdd0bc89bed87ce9bd09d3493d29998e3e2114f43dfd19a3bea34121be3980933e3fb79fbd9d12b5bd150fb73df2bc8cbbc56797bcd64f82bdba19a93e5a8f26bd74c9fb3d43a8d2be970c693e798d183ecb07a1ba3cbf72bff608d9bea04272bdfd848f3de105533ecb76dcbc9738e8bdc7bc643d22de843eec84ca3d783a753e7d2a953c0cb21bbeb1cabc3eac4e41be8ca696bd1ec693beeadfa33e9f7cc33da90804bec94f22be599881be4af5a0bdd7d5403e53b210be36ba06bdc3234e3e9256bfbe09ca863c2a2162bcc5f1123ed12383be34475d3e4278223ebd2b903d57b9df3de674003dd14f21bed85a0dbee048603ea03655bea65d02beea45713eb775c0bbfde168bed4eeb83dd5aef23d080383be7b7a20be6c7a193e54971dbec9fb79bd4e159dbc688e253d1f2d65bc',X'',1795350074,0.4420683681964874);
+INSERT INTO releases VALUES(2,1,0,0,X'625208bef82b163ddb8304bf0042fabb36d1f83ea7f26abe9e49063f20b3a83e8aa2d43e24a4c9bbaa146fbe8ecd2bbdd41bf3bee75f3e3e38dc813ef672ecbd9a5dcfbeb67b1ebec30496beb69144be74299a3ebf4e823e066302be4039913b326d983ecb90d0bd15ebf6bec3eedbbe38b437bd90487e3e86e7083dfb4ff4bd4c9c2f3f8a56eebeacfb433fcc6d8abd375cf23ed0b000bcc8281dbe992ca03eb62a95bd04c9723d3f06af3d602297bb6dad12bfd8038cbe4c1ac63e80cbd1bafb474d3efcb5213e8abf25be86798b3ee46b403eb01c9c3deca13e3e4bebc4beb7a1d8bed6950f3e0265c83ed4df7cbef6c8003e4253cd3e82d9283f5b5abf3e9ac8d33eb840ddbc284cafbe58dcb0bc742593bde1111c3e6086643cf436ac3e4af61bbeacede53e04e303bd4a82a9be6e67303e161ad4be34a24e3eb005df3ddb18673ef8cbe0be3696e0bd057dea3e2dd5afbec574b23e9e8fc9be8e0e5a3eef5564bebc5e85bddca75a3dbd08d2bde572fb3ee8e4b03c8b3d8b3f585c31bcd602123fdc5336bedade2abe3ed600be7eb448be0a8dc2bef086343e526cba3e07e8ecbd62c4aebd002e383c3269623e5cbb843e0664f33e2230863d6202a63d2d238fbe76d0093d5fb002beb544e23d503223bea6f8503e48d67c3e889725bf9205043f3fd7abbeee4b34be331d583e8a39a33e8856833dc4c2123ff139393f18c127bea686163d6b838c3eedafb63e609820bf6cfc093f0f308c3ee2db3ebe37bdb13db3da673e9e2d8abd1730d33d2e7eb83e1f65d1beed85153f72e9793e7cf68c3ebdae6bbe16cb733e52a76e3fe6d550be57e688be73a82e3e9f31fcbdac98dcbd5cf36b3d79d1633ec22f16bf76dce7be806c7e3a9f1997be86be313eb5770abe12a571bd7455c33e8bc18cbe9a192a3e28af9abee8234a3dbc3e2abe4b6a323d87e154be51c42dbea379db3e502a263eeefcb43e3833fb3d9d50693edc0b8dbde23ff3bd1491643eccc1713d06ccf63e31f7383eaa09c2be042bdcbe3ef5563e7287ff3d90a8c93d6af1133f7bceb5bdc52583be071f993e8fe7063f7e3cce3eead9833ed657263d923e173e53bc8f3efe832ebeddc5033e6018dcbe76be6b3fcd294a3e083764be493e3f3ea6e1df3e64f390bdf97e53be08b30a3f347690bed1440cbf74e96abd4cb2c9be33bda7be8e945b3da5bd97be8eec07bfaa6907be3c912a3e3fd6d9be6453933d00e40abe46cb563dd0892c3e7ae9c5be3be2c7be27cd00be06f601bdf61cc73ebe36f2bd41d62a3f2c550fbe3897c6be49a3c2bef952703e7a26a8be47170c3e88931f3fcf1c053f715bedbec8b29c3cdc17433ef9b86dbe60f06d3d37b790be263a203d2659723e35451abe4c1a5ebd768528be3e02ab3d0a47c03e8ef380be093db33d111154bf46c8533e068da7bd4c3aaf3be62050bef72419bf5cebd8bee411003d8fd5703efdfb1c3e70a52a3d904ac4be31a52abed87edfbccd904c3f18a7debe068f30bebee5adbeb281a33e118b8f3eda27b5bdff26213e718999be66c81abe4c8c273eba822dbee60b76bda628debd2b6a6bbed6c10cbfc5d9f5be5923c93caa5f9bbd619984befd66bd3dfdd2033ff0cfb93d6e70b5bdda6d733e28b47bbcb444603f117fa2bd3a1d9fbed6414c3e78072e3e3272e1be643bc13dce339b3d308c53becad8adbed6afefbd3932f0bea16cc93ec3a8903e74dc793e2e514e3e806df93a4c639f3dc135c4be0c6590be3025723ca23dda3e11fec23eb0d5073f0cb947bcce47573dac51f03c7a6484bdee608c3d2a8366be67eb21bf4e82cabd904aa0bdf36bb83ebd30a5bedd84d13dd29b5e3e45e44b3e32ec2e3efae1ad3d3bbd9e3dd847273da6d424bd8cbc5cbea7b08e3eb3e2283ffa51c73d5257b8bd43d1b7be4e4314be3c06debe92c604be28ae473edab4313e3ef5e8be4906e2bdf9c1133f3cf8b6beacb370bde09afc3e729f143f3d0101bff4f1ebbdfcd2193de6638dbe879fe2bda0e9fdbe0c201a3f2e7b90bd8bd0893e0a3b73be900bd43e98b578beae4a563e9057a4bdcc8a6ebe8ef616bf3615993e5ced2a3e492f0fbe3eec1dbec8bf023e1f7e013f4c4ccbbe8a46d5bd2973f33ec1adc0bdde1a3b3ea02d113c5b6f623f7a4ca5be5c1dd63d7030e83b7dba063e957163be187ab13e0c0e6cbe7a4c01bede149a3d405a6d3b1806b83ea876953dbc799e3c80f5eebd0454c63e850f123f3fc0523e8dd3ae3d681e063f2e01113efec2d5bd6a0b683e8029243da228a0bebb13e83d7538663ef3ce29be270b52be32dd8a3e60453ebf03e997be28b145bdcffcf43e12b1013f77b818bede0e7bbeff94d23c640ea7beb34a0d3fedc941bffeef1cbf4611a0be643212bf9d4aa6be0cb76b3e681facbd3ca03cbe58c17f3d1dc980beef3384be4999bebe67b7533d9580173ee18ddcbe286fe33ce714bdbe35c0c03da0270cbe1e8cb63d36e08f3e8028ea3a03cb94be30e250bcc2211abd2ebc023eb411f0be6cc2003e842475bed30a6d3ecc0f333e74edb83ed8b674be357b04bfbe981f3f905038be6e1894beeb99d4bed2817bbe99a14ebe028052be686b783e7452ab3df76ca13d337a29be187ccabe54608bbe96b0233e352e7cbefc95143f6d85b9bd52b5303ee413e23e22f0a53e0c57133f507a41be02ab8fbe19d904be44b5903d2e1caa3dd6fa07be184614bf2eb0513ddbaa393e0c0c4b3d726d063fd4a003bd47a2bbbeb53619bfafb7a9be6636ba3dc0de123e7269a5beeec36abe1076823ef47f86be7d02afbee80f74be4276b8bd2b9e59be71b602be18478ebe009a503d50b9cd3c201683bc2f3e92bedca14cbf0c6b80bdd88d97bc053a82be3c814cbf827d5e3ebc61a63def15373e550228bed294d53e2b462cbfcc47ac3c9783983e4de16f3f905bae3bcd7029bcce82803d8a6d98beeff96cbf525d58bea43d86be9fbc753e2ef146bed752c93ee9e01d3f1ae6953db48b5bbe4a86523f5798de3ed06a0cbc04931ebfcaf36c3e62824dbe44f20abe1d77c83e6493a5beec8d1dbf8aeb17be4744a43e0248f03e096b593d3de8b43e5788cc3e48401dbe544dd7beaad2b13e1ee01dbedb1b55bd368e28bf8ff60a3ec5dadb3d1acf403ef1bb14bec07f013fc64380bd53e51f3efb467b3ed29b053d5457e5bc1d91103ee052903e24ccea3dfe7431be9780653e1c5854beeabd7abe26f4a1bd70bba53b5a4a04be3006833df11ac83e145393bede19ee3d60b2e83e27291f3f404689bee094533ec353c63e2baa3a3e38c5aebecbdcd13e055df33d98713dbda4d8fcbe01f1d73d4ab3ec3ec37953beaa0a86bfc8aa08bf5a5114be4e2fe83c3e6a013fdf76c63cca8bd6be3edd58bebbfb853e9766bfbed05796bcb4eef23e642ce13d4dc4413f9250d6bd980924bf390588beebdaa23e98a0303e7ca5e13ddc8700bf6724b2be664a48bee687493e0c0702bf946ba0bcda6bd83e2222c1be77faabbe84c6c93d11043c3e5eae40bf23444a3e80c3cabc8cbe803e85fe2f3e2c6408bd18ceefbc0eca3dbd81e5403f32b523bef962d3beba5fc03e3794853d54d6fcbee57eb13ee3d3b9bdc97da8bef44a81be8e65373fcec3aebe762cdcbd138a7fbd836deb3c3bca3f3e',X'',1795350074,0.4000000059604645);
+CREATE TABLE facts (
+  job INTEGER NOT NULL,
+  round INTEGER NOT NULL,
+  mechanism TEXT NOT NULL,
+  sampling TEXT NOT NULL,
+  devices INTEGER NOT NULL,
+  cohort INTEGER NOT NULL,
+  planned INTEGER NOT NULL,  -- reports
+  rounds INTEGER NOT NULL,   -- planned, of the job
+  dimension INTEGER NOT NULL,
+  clip_l2 REAL NOT NULL,
+  clip_bit_scale REAL NOT NULL,  -- 0: the clipping bound is fixed
+  sigma REAL NOT NULL,           -- of one encoding; 0 without privacy
+  colluders INTEGER NOT NULL,
+  delta REAL NOT NULL,
+  private_noise_multiplier REAL NOT NULL,  -- 0: the server is trusted
+  participants_known INTEGER NOT NULL CHECK (participants_known IN (0, 1)),
+  certificate_eta REAL NOT NULL,
+  certificate_tau REAL NOT NULL,
+  certificate_range REAL NOT NULL,
+  noise_multiplier REAL NOT NULL,
+  accounted_noise_multiplier REAL NOT NULL,
+  attempts INTEGER NOT NULL,        -- of the job so far, released or not
+  charged_rounds INTEGER NOT NULL,  -- of the job so far
+  earlier_rounds INTEGER NOT NULL,  -- of earlier jobs, composed with those
+  numeric_error REAL,  -- how much of the public epsilon may be error of arithmetic; NULL: infinite
+  seeded INTEGER NOT NULL CHECK (seeded IN (0, 1)),
+  PRIMARY KEY (job, round),
+  FOREIGN KEY (job, round) REFERENCES releases (job, round)
+) STRICT;
+INSERT INTO facts VALUES(1,0,'gau-lrq','poisson',3,2,3,1,650,0.4000000059604645,0.0,0.23094011843204498,1,0.2986528199469207,0.0,0,6e-09,3.1e-22,9.7,1.0000000316745274,0.8164966067898696,1,1,0,0.01148892297663216,0);
+INSERT INTO facts VALUES(2,0,'gau-lrq','poisson',3,2,3,4,651,0.4000000059604645,0.2666666706403097,0.24343225359916687,1,0.2986528199469207,0.0,0,6e-09,3.1e-22,9.7,1.0000000090032026,0.8164965882788103,1,1,1,0.0,0);
+INSERT INTO facts VALUES(2,1,'gau-lrq','poisson',3,2,3,4,651,0.4420683681964874,0.294712245464325,0.2690342664718628,1,0.2986528199469207,0.0,0,6e-09,3.1e-22,9.7,1.0000000090032026,0.8164965882788103,2,2,1,0.0,0);
+CREATE TABLE claims (
+  job INTEGER NOT NULL,
+  round INTEGER NOT NULL,
+  position INTEGER NOT NULL,  -- in the release's list of claims, from 0
+  adversary TEXT NOT NULL,
+  view TEXT NOT NULL,
+  unit TEXT NOT NULL,
+  adjacency TEXT NOT NULL,
+  sensitivity REAL NOT NULL,  -- L2, in clipping bounds
+  colluders INTEGER NOT NULL,
+  trust_mode TEXT NOT NULL,
+  epsilon REAL,  -- NULL: infinite
+  delta REAL NOT NULL,
+  accountant TEXT NOT NULL,
+  assumptions TEXT NOT NULL,  -- names with commas between
+  PRIMARY KEY (job, round, position),
+  FOREIGN KEY (job, round) REFERENCES releases (job, round)
+) STRICT;
+INSERT INTO claims VALUES(1,0,0,'public','releases','device','add-remove',1.0,1,'trusted-server',0.040413542566743954,0.2986528199469207,'pld','server-follows-protocol,participation-is-secret,reporting-independent-of-data,random-bits-are-uniform');
+INSERT INTO claims VALUES(1,0,1,'network','releases-and-participants','device','add-remove',1.0,1,'trusted-server',0.6154464396047713,0.2986528199469207,'gaussian','server-follows-protocol,reporting-independent-of-data,lengths-and-times-tell-nothing,random-bits-are-uniform');
+INSERT INTO claims VALUES(2,0,0,'public','releases','device','add-remove',1.0,1,'trusted-server',1.636678523731311,0.2986528199469207,'rdp-filter','server-follows-protocol,participation-is-secret,reporting-independent-of-data,random-bits-are-uniform,stop-fixed-beforehand');
+INSERT INTO claims VALUES(2,0,1,'network','releases-and-participants','device','add-remove',1.0,1,'trusted-server',2.7154166269568765,0.2986528199469207,'rdp-filter','server-follows-protocol,reporting-independent-of-data,lengths-and-times-tell-nothing,random-bits-are-uniform,stop-fixed-beforehand');
+INSERT INTO claims VALUES(2,1,0,'public','releases','device','add-remove',1.0,1,'trusted-server',2.5128945189588943,0.2986528199469207,'rdp-filter','server-follows-protocol,participation-is-secret,reporting-independent-of-data,random-bits-are-uniform,stop-fixed-beforehand');
+INSERT INTO claims VALUES(2,1,1,'network','releases-and-participants','device','add-remove',1.0,1,'trusted-server',4.123995219859375,0.2986528199469207,'rdp-filter','server-follows-protocol,reporting-independent-of-data,lengths-and-times-tell-nothing,random-bits-are-uniform,stop-fixed-beforehand');
+CREATE TABLE chain (
+  sequence INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL,
+  first_key INTEGER NOT NULL,
+  second_key INTEGER NOT NULL,
+  third_key INTEGER NOT NULL,
+  hash BLOB NOT NULL CHECK (length(hash) = 32),
+  UNIQUE (kind, first_key, second_key, third_key)
+) STRICT;
+INSERT INTO chain VALUES(1,'store',1,0,0,X'afc8369d3bd5bc59f74e285fa1602aa1ad6ed985acc49aeeaf3a059527ff4b17');
+INSERT INTO chain VALUES(2,'device',1,0,0,X'8a51b5f651e973a7387a7d4676b391367fe4f5b428b7040f8f363ee56c178370');
+INSERT INTO chain VALUES(3,'device',2,0,0,X'f7fe09572861a1834ace74eaf5c69badfa8f05e7de36126c733e79a14db9fe68');
+INSERT INTO chain VALUES(4,'device',3,0,0,X'3a2269bd0bd62b17167dc958d437728b950cbe5f9b4ebb3cded41e800f611aa3');
+INSERT INTO chain VALUES(5,'device',4,0,0,X'a354a01228d301e04555eb607664e735373c1dbe2e33cfdde2542a9bf9477853');
+INSERT INTO chain VALUES(6,'revocation',2,0,0,X'c17df40d143e92a10d63c466d78a95279f08eb4de387abdd2a8027d03a1f0729');
+INSERT INTO chain VALUES(7,'job',1,0,0,X'283e3651462856659aba0e0e01f93c9024331cff488838f4351a4f3752c2e73e');
+INSERT INTO chain VALUES(8,'start',1,1,0,X'2f3f1e4b42e3f624c821a200a3929ce0108d7bc9919a3061a617e7d9f39fe377');
+INSERT INTO chain VALUES(9,'attempt',1,0,0,X'bb3963a1de8fb72c3a62b2f72682b1c49817a5b128e7dfbf7a11c581bd9df356');
+INSERT INTO chain VALUES(10,'release',1,0,0,X'5c1a38ae433a9c411a1b63f4e8524a630efb2882556cba1bdf2cf67ffd93fa32');
+INSERT INTO chain VALUES(11,'model',1,0,0,X'03d59e082cbc59fe96676b64b45f3c972a7f9b3b0029e0628fd1162489015412');
+INSERT INTO chain VALUES(12,'job',2,0,0,X'4a389606173ad0e2d84e4f8261a286651e04fdc66ea7ccf41444be9586c6fa7f');
+INSERT INTO chain VALUES(13,'start',2,1,0,X'5bfb98740c286619be6e665ca5908078abe0646f5b3ca206edf0754a68c7e624');
+INSERT INTO chain VALUES(14,'attempt',2,0,0,X'6c49a4e698ac79c6a97b135f88d8f6cbb60d3991a427daacc2af21a13097ca58');
+INSERT INTO chain VALUES(15,'release',2,0,0,X'b73b872d816b598b7c970bbc1eaeff88ba3c0322c4f88df043cf1afb50f6329c');
+INSERT INTO chain VALUES(16,'model',2,0,0,X'6e8830d047a5331ddf34b4d30298d3ed4c5d20776067b990fbaeea8a6248a5c9');
+INSERT INTO chain VALUES(17,'attempt',2,1,0,X'273cd49c831c6226e43abac29bfe901458f4bc6727065acd84b2da57b688e811');
+INSERT INTO chain VALUES(18,'release',2,1,0,X'c0daa969700b3c672cb1b552ab749b93001137efd72faff2bc11f4cc52be4e75');
+INSERT INTO chain VALUES(19,'model',2,1,0,X'71a67efd838a04b0a5ce9076fc4d0f4a15a7f36cadbdcf73f93d716257823a34');
+INSERT INTO chain VALUES(20,'attempt',2,2,0,X'd13816aa537031ac66f6498933067a94498978ae0191a9a6d298ef20b29ea798');
+INSERT INTO chain VALUES(21,'job',3,0,0,X'06f2d91080fe3811b4b0f8830467a1cc12a4aa8d59abc4d4effafe9efc74b01f');
+INSERT INTO chain VALUES(22,'start',3,1,0,X'602c56d3ee0e3a2a85cbba2839595bda878c1b7ac2e8b6bc00a116ee995e009c');
+INSERT INTO chain VALUES(23,'attempt',3,0,0,X'6d6b18d6df5fb386fee620ab159ba67c1aec1209b56968f5697b19e4e4c28140');
+PRAGMA application_id = 1399813236;
+PRAGMA user_version = 4;
+COMMIT;
