@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "data/catalog.h"
+#include "data/classes.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
 #include "spec/job_spec.h"
@@ -34,7 +35,8 @@ void Announce(const SimulationConfig& config) {
 void RunSimulate(const SimulationRequest& request) {
   SimulationConfig config = MakeSimulation(request);
   config.stop = [] { return posix::StopSignal() != 0; };
-  const TrainTest data = OpenDataset(request.data);
+  TrainTest data = OpenDataset(request.data);
+  if (request.classes) data = OnlyClasses(data, *request.classes);
   const Output model_output = {"--model-out", request.model_out};
   RequireOutputs({JsonOutput(request.json), model_output});
   Announce(config);

@@ -15,6 +15,12 @@ Fields AllFields() {
           .In(Group::kFleet)
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.data; }),
+      Row("classes",
+          "train and evaluate on the samples of these classes alone, for example 0-4; labels stay")
+          .In(Group::kFleet)
+          .ByDefault("all")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.classes; }),
       Row("devices", "devices in the fleet, N")
           .In(Group::kFleet)
           .Within({1, 1000000})

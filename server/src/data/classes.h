@@ -1,0 +1,22 @@
+// A part of a data set: the samples of some classes. Part of sotto::server/data.
+//
+// Reentrant: safe from any thread.
+#ifndef SOTTO_DATA_CLASSES_H_
+#define SOTTO_DATA_CLASSES_H_
+
+#include <string>
+
+#include "sotto/data/dataset.h"
+
+namespace sotto::server {
+
+// Keeps the samples of these classes in both parts, in their order. Labels and the number of
+// classes stay, so a model of all classes fits. The name of each part says which classes it has.
+//   classes  "3", or "0-4", both ends included
+// Throws std::invalid_argument if the text is no such range, or a class is not one of the data
+// set's.
+TrainTest OnlyClasses(const TrainTest& data, const std::string& classes);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_DATA_CLASSES_H_
