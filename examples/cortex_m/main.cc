@@ -74,6 +74,23 @@ void PrintRound(const TrainTask& task) {
   Print(": ");
 }
 
+// "mean loss 0.693": falls from round to round while the net learns. It stays on the device.
+void ReportLoss(const Client& client) {
+  const float loss = client.mean_loss();
+  if (!(loss < 1e6f)) return;
+  const auto thousandths = static_cast<uint32_t>(loss * 1000.0f + 0.5f);
+  PrintRound(client.task());
+  Print("mean loss ");
+  Print(thousandths / 1000);
+  const char digits[] = {'.',
+                         static_cast<char>('0' + thousandths / 100 % 10),
+                         static_cast<char>('0' + thousandths / 10 % 10),
+                         static_cast<char>('0' + thousandths % 10),
+                         '\n',
+                         '\0'};
+  Print(digits);
+}
+
 // A nonce is no secret: it is sent with the update. Equal nonces show that the same bytes were
 // repeated, different nonces that a new training began.
 void ReportUpload(const Client& client) {
@@ -84,7 +101,9 @@ void ReportUpload(const Client& client) {
     Print(hex);
   }
   Print("\n");
-  if (client.local_round().failure() != Status::kOk) {
+  if (client.local_round().failure() == Status::kOk) {
+    ReportLoss(client);
+  } else {
     PrintRound(client.task());
     Print("training failed, the update is zeros: ");
     Print(StatusName(client.local_round().failure()));
@@ -99,12 +118,16 @@ void ReportFailure(const Client& client, Status status) {
   Print("\n");
 }
 
-// True if every later round would fail, too. Only for the reply of an authenticated server:
-// whatever happens before that is tried again.
-bool IsRefusedForGood(Status status, const Reply& reply) {
-  if (reply.kind == Reply::Kind::kTrain) return status == Status::kPeerRefused;  // no privacy
-  return reply.kind == Reply::Kind::kError &&
-         (reply.code == ErrorCode::kModelMismatch || reply.code == ErrorCode::kVersion);
+// Why every later round would fail, too; nullptr: it need not. Only for the reply of an
+// authenticated server: whatever happens before that is tried again.
+const char* ReasonToEnd(Status status, const Reply& reply) {
+  if (reply.kind == Reply::Kind::kTrain && status == Status::kPeerRefused) {
+    return "this job has too little privacy for this device\n";
+  }
+  if (reply.kind != Reply::Kind::kError) return nullptr;
+  if (reply.code == ErrorCode::kModelMismatch) return "the server serves another model\n";
+  if (reply.code == ErrorCode::kVersion) return "the server speaks another version\n";
+  return nullptr;
 }
 
 // Takes part in rounds until the job is done.
@@ -123,7 +146,10 @@ int TakePart(Client& client, ServerLink& link) {
       client.OnLinkLost();
     } else if (const Status s = client.OnReply(reply); s != Status::kOk) {
       ReportFailure(client, s);
-      if (IsRefusedForGood(s, reply)) return kRefused;
+      if (const char* reason = ReasonToEnd(s, reply); reason != nullptr) {
+        Print(reason);
+        return kRefused;
+      }
       link.BackOff();
     }
   }

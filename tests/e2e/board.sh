@@ -11,7 +11,8 @@
 #             without a seed the nonce shows that nothing was trained or encoded again
 #   reset     a board is switched off within an upload, or its reset button is pressed while the
 #             server holds its session: it trains anew, under another nonce
-#   refusal   a job without noise is refused by the device itself: the board ends with status 3
+#   refusal   the device refuses a job without noise, and a server of another model it: the board says
+#             why and ends with status 3
 #   readme    the session of examples/cortex_m/README.md as it stands there; only the port and the
 #             folders of sources and programs are changed
 #   port      five boards keep the rules of a port, their UART on an echo server
@@ -281,13 +282,22 @@ reset() {
   press_button
 }
 
-refusal() {
+# expect_refusal REASON JOB_OPTION...
+expect_refusal() {
   local status=0
-  serve 1 1 --mechanism none
+  serve 1 1 "${@:2}"
   board 0 firmware "${port}"
   wait "${board}" || status=$?
   ((status == 3)) || fail "the board ended with status ${status}"
-  ! grep -q 'upload under' board-0.log || fail "the board sent an update without noise"
+  grep -qx "$1" board-0.log || fail "the board did not say: $1"
+  ! grep -q 'upload under' board-0.log || fail "the board sent an update"
+  kill "${server}"
+  wait "${server}" || true
+}
+
+refusal() {
+  expect_refusal 'this job has too little privacy for this device' --mechanism none
+  expect_refusal 'the server serves another model' --model softmax-64-10 "${noise[@]}"
 }
 
 port() {

@@ -1,5 +1,6 @@
 // Gradients of every kind of layer, and of nets of several, against central differences. The layers
 // are compiled with double here, so the two agree to nine digits.
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>

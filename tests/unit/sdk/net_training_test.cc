@@ -1,5 +1,6 @@
 // Steps of SGD on nets: losses, targets, momentum, frozen layers. Gradients themselves are tested
 // in gradients_test.cc.
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
