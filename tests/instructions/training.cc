@@ -1,5 +1,4 @@
-// Instructions that a board spends on one training sample of softmax regression, in float32 and in
-// fixed point.
+// Instructions that a board spends on one training sample, in float32 and in fixed point.
 //
 // To be run by `qemu-system-arm -icount shift=0`, where the counter counts instructions;
 // training_table.sh does. Prints "NAME: N", N in instructions a sample, for each model; ends with 1
@@ -18,9 +17,31 @@ constexpr uint32_t kSamples = 50;
 constexpr uint32_t kStored = 10;  // sample i is stored as i % kStored
 constexpr uint32_t kBatchSize = 10;
 constexpr uint32_t kEpochs = 2;
-constexpr uint32_t kMaxInputs = Softmax784x10::kInputs;
-constexpr uint32_t kMaxParameters = Softmax784x10::kParameters;
-constexpr uint32_t kMaxFloats = kMaxInputs + kBatchSize * Softmax784x10::kClasses;
+
+using Mlp = nn::Sequential<nn::Dense<196, 32>, nn::Relu, nn::Dense<32, 10>>;
+using Cnn = nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2d<8, 3, 2, 1>, nn::Relu,
+                           nn::Conv2d<16, 3, 2, 1>, nn::Relu, nn::Flatten, nn::Dense<784, 10>>;
+constexpr ModelInfo kModels[] = {
+    MakeModelInfo<Softmax784x10>("softmax-784-10"),
+    MakeModelInfo<Softmax64x10>("softmax-64-10"),
+    MakeModelInfo<FixedSoftmax784x10>("softmax-784-10-q"),
+    MakeModelInfo<FixedSoftmax64x10>("softmax-64-10-q"),
+    MakeModelInfo<Mlp>("mlp-196-32-10"),
+    MakeModelInfo<nn::FixedPoint<Mlp>>("mlp-196-32-10-q"),
+    MakeModelInfo<Cnn>("cnn"),
+    MakeModelInfo<nn::FixedPoint<Cnn>>("cnn-q"),
+};
+
+constexpr uint32_t kMaxInputs = 784;
+constexpr uint32_t kMaxParameters = Cnn::kParameters;
+constexpr size_t MaxFloats() {
+  size_t most = 0;
+  for (const ModelInfo& model : kModels) {
+    const size_t floats = TrainingMemory(model.layers, model.loss, kBatchSize);
+    most = floats > most ? floats : most;
+  }
+  return most;
+}
 
 template <class T, size_t n>
 struct Table {
@@ -53,7 +74,7 @@ constexpr Table<float, 256> MakeValues() {
 constexpr Table<float, 256> kValueOf = MakeValues();
 
 float g_parameters[kMaxParameters];
-float g_scratch[kMaxFloats];
+float g_scratch[MaxFloats()];
 uint32_t g_indices[kBatchSize];
 
 Status ReadSample(void*, uint32_t index, Span<float> features, uint32_t* label) {
@@ -100,9 +121,6 @@ bool Measure(const ModelInfo& model) {
 
 int main(int, char**) {
   bool ok = true;
-  for (const char* name :
-       {"softmax-784-10", "softmax-64-10", "softmax-784-10-q", "softmax-64-10-q"}) {
-    ok = ok && sotto::Measure(*sotto::FindModel(name));
-  }
+  for (const sotto::ModelInfo& model : sotto::kModels) ok = ok && sotto::Measure(model);
   return ok ? 0 : 1;
 }

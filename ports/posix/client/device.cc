@@ -222,14 +222,21 @@ void Device::SayWhatChanged(Client::Progress progress) {
   Say(said_ = line);
 }
 
-// A wrong sample, for example. The round takes zeros instead, and only this device's owner is told.
+// A wrong sample, for example: the round takes zeros instead. Or numbers beyond the range of fixed
+// point. Only this device's owner is told.
 void Device::SayIfTrainingFailed() {
-  const Status failure = client_.local_round().failure();
-  if (failure == Status::kOk) {
+  const LocalRound& round = client_.local_round();
+  const Status failure = round.failure();
+  if (failure == Status::kOk && round.saturated_steps() == 0) {
     training_complaints_.Reset();
   } else if (training_complaints_.IsDue(NowMs())) {
-    PrintLine(key_.device_id, fmt::format("training failed: {}; an update of zeros is sent instead",
-                                          Reason(failure)));
+    PrintLine(key_.device_id,
+              failure != Status::kOk
+                  ? fmt::format("training failed: {}; an update of zeros is sent instead",
+                                Reason(failure))
+                  : fmt::format("fixed point saturated in {} steps of the training: {}",
+                                round.saturated_steps(),
+                                "lower the learning rate or scale the features"));
   }
 }
 

@@ -112,6 +112,7 @@ struct LayerInfo {
 //   output      forward: written. backward: the delta
 //   kept        [LayerPlan::kept] what Forward() leaves for the way back
 //   scratch     [LayerPlan::scratch] for a single call
+//   saturated   in fixed point: set when a number was out of the range of its format, never reset
 struct LayerCall {
   const LayerInfo& info;
   const Real* parameters;
@@ -119,6 +120,7 @@ struct LayerCall {
   Real* output;
   Real* kept;
   Real* scratch;
+  bool* saturated = nullptr;
 };
 
 // The functions of a kind. A null pointer: there is nothing to do.

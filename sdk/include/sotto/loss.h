@@ -55,6 +55,11 @@ Real SoftmaxErrors(Span<Real> outputs, const Target& target);
 Real OneVsAllErrors(Span<Real> outputs, const Target& target);
 Real SquaredErrors(Span<Real> outputs, const Target& target);
 
+// In fixed point: see FixedPoint in nn.h. Numbers of the target are in the format of the outputs.
+Real FixedSoftmaxNetErrors(Span<Real> outputs, const Target& target);
+Real FixedOneVsAllErrors(Span<Real> outputs, const Target& target);
+Real FixedSquaredErrors(Span<Real> outputs, const Target& target);
+
 }  // namespace internal
 
 // Softmax and cross-entropy: outputs are scores of classes, one a class.
@@ -63,6 +68,9 @@ Real SquaredErrors(Span<Real> outputs, const Target& target);
 struct SoftmaxCrossEntropy {
   static constexpr LossPlan Plan() {
     return {LossKind::kSoftmaxCrossEntropy, TargetKind::kClass, internal::SoftmaxErrors};
+  }
+  static constexpr LossPlan FixedPlan() {
+    return {LossKind::kSoftmaxCrossEntropy, TargetKind::kClass, internal::FixedSoftmaxNetErrors};
   }
 };
 
@@ -75,6 +83,9 @@ struct OneVsAll {
   static constexpr LossPlan Plan() {
     return {LossKind::kOneVsAll, TargetKind::kClass, internal::OneVsAllErrors};
   }
+  static constexpr LossPlan FixedPlan() {
+    return {LossKind::kOneVsAll, TargetKind::kClass, internal::FixedOneVsAllErrors};
+  }
 };
 
 // For regression and for autoencoders.
@@ -85,6 +96,9 @@ struct MeanSquaredError {
   static_assert(target != TargetKind::kClass, "the target of a regression is a vector");
   static constexpr LossPlan Plan() {
     return {LossKind::kMeanSquaredError, target, internal::SquaredErrors};
+  }
+  static constexpr LossPlan FixedPlan() {
+    return {LossKind::kMeanSquaredError, target, internal::FixedSquaredErrors};
   }
 };
 

@@ -27,6 +27,9 @@ struct Batch {
 struct WorkingParameters {
   Span<float> memory;         // [parameters]
   Span<float> velocity = {};  // [parameters] for a training with momentum, else not used
+  // In fixed point: train_batch sets it if a number was out of the range of its format, and never
+  // resets it. May be null.
+  bool* saturated = nullptr;
 };
 
 // One step of SGD on the mean loss of a batch. With the mean's gradient g and momentum 0:

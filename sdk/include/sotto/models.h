@@ -33,6 +33,10 @@ using LeNet =
                    nn::Conv2d<16, 5>, nn::Relu, nn::MaxPool2d<2>, nn::Flatten, nn::Dense<400, 120>,
                    nn::Relu, nn::Dense<120, 84>, nn::Relu, nn::Dense<84, 10>>;
 
+// The same nets, trained in fixed point: named mlp-q and lenet-q.
+using FixedMlp = nn::FixedPoint<Mlp>;
+using FixedLeNet = nn::FixedPoint<LeNet>;
+
 // The convolutional net that DP-Fed-LS trains on SVHN, images of 32 x 32 x 3 in 10 classes:
 // 3,431,754 parameters. The norms reach over 9 channels.
 using SvhnCnn = nn::Sequential<nn::Input<32, 32, 3>, nn::Conv2d<64, 5, 1, 2>, nn::Relu,

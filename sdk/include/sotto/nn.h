@@ -37,6 +37,7 @@
 #include "sotto/layers/tanh.h"
 #include "sotto/loss.h"
 #include "sotto/model_info.h"
+#include "sotto/net_functions.h"
 #include "sotto/net_memory.h"
 
 namespace sotto {
@@ -104,17 +105,16 @@ constexpr void AddPlans(LayerPlan* out) {
 }
 
 // The loss of a net's entries.
-template <class Last, class... Rest>
-constexpr LossPlan LossOf() {
-  if constexpr (sizeof...(Rest) > 0) {
-    static_assert(!IsLoss<Last>::value, "a loss is the last entry of its net");
-    return LossOf<Rest...>();
-  } else if constexpr (IsLoss<Last>::value) {
-    return Last::Plan();
-  } else {
-    return SoftmaxCrossEntropy::Plan();
-  }
-}
+template <class... Entries>
+struct LossOf;
+template <class First, class... Rest>
+struct LossOf<List<First, Rest...>> : LossOf<List<Rest...>> {
+  static_assert(!IsLoss<First>::value, "a loss is the last entry of its net");
+};
+template <class Last>
+struct LossOf<List<Last>> {
+  using Type = std::conditional_t<IsLoss<Last>::value, Last, SoftmaxCrossEntropy>;
+};
 
 // Entries without Frozen around them.
 template <class... Entries>
@@ -164,9 +164,44 @@ constexpr auto MakeNet(List<Entries...>) {
   return net;
 }
 
-template <class... Entries>
-constexpr LossPlan LossOfList(List<Entries...>) {
-  return LossOf<Entries...>();
+// A compiler that stops here names the layer or the loss, as a template argument.
+template <class Entry, class = void>
+struct InFixedPoint {
+  static_assert(sizeof(Entry) == 0, "this layer or loss has no functions in fixed point");
+};
+template <class Layer>
+struct InFixedPoint<Layer, std::void_t<decltype(Layer::FixedPlan(Shape{}))>> {
+  static constexpr void Change(LayerPlan* plan) { *plan = Layer::FixedPlan(plan->info.input); }
+};
+template <class Loss>
+struct InFixedPoint<Loss, std::void_t<decltype(Loss::FixedPlan())>> {
+  static constexpr LossPlan Plan() { return Loss::FixedPlan(); }
+};
+
+template <class Entry, class... Rest>
+constexpr void ChangeToFixedPoint(LayerPlan* plan) {
+  if constexpr (!IsLoss<Entry>::value) {
+    InFixedPoint<Entry>::Change(plan);
+    if constexpr (sizeof...(Rest) > 0) ChangeToFixedPoint<Rest...>(plan + 1);
+  }
+}
+
+template <class Net>
+constexpr LossPlan FixedLoss() {
+  LossPlan loss = InFixedPoint<typename Net::Loss>::Plan();
+  if constexpr (Net::kIsSoftmaxRegression) loss.errors = nullptr;  // not used
+  return loss;
+}
+
+template <class Net, class... Entries>
+constexpr auto MakeFixedNet(List<Entries...>) {
+  auto net = Net::kNet;
+  if constexpr (Net::kIsSoftmaxRegression) {
+    net.plan[0].functions = {};  // not used
+  } else {
+    ChangeToFixedPoint<Entries...>(net.plan);
+  }
+  return net;
 }
 
 constexpr bool OnlyFirstTakesTokens(Span<const LayerPlan> plan) {
@@ -190,10 +225,12 @@ struct NetOf {
   using Unfrozen = internal::Unfrozen<Entries...>;
 
  public:
-  static constexpr auto kNet = MakeNet<height, width, channels, Unfrozen>(typename Unfrozen::All{});
+  using LayersAndLoss = typename Unfrozen::All;
+  using Loss = typename LossOf<LayersAndLoss>::Type;
+  static constexpr auto kNet = MakeNet<height, width, channels, Unfrozen>(LayersAndLoss{});
   static constexpr Span<const LayerPlan> Plan() { return kNet.plan; }
   static constexpr Span<const TensorInfo> Tensors() { return {kNet.tensors, kNet.tensor_count}; }
-  static constexpr LossPlan kLoss = LossOfList(typename Unfrozen::All{});
+  static constexpr LossPlan kLoss = Loss::Plan();
 
   static constexpr uint32_t kInputs = height * width * channels;
   // Above 0: a sample is tokens, whole numbers below it. A training refuses any other number.
@@ -233,90 +270,38 @@ struct Sequential<Input<axes...>, Rest...>
 };
 
 // The net `Net`, trained in fixed point. For cores without a floating-point unit: they spend a
-// ninth of the instructions that float32 takes. Parameters are float32 before and after a training,
-// so models, updates and digests are the same as for Net, and boards of both kinds can serve one
-// job.
+// seventh of the instructions that float32 takes. Parameters are float32 before and after a
+// training, so models, updates and digests are the same as for Net, and boards of both kinds can
+// serve one job. Memory is that of Net. The bits agree on every CPU.
 //
 //   using Net = sotto::nn::FixedPoint<sotto::nn::Sequential<sotto::nn::Dense<64, 10>>>;
 //
-// During a training a parameter is an integer of 31 bits in units of 2^-24. It saturates at 64 in
-// magnitude; a base of 64 or more in magnitude is refused. Features beyond 8 in magnitude count as
-// 8. A step rounds each parameter to the nearest, once a sample: after n samples it differs by at
-// most n * 3e-8 from the result of the same steps without rounding. sdk/TRAINING.md gives the
-// reasons for these formats and against stochastic rounding. The bits agree on every CPU.
+// During a training all numbers are integers, which saturate: they stay below a limit in magnitude.
+//   parameter, velocity   31 bits in units of 2^-24, below 64; a base of 64 or more is refused
+//   feature, activation   32 bits in units of 2^-24, below 128
+//   delta                 32 bits in units of 2^-28, below 8
+//   sum of gradients      31 bits in units of 2^-20, below 1,024: a mean gradient times a batch
+// A number that saturates counts in LocalRound::saturated_steps(). Sums of products are exact, and
+// a step rounds each parameter once. sdk/TRAINING.md gives the reasons for these formats and
+// against stochastic rounding.
+//
+// A lone Dense with softmax and cross-entropy has formats of its own: features beyond 8 count as 8,
+// and a step rounds each parameter once a sample, so after n samples it differs by at most n * 3e-8
+// from the result of the same steps without rounding. It has no momentum and does not report what
+// saturates.
 template <class Net>
 struct FixedPoint : Net {
-  static_assert(Net::kIsSoftmaxRegression, "fixed point trains a single Dense layer so far");
-  static_assert(Net::kInputs <= 8192, "sums of products fit into 64 bits");
+  static constexpr auto kNet = internal::MakeFixedNet<Net>(typename Net::LayersAndLoss{});
+  static constexpr Span<const LayerPlan> Plan() { return kNet.plan; }
+  static constexpr LossPlan kLoss = internal::FixedLoss<Net>();
   static constexpr Arithmetic kArithmetic = Arithmetic::kFixedPoint;
+
+  static_assert(Net::kNet.constants == 0, "fixed point has no frozen layers so far");
+  static_assert(!Net::kIsSoftmaxRegression || Net::kInputs <= 8192,
+                "sums of products fit into 64 bits");
+  static_assert(Net::kParameters < 1u << 24, "sums of products fit into 64 bits");
 };
 
-// The functions of ModelInfo, for MakeModelInfo() only. It names the functions that the net's type
-// needs, so a firmware links no others.
-namespace internal {
-
-// Softmax regression on one Dense layer, without a gradient vector: it first computes the output
-// errors of the whole batch, then applies one rank-1 update a sample. So it reads every sample
-// twice.
-size_t SoftmaxTrainingFloats(const ModelInfo& model, uint32_t batch_size);
-size_t SoftmaxPredictFloats(const ModelInfo& model);
-void SoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
-                    Span<const float> features, Span<float> scratch, Span<float> scores);
-
-// Any net, by its plan.
-size_t NetTrainingFloats(const ModelInfo& model, uint32_t batch_size);
-Status NetTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
-                     WorkingParameters working, Span<float> scratch, float* loss);
-size_t NetPredictFloats(const ModelInfo& model);
-void NetPredict(const ModelInfo& model, Span<const float> parameters, Span<const float> features,
-                Span<float> scratch, Span<float> scores);
-
-// In float32.
-Status FloatBegin(Span<const float> base, WorkingParameters working);
-void FloatEnd(Span<const float> base, WorkingParameters working);
-Status FloatProject(Span<const float> base, float radius, WorkingParameters working,
-                    bool* was_outside);
-Status FloatTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
-                       WorkingParameters working, Span<float> scratch, float* loss);
-
-// In fixed point.
-Status FixedBegin(Span<const float> base, WorkingParameters working);
-void FixedEnd(Span<const float> base, WorkingParameters working);
-Status FixedProject(Span<const float> base, float radius, WorkingParameters working,
-                    bool* was_outside);
-Status FixedTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
-                       WorkingParameters working, Span<float> scratch, float* loss);
-
-constexpr void UseNet(ModelInfo* model) {
-  model->begin_training = FloatBegin;
-  model->end_training = FloatEnd;
-  model->project = FloatProject;
-  model->training_floats = NetTrainingFloats;
-  model->train_batch = NetTrainBatch;
-  model->predict_floats = NetPredictFloats;
-  model->predict = NetPredict;
-}
-
-constexpr void UseSoftmaxRegression(ModelInfo* model) {
-  model->begin_training = FloatBegin;
-  model->end_training = FloatEnd;
-  model->project = FloatProject;
-  model->training_floats = SoftmaxTrainingFloats;
-  model->train_batch = FloatTrainBatch;
-  model->predict_floats = SoftmaxPredictFloats;
-  model->predict = SoftmaxPredict;
-}
-
-constexpr void UseFixedPoint(ModelInfo* model) {
-  UseSoftmaxRegression(model);
-  model->begin_training = FixedBegin;
-  model->end_training = FixedEnd;
-  model->project = FixedProject;
-  model->train_batch = FixedTrainBatch;
-  model->has_momentum = false;
-}
-
-}  // namespace internal
 }  // namespace nn
 
 // The ModelInfo of a net, for a model of your own:
@@ -333,8 +318,11 @@ constexpr ModelInfo MakeModelInfo(const char* name) {
   model.classes = Net::kClasses;
   model.parameters = Net::kParameters;
   // Each function that is named here is linked, so a branch names only what its nets need.
-  if constexpr (Net::kArithmetic == nn::Arithmetic::kFixedPoint) {
-    nn::internal::UseFixedPoint(&model);
+  constexpr bool is_fixed = Net::kArithmetic == nn::Arithmetic::kFixedPoint;
+  if constexpr (is_fixed && Net::kIsSoftmaxRegression) {
+    nn::internal::UseFixedSoftmaxRegression(&model);
+  } else if constexpr (is_fixed) {
+    nn::internal::UseFixedNet(&model);
   } else if constexpr (Net::kIsSoftmaxRegression) {
     nn::internal::UseSoftmaxRegression(&model);
   } else {

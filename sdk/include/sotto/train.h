@@ -99,6 +99,10 @@ class LocalTrainer {
   //            distribution function of that length.
   bool clipped() const { return clipped_; }
 
+  // Number of steps in which a number of a net in fixed point was out of the range of its format,
+  // so that the nearest number in range took its place. See FixedPoint.
+  uint32_t saturated_steps() const { return saturated_steps_; }
+
  private:
   Status NextBatch(Batch* batch);
 
@@ -114,6 +118,7 @@ class LocalTrainer {
   uint32_t epoch_ = 0;
   uint32_t position_ = 0;  // within the epoch
   uint32_t steps_ = 0;
+  uint32_t saturated_steps_ = 0;
   float loss_sum_ = 0.0f;
   bool clipped_ = false;
   bool active_ = false;

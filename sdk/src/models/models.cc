@@ -11,6 +11,8 @@ constexpr ModelInfo kModels[] = {
     MakeModelInfo<Mlp>("mlp"),
     MakeModelInfo<SmallCnn>("small-cnn"),
     MakeModelInfo<LeNet>("lenet"),
+    MakeModelInfo<FixedMlp>("mlp-q"),
+    MakeModelInfo<FixedLeNet>("lenet-q"),
     MakeModelInfo<SvhnCnn>("svhn-cnn"),
     MakeModelInfo<CharLstm>("char-lstm"),
     MakeModelInfo<CharLstmSmall>("char-lstm-small"),

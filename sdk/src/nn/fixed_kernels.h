@@ -10,6 +10,7 @@
 
 #include "sotto/fixed.h"
 #include "sotto/num.h"
+#include "sotto/span.h"
 
 namespace sotto::nn {
 
@@ -66,6 +67,9 @@ void FixedDenseForward(const float* weights, const float* bias, const float* x, 
 //   x  FineFeature
 //   y  Weight
 void FixedAddScaled(Rate scale, const float* x, size_t n, float* y);
+
+// Scores to errors in place: Score to Error. Returns the loss in units of 2^-24.
+int64_t FixedSoftmaxErrors(Span<float> scores, uint32_t label);
 
 // y += scale, for one Weight.
 void FixedAdd(Rate scale, float* y);

@@ -5,43 +5,6 @@
 namespace sotto::nn {
 namespace {
 
-// The multiplier and the shift that turn e_i into e_i / sum_i e_i, in units of 2^-30.
-struct Normaliser {
-  uint64_t multiplier;  // below 2^32
-  int shift;
-};
-
-// `sum` is in units of 2^-30 and at least 1. The divisor is its 32 leading bits: the bits left out
-// are less than 2^-31 of it.
-Normaliser MakeNormaliser(uint64_t sum) {
-  const int zeros = CountLeadingZeros(sum);
-  const uint64_t leading = (sum << zeros) >> 32;
-  return {INT64_MAX / leading, 65 - zeros};
-}
-
-// Scores to errors in place. Returns the loss in units of 2^-24.
-int64_t SoftmaxErrors(Span<float> scores, uint32_t label) {
-  int32_t largest = Score::kMinRaw;
-  for (const float& score : scores) {
-    const int32_t raw = LoadRaw(&score);
-    largest = raw > largest ? raw : largest;
-  }
-  const int64_t margin = int64_t{largest} - LoadRaw(&scores[label]);
-  uint64_t sum = 0;
-  for (float& score : scores) {
-    const Error e = Exp(Score::FromRaw(LoadRaw(&score)) - Score::FromRaw(largest));
-    sum += static_cast<uint64_t>(e.raw());
-    StoreRaw(e.raw(), &score);
-  }
-  const Normaliser normaliser = MakeNormaliser(sum);
-  for (float& score : scores) {
-    const uint64_t product = static_cast<uint64_t>(LoadRaw(&score)) * normaliser.multiplier;
-    StoreRaw(static_cast<int32_t>(product >> normaliser.shift), &score);
-  }
-  StoreRaw(LoadRaw(&scores[label]) - (1 << Error::kFractionBits), &scores[label]);
-  return LogOfSum(sum).raw() + margin * (1 << (24 - Score::kFractionBits));
-}
-
 struct FixedPointArithmetic {
   using LossSum = int64_t;  // in units of 2^-24
   using Rate = nn::Rate;
@@ -59,7 +22,7 @@ struct FixedPointArithmetic {
     const float* bias = working.memory.data() + features.size() * model.classes;
     FixedDenseForward(working.memory.data(), bias, features.data(), features.size(), model.classes,
                       errors.data());
-    return SoftmaxErrors(errors, label);
+    return FixedSoftmaxErrors(errors, label);
   }
   static float MeanLoss(LossSum sum, size_t n) {
     return static_cast<float>(sum) * 0x1p-24f / static_cast<float>(n);
@@ -119,6 +82,7 @@ Status FixedBegin(Span<const float> base, WorkingParameters working) {
     if (magnitude >= kLimit) return Status::kOutOfRange;
     StoreRaw(Weight::FromFloat(base[i]).raw(), &working.memory[i]);
   }
+  for (float& v : working.velocity) StoreRaw(0, &v);
   return Status::kOk;
 }
 

@@ -1,27 +1,14 @@
 #include "nn/walker.h"
 
-#include "nn/kernels.h"
-#include "sotto/net_memory.h"
-
 namespace sotto::nn {
-// A layer and its memory.
-struct Walker::Place {
-  const LayerPlan* layer;
-  size_t first;  // of its parameters
-  Real* input;
-  Real* kept;
-  Real* gradient;
 
-  size_t inputs() const { return layer->info.input.size(); }
-  size_t outputs() const { return layer->info.output.size(); }
-  Real* output() const { return layer->is_in_place ? input : input + inputs(); }
-};
-
-Walker::Walker(Span<const LayerPlan> plan, const Real* parameters, Real* memory, size_t batch)
+Walker::Walker(Span<const LayerPlan> plan, const Real* parameters, Real* memory, size_t batch,
+               bool* saturated)
     : plan_(plan),
       parameters_(parameters),
       first_trained_(plan.begin()),
       batch_(batch),
+      saturated_(saturated),
       tensors_(memory) {
   while (first_trained_ != plan.end() && first_trained_->trained() == 0) ++first_trained_;
   kept_ = memory + plan[0].info.input.size();
@@ -55,7 +42,7 @@ void Walker::Retreat(Place* at) const {
 LayerCall Walker::CallOf(const Place& at) const {
   const Real* const frozen = at.layer->frozen;
   const Real* const parameters = frozen == nullptr ? parameters_ + at.first : frozen;
-  return {at.layer->info, parameters, at.input, at.output(), at.kept, scratch_};
+  return {at.layer->info, parameters, at.input, at.output(), at.kept, scratch_, saturated_};
 }
 
 Span<Real> Walker::output() const {
@@ -104,38 +91,6 @@ void Walker::AddGradient(const Place& at) {
 void Walker::KeepSample(const Place& at) {
   Copy(at.input, at.inputs(), at.gradient + samples_ * at.inputs());
   Copy(at.output(), at.outputs(), at.gradient + batch_ * at.inputs() + samples_ * at.outputs());
-}
-
-void Walker::Step(Real decay, Real rate, Real* parameters) const {
-  for (Place at = First(); at.layer != plan_.end(); Advance(&at)) {
-    const size_t n = at.layer->trained();
-    if (n == 0) continue;
-    if (decay != Real{1}) Scale(decay, n, parameters + at.first);
-    if (KeepsBatch(*at.layer, batch_)) {
-      AddKeptGradient(at, rate, parameters + at.first);
-    } else {
-      AddScaled(rate, at.gradient, n, parameters + at.first);
-    }
-  }
-}
-
-// Two rows of weights at a time, then the biases. An odd last row is done alone.
-void Walker::AddKeptGradient(const Place& at, Real rate, Real* parameters) const {
-  const size_t n = at.inputs();
-  const size_t outputs = at.outputs();
-  const Real* const inputs = at.gradient;
-  const Real* const deltas = at.gradient + batch_ * n;
-  for (size_t o = 0; o < outputs; o += 2) {
-    const size_t rows = o + 1 < outputs ? 2 : 1;
-    FillZero(rows * n, scratch_);
-    for (size_t s = 0; s < samples_; ++s) {
-      AddOuterProduct(deltas + s * outputs + o, rows, inputs + s * n, n, scratch_);
-    }
-    AddScaled(rate, scratch_, rows * n, parameters + o * n);
-  }
-  FillZero(outputs, scratch_);
-  for (size_t s = 0; s < samples_; ++s) AddScaled(Real{1}, deltas + s * outputs, outputs, scratch_);
-  AddScaled(rate, scratch_, outputs, parameters + n * outputs);
 }
 
 }  // namespace sotto::nn

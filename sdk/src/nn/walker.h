@@ -3,20 +3,44 @@
 // Memory: sotto/net_memory.h, from the front tensors, kept, gradients, scratch. After a batch every
 // parameter becomes decay * parameter + rate * gradient.
 //
+// The way through the layers is the same in every arithmetic, since a plan has the arithmetic's
+// functions. Step() takes its kernels from an Arithmetic, a type with these members:
+//   Scale(factor, n, y)                               y <- factor * y, parameters
+//   Move(rate, gradient, n, y)                        y <- y + rate * gradient
+//   AddOuterProduct(deltas, rows, inputs, n, gradient)  as LayerFunctions::add_gradient of a Dense,
+//   AddDeltas(deltas, n, gradient)                      its weights and its biases
+//
 // One thread at a time.
 #ifndef SOTTO_NN_WALKER_H_
 #define SOTTO_NN_WALKER_H_
 
-#include "sotto/layer.h"
+#include "nn/kernels.h"
+#include "sotto/net_memory.h"
 
 namespace sotto::nn {
+
+struct FloatArithmetic {
+  static void Scale(Real factor, size_t n, Real* y) { nn::Scale(factor, n, y); }
+  static void Move(Real rate, const Real* gradient, size_t n, Real* y) {
+    AddScaled(rate, gradient, n, y);
+  }
+  static void AddOuterProduct(const Real* deltas, size_t rows, const Real* inputs, size_t n,
+                              Real* gradient) {
+    nn::AddOuterProduct(deltas, rows, inputs, n, gradient);
+  }
+  static void AddDeltas(const Real* deltas, size_t n, Real* gradient) {
+    AddScaled(Real{1}, deltas, n, gradient);
+  }
+};
 
 class Walker {
  public:
   //   parameters  of all layers that are trained, one after the other
   //   memory      [NetMemory(plan, batch)]
   //   batch       the most samples of a batch; 0: for Forward() alone
-  Walker(Span<const LayerPlan> plan, const Real* parameters, Real* memory, size_t batch);
+  //   saturated   see LayerCall
+  Walker(Span<const LayerPlan> plan, const Real* parameters, Real* memory, size_t batch,
+         bool* saturated = nullptr);
 
   // The first and the last tensor.
   Span<Real> input() const { return {tensors_, plan_[0].info.input.size()}; }
@@ -29,10 +53,22 @@ class Walker {
   void Backward();
   // Moves parameters, those that the walker reads or others: parameter <- decay * parameter
   // + rate * gradient, the gradient summed over the samples since BeginBatch().
-  void Step(Real decay, Real rate, Real* parameters) const;
+  template <class Arithmetic = FloatArithmetic>
+  void Step(Real decay, Real rate, Real* parameters, const Arithmetic& arithmetic = {}) const;
 
  private:
-  struct Place;
+  // A layer and its memory.
+  struct Place {
+    const LayerPlan* layer;
+    size_t first;  // of its parameters
+    Real* input;
+    Real* kept;
+    Real* gradient;
+
+    size_t inputs() const { return layer->info.input.size(); }
+    size_t outputs() const { return layer->info.output.size(); }
+    Real* output() const { return layer->is_in_place ? input : input + inputs(); }
+  };
 
   Place First() const;
   void Advance(Place* at) const;
@@ -40,18 +76,57 @@ class Walker {
   LayerCall CallOf(const Place& at) const;
   void AddGradient(const Place& at);
   void KeepSample(const Place& at);
-  void AddKeptGradient(const Place& at, Real rate, Real* parameters) const;
+  template <class Arithmetic>
+  void AddKeptGradient(const Place& at, Real rate, Real* parameters,
+                       const Arithmetic& arithmetic) const;
 
   const Span<const LayerPlan> plan_;
   const Real* const parameters_;
   const LayerPlan* first_trained_;
   const size_t batch_;
+  bool* const saturated_;
   size_t samples_ = 0;  // of the batch so far
   Real* tensors_ = nullptr;
   Real* kept_ = nullptr;
   Real* scratch_ = nullptr;
   Real* gradients_ = nullptr;
 };
+
+template <class Arithmetic>
+void Walker::Step(Real decay, Real rate, Real* parameters, const Arithmetic& arithmetic) const {
+  for (Place at = First(); at.layer != plan_.end(); Advance(&at)) {
+    const size_t n = at.layer->trained();
+    if (n == 0) continue;
+    if (decay != Real{1}) arithmetic.Scale(decay, n, parameters + at.first);
+    if (KeepsBatch(*at.layer, batch_)) {
+      AddKeptGradient(at, rate, parameters + at.first, arithmetic);
+    } else {
+      arithmetic.Move(rate, at.gradient, n, parameters + at.first);
+    }
+  }
+}
+
+// Two rows of weights at a time, then the biases. An odd last row is done alone.
+template <class Arithmetic>
+void Walker::AddKeptGradient(const Place& at, Real rate, Real* parameters,
+                             const Arithmetic& arithmetic) const {
+  const size_t n = at.inputs();
+  const size_t outputs = at.outputs();
+  const Real* const inputs = at.gradient;
+  const Real* const deltas = at.gradient + batch_ * n;
+  for (size_t o = 0; o < outputs; o += 2) {
+    const size_t rows = o + 1 < outputs ? 2 : 1;
+    FillZero(rows * n, scratch_);
+    for (size_t s = 0; s < samples_; ++s) {
+      arithmetic.AddOuterProduct(deltas + s * outputs + o, rows, inputs + s * n, n, scratch_);
+    }
+    arithmetic.Move(rate, scratch_, rows * n, parameters + o * n);
+  }
+  FillZero(outputs, scratch_);
+  for (size_t s = 0; s < samples_; ++s)
+    arithmetic.AddDeltas(deltas + s * outputs, outputs, scratch_);
+  arithmetic.Move(rate, scratch_, outputs, parameters + n * outputs);
+}
 
 }  // namespace sotto::nn
 

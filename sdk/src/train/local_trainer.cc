@@ -49,7 +49,7 @@ Status LocalTrainer::Begin(const ModelInfo& model, const TrainingOptions& option
   working_ = working;
   scratch_ = scratch;
   indices_ = indices;
-  epoch_ = position_ = steps_ = 0;
+  epoch_ = position_ = steps_ = saturated_steps_ = 0;
   loss_sum_ = 0.0f;
   clipped_ = false;
   const Status status = model.begin_training(base, working);
@@ -74,10 +74,12 @@ Status LocalTrainer::Step(bool* done) {
   if (Status s = NextBatch(&batch); s != Status::kOk) return s;
   const SgdStep step = {options_->learning_rate, options_->weight_decay, options_->momentum};
   float loss = 0.0f;
-  if (Status s = model_->train_batch(*model_, batch, step, working_, scratch_, &loss);
-      s != Status::kOk) {
-    return s;
-  }
+  bool saturated = false;
+  working_.saturated = &saturated;
+  const Status status = model_->train_batch(*model_, batch, step, working_, scratch_, &loss);
+  working_.saturated = nullptr;
+  if (status != Status::kOk) return status;
+  saturated_steps_ += saturated ? 1 : 0;
   position_ += static_cast<uint32_t>(batch.indices.size());
   loss_sum_ += loss;
   ++steps_;

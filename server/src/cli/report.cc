@@ -236,6 +236,9 @@ std::string DescribeRound(const SimulationConfig& config, const RoundReport& rep
   if (report.failed_trainings != 0) {
     text += fmt::format(", {} of them zeros: training failed", report.failed_trainings);
   }
+  if (report.saturated_trainings != 0) {
+    text += fmt::format(", fixed point saturated in {}", report.saturated_trainings);
+  }
   if (config.job.codec->accounted) {
     text += fmt::format(", epsilon {} at delta {}{}",
                         privacy::EpsilonText(report.outcome.spent.epsilon(), kDecimals),

@@ -51,19 +51,28 @@ void Require(Status status, const LocalDevice& device, const Job& job) {
                                        StatusName(status), Advice(status)));
 }
 
-// The trainings that failed. If all did, no later round can be better: that ends the simulation.
-uint32_t CountFailures(const std::vector<Status>& trainings, const Job& job) {
-  const auto good = std::count(trainings.begin(), trainings.end(), Status::kOk);
-  if (good == 0 && !trainings.empty()) {
-    throw std::runtime_error(fmt::format("every training failed in round {}: {}{}", job.round() + 1,
-                                         StatusName(trainings.front()), Advice(trainings.front())));
+// If all trainings failed, no later round can be better: that ends the simulation.
+Fleet::Report Count(const std::vector<TrainingReport>& trainings, const Job& job) {
+  Fleet::Report report;
+  for (const TrainingReport& training : trainings) {
+    report.failed += training.failure != Status::kOk ? 1 : 0;
+    report.saturated += training.saturated_steps > 0 ? 1 : 0;
   }
-  return static_cast<uint32_t>(trainings.size() - static_cast<size_t>(good));
+  if (report.failed == trainings.size() && !trainings.empty()) {
+    const Status failure = trainings.front().failure;
+    throw std::runtime_error(fmt::format("every training failed in round {}: {}{}", job.round() + 1,
+                                         StatusName(failure), Advice(failure)));
+  }
+  return report;
 }
 
-// Takes part with the SDK's client, as a board does. Returns LocalRound::failure().
-Status RunClient(uint32_t index, const LocalDevice& device, Job& job, SeededEntropy& entropy,
-                 posix::ClientMemory& memory) {
+TrainingReport ReportOf(const LocalRound& round) {
+  return {round.failure(), round.saturated_steps()};
+}
+
+// Takes part with the SDK's client, as a board does.
+TrainingReport RunClient(uint32_t index, const LocalDevice& device, Job& job,
+                         SeededEntropy& entropy, posix::ClientMemory& memory) {
   ClientConfig config;
   static_cast<LocalDevice&>(config) = device;
   config.engine = FastEngine();
@@ -79,13 +88,13 @@ Status RunClient(uint32_t index, const LocalDevice& device, Job& job, SeededEntr
     }
     Require(status, device, job);
   }
-  return client.local_round().failure();
+  return ReportOf(client.local_round());
 }
 
 // Takes part with a codec that devices do not implement. The local round is the SDK's, and the
 // clipped update goes through the job's codec instead of the SDK's quantizer.
-Status RunBaseline(uint32_t index, const LocalDevice& device, Job& job, SeededEntropy& entropy,
-                   posix::ClientMemory& memory) {
+TrainingReport RunBaseline(uint32_t index, const LocalDevice& device, Job& job,
+                           SeededEntropy& entropy, posix::ClientMemory& memory) {
   const ClientBuffers buffers = memory.buffers();
   Request hello;
   uint8_t digest[kSha256Size] = {};
@@ -94,7 +103,7 @@ Status RunBaseline(uint32_t index, const LocalDevice& device, Job& job, SeededEn
   hello.model_digest = digest;
   hello.abilities = Client::AbilitiesOf(*device.model, buffers);
   const Reply reply = job.Answer(index, hello);
-  if (reply.kind != Reply::Kind::kTrain) return Status::kOk;
+  if (reply.kind != Reply::Kind::kTrain) return {};
   const TrainTask& task = reply.task;
   entropy.Attach(&task);
 
@@ -126,7 +135,7 @@ Status RunBaseline(uint32_t index, const LocalDevice& device, Job& job, SeededEn
   const bool taken =
       job.Answer(index, begin).kind == Reply::Kind::kAck && job.Answer(index, chunk).complete;
   Require(taken ? Status::kOk : Status::kPeerRefused, device, job);
-  return round.failure();
+  return ReportOf(round);
 }
 
 }  // namespace
@@ -172,7 +181,7 @@ void Fleet::CheckIn(Job& job, FleetShare share) const {
   }
 }
 
-uint32_t Fleet::RunRound(Job& job, int threads, FleetShare share) const {
+Fleet::Report Fleet::RunRound(Job& job, int threads, FleetShare share) const {
   CheckIn(job, share);
   std::vector<uint32_t> drawn;
   for (const uint32_t device : job.cohort()) {
@@ -184,14 +193,14 @@ uint32_t Fleet::RunRound(Job& job, int threads, FleetShare share) const {
   for (int i = 0; i < workers; ++i) {
     memories.emplace_back(model_, training.batch_size, kUploadChunkSize, training.momentum > 0);
   }
-  std::vector<Status> trainings(drawn.size(), Status::kOk);
+  std::vector<TrainingReport> trainings(drawn.size());
   ParallelFor(workers, drawn.size(), [&](size_t i, int worker) {
     trainings[i] = RunDevice(drawn[i], job, memories[static_cast<size_t>(worker)]);
   });
-  return CountFailures(trainings, job);
+  return Count(trainings, job);
 }
 
-Status Fleet::RunDevice(uint32_t index, Job& job, posix::ClientMemory& memory) const {
+TrainingReport Fleet::RunDevice(uint32_t index, Job& job, posix::ClientMemory& memory) const {
   const Device& identity = registry_[index];
   DeviceSamples samples{&data_, partition_.DeviceSamples(index)};
   SeededEntropy entropy(identity.secret);

@@ -37,11 +37,23 @@ struct FleetShare {
   bool Has(uint32_t device) const { return device % count == index; }
 };
 
+// What a device's owner learns of a training: see LocalRound.
+struct TrainingReport {
+  Status failure = Status::kOk;
+  uint32_t saturated_steps = 0;
+};
+
 // The run key decides the devices' names and secrets, their samples and their drop-outs; with
 // `seeded` also their nonces. The model and the data set must outlive the fleet. The constructor
 // throws as Partition does, and std::invalid_argument if the data set does not fit the model.
 class Fleet {
  public:
+  // How many trainings of a round went wrong.
+  struct Report {
+    uint32_t failed = 0;     // these devices report zeros (local_round.h)
+    uint32_t saturated = 0;  // in fixed point a number was out of the range of its format
+  };
+
   Fleet(const FleetOptions& options, const ModelInfo& model, const Dataset& data,
         const Key& run_key);
 
@@ -49,16 +61,15 @@ class Fleet {
   const DeviceRegistry& registry() const { return registry_; }
 
   // Runs the job's open round for the devices of the share that are drawn and do not drop out: they
-  // download, train, encode and upload, `threads` devices at a time. Returns how many trainings
-  // failed; these devices report zeros (local_round.h). Throws std::runtime_error if all of them
-  // did, or if a device fails in another way; the error names the device and the status.
-  uint32_t RunRound(Job& job, int threads, FleetShare share = {}) const;
+  // download, train, encode and upload, `threads` devices at a time. Throws std::runtime_error if
+  // all trainings failed, or if a device fails in another way; the error names the device and the
+  // status.
+  Report RunRound(Job& job, int threads, FleetShare share = {}) const;
 
  private:
   bool DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const;
   void CheckIn(Job& job, FleetShare share) const;
-  // Returns LocalRound::failure().
-  Status RunDevice(uint32_t index, Job& job, posix::ClientMemory& memory) const;
+  TrainingReport RunDevice(uint32_t index, Job& job, posix::ClientMemory& memory) const;
 
   FleetOptions options_;
   const ModelInfo& model_;

@@ -60,7 +60,9 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
   while (!must_stop() && job.OpenRound()) {
     RoundReport report;
     do {
-      report.failed_trainings += fleet.RunRound(job, config.threads, config.share);
+      const Fleet::Report trainings = fleet.RunRound(job, config.threads, config.share);
+      report.failed_trainings += trainings.failed;
+      report.saturated_trainings += trainings.saturated;
       PartialSum sum = job.CloseUploads();
       if (config.merge) config.merge(sum);
       report.outcome = job.FinishRound(std::move(sum));

@@ -35,8 +35,9 @@ struct SimulationConfig {
 
 struct RoundReport {
   RoundOutcome outcome;
-  double accuracy = 0.0;          // on the test set, after the round
-  uint32_t failed_trainings = 0;  // of this process's devices, which reported zeros
+  double accuracy = 0.0;             // on the test set, after the round
+  uint32_t failed_trainings = 0;     // of this process's devices, which reported zeros
+  uint32_t saturated_trainings = 0;  // the same, in which numbers in fixed point saturated
 };
 
 struct SimulationResult {

@@ -25,6 +25,9 @@ struct AveragePool1d {
   static constexpr LayerPlan Plan(const Shape& input) {
     return internal::AveragePool2dPlan(kWindow, input);
   }
+  static constexpr LayerPlan FixedPlan(const Shape& input) {
+    return internal::FixedAveragePool2d(Plan(input));
+  }
 };
 
 }  // namespace nn

@@ -19,11 +19,21 @@ namespace internal {
 void AveragePool2dForward(const LayerCall& call);
 void AveragePool2dInputDelta(const LayerCall& call);
 
+void FixedAveragePool2dForward(const LayerCall& call);
+void FixedAveragePool2dInputDelta(const LayerCall& call);
+
 constexpr LayerPlan AveragePool2dPlan(const Window& window, const Shape& input) {
   LayerPlan plan;
   plan.info = {LayerKind::kAveragePool2d, input, window.Over(input, input.channels), window};
   plan.functions.forward = AveragePool2dForward;
   plan.functions.input_delta = AveragePool2dInputDelta;
+  return plan;
+}
+
+// In fixed point: see FixedPoint in nn.h.
+constexpr LayerPlan FixedAveragePool2d(LayerPlan plan) {
+  plan.functions.forward = FixedAveragePool2dForward;
+  plan.functions.input_delta = FixedAveragePool2dInputDelta;
   return plan;
 }
 
@@ -46,6 +56,9 @@ struct AveragePool2d {
   static constexpr LayerPlan Plan(const Shape& input) {
     return internal::AveragePool2dPlan(kWindow, input);
   }
+  static constexpr LayerPlan FixedPlan(const Shape& input) {
+    return internal::FixedAveragePool2d(Plan(input));
+  }
 };
 
 // One window over the whole input, of any height and width: a vector of the channels' means. Over a
@@ -55,6 +68,9 @@ struct GlobalAverage2d {
 
   static constexpr LayerPlan Plan(const Shape& input) {
     return internal::GlobalAverage2dPlan(input);
+  }
+  static constexpr LayerPlan FixedPlan(const Shape& input) {
+    return internal::FixedAveragePool2d(Plan(input));
   }
 };
 

@@ -32,6 +32,9 @@ struct Conv1d {
   static constexpr LayerPlan Plan(const Shape& input) {
     return internal::Conv2dPlan(outputs, kWindow, input);
   }
+  static constexpr LayerPlan FixedPlan(const Shape& input) {
+    return internal::FixedConv2d(Plan(input));
+  }
 };
 
 }  // namespace nn

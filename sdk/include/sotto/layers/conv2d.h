@@ -17,6 +17,10 @@ void Conv2dForward(const LayerCall& call);
 void Conv2dAddGradient(const LayerCall& call, Real* gradient);
 void Conv2dInputDelta(const LayerCall& call);
 
+void FixedConv2dForward(const LayerCall& call);
+void FixedConv2dAddGradient(const LayerCall& call, Real* gradient);
+void FixedConv2dInputDelta(const LayerCall& call);
+
 constexpr LayerPlan Conv2dPlan(uint32_t outputs, const Window& window, const Shape& input) {
   const uint32_t patch = window.size() * input.channels;
   LayerPlan plan;
@@ -27,6 +31,12 @@ constexpr LayerPlan Conv2dPlan(uint32_t outputs, const Window& window, const Sha
   plan.fan_in = patch;
   plan.axes = {{outputs, window.rows.extent, window.columns.extent, input.channels}};
   plan.scratch = patch;
+  return plan;
+}
+
+// In fixed point: see FixedPoint in nn.h.
+constexpr LayerPlan FixedConv2d(LayerPlan plan) {
+  plan.functions = {FixedConv2dForward, FixedConv2dAddGradient, FixedConv2dInputDelta};
   return plan;
 }
 
@@ -45,6 +55,9 @@ struct Conv2d {
 
   static constexpr LayerPlan Plan(const Shape& input) {
     return internal::Conv2dPlan(outputs, kWindow, input);
+  }
+  static constexpr LayerPlan FixedPlan(const Shape& input) {
+    return internal::FixedConv2d(Plan(input));
   }
 };
 

@@ -14,6 +14,10 @@ void DenseForward(const LayerCall& call);
 void DenseAddGradient(const LayerCall& call, Real* gradient);
 void DenseInputDelta(const LayerCall& call);
 
+void FixedDenseForward(const LayerCall& call);
+void FixedDenseAddGradient(const LayerCall& call, Real* gradient);
+void FixedDenseInputDelta(const LayerCall& call);
+
 constexpr LayerPlan DensePlan(uint32_t outputs, const Shape& input) {
   LayerPlan plan;
   plan.info = {LayerKind::kDense, input, {1, 1, outputs}, {}};
@@ -22,6 +26,13 @@ constexpr LayerPlan DensePlan(uint32_t outputs, const Shape& input) {
   plan.biases = outputs;
   plan.fan_in = input.size();
   plan.is_outer_product = true;
+  return plan;
+}
+
+// In fixed point: see FixedPoint in nn.h.
+constexpr LayerPlan FixedDense(LayerPlan plan) {
+  plan.functions = {FixedDenseForward, FixedDenseAddGradient, FixedDenseInputDelta};
+  plan.scratch = plan.info.input.size();
   return plan;
 }
 
@@ -36,6 +47,9 @@ struct Dense {
 
   static constexpr LayerPlan Plan(const Shape& input) {
     return internal::DensePlan(outputs, input);
+  }
+  static constexpr LayerPlan FixedPlan(const Shape& input) {
+    return internal::FixedDense(Plan(input));
   }
 };
 

@@ -22,6 +22,7 @@ struct Flatten {
   static constexpr bool Fits(const Shape&) { return true; }
 
   static constexpr LayerPlan Plan(const Shape& input) { return internal::FlattenPlan(input); }
+  static constexpr LayerPlan FixedPlan(const Shape& input) { return Plan(input); }
 };
 
 }  // namespace nn

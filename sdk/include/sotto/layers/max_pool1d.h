@@ -24,6 +24,9 @@ struct MaxPool1d {
   static constexpr LayerPlan Plan(const Shape& input) {
     return internal::MaxPool2dPlan(kWindow, input);
   }
+  static constexpr LayerPlan FixedPlan(const Shape& input) {
+    return internal::FixedMaxPool2d(Plan(input));
+  }
 };
 
 }  // namespace nn

@@ -15,6 +15,10 @@ void MaxPool2dForward(const LayerCall& call);
 void MaxPool2dInputDelta(const LayerCall& call);
 void OverlappingMaxPool2dInputDelta(const LayerCall& call);
 
+void FixedMaxPool2dForward(const LayerCall& call);
+void FixedMaxPool2dInputDelta(const LayerCall& call);
+void FixedOverlappingMaxPool2dInputDelta(const LayerCall& call);
+
 constexpr LayerPlan MaxPool2dPlan(const Window& window, const Shape& input) {
   LayerPlan plan;
   plan.info = {LayerKind::kMaxPool2d, input, window.Over(input, input.channels), window};
@@ -24,6 +28,14 @@ constexpr LayerPlan MaxPool2dPlan(const Window& window, const Shape& input) {
     plan.functions.input_delta = OverlappingMaxPool2dInputDelta;
     plan.scratch = input.size();
   }
+  return plan;
+}
+
+// In fixed point: see FixedPoint in nn.h.
+constexpr LayerPlan FixedMaxPool2d(LayerPlan plan) {
+  plan.functions.forward = FixedMaxPool2dForward;
+  plan.functions.input_delta =
+      plan.info.window.Overlaps() ? FixedOverlappingMaxPool2dInputDelta : FixedMaxPool2dInputDelta;
   return plan;
 }
 
@@ -40,6 +52,9 @@ struct MaxPool2d {
 
   static constexpr LayerPlan Plan(const Shape& input) {
     return internal::MaxPool2dPlan(kWindow, input);
+  }
+  static constexpr LayerPlan FixedPlan(const Shape& input) {
+    return internal::FixedMaxPool2d(Plan(input));
   }
 };
 

@@ -13,6 +13,9 @@ namespace internal {
 void ReluForward(const LayerCall& call);
 void ReluInputDelta(const LayerCall& call);
 
+void FixedReluForward(const LayerCall& call);
+void FixedReluInputDelta(const LayerCall& call);
+
 constexpr LayerPlan ReluPlan(const Shape& input) {
   LayerPlan plan;
   plan.info = {LayerKind::kRelu, input, input, {}};
@@ -23,12 +26,22 @@ constexpr LayerPlan ReluPlan(const Shape& input) {
   return plan;
 }
 
+// In fixed point: see FixedPoint in nn.h.
+constexpr LayerPlan FixedRelu(LayerPlan plan) {
+  plan.functions.forward = FixedReluForward;
+  plan.functions.input_delta = FixedReluInputDelta;
+  return plan;
+}
+
 }  // namespace internal
 
 struct Relu {
   static constexpr bool Fits(const Shape&) { return true; }
 
   static constexpr LayerPlan Plan(const Shape& input) { return internal::ReluPlan(input); }
+  static constexpr LayerPlan FixedPlan(const Shape& input) {
+    return internal::FixedRelu(Plan(input));
+  }
 };
 
 }  // namespace nn

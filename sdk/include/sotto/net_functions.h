@@ -1,0 +1,93 @@
+// The functions of ModelInfo, for MakeModelInfo() only. Part of sotto/nn.
+//
+// Each UseX() names the functions that one kind of nets needs, so a firmware links no others.
+#ifndef SOTTO_NET_FUNCTIONS_H_
+#define SOTTO_NET_FUNCTIONS_H_
+
+#include "sotto/model_info.h"
+
+namespace sotto {
+namespace nn {
+namespace internal {
+
+// Softmax regression on one Dense layer, without a gradient vector: it first computes the output
+// errors of the whole batch, then applies one rank-1 update a sample. So it reads every sample
+// twice.
+size_t SoftmaxTrainingFloats(const ModelInfo& model, uint32_t batch_size);
+size_t SoftmaxPredictFloats(const ModelInfo& model);
+void SoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
+                    Span<const float> features, Span<float> scratch, Span<float> scores);
+
+// Any net, by its plan.
+size_t NetTrainingFloats(const ModelInfo& model, uint32_t batch_size);
+Status NetTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
+                     WorkingParameters working, Span<float> scratch, float* loss);
+size_t NetPredictFloats(const ModelInfo& model);
+void NetPredict(const ModelInfo& model, Span<const float> parameters, Span<const float> features,
+                Span<float> scratch, Span<float> scores);
+
+// In float32.
+Status FloatBegin(Span<const float> base, WorkingParameters working);
+void FloatEnd(Span<const float> base, WorkingParameters working);
+Status FloatProject(Span<const float> base, float radius, WorkingParameters working,
+                    bool* was_outside);
+Status FloatTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
+                       WorkingParameters working, Span<float> scratch, float* loss);
+
+// In fixed point.
+Status FixedBegin(Span<const float> base, WorkingParameters working);
+void FixedEnd(Span<const float> base, WorkingParameters working);
+Status FixedProject(Span<const float> base, float radius, WorkingParameters working,
+                    bool* was_outside);
+Status FixedTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
+                       WorkingParameters working, Span<float> scratch, float* loss);
+Status FixedNetTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
+                          WorkingParameters working, Span<float> scratch, float* loss);
+size_t FixedNetPredictFloats(const ModelInfo& model);
+void FixedNetPredict(const ModelInfo& model, Span<const float> parameters,
+                     Span<const float> features, Span<float> scratch, Span<float> scores);
+
+constexpr void UseNet(ModelInfo* model) {
+  model->begin_training = FloatBegin;
+  model->end_training = FloatEnd;
+  model->project = FloatProject;
+  model->training_floats = NetTrainingFloats;
+  model->train_batch = NetTrainBatch;
+  model->predict_floats = NetPredictFloats;
+  model->predict = NetPredict;
+}
+
+constexpr void UseSoftmaxRegression(ModelInfo* model) {
+  model->begin_training = FloatBegin;
+  model->end_training = FloatEnd;
+  model->project = FloatProject;
+  model->training_floats = SoftmaxTrainingFloats;
+  model->train_batch = FloatTrainBatch;
+  model->predict_floats = SoftmaxPredictFloats;
+  model->predict = SoftmaxPredict;
+}
+
+constexpr void UseFixedNet(ModelInfo* model) {
+  model->begin_training = FixedBegin;
+  model->end_training = FixedEnd;
+  model->project = FixedProject;
+  model->training_floats = NetTrainingFloats;
+  model->train_batch = FixedNetTrainBatch;
+  model->predict_floats = FixedNetPredictFloats;
+  model->predict = FixedNetPredict;
+}
+
+constexpr void UseFixedSoftmaxRegression(ModelInfo* model) {
+  UseSoftmaxRegression(model);
+  model->begin_training = FixedBegin;
+  model->end_training = FixedEnd;
+  model->project = FixedProject;
+  model->train_batch = FixedTrainBatch;
+  model->has_momentum = false;
+}
+
+}  // namespace internal
+}  // namespace nn
+}  // namespace sotto
+
+#endif  // SOTTO_NET_FUNCTIONS_H_

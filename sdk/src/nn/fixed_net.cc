@@ -1,0 +1,107 @@
+// Training and prediction of any net of layers in fixed point: functions of ModelInfo.
+#include "nn/fixed_net_kernels.h"
+#include "nn/net_batch.h"
+
+namespace sotto::nn::internal {
+
+namespace {
+
+// The nearest Activation to each number, in place. False if one is not finite.
+bool ConvertToActivations(Span<float> numbers, bool* saturated) {
+  constexpr uint32_t kLimit = 0x43000000;  // 128
+  uint32_t beyond = 0;                     // its highest bit is set by a number out of range
+  for (const float number : numbers) {
+    beyond |= (FloatBits(number) & 0x7fffffff) + (0x80000000 - kLimit);
+  }
+  *saturated |= beyond >> 31 != 0;
+  return ConvertFromFloats<Activation>(numbers.size(), numbers.data());
+}
+
+bool IsAtEnd(int32_t raw) { return raw == INT32_MIN || raw == INT32_MAX; }
+
+class FixedNet {
+ public:
+  explicit FixedNet(bool* saturated) : saturated_(saturated) {}
+
+  bool* saturated() const { return saturated_; }
+
+  void Scale(float factor, size_t n, float* y) const { FixedScale(Error::FromFloat(factor), n, y); }
+  void Move(float rate, const float* gradient, size_t n, float* y) const {
+    *saturated_ |= FixedStep(Rate::FromFloat(rate), gradient, Gradient::kFractionBits, n, y);
+  }
+  void AddOuterProduct(const float* deltas, size_t rows, const float* inputs, size_t n,
+                       float* gradient) const {
+    *saturated_ |= FixedAddOuterProduct(deltas, rows, inputs, n, gradient);
+  }
+  void AddDeltas(const float* deltas, size_t n, float* gradient) const {
+    *saturated_ |= FixedAddDeltas(deltas, n, gradient);
+  }
+
+  static bool CanStep(const SgdStep& step, size_t size) {
+    constexpr float kLimit = 8.0f;  // of Rate
+    if (step.momentum == 0.0f) return step.learning_rate < kLimit * static_cast<float>(size);
+    return step.learning_rate < kLimit && step.weight_decay < kLimit;
+  }
+  Status Prepare(const ModelInfo&, Span<float> sample) const {
+    return ConvertToActivations(sample, saturated_) ? Status::kOk : Status::kNotFinite;
+  }
+  Status PrepareTarget(Span<float> vector) const {
+    return ConvertToActivations(vector, saturated_) ? Status::kOk : Status::kNotFinite;
+  }
+  float Errors(const LossPlan& loss, Span<float> outputs, const Target& target) const {
+    const float value = loss.errors(outputs, target);
+    for (const float& delta : outputs) *saturated_ |= IsAtEnd(LoadRaw(&delta));
+    return value;
+  }
+
+  // A velocity is in the format of a parameter.
+  void Slow(const SgdStep& step, WorkingParameters working) const {
+    const Span<float> v = working.velocity;
+    FixedScale(Error::FromFloat(step.momentum), v.size(), v.data());
+    if (step.weight_decay != 0.0f) MoveBy(step.weight_decay, working.memory, v);
+  }
+  void MoveByVelocity(float rate, WorkingParameters working) const {
+    MoveBy(-rate, working.velocity, working.memory);
+  }
+
+ private:
+  void MoveBy(float rate, Span<const float> x, Span<float> y) const {
+    *saturated_ |=
+        FixedStep(Rate::FromFloat(rate), x.data(), Weight::kFractionBits, y.size(), y.data());
+  }
+
+  bool* saturated_;
+};
+
+}  // namespace
+
+Status FixedNetTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
+                          WorkingParameters working, Span<float> scratch, float* loss) {
+  bool ignored = false;
+  const FixedNet arithmetic(working.saturated == nullptr ? &ignored : working.saturated);
+  return TrainNetBatch(model, batch, step, working, scratch, loss, arithmetic);
+}
+
+// The parameters in fixed point, and a net's memory.
+size_t FixedNetPredictFloats(const ModelInfo& model) {
+  return model.parameters + NetMemory(model.layers, 0);
+}
+
+void FixedNetPredict(const ModelInfo& model, Span<const float> parameters,
+                     Span<const float> features, Span<float> scratch, Span<float> outputs) {
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    StoreRaw(Weight::FromFloat(parameters[i]).raw(), &scratch[i]);
+  }
+  bool saturated = false;
+  Walker walker(model.layers, scratch.data(), scratch.data() + parameters.size(), 0, &saturated);
+  for (size_t i = 0; i < features.size(); ++i) {
+    StoreRaw(Activation::FromFloat(features[i]).raw(), &walker.input()[i]);
+  }
+  walker.Forward();
+  const Span<const float> scores = walker.output();
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    outputs[k] = Activation::FromRaw(LoadRaw(&scores[k])).ToFloat();
+  }
+}
+
+}  // namespace sotto::nn::internal
