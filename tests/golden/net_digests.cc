@@ -1,4 +1,5 @@
-// Trained nets: each kind of layer, each loss, momentum, frozen layers, and nets of several layers.
+// Trained nets: each kind of layer, each loss, momentum, frozen layers, and nets of several layers,
+// in float32 and in fixed point.
 // A new one is a row of kItems.
 #include "golden/check.h"
 #include "golden/digests.h"
@@ -47,6 +48,9 @@ using Windows = Sequential<Input<24, 3>, Conv1d<6, 5, 2>, Relu, MaxPool1d<2>, Co
                            GlobalAverage2d, Dense<8, 4>>;
 using Characters = Sequential<Tokens<8>, Embedding<11, 4>, Lstm<6, LstmOutput::kSequence>,
                               Lstm<5, LstmOutput::kLast>, Dense<5, 11>>;
+
+using FixedOneVsAll = FixedPoint<Sequential<Dense<12, 4>, Relu, Dense<4, 3>, OneVsAll>>;
+using FixedRegression = FixedPoint<Sequential<Dense<12, 4>, Relu, Dense<4, 2>, MeanSquaredError<>>>;
 
 // Numbers are multiples of 1/256 in [-0.5, 0.5), tokens are below the model's vocabulary.
 void Fill(const ModelInfo& model, RandomStream* random, Span<float> values) {
@@ -127,7 +131,9 @@ Status DigestOfTraining(const ModelInfo& model, float momentum, Digest digest) {
   const Span<float> velocity = arena.Take(momentum > 0 ? model.parameters : 0);
   const Span<float> features = arena.Take(model.inputs);
   const Span<float> outputs = arena.Take(model.outputs);
-  const Span<float> scratch = arena.Take(model.training_floats(model, kBatchSize));
+  const size_t to_train = model.training_floats(model, kBatchSize);
+  const size_t to_predict = model.predict_floats(model);
+  const Span<float> scratch = arena.Take(to_train > to_predict ? to_train : to_predict);
   if (scratch.size() == 0) return Status::kBufferTooSmall;  // raise kMemory
   if (Status s = InitialWeights(model, TestKey(13), base); s != Status::kOk) return s;
   float mean_loss = 0;
@@ -192,6 +198,17 @@ constexpr DigestItem kItems[] = {
     {"net: LeNet, small", Trained<SmallLeNet>},
     {"net: windows of three axes", Trained<Windows>},
     {"net: characters", TrainedWithMomentum<Characters>},
+    {"fixed point: dense", Trained<FixedPoint<TwoDense>>},
+    {"fixed point: conv2d", Trained<FixedPoint<OnImage<Conv2d<3, 3, 2, 1>>>>},
+    {"fixed point: max pool, overlapping and padded",
+     Trained<FixedPoint<OnImage<MaxPool2d<3, 2, 1>>>>},
+    {"fixed point: average pool, overlapping and padded",
+     Trained<FixedPoint<OnImage<AveragePool2d<3, 2, 1>>>>},
+    {"fixed point: one against all", Trained<FixedOneVsAll>},
+    {"fixed point: mean squared error", Trained<FixedRegression>},
+    {"fixed point: momentum", TrainedWithMomentum<FixedPoint<TwoDense>>},
+    {"fixed point: LeNet, small", Trained<FixedPoint<SmallLeNet>>},
+    {"fixed point: windows of three axes", Trained<FixedPoint<Windows>>},
 };
 
 }  // namespace
