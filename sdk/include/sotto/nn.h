@@ -170,11 +170,12 @@ struct InFixedPoint {
   static_assert(sizeof(Entry) == 0, "this layer or loss has no functions in fixed point");
 };
 template <class Layer>
-struct InFixedPoint<Layer, std::void_t<decltype(Layer::FixedPlan(Shape{}))>> {
+struct InFixedPoint<
+    Layer, std::enable_if_t<std::is_same_v<decltype(Layer::FixedPlan(Shape{})), LayerPlan>>> {
   static constexpr void Change(LayerPlan* plan) { *plan = Layer::FixedPlan(plan->info.input); }
 };
 template <class Loss>
-struct InFixedPoint<Loss, std::void_t<decltype(Loss::FixedPlan())>> {
+struct InFixedPoint<Loss, std::enable_if_t<std::is_same_v<decltype(Loss::FixedPlan()), LossPlan>>> {
   static constexpr LossPlan Plan() { return Loss::FixedPlan(); }
 };
 
