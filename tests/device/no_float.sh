@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # no_float.sh SOURCE_DIR IMAGES
 # Shows that the encoder computes in integers from the conversion to Q20 on, conversion included, and
-# that the decoder computes in integers. It reads an image for a Cortex-M3, where every floating-point
+# that the decoder and the layers of a net in fixed point compute in integers. It reads an image for a Cortex-M3, where every floating-point
 # operation is a call. IMAGES is the folder in which board.sh has built its firmware. Skipped, 77, where a
 # tool or the image is missing.
 set -euo pipefail
@@ -20,6 +20,10 @@ cmake --build "${images}/cortex-m3" --target golden --parallel 2
 no_float "${images}/cortex-m3/bin/golden" sotto::UpdateEncoder::Begin sotto::UpdateEncoder::Read \
   sotto::UpdateEncoder::Values sotto::UpdateEncoder::MeasureNoisyValues sotto::DecodeUpdate
 no_float "${images}/cortex-m3/firmware" sotto::UpdateEncoder::Begin sotto::UpdateEncoder::Seek
+
+# The layers of a net in fixed point compute in integers.
+no_float "${images}/cortex-m3/bin/golden" sotto::nn::internal::Fixed{Dense,Conv2d}{Forward,AddGradient,InputDelta} \
+  sotto::nn::internal::Fixed{Relu,MaxPool2d,AveragePool2d}{Forward,InputDelta}
 
 # Training has floats, and they are seen.
 status=0

@@ -8,21 +8,24 @@ cxx="$2"
 failures=0
 
 # refused MESSAGE ENTRIES...: Sequential<ENTRIES> does not compile and the compiler says MESSAGE.
+# in_fixed_point=1: FixedPoint<Sequential<ENTRIES>>.
 refused() {
   local message="$1"
   shift
+  local net="Sequential<$*>"
+  [[ -z "${in_fixed_point-}" ]] || net="FixedPoint<${net}>"
   local program="#include \"sotto/nn.h\"
     using namespace sotto::nn;
     extern const float kThree[3];
-    constexpr auto kModel = sotto::MakeModelInfo<Sequential<$*>>(\"net\");"
+    constexpr auto kModel = sotto::MakeModelInfo<${net}>(\"net\");"
   local output
   if output="$("${cxx}" -std=c++17 -fsyntax-only -I sdk/include -x c++ - 2>&1 <<< "${program}")"; then
-    echo "compiles: $*"
+    echo "compiles: ${net}"
   elif ! grep -qF "${message}" <<< "${output}"; then
-    echo "$*: the compiler does not say '${message}' but"
+    echo "${net}: the compiler does not say '${message}' but"
     grep -F 'error' <<< "${output}" | head -n 3
   else
-    return
+    return 0
   fi
   failures=$((failures + 1))
 }
@@ -40,5 +43,8 @@ refused 'an autoencoder has as many outputs as inputs' \
   'Dense<4, 3>, MeanSquaredError<TargetKind::kInput>'
 refused 'the target of a regression is a vector' \
   'Dense<4, 3>, MeanSquaredError<TargetKind::kClass>'
+in_fixed_point=1 refused 'InFixedPoint<sotto::nn::Tanh' 'Dense<4, 3>, Tanh, Dense<3, 2>'
+in_fixed_point=1 refused 'fixed point has no frozen layers so far' \
+  'Input<4, 1>, Frozen<kThree, Conv1d<1, 2>>, Dense<3, 2>'
 
 exit $((failures > 0))

@@ -294,6 +294,7 @@ template <class Net>
 struct FixedPoint : Net {
   static constexpr auto kNet = internal::MakeFixedNet<Net>(typename Net::LayersAndLoss{});
   static constexpr Span<const LayerPlan> Plan() { return kNet.plan; }
+  static constexpr Span<const TensorInfo> Tensors() { return {kNet.tensors, kNet.tensor_count}; }
   static constexpr LossPlan kLoss = internal::FixedLoss<Net>();
   static constexpr Arithmetic kArithmetic = Arithmetic::kFixedPoint;
 
