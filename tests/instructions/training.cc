@@ -19,8 +19,6 @@ constexpr uint32_t kBatchSize = 10;
 constexpr uint32_t kEpochs = 2;
 
 using Mlp = nn::Sequential<nn::Dense<196, 32>, nn::Relu, nn::Dense<32, 10>>;
-using Cnn = nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2d<8, 3, 2, 1>, nn::Relu,
-                           nn::Conv2d<16, 3, 2, 1>, nn::Relu, nn::Flatten, nn::Dense<784, 10>>;
 constexpr ModelInfo kModels[] = {
     MakeModelInfo<Softmax784x10>("softmax-784-10"),
     MakeModelInfo<Softmax64x10>("softmax-64-10"),
@@ -28,12 +26,12 @@ constexpr ModelInfo kModels[] = {
     MakeModelInfo<FixedSoftmax64x10>("softmax-64-10-q"),
     MakeModelInfo<Mlp>("mlp-196-32-10"),
     MakeModelInfo<nn::FixedPoint<Mlp>>("mlp-196-32-10-q"),
-    MakeModelInfo<Cnn>("cnn"),
-    MakeModelInfo<nn::FixedPoint<Cnn>>("cnn-q"),
+    MakeModelInfo<SmallCnn>("small-cnn"),
+    MakeModelInfo<nn::FixedPoint<SmallCnn>>("small-cnn-q"),
 };
 
 constexpr uint32_t kMaxInputs = 784;
-constexpr uint32_t kMaxParameters = Cnn::kParameters;
+constexpr uint32_t kMaxParameters = SmallCnn::kParameters;
 constexpr size_t MaxFloats() {
   size_t most = 0;
   for (const ModelInfo& model : kModels) {

@@ -23,9 +23,8 @@ using FixedSoftmax64x10 = nn::FixedPoint<Softmax64x10>;
 using Mlp = nn::Sequential<nn::Dense<784, 64>, nn::Relu, nn::Dense<64, 10>>;
 
 // A convolutional net for boards with 192 kB of RAM, on the same images: 9,098 parameters.
-using SmallCnn =
-    nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2d<8, 3, 2, 1>, nn::Relu, nn::Conv2d<16, 3, 2, 1>,
-                   nn::Relu, nn::Flatten, nn::Dense<784, 10>>;
+using SmallCnn = nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2d<8, 3, 2, 1>, nn::Relu,
+                                nn::Conv2d<16, 3, 2, 1>, nn::Relu, nn::Flatten, nn::Dense<784, 10>>;
 
 // LeNet-5 with rectifiers and max pooling on the same images: 61,706 parameters.
 using LeNet =
@@ -33,8 +32,9 @@ using LeNet =
                    nn::Conv2d<16, 5>, nn::Relu, nn::MaxPool2d<2>, nn::Flatten, nn::Dense<400, 120>,
                    nn::Relu, nn::Dense<120, 84>, nn::Relu, nn::Dense<84, 10>>;
 
-// The same nets, trained in fixed point: named mlp-q and lenet-q.
+// The same nets, trained in fixed point: named mlp-q, small-cnn-q and lenet-q.
 using FixedMlp = nn::FixedPoint<Mlp>;
+using FixedSmallCnn = nn::FixedPoint<SmallCnn>;
 using FixedLeNet = nn::FixedPoint<LeNet>;
 
 // The convolutional net that DP-Fed-LS trains on SVHN, images of 32 x 32 x 3 in 10 classes:

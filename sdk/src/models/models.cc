@@ -12,6 +12,7 @@ constexpr ModelInfo kModels[] = {
     MakeModelInfo<SmallCnn>("small-cnn"),
     MakeModelInfo<LeNet>("lenet"),
     MakeModelInfo<FixedMlp>("mlp-q"),
+    MakeModelInfo<FixedSmallCnn>("small-cnn-q"),
     MakeModelInfo<FixedLeNet>("lenet-q"),
     MakeModelInfo<SvhnCnn>("svhn-cnn"),
     MakeModelInfo<CharLstm>("char-lstm"),
