@@ -288,8 +288,7 @@ struct Sequential<Input<axes...>, Rest...>
 //
 // A lone Dense with softmax and cross-entropy has formats of its own: features beyond 8 count as 8,
 // and a step rounds each parameter once a sample, so after n samples it differs by at most n * 3e-8
-// from the result of the same steps without rounding. It has no momentum and does not report what
-// saturates.
+// from the result of the same steps without rounding. It has no momentum.
 template <class Net>
 struct FixedPoint : Net {
   static constexpr auto kNet = internal::MakeFixedNet<Net>(typename Net::LayersAndLoss{});

@@ -64,19 +64,23 @@ void FixedDenseForward(const float* weights, const float* bias, const float* x, 
   }
 }
 
-void FixedAddScaled(Rate scale, const float* x, size_t n, float* y) {
+bool FixedAddScaled(Rate scale, const float* x, size_t n, float* y) {
   uint32_t excess = 0;
   size_t i = 0;
   for (; i + kGroup <= n; i += kGroup) {
     for (size_t j = 0; j < kGroup; ++j) AddTo(scale.raw(), x + i + j, y + i + j, &excess);
   }
   for (; i < n; ++i) AddTo(scale.raw(), x + i, y + i, &excess);
-  if (excess >> 31 != 0) Saturate(n, y);
+  if (excess >> 31 == 0) return false;
+  Saturate(n, y);
+  return true;
 }
 
-void FixedAdd(Rate scale, float* y) {
+bool FixedAdd(Rate scale, float* y) {
   const int32_t raw = Sum(LoadRaw(y), scale.raw(), 1 << FineFeature::kFractionBits);
-  StoreRaw(Weight::FromRaw(raw).raw(), y);
+  const int32_t limited = Weight::FromRaw(raw).raw();
+  StoreRaw(limited, y);
+  return limited != raw;
 }
 
 void FixedScale(Error scale, size_t n, float* y) {

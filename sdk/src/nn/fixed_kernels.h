@@ -56,6 +56,23 @@ bool ConvertFromFloats(size_t n, float* p) {
   return beyond >> 31 == 0;
 }
 
+// The same. *saturated is set if a float is as large as the format's range.
+template <class Number>
+bool ConvertFromFloats(size_t n, float* p, bool* saturated) {
+  constexpr uint32_t kInfinity = 0x7f800000;
+  constexpr uint32_t kLimit = (127u + Number::kBits - 1 - Number::kFractionBits) << 23;
+  uint32_t infinite = 0;  // the highest bits are set by floats of such size
+  uint32_t beyond = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t magnitude = FloatBits(p[i]) & 0x7fffffff;
+    infinite |= magnitude + (0x80000000 - kInfinity);
+    beyond |= magnitude + (0x80000000 - kLimit);
+    StoreRaw(Number::FromFloat(p[i]).raw(), p + i);
+  }
+  *saturated |= beyond >> 31 != 0;
+  return infinite >> 31 == 0;
+}
+
 // y[o] = bias[o] + sum_i weights[o * n + i] * x[i] for o < outputs, n <= kMaxFixedInputs.
 //   weights, bias  Weight
 //   x              Feature
@@ -63,16 +80,16 @@ bool ConvertFromFloats(size_t n, float* p) {
 void FixedDenseForward(const float* weights, const float* bias, const float* x, size_t n,
                        size_t outputs, float* y);
 
-// y += scale * x.
+// y += scale * x. Returns whether a y was out of range.
 //   x  FineFeature
 //   y  Weight
-void FixedAddScaled(Rate scale, const float* x, size_t n, float* y);
+bool FixedAddScaled(Rate scale, const float* x, size_t n, float* y);
 
 // Scores to errors in place: Score to Error. Returns the loss in units of 2^-24.
 int64_t FixedSoftmaxErrors(Span<float> scores, uint32_t label);
 
-// y += scale, for one Weight.
-void FixedAdd(Rate scale, float* y);
+// y += scale, for one Weight. Returns whether y was out of range.
+bool FixedAdd(Rate scale, float* y);
 
 // y *= scale, Weight.
 void FixedScale(Error scale, size_t n, float* y);

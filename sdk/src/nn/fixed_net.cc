@@ -6,17 +6,6 @@ namespace sotto::nn::internal {
 
 namespace {
 
-// The nearest Activation to each number, in place. False if one is not finite.
-bool ConvertToActivations(Span<float> numbers, bool* saturated) {
-  constexpr uint32_t kLimit = 0x43000000;  // 128
-  uint32_t beyond = 0;                     // its highest bit is set by a number out of range
-  for (const float number : numbers) {
-    beyond |= (FloatBits(number) & 0x7fffffff) + (0x80000000 - kLimit);
-  }
-  *saturated |= beyond >> 31 != 0;
-  return ConvertFromFloats<Activation>(numbers.size(), numbers.data());
-}
-
 bool IsAtEnd(int32_t raw) { return raw == INT32_MIN || raw == INT32_MAX; }
 
 class FixedNet {
@@ -42,11 +31,11 @@ class FixedNet {
     if (step.momentum == 0.0f) return step.learning_rate < kLimit * static_cast<float>(size);
     return step.learning_rate < kLimit && step.weight_decay < kLimit;
   }
-  Status Prepare(const ModelInfo&, Span<float> sample) const {
-    return ConvertToActivations(sample, saturated_) ? Status::kOk : Status::kNotFinite;
-  }
+  Status Prepare(const ModelInfo&, Span<float> sample) const { return PrepareTarget(sample); }
   Status PrepareTarget(Span<float> vector) const {
-    return ConvertToActivations(vector, saturated_) ? Status::kOk : Status::kNotFinite;
+    return ConvertFromFloats<Activation>(vector.size(), vector.data(), saturated_)
+               ? Status::kOk
+               : Status::kNotFinite;
   }
   float Errors(const LossPlan& loss, Span<float> outputs, const Target& target) const {
     const float value = loss.errors(outputs, target);

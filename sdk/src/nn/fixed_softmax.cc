@@ -13,9 +13,10 @@ struct FixedPointArithmetic {
     return ConvertFromFloats<Feature>(features.size(), features.data()) ? Status::kOk
                                                                         : Status::kNotFinite;
   }
-  static Status PrepareForUpdate(Span<float> features) {
-    return ConvertFromFloats<FineFeature>(features.size(), features.data()) ? Status::kOk
-                                                                            : Status::kNotFinite;
+  static Status PrepareForUpdate(Span<float> features, bool* saturated) {
+    return ConvertFromFloats<FineFeature>(features.size(), features.data(), saturated)
+               ? Status::kOk
+               : Status::kNotFinite;
   }
   static LossSum Errors(const ModelInfo& model, WorkingParameters working,
                         Span<const float> features, uint32_t label, Span<float> errors) {
@@ -36,12 +37,12 @@ struct FixedPointArithmetic {
     FixedScale(Error::FromFloat(factor), working.memory.size(), working.memory.data());
   }
   static void AddErrors(const ModelInfo& model, Rate rate, Span<const float> errors,
-                        Span<const float> features, Span<float> sum) {
+                        Span<const float> features, Span<float> sum, bool* saturated) {
     const size_t n = features.size();
     for (size_t o = 0; o < model.classes; ++o) {
       const auto scale = Multiply<Rate>(rate, Error::FromRaw(LoadRaw(&errors[o])));
-      FixedAddScaled(scale, features.data(), n, sum.data() + o * n);
-      FixedAdd(scale, sum.data() + n * model.classes + o);
+      *saturated |= FixedAddScaled(scale, features.data(), n, sum.data() + o * n);
+      *saturated |= FixedAdd(scale, sum.data() + n * model.classes + o);
     }
   }
   static void Slow(const SgdStep&, WorkingParameters) {}
@@ -70,6 +71,8 @@ namespace internal {
 
 Status FixedTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
                        WorkingParameters working, Span<float> scratch, float* loss) {
+  bool ignored = false;
+  if (working.saturated == nullptr) working.saturated = &ignored;
   return TrainSoftmaxBatch<FixedPointArithmetic>(model, batch, step, working, scratch, loss);
 }
 

@@ -17,7 +17,7 @@ struct Float32Arithmetic {
   using Rate = float;
 
   static Status PrepareForScores(Span<float>) { return Status::kOk; }
-  static Status PrepareForUpdate(Span<float>) { return Status::kOk; }
+  static Status PrepareForUpdate(Span<float>, bool*) { return Status::kOk; }
   static LossSum Errors(const ModelInfo& model, WorkingParameters working,
                         Span<const float> features, uint32_t label, Span<float> errors) {
     internal::SoftmaxPredict(model, working.memory, features, {}, errors);
@@ -32,7 +32,7 @@ struct Float32Arithmetic {
     Scale(factor, working.memory.size(), working.memory.data());
   }
   static void AddErrors(const ModelInfo& model, Rate rate, Span<const float> errors,
-                        Span<const float> features, Span<float> sum) {
+                        Span<const float> features, Span<float> sum, bool*) {
     const size_t n = features.size();
     float* bias = sum.data() + n * model.classes;
     size_t o = 0;

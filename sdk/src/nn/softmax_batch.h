@@ -3,17 +3,19 @@
 // An Arithmetic is a type with these members; its functions are static:
 //   LossSum                             type of a sum of losses
 //   PrepareForScores(features)          turns features as read, float32, into its own, in place;
-//   PrepareForUpdate(features)            kOk or kNotFinite
+//   PrepareForUpdate(features, saturated)
+//                                         kOk or kNotFinite
 //   Errors(model, working, features, label, errors)
 //                                       errors <- softmax - one-hot; returns the loss
 //   MeanLoss(sum, n)                    as float32
 //   MakeRate(rate, &r)                  a factor in its own format; kOk or kInvalidArgument
 //   Decay(factor, working)              working <- factor * working
-//   AddErrors(model, r, errors, features, sum)
+//   AddErrors(model, r, errors, features, sum, saturated)
 //                                       sum <- sum + r * errors (features, 1)^T
 //   Slow(step, working), Move(rate, working)
 //                                       the velocity before a gradient is added to it, and the
 //                                         parameters after that: see SgdStep
+// *saturated is set if a number is out of range: see WorkingParameters.
 // All numbers are stored in the memory of the float32 that they stand for. One thread at a time.
 #ifndef SOTTO_NN_SOFTMAX_BATCH_H_
 #define SOTTO_NN_SOFTMAX_BATCH_H_
@@ -57,8 +59,10 @@ class SoftmaxBatch {
     for (size_t s = 0; s < size(); ++s) {
       uint32_t label = 0;
       if (Status st = Read(s, &label); st != Status::kOk) return st;
-      if (Status st = Arithmetic::PrepareForUpdate(features_); st != Status::kOk) return st;
-      Arithmetic::AddErrors(model_, rate, ErrorsOf(s), features_, sum);
+      if (Status st = Arithmetic::PrepareForUpdate(features_, working_.saturated);
+          st != Status::kOk)
+        return st;
+      Arithmetic::AddErrors(model_, rate, ErrorsOf(s), features_, sum, working_.saturated);
     }
     return Status::kOk;
   }

@@ -49,6 +49,7 @@ struct Training {
   std::vector<float> parameters = std::vector<float>(Net::kParameters);
   float loss = 0;
   bool clipped = false;
+  uint32_t saturated_steps = 0;
 
   Status Run(const ModelInfo& model, const TrainingOptions& options) {
     std::vector<float> scratch(model.training_floats(model, options.batch_size));
@@ -67,6 +68,7 @@ struct Training {
     }
     loss = trainer.mean_loss();
     clipped = trainer.clipped();
+    saturated_steps = trainer.saturated_steps();
     return Status::kOk;
   }
   double Distance() const {
@@ -116,6 +118,7 @@ TEST(FixedTraining, WholeTrainingsStayCloseUnderBothKindsOfClipping) {
       EXPECT_LE(LargestDifference(in_fixed.parameters, in_float.parameters), 2e-5) << clip;
       EXPECT_NEAR(in_fixed.loss, in_float.loss, 2e-5);
       EXPECT_EQ(in_fixed.clipped, in_float.clipped);
+      EXPECT_EQ(in_fixed.saturated_steps, 0u);
       EXPECT_EQ(in_fixed.clipped, clip < 1);
       EXPECT_LE(in_fixed.Distance(), clip * (1 + 1e-5));
     }
@@ -150,6 +153,11 @@ TEST(FixedTraining, SaturatesInsteadOfDiverging) {
   training.samples.scale = 1e9f;
   ASSERT_EQ(training.Run(kFixed, options), Status::kOk);
   for (const float value : training.parameters) EXPECT_LE(std::fabs(value), 64.0f);
+  EXPECT_EQ(training.saturated_steps, 20);  // features are, in each of the steps
+  training.samples.scale = 7.9f;
+  options.learning_rate = 70;  // and now only parameters are
+  ASSERT_EQ(training.Run(kFixed, options), Status::kOk);
+  EXPECT_GT(training.saturated_steps, 0u);
   EXPECT_TRUE(std::isfinite(training.loss));
 }
 

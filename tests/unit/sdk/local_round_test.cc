@@ -212,6 +212,19 @@ constexpr BadData kBadData[] = {
     {Status::kCryptoFailed, 0.3f, 0, Status::kCryptoFailed},
 };
 
+// Only the owner learns it: the training goes on with the nearest numbers.
+TEST(LocalRound, CountsTheStepsInWhichFixedPointSaturates) {
+  for (const float scale : {0.3f, 1e9f}) {
+    Bench bench(kFixed);
+    bench.feature_scale = scale;
+    LocalRound round;
+    std::vector<uint8_t> encoded;
+    ASSERT_EQ(bench.Run(round, 64, &encoded), Status::kOk);
+    EXPECT_EQ(round.failure(), Status::kOk);
+    EXPECT_EQ(round.saturated_steps() > 0, scale > 1);
+  }
+}
+
 // Whether a device reports does not depend on its data, in any mode.
 TEST(LocalRound, ATrainingThatFailsGivesAnUpdateOfZeros) {
   for (const ModelInfo* model : {&kFloat, &kFixed}) {
