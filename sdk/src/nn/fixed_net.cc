@@ -14,8 +14,8 @@ class FixedNet {
 
   bool* saturated() const { return saturated_; }
 
-  void Scale(float factor, size_t n, float* y) const { FixedScale(Error::FromFloat(factor), n, y); }
-  void Move(float rate, const float* gradient, size_t n, float* y) const {
+  void Move(float decay, float rate, const float* gradient, size_t n, float* y) const {
+    if (decay != 1.0f) FixedScale(Error::FromFloat(decay), n, y);
     *saturated_ |= FixedStep(Rate::FromFloat(rate), gradient, Gradient::kFractionBits, n, y);
   }
   void AddOuterProduct(const float* deltas, size_t rows, const float* inputs, size_t n,

@@ -5,10 +5,10 @@
 //
 // The way through the layers is the same in every arithmetic, since a plan has the arithmetic's
 // functions. Step() takes its kernels from an Arithmetic, a type with these members:
-//   Scale(factor, n, y)                               y <- factor * y, parameters
-//   Move(rate, gradient, n, y)                        y <- y + rate * gradient
-//   AddOuterProduct(deltas, rows, inputs, n, gradient)  as LayerFunctions::add_gradient of a Dense,
-//   AddDeltas(deltas, n, gradient)                      its weights and its biases
+//   Move(decay, rate, gradient, n, y)  y <- decay * y + rate * gradient, parameters
+//   AddOuterProduct(deltas, rows, inputs, n, gradient)
+//                                      as LayerFunctions::add_gradient of a Dense, its weights
+//   AddDeltas(deltas, n, gradient)     the same, its biases
 //
 // One thread at a time.
 #ifndef SOTTO_NN_WALKER_H_
@@ -20,8 +20,8 @@
 namespace sotto::nn {
 
 struct FloatArithmetic {
-  static void Scale(Real factor, size_t n, Real* y) { nn::Scale(factor, n, y); }
-  static void Move(Real rate, const Real* gradient, size_t n, Real* y) {
+  static void Move(Real decay, Real rate, const Real* gradient, size_t n, Real* y) {
+    if (decay != Real{1}) Scale(decay, n, y);
     AddScaled(rate, gradient, n, y);
   }
   static void AddOuterProduct(const Real* deltas, size_t rows, const Real* inputs, size_t n,
@@ -77,7 +77,7 @@ class Walker {
   void AddGradient(const Place& at);
   void KeepSample(const Place& at);
   template <class Arithmetic>
-  void AddKeptGradient(const Place& at, Real rate, Real* parameters,
+  void AddKeptGradient(const Place& at, Real decay, Real rate, Real* parameters,
                        const Arithmetic& arithmetic) const;
 
   const Span<const LayerPlan> plan_;
@@ -97,18 +97,17 @@ void Walker::Step(Real decay, Real rate, Real* parameters, const Arithmetic& ari
   for (Place at = First(); at.layer != plan_.end(); Advance(&at)) {
     const size_t n = at.layer->trained();
     if (n == 0) continue;
-    if (decay != Real{1}) arithmetic.Scale(decay, n, parameters + at.first);
     if (KeepsBatch(*at.layer, batch_)) {
-      AddKeptGradient(at, rate, parameters + at.first, arithmetic);
+      AddKeptGradient(at, decay, rate, parameters + at.first, arithmetic);
     } else {
-      arithmetic.Move(rate, at.gradient, n, parameters + at.first);
+      arithmetic.Move(decay, rate, at.gradient, n, parameters + at.first);
     }
   }
 }
 
 // Two rows of weights at a time, then the biases. An odd last row is done alone.
 template <class Arithmetic>
-void Walker::AddKeptGradient(const Place& at, Real rate, Real* parameters,
+void Walker::AddKeptGradient(const Place& at, Real decay, Real rate, Real* parameters,
                              const Arithmetic& arithmetic) const {
   const size_t n = at.inputs();
   const size_t outputs = at.outputs();
@@ -120,12 +119,13 @@ void Walker::AddKeptGradient(const Place& at, Real rate, Real* parameters,
     for (size_t s = 0; s < samples_; ++s) {
       arithmetic.AddOuterProduct(deltas + s * outputs + o, rows, inputs + s * n, n, scratch_);
     }
-    arithmetic.Move(rate, scratch_, rows * n, parameters + o * n);
+    arithmetic.Move(decay, rate, scratch_, rows * n, parameters + o * n);
   }
   FillZero(outputs, scratch_);
-  for (size_t s = 0; s < samples_; ++s)
+  for (size_t s = 0; s < samples_; ++s) {
     arithmetic.AddDeltas(deltas + s * outputs, outputs, scratch_);
-  arithmetic.Move(rate, scratch_, outputs, parameters + n * outputs);
+  }
+  arithmetic.Move(decay, rate, scratch_, outputs, parameters + n * outputs);
 }
 
 }  // namespace sotto::nn

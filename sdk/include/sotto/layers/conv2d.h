@@ -37,6 +37,7 @@ constexpr LayerPlan Conv2dPlan(uint32_t outputs, const Window& window, const Sha
 // In fixed point: see FixedPoint in nn.h.
 constexpr LayerPlan FixedConv2d(LayerPlan plan) {
   plan.functions = {FixedConv2dForward, FixedConv2dAddGradient, FixedConv2dInputDelta};
+  plan.scratch = plan.fan_in;
   return plan;
 }
 

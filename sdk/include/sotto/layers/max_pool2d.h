@@ -33,9 +33,11 @@ constexpr LayerPlan MaxPool2dPlan(const Window& window, const Shape& input) {
 
 // In fixed point: see FixedPoint in nn.h.
 constexpr LayerPlan FixedMaxPool2d(LayerPlan plan) {
+  const bool overlaps = plan.info.window.Overlaps();
   plan.functions.forward = FixedMaxPool2dForward;
   plan.functions.input_delta =
-      plan.info.window.Overlaps() ? FixedOverlappingMaxPool2dInputDelta : FixedMaxPool2dInputDelta;
+      overlaps ? FixedOverlappingMaxPool2dInputDelta : FixedMaxPool2dInputDelta;
+  plan.scratch = overlaps ? plan.info.input.size() : 0;
   return plan;
 }
 
