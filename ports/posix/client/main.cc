@@ -74,9 +74,9 @@ int EndParsing(const CLI::App& app, const CLI::ParseError& error) {
 
 Ending TakePart(const ClientOptions& options) {
   CheckOptions(options);
-  const sotto::ModelInfo& model = ModelOf(options);
-  Share share = LoadShare(options, model);
-  Device device(options, model, sotto::posix::ReadKeyFile(options.key), std::move(share));
+  const sotto::posix::SharedModel model = ModelOf(options);
+  Share share = LoadShare(options, *model);
+  Device device(options, *model, sotto::posix::ReadKeyFile(options.key), std::move(share));
   return device.Run();
 }
 

@@ -7,8 +7,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "sotto/models.h"
-
 namespace sotto::posix {
 namespace {
 
@@ -18,7 +16,7 @@ void AddDeviceOptions(CLI::App& app, ClientOptions& o) {
   app.add_option("--data", o.data, "IDX file of images, as it is or gzip")->required();
   app.add_option("--labels", o.labels, "IDX file of labels")->required();
   app.add_option("--samples", o.samples, "FIRST:COUNT, this device's share (default: all)");
-  app.add_option("--model", o.model, "model by name")->capture_default_str();
+  app.add_option("--model", o.model, "model by name, or a file: FILE.toml")->capture_default_str();
   app.add_option("--mark", o.mark,
                  "file that remembers the last round trained for (default: KEY.mark)");
   app.add_option("--give-up", o.give_up_s, "seconds without a server before giving up; 0: never")
@@ -89,12 +87,12 @@ void CheckOptions(const ClientOptions& options) {
   (void)ParseSamples(options.samples);  // whether the file has them is known later
 }
 
-const ModelInfo& ModelOf(const ClientOptions& options) {
-  if (const ModelInfo* model = FindModel(options.model.c_str())) return *model;
-  std::string known;
-  for (const ModelInfo& each : Models()) known += fmt::format(" {}", each.name);
-  throw std::invalid_argument(
-      fmt::format("--model {}: no such model; known are:{}", options.model, known));
+SharedModel ModelOf(const ClientOptions& options) {
+  try {
+    return OpenModel(options.model);
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(fmt::format("--model {}", error.what()));
+  }
 }
 
 std::string MarkPath(const ClientOptions& options) {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "sotto/model_info.h"
+#include "sotto/model/model_file.h"
 #include "sotto/options/numbers.h"
 
 namespace CLI {
@@ -43,8 +43,8 @@ void AddOptions(CLI::App& app, ClientOptions& options);
 // form. It opens no file.
 void CheckOptions(const ClientOptions& options);
 
-// The model that --model names, constant. Throws if there is none of that name.
-const ModelInfo& ModelOf(const ClientOptions& options);
+// The model that --model names, or that is in its file. Throws if there is none.
+SharedModel ModelOf(const ClientOptions& options);
 
 // The file of --mark.
 std::string MarkPath(const ClientOptions& options);

@@ -125,5 +125,41 @@ TEST(Toml, EverythingElseIsRefusedWithItsLine) {
   }
 }
 
+TEST(Toml, ArraysAndEntriesWhereTheyAreTaken) {
+  const std::vector<Setting> settings = ParseToml(
+      "input = [28, 28,1] # height, width, channels\nname = \"a\"\n[[layer]]\nkind = 'relu'\n"
+      "[[layer]]\nkind = 'tanh'\nempty = [ ]\n",
+      TomlArrays::kTaken);
+  ASSERT_EQ(settings.size(), 7u);
+  EXPECT_EQ(settings[0].kind, Setting::Kind::kArray);
+  EXPECT_EQ(settings[0].items, (std::vector<std::string>{"28", "28", "1"}));
+  EXPECT_EQ(settings[1].kind, Setting::Kind::kText);
+  EXPECT_EQ(settings[2].kind, Setting::Kind::kEntry);
+  EXPECT_EQ(settings[3].entry, 1u);
+  EXPECT_EQ(settings[4].line, 5);
+  EXPECT_EQ(settings[5].entry, 2u);
+  EXPECT_TRUE(settings[6].items.empty());
+}
+
+TEST(Toml, MalformedArraysAndEntriesAreRefusedWithTheirLine) {
+  for (const auto& [text, why] : std::vector<std::pair<std::string, std::string>>{
+           {"a = [1, 2", "line 1: a has no closing ] on its line"},
+           {"a = [1 2]", "line 1: a: expected , or ] before 2]"},
+           {"a = [[1]]", "line 1: a: an array holds numbers, for example [28, 28, 1]"},
+           {"a = [,]", "line 1: a: an array holds numbers, for example [28, 28, 1]"},
+           {"a = [1] 2", "line 1: the array of a is followed by 2"},
+           {"[[b]", "line 1: [[b]] has no closing ]"},
+           {"[b]\n[[b]]", "line 2: [[b]] comes twice"},
+           {"[[b]]\n[b]", "line 2: [b] comes twice"},
+           {"[[b]]\nc = 1\nc = 2", "line 3: b.c comes twice"}}) {
+    try {
+      ParseToml(text, TomlArrays::kTaken);
+      ADD_FAILURE() << text;
+    } catch (const TomlError& error) {
+      EXPECT_EQ(error.what(), why) << text;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sotto::posix

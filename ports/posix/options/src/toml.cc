@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <map>
 #include <set>
-#include <stdexcept>
+#include <utility>
 
 namespace sotto::posix {
 namespace {
@@ -16,9 +17,7 @@ class Line {
  public:
   Line(std::string_view text, int number) : rest_(text), number_(number) { SkipSpace(); }
 
-  [[noreturn]] void Refuse(const std::string& why) const {
-    throw std::invalid_argument(fmt::format("line {}: {}", number_, why));
-  }
+  [[noreturn]] void Refuse(const std::string& why) const { throw TomlError(number_, why); }
 
   bool Take(char c) {
     if (rest_.empty() || rest_.front() != c) return false;
@@ -49,13 +48,28 @@ class Line {
 
   std::string TakeValue(const std::string& key) {
     if (is_at_end()) Refuse(key + " has no value");
-    if (rest_.front() == '"' || rest_.front() == '\'') return TakeString(key);
+    if (is_at_string()) return TakeString(key);
     if (rest_.front() == '[') Refuse(key + " has an array where one value is expected");
     if (rest_.front() == '{') Refuse(key + " has a table where one value is expected");
-    const std::string_view word = TakeWhile([](char c) {
-      return std::string_view(" \t\r#\"'[]{},=").find(c) == std::string_view::npos;
-    });
-    return std::string(word);
+    return TakeWord();
+  }
+
+  bool is_at_string() const {
+    return !rest_.empty() && (rest_.front() == '"' || rest_.front() == '\'');
+  }
+
+  // What follows [, with the ].
+  std::vector<std::string> TakeItems(const std::string& key) {
+    std::vector<std::string> items;
+    while (!Take(']')) {
+      if (is_at_end()) Refuse(key + " has no closing ] on its line");
+      items.push_back(TakeWord());
+      if (items.back().empty()) Refuse(key + ": an array holds numbers, for example [28, 28, 1]");
+      if (!Take(',') && !is_at_end() && rest_.front() != ']') {
+        Refuse(fmt::format("{}: expected , or ] before {}", key, rest_));
+      }
+    }
+    return items;
   }
 
   int number() const { return number_; }
@@ -70,6 +84,12 @@ class Line {
     rest_.remove_prefix(taken.size());
     SkipSpace();
     return taken;
+  }
+
+  std::string TakeWord() {
+    return std::string(TakeWhile([](char c) {
+      return std::string_view(" \t\r#\"'[]{},=").find(c) == std::string_view::npos;
+    }));
   }
 
   std::string TakeString(const std::string& key) {
@@ -97,29 +117,98 @@ class Line {
   int number_;
 };
 
-std::vector<std::string> ParseSection(Line& line) {
-  if (line.Take('[')) line.Refuse("arrays of sections have no meaning here");
-  const std::vector<std::string> names = line.TakeNames();
-  const std::string text = fmt::format("[{}]", fmt::join(names, "."));
-  if (!line.Take(']')) line.Refuse(text + " has no closing ]");
-  line.ExpectEnd(text);
-  return names;
+// [section] or [[section]], after its first [.
+struct Header {
+  std::vector<std::string> names;
+  bool is_entry = false;
+  std::string text;
+};
+
+Header ParseHeader(Line& line, TomlArrays arrays) {
+  Header header;
+  header.is_entry = line.Take('[');
+  if (header.is_entry && arrays == TomlArrays::kRefused) {
+    line.Refuse("arrays of sections have no meaning here");
+  }
+  header.names = line.TakeNames();
+  header.text = fmt::format(header.is_entry ? "[[{}]]" : "[{}]", fmt::join(header.names, "."));
+  if (!line.Take(']') || (header.is_entry && !line.Take(']'))) {
+    line.Refuse(header.text + " has no closing ]");
+  }
+  line.ExpectEnd(header.text);
+  return header;
 }
 
-Setting ParseSetting(Line& line, const std::vector<std::string>& section) {
-  Setting setting{section, "", "", line.number()};
+Setting ParseSetting(Line& line, const std::vector<std::string>& section, TomlArrays arrays) {
+  Setting setting;
+  setting.section = section;
+  setting.line = line.number();
   std::vector<std::string> names = line.TakeNames();
   setting.key = names.back();
   names.pop_back();
   setting.section.insert(setting.section.end(), names.begin(), names.end());
   const std::string name = FullName(setting);
   if (!line.Take('=')) line.Refuse(fmt::format("{}: expected KEY = VALUE", name));
+  if (arrays == TomlArrays::kTaken && line.Take('[')) {
+    setting.kind = Setting::Kind::kArray;
+    setting.items = line.TakeItems(name);
+    line.ExpectEnd("the array of " + name);
+    return setting;
+  }
+  setting.kind = line.is_at_string() ? Setting::Kind::kText : Setting::Kind::kWord;
   setting.value = line.TakeValue(name);
   line.ExpectEnd(fmt::format("{} = {}", name, setting.value));
   return setting;
 }
 
+// Reads line by line. What comes twice is refused.
+class Parser {
+ public:
+  explicit Parser(TomlArrays arrays) : arrays_(arrays) {}
+
+  void Read(Line& line) {
+    if (line.Take('[')) {
+      Enter(line, ParseHeader(line, arrays_));
+    } else {
+      settings_.push_back(ParseSetting(line, section_, arrays_));
+      settings_.back().entry = entry_;
+      const std::string name = FullName(settings_.back());
+      if (!seen_.emplace(name, entry_).second) line.Refuse(name + " comes twice");
+    }
+  }
+
+  std::vector<Setting> Finish() { return std::move(settings_); }
+
+ private:
+  void Enter(const Line& line, const Header& header) {
+    section_ = header.names;
+    entry_ = 0;
+    // A section is either one or many.
+    const auto [found, is_new] = entries_.emplace(fmt::format("{}", fmt::join(section_, ".")), 0);
+    size_t& count = found->second;
+    if (!is_new && (!header.is_entry || count == 0)) line.Refuse(header.text + " comes twice");
+    if (!header.is_entry) return;
+    entry_ = ++count;
+    Setting begin;
+    begin.section = section_;
+    begin.line = line.number();
+    begin.kind = Setting::Kind::kEntry;
+    begin.entry = entry_;
+    settings_.push_back(begin);
+  }
+
+  TomlArrays arrays_;
+  std::vector<std::string> section_;
+  size_t entry_ = 0;
+  std::vector<Setting> settings_;
+  std::map<std::string, size_t> entries_;          // sections, with how many of [[section]]
+  std::set<std::pair<std::string, size_t>> seen_;  // settings, with their entry
+};
+
 }  // namespace
+
+TomlError::TomlError(int line, const std::string& why)
+    : std::invalid_argument(fmt::format("line {}: {}", line, why)), line_(line), why_(why) {}
 
 std::string FullName(const Setting& setting) {
   std::vector<std::string> names = setting.section;
@@ -127,26 +216,15 @@ std::string FullName(const Setting& setting) {
   return fmt::format("{}", fmt::join(names, "."));
 }
 
-std::vector<Setting> ParseToml(std::string_view text) {
-  std::vector<Setting> settings;
-  std::vector<std::string> section;
-  std::set<std::string> seen;
+std::vector<Setting> ParseToml(std::string_view text, TomlArrays arrays) {
+  Parser parser(arrays);
   for (int number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());
     Line line(text.substr(0, end), number);
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.is_at_end()) continue;
-    std::string name;
-    if (line.Take('[')) {
-      section = ParseSection(line);
-      name = fmt::format("[{}]", fmt::join(section, "."));
-    } else {
-      settings.push_back(ParseSetting(line, section));
-      name = FullName(settings.back());
-    }
-    if (!seen.insert(name).second) line.Refuse(name + " comes twice");
+    if (!line.is_at_end()) parser.Read(line);
   }
-  return settings;
+  return parser.Finish();
 }
 
 }  // namespace sotto::posix

@@ -1,0 +1,68 @@
+// The kinds of layers, one row each: name and keys in a model file, plan, C++ text, work. Part of
+// sotto::model_file.
+//
+// To add a kind of layer on hosts: its row in layer_kinds.cc, and the table in server/MODELS.md as
+// `sotto model kinds` prints it. Constant data and pure functions, safe in any thread.
+#ifndef SOTTO_MODEL_LAYER_KINDS_H_
+#define SOTTO_MODEL_LAYER_KINDS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sotto/layer.h"
+
+namespace sotto::posix {
+
+// Limits of a model file. They keep every product within 32 bits.
+constexpr uint32_t kMaxNumber = uint32_t{1} << 24;  // of a key
+constexpr uint32_t kMaxTensor = uint32_t{1} << 24;  // numbers in a layer's output, or kept by it
+
+// A key of a kind of layer in a model file.
+struct LayerKey {
+  const char* name;
+  const char* fallback = nullptr;         // what it is if absent, for people; null: it is required
+  uint32_t least = 1;                     // of a number
+  std::vector<std::string> choices = {};  // of a text; empty: the key is a number
+};
+
+// The keys of a layer as the file has them: numbers, and of a text which of the choices.
+struct LayerValues {
+  std::map<std::string, uint32_t> values;
+  uint32_t tokens = 0;  // of the model; 0: samples are no tokens
+
+  uint32_t Get(const std::string& key) const { return values.at(key); }
+  uint32_t Get(const std::string& key, uint32_t fallback) const {
+    const auto found = values.find(key);
+    return found == values.end() ? fallback : found->second;
+  }
+};
+
+struct LayerKindRow {
+  const char* name;
+  const char* does;
+  std::vector<LayerKey> keys;
+  // Throws std::invalid_argument, which says why, for an input that does not fit and for more
+  // parameters than an update has.
+  nn::LayerPlan (*plan)(const LayerValues& values, const nn::Shape& input);
+  bool (*is)(const nn::LayerPlan& layer);          // of plans that no row before this one has
+  std::string (*cpp)(const nn::LayerPlan& layer);  // its type: "Conv2d<6, 5, 1, 2>"
+  // Of a forward pass. Each parameter's gradient, and the input's delta, take as many again.
+  uint64_t (*multiply_accumulates)(const nn::LayerPlan& layer);
+};
+
+const std::vector<LayerKindRow>& LayerKinds();
+
+// The row of that name, or null.
+const LayerKindRow* FindKind(const std::string& name);
+
+// The row of a layer. Throws std::logic_error if the table lacks it.
+const LayerKindRow& KindOf(const nn::LayerPlan& layer);
+
+// "28 x 28 x 6", "128 x 3", "10"
+std::string ShapeText(const nn::Shape& shape);
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_MODEL_LAYER_KINDS_H_

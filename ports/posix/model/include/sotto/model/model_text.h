@@ -1,0 +1,44 @@
+// What people read of a model: its C++ type, its work, the kinds of layers. Part of
+// sotto::model_file. Pure functions, safe in any thread.
+#ifndef SOTTO_MODEL_MODEL_TEXT_H_
+#define SOTTO_MODEL_MODEL_TEXT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "sotto/model_info.h"
+
+namespace sotto::posix {
+
+// The model as a C++ header's lines: `using Net = sotto::nn::Sequential<...>` and a ModelInfo of
+// the same digest. Weights of frozen layers are declared, not defined.
+std::string CppText(const ModelInfo& model);
+
+// As in a model file: "softmax", "one-vs-all" or "mean-squared-error".
+const char* LossName(const nn::LossPlan& loss);
+// "class", "vector" or "input".
+const char* TargetName(const nn::LossPlan& loss);
+
+// Multiply-accumulates of one sample.
+struct Work {
+  uint64_t forward = 0;
+  uint64_t training = 0;  // forward, the gradients, and the deltas that they need
+};
+Work MultiplyAccumulates(const ModelInfo& model);
+
+// Bytes on a device.
+struct DeviceMemory {
+  size_t vectors = 0;    // the round's model and the update
+  size_t workspace = 0;  // ClientWorkspaceBytes<Net, batch_size>()
+  size_t velocity = 0;   // more, for jobs with momentum
+  size_t constants = 0;  // of frozen layers, in flash
+};
+DeviceMemory MemoryOnDevice(const ModelInfo& model, uint32_t batch_size);
+
+// All kinds of layers and their keys, as a Markdown table.
+std::string KindsTable();
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_MODEL_MODEL_TEXT_H_

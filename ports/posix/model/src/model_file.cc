@@ -1,0 +1,377 @@
+#include "sotto/model/model_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <stdexcept>
+#include <vector>
+
+#include "sotto/bytes.h"
+#include "sotto/model/layer_kinds.h"
+#include "sotto/models.h"
+#include "sotto/nn.h"
+#include "sotto/options/toml.h"
+#include "sotto/posix/files.h"
+#include "sotto/update_scale.h"
+#include "table.h"
+
+namespace sotto::posix {
+namespace {
+
+using nn::LayerPlan;
+using nn::Shape;
+
+constexpr uint32_t kMaxFixedInputs = 8192;  // see FixedPoint in nn.h
+constexpr size_t kMaxNameLength = 64;
+constexpr char kExpectedInput[] =
+    "[features], [length, channels] or [height, width, channels], each at least 1";
+
+// A model and all that its ModelInfo points to.
+struct OwnedModel {
+  std::string name;
+  std::vector<LayerPlan> layers;
+  std::vector<nn::TensorInfo> tensors;
+  std::vector<float> frozen;
+  ModelInfo info;
+};
+
+// The file's tables.
+struct Document {
+  Table model;
+  std::vector<Table> layers;
+};
+
+Document ReadTables(const std::string& path, const std::string& text) {
+  Document document = {Table(path, "the model", 1), {}};
+  for (const Setting& setting : ParseToml(text, TomlArrays::kTaken)) {
+    const bool is_layer =
+        setting.entry > 0 && setting.section.size() == 1 && setting.section.front() == "layer";
+    if (!is_layer && !setting.section.empty()) {
+      RefuseLine(path, setting.line,
+                 fmt::format("{} stands in no [[layer]]; a model file has keys, then [[layer]] "
+                             "once for each layer",
+                             FullName(setting)));
+    }
+    if (setting.kind == Setting::Kind::kEntry) {
+      if (document.layers.size() == kMaxLayers) {
+        RefuseLine(path, setting.line, fmt::format("more than {} layers", kMaxLayers));
+      }
+      const std::string what = fmt::format("layer {}", setting.entry);
+      document.layers.emplace_back(path, what, setting.line);
+    } else {
+      (is_layer ? document.layers.back() : document.model).Add(setting);
+    }
+  }
+  return document;
+}
+
+bool IsModelName(const std::string& name) {
+  return !name.empty() && name.size() <= kMaxNameLength &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '.' || c == '-';
+         });
+}
+
+class Builder {
+ public:
+  Builder(std::string path, const Document& document)
+      : path_(std::move(path)), document_(document), top_(document.model) {}
+
+  std::shared_ptr<const OwnedModel> Build() {
+    top_.RequireKnown(
+        {"name", "input", "tokens", "loss", "target", "arithmetic", "frozen", "frozen-weights"});
+    ReadName();
+    ReadInput();
+    ReadLayers();
+    ReadFrozen();
+    ReadLoss();
+    CountParameters();
+    UseFunctions();
+    RequireOwnName();
+    return model_;
+  }
+
+ private:
+  ModelInfo& info() { return model_->info; }
+
+  void ReadName() {
+    model_->name = top_.Text("name", "name = \"my-net\"");
+    if (!IsModelName(model_->name)) {
+      top_.Refuse("name",
+                  fmt::format("a name has 1 to {} characters of A-Z a-z 0-9 . -", kMaxNameLength));
+    }
+    info().name = model_->name.c_str();
+  }
+
+  void ReadInput() {
+    const std::vector<uint32_t> axes = top_.Numbers("input", kExpectedInput);
+    if (axes.empty() || axes.size() > 3) {
+      top_.Refuse("input", fmt::format("{} axes; expected {}", axes.size(), kExpectedInput));
+    }
+    input_.channels = axes.back();
+    if (axes.size() > 1) input_.width = axes[axes.size() - 2];
+    if (axes.size() > 2) input_.height = axes[0];
+    uint64_t size = 1;
+    for (const uint32_t axis : axes) {
+      size *= axis;
+      if (size > kMaxTensor) {
+        top_.Refuse("input",
+                    fmt::format("{} is more than {} numbers", fmt::join(axes, " x "), kMaxTensor));
+      }
+    }
+    if (!top_.Has("tokens")) return;
+    tokens_ = top_.Number("tokens", 1);
+    if (axes.size() != 1) top_.Refuse("input", "a model of tokens has input = [length]");
+    input_ = {1, axes[0], 1};
+  }
+
+  void ReadLayers() {
+    if (document_.layers.empty()) top_.Refuse("there is no layer; expected [[layer]]");
+    Shape reaches = input_;
+    std::string from = "the input, " + ShapeText(input_);
+    uint64_t parameters = 0;
+    for (const Table& layer : document_.layers) {
+      const LayerPlan plan = ReadLayer(layer, reaches, from);
+      parameters += plan.parameters();
+      if (parameters > kMaxParameters) {
+        layer.Refuse(fmt::format("up to here the model has {} parameters; the most are {}",
+                                 parameters, kMaxParameters));
+      }
+      model_->layers.push_back(plan);
+      reaches = plan.info.output;
+      from = fmt::format("layer {} ({}), which gives {}", model_->layers.size(), KindOf(plan).name,
+                         ShapeText(reaches));
+    }
+    if (tokens_ > 0 && model_->layers[0].tokens == 0) {
+      document_.layers[0].Refuse("the first layer of a model of tokens is embedding");
+    }
+    info().inputs = input_.size();
+    info().outputs = reaches.size();
+  }
+
+  LayerPlan ReadLayer(const Table& table, const Shape& input, const std::string& from) {
+    const LayerKindRow& row = ReadKind(table);
+    std::vector<std::string> keys = {"kind"};
+    for (const LayerKey& key : row.keys) keys.emplace_back(key.name);
+    Table named = table;
+    named.Rename(fmt::format("layer {} ({})", model_->layers.size() + 1, row.name));
+    named.RequireKnown(keys);
+    if (!model_->layers.empty() && std::string(row.name) == "embedding") {
+      named.Refuse("embedding is the first layer of its model");
+    }
+    const LayerValues values = ReadValues(named, row);
+    try {
+      return row.plan(values, input);
+    } catch (const std::invalid_argument& error) {
+      named.Refuse(fmt::format("does not fit {}: {}", from, error.what()));
+    }
+  }
+
+  const LayerKindRow& ReadKind(const Table& table) const {
+    const std::string name = table.Text("kind", "for example kind = \"dense\"");
+    if (const LayerKindRow* row = FindKind(name)) return *row;
+    std::vector<std::string> names;
+    for (const LayerKindRow& row : LayerKinds()) names.emplace_back(row.name);
+    table.Refuse("kind", fmt::format("there is no kind \"{}\"{} The kinds: {}",
+                                     name.substr(0, kMaxNameLength), Suggestion(name, names),
+                                     fmt::join(names, ", ")));
+  }
+
+  LayerValues ReadValues(const Table& table, const LayerKindRow& row) const {
+    LayerValues values;
+    values.tokens = tokens_;
+    for (const LayerKey& key : row.keys) {
+      if (key.fallback != nullptr && !table.Has(key.name)) continue;
+      values.values[key.name] = key.choices.empty() ? table.Number(key.name, key.least)
+                                                    : table.Choice(key.name, key.choices);
+    }
+    return values;
+  }
+
+  void ReadFrozen() {
+    if (top_.Has("frozen") != top_.Has("frozen-weights")) {
+      top_.Refuse(top_.Has("frozen") ? "frozen" : "frozen-weights",
+                  "frozen = N, the number of layers, and frozen-weights = \"FILE\" go together");
+    }
+    if (!top_.Has("frozen")) return;
+    const uint32_t count = top_.Number("frozen", 1);
+    if (count > model_->layers.size()) {
+      top_.Refuse("frozen", fmt::format("frozen = {}, but there are {} layers", count,
+                                        model_->layers.size()));
+    }
+    size_t numbers = 0;
+    for (size_t i = 0; i < count; ++i) numbers += model_->layers[i].parameters();
+    if (numbers == 0) {
+      top_.Refuse("frozen", fmt::format("the first {} layers have no parameters", count));
+    }
+    ReadWeights(numbers);
+    const float* next = model_->frozen.data();
+    for (size_t i = 0; i < count; ++i) {
+      LayerPlan& layer = model_->layers[i];
+      if (layer.parameters() > 0) layer.frozen = next;
+      next += layer.parameters();
+    }
+  }
+
+  // float32 little-endian, exactly `numbers` of them.
+  void ReadWeights(size_t numbers) {
+    const std::string name = top_.Text("frozen-weights", "a file of float32, little-endian");
+    const std::string file = (std::filesystem::path(path_).parent_path() / name).string();
+    std::error_code error;
+    const uintmax_t bytes =
+        std::filesystem::is_regular_file(file, error) ? std::filesystem::file_size(file, error) : 0;
+    if (error || bytes == 0) {
+      top_.Refuse("frozen-weights", fmt::format("{} cannot be read, or is empty", file));
+    }
+    if (bytes != 4 * uintmax_t{numbers}) {
+      top_.Refuse("frozen-weights",
+                  fmt::format("{} has {} bytes; the frozen layers have {} parameters of 4 bytes, "
+                              "{} bytes",
+                              file, bytes, numbers, 4 * numbers));
+    }
+    std::vector<uint8_t> content(bytes);
+    std::ifstream stream(file, std::ios::binary);
+    stream.read(reinterpret_cast<char*>(content.data()), static_cast<std::streamsize>(bytes));
+    if (!stream) top_.Refuse("frozen-weights", fmt::format("{} cannot be read", file));
+    model_->frozen.resize(numbers);
+    for (size_t i = 0; i < numbers; ++i) {
+      model_->frozen[i] = FloatFromBits(LoadU32Le(content.data() + 4 * i));
+      if (std::isfinite(model_->frozen[i])) continue;
+      top_.Refuse("frozen-weights", fmt::format("{}: number {} is not finite", file, i + 1));
+    }
+  }
+
+  void ReadLoss() {
+    const uint32_t loss =
+        top_.Has("loss") ? top_.Choice("loss", {"softmax", "one-vs-all", "mean-squared-error"}) : 0;
+    if (loss < 2 && top_.Has("target")) {
+      top_.Refuse("target", "the target of softmax and one-vs-all is a class; leave the key out");
+    }
+    if (loss == 0) info().loss = nn::SoftmaxCrossEntropy::Plan();
+    if (loss == 1) info().loss = nn::OneVsAll::Plan();
+    if (loss == 2) info().loss = SquaredError();
+    info().classes = info().loss.Classes(info().outputs);
+  }
+
+  nn::LossPlan SquaredError() const {
+    if (top_.Choice("target", {"vector", "input"}) == 0) {
+      return nn::MeanSquaredError<nn::TargetKind::kVector>::Plan();
+    }
+    const LayerPlan& first = model_->layers[0];
+    const LayerPlan& last = model_->layers.back();
+    if (last.info.output.size() != first.info.input.size()) {
+      top_.Refuse("target", fmt::format("the target is the input, {} numbers, but the last layer "
+                                        "gives {}",
+                                        first.info.input.size(), last.info.output.size()));
+    }
+    if (!nn::internal::IsAutoencoder({model_->layers.data(), model_->layers.size()})) {
+      top_.Refuse("target", fmt::format("the first layer, {}, overwrites the sample, which the "
+                                        "loss needs; begin with another layer",
+                                        KindOf(first).name));
+    }
+    return nn::MeanSquaredError<nn::TargetKind::kInput>::Plan();
+  }
+
+  void CountParameters() {
+    for (const LayerPlan& layer : model_->layers) {
+      info().parameters += layer.trained();
+      if (layer.frozen != nullptr) continue;
+      const nn::LayerTensors all = nn::TensorsOf(layer);
+      model_->tensors.insert(model_->tensors.end(), all.tensors, all.tensors + all.count);
+    }
+    if (info().parameters == 0) top_.Refuse("nothing is trained: no layer has parameters");
+    info().layers = {model_->layers.data(), model_->layers.size()};
+    info().tensors = {model_->tensors.data(), model_->tensors.size()};
+  }
+
+  void UseFunctions() {
+    if (nn::IsSoftmaxRegression(info().layers, info().loss)) {
+      nn::internal::UseSoftmaxRegression(&info());
+    } else {
+      nn::internal::UseNet(&info());
+    }
+    if (!top_.Has("arithmetic")) return;
+    if (top_.Choice("arithmetic", {"float32", "fixed-point"}) == 0) return;
+    const std::optional<ModelInfo> fixed = WithFixedPoint(info());
+    if (!fixed) {
+      top_.Refuse("arithmetic", fmt::format("fixed point trains a single dense layer with softmax "
+                                            "and at most {} inputs; use float32",
+                                            kMaxFixedInputs));
+    }
+    info() = *fixed;
+  }
+
+  // Two nets of one name would be hard to tell apart in logs and ledgers.
+  void RequireOwnName() const {
+    const ModelInfo* const named = FindModel(model_->name.c_str());
+    if (named == nullptr) return;
+    uint8_t theirs[kSha256Size];
+    uint8_t ours[kSha256Size];
+    if (ModelDigest(*named, theirs) != Status::kOk ||
+        ModelDigest(model_->info, ours) != Status::kOk) {
+      throw std::runtime_error("SHA-256 failed");
+    }
+    if (std::equal(theirs, theirs + kSha256Size, ours)) return;
+    top_.Refuse("name", fmt::format("{} is the name of another net, see `sotto model`; choose one "
+                                    "of your own",
+                                    model_->name));
+  }
+
+  std::string path_;
+  const Document& document_;
+  const Table& top_;
+  std::shared_ptr<OwnedModel> model_ = std::make_shared<OwnedModel>();
+  Shape input_;
+  uint32_t tokens_ = 0;
+};
+
+}  // namespace
+
+SharedModel ParseModel(const std::string& path, const std::string& text) {
+  try {
+    const Document document = ReadTables(path, text);
+    const std::shared_ptr<const OwnedModel> model = Builder(path, document).Build();
+    return {model, &model->info};
+  } catch (const TomlError& error) {
+    RefuseLine(path, error.line(), error.why());
+  }
+}
+
+SharedModel ReadModelFile(const std::string& path) {
+  RequireRegularFile(path);
+  const std::optional<std::string> text = ReadTextFile(path);
+  if (!text) throw std::invalid_argument(path + ": there is no such file");
+  return ParseModel(path, *text);
+}
+
+bool IsModelFile(const std::string& value) {
+  const std::string end = ".toml";
+  return value.find('/') != std::string::npos ||
+         (value.size() >= end.size() && value.substr(value.size() - end.size()) == end);
+}
+
+SharedModel OpenModel(const std::string& value) {
+  if (IsModelFile(value)) return ReadModelFile(value);
+  if (const ModelInfo* named = FindModel(value.c_str())) return {SharedModel(), named};
+  std::vector<std::string> names;
+  for (const ModelInfo& model : Models()) names.emplace_back(model.name);
+  throw std::invalid_argument(
+      fmt::format("{}: no such model{} The names: {}. A model of your own is a file, NAME.toml: "
+                  "server/MODELS.md",
+                  value, Suggestion(value, names), fmt::join(names, ", ")));
+}
+
+std::optional<ModelInfo> WithFixedPoint(const ModelInfo& model) {
+  if (!nn::IsSoftmaxRegression(model.layers, model.loss) || model.inputs > kMaxFixedInputs) {
+    return std::nullopt;
+  }
+  ModelInfo fixed = model;
+  nn::internal::UseFixedPoint(&fixed);
+  return fixed;
+}
+
+}  // namespace sotto::posix

@@ -1,0 +1,172 @@
+#include "sotto/model/model_text.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <vector>
+
+#include "sotto/model/layer_kinds.h"
+#include "sotto/nn.h"
+
+namespace sotto::posix {
+namespace {
+
+using nn::LayerPlan;
+using nn::Shape;
+
+constexpr char kIn[] = "sotto::nn::";
+
+// Layers before this one are within Frozen<>.
+size_t FrozenLayers(const ModelInfo& model) {
+  size_t count = 0;
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    if (model.layers[i].frozen != nullptr) count = i + 1;
+  }
+  return count;
+}
+
+uint32_t FrozenParameters(const ModelInfo& model) {
+  uint32_t count = 0;
+  for (const LayerPlan& layer : model.layers) count += layer.parameters() - layer.trained();
+  return count;
+}
+
+// A vector in front of Dense needs no Input.
+bool NeedsInput(const ModelInfo& model) {
+  const nn::LayerInfo& first = model.layers[0].info;
+  return first.kind != nn::LayerKind::kDense || first.input.size() != first.input.channels ||
+         FrozenLayers(model) > 0;
+}
+
+std::string InputCpp(const ModelInfo& model) {
+  const Shape& shape = model.layers[0].info.input;
+  if (model.layers[0].tokens > 0) return fmt::format("{}Tokens<{}>", kIn, shape.width);
+  std::vector<uint32_t> axes = {shape.channels};
+  if (shape.width > 1 || shape.height > 1) axes.insert(axes.begin(), shape.width);
+  if (shape.height > 1) axes.insert(axes.begin(), shape.height);
+  return fmt::format("{}Input<{}>", kIn, fmt::join(axes, ", "));
+}
+
+std::string LossCpp(const nn::LossPlan& loss) {
+  switch (loss.kind) {
+    case nn::LossKind::kSoftmaxCrossEntropy:
+      return "";
+    case nn::LossKind::kOneVsAll:
+      return fmt::format("{}OneVsAll", kIn);
+    case nn::LossKind::kMeanSquaredError:
+      break;
+  }
+  if (loss.target == nn::TargetKind::kVector) return fmt::format("{}MeanSquaredError<>", kIn);
+  return fmt::format("{0}MeanSquaredError<{0}TargetKind::kInput>", kIn);
+}
+
+std::vector<std::string> Entries(const ModelInfo& model) {
+  std::vector<std::string> entries;
+  if (NeedsInput(model)) entries.push_back(InputCpp(model));
+  const size_t frozen = FrozenLayers(model);
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    std::string entry = kIn + KindOf(model.layers[i]).cpp(model.layers[i]);
+    if (frozen > 0 && i == 0)
+      entry = fmt::format("{}Frozen<kFrozenWeights,\n        {}", kIn, entry);
+    if (i > 0 && i < frozen) entry = "    " + entry;
+    if (i + 1 == frozen) entry += ">";
+    entries.push_back(entry);
+  }
+  if (const std::string loss = LossCpp(model.loss); !loss.empty()) entries.push_back(loss);
+  return entries;
+}
+
+std::string KeyText(const LayerKey& key) {
+  std::string text = fmt::format("`{}`", key.name);
+  if (!key.choices.empty()) {
+    text = fmt::format("`{} = \"{}\"`", key.name, fmt::join(key.choices, "\"` or `\""));
+  }
+  return key.fallback == nullptr ? text : fmt::format("{} ({})", text, key.fallback);
+}
+
+bool IsFixedPoint(const ModelInfo& model) {
+  return model.train_batch == nn::internal::FixedTrainBatch;
+}
+
+}  // namespace
+
+std::string CppText(const ModelInfo& model) {
+  std::string text = "#include \"sotto/nn.h\"\n\n";
+  if (const uint32_t frozen = FrozenParameters(model); frozen > 0) {
+    text += fmt::format(
+        "// The weights of the frozen layers, float32, in the order of the layers. Define the "
+        "array "
+        "in a\n// source file of the firmware; it stays in flash.\n"
+        "extern const float kFrozenWeights[{}];\n\n",
+        frozen);
+  }
+  const std::string net =
+      fmt::format("{}Sequential<\n    {}>", kIn, fmt::join(Entries(model), ",\n    "));
+  text += fmt::format("using Net = {};\n",
+                      IsFixedPoint(model) ? fmt::format("{}FixedPoint<{}>", kIn, net) : net);
+  return text +
+         fmt::format("constexpr sotto::ModelInfo kModel = sotto::MakeModelInfo<Net>(\"{}\");\n",
+                     model.name);
+}
+
+const char* LossName(const nn::LossPlan& loss) {
+  switch (loss.kind) {
+    case nn::LossKind::kSoftmaxCrossEntropy:
+      return "softmax";
+    case nn::LossKind::kOneVsAll:
+      return "one-vs-all";
+    case nn::LossKind::kMeanSquaredError:
+      return "mean-squared-error";
+  }
+  return "";
+}
+
+const char* TargetName(const nn::LossPlan& loss) {
+  switch (loss.target) {
+    case nn::TargetKind::kClass:
+      return "class";
+    case nn::TargetKind::kVector:
+      return "vector";
+    case nn::TargetKind::kInput:
+      return "input";
+  }
+  return "";
+}
+
+// Before the first layer that is trained no delta is needed.
+Work MultiplyAccumulates(const ModelInfo& model) {
+  Work work;
+  bool needs_delta = false;
+  for (const LayerPlan& layer : model.layers) {
+    const uint64_t forward = KindOf(layer).multiply_accumulates(layer);
+    const bool is_trained = layer.trained() > 0;
+    work.forward += forward;
+    work.training += forward * (1 + (is_trained ? 1 : 0) + (needs_delta ? 1 : 0));
+    needs_delta = needs_delta || is_trained;
+  }
+  return work;
+}
+
+DeviceMemory MemoryOnDevice(const ModelInfo& model, uint32_t batch_size) {
+  constexpr size_t kChunk = 1000;  // of ClientWorkspaceBytes(), which takes turns with training
+  const size_t training = sizeof(float) * model.training_floats(model, batch_size);
+  DeviceMemory memory;
+  memory.vectors = 2 * sizeof(float) * model.parameters;
+  memory.workspace =
+      alignof(uint32_t) - 1 + std::max(training, kChunk) + sizeof(uint32_t) * size_t{batch_size};
+  memory.velocity = model.has_momentum ? sizeof(float) * model.parameters : 0;
+  memory.constants = sizeof(float) * FrozenParameters(model);
+  return memory;
+}
+
+std::string KindsTable() {
+  std::string table = "| kind | what it does | keys (what they are if absent) |\n|---|---|---|\n";
+  for (const LayerKindRow& row : LayerKinds()) {
+    std::vector<std::string> keys;
+    for (const LayerKey& key : row.keys) keys.push_back(KeyText(key));
+    table += fmt::format("| `{}` | {} | {} |\n", row.name, row.does, fmt::join(keys, ", "));
+  }
+  return table;
+}
+
+}  // namespace sotto::posix

@@ -1,0 +1,123 @@
+#include "table.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <numeric>
+#include <stdexcept>
+
+#include "sotto/model/layer_kinds.h"
+#include "sotto/options/numbers.h"
+
+namespace sotto::posix {
+namespace {
+
+constexpr size_t kMaxNameLength = 64;
+
+// Levenshtein's distance: single characters added, left out or replaced.
+size_t Distance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0]++;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+// For messages: a value of a hostile file may be long.
+std::string Shortened(const std::string& text) {
+  return text.size() <= kMaxNameLength ? text : text.substr(0, kMaxNameLength) + "...";
+}
+
+}  // namespace
+
+void RefuseLine(const std::string& path, int line, const std::string& why) {
+  throw std::invalid_argument(fmt::format("{}:{}: {}", path, line, why));
+}
+
+std::string Suggestion(const std::string& name, const std::vector<std::string>& names) {
+  if (name.size() > kMaxNameLength || names.empty()) return ".";
+  const auto nearest = std::min_element(
+      names.begin(), names.end(),
+      [&](const auto& a, const auto& b) { return Distance(name, a) < Distance(name, b); });
+  const bool is_near = Distance(name, *nearest) <= std::max<size_t>(2, nearest->size() / 3);
+  return is_near ? fmt::format("; did you mean {}?", *nearest) : ".";
+}
+
+void Table::RequireKnown(const std::vector<std::string>& names) const {
+  const Setting* first = nullptr;
+  for (const auto& [key, setting] : settings_) {
+    const bool is_known = std::find(names.begin(), names.end(), key) != names.end();
+    if (!is_known && (first == nullptr || setting.line < first->line)) first = &setting;
+  }
+  if (first == nullptr) return;
+  RefuseLine(path_, first->line,
+             fmt::format("{} has no key {}{} Its keys: {}", what_, Shortened(first->key),
+                         Suggestion(first->key, names), fmt::join(names, ", ")));
+}
+
+uint32_t Table::Number(const std::string& key, uint32_t least) const {
+  const Setting& setting =
+      Require(key, fmt::format("a whole number from {} to {}", least, kMaxNumber));
+  if (setting.kind != Setting::Kind::kWord) {
+    Refuse(key, fmt::format("{} is no number; expected {} = N, without quotes", key, key));
+  }
+  return ToNumber(setting, setting.value, least);
+}
+
+std::vector<uint32_t> Table::Numbers(const std::string& key, const std::string& expected) const {
+  const Setting& setting = Require(key, expected);
+  if (setting.kind != Setting::Kind::kArray) {
+    Refuse(key, fmt::format("{} is no array; expected {}", key, expected));
+  }
+  std::vector<uint32_t> numbers;
+  for (const std::string& item : setting.items) numbers.push_back(ToNumber(setting, item, 1));
+  return numbers;
+}
+
+std::string Table::Text(const std::string& key, const std::string& expected) const {
+  const Setting& setting = Require(key, expected);
+  if (setting.kind != Setting::Kind::kText) {
+    Refuse(key, fmt::format("{} is no text in quotes; expected {}", key, expected));
+  }
+  return setting.value;
+}
+
+uint32_t Table::Choice(const std::string& key, const std::vector<std::string>& choices) const {
+  const std::string expected = fmt::format("\"{}\"", fmt::join(choices, "\" or \""));
+  const std::string text = Text(key, expected);
+  const auto found = std::find(choices.begin(), choices.end(), text);
+  if (found == choices.end()) {
+    Refuse(key, fmt::format("{} = \"{}\"; expected {}", key, Shortened(text), expected));
+  }
+  return static_cast<uint32_t>(found - choices.begin());
+}
+
+void Table::Refuse(const std::string& key, const std::string& why) const {
+  RefuseLine(path_, LineOf(key), fmt::format("{}: {}", what_, why));
+}
+
+void Table::Refuse(const std::string& why) const {
+  RefuseLine(path_, line_, fmt::format("{}: {}", what_, why));
+}
+
+const Setting& Table::Require(const std::string& key, const std::string& expected) const {
+  if (!Has(key)) Refuse(fmt::format("{} is missing; expected {}", key, expected));
+  return settings_.at(key);
+}
+
+uint32_t Table::ToNumber(const Setting& setting, const std::string& word, uint32_t least) const {
+  const std::optional<uint64_t> number = ParseCount(word);
+  if (!number || *number < least || *number > kMaxNumber) {
+    Refuse(setting.key, fmt::format("{}: {} is no whole number from {} to {}", setting.key,
+                                    Shortened(word), least, kMaxNumber));
+  }
+  return static_cast<uint32_t>(*number);
+}
+
+}  // namespace sotto::posix

@@ -1,0 +1,63 @@
+// One table of a model file: its own keys, or those of a [[layer]]. Part of sotto::model_file.
+//
+// Each reading function refuses a value of another kind. A refusal is a std::invalid_argument,
+// "PATH:LINE: what is wrong, and what is expected".
+#ifndef SOTTO_MODEL_TABLE_H_
+#define SOTTO_MODEL_TABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sotto/options/toml.h"
+
+namespace sotto::posix {
+
+[[noreturn]] void RefuseLine(const std::string& path, int line, const std::string& why);
+
+// The end of a sentence: "; did you mean NAME?", or a full stop if no name is near.
+std::string Suggestion(const std::string& name, const std::vector<std::string>& names);
+
+class Table {
+ public:
+  //   what  for messages: "the model", "layer 3"
+  //   line  where it begins
+  Table(std::string path, std::string what, int line)
+      : path_(std::move(path)), what_(std::move(what)), line_(line) {}
+
+  void Add(const Setting& setting) { settings_.emplace(setting.key, setting); }
+  void Rename(const std::string& what) { what_ = what; }
+
+  bool Has(const std::string& key) const { return settings_.count(key) > 0; }
+  int line() const { return line_; }
+  int LineOf(const std::string& key) const { return Has(key) ? settings_.at(key).line : line_; }
+
+  // Refuses the first key that is not among the names.
+  void RequireKnown(const std::vector<std::string>& names) const;
+
+  // Required keys.
+  uint32_t Number(const std::string& key, uint32_t least) const;
+  std::vector<uint32_t> Numbers(const std::string& key, const std::string& expected) const;
+  std::string Text(const std::string& key, const std::string& expected) const;
+  // Which of the choices.
+  uint32_t Choice(const std::string& key, const std::vector<std::string>& choices) const;
+
+  // Refuses the line of a key; or where the table begins.
+  [[noreturn]] void Refuse(const std::string& key, const std::string& why) const;
+  [[noreturn]] void Refuse(const std::string& why) const;
+
+ private:
+  const Setting& Require(const std::string& key, const std::string& expected) const;
+  uint32_t ToNumber(const Setting& setting, const std::string& word, uint32_t least) const;
+
+  std::string path_;
+  std::string what_;
+  int line_;
+  std::map<std::string, Setting> settings_;
+};
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_MODEL_TABLE_H_
