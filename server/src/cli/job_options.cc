@@ -68,7 +68,7 @@ void AddRules(const Field<Request>& field, Command program, CLI::App& command,
   const bool has_fewer = program == Command::kServe && !field.served_choices.empty();
   if (has_fewer) option->check(Servable(field));
   const std::vector<std::string>& choices = has_fewer ? field.served_choices : field.choices;
-  if (!choices.empty()) option->check(CLI::IsMember(choices));
+  if (!choices.empty() && field.or_file == nullptr) option->check(CLI::IsMember(choices));
   if (field.needs != nullptr) option->needs(command.get_option(Dashed(field.needs)));
   if (field.excludes != nullptr) option->excludes(command.get_option(Dashed(field.excludes)));
 }

@@ -14,6 +14,7 @@
 #include "cli/inspect_command.h"
 #include "cli/job_options.h"
 #include "cli/keys_command.h"
+#include "cli/model_command.h"
 #include "cli/serve_command.h"
 #include "cli/simulate_command.h"
 #include "plans/calibration.h"
@@ -82,6 +83,7 @@ int Run(int argc, char** argv) {
   sotto::server::AddServeCommand(app);
   sotto::server::AddKeysCommand(app);
   sotto::server::AddAccountCommand(app);
+  sotto::server::AddModelCommand(app);
   sotto::server::AddInspectCommand(app);
 
   sotto::posix::MakeStrict(app, [&app] { return CalledCommands(app); });

@@ -29,12 +29,6 @@ Json OperatorFields() {
           "wall_seconds",  "bytes_up_per_device_round", "bits_per_coordinate"};
 }
 
-std::string ModelDigestHex(const ModelInfo& model) {
-  uint8_t digest[kSha256Size] = {};
-  posix::Check(ModelDigest(model, digest), "SHA-256");
-  return posix::Hex(digest);
-}
-
 double FinalAccuracy(const SimulationResult& result) {
   return result.rounds.empty() ? result.initial_accuracy : result.rounds.back().accuracy;
 }
@@ -228,6 +222,12 @@ std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result
 }
 
 }  // namespace
+
+std::string ModelDigestHex(const ModelInfo& model) {
+  uint8_t digest[kSha256Size] = {};
+  posix::Check(ModelDigest(model, digest), "SHA-256");
+  return posix::Hex(digest);
+}
 
 std::string DescribeRound(const SimulationConfig& config, const RoundReport& report) {
   std::string text =

@@ -11,6 +11,9 @@
 
 namespace sotto::server {
 
+// In hexadecimal digits.
+std::string ModelDigestHex(const ModelInfo& model);
+
 // One line about a released round.
 std::string DescribeRound(const SimulationConfig& config, const RoundReport& report);
 

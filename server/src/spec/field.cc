@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "sotto/models.h"
-
 namespace sotto::server {
 namespace {
 
@@ -30,7 +28,8 @@ std::string AllowedText(const FieldText& field) {
     return field.range->Text() + (field.unit[0] == '\0' ? "" : " ") + field.unit;
   }
   if (field.choices.empty()) return "";
-  const std::string all = CodeList(field.choices);
+  std::string all = CodeList(field.choices);
+  if (field.or_file != nullptr) all += fmt::format(", or `{}`", field.or_file);
   return field.served_choices.empty()
              ? all
              : fmt::format("{}; `sotto serve`: {}", all, CodeList(field.served_choices));
@@ -100,12 +99,6 @@ std::string DefaultText(const Json& value) {
     return is_count ? fmt::format("{:.0f}", number) : fmt::format("{:g}", number);
   }
   return value.is_number() ? value.dump() : "";
-}
-
-void FindNamed(const std::string& name, const ModelInfo** model) {
-  const ModelInfo* found = FindModel(name.c_str());
-  if (found == nullptr) throw std::invalid_argument(fmt::format("there is no model {}", name));
-  *model = found;
 }
 
 void FindNamed(const std::string& name, const CodecInfo** codec) { *codec = &RequireCodec(name); }

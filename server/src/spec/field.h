@@ -82,6 +82,7 @@ struct FieldText {
   Kind kind = Kind::kText;
   std::optional<Range> range;
   std::vector<std::string> choices;  // of a text; empty: any
+  const char* or_file = nullptr;     // what a text may be instead of a choice: "FILE.toml"
   // The choices that `sotto serve` takes; empty: the same as `choices`.
   std::vector<std::string> served_choices;
   const char* letter = nullptr;  // a short name, "v" for -v
@@ -122,8 +123,7 @@ Json ToJson(const std::optional<T>& value) {
   return value ? ToJson(*value) : Json(nullptr);
 }
 
-// Finds the model or codec of this name. Throws std::invalid_argument if there is none.
-void FindNamed(const std::string& name, const ModelInfo** model);
+// Finds the codec of this name. Throws std::invalid_argument if there is none.
 void FindNamed(const std::string& name, const CodecInfo** codec);
 
 // The inverse of ToJson(), except for null. Throws nlohmann's exception for a value of another
@@ -230,6 +230,12 @@ struct Field : FieldText {
     return *this;
   }
 
+  // Or a file; AskedAsText() has the function that opens it.
+  Field& OrFile(const char* value) {
+    or_file = value;
+    return *this;
+  }
+
   Field& ServedAsNames(std::vector<std::string> names) {
     served_choices = std::move(names);
     return *this;
@@ -240,6 +246,20 @@ struct Field : FieldText {
   }
   Field& Required() {
     required = true;
+    return *this;
+  }
+
+  // A value that a function of its own reads.
+  //   ref     (const auto& request) -> a value for ToJson()
+  //   setter  (Request&, const std::string&)
+  template <class Ref, class Set>
+  Field& AskedAsText(Learns who, Ref ref, Set setter) {
+    device = who;
+    kind = Kind::kText;
+    get = [ref](const Request& request) { return ToJson(ref(request)); };
+    set = [setter](Request& request, const Json& json) {
+      setter(request, json.get<std::string>());
+    };
     return *this;
   }
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "round/job_config.h"
+#include "sotto/model/model_file.h"
 
 namespace sotto::server {
 
@@ -25,6 +26,9 @@ struct JobRequest {
   // - initial_parameters, clip_schedule, epsilon_budget, min_devices, spent_before.
   // threads = 0 asks for one thread per processor.
   JobConfig job;
+
+  // Keeps job.model if that came from a file: the request must outlive the job.
+  posix::SharedModel opened_model;
 
   // The values that MakeJob() must resolve:
   double epsilon = 6.0;  // > 0; +infinity: fine uniform dither instead of noise, WITHOUT privacy

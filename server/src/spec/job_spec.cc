@@ -1,5 +1,8 @@
 #include "spec/job_spec.h"
 
+#include <fmt/format.h>
+#include <stdexcept>
+
 #include "sotto/models.h"
 #include "sotto/posix/hex.h"
 #include "spec/parameters_file.h"
@@ -32,6 +35,15 @@ std::vector<std::string> ModelNames() {
   return names;
 }
 
+void OpenModel(JobRequest& request, const std::string& value) {
+  try {
+    request.opened_model = posix::OpenModel(value);
+  } catch (const std::exception& error) {
+    throw std::invalid_argument(fmt::format("--model {}", error.what()));
+  }
+  request.job.model = request.opened_model.get();
+}
+
 // Conditions under which a store holds a row. Stores of older programs lack these rows.
 bool IsAdaptive(const JobConfig& job) { return job.clip_schedule.has_value(); }
 bool HasInitialModel(const JobConfig& job) { return !job.initial_parameters.empty(); }
@@ -41,11 +53,14 @@ bool IsPrivateNoise(const JobConfig& job) {
 
 Fields ModelAndCode() {
   return {
-      Row("model", "model by name")
+      Row("model", "by name, or a file that describes it; `sotto model` lists the names")
           .In(Group::kRounds)
           .OneOfNames(ModelNames())
-          .Stands(
-              Learns::kNoise, [](auto& job) -> auto& { return job.model; }),
+          .OrFile("FILE.toml")
+          .AskedAsText(
+              Learns::kNoise, [](const JobRequest& request) { return request.job.model; },
+              OpenModel)
+          .Reads([](const JobRecord& job) { return ToJson(job.config.model); }),
       Derived("model-digest").Reads([](const JobRecord& job) {
         return Json(posix::Hex(job.model_digest));
       }),

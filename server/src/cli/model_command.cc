@@ -1,0 +1,201 @@
+#include "cli/model_command.h"
+
+#include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "base/counted.h"
+#include "cli/in_range.h"
+#include "cli/json_output.h"
+#include "cli/output_file.h"
+#include "cli/report.h"
+#include "sotto/model/layer_kinds.h"
+#include "sotto/model/model_file.h"
+#include "sotto/model/model_text.h"
+#include "sotto/models.h"
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ShowOptions {
+  std::string model;
+  uint32_t batch_size = 10;
+  std::string json;
+  bool cpp = false;
+};
+
+std::string InputText(const ModelInfo& model) {
+  const nn::LayerPlan& first = model.layers[0];
+  if (first.tokens == 0) return posix::ShapeText(first.info.input);
+  return fmt::format("{} tokens of {}", first.info.input.width, first.tokens);
+}
+
+// "28,000"
+std::string Grouped(uint64_t number) {
+  std::string text = std::to_string(number);
+  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) {
+    text.insert(static_cast<size_t>(at), ",");
+  }
+  return text;
+}
+
+// A layer's type without its namespace.
+std::string LayerText(const nn::LayerPlan& layer) {
+  const std::string space = "sotto::nn::";
+  std::string text = posix::KindOf(layer).cpp(layer);
+  for (size_t at = 0; (at = text.find(space)) != std::string::npos;) text.erase(at, space.size());
+  return text;
+}
+
+std::string ParametersText(const nn::LayerPlan& layer) {
+  const std::string count = Grouped(layer.parameters());
+  return layer.frozen == nullptr ? count : count + " frozen";
+}
+
+std::string DescribeLayers(const ModelInfo& model) {
+  std::string text = fmt::format("\n      {:<32}{:<16}{:>14}{:>24}\n", "layer", "output",
+                                 "parameters", "multiply-accumulates");
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    const nn::LayerPlan& layer = model.layers[i];
+    text += fmt::format("{:>4}  {:<32}{:<16}{:>14}{:>24}\n", i + 1, LayerText(layer),
+                        posix::ShapeText(layer.info.output), ParametersText(layer),
+                        Grouped(posix::KindOf(layer).multiply_accumulates(layer)));
+  }
+  return text;
+}
+
+std::string DescribeMemory(const ModelInfo& model, uint32_t batch_size, const char* arithmetic) {
+  const posix::DeviceMemory memory = posix::MemoryOnDevice(model, batch_size);
+  std::string text = fmt::format(
+      "\non a device, {}, batches of at most {}\n"
+      "  model and update  {:>12} bytes, 8 a parameter\n"
+      "  workspace         {:>12} bytes\n",
+      arithmetic, batch_size, Grouped(memory.vectors), Grouped(memory.workspace));
+  if (memory.velocity > 0) {
+    text += fmt::format("  momentum          {:>12} bytes more, for jobs that have it\n",
+                        Grouped(memory.velocity));
+  }
+  if (memory.constants > 0) {
+    text += fmt::format("  frozen layers     {:>12} bytes of flash\n", Grouped(memory.constants));
+  }
+  return text;
+}
+
+bool IsFixedPoint(const ModelInfo& model) { return !model.has_momentum; }
+
+std::string Describe(const ModelInfo& model, const ShowOptions& o) {
+  const posix::Work work = posix::MultiplyAccumulates(model);
+  std::string text =
+      fmt::format("{}: {} in, {} out, loss {}, target {}\n", model.name, InputText(model),
+                  model.outputs, posix::LossName(model.loss), posix::TargetName(model.loss));
+  text += DescribeLayers(model);
+  text += fmt::format(
+      "\nparameters          {}, a download of {} bytes\n"
+      "digest              {}\n"
+      "multiply-accumulates of a sample: {} forward, {} in training\n",
+      Grouped(model.parameters), Grouped(uint64_t{4} * model.parameters), ModelDigestHex(model),
+      Grouped(work.forward), Grouped(work.training));
+  if (!IsFixedPoint(model)) text += DescribeMemory(model, o.batch_size, "float32");
+  const std::optional<ModelInfo> fixed = posix::WithFixedPoint(model);
+  if (fixed) text += DescribeMemory(*fixed, o.batch_size, "fixed point");
+  return text;
+}
+
+Json ToJson(const nn::Shape& shape) { return {shape.height, shape.width, shape.channels}; }
+
+Json ToJson(const posix::DeviceMemory& memory) {
+  return {{"vectors_bytes", memory.vectors},
+          {"workspace_bytes", memory.workspace},
+          {"velocity_bytes", memory.velocity},
+          {"constants_bytes", memory.constants}};
+}
+
+Json ToJson(const nn::LayerPlan& layer) {
+  return {{"kind", posix::KindOf(layer).name},
+          {"type", LayerText(layer)},
+          {"input", ToJson(layer.info.input)},
+          {"output", ToJson(layer.info.output)},
+          {"parameters", layer.parameters()},
+          {"frozen", layer.frozen != nullptr},
+          {"multiply_accumulates", posix::KindOf(layer).multiply_accumulates(layer)}};
+}
+
+Json ToJson(const ModelInfo& model, uint32_t batch_size) {
+  const posix::Work work = posix::MultiplyAccumulates(model);
+  Json json = {{"name", model.name},
+               {"digest", ModelDigestHex(model)},
+               {"input", ToJson(model.layers[0].info.input)},
+               {"tokens", model.layers[0].tokens},
+               {"outputs", model.outputs},
+               {"classes", model.classes},
+               {"loss", posix::LossName(model.loss)},
+               {"target", posix::TargetName(model.loss)},
+               {"parameters", model.parameters}};
+  for (const nn::LayerPlan& layer : model.layers) json["layers"].push_back(ToJson(layer));
+  json["multiply_accumulates_forward"] = work.forward;
+  json["multiply_accumulates_training"] = work.training;
+  json["batch_size"] = batch_size;
+  json["float32"] = nullptr;
+  json["fixed_point"] = nullptr;
+  if (!IsFixedPoint(model)) json["float32"] = ToJson(posix::MemoryOnDevice(model, batch_size));
+  if (const std::optional<ModelInfo> fixed = posix::WithFixedPoint(model)) {
+    json["fixed_point"] = ToJson(posix::MemoryOnDevice(*fixed, batch_size));
+  }
+  return json;
+}
+
+void RunShow(const ShowOptions& o) {
+  RequireOutput(o.json);
+  const posix::SharedModel model = posix::OpenModel(o.model);
+  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}",
+             o.cpp ? posix::CppText(*model) : Describe(*model, o));
+  WriteJson(o.json, ToJson(*model, o.batch_size));
+}
+
+void RunList() {
+  fmt::print("{:<20}{:<20}{:>8}{:>12}  {}\n", "model", "input", "outputs", "parameters", "layers");
+  for (const ModelInfo& model : Models()) {
+    fmt::print("{:<20}{:<20}{:>8}{:>12}  {}\n", model.name, InputText(model), model.outputs,
+               Grouped(model.parameters), model.layers.size());
+  }
+  fmt::print(
+      "`sotto model show NAME` tells more; a model of your own is a file: server/MODELS.md\n");
+}
+
+void AddShow(CLI::App& model) {
+  const auto o = std::make_shared<ShowOptions>();
+  CLI::App& command = *model.add_subcommand(
+      "show", "print a model's layers, parameters and digest, and what it costs a device");
+  command.add_option("MODEL,--model", o->model, "a name, or a file: FILE.toml")->required();
+  command.add_option("--batch-size", o->batch_size, "samples in the device's largest mini-batch")
+      ->capture_default_str()
+      ->check(InRange({1, 65535}));
+  command.add_option("--json", o->json, "write the figures to this file; - is standard output");
+  command.add_flag("--cpp", o->cpp, "print the model as a C++ type for firmware instead");
+  command.callback([o] { RunShow(*o); });
+}
+
+}  // namespace
+
+void AddModelCommand(CLI::App& app) {
+  CLI::App& model =
+      *app.add_subcommand("model", "list the named models; show what a model is and costs");
+  model.require_subcommand(0, 1);
+  AddShow(model);
+  model
+      .add_subcommand("kinds",
+                      "print the kinds of layers of model files as a Markdown table, for "
+                      "documentation")
+      ->callback([] { fmt::print("{}", posix::KindsTable()); });
+  model.callback([&model] {
+    if (model.get_subcommands().empty()) RunList();
+  });
+}
+
+}  // namespace sotto::server
