@@ -128,6 +128,35 @@ TEST(LiveTest, AJobThatNoDeviceCanTrainSaysSoAndChargesNothing) {
   EXPECT_EQ(server.releases(), 0u);
 }
 
+// A net of layers, named in no program.
+std::string WriteModel(const std::string& path, int units) {
+  std::ofstream(path) << "name = \"mine\"\ninput = [784]\n[[layer]]\nkind = \"dense\"\noutputs = "
+                      << units << "\n[[layer]]\nkind = \"relu\"\n"
+                      << "[[layer]]\nkind = \"dense\"\noutputs = 10\n";
+  return path;
+}
+
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelOfAFile) {
+  const std::string path = WriteModel(testing::TempDir() + "sotto_live_mine.toml", 8);
+  ExpectTheSimulatorsModel({"--model", path}, {"--model", path});
+}
+
+TEST(LiveTest, AJobGoesOnWithTheFileItBeganWithAndAClientNeedsTheSame) {
+  Site site(2);
+  const std::string path = WriteModel(site.Path("mine.toml"), 8);
+  const Arguments job = {"--cohort",           "2", "--rounds", "3",
+                         "--noise-multiplier", "1", "--model",  path};
+  Server server = site.Serve(job);
+  const std::string other = WriteModel(site.Path("other.toml"), 9);
+  EXPECT_EQ(site.Client(0, server.port, {"--model", other}).Wait(), 3);
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), "with --model"), 1u) << ReadFile(site.ClientLog(0));
+  server.process.Signal(SIGTERM);
+  EXPECT_EQ(server.process.Wait(), 143);
+  WriteModel(path, 9);
+  EXPECT_EQ(site.StartServe(job).Wait(), 1);
+  EXPECT_EQ(Count(ReadFile(site.Path("serve.log")), "began with model_digest = "), 1u);
+}
+
 // The offered noise is less than the device's owner requires, or none. The device sends nothing and
 // prints the reason.
 TEST(LiveTest, AClientLeavesAJobWithTooLittlePrivateNoise) {

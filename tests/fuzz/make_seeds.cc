@@ -216,6 +216,23 @@ void AddPlans(Corpus& corpus) {
   }
 }
 
+// Nets with all kinds of keys.
+void AddModels(Corpus& corpus) {
+  for (const std::string& text :
+       {std::string("name = \"a\"\ninput = [8, 8, 2]\n[[layer]]\nkind = \"conv2d\"\noutputs = 4\n"
+                    "kernel = 3\nstride = 2\npadding = 1\n[[layer]]\nkind = \"group-norm\"\n"
+                    "groups = 2\n[[layer]]\nkind = \"max-pool2d\"\nsize = 2\n[[layer]]\n"
+                    "kind = \"dense\"\noutputs = 3\n"),
+        std::string("name = \"b\"\ninput = [6]\ntokens = 5\n[[layer]]\nkind = \"embedding\"\n"
+                    "width = 2\n[[layer]]\nkind = \"lstm\"\nunits = 3\noutput = \"last\"\n"),
+        std::string("name = \"c\"\ninput = [9, 2]\nloss = \"mean-squared-error\"\n"
+                    "target = \"input\"\n[[layer]]\nkind = \"conv1d\"\noutputs = 3\nkernel = 2\n"
+                    "[[layer]]\nkind = \"local-response-norm\"\nsize = 3\n[[layer]]\n"
+                    "kind = \"tanh\"\n[[layer]]\nkind = \"dense\"\noutputs = 18\n")}) {
+    corpus.Add(Text(text));
+  }
+}
+
 }  // namespace
 }  // namespace sotto::fuzz
 
@@ -233,6 +250,8 @@ int main(int argc, char** argv) {
   AddPackets(packets);
   Corpus files(argv[1], "files");
   AddFiles(files);
+  Corpus models(argv[1], "model_file");
+  AddModels(models);
   Corpus accountants(argv[1], "accountants");
   AddPlans(accountants);
   return 0;

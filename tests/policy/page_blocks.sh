@@ -5,7 +5,8 @@
 #   cmake          the test consumer's (policy.install), or that of ports/PORTING.md (policy.porting_project)
 #   sh, console    policy.page_commands, or the test that follows the whole page
 #   bash           a session of several shells, which the test named below plays
-#   toml           ports/posix/client/README.md (e2e.client_readme)
+#   toml           ports/posix/client/README.md (e2e.client_readme); a model file of server/MODELS.md, which
+#                  begins with its name (policy.page_commands)
 #   text           a figure or a table: not code. A sketch of code says that it is not compiled
 # README.md shows examples/minimal/main.cc, character for character, and is at most 150 lines long.
 set -euo pipefail
@@ -66,7 +67,10 @@ while IFS= read -r page; do
       *.cmake) check_cmake ;;
       *.sh | *.console) ;;
       *.bash) check_bash ;;
-      *.toml) [[ "${page}" == ports/posix/client/README.md ]] || complain "no test reads it" ;;
+      *.toml)
+        [[ "${page}" == ports/posix/client/README.md ]] || head -n 1 "${block}" |
+          grep -qE '^# [a-z]+\.toml$' || complain "no test reads it"
+        ;;
       *.text) check_text ;;
       *) complain "the languages are cpp, cmake, sh, bash, console, toml and text" ;;
     esac

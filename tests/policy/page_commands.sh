@@ -49,6 +49,17 @@ transcript() {
     kind == "console" { print }' "${source_dir}/$1"
 }
 
+# The model files that the page shows, under the names in their first lines.
+write_models() {
+  local block
+  extract_blocks "${page}" "models/${page//\//_}"
+  for block in "models/${page//\//_}"/*.toml; do
+    [[ -e "${block}" ]] || continue
+    cp "${block}" "$(sed -nE '1s/^# ([a-z]+\.toml)$/\1/p' "${block}")" ||
+      complain "${page}: a model file without a name"
+  done
+}
+
 commands=0
 check_commands() {
   local line
@@ -73,7 +84,10 @@ while IFS= read -r page; do
   case "${page}" in
     ports/PORTING.md) ;;               # policy.porting_project
     ports/posix/client/README.md) ;;   # e2e.client_readme
-    *) check_commands ;;
+    *)
+      write_models
+      check_commands
+      ;;
   esac
 done < <(list_pages)
 ((commands >= 20)) || complain "only ${commands} commands found: are these the pages?"

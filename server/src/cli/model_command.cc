@@ -172,7 +172,7 @@ void AddShow(CLI::App& model) {
   const auto o = std::make_shared<ShowOptions>();
   CLI::App& command = *model.add_subcommand(
       "show", "print a model's layers, parameters and digest, and what it costs a device");
-  command.add_option("MODEL,--model", o->model, "a name, or a file: FILE.toml")->required();
+  command.add_option("MODEL", o->model, "a name, or a file: FILE.toml")->required();
   command.add_option("--batch-size", o->batch_size, "samples in the device's largest mini-batch")
       ->capture_default_str()
       ->check(InRange({1, 65535}));

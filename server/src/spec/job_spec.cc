@@ -53,7 +53,7 @@ bool IsPrivateNoise(const JobConfig& job) {
 
 Fields ModelAndCode() {
   return {
-      Row("model", "by name, or a file that describes it; `sotto model` lists the names")
+      Row("model", "the net: its name, which `sotto model` lists, or a file that describes it")
           .In(Group::kRounds)
           .OneOfNames(ModelNames())
           .OrFile("FILE.toml")

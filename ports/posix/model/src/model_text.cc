@@ -164,6 +164,7 @@ std::string KindsTable() {
   for (const LayerKindRow& row : LayerKinds()) {
     std::vector<std::string> keys;
     for (const LayerKey& key : row.keys) keys.push_back(KeyText(key));
+    if (keys.empty()) keys.emplace_back("none");
     table += fmt::format("| `{}` | {} | {} |\n", row.name, row.does, fmt::join(keys, ", "));
   }
   return table;

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <utility>
 
 namespace sotto::posix {

@@ -1,0 +1,154 @@
+// `sotto model` as a user runs it, and models from files in a simulation.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "e2e/program.h"
+#include "sotto/models.h"
+
+namespace sotto {
+namespace {
+
+std::string Path(const std::string& name) { return testing::TempDir() + "sotto_model_" + name; }
+
+std::string WriteModel(const std::string& name, const std::string& text) {
+  WriteFile(Path(name + ".toml"), "name = \"" + name + "\"\n" + text);
+  return Path(name + ".toml");
+}
+
+std::string Layer(const std::string& kind, const std::string& keys = "") {
+  return "[[layer]]\nkind = \"" + kind + "\"\n" + keys + "\n";
+}
+
+// Kinds, losses, and frozen layers that no named model has.
+std::vector<std::string> Files() {
+  WriteFile(Path("weights.bin"), std::string(4 * 44, '\0'));
+  return {
+      WriteModel("image",
+                 "input = [8, 9, 4]\nloss = \"mean-squared-error\"\ntarget = \"vector\"\n" +
+                     Layer("depthwise-conv2d", "kernel = 3\nstride = 2\nmultiplier = 2") +
+                     Layer("tanh") + Layer("average-pool2d", "size = 2\nstride = 1") +
+                     Layer("group-norm", "groups = 4") + Layer("local-response-norm", "size = 3") +
+                     Layer("sigmoid") + Layer("dense", "outputs = 5")),
+      WriteModel("frozen",
+                 "input = [12, 2]\nfrozen = 2\nfrozen-weights = \"sotto_model_weights.bin\"\n"
+                 "loss = \"mean-squared-error\"\ntarget = \"input\"\n" +
+                     Layer("conv1d", "outputs = 4\nkernel = 5\npadding = 2") + Layer("relu") +
+                     Layer("max-pool1d", "size = 2") +
+                     Layer("average-pool1d", "size = 3\nstride = 1\npadding = 1") +
+                     Layer("dense", "outputs = 24")),
+      WriteModel("fixed",
+                 "input = [8]\narithmetic = \"fixed-point\"\n" + Layer("dense", "outputs = 3")),
+  };
+}
+
+// A program that prints the digest of each header's model, one a line.
+std::string ProgramOf(const std::vector<std::string>& headers) {
+  std::string text = "#include <cstdio>\n#include \"sotto/nn.h\"\n";
+  std::string prints;
+  for (size_t i = 0; i < headers.size(); ++i) {
+    text += fmt::format("namespace m{} {{\n#include \"{}\"\n}}\n", i, headers[i]);
+    prints += fmt::format("  Print(m{}::kModel);\n", i);
+  }
+  text += "const float m" + std::to_string(headers.size() - 2) + "::kFrozenWeights[44] = {};\n";
+  return text +
+         "static void Print(const sotto::ModelInfo& model) {\n"
+         "  uint8_t digest[sotto::kSha256Size];\n"
+         "  if (sotto::ModelDigest(model, digest) != sotto::Status::kOk) return;\n"
+         "  for (uint8_t byte : digest) std::printf(\"%02x\", byte);\n"
+         "  std::printf(\"\\n\");\n}\nint main() {\n" +
+         prints + "}\n";
+}
+
+TEST(Model, TheCppTypeCompilesAndHasTheModelsDigest) {
+  std::vector<std::string> models = Files();
+  for (const ModelInfo& model : Models()) models.insert(models.begin(), model.name);
+  std::vector<std::string> headers;
+  std::string digests;
+  for (const std::string& model : models) {
+    headers.push_back(Path(std::to_string(headers.size()) + ".h"));
+    EXPECT_EQ(Sotto("model show --cpp " + model + " > " + headers.back(), "").exit_code, 0)
+        << model;
+    digests += SottoJson("model show " + model)["digest"].get<std::string>() + "\n";
+  }
+  WriteFile(Path("print.cc"), ProgramOf(headers));
+  const Outcome build =
+      RunCommand(fmt::format("{} -std=c++17 -Wall -Wextra -Werror {} -I {} {} {} -o {} 2>&1",
+                             SOTTO_CXX_COMPILER, SOTTO_FLAGS, SOTTO_SOURCE_DIR "/sdk/include",
+                             Path("print.cc"), SOTTO_SDK_LIBRARIES, Path("print")));
+  ASSERT_EQ(build.exit_code, 0) << build.output;
+  EXPECT_EQ(RunCommand(Path("print")).output, digests);
+}
+
+TEST(Model, ShowTellsLayersParametersDigestAndMemory) {
+  const Json lenet = SottoJson("model show lenet --batch-size 10");
+  EXPECT_EQ(lenet["parameters"], 61706);
+  EXPECT_EQ(lenet["layers"].size(), 12u);
+  EXPECT_EQ(lenet["layers"][0]["output"], Json::parse("[28, 28, 6]"));
+  EXPECT_EQ(lenet["multiply_accumulates_training"], 1131960);
+  EXPECT_EQ(lenet["float32"]["vectors_bytes"], 493648);
+  const Json fixed = SottoJson("model show softmax-64-10-q");
+  EXPECT_TRUE(fixed["float32"].is_null());
+  EXPECT_EQ(fixed["fixed_point"]["velocity_bytes"], 0);
+  EXPECT_GT(SottoJson("model show lenet --batch-size 20")["float32"]["workspace_bytes"],
+            lenet["float32"]["workspace_bytes"]);
+  const Outcome text = Sotto("model show lenet");
+  EXPECT_NE(text.output.find("Conv2d<6, 5, 1, 2>"), std::string::npos) << text.output;
+  EXPECT_NE(text.output.find(lenet["digest"].get<std::string>()), std::string::npos);
+}
+
+TEST(Model, AloneItListsTheNamedModels) {
+  const Outcome run = Sotto("model");
+  EXPECT_EQ(run.exit_code, 0);
+  for (const ModelInfo& model : Models()) {
+    EXPECT_NE(run.output.find(std::string("\n") + model.name + " "), std::string::npos)
+        << run.output;
+  }
+}
+
+TEST(Model, AMalformedFileIsAUsageErrorWithFileAndLine) {
+  const std::string path = WriteModel("bad", "input = [4]\n[[layer]]\nkind = \"dens\"\n");
+  ExpectUsageError("model show " + path,
+                   path + ":4: layer 1: there is no kind \"dens\"; did you mean");
+  ExpectUsageError("simulate --data synthetic --model " + path, "--model " + path + ":4: ");
+  ExpectUsageError("simulate --model none.toml", "--model none.toml: there is no such file");
+  ExpectUsageError("simulate --model lent", "did you mean lenet? The names: ");
+  ExpectUsageError("model show", "MODEL is required");
+}
+
+TEST(Model, ASimulationTakesAFileAndTheNameOfTheSameNetGivesTheSameBits) {
+  const std::string path = WriteModel("my-mlp", "input = [784]\n" + Layer("dense", "outputs = 64") +
+                                                    Layer("relu") + Layer("dense", "outputs = 10"));
+  const std::string run =
+      "simulate --data synthetic --devices 20 --cohort 4 --rounds 1 --local-epochs 1 --seed 1 "
+      "--model ";
+  const Json file = SottoJson(run + path);
+  const Json named = SottoJson(run + "mlp");
+  EXPECT_EQ(file["model"], "my-mlp");
+  EXPECT_EQ(file["job"]["model"], "my-mlp");
+  EXPECT_EQ(file["model_digest"], named["model_digest"]);
+  EXPECT_EQ(file["parameters_sha256"], named["parameters_sha256"]);
+}
+
+TEST(Model, DataOfAnotherShapeAreRefused) {
+  const std::string path = WriteModel("tiny", "input = [4]\n" + Layer("dense", "outputs = 3"));
+  const Outcome run = Sotto("simulate --data synthetic --model " + path);
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_NE(
+      run.output.find("model tiny takes 4 inputs in 3 classes, but data set synthetic has 784"),
+      std::string::npos)
+      << run.output;
+}
+
+TEST(Model, ThePageHasTheTableOfKinds) {
+  const Outcome table = Sotto("model kinds");
+  EXPECT_EQ(table.exit_code, 0);
+  EXPECT_NE(ReadFile(SOTTO_SOURCE_DIR "/server/MODELS.md").find("\n\n" + table.output + "\n"),
+            std::string::npos)
+      << "the table should be:\n"
+      << table.output;
+}
+
+}  // namespace
+}  // namespace sotto

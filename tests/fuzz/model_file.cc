@@ -1,0 +1,61 @@
+// Fuzzes the reader of model files. Any text is either a model that keeps its limits, and whose
+// small nets predict without touching what is not theirs, or it is refused with file and line.
+//
+// Input: the file's text.
+#include "sotto/model/model_file.h"
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "fuzz/input.h"
+#include "sotto/model/layer_kinds.h"
+#include "sotto/model/model_text.h"
+
+namespace sotto::fuzz {
+namespace {
+
+constexpr uint64_t kMaxWork = 1 << 16;
+
+void CheckPlan(const ModelInfo& model) {
+  uint32_t reaches = model.inputs;
+  uint64_t parameters = 0;
+  for (const nn::LayerPlan& layer : model.layers) {
+    Require(layer.info.input.size() == reaches, "layers fit each other");
+    reaches = layer.info.output.size();
+    Require(reaches >= 1 && reaches <= posix::kMaxTensor, "tensors keep their limit");
+    parameters += layer.trained();
+  }
+  Require(reaches == model.outputs, "the last layer gives the outputs");
+  Require(parameters == model.parameters && parameters <= kMaxParameters, "parameters add up");
+}
+
+void Predict(const ModelInfo& model) {
+  const size_t scratch = model.predict_floats(model);
+  const uint64_t work = posix::MultiplyAccumulates(model).training;
+  if (work + scratch + model.inputs + model.parameters > kMaxWork) return;
+  std::vector<float> features(model.inputs, 1.0F);
+  std::vector<float> parameters(model.parameters, 0.01F);
+  std::vector<float> memory(scratch);
+  std::vector<float> outputs(model.outputs);
+  model.predict(model, {parameters.data(), parameters.size()}, {features.data(), features.size()},
+                {memory.data(), memory.size()}, {outputs.data(), outputs.size()});
+}
+
+}  // namespace
+}  // namespace sotto::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace sotto;
+  try {
+    const posix::SharedModel model =
+        posix::ParseModel("fuzz.toml", std::string(reinterpret_cast<const char*>(data), size));
+    fuzz::CheckPlan(*model);
+    fuzz::Require(!posix::CppText(*model).empty(), "each model is a C++ type");
+    fuzz::Predict(*model);
+  } catch (const std::invalid_argument& error) {
+    fuzz::Require(std::string(error.what()).find("fuzz.toml:") == 0,
+                  "a refusal names the file and the line");
+  }
+  return 0;
+}
