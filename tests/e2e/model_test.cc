@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "e2e/program.h"
+#include "sotto/model/model_text.h"
 #include "sotto/models.h"
 
 namespace sotto {
@@ -131,14 +132,16 @@ TEST(Model, ASimulationTakesAFileAndTheNameOfTheSameNetGivesTheSameBits) {
   EXPECT_EQ(file["parameters_sha256"], named["parameters_sha256"]);
 }
 
-TEST(Model, DataOfAnotherShapeAreRefused) {
-  const std::string path = WriteModel("tiny", "input = [4]\n" + Layer("dense", "outputs = 3"));
-  const Outcome run = Sotto("simulate --data synthetic --model " + path);
-  EXPECT_EQ(run.exit_code, 2);
-  EXPECT_NE(
-      run.output.find("model tiny takes 4 inputs in 3 classes, but data set synthetic has 784"),
-      std::string::npos)
-      << run.output;
+TEST(Model, DataThatAModelDoesNotTakeAreRefused) {
+  const std::string tiny = WriteModel("tiny", "input = [4]\n" + Layer("dense", "outputs = 3"));
+  const std::string coder =
+      WriteModel("coder", "input = [784]\nloss = \"mean-squared-error\"\ntarget = \"input\"\n" +
+                              Layer("dense", "outputs = 784"));
+  const std::string run = "simulate --data synthetic --model ";
+  ExpectUsageError(run + tiny,
+                   "model tiny takes 4 inputs in 3 classes, but data set synthetic has 784");
+  ExpectUsageError(run + coder, "model coder has no classes for targets, but data sets");
+  ExpectUsageError(run + "char-lstm-small", "model char-lstm-small takes tokens, but data sets");
 }
 
 TEST(Model, ThePageHasTheTableOfKinds) {
@@ -148,6 +151,27 @@ TEST(Model, ThePageHasTheTableOfKinds) {
             std::string::npos)
       << "the table should be:\n"
       << table.output;
+}
+
+// "28,000"
+std::string Grouped(uint64_t number) {
+  return number < 1000 ? std::to_string(number)
+                       : fmt::format("{},{:03}", Grouped(number / 1000), number % 1000);
+}
+
+TEST(Model, ThePagesFiguresOfBoardsAreThoseOfTheProgram) {
+  const std::string page = ReadFile(SOTTO_SOURCE_DIR "/server/MODELS.md");
+  int rows = 0;
+  for (const ModelInfo& model : Models()) {
+    if (page.find(fmt::format("| `{}` | ", model.name)) == std::string::npos) continue;
+    ++rows;
+    const posix::DeviceMemory memory = posix::MemoryOnDevice(model, 10);
+    const std::string row =
+        fmt::format("| `{}` | {} | {} | {} |", model.name, Grouped(model.parameters),
+                    Grouped(memory.vectors), Grouped(memory.workspace));
+    EXPECT_NE(page.find(row), std::string::npos) << row;
+  }
+  EXPECT_GE(rows, 7);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "sotto/data/idx.h"
 #include "sotto/data/partition.h"
 #include "sotto/key_labels.h"
+#include "sotto/model/model_file.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/random.h"
 
@@ -41,6 +42,7 @@ std::vector<uint32_t> PickInPermutation(const SampleRange& range, size_t total, 
 SampleSource Share::source() { return {static_cast<uint32_t>(indices.size()), Read, this}; }
 
 Share LoadShare(const ClientOptions& options, const ModelInfo& model) {
+  RequireImageModel(model);
   Share share;
   share.data =
       ReadIdxDataset(options.data, options.data, options.labels, static_cast<int>(model.classes));

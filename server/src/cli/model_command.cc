@@ -87,8 +87,6 @@ std::string DescribeMemory(const ModelInfo& model, uint32_t batch_size, const ch
   return text;
 }
 
-bool IsFixedPoint(const ModelInfo& model) { return !model.has_momentum; }
-
 std::string Describe(const ModelInfo& model, const ShowOptions& o) {
   const posix::Work work = posix::MultiplyAccumulates(model);
   std::string text =
@@ -101,7 +99,7 @@ std::string Describe(const ModelInfo& model, const ShowOptions& o) {
       "multiply-accumulates of a sample: {} forward, {} in training\n",
       Grouped(model.parameters), Grouped(uint64_t{4} * model.parameters), ModelDigestHex(model),
       Grouped(work.forward), Grouped(work.training));
-  if (!IsFixedPoint(model)) text += DescribeMemory(model, o.batch_size, "float32");
+  if (!posix::IsFixedPoint(model)) text += DescribeMemory(model, o.batch_size, "float32");
   const std::optional<ModelInfo> fixed = posix::WithFixedPoint(model);
   if (fixed) text += DescribeMemory(*fixed, o.batch_size, "fixed point");
   return text;
@@ -143,7 +141,8 @@ Json ToJson(const ModelInfo& model, uint32_t batch_size) {
   json["batch_size"] = batch_size;
   json["float32"] = nullptr;
   json["fixed_point"] = nullptr;
-  if (!IsFixedPoint(model)) json["float32"] = ToJson(posix::MemoryOnDevice(model, batch_size));
+  if (!posix::IsFixedPoint(model))
+    json["float32"] = ToJson(posix::MemoryOnDevice(model, batch_size));
   if (const std::optional<ModelInfo> fixed = posix::WithFixedPoint(model)) {
     json["fixed_point"] = ToJson(posix::MemoryOnDevice(*fixed, batch_size));
   }

@@ -9,6 +9,7 @@
 #include "sotto/client.h"
 #include "sotto/key_labels.h"
 #include "sotto/local_round.h"
+#include "sotto/model/model_file.h"
 #include "sotto/posix/port.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/random.h"
@@ -147,6 +148,7 @@ Fleet::Fleet(const FleetOptions& options, const ModelInfo& model, const Dataset&
       data_(data),
       run_key_(run_key),
       partition_(MakePartition(options, data.size(), run_key)) {
+  posix::RequireImageModel(model);
   if (data.input_size() != model.inputs || data.classes != static_cast<int>(model.classes)) {
     throw std::invalid_argument(fmt::format(
         "model {} takes {} inputs in {} classes, but data set {} has {} in {}", model.name,

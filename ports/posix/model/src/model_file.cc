@@ -49,13 +49,15 @@ Document ReadTables(const std::string& path, const std::string& text) {
   for (const Setting& setting : ParseToml(text, TomlArrays::kTaken)) {
     const bool is_layer =
         setting.entry > 0 && setting.section.size() == 1 && setting.section.front() == "layer";
+    const bool is_entry = setting.kind == Setting::Kind::kEntry;
     if (!is_layer && !setting.section.empty()) {
       RefuseLine(path, setting.line,
-                 fmt::format("{} stands in no [[layer]]; a model file has keys, then [[layer]] "
+                 fmt::format("{} is none of the model's; a model file has keys, then [[layer]] "
                              "once for each layer",
-                             FullName(setting)));
+                             is_entry ? fmt::format("[[{}]]", fmt::join(setting.section, "."))
+                                      : FullName(setting)));
     }
-    if (setting.kind == Setting::Kind::kEntry) {
+    if (is_entry) {
       if (document.layers.size() == kMaxLayers) {
         RefuseLine(path, setting.line, fmt::format("more than {} layers", kMaxLayers));
       }
@@ -372,6 +374,21 @@ std::optional<ModelInfo> WithFixedPoint(const ModelInfo& model) {
   ModelInfo fixed = model;
   nn::internal::UseFixedPoint(&fixed);
   return fixed;
+}
+
+bool IsFixedPoint(const ModelInfo& model) {
+  return model.train_batch == nn::internal::FixedTrainBatch;
+}
+
+void RequireImageModel(const ModelInfo& model) {
+  const char* const has = model.layers[0].tokens > 0 ? "takes tokens"
+                          : model.classes == 0       ? "has no classes for targets"
+                                                     : nullptr;
+  if (has == nullptr) return;
+  throw std::invalid_argument(
+      fmt::format("model {} {}, but data sets here are images in classes; a firmware brings other "
+                  "samples to `sotto serve`",
+                  model.name, has));
 }
 
 }  // namespace sotto::posix

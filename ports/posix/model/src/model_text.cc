@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sotto/model/layer_kinds.h"
+#include "sotto/model/model_file.h"
 #include "sotto/nn.h"
 
 namespace sotto::posix {
@@ -82,10 +83,6 @@ std::string KeyText(const LayerKey& key) {
     text = fmt::format("`{} = \"{}\"`", key.name, fmt::join(key.choices, "\"` or `\""));
   }
   return key.fallback == nullptr ? text : fmt::format("{} ({})", text, key.fallback);
-}
-
-bool IsFixedPoint(const ModelInfo& model) {
-  return model.train_batch == nn::internal::FixedTrainBatch;
 }
 
 }  // namespace

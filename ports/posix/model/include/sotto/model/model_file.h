@@ -41,6 +41,11 @@ SharedModel OpenModel(const std::string& value);
 
 // The same net trained in fixed point. Nothing if the SDK has no fixed point for it.
 std::optional<ModelInfo> WithFixedPoint(const ModelInfo& model);
+bool IsFixedPoint(const ModelInfo& model);
+
+// Throws std::invalid_argument unless the model tells classes of images apart: simulator and
+// sotto-client have no other data.
+void RequireImageModel(const ModelInfo& model);
 
 }  // namespace sotto::posix
 
