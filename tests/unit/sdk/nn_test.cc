@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "nn/kernels.h"
-#include "sotto/num.h"
 #include "sotto/initial_weights.h"
 #include "sotto/models.h"
+#include "sotto/num.h"
 #include "unit/sdk/hex.h"
 
 namespace sotto {
