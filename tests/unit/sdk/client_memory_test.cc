@@ -89,6 +89,11 @@ TEST(ClientMemory, TheWorkspaceIsWhatTheModelNeedsForEachNetBatchAndLoss) {
   ExpectBothCountsAgreeForAnyBatch<FixedPoint<Softmax64x10>>();
   ExpectBothCountsAgreeForAnyBatch<Mlp>();
   ExpectBothCountsAgreeForAnyBatch<LeNet>();
+  ExpectBothCountsAgreeForAnyBatch<FixedMlp>();
+  ExpectBothCountsAgreeForAnyBatch<FixedLeNet>();
+  ExpectBothCountsAgreeForAnyBatch<SmallCnn>();
+  ExpectBothCountsAgreeForAnyBatch<CharLstmSmall>();
+  ExpectBothCountsAgreeForAnyBatch<Motion>();
   ExpectBothCountsAgreeForAnyBatch<Detector>();
   ExpectBothCountsAgreeForAnyBatch<Regression>();
   ExpectBothCountsAgreeForAnyBatch<Logistic>();
