@@ -39,8 +39,9 @@ std::vector<std::string> Files() {
                      Layer("max-pool1d", "size = 2") +
                      Layer("average-pool1d", "size = 3\nstride = 1\npadding = 1") +
                      Layer("dense", "outputs = 24")),
-      WriteModel("fixed",
-                 "input = [8]\narithmetic = \"fixed-point\"\n" + Layer("dense", "outputs = 3")),
+      WriteModel("fixed", "input = [8, 2]\narithmetic = \"fixed-point\"\n" +
+                              Layer("conv1d", "outputs = 4\nkernel = 3") + Layer("relu") +
+                              Layer("dense", "outputs = 3")),
   };
 }
 

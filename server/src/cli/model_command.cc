@@ -100,7 +100,7 @@ std::string Describe(const ModelInfo& model, const ShowOptions& o) {
       Grouped(model.parameters), Grouped(uint64_t{4} * model.parameters), ModelDigestHex(model),
       Grouped(work.forward), Grouped(work.training));
   if (!posix::IsFixedPoint(model)) text += DescribeMemory(model, o.batch_size, "float32");
-  const std::optional<ModelInfo> fixed = posix::WithFixedPoint(model);
+  const posix::SharedModel fixed = posix::WithFixedPoint(model);
   if (fixed) text += DescribeMemory(*fixed, o.batch_size, "fixed point");
   return text;
 }
@@ -143,7 +143,7 @@ Json ToJson(const ModelInfo& model, uint32_t batch_size) {
   json["fixed_point"] = nullptr;
   if (!posix::IsFixedPoint(model))
     json["float32"] = ToJson(posix::MemoryOnDevice(model, batch_size));
-  if (const std::optional<ModelInfo> fixed = posix::WithFixedPoint(model)) {
+  if (const posix::SharedModel fixed = posix::WithFixedPoint(model)) {
     json["fixed_point"] = ToJson(posix::MemoryOnDevice(*fixed, batch_size));
   }
   return json;

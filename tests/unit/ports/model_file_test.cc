@@ -80,6 +80,9 @@ TEST(ModelFile, GivesTheNetThatATypeGives) {
   ExpectSame(*Parse(Head("[784]") + Layer("dense", "outputs = 64\ninputs = 784") + dense_relu +
                     Layer("dense", "outputs = 10")),
              *FindModel("mlp"));
+  ExpectSame(*Parse(Head("[784]", "arithmetic = \"fixed-point\"") + Layer("dense", "outputs = 64") +
+                    dense_relu + Layer("dense", "outputs = 10")),
+             *FindModel("mlp-q"));
   ExpectSame(
       *Parse(Head("[28, 28, 1]") + Layer("conv2d", "outputs = 6\nkernel = 5\npadding = 2") +
              Layer("relu") + Layer("max-pool2d", "size = 2") +
@@ -182,7 +185,9 @@ TEST(ModelFile, RefusesKeysWithLineAndReason) {
       {Head("[4]") + Layer("dense", "outputs = 0"), "outputs: 0 is no whole number from 1"},
       {Head("[4]") + Layer("dense", "outputs = \"3\""), "outputs is no number"},
       {Head("[4]") + Layer("relu"), "nothing is trained"},
-      {Head("[4]", "arithmetic = \"fixed-point\"") + dense + dense, "my.toml:3: the model: fixed"},
+      {Head("[4]", "arithmetic = \"fixed-point\"") + dense + Layer("tanh") + dense,
+       "my.toml:3: the model: fixed point has no tanh"},
+      {Head("[9000]", "arithmetic = \"fixed-point\"") + dense, "takes at most 8192 inputs"},
   });
 }
 

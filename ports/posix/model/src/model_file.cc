@@ -24,7 +24,6 @@ namespace {
 using nn::LayerPlan;
 using nn::Shape;
 
-constexpr uint32_t kMaxFixedInputs = 8192;  // see FixedPoint in nn.h
 constexpr size_t kMaxNameLength = 64;
 constexpr char kExpectedInput[] =
     "[features], [length, channels] or [height, width, channels], each at least 1";
@@ -37,6 +36,44 @@ struct OwnedModel {
   std::vector<float> frozen;
   ModelInfo info;
 };
+
+nn::LossPlan InFixedPoint(nn::LossPlan loss) {
+  switch (loss.kind) {
+    case nn::LossKind::kSoftmaxCrossEntropy:
+      loss.errors = nn::SoftmaxCrossEntropy::FixedPlan().errors;
+      break;
+    case nn::LossKind::kOneVsAll:
+      loss.errors = nn::OneVsAll::FixedPlan().errors;
+      break;
+    case nn::LossKind::kMeanSquaredError:
+      loss.errors = nn::MeanSquaredError<>::FixedPlan().errors;
+      break;
+  }
+  return loss;
+}
+
+// Changes the model, or says why there is no fixed point for it: see FixedPoint in nn.h.
+std::string ChangeToFixedPoint(OwnedModel* model) {
+  constexpr uint32_t kMaxInputs = 8192;  // of a single layer
+  ModelInfo& info = model->info;
+  info.layers = {model->layers.data(), model->layers.size()};
+  if (nn::IsSoftmaxRegression(info.layers, info.loss)) {
+    if (info.inputs > kMaxInputs) return fmt::format("takes at most {} inputs", kMaxInputs);
+    model->layers[0].functions = {};
+    info.loss.errors = nullptr;
+    nn::internal::UseFixedSoftmaxRegression(&info);
+    return "";
+  }
+  for (LayerPlan& layer : model->layers) {
+    const LayerKindRow& kind = KindOf(layer);
+    if (layer.frozen != nullptr) return "has no frozen layers";
+    if (kind.in_fixed_point == nullptr) return fmt::format("has no {}", kind.name);
+    layer = kind.in_fixed_point(layer);
+  }
+  info.loss = InFixedPoint(info.loss);
+  nn::internal::UseFixedNet(&info);
+  return "";
+}
 
 // The file's tables.
 struct Document {
@@ -298,13 +335,10 @@ class Builder {
     }
     if (!top_.Has("arithmetic")) return;
     if (top_.Choice("arithmetic", {"float32", "fixed-point"}) == 0) return;
-    const std::optional<ModelInfo> fixed = WithFixedPoint(info());
-    if (!fixed) {
-      top_.Refuse("arithmetic", fmt::format("fixed point trains a single dense layer with softmax "
-                                            "and at most {} inputs; use float32",
-                                            kMaxFixedInputs));
+    const std::string why_not = ChangeToFixedPoint(model_.get());
+    if (!why_not.empty()) {
+      top_.Refuse("arithmetic", fmt::format("fixed point {}; use float32", why_not));
     }
-    info() = *fixed;
   }
 
   // Two nets of one name would be hard to tell apart in logs and ledgers.
@@ -367,17 +401,15 @@ SharedModel OpenModel(const std::string& value) {
                   value, Suggestion(value, names), fmt::join(names, ", ")));
 }
 
-std::optional<ModelInfo> WithFixedPoint(const ModelInfo& model) {
-  if (!nn::IsSoftmaxRegression(model.layers, model.loss) || model.inputs > kMaxFixedInputs) {
-    return std::nullopt;
-  }
-  ModelInfo fixed = model;
-  nn::internal::UseFixedPoint(&fixed);
-  return fixed;
+SharedModel WithFixedPoint(const ModelInfo& model) {
+  const auto fixed = std::make_shared<OwnedModel>();
+  fixed->layers.assign(model.layers.begin(), model.layers.end());
+  fixed->info = model;
+  return ChangeToFixedPoint(fixed.get()).empty() ? SharedModel(fixed, &fixed->info) : nullptr;
 }
 
 bool IsFixedPoint(const ModelInfo& model) {
-  return model.train_batch == nn::internal::FixedTrainBatch;
+  return model.begin_training == nn::internal::FixedBegin;
 }
 
 void RequireImageModel(const ModelInfo& model) {

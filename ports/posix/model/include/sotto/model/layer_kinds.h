@@ -50,6 +50,8 @@ struct LayerKindRow {
   std::string (*cpp)(const nn::LayerPlan& layer);  // its type: "Conv2d<6, 5, 1, 2>"
   // Of a forward pass. Each parameter's gradient, and the input's delta, take as many again.
   uint64_t (*multiply_accumulates)(const nn::LayerPlan& layer);
+  // The plan with the functions of fixed point. Null: the kind has none.
+  nn::LayerPlan (*in_fixed_point)(nn::LayerPlan plan) = nullptr;
 };
 
 const std::vector<LayerKindRow>& LayerKinds();

@@ -13,7 +13,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "sotto/model_info.h"
@@ -39,8 +38,9 @@ bool IsModelFile(const std::string& value);
 // The model of that name, or of that file. Throws as ReadModelFile() does, and for an unknown name.
 SharedModel OpenModel(const std::string& value);
 
-// The same net trained in fixed point. Nothing if the SDK has no fixed point for it.
-std::optional<ModelInfo> WithFixedPoint(const ModelInfo& model);
+// The same net trained in fixed point, while `model` exists. Null if the SDK has no fixed point for
+// it.
+SharedModel WithFixedPoint(const ModelInfo& model);
 bool IsFixedPoint(const ModelInfo& model);
 
 // Throws std::invalid_argument unless the model tells classes of images apart: simulator and
