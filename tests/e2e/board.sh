@@ -234,7 +234,7 @@ fleet() {
 }
 
 windows() {
-  serve 1 7 --model motion --mechanism none --clip 10 --learning-rate 0.2 --model-out model.bin
+  serve 1 7 --model "${source_dir}/examples/cortex_m/nets/windows.toml" --mechanism none --clip 10 --learning-rate 0.2 --model-out model.bin
   board 0 firmware_windows "${port}"
   expect_end "${server}" "${board}"
   "${bin}/windows_accuracy" model.bin 0.95 || fail "the board's net has not learned"
