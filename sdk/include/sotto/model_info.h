@@ -70,6 +70,9 @@ struct ModelInfo {
   Status (*begin_training)(Span<const float> base, WorkingParameters working) = nullptr;
   void (*end_training)(Span<const float> base, WorkingParameters working) = nullptr;
 
+  // Adds to a hash what ModelDigest() covers. Returns kOk or the hash's status.
+  Status (*update_digest)(const ModelInfo& model, Sha256* hash) = nullptr;
+
   // Within a training: moves the working parameters towards base so that their distance is at most
   // radius, up to rounding. The encoder later enforces the exact bound in integers.
   //   was_outside  the distance was above the radius; else nothing is changed

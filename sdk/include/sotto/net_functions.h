@@ -13,12 +13,14 @@ namespace internal {
 // Softmax regression on one Dense layer, without a gradient vector: it first computes the output
 // errors of the whole batch, then applies one rank-1 update a sample. So it reads every sample
 // twice.
+Status UpdateSoftmaxDigest(const ModelInfo& model, Sha256* hash);
 size_t SoftmaxTrainingFloats(const ModelInfo& model, uint32_t batch_size);
 size_t SoftmaxPredictFloats(const ModelInfo& model);
 void SoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
                     Span<const float> features, Span<float> scratch, Span<float> scores);
 
 // Any net, by its plan.
+Status UpdateNetDigest(const ModelInfo& model, Sha256* hash);
 size_t NetTrainingFloats(const ModelInfo& model, uint32_t batch_size);
 Status NetTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
                      WorkingParameters working, Span<float> scratch, float* loss);
@@ -48,6 +50,7 @@ void FixedNetPredict(const ModelInfo& model, Span<const float> parameters,
                      Span<const float> features, Span<float> scratch, Span<float> scores);
 
 constexpr void UseNet(ModelInfo* model) {
+  model->update_digest = UpdateNetDigest;
   model->begin_training = FloatBegin;
   model->end_training = FloatEnd;
   model->project = FloatProject;
@@ -58,6 +61,7 @@ constexpr void UseNet(ModelInfo* model) {
 }
 
 constexpr void UseSoftmaxRegression(ModelInfo* model) {
+  model->update_digest = UpdateSoftmaxDigest;
   model->begin_training = FloatBegin;
   model->end_training = FloatEnd;
   model->project = FloatProject;
@@ -68,6 +72,7 @@ constexpr void UseSoftmaxRegression(ModelInfo* model) {
 }
 
 constexpr void UseFixedNet(ModelInfo* model) {
+  model->update_digest = UpdateNetDigest;
   model->begin_training = FixedBegin;
   model->end_training = FixedEnd;
   model->project = FixedProject;

@@ -161,6 +161,9 @@ constexpr auto MakeNet(List<Entries...>) {
   AddPlans<height, width, channels, Input<height, width, channels>, Entries...>(net.plan);
   net.Freeze(Frozen::kFrozenLayers, Frozen::kWeights.data());
   net.CountParameters();
+  // Softmax regression does not use its layer's functions: a firmware must not link them.
+  const LossPlan loss = LossOf<List<Entries...>>::Type::Plan();
+  if (nn::IsSoftmaxRegression(net.plan, loss)) net.plan[0].functions = {};
   return net;
 }
 
@@ -197,11 +200,7 @@ constexpr LossPlan FixedLoss() {
 template <class Net, class... Entries>
 constexpr auto MakeFixedNet(List<Entries...>) {
   auto net = Net::kNet;
-  if constexpr (Net::kIsSoftmaxRegression) {
-    net.plan[0].functions = {};  // not used
-  } else {
-    ChangeToFixedPoint<Entries...>(net.plan);
-  }
+  if constexpr (!Net::kIsSoftmaxRegression) ChangeToFixedPoint<Entries...>(net.plan);
   return net;
 }
 

@@ -8,24 +8,41 @@ namespace {
 
 size_t PatchSize(const LayerInfo& info) { return size_t{info.window.size()} * info.input.channels; }
 
-// Calls move(patch, input, n) for each run of n numbers that lie side by side in both.
-template <class Move>
-void ForEachSlice(const LayerCall& call, const Clipped& at, Move move) {
-  const size_t channels = call.info.input.channels;
-  ForEachRun(call.info, at, [&](const Run& run) {
-    move(call.scratch + run.first_in_window * channels, call.input + run.first_in_input * channels,
-         run.pixels * channels);
-  });
-}
+// A window's values that lie within the tensor, in a patch and in the input: rows of n numbers.
+struct Overlap {
+  Overlap(const LayerInfo& info, const Clipped& at)
+      : rows(at.end_row - at.first_row),
+        n((at.end_column - at.first_column) * info.input.channels),
+        patch_stride(info.window.columns.extent * info.input.channels),
+        input_stride(info.input.width * info.input.channels),
+        in_patch(PositionInPatch(info, at)),
+        in_input(at.first_row * input_stride + at.first_column * info.input.channels) {}
 
-bool IsWhole(const LayerInfo& info, const Clipped& at) {
-  return at.end_row - at.first_row == info.window.rows.extent &&
-         at.end_column - at.first_column == info.window.columns.extent;
-}
+  static size_t PositionInPatch(const LayerInfo& info, const Clipped& at) {
+    const auto row = static_cast<size_t>(static_cast<int32_t>(at.first_row) - at.top);
+    const auto column = static_cast<size_t>(static_cast<int32_t>(at.first_column) - at.left);
+    return (row * info.window.columns.extent + column) * info.input.channels;
+  }
+
+  size_t rows;
+  size_t n;
+  size_t patch_stride;
+  size_t input_stride;
+  size_t in_patch;
+  size_t in_input;
+};
 
 void Gather(const LayerCall& call, const Clipped& at) {
-  if (!IsWhole(call.info, at)) FillZero(PatchSize(call.info), call.scratch);
-  ForEachSlice(call, at, [](Real* patch, const Real* input, size_t n) { Copy(input, n, patch); });
+  const Overlap o(call.info, at);
+  if (o.rows * o.n != PatchSize(call.info)) FillZero(PatchSize(call.info), call.scratch);
+  CopyRows(call.input + o.in_input, o.input_stride, o.rows, o.n, call.scratch + o.in_patch,
+           o.patch_stride);
+}
+
+void Scatter(const LayerCall& call, const Clipped& at) {
+  const Overlap o(call.info, at);
+  AddRows(call.scratch + o.in_patch, o.patch_stride, o.rows, o.n, call.input + o.in_input,
+          o.input_stride);
 }
 
 bool IsZero(const Real* values, size_t n) {
@@ -72,9 +89,7 @@ void Conv2dInputDelta(const LayerCall& call) {
   ForEachWindow(call.info, [&](const Clipped& at) {
     if (!IsZero(delta, outputs)) {
       TransposedProduct(call.parameters, delta, n, outputs, call.scratch);
-      ForEachSlice(call, at, [](const Real* patch, Real* input, size_t count) {
-        AddScaled(Real{1}, patch, count, input);
-      });
+      Scatter(call, at);
     }
     delta += outputs;
   });

@@ -1,10 +1,49 @@
 #include "sotto/layers/max_pool2d.h"
 
+#include <limits>
+
 #include "nn/kernels.h"
 #include "nn/windows.h"
 
 namespace sotto::nn::internal {
 namespace {
+
+constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
+
+// Calls visit(pixel) for each pixel beneath the window, a pointer to its channels.
+template <class Visit>
+void ForEachPixel(const LayerCall& call, const Clipped& at, Visit visit) {
+  const size_t channels = call.info.input.channels;
+  ForEachRun(call.info, at, [&](const Run& run) {
+    Real* x = call.input + run.first_in_input * channels;
+    for (size_t i = 0; i < run.pixels; ++i, x += channels) visit(x);
+  });
+}
+
+void KeepLarger(const Real* __restrict x, size_t n, Real* __restrict y) {
+  for (size_t i = 0; i < n; ++i) y[i] = x[i] > y[i] ? x[i] : y[i];
+}
+
+// largest [channels] <- those beneath the window.
+void FindLargest(const LayerCall& call, const Clipped& at, Real* largest) {
+  const size_t channels = call.info.input.channels;
+  const size_t first = size_t{at.first_row} * call.info.input.width + at.first_column;
+  Copy(call.input + first * channels, channels, largest);
+  ForEachPixel(call, at, [&](const Real* x) { KeepLarger(x, channels, largest); });
+}
+
+// x <- its delta, the next pixel of a window. A largest value that was met becomes infinity, which
+// no other reaches.
+void PassToLargest(const Real* __restrict delta, size_t n, Real* __restrict largest,
+                   Real* __restrict x) {
+  for (size_t i = 0; i < n; ++i) {
+    const Real old = largest[i];
+    const bool is_less = x[i] < old;
+    const Real passed = delta[i];
+    x[i] = is_less ? Real{0} : passed;
+    largest[i] = is_less ? old : kInfinity;
+  }
+}
 
 // Index of the first largest value of a channel beneath the window.
 size_t Largest(const LayerInfo& info, const Clipped& at, const Real* input, size_t channel) {
@@ -27,9 +66,8 @@ size_t Largest(const LayerInfo& info, const Clipped& at, const Real* input, size
 void MaxPool2dForward(const LayerCall& call) {
   Real* y = call.output;
   ForEachWindow(call.info, [&](const Clipped& at) {
-    for (size_t c = 0; c < call.info.input.channels; ++c) {
-      *y++ = call.input[Largest(call.info, at, call.input, c)];
-    }
+    FindLargest(call, at, y);
+    y += call.info.input.channels;
   });
 }
 
@@ -40,15 +78,9 @@ void MaxPool2dInputDelta(const LayerCall& call) {
   const size_t channels = info.input.channels;
   const Real* delta = call.output;
   ForEachWindow(info, [&](const Clipped& at) {
-    for (size_t c = 0; c < channels; ++c) {
-      const size_t largest = Largest(info, at, call.input, c);
-      for (uint32_t row = at.first_row; row < at.end_row; ++row) {
-        for (uint32_t column = at.first_column; column < at.end_column; ++column) {
-          call.input[(size_t{row} * info.input.width + column) * channels + c] = Real{0};
-        }
-      }
-      call.input[largest] = *delta++;
-    }
+    FindLargest(call, at, call.scratch);
+    ForEachPixel(call, at, [&](Real* x) { PassToLargest(delta, channels, call.scratch, x); });
+    delta += channels;
   });
   ForEachUncovered(info, [&](uint32_t row, uint32_t column) {
     FillZero(channels, call.input + (size_t{row} * info.input.width + column) * channels);

@@ -9,6 +9,9 @@ using Lanes = Eigen::Array<Real, kLanes, 1>;
 
 using View = Eigen::Map<const Lanes>;
 
+constexpr int kGroup = 4;
+using Group = Eigen::Array<Real, kGroup, 1>;
+
 void Store(const Lanes& lanes, Real* p) { Eigen::Map<Lanes>{p} = lanes; }
 
 // Not inlined: GCC packs sums into vector registers only when they end in memory.
@@ -18,14 +21,10 @@ void Store(const Lanes& lanes, Real* p) { Eigen::Map<Lanes>{p} = lanes; }
   return two[0] + two[1];
 }
 
-// Adds the products after the last whole group of lanes. Not inlined: the inlined copies would be
-// most of the code.
-[[gnu::noinline]] void AddTail(const Real* row, const Real* x, size_t n, Real* lanes) {
-  for (size_t i = n - n % kLanes; i < n; ++i) lanes[i % kLanes] += row[i] * x[i];
-}
-
-// Two rows at once: they share the loads of x and hide the latency of each other's sums.
-void TwoRowProducts(const Real* row0, const Real* row1, const Real* x, size_t n, Real* sums) {
+// The lanes of two rows' products with x, without the tail. Two at once: they share the loads of x
+// and hide the latency of each other's sums. Not inlined, as AddLanes().
+[[gnu::noinline]] void TwoRowLanes(const Real* row0, const Real* row1, const Real* x, size_t n,
+                                   Real (*lanes)[kLanes]) {
   Lanes sum0 = Lanes::Zero();
   Lanes sum1 = Lanes::Zero();
   for (size_t i = 0; i + kLanes <= n; i += kLanes) {
@@ -33,13 +32,8 @@ void TwoRowProducts(const Real* row0, const Real* row1, const Real* x, size_t n,
     sum0 += View(row0 + i) * xi;
     sum1 += View(row1 + i) * xi;
   }
-  Real lanes[2][kLanes];
   Store(sum0, lanes[0]);
   Store(sum1, lanes[1]);
-  AddTail(row0, x, n, lanes[0]);
-  AddTail(row1, x, n, lanes[1]);
-  sums[0] = AddLanes(lanes[0]);
-  sums[1] = AddLanes(lanes[1]);
 }
 
 [[gnu::always_inline]] inline void AddScaledLanes(Real scale, const Lanes& x, Real* y) {
@@ -61,6 +55,19 @@ void AddTwoScaled(Real a0, const Real* x0, Real a1, const Real* x1, size_t n, Re
   for (size_t i = whole; i < n; ++i) y[i] = (y[i] + a0 * x0[i]) + a1 * x1[i];
 }
 
+// The same result as AddScaled(), faster.
+void AddScaledInLanes(Real scale, const Real* x, size_t n, Real* y) {
+  const size_t whole = n - n % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) AddScaledLanes(scale, View(x + i), y + i);
+  for (size_t i = whole; i < n; ++i) y[i] += scale * x[i];
+}
+
+// The first of the numbers in [a, end) that is not zero, or end.
+const Real* NextNonZero(const Real* a, const Real* end) {
+  while (a != end && *a == Real{0}) ++a;
+  return a;
+}
+
 }  // namespace
 
 void DenseForward(const Real* weights, const Real* bias, const Real* x, size_t n, size_t outputs,
@@ -68,15 +75,21 @@ void DenseForward(const Real* weights, const Real* bias, const Real* x, size_t n
   for (size_t o = 0; o < outputs; o += 2) {
     // An odd last row is computed twice.
     const size_t next = o + 1 < outputs ? o + 1 : o;
-    Real sums[2];
-    TwoRowProducts(weights + o * n, weights + next * n, x, n, sums);
-    y[next] = sums[1];
-    y[o] = sums[0];
+    const Real* row0 = weights + o * n;
+    const Real* row1 = weights + next * n;
+    Real lanes[2][kLanes];
+    TwoRowLanes(row0, row1, x, n, lanes);
+    const size_t whole = n - n % kLanes;
+    for (size_t i = whole; i < n; ++i) {
+      lanes[0][i - whole] += row0[i] * x[i];
+      lanes[1][i - whole] += row1[i] * x[i];
+    }
+    y[o] = AddLanes(lanes[0]) + bias[o];
+    y[next] = AddLanes(lanes[1]) + bias[next];
   }
-  for (size_t o = 0; o < outputs; ++o) y[o] += bias[o];
 }
 
-// For an odd last row, which few models have. So it is not worth lanes.
+// Short vectors, and what is done once a batch: not worth the flash of lanes.
 void AddScaled(Real scale, const Real* x, size_t n, Real* y) {
   for (size_t i = 0; i < n; ++i) y[i] += scale * x[i];
 }
@@ -95,16 +108,28 @@ void AddScaledToTwo(Real scale0, Real scale1, const Real* x, size_t n, Real* y0,
 }
 
 void AddOuterProduct(const Real* a, size_t rows, const Real* x, size_t n, Real* m) {
-  size_t o = 0;
-  for (; o + 2 <= rows; o += 2) AddScaledToTwo(a[o], a[o + 1], x, n, m + o * n, m + (o + 1) * n);
-  if (o < rows) AddScaled(a[o], x, n, m + o * n);
+  const auto row = [=](const Real* scale) { return m + static_cast<size_t>(scale - a) * n; };
+  const Real* const end = a + rows;
+  const Real* second = nullptr;
+  for (const Real* first = NextNonZero(a, end); first != end; first = NextNonZero(second, end)) {
+    second = NextNonZero(first + 1, end);
+    if (second == end) return AddScaledInLanes(*first, x, n, row(first));
+    AddScaledToTwo(*first, *second, x, n, row(first), row(second));
+    ++second;
+  }
 }
 
 void TransposedProduct(const Real* m, const Real* a, size_t n, size_t rows, Real* y) {
   FillZero(n, y);
-  size_t o = 0;
-  for (; o + 2 <= rows; o += 2) AddTwoScaled(a[o], m + o * n, a[o + 1], m + (o + 1) * n, n, y);
-  if (o < rows) AddScaled(a[o], m + o * n, n, y);
+  const auto row = [=](const Real* scale) { return m + static_cast<size_t>(scale - a) * n; };
+  const Real* const end = a + rows;
+  const Real* second = nullptr;
+  for (const Real* first = NextNonZero(a, end); first != end; first = NextNonZero(second, end)) {
+    second = NextNonZero(first + 1, end);
+    if (second == end) return AddScaledInLanes(*first, row(first), n, y);
+    AddTwoScaled(*first, row(first), *second, row(second), n, y);
+    ++second;
+  }
 }
 
 void AddRowProducts(const Real* a, const Real* b, size_t rows, size_t n, Real* y) {
@@ -134,21 +159,47 @@ void FillZero(size_t n, Real* y) {
   for (size_t i = 0; i < n; ++i) y[i] = Real{0};
 }
 
-void Copy(const Real* x, size_t n, Real* y) { __builtin_memcpy(y, x, n * sizeof(Real)); }
+void Copy(const Real* x, size_t n, Real* y) { CopyRows(x, n, 1, n, y, n); }
+
+void CopyRows(const Real* x, size_t x_stride, size_t rows, size_t n, Real* y, size_t y_stride) {
+  const size_t whole = n - n % kGroup;
+  for (; rows > 0; --rows, x += x_stride, y += y_stride) {
+    for (size_t i = 0; i < whole; i += kGroup) {
+      const Group group = Eigen::Map<const Group>(x + i);
+      Eigen::Map<Group>{y + i} = group;
+    }
+    for (size_t i = whole; i < n; ++i) y[i] = x[i];
+  }
+}
+
+void AddRows(const Real* x, size_t x_stride, size_t rows, size_t n, Real* y, size_t y_stride) {
+  const size_t whole = n - n % kGroup;
+  for (; rows > 0; --rows, x += x_stride, y += y_stride) {
+    for (size_t i = 0; i < whole; i += kGroup) {
+      const Group sum = Eigen::Map<const Group>(y + i) + Eigen::Map<const Group>(x + i);
+      Eigen::Map<Group>{y + i} = sum;
+    }
+    for (size_t i = whole; i < n; ++i) y[i] += x[i];
+  }
+}
 
 void Scale(Real scale, size_t n, Real* y) {
   for (size_t i = 0; i < n; ++i) y[i] *= scale;
 }
 
+void DecayAndAdd(Real decay, Real scale, const Real* x, size_t n, Real* y) {
+  const size_t whole = n - n % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) Store(decay * View(y + i) + scale * View(x + i), y + i);
+  for (size_t i = whole; i < n; ++i) y[i] = decay * y[i] + scale * x[i];
+}
+
 Real SquaredDistance(const Real* a, const Real* b, size_t n) {
   Lanes sum = Lanes::Zero();
-  for (size_t i = 0; i + kLanes <= n; i += kLanes) sum += (View(a + i) - View(b + i)).square();
+  const size_t whole = n - n % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) sum += (View(a + i) - View(b + i)).square();
   Real lanes[kLanes];
   Store(sum, lanes);
-  const size_t whole = n - n % kLanes;
-  Real rest[kLanes];
-  for (size_t i = whole; i < n; ++i) rest[i - whole] = a[i] - b[i];
-  AddTail(rest, rest, n - whole, lanes);
+  for (size_t i = whole; i < n; ++i) lanes[i - whole] += (a[i] - b[i]) * (a[i] - b[i]);
   return AddLanes(lanes);
 }
 

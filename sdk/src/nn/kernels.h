@@ -28,11 +28,12 @@ void AddScaled(Real scale, const Real* x, size_t n, Real* y);
 // of x, y0 and y1 overlap.
 void AddScaledToTwo(Real scale0, Real scale1, const Real* x, size_t n, Real* y0, Real* y1);
 
-// m[o * n + i] += a[o] * x[i] for o < rows. No two of them overlap.
+// m[o * n + i] += a[o] * x[i] for o < rows. Rows whose a[o] is zero are left alone: m is a sum that
+// began at zero, which adding zeros would not change. No two of them overlap.
 void AddOuterProduct(const Real* a, size_t rows, const Real* x, size_t n, Real* m);
 
-// y[i] = sum_o m[o * n + i] * a[o] for i < n: a sum from zero in the order of o. y overlaps
-// nothing.
+// y[i] = sum_o m[o * n + i] * a[o] for i < n: a sum from zero in the order of o, without the terms
+// whose a[o] is zero. y overlaps nothing.
 void TransposedProduct(const Real* m, const Real* a, size_t n, size_t rows, Real* y);
 
 // y[i] += sum_t a[t * n + i] * b[t * n + i] for i < n: a sum from y[i] in the order of t < rows. y
@@ -48,8 +49,17 @@ void FillZero(size_t n, Real* y);
 // y = x. They do not overlap.
 void Copy(const Real* x, size_t n, Real* y);
 
+// Rows of n numbers, each a stride behind the one before: y = x. They do not overlap.
+void CopyRows(const Real* x, size_t x_stride, size_t rows, size_t n, Real* y, size_t y_stride);
+
+// The same: y += x.
+void AddRows(const Real* x, size_t x_stride, size_t rows, size_t n, Real* y, size_t y_stride);
+
 // y *= scale.
 void Scale(Real scale, size_t n, Real* y);
+
+// y = decay * y + scale * x. They do not overlap.
+void DecayAndAdd(Real decay, Real scale, const Real* x, size_t n, Real* y);
 
 // sum_i (a[i] - b[i])^2.
 Real SquaredDistance(const Real* a, const Real* b, size_t n);

@@ -1,5 +1,4 @@
-#include "sotto/model_info.h"
-#include "sotto/net_memory.h"
+#include "sotto/nn.h"
 #include "sotto/num.h"
 
 namespace sotto {
@@ -50,11 +49,21 @@ Status UpdateFrozen(Span<const nn::LayerPlan> layers, Sha256* hash) {
   return Status::kOk;
 }
 
-Status UpdateNet(const ModelInfo& model, Sha256* hash) {
+}  // namespace
+
+namespace nn::internal {
+
+Status UpdateSoftmaxDigest(const ModelInfo& model, Sha256* hash) {
+  const uint32_t format_1[] = {1, 1, static_cast<uint32_t>(LayerKind::kDense), model.inputs,
+                               model.outputs};
+  return Update(format_1, hash);
+}
+
+Status UpdateNetDigest(const ModelInfo& model, Sha256* hash) {
   constexpr uint32_t kPreparationSteps = 0;
   const uint32_t format_2[] = {2, static_cast<uint32_t>(model.layers.size())};
   if (Status s = Update(format_2, hash); s != Status::kOk) return s;
-  for (const nn::LayerPlan& layer : model.layers) {
+  for (const LayerPlan& layer : model.layers) {
     if (Status s = UpdateLayer(layer.info, hash); s != Status::kOk) return s;
   }
   const uint32_t training[] = {static_cast<uint32_t>(model.loss.kind),
@@ -63,18 +72,11 @@ Status UpdateNet(const ModelInfo& model, Sha256* hash) {
   return UpdateFrozen(model.layers, hash);
 }
 
-}  // namespace
+}  // namespace nn::internal
 
 Status ModelDigest(const ModelInfo& model, uint8_t (&digest)[kSha256Size]) {
   Sha256 hash;
-  if (nn::IsSoftmaxRegression(model.layers, model.loss)) {
-    const nn::LayerInfo& dense = model.layers[0].info;
-    const uint32_t format_1[] = {1, 1, static_cast<uint32_t>(dense.kind), dense.input.size(),
-                                 dense.output.size()};
-    if (Status s = Update(format_1, &hash); s != Status::kOk) return s;
-  } else if (Status s = UpdateNet(model, &hash); s != Status::kOk) {
-    return s;
-  }
+  if (Status s = model.update_digest(model, &hash); s != Status::kOk) return s;
   return hash.Finish(digest);
 }
 

@@ -21,8 +21,7 @@ namespace sotto::nn {
 
 struct FloatArithmetic {
   static void Move(Real decay, Real rate, const Real* gradient, size_t n, Real* y) {
-    if (decay != Real{1}) Scale(decay, n, y);
-    AddScaled(rate, gradient, n, y);
+    DecayAndAdd(decay, rate, gradient, n, y);
   }
   static void AddOuterProduct(const Real* deltas, size_t rows, const Real* inputs, size_t n,
                               Real* gradient) {

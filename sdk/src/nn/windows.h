@@ -35,12 +35,12 @@ template <class Visit>
 void ForEachWindow(const LayerInfo& info, Visit visit) {
   const Window& w = info.window;
   for (uint32_t y = 0; y < info.output.height; ++y) {
+    Clipped at{};
+    at.top = Begin(w.rows, y);
+    at.first_row = NotBelowZero(at.top);
+    at.end_row = NotAbove(at.top + static_cast<int32_t>(w.rows.extent), info.input.height);
     for (uint32_t x = 0; x < info.output.width; ++x) {
-      Clipped at{};
-      at.top = Begin(w.rows, y);
       at.left = Begin(w.columns, x);
-      at.first_row = NotBelowZero(at.top);
-      at.end_row = NotAbove(at.top + static_cast<int32_t>(w.rows.extent), info.input.height);
       at.first_column = NotBelowZero(at.left);
       at.end_column = NotAbove(at.left + static_cast<int32_t>(w.columns.extent), info.input.width);
       visit(at);

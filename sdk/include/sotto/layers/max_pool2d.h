@@ -24,6 +24,7 @@ constexpr LayerPlan MaxPool2dPlan(const Window& window, const Shape& input) {
   plan.info = {LayerKind::kMaxPool2d, input, window.Over(input, input.channels), window};
   plan.functions.forward = MaxPool2dForward;
   plan.functions.input_delta = MaxPool2dInputDelta;
+  plan.scratch = input.channels;
   if (window.Overlaps()) {
     plan.functions.input_delta = OverlappingMaxPool2dInputDelta;
     plan.scratch = input.size();
