@@ -91,7 +91,7 @@ struct ModelInfo {
   // below classes or a number that is no token of the model's vocabulary, or the sample callback's
   // status; on failure the working parameters must not be used. In fixed point also kNotFinite for
   // a feature that is not finite, and kInvalidArgument for a learning rate of 8 or more times the
-  // batch's size.
+  // batch's size; with momentum for a learning rate or a weight decay of 8 or more.
   Status (*train_batch)(const ModelInfo& model, const Batch& batch, const SgdStep& step,
                         WorkingParameters working, Span<float> scratch, float* loss) = nullptr;
 

@@ -283,7 +283,8 @@ struct Sequential<Input<axes...>, Rest...>
 //   sum of gradients      31 bits in units of 2^-20, below 1,024: a mean gradient times a batch
 // A number that saturates counts in LocalRound::saturated_steps(). Sums of products are exact, and
 // a step rounds each parameter once. sdk/TRAINING.md gives the reasons for these formats and
-// against stochastic rounding.
+// against stochastic rounding. ModelInfo::predict computes in integers, too, and makes them anew in
+// its scratch memory: one more number a parameter.
 //
 // A lone Dense with softmax and cross-entropy has formats of its own: features beyond 8 count as 8,
 // and a step rounds each parameter once a sample, so after n samples it differs by at most n * 3e-8
