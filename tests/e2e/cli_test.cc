@@ -209,6 +209,24 @@ TEST(Cli, ModelOutIsTheHashedParameters) {
   EXPECT_EQ(json["parameters_sha256"], ToHex(digest));
 }
 
+TEST(Cli, ASimulationBeginsWithTheModelOfAnother) {
+  const std::string path = Path("parameters.bin");
+  const Json first = SmallRun("--mechanism none --seed 1 --model-out " + path);
+  const Json second = SmallRun("--mechanism none --seed 2 --initial-model " + path);
+  EXPECT_EQ(second["initial_accuracy"], first["accuracy"]);
+  EXPECT_EQ(second["job"]["initial_model"], first["parameters_sha256"]);
+  EXPECT_TRUE(first["job"]["initial_model"].is_null());
+  ExpectUsageError(Small() + "--model mlp --initial-model " + path,
+                   "it has 31400 bytes, and model mlp has 50890 parameters, 203560 bytes");
+  ExpectFailure(1, Small() + "--initial-model none", "No such file");
+}
+
+TEST(Cli, ASimulationOfSomeClassesSaysWhich) {
+  const Json json = SmallRun("--seed 1 --classes 0-4");
+  EXPECT_EQ(json["data"], "synthetic, classes 0 to 4");
+  ExpectUsageError(Small() + "--classes 4-10", "--classes 4-10: expected a class or a range");
+}
+
 TEST(Cli, TrainingWithoutPrivacySaysSo) {
   for (const char* arguments : {"--mechanism none", "--epsilon inf"}) {
     const Outcome run = Sotto(Small() + arguments);

@@ -2,12 +2,14 @@
 // and a server on an older copy of its store.
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
 
 #include "e2e/live.h"
+#include "sotto/bytes.h"
 #include "store/open_store.h"
 
 namespace sotto::live {
@@ -67,6 +69,28 @@ TEST(LiveStoreTest, AServerWhoseLogIsLostEndsItsJobAndSaysSoByItsStatus) {
   EXPECT_EQ(std::filesystem::status(site.Path("json")).permissions(),
             perms::owner_read | perms::owner_write)
       << "it tells who took part";
+}
+
+TEST(LiveStoreTest, AKilledServerResumesWithTheModelThatItsJobBeganWith) {
+  Site site(2);
+  const std::string file = site.Path("initial");
+  std::ofstream(file, std::ios::binary) << std::string(4 * 7850, '\1');
+  const Arguments job = SmallJob({"--round-timeout", "100"});
+  const auto start_and_kill = [&](Arguments arguments) {
+    arguments.insert(arguments.begin(), job.begin(), job.end());
+    Server server = site.Serve(arguments);
+    EXPECT_TRUE(Eventually([&] { return Says(ReadFile(server.log), "attempt 1"); }));
+    server.process.Signal(SIGKILL);
+    server.process.Wait();
+    return server::OpenStore(site.Path("store"))->ReadModel(1, server::kFirstModel).parameters;
+  };
+  const std::vector<float> first = start_and_kill({"--initial-model", file});
+  EXPECT_EQ(first, std::vector<float>(7850, FloatFromBits(0x01010101)));
+  std::filesystem::remove(file);
+  EXPECT_EQ(start_and_kill({"--keep-models", "2"}), first);
+  std::ofstream(file, std::ios::binary) << std::string(4 * 7850, '\2');
+  EXPECT_EQ(site.StartServe(SmallJob({"--initial-model", file})).Wait(), 1);
+  EXPECT_TRUE(Says(ReadFile(site.Path("serve.log")), "began with initial_model = "));
 }
 
 TEST(LiveStoreTest, EachStopSignalHasItsExitStatusAndAHangUpStopsNothing) {
