@@ -4,7 +4,6 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <stdexcept>
 
