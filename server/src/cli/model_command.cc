@@ -87,6 +87,17 @@ std::string DescribeMemory(const ModelInfo& model, uint32_t batch_size, const ch
   return text;
 }
 
+// One table if both arithmetics take the same.
+std::string DescribeDevices(const ModelInfo& model, uint32_t batch_size) {
+  if (posix::IsFixedPoint(model)) return DescribeMemory(model, batch_size, "fixed point");
+  const posix::SharedModel fixed = posix::WithFixedPoint(model);
+  if (!fixed) return DescribeMemory(model, batch_size, "float32");
+  const std::string both = DescribeMemory(model, batch_size, "float32 or fixed point");
+  if (both == DescribeMemory(*fixed, batch_size, "float32 or fixed point")) return both;
+  return DescribeMemory(model, batch_size, "float32") +
+         DescribeMemory(*fixed, batch_size, "fixed point");
+}
+
 std::string Describe(const ModelInfo& model, const ShowOptions& o) {
   const posix::Work work = posix::MultiplyAccumulates(model);
   std::string text =
@@ -99,10 +110,7 @@ std::string Describe(const ModelInfo& model, const ShowOptions& o) {
       "multiply-accumulates of a sample: {} forward, {} in training\n",
       Grouped(model.parameters), Grouped(uint64_t{4} * model.parameters), ModelDigestHex(model),
       Grouped(work.forward), Grouped(work.training));
-  if (!posix::IsFixedPoint(model)) text += DescribeMemory(model, o.batch_size, "float32");
-  const posix::SharedModel fixed = posix::WithFixedPoint(model);
-  if (fixed) text += DescribeMemory(*fixed, o.batch_size, "fixed point");
-  return text;
+  return text + DescribeDevices(model, o.batch_size);
 }
 
 Json ToJson(const nn::Shape& shape) { return {shape.height, shape.width, shape.channels}; }

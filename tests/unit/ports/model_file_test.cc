@@ -104,6 +104,14 @@ TEST(ModelFile, GivesTheNetThatATypeGives) {
              *FindModel("motion"));
 }
 
+TEST(ModelFile, FixedPointOfANamedModelIsItsNamedFixedPoint) {
+  ExpectSame(*WithFixedPoint(*FindModel("lenet")), *FindModel("lenet-q"));
+  ExpectSame(*WithFixedPoint(*FindModel("lenet-q")), *FindModel("lenet-q"));
+  ExpectSame(*WithFixedPoint(*FindModel("softmax-64-10")), *FindModel("softmax-64-10-q"));
+  EXPECT_TRUE(IsFixedPoint(*FindModel("lenet-q")) && !IsFixedPoint(*FindModel("lenet")));
+  EXPECT_EQ(WithFixedPoint(*FindModel("char-lstm")), nullptr);
+}
+
 TEST(ModelFile, HasTheKindsThatNoNamedModelHas) {
   using Net = nn::Sequential<nn::Input<8, 9, 4>, nn::DepthwiseConv2d<3, 2, 1, 2>, nn::Tanh,
                              nn::AveragePool2d<2, 1>, nn::GroupNorm<4>, nn::LocalResponseNorm<3>,

@@ -329,6 +329,7 @@ class Builder {
 
   void UseFunctions() {
     if (nn::IsSoftmaxRegression(info().layers, info().loss)) {
+      model_->layers[0].functions = {};  // not used
       nn::internal::UseSoftmaxRegression(&info());
     } else {
       nn::internal::UseNet(&info());
