@@ -189,7 +189,9 @@ void Scale(Real scale, size_t n, Real* y) {
 
 void DecayAndAdd(Real decay, Real scale, const Real* x, size_t n, Real* y) {
   const size_t whole = n - n % kLanes;
-  for (size_t i = 0; i < whole; i += kLanes) Store(decay * View(y + i) + scale * View(x + i), y + i);
+  for (size_t i = 0; i < whole; i += kLanes) {
+    Store(decay * View(y + i) + scale * View(x + i), y + i);
+  }
   for (size_t i = whole; i < n; ++i) y[i] = decay * y[i] + scale * x[i];
 }
 

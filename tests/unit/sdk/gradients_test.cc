@@ -152,7 +152,7 @@ TEST(Gradients, FrozenLayersHaveNoneAndTheOthersTheSame) {
   ExpectGradients<Net>();
 }
 
-TEST(Gradients, Dense) { ExpectGradients<Sequential<Dense<7, 5>>>(); }
+TEST(Gradients, Dense) { ExpectGradients<Sequential<Dense<7, 5>, OneVsAll>>(); }
 
 TEST(Gradients, DenseBehindDenseWithRectifiers) {
   ExpectGradients<Sequential<Dense<40, 33>, Relu, Dense<33, 17>, Relu, Dense<17, 3>>>();

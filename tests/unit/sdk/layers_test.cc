@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "nn/kernels.h"
 #include "nn/walker.h"
 #include "sotto/net_memory.h"
 #include "sotto/nn.h"
@@ -135,6 +136,35 @@ TEST(MaxPool1d, IsTheLargestOfEachChannel) {
   EXPECT_EQ(OutputOf<MaxPool1d<2>>({1, 5, 2}, two_channels), (Numbers{3, -1, 5, -2}));
   EXPECT_EQ((OutputOf<MaxPool1d<2, 2, 1>>({1, 5, 2}, two_channels)),
             (Numbers{1, -1, 3, -2, 5, -4}));
+}
+
+TEST(MaxPool2d, PassesTheDeltaToTheFirstOfEqualValues) {
+  const LayerPlan plan = MaxPool2d<2>::Plan({2, 5, 1});
+  Numbers input = {1, 3, 2, 2, 7, 3, 3, 2, 2, 7};
+  Numbers delta = {5, 6};
+  Numbers scratch(plan.scratch);
+  plan.functions.input_delta(
+      {plan.info, nullptr, input.data(), delta.data(), nullptr, scratch.data()});
+  EXPECT_EQ(input, (Numbers{0, 5, 6, 0, 0, 0, 0, 0, 0, 0}));
+}
+
+// A sum that began at zero is the same with and without products that are zero.
+TEST(Kernels, SkipRowsWhoseFactorIsZero) {
+  const Numbers factors = {0, 2, 0, 0, -1, 3, 0};
+  const Numbers x = RandomNumbers(11, 1);
+  const Numbers m = RandomNumbers(7 * 11, 2);
+  Numbers outer(7 * 11);
+  AddOuterProduct(factors.data(), 7, x.data(), 11, outer.data());
+  Numbers product(11, 9);
+  TransposedProduct(m.data(), factors.data(), 11, 7, product.data());
+  for (size_t i = 0; i < 11; ++i) {
+    Real sum = 0;
+    for (size_t o = 0; o < 7; ++o) {
+      EXPECT_EQ(outer[o * 11 + i], factors[o] * x[i]);
+      sum += m[o * 11 + i] * factors[o];
+    }
+    EXPECT_EQ(product[i], sum);
+  }
 }
 
 TEST(AveragePool1d, DoesNotCountPadding) {
