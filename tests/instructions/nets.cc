@@ -2,17 +2,19 @@
 // training sample of a net.
 //
 // To be run by `qemu-system-arm -icount shift=0`, where the counter counts instructions;
-// tests/size/table.sh does. Prints "NAME: N", N in tenths of an instruction a multiply-accumulate
-// for a layer, in instructions a sample for a net; ends with 1 if a training fails.
+// tests/size/table.sh does. Prints "NAME: N", N in tenths of an instruction a multiply-accumulate,
+// rounded up, for a layer, in instructions a sample for a net; then the bytes of lenet's workspace.
+// Ends with 1 if a training fails.
 //
 // A layer goes forward, adds its gradient and makes its input's delta; inputs, parameters and
 // deltas are random and none is zero, so that no kernel skips any. The multiply-accumulates are
 // those of the definition: all that the three need, without padding. A net's counts include the
 // whole training, as in training.cc; its memory is larger than most boards have (nets/an386.ld).
 #include "device/line.h"
+#include "sotto/client.h"
+#include "sotto/models.h"
 #include "sotto/mps2/counter.h"
 #include "sotto/mps2/semihosting.h"
-#include "sotto/models.h"
 #include "sotto/train.h"
 
 namespace sotto {
@@ -71,7 +73,7 @@ void MeasureLayer(const char* name, const LayerPlan& layer, uint64_t products) {
   start = mps2::Ticks();
   layer.functions.input_delta(call);
   instructions += InstructionsSince(start);
-  Print(name, instructions * 10 / products);
+  Print(name, (instructions * 10 + products - 1) / products);
 }
 
 // A layer whose weights are all used once at each position of the output.
@@ -119,7 +121,9 @@ Status Train(const ModelInfo& model) {
 bool MeasureNet(const ModelInfo& model) {
   const uint32_t start = mps2::Ticks();
   if (Train(model) != Status::kOk) return false;
-  Print(model.name, InstructionsSince(start) / kSamples);
+  const uint64_t instructions = InstructionsSince(start);
+  mps2::Print("sample of ");
+  Print(model.name, instructions / kSamples);
   return true;
 }
 
@@ -141,8 +145,8 @@ void MeasureLayers() {
 int main(int, char**) {
   using sotto::MakeModelInfo;
   sotto::MeasureLayers();
-  return sotto::MeasureNet(MakeModelInfo<sotto::LeNet>("lenet")) &&
-                 sotto::MeasureNet(MakeModelInfo<sotto::SmallCnn>("small-cnn"))
-             ? 0
-             : 1;
+  const bool ok = sotto::MeasureNet(MakeModelInfo<sotto::LeNet>("lenet")) &&
+                  sotto::MeasureNet(MakeModelInfo<sotto::SmallCnn>("small-cnn"));
+  sotto::Print("workspace", sotto::ClientWorkspaceBytes<sotto::LeNet, sotto::kBatchSize>());
+  return ok ? 0 : 1;
 }
