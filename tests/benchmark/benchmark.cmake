@@ -1,4 +1,5 @@
-# sotto-bench: what a coordinate costs in time. A test runs each case once; ratios.sh measures.
+# sotto-bench: what a coordinate and a training sample cost in time. A test runs each case once;
+# ratios.sh and training.sh measure.
 find_package(benchmark CONFIG QUIET)
 if(NOT benchmark_FOUND)
   add_test(NAME benchmark.runs
@@ -7,7 +8,7 @@ if(NOT benchmark_FOUND)
   return()
 endif()
 
-add_executable(sotto_bench benchmark/main.cc)
+add_executable(sotto_bench benchmark/main.cc benchmark/nets.cc)
 set_target_properties(sotto_bench PROPERTIES OUTPUT_NAME sotto-bench)
 target_link_libraries(sotto_bench PRIVATE sotto::server benchmark::benchmark)
 target_include_directories(sotto_bench PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
