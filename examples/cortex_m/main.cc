@@ -108,7 +108,8 @@ void ReportUpload(const Client& client) {
     Print("training failed, the update is zeros: ");
     Print(StatusName(client.local_round().failure()));
     Print("\n");
-  } else if (client.local_round().saturated_steps() > 0) {
+  }
+  else if (client.local_round().saturated_steps() > 0) {
     PrintRound(client.task());
     Print("fixed point saturated: lower the learning rate or scale the features\n");
   }
