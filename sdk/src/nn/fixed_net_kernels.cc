@@ -150,16 +150,21 @@ bool FixedTransposedProduct(const float* weights, const float* a, size_t n, size
   return narrow.saturated();
 }
 
+// Rows whose factor is not zero, two at a time: behind a rectifier half of the factors are zero.
 bool FixedAddOuterProduct(const float* a, size_t rows, const float* x, size_t n, float* m) {
   bool saturated = false;
-  size_t o = 0;
-  for (; o + 2 <= rows; o += 2) {
-    const int32_t a0 = LoadRaw(a + o);
-    const int32_t a1 = LoadRaw(a + o + 1);
-    if ((a0 | a1) == 0) continue;
-    saturated |= AddProductsToTwo(a0, a1, x, n, m + o * n, m + (o + 1) * n);
+  size_t first = rows;  // of two; rows: it is not found yet
+  for (size_t o = 0; o < rows; ++o) {
+    if (LoadRaw(a + o) == 0) continue;
+    if (first == rows) {
+      first = o;
+      continue;
+    }
+    saturated |=
+        AddProductsToTwo(LoadRaw(a + first), LoadRaw(a + o), x, n, m + first * n, m + o * n);
+    first = rows;
   }
-  if (o < rows) saturated |= AddProducts(LoadRaw(a + o), x, n, m + o * n);
+  if (first < rows) saturated |= AddProducts(LoadRaw(a + first), x, n, m + first * n);
   return saturated;
 }
 
