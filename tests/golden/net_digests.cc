@@ -93,7 +93,7 @@ class Arena {
 };
 
 Status Train(const ModelInfo& model, float momentum, Span<const float> base,
-             WorkingParameters working, Span<float> scratch, float* mean_loss) {
+             const WorkingParameters& working, Span<float> scratch, float* mean_loss) {
   TrainingOptions options;
   options.local_epochs = 2;
   options.batch_size = kBatchSize;

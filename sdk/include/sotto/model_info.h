@@ -46,7 +46,6 @@ struct SgdStep {
 struct ModelInfo {
   const char* name = nullptr;  // [A-Za-z0-9.-], unique among Models()
   Span<const nn::LayerPlan> layers;
-  Span<const nn::TensorInfo> tensors;
   nn::LossPlan loss;
   uint32_t inputs = 0;
   uint32_t outputs = 0;
@@ -67,8 +66,8 @@ struct ModelInfo {
   //   working  [parameters], not overlapping base
   // begin_training returns kOk, kNotFinite or kOutOfRange; on failure the working parameters must
   // not be used.
-  Status (*begin_training)(Span<const float> base, WorkingParameters working) = nullptr;
-  void (*end_training)(Span<const float> base, WorkingParameters working) = nullptr;
+  Status (*begin_training)(Span<const float> base, const WorkingParameters& working) = nullptr;
+  void (*end_training)(Span<const float> base, const WorkingParameters& working) = nullptr;
 
   // Adds to a hash what ModelDigest() covers. Returns kOk or the hash's status.
   Status (*update_digest)(const ModelInfo& model, Sha256* hash) = nullptr;
@@ -77,7 +76,7 @@ struct ModelInfo {
   // radius, up to rounding. The encoder later enforces the exact bound in integers.
   //   was_outside  the distance was above the radius; else nothing is changed
   // Returns kOk or kNotFinite (working parameters and *was_outside unchanged).
-  Status (*project)(Span<const float> base, float radius, WorkingParameters working,
+  Status (*project)(Span<const float> base, float radius, const WorkingParameters& working,
                     bool* was_outside) = nullptr;
 
   // Floats of scratch memory that train_batch needs for batches of at most batch_size samples.
@@ -93,7 +92,8 @@ struct ModelInfo {
   // a feature that is not finite, and kInvalidArgument for a learning rate of 8 or more times the
   // batch's size; with momentum for a learning rate or a weight decay of 8 or more.
   Status (*train_batch)(const ModelInfo& model, const Batch& batch, const SgdStep& step,
-                        WorkingParameters working, Span<float> scratch, float* loss) = nullptr;
+                        const WorkingParameters& working, Span<float> scratch,
+                        float* loss) = nullptr;
 
   // Floats of scratch memory that predict needs.
   size_t (*predict_floats)(const ModelInfo& model) = nullptr;

@@ -23,28 +23,28 @@ void SoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
 Status UpdateNetDigest(const ModelInfo& model, Sha256* hash);
 size_t NetTrainingFloats(const ModelInfo& model, uint32_t batch_size);
 Status NetTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
-                     WorkingParameters working, Span<float> scratch, float* loss);
+                     const WorkingParameters& working, Span<float> scratch, float* loss);
 size_t NetPredictFloats(const ModelInfo& model);
 void NetPredict(const ModelInfo& model, Span<const float> parameters, Span<const float> features,
                 Span<float> scratch, Span<float> scores);
 
 // In float32.
-Status FloatBegin(Span<const float> base, WorkingParameters working);
-void FloatEnd(Span<const float> base, WorkingParameters working);
-Status FloatProject(Span<const float> base, float radius, WorkingParameters working,
+Status FloatBegin(Span<const float> base, const WorkingParameters& working);
+void FloatEnd(Span<const float> base, const WorkingParameters& working);
+Status FloatProject(Span<const float> base, float radius, const WorkingParameters& working,
                     bool* was_outside);
 Status FloatTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
-                       WorkingParameters working, Span<float> scratch, float* loss);
+                       const WorkingParameters& working, Span<float> scratch, float* loss);
 
 // In fixed point.
-Status FixedBegin(Span<const float> base, WorkingParameters working);
-void FixedEnd(Span<const float> base, WorkingParameters working);
-Status FixedProject(Span<const float> base, float radius, WorkingParameters working,
+Status FixedBegin(Span<const float> base, const WorkingParameters& working);
+void FixedEnd(Span<const float> base, const WorkingParameters& working);
+Status FixedProject(Span<const float> base, float radius, const WorkingParameters& working,
                     bool* was_outside);
 Status FixedTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
-                       WorkingParameters working, Span<float> scratch, float* loss);
+                       const WorkingParameters& working, Span<float> scratch, float* loss);
 Status FixedNetTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
-                          WorkingParameters working, Span<float> scratch, float* loss);
+                          const WorkingParameters& working, Span<float> scratch, float* loss);
 size_t FixedNetPredictFloats(const ModelInfo& model);
 void FixedNetPredict(const ModelInfo& model, Span<const float> parameters,
                      Span<const float> features, Span<float> scratch, Span<float> scores);

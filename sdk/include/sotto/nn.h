@@ -133,34 +133,34 @@ struct Unfrozen<Frozen<weights, Layers...>, Rest...> {
 template <size_t layers>
 struct Net {
   LayerPlan plan[layers] = {};
-  TensorInfo tensors[4 * layers] = {};
-  uint32_t tensor_count = 0;
-  uint32_t parameters = 0;
-  uint32_t constants = 0;
 
+  // Gives the first `count` layers their constants.
   constexpr void Freeze(size_t count, const Real* weights) {
     for (size_t i = 0; i < count; ++i) {
       const uint32_t n = plan[i].parameters();
-      if (n > 0) plan[i].frozen = weights + constants;
-      constants += n;
-    }
-  }
-  constexpr void CountParameters() {
-    for (const LayerPlan& layer : plan) {
-      parameters += layer.trained();
-      if (layer.frozen != nullptr) continue;
-      const LayerTensors all = TensorsOf(layer);
-      for (uint32_t i = 0; i < all.count; ++i) tensors[tensor_count++] = all.tensors[i];
+      if (n > 0) plan[i].frozen = weights;
+      weights += n;
     }
   }
 };
+
+constexpr uint32_t CountTrained(Span<const LayerPlan> plan) {
+  uint32_t count = 0;
+  for (const LayerPlan& layer : plan) count += layer.trained();
+  return count;
+}
+
+constexpr uint32_t CountFrozen(Span<const LayerPlan> plan) {
+  uint32_t count = 0;
+  for (const LayerPlan& layer : plan) count += layer.parameters() - layer.trained();
+  return count;
+}
 
 template <uint32_t height, uint32_t width, uint32_t channels, class Frozen, class... Entries>
 constexpr auto MakeNet(List<Entries...>) {
   Net<(size_t{IsLoss<Entries>::value ? 0 : 1} + ...)> net;
   AddPlans<height, width, channels, Input<height, width, channels>, Entries...>(net.plan);
   net.Freeze(Frozen::kFrozenLayers, Frozen::kWeights.data());
-  net.CountParameters();
   // Softmax regression does not use its layer's functions: a firmware must not link them.
   const LossPlan loss = LossOf<List<Entries...>>::Type::Plan();
   if (nn::IsSoftmaxRegression(net.plan, loss)) net.plan[0].functions = {};
@@ -229,7 +229,6 @@ struct NetOf {
   using Loss = typename LossOf<LayersAndLoss>::Type;
   static constexpr auto kNet = MakeNet<height, width, channels, Unfrozen>(LayersAndLoss{});
   static constexpr Span<const LayerPlan> Plan() { return kNet.plan; }
-  static constexpr Span<const TensorInfo> Tensors() { return {kNet.tensors, kNet.tensor_count}; }
   static constexpr LossPlan kLoss = Loss::Plan();
 
   static constexpr uint32_t kInputs = height * width * channels;
@@ -237,12 +236,12 @@ struct NetOf {
   static constexpr uint32_t kTokens = kNet.plan[0].tokens;
   static constexpr uint32_t kOutputs = Plan()[Plan().size() - 1].info.output.size();
   static constexpr uint32_t kClasses = kLoss.Classes(kOutputs);  // 0: the target is no class
-  static constexpr uint32_t kParameters = kNet.parameters;       // trained ones
+  static constexpr uint32_t kParameters = CountTrained(Plan());  // without frozen ones
   static constexpr Arithmetic kArithmetic = Arithmetic::kFloat32;
   static constexpr bool kIsSoftmaxRegression = nn::IsSoftmaxRegression(Plan(), kLoss);
 
   static_assert(OnlyFirstTakesTokens(Plan()), "Embedding is the first layer of its net");
-  static_assert(kNet.constants == Unfrozen::kWeights.size(),
+  static_assert(CountFrozen(Plan()) == Unfrozen::kWeights.size(),
                 "the array of Frozen has as many numbers as its layers have parameters");
   static_assert(kParameters > 0, "a net has something to train");
   static_assert(kLoss.target != TargetKind::kInput || IsAutoencoder(Plan()),
@@ -293,11 +292,10 @@ template <class Net>
 struct FixedPoint : Net {
   static constexpr auto kNet = internal::MakeFixedNet<Net>(typename Net::LayersAndLoss{});
   static constexpr Span<const LayerPlan> Plan() { return kNet.plan; }
-  static constexpr Span<const TensorInfo> Tensors() { return {kNet.tensors, kNet.tensor_count}; }
   static constexpr LossPlan kLoss = internal::FixedLoss<Net>();
   static constexpr Arithmetic kArithmetic = Arithmetic::kFixedPoint;
 
-  static_assert(Net::kNet.constants == 0, "fixed point has no frozen layers so far");
+  static_assert(internal::CountFrozen(Net::Plan()) == 0, "fixed point has no frozen layers so far");
   static_assert(!Net::kIsSoftmaxRegression || Net::kInputs <= 8192,
                 "sums of products fit into 64 bits");
   static_assert(Net::kParameters < 1u << 24, "sums of products fit into 64 bits");
@@ -312,7 +310,6 @@ constexpr ModelInfo MakeModelInfo(const char* name) {
   ModelInfo model;
   model.name = name;
   model.layers = Net::Plan();
-  model.tensors = Net::Tensors();
   model.loss = Net::kLoss;
   model.inputs = Net::kInputs;
   model.outputs = Net::kOutputs;

@@ -67,11 +67,11 @@ class LocalTrainer {
   // kBufferTooSmall; for a model in fixed point also kNotFinite or
   // kOutOfRange if base does not fit its format.
   Status Begin(const ModelInfo& model, const TrainingOptions& options, const SampleSource& source,
-               const Key& order_key, Span<const float> base, WorkingParameters working,
+               const Key& order_key, Span<const float> base, const WorkingParameters& working,
                Span<float> scratch, Span<uint32_t> indices);
   // Options that would be gone before the training does not compile.
   Status Begin(const ModelInfo& model, const TrainingOptions&& options, const SampleSource& source,
-               const Key& order_key, Span<const float> base, WorkingParameters working,
+               const Key& order_key, Span<const float> base, const WorkingParameters& working,
                Span<float> scratch, Span<uint32_t> indices) = delete;
 
   // Trains on one mini-batch. *done is true after the last one.

@@ -9,10 +9,10 @@ namespace {
 constexpr size_t kMinChunk = 16;
 constexpr uint32_t kMaxBatch = 65535;  // of a task
 
-// Whether the spans have the sizes that the model dictates.
+// Whether the client can work at all: with a velocity of another size it works without momentum.
 bool IsOfModel(const ModelInfo& model, const ClientBuffers& b) {
-  return b.base.size() == model.parameters && b.update.size() == model.parameters &&
-         (b.velocity.empty() || b.velocity.size() == model.parameters);
+  return b.writer.write != nullptr && b.base.size() == model.parameters &&
+         b.update.size() == model.parameters;
 }
 
 // Of a batch, by the indices alone.
@@ -35,26 +35,20 @@ Status Client::Check(const ClientConfig& config, const ClientBuffers& buffers,
   if (Status s = config.Validate(); s != Status::kOk) return s;
   const ModelInfo& model = *config.model;
   const uint32_t batch = MostSamples(buffers);
-  if (!IsOfModel(model, buffers) || buffers.writer.write == nullptr || batch == 0) {
-    return Status::kInvalidArgument;
-  }
+  const size_t velocity = buffers.velocity.size();
+  if (!IsOfModel(model, buffers) || batch == 0) return Status::kInvalidArgument;
+  if (velocity != 0 && velocity != model.parameters) return Status::kInvalidArgument;
   const size_t floats = model.training_floats(model, batch);
   *bytes_needed = sizeof(float) * floats;
   const bool fits = buffers.scratch.size() >= floats && buffers.chunk.size() >= kMinChunk;
   return fits ? Status::kOk : Status::kBufferTooSmall;
 }
 
-// training_floats does not fall as the batch grows, so halving finds the last batch that fits.
 Abilities Client::AbilitiesOf(const ModelInfo& model, const LocalRoundBuffers& buffers) {
-  uint32_t fits = 0;
-  uint32_t beyond = MostSamples(buffers) + 1;
-  while (beyond - fits > 1) {
-    const uint32_t middle = fits + (beyond - fits) / 2;
-    const bool is_room = model.training_floats(model, middle) <= buffers.scratch.size();
-    (is_room ? fits : beyond) = middle;
-  }
+  uint32_t batch = MostSamples(buffers);
+  while (batch > 0 && model.training_floats(model, batch) > buffers.scratch.size()) --batch;
   const bool has_momentum = model.has_momentum && buffers.velocity.size() == model.parameters;
-  return {fits, has_momentum ? kFeatureMomentum : 0};
+  return {batch, has_momentum ? kFeatureMomentum : 0};
 }
 
 Status ClientConfig::Validate() const {
@@ -140,10 +134,9 @@ Status Client::PrepareRequest(Request* request) {
 }
 
 Status Client::PrepareHello(Request* request) {
-  size_t bytes_needed = 0;
-  const Status status = Check(config_, buffers_, &bytes_needed);
-  if (status == Status::kInvalidArgument) return status;
+  if (Status s = config_.Validate(); s != Status::kOk) return s;
   const ModelInfo& model = *config_.model;
+  if (!IsOfModel(model, buffers_)) return Status::kInvalidArgument;
   request->abilities = AbilitiesOf(model, buffers_);
   const bool has_room = request->abilities.largest_batch > 0 && buffers_.chunk.size() >= kMinChunk;
   if (!has_room) return Status::kBufferTooSmall;

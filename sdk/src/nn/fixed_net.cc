@@ -44,12 +44,12 @@ class FixedNet {
   }
 
   // A velocity is in the format of a parameter.
-  void Slow(const SgdStep& step, WorkingParameters working) const {
+  void Slow(const SgdStep& step, const WorkingParameters& working) const {
     const Span<float> v = working.velocity;
     FixedScale(Error::FromFloat(step.momentum), v.size(), v.data());
     if (step.weight_decay != 0.0f) MoveBy(step.weight_decay, working.memory, v);
   }
-  void MoveByVelocity(float rate, WorkingParameters working) const {
+  void MoveByVelocity(float rate, const WorkingParameters& working) const {
     MoveBy(-rate, working.velocity, working.memory);
   }
 
@@ -65,7 +65,7 @@ class FixedNet {
 }  // namespace
 
 Status FixedNetTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
-                          WorkingParameters working, Span<float> scratch, float* loss) {
+                          const WorkingParameters& working, Span<float> scratch, float* loss) {
   bool ignored = false;
   const FixedNet arithmetic(working.saturated == nullptr ? &ignored : working.saturated);
   return TrainNetBatch(model, batch, step, working, scratch, loss, arithmetic);

@@ -18,7 +18,7 @@ struct FixedPointArithmetic {
                ? Status::kOk
                : Status::kNotFinite;
   }
-  static LossSum Errors(const ModelInfo& model, WorkingParameters working,
+  static LossSum Errors(const ModelInfo& model, const WorkingParameters& working,
                         Span<const float> features, uint32_t label, Span<float> errors) {
     const float* bias = working.memory.data() + features.size() * model.classes;
     FixedDenseForward(working.memory.data(), bias, features.data(), features.size(), model.classes,
@@ -33,7 +33,7 @@ struct FixedPointArithmetic {
     *out = Rate::FromFloat(rate);
     return Status::kOk;
   }
-  static void Decay(float factor, WorkingParameters working) {
+  static void Decay(float factor, const WorkingParameters& working) {
     FixedScale(Error::FromFloat(factor), working.memory.size(), working.memory.data());
   }
   static void AddErrors(const ModelInfo& model, Rate rate, Span<const float> errors,
@@ -45,8 +45,8 @@ struct FixedPointArithmetic {
       *saturated |= FixedAdd(scale, sum.data() + n * model.classes + o);
     }
   }
-  static void Slow(const SgdStep&, WorkingParameters) {}
-  static void Move(float, WorkingParameters) {}
+  static void Slow(const SgdStep&, const WorkingParameters&) {}
+  static void Move(float, const WorkingParameters&) {}
 };
 
 // A square root as root / 2^shift, root in [2^31, 2^32) and rounded down. square > 0.
@@ -70,13 +70,14 @@ Root SquareRoot(Wide square) {
 namespace internal {
 
 Status FixedTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
-                       WorkingParameters working, Span<float> scratch, float* loss) {
+                       const WorkingParameters& working, Span<float> scratch, float* loss) {
   bool ignored = false;
-  if (working.saturated == nullptr) working.saturated = &ignored;
-  return TrainSoftmaxBatch<FixedPointArithmetic>(model, batch, step, working, scratch, loss);
+  WorkingParameters watched = working;
+  if (watched.saturated == nullptr) watched.saturated = &ignored;
+  return TrainSoftmaxBatch<FixedPointArithmetic>(model, batch, step, watched, scratch, loss);
 }
 
-Status FixedBegin(Span<const float> base, WorkingParameters working) {
+Status FixedBegin(Span<const float> base, const WorkingParameters& working) {
   constexpr uint32_t kInfinity = 0x7f800000;
   constexpr uint32_t kLimit = 0x42800000;  // 64
   for (size_t i = 0; i < base.size(); ++i) {
@@ -89,7 +90,7 @@ Status FixedBegin(Span<const float> base, WorkingParameters working) {
   return Status::kOk;
 }
 
-Status FixedProject(Span<const float> base, float radius, WorkingParameters working,
+Status FixedProject(Span<const float> base, float radius, const WorkingParameters& working,
                     bool* was_outside) {
   const Wide square = FixedSquaredDistance(base.data(), working.memory.data(), base.size());
   *was_outside = false;
@@ -105,7 +106,7 @@ Status FixedProject(Span<const float> base, float radius, WorkingParameters work
   return Status::kOk;
 }
 
-void FixedEnd(Span<const float> base, WorkingParameters working) {
+void FixedEnd(Span<const float> base, const WorkingParameters& working) {
   for (size_t i = 0; i < base.size(); ++i) {
     const int32_t moved = LoadRaw(&working.memory[i]) - Weight::FromFloat(base[i]).raw();
     working.memory[i] = base[i] + Difference::FromRaw(moved).ToFloat();

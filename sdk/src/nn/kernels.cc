@@ -199,17 +199,17 @@ Real SquaredDistance(const Real* a, const Real* b, size_t n) {
   Lanes sum = Lanes::Zero();
   const size_t whole = n - n % kLanes;
   for (size_t i = 0; i < whole; i += kLanes) sum += (View(a + i) - View(b + i)).square();
-  Real lanes[kLanes];
-  Store(sum, lanes);
+  Real* const lanes = sum.data();
   for (size_t i = whole; i < n; ++i) lanes[i - whole] += (a[i] - b[i]) * (a[i] - b[i]);
   return AddLanes(lanes);
 }
 
 void PullTowards(const Real* center, Real scale, size_t n, Real* y) {
-  const size_t whole = n - n % kLanes;
-  for (size_t i = 0; i < whole; i += kLanes) {
-    const Lanes c = View(center + i);
-    Store(c + scale * (View(y + i) - c), y + i);
+  const size_t whole = n - n % kGroup;
+  for (size_t i = 0; i < whole; i += kGroup) {
+    const Group c = Eigen::Map<const Group>(center + i);
+    const Group pulled = c + scale * (Eigen::Map<const Group>(y + i) - c);
+    Eigen::Map<Group>{y + i} = pulled;
   }
   for (size_t i = whole; i < n; ++i) y[i] = center[i] + scale * (y[i] - center[i]);
 }

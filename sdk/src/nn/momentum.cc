@@ -4,7 +4,7 @@
 
 namespace sotto::nn {
 
-void SlowVelocity(const SgdStep& step, WorkingParameters working) {
+void SlowVelocity(const SgdStep& step, const WorkingParameters& working) {
   const Span<float> v = working.velocity;
   Scale(step.momentum, v.size(), v.data());
   if (step.weight_decay != 0.0f) {
@@ -12,7 +12,7 @@ void SlowVelocity(const SgdStep& step, WorkingParameters working) {
   }
 }
 
-void MoveByVelocity(float learning_rate, WorkingParameters working) {
+void MoveByVelocity(float learning_rate, const WorkingParameters& working) {
   const Span<float> v = working.velocity;
   AddScaled(-learning_rate, v.data(), v.size(), working.memory.data());
 }

@@ -7,10 +7,10 @@
 namespace sotto::nn {
 
 // v <- momentum * v + weight_decay * w: what the velocity is before a gradient is added to it.
-void SlowVelocity(const SgdStep& step, WorkingParameters working);
+void SlowVelocity(const SgdStep& step, const WorkingParameters& working);
 
 // w <- w - learning_rate * v.
-void MoveByVelocity(float learning_rate, WorkingParameters working);
+void MoveByVelocity(float learning_rate, const WorkingParameters& working);
 
 }  // namespace sotto::nn
 

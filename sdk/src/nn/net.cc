@@ -26,8 +26,10 @@ struct FloatNet : FloatArithmetic {
   static float Errors(const LossPlan& loss, Span<float> outputs, const Target& target) {
     return loss.errors(outputs, target);
   }
-  static void Slow(const SgdStep& step, WorkingParameters working) { SlowVelocity(step, working); }
-  static void MoveByVelocity(float rate, WorkingParameters working) {
+  static void Slow(const SgdStep& step, const WorkingParameters& working) {
+    SlowVelocity(step, working);
+  }
+  static void MoveByVelocity(float rate, const WorkingParameters& working) {
     nn::MoveByVelocity(rate, working);
   }
   static bool* saturated() { return nullptr; }
@@ -40,7 +42,7 @@ size_t NetTrainingFloats(const ModelInfo& model, uint32_t batch_size) {
 }
 
 Status NetTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
-                     WorkingParameters working, Span<float> scratch, float* loss) {
+                     const WorkingParameters& working, Span<float> scratch, float* loss) {
   return TrainNetBatch(model, batch, step, working, scratch, loss, FloatNet{});
 }
 

@@ -23,7 +23,7 @@ namespace sotto::nn {
 template <class Arithmetic>
 class NetBatch {
  public:
-  NetBatch(const ModelInfo& model, const Batch& batch, WorkingParameters working,
+  NetBatch(const ModelInfo& model, const Batch& batch, const WorkingParameters& working,
            Span<float> scratch, const Arithmetic& arithmetic)
       : model_(model),
         batch_(batch),
@@ -83,7 +83,7 @@ class NetBatch {
 
   const ModelInfo& model_;
   const Batch& batch_;
-  const WorkingParameters working_;
+  const WorkingParameters& working_;
   float* const vector_;  // [outputs] memory for a target of kVector
   const Arithmetic arithmetic_;
   Walker walker_;
@@ -92,7 +92,7 @@ class NetBatch {
 // ModelInfo::train_batch.
 template <class Arithmetic>
 Status TrainNetBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
-                     WorkingParameters working, Span<float> scratch, float* loss,
+                     const WorkingParameters& working, Span<float> scratch, float* loss,
                      const Arithmetic& arithmetic) {
   const size_t size = batch.indices.size();
   if (size == 0 || !arithmetic.CanStep(step, size)) return Status::kInvalidArgument;

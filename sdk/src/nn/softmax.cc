@@ -18,7 +18,7 @@ struct Float32Arithmetic {
 
   static Status PrepareForScores(Span<float>) { return Status::kOk; }
   static Status PrepareForUpdate(Span<float>, bool*) { return Status::kOk; }
-  static LossSum Errors(const ModelInfo& model, WorkingParameters working,
+  static LossSum Errors(const ModelInfo& model, const WorkingParameters& working,
                         Span<const float> features, uint32_t label, Span<float> errors) {
     internal::SoftmaxPredict(model, working.memory, features, {}, errors);
     return internal::SoftmaxErrors(errors, {label, nullptr});
@@ -28,7 +28,7 @@ struct Float32Arithmetic {
     *out = rate;
     return Status::kOk;
   }
-  static void Decay(float factor, WorkingParameters working) {
+  static void Decay(float factor, const WorkingParameters& working) {
     Scale(factor, working.memory.size(), working.memory.data());
   }
   static void AddErrors(const ModelInfo& model, Rate rate, Span<const float> errors,
@@ -49,8 +49,10 @@ struct Float32Arithmetic {
       bias[o] += scale;
     }
   }
-  static void Slow(const SgdStep& step, WorkingParameters working) { SlowVelocity(step, working); }
-  static void Move(float rate, WorkingParameters working) { MoveByVelocity(rate, working); }
+  static void Slow(const SgdStep& step, const WorkingParameters& working) {
+    SlowVelocity(step, working);
+  }
+  static void Move(float rate, const WorkingParameters& working) { MoveByVelocity(rate, working); }
 };
 
 }  // namespace
@@ -71,17 +73,17 @@ void SoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
 }
 
 Status FloatTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
-                       WorkingParameters working, Span<float> scratch, float* loss) {
+                       const WorkingParameters& working, Span<float> scratch, float* loss) {
   return TrainSoftmaxBatch<Float32Arithmetic>(model, batch, step, working, scratch, loss);
 }
 
-Status FloatBegin(Span<const float> base, WorkingParameters working) {
+Status FloatBegin(Span<const float> base, const WorkingParameters& working) {
   __builtin_memcpy(working.memory.data(), base.data(), base.size() * sizeof(float));
-  FillZero(working.velocity.size(), working.velocity.data());
+  for (float& v : working.velocity) v = 0.0f;
   return Status::kOk;
 }
 
-Status FloatProject(Span<const float> base, float radius, WorkingParameters working,
+Status FloatProject(Span<const float> base, float radius, const WorkingParameters& working,
                     bool* was_outside) {
   const float squared = SquaredDistance(working.memory.data(), base.data(), base.size());
   if (!IsFinite(squared)) return Status::kNotFinite;
@@ -93,7 +95,7 @@ Status FloatProject(Span<const float> base, float radius, WorkingParameters work
   return Status::kOk;
 }
 
-void FloatEnd(Span<const float>, WorkingParameters) {}
+void FloatEnd(Span<const float>, const WorkingParameters&) {}
 
 }  // namespace internal
 }  // namespace nn

@@ -27,7 +27,7 @@ namespace sotto::nn {
 template <class Arithmetic>
 class SoftmaxBatch {
  public:
-  SoftmaxBatch(const ModelInfo& model, const Batch& batch, WorkingParameters working,
+  SoftmaxBatch(const ModelInfo& model, const Batch& batch, const WorkingParameters& working,
                Span<float> scratch)
       : model_(model),
         batch_(batch),
@@ -79,7 +79,7 @@ class SoftmaxBatch {
 
   const ModelInfo& model_;
   const Batch& batch_;
-  WorkingParameters working_;
+  const WorkingParameters& working_;
   Span<float> features_;  // of the sample at hand
   Span<float> errors_;    // [batch][classes]
 };
@@ -87,7 +87,7 @@ class SoftmaxBatch {
 // ModelInfo::train_batch.
 template <class Arithmetic>
 Status TrainSoftmaxBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,
-                         WorkingParameters working, Span<float> scratch, float* loss) {
+                         const WorkingParameters& working, Span<float> scratch, float* loss) {
   const size_t size = batch.indices.size();
   if (size == 0) return Status::kInvalidArgument;
   if (scratch.size() < internal::SoftmaxTrainingFloats(model, static_cast<uint32_t>(size))) {
@@ -95,14 +95,16 @@ Status TrainSoftmaxBatch(const ModelInfo& model, const Batch& batch, const SgdSt
   }
   SoftmaxBatch<Arithmetic> samples(model, batch, working, scratch);
   if (Status s = samples.ComputeErrors(loss); s != Status::kOk) return s;
+  const bool has_momentum = step.momentum != 0.0f;
   const float rate = step.learning_rate;
-  if (step.momentum == 0.0f) {
-    if (step.weight_decay != 0.0f) Arithmetic::Decay(1.0f - rate * step.weight_decay, working);
-    return samples.AddGradients(-rate, working.memory);
+  if (has_momentum) {
+    Arithmetic::Slow(step, working);
+  } else if (step.weight_decay != 0.0f) {
+    Arithmetic::Decay(1.0f - rate * step.weight_decay, working);
   }
-  Arithmetic::Slow(step, working);
-  if (Status s = samples.AddGradients(1.0f, working.velocity); s != Status::kOk) return s;
-  Arithmetic::Move(rate, working);
+  const Span<float> sum = has_momentum ? working.velocity : working.memory;
+  if (Status s = samples.AddGradients(has_momentum ? 1.0f : -rate, sum); s != Status::kOk) return s;
+  if (has_momentum) Arithmetic::Move(rate, working);
   return Status::kOk;
 }
 

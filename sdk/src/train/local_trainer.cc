@@ -13,7 +13,8 @@ Status TrainingOptions::Validate() const {
   if (batch_size < 1 || batch_size > kMaxCount) return Status::kInvalidArgument;
   if (!(learning_rate >= 0.0f) || !IsFinite(learning_rate)) return Status::kInvalidArgument;
   if (!(weight_decay >= 0.0f) || !IsFinite(weight_decay)) return Status::kInvalidArgument;
-  if (!(momentum >= 0.0f && momentum < 1.0f)) return Status::kInvalidArgument;
+  constexpr uint32_t kOne = 0x3f800000;  // numbers from 0 have bits in their order
+  if (FloatBits(momentum) >= kOne) return Status::kInvalidArgument;
   if (!IsPositiveNormal(clip_l2)) return Status::kInvalidArgument;
   if (clipping != Clipping::kEveryStep && clipping != Clipping::kAtEnd) {
     return Status::kInvalidArgument;
@@ -23,7 +24,8 @@ Status TrainingOptions::Validate() const {
 
 Status LocalTrainer::Begin(const ModelInfo& model, const TrainingOptions& options,
                            const SampleSource& source, const Key& order_key, Span<const float> base,
-                           WorkingParameters working, Span<float> scratch, Span<uint32_t> indices) {
+                           const WorkingParameters& working, Span<float> scratch,
+                           Span<uint32_t> indices) {
   active_ = false;
   if (Status s = options.Validate(); s != Status::kOk) return s;
   if (!model.CanRead(source)) return Status::kInvalidArgument;
@@ -34,25 +36,22 @@ Status LocalTrainer::Begin(const ModelInfo& model, const TrainingOptions& option
       scratch.size() < model.training_floats(model, options.batch_size)) {
     return Status::kBufferTooSmall;
   }
-  if (options.momentum == 0.0f) {
-    working.velocity = {};
-  } else if (!model.has_momentum) {
-    return Status::kInvalidArgument;
-  } else if (working.velocity.size() != model.parameters) {
-    return Status::kBufferTooSmall;
-  }
+  const bool has_momentum = options.momentum != 0.0f;
+  if (has_momentum && !model.has_momentum) return Status::kInvalidArgument;
+  if (has_momentum && working.velocity.size() != model.parameters) return Status::kBufferTooSmall;
   model_ = &model;
   options_ = &options;
   source_ = source;
   order_key_ = order_key;
   base_ = base;
   working_ = working;
+  if (!has_momentum) working_.velocity = {};
   scratch_ = scratch;
   indices_ = indices;
   epoch_ = position_ = steps_ = saturated_steps_ = 0;
   loss_sum_ = 0.0f;
   clipped_ = false;
-  const Status status = model.begin_training(base, working);
+  const Status status = model.begin_training(base, working_);
   active_ = status == Status::kOk;
   return status;
 }

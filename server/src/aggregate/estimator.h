@@ -14,6 +14,9 @@
 
 namespace sotto::server {
 
+// The tensors of the parameters that a model trains, in their order.
+std::vector<nn::TensorInfo> TrainedTensors(const ModelInfo& model);
+
 // A complete sum: its noise is topped up. Spans are valid during the call.
 struct NoisySum {
   Span<const int64_t> sum;  // [n], n > 0

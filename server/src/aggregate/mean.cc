@@ -26,6 +26,16 @@ void RequireValid(const NoisySum& noisy) {
 
 }  // namespace
 
+std::vector<nn::TensorInfo> TrainedTensors(const ModelInfo& model) {
+  std::vector<nn::TensorInfo> tensors;
+  for (const nn::LayerPlan& layer : model.layers) {
+    if (layer.trained() == 0) continue;
+    const nn::LayerTensors all = nn::TensorsOf(layer);
+    tensors.insert(tensors.end(), all.tensors, all.tensors + all.count);
+  }
+  return tensors;
+}
+
 std::vector<float> MeanUpdate(const NoisySum& noisy) {
   RequireValid(noisy);
   const double scale = noisy.unit / noisy.divisor;

@@ -63,10 +63,12 @@ ReleaseResult MakeRelease(const JobConfig& config, const TrainTask& task, Partia
   ReleaseResult release;
   release.topped_up = TopUp(config, *codec, total.counts.reported, server_key, sum);
   AdaptClip(config, task.training.clip_l2, sum.sums(), &release);
-  const std::vector<float> update =
-      estimator.Estimate({sum.sums().first(config.model->parameters), codec->SumUnit(),
-                          static_cast<double>(config.plan.cohort), MeanNoiseSigma(config, task),
-                          config.model->tensors});
+  const std::vector<nn::TensorInfo> tensors = TrainedTensors(*config.model);
+  const std::vector<float> update = estimator.Estimate({sum.sums().first(config.model->parameters),
+                                                        codec->SumUnit(),
+                                                        static_cast<double>(config.plan.cohort),
+                                                        MeanNoiseSigma(config, task),
+                                                        {tensors.data(), tensors.size()}});
   release.parameters.assign(parameters.begin(), parameters.end());
   // Divergence follows from the noisy sum. So the round counts as released and is charged, and the
   // model stays unchanged.

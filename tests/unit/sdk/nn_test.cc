@@ -249,12 +249,12 @@ TEST(InitialWeights, ConstantsStartAtTheirValueAndBiasesAtZero) {
 // Smoothing and exports treat each matrix on its own.
 TEST(Net, AnLstmHasTwoMatricesAndTwoVectorsAndAForgetBiasOfOne) {
   using Net = nn::Sequential<nn::Input<1, 5, 3>, nn::Lstm<2, nn::LstmOutput::kLast>>;
-  const Span<const nn::TensorInfo> tensors = Net::Tensors();
-  ASSERT_EQ(tensors.size(), 4u);
+  const nn::LayerTensors all = nn::TensorsOf(Net::Plan()[0]);
+  ASSERT_EQ(all.count, 4u);
   const uint32_t expected[4][2] = {{8, 3}, {8, 2}, {8, 1}, {8, 1}};
   for (size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(tensors[i].axes[0], expected[i][0]) << i;
-    EXPECT_EQ(tensors[i].axes[1], expected[i][1]) << i;
+    EXPECT_EQ(all.tensors[i].axes[0], expected[i][0]) << i;
+    EXPECT_EQ(all.tensors[i].axes[1], expected[i][1]) << i;
   }
   constexpr ModelInfo kModel = MakeModelInfo<Net>("lstm");
   std::vector<float> parameters(kModel.parameters);
@@ -331,7 +331,10 @@ TEST(Models, AreFoundByNameAndAddUp) {
   for (const ModelInfo& model : Models()) {
     EXPECT_EQ(FindModel(model.name), &model);
     uint32_t total = 0;
-    for (const nn::TensorInfo& tensor : model.tensors) total += tensor.size();
+    for (const nn::LayerPlan& layer : model.layers) {
+      const nn::LayerTensors all = nn::TensorsOf(layer);
+      for (uint32_t i = 0; i < all.count; ++i) total += all.tensors[i].size();
+    }
     EXPECT_EQ(total, model.parameters) << model.name;
   }
   EXPECT_EQ(FindModel("softmax-784-10")->parameters, 7850u);

@@ -68,8 +68,9 @@ const ModelInfo& Model() { return *FindModel("softmax-64-10"); }
 // The model after a sum of these integers is applied to these parameters.
 bool Step(const std::vector<int64_t>& sum, double unit, double divisor,
           const AggregationOptions& options, std::vector<float>* parameters) {
+  const std::vector<nn::TensorInfo> tensors = TrainedTensors(Model());
   const std::vector<float> update = MakeEstimator(options)->Estimate(
-      {{sum.data(), sum.size()}, unit, divisor, 0.0, Model().tensors});
+      {{sum.data(), sum.size()}, unit, divisor, 0.0, {tensors.data(), tensors.size()}});
   return MakeOptimiser(options)->Step({update.data(), update.size()},
                                       {parameters->data(), parameters->size()});
 }

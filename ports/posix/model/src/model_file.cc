@@ -32,7 +32,6 @@ constexpr char kExpectedInput[] =
 struct OwnedModel {
   std::string name;
   std::vector<LayerPlan> layers;
-  std::vector<nn::TensorInfo> tensors;
   std::vector<float> frozen;
   ModelInfo info;
 };
@@ -318,13 +317,9 @@ class Builder {
   void CountParameters() {
     for (const LayerPlan& layer : model_->layers) {
       info().parameters += layer.trained();
-      if (layer.frozen != nullptr) continue;
-      const nn::LayerTensors all = nn::TensorsOf(layer);
-      model_->tensors.insert(model_->tensors.end(), all.tensors, all.tensors + all.count);
     }
     if (info().parameters == 0) top_.Refuse("nothing is trained: no layer has parameters");
     info().layers = {model_->layers.data(), model_->layers.size()};
-    info().tensors = {model_->tensors.data(), model_->tensors.size()};
   }
 
   void UseFunctions() {
