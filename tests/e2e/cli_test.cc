@@ -420,7 +420,7 @@ TEST(Cli, ImpossibleOptionsAreUsageErrors) {
   ExpectUsageError("simulate --smoothing -1", "--smoothing");
   ExpectUsageError("simulate --server-learning-rate nan", "--server-learning-rate");
   ExpectUsageError("simulate --sampling sometimes", "--sampling");
-  ExpectUsageError("simulate --model lenet", "softmax-784-10");
+  ExpectUsageError("simulate --model no-such-net", "softmax-784-10");
   ExpectUsageError("simulate --min-devices 1001",
                    "1001 devices must check in (--min-devices), and there are only");
   ExpectUsageError("simulate --sampling poisson --min-devices 1", "devices that check in");
