@@ -101,15 +101,15 @@ void ReportUpload(const Client& client) {
     Print(hex);
   }
   Print("\n");
-  if (client.local_round().failure() == Status::kOk) {
-    ReportLoss(client);
-  } else {
+  if (client.local_round().failure() != Status::kOk) {
     PrintRound(client.task());
     Print("training failed, the update is zeros: ");
     Print(StatusName(client.local_round().failure()));
     Print("\n");
+    return;
   }
-  else if (client.local_round().saturated_steps() > 0) {
+  ReportLoss(client);
+  if (client.local_round().saturated_steps() > 0) {
     PrintRound(client.task());
     Print("fixed point saturated: lower the learning rate or scale the features\n");
   }
