@@ -109,7 +109,8 @@ void ReportUpload(const Client& client) {
     return;
   }
   ReportLoss(client);
-  if (client.local_round().saturated_steps() > 0) {
+  if constexpr (Net::kArithmetic == nn::Arithmetic::kFixedPoint) {
+    if (client.local_round().saturated_steps() == 0) return;
     PrintRound(client.task());
     Print("fixed point saturated: lower the learning rate or scale the features\n");
   }

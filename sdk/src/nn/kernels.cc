@@ -25,13 +25,18 @@ void Store(const Lanes& lanes, Real* p) { Eigen::Map<Lanes>{p} = lanes; }
 // and hide the latency of each other's sums. Not inlined, as AddLanes().
 [[gnu::noinline]] void TwoRowLanes(const Real* row0, const Real* row1, const Real* x, size_t n,
                                    Real (*lanes)[kLanes]) {
+  if (n < kLanes) return FillZero(size_t{2} * kLanes, lanes[0]);
   Lanes sum0 = Lanes::Zero();
   Lanes sum1 = Lanes::Zero();
-  for (size_t i = 0; i + kLanes <= n; i += kLanes) {
-    const Lanes xi = View(x + i);
-    sum0 += View(row0 + i) * xi;
-    sum1 += View(row1 + i) * xi;
-  }
+  const Real* const end = x + (n - n % kLanes);
+  do {
+    const Lanes xi = View(x);
+    sum0 += View(row0) * xi;
+    sum1 += View(row1) * xi;
+    row0 += kLanes;
+    row1 += kLanes;
+    x += kLanes;
+  } while (x != end);
   Store(sum0, lanes[0]);
   Store(sum1, lanes[1]);
 }
