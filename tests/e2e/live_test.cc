@@ -326,7 +326,7 @@ TEST(LiveTest, AnAdaptiveBoundSurvivesTheServer) {
   ExpectAllDone(site, clients);
   server::Database database(site.Path("store"));
   server::Statement row(database,
-                        "SELECT clip_l2, next_clip_l2 FROM facts JOIN releases "
+                        "SELECT clip_l2, next_clip_l2 FROM facts JOIN models "
                         "USING (job, round) ORDER BY round");
   double clip = 0.1F;
   for (int round = 0; round < 4; ++round) {

@@ -271,9 +271,10 @@ class Builder {
                               "{} bytes",
                               file, bytes, numbers, 4 * numbers));
     }
-    std::vector<uint8_t> content(bytes);
+    std::vector<uint8_t> content(4 * numbers);
     std::ifstream stream(file, std::ios::binary);
-    stream.read(reinterpret_cast<char*>(content.data()), static_cast<std::streamsize>(bytes));
+    stream.read(reinterpret_cast<char*>(content.data()),
+                static_cast<std::streamsize>(content.size()));
     if (!stream) top_.Refuse("frozen-weights", fmt::format("{} cannot be read", file));
     model_->frozen.resize(numbers);
     for (size_t i = 0; i < numbers; ++i) {
