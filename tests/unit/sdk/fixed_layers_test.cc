@@ -232,19 +232,20 @@ TEST(FixedLayers, SumsOfTheLargestNumbersAreExact) {
         const Floats weights(n + 1, Raw<Weight>(weight));
         Floats x(n, Raw<Activation>(number));
         FixedShift(x.data(), n, shift, x.data());
-        const auto sum = static_cast<long double>(n) * weight * RoundingShift(number, shift);
-        const auto limit = [](long double raw) {
-          return static_cast<int64_t>(std::clamp(raw, -0x1p31L, 0x1p31L - 1));
+        const int64_t sum = static_cast<int64_t>(n) * weight * RoundingShift(number, shift);
+        const int bits = 24 - shift;
+        const int64_t rounded = (sum >> bits) + (sum >> (bits - 1) & 1);
+        const auto limit = [](int64_t raw) {
+          return std::clamp<int64_t>(raw, INT32_MIN, INT32_MAX);
         };
         float y = 0;
         bool saturated = FixedRowProducts(weights.data(), &weights[n], x.data(), n, 1, &y);
-        const long double exact = std::floor(std::ldexp(sum, shift - 24) + weight + 0.5L);
+        const int64_t exact = rounded + weight;
         EXPECT_EQ(LoadRaw(&y), limit(exact)) << n;
         EXPECT_EQ(saturated, limit(exact) != exact);
         saturated = FixedTransposedProduct(weights.data(), x.data(), 1, n, &y);
-        const long double column = std::floor(std::ldexp(sum, shift - 24) + 0.5L);
-        EXPECT_EQ(LoadRaw(&y), limit(column)) << n;
-        EXPECT_EQ(saturated, limit(column) != column);
+        EXPECT_EQ(LoadRaw(&y), limit(rounded)) << n;
+        EXPECT_EQ(saturated, limit(rounded) != rounded);
       }
     }
   }
