@@ -271,7 +271,8 @@ struct Sequential<Input<axes...>, Rest...>
 // The net `Net`, trained in fixed point. For cores without a floating-point unit: they spend a
 // ninth of the instructions that float32 takes. Parameters are float32 before and after a
 // training, so models, updates and digests are the same as for Net, and boards of both kinds can
-// serve one job. Memory is that of Net. The bits agree on every CPU.
+// serve one job. Memory is that of Net, and scratch where a Dense keeps a sum of gradients: its
+// inputs once more. The bits agree on every CPU.
 //
 //   using Net = sotto::nn::FixedPoint<sotto::nn::Sequential<sotto::nn::Dense<64, 10>>>;
 //

@@ -1,9 +1,8 @@
 // One step of SGD for any net, in any arithmetic. Part of sotto/nn; private to the SDK.
 //
 // An Arithmetic has the members that walker.h needs, and:
-//   CanStep(step, size)             whether its formats hold the factors of a step on so many
-//   samples Prepare(model, sample)          turns a sample as read, float32, into its own numbers,
-//   in place;
+//   CanStep(step, size)             whether its formats hold the factors of a step
+//   Prepare(model, sample)          turns a float32 sample into its own numbers, in place;
 //                                     the status of ModelInfo::train_batch if it is none
 //   PrepareTarget(vector)           the same for a target
 //   Errors(loss, outputs, target)   see LossPlan

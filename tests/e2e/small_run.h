@@ -1,0 +1,34 @@
+// A small simulation by the command `sotto`, for tests of what it writes.
+#ifndef SOTTO_TESTS_E2E_SMALL_RUN_H_
+#define SOTTO_TESTS_E2E_SMALL_RUN_H_
+
+#include <gtest/gtest.h>
+#include <string>
+
+#include "e2e/program.h"
+
+namespace sotto {
+
+// A file of the test that runs.
+inline std::string Path(const std::string& name) {
+  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+  return testing::TempDir() + "sotto_" + test->name() + "_" + name;
+}
+
+// A run of a few seconds at most. Options that follow win over those of the file.
+inline std::string Small() {
+  const std::string path = Path("small.toml");
+  WriteFile(path, "devices = 60\ncohort = 10\nrounds = 3\nlocal-epochs = 1\n");
+  return "simulate --data synthetic --config " + path + " ";
+}
+
+inline Json SmallRun(const std::string& arguments) {
+  const std::string path = Path("out.json");
+  const Outcome run = Sotto(Small() + arguments + " --json " + path);
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  return Json::parse(ReadFile(path), nullptr, false);
+}
+
+}  // namespace sotto
+
+#endif  // SOTTO_TESTS_E2E_SMALL_RUN_H_
