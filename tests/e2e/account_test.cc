@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "e2e/program.h"
+#include "unit/test_folder.h"
 
 namespace sotto {
 namespace {
@@ -87,7 +88,7 @@ TEST(Account, ChargesAFleetForColludersAndTheCertificate) {
 }
 
 TEST(Account, ReadsAScheduleOfRounds) {
-  const std::string path = testing::TempDir() + "sotto_account_schedule.csv";
+  const std::string path = TestFile("schedule.csv");
   WriteFile(path, "1,0.05,4\n1,0.05,6\n");
   const std::string budget = "--sampling poisson --delta 1e-5 --schedule " + path;
   EXPECT_EQ(AccountJson("epsilon " + budget)["epsilon"],
@@ -119,7 +120,7 @@ TEST(Account, AnswersHoweverLargeTheQuestionIs) {
 }
 
 TEST(Account, AnswersForAScheduleOfThousandsOfRows) {
-  const std::string path = testing::TempDir() + "sotto_account_long_schedule.csv";
+  const std::string path = TestFile("schedule.csv");
   std::string rows;
   for (int i = 0; i < 5000; ++i) {
     rows += std::to_string(1 + i * 1e-4) + "," + std::to_string(0.01 + i * 1e-6) + ",1\n";

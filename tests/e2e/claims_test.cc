@@ -9,10 +9,10 @@ namespace {
 
 // In the default mode no output contains a figure against the server.
 TEST(TrustMode, WithATrustedServerThereIsNoEpsilonAgainstIt) {
-  const Outcome run = Sotto(Small() + "--seed 1 --json " + Path("json"));
+  const Outcome run = Sotto(Small() + "--seed 1 --json " + TestFile("json"));
   ASSERT_EQ(run.exit_code, 0) << run.output;
   EXPECT_EQ(run.output.find("against the server"), std::string::npos);
-  const Json json = Json::parse(ReadFile(Path("json")));
+  const Json json = Json::parse(ReadFile(TestFile("json")));
   EXPECT_EQ(json["trust_mode"], "trusted-server");
   for (const char* field : {"epsilon_server", "epsilon_server_update", "adjacency_server",
                             "private_noise_multiplier", "private_noise_sigma"}) {
@@ -25,10 +25,10 @@ TEST(TrustMode, WithPrivateNoiseBothEpsilonsAreStated) {
   const Outcome run = Sotto(Small() +
                             "--seed 1 --trust-mode private-noise --private-noise-multiplier 0.5 "
                             "--sampling poisson --noise-multiplier 1 --json " +
-                            Path("json"));
+                            TestFile("json"));
   ASSERT_EQ(run.exit_code, 0) << run.output;
   EXPECT_NE(run.output.find("against the server for a device in every attempt"), std::string::npos);
-  const Json json = Json::parse(ReadFile(Path("json")));
+  const Json json = Json::parse(ReadFile(TestFile("json")));
   EXPECT_EQ(json["trust_mode"], "private-noise");
   EXPECT_EQ(json["adjacency"], "add-remove");
   EXPECT_EQ(json["adjacency_server"], "replace-one");

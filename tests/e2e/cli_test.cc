@@ -31,7 +31,7 @@ TEST(Cli, AnOptionIsGivenOnce) {
 }
 
 TEST(Cli, AnOutputThatCannotBeWrittenIsRefusedBeforeTheWork) {
-  const std::string json = " --json " + Path("none") + "/out.json";
+  const std::string json = " --json " + TestFile("none") + "/out.json";
   for (const std::string& command :
        {std::string("account epsilon --sampling poisson --noise-multiplier 1 --rate 0.05 "
                     "--rounds 100 --delta 1e-5"),
@@ -45,8 +45,8 @@ TEST(Cli, AnOutputThatCannotBeWrittenIsRefusedBeforeTheWork) {
 }
 
 TEST(Cli, NoOutputReplacesAStoreOrAKey) {
-  const std::string store = Path("store");
-  const std::string key = Path("device.key");
+  const std::string store = TestFile("store");
+  const std::string key = TestFile("device.key");
   std::remove(store.c_str());
   std::remove(key.c_str());
   ASSERT_EQ(Sotto("keys new --store " + store + " --id a").exit_code, 0);
@@ -76,7 +76,7 @@ TEST(Cli, NoOutputReplacesAStoreOrAKey) {
 }
 
 TEST(Cli, TwoOutputsInOneFileAreAUsageError) {
-  const std::string path = Path("both");
+  const std::string path = TestFile("both");
   ExpectUsageError(Small() + "--noise-multiplier 1 --json " + path + " --model-out " + path,
                    "--model-out: cannot write " + path);
   EXPECT_EQ(ReadFile(path), "");
@@ -100,7 +100,7 @@ TEST(Cli, AFullDiskUnderStandardOutputIsAFailure) {
 }
 
 TEST(Cli, NoTextGoesIntoAnOutputWhenStandardOutputIsClosed) {
-  const std::string path = Path("model");
+  const std::string path = TestFile("model");
   const Outcome run =
       Sotto(Small() + ("--noise-multiplier 1 --model-out " + path), "<&- >&- 2>/dev/null");
   EXPECT_EQ(run.exit_code, 0);
@@ -179,7 +179,7 @@ TEST(Cli, WithoutASeedTheRunIsPrivate) {
 }
 
 TEST(Cli, ModelOutIsTheHashedParameters) {
-  const std::string path = Path("model.bin");
+  const std::string path = TestFile("model.bin");
   const Json json = SmallRun("--seed 1 --model-out " + path);
   const std::string model = ReadFile(path);
   EXPECT_EQ(model.size(), 4 * 7850u);
@@ -191,7 +191,7 @@ TEST(Cli, ModelOutIsTheHashedParameters) {
 }
 
 TEST(Cli, ASimulationBeginsWithTheModelOfAnother) {
-  const std::string path = Path("parameters.bin");
+  const std::string path = TestFile("parameters.bin");
   const Json first = SmallRun("--mechanism none --seed 1 --model-out " + path);
   const Json second = SmallRun("--mechanism none --seed 2 --initial-model " + path);
   EXPECT_EQ(second["initial_accuracy"], first["accuracy"]);
@@ -274,11 +274,11 @@ TEST(Cli, BaselinesCountTheBytesThatTheySend) {
 
 TEST(Cli, ABaselineIsSimulatedAndNeverServed) {
   for (const std::string name : {"float32", "qg", "bq"}) {
-    ExpectUsageError("serve --store " + Path("none.db") + " --mechanism " + name,
+    ExpectUsageError("serve --store " + TestFile("none.db") + " --mechanism " + name,
                      "only `sotto simulate` runs it");
     ExpectUsageError("simulate --epsilon inf --mechanism " + name, "finite --epsilon");
   }
-  EXPECT_EQ(ReadFile(Path("none.db")), "") << "a refused command leaves no store behind";
+  EXPECT_EQ(ReadFile(TestFile("none.db")), "") << "a refused command leaves no store behind";
 }
 
 TEST(Cli, ATableStandsBesideEveryEpsilon) {
@@ -359,7 +359,7 @@ TEST(Cli, ASmallFleetRunsAndItsEpsilonIsPrintedHoweverLarge) {
 }
 
 TEST(Cli, AnyOptionMayStandInATomlFile) {
-  const std::string config = Path("run.toml");
+  const std::string config = TestFile("run.toml");
   WriteFile(config,
             "# a small run\ndevices = 60\nrounds = 2\ncohort = 7\nlearning-rate = 0.05\n"
             "sampling = \"uniform\"\nnoise-multiplier = 1.25\nseed = 5\n");
@@ -371,7 +371,7 @@ TEST(Cli, AnyOptionMayStandInATomlFile) {
 }
 
 TEST(Cli, UnknownKeysInATomlFileAreUsageErrors) {
-  const std::string config = Path("bad.toml");
+  const std::string config = TestFile("bad.toml");
   WriteFile(config, "no-such-option = 1\n");
   ExpectUsageError("simulate --config " + config, "no-such-option");
   ExpectUsageError("simulate --config /no/such/file.toml", "/no/such/file.toml");
@@ -380,7 +380,7 @@ TEST(Cli, UnknownKeysInATomlFileAreUsageErrors) {
 TEST(Cli, ImpossibleOptionsAreUsageErrors) {
   ExpectUsageError("", "subcommand");
   ExpectUsageError("train", "train");
-  const std::string config = Path("no_command.toml");
+  const std::string config = TestFile("no_command.toml");
   WriteFile(config, "rounds = 1\n");
   ExpectUsageError("--config " + config, "");
   ExpectUsageError("simulate --no-such-option", "no-such-option");
@@ -428,7 +428,7 @@ TEST(Cli, TheCertificateHoldsAndItsJsonSaysWhatOf) {
                             "kurtosis_error", "nodes", "wall_seconds"}) {
     EXPECT_TRUE(json[field].is_number()) << field;
   }
-  const std::string path = Path("certificate.json");
+  const std::string path = TestFile("certificate.json");
   EXPECT_EQ(Sotto("inspect certificate --json " + path).exit_code, 0);
   EXPECT_EQ(Json::parse(ReadFile(path), nullptr, false)["eta"], json["eta"]);
   EXPECT_EQ(Sotto("inspect certificate --json /no/such/folder/x.json").exit_code, 1);
@@ -444,9 +444,9 @@ TEST(Cli, WhatFailsAtRunTimeExitsWithOne) {
 }
 
 TEST(Cli, AJobThatGivesUpWritesItsResultsAndExitsWithThree) {
-  const std::string few = "--dropout 0.9 --min-devices 60 --seed 1 --json " + Path("json");
+  const std::string few = "--dropout 0.9 --min-devices 60 --seed 1 --json " + TestFile("json");
   ExpectFailure(3, Small() + few, "given up after 10 attempts");
-  const Json json = Json::parse(ReadFile(Path("json")), nullptr, false);
+  const Json json = Json::parse(ReadFile(TestFile("json")), nullptr, false);
   EXPECT_EQ(json["finish_reason"], "round 1 was given up after 10 attempts");
   EXPECT_TRUE(json["rounds"].empty());
 }

@@ -10,6 +10,7 @@
 #include "sotto/posix/run_key.h"
 #include "store/sqlite_store.h"
 #include "unit/sdk/hex.h"
+#include "unit/test_folder.h"
 
 namespace sotto::server {
 namespace {
@@ -25,14 +26,7 @@ bool Same(const Key& a, const Key& b) { return ToHex(a.bytes) == ToHex(b.bytes);
 // Each test has its own folder with a store.
 class KeysTest : public testing::Test {
  protected:
-  KeysTest() {
-    std::string folder = testing::TempDir() + "sotto_keys_XXXXXX";
-    EXPECT_NE(mkdtemp(folder.data()), nullptr);
-    folder_ = folder;
-  }
-  ~KeysTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string Path(const std::string& name) const { return folder_.Path(name); }
 
   // `sotto keys COMMAND --store STORE ARGUMENTS`
   Outcome Keys(const std::string& command, const std::string& arguments = "",
@@ -58,7 +52,7 @@ class KeysTest : public testing::Test {
     return Json::parse(run.output, nullptr, false)["devices"];
   }
 
-  std::string folder_;
+  TestFolder folder_;
 };
 
 TEST_F(KeysTest, OneDeviceGetsASecretAndAKeyFile) {
@@ -102,7 +96,7 @@ TEST_F(KeysTest, ManyDevicesGetDifferentSecrets) {
 TEST_F(KeysTest, WithoutAFolderNoKeyFileIsWritten) {
   Succeeds("new", "--count 2");
   EXPECT_EQ(SqliteStore(Path("store")).LoadDevices()[1].id, "device-000001");
-  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
     EXPECT_EQ(entry.path(), Path("store"));
   }
 }

@@ -15,6 +15,7 @@
 #include "sotto/posix/tcp.h"
 #include "sotto/tls.h"
 #include "sotto/wire.h"
+#include "unit/test_folder.h"
 
 namespace sotto::live {
 
@@ -78,7 +79,7 @@ class Site {
   Site(const Site&) = delete;
   Site& operator=(const Site&) = delete;
 
-  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string Path(const std::string& name) const { return folder_.Path(name); }
   const posix::DeviceKey& key(size_t device) const { return keys_[device]; }
   size_t devices() const { return keys_.size(); }
 
@@ -101,7 +102,7 @@ class Site {
   void ReadKeys();
   void ExpectNoSecretInLogs() const;
 
-  std::string folder_;
+  TestFolder folder_;
   std::vector<posix::DeviceKey> keys_;
 };
 

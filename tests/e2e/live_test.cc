@@ -17,6 +17,7 @@
 #include "sotto/posix/sleep.h"
 #include "store/sqlite_store.h"
 #include "unit/sdk/hex.h"
+#include "unit/test_folder.h"
 
 namespace sotto::live {
 namespace {
@@ -137,7 +138,7 @@ std::string WriteModel(const std::string& path, int units) {
 }
 
 TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelOfAFile) {
-  const std::string path = WriteModel(testing::TempDir() + "sotto_live_mine.toml", 8);
+  const std::string path = WriteModel(TestFile("mine.toml"), 8);
   ExpectTheSimulatorsModel({"--model", path}, {"--model", path});
 }
 

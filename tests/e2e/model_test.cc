@@ -7,15 +7,14 @@
 #include "e2e/program.h"
 #include "sotto/model/model_text.h"
 #include "sotto/models.h"
+#include "unit/test_folder.h"
 
 namespace sotto {
 namespace {
 
-std::string Path(const std::string& name) { return testing::TempDir() + "sotto_model_" + name; }
-
 std::string WriteModel(const std::string& name, const std::string& text) {
-  WriteFile(Path(name + ".toml"), "name = \"" + name + "\"\n" + text);
-  return Path(name + ".toml");
+  WriteFile(TestFile(name + ".toml"), "name = \"" + name + "\"\n" + text);
+  return TestFile(name + ".toml");
 }
 
 std::string Layer(const std::string& kind, const std::string& keys = "") {
@@ -24,7 +23,7 @@ std::string Layer(const std::string& kind, const std::string& keys = "") {
 
 // Kinds, losses, and frozen layers that no named model has.
 std::vector<std::string> Files() {
-  WriteFile(Path("weights.bin"), std::string(4 * 44, '\0'));
+  WriteFile(TestFile("weights.bin"), std::string(4 * 44, '\0'));
   return {
       WriteModel("image",
                  "input = [8, 9, 4]\nloss = \"mean-squared-error\"\ntarget = \"vector\"\n" +
@@ -33,7 +32,7 @@ std::vector<std::string> Files() {
                      Layer("group-norm", "groups = 4") + Layer("local-response-norm", "size = 3") +
                      Layer("sigmoid") + Layer("dense", "outputs = 5")),
       WriteModel("frozen",
-                 "input = [12, 2]\nfrozen = 2\nfrozen-weights = \"sotto_model_weights.bin\"\n"
+                 "input = [12, 2]\nfrozen = 2\nfrozen-weights = \"weights.bin\"\n"
                  "loss = \"mean-squared-error\"\ntarget = \"input\"\n" +
                      Layer("conv1d", "outputs = 4\nkernel = 5\npadding = 2") + Layer("relu") +
                      Layer("max-pool1d", "size = 2") +
@@ -69,18 +68,18 @@ TEST(Model, TheCppTypeCompilesAndHasTheModelsDigest) {
   std::vector<std::string> headers;
   std::string digests;
   for (const std::string& model : models) {
-    headers.push_back(Path(std::to_string(headers.size()) + ".h"));
+    headers.push_back(TestFile(std::to_string(headers.size()) + ".h"));
     EXPECT_EQ(Sotto("model show --cpp " + model + " > " + headers.back(), "").exit_code, 0)
         << model;
     digests += SottoJson("model show " + model)["digest"].get<std::string>() + "\n";
   }
-  WriteFile(Path("print.cc"), ProgramOf(headers));
+  WriteFile(TestFile("print.cc"), ProgramOf(headers));
   const Outcome build =
       RunCommand(fmt::format("{} -std=c++17 -Wall -Wextra -Werror {} -I {} {} {} -o {} 2>&1",
                              SOTTO_CXX_COMPILER, SOTTO_FLAGS, SOTTO_SOURCE_DIR "/sdk/include",
-                             Path("print.cc"), SOTTO_SDK_LIBRARIES, Path("print")));
+                             TestFile("print.cc"), SOTTO_SDK_LIBRARIES, TestFile("print")));
   ASSERT_EQ(build.exit_code, 0) << build.output;
-  EXPECT_EQ(RunCommand(Path("print")).output, digests);
+  EXPECT_EQ(RunCommand(TestFile("print")).output, digests);
 }
 
 TEST(Model, ShowTellsLayersParametersDigestAndMemory) {

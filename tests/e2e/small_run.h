@@ -6,24 +6,19 @@
 #include <string>
 
 #include "e2e/program.h"
+#include "unit/test_folder.h"
 
 namespace sotto {
 
-// A file of the test that runs.
-inline std::string Path(const std::string& name) {
-  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-  return testing::TempDir() + "sotto_" + test->name() + "_" + name;
-}
-
 // A run of a few seconds at most. Options that follow win over those of the file.
 inline std::string Small() {
-  const std::string path = Path("small.toml");
+  const std::string path = TestFile("small.toml");
   WriteFile(path, "devices = 60\ncohort = 10\nrounds = 3\nlocal-epochs = 1\n");
   return "simulate --data synthetic --config " + path + " ";
 }
 
 inline Json SmallRun(const std::string& arguments) {
-  const std::string path = Path("out.json");
+  const std::string path = TestFile("out.json");
   const Outcome run = Sotto(Small() + arguments + " --json " + path);
   EXPECT_EQ(run.exit_code, 0) << run.output;
   return Json::parse(ReadFile(path), nullptr, false);

@@ -9,13 +9,10 @@
 #include <vector>
 
 #include "e2e/program.h"
+#include "unit/test_folder.h"
 
 namespace sotto {
 namespace {
-
-std::string Path(const std::string& name) {
-  return fmt::format("{}sotto_strict_{}_{}", testing::TempDir(), getpid(), name);
-}
 
 // A program that hangs is ended, with status 124.
 Outcome Run(const std::string& command) { return RunCommand("timeout 30 " + command + " 2>&1"); }
@@ -78,7 +75,7 @@ TEST(StrictOptions, AnEmptyTextIsNotAnOptionLeftOut) {
     }
   }
   EXPECT_GT(count, 20u) << "is this still the form of --help?";
-  const std::string file = Path("empty.toml");
+  const std::string file = TestFile("empty.toml");
   WriteFile(file, "json = \"\"\n");
   ExpectRefused(fmt::format("{} simulate --config {} --help", SOTTO_PROGRAM, file), "--json");
   unlink(file.c_str());
@@ -93,7 +90,7 @@ TEST(StrictOptions, ASeedBelowZeroIsNoSeed) {
 // A client that would start.
 std::string Client(const std::string& options) {
   return fmt::format("{} --key {} --data /no/such/data --labels /no/such/labels {}",
-                     SOTTO_CLIENT_PROGRAM, Path("key"), options);
+                     SOTTO_CLIENT_PROGRAM, TestFile("key"), options);
 }
 
 TEST(StrictOptions, TheClientRefusesBeforeItReadsAnyFile) {
@@ -113,7 +110,7 @@ TEST(StrictOptions, TheClientRefusesBeforeItReadsAnyFile) {
 TEST(StrictOptions, TheServerRefusesAnAddressThatIsNone) {
   for (const char* address : {"HOST:1:2", "host:", "0x10", "-1", "65536", "::1:7177"}) {
     ExpectRefused(
-        fmt::format("{} serve --store {} --listen {}", SOTTO_PROGRAM, Path("no.db"), address),
+        fmt::format("{} serve --store {} --listen {}", SOTTO_PROGRAM, TestFile("no.db"), address),
         "--listen");
   }
 }
@@ -121,7 +118,7 @@ TEST(StrictOptions, TheServerRefusesAnAddressThatIsNone) {
 // `option` takes a number, `flag` true or false.
 void ExpectConfigsRefused(const std::string& program, const std::string& option,
                           const std::string& flag) {
-  const std::string file = Path("bad.toml");
+  const std::string file = TestFile("bad.toml");
   const std::string five = option + " = 5\n";
   const std::map<std::string, std::string> bad = {
       {five + five, option + " comes twice"},
@@ -155,7 +152,7 @@ TEST(StrictOptions, AConfigurationMeansOneThing) {
 }
 
 TEST(StrictOptions, OneOptionIsSetOnceUnderWhateverName) {
-  const std::string file = Path("twice.toml");
+  const std::string file = TestFile("twice.toml");
   WriteFile(file, "v = true\nverbose = true\n");
   ExpectRefused(fmt::format("{} --config {} --help", SOTTO_CLIENT_PROGRAM, file), "verbose");
   WriteFile(file, "rounds = 5\n[serve]\nrounds = 6\n");
@@ -164,9 +161,9 @@ TEST(StrictOptions, OneOptionIsSetOnceUnderWhateverName) {
 }
 
 TEST(StrictOptions, AConfigurationThatCannotBeReadIsNotAnEmptyOne) {
-  const std::string pipe = Path("pipe.toml");
+  const std::string pipe = TestFile("pipe.toml");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  const std::string secret = Path("secret.toml");
+  const std::string secret = TestFile("secret.toml");
   WriteFile(secret, "rounds = 5\n");
   ASSERT_EQ(chmod(secret.c_str(), 0), 0);
   std::vector<std::string> files = {testing::TempDir(), "/no/such/file", pipe,
@@ -183,20 +180,20 @@ TEST(StrictOptions, AConfigurationThatCannotBeReadIsNotAnEmptyOne) {
 }
 
 TEST(StrictOptions, NoDataFileHangsAProgram) {
-  const std::string pipe = Path("pipe");
+  const std::string pipe = TestFile("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  WriteFile(Path("key"), "sotto-key 1\ndevice a\nsecret " + std::string(64, '1') + "\n");
-  ASSERT_EQ(chmod(Path("key").c_str(), 0600), 0);
-  ExpectRefused(fmt::format("{} --key {} --data {} --labels {}", SOTTO_CLIENT_PROGRAM, Path("key"),
-                            pipe, pipe),
+  WriteFile(TestFile("key"), "sotto-key 1\ndevice a\nsecret " + std::string(64, '1') + "\n");
+  ASSERT_EQ(chmod(TestFile("key").c_str(), 0600), 0);
+  ExpectRefused(fmt::format("{} --key {} --data {} --labels {}", SOTTO_CLIENT_PROGRAM,
+                            TestFile("key"), pipe, pipe),
                 pipe);
   ExpectRefused(fmt::format("{} account epsilon --delta 1e-5 --schedule {}", SOTTO_PROGRAM, pipe),
                 pipe);
-  const std::string folder = Path("data");
+  const std::string folder = TestFile("data");
   ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
   const std::string images = folder + "/train-images-idx3-ubyte";
   ASSERT_EQ(mkfifo(images.c_str(), 0600), 0);
-  std::vector<std::string> files = {images, pipe, Path("key")};
+  std::vector<std::string> files = {images, pipe, TestFile("key")};
   for (const char* other :
        {"train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
     files.push_back(folder + "/" + other);

@@ -15,6 +15,7 @@
 #include "sotto/model/model_text.h"
 #include "sotto/models.h"
 #include "unit/sdk/hex.h"
+#include "unit/test_folder.h"
 
 namespace sotto::posix {
 namespace {
@@ -242,15 +243,15 @@ TEST(ModelFile, RefusesWhatOverflows) {
 
 class FrozenFile : public testing::Test {
  protected:
-  std::string Folder() const { return testing::TempDir(); }
   void WriteWeights(const std::vector<float>& values) const {
-    std::ofstream file(Folder() + "frozen_test.bin", std::ios::binary);
+    std::ofstream file(folder_.Path("frozen_test.bin"), std::ios::binary);
     file.write(reinterpret_cast<const char*>(values.data()),
                static_cast<std::streamsize>(values.size() * sizeof(float)));
   }
   SharedModel Parse(const std::string& more) const {
-    return ParseModel(Folder() + "frozen.toml", Head("[2]", more) + Layer("dense", "outputs = 3") +
-                                                    Layer("relu") + Layer("dense", "outputs = 2"));
+    return ParseModel(folder_.Path("frozen.toml"),
+                      Head("[2]", more) + Layer("dense", "outputs = 3") + Layer("relu") +
+                          Layer("dense", "outputs = 2"));
   }
   void ExpectRefused(const std::string& more, const std::string& why) const {
     try {
@@ -260,6 +261,9 @@ class FrozenFile : public testing::Test {
       EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
     }
   }
+
+ private:
+  TestFolder folder_;
 };
 
 constexpr float kWeights[] = {1, 2, 3, 4, 5, 6, 0.5F, -1, 0};

@@ -9,6 +9,7 @@
 #include <zlib.h>
 
 #include "sotto/data/idx.h"
+#include "unit/test_folder.h"
 
 namespace sotto::server {
 namespace {
@@ -27,13 +28,6 @@ std::vector<uint8_t> Idx(const std::vector<uint32_t>& header, size_t payload) {
 // A folder of the test's own: 4 training and 2 test images.
 class CatalogTest : public testing::Test {
  protected:
-  CatalogTest() {
-    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::path(testing::TempDir()) / (std::string("sotto_catalog_") + info->name());
-    fs::create_directories(folder_);
-  }
-  ~CatalogTest() override { fs::remove_all(folder_); }
-
   void WritePart(const std::string& part, uint32_t count, uint32_t side,
                  const std::string& suffix) const {
     Write(part + "-images-idx3-ubyte" + suffix,
@@ -44,7 +38,7 @@ class CatalogTest : public testing::Test {
   // Opens `source` and returns the complaint.
   std::string Complaint(const std::string& source) const {
     try {
-      OpenDataset(source, folder_.string());
+      OpenDataset(source, folder_.path());
     } catch (const std::runtime_error& error) {
       return error.what();
     }
@@ -52,12 +46,12 @@ class CatalogTest : public testing::Test {
     return "";
   }
 
-  fs::path folder_;
+  TestFolder folder_;
 
  private:
   void Write(const std::string& name, const std::vector<uint8_t>& bytes) const {
     const bool compressed = fs::path(name).extension() == ".gz";
-    gzFile file = gzopen((folder_ / name).c_str(), compressed ? "wb" : "wbT");
+    gzFile file = gzopen(folder_.Path(name).c_str(), compressed ? "wb" : "wbT");
     EXPECT_GT(gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size())), 0);
     EXPECT_EQ(gzclose(file), Z_OK);
   }
@@ -68,32 +62,32 @@ class CatalogTest : public testing::Test {
 TEST_F(CatalogTest, AFolderIsOpenedWithAndWithoutCompression) {
   WritePart("train", 4, 5, ".gz");
   WritePart("t10k", 2, 5, "");
-  const TrainTest data = OpenDataset(folder_.string());
+  const TrainTest data = OpenDataset(folder_.path());
   EXPECT_EQ(data.train.size(), 4U);
   EXPECT_EQ(data.test.size(), 2U);
   EXPECT_EQ(data.train.input_size(), 25U);
   EXPECT_EQ(data.train.classes, kDatasetClasses);
-  EXPECT_EQ(data.train.name, folder_.string());
+  EXPECT_EQ(data.train.name, folder_.path());
 }
 
 TEST_F(CatalogTest, TheUncompressedFileWins) {
   WritePart("train", 4, 5, ".gz");
   WritePart("train", 3, 5, "");
   WritePart("t10k", 2, 5, "");
-  EXPECT_EQ(OpenDataset(folder_.string()).train.size(), 3U);
+  EXPECT_EQ(OpenDataset(folder_.path()).train.size(), 3U);
 }
 
 TEST_F(CatalogTest, AMissingFileOfAFolderIsNamed) {
   WritePart("train", 4, 5, "");
-  const std::string complaint = Complaint(folder_.string());
-  EXPECT_CONTAINS(complaint, folder_.string());
+  const std::string complaint = Complaint(folder_.path());
+  EXPECT_CONTAINS(complaint, folder_.path());
   EXPECT_CONTAINS(complaint, "t10k-images-idx3-ubyte");
 }
 
 TEST_F(CatalogTest, TrainingAndTestImagesMustHaveOneSize) {
   WritePart("train", 4, 5, "");
   WritePart("t10k", 2, 6, "");
-  EXPECT_CONTAINS(Complaint(folder_.string()), "5 x 5");
+  EXPECT_CONTAINS(Complaint(folder_.path()), "5 x 5");
 }
 
 TEST_F(CatalogTest, MissingFashionMnistNamesThePackageAndTheWayWithout) {
@@ -101,7 +95,7 @@ TEST_F(CatalogTest, MissingFashionMnistNamesThePackageAndTheWayWithout) {
     const std::string complaint = Complaint("fashion-mnist");
     EXPECT_CONTAINS(complaint, "dataset-fashion-mnist");
     EXPECT_CONTAINS(complaint, "--data synthetic");
-    fs::remove_all(folder_);
+    fs::remove_all(folder_.path());
   }
 }
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "sotto/posix/key_file.h"
+#include "unit/test_folder.h"
 
 namespace sotto::posix {
 namespace {
@@ -27,14 +28,7 @@ DeviceKey SampleKey() {
 // A folder of its own for each test.
 class FilesTest : public testing::Test {
  protected:
-  FilesTest() {
-    std::string folder = testing::TempDir() + "sotto_files_XXXXXX";
-    EXPECT_NE(mkdtemp(folder.data()), nullptr);
-    folder_ = folder;
-  }
-  ~FilesTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string Path(const std::string& name) const { return folder_.Path(name); }
 
   std::string WriteRaw(const std::string& content, mode_t mode = 0600) const {
     const std::string path = Path("raw");
@@ -45,13 +39,13 @@ class FilesTest : public testing::Test {
 
   size_t FilesInFolder() const {
     size_t count = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
       count += entry.exists() ? 1 : 0;
     }
     return count;
   }
 
-  std::string folder_;
+  TestFolder folder_;
 };
 
 mode_t Mode(const std::string& path) {
@@ -118,7 +112,7 @@ TEST_F(FilesTest, ASecretFileIsNeverOverwritten) {
 
 TEST_F(FilesTest, WhatIsNoSmallRegularFileIsRefused) {
   Refusal(Path("absent"), [&] { ReadSecretFile(Path("absent")); });
-  Refusal(folder_, [&] { ReadSecretFile(folder_); });
+  Refusal(folder_.path(), [&] { ReadSecretFile(folder_.path()); });
   ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
   EXPECT_TRUE(Says(Refusal(Path("pipe"), [&] { ReadSecretFile(Path("pipe")); }), "regular"));
   const std::string largest(kMaxSmallFile, 'x');

@@ -10,6 +10,8 @@
 #include <vector>
 #include <zlib.h>
 
+#include "unit/test_folder.h"
+
 namespace sotto::server {
 namespace {
 
@@ -43,15 +45,7 @@ Bytes ThreeLabels() { return LabelHeader(3) + Bytes{7, 0, 9}; }
 // Files live in a folder of the test's own.
 class IdxTest : public testing::Test {
  protected:
-  IdxTest() {
-    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ =
-        std::filesystem::path(testing::TempDir()) / (std::string("sotto_idx_") + info->name());
-    std::filesystem::create_directories(folder_);
-  }
-  ~IdxTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string Path(const std::string& name) const { return folder_.Path(name); }
 
   std::string WriteRaw(const std::string& name, const Bytes& bytes) const {
     return Write(name, bytes, "wbT");
@@ -89,7 +83,7 @@ class IdxTest : public testing::Test {
     return Path(name);
   }
 
-  std::filesystem::path folder_;
+  TestFolder folder_;
 };
 
 #define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)

@@ -15,6 +15,7 @@
 #include "spec/configuration.h"
 #include "spec/make_job.h"
 #include "unit/server/store_fixture.h"
+#include "unit/test_folder.h"
 
 namespace sotto::server {
 namespace {
@@ -38,7 +39,7 @@ Json Number(const FieldText& field, double value) {
 
 // A file of parameters for the default model.
 std::string InitialModelFile() {
-  const std::string path = testing::TempDir() + "sotto_job_spec_model";
+  const std::string path = TestFile("model");
   std::ofstream file(path, std::ios::binary);
   file << std::string(4 * JobRequest().job.model->parameters, '\1');
   return path;

@@ -10,6 +10,8 @@
 #include <string>
 #include <sys/stat.h>
 
+#include "unit/test_folder.h"
+
 namespace sotto::server {
 namespace {
 
@@ -17,15 +19,7 @@ constexpr char kStoreBeginning[] = "SQLite format 3";  // its zero byte ends the
 
 class OutputFileTest : public testing::Test {
  protected:
-  OutputFileTest() {
-    std::string folder = testing::TempDir() + "sotto_output_XXXXXX";
-    EXPECT_NE(mkdtemp(folder.data()), nullptr);
-    folder_ = folder;
-    path_ = Path("file");
-  }
-  ~OutputFileTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string Path(const std::string& name) const { return folder_.Path(name); }
 
   void Write(const std::string& text) const { WriteTo(path_, text); }
 
@@ -65,12 +59,12 @@ class OutputFileTest : public testing::Test {
   }
 
   size_t CountFiles() const {
-    const std::filesystem::directory_iterator files(folder_);
+    const std::filesystem::directory_iterator files(folder_.path());
     return static_cast<size_t>(std::distance(begin(files), end(files)));
   }
 
-  std::string folder_;
-  std::string path_;
+  TestFolder folder_;
+  std::string path_ = Path("file");
 };
 
 TEST_F(OutputFileTest, ReplacesWhatTheFileHeld) {
@@ -125,7 +119,7 @@ TEST_F(OutputFileTest, TheStoreOfTheCommandIsNoOutputUnderAnyName) {
   WriteTo(store, "");
   std::filesystem::create_symlink(store, Path("link"));
   std::filesystem::create_hard_link(store, Path("twin"));
-  std::filesystem::create_symlink(folder_, Path("folder"));
+  std::filesystem::create_symlink(folder_.path(), Path("folder"));
   for (const char* name : {"store", "link", "twin", "folder/store", "store-journal", "store-wal",
                            "store-shm", "folder/store-journal"}) {
     ExpectRefused(Path(name), store);
@@ -177,7 +171,7 @@ TEST_F(OutputFileTest, TwoOutputsAreTwoFilesButForDevices) {
     RequireOutputs({JsonOutput(one), {"--model-out", other}});
   };
   EXPECT_THROW(require(path_, path_), std::invalid_argument) << "both new";
-  EXPECT_THROW(require(path_, folder_ + "/./file"), std::invalid_argument);
+  EXPECT_THROW(require(path_, Path("./file")), std::invalid_argument);
   EXPECT_EQ(CountFiles(), 0u);
   Write("results");
   std::filesystem::create_hard_link(path_, Path("twin"));

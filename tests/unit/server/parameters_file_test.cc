@@ -13,6 +13,7 @@
 
 #include "cli/output_file.h"
 #include "sotto/models.h"
+#include "unit/test_folder.h"
 
 namespace sotto::server {
 namespace {
@@ -20,11 +21,8 @@ namespace {
 class ParametersFileTest : public testing::Test {
  protected:
   ParametersFileTest() : model_(*FindModel("softmax-64-10")), values_(model_.parameters) {
-    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
-    path_ = testing::TempDir() + "sotto_parameters_" + info->name();
     for (size_t i = 0; i < values_.size(); ++i) values_[i] = 0.01F * static_cast<float>(i) - 3;
   }
-  ~ParametersFileTest() override { std::filesystem::remove(path_); }
 
   void Write(size_t extra_bytes = 0) const {
     std::ofstream file(path_, std::ios::binary);
@@ -51,7 +49,8 @@ class ParametersFileTest : public testing::Test {
 
   const ModelInfo& model_;
   std::vector<float> values_;
-  std::string path_;
+  TestFolder folder_;
+  std::string path_ = folder_.Path("model");
 };
 
 TEST_F(ParametersFileTest, WhatIsWrittenIsReadBack) {

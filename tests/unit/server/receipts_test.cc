@@ -114,7 +114,7 @@ class StoreReceiptsTest : public SqliteStoreTest {
 
 // The attack of a restored backup: the store is copied, goes on, and the copy is put back.
 TEST_F(StoreReceiptsTest, ARestoredCopyIsRefusedByTheFirstDeviceThatSawMore) {
-  const std::string backup = folder_ + "/backup";
+  const std::string backup = folder_.Path("backup");
   std::vector<uint8_t> early;
   std::vector<uint8_t> late;
   {
@@ -151,7 +151,7 @@ TEST_F(StoreReceiptsTest, AStoreOfItsOwnKnowsNoReceiptsOfAnother) {
   SqliteStore store(path_, kCreate);
   Begin(store);
   const std::vector<uint8_t> receipt = AttemptAt(store, 0, 0);
-  SqliteStore other(folder_ + "/other", kCreate);
+  SqliteStore other(folder_.Path("other"), kCreate);
   Begin(other);
   other.CheckReceipt(View(receipt));
   EXPECT_EQ(other.ignored_receipts(), 1u);

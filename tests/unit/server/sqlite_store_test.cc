@@ -437,7 +437,7 @@ struct Process {
 };
 
 TEST_F(SqliteStoreTest, AJobStoppedBetweenRoundsEndsWithTheSameModelAsOneThatWasNot) {
-  const std::string other = folder_ + "/other";
+  const std::string other = folder_.Path("other");
   for (const std::string& path : {path_, other}) {
     SqliteStore(path, kCreate).AddDevices(SomeDevices(), true);
   }

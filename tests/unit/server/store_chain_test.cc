@@ -241,7 +241,7 @@ TEST_F(StoreChainTest, AModelAndADeviceThatChangedSinceTheStoreWasOpenedAreRefus
 
 // After each commit a copy of the one file is a whole store.
 TEST_F(StoreChainTest, TheFileAloneHoldsEveryCommit) {
-  const std::string copy = folder_ + "/copy";
+  const std::string copy = folder_.Path("copy");
   const auto counts = [&] {
     std::filesystem::copy_file(path_, copy, std::filesystem::copy_options::overwrite_existing);
     const StoreReport report = InspectStore(copy);
@@ -328,7 +328,7 @@ TEST_F(StoreChainTest, AStoreThatCanOnlyBeReadSaysSoAndCanBeInspected) {
   // Root may write every file, so a child becomes somebody else.
   constexpr uid_t kNobody = 65534;
   ASSERT_EQ(chown(path_.c_str(), kNobody, kNobody), 0);
-  ASSERT_EQ(chown(folder_.c_str(), kNobody, kNobody), 0);
+  ASSERT_EQ(chown(folder_.path().c_str(), kNobody, kNobody), 0);
   const pid_t child = fork();
   if (child == 0) {
     if (setuid(kNobody) != 0) _exit(1);

@@ -17,6 +17,7 @@
 #include "store/sqlite_chain.h"
 #include "store/sqlite_store.h"
 #include "unit/server/small_job.h"
+#include "unit/test_folder.h"
 
 namespace sotto::server {
 
@@ -96,14 +97,6 @@ inline void Release(SqliteStore& store, uint32_t round, uint32_t attempt, size_t
 // A folder of its own for each test.
 class SqliteStoreTest : public testing::Test {
  protected:
-  SqliteStoreTest() {
-    std::string folder = testing::TempDir() + "sotto_store_XXXXXX";
-    EXPECT_NE(mkdtemp(folder.data()), nullptr);
-    folder_ = folder;
-    path_ = folder + "/store";
-  }
-  ~SqliteStoreTest() override { std::filesystem::remove_all(folder_); }
-
   // The message with which the file is refused; it names the file.
   std::string Refusal(StoreMode mode = StoreMode::kExisting) const {
     return RefusalOf([&] { SqliteStore store(path_, mode); });
@@ -135,8 +128,8 @@ class SqliteStoreTest : public testing::Test {
     AppendAllRecords(database);
   }
 
-  std::string folder_;
-  std::string path_;
+  TestFolder folder_;
+  std::string path_ = folder_.Path("store");
 };
 
 inline bool Says(const std::string& message, const std::string& words) {

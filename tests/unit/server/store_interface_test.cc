@@ -30,7 +30,7 @@ const StoreKind kKinds[] = {
 class StoreTest : public SqliteStoreTest, public testing::WithParamInterface<StoreKind> {
  protected:
   std::unique_ptr<Store> Open(StoreMode mode = StoreMode::kExisting) const {
-    return OpenStore(GetParam().where(folder_), mode);
+    return OpenStore(GetParam().where(folder_.path()), mode);
   }
 };
 

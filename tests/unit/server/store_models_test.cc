@@ -76,7 +76,7 @@ class StoreModelsTest : public SqliteStoreTest {
 using Models = std::vector<int64_t>;
 
 TEST_F(StoreModelsTest, AJobThatIsKilledBeforeItsFirstReleaseResumesWithTheSameModel) {
-  const std::string other = folder_ + "/other";
+  const std::string other = folder_.Path("other");
   std::filesystem::copy_file(path_, other);
   const std::vector<float> expected = Run(NetConfig(), 2);
 
@@ -174,7 +174,7 @@ TEST_F(StoreModelsTest, TheNewestModelMayNotBeMissingAndNoneMayBeChanged) {
        "attempt 1 at round 2"},
       {"DELETE FROM chain WHERE kind = 'model' AND second_key = 0", "is not as it was written"},
   };
-  const std::string sound = folder_ + "/sound";
+  const std::string sound = folder_.Path("sound");
   std::filesystem::copy_file(path_, sound);
   for (const auto& change : changes) {
     std::filesystem::copy_file(sound, path_, std::filesystem::copy_options::overwrite_existing);
