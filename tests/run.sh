@@ -95,10 +95,11 @@ fi
 build host "${test_options[@]}"
 
 # Both suites run even if the first one fails; the last lines are CTest's summary.
-failed=false
-${quick} || run_tests host-asan || failed=true
-run_tests host || failed=true
-if ${failed}; then
-  echo "tests/run.sh: tests failed" >&2
-  exit 1
-fi
+failed=()
+${quick} || run_tests host-asan || failed+=(host-asan)
+run_tests host || failed+=(host)
+for preset in "${failed[@]}"; do
+  echo "tests/run.sh: tests of ${preset} failed:" >&2
+  cat "build/${preset}/Testing/Temporary/LastTestsFailed.log" >&2
+done
+[[ ${#failed[@]} -eq 0 ]]
