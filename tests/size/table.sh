@@ -208,7 +208,7 @@ case "${2-}" in
       }
       END { exit bad || rows != 25 }' sdk/FOOTPRINT.md "${work}/memory.md" "${work}/instructions.md"
     awk -F ' *[|] *' '
-      # A window of 9 numbers is too small for the kernels.
+      # A window of 9 numbers does not fill the kernels of the way back.
       function target(name) {
         if (name ~ /^(conv|dense|lstm) / && name != "conv 3x3, 1 channel") return 8
         if (name ~ /^sample of .lenet/) return 10e6

@@ -78,9 +78,15 @@ struct ModelWriter {
   void* context = nullptr;
 };
 
+namespace internal {
+
+Status WriteToMemory(void* base, Span<const float> model);
+
+}  // namespace internal
+
 // Writes to RAM, or to external memory that is written like RAM.
 //   base  [model.parameters], the same as LocalRoundBuffers::base
-ModelWriter WriterTo(Span<float> base);
+inline ModelWriter WriterTo(Span<float> base) { return {internal::WriteToMemory, base.data()}; }
 
 // The caller's memory for rounds and for messages. Contents are unspecified before and after; wipe
 // them if the device is shared.
@@ -190,8 +196,7 @@ class Client {
   static Abilities AbilitiesOf(const ModelInfo& model, const LocalRoundBuffers& buffers);
 
   // The configuration is copied; the secret is wiped by the destructor.
-  Client(const ClientConfig& config, const ClientBuffers& buffers)
-      : config_(config), buffers_(buffers), round_(config.engine, buffers.words) {}
+  Client(const ClientConfig& config, const ClientBuffers& buffers);
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 

@@ -21,14 +21,15 @@ uint32_t MostSamples(const LocalRoundBuffers& b) {
   return indices < kMaxBatch ? static_cast<uint32_t>(indices) : kMaxBatch;
 }
 
-Status WriteToMemory(void* context, Span<const float> model) {
-  __builtin_memcpy(context, model.data(), sizeof(float) * model.size());
+}  // namespace
+
+Status internal::WriteToMemory(void* base, Span<const float> model) {
+  __builtin_memcpy(base, model.data(), sizeof(float) * model.size());
   return Status::kOk;
 }
 
-}  // namespace
-
-ModelWriter WriterTo(Span<float> base) { return {WriteToMemory, base.data()}; }
+Client::Client(const ClientConfig& config, const ClientBuffers& buffers)
+    : config_(config), buffers_(buffers), round_(config.engine, buffers.words) {}
 
 Status Client::Check(const ClientConfig& config, const ClientBuffers& buffers,
                      size_t* bytes_needed) {

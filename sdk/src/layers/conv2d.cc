@@ -6,6 +6,8 @@
 namespace sotto::nn::internal {
 namespace {
 
+static_assert(kPositionsAtOnce == kColumns, "one column for each position");
+
 size_t PatchSize(const LayerInfo& info) { return size_t{info.window.size()} * info.input.channels; }
 
 // A window's values that lie within the tensor, in a patch and in the input: rows of n numbers.
@@ -39,6 +41,19 @@ void Gather(const LayerCall& call, const Clipped& at) {
            o.patch_stride);
 }
 
+// The same into a column of kColumns patches side by side.
+void GatherColumn(const LayerCall& call, const Clipped& at, Real* column) {
+  const Overlap o(call.info, at);
+  if (o.rows * o.n != PatchSize(call.info)) {
+    for (size_t i = 0; i < PatchSize(call.info); ++i) column[i * kColumns] = Real{0};
+  }
+  const Real* row = call.input + o.in_input;
+  Real* y = column + o.in_patch * kColumns;
+  for (size_t r = 0; r < o.rows; ++r, row += o.input_stride, y += o.patch_stride * kColumns) {
+    for (size_t i = 0; i < o.n; ++i) y[i * kColumns] = row[i];
+  }
+}
+
 void Scatter(const LayerCall& call, const Clipped& at) {
   const Overlap o(call.info, at);
   AddRows(call.scratch + o.in_patch, o.patch_stride, o.rows, o.n, call.input + o.in_input,
@@ -57,13 +72,21 @@ bool IsZero(const Real* values, size_t n) {
 void Conv2dForward(const LayerCall& call) {
   const size_t n = PatchSize(call.info);
   const size_t outputs = call.info.output.channels;
-  const Real* bias = call.parameters + n * outputs;
   Real* y = call.output;
+  size_t columns = 0;
+  const auto multiply = [&] {
+    DenseForwardOfColumns(call.parameters, call.parameters + n * outputs, call.scratch, n, outputs,
+                          columns, y);
+    y += columns * outputs;
+    columns = 0;
+  };
+  // The last columns may remain empty.
+  FillZero(n * kColumns, call.scratch);
   ForEachWindow(call.info, [&](const Clipped& at) {
-    Gather(call, at);
-    nn::DenseForward(call.parameters, bias, call.scratch, n, outputs, y);
-    y += outputs;
+    GatherColumn(call, at, call.scratch + columns);
+    if (++columns == kColumns) multiply();
   });
+  if (columns != 0) multiply();
 }
 
 // A position whose delta is zero, as most are behind max pooling, adds nothing.
@@ -75,10 +98,11 @@ void Conv2dAddGradient(const LayerCall& call, Real* gradient) {
     if (!IsZero(delta, outputs)) {
       Gather(call, at);
       AddOuterProduct(delta, outputs, call.scratch, n, gradient);
-      AddScaled(Real{1}, delta, outputs, gradient + n * outputs);
     }
     delta += outputs;
   });
+  const nn::Shape& out = call.info.output;
+  AddRowSums(call.output, size_t{out.height} * out.width, outputs, gradient + n * outputs);
 }
 
 void Conv2dInputDelta(const LayerCall& call) {

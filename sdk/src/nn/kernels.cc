@@ -41,6 +41,30 @@ void Store(const Lanes& lanes, Real* p) { Eigen::Map<Lanes>{p} = lanes; }
   Store(sum1, lanes[1]);
 }
 
+// sums[r] += sum_i row r[i] x[i], of columns. Not inlined, as AddLanes().
+[[gnu::noinline]] void FourRowsOfColumns(const Real* const (&rows)[4], const Real* x, size_t n,
+                                         Real (*sums)[kColumns]) {
+  const Real* row0 = rows[0];
+  const Real* row1 = rows[1];
+  const Real* row2 = rows[2];
+  const Real* row3 = rows[3];
+  Group sum0 = Eigen::Map<const Group>(sums[0]);
+  Group sum1 = Eigen::Map<const Group>(sums[1]);
+  Group sum2 = Eigen::Map<const Group>(sums[2]);
+  Group sum3 = Eigen::Map<const Group>(sums[3]);
+  for (size_t i = 0; i < n; ++i) {
+    const Group xi = Eigen::Map<const Group>(x + i * kColumns);
+    sum0 += row0[i] * xi;
+    sum1 += row1[i] * xi;
+    sum2 += row2[i] * xi;
+    sum3 += row3[i] * xi;
+  }
+  Eigen::Map<Group>{sums[0]} = sum0;
+  Eigen::Map<Group>{sums[1]} = sum1;
+  Eigen::Map<Group>{sums[2]} = sum2;
+  Eigen::Map<Group>{sums[3]} = sum3;
+}
+
 [[gnu::always_inline]] inline void AddScaledLanes(Real scale, const Lanes& x, Real* y) {
   Store(View(y) + scale * x, y);
 }
@@ -91,6 +115,27 @@ void DenseForward(const Real* weights, const Real* bias, const Real* x, size_t n
     }
     y[o] = AddLanes(lanes[0]) + bias[o];
     y[next] = AddLanes(lanes[1]) + bias[next];
+  }
+}
+
+void DenseForwardOfColumns(const Real* weights, const Real* bias, const Real* x, size_t n,
+                           size_t outputs, size_t columns, Real* y) {
+  constexpr size_t kRows = 4;
+  for (size_t first = 0; first < outputs; first += kRows) {
+    // Rows behind the last are the last once more.
+    const size_t rows = outputs - first < kRows ? outputs - first : kRows;
+    const Real* row[kRows];
+    Real sums[kRows][kColumns];
+    size_t o = first;
+    for (size_t r = 0; r < kRows; ++r) {
+      row[r] = weights + o * n;
+      Eigen::Map<Group>{sums[r]} = Group::Constant(bias[o]);
+      if (r + 1 < rows) ++o;
+    }
+    FourRowsOfColumns(row, x, n, sums);
+    for (size_t r = 0; r < rows; ++r) {
+      for (size_t c = 0; c < columns; ++c) y[c * outputs + first + r] = sums[r][c];
+    }
   }
 }
 
@@ -146,6 +191,18 @@ void AddRowProducts(const Real* a, const Real* b, size_t rows, size_t n, Real* y
   }
   for (size_t i = whole; i < n; ++i) {
     for (size_t t = 0; t < rows; ++t) y[i] += a[t * n + i] * b[t * n + i];
+  }
+}
+
+void AddRowSums(const Real* a, size_t rows, size_t n, Real* y) {
+  const size_t whole = n - n % kGroup;
+  for (size_t i = 0; i < whole; i += kGroup) {
+    Group sum = Eigen::Map<const Group>(y + i);
+    for (size_t t = 0; t < rows; ++t) sum += Eigen::Map<const Group>(a + t * n + i);
+    Eigen::Map<Group>{y + i} = sum;
+  }
+  for (size_t i = whole; i < n; ++i) {
+    for (size_t t = 0; t < rows; ++t) y[i] += a[t * n + i];
   }
 }
 

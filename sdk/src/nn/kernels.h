@@ -16,10 +16,17 @@
 namespace sotto::nn {
 
 constexpr int kLanes = 8;
+constexpr int kColumns = 4;  // of DenseForwardOfColumns()
 
 // y[o] = bias[o] + sum_i weights[o * n + i] * x[i] for o < outputs.
 void DenseForward(const Real* weights, const Real* bias, const Real* x, size_t n, size_t outputs,
                   Real* y);
+
+// The same for kColumns vectors x side by side, of which the first `columns` count:
+// y[c * outputs + o] = bias[o] + sum_i weights[o * n + i] * x[i * kColumns + c], a sum from the
+// bias in the order of i.
+void DenseForwardOfColumns(const Real* weights, const Real* bias, const Real* x, size_t n,
+                           size_t outputs, size_t columns, Real* y);
 
 // y += scale * x. x and y do not overlap.
 void AddScaled(Real scale, const Real* x, size_t n, Real* y);
@@ -39,6 +46,10 @@ void TransposedProduct(const Real* m, const Real* a, size_t n, size_t rows, Real
 // y[i] += sum_t a[t * n + i] * b[t * n + i] for i < n: a sum from y[i] in the order of t < rows. y
 // overlaps nothing.
 void AddRowProducts(const Real* a, const Real* b, size_t rows, size_t n, Real* y);
+
+// y[i] += sum_t a[t * n + i] for i < n: a sum from y[i] in the order of t < rows. y does not
+// overlap a.
+void AddRowSums(const Real* a, size_t rows, size_t n, Real* y);
 
 // m[t * n + i] += a[t * n + i] * x[i] for t < rows and i < n. No two of them overlap.
 void AddScaledColumns(const Real* a, const Real* x, size_t rows, size_t n, Real* m);

@@ -21,6 +21,8 @@ void FixedConv2dForward(const LayerCall& call);
 void FixedConv2dAddGradient(const LayerCall& call, Real* gradient);
 void FixedConv2dInputDelta(const LayerCall& call);
 
+constexpr uint32_t kPositionsAtOnce = 4;  // whose patches Conv2dForward() gathers in scratch
+
 constexpr LayerPlan Conv2dPlan(uint32_t outputs, const Window& window, const Shape& input) {
   const uint32_t patch = window.size() * input.channels;
   LayerPlan plan;
@@ -30,7 +32,7 @@ constexpr LayerPlan Conv2dPlan(uint32_t outputs, const Window& window, const Sha
   plan.biases = outputs;
   plan.fan_in = patch;
   plan.axes = {{outputs, window.rows.extent, window.columns.extent, input.channels}};
-  plan.scratch = patch;
+  plan.scratch = patch * kPositionsAtOnce;
   return plan;
 }
 
