@@ -20,6 +20,7 @@
 #include "sotto/posix/port.h"
 #include "sotto/posix/sleep.h"
 #include "unit/sdk/hex.h"
+#include "unit/stored_bytes.h"
 
 namespace sotto::live {
 namespace {
@@ -41,8 +42,9 @@ void WriteIdx(const std::string& path, uint32_t magic, const std::vector<uint32_
 
 void WriteDataset(const std::string& prefix, const Dataset& data) {
   const auto count = static_cast<uint32_t>(data.size());
-  WriteIdx(prefix + "-images-idx3-ubyte", kIdxImagesMagic, {count, 28, 28}, data.features);
-  WriteIdx(prefix + "-labels-idx1-ubyte", kIdxLabelsMagic, {count}, data.labels);
+  const std::vector<uint32_t> labels = LabelsOf(data);
+  WriteIdx(prefix + "-images-idx3-ubyte", kIdxImagesMagic, {count, 28, 28}, BytesOf(data));
+  WriteIdx(prefix + "-labels-idx1-ubyte", kIdxLabelsMagic, {count}, {labels.begin(), labels.end()});
 }
 
 // Never returns.
@@ -177,8 +179,8 @@ void Site::ReadKeys() {
 void Site::WriteData() const {
   const TrainTest data = server::MakeSynthetic({kSamples * devices(), 100, 1});
   std::filesystem::create_directory(Path("data"));
-  WriteDataset(Path("data/train"), data.train);
-  WriteDataset(Path("data/t10k"), data.test);
+  WriteDataset(Path("data/train"), *data.train);
+  WriteDataset(Path("data/t10k"), *data.test);
 }
 
 // No log contains sixteen digits of a secret or of the TLS key that is derived from it.

@@ -17,8 +17,8 @@ namespace {
 Status Read(void* context, uint32_t index, Span<float> features, uint32_t* label) {
   const auto* share = static_cast<const Share*>(context);
   const uint32_t sample = share->indices[index];
-  share->data.CopyFeatures(sample, features);
-  *label = share->data.labels[sample];
+  share->data->CopyFeatures(sample, features);
+  *label = share->data->Label(sample);
   return Status::kOk;
 }
 
@@ -31,10 +31,10 @@ std::vector<uint32_t> PickInFile(const SampleRange& range) {
 std::vector<uint32_t> PickInPermutation(const SampleRange& range, size_t total, uint64_t seed) {
   const size_t end = range.first + range.count;
   RandomStream random(posix::DeriveKey(RunKey(seed), key_label::kPartition), 0);
-  const Partition partition(total, end, 1, [&](uint32_t bound) { return random.Below(bound); });
-  std::vector<uint32_t> indices;
-  for (size_t i = range.first; i < end; ++i) indices.push_back(partition.DeviceSamples(i)[0]);
-  return indices;
+  const Partition partition =
+      IidPartition(total, 1, end, [&](uint32_t bound) { return random.Below(bound); });
+  const Span<const uint32_t> all = partition.DeviceSamples(0).list;
+  return {all.begin() + range.first, all.end()};
 }
 
 }  // namespace
@@ -44,13 +44,12 @@ SampleSource Share::source() { return {static_cast<uint32_t>(indices.size()), Re
 Share LoadShare(const ClientOptions& options, const ModelInfo& model) {
   RequireImageModel(model);
   Share share;
-  share.data =
-      ReadIdxDataset(options.data, options.data, options.labels, static_cast<int>(model.classes));
-  if (share.data.input_size() != model.inputs) {
+  share.data = ReadIdxDataset(options.data, options.data, options.labels, model.classes);
+  if (share.data->input_size() != model.inputs) {
     throw std::invalid_argument(fmt::format("model {} takes {} inputs, but {} has {}", model.name,
-                                            model.inputs, options.data, share.data.input_size()));
+                                            model.inputs, options.data, share.data->input_size()));
   }
-  const size_t total = share.data.size();
+  const size_t total = share.data->size();
   const SampleRange range = ParseSampleRange(options.samples, total);
   share.indices = options.seed ? PickInPermutation(range, total, *options.seed) : PickInFile(range);
   return share;

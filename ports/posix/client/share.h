@@ -15,7 +15,7 @@
 namespace sotto::posix {
 
 struct Share {
-  Dataset data;                   // the whole file
+  SharedDataset data;             // the whole file
   std::vector<uint32_t> indices;  // this device's samples in it
 
   // The samples as a client reads them. The share stays where it is as long as the source is used.

@@ -48,8 +48,8 @@ void RunSimulate(const SimulationRequest& request) {
   });
 
   fmt::print(IsStandardOutput(request.json) ? stderr : stdout, "{}",
-             DescribeResult(config, result, data.train.name));
-  nlohmann::ordered_json json = ResultToJson(config, result, data.train.name);
+             DescribeResult(config, result, data.train->name()));
+  nlohmann::ordered_json json = ResultToJson(config, result, data.train->name());
   json["job"] = SpecificationToJson(request, config.job);
   WriteJson(request.json, json);
   if (!request.model_out.empty()) {

@@ -37,19 +37,20 @@ std::string FindFile(const Source& source, const std::string& file_name) {
                                        source.advice));
 }
 
-Dataset OpenPart(const Source& source, const std::string& part) {
+SharedDataset OpenPart(const Source& source, const std::string& part) {
   return ReadIdxDataset(source.name, FindFile(source, part + "-images-idx3-ubyte"),
                         FindFile(source, part + "-labels-idx1-ubyte"), kDatasetClasses);
 }
 
 TrainTest OpenFolder(const Source& source) {
   TrainTest data{OpenPart(source, "train"), OpenPart(source, "t10k")};
-  if (data.train.rows != data.test.rows || data.train.columns != data.test.columns) {
+  const nn::Shape& train = data.train->info().shape;
+  const nn::Shape& test = data.test->info().shape;
+  if (!(train == test)) {
     throw std::runtime_error(fmt::format(
         "{}: training images are {} x {} pixels but test images {} x {}, expected the same; take "
         "all four files from the same release",
-        source.folder.string(), data.train.rows, data.train.columns, data.test.rows,
-        data.test.columns));
+        source.folder.string(), train.height, train.width, test.height, test.width));
   }
   return data;
 }

@@ -14,7 +14,7 @@ namespace sotto::server {
 constexpr char kFashionMnistFolder[] = "/usr/share/datasets/fashion-mnist";
 
 // The classes of every data set here.
-constexpr int kDatasetClasses = 10;
+constexpr uint32_t kDatasetClasses = 10;
 
 // Opens a data set.
 //   source  "synthetic"      generated, see data/synthetic.h

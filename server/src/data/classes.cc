@@ -1,7 +1,9 @@
 #include "data/classes.h"
 
 #include <fmt/format.h>
+#include <memory>
 #include <stdexcept>
+#include <vector>
 
 #include "sotto/options/numbers.h"
 
@@ -13,11 +15,11 @@ struct ClassRange {
   uint64_t last = 0;
 };
 
-ClassRange Parse(const std::string& text, int classes) {
+ClassRange Parse(const std::string& text, uint32_t classes) {
   const size_t dash = text.find('-');
   const auto first = posix::ParseCount(text.substr(0, dash));
   const auto last = dash == std::string::npos ? first : posix::ParseCount(text.substr(dash + 1));
-  if (!first || !last || *first > *last || *last >= static_cast<uint64_t>(classes)) {
+  if (!first || !last || *first > *last || *last >= classes) {
     throw std::invalid_argument(
         fmt::format("--classes {}: expected a class or a range of classes from 0 to {}, for "
                     "example 0-4",
@@ -26,26 +28,21 @@ ClassRange Parse(const std::string& text, int classes) {
   return {*first, *last};
 }
 
-Dataset Only(const Dataset& data, const ClassRange& range) {
-  Dataset part;
-  part.name = fmt::format("{}, classes {} to {}", data.name, range.first, range.last);
-  part.rows = data.rows;
-  part.columns = data.columns;
-  part.classes = data.classes;
-  const size_t size = data.input_size();
-  for (size_t i = 0; i < data.size(); ++i) {
-    if (data.labels[i] < range.first || data.labels[i] > range.last) continue;
-    const uint8_t* pixels = data.features.data() + i * size;
-    part.features.insert(part.features.end(), pixels, pixels + size);
-    part.labels.push_back(data.labels[i]);
+SharedDataset Only(const SharedDataset& data, const ClassRange& range) {
+  std::vector<uint32_t> kept;
+  for (size_t i = 0; i < data->size(); ++i) {
+    const uint32_t label = data->Label(i);
+    if (label >= range.first && label <= range.last) kept.push_back(static_cast<uint32_t>(i));
   }
-  return part;
+  return std::make_shared<Subset>(
+      fmt::format("{}, classes {} to {}", data->name(), range.first, range.last), data,
+      std::move(kept));
 }
 
 }  // namespace
 
 TrainTest OnlyClasses(const TrainTest& data, const std::string& classes) {
-  const ClassRange range = Parse(classes, data.train.classes);
+  const ClassRange range = Parse(classes, data.train->info().classes);
   return {Only(data.train, range), Only(data.test, range)};
 }
 

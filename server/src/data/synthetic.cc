@@ -111,19 +111,19 @@ void DrawSample(const Prototypes& prototypes, size_t label, Random random, uint8
   }
 }
 
-Dataset MakePart(const Prototypes& prototypes, size_t size, uint64_t seed, uint64_t stream) {
-  Dataset data;
-  data.name = "synthetic";
-  data.rows = data.columns = kSide;
-  data.classes = kClasses;
-  data.features.resize(size * data.input_size());
-  data.labels.resize(size);
+SharedDataset MakePart(const Prototypes& prototypes, size_t size, uint64_t seed, uint64_t stream) {
+  SampleInfo info;
+  info.shape = nn::ShapeOf(kSide, kSide, 1);
+  info.classes = kClasses;
+  StoredSamples samples;
+  samples.bytes.resize(size * kSide * kSide);
+  samples.labels.resize(size);
   for (size_t i = 0; i < size; ++i) {
-    data.labels[i] = static_cast<uint8_t>(i % kClasses);
-    DrawSample(prototypes, data.labels[i], Random(seed, stream + i),
-               data.features.data() + i * data.input_size());
+    samples.labels[i] = static_cast<uint32_t>(i % kClasses);
+    DrawSample(prototypes, samples.labels[i], Random(seed, stream + i),
+               samples.bytes.data() + i * kSide * kSide);
   }
-  return data;
+  return std::make_shared<StoredDataset>("synthetic", info, std::move(samples));
 }
 
 }  // namespace

@@ -45,24 +45,25 @@ void AddOptions(CLI::App& app, Options& o) {
 std::vector<uint32_t> Choose(const Options& o, size_t training_size) {
   std::optional<RandomStream> random;
   if (o.seed) random.emplace(posix::DeriveKey(posix::RunKey(o.seed), key_label::kPartition), 0);
-  const Partition partition(training_size, size_t{o.device} + 1, o.samples,
-                            [&](uint32_t bound) { return random ? random->Below(bound) : 0; });
-  const Span<const uint32_t> samples = partition.DeviceSamples(o.device);
-  return {samples.begin(), samples.end()};
+  const Partition partition =
+      IidPartition(training_size, size_t{o.device} + 1, o.samples,
+                   [&](uint32_t bound) { return random ? random->Below(bound) : 0; });
+  const DeviceIndices samples = partition.DeviceSamples(o.device);
+  return {samples.list.begin(), samples.list.end()};
 }
 
 void Write(const Options& o) {
-  const Dataset data = OpenDataset(o.data).train;
+  const SharedDataset data = OpenDataset(o.data).train;
   std::string bytes;
-  for (const uint32_t sample : Choose(o, data.size())) {
-    bytes += static_cast<char>(data.labels[sample]);
-    bytes.append(reinterpret_cast<const char*>(&data.features[sample * data.input_size()]),
-                 data.input_size());
+  for (const uint32_t sample : Choose(o, data->size())) {
+    const Span<const uint8_t> pixels = data->Bytes(sample);
+    bytes += static_cast<char>(data->Label(sample));
+    bytes.append(reinterpret_cast<const char*>(pixels.data()), pixels.size());
   }
   std::ofstream file(o.out, std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   if (!file.flush()) throw std::runtime_error(fmt::format("cannot write {}", o.out));
-  fmt::print("{}: {} samples of {} pixels, {} bytes\n", o.out, o.samples, data.input_size(),
+  fmt::print("{}: {} samples of {} pixels, {} bytes\n", o.out, o.samples, data->input_size(),
              bytes.size());
 }
 

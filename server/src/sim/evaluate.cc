@@ -26,7 +26,7 @@ size_t CountCorrect(const ModelInfo& model, Span<const float> parameters, const 
     data.CopyFeatures(i, {features.data(), features.size()});
     model.predict(model, parameters, {features.data(), features.size()},
                   {scratch.data(), scratch.size()}, {outputs.data(), outputs.size()});
-    if (PredictedClass({outputs.data(), outputs.size()}) == data.labels[i]) ++correct;
+    if (PredictedClass({outputs.data(), outputs.size()}) == data.Label(i)) ++correct;
   }
   return correct;
 }

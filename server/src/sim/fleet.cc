@@ -22,20 +22,20 @@ constexpr size_t kUploadChunkSize = 1000;
 
 Partition MakePartition(const FleetOptions& options, size_t samples, const Key& run_key) {
   RandomStream random(posix::DeriveKey(run_key, key_label::kPartition), 0);
-  return {samples, options.devices, options.samples_per_device,
-          [&random](uint32_t bound) { return random.Below(bound); }};
+  return IidPartition(samples, options.devices, options.samples_per_device,
+                      [&random](uint32_t bound) { return random.Below(bound); });
 }
 
 // The sample memory of a device: its share of the data set.
 struct DeviceSamples {
   const Dataset* data;
-  Span<const uint32_t> indices;
+  DeviceIndices indices;
 
   static Status Read(void* context, uint32_t index, Span<float> features, uint32_t* label) {
     const auto* self = static_cast<const DeviceSamples*>(context);
     const uint32_t sample = self->indices[index];
     self->data->CopyFeatures(sample, features);
-    *label = self->data->labels[sample];
+    *label = self->data->Label(sample);
     return Status::kOk;
   }
 };
@@ -149,10 +149,10 @@ Fleet::Fleet(const FleetOptions& options, const ModelInfo& model, const Dataset&
       run_key_(run_key),
       partition_(MakePartition(options, data.size(), run_key)) {
   posix::RequireImageModel(model);
-  if (data.input_size() != model.inputs || data.classes != static_cast<int>(model.classes)) {
+  if (data.input_size() != model.inputs || data.info().classes != model.classes) {
     throw std::invalid_argument(fmt::format(
         "model {} takes {} inputs in {} classes, but data set {} has {} in {}", model.name,
-        model.inputs, model.classes, data.name, data.input_size(), data.classes));
+        model.inputs, model.classes, data.name(), data.input_size(), data.info().classes));
   }
   for (uint32_t i = 0; i < options.devices; ++i) {
     registry_.Register(
@@ -210,7 +210,7 @@ TrainingReport Fleet::RunDevice(uint32_t index, Job& job, posix::ClientMemory& m
   device.model = &model_;
   device.device_id = {reinterpret_cast<const uint8_t*>(identity.id.data()), identity.id.size()};
   device.secret = identity.secret;
-  device.samples = {options_.samples_per_device, DeviceSamples::Read, &samples};
+  device.samples = {samples.indices.size(), DeviceSamples::Read, &samples};
   device.port = posix::SystemPort();
   if (options_.seeded) {
     device.port.entropy = SeededEntropy::Fill;

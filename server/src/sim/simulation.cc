@@ -47,12 +47,12 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
   const Key run_key = posix::RunKey(config.seed);
   FleetOptions fleet_options = config.fleet;
   fleet_options.seeded = config.seed.has_value();
-  const Fleet fleet(fleet_options, model, data.train, run_key);
+  const Fleet fleet(fleet_options, model, *data.train, run_key);
   NoStore store;
   Job job(config.job, fleet.registry(), store, posix::DeriveKey(run_key, key_label::kServer));
 
   SimulationResult result;
-  result.initial_accuracy = Accuracy(model, job.parameters(), data.test, config.threads);
+  result.initial_accuracy = Accuracy(model, job.parameters(), *data.test, config.threads);
   const auto must_stop = [&] {
     result.stopped = config.stop && job.round() < config.job.plan.rounds && config.stop();
     return result.stopped;
@@ -68,7 +68,7 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
       report.outcome = job.FinishRound(std::move(sum));
     } while (!report.outcome.released && job.phase() == Job::Phase::kOpen);
     if (!report.outcome.released) break;
-    report.accuracy = Accuracy(model, job.parameters(), data.test, config.threads);
+    report.accuracy = Accuracy(model, job.parameters(), *data.test, config.threads);
     result.rounds.push_back(report);
     on_round(report);
   }

@@ -63,18 +63,18 @@ TEST_F(CatalogTest, AFolderIsOpenedWithAndWithoutCompression) {
   WritePart("train", 4, 5, ".gz");
   WritePart("t10k", 2, 5, "");
   const TrainTest data = OpenDataset(folder_.path());
-  EXPECT_EQ(data.train.size(), 4U);
-  EXPECT_EQ(data.test.size(), 2U);
-  EXPECT_EQ(data.train.input_size(), 25U);
-  EXPECT_EQ(data.train.classes, kDatasetClasses);
-  EXPECT_EQ(data.train.name, folder_.path());
+  EXPECT_EQ(data.train->size(), 4U);
+  EXPECT_EQ(data.test->size(), 2U);
+  EXPECT_EQ(data.train->input_size(), 25U);
+  EXPECT_EQ(data.train->info().classes, kDatasetClasses);
+  EXPECT_EQ(data.train->name(), folder_.path());
 }
 
 TEST_F(CatalogTest, TheUncompressedFileWins) {
   WritePart("train", 4, 5, ".gz");
   WritePart("train", 3, 5, "");
   WritePart("t10k", 2, 5, "");
-  EXPECT_EQ(OpenDataset(folder_.path()).train.size(), 3U);
+  EXPECT_EQ(OpenDataset(folder_.path()).train->size(), 3U);
 }
 
 TEST_F(CatalogTest, AMissingFileOfAFolderIsNamed) {
@@ -107,8 +107,8 @@ TEST_F(CatalogTest, AnUnknownNameListsTheKnownOnes) {
 
 TEST_F(CatalogTest, SyntheticNeedsNoFiles) {
   const TrainTest data = OpenDataset("synthetic", "/nowhere");
-  EXPECT_EQ(data.train.size(), 60000U);
-  EXPECT_EQ(data.test.size(), 10000U);
+  EXPECT_EQ(data.train->size(), 60000U);
+  EXPECT_EQ(data.test->size(), 10000U);
 }
 
 TEST_F(CatalogTest, FashionMnistIsReadFromItsPackage) {
@@ -116,9 +116,9 @@ TEST_F(CatalogTest, FashionMnistIsReadFromItsPackage) {
     GTEST_SKIP() << kFashionMnistFolder << " is absent: install the package dataset-fashion-mnist";
   }
   const TrainTest data = OpenDataset("fashion-mnist");
-  EXPECT_EQ(data.train.size(), 60000U);
-  EXPECT_EQ(data.test.size(), 10000U);
-  EXPECT_EQ(data.train.input_size(), 784U);
+  EXPECT_EQ(data.train->size(), 60000U);
+  EXPECT_EQ(data.test->size(), 10000U);
+  EXPECT_EQ(data.train->input_size(), 784U);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 #include <zlib.h>
 
+#include "unit/stored_bytes.h"
 #include "unit/test_folder.h"
 
 namespace sotto::server {
@@ -95,25 +96,26 @@ TEST_F(IdxTest, RawAndCompressedFilesReadTheSame) {
     };
     const std::string images = write("images", ThreeImages());
     EXPECT_EQ(std::filesystem::file_size(images) == ThreeImages().size(), !compressed);
-    const Dataset data = ReadIdxDataset("three", images, write("labels", ThreeLabels()), 10);
-    EXPECT_EQ(data.name, "three");
-    EXPECT_EQ(data.rows, 2);
-    EXPECT_EQ(data.columns, 4);
-    EXPECT_EQ(data.classes, 10);
-    EXPECT_EQ(data.size(), 3U);
-    EXPECT_EQ(data.input_size(), 8U);
-    EXPECT_EQ(data.labels, (Bytes{7, 0, 9}));
-    EXPECT_EQ(data.features.size(), 24U);
-    EXPECT_EQ(data.features[23], 23);
+    const SharedDataset data = ReadIdxDataset("three", images, write("labels", ThreeLabels()), 10);
+    EXPECT_EQ(data->name(), "three");
+    EXPECT_TRUE(data->info().shape == nn::ShapeOf(2, 4, 1));
+    EXPECT_EQ(data->info().classes, 10U);
+    EXPECT_EQ(data->size(), 3U);
+    EXPECT_EQ(data->input_size(), 8U);
+    EXPECT_EQ(LabelsOf(*data), (std::vector<uint32_t>{7, 0, 9}));
+    EXPECT_EQ(BytesOf(*data).size(), 24U);
+    EXPECT_EQ(BytesOf(*data)[23], 23);
   }
 }
 
 TEST_F(IdxTest, ASampleIsItsPixelsDividedBy255) {
-  Dataset data;
-  data.rows = 1;
-  data.columns = 3;
-  data.features = {1, 1, 1, 0, 51, 255};
-  data.labels = {0, 1};
+  SampleInfo info;
+  info.shape = nn::ShapeOf(1, 3, 1);
+  info.classes = 2;
+  StoredSamples samples;
+  samples.bytes = {1, 1, 1, 0, 51, 255};
+  samples.labels = {0, 1};
+  const StoredDataset data("some", info, samples);
   float out[3];
   data.CopyFeatures(1, out);
   EXPECT_EQ(out[0], 0.F);
@@ -212,12 +214,11 @@ TEST(IdxRealData, MnistHasTenThousandTestImages) {
            "and mnist-t10k-labels-idx1-ubyte.gz";
   }
   const std::string stem = std::string(folder) + "/mnist-t10k-";
-  const Dataset data =
+  const SharedDataset data =
       ReadIdxDataset("mnist", stem + "images-idx3-ubyte.gz", stem + "labels-idx1-ubyte.gz", 10);
-  EXPECT_EQ(data.size(), 10000U);
-  EXPECT_EQ(data.rows, 28);
-  EXPECT_EQ(data.columns, 28);
-  EXPECT_EQ(data.labels[0], 7);
+  EXPECT_EQ(data->size(), 10000U);
+  EXPECT_TRUE(data->info().shape == nn::ShapeOf(28, 28, 1));
+  EXPECT_EQ(data->Label(0), 7U);
 }
 
 }  // namespace

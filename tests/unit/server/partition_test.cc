@@ -26,16 +26,18 @@ class FixedRandom {
   uint64_t state_;
 };
 
-std::vector<uint32_t> Share(const Partition& partition, size_t device) {
-  const Span<const uint32_t> samples = partition.DeviceSamples(device);
-  return {samples.begin(), samples.end()};
+std::vector<uint32_t> Share(const Partition& partition, uint32_t device) {
+  const DeviceIndices samples = partition.DeviceSamples(device);
+  std::vector<uint32_t> share;
+  for (uint32_t i = 0; i < samples.size(); ++i) share.push_back(samples[i]);
+  return share;
 }
 
 TEST(Partition, NoSampleIsGivenTwice) {
-  const Partition partition(1000, 30, 33, FixedRandom(1));
+  const Partition partition = IidPartition(1000, 30, 33, FixedRandom(1));
   std::set<uint32_t> seen;
   EXPECT_EQ(partition.devices(), 30U);
-  for (size_t device = 0; device < partition.devices(); ++device) {
+  for (uint32_t device = 0; device < partition.devices(); ++device) {
     const std::vector<uint32_t> share = Share(partition, device);
     EXPECT_EQ(share.size(), 33U);
     seen.insert(share.begin(), share.end());
@@ -45,10 +47,10 @@ TEST(Partition, NoSampleIsGivenTwice) {
 }
 
 TEST(Partition, TheWholeSetCanBeGivenAway) {
-  const Partition partition(100, 4, 25, FixedRandom(2));
+  const Partition partition = IidPartition(100, 4, 25, FixedRandom(2));
   std::vector<uint32_t> all;
-  for (size_t device = 0; device < 4; ++device) {
-    for (const uint32_t sample : partition.DeviceSamples(device)) all.push_back(sample);
+  for (uint32_t device = 0; device < 4; ++device) {
+    for (const uint32_t sample : Share(partition, device)) all.push_back(sample);
   }
   EXPECT_FALSE(std::is_sorted(all.begin(), all.end()));
   std::sort(all.begin(), all.end());
@@ -59,7 +61,7 @@ TEST(Partition, ItIsTheFisherYatesShuffleOfTheNumbersDrawn) {
   // 0 1 2 3 4 -> swap 0 with 3: 3 1 2 0 4 -> swap 1 with 1 -> swap 2 with 4: 3 1 4 0 2 -> stay.
   std::vector<uint32_t> bounds;
   const std::vector<uint32_t> draws = {3, 0, 2, 0};
-  const Partition partition(5, 2, 2, [&](uint32_t bound) {
+  const Partition partition = IidPartition(5, 2, 2, [&](uint32_t bound) {
     bounds.push_back(bound);
     return draws[bounds.size() - 1];
   });
@@ -69,16 +71,16 @@ TEST(Partition, ItIsTheFisherYatesShuffleOfTheNumbersDrawn) {
 }
 
 TEST(Partition, ADeviceKeepsItsSamplesWhenDevicesAreAdded) {
-  const Partition small(1000, 3, 20, FixedRandom(3));
-  const Partition large(1000, 50, 20, FixedRandom(3));
-  for (size_t device = 0; device < 3; ++device) {
+  const Partition small = IidPartition(1000, 3, 20, FixedRandom(3));
+  const Partition large = IidPartition(1000, 50, 20, FixedRandom(3));
+  for (uint32_t device = 0; device < 3; ++device) {
     EXPECT_EQ(Share(small, device), Share(large, device));
   }
 }
 
 TEST(Partition, TooLargeSharesAreRefusedWithAllTheNumbers) {
   try {
-    const Partition partition(60000, 1000, 61, FixedRandom(1));
+    const Partition partition = IidPartition(60000, 1000, 61, FixedRandom(1));
     FAIL() << "nothing was thrown";
   } catch (const std::invalid_argument& error) {
     const std::string what = error.what();
@@ -90,12 +92,29 @@ TEST(Partition, TooLargeSharesAreRefusedWithAllTheNumbers) {
 
 TEST(Partition, EmptyAndAbsurdSharesAreRefused) {
   const size_t huge = std::numeric_limits<size_t>::max();
-  EXPECT_THROW(Partition(100, 0, 1, FixedRandom(1)), std::invalid_argument);
-  EXPECT_THROW(Partition(100, 1, 0, FixedRandom(1)), std::invalid_argument);
-  EXPECT_THROW(Partition(0, 1, 1, FixedRandom(1)), std::invalid_argument);
-  EXPECT_THROW(Partition(100, huge, 2, FixedRandom(1)), std::invalid_argument);
-  EXPECT_THROW(Partition(100, 2, huge, FixedRandom(1)), std::invalid_argument);
-  EXPECT_THROW(Partition(huge, 1, 1, FixedRandom(1)), std::invalid_argument);
+  EXPECT_THROW(IidPartition(100, 0, 1, FixedRandom(1)), std::invalid_argument);
+  EXPECT_THROW(IidPartition(100, 1, 0, FixedRandom(1)), std::invalid_argument);
+  EXPECT_THROW(IidPartition(0, 1, 1, FixedRandom(1)), std::invalid_argument);
+  EXPECT_THROW(IidPartition(100, huge, 2, FixedRandom(1)), std::invalid_argument);
+  EXPECT_THROW(IidPartition(100, 2, huge, FixedRandom(1)), std::invalid_argument);
+  EXPECT_THROW(IidPartition(huge, 1, 1, FixedRandom(1)), std::invalid_argument);
+}
+
+TEST(Partition, InOrderTakesTheSamplesAsTheyCome) {
+  const Partition partition = Partition::InOrder(1000000, 50);
+  EXPECT_EQ(partition.devices(), 1000000U);
+  const DeviceIndices last = partition.DeviceSamples(999999);
+  EXPECT_EQ(last.size(), 50U);
+  EXPECT_EQ(last[0], 49999950U);
+  EXPECT_EQ(last[49], 49999999U);
+}
+
+TEST(Partition, SharesMayDiffer) {
+  const Partition partition({0, 2, 2, 3}, {7, 5, 9});
+  EXPECT_EQ(partition.devices(), 3U);
+  EXPECT_EQ(Share(partition, 0), (std::vector<uint32_t>{7, 5}));
+  EXPECT_EQ(Share(partition, 1), std::vector<uint32_t>());
+  EXPECT_EQ(Share(partition, 2), std::vector<uint32_t>{9});
 }
 
 }  // namespace

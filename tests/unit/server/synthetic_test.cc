@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <vector>
 
+#include "unit/stored_bytes.h"
+
 namespace sotto::server {
 namespace {
 
@@ -39,7 +41,7 @@ class LogisticRegression {
       float sum = 0;
       for (float& logit : p) sum += logit = std::exp(logit);
       for (size_t k = 0; k < 10; ++k) {
-        const float step = learning_rate * (p[k] / sum - (k == data.labels[i] ? 1.F : 0.F));
+        const float step = learning_rate * (p[k] / sum - (k == data.Label(i) ? 1.F : 0.F));
         for (size_t j = 0; j <= inputs_; ++j) weights_[k][j] -= step * x_[j];
       }
     }
@@ -49,7 +51,7 @@ class LogisticRegression {
     int correct = 0;
     for (size_t i = 0; i < data.size(); ++i) {
       const std::vector<float> z = Logits(data, i);
-      correct += std::max_element(z.begin(), z.end()) - z.begin() == data.labels[i];
+      correct += std::max_element(z.begin(), z.end()) - z.begin() == data.Label(i);
     }
     return correct / static_cast<double>(data.size());
   }
@@ -71,19 +73,19 @@ class LogisticRegression {
 
 TEST(Synthetic, ItsBytesAreTheSameOnEveryPlatform) {
   const TrainTest data = MakeSynthetic(Small());
-  EXPECT_EQ(Fingerprint(data.train.features), 260954808781775393U);
-  EXPECT_EQ(Fingerprint(data.test.features), 13598475646975188928U);
+  EXPECT_EQ(Fingerprint(BytesOf(*data.train)), 260954808781775393U);
+  EXPECT_EQ(Fingerprint(BytesOf(*data.test)), 13598475646975188928U);
 }
 
 TEST(Synthetic, HasTheShapeItPromises) {
   const TrainTest data = MakeSynthetic(Small());
-  for (const Dataset* part : {&data.train, &data.test}) {
-    EXPECT_EQ(part->rows, 28);
-    EXPECT_EQ(part->columns, 28);
-    EXPECT_EQ(part->classes, 10);
-    EXPECT_EQ(part->features.size(), part->size() * 784);
-    for (uint8_t label = 0; label < 10; ++label) {
-      EXPECT_EQ(static_cast<size_t>(std::count(part->labels.begin(), part->labels.end(), label)),
+  for (const SharedDataset& part : {data.train, data.test}) {
+    EXPECT_TRUE(part->info().shape == nn::ShapeOf(28, 28, 1));
+    EXPECT_EQ(part->info().classes, 10U);
+    EXPECT_EQ(BytesOf(*part).size(), part->size() * 784);
+    const std::vector<uint32_t> labels = LabelsOf(*part);
+    for (uint32_t label = 0; label < 10; ++label) {
+      EXPECT_EQ(static_cast<size_t>(std::count(labels.begin(), labels.end(), label)),
                 part->size() / 10);
     }
   }
@@ -95,27 +97,28 @@ TEST(Synthetic, ASmallSetIsTheBeginningOfALargeOne) {
   options.train_size = 7;
   options.test_size = 0;
   const TrainTest small = MakeSynthetic(options);
-  EXPECT_TRUE(std::equal(small.train.features.begin(), small.train.features.end(),
-                         large.train.features.begin()));
-  EXPECT_EQ(small.test.size(), 0U);
+  const std::vector<uint8_t> first = BytesOf(*small.train);
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), BytesOf(*large.train).begin()));
+  EXPECT_EQ(small.test->size(), 0U);
 }
 
 TEST(Synthetic, TrainingAndTestSamplesAndSeedsDiffer) {
   const TrainTest data = MakeSynthetic(Small());
-  EXPECT_FALSE(std::equal(data.test.features.begin(), data.test.features.begin() + 784,
-                          data.train.features.begin()));
-  EXPECT_NE(data.train.features, MakeSynthetic(Small(2)).train.features);
+  const std::vector<uint8_t> train = BytesOf(*data.train);
+  const std::vector<uint8_t> test = BytesOf(*data.test);
+  EXPECT_FALSE(std::equal(test.begin(), test.begin() + 784, train.begin()));
+  EXPECT_NE(train, BytesOf(*MakeSynthetic(Small(2)).train));
 }
 
 TEST(Synthetic, LogisticRegressionLearnsMuchButNotAll) {
   for (const uint64_t seed : {uint64_t{1}, uint64_t{2}}) {
     const TrainTest data = MakeSynthetic(Small(seed));
-    LogisticRegression model(data.train);
+    LogisticRegression model(*data.train);
     for (const float learning_rate : {0.02F, 0.01F, 0.005F}) {
-      model.TrainOnePass(data.train, learning_rate);
+      model.TrainOnePass(*data.train, learning_rate);
     }
-    EXPECT_GT(model.Accuracy(data.test), 0.75);
-    EXPECT_LT(model.Accuracy(data.test), 0.95);
+    EXPECT_GT(model.Accuracy(*data.test), 0.75);
+    EXPECT_LT(model.Accuracy(*data.test), 0.95);
   }
 }
 

@@ -111,13 +111,13 @@ class IdxFile {
   std::unique_ptr<gzFile_s, Close> file_;
 };
 
-void CheckLabels(const Dataset& data, const std::string& path) {
-  const auto is_foreign = [&](uint8_t label) { return label >= data.classes; };
-  const auto bad = std::find_if(data.labels.begin(), data.labels.end(), is_foreign);
-  if (bad == data.labels.end()) return;
-  throw posix::FileError(fmt::format(
-      "{}: label {} is {}, expected 0 to {}; choose a data set with {} classes", path,
-      bad - data.labels.begin(), static_cast<int>(*bad), data.classes - 1, data.classes));
+void CheckLabels(const std::vector<uint8_t>& labels, uint32_t classes, const std::string& path) {
+  const auto is_foreign = [&](uint8_t label) { return label >= classes; };
+  const auto bad = std::find_if(labels.begin(), labels.end(), is_foreign);
+  if (bad == labels.end()) return;
+  throw posix::FileError(
+      fmt::format("{}: label {} is {}, expected 0 to {}; choose a data set with {} classes", path,
+                  bad - labels.begin(), static_cast<int>(*bad), classes - 1, classes));
 }
 
 }  // namespace
@@ -146,24 +146,24 @@ std::vector<uint8_t> ReadIdxLabels(const std::string& path) {
   return file.ReadRest(file.ReadU32());
 }
 
-Dataset ReadIdxDataset(const std::string& name, const std::string& images_path,
-                       const std::string& labels_path, int classes) {
+SharedDataset ReadIdxDataset(const std::string& name, const std::string& images_path,
+                             const std::string& labels_path, uint32_t classes) {
   IdxImages images = ReadIdxImages(images_path);
-  Dataset data;
-  data.name = name;
-  data.rows = static_cast<int>(images.rows);
-  data.columns = static_cast<int>(images.columns);
-  data.classes = classes;
-  data.features = std::move(images.pixels);
-  data.labels = ReadIdxLabels(labels_path);
-  if (data.labels.size() != images.count) {
+  const std::vector<uint8_t> labels = ReadIdxLabels(labels_path);
+  if (labels.size() != images.count) {
     throw posix::FileError(
         fmt::format("{} holds {} images but {} holds {} labels, expected one label an image; take "
                     "both files from the same release",
-                    images_path, images.count, labels_path, data.labels.size()));
+                    images_path, images.count, labels_path, labels.size()));
   }
-  CheckLabels(data, labels_path);
-  return data;
+  CheckLabels(labels, classes, labels_path);
+  SampleInfo info;
+  info.shape = nn::ShapeOf(images.rows, images.columns, 1);
+  info.classes = classes;
+  StoredSamples samples;
+  samples.bytes = std::move(images.pixels);
+  samples.labels.assign(labels.begin(), labels.end());
+  return std::make_shared<StoredDataset>(name, info, std::move(samples));
 }
 
 }  // namespace sotto

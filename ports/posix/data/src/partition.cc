@@ -32,17 +32,39 @@ void CheckArguments(size_t training_size, size_t devices, size_t samples_per_dev
 
 }  // namespace
 
-Partition::Partition(size_t training_size, size_t devices, size_t samples_per_device,
-                     const BelowFunction& below)
-    : samples_per_device_(samples_per_device) {
+Partition::Partition(std::vector<size_t> starts, std::vector<uint32_t> samples)
+    : devices_(static_cast<uint32_t>(starts.size() - 1)),
+      starts_(std::move(starts)),
+      samples_(std::move(samples)) {}
+
+Partition Partition::InOrder(uint32_t devices, uint32_t samples_per_device) {
+  Partition partition;
+  partition.devices_ = devices;
+  partition.samples_per_device_ = samples_per_device;
+  return partition;
+}
+
+DeviceIndices Partition::DeviceSamples(uint32_t device) const {
+  if (starts_.empty()) return {{}, device * samples_per_device_, samples_per_device_};
+  const size_t first = starts_[device];
+  const size_t count = starts_[device + 1] - first;
+  return {{samples_.data() + first, count}, 0, static_cast<uint32_t>(count)};
+}
+
+Partition IidPartition(size_t training_size, size_t devices, size_t samples_per_device,
+                       const BelowFunction& below) {
   CheckArguments(training_size, devices, samples_per_device);
-  samples_.resize(training_size);
-  std::iota(samples_.begin(), samples_.end(), 0U);
+  std::vector<uint32_t> samples(training_size);
+  std::iota(samples.begin(), samples.end(), 0U);
   const size_t used = devices * samples_per_device;
   for (size_t i = 0; i < used; ++i) {
-    std::swap(samples_[i], samples_[i + below(static_cast<uint32_t>(training_size - i))]);
+    std::swap(samples[i], samples[i + below(static_cast<uint32_t>(training_size - i))]);
   }
-  samples_.resize(used);
+  samples.resize(used);
+  samples.shrink_to_fit();
+  std::vector<size_t> starts;
+  for (size_t i = 0; i <= devices; ++i) starts.push_back(i * samples_per_device);
+  return {std::move(starts), std::move(samples)};
 }
 
 }  // namespace sotto

@@ -1,45 +1,133 @@
-// A labelled set of grey images in memory. Part of sotto::data.
+// Data sets: samples of one shape. Part of sotto::data.
 //
-// Pixels stay bytes until a sample is used: 60,000 images of 28 x 28 take 47 MB; as float32 they
-// would take 188 MB. A data set is constant after it was made, so any number of threads may read
-// it.
+// Everything that reads samples (simulator, client, shard maker, evaluation) reads them through
+// Dataset, whatever file or generator they come from. A data set is constant after it was made, so
+// any number of threads may read it.
 #ifndef SOTTO_DATA_DATASET_H_
 #define SOTTO_DATA_DATASET_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "sotto/layer.h"
 #include "sotto/span.h"
 
 namespace sotto {
 
-struct Dataset {
-  std::string name;  // for people: reports and messages
-  int rows = 0;      // pixels
-  int columns = 0;   // pixels
-  int classes = 0;
-  std::vector<uint8_t> features;  // [size()][input_size()] row-major, 0 black to 255 white
-  std::vector<uint8_t> labels;    // [size()], each < classes
-
-  size_t size() const { return labels.size(); }
-  size_t input_size() const { return static_cast<size_t>(rows) * static_cast<size_t>(columns); }
-
-  // Writes the pixels of one sample as byte * (1 / 255), float32 in [0, 1].
-  //   index  the caller ensures index < size()
-  //   out    [input_size()] float32; the caller ensures the size
-  void CopyFeatures(size_t index, Span<float> out) const {
-    const uint8_t* pixels = features.data() + index * input_size();
-    for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(pixels[i]) * (1 / 255.F);
-  }
+// What each sample of a data set is. It has a label, or a vector as target, or neither.
+struct SampleInfo {
+  nn::Shape shape;       // of the features
+  uint32_t tokens = 0;   // above 0: features are ids of tokens, whole numbers below it
+  uint32_t classes = 0;  // labels are below it; 0: there are no labels
+  uint32_t targets = 0;  // numbers of a target for regression; 0: there is none
+  std::vector<std::string> class_names = {};  // [classes], or empty: classes are numbers
 };
 
-// The samples for training and the samples for evaluation. Both have the same image size and
-// classes.
+class Dataset {
+ public:
+  Dataset(std::string name, SampleInfo info) : name_(std::move(name)), info_(std::move(info)) {}
+  virtual ~Dataset() = default;
+  Dataset(const Dataset&) = delete;
+  Dataset& operator=(const Dataset&) = delete;
+
+  const std::string& name() const { return name_; }  // for people: reports and messages
+  const SampleInfo& info() const { return info_; }
+  size_t input_size() const { return info_.shape.size(); }
+
+  virtual size_t size() const = 0;
+
+  // One sample; the caller ensures index < size() and the size of what is written.
+  //   out  [input_size()] float32: stored bytes as byte * (1 / 255), tokens as whole numbers
+  virtual void CopyFeatures(size_t index, Span<float> out) const = 0;
+  // The label, below info().classes; 0 if there are none.
+  virtual uint32_t Label(size_t index) const = 0;
+  //   out  [info().targets] float32
+  virtual void CopyTarget(size_t index, Span<float> out) const = 0;
+  // Who or what a sample is from (a user, a speaker), below group_count(); 0 if nothing says so.
+  virtual uint32_t Group(size_t index) const = 0;
+  virtual uint32_t group_count() const { return 1; }
+  // The stored bytes [input_size()] of a sample, or empty: it is not stored as bytes.
+  virtual Span<const uint8_t> Bytes(size_t index) const = 0;
+
+ private:
+  std::string name_;
+  SampleInfo info_;
+};
+
+using SharedDataset = std::shared_ptr<const Dataset>;
+
+// Samples in memory. Bytes stay bytes until a sample is used: 60,000 images of 28 x 28 take 47 MB;
+// as float32 they would take 188 MB.
+struct StoredSamples {
+  // Features: of the two vectors one, the other is empty.
+  std::vector<uint8_t> bytes;
+  std::vector<float> numbers;
+  // Where each sample begins in it, [samples]: windows may overlap. Empty: one behind the other.
+  std::vector<size_t> starts;
+  std::vector<uint32_t> labels;  // [samples], or empty
+  std::vector<float> targets;    // [samples][info.targets], or empty
+  std::vector<uint32_t> groups;  // [samples], or empty
+  std::vector<std::string> group_names;
+};
+
+class StoredDataset : public Dataset {
+ public:
+  // Throws std::logic_error if the vectors do not go together.
+  StoredDataset(std::string name, SampleInfo info, StoredSamples samples);
+
+  size_t size() const override { return size_; }
+  void CopyFeatures(size_t index, Span<float> out) const override;
+  uint32_t Label(size_t index) const override {
+    return samples_.labels.empty() ? 0 : samples_.labels[index];
+  }
+  void CopyTarget(size_t index, Span<float> out) const override;
+  uint32_t Group(size_t index) const override {
+    return samples_.groups.empty() ? 0 : samples_.groups[index];
+  }
+  uint32_t group_count() const override;
+  Span<const uint8_t> Bytes(size_t index) const override;
+
+  const StoredSamples& samples() const { return samples_; }
+
+ private:
+  size_t Start(size_t index) const {
+    return samples_.starts.empty() ? index * input_size() : samples_.starts[index];
+  }
+
+  StoredSamples samples_;
+  size_t size_ = 0;
+};
+
+// Some samples of another data set, in the order of `indices`.
+class Subset : public Dataset {
+ public:
+  //   indices  each below of->size()
+  Subset(std::string name, SharedDataset of, std::vector<uint32_t> indices);
+
+  size_t size() const override { return indices_.size(); }
+  void CopyFeatures(size_t index, Span<float> out) const override {
+    of_->CopyFeatures(indices_[index], out);
+  }
+  uint32_t Label(size_t index) const override { return of_->Label(indices_[index]); }
+  void CopyTarget(size_t index, Span<float> out) const override {
+    of_->CopyTarget(indices_[index], out);
+  }
+  uint32_t Group(size_t index) const override { return of_->Group(indices_[index]); }
+  uint32_t group_count() const override { return of_->group_count(); }
+  Span<const uint8_t> Bytes(size_t index) const override { return of_->Bytes(indices_[index]); }
+
+ private:
+  SharedDataset of_;
+  std::vector<uint32_t> indices_;
+};
+
+// The samples for training and the samples for evaluation. Both have the same SampleInfo.
 struct TrainTest {
-  Dataset train;
-  Dataset test;
+  SharedDataset train;
+  SharedDataset test;
 };
 
 }  // namespace sotto

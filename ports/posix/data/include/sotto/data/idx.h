@@ -45,8 +45,8 @@ std::vector<uint8_t> ReadIdxLabels(const std::string& path);
 // Reads images and their labels into a data set.
 //   classes  1 to 256; the labels must be below it
 // Throws also when the numbers of images and labels differ or a label is not below `classes`.
-Dataset ReadIdxDataset(const std::string& name, const std::string& images_path,
-                       const std::string& labels_path, int classes);
+SharedDataset ReadIdxDataset(const std::string& name, const std::string& images_path,
+                             const std::string& labels_path, uint32_t classes);
 
 }  // namespace sotto
 
