@@ -10,54 +10,71 @@ static_assert(kPositionsAtOnce == kColumns, "one column for each position");
 
 size_t PatchSize(const LayerInfo& info) { return size_t{info.window.size()} * info.input.channels; }
 
-// A window's values that lie within the tensor, in a patch and in the input: rows of n numbers.
+// A window's values that lie within the tensor: rows of n numbers, in a patch and in the input. At
+// least one, since padding is less than the window.
 struct Overlap {
-  Overlap(const LayerInfo& info, const Clipped& at)
-      : rows(at.end_row - at.first_row),
-        n((at.end_column - at.first_column) * info.input.channels),
-        patch_stride(info.window.columns.extent * info.input.channels),
-        input_stride(info.input.width * info.input.channels),
-        in_patch(PositionInPatch(info, at)),
-        in_input(at.first_row * input_stride + at.first_column * info.input.channels) {}
-
-  static size_t PositionInPatch(const LayerInfo& info, const Clipped& at) {
-    const auto row = static_cast<size_t>(static_cast<int32_t>(at.first_row) - at.top);
-    const auto column = static_cast<size_t>(static_cast<int32_t>(at.first_column) - at.left);
-    return (row * info.window.columns.extent + column) * info.input.channels;
-  }
-
   size_t rows;
   size_t n;
-  size_t patch_stride;
-  size_t input_stride;
   size_t in_patch;
   size_t in_input;
+  size_t patch_stride;
+  size_t input_stride;
+
+  size_t size() const { return rows * n; }
 };
 
-void Gather(const LayerCall& call, const Clipped& at) {
-  const Overlap o(call.info, at);
-  if (o.rows * o.n != PatchSize(call.info)) FillZero(PatchSize(call.info), call.scratch);
-  CopyRows(call.input + o.in_input, o.input_stride, o.rows, o.n, call.scratch + o.in_patch,
-           o.patch_stride);
+// visit(Overlap) at each position, row by row.
+template <class Visit>
+void ForEachOverlap(const LayerInfo& info, Visit visit) {
+  const Axis columns = info.window.columns;
+  const size_t channels = info.input.channels;
+  Overlap o{};
+  o.patch_stride = columns.extent * channels;
+  o.input_stride = info.input.width * channels;
+  for (uint32_t y = 0; y < info.output.height; ++y) {
+    const Beneath rows = BeneathWindow(info.window.rows, y, info.input.height);
+    o.rows = rows.count;
+    for (uint32_t x = 0; x < info.output.width; ++x) {
+      const Beneath at = BeneathWindow(columns, x, info.input.width);
+      o.n = at.count * channels;
+      o.in_patch = rows.in_window * o.patch_stride + at.in_window * channels;
+      o.in_input = rows.first * o.input_stride + at.first * channels;
+      visit(o);
+    }
+  }
 }
 
-// The same into a column of kColumns patches side by side.
-void GatherColumn(const LayerCall& call, const Clipped& at, Real* column) {
-  const Overlap o(call.info, at);
-  if (o.rows * o.n != PatchSize(call.info)) {
-    for (size_t i = 0; i < PatchSize(call.info); ++i) column[i * kColumns] = Real{0};
+// The input beneath the window, numbers `stride` apart: a patch, or one of kColumns side by side.
+template <size_t stride>
+void Gather(const LayerCall& call, const Overlap& o, size_t patch_size, Real* patch) {
+  if (o.size() != patch_size) {
+    for (size_t i = 0; i < patch_size; ++i) patch[i * stride] = Real{0};
   }
-  const Real* row = call.input + o.in_input;
-  Real* y = column + o.in_patch * kColumns;
-  for (size_t r = 0; r < o.rows; ++r, row += o.input_stride, y += o.patch_stride * kColumns) {
-    for (size_t i = 0; i < o.n; ++i) y[i * kColumns] = row[i];
+  const Real* x = call.input + o.in_input;
+  Real* y = patch + o.in_patch * stride;
+  for (size_t rows = o.rows; rows > 0; --rows) {
+    const Real* const end = x + o.n;
+    do {
+      *y = *x++;
+      y += stride;
+    } while (x != end);
+    x += o.input_stride - o.n;
+    y += (o.patch_stride - o.n) * stride;
   }
 }
 
-void Scatter(const LayerCall& call, const Clipped& at) {
-  const Overlap o(call.info, at);
-  AddRows(call.scratch + o.in_patch, o.patch_stride, o.rows, o.n, call.input + o.in_input,
-          o.input_stride);
+// Adds a patch to the input beneath the window.
+void Scatter(const LayerCall& call, const Overlap& o) {
+  const Real* x = call.scratch + o.in_patch;
+  Real* y = call.input + o.in_input;
+  for (size_t rows = o.rows; rows > 0; --rows) {
+    const Real* const end = x + o.n;
+    do {
+      *y++ += *x++;
+    } while (x != end);
+    x += o.patch_stride - o.n;
+    y += o.input_stride - o.n;
+  }
 }
 
 bool IsZero(const Real* values, size_t n) {
@@ -82,8 +99,8 @@ void Conv2dForward(const LayerCall& call) {
   };
   // The last columns may remain empty.
   FillZero(n * kColumns, call.scratch);
-  ForEachWindow(call.info, [&](const Clipped& at) {
-    GatherColumn(call, at, call.scratch + columns);
+  ForEachOverlap(call.info, [&](const Overlap& o) {
+    Gather<kColumns>(call, o, n, call.scratch + columns);
     if (++columns == kColumns) multiply();
   });
   if (columns != 0) multiply();
@@ -94,9 +111,9 @@ void Conv2dAddGradient(const LayerCall& call, Real* gradient) {
   const size_t n = PatchSize(call.info);
   const size_t outputs = call.info.output.channels;
   const Real* delta = call.output;
-  ForEachWindow(call.info, [&](const Clipped& at) {
+  ForEachOverlap(call.info, [&](const Overlap& o) {
     if (!IsZero(delta, outputs)) {
-      Gather(call, at);
+      Gather<1>(call, o, n, call.scratch);
       AddOuterProduct(delta, outputs, call.scratch, n, gradient);
     }
     delta += outputs;
@@ -110,10 +127,10 @@ void Conv2dInputDelta(const LayerCall& call) {
   const size_t outputs = call.info.output.channels;
   const Real* delta = call.output;
   FillZero(call.info.input.size(), call.input);
-  ForEachWindow(call.info, [&](const Clipped& at) {
+  ForEachOverlap(call.info, [&](const Overlap& o) {
     if (!IsZero(delta, outputs)) {
       TransposedProduct(call.parameters, delta, n, outputs, call.scratch);
-      Scatter(call, at);
+      Scatter(call, o);
     }
     delta += outputs;
   });

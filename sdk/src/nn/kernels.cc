@@ -41,17 +41,24 @@ void Store(const Lanes& lanes, Real* p) { Eigen::Map<Lanes>{p} = lanes; }
   Store(sum1, lanes[1]);
 }
 
-// sums[r] += sum_i row r[i] x[i], of columns. Not inlined, as AddLanes().
-[[gnu::noinline]] void FourRowsOfColumns(const Real* const (&rows)[4], const Real* x, size_t n,
-                                         Real (*sums)[kColumns]) {
-  const Real* row0 = rows[0];
-  const Real* row1 = rows[1];
-  const Real* row2 = rows[2];
-  const Real* row3 = rows[3];
-  Group sum0 = Eigen::Map<const Group>(sums[0]);
-  Group sum1 = Eigen::Map<const Group>(sums[1]);
-  Group sum2 = Eigen::Map<const Group>(sums[2]);
-  Group sum3 = Eigen::Map<const Group>(sums[3]);
+// Four rows of DenseForwardOfColumns().
+struct FourRows {
+  const Real* weights[4];
+  Real bias[4];
+};
+
+// y[c * stride + r] = bias[r] + sum_i weights[r][i] * x[i * kColumns + c] for all columns. Not
+// inlined, as AddLanes().
+[[gnu::noinline]] void FourRowsOfColumns(const FourRows& rows, const Real* x, size_t n,
+                                         size_t stride, Real* y) {
+  const Real* row0 = rows.weights[0];
+  const Real* row1 = rows.weights[1];
+  const Real* row2 = rows.weights[2];
+  const Real* row3 = rows.weights[3];
+  Group sum0 = Group::Constant(rows.bias[0]);
+  Group sum1 = Group::Constant(rows.bias[1]);
+  Group sum2 = Group::Constant(rows.bias[2]);
+  Group sum3 = Group::Constant(rows.bias[3]);
   for (size_t i = 0; i < n; ++i) {
     const Group xi = Eigen::Map<const Group>(x + i * kColumns);
     sum0 += row0[i] * xi;
@@ -59,10 +66,12 @@ void Store(const Lanes& lanes, Real* p) { Eigen::Map<Lanes>{p} = lanes; }
     sum2 += row2[i] * xi;
     sum3 += row3[i] * xi;
   }
-  Eigen::Map<Group>{sums[0]} = sum0;
-  Eigen::Map<Group>{sums[1]} = sum1;
-  Eigen::Map<Group>{sums[2]} = sum2;
-  Eigen::Map<Group>{sums[3]} = sum3;
+  for (size_t c = 0; c < kColumns; ++c, y += stride) {
+    y[0] = sum0[static_cast<int>(c)];
+    y[1] = sum1[static_cast<int>(c)];
+    y[2] = sum2[static_cast<int>(c)];
+    y[3] = sum3[static_cast<int>(c)];
+  }
 }
 
 [[gnu::always_inline]] inline void AddScaledLanes(Real scale, const Lanes& x, Real* y) {
@@ -77,11 +86,18 @@ void Store(const Lanes& lanes, Real* p) { Eigen::Map<Lanes>{p} = lanes; }
 }
 
 void AddTwoScaled(Real a0, const Real* x0, Real a1, const Real* x1, size_t n, Real* y) {
-  const size_t whole = n - n % kLanes;
-  for (size_t i = 0; i < whole; i += kLanes) {
-    AddTwoScaledLanes(a0, View(x0 + i), a1, View(x1 + i), y + i);
+  for (size_t i = n / kLanes; i > 0; --i, x0 += kLanes, x1 += kLanes, y += kLanes) {
+    AddTwoScaledLanes(a0, View(x0), a1, View(x1), y);
   }
-  for (size_t i = whole; i < n; ++i) y[i] = (y[i] + a0 * x0[i]) + a1 * x1[i];
+  for (size_t i = n % kLanes; i > 0; --i, ++y) *y = (*y + a0 * *x0++) + a1 * *x1++;
+}
+
+// y = a0 x0 + a1 x1.
+void SetTwoScaled(Real a0, const Real* x0, Real a1, const Real* x1, size_t n, Real* y) {
+  for (size_t i = n / kLanes; i > 0; --i, x0 += kLanes, x1 += kLanes, y += kLanes) {
+    Store(a0 * View(x0) + a1 * View(x1), y);
+  }
+  for (size_t i = n % kLanes; i > 0; --i) *y++ = a0 * *x0++ + a1 * *x1++;
 }
 
 // The same result as AddScaled(), faster.
@@ -89,12 +105,6 @@ void AddScaledInLanes(Real scale, const Real* x, size_t n, Real* y) {
   const size_t whole = n - n % kLanes;
   for (size_t i = 0; i < whole; i += kLanes) AddScaledLanes(scale, View(x + i), y + i);
   for (size_t i = whole; i < n; ++i) y[i] += scale * x[i];
-}
-
-// The first of the numbers in [a, end) that is not zero, or end.
-const Real* NextNonZero(const Real* a, const Real* end) {
-  while (a != end && *a == Real{0}) ++a;
-  return a;
 }
 
 }  // namespace
@@ -124,18 +134,21 @@ void DenseForwardOfColumns(const Real* weights, const Real* bias, const Real* x,
   for (size_t first = 0; first < outputs; first += kRows) {
     // Rows behind the last are the last once more.
     const size_t rows = outputs - first < kRows ? outputs - first : kRows;
-    const Real* row[kRows];
-    Real sums[kRows][kColumns];
-    size_t o = first;
+    FourRows four;
     for (size_t r = 0; r < kRows; ++r) {
-      row[r] = weights + o * n;
-      Eigen::Map<Group>{sums[r]} = Group::Constant(bias[o]);
-      if (r + 1 < rows) ++o;
+      four.weights[r] = weights;
+      four.bias[r] = *bias;
+      if (r + 1 < rows) weights += n, ++bias;
     }
-    FourRowsOfColumns(row, x, n, sums);
-    for (size_t r = 0; r < rows; ++r) {
-      for (size_t c = 0; c < columns; ++c) y[c * outputs + first + r] = sums[r][c];
+    weights += n;
+    ++bias;
+    if (rows == kRows && columns == kColumns) {
+      FourRowsOfColumns(four, x, n, outputs, y + first);
+      continue;
     }
+    Real all[kColumns][kRows];
+    FourRowsOfColumns(four, x, n, kRows, all[0]);
+    CopyRows(all[0], kRows, columns, rows, y + first, outputs);
   }
 }
 
@@ -145,41 +158,47 @@ void AddScaled(Real scale, const Real* x, size_t n, Real* y) {
 }
 
 void AddScaledToTwo(Real scale0, Real scale1, const Real* x, size_t n, Real* y0, Real* y1) {
-  const size_t whole = n - n % kLanes;
-  for (size_t i = 0; i < whole; i += kLanes) {
-    const Lanes xi = View(x + i);
-    AddScaledLanes(scale0, xi, y0 + i);
-    AddScaledLanes(scale1, xi, y1 + i);
+  for (size_t i = n / kLanes; i > 0; --i, x += kLanes, y0 += kLanes, y1 += kLanes) {
+    const Lanes xi = View(x);
+    AddScaledLanes(scale0, xi, y0);
+    AddScaledLanes(scale1, xi, y1);
   }
-  for (size_t i = whole; i < n; ++i) {
-    y0[i] += scale0 * x[i];
-    y1[i] += scale1 * x[i];
+  for (size_t i = n % kLanes; i > 0; --i, ++x) {
+    *y0++ += scale0 * *x;
+    *y1++ += scale1 * *x;
   }
 }
 
 void AddOuterProduct(const Real* a, size_t rows, const Real* x, size_t n, Real* m) {
-  const auto row = [=](const Real* scale) { return m + static_cast<size_t>(scale - a) * n; };
-  const Real* const end = a + rows;
-  const Real* second = nullptr;
-  for (const Real* first = NextNonZero(a, end); first != end; first = NextNonZero(second, end)) {
-    second = NextNonZero(first + 1, end);
-    if (second == end) return AddScaledInLanes(*first, x, n, row(first));
-    AddScaledToTwo(*first, *second, x, n, row(first), row(second));
-    ++second;
+  for (const Real* const end = a + rows; a < end; a += 2, m += 2 * n) {
+    const Real second = a + 1 < end ? a[1] : Real{0};
+    if (a[0] != Real{0} && second != Real{0}) {
+      AddScaledToTwo(a[0], second, x, n, m, m + n);
+    } else if (a[0] != Real{0}) {
+      AddScaledInLanes(a[0], x, n, m);
+    } else if (second != Real{0}) {
+      AddScaledInLanes(second, x, n, m + n);
+    }
   }
 }
 
 void TransposedProduct(const Real* m, const Real* a, size_t n, size_t rows, Real* y) {
-  FillZero(n, y);
-  const auto row = [=](const Real* scale) { return m + static_cast<size_t>(scale - a) * n; };
-  const Real* const end = a + rows;
-  const Real* second = nullptr;
-  for (const Real* first = NextNonZero(a, end); first != end; first = NextNonZero(second, end)) {
-    second = NextNonZero(first + 1, end);
-    if (second == end) return AddScaledInLanes(*first, row(first), n, y);
-    AddTwoScaled(*first, row(first), *second, row(second), n, y);
-    ++second;
+  bool is_empty = true;
+  for (const Real* const end = a + rows; a < end; a += 2, m += 2 * n) {
+    const Real second = a + 1 < end ? a[1] : Real{0};
+    if (a[0] == Real{0} && second == Real{0}) continue;
+    if (is_empty) {
+      SetTwoScaled(a[0], m, second, a + 1 < end ? m + n : m, n, y);
+      is_empty = false;
+    } else if (a[0] != Real{0} && second != Real{0}) {
+      AddTwoScaled(a[0], m, second, m + n, n, y);
+    } else if (a[0] != Real{0}) {
+      AddScaledInLanes(a[0], m, n, y);
+    } else {
+      AddScaledInLanes(second, m + n, n, y);
+    }
   }
+  if (is_empty) FillZero(n, y);
 }
 
 void AddRowProducts(const Real* a, const Real* b, size_t rows, size_t n, Real* y) {
@@ -234,17 +253,6 @@ void CopyRows(const Real* x, size_t x_stride, size_t rows, size_t n, Real* y, si
   }
 }
 
-void AddRows(const Real* x, size_t x_stride, size_t rows, size_t n, Real* y, size_t y_stride) {
-  const size_t whole = n - n % kGroup;
-  for (; rows > 0; --rows, x += x_stride, y += y_stride) {
-    for (size_t i = 0; i < whole; i += kGroup) {
-      const Group sum = Eigen::Map<const Group>(y + i) + Eigen::Map<const Group>(x + i);
-      Eigen::Map<Group>{y + i} = sum;
-    }
-    for (size_t i = whole; i < n; ++i) y[i] += x[i];
-  }
-}
-
 void Scale(Real scale, size_t n, Real* y) {
   for (size_t i = 0; i < n; ++i) y[i] *= scale;
 }
@@ -259,21 +267,21 @@ void DecayAndAdd(Real decay, Real scale, const Real* x, size_t n, Real* y) {
 
 Real SquaredDistance(const Real* a, const Real* b, size_t n) {
   Lanes sum = Lanes::Zero();
-  const size_t whole = n - n % kLanes;
-  for (size_t i = 0; i < whole; i += kLanes) sum += (View(a + i) - View(b + i)).square();
-  Real* const lanes = sum.data();
-  for (size_t i = whole; i < n; ++i) lanes[i - whole] += (a[i] - b[i]) * (a[i] - b[i]);
-  return AddLanes(lanes);
+  for (size_t i = n / kLanes; i > 0; --i, a += kLanes, b += kLanes) {
+    sum += (View(a) - View(b)).square();
+  }
+  Real* lane = sum.data();
+  for (size_t i = n % kLanes; i > 0; --i, ++a, ++b) *lane++ += (*a - *b) * (*a - *b);
+  return AddLanes(sum.data());
 }
 
 void PullTowards(const Real* center, Real scale, size_t n, Real* y) {
-  const size_t whole = n - n % kGroup;
-  for (size_t i = 0; i < whole; i += kGroup) {
-    const Group c = Eigen::Map<const Group>(center + i);
-    const Group pulled = c + scale * (Eigen::Map<const Group>(y + i) - c);
-    Eigen::Map<Group>{y + i} = pulled;
+  for (size_t i = n / kGroup; i > 0; --i, center += kGroup, y += kGroup) {
+    const Group c = Eigen::Map<const Group>(center);
+    const Group pulled = c + scale * (Eigen::Map<const Group>(y) - c);
+    Eigen::Map<Group>{y} = pulled;
   }
-  for (size_t i = whole; i < n; ++i) y[i] = center[i] + scale * (y[i] - center[i]);
+  for (size_t i = n % kGroup; i > 0; --i, ++center, ++y) *y = *center + scale * (*y - *center);
 }
 
 }  // namespace sotto::nn

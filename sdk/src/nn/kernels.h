@@ -63,9 +63,6 @@ void Copy(const Real* x, size_t n, Real* y);
 // Rows of n numbers, each a stride behind the one before: y = x. They do not overlap.
 void CopyRows(const Real* x, size_t x_stride, size_t rows, size_t n, Real* y, size_t y_stride);
 
-// The same: y += x.
-void AddRows(const Real* x, size_t x_stride, size_t rows, size_t n, Real* y, size_t y_stride);
-
 // y *= scale.
 void Scale(Real scale, size_t n, Real* y);
 

@@ -30,6 +30,21 @@ inline int32_t Begin(const Axis& axis, uint32_t p) {
   return static_cast<int32_t>(p * axis.stride) - static_cast<int32_t>(axis.padding);
 }
 
+// What lies beneath a window along one axis.
+struct Beneath {
+  uint32_t first;      // element of the tensor
+  uint32_t count;      // elements; fewer than the window's extent at an edge
+  uint32_t in_window;  // where in the window the first one lies
+};
+
+// At position p of an axis with `size` elements.
+inline Beneath BeneathWindow(const Axis& axis, uint32_t p, uint32_t size) {
+  const int32_t begin = Begin(axis, p);
+  const uint32_t first = NotBelowZero(begin);
+  const uint32_t end = NotAbove(begin + static_cast<int32_t>(axis.extent), size);
+  return {first, end - first, static_cast<uint32_t>(static_cast<int32_t>(first) - begin)};
+}
+
 // visit(Clipped) at each position, row by row.
 template <class Visit>
 void ForEachWindow(const LayerInfo& info, Visit visit) {
