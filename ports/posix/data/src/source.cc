@@ -248,8 +248,9 @@ SharedDataset ReadDataset(const DataSource& source, const ModelInfo* model, cons
   RequireOptions(source, format);
   if (format.read == nullptr) {
     throw std::invalid_argument(
-        fmt::format("{}: this program was built without {}, which reads {}; build it where the "
-                    "library is, or convert the file to .npy or LIBSVM",
+        fmt::format("{}: this program was built without {}, which reads {}; convert the file to "
+                    ".npy or LIBSVM, or build the program where the library is (sotto-client never "
+                    "has libmatio)",
                     source.path, format.library, format.name));
   }
   return format.read({source, FilesOf(source, format), model, keep});
