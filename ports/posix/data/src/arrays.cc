@@ -4,12 +4,12 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
-#include <numeric>
 #include <stdexcept>
 
 namespace sotto {
 namespace {
 
+constexpr size_t kMaxTargets = 65536;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 float ToFloat(double value) {
@@ -17,15 +17,6 @@ float ToFloat(double value) {
     return static_cast<float>(value);
   }
   return value > 0 ? kInfinity : -kInfinity;
-}
-
-// The numbers of the wanted samples.
-std::vector<size_t> Wanted(const Selection& keep, size_t samples) {
-  std::vector<size_t> wanted;
-  for (size_t i = 0; i < samples; ++i) {
-    if (!keep || keep(i)) wanted.push_back(i);
-  }
-  return wanted;
 }
 
 class ArrayReader {
@@ -37,7 +28,6 @@ class ArrayReader {
     RequireRows(y_);
     RequireRows(group_);
     info_ = InfoFor(request_, Axes());
-    wanted_ = Wanted(request_.keep, x_.rows());
     if (y_ != nullptr) ReadY();
     if (group_ != nullptr) ReadGroups();
     if (x_.is_text()) throw x_.Defect("it holds texts", "expected numbers");
@@ -48,7 +38,6 @@ class ArrayReader {
     } else {
       ReadRows();
     }
-    x_.RequireEnd();
     return Build(request_, info_, std::move(samples_), x_.rows());
   }
 
@@ -85,6 +74,10 @@ class ArrayReader {
       throw y_->Defect("its targets cannot be read", "expected numbers in C order");
     }
     const size_t each = y_->row_size();
+    if (each > kMaxTargets) {
+      throw y_->Defect(fmt::format("targets of {} numbers", each),
+                       fmt::format("expected at most {}", kMaxTargets));
+    }
     info_.targets = static_cast<uint32_t>(each);
     std::vector<double> row(each);
     ForEachRow(*y_, [&](size_t sample, bool is_wanted) {
@@ -138,16 +131,23 @@ class ArrayReader {
     return fmt::format("{}", value);
   }
 
-  // Calls take(row, is_wanted) for each row, which reads it.
+  // Calls take(row, is_wanted) for each row, which reads it. The first array that is read decides
+  // which samples are wanted: memory grows with what the file has, not with what its header says.
   template <class Take>
   void ForEachRow(NpyArray& array, Take take) {
-    auto next = wanted_.begin();
+    size_t next = 0;
     for (size_t row = 0; row < array.rows(); ++row) {
-      const bool is_wanted = next != wanted_.end() && *next == row;
+      if (!has_chosen_) Choose(row);
+      const bool is_wanted = next < wanted_.size() && wanted_[next] == row;
       if (is_wanted) ++next;
       take(row, is_wanted);
     }
     array.RequireEnd();
+    has_chosen_ = true;
+  }
+
+  void Choose(size_t row) {
+    if (!request_.keep || request_.keep(row)) wanted_.push_back(row);
   }
 
   void Check(float feature, size_t sample) const {
@@ -158,31 +158,50 @@ class ArrayReader {
 
   void ReadRows() {
     std::vector<double> row(x_.row_size());
-    auto next = wanted_.begin();
-    for (size_t sample = 0; sample < x_.rows(); ++sample) {
+    ForEachRow(x_, [&](size_t sample, bool is_wanted) {
       x_.ReadNumbers(row.data(), row.size());
-      const bool is_wanted = next != wanted_.end() && *next == sample;
-      if (is_wanted) ++next;
       for (const double value : row) {
         Check(ToFloat(value), sample);
         if (is_wanted) samples_.numbers.push_back(ToFloat(value));
       }
-    }
+    });
   }
 
   // In Fortran order the first axis runs fastest: one feature of all samples comes behind the
   // other.
   void ReadColumns() {
     const std::vector<size_t> places = FortranPlaces();
-    samples_.numbers.resize(wanted_.size() * places.size());
-    std::vector<double> column(x_.rows());
-    for (const size_t place : places) {
-      x_.ReadNumbers(column.data(), column.size());
-      for (size_t i = 0; i < column.size(); ++i) Check(ToFloat(column[i]), i);
-      for (size_t i = 0; i < wanted_.size(); ++i) {
-        samples_.numbers[i * places.size() + place] = ToFloat(column[wanted_[i]]);
-      }
+    std::vector<float> columns;
+    for (size_t i = 0; i < places.size(); ++i) AppendColumn(&columns);
+    x_.RequireEnd();
+    const size_t samples = wanted_.size();
+    samples_.numbers.resize(samples * places.size());
+    for (size_t i = 0; i < samples * places.size(); ++i) {
+      samples_.numbers[i % samples * places.size() + places[i / samples]] = columns[i];
     }
+  }
+
+  void AppendColumn(std::vector<float>* columns) {
+    size_t next = 0;
+    for (size_t sample = 0; sample < x_.rows(); ++sample) {
+      const float value = ToFloat(NextNumber(sample));
+      Check(value, sample);
+      if (!has_chosen_) Choose(sample);
+      if (next == wanted_.size() || wanted_[next] != sample) continue;
+      ++next;
+      columns->push_back(value);
+    }
+    has_chosen_ = true;
+  }
+
+  // Of a column: a single read of many numbers is faster.
+  double NextNumber(size_t sample) {
+    constexpr size_t kAtOnce = 4096;
+    if (sample % kAtOnce == 0) {
+      column_.resize(std::min(kAtOnce, x_.rows() - sample));
+      x_.ReadNumbers(column_.data(), column_.size());
+    }
+    return column_[sample % kAtOnce];
   }
 
   // Where in a sample in C order the features stand that come one behind the other in Fortran
@@ -208,13 +227,10 @@ class ArrayReader {
     }
     const size_t each = x_.row_size();
     std::vector<uint8_t> row(each);
-    auto next = wanted_.begin();
-    for (size_t sample = 0; sample < x_.rows(); ++sample) {
+    ForEachRow(x_, [&](size_t, bool is_wanted) {
       x_.ReadBytes(row.data(), each);
-      if (next == wanted_.end() || *next != sample) continue;
-      ++next;
-      samples_.bytes.insert(samples_.bytes.end(), row.begin(), row.end());
-    }
+      if (is_wanted) samples_.bytes.insert(samples_.bytes.end(), row.begin(), row.end());
+    });
   }
 
   const ReadRequest& request_;
@@ -222,7 +238,9 @@ class ArrayReader {
   NpyArray* y_;
   NpyArray* group_;
   SampleInfo info_;
-  std::vector<size_t> wanted_;
+  std::vector<size_t> wanted_;  // numbers of the wanted samples
+  bool has_chosen_ = false;     // they are known
+  std::vector<double> column_;
   StoredSamples samples_;
 };
 

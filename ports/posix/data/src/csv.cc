@@ -118,10 +118,10 @@ class CsvReader {
     if (!file_.Next(&row))
       throw file_.Defect("", "the file has no rows", "expected a row a sample");
     columns_ = CsvColumns(request_, row);
-    Windows windows(columns_.features.size(), length_, stride_);
     features_.resize(columns_.features.size());
     targets_.resize(columns_.targets.size());
     info_ = MakeInfo();
+    Windows windows(columns_.features.size(), length_, stride_);
     if (columns_.has_header && !file_.Next(&row)) row.clear();
     for (bool is_first = true; row.size() > 0; is_first = false) {
       TakeRow(row, is_first, &windows);

@@ -156,6 +156,8 @@ std::vector<Format> AllFormats() {
   };
 }
 
+constexpr uint64_t kMaxFeatures = 1U << 24;
+
 std::string ShapeText(const nn::Shape& shape) {
   if (shape.height == 1 && shape.width == 1) return std::to_string(shape.channels);
   if (shape.height == 1) return fmt::format("{} x {}", shape.width, shape.channels);
@@ -246,12 +248,12 @@ nn::Shape ShapeOfAxes(const std::vector<uint32_t>& axes) {
 
 SampleInfo InfoFor(const ReadRequest& request, const std::vector<uint32_t>& axes) {
   uint64_t size = 1;
-  for (const uint32_t axis : axes) size *= axis;
+  for (const uint32_t axis : axes) size = std::min<uint64_t>(size * axis, kMaxFeatures + 1);
   const std::string text = fmt::format("{}", fmt::join(axes, " x "));
-  if (axes.size() > 3 || size > (1U << 30)) {
+  if (axes.size() > 3 || size > kMaxFeatures) {
     throw std::invalid_argument(
-        fmt::format("{}: a sample is {} numbers, expected at most three axes and 2^30 numbers",
-                    request.path(), text));
+        fmt::format("{}: a sample is {} numbers, expected at most three axes and {} numbers",
+                    request.path(), text, kMaxFeatures));
   }
   SampleInfo info;
   info.shape = ShapeOfAxes(axes);

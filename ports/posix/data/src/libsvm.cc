@@ -13,7 +13,7 @@
 namespace sotto {
 namespace {
 
-constexpr uint32_t kMaxInputs = 1U << 24;
+constexpr uint32_t kMaxInputs = 1U << 18;  // samples are dense once they are read
 constexpr char kBlanks[] = " \t\r";
 
 // One line, cut at blanks.
