@@ -48,6 +48,15 @@ TEST_F(LibsvmTest, AModelGivesTheNumberOfFeaturesAndClasses) {
   EXPECT_EQ(LabelsOf(*data), (Labels{9, 3}));
 }
 
+TEST_F(LibsvmTest, AModelWithoutClassesNeedsNoLabels) {
+  ModelInfo coder = *FindModel("ova-logistic");
+  coder.classes = 0;
+  coder.loss.target = nn::TargetKind::kInput;
+  const SharedDataset data = Open("1:3 2:4\n7 2:5\n", "", &coder);
+  EXPECT_EQ(FeaturesOf(*data, 0)[0], 3.0f);
+  EXPECT_EQ(FeaturesOf(*data, 1)[1], 5.0f);
+}
+
 TEST_F(LibsvmTest, QidIsTheGroup) {
   const SharedDataset data = Open("0 qid:7 1:1\n1 qid:3 1:1\n1 qid:7 1:1\n");
   EXPECT_EQ(GroupsOf(*data), (Labels{0, 1, 0}));
@@ -61,6 +70,7 @@ TEST_F(LibsvmTest, LabelsFromOneOnAreClassesFromZeroOn) {
 TEST_F(LibsvmTest, ADefectNamesLineAndColumn) {
   EXPECT_SAYS(Refusal("0 1:1\n0 1:1 2\n"),
               "a.libsvm: line 2, column 7: \"2\"; expected INDEX:VALUE");
+  EXPECT_SAYS(Refusal("0 1:1\n2:1\n"), "line 2, column 1: \"2:1\"; expected the label first");
   EXPECT_SAYS(Refusal("0 1:x\n"), "column 3: \"x\"; expected a number");
   EXPECT_SAYS(Refusal("0 2:1 1:1\n"), "column 7: \"1:1\"; expected indices in rising order");
   EXPECT_SAYS(Refusal("0 2:1 2:1\n"), "rising order, each once");

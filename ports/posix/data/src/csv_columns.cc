@@ -83,7 +83,9 @@ class Finder {
 
   size_t Numbered(const char* key, const std::string& name, const std::string& text) const {
     const std::optional<uint64_t> number = posix::ParseCount(text);
-    if (number && *number >= 1 && *number <= columns_.names.size()) return *number - 1;
+    if (number && *number >= 1 && *number <= columns_.names.size()) {
+      return static_cast<size_t>(*number - 1);
+    }
     throw Refusal(
         key, name,
         fmt::format("there is no such column; expected a number from 1 to {}{}",

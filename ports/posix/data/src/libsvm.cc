@@ -90,10 +90,16 @@ class LibsvmReader {
     const std::string_view label = words.Next();
     if (label.empty()) return;
     const size_t index = seen_++;
-    TakeLabel(label, words.column());
     group_ = 0;
     std::fill(features_.begin(), features_.end(), 0.F);
     int64_t last = -1;
+    if (label.find(':') == std::string_view::npos) {
+      TakeLabel(label, words.column());
+    } else if (request_.wants_labels() || request_.targets() > 0) {
+      throw Defect(words.column(), label, "expected the label first, then INDEX:VALUE");
+    } else {
+      TakePair(label, words.column(), &last);
+    }
     for (std::string_view word = words.Next(); !word.empty(); word = words.Next()) {
       TakePair(word, words.column(), &last);
     }

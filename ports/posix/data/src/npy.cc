@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -14,7 +15,8 @@ namespace {
 constexpr uint8_t kMagic[] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 constexpr size_t kMaxHeader = 65536;
 constexpr size_t kMaxText = 4096;  // bytes of a text
-constexpr uint64_t kMaxElements = uint64_t{1} << 36;
+constexpr uint64_t kMaxElements =
+    std::min<uint64_t>(uint64_t{1} << 36, std::numeric_limits<size_t>::max() / 8);
 constexpr size_t kAtOnce = 4096;  // elements
 constexpr char kHeaderAdvice[] = "write it with numpy.save or numpy.savez";
 
@@ -102,8 +104,9 @@ void NpyArray::ReadShape(const std::string& text) {
     if (axis.empty()) continue;
     const auto size = posix::ParseCount(axis);
     if (!size || *size == 0 || *size > kMaxElements / elements) {
-      throw Defect(fmt::format("its shape is {})", text.substr(0, 60)),
-                   "expected axes of at least 1, and fewer than 2^36 elements");
+      throw Defect(
+          fmt::format("its shape is {})", text.substr(0, 60)),
+          fmt::format("expected axes of at least 1, and at most {} elements", kMaxElements));
     }
     elements *= *size;
     shape_.push_back(static_cast<size_t>(*size));

@@ -6,6 +6,7 @@
 
 #include "byte_file.h"
 #include "formats.h"
+#include "sotto/posix/files.h"
 
 namespace sotto {
 namespace {
@@ -96,29 +97,44 @@ class TextReader {
   }
 
   void ChooseAlphabet() {
-    std::string alphabet = request_.Text("alphabet");
     tokens_ = request_.tokens();
-    if (alphabet.empty() && tokens_ == 0) alphabet = OwnAlphabet();
-    if (alphabet.empty() && tokens_ >= kLeafSize) {
-      alphabet = tokens_ >= kAsciiSize ? Ascii() : kLeafAlphabet;
-    }
-    if (alphabet.empty()) {
+    if (tokens_ == 0 && request_.model != nullptr) {
       throw std::invalid_argument(
-          fmt::format("{}: model {} has {} tokens; say which characters they are: alphabet=TEXT",
-                      request_.path(), request_.model->name, tokens_));
+          fmt::format("{}: model {} takes no tokens; expected one that begins with an embedding",
+                      request_.path(), request_.model->name));
     }
-    if (tokens_ == 0) tokens_ = static_cast<uint32_t>(alphabet.size());
-    known_ = static_cast<uint32_t>(alphabet.size());
+    const std::string alphabet =
+        request_.Has("alphabet") ? request_.Text("alphabet") : UsualAlphabet();
+    known_ = static_cast<uint32_t>(std::min<size_t>(alphabet.size(), 256));
+    if (tokens_ == 0) tokens_ = known_;
     if (known_ > tokens_ || known_ > 255) {
       throw std::invalid_argument(
           fmt::format("{}: alphabet= has {} characters, expected at most {}", request_.path(),
-                      known_, std::min<uint32_t>(tokens_, 255)));
+                      alphabet.size(), std::min<uint32_t>(tokens_, 255)));
     }
-    // A character beyond the alphabet is the token behind it, if the model has one.
-    ids_.assign(256, known_ < tokens_ ? static_cast<int>(known_) : -1);
+    NumberCharacters(alphabet);
+  }
+
+  std::string UsualAlphabet() const {
+    if (request_.model == nullptr) {
+      const std::string own = OwnAlphabet();
+      if (!own.empty()) return own;
+      throw posix::FileError(request_.path() + ": it holds no text");
+    }
+    if (tokens_ >= kAsciiSize) return Ascii();
+    if (tokens_ >= kLeafSize) return kLeafAlphabet;
+    throw std::invalid_argument(
+        fmt::format("{}: model {} has {} tokens; say which characters they are: alphabet=TEXT",
+                    request_.path(), request_.model->name, tokens_));
+  }
+
+  // A character beyond the alphabet is the token behind it, if the model has one.
+  void NumberCharacters(const std::string& alphabet) {
+    const int other = known_ < tokens_ ? static_cast<int>(known_) : -1;
+    ids_.assign(256, other);
     for (uint32_t i = 0; i < known_; ++i) {
       int& id = ids_[static_cast<uint8_t>(alphabet[i])];
-      if (id >= 0 && id < static_cast<int>(i)) {
+      if (id != other) {
         throw std::invalid_argument(fmt::format(
             "{}: alphabet= has a character twice, the second time at {}", request_.path(), i + 1));
       }
