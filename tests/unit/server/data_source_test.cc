@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <matio.h>
+#include <stdexcept>
 #include <string>
 #include <vector>
 

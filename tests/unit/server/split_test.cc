@@ -2,6 +2,7 @@
 #include "data/split.h"
 
 #include <gtest/gtest.h>
+#include <stdexcept>
 #include <string>
 
 #include "data/catalog.h"
