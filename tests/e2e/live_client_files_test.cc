@@ -102,6 +102,34 @@ TEST(LiveClientFilesTest, FilesThatStayWrongEndItWithStatus2) {
   EXPECT_EQ(Count(ReadFile(good.log), "sotto-client: "), 1u + 3 + 15 + 1);
 }
 
+TEST(LiveClientFilesTest, SamplesOfAnyFormatAreReadByWhatTheirNameSays) {
+  const Site site(1);
+  const Files good(site);
+  const std::string csv = site.Path("rows.csv");
+  Write(csv, "x,kind\n1,a\n2,b\n3,a\n");
+  const std::string model = site.Path("one.toml");
+  Write(model, "name = \"one\"\ninput = [1]\n[[layer]]\nkind = \"dense\"\noutputs = 2\n");
+  const auto run = [&](const std::string& data, const std::string& samples) {
+    return Process(
+               {SOTTO_CLIENT_PROGRAM, "--server", Address(1), "--give-up", "0.1", "--key", good.key,
+                "--mark", good.mark, "--data", data, "--samples", samples, "--model", model},
+               good.log)
+        .Wait();
+  };
+  EXPECT_EQ(run(csv, "1:2"), 4) << ReadFile(good.log);
+  EXPECT_EQ(run(csv + ":label=kind", "0:3"), 4) << ReadFile(good.log);
+  EXPECT_EQ(run(csv, "1:3"), 2);
+  EXPECT_EQ(run(csv + ":label=knd", "0:3"), 2);
+  EXPECT_EQ(run(csv + ":label=x", "0:3"), 2);
+  EXPECT_EQ(run(site.Path("rows.mat"), "0:3"), 2);
+  const std::string log = ReadFile(good.log);
+  for (const char* why :
+       {"--samples 1:3: the file has 3 samples", "label=knd: there is no such column",
+        "column 2 (kind): \"a\"; expected a number", "built without libmatio"}) {
+    EXPECT_EQ(Count(log, why), 1u) << why << "\n" << log;
+  }
+}
+
 TEST(LiveClientFilesTest, AKeyFileThatOthersMayReadIsRefused) {
   Site site(1);
   const std::string key = site.Path("keys/" + site.key(0).device_id + ".key");

@@ -188,6 +188,29 @@ void AddPackets(Corpus& corpus) {
   corpus.Add(Bytes{30, 2} + all);
 }
 
+Bytes Npy(const std::string& descr, const std::string& order, const std::string& shape,
+          const Bytes& content) {
+  std::string header =
+      "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
+  header.resize(117, ' ');
+  return Bytes{0x93} + Text("NUMPY") + Bytes{1, 0} + U16(118) + Text(header + "\n") + content;
+}
+
+void AddDatasets(Corpus& corpus) {
+  corpus.Add(Bytes{0} + Text("a,b,label\n1,?,walk\n-2.5e1,\"3\",\"sit \"\"\"\r\n"));
+  corpus.Add(Bytes{1} + Text("1,2\n3,x\n4,5\n6,7\n8,9\n"));
+  corpus.Add(Bytes{2} + Text("0.5\tann\t1\n0.25\tbob\t2\n"));
+  corpus.Add(Bytes{3} + Npy("<f4", "False", "(2, 3)", Bytes(24)));
+  corpus.Add(Bytes{3} + Npy(">f8", "True", "(2, 1, 2)", Bytes(32)));
+  corpus.Add(Bytes{3} + Npy("|u1", "False", "(3, 2, 2)", Bytes(12, 7)));
+  corpus.Add(Bytes{5} + Text("-1 1:0.5 4:2 # x\n+1 qid:3 2:-1e-1\n"));
+  corpus.Add(Bytes{6} + Text("0 0:1 8:nan\n2 3:4\n"));
+  corpus.Add(Bytes{7} + Bytes(3073, 9));
+  const std::string play = "ANN:\nhello there\nbob\n\nBOB:\nabc abc\n";
+  corpus.Add(Bytes{8} + Text(play));
+  corpus.Add(Bytes{9} + Text("A:\nabcabcabc"));
+}
+
 void AddFiles(Corpus& corpus) {
   const std::string secret(64, 'c');
   corpus.Add(Bytes{0} + Text("sotto-key 1\ndevice pi-7\nsecret " + secret + "\n"));
@@ -250,6 +273,8 @@ int main(int argc, char** argv) {
   AddPackets(packets);
   Corpus files(argv[1], "files");
   AddFiles(files);
+  Corpus datasets(argv[1], "datasets");
+  AddDatasets(datasets);
   Corpus models(argv[1], "model_file");
   AddModels(models);
   Corpus accountants(argv[1], "accountants");

@@ -7,6 +7,7 @@
 #   bash           a session of several shells, which the test named below plays
 #   toml           ports/posix/client/README.md (e2e.client_readme); a model file of server/MODELS.md, which
 #                  begins with its name (policy.page_commands)
+#   csv NAME       a data file that the page's commands read (policy.page_commands)
 #   text           a figure or a table: not code. A sketch of code says that it is not compiled
 # README.md shows examples/minimal/main.cc, character for character, and is at most 150 lines long.
 set -euo pipefail
@@ -71,8 +72,9 @@ while IFS= read -r page; do
         [[ "${page}" == ports/posix/client/README.md ]] || head -n 1 "${block}" |
           grep -qE '^# [a-z]+\.toml$' || complain "no test reads it"
         ;;
+      *.csv\ *.csv) ;;
       *.text) check_text ;;
-      *) complain "the languages are cpp, cmake, sh, bash, console, toml and text" ;;
+      *) complain "the languages are cpp, cmake, sh, bash, console, toml, csv NAME and text" ;;
     esac
   done
 done < <(list_pages)

@@ -1,7 +1,7 @@
 // sotto-client: a device of the fleet on Linux, for example on a Raspberry Pi. Part of
 // ports/posix/client.
 //
-// Reads its share of an IDX data set and its key file, connects, and takes part in rounds until the
+// Reads its share of a data set and its key file, connects, and takes part in rounds until the
 // job is done. One thread. Exit statuses: 0 the job is done; 1 a failure of the machine, which may
 // pass; 2 an option or a file is wrong; 3 the device's options refuse the job, or the server the
 // device's model or version; 4 no server in time (--give-up). Nothing that comes over an

@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <fmt/format.h>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -13,8 +14,11 @@ namespace {
 void AddDeviceOptions(CLI::App& app, ClientOptions& o) {
   app.add_option("--server", o.server, "HOST:PORT")->capture_default_str();
   app.add_option("--key", o.key, "this device's key file, from `sotto keys new`")->required();
-  app.add_option("--data", o.data, "IDX file of images, as it is or gzip")->required();
-  app.add_option("--labels", o.labels, "IDX file of labels")->required();
+  app.add_option("--data", o.data,
+                 "the samples, FILE[:KEY=VALUE,...], as it is or gzip: CSV, NPZ, LIBSVM, IDX and "
+                 "more, see server/DATA.md")
+      ->required();
+  app.add_option("--labels", o.labels, "IDX file of the labels, if --data is one of images");
   app.add_option("--samples", o.samples, "FIRST:COUNT, this device's share (default: all)");
   app.add_option("--model", o.model, "model by name, or a file: FILE.toml")->capture_default_str();
   app.add_option("--mark", o.mark,
@@ -106,6 +110,12 @@ HostPort ParseServerAddress(const std::string& text) {
         fmt::format("--server {}: expected HOST:PORT or [ADDRESS]:PORT", text));
   }
   return *address;
+}
+
+SampleRange ParseSampleRange(const std::string& text) {
+  const Samples samples = ParseSamples(text);
+  if (text.empty()) return {0, std::numeric_limits<size_t>::max()};
+  return {static_cast<size_t>(samples.first), static_cast<size_t>(samples.count)};
 }
 
 SampleRange ParseSampleRange(const std::string& text, size_t total) {

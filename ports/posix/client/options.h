@@ -23,8 +23,8 @@ namespace sotto::posix {
 struct ClientOptions {
   std::string server = "127.0.0.1:7177";  // ParseServerAddress()
   std::string key;                        // path of the key file
-  std::string data;                       // path of the images
-  std::string labels;                     // path of the labels
+  std::string data;                       // FILE[:KEY=VALUE,...], see sotto/data/source.h
+  std::string labels;                     // path of the labels of an IDX file; empty: none
   std::string samples;                    // ParseSampleRange()
   std::string model = "softmax-784-10";   // ModelOf()
   std::string mark;                       // path; MarkPath() has the default
@@ -62,6 +62,9 @@ struct SampleRange {
 // for an empty range and for one that exceeds the file.
 //   total  samples of the file
 SampleRange ParseSampleRange(const std::string& text, size_t total);
+
+// The same before the file is read: an empty text means as many samples as can be.
+SampleRange ParseSampleRange(const std::string& text);
 
 }  // namespace sotto::posix
 

@@ -15,18 +15,17 @@
 namespace sotto::posix {
 
 struct Share {
-  SharedDataset data;             // the whole file
-  std::vector<uint32_t> indices;  // this device's samples in it
+  SharedDataset data;             // this device's samples, in the file's order
+  std::vector<uint32_t> indices;  // of them, in the order of the share
 
   // The samples as a client reads them. The share stays where it is as long as the source is used.
   SampleSource source();
 };
 
-// Reads the files of --data and --labels and picks the samples of --samples. Without a seed these
-// count in the file. With one they count in the seed's permutation of the file, as in the
-// simulator.
-// Throws std::runtime_error where ReadIdxDataset() does, and std::invalid_argument if the images do
-// not fit the model or the range exceeds the file.
+// Reads the samples of --samples from the file of --data; no others stay in memory. Without a seed
+// these count in the file. With one they count in the seed's permutation of the file, as in the
+// simulator, and the file is read twice.
+// Throws where ReadDataset() does, and std::invalid_argument if the range exceeds the file.
 Share LoadShare(const ClientOptions& options, const ModelInfo& model);
 
 }  // namespace sotto::posix

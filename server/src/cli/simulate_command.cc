@@ -35,7 +35,7 @@ void Announce(const SimulationConfig& config) {
 void RunSimulate(const SimulationRequest& request) {
   SimulationConfig config = MakeSimulation(request);
   config.stop = [] { return posix::StopSignal() != 0; };
-  TrainTest data = OpenDataset(request.data);
+  TrainTest data = OpenTrainTest(request.data, request.test.value_or(""), config.job.model);
   if (request.classes) data = OnlyClasses(data, *request.classes);
   const Output model_output = {"--model-out", request.model_out};
   RequireOutputs({JsonOutput(request.json), model_output});

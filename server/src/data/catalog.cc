@@ -2,72 +2,127 @@
 
 #include <filesystem>
 #include <fmt/format.h>
+#include <optional>
 #include <stdexcept>
 
+#include "data/split.h"
 #include "data/synthetic.h"
-#include "sotto/data/idx.h"
+#include "sotto/data/source.h"
+#include "sotto/options/numbers.h"
 
 namespace sotto::server {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kFolderAdvice[] =
-    "a data set folder holds train-images-idx3-ubyte, train-labels-idx1-ubyte, "
-    "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, each with or without .gz";
+constexpr char kSynthetic[] = "synthetic";
+constexpr char kFashionMnist[] = "fashion-mnist";
 constexpr char kFashionMnistAdvice[] =
     "install the package dataset-fashion-mnist, or use --data synthetic, which needs no files";
 
-// A folder of IDX files, and the advice to print if a file is missing.
-struct Source {
-  std::string name;
-  fs::path folder;
-  std::string advice;
+// What a text of --data or --test names.
+struct Opener {
+  const ModelInfo* model;
+  std::string fashion_mnist_folder;
+
+  // The source of a name that is no file, and of any other text.
+  DataSource Source(const std::string& text) const {
+    if (text != kFashionMnist) return Known(text);
+    if (!IsDataFolder(fashion_mnist_folder)) {
+      throw std::runtime_error(fmt::format("{}: fashion-mnist is not there; {}",
+                                           fashion_mnist_folder, kFashionMnistAdvice));
+    }
+    return {fashion_mnist_folder};
+  }
+
+  static DataSource Known(const std::string& text) {
+    DataSource source = ParseDataSource(text);
+    std::error_code ignored;
+    if (fs::exists(source.path, ignored)) return source;
+    throw std::runtime_error(fmt::format(
+        "\"{}\" is not a data set: there is no such file; use synthetic, fashion-mnist, or "
+        "FILE[:KEY=VALUE,...]; `sotto data formats` lists the formats",
+        source.path));
+  }
+
+  SharedDataset Part(const std::string& name, DataSource source, const char* part) const {
+    if (IsDataFolder(source.path)) source.options.emplace("part", part);
+    if (name == kFashionMnist) source.name = name;
+    return ReadDataset(source, model);
+  }
 };
 
-// The file itself or its compressed form.
-std::string FindFile(const Source& source, const std::string& file_name) {
-  for (const char* suffix : {"", ".gz"}) {
-    const fs::path path = source.folder / (file_name + suffix);
-    std::error_code ignored;  // an unreadable path counts as missing
-    if (fs::exists(path, ignored)) return path.string();
-  }
-  throw std::runtime_error(fmt::format("{}: neither {} nor {}.gz is there; {}",
-                                       source.folder.string(), file_name, file_name,
-                                       source.advice));
+// A file's labels have the classes of the training samples, in their order.
+void UseClasses(const SampleInfo& train, DataSource* source) {
+  if (train.class_names.empty()) return;
+  source->options.emplace("classes", JoinList(train.class_names));
 }
 
-SharedDataset OpenPart(const Source& source, const std::string& part) {
-  return ReadIdxDataset(source.name, FindFile(source, part + "-images-idx3-ubyte"),
-                        FindFile(source, part + "-labels-idx1-ubyte"), kDatasetClasses);
+std::string Describe(const SampleInfo& info) {
+  std::string text =
+      fmt::format("{} x {} x {}", info.shape.height, info.shape.width, info.shape.channels);
+  if (info.tokens > 0) text += fmt::format(", {} tokens", info.tokens);
+  if (info.classes > 0) text += fmt::format(", {} classes", info.classes);
+  if (info.targets > 0) text += fmt::format(", {} targets", info.targets);
+  return text;
 }
 
-TrainTest OpenFolder(const Source& source) {
-  TrainTest data{OpenPart(source, "train"), OpenPart(source, "t10k")};
-  const nn::Shape& train = data.train->info().shape;
-  const nn::Shape& test = data.test->info().shape;
-  if (!(train == test)) {
-    throw std::runtime_error(fmt::format(
-        "{}: training images are {} x {} pixels but test images {} x {}, expected the same; take "
-        "all four files from the same release",
-        source.folder.string(), train.height, train.width, test.height, test.width));
+void RequireSame(const TrainTest& data) {
+  const SampleInfo& train = data.train->info();
+  const SampleInfo& test = data.test->info();
+  if (train.shape == test.shape && train.tokens == test.tokens && train.classes == test.classes &&
+      train.targets == test.targets) {
+    return;
   }
-  return data;
+  throw std::runtime_error(fmt::format(
+      "training samples of {} are {}, but test samples of {} are {}; expected the same: "
+      "take both from the same release, with the same options",
+      data.train->name(), Describe(train), data.test->name(), Describe(test)));
 }
 
 }  // namespace
 
-TrainTest OpenDataset(const std::string& source, const std::string& fashion_mnist_folder) {
-  if (source == "synthetic") return MakeSynthetic();
-  if (source == "fashion-mnist") {
-    return OpenFolder({source, fashion_mnist_folder, kFashionMnistAdvice});
+TrainTest OpenTrainTest(const std::string& data, const std::string& test, const ModelInfo* model,
+                        const std::string& fashion_mnist_folder) {
+  const Opener opener = {model, fashion_mnist_folder};
+  const std::optional<double> share = posix::ParseReal(test);
+  if (share && !(*share > 0 && *share < 1)) {
+    throw std::invalid_argument(
+        fmt::format("--test {}: expected a share between 0 and 1, or a data set", test));
   }
-  std::error_code ignored;
-  if (fs::is_directory(source, ignored)) return OpenFolder({source, source, kFolderAdvice});
-  throw std::runtime_error(
-      fmt::format("\"{}\" is not a data set; use synthetic, fashion-mnist, or the path of a folder "
-                  "with the four IDX files of the MNIST family",
-                  source));
+  TrainTest opened;
+  bool has_parts = data == kSynthetic;
+  if (data == kSynthetic) {
+    opened = MakeSynthetic();
+  } else {
+    const DataSource source = opener.Source(data);
+    has_parts = IsDataFolder(source.path);
+    opened.train = opener.Part(data, source, "train");
+    if (has_parts && test.empty()) opened.test = opener.Part(data, source, "test");
+  }
+  if (share || (test.empty() && !has_parts)) {
+    return SplitOff(opened.train, share.value_or(kTestShare));
+  }
+  if (test == kSynthetic) {
+    opened.test = MakeSynthetic().test;
+  } else if (!test.empty()) {
+    DataSource source = opener.Source(test);
+    UseClasses(opened.train->info(), &source);
+    opened.test = opener.Part(test, source, "test");
+  }
+  RequireSame(opened);
+  return opened;
+}
+
+SharedDataset OpenTest(const std::string& test, const ModelInfo* model,
+                       const std::string& fashion_mnist_folder) {
+  if (test == kSynthetic) return MakeSynthetic().test;
+  const Opener opener = {model, fashion_mnist_folder};
+  return opener.Part(test, opener.Source(test), "test");
+}
+
+TrainTest OpenDataset(const std::string& source, const std::string& fashion_mnist_folder) {
+  return OpenTrainTest(source, "", nullptr, fashion_mnist_folder);
 }
 
 }  // namespace sotto::server

@@ -1,4 +1,4 @@
-// Data sets by name. Part of sotto::server/data.
+// Data sets by name, folder or file, in two parts. Part of sotto::server/data.
 //
 // Reentrant: safe from any thread.
 #ifndef SOTTO_DATA_CATALOG_H_
@@ -7,25 +7,41 @@
 #include <string>
 
 #include "sotto/data/dataset.h"
+#include "sotto/model_info.h"
 
 namespace sotto::server {
 
 // Where the Debian package dataset-fashion-mnist puts its files.
 constexpr char kFashionMnistFolder[] = "/usr/share/datasets/fashion-mnist";
 
-// The classes of every data set here.
+// The classes of the named data sets.
 constexpr uint32_t kDatasetClasses = 10;
 
-// Opens a data set.
-//   source  "synthetic"      generated, see data/synthetic.h
-//           "fashion-mnist"  60,000 + 10,000 images of clothes, from `fashion_mnist_folder`
-//           anything else    the path of a folder with four IDX files of the MNIST family
-// The four files are {train,t10k}-images-idx3-ubyte and {train,t10k}-labels-idx1-ubyte, each plain
-// or with .gz appended. If both forms exist, the plain file is read.
+// The share of a file's samples that is split off for evaluation, unless the user names another.
+constexpr double kTestShare = 0.1;
+
+// Opens the samples for training and those for evaluation.
+//   data   "synthetic"      generated, see data/synthetic.h
+//          "fashion-mnist"  60,000 + 10,000 images of clothes, from `fashion_mnist_folder`
+//          else             FILE[:KEY=VALUE,...] of sotto/data/source.h: a file, or a folder with
+//                           the training and the test files of a published data set
+//   test   empty: the test part of a named data set or folder; of a file the share kTestShare,
+//          which is split off (data/split.h)
+//          a number between 0 and 1: that share of `data` is split off
+//          else the same texts as for `data`: their test part, or the whole file
+//   model  what the samples are for, see ReadDataset(); may be null
 // To open a folder that has one of the two names, write for example ./synthetic.
 //
-// Throws std::runtime_error that says what to do: no such folder, a missing or defective file (see
-// sotto/data/idx.h), training and test images of different sizes, a label above 9.
+// Throws std::runtime_error or std::invalid_argument that says what to do: where ReadDataset()
+// does, for an unknown name, and for two parts of different samples.
+TrainTest OpenTrainTest(const std::string& data, const std::string& test, const ModelInfo* model,
+                        const std::string& fashion_mnist_folder = kFashionMnistFolder);
+
+// The samples of `test` alone, as above; it is not empty and no number.
+SharedDataset OpenTest(const std::string& test, const ModelInfo* model,
+                       const std::string& fashion_mnist_folder = kFashionMnistFolder);
+
+// The same as OpenTrainTest(source, "", nullptr, fashion_mnist_folder).
 TrainTest OpenDataset(const std::string& source,
                       const std::string& fashion_mnist_folder = kFashionMnistFolder);
 

@@ -1,8 +1,13 @@
 // sotto-shard: writes a device's samples as a file for the flash of its firmware. Part of
 // sotto::server/shard.
 //
-// For each sample, the file holds one byte of label, then one byte for each pixel.
+// For each sample the file holds, without gaps and little-endian:
+//   samples that are bytes, images and characters   label u8, then a byte for each feature
+//   samples that are numbers                        label u32, then a float32 for each feature
+//   with targets instead of labels                  a float32 for each target, then the features
+// A label beyond 255 makes the first kind like the second, with features as float32.
 #include <cstdio>
+#include <cstring>
 #include <fmt/format.h>
 #include <fstream>
 #include <optional>
@@ -15,6 +20,7 @@
 #include "data/catalog.h"
 #include "sotto/data/partition.h"
 #include "sotto/key_labels.h"
+#include "sotto/model/model_file.h"
 #include "sotto/options/strict.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/random.h"
@@ -24,6 +30,8 @@ namespace {
 
 struct Options {
   std::string data = "fashion-mnist";
+  std::string test;
+  std::string model;
   uint32_t device = 0;
   uint32_t samples = 50;
   std::optional<uint64_t> seed;
@@ -31,8 +39,15 @@ struct Options {
 };
 
 void AddOptions(CLI::App& app, Options& o) {
-  app.add_option("--data", o.data, "data set by name, or a folder of IDX files")
+  app.add_option("--data", o.data,
+                 "data set by name, or a file or folder, FILE[:KEY=VALUE,...]: server/DATA.md")
       ->capture_default_str();
+  app.add_option("--test", o.test,
+                 "as for `sotto simulate`: what is split off is no device's (default: the data "
+                 "set's own, else 0.1)");
+  app.add_option("--model", o.model,
+                 "the firmware's model, by name or FILE.toml: samples that do not fit it are "
+                 "refused (default: any)");
   app.add_option("--device", o.device, "which device's share, from 0")->required();
   app.add_option("--samples", o.samples, "samples on each device")->capture_default_str();
   app.add_option("--seed", o.seed,
@@ -52,19 +67,64 @@ std::vector<uint32_t> Choose(const Options& o, size_t training_size) {
   return {samples.list.begin(), samples.list.end()};
 }
 
+void Append(uint32_t word, std::string* out) {
+  for (unsigned shift = 0; shift < 32; shift += 8) *out += static_cast<char>(word >> shift);
+}
+
+void Append(Span<const float> numbers, std::string* out) {
+  for (const float number : numbers) {
+    uint32_t bits;
+    std::memcpy(&bits, &number, sizeof(bits));
+    Append(bits, out);
+  }
+}
+
+bool AreBytes(const Dataset& data) {
+  return !data.Bytes(0).empty() && data.info().classes <= 256 && data.info().targets == 0;
+}
+
+// Label and bytes.
+void AppendBytes(const Dataset& data, uint32_t sample, std::string* out) {
+  const Span<const uint8_t> bytes = data.Bytes(sample);
+  *out += static_cast<char>(data.Label(sample));
+  out->append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+// Label or targets, and numbers.
+void AppendNumbers(const Dataset& data, uint32_t sample, std::string* out) {
+  if (data.info().targets == 0) Append(data.Label(sample), out);
+  std::vector<float> targets(data.info().targets);
+  if (!targets.empty()) data.CopyTarget(sample, {targets.data(), targets.size()});
+  Append({targets.data(), targets.size()}, out);
+  std::vector<float> features(data.input_size());
+  data.CopyFeatures(sample, {features.data(), features.size()});
+  Append({features.data(), features.size()}, out);
+}
+
+// "50 samples of label u8 and 784 bytes"
+std::string Describe(const Options& o, const Dataset& data) {
+  const SampleInfo& info = data.info();
+  if (AreBytes(data)) {
+    return fmt::format("{} samples of label u8 and {} bytes", o.samples, data.input_size());
+  }
+  return fmt::format("{} samples of {} and {} float32", o.samples,
+                     info.targets == 0 ? std::string("label u32")
+                                       : fmt::format("{} targets float32", info.targets),
+                     data.input_size());
+}
+
 void Write(const Options& o) {
-  const SharedDataset data = OpenDataset(o.data).train;
+  const posix::SharedModel model = o.model.empty() ? nullptr : posix::OpenModel(o.model);
+  const SharedDataset data = OpenTrainTest(o.data, o.test, model.get()).train;
+  const bool are_bytes = AreBytes(*data);
   std::string bytes;
   for (const uint32_t sample : Choose(o, data->size())) {
-    const Span<const uint8_t> pixels = data->Bytes(sample);
-    bytes += static_cast<char>(data->Label(sample));
-    bytes.append(reinterpret_cast<const char*>(pixels.data()), pixels.size());
+    (are_bytes ? AppendBytes : AppendNumbers)(*data, sample, &bytes);
   }
   std::ofstream file(o.out, std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   if (!file.flush()) throw std::runtime_error(fmt::format("cannot write {}", o.out));
-  fmt::print("{}: {} samples of {} pixels, {} bytes\n", o.out, o.samples, data->input_size(),
-             bytes.size());
+  fmt::print("{}: {}, {} bytes\n", o.out, Describe(o, *data), bytes.size());
 }
 
 }  // namespace

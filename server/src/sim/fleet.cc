@@ -9,7 +9,6 @@
 #include "sotto/client.h"
 #include "sotto/key_labels.h"
 #include "sotto/local_round.h"
-#include "sotto/model/model_file.h"
 #include "sotto/posix/port.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/random.h"
@@ -38,7 +37,38 @@ struct DeviceSamples {
     *label = self->data->Label(sample);
     return Status::kOk;
   }
+
+  static Status ReadVector(void* context, uint32_t index, Span<float> features,
+                           Span<float> target) {
+    const auto* self = static_cast<const DeviceSamples*>(context);
+    const uint32_t sample = self->indices[index];
+    self->data->CopyFeatures(sample, features);
+    self->data->CopyTarget(sample, target);
+    return Status::kOk;
+  }
 };
+
+// The data set has what the model asks for.
+void RequireFit(const ModelInfo& model, const Dataset& data) {
+  const SampleInfo& info = data.info();
+  const uint32_t tokens = model.layers[0].tokens;
+  const uint32_t targets = model.loss.target == nn::TargetKind::kVector ? model.outputs : 0;
+  if (data.input_size() != model.inputs || (model.classes > 0 && info.classes != model.classes)) {
+    throw std::invalid_argument(fmt::format(
+        "model {} takes {} inputs in {} classes, but data set {} has {} in {}", model.name,
+        model.inputs, model.classes, data.name(), data.input_size(), info.classes));
+  }
+  if (info.tokens > tokens || (info.tokens == 0) != (tokens == 0)) {
+    throw std::invalid_argument(fmt::format(
+        "model {} takes {} tokens, but data set {} has {}; 0: numbers that are no tokens",
+        model.name, tokens, data.name(), info.tokens));
+  }
+  if (targets > 0 && info.targets != targets) {
+    throw std::invalid_argument(
+        fmt::format("model {} has {} numbers as target, but data set {} has {}", model.name,
+                    targets, data.name(), info.targets));
+  }
+}
 
 const char* Advice(Status status) {
   return status == Status::kNotFinite ? "; training diverged: lower the learning rate" : "";
@@ -148,12 +178,7 @@ Fleet::Fleet(const FleetOptions& options, const ModelInfo& model, const Dataset&
       data_(data),
       run_key_(run_key),
       partition_(MakePartition(options, data.size(), run_key)) {
-  posix::RequireImageModel(model);
-  if (data.input_size() != model.inputs || data.info().classes != model.classes) {
-    throw std::invalid_argument(fmt::format(
-        "model {} takes {} inputs in {} classes, but data set {} has {} in {}", model.name,
-        model.inputs, model.classes, data.name(), data.input_size(), data.info().classes));
-  }
+  RequireFit(model, data);
   for (uint32_t i = 0; i < options.devices; ++i) {
     registry_.Register(
         {fmt::format("sim-{:06}", i), posix::DeriveKey(run_key, key_label::kDevice, i)});
@@ -210,7 +235,8 @@ TrainingReport Fleet::RunDevice(uint32_t index, Job& job, posix::ClientMemory& m
   device.model = &model_;
   device.device_id = {reinterpret_cast<const uint8_t*>(identity.id.data()), identity.id.size()};
   device.secret = identity.secret;
-  device.samples = {samples.indices.size(), DeviceSamples::Read, &samples};
+  device.samples = {samples.indices.size(), DeviceSamples::Read, &samples,
+                    DeviceSamples::ReadVector};
   device.port = posix::SystemPort();
   if (options_.seeded) {
     device.port.entropy = SeededEntropy::Fill;

@@ -11,10 +11,16 @@ constexpr auto Row = RowOf<SimulationRequest>;
 
 Fields AllFields() {
   Fields all = {
-      Row("data", "fashion-mnist, synthetic, or a folder with the four IDX files of MNIST")
+      Row("data",
+          "fashion-mnist, synthetic, or a file or folder, FILE[:KEY=VALUE,...]: server/DATA.md")
           .In(Group::kFleet)
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.data; }),
+      Row("test", "the samples to evaluate on: as for --data, or the share of it that is split off")
+          .In(Group::kFleet)
+          .ByDefault("the data set's own, else 0.1")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.test; }),
       Row("classes",
           "train and evaluate on the samples of these classes alone, for example 0-4; labels stay")
           .In(Group::kFleet)

@@ -18,6 +18,7 @@ namespace sotto::server {
 // A job and the fleet that is simulated for it.
 struct SimulationRequest : JobRequest {
   std::string data = "fashion-mnist";
+  std::optional<std::string> test;  // see OpenTrainTest(); absent: the data set's own, or a share
   std::optional<std::string> classes;  // of data, see OnlyClasses(); absent: all
   FleetOptions fleet;
   std::optional<uint64_t> seed;

@@ -409,15 +409,4 @@ bool IsFixedPoint(const ModelInfo& model) {
   return model.begin_training == nn::internal::FixedBegin;
 }
 
-void RequireImageModel(const ModelInfo& model) {
-  const char* const has = model.layers[0].tokens > 0 ? "takes tokens"
-                          : model.classes == 0       ? "has no classes for targets"
-                                                     : nullptr;
-  if (has == nullptr) return;
-  throw std::invalid_argument(
-      fmt::format("model {} {}, but data sets here are images in classes; a firmware brings other "
-                  "samples to `sotto serve`",
-                  model.name, has));
-}
-
 }  // namespace sotto::posix

@@ -43,10 +43,6 @@ SharedModel OpenModel(const std::string& value);
 SharedModel WithFixedPoint(const ModelInfo& model);
 bool IsFixedPoint(const ModelInfo& model);
 
-// Throws std::invalid_argument unless the model tells classes of images apart: simulator and
-// sotto-client have no other data.
-void RequireImageModel(const ModelInfo& model);
-
 }  // namespace sotto::posix
 
 #endif  // SOTTO_MODEL_MODEL_FILE_H_

@@ -1,0 +1,96 @@
+#include "byte_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <system_error>
+#include <utility>
+
+namespace sotto {
+
+void ByteSource::ReadExactly(uint8_t* out, size_t count, const std::string& what) {
+  if (Read(out, count) == count) return;
+  throw Defect(fmt::format("is truncated: it ends within {}", what), "fetch the file again");
+}
+
+posix::FileError ByteSource::Defect(const std::string& what, const std::string& advice) const {
+  return posix::FileError(fmt::format("{}: {}; {}", name_, what, advice));
+}
+
+ByteFile::ByteFile(const std::string& path) : ByteSource(path) {
+  // zlib refuses a folder by itself.
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) posix::RequireRegularFile(path);
+  errno = 0;
+  file_.reset(gzopen(path.c_str(), "rb"));
+  if (file_ != nullptr) return;
+  const int error = errno != 0 ? errno : ENOMEM;
+  posix::ThrowFileError(fmt::format("{}: cannot be opened: {}; check the path and its permissions",
+                                    path, std::strerror(error)),
+                        error);
+}
+
+size_t ByteFile::Read(uint8_t* out, size_t count) {
+  constexpr size_t kMostAtOnce = size_t{1} << 20;
+  size_t read = 0;
+  while (read < count) {
+    const size_t wanted = std::min(count - read, kMostAtOnce);
+    const int got = gzread(file_.get(), out + read, static_cast<unsigned>(wanted));
+    if (got > 0) read += static_cast<size_t>(got);
+    if (got == static_cast<int>(wanted)) continue;
+    // zlib verifies the checksum only when a read reaches the end.
+    ThrowIfUnreadable();
+    break;
+  }
+  return read;
+}
+
+void ByteFile::ThrowIfUnreadable() {
+  int code = Z_OK;
+  const char* message = gzerror(file_.get(), &code);
+  if (code == Z_OK || code == Z_STREAM_END) return;
+  if (code == Z_BUF_ERROR) {
+    throw Defect("is truncated: the compressed data stop early", "fetch the file again");
+  }
+  const int error = code == Z_ERRNO ? errno : code == Z_MEM_ERROR ? ENOMEM : 0;
+  posix::ThrowFileError(fmt::format("{}: cannot be read: {}; if it is damaged, fetch it again",
+                                    name(), code == Z_ERRNO ? std::strerror(error) : message),
+                        error);
+}
+
+bool LineFile::Next(std::string* line) {
+  line->clear();
+  bool is_line = false;
+  for (;;) {
+    if (next_ == end_) {
+      end_ = file_.Read(reinterpret_cast<uint8_t*>(buffer_.data()), buffer_.size());
+      next_ = 0;
+      if (end_ == 0) break;
+    }
+    is_line = true;
+    const char* const begin = buffer_.data() + next_;
+    const char* const stop =
+        std::find(begin, static_cast<const char*>(buffer_.data()) + end_, '\n');
+    line->append(begin, stop);
+    next_ = static_cast<size_t>(stop - buffer_.data());
+    if (line->size() > kMaxLine) {
+      ++number_;
+      throw Defect("", fmt::format("longer than {} bytes", kMaxLine), "is this a text file?");
+    }
+    if (next_ == end_) continue;
+    ++next_;
+    break;
+  }
+  if (is_line) ++number_;
+  return is_line;
+}
+
+posix::FileError LineFile::Defect(const std::string& where, const std::string& what,
+                                  const std::string& advice) const {
+  return posix::FileError(fmt::format("{}: line {}{}{}: {}; {}", path(), number_,
+                                      where.empty() ? "" : ", ", where, what, advice));
+}
+
+}  // namespace sotto

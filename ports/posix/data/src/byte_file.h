@@ -1,0 +1,91 @@
+// Files that are read once from their beginning to their end. Part of sotto::data.
+//
+// One thread at a time.
+#ifndef SOTTO_DATA_SRC_BYTE_FILE_H_
+#define SOTTO_DATA_SRC_BYTE_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+#include <zlib.h>
+
+#include "sotto/posix/files.h"
+
+namespace sotto {
+
+// Bytes in their order: of a file, or of an entry of an archive.
+class ByteSource {
+ public:
+  explicit ByteSource(std::string name) : name_(std::move(name)) {}
+  virtual ~ByteSource() = default;
+  ByteSource(const ByteSource&) = delete;
+  ByteSource& operator=(const ByteSource&) = delete;
+
+  // Begins with the path; messages begin with it.
+  const std::string& name() const { return name_; }
+
+  // Reads `count` bytes, fewer only at the end. Throws if the bytes cannot be read.
+  virtual size_t Read(uint8_t* out, size_t count) = 0;
+
+  // Throws a Defect() if there are fewer.
+  //   what  for people: "the header"
+  void ReadExactly(uint8_t* out, size_t count, const std::string& what);
+
+  // "NAME: WHAT; ADVICE"
+  posix::FileError Defect(const std::string& what, const std::string& advice) const;
+
+ private:
+  std::string name_;
+};
+
+// A file as it is, or compressed by gzip, with any name: zlib passes others through unchanged.
+class ByteFile : public ByteSource {
+ public:
+  // Throws a FileError if it cannot be opened, and std::invalid_argument for what is no file.
+  explicit ByteFile(const std::string& path);
+
+  size_t Read(uint8_t* out, size_t count) override;
+
+ private:
+  struct Close {
+    void operator()(gzFile_s* file) const { gzclose(file); }
+  };
+
+  void ThrowIfUnreadable();
+
+  std::unique_ptr<gzFile_s, Close> file_;
+};
+
+// The lines of a text.
+class LineFile {
+ public:
+  static constexpr size_t kMaxLine = size_t{1} << 24;
+
+  explicit LineFile(const std::string& path) : file_(path), buffer_(kBufferBytes) {}
+
+  // The next line, without its \n. False at the end; a last line needs no \n. Throws for a line of
+  // more than kMaxLine bytes.
+  bool Next(std::string* line);
+
+  size_t number() const { return number_; }  // of the last line, from 1
+  const std::string& path() const { return file_.name(); }
+
+  // "PATH: line 7, column 2: WHAT; ADVICE", `where` is "column 2" or empty.
+  posix::FileError Defect(const std::string& where, const std::string& what,
+                          const std::string& advice) const;
+
+ private:
+  static constexpr size_t kBufferBytes = size_t{1} << 14;
+
+  ByteFile file_;
+  std::vector<char> buffer_;
+  size_t next_ = 0;
+  size_t end_ = 0;
+  size_t number_ = 0;
+};
+
+}  // namespace sotto
+
+#endif  // SOTTO_DATA_SRC_BYTE_FILE_H_

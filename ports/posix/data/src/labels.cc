@@ -1,0 +1,179 @@
+#include "labels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+
+#include "sotto/data/source.h"
+#include "sotto/options/numbers.h"
+
+namespace sotto {
+namespace {
+
+// More different labels are no classes.
+constexpr uint32_t kMaxClasses = 65536;
+
+// "3.0" and "+3" are the label 3.
+std::string Canonical(std::string_view text) {
+  const std::string_view number = !text.empty() && text[0] == '+' ? text.substr(1) : text;
+  const std::optional<double> value = posix::ParseReal(number);
+  if (!value || std::floor(*value) != *value || std::fabs(*value) > 1e15) return std::string(text);
+  return fmt::format("{}", static_cast<int64_t>(*value));
+}
+
+std::string Shortened(const std::string& text) {
+  return text.size() <= 40 ? text : text.substr(0, 40) + "...";
+}
+
+std::string FirstOf(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 8;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    text += (i == 0 ? "" : ", ") + Shortened(names[i]);
+  }
+  return names.size() > kShown ? text + ", ..." : text;
+}
+
+bool IsBelow(const std::string& label, uint32_t count) {
+  const std::optional<uint64_t> number = posix::ParseCount(label);
+  return number && *number < count;
+}
+
+}  // namespace
+
+uint32_t Names::Id(std::string_view text) {
+  const auto [entry, is_new] =
+      ids_.try_emplace(std::string(text), static_cast<uint32_t>(all_.size()));
+  if (is_new) all_.emplace_back(text);
+  return entry->second;
+}
+
+std::optional<uint32_t> Names::Find(const std::string& text) const {
+  const auto at = ids_.find(text);
+  return at == ids_.end() ? std::nullopt : std::optional<uint32_t>(at->second);
+}
+
+Labels::Labels(const std::string& option, uint32_t classes) : classes_(classes) {
+  if (option.empty()) return;
+  declared_names_ = SplitList(option);
+  uint32_t count = static_cast<uint32_t>(declared_names_.size());
+  if (const auto number = posix::ParseCount(option)) {
+    declared_names_.clear();
+    declared_ = count = static_cast<uint32_t>(std::min<uint64_t>(*number, kMaxClasses + 1));
+  }
+  if (count == 0 || count > kMaxClasses) {
+    throw std::invalid_argument(
+        fmt::format("classes={}: expected 1 to {} classes, or their names", option, kMaxClasses));
+  }
+  if (classes_ > 0 && count != classes_) {
+    throw std::invalid_argument(fmt::format("classes={}: {} classes, but the model has {}",
+                                            Shortened(option), count, classes_));
+  }
+  for (const std::string& name : declared_names_) {
+    have_numbers_ = have_numbers_ || posix::ParseReal(name).has_value();
+    if (seen_.Id(Canonical(name)) + 1 != seen_.all().size()) {
+      throw std::invalid_argument(fmt::format("classes=: {} comes twice", Shortened(name)));
+    }
+  }
+}
+
+// The class of a label, where classes have names.
+uint32_t Labels::Declared(const std::string& label) const {
+  if (const std::optional<uint32_t> named = seen_.Find(label)) return *named;
+  const auto count = static_cast<uint32_t>(declared_names_.size());
+  if (!have_numbers_ && IsBelow(label, count)) {
+    return static_cast<uint32_t>(*posix::ParseCount(label));
+  }
+  if (!have_numbers_ && count == 2 && label == "-1") return 0;
+  throw std::invalid_argument(fmt::format("the label is {}, expected one of the classes {}",
+                                          Shortened(label), FirstOf(declared_names_)));
+}
+
+uint32_t Labels::Take(std::string_view text) {
+  const std::string label = Canonical(text);
+  if (!declared_names_.empty()) return Declared(label);
+  if (declared_ > 0 && !IsBelow(label, declared_)) {
+    throw std::invalid_argument(
+        fmt::format("the label is {}, expected 0 to {}", Shortened(label), declared_ - 1));
+  }
+  const uint32_t id = seen_.Id(label);
+  if (id >= kMaxClasses) {
+    throw std::invalid_argument(
+        fmt::format("there are more than {} different labels; name the column of the labels, or "
+                    "targets= for a regression",
+                    kMaxClasses));
+  }
+  return id;
+}
+
+// Whether the labels are the classes' numbers. *count receives how many classes there are.
+bool Labels::AreClasses(uint32_t* count) const {
+  const std::vector<std::string>& labels = seen_.all();
+  *count = declared_ > 0 ? declared_ : classes_;
+  if (*count > 0) {
+    return std::all_of(labels.begin(), labels.end(),
+                       [&](const std::string& label) { return IsBelow(label, *count); });
+  }
+  // Without a model: whole numbers, zero among them.
+  bool has_zero = false;
+  for (const std::string& label : labels) {
+    if (!IsBelow(label, kMaxClasses)) return false;
+    has_zero = has_zero || label == "0";
+    *count = std::max(*count, static_cast<uint32_t>(*posix::ParseCount(label)) + 1);
+  }
+  return has_zero;
+}
+
+// The class of each provisional number when labels are sorted, and the classes' names.
+std::vector<uint32_t> Labels::Sorted(std::vector<std::string>* names) const {
+  const std::vector<std::string>& labels = seen_.all();
+  const bool are_numbers = std::all_of(labels.begin(), labels.end(), [](const std::string& label) {
+    return posix::ParseReal(label).has_value();
+  });
+  std::vector<uint32_t> order(labels.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    if (!are_numbers) return labels[a] < labels[b];
+    return *posix::ParseReal(labels[a]) < *posix::ParseReal(labels[b]);
+  });
+  std::vector<uint32_t> classes(labels.size());
+  for (uint32_t i = 0; i < order.size(); ++i) {
+    classes[order[i]] = i;
+    names->push_back(labels[order[i]]);
+  }
+  return classes;
+}
+
+void Labels::Finish(std::vector<uint32_t>* labels, SampleInfo* info) const {
+  if (!declared_names_.empty()) {
+    info->classes = static_cast<uint32_t>(declared_names_.size());
+    info->class_names = declared_names_;
+    return;  // the provisional numbers are the classes
+  }
+  std::vector<uint32_t> classes;
+  const std::vector<std::string>& seen = seen_.all();
+  if (AreClasses(&info->classes)) {
+    for (const std::string& label : seen) {
+      classes.push_back(static_cast<uint32_t>(*posix::ParseCount(label)));
+    }
+  } else if ((classes_ == 0 || classes_ == 2) &&
+             std::all_of(seen.begin(), seen.end(), [](auto& s) { return s == "-1" || s == "1"; })) {
+    for (const std::string& label : seen) classes.push_back(label == "1" ? 1 : 0);
+    info->classes = 2;
+    info->class_names = {"-1", "1"};
+  } else if (classes_ == 0 || seen.size() == classes_) {
+    classes = Sorted(&info->class_names);
+    info->classes = static_cast<uint32_t>(seen.size());
+  } else {
+    throw std::invalid_argument(
+        fmt::format("{} different labels ({}), but the model has {} classes; name them all, in "
+                    "order: classes=A,B,C",
+                    seen.size(), FirstOf(seen), classes_));
+  }
+  for (uint32_t& label : *labels) label = classes[label];
+}
+
+}  // namespace sotto

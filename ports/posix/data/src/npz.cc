@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+#include <stdexcept>
+#include <zip.h>
+
+#include "arrays.h"
+
+namespace sotto {
+namespace {
+
+struct Discard {
+  void operator()(zip_t* archive) const { zip_discard(archive); }
+};
+using Archive = std::unique_ptr<zip_t, Discard>;
+
+Archive Open(const std::string& path) {
+  posix::RequireRegularFile(path);
+  int code = 0;
+  Archive archive(zip_open(path.c_str(), ZIP_RDONLY, &code));
+  if (archive) return archive;
+  zip_error_t error;
+  zip_error_init_with_code(&error, code);
+  const std::string why = zip_error_strerror(&error);
+  zip_error_fini(&error);
+  throw posix::FileError(
+      fmt::format("{}: cannot be opened as .npz: {}; write it with numpy.savez or "
+                  "numpy.savez_compressed",
+                  path, why));
+}
+
+// An entry of the archive.
+class Entry : public ByteSource {
+ public:
+  Entry(const std::string& name, zip_t* archive, zip_uint64_t index)
+      : ByteSource(name), file_(zip_fopen_index(archive, index, 0)) {
+    if (file_ == nullptr) throw Defect(zip_strerror(archive), "write the file once more");
+  }
+
+  size_t Read(uint8_t* out, size_t count) override {
+    size_t read = 0;
+    while (read < count) {
+      const zip_int64_t got = zip_fread(file_.get(), out + read, count - read);
+      if (got < 0) {
+        throw Defect(fmt::format("cannot be read: {}", zip_file_strerror(file_.get())),
+                     "if it is damaged, fetch it again");
+      }
+      if (got == 0) break;
+      read += static_cast<size_t>(got);
+    }
+    return read;
+  }
+
+ private:
+  struct Close {
+    void operator()(zip_file_t* file) const { zip_fclose(file); }
+  };
+  std::unique_ptr<zip_file_t, Close> file_;
+};
+
+// The arrays of an archive.
+class Directory {
+ public:
+  explicit Directory(const std::string& path) : path_(path), archive_(Open(path)) {
+    const zip_int64_t count = zip_get_num_entries(archive_.get(), 0);
+    for (zip_int64_t i = 0; i < count; ++i) {
+      const char* name = zip_get_name(archive_.get(), static_cast<zip_uint64_t>(i), 0);
+      std::string text = name == nullptr ? "" : name;
+      if (text.size() > 4 && text.substr(text.size() - 4) == ".npy") text.resize(text.size() - 4);
+      names_.push_back(text);
+    }
+  }
+
+  // The array that the option names, or else the first of the usual names. Null: there is none and
+  // the option does not ask for it.
+  std::unique_ptr<NpyArray> Find(const ReadRequest& request, const char* option,
+                                 const std::vector<std::string>& usual) const {
+    const std::vector<std::string> sought =
+        request.Has(option) ? std::vector<std::string>{request.Text(option)} : usual;
+    for (const std::string& name : sought) {
+      const auto at = std::find(names_.begin(), names_.end(), name);
+      if (at == names_.end()) continue;
+      return std::make_unique<NpyArray>(
+          std::make_unique<Entry>(fmt::format("{}: array {}", path_, name), archive_.get(),
+                                  static_cast<zip_uint64_t>(at - names_.begin())));
+    }
+    if (!request.Has(option)) return nullptr;
+    throw std::invalid_argument(fmt::format("{}: {}={}: there is no such array; the arrays: {}",
+                                            path_, option, sought.front(),
+                                            fmt::join(names_, ", ")));
+  }
+
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::string path_;
+  Archive archive_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+SharedDataset ReadNpz(const ReadRequest& request) {
+  const Directory directory(request.path());
+  Arrays arrays;
+  arrays.x =
+      directory.Find(request, "x", {"x", "X", "data", "features", "x_train", "X_train", "arr_0"});
+  if (!arrays.x) {
+    throw std::invalid_argument(fmt::format(
+        "{}: which array holds the samples? Say x=NAME, and y=NAME for the labels; the arrays: {}",
+        request.path(), fmt::join(directory.names(), ", ")));
+  }
+  arrays.y = directory.Find(
+      request, "y",
+      {"y", "Y", "labels", "label", "targets", "target", "y_train", "Y_train", "arr_1"});
+  arrays.group = directory.Find(request, "group", {});
+  return ReadArrays(request, arrays);
+}
+
+}  // namespace sotto

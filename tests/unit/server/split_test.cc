@@ -1,0 +1,81 @@
+// Tests of splitting samples off for evaluation, and of opening files for training and evaluation.
+#include "data/split.h"
+
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <string>
+
+#include "data/catalog.h"
+#include "unit/data_files.h"
+#include "unit/stored_bytes.h"
+
+namespace sotto::server {
+namespace {
+
+class SplitTest : public DataFiles {
+ protected:
+  static std::string OpeningComplaint(const std::string& data, const std::string& test) {
+    try {
+      OpenTrainTest(data, test, nullptr);
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    ADD_FAILURE() << "nothing was thrown";
+    return "";
+  }
+};
+
+// 40 samples of class 0, 20 of class 1; the feature counts.
+std::string Text() {
+  std::string text = "x,label\n";
+  for (int i = 0; i < 60; ++i) text += std::to_string(i) + (i < 40 ? ",0\n" : ",1\n");
+  return text;
+}
+
+TEST_F(SplitTest, EachClassGivesItsLastSamples) {
+  const TrainTest data = SplitOff(Read(Write("a.csv", Text())), 0.25);
+  EXPECT_EQ(data.train->size(), 45u);
+  ASSERT_EQ(data.test->size(), 15u);
+  EXPECT_EQ(FeaturesOf(*data.test, 0)[0], 30.0f);
+  EXPECT_EQ(data.test->Label(10), 1u);
+  EXPECT_EQ(FeaturesOf(*data.test, 14)[0], 59.0f);
+  EXPECT_EQ(FeaturesOf(*data.train, 44)[0], 54.0f);
+}
+
+TEST_F(SplitTest, SmallClassesTogetherGiveTheWholeShare) {
+  std::string text = "x,label\n";
+  for (int i = 0; i < 100; ++i) text += "1," + std::to_string(i) + "\n";
+  EXPECT_EQ(SplitOff(Read(Write("a.csv", text)), 0.1).test->size(), 10u);
+}
+
+TEST_F(SplitTest, APartWithoutSamplesIsRefused) {
+  EXPECT_THROW(SplitOff(Read(Write("a.csv", "x,label\n1,0\n")), 0.1), std::invalid_argument);
+}
+
+TEST_F(SplitTest, AFileIsSplitUnlessATestFileIsNamed) {
+  const std::string train = Write("a.csv", Text());
+  const std::string test = Write("b.csv", "x,label\n7,1\n");
+  EXPECT_EQ(OpenTrainTest(train, "", nullptr).test->size(), 6u);
+  EXPECT_EQ(OpenTrainTest(train, "0.5", nullptr).test->size(), 30u);
+  const TrainTest both = OpenTrainTest(train, test + ":classes=2", nullptr);
+  EXPECT_EQ(both.train->size(), 60u);
+  EXPECT_EQ(both.test->size(), 1u);
+  EXPECT_EQ(OpenTest(train, nullptr)->size(), 60u);
+  EXPECT_SAYS(OpeningComplaint(train, "1.5"), "--test 1.5: expected a share between 0 and 1");
+  EXPECT_SAYS(OpeningComplaint(train, "none.csv"), "\"none.csv\" is not a data set");
+}
+
+TEST_F(SplitTest, ATestFileHasTheClassesOfTheTrainingFile) {
+  const std::string train = Write("a.csv", "x,label\n1,run\n1,walk\n1,sit\n");
+  const std::string test = Write("b.csv", "x,label\n1,walk\n1,run\n");
+  const TrainTest data = OpenTrainTest(train, test, nullptr);
+  EXPECT_EQ(data.test->info().class_names, data.train->info().class_names);
+  EXPECT_EQ(LabelsOf(*data.test), (std::vector<uint32_t>{2, 0}));
+  EXPECT_SAYS(OpeningComplaint(train, Write("c.csv", "x,label\n1,swim\n")),
+              "the label is swim, expected one of the classes run, sit, walk");
+  EXPECT_SAYS(OpeningComplaint(train, Write("d.csv", "x,z,label\n1,1,run\n")),
+              "are 1 x 1 x 1, 3 classes, but test samples of ");
+}
+
+}  // namespace
+}  // namespace sotto::server
