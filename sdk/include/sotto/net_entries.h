@@ -40,6 +40,10 @@ struct Divided {
 // The steps that prepare samples, at the front of a net's entries, and the other entries.
 template <class StepList, class... Entries>
 struct Divide;
+template <class... Steps>
+struct Divide<List<Steps...>> : Divided<List<Steps...>, List<>> {
+  static_assert(sizeof...(Steps) == 0, "a net has at least one layer");
+};
 template <class... Steps, class First, class... Rest>
 struct Divide<List<Steps...>, First, Rest...>
     : std::conditional_t<IsPreparation<First>::value, Divide<List<Steps..., First>, Rest...>,
