@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/account_command.h"
+#include "cli/data_command.h"
 #include "cli/gave_up.h"
 #include "cli/inspect_command.h"
 #include "cli/job_options.h"
@@ -84,6 +85,7 @@ int Run(int argc, char** argv) {
   sotto::server::AddKeysCommand(app);
   sotto::server::AddAccountCommand(app);
   sotto::server::AddModelCommand(app);
+  sotto::server::AddDataCommand(app);
   sotto::server::AddInspectCommand(app);
 
   sotto::posix::MakeStrict(app, [&app] { return CalledCommands(app); });
