@@ -145,8 +145,11 @@ Json ToJson(const posix::DeviceMemory& memory) {
           {"preparation_bytes", memory.preparation}};
 }
 
+// Of each float32 its shortest decimal, not all digits of a double.
 Json ToJson(Span<const float> numbers) {
-  return std::vector<float>(numbers.begin(), numbers.end());
+  Json json = Json::array();
+  for (const float number : numbers) json.push_back(std::stod(fmt::format("{}", number)));
+  return json;
 }
 
 Json ToJson(const nn::PreparationStep& step) {
