@@ -1,5 +1,6 @@
 #include "data/pca.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <stdexcept>

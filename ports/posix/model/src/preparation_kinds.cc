@@ -52,7 +52,7 @@ std::vector<PreparationKindRow> AllKinds() {
        {padding},
        [](auto& v) { return nn::internal::RandomCropStep(v.size); }},
       {"random-flip",
-       "mirrors every second image, left to right; in training only",
+       "mirrors an image from left to right, with probability 1/2; in training only",
        "RandomFlip",
        PreparationKind::kRandomFlip,
        {},
