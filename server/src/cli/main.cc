@@ -86,6 +86,7 @@ int Run(int argc, char** argv) {
   sotto::server::AddAccountCommand(app);
   sotto::server::AddDataCommand(app);
   sotto::server::AddModelCommand(app);
+  sotto::server::AddDataCommand(app);
   sotto::server::AddInspectCommand(app);
 
   sotto::posix::MakeStrict(app, [&app] { return CalledCommands(app); });
