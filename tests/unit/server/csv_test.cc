@@ -54,6 +54,15 @@ TEST_F(CsvTest, ClassesCanBeNamedInAnOrderOfTheirOwn) {
               "one of the classes setosa, lily");
 }
 
+TEST_F(CsvTest, NumbersStandForClassesThatHaveNames) {
+  const SharedDataset data = Open("x,label\n1,2\n2,0\n3,sit\n", ":classes=walk,run,sit");
+  EXPECT_EQ(LabelsOf(*data), (Labels{2, 0, 2}));
+  EXPECT_EQ(LabelsOf(*Open("x,label\n1,-1\n2,1\n", ":classes=no,yes")), (Labels{0, 1}));
+  // Unless the names are numbers themselves.
+  EXPECT_EQ(LabelsOf(*Open("x,label\n1,20\n2,10\n", ":classes=10,20")), (Labels{1, 0}));
+  EXPECT_SAYS(Refusal("x,label\n1,0\n", ":classes=10,20"), "expected one of the classes 10, 20");
+}
+
 TEST_F(CsvTest, AFileWithoutHeaderHasNumberedColumns) {
   const SharedDataset data = Open("7;1;2;0\n8;3;4;1\n", ":separator=semicolon,label=4,drop=1");
   EXPECT_EQ(FeaturesOf(*data, 1), (Floats{3, 4}));

@@ -51,6 +51,11 @@ uint32_t Names::Id(std::string_view text) {
   return entry->second;
 }
 
+std::optional<uint32_t> Names::Find(const std::string& text) const {
+  const auto at = ids_.find(text);
+  return at == ids_.end() ? std::nullopt : std::optional<uint32_t>(at->second);
+}
+
 Labels::Labels(const std::string& option, uint32_t classes) : classes_(classes) {
   if (option.empty()) return;
   declared_names_ = SplitList(option);
@@ -68,23 +73,33 @@ Labels::Labels(const std::string& option, uint32_t classes) : classes_(classes) 
                                             Shortened(option), count, classes_));
   }
   for (const std::string& name : declared_names_) {
+    have_numbers_ = have_numbers_ || posix::ParseReal(name).has_value();
     if (seen_.Id(Canonical(name)) + 1 != seen_.all().size()) {
       throw std::invalid_argument(fmt::format("classes=: {} comes twice", Shortened(name)));
     }
   }
 }
 
+// The class of a label, where classes have names.
+uint32_t Labels::Declared(const std::string& label) const {
+  if (const std::optional<uint32_t> named = seen_.Find(label)) return *named;
+  const auto count = static_cast<uint32_t>(declared_names_.size());
+  if (!have_numbers_ && IsBelow(label, count)) {
+    return static_cast<uint32_t>(*posix::ParseCount(label));
+  }
+  if (!have_numbers_ && count == 2 && label == "-1") return 0;
+  throw std::invalid_argument(fmt::format("the label is {}, expected one of the classes {}",
+                                          Shortened(label), FirstOf(declared_names_)));
+}
+
 uint32_t Labels::Take(std::string_view text) {
   const std::string label = Canonical(text);
+  if (!declared_names_.empty()) return Declared(label);
   if (declared_ > 0 && !IsBelow(label, declared_)) {
     throw std::invalid_argument(
         fmt::format("the label is {}, expected 0 to {}", Shortened(label), declared_ - 1));
   }
   const uint32_t id = seen_.Id(label);
-  if (!declared_names_.empty() && id >= declared_names_.size()) {
-    throw std::invalid_argument(fmt::format("the label is {}, expected one of the classes {}",
-                                            Shortened(label), FirstOf(declared_names_)));
-  }
   if (id >= kMaxClasses) {
     throw std::invalid_argument(
         fmt::format("there are more than {} different labels; name the column of the labels, or "
@@ -93,8 +108,6 @@ uint32_t Labels::Take(std::string_view text) {
   }
   return id;
 }
-
-uint32_t Labels::Take(uint64_t number) { return Take(std::to_string(number)); }
 
 // Whether the labels are the classes' numbers. *count receives how many classes there are.
 bool Labels::AreClasses(uint32_t* count) const {

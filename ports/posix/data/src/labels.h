@@ -3,6 +3,7 @@
 #define SOTTO_DATA_SRC_LABELS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,6 +18,7 @@ class Names {
  public:
   // The number of the text.
   uint32_t Id(std::string_view text);
+  std::optional<uint32_t> Find(const std::string& text) const;
   const std::vector<std::string>& all() const { return all_; }
 
  private:
@@ -26,7 +28,8 @@ class Names {
 
 // From the labels of a file to classes. Devices read files of their own, and all of them must mean
 // the same by a class, so nothing is guessed from a file that may lack a class:
-//   - classes=a,b,c names them in order; classes=N says that labels are 0 to N - 1.
+//   - classes=a,b,c names them in order; unless a name is a number, 0, 1 and 2 (of two classes also
+//     -1 and 1) stand for them, too. classes=N says that labels are 0 to N - 1.
 //   - Whole numbers from 0 to K - 1 are classes already, K the model's classes.
 //   - -1 and 1 are the classes 0 and 1.
 //   - Other labels are sorted, numbers by value, texts by their bytes: the file must have exactly K
@@ -40,19 +43,20 @@ class Labels {
   // A provisional number for the label; every sample's, wanted or not. Throws std::invalid_argument
   // with what is wrong, and what is expected, if it is none of the classes.
   uint32_t Take(std::string_view text);
-  uint32_t Take(uint64_t number);
 
   // Replaces provisional numbers by classes, and sets info->classes and info->class_names. Throws
   // std::invalid_argument if the labels are not those of the model.
   void Finish(std::vector<uint32_t>* labels, SampleInfo* info) const;
 
  private:
+  uint32_t Declared(const std::string& label) const;
   bool AreClasses(uint32_t* count) const;
   std::vector<uint32_t> Sorted(std::vector<std::string>* names) const;
 
   uint32_t classes_;                         // of the model, or 0
   uint32_t declared_ = 0;                    // classes=N
   std::vector<std::string> declared_names_;  // classes=a,b,c
+  bool have_numbers_ = false;                // the names do
   Names seen_;
 };
 
