@@ -86,7 +86,6 @@ int Run(int argc, char** argv) {
   sotto::server::AddAccountCommand(app);
   sotto::server::AddDataCommand(app);
   sotto::server::AddModelCommand(app);
-  sotto::server::AddDataCommand(app);
   sotto::server::AddInspectCommand(app);
 
   sotto::posix::MakeStrict(app, [&app] { return CalledCommands(app); });
