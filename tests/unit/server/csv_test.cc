@@ -71,6 +71,7 @@ TEST_F(CsvTest, AFileWithoutHeaderHasNumberedColumns) {
   EXPECT_TRUE(data->info().class_names.empty());
   // Text labels do not make the first row a header.
   EXPECT_EQ(Open("1,2,a\n3,4,b\n")->size(), 2u);
+  EXPECT_EQ(Open("?,NA,a\n3,4,b\n")->size(), 2u);
   // Numbers as names do if somebody says so.
   EXPECT_EQ(Open("1,2,3\n3,4,0\n", ":header=yes")->size(), 1u);
   EXPECT_EQ(Open("1,2,y\n3,4,0\n", ":label=y")->size(), 1u);
@@ -201,6 +202,8 @@ TEST_F(CsvTest, SamplesMustFitTheModel) {
   const ModelInfo& motion = *FindModel("motion");
   EXPECT_SAYS(Refusal("a,label\n1,0\n", "", &motion),
               "model motion takes 384 inputs (128 x 3), but ");
+  EXPECT_SAYS(Refusal("id,a,label\n1,1,0\n", "", &motion),
+              "a.csv has 2 (2); the features are columns 1 (id), 2 (a); features= takes columns");
   const ModelInfo& ova = *FindModel("ova-logistic");
   std::string row;
   for (int i = 0; i < 50; ++i) row += "1,";

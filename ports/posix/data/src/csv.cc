@@ -136,8 +136,16 @@ class CsvReader {
  private:
   SampleInfo MakeInfo() const {
     const auto columns = static_cast<uint32_t>(columns_.features.size());
-    SampleInfo info = InfoFor(request_, length_ > 1 ? std::vector<uint32_t>{length_, columns}
-                                                    : std::vector<uint32_t>{columns});
+    SampleInfo info;
+    try {
+      info = InfoFor(request_, length_ > 1 ? std::vector<uint32_t>{length_, columns}
+                                           : std::vector<uint32_t>{columns});
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(
+          fmt::format("{}; the features are {}; features= takes columns, "
+                      "drop= leaves some out",
+                      error.what(), columns_.DescribeFeatures()));
+    }
     info.targets = static_cast<uint32_t>(columns_.targets.size());
     return info;
   }
@@ -203,9 +211,7 @@ class CsvReader {
   }
 
   bool IsMissing(std::string_view text) const {
-    for (const char* usual : {"", "?", "NA", "N/A", "NaN", "nan", "NULL", "null"}) {
-      if (text == usual) return true;
-    }
+    if (text.empty() || IsMissingMark(text)) return true;
     return std::find(missing_.begin(), missing_.end(), text) != missing_.end();
   }
 

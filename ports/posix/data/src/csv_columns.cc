@@ -29,9 +29,9 @@ bool HasHeader(const ReadRequest& request, const CsvRow& first) {
     throw std::invalid_argument(
         fmt::format("{}: header={}: expected yes, no or auto", request.path(), header));
   }
-  bool has_number = false;
+  bool has_number = false;  // or what stands for one
   for (size_t i = 0; i < first.size(); ++i) {
-    has_number = has_number || posix::ParseReal(first[i]).has_value();
+    has_number = has_number || posix::ParseReal(first[i]).has_value() || IsMissingMark(first[i]);
     for (const char* key : kColumnOptions) {
       for (const std::string& name : request.List(key)) {
         if (name == first[i] && !posix::ParseCount(name)) return true;
@@ -139,6 +139,13 @@ void FindLabel(const ReadRequest& request, const Finder& find, CsvColumns* colum
 
 }  // namespace
 
+bool IsMissingMark(std::string_view text) {
+  for (const char* mark : {"?", "NA", "N/A", "NaN", "nan", "NULL", "null"}) {
+    if (text == mark) return true;
+  }
+  return false;
+}
+
 CsvColumns::CsvColumns(const ReadRequest& request, const CsvRow& first)
     : has_header(HasHeader(request, first)) {
   for (size_t i = 0; i < first.size(); ++i) {
@@ -166,6 +173,15 @@ CsvColumns::CsvColumns(const ReadRequest& request, const CsvRow& first)
 std::string CsvColumns::Describe(size_t column) const {
   return has_header ? fmt::format("{} ({})", column + 1, names[column])
                     : std::to_string(column + 1);
+}
+
+std::string CsvColumns::DescribeFeatures() const {
+  constexpr size_t kShown = 12;
+  std::string text = "columns ";
+  for (size_t i = 0; i < std::min(kShown, features.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + Describe(features[i]);
+  }
+  return features.size() > kShown ? text + ", ..." : text;
 }
 
 }  // namespace sotto

@@ -34,6 +34,9 @@ class CsvRow {
   std::vector<size_t> ends_;
 };
 
+// A text that commonly stands for a missing value, such as NA.
+bool IsMissingMark(std::string_view text);
+
 struct CsvColumns {
   CsvColumns() = default;
   // From the options and the first row. Throws std::invalid_argument for options that do not go
@@ -42,6 +45,8 @@ struct CsvColumns {
 
   // "7 (age)", for messages.
   std::string Describe(size_t column) const;
+  // "columns 1 (age), 3 (height)"; of many the first ones.
+  std::string DescribeFeatures() const;
 
   bool has_header = false;
   std::vector<std::string> names;  // of all columns; without a header their numbers
