@@ -142,6 +142,17 @@ TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelOfAFile) {
   ExpectTheSimulatorsModel({"--model", path}, {"--model", path});
 }
 
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelOfPreparedSamples) {
+  const std::string path = TestFile("prepared.toml");
+  std::ofstream(path) << "name = \"prepared\"\ninput = [28, 28, 1]\nmissing = 0.0\n"
+                         "[[prepare]]\nkind = \"normalise\"\nmean = 0.1307\n"
+                         "deviation = 0.3081\n"
+                         "[[prepare]]\nkind = \"random-crop\"\npadding = 2\n"
+                         "[[prepare]]\nkind = \"random-flip\"\n"
+                         "[[layer]]\nkind = \"dense\"\noutputs = 10\n";
+  ExpectTheSimulatorsModel({"--model", path}, {"--model", path});
+}
+
 TEST(LiveTest, AJobGoesOnWithTheFileItBeganWithAndAClientNeedsTheSame) {
   Site site(2);
   const std::string path = WriteModel(site.Path("mine.toml"), 8);

@@ -1,5 +1,5 @@
-// Trained nets: each kind of layer, each loss, momentum, frozen layers, and nets of several layers,
-// in float32 and in fixed point.
+// Trained nets: each kind of layer, each loss, each step that prepares samples, momentum, frozen
+// layers, and nets of several layers, in float32 and in fixed point.
 // A new one is a row of kItems.
 #include "golden/check.h"
 #include "golden/digests.h"
@@ -39,6 +39,17 @@ using Autoencoder =
 constexpr float kConstants[] = {0.5f, -0.25f, 0.125f, 1.0f, -0.5f, 0.0625f};
 using PartlyFrozen = Sequential<Input<6, 5, 2>, Frozen<kConstants, Conv2d<2, 1>, Relu>,
                                 Conv2d<3, 3>, Relu, Dense<36, 3>>;
+
+// The first step makes some of the numbers missing.
+constexpr float kHoles[] = {__builtin_nanf(""), 3.0f, 5.0f};
+constexpr float kOffset = 0.1f;
+constexpr float kMeans[] = {0.1307f, -0.25f, 0.7f};
+constexpr float kDeviations[] = {0.3081f, 1.7f, 0.01f};
+template <class... Layers>
+using Prepared = Sequential<Input<2, 2, 3>, Rescale<kHoles, kOffset>, FillMissing<kOffset>,
+                            Normalise<kMeans, kDeviations>, UnitNorm, Layers...>;
+using Moved =
+    Sequential<Input<6, 5, 2>, RandomCrop<2>, RandomFlip, Conv2d<3, 3>, Relu, Dense<36, 3>>;
 
 using Perceptron = Sequential<Dense<20, 12>, Relu, Dense<12, 8>, Relu, Dense<8, 4>>;
 using SmallLeNet =
@@ -194,6 +205,9 @@ constexpr DigestItem kItems[] = {
     {"momentum", TrainedWithMomentum<TwoDense>},
     {"momentum: softmax regression", TrainedWithMomentum<Sequential<Dense<12, 4>>>},
     {"frozen layers", Trained<PartlyFrozen>},
+    {"preparation", Trained<Prepared<Dense<12, 4>, Tanh, Dense<4, 3>>>},
+    {"preparation: softmax regression", Trained<Prepared<Dense<12, 3>>>},
+    {"preparation: random steps", Trained<Moved>},
     {"net: perceptron", Trained<Perceptron>},
     {"net: LeNet, small", Trained<SmallLeNet>},
     {"net: windows of three axes", Trained<Windows>},
@@ -207,6 +221,9 @@ constexpr DigestItem kItems[] = {
     {"fixed point: one against all", Trained<FixedOneVsAll>},
     {"fixed point: mean squared error", Trained<FixedRegression>},
     {"fixed point: momentum", TrainedWithMomentum<FixedPoint<TwoDense>>},
+    {"fixed point: preparation", Trained<FixedPoint<Prepared<Dense<12, 4>, Relu, Dense<4, 3>>>>},
+    {"fixed point: preparation, softmax regression", Trained<FixedPoint<Prepared<Dense<12, 3>>>>},
+    {"fixed point: random steps", Trained<FixedPoint<Moved>>},
     {"fixed point: LeNet, small", Trained<FixedPoint<SmallLeNet>>},
     {"fixed point: windows of three axes", Trained<FixedPoint<Windows>>},
 };

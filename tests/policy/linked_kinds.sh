@@ -1,16 +1,22 @@
 #!/usr/bin/env bash
 # linked_kinds.sh SOURCE_DIR WORK_DIR CXX NM ARCHIVE
-# A program links the functions of the kinds of layers that its nets use, and no others: softmax regression
-# none at all, small-cnn those of its layers.
+# A program links the functions of the kinds of layers and of the steps that its nets use, and no others:
+# softmax regression none at all, small-cnn those of its layers, a net that normalises that step.
 set -euo pipefail
 source_dir="$1" work_dir="$2" cxx="$3" nm="$4" archive="$5"
 mkdir -p "${work_dir}"
 status=0
 
-# functions NAME NET: links a program with the net; prints the functions of layers and of the walker in it.
+# functions NAME NET: links a program with the net; prints the functions of layers, of the walker and of steps
+# in it.
 functions() {
   cat > "${work_dir}/$1.cc" << END
 #include "sotto/models.h"
+constexpr float kNumber = 0.5f;
+namespace sotto {
+using Normalised = nn::Sequential<nn::Input<4>, nn::Normalise<kNumber, kNumber>, nn::Dense<4, 2>>;
+using Flipped = nn::Sequential<nn::Input<4, 4, 1>, nn::RandomFlip, nn::Dense<16, 2>>;
+}
 constexpr sotto::ModelInfo kModel = sotto::MakeModelInfo<sotto::$2>("$1");
 const sotto::ModelInfo* volatile g_model = &kModel;
 int main() { return g_model->inputs == 0 ? 1 : 0; }
@@ -20,7 +26,8 @@ END
     -Wl,--unresolved-symbols=ignore-all -o "${work_dir}/$1"
   "${nm}" -C --defined-only "${work_dir}/$1" |
     sed -nE 's/.* sotto::nn::(internal::)?((Walker::)?[A-Za-z0-9]+(Forward|AddGradient|InputDelta))\(.*(LayerCall|Walker).*/\2/p;
-             s/.* sotto::nn::(Walker)::.*/\1/p' | sort -u
+             s/.* sotto::nn::(Walker)::.*/\1/p
+             s/.* sotto::nn::(internal::)?([A-Za-z]+)\(.*Preparation(Call|Step).*/\2/p' | sort -u
 }
 
 # expect NAME NET FUNCTION...: these and no others.
@@ -36,6 +43,8 @@ expect() {
 }
 
 expect softmax-784-10 Softmax784x10
-expect small-cnn SmallCnn Walker Conv2d{Forward,AddGradient,InputDelta} Relu{Forward,InputDelta} \
+expect normalised Normalised NormaliseFeatures Prepare PrepareForTraining
+expect flipped Flipped FlipAtRandom Prepare PrepareForTraining
+expect small-cnn SmallCnn Prepare Walker Conv2d{Forward,AddGradient,InputDelta} Relu{Forward,InputDelta} \
   Dense{Forward,AddGradient,InputDelta}
 exit "${status}"

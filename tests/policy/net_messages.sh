@@ -35,6 +35,13 @@ refused 'Connection<sotto::nn::Flatten, sotto::nn::Dense<300, 10>, 1, 1, 864>' \
 refused 'Layer does not take the output of the layer Before it' 'Input<8, 3>, Conv1d<4, 9>'
 refused 'a net begins with Input<...> or with Dense<inputs, outputs>' 'Relu, Dense<4, 2>'
 refused 'a net has at least one layer' 'Input<4>'
+refused 'a net has at least one layer' 'Input<4>, UnitNorm'
+refused 'a step that prepares samples stands before all layers' 'Input<4>, Dense<4, 2>, UnitNorm'
+refused 'PreparationOf<sotto::nn::FillMissing<kThree>, 1, 1, 4>' 'Input<4>, FillMissing<kThree>, Dense<4, 2>'
+refused 'a step has one number, one a channel or one a feature' 'Input<8, 3>, RandomFlip, Dense<24, 2>'
+refused 'a step has one number' 'Input<8, 8, 1>, RandomCrop<8>, Dense<64, 2>'
+refused 'tokens are not prepared' 'Tokens<4>, UnitNorm, Embedding<9, 2>'
+refused 'a net has at most 8 random steps' "Input<8, 8, 1>, $(printf 'RandomFlip, %.0s' {1..9})Dense<64, 2>"
 refused 'a loss is the last entry of its net' 'Dense<4, 2>, OneVsAll, Relu'
 refused 'Embedding is the first layer of its net' 'Tokens<4>, Relu, Embedding<9, 2>'
 refused 'as many numbers as its layers have parameters' \

@@ -13,7 +13,7 @@ namespace sotto::key_label {
 constexpr char kTls[] = "sotto psk";          // pre-shared key of TLS
 constexpr char kHello[] = "sotto hello 1";    // from that key: token in a ClientHello
 constexpr char kRound[] = "sotto lrq 1";      // dither of one update
-constexpr char kOrder[] = "sotto order 1";    // order in which a training visits its samples
+constexpr char kOrder[] = "sotto order 1";    // order of a training's samples; random steps
 constexpr char kEntropy[] = "sotto entropy";  // seeded runs: nonce and private noise of one attempt
 
 // From a run's key, which is fresh entropy or is computed from a seed.

@@ -40,8 +40,8 @@ Status DeriveTlsKey(const Key& secret, Key* out);
 // u32le round | u32le attempt | nonce). Returns kInvalidArgument for a size outside its range.
 Status DeriveRoundKey(const Key& secret, const UpdateIdentity& update, Key* out);
 
-// Key of the order in which a training visits its samples: derived like the round key, with
-// key_label::kOrder.
+// Key of the order in which a training visits its samples, and of random steps (preparation.h):
+// derived like the round key, with key_label::kOrder.
 Status DeriveOrderKey(const Key& secret, const UpdateIdentity& update, Key* out);
 
 // True if the name has 1 to kMaxDeviceIdSize characters, all of [A-Za-z0-9._-].

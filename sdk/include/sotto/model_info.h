@@ -10,6 +10,7 @@
 
 #include "sotto/crypto.h"
 #include "sotto/loss.h"
+#include "sotto/preparation.h"
 #include "sotto/sample_source.h"
 #include "sotto/span.h"
 #include "sotto/status.h"
@@ -19,6 +20,10 @@ namespace sotto {
 struct Batch {
   const SampleSource* source;
   Span<const uint32_t> indices;
+  // What the random steps that prepare samples depend on, beside a sample's index: the training's
+  // key and the pass, below 65536. Without a key no random step is applied.
+  const Key* key = nullptr;
+  uint32_t epoch = 0;
 };
 
 // The memory of a model while a training runs: float32, or raw integers of the fixed-point formats
@@ -52,6 +57,10 @@ struct ModelInfo {
   uint32_t classes = 0;      // that a label tells apart; 0: the target is no class
   uint32_t parameters = 0;   // that are trained and sent
   bool has_momentum = true;  // whether train_batch takes a momentum above 0
+  // What train_batch and predict do to a sample's raw features first. A model that prepares samples
+  // has functions of its own, see MakeModelInfo() in nn.h: setting this alone is not enough.
+  Span<const nn::PreparationStep> preparation = {};
+  Span<const char* const> class_names = {};  // [classes], UTF-8; or empty: classes are numbers
 
   // Whether `samples` has the callback that this model's targets need.
   constexpr bool CanRead(const SampleSource& samples) const {
@@ -98,22 +107,25 @@ struct ModelInfo {
   // Floats of scratch memory that predict needs.
   size_t (*predict_floats)(const ModelInfo& model) = nullptr;
 
-  // The outputs: of classes, their scores before softmax. features [inputs], scratch
-  // [predict_floats()], outputs [outputs].
+  // The outputs: of classes, their scores before softmax. features [inputs], raw as from a sample
+  // source, scratch [predict_floats()], outputs [outputs].
   void (*predict)(const ModelInfo& model, Span<const float> parameters, Span<const float> features,
                   Span<float> scratch, Span<float> outputs) = nullptr;
 };
 
 // SHA-256 over u32le. If two parties have equal digests, a position means the same parameter to
-// both, and both train it alike. A single Dense layer with softmax and cross-entropy has format 1:
+// both, and both train it alike. A single Dense layer with softmax and cross-entropy, without
+// preparation and class names, has format 1:
 //   1, layer count 1, then kind, inputs, outputs
 // All other nets have format 2:
 //   2, layer count, then of each layer its kind, height, width and channels of input and of output,
 //   extent, stride and padding of the window's rows and of its columns, and size;
 //   the loss's kind and the target's;
-//   the number of steps that prepare data: 0 so far;
+//   the number of steps that prepare samples, and of each its kind, its first numbers (how many,
+//   then their bits), its second numbers likewise, and its size;
 //   the number of layers whose parameters are frozen, and if it is not 0, the index of each and
-//   then the bits of its parameters
+//   then the bits of its parameters;
+//   if classes have names, how many, and of each its length in bytes and its bytes
 Status ModelDigest(const ModelInfo& model, uint8_t (&digest)[kSha256Size]);
 
 }  // namespace sotto

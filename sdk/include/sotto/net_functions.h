@@ -49,6 +49,28 @@ size_t FixedNetPredictFloats(const ModelInfo& model);
 void FixedNetPredict(const ModelInfo& model, Span<const float> parameters,
                      Span<const float> features, Span<float> scratch, Span<float> scores);
 
+// For models that prepare samples, or whose classes have names.
+Status UpdatePreparedDigest(const ModelInfo& model, Sha256* hash);
+size_t PreparedSoftmaxPredictFloats(const ModelInfo& model);
+void PreparedSoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
+                            Span<const float> features, Span<float> scratch, Span<float> scores);
+
+// A batch whose samples are prepared as they are read. The source ends with the object.
+struct PreparedSamples {
+  const ModelInfo& model;
+  const Batch& batch;
+};
+SampleSource SourceOf(PreparedSamples* samples);
+
+// train_batch on prepared samples.
+template <auto train_batch>
+Status TrainPrepared(const ModelInfo& model, const Batch& batch, const SgdStep& step,
+                     const WorkingParameters& working, Span<float> scratch, float* loss) {
+  PreparedSamples samples = {model, batch};
+  const SampleSource source = SourceOf(&samples);
+  return train_batch(model, {&source, batch.indices}, step, working, scratch, loss);
+}
+
 constexpr void UseNet(ModelInfo* model) {
   model->update_digest = UpdateNetDigest;
   model->begin_training = FloatBegin;
@@ -89,6 +111,26 @@ constexpr void UseFixedSoftmaxRegression(ModelInfo* model) {
   model->project = FixedProject;
   model->train_batch = FixedTrainBatch;
   model->has_momentum = false;
+}
+
+template <void (*use)(ModelInfo*)>
+constexpr ModelInfo FunctionsOf() {
+  ModelInfo model;
+  use(&model);
+  return model;
+}
+
+// The functions that `use` gives, for a model that prepares samples. Those of nets prepare what
+// they predict in the net's first tensor.
+template <void (*use)(ModelInfo*)>
+constexpr void UsePrepared(ModelInfo* model) {
+  use(model);
+  model->update_digest = UpdatePreparedDigest;
+  model->train_batch = TrainPrepared<FunctionsOf<use>().train_batch>;
+  if constexpr (FunctionsOf<use>().predict == SoftmaxPredict) {
+    model->predict_floats = PreparedSoftmaxPredictFloats;
+    model->predict = PreparedSoftmaxPredict;
+  }
 }
 
 }  // namespace internal

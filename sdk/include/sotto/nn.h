@@ -8,10 +8,11 @@
 //       sotto::nn::Flatten, sotto::nn::Dense<400, 120>, sotto::nn::Relu,
 //       sotto::nn::Dense<120, 84>, sotto::nn::Relu, sotto::nn::Dense<84, 10>>;
 //
-// A net is: the shape of a sample (not needed before Dense), layers, and its loss (loss.h; without
-// one SoftmaxCrossEntropy). Layers are in sotto/layers, one file each. A layer that does not fit
-// the one before it does not compile: the message names both shapes. Parameters lie in layer order:
-// of each layer its weights, row-major, then its biases.
+// A net is: the shape of a sample (not needed before Dense), steps that prepare samples
+// (preparation.h; none needed), layers, and its loss (loss.h; without one SoftmaxCrossEntropy).
+// Layers are in sotto/layers, one file each. A layer that does not fit the one before it does not
+// compile: the message names both shapes. Parameters lie in layer order: of each layer its weights,
+// row-major, then its biases.
 #ifndef SOTTO_NN_H_
 #define SOTTO_NN_H_
 
@@ -37,8 +38,10 @@
 #include "sotto/layers/tanh.h"
 #include "sotto/loss.h"
 #include "sotto/model_info.h"
+#include "sotto/net_entries.h"
 #include "sotto/net_functions.h"
 #include "sotto/net_memory.h"
+#include "sotto/preparation.h"
 
 namespace sotto {
 namespace nn {
@@ -81,9 +84,6 @@ struct Connection {
                 "width and number of channels");
   static constexpr LayerPlan kPlan = Layer::Plan({height, width, channels});
 };
-
-template <class... Entries>
-struct List {};
 
 template <class Entry, class = void>
 struct IsLoss : std::false_type {};
@@ -129,6 +129,11 @@ struct Unfrozen<Frozen<weights, Layers...>, Rest...> {
   static constexpr size_t kFrozenLayers = sizeof...(Layers);
   static constexpr Span<const Real> kWeights = {weights};
 };
+
+template <class EntryList>
+struct UnfrozenOf;
+template <class... Entries>
+struct UnfrozenOf<List<Entries...>> : Unfrozen<Entries...> {};
 
 template <size_t layers>
 struct Net {
@@ -222,7 +227,8 @@ constexpr bool IsAutoencoder(Span<const LayerPlan> plan) {
 template <uint32_t height, uint32_t width, uint32_t channels, class... Entries>
 struct NetOf {
  private:
-  using Unfrozen = internal::Unfrozen<Entries...>;
+  using Division = Divide<List<>, Entries...>;
+  using Unfrozen = UnfrozenOf<typename Division::Others>;
 
  public:
   using LayersAndLoss = typename Unfrozen::All;
@@ -230,6 +236,9 @@ struct NetOf {
   static constexpr auto kNet = MakeNet<height, width, channels, Unfrozen>(LayersAndLoss{});
   static constexpr Span<const LayerPlan> Plan() { return kNet.plan; }
   static constexpr LossPlan kLoss = Loss::Plan();
+  static constexpr Span<const PreparationStep> Preparation() {
+    return Preparations<height, width, channels, typename Division::Steps>::All();
+  }
 
   static constexpr uint32_t kInputs = height * width * channels;
   // Above 0: a sample is tokens, whole numbers below it. A training refuses any other number.
@@ -241,6 +250,8 @@ struct NetOf {
   static constexpr bool kIsSoftmaxRegression = nn::IsSoftmaxRegression(Plan(), kLoss);
 
   static_assert(OnlyFirstTakesTokens(Plan()), "Embedding is the first layer of its net");
+  static_assert(kTokens == 0 || Preparation().empty(), "tokens are not prepared");
+  static_assert(CountRandom(Preparation()) <= kMaxRandomSteps, "a net has at most 8 random steps");
   static_assert(CountFrozen(Plan()) == Unfrozen::kWeights.size(),
                 "the array of Frozen has as many numbers as its layers have parameters");
   static_assert(kParameters > 0, "a net has something to train");
@@ -251,7 +262,8 @@ struct NetOf {
 
 }  // namespace internal
 
-// Input first, or Dense; then layers; then a loss, or none.
+// Input first, or Dense; behind Input steps that prepare samples, or none; then layers; then a
+// loss, or none.
 template <class First, class... Rest>
 struct Sequential {
   static_assert(sizeof(First) == 0, "a net begins with Input<...> or with Dense<inputs, outputs>");
@@ -302,6 +314,19 @@ struct FixedPoint : Net {
   static_assert(Net::kParameters < 1u << 24, "sums of products fit into 64 bits");
 };
 
+namespace internal {
+
+// Each function that is named here is linked, so a branch names only what its nets need.
+template <class Net, void (*use)(ModelInfo*)>
+constexpr void Use(ModelInfo* model) {
+  if constexpr (Net::Preparation().empty()) {
+    use(model);
+  } else {
+    UsePrepared<use>(model);
+  }
+}
+
+}  // namespace internal
 }  // namespace nn
 
 // The ModelInfo of a net, for a model of your own:
@@ -316,17 +341,29 @@ constexpr ModelInfo MakeModelInfo(const char* name) {
   model.outputs = Net::kOutputs;
   model.classes = Net::kClasses;
   model.parameters = Net::kParameters;
-  // Each function that is named here is linked, so a branch names only what its nets need.
+  model.preparation = Net::Preparation();
   constexpr bool is_fixed = Net::kArithmetic == nn::Arithmetic::kFixedPoint;
   if constexpr (is_fixed && Net::kIsSoftmaxRegression) {
-    nn::internal::UseFixedSoftmaxRegression(&model);
+    nn::internal::Use<Net, nn::internal::UseFixedSoftmaxRegression>(&model);
   } else if constexpr (is_fixed) {
-    nn::internal::UseFixedNet(&model);
+    nn::internal::Use<Net, nn::internal::UseFixedNet>(&model);
   } else if constexpr (Net::kIsSoftmaxRegression) {
-    nn::internal::UseSoftmaxRegression(&model);
+    nn::internal::Use<Net, nn::internal::UseSoftmaxRegression>(&model);
   } else {
-    nn::internal::UseNet(&model);
+    nn::internal::Use<Net, nn::internal::UseNet>(&model);
   }
+  return model;
+}
+
+// The same with names of the classes, which enter the digest:
+//   constexpr const char* kClasses[] = {"rest", "walk", "run"};
+//   constexpr sotto::ModelInfo kModel = sotto::MakeModelInfo<Net>("my-model", kClasses);
+template <class Net, size_t classes>
+constexpr ModelInfo MakeModelInfo(const char* name, const char* const (&class_names)[classes]) {
+  static_assert(classes == Net::kClasses, "each class has a name");
+  ModelInfo model = MakeModelInfo<Net>(name);
+  model.class_names = class_names;
+  model.update_digest = nn::internal::UpdatePreparedDigest;
   return model;
 }
 

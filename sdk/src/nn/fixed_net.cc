@@ -83,9 +83,10 @@ void FixedNetPredict(const ModelInfo& model, Span<const float> parameters,
   }
   bool saturated = false;
   Walker walker(model.layers, scratch.data(), scratch.data() + parameters.size(), 0, &saturated);
-  for (size_t i = 0; i < features.size(); ++i) {
-    StoreRaw(Activation::FromFloat(features[i]).raw(), &walker.input()[i]);
-  }
+  const Span<float> sample = walker.input();
+  Copy(features.data(), features.size(), sample.data());
+  Prepare(model.preparation, model.layers[0].info.input, sample);
+  for (float& feature : sample) StoreRaw(Activation::FromFloat(feature).raw(), &feature);
   walker.Forward();
   const Span<const float> scores = walker.output();
   for (size_t k = 0; k < outputs.size(); ++k) {

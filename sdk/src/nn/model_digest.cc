@@ -49,6 +49,47 @@ Status UpdateFrozen(Span<const nn::LayerPlan> layers, Sha256* hash) {
   return Status::kOk;
 }
 
+Status UpdateLayersAndLoss(const ModelInfo& model, Sha256* hash) {
+  const uint32_t format_2[] = {2, static_cast<uint32_t>(model.layers.size())};
+  if (Status s = Update(format_2, hash); s != Status::kOk) return s;
+  for (const nn::LayerPlan& layer : model.layers) {
+    if (Status s = UpdateLayer(layer.info, hash); s != Status::kOk) return s;
+  }
+  const uint32_t loss[] = {static_cast<uint32_t>(model.loss.kind),
+                           static_cast<uint32_t>(model.loss.target)};
+  return Update(loss, hash);
+}
+
+Status UpdateNumbers(Span<const float> numbers, Sha256* hash) {
+  if (Status s = hash->UpdateU32(static_cast<uint32_t>(numbers.size())); s != Status::kOk) return s;
+  for (const float number : numbers) {
+    if (Status s = hash->UpdateU32(FloatBits(number)); s != Status::kOk) return s;
+  }
+  return Status::kOk;
+}
+
+Status UpdatePreparation(Span<const nn::PreparationStep> steps, Sha256* hash) {
+  if (Status s = hash->UpdateU32(static_cast<uint32_t>(steps.size())); s != Status::kOk) return s;
+  for (const nn::PreparationStep& step : steps) {
+    if (Status s = hash->UpdateU32(static_cast<uint32_t>(step.kind)); s != Status::kOk) return s;
+    if (Status s = UpdateNumbers(step.first, hash); s != Status::kOk) return s;
+    if (Status s = UpdateNumbers(step.second, hash); s != Status::kOk) return s;
+    if (Status s = hash->UpdateU32(step.size); s != Status::kOk) return s;
+  }
+  return Status::kOk;
+}
+
+Status UpdateNames(Span<const char* const> names, Sha256* hash) {
+  if (Status s = hash->UpdateU32(static_cast<uint32_t>(names.size())); s != Status::kOk) return s;
+  for (const char* const name : names) {
+    const size_t length = __builtin_strlen(name);
+    if (Status s = hash->UpdateU32(static_cast<uint32_t>(length)); s != Status::kOk) return s;
+    const ByteSpan bytes{reinterpret_cast<const uint8_t*>(name), length};
+    if (Status s = hash->Update(bytes); s != Status::kOk) return s;
+  }
+  return Status::kOk;
+}
+
 }  // namespace
 
 namespace nn::internal {
@@ -60,16 +101,18 @@ Status UpdateSoftmaxDigest(const ModelInfo& model, Sha256* hash) {
 }
 
 Status UpdateNetDigest(const ModelInfo& model, Sha256* hash) {
+  if (Status s = UpdateLayersAndLoss(model, hash); s != Status::kOk) return s;
   constexpr uint32_t kPreparationSteps = 0;
-  const uint32_t format_2[] = {2, static_cast<uint32_t>(model.layers.size())};
-  if (Status s = Update(format_2, hash); s != Status::kOk) return s;
-  for (const LayerPlan& layer : model.layers) {
-    if (Status s = UpdateLayer(layer.info, hash); s != Status::kOk) return s;
-  }
-  const uint32_t training[] = {static_cast<uint32_t>(model.loss.kind),
-                               static_cast<uint32_t>(model.loss.target), kPreparationSteps};
-  if (Status s = Update(training, hash); s != Status::kOk) return s;
+  if (Status s = hash->UpdateU32(kPreparationSteps); s != Status::kOk) return s;
   return UpdateFrozen(model.layers, hash);
+}
+
+// The same for a model without preparation and names.
+Status UpdatePreparedDigest(const ModelInfo& model, Sha256* hash) {
+  if (Status s = UpdateLayersAndLoss(model, hash); s != Status::kOk) return s;
+  if (Status s = UpdatePreparation(model.preparation, hash); s != Status::kOk) return s;
+  if (Status s = UpdateFrozen(model.layers, hash); s != Status::kOk) return s;
+  return model.class_names.empty() ? Status::kOk : UpdateNames(model.class_names, hash);
 }
 
 }  // namespace nn::internal

@@ -52,6 +52,7 @@ void NetPredict(const ModelInfo& model, Span<const float> parameters, Span<const
                 Span<float> scratch, Span<float> outputs) {
   Walker walker(model.layers, parameters.data(), scratch.data(), 0);
   Copy(features.data(), features.size(), walker.input().data());
+  Prepare(model.preparation, model.layers[0].info.input, walker.input());
   walker.Forward();
   Copy(walker.output().data(), outputs.size(), outputs.data());
 }

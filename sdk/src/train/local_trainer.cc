@@ -63,7 +63,7 @@ Status LocalTrainer::NextBatch(Batch* batch) {
   const uint32_t left = source_.count - position_;
   const uint32_t size = left < options_->batch_size ? left : options_->batch_size;
   for (uint32_t i = 0; i < size; ++i) indices_[i] = order_(position_ + i);
-  *batch = {&source_, indices_.first(size)};
+  *batch = {&source_, indices_.first(size), &order_key_, epoch_};
   return Status::kOk;
 }
 

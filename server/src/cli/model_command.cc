@@ -1,6 +1,7 @@
 #include "cli/model_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "sotto/model/layer_kinds.h"
 #include "sotto/model/model_file.h"
 #include "sotto/model/model_text.h"
+#include "sotto/model/preparation_kinds.h"
 #include "sotto/models.h"
 
 namespace sotto::server {
@@ -70,6 +72,22 @@ std::string DescribeLayers(const ModelInfo& model) {
   return text;
 }
 
+// What a device does to a sample first, and the names of classes.
+std::string DescribeSamples(const ModelInfo& model) {
+  std::string text;
+  if (!model.preparation.empty()) text += "\n      samples are prepared by\n";
+  for (size_t i = 0; i < model.preparation.size(); ++i) {
+    const nn::PreparationStep& step = model.preparation[i];
+    const std::string values = posix::PreparationText(step);
+    text += fmt::format("{:>4}  {}{}{}\n", i + 1, posix::KindOf(step).name,
+                        values.empty() ? "" : ": ", values);
+  }
+  const Span<const char* const>& names = model.class_names;
+  if (names.empty()) return text;
+  return text +
+         fmt::format("\nclasses             {}\n", fmt::join(names.begin(), names.end(), ", "));
+}
+
 std::string DescribeMemory(const ModelInfo& model, uint32_t batch_size, const char* arithmetic) {
   const posix::DeviceMemory memory = posix::MemoryOnDevice(model, batch_size);
   std::string text = fmt::format(
@@ -83,6 +101,9 @@ std::string DescribeMemory(const ModelInfo& model, uint32_t batch_size, const ch
   }
   if (memory.constants > 0) {
     text += fmt::format("  frozen layers     {:>12} bytes of flash\n", Grouped(memory.constants));
+  }
+  if (memory.preparation > 0) {
+    text += fmt::format("  preparation       {:>12} bytes of flash\n", Grouped(memory.preparation));
   }
   return text;
 }
@@ -103,6 +124,7 @@ std::string Describe(const ModelInfo& model, const ShowOptions& o) {
   std::string text =
       fmt::format("{}: {} in, {} out, loss {}, target {}\n", model.name, InputText(model),
                   model.outputs, posix::LossName(model.loss), posix::TargetName(model.loss));
+  text += DescribeSamples(model);
   text += DescribeLayers(model);
   text += fmt::format(
       "\nparameters          {}, a download of {} bytes\n"
@@ -119,7 +141,26 @@ Json ToJson(const posix::DeviceMemory& memory) {
   return {{"vectors_bytes", memory.vectors},
           {"workspace_bytes", memory.workspace},
           {"velocity_bytes", memory.velocity},
-          {"constants_bytes", memory.constants}};
+          {"constants_bytes", memory.constants},
+          {"preparation_bytes", memory.preparation}};
+}
+
+// Of each float32 its shortest decimal, not all digits of a double.
+Json ToJson(Span<const float> numbers) {
+  Json json = Json::array();
+  for (const float number : numbers) json.push_back(std::stod(fmt::format("{}", number)));
+  return json;
+}
+
+Json ToJson(const nn::PreparationStep& step) {
+  const posix::PreparationKindRow& kind = posix::KindOf(step);
+  Json json = {{"kind", kind.name}};
+  for (size_t i = 0; i < kind.keys.size(); ++i) {
+    json[kind.keys[i].name] =
+        kind.keys[i].is_count ? Json(step.size) : ToJson(i == 0 ? step.first : step.second);
+  }
+  json["in_training_only"] = step.is_random;
+  return json;
 }
 
 Json ToJson(const nn::LayerPlan& layer) {
@@ -143,6 +184,12 @@ Json ToJson(const ModelInfo& model, uint32_t batch_size) {
                {"loss", posix::LossName(model.loss)},
                {"target", posix::TargetName(model.loss)},
                {"parameters", model.parameters}};
+  json["class_names"] =
+      std::vector<std::string>(model.class_names.begin(), model.class_names.end());
+  json["preparation"] = Json::array();
+  for (const nn::PreparationStep& step : model.preparation) {
+    json["preparation"].push_back(ToJson(step));
+  }
   for (const nn::LayerPlan& layer : model.layers) json["layers"].push_back(ToJson(layer));
   json["multiply_accumulates_forward"] = work.forward;
   json["multiply_accumulates_training"] = work.training;
@@ -197,9 +244,9 @@ void AddModelCommand(CLI::App& app) {
   AddShow(model);
   model
       .add_subcommand("kinds",
-                      "print the kinds of layers of model files as a Markdown table, for "
-                      "documentation")
-      ->callback([] { fmt::print("{}", posix::KindsTable()); });
+                      "print the kinds of layers and of steps in model files as Markdown tables, "
+                      "for documentation")
+      ->callback([] { fmt::print("{}\n{}", posix::KindsTable(), posix::PreparationTable()); });
   model.callback([&model] {
     if (model.get_subcommands().empty()) RunList();
   });

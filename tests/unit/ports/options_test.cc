@@ -128,9 +128,9 @@ TEST(Toml, EverythingElseIsRefusedWithItsLine) {
 TEST(Toml, ArraysAndEntriesWhereTheyAreTaken) {
   const std::vector<Setting> settings = ParseToml(
       "input = [28, 28,1] # height, width, channels\nname = \"a\"\n[[layer]]\nkind = 'relu'\n"
-      "[[layer]]\nkind = 'tanh'\nempty = [ ]\n",
+      "[[layer]]\nkind = 'tanh'\nempty = [ ]\nwords = [\"a, b\", 'c]' ]\n",
       TomlArrays::kTaken);
-  ASSERT_EQ(settings.size(), 7u);
+  ASSERT_EQ(settings.size(), 8u);
   EXPECT_EQ(settings[0].kind, Setting::Kind::kArray);
   EXPECT_EQ(settings[0].items, (std::vector<std::string>{"28", "28", "1"}));
   EXPECT_EQ(settings[1].kind, Setting::Kind::kText);
@@ -139,14 +139,22 @@ TEST(Toml, ArraysAndEntriesWhereTheyAreTaken) {
   EXPECT_EQ(settings[4].line, 5);
   EXPECT_EQ(settings[5].entry, 2u);
   EXPECT_TRUE(settings[6].items.empty());
+  EXPECT_EQ(settings[7].kind, Setting::Kind::kTexts);
+  EXPECT_EQ(settings[7].items, (std::vector<std::string>{"a, b", "c]"}));
 }
 
 TEST(Toml, MalformedArraysAndEntriesAreRefusedWithTheirLine) {
   for (const auto& [text, why] : std::vector<std::pair<std::string, std::string>>{
            {"a = [1, 2", "line 1: a has no closing ] on its line"},
            {"a = [1 2]", "line 1: a: expected , or ] before 2]"},
-           {"a = [[1]]", "line 1: a: an array holds numbers, for example [28, 28, 1]"},
-           {"a = [,]", "line 1: a: an array holds numbers, for example [28, 28, 1]"},
+           {"a = [[1]]",
+            "line 1: a: an array holds numbers, for example [28, 28, 1], or texts in quotes"},
+           {"a = [,]",
+            "line 1: a: an array holds numbers, for example [28, 28, 1], or texts in quotes"},
+           {"a = [1, \"b\"]", "line 1: a: an array holds numbers, or texts in quotes, not both"},
+           {"a = ['b', c]", "line 1: a: an array holds numbers, or texts in quotes, not both"},
+           {"a = ['b, 'c']", "line 1: a: expected , or ] before c']"},
+           {"a = [\"b]", "line 1: a has no closing \""},
            {"a = [1] 2", "line 1: the array of a is followed by 2"},
            {"[[b]", "line 1: [[b]] has no closing ]"},
            {"[b]\n[[b]]", "line 2: [[b]] comes twice"},

@@ -214,6 +214,22 @@ TEST_F(CsvTest, SamplesMustFitTheModel) {
               "column 50: \"?\"; the value is missing, and the model does not say");
 }
 
+TEST_F(CsvTest, AModelFillsMissingValuesAndNamesClasses) {
+  static constexpr float kZero = 0;
+  static constexpr nn::PreparationStep kFill[] = {nn::internal::FillMissingStep({&kZero, 1})};
+  static constexpr const char* kNames[] = {"no", "yes"};
+  ModelInfo model = *FindModel("ova-logistic");
+  model.classes = 2;
+  model.preparation = kFill;
+  model.class_names = kNames;
+  std::string row;
+  for (int i = 0; i < 50; ++i) row += "?,";
+  const SharedDataset data = Open(row + "yes\n" + row + "0\n", "", &model);
+  EXPECT_TRUE(std::isnan(FeaturesOf(*data, 0)[0]));
+  EXPECT_EQ(LabelsOf(*data), (Labels{1, 0}));
+  EXPECT_EQ(data->info().class_names, (Names{"no", "yes"}));
+}
+
 TEST_F(CsvTest, ManyRowsAreReadAcrossTheBuffersBorders) {
   std::string text = "a,b,label\n";
   for (int i = 0; i < 5000; ++i) text += std::to_string(i) + ",0.5," + std::to_string(i % 7) + "\n";

@@ -164,6 +164,12 @@ std::string ShapeText(const nn::Shape& shape) {
   return fmt::format("{} x {} x {}", shape.height, shape.width, shape.channels);
 }
 
+bool FillsMissing(const ModelInfo& model) {
+  return std::any_of(model.preparation.begin(), model.preparation.end(), [](const auto& step) {
+    return step.kind == nn::PreparationKind::kFillMissing;
+  });
+}
+
 // Axes that are not 1.
 std::vector<uint32_t> Essential(std::vector<uint32_t> axes) {
   axes.erase(std::remove(axes.begin(), axes.end(), 1U), axes.end());
@@ -237,7 +243,9 @@ uint32_t ReadRequest::targets() const {
 }
 
 std::string ReadRequest::ClassesOption() const {
-  return Has("classes") ? source.options.at("classes") : "";
+  if (Has("classes")) return source.options.at("classes");
+  if (model == nullptr) return "";
+  return JoinList({model->class_names.begin(), model->class_names.end()});
 }
 
 nn::Shape ShapeOfAxes(const std::vector<uint32_t>& axes) {
@@ -279,9 +287,10 @@ SampleInfo InfoFor(const ReadRequest& request, const std::vector<uint32_t>& axes
 const char* FaultOf(const ReadRequest& request, float feature) {
   if (std::isinf(feature)) return "expected a finite number that float32 can hold";
   if (std::isnan(feature)) {
-    return request.model == nullptr ? nullptr
-                                    : "the value is missing, and the model does not say what "
-                                      "stands for it; fill it in, or leave the row out";
+    return request.model == nullptr || FillsMissing(*request.model)
+               ? nullptr
+               : "the value is missing, and the model does not say what stands for it: missing = "
+                 "NUMBER in its file; or fill it in, or leave the row out";
   }
   const uint32_t tokens = request.tokens();
   if (tokens == 0) return nullptr;

@@ -1,21 +1,20 @@
 #include "sotto/model/model_file.h"
 
 #include <algorithm>
-#include <cmath>
-#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
 #include <stdexcept>
 #include <vector>
 
-#include "sotto/bytes.h"
+#include "document.h"
+#include "float_file.h"
 #include "sotto/model/layer_kinds.h"
 #include "sotto/models.h"
 #include "sotto/nn.h"
 #include "sotto/options/toml.h"
 #include "sotto/posix/files.h"
 #include "sotto/update_scale.h"
+#include "steps.h"
 #include "table.h"
 
 namespace sotto::posix {
@@ -33,6 +32,9 @@ struct OwnedModel {
   std::string name;
   std::vector<LayerPlan> layers;
   std::vector<float> frozen;
+  OwnedSteps preparation;
+  std::vector<std::string> class_names;
+  std::vector<const char*> class_name_texts;
   ModelInfo info;
 };
 
@@ -51,6 +53,13 @@ nn::LossPlan InFixedPoint(nn::LossPlan loss) {
   return loss;
 }
 
+// The functions that `use` gives, for a model that prepares samples or does not.
+template <void (*use)(ModelInfo*)>
+void Use(ModelInfo* info) {
+  info->preparation.empty() ? use(info) : nn::internal::UsePrepared<use>(info);
+  if (!info->class_names.empty()) info->update_digest = nn::internal::UpdatePreparedDigest;
+}
+
 // Changes the model, or says why there is no fixed point for it: see FixedPoint in nn.h.
 std::string ChangeToFixedPoint(OwnedModel* model) {
   constexpr uint32_t kMaxInputs = 8192;  // of a single layer
@@ -60,7 +69,7 @@ std::string ChangeToFixedPoint(OwnedModel* model) {
     if (info.inputs > kMaxInputs) return fmt::format("takes at most {} inputs", kMaxInputs);
     model->layers[0].functions = {};
     info.loss.errors = nullptr;
-    nn::internal::UseFixedSoftmaxRegression(&info);
+    Use<nn::internal::UseFixedSoftmaxRegression>(&info);
     return "";
   }
   for (LayerPlan& layer : model->layers) {
@@ -70,40 +79,8 @@ std::string ChangeToFixedPoint(OwnedModel* model) {
     layer = kind.in_fixed_point(layer);
   }
   info.loss = InFixedPoint(info.loss);
-  nn::internal::UseFixedNet(&info);
+  Use<nn::internal::UseFixedNet>(&info);
   return "";
-}
-
-// The file's tables.
-struct Document {
-  Table model;
-  std::vector<Table> layers;
-};
-
-Document ReadTables(const std::string& path, const std::string& text) {
-  Document document = {Table(path, "the model", 1), {}};
-  for (const Setting& setting : ParseToml(text, TomlArrays::kTaken)) {
-    const bool is_layer =
-        setting.entry > 0 && setting.section.size() == 1 && setting.section.front() == "layer";
-    const bool is_entry = setting.kind == Setting::Kind::kEntry;
-    if (!is_layer && !setting.section.empty()) {
-      RefuseLine(path, setting.line,
-                 fmt::format("{} is none of the model's; a model file has keys, then [[layer]] "
-                             "once for each layer",
-                             is_entry ? fmt::format("[[{}]]", fmt::join(setting.section, "."))
-                                      : FullName(setting)));
-    }
-    if (is_entry) {
-      if (document.layers.size() == kMaxLayers) {
-        RefuseLine(path, setting.line, fmt::format("more than {} layers", kMaxLayers));
-      }
-      const std::string what = fmt::format("layer {}", setting.entry);
-      document.layers.emplace_back(path, what, setting.line);
-    } else {
-      (is_layer ? document.layers.back() : document.model).Add(setting);
-    }
-  }
-  return document;
 }
 
 bool IsModelName(const std::string& name) {
@@ -120,13 +97,15 @@ class Builder {
       : path_(std::move(path)), document_(document), top_(document.model) {}
 
   std::shared_ptr<const OwnedModel> Build() {
-    top_.RequireKnown(
-        {"name", "input", "tokens", "loss", "target", "arithmetic", "frozen", "frozen-weights"});
+    top_.RequireKnown({"name", "input", "tokens", "missing", "classes", "loss", "target",
+                       "arithmetic", "frozen", "frozen-weights"});
     ReadName();
     ReadInput();
+    ReadPreparation();
     ReadLayers();
     ReadFrozen();
     ReadLoss();
+    ReadNamesOfClasses();
     CountParameters();
     UseFunctions();
     RequireOwnName();
@@ -165,6 +144,25 @@ class Builder {
     tokens_ = top_.Number("tokens", 1);
     if (axes.size() != 1) top_.Refuse("input", "a model of tokens has input = [length]");
     input_ = {1, axes[0], 1};
+  }
+
+  void ReadPreparation() {
+    const bool prepares = top_.Has("missing") || !document_.steps.empty();
+    if (tokens_ > 0 && prepares) {
+      (document_.steps.empty() ? top_ : document_.steps[0])
+          .Refuse("tokens are ids: nothing prepares them; leave missing and [[prepare]] out");
+    }
+    model_->preparation = ReadSteps(path_, top_, document_.steps, input_);
+    const std::vector<nn::PreparationStep>& steps = model_->preparation.steps;
+    info().preparation = {steps.data(), steps.size()};
+  }
+
+  void ReadNamesOfClasses() {
+    model_->class_names = ReadClassNames(top_, info().classes);
+    for (const std::string& name : model_->class_names) {
+      model_->class_name_texts.push_back(name.c_str());
+    }
+    info().class_names = {model_->class_name_texts.data(), model_->class_name_texts.size()};
   }
 
   void ReadLayers() {
@@ -255,33 +253,15 @@ class Builder {
     }
   }
 
-  // float32 little-endian, exactly `numbers` of them.
   void ReadWeights(size_t numbers) {
-    const std::string name = top_.Text("frozen-weights", "a file of float32, little-endian");
-    const std::string file = (std::filesystem::path(path_).parent_path() / name).string();
-    std::error_code error;
-    const uintmax_t bytes =
-        std::filesystem::is_regular_file(file, error) ? std::filesystem::file_size(file, error) : 0;
-    if (error || bytes == 0) {
-      top_.Refuse("frozen-weights", fmt::format("{} cannot be read, or is empty", file));
-    }
-    if (bytes != 4 * uintmax_t{numbers}) {
+    const FloatFile file(path_, top_, "frozen-weights", "a file of float32, little-endian");
+    if (file.bytes() != 4 * uintmax_t{numbers}) {
       top_.Refuse("frozen-weights",
                   fmt::format("{} has {} bytes; the frozen layers have {} parameters of 4 bytes, "
                               "{} bytes",
-                              file, bytes, numbers, 4 * numbers));
+                              file.path(), file.bytes(), numbers, 4 * numbers));
     }
-    std::vector<uint8_t> content(4 * numbers);
-    std::ifstream stream(file, std::ios::binary);
-    stream.read(reinterpret_cast<char*>(content.data()),
-                static_cast<std::streamsize>(content.size()));
-    if (!stream) top_.Refuse("frozen-weights", fmt::format("{} cannot be read", file));
-    model_->frozen.resize(numbers);
-    for (size_t i = 0; i < numbers; ++i) {
-      model_->frozen[i] = FloatFromBits(LoadU32Le(content.data() + 4 * i));
-      if (std::isfinite(model_->frozen[i])) continue;
-      top_.Refuse("frozen-weights", fmt::format("{}: number {} is not finite", file, i + 1));
-    }
+    model_->frozen = file.Read(numbers);
   }
 
   void ReadLoss() {
@@ -326,9 +306,9 @@ class Builder {
   void UseFunctions() {
     if (nn::IsSoftmaxRegression(info().layers, info().loss)) {
       model_->layers[0].functions = {};  // not used
-      nn::internal::UseSoftmaxRegression(&info());
+      Use<nn::internal::UseSoftmaxRegression>(&info());
     } else {
-      nn::internal::UseNet(&info());
+      Use<nn::internal::UseNet>(&info());
     }
     if (!top_.Has("arithmetic")) return;
     if (top_.Choice("arithmetic", {"float32", "fixed-point"}) == 0) return;

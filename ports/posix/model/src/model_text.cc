@@ -7,6 +7,7 @@
 
 #include "sotto/model/layer_kinds.h"
 #include "sotto/model/model_file.h"
+#include "sotto/model/preparation_kinds.h"
 #include "sotto/nn.h"
 
 namespace sotto::posix {
@@ -36,7 +37,7 @@ uint32_t FrozenParameters(const ModelInfo& model) {
 bool NeedsInput(const ModelInfo& model) {
   const nn::LayerInfo& first = model.layers[0].info;
   return first.kind != nn::LayerKind::kDense || first.input.size() != first.input.channels ||
-         FrozenLayers(model) > 0;
+         FrozenLayers(model) > 0 || !model.preparation.empty();
 }
 
 std::string InputCpp(const ModelInfo& model) {
@@ -64,6 +65,9 @@ std::string LossCpp(const nn::LossPlan& loss) {
 std::vector<std::string> Entries(const ModelInfo& model) {
   std::vector<std::string> entries;
   if (NeedsInput(model)) entries.push_back(InputCpp(model));
+  for (size_t i = 0; i < model.preparation.size(); ++i) {
+    entries.push_back(kIn + PreparationType(model.preparation[i], i + 1));
+  }
   const size_t frozen = FrozenLayers(model);
   for (size_t i = 0; i < model.layers.size(); ++i) {
     std::string entry = kIn + KindOf(model.layers[i]).cpp(model.layers[i]);
@@ -97,13 +101,17 @@ std::string CppText(const ModelInfo& model) {
         "extern const float kFrozenWeights[{}];\n\n",
         frozen);
   }
+  if (const std::string constants = PreparationConstants(model) + ClassNamesConstant(model);
+      !constants.empty()) {
+    text += constants + "\n";
+  }
   const std::string net =
       fmt::format("{}Sequential<\n    {}>", kIn, fmt::join(Entries(model), ",\n    "));
   text += fmt::format("using Net = {};\n",
                       IsFixedPoint(model) ? fmt::format("{}FixedPoint<{}>", kIn, net) : net);
   return text +
-         fmt::format("constexpr sotto::ModelInfo kModel = sotto::MakeModelInfo<Net>(\"{}\");\n",
-                     model.name);
+         fmt::format("constexpr sotto::ModelInfo kModel = sotto::MakeModelInfo<Net>(\"{}\"{});\n",
+                     model.name, model.class_names.empty() ? "" : ", kClassNames");
 }
 
 const char* LossName(const nn::LossPlan& loss) {
@@ -153,6 +161,9 @@ DeviceMemory MemoryOnDevice(const ModelInfo& model, uint32_t batch_size) {
       alignof(uint32_t) - 1 + std::max(training, kChunk) + sizeof(uint32_t) * size_t{batch_size};
   memory.velocity = model.has_momentum ? sizeof(float) * model.parameters : 0;
   memory.constants = sizeof(float) * FrozenParameters(model);
+  for (const nn::PreparationStep& step : model.preparation) {
+    memory.preparation += sizeof(float) * (step.first.size() + step.second.size());
+  }
   return memory;
 }
 

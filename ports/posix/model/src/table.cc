@@ -1,6 +1,7 @@
 #include "table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <numeric>
@@ -88,6 +89,25 @@ std::string Table::Text(const std::string& key, const std::string& expected) con
   return setting.value;
 }
 
+std::vector<std::string> Table::Texts(const std::string& key, const std::string& expected) const {
+  const Setting& setting = Require(key, expected);
+  if (setting.kind != Setting::Kind::kTexts) {
+    Refuse(key, fmt::format("{} is no array of texts in quotes; expected {}", key, expected));
+  }
+  return setting.items;
+}
+
+std::vector<float> Table::Reals(const std::string& key, const std::string& expected) const {
+  const Setting& setting = Require(key, expected);
+  if (setting.kind == Setting::Kind::kWord) return {ToReal(setting, setting.value)};
+  if (setting.kind != Setting::Kind::kArray || setting.items.empty()) {
+    Refuse(key, fmt::format("{} is no number and no array of numbers; expected {}", key, expected));
+  }
+  std::vector<float> numbers;
+  for (const std::string& item : setting.items) numbers.push_back(ToReal(setting, item));
+  return numbers;
+}
+
 uint32_t Table::Choice(const std::string& key, const std::vector<std::string>& choices) const {
   const std::string expected = fmt::format("\"{}\"", fmt::join(choices, "\" or \""));
   const std::string text = Text(key, expected);
@@ -118,6 +138,17 @@ uint32_t Table::ToNumber(const Setting& setting, const std::string& word, uint32
                                     Shortened(word), least, kMaxNumber));
   }
   return static_cast<uint32_t>(*number);
+}
+
+float Table::ToReal(const Setting& setting, const std::string& word) const {
+  const std::optional<double> number = ParseReal(word);
+  const auto real = static_cast<float>(number.value_or(0));
+  if (!number || !std::isfinite(real)) {
+    Refuse(setting.key, fmt::format("{}: {} is no number that float32 has; expected for example "
+                                    "0.1307",
+                                    setting.key, Shortened(word)));
+  }
+  return real;
 }
 
 }  // namespace sotto::posix

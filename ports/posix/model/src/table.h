@@ -41,6 +41,12 @@ class Table {
   uint32_t Number(const std::string& key, uint32_t least) const;
   std::vector<uint32_t> Numbers(const std::string& key, const std::string& expected) const;
   std::string Text(const std::string& key, const std::string& expected) const;
+  std::vector<std::string> Texts(const std::string& key, const std::string& expected) const;
+  // One float32, or an array of at least one; all finite.
+  std::vector<float> Reals(const std::string& key, const std::string& expected) const;
+  bool IsText(const std::string& key) const {
+    return Has(key) && settings_.at(key).kind == Setting::Kind::kText;
+  }
   // Which of the choices.
   uint32_t Choice(const std::string& key, const std::vector<std::string>& choices) const;
 
@@ -51,6 +57,7 @@ class Table {
  private:
   const Setting& Require(const std::string& key, const std::string& expected) const;
   uint32_t ToNumber(const Setting& setting, const std::string& word, uint32_t least) const;
+  float ToReal(const Setting& setting, const std::string& word) const;
 
   std::string path_;
   std::string what_;

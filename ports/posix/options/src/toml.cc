@@ -59,13 +59,20 @@ class Line {
     return !rest_.empty() && (rest_.front() == '"' || rest_.front() == '\'');
   }
 
-  // What follows [, with the ].
-  std::vector<std::string> TakeItems(const std::string& key) {
+  // What follows [, with the ]. *kind is then kArray or kTexts.
+  std::vector<std::string> TakeItems(const std::string& key, Setting::Kind* kind) {
     std::vector<std::string> items;
     while (!Take(']')) {
       if (is_at_end()) Refuse(key + " has no closing ] on its line");
-      items.push_back(TakeWord());
-      if (items.back().empty()) Refuse(key + ": an array holds numbers, for example [28, 28, 1]");
+      const bool is_text = is_at_string();
+      if (items.empty() && is_text) *kind = Setting::Kind::kTexts;
+      if (is_text != (*kind == Setting::Kind::kTexts)) {
+        Refuse(key + ": an array holds numbers, or texts in quotes, not both");
+      }
+      items.push_back(is_text ? TakeString(key) : TakeWord());
+      if (!is_text && items.back().empty()) {
+        Refuse(key + ": an array holds numbers, for example [28, 28, 1], or texts in quotes");
+      }
       if (!Take(',') && !is_at_end() && rest_.front() != ']') {
         Refuse(fmt::format("{}: expected , or ] before {}", key, rest_));
       }
@@ -152,7 +159,7 @@ Setting ParseSetting(Line& line, const std::vector<std::string>& section, TomlAr
   if (!line.Take('=')) line.Refuse(fmt::format("{}: expected KEY = VALUE", name));
   if (arrays == TomlArrays::kTaken && line.Take('[')) {
     setting.kind = Setting::Kind::kArray;
-    setting.items = line.TakeItems(name);
+    setting.items = line.TakeItems(name, &setting.kind);
     line.ExpectEnd("the array of " + name);
     return setting;
   }

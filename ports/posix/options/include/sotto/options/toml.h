@@ -10,6 +10,7 @@
 //
 // With TomlArrays::kTaken also
 //   key = [28, 28, 1]        words and numbers, on one line
+//   key = ["a", "b"]         texts, on one line
 //   [[section]]              one of many
 //
 // Everything else is refused with its line: a key that comes twice, a section that comes twice, an
@@ -31,7 +32,8 @@ struct Setting {
   enum class Kind {
     kWord,   // without quotes: a number, true, false, a word
     kText,   // in quotes
-    kArray,  // of words
+    kArray,  // of words; also an empty one
+    kTexts,  // an array of texts in quotes
     kEntry,  // no setting: where one of [[section]] begins
   };
 
@@ -40,7 +42,7 @@ struct Setting {
   std::string value;
   int line = 0;  // from 1
   Kind kind = Kind::kWord;
-  std::vector<std::string> items;  // of an array
+  std::vector<std::string> items;  // of an array or of texts
   size_t entry = 0;                // which of [[section]], from 1; 0: not in one
 };
 

@@ -1,0 +1,60 @@
+// The kinds of steps that prepare samples, one row each: name and keys in a model file, step, C++
+// type. Part of sotto::model_file.
+//
+// To add a kind on hosts: its row in preparation_kinds.cc, and the table in server/MODELS.md as
+// `sotto model kinds` prints it. Constant data and pure functions, safe in any thread.
+#ifndef SOTTO_MODEL_PREPARATION_KINDS_H_
+#define SOTTO_MODEL_PREPARATION_KINDS_H_
+
+#include <string>
+#include <vector>
+
+#include "sotto/model_info.h"
+
+namespace sotto::posix {
+
+// A key of a kind of step in a model file.
+struct PreparationKey {
+  const char* name;
+  bool is_count = false;           // PreparationStep::size; else numbers, the first or the second
+  const char* fallback = nullptr;  // what it is if absent, for people; null: it is required
+  float fallback_number = 0.0f;
+  bool is_positive = false;  // its numbers are above 0
+};
+
+struct PreparationKindRow {
+  const char* name;
+  const char* does;
+  const char* type;  // in sotto::nn
+  nn::PreparationKind kind;
+  std::vector<PreparationKey> keys;
+  // The step of these numbers and this size.
+  nn::PreparationStep (*make)(const nn::PreparationStep& values);
+};
+
+const std::vector<PreparationKindRow>& PreparationKinds();
+
+// The row of that name, or null.
+const PreparationKindRow* FindPreparation(const std::string& name);
+
+// The row of a step. Throws std::logic_error if the table lacks it.
+const PreparationKindRow& KindOf(const nn::PreparationStep& step);
+
+// What a step has under each key, for people: "mean 0.1307, deviation 0.3081".
+std::string PreparationText(const nn::PreparationStep& step);
+
+// The type of step `number`, from 1: "Normalise<kMean2, kDeviation2>", without its namespace.
+std::string PreparationType(const nn::PreparationStep& step, size_t number);
+
+// The constants that the types name, as lines of a C++ header; empty if there are none.
+std::string PreparationConstants(const ModelInfo& model);
+
+// `class_names` of a model as a C++ array kClassNames; empty if classes have no names.
+std::string ClassNamesConstant(const ModelInfo& model);
+
+// All kinds and their keys, as a Markdown table.
+std::string PreparationTable();
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_MODEL_PREPARATION_KINDS_H_

@@ -1,0 +1,198 @@
+#include "steps.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <set>
+
+#include "float_file.h"
+#include "sotto/model/layer_kinds.h"
+#include "sotto/model/preparation_kinds.h"
+
+namespace sotto::posix {
+namespace {
+
+using nn::PreparationStep;
+using nn::Shape;
+
+constexpr size_t kMaxNameLength = 64;
+
+// "1 number, 3 (one a channel) or 384 (one a feature)"
+std::string CountsText(const Shape& shape) {
+  std::string text = "one number";
+  if (shape.channels > 1 && shape.channels < shape.size()) {
+    text += fmt::format(", {}, one a channel,", shape.channels);
+  }
+  if (shape.size() > 1) text += fmt::format(" or {}, one a feature", shape.size());
+  return text;
+}
+
+class Reader {
+ public:
+  Reader(const std::string& path, const Shape& shape) : path_(path), shape_(shape) {}
+
+  void AddMissing(const Table& top) {
+    if (!top.Has("missing")) return;
+    PreparationStep values;
+    values.first = Keep(top, "missing", Read(top, "missing"));
+    owned_.steps.push_back(FindPreparation("fill-missing")->make(values));
+  }
+
+  void Add(const Table& table) {
+    const PreparationKindRow& row = KindOf(table);
+    Table named = table;
+    named.Rename(fmt::format("prepare {} ({})", ++count_, row.name));
+    std::vector<std::string> names = {"kind"};
+    for (const PreparationKey& key : row.keys) names.emplace_back(key.name);
+    named.RequireKnown(names);
+    PreparationStep values;
+    for (size_t i = 0; i < row.keys.size(); ++i) {
+      const PreparationKey& key = row.keys[i];
+      if (key.is_count) {
+        values.size = named.Number(key.name, 1);
+      } else {
+        (i == 0 ? values.first : values.second) = ReadKey(named, key);
+      }
+    }
+    const PreparationStep step = row.make(values);
+    RequireFit(named, step);
+    owned_.steps.push_back(step);
+  }
+
+  OwnedSteps Finish() { return std::move(owned_); }
+
+ private:
+  static const PreparationKindRow& KindOf(const Table& table) {
+    const std::string name = table.Text("kind", "for example kind = \"normalise\"");
+    if (const PreparationKindRow* row = FindPreparation(name)) return *row;
+    std::vector<std::string> names;
+    for (const PreparationKindRow& row : PreparationKinds()) names.emplace_back(row.name);
+    table.Refuse("kind", fmt::format("there is no kind \"{}\"{} The kinds: {}",
+                                     name.substr(0, kMaxNameLength), Suggestion(name, names),
+                                     fmt::join(names, ", ")));
+  }
+
+  Span<const float> ReadKey(const Table& table, const PreparationKey& key) {
+    if (key.fallback != nullptr && !table.Has(key.name)) {
+      return Keep(table, key.name, {key.fallback_number});
+    }
+    const Span<const float> numbers = Keep(table, key.name, Read(table, key.name));
+    for (size_t i = 0; key.is_positive && i < numbers.size(); ++i) {
+      if (numbers[i] > 0) continue;
+      table.Refuse(key.name, fmt::format("{}: number {} is {:g}; expected numbers above 0; give a "
+                                         "feature that never changes the deviation 1",
+                                         key.name, i + 1, numbers[i]));
+    }
+    return numbers;
+  }
+
+  std::vector<float> Read(const Table& table, const std::string& key) const {
+    const std::string expected = CountsText(shape_) + ", or \"FILE\" of float32, little-endian";
+    if (!table.IsText(key)) return table.Reals(key, expected);
+    const FloatFile file(path_, table, key, expected);
+    if (file.bytes() % 4 != 0 || !nn::AreNumbersFor(shape_, file.bytes() / 4)) {
+      table.Refuse(key, fmt::format("{} has {} bytes; expected {}, of 4 bytes each", file.path(),
+                                    file.bytes(), CountsText(shape_)));
+    }
+    return file.Read(file.bytes() / 4);
+  }
+
+  Span<const float> Keep(const Table& table, const std::string& key, std::vector<float> numbers) {
+    if (!nn::AreNumbersFor(shape_, numbers.size())) {
+      table.Refuse(key, fmt::format("{} has {} numbers; samples are {}: expected {}", key,
+                                    numbers.size(), ShapeText(shape_), CountsText(shape_)));
+    }
+    owned_.numbers.push_back(std::move(numbers));
+    return {owned_.numbers.back().data(), owned_.numbers.back().size()};
+  }
+
+  void RequireFit(const Table& table, const PreparationStep& step) const {
+    if (step.is_random && !nn::IsImage(shape_)) {
+      table.Refuse(fmt::format("it takes images, input = [height, width, channels], not {}",
+                               ShapeText(shape_)));
+    }
+    if (!nn::FitsPreparation(step, shape_)) {
+      table.Refuse("padding", fmt::format("padding = {} is not less than height and width of {}",
+                                          step.size, ShapeText(shape_)));
+    }
+    const size_t random = nn::CountRandom({owned_.steps.data(), owned_.steps.size()});
+    if (step.is_random && random == nn::kMaxRandomSteps) {
+      table.Refuse(fmt::format("a model has at most {} random steps", nn::kMaxRandomSteps));
+    }
+  }
+
+  const std::string& path_;
+  const Shape shape_;
+  OwnedSteps owned_;
+  size_t count_ = 0;
+};
+
+// The bytes of the character that begins with this byte; 0: none does.
+size_t Utf8Length(uint8_t first) {
+  if (first < 0x80) return 1;
+  if (first < 0xc2 || first > 0xf4) return 0;
+  return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+}
+
+// JSON and SVG have no other texts.
+bool IsUtf8(const std::string& text) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  for (size_t i = 0; i < text.size();) {
+    const uint8_t first = byte(i);
+    const size_t length = Utf8Length(first);
+    if (length == 0 || length > text.size() - i) return false;
+    for (size_t k = 1; k < length; ++k) {
+      if ((byte(i + k) & 0xc0) != 0x80) return false;
+    }
+    // Longer than it need be, a surrogate, or above U+10FFFF.
+    const uint8_t second = length > 1 ? byte(i + 1) : 0;
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) {
+      return false;
+    }
+    i += length;
+  }
+  return true;
+}
+
+// Printable: neither empty nor with a control character.
+bool IsClassName(const std::string& name) {
+  return !name.empty() && name.size() <= kMaxNameLength && IsUtf8(name) &&
+         std::none_of(name.begin(), name.end(),
+                      [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; });
+}
+
+}  // namespace
+
+OwnedSteps ReadSteps(const std::string& path, const Table& top, const std::vector<Table>& tables,
+                     const Shape& shape) {
+  Reader reader(path, shape);
+  reader.AddMissing(top);
+  for (const Table& table : tables) reader.Add(table);
+  return reader.Finish();
+}
+
+std::vector<std::string> ReadClassNames(const Table& top, uint32_t count) {
+  if (!top.Has("classes")) return {};
+  std::vector<std::string> names =
+      top.Texts("classes", "[\"rest\", \"walk\"], a name for each class");
+  if (count == 0) top.Refuse("classes", "the target is no class; leave the key out");
+  if (names.size() != count) {
+    top.Refuse("classes",
+               fmt::format("{} names, but the model tells {} classes apart", names.size(), count));
+  }
+  std::set<std::string> seen;
+  for (const std::string& name : names) {
+    if (!IsClassName(name)) {
+      top.Refuse("classes",
+                 fmt::format("a name has 1 to {} bytes of UTF-8 and no control character",
+                             kMaxNameLength));
+    }
+    if (!seen.insert(name).second) {
+      top.Refuse("classes", fmt::format("\"{}\" comes twice", name));
+    }
+  }
+  return names;
+}
+
+}  // namespace sotto::posix

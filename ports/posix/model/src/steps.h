@@ -1,0 +1,38 @@
+// The steps of a model file that prepare samples, and the names of its classes. Part of
+// sotto::model_file.
+#ifndef SOTTO_MODEL_STEPS_H_
+#define SOTTO_MODEL_STEPS_H_
+
+#include <cstdint>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "sotto/model_info.h"
+#include "table.h"
+
+namespace sotto::posix {
+
+constexpr size_t kMaxSteps = 64;
+
+// Steps and all that they point to.
+struct OwnedSteps {
+  std::vector<nn::PreparationStep> steps;
+  std::list<std::vector<float>> numbers;
+};
+
+// Reads `missing` of the model, then each [[prepare]].
+//   path   of the model file
+//   top    the model's keys
+//   shape  of a sample
+// Throws std::invalid_argument as ReadModelFile() does.
+OwnedSteps ReadSteps(const std::string& path, const Table& top, const std::vector<Table>& tables,
+                     const nn::Shape& shape);
+
+// Reads `classes`; empty if the model has no such key.
+//   count  of the model's classes
+std::vector<std::string> ReadClassNames(const Table& top, uint32_t count);
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_MODEL_STEPS_H_

@@ -1,0 +1,71 @@
+// The steps among the entries of a net, for nn.h only. Part of sotto/nn.
+#ifndef SOTTO_NET_ENTRIES_H_
+#define SOTTO_NET_ENTRIES_H_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "sotto/preparation.h"
+
+namespace sotto {
+namespace nn {
+namespace internal {
+
+template <class... Entries>
+struct List {};
+
+// A compiler that stops here names, as template arguments, the step and the sample's shape.
+template <class Step, uint32_t height, uint32_t width, uint32_t channels>
+struct PreparationOf {
+  static_assert(FitsPreparation(Step::Step(), {height, width, channels}),
+                "a step has one number, one a channel or one a feature of the sample, which has "
+                "this height, width and number of channels; random steps take images, and a crop's "
+                "padding is from 1 to less than height and width");
+  static constexpr PreparationStep kStep = Step::Step();
+};
+
+template <class Entry, class = void>
+struct IsPreparation : std::false_type {};
+template <class Entry>
+struct IsPreparation<Entry,
+                     std::enable_if_t<std::is_same_v<decltype(Entry::Step()), PreparationStep>>>
+    : std::true_type {};
+
+template <class StepList, class EntryList>
+struct Divided {
+  using Steps = StepList;
+  using Others = EntryList;
+};
+
+// The steps that prepare samples, at the front of a net's entries, and the other entries.
+template <class StepList, class... Entries>
+struct Divide;
+template <class... Steps>
+struct Divide<List<Steps...>> : Divided<List<Steps...>, List<>> {
+  static_assert(sizeof...(Steps) == 0, "a net has at least one layer");
+};
+template <class... Steps, class First, class... Rest>
+struct Divide<List<Steps...>, First, Rest...>
+    : std::conditional_t<IsPreparation<First>::value, Divide<List<Steps..., First>, Rest...>,
+                         Divided<List<Steps...>, List<First, Rest...>>> {
+  static_assert(IsPreparation<First>::value || (!IsPreparation<Rest>::value && ...),
+                "a step that prepares samples stands before all layers");
+};
+
+template <uint32_t height, uint32_t width, uint32_t channels, class StepList>
+struct Preparations {
+  static constexpr Span<const PreparationStep> All() { return {}; }
+};
+template <uint32_t height, uint32_t width, uint32_t channels, class First, class... Rest>
+struct Preparations<height, width, channels, List<First, Rest...>> {
+  static constexpr PreparationStep kSteps[] = {
+      PreparationOf<First, height, width, channels>::kStep,
+      PreparationOf<Rest, height, width, channels>::kStep...};
+  static constexpr Span<const PreparationStep> All() { return kSteps; }
+};
+
+}  // namespace internal
+}  // namespace nn
+}  // namespace sotto
+
+#endif  // SOTTO_NET_ENTRIES_H_

@@ -1,0 +1,62 @@
+// Functions of ModelInfo for models that prepare samples.
+#include "nn/kernels.h"
+#include "sotto/bytes.h"
+#include "sotto/nn.h"
+
+namespace sotto::nn::internal {
+namespace {
+
+// The order of samples takes the streams below this one of the same key (KeyedPermutation).
+constexpr uint32_t kFirstStream = 0x80000000;
+constexpr size_t kWords = kRandomWords * kMaxRandomSteps;
+static_assert(4 * kWords == kChaChaBlockSize, "a sample's random words are one block");
+
+const Shape& ShapeOfSample(const ModelInfo& model) { return model.layers[0].info.input; }
+
+Status PrepareSample(const PreparedSamples& samples, uint32_t index, Span<float> features) {
+  const ModelInfo& model = samples.model;
+  const Batch& batch = samples.batch;
+  if (batch.key == nullptr || CountRandom(model.preparation) == 0) {
+    Prepare(model.preparation, ShapeOfSample(model), features);
+    return Status::kOk;
+  }
+  uint8_t block[kChaChaBlockSize];
+  const uint32_t stream = kFirstStream | batch.epoch;
+  if (Status s = ChaCha20Keystream(*batch.key, stream, index, block); s != Status::kOk) return s;
+  uint32_t words[kWords];
+  for (size_t i = 0; i < kWords; ++i) words[i] = LoadU32Le(block + 4 * i);
+  PrepareForTraining(model.preparation, ShapeOfSample(model), features, words);
+  return Status::kOk;
+}
+
+Status Read(void* context, uint32_t index, Span<float> features, uint32_t* label) {
+  const auto& samples = *static_cast<const PreparedSamples*>(context);
+  const SampleSource& raw = *samples.batch.source;
+  if (Status s = raw.read(raw.context, index, features, label); s != Status::kOk) return s;
+  return PrepareSample(samples, index, features);
+}
+
+Status ReadVector(void* context, uint32_t index, Span<float> features, Span<float> target) {
+  const auto& samples = *static_cast<const PreparedSamples*>(context);
+  const SampleSource& raw = *samples.batch.source;
+  if (Status s = raw.read_vector(raw.context, index, features, target); s != Status::kOk) return s;
+  return PrepareSample(samples, index, features);
+}
+
+}  // namespace
+
+SampleSource SourceOf(PreparedSamples* samples) {
+  return {samples->batch.source->count, Read, samples, ReadVector};
+}
+
+size_t PreparedSoftmaxPredictFloats(const ModelInfo& model) { return model.inputs; }
+
+void PreparedSoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
+                            Span<const float> features, Span<float> scratch, Span<float> scores) {
+  const Span<float> prepared = scratch.first(model.inputs);
+  Copy(features.data(), features.size(), prepared.data());
+  Prepare(model.preparation, ShapeOfSample(model), prepared);
+  SoftmaxPredict(model, parameters, prepared, {}, scores);
+}
+
+}  // namespace sotto::nn::internal

@@ -1,0 +1,14 @@
+#include "sotto/preparation.h"
+
+namespace sotto::nn {
+
+void PrepareForTraining(Span<const PreparationStep> steps, const Shape& shape, Span<float> features,
+                        Span<const uint32_t> random) {
+  for (const PreparationStep& step : steps) {
+    const size_t words = step.is_random ? kRandomWords : 0;
+    step.apply({step, shape, features, random.first(words)});
+    random = random.subspan(words, random.size() - words);
+  }
+}
+
+}  // namespace sotto::nn

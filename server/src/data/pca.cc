@@ -1,0 +1,112 @@
+#include "data/pca.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <stdexcept>
+
+#include <Eigen/Dense>
+
+#include "data/moments.h"
+
+namespace sotto::server {
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr size_t kBlock = 256;  // samples that are added at once
+
+void Require(const Dataset& data, uint32_t dimensions) {
+  const size_t inputs = data.input_size();
+  if (inputs > kMaxPcaInputs) {
+    throw std::invalid_argument(
+        fmt::format("samples have {} features; PCA takes at most {}", inputs, kMaxPcaInputs));
+  }
+  if (dimensions < 1 || dimensions > inputs || dimensions >= data.size()) {
+    throw std::invalid_argument(
+        fmt::format("{} dimensions of {} samples of {} features; expected at least 1, at most the "
+                    "features, and "
+                    "fewer than samples",
+                    dimensions, data.size(), inputs));
+  }
+}
+
+// Samples as columns, features as rows.
+MatrixXd ReadBlock(const Dataset& data, const ModelInfo* model, size_t first, size_t count) {
+  MatrixXd block(static_cast<Index>(data.input_size()), static_cast<Index>(count));
+  std::vector<float> features(data.input_size());
+  for (size_t s = 0; s < count; ++s) {
+    CopyPrepared(data, model, first + s, {features.data(), features.size()});
+    for (size_t i = 0; i < features.size(); ++i) {
+      if (!std::isfinite(features[i])) {
+        throw std::invalid_argument(
+            fmt::format("sample {}, feature {}: the number is missing or not finite; give a model "
+                        "whose file has "
+                        "missing = NUMBER with --model",
+                        first + s, i));
+      }
+      block(static_cast<Index>(i), static_cast<Index>(s)) = double{features[i]};
+    }
+  }
+  return block;
+}
+
+template <class Use>
+void ForEachBlock(const Dataset& data, const ModelInfo* model, const Use& use) {
+  for (size_t first = 0; first < data.size(); first += kBlock) {
+    use(ReadBlock(data, model, first, std::min(kBlock, data.size() - first)));
+  }
+}
+
+VectorXd MeanOf(const Dataset& data, const ModelInfo* model) {
+  VectorXd sum = VectorXd::Zero(static_cast<Index>(data.input_size()));
+  ForEachBlock(data, model, [&](const MatrixXd& block) { sum += block.rowwise().sum(); });
+  return sum / static_cast<double>(data.size());
+}
+
+// The lower triangle.
+MatrixXd CovarianceOf(const Dataset& data, const ModelInfo* model, const VectorXd& mean) {
+  const auto inputs = static_cast<Index>(data.input_size());
+  MatrixXd sum = MatrixXd::Zero(inputs, inputs);
+  ForEachBlock(data, model, [&](const MatrixXd& block) {
+    sum.selfadjointView<Eigen::Lower>().rankUpdate(block.colwise() - mean);
+  });
+  return sum / static_cast<double>(data.size());
+}
+
+VectorXd WithPositivePeak(const VectorXd& direction) {
+  Index peak = 0;
+  direction.cwiseAbs().maxCoeff(&peak);
+  return direction(peak) < 0 ? VectorXd(-direction) : direction;
+}
+
+}  // namespace
+
+PrincipalComponents FitPrincipalComponents(const Dataset& data, const ModelInfo* model,
+                                           uint32_t dimensions) {
+  Require(data, dimensions);
+  const VectorXd mean = MeanOf(data, model);
+  const MatrixXd covariance = CovarianceOf(data, model, mean);
+  PrincipalComponents result;
+  result.total_variance = covariance.trace();
+  if (!(result.total_variance > 0)) {
+    throw std::invalid_argument("all samples are the same; there is no direction to find");
+  }
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> solver(covariance);  // reads the lower triangle
+  if (solver.info() != Eigen::Success) throw std::runtime_error("no eigenvectors were found");
+  const auto inputs = static_cast<Index>(data.input_size());
+  std::vector<float> biases;
+  for (Index k = 0; k < static_cast<Index>(dimensions); ++k) {
+    const Index column = inputs - 1 - k;  // they increase
+    const VectorXd direction = WithPositivePeak(solver.eigenvectors().col(column));
+    result.variances.push_back(std::max(solver.eigenvalues()(column), 0.0));
+    for (const double weight : direction) result.parameters.push_back(static_cast<float>(weight));
+    biases.push_back(static_cast<float>(-direction.dot(mean)));
+  }
+  result.parameters.insert(result.parameters.end(), biases.begin(), biases.end());
+  return result;
+}
+
+}  // namespace sotto::server
