@@ -246,6 +246,12 @@ void AddModels(Corpus& corpus) {
                     "kernel = 3\nstride = 2\npadding = 1\n[[layer]]\nkind = \"group-norm\"\n"
                     "groups = 2\n[[layer]]\nkind = \"max-pool2d\"\nsize = 2\n[[layer]]\n"
                     "kind = \"dense\"\noutputs = 3\n"),
+        std::string("name = \"p\"\ninput = [4, 5, 2]\nmissing = 0.5\nclasses = [\"a\", 'b']\n"
+                    "[[prepare]]\nkind = \"normalise\"\nmean = [0.1, -2]\ndeviation = 3e-4\n"
+                    "[[prepare]]\nkind = \"rescale\"\nfactor = 2\n[[prepare]]\n"
+                    "kind = \"unit-norm\"\n[[prepare]]\nkind = \"random-crop\"\npadding = 2\n"
+                    "[[prepare]]\nkind = \"random-flip\"\n[[layer]]\nkind = \"dense\"\n"
+                    "outputs = 2\n"),
         std::string("name = \"b\"\ninput = [6]\ntokens = 5\n[[layer]]\nkind = \"embedding\"\n"
                     "width = 2\n[[layer]]\nkind = \"lstm\"\nunits = 3\noutput = \"last\"\n"),
         std::string("name = \"c\"\ninput = [9, 2]\nloss = \"mean-squared-error\"\n"

@@ -35,6 +35,9 @@ void Predict(const ModelInfo& model) {
   const uint64_t work = posix::MultiplyAccumulates(model).training;
   if (work + scratch + model.inputs + model.parameters > kMaxWork) return;
   std::vector<float> features(model.inputs, 1.0F);
+  const std::vector<uint32_t> random(nn::kRandomWords * nn::kMaxRandomSteps, 0xffffffff);
+  nn::PrepareForTraining(model.preparation, model.layers[0].info.input,
+                         {features.data(), features.size()}, {random.data(), random.size()});
   std::vector<float> parameters(model.parameters, 0.01F);
   std::vector<float> memory(scratch);
   std::vector<float> outputs(model.outputs);

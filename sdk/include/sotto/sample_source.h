@@ -17,8 +17,8 @@ struct SampleSource {
   uint32_t count = 0;  // samples on this device, >= 1
 
   // Writes sample `index` (< count).
-  //   features  [model inputs] float32, every element; finite. Tokens: whole numbers below the
-  //             model's vocabulary
+  //   features  [model inputs] float32, raw, every element; finite, or NaN for a missing number
+  //             that the model fills (preparation.h). Tokens: whole numbers below its vocabulary
   //   label     < model classes; an autoencoder does not look at it
   // Any status other than kOk ends the training: the device then sends an update of zeros
   // (LocalRound), since whether it reports must not depend on its data.

@@ -102,6 +102,11 @@ class Reader {
       table.Refuse(key, fmt::format("{} has {} numbers; samples are {}: expected {}", key,
                                     numbers.size(), ShapeText(shape_), CountsText(shape_)));
     }
+    total_ += numbers.size();
+    if (total_ > kMaxTensor) {
+      table.Refuse(key, fmt::format("up to here the steps have {} numbers; the most are {}", total_,
+                                    kMaxTensor));
+    }
     owned_.numbers.push_back(std::move(numbers));
     return {owned_.numbers.back().data(), owned_.numbers.back().size()};
   }
@@ -124,7 +129,8 @@ class Reader {
   const std::string& path_;
   const Shape shape_;
   OwnedSteps owned_;
-  size_t count_ = 0;
+  size_t count_ = 0;  // of [[prepare]]
+  size_t total_ = 0;  // numbers of all steps
 };
 
 // The bytes of the character that begins with this byte; 0: none does.
