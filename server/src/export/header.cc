@@ -78,8 +78,8 @@ std::string CommentText(std::string text) {
 
 std::string Head(const TrainedModel& model, const std::string& name) {
   std::string text = fmt::format(
-      "// Model {} with trained parameters, by Sotto {}: for Predict() in sotto/predict.h. C takes "
-      "the\n// numbers alone.\n",
+      "// Model {} with trained parameters, by Sotto {}.\n"
+      "// For Predict() in sotto/predict.h; C takes the numbers alone.\n",
       model.info.name, kVersion);
   for (const auto& [key, value] : model.metadata) {
     text += fmt::format("//   {}: {}\n", CommentText(key), CommentText(value));
