@@ -172,7 +172,7 @@ void RunEvaluate(const EvaluateOptions& o) {
   RequireOutput(o.json, o.source.path);
   const OpenedModel opened = OpenModelSource(o.source);
   const ModelInfo& model = *opened.model;
-  const SharedDataset data = OpenSamples(o.data, model);
+  const SharedDataset data = OpenSamples(o.data, model, Labels::kNeeded);
   RequireTargets(o, model, data->info());
   if (data->size() == 0) throw std::invalid_argument(fmt::format("--data {}: no samples", o.data));
   const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -190,7 +190,11 @@ void AddModelEvaluateCommand(CLI::App& model) {
   CLI::App& command = *model.add_subcommand(
       "evaluate", "compare a trained model's predictions with labels: accuracy, loss, per class");
   AddModelSource(command, &o->source);
-  command.add_option("--data", o->data, "samples with labels or target numbers")->required();
+  command
+      .add_option("--data", o->data,
+                  "samples with labels or target numbers: FILE[:options], synthetic or "
+                  "fashion-mnist")
+      ->required();
   command.add_option("--json", o->json, "write the figures to this file; - is standard output");
   command.callback([o] { RunEvaluate(*o); });
 }

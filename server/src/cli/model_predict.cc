@@ -121,7 +121,7 @@ void RunPredict(const PredictOptions& o) {
   const Output output = {"--out", o.out, Readers::kAll, true};
   RequireOutputs({output}, o.source.path);
   const OpenedModel opened = OpenModelSource(o.source);
-  const SharedDataset data = OpenSamples(o.data, *opened.model);
+  const SharedDataset data = OpenSamples(o.data, *opened.model, Labels::kIgnored);
   const std::string text = PredictionsOf(opened, *data);
   if (o.out == "-") {
     fmt::print("{}", text);
@@ -141,7 +141,11 @@ void AddModelPredictCommand(CLI::App& model) {
   CLI::App& command = *model.add_subcommand(
       "predict", "say what a trained model says of samples: class and probabilities, or values");
   AddModelSource(command, &o->source);
-  command.add_option("--data", o->data, "the samples")->required();
+  command
+      .add_option("--data", o->data,
+                  "the samples: FILE[:options], synthetic or fashion-mnist; labels are not "
+                  "needed")
+      ->required();
   command.add_option("--out", o->out, "write a CSV file; - is standard output")
       ->capture_default_str();
   command.callback([o] { RunPredict(*o); });
