@@ -12,16 +12,20 @@
 namespace sotto::server {
 namespace {
 
-// The file as a table without labels; null if it is none.
+// All numbers of the file are features. Null if they are not as many as the model takes: then some
+// are labels.
 SharedDataset WithoutLabels(const std::string& data, const ModelInfo& model) {
-  DataSource source = ParseDataSource(data);
+  const DataSource source = ParseDataSource(data);
   std::error_code ignored;
   const bool is_file = std::filesystem::is_regular_file(source.path, ignored);
-  if (!is_file || !source.options.emplace("label", "none").second) return nullptr;
+  if (!is_file || source.options.count("label") > 0) return nullptr;
+  ModelInfo asks_for_features = model;
+  asks_for_features.classes = 0;
+  asks_for_features.loss.target = nn::TargetKind::kInput;
   try {
-    return ReadDataset(source, &model);
+    return ReadDataset(source, &asks_for_features);
   } catch (const std::exception&) {
-    return nullptr;  // it has labels, or a format in which labels have a place of their own
+    return nullptr;
   }
 }
 
