@@ -2,7 +2,8 @@
 # classify.sh SOURCE_DIR WORK_DIR BIN_DIR
 # The firmware of examples/classify on emulated boards: an exported header goes into it, and for every
 # sample it prints the class that `sotto model predict` finds. Models with random parameters, in float32
-# and in fixed point. No function of a training is linked.
+# and in fixed point. No function of a training is linked. Then the session of examples/classify/README.md
+# as it stands there; only the folders of sources and programs are changed.
 # Skipped, 77, where a compiler, an emulator or a source is missing.
 set -euo pipefail
 source_dir="$1" bin="$3"
@@ -68,7 +69,21 @@ check() {
   echo "$3 on $1: 25 samples, $(sort -u found.txt | wc -l) classes, as the server"
 }
 
+readme() {
+  local board server
+  awk '/^```bash$/ { inside = 1; next } /^```/ { inside = 0 } inside' \
+    "${source_dir}/examples/classify/README.md" > block.sh
+  sed -i -e "s#build/host/bin/#${bin}/#" -e "s# examples/# ${source_dir}/examples/#" \
+    -e "s#\"\$PWD\"/toolchains/#${source_dir}/toolchains/#" -e 's#^python3#/usr/bin/python3#' block.sh
+  bash -e block.sh > session.txt 2>&1 || fail "$(tail -n 30 session.txt)"
+  board="$(grep -xE '[0-9]' session.txt)"
+  server="$(tail -n 2 session.txt | cut -d , -f 1)"
+  [[ "${board}" == "${server}" ]] || fail "README.md: the board says ${board}, the server ${server}"
+  echo "README.md: ${board//$'\n'/ } on the board and on the server"
+}
+
 check cortex-m4 mps2-an386 small-cnn 9098 784 0
 check cortex-m4 mps2-an386 char-lstm-small 8738 40 82
 check cortex-m3 mps2-an385 small-cnn-q 9098 784 0
 check cortex-m3 mps2-an385 softmax-64-10-q 650 64 0
+readme

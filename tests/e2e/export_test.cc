@@ -2,6 +2,7 @@
 // user runs them. NumPy and ONNX then find the same predictions (export/recompute.py).
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <iostream>
 #include <string>
@@ -58,23 +59,13 @@ class Trained {
     return features;
   }
 
-  // As `sotto model predict` writes them.
-  std::vector<float> Predictions(const std::vector<float>& features) const {
-    const Predictor predictor(*model_, {parameters_.data(), parameters_.size()});
-    const size_t width = model_->classes > 0 ? model_->classes : model_->outputs;
-    std::vector<float> predictions(kSamples * width);
-    std::vector<float> outputs(model_->outputs);
-    const Span<float> scores(outputs.data(), outputs.size());
-    std::vector<float> scratch;
-    for (size_t i = 0; i < kSamples; ++i) {
-      const Span<const float> sample(features.data() + i * model_->inputs, model_->inputs);
-      EXPECT_EQ(predictor.Run(sample, &scratch, scores), Status::kOk);
-      float* const out = predictions.data() + i * width;
-      std::copy(outputs.begin(), outputs.end(), out);
-      if (model_->classes == 0) continue;
-      EXPECT_EQ(Probabilities(*model_, scores, {out, width}), Status::kOk);
+  // A sample a line.
+  void WriteCsv(const std::string& name, const std::vector<float>& features) const {
+    std::string text;
+    for (size_t i = 0; i < features.size(); ++i) {
+      text += fmt::format("{:.9g}{}", features[i], (i + 1) % model_->inputs == 0 ? "\n" : ",");
     }
-    return predictions;
+    WriteFile(Path(name), text);
   }
 
  private:
@@ -93,7 +84,12 @@ TEST(Export, NumPyAndOnnxFindThePredictions) {
     for (const char* file : {"model.safetensors", "model.npz", "model.onnx"}) trained.Export(file);
     const std::vector<float> features = trained.Features();
     WriteFloats(trained.Path("features.f32"), features);
-    WriteFloats(trained.Path("predictions.f32"), trained.Predictions(features));
+    trained.WriteCsv("features.csv", features);
+    const Outcome predict =
+        Sotto("model predict " + trained.Path("model.safetensors") + " --model " +
+              trained.Path("net.toml") + " --data " + trained.Path("features.csv") +
+              ":header=no --out " + trained.Path("predictions.csv"));
+    EXPECT_EQ(predict.exit_code, 0) << predict.output;
     const Outcome show =
         Sotto("model show " + trained.Path("net.toml") + " --json " + trained.Path("net.json"));
     EXPECT_EQ(show.exit_code, 0) << show.output;
@@ -163,6 +159,57 @@ TEST(Export, AHeaderCompilesInCAndInCppAndPredictsTheSame) {
     }
     EXPECT_EQ(outputs, expected) << name;
   }
+}
+
+// The block of server/EXPORT.md.
+TEST(Export, TheLoaderOfThePageReadsAModel) {
+  if (!HasNumPy()) GTEST_SKIP() << "no python3-numpy";
+  const Trained trained(FindNet("windows"));
+  for (const char* file : {"model.safetensors", "model.npz"}) trained.Export(file);
+  const std::string page = ReadFile(SOTTO_SOURCE_DIR "/server/EXPORT.md");
+  const size_t begin = page.find("```python\n") + 10;
+  const std::string loader = page.substr(begin, page.find("```", begin) - begin);
+  EXPECT_LE(std::count(loader.begin(), loader.end(), '\n'), 12);
+  WriteFile(trained.Path("load.py"),
+            loader +
+                "archive = np.load('model.npz')\n"
+                "assert sorted(archive) == sorted(tensors), archive\n"
+                "assert all((archive[name] == tensors[name]).all() for name in tensors)\n"
+                "assert metadata['model'] == 'windows', metadata\n");
+  const Outcome run = RunCommand("cd " + trained.folder() + " && /usr/bin/python3 load.py 2>&1");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+}
+
+// What a person has: a table with names, text labels, and no labels.
+TEST(Export, ATableWithNamedClassesIsPredictedAndEvaluated) {
+  const Trained trained(FindNet("perceptron"));
+  std::string labelled = "a,b,c,d,e,f,g,h,label\n";
+  std::string bare = "a,b,c,d,e,f,g,h\n";
+  const std::vector<float> features = trained.Features();
+  const char* const names[] = {"idle", "run", "\"sit, still\"", "walk"};
+  for (size_t i = 0; i < kSamples; ++i) {
+    std::string line;
+    for (size_t j = 0; j < 8; ++j)
+      line += fmt::format("{}{:.9g}", j == 0 ? "" : ",", features[8 * i + j]);
+    labelled += line + "," + names[i % 4] + "\n";
+    bare += line + "\n";
+  }
+  WriteFile(trained.Path("labelled.csv"), labelled);
+  WriteFile(trained.Path("bare.csv"), bare);
+  const std::string of =
+      trained.Path("model.bin") + " --model " + trained.Path("net.toml") + " --data ";
+  const Json json = SottoJson("model evaluate " + of + trained.Path("labelled.csv"));
+  EXPECT_EQ(json["samples"], kSamples);
+  EXPECT_EQ(json["classes"][2]["name"], "sit, still");
+  const Outcome with_names = Sotto("model predict " + of + trained.Path("labelled.csv"));
+  EXPECT_EQ(with_names.output.rfind("class,class_name,probability idle,probability run,"
+                                    "\"probability sit, still\",probability walk\n",
+                                    0),
+            0U)
+      << with_names.output.substr(0, 200);
+  const Outcome without = Sotto("model predict " + of + trained.Path("bare.csv"));
+  EXPECT_EQ(without.output.rfind("class,probability_0,", 0), 0U) << without.output.substr(0, 200);
+  ExpectFailure(2, "model evaluate " + of + trained.Path("bare.csv"), "8 inputs");
 }
 
 TEST(Export, RefusesWhatItCannotWrite) {

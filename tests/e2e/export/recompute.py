@@ -1,7 +1,7 @@
 """recompute.py FOLDER: exported files of a model give the predictions of `sotto model predict`.
 
 FOLDER has net.json (`sotto model show --json`), model.safetensors, model.npz, model.onnx, features.f32 and
-predictions.f32. Exit status 1 if a probability differs by more than 1e-5.
+predictions.csv, which `sotto model predict` wrote for them. Exit status 1 if a probability differs by more than 1e-5.
 """
 
 import json
@@ -22,12 +22,20 @@ def compare(what, found, expected):
         sys.exit(1)
 
 
+def predictions(path):
+    """The columns of probabilities or values."""
+    with open(path, encoding="ascii") as file:
+        names = file.readline().strip().split(",")
+        rows = np.loadtxt(file, delimiter=",", ndmin=2)
+    return rows[:, [name not in ("class", "error") for name in names]]
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     description = json.loads((folder / "net.json").read_text())
     width = int(np.prod(description["input"]))
     features = np.fromfile(folder / "features.f32", "<f4").reshape(-1, width)
-    expected = np.fromfile(folder / "predictions.f32", "<f4").reshape(len(features), -1)
+    expected = predictions(folder / "predictions.csv")
     weights, metadata = tensors.load_safetensors(folder / "model.safetensors")
     assert metadata["digest"] == description["digest"], metadata
     archive = dict(np.load(folder / "model.npz"))
