@@ -115,7 +115,7 @@ TEST(Export, AFileGoesFromFormatToFormat) {
 }
 
 TEST(Export, AHeaderCompilesInCAndInCppAndPredictsTheSame) {
-  for (const char* name : {"windows", "image", "text"}) {
+  for (const char* name : {"windows", "image", "text", "prepared"}) {
     const Trained trained(FindNet(name));
     trained.Export("model.h");
     const std::vector<float> features = trained.Features();

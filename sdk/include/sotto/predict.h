@@ -48,7 +48,8 @@ constexpr size_t PredictFloats();
 //   model       of MakePredictionModel(), or of MakeModelInfo() with float32 parameters
 //   parameters  [model.parameters] float32, finite; or FixedParameter::raw() of each, for a model
 //               of MakePredictionModel() in fixed point
-//   features    [model.inputs] float32, finite; tokens are whole numbers below the vocabulary
+//   features    [model.inputs] float32, raw: the model's steps prepare them; finite, or NaN for a
+//               missing number if a step fills it; tokens are whole numbers below the vocabulary
 //   scratch     [PredictFloats(model)], or more if model.predict_floats() says so; unspecified
 //               before and after
 //   outputs     [model.outputs]
@@ -96,9 +97,29 @@ constexpr auto MakeForwardNet() {
   return net;
 }
 
+// The steps that prepare a sample for a prediction: none that is random.
+template <class Net>
+constexpr size_t kPredictionSteps = Net::Preparation().size() - CountRandom(Net::Preparation());
+
+template <size_t count>
+struct StepArray {
+  PreparationStep steps[count > 0 ? count : 1] = {};
+};
+
+template <class Net>
+constexpr auto MakePredictionSteps() {
+  StepArray<kPredictionSteps<Net>> array;
+  size_t count = 0;
+  for (const PreparationStep& step : Net::Preparation()) {
+    if (!step.is_random) array.steps[count++] = step;
+  }
+  return array;
+}
+
 template <class Net>
 struct ForwardNet {
   static constexpr auto kNet = MakeForwardNet<Net>();
+  static constexpr auto kSteps = MakePredictionSteps<Net>();
 };
 
 }  // namespace internal
@@ -122,11 +143,24 @@ constexpr ModelInfo MakePredictionModel(const char* name) {
   model.outputs = Net::kOutputs;
   model.classes = Net::kClasses;
   model.parameters = Net::kParameters;
+  if constexpr (nn::internal::kPredictionSteps < Net >> 0) {
+    model.preparation = nn::internal::ForwardNet<Net>::kSteps.steps;
+  }
   model.predict_floats = nn::internal::NetPredictFloats;
   // Raw parameters go to the second Predict(), which needs no pointer.
   if constexpr (Net::kArithmetic == nn::Arithmetic::kFloat32) {
     model.predict = nn::internal::NetPredict;
   }
+  return model;
+}
+
+// The same with names of the classes.
+template <class Net, size_t classes>
+constexpr ModelInfo MakePredictionModel(const char* name,
+                                        const char* const (&class_names)[classes]) {
+  static_assert(classes == Net::kClasses, "each class has a name");
+  ModelInfo model = MakePredictionModel<Net>(name);
+  model.class_names = class_names;
   return model;
 }
 

@@ -15,9 +15,10 @@ Status Predict(const ModelInfo& model, Span<const int32_t> parameters, Span<cons
   // The kernels read raw integers from the memory of floats, byte by byte (LoadRaw).
   const auto* const raw = reinterpret_cast<const float*>(parameters.data());
   nn::Walker walker(model.layers, raw, scratch.data(), 0, &saturated);
-  for (size_t i = 0; i < features.size(); ++i) {
-    nn::StoreRaw(nn::Activation::FromFloat(features[i]).raw(), &walker.input()[i]);
-  }
+  const Span<float> sample = walker.input();
+  nn::Copy(features.data(), features.size(), sample.data());
+  nn::Prepare(model.preparation, model.layers[0].info.input, sample);
+  for (float& feature : sample) nn::StoreRaw(nn::Activation::FromFloat(feature).raw(), &feature);
   walker.Forward();
   for (size_t k = 0; k < outputs.size(); ++k) {
     outputs[k] = nn::Activation::FromRaw(nn::LoadRaw(&walker.output()[k])).ToFloat();

@@ -15,10 +15,23 @@ inline bool AreFinite(Span<const float> values) {
   return true;
 }
 
+// Whether NaN is a missing number.
+inline bool TakesMissing(const ModelInfo& model) {
+  for (const PreparationStep& step : model.preparation) {
+    if (step.kind == PreparationKind::kFillMissing) return true;
+  }
+  return false;
+}
+
 inline Status CheckFeatures(const ModelInfo& model, Span<const float> features) {
   const uint32_t tokens = model.layers[0].tokens;
   if (tokens > 0) return AreTokens(features, tokens) ? Status::kOk : Status::kOutOfRange;
-  return AreFinite(features) ? Status::kOk : Status::kNotFinite;
+  const bool takes_missing = TakesMissing(model);
+  for (const float feature : features) {
+    const bool is_missing = takes_missing && feature != feature;
+    if (!is_missing && !IsFinite(feature)) return Status::kNotFinite;
+  }
+  return Status::kOk;
 }
 
 //   parameters  how many there are

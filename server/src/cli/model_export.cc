@@ -16,6 +16,10 @@
 namespace sotto::server {
 namespace {
 
+constexpr char kTakesRaw[] = "It takes raw samples: what prepares them is part of it.";
+constexpr char kTakesPrepared[] =
+    "It has the parameters alone: its user prepares samples as `sotto model show` says.";
+
 struct ExportOptions {
   ModelSource source;
   std::string format;
@@ -60,12 +64,15 @@ void RunExport(const ExportOptions& o) {
   const Output output = {"--out", o.out};
   RequireOutputs({output}, o.source.path);
   const ExportFormat& format = ChooseFormat(o);
-  const OpenedModel opened = OpenModelSource(o.source);
+  OpenedModel opened = OpenModelSource(o.source);
+  const bool prepares = !opened.model->preparation.empty();
+  if (prepares) opened.metadata.emplace_back("samples", format.holds_net ? "raw" : "prepared");
   OutputFile file(output);
   file.stream() << format.write(opened.trained());
   file.Finish();
   fmt::print("{}: {}, {} parameters of model {}{}\n", o.out, format.name, opened.parameters.size(),
              opened.model->name, DescribeRelease(opened.metadata));
+  if (prepares) fmt::print("{}\n", format.holds_net ? kTakesRaw : kTakesPrepared);
 }
 
 }  // namespace

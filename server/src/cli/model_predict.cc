@@ -40,7 +40,8 @@ std::string Field(const std::string& text) {
 class Lines {
  public:
   Lines(const ModelInfo& model, const SampleInfo& samples) : model_(model) {
-    if (samples.class_names.size() == model.classes) names_ = samples.class_names;
+    names_.assign(model.class_names.begin(), model.class_names.end());
+    if (names_.empty() && samples.class_names.size() == model.classes) names_ = samples.class_names;
   }
 
   std::string Header() const {

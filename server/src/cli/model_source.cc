@@ -191,8 +191,14 @@ Metadata WithModel(const OpenedModel& opened) {
                        {"digest", ModelDigestHex(*opened.model)},
                        {"parameters_sha256",
                         ParametersDigest({opened.parameters.data(), opened.parameters.size()})}};
+  if (!opened.model->class_names.empty()) {
+    const Span<const char* const>& names = opened.model->class_names;
+    metadata.emplace_back("class_names",
+                          json(std::vector<std::string>(names.begin(), names.end())).dump());
+  }
   for (const auto& item : opened.metadata) {
-    if (item.first != "format" && ValueOf(metadata, item.first).empty()) metadata.push_back(item);
+    const bool is_of_file = item.first == "format" || item.first == "samples";
+    if (!is_of_file && ValueOf(metadata, item.first).empty()) metadata.push_back(item);
   }
   return metadata;
 }

@@ -40,6 +40,7 @@ struct ExportFormat {
   const char* ending;     // of file names, with its dot
   std::string_view mark;  // with which each file begins; empty: files are not read back
   const char* does;
+  bool holds_net;  // what prepares samples included: it takes raw ones
   std::string (*write)(const TrainedModel& model);
   // The content of a file. Throws std::invalid_argument without the file's name.
   ModelContent (*read)(const std::string& bytes);

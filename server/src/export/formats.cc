@@ -83,16 +83,16 @@ std::string ValueOf(const Metadata& metadata, std::string_view name) {
 const std::vector<ExportFormat>& ExportFormats() {
   static const std::vector<ExportFormat> kFormats = {
       {"safetensors", ".safetensors", "", "a tensor a name, for PyTorch and others, with metadata",
-       WriteSafetensors, ReadSafetensors},
-      {"npz", ".npz", std::string_view("PK\x03\x04", 4), "the same tensors for numpy.load",
+       false, WriteSafetensors, ReadSafetensors},
+      {"npz", ".npz", std::string_view("PK\x03\x04", 4), "the same tensors for numpy.load", false,
        WriteNpz, ReadNpz},
-      {"npy", ".npy", "\x93NUMPY", "all parameters as one vector, in Sotto's order", WriteNpy,
-       ReadNpy},
+      {"npy", ".npy", "\x93NUMPY", "all parameters as one vector, in Sotto's order", false,
+       WriteNpy, ReadNpy},
       {"header", ".h", "",
        "a C++ header for sotto/predict.h, float32 or fixed point; its numbers "
        "are C, too",
-       WriteHeader, nullptr},
-      {"onnx", ".onnx", "", "the net itself, opset 13, images as NCHW", WriteOnnx, nullptr},
+       true, WriteHeader, nullptr},
+      {"onnx", ".onnx", "", "the net itself, opset 13, images as NCHW", true, WriteOnnx, nullptr},
   };
   return kFormats;
 }

@@ -4,6 +4,7 @@
 #include "export/writers.h"
 #include "sotto/model/model_file.h"
 #include "sotto/model/model_text.h"
+#include "sotto/model/preparation_kinds.h"
 #include "sotto/predict.h"
 #include "sotto/version.h"
 
@@ -96,11 +97,13 @@ std::string NetPart(const TrainedModel& model, const std::string& name) {
         fmt::format("// Of the frozen layers.\ninline constexpr float kFrozenWeights[{}] = {}\n",
                     frozen.size(), Floats(frozen));
   }
+  text += posix::PreparationConstants(model.info) + posix::ClassNamesConstant(model.info);
   return text + fmt::format(
                     "using Net = {};\n"
                     "constexpr sotto::ModelInfo kModel = "
-                    "sotto::MakePredictionModel<Net>(\"{}\");\n\n",
-                    posix::NetText(model.info), model.info.name);
+                    "sotto::MakePredictionModel<Net>(\"{}\"{});\n\n",
+                    posix::NetText(model.info), model.info.name,
+                    model.info.class_names.empty() ? "" : ", kClassNames");
 }
 
 }  // namespace

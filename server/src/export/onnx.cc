@@ -62,8 +62,69 @@ class Net {
     return value;
   }
 
-  // What is applied to a raw sample before the first layer: nothing so far.
-  static Value Prepare(const Value& input) { return input; }
+  // The steps of a prediction on a raw sample.
+  Value Prepare(Value value) {
+    for (const nn::PreparationStep& step : info_.preparation) {
+      if (!step.is_random) value.name = Prepared(step, value);
+    }
+    return value;
+  }
+
+  std::string Prepared(const nn::PreparationStep& step, const Value& value) {
+    switch (step.kind) {
+      case nn::PreparationKind::kFillMissing: {
+        const std::string is_missing = graph_.Add("IsNaN", {value.name});
+        return graph_.Add("Where", {is_missing, Numbers(step.first, value), value.name});
+      }
+      case nn::PreparationKind::kRescale: {
+        const std::string scaled = graph_.Add("Mul", {value.name, Numbers(step.first, value)});
+        return graph_.Add("Add", {scaled, Numbers(step.second, value)});
+      }
+      case nn::PreparationKind::kNormalise: {
+        const std::string centred = graph_.Add("Sub", {value.name, Numbers(step.first, value)});
+        return graph_.Add("Div", {centred, Numbers(step.second, value)});
+      }
+      case nn::PreparationKind::kUnitNorm: {
+        const std::string largest = graph_.Add("Abs", {value.name});
+        const std::string scaled = DividedBy("ReduceMax", largest, value);
+        return DividedBy("ReduceL2", scaled, {scaled, value.form, value.order});
+      }
+      case nn::PreparationKind::kRandomCrop:
+      case nn::PreparationKind::kRandomFlip:
+        break;
+    }
+    throw std::logic_error("ONNX lacks a step that prepares samples");
+  }
+
+  // value / reduce(of), over a whole sample; zeros stay zeros.
+  std::string DividedBy(const char* reduce, const std::string& of, const Value& value) {
+    std::vector<int64_t> axes;
+    for (size_t i = 0; i < AxesOf(value).size(); ++i) axes.push_back(static_cast<int64_t>(i) + 1);
+    const std::string divisor =
+        graph_.Add(reduce, {of}, {{"axes", axes}, {"keepdims", int64_t{1}}});
+    const std::string is_zero = graph_.Add("Equal", {divisor, graph_.AddFloats({1}, {0.0F})});
+    const std::string safe = graph_.Add("Where", {is_zero, graph_.AddFloats({1}, {1.0F}), divisor});
+    return graph_.Add("Div", {value.name, safe});
+  }
+
+  // A step's numbers in the order of the value: one, one a channel, or one a feature.
+  std::string Numbers(Span<const float> numbers, const Value& value) {
+    const Shape& s = value.shape();
+    const std::vector<float> own(numbers.begin(), numbers.end());
+    if (own.size() == 1) return graph_.AddFloats({1}, own);
+    if (value.form != Form::kImage) {
+      return graph_.AddFloats(
+          own.size() == s.size() ? AxesOf(value) : std::vector<int64_t>{s.channels}, own);
+    }
+    if (own.size() == s.channels) return graph_.AddFloats({s.channels, 1, 1}, own);
+    std::vector<float> channels_first;
+    for (uint32_t c = 0; c < s.channels; ++c) {
+      for (uint32_t p = 0; p < s.height * s.width; ++p) {
+        channels_first.push_back(own[p * s.channels + c]);
+      }
+    }
+    return graph_.AddFloats(AxesOf(value), channels_first);
+  }
 
   static std::vector<int64_t> AxesOf(const Value& value, bool is_tokens = false) {
     const Shape& s = value.shape();

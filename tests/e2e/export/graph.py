@@ -56,6 +56,16 @@ OPERATORS = {
     "Sigmoid": layers.sigmoid,
     "Softmax": lambda x, axis: layers.softmax(x),
     "Neg": np.negative,
+    "Abs": np.abs,
+    "Sub": np.subtract,
+    "Div": np.divide,
+    "IsNaN": np.isnan,
+    "Where": np.where,
+    "Equal": np.equal,
+    "ReduceMax": lambda x, axes, keepdims: x.max(axis=tuple(axes), keepdims=bool(keepdims)),
+    "ReduceL2": lambda x, axes, keepdims: np.sqrt(
+        (x**2).sum(axis=tuple(axes), keepdims=bool(keepdims))
+    ),
     "Mul": np.multiply,
     "Add": np.add,
 }

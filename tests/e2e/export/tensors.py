@@ -26,6 +26,30 @@ def arguments(layer):
     return [int(n) for n in re.findall(r"(?<=[<, ])\d+", layer["type"])]
 
 
+def broadcast(numbers, x):
+    """One number, one a channel or one a feature, for samples [n, features] in Sotto's order."""
+    numbers = np.atleast_1d(np.asarray(numbers, np.float64))
+    return np.resize(numbers, x.shape[1]) if numbers.size < x.shape[1] else numbers
+
+
+def prepare(description, x):
+    """The steps of a prediction on raw samples [n, features]."""
+    for step in description["preparation"]:
+        numbers = {k: broadcast(v, x) for k, v in step.items() if isinstance(v, (list, float))}
+        if step["kind"] == "fill-missing":
+            x = np.where(np.isnan(x), numbers["value"], x)
+        elif step["kind"] == "rescale":
+            x = x * numbers["factor"] + numbers["offset"]
+        elif step["kind"] == "normalise":
+            x = (x - numbers["mean"]) / numbers["deviation"]
+        elif step["kind"] == "unit-norm":
+            norm = np.sqrt((x**2).sum(axis=1, keepdims=True))
+            x = x / np.where(norm == 0, 1, norm)
+        else:
+            assert step["in_training_only"], step
+    return x
+
+
 class Net:
     """Between layers a value is an image [n, c, h, w], a sequence [n, l, c] or a vector [n, f]."""
 
@@ -55,6 +79,7 @@ class Net:
 
     def forward(self, x):
         shape = self.description["input"]
+        x = prepare(self.description, x)
         if self.description["tokens"]:
             x = x.astype(int)
         elif shape[0] > 1:

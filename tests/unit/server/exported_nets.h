@@ -19,6 +19,10 @@ inline std::string LayerText(const std::string& kind, const std::string& keys = 
   return "[[layer]]\nkind = \"" + kind + "\"\n" + keys + "\n";
 }
 
+inline std::string PrepareText(const std::string& kind, const std::string& keys = "") {
+  return "[[prepare]]\nkind = \"" + kind + "\"\n" + keys + "\n";
+}
+
 inline ExportedNet MakeNet(const std::string& name, const std::string& text) {
   return {name, "name = \"" + name + "\"\n" + text};
 }
@@ -64,6 +68,20 @@ inline std::vector<ExportedNet> ExportedNets() {
                               LayerText("average-pool1d", "size = 2") +
                               LayerText("global-average") + LayerText("dense", "outputs = 3")),
       MakeNet("softmax-images", "input = [4, 5, 3]\n" + LayerText("dense", "outputs = 3")),
+      // What prepares samples is part of the net: numbers for all, a channel and a feature.
+      MakeNet("prepared",
+              "input = [2, 3, 2]\nclasses = [\"rest\", \"walk, slowly\"]\nmissing = 0.5\n" +
+                  PrepareText("rescale", "factor = [2.0, 3.0]\noffset = 0.25") +
+                  PrepareText("normalise",
+                              "mean = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, "
+                              "1.1, 1.2]\ndeviation = [1.5, 0.5]") +
+                  PrepareText("random-flip") + PrepareText("unit-norm") +
+                  LayerText("conv2d", "outputs = 3\nkernel = 2") + LayerText("tanh") +
+                  LayerText("dense", "outputs = 2")),
+      MakeNet("prepared-windows",
+              "input = [5, 2]\n" +
+                  PrepareText("normalise", "mean = [0.1, 0.2]\ndeviation = [1.5, 0.5]") +
+                  LayerText("dense", "outputs = 3")),
       MakeNet("autoencoder", "input = [4, 3, 2]\ntarget = \"input\"\n" + squared +
                                  LayerText("dense", "outputs = 5") + LayerText("tanh") +
                                  LayerText("dense", "outputs = 24")),
