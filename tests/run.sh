@@ -54,6 +54,7 @@ install_test_packages() {
   install_packages dpkg-dev || true
   install_packages systemd || true  # systemd-analyze checks the unit of sotto-client
   install_packages libbenchmark-dev || true
+  install_packages python3-numpy python3-onnx || true
   ${quick} || install_packages "${CROSS_PACKAGES[@]}" || true
 }
 

@@ -60,6 +60,11 @@ if(NOT SOTTO_SANITIZE)
                                                TIMEOUT 1200 COST 60)
   set_tests_properties(board.fleet PROPERTIES PROCESSORS 2)
 
+  add_test(NAME board.classify
+           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/classify.sh ${PROJECT_SOURCE_DIR}
+                   ${PROJECT_BINARY_DIR}/board/classify ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  set_tests_properties(board.classify PROPERTIES LABELS board SKIP_RETURN_CODE 77 TIMEOUT 600)
+
   # What the firmware takes of flash and RAM has not grown beyond sdk/FOOTPRINT.md.
   add_test(NAME size.footprint
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/size/table.sh ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}

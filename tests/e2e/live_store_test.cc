@@ -194,6 +194,23 @@ TEST(LiveStoreTest, AMadeUpReceiptStopsNothingAndIsCounted) {
   EXPECT_TRUE(Says(ReadFile(server.log), "1 receipt not of this store, ignored"));
 }
 
+TEST(LiveStoreTest, AReleasedModelIsExportedWhileTheServerGoesOn) {
+  Site site(2);
+  Server server = site.Serve(
+      {"--cohort", "2", "--rounds", "1000", "--noise-multiplier", "50", "--delta", "0.1"});
+  std::vector<Process> clients = site.Clients(server.port);
+  ASSERT_TRUE(server.WaitForReleases(2)) << ReadFile(server.log);
+  Process process = site.Sotto(
+      {"model", "export", site.Path("store"), "--round", "2", "--out", site.Path("model.npz")},
+      "export.log");
+  EXPECT_EQ(process.Wait(), 0) << ReadFile(site.Path("export.log"));
+  EXPECT_TRUE(Says(ReadFile(site.Path("export.log")), "softmax-784-10, round 2, epsilon "))
+      << ReadFile(site.Path("export.log"));
+  EXPECT_TRUE(server.WaitForReleases(server.releases() + 2)) << ReadFile(server.log);
+  server.process.Signal(SIGTERM);
+  EXPECT_EQ(server.process.Wait(), 128 + SIGTERM) << ReadFile(server.log);
+}
+
 TEST(LiveStoreTest, TheStoreOfAKilledServerIsWhole) {
   Site site(2);
   Server server = site.Serve(SmallJob());

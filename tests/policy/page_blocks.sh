@@ -8,6 +8,7 @@
 #   toml           ports/posix/client/README.md (e2e.client_readme); a model file of server/MODELS.md, which
 #                  begins with its name (policy.page_commands)
 #   csv NAME       a data file that the page's commands read (policy.page_commands)
+#   python         the loader of server/EXPORT.md (cli_test, Export.TheLoaderOfThePageReadsAModel)
 #   text           a figure or a table: not code. A sketch of code says that it is not compiled
 # README.md shows examples/minimal/main.cc, character for character, and is at most 150 lines long.
 set -euo pipefail
@@ -40,6 +41,7 @@ check_cmake() {
 check_bash() {
   case "${page}" in
     server/SERVE.md) ;;               # e2e.serve_session
+    examples/classify/README.md) ;;   # board.classify
     examples/cortex_m/README.md) ;;   # board.readme
     *) complain "no test plays the sessions of this page: use sh" ;;
   esac
@@ -73,8 +75,9 @@ while IFS= read -r page; do
           grep -qE '^# [a-z]+\.toml$' || complain "no test reads it"
         ;;
       *.csv\ *.csv) ;;
+      *.python) [[ "${page}" == server/EXPORT.md ]] || complain "no test runs it" ;;
       *.text) check_text ;;
-      *) complain "the languages are cpp, cmake, sh, bash, console, toml, csv NAME and text" ;;
+      *) complain "the languages are cpp, cmake, sh, bash, console, toml, csv NAME, python and text" ;;
     esac
   done
 done < <(list_pages)

@@ -104,9 +104,11 @@ number() {
 measure() {
   local program level=(-DCMAKE_BUILD_TYPE=MinSizeRel) programs=(instructions training_instructions)
   [[ "$1" != cortex-m4 ]] || programs+=(net_instructions)
+  [[ "$1" != cortex-m[34] ]] || programs+=(predict_instructions)
   [[ "$2" == Os ]] || level=(-DCMAKE_BUILD_TYPE=Release '-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG'
     '-DCMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG')
-  build tests/size "$1-$2" "$1" "device_uart device_memory ${programs[*]}" "${level[@]}"
+  build tests/size "$1-$2" "$1" "device_uart device_memory predict_float predict_int32_t ${programs[*]}" \
+    "${level[@]}"
   for program in device_memory "${programs[@]/#/bin/}"; do
     emulate "$1" "${work}/$1-$2/${program}" -serial none -icount shift=0
   done
@@ -170,6 +172,29 @@ print_nets() {
     /^workspace:/ { printf "| workspace of `lenet`, bytes | %d | %d |\n", $2, $4 }'
 }
 
+# predict_flash NUMBER: of a Cortex-M4F and a Cortex-M3, at -O2 and -Os, without the parameters.
+predict_flash() {
+  local cpu level program
+  for cpu in cortex-m4 cortex-m3; do
+    for level in O2 Os; do
+      program="${work}/${cpu}-${level}/predict_$1"
+      echo -n " $(($(sizes "${program}" 0 | cut -d ' ' -f 1) - 4 * 9098)) |"
+    done
+  done
+  echo
+}
+
+# The logs of two cores side by side: "predict NAME: N" each.
+print_predictions() {
+  echo '| one prediction | Cortex-M4F, -O2 | -Os | Cortex-M3, -O2 | -Os |'
+  echo '|---|---|---|---|---|'
+  paste -d : <(grep ^predict "${work}/cortex-m4-O2.txt") <(grep ^predict "${work}/cortex-m4-Os.txt") \
+    <(grep ^predict "${work}/cortex-m3-O2.txt") <(grep ^predict "${work}/cortex-m3-Os.txt") |
+    awk -F ': *' '{ printf "| `%s` | %d | %d | %d | %d |\n", substr($1, 9), $2, $4, $6, $8 }'
+  echo "| flash, \`small-cnn\`, bytes |$(predict_flash float)"
+  echo "| flash, \`small-cnn-q\`, bytes |$(predict_flash int32_t)"
+}
+
 prepare_device > "${work}/device.log" 2>&1
 for cpu in "${cpus[@]}"; do
   for level in O2 Os; do measure "${cpu}" "${level}" > "${work}/${cpu}-${level}.txt"; done
@@ -179,11 +204,13 @@ echo
 print_instructions | tee "${work}/instructions.md"
 echo
 print_nets | tee "${work}/nets.md"
+echo
+print_predictions | tee "${work}/predictions.md"
 
 case "${2-}" in
   --update)
     # A table in the page is what follows its marker, up to an empty line.
-    for table in memory instructions nets; do
+    for table in memory instructions nets predictions; do
       sed -i -e "/^<!-- ${table}/,/^\$/ { /^|/d; }" -e "/^<!-- ${table}/r ${work}/${table}.md" \
         sdk/FOOTPRINT.md
     done
@@ -223,5 +250,16 @@ case "${2-}" in
         }
       }
       END { exit bad || rows != 11 }' sdk/FOOTPRINT.md "${work}/nets.md"
+    awk -F ' *[|] *' '
+      $3 !~ /^[1-9][0-9]*$/ { next }
+      FILENAME ~ /FOOTPRINT/ { published[$2] = $0; next }
+      {
+        rows++
+        split(published[$2], limit, / *[|] */)
+        for (i = 3; i < NF; i++) {
+          if ($i > limit[i] * 1.05) { print $i " is too much: " $0; bad = 1 }
+        }
+      }
+      END { exit bad || rows != 9 }' sdk/FOOTPRINT.md "${work}/predictions.md"
     ;;
 esac

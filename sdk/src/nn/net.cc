@@ -2,19 +2,11 @@
 #include "nn/kernels.h"
 #include "nn/momentum.h"
 #include "nn/net_batch.h"
+#include "nn/tokens.h"
 
 namespace sotto::nn::internal {
 
 namespace {
-
-// Whether all are whole numbers below `tokens`. NaN is none.
-bool AreTokens(Span<const float> features, uint32_t tokens) {
-  for (const float feature : features) {
-    const bool is_in_range = feature >= 0.0f && feature < static_cast<float>(tokens);
-    if (!is_in_range || static_cast<float>(static_cast<uint32_t>(feature)) != feature) return false;
-  }
-  return true;
-}
 
 struct FloatNet : FloatArithmetic {
   static bool CanStep(const SgdStep&, size_t) { return true; }

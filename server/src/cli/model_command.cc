@@ -12,6 +12,7 @@
 #include "base/counted.h"
 #include "cli/in_range.h"
 #include "cli/json_output.h"
+#include "cli/model_export.h"
 #include "cli/output_file.h"
 #include "cli/report.h"
 #include "sotto/model/layer_kinds.h"
@@ -238,10 +239,15 @@ void AddShow(CLI::App& model) {
 }  // namespace
 
 void AddModelCommand(CLI::App& app) {
-  CLI::App& model =
-      *app.add_subcommand("model", "list the named models; show what a model is and costs");
+  CLI::App& model = *app.add_subcommand(
+      "model",
+      "list the named models; show what a model is and costs; export, evaluate, "
+      "predict");
   model.require_subcommand(0, 1);
   AddShow(model);
+  AddModelExportCommand(model);
+  AddModelPredictCommand(model);
+  AddModelEvaluateCommand(model);
   model
       .add_subcommand("kinds",
                       "print the kinds of layers and of steps in model files as Markdown tables, "

@@ -65,9 +65,9 @@ Fields ModelAndCode() {
         return Json(posix::Hex(job.model_digest));
       }),
       Row("initial-model",
-          "begin with the parameters in this file, float32 LE as --model-out writes them; a job "
-          "keeps them, so a resumed one needs no file; epsilon does not cover the data that they "
-          "were trained on")
+          "begin with the parameters in this file: safetensors, NPZ or NPY as `sotto model export` "
+          "writes them, or float32 LE of --model-out; a job keeps them, so a resumed one needs no "
+          "file; epsilon does not cover the data that they were trained on")
           .In(Group::kTraining)
           .ByDefault("drawn anew, or zeros for a single dense layer")
           .Asked(

@@ -5,6 +5,7 @@
 
 #include "sotto/posix/files.h"
 #include "sotto/posix/hex.h"
+#include "store/sqlite_beside.h"
 #include "store/sqlite_schema.h"
 #include "store/sqlite_store.h"
 
@@ -14,6 +15,7 @@ namespace {
 struct Kind {
   const char* prefix;  // of the names of this kind of store; the first match wins
   std::unique_ptr<Store> (*open)(const std::string& where, StoreMode mode);
+  void (*read)(const std::string& where, const std::function<void(Store&)>& read);
   StoreReport (*inspect)(const std::string& where);
 };
 
@@ -54,7 +56,7 @@ StoreReport InspectSqlite(const std::string& path) {
 }
 
 constexpr Kind kKinds[] = {
-    {"", OpenSqlite, InspectSqlite},  // any path
+    {"", OpenSqlite, ReadSqliteStore, InspectSqlite},  // any path
 };
 
 const Kind& KindOf(const std::string& where) {
@@ -67,6 +69,10 @@ const Kind& KindOf(const std::string& where) {
 
 std::unique_ptr<Store> OpenStore(const std::string& where, StoreMode mode) {
   return KindOf(where).open(where, mode);
+}
+
+void ReadStore(const std::string& where, const std::function<void(Store&)>& read) {
+  KindOf(where).read(where, read);
 }
 
 StoreReport InspectStore(const std::string& where) { return KindOf(where).inspect(where); }

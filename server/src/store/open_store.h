@@ -6,6 +6,7 @@
 #define SOTTO_STORE_OPEN_STORE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,12 @@ namespace sotto::server {
 // Throws std::runtime_error if other users may read the store, if another process uses it and it
 // cannot be shared, or if it is no store.
 std::unique_ptr<Store> OpenStore(const std::string& where, StoreMode mode = StoreMode::kExisting);
+
+// Reads a store, also while a server writes to it, and does not make that one wait.
+//   read  is called with a store of one moment, which it only reads. If something was written
+//         meanwhile, it is called once more: so it keeps nothing of an earlier call
+// Throws as OpenStore() and as `read`.
+void ReadStore(const std::string& where, const std::function<void(Store&)>& read);
 
 // The models of a job that the store has.
 struct StoredModels {

@@ -79,13 +79,35 @@ void UndoHalfDoneCommit(const std::string& path) {
   sqlite3_close(handle);
 }
 
+// SQLite takes no locks on a file that it is told not to change.
+std::string UnlockedName(const std::string& path) {
+  std::string name = "file:";
+  for (const char c : path) {
+    const bool is_special = c == '%' || c == '?' || c == '#';
+    name += is_special ? fmt::format("%{:02x}", static_cast<uint8_t>(c)) : std::string(1, c);
+  }
+  return name + "?immutable=1";
+}
+
+int Open(const std::string& path, Access access, sqlite3** handle) {
+  switch (access) {
+    case Access::kWrite:
+      return sqlite3_open_v2(path.c_str(), handle, SQLITE_OPEN_READWRITE, nullptr);
+    case Access::kRead:
+      return sqlite3_open_v2(path.c_str(), handle, SQLITE_OPEN_READONLY, nullptr);
+    case Access::kBeside:
+      break;
+  }
+  return sqlite3_open_v2(UnlockedName(path).c_str(), handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
+                         nullptr);
+}
+
 }  // namespace
 
 Database::Database(const std::string& path, Access access) : path_(path) {
   static const bool kWipes = WipeMemoryOfSqlite();
   static_cast<void>(kWipes);
-  const int flags = access == Access::kRead ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
-  const int result = sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr);
+  const int result = Open(path, access, &handle_);
   try {
     if (result != SQLITE_OK) Fail("open it");
     sqlite3_busy_timeout(handle_, kBusyTimeoutMs);

@@ -27,6 +27,9 @@ enum class Access {
   // Nothing is written, and every attempt to write fails. A transaction keeps others from writing.
   // Only what a killed program left of a commit is undone first, where this process may write.
   kRead,
+  // The same without any lock, beside a process that may write. What is read may be of two states
+  // if that process has written meanwhile.
+  kBeside,
 };
 
 class Database {

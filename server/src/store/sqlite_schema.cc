@@ -96,14 +96,14 @@ void KeepJournal(Database& database, int64_t version) {
 
 void RequireWritable(Database& database, StoreMode mode, int64_t version) {
   if (!database.is_read_only()) return;
-  const bool is_readable = mode == StoreMode::kRead && version == kSchemaVersion;
+  const bool only_reads = mode == StoreMode::kRead || mode == StoreMode::kBeside;
+  const bool is_readable = only_reads && version == kSchemaVersion;
   if (is_readable) return;
   Refuse(database,
-         fmt::format("it can only be read{}; check that the file and its folder are "
-                     "yours and writable, or copy it to where they are",
-                     mode == StoreMode::kRead
-                         ? fmt::format(", and version {} must be converted first", version)
-                         : ""));
+         fmt::format(
+             "it can only be read{}; check that the file and its folder are "
+             "yours and writable, or copy it to where they are",
+             only_reads ? fmt::format(", and version {} must be converted first", version) : ""));
 }
 
 }  // namespace

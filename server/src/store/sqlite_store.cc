@@ -61,7 +61,9 @@ ByteSpan View(const std::vector<uint8_t>& bytes) { return {bytes.data(), bytes.s
 
 }  // namespace
 
-SqliteStore::SqliteStore(const std::string& path, StoreMode mode) : database_(Prepare(path, mode)) {
+SqliteStore::SqliteStore(const std::string& path, StoreMode mode)
+    : database_(Prepare(path, mode),
+                mode == StoreMode::kBeside ? Access::kBeside : Access::kWrite) {
   OpenSchema(database_, mode);
 }
 

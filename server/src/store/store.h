@@ -40,6 +40,9 @@ enum class StoreMode {
   // The store must exist, and it is only read: a file that nobody may write will do. One of an
   // older version must be writable, because it is converted.
   kRead,
+  // The same beside a process that may be writing to it: without locks, so what is read holds only
+  // if nothing was written meanwhile. For ReadStore() in open_store.h, which sees to that.
+  kBeside,
 };
 
 class Store : public JobLog {

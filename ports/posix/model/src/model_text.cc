@@ -91,6 +91,12 @@ std::string KeyText(const LayerKey& key) {
 
 }  // namespace
 
+std::string NetText(const ModelInfo& model) {
+  const std::string net =
+      fmt::format("{}Sequential<\n    {}>", kIn, fmt::join(Entries(model), ",\n    "));
+  return IsFixedPoint(model) ? fmt::format("{}FixedPoint<{}>", kIn, net) : net;
+}
+
 std::string CppText(const ModelInfo& model) {
   std::string text = "#include \"sotto/nn.h\"\n\n";
   if (const uint32_t frozen = FrozenParameters(model); frozen > 0) {
@@ -105,10 +111,7 @@ std::string CppText(const ModelInfo& model) {
       !constants.empty()) {
     text += constants + "\n";
   }
-  const std::string net =
-      fmt::format("{}Sequential<\n    {}>", kIn, fmt::join(Entries(model), ",\n    "));
-  text += fmt::format("using Net = {};\n",
-                      IsFixedPoint(model) ? fmt::format("{}FixedPoint<{}>", kIn, net) : net);
+  text += fmt::format("using Net = {};\n", NetText(model));
   return text +
          fmt::format("constexpr sotto::ModelInfo kModel = sotto::MakeModelInfo<Net>(\"{}\"{});\n",
                      model.name, model.class_names.empty() ? "" : ", kClassNames");

@@ -11,6 +11,10 @@
 
 namespace sotto::posix {
 
+// The net's C++ type: `sotto::nn::Sequential<...>`. Frozen layers name their weights
+// kFrozenWeights.
+std::string NetText(const ModelInfo& model);
+
 // The model as a C++ header's lines: `using Net = sotto::nn::Sequential<...>` and a ModelInfo of
 // the same digest. Weights of frozen layers are declared, not defined.
 std::string CppText(const ModelInfo& model);

@@ -1,0 +1,169 @@
+// Inference: what a trained model says of a sample. Part of sotto/nn.
+//
+// `sotto model export --format header` writes a net's type and its trained parameters as a header:
+// model_windows here, of a model named windows.
+//
+//   #include "windows.h"
+//   #include "sotto/predict.h"
+//   using namespace sotto;
+//
+//   float scratch[PredictFloats<model_windows::Net>()];
+//   float outputs[model_windows::Net::kOutputs];
+//
+//   Status Classify(Span<const float> features, uint32_t* label) {
+//     const Status status = Predict(model_windows::kModel, model_windows::kParameters, features,
+//                                   scratch, outputs);
+//     if (status == Status::kOk) *label = PredictedClass(model_windows::kModel, outputs);
+//     return status;
+//   }
+//
+// Parameters are constants and stay in flash. A model of MakePredictionModel() names the functions
+// of the way forward alone, so a firmware that does not train links nothing of a training. The
+// outputs have the same bits on every CPU: a board finds the class that `sotto model predict`
+// finds. Pure functions, safe in any thread or interrupt with memory of its own.
+#ifndef SOTTO_PREDICT_H_
+#define SOTTO_PREDICT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sotto/fixed.h"
+#include "sotto/nn.h"
+#include "sotto/span.h"
+#include "sotto/status.h"
+
+namespace sotto {
+
+// A parameter of a net in fixed point: below 64 in magnitude, in units of 2^-24.
+using FixedParameter = Fixed<31, 24>;
+
+// Floats of scratch memory for a net whose parameters are in the form of its arithmetic: float32,
+// or raw integers.
+//   model  of MakePredictionModel()
+constexpr size_t PredictFloats(const ModelInfo& model) { return nn::NetMemory(model.layers, 0); }
+template <class Net>
+constexpr size_t PredictFloats();
+
+// The outputs of a net for a sample: of classes their scores, else the numbers that are predicted.
+//   model       of MakePredictionModel(), or of MakeModelInfo() with float32 parameters
+//   parameters  [model.parameters] float32, finite; or FixedParameter::raw() of each, for a model
+//               of MakePredictionModel() in fixed point
+//   features    [model.inputs] float32, raw: the model's steps prepare them; finite, or NaN for a
+//               missing number if a step fills it; tokens are whole numbers below the vocabulary
+//   scratch     [PredictFloats(model)], or more if model.predict_floats() says so; unspecified
+//               before and after
+//   outputs     [model.outputs]
+// Returns kOk; kInvalidArgument if a span has another size or the model does not take parameters of
+// this type; kBufferTooSmall if scratch is too small; kOutOfRange for a number that is no token;
+// kNotFinite for a feature that is not finite (outputs unchanged), and for an output that is not.
+Status Predict(const ModelInfo& model, Span<const float> parameters, Span<const float> features,
+               Span<float> scratch, Span<float> outputs);
+Status Predict(const ModelInfo& model, Span<const int32_t> parameters, Span<const float> features,
+               Span<float> scratch, Span<float> outputs);
+
+// The class with the highest score; in a tie the lower one. Of a single output its sign tells which
+// of two classes.
+//   outputs  [model.outputs], at least one
+uint32_t PredictedClass(const ModelInfo& model, Span<const float> outputs);
+
+// What the outputs say of each class. Softmax gives probabilities, which add up to 1. One against
+// all gives each class its own: they need not add up to 1, but of a single output they do.
+//   outputs        [model.outputs]
+//   probabilities  [model.classes]; may be outputs itself if both have the same size
+// Returns kOk, or kInvalidArgument if the model has no classes or a span has another size.
+Status Probabilities(const ModelInfo& model, Span<const float> outputs, Span<float> probabilities);
+
+namespace nn {
+namespace internal {
+
+// A layer that only goes forward. Softmax regression on one Dense needs no functions for its
+// training; here it has those of any Dense.
+constexpr LayerPlan ForwardPlan(LayerPlan layer, Arithmetic arithmetic) {
+  if (layer.info.kind == LayerKind::kDense && layer.functions.forward == nullptr) {
+    const Real* const frozen = layer.frozen;
+    layer = DensePlan(layer.info.output.size(), layer.info.input);
+    if (arithmetic == Arithmetic::kFixedPoint) layer = FixedDense(layer);
+    layer.frozen = frozen;
+  }
+  layer.functions.add_gradient = nullptr;
+  layer.functions.input_delta = nullptr;
+  return layer;
+}
+
+template <class Net>
+constexpr auto MakeForwardNet() {
+  auto net = Net::kNet;
+  for (LayerPlan& layer : net.plan) layer = ForwardPlan(layer, Net::kArithmetic);
+  return net;
+}
+
+// The steps that prepare a sample for a prediction: none that is random.
+template <class Net>
+constexpr size_t kPredictionSteps = Net::Preparation().size() - CountRandom(Net::Preparation());
+
+template <size_t count>
+struct StepArray {
+  PreparationStep steps[count > 0 ? count : 1] = {};
+};
+
+template <class Net>
+constexpr auto MakePredictionSteps() {
+  StepArray<kPredictionSteps<Net>> array;
+  size_t count = 0;
+  for (const PreparationStep& step : Net::Preparation()) {
+    if (!step.is_random) array.steps[count++] = step;
+  }
+  return array;
+}
+
+template <class Net>
+struct ForwardNet {
+  static constexpr auto kNet = MakeForwardNet<Net>();
+  static constexpr auto kSteps = MakePredictionSteps<Net>();
+};
+
+}  // namespace internal
+}  // namespace nn
+
+template <class Net>
+constexpr size_t PredictFloats() {
+  return nn::NetMemory(nn::internal::ForwardNet<Net>::kNet.plan, 0);
+}
+
+// The ModelInfo of a net for predictions alone: it cannot train, and has no digest. In fixed point
+// its parameters are raw integers.
+template <class Net>
+constexpr ModelInfo MakePredictionModel(const char* name) {
+  ModelInfo model;
+  model.name = name;
+  model.layers = nn::internal::ForwardNet<Net>::kNet.plan;
+  model.loss = Net::kLoss;
+  model.loss.errors = nullptr;
+  model.inputs = Net::kInputs;
+  model.outputs = Net::kOutputs;
+  model.classes = Net::kClasses;
+  model.parameters = Net::kParameters;
+  if constexpr (nn::internal::kPredictionSteps < Net >> 0) {
+    model.preparation = nn::internal::ForwardNet<Net>::kSteps.steps;
+  }
+  model.predict_floats = nn::internal::NetPredictFloats;
+  // Raw parameters go to the second Predict(), which needs no pointer.
+  if constexpr (Net::kArithmetic == nn::Arithmetic::kFloat32) {
+    model.predict = nn::internal::NetPredict;
+  }
+  return model;
+}
+
+// The same with names of the classes.
+template <class Net, size_t classes>
+constexpr ModelInfo MakePredictionModel(const char* name,
+                                        const char* const (&class_names)[classes]) {
+  static_assert(classes == Net::kClasses, "each class has a name");
+  ModelInfo model = MakePredictionModel<Net>(name);
+  model.class_names = class_names;
+  return model;
+}
+
+}  // namespace sotto
+
+#endif  // SOTTO_PREDICT_H_

@@ -1,0 +1,50 @@
+// What all predictions check. Part of sotto/nn; private to the SDK.
+#ifndef SOTTO_NN_PREDICT_H_
+#define SOTTO_NN_PREDICT_H_
+
+#include "nn/tokens.h"
+#include "sotto/model_info.h"
+#include "sotto/num.h"
+
+namespace sotto::nn {
+
+inline bool AreFinite(Span<const float> values) {
+  for (const float value : values) {
+    if (!IsFinite(value)) return false;
+  }
+  return true;
+}
+
+// Whether NaN is a missing number.
+inline bool TakesMissing(const ModelInfo& model) {
+  for (const PreparationStep& step : model.preparation) {
+    if (step.kind == PreparationKind::kFillMissing) return true;
+  }
+  return false;
+}
+
+inline Status CheckFeatures(const ModelInfo& model, Span<const float> features) {
+  const uint32_t tokens = model.layers[0].tokens;
+  if (tokens > 0) return AreTokens(features, tokens) ? Status::kOk : Status::kOutOfRange;
+  const bool takes_missing = TakesMissing(model);
+  for (const float feature : features) {
+    const bool is_missing = takes_missing && feature != feature;
+    if (!is_missing && !IsFinite(feature)) return Status::kNotFinite;
+  }
+  return Status::kOk;
+}
+
+//   parameters  how many there are
+inline Status CheckPrediction(const ModelInfo& model, size_t parameters, Span<const float> features,
+                              Span<float> scratch, Span<float> outputs) {
+  if (parameters != model.parameters || features.size() != model.inputs ||
+      outputs.size() != model.outputs) {
+    return Status::kInvalidArgument;
+  }
+  if (Status s = CheckFeatures(model, features); s != Status::kOk) return s;
+  return scratch.size() < model.predict_floats(model) ? Status::kBufferTooSmall : Status::kOk;
+}
+
+}  // namespace sotto::nn
+
+#endif  // SOTTO_NN_PREDICT_H_

@@ -1,0 +1,92 @@
+#include "cli/model_export.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/model_source.h"
+#include "cli/output_file.h"
+#include "export/format.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr char kTakesRaw[] = "It takes raw samples: what prepares them is part of it.";
+constexpr char kTakesPrepared[] =
+    "It has the parameters alone: its user prepares samples as `sotto model show` says.";
+
+struct ExportOptions {
+  ModelSource source;
+  std::string format;
+  std::string out;
+};
+
+std::vector<std::string> FormatNames() {
+  std::vector<std::string> names;
+  for (const ExportFormat& format : ExportFormats()) names.emplace_back(format.name);
+  return names;
+}
+
+std::string FormatsText() {
+  std::string text = "Formats:\n";
+  for (const ExportFormat& format : ExportFormats()) {
+    text += fmt::format("  {:<12} {:<13} {}\n", format.name, format.ending, format.does);
+  }
+  return text + "server/EXPORT.md has the names, shapes and orders of the tensors.";
+}
+
+const ExportFormat& ChooseFormat(const ExportOptions& o) {
+  if (!o.format.empty()) return *FindFormat(o.format);
+  if (const ExportFormat* format = FormatOfFile(o.out)) return *format;
+  throw std::invalid_argument(
+      fmt::format("--out {}: its ending says no format; name one by --format: {}", o.out,
+                  fmt::join(FormatNames(), ", ")));
+}
+
+// "round 12, epsilon 3.2 at delta 1e-05", as far as it is known.
+std::string DescribeRelease(const Metadata& metadata) {
+  const std::string round = ValueOf(metadata, "round");
+  const std::string epsilon = ValueOf(metadata, "epsilon");
+  const std::string delta = ValueOf(metadata, "delta");
+  std::string text;
+  if (!round.empty()) text += fmt::format(", round {}", round);
+  if (!epsilon.empty()) text += fmt::format(", epsilon {}", epsilon);
+  if (!delta.empty()) text += fmt::format(" at delta {}", delta);
+  return text;
+}
+
+void RunExport(const ExportOptions& o) {
+  const Output output = {"--out", o.out};
+  RequireOutputs({output}, o.source.path);
+  const ExportFormat& format = ChooseFormat(o);
+  OpenedModel opened = OpenModelSource(o.source);
+  const bool prepares = !opened.model->preparation.empty();
+  if (prepares) opened.metadata.emplace_back("samples", format.holds_net ? "raw" : "prepared");
+  OutputFile file(output);
+  file.stream() << format.write(opened.trained());
+  file.Finish();
+  fmt::print("{}: {}, {} parameters of model {}{}\n", o.out, format.name, opened.parameters.size(),
+             opened.model->name, DescribeRelease(opened.metadata));
+  if (prepares) fmt::print("{}\n", format.holds_net ? kTakesRaw : kTakesPrepared);
+}
+
+}  // namespace
+
+void AddModelExportCommand(CLI::App& model) {
+  const auto o = std::make_shared<ExportOptions>();
+  CLI::App& command = *model.add_subcommand(
+      "export", "write a trained model for other programs, or for a firmware's inference");
+  AddModelSource(command, &o->source);
+  command.add_option("--format", o->format, "of the file (default: by the ending of --out)")
+      ->check(CLI::IsMember(FormatNames()));
+  command.add_option("--out", o->out, "the file to write")->required();
+  command.footer(FormatsText());
+  command.callback([o] { RunExport(*o); });
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/model_data.h"
+#include "cli/model_export.h"
+#include "cli/model_source.h"
+#include "cli/output_file.h"
+#include "export/predictor.h"
+#include "sotto/predict.h"
+
+namespace sotto::server {
+namespace {
+
+struct PredictOptions {
+  ModelSource source;
+  std::string data;
+  std::string out = "-";
+};
+
+// A field of a CSV file: in quotes where it needs them.
+std::string Field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    quoted += c;
+    if (c == '"') quoted += c;
+  }
+  return quoted + "\"";
+}
+
+// A line for each sample: what the model says of it. Nine digits give the same float32 back.
+class Lines {
+ public:
+  Lines(const ModelInfo& model, const SampleInfo& samples) : model_(model) {
+    names_.assign(model.class_names.begin(), model.class_names.end());
+    if (names_.empty() && samples.class_names.size() == model.classes) names_ = samples.class_names;
+  }
+
+  std::string Header() const {
+    if (model_.classes == 0) return Numbered(IsAutoencoder() ? "error" : "", "value");
+    if (names_.empty()) return Numbered("class", "probability", model_.classes);
+    std::string line = "class,class_name";
+    for (const std::string& name : names_) line += "," + Field("probability " + name);
+    return line + "\n";
+  }
+
+  std::string Line(Span<const float> features, Span<const float> outputs) const {
+    if (model_.classes > 0) return ClassLine(outputs);
+    std::string line;
+    if (IsAutoencoder()) line = fmt::format("{:.9g},", SquaredError(features, outputs));
+    return line + Numbers(outputs) + "\n";
+  }
+
+ private:
+  bool IsAutoencoder() const { return model_.loss.target == nn::TargetKind::kInput; }
+
+  std::string Numbered(const std::string& first, const char* name, uint32_t count = 0) const {
+    std::string line = first;
+    if (count == 0) count = model_.outputs;
+    for (uint32_t i = 0; i < count; ++i) {
+      line += fmt::format("{}{}_{}", line.empty() ? "" : ",", name, i);
+    }
+    return line + "\n";
+  }
+
+  std::string ClassLine(Span<const float> outputs) const {
+    std::vector<float> probabilities(model_.classes);
+    const Span<float> memory(probabilities.data(), probabilities.size());
+    static_cast<void>(Probabilities(model_, outputs, memory));  // the sizes are the model's
+    const uint32_t label = PredictedClass(model_, outputs);
+    std::string line = std::to_string(label) + ",";
+    if (!names_.empty()) line += Field(names_[label]) + ",";
+    return line + Numbers(memory) + "\n";
+  }
+
+  static std::string Numbers(Span<const float> values) {
+    std::string text;
+    for (const float value : values) {
+      fmt::format_to(std::back_inserter(text), "{}{:.9g}", text.empty() ? "" : ",", value);
+    }
+    return text;
+  }
+
+  // The mean over the features: large for a sample unlike those of the training.
+  static float SquaredError(Span<const float> features, Span<const float> outputs) {
+    float sum = 0;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      sum += (outputs[i] - features[i]) * (outputs[i] - features[i]);
+    }
+    return sum / static_cast<float>(outputs.size());
+  }
+
+  const ModelInfo& model_;
+  std::vector<std::string> names_;
+};
+
+std::string PredictionsOf(const OpenedModel& opened, const Dataset& data) {
+  const ModelInfo& model = *opened.model;
+  const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const Predictor predictor(model, {opened.parameters.data(), opened.parameters.size()});
+  const std::vector<float> outputs = PredictAll(predictor, data, threads);
+  const Lines lines(model, data.info());
+  std::vector<float> features(model.inputs);
+  std::string text = lines.Header();
+  for (size_t i = 0; i < data.size(); ++i) {
+    data.CopyFeatures(i, {features.data(), features.size()});
+    text += lines.Line({features.data(), features.size()},
+                       {outputs.data() + i * model.outputs, model.outputs});
+  }
+  return text;
+}
+
+void RunPredict(const PredictOptions& o) {
+  const Output output = {"--out", o.out, Readers::kAll, true};
+  RequireOutputs({output}, o.source.path);
+  const OpenedModel opened = OpenModelSource(o.source);
+  const SharedDataset data = OpenSamples(o.data, *opened.model, Labels::kIgnored);
+  const std::string text = PredictionsOf(opened, *data);
+  if (o.out == "-") {
+    fmt::print("{}", text);
+    return;
+  }
+  OutputFile file(output);
+  file.stream() << text;
+  file.Finish();
+  fmt::print("{}: predictions for {} samples of {} by model {}\n", o.out, data->size(),
+             data->name(), opened.model->name);
+}
+
+}  // namespace
+
+void AddModelPredictCommand(CLI::App& model) {
+  const auto o = std::make_shared<PredictOptions>();
+  CLI::App& command = *model.add_subcommand(
+      "predict", "say what a trained model says of samples: class and probabilities, or values");
+  AddModelSource(command, &o->source);
+  command
+      .add_option("--data", o->data,
+                  "the samples: FILE[:options], synthetic or fashion-mnist; labels are not "
+                  "needed")
+      ->required();
+  command.add_option("--out", o->out, "write a CSV file; - is standard output")
+      ->capture_default_str();
+  command.callback([o] { RunPredict(*o); });
+}
+
+}  // namespace sotto::server

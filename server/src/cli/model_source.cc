@@ -1,0 +1,229 @@
+#include "cli/model_source.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <stdexcept>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "accounting/figures.h"
+#include "cli/report.h"
+#include "export/parameters.h"
+#include "plans/claim_kinds.h"
+#include "sotto/models.h"
+#include "sotto/posix/files.h"
+#include "spec/parameters_file.h"
+#include "store/open_store.h"
+
+namespace sotto::server {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kStoreBeginning("SQLite format 3\0", 16);
+
+// What a store says of one of its models.
+struct Released {
+  JobEntry job;
+  int64_t round = 0;
+  std::vector<float> parameters;
+  std::optional<LedgerEntry> entry;  // absent: with which the job began
+};
+
+bool IsStore(const std::string& path) {
+  posix::RequireRegularFile(path);
+  std::ifstream file(path, std::ios::binary);
+  std::string head(kStoreBeginning.size(), '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  return file && head == kStoreBeginning;
+}
+
+[[noreturn]] void Refuse(const ModelSource& source, const std::string& why) {
+  throw std::invalid_argument(fmt::format("{}: {}", source.path, why));
+}
+
+// Rounds as people count them.
+std::string RoundsText(const std::vector<int64_t>& rounds) {
+  std::vector<int64_t> counted;
+  for (const int64_t round : rounds) counted.push_back(round + 1);
+  constexpr size_t kMost = 20;
+  if (counted.size() > kMost) {
+    return fmt::format("{} to {}, {} in all", counted.front(), counted.back(), counted.size());
+  }
+  return fmt::format("{}", fmt::join(counted, ", "));
+}
+
+const JobEntry& FindJob(const ModelSource& source, const History& history) {
+  if (history.jobs.empty()) Refuse(source, "no job has begun in this store: it has no model");
+  if (!source.job) return history.jobs.back();
+  for (const JobEntry& job : history.jobs) {
+    if (job.number == *source.job) return job;
+  }
+  Refuse(source, fmt::format("it has no job {}; its jobs are 1 to {}", *source.job,
+                             history.jobs.back().number));
+}
+
+int64_t FindRound(const ModelSource& source, const JobEntry& job,
+                  const std::vector<int64_t>& rounds) {
+  if (rounds.empty()) Refuse(source, fmt::format("it has no model of job {}", job.number));
+  if (!source.round) return rounds.back();
+  const int64_t round = int64_t{*source.round} - 1;
+  if (std::find(rounds.begin(), rounds.end(), round) != rounds.end()) return round;
+  Refuse(source, fmt::format("it has no model of round {} of job {}; it has those of the rounds {} "
+                             "(0: with which the job began)",
+                             *source.round, job.number, RoundsText(rounds)));
+}
+
+Released ReadReleased(const ModelSource& source) {
+  Released released;
+  ReadStore(source.path, [&](Store& store) {
+    released = {};
+    const History history = store.ReadHistory();
+    released.job = FindJob(source, history);
+    const int64_t job = released.job.number;
+    released.round = FindRound(source, released.job, store.ListModels(job));
+    released.parameters = store.ReadModel(job, released.round).parameters;
+    for (const LedgerEntry& entry : store.Ledger()) {
+      if (entry.job == job && int64_t{entry.round} == released.round) released.entry = entry;
+    }
+  });
+  return released;
+}
+
+// The headline: against whoever sees the released models.
+Metadata ClaimsOf(const LedgerEntry& entry) {
+  const privacy::Claim* claim = privacy::FindClaim(entry.claims, privacy::ClaimKinds().front());
+  if (claim == nullptr) return {{"epsilon", "infinite"}};
+  Metadata metadata = {{"epsilon", fmt::format("{}", claim->epsilon)},
+                       {"delta", fmt::format("{}", claim->delta)},
+                       {"unit", privacy::Name(claim->unit)},
+                       {"adjacency", privacy::Name(claim->adjacency)},
+                       {"adversary", privacy::Name(claim->adversary)},
+                       {"view", privacy::Name(claim->view)},
+                       {"trust_mode", privacy::Name(claim->trust_mode)},
+                       {"colluders", std::to_string(claim->colluders)},
+                       {"accountant", claim->accountant}};
+  if (entry.seeded) metadata.emplace_back("seeded", "not private: the noise derives from a seed");
+  return metadata;
+}
+
+Metadata MetadataOf(const Released& released) {
+  Metadata metadata = {{"job", std::to_string(released.job.number)},
+                       {"round", std::to_string(released.round + 1)}};
+  if (!released.entry) return metadata;
+  metadata.emplace_back("rounds", std::to_string(released.entry->plan.rounds));
+  metadata.emplace_back("mechanism", released.entry->mechanism);
+  for (const auto& item : ClaimsOf(*released.entry)) metadata.push_back(item);
+  return metadata;
+}
+
+// The model that the user names, or that the source names if it has a name that all know.
+posix::SharedModel OpenNamed(const ModelSource& source, const std::string& name) {
+  if (!source.model.empty()) {
+    try {
+      return posix::OpenModel(source.model);
+    } catch (const std::exception& error) {
+      throw std::invalid_argument(fmt::format("--model {}", error.what()));
+    }
+  }
+  if (!name.empty() && FindModel(name.c_str()) != nullptr) return posix::OpenModel(name);
+  Refuse(source, name.empty()
+                     ? "it does not say of which model its parameters are; name it: --model NAME "
+                       "or --model FILE.toml"
+                     : fmt::format("it is of model {}, which a file describes; name that file: "
+                                   "--model FILE.toml",
+                                   name));
+}
+
+void RequireModelOf(const ModelSource& source, const Released& released, const ModelInfo& model) {
+  const json configuration = json::parse(released.job.configuration, nullptr, false);
+  const std::string theirs =
+      configuration.is_object() ? configuration.value("model_digest", std::string()) : "";
+  const std::string ours = ModelDigestHex(model);
+  if ((theirs.empty() || theirs == ours) && released.parameters.size() == model.parameters) return;
+  Refuse(source, fmt::format("job {} trained model {} with the digest {}; model {} is another net, "
+                             "its digest is {}",
+                             released.job.number, released.job.model, theirs, model.name, ours));
+}
+
+OpenedModel OpenReleased(const ModelSource& source) {
+  Released released = ReadReleased(source);
+  OpenedModel opened;
+  opened.model = OpenNamed(source, released.job.model);
+  RequireModelOf(source, released, *opened.model);
+  opened.metadata = MetadataOf(released);
+  opened.parameters = std::move(released.parameters);
+  return opened;
+}
+
+// The name of the model in a file that has metadata.
+std::string NameIn(const std::string& path) {
+  const std::string bytes = ReadModelBytes(path);
+  for (const ExportFormat& format : ExportFormats()) {
+    if (format.read == nullptr) continue;
+    try {
+      return ValueOf(format.read(bytes).metadata, "model");
+    } catch (const std::exception&) {
+      continue;  // of another format
+    }
+  }
+  return "";
+}
+
+OpenedModel OpenFile(const ModelSource& source) {
+  if (source.round || source.job) {
+    Refuse(source, "--round and --job choose a model of a store; this is a file of one model");
+  }
+  OpenedModel opened;
+  const std::string name = source.model.empty() ? NameIn(source.path) : "";
+  opened.model = OpenNamed(source, name);
+  opened.parameters = ReadModelParameters(source.path, *opened.model, &opened.metadata);
+  return opened;
+}
+
+// First the model itself, then what the source says.
+Metadata WithModel(const OpenedModel& opened) {
+  Metadata metadata = {{"model", opened.model->name},
+                       {"digest", ModelDigestHex(*opened.model)},
+                       {"parameters_sha256",
+                        ParametersDigest({opened.parameters.data(), opened.parameters.size()})}};
+  if (!opened.model->class_names.empty()) {
+    const Span<const char* const>& names = opened.model->class_names;
+    metadata.emplace_back("class_names",
+                          json(std::vector<std::string>(names.begin(), names.end())).dump());
+  }
+  for (const auto& item : opened.metadata) {
+    const bool is_of_file = item.first == "format" || item.first == "samples";
+    if (!is_of_file && ValueOf(metadata, item.first).empty()) metadata.push_back(item);
+  }
+  return metadata;
+}
+
+}  // namespace
+
+void AddModelSource(CLI::App& command, ModelSource* source) {
+  command
+      .add_option("SOURCE", source->path,
+                  "the store of `sotto serve`, also while it serves; or a file that `sotto model "
+                  "export` or --model-out wrote")
+      ->required();
+  command.add_option("--model", source->model,
+                     "the net: a name, or FILE.toml; needed if the source does not name one that "
+                     "`sotto model` lists");
+  command.add_option("--round", source->round,
+                     "of a store: the released round, from 1, or 0 for the model with which the "
+                     "job began (default: the last one)");
+  command.add_option("--job", source->job, "of a store: the job, from 1 (default: the last one)");
+}
+
+OpenedModel OpenModelSource(const ModelSource& source) {
+  OpenedModel opened = IsStore(source.path) ? OpenReleased(source) : OpenFile(source);
+  opened.metadata = WithModel(opened);
+  return opened;
+}
+
+}  // namespace sotto::server

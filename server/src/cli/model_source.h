@@ -1,0 +1,47 @@
+// Where `sotto model export`, `evaluate` and `predict` take a trained model from: a store or a
+// file. Part of sotto::server/cli.
+#ifndef SOTTO_CLI_MODEL_SOURCE_H_
+#define SOTTO_CLI_MODEL_SOURCE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "export/format.h"
+#include "sotto/model/model_file.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sotto::server {
+
+// What the user names.
+struct ModelSource {
+  std::string path;               // a store, or a file of parameters
+  std::string model;              // --model; empty: what the source says
+  std::optional<uint32_t> round;  // of a store: from 1; 0: with which the job began; absent: last
+  std::optional<uint32_t> job;    // of a store; absent: the last one
+};
+
+// Declares the source and its options.
+void AddModelSource(CLI::App& command, ModelSource* source);
+
+struct OpenedModel {
+  posix::SharedModel model;
+  std::vector<float> parameters;
+  Metadata metadata;  // model, digest; of a store the round and what is claimed of it
+
+  TrainedModel trained() const {
+    return {*model, {parameters.data(), parameters.size()}, metadata};
+  }
+};
+
+// Opens it; a store also while a server writes to it. Throws std::invalid_argument or
+// std::runtime_error that name the file, what is wrong and what to do.
+OpenedModel OpenModelSource(const ModelSource& source);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_CLI_MODEL_SOURCE_H_

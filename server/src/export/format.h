@@ -1,0 +1,69 @@
+// The formats in which a trained model leaves, one row each. Part of sotto::server/export.
+//
+// To add a format: its row in formats.cc with its functions, a file beside it, its line in
+// server/EXPORT.md and in CMakeLists.txt, a test. Stateless; safe from any thread.
+#ifndef SOTTO_EXPORT_FORMAT_H_
+#define SOTTO_EXPORT_FORMAT_H_
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "export/tensors.h"
+#include "sotto/model_info.h"
+
+namespace sotto::server {
+
+// What is said of a model, by name, in the order in which it is written: digest, round, epsilon.
+using Metadata = std::vector<std::pair<std::string, std::string>>;
+
+// The value of that name, or empty.
+std::string ValueOf(const Metadata& metadata, std::string_view name);
+
+// A trained model that leaves.
+struct TrainedModel {
+  const ModelInfo& info;
+  Span<const float> parameters;  // [info.parameters]
+  Metadata metadata;
+};
+
+// What a file of a model holds.
+struct ModelContent {
+  Metadata metadata;
+  std::vector<Tensor> tensors;  // one without a name: all parameters as a vector, in Sotto's order
+};
+
+struct ExportFormat {
+  const char* name;
+  const char* ending;     // of file names, with its dot
+  std::string_view mark;  // with which each file begins; empty: files are not read back
+  const char* does;
+  bool holds_net;  // what prepares samples included: it takes raw ones
+  std::string (*write)(const TrainedModel& model);
+  // The content of a file. Throws std::invalid_argument without the file's name.
+  ModelContent (*read)(const std::string& bytes);
+};
+
+const std::vector<ExportFormat>& ExportFormats();
+
+// The format of that name, or of a file of that name; null if there is none.
+const ExportFormat* FindFormat(std::string_view name);
+const ExportFormat* FormatOfFile(std::string_view path);
+
+// The parameters in a file's bytes: of a format that is read back, or float32 as --model-out writes
+// them. `metadata` gets what the file says of itself.
+// Throws std::invalid_argument without the file's name: for another size, other tensors, another
+// digest, a number that is not finite.
+std::vector<float> ParametersFromBytes(const std::string& bytes, const ModelInfo& model,
+                                       Metadata* metadata);
+
+// Adds float32 as they lie in files: little-endian.
+void AppendFloats(const std::vector<float>& values, std::string* out);
+// The reverse, for bytes of a whole number of floats.
+std::vector<float> FloatsOf(std::string_view bytes);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_EXPORT_FORMAT_H_

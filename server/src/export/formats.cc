@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <stdexcept>
+
+#include "export/format.h"
+#include "export/writers.h"
+#include "sotto/bytes.h"
+#include "sotto/crypto.h"
+#include "sotto/posix/check.h"
+#include "sotto/posix/hex.h"
+
+namespace sotto::server {
+namespace {
+
+bool EndsWith(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+// safetensors has no mark of its own: the text's length comes first.
+bool IsSafetensors(const std::string& bytes) { return bytes.size() > 8 && bytes[8] == '{'; }
+
+const ExportFormat* FormatOfBytes(const std::string& bytes) {
+  for (const ExportFormat& format : ExportFormats()) {
+    if (!format.mark.empty() && bytes.compare(0, format.mark.size(), format.mark) == 0) {
+      return &format;
+    }
+  }
+  return nullptr;
+}
+
+[[noreturn]] void RefuseSize(const ModelInfo& model, uint64_t found) {
+  throw std::invalid_argument(
+      fmt::format("it has {} bytes, and model {} has {} parameters, {} bytes as float32; take a "
+                  "file that `--model-out` or `sotto model export` wrote for this model",
+                  found, model.name, model.parameters, 4 * uint64_t{model.parameters}));
+}
+
+void RequireDigest(const ModelInfo& model, const Metadata& metadata) {
+  const std::string theirs = ValueOf(metadata, "digest");
+  if (theirs.empty()) return;
+  uint8_t digest[kSha256Size] = {};
+  posix::Check(ModelDigest(model, digest), "SHA-256");
+  if (theirs == posix::Hex(digest)) return;
+  throw std::invalid_argument(
+      fmt::format("it is of another net: its digest is {}, and that of model {} is {}; name the "
+                  "model that it was exported from",
+                  theirs, model.name, posix::Hex(digest)));
+}
+
+// One vector of all parameters, or the tensors of the layers.
+std::vector<float> Parameters(ModelContent content, const ModelInfo& model) {
+  RequireDigest(model, content.metadata);
+  const bool is_vector = content.tensors.size() == 1 && content.tensors[0].name.empty();
+  if (!is_vector) return ImportTensors(model, content.tensors);
+  Tensor& all = content.tensors[0];
+  if (all.shape == std::vector<uint64_t>{model.parameters}) return std::move(all.values);
+  throw std::invalid_argument(
+      fmt::format("its array is not [{}], all parameters of model {} as one vector; an array a "
+                  "tensor is the format npz",
+                  model.parameters, model.name));
+}
+
+void RequireFinite(const std::vector<float>& parameters) {
+  const auto bad = std::find_if(parameters.begin(), parameters.end(),
+                                [](float value) { return !std::isfinite(value); });
+  if (bad == parameters.end()) return;
+  throw std::invalid_argument(
+      fmt::format("parameter {} of {} is {}, and all must be finite; the file is no model, or its "
+                  "training diverged",
+                  bad - parameters.begin() + 1, parameters.size(), *bad));
+}
+
+}  // namespace
+
+std::string ValueOf(const Metadata& metadata, std::string_view name) {
+  for (const auto& [key, value] : metadata) {
+    if (key == name) return value;
+  }
+  return "";
+}
+
+const std::vector<ExportFormat>& ExportFormats() {
+  static const std::vector<ExportFormat> kFormats = {
+      {"safetensors", ".safetensors", "", "a tensor a name, for PyTorch and others, with metadata",
+       false, WriteSafetensors, ReadSafetensors},
+      {"npz", ".npz", std::string_view("PK\x03\x04", 4), "the same tensors for numpy.load", false,
+       WriteNpz, ReadNpz},
+      {"npy", ".npy", "\x93NUMPY", "all parameters as one vector, in Sotto's order", false,
+       WriteNpy, ReadNpy},
+      {"header", ".h", "",
+       "a C++ header for sotto/predict.h, float32 or fixed point; its numbers "
+       "are C, too",
+       true, WriteHeader, nullptr},
+      {"onnx", ".onnx", "", "the net itself, opset 13, images as NCHW", true, WriteOnnx, nullptr},
+  };
+  return kFormats;
+}
+
+const ExportFormat* FindFormat(std::string_view name) {
+  for (const ExportFormat& format : ExportFormats()) {
+    if (format.name == name) return &format;
+  }
+  return nullptr;
+}
+
+const ExportFormat* FormatOfFile(std::string_view path) {
+  for (const ExportFormat& format : ExportFormats()) {
+    if (EndsWith(path, format.ending)) return &format;
+  }
+  return nullptr;
+}
+
+std::vector<float> ParametersFromBytes(const std::string& bytes, const ModelInfo& model,
+                                       Metadata* metadata) {
+  const size_t raw_size = 4 * size_t{model.parameters};
+  std::vector<float> parameters;
+  const ExportFormat* format = FormatOfBytes(bytes);
+  if (format == nullptr && bytes.size() != raw_size && IsSafetensors(bytes)) {
+    format = FindFormat("safetensors");
+  }
+  if (format != nullptr) {
+    ModelContent content = format->read(bytes);
+    *metadata = content.metadata;
+    parameters = Parameters(std::move(content), model);
+  } else if (bytes.size() == raw_size) {
+    parameters = FloatsOf(bytes);
+  } else {
+    RefuseSize(model, bytes.size());
+  }
+  RequireFinite(parameters);
+  return parameters;
+}
+
+void AppendFloats(const std::vector<float>& values, std::string* out) {
+  const size_t first = out->size();
+  out->resize(first + 4 * values.size());
+  auto* bytes = reinterpret_cast<uint8_t*>(out->data() + first);
+  for (const float value : values) {
+    StoreU32Le(FloatBits(value), bytes);
+    bytes += 4;
+  }
+}
+
+std::vector<float> FloatsOf(std::string_view bytes) {
+  std::vector<float> values(bytes.size() / 4);
+  const auto* from = reinterpret_cast<const uint8_t*>(bytes.data());
+  for (size_t i = 0; i < values.size(); ++i) values[i] = FloatFromBits(LoadU32Le(from + 4 * i));
+  return values;
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,165 @@
+"""Recomputes a net from its safetensors or NPZ file and from what `sotto model show --json` says."""
+
+import json
+import re
+import struct
+
+import numpy as np
+
+import layers
+
+
+def load_safetensors(path):
+    with open(path, "rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8))
+        header, data = json.loads(file.read(length)), file.read()
+    metadata = header.pop("__metadata__", {})
+    tensors = {}
+    for name, entry in header.items():
+        first, end = entry["data_offsets"]
+        tensors[name] = np.frombuffer(data[first:end], "<f4").reshape(entry["shape"])
+    return tensors, metadata
+
+
+def arguments(layer):
+    """Of "Conv2d<6, 5, 1, 2>" its numbers, as far as they are written."""
+    return [int(n) for n in re.findall(r"(?<=[<, ])\d+", layer["type"])]
+
+
+def broadcast(numbers, x):
+    """One number, one a channel or one a feature, for samples [n, features] in Sotto's order."""
+    numbers = np.atleast_1d(np.asarray(numbers, np.float64))
+    return np.resize(numbers, x.shape[1]) if numbers.size < x.shape[1] else numbers
+
+
+def prepare(description, x):
+    """The steps of a prediction on raw samples [n, features]."""
+    for step in description["preparation"]:
+        numbers = {k: broadcast(v, x) for k, v in step.items() if isinstance(v, (list, float))}
+        if step["kind"] == "fill-missing":
+            x = np.where(np.isnan(x), numbers["value"], x)
+        elif step["kind"] == "rescale":
+            x = x * numbers["factor"] + numbers["offset"]
+        elif step["kind"] == "normalise":
+            x = (x - numbers["mean"]) / numbers["deviation"]
+        elif step["kind"] == "unit-norm":
+            norm = np.sqrt((x**2).sum(axis=1, keepdims=True))
+            x = x / np.where(norm == 0, 1, norm)
+        else:
+            assert step["in_training_only"], step
+    return x
+
+
+class Net:
+    """Between layers a value is an image [n, c, h, w], a sequence [n, l, c] or a vector [n, f]."""
+
+    def __init__(self, description, tensors):
+        self.description, self.tensors = description, tensors
+
+    def window(self, layer, index, one_d):
+        """Kernel, strides and pads from the type's numbers, kernel at `index`; pools: stride is size."""
+        numbers = arguments(layer)[index:]
+        is_pool = "Pool" in layer["type"]
+        kernel = numbers[0]
+        stride = numbers[1] if len(numbers) > 1 else (kernel if is_pool else 1)
+        pad = numbers[2] if len(numbers) > 2 else 0
+        if one_d:
+            return (1, kernel), (1, stride), (0, pad, 0, pad)
+        return (kernel, kernel), (stride, stride), (pad, pad, pad, pad)
+
+    def image(self, x, layer):
+        h, w, c = layer["input"]
+        if x.ndim == 4:
+            return x
+        if x.ndim == 3:
+            return x.transpose(0, 2, 1)[:, :, None, :]
+        if h * w == 1 or c == 1:
+            return x.reshape(-1, c, h, w)
+        raise ValueError("a vector is no image")
+
+    def forward(self, x):
+        shape = self.description["input"]
+        x = prepare(self.description, x)
+        if self.description["tokens"]:
+            x = x.astype(int)
+        elif shape[0] > 1:
+            x = x.reshape(-1, *shape).transpose(0, 3, 1, 2)
+        elif shape[1] > 1:
+            x = x.reshape(-1, *shape[1:])
+        for i, layer in enumerate(self.description["layers"]):
+            weights = {
+                name.split(".")[1]: tensor.astype(float)
+                for name, tensor in self.tensors.items()
+                if name.split(".")[0] == str(i)
+            }
+            x = getattr(self, layer["kind"].replace("-", "_"))(x, layer, weights)
+        return x.reshape(x.shape[0], -1)
+
+    def dense(self, x, layer, w):
+        return x.reshape(x.shape[0], -1) @ w["weight"].T + w["bias"]
+
+    def conv2d(self, x, layer, w):
+        _, strides, pads = self.window(layer, 1, False)
+        return layers.conv(self.image(x, layer), w["weight"], w["bias"], strides, pads)
+
+    def conv1d(self, x, layer, w):
+        _, strides, pads = self.window(layer, 1, True)
+        weight = w["weight"][:, :, None, :]
+        return layers.conv(self.image(x, layer), weight, w["bias"], strides, pads)
+
+    def depthwise_conv2d(self, x, layer, w):
+        _, strides, pads = self.window(layer, 0, False)
+        groups = layer["input"][2]
+        return layers.conv(self.image(x, layer), w["weight"], w["bias"], strides, pads, groups)
+
+    def max_pool2d(self, x, layer, _):
+        return layers.max_pool(self.image(x, layer), *self.window(layer, 0, False))
+
+    def max_pool1d(self, x, layer, _):
+        return layers.max_pool(self.image(x, layer), *self.window(layer, 0, True))
+
+    def average_pool2d(self, x, layer, _):
+        return layers.average_pool(self.image(x, layer), *self.window(layer, 0, False))
+
+    def average_pool1d(self, x, layer, _):
+        return layers.average_pool(self.image(x, layer), *self.window(layer, 0, True))
+
+    def global_average(self, x, layer, _):
+        return self.image(x, layer).mean(axis=(2, 3), keepdims=True)
+
+    def relu(self, x, *_):
+        return np.maximum(x, 0)
+
+    def tanh(self, x, *_):
+        return np.tanh(x)
+
+    def sigmoid(self, x, *_):
+        return layers.sigmoid(x)
+
+    def flatten(self, x, *_):
+        return x.reshape(x.shape[0], -1)
+
+    def embedding(self, x, _, w):
+        return w["weight"][x]
+
+    def lstm(self, x, layer, w):
+        if x.ndim == 4:
+            x = x[:, :, 0, :].transpose(0, 2, 1)
+        h = layers.lstm(x, *(w[f"{kind}_l0"] for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")))
+        return h if layer["output"][1] > 1 else h[:, -1]
+
+    def group_norm(self, x, layer, w):
+        return layers.group_norm(self.image(x, layer), arguments(layer)[0], w["weight"], w["bias"])
+
+    def local_response_norm(self, x, layer, _):
+        return layers.local_response_norm(self.image(x, layer), arguments(layer)[0])
+
+
+def probabilities(description, outputs):
+    """What `sotto model predict` prints of outputs."""
+    if description["classes"] == 0:
+        return outputs
+    if description["loss"] == "softmax":
+        return layers.softmax(outputs)
+    p = layers.sigmoid(outputs)
+    return np.hstack([1 - p, p]) if description["outputs"] == 1 else p

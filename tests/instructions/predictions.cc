@@ -1,0 +1,82 @@
+// Instructions that a board spends on one prediction, in float32 and in fixed point.
+//
+// To be run by `qemu-system-arm -icount shift=0`, where the counter counts instructions;
+// tests/size/table.sh does. Prints "predict NAME: N" for each model, parameters and features in
+// flash; ends with 1 if a prediction fails.
+#include "device/line.h"
+#include "sotto/models.h"
+#include "sotto/mps2/counter.h"
+#include "sotto/mps2/semihosting.h"
+#include "sotto/predict.h"
+
+namespace sotto {
+namespace {
+
+constexpr uint32_t kMaxInputs = 784;
+constexpr uint32_t kMaxOutputs = 10;
+constexpr size_t kMaxFloats = 10000;
+constexpr uint32_t kTimes = 4;
+
+template <class T, size_t n>
+struct Table {
+  T values[n];
+};
+
+// Made-up contents, by a linear congruential generator, so that they lie in flash.
+template <class T, size_t n>
+constexpr Table<T, n> MakeTable(T (*entry)(int32_t random)) {
+  Table<T, n> table{};
+  uint32_t random = 1;
+  for (T& value : table.values) {
+    random = 1664525u * random + 1013904223u;
+    value = entry(static_cast<int32_t>(random));
+  }
+  return table;
+}
+
+// In [-1/32, 1/32), as float32 and as FixedParameter::raw().
+constexpr auto kFloats = MakeTable<float, LeNet::kParameters>(
+    [](int32_t random) { return static_cast<float>(random) * 0x1p-36f; });
+constexpr auto kRaw =
+    MakeTable<int32_t, SmallCnn::kParameters>([](int32_t random) { return random / 4096; });
+// In [0, 1), none zero.
+constexpr auto kFeatures = MakeTable<float, kMaxInputs>(
+    [](int32_t random) { return static_cast<float>(random & 0x7fffff00) * 0x1p-31f + 0x1p-20f; });
+
+float g_scratch[kMaxFloats];
+float g_outputs[kMaxOutputs];
+
+template <class Net, class Number>
+bool Measure(const char* name, const Number* parameters) {
+  constexpr ModelInfo kModel = MakePredictionModel<Net>("net");
+  static_assert(PredictFloats<Net>() <= kMaxFloats && Net::kOutputs <= kMaxOutputs);
+  const Span<const Number> all(parameters, Net::kParameters);
+  const Span<const float> features(kFeatures.values, Net::kInputs);
+  const Span<float> outputs(g_outputs, Net::kOutputs);
+  bool ok = true;
+  const uint32_t start = mps2::Ticks();
+  for (uint32_t i = 0; i < kTimes; ++i) {
+    ok = ok && Predict(kModel, all, features, g_scratch, outputs) == Status::kOk;
+  }
+  const uint64_t instructions = uint64_t{mps2::Ticks() - start} * mps2::NanosecondsPerTick();
+  Line line;
+  line << "predict " << name << ": " << instructions / kTimes << "\n";
+  mps2::Print(line.text());
+  return ok;
+}
+
+bool MeasureAll() {
+  const float* const floats = kFloats.values;
+  const int32_t* const raw = kRaw.values;
+  return Measure<Softmax64x10>("softmax-64-10", floats) &&
+         Measure<FixedSoftmax64x10>("softmax-64-10-q", raw) &&
+         Measure<Softmax784x10>("softmax-784-10", floats) &&
+         Measure<FixedSoftmax784x10>("softmax-784-10-q", raw) &&
+         Measure<SmallCnn>("small-cnn", floats) &&
+         Measure<nn::FixedPoint<SmallCnn>>("small-cnn-q", raw) && Measure<LeNet>("lenet", floats);
+}
+
+}  // namespace
+}  // namespace sotto
+
+int main(int, char**) { return sotto::MeasureAll() ? 0 : 1; }
