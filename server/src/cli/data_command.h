@@ -1,4 +1,5 @@
-// `sotto data`: what data sets are. Part of sotto::server/cli.
+// `sotto data`: what data sets are, and what the devices of a fleet hold of them. Part of
+// sotto::server/cli.
 #ifndef SOTTO_CLI_DATA_COMMAND_H_
 #define SOTTO_CLI_DATA_COMMAND_H_
 

@@ -51,6 +51,9 @@ class Dataset {
   virtual uint32_t group_count() const { return 1; }
   // The stored bytes [input_size()] of a sample, or empty: it is not stored as bytes.
   virtual Span<const uint8_t> Bytes(size_t index) const = 0;
+  // Whether samples are made when they are read, each drawn independently of all others. Reading
+  // then takes time, and any samples are as good as any others.
+  virtual bool is_generated() const { return false; }
 
  private:
   std::string name_;
