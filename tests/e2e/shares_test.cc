@@ -79,6 +79,14 @@ TEST(Shares, APartitionIsPartOfTheResults) {
   EXPECT_GT(json["devices_without_samples"], 0);
 }
 
+TEST(Shares, AHundredThousandSyntheticDevicesSimplyWork) {
+  const Json json = SottoJson(
+      "simulate --data synthetic --devices 100000 --cohort 10 --rounds 1 --local-epochs 1 --seed "
+      "1");
+  EXPECT_EQ(json["rounds"][0]["reported"], 10);
+  EXPECT_EQ(json["devices_without_samples"], 0);
+}
+
 TEST(Shares, AShardHoldsWhatTheSimulatorGivesTheDevice) {
   const std::string file = TestFile("shard.bin");
   const auto shard = [&](const std::string& options) {

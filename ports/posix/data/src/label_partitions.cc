@@ -143,11 +143,13 @@ Partition DealShards(const Deal& deal) {
                    [&](uint32_t a, uint32_t b) { return deal.data.Label(a) < deal.data.Label(b); });
   const size_t shards = deal.devices * each;
   const std::vector<uint32_t> order = deal.Draw(shards, shards);
-  const auto begin_of = [&](size_t shard) { return shard * sorted.size() / shards; };
+  const auto begin_of = [&](uint64_t shard) {
+    return static_cast<size_t>(shard * sorted.size() / shards);
+  };
   std::vector<size_t> starts = {0};
   std::vector<uint32_t> samples;
   for (size_t i = 0; i < shards; ++i) {
-    for (size_t k = begin_of(order[i]); k < begin_of(order[i] + size_t{1}); ++k) {
+    for (size_t k = begin_of(order[i]); k < begin_of(order[i] + uint64_t{1}); ++k) {
       samples.push_back(sorted[k]);
     }
     if ((i + 1) % each == 0) starts.push_back(samples.size());
