@@ -1,7 +1,11 @@
 // The command `sotto data show`, and fleets of every partition, as a user sees them.
 #include <fmt/format.h>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "data/synthetic.h"
 #include "e2e/program.h"
@@ -111,6 +115,36 @@ TEST(Shares, AShardHoldsWhatTheSimulatorGivesTheDevice) {
   EXPECT_NE(shard("--device 3 --devices 9 --partition shards").output.find("drawn from --seed"),
             std::string::npos);
   EXPECT_NE(shard("--device 9 --devices 9").output.find("expected 0 to 8"), std::string::npos);
+}
+
+TEST(Shares, AClientRefusesAHalfNamedShare) {
+  const auto why = [](const std::string& options) {
+    const Outcome run =
+        RunCommand(std::string(SOTTO_CLIENT_PROGRAM) + " --key k --data d " + options + " 2>&1");
+    EXPECT_EQ(run.exit_code, 2) << options;
+    return run.output;
+  };
+  for (const auto& [options, message] : {
+           std::pair("--device 3", "expected a number below --devices"),
+           std::pair("--device 3 --devices 3", "--device 3: expected a number below --devices"),
+           std::pair("--device 1 --devices 3",
+                     "--partition iid is drawn: it needs --partition-seed"),
+           std::pair("--device 1 --samples 0:5", "--samples"),
+           std::pair("--devices 3", "--device"),
+           std::pair("--device 1 --devices 3 --partition shards:x", "expected shards:K"),
+       }) {
+    EXPECT_NE(why(options).find(message), std::string::npos) << why(options);
+  }
+}
+
+TEST(Shares, ADeviceOfAGroupBearsItsName) {
+  const std::string csv = TestFile("users.csv");
+  std::ofstream(csv) << "user,a,label\nann,1,0\nbob,2,1\nann,3,1\nbob,4,0\n";
+  const Json json = SottoJson("data show " + csv + ":group=user,label=label --test " + csv +
+                              ":group=user,label=label --partition group");
+  ASSERT_EQ(json["shares"].size(), 2U);
+  EXPECT_EQ(json["shares"][0]["group"], "ann");
+  EXPECT_EQ(json["shares"][1]["samples"], 2);
 }
 
 TEST(Shares, ThePageHasTheTableOfPartitions) {

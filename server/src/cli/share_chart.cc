@@ -66,6 +66,8 @@ std::string Row(const DealtData& dealt, uint32_t device) {
     row += "  ";
     for (const uint32_t count : counts) row += SignOf(count, size);
   }
+  const std::string group = GroupOf(dealt.data, dealt.partition, device);
+  if (row.size() + 2 + group.size() <= kColumns) row += "  " + group;
   return Trimmed(row) + "\n";
 }
 
@@ -231,7 +233,9 @@ Json ShareJson(const DealtData& dealt) {
     json["class_names"].push_back(ClassName(dealt.data.info(), label));
   }
   for (uint32_t device = 0; device < all.devices; ++device) {
+    const std::string group = GroupOf(dealt.data, dealt.partition, device);
     json["shares"].push_back({{"device", device},
+                              {"group", group.empty() ? Json(nullptr) : Json(group)},
                               {"samples", dealt.partition.DeviceSamples(device).size()},
                               {"classes", ClassesOf(dealt.data, dealt.partition, device)}});
   }

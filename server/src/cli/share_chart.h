@@ -23,6 +23,7 @@ struct DealtData {
 // A line a device for the first `devices`, then figures of all of them. Lines have at most 100
 // columns. A sign for each class says how much of a device's samples it is:
 //   blank none   . up to 1/9   : - = + * # % up to 8/9   @ more
+// At the end stands the group of a device whose samples are all from one, if there is room.
 // Of more than kMostChartClasses classes a device's number of classes is shown alone.
 std::string ShareChart(const DealtData& dealt, uint32_t devices);
 constexpr uint32_t kMostChartClasses = 54;

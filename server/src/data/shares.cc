@@ -72,6 +72,16 @@ std::vector<uint32_t> ClassesOf(const Dataset& data, const Partition& partition,
   return counts;
 }
 
+std::string GroupOf(const Dataset& data, const Partition& partition, uint32_t device) {
+  const DeviceIndices samples = partition.DeviceSamples(device);
+  if (samples.size() == 0) return {};
+  const uint32_t group = data.Group(samples[0]);
+  for (uint32_t i = 1; i < samples.size(); ++i) {
+    if (data.Group(samples[i]) != group) return {};
+  }
+  return data.GroupName(group);
+}
+
 std::string ClassName(const SampleInfo& info, uint32_t label) {
   return info.class_names.empty() ? std::to_string(label) : info.class_names[label];
 }

@@ -42,6 +42,9 @@ ShareSummary Summarise(const Dataset& data, const Partition& partition);
 // A device's samples of each class, [classes].
 std::vector<uint32_t> ClassesOf(const Dataset& data, const Partition& partition, uint32_t device);
 
+// The name of the group that all of a device's samples are from; empty if there is no such group.
+std::string GroupOf(const Dataset& data, const Partition& partition, uint32_t device);
+
 // A class for people: its name, or its number.
 std::string ClassName(const SampleInfo& info, uint32_t label);
 

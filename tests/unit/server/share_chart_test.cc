@@ -68,6 +68,25 @@ TEST(ShareChart, ShowsALineADeviceAndTheFiguresOfAll) {
             "samples of a class    0 up: 4, 1 down: 1, 2 left: 1\n");
 }
 
+TEST(ShareChart, NamesTheGroupOfADevice) {
+  SampleInfo info;
+  info.shape = nn::ShapeOf(1);
+  StoredSamples samples;
+  samples.bytes.resize(3);
+  samples.groups = {1, 0, 1};
+  samples.group_names = {"ann", std::string(90, 'x')};
+  const auto data = std::make_shared<StoredDataset>("test data", info, std::move(samples));
+  const Subset subset("subset", data, {1, 0, 2});
+  const Partition partition({0, 1, 1, 3, 5}, {0, 1, 2, 0, 1});
+  EXPECT_EQ(GroupOf(subset, partition, 0), "ann");
+  EXPECT_EQ(GroupOf(subset, partition, 1), "");
+  EXPECT_EQ(GroupOf(subset, partition, 2), std::string(90, 'x'));
+  EXPECT_EQ(GroupOf(subset, partition, 3), "");
+  const std::string chart = Chart(subset, partition, 4);
+  EXPECT_NE(chart.find("      0        1  ########          ann\n"), std::string::npos) << chart;
+  EXPECT_EQ(chart.find("xx"), std::string::npos) << chart;
+}
+
 TEST(ShareChart, WithoutLabelsItShowsNumbersAlone) {
   EXPECT_EQ(Chart(*Data(0), Shares(), 3),
             " device  samples\n"
@@ -123,6 +142,7 @@ TEST(ShareJson, HasTheCountsOfEachDevice) {
   EXPECT_EQ(json["shares"][0]["classes"], (std::vector<uint32_t>{3, 1, 0}));
   EXPECT_EQ(json["shares"][1]["samples"], 0);
   EXPECT_EQ(json["shares"][2]["device"], 2);
+  EXPECT_EQ(json["shares"][2]["group"], nullptr);
 }
 
 }  // namespace
