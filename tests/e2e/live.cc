@@ -242,12 +242,14 @@ std::string Site::ClientLog(size_t device) const {
 
 Process Site::Client(size_t device, uint16_t port, const Arguments& arguments,
                      const Arguments& program) const {
-  const std::string share = std::to_string(kSamples * device) + ":" + std::to_string(kSamples);
   Arguments all = program;
   all.insert(all.end(), {"-v", "--server", Address(port), "--key",
                          Path("keys/" + key(device).device_id + ".key"), "--data",
                          Path("data/train-images-idx3-ubyte"), "--labels",
-                         Path("data/train-labels-idx1-ubyte"), "--samples", share});
+                         Path("data/train-labels-idx1-ubyte")});
+  if (std::find(arguments.begin(), arguments.end(), "--device") == arguments.end()) {
+    all.insert(all.end(), {"--samples", fmt::format("{}:{}", kSamples * device, kSamples)});
+  }
   all.insert(all.end(), arguments.begin(), arguments.end());
   return {all, ClientLog(device)};
 }

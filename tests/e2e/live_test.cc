@@ -36,8 +36,24 @@ int ReadNumber(const char* variable, int otherwise) {
   return text == nullptr ? otherwise : std::atoi(text);
 }
 
+// The options of a client that takes its share of a partition, if there is one.
+Arguments ShareOptions(size_t device, const std::string& partition) {
+  if (partition.empty()) return {};
+  return {"--device",
+          std::to_string(device),
+          "--devices",
+          "8",
+          "--samples-per-device",
+          std::to_string(Site::kSamples),
+          "--partition",
+          partition,
+          "--partition-seed",
+          "7"};
+}
+
 // The same seeded job, eight devices and three rounds, served to clients and simulated.
-void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& client_options = {}) {
+void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& client_options = {},
+                              const std::string& partition = "") {
   Site site(8, {"--seed", "7", "--insecure-seed"});
   Arguments job = {"--cohort", "4", "--rounds", "3", "--noise-multiplier", "1", "--seed", "7"};
   job.insert(job.end(), job_options.begin(), job_options.end());
@@ -47,7 +63,12 @@ void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& cli
   Server server = site.Serve(serve);
   Arguments client = {"--seed", "7", "--insecure-seed"};
   client.insert(client.end(), client_options.begin(), client_options.end());
-  std::vector<Process> clients = site.Clients(server.port, client);
+  std::vector<Process> clients;
+  for (size_t i = 0; i < 8; ++i) {
+    Arguments options = ShareOptions(i, partition);
+    options.insert(options.end(), client.begin(), client.end());
+    clients.push_back(site.Client(i, server.port, options));
+  }
   ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
   ExpectAllDone(site, clients);
   Arguments simulate = {"simulate",
@@ -57,6 +78,7 @@ void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& cli
                         "8",
                         "--samples-per-device",
                         std::to_string(Site::kSamples)};
+  if (!partition.empty()) simulate.insert(simulate.end(), {"--partition", partition});
   simulate.insert(simulate.end(), job.begin(), job.end());
   simulate.push_back(site.Path("simulate.json"));
   ASSERT_EQ(site.Sotto(simulate, "simulate.log").Wait(), 0) << ReadFile(site.Path("simulate.log"));
@@ -74,6 +96,11 @@ void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& cli
 }
 
 TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModel) { ExpectTheSimulatorsModel({}); }
+
+// Some of these devices hold no sample.
+TEST(LiveTest, TheLiveFleetHoldsTheSimulatorsShares) {
+  ExpectTheSimulatorsModel({}, {}, "dirichlet-split:0.02");
+}
 
 TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelUnderAdaptiveClipping) {
   ExpectTheSimulatorsModel({"--adaptive-clip", "--clip", "0.1"});

@@ -19,12 +19,29 @@ void AddDeviceOptions(CLI::App& app, ClientOptions& o) {
                  "more, see server/DATA.md")
       ->required();
   app.add_option("--labels", o.labels, "IDX file of the labels, if --data is one of images");
-  app.add_option("--samples", o.samples, "FIRST:COUNT, this device's share (default: all)");
   app.add_option("--model", o.model, "model by name, or a file: FILE.toml")->capture_default_str();
   app.add_option("--mark", o.mark,
                  "file that remembers the last round trained for (default: KEY.mark)");
   app.add_option("--give-up", o.give_up_s, "seconds without a server before giving up; 0: never")
       ->capture_default_str();
+}
+
+void AddShareOptions(CLI::App& app, ClientOptions& o) {
+  app.add_option("--samples", o.samples, "FIRST:COUNT, this device's share (default: all)");
+  app.add_option("--device", o.device,
+                 "this device's number, from 0: it holds what `sotto simulate` gives device N")
+      ->excludes("--samples");
+  app.add_option("--devices", o.devices, "devices in the fleet, for --device")->needs("--device");
+  app.add_option("--samples-per-device", o.samples_per_device, "as in the simulator, for --device")
+      ->capture_default_str()
+      ->needs("--device");
+  app.add_option("--partition", o.partition,
+                 "how samples are dealt out, for --device: " + PartitionNames())
+      ->capture_default_str()
+      ->needs("--device");
+  app.add_option("--partition-seed", o.partition_seed,
+                 "the simulator's --seed or --partition-seed, for --device; it is no secret")
+      ->needs("--device");
 }
 
 void AddPrivacyOptions(CLI::App& app, ClientOptions& o) {
@@ -61,6 +78,24 @@ Samples ParseSamples(const std::string& text) {
   return {*first, count};
 }
 
+// Of the options that go with --device.
+void CheckShare(const ClientOptions& options) {
+  if (!options.device) return;
+  if (!options.devices || options.samples_per_device == 0 || *options.device >= *options.devices) {
+    throw std::invalid_argument(
+        fmt::format("--device {}: expected a number below --devices, the devices in the fleet, and "
+                    "--samples-per-device at least 1",
+                    *options.device));
+  }
+  const bool has_seed = options.partition_seed || options.seed;
+  if (FindPartition(options.partition).is_random && !has_seed) {
+    throw std::invalid_argument(
+        fmt::format("--partition {} is drawn: it needs --partition-seed, the same in the whole "
+                    "fleet",
+                    options.partition));
+  }
+}
+
 constexpr char kExitStatuses[] =
     "Exit status: 0 the job is done; 1 this machine failed, for example its disk is full: try "
     "again; 2 an option or a file is wrong; 3 this device's options refuse the job, or the server "
@@ -72,6 +107,7 @@ void AddOptions(CLI::App& app, ClientOptions& options) {
   app.set_config("--config", "", "read options from a TOML file, same names");
   app.allow_config_extras(CLI::config_extras_mode::error);
   AddDeviceOptions(app, options);
+  AddShareOptions(app, options);
   AddPrivacyOptions(app, options);
   app.add_flag("-v,--verbose", options.verbose,
                "a line for each step of a round and for each failure");
@@ -88,6 +124,7 @@ void CheckOptions(const ClientOptions& options) {
   }
   if (!(options.give_up_s >= 0)) throw std::invalid_argument("--give-up must not be negative");
   (void)ParseServerAddress(options.server);
+  CheckShare(options);
   (void)ParseSamples(options.samples);  // whether the file has them is known later
 }
 

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "sotto/data/partitions.h"
 #include "sotto/model/model_file.h"
 #include "sotto/options/numbers.h"
 
@@ -26,9 +27,15 @@ struct ClientOptions {
   std::string data;                       // FILE[:KEY=VALUE,...], see sotto/data/source.h
   std::string labels;                     // path of the labels of an IDX file; empty: none
   std::string samples;                    // ParseSampleRange()
-  std::string model = "softmax-784-10";   // ModelOf()
-  std::string mark;                       // path; MarkPath() has the default
-  double give_up_s = 0;                   // 0: never
+  // Or the share that the simulator gives this device.
+  std::optional<uint32_t> device;  // its number in the fleet
+  std::optional<uint32_t> devices;
+  uint32_t samples_per_device = 50;
+  std::string partition = kDefaultPartition;  // sotto/data/partitions.h
+  std::optional<uint64_t> partition_seed;     // absent: `seed`
+  std::string model = "softmax-784-10";       // ModelOf()
+  std::string mark;                           // path; MarkPath() has the default
+  double give_up_s = 0;                       // 0: never
   bool allow_no_privacy = false;
   double min_private_noise = 0;  // a noise multiplier; 0: the server is trusted
   bool verbose = false;

@@ -1,11 +1,11 @@
 #include "share.h"
 
 #include <algorithm>
-#include <fmt/format.h>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 
-#include "sotto/data/partition.h"
+#include "sotto/data/partitions.h"
 #include "sotto/data/source.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
@@ -16,6 +16,7 @@ namespace {
 
 Status Read(void* context, uint32_t index, Span<float> features, uint32_t* label) {
   const auto* share = static_cast<const Share*>(context);
+  if (share->indices.empty()) return Status::kSampleFailed;
   const uint32_t sample = share->indices[index];
   share->data->CopyFeatures(sample, features);
   *label = share->data->Label(sample);
@@ -24,6 +25,7 @@ Status Read(void* context, uint32_t index, Span<float> features, uint32_t* label
 
 Status ReadVector(void* context, uint32_t index, Span<float> features, Span<float> target) {
   const auto* share = static_cast<const Share*>(context);
+  if (share->indices.empty()) return Status::kSampleFailed;
   const uint32_t sample = share->indices[index];
   share->data->CopyFeatures(sample, features);
   share->data->CopyTarget(sample, target);
@@ -81,11 +83,9 @@ std::vector<uint32_t> PickInPermutation(const SampleRange& range, size_t total, 
   return {all.begin() + range.first, all.end()};
 }
 
-Share LoadInPermutation(const ClientOptions& options, const DataSource& source,
-                        const ModelInfo& model) {
-  const size_t total = CountSamples(source, &model);
-  const SampleRange range = ParseSampleRange(options.samples, total);
-  const std::vector<uint32_t> picked = PickInPermutation(range, total, *options.seed);
+// These samples of the file, in this order.
+Share LoadPicked(const DataSource& source, const ModelInfo& model, size_t total,
+                 const std::vector<uint32_t>& picked) {
   std::vector<bool> is_picked(total, false);
   for (const uint32_t number : picked) is_picked[number] = true;
   Share share;
@@ -94,14 +94,65 @@ Share LoadInPermutation(const ClientOptions& options, const DataSource& source,
   return share;
 }
 
+Share LoadInPermutation(const ClientOptions& options, const DataSource& source,
+                        const ModelInfo& model) {
+  const size_t total = CountSamples(source, &model);
+  const SampleRange range = ParseSampleRange(options.samples, total);
+  const std::vector<uint32_t> picked = PickInPermutation(range, total, *options.seed);
+  return LoadPicked(source, model, total, picked);
+}
+
+// Samples of which the number is known, and nothing else.
+class Numbers : public Dataset {
+ public:
+  explicit Numbers(size_t size) : Dataset("the data", {}), size_(size) {}
+  size_t size() const override { return size_; }
+  void CopyFeatures(size_t, Span<float>) const override {}
+  uint32_t Label(size_t) const override { return 0; }
+  void CopyTarget(size_t, Span<float>) const override {}
+  uint32_t Group(size_t) const override { return 0; }
+  Span<const uint8_t> Bytes(size_t) const override { return {}; }
+
+ private:
+  size_t size_;
+};
+
+// Which samples the device holds. A partition that looks at labels or groups reads all of the file
+// into memory for a while.
+std::vector<uint32_t> PickInPartition(const ClientOptions& options, const Dataset& all) {
+  const uint64_t seed = options.partition_seed.value_or(options.seed.value_or(0));
+  const Partition partition =
+      MakePartition(options.partition, all, *options.devices, options.samples_per_device,
+                    posix::DeriveKey(RunKey(seed), key_label::kPartition));
+  const DeviceIndices share = partition.DeviceSamples(*options.device);
+  std::vector<uint32_t> picked;
+  for (uint32_t i = 0; i < share.size(); ++i) picked.push_back(share[i]);
+  return picked;
+}
+
+// The file is read twice: to deal out its samples, and to keep those of this device.
+Share LoadInPartition(const ClientOptions& options, const DataSource& source,
+                      const ModelInfo& model) {
+  const PartitionInfo& info = FindPartition(options.partition);
+  SharedDataset all = info.needs_labels || info.needs_groups
+                          ? ReadDataset(source, &model)
+                          : std::make_shared<Numbers>(CountSamples(source, &model));
+  const size_t total = all->size();
+  const std::vector<uint32_t> picked = PickInPartition(options, *all);
+  all.reset();
+  return picked.empty() ? Share() : LoadPicked(source, model, total, picked);
+}
+
 }  // namespace
 
+// A device without samples has one that cannot be read: see sotto/data/device_share.h.
 SampleSource Share::source() {
-  return {static_cast<uint32_t>(indices.size()), Read, this, ReadVector};
+  return {std::max(1U, static_cast<uint32_t>(indices.size())), Read, this, ReadVector};
 }
 
 Share LoadShare(const ClientOptions& options, const ModelInfo& model) {
   const DataSource source = SourceOf(options);
+  if (options.device) return LoadInPartition(options, source, model);
   return options.seed ? LoadInPermutation(options, source, model)
                       : LoadInFile(options, source, model);
 }

@@ -24,8 +24,9 @@ struct Share {
 
 // Reads the samples of --samples from the file of --data; no others stay in memory. Without a seed
 // these count in the file. With one they count in the seed's permutation of the file, as in the
-// simulator, and the file is read twice.
-// Throws where ReadDataset() does, and std::invalid_argument if the range exceeds the file.
+// simulator, and the file is read twice. With --device they are what the simulator gives that
+// device; then there may be none. Throws where ReadDataset() and MakePartition() do, and
+// std::invalid_argument if the range exceeds the file.
 Share LoadShare(const ClientOptions& options, const ModelInfo& model);
 
 }  // namespace sotto::posix

@@ -1,23 +1,143 @@
 #include "cli/data_command.h"
 
 #include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <string>
 
 #include <CLI/CLI.hpp>
 
 #include "cli/data_fit.h"
+#include "cli/in_range.h"
+#include "cli/json_output.h"
+#include "cli/output_file.h"
+#include "cli/share_chart.h"
+#include "data/catalog.h"
+#include "data/shares.h"
+#include "sotto/data/partitions.h"
 #include "sotto/data/source.h"
+#include "sotto/key_labels.h"
+#include "sotto/model/layer_kinds.h"
+#include "sotto/model/model_file.h"
+#include "sotto/posix/run_key.h"
 
 namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr uint32_t kDefaultDevices = 1000;
+
+struct ShowOptions {
+  std::string data;
+  std::string test;
+  std::string model;
+  std::string partition = kDefaultPartition;
+  std::optional<uint32_t> devices;
+  uint32_t samples_per_device = 50;
+  uint64_t seed = 1;
+  uint32_t first = 20;
+  std::string svg;
+  std::string json;
+};
+
+std::string SampleText(const Dataset& data) {
+  const SampleInfo& info = data.info();
+  std::string text = fmt::format(
+      "{} training samples of {}", data.size(),
+      info.tokens > 0 ? fmt::format("{} tokens", info.shape.size()) : posix::ShapeText(info.shape));
+  if (info.classes > 0) text += fmt::format(", {} classes", info.classes);
+  if (info.targets > 0) text += fmt::format(", {} targets", info.targets);
+  if (data.group_count() > 1) text += fmt::format(", {} groups", data.group_count());
+  return text + (data.is_generated() ? ", generated" : "");
+}
+
+std::string PartitionText(const ShowOptions& o, uint32_t devices) {
+  const bool is_random = FindPartition(o.partition).is_random;
+  return fmt::format("partition {} over {} devices{}", o.partition, devices,
+                     is_random ? fmt::format(", seed {}", o.seed) : "");
+}
+
+// A fleet has a device for each group if the devices are the groups.
+uint32_t DevicesOf(const ShowOptions& o, const Dataset& data) {
+  if (o.devices) return *o.devices;
+  return FindPartition(o.partition).needs_groups ? data.group_count() : kDefaultDevices;
+}
+
+void WriteText(const Output& output, const std::string& text) {
+  if (output.path.empty()) return;
+  OutputFile file(output);
+  file.stream() << text;
+  file.Finish();
+}
+
+void RunShow(const ShowOptions& o) {
+  static_cast<void>(FindPartition(o.partition));
+  const Output svg = {"--svg", o.svg};
+  RequireOutputs({JsonOutput(o.json), svg});
+  const posix::SharedModel model = o.model.empty() ? nullptr : posix::OpenModel(o.model);
+  const uint64_t wanted = uint64_t{o.devices.value_or(kDefaultDevices)} * o.samples_per_device;
+  const SharedDataset data = OpenForFleet(o.data, o.test, model.get(), wanted).train;
+  const uint32_t devices = DevicesOf(o, *data);
+  const Key key = posix::DeriveKey(posix::RunKey(o.seed), key_label::kPartition);
+  const Partition partition = MakePartition(o.partition, *data, devices, o.samples_per_device, key);
+  const ShareSummary summary = Summarise(*data, partition);
+  const DealtData dealt = {*data, partition, summary};
+  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}: {}\n{}\n\n{}", data->name(),
+             SampleText(*data), PartitionText(o, devices), ShareChart(dealt, o.first));
+  WriteText(svg, ShareSvg(dealt, o.first,
+                          fmt::format("{}: {}", data->name(), PartitionText(o, devices))));
+  Json json = {{"data", data->name()},
+               {"partition", o.partition},
+               {"seed", o.seed},
+               {"samples_per_device", o.samples_per_device}};
+  if (!o.json.empty()) json.update(ShareJson(dealt));
+  WriteJson(o.json, json);
+}
+
+void AddShow(CLI::App& data) {
+  const auto o = std::make_shared<ShowOptions>();
+  CLI::App& command = *data.add_subcommand(
+      "show", "print what each device of a fleet holds: samples, classes, and a chart");
+  command.add_option("DATA", o->data, "a data set, as in `sotto simulate --data`")->required();
+  command.add_option("--test", o->test,
+                     "as for `sotto simulate`: what is split off is no device's");
+  command.add_option("--model", o->model, "for which the data are: a name, or FILE.toml");
+  command.add_option("--partition", o->partition, "how samples are dealt out: " + PartitionNames())
+      ->capture_default_str();
+  command
+      .add_option("--devices", o->devices,
+                  "devices in the fleet (default: 1000, or the groups of partition group)")
+      ->check(InRange({1, 1000000}));
+  command.add_option("--samples-per-device", o->samples_per_device, "training samples on each")
+      ->capture_default_str()
+      ->check(InRange({1, 1000000}));
+  command.add_option("--seed", o->seed, "of `sotto simulate`: the shares are those of that run")
+      ->capture_default_str();
+  command.add_option("--first", o->first, "show so many devices in the charts")
+      ->capture_default_str()
+      ->check(InRange({0, 10000}));
+  command.add_option("--svg", o->svg, "write a chart of the first devices to this file");
+  command.add_option("--json", o->json,
+                     "write the counts of all devices to this file; - is standard output");
+  command.callback([o] { RunShow(*o); });
+}
+
+}  // namespace
 
 void AddDataCommand(CLI::App& app) {
   CLI::App& data = *app.add_subcommand(
-      "data", "list the formats of samples; fit a model's preparation to a data set");
+      "data",
+      "list the formats of samples; show what each device of a fleet holds; fit a model's preparation");
   data.require_subcommand(1);
+  AddShow(data);
   data.add_subcommand("formats",
                       "print the formats of --data and their options as Markdown tables, for "
                       "documentation")
       ->callback([] { fmt::print("{}", FormatsTable()); });
   AddDataFits(data);
+  data.add_subcommand("partitions", "print the partitions as a Markdown table, for documentation")
+      ->callback([] { fmt::print("{}", PartitionsTable()); });
 }
 
 }  // namespace sotto::server

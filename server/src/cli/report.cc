@@ -200,6 +200,16 @@ std::string DescribeBaselineLimits(const JobConfig& job, const privacy::Statemen
          DescribeOthers(spent);
 }
 
+std::string DescribeShares(const SimulationConfig& config, const SimulationResult& result) {
+  if (config.fleet.partition == kDefaultPartition) return "";
+  const std::string empty =
+      result.devices_without_samples == 0
+          ? ""
+          : fmt::format("; {} of {} without samples send zeros",
+                        Counted(result.devices_without_samples, "device"), config.fleet.devices);
+  return fmt::format("  samples        partition {}{}\n", config.fleet.partition, empty);
+}
+
 std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result, bool seeded) {
   if (!job.codec->noise) {
     return fmt::format("  privacy        NO PRIVACY: mechanism {}, nothing protects the updates\n",
@@ -257,6 +267,7 @@ std::string DescribeResult(const SimulationConfig& config, const SimulationResul
       fmt::format("\n{} on {}: {}\n", job.model->name, data_name, result.finish_reason);
   text += fmt::format("  accuracy       {:.4f} on the test set ({:.4f} before training)\n",
                       FinalAccuracy(result), result.initial_accuracy);
+  text += DescribeShares(config, result);
   text += DescribePrivacy(job, result, config.seed.has_value());
   text += DescribeClipping(job, result);
   text += fmt::format(
@@ -272,6 +283,11 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
                                     const std::string& data_name) {
   const JobConfig& job = config.job;
   Json json = {{"sotto_version", kVersion}, {"data", data_name}, {"model", job.model->name}};
+  json["partition"] = config.fleet.partition;
+  json["partition_seed"] =
+      config.fleet.partition_seed ? Json(*config.fleet.partition_seed) : Json(nullptr);
+  json["samples_per_device"] = config.fleet.samples_per_device;
+  json["devices_without_samples"] = result.devices_without_samples;
   json["model_digest"] = ModelDigestHex(*job.model);
   json["parameters"] = job.model->parameters;
   json["parameters_sha256"] =

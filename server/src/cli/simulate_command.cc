@@ -35,7 +35,8 @@ void Announce(const SimulationConfig& config) {
 void RunSimulate(const SimulationRequest& request) {
   SimulationConfig config = MakeSimulation(request);
   config.stop = [] { return posix::StopSignal() != 0; };
-  TrainTest data = OpenTrainTest(request.data, request.test.value_or(""), config.job.model);
+  TrainTest data = OpenForFleet(request.data, request.test.value_or(""), config.job.model,
+                                uint64_t{request.fleet.devices} * request.fleet.samples_per_device);
   if (request.classes) data = OnlyClasses(data, *request.classes);
   const Output model_output = {"--model-out", request.model_out};
   RequireOutputs({JsonOutput(request.json), model_output});

@@ -93,7 +93,7 @@ TrainTest OpenTrainTest(const std::string& data, const std::string& test, const 
   TrainTest opened;
   bool has_parts = data == kSynthetic;
   if (data == kSynthetic) {
-    opened = MakeSynthetic();
+    opened = SyntheticFor(model, 0);
   } else {
     const DataSource source = opener.Source(data);
     has_parts = IsDataFolder(source.path);
@@ -104,7 +104,7 @@ TrainTest OpenTrainTest(const std::string& data, const std::string& test, const 
     return SplitOff(opened.train, share.value_or(kTestShare));
   }
   if (test == kSynthetic) {
-    opened.test = MakeSynthetic().test;
+    opened.test = SyntheticFor(model, 0).test;
   } else if (!test.empty()) {
     DataSource source = opener.Source(test);
     UseClasses(opened.train->info(), &source);
@@ -116,13 +116,19 @@ TrainTest OpenTrainTest(const std::string& data, const std::string& test, const 
 
 SharedDataset OpenTest(const std::string& test, const ModelInfo* model,
                        const std::string& fashion_mnist_folder) {
-  if (test == kSynthetic) return MakeSynthetic().test;
+  if (test == kSynthetic) return SyntheticFor(model, 0).test;
   const Opener opener = {model, fashion_mnist_folder};
   return opener.Part(test, opener.Source(test), "test");
 }
 
 TrainTest OpenDataset(const std::string& source, const std::string& fashion_mnist_folder) {
   return OpenTrainTest(source, "", nullptr, fashion_mnist_folder);
+}
+
+TrainTest OpenForFleet(const std::string& data, const std::string& test, const ModelInfo* model,
+                       uint64_t samples) {
+  const bool is_made = data == kSynthetic && (test.empty() || test == kSynthetic);
+  return is_made ? SyntheticFor(model, samples) : OpenTrainTest(data, test, model);
 }
 
 }  // namespace sotto::server

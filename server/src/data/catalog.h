@@ -4,6 +4,7 @@
 #ifndef SOTTO_DATA_CATALOG_H_
 #define SOTTO_DATA_CATALOG_H_
 
+#include <cstdint>
 #include <string>
 
 #include "sotto/data/dataset.h"
@@ -44,6 +45,12 @@ SharedDataset OpenTest(const std::string& test, const ModelInfo* model,
 // The same as OpenTrainTest(source, "", nullptr, fashion_mnist_folder).
 TrainTest OpenDataset(const std::string& source,
                       const std::string& fashion_mnist_folder = kFashionMnistFolder);
+
+// The same for a fleet: "synthetic" stands for data that fit the model, as many as the fleet wants,
+// see SyntheticFor().
+//   samples  that the whole fleet wants
+TrainTest OpenForFleet(const std::string& data, const std::string& test, const ModelInfo* model,
+                       uint64_t samples);
 
 }  // namespace sotto::server
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -18,12 +19,12 @@
 #include <CLI/CLI.hpp>
 
 #include "data/catalog.h"
-#include "sotto/data/partition.h"
+#include "data/generated.h"
+#include "sotto/data/partitions.h"
 #include "sotto/key_labels.h"
 #include "sotto/model/model_file.h"
 #include "sotto/options/strict.h"
 #include "sotto/posix/run_key.h"
-#include "sotto/random.h"
 
 namespace sotto::server {
 namespace {
@@ -32,7 +33,9 @@ struct Options {
   std::string data = "fashion-mnist";
   std::string test;
   std::string model;
+  std::string partition = kDefaultPartition;
   uint32_t device = 0;
+  std::optional<uint32_t> devices;
   uint32_t samples = 50;
   std::optional<uint64_t> seed;
   std::string out;
@@ -49,22 +52,54 @@ void AddOptions(CLI::App& app, Options& o) {
                  "the firmware's model, by name or FILE.toml: samples that do not fit it are "
                  "refused (default: any)");
   app.add_option("--device", o.device, "which device's share, from 0")->required();
-  app.add_option("--samples", o.samples, "samples on each device")->capture_default_str();
+  app.add_option("--devices", o.devices, "devices in the fleet; partition iid need not know");
+  app.add_option("--samples", o.samples,
+                 "samples on each device, --samples-per-device of `sotto simulate`")
+      ->capture_default_str();
+  app.add_option("--partition", o.partition, "how samples are dealt out: " + PartitionNames())
+      ->capture_default_str();
   app.add_option("--seed", o.seed,
                  "the share that `sotto simulate --seed N` gives the device (default: in the "
                  "file's order)");
   app.add_option("--out", o.out, "the file to write")->required();
 }
 
-// The numbers of the device's samples in the training set.
-std::vector<uint32_t> Choose(const Options& o, size_t training_size) {
-  std::optional<RandomStream> random;
-  if (o.seed) random.emplace(posix::DeriveKey(posix::RunKey(o.seed), key_label::kPartition), 0);
-  const Partition partition =
-      IidPartition(training_size, size_t{o.device} + 1, o.samples,
-                   [&](uint32_t bound) { return random ? random->Below(bound) : 0; });
+// Devices in the fleet.
+size_t DevicesOf(const Options& o) {
+  if (!o.devices && o.partition != kDefaultPartition) {
+    throw std::invalid_argument(
+        fmt::format("--partition {} needs --devices, the devices in the fleet", o.partition));
+  }
+  const size_t devices = o.devices.value_or(o.device + 1);
+  if (o.device < devices) return devices;
+  throw std::invalid_argument(
+      fmt::format("--device {}: expected 0 to {}, below --devices", o.device, devices - 1));
+}
+
+Partition Deal(const Options& o, const Dataset& data) {
+  const PartitionInfo& partition = FindPartition(o.partition);
+  const size_t devices = DevicesOf(o);
+  if (!o.seed && o.partition == kDefaultPartition) {
+    return IidPartition(data.size(), devices, o.samples, [](uint32_t) { return 0; });
+  }
+  if (!o.seed && partition.is_random) {
+    throw std::invalid_argument(
+        fmt::format("--partition {} is drawn from --seed, that of the fleet", o.partition));
+  }
+  const Key key = posix::DeriveKey(posix::RunKey(o.seed.value_or(0)), key_label::kPartition);
+  return MakePartition(o.partition, data, devices, o.samples, key);
+}
+
+// The device's samples, in memory.
+SharedDataset ReadShare(const Options& o, const ModelInfo* model) {
+  const uint64_t wanted = uint64_t{o.devices.value_or(o.device + 1)} * o.samples;
+  const SharedDataset data = OpenForFleet(o.data, o.test, model, wanted).train;
+  const Partition partition = Deal(o, *data);
   const DeviceIndices samples = partition.DeviceSamples(o.device);
-  return {samples.list.begin(), samples.list.end()};
+  std::vector<uint32_t> indices;
+  for (uint32_t i = 0; i < samples.size(); ++i) indices.push_back(samples[i]);
+  const auto share = std::make_shared<Subset>(data->name(), data, std::move(indices));
+  return data->is_generated() ? Store(*share) : share;
 }
 
 void Append(uint32_t word, std::string* out) {
@@ -80,7 +115,8 @@ void Append(Span<const float> numbers, std::string* out) {
 }
 
 bool AreBytes(const Dataset& data) {
-  return !data.Bytes(0).empty() && data.info().classes <= 256 && data.info().targets == 0;
+  return data.size() > 0 && !data.Bytes(0).empty() && data.info().classes <= 256 &&
+         data.info().targets == 0;
 }
 
 // Label and bytes.
@@ -102,12 +138,12 @@ void AppendNumbers(const Dataset& data, uint32_t sample, std::string* out) {
 }
 
 // "50 samples of label u8 and 784 bytes"
-std::string Describe(const Options& o, const Dataset& data) {
+std::string Describe(const Dataset& data) {
   const SampleInfo& info = data.info();
   if (AreBytes(data)) {
-    return fmt::format("{} samples of label u8 and {} bytes", o.samples, data.input_size());
+    return fmt::format("{} samples of label u8 and {} bytes", data.size(), data.input_size());
   }
-  return fmt::format("{} samples of {} and {} float32", o.samples,
+  return fmt::format("{} samples of {} and {} float32", data.size(),
                      info.targets == 0 ? std::string("label u32")
                                        : fmt::format("{} targets float32", info.targets),
                      data.input_size());
@@ -115,16 +151,16 @@ std::string Describe(const Options& o, const Dataset& data) {
 
 void Write(const Options& o) {
   const posix::SharedModel model = o.model.empty() ? nullptr : posix::OpenModel(o.model);
-  const SharedDataset data = OpenTrainTest(o.data, o.test, model.get()).train;
+  const SharedDataset data = ReadShare(o, model.get());
   const bool are_bytes = AreBytes(*data);
   std::string bytes;
-  for (const uint32_t sample : Choose(o, data->size())) {
+  for (uint32_t sample = 0; sample < data->size(); ++sample) {
     (are_bytes ? AppendBytes : AppendNumbers)(*data, sample, &bytes);
   }
   std::ofstream file(o.out, std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   if (!file.flush()) throw std::runtime_error(fmt::format("cannot write {}", o.out));
-  fmt::print("{}: {}, {} bytes\n", o.out, Describe(o, *data), bytes.size());
+  fmt::print("{}: {}, {} bytes\n", o.out, Describe(*data), bytes.size());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "aggregate/dither_engine.h"
 #include "base/parallel.h"
 #include "sotto/client.h"
+#include "sotto/data/device_share.h"
 #include "sotto/key_labels.h"
 #include "sotto/local_round.h"
 #include "sotto/posix/port.h"
@@ -19,55 +20,13 @@ namespace {
 
 constexpr size_t kUploadChunkSize = 1000;
 
-Partition MakePartition(const FleetOptions& options, size_t samples, const Key& run_key) {
-  RandomStream random(posix::DeriveKey(run_key, key_label::kPartition), 0);
-  return IidPartition(samples, options.devices, options.samples_per_device,
-                      [&random](uint32_t bound) { return random.Below(bound); });
+const Dataset& Fitting(const Dataset& data, const ModelInfo& model) {
+  RequireFits(model, data);
+  return data;
 }
 
-// The sample memory of a device: its share of the data set.
-struct DeviceSamples {
-  const Dataset* data;
-  DeviceIndices indices;
-
-  static Status Read(void* context, uint32_t index, Span<float> features, uint32_t* label) {
-    const auto* self = static_cast<const DeviceSamples*>(context);
-    const uint32_t sample = self->indices[index];
-    self->data->CopyFeatures(sample, features);
-    *label = self->data->Label(sample);
-    return Status::kOk;
-  }
-
-  static Status ReadVector(void* context, uint32_t index, Span<float> features,
-                           Span<float> target) {
-    const auto* self = static_cast<const DeviceSamples*>(context);
-    const uint32_t sample = self->indices[index];
-    self->data->CopyFeatures(sample, features);
-    self->data->CopyTarget(sample, target);
-    return Status::kOk;
-  }
-};
-
-// The data set has what the model asks for.
-void RequireFit(const ModelInfo& model, const Dataset& data) {
-  const SampleInfo& info = data.info();
-  const uint32_t tokens = model.layers[0].tokens;
-  const uint32_t targets = model.loss.target == nn::TargetKind::kVector ? model.outputs : 0;
-  if (data.input_size() != model.inputs || (model.classes > 0 && info.classes != model.classes)) {
-    throw std::invalid_argument(fmt::format(
-        "model {} takes {} inputs in {} classes, but data set {} has {} in {}", model.name,
-        model.inputs, model.classes, data.name(), data.input_size(), info.classes));
-  }
-  if (info.tokens > tokens || (info.tokens == 0) != (tokens == 0)) {
-    throw std::invalid_argument(fmt::format(
-        "model {} takes {} tokens, but data set {} has {}; 0: numbers that are no tokens",
-        model.name, tokens, data.name(), info.tokens));
-  }
-  if (targets > 0 && info.targets != targets) {
-    throw std::invalid_argument(
-        fmt::format("model {} has {} numbers as target, but data set {} has {}", model.name,
-                    targets, data.name(), info.targets));
-  }
+Key PartitionKey(std::optional<uint64_t> seed, const Key& run_key) {
+  return posix::DeriveKey(seed ? posix::RunKey(seed) : run_key, key_label::kPartition);
 }
 
 const char* Advice(Status status) {
@@ -171,14 +130,21 @@ TrainingReport RunBaseline(uint32_t index, const LocalDevice& device, Job& job,
 
 }  // namespace
 
+// What one thread works with.
+struct Fleet::Worker {
+  posix::ClientMemory memory;
+  std::vector<float> samples;  // DeviceShare::CopyGenerated()
+};
+
 Fleet::Fleet(const FleetOptions& options, const ModelInfo& model, const Dataset& data,
              const Key& run_key)
     : options_(options),
       model_(model),
-      data_(data),
+      data_(Fitting(data, model)),
       run_key_(run_key),
-      partition_(MakePartition(options, data.size(), run_key)) {
-  RequireFit(model, data);
+      partition_(MakePartition(options.partition, data, options.devices, options.samples_per_device,
+                               PartitionKey(options.partition_seed, run_key))) {
+  registry_.Reserve(options.devices);
   for (uint32_t i = 0; i < options.devices; ++i) {
     registry_.Register(
         {fmt::format("sim-{:06}", i), posix::DeriveKey(run_key, key_label::kDevice, i)});
@@ -216,34 +182,37 @@ Fleet::Report Fleet::RunRound(Job& job, int threads, FleetShare share) const {
   }
   const TrainingOptions& training = job.config().training;
   const int workers = std::min(threads, static_cast<int>(std::max<size_t>(drawn.size(), 1)));
-  std::vector<posix::ClientMemory> memories;
+  std::vector<Worker> pool;
   for (int i = 0; i < workers; ++i) {
-    memories.emplace_back(model_, training.batch_size, kUploadChunkSize, training.momentum > 0);
+    pool.push_back(
+        {posix::ClientMemory(model_, training.batch_size, kUploadChunkSize, training.momentum > 0),
+         {}});
   }
   std::vector<TrainingReport> trainings(drawn.size());
   ParallelFor(workers, drawn.size(), [&](size_t i, int worker) {
-    trainings[i] = RunDevice(drawn[i], job, memories[static_cast<size_t>(worker)]);
+    trainings[i] = RunDevice(drawn[i], job, pool[static_cast<size_t>(worker)]);
   });
   return Count(trainings, job);
 }
 
-TrainingReport Fleet::RunDevice(uint32_t index, Job& job, posix::ClientMemory& memory) const {
+TrainingReport Fleet::RunDevice(uint32_t index, Job& job, Worker& worker) const {
   const Device& identity = registry_[index];
-  DeviceSamples samples{&data_, partition_.DeviceSamples(index)};
+  DeviceShare share(data_, partition_.DeviceSamples(index));
+  share.CopyGenerated(&worker.samples);
   SeededEntropy entropy(identity.secret);
   LocalDevice device;
   device.model = &model_;
   device.device_id = {reinterpret_cast<const uint8_t*>(identity.id.data()), identity.id.size()};
   device.secret = identity.secret;
-  device.samples = {samples.indices.size(), DeviceSamples::Read, &samples,
-                    DeviceSamples::ReadVector};
+  device.samples = share.source();
   device.port = posix::SystemPort();
   if (options_.seeded) {
     device.port.entropy = SeededEntropy::Fill;
     device.port.context = &entropy;
   }
   const auto run = job.config().codec->servable ? RunClient : RunBaseline;
-  return run(index, device, job, entropy, memory);
+  const TrainingReport report = run(index, device, job, entropy, worker.memory);
+  return share.is_empty() ? TrainingReport() : report;  // its zeros are no failure
 }
 
 }  // namespace sotto::server

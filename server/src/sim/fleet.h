@@ -11,20 +11,24 @@
 #define SOTTO_SIM_FLEET_H_
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "round/devices.h"
 #include "round/job.h"
 #include "sotto/client.h"
 #include "sotto/data/dataset.h"
-#include "sotto/data/partition.h"
+#include "sotto/data/partitions.h"
 #include "sotto/posix/client_memory.h"
 
 namespace sotto::server {
 
 struct FleetOptions {
   uint32_t devices = 1000;
-  uint32_t samples_per_device = 50;
+  uint32_t samples_per_device = 50;           // the mean, see MakePartition()
+  std::string partition = kDefaultPartition;  // sotto/data/partitions.h
+  std::optional<uint64_t> partition_seed;     // absent: the run's
   double dropout = 0.0;  // chance that a device drops out of an attempt; in [0, 1)
   bool seeded = false;   // devices' entropy derives from the run key, not from the system
 };
@@ -45,7 +49,7 @@ struct TrainingReport {
 
 // The run key decides the devices' names and secrets, their samples and their drop-outs; with
 // `seeded` also their nonces. The model and the data set must outlive the fleet. The constructor
-// throws as Partition does, and std::invalid_argument if the data set does not fit the model.
+// throws as MakePartition() and RequireFits() do.
 class Fleet {
  public:
   // How many trainings of a round went wrong.
@@ -60,6 +64,8 @@ class Fleet {
   // The devices' names and secrets, for the server.
   const DeviceRegistry& registry() const { return registry_; }
 
+  const Partition& partition() const { return partition_; }
+
   // Runs the job's open round for the devices of the share that are drawn and do not drop out: they
   // download, train, encode and upload, `threads` devices at a time. Throws std::runtime_error if
   // all trainings failed, or if a device fails in another way; the error names the device and the
@@ -69,7 +75,8 @@ class Fleet {
  private:
   bool DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const;
   void CheckIn(Job& job, FleetShare share) const;
-  TrainingReport RunDevice(uint32_t index, Job& job, posix::ClientMemory& memory) const;
+  struct Worker;
+  TrainingReport RunDevice(uint32_t index, Job& job, Worker& worker) const;
 
   FleetOptions options_;
   const ModelInfo& model_;

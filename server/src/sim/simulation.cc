@@ -52,6 +52,7 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
   Job job(config.job, fleet.registry(), store, posix::DeriveKey(run_key, key_label::kServer));
 
   SimulationResult result;
+  result.devices_without_samples = CountEmpty(fleet.partition());
   result.initial_accuracy = Accuracy(model, job.parameters(), *data.test, config.threads);
   const auto must_stop = [&] {
     result.stopped = config.stop && job.round() < config.job.plan.rounds && config.stop();

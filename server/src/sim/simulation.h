@@ -45,8 +45,9 @@ struct SimulationResult {
   double initial_accuracy = 0.0;    // before the first round
   std::vector<float> parameters;    // of the final model
   std::string finish_reason;
-  bool gave_up = false;       // see Job::gave_up()
-  bool stopped = false;       // by SimulationConfig::stop
+  bool gave_up = false;  // see Job::gave_up()
+  bool stopped = false;  // by SimulationConfig::stop
+  uint32_t devices_without_samples = 0;
   privacy::Statement spent;   // of the whole job, attempts that released nothing included
   double wall_seconds = 0.0;  // of set-up, rounds and evaluation
 

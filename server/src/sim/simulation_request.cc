@@ -1,5 +1,6 @@
 #include "sim/simulation_request.h"
 
+#include "sotto/data/partitions.h"
 #include "spec/make_job.h"
 
 namespace sotto::server {
@@ -10,6 +11,8 @@ using Fields = std::vector<Field<SimulationRequest>>;
 constexpr auto Row = RowOf<SimulationRequest>;
 
 Fields AllFields() {
+  static const std::string kPartitionHelp =
+      "how training samples are dealt out: " + PartitionNames();
   Fields all = {
       Row("data",
           "fashion-mnist, synthetic, or a file or folder, FILE[:KEY=VALUE,...]: server/DATA.md")
@@ -32,12 +35,22 @@ Fields AllFields() {
           .Within({1, 1000000})
           .Asked(
               Learns::kNoise, [](auto& request) -> auto& { return request.fleet.devices; }),
-      Row("samples-per-device", "training samples on each")
+      Row("samples-per-device", "training samples on each; their mean if devices hold unequal many")
           .In(Group::kFleet)
           .Within({1, 1000000})
           .Asked(
               Learns::kNothing,
               [](auto& request) -> auto& { return request.fleet.samples_per_device; }),
+      Row("partition", kPartitionHelp.c_str())
+          .In(Group::kFleet)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.fleet.partition; }),
+      Row("partition-seed", "deal samples out as a run with this --seed does, which tells no noise")
+          .In(Group::kFleet)
+          .ByDefault("--seed, or random")
+          .Asked(
+              Learns::kNothing,
+              [](auto& request) -> auto& { return request.fleet.partition_seed; }),
       Row("dropout", "chance that a drawn device does not report")
           .In(Group::kFleet)
           .Within({0, 0.999})
@@ -61,6 +74,7 @@ const Fields& SimulationFields() {
 
 SimulationConfig MakeSimulation(const SimulationRequest& request) {
   RequireInRange(SimulationFields(), request);
+  static_cast<void>(FindPartition(request.fleet.partition));
   SimulationConfig config;
   config.job = MakeJob(request, request.fleet.devices);
   config.job.seeded = request.seed.has_value();

@@ -109,6 +109,19 @@ TEST(Partition, InOrderTakesTheSamplesAsTheyCome) {
   EXPECT_EQ(last[49], 49999999U);
 }
 
+TEST(Partition, PartsOfAShareAreItsSamples) {
+  const Partition lists({0, 4}, {7, 5, 9, 2});
+  const Partition in_order = Partition::InOrder(3, 4);
+  const DeviceIndices middle = lists.DeviceSamples(0).Part(1, 2);
+  ASSERT_EQ(middle.size(), 2U);
+  EXPECT_EQ(middle[0], 5U);
+  EXPECT_EQ(middle[1], 9U);
+  const DeviceIndices last = in_order.DeviceSamples(2).Part(3, 1);
+  ASSERT_EQ(last.size(), 1U);
+  EXPECT_EQ(last[0], 11U);
+  EXPECT_EQ(lists.DeviceSamples(0).Part(4, 0).size(), 0U);
+}
+
 TEST(Partition, SharesMayDiffer) {
   const Partition partition({0, 2, 2, 3}, {7, 5, 9});
   EXPECT_EQ(partition.devices(), 3U);

@@ -7,9 +7,8 @@
 #include <utility>
 
 namespace sotto {
-namespace {
 
-void CheckArguments(size_t training_size, size_t devices, size_t samples_per_device) {
+void RequireEnoughSamples(size_t training_size, size_t devices, size_t samples_per_device) {
   if (training_size > std::numeric_limits<uint32_t>::max()) {
     throw std::invalid_argument(
         fmt::format("partition: the training set has {} samples, at most 2^32 - 1 are possible",
@@ -30,8 +29,6 @@ void CheckArguments(size_t training_size, size_t devices, size_t samples_per_dev
   }
 }
 
-}  // namespace
-
 Partition::Partition(std::vector<size_t> starts, std::vector<uint32_t> samples)
     : devices_(static_cast<uint32_t>(starts.size() - 1)),
       starts_(std::move(starts)),
@@ -51,20 +48,32 @@ DeviceIndices Partition::DeviceSamples(uint32_t device) const {
   return {{samples_.data() + first, count}, 0, static_cast<uint32_t>(count)};
 }
 
-Partition IidPartition(size_t training_size, size_t devices, size_t samples_per_device,
-                       const BelowFunction& below) {
-  CheckArguments(training_size, devices, samples_per_device);
+uint32_t CountEmpty(const Partition& partition) {
+  uint32_t empty = 0;
+  for (uint32_t device = 0; device < partition.devices(); ++device) {
+    empty += partition.DeviceSamples(device).size() == 0 ? 1 : 0;
+  }
+  return empty;
+}
+
+std::vector<uint32_t> DrawSamples(size_t training_size, size_t count, const BelowFunction& below) {
   std::vector<uint32_t> samples(training_size);
   std::iota(samples.begin(), samples.end(), 0U);
-  const size_t used = devices * samples_per_device;
-  for (size_t i = 0; i < used; ++i) {
+  for (size_t i = 0; i < count; ++i) {
     std::swap(samples[i], samples[i + below(static_cast<uint32_t>(training_size - i))]);
   }
-  samples.resize(used);
+  samples.resize(count);
   samples.shrink_to_fit();
+  return samples;
+}
+
+Partition IidPartition(size_t training_size, size_t devices, size_t samples_per_device,
+                       const BelowFunction& below) {
+  RequireEnoughSamples(training_size, devices, samples_per_device);
   std::vector<size_t> starts;
+  starts.reserve(devices + 1);
   for (size_t i = 0; i <= devices; ++i) starts.push_back(i * samples_per_device);
-  return {std::move(starts), std::move(samples)};
+  return {std::move(starts), DrawSamples(training_size, devices * samples_per_device, below)};
 }
 
 }  // namespace sotto

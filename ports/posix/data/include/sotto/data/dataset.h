@@ -49,8 +49,13 @@ class Dataset {
   // Who or what a sample is from (a user, a speaker), below group_count(); 0 if nothing says so.
   virtual uint32_t Group(size_t index) const = 0;
   virtual uint32_t group_count() const { return 1; }
+  // For people; group < group_count(). Empty: it has no name.
+  virtual std::string GroupName(uint32_t) const { return {}; }
   // The stored bytes [input_size()] of a sample, or empty: it is not stored as bytes.
   virtual Span<const uint8_t> Bytes(size_t index) const = 0;
+  // Whether samples are made when they are read, each drawn independently of all others. Reading
+  // then takes time, and any samples are as good as any others.
+  virtual bool is_generated() const { return false; }
 
  private:
   std::string name_;
@@ -88,6 +93,9 @@ class StoredDataset : public Dataset {
     return samples_.groups.empty() ? 0 : samples_.groups[index];
   }
   uint32_t group_count() const override;
+  std::string GroupName(uint32_t group) const override {
+    return samples_.group_names.empty() ? std::string() : samples_.group_names[group];
+  }
   Span<const uint8_t> Bytes(size_t index) const override;
 
   const StoredSamples& samples() const { return samples_; }
@@ -117,6 +125,7 @@ class Subset : public Dataset {
   }
   uint32_t Group(size_t index) const override { return of_->Group(indices_[index]); }
   uint32_t group_count() const override { return of_->group_count(); }
+  std::string GroupName(uint32_t group) const override { return of_->GroupName(group); }
   Span<const uint8_t> Bytes(size_t index) const override { return of_->Bytes(indices_[index]); }
 
  private:

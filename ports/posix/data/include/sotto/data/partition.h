@@ -24,6 +24,11 @@ struct DeviceIndices {
 
   uint32_t size() const { return count; }
   uint32_t operator[](uint32_t i) const { return list.empty() ? first + i : list[i]; }
+  // `part` of them from `begin` on, begin + part <= size().
+  DeviceIndices Part(uint32_t begin, uint32_t part) const {
+    if (list.empty()) return {{}, first + begin, part};
+    return {list.subspan(begin, part), 0, part};
+  }
 };
 
 // Which samples each device holds.
@@ -52,11 +57,24 @@ class Partition {
   std::vector<uint32_t> samples_;
 };
 
+// Devices that hold no sample.
+uint32_t CountEmpty(const Partition& partition);
+
+// A random choice of samples in random order: the first `count` numbers of a random permutation of
+// 0 .. training_size - 1. It is shuffled from the front (Fisher-Yates), with one call of `below` a
+// number.
+//   training_size  at most 2^32 - 1
+//   count          at most training_size
+std::vector<uint32_t> DrawSamples(size_t training_size, size_t count, const BelowFunction& below);
+
+// Throws std::invalid_argument, with all the numbers, unless the training set has
+// devices * samples_per_device samples, at most 2^32 - 1; both factors are at least 1.
+void RequireEnoughSamples(size_t training_size, size_t devices, size_t samples_per_device);
+
 // Disjoint shares of equal size, as in the papers' experiments: the classes of every device's
 // samples are distributed as in the whole set. Device i gets the entries [i * samples_per_device,
-// (i + 1) * samples_per_device) of a random permutation of the training set. It is shuffled from
-// the front (Fisher-Yates), one call of `below` an entry and none beyond the last share, so with
-// the same random numbers a device keeps its samples when devices are added.
+// (i + 1) * samples_per_device) of DrawSamples(), so with the same random numbers a device keeps
+// its samples when devices are added. The other partitions are in partitions.h.
 //   training_size       samples, at most 2^32 - 1
 //   devices             >= 1
 //   samples_per_device  >= 1

@@ -1,0 +1,54 @@
+// The samples of one device, as the SDK reads them. Part of sotto::data.
+//
+// A device without samples takes part like any other: whether a device reports must not depend on
+// its data. It has one sample that cannot be read, so its training fails and it sends an update of
+// zeros under the same noise (sotto/local_round.h). Like every training that fails this one counts
+// as clipped.
+//
+// Constant after it was made; any number of threads may read it.
+#ifndef SOTTO_DATA_DEVICE_SHARE_H_
+#define SOTTO_DATA_DEVICE_SHARE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "sotto/data/dataset.h"
+#include "sotto/data/partition.h"
+#include "sotto/model_info.h"
+
+namespace sotto {
+
+// Throws std::invalid_argument, which says what the model takes and what the data set has, unless a
+// training of the model can read the data set: as many inputs, the same vocabulary, the same
+// classes or targets. The inputs' shape may differ.
+void RequireFits(const ModelInfo& model, const Dataset& data);
+
+class DeviceShare {
+ public:
+  // The data set and the indices' memory outlive the share.
+  DeviceShare(const Dataset& data, const DeviceIndices& indices) : data_(data), indices_(indices) {}
+
+  // Makes generated samples now and once, instead of at every read, if they take at most
+  // kMostCopied floats.
+  //   memory  of the copies; outlives the share and is not used by anybody else
+  void CopyGenerated(std::vector<float>* memory);
+  static constexpr size_t kMostCopied = size_t{4} << 20;
+
+  // The share stays where it is as long as the source is used.
+  SampleSource source() const;
+
+  bool is_empty() const { return indices_.size() == 0; }
+
+ private:
+  static Status Read(void* context, uint32_t index, Span<float> features, uint32_t* label);
+  static Status ReadVector(void* context, uint32_t index, Span<float> features, Span<float> target);
+  size_t floats_each() const { return data_.input_size() + data_.info().targets; }
+
+  const Dataset& data_;
+  const DeviceIndices indices_;
+  const float* copies_ = nullptr;  // [samples][floats_each()] features, then the target
+};
+
+}  // namespace sotto
+
+#endif  // SOTTO_DATA_DEVICE_SHARE_H_

@@ -1,0 +1,138 @@
+// The rows of the table of partitions that do what the data or a file say.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <fstream>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "partition_rows.h"
+#include "sotto/options/numbers.h"
+#include "sotto/posix/files.h"
+
+namespace sotto {
+namespace {
+
+// A file of `--partition file`: a line a sample, or lines SAMPLE,DEVICE.
+class PartitionFile {
+ public:
+  PartitionFile(const Deal& deal) : deal_(deal) {
+    posix::RequireRegularFile(deal.value);
+    errno = 0;
+    file_.open(deal.value);
+    if (!file_) {
+      posix::ThrowFileError(fmt::format("{}: cannot be opened: {}; check the path and its "
+                                        "permissions",
+                                        deal.value, std::strerror(errno)),
+                            errno);
+    }
+  }
+
+  Partition Read() {
+    std::string line;
+    while (std::getline(file_, line)) {
+      ++line_;
+      if (!line.empty() && line.back() == '\r') line.pop_back();
+      TakeLine(line);
+    }
+    if (!has_pairs_ && samples_.size() != deal_.data.size()) {
+      throw Defect(fmt::format("has {} samples, expected a line for each of the {} of {}",
+                               samples_.size(), deal_.data.size(), deal_.data.name()));
+    }
+    RequireNoSampleTwice();
+    OwnedShares shares = SharesOf(samples_, owners_, deal_.devices);
+    return {std::move(shares.starts), std::move(shares.samples)};
+  }
+
+ private:
+  void TakeLine(std::string_view line) {
+    const size_t comma = line.find(',');
+    if (line_ == 1) {
+      has_pairs_ = comma != std::string_view::npos;
+      if (line == (has_pairs_ ? "sample,device" : "device")) return;
+    }
+    if (has_pairs_ != (comma != std::string_view::npos)) {
+      throw LineDefect(line, has_pairs_ ? "SAMPLE,DEVICE as in the lines before"
+                                        : "one device as in the lines before");
+    }
+    samples_.push_back(has_pairs_ ? Sample(line, line.substr(0, comma))
+                                  : static_cast<uint32_t>(samples_.size()));
+    owners_.push_back(Owner(line, has_pairs_ ? line.substr(comma + 1) : line));
+  }
+
+  uint32_t Sample(std::string_view line, std::string_view text) const {
+    const std::optional<uint64_t> sample = posix::ParseCount(text);
+    if (sample && *sample < deal_.data.size()) return static_cast<uint32_t>(*sample);
+    throw LineDefect(line, fmt::format("SAMPLE,DEVICE with a sample of {} from 0 to {}",
+                                       deal_.data.name(), deal_.data.size() - 1));
+  }
+
+  uint32_t Owner(std::string_view line, std::string_view text) const {
+    if (text == "-") return kNobody;
+    const std::optional<uint64_t> device = posix::ParseCount(text);
+    if (device && *device < deal_.devices) return static_cast<uint32_t>(*device);
+    throw LineDefect(line, fmt::format("{}a device from 0 to {} (--devices {}), or - for none",
+                                       has_pairs_ ? "SAMPLE,DEVICE with " : "", deal_.devices - 1,
+                                       deal_.devices));
+  }
+
+  // Both lists are walked in the order of sample and device.
+  void RequireNoSampleTwice() const {
+    if (!has_pairs_) return;
+    std::vector<size_t> order(samples_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    const auto key = [&](size_t i) { return std::make_pair(samples_[i], owners_[i]); };
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
+    const auto twice = std::adjacent_find(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return key(a) == key(b) && owners_[a] != kNobody;
+    });
+    if (twice == order.end()) return;
+    throw Defect(fmt::format("gives sample {} to device {} twice, expected once", samples_[*twice],
+                             owners_[*twice]));
+  }
+
+  posix::FileError LineDefect(std::string_view line, const std::string& expected) const {
+    return posix::FileError(fmt::format("{}:{}: \"{}\": expected {}", deal_.value, line_,
+                                        line.substr(0, 60), expected));
+  }
+  posix::FileError Defect(const std::string& what) const {
+    return posix::FileError(fmt::format("{}: {}", deal_.value, what));
+  }
+
+  const Deal& deal_;
+  std::ifstream file_;
+  size_t line_ = 0;
+  bool has_pairs_ = false;
+  std::vector<uint32_t> samples_;
+  std::vector<uint32_t> owners_;
+};
+
+}  // namespace
+
+Partition DealGroups(const Deal& deal) {
+  const uint32_t groups = deal.data.group_count();
+  if (deal.devices > groups) {
+    throw std::invalid_argument(
+        fmt::format("partition group: {} is from {} groups, and {} devices want one each; use "
+                    "--devices {} or fewer",
+                    deal.data.name(), groups, deal.devices, groups));
+  }
+  std::vector<uint32_t> samples(deal.data.size());
+  std::iota(samples.begin(), samples.end(), 0U);
+  std::vector<uint32_t> owners;
+  owners.reserve(samples.size());
+  for (const uint32_t sample : samples) {
+    const uint32_t group = deal.data.Group(sample);
+    owners.push_back(group < deal.devices ? group : kNobody);
+  }
+  OwnedShares shares = SharesOf(samples, owners, deal.devices);
+  return {std::move(shares.starts), std::move(shares.samples)};
+}
+
+Partition DealFile(const Deal& deal) { return PartitionFile(deal).Read(); }
+
+}  // namespace sotto
