@@ -24,7 +24,7 @@ cd "$1"
     rank_folders("sdk", "base num crypto tls lrq nn train models local wire client link")
     # Kinds of layers and losses use the kernels of nn, and its nets name them: one room.
     rank["sdk/layers"] = rank["sdk/losses"] = rank["sdk/nn"]
-    rank_folders("server", "base accounting plans published certificate aggregate codec data round spec store net web sim cli shard")
+    rank_folders("server", "base accounting plans published certificate aggregate codec data evaluation round spec store net web sim cli shard")
     side_rank["sdk"] = 1; side_rank["ports"] = 2; side_rank["server"] = 3
   }
   $1 == "part" {
