@@ -70,4 +70,9 @@ TrainTest OpenDataset(const std::string& source, const std::string& fashion_mnis
                   source));
 }
 
+SharedDataset OpenTest(const std::string& test, const ModelInfo*,
+                       const std::string& fashion_mnist_folder) {
+  return OpenDataset(test, fashion_mnist_folder).test;
+}
+
 }  // namespace sotto::server

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sotto/data/dataset.h"
+#include "sotto/model_info.h"
 
 namespace sotto::server {
 
@@ -26,6 +27,10 @@ constexpr uint32_t kDatasetClasses = 10;
 //
 // Throws std::runtime_error that says what to do: no such folder, a missing or defective file (see
 // sotto/data/idx.h), training and test images of different sizes, a label above 9.
+// The test part alone, for evaluation.
+SharedDataset OpenTest(const std::string& test, const ModelInfo* model,
+                       const std::string& fashion_mnist_folder = kFashionMnistFolder);
+
 TrainTest OpenDataset(const std::string& source,
                       const std::string& fashion_mnist_folder = kFashionMnistFolder);
 
