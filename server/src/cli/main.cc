@@ -67,7 +67,7 @@ void RequireKnownCommand(const CLI::App& app, int argc, char** argv) {
     names.push_back(command->get_name());
   }
   throw std::invalid_argument(
-      fmt::format("there is no command '{}'{}; `sotto --help` lists the commands", name,
+      fmt::format("there is no command '{}'{}\n`sotto --help` lists the commands", name,
                   sotto::posix::DidYouMean(name, names)));
 }
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/evaluation_output.h"
 #include "data/synthetic.h"
 #include "sotto/models.h"

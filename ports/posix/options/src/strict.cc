@@ -138,9 +138,12 @@ std::string DescribeExtras(const CLI::App& app) {
 // The message of an error of the command line.
 std::string DescribeFailure(const CLI::App* app, const CLI::Error& error) {
   const std::vector<const CLI::App*> chain = Called(*app);
-  const bool lacks_command = error.get_name() == "RequiredError" &&
+  const auto is = [&](CLI::ExitCodes code) {
+    return error.get_exit_code() == static_cast<int>(code);
+  };
+  const bool lacks_command = is(CLI::ExitCodes::RequiredError) &&
                              !CommandNames(*chain.back()).empty() && !app->remaining(true).empty();
-  const bool has_extras = error.get_name() == "ExtrasError" || lacks_command;
+  const bool has_extras = is(CLI::ExitCodes::ExtrasError) || lacks_command;
   const std::string what = has_extras ? DescribeExtras(*app) : std::string(error.what()) + "\n";
   return fmt::format("{}`{} --help` lists what it takes\n", what, FullName(chain));
 }
