@@ -2,6 +2,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
+#include <stdexcept>
 
 #include "store/open_store.h"
 #include "unit/server/store_fixture.h"

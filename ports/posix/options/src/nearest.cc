@@ -35,11 +35,11 @@ size_t EditDistance(const std::string& a, const std::string& b) {
 
 std::string NearestName(const std::string& text, const std::vector<std::string>& names) {
   std::string nearest;
-  size_t least = std::max<size_t>(1, text.size() / 3) + 1;
+  size_t least = text.size();
   for (const std::string& name : names) {
-    if (name.empty()) continue;
     const size_t distance = BeginsWith(name, text) ? 0 : EditDistance(text, name);
-    if (distance >= least) continue;
+    const bool is_near = distance <= std::max<size_t>(2, name.size() / 3);
+    if (name.empty() || !is_near || distance >= least) continue;
     least = distance;
     nearest = name;
   }

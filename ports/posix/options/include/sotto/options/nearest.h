@@ -14,8 +14,8 @@ namespace sotto::posix {
 size_t EditDistance(const std::string& a, const std::string& b);
 
 // The name nearest to `text`: one that begins with it (of three characters or more), or else the
-// one of least distance, if that is at most a third of the text's length or 1. Of several the
-// first. Empty if none is near.
+// one of least distance, if that is at most 2 or a third of the name's length, and less than the
+// text's length. Of several the first. Empty if none is near.
 std::string NearestName(const std::string& text, const std::vector<std::string>& names);
 
 // "; did you mean NAME?" with the nearest name behind `prefix`, or nothing.
