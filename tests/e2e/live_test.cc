@@ -51,6 +51,29 @@ Arguments ShareOptions(size_t device, const std::string& partition) {
           "7"};
 }
 
+// What a server finds of its models on a test set is what a simulation finds: in its JSON, in its
+// log and in its store. It evaluates the second of three rounds, and the last.
+void ExpectTheSameFigures(const Site& site, const Json& live, const Json& simulated) {
+  const Json& evaluations = live["operator"]["evaluations"];
+  ASSERT_EQ(evaluations.size(), 2u);
+  const std::vector<server::StoredEvaluation> stored =
+      server::SqliteStore(site.Path("store")).Evaluations();
+  ASSERT_EQ(stored.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const Json& expected = simulated["rounds"][i + 1]["evaluation"];
+    EXPECT_EQ(evaluations[i]["round"], i + 2);
+    for (const auto& item : expected.items()) {
+      EXPECT_EQ(evaluations[i][item.key()], item.value()) << item.key();
+    }
+    EXPECT_EQ(stored[i].evaluation.loss, expected["loss"]);
+    EXPECT_EQ(*stored[i].evaluation.accuracy(), expected["accuracy"]);
+    EXPECT_EQ(stored[i].data, live["operator"]["test_data"]);
+  }
+  const std::string log = ReadFile(site.Path("serve.log"));
+  EXPECT_EQ(Count(log, "round 2/3 evaluated: accuracy 0."), 1u) << log;
+  EXPECT_EQ(Count(log, "round 3/3 evaluated: accuracy 0."), 1u) << log;
+}
+
 // The same seeded job, eight devices and three rounds, served to clients and simulated.
 void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& client_options = {},
                               const std::string& partition = "") {
@@ -59,7 +82,8 @@ void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& cli
   job.insert(job.end(), job_options.begin(), job_options.end());
   job.push_back("--json");
   Arguments serve = job;
-  serve.insert(serve.end(), {site.Path("serve.json"), "--insecure-seed"});
+  serve.insert(serve.end(), {site.Path("serve.json"), "--insecure-seed", "--test",
+                             site.Path("data"), "--evaluate-every", "2"});
   Server server = site.Serve(serve);
   Arguments client = {"--seed", "7", "--insecure-seed"};
   client.insert(client.end(), client_options.begin(), client_options.end());
@@ -88,6 +112,7 @@ void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& cli
   EXPECT_EQ(live["seeded"], true);
   EXPECT_EQ(live["parameters_sha256"], simulated["parameters_sha256"]);
   ASSERT_EQ(simulated["rounds"].size(), 3u);
+  ExpectTheSameFigures(site, live, simulated);
   const std::vector<server::LedgerEntry> ledger = server::SqliteStore(site.Path("store")).Ledger();
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(ledger[i].plan.clip_l2, simulated["rounds"][i]["clip_l2"]);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace sotto::posix {
@@ -17,6 +18,11 @@ size_t ControlSize(std::string_view text) {
 }  // namespace
 
 bool StandardErrorIsTerminal() { return isatty(STDERR_FILENO) == 1; }
+
+size_t TerminalColumns() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
 
 std::string Printable(std::string_view text) {
   std::string shown;

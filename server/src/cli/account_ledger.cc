@@ -16,6 +16,7 @@
 #include "accounting/figures.h"
 #include "base/counted.h"
 #include "cli/claims_output.h"
+#include "cli/evaluation_output.h"
 #include "cli/figures.h"
 #include "cli/json_output.h"
 #include "cli/output_file.h"
@@ -179,6 +180,28 @@ std::string DescribeRest(const JobLedger& ledger) {
   return text;
 }
 
+// On the operator's test set.
+std::string DescribeEvaluations(const JobLedger& ledger) {
+  std::string text;
+  for (const StoredEvaluation& each : ledger.evaluations) {
+    text += fmt::format(
+        "  round {} evaluated: {}; {} of {}\n", each.round + 1, DescribeEvaluation(each.evaluation),
+        Counted(static_cast<int64_t>(each.evaluation.samples), "sample"), each.data);
+  }
+  return text;
+}
+
+// A list by round; see EvaluationToJson().
+Json EvaluationsToJson(const JobLedger& ledger) {
+  Json all = Json::array();
+  for (const StoredEvaluation& each : ledger.evaluations) {
+    Json json = {{"round", each.round + 1}, {"data", each.data}};
+    json.update(EvaluationToJson(each.evaluation, {}));
+    all.push_back(json);
+  }
+  return all;
+}
+
 std::string DescribeJob(const JobLedger& ledger, const LedgerOptions& o) {
   const JobEntry& job = ledger.job;
   std::string text =
@@ -193,6 +216,7 @@ std::string DescribeJob(const JobLedger& ledger, const LedgerOptions& o) {
     text += DescribeReleases(ledger, o) + "  " + DescribeFigure(FigureOf(ledger.releases.back())) +
             "\n";
   }
+  if (!o.published) text += DescribeEvaluations(ledger);
   return text + DescribeRest(ledger);
 }
 
@@ -342,6 +366,7 @@ Json ToJson(const LedgerOptions& o, const std::vector<JobLedger>& jobs) {
   json["releases"] = Json::array();
   for (const JobLedger& job : jobs) {
     json["jobs"].push_back(ToJson(job));
+    if (!o.published) json["jobs"].back()["evaluations"] = EvaluationsToJson(job);
     for (const LedgerEntry& entry : job.releases) json["releases"].push_back(ToJson(entry, o));
   }
   json["total"] = TotalToJson(jobs);

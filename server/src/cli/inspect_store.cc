@@ -65,14 +65,14 @@ std::string Describe(const std::string& store, const StoreReport& report) {
       "  devices    {}, {} eligible\n"
       "  jobs       {}\n"
       "  attempts   {}\n"
-      "  releases   {}\n"
+      "  releases   {}, {} evaluated\n"
       "  models     {}\n"
       "  last       {}\n"
       "  head       {}\n"
       "An older copy of a store is sound too. Note the number of records and the head: later they "
       "are\nthose of this copy, or the records are more.\n",
       store, report.version, Counted(report.records, "record"), report.devices,
-      report.eligible_devices, report.jobs, report.attempts, report.releases,
+      report.eligible_devices, report.jobs, report.attempts, report.releases, report.evaluations,
       DescribeModels(report.models), report.last_record, report.head);
 }
 
@@ -88,6 +88,7 @@ nlohmann::ordered_json ToJson(const std::string& store, const StoreReport& repor
   json["jobs"] = report.jobs;
   json["attempts"] = report.attempts;
   json["releases"] = report.releases;
+  json["evaluations"] = report.evaluations;
   json["models"] = ToJson(report.models);
   return json;
 }

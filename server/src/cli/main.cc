@@ -19,6 +19,7 @@
 #include "cli/serve_command.h"
 #include "cli/simulate_command.h"
 #include "plans/calibration.h"
+#include "sotto/options/nearest.h"
 #include "sotto/options/strict.h"
 #include "sotto/posix/core_dumps.h"
 #include "sotto/posix/output_descriptor.h"
@@ -62,8 +63,13 @@ void RequireKnownCommand(const CLI::App& app, int argc, char** argv) {
   const std::string name = argv[1];
   if (!app.get_subcommands([&](const CLI::App* c) { return c->get_name() == name; }).empty())
     return;
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
   throw std::invalid_argument(
-      fmt::format("there is no command '{}'; `sotto --help` lists the commands", name));
+      fmt::format("there is no command '{}'{}\n`sotto --help` lists the commands", name,
+                  sotto::posix::DidYouMean(name, names)));
 }
 
 int Run(int argc, char** argv) {

@@ -8,6 +8,7 @@
 #include "accounting/figures.h"
 #include "base/counted.h"
 #include "cli/claims_output.h"
+#include "cli/evaluation_output.h"
 #include "plans/statement.h"
 #include "sotto/bytes.h"
 #include "sotto/posix/check.h"
@@ -29,18 +30,18 @@ Json OperatorFields() {
           "wall_seconds",  "bytes_up_per_device_round", "bits_per_coordinate"};
 }
 
-double FinalAccuracy(const SimulationResult& result) {
-  return result.rounds.empty() ? result.initial_accuracy : result.rounds.back().accuracy;
+Json AccuracyToJson(const Evaluation& evaluation) {
+  return evaluation.accuracy() ? Json(*evaluation.accuracy()) : Json(nullptr);
 }
 
 double BitsPerCoordinate(const JobConfig& job, const SimulationResult& result) {
   return 8 * result.BytesUpPerDeviceRound() / job.model->parameters;
 }
 
-Json RoundToJson(const JobConfig& job, const RoundReport& report) {
+Json RoundToJson(const JobConfig& job, const RoundReport& report, const SampleInfo& test) {
   const RoundOutcome& outcome = report.outcome;
-  Json json = {
-      {"round", outcome.round + 1}, {"attempt", outcome.attempt}, {"accuracy", report.accuracy}};
+  Json json = {{"round", outcome.round + 1}, {"attempt", outcome.attempt}};
+  json["accuracy"] = report.evaluation ? AccuracyToJson(*report.evaluation) : Json(nullptr);
   AddNullEpsilons(json);
   if (job.codec->accounted) AddEpsilons(outcome.spent.claims, json);
   json["cohort"] = outcome.cohort;
@@ -51,6 +52,8 @@ Json RoundToJson(const JobConfig& job, const RoundReport& report) {
   json["noise_sigma"] = job.codec->noise ? Json(outcome.noise_sigma) : Json(nullptr);
   json["unclipped_fraction"] =
       outcome.unclipped_fraction ? Json(*outcome.unclipped_fraction) : Json(nullptr);
+  json["evaluation"] =
+      report.evaluation ? EvaluationToJson(*report.evaluation, test) : Json(nullptr);
   return json;
 }
 
@@ -231,6 +234,21 @@ std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result
   return text;
 }
 
+// The figures of the final model on the test set.
+std::string DescribeTest(const SimulationResult& result, const SampleInfo& test) {
+  const Evaluation& last = result.last;
+  if (const auto error = last.mean_squared_error()) {
+    return fmt::format("  error          {:.6g} mean squared on the test set ({:.6g} before)\n",
+                       *error, result.initial.loss);
+  }
+  return fmt::format(
+      "  accuracy       {:.4f} on the test set ({:.4f} before training)\n"
+      "  loss           {:.4f} on the test set ({:.4f} before training)\n"
+      "  by class       {}\n",
+      *last.accuracy(), *result.initial.accuracy(), last.loss, result.initial.loss,
+      DescribeClasses(last, test));
+}
+
 }  // namespace
 
 std::string ModelDigestHex(const ModelInfo& model) {
@@ -241,8 +259,9 @@ std::string ModelDigestHex(const ModelInfo& model) {
 
 std::string DescribeRound(const SimulationConfig& config, const RoundReport& report) {
   std::string text =
-      fmt::format("round {}/{}: accuracy {:.4f}, {} reported", report.outcome.round + 1,
-                  config.job.plan.rounds, report.accuracy, report.outcome.reported);
+      fmt::format("round {}/{}: {}{} reported", report.outcome.round + 1, config.job.plan.rounds,
+                  report.evaluation ? DescribeEvaluation(*report.evaluation) + ", " : "",
+                  report.outcome.reported);
   if (report.failed_trainings != 0) {
     text += fmt::format(", {} of them zeros: training failed", report.failed_trainings);
   }
@@ -259,14 +278,13 @@ std::string DescribeRound(const SimulationConfig& config, const RoundReport& rep
 }
 
 std::string DescribeResult(const SimulationConfig& config, const SimulationResult& result,
-                           const std::string& data_name) {
+                           const std::string& data_name, const SampleInfo& test) {
   const JobConfig& job = config.job;
   const double bytes = result.BytesUpPerDeviceRound();
   const double float_bytes = 4.0 * job.model->parameters;
   std::string text =
       fmt::format("\n{} on {}: {}\n", job.model->name, data_name, result.finish_reason);
-  text += fmt::format("  accuracy       {:.4f} on the test set ({:.4f} before training)\n",
-                      FinalAccuracy(result), result.initial_accuracy);
+  text += DescribeTest(result, test);
   text += DescribeShares(config, result);
   text += DescribePrivacy(job, result, config.seed.has_value());
   text += DescribeClipping(job, result);
@@ -280,7 +298,7 @@ std::string DescribeResult(const SimulationConfig& config, const SimulationResul
 }
 
 nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const SimulationResult& result,
-                                    const std::string& data_name) {
+                                    const std::string& data_name, const SampleInfo& test) {
   const JobConfig& job = config.job;
   Json json = {{"sotto_version", kVersion}, {"data", data_name}, {"model", job.model->name}};
   json["partition"] = config.fleet.partition;
@@ -295,8 +313,10 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   json["mechanism"] = job.codec->name;
   json["coding"] = !job.codec->servable ? Json(nullptr) : Json(Name(job.format().coding));
   json["padding"] = job.format().padding;
-  json["accuracy"] = FinalAccuracy(result);
-  json["initial_accuracy"] = result.initial_accuracy;
+  json["accuracy"] = AccuracyToJson(result.last);
+  json["initial_accuracy"] = AccuracyToJson(result.initial);
+  json["evaluation"] = EvaluationToJson(result.last, test);
+  json["initial_evaluation"] = EvaluationToJson(result.initial, test);
   AddPrivacy(job, result, config.seed.has_value(), json);
   json["sampling"] = privacy::Name(job.plan.sampling);
   json["devices"] = job.plan.devices;
@@ -315,7 +335,7 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   json["operator_fields"] = OperatorFields();
   json["rounds"] = Json::array();
   for (const RoundReport& report : result.rounds) {
-    json["rounds"].push_back(RoundToJson(job, report));
+    json["rounds"].push_back(RoundToJson(job, report, test));
   }
   return json;
 }

@@ -18,13 +18,14 @@ std::string ModelDigestHex(const ModelInfo& model);
 std::string DescribeRound(const SimulationConfig& config, const RoundReport& report);
 
 // The final table, several lines.
+//   test  the test set: the names of its classes
 std::string DescribeResult(const SimulationConfig& config, const SimulationResult& result,
-                           const std::string& data_name);
+                           const std::string& data_name, const SampleInfo& test);
 
 // The whole report as JSON. An infinite or absent epsilon is null; rates and accuracies are in
 // [0, 1], lengths in bytes, norms and noise in model units. server/SIMULATE.md lists the fields.
 nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const SimulationResult& result,
-                                    const std::string& data_name);
+                                    const std::string& data_name, const SampleInfo& test);
 
 }  // namespace sotto::server
 

@@ -19,7 +19,9 @@
 #include "cli/json_output.h"
 #include "cli/output_file.h"
 #include "cli/report.h"
+#include "cli/serve_evaluation.h"
 #include "cli/serve_report.h"
+#include "data/catalog.h"
 #include "net/server.h"
 #include "plans/calibration.h"
 #include "plans/statement.h"
@@ -81,8 +83,9 @@ nlohmann::ordered_json NetworkToJson(const NetworkFigures& figures) {
 
 // seeded: whoever knows a seed knows noise on which the claims rest
 void WriteResults(const ServeRequest& o, bool seeded, Job& job, const OperatorReport& report,
-                  const NetworkFigures& network) {
+                  const ServedEvaluations& evaluations, const NetworkFigures& network) {
   nlohmann::ordered_json operators = report.ToJson();
+  evaluations.AddTo(&operators);
   operators["network"] = NetworkToJson(network);
   if (!o.model_out.empty()) {
     OutputFile file(ModelOutput(o));
@@ -135,6 +138,17 @@ void LogEarlierJobs(const JobConfig& config) {
       "adjacency; this job starts from there",
       Counted(spent.earlier_rounds, "round"), DescribeClaims(spent.claims, kDecimals),
       privacy::DeltaText(spent.Headline().delta), privacy::Name(spent.Headline().adjacency)));
+}
+
+// Null without --test.
+SharedDataset OpenTestSet(const ServeRequest& o, const ModelInfo& model) {
+  if (o.test.empty()) return nullptr;
+  SharedDataset test = OpenTest(o.test, &model);
+  if (test->size() == 0) {
+    throw std::invalid_argument(fmt::format("--test {}: it has no samples", o.test));
+  }
+  RequireEvaluable(model, *test);
+  return test;
 }
 
 ServerOptions OptionsOf(const ServeRequest& o) {
@@ -203,7 +217,10 @@ void RunServe(const ServeRequest& o) {
   if (o.new_job) store->AllowNewJob();
   if (o.keep_models) store->KeepModels(*o.keep_models);
   const JobConfig config = ConfigOf(o, devices.size(), history, resumed);
+  const SharedDataset test = OpenTestSet(o, *config.model);
+  SharedLog log(*store);
   OperatorReport report(devices);
+  std::function<void(const RoundOutcome&)> evaluate;
   ServerEvents events;
   events.info = Log;
   events.detail = [&](const std::string& line) {
@@ -213,11 +230,17 @@ void RunServe(const ServeRequest& o) {
     report.Add(outcome);
     Log(DescribeOutcome(config, outcome, config.seeded));
     for (const std::string& warning : WarningsOf(outcome, devices)) Log(warning);
+    if (outcome.released) evaluate(outcome);
   };
   Server server(devices, options, events);
   server.Listen();
-  Job job(config, devices, *store, posix::DeriveKey(posix::RunKey(o.seed), key_label::kServer),
+  Job job(config, devices, log, posix::DeriveKey(posix::RunKey(o.seed), key_label::kServer),
           ReadState(*store, resumed));
+  ServedEvaluations evaluations(config, test, o.evaluate_every, log, Log);
+  evaluate = [&](const RoundOutcome& outcome) {
+    evaluations.OnRelease(server, job, outcome.round);
+  };
+  evaluations.OnStart(server, job);
   LogStart(options.host, server.port(), devices, job);
   WritePortFile(o, server.port());
   const bool finished = server.Run(job);
@@ -226,9 +249,10 @@ void RunServe(const ServeRequest& o) {
                     Counted(static_cast<int64_t>(store->ignored_receipts()), "receipt")));
   }
   if (!finished) throw Stopped(server.signal(), "stopped; a later start goes on here");
+  evaluations.OnEnd(job);
   const History ended = store->ReadHistory();
   WriteResults(o, config.seeded || RestsOnSeededNoise(ended, *LastJob(ended)), job, report,
-               server.Figures());
+               evaluations, server.Figures());
   if (job.gave_up()) throw GaveUp(job.finish_reason());
 }
 

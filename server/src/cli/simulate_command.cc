@@ -2,16 +2,24 @@
 
 #include <cstdio>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
 
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "cli/gave_up.h"
 #include "cli/json_output.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
+#include "cli/repeated_runs.h"
 #include "cli/report.h"
+#include "cli/rounds_csv.h"
 #include "data/catalog.h"
 #include "data/classes.h"
+#include "sotto/posix/files.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
 #include "spec/job_spec.h"
@@ -30,36 +38,190 @@ void Announce(const SimulationConfig& config) {
              config.job.codec->by_name ? "--mechanism none" : "--epsilon inf");
 }
 
+TrainTest OpenData(const SimulationRequest& request) {
+  TrainTest data = OpenForFleet(request.data, request.test.value_or(""), request.job.model,
+                                uint64_t{request.fleet.devices} * request.fleet.samples_per_device);
+  if (request.classes) data = OnlyClasses(data, *request.classes);
+  return data;
+}
+
+Output ModelOutput(const SimulationRequest& o) { return {"--model-out", o.model_out}; }
+Output CsvOutput(const SimulationRequest& o) { return {"--rounds-csv", o.rounds_csv}; }
+Output StateOutput(const SimulationRequest& o) {
+  const bool goes_back = o.state_out.empty();
+  return {goes_back ? "--resume" : "--state-out", goes_back ? o.resume : o.state_out,
+          Readers::kOwner};
+}
+
+// An earlier simulation's end.
+RunState ReadState(const std::string& path) {
+  posix::RequireRegularFile(path);
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) {
+    throw std::invalid_argument(fmt::format(
+        "--resume {}: it cannot be read; `sotto simulate --state-out FILE` writes such a file",
+        path));
+  }
+  return RunStateFromText(path, text.str());
+}
+
+void Write(const Output& output, const std::string& text) {
+  OutputFile file(output);
+  file.stream() << text;
+  file.Finish();
+}
+
+// Says on standard error which files hold the results of a simulation that was stopped.
+void TellWritten(const std::vector<Output>& outputs) {
+  std::vector<std::string> names;
+  for (const Output& output : outputs) {
+    if (!output.path.empty() && output.path != "-") names.push_back(output.path);
+  }
+  if (!names.empty()) fmt::print(stderr, "written so far: {}\n", fmt::join(names, ", "));
+}
+
+nlohmann::ordered_json WholeResult(const SimulationRequest& request, const SimulationConfig& config,
+                                   const SimulationResult& result, const TrainTest& data) {
+  nlohmann::ordered_json json = ResultToJson(config, result, data.train->name(), data.test->info());
+  json["job"] = SpecificationToJson(request, config.job);
+  return json;
+}
+
+// One simulation and its files.
+class SingleRun {
+ public:
+  explicit SingleRun(const SimulationRequest& request)
+      : request_(request), config_(MakeSimulation(request)) {
+    if (!request.resume.empty()) config_.resume = ReadState(request.resume);
+    data_ = OpenData(request);
+    RequireOutputs(Outputs());
+  }
+
+  void Do() {
+    Announce(config_);
+    posix::CatchStopSignals();
+    config_.stop = [] { return posix::StopSignal() != 0; };
+    const size_t before = config_.resume ? config_.resume->rounds.size() : 0;
+    const Progress progress(static_cast<size_t>(config_.job.plan.rounds),
+                            posix::StandardErrorIsTerminal(), before);
+    const SimulationResult result = Simulate(config_, data_, [&](const RoundReport& report) {
+      progress.Show(report.outcome.round + 1, DescribeRound(config_, report));
+    });
+    fmt::print(IsStandardOutput(request_.json) ? stderr : stdout, "{}",
+               DescribeResult(config_, result, data_.train->name(), data_.test->info()));
+    WriteFiles(result);
+    if (result.stopped) {
+      TellWritten(Outputs());
+      throw Stopped(posix::StopSignal(), result.finish_reason + Advice());
+    }
+    if (result.gave_up) throw GaveUp(result.finish_reason);
+  }
+
+ private:
+  std::vector<Output> Outputs() const {
+    return {JsonOutput(request_.json), ModelOutput(request_), CsvOutput(request_),
+            StateOutput(request_)};
+  }
+
+  std::string Advice() const {
+    const std::string state = StateOutput(request_).path;
+    return state.empty() ? "; --state-out FILE would let a later run go on"
+                         : fmt::format("; go on with --resume {} and the same options", state);
+  }
+
+  void WriteFiles(const SimulationResult& result) const {
+    WriteJson(request_.json, WholeResult(request_, config_, result, data_));
+    if (!request_.model_out.empty()) {
+      OutputFile file(ModelOutput(request_));
+      WriteParameters({result.parameters.data(), result.parameters.size()}, file.stream());
+      file.Finish();
+    }
+    if (!request_.rounds_csv.empty()) {
+      Write(CsvOutput(request_), RoundsCsvHeader() + RoundsCsvRows(config_, result));
+    }
+    if (!StateOutput(request_).path.empty()) Write(StateOutput(request_), ToText(result.state));
+  }
+
+  const SimulationRequest& request_;
+  SimulationConfig config_;
+  TrainTest data_;
+};
+
+// The same simulation with one seed after the other.
+class RepeatedRun {
+ public:
+  explicit RepeatedRun(const SimulationRequest& request)
+      : request_(request),
+        seeds_(ParseSeeds(*request.seeds)),
+        data_(OpenData(request)),
+        rounds_(static_cast<size_t>(request.job.plan.rounds)),
+        progress_(seeds_.size() * rounds_, posix::StandardErrorIsTerminal()) {
+    for (const auto& [option, path] :
+         {std::pair("model-out", request.model_out), std::pair("state-out", request.state_out),
+          std::pair("resume", request.resume)}) {
+      if (path.empty()) continue;
+      throw std::invalid_argument(fmt::format(
+          "--{} is for one simulation; give --seed instead of --seeds, or leave it out", option));
+    }
+    RequireOutputs(Outputs());
+  }
+
+  void Do() {
+    posix::CatchStopSignals();
+    for (size_t i = 0; i < seeds_.size() && posix::StopSignal() == 0; ++i) Do(i);
+    fmt::print(IsStandardOutput(request_.json) ? stderr : stdout, "{}", DescribeRuns(runs_));
+    WriteJson(request_.json, RunsToJson(runs_));
+    if (!request_.rounds_csv.empty()) Write(CsvOutput(request_), RoundsCsvHeader() + rows_);
+    if (runs_.size() < seeds_.size()) {
+      TellWritten(Outputs());
+      throw Stopped(posix::StopSignal(), fmt::format("stopped: {} of {} are done", runs_.size(),
+                                                     Counted(seeds_.size(), "simulation")));
+    }
+    if (!gave_up_.empty()) throw GaveUp(gave_up_);
+  }
+
+ private:
+  std::vector<Output> Outputs() const { return {JsonOutput(request_.json), CsvOutput(request_)}; }
+
+  void Do(size_t index) {
+    SimulationRequest request = request_;
+    request.seed = seeds_[index];
+    SimulationConfig config = MakeSimulation(request);
+    if (index == 0) Announce(config);
+    config.stop = [] { return posix::StopSignal() != 0; };
+    const SimulationResult result = Simulate(config, data_, [&](const RoundReport& report) {
+      progress_.Show(index * rounds_ + report.outcome.round + 1,
+                     fmt::format("seed {}, {}", seeds_[index], DescribeRound(config, report)));
+    });
+    rows_ += RoundsCsvRows(config, result);
+    if (result.stopped) return;
+    runs_.push_back({seeds_[index], WholeResult(request, config, result, data_)});
+    if (result.gave_up) {
+      gave_up_ =
+          fmt::format("the simulation with seed {}: {}", seeds_[index], result.finish_reason);
+    }
+  }
+
+  const SimulationRequest& request_;
+  const std::vector<uint64_t> seeds_;
+  const TrainTest data_;
+  const size_t rounds_;  // of each simulation
+  const Progress progress_;
+  std::vector<FinishedRun> runs_;
+  std::string rows_;     // of the CSV, of a simulation that was stopped too
+  std::string gave_up_;  // why the last one that gave up did
+};
+
 }  // namespace
 
 void RunSimulate(const SimulationRequest& request) {
-  SimulationConfig config = MakeSimulation(request);
-  config.stop = [] { return posix::StopSignal() != 0; };
-  TrainTest data = OpenForFleet(request.data, request.test.value_or(""), config.job.model,
-                                uint64_t{request.fleet.devices} * request.fleet.samples_per_device);
-  if (request.classes) data = OnlyClasses(data, *request.classes);
-  const Output model_output = {"--model-out", request.model_out};
-  RequireOutputs({JsonOutput(request.json), model_output});
-  Announce(config);
-  posix::CatchStopSignals();
-  const Progress progress(static_cast<size_t>(config.job.plan.rounds),
-                          posix::StandardErrorIsTerminal());
-  const SimulationResult result = Simulate(config, data, [&](const RoundReport& report) {
-    progress.Show(report.outcome.round + 1, DescribeRound(config, report));
-  });
-
-  fmt::print(IsStandardOutput(request.json) ? stderr : stdout, "{}",
-             DescribeResult(config, result, data.train->name()));
-  nlohmann::ordered_json json = ResultToJson(config, result, data.train->name());
-  json["job"] = SpecificationToJson(request, config.job);
-  WriteJson(request.json, json);
-  if (!request.model_out.empty()) {
-    OutputFile file(model_output);
-    WriteParameters({result.parameters.data(), result.parameters.size()}, file.stream());
-    file.Finish();
+  if (request.seeds) {
+    RepeatedRun(request).Do();
+  } else {
+    SingleRun(request).Do();
   }
-  if (result.stopped) throw Stopped(posix::StopSignal(), result.finish_reason);
-  if (result.gave_up) throw GaveUp(result.finish_reason);
 }
 
 }  // namespace sotto::server

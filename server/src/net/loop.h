@@ -12,6 +12,7 @@
 #define SOTTO_NET_LOOP_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <exception>
@@ -42,6 +43,7 @@ class Server::Loop {
   void Listen();
   uint16_t port() const { return port_; }
   bool Run(Job& job);
+  void RunInPool(PoolWork work);
   int signal() const { return signal_; }
   NetworkFigures Figures() const;
 
@@ -127,6 +129,9 @@ class Server::Loop {
   void ReportLacking();
   void TakeStep(std::function<void()> step, void (Loop::*then)());
   void OnStepTaken();
+  void StartPoolWork();
+  void OnPoolWorkDone();
+  bool IsPoolIdle() const { return !in_pool_work_ && pool_work_.empty(); }
   void OpenRound();
   void OnRoundOpened();
   void AnnounceAttempt();
@@ -184,6 +189,12 @@ class Server::Loop {
   void (Loop::*after_step_)() = nullptr;
   std::exception_ptr step_failure_;
   bool in_step_ = false;
+  std::deque<PoolWork> pool_work_;  // the first one may be under way
+  uv_work_t pool_work_handle_{};
+  std::exception_ptr pool_failure_;
+  std::atomic<bool> must_stop_{false};
+  bool in_pool_work_ = false;
+  bool is_running_ = false;
   RoundOutcome outcome_;
   std::exception_ptr failure_;   // what Run() throws
   uint64_t publication_ms_ = 0;  // of the open or closed attempt's result

@@ -102,6 +102,15 @@ Fields NetworkAndStore() {
 
 Fields Run() {
   return {
+      Row("test",
+          "evaluate released models on these samples: fashion-mnist, synthetic, a file or a "
+          "folder; "
+          "the results are the operator's")
+          .In(Group::kRun)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.test; }),
+      EvaluateEvery<ServeRequest>(
+          "with --test: after each round whose number divides by this one; the last round always"),
       Row("verbose", "also a line when a connection ends or is refused")
           .In(Group::kRun)
           .Letter("v")

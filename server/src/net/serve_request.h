@@ -30,8 +30,10 @@ struct ServeRequest : JobRequest {
   uint32_t max_connections = 4096;
   uint32_t max_handshakes = 64;
   uint32_t max_handshakes_per_address = 8;
-  std::string json;       // file for the results; empty: none, "-": standard output
-  std::string model_out;  // file for the final parameters; empty: none
+  std::string json;             // file for the results; empty: none, "-": standard output
+  std::string model_out;        // file for the final parameters; empty: none
+  std::string test;             // samples to evaluate released models on; empty: none
+  uint32_t evaluate_every = 1;  // rounds
   bool verbose = false;
   std::optional<uint64_t> seed;
   bool insecure_seed = false;

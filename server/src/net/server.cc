@@ -97,6 +97,8 @@ bool Server::Loop::Run(Job& job) {
   uv_update_time(&loop_);
   publication_ms_ = now();
   RaisePriority();
+  is_running_ = true;
+  StartPoolWork();
   try {
     job_->OpenRound();
     OnRoundOpened();
@@ -126,7 +128,7 @@ void Server::Loop::Tick() {
   }
   ReportLacking();
   const bool all_told = job_->config().close_early() && to_be_told_.empty();
-  if (finished_ && (all_told || now() >= farewell_deadline_ms_)) StopLoop();
+  if (finished_ && IsPoolIdle() && (all_told || now() >= farewell_deadline_ms_)) StopLoop();
 }
 
 // Tells the operator of devices that lack something, before the round's result does: as soon as
@@ -167,6 +169,43 @@ void Server::Loop::OnStepTaken() {
   } catch (...) {
     Fail(std::current_exception());
   }
+}
+
+void Server::Loop::RunInPool(PoolWork work) {
+  if (must_stop_) return;
+  pool_work_.push_back(std::move(work));
+  StartPoolWork();
+}
+
+void Server::Loop::StartPoolWork() {
+  if (!is_running_ || in_pool_work_ || pool_work_.empty()) return;
+  in_pool_work_ = true;
+  pool_work_handle_.data = this;
+  uv_queue_work(
+      &loop_, &pool_work_handle_,
+      [](uv_work_t* work) {
+        auto* self = static_cast<Loop*>(work->data);
+        try {
+          self->pool_work_.front().run(self->must_stop_);
+        } catch (...) {
+          self->pool_failure_ = std::current_exception();
+        }
+      },
+      [](uv_work_t* work, int) { static_cast<Loop*>(work->data)->OnPoolWorkDone(); });
+}
+
+void Server::Loop::OnPoolWorkDone() {
+  in_pool_work_ = false;
+  const PoolWork done = std::move(pool_work_.front());
+  pool_work_.pop_front();
+  if (must_stop_) pool_work_.clear();
+  if (pool_failure_) {
+    pool_work_.clear();
+    Fail(pool_failure_);
+    return;
+  }
+  done.then();
+  StartPoolWork();
 }
 
 void Server::Loop::OpenRound() {
@@ -248,7 +287,7 @@ void Server::Loop::Finish() {
   job_->Proceed();
   if (job_->gave_up()) {
     events_.info(job_->finish_reason() + "; a later start goes on here");
-    StopLoop();
+    if (IsPoolIdle()) StopLoop();
     return;
   }
   // A server that started on a finished job does not know which devices to tell: it waits for all.
@@ -273,6 +312,7 @@ void Server::Loop::OnSignal(uv_signal_t* signal, int number) {
 
 // Closes everything; uv_run() returns when the last handle is closed and the pool is idle.
 void Server::Loop::StopLoop() {
+  must_stop_ = signal_ != 0 || failure_ != nullptr;
   if (stopping_) return;
   stopping_ = true;
   if (awaits_publication_) Publish();
@@ -313,6 +353,8 @@ void Server::Listen() { loop_->Listen(); }
 uint16_t Server::port() const { return loop_->port(); }
 
 bool Server::Run(Job& job) { return loop_->Run(job); }
+
+void Server::RunInPool(PoolWork work) { loop_->RunInPool(std::move(work)); }
 
 int Server::signal() const { return loop_->signal(); }
 NetworkFigures Server::Figures() const { return loop_->Figures(); }

@@ -18,6 +18,7 @@
 #ifndef SOTTO_NET_SERVER_H_
 #define SOTTO_NET_SERVER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -73,6 +74,13 @@ struct NetworkFigures {
   uint64_t delayed = 0;            // requests answered late because their device asked too often
 };
 
+// Long work beside the job, for example an evaluation of a model.
+struct PoolWork {
+  // Runs in the pool. Should return soon once must_stop is true: the server stops.
+  std::function<void(const std::atomic<bool>& must_stop)> run;
+  std::function<void()> then;  // on the thread of Run(), after run() returned
+};
+
 class Server {
  public:
   // The registry must outlive the server. Sets TLS and the event loop up; throws std::runtime_error
@@ -95,6 +103,11 @@ class Server {
   // Returns true if the job is finished. Throws std::runtime_error if the log or the job fails, and
   // if a device's receipt shows that the log is an older copy.
   bool Run(Job& job);
+
+  // Gives the pool a piece of work: one at a time, in the order of the calls. Call it on the thread
+  // of Run(), before it or from an event. Run() returns when all work is done; after a signal or a
+  // failure, pieces that have not begun are dropped. If run() throws, so does Run().
+  void RunInPool(PoolWork work);
 
   // The signal that ended Run(); 0: none.
   int signal() const;

@@ -1,6 +1,7 @@
 #include "round/job.h"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
 #include "aggregate/methods.h"
@@ -70,7 +71,21 @@ void Job::Resume(const JobState& state) {
   round_ = state.next_round;
   attempt_ = state.next_attempt;
   attempts_ = state.attempts;
+  heard_before_ = state.heard;
   RequireBudget();
+}
+
+JobState Job::State() const {
+  JobState state;
+  std::copy(std::begin(job_id_), std::end(job_id_), state.job_id);
+  state.next_round = round_;
+  state.next_attempt = attempt_;
+  state.attempts = attempts_;
+  state.parameters = parameters_;
+  state.optimiser_state = optimiser_->State();
+  state.clip_l2 = static_cast<double>(clip_l2_);
+  state.heard = heard_before_;
+  return state;
 }
 
 Job::Phase Job::phase() const {

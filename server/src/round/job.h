@@ -137,6 +137,15 @@ class Job {
     return config_.codec->accounted ? budget_.SpentAfter(round_, attempts_) : privacy::Statement();
   }
 
+  // The same after some of its rounds, when `attempts` were committed.
+  privacy::Statement SpentAfter(uint32_t rounds, uint32_t attempts) {
+    return config_.codec->accounted ? budget_.SpentAfter(rounds, attempts) : privacy::Statement();
+  }
+  uint32_t attempts() const { return attempts_; }  // committed, of the whole job
+
+  // The state with which a later Job goes on. Call it between rounds.
+  JobState State() const;
+
   // Why the job finished, for people.
   const std::string& finish_reason() const { return finish_reason_; }
 

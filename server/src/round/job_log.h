@@ -41,6 +41,9 @@ struct JobState {
   // Bound of the next round, which the last release set under adaptive clipping; 0: the configured
   // one.
   double clip_l2 = 0.0;
+  // The devices that the last attempt heard, by registry index (round/attempt.h); empty: none. A
+  // store does not know them.
+  std::vector<bool> heard;
 };
 
 // An attempt at a round. It is committed before any device takes part in it. A committed number is

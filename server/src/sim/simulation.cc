@@ -2,27 +2,147 @@
 
 #include <chrono>
 #include <fmt/format.h>
-#include <memory>
 #include <stdexcept>
 
-#include "sim/evaluate.h"
+#include <nlohmann/json.hpp>
+
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
+#include "spec/configuration.h"
 
 namespace sotto::server {
 namespace {
 
-// The log of a simulation: nothing is kept, since a simulation is never resumed.
-class NoStore : public JobLog {
+// The log of a simulation: nothing is kept. A simulation goes on from its RunState.
+class RunLog : public JobLog {
  public:
-  void BeginJob(const JobRecord&) override {}
+  explicit RunLog(const SimulationConfig& config) : config_(config) {}
+
+  void BeginJob(const JobRecord& record) override {
+    configuration_ = ConfigurationToJson(record).dump();
+    if (config_.resume) RequireSameRun(*config_.resume, configuration_, config_.fleet_text);
+  }
   void CommitAttempt(const AttemptRecord&) override {}
   void CommitRelease(const ReleaseRecord&) override {}
+
+  const std::string& configuration() const { return configuration_; }
+
+ private:
+  const SimulationConfig& config_;
+  std::string configuration_;
 };
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
+
+// One call of Simulate().
+class Run {
+ public:
+  Run(const SimulationConfig& config, const TrainTest& data)
+      : config_(config),
+        model_(*config.job.model),
+        test_(*data.test),
+        run_key_(config.resume ? config.resume->run_key : posix::RunKey(config.seed)),
+        fleet_(FleetOf(config), model_, *data.train, run_key_),
+        log_(config),
+        job_(config.job, fleet_.registry(), log_, posix::DeriveKey(run_key_, key_label::kServer),
+             StateOf(config)) {
+    RequireEvaluable(model_, test_);
+  }
+
+  SimulationResult ToItsEnd(const std::function<void(const RoundReport&)>& on_round) {
+    Begin();
+    while (!MustStop() && job_.OpenRound()) {
+      RoundReport report = OneRound();
+      if (!report.outcome.released) break;
+      if (IsDue(report.outcome.round + 1)) report.evaluation = EvaluateNow();
+      result_.rounds.push_back(report);
+      on_round(report);
+    }
+    End();
+    return std::move(result_);
+  }
+
+ private:
+  static FleetOptions FleetOf(const SimulationConfig& config) {
+    FleetOptions options = config.fleet;
+    options.seeded = config.seed.has_value();
+    return options;
+  }
+
+  static std::optional<JobState> StateOf(const SimulationConfig& config) {
+    return config.resume ? std::optional<JobState>(config.resume->job) : std::nullopt;
+  }
+
+  void Begin() {
+    result_.devices_without_samples = CountEmpty(fleet_.partition());
+    if (!config_.resume) {
+      result_.initial = EvaluateNow();
+      return;
+    }
+    result_.initial = config_.resume->initial;
+    result_.rounds = config_.resume->rounds;
+    for (RoundReport& report : result_.rounds) {
+      report.outcome.spent = job_.SpentAfter(report.outcome.round + 1, report.attempts);
+    }
+  }
+
+  bool MustStop() {
+    result_.stopped = config_.stop && job_.round() < config_.job.plan.rounds && config_.stop();
+    return result_.stopped;
+  }
+
+  // All attempts at the next round.
+  RoundReport OneRound() {
+    RoundReport report;
+    do {
+      const Fleet::Report trainings = fleet_.RunRound(job_, config_.threads, config_.share);
+      report.failed_trainings += trainings.failed;
+      report.saturated_trainings += trainings.saturated;
+      PartialSum sum = job_.CloseUploads();
+      if (config_.merge) config_.merge(sum);
+      report.outcome = job_.FinishRound(std::move(sum));
+    } while (!report.outcome.released && job_.phase() == Job::Phase::kOpen);
+    report.attempts = job_.attempts();
+    return report;
+  }
+
+  bool IsDue(uint32_t rounds) const {
+    return rounds % config_.evaluate_every == 0 ||
+           rounds == static_cast<uint32_t>(config_.job.plan.rounds);
+  }
+
+  Evaluation EvaluateNow() const {
+    return Evaluate(model_, job_.parameters(), test_, config_.threads);
+  }
+
+  void End() {
+    const std::vector<RoundReport>& rounds = result_.rounds;
+    if (rounds.empty()) {
+      result_.last = result_.initial;
+    } else {
+      result_.last = rounds.back().evaluation ? *rounds.back().evaluation : EvaluateNow();
+    }
+    result_.parameters.assign(job_.parameters().begin(), job_.parameters().end());
+    result_.finish_reason = result_.stopped ? fmt::format("stopped: {} of {} rounds are released",
+                                                          job_.round(), config_.job.plan.rounds)
+                                            : job_.finish_reason();
+    result_.gave_up = job_.gave_up();
+    result_.spent = job_.Spent();
+    result_.state = {"",           log_.configuration(), config_.fleet_text, run_key_,
+                     job_.State(), result_.initial,      result_.rounds};
+  }
+
+  const SimulationConfig& config_;
+  const ModelInfo& model_;
+  const Dataset& test_;
+  const Key run_key_;
+  const Fleet fleet_;
+  RunLog log_;
+  Job job_;
+  SimulationResult result_;
+};
 
 }  // namespace
 
@@ -43,42 +163,7 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
     throw std::invalid_argument(
         "a simulation over several processes needs one seed for all of them and a merge of sums");
   }
-  const ModelInfo& model = *config.job.model;
-  const Key run_key = posix::RunKey(config.seed);
-  FleetOptions fleet_options = config.fleet;
-  fleet_options.seeded = config.seed.has_value();
-  const Fleet fleet(fleet_options, model, *data.train, run_key);
-  NoStore store;
-  Job job(config.job, fleet.registry(), store, posix::DeriveKey(run_key, key_label::kServer));
-
-  SimulationResult result;
-  result.devices_without_samples = CountEmpty(fleet.partition());
-  result.initial_accuracy = Accuracy(model, job.parameters(), *data.test, config.threads);
-  const auto must_stop = [&] {
-    result.stopped = config.stop && job.round() < config.job.plan.rounds && config.stop();
-    return result.stopped;
-  };
-  while (!must_stop() && job.OpenRound()) {
-    RoundReport report;
-    do {
-      const Fleet::Report trainings = fleet.RunRound(job, config.threads, config.share);
-      report.failed_trainings += trainings.failed;
-      report.saturated_trainings += trainings.saturated;
-      PartialSum sum = job.CloseUploads();
-      if (config.merge) config.merge(sum);
-      report.outcome = job.FinishRound(std::move(sum));
-    } while (!report.outcome.released && job.phase() == Job::Phase::kOpen);
-    if (!report.outcome.released) break;
-    report.accuracy = Accuracy(model, job.parameters(), *data.test, config.threads);
-    result.rounds.push_back(report);
-    on_round(report);
-  }
-  result.parameters.assign(job.parameters().begin(), job.parameters().end());
-  result.finish_reason = result.stopped ? fmt::format("stopped: {} of {} rounds are released",
-                                                      job.round(), config.job.plan.rounds)
-                                        : job.finish_reason();
-  result.gave_up = job.gave_up();
-  result.spent = job.Spent();
+  SimulationResult result = Run(config, data).ToItsEnd(on_round);
   result.wall_seconds = SecondsSince(start);
   return result;
 }

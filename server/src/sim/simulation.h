@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "evaluation/evaluation.h"
 #include "round/job.h"
 #include "sim/fleet.h"
+#include "sim/run_state.h"
 #include "sotto/data/dataset.h"
 
 namespace sotto::server {
@@ -21,6 +23,15 @@ struct SimulationConfig {
   FleetOptions fleet;
   std::optional<uint64_t> seed;  // absent: the operating system's entropy
   int threads = 1;
+
+  // The model is evaluated before the first round, after every round whose number divides by this
+  // one, after the plan's last round, and at the end.
+  uint32_t evaluate_every = 1;
+
+  // What else decides the result, as a JSON object: a resumed simulation must have the same.
+  std::string fleet_text = "{}";
+  // Where an earlier simulation ended: this one goes on there. Absent: it begins.
+  std::optional<RunState> resume;
 
   // A simulation over several processes: each process calls Simulate() with the same job, fleet and
   // seed, holds the whole job and runs the devices of its share. All results then have the same
@@ -33,17 +44,12 @@ struct SimulationConfig {
   std::function<bool()> stop;
 };
 
-struct RoundReport {
-  RoundOutcome outcome;
-  double accuracy = 0.0;             // on the test set, after the round
-  uint32_t failed_trainings = 0;     // of this process's devices, which reported zeros
-  uint32_t saturated_trainings = 0;  // the same, in which numbers in fixed point saturated
-};
-
 struct SimulationResult {
-  std::vector<RoundReport> rounds;  // released ones, in order
-  double initial_accuracy = 0.0;    // before the first round
+  std::vector<RoundReport> rounds;  // released ones, in order; those before a resumption included
+  Evaluation initial;               // before the first round, on the test set
+  Evaluation last;                  // after the last one
   std::vector<float> parameters;    // of the final model
+  RunState state;                   // where a later simulation can go on
   std::string finish_reason;
   bool gave_up = false;  // see Job::gave_up()
   bool stopped = false;  // by SimulationConfig::stop
@@ -56,7 +62,9 @@ struct SimulationResult {
 };
 
 // Runs the job to its end. on_round is called after every released round, from the calling thread.
-// Throws std::invalid_argument for a bad configuration and
+// A resumed simulation gives the same results as one that was never interrupted.
+// Throws std::invalid_argument for a bad configuration, for data that does not fit the model, and
+// if a resumed simulation began with another configuration: the message names the field. Throws
 // std::runtime_error if every training of a round fails.
 SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
                           const std::function<void(const RoundReport&)>& on_round);

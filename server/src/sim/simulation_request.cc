@@ -1,6 +1,11 @@
 #include "sim/simulation_request.h"
 
+#include <algorithm>
+#include <fmt/format.h>
+#include <stdexcept>
+
 #include "sotto/data/partitions.h"
+#include "sotto/options/numbers.h"
 #include "spec/make_job.h"
 
 namespace sotto::server {
@@ -9,6 +14,28 @@ namespace {
 using Fields = std::vector<Field<SimulationRequest>>;
 
 constexpr auto Row = RowOf<SimulationRequest>;
+
+Fields FilesOfARun() {
+  return {
+      Row("rounds-csv", "write a row for each round to this file")
+          .In(Group::kRun)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.rounds_csv; }),
+      Row("state-out",
+          "write where the simulation ended, also after Ctrl-C, for --resume; whoever reads the "
+          "file can take the noise off")
+          .In(Group::kRun)
+          .ByDefault("the file of --resume")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.state_out; }),
+      Row("resume",
+          "go on where the simulation of this file ended, with the same options: same results as "
+          "without the interruption")
+          .In(Group::kRun)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.resume; }),
+  };
+}
 
 Fields AllFields() {
   static const std::string kPartitionHelp =
@@ -60,12 +87,67 @@ Fields AllFields() {
           .In(Group::kRun)
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.seed; }),
+      Row("seeds",
+          "repeat the simulation with each of these seeds, for example 1-5 or 1,4,9, and print "
+          "mean "
+          "and deviation")
+          .In(Group::kRun)
+          .Excludes("seed")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.seeds; }),
+      EvaluateEvery<SimulationRequest>(
+          "evaluate the model after each round whose number divides by this one; the last round "
+          "always"),
   };
   for (Field<SimulationRequest>& field : OutputFields<SimulationRequest>()) all.push_back(field);
+  for (const Field<SimulationRequest>& field : FilesOfARun()) all.push_back(field);
   return all;
 }
 
+[[noreturn]] void RefuseSeeds(const std::string& text, const std::string& why) {
+  throw std::invalid_argument(fmt::format("--seeds {}: {}", text, why));
+}
+
+// "7" or "1-5".
+void AddSeeds(const std::string& text, const std::string& part, std::vector<uint64_t>* seeds) {
+  const size_t dash = part.find('-');
+  const auto first = posix::ParseCount(part.substr(0, dash));
+  const auto last = dash == std::string::npos ? first : posix::ParseCount(part.substr(dash + 1));
+  if (!first || !last || *first > *last) {
+    RefuseSeeds(text, fmt::format("'{}' is no seed and no range of seeds; expected for example 1-5 "
+                                  "or 1,4,9",
+                                  part));
+  }
+  if (*last - *first >= kMaxSeeds - seeds->size()) {
+    RefuseSeeds(text, fmt::format("these are more than {} seeds", kMaxSeeds));
+  }
+  for (uint64_t i = 0; i <= *last - *first; ++i) seeds->push_back(*first + i);
+}
+
 }  // namespace
+
+std::vector<uint64_t> ParseSeeds(const std::string& text) {
+  std::vector<uint64_t> seeds;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    AddSeeds(text, text.substr(begin, end - begin), &seeds);
+    begin = end + 1;
+  }
+  std::vector<uint64_t> sorted = seeds;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end()) RefuseSeeds(text, fmt::format("seed {} is there twice", *twice));
+  return seeds;
+}
+
+std::string FleetText(const SimulationRequest& request) {
+  Json json;
+  for (const Field<SimulationRequest>& field : SimulationFields()) {
+    const bool decides = field.group == Group::kFleet || std::string(field.name) == "seed";
+    if (decides) json[field.json_name()] = field.get(request);
+  }
+  return json.dump();
+}
 
 const Fields& SimulationFields() {
   static const Fields kFields = AllFields();
@@ -82,6 +164,8 @@ SimulationConfig MakeSimulation(const SimulationRequest& request) {
   config.fleet.seeded = request.seed.has_value();
   config.seed = request.seed;
   config.threads = config.job.threads;
+  config.evaluate_every = request.evaluate_every;
+  config.fleet_text = FleetText(request);
   return config;
 }
 

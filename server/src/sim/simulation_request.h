@@ -22,12 +22,26 @@ struct SimulationRequest : JobRequest {
   std::optional<std::string> classes;  // of data, see OnlyClasses(); absent: all
   FleetOptions fleet;
   std::optional<uint64_t> seed;
-  std::string json;       // file for the results; empty: none, "-": standard output
-  std::string model_out;  // file for the final parameters; empty: none
+  std::optional<std::string> seeds;  // instead of seed: one simulation for each, see ParseSeeds()
+  uint32_t evaluate_every = 1;       // rounds
+  std::string json;                  // file for the results; empty: none, "-": standard output
+  std::string model_out;             // file for the final parameters; empty: none
+  std::string rounds_csv;            // file with a row a round; empty: none
+  std::string state_out;  // file with which --resume goes on; empty: the one of resume, or none
+  std::string resume;     // file where an earlier simulation ended; empty: this one begins
 };
+
+// The seeds of a text such as "1-5" or "1,4,7-9", in its order. Throws std::invalid_argument for
+// another text, for a seed that is there twice, and for more than kMaxSeeds.
+std::vector<uint64_t> ParseSeeds(const std::string& text);
+constexpr size_t kMaxSeeds = 10000;
 
 // The options of `sotto simulate` besides the job's own options.
 const std::vector<Field<SimulationRequest>>& SimulationFields();
+
+// What decides the result of a simulation besides its job, as a JSON object: the options of the
+// fleet and the data, and the seed.
+std::string FleetText(const SimulationRequest& request);
 
 // The simulation of a request, with the noise calibrated. Throws as MakeJob() does.
 SimulationConfig MakeSimulation(const SimulationRequest& request);

@@ -8,17 +8,16 @@
 namespace sotto::server {
 namespace {
 
-[[noreturn]] void Refuse(const std::string& path, const std::string& field, const std::string& was,
-                         const std::string& is) {
-  const std::string advice =
-      field == "devices" ? "have as many devices as then (sotto keys new adds one; none that is "
-                           "revoked comes back)"
-                         : "restore " + field;
+[[noreturn]] void Refuse(const std::string& path, const ChangedField& field) {
+  const std::string advice = field.name == "devices"
+                                 ? "have as many devices as then (sotto keys new adds one; none "
+                                   "that is revoked comes back)"
+                                 : "restore " + field.name;
   throw std::runtime_error(
       fmt::format("{}: the job in this store began with {} = {}, and now it is {}; a job keeps the "
                   "configuration it began with: {}, or begin another job after it "
                   "(sotto serve --new-job)",
-                  path, field, was, is, advice));
+                  path, field.name, field.was, field.is, advice));
 }
 
 [[noreturn]] void RefuseDamaged(const std::string& path) {
@@ -100,17 +99,20 @@ bool ClosedEarlyUncharged(const std::string& path, const std::string& held) {
   return !Parse(path, held).contains("close_early");
 }
 
+std::optional<ChangedField> FirstChange(const Json& before, const Json& now) {
+  for (const Json& side : {now, before}) {
+    for (const auto& item : side.items()) {
+      const ChangedField field = {item.key(), Value(before, item.key()), Value(now, item.key())};
+      if (field.was != field.is) return field;
+    }
+  }
+  return std::nullopt;
+}
+
 void RequireSameConfiguration(const std::string& path, const std::string& held, const Json& asked) {
   const Json now = WithKept(asked, Parse(path, held));
   const Json before = WithNewOptions(Parse(path, held), now);
-  for (const Json& side : {now, before}) {
-    for (const auto& item : side.items()) {
-      const std::string& field = item.key();
-      const std::string was = Value(before, field);
-      const std::string is = Value(now, field);
-      if (was != is) Refuse(path, field, was, is);
-    }
-  }
+  if (const auto field = FirstChange(before, now)) Refuse(path, *field);
 }
 
 }  // namespace sotto::server

@@ -6,6 +6,7 @@
 #ifndef SOTTO_SPEC_CONFIGURATION_H_
 #define SOTTO_SPEC_CONFIGURATION_H_
 
+#include <optional>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -28,6 +29,17 @@ privacy::Plan PlanFromConfiguration(const std::string& path, const std::string& 
 // closed every round as soon as its cohort had reported: the text has no field `close_early`.
 // Throws as PlanFromConfiguration().
 bool ClosedEarlyUncharged(const std::string& path, const std::string& held);
+
+// A field that differs, and both values as JSON; "absent" if a side lacks it.
+struct ChangedField {
+  std::string name;
+  std::string was;
+  std::string is;
+};
+
+// The first field of two flat objects that differs; absent if they are equal.
+std::optional<ChangedField> FirstChange(const nlohmann::ordered_json& before,
+                                        const nlohmann::ordered_json& now);
 
 // Throws std::runtime_error that names the store, the first field that differs and both values. An
 // option that the held text lacks, since it is newer, counts with its default. One that may be left

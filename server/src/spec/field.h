@@ -329,6 +329,17 @@ std::vector<Field<Request>> OutputFields() {
   };
 }
 
+// How often a model is evaluated. Request has the member `evaluate_every`.
+template <class Request>
+Field<Request> EvaluateEvery(const char* help) {
+  return RowOf<Request>("evaluate-every", help)
+      .In(Group::kRun)
+      .Within({1, 1000000})
+      .Unit("rounds")
+      .Asked(
+          Learns::kNothing, [](auto& request) -> auto& { return request.evaluate_every; });
+}
+
 // The rows' options as a Markdown table.
 //   kUse  option, default, range, meaning
 //   kAll  the same, and whether a resumed job may change the option, and what devices learn of it

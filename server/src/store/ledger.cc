@@ -139,6 +139,7 @@ std::vector<privacy::Claim> ClaimsAfterAttempts(const History& history, const Jo
 // process writes meanwhile.
 std::vector<JobLedger> ReadLedger(Store& store) {
   const std::vector<LedgerEntry> releases = store.Ledger();
+  const std::vector<StoredEvaluation> evaluations = store.Evaluations();
   const History history = store.ReadHistory();
   std::vector<JobLedger> jobs;
   for (const JobEntry& job : history.jobs) {
@@ -150,6 +151,8 @@ std::vector<JobLedger> ReadLedger(Store& store) {
     ledger.before = JobsBefore(history, job);
     std::copy_if(releases.begin(), releases.end(), std::back_inserter(ledger.releases),
                  [&](const LedgerEntry& entry) { return entry.job == job.number; });
+    std::copy_if(evaluations.begin(), evaluations.end(), std::back_inserter(ledger.evaluations),
+                 [&](const StoredEvaluation& each) { return each.job == job.number; });
     ledger.after_attempts = ClaimsAfterAttempts(history, ledger);
     ledger.closed_early_uncharged = ClosedEarlyUncharged(history.store, job.configuration);
     jobs.push_back(std::move(ledger));

@@ -27,6 +27,7 @@ struct JobLedger {
   // last release: the server has seen their updates, and no release counts them. Empty otherwise,
   // and if the job makes no claim against the server.
   std::vector<privacy::Claim> after_attempts;
+  std::vector<StoredEvaluation> evaluations;  // of its releases, by round
   // An older program began the job and closed its rounds early, which the claims against the public
   // do not count: ClosedEarlyUncharged().
   bool closed_early_uncharged = false;

@@ -51,6 +51,7 @@ StoreReport InspectSqlite(const std::string& path) {
   report.jobs = database.Integer("SELECT count(*) FROM jobs");
   report.attempts = database.Integer("SELECT count(*) FROM attempts");
   report.releases = database.Integer("SELECT count(*) FROM releases");
+  report.evaluations = database.Integer("SELECT count(*) FROM evaluations");
   report.models = ModelsIn(database);
   return report;
 }

@@ -46,6 +46,7 @@ struct StoreReport {
   int64_t jobs = 0;
   int64_t attempts = 0;
   int64_t releases = 0;
+  int64_t evaluations = 0;
   std::vector<StoredModels> models;  // of each job
 };
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "evaluation/evaluation.h"
 #include "plans/claim.h"
 #include "plans/plan.h"
 #include "sotto/span.h"
@@ -73,6 +74,15 @@ struct StoredModel {
   std::vector<float> parameters;
   std::vector<uint8_t> optimiser_state;
   double next_clip_l2 = 0.0;  // bound of the next round
+};
+
+// The evaluation of a released model on the operator's test set.
+struct StoredEvaluation {
+  int64_t job = 0;
+  uint32_t round = 0;
+  std::string data;  // the test set's name
+  Evaluation evaluation;
+  int64_t evaluated = 0;  // seconds since 1970
 };
 
 // All devices and all jobs at one moment, each in the order of their numbers.

@@ -98,6 +98,17 @@ constexpr Kind kKinds[] = {
      "SELECT count(*) FROM devices WHERE position NOT IN (SELECT device FROM revocations) "
      "AND (SELECT second_key FROM chain ORDER BY sequence DESC LIMIT 1) < 0",
      "SELECT EXISTS (SELECT 1 FROM models WHERE job = ? AND round > ?)"},
+    {"evaluation",
+     2,
+     {{"evaluations",
+       "SELECT job, round, data, samples, loss, evaluated FROM evaluations "
+       "WHERE job = ? AND round = ?"},
+      {"evaluated_classes",
+       "SELECT job, round, class, correct, total FROM evaluated_classes "
+       "WHERE job = ? AND round = ? ORDER BY class"}},
+     [](const int64_t* keys) {
+       return fmt::format("the evaluation of round {} of job {}", keys[1] + 1, keys[0]);
+     }},
 };
 
 const Kind* FindKind(const std::string& name) {
@@ -384,12 +395,13 @@ void AppendAllRecords(Database& database) {
                 "SELECT DISTINCT 'start', job, start, 0 FROM job_devices WHERE job = ? "
                 "ORDER BY start",
                 job.Integer(0));
-    // The round's attempts come before its release and its model.
+    // The round's attempts come before its release, its model and its evaluation.
     AppendNamed(
         database, chain,
         "SELECT 'attempt', job, round, attempt, 0 AS nth FROM attempts WHERE job = ?1 "
         "UNION ALL SELECT 'release', job, round, 0, 1 FROM releases WHERE job = ?1 "
         "UNION ALL SELECT 'model', job, round, 0, 2 FROM models WHERE job = ?1 AND round >= 0 "
+        "UNION ALL SELECT 'evaluation', job, round, 0, 3 FROM evaluations WHERE job = ?1 "
         "ORDER BY round, nth, 4",
         job.Integer(0));
   }

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "store/sqlite_version5.h"
+#include "store/sqlite_version6.h"
 #include "store/sqlite_versions.h"
 
 namespace sotto::server {
@@ -117,6 +118,7 @@ StoreFacts ReadSchema(Database& database) {
   if (facts.version < kFirstVersionWithChain) return facts;
   RequireTablesOf(database, facts.version);
   if (facts.version == 4) database.Run(kModelsOfVersion4);
+  if (facts.version < 6) database.Run(kEvaluationsOfVersion5);
   facts.chain = Chain(database).Verify();
   return facts;
 }

@@ -12,6 +12,7 @@
 #include "sotto/posix/files.h"
 #include "spec/configuration.h"
 #include "store/history.h"
+#include "store/sqlite_evaluations.h"
 #include "store/sqlite_ledger.h"
 #include "store/sqlite_schema.h"
 
@@ -341,6 +342,19 @@ void SqliteStore::CommitRelease(const ReleaseRecord& record) {
   AddModel(job_, record.round, record.parameters, record.optimiser_state, record.next_clip_l2);
   if (kept_models_) DeleteModels(int64_t{record.round} - *kept_models_);
   transaction.Commit();
+}
+
+void SqliteStore::CommitEvaluation(uint32_t round, const std::string& data,
+                                   const Evaluation& evaluation) {
+  Transaction transaction(database_);
+  AddEvaluation(database_, {job_, round, data, evaluation, Now()});
+  Chain(database_).Append({"evaluation", {job_, round}});
+  transaction.Commit();
+}
+
+std::vector<StoredEvaluation> SqliteStore::Evaluations() {
+  const Transaction transaction(database_);
+  return ReadEvaluations(database_);
 }
 
 void SqliteStore::DeleteModels(int64_t newest) {

@@ -63,6 +63,9 @@ class SqliteStore final : public Store {
   void BeginJob(const JobRecord& record) override;
   void CommitAttempt(const AttemptRecord& record) override;
   void CommitRelease(const ReleaseRecord& record) override;
+  void CommitEvaluation(uint32_t round, const std::string& data,
+                        const Evaluation& evaluation) override;
+  std::vector<StoredEvaluation> Evaluations() override;
   ByteSpan ReceiptOf(uint32_t round, uint32_t attempt) override;
   void CheckReceipt(ByteSpan receipt) override;
   uint64_t ignored_receipts() const override;

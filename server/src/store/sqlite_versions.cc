@@ -2,6 +2,7 @@
 
 #include "store/sqlite_version4.h"
 #include "store/sqlite_version5.h"
+#include "store/sqlite_version6.h"
 
 namespace sotto::server {
 namespace {
@@ -389,7 +390,8 @@ const SchemaVersion kSchemaVersions[kSchemaVersion] = {
     {2, kPutAside1, kTables2, kCopy1To2},
     {3, kPutAside2, kTables3, kCopy2To3},
     {4, kPutAside3, kTables4, kCopy3To4},
-    {5, kPutAside4, kTables5, kCopy4To5, BeginNewChain},
+    {5, kPutAside4, kTables5, kCopy4To5},
+    {6, kPutAside5, kTables6, kCopy5To6, BeginNewChain},
 };
 
 }  // namespace sotto::server

@@ -29,7 +29,7 @@ struct SchemaVersion {
   void (*finish)(Database& database, int64_t former_version) = nullptr;
 };
 
-inline constexpr int64_t kSchemaVersion = 5;  // of a new store
+inline constexpr int64_t kSchemaVersion = 6;  // of a new store
 extern const SchemaVersion kSchemaVersions[kSchemaVersion];
 
 }  // namespace sotto::server

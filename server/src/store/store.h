@@ -88,6 +88,15 @@ class Store : public JobLog {
   // models are kept.
   virtual void KeepModels(uint32_t count) = 0;
 
+  // Records the evaluation of a released model of the job that began; of each round one. It is
+  // durable when the call returns.
+  //   data  the test set's name
+  virtual void CommitEvaluation(uint32_t round, const std::string& data,
+                                const Evaluation& evaluation) = 0;
+
+  // All evaluations, by job and round.
+  virtual std::vector<StoredEvaluation> Evaluations() = 0;
+
   // Lets the next BeginJob() begin a new job instead of resuming the last one. Nothing is written
   // before that call.
   virtual void AllowNewJob() = 0;

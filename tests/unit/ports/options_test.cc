@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "sotto/options/nearest.h"
 #include "sotto/options/numbers.h"
 #include "sotto/options/toml.h"
 
@@ -167,6 +169,30 @@ TEST(Toml, MalformedArraysAndEntriesAreRefusedWithTheirLine) {
       EXPECT_EQ(error.what(), why) << text;
     }
   }
+}
+
+TEST(Nearest, CountsCharactersToInsertDeleteReplaceOrExchange) {
+  EXPECT_EQ(EditDistance("", ""), 0u);
+  EXPECT_EQ(EditDistance("", "abc"), 3u);
+  EXPECT_EQ(EditDistance("abc", "abc"), 0u);
+  EXPECT_EQ(EditDistance("abc", "ac"), 1u);
+  EXPECT_EQ(EditDistance("abc", "acb"), 1u) << "neighbours exchanged";
+  EXPECT_EQ(EditDistance("kitten", "sitting"), 3u);
+}
+
+TEST(Nearest, TheNearestNameIsOneThatSomebodyMayHaveMeant) {
+  const std::vector<std::string> names = {"rounds", "cohort", "epsilon", "epsilon-budget", "id"};
+  EXPECT_EQ(NearestName("roundz", names), "rounds");
+  EXPECT_EQ(NearestName("chort", names), "cohort");
+  EXPECT_EQ(NearestName("ronuds", names), "rounds");
+  EXPECT_EQ(NearestName("eps", names), "epsilon") << "the first of two that begin with it";
+  EXPECT_EQ(NearestName("epsilon-b", names), "epsilon-budget");
+  EXPECT_EQ(NearestName("xyzzy", names), "");
+  EXPECT_EQ(NearestName("xy", names), "") << "no character in common";
+  EXPECT_EQ(NearestName("", names), "");
+  EXPECT_EQ(NearestName("rounds", {}), "");
+  EXPECT_EQ(DidYouMean("roundz", names, "--"), "; did you mean --rounds?");
+  EXPECT_EQ(DidYouMean("xyzzy", names), "");
 }
 
 }  // namespace

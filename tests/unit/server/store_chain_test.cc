@@ -186,7 +186,7 @@ TEST_F(StoreChainTest, AChainMayEndAfterEachCommit) {
 TEST_F(StoreChainTest, ATableOrTriggerThatNoStoreHasIsRefused) {
   Fill();
   RunSql("CREATE TRIGGER t BEFORE INSERT ON claims BEGIN SELECT RAISE(IGNORE); END");
-  EXPECT_TRUE(Says(Refusal(), "its tables are not those of version 5"));
+  EXPECT_TRUE(Says(Refusal(), "its tables are not those of version 6"));
 }
 
 // Flips single bits all over a store of small pages. Each flip is refused, or everything that the

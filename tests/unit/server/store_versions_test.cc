@@ -35,7 +35,7 @@ class StoreVersionsTest : public SqliteStoreTest {
     WriteRaw("");
     Database database(path_);
     database.Run(version.tables);
-    if (version.version == 4) BeginChain(database, 0);
+    if (version.version >= 4) BeginChain(database, 0);
     database.Run(("PRAGMA application_id = 1399813236; PRAGMA user_version = " +
                   std::to_string(version.version))
                      .c_str());
@@ -71,7 +71,8 @@ TEST_F(StoreVersionsTest, EachSchemaConvertsToThatOfANewStore) {
 
 // The text in the program is that of the files: it was not changed since.
 TEST_F(StoreVersionsTest, EachFrozenSchemaIsThatOfTheFilesOfItsTime) {
-  const char* const files[] = {"store_v1.sql", "store_v2.sql", "store_v3.sql", "store_v4.sql"};
+  const char* const files[] = {"store_v1.sql", "store_v2.sql", "store_v3.sql", "store_v4.sql",
+                               "store_v5.sql"};
   for (int64_t i = 0; i < kSchemaVersion - 1; ++i) {
     CreateEmpty(kSchemaVersions[i]);
     const std::vector<std::string> expected = Schema();
@@ -279,6 +280,40 @@ TEST_F(Version4Test, ADamagedOneIsRefusedAndNotConverted) {
   EXPECT_TRUE(Says(RefusalOf([&] { InspectStore(path_); }), "the model of round 1 of job 1"));
   EXPECT_TRUE(Says(Refusal(), "the model of round 1 of job 1"));
   EXPECT_EQ(Version(), 4);
+}
+
+// A store of version 5: a job of two rounds, and a job of adaptive clipping with four of its forty
+// rounds released, which keeps one model. One of five devices is revoked. No device took part.
+class Version5Test : public StoreVersionsTest {
+ protected:
+  Version5Test() { WriteVector("store_v5.sql"); }
+
+  static constexpr char kHead[] =
+      "d8f13faa613054078295edcbc239e6cb2b63db71dff7a2a499a91882d160b4e7";
+};
+
+TEST_F(Version5Test, KeepsTheHashesOfItsRecordsAndTakesEvaluations) {
+  const StoreReport before = InspectStore(path_);
+  EXPECT_EQ(before.version, 5);
+  EXPECT_EQ(before.records, 32);
+  EXPECT_EQ(before.head, kHead);
+  EXPECT_EQ(before.evaluations, 0);
+  EXPECT_EQ(Version(), 5) << "inspecting changes nothing";
+  { SqliteStore store(path_); }
+  const StoreReport report = InspectStore(path_);
+  EXPECT_EQ(report.version, kSchemaVersion);
+  EXPECT_EQ(report.records, 32);
+  EXPECT_EQ(report.head, kHead);
+  EXPECT_EQ(report.releases, 6);
+  ASSERT_EQ(report.models.size(), 2u);
+  EXPECT_EQ(report.models[0].rounds, (std::vector<int64_t>{kFirstModel, 0, 1}));
+  EXPECT_EQ(report.models[1].rounds, (std::vector<int64_t>{3}));
+}
+
+TEST_F(Version5Test, ADamagedOneIsRefusedAndNotConverted) {
+  RunSql("UPDATE releases SET reported = 1 WHERE job = 1 AND round = 0");
+  EXPECT_TRUE(Says(Refusal(), "the release of round 1 of job 1"));
+  EXPECT_EQ(Version(), 5);
 }
 
 TEST_F(StoreVersionsTest, EachVersionBeginsAChainWhenItIsConverted) {

@@ -4,31 +4,16 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <numeric>
 #include <stdexcept>
 
 #include "sotto/model/layer_kinds.h"
+#include "sotto/options/nearest.h"
 #include "sotto/options/numbers.h"
 
 namespace sotto::posix {
 namespace {
 
 constexpr size_t kMaxNameLength = 64;
-
-// Levenshtein's distance: single characters added, left out or replaced.
-size_t Distance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0]++;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
 
 // For messages: a value of a hostile file may be long.
 std::string Shortened(const std::string& text) {
@@ -42,12 +27,9 @@ void RefuseLine(const std::string& path, int line, const std::string& why) {
 }
 
 std::string Suggestion(const std::string& name, const std::vector<std::string>& names) {
-  if (name.size() > kMaxNameLength || names.empty()) return ".";
-  const auto nearest = std::min_element(
-      names.begin(), names.end(),
-      [&](const auto& a, const auto& b) { return Distance(name, a) < Distance(name, b); });
-  const bool is_near = Distance(name, *nearest) <= std::max<size_t>(2, nearest->size() / 3);
-  return is_near ? fmt::format("; did you mean {}?", *nearest) : ".";
+  if (name.size() > kMaxNameLength) return ".";
+  const std::string nearest = NearestName(name, names);
+  return nearest.empty() ? "." : fmt::format("; did you mean {}?", nearest);
 }
 
 void Table::RequireKnown(const std::vector<std::string>& names) const {

@@ -11,6 +11,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "help.h"
+#include "sotto/options/nearest.h"
 #include "sotto/options/numbers.h"
 #include "sotto/options/toml.h"
 #include "sotto/posix/files.h"
@@ -80,6 +82,72 @@ void MakeValuesStrict(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) MakeValuesStrict(*command);
 }
 
+void AddNames(const CLI::App& app, std::vector<std::string>* names) {
+  for (const CLI::Option* option : app.get_options({})) {
+    for (const std::string& name : option->get_lnames()) names->push_back(name);
+  }
+}
+
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+// The command that was called, from the outside in. An app without commands is its own.
+std::vector<const CLI::App*> Called(const CLI::App& app) {
+  std::vector<const CLI::App*> chain = {&app};
+  for (auto called = app.get_subcommands(); !called.empty();
+       called = called.front()->get_subcommands()) {
+    chain.push_back(called.front());
+  }
+  return chain;
+}
+
+std::string FullName(const std::vector<const CLI::App*>& chain) {
+  std::string name;
+  for (const CLI::App* app : chain) name += (name.empty() ? "" : " ") + app->get_name();
+  return name;
+}
+
+// What the command line has and no command takes, in its order: a line for each option; a word
+// behind such an option is its value.
+std::string DescribeExtras(const CLI::App& app) {
+  const std::vector<const CLI::App*> chain = Called(app);
+  std::vector<std::string> names;
+  for (auto each = chain.rbegin(); each != chain.rend(); ++each) AddNames(**each, &names);
+  std::string text;
+  bool is_value = false;
+  for (const std::string& word : app.remaining(true)) {
+    const bool is_option = word.size() > 1 && word[0] == '-';
+    if (is_option) {
+      const std::string name = word.substr(word.find_first_not_of('-'));
+      text += fmt::format("{} is no option of `{}`{}\n", word, FullName(chain),
+                          DidYouMean(name.substr(0, name.find('=')), names, "--"));
+    } else if (!is_value) {
+      const std::vector<std::string> commands = CommandNames(*chain.back());
+      text +=
+          fmt::format("'{}' is no {} of `{}`{}\n", word, commands.empty() ? "argument" : "command",
+                      FullName(chain), DidYouMean(word, commands));
+    }
+    is_value = is_option;
+  }
+  return text;
+}
+
+// The message of an error of the command line.
+std::string DescribeFailure(const CLI::App* app, const CLI::Error& error) {
+  const std::vector<const CLI::App*> chain = Called(*app);
+  const auto is = [&](CLI::ExitCodes code) {
+    return error.get_exit_code() == static_cast<int>(code);
+  };
+  const bool lacks_command = is(CLI::ExitCodes::RequiredError) &&
+                             !CommandNames(*chain.back()).empty() && !app->remaining(true).empty();
+  const bool has_extras = is(CLI::ExitCodes::ExtrasError) || lacks_command;
+  const std::string what = has_extras ? DescribeExtras(*app) : std::string(error.what()) + "\n";
+  return fmt::format("{}`{} --help` lists what it takes\n", what, FullName(chain));
+}
+
 // A configuration file as text. Throws CLI::ConfigError.
 std::string ReadConfiguration(const std::string& path) {
   try {
@@ -134,7 +202,10 @@ class StrictConfig : public CLI::ConfigBase {
     for (const std::string& part : setting.section) {
       const std::vector<const CLI::App*> found = command->get_subcommands(
           [&part](const CLI::App* each) { return each->get_name() == part; });
-      if (found.empty()) Refuse(setting, fmt::format("{}: there is no command {}", name, part));
+      if (found.empty()) {
+        Refuse(setting, fmt::format("{}: there is no command {}{}", name, part,
+                                    DidYouMean(part, CommandNames(*command))));
+      }
       command = found.front();
     }
     const CLI::Option* option = command->get_option_no_throw("--" + setting.key);
@@ -142,7 +213,10 @@ class StrictConfig : public CLI::ConfigBase {
       option = command->get_option_no_throw("-" + setting.key);
     }
     if (option == nullptr) {
-      Refuse(setting, fmt::format("{} is no option of {}", name, command->get_name()));
+      std::vector<std::string> names;
+      AddNames(*command, &names);
+      Refuse(setting, fmt::format("{} is no option of {}{}", name, command->get_name(),
+                                  DidYouMean(setting.key, names)));
     }
     return *option;
   }
@@ -159,6 +233,8 @@ class StrictConfig : public CLI::ConfigBase {
 
 void MakeStrict(CLI::App& app, const DefaultSection& default_section) {
   MakeValuesStrict(app);
+  FormatHelp(app);
+  app.failure_message(DescribeFailure);
   if (app.get_config_ptr() == nullptr) return;
   // Before CLI11 opens the file.
   app.get_config_ptr()->check([](const std::string& path) {

@@ -3,6 +3,7 @@
 #ifndef SOTTO_POSIX_TERMINAL_H_
 #define SOTTO_POSIX_TERMINAL_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,9 @@ namespace sotto::posix {
 
 // True if standard error is a terminal.
 bool StandardErrorIsTerminal();
+
+// The columns of the terminal on standard error; 0: there is none, or it does not say.
+size_t TerminalColumns();
 
 // The text with its control characters (C0, DEL and C1 in UTF-8) as \xHH, line feeds included:
 // names of files and options can hold any byte, and neither change a terminal nor add a line to a

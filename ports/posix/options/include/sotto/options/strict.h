@@ -24,6 +24,9 @@ using DefaultSection = std::function<std::vector<std::string>()>;
 // Call it once all options and commands of the app are declared, before App::parse().
 //   - Numbers are those of numbers.h. A real number may be infinite only if its option has a check
 //     of its own, which then decides.
+//   - An option, a command or a key that does not exist is refused with the name that is nearest to
+//     it, all of the command line in its order.
+//   - The help has lines of at most 100 characters.
 //   - No text is empty. Each option is given at most once, which is CLI11's default.
 //   - The file of App::set_config() is a regular file of at most kMaxSmallFile bytes. It is the
 //   TOML

@@ -1,0 +1,82 @@
+#include "help.h"
+
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+namespace sotto::posix {
+namespace {
+
+constexpr size_t kIndent = 30;  // of descriptions
+
+// Breaks a text at spaces. The first line begins behind `used` characters, the others behind
+// `indent` spaces. Line feeds of the text stay.
+std::string Wrapped(const std::string& text, size_t used, size_t indent) {
+  std::string out;
+  std::istringstream lines(text);
+  size_t column = used;
+  for (std::string line; std::getline(lines, line);) {
+    if (!out.empty()) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    }
+    bool is_first = true;
+    std::istringstream words(line);
+    for (std::string word; words >> word; is_first = false) {
+      if (!is_first && column + 1 + word.size() > kHelpColumns) {
+        out += "\n" + std::string(indent, ' ');
+        column = indent;
+      } else if (!is_first) {
+        out += " ";
+        ++column;
+      }
+      out += word;
+      column += word.size();
+    }
+  }
+  return out;
+}
+
+class NarrowFormatter : public CLI::Formatter {
+ public:
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    return Entry(make_option_name(option, is_positional) + make_option_opts(option),
+                 make_option_desc(option));
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    return Entry(command->get_display_name(true), command->get_description());
+  }
+  std::string make_description(const CLI::App* app) const override {
+    return Wrapped(CLI::Formatter::make_description(app), 0, 0) + "\n";
+  }
+  std::string make_footer(const CLI::App* app) const override {
+    return Wrapped(CLI::Formatter::make_footer(app), 0, 0) + "\n";
+  }
+
+ private:
+  static std::string Entry(const std::string& name, const std::string& description) {
+    std::string text = "  " + Wrapped(name, 2, kIndent);
+    const bool fits = text.find('\n') == std::string::npos && text.size() < kIndent;
+    if (!description.empty()) {
+      text += fits ? std::string(kIndent - text.size(), ' ') : "\n" + std::string(kIndent, ' ');
+      text += Wrapped(description, kIndent, kIndent);
+    }
+    return text + "\n";
+  }
+};
+
+void Format(CLI::App& app, const std::shared_ptr<NarrowFormatter>& formatter) {
+  app.formatter(formatter);
+  const CLI::App* parent = app.get_parent();
+  const bool is_leaf = app.get_subcommands({}).empty();
+  if (parent != nullptr && is_leaf && app.get_footer() == parent->get_footer()) app.footer("");
+  for (CLI::App* command : app.get_subcommands({})) Format(*command, formatter);
+}
+
+}  // namespace
+
+void FormatHelp(CLI::App& app) { Format(app, std::make_shared<NarrowFormatter>()); }
+
+}  // namespace sotto::posix

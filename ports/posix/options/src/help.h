@@ -1,0 +1,21 @@
+// The layout of --help. Part of sotto::options.
+#ifndef SOTTO_OPTIONS_SRC_HELP_H_
+#define SOTTO_OPTIONS_SRC_HELP_H_
+
+#include <cstddef>
+
+namespace CLI {
+class App;
+}
+
+namespace sotto::posix {
+
+constexpr size_t kHelpColumns = 100;
+
+// Breaks the lines of the help of an app and of its commands so that each has at most kHelpColumns
+// characters. A command without commands of its own loses the footer that it has from its parent.
+void FormatHelp(CLI::App& app);
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_OPTIONS_SRC_HELP_H_

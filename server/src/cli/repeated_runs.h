@@ -1,0 +1,39 @@
+// The report of a simulation that was repeated with several seeds. Part of sotto::server/cli.
+//
+// Pure functions.
+#ifndef SOTTO_CLI_REPEATED_RUNS_H_
+#define SOTTO_CLI_REPEATED_RUNS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace sotto::server {
+
+// A simulation that came to its end.
+struct FinishedRun {
+  uint64_t seed = 0;
+  nlohmann::ordered_json result;  // of ResultToJson()
+};
+
+// Mean and sample deviation (divisor n - 1) of a figure over all runs that have it.
+struct Spread {
+  size_t runs = 0;
+  double mean = 0;
+  double deviation = 0;  // 0 for fewer than two runs
+};
+
+Spread SpreadOf(const std::vector<double>& values);
+
+// For people: a line for each figure.
+std::string DescribeRuns(const std::vector<FinishedRun>& runs);
+
+// {"seeds", "mean", "deviation", "runs"}: each figure's mean and deviation by its name, and the
+// results of all runs. A figure that no run has is null; so is the deviation of one run.
+nlohmann::ordered_json RunsToJson(const std::vector<FinishedRun>& runs);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_CLI_REPEATED_RUNS_H_

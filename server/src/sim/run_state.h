@@ -1,0 +1,62 @@
+// Where a simulation ended, as a value and as the text of a file: a later simulation goes on there
+// and gives the same results as one that was never interrupted. Part of sotto::server/sim.
+//
+// The text is JSON and carries its version, kRunStateVersion: raise it with every change of the
+// fields. It holds the key of the run, so whoever reads it can take the noise off every update:
+// it belongs to its owner alone.
+//
+// Why a key may be used again. Everything that a simulation draws derives from its key. A
+// simulation that goes on must have the same configuration, the same fleet and the same data. So
+// two of them from one file draw the same numbers for the same rounds and release the same models:
+// together they tell no more than one.
+//
+// Plain values and pure functions: safe from any thread.
+#ifndef SOTTO_SIM_RUN_STATE_H_
+#define SOTTO_SIM_RUN_STATE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evaluation/evaluation.h"
+#include "round/job.h"
+#include "sotto/keys.h"
+
+namespace sotto::server {
+
+constexpr int kRunStateVersion = 1;
+
+struct RoundReport {
+  RoundOutcome outcome;
+  std::optional<Evaluation> evaluation;  // after the round, on the test set; absent: not made
+  uint32_t attempts = 0;                 // committed so far, of the whole job
+  uint32_t failed_trainings = 0;         // of this process's devices, which reported zeros
+  uint32_t saturated_trainings = 0;      // the same, in which numbers in fixed point saturated
+};
+
+struct RunState {
+  std::string file;           // its name, for messages
+  std::string configuration;  // of the job, text of ConfigurationToJson()
+  std::string fleet;          // SimulationConfig::fleet_text
+  Key run_key;
+  JobState job;
+  Evaluation initial;               // before the first round
+  std::vector<RoundReport> rounds;  // released ones; after FromText() without outcome.spent
+};
+
+// The text of a file. `file` is no part of it.
+std::string ToText(const RunState& state);
+
+// Throws std::invalid_argument that names the file if the text is no state of this version.
+RunState RunStateFromText(const std::string& file, const std::string& text);
+
+// Throws std::invalid_argument that names the file and the first field that differs between what
+// the simulation of the file began with and what is asked now.
+//   configuration, fleet  of now, as in RunState
+void RequireSameRun(const RunState& state, const std::string& configuration,
+                    const std::string& fleet);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_SIM_RUN_STATE_H_

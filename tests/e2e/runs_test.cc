@@ -1,0 +1,208 @@
+// Runs of `sotto simulate` as a user makes them: several seeds, an interruption and what follows,
+// CSV of rounds; names that do not exist; the width of the help.
+#include <csignal>
+#include <cstdio>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "e2e/small_run.h"
+
+namespace sotto {
+namespace {
+
+// The JSON without what differs from run to run.
+Json Comparable(Json json) {
+  json.erase("wall_seconds");
+  return json;
+}
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Runs, SeveralSeedsGiveMeanAndDeviationAndEachRun) {
+  const std::string csv = TestFile("rounds.csv");
+  const Json json = SmallRun("--seeds 3,1-2 --rounds-csv " + csv);
+  EXPECT_EQ(json["seeds"], (std::vector<int>{3, 1, 2}));
+  ASSERT_EQ(json["runs"].size(), 3u);
+  EXPECT_EQ(Comparable(json["runs"][1]), Comparable(SmallRun("--seed 1")));
+  double mean = 0;
+  for (const Json& run : json["runs"]) mean += run["accuracy"].get<double>() / 3;
+  EXPECT_NEAR(json["mean"]["accuracy"], mean, 1e-12);
+  EXPECT_GT(json["deviation"]["accuracy"], 0.0);
+  EXPECT_EQ(json["deviation"]["epsilon"], 0.0);
+  const std::vector<std::string> rows = LinesOf(ReadFile(csv));
+  ASSERT_EQ(rows.size(), 1u + 3 * 3);
+  EXPECT_EQ(rows[1].rfind("3,1,", 0), 0u);
+  EXPECT_EQ(rows[9].rfind("2,3,", 0), 0u);
+  const Outcome run = Sotto(Small() + "--seeds 1-2");
+  EXPECT_NE(run.output.find("2 simulations"), std::string::npos) << run.output;
+  EXPECT_NE(run.output.find(" +- 0.0"), std::string::npos) << run.output;
+}
+
+TEST(Runs, SeveralSeedsWriteNoModelAndNoState) {
+  ExpectUsageError(Small() + "--seeds 1-2 --model-out " + TestFile("m"), "--model-out is for one");
+  ExpectUsageError(Small() + "--seeds 1-2 --state-out " + TestFile("s"), "--state-out is for one");
+  ExpectUsageError(Small() + "--seeds 1-2 --seed 1", "--seed");
+  ExpectUsageError(Small() + "--seeds 2-1", "--seeds 2-1: '2-1' is no seed");
+}
+
+TEST(Runs, EvaluateEverySkipsRoundsButNotTheLast) {
+  const Json json = SmallRun("--seed 1 --evaluate-every 2");
+  EXPECT_TRUE(json["rounds"][0]["evaluation"].is_null());
+  EXPECT_TRUE(json["rounds"][0]["accuracy"].is_null());
+  EXPECT_EQ(json["rounds"][1]["evaluation"]["samples"], 10000);
+  EXPECT_EQ(json["rounds"][2]["evaluation"], json["evaluation"]);
+  EXPECT_EQ(json["evaluation"]["classes"].size(), 10u);
+  EXPECT_EQ(json["evaluation"]["accuracy"], json["accuracy"]);
+  EXPECT_TRUE(json["evaluation"]["mean_squared_error"].is_null());
+}
+
+// A model file of an autoencoder of the images.
+std::string AutoencoderFile() {
+  const std::string path = TestFile("coder.toml");
+  WriteFile(path,
+            "name = \"coder\"\ninput = [28, 28, 1]\nloss = \"mean-squared-error\"\n"
+            "target = \"input\"\n[[layer]]\nkind = \"flatten\"\n[[layer]]\nkind = \"dense\"\n"
+            "outputs = 4\n[[layer]]\nkind = \"dense\"\noutputs = 784\n");
+  return path;
+}
+
+TEST(Runs, AnAutoencoderHasAMeanSquaredErrorAndNoAccuracy) {
+  const std::string model = AutoencoderFile();
+  const Outcome run = Sotto(Small() + "--seed 1 --model " + model);
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_NE(run.output.find("round 1/3: mean squared error 0."), std::string::npos) << run.output;
+  EXPECT_EQ(run.output.find("accuracy"), std::string::npos) << run.output;
+  const Json json = SmallRun("--seed 1 --model " + model);
+  EXPECT_TRUE(json["accuracy"].is_null());
+  EXPECT_GT(json["evaluation"]["mean_squared_error"], 0.0);
+}
+
+// Sends SIGINT once the log has a line about this round; returns the log.
+std::string InterruptAfter(const std::string& arguments, const std::string& line) {
+  const std::string log = TestFile("interrupted.log");
+  std::remove(log.c_str());
+  const std::string command = fmt::format(
+      "{} {} > {} 2>&1 & pid=$!; while kill -0 $pid 2>/dev/null; do "
+      "if grep -q '{}' {} 2>/dev/null; then kill -INT $pid; break; fi; done; "
+      "wait $pid; exit $?",
+      SOTTO_PROGRAM, arguments, log, line, log);
+  const Outcome run = RunCommand("bash -c \"" + [&] {
+    std::string escaped;
+    for (const char c : command)
+      escaped += (c == '$' || c == '"') ? std::string("\\") + c : std::string(1, c);
+    return escaped;
+  }() + "\"");
+  EXPECT_EQ(run.exit_code, 130) << ReadFile(log);
+  return ReadFile(log);
+}
+
+TEST(Runs, AfterCtrlCThereAreResultsAndAResumedRunEndsAsIfNothingHadHappened) {
+  const std::string options = Small() + "--seed 1 --dropout 0.2 --rounds-csv " +
+                              TestFile("rounds.csv") + " --json " + TestFile("out.json") +
+                              " --model-out " + TestFile("model.bin");
+  WriteFile(TestFile("small.toml"), "devices = 60\ncohort = 20\nrounds = 40\nlocal-epochs = 3\n");
+  EXPECT_EQ(Sotto(options).exit_code, 0);
+  const Json whole = Json::parse(ReadFile(TestFile("out.json")));
+  const std::string rows = ReadFile(TestFile("rounds.csv"));
+  const std::string model = ReadFile(TestFile("model.bin"));
+
+  const std::string state = TestFile("state");
+  const std::string log = InterruptAfter(options + " --state-out " + state, "round 2/40");
+  EXPECT_NE(log.find("sotto: stopped: "), std::string::npos) << log;
+  EXPECT_NE(log.find("go on with --resume " + state), std::string::npos) << log;
+  EXPECT_NE(log.find("written so far: "), std::string::npos) << log;
+  const Json part = Json::parse(ReadFile(TestFile("out.json")));
+  EXPECT_LT(part["rounds"].size(), 40u) << "the machine was faster than the signal";
+  EXPECT_EQ(LinesOf(ReadFile(TestFile("rounds.csv"))).size(), 1 + part["rounds"].size());
+  EXPECT_EQ(ReadFile(TestFile("model.bin")).size(), model.size());
+
+  EXPECT_EQ(Sotto(options + " --resume " + state).exit_code, 0);
+  EXPECT_EQ(Comparable(Json::parse(ReadFile(TestFile("out.json")))), Comparable(whole));
+  EXPECT_EQ(ReadFile(TestFile("rounds.csv")), rows);
+  EXPECT_EQ(ReadFile(TestFile("model.bin")), model);
+  EXPECT_NE(ReadFile(state).find("\"next_round\": 40"), std::string::npos)
+      << "the state moves on in its own file";
+}
+
+TEST(Runs, AStateOfAnotherRunOrNoStateIsRefused) {
+  const std::string state = TestFile("state");
+  ASSERT_EQ(Sotto(Small() + "--seed 1 --state-out " + state).exit_code, 0);
+  const std::string held = ReadFile(state);
+  ExpectUsageError(Small() + "--seed 2 --resume " + state, "began with seed = 1, and now it is 2");
+  ExpectUsageError(Small() + "--seed 1 --clip 0.5 --resume " + state, "began with clip");
+  ExpectUsageError(Small() + "--seed 1 --resume " + TestFile("none"), "it cannot be read");
+  EXPECT_EQ(ReadFile(state), held) << "a refused run changes nothing";
+}
+
+TEST(Hints, AnUnknownOptionIsRefusedWithTheNearestNameInTheOrderGiven) {
+  const Outcome run = Sotto("simulate --roundz 3 --zzzzzzzz 7 --lerning-rate=1 --eps 2");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_EQ(run.output,
+            "--roundz is no option of `sotto simulate`; did you mean --rounds?\n"
+            "--zzzzzzzz is no option of `sotto simulate`\n"
+            "--lerning-rate=1 is no option of `sotto simulate`; did you mean --learning-rate?\n"
+            "--eps is no option of `sotto simulate`; did you mean --epsilon?\n"
+            "`sotto simulate --help` lists what it takes\n");
+}
+
+TEST(Hints, AnUnknownCommandIsRefusedWithTheNearestName) {
+  ExpectUsageError("simulat", "there is no command 'simulat'; did you mean simulate?");
+  ExpectUsageError("keys lst", "'lst' is no command of `sotto keys`; did you mean list?");
+}
+
+TEST(Hints, AnUnknownKeyOfAFileIsRefusedWithTheNearestName) {
+  const std::string path = TestFile("job.toml");
+  WriteFile(path, "devices = 60\nround = 3\nclipp = 1\n");
+  ExpectUsageError("simulate --config " + path,
+                   "line 2: round is no option of simulate; did you mean rounds?");
+  WriteFile(path, "[simulat]\nrounds = 3\n");
+  ExpectUsageError("simulate --config " + path, "did you mean simulate?");
+}
+
+TEST(Help, FitsAHundredColumnsAndEndsAnOptionWhereTheNextBegins) {
+  for (const char* command : {"",
+                              "simulate",
+                              "serve",
+                              "keys",
+                              "keys new",
+                              "keys list",
+                              "keys revoke",
+                              "keys export",
+                              "account",
+                              "account epsilon",
+                              "account sigma",
+                              "account rounds",
+                              "account compare",
+                              "account ledger",
+                              "model",
+                              "model show",
+                              "inspect",
+                              "inspect store",
+                              "inspect certificate",
+                              "inspect entropy",
+                              "inspect options"}) {
+    const Outcome run = Sotto(std::string(command) + " --help");
+    EXPECT_EQ(run.exit_code, 0) << command;
+    for (const std::string& line : LinesOf(run.output)) {
+      EXPECT_LE(line.size(), 100u) << command << "\n" << line;
+    }
+  }
+  const Outcome client = RunCommand(SOTTO_CLIENT_PROGRAM " --help");
+  for (const std::string& line : LinesOf(client.output)) EXPECT_LE(line.size(), 100u) << line;
+}
+
+TEST(Help, OfACommandWithoutCommandsDoesNotSpeakOfCommands) {
+  EXPECT_EQ(Sotto("keys new --help").output.find("COMMAND"), std::string::npos);
+  EXPECT_NE(Sotto("keys --help").output.find("COMMAND"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sotto

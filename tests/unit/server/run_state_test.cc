@@ -1,0 +1,173 @@
+// Tests of simulations that go on where an earlier one ended.
+#include "sim/run_state.h"
+
+#include <gtest/gtest.h>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "data/catalog.h"
+#include "data/synthetic.h"
+#include "sim/simulation.h"
+#include "sim/simulation_request.h"
+#include "sotto/models.h"
+
+namespace sotto::server {
+namespace {
+
+// Devices drop out, and so many must check in that some attempts are given up.
+SimulationRequest SmallRequest() {
+  SimulationRequest request;
+  request.data = "synthetic";
+  request.fleet.devices = 40;
+  request.fleet.samples_per_device = 10;
+  request.fleet.dropout = 0.4;
+  request.job.plan.cohort = 8;
+  request.job.plan.rounds = 5;
+  request.job.training.local_epochs = 1;
+  request.min_devices = 28;
+  request.adaptive_clip = true;
+  request.seed = 3;
+  return request;
+}
+
+const TrainTest& Data() {
+  static const TrainTest kData = MakeSynthetic({400, 600, 1});
+  return kData;
+}
+
+SimulationResult Run(const SimulationConfig& config) {
+  return Simulate(config, Data(), [](const RoundReport&) {});
+}
+
+// Stops before the round with this number.
+SimulationConfig StoppedBefore(SimulationConfig config, int round) {
+  config.stop = [asked = 0, round]() mutable { return asked++ == round; };
+  return config;
+}
+
+std::string RefusalOf(const SimulationConfig& config) {
+  try {
+    Run(config);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(RunState, AResumedSimulationGivesTheBytesOfOneThatWasNeverInterrupted) {
+  const SimulationConfig config = MakeSimulation(SmallRequest());
+  const SimulationResult whole = Run(config);
+  ASSERT_EQ(whole.rounds.size(), 5U);
+  EXPECT_GT(whole.rounds.back().attempts, 5U) << "no attempt was given up: the test is weak";
+  for (int round = 0; round < 5; ++round) {
+    const SimulationResult part = Run(StoppedBefore(config, round));
+    EXPECT_TRUE(part.stopped);
+    ASSERT_EQ(part.rounds.size(), static_cast<size_t>(round));
+    SimulationConfig rest = config;
+    rest.resume = RunStateFromText("state", ToText(part.state));
+    const SimulationResult resumed = Run(rest);
+    EXPECT_EQ(resumed.parameters, whole.parameters);
+    EXPECT_EQ(ToText(resumed.state), ToText(whole.state));
+    EXPECT_EQ(resumed.spent.epsilon(), whole.spent.epsilon());
+    EXPECT_EQ(resumed.finish_reason, whole.finish_reason);
+    for (size_t i = 0; i < whole.rounds.size(); ++i) {
+      EXPECT_EQ(resumed.rounds[i].outcome.spent.epsilon(), whole.rounds[i].outcome.spent.epsilon());
+      EXPECT_EQ(resumed.rounds[i].evaluation->loss, whole.rounds[i].evaluation->loss);
+    }
+  }
+}
+
+TEST(RunState, WithoutASeedTheStateHoldsTheKeyOfTheRun) {
+  SimulationRequest request = SmallRequest();
+  request.seed.reset();
+  request.job.plan.rounds = 2;
+  const SimulationConfig config = MakeSimulation(request);
+  const SimulationResult part = Run(StoppedBefore(config, 1));
+  SimulationConfig rest = config;
+  rest.resume = RunStateFromText("state", ToText(part.state));
+  EXPECT_EQ(Run(rest).parameters, Run(rest).parameters) << "two runs from one file are one";
+}
+
+TEST(RunState, EvaluationsAreMadeWhenTheyAreDueAndAtTheEnd) {
+  SimulationConfig config = MakeSimulation(SmallRequest());
+  config.evaluate_every = 3;
+  const SimulationResult result = Run(config);
+  ASSERT_EQ(result.rounds.size(), 5U);
+  for (const size_t round : {0, 1, 3}) EXPECT_FALSE(result.rounds[round].evaluation.has_value());
+  for (const size_t round : {2, 4}) EXPECT_TRUE(result.rounds[round].evaluation.has_value());
+  EXPECT_EQ(result.last.loss, result.rounds[4].evaluation->loss);
+  const SimulationResult part = Run(StoppedBefore(config, 2));
+  EXPECT_FALSE(part.rounds[1].evaluation.has_value());
+  EXPECT_EQ(part.last.samples, 600U) << "the end is evaluated, whatever the round";
+}
+
+TEST(RunState, AnotherSimulationsStateIsRefusedByTheFieldThatDiffers) {
+  const SimulationResult result = Run(StoppedBefore(MakeSimulation(SmallRequest()), 1));
+  const auto refusal = [&](void (*change)(SimulationRequest&)) {
+    SimulationRequest request = SmallRequest();
+    change(request);
+    SimulationConfig config = MakeSimulation(request);
+    config.resume = RunStateFromText("state", ToText(result.state));
+    return RefusalOf(config);
+  };
+  EXPECT_NE(refusal([](SimulationRequest& r) {
+              r.seed = 4;
+            }).find("--resume state: the simulation in it began with seed = 3, and now it is 4"),
+            std::string::npos);
+  EXPECT_NE(refusal([](SimulationRequest& r) { r.fleet.dropout = 0.1; }).find("dropout = 0.4"),
+            std::string::npos);
+  EXPECT_NE(refusal([](SimulationRequest& r) {
+              r.job.training.batch_size = 5;
+            }).find("began with batch_size"),
+            std::string::npos);
+  EXPECT_NE(refusal([](SimulationRequest& r) { r.job.plan.rounds = 6; }).find("and now it is"),
+            std::string::npos);
+  EXPECT_EQ(refusal([](SimulationRequest& r) { r.job.threads = 2; }), "");
+  EXPECT_EQ(refusal([](SimulationRequest& r) { r.evaluate_every = 2; }), "");
+}
+
+TEST(RunState, ALossThatIsNotFiniteSurvives) {
+  const SimulationResult result = Run(StoppedBefore(MakeSimulation(SmallRequest()), 1));
+  RunState state = result.state;
+  state.initial.loss = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(std::isnan(RunStateFromText("state", ToText(state)).initial.loss));
+}
+
+TEST(RunState, WhatIsNoStateIsRefused) {
+  const std::string text = ToText(Run(StoppedBefore(MakeSimulation(SmallRequest()), 1)).state);
+  const auto refusal = [](const std::string& bad) -> std::string {
+    try {
+      RunStateFromText("file", bad);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const char* bad : {"", "{}", "[1]", "weights"}) {
+    EXPECT_NE(refusal(bad).find("--resume file: it is no state of a simulation"),
+              std::string::npos);
+  }
+  EXPECT_NE(refusal("{\"sotto_simulation\": 99}").find("a state of version 99"), std::string::npos);
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(text);
+  json["job"]["id"] = "00";
+  EXPECT_NE(refusal(json.dump()).find("it is damaged"), std::string::npos);
+  json = nlohmann::ordered_json::parse(text);
+  json.erase("run_key");
+  EXPECT_NE(refusal(json.dump()).find("it is damaged"), std::string::npos);
+}
+
+TEST(Seeds, AreARangeOrAList) {
+  EXPECT_EQ(ParseSeeds("1-3"), (std::vector<uint64_t>{1, 2, 3}));
+  EXPECT_EQ(ParseSeeds("9,2-3,18446744073709551615"),
+            (std::vector<uint64_t>{9, 2, 3, 18446744073709551615U}));
+  for (const char* bad : {"", "3-1", "1,,2", "a", "1-", "-1", "1-2-3", "1,1", "0-99999"}) {
+    EXPECT_THROW(ParseSeeds(bad), std::invalid_argument) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace sotto::server

@@ -1,0 +1,93 @@
+// Tests of the evaluations in a store.
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <stdexcept>
+
+#include "store/open_store.h"
+#include "unit/server/store_fixture.h"
+
+namespace sotto::server {
+namespace {
+
+Evaluation Some() {
+  Evaluation evaluation;
+  evaluation.samples = 30;
+  evaluation.loss = 1.0 / 3;
+  evaluation.classes = {{9, 10}, {0, 0}, {3, 20}};
+  return evaluation;
+}
+
+class StoreEvaluationsTest : public SqliteStoreTest {
+ protected:
+  StoreEvaluationsTest() {
+    SqliteStore store(path_, kCreate);
+    store.AddDevices(SomeDevices(), false);
+    store.BeginJob(RecordOf(SmallConfig()));
+    for (uint32_t round = 0; round < 2; ++round) {
+      store.CommitAttempt({round, 0, {0}});
+      Release(store, round, 0);
+      if (round == 0) store.CommitEvaluation(0, "flowers", Some());
+    }
+  }
+};
+
+TEST_F(StoreEvaluationsTest, AreReadAsTheyWereWritten) {
+  SqliteStore store(path_);
+  const std::vector<StoredEvaluation> all = store.Evaluations();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].job, 1);
+  EXPECT_EQ(all[0].round, 0u);
+  EXPECT_EQ(all[0].data, "flowers");
+  EXPECT_EQ(all[0].evaluation.samples, 30u);
+  EXPECT_EQ(all[0].evaluation.loss, 1.0 / 3);
+  EXPECT_EQ(all[0].evaluation.classes, Some().classes);
+  EXPECT_GT(all[0].evaluated, 0);
+  EXPECT_EQ(store.Evaluations().size(), 1u;
+}
+
+TEST_F(StoreEvaluationsTest, ALossThatIsNotFiniteAndNoClassesAreKept) {
+  SqliteStore store(path_);
+  store.BeginJob(RecordOf(SmallConfig()));
+  Evaluation diverged;
+  diverged.samples = 1;
+  diverged.loss = std::numeric_limits<double>::infinity();
+  store.CommitEvaluation(1, "flowers", diverged);
+  const std::vector<StoredEvaluation> all = store.Evaluations();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_TRUE(std::isnan(all[1].evaluation.loss));
+  EXPECT_TRUE(all[1].evaluation.classes.empty());
+}
+
+TEST_F(StoreEvaluationsTest, AreChainedLikeEveryRecord) {
+  for (const char* sql : {"UPDATE evaluations SET loss = 0", "UPDATE evaluations SET data = 'x'",
+                          "UPDATE evaluated_classes SET correct = 10 WHERE class = 0",
+                          "DELETE FROM evaluated_classes WHERE class = 2"}) {
+    const std::string whole = [&] {
+      std::ifstream file(path_, std::ios::binary);
+      return std::string((std::istreambuf_iterator<char>(file)), {});
+    }();
+    RunSql(sql);
+    EXPECT_TRUE(Says(Refusal(), "the evaluation of round 1 of job 1")) << sql;
+    WriteRaw(whole);
+  }
+  SqliteStore store(path_);
+  EXPECT_EQ(store.Evaluations().size(), 1u);
+}
+
+TEST_F(StoreEvaluationsTest, ThereIsOneOfARoundAndNoneOfARoundThatReleasedNothing) {
+  SqliteStore store(path_);
+  store.BeginJob(RecordOf(SmallConfig()));
+  EXPECT_THROW(store.CommitEvaluation(0, "flowers", Some()), std::runtime_error);
+  EXPECT_THROW(store.CommitEvaluation(7, "flowers", Some()), std::runtime_error);
+  EXPECT_EQ(store.Evaluations().size(), 1u);
+}
+
+TEST_F(StoreEvaluationsTest, ALostListOfRecordsIsMadeAnewWithThem) {
+  Forge("UPDATE evaluations SET loss = 0.5");
+  SqliteStore store(path_);
+  EXPECT_EQ(store.Evaluations().at(0).evaluation.loss, 0.5);
+}
+
+}  // namespace
+}  // namespace sotto::server
