@@ -2,19 +2,11 @@
 #include "nn/kernels.h"
 #include "nn/momentum.h"
 #include "nn/net_batch.h"
+#include "nn/tokens.h"
 
 namespace sotto::nn::internal {
 
 namespace {
-
-// Whether all are whole numbers below `tokens`. NaN is none.
-bool AreTokens(Span<const float> features, uint32_t tokens) {
-  for (const float feature : features) {
-    const bool is_in_range = feature >= 0.0f && feature < static_cast<float>(tokens);
-    if (!is_in_range || static_cast<float>(static_cast<uint32_t>(feature)) != feature) return false;
-  }
-  return true;
-}
 
 struct FloatNet : FloatArithmetic {
   static bool CanStep(const SgdStep&, size_t) { return true; }
@@ -51,7 +43,9 @@ size_t NetPredictFloats(const ModelInfo& model) { return NetMemory(model.layers,
 void NetPredict(const ModelInfo& model, Span<const float> parameters, Span<const float> features,
                 Span<float> scratch, Span<float> outputs) {
   Walker walker(model.layers, parameters.data(), scratch.data(), 0);
-  Copy(features.data(), features.size(), walker.input().data());
+  if (features.data() != walker.input().data()) {
+    Copy(features.data(), features.size(), walker.input().data());
+  }
   walker.Forward();
   Copy(walker.output().data(), outputs.size(), outputs.data());
 }

@@ -8,6 +8,7 @@
 #include "accounting/figures.h"
 #include "base/counted.h"
 #include "cli/claims_output.h"
+#include "cli/figures.h"
 #include "plans/statement.h"
 #include "sotto/bytes.h"
 #include "sotto/posix/check.h"
@@ -51,6 +52,7 @@ Json RoundToJson(const JobConfig& job, const RoundReport& report) {
   json["noise_sigma"] = job.codec->noise ? Json(outcome.noise_sigma) : Json(nullptr);
   json["unclipped_fraction"] =
       outcome.unclipped_fraction ? Json(*outcome.unclipped_fraction) : Json(nullptr);
+  json["device_accuracy"] = DeviceAccuracyToJson(outcome.device_accuracy);
   return json;
 }
 
@@ -233,6 +235,9 @@ std::string DescribeRound(const SimulationConfig& config, const RoundReport& rep
   std::string text =
       fmt::format("round {}/{}: accuracy {:.4f}, {} reported", report.outcome.round + 1,
                   config.job.plan.rounds, report.accuracy, report.outcome.reported);
+  if (report.outcome.device_accuracy) {
+    text += ", " + DescribeDeviceAccuracy(*report.outcome.device_accuracy);
+  }
   if (report.failed_trainings != 0) {
     text += fmt::format(", {} of them zeros: training failed", report.failed_trainings);
   }

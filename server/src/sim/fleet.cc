@@ -30,13 +30,21 @@ Partition MakePartition(const FleetOptions& options, size_t samples, const Key& 
 struct DeviceSamples {
   const Dataset* data;
   DeviceIndices indices;
+  uint32_t training;  // samples; the others are held out
 
-  static Status Read(void* context, uint32_t index, Span<float> features, uint32_t* label) {
-    const auto* self = static_cast<const DeviceSamples*>(context);
-    const uint32_t sample = self->indices[index];
-    self->data->CopyFeatures(sample, features);
-    *label = self->data->Label(sample);
+  static Status Copy(const DeviceSamples& self, uint32_t index, Span<float> features,
+                     uint32_t* label) {
+    const uint32_t sample = self.indices[index];
+    self.data->CopyFeatures(sample, features);
+    *label = self.data->Label(sample);
     return Status::kOk;
+  }
+  static Status Read(void* context, uint32_t index, Span<float> features, uint32_t* label) {
+    return Copy(*static_cast<const DeviceSamples*>(context), index, features, label);
+  }
+  static Status ReadHeldOut(void* context, uint32_t index, Span<float> features, uint32_t* label) {
+    const auto& self = *static_cast<const DeviceSamples*>(context);
+    return Copy(self, self.training + index, features, label);
   }
 };
 
@@ -174,7 +182,8 @@ void Fleet::CheckIn(Job& job, FleetShare share) const {
   Request hello;
   hello.kind = Request::Kind::kHello;
   hello.model_digest = digest;
-  hello.abilities.features = kFeatureMomentum;  // RunRound() gives what the job needs
+  hello.abilities.features =
+      kFeatureMomentum | kFeatureAccuracy;  // RunRound() gives what the job needs
   uint32_t checked_in = 0;
   for (uint32_t i = 0; i < registry_.size() && checked_in < job.config().min_devices; ++i) {
     if (DropsOut(i, job.round(), job.attempt())) continue;
@@ -204,13 +213,17 @@ Fleet::Report Fleet::RunRound(Job& job, int threads, FleetShare share) const {
 
 TrainingReport Fleet::RunDevice(uint32_t index, Job& job, posix::ClientMemory& memory) const {
   const Device& identity = registry_[index];
-  DeviceSamples samples{&data_, partition_.DeviceSamples(index)};
+  const DeviceIndices share = partition_.DeviceSamples(index);
+  const auto held_out_samples = static_cast<uint32_t>(options_.held_out * share.size());
+  DeviceSamples samples{&data_, share, share.size() - held_out_samples};
+  const HeldOut held_out = MakeHeldOut({held_out_samples, DeviceSamples::ReadHeldOut, &samples});
   SeededEntropy entropy(identity.secret);
   LocalDevice device;
   device.model = &model_;
   device.device_id = {reinterpret_cast<const uint8_t*>(identity.id.data()), identity.id.size()};
   device.secret = identity.secret;
-  device.samples = {samples.indices.size(), DeviceSamples::Read, &samples};
+  device.samples = {samples.training, DeviceSamples::Read, &samples};
+  device.held_out = &held_out;
   device.port = posix::SystemPort();
   if (options_.seeded) {
     device.port.entropy = SeededEntropy::Fill;

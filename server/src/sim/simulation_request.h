@@ -20,6 +20,7 @@ struct SimulationRequest : JobRequest {
   std::string data = "fashion-mnist";
   std::optional<std::string> classes;  // of data, see OnlyClasses(); absent: all
   FleetOptions fleet;
+  std::optional<double> held_out;  // absent: a fifth if devices evaluate, else nothing
   std::optional<uint64_t> seed;
   std::string json;       // file for the results; empty: none, "-": standard output
   std::string model_out;  // file for the final parameters; empty: none
