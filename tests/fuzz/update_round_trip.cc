@@ -12,6 +12,7 @@
 #include "sotto/bytes.h"
 #include "sotto/train_task.h"
 #include "sotto/update_codec.h"
+#include "unit/sdk/extra_coordinates.h"
 
 namespace sotto::fuzz {
 namespace {
@@ -76,7 +77,8 @@ void CheckErrors(const Case& c, const UpdateScale& scale, const std::vector<int3
 void CheckRoundTrip(const Case& c) {
   const Key key;
   UpdateEncoder encoder;
-  const Status status = encoder.Begin(key, c.format, c.values(), c.clip_l2, c.unit, c.extra_q20);
+  const Status status =
+      encoder.Begin(key, c.format, c.values(), c.clip_l2, c.unit, WithClipBit(c.extra_q20));
   if (status != Status::kOk) {
     const bool may_exceed_format = c.clip_l2 > TrainTask::kMaxClipInScales * c.unit;
     Require(status == Status::kInvalidArgument || status == Status::kNotFinite ||
@@ -91,7 +93,7 @@ void CheckRoundTrip(const Case& c) {
   std::vector<int32_t> noisy(coordinates);
   UpdateBound bound;
   bound.max_squares_q40.low = MaxSquaresQ40(c.clip_l2, c.unit);
-  bound.extra_q20 = static_cast<uint32_t>(std::abs(c.extra_q20));
+  bound.clip_bit_q20 = static_cast<uint32_t>(std::abs(c.extra_q20));
   // Beyond the ratio that a task may have, MaxSquaresQ40() can be at its end: no bound.
   const bool is_task = c.clip_l2 <= TrainTask::kMaxClipInScales * c.unit;
   Require(DecodeUpdate(key, c.format, {bytes.data(), bytes.size()}, {noisy.data(), noisy.size()},

@@ -7,6 +7,7 @@
 
 #include "round/job_config.h"
 #include "sotto/random.h"
+#include "unit/sdk/extra_coordinates.h"
 #include "unit/server/small_job.h"
 
 namespace sotto::server {
@@ -57,9 +58,9 @@ int64_t NoisyBitSum(const std::vector<double>& norms, const TrainTask& task, Ran
     random.Fill(key.bytes);
     const auto bit = static_cast<int32_t>(task.clip_bit_q20);
     UpdateEncoder encoder;
-    EXPECT_EQ(encoder.Begin(key, task.format, {update.data(), 1}, task.training.clip_l2,
-                            task.quantizer_scale,
-                            norm <= static_cast<double>(task.training.clip_l2) ? bit : -bit),
+    EXPECT_EQ(encoder.Begin(
+                  key, task.format, {update.data(), 1}, task.training.clip_l2, task.quantizer_scale,
+                  WithClipBit(norm <= static_cast<double>(task.training.clip_l2) ? bit : -bit)),
               Status::kOk);
     uint8_t bytes[128];
     int32_t noisy[2];

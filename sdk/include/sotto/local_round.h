@@ -25,6 +25,10 @@
 // make a training diverge, so a missing report would tell something about the data. failure() tells
 // the device's owner. The time of the training still depends on the data.
 //
+// Evaluation. If the task asks for it, the update has one more coordinate: how well the round's
+// model does on the device's held-out samples. It gets the same noise as the update. A device whose
+// held-out samples cannot be read sends what a device without such samples sends.
+//
 // Nothing is allocated. One thread at a time.
 #ifndef SOTTO_LOCAL_ROUND_H_
 #define SOTTO_LOCAL_ROUND_H_
@@ -32,6 +36,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sotto/held_out.h"
 #include "sotto/port.h"
 #include "sotto/train_task.h"
 #include "sotto/update_codec.h"
@@ -45,6 +50,13 @@ struct LocalDevice {
   Key secret;          // unique to this device
   SampleSource samples;
   Port port;
+  // Evaluation: null for a device that takes no task with an accuracy (TrainTask::accuracy_q20).
+  // Must outlive all rounds.
+  const HeldOut* held_out = nullptr;
+
+  // Whether the device can take tasks with an accuracy.
+  //   scratch  of LocalRoundBuffers
+  bool CanEvaluate(Span<const float> scratch) const;
 
   // kOk or kInvalidArgument.
   Status Validate() const;
@@ -79,7 +91,8 @@ class LocalRound {
   // statuses of LocalTrainer::Begin() and the port's entropy.
   Status Begin(const TrainTask& task, const LocalDevice& device, const LocalRoundBuffers& buffers);
 
-  // Trains on one mini-batch. After the last one, or after one that fails, it makes the update,
+  // Evaluates a mini-batch of held-out samples, if the task asks for the accuracy; after these,
+  // trains on one mini-batch. After the last one, or after one that fails, it makes the update,
   // begins to encode it and sets *done. Returns kOk, kWrongState if there is nothing to do, or the
   // statuses of UpdateEncoder::Begin() that do not depend on the data; after these the round is
   // over.
@@ -127,6 +140,8 @@ class LocalRound {
 
  private:
   Status DrawNonceAndSeed();
+  bool EvaluateSome();
+  int32_t Accuracy() const;
   UpdateIdentity Identity() const;
   Status MakeUpdate();
   PrivateNoise TakePrivateNoise();
@@ -138,6 +153,9 @@ class LocalRound {
   const LocalRoundBuffers* buffers_ = nullptr;
   bool has_update_ = false;
   Status failure_ = Status::kOk;
+  // Held-out samples that were counted, and those that the round's model got right.
+  uint32_t evaluated_ = 0;
+  uint32_t correct_ = 0;
   // Entropy of the round: the nonce, then the seed of the private noise, until the encoder has it.
   uint8_t drawn_[kNonceSize + kKeySize] = {};
   uint32_t private_updates_ = 0;

@@ -51,6 +51,7 @@ const char* ErrorCodeName(ErrorCode code);
 // Features of a device, as bits: what a task may ask of it. They cross the wire: never renumber. A
 // server ignores the bits that it does not know.
 constexpr uint32_t kFeatureMomentum = 1 << 0;  // trains with TrainingOptions::momentum above 0
+constexpr uint32_t kFeatureAccuracy = 1 << 1;  // evaluates on held-out samples, maybe none
 
 // What a device can do. It is the same in every round, drawn or not. A server gives a task only to
 // devices that have what it needs, and tells all others to wait.
@@ -83,6 +84,7 @@ struct Request {
   Coding coding = Coding::kRange;
   // The values of the task; a device that does not know these fields sends 0.
   uint32_t clip_bit_q20 = 0;
+  uint32_t accuracy_q20 = 0;
   uint32_t private_noise_q20 = 0;
 
   // kUpdateChunk: encoded bytes, at least 1; valid until the reply has been given to the client.

@@ -108,7 +108,8 @@ struct ModelInfo {
   size_t (*predict_floats)(const ModelInfo& model) = nullptr;
 
   // The outputs: of classes, their scores before softmax. features [inputs], raw as from a sample
-  // source, scratch [predict_floats()], outputs [outputs].
+  // source, scratch [predict_floats()], outputs [outputs]. features may be the beginning of
+  // scratch, which does not keep them.
   void (*predict)(const ModelInfo& model, Span<const float> parameters, Span<const float> features,
                   Span<float> scratch, Span<float> outputs) = nullptr;
 };

@@ -29,9 +29,14 @@ struct TrainTask {
   // if local training was never clipped, else minus that (LocalTrainer::clipped()). At most
   // kMaxValueQ20; 0: there is none. Never with Coding::kFloat32.
   uint32_t clip_bit_q20 = 0;
+  // Evaluation on devices: the update has one more coordinate behind the clip bit, the accuracy of
+  // the round's model on this device's held-out samples. With k of n samples right it is
+  // (2 k - n) / n * accuracy_q20 / 2^20, and 0 if n is 0. At most kMaxValueQ20; 0: there is none.
+  // Never with Coding::kFloat32.
+  uint32_t accuracy_q20 = 0;
   // Deviation of the noise that the device adds to its own update, in units of 2^-20
   // quantizer_scale (private_noise.h); 0: none. At most kMaxPrivateNoiseQ20. Needs Gaussian dither,
-  // no clip bit, and clip_l2 at most kMaxPrivateClipInScales times quantizer_scale.
+  // no extra coordinate, and clip_l2 at most kMaxPrivateClipInScales times quantizer_scale.
   uint32_t private_noise_q20 = 0;
 
   // The largest clip_l2 / quantizer_scale without private noise: every clipped value then is within

@@ -28,9 +28,11 @@
 //     in a Wide. The edges (m - 1) w + s and m w + s are within 2^37 + 2 * 2^31 of zero: Q27 in
 //     int64.
 //
-// The extra coordinate (update_codec.h) is apart: it must have the m of one of its two values. With
-// private noise v carries noise that has no bound, so the limit is a quantile: whoever decodes
-// chooses max_squares_q40 (server/src/codec/update_limit.h).
+// The extra coordinates (update_codec.h) are apart. The clip bit must have the m of one of its two
+// values. The accuracy must have an m between those of its two ends; Quantize() rises with v, so a
+// v between the ends encodes to each of them. With private noise v carries noise that has no bound,
+// so the limit is a quantile: whoever decodes chooses max_squares_q40
+// (server/src/codec/update_limit.h).
 //
 // Pure functions, safe in any thread. Time depends on the integers m, which came over the wire.
 #ifndef SOTTO_UPDATE_BOUND_H_
@@ -47,8 +49,12 @@ namespace sotto {
 
 // What a decoder demands of the integers of an update.
 struct UpdateBound {
-  Wide max_squares_q40;    // on the sum of squared distances, Q40, the extra coordinate left out
-  uint32_t extra_q20 = 0;  // magnitude of the extra coordinate, the last one; 0: there is none
+  Wide max_squares_q40;  // on the sum of squared distances, Q40, extra coordinates left out
+  // The extra coordinates, the last ones of the update, in this order. 0: there is none.
+  uint32_t clip_bit_q20 = 0;  // magnitude
+  uint32_t accuracy_q20 = 0;  // largest magnitude
+
+  uint32_t extras() const { return (clip_bit_q20 == 0 ? 0 : 1) + (accuracy_q20 == 0 ? 0 : 1); }
 };
 
 // S, exactly. Both arguments are positive and normal. At least 2^64 - 1 gives 2^64 - 1, which is
@@ -62,11 +68,17 @@ uint64_t MaxSquaresQ40(float clip_l2, float quantizer_scale);
 Status AddSquaredDistances(const Dither& dither, uint32_t first, Span<const DitherCell> cells,
                            Span<const int32_t> m, Wide* squares);
 
-// Whether coordinate j's integer m is that of +extra_q20 or of -extra_q20. Returns kOk, kOutOfRange
-// if it is neither, or kCryptoFailed.
-//   extra_q20  at most kMaxValueQ20
-Status CheckExtra(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t m,
-                  uint32_t extra_q20);
+// Whether coordinate j's integer m is that of +clip_bit_q20 or of -clip_bit_q20. Returns kOk,
+// kOutOfRange if it is neither, or kCryptoFailed.
+//   clip_bit_q20  at most kMaxValueQ20
+Status CheckClipBit(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t m,
+                    uint32_t clip_bit_q20);
+
+// Whether coordinate j's integer m is that of a value in [-accuracy_q20, accuracy_q20]. Returns as
+// CheckClipBit().
+//   accuracy_q20  at most kMaxValueQ20
+Status CheckAccuracy(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t m,
+                     uint32_t accuracy_q20);
 
 }  // namespace sotto
 

@@ -1,7 +1,7 @@
 // An update as bytes and back: Gau-LRQ integers under a code. Part of sotto/lrq.
 //
-// The coordinates of the update may be followed by one extra coordinate: the clip bit of adaptive
-// clipping. It gets the same noise as the update.
+// The coordinates of the update may be followed by extra coordinates, which get the same noise: the
+// clip bit of adaptive clipping, then the accuracy on held-out samples.
 //
 // Encoder and decoder stream: their memory is constant and no call allocates. One thread at a time.
 // update_format.h describes the bytes, sdk/LRQ.md specifies every bit.
@@ -35,6 +35,22 @@ class BitPacker {
   int count_ = 0;
 };
 
+// The values behind the coordinates of an update.
+class ExtraCoordinates {
+ public:
+  static constexpr uint32_t kMost = 2;
+
+  // The next one, at most kMaxValueQ20 in magnitude. At most kMost.
+  void Add(int32_t v_q20) { v_q20_[count_++] = v_q20; }
+
+  uint32_t count() const { return count_; }
+  int32_t operator[](size_t i) const { return v_q20_[i]; }
+
+ private:
+  int32_t v_q20_[kMost] = {};
+  uint32_t count_ = 0;
+};
+
 // Encodes one update. The update's memory must stay unchanged until the last byte is read: a read
 // after Seek() repeats the same bytes, and other values under the same key would reveal both.
 //
@@ -53,15 +69,14 @@ class UpdateEncoder {
   // Computes scale and clip factor: two passes over the update, a third with private noise.
   //   round_key      used for this update only
   //   format         kRange or kFixed
-  //   extra_q20      the extra coordinate, Q20, at most kMaxValueQ20 in magnitude. 0: there is
-  //                  none. It is not clipped, so the sum of squares of all coordinates is at most
-  //                  the bound of update_scale.h plus the square of this
-  //   private_noise  with Gaussian dither, without an extra coordinate, and with clip_l2 at most
+  //   extras         are not clipped, so the sum of squares of all coordinates is at most the bound
+  //                  of update_scale.h plus the squares of these
+  //   private_noise  with Gaussian dither, without extra coordinates, and with clip_l2 at most
   //                  kMaxPrivateClipInScales times quantizer_scale
   // The other arguments and the statuses are those of ComputeUpdateScale(); kInvalidArgument also
   // for more than kMaxParameters coordinates, kCryptoFailed also with private noise.
   Status Begin(const Key& round_key, const UpdateFormat& format, Span<const float> update,
-               float clip_l2, float quantizer_scale, int32_t extra_q20 = 0,
+               float clip_l2, float quantizer_scale, const ExtraCoordinates& extras = {},
                const PrivateNoise& private_noise = {});
 
   // Forgets the update and wipes the keys.
@@ -87,7 +102,7 @@ class UpdateEncoder {
   void ChooseScaleCode();
   Status MeasureNoisyValues();
   Status Values(size_t first, Span<int32_t> v_q20) const;
-  size_t coordinates() const { return update_.size() + (extra_q20_ == 0 ? 0 : 1); }
+  size_t coordinates() const { return update_.size() + extras_.count(); }
   void Restart();
   bool HasReady() const;
   size_t Take(MutableByteSpan out);
@@ -102,7 +117,7 @@ class UpdateEncoder {
   UpdateFormat format_;
   Span<const float> update_;
   UpdateScale scale_;
-  int32_t extra_q20_ = 0;  // the extra coordinate; 0: there is none
+  ExtraCoordinates extras_;
   int32_t bound_q20_ = 0;  // A(scale_code_), Q20
   int bits_ = 0;           // bits a coordinate, of a fixed-length code
   uint8_t scale_code_ = 0;
@@ -121,7 +136,7 @@ class UpdateEncoder {
 };
 
 // Decodes one complete encoded update into noisy values: update / quantizer_scale plus standard
-// Gaussian noise. The extra coordinate, if there is one, follows the update.
+// Gaussian noise. The extra coordinates, if there are any, follow the update.
 //   format     kRange or kFixed
 //   encoded    [n] as UpdateEncoder wrote it. Other bytes give kMalformed or, under kRange, some
 //              values of the format's range; never a crash, and no read beyond the end

@@ -41,12 +41,13 @@ struct UpdateFormat {
   // True if all fields are in range.
   bool IsValid() const;
 
-  // True if the format is valid and its updates can have this extra coordinate and this private
+  // True if the format is valid and its updates can have these extra coordinates and this private
   // noise (update_codec.h). Both need a quantizer. Private noise needs Gaussian dither and excludes
-  // an extra coordinate.
-  //   extra_q20          magnitude of the extra coordinate, Q20; 0: there is none
+  // extra coordinates.
+  //   clip_bit_q20       magnitude of the clip bit, Q20; 0: there is none
+  //   accuracy_q20       largest magnitude of the accuracy, Q20; 0: there is none
   //   private_noise_q20  deviation of the private noise, Q20; 0: none
-  bool CanCarry(uint32_t extra_q20, uint32_t private_noise_q20) const;
+  bool CanCarry(uint32_t clip_bit_q20, uint32_t accuracy_q20, uint32_t private_noise_q20) const;
 
   // A length rounded up to a multiple of the padding.
   size_t PaddedSize(size_t size) const {

@@ -139,6 +139,7 @@ Status Client::PrepareHello(Request* request) {
   const ModelInfo& model = *config_.model;
   if (!IsOfModel(model, buffers_)) return Status::kInvalidArgument;
   request->abilities = AbilitiesOf(model, buffers_);
+  if (config_.CanEvaluate(buffers_.scratch)) request->abilities.features |= kFeatureAccuracy;
   const bool has_room = request->abilities.largest_batch > 0 && buffers_.chunk.size() >= kMinChunk;
   if (!has_room) return Status::kBufferTooSmall;
   if (Status s = ModelDigest(model, model_digest_); s != Status::kOk) return s;
@@ -158,6 +159,7 @@ void Client::PrepareUploadBegin(Request* request) const {
   request->nonce = round_.nonce();
   request->coding = task_.format.coding;
   request->clip_bit_q20 = task_.clip_bit_q20;
+  request->accuracy_q20 = task_.accuracy_q20;
   request->private_noise_q20 = task_.private_noise_q20;
 }
 

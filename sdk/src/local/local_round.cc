@@ -3,11 +3,21 @@
 #include "sotto/bytes.h"
 
 namespace sotto {
+namespace {
+
+// In place of the number of samples that the model got right.
+constexpr uint32_t kNoAccuracy = 0xffffffff;
+
+}  // namespace
 
 Status LocalDevice::Validate() const {
   if (model == nullptr || !IsValidDeviceId(device_id)) return Status::kInvalidArgument;
   if (!model->CanRead(samples)) return Status::kInvalidArgument;
   return port.entropy == nullptr ? Status::kInvalidArgument : Status::kOk;
+}
+
+bool LocalDevice::CanEvaluate(Span<const float> scratch) const {
+  return held_out != nullptr && model->classes > 0 && scratch.size() >= EvaluationFloats(*model);
 }
 
 void LocalRound::Wipe() {
@@ -33,9 +43,11 @@ Status LocalRound::Begin(const TrainTask& task, const LocalDevice& device,
   Wipe();
   if (Status s = device.Validate(); s != Status::kOk) return s;
   if (Status s = task.Validate(); s != Status::kOk) return s;
+  if (task.accuracy_q20 != 0 && !device.CanEvaluate(buffers.scratch)) return Status::kMalformed;
   task_ = &task;
   device_ = &device;
   buffers_ = &buffers;
+  evaluated_ = correct_ = 0;
   if (Status s = DrawNonceAndSeed(); s != Status::kOk) return s;
   Key order_key;
   if (Status s = DeriveOrderKey(device.secret, Identity(), &order_key); s != Status::kOk) return s;
@@ -43,8 +55,38 @@ Status LocalRound::Begin(const TrainTask& task, const LocalDevice& device,
                         {buffers.update, buffers.velocity}, buffers.scratch, buffers.indices);
 }
 
+// Counts on among the held-out samples. False once all are counted.
+bool LocalRound::EvaluateSome() {
+  if (task_->accuracy_q20 == 0) return false;
+  const HeldOut& held_out = *device_->held_out;
+  const uint32_t left = held_out.samples.count - evaluated_;
+  if (left == 0 || correct_ == kNoAccuracy) return false;
+  const uint32_t batch = task_->training.batch_size;
+  const uint32_t count = left < batch ? left : batch;
+  const Status status = held_out.count_correct(*device_->model, buffers_->base, held_out.samples,
+                                               evaluated_, count, buffers_->scratch, &correct_);
+  evaluated_ += count;
+  if (status != Status::kOk) correct_ = kNoAccuracy;
+  return true;
+}
+
+// The accuracy's coordinate, Q20, rounded towards zero.
+int32_t LocalRound::Accuracy() const {
+  const uint32_t n = evaluated_;
+  if (n == 0 || correct_ == kNoAccuracy) return 0;
+  const uint64_t wrong = n - correct_;
+  const bool is_negative = correct_ < wrong;
+  const uint64_t excess = is_negative ? wrong - correct_ : correct_ - wrong;  // |2 k - n|
+  const auto value = static_cast<int32_t>(Divide(excess * task_->accuracy_q20, n).quotient);
+  return is_negative ? -value : value;
+}
+
 Status LocalRound::Step(bool* done) {
   if (!trainer_.is_active()) return Status::kWrongState;
+  if (EvaluateSome()) {
+    *done = false;
+    return Status::kOk;
+  }
   failure_ = trainer_.Step(done);
   if (failure_ != Status::kOk) {
     trainer_.Wipe();
@@ -80,8 +122,11 @@ Status LocalRound::BeginEncoding() {
   const PrivateNoise noise = TakePrivateNoise();
   if (noise.is_on()) ++private_updates_;
   const auto clip_bit = static_cast<int32_t>(task_->clip_bit_q20);
+  ExtraCoordinates extras;
+  if (clip_bit != 0) extras.Add(clipped() ? -clip_bit : clip_bit);
+  if (task_->accuracy_q20 != 0) extras.Add(Accuracy());
   return encoder_.Begin(round_key, task_->format, buffers_->update, task_->training.clip_l2,
-                        task_->quantizer_scale, clipped() ? -clip_bit : clip_bit, noise);
+                        task_->quantizer_scale, extras, noise);
 }
 
 Status LocalRound::Seek(uint32_t offset) {

@@ -29,6 +29,19 @@ Status Distance(const Dither& dither, uint32_t j, const DitherCell& cell, int32_
   return Status::kOk;
 }
 
+// The integers of -magnitude and of +magnitude.
+struct Ends {
+  int32_t lower = 0;
+  int32_t upper = 0;
+};
+
+Status EndsOf(const Dither& dither, uint32_t j, const DitherCell& cell, uint32_t magnitude_q20,
+              Ends* ends) {
+  const auto v = static_cast<int32_t>(magnitude_q20);
+  if (Status s = Quantize(dither, j, cell, -v, &ends->lower); s != Status::kOk) return s;
+  return Quantize(dither, j, cell, v, &ends->upper);
+}
+
 }  // namespace
 
 uint64_t MaxSquaresQ40(float clip_l2, float quantizer_scale) {
@@ -64,16 +77,18 @@ Status AddSquaredDistances(const Dither& dither, uint32_t first, Span<const Dith
   return Status::kOk;
 }
 
-Status CheckExtra(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t m,
-                  uint32_t extra_q20) {
-  const auto extra = static_cast<int32_t>(extra_q20);
-  const int32_t values[] = {extra, -extra};
-  for (const int32_t value : values) {
-    int32_t expected = 0;
-    if (Status s = Quantize(dither, j, cell, value, &expected); s != Status::kOk) return s;
-    if (m == expected) return Status::kOk;
-  }
-  return Status::kOutOfRange;
+Status CheckClipBit(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t m,
+                    uint32_t clip_bit_q20) {
+  Ends ends;
+  if (Status s = EndsOf(dither, j, cell, clip_bit_q20, &ends); s != Status::kOk) return s;
+  return m == ends.lower || m == ends.upper ? Status::kOk : Status::kOutOfRange;
+}
+
+Status CheckAccuracy(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t m,
+                     uint32_t accuracy_q20) {
+  Ends ends;
+  if (Status s = EndsOf(dither, j, cell, accuracy_q20, &ends); s != Status::kOk) return s;
+  return m >= ends.lower && m <= ends.upper ? Status::kOk : Status::kOutOfRange;
 }
 
 }  // namespace sotto

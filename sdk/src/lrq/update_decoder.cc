@@ -126,23 +126,25 @@ Status DecodeBatch(const Dither& dither, uint32_t first, IntegerReader* reader, 
 class BoundCheck {
  public:
   BoundCheck(const UpdateBound* bound, size_t coordinates)
-      : bound_(bound), extra_(bound != nullptr && bound->extra_q20 != 0), total_(coordinates) {}
+      : bound_(bound),
+        of_update_(static_cast<uint32_t>(coordinates - (bound == nullptr ? 0 : bound->extras()))) {}
 
   // The next coordinates, whose cells and integers the batch holds.
   Status Add(const Dither& dither, uint32_t first, uint32_t count, const Batch& batch) {
     if (bound_ == nullptr) return Status::kOk;
-    const bool ends_with_extra = extra_ && first + count == total_;
-    const uint32_t of_update = count - (ends_with_extra ? 1 : 0);
+    const uint32_t left = first < of_update_ ? of_update_ - first : 0;
+    const uint32_t of_update = count < left ? count : left;
     if (Status s = AddSquaredDistances(dither, first, {batch.cells, of_update},
                                        {batch.integers, of_update}, &squares_);
         s != Status::kOk) {
       return s;
     }
-    if (!ends_with_extra) return Status::kOk;
-    const Status s = CheckExtra(dither, first + of_update, batch.cells[of_update],
-                                batch.integers[of_update], bound_->extra_q20);
-    wrong_extra_ = s == Status::kOutOfRange;
-    return wrong_extra_ ? Status::kOk : s;
+    for (uint32_t i = of_update; i < count; ++i) {
+      const Status s = CheckExtra(dither, first + i, batch.cells[i], batch.integers[i]);
+      if (s != Status::kOk && s != Status::kOutOfRange) return s;
+      wrong_extra_ = wrong_extra_ || s == Status::kOutOfRange;
+    }
+    return Status::kOk;
   }
 
   bool IsKept() const {
@@ -150,9 +152,14 @@ class BoundCheck {
   }
 
  private:
+  Status CheckExtra(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t m) const {
+    const bool is_clip_bit = j == of_update_ && bound_->clip_bit_q20 != 0;
+    return is_clip_bit ? CheckClipBit(dither, j, cell, m, bound_->clip_bit_q20)
+                       : CheckAccuracy(dither, j, cell, m, bound_->accuracy_q20);
+  }
+
   const UpdateBound* bound_;
-  bool extra_;
-  size_t total_;
+  uint32_t of_update_;  // coordinates without the extra ones
   Wide squares_;
   bool wrong_extra_ = false;
 };
@@ -162,6 +169,7 @@ class BoundCheck {
 Status DecodeUpdate(const Key& round_key, const UpdateFormat& format, ByteSpan encoded,
                     Span<int32_t> noisy, const DitherEngine& engine, const UpdateBound* bound) {
   if (noisy.empty() || noisy.size() > kMaxParameters) return Status::kInvalidArgument;
+  if (bound != nullptr && noisy.size() <= bound->extras()) return Status::kInvalidArgument;
   if (!format.IsValid() || format.coding == Coding::kFloat32) return Status::kInvalidArgument;
   if (encoded.empty() || encoded[0] > lrq::kMaxScaleCode) return Status::kMalformed;
   const Dither dither(round_key, format.dither, engine);

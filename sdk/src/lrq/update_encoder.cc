@@ -27,12 +27,13 @@ uint8_t BitPacker::TakeByte() {
 
 Status UpdateEncoder::Begin(const Key& round_key, const UpdateFormat& format,
                             Span<const float> update, float clip_l2, float quantizer_scale,
-                            int32_t extra_q20, const PrivateNoise& private_noise) {
+                            const ExtraCoordinates& extras, const PrivateNoise& private_noise) {
   if (format.coding == Coding::kFloat32 ||
-      !format.CanCarry(Magnitude(extra_q20), private_noise.deviation_q20())) {
+      !format.CanCarry(Magnitude(extras[0]), Magnitude(extras[1]), private_noise.deviation_q20()) ||
+      (private_noise.is_on() && extras.count() > 0)) {
     return Status::kInvalidArgument;
   }
-  if (extra_q20 != 0 && update.size() >= kMaxParameters) return Status::kInvalidArgument;
+  if (update.size() + extras.count() > kMaxParameters) return Status::kInvalidArgument;
   // Within this bound the noisy values almost never leave the format (private_noise.h).
   if (private_noise.is_on() && !(clip_l2 <= kMaxPrivateClipInScales * quantizer_scale)) {
     return Status::kInvalidArgument;
@@ -43,7 +44,7 @@ Status UpdateEncoder::Begin(const Key& round_key, const UpdateFormat& format,
   private_noise_ = private_noise;
   format_ = format;
   update_ = update;
-  extra_q20_ = extra_q20;
+  extras_ = extras;
   if (Status s = MeasureNoisyValues(); s != Status::kOk) {
     Wipe();
     return s;
@@ -56,10 +57,10 @@ Status UpdateEncoder::Begin(const Key& round_key, const UpdateFormat& format,
 // v of the coordinates first, first + 1, ..., private noise included. At most kDitherBatch of them;
 // `first` is a multiple of kDitherBatch.
 Status UpdateEncoder::Values(size_t first, Span<int32_t> v_q20) const {
-  const size_t left = update_.size() - first;
+  const size_t left = first < update_.size() ? update_.size() - first : 0;
   const size_t count = v_q20.size() < left ? v_q20.size() : left;
-  ScaleAllToQ20(update_.subspan(first, count), scale_, v_q20.first(count));
-  if (count < v_q20.size()) v_q20[count] = extra_q20_;
+  if (count > 0) ScaleAllToQ20(update_.subspan(first, count), scale_, v_q20.first(count));
+  for (size_t i = count; i < v_q20.size(); ++i) v_q20[i] = extras_[first + i - update_.size()];
   if (!private_noise_.is_on()) return Status::kOk;
   int32_t noise_q20[kDitherBatch];
   WipeOnExit wipe(noise_q20);
@@ -97,19 +98,23 @@ Status UpdateEncoder::MeasureNoisyValues() {
 }
 
 void UpdateEncoder::ChooseScaleCode() {
-  const auto extra = static_cast<int32_t>(Magnitude(extra_q20_));
-  const int32_t largest = extra > scale_.max_value_q20 ? extra : scale_.max_value_q20;
+  int32_t largest = scale_.max_value_q20;
+  uint64_t extra_squares = 0;
+  for (uint32_t i = 0; i < extras_.count(); ++i) {
+    const auto extra = static_cast<int32_t>(Magnitude(extras_[i]));
+    largest = extra > largest ? extra : largest;
+    extra_squares += static_cast<uint64_t>(extra) * static_cast<uint64_t>(extra);
+  }
   if (format_.coding == Coding::kFixed) {
     scale_code_ = lrq::ScaleCodeFor(largest);
     bits_ = lrq::FixedCodeBits(scale_code_, format_.dither);
     bound_q20_ = lrq::ScaleBoundQ20(scale_code_);
     return;
   }
-  // Both squares are at most 2^60. The update's mean square is not rescaled for the one coordinate
+  // All squares are at most 2^60. The update's mean square is not rescaled for the few coordinates
   // more: the difference is well below a percent.
   const auto rms = static_cast<uint64_t>(scale_.rms_q20);
-  const auto extra_square = static_cast<uint64_t>(extra) * static_cast<uint64_t>(extra);
-  const uint64_t mean_square = rms * rms + Divide(extra_square, coordinates()).quotient;
+  const uint64_t mean_square = rms * rms + Divide(extra_squares, coordinates()).quotient;
   const auto mean = static_cast<int32_t>(IntegerSqrt(mean_square));
   const int32_t typical = mean < largest ? mean : largest;
   scale_code_ = largest == 0 ? 0 : lrq::ScaleCodeFor(typical > 0 ? typical : 1);
@@ -120,7 +125,7 @@ void UpdateEncoder::Wipe() {
   private_noise_ = PrivateNoise();
   SecureWipe(words_.data(), words_.size() * sizeof(words_[0]));
   update_ = {};
-  extra_q20_ = 0;
+  extras_ = ExtraCoordinates();
   Restart();
 }
 

@@ -50,13 +50,15 @@ bool UpdateFormat::IsValid() const {
   return known_coding && known_dither && padding <= kMaxPadding;
 }
 
-bool UpdateFormat::CanCarry(uint32_t extra_q20, uint32_t private_noise_q20) const {
+bool UpdateFormat::CanCarry(uint32_t clip_bit_q20, uint32_t accuracy_q20,
+                            uint32_t private_noise_q20) const {
+  constexpr auto kMost = static_cast<uint32_t>(kMaxValueQ20);
   if (!IsValid()) return false;
-  if ((extra_q20 | private_noise_q20) == 0) return true;
+  const uint32_t extras = clip_bit_q20 | accuracy_q20;
+  if ((extras | private_noise_q20) == 0) return true;
   if (coding == Coding::kFloat32) return false;
-  if (private_noise_q20 == 0) return extra_q20 <= static_cast<uint32_t>(kMaxValueQ20);
-  return extra_q20 == 0 && dither == DitherKind::kGaussian &&
-         private_noise_q20 <= kMaxPrivateNoiseQ20;
+  if (private_noise_q20 == 0) return clip_bit_q20 <= kMost && accuracy_q20 <= kMost;
+  return extras == 0 && dither == DitherKind::kGaussian && private_noise_q20 <= kMaxPrivateNoiseQ20;
 }
 
 size_t MaxUpdateSize(uint32_t coordinates, const UpdateFormat& format) {

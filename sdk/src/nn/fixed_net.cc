@@ -71,20 +71,22 @@ Status FixedNetTrainBatch(const ModelInfo& model, const Batch& batch, const SgdS
   return TrainNetBatch(model, batch, step, working, scratch, loss, arithmetic);
 }
 
-// The parameters in fixed point, and a net's memory.
+// A net's memory, and the parameters in fixed point.
 size_t FixedNetPredictFloats(const ModelInfo& model) {
   return model.parameters + NetMemory(model.layers, 0);
 }
 
 void FixedNetPredict(const ModelInfo& model, Span<const float> parameters,
                      Span<const float> features, Span<float> scratch, Span<float> outputs) {
+  // The net's memory comes first, since the features may lie there.
+  float* const weights = scratch.data() + NetMemory(model.layers, 0);
   for (size_t i = 0; i < parameters.size(); ++i) {
-    StoreRaw(Weight::FromFloat(parameters[i]).raw(), &scratch[i]);
+    StoreRaw(Weight::FromFloat(parameters[i]).raw(), &weights[i]);
   }
   bool saturated = false;
-  Walker walker(model.layers, scratch.data(), scratch.data() + parameters.size(), 0, &saturated);
+  Walker walker(model.layers, weights, scratch.data(), 0, &saturated);
   const Span<float> sample = walker.input();
-  Copy(features.data(), features.size(), sample.data());
+  if (features.data() != sample.data()) Copy(features.data(), features.size(), sample.data());
   Prepare(model.preparation, model.layers[0].info.input, sample);
   for (float& feature : sample) StoreRaw(Activation::FromFloat(feature).raw(), &feature);
   walker.Forward();

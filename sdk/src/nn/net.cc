@@ -43,7 +43,9 @@ size_t NetPredictFloats(const ModelInfo& model) { return NetMemory(model.layers,
 void NetPredict(const ModelInfo& model, Span<const float> parameters, Span<const float> features,
                 Span<float> scratch, Span<float> outputs) {
   Walker walker(model.layers, parameters.data(), scratch.data(), 0);
-  Copy(features.data(), features.size(), walker.input().data());
+  if (features.data() != walker.input().data()) {
+    Copy(features.data(), features.size(), walker.input().data());
+  }
   Prepare(model.preparation, model.layers[0].info.input, walker.input());
   walker.Forward();
   Copy(walker.output().data(), outputs.size(), outputs.data());

@@ -39,8 +39,8 @@ bool IsWithinLimits(const Request& r) {
       return r.offset % 4 == 0;
     case Request::Kind::kUpdateBegin:
       return r.job_id.size() == kJobIdSize && r.nonce.size() == kNonceSize &&
-             UpdateFormat{r.coding, DitherKind::kGaussian, 0}.CanCarry(r.clip_bit_q20,
-                                                                       r.private_noise_q20);
+             UpdateFormat{r.coding, DitherKind::kGaussian, 0}.CanCarry(
+                 r.clip_bit_q20, r.accuracy_q20, r.private_noise_q20);
     case Request::Kind::kUpdateChunk:
       return !r.bytes.empty();
     case Request::Kind::kNone:
@@ -52,7 +52,8 @@ bool IsWithinLimits(const Request& r) {
 bool IsWithinLimits(const Reply& r) {
   switch (r.kind) {
     case Reply::Kind::kTrain:
-      return r.task.format.CanCarry(r.task.clip_bit_q20, r.task.private_noise_q20) &&
+      return r.task.format.CanCarry(r.task.clip_bit_q20, r.task.accuracy_q20,
+                                    r.task.private_noise_q20) &&
              IsKnown(r.task.training.clipping) && IsMaxFrame(r.max_frame) &&
              r.receipt.size() <= kMaxReceiptSize;
     case Reply::Kind::kModelChunk:
@@ -106,7 +107,8 @@ sotto_Request ToWire(const Request& r) {
                         View(r.nonce),
                         ToWire<sotto_Coding>(r.coding),
                         r.clip_bit_q20,
-                        r.private_noise_q20};
+                        r.private_noise_q20,
+                        r.accuracy_q20};
       break;
     case Request::Kind::kUpdateChunk:
       wire.which_message = sotto_Request_update_chunk_tag;
@@ -143,6 +145,7 @@ Request FromWire(const sotto_Request& wire) {
       r.nonce = View(m.update_begin.nonce);
       r.coding = FromWire<Coding>(m.update_begin.coding);
       r.clip_bit_q20 = m.update_begin.clip_bit;
+      r.accuracy_q20 = m.update_begin.accuracy;
       r.private_noise_q20 = m.update_begin.private_noise;
       break;
     case sotto_Request_update_chunk_tag:
@@ -174,6 +177,7 @@ sotto_Train ToWire(const TrainTask& task, uint32_t max_frame) {
   wire.momentum = t.momentum;
   wire.max_frame = max_frame;
   wire.clip_bit = task.clip_bit_q20;
+  wire.accuracy = task.accuracy_q20;
   wire.private_noise = task.private_noise_q20;
   return wire;
 }
@@ -198,6 +202,7 @@ bool FromWire(const sotto_Train& wire, TrainTask* task) {
   t.weight_decay = wire.weight_decay;
   t.momentum = wire.momentum;
   task->clip_bit_q20 = wire.clip_bit;
+  task->accuracy_q20 = wire.accuracy;
   return true;
 }
 

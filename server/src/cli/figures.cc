@@ -1,12 +1,26 @@
 #include "cli/figures.h"
 
 #include <cmath>
+#include <fmt/format.h>
 
 namespace sotto::server {
 
 nlohmann::ordered_json Finite(double figure) {
   if (!std::isfinite(figure)) return nullptr;
   return figure;
+}
+
+nlohmann::ordered_json DeviceAccuracyToJson(
+    const std::optional<privacy::AccuracyEstimate>& estimate) {
+  if (!estimate) return nullptr;
+  return {{"accuracy", estimate->accuracy},
+          {"bar", estimate->bar},
+          {"confidence", privacy::kAccuracyConfidence},
+          {"noise_deviation", estimate->noise_deviation}};
+}
+
+std::string DescribeDeviceAccuracy(const privacy::AccuracyEstimate& estimate) {
+  return fmt::format("{:.3f} +- {:.3f} on the devices before it", estimate.accuracy, estimate.bar);
 }
 
 }  // namespace sotto::server

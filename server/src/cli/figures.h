@@ -1,14 +1,26 @@
-// Privacy figures in JSON. Text for people is in accounting/figures.h. Pure functions, safe from
-// any thread. Part of sotto::server/cli.
+// Figures in JSON and text. Text of privacy figures is in accounting/figures.h. Pure functions,
+// safe from any thread. Part of sotto::server/cli.
 #ifndef SOTTO_CLI_FIGURES_H_
 #define SOTTO_CLI_FIGURES_H_
 
+#include <optional>
+#include <string>
+
 #include <nlohmann/json.hpp>
+
+#include "plans/device_accuracy.h"
 
 namespace sotto::server {
 
 // A figure in JSON: null if it is infinite.
 nlohmann::ordered_json Finite(double figure);
+
+// What devices said of the model with which a round began: null without evaluation on devices.
+nlohmann::ordered_json DeviceAccuracyToJson(
+    const std::optional<privacy::AccuracyEstimate>& estimate);
+
+// "0.812 +- 0.071 on the devices before it"
+std::string DescribeDeviceAccuracy(const privacy::AccuracyEstimate& estimate);
 
 }  // namespace sotto::server
 

@@ -9,6 +9,7 @@
 #include "base/counted.h"
 #include "cli/claims_output.h"
 #include "cli/evaluation_output.h"
+#include "cli/figures.h"
 #include "plans/statement.h"
 #include "sotto/bytes.h"
 #include "sotto/posix/check.h"
@@ -52,6 +53,7 @@ Json RoundToJson(const JobConfig& job, const RoundReport& report, const SampleIn
   json["noise_sigma"] = job.codec->noise ? Json(outcome.noise_sigma) : Json(nullptr);
   json["unclipped_fraction"] =
       outcome.unclipped_fraction ? Json(*outcome.unclipped_fraction) : Json(nullptr);
+  json["device_accuracy"] = DeviceAccuracyToJson(outcome.device_accuracy);
   json["evaluation"] =
       report.evaluation ? EvaluationToJson(*report.evaluation, test) : Json(nullptr);
   return json;
@@ -262,6 +264,9 @@ std::string DescribeRound(const SimulationConfig& config, const RoundReport& rep
       fmt::format("round {}/{}: {}{} reported", report.outcome.round + 1, config.job.plan.rounds,
                   report.evaluation ? DescribeEvaluation(*report.evaluation) + ", " : "",
                   report.outcome.reported);
+  if (report.outcome.device_accuracy) {
+    text += ", " + DescribeDeviceAccuracy(*report.outcome.device_accuracy);
+  }
   if (report.failed_trainings != 0) {
     text += fmt::format(", {} of them zeros: training failed", report.failed_trainings);
   }

@@ -183,7 +183,7 @@ void LogStart(const std::string& host, uint16_t port, const DeviceRegistry& devi
                   Counted(devices.size(), "device"), config.model->name, job.round(),
                   Counted(config.plan.rounds, "round")));
   Log(fmt::format("devices need: {}; a device that lacks one is told to wait, and counted here",
-                  DescribeNeeds(config.training)));
+                  DescribeNeeds(config.TaskFor(0, config.training.clip_l2))));
   Log("this log is the operator's: its counts and times tell who took part; what may be shown: "
       "sotto account ledger --published");
   LogEarlierJobs(config);

@@ -6,6 +6,7 @@
 #include "accounting/figures.h"
 #include "base/counted.h"
 #include "cli/claims_output.h"
+#include "cli/figures.h"
 #include "plans/claim_kinds.h"
 
 namespace sotto::server {
@@ -35,6 +36,7 @@ std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome
     text += fmt::format("; clip {:.4g}, next {:.4g}: a noisy {:.2f} of the cohort not clipped",
                         outcome.clip_l2, outcome.next_clip_l2, *outcome.unclipped_fraction);
   }
+  if (outcome.device_accuracy) text += "; " + DescribeDeviceAccuracy(*outcome.device_accuracy);
   if (!config.codec->certified) return text + "; NO PRIVACY";
   const privacy::Claim headline = outcome.spent.Headline();
   return text + fmt::format(
@@ -138,6 +140,7 @@ void OperatorReport::Add(const RoundOutcome& outcome) {
                        {"lacking", LacksToJson(outcome.lacking)},
                        {"topped_up", outcome.topped_up},
                        {"update_bytes", outcome.update_bytes},
+                       {"device_accuracy", DeviceAccuracyToJson(outcome.device_accuracy)},
                        {"late_ms", outcome.late_ms}});
   for (const uint32_t device : outcome.beyond_bound) ++beyond_bound_[devices_[device].id];
   for (const std::string& warning : WarningsOf(outcome, devices_)) warnings_.push_back(warning);

@@ -16,7 +16,7 @@
 namespace sotto::server {
 
 // The bound for updates of this task. The task is valid and its coding is not kFloat32.
-//   coordinates  of an encoded update, the clip bit's included
+//   coordinates  of an encoded update, extra ones included
 UpdateBound BoundOf(const TrainTask& task, size_t coordinates);
 
 }  // namespace sotto::server

@@ -35,6 +35,8 @@ void Plan::Validate() const {
   Require(clip_l2 > 0 && std::isfinite(clip_l2), "clip_l2", clip_l2, "finite and above 0");
   Require(clip_bit_scale >= 0 && std::isfinite(clip_bit_scale), "clip_bit_scale", clip_bit_scale,
           "finite and at least 0");
+  Require(accuracy_scale >= 0 && std::isfinite(accuracy_scale), "accuracy_scale", accuracy_scale,
+          "finite and at least 0");
   Require(noise_sigma >= 0 && std::isfinite(noise_sigma), "noise_sigma", noise_sigma,
           "finite and at least 0");
   Require(colluders >= 0, "colluders", colluders, "at least 0");
@@ -54,12 +56,17 @@ double Plan::SamplingRate() const {
   return static_cast<double>(cohort) / static_cast<double>(devices);
 }
 
-double Plan::ClipWithBit() const {
-  return clip_bit_scale == 0 ? clip_l2 : JointClip(clip_l2, clip_bit_scale);
+double Plan::ClipWithExtras() const {
+  const double with_bit = clip_bit_scale == 0 ? clip_l2 : JointClip(clip_l2, clip_bit_scale);
+  return accuracy_scale == 0 ? with_bit : JointClip(with_bit, accuracy_scale);
+}
+
+double Plan::ExtraScale() const {
+  return accuracy_scale == 0 ? clip_bit_scale : std::hypot(clip_bit_scale, accuracy_scale);
 }
 
 double Plan::Sensitivity() const {
-  return SensitivityFactor(PairedAdjacency(sampling)) * ClipWithBit();
+  return SensitivityFactor(PairedAdjacency(sampling)) * ClipWithExtras();
 }
 
 double Plan::PrivateNoiseSigma() const {
@@ -86,17 +93,29 @@ double SigmaForNoiseMultiplier(const Plan& plan, double noise_multiplier) {
          std::sqrt(static_cast<double>(plan.planned_reports));
 }
 
-Plan WithClipBit(Plan plan, double bit_share) {
+Plan WithExtras(Plan plan, double bit_share, double accuracy_share) {
+  Require(bit_share >= 0, "bit share", bit_share, "at least 0");
+  Require(accuracy_share >= 0, "accuracy share", accuracy_share, "at least 0");
+  const double update_share = 1 - bit_share - accuracy_share;
+  Require(update_share > 0, "the updates' share", update_share, "above 0");
   const double noise_multiplier = plan.NoiseMultiplier();
-  const NoiseSplit split = SplitNoise(PairedAdjacency(plan.sampling), noise_multiplier, bit_share);
-  plan.clip_bit_scale = split.bit_scale_per_clip * plan.clip_l2;
+  plan.clip_bit_scale = 2 * plan.clip_l2 * std::sqrt(bit_share / update_share);
+  plan.accuracy_scale = 2 * plan.clip_l2 * std::sqrt(accuracy_share / update_share);
   plan.noise_sigma = SigmaForNoiseMultiplier(plan, noise_multiplier);
   return plan;
 }
 
 NoiseSplit SplitNoise(const Plan& plan) {
-  const double bit = plan.clip_bit_scale / 2 / plan.ClipWithBit();
-  return SplitNoise(PairedAdjacency(plan.sampling), plan.NoiseMultiplier(), bit * bit);
+  const double joint = plan.ClipWithExtras();
+  const double bit = plan.clip_bit_scale / 2 / joint;
+  const double z = plan.NoiseMultiplier();
+  NoiseSplit split = SplitNoise(PairedAdjacency(plan.sampling), z, bit * bit);
+  if (plan.accuracy_scale != 0) split.update_noise_multiplier = z * joint / plan.clip_l2;
+  return split;
+}
+
+double AccuracySumDeviation(const Plan& plan) {
+  return plan.SumDeviation(plan.planned_reports) / plan.accuracy_scale;
 }
 
 }  // namespace sotto::privacy

@@ -28,6 +28,10 @@ struct Plan {
   // 0: no such coordinate. If C follows the bits, then C, s and noise_sigma are the values of one
   // round. The statement depends on their ratios only, which are the same in every round.
   double clip_bit_scale = 0.0;
+  // s of the accuracy, model units; >= 0. One more coordinate of an update is s (k / n - 1/2) for k
+  // of the device's n held-out samples that the round's model gets right: at most s/2 in magnitude
+  // (device_accuracy.h). It moves with C as the clip bit's scale does. 0: no such coordinate.
+  double accuracy_scale = 0.0;
   double noise_sigma = 0.0;  // deviation of ONE encoding's noise per coordinate, model units; >= 0.
                              // 0, no noise, is accounted as an infinite epsilon
   // The public adversary knows which devices reported in each round. It is so if rounds close as
@@ -47,9 +51,10 @@ struct Plan {
   void Validate() const;
 
   TrustMode Trust() const;
-  double SamplingRate() const;  // B / N
-  double ClipWithBit() const;   // bound on the norm of update and bit; C without a bit
-  double Sensitivity() const;   // of the sum, L2, model units: once or twice ClipWithBit()
+  double SamplingRate() const;    // B / N
+  double ClipWithExtras() const;  // bound on the norm of all coordinates; C without extra ones
+  double ExtraScale() const;      // of one coordinate in place of all extra ones; 0: there is none
+  double Sensitivity() const;     // of the sum, L2, model units: once or twice ClipWithExtras()
 
   // Deviation of a device's own noise, per coordinate, model units: 2 C z.
   double PrivateNoiseSigma() const;
@@ -80,16 +85,21 @@ struct SpentRounds {
 // std::invalid_argument.
 double SigmaForNoiseMultiplier(const Plan& plan, double noise_multiplier);
 
-// The plan with a bit beside each update. The noise multiplier and so the epsilon stay the same;
-// noise_sigma grows by 1 / sqrt(1 - bit_share).
-//   plan       has noise; its dimension already counts the bit's coordinate
-//   bit_share  the bits' share of the budget, see SplitNoise(); in (0, 1)
+// The plan with extra coordinates beside each update. The noise multiplier and so the epsilon stay
+// the same; noise_sigma grows by 1 / sqrt(1 - bit_share - accuracy_share).
+//   plan            has noise; its dimension already counts the extra coordinates
+//   bit_share       the clip bits' share of the budget, see SplitNoise(); 0: no bits
+//   accuracy_share  the same of the accuracies. Each >= 0, the sum below 1
 // Throws std::invalid_argument.
-Plan WithClipBit(Plan plan, double bit_share);
+Plan WithExtras(Plan plan, double bit_share, double accuracy_share);
 
-// The split of a plan's noise between updates and bits. The plan has a bit and noise. Throws
+// The split of a plan's noise between updates and clip bits. The plan has bits and noise. Throws
 // std::invalid_argument.
 NoiseSplit SplitNoise(const Plan& plan);
+
+// Deviation of the noise on the sum of the accuracies, k/n - 1/2 each, in devices. The plan has
+// noise and accuracies.
+double AccuracySumDeviation(const Plan& plan);
 
 }  // namespace sotto::privacy
 

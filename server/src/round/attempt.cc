@@ -31,7 +31,7 @@ std::vector<bool> Attempt::Heard() const {
 
 LackCounts Attempt::Lacking() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return CountLacks(task_.training, lacking_, drawn_);
+  return CountLacks(task_, lacking_, drawn_);
 }
 
 // The drawn devices that lack something and have not reported.
@@ -62,7 +62,7 @@ PartialSum Attempt::Close() {
   std::sort(counts_.beyond_bound.begin(), counts_.beyond_bound.end());
   PartialSum part(sum_.Take());
   part.counts = counts_;
-  part.counts.lacking = CountLacks(task_.training, lacking_, drawn_);
+  part.counts.lacking = CountLacks(task_, lacking_, drawn_);
   return part;
 }
 

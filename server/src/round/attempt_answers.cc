@@ -104,7 +104,7 @@ Reply Attempt::Answer(uint32_t device, const Request& request) {
 // Notes what the device lacks, or checks it in.
 void Attempt::Hear(uint32_t device, const Request& request) {
   if (request.kind == Request::Kind::kHello) {
-    if (IsLacking(task_.training, request.abilities)) {
+    if (IsLacking(task_, request.abilities)) {
       lacking_[device] = request.abilities;
     } else {
       lacking_.erase(device);
@@ -162,7 +162,7 @@ Reply Attempt::OnUpdateBegin(uint32_t device, const Request& request) {
   if (member == nullptr) return FinalError(ErrorCode::kNotSelected);
   if (!IsOfThisAttempt(request)) return FinalError(ErrorCode::kWrongAttempt);
   if (request.nonce.size() != kNonceSize || request.coding != task_.format.coding ||
-      request.clip_bit_q20 != task_.clip_bit_q20 ||
+      request.clip_bit_q20 != task_.clip_bit_q20 || request.accuracy_q20 != task_.accuracy_q20 ||
       request.private_noise_q20 != task_.private_noise_q20) {
     return FinalError(ErrorCode::kMalformed);
   }

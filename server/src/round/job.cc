@@ -334,6 +334,7 @@ ReleaseResult Job::MakeRelease(PartialSum total, RoundOutcome* outcome) {
   outcome->diverged = release.diverged;
   outcome->next_clip_l2 = release.next_clip_l2;
   outcome->unclipped_fraction = release.unclipped_fraction;
+  outcome->device_accuracy = release.device_accuracy;
   return release;
 }
 

@@ -59,6 +59,8 @@ struct RoundOutcome {
   // Of a release under adaptive clipping: the noisy share of the cohort that was not clipped, in
   // [0, 1]. A drop-out counts as half.
   std::optional<double> unclipped_fraction;
+  // Of a release with evaluation on devices: how well the model that the round began with does.
+  std::optional<privacy::AccuracyEstimate> device_accuracy;
   double next_clip_l2 = 0.0;  // of a release: the bound of the next round, model units
   privacy::Statement spent;   // of the job so far, this attempt included, if it is accounted
 };

@@ -38,6 +38,13 @@ uint32_t PrivateNoiseFor(double z, TrainTask task) {
   return task.private_noise_q20;
 }
 
+// Half a scale in units of sigma, Q20.
+uint32_t HalfInUnitsOf(double sigma, double scale) {
+  // The factor outweighs the rounding of the quotient, so the result is not above the exact floor.
+  const double units = scale / 2 / sigma * (1 - 0x1p-50);
+  return static_cast<uint32_t>(std::ldexp(units, 20));
+}
+
 }  // namespace
 
 const char* Name(Coding coding) {
@@ -62,13 +69,16 @@ const char* Name(Clipping clipping) {
   return "unknown";
 }
 
-uint32_t JobConfig::coordinates() const { return model->parameters + (clip_schedule ? 1 : 0); }
+uint32_t JobConfig::coordinates() const {
+  return model->parameters + (clip_schedule ? 1 : 0) + (evaluates_on_devices ? 1 : 0);
+}
 
 uint32_t JobConfig::ClipBitQ20() const {
-  if (!clip_schedule) return 0;
-  // The factor outweighs the rounding of the quotient, so the result is not above the exact floor.
-  const double units = plan.clip_bit_scale / 2 / plan.noise_sigma * (1 - 0x1p-50);
-  return static_cast<uint32_t>(std::ldexp(units, 20));
+  return clip_schedule ? HalfInUnitsOf(plan.noise_sigma, plan.clip_bit_scale) : 0;
+}
+
+uint32_t JobConfig::AccuracyQ20() const {
+  return evaluates_on_devices ? HalfInUnitsOf(plan.noise_sigma, plan.accuracy_scale) : 0;
 }
 
 float JobConfig::NoiseSigmaFor(float clip_l2) const {
@@ -88,12 +98,17 @@ float JobConfig::NextClip(float clip_l2, int64_t bit_sum, double* fraction) cons
   return static_cast<float>(std::clamp(next, kMinAdaptiveClip, kMaxAdaptiveClip));
 }
 
+privacy::AccuracyEstimate JobConfig::EstimateAccuracy(int64_t accuracy_sum) const {
+  return privacy::EstimateAccuracy(plan, static_cast<double>(accuracy_sum) / (2.0 * AccuracyQ20()));
+}
+
 TrainTask JobConfig::TaskFor(uint32_t round, float clip_l2) const {
   TrainTask task;
   task.round = round;
   task.format = format();
   task.quantizer_scale = codec->noise ? NoiseSigmaFor(clip_l2) : clip_l2 * kUniformScaleOfClip;
   task.clip_bit_q20 = ClipBitQ20();
+  task.accuracy_q20 = AccuracyQ20();
   task.training = training;
   task.training.clip_l2 = clip_l2;
   task.private_noise_q20 = PrivateNoiseFor(plan.private_noise_multiplier, task);
@@ -113,8 +128,20 @@ void JobConfig::RequireAdaptable() const {
   Require(plan.clip_bit_scale > 0 && plan.clip_bit_scale / 2 <= 1024 * plan.noise_sigma &&
               ClipBitQ20() >= 1,
           "adaptive clipping's bit is at most 1024 and at least 2^-20 of the noise's deviation");
-  Require(model->parameters < kMaxParameters,
-          "the model leaves no room in an update for adaptive clipping's bit");
+}
+
+void JobConfig::RequireEvaluable() const {
+  Require(evaluates_on_devices == (plan.accuracy_scale != 0),
+          "evaluation on devices needs room for the accuracy in the plan, and the reverse");
+  if (!evaluates_on_devices) return;
+  Require(codec->certified,
+          "evaluation on devices reads a noisy number, which only gau-lrq carries");
+  Require(model->classes > 0,
+          fmt::format("model {} tells no classes apart: devices have no accuracy to evaluate",
+                      model->name));
+  Require(plan.accuracy_scale > 0 && plan.accuracy_scale / 2 <= 1024 * plan.noise_sigma &&
+              AccuracyQ20() >= 1,
+          "the accuracy's scale is at most 1024 and at least 2^-20 of the noise's deviation");
 }
 
 void JobConfig::Validate() const {
@@ -151,13 +178,15 @@ void JobConfig::Validate() const {
   Require(threads >= 1, "at least one thread is needed");
   Require(plan.devices >= 1 && plan.cohort >= 1 && plan.cohort <= plan.devices && plan.rounds >= 1,
           "a job has devices, a cohort of at least one and at most all of them, and rounds");
-  Require(model->parameters <= kMaxParameters, "the model has more parameters than an update can");
+  Require(coordinates() <= kMaxParameters, "the model has more parameters than an update can");
   Require(max_attempts >= 1, "a round has at least one attempt");
   RequireAdaptable();
+  RequireEvaluable();
   if (codec->noise) {
     plan.Validate();
     Require(plan.dimension == coordinates(),
-            "the plan's dimension is not that of the model, with one more for adaptive clipping");
+            "the plan's dimension is not that of the model, with one more for adaptive clipping "
+            "and for evaluation on devices");
     Require(static_cast<double>(static_cast<float>(plan.noise_sigma)) == plan.noise_sigma,
             "the noise must be a float32 value; see RoundToDevice()");
     // For codecs that hand over float32 no task says this.
@@ -166,11 +195,11 @@ void JobConfig::Validate() const {
             "or train with --epsilon inf");
   }
   // TrainTask::Validate() alone decides which combinations devices accept.
-  Require(
-      TaskFor(0, training.clip_l2).Validate() == Status::kOk,
-      "no device adds this private noise: it goes with gau-lrq and without --adaptive-clip, and "
-      "its deviation, 2 C z, is below 64 times gau-lrq's, of which C is at most 128 times; lower "
-      "--private-noise-multiplier or raise gau-lrq's noise, or leave --trust-mode out");
+  Require(TaskFor(0, training.clip_l2).Validate() == Status::kOk,
+          "no device adds this private noise: it goes with gau-lrq and without --adaptive-clip and "
+          "--evaluate-on-devices, and its deviation, 2 C z, is below 64 times gau-lrq's, of which "
+          "C is at most 128 times; lower "
+          "--private-noise-multiplier or raise gau-lrq's noise, or leave --trust-mode out");
 }
 
 privacy::Plan RoundToDevice(privacy::Plan plan) {

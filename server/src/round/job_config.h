@@ -12,6 +12,7 @@
 #include "aggregate/options.h"
 #include "codec/codecs.h"
 #include "plans/adaptive_clip.h"
+#include "plans/device_accuracy.h"
 #include "plans/plan.h"
 #include "sotto/messages.h"
 #include "sotto/nn.h"
@@ -44,6 +45,10 @@ struct JobConfig {
   // plan's bound. The bits that move the bound have the scale plan.clip_bit_scale. Absent: the
   // bound is constant.
   std::optional<privacy::ClipSchedule> clip_schedule;
+
+  // Evaluation on devices: each device's accuracy on its held-out samples is one more coordinate,
+  // of the scale plan.accuracy_scale.
+  bool evaluates_on_devices = false;
 
   // Local training of round 0; round k trains with learning_rate * learning_rate_decay^k.
   TrainingOptions training;
@@ -80,12 +85,16 @@ struct JobConfig {
   // The format in which a device hands over its update.
   UpdateFormat format() const { return codec->FormatFor(coding, padding); }
 
-  // Coordinates of an encoded update: the model's parameters and, under adaptive clipping, the bit.
+  // Coordinates of an encoded update: the model's parameters, under adaptive clipping the bit, and
+  // with evaluation on devices the accuracy.
   uint32_t coordinates() const;
 
   // The magnitude of the bit's coordinate: plan.clip_bit_scale / 2 in units of the noise's
   // deviation, Q20, rounded down. It is the same in every round. 0: there is no bit.
   uint32_t ClipBitQ20() const;
+
+  // The same of the accuracy's largest magnitude: plan.accuracy_scale / 2. 0: there is none.
+  uint32_t AccuracyQ20() const;
 
   // Each round has its own clipping bound `clip_l2`, a float32 value in model units. The next three
   // methods depend on it.
@@ -102,11 +111,16 @@ struct JobConfig {
   //   fraction  receives the noisy share of the cohort that was not clipped, in [0, 1]
   float NextClip(float clip_l2, int64_t bit_sum, double* fraction) const;
 
+  // What devices' accuracies say of the round's model.
+  //   accuracy_sum  the noisy sum of the accuracies' coordinate, an integer
+  privacy::AccuracyEstimate EstimateAccuracy(int64_t accuracy_sum) const;
+
   // Throws std::invalid_argument that names the field and its range.
   void Validate() const;
 
  private:
   void RequireAdaptable() const;
+  void RequireEvaluable() const;
 };
 
 // The plan with clip_l2 rounded to the float32 that devices use, and noise_sigma rounded up to one.

@@ -13,7 +13,7 @@ namespace {
 constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();
 
 const Need kNeeds[] = {
-    {"largest_batch", [](const TrainingOptions& of) { return of.batch_size; },
+    {"largest_batch", [](const TrainTask& of) { return of.training.batch_size; },
      [](const Abilities& by) { return by.largest_batch == 0 ? kAny : by.largest_batch; },
      [](uint32_t needed) {
        return fmt::format("memory for batches of {}", Counted(needed, "sample"));
@@ -21,22 +21,26 @@ const Need kNeeds[] = {
      [](uint32_t least) {
        return fmt::format("a job with --batch-size {} suits all of them", least);
      }},
-    {"momentum", [](const TrainingOptions& of) { return of.momentum > 0 ? 1U : 0U; },
+    {"momentum", [](const TrainTask& of) { return of.training.momentum > 0 ? 1U : 0U; },
      [](const Abilities& by) { return (by.features & kFeatureMomentum) != 0 ? 1U : 0U; },
      [](uint32_t) { return std::string("momentum"); },
      [](uint32_t) { return std::string("a job without --momentum suits them"); }},
+    {"accuracy", [](const TrainTask& of) { return of.accuracy_q20 > 0 ? 1U : 0U; },
+     [](const Abilities& by) { return (by.features & kFeatureAccuracy) != 0 ? 1U : 0U; },
+     [](uint32_t) { return std::string("evaluation on held-out samples"); },
+     [](uint32_t) { return std::string("a job without --evaluate-on-devices suits them"); }},
 };
 
 }  // namespace
 
 Span<const Need> Needs() { return kNeeds; }
 
-bool IsLacking(const TrainingOptions& options, const Abilities& device) {
+bool IsLacking(const TrainTask& task, const Abilities& device) {
   return std::any_of(std::begin(kNeeds), std::end(kNeeds),
-                     [&](const Need& need) { return need.held(device) < need.needed(options); });
+                     [&](const Need& need) { return need.held(device) < need.needed(task); });
 }
 
-LackCounts CountLacks(const TrainingOptions& options, const std::map<uint32_t, Abilities>& lacking,
+LackCounts CountLacks(const TrainTask& task, const std::map<uint32_t, Abilities>& lacking,
                       const std::vector<uint32_t>& drawn) {
   LackCounts counts;
   counts.by_need.resize(Needs().size());
@@ -45,7 +49,7 @@ LackCounts CountLacks(const TrainingOptions& options, const std::map<uint32_t, A
     counts.devices += 1;
     counts.drawn += is_drawn;
     for (size_t i = 0; i < Needs().size(); ++i) {
-      const uint32_t needed = kNeeds[i].needed(options);
+      const uint32_t needed = kNeeds[i].needed(task);
       const uint32_t held = kNeeds[i].held(abilities);
       if (held < needed) counts.by_need[i].Merge({1, is_drawn, needed, held});
     }
@@ -53,10 +57,10 @@ LackCounts CountLacks(const TrainingOptions& options, const std::map<uint32_t, A
   return counts;
 }
 
-std::string DescribeNeeds(const TrainingOptions& options) {
+std::string DescribeNeeds(const TrainTask& task) {
   std::vector<std::string> parts;
   for (const Need& need : kNeeds) {
-    const uint32_t needed = need.needed(options);
+    const uint32_t needed = need.needed(task);
     if (needed > 0) parts.push_back(need.what(needed));
   }
   return fmt::format("{}", fmt::join(parts, ", "));

@@ -22,27 +22,27 @@
 namespace sotto::server {
 
 struct Need {
-  const char* name;                               // in JSON
-  uint32_t (*needed)(const TrainingOptions& of);  // 0: the task does not need it
-  uint32_t (*held)(const Abilities& by);          // a device lacks it if it holds less
-  std::string (*what)(uint32_t needed);           // for people: "memory for batches of 10 samples"
-  std::string (*advice)(uint32_t least);          // a job that suits devices that hold this much
+  const char* name;                         // in JSON
+  uint32_t (*needed)(const TrainTask& of);  // 0: the task does not need it
+  uint32_t (*held)(const Abilities& by);    // a device lacks it if it holds less
+  std::string (*what)(uint32_t needed);     // for people: "memory for batches of 10 samples"
+  std::string (*advice)(uint32_t least);    // a job that suits devices that hold this much
 };
 
 // The rows of the table. LackCounts::by_need has their order.
 Span<const Need> Needs();
 
-// Whether the device lacks something that a task with these options needs.
-bool IsLacking(const TrainingOptions& options, const Abilities& device);
+// Whether the device lacks something that the task needs.
+bool IsLacking(const TrainTask& task, const Abilities& device);
 
 // Counts devices that lack something.
 //   lacking  what they can do, by registry index
 //   drawn    registry indices, ascending
-LackCounts CountLacks(const TrainingOptions& options, const std::map<uint32_t, Abilities>& lacking,
+LackCounts CountLacks(const TrainTask& task, const std::map<uint32_t, Abilities>& lacking,
                       const std::vector<uint32_t>& drawn);
 
-// What tasks with these options need, for people: "memory for batches of 10 samples, momentum".
-std::string DescribeNeeds(const TrainingOptions& options);
+// What the task needs, for people: "memory for batches of 10 samples, momentum".
+std::string DescribeNeeds(const TrainTask& task);
 
 // What devices lack and which job would suit them, for people. Empty if none lacks anything.
 std::string DescribeLacks(const LackCounts& counts);

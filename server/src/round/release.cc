@@ -43,6 +43,12 @@ void AdaptClip(const JobConfig& config, float clip_l2, Span<const int64_t> noisy
   release->unclipped_fraction = fraction;
 }
 
+// The accuracies, too.
+void EstimateAccuracy(const JobConfig& config, Span<const int64_t> noisy, ReleaseResult* release) {
+  if (!config.evaluates_on_devices) return;
+  release->device_accuracy = config.EstimateAccuracy(noisy[config.coordinates() - 1]);
+}
+
 }  // namespace
 
 double MeanNoiseSigma(const JobConfig& config, const TrainTask& task) {
@@ -63,6 +69,7 @@ ReleaseResult MakeRelease(const JobConfig& config, const TrainTask& task, Partia
   ReleaseResult release;
   release.topped_up = TopUp(config, *codec, total.counts.reported, server_key, sum);
   AdaptClip(config, task.training.clip_l2, sum.sums(), &release);
+  EstimateAccuracy(config, sum.sums(), &release);
   const std::vector<nn::TensorInfo> tensors = TrainedTensors(*config.model);
   const std::vector<float> update = estimator.Estimate({sum.sums().first(config.model->parameters),
                                                         codec->SumUnit(),

@@ -30,6 +30,8 @@ struct ReleaseResult {
   double next_clip_l2 = 0.0;      // bound on an update's norm in the next round, model units
   // Under adaptive clipping: the noisy share of the cohort that was not clipped, in [0, 1].
   std::optional<double> unclipped_fraction;
+  // With evaluation on devices: how well the round's model does, the one before this release.
+  std::optional<privacy::AccuracyEstimate> device_accuracy;
 };
 
 // Deviation of the noise on each coordinate of the mean update, model units. The sum holds the

@@ -165,7 +165,8 @@ void Fleet::CheckIn(Job& job, FleetShare share) const {
   Request hello;
   hello.kind = Request::Kind::kHello;
   hello.model_digest = digest;
-  hello.abilities.features = kFeatureMomentum;  // RunRound() gives what the job needs
+  hello.abilities.features =
+      kFeatureMomentum | kFeatureAccuracy;  // RunRound() gives what the job needs
   uint32_t checked_in = 0;
   for (uint32_t i = 0; i < registry_.size() && checked_in < job.config().min_devices; ++i) {
     if (DropsOut(i, job.round(), job.attempt())) continue;
@@ -197,14 +198,16 @@ Fleet::Report Fleet::RunRound(Job& job, int threads, FleetShare share) const {
 
 TrainingReport Fleet::RunDevice(uint32_t index, Job& job, Worker& worker) const {
   const Device& identity = registry_[index];
-  DeviceShare share(data_, partition_.DeviceSamples(index));
+  DeviceShare share(data_, partition_.DeviceSamples(index), options_.held_out);
   share.CopyGenerated(&worker.samples);
+  const HeldOut held_out = MakeHeldOut(share.held_out_source());
   SeededEntropy entropy(identity.secret);
   LocalDevice device;
   device.model = &model_;
   device.device_id = {reinterpret_cast<const uint8_t*>(identity.id.data()), identity.id.size()};
   device.secret = identity.secret;
   device.samples = share.source();
+  device.held_out = &held_out;
   device.port = posix::SystemPort();
   if (options_.seeded) {
     device.port.entropy = SeededEntropy::Fill;

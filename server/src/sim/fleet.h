@@ -29,8 +29,9 @@ struct FleetOptions {
   uint32_t samples_per_device = 50;           // the mean, see MakePartition()
   std::string partition = kDefaultPartition;  // sotto/data/partitions.h
   std::optional<uint64_t> partition_seed;     // absent: the run's
-  double dropout = 0.0;  // chance that a device drops out of an attempt; in [0, 1)
-  bool seeded = false;   // devices' entropy derives from the run key, not from the system
+  double held_out = 0.0;  // share of a device's samples, the last ones, that it evaluates on
+  double dropout = 0.0;   // chance that a device drops out of an attempt; in [0, 1)
+  bool seeded = false;    // devices' entropy derives from the run key, not from the system
 };
 
 // The devices that one of several processes runs. Each device belongs to one process only.

@@ -13,6 +13,8 @@ namespace {
 
 using Fields = std::vector<Field<SimulationRequest>>;
 
+constexpr double kDefaultHeldOut = 0.2;
+
 constexpr auto Row = RowOf<SimulationRequest>;
 
 Fields FilesOfARun() {
@@ -78,6 +80,14 @@ Fields AllFields() {
           .Asked(
               Learns::kNothing,
               [](auto& request) -> auto& { return request.fleet.partition_seed; }),
+      Row("held-out",
+          "share of each device's samples, the last ones, that it never trains on and evaluates on "
+          "if the job asks for it")
+          .In(Group::kFleet)
+          .Within({0, 0.9})
+          .ByDefault("0.2 with --evaluate-on-devices, else 0")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.held_out; }),
       Row("dropout", "chance that a drawn device does not report")
           .In(Group::kFleet)
           .Within({0, 0.999})
@@ -161,6 +171,8 @@ SimulationConfig MakeSimulation(const SimulationRequest& request) {
   config.job = MakeJob(request, request.fleet.devices);
   config.job.seeded = request.seed.has_value();
   config.fleet = request.fleet;
+  config.fleet.held_out =
+      request.held_out.value_or(config.job.evaluates_on_devices ? kDefaultHeldOut : 0);
   config.fleet.seeded = request.seed.has_value();
   config.seed = request.seed;
   config.threads = config.job.threads;

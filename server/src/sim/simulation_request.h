@@ -21,6 +21,7 @@ struct SimulationRequest : JobRequest {
   std::optional<std::string> test;  // see OpenTrainTest(); absent: the data set's own, or a share
   std::optional<std::string> classes;  // of data, see OnlyClasses(); absent: all
   FleetOptions fleet;
+  std::optional<double> held_out;  // absent: a fifth if devices evaluate, else nothing
   std::optional<uint64_t> seed;
   std::optional<std::string> seeds;  // instead of seed: one simulation for each, see ParseSeeds()
   uint32_t evaluate_every = 1;       // rounds

@@ -36,9 +36,10 @@ struct JobRequest {
   std::optional<double> epsilon_budget;    // absent: epsilon, or none with noise_multiplier
   std::optional<double> delta;             // absent: devices^-1.1
   bool adaptive_clip = false;
-  privacy::ClipSchedule clip_schedule;  // with adaptive_clip
-  std::optional<double> clip_noise;     // absent: cohort / 20, more if that takes above a tenth
-  std::optional<uint32_t> min_devices;  // absent: 1; 0 for Poisson sampling with noise
+  privacy::ClipSchedule clip_schedule;   // with adaptive_clip
+  std::optional<double> clip_noise;      // absent: cohort / 20, more if that takes above a tenth
+  std::optional<double> accuracy_noise;  // absent: 0.05, more if that takes above a tenth
+  std::optional<uint32_t> min_devices;   // absent: 1; 0 for Poisson sampling with noise
   privacy::TrustMode trust_mode = privacy::TrustMode::kTrustedServer;
   std::optional<double> private_noise_multiplier;  // present if and only if kPrivateNoise
   std::optional<std::string> initial_model;        // file of parameters; absent: initial_weights.h

@@ -46,6 +46,7 @@ void OpenModel(JobRequest& request, const std::string& value) {
 
 // Conditions under which a store holds a row. Stores of older programs lack these rows.
 bool IsAdaptive(const JobConfig& job) { return job.clip_schedule.has_value(); }
+bool EvaluatesOnDevices(const JobConfig& job) { return job.evaluates_on_devices; }
 bool HasInitialModel(const JobConfig& job) { return !job.initial_parameters.empty(); }
 bool IsPrivateNoise(const JobConfig& job) {
   return job.plan.Trust() == privacy::TrustMode::kPrivateNoise;
@@ -241,6 +242,30 @@ Fields AdaptiveClip() {
   };
 }
 
+Fields Evaluation() {
+  return {
+      Row("evaluate-on-devices",
+          "learn each round how well the model does on the devices' held-out samples: a noisy "
+          "number more from each, which takes its share of the privacy budget")
+          .In(Group::kTraining)
+          .Asked(
+              Learns::kTask,
+              [](auto& request) -> auto& { return request.job.evaluates_on_devices; })
+          .Reads([](const JobRecord& job) { return ToJson(job.config.evaluates_on_devices); })
+          .StoredIf(EvaluatesOnDevices),
+      Derived("accuracy-scale", Learns::kTask)
+          .OfPlan([](auto& plan) -> auto& { return plan.accuracy_scale; })
+          .StoredIf(EvaluatesOnDevices),
+      Row("accuracy-noise", "deviation of the noise on the mean of the devices' accuracies")
+          .In(Group::kTraining)
+          .Within({1e-6, 1e3})
+          .Needs("evaluate-on-devices")
+          .ByDefault("0.05, more if that would take above a tenth of the budget")
+          .Asked(
+              Learns::kTask, [](auto& request) -> auto& { return request.accuracy_noise; }),
+  };
+}
+
 Fields LocalTraining() {
   return {
       Row("local-epochs", "passes over a device's samples")
@@ -332,8 +357,8 @@ Fields ServerStep() {
 
 Fields AllFields() {
   Fields all;
-  for (const Fields& part :
-       {ModelAndCode(), Sampling(), Noise(), AdaptiveClip(), LocalTraining(), ServerStep()}) {
+  for (const Fields& part : {ModelAndCode(), Sampling(), Noise(), AdaptiveClip(), Evaluation(),
+                             LocalTraining(), ServerStep()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

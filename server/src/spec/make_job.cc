@@ -14,12 +14,12 @@
 namespace sotto::server {
 namespace {
 
-// The largest share of the privacy budget, as a part of 1 / z^2, that adaptive clipping's bits take
-// if clip_noise is absent. The noise of the updates then grows by 5.4 %.
-constexpr double kMaxBitShare = 0.1;
-// The largest share with clip_noise. The training learns from the updates, so a larger share of the
-// bits would be a mistake.
-constexpr double kLargestBitShare = 0.5;
+// The largest share of the privacy budget, as a part of 1 / z^2, that the clip bits or the
+// accuracies take if their noise is not asked for. The noise of the updates then grows by 5.4 %.
+constexpr double kMaxExtraShare = 0.1;
+// The largest share if it is asked for. The training learns from the updates, so a larger share of
+// the rest would be a mistake.
+constexpr double kLargestExtraShare = 0.5;
 
 void Require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
@@ -39,6 +39,10 @@ void RequirePlausible(const JobRequest& r, uint32_t devices) {
       !r.adaptive_clip || codec.certified,
       "--adaptive-clip reads a noisy bit, which only --mechanism gau-lrq with a finite --epsilon "
       "or --noise-multiplier carries; leave it out, or add noise");
+  Require(
+      !r.job.evaluates_on_devices || codec.certified,
+      "--evaluate-on-devices reads a noisy number, which only --mechanism gau-lrq with a finite "
+      "--epsilon or --noise-multiplier carries; leave it out, or add noise");
   const bool is_private_noise = r.trust_mode == privacy::TrustMode::kPrivateNoise;
   Require(!is_private_noise || r.private_noise_multiplier.has_value(),
           "--trust-mode private-noise: say how much noise, by --private-noise-multiplier");
@@ -57,9 +61,11 @@ privacy::Plan BarePlan(const JobRequest& r, uint32_t devices) {
   privacy::Plan plan = r.job.plan;
   plan.devices = devices;
   plan.planned_reports = plan.cohort;
-  plan.dimension = r.job.model->parameters + (r.adaptive_clip ? 1 : 0);
+  plan.dimension =
+      r.job.model->parameters + (r.adaptive_clip ? 1 : 0) + (r.job.evaluates_on_devices ? 1 : 0);
   plan.clip_l2 = static_cast<double>(r.job.training.clip_l2);
   plan.clip_bit_scale = 0;
+  plan.accuracy_scale = 0;
   plan.noise_sigma = 0;
   plan.delta = r.delta.value_or(std::pow(devices, -1.1));
   plan.private_noise_multiplier = r.private_noise_multiplier.value_or(0.0);
@@ -81,28 +87,51 @@ privacy::Plan NoisyPlan(const JobRequest& r, const privacy::Plan& bare,
   return privacy::PlanForEpsilon(bare, r.epsilon, before);
 }
 
-// A calibrated plan with room for adaptive clipping's bits in its budget.
-privacy::Plan WithClipBits(const JobRequest& r, const privacy::Plan& plan) {
+// Noise that a job asks for on the sum of the clip bits or of the accuracies.
+struct ExtraNoise {
+  const char* option;
+  std::optional<double> asked;  // in the option's unit
+  double unit = 1;              // devices
+  double fallback = 0;          // devices
+};
+
+// The share of a plan's budget at which the sum has this noise.
+double ShareOf(const ExtraNoise& noise, const privacy::Plan& plan) {
   const privacy::Adjacency adjacency = privacy::PairedAdjacency(plan.sampling);
   const double z = plan.NoiseMultiplier();
   const double least =
-      privacy::SplitNoise(adjacency, z, r.clip_noise ? kLargestBitShare : kMaxBitShare)
+      privacy::SplitNoise(adjacency, z, noise.asked ? kLargestExtraShare : kMaxExtraShare)
           .bit_sum_deviation;
-  if (r.clip_noise && *r.clip_noise < least) {
+  if (noise.asked && *noise.asked * noise.unit < least) {
     throw std::invalid_argument(fmt::format(
-        "--clip-noise {}: below {:.3g} the bits would take more of the privacy budget than the "
-        "updates; allow them more noise",
-        *r.clip_noise, least));
+        "{} {}: below {:.3g} it would take more of the privacy budget than the updates; allow more "
+        "noise",
+        noise.option, *noise.asked, least / noise.unit));
   }
-  const double by_cohort = static_cast<double>(plan.cohort) / 20.0;
-  const double deviation = r.clip_noise.value_or(std::max(by_cohort, least));
-  return privacy::WithClipBit(plan, privacy::BitShare(adjacency, z, deviation));
+  const double deviation =
+      noise.asked ? *noise.asked * noise.unit : std::max(noise.fallback, least);
+  return privacy::BitShare(adjacency, z, deviation);
+}
+
+// A calibrated plan with room in its budget for what travels beside the updates.
+privacy::Plan WithExtras(const JobRequest& r, const privacy::Plan& plan) {
+  const auto cohort = static_cast<double>(plan.cohort);
+  const ExtraNoise bits = {"--clip-noise", r.clip_noise, 1, cohort / 20};
+  const ExtraNoise accuracies = {"--accuracy-noise", r.accuracy_noise, cohort, cohort / 20};
+  const double bit_share = r.adaptive_clip ? ShareOf(bits, plan) : 0;
+  const double accuracy_share = r.job.evaluates_on_devices ? ShareOf(accuracies, plan) : 0;
+  if (bit_share + accuracy_share > kLargestExtraShare) {
+    throw std::invalid_argument(
+        "--clip-noise and --accuracy-noise together would take more of the privacy budget than the "
+        "updates; allow more noise");
+  }
+  if (bit_share + accuracy_share == 0) return plan;
+  return privacy::WithExtras(plan, bit_share, accuracy_share);
 }
 
 privacy::Plan CalibratedPlan(const JobRequest& r, const privacy::Plan& bare,
                              const std::vector<privacy::SpentRounds>& before) {
-  const privacy::Plan plan = NoisyPlan(r, bare, before);
-  return RoundToDevice(r.adaptive_clip ? WithClipBits(r, plan) : plan);
+  return RoundToDevice(WithExtras(r, NoisyPlan(r, bare, before)));
 }
 
 int Threads(int asked) {

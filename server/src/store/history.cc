@@ -108,6 +108,7 @@ std::vector<privacy::Claim> ClaimsToKeep(const ReleaseRecord& record) {
 privacy::Plan PlanOfRound(const ReleaseRecord& record) {
   privacy::Plan plan = record.plan;
   if (plan.clip_bit_scale != 0) plan.clip_bit_scale *= record.clip_l2 / plan.clip_l2;
+  if (plan.accuracy_scale != 0) plan.accuracy_scale *= record.clip_l2 / plan.clip_l2;
   plan.clip_l2 = record.clip_l2;
   plan.noise_sigma = record.noise_sigma;
   return plan;

@@ -64,7 +64,7 @@ privacy::Plan ToPlan(Columns& columns) {
   plan.rounds = columns.Integer();
   plan.dimension = columns.Integer();
   plan.clip_l2 = columns.Real();
-  plan.clip_bit_scale = columns.Real();
+  plan.clip_bit_scale = columns.Real();  // of all extra coordinates, see AddFacts()
   plan.noise_sigma = columns.Real();
   plan.colluders = columns.Integer();
   plan.delta = columns.Real();
@@ -151,7 +151,7 @@ void AddFacts(Database& database, int64_t job, const ReleaseRecord& record, bool
       .BindInteger(plan.rounds)
       .BindInteger(plan.dimension)
       .BindReal(plan.clip_l2)
-      .BindReal(plan.clip_bit_scale)
+      .BindReal(plan.ExtraScale())  // the sensitivity depends on the norm of both alone
       .BindReal(plan.noise_sigma)
       .BindInteger(plan.colluders)
       .BindReal(plan.delta)

@@ -67,13 +67,13 @@ TEST(PlanTest, ABitBesideEachUpdateIsAccountedWithIt) {
 TEST(PlanTest, RoomForABitIsPaidWithNoiseNotWithEpsilon) {
   for (const Plan& plan : {UniformPlan(), PoissonPlan()}) {
     for (const double share : {0.001, 0.08, 0.5}) {
-      const Plan with_bit = WithClipBit(plan, share);
+      const Plan with_bit = WithExtras(plan, share, 0);
       EXPECT_NEAR(with_bit.NoiseMultiplier(), plan.NoiseMultiplier(), 1e-14);
       EXPECT_NEAR(EpsilonOf(with_bit), EpsilonOf(plan), 1e-9 * EpsilonOf(plan));
       EXPECT_NEAR(with_bit.noise_sigma, plan.noise_sigma / std::sqrt(1 - share), 1e-14);
     }
   }
-  EXPECT_THROW(WithClipBit(UniformPlan(), 1), std::invalid_argument);
+  EXPECT_THROW(WithExtras(UniformPlan(), 1, 0), std::invalid_argument);
 }
 
 TEST(PlanTest, AStatementSaysWhatItsEpsilonMeans) {

@@ -184,7 +184,7 @@ TEST(LocalRound, PrivateNoiseIsThatOfTheDrawnSeed) {
   for (size_t i = 0; i < kKeySize; ++i) seed.bytes[i] = static_cast<uint8_t>(1 + kNonceSize + i);
   UpdateEncoder encoder;
   ASSERT_EQ(encoder.Begin(RoundKey(bench, round), bench.task.format, bench.memory.update,
-                          bench.task.training.clip_l2, bench.task.quantizer_scale, 0,
+                          bench.task.training.clip_l2, bench.task.quantizer_scale, {},
                           PrivateNoise(seed, bench.task.private_noise_q20)),
             Status::kOk);
   std::vector<uint8_t> expected(encoded.size() + 1);

@@ -57,7 +57,7 @@ std::vector<uint8_t> ReadAll(UpdateEncoder& encoder, size_t step) {
 std::vector<uint8_t> Encode(const UpdateFormat& format, const std::vector<float>& update,
                             const PrivateNoise& noise) {
   UpdateEncoder encoder;
-  EXPECT_EQ(encoder.Begin(TestKey(1), format, View(update), kClip, kUnit, 0, noise), Status::kOk);
+  EXPECT_EQ(encoder.Begin(TestKey(1), format, View(update), kClip, kUnit, {}, noise), Status::kOk);
   return ReadAll(encoder, 1000);
 }
 
@@ -109,7 +109,7 @@ TEST(PrivateUpdate, SoughtAgainRepeatsIdenticalBytes) {
   const std::vector<float> update = SomeUpdate(501);
   for (const UpdateFormat& format : kFormats) {
     UpdateEncoder encoder;
-    ASSERT_EQ(encoder.Begin(TestKey(1), format, View(update), kClip, kUnit, 0, Noise()),
+    ASSERT_EQ(encoder.Begin(TestKey(1), format, View(update), kClip, kUnit, {}, Noise()),
               Status::kOk);
     const std::vector<uint8_t> whole = ReadAll(encoder, 17);
     for (size_t offset = 0; offset <= whole.size(); offset += 1 + whole.size() / 13) {
@@ -161,7 +161,7 @@ TEST(PrivateUpdate, OfTheLargestNoiseStaysInTheFormat) {
   const std::vector<float> update(2000, 1.0f);
   for (const UpdateFormat& format : kFormats) {
     UpdateEncoder encoder;
-    ASSERT_EQ(encoder.Begin(TestKey(1), format, View(update), 128.0f, 1.0f, 0, largest),
+    ASSERT_EQ(encoder.Begin(TestKey(1), format, View(update), 128.0f, 1.0f, {}, largest),
               Status::kOk);
     const std::vector<uint8_t> bytes = ReadAll(encoder, 100);
     EXPECT_LE(bytes.size(), MaxUpdateSize(2000, format));
@@ -173,7 +173,7 @@ TEST(PrivateUpdate, IsRefusedWhereTheNoiseCouldLeaveTheFormat) {
   const std::vector<float> update = SomeUpdate(10);
   const auto begin = [&](DitherKind dither, uint32_t deviation_q20, float clip_l2) {
     UpdateEncoder encoder;
-    return encoder.Begin(TestKey(1), {Coding::kRange, dither, 0}, View(update), clip_l2, 1.0f, 0,
+    return encoder.Begin(TestKey(1), {Coding::kRange, dither, 0}, View(update), clip_l2, 1.0f, {},
                          PrivateNoise(TestKey(2), deviation_q20));
   };
   EXPECT_EQ(begin(DitherKind::kGaussian, kMaxPrivateNoiseQ20, 128.0f), Status::kOk);

@@ -12,6 +12,7 @@
 #include "device/cells.h"
 #include "sotto/quantizer.h"
 #include "sotto/update_codec.h"
+#include "unit/sdk/extra_coordinates.h"
 
 namespace sotto {
 namespace {
@@ -33,7 +34,7 @@ Key TestKey(uint32_t number) {
 UpdateBound BoundOf(float clip_l2, float unit, int32_t extra_q20 = 0) {
   UpdateBound bound;
   bound.max_squares_q40.low = MaxSquaresQ40(clip_l2, unit);
-  bound.extra_q20 = static_cast<uint32_t>(std::abs(extra_q20));
+  bound.clip_bit_q20 = static_cast<uint32_t>(std::abs(extra_q20));
   return bound;
 }
 
@@ -41,7 +42,8 @@ std::vector<uint8_t> Encode(const Key& key, const UpdateFormat& format,
                             const std::vector<float>& update, float clip_l2, float unit,
                             int32_t extra_q20, UpdateScale* scale) {
   UpdateEncoder encoder;
-  EXPECT_EQ(encoder.Begin(key, format, {update.data(), update.size()}, clip_l2, unit, extra_q20),
+  EXPECT_EQ(encoder.Begin(key, format, {update.data(), update.size()}, clip_l2, unit,
+                          WithClipBit(extra_q20)),
             Status::kOk);
   *scale = encoder.scale();
   std::vector<uint8_t> bytes(MaxUpdateSize(static_cast<uint32_t>(update.size()) + 1, format));

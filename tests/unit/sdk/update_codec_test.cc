@@ -8,6 +8,7 @@
 
 #include "device/cells.h"
 #include "sotto/quantizer.h"
+#include "unit/sdk/extra_coordinates.h"
 
 namespace sotto {
 namespace {
@@ -51,7 +52,8 @@ const UpdateFormat kFormats[] = {
 Encoded Encode(const Key& key, const UpdateFormat& format, const std::vector<float>& update,
                float unit, int32_t extra_q20 = 0) {
   UpdateEncoder encoder;
-  EXPECT_EQ(encoder.Begin(key, format, View(update), kClip, unit, extra_q20), Status::kOk);
+  EXPECT_EQ(encoder.Begin(key, format, View(update), kClip, unit, WithClipBit(extra_q20)),
+            Status::kOk);
   const auto coordinates = static_cast<uint32_t>(update.size()) + (extra_q20 == 0 ? 0 : 1);
   Encoded result{std::vector<uint8_t>(MaxUpdateSize(coordinates, format)), encoder.scale()};
   size_t written = 0;

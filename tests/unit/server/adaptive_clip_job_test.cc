@@ -162,7 +162,7 @@ TEST(AdaptiveClipConfig, NoBoundGivesAnUpdateMoreThanItsShareOfTheNoise) {
   for (const double scale : {0.3, 1.7, 40.0}) {
     JobConfig config = SmallAdaptiveConfig(0.37, scale / 50);
     const long double most = std::ldexp(
-        static_cast<long double>(config.plan.ClipWithBit()) / config.plan.noise_sigma, 20);
+        static_cast<long double>(config.plan.ClipWithExtras()) / config.plan.noise_sigma, 20);
     const auto bit = static_cast<long double>(config.ClipBitQ20());
     EXPECT_GT(bit,
               0.999999L * std::ldexp(config.plan.clip_bit_scale / 2, 20) / config.plan.noise_sigma);

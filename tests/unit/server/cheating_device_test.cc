@@ -10,6 +10,7 @@
 #include "codec/update_limit.h"
 #include "plans/private_noise.h"
 #include "sotto/quantizer.h"
+#include "unit/sdk/extra_coordinates.h"
 #include "unit/server/requests.h"
 #include "unit/server/small_job.h"
 
@@ -35,10 +36,10 @@ Key RoundKeyOf(const SmallJob& small, uint32_t device, const Upload& upload) {
 std::vector<uint8_t> EncodeUnbounded(const Key& key, const TrainTask& task,
                                      const std::vector<float>& update, int32_t extra_q20) {
   UpdateEncoder encoder;
-  EXPECT_EQ(
-      encoder.Begin(key, task.format, {update.data(), update.size()},
-                    task.quantizer_scale * kMaxFormatClipInScales, task.quantizer_scale, extra_q20),
-      Status::kOk);
+  EXPECT_EQ(encoder.Begin(key, task.format, {update.data(), update.size()},
+                          task.quantizer_scale * kMaxFormatClipInScales, task.quantizer_scale,
+                          WithClipBit(extra_q20)),
+            Status::kOk);
   std::vector<uint8_t> bytes(MaxUpdateSize(static_cast<uint32_t>(update.size()) + 1, task.format));
   size_t written = 0;
   EXPECT_EQ(encoder.Read({bytes.data(), bytes.size()}, &written), Status::kOk);

@@ -182,11 +182,11 @@ TEST(Needs, WhoLacksSomethingIsNotCheckedInToTheNextAttempt) {
 }
 
 TEST(Needs, CountsAreByNeedAndMerge) {
-  TrainingOptions options;
-  options.batch_size = 10;
-  options.momentum = 0.5F;
-  LackCounts counts = CountLacks(options, {{2, {4, kFeatureMomentum}}, {3, {6, 0}}}, {3, 5});
-  counts.Merge(CountLacks(options, {{4, {20, 0}}}, {}));
+  TrainTask task;
+  task.training.batch_size = 10;
+  task.training.momentum = 0.5F;
+  LackCounts counts = CountLacks(task, {{2, {4, kFeatureMomentum}}, {3, {6, 0}}}, {3, 5});
+  counts.Merge(CountLacks(task, {{4, {20, 0}}}, {}));
   counts.Merge(LackCounts());
   LackCounts merged;
   merged.Merge(counts);
@@ -205,12 +205,12 @@ TEST(Needs, CountsAreByNeedAndMerge) {
 }
 
 TEST(Needs, AJobThatNeedsNothingOfADeviceLacksNothing) {
-  TrainingOptions options;
-  EXPECT_EQ(DescribeNeeds(options), "memory for batches of 10 samples");
-  options.momentum = 0.9F;
-  EXPECT_EQ(DescribeNeeds(options), "memory for batches of 10 samples, momentum");
+  TrainTask task;
+  EXPECT_EQ(DescribeNeeds(task), "memory for batches of 10 samples");
+  task.training.momentum = 0.9F;
+  EXPECT_EQ(DescribeNeeds(task), "memory for batches of 10 samples, momentum");
   EXPECT_EQ(DescribeLacks(LackCounts()), "");
-  EXPECT_EQ(DescribeLacks(CountLacks(options, {}, {1})), "");
+  EXPECT_EQ(DescribeLacks(CountLacks(task, {}, {1})), "");
 }
 
 }  // namespace

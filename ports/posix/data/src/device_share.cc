@@ -34,6 +34,9 @@ void RequireFits(const ModelInfo& model, const Dataset& data) {
                   Describe(data.input_size(), info.tokens, info.classes, info.targets)));
 }
 
+DeviceShare::DeviceShare(const Dataset& data, const DeviceIndices& indices, double held_out)
+    : data_(data), indices_(indices), held_out_(static_cast<uint32_t>(held_out * indices.size())) {}
+
 void DeviceShare::CopyGenerated(std::vector<float>* memory) {
   const size_t floats = indices_.size() * floats_each();
   if (!data_.is_generated() || floats > kMostCopied) return;
@@ -50,7 +53,11 @@ void DeviceShare::CopyGenerated(std::vector<float>* memory) {
 
 SampleSource DeviceShare::source() const {
   auto* const self = const_cast<DeviceShare*>(this);  // both functions read only
-  return {is_empty() ? 1 : indices_.size(), Read, self, ReadVector};
+  return {is_empty() ? 1 : indices_.size() - held_out_, Read, self, ReadVector};
+}
+
+SampleSource DeviceShare::held_out_source() const {
+  return {held_out_, ReadHeldOut, const_cast<DeviceShare*>(this)};
 }
 
 Status DeviceShare::Read(void* context, uint32_t index, Span<float> features, uint32_t* label) {
@@ -64,6 +71,12 @@ Status DeviceShare::Read(void* context, uint32_t index, Span<float> features, ui
   }
   *label = self->data_.Label(sample);
   return Status::kOk;
+}
+
+Status DeviceShare::ReadHeldOut(void* context, uint32_t index, Span<float> features,
+                                uint32_t* label) {
+  const auto* self = static_cast<const DeviceShare*>(context);
+  return Read(context, self->indices_.size() - self->held_out_ + index, features, label);
 }
 
 Status DeviceShare::ReadVector(void* context, uint32_t index, Span<float> features,

@@ -26,7 +26,8 @@ void RequireFits(const ModelInfo& model, const Dataset& data);
 class DeviceShare {
  public:
   // The data set and the indices' memory outlive the share.
-  DeviceShare(const Dataset& data, const DeviceIndices& indices) : data_(data), indices_(indices) {}
+  //   held_out  share of the samples, the last ones, that the device does not train on; in [0, 1)
+  DeviceShare(const Dataset& data, const DeviceIndices& indices, double held_out = 0);
 
   // Makes generated samples now and once, instead of at every read, if they take at most
   // kMostCopied floats.
@@ -34,18 +35,22 @@ class DeviceShare {
   void CopyGenerated(std::vector<float>* memory);
   static constexpr size_t kMostCopied = size_t{4} << 20;
 
-  // The share stays where it is as long as the source is used.
+  // The samples for training, and those for evaluation, of which there may be none
+  // (sotto/held_out.h). The share stays where it is as long as a source is used.
   SampleSource source() const;
+  SampleSource held_out_source() const;
 
   bool is_empty() const { return indices_.size() == 0; }
 
  private:
   static Status Read(void* context, uint32_t index, Span<float> features, uint32_t* label);
+  static Status ReadHeldOut(void* context, uint32_t index, Span<float> features, uint32_t* label);
   static Status ReadVector(void* context, uint32_t index, Span<float> features, Span<float> target);
   size_t floats_each() const { return data_.input_size() + data_.info().targets; }
 
   const Dataset& data_;
   const DeviceIndices indices_;
+  const uint32_t held_out_;        // the last samples
   const float* copies_ = nullptr;  // [samples][floats_each()] features, then the target
 };
 

@@ -1,0 +1,18 @@
+// Extra coordinates of an update, for tests.
+#ifndef SOTTO_TESTS_UNIT_SDK_EXTRA_COORDINATES_H_
+#define SOTTO_TESTS_UNIT_SDK_EXTRA_COORDINATES_H_
+
+#include "sotto/update_codec.h"
+
+namespace sotto {
+
+// A clip bit; none if it is 0.
+inline ExtraCoordinates WithClipBit(int32_t v_q20) {
+  ExtraCoordinates extras;
+  if (v_q20 != 0) extras.Add(v_q20);
+  return extras;
+}
+
+}  // namespace sotto
+
+#endif  // SOTTO_TESTS_UNIT_SDK_EXTRA_COORDINATES_H_
