@@ -64,6 +64,8 @@ Device::Device(const ClientOptions& options, const ModelInfo& model, const Devic
     : options_(options),
       key_(key),
       share_(std::move(share)),
+      samples_(*share_.data, share_.view(), options.held_out),
+      held_out_(MakeHeldOut(samples_.held_out_source())),
       memory_(model, kMaxBatchSize, MaxChunkBytes(kMaxFrame), true),
       entropy_(options.seed ? std::optional<SeededEntropy>(key.secret) : std::nullopt),
       client_(MakeConfig(model), memory_.buffers()),
@@ -81,7 +83,8 @@ ClientConfig Device::MakeConfig(const ModelInfo& model) {
   config.device_id = {reinterpret_cast<const uint8_t*>(key_.device_id.data()),
                       key_.device_id.size()};
   config.secret = key_.secret;
-  config.samples = share_.source();
+  config.samples = samples_.source();
+  config.held_out = &held_out_;
   config.port = SystemPort();
   if (entropy_) {
     config.port.entropy = SeededEntropy::Fill;

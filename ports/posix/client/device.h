@@ -23,6 +23,7 @@
 #include "options.h"
 #include "share.h"
 #include "sotto/client.h"
+#include "sotto/data/device_share.h"
 #include "sotto/posix/client_memory.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/seeded_entropy.h"
@@ -80,6 +81,8 @@ class Device {
   const ClientOptions& options_;
   DeviceKey key_;
   Share share_;
+  DeviceShare samples_;  // reads share_
+  HeldOut held_out_;
   ClientMemory memory_;
   std::optional<SeededEntropy> entropy_;  // with --seed
   Client client_;

@@ -42,6 +42,10 @@ void AddShareOptions(CLI::App& app, ClientOptions& o) {
   app.add_option("--partition-seed", o.partition_seed,
                  "the simulator's --seed or --partition-seed, for --device; it is no secret")
       ->needs("--device");
+  app.add_option("--held-out", o.held_out,
+                 "share of these samples, the last ones, that the device never trains on and "
+                 "evaluates on if a job asks for it; keep it the same in every job")
+      ->capture_default_str();
 }
 
 void AddPrivacyOptions(CLI::App& app, ClientOptions& o) {
@@ -78,8 +82,12 @@ Samples ParseSamples(const std::string& text) {
   return {*first, count};
 }
 
-// Of the options that go with --device.
+// Of the options that say which samples the device holds.
 void CheckShare(const ClientOptions& options) {
+  if (!(options.held_out >= 0 && options.held_out <= 0.9)) {
+    throw std::invalid_argument(fmt::format(
+        "--held-out {}: expected 0 to 0.9, the share of this device's samples", options.held_out));
+  }
   if (!options.device) return;
   if (!options.devices || options.samples_per_device == 0 || *options.device >= *options.devices) {
     throw std::invalid_argument(

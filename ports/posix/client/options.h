@@ -33,9 +33,10 @@ struct ClientOptions {
   uint32_t samples_per_device = 50;
   std::string partition = kDefaultPartition;  // sotto/data/partitions.h
   std::optional<uint64_t> partition_seed;     // absent: `seed`
-  std::string model = "softmax-784-10";       // ModelOf()
-  std::string mark;                           // path; MarkPath() has the default
-  double give_up_s = 0;                       // 0: never
+  double held_out = 0;  // share of the device's samples, the last ones, not trained on; [0, 0.9]
+  std::string model = "softmax-784-10";  // ModelOf()
+  std::string mark;                      // path; MarkPath() has the default
+  double give_up_s = 0;                  // 0: never
   bool allow_no_privacy = false;
   double min_private_noise = 0;  // a noise multiplier; 0: the server is trusted
   bool verbose = false;

@@ -14,24 +14,6 @@
 namespace sotto::posix {
 namespace {
 
-Status Read(void* context, uint32_t index, Span<float> features, uint32_t* label) {
-  const auto* share = static_cast<const Share*>(context);
-  if (share->indices.empty()) return Status::kSampleFailed;
-  const uint32_t sample = share->indices[index];
-  share->data->CopyFeatures(sample, features);
-  *label = share->data->Label(sample);
-  return Status::kOk;
-}
-
-Status ReadVector(void* context, uint32_t index, Span<float> features, Span<float> target) {
-  const auto* share = static_cast<const Share*>(context);
-  if (share->indices.empty()) return Status::kSampleFailed;
-  const uint32_t sample = share->indices[index];
-  share->data->CopyFeatures(sample, features);
-  share->data->CopyTarget(sample, target);
-  return Status::kOk;
-}
-
 DataSource SourceOf(const ClientOptions& options) {
   DataSource source = ParseDataSource(options.data);
   if (options.labels.empty()) return source;
@@ -102,7 +84,7 @@ Share LoadInPermutation(const ClientOptions& options, const DataSource& source,
   return LoadPicked(source, model, total, picked);
 }
 
-// Samples of which the number is known, and nothing else.
+// Samples of which only the number is known; they are not read.
 class Numbers : public Dataset {
  public:
   explicit Numbers(size_t size) : Dataset("the data", {}), size_(size) {}
@@ -140,15 +122,11 @@ Share LoadInPartition(const ClientOptions& options, const DataSource& source,
   const size_t total = all->size();
   const std::vector<uint32_t> picked = PickInPartition(options, *all);
   all.reset();
-  return picked.empty() ? Share() : LoadPicked(source, model, total, picked);
+  if (picked.empty()) return {std::make_shared<Numbers>(0), {}};
+  return LoadPicked(source, model, total, picked);
 }
 
 }  // namespace
-
-// A device without samples has one that cannot be read: see sotto/data/device_share.h.
-SampleSource Share::source() {
-  return {std::max(1U, static_cast<uint32_t>(indices.size())), Read, this, ReadVector};
-}
 
 Share LoadShare(const ClientOptions& options, const ModelInfo& model) {
   const DataSource source = SourceOf(options);

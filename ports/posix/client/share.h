@@ -10,7 +10,7 @@
 
 #include "options.h"
 #include "sotto/data/dataset.h"
-#include "sotto/sample_source.h"
+#include "sotto/data/partition.h"
 
 namespace sotto::posix {
 
@@ -18,8 +18,9 @@ struct Share {
   SharedDataset data;             // this device's samples, in the file's order
   std::vector<uint32_t> indices;  // of them, in the order of the share
 
-  // The samples as a client reads them. The share stays where it is as long as the source is used.
-  SampleSource source();
+  DeviceIndices view() const {
+    return {{indices.data(), indices.size()}, 0, static_cast<uint32_t>(indices.size())};
+  }
 };
 
 // Reads the samples of --samples from the file of --data; no others stay in memory. Without a seed

@@ -126,9 +126,9 @@ void AddShow(CLI::App& data) {
 }  // namespace
 
 void AddDataCommand(CLI::App& app) {
-  CLI::App& data = *app.add_subcommand(
-      "data",
-      "list the formats of samples; show what each device of a fleet holds; fit a model's preparation");
+  CLI::App& data = *app.add_subcommand("data",
+                                       "list the formats of samples; show what each device of a "
+                                       "fleet holds; fit a model's preparation");
   data.require_subcommand(1);
   AddShow(data);
   data.add_subcommand("formats",
