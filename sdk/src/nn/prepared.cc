@@ -53,8 +53,11 @@ size_t PreparedSoftmaxPredictFloats(const ModelInfo& model) { return model.input
 
 void PreparedSoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
                             Span<const float> features, Span<float> scratch, Span<float> scores) {
+  // The features may already lie there.
   const Span<float> prepared = scratch.first(model.inputs);
-  Copy(features.data(), features.size(), prepared.data());
+  if (features.data() != prepared.data()) {
+    Copy(features.data(), features.size(), prepared.data());
+  }
   Prepare(model.preparation, ShapeOfSample(model), prepared);
   SoftmaxPredict(model, parameters, prepared, {}, scores);
 }

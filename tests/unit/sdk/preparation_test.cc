@@ -274,6 +274,18 @@ TEST(Preparation, VectorsAndAutoencodersArePreparedToo) {
   ExpectAlike<Raw<Dense<12, 12>, Target>, Plain<Dense<12, 12>, Target>>();
 }
 
+TEST(Preparation, FeaturesOfSoftmaxRegressionMayLieInItsScratch) {
+  static constexpr ModelInfo kModel = MakeModelInfo<Raw<Dense<12, 3>>>("raw");
+  const Floats parameters = RandomVector(kModel.parameters, 4);
+  const Floats features = RandomVector(12, 5);
+  ASSERT_EQ(kModel.predict_floats(kModel), 12u);
+  Floats scratch = features;
+  Floats outputs(3);
+  kModel.predict(kModel, {parameters.data(), parameters.size()}, {scratch.data(), 12},
+                 SpanOf(scratch), SpanOf(outputs));
+  EXPECT_EQ(outputs, Predict(kModel, parameters, features));
+}
+
 using Augmented = Sequential<Input<6, 6, 1>, RandomCrop<2>, RandomFlip, Dense<36, 3>>;
 
 // What a training reads of a sample.
