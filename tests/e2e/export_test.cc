@@ -56,6 +56,8 @@ class Trained {
     for (float& value : features) {
       if (tokens > 0) value = std::floor((value + 1) / 2 * tokens);
     }
+    // A missing number, where the model fills it.
+    if (net_.text.find("missing = ") != std::string::npos) features[3] = std::nanf("");
     return features;
   }
 
@@ -63,7 +65,8 @@ class Trained {
   void WriteCsv(const std::string& name, const std::vector<float>& features) const {
     std::string text;
     for (size_t i = 0; i < features.size(); ++i) {
-      text += fmt::format("{:.9g}{}", features[i], (i + 1) % model_->inputs == 0 ? "\n" : ",");
+      if (!std::isnan(features[i])) text += fmt::format("{:.9g}", features[i]);
+      text += (i + 1) % model_->inputs == 0 ? "\n" : ",";
     }
     WriteFile(Path(name), text);
   }

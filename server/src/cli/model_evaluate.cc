@@ -92,6 +92,7 @@ class Measurement {
     const Span<float> memory(target.data(), target.size());
     if (model_.loss.target == nn::TargetKind::kInput) {
       data_.CopyFeatures(index, memory);
+      nn::Prepare(model_.preparation, model_.layers[0].info.input, memory);
     } else {
       data_.CopyTarget(index, memory);
     }

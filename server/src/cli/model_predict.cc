@@ -110,9 +110,11 @@ std::string PredictionsOf(const OpenedModel& opened, const Dataset& data) {
   const Lines lines(model, data.info());
   std::vector<float> features(model.inputs);
   std::string text = lines.Header();
+  const Span<float> sample(features.data(), features.size());
   for (size_t i = 0; i < data.size(); ++i) {
-    data.CopyFeatures(i, {features.data(), features.size()});
-    text += lines.Line({features.data(), features.size()},
+    data.CopyFeatures(i, sample);
+    nn::Prepare(model.preparation, model.layers[0].info.input, sample);  // what an autoencoder aims at
+    text += lines.Line(sample,
                        {outputs.data() + i * model.outputs, model.outputs});
   }
   return text;

@@ -4,6 +4,7 @@ FOLDER has net.json (`sotto model show --json`), model.safetensors, model.npz, m
 predictions.csv, which `sotto model predict` wrote for them. Exit status 1 if a probability differs by more than 1e-5.
 """
 
+import csv
 import json
 import pathlib
 import sys
@@ -24,10 +25,10 @@ def compare(what, found, expected):
 
 def predictions(path):
     """The columns of probabilities or values."""
-    with open(path, encoding="ascii") as file:
-        names = file.readline().strip().split(",")
-        rows = np.loadtxt(file, delimiter=",", ndmin=2)
-    return rows[:, [name not in ("class", "error") for name in names]]
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    keep = [i for i, name in enumerate(rows[0]) if name not in ("class", "class_name", "error")]
+    return np.array([[float(row[i]) for i in keep] for row in rows[1:]])
 
 
 def main():
