@@ -20,6 +20,7 @@
 #include "data/moments.h"
 #include "data/pca.h"
 #include "sotto/bytes.h"
+#include "sotto/data/source.h"
 #include "sotto/model/layer_kinds.h"
 #include "sotto/model/model_file.h"
 
@@ -48,10 +49,18 @@ struct Fitted {
   SharedDataset data;
 };
 
+// All samples of a file, or those for training of a named data set or a folder.
+SharedDataset OpenSamples(const std::string& data, const ModelInfo* model) {
+  const DataSource source = ParseDataSource(data);
+  std::error_code ignored;
+  const bool is_file = std::filesystem::is_regular_file(source.path, ignored);
+  return is_file ? ReadDataset(source, model) : OpenTrainTest(data, "", model).train;
+}
+
 Fitted Open(const FitOptions& o) {
   Fitted fitted;
   if (!o.model.empty()) fitted.model = posix::OpenModel(o.model);
-  fitted.data = OpenDataset(o.data).train;
+  fitted.data = OpenSamples(o.data, fitted.model.get());
   if (fitted.data->size() == 0) throw std::invalid_argument(o.data + " has no samples");
   if (fitted.data->info().tokens > 0) {
     throw std::invalid_argument(o.data + ": samples are tokens, which nothing prepares");
@@ -232,7 +241,8 @@ void RunPca(const FitOptions& o) {
 }
 
 void AddSource(CLI::App& command, FitOptions& o) {
-  command.add_option("--data", o.data, "the samples to fit to, as in `sotto simulate --data`")
+  command
+      .add_option("--data", o.data, "the samples to fit to: all of a file, else those for training")
       ->required();
   command.add_option("--model", o.model,
                      "fit behind the steps of this model's preparation (default: raw samples)");
