@@ -39,6 +39,7 @@ SampleInfo InfoOf(const ModelInfo* model) {
   info.shape = is_image ? kImage : first.info.input;
   info.tokens = first.tokens;
   info.classes = model->classes;
+  info.class_names.assign(model->class_names.begin(), model->class_names.end());
   info.targets = model->loss.target == nn::TargetKind::kVector ? model->outputs : 0;
   return info;
 }
