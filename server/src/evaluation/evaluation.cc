@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/parallel.h"
+#include "sotto/preparation.h"
 
 namespace sotto::server {
 namespace {
@@ -46,51 +47,63 @@ struct Piece {
   size_t end = 0;
 };
 
-// Evaluates samples one after the other, with memory of its own.
-class Evaluator {
+// Adds the outputs for samples of a piece to its evaluation; the loss is the sum over the piece.
+class Tally {
  public:
-  Evaluator(const ModelInfo& model, Span<const float> parameters, const Dataset& data)
-      : model_(model),
-        parameters_(parameters),
-        data_(data),
-        features_(model.inputs),
-        target_(model.classes > 0 ? 0 : model.outputs),
-        scratch_(model.predict_floats(model)),
-        outputs_(model.outputs) {
+  Tally(const ModelInfo& model, const Dataset& data)
+      : model_(model), data_(data), target_(model.classes > 0 ? 0 : model.outputs) {
     sum_.classes.resize(model.classes);
   }
 
-  // The loss is the sum over the piece.
-  Evaluation Sum(const Piece& piece) {
-    for (size_t i = piece.first; i < piece.end; ++i) Add(i);
-    sum_.samples = piece.end - piece.first;
-    return sum_;
-  }
-
- private:
-  static Span<float> Memory(std::vector<float>& floats) { return {floats.data(), floats.size()}; }
-
-  void Add(size_t index) {
-    data_.CopyFeatures(index, Memory(features_));
-    if (model_.loss.target == nn::TargetKind::kInput) target_ = features_;
-    if (model_.loss.target == nn::TargetKind::kVector) data_.CopyTarget(index, Memory(target_));
-    model_.predict(model_, parameters_, Memory(features_), Memory(scratch_), Memory(outputs_));
+  void Add(size_t index, Span<const float> outputs) {
+    ReadTarget(index, {target_.data(), target_.size()});
     const uint32_t label = data_.Label(index);
-    sum_.loss += LossOf(model_, Memory(outputs_), label, Memory(target_));
+    ++sum_.samples;
+    sum_.loss += LossOf(model_, outputs, label, {target_.data(), target_.size()});
     if (model_.classes == 0) return;
     ++sum_.classes[label].total;
-    if (PredictedLabel(Memory(outputs_)) == label) ++sum_.classes[label].correct;
+    if (PredictedLabel(outputs) == label) ++sum_.classes[label].correct;
+  }
+
+  const Evaluation& sum() const { return sum_; }
+
+ private:
+  // An autoencoder's target is the sample as its net gets it: prepared.
+  void ReadTarget(size_t index, Span<float> target) const {
+    if (model_.loss.target == nn::TargetKind::kVector) data_.CopyTarget(index, target);
+    if (model_.loss.target != nn::TargetKind::kInput) return;
+    data_.CopyFeatures(index, target);
+    nn::Prepare(model_.preparation, model_.layers[0].info.input, target);
   }
 
   const ModelInfo& model_;
-  Span<const float> parameters_;
   const Dataset& data_;
-  std::vector<float> features_;
   std::vector<float> target_;
-  std::vector<float> scratch_;
-  std::vector<float> outputs_;
   Evaluation sum_;
 };
+
+Evaluation EvaluatePiece(const ModelInfo& model, Span<const float> parameters, const Dataset& data,
+                         const Piece& piece) {
+  std::vector<float> features(model.inputs);
+  std::vector<float> scratch(model.predict_floats(model));
+  std::vector<float> outputs(model.outputs);
+  Tally tally(model, data);
+  for (size_t i = piece.first; i < piece.end; ++i) {
+    data.CopyFeatures(i, {features.data(), features.size()});
+    model.predict(model, parameters, {features.data(), features.size()},
+                  {scratch.data(), scratch.size()}, {outputs.data(), outputs.size()});
+    tally.Add(i, {outputs.data(), outputs.size()});
+  }
+  return tally.sum();
+}
+
+std::vector<Piece> PiecesOf(const Dataset& data) {
+  std::vector<Piece> pieces;
+  for (size_t first = 0; first < data.size(); first += kSamplesPerPiece) {
+    pieces.push_back({first, std::min(first + kSamplesPerPiece, data.size())});
+  }
+  return pieces;
+}
 
 // The evaluation of all samples from that of each piece, in the order of the pieces.
 Evaluation Total(const ModelInfo& model, const std::vector<Evaluation>& pieces) {
@@ -177,17 +190,27 @@ std::optional<Evaluation> EvaluateUnlessStopped(const ModelInfo& model,
                                                 Span<const float> parameters, const Dataset& data,
                                                 int threads,
                                                 const std::function<bool()>& must_stop) {
-  std::vector<Evaluation> pieces((data.size() + kSamplesPerPiece - 1) / kSamplesPerPiece);
+  const std::vector<Piece> pieces = PiecesOf(data);
+  std::vector<Evaluation> sums(pieces.size());
   std::atomic<bool> is_stopped{false};
   ParallelFor(threads, pieces.size(), [&](size_t i, int) {
     if (must_stop && must_stop()) is_stopped = true;
-    if (is_stopped) return;
-    const size_t first = i * kSamplesPerPiece;
-    const Piece piece = {first, std::min(first + kSamplesPerPiece, data.size())};
-    pieces[i] = Evaluator(model, parameters, data).Sum(piece);
+    if (!is_stopped) sums[i] = EvaluatePiece(model, parameters, data, pieces[i]);
   });
   if (is_stopped) return std::nullopt;
-  return Total(model, pieces);
+  return Total(model, sums);
+}
+
+Evaluation EvaluateOutputs(const ModelInfo& model, Span<const float> outputs, const Dataset& data) {
+  std::vector<Evaluation> sums;
+  for (const Piece& piece : PiecesOf(data)) {
+    Tally tally(model, data);
+    for (size_t i = piece.first; i < piece.end; ++i) {
+      tally.Add(i, {outputs.data() + i * model.outputs, model.outputs});
+    }
+    sums.push_back(tally.sum());
+  }
+  return Total(model, sums);
 }
 
 Evaluation Evaluate(const ModelInfo& model, Span<const float> parameters, const Dataset& data,

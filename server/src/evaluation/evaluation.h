@@ -65,6 +65,10 @@ std::optional<Evaluation> EvaluateUnlessStopped(const ModelInfo& model,
 Evaluation Evaluate(const ModelInfo& model, Span<const float> parameters, const Dataset& data,
                     int threads);
 
+// The same from outputs that are there already: the same figures to the last bit.
+//   outputs  [data.size()][model.outputs]
+Evaluation EvaluateOutputs(const ModelInfo& model, Span<const float> outputs, const Dataset& data);
+
 constexpr size_t kSamplesPerPiece = 500;
 
 // The class that the outputs name. Of a single output its sign tells which of two classes.

@@ -113,6 +113,20 @@ TEST(Evaluation, OfAnAutoencoderComparesWithTheSample) {
   EXPECT_EQ(Evaluate(kAutoencoder, View({0, 0, 0, 0, 0, 0}), data, 1).loss, (1.0 + 4.0) / 4);
 }
 
+constexpr float kTwo = 2;
+constexpr float kOne = 1;
+constexpr ModelInfo kPreparing =
+    MakeModelInfo<nn::Sequential<nn::Input<2>, nn::Normalise<kOne, kTwo>, nn::Dense<2, 2>,
+                                 nn::MeanSquaredError<nn::TargetKind::kInput>>>("preparing");
+
+TEST(Evaluation, OfAnAutoencoderThatPreparesComparesWithThePreparedSample) {
+  StoredSamples samples;
+  samples.numbers = {5, 1};  // (x - 1) / 2: 2 and 0
+  const StoredDataset data("numbers", {nn::ShapeOf(2), 0, 0, 0, {}}, samples);
+  EXPECT_EQ(Evaluate(kPreparing, View({1, 0, 0, 1, 0, 0}), data, 1).loss, 0.0);
+  EXPECT_EQ(EvaluateOutputs(kPreparing, View({1, 0}), data).loss, 0.5);
+}
+
 TEST(Evaluation, TheSignOfOneOutputTellsTwoClasses) {
   StoredSamples samples;
   samples.numbers = {1, 0, -1, 0, 2, 0};
