@@ -203,7 +203,7 @@ TEST(Export, ATableWithNamedClassesIsPredictedAndEvaluated) {
       trained.Path("model.bin") + " --model " + trained.Path("net.toml") + " --data ";
   const Json json = SottoJson("model evaluate " + of + trained.Path("labelled.csv"));
   EXPECT_EQ(json["samples"], kSamples);
-  EXPECT_EQ(json["classes"][2]["name"], "sit, still");
+  EXPECT_EQ(json["classes"][2]["class"], "sit, still");
   const Outcome with_names = Sotto("model predict " + of + trained.Path("labelled.csv"));
   EXPECT_EQ(with_names.output.rfind("class,class_name,probability idle,probability run,"
                                     "\"probability sit, still\",probability walk\n",
@@ -212,7 +212,7 @@ TEST(Export, ATableWithNamedClassesIsPredictedAndEvaluated) {
       << with_names.output.substr(0, 200);
   const Outcome without = Sotto("model predict " + of + trained.Path("bare.csv"));
   EXPECT_EQ(without.output.rfind("class,probability_0,", 0), 0U) << without.output.substr(0, 200);
-  ExpectFailure(2, "model evaluate " + of + trained.Path("bare.csv"), "8 inputs");
+  ExpectFailure(2, "model evaluate " + of + trained.Path("bare.csv"), "model perceptron");
 }
 
 TEST(Export, RefusesWhatItCannotWrite) {

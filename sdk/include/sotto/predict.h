@@ -99,7 +99,9 @@ constexpr auto MakeForwardNet() {
 
 // The steps that prepare a sample for a prediction: none that is random.
 template <class Net>
-constexpr size_t kPredictionSteps = Net::Preparation().size() - CountRandom(Net::Preparation());
+constexpr size_t CountPredictionSteps() {
+  return Net::Preparation().size() - CountRandom(Net::Preparation());
+}
 
 template <size_t count>
 struct StepArray {
@@ -108,7 +110,7 @@ struct StepArray {
 
 template <class Net>
 constexpr auto MakePredictionSteps() {
-  StepArray<kPredictionSteps<Net>> array;
+  StepArray<CountPredictionSteps<Net>()> array;
   size_t count = 0;
   for (const PreparationStep& step : Net::Preparation()) {
     if (!step.is_random) array.steps[count++] = step;
@@ -143,7 +145,7 @@ constexpr ModelInfo MakePredictionModel(const char* name) {
   model.outputs = Net::kOutputs;
   model.classes = Net::kClasses;
   model.parameters = Net::kParameters;
-  if constexpr (nn::internal::kPredictionSteps < Net >> 0) {
+  if constexpr (nn::internal::CountPredictionSteps<Net>() > 0) {
     model.preparation = nn::internal::ForwardNet<Net>::kSteps.steps;
   }
   model.predict_floats = nn::internal::NetPredictFloats;

@@ -113,9 +113,9 @@ std::string PredictionsOf(const OpenedModel& opened, const Dataset& data) {
   const Span<float> sample(features.data(), features.size());
   for (size_t i = 0; i < data.size(); ++i) {
     data.CopyFeatures(i, sample);
-    nn::Prepare(model.preparation, model.layers[0].info.input, sample);  // what an autoencoder aims at
-    text += lines.Line(sample,
-                       {outputs.data() + i * model.outputs, model.outputs});
+    // What an autoencoder aims at.
+    nn::Prepare(model.preparation, model.layers[0].info.input, sample);
+    text += lines.Line(sample, {outputs.data() + i * model.outputs, model.outputs});
   }
   return text;
 }
