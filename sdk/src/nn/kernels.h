@@ -2,10 +2,10 @@
 // private to the SDK.
 //
 // A sum over n elements runs in kLanes lanes: lane l adds the elements l, l + 8, l + 16, ... in
-// this order; then lanes l and l + 4, l and l + 2, l and l + 1 are added. Every other operation is
-// elementwise. Compiled without fused multiply-add, so a board and a server get the same bits.
-// Pure functions, safe in any thread; all pointers are to caller-owned float32 arrays of n
-// elements, n >= 1.
+// this order; then lanes l and l + 4, l and l + 2, l and l + 1 are added. Where a function says so,
+// a sum has another order. Every other operation is elementwise. Compiled without fused
+// multiply-add, so a board and a server get the same bits. Pure functions, safe in any thread; all
+// pointers are to caller-owned float32 arrays of n elements, n >= 1.
 #ifndef SOTTO_NN_KERNELS_H_
 #define SOTTO_NN_KERNELS_H_
 
@@ -39,8 +39,8 @@ void AddScaledToTwo(Real scale0, Real scale1, const Real* x, size_t n, Real* y0,
 // began at zero, which adding zeros would not change. No two of them overlap.
 void AddOuterProduct(const Real* a, size_t rows, const Real* x, size_t n, Real* m);
 
-// y[i] = sum_o m[o * n + i] * a[o] for i < n: a sum from zero in the order of o, without the terms
-// whose a[o] is zero. y overlaps nothing.
+// y[i] = sum_o m[o * n + i] * a[o] for i < n: a sum in the order of o. Rows whose a[o] is zero are
+// passed over where that saves work, which changes nothing: m is finite. y overlaps nothing.
 void TransposedProduct(const Real* m, const Real* a, size_t n, size_t rows, Real* y);
 
 // y[i] += sum_t a[t * n + i] * b[t * n + i] for i < n: a sum from y[i] in the order of t < rows. y

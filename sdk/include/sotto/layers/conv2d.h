@@ -3,7 +3,8 @@
 //
 // Parameters: W row-major [outputs][window height][window width][input channels], then b [outputs].
 // So a patch, the input's values beneath the window, is one row's vector, and a convolution is a
-// fully connected layer over gathered patches. (PyTorch has [outputs][channels][height][width].)
+// fully connected layer over gathered patches; only its sums have another order: from the bias on,
+// in the order of the patch. (PyTorch has [outputs][channels][height][width].)
 #ifndef SOTTO_LAYERS_CONV2D_H_
 #define SOTTO_LAYERS_CONV2D_H_
 
