@@ -140,7 +140,8 @@ TEST(UpdateCodec, TheIntegersWithAExtraCoordinateKeepTheirJointBound) {
     for (float& value : update) value *= norm / static_cast<float>(std::sqrt(square));
     const auto last = static_cast<int32_t>(random() % (1u << 22)) + 1;
     UpdateEncoder encoder;
-    ASSERT_EQ(encoder.Begin(TestKey(5), kRange, View(update), kClip, unit, -last), Status::kOk);
+    ASSERT_EQ(encoder.Begin(TestKey(5), kRange, View(update), kClip, unit, WithClipBit(-last)),
+              Status::kOk);
     long double sum = static_cast<long double>(last) * last;
     for (const float value : update) {
       const auto v = static_cast<long double>(ScaleToQ20(value, encoder.scale()));
@@ -151,11 +152,11 @@ TEST(UpdateCodec, TheIntegersWithAExtraCoordinateKeepTheirJointBound) {
   }
 }
 
-TEST(UpdateEncoder, RefusesAExtraCoordinateBeyondTheFormat) {
+TEST(UpdateEncoder, RefusesAnExtraCoordinateBeyondTheFormat) {
   const std::vector<float> update = {1.0f};
   UpdateEncoder encoder;
   for (const int32_t last : {kMaxValueQ20 + 1, -kMaxValueQ20 - 1}) {
-    EXPECT_EQ(encoder.Begin(TestKey(1), kRange, View(update), 1.0f, 1.0f, last),
+    EXPECT_EQ(encoder.Begin(TestKey(1), kRange, View(update), 1.0f, 1.0f, WithClipBit(last)),
               Status::kInvalidArgument);
   }
 }

@@ -218,7 +218,7 @@ TEST(CheatingDevice, PrivateNoiseRefusesNoHonestUpdate) {
     Key key;
     StoreU32Le(trial, key.bytes);
     UpdateEncoder encoder;
-    ASSERT_EQ(encoder.Begin(key, task.format, {update.data(), size}, 2.0F, 1.0F, 0,
+    ASSERT_EQ(encoder.Begin(key, task.format, {update.data(), size}, 2.0F, 1.0F, {},
                             PrivateNoise(key, task.private_noise_q20)),
               Status::kOk);
     std::vector<uint8_t> bytes(MaxUpdateSize(650, task.format));

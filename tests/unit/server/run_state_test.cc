@@ -39,7 +39,7 @@ const TrainTest& Data() {
   return kData;
 }
 
-SimulationResult Run(const SimulationConfig& config) {
+SimulationResult Simulated(const SimulationConfig& config) {
   return Simulate(config, Data(), [](const RoundReport&) {});
 }
 
@@ -51,7 +51,7 @@ SimulationConfig StoppedBefore(SimulationConfig config, int round) {
 
 std::string RefusalOf(const SimulationConfig& config) {
   try {
-    Run(config);
+    Simulated(config);
   } catch (const std::invalid_argument& error) {
     return error.what();
   }
@@ -60,16 +60,16 @@ std::string RefusalOf(const SimulationConfig& config) {
 
 TEST(RunState, AResumedSimulationGivesTheBytesOfOneThatWasNeverInterrupted) {
   const SimulationConfig config = MakeSimulation(SmallRequest());
-  const SimulationResult whole = Run(config);
+  const SimulationResult whole = Simulated(config);
   ASSERT_EQ(whole.rounds.size(), 5U);
   EXPECT_GT(whole.rounds.back().attempts, 5U) << "no attempt was given up: the test is weak";
   for (int round = 0; round < 5; ++round) {
-    const SimulationResult part = Run(StoppedBefore(config, round));
+    const SimulationResult part = Simulated(StoppedBefore(config, round));
     EXPECT_TRUE(part.stopped);
     ASSERT_EQ(part.rounds.size(), static_cast<size_t>(round));
     SimulationConfig rest = config;
     rest.resume = RunStateFromText("state", ToText(part.state));
-    const SimulationResult resumed = Run(rest);
+    const SimulationResult resumed = Simulated(rest);
     EXPECT_EQ(resumed.parameters, whole.parameters);
     EXPECT_EQ(ToText(resumed.state), ToText(whole.state));
     EXPECT_EQ(resumed.spent.epsilon(), whole.spent.epsilon());
@@ -86,27 +86,28 @@ TEST(RunState, WithoutASeedTheStateHoldsTheKeyOfTheRun) {
   request.seed.reset();
   request.job.plan.rounds = 2;
   const SimulationConfig config = MakeSimulation(request);
-  const SimulationResult part = Run(StoppedBefore(config, 1));
+  const SimulationResult part = Simulated(StoppedBefore(config, 1));
   SimulationConfig rest = config;
   rest.resume = RunStateFromText("state", ToText(part.state));
-  EXPECT_EQ(Run(rest).parameters, Run(rest).parameters) << "two runs from one file are one";
+  EXPECT_EQ(Simulated(rest).parameters, Simulated(rest).parameters)
+      << "two runs from one file are one";
 }
 
 TEST(RunState, EvaluationsAreMadeWhenTheyAreDueAndAtTheEnd) {
   SimulationConfig config = MakeSimulation(SmallRequest());
   config.evaluate_every = 3;
-  const SimulationResult result = Run(config);
+  const SimulationResult result = Simulated(config);
   ASSERT_EQ(result.rounds.size(), 5U);
   for (const size_t round : {0, 1, 3}) EXPECT_FALSE(result.rounds[round].evaluation.has_value());
   for (const size_t round : {2, 4}) EXPECT_TRUE(result.rounds[round].evaluation.has_value());
   EXPECT_EQ(result.last.loss, result.rounds[4].evaluation->loss);
-  const SimulationResult part = Run(StoppedBefore(config, 2));
+  const SimulationResult part = Simulated(StoppedBefore(config, 2));
   EXPECT_FALSE(part.rounds[1].evaluation.has_value());
   EXPECT_EQ(part.last.samples, 600U) << "the end is evaluated, whatever the round";
 }
 
 TEST(RunState, AnotherSimulationsStateIsRefusedByTheFieldThatDiffers) {
-  const SimulationResult result = Run(StoppedBefore(MakeSimulation(SmallRequest()), 1));
+  const SimulationResult result = Simulated(StoppedBefore(MakeSimulation(SmallRequest()), 1));
   const auto refusal = [&](void (*change)(SimulationRequest&)) {
     SimulationRequest request = SmallRequest();
     change(request);
@@ -131,14 +132,15 @@ TEST(RunState, AnotherSimulationsStateIsRefusedByTheFieldThatDiffers) {
 }
 
 TEST(RunState, ALossThatIsNotFiniteSurvives) {
-  const SimulationResult result = Run(StoppedBefore(MakeSimulation(SmallRequest()), 1));
+  const SimulationResult result = Simulated(StoppedBefore(MakeSimulation(SmallRequest()), 1));
   RunState state = result.state;
   state.initial.loss = std::numeric_limits<double>::infinity();
   EXPECT_TRUE(std::isnan(RunStateFromText("state", ToText(state)).initial.loss));
 }
 
 TEST(RunState, WhatIsNoStateIsRefused) {
-  const std::string text = ToText(Run(StoppedBefore(MakeSimulation(SmallRequest()), 1)).state);
+  const std::string text =
+      ToText(Simulated(StoppedBefore(MakeSimulation(SmallRequest()), 1)).state);
   const auto refusal = [](const std::string& bad) -> std::string {
     try {
       RunStateFromText("file", bad);

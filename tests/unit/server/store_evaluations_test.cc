@@ -43,7 +43,7 @@ TEST_F(StoreEvaluationsTest, AreReadAsTheyWereWritten) {
   EXPECT_EQ(all[0].evaluation.loss, 1.0 / 3);
   EXPECT_EQ(all[0].evaluation.classes, Some().classes);
   EXPECT_GT(all[0].evaluated, 0);
-  EXPECT_EQ(store.Evaluations().size(), 1u;
+  EXPECT_EQ(store.Evaluations().size(), 1u);
 }
 
 TEST_F(StoreEvaluationsTest, ALossThatIsNotFiniteAndNoClassesAreKept) {
