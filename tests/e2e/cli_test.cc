@@ -405,8 +405,6 @@ TEST(Cli, ImpossibleOptionsAreUsageErrors) {
   ExpectUsageError("simulate --min-devices 1001",
                    "1001 devices must check in (--min-devices), and there are only");
   ExpectUsageError("simulate --sampling poisson --min-devices 1", "devices that check in");
-  ExpectUsageError("simulate --data synthetic --devices 2000", "60000");
-  ExpectUsageError("simulate --data synthetic --model softmax-64-10", "784");
 }
 
 TEST(Cli, AnUnattainableEpsilonNamesTheRealisticOne) {

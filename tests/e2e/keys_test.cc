@@ -220,7 +220,7 @@ TEST_F(KeysTest, ImpossibleOptionsAreUsageErrors) {
   Fails(2, "new", "--id 'two words'", "two words");
   Fails(2, "new", "--count 1 --prefix " + std::string(59, 'x'), "1 to 64");
   Fails(2, "revoke", "", "ID");
-  Fails(2, "whatever", "", "subcommand");
+  Fails(2, "whatever", "", "no command of `sotto keys`");
   EXPECT_EQ(RunCommand(std::string(SOTTO_PROGRAM) + " keys list 2>&1").exit_code, 2);
   EXPECT_EQ(RunCommand(std::string(SOTTO_PROGRAM) + " keys 2>&1").exit_code, 2);
   Succeeds("new", "--id a");

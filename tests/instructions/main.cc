@@ -77,7 +77,7 @@ Status DrawPrivateNoise() {
 
 Status ScaleWithPrivateNoise() {
   return g_encoder.Begin(RoundKey(), {Coding::kRange, DitherKind::kGaussian, 0}, g_update, kClip,
-                         kUnit, 0, PrivateNoise(RoundKey(), kPrivateNoiseQ20));
+                         kUnit, {}, PrivateNoise(RoundKey(), kPrivateNoiseQ20));
 }
 
 Status Encode() {

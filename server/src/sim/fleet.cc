@@ -209,10 +209,8 @@ TrainingReport Fleet::RunDevice(uint32_t index, Job& job, Worker& worker) const 
   device.samples = share.source();
   device.held_out = &held_out;
   device.port = posix::SystemPort();
-  if (options_.seeded) {
-    device.port.entropy = SeededEntropy::Fill;
-    device.port.context = &entropy;
-  }
+  device.port.entropy = SeededEntropy::Fill;
+  device.port.context = &entropy;
   const auto run = job.config().codec->servable ? RunClient : RunBaseline;
   const TrainingReport report = run(index, device, job, entropy, worker.memory);
   return share.is_empty() ? TrainingReport() : report;  // its zeros are no failure

@@ -31,7 +31,6 @@ struct FleetOptions {
   std::optional<uint64_t> partition_seed;     // absent: the run's
   double held_out = 0.0;  // share of a device's samples, the last ones, that it evaluates on
   double dropout = 0.0;   // chance that a device drops out of an attempt; in [0, 1)
-  bool seeded = false;    // devices' entropy derives from the run key, not from the system
 };
 
 // The devices that one of several processes runs. Each device belongs to one process only.
@@ -48,9 +47,9 @@ struct TrainingReport {
   uint32_t saturated_steps = 0;
 };
 
-// The run key decides the devices' names and secrets, their samples and their drop-outs; with
-// `seeded` also their nonces. The model and the data set must outlive the fleet. The constructor
-// throws as MakePartition() and RequireFits() do.
+// The run key decides the devices' names and secrets, their samples, their drop-outs and
+// their nonces. The model and the data set must outlive the fleet. The constructor throws as
+// MakePartition() and RequireFits() do.
 class Fleet {
  public:
   // How many trainings of a round went wrong.

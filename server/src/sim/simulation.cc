@@ -44,7 +44,7 @@ class Run {
         model_(*config.job.model),
         test_(*data.test),
         run_key_(config.resume ? config.resume->run_key : posix::RunKey(config.seed)),
-        fleet_(FleetOf(config), model_, *data.train, run_key_),
+        fleet_(config.fleet, model_, *data.train, run_key_),
         log_(config),
         job_(config.job, fleet_.registry(), log_, posix::DeriveKey(run_key_, key_label::kServer),
              StateOf(config)) {
@@ -65,12 +65,6 @@ class Run {
   }
 
  private:
-  static FleetOptions FleetOf(const SimulationConfig& config) {
-    FleetOptions options = config.fleet;
-    options.seeded = config.seed.has_value();
-    return options;
-  }
-
   static std::optional<JobState> StateOf(const SimulationConfig& config) {
     return config.resume ? std::optional<JobState>(config.resume->job) : std::nullopt;
   }

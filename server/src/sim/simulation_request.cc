@@ -173,7 +173,6 @@ SimulationConfig MakeSimulation(const SimulationRequest& request) {
   config.fleet = request.fleet;
   config.fleet.held_out =
       request.held_out.value_or(config.job.evaluates_on_devices ? kDefaultHeldOut : 0);
-  config.fleet.seeded = request.seed.has_value();
   config.seed = request.seed;
   config.threads = config.job.threads;
   config.evaluate_every = request.evaluate_every;

@@ -62,6 +62,7 @@ Json Changed(const Field<JobRequest>& field) {
 JobRequest BaseFor(const std::string& name) {
   JobRequest base;
   base.adaptive_clip = name.rfind("clip-", 0) == 0;
+  base.job.evaluates_on_devices = name == "accuracy-noise";
   if (name == "private-noise-multiplier") {
     base.trust_mode = privacy::TrustMode::kPrivateNoise;
     base.private_noise_multiplier = 0.5;

@@ -71,13 +71,13 @@ TEST_F(SqliteStoreTest, WhatIsNoStoreIsRefusedAndLeftAsItIs) {
 
 TEST_F(SqliteStoreTest, NewerAndOlderStoresAreRefused) {
   { SqliteStore store(path_, kCreate); }
-  RunSql("PRAGMA user_version = 6");
-  EXPECT_TRUE(Says(Refusal(), "version 6"));
+  RunSql("PRAGMA user_version = 7");
+  EXPECT_TRUE(Says(Refusal(), "version 7"));
   EXPECT_TRUE(Says(Refusal(), "newer"));
   RunSql("PRAGMA user_version = 0");
   EXPECT_TRUE(Says(Refusal(kCreate), "version 0"));
   EXPECT_TRUE(Says(Refusal(kCreate), "older"));
-  RunSql("PRAGMA user_version = 5");
+  RunSql("PRAGMA user_version = 6");
   EXPECT_EQ(Refusal(), "nothing was refused");
 }
 

@@ -195,7 +195,7 @@ TEST_F(SqliteStoreTest, ParametersAreKeptBitForBitAsLittleEndianFloats) {
   EXPECT_EQ(std::memcmp(kept.data(), values, sizeof(values)), 0);
 }
 
-TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionFive) {
+TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionSix) {
   {
     SqliteStore store(path_, kCreate);
     store.AddDevices(SomeDevices(2), true);
@@ -207,7 +207,7 @@ TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionFive) {
     store.CommitRelease(record);
   }
   Database file(path_);
-  EXPECT_EQ(file.Integer("PRAGMA user_version"), 5);
+  EXPECT_EQ(file.Integer("PRAGMA user_version"), 6);
   EXPECT_EQ(file.Integer("PRAGMA application_id"), 0x536f7474);
   EXPECT_EQ(file.Text("SELECT hex(cohort) FROM attempts"), "04030201");
   EXPECT_EQ(file.Text("SELECT hex(parameters) FROM models"), "0000803F");

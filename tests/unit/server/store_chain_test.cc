@@ -276,7 +276,7 @@ TEST_F(StoreChainTest, InspectionDescribesAStoreAndChangesNothing) {
   Fill();
   const std::string before = Bytes(path_);
   const StoreReport report = InspectStore(path_);
-  EXPECT_EQ(report.version, 5);
+  EXPECT_EQ(report.version, 6);
   EXPECT_TRUE(report.is_chained);
   // The store, three devices, a revocation, the job, its devices, four attempts, two releases.
   EXPECT_EQ(report.records, 1 + 3 + 1 + 1 + 1 + 4 + 2 * 2);

@@ -90,11 +90,12 @@ class Reader {
     const std::string expected = CountsText(shape_) + ", or \"FILE\" of float32, little-endian";
     if (!table.IsText(key)) return table.Reals(key, expected);
     const FloatFile file(path_, table, key, expected);
-    if (file.bytes() % 4 != 0 || !nn::AreNumbersFor(shape_, file.bytes() / 4)) {
+    const auto count = static_cast<size_t>(file.bytes() / 4);
+    if (file.bytes() != uintmax_t{4} * count || !nn::AreNumbersFor(shape_, count)) {
       table.Refuse(key, fmt::format("{} has {} bytes; expected {}, of 4 bytes each", file.path(),
                                     file.bytes(), CountsText(shape_)));
     }
-    return file.Read(file.bytes() / 4);
+    return file.Read(count);
   }
 
   Span<const float> Keep(const Table& table, const std::string& key, std::vector<float> numbers) {
@@ -165,7 +166,7 @@ bool IsUtf8(const std::string& text) {
 bool IsClassName(const std::string& name) {
   return !name.empty() && name.size() <= kMaxNameLength && IsUtf8(name) &&
          std::none_of(name.begin(), name.end(),
-                      [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; });
+                      [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; });
 }
 
 }  // namespace
