@@ -23,7 +23,9 @@
 // diverges, if a feature is not finite, if a label is outside the model's classes, or if the sample
 // callback reports an error. All of these depend on the data, and a server may choose options that
 // make a training diverge, so a missing report would tell something about the data. failure() tells
-// the device's owner. The time of the training still depends on the data.
+// the device's owner. The time of the training still depends on the data. A device without samples
+// trains no step: its update of zeros (in fixed point what rounding to the format changes), plus
+// noise, is no failure and counts as not clipped.
 //
 // Evaluation. If the task asks for it, the update has one more coordinate: how well the round's
 // model does on the device's held-out samples. It gets the same noise as the update. A device whose

@@ -64,9 +64,8 @@ struct ModelInfo {
 
   // Whether `samples` has the callback that this model's targets need.
   constexpr bool CanRead(const SampleSource& samples) const {
-    return samples.count > 0 &&
-           (loss.target == nn::TargetKind::kVector ? samples.read_vector != nullptr
-                                                   : samples.read != nullptr);
+    return loss.target == nn::TargetKind::kVector ? samples.read_vector != nullptr
+                                                  : samples.read != nullptr;
   }
 
   // Begin and end of a training: begin_training makes working parameters from the model `base`;

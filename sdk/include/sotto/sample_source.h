@@ -14,7 +14,7 @@ namespace sotto {
 // The data set need not be in RAM: `read` may decode flash, a file or a sensor's log. It must give
 // the same sample for the same index throughout a round; a sample may be read more than once.
 struct SampleSource {
-  uint32_t count = 0;  // samples on this device, >= 1
+  uint32_t count = 0;  // samples on this device; of none a training has no steps
 
   // Writes sample `index` (< count).
   //   features  [model inputs] float32, raw, every element; finite, or NaN for a missing number

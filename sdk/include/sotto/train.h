@@ -74,7 +74,8 @@ class LocalTrainer {
                const Key& order_key, Span<const float> base, const WorkingParameters& working,
                Span<float> scratch, Span<uint32_t> indices) = delete;
 
-  // Trains on one mini-batch. *done is true after the last one.
+  // Trains on one mini-batch. *done is true after the last one, and at once without samples: the
+  // trained model is then base, in fixed point rounded to its format.
   // Returns kOk, the sample callback's status, kOutOfRange for a bad label, kNotFinite if training
   // diverged, kWrongState when there is nothing to do.
   Status Step(bool* done);
@@ -105,6 +106,7 @@ class LocalTrainer {
 
  private:
   Status NextBatch(Batch* batch);
+  Status TrainBatch();
 
   const ModelInfo* model_ = nullptr;
   const TrainingOptions* options_ = nullptr;

@@ -1,18 +1,10 @@
 #include "sotto/held_out.h"
 
 #include "nn/tokens.h"
+#include "sotto/predict.h"
 
 namespace sotto {
 namespace {
-
-uint32_t ClassOf(Span<const float> outputs) {
-  if (outputs.size() == 1) return outputs[0] > 0.0f ? 1 : 0;
-  uint32_t best = 0;
-  for (uint32_t k = 1; k < outputs.size(); ++k) {
-    if (outputs[k] > outputs[best]) best = k;
-  }
-  return best;
-}
 
 bool AreTaken(const ModelInfo& model, Span<const float> features) {
   const uint32_t tokens = model.layers[0].tokens;
@@ -33,7 +25,7 @@ Status CountCorrect(const ModelInfo& model, Span<const float> parameters,
     if (label >= model.classes || !AreTaken(model, features)) return Status::kOutOfRange;
     model.predict(model, parameters, features, scratch.first(scratch.size() - model.outputs),
                   outputs);
-    if (ClassOf(outputs) == label) ++*correct;
+    if (PredictedClass(model, outputs) == label) ++*correct;
   }
   return Status::kOk;
 }

@@ -67,8 +67,8 @@ Status LocalTrainer::NextBatch(Batch* batch) {
   return Status::kOk;
 }
 
-Status LocalTrainer::Step(bool* done) {
-  if (!active_) return Status::kWrongState;
+// Trains on the next mini-batch and moves behind it.
+Status LocalTrainer::TrainBatch() {
   Batch batch{};
   if (Status s = NextBatch(&batch); s != Status::kOk) return s;
   const SgdStep step = {options_->learning_rate, options_->weight_decay, options_->momentum};
@@ -86,7 +86,16 @@ Status LocalTrainer::Step(bool* done) {
     position_ = 0;
     ++epoch_;
   }
-  active_ = epoch_ < options_->local_epochs;
+  return Status::kOk;
+}
+
+Status LocalTrainer::Step(bool* done) {
+  if (!active_) return Status::kWrongState;
+  const bool has_samples = source_.count > 0;
+  if (has_samples) {
+    if (Status s = TrainBatch(); s != Status::kOk) return s;
+  }
+  active_ = has_samples && epoch_ < options_->local_epochs;
   if (!active_ || options_->clipping == Clipping::kEveryStep) {
     bool was_outside = false;
     if (Status s = model_->project(base_, options_->clip_l2, working_, &was_outside);

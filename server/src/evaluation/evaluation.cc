@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/parallel.h"
+#include "sotto/predict.h"
 #include "sotto/preparation.h"
 
 namespace sotto::server {
@@ -62,7 +63,7 @@ class Tally {
     sum_.loss += LossOf(model_, outputs, label, {target_.data(), target_.size()});
     if (model_.classes == 0) return;
     ++sum_.classes[label].total;
-    if (PredictedLabel(outputs) == label) ++sum_.classes[label].correct;
+    if (PredictedClass(model_, outputs) == label) ++sum_.classes[label].correct;
   }
 
   const Evaluation& sum() const { return sum_; }
@@ -137,11 +138,6 @@ std::optional<double> Evaluation::accuracy() const {
 
 std::optional<double> Evaluation::mean_squared_error() const {
   return classes.empty() ? std::optional<double>(loss) : std::nullopt;
-}
-
-uint32_t PredictedLabel(Span<const float> outputs) {
-  if (outputs.size() == 1) return outputs[0] > 0 ? 1 : 0;
-  return static_cast<uint32_t>(std::max_element(outputs.begin(), outputs.end()) - outputs.begin());
 }
 
 double LossOf(const ModelInfo& model, Span<const float> outputs, uint32_t label,

@@ -71,9 +71,6 @@ Evaluation EvaluateOutputs(const ModelInfo& model, Span<const float> outputs, co
 
 constexpr size_t kSamplesPerPiece = 500;
 
-// The class that the outputs name. Of a single output its sign tells which of two classes.
-uint32_t PredictedLabel(Span<const float> outputs);
-
 // The loss of one sample, in double, from the scores: no small probability becomes zero.
 //   label    of a model of classes
 //   target   [model.outputs] of the others

@@ -60,6 +60,9 @@ void Job::BeginWithInitialModel() {
 }
 
 void Job::Resume(const JobState& state) {
+  if (!state.heard.empty() && state.heard.size() != devices_.size()) {
+    throw std::runtime_error("the stored state has another number of devices than the job's");
+  }
   if (!state.parameters.empty()) {
     if (state.parameters.size() != parameters_.size()) {
       throw std::runtime_error("the stored model has another number of parameters than the job's");

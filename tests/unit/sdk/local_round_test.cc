@@ -278,6 +278,20 @@ TEST(LocalRound, ATrainingThatFailsCountsAsClipped) {
   }
 }
 
+TEST(LocalRound, WithoutSamplesTheUpdateIsZerosAndNotClipped) {
+  for (const ModelInfo* model : {&kFloat, &kFixed}) {
+    Bench bench(*model);
+    bench.device.samples.count = 0;
+    LocalRound round;
+    std::vector<uint8_t> encoded;
+    ASSERT_EQ(bench.Run(round, 64, &encoded), Status::kOk);
+    EXPECT_EQ(round.failure(), Status::kOk);
+    EXPECT_FALSE(round.clipped());
+    EXPECT_EQ(round.mean_loss(), 0.0f);
+    EXPECT_EQ(Clipped(round), std::vector<int32_t>(Net::kParameters, 0));
+  }
+}
+
 TEST(LocalRound, AGoodRoundAfterABadOneIsGood) {
   Bench bench(kFloat);
   LocalRound round;
@@ -348,7 +362,7 @@ TEST(LocalRound, RefusesWhatItCannotRun) {
   };
   EXPECT_EQ(begin([](Bench& s) { s.device.model = nullptr; }), Status::kInvalidArgument);
   EXPECT_EQ(begin([](Bench& s) { s.device.device_id = {}; }), Status::kInvalidArgument);
-  EXPECT_EQ(begin([](Bench& s) { s.device.samples.count = 0; }), Status::kInvalidArgument);
+  EXPECT_EQ(begin([](Bench& s) { s.device.samples.read = nullptr; }), Status::kInvalidArgument);
   EXPECT_EQ(begin([](Bench& s) { s.device.port.entropy = nullptr; }), Status::kInvalidArgument);
   EXPECT_EQ(begin([](Bench& s) { s.task.quantizer_scale = 0; }), Status::kMalformed);
   EXPECT_EQ(begin([](Bench& s) { s.task.training.batch_size = 5; }), Status::kBufferTooSmall);

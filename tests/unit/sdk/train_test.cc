@@ -211,11 +211,25 @@ TEST(LocalTrainer, DivergenceIsAnError) {
   }
 }
 
+TEST(LocalTrainer, WithoutSamplesTheTrainedModelIsTheBase) {
+  CountingSamples samples;
+  Training training;
+  TrainingOptions options;
+  options.local_epochs = 3;
+  ASSERT_EQ(training.Begin(options, samples.source(0)), Status::kOk);
+  int steps = 0;
+  EXPECT_EQ(training.Run(&steps), Status::kOk);
+  EXPECT_EQ(steps, 1);
+  EXPECT_EQ(training.parameters, training.base);
+  EXPECT_FALSE(training.trainer.clipped());
+  EXPECT_TRUE(samples.reads.empty());
+}
+
 TEST(LocalTrainer, RefusesOptionsAndBuffersOutOfRange) {
   CountingSamples samples;
   Training training;
   TrainingOptions options;
-  EXPECT_EQ(training.Begin(options, samples.source(0)), Status::kInvalidArgument);
+  EXPECT_EQ(training.Begin(options, SampleSource()), Status::kInvalidArgument);
   options.batch_size = 65;
   EXPECT_EQ(training.Begin(options, samples.source(5)), Status::kBufferTooSmall);
   options = {};

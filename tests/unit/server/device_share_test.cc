@@ -63,18 +63,12 @@ TEST(DeviceShare, StoredSamplesAreNotCopied) {
   EXPECT_EQ(ReadFrom(share.source(), *data, 3).label, 3U);
 }
 
-TEST(DeviceShare, WithoutSamplesTheOnlyOneCannotBeRead) {
+TEST(DeviceShare, WithoutSamplesIsASourceToo) {
   const SharedDataset data = MakeSynthetic({10, 0, 1}).train;
-  const DeviceShare share(*data, DeviceIndices());
-  const SampleSource source = share.source();
-  EXPECT_TRUE(share.is_empty());
-  EXPECT_TRUE(FindModel("softmax-784-10")->CanRead(source));
-  std::vector<float> features(784);
-  uint32_t label = 0;
-  EXPECT_EQ(source.read(source.context, 0, {features.data(), features.size()}, &label),
-            Status::kSampleFailed);
-  EXPECT_EQ(source.read_vector(source.context, 0, {features.data(), features.size()}, {}),
-            Status::kSampleFailed);
+  const DeviceShare share(*data, DeviceIndices(), 0.5);
+  EXPECT_EQ(share.source().count, 0U);
+  EXPECT_EQ(share.held_out_source().count, 0U);
+  EXPECT_TRUE(FindModel("softmax-784-10")->CanRead(share.source()));
 }
 
 TEST(DeviceShare, DataThatDoNotFitTheModelAreRefusedWithBoth) {

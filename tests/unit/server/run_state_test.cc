@@ -81,6 +81,13 @@ TEST(RunState, AResumedSimulationGivesTheBytesOfOneThatWasNeverInterrupted) {
   }
 }
 
+TEST(RunState, DevicesBeyondTheFleetAreRefused) {
+  SimulationConfig config = MakeSimulation(SmallRequest());
+  config.resume = Simulated(StoppedBefore(config, 1)).state;
+  config.resume->job.heard.assign(100000, true);
+  EXPECT_THROW(Simulated(config), std::runtime_error);
+}
+
 TEST(RunState, WithoutASeedTheStateHoldsTheKeyOfTheRun) {
   SimulationRequest request = SmallRequest();
   request.seed.reset();

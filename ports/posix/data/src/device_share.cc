@@ -53,7 +53,7 @@ void DeviceShare::CopyGenerated(std::vector<float>* memory) {
 
 SampleSource DeviceShare::source() const {
   auto* const self = const_cast<DeviceShare*>(this);  // both functions read only
-  return {is_empty() ? 1 : indices_.size() - held_out_, Read, self, ReadVector};
+  return {indices_.size() - held_out_, Read, self, ReadVector};
 }
 
 SampleSource DeviceShare::held_out_source() const {
@@ -62,7 +62,6 @@ SampleSource DeviceShare::held_out_source() const {
 
 Status DeviceShare::Read(void* context, uint32_t index, Span<float> features, uint32_t* label) {
   const auto* self = static_cast<const DeviceShare*>(context);
-  if (self->is_empty()) return Status::kSampleFailed;
   const uint32_t sample = self->indices_[index];
   if (self->copies_ != nullptr) {
     std::copy_n(self->copies_ + index * self->floats_each(), features.size(), features.data());
@@ -82,7 +81,6 @@ Status DeviceShare::ReadHeldOut(void* context, uint32_t index, Span<float> featu
 Status DeviceShare::ReadVector(void* context, uint32_t index, Span<float> features,
                                Span<float> target) {
   const auto* self = static_cast<const DeviceShare*>(context);
-  if (self->is_empty()) return Status::kSampleFailed;
   const uint32_t sample = self->indices_[index];
   if (self->copies_ != nullptr) {
     const float* copy = self->copies_ + index * self->floats_each();

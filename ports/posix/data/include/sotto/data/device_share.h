@@ -1,9 +1,7 @@
 // The samples of one device, as the SDK reads them. Part of sotto::data.
 //
-// A device without samples takes part like any other: whether a device reports must not depend on
-// its data. It has one sample that cannot be read, so its training fails and it sends an update of
-// zeros under the same noise (sotto/local_round.h). Like every training that fails this one counts
-// as clipped.
+// A device without samples takes part like any other (sotto/local_round.h): whether a device
+// reports must not depend on its data.
 //
 // Constant after it was made; any number of threads may read it.
 #ifndef SOTTO_DATA_DEVICE_SHARE_H_
@@ -39,8 +37,6 @@ class DeviceShare {
   // (sotto/held_out.h). The share stays where it is as long as a source is used.
   SampleSource source() const;
   SampleSource held_out_source() const;
-
-  bool is_empty() const { return indices_.size() == 0; }
 
  private:
   static Status Read(void* context, uint32_t index, Span<float> features, uint32_t* label);
