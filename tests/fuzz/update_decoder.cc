@@ -32,7 +32,10 @@ void CheckDecoder(Input& input) {
   Require(noisy == again, "the same bytes decode to the same values");
   UpdateBound bound;
   bound.max_squares_q40.low = uint64_t{1} << 44;
-  bound.clip_bit_q20 = coordinates % 2 == 0 ? 0 : 1 << 21;
+  if (coordinates > 2) {
+    bound.clip_bit_q20 = coordinates % 2 == 0 ? 0 : 1 << 21;
+    bound.accuracy_q20 = coordinates % 3 == 0 ? 0 : 1 << 20;
+  }
   const Status verdict =
       DecodeUpdate(key, format, input.rest(), {again.data(), again.size()}, {}, &bound);
   Require(verdict == Status::kOk || verdict == Status::kOutOfRange,
