@@ -123,13 +123,13 @@ while IFS= read -r page; do
     grep -oE -e '--.*' | sort -u)
 done < <(list_pages)
 
-# results.json is written by one of the commands above. Its job is described in server/OPTIONS.md.
-awk '/^  "job": \{$/ { print; inside = 1 } /^  \}/ { inside = 0 } !inside' results.json |
+# The commands above write these two. Their jobs are described in server/OPTIONS.md.
+awk '/^  "job": \{$/ { print; inside = 1 } /^  \}/ { inside = 0 } !inside' results.json on_devices.json |
   sed -nE 's/^ *"([a-z0-9_]+)": .*/\1/p' | sort -u > fields.txt
 sed -n '/^| fields | meaning |$/,/^$/p' "${source_dir}/server/SIMULATE.md" | grep -oE '`[a-z0-9_]+`' | tr -d '`' |
   grep -vx null | sort -u > named_fields.txt
 diff fields.txt named_fields.txt ||
-  complain "server/SIMULATE.md: the JSON fields are not those of results.json (above, <)"
+  complain "server/SIMULATE.md: the JSON fields are not those of the two files (above, <)"
 
 # package_names: words that stand for packages in the arrays and calls of the two scripts.
 package_names() {

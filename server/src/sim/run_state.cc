@@ -153,6 +153,9 @@ JobState JobFromState(const Json& json) {
   job.heard = BitsFrom(json.at("heard"));
   job.optimiser_state = FromHex(json.at("optimiser_state"));
   job.parameters = FloatsFromHex(json.at("parameters"));
+  if (job.next_round > 0 && job.parameters.empty()) {
+    throw std::invalid_argument("rounds without a model");
+  }
   return job;
 }
 

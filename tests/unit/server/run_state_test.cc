@@ -165,6 +165,9 @@ TEST(RunState, WhatIsNoStateIsRefused) {
   json["job"]["id"] = "00";
   EXPECT_NE(refusal(json.dump()).find("it is damaged"), std::string::npos);
   json = nlohmann::ordered_json::parse(text);
+  json["job"]["parameters"] = "";
+  EXPECT_NE(refusal(json.dump()).find("rounds without a model"), std::string::npos);
+  json = nlohmann::ordered_json::parse(text);
   json.erase("run_key");
   EXPECT_NE(refusal(json.dump()).find("it is damaged"), std::string::npos);
 }
