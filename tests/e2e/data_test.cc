@@ -92,6 +92,24 @@ TEST_F(Data, WhatDoesNotFitTheModelIsAUsageError) {
                 "bad.csv: line 3, column 2 (b): \"x\"; expected a number");
 }
 
+TEST_F(Data, NoCommandReplacesTheSamplesThatItReads) {
+  const std::string csv = WriteTwoClasses();
+  const std::string before = ReadFile(csv);
+  const std::string why = "the command reads it, and it would be lost";
+  ExpectUsageError("simulate --data " + csv + ":label=kind --json " + csv, why);
+  ExpectUsageError("data show " + csv + " --svg " + csv, why);
+  ExpectUsageError("data stats --data " + csv + " --json " + csv, why);
+  const Outcome shard = RunCommand(
+      fmt::format("{} --data {} --device 0 --out {} 2>&1", SOTTO_SHARD_PROGRAM, csv, csv));
+  EXPECT_EQ(shard.exit_code, 2);
+  EXPECT_SAYS(shard.output, why);
+  EXPECT_EQ(ReadFile(csv), before);
+}
+
+TEST_F(Data, AnOptionThatComesTwiceIsNamed) {
+  ExpectUsageError("simulate --rounds 1 --rounds 2", "--rounds: it comes more than once; give it");
+}
+
 // One float32 of a file.
 float NumberAt(const std::string& file, size_t offset) {
   float number;
