@@ -101,8 +101,8 @@ class SingleRun {
   explicit SingleRun(const SimulationRequest& request)
       : request_(request), config_(MakeSimulation(request)) {
     if (!request.resume.empty()) config_.resume = ReadState(request.resume);
-    data_ = OpenData(request);
     RequireOutputs(Outputs(), "", Inputs(request));
+    data_ = OpenData(request);
   }
 
   void Do() {

@@ -24,8 +24,8 @@ Archive Open(const std::string& path) {
   const std::string why = zip_error_strerror(&error);
   zip_error_fini(&error);
   throw posix::FileError(
-      fmt::format("{}: cannot be opened as .npz: {}; write it with numpy.savez or "
-                  "numpy.savez_compressed",
+      fmt::format("{}: cannot be opened as .npz: {}; if a part of it is missing, fetch it again, "
+                  "else write it with numpy.savez or numpy.savez_compressed",
                   path, why));
 }
 
