@@ -219,6 +219,16 @@ void RequireTokens(const ReadRequest& request, const SampleInfo& info,
                                      *at, info.tokens - 1));
 }
 
+// Whoever counts by class relies on it.
+void RequireLabels(const ReadRequest& request, const SampleInfo& info,
+                   const StoredSamples& samples) {
+  for (size_t i = 0; i < samples.labels.size(); ++i) {
+    if (samples.labels[i] < info.classes) continue;
+    throw posix::FileError(fmt::format("{}: sample {} has the label {}, expected 0 to {}",
+                                       request.path(), i, samples.labels[i], info.classes - 1));
+  }
+}
+
 }  // namespace
 
 const std::vector<Format>& Formats() {
@@ -318,6 +328,7 @@ SharedDataset Build(const ReadRequest& request, SampleInfo info, StoredSamples s
   }
   RequireTargets(request, info);
   RequireTokens(request, info, samples);
+  if (info.classes > 0) RequireLabels(request, info, samples);
   samples.bytes.shrink_to_fit();
   samples.numbers.shrink_to_fit();
   const DataSource& source = request.source;
