@@ -117,6 +117,12 @@ TEST_F(Data, NoCommandReplacesTheSamplesThatItReads) {
   EXPECT_EQ(ReadFile(csv), before);
 }
 
+TEST_F(Data, AWrongNameIsToldWithTheNearestOne) {
+  ExpectUsageError("data pca --dat synthetic --dimensions 5",
+                   "--dat is no option of `sotto data pca`; did you mean --data?");
+  ExpectUsageError("data show synthetic --partition dirchlet:1", "did you mean dirichlet?");
+}
+
 TEST_F(Data, AnOptionThatComesTwiceIsNamed) {
   ExpectUsageError("simulate --rounds 1 --rounds 2", "--rounds: it comes more than once; give it");
 }

@@ -5,6 +5,7 @@
 #include <zip.h>
 
 #include "arrays.h"
+#include "sotto/options/nearest.h"
 
 namespace sotto {
 namespace {
@@ -85,9 +86,9 @@ class Directory {
                                   static_cast<zip_uint64_t>(at - names_.begin())));
     }
     if (!request.Has(option)) return nullptr;
-    throw std::invalid_argument(fmt::format("{}: {}={}: there is no such array; the arrays: {}",
-                                            path_, option, sought.front(),
-                                            fmt::join(names_, ", ")));
+    throw std::invalid_argument(fmt::format("{}: {}={}: there is no such array; the arrays: {}{}",
+                                            path_, option, sought.front(), fmt::join(names_, ", "),
+                                            posix::DidYouMean(sought.front(), names_)));
   }
 
   const std::vector<std::string>& names() const { return names_; }

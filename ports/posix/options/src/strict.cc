@@ -148,9 +148,9 @@ std::string DescribeFailure(const CLI::App* app, const CLI::Error& error) {
   const auto is = [&](CLI::ExitCodes code) {
     return error.get_exit_code() == static_cast<int>(code);
   };
-  const bool lacks_command = is(CLI::ExitCodes::RequiredError) &&
-                             !CommandNames(*chain.back()).empty() && !app->remaining(true).empty();
-  const bool has_extras = is(CLI::ExitCodes::ExtrasError) || lacks_command;
+  // What is missing may be there under a wrong name.
+  const bool has_extras = is(CLI::ExitCodes::ExtrasError) ||
+                          (is(CLI::ExitCodes::RequiredError) && !app->remaining(true).empty());
   const std::string what =
       has_extras ? DescribeExtras(*app) : DescribeRepetition(error.what()) + "\n";
   return fmt::format("{}`{} --help` lists what it takes\n", what, FullName(chain));
