@@ -24,6 +24,10 @@ Archive Open(const std::string& path) {
   zip_error_init_with_code(&error, code);
   const std::string why = zip_error_strerror(&error);
   zip_error_fini(&error);
+  if (code == ZIP_ER_OPEN || code == ZIP_ER_NOENT) {
+    throw posix::FileError(
+        fmt::format("{}: cannot be opened: {}; check the path and its permissions", path, why));
+  }
   throw posix::FileError(
       fmt::format("{}: cannot be opened as .npz: {}; if a part of it is missing, fetch it again, "
                   "else write it with numpy.savez or numpy.savez_compressed",
