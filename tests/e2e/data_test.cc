@@ -59,6 +59,17 @@ TEST_F(Data, ACsvFileOfTextLabelsIsTrainedAndItsLastTenthEvaluated) {
   EXPECT_EQ(result["accuracy"], 1.0);
 }
 
+TEST_F(Data, TextsOfATestFileBecomeTheFeaturesOfItsTrainingFile) {
+  std::string text = "mode,x,kind\n";
+  for (int i = 0; i < 80; ++i) text += fmt::format("{},0,{}\n", "abc"[i % 3], i % 3 == 0);
+  const std::string options = ":onehot=mode,label=kind";
+  const std::string model = Model("modes", "input = [4]", {kDense + "2"});
+  const std::string test = Write("test.csv", "mode,x,kind\nb,0,0\na,0,1\n");
+  const Json result = Simulate(Write("train.csv", text) + options, model,
+                               "--local-epochs 9 --learning-rate 1 --test " + test + options);
+  EXPECT_EQ(result["accuracy"], 1.0) << "the test file has two of the three modes";
+}
+
 TEST_F(Data, ARegressionAndAnAutoencoderAndTokensAreSimulated) {
   std::string text = "a,b,y,z\n";
   for (int i = 0; i < 60; ++i) text += fmt::format("{},{},{},1\n", i % 5, i % 3, i % 5 + i % 3);
@@ -90,6 +101,30 @@ TEST_F(Data, WhatDoesNotFitTheModelIsAUsageError) {
                 "simulate --data " + Write("bad.csv", "a,b,label\n1,2,0\n1,x,1\n") + " --model " +
                     Model("narrow", "input = [2]", {kDense + "2"}),
                 "bad.csv: line 3, column 2 (b): \"x\"; expected a number");
+}
+
+TEST_F(Data, NoCommandReplacesTheSamplesThatItReads) {
+  const std::string csv = WriteTwoClasses();
+  const std::string before = ReadFile(csv);
+  const std::string why = "the command reads it, and it would be lost";
+  ExpectUsageError("simulate --data " + csv + ":label=kind --json " + csv, why);
+  ExpectUsageError("data show " + csv + " --svg " + csv, why);
+  ExpectUsageError("data stats --data " + csv + " --json " + csv, why);
+  const Outcome shard = RunCommand(
+      fmt::format("{} --data {} --device 0 --out {} 2>&1", SOTTO_SHARD_PROGRAM, csv, csv));
+  EXPECT_EQ(shard.exit_code, 2);
+  EXPECT_SAYS(shard.output, why);
+  EXPECT_EQ(ReadFile(csv), before);
+}
+
+TEST_F(Data, AWrongNameIsToldWithTheNearestOne) {
+  ExpectUsageError("data pca --dat synthetic --dimensions 5",
+                   "--dat is no option of `sotto data pca`; did you mean --data?");
+  ExpectUsageError("data show synthetic --partition dirchlet:1", "did you mean dirichlet?");
+}
+
+TEST_F(Data, AnOptionThatComesTwiceIsNamed) {
+  ExpectUsageError("simulate --rounds 1 --rounds 2", "--rounds: it comes more than once; give it");
 }
 
 // One float32 of a file.

@@ -74,7 +74,7 @@ void WriteText(const Output& output, const std::string& text) {
 void RunShow(const ShowOptions& o) {
   static_cast<void>(FindPartition(o.partition));
   const Output svg = {"--svg", o.svg};
-  RequireOutputs({JsonOutput(o.json), svg});
+  RequireOutputs({JsonOutput(o.json), svg}, "", {o.data, o.test, o.model, o.partition});
   const posix::SharedModel model = o.model.empty() ? nullptr : posix::OpenModel(o.model);
   const uint64_t wanted = uint64_t{o.devices.value_or(kDefaultDevices)} * o.samples_per_device;
   const SharedDataset data = OpenForFleet(o.data, o.test, model.get(), wanted).train;

@@ -177,7 +177,7 @@ Json ToJson(const std::vector<Moments>& all) {
 void RequireFitOutputs(const FitOptions& o, const std::vector<std::string>& files) {
   std::vector<Output> outputs = {JsonOutput(o.json)};
   for (const std::string& file : files) outputs.push_back({"--out", file});
-  RequireOutputs(outputs);
+  RequireOutputs(outputs, "", {o.data, o.model});
 }
 
 void RunStats(const FitOptions& o) {

@@ -62,7 +62,7 @@ std::string DescribeRelease(const Metadata& metadata) {
 
 void RunExport(const ExportOptions& o) {
   const Output output = {"--out", o.out};
-  RequireOutputs({output}, o.source.path);
+  RequireOutputs({output}, o.source.path, {o.source.model});
   const ExportFormat& format = ChooseFormat(o);
   OpenedModel opened = OpenModelSource(o.source);
   const bool prepares = !opened.model->preparation.empty();

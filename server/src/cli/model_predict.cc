@@ -122,7 +122,7 @@ std::string PredictionsOf(const OpenedModel& opened, const Dataset& data) {
 
 void RunPredict(const PredictOptions& o) {
   const Output output = {"--out", o.out, Readers::kAll, true};
-  RequireOutputs({output}, o.source.path);
+  RequireOutputs({output}, o.source.path, {o.data, o.source.model});
   const OpenedModel opened = OpenModelSource(o.source);
   const SharedDataset data = OpenSamples(o.data, *opened.model, Labels::kIgnored);
   const std::string text = PredictionsOf(opened, *data);

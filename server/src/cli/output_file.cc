@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "sotto/bytes.h"
+#include "sotto/data/source.h"
 
 namespace sotto::server {
 namespace {
@@ -96,6 +97,28 @@ void RequireNothingPrecious(const Output& output) {
   }
 }
 
+// The files that the texts of inputs name.
+std::vector<std::string> FilesOf(const std::vector<std::string>& inputs) {
+  std::vector<std::string> files;
+  for (const std::string& input : inputs) {
+    if (input.empty()) continue;
+    constexpr std::string_view kPartitionFile = "file:";
+    const bool is_partition = input.compare(0, kPartitionFile.size(), kPartitionFile) == 0;
+    const DataSource source =
+        is_partition ? DataSource{input.substr(kPartitionFile.size())} : ParseDataSource(input);
+    files.push_back(source.path);
+    for (const auto& [key, value] : source.options) files.push_back(value);
+  }
+  return files;
+}
+
+void RequireNoInput(const Output& output, const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs) {
+    if (!IsRegularFile(input) || !IsSame(output.path, Resolved(input))) continue;
+    Refuse(output, "the command reads it, and it would be lost");
+  }
+}
+
 }  // namespace
 
 Output JsonOutput(const std::string& path, Readers readers) {
@@ -135,13 +158,16 @@ void RequireNoStoreFile(const Output& output, const std::string& store) {
   }
 }
 
-void RequireOutputs(const std::vector<Output>& outputs, const std::string& store) {
+void RequireOutputs(const std::vector<Output>& outputs, const std::string& store,
+                    const std::vector<std::string>& inputs) {
+  const std::vector<std::string> read = FilesOf(inputs);
   std::deque<OutputFile> files;
   std::deque<const char*> options;
   for (const Output& output : outputs) {
     if (output.path.empty() || (output.may_be_standard_output && output.path == "-")) continue;
     if (output.path == "-") Refuse(output, "it does not go to standard output");
     RequireNoStoreFile(output, store);
+    RequireNoInput(output, read);
     const OutputFile& file = files.emplace_back(output);
     for (size_t i = 0; i < options.size(); ++i) {
       if (file.IsSameFile(files[i])) Refuse(output, fmt::format("{} names it, too", options[i]));

@@ -6,6 +6,7 @@
 //   - any store, key file, header with a secret or mark, known by its first bytes
 //   - a name beside any store that SQLite would take as its own, such as fleet.db-journal
 //   - two outputs in one file
+//   - a file that the command reads: samples, a model, parameters
 //   - folders, named pipes (whose opening would wait for a reader), sockets and disks.
 // Regular files are fine, and character devices such as /dev/null. Not thread-safe.
 #ifndef SOTTO_CLI_OUTPUT_FILE_H_
@@ -65,8 +66,12 @@ class OutputFile {
 // Checks the outputs of a command; leaves nothing behind.
 //   outputs  all of them; those with an empty path count for nothing
 //   store    of the command, or empty; need not exist
+//   inputs   what the command reads, as the user named it: a path, FILE:KEY=VALUE of samples, whose
+//            values may be files, too, or file:PATH of a partition. What is no file, such as the
+//            name of a model, is fine
 // Throws as OutputFile does, and std::invalid_argument for "-" where it is not offered.
-void RequireOutputs(const std::vector<Output>& outputs, const std::string& store = "");
+void RequireOutputs(const std::vector<Output>& outputs, const std::string& store = "",
+                    const std::vector<std::string>& inputs = {});
 
 // The same for a command whose only output is --json.
 void RequireOutput(const std::string& json, const std::string& store = "");

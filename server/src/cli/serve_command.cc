@@ -202,7 +202,8 @@ void RunServe(const ServeRequest& o) {
   posix::IgnoreWriteSignals();
   posix::IgnoreHangUp();
   // What can fail comes before the job begins in the store: outputs, store, TLS, port.
-  RequireOutputs({JsonOutput(o.json, Readers::kOwner), ModelOutput(o), PortOutput(o)}, o.store);
+  RequireOutputs({JsonOutput(o.json, Readers::kOwner), ModelOutput(o), PortOutput(o)}, o.store,
+                 {o.test, o.model_file, o.initial_model.value_or("")});
   Validate(o);
   const ServerOptions options = OptionsOf(o);
   const std::unique_ptr<Store> store = OpenStore(o.store);

@@ -53,6 +53,12 @@ Output StateOutput(const SimulationRequest& o) {
           Readers::kOwner};
 }
 
+// The files that a simulation reads.
+std::vector<std::string> Inputs(const SimulationRequest& o) {
+  return {o.data, o.test.value_or(""), o.model_file, o.initial_model.value_or(""),
+          o.fleet.partition};
+}
+
 // An earlier simulation's end.
 RunState ReadState(const std::string& path) {
   posix::RequireRegularFile(path);
@@ -95,8 +101,8 @@ class SingleRun {
   explicit SingleRun(const SimulationRequest& request)
       : request_(request), config_(MakeSimulation(request)) {
     if (!request.resume.empty()) config_.resume = ReadState(request.resume);
+    RequireOutputs(Outputs(), "", Inputs(request));
     data_ = OpenData(request);
-    RequireOutputs(Outputs());
   }
 
   void Do() {
@@ -165,7 +171,7 @@ class RepeatedRun {
       throw std::invalid_argument(fmt::format(
           "--{} is for one simulation; give --seed instead of --seeds, or leave it out", option));
     }
-    RequireOutputs(Outputs());
+    RequireOutputs(Outputs(), "", Inputs(request));
   }
 
   void Do() {

@@ -52,6 +52,13 @@ struct Opener {
   }
 };
 
+// Texts that become features have the categories of the training samples.
+void UseCategories(const DataSource& train, DataSource* source) {
+  if (train.options.count("onehot") == 0 || source->options.count("onehot") == 0) return;
+  const auto named = train.options.find("categories");
+  source->options.emplace("categories", named == train.options.end() ? train.path : named->second);
+}
+
 // A file's labels have the classes of the training samples, in their order.
 void UseClasses(const SampleInfo& train, DataSource* source) {
   if (train.class_names.empty()) return;
@@ -108,6 +115,7 @@ TrainTest OpenTrainTest(const std::string& data, const std::string& test, const 
   } else if (!test.empty()) {
     DataSource source = opener.Source(test);
     UseClasses(opened.train->info(), &source);
+    if (data != kSynthetic) UseCategories(opener.Source(data), &source);
     opened.test = opener.Part(test, source, "test");
   }
   RequireSame(opened);

@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstring>
 #include <fmt/format.h>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -18,6 +17,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/output_file.h"
 #include "data/catalog.h"
 #include "data/generated.h"
 #include "sotto/data/partitions.h"
@@ -150,16 +150,18 @@ std::string Describe(const Dataset& data) {
 }
 
 void Write(const Options& o) {
+  const Output output = {"--out", o.out};
+  RequireOutputs({output}, "", {o.data, o.test, o.model, o.partition});
   const posix::SharedModel model = o.model.empty() ? nullptr : posix::OpenModel(o.model);
   const SharedDataset data = ReadShare(o, model.get());
   const bool are_bytes = AreBytes(*data);
+  OutputFile file(output);
   std::string bytes;
   for (uint32_t sample = 0; sample < data->size(); ++sample) {
     (are_bytes ? AppendBytes : AppendNumbers)(*data, sample, &bytes);
   }
-  std::ofstream file(o.out, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!file.flush()) throw std::runtime_error(fmt::format("cannot write {}", o.out));
+  file.stream() << bytes;
+  file.Finish();
   fmt::print("{}: {}, {} bytes\n", o.out, Describe(*data), bytes.size());
 }
 
@@ -171,9 +173,16 @@ int main(int argc, char** argv) {
   sotto::server::Options options;
   sotto::server::AddOptions(app, options);
   sotto::posix::MakeStrict(app);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
   try {
     sotto::server::Write(options);
+  } catch (const std::invalid_argument& error) {
+    fmt::print(stderr, "sotto-shard: {}\n", error.what());
+    return 2;
   } catch (const std::exception& error) {
     fmt::print(stderr, "sotto-shard: {}\n", error.what());
     return 1;

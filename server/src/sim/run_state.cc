@@ -112,11 +112,22 @@ void VisitMembers(Report& report, Visit visit) {
   visit("saturated_trainings", report.saturated_trainings);
 }
 
+Json AccuracyToState(const std::optional<privacy::AccuracyEstimate>& estimate) {
+  if (!estimate) return nullptr;
+  return {estimate->accuracy, estimate->noise_deviation, estimate->bar};
+}
+
+std::optional<privacy::AccuracyEstimate> AccuracyFromState(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  return privacy::AccuracyEstimate{json.at(0), json.at(1), json.at(2)};
+}
+
 Json ReportToState(const RoundReport& report) {
   Json json;
   VisitMembers(report, [&](const char* name, const auto& value) { json[name] = value; });
   const std::optional<double>& unclipped = report.outcome.unclipped_fraction;
   json["unclipped_fraction"] = unclipped ? Json(*unclipped) : Json(nullptr);
+  json["device_accuracy"] = AccuracyToState(report.outcome.device_accuracy);
   json["evaluation"] = report.evaluation ? EvaluationToState(*report.evaluation) : Json(nullptr);
   return json;
 }
@@ -127,6 +138,7 @@ RoundReport ReportFromState(const Json& json) {
   report.outcome.released = true;
   const Json& unclipped = json.at("unclipped_fraction");
   if (!unclipped.is_null()) report.outcome.unclipped_fraction = unclipped.get<double>();
+  report.outcome.device_accuracy = AccuracyFromState(json.at("device_accuracy"));
   const Json& evaluation = json.at("evaluation");
   if (!evaluation.is_null()) report.evaluation = EvaluationFromState(evaluation);
   return report;

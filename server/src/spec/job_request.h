@@ -29,6 +29,7 @@ struct JobRequest {
 
   // Keeps job.model if that came from a file: the request must outlive the job.
   posix::SharedModel opened_model;
+  std::string model_file;  // it; empty: the model has a name
 
   // The values that MakeJob() must resolve:
   double epsilon = 6.0;  // > 0; +infinity: fine uniform dither instead of noise, WITHOUT privacy

@@ -38,6 +38,7 @@ std::vector<std::string> ModelNames() {
 void OpenModel(JobRequest& request, const std::string& value) {
   try {
     request.opened_model = posix::OpenModel(value);
+    request.model_file = value;
   } catch (const std::exception& error) {
     throw std::invalid_argument(fmt::format("--model {}", error.what()));
   }

@@ -1,4 +1,5 @@
 // Tests of the reader of CSV files.
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <string>
@@ -178,7 +179,35 @@ TEST_F(CsvTest, TabsAndOtherSeparators) {
   EXPECT_EQ(FeaturesOf(*Open("1|0\n", ":separator=bar"), 0), (Floats{1}));
   EXPECT_EQ(FeaturesOf(*Open("1:0\n", ":separator=:"), 0), (Floats{1}));
   EXPECT_SAYS(Refusal("1,0\n", ":separator=dot"), "separator=dot: expected comma, semicolon");
-  EXPECT_SAYS(Refusal("a;b;label\n1;2;0\n"), "no column is left for the features");
+  EXPECT_SAYS(Refusal("a~b~label\n1~2~0\n"), "no column is left for the features");
+}
+
+TEST_F(CsvTest, WithoutAnOptionTheFirstLineTellsTheSeparator) {
+  for (const char separator : {';', '\t', '|'}) {
+    std::string text = "\"a, b, c, d\",b,label\n1,2,0\n";
+    std::replace(text.begin() + 12, text.end(), ',', separator);
+    EXPECT_EQ(FeaturesOf(*Open("\r\n" + text), 0), (Floats{1, 2})) << separator;
+  }
+  EXPECT_SAYS(Refusal("a;label\n1,5;0\n"),
+              "line 2, column 1 (a): \"1,5\"; expected a number with a decimal point");
+}
+
+TEST_F(CsvTest, TextsOfOtherSystemsAreRefusedWithWhatToDo) {
+  EXPECT_SAYS(Refusal("a,label\r1,0\r2,0\r"), "line 1: lines end with a carriage return alone");
+  EXPECT_SAYS(Refusal(std::string("\xFF\xFE"
+                                  "a\0,\0b\0\n\0",
+                                  10)),
+              "line 1: the text is UTF-16");
+  EXPECT_SAYS(Refusal("a,label\n\x1B[2J,0\n"), "\"\\x1b[2J\"; expected a number");
+}
+
+TEST_F(CsvTest, FeaturesAreNoAnswersAndRangesRise) {
+  const std::string text = "a,b,label\n1,2,0\n";
+  EXPECT_SAYS(Refusal(text, ":features=2-1"), "features=2-1: expected the lower number first");
+  EXPECT_SAYS(Refusal(text, ":features=1-3"), "features=: column 3 (label) is the label");
+  EXPECT_SAYS(Refusal(text, ":targets=b,features=a,b"), "features=: column 2 (b) is the target");
+  EXPECT_SAYS(Refusal(text, ":lable=a"), "did you mean label?");
+  EXPECT_SAYS(Refusal("age,sex,label\n1,2,0\n", ":drop=sez"), "did you mean sex?");
 }
 
 TEST_F(CsvTest, ADefectNamesLineAndColumn) {
@@ -202,8 +231,10 @@ TEST_F(CsvTest, SamplesMustFitTheModel) {
   const ModelInfo& motion = *FindModel("motion");
   EXPECT_SAYS(Refusal("a,label\n1,0\n", "", &motion),
               "model motion takes 384 inputs (128 x 3), but ");
-  EXPECT_SAYS(Refusal("id,a,label\n1,1,0\n", "", &motion),
-              "a.csv has 2 (2); the features are columns 1 (id), 2 (a); features= takes columns");
+  EXPECT_SAYS(
+      Refusal("id,a,label\n1,1,0\n", "", &motion),
+      "a.csv has 2 (2); name a model that takes as many: --model FILE.toml, input = [2]; the "
+      "features are columns 1 (id), 2 (a); features= takes columns");
   const ModelInfo& ova = *FindModel("ova-logistic");
   std::string row;
   for (int i = 0; i < 50; ++i) row += "1,";

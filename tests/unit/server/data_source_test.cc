@@ -171,6 +171,18 @@ TEST_F(FormatsTest, Cifar100HasFineAndCoarseLabels) {
               "the label of record 0 is 100; expected 0 to 99");
 }
 
+TEST_F(FormatsTest, LabelsThatTheModelHasNotAreRefused) {
+  ModelInfo model = *FindModel("svhn-cnn");
+  const std::string path = Write("train.bin", Record("\x05\x63", 0, 0, 0));
+  EXPECT_SAYS(Complaint(path, &model),
+              "the label of record 0 is 99; the model has the classes 0 to 9");
+  EXPECT_EQ(LabelsOf(*Read(path + ":labels=coarse", &model)), (Labels{5}));
+  model.classes = 5;
+  EXPECT_SAYS(Complaint(path + ":labels=coarse", &model), "choose one that tells 20 classes apart");
+  EXPECT_SAYS(Complaint(Write("test_batch.bin", Record("\x07", 1, 2, 3)), &model),
+              "the label of record 0 is 7; the model has the classes 0 to 4");
+}
+
 // Images of 2 x 3 in three colours, whose values say where they stand: 100 colour + 10 x + y.
 std::string WriteSvhn(const std::string& path, const std::vector<double>& labels,
                       matio_compression compression) {

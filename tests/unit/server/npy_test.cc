@@ -85,6 +85,17 @@ TEST_F(NpyTest, EveryTypeOfNumberIsRead) {
             (Floats{-1, -300}));
 }
 
+TEST_F(NpyTest, HalfPrecisionIsReadExactly) {
+  const SharedDataset data =
+      Read(Write("x.npy", Npy<uint16_t>("<f2", "(1, 7)",
+                                        {0x0000, 0x3C00, 0xC100, 0x7BFF, 0x0001, 0x0400, 0x3555})));
+  EXPECT_EQ(FeaturesOf(*data, 0),
+            (Floats{0, 1, -2.5F, 65504, 5.9604645e-8F, 6.1035156e-5F, 0.33325195F}));
+  EXPECT_TRUE(std::isnan(
+      FeaturesOf(*Read(Write("x.npy", Npy<uint16_t>("<f2", "(1, 1)", {0x7E00}))), 0)[0]));
+  EXPECT_SAYS(Complaint(Write("x.npy", Npy<uint16_t>("<f2", "(1, 1)", {0xFC00}))), "-inf");
+}
+
 TEST_F(NpyTest, BytesStayBytes) {
   const SharedDataset data =
       Read(Write("x.npy", Npy<uint8_t>("|u1", "(2, 1, 2)", {0, 255, 51, 0})));
@@ -152,7 +163,9 @@ TEST_F(NpyTest, WhatIsNoArrayIsRefused) {
   const std::string good = kFeatures;
   EXPECT_SAYS(Complaint(Write("x.npy", "hello, world")), "is no .npy array");
   EXPECT_SAYS(Complaint(Write("x.npy", Npy<float>("<c8", "(1, 1)", {1, 2}))),
-              "the type '<c8' is not read here; expected float32");
+              "the type '<c8' is not read here; expected float16 to float64");
+  EXPECT_SAYS(Complaint(Write("x.npy", Npy<uint8_t>("|O", "(1, 1)", {1}))),
+              "it holds objects of Python; convert them: labels with y.astype(str)");
   EXPECT_SAYS(Complaint(Write("x.npy", Npy<float>("<f4", "()", {1}))), "it holds a single number");
   EXPECT_SAYS(Complaint(Write("x.npy", Npy<float>("<f4", "(0, 3)", {}))), "its shape is (0, 3)");
   EXPECT_SAYS(Complaint(Write("x.npy", Npy<float>("<f4", "(99999999, 99999999)", {}))),

@@ -166,6 +166,17 @@ TEST_F(OutputFileTest, ALinkToNothingIsRefusedAndStays) {
   EXPECT_FALSE(std::filesystem::exists(Path("nothing")));
 }
 
+TEST_F(OutputFileTest, AFileThatTheCommandReadsIsNotReplaced) {
+  Write("samples");
+  for (const std::string& input : {path_, path_ + ":label=y", Path("./file"),
+                                   Path("x.npy") + ":y=" + path_, "file:" + path_}) {
+    EXPECT_THROW(RequireOutputs({JsonOutput(path_)}, "", {"", input}), std::invalid_argument)
+        << input;
+  }
+  RequireOutputs({JsonOutput(Path("other"))}, "", {path_, "synthetic", ""});
+  EXPECT_EQ(Read(), "samples");
+}
+
 TEST_F(OutputFileTest, TwoOutputsAreTwoFilesButForDevices) {
   const auto require = [](const std::string& one, const std::string& other) {
     RequireOutputs({JsonOutput(one), {"--model-out", other}});

@@ -88,6 +88,26 @@ TEST(RunState, DevicesBeyondTheFleetAreRefused) {
   EXPECT_THROW(Simulated(config), std::runtime_error);
 }
 
+TEST(RunState, WhatDevicesMeasuredSurvives) {
+  SimulationRequest request = SmallRequest();
+  request.job.evaluates_on_devices = true;
+  request.fleet.dropout = 0;
+  request.job.plan.rounds = 2;
+  const SimulationConfig config = MakeSimulation(request);
+  const SimulationResult whole = Simulated(config);
+  ASSERT_TRUE(whole.rounds.at(0).outcome.device_accuracy);
+  const RunState read = RunStateFromText("state", ToText(whole.state));
+  ASSERT_EQ(read.rounds.size(), 2U);
+  for (size_t i = 0; i < 2; ++i) {
+    const privacy::AccuracyEstimate& was = *whole.rounds[i].outcome.device_accuracy;
+    ASSERT_TRUE(read.rounds[i].outcome.device_accuracy);
+    const privacy::AccuracyEstimate& is = *read.rounds[i].outcome.device_accuracy;
+    EXPECT_EQ(is.accuracy, was.accuracy);
+    EXPECT_EQ(is.bar, was.bar);
+    EXPECT_EQ(is.noise_deviation, was.noise_deviation);
+  }
+}
+
 TEST(RunState, WithoutASeedTheStateHoldsTheKeyOfTheRun) {
   SimulationRequest request = SmallRequest();
   request.seed.reset();

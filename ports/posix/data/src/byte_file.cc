@@ -10,6 +10,19 @@
 
 namespace sotto {
 
+std::string Quoted(std::string_view text) {
+  constexpr size_t kMost = 40;
+  size_t end = std::min(text.size(), kMost);
+  // Not within a character of UTF-8.
+  while (end < text.size() && end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
+  std::string quoted = "\"";
+  for (const char c : text.substr(0, end)) {
+    const auto byte = static_cast<uint8_t>(c);
+    quoted += byte < 0x20 || byte == 0x7F ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+  }
+  return quoted + (end < text.size() ? "\"..." : "\"");
+}
+
 void ByteSource::ReadExactly(uint8_t* out, size_t count, const std::string& what) {
   if (Read(out, count) == count) return;
   throw Defect(fmt::format("is truncated: it ends within {}", what), "fetch the file again");

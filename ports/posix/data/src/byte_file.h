@@ -8,12 +8,17 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 #include <zlib.h>
 
 #include "sotto/posix/files.h"
 
 namespace sotto {
+
+// The text in quotes, for messages: of a long one the beginning, and without characters that would
+// steer a terminal.
+std::string Quoted(std::string_view text);
 
 // Bytes in their order: of a file, or of an entry of an archive.
 class ByteSource {

@@ -1,112 +1,25 @@
 #include <algorithm>
 #include <cmath>
-#include <csv.h>
-#include <exception>
 #include <fmt/format.h>
 #include <limits>
 #include <optional>
 #include <stdexcept>
 
-#include "byte_file.h"
 #include "csv_columns.h"
+#include "csv_rows.h"
 #include "formats.h"
+#include "one_hot.h"
 #include "sotto/options/numbers.h"
 #include "windows.h"
 
 namespace sotto {
 namespace {
 
-// Reads rows with libcsv, a line of the file at a time, so that a row's line is known.
-class RowFile {
- public:
-  RowFile(const std::string& path, char separator) : lines_(path) {
-    if (csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI) != 0) throw std::bad_alloc();
-    csv_set_delim(&parser_, static_cast<unsigned char>(separator));
-  }
-  ~RowFile() { csv_free(&parser_); }
-  RowFile(const RowFile&) = delete;
-  RowFile& operator=(const RowFile&) = delete;
-
-  // The next row; false at the end. Empty lines are no rows.
-  bool Next(CsvRow* row) {
-    row_ = row;
-    row_->clear();
-    is_whole_ = false;
-    while (!is_whole_ && lines_.Next(&line_)) {
-      if (lines_.number() == 1 && line_.compare(0, 3, "\xEF\xBB\xBF") == 0) line_.erase(0, 3);
-      line_ += '\n';
-      bytes_ += line_.size();
-      if (csv_parse(&parser_, line_.data(), line_.size(), OnField, OnRow, this) != line_.size()) {
-        Refuse();
-      }
-      if (bytes_ > LineFile::kMaxLine) {
-        throw Defect("", "the row is too long", "a quote may be missing in a line above");
-      }
-    }
-    if (!is_whole_ && csv_fini(&parser_, OnField, OnRow, this) != 0) {
-      throw Defect("", "the file ends within a quoted field", "end the field with \"");
-    }
-    if (failure_) std::rethrow_exception(failure_);
-    bytes_ = 0;
-    return is_whole_;
-  }
-
-  posix::FileError Defect(const std::string& where, const std::string& what,
-                          const std::string& advice) const {
-    return lines_.Defect(where, what, advice);
-  }
-
- private:
-  // C code calls these two: they must not throw.
-  static void OnField(void* text, size_t size, void* context) {
-    auto* self = static_cast<RowFile*>(context);
-    try {
-      self->row_->Add(static_cast<const char*>(text), size);
-    } catch (...) {
-      self->failure_ = std::current_exception();
-    }
-  }
-  static void OnRow(int, void* context) { static_cast<RowFile*>(context)->is_whole_ = true; }
-
-  [[noreturn]] void Refuse() const {
-    if (csv_error(&parser_) == CSV_EPARSE) {
-      throw Defect(fmt::format("column {}", row_->size() + 1), "a quote stands within a field",
-                   "put the whole field in quotes, and write a quote in it as \"\"");
-    }
-    throw std::bad_alloc();
-  }
-
-  LineFile lines_;
-  mutable csv_parser parser_{};
-  std::string line_;
-  CsvRow* row_ = nullptr;
-  bool is_whole_ = false;
-  size_t bytes_ = 0;  // of the row so far
-  std::exception_ptr failure_;
-};
-
-char SeparatorOf(const ReadRequest& request) {
-  const std::string path = request.path();
-  const bool is_tsv = path.find(".tsv") != std::string::npos;
-  const std::string text = request.Text("separator", is_tsv ? "tab" : "comma");
-  for (const auto& [name, separator] : {std::pair<const char*, char>{"comma", ','},
-                                        {"semicolon", ';'},
-                                        {"tab", '\t'},
-                                        {"space", ' '},
-                                        {"bar", '|'}}) {
-    if (text == name) return separator;
-  }
-  if (text.size() == 1 && text[0] != '"' && text[0] != '\n') return text[0];
-  throw std::invalid_argument(
-      fmt::format("{}: separator={}: expected comma, semicolon, tab, space, bar, or one character",
-                  request.path(), text));
-}
-
 class CsvReader {
  public:
   explicit CsvReader(const ReadRequest& request)
       : request_(request),
-        file_(request.path(), SeparatorOf(request)),
+        file_(request.path(), SeparatorOf(request, request.path())),
         labels_(request.ClassesOption(), request.classes()),
         length_(request.Count("window", 1, 1, 1U << 20)),
         stride_(request.Count("stride", length_, 1, 1U << 20)) {
@@ -116,12 +29,14 @@ class CsvReader {
   SharedDataset Read() {
     CsvRow row;
     if (!file_.Next(&row))
-      throw file_.Defect("", "the file has no rows", "expected a row a sample");
+      throw posix::FileError(
+          fmt::format("{}: the file has no rows; expected a row a sample", request_.path()));
     columns_ = CsvColumns(request_, row);
-    features_.resize(columns_.features.size());
+    onehot_ = OneHot(request_, columns_, [this](std::string_view text) { return IsMissing(text); });
+    features_.resize(onehot_.Width(columns_.features));
     targets_.resize(columns_.targets.size());
     info_ = MakeInfo();
-    Windows windows(columns_.features.size(), length_, stride_);
+    Windows windows(features_.size(), length_, stride_);
     if (columns_.has_header && !file_.Next(&row)) row.clear();
     for (bool is_first = true; row.size() > 0; is_first = false) {
       TakeRow(row, is_first, &windows);
@@ -135,7 +50,7 @@ class CsvReader {
 
  private:
   SampleInfo MakeInfo() const {
-    const auto columns = static_cast<uint32_t>(columns_.features.size());
+    const auto columns = static_cast<uint32_t>(features_.size());
     SampleInfo info;
     try {
       info = InfoFor(request_, length_ > 1 ? std::vector<uint32_t>{length_, columns}
@@ -144,7 +59,7 @@ class CsvReader {
       throw std::invalid_argument(
           fmt::format("{}; the features are {}; features= takes columns, "
                       "drop= leaves some out",
-                      error.what(), columns_.DescribeFeatures()));
+                      error.what(), DescribeFeatures()));
     }
     info.targets = static_cast<uint32_t>(columns_.targets.size());
     return info;
@@ -152,15 +67,10 @@ class CsvReader {
 
   void TakeRow(const CsvRow& row, bool is_first, Windows* windows) {
     if (row.size() != columns_.names.size()) {
-      throw file_.Defect("", fmt::format("{} columns", row.size()),
+      throw file_.Defect("", row.size() == 1 ? "1 column" : fmt::format("{} columns", row.size()),
                          fmt::format("expected {}, as in the first row", columns_.names.size()));
     }
-    for (size_t i = 0; i < features_.size(); ++i) {
-      features_[i] = Number(row, columns_.features[i], true);
-      if (const char* fault = FaultOf(request_, features_[i])) {
-        throw Defect(row, columns_.features[i], fault);
-      }
-    }
+    TakeFeatures(row);
     for (size_t i = 0; i < targets_.size(); ++i) {
       targets_[i] = Number(row, columns_.targets[i], false);
     }
@@ -172,6 +82,43 @@ class CsvReader {
     in_series_ = begins ? 1 : in_series_ + 1;
     longest_ = std::max(longest_, in_series_);
     if (windows->Add({features_.data(), features_.size()}, begins)) TakeSample(windows);
+  }
+
+  void TakeFeatures(const CsvRow& row) {
+    size_t at = 0;
+    for (const size_t column : columns_.features) {
+      if (const auto* categories = onehot_.Of(column)) {
+        std::fill_n(features_.begin() + static_cast<std::ptrdiff_t>(at), categories->size(), 0.0F);
+        if (!IsMissing(row[column])) features_[at + CategoryOf(row, column)] = 1.0F;
+        at += categories->size();
+        continue;
+      }
+      features_[at] = Number(row, column, true);
+      if (const char* fault = FaultOf(request_, features_[at])) throw Defect(row, column, fault);
+      ++at;
+    }
+  }
+
+  size_t CategoryOf(const CsvRow& row, size_t column) const {
+    const std::vector<std::string>& categories = *onehot_.Of(column);
+    const auto at = std::lower_bound(categories.begin(), categories.end(), row[column]);
+    if (at != categories.end() && *at == row[column]) {
+      return static_cast<size_t>(at - categories.begin());
+    }
+    throw Defect(row, column,
+                 fmt::format("expected a category of the file of categories=: {}{}",
+                             categories.front(), categories.size() > 1 ? ", ..." : ""));
+  }
+
+  // With what became of texts.
+  std::string DescribeFeatures() const {
+    std::string text = columns_.DescribeFeatures();
+    for (const size_t column : columns_.onehot) {
+      const size_t count = onehot_.Of(column)->size();
+      text += fmt::format("; of {} there {}", columns_.Describe(column),
+                          count == 1 ? "is 1 category" : fmt::format("are {} categories", count));
+    }
+    return text;
   }
 
   void TakeSample(Windows* windows) {
@@ -200,9 +147,12 @@ class CsvReader {
     }
     const std::optional<double> value = posix::ParseReal(text[0] == '+' ? text.substr(1) : text);
     if (!value) {
-      throw Defect(row, column,
-                   "expected a number; leave the column out with drop=, or say what stands for a "
-                   "missing value with missing=");
+      throw Defect(
+          row, column,
+          text.find(',') != text.npos
+              ? "expected a number with a decimal point"
+              : "expected a number; leave the column out with drop=, make features of its "
+                "texts with onehot=, or say what stands for a missing value with missing=");
     }
     if (!(std::fabs(*value) <= std::numeric_limits<float>::max())) {
       throw Defect(row, column, "expected a number that float32 can hold");
@@ -216,9 +166,8 @@ class CsvReader {
   }
 
   posix::FileError Defect(const CsvRow& row, size_t column, const std::string& why) const {
-    std::string text(row[column].substr(0, 40));
     return file_.Defect(fmt::format("column {}", columns_.Describe(column)),
-                        text.empty() ? "empty" : fmt::format("\"{}\"", text), why);
+                        row[column].empty() ? "empty" : Quoted(row[column]), why);
   }
 
   void RequireWindow() const {
@@ -245,6 +194,7 @@ class CsvReader {
   uint32_t stride_;
   std::vector<std::string> missing_;
   CsvColumns columns_;
+  OneHot onehot_;
   SampleInfo info_;
   Names groups_;
   StoredSamples samples_;

@@ -5,46 +5,17 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "sotto/options/nearest.h"
 #include "sotto/options/numbers.h"
 
 namespace sotto {
-namespace {
 
 constexpr size_t kNone = static_cast<size_t>(-1);
 
-std::string Lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
-// Options that name columns.
-constexpr const char* kColumnOptions[] = {"label", "targets", "group", "features", "drop"};
-
-bool HasHeader(const ReadRequest& request, const CsvRow& first) {
-  const std::string header = request.Text("header", "auto");
-  if (header == "yes") return true;
-  if (header == "no") return false;
-  if (header != "auto") {
-    throw std::invalid_argument(
-        fmt::format("{}: header={}: expected yes, no or auto", request.path(), header));
-  }
-  bool has_number = false;  // or what stands for one
-  for (size_t i = 0; i < first.size(); ++i) {
-    has_number = has_number || posix::ParseReal(first[i]).has_value() || IsMissingMark(first[i]);
-    for (const char* key : kColumnOptions) {
-      for (const std::string& name : request.List(key)) {
-        if (name == first[i] && !posix::ParseCount(name)) return true;
-      }
-    }
-  }
-  return !has_number;
-}
-
 // Finds columns by name or number.
-class Finder {
+class ColumnFinder {
  public:
-  Finder(const ReadRequest& request, const CsvColumns& columns)
+  ColumnFinder(const ReadRequest& request, const CsvColumns& columns)
       : request_(request), columns_(columns) {}
 
   // The columns of an option's list; a number is from 1, and N-M is a range.
@@ -56,10 +27,10 @@ class Finder {
       if (named != kNone) {
         found.push_back(named);
       } else if (dash != std::string::npos && posix::ParseCount(name.substr(0, dash))) {
+        const size_t first = Numbered(key, name, name.substr(0, dash));
         const size_t last = Numbered(key, name, name.substr(dash + 1));
-        for (size_t i = Numbered(key, name, name.substr(0, dash)); i <= last; ++i) {
-          found.push_back(i);
-        }
+        if (last < first) throw Refusal(key, name, "expected the lower number first");
+        for (size_t i = first; i <= last; ++i) found.push_back(i);
       } else {
         found.push_back(Numbered(key, name, name));
       }
@@ -90,7 +61,8 @@ class Finder {
         key, name,
         fmt::format("there is no such column; expected a number from 1 to {}{}",
                     columns_.names.size(),
-                    columns_.has_header ? fmt::format(" or a name: {}", fmt::join(Shown(), ", "))
+                    columns_.has_header ? fmt::format(" or a name: {}{}", fmt::join(Shown(), ", "),
+                                                      posix::DidYouMean(name, columns_.names))
                                         : "; the file has no header, unless header=yes says so"));
   }
 
@@ -112,6 +84,38 @@ class Finder {
   const CsvColumns& columns_;
 };
 
+namespace {
+
+std::string Lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+// Options that name columns.
+constexpr const char* kColumnOptions[] = {"label",    "targets", "group",
+                                          "features", "drop",    "onehot"};
+
+bool HasHeader(const ReadRequest& request, const CsvRow& first) {
+  const std::string header = request.Text("header", "auto");
+  if (header == "yes") return true;
+  if (header == "no") return false;
+  if (header != "auto") {
+    throw std::invalid_argument(
+        fmt::format("{}: header={}: expected yes, no or auto", request.path(), header));
+  }
+  bool has_number = false;  // or what stands for one
+  for (size_t i = 0; i < first.size(); ++i) {
+    has_number = has_number || posix::ParseReal(first[i]).has_value() || IsMissingMark(first[i]);
+    for (const char* key : kColumnOptions) {
+      for (const std::string& name : request.List(key)) {
+        if (name == first[i] && !posix::ParseCount(name)) return true;
+      }
+    }
+  }
+  return !has_number;
+}
+
 // Without the option label: the column of that name, else the last one.
 size_t UsualLabel(const CsvColumns& columns) {
   for (const char* usual : {"label", "class"}) {
@@ -122,7 +126,7 @@ size_t UsualLabel(const CsvColumns& columns) {
   return columns.names.size() - 1;
 }
 
-void FindLabel(const ReadRequest& request, const Finder& find, CsvColumns* columns) {
+void FindLabel(const ReadRequest& request, const ColumnFinder& find, CsvColumns* columns) {
   columns->targets = find.List("targets");
   if (request.Text("label") == "none") return;
   columns->label = find.One("label");
@@ -151,11 +155,17 @@ CsvColumns::CsvColumns(const ReadRequest& request, const CsvRow& first)
   for (size_t i = 0; i < first.size(); ++i) {
     names.push_back(has_header ? std::string(first[i]) : std::to_string(i + 1));
   }
-  const Finder find(request, *this);
+  const ColumnFinder find(request, *this);
   FindLabel(request, find, this);
   group = find.One("group");
   features = find.List("features");
-  if (request.Has("features")) return;
+  onehot = find.List("onehot");
+  if (!request.Has("features")) TakeOtherColumns(request, find);
+  RequireFeatures(request);
+}
+
+// All that have no other use.
+void CsvColumns::TakeOtherColumns(const ReadRequest& request, const ColumnFinder& find) {
   std::vector<size_t> others = find.List("drop");
   others.insert(others.end(), targets.begin(), targets.end());
   if (label) others.push_back(*label);
@@ -168,6 +178,25 @@ CsvColumns::CsvColumns(const ReadRequest& request, const CsvRow& first)
       fmt::format("{}: no column is left for the features; is the separator right? The first row "
                   "has {} columns: separator=semicolon or separator=tab",
                   request.path(), names.size()));
+}
+
+// A model that gets its answer with the sample learns nothing.
+void CsvColumns::RequireFeatures(const ReadRequest& request) const {
+  const auto is_in = [](const std::vector<size_t>& columns, size_t column) {
+    return std::find(columns.begin(), columns.end(), column) != columns.end();
+  };
+  for (const size_t column : features) {
+    if (column != label && !is_in(targets, column)) continue;
+    throw std::invalid_argument(
+        fmt::format("{}: features=: column {} is the {}; leave it out, or name another one: {}=",
+                    request.path(), Describe(column), column == label ? "label" : "target",
+                    column == label ? "label" : "targets"));
+  }
+  for (const size_t column : onehot) {
+    if (is_in(features, column)) continue;
+    throw std::invalid_argument(fmt::format("{}: onehot=: column {} is no feature; leave it out",
+                                            request.path(), Describe(column)));
+  }
 }
 
 std::string CsvColumns::Describe(size_t column) const {

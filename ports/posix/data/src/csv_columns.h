@@ -8,34 +8,15 @@
 #include <string_view>
 #include <vector>
 
+#include "csv_rows.h"
 #include "formats.h"
 
 namespace sotto {
 
-// The fields of a row.
-class CsvRow {
- public:
-  void clear() {
-    text_.clear();
-    ends_.clear();
-  }
-  void Add(const char* text, size_t size) {
-    text_.append(text, size);
-    ends_.push_back(text_.size());
-  }
-  size_t size() const { return ends_.size(); }
-  std::string_view operator[](size_t i) const {
-    const size_t begin = i == 0 ? 0 : ends_[i - 1];
-    return std::string_view(text_).substr(begin, ends_[i] - begin);
-  }
-
- private:
-  std::string text_;
-  std::vector<size_t> ends_;
-};
-
 // A text that commonly stands for a missing value, such as NA.
 bool IsMissingMark(std::string_view text);
+
+class ColumnFinder;
 
 struct CsvColumns {
   CsvColumns() = default;
@@ -51,9 +32,14 @@ struct CsvColumns {
   bool has_header = false;
   std::vector<std::string> names;  // of all columns; without a header their numbers
   std::vector<size_t> features;
+  std::vector<size_t> onehot;  // of the features: those with texts
   std::optional<size_t> label;
   std::vector<size_t> targets;
   std::optional<size_t> group;
+
+ private:
+  void TakeOtherColumns(const ReadRequest& request, const ColumnFinder& find);
+  void RequireFeatures(const ReadRequest& request) const;
 };
 
 }  // namespace sotto

@@ -41,7 +41,9 @@ std::vector<Format> AllFormats() {
        {".csv", ".tsv"},
        "rows of numbers, a row a sample or a time step; RFC 4180",
        "har.csv:label=activity,group=user",
-       {{"separator", "`comma`, `semicolon`, `tab`, `space`, `bar` or a character; of .tsv `tab`"},
+       {{"separator",
+         "`comma`, `semicolon`, `tab`, `space`, `bar` or a character; else of .tsv `tab`, and the "
+         "one of comma, semicolon, tab and bar that the first line has most often"},
         {"header",
          "`yes`, `no` or `auto`: the first row has names if none of its fields is a number "
          "or an option names one of them"},
@@ -54,6 +56,12 @@ std::vector<Format> AllFormats() {
          "the columns to take; else all others. A column is a name, a number from 1, or "
          "a range 3-10"},
         {"drop", "columns to leave out"},
+        {"onehot",
+         "columns of texts, each of which becomes a feature for each of its texts: 1 for that of "
+         "the row, 0 for the others"},
+        {"categories",
+         "the CSV file whose columns of the same names hold all texts of `onehot`; else FILE "
+         "itself"},
         {"missing",
          "texts that stand for a missing value, besides an empty field, `?`, `NA`, "
          "`N/A`, `NaN` and `null`"},
@@ -66,7 +74,7 @@ std::vector<Format> AllFormats() {
        "libcsv"},
       {"npz",
        {".npz"},
-       "arrays of NumPy in one file: float32, float64, integers, bool; texts as labels",
+       "arrays of NumPy in one file: float16 to float64, integers, bool; texts as labels",
        "windows.npz:x=windows,y=activity",
        {{"x", "the array of the samples; else `x`, `X`, `data`, `features`, `x_train` or `arr_0`"},
         {"y",
@@ -211,6 +219,16 @@ void RequireTokens(const ReadRequest& request, const SampleInfo& info,
                                      *at, info.tokens - 1));
 }
 
+// Whoever counts by class relies on it.
+void RequireLabels(const ReadRequest& request, const SampleInfo& info,
+                   const StoredSamples& samples) {
+  for (size_t i = 0; i < samples.labels.size(); ++i) {
+    if (samples.labels[i] < info.classes) continue;
+    throw posix::FileError(fmt::format("{}: sample {} has the label {}, expected 0 to {}",
+                                       request.path(), i, samples.labels[i], info.classes - 1));
+  }
+}
+
 }  // namespace
 
 const std::vector<Format>& Formats() {
@@ -269,9 +287,12 @@ SampleInfo InfoFor(const ReadRequest& request, const std::vector<uint32_t>& axes
   const ModelInfo& model = *request.model;
   const nn::Shape& wanted = model.layers[0].info.input;
   if (size != model.inputs) {
-    throw std::invalid_argument(fmt::format("model {} takes {} inputs ({}), but {} has {} ({})",
-                                            model.name, model.inputs, ShapeText(wanted),
-                                            request.path(), size, text));
+    throw std::invalid_argument(
+        fmt::format("model {} takes {} inputs ({}), but {} has {} ({}); "
+                    "name a model that takes as many: --model FILE.toml, "
+                    "input = [{}]",
+                    model.name, model.inputs, ShapeText(wanted), request.path(), size, text,
+                    fmt::join(axes, ", ")));
   }
   if (!HaveOneOrder(axes, wanted)) {
     throw std::invalid_argument(
@@ -307,6 +328,7 @@ SharedDataset Build(const ReadRequest& request, SampleInfo info, StoredSamples s
   }
   RequireTargets(request, info);
   RequireTokens(request, info, samples);
+  if (info.classes > 0) RequireLabels(request, info, samples);
   samples.bytes.shrink_to_fit();
   samples.numbers.shrink_to_fit();
   const DataSource& source = request.source;

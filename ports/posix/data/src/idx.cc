@@ -172,8 +172,8 @@ std::string FindFile(const std::string& path, const std::string& advice) {
   }
   const fs::path file = path;
   throw posix::FileError(fmt::format("{}: neither {} nor {}.gz is there; {}",
-                                     file.parent_path().string(), file.filename().string(),
-                                     file.filename().string(), advice));
+                                     file.has_parent_path() ? file.parent_path().string() : ".",
+                                     file.filename().string(), file.filename().string(), advice));
 }
 
 }  // namespace sotto

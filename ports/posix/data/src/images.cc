@@ -93,6 +93,12 @@ SharedDataset ReadCifar(const ReadRequest& request, size_t labels, size_t used, 
                           fmt::format("expected 0 to {}; is it the binary version of CIFAR-{}?",
                                       classes - 1, classes == 10 ? 10 : 100));
       }
+      if (record[used] >= info.classes) {
+        throw file.Defect(fmt::format("the label of record {} is {}", in_file, record[used]),
+                          fmt::format("the model has the classes 0 to {}; choose one that tells {} "
+                                      "classes apart",
+                                      info.classes - 1, classes));
+      }
       const size_t index = seen++;
       if (request.keep && !request.keep(index)) continue;
       samples.labels.push_back(record[used]);

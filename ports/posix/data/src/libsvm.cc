@@ -168,8 +168,7 @@ class LibsvmReader {
   }
 
   posix::FileError Defect(size_t column, std::string_view text, const std::string& why) const {
-    return file_.Defect(fmt::format("column {}", column), fmt::format("\"{}\"", text.substr(0, 40)),
-                        why);
+    return file_.Defect(fmt::format("column {}", column), Quoted(text), why);
   }
 
   const ReadRequest& request_;

@@ -1,6 +1,7 @@
 #include "npy.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 #include <limits>
@@ -31,6 +32,16 @@ std::optional<std::string> ValueOf(const std::string& header, const std::string&
   const size_t end = header.find_first_of(is_tuple ? ")" : ",}", begin);
   if (end == std::string::npos) return std::nullopt;
   return header.substr(begin, end - begin);
+}
+
+// float16: a sign, five bits of exponent, ten of fraction.
+double Half(uint64_t bits) {
+  const auto exponent = static_cast<int>(bits >> 10 & 31);
+  const auto fraction = static_cast<double>(bits & 1023);
+  const double magnitude = exponent == 0    ? std::ldexp(fraction, -24)
+                           : exponent == 31 ? (fraction == 0 ? HUGE_VAL : std::nan(""))
+                                            : std::ldexp(1024 + fraction, exponent - 25);
+  return (bits >> 15 & 1) != 0 ? -magnitude : magnitude;
 }
 
 void AppendUtf8(uint32_t code, std::string* text) {
@@ -74,6 +85,7 @@ void NpyArray::ReadHeader() {
 }
 
 void NpyArray::ReadType(const std::string& type) {
+  if (type == "'|O'" || type == "'O'") kind_ = 'O';
   const bool is_quoted = type.size() >= 5 && type.front() == '\'' && type.back() == '\'';
   const auto size = is_quoted ? posix::ParseCount(type.substr(3, type.size() - 4)) : std::nullopt;
   if (size) {
@@ -82,13 +94,20 @@ void NpyArray::ReadType(const std::string& type) {
     item_ = static_cast<size_t>(std::min<uint64_t>(*size, kMaxText + 1)) * (kind_ == 'U' ? 4 : 1);
   }
   const bool is_number =
-      (kind_ == 'f' && (item_ == 4 || item_ == 8)) ||
+      (kind_ == 'f' && (item_ == 2 || item_ == 4 || item_ == 8)) ||
       ((kind_ == 'i' || kind_ == 'u') && (item_ == 1 || item_ == 2 || item_ == 4 || item_ == 8)) ||
       (kind_ == 'b' && item_ == 1);
   const bool is_short = is_text() && item_ > 0 && item_ <= kMaxText;
   if (is_number || is_short) return;
-  throw Defect(fmt::format("the type {} is not read here", type.substr(0, 60)),
-               "expected float32, float64, integers, bool or short texts: x.astype('float32')");
+  const std::string what = fmt::format("the type {} is not read here", type.substr(0, 60));
+  if (kind_ == 'O') {
+    throw Defect(what,
+                 "it holds objects of Python; convert them: labels with y.astype(str), numbers "
+                 "with x.astype('float32')");
+  }
+  throw Defect(what,
+               "expected float16 to float64, integers, bool or short texts: "
+               "x.astype('float32'), y.astype(str)");
 }
 
 // "(60000, 28, 28": the tuple without its end.
@@ -139,6 +158,7 @@ double NpyArray::Number(const uint8_t* bytes) const {
     std::memcpy(&value, &bits, sizeof(value));
     return value;
   }
+  if (kind_ == 'f' && item_ == 2) return Half(bits);
   if (kind_ == 'f') {
     const auto low = static_cast<uint32_t>(bits);
     float value;

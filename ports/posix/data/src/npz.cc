@@ -5,6 +5,7 @@
 #include <zip.h>
 
 #include "arrays.h"
+#include "sotto/options/nearest.h"
 
 namespace sotto {
 namespace {
@@ -23,9 +24,13 @@ Archive Open(const std::string& path) {
   zip_error_init_with_code(&error, code);
   const std::string why = zip_error_strerror(&error);
   zip_error_fini(&error);
+  if (code == ZIP_ER_OPEN || code == ZIP_ER_NOENT) {
+    throw posix::FileError(
+        fmt::format("{}: cannot be opened: {}; check the path and its permissions", path, why));
+  }
   throw posix::FileError(
-      fmt::format("{}: cannot be opened as .npz: {}; write it with numpy.savez or "
-                  "numpy.savez_compressed",
+      fmt::format("{}: cannot be opened as .npz: {}; if a part of it is missing, fetch it again, "
+                  "else write it with numpy.savez or numpy.savez_compressed",
                   path, why));
 }
 
@@ -85,9 +90,9 @@ class Directory {
                                   static_cast<zip_uint64_t>(at - names_.begin())));
     }
     if (!request.Has(option)) return nullptr;
-    throw std::invalid_argument(fmt::format("{}: {}={}: there is no such array; the arrays: {}",
-                                            path_, option, sought.front(),
-                                            fmt::join(names_, ", ")));
+    throw std::invalid_argument(fmt::format("{}: {}={}: there is no such array; the arrays: {}{}",
+                                            path_, option, sought.front(), fmt::join(names_, ", "),
+                                            posix::DidYouMean(sought.front(), names_)));
   }
 
   const std::vector<std::string>& names() const { return names_; }

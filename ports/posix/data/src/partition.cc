@@ -4,9 +4,25 @@
 #include <limits>
 #include <numeric>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace sotto {
+namespace {
+
+// What the training set is enough for.
+std::string AdviceFor(size_t training_size, size_t devices, size_t samples_per_device) {
+  const size_t served = training_size / samples_per_device;
+  const size_t each = training_size / devices;
+  std::string advice;
+  if (served > 0) advice = fmt::format("{} such devices", served);
+  if (each > 0) {
+    advice += fmt::format("{}{} devices with {} each", served > 0 ? ", or " : "", devices, each);
+  }
+  return advice.empty() ? "; take fewer of both" : "; it serves " + advice;
+}
+
+}  // namespace
 
 void RequireEnoughSamples(size_t training_size, size_t devices, size_t samples_per_device) {
   if (training_size > std::numeric_limits<uint32_t>::max()) {
@@ -23,9 +39,9 @@ void RequireEnoughSamples(size_t training_size, size_t devices, size_t samples_p
   if (devices > training_size / samples_per_device) {
     throw std::invalid_argument(
         fmt::format("partition: {} devices with {} samples each need more than the {} samples of "
-                    "the training set; it serves {} such devices, or {} samples on each",
-                    devices, samples_per_device, training_size, training_size / samples_per_device,
-                    training_size / devices));
+                    "the training set{}",
+                    devices, samples_per_device, training_size,
+                    AdviceFor(training_size, devices, samples_per_device)));
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "partition_rows.h"
 #include "skew.h"
+#include "sotto/options/nearest.h"
 #include "sotto/options/numbers.h"
 #include "sotto/posix/check.h"
 
@@ -111,11 +112,13 @@ std::optional<std::string> ValueOf(const std::string& text) {
 
 const Row& FindRow(const std::string& text) {
   const std::string name = NameOf(text);
+  std::vector<std::string> names;
   for (const Row& row : kRows) {
     if (name == row.info.name) return row;
+    names.emplace_back(row.info.name);
   }
-  throw std::invalid_argument(
-      fmt::format("partition {}: there is no such partition; expected {}", text, PartitionNames()));
+  throw std::invalid_argument(fmt::format("partition {}: there is no such partition; expected {}{}",
+                                          text, PartitionNames(), posix::DidYouMean(name, names)));
 }
 
 [[noreturn]] void RefuseValue(const std::string& text, const std::string& expected) {

@@ -8,6 +8,7 @@
 #include "byte_file.h"
 #include "formats.h"
 #include "idx_samples.h"
+#include "sotto/options/nearest.h"
 
 namespace sotto {
 namespace {
@@ -157,10 +158,11 @@ void RequireOptions(const DataSource& source, const Format& format) {
         std::any_of(format.options.begin(), format.options.end(),
                     [&](const FormatOption& option) { return name == option.key; });
     if (!is_known) {
-      std::string known = "format";
-      for (const FormatOption& option : format.options) known += fmt::format(", {}", option.key);
-      throw std::invalid_argument(fmt::format("{}: {} has no option {}; its options: {}",
-                                              source.path, format.name, name, known));
+      std::vector<std::string> known = {"format"};
+      for (const FormatOption& option : format.options) known.emplace_back(option.key);
+      throw std::invalid_argument(
+          fmt::format("{}: {} has no option {}; its options: {}{}", source.path, format.name, name,
+                      fmt::join(known, ", "), posix::DidYouMean(name, known)));
     }
     if (value.empty()) {
       throw std::invalid_argument(

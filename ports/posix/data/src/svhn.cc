@@ -57,8 +57,10 @@ class SvhnReader {
   Variable Find(const std::string& name) {
     Variable variable(Mat_VarReadInfo(file_.get(), name.c_str()));
     if (variable != nullptr) return variable;
-    throw Defect(fmt::format("holds no variable {}", name),
-                 "expected X, the images, and y, the labels, as in SVHN's cropped digits");
+    throw Defect(
+        fmt::format("holds no variable {}", name),
+        "expected X, the images, and y, the labels, as in SVHN's cropped digits; if the file "
+        "is incomplete, fetch it again");
   }
 
   void RequireImages(const matvar_t& images) const {
@@ -90,9 +92,15 @@ class SvhnReader {
       const double label = is_double ? static_cast<const double*>(labels->data)[i]
                                      : static_cast<const uint8_t*>(labels->data)[i];
       const double digit = label == kLabelOfZero ? 0 : label;
-      if (!(digit >= 0 && digit < classes) ||
+      if (!(digit >= 0 && digit < kClasses) ||
           digit != static_cast<double>(static_cast<uint32_t>(digit))) {
         throw Defect(fmt::format("label {} is {}", i, label), "expected 1 to 9, and 10 for a zero");
+      }
+      if (digit >= classes) {
+        throw Defect(
+            fmt::format("label {} is {}", i, label),
+            fmt::format("the model has the classes 0 to {}; choose one that tells {} apart",
+                        classes - 1, kClasses));
       }
       labels_.push_back(static_cast<uint32_t>(digit));
     }

@@ -135,16 +135,24 @@ std::string DescribeExtras(const CLI::App& app) {
   return text;
 }
 
+// CLI11 says how often an option may come, but not what to do.
+std::string DescribeRepetition(const std::string& what) {
+  const size_t at = what.find(": At Most 1 required but received");
+  if (at == std::string::npos) return what;
+  return what.substr(0, at) + ": it comes more than once; give it once";
+}
+
 // The message of an error of the command line.
 std::string DescribeFailure(const CLI::App* app, const CLI::Error& error) {
   const std::vector<const CLI::App*> chain = Called(*app);
   const auto is = [&](CLI::ExitCodes code) {
     return error.get_exit_code() == static_cast<int>(code);
   };
-  const bool lacks_command = is(CLI::ExitCodes::RequiredError) &&
-                             !CommandNames(*chain.back()).empty() && !app->remaining(true).empty();
-  const bool has_extras = is(CLI::ExitCodes::ExtrasError) || lacks_command;
-  const std::string what = has_extras ? DescribeExtras(*app) : std::string(error.what()) + "\n";
+  // What is missing may be there under a wrong name.
+  const bool has_extras = is(CLI::ExitCodes::ExtrasError) ||
+                          (is(CLI::ExitCodes::RequiredError) && !app->remaining(true).empty());
+  const std::string what =
+      has_extras ? DescribeExtras(*app) : DescribeRepetition(error.what()) + "\n";
   return fmt::format("{}`{} --help` lists what it takes\n", what, FullName(chain));
 }
 

@@ -1,0 +1,104 @@
+#include "one_hot.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+#include <set>
+#include <stdexcept>
+
+namespace sotto {
+namespace {
+
+// More are names or sentences.
+constexpr size_t kMaxCategories = 1000;
+
+using Texts = std::set<std::string, std::less<>>;
+
+// Collects the categories of some columns from a file.
+class Collector {
+ public:
+  Collector(const ReadRequest& request, const CsvColumns& columns,
+            const OneHot::IsMissing& is_missing)
+      : request_(request),
+        columns_(columns),
+        is_missing_(is_missing),
+        path_(request.Text("categories", request.path())),
+        texts_(columns.names.size()) {}
+
+  std::vector<Texts> Read() {
+    RowFile file(path_, SeparatorOf(request_, path_));
+    CsvRow row;
+    bool is_first = true;
+    while (file.Next(&row)) {
+      if (is_first) FindColumns(row);
+      if (!is_first || !columns_.has_header) TakeRow(row);
+      is_first = false;
+    }
+    for (const size_t column : columns_.onehot) {
+      if (texts_[column].empty()) throw Refusal(column, "has no categories; list one a row");
+    }
+    return std::move(texts_);
+  }
+
+ private:
+  // In the file of the categories a column has the same name, or without names the same place.
+  void FindColumns(const CsvRow& first) {
+    for (const size_t column : columns_.onehot) {
+      size_t at = column;
+      if (columns_.has_header) {
+        for (at = 0; at < first.size() && first[at] != columns_.names[column];) ++at;
+      }
+      if (at >= first.size())
+        throw Refusal(column, "is not there; the first row names the columns");
+      places_.push_back(at);
+    }
+  }
+
+  void TakeRow(const CsvRow& row) {
+    for (size_t i = 0; i < places_.size(); ++i) {
+      if (places_[i] >= row.size()) continue;  // of a ragged row
+      const std::string_view text = row[places_[i]];
+      Texts& texts = texts_[columns_.onehot[i]];
+      if (is_missing_(text) || texts.find(text) != texts.end()) continue;
+      texts.emplace(text);
+      if (texts.size() > kMaxCategories) {
+        throw Refusal(columns_.onehot[i],
+                      fmt::format("has more than {} different texts; leave it out with drop=",
+                                  kMaxCategories));
+      }
+    }
+  }
+
+  std::invalid_argument Refusal(size_t column, const std::string& why) const {
+    return std::invalid_argument(
+        fmt::format("{}: onehot=: column {} {}", path_, columns_.Describe(column), why));
+  }
+
+  const ReadRequest& request_;
+  const CsvColumns& columns_;
+  const OneHot::IsMissing& is_missing_;
+  const std::string path_;
+  std::vector<Texts> texts_;    // [columns]
+  std::vector<size_t> places_;  // of the columns of onehot in the file
+};
+
+}  // namespace
+
+OneHot::OneHot(const ReadRequest& request, const CsvColumns& columns, const IsMissing& is_missing) {
+  if (columns.onehot.empty()) {
+    if (!request.Has("categories")) return;
+    throw std::invalid_argument(
+        fmt::format("{}: categories= goes with onehot=, the columns of texts", request.path()));
+  }
+  for (const Texts& texts : Collector(request, columns, is_missing).Read()) {
+    categories_.emplace_back(texts.begin(), texts.end());
+  }
+}
+
+size_t OneHot::Width(const std::vector<size_t>& columns) const {
+  size_t width = 0;
+  for (const size_t column : columns) width += Of(column) == nullptr ? 1 : Of(column)->size();
+  return width;
+}
+
+}  // namespace sotto
