@@ -49,21 +49,6 @@ transcript() {
     kind == "console" { print }' "${source_dir}/$1"
 }
 
-# The model files that the page shows, under the names in their first lines, and its data files, under
-# the names behind the language: ```csv steps.csv
-write_files() {
-  local block
-  extract_blocks "${page}" "models/${page//\//_}"
-  for block in "models/${page//\//_}"/*.toml; do
-    [[ -e "${block}" ]] || continue
-    cp "${block}" "$(sed -nE '1s/^# ([a-z]+\.toml)$/\1/p' "${block}")" ||
-      complain "${page}: a model file without a name"
-  done
-  for block in "models/${page//\//_}"/*.csv\ *; do
-    [[ ! -e "${block}" ]] || cp "${block}" "${block#*.csv }"
-  done
-}
-
 commands=0
 check_commands() {
   local line
@@ -88,8 +73,9 @@ while IFS= read -r page; do
   case "${page}" in
     ports/PORTING.md) ;;               # policy.porting_project
     ports/posix/client/README.md) ;;   # e2e.client_readme
+    server/YOUR_DATA.md) ;;            # e2e.your_data
     *)
-      write_files
+      write_page_files "${page}" "models/${page//\//_}" || complain "${page}: a model file without a name"
       check_commands
       ;;
   esac
