@@ -2,8 +2,8 @@
 # page_commands.sh SOURCE_DIR WORK_DIR SOTTO SOTTO_CLIENT SOTTO_SHARD
 # The pages tell the truth about commands. Those of `sotto` in sh and console blocks are run here, and
 # a console block shows lines of the real output; each other command is one that the test named
-# beside it runs. Options that a page names exist. The JSON fields of server/SIMULATE.md are those of a
-# results file, no more and no fewer. The packages of toolchains/BUILDING.md are those that the scripts
+# beside it runs. Options that a page names exist. The JSON fields of server/SIMULATE.md are those of
+# results files, no more and no fewer. The packages of toolchains/BUILDING.md are those that the scripts
 # install.
 # Skipped, 77, where Fashion-MNIST is not installed.
 # shellcheck disable=SC2016  # the backquotes are those of the pages
@@ -109,13 +109,14 @@ while IFS= read -r page; do
     grep -oE -e '--.*' | sort -u)
 done < <(list_pages)
 
-# results.json is written by one of the commands above. Its job is described in server/OPTIONS.md.
-awk '/^  "job": \{$/ { print; inside = 1 } /^  \}/ { inside = 0 } !inside' results.json |
+# Two of the commands above write these files: one run clips adaptively, the other evaluates on devices, so
+# together they have every field. The job is described in server/OPTIONS.md.
+awk '/^  "job": \{$/ { print; inside = 1 } /^  \}/ { inside = 0 } !inside' results.json devices.json |
   sed -nE 's/^ *"([a-z0-9_]+)": .*/\1/p' | sort -u > fields.txt
 sed -n '/^| fields | meaning |$/,/^$/p' "${source_dir}/server/SIMULATE.md" | grep -oE '`[a-z0-9_]+`' | tr -d '`' |
   grep -vx null | sort -u > named_fields.txt
 diff fields.txt named_fields.txt ||
-  complain "server/SIMULATE.md: the JSON fields are not those of results.json (above, <)"
+  complain "server/SIMULATE.md: the JSON fields are not those of results.json and devices.json (above, <)"
 
 # package_names: words that stand for packages in the arrays and calls of the two scripts.
 package_names() {
