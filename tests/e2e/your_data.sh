@@ -62,7 +62,8 @@ check_fleet() {
       server.txt || fail "the log lacks the evaluation of round ${round}: $(cat server.txt)"
   done
   grep -q 'all 20 rounds of the plan are released$' server.txt || fail "$(cat server.txt)"
-  # Real noise. 0.88 on average, deviation 0.04; 0.33 is guessed.
+  # Noise without a seed. 200 simulations have 0.878 on average, a deviation of 0.045 and at least 0.766; a guess
+  # has 0.33. Were they normally distributed, a run would fail once in 10^12.
   awk -v found="$(accuracy server.txt)" 'BEGIN { exit !(found > 0.55) }' || fail "$(cat server.txt)"
 }
 
