@@ -19,24 +19,9 @@ awk '
   /^```/ { inside = 0 }
   inside { print > file }
   END { exit count != 2 }' "${source_dir}/server/SERVE.md"
-sed -i "s#build/host/bin/#${bin}/#" block1.sh block2.sh
-sed -i 's#sotto serve #sotto serve --listen 127.0.0.1:0 --port-file port --model-out model.f32 #' block1.sh
-
-bash -e block1.sh > server.txt 2>&1 &
-server=$!
-trap 'kill ${server} 2> /dev/null || true' EXIT
-for ((i = 0; i < 300; i++)); do
-  [[ ! -s port ]] || break
-  sleep 0.1
-done
-sed -i "s#127.0.0.1:7177#127.0.0.1:$(cat port)#" block2.sh
-bash -e block2.sh > clients.txt 2>&1
-trap - EXIT
-wait "${server}" || {
-  cat server.txt clients.txt
-  echo "FAILED: the server"
-  exit 1
-}
+# shellcheck source-path=SCRIPTDIR source=../policy/pages.sh
+source "${source_dir}/tests/policy/pages.sh"
+play_session block1.sh block2.sh "${bin}"
 cat server.txt
 grep -q 'all 2 rounds of the plan are released' server.txt
 [[ "$(stat -c %s model.f32)" == 31400 ]]

@@ -8,6 +8,7 @@
 #   toml           ports/posix/client/README.md (e2e.client_readme); a model file of server/MODELS.md, which
 #                  begins with its name (policy.page_commands)
 #   csv NAME       a data file that the page's commands read (policy.page_commands)
+#   python NAME    a script of server/YOUR_DATA.md, which e2e.your_data runs as all of that page
 #   python         the loader of server/EXPORT.md (cli_test, Export.TheLoaderOfThePageReadsAModel)
 #   text           a figure or a table: not code. A sketch of code says that it is not compiled
 # README.md shows examples/minimal/main.cc, character for character, and is at most 150 lines long.
@@ -41,6 +42,7 @@ check_cmake() {
 check_bash() {
   case "${page}" in
     server/SERVE.md) ;;               # e2e.serve_session
+    server/YOUR_DATA.md) ;;           # e2e.your_data
     examples/classify/README.md) ;;   # board.classify
     examples/cortex_m/README.md) ;;   # board.readme
     *) complain "no test plays the sessions of this page: use sh" ;;
@@ -75,6 +77,7 @@ while IFS= read -r page; do
           grep -qE '^# [a-z]+\.toml$' || complain "no test reads it"
         ;;
       *.csv\ *.csv) ;;
+      *.python\ *.py) [[ "${page}" == server/YOUR_DATA.md ]] || complain "no test runs it" ;;
       *.python) [[ "${page}" == server/EXPORT.md ]] || complain "no test runs it" ;;
       *.text) check_text ;;
       *) complain "the languages are cpp, cmake, sh, bash, console, toml, csv NAME, python and text" ;;

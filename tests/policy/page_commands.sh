@@ -2,8 +2,8 @@
 # page_commands.sh SOURCE_DIR WORK_DIR SOTTO SOTTO_CLIENT SOTTO_SHARD
 # The pages tell the truth about commands. Those of `sotto` in sh and console blocks are run here, and
 # a console block shows lines of the real output; each other command is one that the test named
-# beside it runs. Options that a page names exist. The JSON fields of server/SIMULATE.md are those of a
-# results file, no more and no fewer. The packages of toolchains/BUILDING.md are those that the scripts
+# beside it runs. Options that a page names exist. The JSON fields of server/SIMULATE.md are those of
+# results files, no more and no fewer. The packages of toolchains/BUILDING.md are those that the scripts
 # install.
 # Skipped, 77, where Fashion-MNIST is not installed.
 # shellcheck disable=SC2016  # the backquotes are those of the pages
@@ -49,21 +49,6 @@ transcript() {
     kind == "console" { print }' "${source_dir}/$1"
 }
 
-# The model files that the page shows, under the names in their first lines, and its data files, under
-# the names behind the language: ```csv steps.csv
-write_files() {
-  local block
-  extract_blocks "${page}" "models/${page//\//_}"
-  for block in "models/${page//\//_}"/*.toml; do
-    [[ -e "${block}" ]] || continue
-    cp "${block}" "$(sed -nE '1s/^# ([a-z]+\.toml)$/\1/p' "${block}")" ||
-      complain "${page}: a model file without a name"
-  done
-  for block in "models/${page//\//_}"/*.csv\ *; do
-    [[ ! -e "${block}" ]] || cp "${block}" "${block#*.csv }"
-  done
-}
-
 commands=0
 check_commands() {
   local line
@@ -88,8 +73,9 @@ while IFS= read -r page; do
   case "${page}" in
     ports/PORTING.md) ;;               # policy.porting_project
     ports/posix/client/README.md) ;;   # e2e.client_readme
+    server/YOUR_DATA.md) ;;            # e2e.your_data
     *)
-      write_files
+      write_page_files "${page}" "models/${page//\//_}" || complain "${page}: a model file without a name"
       check_commands
       ;;
   esac
@@ -123,13 +109,14 @@ while IFS= read -r page; do
     grep -oE -e '--.*' | sort -u)
 done < <(list_pages)
 
-# The commands above write these two. Their jobs are described in server/OPTIONS.md.
-awk '/^  "job": \{$/ { print; inside = 1 } /^  \}/ { inside = 0 } !inside' results.json on_devices.json |
+# Two of the commands above write these files: one run clips adaptively, the other evaluates on devices, so
+# together they have every field. The job is described in server/OPTIONS.md.
+awk '/^  "job": \{$/ { print; inside = 1 } /^  \}/ { inside = 0 } !inside' results.json devices.json |
   sed -nE 's/^ *"([a-z0-9_]+)": .*/\1/p' | sort -u > fields.txt
 sed -n '/^| fields | meaning |$/,/^$/p' "${source_dir}/server/SIMULATE.md" | grep -oE '`[a-z0-9_]+`' | tr -d '`' |
   grep -vx null | sort -u > named_fields.txt
 diff fields.txt named_fields.txt ||
-  complain "server/SIMULATE.md: the JSON fields are not those of the two files (above, <)"
+  complain "server/SIMULATE.md: the JSON fields are not those of results.json and devices.json (above, <)"
 
 # package_names: words that stand for packages in the arrays and calls of the two scripts.
 package_names() {

@@ -24,3 +24,49 @@ extract_blocks() {
     inside { print > file }
     END { exit inside }' "${source_dir:?}/$1"
 }
+
+# write_page_files PAGE FOLDER: extracts the blocks to FOLDER and writes the files that the page shows into
+# the current folder: model files under the names in their first lines, others under the names behind
+# their language, ```csv steps.csv. Returns non-zero if a model file has no name.
+write_page_files() {
+  local block name status=0
+  extract_blocks "$1" "$2"
+  for block in "$2"/*.toml "$2"/*.csv\ * "$2"/*.python\ *; do
+    [[ -e "${block}" ]] || continue
+    name="${block##*.* }"
+    [[ "${block}" != *.toml ]] || name="$(sed -nE '1s/^# ([a-z]+\.toml)$/\1/p' "${block}")"
+    if [[ -n "${name}" ]]; then cp "${block}" "${name}"; else status=1; fi
+  done
+  return "${status}"
+}
+
+# play_session SERVER DEVICES BIN: a session of two shells, bash scripts. SERVER runs in one shell, its last
+# command `sotto serve`; as soon as that listens, on a port of its own, DEVICES runs in the other. Programs
+# are those of BIN. What the two print goes to server.txt and clients.txt, and to standard output if one
+# fails: then the result is non-zero.
+play_session() {
+  local server
+  rm -f port
+  sed -i "s#build/host/bin/#$3/#" "$1" "$2"
+  sed -i 's#sotto serve #sotto serve --listen 127.0.0.1:0 --port-file port --model-out model.f32 #' "$1"
+  bash -e "$1" > server.txt 2>&1 &
+  server=$!
+  # shellcheck disable=SC2064  # this server
+  trap "kill ${server} 2> /dev/null || true" EXIT
+  for ((i = 0; i < 300; i++)); do
+    [[ ! -s port ]] || break
+    sleep 0.1
+  done
+  [[ -s port ]] || {
+    cat server.txt
+    echo "FAILED: the server does not listen"
+    return 1
+  }
+  sed -i "s#127.0.0.1:7177#127.0.0.1:$(cat port)#" "$2"
+  if ! bash -e "$2" > clients.txt 2>&1 || ! wait "${server}"; then
+    cat server.txt clients.txt
+    echo "FAILED: the session of server and devices"
+    return 1
+  fi
+  trap - EXIT
+}
