@@ -275,6 +275,22 @@ TEST(LiveClientTest, ItTriesUntilTheServerComesUpAndLeavesWhenTheJobIsDone) {
   EXPECT_EQ(server.process.Wait(), 0);
 }
 
+TEST(LiveClientTest, ADeviceWithoutHeldOutSamplesIsToldOnceAndTakesPart) {
+  Site site(2);
+  Server server = site.Serve(With(SmallJob("2"), {"--evaluate-on-devices"}));
+  std::vector<Process> clients;
+  clients.push_back(site.Client(0, server.port));
+  clients.push_back(site.Client(1, server.port, {"--held-out", "0.5"}));
+  ExpectAllDone(site, clients);
+  EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  const std::string told = "this device has none, so it counts as 1/2: --held-out is 0";
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), told), 1u) << ReadFile(site.ClientLog(0));
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(1)), "this device has none"), 0u);
+  EXPECT_EQ(Count(ReadFile(server.log), " on the devices before it"), 2u);
+  EXPECT_EQ(site.Sotto({"account", "ledger", site.Path("store")}, "ledger.log").Wait(), 0);
+  EXPECT_EQ(Count(ReadFile(site.Path("ledger.log")), "accuracies of devices are beside"), 1u);
+}
+
 TEST(LiveClientTest, AJobWithoutPrivacyIsRefusedUnlessItIsAllowed) {
   Site site(2);
   Server server = site.Serve({"--cohort", "2", "--rounds", "2", "--epsilon", "inf"});

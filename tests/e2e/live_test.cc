@@ -115,6 +115,8 @@ void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& cli
   ExpectTheSameFigures(site, live, simulated);
   const std::vector<server::LedgerEntry> ledger = server::SqliteStore(site.Path("store")).Ledger();
   for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(live["operator"]["attempts"][i]["device_accuracy"],
+              simulated["rounds"][i]["device_accuracy"]);
     EXPECT_EQ(ledger[i].plan.clip_l2, simulated["rounds"][i]["clip_l2"]);
     EXPECT_EQ(ledger[i].plan.noise_sigma, simulated["rounds"][i]["noise_sigma"]);
   }
@@ -129,6 +131,11 @@ TEST(LiveTest, TheLiveFleetHoldsTheSimulatorsShares) {
 
 TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelUnderAdaptiveClipping) {
   ExpectTheSimulatorsModel({"--adaptive-clip", "--clip", "0.1"});
+}
+
+// The simulation holds out the same fifth.
+TEST(LiveTest, TheLiveFleetFindsTheSimulatorsAccuracyOnDevices) {
+  ExpectTheSimulatorsModel({"--evaluate-on-devices", "--adaptive-clip"}, {"--held-out", "0.2"});
 }
 
 TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelUnderPrivateNoise) {

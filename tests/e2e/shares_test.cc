@@ -43,6 +43,18 @@ TEST(Shares, ShowPrintsAChartThatFitsATerminal) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
 }
 
+TEST(Shares, AnEvaluationOnDevicesThatHoldNothingOutIsRefused) {
+  const std::string fleet =
+      "simulate --data synthetic --model softmax-64-10 --devices 20 --cohort 5 --rounds 1 --seed 1 "
+      "--evaluate-on-devices --held-out ";
+  const Outcome refused = Sotto(fleet + "0");
+  EXPECT_EQ(refused.exit_code, 2) << refused.output;
+  EXPECT_NE(refused.output.find("--held-out 0 leaves no samples for --evaluate-on-devices"),
+            std::string::npos)
+      << refused.output;
+  EXPECT_EQ(Sotto(fleet + "0.1").exit_code, 0);
+}
+
 TEST(Shares, ShowWritesCountsAndAChart) {
   const std::string svg = TestFile("shares.svg");
   const Json json =

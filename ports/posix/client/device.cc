@@ -126,7 +126,10 @@ std::optional<Ending> Device::Step() {
   SayWhatChanged(progress);
   if (client_.state() == Client::State::kUploadBegin) SayIfTrainingFailed();
   if (progress == Client::Progress::kWait) SleepMs(client_.wait_ms());
-  if (client_.state() == Client::State::kTrain) RememberRound();
+  if (client_.state() == Client::State::kTrain) {
+    SayIfNothingIsHeldOut();
+    RememberRound();
+  }
   return progress == Client::Progress::kSend ? Talk() : std::nullopt;
 }
 
@@ -223,6 +226,21 @@ void Device::SayWhatChanged(Client::Progress progress) {
   }
   if (line == said_) return;
   Say(said_ = line);
+}
+
+// The server cannot tell: such a device counts as 1/2 in the fleet's accuracy.
+void Device::SayIfNothingIsHeldOut() {
+  if (told_held_out_ || client_.task().accuracy_q20 == 0 || held_out_.samples.count != 0) return;
+  told_held_out_ = true;
+  const std::string why =
+      options_.held_out == 0
+          ? "--held-out is 0; name a share of them, for example --held-out 0.2"
+          : fmt::format("--held-out {} of {} is none; name a larger share, or give it more samples",
+                        options_.held_out, samples_.source().count);
+  PrintLine(
+      key_.device_id,
+      "the job evaluates on held-out samples, and this device has none, so it counts as 1/2: " +
+          why);
 }
 
 // A wrong sample, for example: the round takes zeros instead. Or numbers beyond the range of fixed

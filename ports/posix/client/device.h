@@ -73,6 +73,7 @@ class Device {
   void BackOff();
   void RememberRound();
   void SayWhatChanged(Client::Progress progress);
+  void SayIfNothingIsHeldOut();
   void SayIfTrainingFailed();
   void Say(const std::string& line) const;
   void Complain(const std::string& line);
@@ -87,7 +88,8 @@ class Device {
   std::optional<SeededEntropy> entropy_;  // with --seed
   Client client_;
   Connection connection_;
-  std::string marked_;     // what the mark file holds
+  std::string marked_;  // what the mark file holds
+  bool told_held_out_ = false;
   std::string said_;       // the last activity that was printed
   Complaints complaints_;  // about the link
   Complaints training_complaints_;

@@ -213,8 +213,8 @@ std::string DescribeJob(const JobLedger& ledger, const LedgerOptions& o) {
                         fmt::join(ledger.before, ", "));
   }
   if (!ledger.releases.empty()) {
-    text += DescribeReleases(ledger, o) + "  " + DescribeFigure(FigureOf(ledger.releases.back())) +
-            "\n";
+    text += DescribeReleases(ledger, o) + DescribeExtras(ledger.releases.back().plan) + "  " +
+            DescribeFigure(FigureOf(ledger.releases.back())) + "\n";
   }
   if (!o.published) text += DescribeEvaluations(ledger);
   return text + DescribeRest(ledger);
@@ -284,6 +284,7 @@ Json ToJson(const LedgerEntry& entry, const LedgerOptions& o) {
                {"mechanism", entry.mechanism},
                {"noise_sigma", plan.noise_sigma},
                {"clip_l2", plan.clip_l2},
+               {"extra_scale", plan.clip_bit_scale},
                {"sampling", privacy::Name(plan.sampling)},
                {"devices", plan.devices},
                {"cohort", plan.cohort},

@@ -23,4 +23,12 @@ std::string DescribeDeviceAccuracy(const privacy::AccuracyEstimate& estimate) {
   return fmt::format("{:.3f} +- {:.3f} on the devices before it", estimate.accuracy, estimate.bar);
 }
 
+std::string DescribeExtras(const privacy::Plan& plan) {
+  if (plan.clip_bit_scale == 0) return "";
+  return fmt::format(
+      "  clip bits or accuracies of devices are beside the updates, of norm at most {:.4f}: these "
+      "figures cover them\n",
+      plan.clip_bit_scale / 2);
+}
+
 }  // namespace sotto::server

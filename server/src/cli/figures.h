@@ -22,6 +22,11 @@ nlohmann::ordered_json DeviceAccuracyToJson(
 // "0.812 +- 0.071 on the devices before it"
 std::string DescribeDeviceAccuracy(const privacy::AccuracyEstimate& estimate);
 
+// A line of the ledger: what devices send beside their updates, within the same epsilon. Empty if
+// they send nothing. A plan of the ledger has the joint scale of clip bit and accuracy as
+// clip_bit_scale.
+std::string DescribeExtras(const privacy::Plan& plan);
+
 }  // namespace sotto::server
 
 #endif  // SOTTO_CLI_FIGURES_H_

@@ -173,6 +173,11 @@ SimulationConfig MakeSimulation(const SimulationRequest& request) {
   config.fleet = request.fleet;
   config.fleet.held_out =
       request.held_out.value_or(config.job.evaluates_on_devices ? kDefaultHeldOut : 0);
+  if (config.job.evaluates_on_devices && config.fleet.held_out == 0) {
+    throw std::invalid_argument(
+        "--held-out 0 leaves no samples for --evaluate-on-devices: each device would count as 1/2, "
+        "and the noise would still be paid for; leave --held-out out, or name a share above 0");
+  }
   config.seed = request.seed;
   config.threads = config.job.threads;
   config.evaluate_every = request.evaluate_every;
