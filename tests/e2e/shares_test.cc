@@ -137,7 +137,7 @@ TEST(Shares, AClientRefusesAHalfNamedShare) {
     return run.output;
   };
   for (const auto& [options, message] : {
-           std::pair("--device 3", "expected a number below --devices"),
+           std::pair("--device 3", "expected --devices, too"),
            std::pair("--device 3 --devices 3", "--device 3: expected a number below --devices"),
            std::pair("--device 1 --devices 3",
                      "--partition iid is drawn: it needs --partition-seed"),

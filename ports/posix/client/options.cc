@@ -89,7 +89,11 @@ void CheckShare(const ClientOptions& options) {
         "--held-out {}: expected 0 to 0.9, the share of this device's samples", options.held_out));
   }
   if (!options.device) return;
-  if (!options.devices || options.samples_per_device == 0 || *options.device >= *options.devices) {
+  if (!options.devices) {
+    throw std::invalid_argument(fmt::format(
+        "--device {}: expected --devices, too: the devices in the fleet", *options.device));
+  }
+  if (options.samples_per_device == 0 || *options.device >= *options.devices) {
     throw std::invalid_argument(
         fmt::format("--device {}: expected a number below --devices, the devices in the fleet, and "
                     "--samples-per-device at least 1",
