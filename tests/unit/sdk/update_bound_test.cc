@@ -40,17 +40,23 @@ UpdateBound BoundOf(float clip_l2, float unit, int32_t extra_q20 = 0) {
 
 std::vector<uint8_t> Encode(const Key& key, const UpdateFormat& format,
                             const std::vector<float>& update, float clip_l2, float unit,
-                            int32_t extra_q20, UpdateScale* scale) {
+                            const ExtraCoordinates& extras, UpdateScale* scale) {
   UpdateEncoder encoder;
-  EXPECT_EQ(encoder.Begin(key, format, {update.data(), update.size()}, clip_l2, unit,
-                          WithClipBit(extra_q20)),
+  EXPECT_EQ(encoder.Begin(key, format, {update.data(), update.size()}, clip_l2, unit, extras),
             Status::kOk);
   *scale = encoder.scale();
-  std::vector<uint8_t> bytes(MaxUpdateSize(static_cast<uint32_t>(update.size()) + 1, format));
+  std::vector<uint8_t> bytes(
+      MaxUpdateSize(static_cast<uint32_t>(update.size()) + extras.count(), format));
   size_t written = 0;
   EXPECT_EQ(encoder.Read({bytes.data(), bytes.size()}, &written), Status::kOk);
   bytes.resize(written);
   return bytes;
+}
+
+std::vector<uint8_t> Encode(const Key& key, const UpdateFormat& format,
+                            const std::vector<float>& update, float clip_l2, float unit,
+                            int32_t clip_bit_q20, UpdateScale* scale) {
+  return Encode(key, format, update, clip_l2, unit, WithClipBit(clip_bit_q20), scale);
 }
 
 Status Decode(const Key& key, const UpdateFormat& format, const std::vector<uint8_t>& bytes,
@@ -259,6 +265,34 @@ TEST(UpdateBound, TheExtraCoordinateHasOneOfItsTwoValues) {
       for (const int32_t bit : {kMaxValueQ20, -kMaxValueQ20, 15 << 20, -(15 << 20)}) {
         const auto bytes = Encode(TestKey(key), format, update, 1.0f, 1.0f, bit, &scale);
         EXPECT_EQ(Decode(TestKey(key), format, bytes, size + 1, &bound), Status::kOutOfRange);
+      }
+    }
+  }
+}
+
+// Behind a clip bit and without one.
+TEST(UpdateBound, TheAccuracyHasAValueBetweenItsEnds) {
+  constexpr int32_t kBit = 2 << 20;
+  constexpr int32_t kEnd = 5 << 20;
+  const UpdateFormat format = {Coding::kRange, DitherKind::kGaussian, 0};
+  for (const size_t size : {1u, 62u, 63u, 64u, 300u}) {
+    const std::vector<float> update(size, 0.5f / static_cast<float>(size));
+    for (uint32_t key = 0; key < 40; ++key) {
+      UpdateBound bound = BoundOf(1.0f, 1.0f, key % 2 == 0 ? kBit : 0);
+      bound.accuracy_q20 = kEnd;
+      const auto verdict = [&](int32_t accuracy) {
+        ExtraCoordinates extras = WithClipBit(static_cast<int32_t>(bound.clip_bit_q20));
+        extras.Add(accuracy);
+        UpdateScale scale;
+        const auto bytes = Encode(TestKey(key), format, update, 1.0f, 1.0f, extras, &scale);
+        return Decode(TestKey(key), format, bytes, size + extras.count(), &bound);
+      };
+      for (const int32_t v : {-kEnd, -kEnd / 3, 0, 1, kEnd / 2, kEnd}) {
+        EXPECT_EQ(verdict(v), Status::kOk) << v;
+      }
+      // A cell is at most 11.8 wide, so no value beyond 17 shares one with 5.
+      for (const int32_t v : {kMaxValueQ20, -kMaxValueQ20, 17 << 20, -(17 << 20)}) {
+        EXPECT_EQ(verdict(v), Status::kOutOfRange) << v;
       }
     }
   }
