@@ -128,6 +128,19 @@ TrainingReport RunBaseline(uint32_t index, const LocalDevice& device, Job& job,
   return ReportOf(round);
 }
 
+// Throws std::invalid_argument if the share is not 0 and no device has a sample for it.
+void RequireHeldOut(const FleetOptions& options, const Dataset& data, const Partition& partition) {
+  if (options.held_out == 0) return;
+  for (uint32_t i = 0; i < options.devices; ++i) {
+    if (DeviceShare(data, partition.DeviceSamples(i), options.held_out).held_out_source().count > 0)
+      return;
+  }
+  throw std::invalid_argument(
+      fmt::format("--held-out {:g}: no device has so many samples that one of them is held out; "
+                  "give a larger share, or devices more samples",
+                  options.held_out));
+}
+
 }  // namespace
 
 // What one thread works with.
@@ -144,6 +157,7 @@ Fleet::Fleet(const FleetOptions& options, const ModelInfo& model, const Dataset&
       run_key_(run_key),
       partition_(MakePartition(options.partition, data, options.devices, options.samples_per_device,
                                PartitionKey(options.partition_seed, run_key))) {
+  RequireHeldOut(options, data, partition_);
   registry_.Reserve(options.devices);
   for (uint32_t i = 0; i < options.devices; ++i) {
     registry_.Register(

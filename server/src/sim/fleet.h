@@ -49,7 +49,8 @@ struct TrainingReport {
 
 // The run key decides the devices' names and secrets, their samples, their drop-outs and
 // their nonces. The model and the data set must outlive the fleet. The constructor throws as
-// MakePartition() and RequireFits() do.
+// MakePartition() and RequireFits() do, and std::invalid_argument if a share is to be held out and
+// no device has samples for it.
 class Fleet {
  public:
   // How many trainings of a round went wrong.
