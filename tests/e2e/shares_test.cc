@@ -79,6 +79,15 @@ TEST(Shares, ShowDealsOutDataForAModel) {
   EXPECT_EQ(json["shares"][99999]["samples"], 50);
 }
 
+TEST(Shares, ASmallFileIsDealtOutToAsManyDevicesAsItIsEnoughFor) {
+  const std::string path = TestFile("small.csv");
+  std::string rows = "x,label\n";
+  for (int i = 0; i < 130; ++i) rows += fmt::format("{},{}\n", i, i % 2);
+  WriteFile(path, rows);
+  const Json json = SottoJson("data show " + path);
+  EXPECT_EQ(json["shares"].size(), 2U) << "117 samples, the rest is split off for tests";
+}
+
 TEST(Shares, WhatCannotBeDealtOutIsAUsageError) {
   ExpectUsageError("data show synthetic --partition nonsense", "there is no such partition");
   ExpectUsageError("data show synthetic --partition dirichlet", "expected dirichlet:ALPHA");

@@ -1,5 +1,6 @@
 #include "cli/data_command.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
@@ -58,10 +59,13 @@ std::string PartitionText(const ShowOptions& o, uint32_t devices) {
                      is_random ? fmt::format(", seed {}", o.seed) : "");
 }
 
-// A fleet has a device for each group if the devices are the groups.
+// A fleet has a device for each group if the devices are the groups; else as many as the samples
+// are enough for.
 uint32_t DevicesOf(const ShowOptions& o, const Dataset& data) {
   if (o.devices) return *o.devices;
-  return FindPartition(o.partition).needs_groups ? data.group_count() : kDefaultDevices;
+  if (FindPartition(o.partition).needs_groups) return data.group_count();
+  const size_t enough = std::max<size_t>(1, data.size() / o.samples_per_device);
+  return static_cast<uint32_t>(std::min<size_t>(kDefaultDevices, enough));
 }
 
 void WriteText(const Output& output, const std::string& text) {
@@ -106,8 +110,10 @@ void AddShow(CLI::App& data) {
   command.add_option("--partition", o->partition, "how samples are dealt out: " + PartitionNames())
       ->capture_default_str();
   command
-      .add_option("--devices", o->devices,
-                  "devices in the fleet (default: 1000, or the groups of partition group)")
+      .add_option(
+          "--devices", o->devices,
+          "devices in the fleet (default: 1000, or as many as the samples are enough for; with "
+          "partition group, the groups)")
       ->check(InRange({1, 1000000}));
   command.add_option("--samples-per-device", o->samples_per_device, "training samples on each")
       ->capture_default_str()
