@@ -52,7 +52,7 @@ TEST(Shares, AnEvaluationOnDevicesThatHoldNothingOutIsRefused) {
   EXPECT_NE(refused.output.find("--held-out 0 leaves no samples for --evaluate-on-devices"),
             std::string::npos)
       << refused.output;
-  const Outcome too_few = Sotto(fleet + "0.1 --samples-per-device 9");
+  const Outcome too_few = Sotto(fleet + "0.1 --samples-per-device 4");
   EXPECT_NE(too_few.exit_code, 0);
   EXPECT_NE(too_few.output.find("no device has so many samples"), std::string::npos)
       << too_few.output;

@@ -42,9 +42,10 @@ void AddShareOptions(CLI::App& app, ClientOptions& o) {
   app.add_option("--partition-seed", o.partition_seed,
                  "the simulator's --seed or --partition-seed, for --device; it is no secret")
       ->needs("--device");
-  app.add_option("--held-out", o.held_out,
-                 "share of these samples, the last ones, that the device never trains on and "
-                 "evaluates on if a job asks for it; keep it the same in every job")
+  app.add_option(
+         "--held-out", o.held_out,
+         "share of these samples, the last ones of each class, that the device never trains "
+         "on and evaluates on if a job asks for it; keep it the same in every job")
       ->capture_default_str();
 }
 

@@ -81,8 +81,9 @@ Fields AllFields() {
               Learns::kNothing,
               [](auto& request) -> auto& { return request.fleet.partition_seed; }),
       Row("held-out",
-          "share of each device's samples, the last ones, that it never trains on and evaluates on "
-          "if the job asks for it")
+          "share of each device's samples, the last ones of each class, that it never trains on "
+          "and "
+          "evaluates on if the job asks for it")
           .In(Group::kFleet)
           .Within({0, 0.9})
           .ByDefault("0.2 with --evaluate-on-devices, else 0")

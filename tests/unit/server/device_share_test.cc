@@ -7,6 +7,7 @@
 
 #include "data/synthetic.h"
 #include "sotto/models.h"
+#include "unit/data_files.h"
 
 namespace sotto::server {
 namespace {
@@ -61,6 +62,22 @@ TEST(DeviceShare, StoredSamplesAreNotCopied) {
   EXPECT_TRUE(memory.empty());
   EXPECT_EQ(share.source().count, 10U);
   EXPECT_EQ(ReadFrom(share.source(), *data, 3).label, 3U);
+}
+
+// Labels of the synthetic set go round, so of 50 samples each class has 5 and holds one out.
+TEST(DeviceShare, TheLastSamplesOfEachClassAreHeldOut) {
+  const SharedDataset data = MakeSynthetic({50, 0, 1}).train;
+  const DeviceShare share(*data, {{}, 0, 50}, 0.2);
+  ASSERT_EQ(share.source().count, 40U);
+  ASSERT_EQ(share.held_out_source().count, 10U);
+  for (uint32_t i = 0; i < 40; ++i) {
+    EXPECT_EQ(ReadFrom(share.source(), *data, i).features, FeaturesOf(*data, i));
+  }
+  for (uint32_t i = 0; i < 10; ++i) {
+    const Sample held_out = ReadFrom(share.held_out_source(), *data, i);
+    EXPECT_EQ(held_out.label, i);
+    EXPECT_EQ(held_out.features, FeaturesOf(*data, 40 + i));
+  }
 }
 
 TEST(DeviceShare, WithoutSamplesIsASourceToo) {

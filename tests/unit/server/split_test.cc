@@ -1,6 +1,7 @@
 // Tests of splitting samples off for evaluation, and of opening files for training and evaluation.
 #include "data/split.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
@@ -40,6 +41,24 @@ TEST_F(SplitTest, EachClassGivesItsLastSamples) {
   EXPECT_EQ(data.test->Label(10), 1u);
   EXPECT_EQ(FeaturesOf(*data.test, 14)[0], 59.0f);
   EXPECT_EQ(FeaturesOf(*data.train, 44)[0], 54.0f);
+}
+
+// 40 rows of each of two recordings, windows of 8 rows every 2: 17 each, of which 4 are for tests.
+TEST_F(SplitTest, NoTrainingWindowSharesRowsWithATestWindow) {
+  std::string text = "x,who,label\n";
+  for (int i = 0; i < 80; ++i) text += std::to_string(i) + (i < 40 ? ",a,0\n" : ",b,0\n");
+  const SharedDataset windows =
+      Read(Write("a.csv", text) + ":group=who,classes=1,window=8,stride=2");
+  ASSERT_EQ(windows->size(), 34u);
+  const TrainTest data = SplitOff(windows, 0.25);
+  // Of each recording the three windows before the first test window share rows with it.
+  EXPECT_EQ(data.train->size() + 2 * 3 + data.test->size(), windows->size());
+  for (size_t i = 0; i < data.train->size(); ++i) {
+    for (size_t j = 0; j < data.test->size(); ++j) {
+      const float apart = FeaturesOf(*data.train, i)[0] - FeaturesOf(*data.test, j)[0];
+      EXPECT_GE(std::abs(apart), 8.0f) << i << " " << j;
+    }
+  }
 }
 
 TEST_F(SplitTest, SmallClassesTogetherGiveTheWholeShare) {

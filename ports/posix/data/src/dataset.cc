@@ -28,7 +28,7 @@ StoredDataset::StoredDataset(std::string name, SampleInfo info, StoredSamples sa
 }
 
 void StoredDataset::CopyFeatures(size_t index, Span<float> out) const {
-  const size_t start = Start(index);
+  const size_t start = Place(index);
   if (samples_.bytes.empty()) {
     std::copy_n(samples_.numbers.data() + start, out.size(), out.data());
     return;
@@ -48,7 +48,7 @@ uint32_t StoredDataset::group_count() const {
 
 Span<const uint8_t> StoredDataset::Bytes(size_t index) const {
   if (samples_.bytes.empty()) return {};
-  return {samples_.bytes.data() + Start(index), input_size()};
+  return {samples_.bytes.data() + Place(index), input_size()};
 }
 
 Subset::Subset(std::string name, SharedDataset of, std::vector<uint32_t> indices)

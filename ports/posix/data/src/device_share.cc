@@ -35,7 +35,9 @@ void RequireFits(const ModelInfo& model, const Dataset& data) {
 }
 
 DeviceShare::DeviceShare(const Dataset& data, const DeviceIndices& indices, double held_out)
-    : data_(data), indices_(indices), held_out_(static_cast<uint32_t>(held_out * indices.size())) {}
+    : data_(data), indices_(indices), is_whole_(held_out == 0) {
+  if (!is_whole_) parts_ = SplitSamples(data, indices, held_out);
+}
 
 void DeviceShare::CopyGenerated(std::vector<float>* memory) {
   const size_t floats = indices_.size() * floats_each();
@@ -53,43 +55,47 @@ void DeviceShare::CopyGenerated(std::vector<float>* memory) {
 
 SampleSource DeviceShare::source() const {
   auto* const self = const_cast<DeviceShare*>(this);  // both functions read only
-  return {indices_.size() - held_out_, Read, self, ReadVector};
+  const size_t count = is_whole_ ? indices_.size() : parts_.training.size();
+  return {static_cast<uint32_t>(count), Read, self, ReadVector};
 }
 
 SampleSource DeviceShare::held_out_source() const {
-  return {held_out_, ReadHeldOut, const_cast<DeviceShare*>(this)};
+  return {static_cast<uint32_t>(parts_.held_out.size()), ReadHeldOut,
+          const_cast<DeviceShare*>(this), nullptr};
+}
+
+void DeviceShare::CopySample(uint32_t position, Span<float> features, Span<float> target) const {
+  if (copies_ != nullptr) {
+    const float* const copy = copies_ + position * floats_each();
+    std::copy_n(copy, features.size(), features.data());
+    std::copy_n(copy + features.size(), target.size(), target.data());
+    return;
+  }
+  data_.CopyFeatures(indices_[position], features);
+  if (!target.empty()) data_.CopyTarget(indices_[position], target);
 }
 
 Status DeviceShare::Read(void* context, uint32_t index, Span<float> features, uint32_t* label) {
   const auto* self = static_cast<const DeviceShare*>(context);
-  const uint32_t sample = self->indices_[index];
-  if (self->copies_ != nullptr) {
-    std::copy_n(self->copies_ + index * self->floats_each(), features.size(), features.data());
-  } else {
-    self->data_.CopyFeatures(sample, features);
-  }
-  *label = self->data_.Label(sample);
+  const uint32_t position = self->TrainingPosition(index);
+  self->CopySample(position, features, {});
+  *label = self->data_.Label(self->indices_[position]);
   return Status::kOk;
 }
 
 Status DeviceShare::ReadHeldOut(void* context, uint32_t index, Span<float> features,
                                 uint32_t* label) {
   const auto* self = static_cast<const DeviceShare*>(context);
-  return Read(context, self->indices_.size() - self->held_out_ + index, features, label);
+  const uint32_t position = self->parts_.held_out[index];
+  self->CopySample(position, features, {});
+  *label = self->data_.Label(self->indices_[position]);
+  return Status::kOk;
 }
 
 Status DeviceShare::ReadVector(void* context, uint32_t index, Span<float> features,
                                Span<float> target) {
   const auto* self = static_cast<const DeviceShare*>(context);
-  const uint32_t sample = self->indices_[index];
-  if (self->copies_ != nullptr) {
-    const float* copy = self->copies_ + index * self->floats_each();
-    std::copy_n(copy, features.size(), features.data());
-    std::copy_n(copy + features.size(), target.size(), target.data());
-  } else {
-    self->data_.CopyFeatures(sample, features);
-    self->data_.CopyTarget(sample, target);
-  }
+  self->CopySample(self->TrainingPosition(index), features, target);
   return Status::kOk;
 }
 

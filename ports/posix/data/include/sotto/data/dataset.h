@@ -56,6 +56,10 @@ class Dataset {
   // Whether samples are made when they are read, each drawn independently of all others. Reading
   // then takes time, and any samples are as good as any others.
   virtual bool is_generated() const { return false; }
+  // Whether samples are windows that may share rows: two do if their places are closer than
+  // input_size().
+  virtual bool has_windows() const { return false; }
+  virtual size_t Place(size_t index) const { return index * input_size(); }
 
  private:
   std::string name_;
@@ -97,14 +101,14 @@ class StoredDataset : public Dataset {
     return samples_.group_names.empty() ? std::string() : samples_.group_names[group];
   }
   Span<const uint8_t> Bytes(size_t index) const override;
+  bool has_windows() const override { return !samples_.starts.empty(); }
+  size_t Place(size_t index) const override {
+    return samples_.starts.empty() ? index * input_size() : samples_.starts[index];
+  }
 
   const StoredSamples& samples() const { return samples_; }
 
  private:
-  size_t Start(size_t index) const {
-    return samples_.starts.empty() ? index * input_size() : samples_.starts[index];
-  }
-
   StoredSamples samples_;
   size_t size_ = 0;
 };
@@ -127,6 +131,8 @@ class Subset : public Dataset {
   uint32_t group_count() const override { return of_->group_count(); }
   std::string GroupName(uint32_t group) const override { return of_->GroupName(group); }
   Span<const uint8_t> Bytes(size_t index) const override { return of_->Bytes(indices_[index]); }
+  bool has_windows() const override { return of_->has_windows(); }
+  size_t Place(size_t index) const override { return of_->Place(indices_[index]); }
 
  private:
   SharedDataset of_;

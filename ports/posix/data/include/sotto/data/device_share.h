@@ -12,6 +12,7 @@
 
 #include "sotto/data/dataset.h"
 #include "sotto/data/partition.h"
+#include "sotto/data/sample_split.h"
 #include "sotto/model_info.h"
 
 namespace sotto {
@@ -24,7 +25,8 @@ void RequireFits(const ModelInfo& model, const Dataset& data);
 class DeviceShare {
  public:
   // The data set and the indices' memory outlive the share.
-  //   held_out  share of the samples, the last ones, that the device does not train on; in [0, 1)
+  //   held_out  share of the samples that the device does not train on, the last ones of each class
+  //             (SplitSamples()); in [0, 1)
   DeviceShare(const Dataset& data, const DeviceIndices& indices, double held_out = 0);
 
   // Makes generated samples now and once, instead of at every read, if they take at most
@@ -43,10 +45,16 @@ class DeviceShare {
   static Status ReadHeldOut(void* context, uint32_t index, Span<float> features, uint32_t* label);
   static Status ReadVector(void* context, uint32_t index, Span<float> features, Span<float> target);
   size_t floats_each() const { return data_.input_size() + data_.info().targets; }
+  uint32_t TrainingPosition(uint32_t index) const {
+    return is_whole_ ? index : parts_.training[index];
+  }
+  // The sample at this position of indices_.
+  void CopySample(uint32_t position, Span<float> features, Span<float> target) const;
 
   const Dataset& data_;
   const DeviceIndices indices_;
-  const uint32_t held_out_;        // the last samples
+  const bool is_whole_;            // nothing is held out
+  SplitParts parts_;               // else
   const float* copies_ = nullptr;  // [samples][floats_each()] features, then the target
 };
 
