@@ -159,7 +159,10 @@ TEST(Model, SyntheticDataFitEveryModel) {
   const std::string coder =
       WriteModel("coder", "input = [20]\nloss = \"mean-squared-error\"\ntarget = \"input\"\n" +
                               Layer("dense", "outputs = 20"));
-  for (const std::string& model : {tiny, coder, std::string("char-lstm-small")}) {
+  const std::string text =
+      WriteModel("text", "input = [8]\ntokens = 30\n" + Layer("embedding", "width = 2") +
+                             Layer("flatten") + Layer("dense", "outputs = 30"));
+  for (const std::string& model : {tiny, coder, text}) {
     const Json json = SottoJson(
         "simulate --data synthetic --devices 20 --samples-per-device 4 --cohort 2 --rounds 1 "
         "--local-epochs 1 --min-devices 0 --seed 1 --model " +

@@ -108,7 +108,9 @@ TEST(Runs, AfterCtrlCThereAreResultsAndAResumedRunEndsAsIfNothingHadHappened) {
   const std::string options = Small() + "--seed 1 --dropout 0.2 --rounds-csv " +
                               TestFile("rounds.csv") + " --json " + TestFile("out.json") +
                               " --model-out " + TestFile("model.bin");
-  WriteFile(TestFile("small.toml"), "devices = 60\ncohort = 20\nrounds = 40\nlocal-epochs = 3\n");
+  WriteFile(TestFile("small.toml"),
+            "devices = 60\ncohort = 20\nrounds = 40\nlocal-epochs = 3\n"
+            "evaluate-every = 10\n");
   EXPECT_EQ(Sotto(options).exit_code, 0);
   const Json whole = Json::parse(ReadFile(TestFile("out.json")));
   const std::string rows = ReadFile(TestFile("rounds.csv"));
