@@ -100,7 +100,13 @@ def interpret(graph, x):
 
 
 def reference(model, name, x):
-    """The same by ONNX itself, if it is a version that can: from 1.13 on."""
+    """The same by ONNX itself, if it is a version that can: from 1.13 on.
+
+    Its LRN, at least until 1.17, takes the number of samples for the number of channels.
+    """
+    if any(node.op_type == "LRN" for node in model.graph.node):
+        print("NOT TESTED: ONNX's reference of LRN, which is wrong")
+        return None
     try:
         from onnx.reference import ReferenceEvaluator
     except ImportError:
