@@ -398,6 +398,12 @@ bool RoundCompletes(const Site& site, const Server& server) {
   });
 }
 
+void ExpectAllDone(const Site& site, std::vector<Process>& clients) {
+  for (size_t i = 0; i < clients.size(); ++i) {
+    EXPECT_EQ(clients[i].Wait(), 0) << ReadFile(site.ClientLog(i));
+  }
+}
+
 bool AllowOpenFiles(size_t files) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);

@@ -145,6 +145,9 @@ class Peer {
   FrameReader reader_;
 };
 
+// Expects that all clients end because the job is done.
+void ExpectAllDone(const Site& site, std::vector<Process>& clients);
+
 // All devices of the site report once, honestly: an update of zeros. Returns true once a round is
 // released.
 bool RoundCompletes(const Site& site, const Server& server);

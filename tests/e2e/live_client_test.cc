@@ -17,13 +17,6 @@ namespace {
 
 using namespace std::string_literals;
 
-// Expects that all clients end because the job is done.
-void ExpectAllDone(const Site& site, std::vector<Process>& clients) {
-  for (size_t i = 0; i < clients.size(); ++i) {
-    EXPECT_EQ(clients[i].Wait(), 0) << ReadFile(site.ClientLog(i));
-  }
-}
-
 Arguments SmallJob(const std::string& rounds) {
   return {"--cohort", "2", "--rounds", rounds, "--noise-multiplier", "1"};
 }

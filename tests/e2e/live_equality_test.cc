@@ -1,0 +1,173 @@
+// A fleet of real clients and a simulation of the same job agree byte for byte.
+#include <csignal>
+#include <fstream>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "e2e/live.h"
+#include "store/sqlite_store.h"
+#include "unit/test_folder.h"
+
+namespace sotto::live {
+namespace {
+
+using Json = nlohmann::json;
+
+// The options of a client that takes its share of a partition, if there is one.
+Arguments ShareOptions(size_t device, const std::string& partition) {
+  if (partition.empty()) return {};
+  return {"--device",
+          std::to_string(device),
+          "--devices",
+          "8",
+          "--samples-per-device",
+          std::to_string(Site::kSamples),
+          "--partition",
+          partition,
+          "--partition-seed",
+          "7"};
+}
+
+// What a server finds of its models on a test set is what a simulation finds: in its JSON, in its
+// log and in its store. It evaluates the second of three rounds, and the last.
+void ExpectTheSameFigures(const Site& site, const Json& live, const Json& simulated) {
+  const Json& evaluations = live["operator"]["evaluations"];
+  ASSERT_EQ(evaluations.size(), 2u);
+  const std::vector<server::StoredEvaluation> stored =
+      server::SqliteStore(site.Path("store")).Evaluations();
+  ASSERT_EQ(stored.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const Json& expected = simulated["rounds"][i + 1]["evaluation"];
+    EXPECT_EQ(evaluations[i]["round"], i + 2);
+    for (const auto& item : expected.items()) {
+      EXPECT_EQ(evaluations[i][item.key()], item.value()) << item.key();
+    }
+    EXPECT_EQ(stored[i].evaluation.loss, expected["loss"]);
+    EXPECT_EQ(*stored[i].evaluation.accuracy(), expected["accuracy"]);
+    EXPECT_EQ(stored[i].data, live["operator"]["test_data"]);
+  }
+  const std::string log = ReadFile(site.Path("serve.log"));
+  EXPECT_EQ(Count(log, "round 2/3 evaluated: accuracy 0."), 1u) << log;
+  EXPECT_EQ(Count(log, "round 3/3 evaluated: accuracy 0."), 1u) << log;
+}
+
+// The same seeded job, eight devices and three rounds, served to clients and simulated.
+void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& client_options = {},
+                              const std::string& partition = "") {
+  Site site(8, {"--seed", "7", "--insecure-seed"});
+  Arguments job = {"--cohort", "4", "--rounds", "3", "--noise-multiplier", "1", "--seed", "7"};
+  job.insert(job.end(), job_options.begin(), job_options.end());
+  job.push_back("--json");
+  Arguments serve = job;
+  serve.insert(serve.end(), {site.Path("serve.json"), "--insecure-seed", "--test",
+                             site.Path("data"), "--evaluate-every", "2"});
+  Server server = site.Serve(serve);
+  Arguments client = {"--seed", "7", "--insecure-seed"};
+  client.insert(client.end(), client_options.begin(), client_options.end());
+  std::vector<Process> clients;
+  for (size_t i = 0; i < 8; ++i) {
+    Arguments options = ShareOptions(i, partition);
+    options.insert(options.end(), client.begin(), client.end());
+    clients.push_back(site.Client(i, server.port, options));
+  }
+  ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  ExpectAllDone(site, clients);
+  Arguments simulate = {"simulate",
+                        "--data",
+                        site.Path("data"),
+                        "--devices",
+                        "8",
+                        "--samples-per-device",
+                        std::to_string(Site::kSamples)};
+  if (!partition.empty()) simulate.insert(simulate.end(), {"--partition", partition});
+  simulate.insert(simulate.end(), job.begin(), job.end());
+  simulate.push_back(site.Path("simulate.json"));
+  ASSERT_EQ(site.Sotto(simulate, "simulate.log").Wait(), 0) << ReadFile(site.Path("simulate.log"));
+  const Json live = Json::parse(ReadFile(site.Path("serve.json")));
+  const Json simulated = Json::parse(ReadFile(site.Path("simulate.json")));
+  EXPECT_EQ(live["rounds_released"], 3);
+  EXPECT_EQ(live["seeded"], true);
+  EXPECT_EQ(live["parameters_sha256"], simulated["parameters_sha256"]);
+  ASSERT_EQ(simulated["rounds"].size(), 3u);
+  ExpectTheSameFigures(site, live, simulated);
+  const std::vector<server::LedgerEntry> ledger = server::SqliteStore(site.Path("store")).Ledger();
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(live["operator"]["attempts"][i]["device_accuracy"],
+              simulated["rounds"][i]["device_accuracy"]);
+    EXPECT_EQ(ledger[i].plan.clip_l2, simulated["rounds"][i]["clip_l2"]);
+    EXPECT_EQ(ledger[i].plan.noise_sigma, simulated["rounds"][i]["noise_sigma"]);
+  }
+}
+
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModel) { ExpectTheSimulatorsModel({}); }
+
+// Some of these devices hold no sample.
+TEST(LiveTest, TheLiveFleetHoldsTheSimulatorsShares) {
+  ExpectTheSimulatorsModel({}, {}, "dirichlet-split:0.02");
+}
+
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelUnderAdaptiveClipping) {
+  ExpectTheSimulatorsModel({"--adaptive-clip", "--clip", "0.1"});
+}
+
+// The simulation holds out the same fifth.
+TEST(LiveTest, TheLiveFleetFindsTheSimulatorsAccuracyOnDevices) {
+  ExpectTheSimulatorsModel({"--evaluate-on-devices", "--adaptive-clip"}, {"--held-out", "0.2"});
+}
+
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelUnderPrivateNoise) {
+  ExpectTheSimulatorsModel({"--trust-mode", "private-noise", "--private-noise-multiplier", "0.3"},
+                           {"--min-private-noise", "0.3"});
+}
+
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsLeNet) {
+  ExpectTheSimulatorsModel({"--model", "lenet", "--local-epochs", "1"}, {"--model", "lenet"});
+}
+
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelWithMomentum) {
+  ExpectTheSimulatorsModel({"--momentum", "0.9"});
+}
+
+// A net of layers, named in no program.
+std::string WriteModel(const std::string& path, int units) {
+  std::ofstream(path) << "name = \"mine\"\ninput = [784]\n[[layer]]\nkind = \"dense\"\noutputs = "
+                      << units << "\n[[layer]]\nkind = \"relu\"\n"
+                      << "[[layer]]\nkind = \"dense\"\noutputs = 10\n";
+  return path;
+}
+
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelOfAFile) {
+  const std::string path = WriteModel(TestFile("mine.toml"), 8);
+  ExpectTheSimulatorsModel({"--model", path}, {"--model", path});
+}
+
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelOfPreparedSamples) {
+  const std::string path = TestFile("prepared.toml");
+  std::ofstream(path) << "name = \"prepared\"\ninput = [28, 28, 1]\nmissing = 0.0\n"
+                         "[[prepare]]\nkind = \"normalise\"\nmean = 0.1307\n"
+                         "deviation = 0.3081\n"
+                         "[[prepare]]\nkind = \"random-crop\"\npadding = 2\n"
+                         "[[prepare]]\nkind = \"random-flip\"\n"
+                         "[[layer]]\nkind = \"dense\"\noutputs = 10\n";
+  ExpectTheSimulatorsModel({"--model", path}, {"--model", path});
+}
+
+TEST(LiveTest, AJobGoesOnWithTheFileItBeganWithAndAClientNeedsTheSame) {
+  Site site(2);
+  const std::string path = WriteModel(site.Path("mine.toml"), 8);
+  const Arguments job = {"--cohort",           "2", "--rounds", "3",
+                         "--noise-multiplier", "1", "--model",  path};
+  Server server = site.Serve(job);
+  const std::string other = WriteModel(site.Path("other.toml"), 9);
+  EXPECT_EQ(site.Client(0, server.port, {"--model", other}).Wait(), 3);
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), "with --model"), 1u) << ReadFile(site.ClientLog(0));
+  server.process.Signal(SIGTERM);
+  EXPECT_EQ(server.process.Wait(), 143);
+  WriteModel(path, 9);
+  EXPECT_EQ(site.StartServe(job).Wait(), 1);
+  EXPECT_EQ(Count(ReadFile(site.Path("serve.log")), "began with model_digest = "), 1u);
+}
+
+}  // namespace
+}  // namespace sotto::live
