@@ -49,6 +49,12 @@ void Estimate(const CanaryReleases& releases, EpsilonAudit* audit) {
 
 // What the plan itself keeps less of than was asked for.
 void CheckPlan(const AskedPrivacy& asked, EpsilonAudit* audit) {
+  const double z = audit->plan.NoiseMultiplier();
+  if (privacy::SigmaForNoiseMultiplier(audit->plan, z) <
+      audit->plan.noise_sigma * (1 - kRounding)) {
+    audit->violations.push_back(fmt::format(
+        "a job that asks for the noise multiplier {:.6g} gets less noise than that", z));
+  }
   if (asked.noise_multiplier) {
     const double planned = audit->plan.NoiseMultiplier();
     if (planned >= *asked.noise_multiplier * (1 - kRounding)) return;

@@ -131,6 +131,22 @@ Json AuditToJson(const EpsilonAudit& audit) {
   return json;
 }
 
+// Empty: none.
+std::string TrainersAtFault(const std::vector<TrainerGuard>& guards) {
+  const TrainerGuard* worst = nullptr;
+  size_t at_fault = 0;
+  for (const TrainerGuard& guard : guards) {
+    if (guard.holds()) continue;
+    ++at_fault;
+    if (worst == nullptr || *guard.length > *worst->length) worst = &guard;
+  }
+  if (worst == nullptr) return "";
+  return fmt::format(
+      "{} of {} trainings left the update too long, that of {} with --clipping {} {:.4g} times the "
+      "bound: the trainer does not enforce it",
+      at_fault, guards.size(), worst->model, Name(worst->clipping), *worst->length);
+}
+
 const char* VerdictName(const std::vector<std::string>& violations) {
   return violations.empty() ? "consistent" : "VIOLATED";
 }
@@ -149,13 +165,7 @@ std::vector<std::string> EpsilonReport::Violations() const {
         "the server took {} of {} updates of {:.3g} times the bound: it does not enforce it",
         server.taken, server.sent, server.length));
   }
-  for (const TrainerGuard& guard : trainers) {
-    if (guard.holds()) continue;
-    all.push_back(fmt::format(
-        "the trainer of {}, --clipping {}, left an update of {:.4g} times the bound: it does not "
-        "project",
-        guard.model, Name(guard.clipping), *guard.length));
-  }
+  if (const std::string found = TrainersAtFault(trainers); !found.empty()) all.push_back(found);
   return all;
 }
 
