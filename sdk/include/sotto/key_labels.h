@@ -37,10 +37,10 @@ constexpr char kReceipt[] = "sotto receipt";  // what devices return to show a l
 // From a device's secret on an emulated board: INSECURE, for tests (ports/mps2).
 constexpr char kInsecure[] = "insecure";
 
-constexpr const char* kAll[] = {kTls,    kHello,       kRound,   kOrder,     kEntropy,
-                                kSeed,   kServer,      kJob,     kWeights,   kCohort,
-                                kZero,   kZeroPrivate, kDevice,  kPartition, kDropout,
-                                kUpdate, kDither,      kAudit,   kReceipt,   kInsecure};
+constexpr const char* kAll[] = {kTls,    kHello,       kRound,  kOrder,     kEntropy,
+                                kSeed,   kServer,      kJob,    kWeights,   kCohort,
+                                kZero,   kZeroPrivate, kDevice, kPartition, kDropout,
+                                kUpdate, kDither,      kAudit,  kReceipt,   kInsecure};
 
 }  // namespace sotto::key_label
 

@@ -1,5 +1,6 @@
 #include "audit/epsilon_audit.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <stdexcept>

@@ -65,7 +65,8 @@ std::string DescribeAudit(const EpsilonAudit& audit) {
 
 std::string DescribeServer(const ServerGuard& guard) {
   if (guard.sent == 0)
-    return "  server    not tested: this job's server refuses no update for its norm\n";
+    return "  server    not tested: this codec refuses no update for its norm, or none longer was "
+           "made\n";
   return fmt::format("  server    took {} of {} forged updates of {:.3g} times the bound\n",
                      guard.taken, guard.sent, guard.length);
 }
