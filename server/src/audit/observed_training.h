@@ -13,6 +13,14 @@
 
 namespace sotto::server {
 
+// Keeps nothing.
+class NoLog : public JobLog {
+ public:
+  void BeginJob(const JobRecord&) override {}
+  void CommitAttempt(const AttemptRecord&) override {}
+  void CommitRelease(const ReleaseRecord&) override {}
+};
+
 class ObservedTraining {
  public:
   // The configuration and the data outlive the training. Seed and resumption of the configuration
@@ -30,12 +38,6 @@ class ObservedTraining {
   const Job& job() const { return job_; }
 
  private:
-  class NoLog : public JobLog {
-    void BeginJob(const JobRecord&) override {}
-    void CommitAttempt(const AttemptRecord&) override {}
-    void CommitRelease(const ReleaseRecord&) override {}
-  };
-
   const SimulationConfig& config_;
   const Fleet fleet_;
   NoLog log_;

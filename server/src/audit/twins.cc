@@ -126,12 +126,6 @@ class Twin {
   }
 
  private:
-  struct NoLog : JobLog {
-    void BeginJob(const JobRecord&) override {}
-    void CommitAttempt(const AttemptRecord&) override {}
-    void CommitRelease(const ReleaseRecord&) override {}
-  };
-
   const SimulationConfig& config_;
   const Key run_key_;
   const std::shared_ptr<NeighbouringData> data_;

@@ -80,6 +80,11 @@ EpsilonReport AuditSamplings(const EpsilonAuditRequest& request,
                         fmt::format("{} sampling: {} % of the releases", name, percent));
         }));
   }
+  for (const JobConfig& job : jobs) {
+    const TaskGuard guard = CheckTasks(job, posix::DeriveKey(key, key_label::kAudit, 1001));
+    report.tasks.tasks += guard.tasks;
+    if (report.tasks.holds()) report.tasks.difference = guard.difference;
+  }
   report.server = CheckServer(jobs.front(), posix::DeriveKey(key, key_label::kAudit, 1000));
   report.trainers = CheckTrainers(GuardedModels(*jobs.front().model));
   return report;

@@ -161,6 +161,7 @@ std::vector<std::string> EpsilonReport::Violations() const {
       all.push_back(fmt::format("{} sampling: {}", AuditedName(audit.plan.sampling), violation));
     }
   }
+  if (!tasks.holds()) all.push_back(tasks.difference);
   if (!server.holds()) {
     all.push_back(fmt::format(
         "the server took {} of {} updates of {:.3g} times the bound: it does not enforce it",
@@ -178,6 +179,8 @@ std::string DescribeEpsilon(const EpsilonReport& report) {
       "half of the releases, counts from the other)\n\n",
       report.repeats, report.repeats, 1 - report.error);
   for (const EpsilonAudit& audit : report.audits) text += DescribeAudit(audit);
+  text += fmt::format("tasks that jobs handed out and that are those of the plan: {}\n",
+                      report.tasks.holds() ? report.tasks.tasks : 0);
   text += "the bound on an update, by the part of the product that enforces it\n";
   text += DescribeTrainers(report.trainers) + DescribeEncoders(report.audits) +
           DescribeServer(report.server);
@@ -190,6 +193,7 @@ Json EpsilonToJson(const EpsilonReport& report) {
                {"repeats", report.repeats},
                {"error", report.error},
                {"audits", Json::array()},
+               {"tasks", report.tasks.tasks},
                {"server",
                 {{"sent", report.server.sent},
                  {"taken", report.server.taken},

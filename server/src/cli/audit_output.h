@@ -12,6 +12,7 @@
 #include "audit/bound_guards.h"
 #include "audit/epsilon_audit.h"
 #include "audit/membership.h"
+#include "audit/task_guard.h"
 #include "audit/twins.h"
 
 namespace sotto::server {
@@ -21,6 +22,7 @@ struct EpsilonReport {
   uint32_t repeats = 0;
   double error = 0;                  // of all audits together
   std::vector<EpsilonAudit> audits;  // one for each sampling
+  TaskGuard tasks;                   // of all samplings together
   ServerGuard server;
   std::vector<TrainerGuard> trainers;
 

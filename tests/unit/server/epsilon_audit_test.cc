@@ -8,6 +8,7 @@
 
 #include "audit/audit_request.h"
 #include "audit/bound_guards.h"
+#include "audit/task_guard.h"
 #include "sotto/models.h"
 #include "sotto/posix/run_key.h"
 #include "unit/server/weak_codecs.h"
@@ -133,6 +134,18 @@ TEST(BoundGuards, TrainersKeepTheBoundAndOneThatDoesNotIsFound) {
     EXPECT_FALSE(guard.holds()) << Name(guard.clipping);
     EXPECT_GT(*guard.length, 10);
   }
+}
+
+TEST(TaskGuard, SeesTheTasksOfAJobAndThatTheyAreThoseOfItsPlan) {
+  EpsilonAuditRequest request;
+  request.job.plan.rounds = 3;
+  for (const AuditedSampling& sampling : SamplingsOf("all")) {
+    const TaskGuard guard = CheckTasks(MakeAuditedJob(request, sampling), posix::RunKey(2));
+    EXPECT_EQ(guard.difference, "") << sampling.name;
+    EXPECT_GT(guard.tasks, 0u) << sampling.name;
+  }
+  const JobConfig everybody = MakeAuditedJob(request, SamplingsOf("full").front());
+  EXPECT_EQ(CheckTasks(everybody, posix::RunKey(2)).tasks, 3u * 4);
 }
 
 TEST(BoundGuards, TheServerRefusesForgedUpdatesAndOneThatDoesNotIsFound) {
