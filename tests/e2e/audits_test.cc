@@ -34,7 +34,7 @@ TEST(Audits, EpsilonStatesClaimBoundAndVerdictOnAnyThreads) {
 TEST(Audits, EpsilonSaysWhatItDoesNotShow) {
   const Outcome run = Sotto("audit epsilon --repeats 1000 --sampling full --colluders 1");
   EXPECT_EQ(run.exit_code, 0) << run.output;
-  for (const char* part : {"full sampling, 4 of 4 devices", "replace-one adjacency, 1 colluders",
+  for (const char* part : {"full sampling, 4 of 4 devices", "replace-one adjacency, 1 colluder",
                            "probability 0.999", "verdict: consistent", "does not show"}) {
     EXPECT_NE(run.output.find(part), std::string::npos) << part << "\n" << run.output;
   }
@@ -45,6 +45,8 @@ TEST(Audits, EpsilonTakesAPrivateNoiseAndABaseline) {
                           "--mechanism qg", "--evaluate-on-devices", "--model softmax-64-10-q"}) {
     const Outcome run = Sotto(std::string("audit epsilon --repeats 1000 --seed 1 ") + job);
     EXPECT_EQ(run.exit_code, 0) << job << "\n" << run.output;
+    const bool has_update = run.output.find("as the server sees it") != std::string::npos;
+    EXPECT_EQ(has_update, std::string(job).find("private") != std::string::npos) << run.output;
   }
 }
 

@@ -42,10 +42,11 @@ void Prepare(const JobConfig& config, const Key& key, uint8_t job, Side* side) {
 
 class Canary {
  public:
-  Canary(const JobConfig& config, const Key& key)
-      : config_(config), estimator_(MakeEstimator(config.aggregation)) {
+  Canary(const JobConfig& config, CanaryView view, const Key& key)
+      : config_(config), view_(view), estimator_(MakeEstimator(config.aggregation)) {
     config_.threads = 1;  // repeats run in parallel, each in one thread
     const bool is_replaced =
+        view == CanaryView::kOneUpdate ||
         privacy::PairedAdjacency(config.plan.sampling) == privacy::Adjacency::kReplaceOne;
     with_.canary = HostileTraining<1>::Of(*config.model);
     without_.canary = HostileTraining<-1>::Of(*config.model);
@@ -62,6 +63,12 @@ class Canary {
   // The number of one repeat.
   double Repeat(bool with, uint32_t repeat, AuditedDevice& device, Counts* counts) const {
     const Side& side = with ? with_ : without_;
+    return view_ == CanaryView::kOneUpdate ? OneUpdate(side, repeat, device, counts)
+                                           : Releases(side, repeat, device, counts);
+  }
+
+ private:
+  double Releases(const Side& side, uint32_t repeat, AuditedDevice& device, Counts* counts) const {
     const std::unique_ptr<Optimiser> optimiser = MakeOptimiser(config_.aggregation);
     std::vector<float> parameters(config_.model->parameters);
     if (!config_.initial_parameters.empty()) parameters = config_.initial_parameters;
@@ -69,17 +76,25 @@ class Canary {
     double moved = 0;
     for (uint32_t round = 0; round < config_.plan.rounds; ++round) {
       const TrainTask task = Task(side, round, clip_l2, repeat);
-      ReleaseResult release =
-          MakeRelease(config_, task, Collect(side, task, parameters, device, counts), side.key,
-                      {parameters.data(), parameters.size()}, *estimator_, *optimiser);
-      moved += Distance(parameters, release.parameters);
+      ReleaseResult release = MakeRelease(
+          config_, task, Collect(side, task, Draw(side, task), parameters, device, counts),
+          side.key, {parameters.data(), parameters.size()}, *estimator_, *optimiser);
+      moved += Along(release.parameters) - Along(parameters);
       parameters = std::move(release.parameters);
       clip_l2 = static_cast<float>(release.next_clip_l2);
     }
-    return moved;
+    return moved * static_cast<double>(config_.plan.cohort) /
+           (config_.plan.Sensitivity() * config_.aggregation.server_learning_rate);
   }
 
- private:
+  double OneUpdate(const Side& side, uint32_t repeat, AuditedDevice& device, Counts* counts) const {
+    const TrainTask task = Task(side, 0, config_.training.clip_l2, repeat);
+    const std::vector<float> parameters(config_.model->parameters);
+    const PartialSum seen = Collect(side, task, {kCanary}, parameters, device, counts);
+    return Along(seen.sums) * config_.codec->make(task)->SumUnit() /
+           (privacy::SensitivityFactor(privacy::Adjacency::kReplaceOne) * config_.plan.clip_l2);
+  }
+
   // The attempt's number is the repeat's: all keys of a repeat are its own.
   TrainTask Task(const Side& side, uint32_t round, float clip_l2, uint32_t repeat) const {
     TrainTask task = config_.TaskFor(round, clip_l2);
@@ -98,9 +113,9 @@ class Canary {
     }
   }
 
-  PartialSum Collect(const Side& side, const TrainTask& task, const std::vector<float>& parameters,
-                     AuditedDevice& device, Counts* counts) const {
-    const std::vector<uint32_t> cohort = Draw(side, task);
+  PartialSum Collect(const Side& side, const TrainTask& task, const std::vector<uint32_t>& cohort,
+                     const std::vector<float>& parameters, AuditedDevice& device,
+                     Counts* counts) const {
     Attempt attempt(config_, side.registry, task, cohort, {});
     if (side.has_canary && !cohort.empty() && cohort.front() == kCanary) {
       ++counts->drawn;
@@ -113,18 +128,19 @@ class Canary {
     return attempt.Close();
   }
 
-  // Along the canary's direction, in sensitivities of the mean update.
-  double Distance(const std::vector<float>& from, const std::vector<float>& to) const {
-    double moved = 0;
-    for (size_t j = 0; j < from.size(); ++j) {
-      moved += static_cast<double>(CanaryDirection(j, from.size())) *
-               (static_cast<double>(to[j]) - static_cast<double>(from[j]));
+  // The part along the canary's direction of the model's coordinates.
+  template <class Values>
+  double Along(const Values& values) const {
+    double sum = 0;
+    for (size_t j = 0; j < config_.model->parameters; ++j) {
+      sum += static_cast<double>(CanaryDirection(j, config_.model->parameters)) *
+             static_cast<double>(values[j]);
     }
-    return moved * static_cast<double>(config_.plan.cohort) /
-           (config_.plan.Sensitivity() * config_.aggregation.server_learning_rate);
+    return sum;
   }
 
   JobConfig config_;
+  const CanaryView view_;
   const std::unique_ptr<const Estimator> estimator_;
   Side with_;
   Side without_;
@@ -132,9 +148,10 @@ class Canary {
 
 }  // namespace
 
-CanaryReleases DrawReleases(const JobConfig& config, const Key& key, uint32_t repeats, int threads,
+CanaryReleases DrawReleases(const JobConfig& config, CanaryView view, const Key& key,
+                            uint32_t repeats, int threads,
                             const std::function<void(double)>& done) {
-  const Canary canary(config, key);
+  const Canary canary(config, view, key);
   CanaryReleases releases;
   releases.with.resize(repeats);
   releases.without.resize(repeats);

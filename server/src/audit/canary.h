@@ -10,6 +10,9 @@
 // what the canary does. A release becomes one number, how far the model moved along the canary's
 // direction, summed over the rounds.
 //
+// In trust mode private-noise the server is an adversary, too. It sees the canary's update decoded:
+// one number again, the update along the same direction. It is always there, as +v or as -v.
+//
 // Neighbouring fleets. Under add/remove adjacency the canary takes part or does not exist. Under
 // replace-one adjacency its update is +v or -v.
 //
@@ -26,9 +29,15 @@
 
 namespace sotto::server {
 
+// What the adversary sees of a repeat.
+enum class CanaryView {
+  kReleases,   // the models
+  kOneUpdate,  // the canary's update of round 0, as the server decodes it
+};
+
 struct CanaryReleases {
-  // How far the model moved along the canary's direction, in sensitivities of the mean update; one
-  // number for each repeat.
+  // How far the model moved along the canary's direction, in sensitivities of the mean update, or
+  // how long the update is along it, in sensitivities of one update; one number for each repeat.
   std::vector<double> with;     // the canary's update is +v
   std::vector<double> without;  // it is -v, or the canary does not exist
   // Updates that the canary was drawn for; and of these those that the device did not encode or the
@@ -41,8 +50,8 @@ struct CanaryReleases {
 //   config   valid; its codec is accounted. At most 2^32 - 1 repeats times attempts
 //   done     called from this thread now and then with the share that is done, in (0, 1]
 // Throws std::runtime_error if a device fails in another way than by a refusal.
-CanaryReleases DrawReleases(const JobConfig& config, const Key& key, uint32_t repeats, int threads,
-                            const std::function<void(double)>& done);
+CanaryReleases DrawReleases(const JobConfig& config, CanaryView view, const Key& key,
+                            uint32_t repeats, int threads, const std::function<void(double)>& done);
 
 }  // namespace sotto::server
 

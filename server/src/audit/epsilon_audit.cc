@@ -16,9 +16,16 @@ constexpr uint32_t kFewestRepeats = 1000;
 // A plan may keep more noise than was asked for, by rounding, never less.
 constexpr double kRounding = 1e-9;
 
-privacy::Claim ClaimAt(privacy::Plan plan, double delta) {
+privacy::Claim ClaimAt(privacy::Plan plan, CanaryView view, double delta) {
   plan.delta = delta;
-  return privacy::Account(plan, plan.rounds).Headline();
+  const privacy::Statement statement = privacy::Account(plan, plan.rounds);
+  if (view == CanaryView::kReleases) return statement.Headline();
+  const privacy::Claim* claim =
+      statement.Find(privacy::Adversary::kServer, privacy::View::kOneUpdate);
+  if (claim == nullptr) {
+    throw std::invalid_argument("without private noise nothing is claimed of a single update");
+  }
+  return *claim;
 }
 
 double Mean(const std::vector<double>& values) {
@@ -38,9 +45,10 @@ double Deviation(const std::vector<double>& values) {
 // rounds, and for the deviation z of a round's noise, by moments:
 //   mean(with) - mean(without) = T q s,
 //   variance(with) = T (z^2 + q (1 - q) c^2), c the canary's update: s/2 under replace-one, else s.
-void Estimate(const CanaryReleases& releases, EpsilonAudit* audit) {
-  const double q = audit->plan.SamplingRate();
-  const auto rounds = static_cast<double>(audit->plan.rounds);
+void Estimate(const CanaryReleases& releases, CanaryView view, EpsilonAudit* audit) {
+  const bool is_update = view == CanaryView::kOneUpdate;
+  const double q = is_update ? 1 : audit->plan.SamplingRate();
+  const auto rounds = is_update ? 1.0 : static_cast<double>(audit->plan.rounds);
   audit->shift = (Mean(releases.with) - Mean(releases.without)) / (rounds * q);
   const bool is_replaced = audit->claim.adjacency == privacy::Adjacency::kReplaceOne;
   const double own = is_replaced ? audit->shift / 2 : audit->shift;
@@ -92,28 +100,29 @@ void CheckMeasured(EpsilonAudit* audit) {
 
 }  // namespace
 
-EpsilonAudit AuditEpsilon(const JobConfig& config, const AskedPrivacy& asked,
+EpsilonAudit AuditEpsilon(const JobConfig& config, CanaryView view, const AskedPrivacy& asked,
                           const EpsilonAuditOptions& options, const Key& key,
                           const std::function<void(double)>& done) {
   if (options.repeats < kFewestRepeats || options.repeats % 2 != 0) {
     throw std::invalid_argument(
         "an audit of epsilon takes an even number of repeats, at least 1000");
   }
-  const CanaryReleases releases = DrawReleases(config, key, options.repeats, options.threads, done);
+  const CanaryReleases releases =
+      DrawReleases(config, view, key, options.repeats, options.threads, done);
   std::vector<double> deltas = {config.plan.delta};
   deltas.insert(deltas.end(), options.deltas.begin(), options.deltas.end());
   EpsilonAudit audit;
   audit.plan = config.plan;
-  audit.claim = ClaimAt(config.plan, config.plan.delta);
+  audit.claim = ClaimAt(config.plan, view, config.plan.delta);
   audit.drawn = releases.drawn;
   audit.refused = releases.refused;
   for (const MeasuredEpsilon& measured :
        MeasureEpsilon({releases.with.data(), releases.with.size()},
                       {releases.without.data(), releases.without.size()}, deltas, options.error)) {
-    audit.tests.push_back({measured, ClaimAt(config.plan, measured.delta).epsilon});
+    audit.tests.push_back({measured, ClaimAt(config.plan, view, measured.delta).epsilon});
   }
-  Estimate(releases, &audit);
-  CheckPlan(asked, &audit);
+  Estimate(releases, view, &audit);
+  if (view == CanaryView::kReleases) CheckPlan(asked, &audit);
   CheckMeasured(&audit);
   return audit;
 }

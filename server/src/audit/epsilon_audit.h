@@ -43,24 +43,25 @@ struct EpsilonTest {
 };
 
 struct EpsilonAudit {
-  privacy::Claim claim;  // at the plan's delta
+  privacy::Claim claim;  // at the plan's delta, against the adversary of the view
   privacy::Plan plan;
   std::vector<EpsilonTest> tests;  // one for each delta; the first is the plan's
   uint64_t drawn = 0;              // updates of the canary
   uint64_t refused = 0;            // of these
-  // Estimates without a confidence: how far the canary moved the released sum, in sensitivities,
-  // and the deviation of the sum's noise in sensitivities. Of a fleet whose sampling hides the
-  // canary: both from the mean and the deviation over all releases.
+  // Estimates without a confidence: how far the canary moved what the adversary sees, and the
+  // deviation of the noise there, both in sensitivities. The noise on one update is the device's
+  // own and the quantizer's together.
   double shift = 0;
   double noise_multiplier = 0;
   // What is wrong, for people; empty: nothing was found.
   std::vector<std::string> violations;
 };
 
-// Audits one job: canary.h draws the releases.
+// Audits one job: canary.h draws what the adversary sees.
 //   config  valid; its codec is accounted
+//   view    kOneUpdate needs private noise in the plan
 // Throws std::invalid_argument for options out of range, and what DrawReleases() throws.
-EpsilonAudit AuditEpsilon(const JobConfig& config, const AskedPrivacy& asked,
+EpsilonAudit AuditEpsilon(const JobConfig& config, CanaryView view, const AskedPrivacy& asked,
                           const EpsilonAuditOptions& options, const Key& key,
                           const std::function<void(double)>& done);
 

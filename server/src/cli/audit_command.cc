@@ -55,30 +55,53 @@ void RequireSound(const std::vector<std::string>& violations) {
                   Counted(violations.size(), "violation")));
 }
 
+// What is audited of a job, and its name for people.
+struct View {
+  const JobConfig* job;
+  CanaryView view;
+  std::string what;
+};
+
+// The releases of each job and, with private noise, an update as the server sees it: that is the
+// same whatever the sampling.
+std::vector<View> ViewsOf(const std::vector<JobConfig>& jobs) {
+  std::vector<View> views;
+  for (const JobConfig& job : jobs) {
+    views.push_back({&job, CanaryView::kReleases,
+                     fmt::format("releases of {} sampling", AuditedName(job.plan.sampling))});
+  }
+  const JobConfig& any = jobs.front();
+  if (any.plan.Trust() == privacy::TrustMode::kPrivateNoise) {
+    views.push_back({&any, CanaryView::kOneUpdate, "updates as the server sees them"});
+  }
+  return views;
+}
+
 EpsilonReport AuditSamplings(const EpsilonAuditRequest& request,
                              const std::vector<JobConfig>& jobs) {
   const Key key = posix::RunKey(request.seed);
+  const std::vector<View> views = ViewsOf(jobs);
   EpsilonAuditOptions options;
   options.repeats = request.repeats;
-  options.error = request.error / static_cast<double>(jobs.size());
+  options.error = request.error / static_cast<double>(views.size());
   EpsilonReport report;
   report.repeats = request.repeats;
   report.error = request.error;
   constexpr size_t kSteps = 100;
-  const Progress progress(jobs.size() * kSteps, posix::StandardErrorIsTerminal());
-  for (const JobConfig& job : jobs) {
+  const Progress progress(views.size() * kSteps, posix::StandardErrorIsTerminal());
+  for (const auto& [job, view, what] : views) {
     const size_t before = report.audits.size();
-    options.threads = job.threads;
-    const std::string name = AuditedName(job.plan.sampling);
+    options.threads = job->threads;
+    const auto tell = [&, what = what](double done) {
+      const auto percent = static_cast<size_t>(done * kSteps + 0.5);
+      if (!posix::StandardErrorIsTerminal() && percent < kSteps) return;
+      progress.Show(before * kSteps + percent, fmt::format("{}: {} %", what, percent));
+    };
     report.audits.push_back(AuditEpsilon(
-        job, {request.noise_multiplier, request.epsilon}, options,
-        posix::DeriveKey(key, key_label::kAudit, static_cast<uint32_t>(job.plan.sampling)),
-        [&](double done) {
-          const auto percent = static_cast<size_t>(done * kSteps + 0.5);
-          if (!posix::StandardErrorIsTerminal() && percent < kSteps) return;
-          progress.Show(before * kSteps + percent,
-                        fmt::format("{} sampling: {} % of the releases", name, percent));
-        }));
+        *job, view, {request.noise_multiplier, request.epsilon}, options,
+        posix::DeriveKey(key, key_label::kAudit, static_cast<uint32_t>(job->plan.sampling),
+                         static_cast<uint32_t>(view)),
+        tell));
   }
   for (const JobConfig& job : jobs) {
     const TaskGuard guard = CheckTasks(job, posix::DeriveKey(key, key_label::kAudit, 1001));

@@ -7,6 +7,7 @@
 #include "accounting/figures.h"
 #include "audit/audit_request.h"
 #include "audit/hostile_training.h"
+#include "base/counted.h"
 #include "cli/claims_output.h"
 #include "cli/figures.h"
 #include "round/job_config.h"
@@ -44,16 +45,35 @@ std::string VerdictText(const std::vector<std::string>& violations) {
   return text;
 }
 
+bool IsOneUpdate(const EpsilonAudit& audit) {
+  return audit.claim.view == privacy::View::kOneUpdate;
+}
+
+// "uniform sampling"
+std::string NameOf(const EpsilonAudit& audit) {
+  return IsOneUpdate(audit) ? "one update, as the server sees it"
+                            : fmt::format("{} sampling", AuditedName(audit.plan.sampling));
+}
+
+double ClaimedNoise(const EpsilonAudit& audit) {
+  return IsOneUpdate(audit) ? audit.plan.private_noise_multiplier : audit.plan.NoiseMultiplier();
+}
+
 std::string DescribeAudit(const EpsilonAudit& audit) {
   const privacy::Plan& plan = audit.plan;
+  const std::string scope = IsOneUpdate(audit)
+                                ? ""
+                                : fmt::format(", {} of {} devices in each of {}", plan.cohort,
+                                              plan.devices, Counted(plan.rounds, "round"));
   std::string text = fmt::format(
-      "{} sampling, {} of {} devices in each of {} rounds, {} adjacency, {} colluders\n"
-      "  noise multiplier {:.4g}, measured {:.4g}; the canary moves the sum by {:.4g} of the "
+      "{}{}, {} adjacency, {}\n"
+      "  noise multiplier {:.4g}, measured {:.4g}{}; the canary moves the sum by {:.4g} of the "
       "sensitivity\n"
       "  {:>8}  {:>15}  {:>17}\n",
-      AuditedName(plan.sampling), plan.cohort, plan.devices, plan.rounds,
-      privacy::Name(audit.claim.adjacency), plan.colluders, plan.NoiseMultiplier(),
-      audit.noise_multiplier, audit.shift, "delta", "claimed at most", "measured at least");
+      NameOf(audit), scope, privacy::Name(audit.claim.adjacency),
+      Counted(plan.colluders, "colluder"), ClaimedNoise(audit), audit.noise_multiplier,
+      IsOneUpdate(audit) ? " with the quantizer's" : "", audit.shift, "delta", "claimed at most",
+      "measured at least");
   for (const EpsilonTest& test : audit.tests) {
     text += fmt::format("  {:>8}  {:>15}  {:>17}{}\n", privacy::DeltaText(test.measured.delta),
                         privacy::EpsilonText(test.claimed, kDecimals),
@@ -120,7 +140,7 @@ Json AuditToJson(const EpsilonAudit& audit) {
                {"rounds", audit.plan.rounds},
                {"dimension", audit.plan.dimension},
                {"clip_l2", audit.plan.clip_l2},
-               {"noise_multiplier", audit.plan.NoiseMultiplier()},
+               {"noise_multiplier", ClaimedNoise(audit)},
                {"measured_noise_multiplier", audit.noise_multiplier},
                {"measured_shift", audit.shift},
                {"claims", ClaimsToJson({audit.claim})},
@@ -158,7 +178,7 @@ std::vector<std::string> EpsilonReport::Violations() const {
   std::vector<std::string> all;
   for (const EpsilonAudit& audit : audits) {
     for (const std::string& violation : audit.violations) {
-      all.push_back(fmt::format("{} sampling: {}", AuditedName(audit.plan.sampling), violation));
+      all.push_back(fmt::format("{}: {}", NameOf(audit), violation));
     }
   }
   if (!tasks.holds()) all.push_back(tasks.difference);
@@ -173,11 +193,11 @@ std::vector<std::string> EpsilonReport::Violations() const {
 
 std::string DescribeEpsilon(const EpsilonReport& report) {
   std::string text = fmt::format(
-      "epsilon, measured: {} releases with a canary and {} without for each sampling. All figures "
-      "of\n"
-      "the last column hold together with probability {:g} (Clopper-Pearson, thresholds from one\n"
-      "half of the releases, counts from the other)\n\n",
-      report.repeats, report.repeats, 1 - report.error);
+      "epsilon, measured: {} releases with a canary and as many without. All figures of the last\n"
+      "column hold together with probability {:g} (Clopper-Pearson, thresholds from one half of "
+      "the\n"
+      "releases, counts from the other)\n\n",
+      report.repeats, 1 - report.error);
   for (const EpsilonAudit& audit : report.audits) text += DescribeAudit(audit);
   text += fmt::format("tasks that jobs handed out and that are those of the plan: {}\n",
                       report.tasks.holds() ? report.tasks.tasks : 0);

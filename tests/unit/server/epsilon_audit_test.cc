@@ -2,6 +2,7 @@
 // small or whose bound is not enforced.
 #include "audit/epsilon_audit.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
@@ -9,6 +10,7 @@
 #include "audit/audit_request.h"
 #include "audit/bound_guards.h"
 #include "audit/task_guard.h"
+#include "plans/statement.h"
 #include "sotto/models.h"
 #include "sotto/posix/run_key.h"
 #include "unit/server/weak_codecs.h"
@@ -26,8 +28,8 @@ EpsilonAudit Audit(const JobConfig& config, const EpsilonAuditRequest& request,
   options.repeats = repeats;
   options.error = kError;
   options.threads = threads;
-  return AuditEpsilon(config, {request.noise_multiplier, request.epsilon}, options,
-                      posix::RunKey(1), [](double) {});
+  return AuditEpsilon(config, CanaryView::kReleases, {request.noise_multiplier, request.epsilon},
+                      options, posix::RunKey(1), [](double) {});
 }
 
 EpsilonAudit AuditOf(const EpsilonAuditRequest& request, const std::string& sampling,
@@ -101,11 +103,52 @@ TEST(EpsilonAudit, FindsAPlanWithLessNoiseThanWasAskedFor) {
   EXPECT_TRUE(Mentions(of_noise.violations, "less than the 1 asked for"));
 }
 
+EpsilonAuditRequest WithPrivateNoise() {
+  EpsilonAuditRequest request;
+  request.trust_mode = privacy::TrustMode::kPrivateNoise;
+  request.private_noise_multiplier = 1.0;
+  request.epsilon = 10;  // little noise of the quantizer on top
+  return request;
+}
+
+EpsilonAudit AuditUpdate(const JobConfig& config) {
+  EpsilonAuditOptions options;
+  options.repeats = kRepeats;
+  options.error = kError;
+  return AuditEpsilon(config, CanaryView::kOneUpdate, {}, options, posix::RunKey(1), [](double) {});
+}
+
+TEST(EpsilonAudit, MeasuresWhatTheServerSeesOfAnUpdateWithPrivateNoise) {
+  const JobConfig config = MakeAuditedJob(WithPrivateNoise(), SamplingsOf("uniform").front());
+  const EpsilonAudit sound = AuditUpdate(config);
+  EXPECT_EQ(sound.violations, std::vector<std::string>());
+  EXPECT_EQ(sound.claim.adversary, privacy::Adversary::kServer);
+  EXPECT_EQ(sound.drawn, 2 * kRepeats);
+  EXPECT_NEAR(sound.shift, 1, 0.15);
+  EXPECT_GE(sound.noise_multiplier, 0.95) << "the device's own noise, and the quantizer's";
+
+  // The same devices under a plan that claims twice their noise.
+  EpsilonAudit weak = sound;
+  JobConfig claims_more = config;
+  claims_more.plan.private_noise_multiplier = 2;
+  for (EpsilonTest& test : weak.tests) {
+    privacy::Plan plan = claims_more.plan;
+    plan.delta = test.measured.delta;
+    test.claimed =
+        privacy::Account(plan, 1).EpsilonOf(privacy::Adversary::kServer, privacy::View::kOneUpdate);
+  }
+  EXPECT_TRUE(std::any_of(weak.tests.begin(), weak.tests.end(),
+                          [](const EpsilonTest& test) { return test.is_violated(); }));
+  EXPECT_THROW(AuditUpdate(MakeAuditedJob(EpsilonAuditRequest(), SamplingsOf("full").front())),
+               std::invalid_argument);
+}
+
 TEST(EpsilonAudit, DoesNotDependOnTheNumberOfThreads) {
   const EpsilonAuditRequest request;
   const JobConfig config = MakeAuditedJob(request, SamplingsOf("poisson").front());
   const auto draw = [&](int threads) {
-    return DrawReleases(config, posix::RunKey(3), 1000, threads, [](double) {});
+    return DrawReleases(config, CanaryView::kReleases, posix::RunKey(3), 1000, threads,
+                        [](double) {});
   };
   const CanaryReleases one = draw(1);
   const CanaryReleases three = draw(3);
