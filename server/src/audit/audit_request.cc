@@ -1,6 +1,7 @@
 #include "audit/audit_request.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <iterator>
 #include <stdexcept>
@@ -125,6 +126,14 @@ JobConfig MakeAuditedJob(const EpsilonAuditRequest& request, const AuditedSampli
                     ResolveCodec(job).name));
   }
   return MakeJob(job, request.devices);
+}
+
+JobConfig MakeUpdateJob(const EpsilonAuditRequest& request) {
+  EpsilonAuditRequest quiet = request;
+  // A sixteenth of the private noise, but the clipping bound is at most 128 of its deviations.
+  const double of_one = std::max(*request.private_noise_multiplier / 16, 0.01);
+  quiet.noise_multiplier = of_one * std::sqrt(static_cast<double>(request.job.plan.cohort));
+  return MakeAuditedJob(quiet, kSamplings[0]);
 }
 
 const std::vector<Field<MembershipRequest>>& MembershipFields() {

@@ -55,6 +55,11 @@ std::vector<AuditedSampling> SamplingsOf(const std::string& name);
 // claim.
 JobConfig MakeAuditedJob(const EpsilonAuditRequest& request, const AuditedSampling& sampling);
 
+// A job with the same private noise for the audit of one update: the claim against the server
+// counts that noise alone, so the quantizer adds as little as devices take. The request has private
+// noise.
+JobConfig MakeUpdateJob(const EpsilonAuditRequest& request);
+
 // `sotto audit membership`.
 struct MembershipRequest : SimulationRequest {
   uint32_t samples = 10000;

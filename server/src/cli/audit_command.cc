@@ -57,22 +57,22 @@ void RequireSound(const std::vector<std::string>& violations) {
 
 // What is audited of a job, and its name for people.
 struct View {
-  const JobConfig* job;
+  JobConfig job;
   CanaryView view;
   std::string what;
 };
 
 // The releases of each job and, with private noise, an update as the server sees it: that is the
 // same whatever the sampling.
-std::vector<View> ViewsOf(const std::vector<JobConfig>& jobs) {
+std::vector<View> ViewsOf(const EpsilonAuditRequest& request, const std::vector<JobConfig>& jobs) {
   std::vector<View> views;
   for (const JobConfig& job : jobs) {
-    views.push_back({&job, CanaryView::kReleases,
+    views.push_back({job, CanaryView::kReleases,
                      fmt::format("releases of {} sampling", AuditedName(job.plan.sampling))});
   }
-  const JobConfig& any = jobs.front();
-  if (any.plan.Trust() == privacy::TrustMode::kPrivateNoise) {
-    views.push_back({&any, CanaryView::kOneUpdate, "updates as the server sees them"});
+  if (request.trust_mode == privacy::TrustMode::kPrivateNoise) {
+    views.push_back(
+        {MakeUpdateJob(request), CanaryView::kOneUpdate, "updates as the server sees them"});
   }
   return views;
 }
@@ -80,7 +80,7 @@ std::vector<View> ViewsOf(const std::vector<JobConfig>& jobs) {
 EpsilonReport AuditSamplings(const EpsilonAuditRequest& request,
                              const std::vector<JobConfig>& jobs) {
   const Key key = posix::RunKey(request.seed);
-  const std::vector<View> views = ViewsOf(jobs);
+  const std::vector<View> views = ViewsOf(request, jobs);
   EpsilonAuditOptions options;
   options.repeats = request.repeats;
   options.error = request.error / static_cast<double>(views.size());
@@ -91,15 +91,15 @@ EpsilonReport AuditSamplings(const EpsilonAuditRequest& request,
   const Progress progress(views.size() * kSteps, posix::StandardErrorIsTerminal());
   for (const auto& [job, view, what] : views) {
     const size_t before = report.audits.size();
-    options.threads = job->threads;
+    options.threads = job.threads;
     const auto tell = [&, what = what](double done) {
       const auto percent = static_cast<size_t>(done * kSteps + 0.5);
       if (!posix::StandardErrorIsTerminal() && percent < kSteps) return;
       progress.Show(before * kSteps + percent, fmt::format("{}: {} %", what, percent));
     };
     report.audits.push_back(AuditEpsilon(
-        *job, view, {request.noise_multiplier, request.epsilon}, options,
-        posix::DeriveKey(key, key_label::kAudit, static_cast<uint32_t>(job->plan.sampling),
+        job, view, {request.noise_multiplier, request.epsilon}, options,
+        posix::DeriveKey(key, key_label::kAudit, static_cast<uint32_t>(job.plan.sampling),
                          static_cast<uint32_t>(view)),
         tell));
   }
