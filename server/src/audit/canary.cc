@@ -81,7 +81,7 @@ class Canary {
           side.key, {parameters.data(), parameters.size()}, *estimator_, *optimiser);
       moved += Along(release.parameters) - Along(parameters);
       parameters = std::move(release.parameters);
-      clip_l2 = static_cast<float>(release.next_clip_l2);
+      if (config_.clip_schedule) clip_l2 = static_cast<float>(release.next_clip_l2);
     }
     return moved * static_cast<double>(config_.plan.cohort) /
            (config_.plan.Sensitivity() * config_.aggregation.server_learning_rate);
