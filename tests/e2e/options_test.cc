@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "audit/audit_request.h"
 #include "e2e/program.h"
 #include "net/serve_request.h"
 #include "sim/simulation_request.h"
@@ -55,6 +56,12 @@ TEST(Options, TheProgramTakesWhatTheTableOfSimulationsAllows) {
 
 TEST(Options, TheProgramTakesWhatTheTableOfServersAllows) {
   ExpectTableIsWhatTheProgramTakes("serve", server::ServeFields());
+}
+
+TEST(Options, TheProgramTakesWhatTheTablesOfAuditsAllow) {
+  ExpectTableIsWhatTheProgramTakes("audit epsilon", server::EpsilonAuditFields());
+  ExpectTableIsWhatTheProgramTakes("audit membership", server::MembershipFields());
+  ExpectTableIsWhatTheProgramTakes("audit sensitivity", server::SensitivityFields());
 }
 
 TEST(Options, ServeTakesTheChoicesThatItsColumnNamesAndSaysWhyNotTheOthers) {

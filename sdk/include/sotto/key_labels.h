@@ -29,6 +29,7 @@ constexpr char kPartition[] = "sotto partition";       // samples that a seeded 
 constexpr char kDropout[] = "sotto dropout";           // devices that drop out of an attempt
 constexpr char kUpdate[] = "sotto update";             // `sotto inspect entropy`: the update
 constexpr char kDither[] = "sotto dither";             // `sotto inspect entropy`: its dither
+constexpr char kAudit[] = "sotto audit";               // `sotto audit`: samples and devices drawn
 
 // From the key in a server's store.
 constexpr char kReceipt[] = "sotto receipt";  // what devices return to show a lost log
@@ -36,10 +37,10 @@ constexpr char kReceipt[] = "sotto receipt";  // what devices return to show a l
 // From a device's secret on an emulated board: INSECURE, for tests (ports/mps2).
 constexpr char kInsecure[] = "insecure";
 
-constexpr const char* kAll[] = {kTls,    kHello,       kRound,   kOrder,     kEntropy,
-                                kSeed,   kServer,      kJob,     kWeights,   kCohort,
-                                kZero,   kZeroPrivate, kDevice,  kPartition, kDropout,
-                                kUpdate, kDither,      kReceipt, kInsecure};
+constexpr const char* kAll[] = {kTls,    kHello,       kRound,  kOrder,     kEntropy,
+                                kSeed,   kServer,      kJob,    kWeights,   kCohort,
+                                kZero,   kZeroPrivate, kDevice, kPartition, kDropout,
+                                kUpdate, kDither,      kAudit,  kReceipt,   kInsecure};
 
 }  // namespace sotto::key_label
 

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "audit/audit_request.h"
 #include "certificate/certificate.h"
 #include "cli/inspect_entropy.h"
 #include "cli/inspect_store.h"
@@ -95,8 +96,14 @@ void PrintOptions() {
              OptionsTable(JobFields(), Columns::kAll));
   fmt::print("Fleet, data and output: `sotto simulate`\n\n{}\n",
              OptionsTable(SimulationFields(), Columns::kUse));
-  fmt::print("Network, store and output: `sotto serve`\n\n{}",
+  fmt::print("Network, store and output: `sotto serve`\n\n{}\n",
              OptionsTable(ServeFields(), Columns::kUse));
+  fmt::print("Audits: `sotto audit epsilon`\n\n{}\n",
+             OptionsTable(EpsilonAuditFields(), Columns::kUse));
+  fmt::print("Audits: `sotto audit membership`\n\n{}\n",
+             OptionsTable(MembershipFields(), Columns::kUse));
+  fmt::print("Audits: `sotto audit sensitivity`\n\n{}",
+             OptionsTable(SensitivityFields(), Columns::kUse));
 }
 
 }  // namespace

@@ -73,27 +73,44 @@ void AddRules(const Field<Request>& field, Command program, CLI::App& command,
   if (field.excludes != nullptr) option->excludes(command.get_option(Dashed(field.excludes)));
 }
 
+// Names of options that a command leaves out.
+using Without = std::vector<std::string>;
+
 // Adds the fields of one group. The fields and the request must outlive the parse.
 template <class Request>
 void AddGroup(CLI::App& command, Command program, Group group,
-              const std::vector<Field<Request>>& fields, Request& request) {
+              const std::vector<Field<Request>>& fields, Request& request,
+              const Without& without = {}) {
   for (const Field<Request>& field : fields) {
     if (field.group != group) continue;
+    if (std::find(without.begin(), without.end(), field.name) != without.end()) continue;
     CLI::Option* option = AddByKind(command, field, request)->group(Name(group));
     AddRules(field, program, command, option);
   }
 }
 
 // The job's options stand between the program's own ones and those of the output.
+//   without  of the job's options and those of the output
 template <class Request>
 void AddOptions(CLI::App& command, Command program, Group first,
-                const std::vector<Field<Request>>& fields, Request& request) {
+                const std::vector<Field<Request>>& fields, Request& request,
+                const Without& without = {}) {
   AddGroup(command, program, first, fields, request);
   JobRequest& job = request;
   for (const Group group : {Group::kRounds, Group::kTraining, Group::kPrivacy}) {
-    AddGroup(command, program, group, JobFields(), job);
+    AddGroup(command, program, group, JobFields(), job, without);
   }
-  AddGroup(command, program, Group::kRun, fields, request);
+  AddGroup(command, program, Group::kRun, fields, request, without);
+}
+
+// The audit's own options, then those of a simulation.
+template <class Request>
+void AddTrainingAudit(CLI::App& command, const std::vector<Field<Request>>& fields,
+                      Request& request) {
+  AddGroup(command, Command::kSimulate, Group::kAudit, fields, request);
+  SimulationRequest& simulation = request;
+  AddOptions(command, Command::kSimulate, Group::kFleet, SimulationFields(), simulation,
+             WithoutForTraining());
 }
 
 }  // namespace
@@ -104,6 +121,19 @@ void AddServeOptions(CLI::App& command, ServeRequest& request) {
 
 void AddSimulateOptions(CLI::App& command, SimulationRequest& request) {
   AddOptions(command, Command::kSimulate, Group::kFleet, SimulationFields(), request);
+}
+
+void AddEpsilonAuditOptions(CLI::App& command, EpsilonAuditRequest& request) {
+  AddOptions(command, Command::kSimulate, Group::kAudit, EpsilonAuditFields(), request,
+             WithoutForEpsilon());
+}
+
+void AddMembershipOptions(CLI::App& command, MembershipRequest& request) {
+  AddTrainingAudit(command, MembershipFields(), request);
+}
+
+void AddSensitivityOptions(CLI::App& command, SensitivityRequest& request) {
+  AddTrainingAudit(command, SensitivityFields(), request);
 }
 
 }  // namespace sotto::server

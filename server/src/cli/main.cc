@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/account_command.h"
+#include "cli/audit_command.h"
 #include "cli/data_command.h"
 #include "cli/gave_up.h"
 #include "cli/inspect_command.h"
@@ -90,6 +91,7 @@ int Run(int argc, char** argv) {
   sotto::server::AddServeCommand(app);
   sotto::server::AddKeysCommand(app);
   sotto::server::AddAccountCommand(app);
+  sotto::server::AddAuditCommand(app);
   sotto::server::AddDataCommand(app);
   sotto::server::AddModelCommand(app);
   sotto::server::AddInspectCommand(app);

@@ -38,13 +38,6 @@ void Announce(const SimulationConfig& config) {
              config.job.codec->by_name ? "--mechanism none" : "--epsilon inf");
 }
 
-TrainTest OpenData(const SimulationRequest& request) {
-  TrainTest data = OpenForFleet(request.data, request.test.value_or(""), request.job.model,
-                                uint64_t{request.fleet.devices} * request.fleet.samples_per_device);
-  if (request.classes) data = OnlyClasses(data, *request.classes);
-  return data;
-}
-
 Output ModelOutput(const SimulationRequest& o) { return {"--model-out", o.model_out}; }
 Output CsvOutput(const SimulationRequest& o) { return {"--rounds-csv", o.rounds_csv}; }
 Output StateOutput(const SimulationRequest& o) {
@@ -102,7 +95,7 @@ class SingleRun {
       : request_(request), config_(MakeSimulation(request)) {
     if (!request.resume.empty()) config_.resume = ReadState(request.resume);
     RequireOutputs(Outputs(), "", Inputs(request));
-    data_ = OpenData(request);
+    data_ = OpenDataOf(request);
   }
 
   void Do() {
@@ -161,7 +154,7 @@ class RepeatedRun {
   explicit RepeatedRun(const SimulationRequest& request)
       : request_(request),
         seeds_(ParseSeeds(*request.seeds)),
-        data_(OpenData(request)),
+        data_(OpenDataOf(request)),
         rounds_(static_cast<size_t>(request.job.plan.rounds)),
         progress_(seeds_.size() * rounds_, posix::StandardErrorIsTerminal()) {
     for (const auto& [option, path] :
@@ -221,6 +214,13 @@ class RepeatedRun {
 };
 
 }  // namespace
+
+TrainTest OpenDataOf(const SimulationRequest& request) {
+  TrainTest data = OpenForFleet(request.data, request.test.value_or(""), request.job.model,
+                                uint64_t{request.fleet.devices} * request.fleet.samples_per_device);
+  if (request.classes) data = OnlyClasses(data, *request.classes);
+  return data;
+}
 
 void RunSimulate(const SimulationRequest& request) {
   if (request.seeds) {

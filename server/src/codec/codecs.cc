@@ -22,20 +22,20 @@ constexpr DitherKind kUniform = DitherKind::kUniform;
 
 // clang-format off
 // name, note,
-//   noise, accounted, certified, servable, by_name, without_noise, coded, dither, make
+//   noise, accounted, certified, servable, by_name, same_noise, without_noise, coded, dither, make
 constexpr CodecInfo kCodecs[] = {
     {"gau-lrq", "private: Gaussian noise by quantization, with a certificate",
-     true, true, true, true, true, "uniform-dither", true, kGaussian, Make<LrqCodec>},
+     true, true, true, true, true, false, "uniform-dither", true, kGaussian, Make<LrqCodec>},
     {"uniform-dither", "gau-lrq's code with a fine uniform dither, NO PRIVACY",
-     false, false, false, true, false, "uniform-dither", true, kUniform, Make<LrqCodec>},
+     false, false, false, true, false, false, "uniform-dither", true, kUniform, Make<LrqCodec>},
     {"none", "exact float32 updates, NO PRIVACY",
-     false, false, false, true, true, "none", false, kUniform, Make<ExactCodec>},
+     false, false, false, true, true, true, "none", false, kUniform, Make<ExactCodec>},
     {"float32", "baseline: floating-point Gaussian noise, sent as float32",
-     true, true, false, false, true, nullptr, false, kUniform, Make<baseline::GaussianFloat32>},
+     true, true, false, false, true, true, nullptr, false, kUniform, Make<baseline::GaussianFloat32>},
     {"qg", "baseline: the noise of float32, then quantized",
-     true, true, false, false, true, nullptr, false, kUniform, Make<baseline::QuantizedGaussian>},
+     true, true, false, false, true, false, nullptr, false, kUniform, Make<baseline::QuantizedGaussian>},
     {"bq", "baseline: quantized, then binomial noise",
-     true, false, false, false, true, nullptr, false, kUniform, Make<baseline::QuantizedBinomial>},
+     true, false, false, false, true, false, nullptr, false, kUniform, Make<baseline::QuantizedBinomial>},
 };
 // clang-format on
 

@@ -38,6 +38,9 @@ struct CodecInfo {
   bool servable;
   // An option may name it. A codec without this trait is only reached through without_noise.
   bool by_name;
+  // Under the same keys two updates get the same noise, up to rounding, or none. Trainings that
+  // differ in their data alone can then be compared without its noise (audit/twins.h).
+  bool same_noise;
 
   // The codec of a job that asks for this one with an infinite epsilon; null: such a job is
   // refused.

@@ -60,6 +60,8 @@ const char* Name(Group group) {
   switch (group) {
     case Group::kNone:
       return "";
+    case Group::kAudit:
+      return "Audit";
     case Group::kFleet:
       return "Fleet and data";
     case Group::kNetwork:

@@ -34,7 +34,7 @@ namespace sotto::server {
 using Json = nlohmann::ordered_json;
 
 // The headings of --help, in its order.
-enum class Group { kNone, kFleet, kNetwork, kRounds, kTraining, kPrivacy, kRun };
+enum class Group { kNone, kAudit, kFleet, kNetwork, kRounds, kTraining, kPrivacy, kRun };
 const char* Name(Group group);  // "Fleet and data", ...
 
 enum class Kind { kFlag, kCount, kReal, kText };

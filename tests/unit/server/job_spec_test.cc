@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "audit/audit_request.h"
 #include "net/serve_request.h"
 #include "sim/simulation_request.h"
 #include "sotto/wire.h"
@@ -364,7 +365,10 @@ TEST(JobSpec, ThePageShowsTheTables) {
   page << file.rdbuf();
   for (const std::string& table :
        {OptionsTable(JobFields(), Columns::kAll), OptionsTable(SimulationFields(), Columns::kUse),
-        OptionsTable(ServeFields(), Columns::kUse)}) {
+        OptionsTable(ServeFields(), Columns::kUse),
+        OptionsTable(EpsilonAuditFields(), Columns::kUse),
+        OptionsTable(MembershipFields(), Columns::kUse),
+        OptionsTable(SensitivityFields(), Columns::kUse)}) {
     EXPECT_NE(page.str().find(table), std::string::npos)
         << "server/OPTIONS.md must show this table; `sotto inspect options` prints it:\n"
         << table;

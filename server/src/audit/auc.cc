@@ -1,0 +1,84 @@
+#include "audit/auc.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <vector>
+
+namespace sotto::server {
+namespace {
+
+constexpr double kNormal95 = 1.959963984540054;
+
+std::vector<double> Sorted(Span<const double> scores) {
+  std::vector<double> sorted(scores.begin(), scores.end());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+// How many of `sorted` are below the score, a tie counting half.
+double Below(const std::vector<double>& sorted, double score) {
+  const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), score);
+  return static_cast<double>(first - sorted.begin()) + static_cast<double>(last - first) / 2;
+}
+
+// The share of `others` below each of the scores: DeLong's structural components.
+std::vector<double> Placements(const std::vector<double>& scores,
+                               const std::vector<double>& others) {
+  std::vector<double> shares;
+  for (const double score : scores) {
+    shares.push_back(Below(others, score) / static_cast<double>(others.size()));
+  }
+  return shares;
+}
+
+double Mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+// The variance of the mean.
+double VarianceOfMean(const std::vector<double>& values) {
+  const double mean = Mean(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  const auto n = static_cast<double>(values.size());
+  return squares / (n - 1) / n;
+}
+
+double Advantage(const std::vector<double>& members, const std::vector<double>& others) {
+  const auto share_from = [](const std::vector<double>& sorted, double score) {
+    const auto first = std::lower_bound(sorted.begin(), sorted.end(), score);
+    return static_cast<double>(sorted.end() - first) / static_cast<double>(sorted.size());
+  };
+  double most = 0;
+  for (const double score : members) {
+    most = std::max(most, share_from(members, score) - share_from(others, score));
+  }
+  return most;
+}
+
+}  // namespace
+
+Auc MeasureAuc(Span<const double> members, Span<const double> others) {
+  const auto is_nan = [](double score) { return std::isnan(score); };
+  if (members.size() < 2 || others.size() < 2 ||
+      std::any_of(members.begin(), members.end(), is_nan) ||
+      std::any_of(others.begin(), others.end(), is_nan)) {
+    throw std::invalid_argument(
+        "an AUC takes at least two scores of members and two of others, all of them numbers");
+  }
+  const std::vector<double> m = Sorted(members);
+  const std::vector<double> o = Sorted(others);
+  const std::vector<double> of_members = Placements(m, o);
+  Auc auc;
+  auc.area = Mean(of_members);
+  const double deviation = std::sqrt(VarianceOfMean(of_members) + VarianceOfMean(Placements(o, m)));
+  auc.lower = std::max(auc.area - kNormal95 * deviation, 0.0);
+  auc.upper = std::min(auc.area + kNormal95 * deviation, 1.0);
+  auc.advantage = Advantage(m, o);
+  return auc;
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,181 @@
+#include "audit/audit_request.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <iterator>
+#include <stdexcept>
+
+#include "sotto/nn.h"
+#include "spec/make_job.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr uint32_t kCohort = 2;
+constexpr double kEpsilon = 4;
+constexpr uint32_t kTwinFleet = 20;  // of Figure 2
+constexpr double kDelta = 1e-5;
+
+// The smallest net worth a release: 16 parameters.
+constexpr ModelInfo kSmallNet = MakeModelInfo<nn::Sequential<nn::Dense<7, 2>>>("dense-7-2");
+
+constexpr AuditedSampling kSamplings[] = {
+    {"uniform", privacy::Sampling::kUniform, false},
+    {"poisson", privacy::Sampling::kPoisson, false},
+    {"full", privacy::Sampling::kNone, true},
+};
+
+constexpr char kAll[] = "all";
+
+std::vector<std::string> SamplingNames() {
+  std::vector<std::string> names = {kAll};
+  for (const AuditedSampling& sampling : kSamplings) names.emplace_back(sampling.name);
+  return names;
+}
+
+template <class Request>
+Field<Request> Seed() {
+  return RowOf<Request>("seed", "repeat the audit bit for bit")
+      .In(Group::kRun)
+      .ByDefault("random")
+      .Asked(
+          Learns::kNothing, [](auto& request) -> auto& { return request.seed; });
+}
+
+}  // namespace
+
+EpsilonAuditRequest::EpsilonAuditRequest() {
+  job.model = &kSmallNet;
+  job.plan.cohort = kCohort;
+  job.plan.rounds = 1;
+  job.plan.colluders = 0;
+  epsilon = kEpsilon;
+  delta = kDelta;
+}
+
+const std::vector<Field<EpsilonAuditRequest>>& EpsilonAuditFields() {
+  constexpr auto Row = RowOf<EpsilonAuditRequest>;
+  static const std::vector<Field<EpsilonAuditRequest>> kFields = {
+      Row("repeats",
+          "jobs that are run with the canary, and as many without; more come closer to the true "
+          "epsilon")
+          .In(Group::kAudit)
+          .Within({1000, 1e9})
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.repeats; }),
+      Row("error", "chance that a sound build is called one that is not, in all of the audit")
+          .In(Group::kAudit)
+          .Within({1e-9, 0.1})
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.error; }),
+      Row("sampling",
+          "uniform: B of N devices, replace-one adjacency; poisson: each with chance B/N, "
+          "add/remove adjacency; full: all N in every round, replace-one; all: one after the other")
+          .In(Group::kAudit)
+          .OneOfNames(SamplingNames())
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.samplings; }),
+      Row("devices", "devices in the fleet, N: the canary, and others that never report")
+          .In(Group::kAudit)
+          .Within({1, 10000})
+          .Asked(
+              Learns::kNoise, [](auto& request) -> auto& { return request.devices; }),
+      Seed<EpsilonAuditRequest>(),
+      RowOf<EpsilonAuditRequest>("json", "write the results to this file; - is standard output")
+          .In(Group::kRun)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.json; }),
+  };
+  return kFields;
+}
+
+const std::vector<std::string>& WithoutForEpsilon() {
+  static const std::vector<std::string> kNames = {"sampling", "min-devices", "epsilon-budget"};
+  return kNames;
+}
+
+const char* AuditedName(privacy::Sampling sampling) {
+  const auto* found =
+      std::find_if(std::begin(kSamplings), std::end(kSamplings),
+                   [&](const AuditedSampling& s) { return s.sampling == sampling; });
+  return found == std::end(kSamplings) ? privacy::Name(sampling) : found->name;
+}
+
+std::vector<AuditedSampling> SamplingsOf(const std::string& name) {
+  std::vector<AuditedSampling> chosen;
+  for (const AuditedSampling& sampling : kSamplings) {
+    if (name == kAll || name == sampling.name) chosen.push_back(sampling);
+  }
+  if (chosen.empty()) {
+    throw std::invalid_argument(
+        fmt::format("--sampling {}: there is uniform, poisson, full and all", name));
+  }
+  return chosen;
+}
+
+JobConfig MakeAuditedJob(const EpsilonAuditRequest& request, const AuditedSampling& sampling) {
+  JobRequest job = request;
+  job.job.plan.sampling = sampling.sampling;
+  if (sampling.is_everybody) job.job.plan.cohort = request.devices;
+  if (!ResolveCodec(job).accounted) {
+    throw std::invalid_argument(
+        fmt::format("--mechanism {} states no epsilon, so there is nothing to audit; take gau-lrq "
+                    "with a finite "
+                    "--epsilon, float32 or qg",
+                    ResolveCodec(job).name));
+  }
+  return MakeJob(job, request.devices);
+}
+
+JobConfig MakeUpdateJob(const EpsilonAuditRequest& request) {
+  EpsilonAuditRequest quiet = request;
+  // A sixteenth of the private noise, but the clipping bound is at most 128 of its deviations.
+  const double of_one = std::max(*request.private_noise_multiplier / 16, 0.01);
+  quiet.noise_multiplier = of_one * std::sqrt(static_cast<double>(request.job.plan.cohort));
+  return MakeAuditedJob(quiet, kSamplings[0]);
+}
+
+const std::vector<Field<MembershipRequest>>& MembershipFields() {
+  static const std::vector<Field<MembershipRequest>> kFields = {
+      RowOf<MembershipRequest>(
+          "audit-samples",
+          "samples of devices, and as many of the test set, that the attack must tell apart; fewer "
+          "if there are not so many")
+          .In(Group::kAudit)
+          .Within({2, 1e9})
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.samples; }),
+  };
+  return kFields;
+}
+
+SensitivityRequest::SensitivityRequest() {
+  job.codec = &RequireCodec("float32");
+  fleet.devices = kTwinFleet;
+  job.plan.cohort = kTwinFleet;
+}
+
+const std::vector<Field<SensitivityRequest>>& SensitivityFields() {
+  constexpr auto Row = RowOf<SensitivityRequest>;
+  static const std::vector<Field<SensitivityRequest>> kFields = {
+      Row("unit", "what of a device the twin has otherwise: one of its training samples, or all")
+          .In(Group::kAudit)
+          .OneOf(TwinUnit::kSample, TwinUnit::kDevice)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.twins.unit; }),
+      Row("pairs", "twins, each with another device changed; the largest distance counts")
+          .In(Group::kAudit)
+          .Within({1, 10000})
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.twins.pairs; }),
+  };
+  return kFields;
+}
+
+const std::vector<std::string>& WithoutForTraining() {
+  static const std::vector<std::string> kNames = {"seeds", "model-out", "state-out", "resume"};
+  return kNames;
+}
+
+}  // namespace sotto::server
