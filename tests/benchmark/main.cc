@@ -122,7 +122,7 @@ void EncodeUpdate(benchmark::State& state, Coding coding, const DitherEngine& en
 // As the server does it, or without the bound on the norm.
 void DecodeAndAdd(benchmark::State& state, Coding coding, bool bounded) {
   UpdateBound bound;
-  bound.max_squares_q40.low = MaxSquaresQ40(kClip, kUnit);
+  bound.max_squares_q40 = MaxSquaresQ40(kClip, kUnit);
   std::vector<uint8_t> encoded;
   if (Encode(coding, {}, &encoded) != Status::kOk) g_failed = true;
   server::Accumulator sum(kCoordinates);

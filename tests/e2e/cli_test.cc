@@ -353,6 +353,17 @@ TEST(Cli, NoiseMultiplierIsTakenAsGiven) {
 }
 
 // Three devices, all of them drawn in every round. There is almost no privacy, and the run says so.
+// Noise of a 350,000th of the clipping bound: devices clamp, the model learns, nothing is private.
+TEST(Cli, SoLittleNoiseTrainsAndIsNoGuarantee) {
+  const Outcome run = Sotto(Small() + "--noise-multiplier 4.5e-6 --local-epochs 5 --seed 1");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  for (const char* words : {"epsilon infinite", "noise multiplier 4.5e-06",
+                            "so little noise gives no guarantee: assume that the models tell"}) {
+    EXPECT_NE(run.output.find(words), std::string::npos) << words << run.output;
+  }
+  ExpectUsageError(Small() + "--noise-multiplier 1e-6", "below 2^-20 of the clipping");
+}
+
 TEST(Cli, ASmallFleetRunsAndItsEpsilonIsPrintedHoweverLarge) {
   const Json json = SmallRun("--devices 3 --cohort 3 --noise-multiplier 0.3 --seed 1");
   EXPECT_GT(json["epsilon"], 20.0);

@@ -80,9 +80,7 @@ void CheckRoundTrip(const Case& c) {
   const Status status =
       encoder.Begin(key, c.format, c.values(), c.clip_l2, c.unit, WithClipBit(c.extra_q20));
   if (status != Status::kOk) {
-    const bool may_exceed_format = c.clip_l2 > TrainTask::kMaxClipInScales * c.unit;
-    Require(status == Status::kInvalidArgument || status == Status::kNotFinite ||
-                (status == Status::kOutOfRange && may_exceed_format),
+    Require(status == Status::kInvalidArgument || status == Status::kNotFinite,
             "an update is refused for what it is");
     return;
   }
@@ -92,12 +90,10 @@ void CheckRoundTrip(const Case& c) {
   Require(c.format.padding == 0 || bytes.size() % c.format.padding == 0, "updates are padded");
   std::vector<int32_t> noisy(coordinates);
   UpdateBound bound;
-  bound.max_squares_q40.low = MaxSquaresQ40(c.clip_l2, c.unit);
+  bound.max_squares_q40 = MaxSquaresQ40(c.clip_l2, c.unit);
   bound.clip_bit_q20 = static_cast<uint32_t>(std::abs(c.extra_q20));
-  // Beyond the ratio that a task may have, MaxSquaresQ40() can be at its end: no bound.
-  const bool is_task = c.clip_l2 <= TrainTask::kMaxClipInScales * c.unit;
   Require(DecodeUpdate(key, c.format, {bytes.data(), bytes.size()}, {noisy.data(), noisy.size()},
-                       {}, is_task ? &bound : nullptr) == Status::kOk,
+                       {}, &bound) == Status::kOk,
           "what was encoded decodes within its bound");
   CheckErrors(c, encoder.scale(), noisy);
   CheckRepeatedRead(encoder, c, bytes);

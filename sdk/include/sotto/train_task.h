@@ -12,6 +12,7 @@
 #include "sotto/private_noise.h"
 #include "sotto/train.h"
 #include "sotto/update_format.h"
+#include "sotto/update_scale.h"
 
 namespace sotto {
 
@@ -22,7 +23,7 @@ struct TrainTask {
   // How the update is encoded.
   UpdateFormat format;
   // Model units of one unit of the quantizer; positive and normal. Under Gaussian dither it is the
-  // noise's deviation sigma. clip_l2 is at most kMaxClipInScales times this.
+  // noise's deviation sigma. clip_l2 is at most kMaxClipInScales times this (update_scale.h).
   float quantizer_scale = 0.0f;
   TrainingOptions training;
   // Adaptive clipping: the update has one extra coordinate, the clip bit. It is clip_bit_q20 / 2^20
@@ -39,14 +40,16 @@ struct TrainTask {
   // no extra coordinate, and clip_l2 at most kMaxPrivateClipInScales times quantizer_scale.
   uint32_t private_noise_q20 = 0;
 
-  // The largest clip_l2 / quantizer_scale without private noise: every clipped value then is within
-  // kMaxValueQ20.
-  static constexpr float kMaxClipInScales = 1024.0f;
-
   // Decides which tasks a device takes; server and device both call it. Returns kOk,
   // kInvalidArgument for training options out of range, or kMalformed for anything else that the
   // comments above exclude. Ignores quantizer_scale under Coding::kFloat32.
   Status Validate() const;
+
+  // Whether clipped updates may have coordinates beyond the box, to which the encoder clamps them
+  // (update_scale.h). Without the quantizer there is no box.
+  bool NeedsClamping() const {
+    return format.coding != Coding::kFloat32 && training.clip_l2 > kMaxClipInBox * quantizer_scale;
+  }
 
   // Noise multiplier of one update against the server: the deviation of the private noise divided
   // by the sensitivity 2 clip_l2 (replace-one adjacency). 0: no protection from the server. For a

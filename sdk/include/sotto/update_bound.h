@@ -13,17 +13,19 @@
 //     m w + s <= 0, else 0. Proof: Quantize() is floor((128 v + w - s) / w); 0 <= s < w; the least
 //     integer not below x / 128 is ceil(x / 128), and -v > -x / 128 is v < x / 128.
 //   Lemma 2. The encoder's integers satisfy sum v_j^2 <= S. Proof: ScaleToQ20() is floor(a_j F) in
-//     magnitude. The a_j are the aligned magnitudes, integers. F is at most (C * 2^20 / scale) / N,
-//     where N >= sqrt(sum a_j^2): the norm is rounded up, each quotient down. If the update is not
-//     clipped, F is smaller still. So sum v_j^2 <= F^2 sum a_j^2 <= (C * 2^20 / scale)^2, and a sum
-//     of integers is at most the floor. No step of this proof uses a float operation.
+//     magnitude, or less where the box clamps it. The a_j are the aligned magnitudes, integers. F
+//     is at most (C * 2^20 / scale) / N, where N >= sqrt(sum a_j^2): the norm is rounded up, each
+//     quotient down. If the update is not clipped, F is smaller still. So sum v_j^2 <= F^2 sum
+//     a_j^2 <= (C * 2^20 / scale)^2, and a sum of integers is at most the floor. No step of this
+//     proof uses a float operation.
 //   Lemma 3. The test refuses no honest update. Proof: both codes carry m_j = Quantize(v_j), so
 //     v_j is in I_j(m_j) and D_j(m_j)^2 <= v_j^2. Add up, and use lemma 2.
 //   Lemma 4. An update that the test accepts has the integers of an honest encoding: let v_j be the
 //     element of I_j(m_j) that is nearest to zero. Then sum v_j^2 <= S, and v_j encodes to m_j. So
 //     nobody who sends bytes has more choice than to choose a v of the bounded norm, with the
 //     dither in hand. (server/PRIVACY.md says what that choice is worth.)
-//   Lemma 5. Nothing overflows. Before the test a decoder checks that some |v| <= 2^30 encodes to
+//   Lemma 5. Nothing overflows. S is at most 2^80, because a task's clip_l2 is at most 2^20
+//     quantizer_scale. Before the test a decoder checks that some |v| <= 2^30 encodes to
 //     m. So D_j(m) <= 2^30 and D_j(m)^2 <= 2^60. At most 2^24 + 1 squares add up to less than 2^85
 //     in a Wide. The edges (m - 1) w + s and m w + s are within 2^37 + 2 * 2^31 of zero: Q27 in
 //     int64.
@@ -57,10 +59,9 @@ struct UpdateBound {
   uint32_t extras() const { return (clip_bit_q20 == 0 ? 0 : 1) + (accuracy_q20 == 0 ? 0 : 1); }
 };
 
-// S, exactly. Both arguments are positive and normal. At least 2^64 - 1 gives 2^64 - 1, which is
-// below an honest update's sum; a clip_l2 of at most 1024 quantizer_scale gives at most 2^60
-// (TrainTask::Validate() demands it).
-uint64_t MaxSquaresQ40(float clip_l2, float quantizer_scale);
+// S, exactly. Both arguments are positive and normal, clip_l2 at most kMaxClipInScales
+// quantizer_scale (TrainTask::Validate() demands it).
+Wide MaxSquaresQ40(float clip_l2, float quantizer_scale);
 
 // Adds the squared distances D_j(m_j)^2 of coordinates first, first + 1, ... to *squares.
 //   m  [cells.size()] such that some |v| <= kMaxValueQ20 encodes to m

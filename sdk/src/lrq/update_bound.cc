@@ -44,22 +44,22 @@ Status EndsOf(const Dither& dither, uint32_t j, const DitherCell& cell, uint32_t
 
 }  // namespace
 
-uint64_t MaxSquaresQ40(float clip_l2, float quantizer_scale) {
+Wide MaxSquaresQ40(float clip_l2, float quantizer_scale) {
   const FloatParts c = SplitFloat(clip_l2);
   const FloatParts q = SplitFloat(quantizer_scale);
   // floor(c^2 2^k / q^2), bit by bit. Squares of mantissas are below 2^48, so the remainder is too.
   const int32_t k = 40 + 2 * (c.exponent - q.exponent);
   const uint64_t divisor = uint64_t{q.mantissa} * q.mantissa;
   const Division whole = Divide(uint64_t{c.mantissa} * c.mantissa, divisor);
-  if (k < 0) return k < -2 ? 0 : whole.quotient >> -k;  // the quotient is below 4
-  uint64_t quotient = whole.quotient;
+  // The quotient is below 4. With k at most 80 it stays below 2^128.
+  if (k < 0) return {0, k < -2 ? 0 : whole.quotient >> -k};
+  Wide quotient = {0, whole.quotient};
   uint64_t remainder = whole.remainder;
   for (int32_t i = 0; i < k; ++i) {
-    if (quotient >> 63 != 0) return UINT64_MAX;
     remainder <<= 1;
     const bool bit = remainder >= divisor;
     if (bit) remainder -= divisor;
-    quotient = quotient << 1 | (bit ? 1 : 0);
+    quotient = {quotient.high << 1 | quotient.low >> 63, quotient.low << 1 | (bit ? 1 : 0)};
   }
   return quotient;
 }

@@ -88,14 +88,11 @@ Status LargestExponent(Span<const float> update, int32_t* max_exponent) {
   return Status::kOk;
 }
 
+// |v|, rounded down and in the box. The product is below 2^62.
 int32_t Apply(uint32_t aligned, const UpdateScale& scale) {
   if (scale.shift > 63) return 0;
-  return static_cast<int32_t>((static_cast<uint64_t>(aligned) * scale.multiplier) >> scale.shift);
-}
-
-bool IsBeyondFormat(uint32_t aligned, const UpdateScale& scale) {
-  return scale.shift < 63 &&
-         (static_cast<uint64_t>(aligned) * scale.multiplier) >> scale.shift > kMaxValueQ20;
+  const uint64_t v = (static_cast<uint64_t>(aligned) * scale.multiplier) >> scale.shift;
+  return v < kMaxValueQ20 ? static_cast<int32_t>(v) : kMaxValueQ20;
 }
 
 }  // namespace
@@ -107,7 +104,7 @@ Status ComputeUpdateScale(Span<const float> update, float clip_l2, float quantiz
     return Status::kInvalidArgument;
   // Multiplication by a power of two is exact or overflows to infinity. The comparison is right in
   // both cases.
-  if (clip_l2 > quantizer_scale * kMaxFormatClipInScales) return Status::kInvalidArgument;
+  if (clip_l2 > quantizer_scale * kMaxClipInScales) return Status::kInvalidArgument;
   UpdateScale result;
   if (Status s = LargestExponent(update, &result.max_exponent); s != Status::kOk) return s;
 
@@ -129,7 +126,6 @@ Status ComputeUpdateScale(Span<const float> update, float clip_l2, float quantiz
     result.multiplier = factor.multiplier;
     // The factor takes a value of 2^29 or more to at most 2^40, so its shift is at least 20.
     result.shift = static_cast<uint32_t>(factor.shift);
-    if (IsBeyondFormat(largest, result)) return Status::kOutOfRange;
     result.max_value_q20 = Apply(largest, result);
     const uint32_t rms = RootMeanSquare(norm, norm_exponent, update.size());
     result.rms_q20 = Apply(rms < largest ? rms : largest, result);

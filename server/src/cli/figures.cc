@@ -10,6 +10,11 @@ nlohmann::ordered_json Finite(double figure) {
   return figure;
 }
 
+std::string Digits(double figure, int decimals) {
+  const bool is_small = figure != 0 && std::fabs(figure) < std::pow(10.0, 2 - decimals);
+  return is_small ? fmt::format("{:.3g}", figure) : fmt::format("{:.{}f}", figure, decimals);
+}
+
 nlohmann::ordered_json DeviceAccuracyToJson(
     const std::optional<privacy::AccuracyEstimate>& estimate) {
   if (!estimate) return nullptr;

@@ -15,6 +15,10 @@ namespace sotto::server {
 // A figure in JSON: null if it is infinite.
 nlohmann::ordered_json Finite(double figure);
 
+// With this many decimals, or with three digits where decimals would leave fewer: "0.4229",
+// "1.13e-05".
+std::string Digits(double figure, int decimals);
+
 // What devices said of the model with which a round began: null without evaluation on devices.
 nlohmann::ordered_json DeviceAccuracyToJson(
     const std::optional<privacy::AccuracyEstimate>& estimate);

@@ -61,9 +61,9 @@ std::vector<float> DrawUpdate(const EntropyOptions& o, const Key& key) {
 // Encodes an update with the device's encoder, without clipping, and checks that it decodes.
 size_t EncodedSize(const std::vector<float>& update, const UpdateFormat& format, const Key& key) {
   UpdateEncoder encoder;
-  posix::Check(encoder.Begin(key, format, {update.data(), update.size()},
-                             kMaxFormatClipInScales * kUnit, kUnit),
-               "encoding");
+  posix::Check(
+      encoder.Begin(key, format, {update.data(), update.size()}, kMaxClipInScales * kUnit, kUnit),
+      "encoding");
   std::vector<uint8_t> bytes(MaxUpdateSize(static_cast<uint32_t>(update.size()), format));
   size_t size = 0;
   posix::Check(encoder.Read({bytes.data(), bytes.size()}, &size), "encoding");

@@ -1,5 +1,6 @@
 #include "cli/report.h"
 
+#include <cmath>
 #include <fmt/format.h>
 #include <stdexcept>
 
@@ -154,12 +155,17 @@ std::string DescribeEpsilon(const privacy::Plan& plan, const privacy::Statement&
                       privacy::Name(headline.adjacency), privacy::Name(spent.sampling), plan.cohort,
                       Counted(plan.devices, "device"), Counted(spent.rounds, "round"),
                       headline.accountant);
-  text += fmt::format(
-      "                 noise multiplier {:.4f} ({:.4f} without {}); sigma {:.5f} a "
-      "device{}\n",
-      spent.noise_multiplier, spent.accounted_noise_multiplier,
-      Counted(headline.colluders, "colluder"), plan.noise_sigma,
-      plan.clip_bit_scale == 0 ? "" : " at first");
+  text +=
+      fmt::format("                 noise multiplier {} ({} without {}); sigma {} a device{}\n",
+                  Digits(spent.noise_multiplier, 4), Digits(spent.accounted_noise_multiplier, 4),
+                  Counted(headline.colluders, "colluder"), Digits(plan.noise_sigma, 5),
+                  plan.clip_bit_scale == 0 ? "" : " at first");
+  if (std::isinf(headline.epsilon)) {
+    text +=
+        "                 so little noise gives no guarantee: assume that the models tell "
+        "everything\n"
+        "                 about a device\n";
+  }
   return text;
 }
 

@@ -1,10 +1,12 @@
 #include "codec/quantized_binomial.h"
 
+#include <algorithm>
 #include <bitset>
 #include <cmath>
 
 #include "codec/codes.h"
 #include "codec/random_values.h"
+#include "sotto/update_scale.h"
 
 namespace sotto::server::baseline {
 namespace {
@@ -16,9 +18,10 @@ int32_t CountHeads(uint64_t coins) {
   return static_cast<int32_t>(std::bitset<kCoins>(coins).count());
 }
 
-// L: the least number of steps that is above the clipping bound.
+// L: the least number of steps that is above every value. Values are in the box (update_scale.h).
 int32_t LargestLevel(double clip_in_sigmas) {
-  return static_cast<int32_t>(std::floor(4 * clip_in_sigmas)) + 1;
+  const double largest = std::min(clip_in_sigmas, static_cast<double>(kMaxClipInBox));
+  return static_cast<int32_t>(std::floor(4 * largest)) + 1;
 }
 
 // The multiple of the step below or above the value, at random; its mean is the value.

@@ -26,13 +26,13 @@ Wide RoundUp(double value) {
 
 UpdateBound BoundOf(const TrainTask& task, size_t coordinates) {
   UpdateBound bound;
-  const uint64_t squares = MaxSquaresQ40(task.training.clip_l2, task.quantizer_scale);
-  bound.max_squares_q40.low = squares;
+  bound.max_squares_q40 = MaxSquaresQ40(task.training.clip_l2, task.quantizer_scale);
   bound.clip_bit_q20 = task.clip_bit_q20;
   bound.accuracy_q20 = task.accuracy_q20;
   if (task.private_noise_q20 != 0) {
-    bound.max_squares_q40 = RoundUp(privacy::MaxNoisySquaresQ40(
-        static_cast<double>(squares), static_cast<double>(coordinates), task.private_noise_q20));
+    bound.max_squares_q40 = RoundUp(
+        privacy::MaxNoisySquaresQ40(static_cast<double>(bound.max_squares_q40.low),
+                                    static_cast<double>(coordinates), task.private_noise_q20));
   }
   return bound;
 }

@@ -190,9 +190,10 @@ void JobConfig::Validate() const {
     Require(static_cast<double>(static_cast<float>(plan.noise_sigma)) == plan.noise_sigma,
             "the noise must be a float32 value; see RoundToDevice()");
     // For codecs that hand over float32 no task says this.
-    Require(plan.clip_l2 <= 1024 * plan.noise_sigma,
-            "the noise is below 1/1024 of the clipping bound: that is no privacy; raise the noise "
-            "or train with --epsilon inf");
+    Require(plan.clip_l2 <= static_cast<double>(kMaxClipInScales) * plan.noise_sigma,
+            fmt::format("the noise of an update has deviation {:g}, below 2^-20 of the clipping "
+                        "bound {:g}; raise the noise, or train without it: --epsilon inf",
+                        plan.noise_sigma, plan.clip_l2));
   }
   // TrainTask::Validate() alone decides which combinations devices accept.
   Require(TaskFor(0, training.clip_l2).Validate() == Status::kOk,

@@ -29,6 +29,10 @@ const Need kNeeds[] = {
      [](const Abilities& by) { return (by.features & kFeatureAccuracy) != 0 ? 1U : 0U; },
      [](uint32_t) { return std::string("evaluation on held-out samples"); },
      [](uint32_t) { return std::string("a job without --evaluate-on-devices suits them"); }},
+    {"clamping", [](const TrainTask& of) { return of.NeedsClamping() ? 1U : 0U; },
+     [](const Abilities& by) { return (by.features & kFeatureClamping) != 0 ? 1U : 0U; },
+     [](uint32_t) { return std::string("clipping bounds above 1024 deviations of the noise"); },
+     [](uint32_t) { return std::string("a job with more noise or a lower --clip suits them"); }},
 };
 
 }  // namespace

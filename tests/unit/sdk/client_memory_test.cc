@@ -189,7 +189,7 @@ TEST_F(CheckTest, AClientSaysWhatItCanDoAndBeginsOnlyIfItCanTakeASample) {
   const FirstStep whole(config, buffers);
   EXPECT_EQ(whole.status, Status::kOk);
   EXPECT_EQ(whole.abilities().largest_batch, 4u);
-  EXPECT_EQ(whole.abilities().features, 0u);
+  EXPECT_EQ(whole.abilities().features, kFeatureClamping);
 
   buffers.scratch = buffers.scratch.first(64 + 3 * 10 - 1);
   EXPECT_EQ(FirstStep(config, buffers).abilities().largest_batch, 2u);
@@ -205,11 +205,11 @@ TEST_F(CheckTest, AThirdVectorIsMomentumUnlessTheModelHasNone) {
   const ClientBuffers buffers = with_velocity.buffers();
   EXPECT_EQ(buffers.velocity.data(), with_velocity.vectors.data() + size_t{2} * Net::kParameters);
   EXPECT_EQ(Client::Check(config, buffers, &bytes_needed), Status::kOk);
-  EXPECT_EQ(FirstStep(config, buffers).abilities().features, kFeatureMomentum);
+  EXPECT_EQ(FirstStep(config, buffers).abilities().features, kFeatureClamping | kFeatureMomentum);
   const ModelInfo fixed = MakeModelInfo<FixedPoint<Net>>("a-q");
   config.model = &fixed;
   EXPECT_EQ(Client::Check(config, buffers, &bytes_needed), Status::kOk);
-  EXPECT_EQ(FirstStep(config, buffers).abilities().features, 0u);
+  EXPECT_EQ(FirstStep(config, buffers).abilities().features, kFeatureClamping);
 }
 
 TEST(ClientMemory, AModelElsewhereNeedsNoVectorForItself) {

@@ -135,7 +135,7 @@ struct Bench {
         Status::kOk);
     std::vector<int32_t> noisy(kNet.parameters + (task.clip_bit_q20 == 0 ? 1 : 2));
     UpdateBound bound;
-    bound.max_squares_q40.low = MaxSquaresQ40(task.training.clip_l2, task.quantizer_scale);
+    bound.max_squares_q40 = MaxSquaresQ40(task.training.clip_l2, task.quantizer_scale);
     bound.clip_bit_q20 = task.clip_bit_q20;
     bound.accuracy_q20 = task.accuracy_q20;
     EXPECT_EQ(DecodeUpdate(key, task.format, ByteSpan(bytes.data(), size),

@@ -55,15 +55,25 @@ TEST(TrainTask, RefusesTrainingOptionsOutOfRange) {
 }
 
 TEST(TrainTask, BoundsTheClippingNormInQuantizerScales) {
-  EXPECT_EQ(After([](TrainTask& t) { t.training.clip_l2 = 1024 * t.quantizer_scale; }),
+  EXPECT_EQ(After([](TrainTask& t) { t.training.clip_l2 = 0x1p20f * t.quantizer_scale; }),
             Status::kOk);
-  EXPECT_EQ(After([](TrainTask& t) { t.training.clip_l2 = 1025 * t.quantizer_scale; }),
+  EXPECT_EQ(After([](TrainTask& t) { t.training.clip_l2 = 0x1.000002p20f * t.quantizer_scale; }),
             Status::kMalformed);
   for (const float scale :
        {0.0f, -1.0f, std::numeric_limits<float>::denorm_min(),
         std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     EXPECT_EQ(After([&](TrainTask& t) { t.quantizer_scale = scale; }), Status::kMalformed) << scale;
   }
+}
+
+TEST(TrainTask, OnlyABallBeyondTheBoxNeedsClamping) {
+  TrainTask task = Task();
+  task.training.clip_l2 = 1024 * task.quantizer_scale;
+  EXPECT_FALSE(task.NeedsClamping());
+  task.training.clip_l2 = 0x1.000002p10f * task.quantizer_scale;
+  EXPECT_TRUE(task.NeedsClamping());
+  task.format.coding = Coding::kFloat32;
+  EXPECT_FALSE(task.NeedsClamping());
 }
 
 TEST(TrainTask, FloatsNeedNoQuantizer) {

@@ -33,7 +33,7 @@ Key TestKey(uint32_t number) {
 
 UpdateBound BoundOf(float clip_l2, float unit, int32_t extra_q20 = 0) {
   UpdateBound bound;
-  bound.max_squares_q40.low = MaxSquaresQ40(clip_l2, unit);
+  bound.max_squares_q40 = MaxSquaresQ40(clip_l2, unit);
   bound.clip_bit_q20 = static_cast<uint32_t>(std::abs(extra_q20));
   return bound;
 }
@@ -73,18 +73,27 @@ __extension__ using Uint128 = unsigned __int128;
 TEST(UpdateBound, TheLargestSumOfSquaresIsExact) {
   std::mt19937 random(1);
   for (int trial = 0; trial < 20000; ++trial) {
-    const auto mantissa = [&] { return 1.0f + static_cast<float>(random() >> 9) / 8388608.0f; };
+    // Up to a ratio of 2^20 the check needs more than 128 bits, but for short mantissas.
+    const bool is_short = trial % 2 == 0;
+    const int dropped_bits = is_short ? 8 : 0;
+    const auto mantissa = [&] {
+      const uint32_t fraction = static_cast<uint32_t>(random() >> 9) >> dropped_bits;
+      return 1.0f + std::ldexp(static_cast<float>(fraction), dropped_bits - 23);
+    };
     const float scale = std::ldexp(mantissa(), static_cast<int>(random() % 40) - 30);
-    const int up = static_cast<int>(random() % 26) - 16;
-    float clip = std::ldexp(mantissa(), std::ilogb(scale) + up);
-    if (clip > 1024 * scale) clip = 1024 * scale;
-    const uint64_t found = MaxSquaresQ40(clip, scale);
-    EXPECT_LE(found, uint64_t{1} << 60);
+    const int up = static_cast<int>(random() % (is_short ? 36 : 26)) - 16;
+    const float clip =
+        std::min(std::ldexp(mantissa(), std::ilogb(scale) + up), kMaxClipInScales * scale);
+    const Wide wide = MaxSquaresQ40(clip, scale);
+    const Uint128 found = Uint128{wide.high} << 64 | wide.low;
     const FloatParts c = SplitFloat(clip);
     const FloatParts s = SplitFloat(scale);
     const int shift = 40 + 2 * (c.exponent - s.exponent);
-    Uint128 left = Uint128{c.mantissa} * c.mantissa;
-    Uint128 right = Uint128{s.mantissa} * s.mantissa;
+    const auto square = [&](uint32_t x) {
+      return Uint128{x >> dropped_bits} * (x >> dropped_bits);
+    };
+    Uint128 left = square(c.mantissa);
+    Uint128 right = square(s.mantissa);
     if (shift >= 0) {
       left <<= shift;
     } else {
@@ -93,10 +102,11 @@ TEST(UpdateBound, TheLargestSumOfSquaresIsExact) {
     ASSERT_LE(found * right, left) << clip << " " << scale;
     ASSERT_GT((found + Uint128{1}) * right, left) << clip << " " << scale;
   }
-  EXPECT_EQ(MaxSquaresQ40(1.0f, 1.0f), uint64_t{1} << 40);
-  EXPECT_EQ(MaxSquaresQ40(1024.0f, 1.0f), uint64_t{1} << 60);
-  EXPECT_EQ(MaxSquaresQ40(std::ldexp(1.0f, -21), 1.0f), 0u);
-  EXPECT_EQ(MaxSquaresQ40(1e30f, 1e-30f), UINT64_MAX);
+  EXPECT_EQ(Value(MaxSquaresQ40(1.0f, 1.0f)), 0x1p40);
+  EXPECT_EQ(Value(MaxSquaresQ40(1024.0f, 1.0f)), 0x1p60);
+  EXPECT_EQ(Value(MaxSquaresQ40(4096.0f, 1.0f)), 0x1p64);
+  EXPECT_EQ(Value(MaxSquaresQ40(kMaxClipInScales, 1.0f)), 0x1p80);
+  EXPECT_EQ(Value(MaxSquaresQ40(std::ldexp(1.0f, -21), 1.0f)), 0);
 }
 #endif
 
@@ -155,8 +165,12 @@ struct Honest {
     if (shape == 3) update[random() % update.size()] = 1e4f;
     unit = std::ldexp(1.0f + static_cast<float>(random() >> 9) / 8388608.0f,
                       static_cast<int>(random() % 20) - 16);
-    const double in_scales = std::exp(std::uniform_real_distribution<double>(-6, 6.9)(random));
-    clip_l2 = std::min(unit * static_cast<float>(in_scales), unit * 1024.0f);
+    // Every eighth has a ball that is larger than the box.
+    const bool is_beyond_box = random() % 8 == 0;
+    std::uniform_real_distribution<double> exponents(is_beyond_box ? 6.9 : -6.0,
+                                                     is_beyond_box ? 13.9 : 6.9);
+    clip_l2 = std::min(unit * static_cast<float>(std::exp(exponents(random))),
+                       unit * (is_beyond_box ? kMaxClipInScales : kMaxClipInBox));
     double square = 0;
     for (const float value : update) square += static_cast<double>(value) * value;
     const float factors[] = {1.0f, 1.0f, 1.0f + 0x1p-20f, 1.0f - 0x1p-20f, 50.0f, 0.3f};
@@ -181,7 +195,8 @@ struct Honest {
   UpdateFormat format;
 };
 
-// Lemmas 2 and 3: 6,000 updates, most of them of norm C up to the rounding of float32.
+// Lemmas 2 and 3, with and without clamped coordinates: 6,000 updates, most of them of norm C up to
+// the rounding of float32.
 TEST(UpdateBound, NoHonestUpdateIsRefused) {
   std::mt19937 random(3);
   int at_the_bound = 0;
@@ -229,6 +244,30 @@ TEST(UpdateBound, OneUnitLessRefuses) {
   const double distance = std::sqrt(static_cast<double>(low)) / 1048576;
   EXPECT_LE(distance, 300.0);
   EXPECT_GT(distance, 300.0 - 11.8) << "within the largest step";
+}
+
+// A ball of 4,096 scales reaches 4 times as far as the box. So 15 clamped coordinates are within
+// it, and the cells of 17 of them are not.
+TEST(UpdateBound, HoldsForUpdatesThatTheBoxClamps) {
+  for (const Coding coding : {Coding::kFixed, Coding::kRange}) {
+    const UpdateFormat format = {coding, DitherKind::kGaussian, 0};
+    const UpdateBound bound = BoundOf(4096.0f, 1.0f);
+    for (const size_t size : {1u, 2u, 15u, 17u, 100u}) {
+      std::vector<float> update(size, 1e6f);
+      update[0] = -1e6f;
+      UpdateScale scale;
+      const std::vector<uint8_t> honest =
+          Encode(TestKey(8), format, update, 4096.0f, 1.0f, 0, &scale);
+      EXPECT_EQ(ScaleToQ20(update[0], scale) == -kMaxValueQ20, size < 16u);
+      EXPECT_EQ(Decode(TestKey(8), format, honest, size, &bound), Status::kOk);
+      // Without a bound of its own every coordinate is at the end of the box.
+      const std::vector<uint8_t> cheating =
+          Encode(TestKey(8), format, update, kMaxClipInScales, 1.0f, 0, &scale);
+      EXPECT_EQ(scale.max_value_q20, kMaxValueQ20);
+      EXPECT_EQ(Decode(TestKey(8), format, cheating, size, &bound),
+                size < 17u ? Status::kOk : Status::kOutOfRange);
+    }
+  }
 }
 
 // An update 36 times as long as the bound allows, and those of the format's largest values: 1024

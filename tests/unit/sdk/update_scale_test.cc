@@ -83,22 +83,76 @@ TEST(UpdateScale, HandlesTheEndsOfFloat32) {
 }
 
 // The uniform mode's unit is exactly clip / 1024: the largest value the format carries.
-TEST(UpdateScale, TheLargestRatioFillsTheFormatAndNoMore) {
+TEST(UpdateScale, ABallInTheBoxFillsTheFormatAndNoMore) {
   const std::vector<float> update = {3.0f, 0.0f};
   UpdateScale scale;
   ASSERT_EQ(ComputeUpdateScale(View(update), 0.4f, 0.4f / 1024, &scale), Status::kOk);
   EXPECT_LE(scale.max_value_q20, kMaxValueQ20);
   EXPECT_GE(scale.max_value_q20, kMaxValueQ20 - 2);
-  EXPECT_EQ(ComputeUpdateScale(View(update), 0.41f, 0.4f / 1024, &scale), Status::kOutOfRange);
   EXPECT_EQ(ComputeUpdateScale(View(update), 1.1f, 1.0f / 1048576, &scale),
             Status::kInvalidArgument);
+}
+
+// v as the ball alone would have it, against v in the box: clamped, and not changed otherwise.
+TEST(UpdateScale, CoordinatesBeyondTheBoxAreClamped) {
+  const std::vector<float> update = {3.0f, -4.0f, 0.001f, -0.25f, 0.0f};
+  UpdateScale scale;
+  ASSERT_EQ(ComputeUpdateScale(View(update), 100.0f, 0.0009765625f, &scale), Status::kOk);
+  EXPECT_FALSE(scale.clipped) << "the norm is 5";
+  EXPECT_EQ(scale.max_value_q20, kMaxValueQ20);
+  EXPECT_LE(scale.rms_q20, kMaxValueQ20);
+  const int32_t in_box[] = {kMaxValueQ20, -kMaxValueQ20, 1073741, -268435456, 0};
+  for (size_t j = 0; j < update.size(); ++j) {
+    EXPECT_NEAR(ScaleToQ20(update[j], scale), in_box[j], 8);
+  }
+  EXPECT_EQ(ScaleToQ20(update[1], scale), -kMaxValueQ20);
+}
+
+TEST(UpdateScale, NeitherBallNorBoxIsExceededAtAnyRatio) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  int clamped = 0;
+  for (int trial = 0; trial < 2000; ++trial) {
+    std::vector<float> update(1 + random() % 200);
+    for (float& value : update) value = std::pow(normal(random), 5.0f);
+    const float unit = std::ldexp(1.0f + static_cast<float>(random() % 1000) / 1000, -20);
+    const float clip = std::ldexp(unit, static_cast<int>(random() % 21));
+    UpdateScale scale;
+    ASSERT_EQ(ComputeUpdateScale(View(update), clip, unit, &scale), Status::kOk);
+    ASSERT_LE(SumOfSquares(update, scale), SquaredBound(clip, unit)) << "trial " << trial;
+    ASSERT_LE(scale.max_value_q20, kMaxValueQ20);
+    ASSERT_LE(scale.rms_q20, scale.max_value_q20);
+    bool reaches_end = false;
+    for (const float value : update) {
+      const int32_t v = ScaleToQ20(value, scale);
+      ASSERT_LE(std::abs(v), scale.max_value_q20);
+      ASSERT_LE(std::abs(v),
+                std::fabs(static_cast<double>(value) / static_cast<double>(unit)) * 0x1p20);
+      reaches_end = reaches_end || std::abs(v) == kMaxValueQ20;
+    }
+    clamped += reaches_end && clip > kMaxClipInBox * unit;
+  }
+  EXPECT_GT(clamped, 500);
+}
+
+// The most coordinates, the largest floats, the largest ratio: the norm's integers are at their
+// ends.
+TEST(UpdateScale, TheLargestUpdateKeepsTheLargestBall) {
+  const std::vector<float> update(kMaxParameters, std::numeric_limits<float>::max());
+  UpdateScale scale;
+  ASSERT_EQ(ComputeUpdateScale(View(update), kMaxClipInScales, 1.0f, &scale), Status::kOk);
+  EXPECT_TRUE(scale.clipped);
+  // A ball of 2^20 and 2^24 equal coordinates: 2^8 each.
+  EXPECT_NEAR(scale.max_value_q20, 256 << 20, 2);
+  EXPECT_LE(ScaleToQ20(update[0], scale), 256 << 20);
+  EXPECT_NEAR(scale.rms_q20, scale.max_value_q20, 0.01 * scale.max_value_q20);
 }
 
 // Beyond 1,024 noise deviations the norm may be large as long as no coordinate is.
 TEST(UpdateScale, ALargeNormOfSmallCoordinatesFits) {
   const std::vector<float> update(40000, 8.0f);
   UpdateScale scale;
-  ASSERT_EQ(ComputeUpdateScale(View(update), kMaxFormatClipInScales, 1.0f, &scale), Status::kOk);
+  ASSERT_EQ(ComputeUpdateScale(View(update), kMaxClipInScales, 1.0f, &scale), Status::kOk);
   EXPECT_EQ(scale.max_value_q20, 8 << 20);
   EXPECT_EQ(ScaleToQ20(8.0f, scale), 8 << 20);
   ASSERT_EQ(ComputeUpdateScale(View(update), 1500.0f, 1.0f, &scale), Status::kOk);

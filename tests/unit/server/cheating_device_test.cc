@@ -37,7 +37,7 @@ std::vector<uint8_t> EncodeUnbounded(const Key& key, const TrainTask& task,
                                      const std::vector<float>& update, int32_t extra_q20) {
   UpdateEncoder encoder;
   EXPECT_EQ(encoder.Begin(key, task.format, {update.data(), update.size()},
-                          task.quantizer_scale * kMaxFormatClipInScales, task.quantizer_scale,
+                          task.quantizer_scale * kMaxClipInScales, task.quantizer_scale,
                           WithClipBit(extra_q20)),
             Status::kOk);
   std::vector<uint8_t> bytes(MaxUpdateSize(static_cast<uint32_t>(update.size()) + 1, task.format));

@@ -73,9 +73,8 @@ double MeanBits(Distribution distribution, double scale, uint32_t coordinates, i
     key.bytes[0] = static_cast<uint8_t>(i);
     const UpdateFormat format = {Coding::kRange, DitherKind::kGaussian, 0};
     UpdateEncoder encoder;
-    EXPECT_EQ(
-        encoder.Begin(key, format, {update.data(), update.size()}, kMaxFormatClipInScales, 1.0f),
-        Status::kOk);
+    EXPECT_EQ(encoder.Begin(key, format, {update.data(), update.size()}, kMaxClipInScales, 1.0f),
+              Status::kOk);
     std::vector<uint8_t> bytes(MaxUpdateSize(coordinates, format));
     size_t size = 0;
     EXPECT_EQ(encoder.Read({bytes.data(), bytes.size()}, &size), Status::kOk);

@@ -73,7 +73,11 @@ TEST(JobConfig, EveryCodecWithNoiseIsRefusedTooLittleOfIt) {
     JobConfig config = SmallConfig();
     config.codec = &codec;
     config.Validate();
-    config.plan.noise_sigma = 0x1p-12;
+    config.plan.noise_sigma = config.plan.clip_l2 * 0x1p-20;
+    EXPECT_NO_THROW(config.Validate()) << codec.name;
+    // Baselines hand over float32: no device clamps for them.
+    EXPECT_EQ(config.TaskFor(0, config.training.clip_l2).NeedsClamping(), codec.servable);
+    config.plan.noise_sigma = config.plan.clip_l2 * 0x1p-21;
     EXPECT_THROW(config.Validate(), std::invalid_argument) << codec.name;
   }
 }

@@ -80,6 +80,18 @@ TEST(Needs, ATaskWithMomentumIsForDevicesThatHaveIt) {
   EXPECT_EQ(reply.task.training.momentum, 0.5F);
 }
 
+TEST(Needs, AClippingBoundBeyondTheBoxIsForDevicesThatClamp) {
+  JobConfig config = SmallConfig();
+  config.plan.noise_sigma = config.plan.clip_l2 * 0x1p-20;  // every coordinate is clamped
+  OpenJob open(config);
+  EXPECT_EQ(open.KindFor(open.drawn, {0, ~kFeatureClamping}), Reply::Kind::kWait);
+  EXPECT_EQ(open.job.Lacking().devices, 1U);
+  EXPECT_EQ(open.KindFor(open.drawn, {0, kFeatureClamping}), Reply::Kind::kTrain);
+  EXPECT_EQ(open.job.Lacking().devices, 0U);
+  EXPECT_TRUE(open.Trains(open.drawn, false));
+  EXPECT_EQ(open.job.CloseRound().reported, 1U);
+}
+
 // In every kind of request, to the last byte.
 TEST(Needs, WhoLacksSomethingIsAnsweredAsWhoeverIsNotDrawn) {
   OpenJob open(WithMomentum());
@@ -183,6 +195,7 @@ TEST(Needs, WhoLacksSomethingIsNotCheckedInToTheNextAttempt) {
 
 TEST(Needs, CountsAreByNeedAndMerge) {
   TrainTask task;
+  task.quantizer_scale = 1;
   task.training.batch_size = 10;
   task.training.momentum = 0.5F;
   LackCounts counts = CountLacks(task, {{2, {4, kFeatureMomentum}}, {3, {6, 0}}}, {3, 5});
@@ -206,9 +219,14 @@ TEST(Needs, CountsAreByNeedAndMerge) {
 
 TEST(Needs, AJobThatNeedsNothingOfADeviceLacksNothing) {
   TrainTask task;
+  task.quantizer_scale = 1;
   EXPECT_EQ(DescribeNeeds(task), "memory for batches of 10 samples");
   task.training.momentum = 0.9F;
   EXPECT_EQ(DescribeNeeds(task), "memory for batches of 10 samples, momentum");
+  task.quantizer_scale = 0x1p-20F;
+  EXPECT_EQ(DescribeNeeds(task),
+            "memory for batches of 10 samples, momentum, clipping bounds above 1024 deviations of "
+            "the noise");
   EXPECT_EQ(DescribeLacks(LackCounts()), "");
   EXPECT_EQ(DescribeLacks(CountLacks(task, {}, {1})), "");
 }

@@ -50,7 +50,7 @@ class Attack {
     }
     std::sort(crossings.begin(), crossings.end(),
               [](const Crossing& a, const Crossing& b) { return a.worth > b.worth; });
-    uint64_t left = MaxSquaresQ40(task_.training.clip_l2, task_.quantizer_scale);
+    uint64_t left = MaxSquaresQ40(task_.training.clip_l2, task_.quantizer_scale).low;
     m_ = zero_;
     for (const Crossing& crossing : crossings) {
       if (crossing.cost > left) continue;
