@@ -190,9 +190,9 @@ class Client {
   static Status Check(const ClientConfig& config, const ClientBuffers& buffers,
                       size_t* bytes_needed);
 
-  // What the model can do with these buffers: the most samples that scratch and indices hold, and
-  // momentum if the model has it and there is a velocity. largest_batch is 0 if there is no room
-  // for a sample.
+  // What the model can do with these buffers: the most samples that scratch and indices hold, the
+  // features that need no memory, and momentum if the model has it and there is a velocity.
+  // largest_batch is 0 if there is no room for a sample.
   static Abilities AbilitiesOf(const ModelInfo& model, const LocalRoundBuffers& buffers);
 
   // The configuration is copied; the secret is wiped by the destructor.

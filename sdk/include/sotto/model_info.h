@@ -21,7 +21,8 @@ struct Batch {
   const SampleSource* source;
   Span<const uint32_t> indices;
   // What the random steps that prepare samples depend on, beside a sample's index: the training's
-  // key and the pass, below 65536. Without a key no random step is applied.
+  // key, and the pass or, with replacement, the step, below 2^31. Without a key no random step is
+  // applied.
   const Key* key = nullptr;
   uint32_t epoch = 0;
 };

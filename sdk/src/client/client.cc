@@ -49,7 +49,7 @@ Abilities Client::AbilitiesOf(const ModelInfo& model, const LocalRoundBuffers& b
   uint32_t batch = MostSamples(buffers);
   while (batch > 0 && model.training_floats(model, batch) > buffers.scratch.size()) --batch;
   const bool has_momentum = model.has_momentum && buffers.velocity.size() == model.parameters;
-  return {batch, has_momentum ? kFeatureMomentum : 0};
+  return {batch, kFeatureSchedule | (has_momentum ? kFeatureMomentum : 0)};
 }
 
 Status ClientConfig::Validate() const {

@@ -12,6 +12,10 @@ namespace {
 
 constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();
 
+bool NeedsSchedule(const TrainingOptions& t) {
+  return t.local_steps > 0 || t.batches != Batches::kPasses || t.rate_power != RatePower::kZero;
+}
+
 const Need kNeeds[] = {
     {"largest_batch", [](const TrainTask& of) { return of.training.batch_size; },
      [](const Abilities& by) { return by.largest_batch == 0 ? kAny : by.largest_batch; },
@@ -29,6 +33,14 @@ const Need kNeeds[] = {
      [](const Abilities& by) { return (by.features & kFeatureAccuracy) != 0 ? 1U : 0U; },
      [](uint32_t) { return std::string("evaluation on held-out samples"); },
      [](uint32_t) { return std::string("a job without --evaluate-on-devices suits them"); }},
+    {"schedule", [](const TrainTask& of) { return NeedsSchedule(of.training) ? 1U : 0U; },
+     [](const Abilities& by) { return (by.features & kFeatureSchedule) != 0 ? 1U : 0U; },
+     [](uint32_t) { return std::string("steps, batches and rates of newer programs"); },
+     [](uint32_t) {
+       return std::string(
+           "a job without --local-steps, --batches and a --learning-rate-schedule of steps suits "
+           "them");
+     }},
 };
 
 }  // namespace

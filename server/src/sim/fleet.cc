@@ -179,8 +179,7 @@ void Fleet::CheckIn(Job& job, FleetShare share) const {
   Request hello;
   hello.kind = Request::Kind::kHello;
   hello.model_digest = digest;
-  hello.abilities.features =
-      kFeatureMomentum | kFeatureAccuracy;  // RunRound() gives what the job needs
+  hello.abilities.features = 0xffffffff;  // RunRound() gives what the job needs
   uint32_t checked_in = 0;
   for (uint32_t i = 0; i < registry_.size() && checked_in < job.config().min_devices; ++i) {
     if (DropsOut(i, job.round(), job.attempt())) continue;
