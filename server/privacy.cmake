@@ -22,6 +22,7 @@ add_library(sotto_privacy STATIC
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/types.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/plans/adaptive_clip.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/plans/device_accuracy.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/plans/learning_rate.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/plans/adaptivity.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/plans/calibration.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/plans/claim.cc

@@ -1,7 +1,7 @@
 // Local SGD on one device, one mini-batch a step. Part of sotto/train.
 //
-// Each epoch visits every sample once, in an order that is computed from a key and never stored.
-// Nothing is allocated, and only the sample callback may block. One thread at a time.
+// Which samples a step takes is computed from a key and never stored. Nothing is allocated, and
+// only the sample callback may block. One thread at a time.
 #ifndef SOTTO_TRAIN_H_
 #define SOTTO_TRAIN_H_
 
@@ -18,14 +18,42 @@ enum class Clipping : uint8_t {
   kAtEnd = 2,      // scale the finished update (Gau-LRQ, Eq. (10))
 };
 
+// Which samples a step takes. Values cross the wire: never renumber.
+enum class Batches : uint8_t {
+  // Each pass visits every sample once, in an order of its own; its last batch may be smaller.
+  kPasses = 0,
+  // Each sample of each batch is drawn among all samples, uniformly and independently. A pass is as
+  // many batches as above, all of them of batch_size samples.
+  kWithReplacement = 1,
+};
+
+// The power p of learning_rate / (rate_first + k)^p. Values cross the wire: never renumber.
+enum class RatePower : uint8_t { kZero = 0, kHalf = 1, kOne = 2 };
+
 struct TrainingOptions {
-  uint32_t local_epochs = 5;  // passes over the device's samples, 1 to 65535
-  uint32_t batch_size = 10;   // samples a step, 1 to 65535; the last batch of a pass may be smaller
+  uint32_t local_epochs = 5;   // passes over the device's samples, 1 to 65535; see local_steps
+  uint32_t batch_size = 10;    // samples a step, 1 to 65535
   float learning_rate = 0.1f;  // >= 0, finite; 0 switches training off
   float weight_decay = 0.0f;   // >= 0, finite
   float clip_l2 = 0.4f;        // > 0, a normal float, model units
   Clipping clipping = Clipping::kEveryStep;
   float momentum = 0.0f;  // [0, 1); above 0 a training needs memory for a velocity: see SgdStep
+  // Above 0, at most 65535: a training ends after so many steps, however many passes these take.
+  // Without samples there is none. 0: it ends after local_epochs passes.
+  uint32_t local_steps = 0;
+  Batches batches = Batches::kPasses;
+  // The learning rate of step k = 0, 1, ... is learning_rate / (rate_first + k)^p. rate_first is 1
+  // to 2^31, or 0 if and only if p is 0: the rate is then the same in all steps.
+  uint32_t rate_first = 0;
+  RatePower rate_power = RatePower::kZero;
+  // See SgdStep for the next three; base is the model that training starts from.
+  float gradient_clip = 0.0f;  // model units of a gradient, >= 2^-30, finite; 0: no clip
+  GradientClipOf gradient_clip_of = GradientClipOf::kBatch;
+  float proximal = 0.0f;  // >= 0, finite
+
+  // The learning rate of step k, within 2 units in the last place. Converting rate_first + k to
+  // float32 rounds it from 2^24 on.
+  float Rate(uint32_t k) const;
 
   // kOk or kInvalidArgument.
   Status Validate() const;
@@ -60,10 +88,11 @@ class LocalTrainer {
   // training.
   //   base     [model.parameters] the model that training starts from
   //   working  [model.parameters] the trained model, float32, once Step() says done; with momentum
-  //            also a velocity
+  //            also a velocity; with a gradient clip that needs it also a gradient
   //   scratch  [model.training_floats(batch_size)] float32
   //   indices  [batch_size]
-  // Returns kOk, kInvalidArgument, also for momentum with a model that has none, or
+  // Returns kOk, kInvalidArgument, also for momentum, a gradient clip or a proximal term with a
+  // model that has none, or
   // kBufferTooSmall; for a model in fixed point also kNotFinite or
   // kOutOfRange if base does not fit its format.
   Status Begin(const ModelInfo& model, const TrainingOptions& options, const SampleSource& source,
@@ -106,7 +135,10 @@ class LocalTrainer {
 
  private:
   Status NextBatch(Batch* batch);
+  Status Order(Span<uint32_t> batch);
+  Status Draw(Span<uint32_t> batch);
   Status TrainBatch();
+  bool IsOver() const;
 
   const ModelInfo* model_ = nullptr;
   const TrainingOptions* options_ = nullptr;

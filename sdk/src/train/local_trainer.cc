@@ -1,14 +1,35 @@
+#include <cmath>
+
 #include "sotto/num.h"
+#include "sotto/random.h"
 #include "sotto/train.h"
 
 namespace sotto {
 namespace {
 
 constexpr uint32_t kMaxCount = 65535;
+constexpr float kMinGradientClip = 0x1p-30f;
+constexpr uint32_t kMaxRateFirst = uint32_t{1} << 31;
+
+// Streams of the order key: below this one those of KeyedPermutation, from twice this one those
+// that prepare samples (prepared.cc).
+constexpr uint32_t kFirstDraw = 0x40000000;
 
 }  // namespace
 
+float TrainingOptions::Rate(uint32_t k) const {
+  if (rate_power == RatePower::kZero) return learning_rate;
+  const auto n = static_cast<float>(rate_first + k);
+  return learning_rate / (rate_power == RatePower::kHalf ? std::sqrt(n) : n);
+}
+
 Status TrainingOptions::Validate() const {
+  const bool has_clip = gradient_clip != 0.0f;
+  if (has_clip && !(gradient_clip >= kMinGradientClip)) return Status::kInvalidArgument;
+  if (!IsFinite(gradient_clip) || gradient_clip_of > GradientClipOf::kSample) {
+    return Status::kInvalidArgument;
+  }
+  if (!(proximal >= 0.0f) || !IsFinite(proximal)) return Status::kInvalidArgument;
   if (local_epochs < 1 || local_epochs > kMaxCount) return Status::kInvalidArgument;
   if (batch_size < 1 || batch_size > kMaxCount) return Status::kInvalidArgument;
   if (!(learning_rate >= 0.0f) || !IsFinite(learning_rate)) return Status::kInvalidArgument;
@@ -16,6 +37,11 @@ Status TrainingOptions::Validate() const {
   constexpr uint32_t kOne = 0x3f800000;  // numbers from 0 have bits in their order
   if (FloatBits(momentum) >= kOne) return Status::kInvalidArgument;
   if (!IsPositiveNormal(clip_l2)) return Status::kInvalidArgument;
+  if (local_steps > kMaxCount || batches > Batches::kWithReplacement) {
+    return Status::kInvalidArgument;
+  }
+  if (rate_power > RatePower::kOne || rate_first > kMaxRateFirst) return Status::kInvalidArgument;
+  if ((rate_power == RatePower::kZero) != (rate_first == 0)) return Status::kInvalidArgument;
   if (clipping != Clipping::kEveryStep && clipping != Clipping::kAtEnd) {
     return Status::kInvalidArgument;
   }
@@ -37,8 +63,14 @@ Status LocalTrainer::Begin(const ModelInfo& model, const TrainingOptions& option
     return Status::kBufferTooSmall;
   }
   const bool has_momentum = options.momentum != 0.0f;
+  const bool has_clip = options.gradient_clip != 0.0f;
+  const bool has_gradient = has_clip && options.gradient_clip_of == model.gradient_for;
   if (has_momentum && !model.has_momentum) return Status::kInvalidArgument;
+  if ((has_clip || options.proximal != 0.0f) && !model.has_gradient_options) {
+    return Status::kInvalidArgument;
+  }
   if (has_momentum && working.velocity.size() != model.parameters) return Status::kBufferTooSmall;
+  if (has_gradient && working.gradient.size() != model.parameters) return Status::kBufferTooSmall;
   model_ = &model;
   options_ = &options;
   source_ = source;
@@ -56,22 +88,51 @@ Status LocalTrainer::Begin(const ModelInfo& model, const TrainingOptions& option
   return status;
 }
 
-Status LocalTrainer::NextBatch(Batch* batch) {
+// The next samples of the pass.
+Status LocalTrainer::Order(Span<uint32_t> batch) {
   if (position_ == 0) {
     if (Status s = order_.Reset(order_key_, epoch_, source_.count); s != Status::kOk) return s;
   }
-  const uint32_t left = source_.count - position_;
-  const uint32_t size = left < options_->batch_size ? left : options_->batch_size;
-  for (uint32_t i = 0; i < size; ++i) indices_[i] = order_(position_ + i);
-  *batch = {&source_, indices_.first(size), &order_key_, epoch_};
+  for (uint32_t i = 0; i < batch.size(); ++i) batch[i] = order_(position_ + i);
   return Status::kOk;
 }
 
-// Trains on the next mini-batch and moves behind it.
+// Samples with replacement.
+Status LocalTrainer::Draw(Span<uint32_t> batch) {
+  RandomStream random(order_key_, kFirstDraw | steps_);
+  for (uint32_t& index : batch) index = random.Below(source_.count);
+  return random.status();
+}
+
+// Moves behind the mini-batch that it makes.
+Status LocalTrainer::NextBatch(Batch* batch) {
+  const uint32_t left = source_.count - position_;
+  const uint32_t most = options_->batch_size;
+  const uint32_t size = left < most ? left : most;
+  const bool is_drawn = options_->batches == Batches::kWithReplacement;
+  const Span<uint32_t> indices = indices_.first(is_drawn ? most : size);
+  if (Status s = is_drawn ? Draw(indices) : Order(indices); s != Status::kOk) return s;
+  *batch = {&source_, indices, &order_key_, is_drawn ? steps_ : epoch_};
+  position_ += size;
+  if (position_ == source_.count) {
+    position_ = 0;
+    ++epoch_;
+  }
+  return Status::kOk;
+}
+
+bool LocalTrainer::IsOver() const {
+  const uint32_t steps = options_->local_steps;
+  return steps > 0 ? steps_ >= steps : epoch_ >= options_->local_epochs;
+}
+
+// Trains on the next mini-batch.
 Status LocalTrainer::TrainBatch() {
   Batch batch{};
   if (Status s = NextBatch(&batch); s != Status::kOk) return s;
-  const SgdStep step = {options_->learning_rate, options_->weight_decay, options_->momentum};
+  const TrainingOptions& o = *options_;
+  const SgdStep step = {o.Rate(steps_),     o.weight_decay, o.momentum, o.gradient_clip,
+                        o.gradient_clip_of, o.proximal,     base_};
   float loss = 0.0f;
   bool saturated = false;
   working_.saturated = &saturated;
@@ -79,13 +140,8 @@ Status LocalTrainer::TrainBatch() {
   working_.saturated = nullptr;
   if (status != Status::kOk) return status;
   saturated_steps_ += saturated ? 1 : 0;
-  position_ += static_cast<uint32_t>(batch.indices.size());
   loss_sum_ += loss;
   ++steps_;
-  if (position_ == source_.count) {
-    position_ = 0;
-    ++epoch_;
-  }
   return Status::kOk;
 }
 
@@ -95,7 +151,7 @@ Status LocalTrainer::Step(bool* done) {
   if (has_samples) {
     if (Status s = TrainBatch(); s != Status::kOk) return s;
   }
-  active_ = has_samples && epoch_ < options_->local_epochs;
+  active_ = has_samples && !IsOver();
   if (!active_ || options_->clipping == Clipping::kEveryStep) {
     bool was_outside = false;
     if (Status s = model_->project(base_, options_->clip_l2, working_, &was_outside);

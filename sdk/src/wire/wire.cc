@@ -16,11 +16,20 @@ static_assert(sotto_Dither_DITHER_GAUSSIAN == static_cast<int>(DitherKind::kGaus
 static_assert(sotto_Dither_DITHER_UNIFORM == static_cast<int>(DitherKind::kUniform));
 static_assert(sotto_Clipping_CLIPPING_EVERY_STEP == static_cast<int>(Clipping::kEveryStep));
 static_assert(sotto_Clipping_CLIPPING_AT_END == static_cast<int>(Clipping::kAtEnd));
+static_assert(sotto_Batches_BATCHES_WITH_REPLACEMENT ==
+              static_cast<int>(Batches::kWithReplacement));
+static_assert(sotto_RatePower_RATE_POWER_HALF == static_cast<int>(RatePower::kHalf));
+static_assert(sotto_RatePower_RATE_POWER_ONE == static_cast<int>(RatePower::kOne));
+static_assert(sotto_GradientClipOf_GRADIENT_CLIP_OF_SAMPLE ==
+              static_cast<int>(GradientClipOf::kSample));
 
 constexpr uint8_t kLastErrorCode = static_cast<uint8_t>(ErrorCode::kBusy);
 
-bool IsKnown(Clipping clipping) {
-  return clipping == Clipping::kEveryStep || clipping == Clipping::kAtEnd;
+// Whether this program knows the values of all enums.
+bool IsKnown(const TrainingOptions& t) {
+  return (t.clipping == Clipping::kEveryStep || t.clipping == Clipping::kAtEnd) &&
+         t.batches <= Batches::kWithReplacement && t.rate_power <= RatePower::kOne &&
+         t.gradient_clip_of <= GradientClipOf::kSample;
 }
 
 bool IsMaxFrame(uint32_t max_frame) {
@@ -54,7 +63,7 @@ bool IsWithinLimits(const Reply& r) {
     case Reply::Kind::kTrain:
       return r.task.format.CanCarry(r.task.clip_bit_q20, r.task.accuracy_q20,
                                     r.task.private_noise_q20) &&
-             IsKnown(r.task.training.clipping) && IsMaxFrame(r.max_frame) &&
+             IsKnown(r.task.training) && IsMaxFrame(r.max_frame) &&
              r.receipt.size() <= kMaxReceiptSize;
     case Reply::Kind::kModelChunk:
       return !r.bytes.empty() && r.bytes.size() % 4 == 0;
@@ -72,13 +81,14 @@ sotto_bytes_t View(ByteSpan bytes) { return {bytes.data(), bytes.size()}; }
 ByteSpan View(const sotto_bytes_t& bytes) { return {bytes.data, bytes.size}; }
 
 // Reads an enum that nanopb has stored. nanopb stores any number that arrives, and C++ must not
-// read an enum whose number is outside its range, so this copies the number first.
+// read an enum whose number is outside its range, so this copies the number first. A number that is
+// too large becomes 255, which no enum has.
 template <typename Ours, typename Generated>
 Ours FromWire(const Generated& value) {
   std::underlying_type_t<Generated> number;
   static_assert(sizeof(number) == sizeof(value));
   __builtin_memcpy(&number, &value, sizeof(number));
-  return number <= UINT8_MAX ? static_cast<Ours>(number) : Ours{};
+  return static_cast<Ours>(number <= UINT8_MAX ? number : UINT8_MAX);
 }
 
 template <typename Generated, typename Ours>
@@ -175,6 +185,13 @@ sotto_Train ToWire(const TrainTask& task, uint32_t max_frame) {
   wire.batch_size = t.batch_size;
   wire.weight_decay = t.weight_decay;
   wire.momentum = t.momentum;
+  wire.local_steps = t.local_steps;
+  wire.batches = ToWire<sotto_Batches>(t.batches);
+  wire.rate_first = t.rate_first;
+  wire.rate_power = ToWire<sotto_RatePower>(t.rate_power);
+  wire.gradient_clip = t.gradient_clip;
+  wire.gradient_clip_of = ToWire<sotto_GradientClipOf>(t.gradient_clip_of);
+  wire.proximal = t.proximal;
   wire.max_frame = max_frame;
   wire.clip_bit = task.clip_bit_q20;
   wire.accuracy = task.accuracy_q20;
@@ -201,6 +218,13 @@ bool FromWire(const sotto_Train& wire, TrainTask* task) {
   t.batch_size = wire.batch_size;
   t.weight_decay = wire.weight_decay;
   t.momentum = wire.momentum;
+  t.local_steps = wire.local_steps;
+  t.batches = FromWire<Batches>(wire.batches);
+  t.rate_first = wire.rate_first;
+  t.rate_power = FromWire<RatePower>(wire.rate_power);
+  t.gradient_clip = wire.gradient_clip;
+  t.gradient_clip_of = FromWire<GradientClipOf>(wire.gradient_clip_of);
+  t.proximal = wire.proximal;
   task->clip_bit_q20 = wire.clip_bit;
   task->accuracy_q20 = wire.accuracy;
   return true;

@@ -38,6 +38,10 @@ uint32_t PrivateNoiseFor(double z, TrainTask task) {
   return task.private_noise_q20;
 }
 
+static_assert(static_cast<int>(privacy::Power::kHalf) == static_cast<int>(RatePower::kHalf));
+static_assert(static_cast<int>(privacy::Power::kOne) == static_cast<int>(RatePower::kOne));
+RatePower ToDevice(privacy::Power power) { return static_cast<RatePower>(power); }
+
 // Half a scale in units of sigma, Q20.
 uint32_t HalfInUnitsOf(double sigma, double scale) {
   // The factor outweighs the rounding of the quotient, so the result is not above the exact floor.
@@ -65,6 +69,26 @@ const char* Name(Clipping clipping) {
       return "every-step";
     case Clipping::kAtEnd:
       return "at-end";
+  }
+  return "unknown";
+}
+
+const char* Name(Batches batches) {
+  switch (batches) {
+    case Batches::kPasses:
+      return "passes";
+    case Batches::kWithReplacement:
+      return "with-replacement";
+  }
+  return "unknown";
+}
+
+const char* Name(GradientClipOf of) {
+  switch (of) {
+    case GradientClipOf::kBatch:
+      return "batch";
+    case GradientClipOf::kSample:
+      return "sample";
   }
   return "unknown";
 }
@@ -112,9 +136,41 @@ TrainTask JobConfig::TaskFor(uint32_t round, float clip_l2) const {
   task.training = training;
   task.training.clip_l2 = clip_l2;
   task.private_noise_q20 = PrivateNoiseFor(plan.private_noise_multiplier, task);
-  task.training.learning_rate =
-      static_cast<float>(training.learning_rate * std::pow(learning_rate_decay, round));
+  const privacy::RateInRound rate = LearningRates().InRound(round, training.local_steps);
+  task.training.learning_rate = static_cast<float>(rate.learning_rate);
+  task.training.rate_first = static_cast<uint32_t>(rate.first);
+  task.training.rate_power = ToDevice(rate.power);
   return task;
+}
+
+void JobConfig::RequireTrainable() const {
+  Require(training.Validate() == Status::kOk,
+          "local training: epochs and batch size are 1 to 65535, steps at most 65535, the learning "
+          "rate, the weight decay and the proximal factor are finite and not negative, the "
+          "momentum is in [0, 1), the clipping bound is finite and positive, the gradient clip is "
+          "0 or from 1e-9 on");
+  Require(training.momentum == 0 || model->has_momentum,
+          fmt::format("model {} trains without momentum: leave --momentum out, or name a model "
+                      "that trains in float32",
+                      model->name));
+  Require(
+      (training.gradient_clip == 0 && training.proximal == 0) || model->has_gradient_options,
+      fmt::format("model {} trains without gradient clip and proximal term: leave --gradient-clip "
+                  "and --proximal out, or name a model that trains in float32",
+                  model->name));
+  Require(training.rate_first == 0,
+          "the learning rate of a step is that of the job's schedule: leave rate_first 0");
+  Require(learning_rate_decay > 0 && learning_rate_decay <= 1,
+          "the learning rate's decay is in (0, 1]");
+  if (!LearningRates().CountsAllSteps()) return;
+  Require(training.local_steps > 0,
+          fmt::format("--learning-rate-schedule {} counts the steps of all rounds: say how many a "
+                      "round has, by --local-steps",
+                      Name(learning_rate_schedule)));
+  Require(plan.rounds * int64_t{training.local_steps} < int64_t{1} << 31,
+          fmt::format("--learning-rate-schedule {} counts at most 2^31 steps: lower --rounds or "
+                      "--local-steps",
+                      Name(learning_rate_schedule)));
 }
 
 void JobConfig::RequireAdaptable() const {
@@ -151,20 +207,11 @@ void JobConfig::Validate() const {
   Require(std::all_of(initial_parameters.begin(), initial_parameters.end(),
                       [](float value) { return std::isfinite(value); }),
           "the initial model has a parameter that is not finite");
-  Require(training.Validate() == Status::kOk,
-          "local training: epochs and batch size are 1 to 65535, the learning rate and the weight "
-          "decay are finite and not negative, the momentum is in [0, 1), the clipping bound is "
-          "finite and positive");
-  Require(training.momentum == 0 || model->has_momentum,
-          fmt::format("model {} trains without momentum: leave --momentum out, or name a model "
-                      "that trains in float32",
-                      model->name));
+  RequireTrainable();
   Require(coding == Coding::kRange || coding == Coding::kFixed, "the coding is range or fixed");
   Require(padding <= kMaxPadding, "updates are padded to multiples of at most 4096 bytes");
   Require(static_cast<double>(training.clip_l2) == plan.clip_l2,
           "the plan's and the devices' clipping bounds differ");
-  Require(learning_rate_decay > 0 && learning_rate_decay <= 1,
-          "the learning rate's decay is in (0, 1]");
   MakeEstimator(aggregation);
   MakeOptimiser(aggregation);
   Require(min_devices <= plan.devices,

@@ -13,6 +13,7 @@
 #include "codec/codecs.h"
 #include "plans/adaptive_clip.h"
 #include "plans/device_accuracy.h"
+#include "plans/learning_rate.h"
 #include "plans/plan.h"
 #include "sotto/messages.h"
 #include "sotto/nn.h"
@@ -22,6 +23,8 @@ namespace sotto::server {
 
 const char* Name(Coding coding);      // "range", "fixed", "float32"
 const char* Name(Clipping clipping);  // "every-step", "at-end"
+const char* Name(Batches batches);    // "passes", "with-replacement"
+const char* Name(GradientClipOf of);  // "batch", "sample"
 
 struct JobConfig {
   const ModelInfo* model = nullptr;
@@ -50,9 +53,11 @@ struct JobConfig {
   // of the scale plan.accuracy_scale.
   bool evaluates_on_devices = false;
 
-  // Local training of round 0; round k trains with learning_rate * learning_rate_decay^k.
+  // Local training. learning_rate is the base rate; TaskFor() sets it, rate_first and rate_power
+  // for a round, from LearningRates().
   TrainingOptions training;
   double learning_rate_decay = 0.99;  // in (0, 1]
+  privacy::LearningRateSchedule learning_rate_schedule = privacy::LearningRateSchedule::kConstant;
 
   // How a sum of updates becomes the next model.
   AggregationOptions aggregation;
@@ -77,6 +82,12 @@ struct JobConfig {
   // computed as the plan has reports, and the sum takes those that are missing. For a server, whose
   // load devices can feel.
   bool constant_work = false;
+
+  // The learning rate of every round and step. Its K is training.local_steps.
+  privacy::LearningRate LearningRates() const {
+    return {static_cast<double>(training.learning_rate), learning_rate_decay,
+            learning_rate_schedule};
+  }
 
   // A round closes as soon as its whole cohort has reported. See Plan::participants_known, which
   // makes the claims say so.
@@ -119,6 +130,7 @@ struct JobConfig {
   void Validate() const;
 
  private:
+  void RequireTrainable() const;
   void RequireAdaptable() const;
   void RequireEvaluable() const;
 };

@@ -23,7 +23,8 @@ struct JobRequest {
   // fields:
   // - in the plan: the number of devices, planned_reports, dimension, clip_l2, noise and
   //   certificate;
-  // - initial_parameters, clip_schedule, epsilon_budget, min_devices, spent_before.
+  // - initial_parameters, clip_schedule, epsilon_budget, min_devices, spent_before,
+  //   learning_rate_decay.
   // threads = 0 asks for one thread per processor.
   JobConfig job;
 
@@ -41,6 +42,7 @@ struct JobRequest {
   std::optional<double> clip_noise;      // absent: cohort / 20, more if that takes above a tenth
   std::optional<double> accuracy_noise;  // absent: 0.05, more if that takes above a tenth
   std::optional<uint32_t> min_devices;   // absent: 1; 0 for Poisson sampling with noise
+  std::optional<double> learning_rate_decay;  // absent: 0.99 with a constant schedule, else 1
   privacy::TrustMode trust_mode = privacy::TrustMode::kTrustedServer;
   std::optional<double> private_noise_multiplier;  // present if and only if kPrivateNoise
   std::optional<std::string> initial_model;        // file of parameters; absent: initial_weights.h

@@ -22,6 +22,8 @@ constexpr Range kBelowOne = {0, 0.999999};
 
 constexpr auto Row = RowOf<JobRequest>;
 
+using privacy::LearningRateSchedule;
+
 // A field that is no option: its value follows from other fields.
 Field<JobRequest> Derived(const char* name, Learns who = Learns::kNothing) {
   Field<JobRequest> field = Row(name, "");
@@ -49,6 +51,16 @@ void OpenModel(JobRequest& request, const std::string& value) {
 bool IsAdaptive(const JobConfig& job) { return job.clip_schedule.has_value(); }
 bool EvaluatesOnDevices(const JobConfig& job) { return job.evaluates_on_devices; }
 bool HasInitialModel(const JobConfig& job) { return !job.initial_parameters.empty(); }
+bool CountsSteps(const JobConfig& job) { return job.training.local_steps > 0; }
+bool ClipsGradients(const JobConfig& job) { return job.training.gradient_clip > 0; }
+bool ClipsSamples(const JobConfig& job) {
+  return job.training.gradient_clip_of != GradientClipOf::kBatch;
+}
+bool IsProximal(const JobConfig& job) { return job.training.proximal > 0; }
+bool DrawsBatches(const JobConfig& job) { return job.training.batches != Batches::kPasses; }
+bool HasRateSchedule(const JobConfig& job) {
+  return job.learning_rate_schedule != privacy::LearningRateSchedule::kConstant;
+}
 bool IsPrivateNoise(const JobConfig& job) {
   return job.plan.Trust() == privacy::TrustMode::kPrivateNoise;
 }
@@ -274,12 +286,28 @@ Fields LocalTraining() {
           .Within(kShort)
           .Stands(
               Learns::kTask, [](auto& job) -> auto& { return job.training.local_epochs; }),
+      Row("local-steps",
+          "mini-batches of a round, however many passes they take; 0: --local-epochs")
+          .In(Group::kTraining)
+          .Within({0, 65535})
+          .Excludes("local-epochs")
+          .Stands(
+              Learns::kTask, [](auto& job) -> auto& { return job.training.local_steps; })
+          .StoredIf(CountsSteps),
       Row("batch-size", "samples in a mini-batch; devices without memory for so many wait")
           .In(Group::kTraining)
           .Within(kShort)
           .Stands(
               Learns::kTask, [](auto& job) -> auto& { return job.training.batch_size; }),
-      Row("learning-rate", "of local SGD in the first round")
+      Row("batches",
+          "passes: each pass visits every sample once; with-replacement: each sample of a batch is "
+          "drawn among all of the device's")
+          .In(Group::kTraining)
+          .OneOf(Batches::kPasses, Batches::kWithReplacement)
+          .Stands(
+              Learns::kTask, [](auto& job) -> auto& { return job.training.batches; })
+          .StoredIf(DrawsBatches),
+      Row("learning-rate", "of local SGD in the first step of the first round, mu")
           .In(Group::kTraining)
           .Within(kFactorOrNone)
           .Stands(
@@ -295,16 +323,57 @@ Fields LocalTraining() {
           .Within(kBelowOne)
           .Stands(
               Learns::kTask, [](auto& job) -> auto& { return job.training.momentum; }),
+      Row("gradient-clip",
+          "largest L2 norm of a gradient of local SGD, V; of samples it costs devices with a net 4 "
+          "bytes a parameter, of batches those with a single dense layer, and devices without that "
+          "memory wait; 0: none")
+          .In(Group::kTraining)
+          .Within(kFactorOrNone)
+          .Unit("model units")
+          .Stands(
+              Learns::kTask, [](auto& job) -> auto& { return job.training.gradient_clip; })
+          .StoredIf(ClipsGradients),
+      Row("gradient-clip-of",
+          "batch: clip the mean gradient of a mini-batch; sample: that of each sample, before the "
+          "mean")
+          .In(Group::kTraining)
+          .OneOf(GradientClipOf::kBatch, GradientClipOf::kSample)
+          .Needs("gradient-clip")
+          .Stands(
+              Learns::kTask, [](auto& job) -> auto& { return job.training.gradient_clip_of; })
+          .StoredIf(ClipsSamples),
+      Row("proximal",
+          "FedProx: adds alpha times the distance from the round's model to the gradient, after "
+          "its clip")
+          .In(Group::kTraining)
+          .Within(kFactorOrNone)
+          .Stands(
+              Learns::kTask, [](auto& job) -> auto& { return job.training.proximal; })
+          .StoredIf(IsProximal),
       Row("clipping", "every-step: project after each local step; at-end: scale the update")
           .In(Group::kTraining)
           .OneOf(Clipping::kEveryStep, Clipping::kAtEnd)
           .Stands(
               Learns::kTask, [](auto& job) -> auto& { return job.training.clipping; }),
-      Row("learning-rate-decay", "factor from round to round")
+      Row("learning-rate-schedule",
+          "what mu is divided by in local step k of K in round t, both from 0: constant 1, "
+          "inverse-step k + 1, inverse-round t + 1, inverse-all-steps t K + k + 1, and "
+          "inverse-sqrt-... the square roots; ...-all-steps needs --local-steps")
+          .In(Group::kTraining)
+          .OneOf(LearningRateSchedule::kConstant, LearningRateSchedule::kInverseStep,
+                 LearningRateSchedule::kInverseRound, LearningRateSchedule::kInverseAllSteps,
+                 LearningRateSchedule::kInverseSqrtRound, LearningRateSchedule::kInverseSqrtStep,
+                 LearningRateSchedule::kInverseSqrtAllSteps)
+          .Stands(
+              Learns::kTask, [](auto& job) -> auto& { return job.learning_rate_schedule; })
+          .StoredIf(HasRateSchedule),
+      Row("learning-rate-decay", "factor of the learning rate from round to round")
           .In(Group::kTraining)
           .Within({1e-6, 1})
-          .Stands(
-              Learns::kTask, [](auto& job) -> auto& { return job.learning_rate_decay; }),
+          .ByDefault("0.99 with --learning-rate-schedule constant, else 1")
+          .Asked(
+              Learns::kTask, [](auto& request) -> auto& { return request.learning_rate_decay; })
+          .Reads([](const JobRecord& job) { return ToJson(job.config.learning_rate_decay); }),
   };
 }
 

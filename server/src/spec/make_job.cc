@@ -134,6 +134,11 @@ privacy::Plan CalibratedPlan(const JobRequest& r, const privacy::Plan& bare,
   return RoundToDevice(WithExtras(r, NoisyPlan(r, bare, before)));
 }
 
+double LearningRateDecay(const JobRequest& r) {
+  const bool is_constant = r.job.learning_rate_schedule == privacy::LearningRateSchedule::kConstant;
+  return r.learning_rate_decay.value_or(is_constant ? 0.99 : 1.0);
+}
+
 int Threads(int asked) {
   return asked != 0 ? asked : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
@@ -169,6 +174,7 @@ JobConfig MakeJob(const JobRequest& r, uint32_t devices,
   } else if (is_poisson) {
     job.plan.planned_reports = job.plan.devices;
   }
+  job.learning_rate_decay = LearningRateDecay(r);
   job.clip_schedule.reset();
   if (r.adaptive_clip) job.clip_schedule = r.clip_schedule;
   job.min_devices = r.min_devices.value_or(is_poisson && job.codec->noise ? 0 : 1);
