@@ -12,11 +12,15 @@
 namespace sotto::server {
 
 // Like CLI::Range, but rejects NaN, and names the unit of measure if there is one.
-inline CLI::Validator InRange(const Range& range, const std::string& unit = "") {
-  const std::string allowed = range.Text() + (unit.empty() ? "" : " ") + unit;
-  return {[range, allowed](std::string& text) {
+//   word  what may stand instead of a number; null: nothing
+inline CLI::Validator InRange(const Range& range, const std::string& unit = "",
+                              const char* word = nullptr) {
+  const std::string allowed = range.Text() + (unit.empty() ? "" : " ") + unit +
+                              (word == nullptr ? "" : std::string(" or ") + word);
+  return {[range, allowed, word](std::string& text) {
             double value = 0;
-            const bool inside = CLI::detail::lexical_cast(text, value) && range.Contains(value);
+            const bool inside = (word != nullptr && text == word) ||
+                                (CLI::detail::lexical_cast(text, value) && range.Contains(value));
             return inside ? "" : fmt::format("{} is not in the range {}", text, allowed);
           },
           allowed};

@@ -165,7 +165,8 @@ void JobConfig::Validate() const {
           "the plan's and the devices' clipping bounds differ");
   Require(learning_rate_decay > 0 && learning_rate_decay <= 1,
           "the learning rate's decay is in (0, 1]");
-  MakeEstimator(aggregation);
+  const std::vector<TrainedTensor> tensors = TrainedTensors(*model, aggregation.smoothing_image);
+  MakeEstimator(aggregation)->RequireUseful({tensors.data(), tensors.size()});
   MakeOptimiser(aggregation);
   Require(min_devices <= plan.devices,
           fmt::format("{} devices must check in (--min-devices), and there are only {}",
