@@ -4,8 +4,8 @@
 // The rule. Let s be the deviation of the noise on each coordinate of the mean update, d the number
 // of parameters and C the clipping bound. The noise has a norm of about s sqrt(d); the mean update
 // has a norm of at most C. Where the noise is ten times that or more, and the model has one trained
-// layer, the factor is 0.3; elsewhere it is 0. For nets with hidden layers no such limit was found:
-// smoothing cost accuracy there with as much noise.
+// layer, the factor is 0.3; elsewhere it is 0. For nets with hidden layers the limit is another
+// one: smoothing cost accuracy there with as much noise.
 //
 // Nothing private enters: s, d, C and the model are part of the plan. What the right factor is also
 // depends on the data and on how they are normalised, which the rule does not see. It is therefore

@@ -3,10 +3,12 @@
 #define SOTTO_CLI_IN_RANGE_H_
 
 #include <fmt/format.h>
+#include <optional>
 #include <string>
 
 #include <CLI/CLI.hpp>
 
+#include "sotto/options/numbers.h"
 #include "spec/field.h"
 
 namespace sotto::server {
@@ -18,9 +20,9 @@ inline CLI::Validator InRange(const Range& range, const std::string& unit = "",
   const std::string allowed = range.Text() + (unit.empty() ? "" : " ") + unit +
                               (word == nullptr ? "" : std::string(" or ") + word);
   return {[range, allowed, word](std::string& text) {
-            double value = 0;
-            const bool inside = (word != nullptr && text == word) ||
-                                (CLI::detail::lexical_cast(text, value) && range.Contains(value));
+            const std::optional<double> value = posix::ParseReal(text);
+            const bool inside =
+                (word != nullptr && text == word) || (value && range.Contains(*value));
             return inside ? "" : fmt::format("{} is not in the range {}", text, allowed);
           },
           allowed};

@@ -51,8 +51,7 @@ CLI::Option* AddNumberOrWord(CLI::App& command, const Field<Request>& field, Req
     field.set(request, number ? Json(*number) : Json(text));
   };
   return command.add_option_function<std::string>(Names(field), set, field.Help())
-      ->default_str(DefaultText(field.get(request)))
-      ->type_name("FLOAT");
+      ->default_str(DefaultText(field.get(request)));
 }
 
 template <class Request>
