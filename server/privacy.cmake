@@ -33,6 +33,7 @@ add_library(sotto_privacy STATIC
   ${CMAKE_CURRENT_LIST_DIR}/src/plans/statement.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/published/asymptotic.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/published/closed_forms.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/published/comparison.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/published/sample_level.cc)
 add_library(sotto::privacy ALIAS sotto_privacy)
 target_include_directories(sotto_privacy PUBLIC ${CMAKE_CURRENT_LIST_DIR}/src)

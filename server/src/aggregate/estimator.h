@@ -9,13 +9,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "sotto/nn.h"
+#include "aggregate/tensors.h"
 #include "sotto/span.h"
 
 namespace sotto::server {
-
-// The tensors of the parameters that a model trains, in their order.
-std::vector<nn::TensorInfo> TrainedTensors(const ModelInfo& model);
 
 // A complete sum: its noise is topped up. Spans are valid during the call.
 struct NoisySum {
@@ -28,7 +25,7 @@ struct NoisySum {
   // Deviation of the noise on each coordinate of sum * unit / divisor, model units; 0 without
   // noise.
   double noise_sigma = 0.0;
-  Span<const nn::TensorInfo> tensors;  // in the sum's order; their sizes add up to n
+  Span<const TrainedTensor> tensors;  // in the sum's order; their sizes add up to n
 };
 
 // Immutable: any thread may call it.
@@ -39,11 +36,28 @@ class Estimator {
   // The update, [n] model units. A coordinate may be infinite if the sum is too large.
   // Throws std::invalid_argument for a sum that breaks the ranges above.
   virtual std::vector<float> Estimate(const NoisySum& noisy) const = 0;
+
+  // Throws std::invalid_argument, with advice, if the estimator has nothing to do for such tensors
+  // although the options ask for it.
+  virtual void RequireUseful(Span<const TrainedTensor> /*tensors*/) const {}
 };
 
 // The plain estimate, sum * unit / divisor, from which other estimators start. Throws as Estimate()
 // does.
 std::vector<float> MeanUpdate(const NoisySum& noisy);
+
+// The mean, with a function applied to each tensor on its own.
+//   change  (const TrainedTensor&, Span<float> values)
+template <class Change>
+std::vector<float> MeanChanged(const NoisySum& noisy, Change change) {
+  std::vector<float> update = MeanUpdate(noisy);
+  size_t offset = 0;
+  for (const TrainedTensor& tensor : noisy.tensors) {
+    change(tensor, Span<float>(update.data() + offset, tensor.size()));
+    offset += tensor.size();
+  }
+  return update;
+}
 
 }  // namespace sotto::server
 

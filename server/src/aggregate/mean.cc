@@ -15,7 +15,7 @@ class Mean : public Estimator {
 
 void RequireValid(const NoisySum& noisy) {
   size_t parameters = 0;
-  for (const nn::TensorInfo& tensor : noisy.tensors) parameters += tensor.size();
+  for (const TrainedTensor& tensor : noisy.tensors) parameters += tensor.size();
   if (noisy.sum.empty() || noisy.sum.size() != parameters) {
     throw std::invalid_argument("the sum must have the model's size");
   }
@@ -25,16 +25,6 @@ void RequireValid(const NoisySum& noisy) {
 }
 
 }  // namespace
-
-std::vector<nn::TensorInfo> TrainedTensors(const ModelInfo& model) {
-  std::vector<nn::TensorInfo> tensors;
-  for (const nn::LayerPlan& layer : model.layers) {
-    if (layer.trained() == 0) continue;
-    const nn::LayerTensors all = nn::TensorsOf(layer);
-    tensors.insert(tensors.end(), all.tensors, all.tensors + all.count);
-  }
-  return tensors;
-}
 
 std::vector<float> MeanUpdate(const NoisySum& noisy) {
   RequireValid(noisy);

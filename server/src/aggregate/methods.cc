@@ -1,53 +1,80 @@
 #include "aggregate/methods.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <stdexcept>
-#include <string>
+
+#include "aggregate/model_average.h"
 
 namespace sotto::server {
 
-// The factories. Each is defined in the file of its name.
+// The factories. Each is defined in a file of its own or of its family.
 std::unique_ptr<const Estimator> MakeMean(const AggregationOptions& options);
 std::unique_ptr<const Estimator> MakeLaplacian(const AggregationOptions& options);
+std::unique_ptr<const Estimator> MakeJamesStein(const AggregationOptions& options);
+std::unique_ptr<const Estimator> MakeJamesSteinPlus(const AggregationOptions& options);
+std::unique_ptr<const Estimator> MakeSoftThreshold(const AggregationOptions& options);
 std::unique_ptr<Optimiser> MakeSgd(const AggregationOptions& options);
+std::unique_ptr<Optimiser> MakeMomentum(const AggregationOptions& options);
+std::unique_ptr<Optimiser> MakeAdam(const AggregationOptions& options);
 
 namespace {
 
-bool ByDefault(const AggregationOptions&) { return true; }
-
 constexpr EstimatorInfo kEstimators[] = {
-    {"mean", ByDefault, MakeMean},
+    {"mean", nullptr, MakeMean},
     {"laplacian", [](const AggregationOptions& o) { return o.smoothing != 0; }, MakeLaplacian},
+    {"james-stein", nullptr, MakeJamesStein},
+    {"james-stein-plus", nullptr, MakeJamesSteinPlus},
+    {"soft-threshold", nullptr, MakeSoftThreshold},
 };
 
 constexpr OptimiserInfo kOptimisers[] = {
-    {"sgd", ByDefault, MakeSgd},
+    {"sgd", MakeSgd},
+    {"momentum", MakeMomentum},
+    {"adam", MakeAdam},
 };
 
 template <class Info>
-const Info& Choose(Span<const Info> table, const AggregationOptions& options) {
-  const Info* chosen = &table[0];
-  for (const Info& info : table.subspan(1)) {
-    if (!info.asked_for(options)) continue;
-    if (chosen != &table[0]) {
-      throw std::invalid_argument(std::string("the aggregation methods ") + chosen->name + " and " +
-                                  info.name + " exclude each other");
-    }
-    chosen = &info;
+std::vector<std::string> NamesOf(Span<const Info> table) {
+  std::vector<std::string> names;
+  for (const Info& info : table) names.emplace_back(info.name);
+  return names;
+}
+
+template <class Info>
+const Info& Find(const char* option, const std::string& name, Span<const Info> table) {
+  for (const Info& info : table) {
+    if (name == info.name) return info;
   }
-  return *chosen;
+  throw std::invalid_argument(fmt::format("{} {}: there is none of that name; there are: {}",
+                                          option, name, fmt::join(NamesOf(table), ", ")));
 }
 
 }  // namespace
 
 Span<const EstimatorInfo> Estimators() { return kEstimators; }
 Span<const OptimiserInfo> Optimisers() { return kOptimisers; }
+std::vector<std::string> EstimatorNames() { return NamesOf(Estimators()); }
+std::vector<std::string> OptimiserNames() { return NamesOf(Optimisers()); }
 
 const EstimatorInfo& ChooseEstimator(const AggregationOptions& options) {
-  return Choose(Estimators(), options);
+  const EstimatorInfo* chosen = nullptr;
+  if (options.estimator) chosen = &Find("--estimator", *options.estimator, Estimators());
+  for (const EstimatorInfo& info : Estimators()) {
+    if (info.implied == nullptr || !info.implied(options) || chosen == &info) continue;
+    if (chosen != nullptr) {
+      throw std::invalid_argument(fmt::format(
+          "--estimator {}: the other options ask for the estimator {}; leave --estimator or them "
+          "out",
+          chosen->name, info.name));
+    }
+    chosen = &info;
+  }
+  return chosen == nullptr ? Estimators()[0] : *chosen;
 }
 
 const OptimiserInfo& ChooseOptimiser(const AggregationOptions& options) {
-  return Choose(Optimisers(), options);
+  return Find("--server-optimiser", options.server_optimiser, Optimisers());
 }
 
 std::unique_ptr<const Estimator> MakeEstimator(const AggregationOptions& options) {
@@ -55,7 +82,9 @@ std::unique_ptr<const Estimator> MakeEstimator(const AggregationOptions& options
 }
 
 std::unique_ptr<Optimiser> MakeOptimiser(const AggregationOptions& options) {
-  return ChooseOptimiser(options).make(options);
+  std::unique_ptr<Optimiser> optimiser = ChooseOptimiser(options).make(options);
+  const std::optional<double> growth = AverageGrowth(options.average);
+  return growth ? MakeAveraging(*growth, std::move(optimiser)) : std::move(optimiser);
 }
 
 void Optimiser::Restore(ByteSpan state) {

@@ -9,6 +9,8 @@
 #define SOTTO_AGGREGATE_METHODS_H_
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "aggregate/estimator.h"
 #include "aggregate/optimiser.h"
@@ -18,29 +20,30 @@ namespace sotto::server {
 
 struct EstimatorInfo {
   const char* name;
-  // True if the options ask for this method. The first row always returns true, and every other row
-  // takes precedence over it.
-  bool (*asked_for)(const AggregationOptions& options);
+  // True if the options mean this method although they do not name it; null: never.
+  bool (*implied)(const AggregationOptions& options);
   // Throws std::invalid_argument for parameters out of range.
   std::unique_ptr<const Estimator> (*make)(const AggregationOptions& options);
 };
 
 struct OptimiserInfo {
   const char* name;
-  bool (*asked_for)(const AggregationOptions& options);
   std::unique_ptr<Optimiser> (*make)(const AggregationOptions& options);
 };
 
 // The first row is the default: "mean"; "sgd".
 Span<const EstimatorInfo> Estimators();
 Span<const OptimiserInfo> Optimisers();
+std::vector<std::string> EstimatorNames();
+std::vector<std::string> OptimiserNames();
 
-// The method that the options ask for, or else the default. Both throw std::invalid_argument if the
-// options ask for two methods.
+// The method that the options name or imply, or else the default. Both throw std::invalid_argument
+// for a name that is in no row, and if the options name one method and imply another.
 const EstimatorInfo& ChooseEstimator(const AggregationOptions& options);
 const OptimiserInfo& ChooseOptimiser(const AggregationOptions& options);
 
-// Make the chosen method. Both also throw std::invalid_argument for parameters out of range.
+// Make the chosen method; the optimiser also averages the models if the options ask for that
+// (model_average.h). Both also throw std::invalid_argument for parameters out of range.
 std::unique_ptr<const Estimator> MakeEstimator(const AggregationOptions& options);
 std::unique_ptr<Optimiser> MakeOptimiser(const AggregationOptions& options);
 

@@ -19,8 +19,7 @@ class Optimiser {
   virtual ~Optimiser() = default;
 
   // Moves the parameters by the update. Returns false if a parameter would not be finite;
-  // parameters
-  // and state are then unchanged. Throws std::invalid_argument if the sizes differ.
+  // parameters and state are then unchanged. Throws std::invalid_argument if the sizes differ.
   //   update, parameters  [n] model units
   [[nodiscard]] virtual bool Step(Span<const float> update, Span<float> parameters) = 0;
 
@@ -30,6 +29,10 @@ class Optimiser {
 
   // Continues from bytes that State() returned. Throws std::runtime_error for any other bytes.
   virtual void Restore(ByteSpan state);
+
+  // The average of the models so far, the first one included; empty if the job asks for none or no
+  // step was made.
+  virtual std::vector<float> Average() const { return {}; }
 };
 
 }  // namespace sotto::server

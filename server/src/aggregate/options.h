@@ -5,11 +5,35 @@
 #ifndef SOTTO_AGGREGATE_OPTIONS_H_
 #define SOTTO_AGGREGATE_OPTIONS_H_
 
+#include <cstdint>
+#include <optional>
+#include <string>
+
 namespace sotto::server {
 
 struct AggregationOptions {
   double server_learning_rate = 1.0;  // eta_g, > 0
   double smoothing = 0.0;             // lambda_s of Laplacian smoothing, in [0, 1e6]; 0: none
+
+  // A name in the table of methods.h; absent: laplacian with smoothing, else mean.
+  std::optional<std::string> estimator = std::nullopt;
+  // The order in which a tensor is flattened before it is smoothed: "natural", as the parameters
+  // lie, or a permutation of the letters OHWI (tensors.h).
+  std::string smoothing_order = "natural";
+  // 1: along the flattened tensor; 2: tensors over an image along its rows and columns.
+  uint32_t smoothing_axes = 1;
+  // The shape of a sample if the model does not know it, as TrainedTensors() takes it.
+  std::optional<std::string> smoothing_image = std::nullopt;
+
+  // A name in the table of methods.h.
+  std::string server_optimiser = "sgd";
+  double server_momentum = 0.9;  // of momentum, in [0, 1)
+  double adam_beta1 = 0.9;       // of adam: decay of the mean of updates, in [0, 1)
+  double adam_beta2 = 0.99;      // decay of the mean of their squares, in [0, 1)
+  double adam_epsilon = 1e-3;    // added to the root of that mean, model units; > 0
+
+  // Which average of the models is kept beside the last one: see model_average.h.
+  std::string average = "none";
 };
 
 }  // namespace sotto::server

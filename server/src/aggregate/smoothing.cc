@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <kissfft/kiss_fftnd.h>
 #include <kissfft/kiss_fftr.h>
 #include <memory>
 #include <new>
@@ -39,11 +40,20 @@ constexpr double kSeamAttenuation = 1e12;
 
 struct FreePlan {
   void operator()(kiss_fftr_state* plan) const { kiss_fftr_free(plan); }
+  void operator()(kiss_fftnd_state* plan) const { kiss_fft_free(plan); }
 };
 using Plan = std::unique_ptr<kiss_fftr_state, FreePlan>;
+using ImagePlan = std::unique_ptr<kiss_fftnd_state, FreePlan>;
 
 Plan MakePlan(size_t n, bool inverse) {
   Plan plan(kiss_fftr_alloc(static_cast<int>(n), inverse, nullptr, nullptr));
+  if (plan == nullptr) throw std::bad_alloc();
+  return plan;
+}
+
+ImagePlan MakeImagePlan(size_t height, size_t width, bool inverse) {
+  const int extents[] = {static_cast<int>(height), static_cast<int>(width)};
+  ImagePlan plan(kiss_fftnd_alloc(extents, 2, inverse, nullptr, nullptr));
   if (plan == nullptr) throw std::bad_alloc();
   return plan;
 }
@@ -82,20 +92,39 @@ size_t Margin(double factor) {
   return static_cast<size_t>(std::ceil(std::log(kSeamAttenuation) / decay_per_sample));
 }
 
+// What frequency i of a cyclic axis of n elements adds to an eigenvalue of A. 1 - cos(2x) =
+// 2 sin^2(x) keeps the small ones' digits.
+double Roughness(size_t i, size_t n, double factor) {
+  const double sine = std::sin(kPi * static_cast<double>(i) / static_cast<double>(n));
+  return 4 * factor * sine * sine;
+}
+
 // Solves the cyclic problem in place; signal.size() is a FastSize.
 void SmoothCyclic(std::vector<float>& signal, double factor) {
   const size_t n = signal.size();
   std::vector<kiss_fft_cpx> spectrum(n / 2 + 1);
   kiss_fftr(MakePlan(n, false).get(), signal.data(), spectrum.data());
   for (size_t i = 0; i < spectrum.size(); ++i) {
-    // 1 - cos(2x) = 2 sin^2(x) keeps the small eigenvalues' digits. KISS FFT does not divide by n.
-    const double sine = std::sin(kPi * static_cast<double>(i) / static_cast<double>(n));
-    const double eigenvalue = 1 + 4 * factor * sine * sine;
+    // KISS FFT does not divide by n.
+    const double eigenvalue = 1 + Roughness(i, n, factor);
     const float scale = static_cast<float>(1 / (eigenvalue * static_cast<double>(n)));
     spectrum[i].r *= scale;
     spectrum[i].i *= scale;
   }
   kiss_fftri(MakePlan(n, true).get(), spectrum.data(), signal.data());
+}
+
+// The factors 1 / (eigenvalue height width) of all frequencies of an image.
+std::vector<float> ImageScales(size_t height, size_t width, double factor) {
+  std::vector<float> scales;
+  const auto size = static_cast<double>(height * width);
+  for (size_t y = 0; y < height; ++y) {
+    for (size_t x = 0; x < width; ++x) {
+      const double eigenvalue = 1 + Roughness(y, height, factor) + Roughness(x, width, factor);
+      scales.push_back(static_cast<float>(1 / (eigenvalue * size)));
+    }
+  }
+  return scales;
 }
 
 }  // namespace
@@ -114,6 +143,30 @@ void SmoothLaplacian(Span<float> values, double factor) {
   }
   SmoothCyclic(window, factor);
   std::copy_n(window.begin() + static_cast<std::ptrdiff_t>(margin), size, values.begin());
+}
+
+void SmoothImagesLaplacian(Span<float> values, size_t height, size_t width, double factor) {
+  CheckArguments(values, factor);
+  const size_t size = height * width;
+  if (size == 0 || values.size() % size != 0) {
+    throw std::invalid_argument("Laplacian smoothing: the values are no whole number of images");
+  }
+  if (factor == 0) return;
+  const ImagePlan forward = MakeImagePlan(height, width, false);
+  const ImagePlan backward = MakeImagePlan(height, width, true);
+  const std::vector<float> scales = ImageScales(height, width, factor);
+  std::vector<kiss_fft_cpx> image(size);
+  std::vector<kiss_fft_cpx> spectrum(size);
+  for (size_t first = 0; first < values.size(); first += size) {
+    for (size_t i = 0; i < size; ++i) image[i] = {values[first + i], 0};
+    kiss_fftnd(forward.get(), image.data(), spectrum.data());
+    for (size_t i = 0; i < size; ++i) {
+      spectrum[i].r *= scales[i];
+      spectrum[i].i *= scales[i];
+    }
+    kiss_fftnd(backward.get(), spectrum.data(), image.data());
+    for (size_t i = 0; i < size; ++i) values[first + i] = image[i].r;
+  }
 }
 
 }  // namespace sotto::server

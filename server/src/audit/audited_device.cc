@@ -20,7 +20,8 @@ AuditedDevice::AuditedDevice(const JobConfig& config)
     : AuditedDevice(*config.model, config.training) {}
 
 AuditedDevice::AuditedDevice(const ModelInfo& model, const TrainingOptions& training)
-    : memory_(model, training.batch_size, kChunkSize, training.momentum > 0),
+    : memory_(model, training.batch_size, kChunkSize, training.momentum > 0,
+              training.gradient_clip > 0),
       buffers_(memory_.buffers()),
       held_out_(MakeHeldOut({0, Read, this, ReadVector})) {
   device_.samples = {1, Read, this, ReadVector};

@@ -13,6 +13,7 @@
 #include "accounting/figures.h"
 #include "cli/account_ledger.h"
 #include "cli/account_options.h"
+#include "cli/account_published.h"
 #include "cli/claims_output.h"
 #include "cli/figures.h"
 #include "cli/json_output.h"
@@ -191,21 +192,32 @@ void RunRounds(const AccountOptions& o) {
   Print(o, fmt::format("{} {}\n", round.rounds, rounds) + AnswerText(o, answer), json);
 }
 
-void RunCompare(const AccountOptions& o) {
-  Json json = Meaning(o);
-  json["accountants"] = Json::array();
-  std::string text = fmt::format("at delta {}\n{}", privacy::DeltaText(DeltaOf(o)), MeaningText(o));
+// A row for each accountant.
+void AddAccountants(const AccountOptions& o, std::string* text, Json* json) {
+  *text += fmt::format("at delta {}\n{}", privacy::DeltaText(DeltaOf(o)), MeaningText(o));
   for (const Accountant accountant : privacy::OfferedAccountants()) {
     if (o.is_fleet() && !accountant.StatesGuarantees()) continue;
     const Answer answer = AnswerBy(o, accountant);
     Json row = {{"accountant", accountant.name()}};
     AddAnswer(answer, row);
-    json["accountants"].push_back(row);
-    text += fmt::format("  {:<12} epsilon {:>10}  {}\n", accountant.name(),
-                        privacy::EpsilonText(answer.accounted.epsilon, kDecimals),
-                        answer.accounted.is_upper_bound
-                            ? fmt::format("upper bound, by {}", answer.accounted.winner)
-                            : kNotABound);
+    (*json)["accountants"].push_back(row);
+    *text += fmt::format("  {:<12} epsilon {:>10}  {}\n", accountant.name(),
+                         privacy::EpsilonText(answer.accounted.epsilon, kDecimals),
+                         answer.accounted.is_upper_bound
+                             ? fmt::format("upper bound, by {}", answer.accounted.winner)
+                             : kNotABound);
+  }
+}
+
+void RunCompare(const AccountOptions& o) {
+  Json json = Meaning(o);
+  json["accountants"] = Json::array();
+  std::string text;
+  if (DescribesRounds(o)) AddAccountants(o, &text, &json);
+  if (o.published) {
+    const std::vector<privacy::PublishedFigure> figures = PublishedFigures(o);
+    text += DescribePublished(o, figures);
+    json["published"] = PublishedToJson(figures);
   }
   Print(o, text, json);
 }
@@ -225,7 +237,9 @@ void AddQuestion(CLI::App& account, const char* name, const char* description,
   const auto o = std::make_shared<AccountOptions>();
   CLI::App& command = *account.add_subcommand(name, description);
   AddAccountOptions(command, question, *o);
-  if (run != RunCompare) {
+  if (run == RunCompare) {
+    AddPublishedOptions(command, *o);
+  } else {
     command.add_option("--accountant", o->accountant, "best: the smallest sound one")
         ->capture_default_str()
         ->check(CLI::IsMember(AccountantNames()));

@@ -3,20 +3,26 @@
 #define SOTTO_CLI_IN_RANGE_H_
 
 #include <fmt/format.h>
+#include <optional>
 #include <string>
 
 #include <CLI/CLI.hpp>
 
+#include "sotto/options/numbers.h"
 #include "spec/field.h"
 
 namespace sotto::server {
 
 // Like CLI::Range, but rejects NaN, and names the unit of measure if there is one.
-inline CLI::Validator InRange(const Range& range, const std::string& unit = "") {
-  const std::string allowed = range.Text() + (unit.empty() ? "" : " ") + unit;
-  return {[range, allowed](std::string& text) {
-            double value = 0;
-            const bool inside = CLI::detail::lexical_cast(text, value) && range.Contains(value);
+//   word  what may stand instead of a number; null: nothing
+inline CLI::Validator InRange(const Range& range, const std::string& unit = "",
+                              const char* word = nullptr) {
+  const std::string allowed = range.Text() + (unit.empty() ? "" : " ") + unit +
+                              (word == nullptr ? "" : std::string(" or ") + word);
+  return {[range, allowed, word](std::string& text) {
+            const std::optional<double> value = posix::ParseReal(text);
+            const bool inside =
+                (word != nullptr && text == word) || (value && range.Contains(*value));
             return inside ? "" : fmt::format("{} is not in the range {}", text, allowed);
           },
           allowed};

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/in_range.h"
+#include "sotto/options/numbers.h"
 #include "spec/job_spec.h"
 
 namespace sotto::server {
@@ -42,6 +43,17 @@ CLI::Option* AddTyped(CLI::App& command, const Field<Request>& field, Request& r
       ->default_str(DefaultText(field.get(request)));
 }
 
+// A number, or the word that may stand for it.
+template <class Request>
+CLI::Option* AddNumberOrWord(CLI::App& command, const Field<Request>& field, Request& request) {
+  const std::function<void(const std::string&)> set = [&](const std::string& text) {
+    const std::optional<double> number = posix::ParseReal(text);
+    field.set(request, number ? Json(*number) : Json(text));
+  };
+  return command.add_option_function<std::string>(Names(field), set, field.Help())
+      ->default_str(DefaultText(field.get(request)));
+}
+
 template <class Request>
 CLI::Option* AddByKind(CLI::App& command, const Field<Request>& field, Request& request) {
   switch (field.kind) {
@@ -50,6 +62,7 @@ CLI::Option* AddByKind(CLI::App& command, const Field<Request>& field, Request& 
     case Kind::kCount:
       return AddTyped<uint64_t>(command, field, request);
     case Kind::kReal:
+      if (field.or_word != nullptr) return AddNumberOrWord(command, field, request);
       return AddTyped<double>(command, field, request);
     case Kind::kText:
       return AddTyped<std::string>(command, field, request);
@@ -64,7 +77,7 @@ template <class Request>
 void AddRules(const Field<Request>& field, Command program, CLI::App& command,
               CLI::Option* option) {
   option->required(field.required);
-  if (field.range) option->check(InRange(*field.range, field.unit));
+  if (field.range) option->check(InRange(*field.range, field.unit, field.or_word));
   const bool has_fewer = program == Command::kServe && !field.served_choices.empty();
   if (has_fewer) option->check(Servable(field));
   const std::vector<std::string>& choices = has_fewer ? field.served_choices : field.choices;

@@ -188,4 +188,15 @@ void WriteParameters(Span<const float> parameters, std::ostream& out) {
   }
 }
 
+void WriteModel(const Output& output, Span<const float> parameters) {
+  if (output.path.empty()) return;
+  if (parameters.empty()) {
+    throw std::runtime_error(std::string(output.option) +
+                             ": there is no such model: the job released none");
+  }
+  OutputFile file(output);
+  WriteParameters(parameters, file.stream());
+  file.Finish();
+}
+
 }  // namespace sotto::server

@@ -83,6 +83,10 @@ void RequireNoStoreFile(const Output& output, const std::string& store);
 // Writes the parameters of a model as float32, little-endian.
 void WriteParameters(Span<const float> parameters, std::ostream& out);
 
+// The same to an output, if it has a path. Throws as OutputFile does, and std::runtime_error if
+// there is no model.
+void WriteModel(const Output& output, Span<const float> parameters);
+
 }  // namespace sotto::server
 
 #endif  // SOTTO_CLI_OUTPUT_FILE_H_

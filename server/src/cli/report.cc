@@ -57,6 +57,9 @@ Json RoundToJson(const JobConfig& job, const RoundReport& report, const SampleIn
   json["device_accuracy"] = DeviceAccuracyToJson(outcome.device_accuracy);
   json["evaluation"] =
       report.evaluation ? EvaluationToJson(*report.evaluation, test) : Json(nullptr);
+  json["average_evaluation"] = report.average_evaluation
+                                   ? EvaluationToJson(*report.average_evaluation, test)
+                                   : Json(nullptr);
   return json;
 }
 
@@ -257,6 +260,12 @@ std::string DescribeTest(const SimulationResult& result, const SampleInfo& test)
       DescribeClasses(last, test));
 }
 
+std::string DescribeAverage(const JobConfig& job, const SimulationResult& result) {
+  if (!result.average_evaluation) return "";
+  return fmt::format("  average        {} of the models' average ({})\n",
+                     DescribeEvaluation(*result.average_evaluation), job.aggregation.average);
+}
+
 }  // namespace
 
 std::string ModelDigestHex(const ModelInfo& model) {
@@ -296,6 +305,7 @@ std::string DescribeResult(const SimulationConfig& config, const SimulationResul
   std::string text =
       fmt::format("\n{} on {}: {}\n", job.model->name, data_name, result.finish_reason);
   text += DescribeTest(result, test);
+  text += DescribeAverage(job, result);
   text += DescribeShares(config, result);
   text += DescribePrivacy(job, result, config.seed.has_value());
   text += DescribeClipping(job, result);
@@ -328,6 +338,9 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   json["initial_accuracy"] = AccuracyToJson(result.initial);
   json["evaluation"] = EvaluationToJson(result.last, test);
   json["initial_evaluation"] = EvaluationToJson(result.initial, test);
+  const std::optional<Evaluation>& average = result.average_evaluation;
+  json["average_accuracy"] = average ? AccuracyToJson(*average) : Json(nullptr);
+  json["average_evaluation"] = average ? EvaluationToJson(*average, test) : Json(nullptr);
   AddPrivacy(job, result, config.seed.has_value(), json);
   json["sampling"] = privacy::Name(job.plan.sampling);
   json["devices"] = job.plan.devices;

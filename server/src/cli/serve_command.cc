@@ -62,6 +62,7 @@ void Log(const std::string& line) {
 }
 
 Output ModelOutput(const ServeRequest& o) { return {"--model-out", o.model_out}; }
+Output AverageOutput(const ServeRequest& o) { return {"--average-out", o.average_out}; }
 Output PortOutput(const ServeRequest& o) { return {"--port-file", o.port_file}; }
 
 // For the operator alone: the figures depend on who connects.
@@ -85,13 +86,11 @@ nlohmann::ordered_json NetworkToJson(const NetworkFigures& figures) {
 void WriteResults(const ServeRequest& o, bool seeded, Job& job, const OperatorReport& report,
                   const ServedEvaluations& evaluations, const NetworkFigures& network) {
   nlohmann::ordered_json operators = report.ToJson();
-  evaluations.AddTo(&operators);
+  evaluations.AddTo(job, &operators);
   operators["network"] = NetworkToJson(network);
-  if (!o.model_out.empty()) {
-    OutputFile file(ModelOutput(o));
-    WriteParameters(job.parameters(), file.stream());
-    file.Finish();
-  }
+  WriteModel(ModelOutput(o), job.parameters());
+  const std::vector<float> average = job.Average();
+  WriteModel(AverageOutput(o), {average.data(), average.size()});
   WriteJson(o.json,
             {{"rounds_released", job.round()},
              {"finish_reason", job.finish_reason()},
@@ -202,8 +201,9 @@ void RunServe(const ServeRequest& o) {
   posix::IgnoreWriteSignals();
   posix::IgnoreHangUp();
   // What can fail comes before the job begins in the store: outputs, store, TLS, port.
-  RequireOutputs({JsonOutput(o.json, Readers::kOwner), ModelOutput(o), PortOutput(o)}, o.store,
-                 {o.test, o.model_file, o.initial_model.value_or("")});
+  RequireOutputs(
+      {JsonOutput(o.json, Readers::kOwner), ModelOutput(o), AverageOutput(o), PortOutput(o)},
+      o.store, {o.test, o.model_file, o.initial_model.value_or("")});
   Validate(o);
   const ServerOptions options = OptionsOf(o);
   const std::unique_ptr<Store> store = OpenStore(o.store);

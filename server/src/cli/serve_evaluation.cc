@@ -108,9 +108,15 @@ void ServedEvaluations::Keep(uint32_t round, const Evaluation& evaluation) {
                    test_->name(), classes.empty() ? "" : "; by class ", classes));
 }
 
-void ServedEvaluations::AddTo(nlohmann::ordered_json* operators) const {
+void ServedEvaluations::AddTo(const Job& job, nlohmann::ordered_json* operators) const {
   (*operators)["test_data"] = test_ ? nlohmann::ordered_json(test_->name()) : nullptr;
   (*operators)["evaluations"] = test_ ? evaluations_ : nullptr;
+  (*operators)["average_evaluation"] = nullptr;
+  const std::vector<float> average = job.Average();
+  if (!test_ || average.empty()) return;
+  const Evaluation evaluation = Evaluate(*config_.model, {average.data(), average.size()}, *test_,
+                                         std::max(1, config_.threads));
+  (*operators)["average_evaluation"] = EvaluationToJson(evaluation, test_->info());
 }
 
 }  // namespace sotto::server

@@ -67,8 +67,9 @@ class ServedEvaluations {
   // job that ended before its plan did.
   void OnEnd(const Job& job);
 
-  // {"test_data", "evaluations"}: a list by round; nulls without a test set.
-  void AddTo(nlohmann::ordered_json* operators) const;
+  // {"test_data", "evaluations", "average_evaluation"}: a list by round, and the evaluation of the
+  // average of the models so far; nulls without a test set or an average.
+  void AddTo(const Job& job, nlohmann::ordered_json* operators) const;
 
  private:
   bool IsDue(uint32_t round) const;

@@ -17,6 +17,7 @@
 #include "cli/repeated_runs.h"
 #include "cli/report.h"
 #include "cli/rounds_csv.h"
+#include "cli/spectrum_csv.h"
 #include "data/catalog.h"
 #include "data/classes.h"
 #include "sotto/posix/files.h"
@@ -39,6 +40,8 @@ void Announce(const SimulationConfig& config) {
 }
 
 Output ModelOutput(const SimulationRequest& o) { return {"--model-out", o.model_out}; }
+Output AverageOutput(const SimulationRequest& o) { return {"--average-out", o.average_out}; }
+Output SpectrumOutput(const SimulationRequest& o) { return {"--spectrum", o.spectrum}; }
 Output CsvOutput(const SimulationRequest& o) { return {"--rounds-csv", o.rounds_csv}; }
 Output StateOutput(const SimulationRequest& o) {
   const bool goes_back = o.state_out.empty();
@@ -95,6 +98,7 @@ class SingleRun {
       : request_(request), config_(MakeSimulation(request)) {
     if (!request.resume.empty()) config_.resume = ReadState(request.resume);
     RequireOutputs(Outputs(), "", Inputs(request));
+    RequireLaterRounds();
     data_ = OpenDataOf(request);
   }
 
@@ -120,8 +124,18 @@ class SingleRun {
 
  private:
   std::vector<Output> Outputs() const {
-    return {JsonOutput(request_.json), ModelOutput(request_), CsvOutput(request_),
-            StateOutput(request_)};
+    return {JsonOutput(request_.json), ModelOutput(request_),    AverageOutput(request_),
+            CsvOutput(request_),       SpectrumOutput(request_), StateOutput(request_)};
+  }
+
+  // The updates of rounds that an earlier simulation made are gone.
+  void RequireLaterRounds() const {
+    if (!config_.resume || config_.update_rounds.empty()) return;
+    const uint32_t next = config_.resume->job.next_round;
+    if (*config_.update_rounds.begin() >= next) return;
+    throw std::invalid_argument(fmt::format(
+        "--spectrum-rounds {}: --resume goes on with round {}; name rounds from there on",
+        request_.spectrum_rounds, next + 1));
   }
 
   std::string Advice() const {
@@ -132,11 +146,9 @@ class SingleRun {
 
   void WriteFiles(const SimulationResult& result) const {
     WriteJson(request_.json, WholeResult(request_, config_, result, data_));
-    if (!request_.model_out.empty()) {
-      OutputFile file(ModelOutput(request_));
-      WriteParameters({result.parameters.data(), result.parameters.size()}, file.stream());
-      file.Finish();
-    }
+    WriteModel(ModelOutput(request_), {result.parameters.data(), result.parameters.size()});
+    WriteModel(AverageOutput(request_), {result.average.data(), result.average.size()});
+    if (!request_.spectrum.empty()) Write(SpectrumOutput(request_), SpectrumCsv(config_, result));
     if (!request_.rounds_csv.empty()) {
       Write(CsvOutput(request_), RoundsCsvHeader() + RoundsCsvRows(config_, result));
     }
@@ -158,7 +170,8 @@ class RepeatedRun {
         rounds_(static_cast<size_t>(request.job.plan.rounds)),
         progress_(seeds_.size() * rounds_, posix::StandardErrorIsTerminal()) {
     for (const auto& [option, path] :
-         {std::pair("model-out", request.model_out), std::pair("state-out", request.state_out),
+         {std::pair("model-out", request.model_out), std::pair("average-out", request.average_out),
+          std::pair("spectrum", request.spectrum), std::pair("state-out", request.state_out),
           std::pair("resume", request.resume)}) {
       if (path.empty()) continue;
       throw std::invalid_argument(fmt::format(

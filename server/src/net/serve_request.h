@@ -32,6 +32,7 @@ struct ServeRequest : JobRequest {
   uint32_t max_handshakes_per_address = 8;
   std::string json;             // file for the results; empty: none, "-": standard output
   std::string model_out;        // file for the final parameters; empty: none
+  std::string average_out;      // file for the average of the models; empty: none
   std::string test;             // samples to evaluate released models on; empty: none
   uint32_t evaluate_every = 1;  // rounds
   bool verbose = false;

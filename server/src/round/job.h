@@ -133,6 +133,10 @@ class Job {
   Span<const float> parameters() const { return {parameters_.data(), parameters_.size()}; }
   const JobConfig& config() const { return config_; }
 
+  // The average of the models, this one included, if the job asks for one and a round was released;
+  // else empty.
+  std::vector<float> Average() const { return optimiser_->Average(); }
+
   // What this job and the jobs before it have spent so far. The claims against the server count
   // every committed attempt, released or not. No claims if the codec is not accounted.
   privacy::Statement Spent() {

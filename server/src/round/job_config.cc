@@ -212,7 +212,8 @@ void JobConfig::Validate() const {
   Require(padding <= kMaxPadding, "updates are padded to multiples of at most 4096 bytes");
   Require(static_cast<double>(training.clip_l2) == plan.clip_l2,
           "the plan's and the devices' clipping bounds differ");
-  MakeEstimator(aggregation);
+  const std::vector<TrainedTensor> tensors = TrainedTensors(*model, aggregation.smoothing_image);
+  MakeEstimator(aggregation)->RequireUseful({tensors.data(), tensors.size()});
   MakeOptimiser(aggregation);
   Require(min_devices <= plan.devices,
           fmt::format("{} devices must check in (--min-devices), and there are only {}",

@@ -70,7 +70,8 @@ ReleaseResult MakeRelease(const JobConfig& config, const TrainTask& task, Partia
   release.topped_up = TopUp(config, *codec, total.counts.reported, server_key, sum);
   AdaptClip(config, task.training.clip_l2, sum.sums(), &release);
   EstimateAccuracy(config, sum.sums(), &release);
-  const std::vector<nn::TensorInfo> tensors = TrainedTensors(*config.model);
+  const std::vector<TrainedTensor> tensors =
+      TrainedTensors(*config.model, config.aggregation.smoothing_image);
   const std::vector<float> update = estimator.Estimate({sum.sums().first(config.model->parameters),
                                                         codec->SumUnit(),
                                                         static_cast<double>(config.plan.cohort),

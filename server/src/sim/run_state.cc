@@ -129,6 +129,10 @@ Json ReportToState(const RoundReport& report) {
   json["unclipped_fraction"] = unclipped ? Json(*unclipped) : Json(nullptr);
   json["device_accuracy"] = AccuracyToState(report.outcome.device_accuracy);
   json["evaluation"] = report.evaluation ? EvaluationToState(*report.evaluation) : Json(nullptr);
+  // Jobs that average their models have this field; nothing else changed, nor did the version.
+  if (report.average_evaluation) {
+    json["average_evaluation"] = EvaluationToState(*report.average_evaluation);
+  }
   return json;
 }
 
@@ -141,6 +145,9 @@ RoundReport ReportFromState(const Json& json) {
   report.outcome.device_accuracy = AccuracyFromState(json.at("device_accuracy"));
   const Json& evaluation = json.at("evaluation");
   if (!evaluation.is_null()) report.evaluation = EvaluationFromState(evaluation);
+  if (json.contains("average_evaluation")) {
+    report.average_evaluation = EvaluationFromState(json["average_evaluation"]);
+  }
   return report;
 }
 

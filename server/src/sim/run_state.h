@@ -30,9 +30,10 @@ constexpr int kRunStateVersion = 1;
 struct RoundReport {
   RoundOutcome outcome;
   std::optional<Evaluation> evaluation;  // after the round, on the test set; absent: not made
-  uint32_t attempts = 0;                 // committed so far, of the whole job
-  uint32_t failed_trainings = 0;         // of this process's devices, which reported zeros
-  uint32_t saturated_trainings = 0;      // the same, in which numbers in fixed point saturated
+  std::optional<Evaluation> average_evaluation;  // the same of the average of the models
+  uint32_t attempts = 0;                         // committed so far, of the whole job
+  uint32_t failed_trainings = 0;                 // of this process's devices, which reported zeros
+  uint32_t saturated_trainings = 0;  // the same, in which numbers in fixed point saturated
 };
 
 struct RunState {

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "aggregate/estimator.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
 #include "spec/configuration.h"
@@ -56,7 +57,10 @@ class Run {
     while (!MustStop() && job_.OpenRound()) {
       RoundReport report = OneRound();
       if (!report.outcome.released) break;
-      if (IsDue(report.outcome.round + 1)) report.evaluation = EvaluateNow();
+      if (IsDue(report.outcome.round + 1)) {
+        report.evaluation = EvaluateNow();
+        report.average_evaluation = EvaluateAverage();
+      }
       result_.rounds.push_back(report);
       on_round(report);
     }
@@ -96,10 +100,30 @@ class Run {
       report.saturated_trainings += trainings.saturated;
       PartialSum sum = job_.CloseUploads();
       if (config_.merge) config_.merge(sum);
+      KeepUpdate(sum);
       report.outcome = job_.FinishRound(std::move(sum));
     } while (!report.outcome.released && job_.phase() == Job::Phase::kOpen);
     report.attempts = job_.attempts();
     return report;
+  }
+
+  // The mean update of the round under way, if it is to be kept.
+  void KeepUpdate(const PartialSum& sum) {
+    const uint32_t round = job_.round();
+    if (config_.update_rounds.count(round) == 0) return;
+    // Of an attempt that is given up nothing is kept.
+    if (!result_.updates.empty() && result_.updates.back().round == round) {
+      result_.updates.pop_back();
+    }
+    const JobConfig& job = config_.job;
+    const auto codec = job.codec->make(job.TaskFor(round, job_.clip_l2()));
+    const std::vector<TrainedTensor> tensors = TrainedTensors(model_);
+    const std::vector<int64_t>& sums = sum.sums;
+    result_.updates.push_back({round, MeanUpdate({{sums.data(), sums.size()},
+                                                  codec->SumUnit(),
+                                                  static_cast<double>(job.plan.cohort),
+                                                  0.0,
+                                                  {tensors.data(), tensors.size()}})});
   }
 
   bool IsDue(uint32_t rounds) const {
@@ -111,13 +135,22 @@ class Run {
     return Evaluate(model_, job_.parameters(), test_, config_.threads);
   }
 
+  std::optional<Evaluation> EvaluateAverage() const {
+    const std::vector<float> average = job_.Average();
+    if (average.empty()) return std::nullopt;
+    return Evaluate(model_, {average.data(), average.size()}, test_, config_.threads);
+  }
+
   void End() {
     const std::vector<RoundReport>& rounds = result_.rounds;
     if (rounds.empty()) {
       result_.last = result_.initial;
     } else {
       result_.last = rounds.back().evaluation ? *rounds.back().evaluation : EvaluateNow();
+      const std::optional<Evaluation>& average = rounds.back().average_evaluation;
+      result_.average_evaluation = average ? average : EvaluateAverage();
     }
+    result_.average = job_.Average();
     result_.parameters.assign(job_.parameters().begin(), job_.parameters().end());
     result_.finish_reason = result_.stopped ? fmt::format("stopped: {} of {} rounds are released",
                                                           job_.round(), config_.job.plan.rounds)

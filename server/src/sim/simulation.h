@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct SimulationConfig {
   // one, after the plan's last round, and at the end.
   uint32_t evaluate_every = 1;
 
+  // The rounds whose exact mean update the result keeps, from 0. Empty unless the codec is exact.
+  std::set<uint32_t> update_rounds;
+
   // What else decides the result, as a JSON object: a resumed simulation must have the same.
   std::string fleet_text = "{}";
   // Where an earlier simulation ended: this one goes on there. Absent: it begins.
@@ -44,12 +48,21 @@ struct SimulationConfig {
   std::function<bool()> stop;
 };
 
+// The mean update of a round, from a sum without noise.
+struct MeanUpdateOfRound {
+  uint32_t round = 0;
+  std::vector<float> values;  // [model.parameters]
+};
+
 struct SimulationResult {
   std::vector<RoundReport> rounds;  // released ones, in order; those before a resumption included
   Evaluation initial;               // before the first round, on the test set
   Evaluation last;                  // after the last one
   std::vector<float> parameters;    // of the final model
-  RunState state;                   // where a later simulation can go on
+  std::vector<float> average;       // of the models, if the job asks for it; else empty
+  std::optional<Evaluation> average_evaluation;  // of that
+  std::vector<MeanUpdateOfRound> updates;        // of SimulationConfig::update_rounds
+  RunState state;                                // where a later simulation can go on
   std::string finish_reason;
   bool gave_up = false;  // see Job::gave_up()
   bool stopped = false;  // by SimulationConfig::stop

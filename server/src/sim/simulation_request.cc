@@ -23,6 +23,18 @@ Fields FilesOfARun() {
           .In(Group::kRun)
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.rounds_csv; }),
+      Row("spectrum",
+          "write the Fourier magnitudes of each tensor of exact mean updates to this file, as CSV; "
+          "for --mechanism none alone, since they are not private")
+          .In(Group::kRun)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.spectrum; }),
+      Row("spectrum-rounds",
+          "of these rounds, from 1; later ones than the plan's last do not count")
+          .In(Group::kRun)
+          .Needs("spectrum")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.spectrum_rounds; }),
       Row("state-out",
           "write where the simulation ended, also after Ctrl-C, for --resume; whoever reads the "
           "file can take the noise off")
@@ -115,40 +127,51 @@ Fields AllFields() {
   return all;
 }
 
-[[noreturn]] void RefuseSeeds(const std::string& text, const std::string& why) {
-  throw std::invalid_argument(fmt::format("--seeds {}: {}", text, why));
-}
+// A list of numbers as the value of an option.
+struct Numbers {
+  const char* option;
+  const char* noun;
+  const std::string& text;
 
-// "7" or "1-5".
-void AddSeeds(const std::string& text, const std::string& part, std::vector<uint64_t>* seeds) {
-  const size_t dash = part.find('-');
-  const auto first = posix::ParseCount(part.substr(0, dash));
-  const auto last = dash == std::string::npos ? first : posix::ParseCount(part.substr(dash + 1));
-  if (!first || !last || *first > *last) {
-    RefuseSeeds(text, fmt::format("'{}' is no seed and no range of seeds; expected for example 1-5 "
-                                  "or 1,4,9",
-                                  part));
+  [[noreturn]] void Refuse(const std::string& why) const {
+    throw std::invalid_argument(fmt::format("--{} {}: {}", option, text, why));
   }
-  if (*last - *first >= kMaxSeeds - seeds->size()) {
-    RefuseSeeds(text, fmt::format("these are more than {} seeds", kMaxSeeds));
+
+  // "7" or "1-5".
+  void Add(const std::string& part, std::vector<uint64_t>* numbers) const {
+    const size_t dash = part.find('-');
+    const auto first = posix::ParseCount(part.substr(0, dash));
+    const auto last = dash == std::string::npos ? first : posix::ParseCount(part.substr(dash + 1));
+    if (!first || !last || *first > *last) {
+      Refuse(fmt::format("'{}' is no {} and no range of {}s; expected for example 1-5 or 1,4,9",
+                         part, noun, noun));
+    }
+    if (*last - *first >= kMaxSeeds - numbers->size()) {
+      Refuse(fmt::format("these are more than {} {}s", kMaxSeeds, noun));
+    }
+    for (uint64_t i = 0; i <= *last - *first; ++i) numbers->push_back(*first + i);
   }
-  for (uint64_t i = 0; i <= *last - *first; ++i) seeds->push_back(*first + i);
+};
+
+std::vector<uint64_t> ParseNumbers(const char* option, const char* noun, const std::string& text) {
+  const Numbers list = {option, noun, text};
+  std::vector<uint64_t> numbers;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    list.Add(text.substr(begin, end - begin), &numbers);
+    begin = end + 1;
+  }
+  std::vector<uint64_t> sorted = numbers;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end()) list.Refuse(fmt::format("{} {} is there twice", noun, *twice));
+  return numbers;
 }
 
 }  // namespace
 
 std::vector<uint64_t> ParseSeeds(const std::string& text) {
-  std::vector<uint64_t> seeds;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    AddSeeds(text, text.substr(begin, end - begin), &seeds);
-    begin = end + 1;
-  }
-  std::vector<uint64_t> sorted = seeds;
-  std::sort(sorted.begin(), sorted.end());
-  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twice != sorted.end()) RefuseSeeds(text, fmt::format("seed {} is there twice", *twice));
-  return seeds;
+  return ParseNumbers("seeds", "seed", text);
 }
 
 std::string FleetText(const SimulationRequest& request) {
@@ -164,6 +187,26 @@ const Fields& SimulationFields() {
   static const Fields kFields = AllFields();
   return kFields;
 }
+
+namespace {
+
+// Only exact updates have a spectrum: any other mechanism says that updates are to be protected.
+void AskForSpectra(const SimulationRequest& request, SimulationConfig* config) {
+  if (request.spectrum.empty()) return;
+  const CodecInfo& codec = *config->job.codec;
+  if (codec.noise || codec.coded) {
+    throw std::invalid_argument(fmt::format(
+        "--spectrum writes what updates are like without noise, which no epsilon covers, and this "
+        "simulation has --mechanism {}; add --mechanism none",
+        codec.by_name ? codec.name : "gau-lrq with --epsilon inf"));
+  }
+  for (const uint64_t round : ParseNumbers("spectrum-rounds", "round", request.spectrum_rounds)) {
+    if (round == 0) throw std::invalid_argument("--spectrum-rounds counts from 1");
+    config->update_rounds.insert(static_cast<uint32_t>(round - 1));
+  }
+}
+
+}  // namespace
 
 SimulationConfig MakeSimulation(const SimulationRequest& request) {
   RequireInRange(SimulationFields(), request);
@@ -183,6 +226,7 @@ SimulationConfig MakeSimulation(const SimulationRequest& request) {
   config.threads = config.job.threads;
   config.evaluate_every = request.evaluate_every;
   config.fleet_text = FleetText(request);
+  AskForSpectra(request, &config);
   return config;
 }
 

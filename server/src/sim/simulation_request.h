@@ -27,7 +27,10 @@ struct SimulationRequest : JobRequest {
   uint32_t evaluate_every = 1;       // rounds
   std::string json;                  // file for the results; empty: none, "-": standard output
   std::string model_out;             // file for the final parameters; empty: none
-  std::string rounds_csv;            // file with a row a round; empty: none
+  std::string average_out;           // file for the average of the models; empty: none
+  std::string spectrum;              // file for the spectra of updates; empty: none
+  std::string spectrum_rounds = "1,50,100,200";  // see ParseSeeds()
+  std::string rounds_csv;                        // file with a row a round; empty: none
   std::string state_out;  // file with which --resume goes on; empty: the one of resume, or none
   std::string resume;     // file where an earlier simulation ended; empty: this one begins
 };

@@ -25,7 +25,8 @@ std::string CodeList(const std::vector<std::string>& words) {
 
 std::string AllowedText(const FieldText& field) {
   if (field.range) {
-    return field.range->Text() + (field.unit[0] == '\0' ? "" : " ") + field.unit;
+    const std::string range = field.range->Text() + (field.unit[0] == '\0' ? "" : " ") + field.unit;
+    return field.or_word == nullptr ? range : fmt::format("{}, or `{}`", range, field.or_word);
   }
   if (field.choices.empty()) return "";
   std::string all = CodeList(field.choices);
@@ -104,6 +105,13 @@ std::string DefaultText(const Json& value) {
 }
 
 void FindNamed(const std::string& name, const CodecInfo** codec) { *codec = &RequireCodec(name); }
+
+void RequireChoice(const std::vector<std::string>& choices, const Json& text) {
+  if (choices.empty() || !text.is_string()) return;
+  const auto value = text.get<std::string>();
+  if (std::find(choices.begin(), choices.end(), value) != choices.end()) return;
+  throw std::invalid_argument("'" + value + "' is none of the choices");
+}
 
 std::string OptionsTable(const std::vector<std::pair<FieldText, Json>>& rows, Columns columns) {
   const bool all = columns == Columns::kAll;

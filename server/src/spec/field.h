@@ -83,6 +83,7 @@ struct FieldText {
   std::optional<Range> range;
   std::vector<std::string> choices;  // of a text; empty: any
   const char* or_file = nullptr;     // what a text may be instead of a choice: "FILE.toml"
+  const char* or_word = nullptr;     // what a number may be instead: "auto"
   // The choices that `sotto serve` takes; empty: the same as `choices`.
   std::vector<std::string> served_choices;
   const char* letter = nullptr;  // a short name, "v" for -v
@@ -153,6 +154,9 @@ void FromJson(const Json& json, std::optional<T>* value) {
   FromJson(json, &inner);
   *value = inner;
 }
+
+// Throws std::invalid_argument if there are choices and the text is none of them.
+void RequireChoice(const std::vector<std::string>& choices, const Json& text);
 
 template <class T>
 constexpr Kind KindOf() {
@@ -236,6 +240,21 @@ struct Field : FieldText {
     return *this;
   }
 
+  // Or a word instead of a number; call it last.
+  //   flag  (auto& request) -> auto&, a bool: the word was asked for
+  template <class Ref>
+  Field& OrWord(const char* value, Ref flag) {
+    or_word = value;
+    get = [number = get, value, flag](const Request& request) {
+      return flag(request) ? Json(value) : number(request);
+    };
+    set = [number = set, value, flag](Request& request, const Json& json) {
+      flag(request) = json == value;
+      if (!flag(request)) number(request, json);
+    };
+    return *this;
+  }
+
   Field& ServedAsNames(std::vector<std::string> names) {
     served_choices = std::move(names);
     return *this;
@@ -270,7 +289,10 @@ struct Field : FieldText {
     device = who;
     kind = KindOf<typename Inner<T>::type>();
     get = [ref](const Request& request) { return ToJson(ref(request)); };
-    set = [ref](Request& request, const Json& json) { FromJson(json, &ref(request)); };
+    set = [ref, allowed = choices](Request& request, const Json& json) {
+      RequireChoice(allowed, json);
+      FromJson(json, &ref(request));
+    };
     return *this;
   }
 
@@ -281,6 +303,18 @@ struct Field : FieldText {
     return Asked(
                who, [ref](auto& request) -> auto& { return ref(request.job); })
         .Reads([ref](const JobRecord& job) { return ToJson(ref(job.config)); });
+  }
+
+  // The same for a field that older programs did not have: it is stored only if it differs from the
+  // default, so that their configurations stay equal to today's.
+  template <class Ref>
+  Field& StandsUnlessDefault(Learns who, Ref ref) {
+    Stands(who, ref);
+    is_stored = [ref](const JobConfig& job) {
+      const JobConfig defaults;
+      return ref(job) != ref(defaults);
+    };
+    return *this;
   }
 
   // The same for a field of the job's plan.  ref  (auto& plan) -> auto&
@@ -314,7 +348,8 @@ Field<Request> RowOf(const char* name, const char* help) {
   return field;
 }
 
-// The rows of the files that a run writes. Request has the members `json` and `model_out`.
+// The rows of the files that a run writes. Request has the members `json`, `model_out` and
+// `average_out`.
 template <class Request>
 std::vector<Field<Request>> OutputFields() {
   return {
@@ -326,6 +361,11 @@ std::vector<Field<Request>> OutputFields() {
           .In(Group::kRun)
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.model_out; }),
+      RowOf<Request>("average-out", "write the average of the models, as --average asks, likewise")
+          .In(Group::kRun)
+          .Needs("average")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.average_out; }),
   };
 }
 
@@ -361,7 +401,9 @@ void RequireInRange(const std::vector<Field<Request>>& fields, const Request& re
   for (const Field<Request>& field : fields) {
     if (!field.is_option() || !field.range) continue;
     const Json value = field.get(request);
-    if (value.is_null() || field.range->ContainsFloat(value.template get<double>())) continue;
+    const bool is_word = field.or_word != nullptr && value == field.or_word;
+    if (value.is_null() || is_word || field.range->ContainsFloat(value.template get<double>()))
+      continue;
     throw std::invalid_argument(std::string("--") + field.name + " " + DefaultText(value) +
                                 " is not in the range " + field.range->Text());
   }

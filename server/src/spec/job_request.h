@@ -23,6 +23,7 @@ struct JobRequest {
   // fields:
   // - in the plan: the number of devices, planned_reports, dimension, clip_l2, noise and
   //   certificate;
+  // - aggregation.smoothing_axes; with smoothing_auto aggregation.smoothing;
   // - initial_parameters, clip_schedule, epsilon_budget, min_devices, spent_before,
   //   learning_rate_decay.
   // threads = 0 asks for one thread per processor.
@@ -45,7 +46,10 @@ struct JobRequest {
   std::optional<double> learning_rate_decay;  // absent: 0.99 with a constant schedule, else 1
   privacy::TrustMode trust_mode = privacy::TrustMode::kTrustedServer;
   std::optional<double> private_noise_multiplier;  // present if and only if kPrivateNoise
-  std::optional<std::string> initial_model;        // file of parameters; absent: initial_weights.h
+  // Instead of job.aggregation.smoothing: chosen by AutoSmoothing() (aggregate/auto_smoothing.h).
+  bool smoothing_auto = false;
+  std::optional<uint32_t> smoothing_axes;    // absent: 1; with smoothing_auto 2 if there are images
+  std::optional<std::string> initial_model;  // file of parameters; absent: initial_weights.h
 };
 
 }  // namespace sotto::server

@@ -6,7 +6,9 @@
 #include <stdexcept>
 #include <thread>
 
+#include "aggregate/auto_smoothing.h"
 #include "plans/calibration.h"
+#include "round/release.h"
 #include "sotto/certificate.h"
 #include "spec/job_spec.h"
 #include "spec/parameters_file.h"
@@ -143,6 +145,21 @@ int Threads(int asked) {
   return asked != 0 ? asked : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+bool HasImages(const JobConfig& job) {
+  const std::vector<TrainedTensor> tensors =
+      TrainedTensors(*job.model, job.aggregation.smoothing_image);
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const TrainedTensor& tensor) { return tensor.has_image(); });
+}
+
+void ResolveSmoothing(const JobRequest& r, JobConfig* job) {
+  AggregationOptions& options = job->aggregation;
+  options.smoothing_axes = r.smoothing_axes.value_or(r.smoothing_auto && HasImages(*job) ? 2 : 1);
+  if (!r.smoothing_auto) return;
+  const double noise = MeanNoiseSigma(*job, job->TaskFor(0, job->training.clip_l2));
+  options.smoothing = AutoSmoothing(*job->model, noise, job->plan.clip_l2);
+}
+
 }  // namespace
 
 const CodecInfo& ResolveCodec(const JobRequest& r) {
@@ -175,6 +192,7 @@ JobConfig MakeJob(const JobRequest& r, uint32_t devices,
     job.plan.planned_reports = job.plan.devices;
   }
   job.learning_rate_decay = LearningRateDecay(r);
+  ResolveSmoothing(r, &job);
   job.clip_schedule.reset();
   if (r.adaptive_clip) job.clip_schedule = r.clip_schedule;
   job.min_devices = r.min_devices.value_or(is_poisson && job.codec->noise ? 0 : 1);

@@ -68,7 +68,7 @@ const ModelInfo& Model() { return *FindModel("softmax-64-10"); }
 // The model after a sum of these integers is applied to these parameters.
 bool Step(const std::vector<int64_t>& sum, double unit, double divisor,
           const AggregationOptions& options, std::vector<float>* parameters) {
-  const std::vector<nn::TensorInfo> tensors = TrainedTensors(Model());
+  const std::vector<TrainedTensor> tensors = TrainedTensors(Model());
   const std::vector<float> update = MakeEstimator(options)->Estimate(
       {{sum.data(), sum.size()}, unit, divisor, 0.0, {tensors.data(), tensors.size()}});
   return MakeOptimiser(options)->Step({update.data(), update.size()},
@@ -127,10 +127,8 @@ TEST(Methods, AreChosenByWhatTheOptionsAskFor) {
 }
 
 TEST(Methods, TheFirstRowOfEachTableIsTheDefault) {
-  EXPECT_TRUE(Estimators()[0].asked_for({}));
-  EXPECT_TRUE(Optimisers()[0].asked_for({}));
-  for (const EstimatorInfo& info : Estimators().subspan(1)) EXPECT_FALSE(info.asked_for({}));
-  for (const OptimiserInfo& info : Optimisers().subspan(1)) EXPECT_FALSE(info.asked_for({}));
+  EXPECT_EQ(&ChooseEstimator({}), &Estimators()[0]);
+  EXPECT_EQ(&ChooseOptimiser({}), &Optimisers()[0]);
 }
 
 TEST(Methods, SgdHasNoStateAndTakesNone) {

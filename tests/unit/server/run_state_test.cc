@@ -81,6 +81,47 @@ TEST(RunState, AResumedSimulationGivesTheBytesOfOneThatWasNeverInterrupted) {
   }
 }
 
+TEST(RunState, AServerOptimiserAndAnAverageGoOnToTheByteOnAnyNumberOfThreads) {
+  for (const char* optimiser : {"momentum", "adam"}) {
+    SimulationRequest request = SmallRequest();
+    request.job.plan.rounds = 3;
+    request.job.aggregation.server_optimiser = optimiser;
+    request.job.aggregation.server_learning_rate = 0.05;
+    request.job.aggregation.average = "geometric:1.5";
+    request.job.aggregation.smoothing = 0.5;
+    request.smoothing_axes = 2;
+    request.job.aggregation.smoothing_image = "28x28";
+    request.job.threads = 1;
+    const SimulationConfig config = MakeSimulation(request);
+    const SimulationResult whole = Simulated(config);
+    ASSERT_EQ(whole.average.size(), whole.parameters.size());
+    EXPECT_NE(whole.average, whole.parameters);
+    request.job.threads = 2;
+    SimulationConfig rest = MakeSimulation(request);
+    for (int round = 0; round < 3; ++round) {
+      const SimulationResult part = Simulated(StoppedBefore(config, round));
+      EXPECT_EQ(part.average.empty(), round == 0);
+      rest.resume = RunStateFromText("state", ToText(part.state));
+      const SimulationResult resumed = Simulated(rest);
+      EXPECT_EQ(resumed.parameters, whole.parameters) << optimiser << round;
+      EXPECT_EQ(resumed.average, whole.average);
+      EXPECT_EQ(ToText(resumed.state), ToText(whole.state));
+      EXPECT_EQ(resumed.average_evaluation->loss, whole.average_evaluation->loss);
+    }
+    SimulationConfig other = config;
+    other.job.aggregation.average = "uniform";
+    other.resume = whole.state;
+    EXPECT_NE(RefusalOf(other).find("average"), std::string::npos);
+  }
+}
+
+TEST(RunState, AStateWithoutAnAverageHasNoFieldOfIt) {
+  const SimulationResult result = Simulated(MakeSimulation(SmallRequest()));
+  EXPECT_TRUE(result.average.empty());
+  EXPECT_FALSE(result.average_evaluation);
+  EXPECT_EQ(ToText(result.state).find("average"), std::string::npos);
+}
+
 TEST(RunState, DevicesBeyondTheFleetAreRefused) {
   SimulationConfig config = MakeSimulation(SmallRequest());
   config.resume = Simulated(StoppedBefore(config, 1)).state;
