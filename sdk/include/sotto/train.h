@@ -37,19 +37,21 @@ struct TrainingOptions {
   float weight_decay = 0.0f;   // >= 0, finite
   float clip_l2 = 0.4f;        // > 0, a normal float, model units
   Clipping clipping = Clipping::kEveryStep;
+  // These four of a byte lie together, for the sake of small stacks. See rate_first and
+  // gradient_clip.
+  Batches batches = Batches::kPasses;
+  RatePower rate_power = RatePower::kZero;
+  GradientClipOf gradient_clip_of = GradientClipOf::kBatch;
   float momentum = 0.0f;  // [0, 1); above 0 a training needs memory for a velocity: see SgdStep
   // Above 0, at most 65535: a training ends after so many steps, however many passes these take.
   // Without samples there is none. 0: it ends after local_epochs passes.
   uint32_t local_steps = 0;
-  Batches batches = Batches::kPasses;
-  // The learning rate of step k = 0, 1, ... is learning_rate / (rate_first + k)^p. rate_first is 1
-  // to 2^31, or 0 if and only if p is 0: the rate is then the same in all steps.
+  // The learning rate of step k = 0, 1, ... is learning_rate / (rate_first + k)^p, p of rate_power.
+  // rate_first is 1 to 2^31, or 0 if and only if p is 0: the rate is then the same in all steps.
   uint32_t rate_first = 0;
-  RatePower rate_power = RatePower::kZero;
-  // See SgdStep for the next three; base is the model that training starts from.
+  // See SgdStep; its base is the model that training starts from.
   float gradient_clip = 0.0f;  // model units of a gradient, >= 2^-30, finite; 0: no clip
-  GradientClipOf gradient_clip_of = GradientClipOf::kBatch;
-  float proximal = 0.0f;  // >= 0, finite
+  float proximal = 0.0f;       // >= 0, finite
 
   // The learning rate of step k, within 2 units in the last place. Converting rate_first + k to
   // float32 rounds it from 2^24 on.

@@ -82,13 +82,13 @@ inline Reply TrainAtItsLimits() {
                      0.25f,
                      -0.0f,
                      Clipping::kAtEnd,
+                     Batches::kWithReplacement,
+                     RatePower::kOne,
+                     GradientClipOf::kSample,
                      0.99999994f,
                      kMax32,
-                     Batches::kWithReplacement,
                      kMax32,
-                     RatePower::kOne,
                      0x1p-30f,
-                     GradientClipOf::kSample,
                      std::numeric_limits<float>::max()};
   r.task.clip_bit_q20 = 1 << 30;
   r.max_frame = kMaxMaxFrame;
