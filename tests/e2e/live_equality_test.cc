@@ -100,6 +100,14 @@ void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& cli
   }
 }
 
+// A net of layers, named in no program.
+std::string WriteModel(const std::string& path, int units) {
+  std::ofstream(path) << "name = \"mine\"\ninput = [784]\n[[layer]]\nkind = \"dense\"\noutputs = "
+                      << units << "\n[[layer]]\nkind = \"relu\"\n"
+                      << "[[layer]]\nkind = \"dense\"\noutputs = 10\n";
+  return path;
+}
+
 TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModel) { ExpectTheSimulatorsModel({}); }
 
 // Some of these devices hold no sample.
@@ -129,12 +137,20 @@ TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelWithMomentum) {
   ExpectTheSimulatorsModel({"--momentum", "0.9"});
 }
 
-// A net of layers, named in no program.
-std::string WriteModel(const std::string& path, int units) {
-  std::ofstream(path) << "name = \"mine\"\ninput = [784]\n[[layer]]\nkind = \"dense\"\noutputs = "
-                      << units << "\n[[layer]]\nkind = \"relu\"\n"
-                      << "[[layer]]\nkind = \"dense\"\noutputs = 10\n";
-  return path;
+// Steps with replacement, a rate that falls from step to step, a proximal term and a gradient clip:
+// that of batches, which this model needs memory for; and of samples with momentum.
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelWithEveryTrainingMethod) {
+  ExpectTheSimulatorsModel({"--local-steps", "7", "--batches", "with-replacement",
+                            "--learning-rate-schedule", "inverse-sqrt-all-steps", "--proximal",
+                            "0.5", "--gradient-clip", "0.5"});
+}
+
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsNetWithClippedSamples) {
+  const std::string path = WriteModel(TestFile("clipped.toml"), 8);
+  ExpectTheSimulatorsModel(
+      {"--model", path, "--local-epochs", "1", "--learning-rate-schedule", "inverse-step",
+       "--momentum", "0.5", "--gradient-clip", "1", "--gradient-clip-of", "sample"},
+      {"--model", path});
 }
 
 TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelOfAFile) {

@@ -162,6 +162,13 @@ std::vector<Reply> Replies() {
   replies[1].task.round = 7;
   replies[1].task.clip_bit_q20 = 1 << 20;
   replies[1].task.training.momentum = 0.5F;
+  replies[1].task.training.local_steps = 20;
+  replies[1].task.training.batches = Batches::kWithReplacement;
+  replies[1].task.training.rate_first = 41;
+  replies[1].task.training.rate_power = RatePower::kHalf;
+  replies[1].task.training.gradient_clip = 1;
+  replies[1].task.training.gradient_clip_of = GradientClipOf::kSample;
+  replies[1].task.training.proximal = 0.1F;
   replies[1].receipt = kBytes;
   replies[2].kind = Reply::Kind::kDone;
   replies[3].kind = Reply::Kind::kModelChunk;

@@ -1,5 +1,5 @@
-// Trained nets: each kind of layer, each loss, each step that prepares samples, momentum, frozen
-// layers, and nets of several layers, in float32 and in fixed point.
+// Trained nets: each kind of layer, each loss, each step that prepares samples, each way to train,
+// frozen layers, and nets of several layers, in float32 and in fixed point.
 // A new one is a row of kItems.
 #include "golden/check.h"
 #include "golden/digests.h"
@@ -103,13 +103,38 @@ class Arena {
   Span<float> left_ = memory;
 };
 
-Status Train(const ModelInfo& model, float momentum, Span<const float> base,
-             const WorkingParameters& working, Span<float> scratch, float* mean_loss) {
+constexpr TrainingOptions Plain(float momentum = 0.0f) {
   TrainingOptions options;
   options.local_epochs = 2;
   options.batch_size = kBatchSize;
   options.weight_decay = 0.01f;
   options.momentum = momentum;
+  return options;
+}
+
+// Steps with replacement, at rates that fall.
+constexpr TrainingOptions Drawn() {
+  TrainingOptions options = Plain();
+  options.local_steps = 7;
+  options.batches = Batches::kWithReplacement;
+  options.rate_first = 3;
+  options.rate_power = RatePower::kHalf;
+  return options;
+}
+
+// Two thirds of the gradients are longer than the clip.
+constexpr TrainingOptions Clipped(GradientClipOf of, float momentum) {
+  TrainingOptions options = Plain(momentum);
+  options.rate_first = 1;
+  options.rate_power = RatePower::kOne;
+  options.gradient_clip = 0.5f;
+  options.gradient_clip_of = of;
+  options.proximal = 0.5f;
+  return options;
+}
+
+Status Train(const ModelInfo& model, const TrainingOptions& options, Span<const float> base,
+             const WorkingParameters& working, Span<float> scratch, float* mean_loss) {
   const ModelInfo* context = &model;
   const SampleSource source = {kSamples, ReadSample, &context, ReadPair};
   uint32_t indices[kBatchSize];
@@ -135,11 +160,12 @@ Status PredictFirst(const ModelInfo& model, Span<const float> parameters, Span<f
 }
 
 // Initial weights, trained weights, mean loss and the outputs for one more sample.
-Status DigestOfTraining(const ModelInfo& model, float momentum, Digest digest) {
+Status DigestOfTraining(const ModelInfo& model, const TrainingOptions& options, Digest digest) {
   Arena arena;
   const Span<float> base = arena.Take(model.parameters);
   const Span<float> trained = arena.Take(model.parameters);
-  const Span<float> velocity = arena.Take(momentum > 0 ? model.parameters : 0);
+  const Span<float> velocity = arena.Take(options.momentum > 0 ? model.parameters : 0);
+  const Span<float> gradient = arena.Take(options.gradient_clip > 0 ? model.parameters : 0);
   const Span<float> features = arena.Take(model.inputs);
   const Span<float> outputs = arena.Take(model.outputs);
   const size_t to_train = model.training_floats(model, kBatchSize);
@@ -148,8 +174,8 @@ Status DigestOfTraining(const ModelInfo& model, float momentum, Digest digest) {
   if (scratch.size() == 0) return Status::kBufferTooSmall;  // raise kMemory
   if (Status s = InitialWeights(model, TestKey(13), base); s != Status::kOk) return s;
   float mean_loss = 0;
-  if (Status s = Train(model, momentum, base, {trained, velocity}, scratch, &mean_loss);
-      s != Status::kOk) {
+  const WorkingParameters working = {trained, velocity, gradient};
+  if (Status s = Train(model, options, base, working, scratch, &mean_loss); s != Status::kOk) {
     return s;
   }
   if (Status s = PredictFirst(model, trained, scratch, features, outputs); s != Status::kOk) {
@@ -168,12 +194,27 @@ constexpr ModelInfo kModelOf = MakeModelInfo<Net>("golden");
 
 template <class Net>
 Status Trained(Digest digest) {
-  return DigestOfTraining(kModelOf<Net>, 0.0f, digest);
+  return DigestOfTraining(kModelOf<Net>, Plain(), digest);
 }
 
 template <class Net>
 Status TrainedWithMomentum(Digest digest) {
-  return DigestOfTraining(kModelOf<Net>, 0.9f, digest);
+  return DigestOfTraining(kModelOf<Net>, Plain(0.9f), digest);
+}
+
+template <class Net>
+Status TrainedInDrawnSteps(Digest digest) {
+  return DigestOfTraining(kModelOf<Net>, Drawn(), digest);
+}
+
+template <class Net>
+Status TrainedWithClippedBatches(Digest digest) {
+  return DigestOfTraining(kModelOf<Net>, Clipped(GradientClipOf::kBatch, 0.0f), digest);
+}
+
+template <class Net>
+Status TrainedWithClippedSamples(Digest digest) {
+  return DigestOfTraining(kModelOf<Net>, Clipped(GradientClipOf::kSample, 0.9f), digest);
 }
 
 constexpr DigestItem kItems[] = {
@@ -204,6 +245,13 @@ constexpr DigestItem kItems[] = {
     {"loss: mean squared error of an autoencoder", Trained<Autoencoder>},
     {"momentum", TrainedWithMomentum<TwoDense>},
     {"momentum: softmax regression", TrainedWithMomentum<Sequential<Dense<12, 4>>>},
+    {"steps with replacement", TrainedInDrawnSteps<Moved>},
+    {"gradient clip of batches", TrainedWithClippedBatches<SmallLeNet>},
+    {"gradient clip of batches: softmax regression",
+     TrainedWithClippedBatches<Sequential<Dense<12, 4>>>},
+    {"gradient clip of samples", TrainedWithClippedSamples<SmallLeNet>},
+    {"gradient clip of samples: softmax regression",
+     TrainedWithClippedSamples<Sequential<Dense<12, 4>>>},
     {"frozen layers", Trained<PartlyFrozen>},
     {"preparation", Trained<Prepared<Dense<12, 4>, Tanh, Dense<4, 3>>>},
     {"preparation: softmax regression", Trained<Prepared<Dense<12, 3>>>},
@@ -221,6 +269,7 @@ constexpr DigestItem kItems[] = {
     {"fixed point: one against all", Trained<FixedOneVsAll>},
     {"fixed point: mean squared error", Trained<FixedRegression>},
     {"fixed point: momentum", TrainedWithMomentum<FixedPoint<TwoDense>>},
+    {"fixed point: steps with replacement", TrainedInDrawnSteps<FixedPoint<TwoDense>>},
     {"fixed point: preparation", Trained<FixedPoint<Prepared<Dense<12, 4>, Relu, Dense<4, 3>>>>},
     {"fixed point: preparation, softmax regression", Trained<FixedPoint<Prepared<Dense<12, 3>>>>},
     {"fixed point: random steps", Trained<FixedPoint<Moved>>},

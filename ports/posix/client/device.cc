@@ -66,7 +66,7 @@ Device::Device(const ClientOptions& options, const ModelInfo& model, const Devic
       share_(std::move(share)),
       samples_(*share_.data, share_.view(), options.held_out),
       held_out_(MakeHeldOut(samples_.held_out_source())),
-      memory_(model, kMaxBatchSize, MaxChunkBytes(kMaxFrame), true),
+      memory_(model, kMaxBatchSize, MaxChunkBytes(kMaxFrame), true, true),
       entropy_(options.seed ? std::optional<SeededEntropy>(key.secret) : std::nullopt),
       client_(MakeConfig(model), memory_.buffers()),
       connection_(ParseServerAddress(options.server), key_, kMaxFrame),

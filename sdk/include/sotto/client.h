@@ -22,9 +22,9 @@
 //   4. Upload. The update stays in memory until the server has acknowledged all of it. A resumed
 //      upload repeats the same bytes.
 // The caller owns the memory: two vectors of the model's size, a third one for tasks with momentum,
-// and a workspace. Client::Check() tells before use whether it suffices. Each Hello says what the
-// device can do with it (Abilities); a server gives the device no task that needs more. One thread
-// at a time.
+// a fourth one for some gradient clips, and a workspace. Client::Check() tells before use whether
+// it suffices. Each Hello says what the device can do with it (Abilities); a server gives the
+// device no task that needs more. One thread at a time.
 //
 // Privacy from the server:
 //   1. Gau-LRQ's noise protects what the server releases. It does not protect the update from the
@@ -132,7 +132,8 @@ constexpr size_t ClientWorkspaceBytes() {
 //   base       [Net::kParameters] in external memory, or in flash that the CPU reads like memory
 //   writer     writes it
 //   vectors    [Net::kParameters] update; [2 * Net::kParameters] update, then velocity: the device
-//              then trains with momentum
+//              then trains with momentum; [3 * Net::kParameters] then a gradient: and with both
+//              gradient clips
 //   workspace  [ClientWorkspaceBytes() of the same arguments], any alignment
 template <class Net, uint32_t max_batch_size = 16, size_t chunk_size = 1000, size_t frame_bytes = 0>
 ClientBuffers MakeClientBuffers(Span<const float> base, const ModelWriter& writer,
@@ -146,7 +147,9 @@ ClientBuffers MakeClientBuffers(Span<const float> base, const ModelWriter& write
   buffers.base = base;
   buffers.writer = writer;
   buffers.update = vectors.first(Net::kParameters);
-  buffers.velocity = vectors.subspan(Net::kParameters);
+  const Span<float> more = vectors.subspan(Net::kParameters);
+  buffers.velocity = more.size() > Net::kParameters ? more.first(Net::kParameters) : more;
+  buffers.gradient = more.subspan(buffers.velocity.size());
   buffers.scratch = {reinterpret_cast<float*>(shared),
                      internal::kScratchFloats<Net, max_batch_size>};
   buffers.indices = {reinterpret_cast<uint32_t*>(rest), max_batch_size};
@@ -157,7 +160,7 @@ ClientBuffers MakeClientBuffers(Span<const float> base, const ModelWriter& write
 
 // The same with the model in RAM:
 //   vectors    [2 * Net::kParameters] base, then update; or [3 * Net::kParameters] base, update,
-//              velocity: the device then trains with momentum
+//              velocity; or [4 * Net::kParameters] base, update, velocity, gradient
 //   workspace  [ClientWorkspaceBytes() of the same arguments], any alignment
 template <class Net, uint32_t max_batch_size = 16, size_t chunk_size = 1000, size_t frame_bytes = 0>
 ClientBuffers MakeClientBuffers(Span<float> vectors, Span<std::byte> workspace) {
@@ -183,7 +186,8 @@ class Client {
   // Returns
   //   kOk
   //   kInvalidArgument  the configuration is bad; base or update is not [model.parameters], or
-  //                     velocity neither that nor empty; there is no writer; indices is empty
+  //                     velocity or gradient neither that nor empty; there is no writer; indices
+  //                     is empty
   //   kBufferTooSmall   scratch has fewer bytes than needed, or chunk fewer than 16. With less
   //                     scratch a client takes part in jobs of smaller batches, if it holds a
   //                     sample: see AbilitiesOf()
@@ -191,8 +195,8 @@ class Client {
                       size_t* bytes_needed);
 
   // What the model can do with these buffers: the most samples that scratch and indices hold, the
-  // features that need no memory, and momentum if the model has it and there is a velocity.
-  // largest_batch is 0 if there is no room for a sample.
+  // features of the model that need no memory, momentum if there is a velocity, and both gradient
+  // clips if there is a gradient. largest_batch is 0 if there is no room for a sample.
   static Abilities AbilitiesOf(const ModelInfo& model, const LocalRoundBuffers& buffers);
 
   // The configuration is copied; the secret is wiped by the destructor.

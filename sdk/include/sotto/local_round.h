@@ -76,6 +76,8 @@ struct LocalRoundBuffers {
   Span<uint32_t> indices;  // [batch size]
   // [model.parameters] for tasks with momentum: 4 bytes a parameter. Empty: the device has none.
   Span<float> velocity = {};
+  // The same for tasks with the gradient clip that ModelInfo::gradient_for names.
+  Span<float> gradient = {};
 };
 
 class LocalRound {

@@ -54,6 +54,9 @@ constexpr uint32_t kFeatureMomentum = 1 << 0;  // trains with TrainingOptions::m
 constexpr uint32_t kFeatureAccuracy = 1 << 1;  // evaluates on held-out samples, maybe none
 // Trains with TrainingOptions::local_steps, batches and rate_power other than the defaults.
 constexpr uint32_t kFeatureSchedule = 1 << 2;
+constexpr uint32_t kFeatureProximal = 1 << 3;      // with TrainingOptions::proximal above 0
+constexpr uint32_t kFeatureClipOfBatch = 1 << 4;   // with a gradient clip of batches
+constexpr uint32_t kFeatureClipOfSample = 1 << 5;  // with a gradient clip of samples
 
 // What a device can do. It is the same in every round, drawn or not. A server gives a task only to
 // devices that have what it needs, and tells all others to wait.

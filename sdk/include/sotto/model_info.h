@@ -33,19 +33,40 @@ struct Batch {
 struct WorkingParameters {
   Span<float> memory;         // [parameters]
   Span<float> velocity = {};  // [parameters] for a training with momentum, else not used
+  // [parameters] for a training with the gradient clip that ModelInfo::gradient_for names, else not
+  // used. Unspecified before and after each step.
+  Span<float> gradient = {};
   // In fixed point: train_batch sets it if a number was out of the range of its format, and never
   // resets it. May be null.
   bool* saturated = nullptr;
 };
 
-// One step of SGD on the mean loss of a batch. With the mean's gradient g and momentum 0:
-//   w <- (1 - learning_rate * weight_decay) w - learning_rate * g
-// With momentum, as PyTorch's SGD:
-//   v <- momentum * v + weight_decay * w + g,  w <- w - learning_rate * v;  v begins at zero
+// What a gradient clip bounds. Values cross the wire: never renumber.
+enum class GradientClipOf : uint8_t {
+  kBatch = 0,   // the mean gradient of a mini-batch
+  kSample = 1,  // the gradient of each sample, before the mean
+};
+
+// One step of SGD on the mean loss of a batch.
+//   1. The gradient g. Without a clip it is the mean of the samples' gradients g_i. With V =
+//      gradient_clip above 0, of the batch: g / max(1, |g| / V); of samples: the mean of
+//      g_i / max(1, |g_i| / V). The factor is rounded down, so no clipped norm exceeds V: by at
+//      most 2^-24 (b + 200), where the norm is summed in b blocks of up to 256 numbers.
+//   2. The step, momentum 0:
+//        w <- w - learning_rate * (g + proximal * (w - base) + weight_decay * w)
+//      With momentum, as PyTorch's SGD:
+//        v <- momentum * v + weight_decay * w + proximal * (w - base) + g,
+//        w <- w - learning_rate * v;  v begins at zero
+// So neither weight decay nor the proximal term is clipped. Sources: clip and proximal term,
+// Noisy-FedAvg and Noisy-FedProx (Sun, Shen, Tao, 2024), Algorithm 1 and Eq. (4).
 struct SgdStep {
   float learning_rate = 0.0f;
   float weight_decay = 0.0f;
-  float momentum = 0.0f;  // [0, 1)
+  float momentum = 0.0f;       // [0, 1)
+  float gradient_clip = 0.0f;  // V; 0: none, else >= 2^-30
+  GradientClipOf gradient_clip_of = GradientClipOf::kBatch;
+  float proximal = 0.0f;        // FedProx's alpha
+  Span<const float> base = {};  // [parameters]; not used if proximal is 0
 };
 
 // Describes a model to the rest of the SDK and the server. Constant data; safe to share.
@@ -58,6 +79,10 @@ struct ModelInfo {
   uint32_t classes = 0;      // that a label tells apart; 0: the target is no class
   uint32_t parameters = 0;   // that are trained and sent
   bool has_momentum = true;  // whether train_batch takes a momentum above 0
+  // Whether train_batch takes a gradient clip and a proximal term; and the clip for which it needs
+  // WorkingParameters::gradient. For the other one it needs no more memory.
+  bool has_gradient_options = true;
+  GradientClipOf gradient_for = GradientClipOf::kSample;
   // What train_batch and predict do to a sample's raw features first. A model that prepares samples
   // has functions of its own, see MakeModelInfo() in nn.h: setting this alone is not enough.
   Span<const nn::PreparationStep> preparation = {};
@@ -96,8 +121,9 @@ struct ModelInfo {
   //   scratch  [training_floats(batch size)] float32, unspecified before and after
   //   loss     the batch's mean loss before the step
   // Returns kOk, kInvalidArgument for an empty batch, kBufferTooSmall, kOutOfRange for a label not
-  // below classes or a number that is no token of the model's vocabulary, or the sample callback's
-  // status; on failure the working parameters must not be used. In fixed point also kNotFinite for
+  // below classes or a number that is no token of the model's vocabulary, kNotFinite for a gradient
+  // whose norm cannot be clipped because it is not finite, or the sample callback's status; on
+  // failure the working parameters must not be used. In fixed point also kNotFinite for
   // a feature that is not finite, and kInvalidArgument for a learning rate of 8 or more times the
   // batch's size; with momentum for a learning rate or a weight decay of 8 or more.
   Status (*train_batch)(const ModelInfo& model, const Batch& batch, const SgdStep& step,

@@ -91,6 +91,7 @@ constexpr void UseSoftmaxRegression(ModelInfo* model) {
   model->train_batch = FloatTrainBatch;
   model->predict_floats = SoftmaxPredictFloats;
   model->predict = SoftmaxPredict;
+  model->gradient_for = GradientClipOf::kBatch;
 }
 
 constexpr void UseFixedNet(ModelInfo* model) {
@@ -102,6 +103,7 @@ constexpr void UseFixedNet(ModelInfo* model) {
   model->train_batch = FixedNetTrainBatch;
   model->predict_floats = FixedNetPredictFloats;
   model->predict = FixedNetPredict;
+  model->has_gradient_options = false;
 }
 
 constexpr void UseFixedSoftmaxRegression(ModelInfo* model) {
@@ -111,6 +113,7 @@ constexpr void UseFixedSoftmaxRegression(ModelInfo* model) {
   model->project = FixedProject;
   model->train_batch = FixedTrainBatch;
   model->has_momentum = false;
+  model->has_gradient_options = false;
 }
 
 template <void (*use)(ModelInfo*)>

@@ -46,6 +46,10 @@ struct TrainingOptions {
   // to 2^31, or 0 if and only if p is 0: the rate is then the same in all steps.
   uint32_t rate_first = 0;
   RatePower rate_power = RatePower::kZero;
+  // See SgdStep for the next three; base is the model that training starts from.
+  float gradient_clip = 0.0f;  // model units of a gradient, >= 2^-30, finite; 0: no clip
+  GradientClipOf gradient_clip_of = GradientClipOf::kBatch;
+  float proximal = 0.0f;  // >= 0, finite
 
   // The learning rate of step k, within 2 units in the last place. Converting rate_first + k to
   // float32 rounds it from 2^24 on.
@@ -84,10 +88,11 @@ class LocalTrainer {
   // training.
   //   base     [model.parameters] the model that training starts from
   //   working  [model.parameters] the trained model, float32, once Step() says done; with momentum
-  //            also a velocity
+  //            also a velocity; with a gradient clip that needs it also a gradient
   //   scratch  [model.training_floats(batch_size)] float32
   //   indices  [batch_size]
-  // Returns kOk, kInvalidArgument, also for momentum with a model that has none, or
+  // Returns kOk, kInvalidArgument, also for momentum, a gradient clip or a proximal term with a
+  // model that has none, or
   // kBufferTooSmall; for a model in fixed point also kNotFinite or
   // kOutOfRange if base does not fit its format.
   Status Begin(const ModelInfo& model, const TrainingOptions& options, const SampleSource& source,

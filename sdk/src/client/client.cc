@@ -21,6 +21,18 @@ uint32_t MostSamples(const LocalRoundBuffers& b) {
   return indices < kMaxBatch ? static_cast<uint32_t>(indices) : kMaxBatch;
 }
 
+// That the model and these buffers have.
+uint32_t FeaturesOf(const ModelInfo& model, const LocalRoundBuffers& b) {
+  uint32_t features = kFeatureSchedule;
+  if (model.has_momentum && b.velocity.size() == model.parameters) features |= kFeatureMomentum;
+  if (!model.has_gradient_options) return features;
+  const bool has_gradient = b.gradient.size() == model.parameters;
+  const bool needs_none = model.gradient_for == GradientClipOf::kSample;  // for batches
+  if (has_gradient || needs_none) features |= kFeatureClipOfBatch;
+  if (has_gradient || !needs_none) features |= kFeatureClipOfSample;
+  return features | kFeatureProximal;
+}
+
 }  // namespace
 
 Status internal::WriteToMemory(void* base, Span<const float> model) {
@@ -36,9 +48,11 @@ Status Client::Check(const ClientConfig& config, const ClientBuffers& buffers,
   if (Status s = config.Validate(); s != Status::kOk) return s;
   const ModelInfo& model = *config.model;
   const uint32_t batch = MostSamples(buffers);
-  const size_t velocity = buffers.velocity.size();
+  const size_t vectors[] = {buffers.velocity.size(), buffers.gradient.size()};
   if (!IsOfModel(model, buffers) || batch == 0) return Status::kInvalidArgument;
-  if (velocity != 0 && velocity != model.parameters) return Status::kInvalidArgument;
+  for (const size_t size : vectors) {
+    if (size != 0 && size != model.parameters) return Status::kInvalidArgument;
+  }
   const size_t floats = model.training_floats(model, batch);
   *bytes_needed = sizeof(float) * floats;
   const bool fits = buffers.scratch.size() >= floats && buffers.chunk.size() >= kMinChunk;
@@ -48,8 +62,7 @@ Status Client::Check(const ClientConfig& config, const ClientBuffers& buffers,
 Abilities Client::AbilitiesOf(const ModelInfo& model, const LocalRoundBuffers& buffers) {
   uint32_t batch = MostSamples(buffers);
   while (batch > 0 && model.training_floats(model, batch) > buffers.scratch.size()) --batch;
-  const bool has_momentum = model.has_momentum && buffers.velocity.size() == model.parameters;
-  return {batch, kFeatureSchedule | (has_momentum ? kFeatureMomentum : 0)};
+  return {batch, FeaturesOf(model, buffers)};
 }
 
 Status ClientConfig::Validate() const {

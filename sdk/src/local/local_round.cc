@@ -52,7 +52,8 @@ Status LocalRound::Begin(const TrainTask& task, const LocalDevice& device,
   Key order_key;
   if (Status s = DeriveOrderKey(device.secret, Identity(), &order_key); s != Status::kOk) return s;
   return trainer_.Begin(*device.model, task.training, device.samples, order_key, buffers.base,
-                        {buffers.update, buffers.velocity}, buffers.scratch, buffers.indices);
+                        {buffers.update, buffers.velocity, buffers.gradient}, buffers.scratch,
+                        buffers.indices);
 }
 
 // Counts on among the held-out samples. False once all are counted.

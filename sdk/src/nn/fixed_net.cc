@@ -10,6 +10,8 @@ bool IsAtEnd(int32_t raw) { return raw == INT32_MIN || raw == INT32_MAX; }
 
 class FixedNet {
  public:
+  static constexpr bool kHasGradientOptions = false;
+
   explicit FixedNet(bool* saturated) : saturated_(saturated) {}
 
   bool* saturated() const { return saturated_; }

@@ -8,6 +8,7 @@ namespace {
 struct FixedPointArithmetic {
   using LossSum = int64_t;  // in units of 2^-24
   using Rate = nn::Rate;
+  static constexpr bool kHasGradientOptions = false;
 
   static Status PrepareForScores(Span<float> features) {
     return ConvertFromFloats<Feature>(features.size(), features.data()) ? Status::kOk
@@ -33,7 +34,8 @@ struct FixedPointArithmetic {
     *out = Rate::FromFloat(rate);
     return Status::kOk;
   }
-  static void Decay(float factor, const WorkingParameters& working) {
+  static void Shrink(const SgdStep& step, const WorkingParameters& working) {
+    const float factor = 1.0f - step.learning_rate * step.weight_decay;
     FixedScale(Error::FromFloat(factor), working.memory.size(), working.memory.data());
   }
   static void AddErrors(const ModelInfo& model, Rate rate, Span<const float> errors,

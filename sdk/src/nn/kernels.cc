@@ -265,6 +265,21 @@ void DecayAndAdd(Real decay, Real scale, const Real* x, size_t n, Real* y) {
   for (size_t i = whole; i < n; ++i) y[i] = decay * y[i] + scale * x[i];
 }
 
+void DecayAndPull(Real decay, Real pull, const Real* center, size_t n, Real* y) {
+  for (size_t i = 0; i < n; ++i) y[i] = decay * y[i] - pull * (y[i] - center[i]);
+}
+
+void AddScaledDifference(Real scale, const Real* a, const Real* b, size_t n, Real* y) {
+  for (size_t i = 0; i < n; ++i) y[i] += scale * (a[i] - b[i]);
+}
+
+Real SumOfSquares(const Real* x, size_t n) {
+  Group sum = Group::Zero();
+  for (size_t i = n / kGroup; i > 0; --i, x += kGroup) sum += Eigen::Map<const Group>(x).square();
+  for (size_t i = n % kGroup; i > 0; --i, ++x) sum[0] += *x * *x;
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
 Real SquaredDistance(const Real* a, const Real* b, size_t n) {
   Lanes sum = Lanes::Zero();
   for (size_t i = n / kLanes; i > 0; --i, a += kLanes, b += kLanes) {

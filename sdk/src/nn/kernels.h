@@ -69,6 +69,16 @@ void Scale(Real scale, size_t n, Real* y);
 // y = decay * y + scale * x. They do not overlap.
 void DecayAndAdd(Real decay, Real scale, const Real* x, size_t n, Real* y);
 
+// y = decay * y - pull * (y - center).
+void DecayAndPull(Real decay, Real pull, const Real* center, size_t n, Real* y);
+
+// y += scale * (a - b). y overlaps neither a nor b.
+void AddScaledDifference(Real scale, const Real* a, const Real* b, size_t n, Real* y);
+
+// sum_i x[i]^2, in 4 lanes: lane l adds the elements l, l + 4, ..., and lane 0 also those behind
+// the last four.
+Real SumOfSquares(const Real* x, size_t n);
+
 // sum_i (a[i] - b[i])^2.
 Real SquaredDistance(const Real* a, const Real* b, size_t n);
 

@@ -1,4 +1,5 @@
-// Momentum in float32: see SgdStep. Part of sotto/nn; private to the SDK.
+// What a step does beside the gradient, in float32: see SgdStep. Part of sotto/nn; private to the
+// SDK.
 #ifndef SOTTO_NN_MOMENTUM_H_
 #define SOTTO_NN_MOMENTUM_H_
 
@@ -6,7 +7,12 @@
 
 namespace sotto::nn {
 
-// v <- momentum * v + weight_decay * w: what the velocity is before a gradient is added to it.
+// The parameters before a gradient is added to them:
+// w <- (1 - learning_rate * weight_decay) * w - learning_rate * proximal * (w - base).
+void Shrink(const SgdStep& step, const WorkingParameters& working);
+
+// v <- momentum * v + weight_decay * w + proximal * (w - base): what the velocity is before a
+// gradient is added to it.
 void SlowVelocity(const SgdStep& step, const WorkingParameters& working);
 
 // w <- w - learning_rate * v.

@@ -9,6 +9,7 @@ namespace sotto::nn::internal {
 namespace {
 
 struct FloatNet : FloatArithmetic {
+  static constexpr bool kHasGradientOptions = true;
   static bool CanStep(const SgdStep&, size_t) { return true; }
   static Status Prepare(const ModelInfo& model, Span<const float> sample) {
     const uint32_t tokens = model.layers[0].tokens;
@@ -17,6 +18,9 @@ struct FloatNet : FloatArithmetic {
   static Status PrepareTarget(Span<float>) { return Status::kOk; }
   static float Errors(const LossPlan& loss, Span<float> outputs, const Target& target) {
     return loss.errors(outputs, target);
+  }
+  static void Shrink(const SgdStep& step, const WorkingParameters& working) {
+    nn::Shrink(step, working);
   }
   static void Slow(const SgdStep& step, const WorkingParameters& working) {
     SlowVelocity(step, working);

@@ -9,6 +9,9 @@
 //   Slow(step, working), MoveByVelocity(rate, working)
 //                                   the velocity before a gradient is added to it, and the
 //                                     parameters after that: see SgdStep
+//   kHasGradientOptions             whether a step may have a gradient clip and a proximal term;
+//                                     then also Shrink(step, working), the parameters before a
+//                                     gradient is added to them, without momentum
 //   saturated()                     see LayerCall
 // All numbers are stored in the memory of the float32 that they stand for. One thread at a time.
 #ifndef SOTTO_NN_NET_BATCH_H_
@@ -33,8 +36,10 @@ class NetBatch {
                 arithmetic.saturated()) {}
 
   // Forward and back for all samples.
-  Status AddGradients(float* loss) {
+  Status AddGradients(const SgdStep& step, float* loss) {
     float sum = 0.0f;
+    const bool clips = ClipsOf(step, GradientClipOf::kSample);
+    if (clips) walker_.SeparateSamples(working_.gradient.data());
     walker_.BeginBatch();
     for (const uint32_t index : batch_.indices) {
       Target target;
@@ -42,25 +47,77 @@ class NetBatch {
       walker_.Forward();
       sum += arithmetic_.Errors(model_.loss, walker_.output(), target);
       walker_.Backward();
+      if constexpr (Arithmetic::kHasGradientOptions) {
+        if (!clips) continue;
+        if (Status s = AddClipped(step.gradient_clip); s != Status::kOk) return s;
+      }
     }
     *loss = sum / static_cast<float>(size());
     return Status::kOk;
   }
 
-  void Step(const SgdStep& step) {
+  Status Step(const SgdStep& step) {
     const auto n = static_cast<float>(size());
+    float clip = 1.0f;
+    if constexpr (Arithmetic::kHasGradientOptions) {
+      if (ClipsOf(step, GradientClipOf::kBatch)) {
+        const Status s = FactorOfBatch(step.gradient_clip * n, &clip);
+        if (s != Status::kOk) return s;
+      }
+    }
     if (step.momentum == 0.0f) {
-      const float decay = 1.0f - step.learning_rate * step.weight_decay;
-      walker_.Step(decay, -step.learning_rate / n, working_.memory.data(), arithmetic_);
-      return;
+      Move(step, -step.learning_rate / n * clip);
+      return Status::kOk;
     }
     arithmetic_.Slow(step, working_);
-    walker_.Step(1.0f, 1.0f / n, working_.velocity.data(), arithmetic_);
+    walker_.Step(1.0f, clip / n, working_.velocity.data(), arithmetic_);
     arithmetic_.MoveByVelocity(step.learning_rate, working_);
+    return Status::kOk;
   }
 
  private:
+  // Takes squares of a gradient in place of a step along it.
+  struct Squares : FloatArithmetic {
+    void Move(Real, Real, const Real* gradient, size_t n, Real*) const { norm->Add(gradient, n); }
+    GradientNorm* norm;
+  };
+
+  static bool ClipsOf(const SgdStep& step, GradientClipOf what) {
+    return Arithmetic::kHasGradientOptions && step.gradient_clip != 0.0f &&
+           step.gradient_clip_of == what;
+  }
   size_t size() const { return batch_.indices.size(); }
+
+  // Adds the gradient of the sample at hand, clipped.
+  Status AddClipped(float most) {
+    GradientNorm norm;
+    walker_.AddNormOfSample(&norm);
+    float factor = 0.0f;
+    if (Status s = norm.FactorFor(most, &factor); s != Status::kOk) return s;
+    walker_.AddSample(factor);
+    return Status::kOk;
+  }
+
+  // The factor that clips the sum of the batch's gradients.
+  Status FactorOfBatch(float most, float* factor) {
+    GradientNorm norm;
+    Squares squares;
+    squares.norm = &norm;
+    walker_.Step(1.0f, 1.0f, working_.memory.data(), squares);
+    return norm.FactorFor(most, factor);
+  }
+
+  // Without momentum.
+  void Move(const SgdStep& step, float rate) {
+    float decay = 1.0f - step.learning_rate * step.weight_decay;
+    if constexpr (Arithmetic::kHasGradientOptions) {
+      if (step.proximal != 0.0f) {
+        arithmetic_.Shrink(step, working_);
+        decay = 1.0f;
+      }
+    }
+    walker_.Step(decay, rate, working_.memory.data(), arithmetic_);
+  }
 
   // Reads a sample into the walker's input.
   Status Read(uint32_t index, Target* target) {
@@ -99,9 +156,8 @@ Status TrainNetBatch(const ModelInfo& model, const Batch& batch, const SgdStep& 
     return Status::kBufferTooSmall;
   }
   NetBatch<Arithmetic> samples(model, batch, working, scratch, arithmetic);
-  if (Status s = samples.AddGradients(loss); s != Status::kOk) return s;
-  samples.Step(step);
-  return Status::kOk;
+  if (Status s = samples.AddGradients(step, loss); s != Status::kOk) return s;
+  return samples.Step(step);
 }
 
 }  // namespace sotto::nn

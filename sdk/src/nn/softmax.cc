@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "nn/gradient_norm.h"
 #include "nn/kernels.h"
 #include "nn/momentum.h"
 #include "nn/softmax_batch.h"
@@ -15,6 +16,7 @@ namespace {
 struct Float32Arithmetic {
   using LossSum = float;
   using Rate = float;
+  static constexpr bool kHasGradientOptions = true;
 
   static Status PrepareForScores(Span<float>) { return Status::kOk; }
   static Status PrepareForUpdate(Span<float>, bool*) { return Status::kOk; }
@@ -28,8 +30,24 @@ struct Float32Arithmetic {
     *out = rate;
     return Status::kOk;
   }
-  static void Decay(float factor, const WorkingParameters& working) {
-    Scale(factor, working.memory.size(), working.memory.data());
+  static void Shrink(const SgdStep& step, const WorkingParameters& working) {
+    nn::Shrink(step, working);
+  }
+  static Status ClipErrors(float most, Span<const float> features, Span<float> errors) {
+    GradientNorm norm;
+    norm.AddOuterProduct(errors.data(), errors.size(), features.data(), features.size());
+    float factor = 0.0f;
+    if (Status s = norm.FactorFor(most, &factor); s != Status::kOk) return s;
+    Scale(factor, errors.size(), errors.data());
+    return Status::kOk;
+  }
+  static Status AddClipped(float most, float factor, Span<const float> gradient, Span<float> sum) {
+    GradientNorm norm;
+    norm.Add(gradient.data(), gradient.size());
+    float clip = 0.0f;
+    if (Status s = norm.FactorFor(most, &clip); s != Status::kOk) return s;
+    AddScaled(factor * clip, gradient.data(), gradient.size(), sum.data());
+    return Status::kOk;
   }
   static void AddErrors(const ModelInfo& model, Rate rate, Span<const float> errors,
                         Span<const float> features, Span<float> sum, bool*) {

@@ -9,7 +9,14 @@
 //                                       errors <- softmax - one-hot; returns the loss
 //   MeanLoss(sum, n)                    as float32
 //   MakeRate(rate, &r)                  a factor in its own format; kOk or kInvalidArgument
-//   Decay(factor, working)              working <- factor * working
+//   Shrink(step, working)               the parameters before a gradient is added to them, without
+//                                         momentum
+//   kHasGradientOptions                 whether a step may have a gradient clip and a proximal
+//                                         term; the next two are then used:
+//   ClipErrors(most, features, errors)  scales the errors so that the norm of errors
+//                                         (features, 1)^T is at most `most`; kOk or kNotFinite
+//   AddClipped(most, factor, gradient, sum)
+//                                       sum <- sum + factor * gradient, clipped to `most`; the same
 //   AddErrors(model, r, errors, features, sum, saturated)
 //                                       sum <- sum + r * errors (features, 1)^T
 //   Slow(step, working), Move(rate, working)
@@ -35,8 +42,9 @@ class SoftmaxBatch {
         features_(scratch.first(model.inputs)),
         errors_(scratch.subspan(model.inputs)) {}
 
-  // Fills the errors of all samples.
-  Status ComputeErrors(float* loss) {
+  // Fills the errors of all samples. A clip of samples scales them.
+  Status ComputeErrors(const SgdStep& step, float* loss) {
+    const bool clips = ClipsOf(step, GradientClipOf::kSample);
     typename Arithmetic::LossSum sum = 0;
     for (size_t s = 0; s < size(); ++s) {
       uint32_t label = 0;
@@ -44,13 +52,40 @@ class SoftmaxBatch {
       if (label >= model_.classes) return Status::kOutOfRange;
       if (Status st = Arithmetic::PrepareForScores(features_); st != Status::kOk) return st;
       sum += Arithmetic::Errors(model_, working_, features_, label, ErrorsOf(s));
+      if constexpr (Arithmetic::kHasGradientOptions) {
+        if (!clips) continue;
+        const Status st = Arithmetic::ClipErrors(step.gradient_clip, features_, ErrorsOf(s));
+        if (st != Status::kOk) return st;
+      }
     }
     *loss = Arithmetic::MeanLoss(sum, size());
     return Status::kOk;
   }
 
+  // sum += factor * the mean's gradient, clipped if the step says so.
+  Status AddGradients(const SgdStep& step, float factor, Span<float> sum) {
+    const bool clips = ClipsOf(step, GradientClipOf::kBatch);
+    const Span<float> gradient = working_.gradient;
+    if (clips) {
+      for (float& g : gradient) g = 0.0f;
+    }
+    const Status status = AddMean(clips ? 1.0f : factor, clips ? gradient : sum);
+    if constexpr (Arithmetic::kHasGradientOptions) {
+      if (!clips || status != Status::kOk) return status;
+      return Arithmetic::AddClipped(step.gradient_clip, factor, gradient, sum);
+    }
+    return status;
+  }
+
+ private:
+  static bool ClipsOf(const SgdStep& step, GradientClipOf what) {
+    return Arithmetic::kHasGradientOptions && step.gradient_clip != 0.0f &&
+           step.gradient_clip_of == what;
+  }
+  size_t size() const { return batch_.indices.size(); }
+
   // sum += factor * the mean's gradient: one rank-1 update a sample.
-  Status AddGradients(float factor, Span<float> sum) {
+  Status AddMean(float factor, Span<float> sum) {
     typename Arithmetic::Rate rate{};
     if (Status st = Arithmetic::MakeRate(factor / static_cast<float>(size()), &rate);
         st != Status::kOk) {
@@ -67,8 +102,6 @@ class SoftmaxBatch {
     return Status::kOk;
   }
 
- private:
-  size_t size() const { return batch_.indices.size(); }
   Span<float> ErrorsOf(size_t s) const {
     return errors_.subspan(s * model_.classes, model_.classes);
   }
@@ -94,16 +127,18 @@ Status TrainSoftmaxBatch(const ModelInfo& model, const Batch& batch, const SgdSt
     return Status::kBufferTooSmall;
   }
   SoftmaxBatch<Arithmetic> samples(model, batch, working, scratch);
-  if (Status s = samples.ComputeErrors(loss); s != Status::kOk) return s;
+  if (Status s = samples.ComputeErrors(step, loss); s != Status::kOk) return s;
   const bool has_momentum = step.momentum != 0.0f;
   const float rate = step.learning_rate;
   if (has_momentum) {
     Arithmetic::Slow(step, working);
-  } else if (step.weight_decay != 0.0f) {
-    Arithmetic::Decay(1.0f - rate * step.weight_decay, working);
+  } else if (step.weight_decay != 0.0f || step.proximal != 0.0f) {
+    Arithmetic::Shrink(step, working);
   }
   const Span<float> sum = has_momentum ? working.velocity : working.memory;
-  if (Status s = samples.AddGradients(has_momentum ? 1.0f : -rate, sum); s != Status::kOk) return s;
+  if (Status s = samples.AddGradients(step, has_momentum ? 1.0f : -rate, sum); s != Status::kOk) {
+    return s;
+  }
   if (has_momentum) Arithmetic::Move(rate, working);
   return Status::kOk;
 }

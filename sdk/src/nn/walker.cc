@@ -83,14 +83,46 @@ void Walker::AddGradient(const Place& at) {
   if (KeepsBatch(*at.layer, batch_)) {
     KeepSample(at);
   } else {
-    at.layer->functions.add_gradient(CallOf(at), at.gradient);
+    at.layer->functions.add_gradient(CallOf(at), GradientOf(at));
+  }
+}
+
+// Where a sample's gradient is added: to the sum of the batch, or apart.
+Real* Walker::GradientOf(const Place& at) const {
+  if (sample_ == nullptr) return at.gradient;
+  FillZero(at.layer->trained(), sample_ + at.first);
+  return sample_ + at.first;
+}
+
+void Walker::AddNormOfSample(GradientNorm* norm) const {
+  for (Place at = First(); at.layer != plan_.end(); Advance(&at)) {
+    const size_t n = at.layer->trained();
+    if (n == 0) continue;
+    if (KeepsBatch(*at.layer, batch_)) {
+      const size_t last = samples_ - 1;
+      norm->AddOuterProduct(KeptDeltas(at, last), at.outputs(), KeptInputs(at, last), at.inputs());
+    } else {
+      norm->Add(sample_ + at.first, n);
+    }
+  }
+}
+
+void Walker::AddSample(Real factor) {
+  for (Place at = First(); at.layer != plan_.end(); Advance(&at)) {
+    const size_t n = at.layer->trained();
+    if (n == 0) continue;
+    if (KeepsBatch(*at.layer, batch_)) {
+      Scale(factor, at.outputs(), KeptDeltas(at, samples_ - 1));
+    } else {
+      AddScaled(factor, sample_ + at.first, n, at.gradient);
+    }
   }
 }
 
 // Behind the inputs of the batch its output deltas.
 void Walker::KeepSample(const Place& at) {
-  Copy(at.input, at.inputs(), at.gradient + samples_ * at.inputs());
-  Copy(at.output(), at.outputs(), at.gradient + batch_ * at.inputs() + samples_ * at.outputs());
+  Copy(at.input, at.inputs(), KeptInputs(at, samples_));
+  Copy(at.output(), at.outputs(), KeptDeltas(at, samples_));
 }
 
 }  // namespace sotto::nn

@@ -14,6 +14,7 @@
 #ifndef SOTTO_NN_WALKER_H_
 #define SOTTO_NN_WALKER_H_
 
+#include "nn/gradient_norm.h"
 #include "nn/kernels.h"
 #include "sotto/net_memory.h"
 
@@ -46,6 +47,14 @@ class Walker {
   Span<Real> output() const;
 
   void BeginBatch();
+
+  // Gradients of single samples, in float32. From BeginBatch() on Backward() leaves a sample's
+  // gradient apart, of layers that sum gradients in `gradient` [parameters]; AddSample() adds
+  // factor times it to the batch's. Between the two AddNormOfSample().
+  void SeparateSamples(Real* gradient) { sample_ = gradient; }
+  void AddNormOfSample(GradientNorm* norm) const;
+  void AddSample(Real factor);
+
   // input() holds a sample, output() then its scores.
   void Forward();
   // output() holds the delta of the scores. Overwrites all tensors.
@@ -74,7 +83,13 @@ class Walker {
   void Retreat(Place* at) const;
   LayerCall CallOf(const Place& at) const;
   void AddGradient(const Place& at);
+  Real* GradientOf(const Place& at) const;
   void KeepSample(const Place& at);
+  // The inputs and the output deltas of sample s that a layer has kept.
+  Real* KeptInputs(const Place& at, size_t s) const { return at.gradient + s * at.inputs(); }
+  Real* KeptDeltas(const Place& at, size_t s) const {
+    return at.gradient + batch_ * at.inputs() + s * at.outputs();
+  }
   template <class Arithmetic>
   void AddKeptGradient(const Place& at, Real decay, Real rate, Real* parameters,
                        const Arithmetic& arithmetic) const;
@@ -89,6 +104,7 @@ class Walker {
   Real* kept_ = nullptr;
   Real* scratch_ = nullptr;
   Real* gradients_ = nullptr;
+  Real* sample_ = nullptr;
 };
 
 template <class Arithmetic>

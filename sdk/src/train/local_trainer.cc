@@ -8,6 +8,7 @@ namespace sotto {
 namespace {
 
 constexpr uint32_t kMaxCount = 65535;
+constexpr float kMinGradientClip = 0x1p-30f;
 constexpr uint32_t kMaxRateFirst = uint32_t{1} << 31;
 
 // Streams of the order key: below this one those of KeyedPermutation, from twice this one those
@@ -23,6 +24,12 @@ float TrainingOptions::Rate(uint32_t k) const {
 }
 
 Status TrainingOptions::Validate() const {
+  const bool has_clip = gradient_clip != 0.0f;
+  if (has_clip && !(gradient_clip >= kMinGradientClip)) return Status::kInvalidArgument;
+  if (!IsFinite(gradient_clip) || gradient_clip_of > GradientClipOf::kSample) {
+    return Status::kInvalidArgument;
+  }
+  if (!(proximal >= 0.0f) || !IsFinite(proximal)) return Status::kInvalidArgument;
   if (local_epochs < 1 || local_epochs > kMaxCount) return Status::kInvalidArgument;
   if (batch_size < 1 || batch_size > kMaxCount) return Status::kInvalidArgument;
   if (!(learning_rate >= 0.0f) || !IsFinite(learning_rate)) return Status::kInvalidArgument;
@@ -56,8 +63,14 @@ Status LocalTrainer::Begin(const ModelInfo& model, const TrainingOptions& option
     return Status::kBufferTooSmall;
   }
   const bool has_momentum = options.momentum != 0.0f;
+  const bool has_clip = options.gradient_clip != 0.0f;
+  const bool has_gradient = has_clip && options.gradient_clip_of == model.gradient_for;
   if (has_momentum && !model.has_momentum) return Status::kInvalidArgument;
+  if ((has_clip || options.proximal != 0.0f) && !model.has_gradient_options) {
+    return Status::kInvalidArgument;
+  }
   if (has_momentum && working.velocity.size() != model.parameters) return Status::kBufferTooSmall;
+  if (has_gradient && working.gradient.size() != model.parameters) return Status::kBufferTooSmall;
   model_ = &model;
   options_ = &options;
   source_ = source;
@@ -117,7 +130,9 @@ bool LocalTrainer::IsOver() const {
 Status LocalTrainer::TrainBatch() {
   Batch batch{};
   if (Status s = NextBatch(&batch); s != Status::kOk) return s;
-  const SgdStep step = {options_->Rate(steps_), options_->weight_decay, options_->momentum};
+  const TrainingOptions& o = *options_;
+  const SgdStep step = {o.Rate(steps_),     o.weight_decay, o.momentum, o.gradient_clip,
+                        o.gradient_clip_of, o.proximal,     base_};
   float loss = 0.0f;
   bool saturated = false;
   working_.saturated = &saturated;

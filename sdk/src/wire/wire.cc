@@ -20,13 +20,16 @@ static_assert(sotto_Batches_BATCHES_WITH_REPLACEMENT ==
               static_cast<int>(Batches::kWithReplacement));
 static_assert(sotto_RatePower_RATE_POWER_HALF == static_cast<int>(RatePower::kHalf));
 static_assert(sotto_RatePower_RATE_POWER_ONE == static_cast<int>(RatePower::kOne));
+static_assert(sotto_GradientClipOf_GRADIENT_CLIP_OF_SAMPLE ==
+              static_cast<int>(GradientClipOf::kSample));
 
 constexpr uint8_t kLastErrorCode = static_cast<uint8_t>(ErrorCode::kBusy);
 
 // Whether this program knows the values of all enums.
 bool IsKnown(const TrainingOptions& t) {
   return (t.clipping == Clipping::kEveryStep || t.clipping == Clipping::kAtEnd) &&
-         t.batches <= Batches::kWithReplacement && t.rate_power <= RatePower::kOne;
+         t.batches <= Batches::kWithReplacement && t.rate_power <= RatePower::kOne &&
+         t.gradient_clip_of <= GradientClipOf::kSample;
 }
 
 bool IsMaxFrame(uint32_t max_frame) {
@@ -186,6 +189,9 @@ sotto_Train ToWire(const TrainTask& task, uint32_t max_frame) {
   wire.batches = ToWire<sotto_Batches>(t.batches);
   wire.rate_first = t.rate_first;
   wire.rate_power = ToWire<sotto_RatePower>(t.rate_power);
+  wire.gradient_clip = t.gradient_clip;
+  wire.gradient_clip_of = ToWire<sotto_GradientClipOf>(t.gradient_clip_of);
+  wire.proximal = t.proximal;
   wire.max_frame = max_frame;
   wire.clip_bit = task.clip_bit_q20;
   wire.accuracy = task.accuracy_q20;
@@ -216,6 +222,9 @@ bool FromWire(const sotto_Train& wire, TrainTask* task) {
   t.batches = FromWire<Batches>(wire.batches);
   t.rate_first = wire.rate_first;
   t.rate_power = FromWire<RatePower>(wire.rate_power);
+  t.gradient_clip = wire.gradient_clip;
+  t.gradient_clip_of = FromWire<GradientClipOf>(wire.gradient_clip_of);
+  t.proximal = wire.proximal;
   task->clip_bit_q20 = wire.clip_bit;
   task->accuracy_q20 = wire.accuracy;
   return true;

@@ -100,6 +100,11 @@ std::string DescribeMemory(const ModelInfo& model, uint32_t batch_size, const ch
     text += fmt::format("  momentum          {:>12} bytes more, for jobs that have it\n",
                         Grouped(memory.velocity));
   }
+  if (memory.gradient > 0) {
+    const bool is_of_batch = model.gradient_for == GradientClipOf::kBatch;
+    text += fmt::format("  gradient clip     {:>12} bytes more, for jobs that clip those of {}\n",
+                        Grouped(memory.gradient), is_of_batch ? "batches" : "samples");
+  }
   if (memory.constants > 0) {
     text += fmt::format("  frozen layers     {:>12} bytes of flash\n", Grouped(memory.constants));
   }
@@ -139,11 +144,9 @@ std::string Describe(const ModelInfo& model, const ShowOptions& o) {
 Json ToJson(const nn::Shape& shape) { return {shape.height, shape.width, shape.channels}; }
 
 Json ToJson(const posix::DeviceMemory& memory) {
-  return {{"vectors_bytes", memory.vectors},
-          {"workspace_bytes", memory.workspace},
-          {"velocity_bytes", memory.velocity},
-          {"constants_bytes", memory.constants},
-          {"preparation_bytes", memory.preparation}};
+  return {{"vectors_bytes", memory.vectors},     {"workspace_bytes", memory.workspace},
+          {"velocity_bytes", memory.velocity},   {"gradient_bytes", memory.gradient},
+          {"constants_bytes", memory.constants}, {"preparation_bytes", memory.preparation}};
 }
 
 // Of each float32 its shortest decimal, not all digits of a double.

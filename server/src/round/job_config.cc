@@ -83,6 +83,16 @@ const char* Name(Batches batches) {
   return "unknown";
 }
 
+const char* Name(GradientClipOf of) {
+  switch (of) {
+    case GradientClipOf::kBatch:
+      return "batch";
+    case GradientClipOf::kSample:
+      return "sample";
+  }
+  return "unknown";
+}
+
 uint32_t JobConfig::coordinates() const {
   return model->parameters + (clip_schedule ? 1 : 0) + (evaluates_on_devices ? 1 : 0);
 }
@@ -136,12 +146,18 @@ TrainTask JobConfig::TaskFor(uint32_t round, float clip_l2) const {
 void JobConfig::RequireTrainable() const {
   Require(training.Validate() == Status::kOk,
           "local training: epochs and batch size are 1 to 65535, steps at most 65535, the learning "
-          "rate and the weight decay are finite and not negative, the momentum is in [0, 1), the "
-          "clipping bound is finite and positive");
+          "rate, the weight decay and the proximal factor are finite and not negative, the "
+          "momentum is in [0, 1), the clipping bound is finite and positive, the gradient clip is "
+          "0 or from 1e-9 on");
   Require(training.momentum == 0 || model->has_momentum,
           fmt::format("model {} trains without momentum: leave --momentum out, or name a model "
                       "that trains in float32",
                       model->name));
+  Require(
+      (training.gradient_clip == 0 && training.proximal == 0) || model->has_gradient_options,
+      fmt::format("model {} trains without gradient clip and proximal term: leave --gradient-clip "
+                  "and --proximal out, or name a model that trains in float32",
+                  model->name));
   Require(training.rate_first == 0,
           "the learning rate of a step is that of the job's schedule: leave rate_first 0");
   Require(learning_rate_decay > 0 && learning_rate_decay <= 1,

@@ -24,6 +24,7 @@ namespace sotto::server {
 const char* Name(Coding coding);      // "range", "fixed", "float32"
 const char* Name(Clipping clipping);  // "every-step", "at-end"
 const char* Name(Batches batches);    // "passes", "with-replacement"
+const char* Name(GradientClipOf of);  // "batch", "sample"
 
 struct JobConfig {
   const ModelInfo* model = nullptr;

@@ -12,6 +12,10 @@ namespace {
 
 constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();
 
+bool Clips(const TrainingOptions& t, GradientClipOf what) {
+  return t.gradient_clip > 0 && t.gradient_clip_of == what;
+}
+
 bool NeedsSchedule(const TrainingOptions& t) {
   return t.local_steps > 0 || t.batches != Batches::kPasses || t.rate_power != RatePower::kZero;
 }
@@ -40,6 +44,26 @@ const Need kNeeds[] = {
        return std::string(
            "a job without --local-steps, --batches and a --learning-rate-schedule of steps suits "
            "them");
+     }},
+    {"proximal", [](const TrainTask& of) { return of.training.proximal > 0 ? 1U : 0U; },
+     [](const Abilities& by) { return (by.features & kFeatureProximal) != 0 ? 1U : 0U; },
+     [](uint32_t) { return std::string("a proximal term"); },
+     [](uint32_t) { return std::string("a job without --proximal suits them"); }},
+    {"clip_of_batch",
+     [](const TrainTask& of) { return Clips(of.training, GradientClipOf::kBatch) ? 1U : 0U; },
+     [](const Abilities& by) { return (by.features & kFeatureClipOfBatch) != 0 ? 1U : 0U; },
+     [](uint32_t) { return std::string("the gradient clip of a batch"); },
+     [](uint32_t) {
+       return std::string(
+           "a job without --gradient-clip, or with --gradient-clip-of sample, may suit them");
+     }},
+    {"clip_of_sample",
+     [](const TrainTask& of) { return Clips(of.training, GradientClipOf::kSample) ? 1U : 0U; },
+     [](const Abilities& by) { return (by.features & kFeatureClipOfSample) != 0 ? 1U : 0U; },
+     [](uint32_t) { return std::string("the gradient clip of samples"); },
+     [](uint32_t) {
+       return std::string(
+           "a job without --gradient-clip, or with --gradient-clip-of batch, may suit them");
      }},
 };
 

@@ -198,9 +198,9 @@ Fleet::Report Fleet::RunRound(Job& job, int threads, FleetShare share) const {
   const int workers = std::min(threads, static_cast<int>(std::max<size_t>(drawn.size(), 1)));
   std::vector<Worker> pool;
   for (int i = 0; i < workers; ++i) {
-    pool.push_back(
-        {posix::ClientMemory(model_, training.batch_size, kUploadChunkSize, training.momentum > 0),
-         {}});
+    pool.push_back({posix::ClientMemory(model_, training.batch_size, kUploadChunkSize,
+                                        training.momentum > 0, training.gradient_clip > 0),
+                    {}});
   }
   std::vector<TrainingReport> trainings(drawn.size());
   ParallelFor(workers, drawn.size(), [&](size_t i, int worker) {

@@ -52,6 +52,11 @@ bool IsAdaptive(const JobConfig& job) { return job.clip_schedule.has_value(); }
 bool EvaluatesOnDevices(const JobConfig& job) { return job.evaluates_on_devices; }
 bool HasInitialModel(const JobConfig& job) { return !job.initial_parameters.empty(); }
 bool CountsSteps(const JobConfig& job) { return job.training.local_steps > 0; }
+bool ClipsGradients(const JobConfig& job) { return job.training.gradient_clip > 0; }
+bool ClipsSamples(const JobConfig& job) {
+  return job.training.gradient_clip_of != GradientClipOf::kBatch;
+}
+bool IsProximal(const JobConfig& job) { return job.training.proximal > 0; }
 bool DrawsBatches(const JobConfig& job) { return job.training.batches != Batches::kPasses; }
 bool HasRateSchedule(const JobConfig& job) {
   return job.learning_rate_schedule != privacy::LearningRateSchedule::kConstant;
@@ -318,6 +323,33 @@ Fields LocalTraining() {
           .Within(kBelowOne)
           .Stands(
               Learns::kTask, [](auto& job) -> auto& { return job.training.momentum; }),
+      Row("gradient-clip",
+          "largest L2 norm of a gradient of local SGD, V; of samples it costs devices with a net 4 "
+          "bytes a parameter, of batches those with a single dense layer, and devices without that "
+          "memory wait; 0: none")
+          .In(Group::kTraining)
+          .Within(kFactorOrNone)
+          .Unit("model units")
+          .Stands(
+              Learns::kTask, [](auto& job) -> auto& { return job.training.gradient_clip; })
+          .StoredIf(ClipsGradients),
+      Row("gradient-clip-of",
+          "batch: clip the mean gradient of a mini-batch; sample: that of each sample, before the "
+          "mean")
+          .In(Group::kTraining)
+          .OneOf(GradientClipOf::kBatch, GradientClipOf::kSample)
+          .Needs("gradient-clip")
+          .Stands(
+              Learns::kTask, [](auto& job) -> auto& { return job.training.gradient_clip_of; })
+          .StoredIf(ClipsSamples),
+      Row("proximal",
+          "FedProx: adds alpha times the distance from the round's model to the gradient, after "
+          "its clip")
+          .In(Group::kTraining)
+          .Within(kFactorOrNone)
+          .Stands(
+              Learns::kTask, [](auto& job) -> auto& { return job.training.proximal; })
+          .StoredIf(IsProximal),
       Row("clipping", "every-step: project after each local step; at-end: scale the update")
           .In(Group::kTraining)
           .OneOf(Clipping::kEveryStep, Clipping::kAtEnd)

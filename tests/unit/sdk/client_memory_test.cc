@@ -154,6 +154,7 @@ TEST_F(CheckTest, VectorsOfAnotherSizeAreInvalidAndNothingIsCounted) {
       CheckWith([&](ClientBuffers& b) { b.base = smaller(b.base); }),
       CheckWith([&](ClientBuffers& b) { b.update = smaller(b.update); }),
       CheckWith([&](ClientBuffers& b) { b.velocity = smaller(b.update); }),
+      CheckWith([&](ClientBuffers& b) { b.gradient = smaller(b.update); }),
       CheckWith([&](ClientBuffers& b) { b.writer.write = nullptr; }),
       CheckWith([&](ClientBuffers& b) { b.indices = {}; }),
   };
@@ -172,6 +173,9 @@ TEST_F(CheckTest, TooLittleScratchOrChunkIsTooSmallAndTheNeedIsCounted) {
   EXPECT_EQ(CheckWith([](ClientBuffers& b) { b.chunk = b.chunk.first(16); }), Status::kOk);
 }
 
+// Features of a softmax regression without more memory.
+constexpr uint32_t kWithoutMemory = kFeatureSchedule | kFeatureProximal | kFeatureClipOfSample;
+
 // The first request of a client with these buffers.
 struct FirstStep {
   FirstStep(const ClientConfig& config, const ClientBuffers& buffers) : client(config, buffers) {
@@ -189,7 +193,7 @@ TEST_F(CheckTest, AClientSaysWhatItCanDoAndBeginsOnlyIfItCanTakeASample) {
   const FirstStep whole(config, buffers);
   EXPECT_EQ(whole.status, Status::kOk);
   EXPECT_EQ(whole.abilities().largest_batch, 4u);
-  EXPECT_EQ(whole.abilities().features, 0u);
+  EXPECT_EQ(whole.abilities().features, kWithoutMemory);
 
   buffers.scratch = buffers.scratch.first(64 + 3 * 10 - 1);
   EXPECT_EQ(FirstStep(config, buffers).abilities().largest_batch, 2u);
@@ -205,11 +209,30 @@ TEST_F(CheckTest, AThirdVectorIsMomentumUnlessTheModelHasNone) {
   const ClientBuffers buffers = with_velocity.buffers();
   EXPECT_EQ(buffers.velocity.data(), with_velocity.vectors.data() + size_t{2} * Net::kParameters);
   EXPECT_EQ(Client::Check(config, buffers, &bytes_needed), Status::kOk);
-  EXPECT_EQ(FirstStep(config, buffers).abilities().features, kFeatureMomentum);
+  EXPECT_EQ(FirstStep(config, buffers).abilities().features, kWithoutMemory | kFeatureMomentum);
   const ModelInfo fixed = MakeModelInfo<FixedPoint<Net>>("a-q");
   config.model = &fixed;
   EXPECT_EQ(Client::Check(config, buffers, &bytes_needed), Status::kOk);
-  EXPECT_EQ(FirstStep(config, buffers).abilities().features, 0u);
+  EXPECT_EQ(FirstStep(config, buffers).abilities().features, kFeatureSchedule);
+}
+
+// Of a softmax regression that of samples needs no memory, of other nets that of batches.
+TEST_F(CheckTest, AFourthVectorIsTheOtherGradientClip) {
+  Memory<Net, 4> with_gradient(4);
+  const ClientBuffers buffers = with_gradient.buffers();
+  EXPECT_EQ(buffers.gradient.data(), with_gradient.vectors.data() + size_t{3} * Net::kParameters);
+  EXPECT_EQ(Client::Check(config, buffers, &bytes_needed), Status::kOk);
+  EXPECT_EQ(FirstStep(config, buffers).abilities().features,
+            kWithoutMemory | kFeatureMomentum | kFeatureClipOfBatch);
+  using Deep = nn::Sequential<nn::Dense<4, 3>, nn::Relu, nn::Dense<3, 2>>;
+  static constexpr ModelInfo kDeep = MakeModelInfo<Deep>("deep");
+  Memory<Deep, 4> deep(2);
+  EXPECT_EQ(Client::AbilitiesOf(kDeep, deep.buffers()).features,
+            kFeatureSchedule | kFeatureProximal | kFeatureClipOfBatch);
+  Memory<Deep, 4> deep_with_gradient(4);
+  EXPECT_EQ(Client::AbilitiesOf(kDeep, deep_with_gradient.buffers()).features,
+            kFeatureSchedule | kFeatureProximal | kFeatureClipOfBatch | kFeatureClipOfSample |
+                kFeatureMomentum);
 }
 
 TEST(ClientMemory, AModelElsewhereNeedsNoVectorForItself) {

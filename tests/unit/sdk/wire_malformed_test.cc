@@ -146,6 +146,40 @@ TEST(Wire, ATaskWithoutAMomentumHasNone) {
   EXPECT_EQ(reply.task.training.momentum, 0.75f);
 }
 
+// Of an older server; and one with a value of a later program is refused rather than misread.
+TEST(Wire, ATaskWithoutTrainingMethodsHasNoneAndUnknownOnesAreMalformed) {
+  const std::string train = "0a10000102030405060708090a0b0c0d0e0f20012801400168800a";
+  Reply reply;
+  reply.task.training = TrainAtItsLimits().task.training;
+  ASSERT_EQ(DecodeReply(View(Wrapped(2, FromHex(train))), &reply), Status::kOk);
+  EXPECT_EQ(reply.task.training.local_steps, 0u);
+  EXPECT_EQ(reply.task.training.batches, Batches::kPasses);
+  EXPECT_EQ(reply.task.training.rate_first, 0u);
+  EXPECT_EQ(reply.task.training.rate_power, RatePower::kZero);
+  EXPECT_EQ(reply.task.training.gradient_clip, 0.0f);
+  EXPECT_EQ(reply.task.training.gradient_clip_of, GradientClipOf::kBatch);
+  EXPECT_EQ(reply.task.training.proximal, 0.0f);
+  // Fields 21, 23 and 25, each with its largest value, the next one and one beyond a byte.
+  for (const std::string field : {"a801", "b801", "c801"}) {
+    const bool has_two = field == "b801";
+    const auto status = [&](const std::string& value) {
+      return DecodeReply(View(Wrapped(2, FromHex(train + field + value))), &reply);
+    };
+    EXPECT_EQ(status(has_two ? "02" : "01"), Status::kOk);
+    EXPECT_EQ(status(has_two ? "03" : "02"), Status::kMalformed);
+    EXPECT_EQ(status("8002"), Status::kMalformed);
+  }
+}
+
+// An old device reads the same bytes as ever if a job has none of them.
+TEST(Wire, ATaskWithoutTrainingMethodsHasTheBytesOfOlderPrograms) {
+  Reply reply = Make(Reply::Kind::kTrain);
+  reply.task.training.learning_rate = 0.5f;
+  EXPECT_EQ(ToHex(View(BodyOf(Frame(reply)))),
+            "122b0a1000000000000000000000000000000000"  // the job
+            "200328013dcdcccc3e40014d0000003f5005580a6880087040");
+}
+
 // Truncated bodies in memory of their own size: a read beyond the end is a sanitizer's finding. A
 // prefix can be a whole message, with what came later absent; then it is within its limits.
 template <typename Message>

@@ -76,7 +76,20 @@ inline Reply TrainAtItsLimits() {
   r.task.round = r.task.attempt = kMax32;
   r.task.format = {Coding::kRange, DitherKind::kUniform, kMaxPadding};
   r.task.quantizer_scale = std::numeric_limits<float>::max();
-  r.task.training = {kMax32, kMax32, 1e-45f, 0.25f, -0.0f, Clipping::kAtEnd, 0.99999994f};
+  r.task.training = {kMax32,
+                     kMax32,
+                     1e-45f,
+                     0.25f,
+                     -0.0f,
+                     Clipping::kAtEnd,
+                     0.99999994f,
+                     kMax32,
+                     Batches::kWithReplacement,
+                     kMax32,
+                     RatePower::kOne,
+                     0x1p-30f,
+                     GradientClipOf::kSample,
+                     std::numeric_limits<float>::max()};
   r.task.clip_bit_q20 = 1 << 30;
   r.max_frame = kMaxMaxFrame;
   r.receipt = View(kReceipt);
@@ -159,6 +172,13 @@ inline void ExpectEqual(const TrainTask& a, const TrainTask& b) {
   EXPECT_EQ(FloatBits(a.training.momentum), FloatBits(b.training.momentum));
   EXPECT_EQ(FloatBits(a.training.clip_l2), FloatBits(b.training.clip_l2));
   EXPECT_EQ(a.training.clipping, b.training.clipping);
+  EXPECT_EQ(a.training.local_steps, b.training.local_steps);
+  EXPECT_EQ(a.training.batches, b.training.batches);
+  EXPECT_EQ(a.training.rate_first, b.training.rate_first);
+  EXPECT_EQ(a.training.rate_power, b.training.rate_power);
+  EXPECT_EQ(FloatBits(a.training.gradient_clip), FloatBits(b.training.gradient_clip));
+  EXPECT_EQ(a.training.gradient_clip_of, b.training.gradient_clip_of);
+  EXPECT_EQ(FloatBits(a.training.proximal), FloatBits(b.training.proximal));
   EXPECT_EQ(a.clip_bit_q20, b.clip_bit_q20);
 }
 

@@ -49,6 +49,46 @@ TEST(JobConfig, MomentumIsForModelsThatHaveIt) {
   EXPECT_NO_THROW(config.Validate());
 }
 
+TEST(JobConfig, GradientClipsAndProximalTermsAreForModelsThatHaveThem) {
+  for (const bool is_proximal : {false, true}) {
+    JobConfig config = SmallConfig();
+    (is_proximal ? config.training.proximal : config.training.gradient_clip) = 0.5F;
+    EXPECT_NO_THROW(config.Validate());
+    config.model = FindModel("softmax-64-10-q");
+    EXPECT_THROW(config.Validate(), std::invalid_argument);
+  }
+}
+
+TEST(JobConfig, RatesThatCountAllStepsNeedTheirNumber) {
+  JobConfig config = SmallConfig();
+  config.learning_rate_schedule = privacy::LearningRateSchedule::kInverseSqrtAllSteps;
+  EXPECT_THROW(config.Validate(), std::invalid_argument);
+  config.training.local_steps = 65535;
+  EXPECT_NO_THROW(config.Validate());
+  config.plan.rounds = 40000;
+  EXPECT_THROW(config.Validate(), std::invalid_argument);
+}
+
+// In every round and step the device's rate is the server's, rounded to float32.
+TEST(JobConfig, DevicesTrainWithTheRatesOfTheSchedule) {
+  JobConfig config = SmallConfig();
+  config.training.local_steps = 50;
+  config.learning_rate_decay = 0.9;
+  for (int s = 0; s <= static_cast<int>(privacy::LearningRateSchedule::kInverseSqrtAllSteps); ++s) {
+    config.learning_rate_schedule = static_cast<privacy::LearningRateSchedule>(s);
+    for (const uint32_t round : {0U, 1U, 7U, 2999U}) {
+      const TrainTask task = config.TaskFor(round, config.training.clip_l2);
+      EXPECT_EQ(task.training.Validate(), Status::kOk);
+      for (const uint32_t step : {0U, 1U, 2U, 49U}) {
+        const double exact = config.LearningRates().Rate(round, step, 50);
+        const double rate = static_cast<double>(task.training.Rate(step));
+        EXPECT_NEAR(rate, exact, exact * 4e-7 + 1e-44)
+            << Name(config.learning_rate_schedule) << ' ' << round << ' ' << step;
+      }
+    }
+  }
+}
+
 TEST(RoundToDevice, NeverLowersTheNoise) {
   for (double sigma = 1e-3; sigma < 100; sigma *= 1.37) {
     privacy::Plan plan;

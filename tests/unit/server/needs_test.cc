@@ -204,6 +204,42 @@ TEST(Needs, CountsAreByNeedAndMerge) {
             "suits them)");
 }
 
+// Each method of training, the feature that it needs, and what is said of a device without it.
+TEST(Needs, ATaskWithATrainingMethodIsForDevicesThatHaveIt) {
+  struct Case {
+    void (*change)(JobConfig&);
+    uint32_t feature;
+    const char* option;
+  };
+  const Case cases[] = {
+      {[](JobConfig& c) { c.training.local_steps = 3; }, kFeatureSchedule, "--local-steps"},
+      {[](JobConfig& c) { c.training.batches = Batches::kWithReplacement; }, kFeatureSchedule,
+       "--batches"},
+      {[](JobConfig& c) { c.learning_rate_schedule = privacy::LearningRateSchedule::kInverseStep; },
+       kFeatureSchedule, "--learning-rate-schedule"},
+      {[](JobConfig& c) { c.training.proximal = 0.1F; }, kFeatureProximal, "--proximal"},
+      {[](JobConfig& c) { c.training.gradient_clip = 1; }, kFeatureClipOfBatch, "--gradient-clip"},
+      {[](JobConfig& c) {
+         c.training.gradient_clip = 1;
+         c.training.gradient_clip_of = GradientClipOf::kSample;
+       },
+       kFeatureClipOfSample, "--gradient-clip"},
+  };
+  for (const Case& each : cases) {
+    JobConfig config = SmallConfig();
+    each.change(config);
+    OpenJob open(config);
+    EXPECT_EQ(open.KindFor(open.drawn, {0, ~each.feature}), Reply::Kind::kWait) << each.option;
+    EXPECT_NE(DescribeLacks(open.job.Lacking()).find(each.option), std::string::npos);
+    EXPECT_EQ(open.KindFor(open.drawn, {0, each.feature}), Reply::Kind::kTrain) << each.option;
+  }
+  // The server alone resolves a rate that changes from round to round.
+  JobConfig config = SmallConfig();
+  config.learning_rate_schedule = privacy::LearningRateSchedule::kInverseRound;
+  OpenJob open(config);
+  EXPECT_EQ(open.KindFor(open.drawn, kOld), Reply::Kind::kTrain);
+}
+
 TEST(Needs, AJobThatNeedsNothingOfADeviceLacksNothing) {
   TrainTask task;
   EXPECT_EQ(DescribeNeeds(task), "memory for batches of 10 samples");

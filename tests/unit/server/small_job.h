@@ -87,10 +87,11 @@ inline JobConfig SmallAdaptiveConfig(double clip_l2 = 0.4, double bit_sum_deviat
 class SmallDevice {
  public:
   SmallDevice(const Device& identity, uint32_t index, const ModelInfo& model,
-              uint32_t entropy_stream = 0, size_t chunk = 50, bool has_momentum = false)
+              uint32_t entropy_stream = 0, size_t chunk = 50, bool has_momentum = false,
+              bool has_gradient = false)
       : identity_(identity),
         entropy_(identity.secret, 1000 + entropy_stream),
-        memory_(model, 16, chunk, has_momentum) {
+        memory_(model, 16, chunk, has_momentum, has_gradient) {
     config.model = &model;
     config.device_id = {reinterpret_cast<const uint8_t*>(identity_.id.data()), identity_.id.size()};
     config.secret = identity_.secret;

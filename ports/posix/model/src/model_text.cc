@@ -163,6 +163,7 @@ DeviceMemory MemoryOnDevice(const ModelInfo& model, uint32_t batch_size) {
   memory.workspace =
       alignof(uint32_t) - 1 + std::max(training, kChunk) + sizeof(uint32_t) * size_t{batch_size};
   memory.velocity = model.has_momentum ? sizeof(float) * model.parameters : 0;
+  memory.gradient = model.has_gradient_options ? sizeof(float) * model.parameters : 0;
   memory.constants = sizeof(float) * FrozenParameters(model);
   for (const nn::PreparationStep& step : model.preparation) {
     memory.preparation += sizeof(float) * (step.first.size() + step.second.size());

@@ -19,10 +19,13 @@ class ClientMemory {
   //   batch_size    the most samples of a mini-batch
   //   chunk_size    the most bytes of an update in one message
   //   has_momentum  also a velocity, if the model trains with momentum: 4 bytes a parameter
-  ClientMemory(const ModelInfo& model, uint32_t batch_size, size_t chunk_size, bool has_momentum)
+  //   has_gradient  the same for both gradient clips
+  ClientMemory(const ModelInfo& model, uint32_t batch_size, size_t chunk_size, bool has_momentum,
+               bool has_gradient)
       : base_(model.parameters),
         update_(model.parameters),
         velocity_(has_momentum && model.has_momentum ? model.parameters : 0),
+        gradient_(has_gradient && model.has_gradient_options ? model.parameters : 0),
         scratch_floats_(model.training_floats(model, batch_size)),
         chunk_size_(chunk_size),
         shared_(std::max(scratch_floats_, (chunk_size + 3) / 4)),
@@ -36,7 +39,8 @@ class ClientMemory {
              {update_.data(), update_.size()},
              {shared_.data(), scratch_floats_},
              {indices_.data(), indices_.size()},
-             {velocity_.data(), velocity_.size()}},
+             {velocity_.data(), velocity_.size()},
+             {gradient_.data(), gradient_.size()}},
             WriterTo(base),
             {bytes, chunk_size_},
             {words_.data(), words_.size()},
@@ -47,6 +51,7 @@ class ClientMemory {
   std::vector<float> base_;
   std::vector<float> update_;
   std::vector<float> velocity_;  // empty without momentum
+  std::vector<float> gradient_;  // empty without gradient clips
   size_t scratch_floats_;
   size_t chunk_size_;
   std::vector<float> shared_;  // training and messages use it in turn

@@ -36,6 +36,7 @@ struct DeviceMemory {
   size_t vectors = 0;      // the round's model and the update
   size_t workspace = 0;    // ClientWorkspaceBytes<Net, batch_size>()
   size_t velocity = 0;     // more, for jobs with momentum
+  size_t gradient = 0;     // more, for jobs with the gradient clip of ModelInfo::gradient_for
   size_t constants = 0;    // of frozen layers, in flash
   size_t preparation = 0;  // numbers of steps that prepare samples, in flash
 };
