@@ -34,23 +34,6 @@ std::vector<GaussianRounds> ByCell(const std::vector<GaussianRounds>& rounds, do
   return list;
 }
 
-// Lemma 3. No rounds: no group.
-void AddUnsampled(const std::vector<GaussianRounds>& unsampled,
-                  std::vector<GaussianRounds>* groups) {
-  double square = 0.0;
-  for (const GaussianRounds& r : unsampled) {
-    if (r.rounds == 0) continue;
-    const double mu = 1 / r.noise_multiplier;
-    square += static_cast<double>(r.rounds) * mu * mu;
-  }
-  if (square == 0) return;
-  // One round, or several if one would have less noise than the accountants handle.
-  constexpr double kLargestSquare = 256.0;
-  const double count = square <= kLargestSquare ? 1.0 : std::ceil(std::min(square, 0x1p62));
-  const double z = (1 - kArithmeticMargin) * std::sqrt(count / square);
-  groups->push_back({Sampling::kNone, z, 1.0, static_cast<int64_t>(count)});
-}
-
 // Fewer groups than `most`, or one cell for each sampling and sign.
 std::vector<GaussianRounds> InCells(std::vector<GaussianRounds> rounds, size_t most) {
   if (rounds.size() < most) return rounds;
@@ -76,6 +59,21 @@ std::vector<GaussianRounds> InCells(std::vector<GaussianRounds> rounds, size_t m
 
 }  // namespace
 
+std::vector<GaussianRounds> MergedUnsampled(const std::vector<GaussianRounds>& rounds) {
+  double square = 0.0;
+  for (const GaussianRounds& r : rounds) {
+    if (r.rounds == 0) continue;
+    const double mu = 1 / r.noise_multiplier;
+    square += static_cast<double>(r.rounds) * mu * mu;
+  }
+  if (square == 0) return {};
+  // One round, or several if one would have less noise than the accountants handle.
+  constexpr double kLargestSquare = 256.0;
+  const double count = square <= kLargestSquare ? 1.0 : std::ceil(std::min(square, 0x1p62));
+  const double z = (1 - kArithmeticMargin) * std::sqrt(count / square);
+  return {{Sampling::kNone, z, 1.0, static_cast<int64_t>(count)}};
+}
+
 std::vector<GaussianRounds> Grouped(const std::vector<GaussianRounds>& rounds, size_t most) {
   const std::vector<GaussianRounds> merged = Canonical(rounds);
   if (merged.size() <= most) return merged;
@@ -86,9 +84,9 @@ std::vector<GaussianRounds> Grouped(const std::vector<GaussianRounds>& rounds, s
     auto& list = !r.choices.empty() ? kept : r.sampling == Sampling::kNone ? unsampled : sampled;
     list.push_back(r);
   }
-  AddUnsampled(unsampled, &kept);
-  const std::vector<GaussianRounds> groups = InCells(std::move(sampled), most);
-  kept.insert(kept.end(), groups.begin(), groups.end());
+  for (const auto& groups : {MergedUnsampled(unsampled), InCells(std::move(sampled), most)}) {
+    kept.insert(kept.end(), groups.begin(), groups.end());
+  }
   return Canonical(kept);
 }
 

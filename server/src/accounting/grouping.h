@@ -27,6 +27,10 @@ namespace sotto::privacy {
 // std::invalid_argument as Canonical() does.
 std::vector<GaussianRounds> Grouped(const std::vector<GaussianRounds>& rounds, size_t most);
 
+// Unsampled rounds as one group, by lemma 3 (several if one would have less noise than accountants
+// handle). No rounds: no group. The sampling of the rounds is ignored.
+std::vector<GaussianRounds> MergedUnsampled(const std::vector<GaussianRounds>& rounds);
+
 }  // namespace sotto::privacy
 
 #endif  // SOTTO_ACCOUNTING_GROUPING_H_

@@ -127,6 +127,7 @@ double Rdp(Sampling sampling, double noise_multiplier, double rate, double order
     case Sampling::kPoisson:
       return RdpPoisson(noise_multiplier, rate, order);
     case Sampling::kNone:
+    case Sampling::kFull:
       break;
   }
   return RdpUnsampled(noise_multiplier, order);

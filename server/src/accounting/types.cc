@@ -17,6 +17,7 @@ constexpr Named<Sampling> kSamplings[] = {
     {Sampling::kUniform, "uniform"},
     {Sampling::kPoisson, "poisson"},
     {Sampling::kNone, "none"},
+    {Sampling::kFull, "full"},
 };
 
 constexpr Named<Unit> kUnits[] = {{Unit::kDevice, "device"}};
@@ -44,6 +45,10 @@ TrustMode TrustModeByName(std::string_view name) {
 
 double SensitivityFactor(Adjacency adjacency) {
   return adjacency == Adjacency::kAddRemove ? 1.0 : 2.0;
+}
+
+Sampling Accounted(Sampling sampling) {
+  return sampling == Sampling::kFull ? Sampling::kNone : sampling;
 }
 
 Adjacency PairedAdjacency(Sampling sampling) {

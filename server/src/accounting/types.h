@@ -22,6 +22,9 @@ enum class Sampling {
   kUniform,  // a cohort of fixed size, without replacement; pairs with kReplaceOne only
   kPoisson,  // each device independently with the same probability; pairs with kAddRemove only
   kNone,  // every device takes part, or the observer knows the cohort; pairs with either adjacency
+  // Every device takes part in every round, and the fleet has a fixed size; pairs with kReplaceOne
+  // only. Plans say so; accountants know it as kNone.
+  kFull,
 };
 
 // The data that one unit of the guarantee covers.
@@ -42,7 +45,7 @@ enum class Bound {
 };
 
 const char* Name(Adjacency adjacency);   // "add-remove", "replace-one"
-const char* Name(Sampling sampling);     // "uniform", "poisson", "none"
+const char* Name(Sampling sampling);     // "uniform", "poisson", "none", "full"
 const char* Name(Unit unit);             // "device"
 const char* Name(TrustMode trust_mode);  // "trusted-server", "private-noise"
 
@@ -55,8 +58,11 @@ TrustMode TrustModeByName(std::string_view name);
 // The L2 sensitivity of the sum of clipped updates, in units of the clipping bound: 1 or 2.
 double SensitivityFactor(Adjacency adjacency);
 
-// The adjacency under which this library accounts the sampling: kReplaceOne for kUniform and kNone
-// (a fleet of fixed size), kAddRemove for kPoisson.
+// The sampling of the rounds that an accountant composes: kNone for kFull, otherwise the same.
+Sampling Accounted(Sampling sampling);
+
+// The adjacency under which this library accounts the sampling: kReplaceOne for kUniform, kNone and
+// kFull (a fleet of fixed size), kAddRemove for kPoisson.
 Adjacency PairedAdjacency(Sampling sampling);
 
 // Throws std::invalid_argument unless the two may stand in one statement: the amplification theorem

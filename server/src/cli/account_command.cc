@@ -52,9 +52,7 @@ Answer AnswerBy(const AccountOptions& o, Accountant accountant) {
   if (!o.is_fleet()) {
     return {AccountFor(RoundsOf(o, AccountQuestion::kEpsilon), DeltaOf(o), accountant), {}};
   }
-  privacy::Plan plan = FleetPlan(o, AccountQuestion::kEpsilon);
-  plan.accountant = accountant;
-  return OfFleet(privacy::PlanForNoiseMultiplier(plan, NoiseMultiplierOf(o)).plan);
+  return OfFleet(NoisyFleetPlan(o, accountant));
 }
 
 // Writes the meaning of an epsilon. It stands beside every epsilon in the output.
@@ -144,15 +142,19 @@ void RunSigma(const AccountOptions& o) {
   std::string text;
   Answer answer;
   if (o.is_fleet()) {
-    privacy::Plan plan = FleetPlan(o, AccountQuestion::kNoise);
+    privacy::Plan plan = AsOnDevices(o, FleetPlan(o, AccountQuestion::kNoise));
     plan.accountant = accountant;
-    plan = privacy::PlanForEpsilon(plan, TargetOf(o));
+    plan = AsOnDevices(o, privacy::PlanForEpsilon(plan, TargetOf(o)));
     answer = OfFleet(plan);
     json["noise_multiplier"] = plan.NoiseMultiplier();
-    json["noise_sigma_over_clip"] = plan.noise_sigma;
+    json["noise_sigma_over_clip"] = plan.noise_sigma / plan.clip_l2;
+    json["noise_sigma"] = plan.noise_sigma;
+    json["clip_l2"] = plan.clip_l2;
     json["planned_reports"] = plan.planned_reports;
-    text = fmt::format("noise multiplier {}, {} of the clipping bound a device\n",
-                       NoiseText(plan.NoiseMultiplier()), NoiseText(plan.noise_sigma));
+    text =
+        fmt::format("noise multiplier {}, {} of the clipping bound a device{}\n",
+                    NoiseText(plan.NoiseMultiplier()), NoiseText(plan.noise_sigma / plan.clip_l2),
+                    plan.schedule.IsConstant() ? "" : ", in the first round");
   } else {
     std::vector<privacy::GaussianRounds> rounds = RoundsOf(o, AccountQuestion::kNoise);
     const double factor = NoiseFactor(rounds, TargetOf(o), DeltaOf(o), accountant);

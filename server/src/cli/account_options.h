@@ -34,6 +34,16 @@ struct AccountOptions {
   std::optional<int64_t> cohort;
   int64_t colluders = 1;
   std::optional<int64_t> dimension;
+  std::optional<double> clip;         // C of round 0; absent: 1, or what follows from the steps
+  std::optional<double> noise_sigma;  // of one device in round 0, instead of noise_multiplier
+
+  // How rounds differ. The noise multiplier is that of round 0.
+  privacy::RoundSchedule terms;
+  // Of terms.bound, which they overwrite: float32 values, as devices have them.
+  float gradient_clip = 0.0F;
+  float proximal = 0.0F;
+  float learning_rate = 0.0F;
+  std::string rate_schedule = "constant";  // by name
 
   // `compare --published` alone: see account_published.h.
   bool published = false;
@@ -71,8 +81,15 @@ double NoiseMultiplierOf(const AccountOptions& options);
 std::vector<privacy::GaussianRounds> RoundsOf(const AccountOptions& options,
                                               AccountQuestion question);
 
-// The fleet's plan without its noise; the clipping bound is 1. Throws std::invalid_argument.
+// The fleet's plan without its noise. Throws std::invalid_argument.
 privacy::Plan FleetPlan(const AccountOptions& options, AccountQuestion question);
+
+// The fleet's plan with the noise that the options name. Throws std::invalid_argument.
+privacy::Plan NoisyFleetPlan(const AccountOptions& options, privacy::Accountant accountant);
+
+// The plan as a job's devices carry it out: bound and noise are then float32 values. Only if the
+// options name the bound; otherwise the plan is unchanged.
+privacy::Plan AsOnDevices(const AccountOptions& options, const privacy::Plan& plan);
 
 }  // namespace sotto::server
 

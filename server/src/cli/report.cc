@@ -52,6 +52,8 @@ Json RoundToJson(const JobConfig& job, const RoundReport& report, const SampleIn
   json["update_bytes"] = outcome.update_bytes;
   json["clip_l2"] = outcome.clip_l2;
   json["noise_sigma"] = job.codec->noise ? Json(outcome.noise_sigma) : Json(nullptr);
+  json["noise_multiplier"] =
+      job.codec->noise ? Json(job.plan.NoiseMultiplier(outcome.round)) : Json(nullptr);
   json["unclipped_fraction"] =
       outcome.unclipped_fraction ? Json(*outcome.unclipped_fraction) : Json(nullptr);
   json["device_accuracy"] = DeviceAccuracyToJson(outcome.device_accuracy);
@@ -77,6 +79,12 @@ Json AdaptiveClipToJson(const JobConfig& job, const SimulationResult& result) {
           {"update_noise_multiplier", split.update_noise_multiplier},
           {"bit_noise_multiplier", split.bit_noise_multiplier},
           {"bit_sum_deviation", split.bit_sum_deviation}};
+}
+
+// Null if every round has the same terms.
+Json ScheduleToJson(const privacy::RoundSchedule& schedule) {
+  if (schedule.IsConstant()) return nullptr;
+  return {{"noise_decay", schedule.noise_decay}, {"clip_from_steps", schedule.bound.IsSet()}};
 }
 
 std::string DescribeClipping(const JobConfig& job, const SimulationResult& result) {
@@ -140,12 +148,22 @@ void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seede
   AddPrivateNoise(job.plan, spent, json);
   json["colluders"] = headline.colluders;
   json["accountant"] = headline.accountant;
-  json["accounted_noise_multiplier"] = spent.accounted_noise_multiplier;
+  json["accounted_noise_multiplier"] = job.plan.AccountedNoiseMultiplier();
   if (!job.codec->certified) return;
   json["noise_certificate"] = "sotto inspect certificate";
   json["certificate_eta"] = job.plan.certificate.eta;
   json["certificate_tau"] = job.plan.certificate.tau;
   json["certificate_range"] = job.plan.certificate.range;
+}
+
+// The last of these rounds, if rounds differ.
+std::string DescribeSchedule(const privacy::Plan& plan, int64_t rounds) {
+  if (plan.schedule.IsConstant() || rounds < 2) return "";
+  const privacy::RoundTerms last = plan.schedule.TermsOf(rounds - 1);
+  return fmt::format(
+      "                 at the end noise multiplier {:.4f} ({:.4f}), sigma {:.5f}, C {:.4g}\n",
+      plan.NoiseMultiplier(rounds - 1), plan.AccountedNoiseMultiplier(rounds - 1),
+      plan.noise_sigma * last.noise_factor, plan.clip_l2 * last.clip_factor);
 }
 
 std::string DescribeEpsilon(const privacy::Plan& plan, const privacy::Statement& spent) {
@@ -158,11 +176,11 @@ std::string DescribeEpsilon(const privacy::Plan& plan, const privacy::Statement&
                       privacy::Name(headline.adjacency), privacy::Name(spent.sampling), plan.cohort,
                       Counted(plan.devices, "device"), Counted(spent.rounds, "round"),
                       headline.accountant);
-  text +=
-      fmt::format("                 noise multiplier {} ({} without {}); sigma {} a device{}\n",
-                  Digits(spent.noise_multiplier, 4), Digits(spent.accounted_noise_multiplier, 4),
-                  Counted(headline.colluders, "colluder"), Digits(plan.noise_sigma, 5),
-                  plan.clip_bit_scale == 0 ? "" : " at first");
+  text += fmt::format("                 noise multiplier {} ({} without {}); sigma {} a device{}\n",
+                      Digits(plan.NoiseMultiplier(), 4), Digits(plan.AccountedNoiseMultiplier(), 4),
+                      Counted(headline.colluders, "colluder"), Digits(plan.noise_sigma, 5),
+                      plan.clip_bit_scale == 0 && plan.schedule.IsConstant() ? "" : " at first");
+  text += DescribeSchedule(plan, spent.rounds);
   if (std::isinf(headline.epsilon)) {
     text +=
         "                 so little noise gives no guarantee: assume that the models tell "
@@ -347,6 +365,7 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   json["cohort"] = job.plan.cohort;
   json["planned_reports"] = job.plan.planned_reports;
   json["clip_l2"] = job.plan.clip_l2;
+  json["schedule"] = ScheduleToJson(job.plan.schedule);
   json["adaptive_clip"] = AdaptiveClipToJson(job, result);
   json["smoothing"] = job.aggregation.smoothing;
   json["bytes_up_per_device_round"] = result.BytesUpPerDeviceRound();

@@ -9,6 +9,7 @@
 #include "accounting/arguments.h"
 #include "accounting/binomial.h"
 #include "accounting/grouping.h"
+#include "plans/composition.h"
 #include "plans/statement.h"
 
 namespace sotto::privacy {
@@ -281,6 +282,30 @@ int64_t CapBesideColluders(const Plan& plan, double epsilon) {
                                      kColludersDeltaShare * plan.delta);
 }
 
+// The plan with planned_reports and noise_sigma, where the noise follows from the planned reports.
+FittedPlan WithCap(const Plan& plan, const std::function<double(const Plan&)>& noise_sigma) {
+  const auto with_cap_for = [&](double epsilon) {
+    Plan fitted = plan;
+    fitted.noise_sigma = 0.0;
+    fitted = WithPlannedReports(fitted, epsilon);
+    fitted.noise_sigma = noise_sigma(fitted);
+    return fitted;
+  };
+  FittedPlan fitted{with_cap_for(kInfinity), 0};  // no draw exceeds that cap
+  if (plan.sampling != Sampling::kPoisson) return fitted;
+  // A cap that suits a quick figure suits a full one, which is hardly ever larger.
+  const auto epsilon = [&](Plan fitted_plan) {
+    fitted_plan.accountant = plan.accountant.Quick();
+    return Account(fitted_plan, plan.rounds).epsilon();
+  };
+  Plan next = with_cap_for(epsilon(fitted.plan));
+  do {
+    fitted = {next, fitted.passes + 1};
+    next = with_cap_for(epsilon(fitted.plan));
+  } while (next.planned_reports > fitted.plan.planned_reports && fitted.passes < kMostCaps);
+  return fitted;
+}
+
 }  // namespace
 
 UnattainableEpsilon::UnattainableEpsilon(double target, double smallest)
@@ -295,7 +320,10 @@ double Calibrate(const Plan& plan, double target_epsilon, const std::vector<Spen
     noisy.accountant = accountant;
     return Account(noisy, noisy.rounds, before).epsilon();
   };
-  return NoiseSearch(epsilon, target_epsilon, unit * kMaxNoiseMultiplier, before.size() + 1)
+  Plan noisy = plan;
+  noisy.noise_sigma = unit;
+  const size_t settings = ComposeReleases(noisy, noisy.rounds, before).rounds.size();
+  return NoiseSearch(epsilon, target_epsilon, unit * kMaxNoiseMultiplier, settings)
       .Run(plan.accountant, unit);
 }
 
@@ -320,26 +348,14 @@ Plan PlanForEpsilon(const Plan& plan, double target_epsilon,
 }
 
 FittedPlan PlanForNoiseMultiplier(const Plan& plan, double noise_multiplier) {
-  const auto with_cap_for = [&](double epsilon) {
-    Plan fitted = plan;
-    fitted.noise_sigma = 0.0;
-    fitted = WithPlannedReports(fitted, epsilon);
-    fitted.noise_sigma = SigmaForNoiseMultiplier(fitted, noise_multiplier);
-    return fitted;
-  };
-  FittedPlan fitted{with_cap_for(kInfinity), 0};  // no draw exceeds that cap
-  if (plan.sampling != Sampling::kPoisson) return fitted;
-  // A cap that suits a quick figure suits a full one, which is hardly ever larger.
-  const auto epsilon = [&](Plan fitted_plan) {
-    fitted_plan.accountant = plan.accountant.Quick();
-    return Account(fitted_plan, plan.rounds).epsilon();
-  };
-  Plan next = with_cap_for(epsilon(fitted.plan));
-  do {
-    fitted = {next, fitted.passes + 1};
-    next = with_cap_for(epsilon(fitted.plan));
-  } while (next.planned_reports > fitted.plan.planned_reports && fitted.passes < kMostCaps);
-  return fitted;
+  return WithCap(
+      plan, [&](const Plan& capped) { return SigmaForNoiseMultiplier(capped, noise_multiplier); });
+}
+
+FittedPlan PlanForNoiseSigma(const Plan& plan, double noise_sigma) {
+  Require(noise_sigma > 0 && std::isfinite(noise_sigma), "noise_sigma", noise_sigma,
+          "finite and above 0");
+  return WithCap(plan, [&](const Plan&) { return noise_sigma; });
 }
 
 double NoiseFactor(const std::vector<GaussianRounds>& rounds, double target_epsilon, double delta,

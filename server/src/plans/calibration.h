@@ -1,5 +1,8 @@
 // Calibration: the noise that a wanted epsilon needs. It is the inverse of Account() (statement.h).
 //
+// Where a plan has a schedule, noise_sigma and noise multiplier are those of round 0, and finding
+// them scales the whole schedule.
+//
 // All functions throw std::invalid_argument for a plan or a target outside its range. They ignore a
 // noise_sigma that is already in the plan. Pure functions, safe from any thread.
 // Part of sotto::server/plans.
@@ -64,6 +67,9 @@ struct FittedPlan {
 // cap. So the function iterates: it starts from the epsilon of uncapped draws and raises the cap
 // until the cap suits the epsilon that is accounted with it.
 FittedPlan PlanForNoiseMultiplier(const Plan& plan, double noise_multiplier);
+
+// The same for a noise_sigma, > 0.
+FittedPlan PlanForNoiseSigma(const Plan& plan, double noise_sigma);
 
 // The smallest factor such that these rounds, with all noise multipliers multiplied by it, have an
 // epsilon of at most the target. Found as Calibrate() finds the noise. For more than four different

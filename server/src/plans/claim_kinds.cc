@@ -36,17 +36,22 @@ Guarantee OfEveryUpdate(const Disclosure& all) {
 
 Guarantee OfOneUpdate(const Disclosure& all) { return GuaranteeAgainstServer(all.plan, 1); }
 
+// True if the figures of this plan count every device in every round.
+bool KnowsAll(const Plan& plan) {
+  return plan.participants_known || Accounted(plan.sampling) == Sampling::kNone;
+}
+
 // See MakeClaim().
 void AdaptToKnownParticipants(const Disclosure& disclosure, Claim* claim) {
   std::vector<Assumption>& all = claim->assumptions;
   const auto secret = std::find(all.begin(), all.end(), Assumption::kParticipationIsSecret);
   if (secret == all.end()) return;
   bool some_known = disclosure.plan.participants_known;
-  bool all_known = disclosure.plan.participants_known;
+  bool all_known = KnowsAll(disclosure.plan);
   for (const SpentRounds& job : disclosure.before) {
     if (job.rounds == 0) continue;
     some_known = some_known || job.plan.participants_known;
-    all_known = all_known && job.plan.participants_known;
+    all_known = all_known && KnowsAll(job.plan);
   }
   if (all_known) all.erase(secret);
   if (some_known) Assume(Assumption::kTimesTellNothing, claim);

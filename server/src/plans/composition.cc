@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "accounting/binomial.h"
+#include "accounting/grouping.h"
 #include "accounting/log_space.h"
 #include "plans/private_noise.h"
 
@@ -63,36 +64,114 @@ double LogCapExcess(const Plan& plan, int64_t rounds) {
                          plan.planned_reports - plan.colluders);
 }
 
-// Rounds of one plan under `adjacency`.
-Composition ComposeJob(const Plan& plan, int64_t rounds, Adjacency adjacency) {
-  const bool is_paired = PairedAdjacency(plan.sampling) == adjacency;
-  const double widening = is_paired ? 1.0
-                                    : SensitivityFactor(Adjacency::kReplaceOne) /
-                                          SensitivityFactor(PairedAdjacency(plan.sampling));
-  const double sensitivity = widening * plan.Sensitivity();
-  const int64_t honest_reports = plan.planned_reports - plan.colluders;
-  const bool is_poisson = is_paired && plan.sampling == Sampling::kPoisson;
+// The most groups in which the rounds of a schedule are charged, each with all its choices.
+constexpr size_t kMostGroups = 64;
 
-  Composition all;
-  const double noise_multiplier = plan.SumDeviation(honest_reports) / sensitivity;
-  all.rounds = {
-      {is_paired ? plan.sampling : Sampling::kNone, noise_multiplier, plan.SamplingRate(), rounds}};
-  if (is_paired && plan.sampling == Sampling::kUniform) {
-    all.rounds.front().sampling_rate = DominatingRate(plan, noise_multiplier);
-    all.rounds.front().choices = Choices(plan, sensitivity);
+// Rounds of a job by their RoundTerms::noise_per_clip(), which stands in noise_multiplier.
+std::vector<GaussianRounds> RatiosOf(const SpentRounds& job, Sampling sampling) {
+  const RoundSchedule& schedule = job.plan.schedule;
+  if (schedule.IsConstant()) return {{sampling, 1.0, 1.0, job.rounds}};
+  std::vector<GaussianRounds> ratios;
+  const auto ratio = [&](int64_t round) { return schedule.TermsOf(round).noise_per_clip(); };
+  for (int64_t t = 0; t < job.rounds - job.surcharge; ++t) {
+    ratios.push_back({sampling, ratio(t), 1.0, 1});
   }
+  if (job.surcharge > 0) {
+    double least = ratio(0);
+    for (int64_t t = 1; t < job.plan.rounds; ++t) least = std::min(least, ratio(t));
+    ratios.push_back({sampling, least, 1.0, job.surcharge});
+  }
+  return ratios;
+}
+
+// Rounds as an accountant composes them.
+class JobRounds {
+ public:
+  JobRounds(const SpentRounds& job, Adjacency adjacency)
+      : job_(job), is_paired_(PairedAdjacency(job.plan.sampling) == adjacency) {
+    sampling_ = is_paired_ ? Accounted(job.plan.sampling) : Sampling::kNone;
+    const double widening = is_paired_ ? 1.0
+                                       : SensitivityFactor(Adjacency::kReplaceOne) /
+                                             SensitivityFactor(PairedAdjacency(job.plan.sampling));
+    sensitivity_ = widening * job.plan.Sensitivity();
+    ratios_ = RatiosOf(job, sampling_);
+  }
+
+  double sensitivity() const { return sensitivity_; }
+  bool is_poisson() const { return sampling_ == Sampling::kPoisson; }
+
+  // The smallest ratio of noise to bound.
+  double LeastRatio() const {
+    return std::min_element(ratios_.begin(), ratios_.end(),
+                            [](const GaussianRounds& a, const GaussianRounds& b) {
+                              return a.noise_multiplier < b.noise_multiplier;
+                            })
+        ->noise_multiplier;
+  }
+
+  std::vector<GaussianRounds> Sampled() const {
+    if (sampling_ == Sampling::kNone) return Unsampled();
+    std::vector<GaussianRounds> rounds;
+    for (const GaussianRounds& group : Grouped(ratios_, kMostGroups)) {
+      rounds.push_back(WithRatio(group));
+    }
+    return rounds;
+  }
+
+  std::vector<GaussianRounds> Unsampled() const {
+    std::vector<GaussianRounds> rounds;
+    for (const GaussianRounds& group : ratios_) {
+      rounds.push_back(WithRatio(group));
+      rounds.back().sampling = Sampling::kNone;
+      rounds.back().choices.clear();
+    }
+    return rounds.size() == 1 ? rounds : MergedUnsampled(rounds);
+  }
+
+ private:
+  GaussianRounds WithRatio(const GaussianRounds& group) const {
+    Plan plan = job_.plan;
+    plan.noise_sigma *= group.noise_multiplier;
+    const int64_t honest_reports = plan.planned_reports - plan.colluders;
+    GaussianRounds rounds = {sampling_, plan.SumDeviation(honest_reports) / sensitivity_,
+                             plan.SamplingRate(), group.rounds};
+    if (sampling_ == Sampling::kUniform) {
+      rounds.sampling_rate = DominatingRate(plan, rounds.noise_multiplier);
+      rounds.choices = Choices(plan, sensitivity_);
+    }
+    return rounds;
+  }
+
+  const SpentRounds& job_;
+  bool is_paired_;
+  Sampling sampling_ = Sampling::kNone;
+  double sensitivity_ = 0.0;
+  std::vector<GaussianRounds> ratios_;
+};
+
+Deviations DeviationsOf(const SpentRounds& job, const JobRounds& rounds) {
+  const Plan& plan = job.plan;
+  const int64_t honest_reports = plan.planned_reports - plan.colluders;
+  Deviations deviations;
   // +infinity if there is no noise or no honest noise to share the change.
-  all.deviations.shift =
-      sensitivity / (static_cast<double>(std::max<int64_t>(honest_reports, 0)) * plan.noise_sigma);
-  all.deviations.certificate = plan.certificate;
-  all.deviations.coordinates = static_cast<double>(plan.dimension) *
-                               static_cast<double>(plan.planned_reports) *
-                               static_cast<double>(rounds);
+  deviations.shift =
+      rounds.sensitivity() / (static_cast<double>(std::max<int64_t>(honest_reports, 0)) *
+                              (plan.noise_sigma * rounds.LeastRatio()));
+  deviations.certificate = plan.certificate;
+  deviations.coordinates = static_cast<double>(plan.dimension) *
+                           static_cast<double>(plan.planned_reports) *
+                           static_cast<double>(job.rounds);
   if (plan.Trust() == TrustMode::kPrivateNoise) {
-    all.deviations.log_refusal = std::log(2.0 * static_cast<double>(rounds)) + kLogFalseRefusal;
+    deviations.log_refusal = std::log(2.0 * static_cast<double>(job.rounds)) + kLogFalseRefusal;
   }
-  if (is_poisson) all.deviations.log_cap_excess = LogCapExcess(plan, rounds);
-  return all;
+  if (rounds.is_poisson()) deviations.log_cap_excess = LogCapExcess(plan, job.rounds);
+  return deviations;
+}
+
+// Rounds of one plan under `adjacency`.
+Composition ComposeJob(const SpentRounds& job, Adjacency adjacency) {
+  const JobRounds rounds(job, adjacency);
+  return {rounds.Sampled(), rounds.Unsampled(), DeviationsOf(job, rounds)};
 }
 
 double LogOfSum(double log_a, double log_b) {
@@ -104,6 +183,7 @@ double LogOfSum(double log_a, double log_b) {
 
 void Append(const Composition& more, Composition* all) {
   all->rounds.insert(all->rounds.end(), more.rounds.begin(), more.rounds.end());
+  all->unsampled.insert(all->unsampled.end(), more.unsampled.begin(), more.unsampled.end());
   Deviations& sum = all->deviations;
   CertificateBounds& worst = sum.certificate;
   const CertificateBounds& other = more.deviations.certificate;
@@ -118,15 +198,15 @@ void Append(const Composition& more, Composition* all) {
 }  // namespace
 
 Composition ComposeReleases(const Plan& plan, int64_t rounds,
-                            const std::vector<SpentRounds>& before) {
+                            const std::vector<SpentRounds>& before, int64_t surcharge) {
   const Adjacency adjacency = PairedAdjacency(plan.sampling);
   std::vector<SpentRounds> jobs = before;
-  jobs.push_back({plan, rounds});
+  jobs.push_back({plan, rounds, rounds, surcharge});
   Composition all;
   for (SpentRounds& job : jobs) {
     if (job.rounds == 0) continue;
     job.plan.colluders = std::max(job.plan.colluders, plan.colluders);
-    Composition one = ComposeJob(job.plan, job.rounds, adjacency);
+    Composition one = ComposeJob(job, adjacency);
     if (job.plan.participants_known) one = WithDrawsKnown(std::move(one));
     if (all.rounds.empty()) {
       all = one;
@@ -139,10 +219,7 @@ Composition ComposeReleases(const Plan& plan, int64_t rounds,
 
 Composition WithDrawsKnown(Composition composition) {
   composition.deviations.log_cap_excess = -kInfinity;
-  for (GaussianRounds& group : composition.rounds) {
-    group.sampling = Sampling::kNone;
-    group.choices.clear();
-  }
+  composition.rounds = composition.unsampled;
   return composition;
 }
 

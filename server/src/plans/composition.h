@@ -44,6 +44,14 @@
 //     8 with L = ln(n/n0) / 2, and the rate that it asks for rises with n. The first term is the
 //     larger one for B up to about w N/2.
 //
+// Schedules. The rounds of a plan may differ in bound and noise, and so in s, the noise multiplier
+// of one encoding (schedule.h).
+//   Lemma 10. A round of multiplier s' >= s is no worse than one of multiplier s, whatever the draw
+//     and whoever chooses: adding noise to the other noises is post-processing. So many different
+//     rounds are charged in groups at the smallest s of each, and lemmas 4 to 9 hold for a group.
+//   Lemma 11. Where nothing is amplified, the rounds cost exactly what one round of
+//     1 / z^2 = sum of 1 / z_t^2 costs (grouping.h, lemma 3).
+//
 // Pure functions, safe from any thread. Part of sotto::server/plans.
 #ifndef SOTTO_PLANS_COMPOSITION_H_
 #define SOTTO_PLANS_COMPOSITION_H_
@@ -60,16 +68,18 @@ namespace sotto::privacy {
 // rounds from them.
 struct Composition {
   std::vector<GaussianRounds> rounds;
+  std::vector<GaussianRounds> unsampled;  // the same, to an adversary that knows the draws
   Deviations deviations;
 };
 
-// Composes `rounds` rounds of the plan with the rounds of earlier jobs, under the plan's adjacency.
-// The rounds of a plan with participants_known are composed as WithDrawsKnown() does. The plan's
-// colluders tell what they know of earlier jobs too. The worst certificate and the
-// largest shift of all jobs count for all coordinates; for jobs of one program they are the same.
-// Without rounds nothing is released.
+// Composes `rounds` rounds of the plan, the first ones of its schedule, with the rounds of earlier
+// jobs, under the plan's adjacency. The rounds of a plan with participants_known are composed as
+// WithDrawsKnown() does. The plan's colluders tell what they know of earlier jobs too. The worst
+// certificate and the largest shift of all jobs count for all coordinates; for jobs of one program
+// they are the same. Without rounds nothing is released.
+//   surcharge  see SpentRounds::surcharge; in [0, rounds]
 Composition ComposeReleases(const Plan& plan, int64_t rounds,
-                            const std::vector<SpentRounds>& before);
+                            const std::vector<SpentRounds>& before, int64_t surcharge = 0);
 
 // The composition for an adversary that sees the participants. Nothing is amplified, and each
 // device is charged for every round. The draws depend on no data, so a cap reveals nothing. The

@@ -13,7 +13,7 @@ void ValidateCohort(const Plan& plan) {
   Require(plan.devices >= 1 && plan.devices <= kMaxTrials, "devices", plan.devices, "in [1, 10^9]");
   Require(plan.cohort >= 1 && plan.cohort <= plan.devices, "cohort", plan.cohort,
           "in [1, devices]");
-  if (plan.sampling == Sampling::kNone) {
+  if (Accounted(plan.sampling) == Sampling::kNone) {
     Require(plan.cohort == plan.devices, "cohort", plan.cohort,
             "the number of devices when nothing is sampled");
   }
@@ -39,6 +39,10 @@ void Plan::Validate() const {
           "finite and at least 0");
   Require(noise_sigma >= 0 && std::isfinite(noise_sigma), "noise_sigma", noise_sigma,
           "finite and at least 0");
+  schedule.Validate(rounds);
+  Require(schedule.IsConstant() || (clip_bit_scale == 0 && accuracy_scale == 0),
+          "extra coordinates of an update", 1,
+          "absent if the bound or the noise follows a schedule");
   Require(colluders >= 0, "colluders", colluders, "at least 0");
   RequireDelta(delta);
   Require(private_noise_multiplier >= 0 && std::isfinite(private_noise_multiplier),
@@ -77,10 +81,13 @@ double Plan::SumDeviation(int64_t reports) const {
   return std::sqrt(static_cast<double>(std::max<int64_t>(reports, 0))) * noise_sigma;
 }
 
-double Plan::NoiseMultiplier() const { return SumDeviation(planned_reports) / Sensitivity(); }
+double Plan::NoiseMultiplier(int64_t round) const {
+  return SumDeviation(planned_reports) / Sensitivity() * schedule.TermsOf(round).noise_per_clip();
+}
 
-double Plan::AccountedNoiseMultiplier() const {
-  return SumDeviation(planned_reports - colluders) / Sensitivity();
+double Plan::AccountedNoiseMultiplier(int64_t round) const {
+  return SumDeviation(planned_reports - colluders) / Sensitivity() *
+         schedule.TermsOf(round).noise_per_clip();
 }
 
 double SigmaForNoiseMultiplier(const Plan& plan, double noise_multiplier) {

@@ -13,17 +13,18 @@
 #include "accounting/guarantee.h"
 #include "accounting/types.h"
 #include "plans/adaptive_clip.h"
+#include "plans/schedule.h"
 
 namespace sotto::privacy {
 
 struct Plan {
   Sampling sampling = Sampling::kUniform;
   int64_t devices = 0;  // N, eligible devices of the larger neighbouring fleet; in [1, 10^9]
-  int64_t cohort = 0;   // B, in [1, N]: exact (kUniform), expected (kPoisson), N (kNone)
+  int64_t cohort = 0;   // B, in [1, N]: exact (kUniform), expected (kPoisson), N (kNone, kFull)
   int64_t planned_reports = 0;  // B, or for kPoisson the cap on the draw, in [1, N]
   int64_t rounds = 0;           // >= 1
   int64_t dimension = 0;        // encoded coordinates of one update; >= 1
-  double clip_l2 = 0.0;         // C, bound on an update's L2 norm, model units; > 0
+  double clip_l2 = 0.0;         // C, bound on an update's L2 norm, model units, in round 0; > 0
   // s, model units; >= 0. The last coordinate of an update is +-s/2 and adapts C (adaptive_clip.h);
   // 0: no such coordinate. If C follows the bits, then C, s and noise_sigma are the values of one
   // round. The statement depends on their ratios only, which are the same in every round.
@@ -32,8 +33,11 @@ struct Plan {
   // of the device's n held-out samples that the round's model gets right: at most s/2 in magnitude
   // (device_accuracy.h). It moves with C as the clip bit's scale does. 0: no such coordinate.
   double accuracy_scale = 0.0;
-  double noise_sigma = 0.0;  // deviation of ONE encoding's noise per coordinate, model units; >= 0.
-                             // 0, no noise, is accounted as an infinite epsilon
+  double noise_sigma = 0.0;  // deviation of ONE encoding's noise per coordinate, model units, in
+                             // round 0; >= 0. 0, no noise, is accounted as an infinite epsilon
+  // How C and noise_sigma change from round to round; constant if extra coordinates travel with
+  // updates. Everything below that names no round is of round 0.
+  RoundSchedule schedule;
   // The public adversary knows which devices reported in each round. It is so if rounds close as
   // soon as their cohort has reported, because the time of a release then tells. Nothing is
   // amplified by sampling.
@@ -66,8 +70,8 @@ struct Plan {
   // Deviation of the released sum's noise divided by the sensitivity. NoiseMultiplier() counts all
   // the noise. AccountedNoiseMultiplier() leaves out the colluders' part; it is 0 if there are as
   // many colluders as planned reports.
-  double NoiseMultiplier() const;
-  double AccountedNoiseMultiplier() const;
+  double NoiseMultiplier(int64_t round = 0) const;
+  double AccountedNoiseMultiplier(int64_t round = 0) const;
 };
 
 // The privacy cost of an earlier job that shares devices with this job.
@@ -78,10 +82,13 @@ struct SpentRounds {
   // included. >= 0; a value below `rounds` counts as `rounds`. Only the figure against the server
   // uses it.
   int64_t updates = 0;
+  // Of `rounds`, those that released nothing. Nobody knows which rounds of the schedule they were,
+  // so each is charged as the costliest one. In [0, rounds].
+  int64_t surcharge = 0;
 };
 
-// The noise_sigma that gives the released sum this noise multiplier. It counts all the noise, the
-// colluders' included; > 0, finite. The plan's own noise_sigma is ignored. Throws
+// The noise_sigma that gives the released sum of round 0 this noise multiplier. It counts all the
+// noise, the colluders' included; > 0, finite. The plan's own noise_sigma is ignored. Throws
 // std::invalid_argument.
 double SigmaForNoiseMultiplier(const Plan& plan, double noise_multiplier);
 

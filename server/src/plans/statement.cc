@@ -14,6 +14,8 @@ int64_t CountRounds(const std::vector<SpentRounds>& jobs) {
   for (const SpentRounds& job : jobs) {
     job.plan.Validate();
     Require(job.rounds >= 0, "earlier rounds", job.rounds, "at least 0");
+    Require(job.surcharge >= 0 && job.surcharge <= job.rounds, "earlier surcharge", job.surcharge,
+            "in [0, earlier rounds]");
     rounds += job.rounds;
   }
   return rounds;
@@ -39,20 +41,24 @@ double Statement::numeric_error() const {
   return terms.empty() ? 0.0 : terms.front().gaussian.numeric_error;
 }
 
-Statement Account(const Plan& plan, int64_t rounds_released,
-                  const std::vector<SpentRounds>& before) {
+Statement Account(const Plan& plan, int64_t rounds_released, const std::vector<SpentRounds>& before,
+                  int64_t surcharge) {
   plan.Validate();
   Require(rounds_released >= 0 && rounds_released <= plan.rounds, "rounds_released",
           rounds_released, "in [0, rounds]");
+  Require(surcharge >= 0 && surcharge <= rounds_released, "surcharge", surcharge,
+          "in [0, rounds_released]");
   Statement statement;
   statement.sampling = plan.sampling;
   statement.rounds = rounds_released;
   statement.earlier_rounds = CountRounds(before);
-  statement.noise_multiplier = plan.NoiseMultiplier();
-  statement.accounted_noise_multiplier = plan.AccountedNoiseMultiplier();
+  const int64_t last = std::max<int64_t>(rounds_released - surcharge, 1) - 1;
+  statement.noise_multiplier = plan.NoiseMultiplier(last);
+  statement.accounted_noise_multiplier = plan.AccountedNoiseMultiplier(last);
   statement.private_noise_multiplier = plan.private_noise_multiplier;
 
-  const Disclosure disclosure = {plan, before, ComposeReleases(plan, rounds_released, before),
+  const Disclosure disclosure = {plan, before,
+                                 ComposeReleases(plan, rounds_released, before, surcharge),
                                  rounds_released, rounds_released};
   for (const ClaimKind& kind : ClaimKinds()) {
     if (!kind.ExistsIn(plan.Trust())) continue;
@@ -64,8 +70,8 @@ Statement Account(const Plan& plan, int64_t rounds_released,
 
 void RestateUpdates(const Plan& plan, int64_t updates, const std::vector<SpentRounds>& before,
                     Statement* statement) {
-  const Disclosure disclosure = {plan, before, ComposeReleases(plan, statement->rounds, before),
-                                 statement->rounds, updates};
+  // The claims that count updates do not depend on the releases.
+  const Disclosure disclosure = {plan, before, Composition(), statement->rounds, updates};
   for (size_t i = 0; i < statement->claims.size(); ++i) {
     Claim& claim = statement->claims[i];
     const ClaimKind* kind = FindKind(claim.adversary, claim.view);

@@ -19,9 +19,10 @@ struct Statement {
   std::vector<Claim> claims;  // the kinds of claim_kinds.h that the trust mode has, in that order
   std::vector<Guarantee> terms;  // terms[i]: the terms of claims[i].epsilon
   Sampling sampling = Sampling::kUniform;
-  int64_t rounds = 0;                       // released
-  int64_t earlier_rounds = 0;               // of earlier jobs, composed with these rounds
-  double noise_multiplier = 0.0;            // of the released sum, with all of the encoders' noise
+  int64_t rounds = 0;          // released
+  int64_t earlier_rounds = 0;  // of earlier jobs, composed with these rounds
+  // Of the sum that was released last, with all of the encoders' noise; of round 0 before any.
+  double noise_multiplier = 0.0;
   double accounted_noise_multiplier = 0.0;  // without the colluders' part
   double private_noise_multiplier = 0.0;    // z of one update against the server; 0: none
 
@@ -47,8 +48,9 @@ struct Statement {
 //   before  earlier rounds of some of the same devices; composed with their own settings, at the
 //           plan's delta and under its adjacency (composition.h)
 // Throws std::invalid_argument for a bad plan, a bad earlier plan or a bad number of rounds.
+//   surcharge  of rounds_released, those that released nothing: SpentRounds::surcharge
 Statement Account(const Plan& plan, int64_t rounds_released,
-                  const std::vector<SpentRounds>& before = {});
+                  const std::vector<SpentRounds>& before = {}, int64_t surcharge = 0);
 
 // Recomputes the claims that count updates, for another number of attempts. The server saw the
 // updates of attempts that released nothing, too.

@@ -3,16 +3,12 @@
 #include <cmath>
 
 #include "accounting/arguments.h"
-#include "accounting/gdp.h"
 
 namespace sotto::privacy {
 namespace {
 
 constexpr int64_t kMaxCount = 1000000000;
 constexpr int64_t kMaxLocalSteps = 1000000;
-
-// Covers the rounding errors of the few operations that compute a mu.
-constexpr double kRoundUp = 1 + 1e-12;
 
 void RequirePositive(double value, const char* name) {
   Require(value > 0 && std::isfinite(value), name, value, "finite and above 0");
@@ -37,16 +33,6 @@ void ValidateTraining(const NoisyTraining& training) {
 double MuOfTwoClips(const NoisyTraining& training) {
   return 2 * training.gradient_clip_l2 /
          (std::sqrt(static_cast<double>(training.devices)) * training.noise_sigma);
-}
-
-double Harmonic(int64_t count) {
-  double sum = 0.0;
-  for (int64_t k = count; k >= 1; --k) sum += 1 / static_cast<double>(k);
-  return sum;
-}
-
-double RootOfRounds(const NoisyTraining& training) {
-  return std::sqrt(static_cast<double>(training.rounds));
 }
 
 // An upper bound on the square root of 1 + 1/4 + ... + 1/T^2.
@@ -82,32 +68,6 @@ void NoisyFedProx::Validate() const {
   ValidateTraining(training);
   Require(proximal > 0 && proximal * training.learning_rate <= 1, "proximal", proximal,
           "above 0 and at most 1 / learning_rate");
-}
-
-double SampleLevelBound::SampleEpsilon(double delta) const { return GdpEpsilon(mu_, delta); }
-
-double SampleLevelBound::SampleDelta(double epsilon) const { return GdpDelta(mu_, epsilon); }
-
-SampleLevelBound BoundNoisyFedAvg(const NoisyFedAvg& method) {
-  method.Validate();
-  const NoisyTraining& training = method.training;
-  const bool steps_decay =
-      method.schedule == RateSchedule::kCyclic || method.schedule == RateSchedule::kContinuous;
-  const bool rounds_decay =
-      method.schedule == RateSchedule::kStagewise || method.schedule == RateSchedule::kContinuous;
-  // The rates of round 0. Those of round t are at most 1 / (t + 1) of them, as
-  // 1 / (t K + k + 1) <= 1 / ((t + 1) (k + 1)) for k < K.
-  const double rate_sum =
-      training.learning_rate *
-      (steps_decay ? Harmonic(training.local_steps) : static_cast<double>(training.local_steps));
-  const double root = rounds_decay ? RootOfFallingRounds(training) : RootOfRounds(training);
-  return SampleLevelBound(MuOfTwoClips(training) * rate_sum * root * kRoundUp);
-}
-
-SampleLevelBound BoundNoisyFedProx(const NoisyFedProx& method) {
-  method.Validate();
-  return SampleLevelBound(MuOfTwoClips(method.training) / method.proximal *
-                          RootOfRounds(method.training) * kRoundUp);
 }
 
 PublishedMu PublishedNoisyFedAvg(const NoisyFedAvg& method, double smoothness, double constant) {

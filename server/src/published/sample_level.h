@@ -1,35 +1,32 @@
-// Noisy-FedAvg and Noisy-FedProx: Gaussian differential privacy (gdp.h) of ONE SAMPLE of one
-// device, given the averaged models, if training is exactly as assumed here.
+// Noisy-FedAvg and Noisy-FedProx: the printed Theorems 12 and 15, for comparison. NOT bounds.
 //
-// These statements differ from those of statement.h in three ways: the unit is a sample, not a
-// device; the sensitivities are those of clipped gradients, not of clipped updates; and no server
-// can check the assumptions. So they have a type of their own, which converts to none of the
-// others. They belong in no ledger and are no candidates for the best of several accountants.
-//
-// Assumptions, for every round t = 0 ... T - 1:
+// Sotto trains both methods as ordinary plans at device level (plans/schedule.h); this file has
+// only what the paper prints about ONE SAMPLE of one device. Its setting, for rounds t = 0 ... T -
+// 1:
 //   1. All m devices take part, and each starts from the average.
 //   2. Each device takes K steps of plain SGD, without momentum, along gradients clipped to V,
 //        w <- w - eta_(k,t) g / max(1, |g| / V)                           (Noisy-FedAvg)
 //        w <- w - eta_(k,t) (g / max(1, |g| / V) + alpha (w - average))   (Noisy-FedProx).
 //   3. Each device adds N(0, sigma^2) to each parameter, and the server averages.
-// So the average of a round carries noise of deviation sigma / sqrt(m), and one sample moves it by
-// at most
-//   gamma_t = 2V / m * (sum over k of eta_(k,t))   (Lemma 20), or 2V / (m alpha)   (Lemma 22).
-// The rounds compose: mu = sqrt(m) / sigma * sqrt(sum over t of gamma_t^2). This holds for every
-// loss, for the last model and for all the models together.
+// One sample then moves the average by at most gamma_t = 2V / m * (sum over k of eta_(k,t))
+// (Lemma 20), or 2V / (m alpha) (Lemma 22), and so does all the data of a device: neither proof
+// uses that only one sample differs. The rounds compose to
+//   mu = sqrt(m) / sigma * sqrt(sum over t of gamma_t^2),
+// which holds for every loss, for the last model and for all the models together.
 //
-// The convergent bounds of the paper are not used. Its Theorems 12 (a), 12 (b) and 15 print a mu
-// that stays finite as T grows, and that falls as the smoothness L grows. As printed they are not
-// bounds:
+// Theorems 12 (a), 12 (b) and 15 print a mu that stays finite as T grows, and that falls as the
+// smoothness L grows. As printed they are not bounds:
 //   1. A loss that is linear in w is L-smooth for every L.
 //   2. For such a loss the last model is Gaussian, with means T gamma apart and deviation
-//      sigma sqrt(T / m). So mu = sqrt(m T) gamma / sigma exactly, more than printed for all T > 1.
+//      sigma sqrt(T / m). So mu = sqrt(m T) gamma / sigma exactly. For (a) and 15 that is more than
+//      printed for all T > 1. For (b) the printed factor lacks eta, so it takes more rounds where
+//      eta is below 1.
 //   3. The proof interpolates with weights that Lemma 19 wants in [0, 1]. The weights that give the
 //      printed value exceed 1, since the step from model to model may expand.
 //   4. Within [0, 1], with the same gamma in all rounds, weights of 1 are the best, and they are
 //      composition.
 // Theorems 12 (c) and (d) are compositions, and hold, (d) for a constant
-// z >= eta_(0,0) (1 + 1/2 + ... + 1/K). The printed values are here for comparison, as PublishedMu.
+// z >= eta_(0,0) (1 + 1/2 + ... + 1/K).
 //
 // Every function throws std::invalid_argument, naming the field, for a value outside its range or
 // an assumption that does not hold. Pure functions, safe from any thread. Part of
@@ -80,34 +77,6 @@ struct NoisyFedProx {
 
   void Validate() const;  // throws std::invalid_argument
 };
-
-// mu-GDP for one sample, on the assumptions above.
-class SampleLevelBound {
- public:
-  double mu() const { return mu_; }
-
-  // (epsilon, delta) of one sample: the smallest epsilon at this delta, in (0, 1), and the smallest
-  // delta at this epsilon, >= 0 and finite. Upper bounds.
-  double SampleEpsilon(double delta) const;
-  double SampleDelta(double epsilon) const;
-
- private:
-  friend SampleLevelBound BoundNoisyFedAvg(const NoisyFedAvg& method);
-  friend SampleLevelBound BoundNoisyFedProx(const NoisyFedProx& method);
-  explicit SampleLevelBound(double mu) : mu_(mu) {}
-
-  double mu_;
-};
-
-// With H_K = 1 + 1/2 + ... + 1/K and u = 2 V eta / (sqrt(m) sigma):
-//   kConstant    u K sqrt(T)
-//   kCyclic      u H_K sqrt(T)
-//   kStagewise   u K sqrt(2 - 1/T)      Theorem 12 (c)
-//   kContinuous  u H_K sqrt(2 - 1/T)    Theorem 12 (d) with z = eta H_K
-SampleLevelBound BoundNoisyFedAvg(const NoisyFedAvg& method);
-
-// 2V / (sqrt(m) alpha sigma) sqrt(T).
-SampleLevelBound BoundNoisyFedProx(const NoisyFedProx& method);
 
 // A mu as the paper prints it. NOT a bound (above): for comparison only.
 struct PublishedMu {

@@ -22,7 +22,7 @@ const privacy::Statement& Budget::Accounted(uint32_t rounds) {
   if (!accounted_ || accounted_->rounds != charged) {
     privacy::Plan plan = config_.plan;
     plan.rounds = std::max(plan.rounds, charged);
-    accounted_ = privacy::Account(plan, charged, config_.spent_before);
+    accounted_ = privacy::Account(plan, charged, config_.spent_before, surcharge_);
     if (!config_.codec->certified) AssumeIdealNoise(&*accounted_);
   }
   return *accounted_;

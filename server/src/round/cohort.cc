@@ -40,6 +40,7 @@ std::vector<uint32_t> DrawCohort(privacy::Sampling sampling, uint32_t devices, u
       drawn = DrawPoisson(devices, cohort, random);
       break;
     case privacy::Sampling::kNone:
+    case privacy::Sampling::kFull:
       drawn.resize(devices);
       std::iota(drawn.begin(), drawn.end(), 0U);
       break;

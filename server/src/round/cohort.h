@@ -18,7 +18,7 @@ namespace sotto::server {
 // The devices drawn, ascending.
 //   sampling  kUniform: exactly `cohort` of the devices, every subset equally likely
 //             kPoisson: each device independently with probability cohort / devices, exactly
-//             kNone: all of them
+//             kNone, kFull: all of them
 //   devices   >= 1; 1 <= cohort <= devices
 // Throws std::invalid_argument, or std::runtime_error if the random stream fails.
 std::vector<uint32_t> DrawCohort(privacy::Sampling sampling, uint32_t devices, uint32_t cohort,

@@ -324,7 +324,7 @@ RoundOutcome Job::OutcomeOf(const AttemptCounts& counts) const {
   outcome.beyond_bound = counts.beyond_bound;
   outcome.clip_l2 = static_cast<double>(clip_l2_);
   if (config_.codec->noise) {
-    outcome.noise_sigma = static_cast<double>(config_.NoiseSigmaFor(clip_l2_));
+    outcome.noise_sigma = static_cast<double>(config_.NoiseSigmaFor(clip_l2_, round_));
   }
   return outcome;
 }

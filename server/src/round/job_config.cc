@@ -105,14 +105,34 @@ uint32_t JobConfig::AccuracyQ20() const {
   return evaluates_on_devices ? HalfInUnitsOf(plan.noise_sigma, plan.accuracy_scale) : 0;
 }
 
-float JobConfig::NoiseSigmaFor(float clip_l2) const {
+float JobConfig::ClipFor(uint32_t round) const {
+  return FloatAtLeast(plan.clip_l2 * plan.schedule.TermsOf(round).clip_factor);
+}
+
+float JobConfig::NoiseSigmaFor(float clip_l2, uint32_t round) const {
   const double clip = static_cast<double>(clip_l2);
-  auto sigma = static_cast<float>(plan.noise_sigma * (clip / plan.clip_l2));
-  // sigma / clip >= plan.noise_sigma / plan.clip_l2: products of two float32 values are exact.
-  while (static_cast<double>(sigma) * plan.clip_l2 < plan.noise_sigma * clip) {
+  const double ratio = plan.schedule.TermsOf(round).noise_per_clip();
+  auto sigma = static_cast<float>(plan.noise_sigma * (clip / plan.clip_l2) * ratio);
+  // sigma / clip >= ratio plan.noise_sigma / plan.clip_l2: products of two float32 values are
+  // exact, and kArithmeticMargin covers the rounding of the third factor.
+  while (static_cast<double>(sigma) * plan.clip_l2 < plan.noise_sigma * clip * ratio) {
     sigma = std::nextafter(sigma, std::numeric_limits<float>::infinity());
   }
   return sigma;
+}
+
+uint32_t JobConfig::LeastNoisyRound() const {
+  if (plan.schedule.IsConstant()) return 0;
+  uint32_t least = 0;
+  double least_ratio = 1.0;  // of round 0
+  for (uint32_t round = 1; round < plan.rounds; ++round) {
+    const double ratio = plan.schedule.TermsOf(round).noise_per_clip();
+    if (ratio < least_ratio) {
+      least = round;
+      least_ratio = ratio;
+    }
+  }
+  return least;
 }
 
 float JobConfig::NextClip(float clip_l2, int64_t bit_sum, double* fraction) const {
@@ -130,7 +150,8 @@ TrainTask JobConfig::TaskFor(uint32_t round, float clip_l2) const {
   TrainTask task;
   task.round = round;
   task.format = format();
-  task.quantizer_scale = codec->noise ? NoiseSigmaFor(clip_l2) : clip_l2 * kUniformScaleOfClip;
+  task.quantizer_scale =
+      codec->noise ? NoiseSigmaFor(clip_l2, round) : clip_l2 * kUniformScaleOfClip;
   task.clip_bit_q20 = ClipBitQ20();
   task.accuracy_q20 = AccuracyQ20();
   task.training = training;
@@ -171,6 +192,24 @@ void JobConfig::RequireTrainable() const {
           fmt::format("--learning-rate-schedule {} counts at most 2^31 steps: lower --rounds or "
                       "--local-steps",
                       Name(learning_rate_schedule)));
+}
+
+void JobConfig::RequireBoundFromSteps() const {
+  const privacy::StepBound& bound = plan.schedule.bound;
+  if (!bound.IsSet()) return;
+  const privacy::StepBound trained = BoundFromSteps();
+  Require(bound.gradient_clip == trained.gradient_clip && bound.proximal == trained.proximal &&
+              bound.steps == trained.steps && bound.rate.base == trained.rate.base &&
+              bound.rate.decay == trained.rate.decay &&
+              bound.rate.schedule == trained.rate.schedule,
+          "the plan's bound follows from another local training than the job's");
+  Require(training.momentum == 0 && training.weight_decay == 0,
+          "a bound that follows from local steps covers neither momentum nor weight decay");
+  for (uint32_t round = 0; round < plan.rounds; ++round) {
+    Require(std::isfinite(ClipFor(round)),
+            "the bound that follows from the local steps has no end: lower --proximal or the "
+            "learning rate until their product is at most 2");
+  }
 }
 
 void JobConfig::RequireAdaptable() const {
@@ -228,6 +267,7 @@ void JobConfig::Validate() const {
           "a job has devices, a cohort of at least one and at most all of them, and rounds");
   Require(coordinates() <= kMaxParameters, "the model has more parameters than an update can");
   Require(max_attempts >= 1, "a round has at least one attempt");
+  RequireBoundFromSteps();
   RequireAdaptable();
   RequireEvaluable();
   if (codec->noise) {
@@ -238,26 +278,31 @@ void JobConfig::Validate() const {
     Require(static_cast<double>(static_cast<float>(plan.noise_sigma)) == plan.noise_sigma,
             "the noise must be a float32 value; see RoundToDevice()");
     // For codecs that hand over float32 no task says this.
-    Require(plan.clip_l2 <= static_cast<double>(kMaxClipInScales) * plan.noise_sigma,
+    const double least =
+        plan.schedule.TermsOf(LeastNoisyRound()).noise_per_clip() * plan.noise_sigma;
+    Require(plan.clip_l2 <= static_cast<double>(kMaxClipInScales) * least,
             fmt::format("the noise of an update has deviation {:g}, below 2^-20 of the clipping "
                         "bound {:g}; raise the noise, or train without it: --epsilon inf",
-                        plan.noise_sigma, plan.clip_l2));
+                        least, plan.clip_l2));
   }
   // TrainTask::Validate() alone decides which combinations devices accept.
-  Require(TaskFor(0, training.clip_l2).Validate() == Status::kOk,
+  const uint32_t least_noisy = LeastNoisyRound();
+  Require(TaskFor(least_noisy, ClipFor(least_noisy)).Validate() == Status::kOk,
           "no device adds this private noise: it goes with gau-lrq and without --adaptive-clip and "
           "--evaluate-on-devices, and its deviation, 2 C z, is below 64 times gau-lrq's, of which "
           "C is at most 128 times; lower "
           "--private-noise-multiplier or raise gau-lrq's noise, or leave --trust-mode out");
 }
 
+float FloatAtLeast(double value) {
+  const auto rounded = static_cast<float>(value);
+  if (static_cast<double>(rounded) >= value) return rounded;
+  return std::nextafter(rounded, std::numeric_limits<float>::infinity());
+}
+
 privacy::Plan RoundToDevice(privacy::Plan plan) {
   plan.clip_l2 = static_cast<double>(static_cast<float>(plan.clip_l2));
-  auto sigma = static_cast<float>(plan.noise_sigma);
-  if (static_cast<double>(sigma) < plan.noise_sigma) {
-    sigma = std::nextafter(sigma, std::numeric_limits<float>::infinity());
-  }
-  plan.noise_sigma = static_cast<double>(sigma);
+  plan.noise_sigma = static_cast<double>(FloatAtLeast(plan.noise_sigma));
   return plan;
 }
 

@@ -39,9 +39,9 @@ struct JobConfig {
   Coding coding = Coding::kRange;
   uint32_t padding = kDefaultPadding;
 
-  // Fleet, cohort, rounds, clipping bound and noise. clip_l2 and noise_sigma are float32 values,
-  // because devices compute in float32: see RoundToDevice(). Noise and delta are unused without
-  // privacy.
+  // Fleet, cohort, rounds, clipping bound, noise and how they change from round to round. clip_l2
+  // and noise_sigma are float32 values, because devices compute in float32: see RoundToDevice().
+  // Noise and delta are unused without privacy.
   privacy::Plan plan;
 
   // Adaptive clipping: how the bound moves from round to round. The first round trains with the
@@ -89,6 +89,13 @@ struct JobConfig {
             learning_rate_schedule};
   }
 
+  // The local training from which a bound follows: every device takes the same steps, whose rates
+  // and gradients are bounded. plan.schedule.bound is this or not set.
+  privacy::StepBound BoundFromSteps() const {
+    return {static_cast<double>(training.gradient_clip), static_cast<double>(training.proximal),
+            training.local_steps, LearningRates()};
+  }
+
   // A round closes as soon as its whole cohort has reported. See Plan::participants_known, which
   // makes the claims say so.
   bool close_early() const { return plan.participants_known; }
@@ -107,12 +114,16 @@ struct JobConfig {
   // The same of the accuracy's largest magnitude: plan.accuracy_scale / 2. 0: there is none.
   uint32_t AccuracyQ20() const;
 
+  // The bound of a round by the plan's schedule, a float32 value in model units, rounded up. Under
+  // adaptive clipping the bound of a round follows from the releases before it instead.
+  float ClipFor(uint32_t round) const;
+
   // Each round has its own clipping bound `clip_l2`, a float32 value in model units. The next three
   // methods depend on it.
 
-  // The noise's deviation, a float32 value in model units: plan.noise_sigma at plan.clip_l2. Its
-  // ratio to the bound is never below the plan's ratio.
-  float NoiseSigmaFor(float clip_l2) const;
+  // The noise's deviation, a float32 value in model units. Its ratio to the bound is never below
+  // the ratio that the plan has in this round.
+  float NoiseSigmaFor(float clip_l2, uint32_t round = 0) const;
 
   // The task of each device in round `round`; job id and attempt are left empty.
   TrainTask TaskFor(uint32_t round, float clip_l2) const;
@@ -130,10 +141,16 @@ struct JobConfig {
   void Validate() const;
 
  private:
+  // The round with the least noise in proportion to its bound.
+  uint32_t LeastNoisyRound() const;
   void RequireTrainable() const;
+  void RequireBoundFromSteps() const;
   void RequireAdaptable() const;
   void RequireEvaluable() const;
 };
+
+// The smallest float32 that is no smaller.
+float FloatAtLeast(double value);
 
 // The plan with clip_l2 rounded to the float32 that devices use, and noise_sigma rounded up to one.
 privacy::Plan RoundToDevice(privacy::Plan plan);

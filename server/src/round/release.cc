@@ -33,10 +33,11 @@ uint32_t TopUp(const JobConfig& config, const UpdateCodec& codec, uint32_t repor
 }
 
 // The bits are read only from the sum, after its noise is complete.
-void AdaptClip(const JobConfig& config, float clip_l2, Span<const int64_t> noisy,
-               ReleaseResult* release) {
-  release->next_clip_l2 = static_cast<double>(clip_l2);
+void SetNextClip(const JobConfig& config, const TrainTask& task, Span<const int64_t> noisy,
+                 ReleaseResult* release) {
+  release->next_clip_l2 = static_cast<double>(config.ClipFor(task.round + 1));
   if (!config.clip_schedule) return;
+  const float clip_l2 = task.training.clip_l2;
   double fraction = 0;
   const int64_t bit_sum = noisy[config.model->parameters];
   release->next_clip_l2 = static_cast<double>(config.NextClip(clip_l2, bit_sum, &fraction));
@@ -68,7 +69,7 @@ ReleaseResult MakeRelease(const JobConfig& config, const TrainTask& task, Partia
   Accumulator sum(std::move(total.sums));
   ReleaseResult release;
   release.topped_up = TopUp(config, *codec, total.counts.reported, server_key, sum);
-  AdaptClip(config, task.training.clip_l2, sum.sums(), &release);
+  SetNextClip(config, task, sum.sums(), &release);
   EstimateAccuracy(config, sum.sums(), &release);
   const std::vector<TrainedTensor> tensors =
       TrainedTensors(*config.model, config.aggregation.smoothing_image);

@@ -36,9 +36,11 @@ struct JobRequest {
   // The values that MakeJob() must resolve:
   double epsilon = 6.0;  // > 0; +infinity: fine uniform dither instead of noise, WITHOUT privacy
   std::optional<double> noise_multiplier;  // instead of epsilon
+  std::optional<double> noise_sigma;       // instead of both
   std::optional<double> epsilon_budget;    // absent: epsilon, or none with noise_multiplier
   std::optional<double> delta;             // absent: devices^-1.1
   bool adaptive_clip = false;
+  bool clip_from_steps = false;          // each round's bound follows from its local steps
   privacy::ClipSchedule clip_schedule;   // with adaptive_clip
   std::optional<double> clip_noise;      // absent: cohort / 20, more if that takes above a tenth
   std::optional<double> accuracy_noise;  // absent: 0.05, more if that takes above a tenth

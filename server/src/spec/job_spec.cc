@@ -60,6 +60,8 @@ bool ClipsSamples(const JobConfig& job) {
 }
 bool IsProximal(const JobConfig& job) { return job.training.proximal > 0; }
 bool DrawsBatches(const JobConfig& job) { return job.training.batches != Batches::kPasses; }
+bool IsBoundFromSteps(const JobConfig& job) { return job.plan.schedule.bound.IsSet(); }
+bool HasNoiseDecay(const JobConfig& job) { return job.plan.schedule.noise_decay != 1; }
 bool HasRateSchedule(const JobConfig& job) {
   return job.learning_rate_schedule != privacy::LearningRateSchedule::kConstant;
 }
@@ -125,10 +127,10 @@ Fields Sampling() {
   return {
       Row("sampling",
           "uniform: exactly B without replacement, replace-one adjacency; poisson: each device "
-          "with "
-          "chance B/N, add/remove adjacency")
+          "with chance B/N, add/remove adjacency; full: all devices in every round, whatever "
+          "--cohort, replace-one adjacency, nothing is amplified")
           .In(Group::kRounds)
-          .OneOf(privacy::Sampling::kUniform, privacy::Sampling::kPoisson)
+          .OneOf(privacy::Sampling::kUniform, privacy::Sampling::kPoisson, privacy::Sampling::kFull)
           .StandsInPlan(
               Learns::kNoise, [](auto& plan) -> auto& { return plan.sampling; }),
       Derived("devices").OfPlan([](auto& plan) -> auto& { return plan.devices; }),
@@ -173,9 +175,28 @@ Fields Noise() {
           .Excludes("epsilon")
           .Asked(
               Learns::kNoise, [](auto& request) -> auto& { return request.noise_multiplier; }),
+      Row("noise-sigma",
+          "deviation of the noise of one device's update, per coordinate, instead of --epsilon and "
+          "--noise-multiplier; of the first round, if rounds differ")
+          .In(Group::kPrivacy)
+          .Within({0, 1e9, true})
+          .Unit("model units")
+          .Excludes("epsilon")
+          .Asked(
+              Learns::kNoise, [](auto& request) -> auto& { return request.noise_sigma; }),
       Derived("noise-sigma", Learns::kNoise).OfPlan([](auto& plan) -> auto& {
         return plan.noise_sigma;
       }),
+      Row("noise-decay",
+          "tau of the dynamic schedule of Gau-LRQ: the noise of round k, from 0, is that of the "
+          "first times tau^(k/4). --epsilon scales the whole schedule until the sound epsilon "
+          "meets "
+          "the budget: that every tau costs the same (Lemma 4 of the paper) does not hold")
+          .In(Group::kPrivacy)
+          .Within({1e-6, 1})
+          .StandsInPlan(
+              Learns::kNoise, [](auto& plan) -> auto& { return plan.schedule.noise_decay; })
+          .StoredIf(HasNoiseDecay),
       Row("colluders", "participants assumed to tell their noise to the adversary")
           .In(Group::kPrivacy)
           .Within(kCountOrNone)
@@ -379,6 +400,37 @@ Fields LocalTraining() {
   };
 }
 
+// What a store must know of the local training to account a bound that follows from it.
+Fields BoundFromSteps() {
+  const auto of_bound = [](const char* name, auto ref) {
+    return Derived(name, Learns::kTask)
+        .OfPlan([ref](auto& plan) -> auto& { return ref(plan.schedule.bound); })
+        .StoredIf(IsBoundFromSteps);
+  };
+  return {
+      Row("clip-from-steps",
+          "the bound C of each round follows from --local-steps, --gradient-clip, --proximal and "
+          "the learning rates: no update of Noisy-FedAvg or Noisy-FedProx is longer. Without "
+          "momentum and weight decay")
+          .In(Group::kTraining)
+          .Excludes("clip")
+          .Asked(
+              Learns::kTask, [](auto& request) -> auto& { return request.clip_from_steps; }),
+      of_bound(
+          "bound-gradient-clip", [](auto& bound) -> auto& { return bound.gradient_clip; }),
+      of_bound(
+          "bound-proximal", [](auto& bound) -> auto& { return bound.proximal; }),
+      of_bound(
+          "bound-steps", [](auto& bound) -> auto& { return bound.steps; }),
+      of_bound(
+          "bound-rate", [](auto& bound) -> auto& { return bound.rate.base; }),
+      of_bound(
+          "bound-rate-decay", [](auto& bound) -> auto& { return bound.rate.decay; }),
+      of_bound(
+          "bound-rate-schedule", [](auto& bound) -> auto& { return bound.rate.schedule; }),
+  };
+}
+
 // The orders in which a tensor can be flattened.
 std::vector<std::string> Orders() {
   std::vector<std::string> orders = {"natural"};
@@ -521,8 +573,9 @@ Fields ServerStep() {
 
 Fields AllFields() {
   Fields all;
-  for (const Fields& part : {ModelAndCode(), Sampling(), Noise(), AdaptiveClip(), Evaluation(),
-                             LocalTraining(), ServerOptimiser(), Estimation(), ServerStep()}) {
+  for (const Fields& part :
+       {ModelAndCode(), Sampling(), Noise(), AdaptiveClip(), Evaluation(), LocalTraining(),
+        BoundFromSteps(), ServerOptimiser(), Estimation(), ServerStep()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

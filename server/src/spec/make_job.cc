@@ -27,11 +27,41 @@ void Require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
+// The request says how much noise, and not what it may cost.
+bool HasNoise(const JobRequest& r) { return r.noise_multiplier || r.noise_sigma; }
+
+void RequireStepsWithABound(const JobRequest& r) {
+  const TrainingOptions& t = r.job.training;
+  Require(t.local_steps > 0,
+          "--clip-from-steps: the bound grows with the number of steps, which with epochs is a "
+          "device's own; name it, by --local-steps");
+  Require(t.gradient_clip > 0,
+          "--clip-from-steps: without a bound on gradients, updates have none; name one, by "
+          "--gradient-clip");
+  Require(t.learning_rate > 0, "--clip-from-steps: --learning-rate 0 never leaves the model");
+  Require(t.momentum == 0,
+          "--clip-from-steps: no bound is derived for momentum, with which a step is longer than "
+          "its gradient; leave --momentum out");
+  Require(t.weight_decay == 0,
+          "--clip-from-steps: no bound is derived for weight decay, whose step grows with the "
+          "model; say --weight-decay 0");
+}
+
 // Checks that JobConfig::Validate() cannot make, or would report later and without the options'
 // names.
 void RequirePlausible(const JobRequest& r, uint32_t devices) {
   RequireInRange(JobFields(), r);
-  if (r.job.plan.cohort > devices) {
+  Require(!r.noise_sigma || !r.noise_multiplier,
+          "--noise-sigma and --noise-multiplier both say how much noise; leave one out");
+  const bool is_full = r.job.plan.sampling == privacy::Sampling::kFull;
+  if (is_full && r.job.plan.cohort != JobRequest().job.plan.cohort &&
+      r.job.plan.cohort != devices) {
+    throw std::invalid_argument(
+        fmt::format("--cohort {} with --sampling full, which takes all {} devices in every round; "
+                    "leave --cohort out",
+                    r.job.plan.cohort, devices));
+  }
+  if (!is_full && r.job.plan.cohort > devices) {
     throw std::invalid_argument(
         fmt::format("--cohort {} is more than the {} devices; draw at most all of them",
                     r.job.plan.cohort, devices));
@@ -45,6 +75,19 @@ void RequirePlausible(const JobRequest& r, uint32_t devices) {
       !r.job.evaluates_on_devices || codec.certified,
       "--evaluate-on-devices reads a noisy number, which only --mechanism gau-lrq with a finite "
       "--epsilon or --noise-multiplier carries; leave it out, or add noise");
+  const bool is_scheduled = r.clip_from_steps || !r.job.plan.schedule.IsConstant();
+  Require(r.job.plan.schedule.IsConstant() || codec.noise,
+          "--noise-decay needs noise: name a finite --epsilon, --noise-multiplier or "
+          "--noise-sigma");
+  Require(
+      !is_scheduled || !r.adaptive_clip,
+      "--adaptive-clip chooses the bound from the releases and the noise with it, --noise-decay "
+      "and --clip-from-steps fix them beforehand; leave one out");
+  Require(!is_scheduled || !r.job.evaluates_on_devices,
+          "--evaluate-on-devices shares the noise of a round with the updates, by a share that "
+          "rounds of different noise do not have; leave it, or --noise-decay and "
+          "--clip-from-steps, out");
+  if (r.clip_from_steps) RequireStepsWithABound(r);
   const bool is_private_noise = r.trust_mode == privacy::TrustMode::kPrivateNoise;
   Require(!is_private_noise || r.private_noise_multiplier.has_value(),
           "--trust-mode private-noise: say how much noise, by --private-noise-multiplier");
@@ -62,6 +105,7 @@ void RequireDelta(const JobRequest& r, uint32_t devices) {
 privacy::Plan BarePlan(const JobRequest& r, uint32_t devices) {
   privacy::Plan plan = r.job.plan;
   plan.devices = devices;
+  if (plan.sampling == privacy::Sampling::kFull) plan.cohort = devices;
   plan.planned_reports = plan.cohort;
   plan.dimension =
       r.job.model->parameters + (r.adaptive_clip ? 1 : 0) + (r.job.evaluates_on_devices ? 1 : 0);
@@ -77,6 +121,7 @@ privacy::Plan BarePlan(const JobRequest& r, uint32_t devices) {
 
 privacy::Plan NoisyPlan(const JobRequest& r, const privacy::Plan& bare,
                         const std::vector<privacy::SpentRounds>& before) {
+  if (r.noise_sigma) return privacy::PlanForNoiseSigma(bare, *r.noise_sigma).plan;
   if (r.noise_multiplier) {
     return privacy::PlanForNoiseMultiplier(bare, *r.noise_multiplier).plan;
   }
@@ -136,6 +181,14 @@ privacy::Plan CalibratedPlan(const JobRequest& r, const privacy::Plan& bare,
   return RoundToDevice(WithExtras(r, NoisyPlan(r, bare, before)));
 }
 
+void BoundBySteps(JobConfig* job) {
+  privacy::Plan& plan = job->plan;
+  plan.schedule.bound = job->BoundFromSteps();
+  plan.schedule.Validate(plan.rounds);
+  job->training.clip_l2 = FloatAtLeast(privacy::BoundOf(plan.schedule.bound, 0));
+  plan.clip_l2 = static_cast<double>(job->training.clip_l2);
+}
+
 double LearningRateDecay(const JobRequest& r) {
   const bool is_constant = r.job.learning_rate_schedule == privacy::LearningRateSchedule::kConstant;
   return r.learning_rate_decay.value_or(is_constant ? 0.99 : 1.0);
@@ -164,7 +217,7 @@ void ResolveSmoothing(const JobRequest& r, JobConfig* job) {
 
 const CodecInfo& ResolveCodec(const JobRequest& r) {
   const CodecInfo& codec = *r.job.codec;
-  const bool is_unlimited = !r.noise_multiplier && std::isinf(r.epsilon) && r.epsilon > 0;
+  const bool is_unlimited = !HasNoise(r) && std::isinf(r.epsilon) && r.epsilon > 0;
   if (!is_unlimited) return codec;
   if (codec.without_noise != nullptr) return RequireCodec(codec.without_noise);
   throw std::invalid_argument(fmt::format(
@@ -178,20 +231,21 @@ JobConfig MakeJob(const JobRequest& r, uint32_t devices,
   job.codec = &ResolveCodec(r);
   job.initial_parameters.clear();
   if (r.initial_model) job.initial_parameters = ReadParameters(*r.initial_model, *r.job.model);
+  job.learning_rate_decay = LearningRateDecay(r);
   job.plan = BarePlan(r, devices);
+  if (r.clip_from_steps) BoundBySteps(&job);
   job.spent_before.clear();
   job.epsilon_budget = std::numeric_limits<double>::infinity();
   const bool is_poisson = job.plan.sampling == privacy::Sampling::kPoisson;
   if (job.codec->noise) {
     RequireDelta(r, devices);
     job.plan = CalibratedPlan(r, job.plan, before);
-    if (!r.noise_multiplier) job.epsilon_budget = r.epsilon;
+    if (!HasNoise(r)) job.epsilon_budget = r.epsilon;
     if (r.epsilon_budget) job.epsilon_budget = *r.epsilon_budget;
     job.spent_before = before;
   } else if (is_poisson) {
     job.plan.planned_reports = job.plan.devices;
   }
-  job.learning_rate_decay = LearningRateDecay(r);
   ResolveSmoothing(r, &job);
   job.clip_schedule.reset();
   if (r.adaptive_clip) job.clip_schedule = r.clip_schedule;

@@ -77,7 +77,8 @@ std::vector<privacy::SpentRounds> SpentBefore(const History& history, const JobE
   for (const JobEntry& other : history.jobs) {
     if (job != nullptr && other.number >= job->number) break;
     if (!Share(other.devices, devices)) continue;
-    spent.push_back({PlanOf(history, other), other.released + other.surcharge, other.attempts});
+    spent.push_back({PlanOf(history, other), other.released + other.surcharge, other.attempts,
+                     other.surcharge});
   }
   return spent;
 }
@@ -109,6 +110,7 @@ privacy::Plan PlanOfRound(const ReleaseRecord& record) {
   privacy::Plan plan = record.plan;
   if (plan.clip_bit_scale != 0) plan.clip_bit_scale *= record.clip_l2 / plan.clip_l2;
   if (plan.accuracy_scale != 0) plan.accuracy_scale *= record.clip_l2 / plan.clip_l2;
+  plan.schedule = {};
   plan.clip_l2 = record.clip_l2;
   plan.noise_sigma = record.noise_sigma;
   return plan;

@@ -110,7 +110,8 @@ std::vector<privacy::SpentRounds> SpentByJobsBefore(const History& history,
   std::vector<privacy::SpentRounds> spent;
   for (const JobEntry& other : history.jobs) {
     if (!ComposesWith(ledger, other.number)) continue;
-    spent.push_back({PlanOf(history, other), other.released + other.surcharge, other.attempts});
+    spent.push_back({PlanOf(history, other), other.released + other.surcharge, other.attempts,
+                     other.surcharge});
   }
   return spent;
 }

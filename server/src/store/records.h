@@ -52,8 +52,8 @@ struct LedgerEntry {
   int64_t job = 0;
   uint32_t round = 0;
   std::string mechanism;
-  // The plan of this round: under adaptive clipping, clip_l2, clip_bit_scale and noise_sigma are
-  // the round's own. Without privacy, noise_sigma is 0.
+  // The plan of this round: under adaptive clipping and with a schedule, clip_l2, clip_bit_scale
+  // and noise_sigma are the round's own, and it has no schedule. Without privacy, noise_sigma is 0.
   privacy::Plan plan;
   int64_t reported = 0;
   double noise_multiplier = 0.0;            // of the released sum, with all of its noise
