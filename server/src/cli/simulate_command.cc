@@ -17,8 +17,7 @@
 #include "cli/repeated_runs.h"
 #include "cli/report.h"
 #include "cli/rounds_csv.h"
-#include "data/catalog.h"
-#include "data/classes.h"
+#include "sim/request_data.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
@@ -36,13 +35,6 @@ void Announce(const SimulationConfig& config) {
   }
   fmt::print(stderr, "NO PRIVACY: {} protects nothing; for experiments only\n",
              config.job.codec->by_name ? "--mechanism none" : "--epsilon inf");
-}
-
-TrainTest OpenData(const SimulationRequest& request) {
-  TrainTest data = OpenForFleet(request.data, request.test.value_or(""), request.job.model,
-                                uint64_t{request.fleet.devices} * request.fleet.samples_per_device);
-  if (request.classes) data = OnlyClasses(data, *request.classes);
-  return data;
 }
 
 Output ModelOutput(const SimulationRequest& o) { return {"--model-out", o.model_out}; }
@@ -102,7 +94,7 @@ class SingleRun {
       : request_(request), config_(MakeSimulation(request)) {
     if (!request.resume.empty()) config_.resume = ReadState(request.resume);
     RequireOutputs(Outputs(), "", Inputs(request));
-    data_ = OpenData(request);
+    data_ = OpenDataOf(request);
   }
 
   void Do() {
@@ -161,7 +153,7 @@ class RepeatedRun {
   explicit RepeatedRun(const SimulationRequest& request)
       : request_(request),
         seeds_(ParseSeeds(*request.seeds)),
-        data_(OpenData(request)),
+        data_(OpenDataOf(request)),
         rounds_(static_cast<size_t>(request.job.plan.rounds)),
         progress_(seeds_.size() * rounds_, posix::StandardErrorIsTerminal()) {
     for (const auto& [option, path] :
