@@ -74,7 +74,8 @@ int JobsOf(const ExperimentOptions& o) {
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
-void PrintList() {
+void PrintList(bool is_markdown) {
+  if (is_markdown) return fmt::print("{}", ExperimentsTable(BuiltInExperiments()));
   for (const Definition& d : BuiltInExperiments()) fmt::print("{:<20}{}\n", d.name, d.title);
 }
 
@@ -171,7 +172,7 @@ std::string DefaultFolder(const Definition& d, bool is_quick) {
 }
 
 void RunExperiment(ExperimentOptions o) {
-  if (o.name == "list") return PrintList();
+  if (o.name == "list") return PrintList(o.is_markdown);
   const Definition definition = OpenExperiment(o.name);
   if (o.grid.out.empty()) o.grid.out = DefaultFolder(definition, o.grid.is_quick);
   ExperimentRun(o, definition).Do();

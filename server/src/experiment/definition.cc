@@ -55,6 +55,7 @@ const std::vector<std::string>& Many(const Setting& setting) {
 void Read(const Setting& setting, std::string* out) { *out = One(setting); }
 void Read(const Setting& setting, std::vector<std::string>* out) { *out = Many(setting); }
 void Read(const Setting& setting, double* out) { *out = RealOf(One(setting)); }
+void Read(const Setting& setting, std::optional<double>* out) { *out = RealOf(One(setting)); }
 void Read(const Setting& setting, bool* out) {
   const std::string text = One(setting);
   if (text != "true" && text != "false") Refuse("expected true or false");
@@ -118,7 +119,8 @@ const Keys<Axis>& AxisKeys() {
 }
 
 const Keys<OptionRule>& RuleKeys() {
-  static const Keys<OptionRule> kKeys = {{"at", Into(&OptionRule::at)},
+  static const Keys<OptionRule> kKeys = {{"only", Into(&OptionRule::only)},
+                                         {"at", Into(&OptionRule::at)},
                                          {"options", Into(&OptionRule::options)}};
   return kKeys;
 }
@@ -135,7 +137,8 @@ const Keys<Comparison>& ComparisonKeys() {
   static const Keys<Comparison> kKeys = {
       {"text", Into(&Comparison::text)},     {"by", Into(&Comparison::by)},
       {"at", Into(&Comparison::at)},         {"cells", Into(&Comparison::cells)},
-      {"than", Into(&Comparison::than)},     {"expected", Into(&Comparison::expected)},
+      {"than", Into(&Comparison::than)},     {"value", Into(&Comparison::value)},
+      {"within", Into(&Comparison::within)}, {"expected", Into(&Comparison::expected)},
       {"figure", Into(&Comparison::figure)}, {"why", Into(&Comparison::why)}};
   return kKeys;
 }
@@ -254,12 +257,20 @@ void RequireWhole(const Definition& d) {
   for (const Axis& axis : d.axes) {
     if (axis.name.empty() || axis.values.empty()) Refuse("an [[axis]] needs a name and values");
   }
-  for (const OptionRule& rule : d.rules) RequireConditions(d, rule.at);
+  for (const OptionRule& rule : d.rules) {
+    RequireConditions(d, rule.at);
+    if (!rule.only.empty() && rule.only != "full" && rule.only != "quick") {
+      Refuse(fmt::format("[[set]] only = {}: expected full or quick", rule.only));
+    }
+  }
   for (const PaperRow& row : d.paper_rows) RequirePaperRow(d, row);
   for (const Comparison& comparison : d.comparisons) {
     RequireConditions(d, comparison.at);
     RequireConditions(d, comparison.cells);
     RequireConditions(d, comparison.than);
+    if (comparison.than.empty() != comparison.value.has_value()) {
+      Refuse("a [[claim]] needs either than or value");
+    }
   }
   for (const DataChoice& choice : d.choices) {
     if (choice.name.empty() || choice.label.empty() || choice.path.empty() == choice.set.empty()) {

@@ -43,6 +43,7 @@ struct Axis {
 
 // Options of the cells that meet the conditions.
 struct OptionRule {
+  std::string only;  // "full" or "quick": in this size alone; empty: in both
   Assignments at;
   Assignments options;
 };
@@ -66,14 +67,16 @@ struct PaperRow {
 enum class Expectation { kHigher, kLower, kEqual, kOpen };
 const char* Name(Expectation expectation);  // "higher", "lower", "equal", "open"
 
-// What is said of the grid: cells at `cells` against those at `than`, which differ in nothing
-// else.
+// What is said of the grid: cells at `cells` against those at `than`, which differ in nothing else,
+// or against a number.
 struct Comparison {
   std::string text;  // as the paper says it
   std::string by;    // who says it: "paper", or "recomputed" if this project did
   Assignments at;    // only cells that meet this
   Assignments cells;
   Assignments than;
+  std::optional<double> value;  // instead of `than`
+  double within = 0;            // a difference up to this is none
   Expectation expected = Expectation::kOpen;
   std::string figure;  // empty: the experiment's
   std::string why;     // why the result may differ, as far as known; may be empty

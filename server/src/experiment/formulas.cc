@@ -111,31 +111,44 @@ double AccountedBy(const char* accountant, const privacy::ClosedFormRounds& roun
   return privacy::AccountFor({ideal}, rounds.delta, privacy::Accountant(accountant)).epsilon;
 }
 
-// DP-Fed-LS, Figure E.8: epsilon of Theorem 1 or 2, and of accountants, at one noise.
+// The least noise multiplier for which the accountant's epsilon is at most this one, to 1e-9
+// relative.
+double NoiseBy(const char* accountant, const privacy::ClosedFormRounds& rounds, double epsilon) {
+  double low = 1e-3;
+  double high = 1e6;
+  while (high / low > 1 + 1e-9) {
+    const double middle = std::sqrt(low * high);
+    (AccountedBy(accountant, rounds, middle) <= epsilon ? high : low) = middle;
+  }
+  return high;
+}
+
+// DP-Fed-LS, Theorems 1 and 2, Figure E.8: nu / C that they ask for, and that accountants do.
 Outcome ClosedForm(const Settings& settings) {
   const privacy::ClosedFormRounds rounds = ClosedRoundsOf(settings);
-  const double z = RealOf(settings, "nu-over-clip") / SensitivityOf(rounds);
+  const double sensitivity = SensitivityOf(rounds);
+  const double epsilon = RealOf(settings, "epsilon");
   Outcome outcome;
-  outcome.figures["epsilon_moments"] = AccountedBy("rdp-classic", rounds, z);
-  outcome.figures["epsilon_sound"] = AccountedBy("best", rounds, z);
+  const double moments = NoiseBy("rdp-classic", rounds, epsilon) * sensitivity;
+  outcome.figures["nu_over_clip_moments"] = moments;
   try {
-    const double epsilon = privacy::ClosedFormForNoise(rounds, z).epsilon;
-    outcome.figures["epsilon_theorem"] = epsilon;
-    outcome.figures["ratio"] = epsilon / outcome.figures["epsilon_moments"];
+    const double z = privacy::ClosedFormForEpsilon(rounds, epsilon).noise_multiplier;
+    outcome.figures["nu_over_clip"] = z * sensitivity;
+    outcome.figures["noise_multiplier"] = z;
+    outcome.figures["epsilon_sound"] = AccountedBy("best", rounds, z);
+    outcome.figures["ratio"] = z * sensitivity / moments;
   } catch (const privacy::InfeasibleClosedForm& error) {
-    outcome.note = fmt::format("the theorem has no epsilon here: {}", error.what());
+    outcome.note = fmt::format("the theorem has no noise for this: {}", error.what());
   }
   return outcome;
 }
 
-// The same theorems the other way round: nu / C that they ask for.
-Outcome ClosedFormNoise(const Settings& settings) {
+// Epsilon of a noise nu, if the sum moves by at most `sensitivity` clipping bounds.
+Outcome EpsilonOfNoise(const Settings& settings) {
   const privacy::ClosedFormRounds rounds = ClosedRoundsOf(settings);
-  const double z =
-      privacy::ClosedFormForEpsilon(rounds, RealOf(settings, "epsilon")).noise_multiplier;
+  const double z = RealOf(settings, "nu-over-clip") / RealOf(settings, "sensitivity");
   Outcome outcome;
-  outcome.figures["nu_over_clip"] = z * SensitivityOf(rounds);
-  outcome.figures["noise_multiplier"] = z;
+  outcome.figures["epsilon_moments"] = AccountedBy("rdp-classic", rounds, z);
   outcome.figures["epsilon_sound"] = AccountedBy("best", rounds, z);
   return outcome;
 }
@@ -243,13 +256,13 @@ const std::vector<Formula>& Formulas() {
        {"points", "length", "nu", "smoothing"},
        SmoothSine},
       {"closed-form",
-       "epsilon of DP-Fed-LS's theorems and of accountants",
-       {"sampling", "rate", "rounds", "devices", "nu-over-clip"},
-       ClosedForm},
-      {"closed-form-noise",
-       "noise that DP-Fed-LS's theorems ask for",
+       "noise that DP-Fed-LS's theorems and accountants ask for",
        {"sampling", "rate", "rounds", "devices", "epsilon"},
-       ClosedFormNoise},
+       ClosedForm},
+      {"epsilon-of-noise",
+       "epsilon of a noise by accountants, for a sensitivity in clipping bounds",
+       {"sampling", "rate", "rounds", "devices", "nu-over-clip", "sensitivity"},
+       EpsilonOfNoise},
       {"dynamic-noise",
        "Gau-LRQ's falling noise, and what it costs",
        {"rounds", "devices", "cohort", "clip", "delta", "epsilon", "noise-decay"},

@@ -41,9 +41,10 @@ const DataChoice& Choose(const Definition& definition, const GridOptions& option
   if (found != choices.end() && IsThere(*found, options)) return *found;
   if (found != choices.end()) {
     throw std::invalid_argument(fmt::format("--data {}: {} has no {}; {}", options.data,
-                    options.data_folder.empty() ? "without --data-dir the working folder"
+                                            options.data_folder.empty()
+                                                ? "without --data-dir the working folder"
                                                 : "--data-dir " + options.data_folder,
-                    found->path, definition.ask));
+                                            found->path, definition.ask));
   }
   std::vector<std::string> names;
   for (const DataChoice& choice : choices) names.push_back(choice.name);
@@ -86,7 +87,8 @@ Settings SettingsOf(const Definition& definition, const GridOptions& options,
     if (kind.has_option(value.name)) settings[value.name] = value.value;
   }
   for (const OptionRule& rule : definition.rules) {
-    if (Meets(at, rule.at)) Add(rule.options, &settings);
+    const bool fits = rule.only.empty() || rule.only == (options.is_quick ? "quick" : "full");
+    if (fits && Meets(at, rule.at)) Add(rule.options, &settings);
   }
   LocateModel(options.out, &settings);
   return settings;

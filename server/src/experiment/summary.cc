@@ -89,19 +89,21 @@ std::optional<double> ValueOf(const CellResult& result, uint64_t seed, const std
   return std::nullopt;
 }
 
-std::vector<double> PairedDifferences(const CellResult& a, const CellResult& b,
+// Run by run: those of `a` less those of `b` with equal seeds, or less a number.
+std::vector<double> PairedDifferences(const CellResult& a, const CellResult* b, double number,
                                       const std::string& figure) {
   std::vector<double> differences;
   for (const FinishedCellRun& run : a.runs) {
     const std::optional<double> left = ValueOf(a, run.seed, figure);
-    const std::optional<double> right = ValueOf(b, run.seed, figure);
+    const std::optional<double> right =
+        b == nullptr ? std::optional<double>(number) : ValueOf(*b, run.seed, figure);
     if (left && right) differences.push_back(*left - *right);
   }
   return differences;
 }
 
-Expectation SeenIn(const MeanDeviation& difference) {
-  const double noise = kStandardErrors * difference.standard_error();
+Expectation SeenIn(const MeanDeviation& difference, double within) {
+  const double noise = std::max(within, kStandardErrors * difference.standard_error());
   if (difference.mean > noise) return Expectation::kHigher;
   return difference.mean < -noise ? Expectation::kLower : Expectation::kEqual;
 }
@@ -115,19 +117,21 @@ Assignments Common(const Assignments& at, const Comparison& claim) {
   return common;
 }
 
+// b is null if the claim compares with a number.
 std::optional<Difference> Compare(const Definition& definition, const Comparison& claim,
-                                  const CellResult& a, const CellResult& b) {
+                                  const CellResult& a, const CellResult* b) {
   const bool is_main = claim.figure.empty() || claim.figure == definition.figure;
   const std::string figure = is_main ? definition.figure : claim.figure;
+  const double scale = is_main ? definition.scale : 1;
   Difference difference;
-  difference.at = Common(a.cell.at, claim);
-  difference.here =
-      Scaled(MeanDeviationOf(PairedDifferences(a, b, figure)), is_main ? definition.scale : 1);
+  difference.at = b == nullptr ? a.cell.at : Common(a.cell.at, claim);
+  difference.here = Scaled(
+      MeanDeviationOf(PairedDifferences(a, b, claim.value.value_or(0) / scale, figure)), scale);
   if (difference.here.count == 0) return std::nullopt;
-  if (is_main && a.cell.paper && b.cell.paper) {
-    difference.paper = a.cell.paper->mean - b.cell.paper->mean;
+  if (is_main && b != nullptr && a.cell.paper && b->cell.paper) {
+    difference.paper = a.cell.paper->mean - b->cell.paper->mean;
   }
-  difference.seen = SeenIn(difference.here);
+  difference.seen = SeenIn(difference.here, claim.within);
   difference.agrees = claim.expected == Expectation::kOpen || difference.seen == claim.expected;
   return difference;
 }
@@ -137,9 +141,9 @@ ClaimVerdict Judge(const Definition& definition, const Comparison& claim,
   ClaimVerdict verdict = {claim, {}};
   for (const CellResult& a : results) {
     if (!Meets(a.cell.at, claim.at) || !Meets(a.cell.at, claim.cells)) continue;
-    const CellResult* b = FindCell(results, With(a.cell.at, claim.than));
-    if (b == nullptr) continue;
-    const std::optional<Difference> difference = Compare(definition, claim, a, *b);
+    const CellResult* b = claim.value ? nullptr : FindCell(results, With(a.cell.at, claim.than));
+    if (b == nullptr && !claim.value) continue;
+    const std::optional<Difference> difference = Compare(definition, claim, a, b);
     if (difference) verdict.differences.push_back(*difference);
   }
   return verdict;

@@ -41,6 +41,8 @@ std::string ColumnText(const CellSummary& cell, const std::string& name) {
   return found == cell.figures.end() ? "-" : fmt::format("{:.4g}", found->second.mean);
 }
 
+bool NeedsData(const Summary& summary) { return !summary.definition.choices.empty(); }
+
 Row HeaderOf(const Summary& summary) {
   const Definition& d = summary.definition;
   Row row;
@@ -50,7 +52,7 @@ Row HeaderOf(const Summary& summary) {
   row.push_back("paper");
   row.push_back("here - paper");
   for (const std::string& column : d.columns) row.push_back(column);
-  row.push_back("data");
+  if (NeedsData(summary)) row.push_back("data");
   return row;
 }
 
@@ -67,7 +69,7 @@ Row RowOf(const Summary& summary, const CellSummary& cell) {
   for (const std::string& column : summary.definition.columns) {
     row.push_back(ColumnText(cell, column));
   }
-  row.push_back(DataLabel(summary));
+  if (NeedsData(summary)) row.push_back(DataLabel(summary));
   return row;
 }
 
@@ -77,12 +79,18 @@ Table CellTable(const Summary& summary) {
   return table;
 }
 
+std::string ComparedText(const Comparison& claim) {
+  const std::string figure = claim.figure.empty() ? "" : claim.figure + ": ";
+  if (claim.value) return fmt::format("{}against {:g}", figure, *claim.value);
+  return figure + TextOf(claim.cells) + " against " + TextOf(claim.than);
+}
+
 Row DifferenceRow(const Summary& summary, const ClaimVerdict& verdict,
                   const Difference& difference) {
   const int decimals = summary.definition.decimals;
   const std::string at = TextOf(difference.at);
   return {at.empty() ? "all" : at,
-          TextOf(verdict.claim.cells) + " against " + TextOf(verdict.claim.than),
+          ComparedText(verdict.claim),
           difference.paper ? SignedText(*difference.paper, decimals) : "-",
           SignedText(difference.here.mean, decimals) +
               (difference.here.count < 2
@@ -129,8 +137,10 @@ std::string Markdown(const Table& table) {
 }
 
 std::string SizeText(const Summary& summary) {
-  return summary.is_quick ? "quick size: smaller than the paper's, figures do not compare"
-                          : "the paper's size";
+  if (!summary.is_quick) return "the paper's";
+  return summary.definition.quick_options.empty()
+             ? "quick: fewer cells and runs than the paper's"
+             : "quick: smaller than the paper's, so figures do not compare";
 }
 
 std::string RunsText(const Summary& summary) {
@@ -147,7 +157,7 @@ Table Head(const Summary& summary) {
   const Definition& d = summary.definition;
   Table head = {{"paper", d.paper}, {"its claim", d.claim}};
   if (!d.data.empty()) head.push_back({"its data", d.data});
-  head.push_back({"data here", DataLabel(summary)});
+  if (NeedsData(summary)) head.push_back({"data here", DataLabel(summary)});
   if (!summary.data.advice.empty()) head.push_back({"asked for", summary.data.advice});
   head.push_back({"size", SizeText(summary)});
   head.push_back({"runs", RunsText(summary)});
@@ -181,12 +191,21 @@ std::string Why(const ClaimVerdict& verdict) {
   return is_other ? verdict.claim.why : "";
 }
 
+// What cells have to say, each text once with the first cell that says it.
 std::vector<std::string> CellNotes(const Summary& summary) {
-  std::vector<std::string> notes;
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_note;
   for (const CellSummary& cell : summary.cells) {
     for (const std::string& note : cell.notes) {
-      notes.push_back(fmt::format("{}: {}", TextOf(cell.cell.at), note));
+      auto same = std::find_if(by_note.begin(), by_note.end(),
+                               [&](const auto& entry) { return entry.first == note; });
+      if (same == by_note.end()) same = by_note.insert(by_note.end(), {note, {}});
+      same->second.push_back(TextOf(cell.cell.at));
     }
+  }
+  std::vector<std::string> notes;
+  for (const auto& [note, cells] : by_note) {
+    const std::string more = cells.size() == 1 ? "" : fmt::format(" and {} more", cells.size() - 1);
+    notes.push_back(fmt::format("{}{}: {}", cells.front(), more, note));
   }
   return notes;
 }
@@ -316,6 +335,22 @@ std::string ResultMarkdown(const Summary& summary) {
   text += d.notes.empty() ? "" : "\n";
   for (const std::string& note : d.notes) text += fmt::format("- {}\n", note);
   return text;
+}
+
+std::string ExperimentsTable(const std::vector<Definition>& definitions) {
+  Table table = {{"experiment", "what it repeats", "runs, quick", "the paper's data"}};
+  for (const Definition& d : definitions) {
+    size_t cells = 1;
+    size_t quick = 1;
+    for (const Axis& axis : d.axes) {
+      cells *= axis.values.size();
+      quick *= ValuesOf(axis, true).size();
+    }
+    table.push_back({fmt::format("`{}`", d.name), fmt::format("{}: {}", d.paper, d.title),
+                     fmt::format("{}, {}", cells * d.seeds, quick * d.quick_seeds),
+                     d.choices.empty() ? "none needed" : d.data});
+  }
+  return Markdown(table);
 }
 
 std::string ResultCsv(const Summary& summary) {

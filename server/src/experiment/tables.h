@@ -7,6 +7,7 @@
 #define SOTTO_EXPERIMENT_TABLES_H_
 
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -25,6 +26,9 @@ std::string ResultCsv(const Summary& summary);
 
 // All of it; server/EXPERIMENTS.md lists the fields.
 nlohmann::ordered_json ResultJson(const Summary& summary);
+
+// All experiments as the table of server/EXPERIMENTS.md.
+std::string ExperimentsTable(const std::vector<Definition>& definitions);
 
 // The label of the samples as every cell has it: "Fashion-MNIST (stand-in for MNIST)".
 std::string DataLabel(const Summary& summary);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
+#include "base/mean_deviation.h"
 #include "cli/repeated_runs.h"
 #include "cli/rounds_csv.h"
 
