@@ -1,5 +1,6 @@
 #include "cli/experiment_command.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
