@@ -94,6 +94,17 @@ Settings SettingsOf(const Definition& definition, const GridOptions& options,
   return settings;
 }
 
+// Refuses an axis that decides nothing, such as a misspelt option.
+void RequireEffect(const Definition& definition, const Axis& axis) {
+  if (FindRunKind(definition.kind).has_option(axis.name)) return;
+  for (const OptionRule& rule : definition.rules) {
+    if (Find(rule.at, axis.name) != nullptr) return;
+  }
+  throw std::invalid_argument(fmt::format(
+      "{}: the axis {} decides nothing: it is no option, and no [[set]] names a value of it",
+      definition.name, axis.name));
+}
+
 // "smoothing=0,1"
 bool MeetsOnly(const Assignments& at, const std::string& only) {
   const size_t equals = std::min(only.find('='), only.size());
@@ -143,6 +154,7 @@ ChosenData ChooseData(const Definition& definition, const GridOptions& options) 
 
 std::vector<Cell> MakeCells(const Definition& definition, const GridOptions& options,
                             const ChosenData& data) {
+  for (const Axis& axis : definition.axes) RequireEffect(definition, axis);
   std::vector<Cell> cells;
   for (const Assignments& at : Places(definition, options.is_quick)) {
     const bool is_wanted =

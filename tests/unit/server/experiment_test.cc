@@ -93,6 +93,14 @@ TEST(ExperimentDefinition, LaterSettingsWin) {
   EXPECT_EQ(quick.cells.front().settings.at("rounds"), "1");
 }
 
+TEST(ExperimentDefinition, AnAxisThatDecidesNothingIsRefused) {
+  Definition definition = Tiny();
+  definition.axes.push_back({"smoothnig", {"1"}, {}});
+  EXPECT_THROW(MakeCells(definition, {}, {}), std::invalid_argument);
+  definition.axes.back().name = "rounds";
+  EXPECT_NO_THROW(MakeCells(definition, {}, {}));
+}
+
 TEST(ExperimentDefinition, TheDataThatAreThereAreTaken) {
   const Definition definition = Tiny();
   const TestFolder folder;
