@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "experiment/attack_runs.h"
 #include "experiment/formulas.h"
 #include "plans/claim.h"
 #include "sim/simulation.h"
@@ -89,6 +90,8 @@ const std::vector<RunKind>& RunKinds() {
   static const std::vector<RunKind> kKinds = {
       {"simulation", "a run of `sotto simulate`", true, IsSimulationOption, CheckSimulation,
        RunSimulation, SimulationCommand},
+      {"membership", "a run of `sotto audit membership`", true, IsMembershipOption, CheckMembership,
+       RunMembership, MembershipCommand},
       {"formula", "closed forms and computed bounds; `formula` names one of formulas.h", true,
        IsFormulaParameter, CheckFormula, RunFormula, NoCommand},
   };
