@@ -14,7 +14,7 @@
 #include "cli/json_output.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
-#include "cli/simulate_command.h"
+#include "sim/request_data.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/signals.h"

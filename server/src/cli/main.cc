@@ -12,6 +12,7 @@
 #include "cli/account_command.h"
 #include "cli/audit_command.h"
 #include "cli/data_command.h"
+#include "cli/experiment_command.h"
 #include "cli/gave_up.h"
 #include "cli/inspect_command.h"
 #include "cli/job_options.h"
@@ -88,6 +89,7 @@ int Run(int argc, char** argv) {
   sotto::server::AddSimulateOptions(*simulate, simulation);
   simulate->footer(sotto::server::kJobFooter);
   simulate->callback([&] { sotto::server::RunSimulate(simulation); });
+  sotto::server::AddExperimentCommand(app);
   sotto::server::AddServeCommand(app);
   sotto::server::AddKeysCommand(app);
   sotto::server::AddAccountCommand(app);

@@ -18,15 +18,6 @@ struct FinishedRun {
   nlohmann::ordered_json result;  // of ResultToJson()
 };
 
-// Mean and sample deviation (divisor n - 1) of a figure over all runs that have it.
-struct Spread {
-  size_t runs = 0;
-  double mean = 0;
-  double deviation = 0;  // 0 for fewer than two runs
-};
-
-Spread SpreadOf(const std::vector<double>& values);
-
 // For people: a line for each figure.
 std::string DescribeRuns(const std::vector<FinishedRun>& runs);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/counted.h"
+#include "base/markup.h"
 
 namespace sotto::server {
 namespace {
@@ -126,17 +127,6 @@ std::string Colour(uint32_t label) {
                      45 + label % 3 * 10);
 }
 
-std::string Escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&') out += "&amp;";
-    if (c == '<') out += "&lt;";
-    if (c == '>') out += "&gt;";
-    if (c != '&' && c != '<' && c != '>') out += c;
-  }
-  return out;
-}
-
 constexpr uint32_t kSvgWidth = 720;
 constexpr uint32_t kSvgLeft = 60;
 constexpr uint32_t kSvgTop = 34;
@@ -149,7 +139,7 @@ std::string Bar(double from, double to, uint32_t top, const std::string& colour)
 
 std::string SvgText(uint32_t x, uint32_t y, const char* anchor, const std::string& text) {
   return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
-                     Escaped(text));
+                     EscapeMarkup(text));
 }
 
 std::string SvgRow(const DealtData& dealt, uint32_t device) {

@@ -18,8 +18,7 @@
 #include "cli/report.h"
 #include "cli/rounds_csv.h"
 #include "cli/spectrum_csv.h"
-#include "data/catalog.h"
-#include "data/classes.h"
+#include "sim/request_data.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
@@ -227,13 +226,6 @@ class RepeatedRun {
 };
 
 }  // namespace
-
-TrainTest OpenDataOf(const SimulationRequest& request) {
-  TrainTest data = OpenForFleet(request.data, request.test.value_or(""), request.job.model,
-                                uint64_t{request.fleet.devices} * request.fleet.samples_per_device);
-  if (request.classes) data = OnlyClasses(data, *request.classes);
-  return data;
-}
 
 void RunSimulate(const SimulationRequest& request) {
   if (request.seeds) {

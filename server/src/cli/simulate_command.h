@@ -6,10 +6,6 @@
 
 namespace sotto::server {
 
-// The samples that a request names: its data, test set and classes. Throws as OpenForFleet() and
-// OnlyClasses() do.
-TrainTest OpenDataOf(const SimulationRequest& request);
-
 // Runs the simulation. Progress goes to standard error. The table goes to standard output, or to
 // standard error if JSON goes to standard output. Files are written as the options say. Throws what
 // MakeSimulation(), OpenDataset() and Simulate() throw, and std::runtime_error if a file cannot be

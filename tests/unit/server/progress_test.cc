@@ -4,6 +4,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
+#include "base/mean_deviation.h"
 #include "cli/repeated_runs.h"
 #include "cli/rounds_csv.h"
 
@@ -26,9 +27,9 @@ TEST(Progress, TheTimeLeftIsRoundedUp) {
 }
 
 TEST(RepeatedRuns, TheDeviationIsThatOfASample) {
-  EXPECT_EQ(SpreadOf({}).runs, 0u);
-  EXPECT_EQ(SpreadOf({4}).deviation, 0.0);
-  const Spread spread = SpreadOf({1, 2, 3, 4});
+  EXPECT_EQ(MeanDeviationOf({}).count, 0u);
+  EXPECT_EQ(MeanDeviationOf({4}).deviation, 0.0);
+  const MeanDeviation spread = MeanDeviationOf({1, 2, 3, 4});
   EXPECT_EQ(spread.mean, 2.5);
   EXPECT_NEAR(spread.deviation, std::sqrt(5.0 / 3), 1e-15);
 }

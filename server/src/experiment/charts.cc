@@ -1,0 +1,165 @@
+#include "experiment/charts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "sotto/options/numbers.h"
+
+namespace sotto::server {
+namespace {
+
+const double kNothing = std::nan("");
+
+const Axis* FindAxis(const Definition& d, const std::string& name) {
+  for (const Axis& axis : d.axes) {
+    if (axis.name == name) return &axis;
+  }
+  return nullptr;
+}
+
+// The number that an axis value is, or begins with: "6", "1/2000".
+std::optional<double> NumberOf(const std::string& text) { return posix::ParseReal(text); }
+
+// A cell's place without the axes of x and of the panels.
+std::string LineName(const Assignments& at, const Chart& chart) {
+  Assignments rest;
+  for (const Assignment& value : at) {
+    if (value.name != chart.x && value.name != chart.panel) rest.push_back(value);
+  }
+  return rest.empty() ? "here" : TextOf(rest);
+}
+
+ChartLine& LineOf(const std::string& name, bool is_paper, ChartPanel* panel) {
+  const std::string whole = is_paper ? "paper: " + name : name;
+  for (ChartLine& line : panel->lines) {
+    if (line.name == whole) return line;
+  }
+  panel->lines.push_back({whole, is_paper, std::vector<double>(panel->x.size(), kNothing)});
+  return panel->lines.back();
+}
+
+bool BelongsTo(const CellSummary& cell, const Chart& chart, const std::string& panel) {
+  const std::string* value = Find(cell.cell.at, chart.panel);
+  return value == nullptr || *value == panel;
+}
+
+double ValueOf(const Summary& summary, const CellSummary& cell) {
+  const std::string& y = summary.definition.chart.y;
+  if (!y.empty() && y != summary.definition.figure) {
+    const auto found = cell.figures.find(y);
+    return found == cell.figures.end() ? kNothing : found->second.mean;
+  }
+  const std::optional<MeanDeviation> here = FigureOf(summary, cell);
+  return here ? here->mean : kNothing;
+}
+
+// x is an axis: a line goes through the cells that differ along it.
+void FillAlongAxis(const Summary& summary, const Axis& axis, const std::string& value,
+                   ChartPanel* panel) {
+  const Chart& chart = summary.definition.chart;
+  const std::vector<std::string>& names = ValuesOf(axis, summary.is_quick);
+  const bool are_numbers =
+      std::all_of(names.begin(), names.end(), [](const auto& n) { return NumberOf(n); });
+  for (size_t i = 0; i < names.size(); ++i) {
+    panel->x.push_back(are_numbers ? *NumberOf(names[i]) : static_cast<double>(i));
+  }
+  if (!are_numbers) panel->x_names = names;
+  const bool has_paper = chart.y.empty() || chart.y == summary.definition.figure;
+  for (const CellSummary& cell : summary.cells) {
+    if (!BelongsTo(cell, chart, value)) continue;
+    const auto at = std::find(names.begin(), names.end(), *Find(cell.cell.at, axis.name));
+    const auto index = static_cast<size_t>(at - names.begin());
+    const std::string name = LineName(cell.cell.at, chart);
+    LineOf(name, false, panel).values[index] = ValueOf(summary, cell);
+    if (has_paper && cell.cell.paper) {
+      LineOf(name, true, panel).values[index] = cell.cell.paper->mean;
+    }
+  }
+}
+
+// x is a series, such as the rounds: each cell is a line.
+void FillAlongSeries(const Summary& summary, const std::string& value, ChartPanel* panel) {
+  const Chart& chart = summary.definition.chart;
+  for (const CellSummary& cell : summary.cells) {
+    const auto x = cell.series.find(chart.x);
+    const auto y = cell.series.find(chart.y);
+    if (!BelongsTo(cell, chart, value) || x == cell.series.end() || y == cell.series.end()) {
+      continue;
+    }
+    for (const double at : x->second) {
+      if (std::find(panel->x.begin(), panel->x.end(), at) == panel->x.end()) {
+        panel->x.push_back(at);
+      }
+    }
+  }
+  std::sort(panel->x.begin(), panel->x.end());
+  for (const CellSummary& cell : summary.cells) {
+    const auto x = cell.series.find(chart.x);
+    const auto y = cell.series.find(chart.y);
+    if (!BelongsTo(cell, chart, value) || x == cell.series.end() || y == cell.series.end()) {
+      continue;
+    }
+    ChartLine& line = LineOf(LineName(cell.cell.at, chart), false, panel);
+    for (size_t i = 0; i < std::min(x->second.size(), y->second.size()); ++i) {
+      const auto at = std::lower_bound(panel->x.begin(), panel->x.end(), x->second[i]);
+      line.values[static_cast<size_t>(at - panel->x.begin())] = y->second[i];
+    }
+  }
+}
+
+bool HasValue(const ChartPanel& panel) {
+  return std::any_of(panel.lines.begin(), panel.lines.end(), [](const ChartLine& line) {
+    return std::any_of(line.values.begin(), line.values.end(),
+                       [](double value) { return std::isfinite(value); });
+  });
+}
+
+// Ascending in x, as uPlot wants it.
+void Sort(ChartPanel* panel) {
+  std::vector<size_t> order(panel->x.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return panel->x[a] < panel->x[b]; });
+  const auto arrange = [&](std::vector<double>& values) {
+    const std::vector<double> old = values;
+    for (size_t i = 0; i < order.size(); ++i) values[i] = old[order[i]];
+  };
+  for (ChartLine& line : panel->lines) arrange(line.values);
+  arrange(panel->x);
+}
+
+ChartPanel PanelOf(const Summary& summary, const std::string& value) {
+  const Definition& d = summary.definition;
+  ChartPanel panel;
+  panel.title = d.name + (value.empty() ? "" : fmt::format(", {}={}", d.chart.panel, value));
+  panel.x_label = d.chart.x_label.empty() ? d.chart.x : d.chart.x_label;
+  panel.y_label = d.chart.y_label.empty() ? d.figure_text : d.chart.y_label;
+  const Axis* axis = FindAxis(d, d.chart.x);
+  if (axis != nullptr) {
+    FillAlongAxis(summary, *axis, value, &panel);
+  } else {
+    FillAlongSeries(summary, value, &panel);
+  }
+  Sort(&panel);
+  return panel;
+}
+
+}  // namespace
+
+std::vector<ChartPanel> PanelsOf(const Summary& summary) {
+  const Definition& d = summary.definition;
+  if (d.chart.x.empty()) return {};
+  const Axis* panel_axis = FindAxis(d, d.chart.panel);
+  const std::vector<std::string> values = panel_axis == nullptr
+                                              ? std::vector<std::string>{""}
+                                              : ValuesOf(*panel_axis, summary.is_quick);
+  std::vector<ChartPanel> panels;
+  for (const std::string& value : values) {
+    ChartPanel panel = PanelOf(summary, value);
+    if (HasValue(panel)) panels.push_back(std::move(panel));
+  }
+  return panels;
+}
+
+}  // namespace sotto::server

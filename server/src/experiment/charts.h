@@ -1,0 +1,42 @@
+// The charts of an experiment: as SVG, and as a page with uPlot that loads nothing. Part of
+// sotto::server/experiment.
+//
+// Both draw the same lines. Pure functions, safe from any thread.
+#ifndef SOTTO_EXPERIMENT_CHARTS_H_
+#define SOTTO_EXPERIMENT_CHARTS_H_
+
+#include <string>
+#include <vector>
+
+#include "experiment/summary.h"
+
+namespace sotto::server {
+
+struct ChartLine {
+  std::string name;  // "smoothing=1", "paper: smoothing=1"
+  bool is_paper = false;
+  std::vector<double> values;  // [x of the panel]; NaN: none
+};
+
+struct ChartPanel {
+  std::string title;
+  std::string x_label;
+  std::string y_label;
+  std::vector<double> x;             // ascending
+  std::vector<std::string> x_names;  // of values that are no numbers: x is 0, 1, ...; or empty
+  std::vector<ChartLine> lines;
+};
+
+// The panels of the definition's chart: a line for each cell, or for cells that differ along the
+// axis x alone, and one for the paper's figures. Panels without a value are left out.
+std::vector<ChartPanel> PanelsOf(const Summary& summary);
+
+// All panels, one below the other.
+std::string ChartSvg(const Summary& summary);
+
+// The tables, the verdicts and the charts; scripts and styles are in the file.
+std::string ResultHtml(const Summary& summary);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_EXPERIMENT_CHARTS_H_

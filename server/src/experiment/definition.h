@@ -1,0 +1,136 @@
+// The definition of an experiment: a grid of runs, the paper's figures, and what it says of them.
+// Part of sotto::server/experiment.
+//
+// A definition is a TOML file (sotto/options/toml.h); server/EXPERIMENTS.md is its manual. A cell
+// of the grid is a value on each axis. A condition such as "smoothing=1" names the cells with that
+// value.
+//
+// Plain values and pure functions: safe from any thread.
+#ifndef SOTTO_EXPERIMENT_DEFINITION_H_
+#define SOTTO_EXPERIMENT_DEFINITION_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sotto::server {
+
+// NAME=VALUE: of an option, of a parameter of a formula, or on an axis.
+struct Assignment {
+  std::string name;
+  std::string value;
+};
+using Assignments = std::vector<Assignment>;
+
+// The value of this name; null if there is none. Of several the last.
+const std::string* Find(const Assignments& assignments, const std::string& name);
+
+// True if `cell` has the value of each condition.
+bool Meets(const Assignments& cell, const Assignments& conditions);
+
+// "sampling=uniform epsilon=6"
+std::string TextOf(const Assignments& assignments);
+
+// An axis of the grid. If its name is that of an option, a value sets the option; else it is a
+// label, and [[set]] says what follows from it.
+struct Axis {
+  std::string name;
+  std::vector<std::string> values;        // at least one
+  std::vector<std::string> quick_values;  // with --quick; empty: the same
+};
+
+// Options of the cells that meet the conditions.
+struct OptionRule {
+  std::string only;  // "full" or "quick": in this size alone; empty: in both
+  Assignments at;
+  Assignments options;
+};
+
+// A mean of the paper, with its deviation if the paper prints one.
+struct PaperFigure {
+  double mean = 0;
+  std::optional<double> deviation;
+};
+
+// The paper's figures of the cells that meet the conditions, one for each value of the axis
+// `along`; without it one for all of them.
+struct PaperRow {
+  Assignments at;
+  std::string along;               // empty: none
+  std::vector<double> means;       // [values of that axis], or 1
+  std::vector<double> deviations;  // the same, or empty
+};
+
+// What a comparison of cells is expected to show.
+enum class Expectation { kHigher, kLower, kEqual, kOpen };
+const char* Name(Expectation expectation);  // "higher", "lower", "equal", "open"
+
+// What is said of the grid: cells at `cells` against those at `than`, which differ in nothing else,
+// or against a number.
+struct Comparison {
+  std::string text;  // as the paper says it
+  std::string by;    // who says it: "paper", or "recomputed" if this project did
+  Assignments at;    // only cells that meet this
+  Assignments cells;
+  Assignments than;
+  std::optional<double> value;  // instead of `than`
+  double within = 0;            // a difference up to this is none
+  Expectation expected = Expectation::kOpen;
+  std::string figure;  // empty: the experiment's
+  std::string why;     // why the result may differ, as far as known; may be empty
+};
+
+// Samples that the experiment can run on.
+struct DataChoice {
+  std::string name;   // for --data
+  std::string label;  // in every cell
+  std::string path;   // below --data-dir; empty: `set` is a named data set
+  std::string set;
+  bool is_stand_in = false;
+  Assignments options;  // on top
+};
+
+struct Chart {
+  std::string x;      // an axis, or a series such as "round"
+  std::string y;      // a figure or a series; empty: the experiment's figure
+  std::string panel;  // the axis with a chart for each value; empty: one chart
+  std::string x_label;
+  std::string y_label;
+};
+
+struct Definition {
+  std::string name;
+  std::string title;
+  std::string paper;                 // which version, table, page
+  std::string claim;                 // what the paper concludes from it
+  std::string kind;                  // a name of run_kinds.h: how a cell is computed
+  std::string figure;                // of a run's outcome: "accuracy"
+  std::string figure_text;           // for people: "test accuracy, %"
+  std::vector<std::string> columns;  // further figures for the table, unscaled
+  double scale = 1;                  // figures are shown multiplied by it
+  int decimals = 2;
+  uint64_t seeds = 1;
+  uint64_t quick_seeds = 1;
+  std::string data;                // the paper's
+  std::string ask;                 // what to put where, for who has it
+  std::vector<std::string> notes;  // what the paper leaves open, and what was chosen
+  Assignments options;             // of all cells
+  Assignments quick_options;       // with --quick, on top
+  std::vector<Axis> axes;
+  std::vector<OptionRule> rules;
+  std::vector<PaperRow> paper_rows;
+  std::vector<Comparison> comparisons;
+  std::vector<DataChoice> choices;  // empty: cells need no samples
+  Chart chart;
+  std::string folder;  // of the file, for the models beside it; empty: built in
+};
+
+// Throws std::invalid_argument, "PATH:LINE: what is wrong, and what is expected".
+//   path  for messages, and for `folder`
+Definition ParseDefinition(const std::string& path, const std::string& text);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_EXPERIMENT_DEFINITION_H_

@@ -1,0 +1,108 @@
+#include "experiment/library.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <set>
+#include <stdexcept>
+
+#include "sotto/options/nearest.h"
+#include "sotto/posix/files.h"
+
+namespace sotto::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kModels[] = "models/";
+
+bool EndsIn(const std::string& text, const std::string& end) {
+  return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+bool IsExperiment(const BuiltInFile& file) {
+  return EndsIn(file.path, ".toml") && std::string(file.path).find('/') == std::string::npos;
+}
+
+const BuiltInFile* FindFile(const std::string& path) {
+  const auto found = std::find_if(kBuiltInFiles.begin(), kBuiltInFiles.end(),
+                                  [&](const BuiltInFile& file) { return file.path == path; });
+  return found == kBuiltInFiles.end() ? nullptr : &*found;
+}
+
+void AddModel(const Assignments& options, std::set<std::string>* models) {
+  for (const Assignment& option : options) {
+    if (option.name == "model" && option.value.rfind(kModels, 0) == 0) {
+      models->insert(option.value);
+    }
+  }
+}
+
+std::set<std::string> ModelsOf(const Definition& definition) {
+  std::set<std::string> models;
+  AddModel(definition.options, &models);
+  AddModel(definition.quick_options, &models);
+  for (const OptionRule& rule : definition.rules) AddModel(rule.options, &models);
+  for (const DataChoice& choice : definition.choices) AddModel(choice.options, &models);
+  for (const Axis& axis : definition.axes) {
+    for (const std::string& value : axis.values) AddModel({{axis.name, value}}, &models);
+  }
+  return models;
+}
+
+std::string ModelText(const Definition& definition, const std::string& model) {
+  if (!definition.folder.empty()) {
+    const auto beside = posix::ReadTextFile((fs::path(definition.folder) / model).string());
+    if (beside) return *beside;
+  }
+  const BuiltInFile* file = FindFile(model);
+  if (file != nullptr) return file->text;
+  throw std::invalid_argument(fmt::format(
+      "{}: its model {} is neither beside the file nor built in", definition.name, model));
+}
+
+}  // namespace
+
+std::string BuiltInText(const std::string& path) {
+  const BuiltInFile* file = FindFile(path);
+  if (file == nullptr) throw std::logic_error("no such built-in file: " + path);
+  return file->text;
+}
+
+std::vector<Definition> BuiltInExperiments() {
+  std::vector<Definition> definitions;
+  for (const BuiltInFile& file : kBuiltInFiles) {
+    if (!IsExperiment(file)) continue;
+    definitions.push_back(ParseDefinition(file.path, file.text));
+    definitions.back().folder.clear();
+  }
+  return definitions;
+}
+
+Definition OpenExperiment(const std::string& name_or_file) {
+  if (EndsIn(name_or_file, ".toml")) {
+    const auto text = posix::ReadTextFile(name_or_file);
+    if (!text) throw std::invalid_argument(name_or_file + ": there is no such file");
+    return ParseDefinition(name_or_file, *text);
+  }
+  std::vector<std::string> names;
+  for (const Definition& definition : BuiltInExperiments()) {
+    if (definition.name == name_or_file) return definition;
+    names.push_back(definition.name);
+  }
+  throw std::invalid_argument(
+      fmt::format("there is no experiment '{}'{}\n`sotto experiment list` lists them; a file of "
+                  "your own ends in .toml",
+                  name_or_file, posix::DidYouMean(name_or_file, names)));
+}
+
+void WriteModels(const Definition& definition, const std::string& folder) {
+  for (const std::string& model : ModelsOf(definition)) {
+    const std::string path = (fs::path(folder) / model).string();
+    fs::create_directories(fs::path(path).parent_path());
+    posix::ReplaceTextFile(path, ModelText(definition, model));
+  }
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,110 @@
+#include "experiment/run_kinds.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <stdexcept>
+
+#include "experiment/attack_runs.h"
+#include "experiment/formulas.h"
+#include "plans/claim.h"
+#include "sim/simulation.h"
+
+namespace sotto::server {
+namespace {
+
+void Put(const std::string& name, double value, Outcome* outcome) {
+  if (std::isfinite(value)) outcome->figures[name] = value;
+}
+
+void PutEvaluation(const Evaluation& evaluation, Outcome* outcome) {
+  Put("loss", evaluation.loss, outcome);
+  if (evaluation.accuracy()) Put("accuracy", *evaluation.accuracy(), outcome);
+  if (evaluation.mean_squared_error()) {
+    Put("mean_squared_error", *evaluation.mean_squared_error(), outcome);
+  }
+}
+
+void PutPrivacy(const SimulationConfig& config, const SimulationResult& result, Outcome* outcome) {
+  if (!config.job.codec->accounted) return;
+  Put("epsilon", result.spent.epsilon(), outcome);
+  Put("delta", result.spent.Headline().delta, outcome);
+  Put("epsilon_network",
+      result.spent.EpsilonOf(privacy::Adversary::kNetwork, privacy::View::kReleasesAndParticipants),
+      outcome);
+  Put("noise_multiplier", result.spent.noise_multiplier, outcome);
+}
+
+void PutRounds(const std::vector<RoundReport>& rounds, Outcome* outcome) {
+  for (const RoundReport& report : rounds) {
+    if (!report.evaluation) continue;
+    outcome->series["round"].push_back(report.outcome.round + 1);
+    outcome->series["accuracy"].push_back(report.evaluation->accuracy().value_or(0));
+    outcome->series["loss"].push_back(report.evaluation->loss);
+    outcome->series["noise_sigma"].push_back(report.outcome.noise_sigma);
+  }
+}
+
+Outcome OutcomeOf(const SimulationConfig& config, const SimulationResult& result) {
+  Outcome outcome;
+  PutEvaluation(result.last, &outcome);
+  PutPrivacy(config, result, &outcome);
+  PutRounds(result.rounds, &outcome);
+  Put("rounds", static_cast<double>(result.rounds.size()), &outcome);
+  Put("bytes_up_per_device_round", result.BytesUpPerDeviceRound(), &outcome);
+  Put("clip_l2", config.job.plan.clip_l2, &outcome);
+  if (!result.rounds.empty()) {
+    Put("noise_sigma", result.rounds.back().outcome.noise_sigma, &outcome);
+  }
+  if (result.gave_up) outcome.note = result.finish_reason;
+  return outcome;
+}
+
+SimulationConfig ConfigOf(const SimulationRequest& request, const RunContext& context) {
+  SimulationConfig config = MakeSimulation(request);
+  config.threads = 1;
+  config.stop = context.stop;
+  return config;
+}
+
+void CheckSimulation(const Settings& settings) { static_cast<void>(RequestOf(settings)); }
+
+Outcome RunSimulation(const Settings& settings, const RunContext& context) {
+  const SimulationRequest request = RequestOf(settings);
+  const SimulationConfig config = ConfigOf(request, context);
+  const TrainTest data = context.samples.Open(request);
+  const SimulationResult result = Simulate(config, data, [](const RoundReport&) {});
+  return OutcomeOf(config, result);
+}
+
+std::string SimulationCommand(const Settings& settings) {
+  return "sotto simulate" + ArgumentsOf(settings);
+}
+
+Outcome RunFormula(const Settings& settings, const RunContext&) { return Compute(settings); }
+
+std::string NoCommand(const Settings&) { return ""; }
+
+}  // namespace
+
+const std::vector<RunKind>& RunKinds() {
+  static const std::vector<RunKind> kKinds = {
+      {"simulation", "a run of `sotto simulate`", true, IsSimulationOption, CheckSimulation,
+       RunSimulation, SimulationCommand},
+      {"membership", "a run of `sotto audit membership`", true, IsMembershipOption, CheckMembership,
+       RunMembership, MembershipCommand},
+      {"formula", "closed forms and computed bounds; `formula` names one of formulas.h", true,
+       IsFormulaParameter, CheckFormula, RunFormula, NoCommand},
+  };
+  return kKinds;
+}
+
+const RunKind& FindRunKind(const std::string& name) {
+  std::string names;
+  for (const RunKind& kind : RunKinds()) {
+    if (name == kind.name) return kind;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", kind.name);
+  }
+  throw std::invalid_argument(fmt::format("kind {}: expected one of {}", name, names));
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,49 @@
+// The kinds of runs: how settings become an outcome. Part of sotto::server/experiment.
+//
+// A new kind is a row in run_kinds.cc. A run is deterministic: settings and seed decide every
+// figure. Reentrant: runs may go on at the same time.
+#ifndef SOTTO_EXPERIMENT_RUN_KINDS_H_
+#define SOTTO_EXPERIMENT_RUN_KINDS_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "experiment/outcome.h"
+#include "experiment/settings.h"
+#include "sotto/data/dataset.h"
+
+namespace sotto::server {
+
+// What runs share: samples are opened once, by the first run that wants them. Thread-safe.
+class SharedSamples {
+ public:
+  virtual ~SharedSamples() = default;
+  virtual TrainTest Open(const SimulationRequest& request) = 0;
+};
+
+struct RunContext {
+  SharedSamples& samples;
+  std::function<bool()> stop;  // true: end soon; the outcome is then thrown away
+};
+
+struct RunKind {
+  const char* name;
+  const char* help;
+  bool uses_seed;  // false: a formula, whose single run says all
+  bool (*has_option)(const std::string& name);
+  // Throws std::invalid_argument if there is no such run.
+  void (*check)(const Settings& settings);
+  Outcome (*run)(const Settings& settings, const RunContext& context);
+  // The command that repeats a run alone; empty: it has none.
+  std::string (*command)(const Settings& settings);
+};
+
+const std::vector<RunKind>& RunKinds();
+
+// Throws std::invalid_argument that lists the names.
+const RunKind& FindRunKind(const std::string& name);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_EXPERIMENT_RUN_KINDS_H_

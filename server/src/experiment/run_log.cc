@@ -1,0 +1,109 @@
+#include "experiment/run_log.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
+
+#include "sotto/crypto.h"
+#include "sotto/posix/check.h"
+#include "sotto/posix/files.h"
+#include "sotto/posix/hex.h"
+#include "sotto/version.h"
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string Digest(const std::string& text) {
+  Sha256 hash;
+  uint8_t digest[kSha256Size];
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  posix::Check(hash.Update({bytes, text.size()}), "SHA-256");
+  posix::Check(hash.Finish(digest), "SHA-256");
+  return posix::Hex({digest, sizeof digest});
+}
+
+// A model file counts by its contents: its path is that of an output folder.
+std::string ModelText(const std::string& model) {
+  if (model.find('/') == std::string::npos && model.find(".toml") == std::string::npos) {
+    return model;
+  }
+  const std::optional<std::string> text = posix::ReadTextFile(model);
+  return text ? "file " + Digest(*text) : model;
+}
+
+Json ToJson(const Outcome& outcome) {
+  Json json = {{"figures", outcome.figures}, {"series", outcome.series}};
+  if (!outcome.note.empty()) json["note"] = outcome.note;
+  if (outcome.is_refused) json["refused"] = true;
+  return json;
+}
+
+Outcome OutcomeOf(const Json& json) {
+  Outcome outcome;
+  json.at("figures").get_to(outcome.figures);
+  for (const auto& [name, values] : json.at("series").items()) {
+    for (const Json& value : values) {
+      outcome.series[name].push_back(value.is_number() ? value.get<double>() : std::nan(""));
+    }
+  }
+  outcome.note = json.value("note", "");
+  outcome.is_refused = json.value("refused", false);
+  return outcome;
+}
+
+}  // namespace
+
+std::string RunKey(const std::string& kind, const Settings& settings) {
+  Settings decisive = settings;
+  const auto model = decisive.find("model");
+  if (model != decisive.end()) model->second = ModelText(model->second);
+  return Digest(Json{{"kind", kind}, {"version", kVersion}, {"settings", decisive}}.dump());
+}
+
+RunLogFile::RunLogFile(const std::string& path) : path_(path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return;  // no run yet
+  std::string line;
+  while (std::getline(file, line)) {
+    ends_in_line_ = !file.eof();
+    const Json json = Json::parse(line, nullptr, false);
+    if (!json.is_object() || !json.contains("key") || !json.contains("figures")) continue;
+    runs_[json.at("key").get<std::string>()] = OutcomeOf(json);
+  }
+  if (file.bad()) throw std::runtime_error(path + ": it cannot be read");
+}
+
+std::optional<Outcome> RunLogFile::Find(const std::string& key) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = runs_.find(key);
+  return found == runs_.end() ? std::nullopt : std::optional<Outcome>(found->second);
+}
+
+size_t RunLogFile::size() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return runs_.size();
+}
+
+void RunLogFile::Append(const std::string& key, const std::string& kind, const Settings& settings,
+                        const Outcome& outcome, double seconds) {
+  Json json = {{"key", key}, {"kind", kind}, {"sotto_version", kVersion}, {"settings", settings}};
+  json.update(ToJson(outcome));
+  json["seconds"] = seconds;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::ofstream file(path_, std::ios::binary | std::ios::app);
+  file << (ends_in_line_ ? "" : "\n") + json.dump() + "\n";
+  file.close();
+  if (!file) {
+    throw std::runtime_error(fmt::format("{}: a run cannot be written: is the disk full?", path_));
+  }
+  ends_in_line_ = true;
+  runs_[key] = outcome;
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,147 @@
+#include "experiment/runner.h"
+
+#include <chrono>
+#include <fmt/format.h>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+
+#include "base/parallel.h"
+#include "plans/calibration.h"
+#include "sim/request_data.h"
+
+namespace sotto::server {
+namespace {
+
+// Opens each data set once. The key is all of a request that decides the samples: they take the
+// model's shape.
+class OpenedSamples : public SharedSamples {
+ public:
+  TrainTest Open(const SimulationRequest& request) override {
+    const std::string key = KeyOf(request);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = opened_.find(key);
+    if (found != opened_.end()) return found->second.data;
+    return opened_.emplace(key, Opened{request.opened_model, OpenDataOf(request)})
+        .first->second.data;
+  }
+
+ private:
+  struct Opened {
+    posix::SharedModel model;  // outlives the samples that were made for it
+    TrainTest data;
+  };
+
+  static std::string KeyOf(const SimulationRequest& request) {
+    return fmt::format("{}|{}|{}|{}|{}|{}", request.data, request.test.value_or(""),
+                       request.classes.value_or(""), request.model_file, request.job.model->name,
+                       uint64_t{request.fleet.devices} * request.fleet.samples_per_device);
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, Opened> opened_;
+};
+
+Outcome Refused(const std::exception& error) {
+  Outcome outcome;
+  outcome.note = error.what();
+  outcome.is_refused = true;
+  return outcome;
+}
+
+// All runs of an experiment, and what they share.
+class Runner {
+ public:
+  Runner(const RunKind& kind, const std::vector<Cell>& cells, const RunnerOptions& options,
+         RunLogFile& log)
+      : kind_(kind), options_(options), log_(log) {
+    const uint64_t seeds = kind.uses_seed ? options.seeds : 1;
+    for (const Cell& cell : cells) results_.push_back({cell, {}});
+    for (uint64_t seed = 1; seed <= seeds; ++seed) {
+      for (size_t i = 0; i < cells.size(); ++i) runs_.push_back({i, seed});
+    }
+    outcomes_.resize(runs_.size());
+  }
+
+  std::vector<CellResult> Do() {
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      outcomes_[i] = log_.Find(KeyOf(runs_[i]));
+      if (outcomes_[i]) ++done_;
+    }
+    if (options_.on_begin) options_.on_begin(done_, runs_.size());
+    ParallelFor(options_.jobs, runs_.size(), [&](size_t i, int) {
+      if (!outcomes_[i] && !MustStop()) DoOne(i);
+    });
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      if (outcomes_[i]) results_[runs_[i].cell].runs.push_back({runs_[i].seed, *outcomes_[i]});
+    }
+    return std::move(results_);
+  }
+
+ private:
+  Settings SettingsOf(const CellRun& run) const {
+    return SettingsOfRun(kind_, results_[run.cell].cell, run.seed);
+  }
+  std::string KeyOf(const CellRun& run) const { return RunKey(kind_.name, SettingsOf(run)); }
+  bool MustStop() const { return options_.stop && options_.stop(); }
+
+  void DoOne(size_t index) {
+    const CellRun& run = runs_[index];
+    const Settings settings = SettingsOf(run);
+    const auto start = std::chrono::steady_clock::now();
+    const Outcome outcome = OutcomeOf(run, settings);
+    if (MustStop()) return;  // it may have been cut short
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    log_.Append(RunKey(kind_.name, settings), kind_.name, settings, outcome, took.count());
+    const std::lock_guard<std::mutex> lock(mutex_);
+    outcomes_[index] = outcome;
+    ++done_;
+    if (options_.on_run) options_.on_run(done_, runs_.size(), run, outcome);
+  }
+
+  Outcome OutcomeOf(const CellRun& run, const Settings& settings) {
+    try {
+      return kind_.run(settings, {samples_, options_.stop});
+    } catch (const privacy::UnattainableEpsilon& error) {
+      return Refused(error);
+    } catch (const std::exception& error) {
+      throw std::runtime_error(fmt::format("{} seed={}: {}", TextOf(results_[run.cell].cell.at),
+                                           run.seed, error.what()));
+    }
+  }
+
+  const RunKind& kind_;
+  const RunnerOptions& options_;
+  RunLogFile& log_;
+  OpenedSamples samples_;
+  std::vector<CellResult> results_;
+  std::vector<CellRun> runs_;
+  std::vector<std::optional<Outcome>> outcomes_;
+  std::mutex mutex_;
+  size_t done_ = 0;
+};
+
+}  // namespace
+
+Settings SettingsOfRun(const RunKind& kind, const Cell& cell, uint64_t seed) {
+  Settings settings = cell.settings;
+  if (kind.uses_seed) settings["seed"] = std::to_string(seed);
+  return settings;
+}
+
+void CheckCells(const RunKind& kind, const std::vector<Cell>& cells) {
+  for (const Cell& cell : cells) {
+    try {
+      kind.check(SettingsOfRun(kind, cell, 1));
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(fmt::format("{}: {}", TextOf(cell.at), error.what()));
+    }
+  }
+}
+
+std::vector<CellResult> RunCells(const RunKind& kind, const std::vector<Cell>& cells,
+                                 const RunnerOptions& options, RunLogFile& log) {
+  return Runner(kind, cells, options, log).Do();
+}
+
+}  // namespace sotto::server

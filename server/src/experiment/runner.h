@@ -1,0 +1,61 @@
+// Does the runs of an experiment, several at a time. Part of sotto::server/experiment.
+//
+// Each run has one thread, so the results do not depend on how many runs go on at a time.
+#ifndef SOTTO_EXPERIMENT_RUNNER_H_
+#define SOTTO_EXPERIMENT_RUNNER_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "experiment/grid.h"
+#include "experiment/outcome.h"
+#include "experiment/run_kinds.h"
+#include "experiment/run_log.h"
+
+namespace sotto::server {
+
+// One run of a cell.
+struct CellRun {
+  size_t cell = 0;
+  uint64_t seed = 0;
+};
+
+struct FinishedCellRun {
+  uint64_t seed = 0;
+  Outcome outcome;
+};
+
+// A cell with its runs, by seed.
+struct CellResult {
+  Cell cell;
+  std::vector<FinishedCellRun> runs;
+};
+
+struct RunnerOptions {
+  uint64_t seeds = 1;          // of a kind that uses them: 1, 2, ...
+  int jobs = 1;                // runs at a time
+  std::function<bool()> stop;  // true: begin no run, and end those under way. Null: never
+  // A run is done: how many of all, which one, and whether it was there already. From any thread,
+  // one call at a time.
+  std::function<void(size_t done, size_t total, const CellRun& run, const Outcome& outcome)> on_run;
+  // Runs that were in the log.
+  std::function<void(size_t done, size_t total)> on_begin;
+};
+
+// The settings of a run: those of its cell, with the seed.
+Settings SettingsOfRun(const RunKind& kind, const Cell& cell, uint64_t seed);
+
+// Throws std::invalid_argument, naming the cell, for settings that no run has.
+void CheckCells(const RunKind& kind, const std::vector<Cell>& cells);
+
+// Does the runs that the log does not have, seed by seed, and returns all. A run that has no result
+// because its settings allow none, such as a budget that no noise meets, has a refused outcome.
+// After a stop, runs are missing. Throws what a run throws for other reasons, naming the cell.
+std::vector<CellResult> RunCells(const RunKind& kind, const std::vector<Cell>& cells,
+                                 const RunnerOptions& options, RunLogFile& log);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_EXPERIMENT_RUNNER_H_

@@ -1,0 +1,96 @@
+// `sotto experiment` as a user runs it: the files that it leaves, a run alone, a kill, wrong names.
+#include <csignal>
+#include <filesystem>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <string>
+#include <unistd.h>
+
+#include "e2e/program.h"
+#include "unit/test_folder.h"
+
+namespace sotto {
+namespace {
+
+const std::string kTiny = std::string(SOTTO_VECTORS) + "/experiments/tiny.toml";
+
+std::string Experiment(const TestFolder& folder, const std::string& options) {
+  return fmt::format("experiment {} --out {} {}", kTiny, folder.Path("out"), options);
+}
+
+TEST(Experiment, LeavesItsResultsInItsFolder) {
+  const TestFolder folder;
+  const Outcome run = Sotto(Experiment(folder, "--quick --seeds 2"));
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_NE(run.output.find("synthetic samples, stand-in for MNIST"), std::string::npos);
+  EXPECT_NE(run.output.find("for MNIST put its files into DIR/mnist"), std::string::npos);
+  const Json json = Json::parse(ReadFile(folder.Path("out/results.json")));
+  EXPECT_EQ(json["runs"], 4);
+  EXPECT_EQ(json["stand_in"], true);
+  for (const char* name : {"results.csv", "report.txt", "report.md", "report.html", "chart.svg"}) {
+    EXPECT_FALSE(ReadFile(folder.Path(std::string("out/") + name)).empty()) << name;
+  }
+  const Outcome again = Sotto(Experiment(folder, "--quick --seeds 2 --markdown"));
+  EXPECT_NE(again.output.find("4 of 4 runs are there already"), std::string::npos) << again.output;
+  EXPECT_NE(again.output.find("| smoothing | pace |"), std::string::npos);
+  EXPECT_EQ(Json::parse(ReadFile(folder.Path("out/results.json"))), json);
+}
+
+TEST(Experiment, ACellIsARunThatTheUserCanRepeat) {
+  const TestFolder folder;
+  ASSERT_EQ(Sotto(Experiment(folder, "--quick --seeds 1 --only smoothing=2")).exit_code, 0);
+  const Json json = Json::parse(ReadFile(folder.Path("out/results.json")));
+  ASSERT_EQ(json["cells"].size(), 1u);
+  const std::string command = json["cells"][0]["command"];
+  ASSERT_EQ(command.rfind("sotto simulate ", 0), 0u) << command;
+  const Json alone = SottoJson(command.substr(6));
+  EXPECT_EQ(alone["accuracy"], json["cells"][0]["figures"]["accuracy"]["mean"]);
+  EXPECT_EQ(alone["epsilon"], json["cells"][0]["figures"]["epsilon"]["mean"]);
+}
+
+TEST(Experiment, AKilledOneGoesOn) {
+  const TestFolder whole;
+  const TestFolder killed;
+  ASSERT_EQ(Sotto(Experiment(whole, "")).exit_code, 0);
+  const std::string runs = killed.Path("out/runs.jsonl");
+  // The shell kills the program once two runs are in its file.
+  const Outcome run = RunCommand(fmt::format(
+      "{} {} --jobs 1 > /dev/null 2>&1 & pid=$!; "
+      "while [ \"$(cat {} 2>/dev/null | wc -l)\" -lt 2 ] && kill -0 $pid 2>/dev/null; do "
+      "sleep 0.01; done; kill -9 $pid 2>/dev/null; wait $pid",
+      SOTTO_PROGRAM, Experiment(killed, ""), runs));
+  static_cast<void>(run);
+  ASSERT_FALSE(ReadFile(runs).empty());
+  ASSERT_EQ(Sotto(Experiment(killed, "")).exit_code, 0);
+  const auto strip = [](const TestFolder& folder) {
+    Json json = Json::parse(ReadFile(folder.Path("out/results.json")));
+    for (Json& cell : json["cells"]) {
+      cell.erase("command");  // name the folder
+      cell.erase("settings");
+    }
+    return json;
+  };
+  EXPECT_EQ(strip(killed), strip(whole));
+}
+
+TEST(Experiment, ListsItsExperimentsAndCells) {
+  const Outcome list = Sotto("experiment list");
+  EXPECT_NE(list.output.find("dp-fed-ls-table2"), std::string::npos);
+  const Outcome cells = Sotto("experiment dp-fed-ls-table2 --data synthetic --dry-run");
+  EXPECT_EQ(cells.exit_code, 0);
+  EXPECT_NE(cells.output.find("32 cells, 5 runs each"), std::string::npos) << cells.output;
+  EXPECT_NE(cells.output.find("--noise-multiplier 1.3466"), std::string::npos);
+}
+
+TEST(Experiment, RefusesWhatItDoesNotKnow) {
+  ExpectUsageError("experiment dp-fed-ls-tabl2", "did you mean dp-fed-ls-table2?");
+  ExpectUsageError("experiment nothing.toml", "there is no such file");
+  ExpectUsageError("experiment dp-fed-ls-table2 --data mnist", "put train-images-idx3-ubyte.gz");
+  ExpectUsageError("experiment dp-fed-ls-table2 --dry-run --data synthetic --only smoothing=7",
+                   "no cell");
+  ExpectUsageError("experiment dp-fed-ls-table2 --dry-run --data synthetic --only pace=1",
+                   "expected AXIS=VALUE");
+}
+
+}  // namespace
+}  // namespace sotto

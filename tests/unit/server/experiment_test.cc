@@ -1,0 +1,399 @@
+// Tests of experiments: definitions, grids, runs that go on, summaries, charts, and formulas
+// against known figures.
+#include <cmath>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "experiment/charts.h"
+#include "experiment/formulas.h"
+#include "experiment/library.h"
+#include "experiment/runner.h"
+#include "experiment/tables.h"
+#include "unit/test_folder.h"
+
+namespace sotto::server {
+namespace {
+
+const std::string kFolder = std::string(SOTTO_VECTORS) + "/experiments";
+
+Definition Tiny() { return OpenExperiment(kFolder + "/tiny.toml"); }
+
+// The cells of the small experiment, with its model in `folder`.
+struct TinyGrid {
+  explicit TinyGrid(const std::string& folder, bool is_quick = true) {
+    options.is_quick = is_quick;
+    options.out = folder;
+    WriteModels(definition, folder);
+    data = ChooseData(definition, options);
+    cells = MakeCells(definition, options, data);
+  }
+
+  std::vector<CellResult> Run(RunLogFile& log, uint64_t seeds, int jobs,
+                              std::function<bool()> stop = nullptr) const {
+    RunnerOptions runner;
+    runner.seeds = seeds;
+    runner.jobs = jobs;
+    runner.stop = std::move(stop);
+    return RunCells(FindRunKind(definition.kind), cells, runner, log);
+  }
+
+  Definition definition = Tiny();
+  GridOptions options;
+  ChosenData data;
+  std::vector<Cell> cells;
+};
+
+std::string WhyRefused(const std::string& text) {
+  try {
+    ParseDefinition("mine.toml", text);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+const std::string kHead = "name = \"a\"\ntitle = \"b\"\nkind = \"formula\"\nfigure = \"c\"\n";
+
+TEST(ExperimentDefinition, AMistakeIsNamedWithItsLine) {
+  EXPECT_EQ(WhyRefused(kHead), "accepted");
+  EXPECT_NE(WhyRefused(kHead + "seed = 3\n").find("mine.toml:5: there is no such key"),
+            std::string::npos);
+  EXPECT_NE(WhyRefused("name = \"a\"\n").find("the key title is missing"), std::string::npos);
+  EXPECT_NE(
+      WhyRefused(kHead + "[[axis]]\nname = \"x\"\nvalues = [\"1\"]\n[[paper]]\nalong = \"x\"\n"
+                         "means = [1, 2]\n")
+          .find("expected 1 means"),
+      std::string::npos);
+  EXPECT_NE(WhyRefused(kHead + "[[set]]\nat = [\"x=1\"]\n").find("x is no axis"),
+            std::string::npos);
+  EXPECT_NE(WhyRefused(kHead + "[[claim]]\ntext = \"t\"\n").find("either than or value"),
+            std::string::npos);
+}
+
+TEST(ExperimentDefinition, LaterSettingsWin) {
+  const TestFolder folder;
+  const TinyGrid full(folder.path(), false);
+  ASSERT_EQ(full.cells.size(), 4u);
+  const Settings& slow = full.cells.front().settings;
+  EXPECT_EQ(slow.at("learning-rate"), "0.01");
+  EXPECT_EQ(slow.at("rounds"), "3");
+  EXPECT_EQ(slow.at("smoothing"), "0");
+  EXPECT_EQ(slow.at("data"), "synthetic");
+  EXPECT_EQ(slow.at("model"), folder.Path("models/tiny-net.toml"));
+  EXPECT_FALSE(full.cells.front().paper.has_value());
+  ASSERT_TRUE(full.cells.back().paper.has_value());
+  EXPECT_EQ(full.cells.back().paper->mean, 41);
+  const TinyGrid quick(folder.path());
+  ASSERT_EQ(quick.cells.size(), 2u);
+  EXPECT_EQ(quick.cells.front().settings.at("rounds"), "1");
+}
+
+TEST(ExperimentDefinition, AnAxisThatDecidesNothingIsRefused) {
+  Definition definition = Tiny();
+  definition.axes.push_back({"smoothnig", {"1"}, {}});
+  EXPECT_THROW(MakeCells(definition, {}, {}), std::invalid_argument);
+  definition.axes.back().name = "rounds";
+  EXPECT_NO_THROW(MakeCells(definition, {}, {}));
+}
+
+TEST(ExperimentDefinition, TheDataThatAreThereAreTaken) {
+  const Definition definition = Tiny();
+  const TestFolder folder;
+  GridOptions options;
+  options.data_folder = folder.path();
+  EXPECT_TRUE(ChooseData(definition, options).is_stand_in);
+  std::ofstream(folder.Path("mnist")) << "x";
+  const ChosenData own = ChooseData(definition, options);
+  EXPECT_FALSE(own.is_stand_in);
+  EXPECT_EQ(own.settings.at("data"), folder.Path("mnist"));
+  EXPECT_EQ(own.advice, "");
+  options.data = "synthetic";
+  EXPECT_TRUE(ChooseData(definition, options).is_stand_in);
+  options.data = "cifar";
+  EXPECT_THROW(ChooseData(definition, options), std::invalid_argument);
+}
+
+TEST(ExperimentRuns, TheResultsDoNotDependOnHowManyRunAtATime) {
+  const TestFolder folder;
+  const TinyGrid grid(folder.path());
+  RunLogFile one(folder.Path("one.jsonl"));
+  RunLogFile four(folder.Path("four.jsonl"));
+  const Definition& d = grid.definition;
+  const Summary a = Summarise(d, grid.data, true, 3, grid.Run(one, 3, 1));
+  const Summary b = Summarise(d, grid.data, true, 3, grid.Run(four, 3, 4));
+  EXPECT_EQ(ResultJson(a).dump(), ResultJson(b).dump());
+  EXPECT_EQ(ResultText(a), ResultText(b));
+  EXPECT_EQ(a.runs, 6u);
+}
+
+TEST(ExperimentRuns, AnInterruptedExperimentGoesOnWithTheOthers) {
+  const TestFolder folder;
+  const TinyGrid grid(folder.path());
+  const std::string path = folder.Path("runs.jsonl");
+  std::vector<CellResult> whole;
+  {
+    RunLogFile log(folder.Path("whole.jsonl"));
+    whole = grid.Run(log, 3, 1);
+  }
+  {
+    // Stopped after two runs.
+    RunLogFile log(path);
+    const auto runs = grid.Run(log, 3, 1, [&] { return log.size() >= 2; });
+    EXPECT_EQ(runs[0].runs.size() + runs[1].runs.size(), 2u);
+  }
+  // Killed in the middle of a line.
+  std::ofstream(path, std::ios::app) << "{\"key\": \"ab";
+  RunLogFile log(path);
+  EXPECT_EQ(log.size(), 2u);
+  const std::vector<CellResult> rest = grid.Run(log, 3, 2);
+  const Definition& d = grid.definition;
+  EXPECT_EQ(ResultJson(Summarise(d, grid.data, true, 3, rest)).dump(),
+            ResultJson(Summarise(d, grid.data, true, 3, whole)).dump());
+  EXPECT_EQ(RunLogFile(path).size(), 6u);
+}
+
+TEST(ExperimentRuns, TheKeyIsAllThatDecidesARun) {
+  const TestFolder folder;
+  const TinyGrid grid(folder.path());
+  Settings settings = SettingsOfRun(FindRunKind("simulation"), grid.cells.front(), 1);
+  const std::string key = RunKey("simulation", settings);
+  settings["seed"] = "2";
+  EXPECT_NE(RunKey("simulation", settings), key);
+  settings["seed"] = "1";
+  EXPECT_EQ(RunKey("simulation", settings), key);
+  EXPECT_NE(RunKey("formula", settings), key);
+  // A model counts by its contents, not by its place.
+  const TestFolder other;
+  const TinyGrid same(other.path());
+  settings["model"] = other.Path("models/tiny-net.toml");
+  EXPECT_EQ(RunKey("simulation", settings), key);
+  std::ofstream(settings["model"], std::ios::app) << "# changed\n";
+  EXPECT_NE(RunKey("simulation", settings), key);
+}
+
+TEST(ExperimentRuns, ABudgetThatNoNoiseMeetsIsARefusedRun) {
+  const TestFolder folder;
+  TinyGrid grid(folder.path());
+  for (Cell& cell : grid.cells) {
+    cell.settings.erase("noise-multiplier");
+    cell.settings["epsilon"] = "1e-9";
+  }
+  RunLogFile log(folder.Path("runs.jsonl"));
+  const std::vector<CellResult> results = grid.Run(log, 1, 1);
+  ASSERT_EQ(results.front().runs.size(), 1u);
+  EXPECT_TRUE(results.front().runs.front().outcome.is_refused);
+  const Summary summary = Summarise(grid.definition, grid.data, true, 1, results);
+  EXPECT_NE(ResultText(summary).find("note: smoothing=0 pace=fast and 1 more"), std::string::npos)
+      << ResultText(summary);
+}
+
+TEST(ExperimentRuns, SettingsThatNoRunHasAreRefusedBeforeTheFirst) {
+  const RunKind& kind = FindRunKind("simulation");
+  EXPECT_THROW(CheckCells(kind, {{{}, {{"no-such-option", "1"}}, {}}}), std::invalid_argument);
+  EXPECT_THROW(CheckCells(kind, {{{}, {{"rounds", "many"}}, {}}}), std::invalid_argument);
+  EXPECT_THROW(CheckCells(kind, {{{}, {{"rounds", "0"}}, {}}}), std::invalid_argument);
+  EXPECT_THROW(CheckCells(kind, {{{}, {{"sampling", "none"}}, {}}}), std::invalid_argument);
+  EXPECT_THROW(CheckCells(kind, {{{}, {{"epsilon", "1"}, {"noise-multiplier", "1"}}, {}}}),
+               std::invalid_argument);
+  EXPECT_NO_THROW(CheckCells(kind, {{{}, {{"rounds", "2"}}, {}}}));
+}
+
+// Two cells with given accuracies, without running anything.
+Summary SummaryOf(std::vector<double> without, std::vector<double> with) {
+  const Definition definition = Tiny();
+  std::vector<CellResult> results;
+  for (const auto& [smoothing, values] : {std::pair("0", without), std::pair("2", with)}) {
+    CellResult result;
+    result.cell.at = {{"smoothing", smoothing}, {"pace", "fast"}};
+    result.cell.paper = PaperFigureOf(definition, result.cell.at);
+    for (size_t i = 0; i < values.size(); ++i) {
+      Outcome outcome;
+      outcome.figures["accuracy"] = values[i];
+      result.runs.push_back({i + 1, outcome});
+    }
+    results.push_back(result);
+  }
+  Summary summary = Summarise(definition, {}, false, without.size(), results);
+  summary.data.label = "x";
+  return summary;
+}
+
+TEST(ExperimentSummary, AVerdictFollowsFromThePairedDifferences) {
+  Summary summary = SummaryOf({0.5, 0.6}, {0.51, 0.61});
+  const Difference& seen = summary.verdicts[0].differences.front();
+  EXPECT_NEAR(seen.here.mean, 1, 1e-12);
+  EXPECT_NEAR(seen.here.deviation, 0, 1e-12);
+  EXPECT_EQ(*seen.paper, 1);
+  EXPECT_EQ(seen.seen, Expectation::kEqual);  // within 100 points
+  EXPECT_EQ(summary.verdicts[0].text(), "agrees");
+  EXPECT_EQ(summary.verdicts[1].text(), "differs");
+  EXPECT_NEAR(summary.verdicts[1].differences.front().here.mean, 55 - 200, 1e-9);
+  const WithinPaper within = CountWithin(summary);
+  EXPECT_EQ(within.of, 2u);
+  EXPECT_EQ(within.within, 2u);
+}
+
+TEST(ExperimentSummary, TheCsvHasALineACellAndNamesTheStandIn) {
+  Summary summary = SummaryOf({0.5, 0.6}, {0.51, 0.61});
+  summary.data.is_stand_in = true;
+  std::istringstream csv(ResultCsv(summary));
+  std::string line;
+  std::getline(csv, line);
+  EXPECT_EQ(line,
+            "experiment,data,stand_in,size,smoothing,pace,runs,mean,deviation,paper_mean,"
+            "paper_deviation,also_epsilon,command\r");
+  size_t cells = 0;
+  for (; std::getline(csv, line); ++cells) {
+    EXPECT_NE(line.find("\"x, stand-in for MNIST\",yes,full"), std::string::npos) << line;
+  }
+  EXPECT_EQ(cells, 2u);
+}
+
+TEST(ExperimentSummary, TheJsonHasItsFields) {
+  const nlohmann::ordered_json json = ResultJson(SummaryOf({0.5, 0.6}, {0.51, 0.61}));
+  for (const char* field :
+       {"experiment", "title", "paper", "claim", "paper_data", "data", "stand_in", "asked_for",
+        "quick", "figure", "scale", "runs", "runs_missing", "within_paper", "cells", "verdicts",
+        "notes", "sotto_version"}) {
+    EXPECT_TRUE(json.contains(field)) << field;
+  }
+  const auto& cell = json["cells"][0];
+  EXPECT_EQ(cell["at"]["smoothing"], "0");
+  EXPECT_NEAR(cell["figures"]["accuracy"]["mean"], 0.55, 1e-12);
+  EXPECT_EQ(cell["figures"]["accuracy"]["runs"], 2);
+  EXPECT_EQ(cell["paper"]["mean"], 40);
+  EXPECT_EQ(json["verdicts"][0]["verdict"], "agrees");
+}
+
+TEST(ExperimentCharts, ThereIsALineForEachCellAndOneOfThePaper) {
+  const std::vector<ChartPanel> panels = PanelsOf(SummaryOf({0.5}, {0.7}));
+  ASSERT_EQ(panels.size(), 1u);  // pace=slow was not run
+  EXPECT_EQ(panels[0].x, (std::vector<double>{0, 2}));
+  ASSERT_EQ(panels[0].lines.size(), 2u);
+  EXPECT_EQ(panels[0].lines[0].values, (std::vector<double>{50, 70}));
+  EXPECT_TRUE(panels[0].lines[1].is_paper);
+  EXPECT_EQ(panels[0].lines[1].values, (std::vector<double>{40, 41}));
+  const std::string svg = ChartSvg(SummaryOf({0.5}, {0.7}));
+  EXPECT_NE(svg.find("<polyline"), std::string::npos);
+  EXPECT_NE(svg.find("stroke-dasharray"), std::string::npos);
+  EXPECT_EQ(svg.substr(svg.size() - 7), "</svg>\n");
+}
+
+TEST(ExperimentCharts, ThePageLoadsNothing) {
+  const std::string html = ResultHtml(SummaryOf({0.5}, {0.7}));
+  for (const char* outside : {" src=", "<link", "url(", "@import", "fetch(", "XMLHttpRequest"}) {
+    EXPECT_EQ(html.find(outside), std::string::npos) << outside;
+  }
+  EXPECT_NE(html.find("var uPlot="), std::string::npos);
+  EXPECT_NE(html.find("Leon Sorokin"), std::string::npos);  // its licence
+  EXPECT_NE(html.find("&lt;angles&gt; &amp; more"), std::string::npos);
+  EXPECT_NE(html.find("\"values\":[50.0,70.0]"), std::string::npos);
+}
+
+double FigureOf(const Settings& settings, const char* figure) {
+  return Compute(settings).figures.at(figure);
+}
+
+TEST(ExperimentFormulas, TheTheoremsOfDpFedLsAskForTheKnownNoise) {
+  const double uniform[] = {2.693, 2.212, 1.940, 1.752};
+  const double poisson[] = {1.136, 0.972, 0.866, 0.788};
+  for (int i = 0; i < 4; ++i) {
+    const std::string epsilon = std::to_string(6 + i);
+    Settings settings = {{"formula", "closed-form"}, {"rate", "0.05"},     {"rounds", "30"},
+                         {"devices", "1000"},        {"epsilon", epsilon}, {"sampling", "uniform"}};
+    EXPECT_NEAR(FigureOf(settings, "nu_over_clip"), uniform[i], 6e-4) << epsilon;
+    settings["sampling"] = "poisson";
+    settings["devices"] = "500";
+    EXPECT_NEAR(FigureOf(settings, "nu_over_clip"), poisson[i], 6e-4) << epsilon;
+  }
+}
+
+TEST(ExperimentFormulas, TheDynamicScheduleHasTheKnownRatioAndCost) {
+  Settings settings = {{"formula", "dynamic-noise"},
+                       {"rounds", "30"},
+                       {"devices", "1920"},
+                       {"cohort", "80"},
+                       {"clip", "2.1"},
+                       {"delta", "1e-5"},
+                       {"epsilon", "3"},
+                       {"noise-decay", "0.9"}};
+  EXPECT_NEAR(FigureOf(settings, "ratio"), 2.147, 1e-3);
+  EXPECT_NEAR(FigureOf(settings, "epsilon_lemma4"), 3, 1e-9);
+  EXPECT_NEAR(FigureOf(settings, "epsilon_sound"), 13.1, 0.01);
+  settings["noise-decay"] = "1";
+  EXPECT_NEAR(FigureOf(settings, "epsilon_sound"), 9.715, 0.01);
+}
+
+TEST(ExperimentFormulas, ThePrintedMuIsBelowWhatHolds) {
+  Settings settings = {{"formula", "f-dp"},     {"method", "constant"}, {"devices", "20"},
+                       {"rounds", "40"},        {"local-steps", "5"},   {"learning-rate", "0.1"},
+                       {"gradient-clip", "10"}, {"noise-sigma", "3"},   {"smoothness", "1"},
+                       {"proximal", "2"},       {"delta", "1e-5"}};
+  EXPECT_NEAR(FigureOf(settings, "mu_printed"), 1.541, 1e-3);
+  EXPECT_NEAR(FigureOf(settings, "mu_sound"), 4.714, 1e-3);
+  settings["method"] = "proximal";
+  EXPECT_NEAR(FigureOf(settings, "mu_printed"), 1.291, 1e-3);
+  settings["method"] = "quick";
+  EXPECT_THROW(Compute(settings), std::invalid_argument);
+}
+
+TEST(ExperimentFormulas, SmoothingTakesNoiseOffASine) {
+  Settings settings = {
+      {"formula", "smooth-sine"}, {"points", "500"}, {"length", "30"}, {"nu", "0.1"}, {"seed", "1"},
+      {"smoothing", "0"}};
+  EXPECT_EQ(FigureOf(settings, "reduction"), 0);
+  settings["smoothing"] = "1";
+  EXPECT_GT(FigureOf(settings, "reduction"), 0.6);
+  settings["nu"] = "0.001";
+  EXPECT_LT(FigureOf(settings, "reduction"), 0);
+  settings.erase("points");
+  EXPECT_THROW(Compute(settings), std::invalid_argument);
+}
+
+TEST(ExperimentLibrary, ThePageListsTheExperiments) {
+  std::ifstream file(std::string(SOTTO_SOURCE_DIR) + "/server/EXPERIMENTS.md");
+  std::stringstream page;
+  page << file.rdbuf();
+  const std::string table = ExperimentsTable(BuiltInExperiments());
+  EXPECT_NE(page.str().find("\n" + table), std::string::npos)
+      << "paste into server/EXPERIMENTS.md what `sotto experiment list --markdown` prints:\n"
+      << table;
+}
+
+TEST(ExperimentLibrary, EveryCellOfEveryExperimentIsARun) {
+  const std::vector<Definition> all = BuiltInExperiments();
+  EXPECT_GE(all.size(), 5u);
+  for (const Definition& definition : all) {
+    SCOPED_TRACE(definition.name);
+    const TestFolder folder;
+    WriteModels(definition, folder.path());
+    const RunKind& kind = FindRunKind(definition.kind);
+    for (const bool is_quick : {false, true}) {
+      for (const DataChoice& choice : definition.choices) {
+        if (choice.set.empty()) continue;  // a file that is not here
+        GridOptions options;
+        options.is_quick = is_quick;
+        options.data = choice.name;
+        options.out = folder.path();
+        const std::vector<Cell> cells =
+            MakeCells(definition, options, ChooseData(definition, options));
+        EXPECT_NO_THROW(CheckCells(kind, cells)) << choice.name;
+      }
+      if (!definition.choices.empty()) continue;
+      GridOptions options;
+      options.is_quick = is_quick;
+      EXPECT_NO_THROW(CheckCells(kind, MakeCells(definition, options, {})));
+    }
+    EXPECT_FALSE(definition.paper.empty());
+    EXPECT_FALSE(definition.claim.empty());
+    EXPECT_FALSE(definition.comparisons.empty());
+  }
+}
+
+}  // namespace
+}  // namespace sotto::server
