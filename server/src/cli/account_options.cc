@@ -214,7 +214,6 @@ void AddAccountOptions(CLI::App& command, AccountQuestion question, AccountOptio
         .add_option("--noise-sigma", o.noise_sigma,
                     "deviation of one device's noise in the first round instead of "
                     "--noise-multiplier")
-        ->needs(cohort)
         ->group(kFleet);
   }
   command.add_option("--json", o.json, "write the figures to this file; - is standard output");
@@ -233,6 +232,11 @@ double NoiseMultiplierOf(const AccountOptions& o) {
 }
 
 std::vector<privacy::GaussianRounds> RoundsOf(const AccountOptions& o, AccountQuestion question) {
+  if (o.noise_sigma) {
+    throw std::invalid_argument(
+        "--noise-sigma is the noise of one device of a fleet: give its --cohort and --dimension, "
+        "or --noise-multiplier instead");
+  }
   if (!o.schedule.empty()) {
     RefuseWithSchedule(o);
     return ReadSchedule(o.schedule, privacy::Accounted(SamplingOf(o)));

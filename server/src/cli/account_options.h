@@ -47,14 +47,8 @@ struct AccountOptions {
 
   // `compare --published` alone: see account_published.h.
   bool published = false;
-  double noise_decay = 1.0;  // tau of Gau-LRQ's Equation 17
-  std::optional<double> noise_sigma;
-  std::optional<int64_t> devices;
-  std::optional<int64_t> local_steps;
-  std::optional<double> local_rate;
-  std::optional<double> gradient_clip;
+  std::optional<int64_t> devices;  // m of Noisy-FedAvg; the other settings are those above
   std::optional<double> smoothness;
-  std::optional<double> proximal;
   std::optional<double> constant;
 
   bool is_fleet() const { return cohort.has_value(); }

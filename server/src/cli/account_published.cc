@@ -9,6 +9,7 @@
 
 #include "accounting/figures.h"
 #include "cli/figures.h"
+#include "published/asymptotic.h"
 
 namespace sotto::server {
 namespace {
@@ -18,44 +19,65 @@ constexpr int kDecimals = 4;  // of an epsilon
 template <typename Value>
 Value Required(const std::optional<Value>& value, const char* option) {
   if (value) return *value;
-  throw std::invalid_argument(fmt::format(
-      "--noise-sigma describes Noisy-FedAvg and needs {} too; leave --noise-sigma out to compare "
-      "the rounds of --noise-multiplier alone",
-      option));
+  throw std::invalid_argument(
+      fmt::format("--devices describes Noisy-FedAvg and needs {} too; leave --devices out to "
+                  "compare the rounds "
+                  "of --noise-multiplier alone",
+                  option));
+}
+
+std::optional<double> IfSet(double value) {
+  return value > 0 ? std::optional<double>(value) : std::nullopt;
 }
 
 privacy::NoisyMethods NoisyMethodsOf(const AccountOptions& o) {
+  const privacy::StepBound& bound = o.terms.bound;
   privacy::NoisyMethods methods;
   privacy::NoisyTraining& training = methods.training;
-  training.devices = Required(o.devices, "--devices");
+  training.devices = *o.devices;
   training.participants = training.devices;
   training.rounds = Required(o.rounds, "--rounds");
-  training.local_steps = Required(o.local_steps, "--local-steps");
-  training.learning_rate = Required(o.local_rate, "--learning-rate");
-  training.gradient_clip_l2 = Required(o.gradient_clip, "--gradient-clip");
-  training.noise_sigma = *o.noise_sigma;
+  if (bound.steps > 0) training.local_steps = bound.steps;
+  if (bound.steps <= 0) Required(std::optional<int64_t>(), "--local-steps");
+  training.learning_rate = Required(IfSet(static_cast<double>(o.learning_rate)), "--learning-rate");
+  training.gradient_clip_l2 =
+      Required(IfSet(static_cast<double>(o.gradient_clip)), "--gradient-clip");
+  training.noise_sigma = Required(o.noise_sigma, "--noise-sigma");
   methods.smoothness = Required(o.smoothness, "--smoothness");
-  methods.proximal = o.proximal;
+  methods.proximal = IfSet(static_cast<double>(o.proximal));
   methods.constant = o.constant;
   return methods;
+}
+
+// Rounds like the first one of the options.
+privacy::GaussianRounds FirstRounds(const AccountOptions& o) {
+  AccountOptions alike = o;
+  alike.terms = {};
+  alike.gradient_clip = 0;
+  if (!o.is_fleet()) return RoundsOf(alike, AccountQuestion::kEpsilon).front();
+  const privacy::Plan plan = NoisyFleetPlan(o, privacy::Accountant());
+  return {privacy::Accounted(plan.sampling), plan.NoiseMultiplier(), plan.SamplingRate(),
+          plan.rounds};
 }
 
 void AddRounds(const AccountOptions& o, std::vector<privacy::PublishedFigure>* figures) {
   if (!o.schedule.empty()) {
     throw std::invalid_argument(
-        "--published compares rounds that are all alike; give --noise-multiplier, --rate and "
-        "--rounds instead of --schedule");
+        "--published compares rounds of one schedule of Gau-LRQ; give --noise-multiplier, --rate, "
+        "--rounds and --noise-decay instead of --schedule");
   }
-  const privacy::GaussianRounds rounds = RoundsOf(o, AccountQuestion::kEpsilon).front();
+  privacy::GaussianRounds rounds = FirstRounds(o);
   if (rounds.sampling == privacy::Sampling::kNone) {
     throw std::invalid_argument(
         "--published: the figures of DP-Fed-LS and Gau-LRQ are for sampled rounds; give --sampling "
-        "uniform or poisson");
+        "uniform or poisson, or describe Noisy-FedAvg by --devices");
   }
-  figures->push_back(privacy::CompareDpFedLs(rounds, DeltaOf(o)));
+  const double tau = o.terms.noise_decay;
+  if (tau == 1) figures->push_back(privacy::CompareDpFedLs(rounds, DeltaOf(o)));
   if (!o.cohort) return;
-  for (privacy::PublishedFigure& figure : privacy::CompareGauLrq(
-           rounds, *o.cohort, o.noise_decay, o.dimension.value_or(0), DeltaOf(o))) {
+  rounds.noise_multiplier /= privacy::DynamicNoiseFactors(rounds.rounds, tau).front();
+  for (privacy::PublishedFigure& figure :
+       privacy::CompareGauLrq(rounds, *o.cohort, tau, o.dimension.value_or(0), DeltaOf(o))) {
     figures->push_back(std::move(figure));
   }
 }
@@ -77,36 +99,27 @@ void AddPublishedOptions(CLI::App& command, AccountOptions& o) {
       command.add_flag("--published", o.published,
                        "also the figures of the papers, each beside a sound one and a verdict");
   published->group(kPublished);
-  command
-      .add_option("--noise-decay", o.noise_decay,
-                  "tau of Gau-LRQ's schedule: sigma falls by tau^(1/4) a round; 1: constant")
-      ->capture_default_str()
-      ->needs(published)
-      ->group(kPublished);
-  CLI::Option* sigma = command.add_option("--noise-sigma", o.noise_sigma,
-                                          "deviation of a device's noise, sigma, model units");
-  sigma->needs(published)->group(kNoisy);
+  CLI::Option* devices =
+      command.add_option("--devices", o.devices,
+                         "all take part in every round, m; with --noise-sigma, --rounds and the "
+                         "options of rounds that differ");
+  devices->needs(published)->group(kNoisy);
   const auto add = [&](const char* name, auto& value, const char* help) {
-    command.add_option(name, value, help)->needs(sigma)->group(kNoisy);
+    command.add_option(name, value, help)->needs(devices)->group(kNoisy);
   };
-  add("--devices", o.devices, "all take part in every round, m");
-  add("--local-steps", o.local_steps, "steps of SGD a round, K");
-  add("--learning-rate", o.local_rate, "the first step's, mu");
-  add("--gradient-clip", o.gradient_clip, "bound on a gradient's norm, V");
   add("--smoothness", o.smoothness, "of the loss, L");
-  add("--proximal", o.proximal, "alpha of Noisy-FedProx");
   add("--constant", o.constant,
       "c of Theorem 12 (b) and z of 12 (d); default: the least for which the rates are covered");
 }
 
 bool DescribesRounds(const AccountOptions& o) {
-  return o.noise_multiplier || !o.schedule.empty() || !o.noise_sigma;
+  return o.noise_multiplier || !o.schedule.empty() || o.is_fleet() || !o.devices;
 }
 
 std::vector<privacy::PublishedFigure> PublishedFigures(const AccountOptions& o) {
   std::vector<privacy::PublishedFigure> figures;
   if (DescribesRounds(o)) AddRounds(o, &figures);
-  if (!o.noise_sigma) return figures;
+  if (!o.devices) return figures;
   for (privacy::PublishedFigure& figure :
        privacy::CompareNoisyMethods(NoisyMethodsOf(o), DeltaOf(o))) {
     figures.push_back(std::move(figure));
@@ -130,7 +143,7 @@ std::string DescribePublished(const AccountOptions& o,
       if (!line.empty()) text += "      " + line + "\n";
     }
   }
-  if (o.noise_sigma) {
+  if (o.devices) {
     text +=
         "  of Noisy-FedAvg and Noisy-FedProx ours holds for a whole device, replace-one; the "
         "papers "

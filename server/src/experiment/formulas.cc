@@ -12,6 +12,7 @@
 #include "aggregate/smoothing.h"
 #include "published/asymptotic.h"
 #include "published/closed_forms.h"
+#include "published/comparison.h"
 #include "published/sample_level.h"
 #include "sotto/options/numbers.h"
 
@@ -210,7 +211,8 @@ Outcome FdpBound(const Settings& settings) {
   if (TextOf(settings, "method") == "proximal") {
     const privacy::NoisyFedProx method = {training, RealOf(settings, "proximal")};
     printed = privacy::PublishedNoisyFedProx(method, smoothness).value;
-    sound = privacy::BoundNoisyFedProx(method).mu();
+    sound = privacy::ComposeNoisy(training, privacy::RateSchedule::kConstant, method.proximal)
+                .all_models;
   } else {
     const privacy::NoisyFedAvg method = {training, ScheduleOf(TextOf(settings, "method"))};
     // z >= eta H_K makes Theorem 12 (d) a composition; the cyclic c is the largest that may be
@@ -222,7 +224,7 @@ Outcome FdpBound(const Settings& settings) {
       constant = std::max(1 + 1e-9, training.learning_rate * harmonic);
     }
     printed = privacy::PublishedNoisyFedAvg(method, smoothness, constant).value;
-    sound = privacy::BoundNoisyFedAvg(method).mu();
+    sound = privacy::ComposeNoisy(training, method.schedule, 0).all_models;
   }
   const double delta = RealOf(settings, "delta");
   return {{{"mu_printed", printed},
