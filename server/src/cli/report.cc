@@ -160,10 +160,13 @@ void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seede
 std::string DescribeSchedule(const privacy::Plan& plan, int64_t rounds) {
   if (plan.schedule.IsConstant() || rounds < 2) return "";
   const privacy::RoundTerms last = plan.schedule.TermsOf(rounds - 1);
-  return fmt::format(
-      "                 at the end noise multiplier {:.4f} ({:.4f}), sigma {:.5f}, C {:.4g}\n",
-      plan.NoiseMultiplier(rounds - 1), plan.AccountedNoiseMultiplier(rounds - 1),
-      plan.noise_sigma * last.noise_factor, plan.clip_l2 * last.clip_factor);
+  const double decay = plan.schedule.noise_decay;
+  const std::string tau = decay == 1 ? "" : fmt::format("                 noise decay {}\n", decay);
+  return tau + fmt::format(
+                   "                 at the end noise multiplier {:.4f} ({:.4f}), sigma {:.5f}, C "
+                   "{:.4g}\n",
+                   plan.NoiseMultiplier(rounds - 1), plan.AccountedNoiseMultiplier(rounds - 1),
+                   plan.noise_sigma * last.noise_factor, plan.clip_l2 * last.clip_factor);
 }
 
 std::string DescribeEpsilon(const privacy::Plan& plan, const privacy::Statement& spent) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "sim/noise_decay.h"
 #include "sotto/data/partitions.h"
 #include "sotto/options/numbers.h"
 #include "spec/make_job.h"
@@ -101,6 +102,13 @@ Fields AllFields() {
           .ByDefault("0.2 with --evaluate-on-devices, else 0")
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.held_out; }),
+      Row("noise-decay-from",
+          "find --noise-decay, before the first round, by a training without privacy on this data, "
+          "which must be PUBLIC; as for --data")
+          .In(Group::kFleet)
+          .ByDefault("--noise-decay")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.noise_decay_from; }),
       Row("dropout", "chance that a drawn device does not report")
           .In(Group::kFleet)
           .Within({0, 0.999})
@@ -209,6 +217,12 @@ void AskForSpectra(const SimulationRequest& request, SimulationConfig* config) {
 }  // namespace
 
 SimulationConfig MakeSimulation(const SimulationRequest& request) {
+  if (request.noise_decay_from) {
+    SimulationRequest decided = request;
+    decided.job.plan.schedule.noise_decay = EstimateNoiseDecay(request).tau;
+    decided.noise_decay_from.reset();
+    return MakeSimulation(decided);
+  }
   RequireInRange(SimulationFields(), request);
   static_cast<void>(FindPartition(request.fleet.partition));
   SimulationConfig config;

@@ -21,6 +21,8 @@ struct SimulationRequest : JobRequest {
   std::optional<std::string> test;  // see OpenTrainTest(); absent: the data set's own, or a share
   std::optional<std::string> classes;  // of data, see OnlyClasses(); absent: all
   FleetOptions fleet;
+  // Public data from which --noise-decay is found before the first round: noise_decay.h.
+  std::optional<std::string> noise_decay_from;
   std::optional<double> held_out;  // absent: a fifth if devices evaluate, else nothing
   std::optional<uint64_t> seed;
   std::optional<std::string> seeds;  // instead of seed: one simulation for each, see ParseSeeds()
@@ -47,7 +49,8 @@ const std::vector<Field<SimulationRequest>>& SimulationFields();
 // fleet and the data, and the seed.
 std::string FleetText(const SimulationRequest& request);
 
-// The simulation of a request, with the noise calibrated. Throws as MakeJob() does.
+// The simulation of a request, with the noise calibrated. With noise_decay_from it trains first.
+// Throws as MakeJob() and EstimateNoiseDecay() do.
 SimulationConfig MakeSimulation(const SimulationRequest& request);
 
 }  // namespace sotto::server
