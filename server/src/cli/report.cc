@@ -81,12 +81,6 @@ Json AdaptiveClipToJson(const JobConfig& job, const SimulationResult& result) {
           {"bit_sum_deviation", split.bit_sum_deviation}};
 }
 
-// Null if every round has the same terms.
-Json ScheduleToJson(const privacy::RoundSchedule& schedule) {
-  if (schedule.IsConstant()) return nullptr;
-  return {{"noise_decay", schedule.noise_decay}, {"clip_from_steps", schedule.bound.IsSet()}};
-}
-
 std::string DescribeClipping(const JobConfig& job, const SimulationResult& result) {
   if (!job.clip_schedule) return "";
   const privacy::NoiseSplit split = privacy::SplitNoise(job.plan);
@@ -368,7 +362,6 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   json["cohort"] = job.plan.cohort;
   json["planned_reports"] = job.plan.planned_reports;
   json["clip_l2"] = job.plan.clip_l2;
-  json["schedule"] = ScheduleToJson(job.plan.schedule);
   json["adaptive_clip"] = AdaptiveClipToJson(job, result);
   json["smoothing"] = job.aggregation.smoothing;
   json["bytes_up_per_device_round"] = result.BytesUpPerDeviceRound();

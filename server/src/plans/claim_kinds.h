@@ -59,8 +59,8 @@ const Claim* FindClaim(const std::vector<Claim>& claims, const ClaimKind& kind);
 // participants_known. Its claim then rests on other assumptions:
 //   - kTimesTellNothing, because the time of a release follows from the times of reports, and these
 //     must not depend on the devices' data;
-//   - kParticipationIsSecret only if a job without participants_known, in which not all devices take
-//     part in every round, is part of the figure.
+//   - kParticipationIsSecret only if a job without participants_known, in which some devices stay
+//     out of a round, is part of the figure.
 Claim MakeClaim(const ClaimKind& kind, const Disclosure& disclosure, const Guarantee& guarantee);
 
 }  // namespace sotto::privacy

@@ -64,7 +64,12 @@ Json Changed(const Field<JobRequest>& field) {
 // A request in which the field counts.
 JobRequest BaseFor(const std::string& name) {
   JobRequest base;
-  base.adaptive_clip = name.rfind("clip-", 0) == 0;
+  const bool is_from_steps = name == "clip-from-steps";
+  base.adaptive_clip = name.rfind("clip-", 0) == 0 && !is_from_steps;
+  if (is_from_steps) {
+    base.job.training.local_steps = 3;
+    base.job.training.gradient_clip = 1;
+  }
   base.job.evaluates_on_devices = name == "accuracy-noise";
   if (name == "private-noise-multiplier") {
     base.trust_mode = privacy::TrustMode::kPrivateNoise;
@@ -85,7 +90,7 @@ std::pair<float, std::string> ToldOf(const JobRequest& request) {
   const JobConfig job = MakeJob(request, kFleet);
   Reply reply;
   reply.kind = Reply::Kind::kTrain;
-  reply.task = job.TaskFor(1, job.training.clip_l2);
+  reply.task = job.TaskFor(1, job.ClipFor(1));
   const float scale = reply.task.quantizer_scale;
   reply.task.quantizer_scale = 1;
   uint8_t frame[kFrameHeaderSize + kDefaultMaxFrame];

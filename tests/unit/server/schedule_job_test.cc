@@ -134,7 +134,7 @@ TEST(ScheduleJobTest, WhatHasNoScheduleIsRefusedWithTheReason) {
   expect(
       DynamicRequest(), [](auto& r) { r.job.plan.cohort = 7; }, "--cohort");
   expect(
-      DynamicRequest(), [](auto& r) { r.noise_sigma = 4e-4; }, "1/1024");
+      DynamicRequest(), [](auto& r) { r.noise_sigma = 4e-7; }, "2^-20");
   expect(
       ProximalRequest(), [](auto& r) { r.job.training.momentum = 0.9F; }, "momentum");
   expect(

@@ -1,8 +1,10 @@
 #include "help.h"
 
+#include <cstring>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -11,8 +13,22 @@ namespace {
 
 constexpr size_t kIndent = 30;  // of descriptions
 
-// Breaks a text at spaces. The first line begins behind `used` characters, the others behind
-// `indent` spaces. Line feeds of the text stay.
+// The parts at which a word may be broken: behind commas, if it is too long for a line.
+std::vector<std::string> PartsOf(const std::string& word, size_t longest) {
+  if (word.size() <= longest) return {word};
+  std::vector<std::string> parts;
+  size_t begin = 0;
+  while (begin < word.size()) {
+    const size_t comma = word.find(',', begin);
+    const size_t end = comma == std::string::npos ? word.size() : comma + 1;
+    parts.push_back(word.substr(begin, end - begin));
+    begin = end;
+  }
+  return parts;
+}
+
+// Breaks a text at spaces, and behind commas of a word that is too long for a line. The first line
+// begins behind `used` characters, the others behind `indent` spaces. Line feeds of the text stay.
 std::string Wrapped(const std::string& text, size_t used, size_t indent) {
   std::string out;
   std::istringstream lines(text);
@@ -24,16 +40,21 @@ std::string Wrapped(const std::string& text, size_t used, size_t indent) {
     }
     bool is_first = true;
     std::istringstream words(line);
-    for (std::string word; words >> word; is_first = false) {
-      if (!is_first && column + 1 + word.size() > kHelpColumns) {
-        out += "\n" + std::string(indent, ' ');
-        column = indent;
-      } else if (!is_first) {
-        out += " ";
-        ++column;
+    for (std::string word; words >> word;) {
+      const char* space = is_first ? "" : " ";
+      for (const std::string& part : PartsOf(word, kHelpColumns - indent)) {
+        if (!is_first && column + std::strlen(space) + part.size() > kHelpColumns) {
+          out += "\n" + std::string(indent, ' ');
+          column = indent;
+        } else {
+          out += space;
+          column += std::strlen(space);
+        }
+        out += part;
+        column += part.size();
+        space = "";
+        is_first = false;
       }
-      out += word;
-      column += word.size();
     }
   }
   return out;
