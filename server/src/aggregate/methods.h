@@ -1,7 +1,7 @@
 // The estimators and optimisers, by name. Part of sotto::server/aggregate.
 //
 // To add a method: a .cc file with its class and its factory, a row of its table in methods.cc, its
-// parameters in options.h and in the job's specification (spec/job_spec.cc), its line in
+// parameters in options.h and in the job's specification (spec/aggregation_fields.cc), its line in
 // CMakeLists.txt, a test.
 //
 // All functions are safe from any thread.

@@ -183,7 +183,8 @@ struct Field : FieldText {
 
   // Of a field of a job: the value with which the job runs. Empty if get() already gives it.
   std::function<Json(const JobRecord&)> read;
-  std::function<bool(const JobConfig&)> is_stored;        // empty: always, if resume is kStored
+  std::function<bool(const JobConfig&)> is_stored;  // empty: always, if resume is kStored
+  bool is_shown = false;  // results have the value of read() even where it is not stored
   std::function<void(privacy::Plan&, const Json&)> plan;  // of a field that is part of the plan
 
   Field& In(Group value) {
@@ -220,6 +221,10 @@ struct Field : FieldText {
   }
   Field& StoredIf(bool (*value)(const JobConfig&)) {
     is_stored = value;
+    return *this;
+  }
+  Field& Shown() {
+    is_shown = true;
     return *this;
   }
 

@@ -1,8 +1,8 @@
 // The specification of a training job: one table of its fields. Part of sotto::server/spec.
 //
-// To add a field: a row in job_spec.cc, a member of JobConfig (round/job_config.h) with its
-// default, the code that reads it, a test. If the value must be resolved first, also a member of
-// JobRequest and its resolution in make_job.cc.
+// To add a field: a row in the file of its part (job_fields.h), a member of JobConfig
+// (round/job_config.h) with its default, the code that reads it, a test. If the value must be
+// resolved first, also a member of JobRequest and its resolution in make_job.cc.
 //
 // All functions are pure and safe from any thread.
 #ifndef SOTTO_SPEC_JOB_SPEC_H_
