@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "base/mean_deviation.h"
+
 namespace sotto::server {
 namespace {
 
@@ -30,21 +32,6 @@ std::vector<double> Placements(const std::vector<double>& scores,
     shares.push_back(Below(others, score) / static_cast<double>(others.size()));
   }
   return shares;
-}
-
-double Mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
-// The variance of the mean.
-double VarianceOfMean(const std::vector<double>& values) {
-  const double mean = Mean(values);
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  const auto n = static_cast<double>(values.size());
-  return squares / (n - 1) / n;
 }
 
 double Advantage(const std::vector<double>& members, const std::vector<double>& others) {
@@ -73,8 +60,10 @@ Auc MeasureAuc(Span<const double> members, Span<const double> others) {
   const std::vector<double> o = Sorted(others);
   const std::vector<double> of_members = Placements(m, o);
   Auc auc;
-  auc.area = Mean(of_members);
-  const double deviation = std::sqrt(VarianceOfMean(of_members) + VarianceOfMean(Placements(o, m)));
+  const MeanDeviation placed = MeanDeviationOf(of_members);
+  const double of_others = MeanDeviationOf(Placements(o, m)).standard_error();
+  auc.area = placed.mean;
+  const double deviation = std::hypot(placed.standard_error(), of_others);
   auc.lower = std::max(auc.area - kNormal95 * deviation, 0.0);
   auc.upper = std::min(auc.area + kNormal95 * deviation, 1.0);
   auc.advantage = Advantage(m, o);

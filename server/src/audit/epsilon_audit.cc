@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "accounting/figures.h"
+#include "base/mean_deviation.h"
 #include "plans/statement.h"
 
 namespace sotto::server {
@@ -28,19 +29,6 @@ privacy::Claim ClaimAt(privacy::Plan plan, CanaryView view, double delta) {
   return *claim;
 }
 
-double Mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
-double Deviation(const std::vector<double>& values) {
-  const double mean = Mean(values);
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return std::sqrt(squares / static_cast<double>(values.size()));
-}
-
 // Solves for the shift s of a release that holds the canary, drawn with probability q in each of T
 // rounds, and for the deviation z of a round's noise, by moments:
 //   mean(with) - mean(without) = T q s,
@@ -49,10 +37,12 @@ void Estimate(const CanaryReleases& releases, CanaryView view, EpsilonAudit* aud
   const bool is_update = view == CanaryView::kOneUpdate;
   const double q = is_update ? 1 : audit->plan.SamplingRate();
   const auto rounds = is_update ? 1.0 : static_cast<double>(audit->plan.rounds);
-  audit->shift = (Mean(releases.with) - Mean(releases.without)) / (rounds * q);
+  audit->shift =
+      (MeanDeviationOf(releases.with).mean - MeanDeviationOf(releases.without).mean) / (rounds * q);
   const bool is_replaced = audit->claim.adjacency == privacy::Adjacency::kReplaceOne;
   const double own = is_replaced ? audit->shift / 2 : audit->shift;
-  const double variance = std::pow(Deviation(releases.with), 2) / rounds - q * (1 - q) * own * own;
+  const double variance =
+      std::pow(MeanDeviationOf(releases.with).deviation, 2) / rounds - q * (1 - q) * own * own;
   audit->noise_multiplier = std::sqrt(std::max(variance, 0.0));
 }
 

@@ -6,6 +6,7 @@
 
 #include "audit/observed_training.h"
 #include "audit/sample_losses.h"
+#include "base/mean_deviation.h"
 #include "sotto/data/sample_split.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
@@ -42,12 +43,6 @@ std::vector<double> Negated(std::vector<double> losses) {
   return losses;
 }
 
-double Mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 // The two sets of samples, and the attack on a model.
 class Attack {
  public:
@@ -76,8 +71,8 @@ class Attack {
     const std::vector<double> of_others = Losses(parameters, *data_.test, others_);
     MembershipRound round;
     round.rounds = rounds;
-    round.loss_of_members = Mean(of_members);
-    round.loss_of_others = Mean(of_others);
+    round.loss_of_members = MeanDeviationOf(of_members).mean;
+    round.loss_of_others = MeanDeviationOf(of_others).mean;
     const std::vector<double> members = Negated(of_members);
     const std::vector<double> others = Negated(of_others);
     round.auc = MeasureAuc({members.data(), members.size()}, {others.data(), others.size()});
