@@ -56,6 +56,7 @@ install_test_packages() {
   install_packages libbenchmark-dev || true
   install_packages python3-numpy python3-onnx || true
   ${quick} || install_packages "${CROSS_PACKAGES[@]}" || true
+  ${quick} || install_packages chromium || true  # draws the pages
 }
 
 # fetch_sources SUITE PACKAGE=VERSION...: into build/cache. Returns non-zero if there are none.

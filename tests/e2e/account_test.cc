@@ -1,5 +1,6 @@
 // `sotto account` as a user runs it.
 #include <gtest/gtest.h>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,6 +50,33 @@ TEST(Account, MarksTheApproximationWhereverItIsPrinted) {
       EXPECT_GE(row["epsilon"], compared["accountants"][0]["epsilon"]);
     }
   }
+}
+
+// The rows of `account compare --published` by their source.
+std::map<std::string, Json> PublishedRows(const std::string& plan) {
+  std::map<std::string, Json> rows;
+  const Json json = AccountJson("compare --published --delta 1e-5 " + plan);
+  for (const Json& row : json["published"]) rows[row["source"]] = row;
+  return rows;
+}
+
+TEST(Account, ShowsWhatPapersPrintBesideASoundFigure) {
+  const auto lemmas = PublishedRows(
+      "--sampling poisson --noise-multiplier 0.51624 --rate 0.041666666667 --cohort 80 "
+      "--dimension 61706 --clip 2.1 --rounds 30");
+  const Json& lemma = lemmas.at("Gau-LRQ, Lemma 1");
+  EXPECT_NEAR(lemma["published_epsilon"], 3, 1e-3);
+  EXPECT_GT(lemma["epsilon_lower"], 9.6);
+  EXPECT_EQ(lemma["verdict"], "refuted");
+  EXPECT_EQ(lemmas.at("Gau-LRQ, Lemma 7, of BQ-SGD")["verdict"], "open");
+  // The counterexample of Theorem 12 (a) is a loss that is linear in the model.
+  const auto theorems = PublishedRows(
+      "--devices 20 --noise-sigma 0.3 --rounds 40 --local-steps 5 --learning-rate 0.02 "
+      "--gradient-clip 10 --smoothness 1");
+  const Json& constant = theorems.at("Noisy-FedAvg, Theorem 12 (a), constant rate");
+  EXPECT_LT(constant["published_epsilon"], constant["epsilon_lower"]);
+  EXPECT_EQ(constant["verdict"], "refuted");
+  EXPECT_EQ(theorems.at("Noisy-FedAvg, Theorem 12 (c), stage-wise rate")["verdict"], "holds");
 }
 
 TEST(Account, FindsNoiseAndRoundsForABudget) {

@@ -36,6 +36,32 @@ TEST(Experiment, LeavesItsResultsInItsFolder) {
   EXPECT_EQ(Json::parse(ReadFile(folder.Path("out/results.json"))), json);
 }
 
+// What a browser makes of a page: its elements after all scripts, and what they complained of.
+struct Browsed {
+  std::string elements;
+  std::string complaints;
+};
+
+Browsed Browse(const TestFolder& folder, const std::string& page) {
+  const std::string log = folder.Path("browser.log");
+  const Outcome run =
+      RunCommand(fmt::format("chromium --headless --no-sandbox --disable-gpu --user-data-dir={} "
+                             "--enable-logging=stderr --dump-dom 'file://{}' 2> {}",
+                             folder.Path("browser"), page, log));
+  return {run.output, RunCommand("grep CONSOLE " + log).output};
+}
+
+TEST(Experiment, ABrowserDrawsThePage) {
+  if (RunCommand("command -v chromium").exit_code != 0) GTEST_SKIP() << "there is no chromium";
+  const TestFolder folder;
+  ASSERT_EQ(Sotto(Experiment(folder, "--quick --seeds 1")).exit_code, 0);
+  const Browsed page = Browse(folder, folder.Path("out/report.html"));
+  EXPECT_NE(page.elements.find("<canvas"), std::string::npos) << page.elements;
+  EXPECT_NE(page.elements.find("u-legend"), std::string::npos);
+  EXPECT_NE(page.elements.find("synthetic samples, stand-in for MNIST"), std::string::npos);
+  EXPECT_EQ(page.complaints, "");
+}
+
 TEST(Experiment, ACellIsARunThatTheUserCanRepeat) {
   const TestFolder folder;
   ASSERT_EQ(Sotto(Experiment(folder, "--quick --seeds 1 --only smoothing=2")).exit_code, 0);

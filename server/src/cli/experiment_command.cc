@@ -20,8 +20,8 @@
 #include "cli/progress.h"
 #include "experiment/charts.h"
 #include "experiment/library.h"
+#include "experiment/result_files.h"
 #include "experiment/runner.h"
-#include "experiment/tables.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
 
@@ -64,10 +64,12 @@ void Write(const ExperimentOptions& o, const char* name, const std::string& text
 void WriteResults(const ExperimentOptions& o, const Summary& summary) {
   Write(o, "results.json", ResultJson(summary).dump(2) + "\n");
   Write(o, "results.csv", ResultCsv(summary));
-  Write(o, "report.txt", ResultText(summary));
-  Write(o, "report.md", ResultMarkdown(summary));
-  Write(o, "report.html", ResultHtml(summary));
-  Write(o, "chart.svg", ChartSvg(summary));
+  const Report report = ReportOf(summary);
+  Write(o, "report.txt", ResultText(report));
+  Write(o, "report.md", ResultMarkdown(report));
+  const std::vector<ChartPanel> panels = PanelsOf(summary);
+  Write(o, "report.html", ResultHtml(report, panels));
+  Write(o, "chart.svg", ResultSvg(panels));
 }
 
 int JobsOf(const ExperimentOptions& o) {
@@ -115,7 +117,8 @@ class ExperimentRun {
     Prepare();
     RunLogFile log(PathOf(o_, "runs.jsonl"));
     const Summary summary = Summarise(definition_, data_, o_.grid.is_quick, seeds_, RunAll(log));
-    fmt::print("{}", o_.is_markdown ? ResultMarkdown(summary) : ResultText(summary));
+    const Report report = ReportOf(summary);
+    fmt::print("{}", o_.is_markdown ? ResultMarkdown(report) : ResultText(report));
     WriteResults(o_, summary);
     fmt::print(stderr,
                "{}: results.json, results.csv, report.txt, report.md, report.html, "

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <iterator>
+#include <map>
 
 #include "sotto/options/numbers.h"
 
@@ -10,6 +12,11 @@ namespace sotto::server {
 namespace {
 
 const double kNothing = std::nan("");
+
+constexpr char kPaper[] = "paper: ";
+
+constexpr const char* kColours[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e",
+                                    "#17becf", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22"};
 
 const Axis* FindAxis(const Definition& d, const std::string& name) {
   for (const Axis& axis : d.axes) {
@@ -31,11 +38,11 @@ std::string LineName(const Assignments& at, const Chart& chart) {
 }
 
 ChartLine& LineOf(const std::string& name, bool is_paper, ChartPanel* panel) {
-  const std::string whole = is_paper ? "paper: " + name : name;
+  const std::string whole = is_paper ? kPaper + name : name;
   for (ChartLine& line : panel->lines) {
     if (line.name == whole) return line;
   }
-  panel->lines.push_back({whole, is_paper, std::vector<double>(panel->x.size(), kNothing)});
+  panel->lines.push_back({whole, is_paper, "", std::vector<double>(panel->x.size(), kNothing)});
   return panel->lines.back();
 }
 
@@ -129,6 +136,34 @@ void Sort(ChartPanel* panel) {
   arrange(panel->x);
 }
 
+// A logarithm has no place for 0 and below.
+void TakeOutWhatHasNoLogarithm(ChartPanel* panel) {
+  for (ChartLine& line : panel->lines) {
+    for (size_t i = 0; i < panel->x.size(); ++i) {
+      const bool has_x = !panel->has_log_x || panel->x[i] > 0;
+      const bool has_y = !panel->has_log_y || line.values[i] > 0;
+      if (!has_x || !has_y) line.values[i] = kNothing;
+    }
+  }
+  while (panel->has_log_x && !panel->x.empty() && panel->x.front() <= 0) {
+    panel->x.erase(panel->x.begin());
+    for (ChartLine& line : panel->lines) line.values.erase(line.values.begin());
+  }
+}
+
+// Here and paper of one name have one colour.
+void Colour(ChartPanel* panel) {
+  std::map<std::string, std::string> colours;
+  for (const ChartLine& line : panel->lines) {
+    if (!line.is_paper) colours[line.name] = kColours[colours.size() % std::size(kColours)];
+  }
+  for (ChartLine& line : panel->lines) {
+    const std::string name = line.is_paper ? line.name.substr(std::size(kPaper) - 1) : line.name;
+    const auto own = colours.find(name);
+    line.colour = own == colours.end() ? kColours[0] : own->second;
+  }
+}
+
 ChartPanel PanelOf(const Summary& summary, const std::string& value) {
   const Definition& d = summary.definition;
   ChartPanel panel;
@@ -142,6 +177,10 @@ ChartPanel PanelOf(const Summary& summary, const std::string& value) {
     FillAlongSeries(summary, value, &panel);
   }
   Sort(&panel);
+  panel.has_log_x = d.chart.has_log_x && panel.x_names.empty();
+  panel.has_log_y = d.chart.has_log_y;
+  TakeOutWhatHasNoLogarithm(&panel);
+  Colour(&panel);
   return panel;
 }
 

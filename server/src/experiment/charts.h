@@ -1,7 +1,6 @@
-// The charts of an experiment: as SVG, and as a page with uPlot that loads nothing. Part of
-// sotto::server/experiment.
+// The charts of an experiment: what chart.svg and the page draw. Part of sotto::server/experiment.
 //
-// Both draw the same lines. Pure functions, safe from any thread.
+// Plain values and pure functions: safe from any thread.
 #ifndef SOTTO_EXPERIMENT_CHARTS_H_
 #define SOTTO_EXPERIMENT_CHARTS_H_
 
@@ -15,6 +14,7 @@ namespace sotto::server {
 struct ChartLine {
   std::string name;  // "smoothing=1", "paper: smoothing=1"
   bool is_paper = false;
+  std::string colour;          // "#1f77b4"; a line of the paper has that of the line it is for
   std::vector<double> values;  // [x of the panel]; NaN: none
 };
 
@@ -22,6 +22,8 @@ struct ChartPanel {
   std::string title;
   std::string x_label;
   std::string y_label;
+  bool has_log_x = false;            // then all x are above 0
+  bool has_log_y = false;            // then all values are above 0 or NaN
   std::vector<double> x;             // ascending
   std::vector<std::string> x_names;  // of values that are no numbers: x is 0, 1, ...; or empty
   std::vector<ChartLine> lines;
@@ -30,12 +32,6 @@ struct ChartPanel {
 // The panels of the definition's chart: a line for each cell, or for cells that differ along the
 // axis x alone, and one for the paper's figures. Panels without a value are left out.
 std::vector<ChartPanel> PanelsOf(const Summary& summary);
-
-// All panels, one below the other.
-std::string ChartSvg(const Summary& summary);
-
-// The tables, the verdicts and the charts; scripts and styles are in the file.
-std::string ResultHtml(const Summary& summary);
 
 }  // namespace sotto::server
 

@@ -158,7 +158,9 @@ const Keys<Chart>& ChartKeys() {
                                     {"y", Into(&Chart::y)},
                                     {"panel", Into(&Chart::panel)},
                                     {"x-label", Into(&Chart::x_label)},
-                                    {"y-label", Into(&Chart::y_label)}};
+                                    {"y-label", Into(&Chart::y_label)},
+                                    {"log-x", Into(&Chart::has_log_x)},
+                                    {"log-y", Into(&Chart::has_log_y)}};
   return kKeys;
 }
 

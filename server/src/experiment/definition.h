@@ -98,6 +98,8 @@ struct Chart {
   std::string panel;  // the axis with a chart for each value; empty: one chart
   std::string x_label;
   std::string y_label;
+  bool has_log_x = false;  // values of 0 and below are left out
+  bool has_log_y = false;
 };
 
 struct Definition {

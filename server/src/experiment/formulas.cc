@@ -86,7 +86,10 @@ Outcome SmoothSine(const Settings& settings) {
   const double after = MeanSquare(smooth, truth);
   outcome.figures["mse_noisy"] = before;
   outcome.figures["mse_smooth"] = after;
-  if (before > 0) outcome.figures["reduction"] = (before - after) / before;
+  if (before > 0) {
+    outcome.figures["reduction"] = (before - after) / before;
+    outcome.figures["mse_ratio"] = after / before;
+  }
   outcome.series["y"] = truth;
   outcome.series["noisy"].assign(noisy.begin(), noisy.end());
   outcome.series["smooth"].assign(smooth.begin(), smooth.end());

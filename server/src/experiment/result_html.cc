@@ -4,9 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/markup.h"
-#include "experiment/charts.h"
 #include "experiment/library.h"
-#include "experiment/tables.h"
+#include "experiment/result_files.h"
 
 namespace sotto::server {
 namespace {
@@ -15,30 +14,31 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kStyle[] =
     "body { font-family: sans-serif; margin: 2em auto; max-width: 75em; padding: 0 1em }\n"
-    "pre { overflow-x: auto; background: #f6f6f6; padding: 1em }\n"
-    "h1 { font-size: 1.4em }\n";
+    "h1 { font-size: 1.4em }\n"
+    "h2 { font-size: 1.1em; margin-top: 2em }\n"
+    ".table { overflow-x: auto }\n"
+    ".table td:not(:last-child) { white-space: nowrap }\n"
+    "table { border-collapse: collapse; font-size: 0.9em }\n"
+    "th, td { padding: 0.2em 0.8em 0.2em 0; text-align: left; vertical-align: top }\n"
+    "thead th { border-bottom: 1px solid #888 }\n"
+    "tbody th { font-weight: normal; color: #555; white-space: nowrap }\n";
 
 // Draws one chart for each panel of `panels`. A paper's line is dashed.
 constexpr char kScript[] = R"script(
-const colours = ["#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e",
-                 "#17becf", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22"];
+const kLinear = 1, kLogarithmic = 3;  // uPlot's names of distributions
 for (const panel of panels) {
-  const own = panel.lines.filter(line => !line.is_paper).map(line => line.name);
-  const colour = line => {
-    const name = line.is_paper ? line.name.slice("paper: ".length) : line.name;
-    return colours[Math.max(0, own.indexOf(name)) % colours.length];
-  };
   const x_axis = {label: panel.x_label};
   if (panel.x_names.length > 0) {
     x_axis.splits = () => panel.x;
     x_axis.values = (plot, splits) => splits.map(at => panel.x_names[at]);
   }
   new uPlot({
-    title: panel.title, width: 900, height: 360,
-    scales: {x: {time: false}},
+    title: panel.title, width: 900, height: 400,
+    scales: {x: {time: false, distr: panel.has_log_x ? kLogarithmic : kLinear},
+             y: {distr: panel.has_log_y ? kLogarithmic : kLinear}},
     axes: [x_axis, {label: panel.y_label, size: 70}],
     series: [{label: panel.x_label}].concat(panel.lines.map(line => ({
-      label: line.name, stroke: colour(line), width: 1.5, dash: line.is_paper ? [4, 3] : [],
+      label: line.name, stroke: line.colour, width: 1.5, dash: line.is_paper ? [4, 3] : [],
       spanGaps: true, points: {show: panel.x.length <= 20}}))),
   }, [panel.x].concat(panel.lines.map(line => line.values)), document.getElementById("charts"));
 }
@@ -53,11 +53,16 @@ Json PanelsToJson(const std::vector<ChartPanel>& panels) {
       for (const double value : line.values) {
         values.push_back(std::isfinite(value) ? Json(value) : Json(nullptr));
       }
-      lines.push_back({{"name", line.name}, {"is_paper", line.is_paper}, {"values", values}});
+      lines.push_back({{"name", line.name},
+                       {"is_paper", line.is_paper},
+                       {"colour", line.colour},
+                       {"values", values}});
     }
     json.push_back({{"title", panel.title},
                     {"x_label", panel.x_label},
                     {"y_label", panel.y_label},
+                    {"has_log_x", panel.has_log_x},
+                    {"has_log_y", panel.has_log_y},
                     {"x", panel.x},
                     {"x_names", panel.x_names},
                     {"lines", lines}});
@@ -72,20 +77,61 @@ std::string ForScript(const Json& json) {
   return text;
 }
 
+std::string Cells(const char* tag, const Row& row) {
+  std::string html;
+  for (const std::string& text : row)
+    html += fmt::format("<{0}>{1}</{0}>", tag, EscapeMarkup(text));
+  return html;
+}
+
+std::string TableHtml(const Table& table) {
+  std::string html = "<div class=\"table\"><table>\n<thead><tr>" + Cells("th", table.front()) +
+                     "</tr></thead>\n<tbody>\n";
+  for (size_t i = 1; i < table.size(); ++i) html += "<tr>" + Cells("td", table[i]) + "</tr>\n";
+  return html + "</tbody>\n</table></div>\n";
+}
+
+// Rows of a name and a text.
+std::string HeadHtml(const std::vector<Row>& head) {
+  std::string html = "<table>\n<tbody>\n";
+  for (const Row& row : head) {
+    html += "<tr>" + Cells("th", {row[0]}) + Cells("td", {row[1]}) + "</tr>\n";
+  }
+  return html + "</tbody>\n</table>\n";
+}
+
+std::string VerdictHtml(const VerdictReport& verdict) {
+  std::string html = fmt::format("<h2>{}</h2>\n", EscapeMarkup(verdict.heading));
+  html += TableHtml(verdict.differences);
+  if (!verdict.why.empty()) html += fmt::format("<p>Why: {}</p>\n", EscapeMarkup(verdict.why));
+  return html;
+}
+
+std::string ListHtml(const char* heading, const std::vector<std::string>& texts) {
+  if (texts.empty()) return "";
+  std::string html = fmt::format("<h2>{}</h2>\n<ul>\n", heading);
+  for (const std::string& text : texts) html += fmt::format("<li>{}</li>\n", EscapeMarkup(text));
+  return html + "</ul>\n";
+}
+
 }  // namespace
 
-std::string ResultHtml(const Summary& summary) {
-  const Definition& d = summary.definition;
-  const std::string title = EscapeMarkup(fmt::format("{}: {}", d.name, d.title));
+std::string ResultHtml(const Report& report, const std::vector<ChartPanel>& panels) {
+  const std::string title = EscapeMarkup(fmt::format("{}: {}", report.name, report.title));
   std::string html = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
   html += fmt::format("<title>{}</title>\n<style>\n{}\n{}</style>\n</head>\n", title,
                       BuiltInText("uPlot.min.css"), kStyle);
-  html += fmt::format("<body>\n<h1>{}</h1>\n<div id=\"charts\"></div>\n", title);
-  html += fmt::format("<pre>{}</pre>\n", EscapeMarkup(ResultText(summary)));
+  html += fmt::format("<body>\n<h1>{}</h1>\n", title);
+  html += HeadHtml(report.head);
+  html += "<h2>Charts</h2>\n<div id=\"charts\"></div>\n<h2>Cells</h2>\n";
+  html += TableHtml(report.cells);
+  for (const VerdictReport& verdict : report.verdicts) html += VerdictHtml(verdict);
+  html += ListHtml("What runs had to say", report.cell_notes);
+  html += ListHtml("What the paper leaves open, and what was chosen", report.notes);
   html += fmt::format("<!--\nuPlot:\n{}-->\n", BuiltInText("LICENSE"));
   html += fmt::format("<script>\n{}\n</script>\n", BuiltInText("uPlot.iife.min.js"));
   html += fmt::format("<script>\nconst panels = {};\n{}</script>\n</body>\n</html>\n",
-                      ForScript(PanelsToJson(PanelsOf(summary))), kScript);
+                      ForScript(PanelsToJson(panels)), kScript);
   return html;
 }
 

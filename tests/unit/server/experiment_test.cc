@@ -12,8 +12,8 @@
 #include "experiment/charts.h"
 #include "experiment/formulas.h"
 #include "experiment/library.h"
+#include "experiment/result_files.h"
 #include "experiment/runner.h"
-#include "experiment/tables.h"
 #include "unit/test_folder.h"
 
 namespace sotto::server {
@@ -127,7 +127,7 @@ TEST(ExperimentRuns, TheResultsDoNotDependOnHowManyRunAtATime) {
   const Summary a = Summarise(d, grid.data, true, 3, grid.Run(one, 3, 1));
   const Summary b = Summarise(d, grid.data, true, 3, grid.Run(four, 3, 4));
   EXPECT_EQ(ResultJson(a).dump(), ResultJson(b).dump());
-  EXPECT_EQ(ResultText(a), ResultText(b));
+  EXPECT_EQ(ResultText(ReportOf(a)), ResultText(ReportOf(b)));
   EXPECT_EQ(a.runs, 6u);
 }
 
@@ -188,8 +188,8 @@ TEST(ExperimentRuns, ABudgetThatNoNoiseMeetsIsARefusedRun) {
   ASSERT_EQ(results.front().runs.size(), 1u);
   EXPECT_TRUE(results.front().runs.front().outcome.is_refused);
   const Summary summary = Summarise(grid.definition, grid.data, true, 1, results);
-  EXPECT_NE(ResultText(summary).find("note: smoothing=0 pace=fast and 1 more"), std::string::npos)
-      << ResultText(summary);
+  const std::string text = ResultText(ReportOf(summary));
+  EXPECT_NE(text.find("note: smoothing=0 pace=fast and 1 more"), std::string::npos) << text;
 }
 
 TEST(ExperimentRuns, SettingsThatNoRunHasAreRefusedBeforeTheFirst) {
@@ -278,14 +278,31 @@ TEST(ExperimentCharts, ThereIsALineForEachCellAndOneOfThePaper) {
   EXPECT_EQ(panels[0].lines[0].values, (std::vector<double>{50, 70}));
   EXPECT_TRUE(panels[0].lines[1].is_paper);
   EXPECT_EQ(panels[0].lines[1].values, (std::vector<double>{40, 41}));
-  const std::string svg = ChartSvg(SummaryOf({0.5}, {0.7}));
+  const std::string svg = ResultSvg(panels);
   EXPECT_NE(svg.find("<polyline"), std::string::npos);
   EXPECT_NE(svg.find("stroke-dasharray"), std::string::npos);
   EXPECT_EQ(svg.substr(svg.size() - 7), "</svg>\n");
 }
 
+TEST(ExperimentCharts, ALogarithmicAxisLeavesOutWhatHasNoLogarithm) {
+  Summary summary = SummaryOf({0.1}, {100});
+  summary.definition.chart.has_log_y = true;
+  const ChartPanel tall = PanelsOf(summary).front();
+  EXPECT_EQ(tall.lines[0].values, (std::vector<double>{10, 10000}));
+  const std::string svg = ResultSvg({tall});
+  for (const char* tick : {">10<", ">100<", ">1000<", ">10000<"}) {
+    EXPECT_NE(svg.find(tick), std::string::npos) << tick;
+  }
+  EXPECT_EQ(svg.find(">2000<"), std::string::npos);
+  summary.definition.chart.has_log_x = true;
+  const ChartPanel panel = PanelsOf(summary).front();
+  EXPECT_EQ(panel.x, (std::vector<double>{2}));  // not 0
+  EXPECT_EQ(panel.lines[0].values, (std::vector<double>{10000}));
+}
+
 TEST(ExperimentCharts, ThePageLoadsNothing) {
-  const std::string html = ResultHtml(SummaryOf({0.5}, {0.7}));
+  const Summary summary = SummaryOf({0.5}, {0.7});
+  const std::string html = ResultHtml(ReportOf(summary), PanelsOf(summary));
   for (const char* outside : {" src=", "<link", "url(", "@import", "fetch(", "XMLHttpRequest"}) {
     EXPECT_EQ(html.find(outside), std::string::npos) << outside;
   }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/markup.h"
-#include "experiment/charts.h"
+#include "experiment/result_files.h"
 
 namespace sotto::server {
 namespace {
@@ -17,9 +17,6 @@ constexpr double kPlot = 240;  // height of the plot
 constexpr double kBelow = 46;
 constexpr double kLegendLine = 14;
 
-constexpr const char* kColours[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e",
-                                    "#17becf", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22"};
-
 struct Interval {
   double least = 0;
   double most = 1;
@@ -32,20 +29,7 @@ Interval Widened(double least, double most) {
   return {least - margin, most + margin};
 }
 
-Interval YOf(const ChartPanel& panel) {
-  double least = INFINITY;
-  double most = -INFINITY;
-  for (const ChartLine& line : panel.lines) {
-    for (const double value : line.values) {
-      if (!std::isfinite(value)) continue;
-      least = std::min(least, value);
-      most = std::max(most, value);
-    }
-  }
-  return Widened(least, most);
-}
-
-// A step of 1, 2 or 5 times a power of ten that divides the interval into about five parts.
+// A tick of 1, 2 or 5 times a power of ten, about five in the interval.
 double StepOf(const Interval& interval) {
   const double rough = (interval.most - interval.least) / 5;
   const double power = std::pow(10, std::floor(std::log10(rough)));
@@ -55,13 +39,58 @@ double StepOf(const Interval& interval) {
   return 10 * power;
 }
 
-std::vector<double> TicksOf(const Interval& interval) {
-  const double step = StepOf(interval);
-  std::vector<double> ticks;
-  for (double i = std::ceil(interval.least / step); i * step <= interval.most; ++i) {
-    ticks.push_back(i * step);
+// An axis: where values are on it, from 0 to 1, and its ticks.
+class Scale {
+ public:
+  Scale(const std::vector<double>& values, bool is_log) : is_log_(is_log) {
+    double least = INFINITY;
+    double most = -INFINITY;
+    for (const double value : values) {
+      if (!std::isfinite(value)) continue;
+      least = std::min(least, Of(value));
+      most = std::max(most, Of(value));
+    }
+    shown_ = Widened(least, most);
   }
-  return ticks;
+
+  double At(double value) const {
+    return (Of(value) - shown_.least) / (shown_.most - shown_.least);
+  }
+
+  std::vector<double> Ticks() const {
+    // Whole powers of ten, if there are enough of them.
+    if (is_log_ && shown_.most - shown_.least > 2) return Powers();
+    std::vector<double> ticks;
+    const Interval plain =
+        is_log_ ? Interval{std::pow(10, shown_.least), std::pow(10, shown_.most)} : shown_;
+    const double step = StepOf(plain);
+    for (double i = std::ceil(plain.least / step); i * step <= plain.most; ++i) {
+      if (!is_log_ || i > 0) ticks.push_back(i * step);
+    }
+    return ticks;
+  }
+
+ private:
+  double Of(double value) const { return is_log_ ? std::log10(value) : value; }
+
+  std::vector<double> Powers() const {
+    std::vector<double> ticks;
+    for (double power = std::ceil(shown_.least); power <= shown_.most; ++power) {
+      ticks.push_back(std::pow(10, power));
+    }
+    return ticks;
+  }
+
+  const bool is_log_;
+  Interval shown_;  // in logarithms to the base of ten, if is_log_
+};
+
+std::vector<double> AllValues(const ChartPanel& panel) {
+  std::vector<double> values;
+  for (const ChartLine& line : panel.lines) {
+    values.insert(values.end(), line.values.begin(), line.values.end());
+  }
+  return values;
 }
 
 std::string Text(double x, double y, const char* anchor, const std::string& text) {
@@ -80,8 +109,8 @@ class PanelSvg {
   PanelSvg(const ChartPanel& panel, double top)
       : panel_(panel),
         top_(top + kTop),
-        x_(panel.x.empty() ? Interval{} : Widened(panel.x.front(), panel.x.back())),
-        y_(YOf(panel)) {}
+        x_(panel.x, panel.has_log_x),
+        y_(AllValues(panel), panel.has_log_y) {}
 
   std::string Draw() const {
     std::string svg = Text(kLeft, top_ - 12, "start", panel_.title);
@@ -95,16 +124,12 @@ class PanelSvg {
 
  private:
   static double PlotWidth() { return kWidth - kLeft - kRight; }
-  double X(double value) const {
-    return kLeft + (value - x_.least) / (x_.most - x_.least) * PlotWidth();
-  }
-  double Y(double value) const {
-    return top_ + kPlot - (value - y_.least) / (y_.most - y_.least) * kPlot;
-  }
+  double X(double value) const { return kLeft + x_.At(value) * PlotWidth(); }
+  double Y(double value) const { return top_ + kPlot - y_.At(value) * kPlot; }
 
   std::string YAxis() const {
     std::string svg;
-    for (const double tick : TicksOf(y_)) {
+    for (const double tick : y_.Ticks()) {
       svg += Stroke(kLeft, Y(tick), kLeft + PlotWidth(), Y(tick), "stroke=\"#ddd\"");
       svg += Text(kLeft - 6, Y(tick) + 3, "end", fmt::format("{:.6g}", tick));
     }
@@ -116,7 +141,7 @@ class PanelSvg {
 
   std::string XAxis() const {
     std::string svg;
-    const std::vector<double> ticks = panel_.x_names.empty() ? TicksOf(x_) : panel_.x;
+    const std::vector<double> ticks = panel_.x_names.empty() ? x_.Ticks() : panel_.x;
     for (size_t i = 0; i < ticks.size(); ++i) {
       svg += Text(X(ticks[i]), top_ + kPlot + 14, "middle",
                   panel_.x_names.empty() ? fmt::format("{:.6g}", ticks[i]) : panel_.x_names[i]);
@@ -124,22 +149,10 @@ class PanelSvg {
     return svg + Text(kLeft + PlotWidth() / 2, top_ + kPlot + 32, "middle", panel_.x_label);
   }
 
-  // Here and paper of one name have one colour.
-  std::string ColourOf(const ChartLine& line) const {
-    const std::string prefix = "paper: ";
-    const std::string name = line.is_paper ? line.name.substr(prefix.size()) : line.name;
-    size_t number = 0;
-    for (const ChartLine& other : panel_.lines) {
-      if (other.name == name) break;
-      if (!other.is_paper) ++number;
-    }
-    return kColours[number % std::size(kColours)];
-  }
-
   std::string Line(size_t index) const {
     const ChartLine& line = panel_.lines[index];
     const std::string style =
-        fmt::format("stroke=\"{}\"{} fill=\"none\" stroke-width=\"1.5\"", ColourOf(line),
+        fmt::format("stroke=\"{}\"{} fill=\"none\" stroke-width=\"1.5\"", line.colour,
                     line.is_paper ? " stroke-dasharray=\"4 3\"" : "");
     std::string points;
     std::string dots;
@@ -148,7 +161,7 @@ class PanelSvg {
       points += fmt::format("{:.1f},{:.1f} ", X(panel_.x[i]), Y(line.values[i]));
       if (panel_.x.size() <= 20) {
         dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"{}\"/>\n",
-                            X(panel_.x[i]), Y(line.values[i]), ColourOf(line));
+                            X(panel_.x[i]), Y(line.values[i]), line.colour);
       }
     }
     const double legend = top_ + 8 + static_cast<double>(index) * kLegendLine;
@@ -160,8 +173,8 @@ class PanelSvg {
 
   const ChartPanel& panel_;
   const double top_;
-  const Interval x_;
-  const Interval y_;
+  const Scale x_;
+  const Scale y_;
 };
 
 double HeightOf(const ChartPanel& panel) {
@@ -171,11 +184,11 @@ double HeightOf(const ChartPanel& panel) {
 
 }  // namespace
 
-std::string ChartSvg(const Summary& summary) {
+std::string ResultSvg(const std::vector<ChartPanel>& panels) {
   double top = 0;
-  std::string panels;
-  for (const ChartPanel& panel : PanelsOf(summary)) {
-    panels += PanelSvg(panel, top).Draw();
+  std::string drawn;
+  for (const ChartPanel& panel : panels) {
+    drawn += PanelSvg(panel, top).Draw();
     top += HeightOf(panel);
   }
   return fmt::format(
@@ -183,7 +196,7 @@ std::string ChartSvg(const Summary& summary) {
              "viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" font-size=\"10\">\n"
              "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
              kWidth, top) +
-         panels + "</svg>\n";
+         drawn + "</svg>\n";
 }
 
 }  // namespace sotto::server
