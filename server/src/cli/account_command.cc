@@ -37,11 +37,13 @@ constexpr char kNotABound[] = "approximate, not an upper bound";
 struct Answer {
   privacy::AccountedEpsilon accounted;
   std::optional<privacy::Statement> fleet;
+  double accounted_noise_multiplier = 0.0;  // of a fleet's first round
 };
 
 Answer OfFleet(const privacy::Plan& plan) {
   Answer answer;
   answer.fleet = privacy::Account(plan, plan.rounds);
+  answer.accounted_noise_multiplier = plan.AccountedNoiseMultiplier();
   answer.accounted = answer.fleet->terms.front().gaussian;
   answer.accounted.epsilon = answer.fleet->epsilon();
   answer.accounted.epsilon_lower.reset();  // the lower bound holds for ideal rounds only
@@ -50,7 +52,7 @@ Answer OfFleet(const privacy::Plan& plan) {
 
 Answer AnswerBy(const AccountOptions& o, Accountant accountant) {
   if (!o.is_fleet()) {
-    return {AccountFor(RoundsOf(o, AccountQuestion::kEpsilon), DeltaOf(o), accountant), {}};
+    return {AccountFor(RoundsOf(o, AccountQuestion::kEpsilon), DeltaOf(o), accountant), {}, 0.0};
   }
   return OfFleet(NoisyFleetPlan(o, accountant));
 }
@@ -75,7 +77,7 @@ void AddAnswer(const Answer& answer, Json& json) {
   if (!answer.fleet) return;
   AddEpsilons(answer.fleet->claims, json);
   json["colluders"] = answer.fleet->Headline().colluders;
-  json["accounted_noise_multiplier"] = answer.fleet->accounted_noise_multiplier;
+  json["accounted_noise_multiplier"] = answer.accounted_noise_multiplier;
   json["claims"] = ClaimsToJson(answer.fleet->claims);
 }
 
@@ -182,7 +184,7 @@ void RunRounds(const AccountOptions& o) {
   }
   privacy::GaussianRounds round = RoundsOf(o, AccountQuestion::kRounds).front();
   round.rounds = AffordableRounds(round, TargetOf(o), DeltaOf(o), accountant);
-  const Answer answer = {AccountFor({round}, DeltaOf(o), accountant), {}};
+  const Answer answer = {AccountFor({round}, DeltaOf(o), accountant), {}, 0.0};
   Json json = Meaning(o);
   json["accountant"] = o.accountant;
   json["target_epsilon"] = TargetOf(o);

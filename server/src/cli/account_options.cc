@@ -89,6 +89,12 @@ std::vector<privacy::LearningRateSchedule> Schedules() {
 // The schedule of the options; devices compute with float32 values.
 privacy::RoundSchedule TermsOf(const AccountOptions& o) {
   privacy::RoundSchedule terms = o.terms;
+  const bool has_steps = terms.bound.steps > 0 && o.learning_rate > 0;
+  if (o.gradient_clip > 0 && !has_steps) {
+    throw std::invalid_argument(
+        "--gradient-clip: the bound of a round follows from its local steps; give --local-steps "
+        "and --learning-rate, too");
+  }
   terms.bound.gradient_clip = static_cast<double>(o.gradient_clip);
   terms.bound.proximal = static_cast<double>(o.proximal);
   terms.bound.rate.base = static_cast<double>(o.learning_rate);
@@ -135,7 +141,8 @@ void AddSchedule(CLI::App& command, AccountOptions& o) {
       command
           .add_option("--gradient-clip", o.gradient_clip,
                       "V: the bound of a round follows from its local steps, as with "
-                      "--clip-from-steps of a job, and --clip counts for nothing")
+                      "--clip-from-steps of a job, and --clip counts for nothing; bound and noise "
+                      "are float32 values as on devices")
           ->group(kDiffer);
   command.add_option("--proximal", o.proximal, "alpha of Noisy-FedProx")
       ->needs(clip)
@@ -146,7 +153,9 @@ void AddSchedule(CLI::App& command, AccountOptions& o) {
   command.add_option("--learning-rate", o.learning_rate, "mu, of the first step")
       ->needs(clip)
       ->group(kDiffer);
-  command.add_option("--learning-rate-decay", bound.rate.decay, "gamma, from round to round")
+  command
+      .add_option("--learning-rate-decay", bound.rate.decay,
+                  "gamma, from round to round; a job's is 0.99 unless it says another")
       ->capture_default_str()
       ->needs(clip)
       ->group(kDiffer);
@@ -171,8 +180,10 @@ void AddAccountOptions(CLI::App& command, AccountQuestion question, AccountOptio
       ->group(kRounds);
   if (question != AccountQuestion::kNoise) {
     command
-        .add_option("--noise-multiplier", o.noise_multiplier,
-                    "deviation of the sum's noise over its sensitivity (C for poisson, 2C else)")
+        .add_option(
+            "--noise-multiplier", o.noise_multiplier,
+            "deviation of the sum's noise over its sensitivity (C for poisson, 2C else), in the "
+            "first round")
         ->group(kRounds);
   }
   command.add_option("--rate", o.rate, "chance of a device to be in a round, in [0, 1]")

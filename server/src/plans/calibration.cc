@@ -22,7 +22,8 @@ constexpr double kCoarseTolerance = 1e-3;
 constexpr int kMostSecants = 12;  // of a search, and then it halves
 constexpr int kMostTrials = 30;   // of a search, once it has found enough noise
 constexpr int kMostCoarseTrials = 18;
-constexpr int kMostFullTrials = 3;
+constexpr int kMostFullTrials = 5;
+constexpr int kMostFullRoundTrials = 3;
 constexpr int kMostCaps = 50;
 constexpr size_t kMostSettings = 64;  // for which a noise factor is searched
 constexpr size_t kFewSettings = 4;    // for which it is searched to kTolerance
@@ -51,11 +52,14 @@ struct Trial {
 // Looks for the smallest noise whose epsilon is at most the target.
 class Search {
  public:
+  //   lean  how far beyond the zero of a secant the next trial is, for a search of few trials. The
+  //         secant's zero has slightly too little noise as a rule, because epsilon is convex there.
   Search(std::function<double(double noise)> epsilon, double target, double tolerance,
-         int most_trials = kMostTrials)
+         int most_trials = kMostTrials, double lean = 0.0)
       : epsilon_(std::move(epsilon)),
         target_(target),
         tolerance_(tolerance),
+        lean_(lean),
         trials_left_(most_trials) {}
 
   // The epsilon at the noise that Run() returned.
@@ -64,8 +68,14 @@ class Search {
   // Starts from a first guess and doubles each step. Never exceeds the largest noise. After
   // most_trials the smallest noise found so far is returned.
   double Run(double start, double first_step, double largest) {
+    const double first = std::min(start, largest);
+    return RunFrom(first, epsilon_(first), first_step, largest);
+  }
+
+  // The same, where the epsilon of the first guess is known.
+  double RunFrom(double start, double epsilon, double first_step, double largest) {
     const double log_max = std::log(largest);
-    Trial inner = At(std::min(std::log(start), log_max));  // the bracket end nearer to the start
+    Trial inner = Seen(std::log(start), epsilon);  // the bracket end nearer to the start
     const bool needs_more = inner.excess > 0;
     for (double step = first_step;; step *= 2) {  // 16 steps reach the smallest double
       if (needs_more && inner.log_noise == log_max) {
@@ -80,9 +90,10 @@ class Search {
   }
 
  private:
-  Trial At(double log_noise) {
+  Trial At(double log_noise) { return Seen(log_noise, epsilon_(std::exp(log_noise))); }
+
+  Trial Seen(double log_noise, double epsilon) {
     --trials_left_;
-    const double epsilon = epsilon_(std::exp(log_noise));
     const double excess = std::log(epsilon / target_);
     if (!(excess > 0)) accepted_ = epsilon;
     return {log_noise, excess};
@@ -94,7 +105,9 @@ class Search {
     int lows_in_a_row = 0;
     int highs_in_a_row = 0;
     for (int step = 0; high.log_noise - low.log_noise > tolerance_ && trials_left_ > 0; ++step) {
-      const Trial middle = At(step < kMostSecants ? Between(low, high) : Middle(low, high));
+      const double next = step < kMostSecants ? Between(low, high) : Middle(low, high);
+      if (high.log_noise - next < lean_) break;  // no trial gains more
+      const Trial middle = At(next);
       // The Illinois rule: an end that stays twice loses half of its weight. Otherwise it might
       // stay forever.
       if (middle.excess > 0) {
@@ -114,21 +127,22 @@ class Search {
     return low.log_noise + (high.log_noise - low.log_noise) / 2;
   }
 
-  // The zero of the secant, kept away from both ends so that the last step brackets the root within
-  // the tolerance. The middle of the bracket while an end is too far from the root for a useful
-  // secant.
+  // The zero of the secant, and the lean beyond it, kept away from both ends so that the last step
+  // brackets the root within the tolerance. The middle of the bracket while an end is too far from
+  // the root for a useful secant.
   double Between(const Trial& low, const Trial& high) const {
     const double width = high.log_noise - low.log_noise;
     const double fall = low.excess - high.excess;
     if (!(fall < 4)) return low.log_noise + width / 2;
     const double margin = std::min(0.45 * tolerance_, width / 2);
-    return std::clamp(low.log_noise + width * low.excess / fall, low.log_noise + margin,
+    return std::clamp(low.log_noise + width * low.excess / fall + lean_, low.log_noise + margin,
                       high.log_noise - margin);
   }
 
   std::function<double(double)> epsilon_;
   double target_;
   double tolerance_;
+  double lean_;
   int trials_left_;
   double accepted_ = 0.0;  // of the last trial with enough noise
 };
@@ -220,17 +234,18 @@ class NoiseSearch {
     try {
       quick = Quick(accountant.Quick(), otherwise);
     } catch (const UnattainableEpsilon&) {  // by quick figures: the full one at the largest noise
-      return SearchBy(accountant, kMostFullTrials).Run(largest_, 1.0, largest_);
+      return FullSearch(accountant).Run(largest_, 1.0, largest_);
     }
     const double full = epsilon_(quick.noise, accountant);
     if (full == quick.epsilon) return quick.noise;
     // A quick figure of the same rounds is seldom smaller than a full one, and then by very little.
     const double step = std::clamp(std::abs(std::log(target_ / full)), kSmallestStep, 1.0);
-    return SearchBy(accountant, kMostFullTrials).Run(quick.noise, step, largest_);
+    return FullSearch(accountant).RunFrom(quick.noise, full, step, largest_);
   }
 
  private:
   static constexpr double kSmallestStep = 1e-5;
+  static constexpr double kFullLean = 5e-4;  // of ln(noise_sigma)
 
   struct Trial {
     double noise = 0.0;
@@ -239,9 +254,13 @@ class NoiseSearch {
 
   bool is_coarse() const { return tolerance_ > kTolerance; }
 
-  Search SearchBy(Accountant accountant, int most_trials) const {
+  Search SearchBy(Accountant accountant, int most_trials, double lean = 0.0) const {
     return Search([this, accountant](double noise) { return epsilon_(noise, accountant); }, target_,
-                  tolerance_, most_trials);
+                  tolerance_, most_trials, lean);
+  }
+
+  Search FullSearch(Accountant accountant) const {
+    return SearchBy(accountant, kMostFullTrials, is_coarse() ? kFullLean : 0.0);
   }
 
   Trial Quick(Accountant accountant, double otherwise) const {
@@ -394,7 +413,7 @@ int64_t AffordableRounds(GaussianRounds round, double target_epsilon, double del
   rounds = search(quick, kMostTrials, rounds);
   const double full = epsilon(rounds, accountant);
   if (full == epsilon(rounds, quick)) return rounds;
-  if (full <= target_epsilon) return search(accountant, kMostFullTrials, rounds);
+  if (full <= target_epsilon) return search(accountant, kMostFullRoundTrials, rounds);
   // A quick figure is seldom smaller than a full one, and then by very little.
   const int64_t fewer = rounds - 1 - rounds / 1000;
   return epsilon(fewer, accountant) <= target_epsilon ? fewer : 0;

@@ -34,9 +34,9 @@ class UnattainableEpsilon : public std::runtime_error {
 // have an epsilon of at most the target. It is rounded up, so the epsilon accounted with it never
 // exceeds the target. The search takes about fifteen accounts of Effort::kQuick. With "best" it
 // starts from the noise that RDP needs, which is cheap to find, and takes about ten more. The
-// result is to 1e-9 relative if quick and full figures are the same there. Otherwise, for very many
-// rounds or earlier jobs, a few full accounts improve it: more noise is asked for than necessary
-// then, as a rule by less than 1e-3.
+// result is to 1e-9 relative if quick and full figures are the same there. Otherwise, for more than
+// four different settings of sampled rounds, very many rounds or earlier jobs, a few full accounts
+// improve it: more noise is asked for than necessary then, as a rule by less than 1e-3.
 //   target_epsilon  in (0, 10^6]
 // For kPoisson the plan's cap must suit the target, otherwise more noise is needed to make up for
 // it. PlanForEpsilon chooses both. Epsilon jumps as the noise falls, in three places:

@@ -56,6 +56,20 @@ TEST(CalibrationTest, WorksAtTheEndsOfItsRange) {
   }
 }
 
+TEST(CalibrationTest, APlanWithAScheduleEndsNearItsBudget) {
+  Plan plan = MnistPlan(Sampling::kPoisson);
+  plan.devices = 1920;
+  plan.cohort = 80;
+  plan.delta = 1e-5;
+  for (const double decay : {0.9, 0.98}) {
+    plan.schedule.noise_decay = decay;
+    const Plan fitted = PlanForEpsilon(plan, 3.0);
+    const double epsilon = Account(fitted, fitted.rounds).epsilon();
+    EXPECT_LE(epsilon, 3.0) << decay;
+    EXPECT_GT(epsilon, 2.98) << decay;
+  }
+}
+
 TEST(CalibrationTest, NoiseNeverRisesWithTheTarget) {
   for (const Sampling sampling : {Sampling::kUniform, Sampling::kPoisson}) {
     double last = kInf;
