@@ -114,8 +114,40 @@ TEST(Experiment, RefusesWhatItDoesNotKnow) {
   ExpectUsageError("experiment dp-fed-ls-table2 --data mnist", "put train-images-idx3-ubyte.gz");
   ExpectUsageError("experiment dp-fed-ls-table2 --dry-run --data synthetic --only smoothing=7",
                    "no cell");
-  ExpectUsageError("experiment dp-fed-ls-table2 --dry-run --data synthetic --only pace=1",
-                   "expected AXIS=VALUE");
+  const std::string dry = "experiment dp-fed-ls-table2 --dry-run --data synthetic ";
+  ExpectUsageError(dry + "--only smothing=1", "did you mean smoothing?");
+  ExpectUsageError(dry + "--only smoothing", "expected AXIS=VALUE");
+  ExpectUsageError(dry + "--only smoothing=0 --only smoothing=1", "write smoothing=VALUE,VALUE");
+  ExpectUsageError(dry + "--data-dir nowhere", "there is no such folder");
+}
+
+TEST(Experiment, RefusesFilesThatWouldRunForNothing) {
+  const TestFolder folder;
+  const std::string tiny = ReadFile(kTiny);
+  std::filesystem::copy(std::string(SOTTO_VECTORS) + "/experiments/models", folder.Path("models"));
+  const auto refused = [&](const std::string& old, const std::string& other,
+                           const std::string& message) {
+    std::string text = tiny;
+    ASSERT_NE(text.find(old), std::string::npos) << old;
+    text.replace(text.find(old), old.size(), other);
+    std::ofstream(folder.Path("own.toml")) << text;
+    ExpectUsageError(
+        fmt::format("experiment {} --out {}", folder.Path("own.toml"), folder.Path("out")),
+        message);
+  };
+  refused("name = \"tiny\"", "name = \"../evil\"", "expected letters, digits, - and _");
+  refused("name = \"tiny\"", "name = \"dp-fed-ls-fig1\"", "a built-in experiment");
+  refused("x = \"smoothing\"", "x = \"smothing\"", "is no axis");
+  refused("figure = \"accuracy\"", "figure = \"acuracy\"", "a run has no figure 'acuracy'");
+}
+
+TEST(Experiment, KeepsToAFolderOfItsOwn) {
+  const TestFolder folder;
+  ASSERT_EQ(Sotto(Experiment(folder, "--quick --seeds 1")).exit_code, 0);
+  ExpectUsageError("experiment dp-fed-ls-noise --out " + folder.Path("out"),
+                   "it has the results of tiny");
+  const Outcome part = Sotto(Experiment(folder, "--quick --seeds 1 --only smoothing=2"));
+  EXPECT_NE(part.output.find("a part: --only smoothing=2"), std::string::npos) << part.output;
 }
 
 }  // namespace

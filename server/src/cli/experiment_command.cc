@@ -1,9 +1,11 @@
 #include "cli/experiment_command.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +24,7 @@
 #include "experiment/library.h"
 #include "experiment/result_files.h"
 #include "experiment/runner.h"
+#include "sotto/posix/files.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
 
@@ -82,16 +85,6 @@ void PrintList(bool is_markdown) {
   for (const Definition& d : BuiltInExperiments()) fmt::print("{:<20}{}\n", d.name, d.title);
 }
 
-// The cells and the commands that repeat their first runs.
-void PrintCells(const RunKind& kind, const std::vector<Cell>& cells, uint64_t seeds) {
-  for (const Cell& cell : cells) {
-    const std::string command = kind.command(SettingsOfRun(kind, cell, 1));
-    fmt::print("{}\n", TextOf(cell.at));
-    if (!command.empty()) fmt::print("  {}\n", command);
-  }
-  fmt::print("{}, {} each\n", Counted(cells.size(), "cell"), Counted(seeds, "run"));
-}
-
 // The last part of a line of progress: the run's figure.
 std::string FigureText(const Definition& d, const Outcome& outcome) {
   if (outcome.is_refused) return "no such run: " + outcome.note;
@@ -106,17 +99,17 @@ class ExperimentRun {
       : o_(o),
         definition_(definition),
         kind_(FindRunKind(definition.kind)),
-        seeds_(kind_.uses_seed
-                   ? o.seeds.value_or(o.grid.is_quick ? definition.quick_seeds : definition.seeds)
-                   : 1),
+        seeds_(o.seeds.value_or(o.grid.is_quick ? definition.quick_seeds : definition.seeds)),
         data_(ChooseData(definition, o.grid)),
         cells_(MakeCells(definition, o.grid, data_)) {}
 
   void Do() {
-    if (o_.is_dry_run) return PrintCells(kind_, cells_, seeds_);
+    NameStandIn();
+    if (o_.is_dry_run) return PrintCells();
     Prepare();
     RunLogFile log(PathOf(o_, "runs.jsonl"));
-    const Summary summary = Summarise(definition_, data_, o_.grid.is_quick, seeds_, RunAll(log));
+    Summary summary = Summarise(definition_, data_, o_.grid.is_quick, seeds_, RunAll(log));
+    summary.only = o_.grid.only;
     const Report report = ReportOf(summary);
     fmt::print("{}", o_.is_markdown ? ResultMarkdown(report) : ResultText(report));
     WriteResults(o_, summary);
@@ -132,12 +125,44 @@ class ExperimentRun {
   }
 
  private:
-  void Prepare() {
-    if (!data_.advice.empty()) {
-      fmt::print(stderr, "{} runs on {}, a stand-in for {}; {}\n", definition_.name, data_.label,
-                 definition_.data, data_.advice);
+  void NameStandIn() const {
+    if (data_.advice.empty()) return;
+    fmt::print(stderr, "{} runs on {}, a stand-in for {}; {}\n", definition_.name, data_.label,
+               definition_.data, data_.advice);
+  }
+
+  // The cells and the commands that repeat their first runs.
+  void PrintCells() const {
+    bool has_model = false;
+    for (const Cell& cell : cells_) {
+      const std::string command = kind_.command(SettingsOfRun(cell, 1));
+      fmt::print("{}\n", TextOf(cell.at));
+      if (!command.empty()) fmt::print("  {}\n", command);
+      has_model = has_model || command.find(PathOf(o_, "models")) != std::string::npos;
     }
-    fs::create_directories(o_.grid.out);
+    fmt::print("{}, {} each\n", Counted(cells_.size(), "cell"), Counted(seeds_, "run"));
+    if (has_model) fmt::print("a run without --dry-run writes {} first\n", PathOf(o_, "models"));
+  }
+
+  void MakeFolder() const {
+    std::error_code error;
+    fs::create_directories(o_.grid.out, error);
+    if (error) {
+      throw std::runtime_error(
+          fmt::format("--out: cannot create {}: {}", o_.grid.out, error.message()));
+    }
+    const auto there = posix::ReadTextFile(PathOf(o_, "results.json"));
+    if (!there) return;
+    const auto json = nlohmann::json::parse(*there, nullptr, false);
+    const std::string name = json.is_object() ? json.value("experiment", "") : "";
+    if (!name.empty() && name != definition_.name) {
+      throw std::invalid_argument(
+          fmt::format("--out {}: it has the results of {}; name another", o_.grid.out, name));
+    }
+  }
+
+  void Prepare() {
+    MakeFolder();
     RequireOutputs(OutputsOf(o_));
     WriteModels(definition_, o_.grid.out);
     CheckCells(kind_, cells_);
@@ -149,19 +174,35 @@ class ExperimentRun {
     RunnerOptions options;
     options.seeds = seeds_;
     options.jobs = JobsOf(o_);
-    options.stop = [] { return posix::StopSignal() != 0; };
+    options.stop = [this] { return posix::StopSignal() != 0 || has_trouble_; };
     options.on_begin = [&](size_t done, size_t total) {
       progress = std::make_unique<Progress>(total, posix::StandardErrorIsTerminal(), done);
       if (done > 0) fmt::print(stderr, "{} of {} are there already\n", done, Counted(total, "run"));
     };
     options.on_run = [&](size_t done, size_t total, const CellRun& run, const Outcome& outcome) {
+      LookForFigure(outcome);
       progress->Show(
           done, fmt::format("run {}/{}: {} seed={}: {}", done, total, TextOf(cells_[run.cell].at),
                             run.seed, FigureText(definition_, outcome)));
     };
-    return RunCells(kind_, cells_, options, log);
+    std::vector<CellResult> results = RunCells(kind_, cells_, options, log);
+    if (has_trouble_) throw std::invalid_argument(trouble_);
+    return results;
   }
 
+  // A misspelt figure is seen after the first run, not after the last one.
+  void LookForFigure(const Outcome& outcome) {
+    const bool is_there = outcome.figures.count(definition_.figure) > 0;
+    if (is_there || outcome.is_refused || !outcome.note.empty()) return;
+    std::vector<std::string> names;
+    for (const auto& [name, value] : outcome.figures) names.push_back(name);
+    trouble_ = fmt::format("{}: a run has no figure '{}', but {}", definition_.name,
+                           definition_.figure, fmt::join(names, ", "));
+    has_trouble_ = true;
+  }
+
+  std::string trouble_;  // what ends the experiment
+  std::atomic<bool> has_trouble_ = false;
   const ExperimentOptions& o_;
   const Definition& definition_;
   const RunKind& kind_;

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <iterator>
-#include <map>
 
 #include "sotto/options/numbers.h"
 
@@ -13,7 +12,7 @@ namespace {
 
 const double kNothing = std::nan("");
 
-constexpr char kPaper[] = "paper: ";
+constexpr char kHere[] = "here";  // the name of a line that needs none
 
 constexpr const char* kColours[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e",
                                     "#17becf", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22"};
@@ -28,21 +27,36 @@ const Axis* FindAxis(const Definition& d, const std::string& name) {
 // The number that an axis value is, or begins with: "6", "1/2000".
 std::optional<double> NumberOf(const std::string& text) { return posix::ParseReal(text); }
 
-// A cell's place without the axes of x and of the panels.
-std::string LineName(const Assignments& at, const Chart& chart) {
+// The figures that are drawn.
+std::vector<std::string> FiguresOf(const Definition& d) {
+  return d.chart.y.empty() ? std::vector<std::string>{d.figure} : d.chart.y;
+}
+
+// A cell's place without the axes of x and of the panels, and the figure if there are several.
+std::string LineName(const Assignments& at, const Chart& chart, const std::string& y) {
   Assignments rest;
   for (const Assignment& value : at) {
     if (value.name != chart.x && value.name != chart.panel) rest.push_back(value);
   }
-  return rest.empty() ? "here" : TextOf(rest);
+  if (chart.y.size() < 2) return rest.empty() ? kHere : TextOf(rest);
+  return rest.empty() ? y : TextOf(rest) + " " + y;
+}
+
+// Lines of one name, here and the paper's, have one colour. The names are counted as they come.
+std::string ColourOf(const std::string& name, ChartPanel* panel) {
+  const auto known = std::find(panel->names.begin(), panel->names.end(), name);
+  const auto number = static_cast<size_t>(known - panel->names.begin());
+  if (known == panel->names.end()) panel->names.push_back(name);
+  return kColours[number % std::size(kColours)];
 }
 
 ChartLine& LineOf(const std::string& name, bool is_paper, ChartPanel* panel) {
-  const std::string whole = is_paper ? kPaper + name : name;
+  const std::string whole = !is_paper ? name : name == kHere ? "paper" : "paper: " + name;
   for (ChartLine& line : panel->lines) {
     if (line.name == whole) return line;
   }
-  panel->lines.push_back({whole, is_paper, "", std::vector<double>(panel->x.size(), kNothing)});
+  panel->lines.push_back(
+      {whole, is_paper, ColourOf(name, panel), std::vector<double>(panel->x.size(), kNothing)});
   return panel->lines.back();
 }
 
@@ -51,9 +65,8 @@ bool BelongsTo(const CellSummary& cell, const Chart& chart, const std::string& p
   return value == nullptr || *value == panel;
 }
 
-double ValueOf(const Summary& summary, const CellSummary& cell) {
-  const std::string& y = summary.definition.chart.y;
-  if (!y.empty() && y != summary.definition.figure) {
+double ValueOf(const Summary& summary, const CellSummary& cell, const std::string& y) {
+  if (y != summary.definition.figure) {
     const auto found = cell.figures.find(y);
     return found == cell.figures.end() ? kNothing : found->second.mean;
   }
@@ -72,15 +85,16 @@ void FillAlongAxis(const Summary& summary, const Axis& axis, const std::string& 
     panel->x.push_back(are_numbers ? *NumberOf(names[i]) : static_cast<double>(i));
   }
   if (!are_numbers) panel->x_names = names;
-  const bool has_paper = chart.y.empty() || chart.y == summary.definition.figure;
   for (const CellSummary& cell : summary.cells) {
     if (!BelongsTo(cell, chart, value)) continue;
     const auto at = std::find(names.begin(), names.end(), *Find(cell.cell.at, axis.name));
     const auto index = static_cast<size_t>(at - names.begin());
-    const std::string name = LineName(cell.cell.at, chart);
-    LineOf(name, false, panel).values[index] = ValueOf(summary, cell);
-    if (has_paper && cell.cell.paper) {
-      LineOf(name, true, panel).values[index] = cell.cell.paper->mean;
+    for (const std::string& y : FiguresOf(summary.definition)) {
+      const std::string name = LineName(cell.cell.at, chart, y);
+      LineOf(name, false, panel).values[index] = ValueOf(summary, cell, y);
+      if (y == summary.definition.figure && cell.cell.paper) {
+        LineOf(name, true, panel).values[index] = cell.cell.paper->mean;
+      }
     }
   }
 }
@@ -90,7 +104,7 @@ void FillAlongSeries(const Summary& summary, const std::string& value, ChartPane
   const Chart& chart = summary.definition.chart;
   for (const CellSummary& cell : summary.cells) {
     const auto x = cell.series.find(chart.x);
-    const auto y = cell.series.find(chart.y);
+    const auto y = cell.series.find(chart.y.front());
     if (!BelongsTo(cell, chart, value) || x == cell.series.end() || y == cell.series.end()) {
       continue;
     }
@@ -103,11 +117,11 @@ void FillAlongSeries(const Summary& summary, const std::string& value, ChartPane
   std::sort(panel->x.begin(), panel->x.end());
   for (const CellSummary& cell : summary.cells) {
     const auto x = cell.series.find(chart.x);
-    const auto y = cell.series.find(chart.y);
+    const auto y = cell.series.find(chart.y.front());
     if (!BelongsTo(cell, chart, value) || x == cell.series.end() || y == cell.series.end()) {
       continue;
     }
-    ChartLine& line = LineOf(LineName(cell.cell.at, chart), false, panel);
+    ChartLine& line = LineOf(LineName(cell.cell.at, chart, chart.y.front()), false, panel);
     for (size_t i = 0; i < std::min(x->second.size(), y->second.size()); ++i) {
       const auto at = std::lower_bound(panel->x.begin(), panel->x.end(), x->second[i]);
       line.values[static_cast<size_t>(at - panel->x.begin())] = y->second[i];
@@ -151,19 +165,6 @@ void TakeOutWhatHasNoLogarithm(ChartPanel* panel) {
   }
 }
 
-// Here and paper of one name have one colour.
-void Colour(ChartPanel* panel) {
-  std::map<std::string, std::string> colours;
-  for (const ChartLine& line : panel->lines) {
-    if (!line.is_paper) colours[line.name] = kColours[colours.size() % std::size(kColours)];
-  }
-  for (ChartLine& line : panel->lines) {
-    const std::string name = line.is_paper ? line.name.substr(std::size(kPaper) - 1) : line.name;
-    const auto own = colours.find(name);
-    line.colour = own == colours.end() ? kColours[0] : own->second;
-  }
-}
-
 ChartPanel PanelOf(const Summary& summary, const std::string& value) {
   const Definition& d = summary.definition;
   ChartPanel panel;
@@ -180,7 +181,6 @@ ChartPanel PanelOf(const Summary& summary, const std::string& value) {
   panel.has_log_x = d.chart.has_log_x && panel.x_names.empty();
   panel.has_log_y = d.chart.has_log_y;
   TakeOutWhatHasNoLogarithm(&panel);
-  Colour(&panel);
   return panel;
 }
 

@@ -12,7 +12,7 @@
 namespace sotto::server {
 
 struct ChartLine {
-  std::string name;  // "smoothing=1", "paper: smoothing=1"
+  std::string name;  // "smoothing=1", "paper: smoothing=1", "here", "paper"
   bool is_paper = false;
   std::string colour;          // "#1f77b4"; a line of the paper has that of the line it is for
   std::vector<double> values;  // [x of the panel]; NaN: none
@@ -22,11 +22,13 @@ struct ChartPanel {
   std::string title;
   std::string x_label;
   std::string y_label;
-  bool has_log_x = false;            // then all x are above 0
-  bool has_log_y = false;            // then all values are above 0 or NaN
-  std::vector<double> x;             // ascending
-  std::vector<std::string> x_names;  // of values that are no numbers: x is 0, 1, ...; or empty
+  bool has_log_x = false;  // then all x are above 0
+  bool has_log_y = false;  // then all values are above 0 or NaN
+  std::vector<double> x;   // ascending
+  // Names of values that are no numbers, which have points and no line: x is 0, 1, ...; or empty.
+  std::vector<std::string> x_names;
   std::vector<ChartLine> lines;
+  std::vector<std::string> names;  // of the lines, each once, whether here or of the paper
 };
 
 // The panels of the definition's chart: a line for each cell, or for cells that differ along the

@@ -1,6 +1,7 @@
 #include "experiment/definition.h"
 
 #include <algorithm>
+#include <cctype>
 #include <fmt/format.h>
 #include <functional>
 #include <map>
@@ -153,14 +154,24 @@ const Keys<DataChoice>& DataKeys() {
   return kKeys;
 }
 
+// One value, or several.
+void ReadSome(const Setting& setting, std::vector<std::string>* out) {
+  if (setting.kind == Setting::Kind::kWord || setting.kind == Setting::Kind::kText) {
+    *out = {setting.value};
+  } else {
+    *out = Many(setting);
+  }
+}
+
 const Keys<Chart>& ChartKeys() {
-  static const Keys<Chart> kKeys = {{"x", Into(&Chart::x)},
-                                    {"y", Into(&Chart::y)},
-                                    {"panel", Into(&Chart::panel)},
-                                    {"x-label", Into(&Chart::x_label)},
-                                    {"y-label", Into(&Chart::y_label)},
-                                    {"log-x", Into(&Chart::has_log_x)},
-                                    {"log-y", Into(&Chart::has_log_y)}};
+  static const Keys<Chart> kKeys = {
+      {"x", Into(&Chart::x)},
+      {"y", [](const Setting& setting, Chart& chart) { ReadSome(setting, &chart.y); }},
+      {"panel", Into(&Chart::panel)},
+      {"x-label", Into(&Chart::x_label)},
+      {"y-label", Into(&Chart::y_label)},
+      {"log-x", Into(&Chart::has_log_x)},
+      {"log-y", Into(&Chart::has_log_y)}};
   return kKeys;
 }
 
@@ -225,7 +236,12 @@ const Axis* FindAxis(const Definition& d, const std::string& name) {
 void RequireConditions(const Definition& d, const Assignments& conditions) {
   for (const Assignment& condition : conditions) {
     const Axis* axis = FindAxis(d, condition.name);
-    if (axis == nullptr) Refuse(fmt::format("{} is no axis", condition.name));
+    if (axis == nullptr) {
+      std::vector<std::string> names;
+      for (const Axis& other : d.axes) names.push_back(other.name);
+      Refuse(
+          fmt::format("{} is no axis{}", condition.name, posix::DidYouMean(condition.name, names)));
+    }
     const std::vector<std::string>& values = axis->values;
     const std::vector<std::string>& quick = axis->quick_values;
     if (std::find(values.begin(), values.end(), condition.value) == values.end() &&
@@ -250,11 +266,35 @@ void RequirePaperRow(const Definition& d, const PaperRow& row) {
   }
 }
 
+// The name is that of a folder, too.
+void RequireName(const std::string& name) {
+  const bool is_plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_';
+  });
+  if (!is_plain) Refuse(fmt::format("name {}: expected letters, digits, - and _", name));
+}
+
+void RequireChart(const Definition& d) {
+  const Chart& chart = d.chart;
+  const bool is_series = !chart.x.empty() && FindAxis(d, chart.x) == nullptr;
+  if (is_series && chart.y.size() != 1) {
+    Refuse(
+        fmt::format("[chart] x = {} is no axis; if it is a series, such as round, give y, "
+                    "another series, such as accuracy",
+                    chart.x));
+  }
+  if (!chart.panel.empty() && FindAxis(d, chart.panel) == nullptr) {
+    Refuse(fmt::format("[chart] panel = {}: there is no such axis", chart.panel));
+  }
+}
+
 void RequireWhole(const Definition& d) {
   for (const auto& [key, value] : {std::pair("name", d.name), std::pair("title", d.title),
                                    std::pair("kind", d.kind), std::pair("figure", d.figure)}) {
     if (value.empty()) Refuse(fmt::format("the key {} is missing", key));
   }
+  RequireName(d.name);
+  RequireChart(d);
   if (d.seeds == 0 || d.quick_seeds == 0) Refuse("seeds: expected at least one");
   for (const Axis& axis : d.axes) {
     if (axis.name.empty() || axis.values.empty()) Refuse("an [[axis]] needs a name and values");

@@ -93,8 +93,9 @@ struct DataChoice {
 };
 
 struct Chart {
-  std::string x;      // an axis, or a series such as "round"
-  std::string y;      // a figure or a series; empty: the experiment's figure
+  std::string x;  // an axis, or a series such as "round"
+  // Figures, a line for each, or a series; empty: the experiment's figure.
+  std::vector<std::string> y;
   std::string panel;  // the axis with a chart for each value; empty: one chart
   std::string x_label;
   std::string y_label;

@@ -8,6 +8,7 @@
 
 #include "experiment/run_kinds.h"
 #include "sotto/data/source.h"
+#include "sotto/options/nearest.h"
 
 namespace sotto::server {
 namespace {
@@ -105,14 +106,36 @@ void RequireEffect(const Definition& definition, const Axis& axis) {
       definition.name, axis.name));
 }
 
+// Refuses an --only that names no axis, or one twice.
+void RequireAxes(const Definition& definition, const std::vector<std::string>& only) {
+  std::vector<std::string> names;
+  for (const Axis& axis : definition.axes) names.push_back(axis.name);
+  std::vector<std::string> seen;
+  for (const std::string& one : only) {
+    const size_t equals = one.find('=');
+    const std::string name = one.substr(0, equals);
+    if (equals == std::string::npos || equals + 1 == one.size()) {
+      throw std::invalid_argument(
+          fmt::format("--only {}: expected AXIS=VALUE[,VALUE...]; the axes of {} are {}", one,
+                      definition.name, fmt::join(names, ", ")));
+    }
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      throw std::invalid_argument(fmt::format("--only {}: {} has no such axis, but {}{}", one,
+                                              definition.name, fmt::join(names, ", "),
+                                              posix::DidYouMean(name, names)));
+    }
+    if (std::find(seen.begin(), seen.end(), name) != seen.end()) {
+      throw std::invalid_argument(
+          fmt::format("--only {}: {} is there twice; write {}=VALUE,VALUE", one, name, name));
+    }
+    seen.push_back(name);
+  }
+}
+
 // "smoothing=0,1"
 bool MeetsOnly(const Assignments& at, const std::string& only) {
   const size_t equals = std::min(only.find('='), only.size());
   const std::string* value = Find(at, only.substr(0, equals));
-  if (value == nullptr) {
-    throw std::invalid_argument(fmt::format(
-        "--only {}: expected AXIS=VALUE[,VALUE...]; the axes of a cell are {}", only, TextOf(at)));
-  }
   const std::string list = "," + only.substr(std::min(equals + 1, only.size())) + ",";
   return list.find("," + *value + ",") != std::string::npos;
 }
@@ -142,6 +165,9 @@ std::optional<PaperFigure> PaperFigureOf(const Definition& definition, const Ass
 
 ChosenData ChooseData(const Definition& definition, const GridOptions& options) {
   ChosenData chosen;
+  if (!options.data_folder.empty() && !fs::is_directory(options.data_folder)) {
+    throw std::invalid_argument("--data-dir " + options.data_folder + ": there is no such folder");
+  }
   if (definition.choices.empty()) return chosen;
   const DataChoice& choice = Choose(definition, options);
   chosen.label = choice.label;
@@ -155,6 +181,7 @@ ChosenData ChooseData(const Definition& definition, const GridOptions& options) 
 std::vector<Cell> MakeCells(const Definition& definition, const GridOptions& options,
                             const ChosenData& data) {
   for (const Axis& axis : definition.axes) RequireEffect(definition, axis);
+  RequireAxes(definition, options.only);
   std::vector<Cell> cells;
   for (const Assignments& at : Places(definition, options.is_quick)) {
     const bool is_wanted =
@@ -165,8 +192,9 @@ std::vector<Cell> MakeCells(const Definition& definition, const GridOptions& opt
   }
   if (cells.empty()) {
     throw std::invalid_argument(
-        fmt::format("--only {}: no cell of {} is left; --dry-run lists them",
-                    fmt::join(options.only, " --only "), definition.name));
+        fmt::format("--only {}: no cell of {} is left; --dry-run lists them{}",
+                    fmt::join(options.only, " --only "), definition.name,
+                    options.is_quick ? ", and --quick has fewer" : ""));
   }
   return cells;
 }

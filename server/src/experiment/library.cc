@@ -80,11 +80,22 @@ std::vector<Definition> BuiltInExperiments() {
   return definitions;
 }
 
+// A built-in experiment's folder is its own.
+void RequireOwnName(const std::string& file, const std::string& name) {
+  for (const Definition& definition : BuiltInExperiments()) {
+    if (definition.name != name) continue;
+    throw std::invalid_argument(
+        fmt::format("{}: {} is the name of a built-in experiment; choose another", file, name));
+  }
+}
+
 Definition OpenExperiment(const std::string& name_or_file) {
   if (EndsIn(name_or_file, ".toml")) {
     const auto text = posix::ReadTextFile(name_or_file);
     if (!text) throw std::invalid_argument(name_or_file + ": there is no such file");
-    return ParseDefinition(name_or_file, *text);
+    Definition own = ParseDefinition(name_or_file, *text);
+    RequireOwnName(name_or_file, own.name);
+    return own;
   }
   std::vector<std::string> names;
   for (const Definition& definition : BuiltInExperiments()) {

@@ -1,7 +1,9 @@
 #include "experiment/report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/counted.h"
 
@@ -21,7 +23,9 @@ std::string MeanText(const MeanDeviation& value, int decimals) {
 }
 
 std::string SignedText(double value, int decimals) {
-  return fmt::format("{:+.{}f}", value, decimals);
+  const double unit = std::pow(10, -decimals);
+  const bool is_nothing = std::fabs(value) < unit / 2;  // not "-0.00"
+  return fmt::format("{:+.{}f}", is_nothing ? 0.0 : value, decimals);
 }
 
 // A figure beside the table's own: as many digits as it takes.
@@ -40,7 +44,11 @@ Row HeaderOf(const Summary& summary) {
   row.push_back("runs");
   row.push_back("paper");
   row.push_back("here - paper");
-  for (const std::string& column : d.columns) row.push_back(column);
+  for (const std::string& column : d.columns) {
+    const bool is_axis = std::any_of(d.axes.begin(), d.axes.end(),
+                                     [&](const Axis& axis) { return axis.name == column; });
+    row.push_back(is_axis ? column + " reached" : column);
+  }
   if (NeedsData(summary)) row.push_back("data");
   return row;
 }
@@ -86,13 +94,13 @@ Row DifferenceRow(const Summary& summary, const ClaimVerdict& verdict,
                    ? " (one run)"
                    : fmt::format(" +- {:.{}f}", difference.here.standard_error(), decimals)),
           Name(difference.seen),
-          verdict.claim.expected == Expectation::kOpen ? "-"
-          : difference.agrees                          ? "yes"
-                                                       : "no"};
+          verdict.claim.expected == Expectation::kOpen || !difference.is_decided() ? "-"
+          : difference.agrees                                                      ? "yes"
+                                                                                   : "no"};
 }
 
 Table DifferenceTable(const Summary& summary, const ClaimVerdict& verdict) {
-  Table table = {{"at", "difference of", "paper", "here", "seen", "as expected"}};
+  Table table = {{"at", "difference of", "paper", "here +- standard error", "seen", "as expected"}};
   for (const Difference& difference : verdict.differences) {
     table.push_back(DifferenceRow(summary, verdict, difference));
   }
@@ -100,15 +108,21 @@ Table DifferenceTable(const Summary& summary, const ClaimVerdict& verdict) {
 }
 
 std::string SizeText(const Summary& summary) {
-  if (!summary.is_quick) return "the paper's";
-  return summary.definition.quick_options.empty()
-             ? "quick: fewer cells and runs than the paper's"
-             : "quick: smaller than the paper's, so figures do not compare";
+  if (!summary.is_quick) return "full";
+  const Definition& d = summary.definition;
+  const bool is_smaller =
+      !d.quick_options.empty() ||
+      std::any_of(d.rules.begin(), d.rules.end(), [](const auto& r) { return r.only == "quick"; });
+  return is_smaller ? "quick: smaller than full, so figures do not compare with the paper's"
+                    : "quick: fewer cells and runs than full";
 }
 
 std::string RunsText(const Summary& summary) {
   std::string text =
       fmt::format("{} of {}", Counted(summary.runs, "run"), Counted(summary.cells.size(), "cell"));
+  if (!summary.only.empty()) {
+    text += fmt::format("; a part: --only {}", fmt::join(summary.only, " --only "));
+  }
   if (summary.runs_missing > 0) {
     text += fmt::format("; {} missing: the same command goes on", summary.runs_missing);
   }
@@ -118,7 +132,7 @@ std::string RunsText(const Summary& summary) {
 // What the experiment is, as rows of a name and a text.
 Table Head(const Summary& summary) {
   const Definition& d = summary.definition;
-  Table head = {{"paper", d.paper}, {"its claim", d.claim}};
+  Table head = {{"paper", d.paper}, {"claim", d.claim}};
   if (!d.data.empty()) head.push_back({"its data", d.data});
   if (NeedsData(summary)) head.push_back({"data here", DataLabel(summary)});
   if (!summary.data.advice.empty()) head.push_back({"asked for", summary.data.advice});
@@ -134,8 +148,8 @@ Table Head(const Summary& summary) {
 }
 
 std::string VerdictHead(const ClaimVerdict& verdict) {
-  return fmt::format("{} says: {} -- {}", verdict.claim.by.empty() ? "paper" : verdict.claim.by,
-                     verdict.claim.text, verdict.text());
+  const std::string by = verdict.claim.by.empty() ? "paper" : verdict.claim.by;
+  return fmt::format("{}: {} -- {}", by, verdict.claim.text, verdict.text());
 }
 
 // The claims about cells that were run.
@@ -169,8 +183,7 @@ std::vector<std::string> CellNotes(const Summary& summary) {
 }  // namespace
 
 std::string Why(const ClaimVerdict& verdict) {
-  const bool is_other =
-      !verdict.differences.empty() && verdict.agreeing() < verdict.differences.size();
+  const bool is_other = verdict.agreeing() < verdict.decided();
   return is_other ? verdict.claim.why : "";
 }
 

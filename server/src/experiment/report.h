@@ -20,7 +20,7 @@ using Table = std::vector<Row>;
 
 // A claim, and what was seen of it.
 struct VerdictReport {
-  std::string heading;  // "paper says: CLAIM -- agrees"
+  std::string heading;  // "paper: CLAIM -- agrees"
   Table differences;    // a row for each pair of cells
   std::string why;      // it may be another verdict than expected; empty if it is not
 };

@@ -127,6 +127,7 @@ Json ResultJson(const Summary& summary) {
                {"stand_in", summary.data.is_stand_in},
                {"asked_for", summary.data.advice},
                {"quick", summary.is_quick},
+               {"only", summary.only},
                {"figure", d.figure},
                {"scale", d.scale},
                {"runs", summary.runs},

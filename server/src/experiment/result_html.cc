@@ -21,25 +21,29 @@ constexpr char kStyle[] =
     "table { border-collapse: collapse; font-size: 0.9em }\n"
     "th, td { padding: 0.2em 0.8em 0.2em 0; text-align: left; vertical-align: top }\n"
     "thead th { border-bottom: 1px solid #888 }\n"
+    ".uplot:not(:hover) .u-value { visibility: hidden }\n"  // nothing is pointed at
     "tbody th { font-weight: normal; color: #555; white-space: nowrap }\n";
 
-// Draws one chart for each panel of `panels`. A paper's line is dashed.
+// Draws one chart for each panel of `panels`. A paper's line is dashed, its points are hollow.
 constexpr char kScript[] = R"script(
 const kLinear = 1, kLogarithmic = 3;  // uPlot's names of distributions
 for (const panel of panels) {
   const x_axis = {label: panel.x_label};
-  if (panel.x_names.length > 0) {
-    x_axis.splits = () => panel.x;
-    x_axis.values = (plot, splits) => splits.map(at => panel.x_names[at]);
-  }
+  const has_names = panel.x_names.length > 0;
+  if (has_names || (panel.x.length <= 8 && !panel.has_log_x)) x_axis.splits = () => panel.x;
+  if (has_names) x_axis.values = (plot, splits) => splits.map(at => panel.x_names[at]);
   new uPlot({
-    title: panel.title, width: 900, height: 400,
+    title: panel.title, width: 900, height: 400, padding: [null, has_names ? 80 : null, null, null],
+    legend: {markers: {dash: (plot, index) => panel.lines[index - 1]?.is_paper ? "dashed" : "solid",
+                       fill: () => null}},
     scales: {x: {time: false, distr: panel.has_log_x ? kLogarithmic : kLinear},
              y: {distr: panel.has_log_y ? kLogarithmic : kLinear}},
     axes: [x_axis, {label: panel.y_label, size: 70}],
     series: [{label: panel.x_label}].concat(panel.lines.map(line => ({
       label: line.name, stroke: line.colour, width: 1.5, dash: line.is_paper ? [4, 3] : [],
-      spanGaps: true, points: {show: panel.x.length <= 20}}))),
+      spanGaps: true, paths: has_names ? () => null : undefined,
+      points: {show: has_names || panel.x.length <= 20, size: 6,
+               fill: line.is_paper ? "white" : line.colour}}))),
   }, [panel.x].concat(panel.lines.map(line => line.values)), document.getElementById("charts"));
 }
 )script";

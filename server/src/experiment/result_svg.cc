@@ -65,7 +65,7 @@ class Scale {
         is_log_ ? Interval{std::pow(10, shown_.least), std::pow(10, shown_.most)} : shown_;
     const double step = StepOf(plain);
     for (double i = std::ceil(plain.least / step); i * step <= plain.most; ++i) {
-      if (!is_log_ || i > 0) ticks.push_back(i * step);
+      if (!is_log_ || i > 0) ticks.push_back(i * step + 0.0);  // not -0
     }
     return ticks;
   }
@@ -160,13 +160,15 @@ class PanelSvg {
       if (!std::isfinite(line.values[i])) continue;
       points += fmt::format("{:.1f},{:.1f} ", X(panel_.x[i]), Y(line.values[i]));
       if (panel_.x.size() <= 20) {
-        dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"{}\"/>\n",
-                            X(panel_.x[i]), Y(line.values[i]), line.colour);
+        dots += fmt::format(
+            "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"{}\" stroke=\"{}\"/>\n",
+            X(panel_.x[i]), Y(line.values[i]), line.is_paper ? "white" : line.colour, line.colour);
       }
     }
     const double legend = top_ + 8 + static_cast<double>(index) * kLegendLine;
     const double left = kWidth - kRight + 10;
-    return fmt::format("<polyline points=\"{}\" {}/>\n", points, style) + dots +
+    const std::string joined = fmt::format("<polyline points=\"{}\" {}/>\n", points, style);
+    return (panel_.x_names.empty() ? joined : "") + dots +
            Stroke(left, legend, left + 20, legend, style) +
            Text(left + 26, legend + 3, "start", line.name);
   }

@@ -88,10 +88,10 @@ std::string NoCommand(const Settings&) { return ""; }
 
 const std::vector<RunKind>& RunKinds() {
   static const std::vector<RunKind> kKinds = {
-      {"simulation", "a run of `sotto simulate`", true, IsSimulationOption, CheckSimulation,
+      {"simulation", "a run of `sotto simulate`", false, IsSimulationOption, CheckSimulation,
        RunSimulation, SimulationCommand},
-      {"membership", "a run of `sotto audit membership`", true, IsMembershipOption, CheckMembership,
-       RunMembership, MembershipCommand},
+      {"membership", "a run of `sotto audit membership`", false, IsMembershipOption,
+       CheckMembership, RunMembership, MembershipCommand},
       {"formula", "closed forms and computed bounds; `formula` names one of formulas.h", true,
        IsFormulaParameter, CheckFormula, RunFormula, NoCommand},
   };

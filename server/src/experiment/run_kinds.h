@@ -30,7 +30,7 @@ struct RunContext {
 struct RunKind {
   const char* name;
   const char* help;
-  bool uses_seed;  // false: a formula, whose single run says all
+  bool one_run_decides;  // a difference needs no second run: it is computed, not trained
   bool (*has_option)(const std::string& name);
   // Throws std::invalid_argument if there is no such run.
   void (*check)(const Settings& settings);

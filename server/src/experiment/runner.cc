@@ -55,9 +55,8 @@ class Runner {
   Runner(const RunKind& kind, const std::vector<Cell>& cells, const RunnerOptions& options,
          RunLogFile& log)
       : kind_(kind), options_(options), log_(log) {
-    const uint64_t seeds = kind.uses_seed ? options.seeds : 1;
     for (const Cell& cell : cells) results_.push_back({cell, {}});
-    for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    for (uint64_t seed = 1; seed <= options.seeds; ++seed) {
       for (size_t i = 0; i < cells.size(); ++i) runs_.push_back({i, seed});
     }
     outcomes_.resize(runs_.size());
@@ -80,7 +79,7 @@ class Runner {
 
  private:
   Settings SettingsOf(const CellRun& run) const {
-    return SettingsOfRun(kind_, results_[run.cell].cell, run.seed);
+    return SettingsOfRun(results_[run.cell].cell, run.seed);
   }
   std::string KeyOf(const CellRun& run) const { return RunKey(kind_.name, SettingsOf(run)); }
   bool MustStop() const { return options_.stop && options_.stop(); }
@@ -123,16 +122,16 @@ class Runner {
 
 }  // namespace
 
-Settings SettingsOfRun(const RunKind& kind, const Cell& cell, uint64_t seed) {
+Settings SettingsOfRun(const Cell& cell, uint64_t seed) {
   Settings settings = cell.settings;
-  if (kind.uses_seed) settings["seed"] = std::to_string(seed);
+  settings["seed"] = std::to_string(seed);
   return settings;
 }
 
 void CheckCells(const RunKind& kind, const std::vector<Cell>& cells) {
   for (const Cell& cell : cells) {
     try {
-      kind.check(SettingsOfRun(kind, cell, 1));
+      kind.check(SettingsOfRun(cell, 1));
     } catch (const std::invalid_argument& error) {
       throw std::invalid_argument(fmt::format("{}: {}", TextOf(cell.at), error.what()));
     }

@@ -45,7 +45,7 @@ struct RunnerOptions {
 };
 
 // The settings of a run: those of its cell, with the seed.
-Settings SettingsOfRun(const RunKind& kind, const Cell& cell, uint64_t seed);
+Settings SettingsOfRun(const Cell& cell, uint64_t seed);
 
 // Throws std::invalid_argument, naming the cell, for settings that no run has.
 void CheckCells(const RunKind& kind, const std::vector<Cell>& cells);

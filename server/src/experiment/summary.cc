@@ -3,13 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <iterator>
 
 #include "experiment/run_kinds.h"
 
 namespace sotto::server {
 namespace {
 
-constexpr double kStandardErrors = 2;  // a mean difference below so many is none
+// Student's t, 97.5 %: a mean of `count` differences below so many standard errors is none.
+double StandardErrorsOf(size_t count) {
+  constexpr double kFew[] = {12.71, 4.31, 3.19, 2.78, 2.58, 2.45, 2.37, 2.31, 2.27, 2.23};
+  const size_t freedom = count - 1;
+  if (freedom >= 1 && freedom <= std::size(kFew)) return kFew[freedom - 1];
+  return freedom < 60 ? 2.23 : 2.01;
+}
 
 MeanDeviation Scaled(MeanDeviation value, double scale) {
   value.mean *= scale;
@@ -60,7 +67,7 @@ CellSummary SummaryOf(const Definition& definition, const CellResult& result) {
   for (const auto& [name, values] : figures) summary.figures[name] = MeanDeviationOf(values);
   summary.series = MeanSeries(result);
   const RunKind& kind = FindRunKind(definition.kind);
-  summary.command = kind.command(SettingsOfRun(kind, result.cell, 1));
+  summary.command = kind.command(SettingsOfRun(result.cell, 1));
   return summary;
 }
 
@@ -102,8 +109,11 @@ std::vector<double> PairedDifferences(const CellResult& a, const CellResult* b, 
   return differences;
 }
 
-Expectation SeenIn(const MeanDeviation& difference, double within) {
-  const double noise = std::max(within, kStandardErrors * difference.standard_error());
+Expectation SeenIn(const MeanDeviation& difference, double within, bool one_run_decides) {
+  if (difference.count < 2 && !one_run_decides) return Expectation::kOpen;
+  const double error =
+      difference.count < 2 ? 0 : StandardErrorsOf(difference.count) * difference.standard_error();
+  const double noise = std::max(within, error);
   if (difference.mean > noise) return Expectation::kHigher;
   return difference.mean < -noise ? Expectation::kLower : Expectation::kEqual;
 }
@@ -131,8 +141,10 @@ std::optional<Difference> Compare(const Definition& definition, const Comparison
   if (is_main && b != nullptr && a.cell.paper && b->cell.paper) {
     difference.paper = a.cell.paper->mean - b->cell.paper->mean;
   }
-  difference.seen = SeenIn(difference.here, claim.within);
-  difference.agrees = claim.expected == Expectation::kOpen || difference.seen == claim.expected;
+  difference.seen =
+      SeenIn(difference.here, claim.within, FindRunKind(definition.kind).one_run_decides);
+  difference.agrees = difference.is_decided() &&
+                      (claim.expected == Expectation::kOpen || difference.seen == claim.expected);
   return difference;
 }
 
@@ -156,9 +168,15 @@ size_t ClaimVerdict::agreeing() const {
                                            [](const Difference& d) { return d.agrees; }));
 }
 
+size_t ClaimVerdict::decided() const {
+  return static_cast<size_t>(std::count_if(differences.begin(), differences.end(),
+                                           [](const Difference& d) { return d.is_decided(); }));
+}
+
 std::string ClaimVerdict::text() const {
   if (differences.empty()) return "no runs";
   if (claim.expected == Expectation::kOpen) return "shown";
+  if (decided() == 0) return "open: one run of a cell decides nothing";
   if (agreeing() == differences.size()) return "agrees";
   if (agreeing() == 0) return "differs";
   return fmt::format("mixed: {} of {} agree", agreeing(), differences.size());
@@ -174,8 +192,7 @@ Summary Summarise(const Definition& definition, const ChosenData& data, bool is_
     summary.cells.push_back(SummaryOf(definition, result));
     summary.runs += result.runs.size();
   }
-  const uint64_t each = FindRunKind(definition.kind).uses_seed ? seeds : 1;
-  summary.runs_missing = results.size() * each - summary.runs;
+  summary.runs_missing = results.size() * seeds - summary.runs;
   for (const Comparison& claim : definition.comparisons) {
     summary.verdicts.push_back(Judge(definition, claim, results));
   }

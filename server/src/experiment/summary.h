@@ -30,23 +30,26 @@ struct Difference {
   Assignments at;               // what both have in common
   MeanDeviation here;           // of the differences, in units of the table
   std::optional<double> paper;  // its difference, if it prints both cells
-  // What is seen: higher, lower, or equal if the mean difference is within two standard errors. A
-  // single pair of runs has no standard error: then the sign alone decides.
+  // What is seen: higher, lower, or equal if the mean difference is within its 95 % confidence
+  // interval of Student's t. Open if one pair of trainings is all there is.
   Expectation seen = Expectation::kOpen;
   bool agrees = false;  // with what is expected; kOpen agrees with everything
+  bool is_decided() const { return seen != Expectation::kOpen; }
 };
 
 struct ClaimVerdict {
   Comparison claim;
   std::vector<Difference> differences;
   size_t agreeing() const;
-  std::string text() const;  // "agrees", "differs", "mixed: 3 of 8 agree", "no runs"
+  size_t decided() const;
+  std::string text() const;  // "agrees", "differs", "mixed: 3 of 8 agree", "no runs", "open: ..."
 };
 
 struct Summary {
   Definition definition;
   ChosenData data;
   bool is_quick = false;
+  std::vector<std::string> only;  // what --only kept; empty: all cells
   std::vector<CellSummary> cells;
   std::vector<ClaimVerdict> verdicts;
   size_t runs = 0;

@@ -160,7 +160,7 @@ TEST(ExperimentRuns, AnInterruptedExperimentGoesOnWithTheOthers) {
 TEST(ExperimentRuns, TheKeyIsAllThatDecidesARun) {
   const TestFolder folder;
   const TinyGrid grid(folder.path());
-  Settings settings = SettingsOfRun(FindRunKind("simulation"), grid.cells.front(), 1);
+  Settings settings = SettingsOfRun(grid.cells.front(), 1);
   const std::string key = RunKey("simulation", settings);
   settings["seed"] = "2";
   EXPECT_NE(RunKey("simulation", settings), key);
@@ -238,6 +238,15 @@ TEST(ExperimentSummary, AVerdictFollowsFromThePairedDifferences) {
   EXPECT_EQ(within.within, 2u);
 }
 
+TEST(ExperimentSummary, OnePairOfTrainingsDecidesNothing) {
+  const Summary summary = SummaryOf({0.5}, {0.9});
+  EXPECT_EQ(summary.verdicts[0].differences.front().seen, Expectation::kOpen);
+  EXPECT_EQ(summary.verdicts[0].text(), "open: one run of a cell decides nothing");
+  // A mean of two differences of 30 and 50 points is within 12.7 standard errors of nothing.
+  const Summary two = SummaryOf({0.5, 0.5}, {0.8, 1.0});
+  EXPECT_EQ(two.verdicts[0].differences.front().seen, Expectation::kEqual);
+}
+
 TEST(ExperimentSummary, TheCsvHasALineACellAndNamesTheStandIn) {
   Summary summary = SummaryOf({0.5, 0.6}, {0.51, 0.61});
   summary.data.is_stand_in = true;
@@ -282,6 +291,17 @@ TEST(ExperimentCharts, ThereIsALineForEachCellAndOneOfThePaper) {
   EXPECT_NE(svg.find("<polyline"), std::string::npos);
   EXPECT_NE(svg.find("stroke-dasharray"), std::string::npos);
   EXPECT_EQ(svg.substr(svg.size() - 7), "</svg>\n");
+}
+
+TEST(ExperimentCharts, SeveralFiguresAreALineEach) {
+  Summary summary = SummaryOf({0.5}, {0.7});
+  summary.definition.chart.y = {"accuracy", "epsilon"};
+  const ChartPanel panel = PanelsOf(summary).front();
+  std::vector<std::string> names;
+  for (const ChartLine& line : panel.lines) names.push_back(line.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"accuracy", "paper: accuracy", "epsilon"}));
+  EXPECT_EQ(panel.lines[0].colour, panel.lines[1].colour);
+  EXPECT_NE(panel.lines[0].colour, panel.lines[2].colour);
 }
 
 TEST(ExperimentCharts, ALogarithmicAxisLeavesOutWhatHasNoLogarithm) {
