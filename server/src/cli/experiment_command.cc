@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
