@@ -33,10 +33,6 @@ add_dependencies(live_test sotto_cli sotto_client)
 target_compile_definitions(live_test PRIVATE
   SOTTO_PROGRAM="$<TARGET_FILE:sotto_cli>" SOTTO_CLIENT_PROGRAM="$<TARGET_FILE:sotto_client>")
 
-# The presets host-asan and host-tsan.
-if(SOTTO_SANITIZE OR CMAKE_CXX_FLAGS MATCHES "-fsanitize")
-  target_compile_definitions(live_test PRIVATE SOTTO_SANITIZED)
-endif()
 if(NOT SOTTO_SANITIZE)
   add_test(NAME e2e.client_readme
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/client_readme.sh ${PROJECT_SOURCE_DIR}

@@ -89,6 +89,9 @@ double MeanLoss(const std::vector<float>& parameters, Text* text) {
 }
 
 TEST(CharLstm, LearnsMoreThanPairsOfLetters) {
+#ifdef SOTTO_SANITIZED
+  GTEST_SKIP() << "minutes under a sanitizer; the tests above run the same code";
+#endif
   const char* folder = std::getenv("SOTTO_TEST_DATA");
   if (folder == nullptr) GTEST_SKIP() << "SOTTO_TEST_DATA is not set";
   std::ifstream file(std::string(folder) + "/tinyshakespeare.txt", std::ios::binary);
