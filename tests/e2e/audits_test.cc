@@ -86,6 +86,15 @@ TEST(Audits, SensitivityStaysWithinThePlansBound) {
   for (const Json& round : json["rounds"]) EXPECT_LE(round["one_round"], round["bound"]);
   ExpectUsageError(std::string("audit sensitivity --mechanism gau-lrq ") + kTraining,
                    "its noise depends on the update");
+  for (const char* step : {"--server-optimiser adam ", "--estimator james-stein "}) {
+    ExpectUsageError(std::string("audit sensitivity ") + step + kTraining, "a plain step");
+  }
+}
+
+TEST(Audits, SensitivitySaysThatItMeasuredNothing) {
+  ExpectFailure(1,
+                "audit sensitivity --data synthetic --rounds 1 --seed 1 --devices 1000 --cohort 2",
+                "verdict: nothing measured");
 }
 
 }  // namespace

@@ -14,6 +14,12 @@
 namespace sotto {
 namespace {
 
+TEST(Cli, AnAverageThatNobodyKeepsIsRefusedBeforeTheRun) {
+  ExpectUsageError("simulate --data synthetic --rounds 1 --average none --average-out " +
+                       TestFile("average.bin"),
+                   "--average-out needs --average uniform");
+}
+
 TEST(Cli, HelpAndVersionSucceed) {
   EXPECT_EQ(Sotto("--version").exit_code, 0);
   EXPECT_NE(Sotto("--help").output.find("simulate"), std::string::npos);

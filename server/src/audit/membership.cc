@@ -117,7 +117,7 @@ MembershipAudit AuditMembership(const SimulationConfig& config, const TrainTest&
     if (job.round() % config.evaluate_every == 0) note(&*last);
   }
   if (last && audit.rounds.back().rounds != job.round()) note(&*last);
-  audit.finish_reason = job.finish_reason();
+  audit.finish_reason = job.finish_reason().empty() ? "stopped" : job.finish_reason();
   return audit;
 }
 

@@ -37,7 +37,7 @@ struct MembershipAudit {
   size_t members_there = 0;  // samples that some device trains on
   size_t others_there = 0;   // samples of the test set
   std::vector<MembershipRound> rounds;
-  std::string finish_reason;
+  std::string finish_reason;  // of the training; "stopped" if it was
 };
 
 // Trains, and attacks the initial model, each model after a round whose number divides by

@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 #include <stdexcept>
+#include <string>
 
+#include "aggregate/methods.h"
 #include "audit/observed_training.h"
 #include "sotto/data/device_share.h"
 #include "sotto/key_labels.h"
@@ -185,6 +187,17 @@ void RequireSameNoise(const JobConfig& job) {
       job.codec->name));
 }
 
+// The bound of a round is that of its noisy sum, moved by eta_g.
+void RequirePlainStep(const AggregationOptions& options) {
+  const std::string estimator = ChooseEstimator(options).name;
+  const bool is_plain = (estimator == "mean" || estimator == "laplacian") &&
+                        std::string(ChooseOptimiser(options).name) == "sgd";
+  if (is_plain) return;
+  throw std::invalid_argument(
+      "the bound on a release is that of a plain step along the mean: leave out "
+      "--server-optimiser and --estimator, which say nothing about the sensitivity");
+}
+
 }  // namespace
 
 const char* Name(TwinUnit unit) {
@@ -197,10 +210,16 @@ const char* Name(TwinUnit unit) {
   return "unknown";
 }
 
+bool TwinAudit::HasMeasured() const {
+  return std::any_of(rounds.begin(), rounds.end(),
+                     [](const TwinRound& round) { return round.devices > 0; });
+}
+
 TwinAudit AuditTwins(const SimulationConfig& config, const TrainTest& data,
                      const TwinOptions& options, const std::function<bool()>& stop,
                      const std::function<void(const TwinRound&)>& on_round) {
   RequireSameNoise(config.job);
+  RequirePlainStep(config.job.aggregation);
   const Key run_key = posix::RunKey(config.seed);
   ObservedTraining first(config, *data.train, run_key);
   RandomStream random(posix::DeriveKey(run_key, key_label::kAudit), 0);
@@ -231,7 +250,8 @@ TwinAudit AuditTwins(const SimulationConfig& config, const TrainTest& data,
     audit.rounds.push_back(round);
     on_round(round);
   }
-  audit.finish_reason = first.job().finish_reason();
+  const std::string reason = first.job().finish_reason();
+  audit.finish_reason = reason.empty() ? "stopped" : reason;
   return audit;
 }
 

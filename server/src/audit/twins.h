@@ -46,7 +46,8 @@ struct TwinAudit {
   uint32_t pairs = 0;
   std::vector<TwinRound> rounds;
   std::vector<std::string> violations;  // rounds above their bound; empty: none
-  std::string finish_reason;
+  std::string finish_reason;            // of the first training; "stopped" if it was
+  bool HasMeasured() const;             // some replaced data took part in some round
 };
 
 struct TwinOptions {
@@ -57,8 +58,9 @@ struct TwinOptions {
 // Trains once with the data and once with each neighbour. Replaced samples come from the test set,
 // with another label where there are labels.
 //   stop  asked before each round; true ends the audit with the rounds that there are
-// Throws std::invalid_argument if the codec's noise depends on the update, for more pairs than
-// devices that have samples, and as Simulate() does.
+// Throws std::invalid_argument if the codec's noise depends on the update, for an estimator or
+// optimiser other than the mean, smoothed or not, and sgd, for more pairs than devices that have
+// samples, and as Simulate() does.
 TwinAudit AuditTwins(const SimulationConfig& config, const TrainTest& data,
                      const TwinOptions& options, const std::function<bool()>& stop,
                      const std::function<void(const TwinRound&)>& on_round);

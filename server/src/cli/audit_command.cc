@@ -43,7 +43,8 @@ constexpr char kSensitivityFooter[] =
     "in\n"
     "one sample, or one device, with the same noise. Exit status: 0 consistent, 1 a round moved "
     "its\n"
-    "release by more than the plan's bound, 2 bad usage. See server/AUDIT.md.\n"
+    "release by more than the plan's bound, or nothing was measured, 2 bad usage. See "
+    "server/AUDIT.md.\n"
     "Example: sotto audit sensitivity --data synthetic --rounds 3 --seed 1";
 
 std::FILE* TextStream(const std::string& json) { return IsStandardOutput(json) ? stderr : stdout; }
@@ -194,6 +195,7 @@ void RunSensitivity(const SensitivityRequest& request) {
   run.Write(DescribeTwins(audit, request.twins.unit), TwinsToJson(audit, request.twins.unit),
             TwinsCsv(audit));
   RequireSound(audit.violations);
+  if (!audit.HasMeasured()) throw std::runtime_error("the audit measured nothing, see above");
 }
 
 // Adds a subcommand with a request of its own.

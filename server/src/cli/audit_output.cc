@@ -321,16 +321,23 @@ std::string DescribeTwins(const TwinAudit& audit, TwinUnit unit) {
         "{:.1f} % of its bound\n",
         last.distance, last.rounds, most, last.bound, 100 * share);
   }
+  if (!audit.HasMeasured()) {
+    return text + fmt::format(
+                      "verdict: nothing measured: none of the {} devices with replaced data "
+                      "was drawn; take more rounds, more --pairs, or a larger cohort\n",
+                      audit.pairs);
+  }
   return text + VerdictText(audit.violations) + kTwinLimits;
 }
 
 Json TwinsToJson(const TwinAudit& audit, TwinUnit unit) {
-  Json json = {{"verdict", VerdictName(audit.violations)},
-               {"violations", audit.violations},
-               {"unit", Name(unit)},
-               {"pairs", audit.pairs},
-               {"finish_reason", audit.finish_reason},
-               {"rounds", Json::array()}};
+  Json json = {
+      {"verdict", audit.HasMeasured() ? VerdictName(audit.violations) : "nothing measured"},
+      {"violations", audit.violations},
+      {"unit", Name(unit)},
+      {"pairs", audit.pairs},
+      {"finish_reason", audit.finish_reason},
+      {"rounds", Json::array()}};
   for (const TwinRound& round : audit.rounds) {
     json["rounds"].push_back({{"round", round.rounds},
                               {"distance", round.distance},

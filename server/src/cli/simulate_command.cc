@@ -97,6 +97,9 @@ class SingleRun {
       : request_(request), config_(MakeSimulation(request)) {
     if (!request.resume.empty()) config_.resume = ReadState(request.resume);
     RequireOutputs(Outputs(), "", Inputs(request));
+    if (!request.average_out.empty() && config_.job.aggregation.average == "none") {
+      throw std::invalid_argument("--average-out needs --average uniform or geometric:RATIO");
+    }
     RequireLaterRounds();
     data_ = OpenDataOf(request);
   }
