@@ -141,6 +141,15 @@ TEST(Experiment, RefusesFilesThatWouldRunForNothing) {
   refused("figure = \"accuracy\"", "figure = \"acuracy\"", "a run has no figure 'acuracy'");
 }
 
+TEST(Experiment, GoesOnBesideLargeResults) {
+  const TestFolder folder;
+  const std::string sine = "experiment dp-fed-ls-fig1 --quick --out " + folder.Path("out");
+  ASSERT_EQ(Sotto(sine).exit_code, 0);
+  ASSERT_GT(ReadFile(folder.Path("out/results.json")).size(), 100000u);
+  const Outcome again = Sotto(sine);
+  EXPECT_EQ(again.exit_code, 0) << again.output;
+}
+
 TEST(Experiment, KeepsToAFolderOfItsOwn) {
   const TestFolder folder;
   ASSERT_EQ(Sotto(Experiment(folder, "--quick --seeds 1")).exit_code, 0);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -25,7 +26,6 @@
 #include "experiment/library.h"
 #include "experiment/result_files.h"
 #include "experiment/runner.h"
-#include "sotto/posix/files.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
 
@@ -152,9 +152,9 @@ class ExperimentRun {
       throw std::runtime_error(
           fmt::format("--out: cannot create {}: {}", o_.grid.out, error.message()));
     }
-    const auto there = posix::ReadTextFile(PathOf(o_, "results.json"));
+    std::ifstream there(PathOf(o_, "results.json"));
     if (!there) return;
-    const auto json = nlohmann::json::parse(*there, nullptr, false);
+    const auto json = nlohmann::json::parse(there, nullptr, false);
     const std::string name = json.is_object() ? json.value("experiment", "") : "";
     if (!name.empty() && name != definition_.name) {
       throw std::invalid_argument(
