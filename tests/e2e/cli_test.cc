@@ -14,6 +14,16 @@
 namespace sotto {
 namespace {
 
+TEST(Cli, TheReportNamesTheServersStepIfItIsNotThePlainOne) {
+  const std::string run = "simulate --data synthetic --devices 20 --cohort 5 --rounds 1 ";
+  EXPECT_EQ(Sotto(run).output.find("server step"), std::string::npos);
+  const Outcome smoothed = Sotto(run + "--smoothing 0.5 --server-optimiser momentum");
+  EXPECT_NE(smoothed.output.find("  server step    estimator laplacian, smoothing 0.5 along one "
+                                 "axis; optimiser momentum, rate 1\n"),
+            std::string::npos)
+      << smoothed.output;
+}
+
 TEST(Cli, AnAverageThatNobodyKeepsIsRefusedBeforeTheRun) {
   ExpectUsageError("simulate --data synthetic --rounds 1 --average none --average-out " +
                        TestFile("average.bin"),

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
+#include "aggregate/methods.h"
 #include "base/counted.h"
 #include "cli/claims_output.h"
 #include "cli/evaluation_output.h"
@@ -281,6 +282,19 @@ std::string DescribeAverage(const JobConfig& job, const SimulationResult& result
                      DescribeEvaluation(*result.average_evaluation), job.aggregation.average);
 }
 
+// How the mean update becomes a model; empty if it is added as it is.
+std::string DescribeServerStep(const AggregationOptions& options) {
+  const std::string estimator = ChooseEstimator(options).name;
+  const std::string optimiser = ChooseOptimiser(options).name;
+  if (estimator == "mean" && optimiser == "sgd") return "";
+  std::string text = fmt::format("  server step    estimator {}", estimator);
+  if (options.smoothing > 0) {
+    text += fmt::format(", smoothing {:g} along {}", options.smoothing,
+                        options.smoothing_axes == 1 ? "one axis" : "two axes");
+  }
+  return text + fmt::format("; optimiser {}, rate {:g}\n", optimiser, options.server_learning_rate);
+}
+
 }  // namespace
 
 std::string ModelDigestHex(const ModelInfo& model) {
@@ -322,6 +336,7 @@ std::string DescribeResult(const SimulationConfig& config, const SimulationResul
   text += DescribeTest(result, test);
   text += DescribeAverage(job, result);
   text += DescribeShares(config, result);
+  text += DescribeServerStep(job.aggregation);
   text += DescribePrivacy(job, result, config.seed.has_value());
   text += DescribeClipping(job, result);
   text += fmt::format(
