@@ -76,6 +76,11 @@ TEST(Account, ShowsWhatPapersPrintBesideASoundFigure) {
   const Json& constant = theorems.at("Noisy-FedAvg, Theorem 12 (a), constant rate");
   EXPECT_LT(constant["published_epsilon"], constant["epsilon_lower"]);
   EXPECT_EQ(constant["verdict"], "refuted");
+  EXPECT_EQ(
+      AccountJson("compare --published --delta 1e-5 --devices 20 --noise-sigma 0.3 --rounds 2 "
+                  "--local-steps 5 --learning-rate 0.02 --gradient-clip 10 --smoothness "
+                  "1")["sampling"],
+      "full");
   EXPECT_EQ(theorems.at("Noisy-FedAvg, Theorem 12 (c), stage-wise rate")["verdict"], "holds");
 }
 

@@ -14,6 +14,14 @@
 namespace sotto {
 namespace {
 
+TEST(Cli, ASpectrumOfRoundsThatNeverComeIsRefused) {
+  ExpectUsageError(
+      "simulate --data synthetic --rounds 2 --mechanism none --spectrum-rounds 5 "
+      "--spectrum " +
+          TestFile("spectrum.csv"),
+      "--spectrum-rounds 5: the job has 2 rounds");
+}
+
 TEST(Cli, TheReportNamesTheServersStepIfItIsNotThePlainOne) {
   const std::string run = "simulate --data synthetic --devices 20 --cohort 5 --rounds 1 ";
   EXPECT_EQ(Sotto(run).output.find("server step"), std::string::npos);

@@ -214,7 +214,9 @@ void AddAccountants(const AccountOptions& o, std::string* text, Json* json) {
 }
 
 void RunCompare(const AccountOptions& o) {
-  Json json = Meaning(o);
+  AccountOptions meant = o;
+  if (!DescribesRounds(o)) meant.sampling = privacy::Name(privacy::Sampling::kFull);
+  Json json = Meaning(meant);
   json["accountants"] = Json::array();
   std::string text;
   if (DescribesRounds(o)) AddAccountants(o, &text, &json);

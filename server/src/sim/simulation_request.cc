@@ -212,6 +212,10 @@ void AskForSpectra(const SimulationRequest& request, SimulationConfig* config) {
     if (round == 0) throw std::invalid_argument("--spectrum-rounds counts from 1");
     config->update_rounds.insert(static_cast<uint32_t>(round - 1));
   }
+  if (*config->update_rounds.begin() >= static_cast<uint64_t>(config->job.plan.rounds)) {
+    throw std::invalid_argument(fmt::format("--spectrum-rounds {}: the job has {} rounds",
+                                            request.spectrum_rounds, config->job.plan.rounds));
+  }
 }
 
 }  // namespace
