@@ -139,6 +139,7 @@ TEST(Experiment, RefusesFilesThatWouldRunForNothing) {
   refused("name = \"tiny\"", "name = \"dp-fed-ls-fig1\"", "a built-in experiment");
   refused("x = \"smoothing\"", "x = \"smothing\"", "is no axis");
   refused("figure = \"accuracy\"", "figure = \"acuracy\"", "a run has no figure 'acuracy'");
+  refused("figure = \"accuracy\"", "figure = \"acuracy\"", "a run has no figure 'acuracy'");
 }
 
 TEST(Experiment, GoesOnBesideLargeResults) {

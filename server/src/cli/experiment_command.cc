@@ -187,6 +187,9 @@ class ExperimentRun {
                             run.seed, FigureText(definition_, outcome)));
     };
     std::vector<CellResult> results = RunCells(kind_, cells_, options, log);
+    for (const CellResult& result : results) {  // those of earlier calls, too
+      for (const FinishedCellRun& run : result.runs) LookForFigure(run.outcome);
+    }
     if (has_trouble_) throw std::invalid_argument(trouble_);
     return results;
   }

@@ -33,7 +33,7 @@ struct Difference {
   // What is seen: higher, lower, or equal if the mean difference is within its 95 % confidence
   // interval of Student's t. Open if one pair of trainings is all there is.
   Expectation seen = Expectation::kOpen;
-  bool agrees = false;  // with what is expected; kOpen agrees with everything
+  bool agrees = false;  // with what is expected, if it is decided; kOpen expects everything
   bool is_decided() const { return seen != Expectation::kOpen; }
 };
 
