@@ -193,7 +193,8 @@ TEST(ExperimentRuns, ABudgetThatNoNoiseMeetsIsARefusedRun) {
 }
 
 TEST(ExperimentRuns, SettingsThatNoRunHasAreRefusedBeforeTheFirst) {
-  const RunKind& kind = FindRunKind("simulation");
+  const std::string kind_name = "simulation";
+  const RunKind& kind = FindRunKind(kind_name);
   EXPECT_THROW(CheckCells(kind, {{{}, {{"no-such-option", "1"}}, {}}}), std::invalid_argument);
   EXPECT_THROW(CheckCells(kind, {{{}, {{"rounds", "many"}}, {}}}), std::invalid_argument);
   EXPECT_THROW(CheckCells(kind, {{{}, {{"rounds", "0"}}, {}}}), std::invalid_argument);
