@@ -182,6 +182,7 @@ void StandardNoiseThenQuantize(benchmark::State& state) {
 
 BENCHMARK_CAPTURE(Keystream, mbedtls, ChaCha20Keystream)->Name("keystream, Mbed TLS");
 BENCHMARK_CAPTURE(Keystream, sodium, server::FastKeystream)->Name("keystream, libsodium");
+BENCHMARK_CAPTURE(Keystream, server, server::FastEngine().keystream)->Name("keystream");
 BENCHMARK_CAPTURE(Cells, device, DitherEngine())->Name("dither, device's engine");
 BENCHMARK_CAPTURE(Cells, server, server::FastEngine())->Name("dither");
 BENCHMARK_CAPTURE(EncodeUpdate, fixed_device, Coding::kFixed, DitherEngine())

@@ -114,6 +114,17 @@ class Dither {
     return top == 0x00 || top == 0xff;
   }
 
+  // Streams whose words extend p and t.
+  static constexpr uint32_t kLayerStream = 1;
+  static constexpr uint32_t kOffsetStream = 2;
+
+  // The cell that Select() gives for a Gaussian word that IsExtended(), where `extension` is the
+  // same word of kLayerStream.
+  static DitherCell ExtendedCell(uint64_t word, uint64_t extension);
+
+  // What ExactOffset() gives, where `extension` is the coordinate's word of kOffsetStream.
+  static int32_t OffsetWith(const DitherCell& cell, uint64_t extension);
+
   // The exact offset s = floor(w * t59 / 2^59) of coordinate j. Reads stream 2 only if it matters.
   Status ExactOffset(uint32_t j, const DitherCell& cell, int32_t* offset_q27) const;
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sotto/decode_loops.h"
 #include "sotto/dither.h"
 #include "sotto/private_noise.h"
 #include "sotto/range_coder.h"
@@ -141,15 +142,16 @@ class UpdateEncoder {
 //   encoded    [n] as UpdateEncoder wrote it. Other bytes give kMalformed or, under kRange, some
 //              values of the format's range; never a crash, and no read beyond the end
 //   noisy      [d] int32 Q20; on failure its contents are unspecified and must not be used
-//   engine     computes the dither; every engine gives the same values, in its own time
+//   engine     computes the dither and runs the loops (decode_loops.h); every engine gives the same
+//              values, in its own time
 //   bound      what the integers must keep (update_bound.h); null: nothing. The verdict is that of
 //              the complete update
-// Takes about 4 KB of stack.
+// Takes about 5 KB of stack, 24 KB with an engine that reads scattered words.
 // Returns kOk, kInvalidArgument if noisy is empty or too long or the format unknown, kMalformed,
 // kOutOfRange if the bytes are well formed and no update within the bound has their integers, or
 // kCryptoFailed.
 Status DecodeUpdate(const Key& round_key, const UpdateFormat& format, ByteSpan encoded,
-                    Span<int32_t> noisy, const DitherEngine& engine = {},
+                    Span<int32_t> noisy, const DecodeEngine& engine = {},
                     const UpdateBound* bound = nullptr);
 
 }  // namespace sotto

@@ -42,16 +42,29 @@ class UpdateModel {
   // Decodes one integer that Encode() coded. False if the bytes hold no integer of this range.
   bool Decode(uint32_t t, RangeDecoder* decoder, int32_t* m);
 
+  // Decode() of consecutive coordinates, faster.
+  //   words     of the coordinates: t is Dither::Fraction() of each
+  //   contexts  Context() of each
+  //   m         [words.size()]
+  //   largest   their largest magnitude
+  bool DecodeAll(Span<const uint64_t> words, Span<const uint8_t> contexts, RangeDecoder* decoder,
+                 Span<int32_t> m, int32_t* largest);
+
+  // The context of `nonzero` and `far` for the dither t / 2^27: below kDistances.
+  static uint8_t Context(uint32_t t);
+
   // Larger than any integer of a value within the format's limit.
   static constexpr int32_t kMaxInteger = 4104;
 
+  static constexpr int kDistances = 32;  // half octaves: 1/2 to 2^-16, and nearer
+
  private:
-  static constexpr int kDistances = 32;      // half octaves: 1/2 to 2^-16, and nearer
   static constexpr int kUnary = 8;           // decisions `more` at most
   static constexpr int kEscapeLengths = 12;  // most digits of the gamma code after the first one
 
   size_t EncodeZeros(Span<const uint64_t> coordinates, RangeEncoder* encoder);
   void EncodeEscape(uint32_t excess, RangeEncoder* encoder);
+  bool DecodeNonzero(uint32_t t, int context, RangeDecoder* decoder, int32_t* m);
   bool DecodeEscape(RangeDecoder* decoder, uint32_t* excess);
 
   AdaptiveBit nonzero_[kDistances];

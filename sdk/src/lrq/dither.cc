@@ -182,8 +182,7 @@ LayerEdges LayerFromProbability(uint32_t p_high, uint64_t p_low) {
 
 namespace {
 
-enum Stream : uint32_t { kMain = 0, kLayerExtension = 1, kDitherExtension = 2 };
-
+constexpr uint32_t kMain = 0;  // stream
 constexpr uint32_t kWordsPerBlock = kChaChaBlockSize / 8;
 constexpr int kExtensionBits = 96 - kLayerBits;
 constexpr uint64_t kMiddleOfExtension = uint64_t{1} << (kExtensionBits - 1);
@@ -207,6 +206,15 @@ DitherCell CellOf(const lrq::LayerEdges& edges, uint64_t word) {
   cell.offset_q27 = static_cast<int32_t>(product >> kDitherBits);
   cell.remainder = static_cast<uint32_t>(product) & kDitherMask;
   return cell;
+}
+
+// The amount by which the exact offset is larger than offset_q27.
+//   extension  the coordinate's word of stream 2
+[[gnu::always_inline]] inline int32_t CarryOf(const DitherCell& cell, uint64_t extension) {
+  // w * t59 = (w * t) * 2^32 + w * low; below 2^59 + 2^63, so the sum does not overflow.
+  const uint64_t low = static_cast<uint64_t>(cell.step_q27) * static_cast<uint32_t>(extension);
+  const uint64_t sum = (static_cast<uint64_t>(cell.remainder) << 32) + low;
+  return static_cast<int32_t>(sum >> (kDitherBits + 32));
 }
 
 constexpr lrq::LayerEdges kUniformEdges = {kUniformStepQ27 / 2, kUniformStepQ27 / 2};
@@ -268,7 +276,7 @@ Status Dither::Select(uint32_t j, uint64_t word, DitherCell* cell) const {
   if (kind_ == DitherKind::kGaussian) {
     uint64_t extension = kMiddleOfExtension;
     if (IsExtended(word)) {
-      if (Status s = WordAt(kLayerExtension, j, &extension); s != Status::kOk) return s;
+      if (Status s = WordAt(kLayerStream, j, &extension); s != Status::kOk) return s;
       extension >>= 64 - kExtensionBits;
     }
     edges = lrq::LayerFromProbability(LayerHigh(word), LayerLow(word, extension));
@@ -294,15 +302,21 @@ Status Dither::SelectAll(uint32_t first, Span<const uint64_t> words, Span<Dither
   return Status::kOk;
 }
 
+DitherCell Dither::ExtendedCell(uint64_t word, uint64_t extension) {
+  const uint64_t low = LayerLow(word, extension >> (64 - kExtensionBits));
+  return CellOf(lrq::LayerFromProbability(LayerHigh(word), low), word);
+}
+
+int32_t Dither::OffsetWith(const DitherCell& cell, uint64_t extension) {
+  return cell.offset_q27 + CarryOf(cell, extension);
+}
+
 Status Dither::ExactOffset(uint32_t j, const DitherCell& cell, int32_t* offset_q27) const {
   int32_t carry = 0;
   if (MaxCarry(cell) > 0) {
     uint64_t word = 0;
-    if (Status s = WordAt(kDitherExtension, j, &word); s != Status::kOk) return s;
-    // w * t59 = (w * t) * 2^32 + w * low; below 2^59 + 2^63, so the sum does not overflow.
-    const uint64_t low = static_cast<uint64_t>(cell.step_q27) * static_cast<uint32_t>(word);
-    const uint64_t sum = (static_cast<uint64_t>(cell.remainder) << 32) + low;
-    carry = static_cast<int32_t>(sum >> (kDitherBits + 32));
+    if (Status s = WordAt(kOffsetStream, j, &word); s != Status::kOk) return s;
+    carry = CarryOf(cell, word);
   }
   *offset_q27 = cell.offset_q27 + carry;
   return Status::kOk;

@@ -123,10 +123,36 @@ void UpdateModel::Encode(uint32_t t, int32_t m, RangeEncoder* encoder) {
   EncodeEscape(magnitude - kUnary, encoder);
 }
 
+uint8_t UpdateModel::Context(uint32_t t) {
+  return static_cast<uint8_t>(HalfOctave(t, kDistances - 1));
+}
+
 bool UpdateModel::Decode(uint32_t t, RangeDecoder* decoder, int32_t* m) {
   const int i = HalfOctave(t, kDistances - 1);
   *m = 0;
-  if (!decoder->Decode(&nonzero_[i])) return true;
+  return !decoder->Decode(&nonzero_[i]) || DecodeNonzero(t, i, decoder, m);
+}
+
+// The decoder's state is a copy that a compiler keeps in registers while the integers are zero.
+bool UpdateModel::DecodeAll(Span<const uint64_t> words, Span<const uint8_t> contexts,
+                            RangeDecoder* decoder, Span<int32_t> m, int32_t* largest) {
+  RangeDecoder state = *decoder;
+  *largest = 0;
+  for (size_t i = 0; i < words.size(); ++i) {
+    m[i] = 0;
+    if (!state.Decode(&nonzero_[contexts[i]])) continue;
+    *decoder = state;
+    if (!DecodeNonzero(Dither::Fraction(words[i]), contexts[i], decoder, &m[i])) return false;
+    const int32_t magnitude = m[i] < 0 ? -m[i] : m[i];
+    if (magnitude > *largest) *largest = magnitude;
+    state = *decoder;
+  }
+  *decoder = state;
+  return true;
+}
+
+// The rest of an integer that is not zero.
+bool UpdateModel::DecodeNonzero(uint32_t t, int i, RangeDecoder* decoder, int32_t* m) {
   const bool is_far = decoder->Decode(&far_[i]);
   uint32_t magnitude = 1;
   while (magnitude <= kUnary && decoder->Decode(&more_[is_far][magnitude - 1])) ++magnitude;

@@ -19,9 +19,58 @@ Status FastKeystream(const Key& key, uint32_t stream, uint32_t first_block, Muta
   return ready && error == 0 ? Status::kOk : Status::kCryptoFailed;
 }
 
-DitherEngine FastEngine() {
-  static const DitherEngine::CellsFunction cells = Avx2Cells();
-  return {FastKeystream, cells};
+#if defined(__x86_64__) && defined(__GNUC__)
+
+bool HasAvx2() { return __builtin_cpu_supports("avx2") != 0; }
+
+bool HasAvx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd");
+}
+
+#else
+
+bool HasAvx2() { return false; }
+bool HasAvx512() { return false; }
+
+#endif
+
+namespace {
+
+std::vector<DecodeEngine> MakeEngines() {
+  DecodeEngine engine;
+  engine.keystream = FastKeystream;
+  std::vector<DecodeEngine> engines = {engine};
+#if defined(__x86_64__) && defined(__GNUC__)
+  if (HasAvx2()) {
+    engine.keystream = Avx2Keystream;
+    engine.cells = Avx2Cells;
+    engine.scattered = Avx2ScatteredWords;
+    SetAvx2Loops(&engine);
+    engines.push_back(engine);
+  }
+  if (HasAvx512()) {
+    engine.keystream = Avx512Keystream;
+    engine.cells = Avx512Cells;
+    engine.scattered = Avx512ScatteredWords;
+    SetAvx512Loops(&engine);
+    engines.push_back(engine);
+  }
+#endif
+  return engines;
+}
+
+}  // namespace
+
+const std::vector<DecodeEngine>& Engines() {
+  static const std::vector<DecodeEngine> engines = MakeEngines();
+  return engines;
+}
+
+const DecodeEngine& FastEngine() {
+  static const DecodeEngine engine = Engines().back();
+  return engine;
 }
 
 }  // namespace sotto::server

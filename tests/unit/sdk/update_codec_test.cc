@@ -479,7 +479,7 @@ TEST(Decoder, ReportsEveryFailureOfTheKeystream) {
     for (; status == Status::kCryptoFailed; ++calls) {
       g_good_calls = calls;
       status = DecodeUpdate(TestKey(12), format, View(encoded.bytes), {noisy.data(), noisy.size()},
-                            {FailingKeystream});
+                            {{FailingKeystream}});
     }
     EXPECT_EQ(status, Status::kOk);
     // 16 batches; single words for some 8 layers and 20 offsets.
