@@ -27,6 +27,7 @@ from independent.link import MAX_FRAME
 from independent.link import ServerError
 
 RETRY_SECONDS = 1
+HOLD_MS = 5000  # for which the server may hold its answer; the link waits for 30 s
 
 
 class Refused(Exception):
@@ -96,7 +97,7 @@ class Device:
         """Says Hello and does what the server wants. False: the job is over."""
         hello = {"version": 1, "device": self.name, "max_frame": MAX_FRAME,
                  "model_digest": lrq.model_digest(self.inputs, training.CLASSES),
-                 "receipt": self.receipt}
+                 "receipt": self.receipt, "hold_ms": HOLD_MS}
         try:
             name, reply = link.ask("hello", hello, "wait", "train", "done")
             if name == "train":

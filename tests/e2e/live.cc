@@ -328,7 +328,7 @@ Reply Peer::Ask(const Request& request) {
   return status == Status::kOk ? reply : Reply();
 }
 
-Reply Peer::Hello(ByteSpan receipt) {
+Status Peer::SendHello(ByteSpan receipt, uint32_t hold_ms) {
   uint8_t digest[kSha256Size] = {};
   EXPECT_EQ(ModelDigest(*FindModel("softmax-784-10"), digest), Status::kOk);
   Request request;
@@ -337,7 +337,15 @@ Reply Peer::Hello(ByteSpan receipt) {
   request.model_digest = digest;
   request.max_frame = 4096;
   request.receipt = receipt;
-  return Ask(request);
+  request.hold_ms = hold_ms;
+  return Send(request);
+}
+
+Reply Peer::Hello(ByteSpan receipt, uint32_t hold_ms) {
+  Reply reply;
+  Status status = SendHello(receipt, hold_ms);
+  if (status == Status::kOk) status = Receive(&reply);
+  return status == Status::kOk ? reply : Reply();
 }
 
 bool Peer::IsClosedWithin(int timeout_ms) {

@@ -120,6 +120,7 @@ class LiveAttackTest : public testing::Test {
 };
 
 // A server that takes a whole session for each of them has 140 MB.
+// SECURITY.md S6.
 TEST_F(LiveAttackTest, ThreeThousandSilentConnectionsCostLittle) {
   Start({}, kAddressSpaceIsFree ? Under("ulimit -v 500000") : Arguments{});
   const std::vector<RawSocket> sockets = Attackers(3000);
@@ -127,6 +128,7 @@ TEST_F(LiveAttackTest, ThreeThousandSilentConnectionsCostLittle) {
   for (size_t i = 0; i < sockets.size(); ++i) sockets[i].Send(View(ClientHelloRecord()).first(1));
 }
 
+// SECURITY.md S7.
 TEST_F(LiveAttackTest, TwoThousandClientHellosGetFewSessions) {
   Start();
   std::vector<RawSocket> sockets = Attackers(2000);
@@ -146,6 +148,7 @@ TEST_F(LiveAttackTest, TwoThousandClientHellosGetFewSessions) {
 
 // Many addresses share the handshakes that are there for strangers, and each of theirs lasts for
 // 3 s. A device that no address favours yet comes before them by the token of its ClientHello.
+// SECURITY.md S7.
 TEST_F(LiveAttackTest, ClientHellosFromManyAddressesDoNotKeepDevicesWaiting) {
   Start();
   std::vector<RawSocket> sockets;
@@ -218,6 +221,7 @@ TEST_F(LiveAttackTest, WrongKeysOfOneAddressAreSlowedDown) {
   EXPECT_TRUE(RoundCompletes(site_, server_));
 }
 
+// SECURITY.md S5.
 TEST_F(LiveAttackTest, OfSixtyFourSessionsWithOneKeyTheNewestIsAlive) {
   Start();
   std::vector<std::unique_ptr<Peer>> peers;
@@ -230,6 +234,7 @@ TEST_F(LiveAttackTest, OfSixtyFourSessionsWithOneKeyTheNewestIsAlive) {
 }
 
 // Eight at once, and one each second; without a pace these are thousands.
+// SECURITY.md S10.
 TEST_F(LiveAttackTest, AHelloBeforeItsTimeIsAnsweredLate) {
   Start({}, {}, "1");
   const std::unique_ptr<Peer> peer = SessionThatGets(Reply::Kind::kWait);
@@ -257,6 +262,7 @@ TEST_F(LiveAttackTest, ConnectingAgainGainsNoHello) {
 }
 
 // The server answers 2,000 at once, and then 500 a second.
+// SECURITY.md S10.
 TEST_F(LiveAttackTest, ADrawnDeviceCannotAskWithoutLimit) {
   Start();
   const std::unique_ptr<Peer> peer = SessionThatGets(Reply::Kind::kTrain);
@@ -286,6 +292,7 @@ TEST_F(LiveAttackTest, MalformedFramesCannotBeSentWithoutLimit) {
 }
 
 // A fleet finishes its job while strangers connect, and the server says what its loop went through.
+// SECURITY.md S8.
 TEST(LiveAttackFigures, TheServerExportsTheLongestStallOfItsLoop) {
   Site site(2);
   const std::string json = site.Path("results.json");
@@ -305,6 +312,7 @@ TEST(LiveAttackFigures, TheServerExportsTheLongestStallOfItsLoop) {
 }
 
 // OpenSSL offers one suite.
+// SECURITY.md S2.
 TEST(LiveAttackCipher, ASuiteWithoutAuthenticatedEncryptionIsRefused) {
   Site site(2);
   const auto openssl = [&](const Arguments& arguments) {

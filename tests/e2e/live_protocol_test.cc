@@ -87,6 +87,7 @@ class LiveStallTest : public LiveProtocolTest {
   LiveStallTest() : LiveProtocolTest("1.5") {}
 };
 
+// SECURITY.md S1.
 TEST_F(LiveProtocolTest, AnUnknownDeviceAndAWrongKeyAreRefusedAlike) {
   posix::DeviceKey unknown = site_.key(0);
   unknown.device_id = "stranger";
@@ -106,6 +107,7 @@ TEST_F(LiveProtocolTest, AnotherModelIsRefusedByName) {
   EXPECT_TRUE(IsError(Connected(0)->Ask(hello), ErrorCode::kModelMismatch));
 }
 
+// SECURITY.md S11.
 TEST_F(LiveProtocolTest, AFrameOfImpossibleLengthEndsTheConnection) {
   for (const uint8_t byte : {uint8_t{0x00}, uint8_t{0xff}}) {
     const std::unique_ptr<Peer> peer = Connected(0);
@@ -124,6 +126,7 @@ TEST_F(LiveProtocolTest, AFrameThatBreaksOffIsForgotten) {
   }
 }
 
+// SECURITY.md S11.
 TEST_F(LiveProtocolTest, WhatIsNoMessageIsAnErrorAndTheConnectionStays) {
   const std::unique_ptr<Peer> peer = Connected(0);
   const uint8_t frame[] = {4, 0, 0xff, 0xff, 0xff, 0xff};
@@ -174,6 +177,7 @@ TEST_F(LiveProtocolTest, AnUpdateOfImpossibleSizeIsRefused) {
   EXPECT_TRUE(IsError(peer->Upload(task, kNonce, View(bytes)), ErrorCode::kTooLarge));
 }
 
+// SECURITY.md S14.
 TEST_F(LiveProtocolTest, TheSameUpdateAgainIsAcknowledgedAndAnotherOneIsAConflict) {
   TrainTask task;
   const std::unique_ptr<Peer> peer = Drawn(&task);
@@ -186,6 +190,7 @@ TEST_F(LiveProtocolTest, TheSameUpdateAgainIsAcknowledgedAndAnotherOneIsAConflic
 
 // Random codes of the right length are all possible with probability below 1e-8: a cell leaves
 // part of the code's range empty, and there are 7,850 of them. Seed 1.
+// SECURITY.md S14.
 TEST_F(LiveProtocolTest, GarbageCoefficientsAndAnInvalidScaleAreRefused) {
   constexpr uint8_t kScaleCode = 64;
   std::mt19937 random(1);
@@ -202,6 +207,7 @@ TEST_F(LiveProtocolTest, GarbageCoefficientsAndAnInvalidScaleAreRefused) {
   EXPECT_TRUE(IsError(second->Upload(task, kNonce, View(bytes)), ErrorCode::kMalformed));
 }
 
+// SECURITY.md S9.
 TEST_F(LiveStallTest, WhoStallsIsHungUpOnAndOthersGoOn) {
   posix::TcpStream in_handshake;
   ASSERT_EQ(in_handshake.Connect(Host().c_str(), server_.port, kPatienceMs), Status::kOk);
@@ -218,6 +224,7 @@ TEST_F(LiveStallTest, WhoStallsIsHungUpOnAndOthersGoOn) {
 
 // Bytes arrive more often than the server's timeout, but neither the handshake record nor the frame
 // is complete before the test gives up.
+// SECURITY.md S9.
 TEST_F(LiveStallTest, AByteNowAndThenBuysNoTime) {
   posix::TcpStream in_handshake;
   ASSERT_EQ(in_handshake.Connect(Host().c_str(), server_.port, kPatienceMs), Status::kOk);
@@ -280,6 +287,7 @@ TEST_F(LiveProtocolTest, AnUploadCutBeforeItsAnswerStopsNobodyElse) {
 }
 
 // 80 MB of answers that the peer does not read.
+// SECURITY.md S9.
 TEST_F(LiveStallTest, WhoNeverReadsCostsNoMemoryAndIsHungUpOn) {
   if (idle_files_ == 0) GTEST_SKIP() << "only root may count the files of the server";
   TrainTask task;
@@ -296,7 +304,12 @@ TEST_F(LiveStallTest, WhoNeverReadsCostsNoMemoryAndIsHungUpOn) {
     return server_.open_files() == idle_files_;
   };
   EXPECT_TRUE(Eventually(is_gone, kHangsUpMs));
-  EXPECT_LT(most, memory + (16 << 20));  // includes the memory of a sanitizer
+#ifdef SOTTO_SANITIZED
+  constexpr size_t kBuffers = 64 << 20;  // a sanitizer keeps what was freed
+#else
+  constexpr size_t kBuffers = 16 << 20;
+#endif
+  EXPECT_LT(most, memory + kBuffers);
 }
 
 }  // namespace

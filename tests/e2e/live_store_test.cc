@@ -124,6 +124,7 @@ TEST(LiveStoreTest, ASimulationThatIsStoppedWritesWhatItHas) {
 }
 
 // Whoever lists the folder, reads a core file or the swap space must not find a secret.
+// SECURITY.md S20.
 TEST(LiveStoreTest, SecretsStayInMemoryAndOutOfCoreFiles) {
   Site site(2);
   const Server server = site.Serve(SmallJob());
@@ -162,6 +163,7 @@ Witness TakePart(const Site& site, const Server& server) {
 
 // The attack: the store is put back to an older copy, so that its devices would be served as if
 // nothing had been spent on them.
+// SECURITY.md S22.
 TEST(LiveStoreTest, AServerOnAnOlderCopyOfItsStoreStopsWhenADeviceShowsItsReceipt) {
   Site site(2);
   std::filesystem::copy_file(site.Path("store"), site.Path("backup"));
@@ -181,6 +183,7 @@ TEST(LiveStoreTest, AServerOnAnOlderCopyOfItsStoreStopsWhenADeviceShowsItsReceip
   EXPECT_TRUE(Says(log, site.Path("store"))) << log;
 }
 
+// SECURITY.md S22.
 TEST(LiveStoreTest, AMadeUpReceiptStopsNothingAndIsCounted) {
   Site site(2);
   Server server = site.Serve(SmallJob({"--round-timeout", "100"}));

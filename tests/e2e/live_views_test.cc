@@ -27,6 +27,7 @@ size_t CountReported(const Site& site) {
 
 // The whole cohort reports at once, and the deadline is ten minutes away. A release before it would
 // tell that all have reported.
+// SECURITY.md S18.
 TEST(LiveViews, ARoundIsNotReleasedBeforeItsDeadlineWhoeverHasReported) {
   Site site(2);
   const Arguments job = {"--cohort",
@@ -89,6 +90,7 @@ TEST(LiveViews, ARoundWithFewReportsIsLoudInTheOperatorsLogAndJson) {
 }
 
 // The deadline's allowance is nothing, which no release keeps.
+// SECURITY.md S18.
 TEST(LiveViews, AReleaseAfterItsTimeIsAnAlarm) {
   Site site(4);
   Server server =

@@ -54,11 +54,19 @@ server::JobConfig TwoDeviceJob() {
   return config;
 }
 
+server::ServerEvents Silent() {
+  server::ServerEvents events;
+  events.info = [](const std::string&) {};
+  events.detail = events.info;
+  events.on_outcome = [](const server::RoundOutcome&) {};
+  return events;
+}
+
 class FailingServer {
  public:
   explicit FailingServer(const server::JobConfig& config)
       : job_(config, devices_, store_, posix::DeriveKey(posix::RunKey(7), "server")),
-        server_(devices_, Options(), {[](auto&) {}, [](auto&) {}, [](auto&) {}}) {
+        server_(server::Unowned(devices_), Options(), Silent()) {
     server_.Listen();
     run_ = std::async(std::launch::async, [this] { server_.Run(job_); });
   }

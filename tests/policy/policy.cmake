@@ -38,6 +38,7 @@ sotto_policy(page_commands page_commands.sh ${PROJECT_SOURCE_DIR}
 sotto_policy(page_paths page_paths.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/page_paths)
 sotto_policy(porting_project porting_project.sh ${PROJECT_SOURCE_DIR}
              ${sotto_policy_work}/porting_project)
+sotto_policy(security_page security_page.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/security_page)
 sotto_policy(systemd_unit systemd_unit.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/systemd_unit)
 sotto_policy(install install.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}
              ${sotto_policy_work}/install ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER})

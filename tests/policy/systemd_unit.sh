@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # systemd_unit.sh SOURCE_DIR WORK_DIR
-# systemd accepts the unit of sotto-client and rates its exposure at most 1.5 of 10. Skipped, 77, where
-# systemd-analyze is missing or too old.
+# systemd accepts the units of sotto-client and of the server and rates their exposure at most 1.5 of 10.
+# Skipped, 77, where systemd-analyze is missing or too old.
 set -euo pipefail
 source_dir="$1" work="$2"
 if ! command -v systemd-analyze > /dev/null; then
@@ -15,15 +15,18 @@ if ((version < 252)); then
 fi
 rm -rf "${work}"
 mkdir -p "${work}"
-# The program must exist where the unit says.
-sed 's#^ExecStart=/usr/local/bin/sotto-client #ExecStart=/bin/true #' \
-  "${source_dir}/ports/posix/client/sotto-client.service" > "${work}/sotto-client.service"
-grep -q '^ExecStart=/bin/true --config /etc/sotto/client.toml$' "${work}/sotto-client.service"
-systemd-analyze verify "${work}/sotto-client.service" > "${work}/verify.txt" 2>&1 || {
-  cat "${work}/verify.txt"
-  exit 1
+check_unit() { # check_unit FOLDER NAME ARGUMENTS
+  local unit="${work}/$2"
+  # The program must exist where the unit says.
+  sed 's#^ExecStart=/usr/local/bin/[a-z-]* #ExecStart=/bin/true #' "${source_dir}/$1/$2" > "${unit}"
+  grep -q "^ExecStart=/bin/true $3\$" "${unit}"
+  systemd-analyze verify "${unit}" > "${work}/verify.txt" 2>&1 || {
+    cat "${work}/verify.txt"
+    exit 1
+  }
+  # Unknown settings are warnings, and systemd-analyze succeeds all the same.
+  if grep "$2" "${work}/verify.txt"; then exit 1; fi
+  systemd-analyze security --offline=yes --threshold=15 --no-pager "${unit}" | tail -n 1
 }
-# Unknown settings are warnings, and systemd-analyze succeeds all the same.
-if grep 'sotto-client.service' "${work}/verify.txt"; then exit 1; fi
-systemd-analyze security --offline=yes --threshold=15 --no-pager "${work}/sotto-client.service" |
-  tail -n 1
+check_unit ports/posix/client sotto-client.service '--config /etc/sotto/client.toml'
+check_unit server sotto-server.service 'serve --config /etc/sotto/server.toml'

@@ -91,8 +91,8 @@ TEST(AdaptiveClip, TheBoundGoesToTheQuantileOfTheNorms) {
       double mean = 0;
       for (int round = 0; round < 200; ++round) {
         double fraction = 0;
-        clip =
-            config.NextClip(clip, NoisyBitSum(norms, config.TaskFor(0, clip), random), &fraction);
+        clip = config.NextClip(clip, NoisyBitSum(norms, config.TaskFor(0, clip), random),
+                               config.plan.ExpectedCohort(), &fraction);
         if (round >= 100) mean += std::log(clip) / 100;
       }
       EXPECT_NEAR(mean, 2 * quantile - 1, 0.09) << "quantile " << quantile << " from " << start;

@@ -22,18 +22,18 @@ constexpr uint32_t kMaxBatchSize = 1024;
 constexpr uint32_t kFirstBackOffMs = 500;
 constexpr uint32_t kLastBackOffMs = 30000;
 
+// A device that gives a lost server up does not wait longer than that for an answer.
+uint32_t HoldMs(const ClientOptions& options) {
+  const double hold_s =
+      options.give_up_s > 0 ? std::min(options.hold_s, options.give_up_s / 2) : options.hold_s;
+  return static_cast<uint32_t>(hold_s * 1000);
+}
+
 // What the device does in a round, for people.
 const char* Activity(Client::State state) {
   if (state == Client::State::kDownload) return "drawn; takes the model";
   if (state == Client::State::kTrain) return "trains";
   return "sends its update";
-}
-
-// Whether no later try can change what the server answered, or what this device answers to it. Only
-// for the reply of an authenticated server.
-bool IsFinal(Status status, const Reply& reply) {
-  return reply.code == ErrorCode::kModelMismatch || reply.code == ErrorCode::kVersion ||
-         (status == Status::kPeerRefused && reply.kind == Reply::Kind::kTrain);
 }
 
 // A log that cannot be written does not stop a device.
@@ -93,6 +93,7 @@ ClientConfig Device::MakeConfig(const ModelInfo& model) {
   config.allow_training_without_privacy = options_.allow_no_privacy;
   config.min_private_noise_q20 = PrivateNoiseLimitQ20(options_.min_private_noise);
   config.max_frame = kMaxFrame;
+  config.hold_ms = HoldMs(options_);
   return config;
 }
 
@@ -188,7 +189,7 @@ std::string Device::WhyLost(Status status) const {
 std::optional<Ending> Device::TakeReply(const Reply& reply) {
   const Status status = client_.OnReply(reply);
   if (status == Status::kOk) return std::nullopt;
-  if (IsFinal(status, reply)) return Ending{Outcome::kRefused, WhyFinal(options_, reply)};
+  if (client_.is_refused()) return Ending{Outcome::kRefused, WhyFinal(options_, reply)};
   const bool is_error = reply.kind == Reply::Kind::kError;
   Say("round given up: " + (is_error ? Reason(reply.code) : Reason(status)));
   BackOff();

@@ -22,6 +22,11 @@ void AddDeviceOptions(CLI::App& app, ClientOptions& o) {
   app.add_option("--model", o.model, "model by name, or a file: FILE.toml")->capture_default_str();
   app.add_option("--mark", o.mark,
                  "file that remembers the last round trained for (default: KEY.mark)");
+  app.add_option(
+         "--hold", o.hold_s,
+         "seconds for which the server may hold its answer until there is work, 50 at most; "
+         "0: poll as often as the server says")
+      ->capture_default_str();
   app.add_option("--give-up", o.give_up_s, "seconds without a server before giving up; 0: never")
       ->capture_default_str();
 }
@@ -134,6 +139,9 @@ void CheckOptions(const ClientOptions& options) {
   }
   if (!(options.min_private_noise >= 0)) {
     throw std::invalid_argument("--min-private-noise must not be negative");
+  }
+  if (!(options.hold_s >= 0 && options.hold_s <= 50)) {
+    throw std::invalid_argument("--hold must be from 0 to 50 seconds");
   }
   if (!(options.give_up_s >= 0)) throw std::invalid_argument("--give-up must not be negative");
   (void)ParseServerAddress(options.server);

@@ -37,6 +37,7 @@ struct ClientOptions {
   std::string model = "softmax-784-10";  // ModelOf()
   std::string mark;                      // path; MarkPath() has the default
   double give_up_s = 0;                  // 0: never
+  double hold_s = 25;                    // [0, 50]; 0: poll
   bool allow_no_privacy = false;
   double min_private_noise = 0;  // a noise multiplier; 0: the server is trusted
   bool verbose = false;

@@ -114,12 +114,13 @@ void SyncFolder(const std::string& path) {
 // A complete, durable file beside `target`, removed by the destructor.
 class TemporaryFile {
  public:
-  TemporaryFile(const std::string& target, const std::string& content) : name_(target + ".XXXXXX") {
+  TemporaryFile(const std::string& target, const std::string& content, mode_t mode = kOwnerOnly)
+      : name_(target + ".XXXXXX") {
     const File file(mkostemp(name_.data(), O_CLOEXEC));
     if (!file.is_open()) FailErrno(target, "cannot create it", kCheckFolder);
     try {
       WriteAll(file, target, content);
-      if (fchmod(file.descriptor(), kOwnerOnly) != 0 || fsync(file.descriptor()) != 0) {
+      if (fchmod(file.descriptor(), mode) != 0 || fsync(file.descriptor()) != 0) {
         FailErrno(target, "cannot make it durable", kCheckDisk);
       }
     } catch (...) {
@@ -217,7 +218,10 @@ std::optional<std::string> ReadTextFile(const std::string& path) {
 }
 
 void ReplaceTextFile(const std::string& path, const std::string& content) {
-  const TemporaryFile file(path, content);
+  RequireRegularFile(path);
+  struct stat former {};
+  const bool is_there = stat(path.c_str(), &former) == 0;
+  const TemporaryFile file(path, content, is_there ? former.st_mode & 0777 : kOwnerOnly);
   if (rename(file.name(), path.c_str()) != 0) FailErrno(path, "cannot replace it", kCheckFolder);
   SyncFolder(path);
 }

@@ -60,6 +60,10 @@ struct ClientConfig : LocalDevice {
   // A task with less private noise than this is refused with kPeerRefused: PrivateNoiseLimitQ20(z)
   // for a multiplier z. 0: the server is trusted.
   uint32_t min_private_noise_q20 = 0;
+  // For so long the server may hold its answer to a Hello, until it has work: the device then
+  // learns of a round at once. The link must wait longer for a reply. 0: the device polls, and may
+  // sleep while it waits.
+  uint32_t hold_ms = 0;
   DitherEngine engine;  // encodes the updates; the default is for boards
 
   // kOk or kInvalidArgument.
@@ -169,6 +173,9 @@ ClientBuffers MakeClientBuffers(Span<float> vectors, Span<std::byte> workspace) 
       base, WriterTo(base), vectors.subspan(Net::kParameters), workspace);
 }
 
+// How long a client that was refused waits before it says Hello again.
+constexpr uint32_t kRefusedWaitMs = 60000;
+
 class Client {
  public:
   enum class Progress : uint8_t {
@@ -221,6 +228,10 @@ class Client {
 
   const Request& request() const { return request_; }
   uint32_t wait_ms() const { return wait_ms_; }
+  // True once the server has refused the device's model or version, or the device a task with too
+  // little privacy. No later round can go better before somebody changes the job, the device or its
+  // options: a program may end. One that goes on is told to wait for kRefusedWaitMs each time.
+  bool is_refused() const { return is_refused_; }
   // Code of the last error that the server answered; kUnknown if there was none.
   ErrorCode error_code() const { return error_code_; }
   State state() const { return state_; }
@@ -257,6 +268,7 @@ class Client {
   Status SetChunkSize(uint32_t server_max_frame);
   Status OnModelChunk(ByteSpan bytes);
   Status OnAck(const Reply& reply);
+  void Refuse();
   void Wait(uint32_t ms);
   void EndRound();
 
@@ -265,6 +277,7 @@ class Client {
   State state_ = State::kHello;
   State resume_ = State::kHello;  // state in which an interrupted attempt continues after Hello
   bool awaiting_reply_ = false;
+  bool is_refused_ = false;
   bool wait_pending_ = false;
   uint32_t wait_ms_ = 0;
   ErrorCode error_code_ = ErrorCode::kUnknown;

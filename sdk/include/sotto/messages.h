@@ -77,6 +77,9 @@ struct Request {
   uint32_t max_frame = kDefaultMaxFrame;  // the device's limit, kMinMaxFrame to kMaxMaxFrame
   ByteSpan receipt;  // the last one that the device got, at most kMaxReceiptSize; empty: none
   Abilities abilities;
+  // For so long the device waits for the answer: a server without work may hold it until there is
+  // some. 0: it wants an answer at once.
+  uint32_t hold_ms = 0;
 
   // kGetModel: byte offset into the parameters, a multiple of 4.
   // kUpdateChunk: byte offset of `bytes` in the encoded update.

@@ -84,6 +84,12 @@ void Client::Wait(uint32_t ms) {
   wait_ms_ = ms;
 }
 
+// The server would give the same answer to each further Hello of this round: nobody spins.
+void Client::Refuse() {
+  is_refused_ = true;
+  Wait(kRefusedWaitMs);
+}
+
 void Client::OnLinkLost() {
   awaiting_reply_ = false;
   if (state_ == State::kHello || state_ == State::kDone) return;
@@ -161,6 +167,7 @@ Status Client::PrepareHello(Request* request) {
   request->model_digest = model_digest_;
   request->max_frame = config_.max_frame;
   request->receipt = receipt();
+  request->hold_ms = config_.hold_ms;
   return Status::kOk;
 }
 
@@ -200,6 +207,7 @@ Status Client::OnReply(const Reply& reply) {
 Status Client::HandleReply(const Reply& reply) {
   if (reply.kind == Reply::Kind::kError) {
     error_code_ = reply.code;
+    if (reply.code == ErrorCode::kVersion || reply.code == ErrorCode::kModelMismatch) Refuse();
     if (reply.final) return Status::kPeerRefused;
     Wait(reply.wait_ms);
     OnLinkLost();  // the client no longer knows which bytes the server holds
@@ -264,8 +272,14 @@ Status Client::OnTask(const Reply& reply) {
     return Status::kOk;
   }
   EndRound();
-  if (Status s = task.Validate(); s != Status::kOk) return s;
-  if (!IsPrivateEnough(task)) return Status::kPeerRefused;
+  if (Status s = task.Validate(); s != Status::kOk) {
+    Wait(kRefusedWaitMs);  // until the round is over the server would give it again
+    return s;
+  }
+  if (!IsPrivateEnough(task)) {
+    Refuse();
+    return Status::kPeerRefused;
+  }
   task_ = task;
   state_ = State::kDownload;
   return Status::kOk;

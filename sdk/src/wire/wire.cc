@@ -103,7 +103,7 @@ sotto_Request ToWire(const Request& r) {
     case Request::Kind::kHello:
       wire.which_message = sotto_Request_hello_tag;
       m.hello = {r.version,       View(r.device_id),         View(r.model_digest), r.max_frame,
-                 View(r.receipt), r.abilities.largest_batch, r.abilities.features};
+                 View(r.receipt), r.abilities.largest_batch, r.abilities.features, r.hold_ms};
       break;
     case Request::Kind::kGetModel:
       wire.which_message = sotto_Request_get_model_tag;
@@ -142,6 +142,7 @@ Request FromWire(const sotto_Request& wire) {
       r.max_frame = m.hello.max_frame;
       r.receipt = View(m.hello.receipt);
       r.abilities = {m.hello.largest_batch, m.hello.features};
+      r.hold_ms = m.hello.hold_ms;
       break;
     case sotto_Request_get_model_tag:
       r.kind = Request::Kind::kGetModel;

@@ -98,7 +98,7 @@ ServerGuard CheckServer(const JobConfig& config, const Key& key) {
   const std::vector<float> base(config.model->parameters);
   for (task.attempt = 0; task.attempt < kForgedUpdates; ++task.attempt) {
     forged.attempt = task.attempt;
-    Attempt attempt(config, registry, task, {0}, {});
+    Attempt attempt(config, Unowned(registry), task, {0}, {});
     // It fails if the encoder does not clip: what it got is too long for the format.
     if (device.Train(registry[0], hostile, forged, {base.data(), base.size()}) != Status::kOk)
       break;

@@ -76,9 +76,10 @@ class Canary {
     double moved = 0;
     for (uint32_t round = 0; round < config_.plan.rounds; ++round) {
       const TrainTask task = Task(side, round, clip_l2, repeat);
-      ReleaseResult release = MakeRelease(
-          config_, task, Collect(side, task, Draw(side, task), parameters, device, counts),
-          side.key, {parameters.data(), parameters.size()}, *estimator_, *optimiser);
+      ReleaseResult release =
+          MakeRelease(config_, config_.plan, task,
+                      Collect(side, task, Draw(side, task), parameters, device, counts), side.key,
+                      {parameters.data(), parameters.size()}, *estimator_, *optimiser);
       moved += Along(release.parameters) - Along(parameters);
       parameters = std::move(release.parameters);
       if (config_.clip_schedule) clip_l2 = static_cast<float>(release.next_clip_l2);
@@ -116,7 +117,7 @@ class Canary {
   PartialSum Collect(const Side& side, const TrainTask& task, const std::vector<uint32_t>& cohort,
                      const std::vector<float>& parameters, AuditedDevice& device,
                      Counts* counts) const {
-    Attempt attempt(config_, side.registry, task, cohort, {});
+    Attempt attempt(config_, Unowned(side.registry), task, cohort, {});
     if (side.has_canary && !cohort.empty() && cohort.front() == kCanary) {
       ++counts->drawn;
       const Device& identity = side.registry[kCanary];

@@ -125,10 +125,10 @@ std::string Heading(const privacy::ClaimKind& kind) {
 std::string DescribeRelease(const LedgerEntry& entry, const LedgerOptions& o,
                             const std::vector<const privacy::ClaimKind*>& columns) {
   std::string text =
-      fmt::format("  {:>5} {:>8} {:<14} {:>9.5f} {:>8.4f} {:<8} {:>6}/{:<6} {:>7}", entry.round + 1,
-                  entry.attempts, entry.mechanism, entry.plan.noise_sigma, entry.plan.clip_l2,
-                  privacy::Name(entry.plan.sampling), entry.plan.cohort, entry.plan.devices,
-                  entry.plan.planned_reports);
+      fmt::format("  {:>5} {:>8} {:<14} {:>9.5f} {:>8.4f} {:<8} {:>6.5g}/{:<6} {:>7}",
+                  entry.round + 1, entry.attempts, entry.mechanism, entry.plan.noise_sigma,
+                  entry.plan.clip_l2, privacy::Name(entry.plan.sampling),
+                  entry.plan.ExpectedCohort(), entry.plan.devices, entry.plan.planned_reports);
   if (!o.published) text += fmt::format(" {:>8}", entry.reported);
   text += fmt::format(" {:>7.4f}", entry.accounted_noise_multiplier);
   for (const privacy::ClaimKind* kind : columns) {
@@ -288,9 +288,7 @@ Json ToJson(const LedgerEntry& entry, const LedgerOptions& o) {
                {"sampling", privacy::Name(plan.sampling)},
                {"devices", plan.devices},
                {"cohort", plan.cohort},
-               {"sampling_rate", plan.devices == 0 ? Json(nullptr)
-                                                   : Json(static_cast<double>(plan.cohort) /
-                                                          static_cast<double>(plan.devices))},
+               {"sampling_rate", plan.devices == 0 ? Json(nullptr) : Json(plan.SamplingRate())},
                {"planned_reports", plan.planned_reports},
                {"reported", entry.reported},
                {"dimension", plan.dimension},
@@ -380,7 +378,8 @@ void RunLedger(const LedgerOptions& o) {
         "which store? It is an argument, `sotto account ledger RUN`, or --store RUN");
   }
   RequireOutput(o.json, o.store);
-  const std::vector<JobLedger> jobs = ReadLedger(*OpenStore(o.store, StoreMode::kRead));
+  const std::unique_ptr<Store> store = OpenStore(o.store, StoreMode::kRead);
+  const std::vector<JobLedger> jobs = ReadLedger(*store);
   fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(o, jobs));
   WriteJson(o.json, ToJson(o, jobs), o.published ? Readers::kAll : Readers::kOwner);
 }
@@ -390,7 +389,8 @@ void RunLedger(const LedgerOptions& o) {
 void AddAccountLedgerCommand(CLI::App& account) {
   const auto options = std::make_shared<LedgerOptions>();
   CLI::App& ledger = *account.add_subcommand(
-      "ledger", "what the jobs of a store have spent, release by release; no server may hold it");
+      "ledger",
+      "what the jobs of a store have spent, release by release; also while a server runs");
   ledger.add_option("RUN,--store", options->store,
                     "the store of `sotto serve`; needed once, as an argument or as --store");
   ledger.add_option("--json", options->json, "write the ledger to this file; - is standard output");

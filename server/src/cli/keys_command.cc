@@ -96,9 +96,9 @@ void RunNew(const KeysOptions& o) {
   const std::vector<Device> devices = NewDevices(o);
   const std::unique_ptr<Store> store = OpenStore(o.store, StoreMode::kCreate);
   KeyFiles files(o.out);
-  store->AddDevices(devices, o.seed.has_value(), [&] {
-    if (!o.out.empty()) files.Write(devices);
-  });
+  store->RequireNew(devices);
+  if (!o.out.empty()) files.Write(devices);  // takes time; nobody waits for the store meanwhile
+  store->AddDevices(devices, o.seed.has_value());
   files.Keep();
   fmt::print("{}: {}, {}{}\n", o.store, Counted(devices.size(), "new device"), devices.front().id,
              devices.size() == 1 ? "" : " to " + devices.back().id);
@@ -118,7 +118,8 @@ std::string DescribeDevices(const std::vector<DeviceRecord>& devices) {
   std::string text;
   size_t eligible = 0;
   for (const DeviceRecord& device : devices) {
-    const std::string state = device.revoked ? "revoked " + Time(*device.revoked) : "eligible";
+    std::string state = device.revoked ? "revoked " + Time(*device.revoked) : "eligible";
+    if (device.rotated) state += "  new key " + Time(*device.rotated);
     text += fmt::format("{:24}  created {}  {}{}{}\n", device.id, Time(device.created), state,
                         device.seeded ? "  " : "", device.seeded ? kSeededNote : "");
     eligible += device.revoked ? 0 : 1;
@@ -132,6 +133,7 @@ Json DevicesToJson(const std::vector<DeviceRecord>& devices) {
     list.push_back({{"id", device.id},
                     {"created", Time(device.created)},
                     {"revoked", device.revoked ? Json(Time(*device.revoked)) : Json(nullptr)},
+                    {"rotated", device.rotated ? Json(Time(*device.rotated)) : Json(nullptr)},
                     {"seeded", device.seeded}});
   }
   return {{"devices", std::move(list)}};
@@ -172,14 +174,13 @@ posix::SecretText HeaderText(const Device& device) {
   return header;
 }
 
-void RunExport(const KeysOptions& o) {
-  if (o.header.empty() && o.key.empty()) {
-    throw std::invalid_argument("keys export: say where to, with --header FILE.h or --key FILE");
-  }
+void RequireNoStoreFiles(const KeysOptions& o) {
   for (const Output& output : {Output{"--header", o.header}, Output{"--key", o.key}}) {
     if (!output.path.empty()) RequireNoStoreFile(output, o.store);
   }
-  const Device device = OpenStore(o.store)->FindDevice(o.id);
+}
+
+void WriteKey(const KeysOptions& o, const Device& device) {
   if (!o.header.empty()) {
     posix::WriteSecretFile(o.header, HeaderText(device).text);
     fmt::print("{}: a C header with the secret of device {}\n", o.header, o.id);
@@ -190,13 +191,36 @@ void RunExport(const KeysOptions& o) {
   }
 }
 
+void RunRotate(const KeysOptions& o) {
+  if (o.header.empty() && o.key.empty()) {
+    throw std::invalid_argument(
+        "keys rotate: say where the new key goes, with --key FILE or --header FILE.h; the old one "
+        "opens nothing any more");
+  }
+  RequireNoStoreFiles(o);
+  const std::unique_ptr<Store> store = OpenStore(o.store);
+  store->FindDevice(o.id);  // before a file is written
+  const Device device = {o.id, posix::RunKey(std::nullopt)};
+  WriteKey(o, device);  // a key that is in the store and nowhere else would shut the device out
+  store->RotateDevice(o.id, device.secret);
+  fmt::print("{}: device {} has a new key; the old one opens nothing any more\n", o.store, o.id);
+}
+
+void RunExport(const KeysOptions& o) {
+  if (o.header.empty() && o.key.empty()) {
+    throw std::invalid_argument("keys export: say where to, with --header FILE.h or --key FILE");
+  }
+  RequireNoStoreFiles(o);
+  WriteKey(o, OpenStore(o.store)->FindDevice(o.id));
+}
+
 using Options = std::shared_ptr<KeysOptions>;
 
 CLI::App& AddCommand(CLI::App& keys, const char* name, const char* description,
-                     void (*run)(const KeysOptions&), const Options& o) {
+                     void (*run)(const KeysOptions&), const Options& o,
+                     const char* store = "--store") {
   CLI::App& command = *keys.add_subcommand(name, description);
-  command.add_option("--store", o->store, "the server's file of devices, job and ledger")
-      ->required();
+  command.add_option(store, o->store, "the server's file of devices, job and ledger")->required();
   command.callback([run, o] { run(*o); });
   return command;
 }
@@ -223,7 +247,7 @@ void AddNew(CLI::App& keys) {
 
 void AddList(CLI::App& keys) {
   const auto o = std::make_shared<KeysOptions>();
-  AddCommand(keys, "list", "show the devices, never their secrets", RunList, o)
+  AddCommand(keys, "list", "show the devices, never their secrets", RunList, o, "RUN,--store")
       .add_option("--json", o->json, "write the list to this file; - is standard output");
 }
 
@@ -234,12 +258,24 @@ void AddRevoke(CLI::App& keys) {
       ->required();
 }
 
+void AddKeyOutputs(CLI::App& command, KeysOptions& o) {
+  command.add_option("ID", o.id, "the device's name")->required();
+  command.add_option("--header", o.header, "a new C header for firmware");
+  command.add_option("--key", o.key, "a new key file, as `sotto keys new --out` writes it");
+}
+
 void AddExport(CLI::App& keys) {
   const auto o = std::make_shared<KeysOptions>();
-  CLI::App& command = AddCommand(keys, "export", "write a device's secret to a file", RunExport, o);
-  command.add_option("ID", o->id, "the device's name")->required();
-  command.add_option("--header", o->header, "a new C header for firmware");
-  command.add_option("--key", o->key, "a new key file, as `sotto keys new --out` writes it");
+  AddKeyOutputs(AddCommand(keys, "export", "write a device's secret to a file", RunExport, o), *o);
+}
+
+void AddRotate(CLI::App& keys) {
+  const auto o = std::make_shared<KeysOptions>();
+  AddKeyOutputs(AddCommand(keys, "rotate",
+                           "give a device a new secret; it stays the same device, and its old key "
+                           "opens nothing any more",
+                           RunRotate, o),
+                *o);
 }
 
 }  // namespace
@@ -251,6 +287,7 @@ void AddKeysCommand(CLI::App& app) {
   AddNew(keys);
   AddList(keys);
   AddRevoke(keys);
+  AddRotate(keys);
   AddExport(keys);
 }
 

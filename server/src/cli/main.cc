@@ -20,6 +20,7 @@
 #include "cli/model_command.h"
 #include "cli/serve_command.h"
 #include "cli/simulate_command.h"
+#include "cli/store_commands.h"
 #include "plans/calibration.h"
 #include "sotto/options/nearest.h"
 #include "sotto/options/strict.h"
@@ -92,6 +93,7 @@ int Run(int argc, char** argv) {
   sotto::server::AddExperimentCommand(app);
   sotto::server::AddServeCommand(app);
   sotto::server::AddKeysCommand(app);
+  sotto::server::AddStoreCommands(app);
   sotto::server::AddAccountCommand(app);
   sotto::server::AddAuditCommand(app);
   sotto::server::AddDataCommand(app);

@@ -80,14 +80,13 @@ int64_t FindRound(const ModelSource& source, const JobEntry& job,
 
 Released ReadReleased(const ModelSource& source) {
   Released released;
-  ReadStore(source.path, [&](Store& store) {
-    released = {};
-    const History history = store.ReadHistory();
-    released.job = FindJob(source, history);
+  const std::unique_ptr<Store> store = OpenStore(source.path, StoreMode::kRead);
+  store->ReadAtOneMoment([&] {
+    released.job = FindJob(source, store->ReadHistory());
     const int64_t job = released.job.number;
-    released.round = FindRound(source, released.job, store.ListModels(job));
-    released.parameters = store.ReadModel(job, released.round).parameters;
-    for (const LedgerEntry& entry : store.Ledger()) {
+    released.round = FindRound(source, released.job, store->ListModels(job));
+    released.parameters = store->ReadModel(job, released.round).parameters;
+    for (const LedgerEntry& entry : store->Ledger()) {
       if (entry.job == job && int64_t{entry.round} == released.round) released.entry = entry;
     }
   });

@@ -20,6 +20,8 @@
 #include "cli/output_file.h"
 #include "cli/report.h"
 #include "cli/serve_evaluation.h"
+#include "cli/serve_fleet.h"
+#include "cli/serve_monitor.h"
 #include "cli/serve_report.h"
 #include "data/catalog.h"
 #include "net/server.h"
@@ -27,7 +29,9 @@
 #include "plans/statement.h"
 #include "sotto/key_labels.h"
 #include "sotto/options/numbers.h"
+#include "sotto/posix/check.h"
 #include "sotto/posix/run_key.h"
+#include "sotto/posix/service.h"
 #include "sotto/posix/signals.h"
 #include "spec/job_spec.h"
 #include "spec/make_job.h"
@@ -64,6 +68,8 @@ void Log(const std::string& line) {
 Output ModelOutput(const ServeRequest& o) { return {"--model-out", o.model_out}; }
 Output AverageOutput(const ServeRequest& o) { return {"--average-out", o.average_out}; }
 Output PortOutput(const ServeRequest& o) { return {"--port-file", o.port_file}; }
+
+Output MetricsOutput(const ServeRequest& o) { return {"--metrics", o.metrics, Readers::kOwner}; }
 
 // For the operator alone: the figures depend on who connects.
 nlohmann::ordered_json NetworkToJson(const NetworkFigures& figures) {
@@ -164,22 +170,49 @@ ServerOptions OptionsOf(const ServeRequest& o) {
   return options;
 }
 
-// The configuration of the job that begins or goes on in the store.
+// The configuration of the job that begins or goes on in the store. A resumed job's noise is that
+// with which it began: it was calibrated to the devices, the rounds and the spending of that time.
 JobConfig ConfigOf(const ServeRequest& o, uint32_t devices, const History& history,
                    const JobEntry* resumed) {
-  RequireEnoughDevices(history, resumed);
-  JobConfig config = MakeJobAfter(o, devices, SpentBefore(history, resumed));
+  JobConfig config;
+  if (resumed == nullptr) {
+    config = MakeJobAfter(o, devices, SpentBefore(history, nullptr));
+  } else {
+    const privacy::Plan began = PlanOf(history, *resumed);
+    ServeRequest then = o;
+    then.job.plan.rounds = std::min(o.job.plan.rounds, began.rounds);
+    config = MakeJobAfter(then, static_cast<uint32_t>(began.devices),
+                          SpentAtBeginning(history, *resumed));
+    config.plan.rounds = o.job.plan.rounds;
+    if (config.codec->noise) config.spent_before = SpentBefore(history, resumed);
+  }
   config.seeded = o.seed.has_value();
-  config.poll_interval_ms = static_cast<uint32_t>(o.poll_interval_s * 1000);
+  config.poll_interval_ms = static_cast<uint32_t>(PollInterval(o) * 1000);
   config.constant_work = !config.close_early();
   return config;
+}
+
+// Whether --new-job has begun this job already: then a restart goes on with it, however often the
+// server is started. A service manager starts it again at each boot, so there a job that is over
+// stays over.
+bool IsRestart(const ServeRequest& o, uint32_t devices, const History& history) {
+  const JobEntry* last = LastJob(history);
+  if (last == nullptr) return false;
+  try {
+    const JobConfig config = ConfigOf(o, devices, history, last);
+    uint8_t digest[kSha256Size] = {};
+    posix::Check(ModelDigest(*config.model, digest), "the model's digest");
+    return GoesOnWithLastJob(history, {last->job_id, digest, config}, posix::IsService());
+  } catch (const std::exception&) {
+    return false;  // these options do not even make that job
+  }
 }
 
 void LogStart(const std::string& host, uint16_t port, const DeviceRegistry& devices,
               const Job& job) {
   const JobConfig& config = job.config();
   Log(fmt::format("listening on {} port {}: {}, model {}, {} of {} released", host, port,
-                  Counted(devices.size(), "device"), config.model->name, job.round(),
+                  Counted(devices.eligible(), "device"), config.model->name, job.round(),
                   Counted(config.plan.rounds, "round")));
   Log(fmt::format("devices need: {}; a device that lacks one is told to wait, and counted here",
                   DescribeNeeds(config.TaskFor(0, config.training.clip_l2))));
@@ -201,27 +234,34 @@ void RunServe(const ServeRequest& o) {
   posix::IgnoreWriteSignals();
   posix::IgnoreHangUp();
   // What can fail comes before the job begins in the store: outputs, store, TLS, port.
-  RequireOutputs(
-      {JsonOutput(o.json, Readers::kOwner), ModelOutput(o), AverageOutput(o), PortOutput(o)},
-      o.store, {o.test, o.model_file, o.initial_model.value_or("")});
+  RequireOutputs({JsonOutput(o.json, Readers::kOwner), ModelOutput(o), AverageOutput(o),
+                  PortOutput(o), MetricsOutput(o)},
+                 o.store, {o.test, o.model_file, o.initial_model.value_or("")});
   Validate(o);
   const ServerOptions options = OptionsOf(o);
   const std::unique_ptr<Store> store = OpenStore(o.store);
-  DeviceRegistry devices = store->LoadDevices();
-  devices.Lock();
-  if (devices.size() == 0) {
+  store->ClaimJobs();
+  SharedLog log(*store);
+  ServedFleet fleet(log);
+  const SharedDevices devices = fleet.devices();
+  const History history = store->ReadHistory();
+  const bool begins = o.new_job && !IsRestart(o, devices->eligible(), history);
+  const JobEntry* resumed = begins ? nullptr : LastJob(history);
+  if (resumed == nullptr && devices->eligible() == 0) {
     throw std::invalid_argument(
         fmt::format("{} holds no devices; add some with `sotto keys new`", o.store));
   }
-  const History history = store->ReadHistory();
-  const JobEntry* resumed = o.new_job ? nullptr : LastJob(history);
-  if (o.new_job) store->AllowNewJob();
+  if (begins) store->AllowNewJob();
   if (o.keep_models) store->KeepModels(*o.keep_models);
-  const JobConfig config = ConfigOf(o, devices.size(), history, resumed);
+  const JobConfig config = ConfigOf(o, devices->eligible(), history, resumed);
   const SharedDataset test = OpenTestSet(o, *config.model);
-  SharedLog log(*store);
-  OperatorReport report(devices);
+  OperatorReport report([&] { return fleet.devices(); });
   std::function<void(const RoundOutcome&)> evaluate;
+  ServeMonitor monitor(o.metrics, [&](const std::string& line) {
+    Log(line);
+    report.Warn(line);
+    monitor.OnWarning();
+  });
   ServerEvents events;
   events.info = Log;
   events.detail = [&](const std::string& line) {
@@ -229,22 +269,43 @@ void RunServe(const ServeRequest& o) {
   };
   events.on_outcome = [&](const RoundOutcome& outcome) {
     report.Add(outcome);
+    monitor.OnOutcome(outcome);
+    posix::TellStatus(fmt::format("job of {}: {} of {} released", config.model->name,
+                                  outcome.round + (outcome.released ? 1 : 0),
+                                  Counted(config.plan.rounds, "round")));
     Log(DescribeOutcome(config, outcome, config.seeded));
-    for (const std::string& warning : WarningsOf(outcome, devices)) Log(warning);
+    for (const std::string& warning : WarningsOf(outcome, *fleet.devices())) {
+      Log(warning);
+      monitor.OnWarning();
+    }
     if (outcome.released) evaluate(outcome);
   };
+  const Server* watched = nullptr;
+  events.watch = [&] {
+    monitor.Write();
+    return fleet.Watch();
+  };
+  events.alive = [&](uint64_t now_ms) {
+    monitor.Alive(*watched, fleet.devices()->eligible(), now_ms);
+  };
   Server server(devices, options, events);
+  watched = &server;
   server.Listen();
-  Job job(config, devices, log, posix::DeriveKey(posix::RunKey(o.seed), key_label::kServer),
+  Job job(config, *devices, log, posix::DeriveKey(posix::RunKey(o.seed), key_label::kServer),
           ReadState(*store, resumed));
   ServedEvaluations evaluations(config, test, o.evaluate_every, log, Log);
   evaluate = [&](const RoundOutcome& outcome) {
     evaluations.OnRelease(server, job, outcome.round);
   };
   evaluations.OnStart(server, job);
-  LogStart(options.host, server.port(), devices, job);
+  job.SetPaused(fleet.is_paused());
+  monitor.SetJob(static_cast<uint64_t>(config.plan.rounds), job.round());
+  LogStart(options.host, server.port(), *devices, job);
   WritePortFile(o, server.port());
+  posix::TellReady();
   const bool finished = server.Run(job);
+  posix::TellStopping();
+  monitor.WriteLast(server, fleet.devices()->eligible());
   if (store->ignored_receipts() != 0) {
     Log(fmt::format("{} not of this store, ignored",
                     Counted(static_cast<int64_t>(store->ignored_receipts()), "receipt")));

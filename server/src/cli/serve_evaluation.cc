@@ -9,6 +9,11 @@
 
 namespace sotto::server {
 
+void SharedLog::With(const std::function<void(Store&)>& use) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  use(store_);
+}
+
 void SharedLog::BeginJob(const JobRecord& record) {
   const std::lock_guard<std::mutex> lock(mutex_);
   store_.BeginJob(record);

@@ -33,6 +33,10 @@ class SharedLog : public JobLog {
   ByteSpan ReceiptOf(uint32_t round, uint32_t attempt) override;
   void CheckReceipt(ByteSpan receipt) override;
 
+  // Gives the store to `use` while no other thread has it. Whoever calls it on the loop's thread
+  // waits for a commit of another process, too.
+  void With(const std::function<void(Store&)>& use);
+
   // The last round of the store's last job that has an evaluation, from 0.
   std::optional<uint32_t> LastEvaluated();
   void CommitEvaluation(uint32_t round, const std::string& data, const Evaluation& evaluation);

@@ -62,12 +62,12 @@ std::string DescribeAttemptClaims(const privacy::Statement& spent) {
   return text;
 }
 
-std::string DescribeGivenUp(const JobConfig& config, const RoundOutcome& outcome) {
+std::string DescribeGivenUp(const RoundOutcome& outcome) {
   const std::string charged = DescribeAttemptClaims(outcome.spent);
   return fmt::format(
       "round {} attempt {}: {} of {} checked in, too few{}; nothing released, {}",
       outcome.round + 1, outcome.attempt + 1, outcome.checked_in,
-      Counted(config.plan.devices, "device"), DescribeWaiting(outcome),
+      Counted(outcome.devices, "device"), DescribeWaiting(outcome),
       charged.empty() ? "nothing charged"
                       : "but the server has seen the attempt's updates and is charged: " + charged);
 }
@@ -88,8 +88,7 @@ Json LacksToJson(const LackCounts& counts) {
 }  // namespace
 
 std::string DescribeOutcome(const JobConfig& config, const RoundOutcome& outcome, bool seeded) {
-  return outcome.released ? DescribeRelease(config, outcome, seeded)
-                          : DescribeGivenUp(config, outcome);
+  return outcome.released ? DescribeRelease(config, outcome, seeded) : DescribeGivenUp(outcome);
 }
 
 std::vector<std::string> WarningsOf(const RoundOutcome& outcome, const DeviceRegistry& devices) {
@@ -133,6 +132,7 @@ void OperatorReport::Add(const RoundOutcome& outcome) {
   attempts_.push_back({{"round", outcome.round + 1},
                        {"attempt", outcome.attempt + 1},
                        {"released", outcome.released},
+                       {"devices", outcome.devices},
                        {"drawn", outcome.cohort},
                        {"checked_in", outcome.checked_in},
                        {"reported", outcome.reported},
@@ -142,9 +142,12 @@ void OperatorReport::Add(const RoundOutcome& outcome) {
                        {"update_bytes", outcome.update_bytes},
                        {"device_accuracy", DeviceAccuracyToJson(outcome.device_accuracy)},
                        {"late_ms", outcome.late_ms}});
-  for (const uint32_t device : outcome.beyond_bound) ++beyond_bound_[devices_[device].id];
-  for (const std::string& warning : WarningsOf(outcome, devices_)) warnings_.push_back(warning);
+  const SharedDevices devices = devices_();
+  for (const uint32_t device : outcome.beyond_bound) ++beyond_bound_[(*devices)[device].id];
+  for (const std::string& warning : WarningsOf(outcome, *devices)) warnings_.push_back(warning);
 }
+
+void OperatorReport::Warn(const std::string& line) { warnings_.push_back(line); }
 
 Json OperatorReport::ToJson() const {
   Json first = nullptr;

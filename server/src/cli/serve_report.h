@@ -10,6 +10,7 @@
 #define SOTTO_CLI_SERVE_REPORT_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -32,16 +33,18 @@ std::string DescribeOutcome(const JobConfig& config, const RoundOutcome& outcome
 //   - devices whose update was refused because its norm was beyond the bound.
 std::vector<std::string> WarningsOf(const RoundOutcome& outcome, const DeviceRegistry& devices);
 
-// Collects the attempts of one process for the JSON results. The registry must outlive it. What an
-// earlier process of the job saw is in its log alone: `first_attempt` says where this one began.
+// Collects the attempts of one process for the JSON results. What an earlier process of the job saw
+// is in its log alone: `first_attempt` says where this one began.
 class OperatorReport {
  public:
-  explicit OperatorReport(const DeviceRegistry& devices) : devices_(devices) {}
+  //   devices  gives the newest registry
+  explicit OperatorReport(std::function<SharedDevices()> devices) : devices_(std::move(devices)) {}
   void Add(const RoundOutcome& outcome);
+  void Warn(const std::string& line);
   nlohmann::ordered_json ToJson() const;
 
  private:
-  const DeviceRegistry& devices_;
+  const std::function<SharedDevices()> devices_;
   std::map<std::string, int64_t> beyond_bound_;  // refused updates by the device's name
   nlohmann::ordered_json attempts_ = nlohmann::ordered_json::array();
   nlohmann::ordered_json warnings_ = nlohmann::ordered_json::array();

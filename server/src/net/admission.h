@@ -106,6 +106,7 @@ class Admission {
   // Forgets at most so many addresses of which nothing matters any more. Call it now and then.
   void Sweep(uint64_t now_ms, size_t most);
 
+  const AdmissionLimits& limits() const { return limits_; }
   size_t size() const { return entries_.size(); }
   size_t handshakes() const { return handshakes_.size(); }
   size_t addresses() const { return sources_.size(); }

@@ -8,6 +8,9 @@ namespace {
 // The most bytes of input that TLS has not taken; a peer that sends more is closed.
 constexpr size_t kMaxInput = 65536;
 
+// The most bytes of a reply besides the part of a model in it.
+constexpr size_t kMostBesides = 512;
+
 struct StateRule {
   Connection::State state;
   bool reads;                            // takes bytes from the network
@@ -30,7 +33,7 @@ const StateRule& RuleOf(State state) { return kConnectionStates[static_cast<int>
 }  // namespace
 
 Connection::Connection(TlsContext& tls, const ConnectionLimits& limits, uint64_t begin_ms)
-    : limits_(limits), frame_(limits.max_frame), reader_({frame_.data(), frame_.size()}) {
+    : limits_(limits) {
   Enter(State::kHandshake, begin_ms);
   if (Status s = tls_.Start(&tls, {TlsSend, TlsReceive, this}); s != Status::kOk) {
     Fail(std::string("TLS cannot start: ") + StatusName(s));
@@ -56,33 +59,51 @@ int Connection::TlsSend(void* context, const uint8_t* bytes, size_t size) {
 
 int Connection::TlsReceive(void* context, uint8_t* bytes, size_t size) {
   auto* self = static_cast<Connection*>(context);
-  const size_t there = self->input_.size() - self->input_taken_;
-  if (there == 0) return self->peer_closed_ ? -1 : 0;
-  const size_t count = std::min(size, there);
-  std::copy_n(self->input_.data() + self->input_taken_, count, bytes);
-  self->input_taken_ += count;
-  if (self->input_taken_ == self->input_.size()) {
-    self->input_.clear();
-    self->input_taken_ = 0;
-  }
+  const size_t count = self->TakeInput({bytes, size});
+  if (count == 0) return self->peer_closed_ ? -1 : 0;
   return static_cast<int>(count);
+}
+
+// Moves up to out.size() bytes of the input.
+size_t Connection::TakeInput(MutableByteSpan out) {
+  const bool is_kept = !input_.empty();
+  const ByteSpan from =
+      is_kept ? ByteSpan(input_.data(), input_.size()).subspan(input_taken_) : fresh_input_;
+  const size_t count = std::min(out.size(), from.size());
+  std::copy_n(from.data(), count, out.data());
+  if (!is_kept) {
+    fresh_input_ = fresh_input_.subspan(count);
+    return count;
+  }
+  input_taken_ += count;
+  if (input_taken_ == input_.size()) {
+    input_ = std::vector<uint8_t>();
+    input_taken_ = 0;
+  }
+  return count;
+}
+
+// What TLS has not taken yet outlives the caller's bytes.
+void Connection::KeepInput() {
+  input_.insert(input_.end(), fresh_input_.begin(), fresh_input_.end());
+  fresh_input_ = {};
+  if (input_.size() - input_taken_ > kMaxInput) Fail("sent more than it may before an answer");
 }
 
 void Connection::OnBytes(ByteSpan bytes, uint64_t now_ms) {
   if (state_ == State::kClosed) return;
   if (bytes.empty()) peer_closed_ = true;
-  input_.insert(input_.end(), bytes.begin(), bytes.end());
-  if (input_.size() - input_taken_ > kMaxInput) {
-    Fail("sent more than it may before an answer");
-    return;
-  }
+  fresh_input_ = bytes;
   if (state_ != State::kHandshake) Advance(now_ms);
+  KeepInput();
 }
 
 void Connection::Advance(uint64_t now_ms) {
   if (state_ == State::kHandshake) FinishHandshake(now_ms);
   if (state_ == State::kRequest) ReadFrames(now_ms);
-  if (state_ == State::kAnswering && peer_closed_ && input_.empty()) Fail("left during an answer");
+  if (state_ == State::kAnswering && peer_closed_ && input_.empty()) {
+    Fail("left during an answer");
+  }
 }
 
 void Connection::FinishHandshake(uint64_t now_ms) {
@@ -99,25 +120,35 @@ void Connection::FinishHandshake(uint64_t now_ms) {
 }
 
 void Connection::ReadFrames(uint64_t now_ms) {
-  while (state_ == State::kRequest) {
-    const MutableByteSpan missing = reader_.missing();
+  bool in_frame = frame_ != nullptr;
+  if (!in_frame) {
+    frame_.reset(new uint8_t[limits_.max_frame]);
+    reader_ = FrameReader({frame_.get(), limits_.max_frame});
+  }
+  while (!reader_.complete()) {
     size_t got = 0;
-    const Status status = tls_.Read(missing, &got);
-    if (status == Status::kWouldBlock) return;
+    const Status status = tls_.Read(reader_.missing(), &got);
+    if (status == Status::kWouldBlock) {
+      if (!in_frame) frame_.reset();
+      return;
+    }
     if (status != Status::kOk || got == 0) {
       Fail("left");
       return;
     }
+    in_frame = true;
     if (reader_.Received(got) != Status::kOk) {
       Fail("sent a frame with an impossible length");
       return;
     }
-    if (reader_.complete()) OnFrame(reader_.body(), now_ms);
   }
+  message_.assign(reader_.body().begin(), reader_.body().end());
+  frame_.reset();
+  OnMessage(now_ms);
 }
 
-void Connection::OnFrame(ByteSpan frame, uint64_t now_ms) {
-  if (DecodeRequest(frame, &request_) != Status::kOk) request_ = {};
+void Connection::OnMessage(uint64_t now_ms) {
+  if (DecodeRequest({message_.data(), message_.size()}, &request_) != Status::kOk) request_ = {};
   if (request_.kind == Request::Kind::kHello && request_.version == kProtocolVersion) {
     max_frame_ = std::min(limits_.max_frame, request_.max_frame);
   }
@@ -132,7 +163,8 @@ void Connection::Respond(const Reply& reply, uint64_t now_ms) {
         std::min(reply.bytes.size(), static_cast<size_t>(MaxChunkBytes(max_frame_))));
   }
   fitting.max_frame = limits_.max_frame;
-  std::vector<uint8_t> bytes(kFrameHeaderSize + max_frame_);
+  const size_t most = std::min<size_t>(max_frame_, fitting.bytes.size() + kMostBesides);
+  std::vector<uint8_t> bytes(kFrameHeaderSize + most);
   size_t size = 0;
   if (EncodeReply(fitting, max_frame_, {bytes.data(), bytes.size()}, &size) != Status::kOk) {
     Fail("the answer does not fit the peer's frame");
@@ -147,7 +179,8 @@ void Connection::Respond(const Reply& reply, uint64_t now_ms) {
     }
     done += written;
   }
-  reader_.Next();
+  message_ = std::vector<uint8_t>();
+  request_ = {};
   Enter(State::kRequest, now_ms);
   Advance(now_ms);
 }
@@ -156,10 +189,10 @@ ByteSpan Connection::output() const {
   return {output_.data() + output_sent_, output_.size() - output_sent_};
 }
 
-void Connection::Sent(size_t count, uint64_t) {
+void Connection::Sent(size_t count) {
   output_sent_ += count;
   if (output_sent_ < output_.size()) return;
-  output_.clear();
+  output_ = std::vector<uint8_t>();
   output_sent_ = 0;
 }
 

@@ -5,9 +5,9 @@
 //
 // A connection begins with a whole ClientHello (client_hello.h), since it costs 46 kB. The table
 // kConnectionStates in connection.cc says what each state waits for, and how long. The memory of a
-// connection is bounded: one frame in, one frame out, and the buffers of TLS. A handshake takes
-// milliseconds of computing, so bytes of a handshake are only stored until ContinueHandshake(); the
-// caller decides when there is time for it. A peer
+// connection is bounded: one frame in, one frame out, and the buffers of TLS; between its messages
+// it has those of TLS alone. A handshake takes milliseconds of computing, so bytes of a handshake
+// are only stored until ContinueHandshake(); the caller decides when there is time for it. A peer
 // that cannot complete TLS with a registered device's key never reaches a frame. Each state that
 // waits for the peer has a deadline. So a peer that stalls, or sends one byte a second, is closed
 // like a peer that is gone.
@@ -17,6 +17,7 @@
 #define SOTTO_NET_CONNECTION_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@
 namespace sotto::server {
 
 struct ConnectionLimits {
-  uint32_t max_frame = 4096;  // bytes of a frame's message that the server offers
+  uint32_t max_frame = 16384;  // bytes of a frame's message that the server offers
   uint64_t handshake_timeout_ms = 10000;
   uint64_t request_timeout_ms = 30000;  // from the last answer to the next whole request
 };
@@ -52,7 +53,7 @@ class Connection {
 
   // Bytes for the network, oldest first. Sent() removes the first `count` of them.
   ByteSpan output() const;
-  void Sent(size_t count, uint64_t now_ms);
+  void Sent(size_t count);
 
   // In state kAnswering: the request; its bytes stay valid until Respond(). Kind kNone: the frame
   // was no request.
@@ -74,11 +75,13 @@ class Connection {
  private:
   static int TlsSend(void* context, const uint8_t* bytes, size_t size);
   static int TlsReceive(void* context, uint8_t* bytes, size_t size);
+  size_t TakeInput(MutableByteSpan out);
+  void KeepInput();
   void Enter(State state, uint64_t now_ms);
   void Advance(uint64_t now_ms);
   void FinishHandshake(uint64_t now_ms);
   void ReadFrames(uint64_t now_ms);
-  void OnFrame(ByteSpan frame, uint64_t now_ms);
+  void OnMessage(uint64_t now_ms);
   void Fail(const std::string& reason);
 
   const ConnectionLimits& limits_;
@@ -88,12 +91,14 @@ class Connection {
   uint64_t deadline_ms_ = 0;    // of the state; UINT64_MAX: none
   std::vector<uint8_t> input_;  // from the network, not yet taken by TLS
   size_t input_taken_ = 0;
+  ByteSpan fresh_input_;         // the bytes after these, during OnBytes()
   std::vector<uint8_t> output_;  // for the network
   size_t output_sent_ = 0;
   bool peer_closed_ = false;
   uint32_t max_frame_ = kMinMaxFrame;  // of both sides, after the peer's Hello
-  std::vector<uint8_t> frame_;
-  FrameReader reader_;
+  std::unique_ptr<uint8_t[]> frame_;   // while a frame arrives
+  FrameReader reader_{MutableByteSpan()};
+  std::vector<uint8_t> message_;  // whole, until Respond()
   Request request_;
   TlsSession tls_;
 };

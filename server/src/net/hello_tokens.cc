@@ -46,10 +46,19 @@ bool FromDigits(ByteSpan digits, HelloToken* token) {
 
 }  // namespace
 
-HelloTokens::HelloTokens(const DeviceRegistry& devices) : devices_(devices) {
-  for (uint32_t device = 0; device < devices.size(); ++device) {
-    by_handle_.emplace(HandleOf(TokenOf(devices[device])), device);
+HelloTokens::HelloTokens(SharedDevices devices) : devices_(std::move(devices)) {
+  for (uint32_t device = 0; device < devices_->size(); ++device) {
+    by_handle_.emplace(HandleOf(TokenOf((*devices_)[device])), device);
   }
+}
+
+void HelloTokens::SetDevices(SharedDevices devices, const std::vector<uint32_t>& changed) {
+  for (const uint32_t device : changed) {
+    if (device < devices_->size()) by_handle_.erase(HandleOf(TokenOf((*devices_)[device])));
+    if (!devices->IsEligible(device)) continue;
+    by_handle_.emplace(HandleOf(TokenOf((*devices)[device])), device);
+  }
+  devices_ = std::move(devices);
 }
 
 std::optional<uint32_t> HelloTokens::DeviceOf(ByteSpan client_hello) const {
@@ -57,7 +66,7 @@ std::optional<uint32_t> HelloTokens::DeviceOf(ByteSpan client_hello) const {
   if (!FromDigits(FindProtocol(client_hello, kHelloTokenPrefix), &token)) return {};
   const auto found = by_handle_.find(HandleOf(token));
   if (found == by_handle_.end()) return {};
-  const HelloToken expected = TokenOf(devices_[found->second]);
+  const HelloToken expected = TokenOf((*devices_)[found->second]);
   if (!ConstantTimeEqual(token.proof, expected.proof)) return {};
   return found->second;
 }

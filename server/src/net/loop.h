@@ -1,13 +1,15 @@
 // The event loop behind Server, for the files that implement it. Part of sotto::server/net.
 //
-// server.cc keeps the time, and opens and closes rounds. strangers.cc accepts connections and takes
+// server.cc keeps the time, and opens and closes rounds. fleet.cc learns what other processes have
+// changed. held.cc keeps devices waiting that want to. strangers.cc accepts connections and takes
 // them through their handshake. peers.cc reads from devices, answers them and closes connections.
-// All of it runs on the loop's thread, except two kinds of work in libuv's pool: the answer to a
-// chunk of an update, and the opening and closing of rounds.
+// decoders.cc has the pool answer the last chunks of updates, several with one piece of work.
+// All of it runs on the loop's thread, except two kinds of work in libuv's pool: these answers, and
+// the opening and closing of rounds.
 //
 // Nothing that a peer does makes a turn of the loop long: connections are accepted in batches, a
-// stranger is read once a turn, handshakes compute within a budget of time, and what is left over
-// waits for the next turn.
+// stranger is read once a turn, requests and handshakes compute within budgets of time, and what is
+// left over waits for the next turn.
 #ifndef SOTTO_NET_LOOP_H_
 #define SOTTO_NET_LOOP_H_
 
@@ -18,6 +20,8 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <random>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -37,7 +41,7 @@ namespace sotto::server {
 
 class Server::Loop {
  public:
-  Loop(const DeviceRegistry& devices, const ServerOptions& options, const ServerEvents& events);
+  Loop(SharedDevices devices, const ServerOptions& options, const ServerEvents& events);
   ~Loop();
 
   void Listen();
@@ -53,20 +57,22 @@ class Server::Loop {
   // What a connection has from its handshake on.
   struct Session {
     Session(Loop& owner, uint64_t begin_ms)
-        : connection(owner.tls_, owner.options_.limits, begin_ms) {}
+        : connection(owner.tls_, owner.options_.limits, begin_ms), fleet(owner.fleet_) {}
     uv_write_t write{};
-    uv_work_t work{};
     Connection connection;
     std::vector<uint8_t> write_buffer;
     Reply reply;
+    const uint64_t fleet;          // Loop::fleet_ when its handshake began
     uint32_t device = 0;           // after the handshake
     bool proved = false;           // the handshake is complete
     uint64_t closed_since_ms = 0;  // 0: the connection is open
     std::exception_ptr failure;    // of the current answer
     bool writing = false;
     uint64_t write_deadline_ms = 0;  // while writing
-    bool working = false;
-    bool delayed = false;  // the answer is given later
+    bool working = false;            // a decoder has the answer to make
+    bool delayed = false;            // the answer is given later
+    bool unread = false;             // in unread_
+    uint64_t held_until_ms = 0;      // the answer waits for work until then; 0: it does not
   };
 
   // One accepted connection. It lives until its handle is closed and no work refers to it.
@@ -83,6 +89,13 @@ class Server::Loop {
   };
   // Beside it a stranger has some entries in sets and maps.
   static_assert(sizeof(Peer) <= 512, "a silent stranger must be cheap");
+
+  // Makes answers in the pool, one after the other.
+  struct Decoder {
+    uv_work_t work{};
+    Loop* loop = nullptr;
+    std::vector<Peer*> peers;  // whose answers it makes; empty: it is idle
+  };
 
   static Status FindKey(void* context, ByteSpan identity, Key* psk);
   static void OnTick(uv_timer_t* timer);
@@ -110,19 +123,41 @@ class Server::Loop {
   Peer* Find(Id id) const;  // null if it is closing or gone
   static void OnRead(uv_stream_t* stream, ssize_t got, const uv_buf_t* buffer);
   void StartReading(Peer& peer);
+  void OnSessionBytes(Peer& peer, ByteSpan bytes);
   void Pump(Peer& peer);
   void StartWrite(Peer& peer);
   void AnswerInTime(Peer& peer);
   void OnDelayed();
   void StartDelayTimer();
   void Answer(Peer& peer);
-  void AnswerInPool(Peer& peer);
   static void AskJob(Peer& peer);
   void Respond(Peer& peer);
+  uint32_t Jittered(uint32_t wait_ms);
   void Close(Peer& peer, const char* reason = "");
   void LogClose(const Peer& peer, const char* reason);
   void Reap(Peer& peer);
   void TickSessions();
+
+  // decoders.cc
+  void AnswerInPool(Peer& peer);
+  void StartDecoders();
+  void StartDecoder(Decoder& decoder, size_t most);
+  void OnDecoded(Decoder& decoder);
+  void ForgetUndecoded();
+
+  // held.cc
+  bool MayHold(const Session& session) const;
+  void Hold(Peer& peer);
+  void AskForHeld();
+  bool AnswerTold();
+  void AnswerHeld(Peer& peer);
+  void EndHold(Peer& peer);
+
+  // fleet.cc
+  void WatchFleet();
+  void OnWatched();
+  void TakeFleet(FleetNews news);
+  void CloseChanged(const std::vector<uint32_t>& changed);
 
   void RaisePriority();
   void Tick();
@@ -135,6 +170,8 @@ class Server::Loop {
   void OpenRound();
   void OnRoundOpened();
   void AnnounceAttempt();
+  void Wait();
+  void EndWait();
   void CloseRound();
   void OnRoundClosed();
   void Publish();
@@ -145,7 +182,10 @@ class Server::Loop {
   uint64_t now() const { return uv_now(&loop_); }
 
   Job* job_ = nullptr;  // from Run() on
-  const DeviceRegistry& devices_;
+  SharedDevices devices_;
+  uint64_t fleet_ = 0;                              // news of the fleet so far
+  uint64_t fleet_of_step_ = 0;                      // fleet_ when the last step of the job began
+  std::unordered_map<uint32_t, uint64_t> rekeyed_;  // in which change a device got its last secret
   ServerOptions options_;
   ServerEvents events_;
   TlsContext tls_;
@@ -165,22 +205,29 @@ class Server::Loop {
   int signal_ = 0;  // that ended Run()
   LoopMonitor monitor_;
 
-  const HelloTokens tokens_;
+  HelloTokens tokens_;
   Admission admission_;
   RequestPace pace_;
-  std::array<char, 4096> read_buffer_{};  // of whoever is being read
-  std::unordered_map<Id, Peer*> peers_;   // all that are not freed
-  std::set<Peer*> sessions_;              // peers with a session that are not closing
+  std::array<char, 32768> read_buffer_{};  // of whoever is being read
+  uint64_t read_ns_ = 0;                   // what devices' bytes have cost in this turn
+  std::unordered_map<Id, Peer*> peers_;    // all that are not freed
+  std::set<Peer*> sessions_;               // peers with a session that are not closing
   std::unordered_map<uint32_t, Peer*> by_device_;
   std::vector<Id> paused_;                     // strangers that were read in this turn
+  std::deque<Id> unread_;                      // sessions whose bytes wait for another turn
   std::deque<Id> leaving_;                     // strangers that have hung up
   std::deque<Id> handshake_work_[2];           // of favoured addresses, and of others
   std::set<std::pair<uint64_t, Id>> delayed_;  // by the time of the answer
+  std::deque<Peer*> undecoded_;                // whose answer waits for a decoder
+  std::vector<Decoder> decoders_;
+  std::set<Id> held_;    // whose answer waits for work
+  std::deque<Id> told_;  // whose answer waits for its turn
   bool accepted_this_turn_ = false;
   bool out_of_files_ = false;  // until the next tick
   Bucket stranger_lines_;
   uint64_t unlogged_strangers_ = 0;
   NetworkFigures figures_;
+  std::minstd_rand jitter_{std::random_device()()};
 
   std::set<uint32_t> to_be_told_;  // devices that must still be told that the job is done
   uv_work_t first_work_{};
@@ -189,6 +236,11 @@ class Server::Loop {
   void (Loop::*after_step_)() = nullptr;
   std::exception_ptr step_failure_;
   bool in_step_ = false;
+  uv_work_t watch_work_{};
+  std::optional<FleetNews> news_;
+  std::exception_ptr watch_failure_;
+  bool in_watch_ = false;
+  bool waits_ = false;              // for devices, or to be resumed
   std::deque<PoolWork> pool_work_;  // the first one may be under way
   uv_work_t pool_work_handle_{};
   std::exception_ptr pool_failure_;

@@ -11,7 +11,13 @@ namespace {
 
 constexpr uint64_t kLastWordsMs = 2000;
 constexpr int kDelayedPerTurn = 128;
-constexpr Rate kStrangerLines = {100, 20};  // of the log
+constexpr uint64_t kReadBudgetNs = 10'000'000;  // of one turn; the last request may exceed it
+constexpr Rate kStrangerLines = {100, 20};      // of the log
+
+uv_buf_t BufferOf(ByteSpan bytes) {
+  auto* const begin = const_cast<char*>(reinterpret_cast<const char*>(bytes.data()));
+  return uv_buf_init(begin, static_cast<unsigned>(bytes.size()));
+}
 
 }  // namespace
 
@@ -26,6 +32,11 @@ void Server::Loop::StartReading(Peer& peer) {
       [](uv_handle_t* handle, size_t, uv_buf_t* buffer) {
         auto* p = static_cast<Peer*>(handle->data);
         auto& bytes = p->loop.read_buffer_;
+        // Without a buffer the bytes stay with the system (UV_ENOBUFS).
+        if (p->session && p->loop.read_ns_ >= kReadBudgetNs) {
+          *buffer = uv_buf_init(nullptr, 0);
+          return;
+        }
         // A ClientHello that is still partial has fewer bytes than kMaxClientHello.
         const size_t most = p->session ? bytes.size() : kMaxClientHello - p->hello.size();
         *buffer = uv_buf_init(bytes.data(), static_cast<unsigned>(most));
@@ -37,6 +48,12 @@ void Server::Loop::OnRead(uv_stream_t* stream, ssize_t got, const uv_buf_t* buff
   auto* peer = static_cast<Peer*>(stream->data);
   if (got == 0) return;
   Loop& loop = peer->loop;
+  if (got == UV_ENOBUFS) {
+    uv_read_stop(stream);
+    if (!peer->session->unread) loop.unread_.push_back(peer->id);
+    peer->session->unread = true;
+    return;
+  }
   const ByteSpan bytes(reinterpret_cast<const uint8_t*>(buffer->base),
                        got < 0 ? 0 : static_cast<size_t>(got));
   try {
@@ -44,17 +61,29 @@ void Server::Loop::OnRead(uv_stream_t* stream, ssize_t got, const uv_buf_t* buff
       loop.OnStrangerBytes(*peer, bytes);
       return;
     }
-    const LoopMonitor::Piece piece(loop.monitor_, LoopWork::kRequest);
-    Connection& connection = peer->session->connection;
-    connection.OnBytes(bytes, loop.now());
-    if (connection.state() == Connection::State::kHandshake) {
-      uv_read_stop(stream);
-      loop.QueueHandshake(*peer);
-    } else {
-      loop.Pump(*peer);
+    const uint64_t begin_ns = uv_hrtime();
+    {
+      const LoopMonitor::Piece piece(loop.monitor_, LoopWork::kRequest);
+      loop.OnSessionBytes(*peer, bytes);
     }
+    loop.read_ns_ += uv_hrtime() - begin_ns;
   } catch (const std::bad_alloc&) {
     loop.Close(*peer, "no memory");
+  }
+}
+
+void Server::Loop::OnSessionBytes(Peer& peer, ByteSpan bytes) {
+  if (bytes.empty() && peer.session->held_until_ms != 0) {
+    Close(peer, "left while its answer was held");
+    return;
+  }
+  Connection& connection = peer.session->connection;
+  connection.OnBytes(bytes, now());
+  if (connection.state() == Connection::State::kHandshake) {
+    uv_read_stop(reinterpret_cast<uv_stream_t*>(&peer.handle));
+    QueueHandshake(peer);
+  } else {
+    Pump(peer);
   }
 }
 
@@ -64,7 +93,7 @@ void Server::Loop::Pump(Peer& peer) {
   if (peer.closing) return;
   Session& session = *peer.session;
   if (session.connection.state() == Connection::State::kAnswering && !session.working &&
-      !session.delayed) {
+      !session.delayed && session.held_until_ms == 0) {
     AnswerInTime(peer);
   }
   if (peer.closing) return;
@@ -76,38 +105,47 @@ void Server::Loop::Pump(Peer& peer) {
   // cannot make the server hold more than that answer.
   if (is_closed && !session.writing) {
     Close(peer);
-  } else if (session.connection.wants_input() && !session.writing) {
+  } else if ((session.connection.wants_input() || session.held_until_ms != 0) && !session.writing) {
     StartReading(peer);
   } else {
     uv_read_stop(reinterpret_cast<uv_stream_t*>(&peer.handle));
   }
 }
 
+// Writes what the system takes at once, and the rest when it takes that. A peer that has sent its
+// next request already, before it got this answer, waits for another turn of the loop.
 void Server::Loop::StartWrite(Peer& peer) {
   Session& session = *peer.session;
-  const ByteSpan output = session.connection.output();
+  Connection& connection = session.connection;
+  auto* const stream = reinterpret_cast<uv_stream_t*>(&peer.handle);
+  if (connection.state() != Connection::State::kAnswering) {
+    uv_buf_t at_once = BufferOf(connection.output());
+    const int written = uv_try_write(stream, &at_once, 1);
+    if (written > 0) connection.Sent(static_cast<size_t>(written));
+    if (connection.output().empty()) return;
+  }
+  const ByteSpan output = connection.output();
   session.write_buffer.assign(output.begin(), output.end());
-  session.connection.Sent(output.size(), now());
-  uv_buf_t buffer = uv_buf_init(reinterpret_cast<char*>(session.write_buffer.data()),
-                                static_cast<unsigned>(session.write_buffer.size()));
+  connection.Sent(output.size());
+  uv_buf_t buffer = BufferOf({session.write_buffer.data(), session.write_buffer.size()});
   session.write.data = &peer;
   session.writing = true;
   session.write_deadline_ms = now() + options_.limits.request_timeout_ms;
-  const int error = uv_write(&session.write, reinterpret_cast<uv_stream_t*>(&peer.handle), &buffer,
-                             1, [](uv_write_t* write, int status) {
-                               auto* p = static_cast<Peer*>(write->data);
-                               p->session->writing = false;
-                               try {
-                                 if (status < 0) {
-                                   p->loop.Close(*p);
-                                 } else {
-                                   p->loop.Pump(*p);
-                                 }
-                               } catch (const std::bad_alloc&) {
-                                 p->loop.Close(*p, "no memory");
-                               }
-                               p->loop.Reap(*p);
-                             });
+  const int error = uv_write(&session.write, stream, &buffer, 1, [](uv_write_t* write, int status) {
+    auto* p = static_cast<Peer*>(write->data);
+    p->session->writing = false;
+    p->session->write_buffer = std::vector<uint8_t>();
+    try {
+      if (status < 0) {
+        p->loop.Close(*p);
+      } else {
+        p->loop.Pump(*p);
+      }
+    } catch (const std::bad_alloc&) {
+      p->loop.Close(*p, "no memory");
+    }
+    p->loop.Reap(*p);
+  });
   if (error < 0) {
     session.writing = false;
     Close(peer);
@@ -155,13 +193,18 @@ void Server::Loop::OnDelayed() {
 }
 
 void Server::Loop::Answer(Peer& peer) {
-  // Decoding an update takes time. All other requests are answered here.
-  if (peer.session->connection.request().kind == Request::Kind::kUpdateChunk) {
+  // Decoding an update, with its last bytes, takes time. All other requests are answered here.
+  const Request& request = peer.session->connection.request();
+  if (request.kind == Request::Kind::kUpdateChunk && request.last) {
     AnswerInPool(peer);
     return;
   }
   AskJob(peer);
-  Respond(peer);
+  if (MayHold(*peer.session)) {
+    Hold(peer);
+  } else {
+    Respond(peer);
+  }
 }
 
 // Runs on the loop or in the pool.
@@ -172,24 +215,6 @@ void Server::Loop::AskJob(Peer& peer) {
   } catch (...) {
     session.failure = std::current_exception();
   }
-}
-
-void Server::Loop::AnswerInPool(Peer& peer) {
-  peer.session->working = true;
-  peer.session->work.data = &peer;
-  uv_queue_work(
-      &loop_, &peer.session->work, [](uv_work_t* work) { AskJob(*static_cast<Peer*>(work->data)); },
-      [](uv_work_t* work, int) {
-        auto* p = static_cast<Peer*>(work->data);
-        p->session->working = false;
-        try {
-          p->loop.Respond(*p);
-          p->loop.Pump(*p);
-        } catch (const std::bad_alloc&) {
-          p->loop.Close(*p, "no memory");
-        }
-        p->loop.Reap(*p);
-      });
 }
 
 void Server::Loop::Respond(Peer& peer) {
@@ -209,8 +234,15 @@ void Server::Loop::Respond(Peer& peer) {
     events_.detail(fmt::format("{}: refused with error {}", session.connection.device(),
                                static_cast<int>(session.reply.code)));
   }
+  session.reply.wait_ms = Jittered(session.reply.wait_ms);
   pace_.OnReply(session.device, session.reply, now());
   session.connection.Respond(session.reply, now());
+}
+
+// A wait and up to a quarter of it more, so that a fleet does not ask all at once. It depends on
+// nothing else.
+uint32_t Server::Loop::Jittered(uint32_t wait_ms) {
+  return wait_ms + std::uniform_int_distribution<uint32_t>(0, wait_ms / 4)(jitter_);
 }
 
 // `reason` is for the log, unless the connection has closed itself for a reason of its own.
@@ -218,6 +250,7 @@ void Server::Loop::Close(Peer& peer, const char* reason) {
   if (peer.closing) return;
   peer.closing = true;
   sessions_.erase(&peer);
+  held_.erase(peer.id);
   if (peer.session && peer.session->proved) {
     const auto found = by_device_.find(peer.session->device);
     if (found != by_device_.end() && found->second == &peer) by_device_.erase(found);
@@ -268,6 +301,9 @@ void Server::Loop::TickSessions() {
     if (peer->closing) continue;
     Session& session = *peer->session;
     session.connection.OnTime(now());
+    const bool is_held = held_.count(peer->id) != 0;
+    if (is_held && now() >= session.held_until_ms) EndHold(*peer);
+    if (peer->closing) continue;
     if (session.writing && now() >= session.write_deadline_ms) {
       Close(*peer);
     } else if (session.connection.state() != Connection::State::kHandshake) {

@@ -29,6 +29,9 @@ class RequestPace {
  public:
   explicit RequestPace(size_t devices) : devices_(devices) {}
 
+  // There are more devices than before.
+  void Resize(size_t devices) { devices_.resize(devices); }
+
   // The time at which this request is to be answered: now_ms, or later. Counts the request.
   uint64_t AnswerAt(uint32_t device, Request::Kind kind, uint64_t now_ms);
 

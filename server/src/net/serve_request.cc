@@ -1,5 +1,6 @@
 #include "net/serve_request.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <stdexcept>
 
@@ -19,7 +20,8 @@ Fields NetworkAndStore() {
               Learns::kNothing, [](auto& request) -> auto& { return request.store; }),
       Row("new-job",
           "begin another job after the one in the store, which is then over; what that one spent "
-          "stays charged to its devices. To resume a job leave this out")
+          "stays charged to its devices. A restart with the same options goes on with the job that "
+          "it began, until that one has released all its rounds")
           .In(Group::kNetwork)
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.new_job; }),
@@ -41,7 +43,7 @@ Fields NetworkAndStore() {
               Learns::kNothing, [](auto& request) -> auto& { return request.port_file; }),
       Row("round-timeout", "until a round's deadline, at least two polls")
           .In(Group::kNetwork)
-          .Within({0.5, 1e6})
+          .Within({0.05, 1e6})
           .Unit("seconds")
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.round_timeout_s; }),
@@ -53,10 +55,13 @@ Fields NetworkAndStore() {
           .Unit("seconds")
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.release_allowance_s; }),
-      Row("poll-interval", "how long a device without work waits until it asks again")
+      Row("poll-interval",
+          "how long a device without work waits until it asks again, and up to a quarter more by "
+          "chance; devices that let the server hold its answer learn of a round at once")
           .In(Group::kNetwork)
-          .Within({0.05, 86400})
+          .Within({0.01, 86400})
           .Unit("seconds")
+          .ByDefault("1, or half of --round-timeout")
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.poll_interval_s; }),
       Row("farewell",
@@ -111,6 +116,12 @@ Fields Run() {
               Learns::kNothing, [](auto& request) -> auto& { return request.test; }),
       EvaluateEvery<ServeRequest>(
           "with --test: after each round whose number divides by this one; the last round always"),
+      Row("metrics",
+          "write metrics to this file every five seconds, in Prometheus' text format, for its "
+          "node exporter; the operator's")
+          .In(Group::kRun)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.metrics; }),
       Row("verbose", "also a line when a connection ends or is refused")
           .In(Group::kRun)
           .Letter("v")
@@ -137,12 +148,16 @@ Fields AllFields() {
 
 }  // namespace
 
+double PollInterval(const ServeRequest& request) {
+  return request.poll_interval_s.value_or(std::min(1.0, request.round_timeout_s / 2));
+}
+
 void Validate(const ServeRequest& request) {
-  if (request.round_timeout_s >= 2 * request.poll_interval_s) return;
+  if (request.round_timeout_s >= 2 * PollInterval(request)) return;
   throw std::invalid_argument(fmt::format(
       "--round-timeout {} is shorter than two polls of --poll-interval {} seconds: devices would "
       "miss rounds; raise the one or lower the other",
-      request.round_timeout_s, request.poll_interval_s));
+      request.round_timeout_s, *request.poll_interval_s));
 }
 
 const Fields& ServeFields() {

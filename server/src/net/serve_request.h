@@ -23,7 +23,7 @@ struct ServeRequest : JobRequest {
   std::string port_file;
   double round_timeout_s = 60;
   double release_allowance_s = 1;
-  double poll_interval_s = 1;
+  std::optional<double> poll_interval_s;  // absent: see PollInterval()
   double farewell_s = 5;
   double handshake_timeout_s = 10;
   double request_timeout_s = 30;
@@ -32,6 +32,7 @@ struct ServeRequest : JobRequest {
   uint32_t max_handshakes_per_address = 8;
   std::string json;             // file for the results; empty: none, "-": standard output
   std::string model_out;        // file for the final parameters; empty: none
+  std::string metrics;          // file for the metrics; empty: none
   std::string average_out;      // file for the average of the models; empty: none
   std::string test;             // samples to evaluate released models on; empty: none
   uint32_t evaluate_every = 1;  // rounds
@@ -39,6 +40,10 @@ struct ServeRequest : JobRequest {
   std::optional<uint64_t> seed;
   bool insecure_seed = false;
 };
+
+// The poll interval with which the job runs: as asked, or a second, or less if rounds are shorter
+// than two seconds.
+double PollInterval(const ServeRequest& request);
 
 // Throws std::invalid_argument for options that do not fit together: a round in which a device asks
 // only once would miss it for certain.

@@ -5,6 +5,7 @@
 #include <exception>
 #include <fmt/format.h>
 #include <stdexcept>
+#include <thread>
 
 #include "base/counted.h"
 #include "net/loop.h"
@@ -16,6 +17,7 @@ namespace sotto::server {
 namespace {
 
 constexpr uint64_t kTickMs = 200;
+constexpr unsigned kMostDecoders = 4;  // the threads of libuv's pool
 constexpr size_t kReservedFiles = 64;  // for the store, outputs and libuv
 
 void Check(int error, const std::string& what) {
@@ -32,19 +34,20 @@ AdmissionLimits LimitsOf(const ServerOptions& options) {
 
 }  // namespace
 
-Server::Loop::Loop(const DeviceRegistry& devices, const ServerOptions& options,
-                   const ServerEvents& events)
-    : devices_(devices),
+Server::Loop::Loop(SharedDevices devices, const ServerOptions& options, const ServerEvents& events)
+    : devices_(std::move(devices)),
       options_(options),
       events_(events),
-      tokens_(devices),
+      tokens_(devices_),
       admission_(LimitsOf(options)),
-      pace_(devices.size()) {
+      pace_(devices_->size()),
+      decoders_(std::clamp(std::thread::hardware_concurrency(), 1U, kMostDecoders)) {
   if (Status s = tls_.InitServer(posix::SystemPort(), {FindKey, this}); s != Status::kOk) {
     throw std::runtime_error(fmt::format("setting TLS up failed: {}", StatusName(s)));
   }
   Check(uv_loop_init(&loop_), "starting the event loop");
   loop_.data = this;
+  for (Decoder& decoder : decoders_) decoder.loop = this;
 }
 
 Server::Loop::~Loop() {
@@ -63,9 +66,10 @@ Server::Loop::~Loop() {
 Status Server::Loop::FindKey(void* context, ByteSpan identity, Key* psk) {
   const auto* self = static_cast<const Loop*>(context);
   const std::string name(reinterpret_cast<const char*>(identity.data()), identity.size());
-  const uint32_t index = self->devices_.Find(name);
-  if (index == self->devices_.size()) return Status::kPeerRefused;
-  return DeriveTlsKey(self->devices_[index].secret, psk);
+  const DeviceRegistry& devices = *self->devices_;
+  const uint32_t index = devices.Find(name);
+  if (index == devices.size()) return Status::kPeerRefused;
+  return DeriveTlsKey(devices[index].secret, psk);
 }
 
 void Server::Loop::Listen() {
@@ -99,12 +103,8 @@ bool Server::Loop::Run(Job& job) {
   RaisePriority();
   is_running_ = true;
   StartPoolWork();
-  try {
-    job_->OpenRound();
-    OnRoundOpened();
-  } catch (...) {
-    Fail(std::current_exception());
-  }
+  job_->Suspend();
+  OpenRound();
   uv_run(&loop_, UV_RUN_DEFAULT);
   if (failure_) std::rethrow_exception(failure_);
   return finished_;
@@ -127,7 +127,9 @@ void Server::Loop::Tick() {
     TickStrangers();
   }
   ReportLacking();
-  const bool all_told = job_->config().close_early() && to_be_told_.empty();
+  WatchFleet();
+  if (events_.alive) events_.alive(now());
+  const bool all_told = job_->config().close_early() && to_be_told_.empty() && told_.empty();
   if (finished_ && IsPoolIdle() && (all_told || now() >= farewell_deadline_ms_)) StopLoop();
 }
 
@@ -146,6 +148,7 @@ void Server::Loop::TakeStep(std::function<void()> step, void (Loop::*then)()) {
   step_ = std::move(step);
   after_step_ = then;
   in_step_ = true;
+  fleet_of_step_ = fleet_;
   step_work_.data = this;
   uv_queue_work(
       &loop_, &step_work_,
@@ -219,7 +222,29 @@ void Server::Loop::OnRoundOpened() {
     return;
   }
   opened_ = true;
-  AnnounceAttempt();
+  if (job_->phase() == Job::Phase::kIdle) {
+    Wait();
+  } else {
+    AnnounceAttempt();
+  }
+}
+
+// Until the fleet changes or the job is resumed, which may have happened since the job's last step
+// began.
+void Server::Loop::Wait() {
+  waits_ = true;
+  job_->Proceed();
+  events_.info(fmt::format("round {}: {}", job_->round() + 1, job_->waiting_for()));
+  if (fleet_ != fleet_of_step_) EndWait();
+}
+
+// The next attempt begins now, if it can.
+void Server::Loop::EndWait() {
+  waits_ = false;
+  uv_update_time(&loop_);
+  publication_ms_ = now();
+  job_->Suspend();
+  OpenRound();
 }
 
 // A cohort was drawn. The attempt begins at the time of the last publication, not when this line is
@@ -229,6 +254,7 @@ void Server::Loop::AnnounceAttempt() {
   publication_ms_ = deadline_ms + options_.release_allowance_ms;
   StartRoundTimer(deadline_ms);
   job_->Proceed();
+  AskForHeld();
   events_.info(fmt::format("round {} attempt {}: {} drawn", job_->round() + 1, job_->attempt() + 1,
                            Counted(job_->cohort().size(), "device")));
 }
@@ -249,7 +275,7 @@ void Server::Loop::OnRoundTime(uv_timer_t* timer) {
 }
 
 void Server::Loop::CloseRound() {
-  if (in_step_ || awaits_publication_ || finished_ || stopping_) return;
+  if (in_step_ || awaits_publication_ || waits_ || finished_ || stopping_) return;
   job_->Suspend();
   TakeStep([this] { outcome_ = job_->CloseRound(); }, &Loop::OnRoundClosed);
 }
@@ -277,6 +303,8 @@ void Server::Loop::Publish() {
     OpenRound();
   } else if (job_->phase() == Job::Phase::kFinished) {
     Finish();
+  } else if (job_->phase() == Job::Phase::kIdle) {
+    Wait();
   } else {
     AnnounceAttempt();
   }
@@ -291,10 +319,11 @@ void Server::Loop::Finish() {
     return;
   }
   // A server that started on a finished job does not know which devices to tell: it waits for all.
-  for (uint32_t device = 0; !opened_ && device < devices_.size(); ++device) {
-    to_be_told_.insert(device);
+  for (uint32_t device = 0; !opened_ && device < devices_->size(); ++device) {
+    if (devices_->IsEligible(device)) to_be_told_.insert(device);
   }
   farewell_deadline_ms_ = now() + options_.farewell_ms;
+  AskForHeld();
   events_.info(job_->finish_reason());
 }
 
@@ -318,6 +347,7 @@ void Server::Loop::StopLoop() {
   if (awaits_publication_) Publish();
   std::vector<Peer*> peers;
   for (const auto& [id, peer] : peers_) peers.push_back(peer);
+  ForgetUndecoded();
   for (Peer* peer : peers) Close(*peer);
   monitor_.Stop();
   for (uv_handle_t* handle :
@@ -333,6 +363,12 @@ void Server::Loop::StopLoop() {
 
 NetworkFigures Server::Loop::Figures() const {
   NetworkFigures figures = figures_;
+  figures.connections = admission_.size();
+  figures.max_connections = admission_.limits().connections;
+  figures.handshakes = admission_.handshakes();
+  figures.max_handshakes = admission_.limits().handshakes;
+  figures.sessions = by_device_.size();
+  figures.held = held_.size();
   figures.loop_stall_ms_max = monitor_.longest_turn_ms();
   figures.loop_cpu_ms_max = monitor_.longest_cpu_ms();
   for (int work = 0; work < kLoopWorks; ++work) {
@@ -342,9 +378,8 @@ NetworkFigures Server::Loop::Figures() const {
   return figures;
 }
 
-Server::Server(const DeviceRegistry& devices, const ServerOptions& options,
-               const ServerEvents& events)
-    : loop_(std::make_unique<Loop>(devices, options, events)) {}
+Server::Server(SharedDevices devices, const ServerOptions& options, const ServerEvents& events)
+    : loop_(std::make_unique<Loop>(std::move(devices), options, events)) {}
 
 Server::~Server() = default;
 

@@ -10,7 +10,11 @@
 //     published late, and its outcome says how late.
 //   - If the job closes rounds early (JobConfig::close_early()), the pool also closes a round when
 //     its whole cohort has reported, and a result is published when it is ready.
-//   - The next round opens with the publication, until the job is finished. The server then tells
+//   - Several times a second the pool looks what other processes have changed: devices that joined
+//   are served from then on, live connections of devices that left or have another key are closed.
+//   - The next round opens with the publication, until the job is finished. While too few devices
+//   are eligible, or the job is paused, it opens none, and devices are told to wait. The server
+//   then tells
 //     devices for `farewell_ms` that the job is done. If the job gave up, it does not tell them:
 //     they try again until a later start.
 //
@@ -22,6 +26,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,6 +54,16 @@ struct ServerOptions {
   uint64_t farewell_ms = 5000;
 };
 
+// A change of the fleet or of what is asked of the job, made by another process.
+struct FleetNews {
+  SharedDevices devices;  // DeviceRegistry::Changed() of the one before
+  // Indices of the devices that joined, left, or have another secret.
+  std::vector<uint32_t> changed;
+  std::vector<privacy::SpentRounds> spent_before;  // see Job::SetFleet()
+  bool paused = false;                             // see Job::SetPaused()
+  std::vector<std::string> lines;                  // for people: what has changed
+};
+
 // The events of a server, for its operator alone: times, counts and names tell who took part. A
 // line is for people. It never holds a key or an update.
 struct ServerEvents {
@@ -56,11 +71,24 @@ struct ServerEvents {
   std::function<void(const std::string&)> detail;  // with -v: connections come and go
   // The result of an attempt when it is published: a release, or an attempt that was given up.
   std::function<void(const RoundOutcome&)> on_outcome;
+  // Called several times a second by the event loop, with its clock in milliseconds.
+  std::function<void(uint64_t now_ms)> alive;
+  // Asked several times a second, in the pool: what has changed since it was last asked. Absent: it
+  // is the same, or nobody changes it. Throws what ends the server.
+  std::function<std::optional<FleetNews>()> watch;
 };
 
 // What the network did to the server so far. For the operator alone: the figures depend on who
 // connects.
 struct NetworkFigures {
+  // Now, and the most that there may be.
+  size_t connections = 0;
+  size_t max_connections = 0;
+  size_t handshakes = 0;
+  size_t max_handshakes = 0;
+  size_t sessions = 0;  // of devices
+  size_t held = 0;      // of them, those whose answer waits for work
+
   double loop_stall_ms_max = 0;  // longest time in which the event loop served nobody else
   double loop_cpu_ms_max = 0;    // the most that the loop computed in such a time
   std::vector<std::pair<std::string, double>> work_ms_max;  // longest piece of each kind of work
@@ -83,9 +111,8 @@ struct PoolWork {
 
 class Server {
  public:
-  // The registry must outlive the server. Sets TLS and the event loop up; throws std::runtime_error
-  // if that fails.
-  Server(const DeviceRegistry& devices, const ServerOptions& options, const ServerEvents& events);
+  // Sets TLS and the event loop up; throws std::runtime_error if that fails.
+  Server(SharedDevices devices, const ServerOptions& options, const ServerEvents& events);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

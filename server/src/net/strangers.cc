@@ -14,6 +14,7 @@ constexpr int kAcceptsPerTurn = 64;
 constexpr uint64_t kAcceptBudgetNs = 5'000'000;  // of one turn
 constexpr int kOverduePerTurn = 64;
 constexpr int kLeavingPerTurn = 64;
+constexpr int kResumedPerTurn = 128;                // some 10 ms of requests
 constexpr uint64_t kHandshakeBudgetNs = 2'000'000;  // of one turn; the last handshake may exceed it
 
 }  // namespace
@@ -113,11 +114,12 @@ void Server::Loop::OnStrangerBytes(Peer& peer, ByteSpan bytes) {
 void Server::Loop::OnTurn() {
   if (stopping_) return;
   accepted_this_turn_ = false;
+  read_ns_ = 0;
   bool more = false;
   {
     const LoopMonitor::Piece piece(monitor_, LoopWork::kStrangers);
     ResumeReading();
-    more = CloseOverdue();
+    more = CloseOverdue() || !unread_.empty();
     more = CloseLeaving() || more;
     admission_.Sweep(now(), kAcceptsPerTurn);  // keeps up with those that come
     BeginHandshakes();
@@ -125,6 +127,11 @@ void Server::Loop::OnTurn() {
   {
     const LoopMonitor::Piece piece(monitor_, LoopWork::kHandshake);
     more = WorkOnHandshakes() || more;
+  }
+  {
+    const LoopMonitor::Piece piece(monitor_, LoopWork::kRequest);
+    more = AnswerTold() || more;
+    StartDecoders();
   }
   if (stopping_) return;
   if (more) {
@@ -161,6 +168,13 @@ void Server::Loop::ResumeReading() {
     if (Peer* peer = Find(id)) StartReading(*peer);
   }
   paused_.clear();
+  for (int resumed = 0; resumed < kResumedPerTurn && !unread_.empty(); ++resumed) {
+    Peer* peer = Find(unread_.front());
+    unread_.pop_front();
+    if (peer == nullptr) continue;
+    peer->session->unread = false;
+    Pump(*peer);
+  }
 }
 
 void Server::Loop::BeginHandshakes() {
@@ -172,7 +186,7 @@ void Server::Loop::BeginHandshake(Peer& peer) {
     peer.session = std::make_unique<Session>(*this, peer.entered_ms);
     sessions_.insert(&peer);
     peer.session->connection.OnBytes({peer.hello.data(), peer.hello.size()}, now());
-    peer.hello = {};
+    peer.hello = std::vector<uint8_t>();
     uv_tcp_nodelay(&peer.handle, 1);
     QueueHandshake(peer);
   } catch (const std::bad_alloc&) {
@@ -210,7 +224,14 @@ bool Server::Loop::WorkOnHandshakes() {
 void Server::Loop::OnProof(Peer& peer) {
   Session& session = *peer.session;
   session.proved = true;
-  session.device = devices_.Find(session.connection.device());
+  session.device = devices_->Find(session.connection.device());
+  const auto rekeyed = rekeyed_.find(session.device);
+  const bool has_old_key = rekeyed != rekeyed_.end() && rekeyed->second > session.fleet;
+  if (has_old_key || session.device == devices_->size()) {
+    session.proved = false;
+    Close(peer, "proved a key that was taken back meanwhile");
+    return;
+  }
   admission_.OnProof(peer.id, session.device, now());
   const auto [entry, is_only] = by_device_.try_emplace(session.device, &peer);
   if (is_only) return;

@@ -15,7 +15,7 @@ static_assert(kAccuracyConfidence == 0.95, "the number above is for this confide
 // The largest variance that drawing the cohort gives the mean.
 //   p  the value in the interval that is nearest to 1/2
 double SamplingVariance(const Plan& plan, double p) {
-  const auto cohort = static_cast<double>(plan.cohort);
+  const double cohort = plan.ExpectedCohort();
   const double left_out = 1 - plan.SamplingRate();
   if (plan.sampling == Sampling::kPoisson) return left_out / (4 * cohort);
   if (left_out <= 0) return 0;  // all devices: there is no draw
@@ -31,7 +31,7 @@ double Bar(const Plan& plan, double noise_deviation, double p) {
 
 AccuracyEstimate EstimateAccuracy(const Plan& plan, double noisy_sum) {
   Require(std::isfinite(noisy_sum), "noisy sum", noisy_sum, "finite");
-  const auto cohort = static_cast<double>(plan.cohort);
+  const double cohort = plan.ExpectedCohort();
   const double mean = 0.5 + noisy_sum / cohort;
   AccuracyEstimate estimate;
   estimate.accuracy = std::clamp(mean, 0.0, 1.0);

@@ -11,14 +11,16 @@ namespace {
 
 void ValidateCohort(const Plan& plan) {
   Require(plan.devices >= 1 && plan.devices <= kMaxTrials, "devices", plan.devices, "in [1, 10^9]");
-  Require(plan.cohort >= 1 && plan.cohort <= plan.devices, "cohort", plan.cohort,
-          "in [1, devices]");
+  Require(plan.rate_devices >= 0 && (plan.rate_devices == 0 || plan.sampling == Sampling::kPoisson),
+          "rate_devices", plan.rate_devices, "0 unless the sampling is Poisson");
+  const int64_t planned_for = plan.rate_devices == 0 ? plan.devices : plan.rate_devices;
+  Require(plan.cohort >= 1 && plan.cohort <= planned_for, "cohort", plan.cohort, "in [1, devices]");
   if (Accounted(plan.sampling) == Sampling::kNone) {
     Require(plan.cohort == plan.devices, "cohort", plan.cohort,
             "the number of devices when nothing is sampled");
   }
   if (plan.sampling == Sampling::kPoisson) {
-    Require(plan.planned_reports >= 1 && plan.planned_reports <= plan.devices, "planned_reports",
+    Require(plan.planned_reports >= 1 && plan.planned_reports <= planned_for, "planned_reports",
             plan.planned_reports, "in [1, devices]: the cap on a Poisson draw");
   } else {
     Require(plan.planned_reports == plan.cohort, "planned_reports", plan.planned_reports,
@@ -57,7 +59,13 @@ TrustMode Plan::Trust() const {
 }
 
 double Plan::SamplingRate() const {
-  return static_cast<double>(cohort) / static_cast<double>(devices);
+  return static_cast<double>(cohort) /
+         static_cast<double>(rate_devices == 0 ? devices : rate_devices);
+}
+
+double Plan::ExpectedCohort() const {
+  return rate_devices == 0 ? static_cast<double>(cohort)
+                           : SamplingRate() * static_cast<double>(devices);
 }
 
 double Plan::ClipWithExtras() const {

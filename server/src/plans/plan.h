@@ -22,9 +22,12 @@ struct Plan {
   int64_t devices = 0;  // N, eligible devices of the larger neighbouring fleet; in [1, 10^9]
   int64_t cohort = 0;   // B, in [1, N]: exact (kUniform), expected (kPoisson), N (kNone, kFull)
   int64_t planned_reports = 0;  // B, or for kPoisson the cap on the draw, in [1, N]
-  int64_t rounds = 0;           // >= 1
-  int64_t dimension = 0;        // encoded coordinates of one update; >= 1
-  double clip_l2 = 0.0;         // C, bound on an update's L2 norm, model units, in round 0; > 0
+  // kPoisson, of a fleet that has changed: the number of devices that B and the cap were planned
+  // for. q = B / rate_devices stays, and so does the cap. 0: it is N.
+  int64_t rate_devices = 0;
+  int64_t rounds = 0;     // >= 1
+  int64_t dimension = 0;  // encoded coordinates of one update; >= 1
+  double clip_l2 = 0.0;   // C, bound on an update's L2 norm, model units, in round 0; > 0
   // s, model units; >= 0. The last coordinate of an update is +-s/2 and adapts C (adaptive_clip.h);
   // 0: no such coordinate. If C follows the bits, then C, s and noise_sigma are the values of one
   // round. The statement depends on their ratios only, which are the same in every round.
@@ -55,7 +58,8 @@ struct Plan {
   void Validate() const;
 
   TrustMode Trust() const;
-  double SamplingRate() const;    // B / N
+  double SamplingRate() const;    // q: B / N, of the fleet for which B was planned
+  double ExpectedCohort() const;  // B; q N for kPoisson
   double ClipWithExtras() const;  // bound on the norm of all coordinates; C without extra ones
   double ExtraScale() const;      // of one coordinate in place of all extra ones; 0: there is none
   double Sensitivity() const;     // of the sum, L2, model units: once or twice ClipWithExtras()

@@ -43,7 +43,8 @@ double BoundOf(const StepBound& training, int64_t round) {
   return bound;
 }
 
-RoundTerms RoundSchedule::TermsOf(int64_t round) const {
+RoundTerms RoundSchedule::TermsOf(int64_t round_of_plan) const {
+  const int64_t round = first_round + round_of_plan;
   RoundTerms terms;
   if (round == 0) return terms;
   terms.noise_factor = NoiseFactor(noise_decay, round);
@@ -55,9 +56,10 @@ RoundTerms RoundSchedule::TermsOf(int64_t round) const {
 
 void RoundSchedule::Validate(int64_t rounds) const {
   Require(noise_decay > 0 && noise_decay <= 1, "noise decay", noise_decay, "in (0, 1]");
-  Require(NoiseFactor(noise_decay, std::max<int64_t>(rounds, 1) - 1) >= kLeastNoiseFactor,
-          "noise decay", noise_decay,
-          "larger for so many rounds: the last one has less than 10^-6 of the first one's noise");
+  Require(
+      NoiseFactor(noise_decay, first_round + std::max<int64_t>(rounds, 1) - 1) >= kLeastNoiseFactor,
+      "noise decay", noise_decay,
+      "larger for so many rounds: the last one has less than 10^-6 of the first one's noise");
   if (bound.IsSet()) ValidateBound(bound);
 }
 

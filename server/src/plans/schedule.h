@@ -72,11 +72,14 @@ struct RoundTerms {
 struct RoundSchedule {
   double noise_decay = 1.0;  // tau
   StepBound bound;
+  // Round 0 of the plan is this round of the schedule: of a plan that goes on with one. Its terms
+  // are still factors of the schedule's round 0.
+  int64_t first_round = 0;
 
   bool IsConstant() const { return noise_decay == 1 && !bound.IsSet(); }
 
-  // The terms of a round, >= 0; those of round 0 are 1. A bound is never below kLeastClipFactor of
-  // the first one. Takes K steps if the bound follows from steps.
+  // The terms of a round, >= 0; those of the schedule's round 0 are 1. A bound is never below
+  // kLeastClipFactor of the first one. Takes K steps if the bound follows from steps.
   RoundTerms TermsOf(int64_t round) const;
 
   // Throws std::invalid_argument, naming the field, for a value outside its range; and if the noise

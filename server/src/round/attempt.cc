@@ -4,18 +4,42 @@
 
 namespace sotto::server {
 
-Attempt::Attempt(const JobConfig& config, const DeviceRegistry& devices, const TrainTask& task,
+Attempt::Attempt(const JobConfig& config, SharedDevices devices, const TrainTask& task,
                  std::vector<uint32_t> drawn, ByteSpan model)
     : config_(config),
-      devices_(devices),
       task_(task),
       drawn_(std::move(drawn)),
       model_(model),
       codec_(config.codec->make(task)),
+      devices_(std::move(devices)),
       members_(drawn_.size()),
-      is_checked_in_(devices.size()),
-      is_heard_(devices.size()),
+      is_checked_in_(devices_->size()),
+      is_heard_(devices_->size()),
       sum_(config.coordinates()) {}
+
+void Attempt::SetDevices(SharedDevices devices) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (size_t i = 0; i < drawn_.size(); ++i) {
+    Member& member = members_[i];
+    const bool is_waiting =
+        member.state == MemberState::kInvited || member.state == MemberState::kUploading;
+    if (!is_waiting) continue;
+    if (!devices->IsEligible(drawn_[i])) {
+      member.state = MemberState::kRevoked;
+      member.bytes = {};
+      ++revoked_;
+    } else if (!IsSameSecret((*devices)[drawn_[i]].secret, (*devices_)[drawn_[i]].secret)) {
+      // Bytes of the former session may still be on their way to Answer(): they find no upload.
+      const bool may_have_come = member.state == MemberState::kUploading;
+      if (may_have_come && config_.plan.Trust() != privacy::TrustMode::kTrustedServer) {
+        Reject(member);
+      } else {
+        member = Member();
+      }
+    }
+  }
+  devices_ = std::move(devices);
+}
 
 void Attempt::CheckInToo(const std::vector<bool>& devices) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -41,7 +65,10 @@ uint32_t Attempt::CountUnable() const {
     const size_t index = IndexOfDrawn(device);
     if (index == drawn_.size()) continue;
     const MemberState state = members_[index].state;
-    count += state != MemberState::kReported && state != MemberState::kRejected ? 1 : 0;
+    count += state == MemberState::kInvited || state == MemberState::kUploading ||
+                     state == MemberState::kDecoding
+                 ? 1
+                 : 0;
   }
   return count;
 }
@@ -52,7 +79,7 @@ bool Attempt::IsComplete() const {
   // Only an attempt that will be released may end early. So it stays open until enough devices have
   // checked in.
   return open_ && counts_.checked_in >= config_.min_devices &&
-         counts_.reported + counts_.rejected + CountUnable() == drawn_.size();
+         counts_.reported + counts_.rejected + revoked_ + CountUnable() == drawn_.size();
 }
 
 PartialSum Attempt::Close() {

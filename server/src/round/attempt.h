@@ -10,6 +10,11 @@
 // Which devices check in. A device checks in if it has sent this attempt, or the attempt before it,
 // any request, and lacks nothing that the task needs, by its Hello (round/needs.h). A device that
 // lacks something is answered in everything as one that is not drawn.
+// A server may hold the answer to a Hello until there is work. A held Hello is a request to each
+// attempt that opens meanwhile: it is heard again when the attempt opens, all held ones before any
+// of them is answered. So it is heard before anybody outside the server can know the draw, as a
+// Hello is that arrives; and whether a Hello is held when an attempt opens depends on earlier draws
+// only, which the lemma below takes care of.
 //   Lemma. Suppose that a device that is told to train sends its next request within the time that
 //   an attempt lasts, and that neither whether devices are up nor what they can do depends on a
 //   draw. Then the number of
@@ -42,15 +47,16 @@
 
 namespace sotto::server {
 
-enum class MemberState { kInvited, kUploading, kDecoding, kReported, kRejected };
+enum class MemberState { kInvited, kUploading, kDecoding, kReported, kRejected, kRevoked };
 
 class Attempt {
  public:
-  // The configuration, the registry and the model must outlive the attempt.
+  // The configuration and the model must outlive the attempt.
+  //   devices  of which the cohort was drawn; ones that join later are told to wait
   //   task     the task of each drawn device
   //   drawn    indices of the drawn devices that report to this process, ascending
   //   model    [parameters] little-endian float32: the model from which the devices train
-  Attempt(const JobConfig& config, const DeviceRegistry& devices, const TrainTask& task,
+  Attempt(const JobConfig& config, SharedDevices devices, const TrainTask& task,
           std::vector<uint32_t> drawn, ByteSpan model);
 
   const TrainTask& task() const { return task_; }
@@ -58,6 +64,11 @@ class Attempt {
   // Checks these devices in, which the attempt before this one has heard.
   //   devices  by registry index; empty: none
   void CheckInToo(const std::vector<bool>& devices);
+
+  // The fleet has changed. A drawn device that was revoked counts as one that does not report,
+  // unless its update was accepted. The update of a device with another secret begins anew; under
+  // private noise it is over for this attempt if any of it has arrived.
+  void SetDevices(SharedDevices devices);
 
   // The devices that have sent this attempt a request and lack nothing, by registry index.
   std::vector<bool> Heard() const;
@@ -86,7 +97,7 @@ class Attempt {
   // A drawn device. The table kMemberStates in attempt_answers.cc says what each state answers.
   //
   //   invited --UpdateBegin--> uploading --last chunk--> decoding --valid--> reported
-  //                                                             \--else---> rejected
+  //      \-------revoked----------/---> revoked                 \--else---> rejected
   // An update is judged when it is complete and before any coordinate of it is added to the sum
   // (UpdateCodec::Add). A rejected member counts as one that did not report.
   struct Member {
@@ -103,24 +114,26 @@ class Attempt {
   void CheckIn(uint32_t device);
   bool IsOfThisAttempt(const Request& request) const;
   void Reject(Member& member);
+  void BeginAnew(Member& member);
   Reply OnHello(uint32_t device);
   Reply OnGetModel(uint32_t device, const Request& request);
   Reply OnUpdateBegin(uint32_t device, const Request& request);
   Reply OnUpdateChunk(uint32_t device, const Request& request, std::unique_lock<std::mutex>& lock);
   Reply FinishUpload(uint32_t device, Member& member, std::unique_lock<std::mutex>& lock);
-  Verdict Decode(uint32_t device, const Member& member);
+  Verdict Decode(const Device& owner, const Member& member);
 
   const JobConfig& config_;
-  const DeviceRegistry& devices_;
   const TrainTask task_;
   const std::vector<uint32_t> drawn_;
   const ByteSpan model_;
   const std::unique_ptr<const UpdateCodec> codec_;
 
   mutable std::mutex mutex_;
+  SharedDevices devices_;
   std::condition_variable decoded_;
   bool open_ = true;
   int decoding_ = 0;
+  size_t revoked_ = 0;               // members in this state
   std::vector<Member> members_;      // one for each of drawn_, same order
   std::vector<bool> is_checked_in_;  // by registry index
   std::vector<bool> is_heard_;       // by registry index; see Heard()

@@ -29,6 +29,7 @@ constexpr MemberRule kMemberStates[] = {
     {MemberState::kDecoding, false, OnBegin::kAskLater, false},
     {MemberState::kReported, false, OnBegin::kRepeatAck, false},
     {MemberState::kRejected, false, OnBegin::kRefuse, false},
+    {MemberState::kRevoked, false, OnBegin::kRefuse, false},
 };
 
 const MemberRule& RuleOf(MemberState state) { return kMemberStates[static_cast<int>(state)]; }
@@ -84,7 +85,8 @@ Reply AnswerBetweenAttempts(const Request& request, const JobConfig& config) {
 
 Reply Attempt::Answer(uint32_t device, const Request& request) {
   std::unique_lock<std::mutex> lock(mutex_);
-  if (!open_) return AnswerBetweenAttempts(request, config_);
+  const bool joined_later = device >= is_heard_.size();
+  if (!open_ || joined_later) return AnswerBetweenAttempts(request, config_);
   Hear(device, request);
   switch (request.kind) {
     case Request::Kind::kHello:
@@ -177,25 +179,29 @@ Reply Attempt::OnUpdateBegin(uint32_t device, const Request& request) {
     case OnBegin::kRefuse:
       return FinalError(ErrorCode::kMalformed);
   }
-  if (!same_update && !member->bytes.empty() && config_.plan.Trust() != kTrusted) {
-    // The epsilon against an untrusted server covers one update of a device in an attempt. It
-    // covers no part of a second one.
-    Reject(*member);
-    return FinalError(ErrorCode::kConflict);
-  }
   if (!same_update) {
-    // The device trained again, for example after a reset. The bytes of its first update are
-    // dropped.
+    // The device trained again, for example after a reset.
+    BeginAnew(*member);
+    if (member->state == MemberState::kRejected) return FinalError(ErrorCode::kConflict);
     std::copy(request.nonce.begin(), request.nonce.end(), member->nonce);
-    member->bytes.clear();
   }
   member->state = MemberState::kUploading;
   return Ack(member->bytes.size(), false);
 }
 
+// Drops what has arrived of an update. The epsilon against an untrusted server covers one update of
+// a device in an attempt, and no part of a second one: there it ends the attempt for the device.
+void Attempt::BeginAnew(Member& member) {
+  if (!member.bytes.empty() && config_.plan.Trust() != kTrusted) {
+    Reject(member);
+    return;
+  }
+  member.bytes.clear();
+}
+
 void Attempt::Reject(Member& member) {
   member.state = MemberState::kRejected;
-  member.bytes = {};
+  member.bytes = std::vector<uint8_t>();
   ++counts_.rejected;
 }
 
@@ -214,8 +220,7 @@ Reply Attempt::OnUpdateChunk(uint32_t device, const Request& request,
   return FinishUpload(device, *member, lock);
 }
 
-Verdict Attempt::Decode(uint32_t device, const Member& member) {
-  const Device& owner = devices_[device];
+Verdict Attempt::Decode(const Device& owner, const Member& member) {
   const ByteSpan id(reinterpret_cast<const uint8_t*>(owner.id.data()), owner.id.size());
   return codec_->Add({id, owner.secret, member.nonce}, {member.bytes.data(), member.bytes.size()},
                      sum_);
@@ -226,11 +231,12 @@ Reply Attempt::FinishUpload(uint32_t device, Member& member, std::unique_lock<st
   member.state = MemberState::kDecoding;
   member.size = member.bytes.size();
   ++decoding_;
+  const SharedDevices devices = devices_;
   lock.unlock();
   Verdict verdict = Verdict::kMalformed;
   std::exception_ptr failure;
   try {
-    verdict = Decode(device, member);
+    verdict = Decode((*devices)[device], member);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -239,7 +245,7 @@ Reply Attempt::FinishUpload(uint32_t device, Member& member, std::unique_lock<st
   const bool valid = verdict == Verdict::kAdded;
   if (valid) {
     member.state = MemberState::kReported;
-    member.bytes = {};
+    member.bytes = std::vector<uint8_t>();
     ++counts_.reported;
     counts_.update_bytes += member.size;
   } else {

@@ -15,14 +15,50 @@ void AssumeIdealNoise(privacy::Statement* spent) {
   }
 }
 
+int64_t CountRounds(const std::vector<privacy::SpentRounds>& before) {
+  int64_t rounds = 0;
+  for (const privacy::SpentRounds& job : before) rounds += job.rounds;
+  return rounds;
+}
+
 }  // namespace
+
+struct Budget::Disclosed {
+  privacy::SpentRounds phase;
+  std::vector<privacy::SpentRounds> before;
+};
+
+Budget::Budget(const JobConfig& config, const JobPhases& phases, uint32_t surcharge)
+    : config_(config), phases_(phases), before_(config.spent_before), surcharge_(surcharge) {}
+
+void Budget::SetFleet(uint32_t devices, uint32_t round, uint32_t attempts) {
+  if (phases_.SetFleet(config_.plan, devices, round, attempts)) accounted_.reset();
+}
+
+void Budget::SetSpentBefore(std::vector<privacy::SpentRounds> before) {
+  before_ = std::move(before);
+  accounted_.reset();
+}
+
+Budget::Disclosed Budget::DisclosedAfter(uint32_t rounds, uint32_t attempts) const {
+  std::vector<privacy::SpentRounds> phases =
+      phases_.Split(config_.plan, rounds, attempts, surcharge_);
+  Disclosed disclosed = {phases.back(), before_};
+  phases.pop_back();
+  disclosed.before.insert(disclosed.before.end(), phases.begin(), phases.end());
+  privacy::SpentRounds& last = disclosed.phase;
+  last.plan.rounds = std::max(last.plan.rounds, last.rounds);
+  return disclosed;
+}
 
 const privacy::Statement& Budget::Accounted(uint32_t rounds) {
   const int64_t charged = int64_t{rounds} + surcharge_;
   if (!accounted_ || accounted_->rounds != charged) {
-    privacy::Plan plan = config_.plan;
-    plan.rounds = std::max(plan.rounds, charged);
-    accounted_ = privacy::Account(plan, charged, config_.spent_before, surcharge_);
+    const Disclosed now = DisclosedAfter(rounds, rounds);
+    accounted_ =
+        privacy::Account(now.phase.plan, now.phase.rounds, now.before, now.phase.surcharge);
+    accounted_->rounds = charged;
+    accounted_->earlier_rounds = CountRounds(before_);
     if (!config_.codec->certified) AssumeIdealNoise(&*accounted_);
   }
   return *accounted_;
@@ -30,7 +66,8 @@ const privacy::Statement& Budget::Accounted(uint32_t rounds) {
 
 privacy::Statement Budget::SpentAfter(uint32_t rounds, uint32_t attempts) {
   privacy::Statement spent = Accounted(rounds);
-  privacy::RestateUpdates(config_.plan, attempts, config_.spent_before, &spent);
+  const Disclosed now = DisclosedAfter(rounds, attempts);
+  privacy::RestateUpdates(now.phase.plan, now.phase.updates, now.before, &spent);
   if (!config_.codec->certified) AssumeIdealNoise(&spent);
   return spent;
 }
@@ -44,12 +81,17 @@ std::string Budget::Refusal(uint32_t rounds) {
   if (spent.earlier_rounds > 0) {
     earlier = fmt::format(" and {} of earlier jobs on these devices", spent.earlier_rounds);
   }
+  const bool is_changed = !DisclosedAfter(rounds + 1, rounds + 1).before.empty();
   return fmt::format(
       "the privacy budget cannot pay for another round: epsilon {} at delta {} is spent by "
-      "{} of {} rounds{}, the next one would make it {}, and the budget is {}; to go on, "
-      "begin a job with a larger budget, or with more noise, or with new devices",
+      "{} of {} rounds{}, the next one would make it {}{}, and the budget is {}; to go on, raise "
+      "--epsilon-budget, or begin a job with a larger budget, or with more noise, or with new "
+      "devices",
       privacy::EpsilonText(spent.epsilon(), 3), privacy::DeltaText(spent.Headline().delta), rounds,
-      config_.plan.rounds, earlier, privacy::EpsilonText(next, 3), config_.epsilon_budget);
+      config_.plan.rounds, earlier, privacy::EpsilonText(next, 3),
+      is_changed ? " (by the filter: the fleet or the plan has changed, or there was a job before)"
+                 : "",
+      config_.epsilon_budget);
 }
 
 }  // namespace sotto::server

@@ -8,17 +8,32 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "plans/statement.h"
 #include "round/job_config.h"
+#include "round/job_phases.h"
 
 namespace sotto::server {
 
 class Budget {
  public:
   // The configuration must outlive the budget.
+  //   phases     of the rounds that the job has released
   //   surcharge  attempts that are charged although they released nothing; see JobState
-  Budget(const JobConfig& config, uint32_t surcharge) : config_(config), surcharge_(surcharge) {}
+  Budget(const JobConfig& config, const JobPhases& phases, uint32_t surcharge);
+
+  // From the next attempt on another number of devices is eligible: see JobPhases::SetFleet().
+  void SetFleet(uint32_t devices, uint32_t round, uint32_t attempts);
+
+  // What earlier jobs have spent on the job's devices, those that joined included. At first it is
+  // config.spent_before.
+  void SetSpentBefore(std::vector<privacy::SpentRounds> before);
+
+  // The number of eligible devices of the next attempt, as SetFleet() was told.
+  int64_t devices() const { return phases_.DevicesNow(config_.plan); }
+
+  const JobPhases& phases() const { return phases_; }
 
   // The statement after `rounds` released rounds, over this job and the jobs before it. Call it
   // only if the configuration's codec is accounted.
@@ -30,9 +45,13 @@ class Budget {
   std::string Refusal(uint32_t rounds);
 
  private:
+  struct Disclosed;  // the phase of the last round, and all before it
+  Disclosed DisclosedAfter(uint32_t rounds, uint32_t attempts) const;
   const privacy::Statement& Accounted(uint32_t rounds);
 
   const JobConfig& config_;
+  JobPhases phases_;
+  std::vector<privacy::SpentRounds> before_;
   uint32_t surcharge_;
   // The last statement, which holds its number of rounds. It is kept because accounting takes
   // milliseconds and each round needs it twice: before the round opens and when it is released.

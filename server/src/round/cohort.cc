@@ -16,34 +16,38 @@ std::vector<uint32_t> DrawUniform(uint32_t devices, uint32_t cohort, RandomStrea
   return all;
 }
 
-std::vector<uint32_t> DrawPoisson(uint32_t devices, uint32_t cohort, RandomStream& random) {
+std::vector<uint32_t> DrawPoisson(uint32_t devices, uint32_t cohort, uint32_t planned_devices,
+                                  RandomStream& random) {
   std::vector<uint32_t> drawn;
   for (uint32_t i = 0; i < devices; ++i) {
-    if (random.Below(devices) < cohort) drawn.push_back(i);
+    if (random.Below(planned_devices) < cohort) drawn.push_back(i);
   }
   return drawn;
+}
+
+std::vector<uint32_t> AllOf(uint32_t devices) {
+  std::vector<uint32_t> all(devices);
+  std::iota(all.begin(), all.end(), 0U);
+  return all;
 }
 
 }  // namespace
 
 std::vector<uint32_t> DrawCohort(privacy::Sampling sampling, uint32_t devices, uint32_t cohort,
-                                 RandomStream& random) {
-  if (cohort < 1 || cohort > devices) {
+                                 RandomStream& random, uint32_t planned_devices) {
+  const bool is_poisson = sampling == privacy::Sampling::kPoisson;
+  const uint32_t planned = is_poisson && planned_devices != 0 ? planned_devices : devices;
+  if (cohort < 1 || cohort > planned) {
     throw std::invalid_argument("a cohort has at least one device and at most all of them");
   }
+  const bool takes_all = sampling != privacy::Sampling::kUniform && cohort == devices;
   std::vector<uint32_t> drawn;
-  switch (sampling) {
-    case privacy::Sampling::kUniform:
-      drawn = DrawUniform(devices, cohort, random);
-      break;
-    case privacy::Sampling::kPoisson:
-      drawn = DrawPoisson(devices, cohort, random);
-      break;
-    case privacy::Sampling::kNone:
-    case privacy::Sampling::kFull:
-      drawn.resize(devices);
-      std::iota(drawn.begin(), drawn.end(), 0U);
-      break;
+  if (is_poisson) {
+    drawn = DrawPoisson(devices, cohort, planned, random);
+  } else if (takes_all) {
+    drawn = AllOf(devices);
+  } else {
+    drawn = DrawUniform(devices, cohort, random);
   }
   if (random.status() != Status::kOk) throw std::runtime_error("drawing a cohort: ChaCha20 failed");
   return drawn;

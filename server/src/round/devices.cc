@@ -23,11 +23,11 @@ ByteSpan BytesOf(const std::string& id) {
   return {reinterpret_cast<const uint8_t*>(id.data()), id.size()};
 }
 
+}  // namespace
+
 bool IsSameSecret(const Key& a, const Key& b) {
   return std::equal(std::begin(a.bytes), std::end(a.bytes), std::begin(b.bytes));
 }
-
-}  // namespace
 
 void IndexTable::Put(const Slot& slot) {
   size_t at = slot.hash;
@@ -58,14 +58,14 @@ void DeviceRegistry::Reserve(size_t devices) {
   by_secret_.Reserve(devices);
 }
 
-void DeviceRegistry::Register(Device device) {
+void DeviceRegistry::Register(Device device, std::optional<int64_t> number) {
   if (!IsValidDeviceId(BytesOf(device.id))) {
     throw std::invalid_argument("device name '" + device.id +
                                 "': use 1 to 64 characters of A-Z a-z 0-9 . _ -");
   }
   const uint32_t id_hash = HashOf(BytesOf(device.id));
   const uint32_t secret_hash = HashOf(device.secret.bytes);
-  if (Find(device.id) != size()) {
+  if (IndexOf(device.id) != size()) {
     throw std::invalid_argument("device " + device.id + " is registered already");
   }
   const uint32_t other = by_secret_.Find(secret_hash, [&](uint32_t index) {
@@ -77,10 +77,62 @@ void DeviceRegistry::Register(Device device) {
   }
   by_id_.Add(id_hash, size());
   by_secret_.Add(secret_hash, size());
+  numbers_.push_back(number.value_or(int64_t{size()}));
   devices_.push_back(std::move(device));
 }
 
+std::shared_ptr<const DeviceRegistry> DeviceRegistry::Changed(
+    const std::vector<DeviceChange>& changes) const {
+  auto changed = std::make_shared<DeviceRegistry>();
+  changed->Reserve(devices_.size() + changes.size());
+  changed->devices_.insert(changed->devices_.end(), devices_.begin(), devices_.end());
+  changed->numbers_ = numbers_;
+  changed->revoked_ = revoked_;
+  changed->by_id_ = by_id_;
+  changed->by_secret_ = by_secret_;
+  for (const DeviceChange& change : changes) {
+    const uint32_t index = changed->IndexOf(change.device.id);
+    const bool is_there = index != changed->size();
+    switch (change.kind) {
+      case DeviceChange::Kind::kAdded:
+        if (!is_there) changed->Register(change.device, change.number);
+        break;
+      case DeviceChange::Kind::kRevoked:
+        if (is_there) changed->revoked_.insert(index);
+        break;
+      case DeviceChange::Kind::kRotated:
+        if (is_there) changed->Exchange(index, change.device.secret);
+        break;
+    }
+  }
+  if (is_locked()) changed->Lock();
+  return changed;
+}
+
+void DeviceRegistry::Exchange(uint32_t index, const Key& secret) {
+  devices_[index].secret = secret;
+  by_secret_.Add(HashOf(secret.bytes), index);
+}
+
+std::vector<uint32_t> DeviceRegistry::IndicesOf(std::vector<uint32_t> positions) const {
+  if (revoked_.empty()) return positions;
+  std::sort(positions.begin(), positions.end());
+  // Each revoked device in front of a position moves it by one.
+  auto revoked = revoked_.begin();
+  uint32_t skipped = 0;
+  for (uint32_t& position : positions) {
+    for (; revoked != revoked_.end() && *revoked <= position + skipped; ++revoked) ++skipped;
+    position += skipped;
+  }
+  return positions;
+}
+
 uint32_t DeviceRegistry::Find(const std::string& id) const {
+  const uint32_t found = IndexOf(id);
+  return found == size() || IsEligible(found) ? found : size();
+}
+
+uint32_t DeviceRegistry::IndexOf(const std::string& id) const {
   const uint32_t found =
       by_id_.Find(HashOf(BytesOf(id)), [&](uint32_t index) { return devices_[index].id == id; });
   return found == IndexTable::kNone ? size() : found;

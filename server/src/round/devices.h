@@ -3,6 +3,9 @@
 #define SOTTO_ROUND_DEVICES_H_
 
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,19 +50,44 @@ class IndexTable {
   size_t used_ = 0;
 };
 
-// All eligible devices, by index and by name. The registry is filled before the job starts. After
-// that any thread may read it, and nothing changes it.
+// What has become of a device.
+struct DeviceChange {
+  enum class Kind { kAdded, kRevoked, kRotated };
+  Kind kind = Kind::kAdded;
+  int64_t number = 0;  // see DeviceRegistry::NumberOf()
+  Device device;       // the secret is the new one; of a revoked device it is empty
+};
+
+// The devices of a job, by index and by name. A registry is filled before anybody else has it.
+// After that any thread may read it, and nothing changes it: when the fleet changes, Changed()
+// makes another registry. An index stands for the same device in all of them.
 class DeviceRegistry {
  public:
   // Throws std::invalid_argument for an invalid name, a registered name, or a registered secret.
   // Two devices with one secret could encode two updates under one round key.
-  void Register(Device device);
+  //   number  by which a store knows the device; absent: its index
+  void Register(Device device, std::optional<int64_t> number = std::nullopt);
+
+  // The registry after these changes, locked in memory as this one. A device that was revoked keeps
+  // its index. A change of a device that the registry does not have, or has had already, changes
+  // nothing. Throws as Register().
+  std::shared_ptr<const DeviceRegistry> Changed(const std::vector<DeviceChange>& changes) const;
 
   // Makes room for so many devices: without it memory is moved as the registry grows.
   void Reserve(size_t devices);
 
+  // Of all devices, revoked ones included.
   uint32_t size() const { return static_cast<uint32_t>(devices_.size()); }
   const Device& operator[](uint32_t index) const { return devices_[index]; }
+  int64_t NumberOf(uint32_t index) const { return numbers_[index]; }
+
+  // The devices that may take part: not revoked.
+  uint32_t eligible() const { return size() - static_cast<uint32_t>(revoked_.size()); }
+  bool IsEligible(uint32_t index) const { return revoked_.count(index) == 0; }
+
+  // The indices of the devices at these positions, in [0, eligible()), among all eligible ones;
+  // ascending if the positions are.
+  std::vector<uint32_t> IndicesOf(std::vector<uint32_t> positions) const;
 
   // Locks the names and secrets in memory, if the system allows it, so that they reach no swap
   // space. Call it after the last Register(). The server keeps no other long-lived copy of a
@@ -67,15 +95,30 @@ class DeviceRegistry {
   void Lock() { lock_ = posix::LockedMemory(devices_.data(), devices_.size() * sizeof(Device)); }
   bool is_locked() const { return lock_.is_locked(); }
 
-  // The device's index, or size() if the name is unknown.
+  // The device's index, or size() if the name is unknown. Find() gives size() for a revoked device,
+  // too.
+  uint32_t IndexOf(const std::string& id) const;
   uint32_t Find(const std::string& id) const;
 
  private:
+  void Exchange(uint32_t index, const Key& secret);
+
   std::vector<Device> devices_;
+  std::vector<int64_t> numbers_;
+  std::set<uint32_t> revoked_;
   IndexTable by_id_;
   IndexTable by_secret_;
   posix::LockedMemory lock_;  // of devices_; destroyed first
 };
+
+using SharedDevices = std::shared_ptr<const DeviceRegistry>;
+
+// A registry that outlives all who share it.
+inline SharedDevices Unowned(const DeviceRegistry& devices) {
+  return {std::shared_ptr<const void>(), &devices};
+}
+
+bool IsSameSecret(const Key& a, const Key& b);
 
 }  // namespace sotto::server
 

@@ -21,27 +21,39 @@ const JobConfig& Validated(const JobConfig& config) {
   return config;
 }
 
+JobPhases PhasesOf(const JobConfig& config, const std::optional<JobState>& resume) {
+  JobPhases phases = resume ? resume->phases : JobPhases();
+  const bool is_extended = resume && resume->planned != 0 && config.plan.rounds > resume->planned;
+  if (is_extended) phases.ExtendFrom(resume->planned);
+  return phases;
+}
+
 }  // namespace
 
 Job::Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& log, const Key& server_key,
          const std::optional<JobState>& resume)
     : config_(Validated(config)),
-      devices_(devices),
+      devices_(Unowned(devices)),
       log_(log),
-      budget_(config_, resume ? resume->surcharge : 0),
+      budget_(config_, PhasesOf(config_, resume), resume ? resume->surcharge : 0),
       server_key_(server_key),
       estimator_(MakeEstimator(config_.aggregation)),
       optimiser_(MakeOptimiser(config_.aggregation)),
       parameters_(config_.model->parameters),
       clip_l2_(config_.training.clip_l2) {
-  if (config_.plan.devices != devices_.size()) {
+  if (!resume && config_.plan.devices != devices_->eligible()) {
     throw std::invalid_argument("the plan's number of devices is not that of the registry");
   }
   posix::Check(ModelDigest(*config_.model, model_digest_), "the model's digest");
   const Key id = posix::DeriveKey(server_key_, key_label::kJob);
   std::copy_n(resume ? resume->job_id : id.bytes, kJobIdSize, job_id_);
   BeginWithInitialModel();
-  if (!resume) RequireBudget();  // before there is a job in the store
+  if (resume) {
+    round_ = resume->next_round;
+    attempts_ = resume->attempts;
+  }
+  const bool is_extended = resume && resume->planned != 0 && config_.plan.rounds > resume->planned;
+  if (!resume || is_extended) RequireBudget();  // before the job, or its extension, is in the store
   log_.BeginJob({job_id_, model_digest_, config_, parameters()});
   if (resume) Resume(*resume);
 }
@@ -60,7 +72,7 @@ void Job::BeginWithInitialModel() {
 }
 
 void Job::Resume(const JobState& state) {
-  if (!state.heard.empty() && state.heard.size() != devices_.size()) {
+  if (!state.heard.empty() && state.heard.size() != devices_->size()) {
     throw std::runtime_error("the stored state has another number of devices than the job's");
   }
   if (!state.parameters.empty()) {
@@ -71,11 +83,8 @@ void Job::Resume(const JobState& state) {
     optimiser_->Restore({state.optimiser_state.data(), state.optimiser_state.size()});
   }
   if (state.clip_l2 != 0) clip_l2_ = static_cast<float>(state.clip_l2);
-  round_ = state.next_round;
   attempt_ = state.next_attempt;
-  attempts_ = state.attempts;
   heard_before_ = state.heard;
-  RequireBudget();
 }
 
 JobState Job::State() const {
@@ -88,6 +97,8 @@ JobState Job::State() const {
   state.optimiser_state = optimiser_->State();
   state.clip_l2 = static_cast<double>(clip_l2_);
   state.heard = heard_before_;
+  state.phases = budget_.phases();
+  state.planned = static_cast<uint32_t>(config_.plan.rounds);
   return state;
 }
 
@@ -97,7 +108,8 @@ Job::Phase Job::phase() const {
 }
 
 void Job::RequireBudget() {
-  if (round_ == config_.plan.rounds) return;
+  if (round_ == config_.plan.rounds || !Hindrance().empty()) return;
+  budget_.SetFleet(devices_->eligible(), round_, attempts_);
   if (const std::string refusal = budget_.Refusal(round_); !refusal.empty()) {
     throw std::invalid_argument(refusal);
   }
@@ -148,9 +160,62 @@ void Job::PublishModel() {
   }
 }
 
-// Opens the next attempt at the round, or finishes the job if there can be none.
+void Job::SetFleet(SharedDevices devices, std::vector<privacy::SpentRounds> spent_before) {
+  std::shared_ptr<Attempt> attempt;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    next_devices_ = devices;
+    next_spent_before_ = std::move(spent_before);
+    attempt = current_;
+  }
+  if (attempt != nullptr) attempt->SetDevices(std::move(devices));
+}
+
+void Job::SetPaused(bool paused) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  paused_ = paused;
+}
+
+// Takes the newest fleet for the next attempt.
+void Job::TakeFleet() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (next_devices_ != nullptr) {
+    for (uint32_t index = devices_->size(); index < next_devices_->size(); ++index) {
+      joined_.push_back(next_devices_->NumberOf(index));
+    }
+    devices_ = std::move(next_devices_);
+    next_devices_.reset();
+    budget_.SetSpentBefore(std::move(next_spent_before_));
+  }
+}
+
+// Why no attempt can be opened now; empty: one can.
+std::string Job::Hindrance() const {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (paused_) return "paused; `sotto resume` lets the job go on";
+  }
+  const bool is_poisson = config_.plan.sampling == privacy::Sampling::kPoisson;
+  const auto least =
+      std::max<int64_t>(is_poisson ? 1 : config_.plan.cohort, int64_t{config_.min_devices});
+  const int64_t eligible = devices_->eligible();
+  if (eligible >= least) return "";
+  return "waiting for devices: " + Counted(eligible, "device") + " of the " +
+         std::to_string(least) + " that a round needs; add some with `sotto keys new`";
+}
+
+// Opens the next attempt at the round, or finishes the job if there can be none, or waits.
 void Job::StartAttempt() {
   for (;; GiveAttemptUp()) {
+    TakeFleet();
+    waiting_for_ = Hindrance();
+    if (!waiting_for_.empty()) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      phase_ = Phase::kIdle;
+      current_.reset();
+      return;
+    }
+    budget_.SetFleet(devices_->eligible(), round_, attempts_);
     if (given_up_ == config_.max_attempts) {
       const std::string lacks = DescribeLacks(lacking_before_);
       GiveUp("round " + std::to_string(round_ + 1) + " was given up after " +
@@ -162,12 +227,17 @@ void Job::StartAttempt() {
       return;
     }
     DrawCohort();
-    if (cohort_.size() <= static_cast<size_t>(config_.plan.planned_reports)) break;
+    const bool is_capped = config_.codec->noise;  // no noise: no sum of which it must be constant
+    if (!is_capped || cohort_.size() <= static_cast<size_t>(config_.plan.planned_reports)) break;
   }
   auto attempt = std::make_shared<Attempt>(config_, devices_, MakeTask(), cohort_,
                                            ByteSpan(model_bytes_.data(), model_bytes_.size()));
+  for (uint32_t device = 0; device < heard_before_.size(); ++device) {
+    if (!devices_->IsEligible(device)) heard_before_[device] = false;
+  }
   attempt->CheckInToo(heard_before_);
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (next_devices_ != nullptr) attempt->SetDevices(next_devices_);  // since the draw
   current_ = std::move(attempt);
   phase_ = Phase::kOpen;
 }
@@ -175,9 +245,12 @@ void Job::StartAttempt() {
 // Draws the attempt's devices and commits them.
 void Job::DrawCohort() {
   RandomStream random(posix::DeriveKey(server_key_, key_label::kCohort, round_, attempt_), 0);
-  cohort_ = server::DrawCohort(config_.plan.sampling, devices_.size(),
-                               static_cast<uint32_t>(config_.plan.cohort), random);
-  log_.CommitAttempt({round_, attempt_, cohort_});
+  const std::vector<uint32_t> positions = server::DrawCohort(
+      config_.plan.sampling, devices_->eligible(), static_cast<uint32_t>(config_.plan.cohort),
+      random, static_cast<uint32_t>(config_.plan.devices));
+  log_.CommitAttempt({round_, attempt_, positions, devices_->eligible(), joined_});
+  joined_.clear();
+  cohort_ = devices_->IndicesOf(positions);
   ++attempts_;
 }
 
@@ -315,6 +388,7 @@ RoundOutcome Job::OutcomeOf(const AttemptCounts& counts) const {
   RoundOutcome outcome;
   outcome.round = round_;
   outcome.attempt = attempt_;
+  outcome.devices = devices_->eligible();
   outcome.cohort = static_cast<uint32_t>(cohort_.size());
   outcome.checked_in = counts.checked_in;
   outcome.reported = counts.reported;
@@ -330,8 +404,9 @@ RoundOutcome Job::OutcomeOf(const AttemptCounts& counts) const {
 }
 
 ReleaseResult Job::MakeRelease(PartialSum total, RoundOutcome* outcome) {
-  ReleaseResult release = server::MakeRelease(config_, CurrentAttempt()->task(), std::move(total),
-                                              server_key_, parameters(), *estimator_, *optimiser_);
+  ReleaseResult release =
+      server::MakeRelease(config_, PlanOfRound(), CurrentAttempt()->task(), std::move(total),
+                          server_key_, parameters(), *estimator_, *optimiser_);
   if (config_.codec->accounted) outcome->spent = budget_.SpentAfter(round_ + 1, attempts_);
   outcome->topped_up = release.topped_up;
   outcome->diverged = release.diverged;
@@ -352,7 +427,7 @@ void Job::Commit(const ReleaseResult& release, const RoundOutcome& outcome) {
   record.clip_l2 = outcome.clip_l2;
   record.next_clip_l2 = outcome.next_clip_l2;
   record.noise_sigma = outcome.noise_sigma;
-  record.plan = config_.plan;
+  record.plan = PlanOfRound();
   record.attempts = attempts_;
   record.spent = outcome.spent;
   const std::vector<uint8_t> optimiser_state = optimiser_->State();

@@ -8,6 +8,8 @@
 //   idle --OpenRound()--> open --CloseRound()--> idle    released
 //                                           \--> open    given up: too few devices, next attempt
 //   idle --OpenRound()--> finished                       all rounds released, or budget spent
+//   idle --OpenRound()--> idle                           too few devices are eligible, or paused;
+//                                                        CloseRound() may end like this, too
 //
 // CloseRound() is CloseUploads() followed by FinishRound(). Processes that share an attempt merge
 // their parts between these two calls.
@@ -41,7 +43,8 @@ struct RoundOutcome {
   bool released = false;
   uint32_t round = 0;
   uint32_t attempt = 0;
-  uint32_t cohort = 0;  // devices drawn
+  uint32_t devices = 0;  // eligible, of which the cohort was drawn
+  uint32_t cohort = 0;   // devices drawn
   // Devices heard in this attempt or the one before it, drawn or not, that lack nothing.
   uint32_t checked_in = 0;
   uint32_t reported = 0;      // complete, valid updates
@@ -69,7 +72,8 @@ class Job {
  public:
   enum class Phase { kIdle, kOpen, kClosing, kFinished };
 
-  // The registry and the log must outlive the job.
+  // The registry and the log must outlive the job. A new job's plan has as many devices as are
+  // eligible; a resumed one keeps its plan.
   //   server_key  fresh entropy at each start of the server. The job id, the initial weights, the
   //               cohorts and the noise of zero updates derive from it, so a restart never repeats
   //               them.
@@ -82,10 +86,24 @@ class Job {
   Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& log, const Key& server_key,
       const std::optional<JobState>& resume = std::nullopt);
 
-  // Draws a cohort, commits the attempt and lets its devices train. Returns false, in phase
-  // kFinished, if all rounds are released, if the budget cannot pay for another one, or if the job
-  // gave up. Throws std::runtime_error from the log.
+  // Draws a cohort, commits the attempt and lets its devices train. Returns false in phase
+  // kFinished if all rounds are released, if the budget cannot pay for another one, or if the job
+  // gave up; and in phase kIdle if it waits (waiting_for()). Throws std::runtime_error from the
+  // log.
   bool OpenRound();
+
+  // Devices have joined, left or got other secrets. A device that left or has another secret is
+  // treated so at once (Attempt::SetDevices()); the next attempt is drawn of the new fleet. Call it
+  // from any thread.
+  //   devices       made by DeviceRegistry::Changed() from the job's registry
+  //   spent_before  what earlier jobs have spent on the devices, those that joined included
+  void SetFleet(SharedDevices devices, std::vector<privacy::SpentRounds> spent_before);
+
+  // While it is paused a job opens no attempt. The one that is open goes on. From any thread.
+  void SetPaused(bool paused);
+
+  // Why OpenRound() opened nothing though the job is not finished, for people; empty: it did.
+  const std::string& waiting_for() const { return waiting_for_; }
 
   // Closes the attempt at its deadline: no update is accepted from now on.
   //   - If at least min_devices devices checked in, the release is made, committed and published,
@@ -168,6 +186,9 @@ class Job {
   void GiveUp(const std::string& reason);
   void PublishModel();
   void StartAttempt();
+  void TakeFleet();
+  std::string Hindrance() const;
+  privacy::Plan PlanOfRound() const { return PlanForFleet(config_.plan, budget_.devices()); }
   void DrawCohort();
   void GiveAttemptUp();
   TrainTask MakeTask() const;
@@ -179,7 +200,7 @@ class Job {
   std::shared_ptr<Attempt> CurrentAttempt() const;
 
   const JobConfig config_;
-  const DeviceRegistry& devices_;
+  SharedDevices devices_;  // of the last attempt that was opened
   JobLog& log_;
   Budget budget_;
   const Key server_key_;
@@ -188,13 +209,18 @@ class Job {
   uint8_t job_id_[kJobIdSize] = {};
   uint8_t model_digest_[kSha256Size] = {};
 
-  mutable std::mutex mutex_;  // guards the next five members
+  mutable std::mutex mutex_;  // guards the next eight members
   Phase phase_ = Phase::kIdle;
   std::string finish_reason_;
   bool gave_up_ = false;
   std::shared_ptr<Attempt> current_;
   bool suspended_ = false;
+  SharedDevices next_devices_;  // the newest fleet; null: devices_
+  std::vector<privacy::SpentRounds> next_spent_before_;
+  bool paused_ = false;
 
+  std::string waiting_for_;
+  std::vector<int64_t> joined_;  // DeviceRegistry::NumberOf(), since the last committed attempt
   uint32_t round_ = 0;
   uint32_t attempt_ = 0;
   uint32_t given_up_ = 0;  // attempts at the current round

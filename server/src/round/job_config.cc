@@ -135,15 +135,17 @@ uint32_t JobConfig::LeastNoisyRound() const {
   return least;
 }
 
-float JobConfig::NextClip(float clip_l2, int64_t bit_sum, double* fraction) const {
+float JobConfig::NextClip(float clip_l2, int64_t bit_sum, double cohort, double* fraction) const {
   const double bits = static_cast<double>(bit_sum) / (2.0 * ClipBitQ20());
-  *fraction = privacy::UnclippedFraction(bits, static_cast<double>(plan.cohort));
+  *fraction = privacy::UnclippedFraction(bits, cohort);
   const double next = privacy::NextClip(static_cast<double>(clip_l2), *fraction, *clip_schedule);
   return static_cast<float>(std::clamp(next, kMinAdaptiveClip, kMaxAdaptiveClip));
 }
 
-privacy::AccuracyEstimate JobConfig::EstimateAccuracy(int64_t accuracy_sum) const {
-  return privacy::EstimateAccuracy(plan, static_cast<double>(accuracy_sum) / (2.0 * AccuracyQ20()));
+privacy::AccuracyEstimate JobConfig::EstimateAccuracy(int64_t accuracy_sum,
+                                                      const privacy::Plan& of_round) const {
+  return privacy::EstimateAccuracy(of_round,
+                                   static_cast<double>(accuracy_sum) / (2.0 * AccuracyQ20()));
 }
 
 TrainTask JobConfig::TaskFor(uint32_t round, float clip_l2) const {

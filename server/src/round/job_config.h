@@ -76,7 +76,8 @@ struct JobConfig {
   bool seeded = false;  // randomness derives from a known number: NOT private; for the ledger
 
   // How long a device that has no work waits before it asks again, milliseconds. The same for every
-  // device at every time, so the answer tells neither the draw nor the load.
+  // device at every time, so the answer tells neither the draw nor the load. A server adds a random
+  // part that depends on neither.
   uint32_t poll_interval_ms = 1000;
   // The work of a release does not depend on the number of reports: as many zero updates are
   // computed as the plan has reports, and the sum takes those that are missing. For a server, whose
@@ -130,12 +131,15 @@ struct JobConfig {
 
   // The bound of the next round.
   //   bit_sum   the noisy sum of the bits' coordinate, an integer
+  //   cohort    Plan::ExpectedCohort() of the round
   //   fraction  receives the noisy share of the cohort that was not clipped, in [0, 1]
-  float NextClip(float clip_l2, int64_t bit_sum, double* fraction) const;
+  float NextClip(float clip_l2, int64_t bit_sum, double cohort, double* fraction) const;
 
   // What devices' accuracies say of the round's model.
   //   accuracy_sum  the noisy sum of the accuracies' coordinate, an integer
-  privacy::AccuracyEstimate EstimateAccuracy(int64_t accuracy_sum) const;
+  //   of_round      the round's plan
+  privacy::AccuracyEstimate EstimateAccuracy(int64_t accuracy_sum,
+                                             const privacy::Plan& of_round) const;
 
   // Throws std::invalid_argument that names the field and its range.
   void Validate() const;

@@ -12,6 +12,7 @@
 
 #include "plans/statement.h"
 #include "round/job_config.h"
+#include "round/job_phases.h"
 #include "sotto/keys.h"
 #include "sotto/span.h"
 
@@ -44,6 +45,9 @@ struct JobState {
   // The devices that the last attempt heard, by registry index (round/attempt.h); empty: none. A
   // store does not know them.
   std::vector<bool> heard;
+  JobPhases phases;  // what its rounds so far were accounted with
+  uint32_t planned =
+      0;  // rounds of its plan so far, which the configuration may extend; 0: as there
 };
 
 // An attempt at a round. It is committed before any device takes part in it. A committed number is
@@ -51,7 +55,13 @@ struct JobState {
 struct AttemptRecord {
   uint32_t round = 0;
   uint32_t attempt = 0;
+  // Positions of the drawn devices in the list of those that were eligible, in the registry's
+  // order; ascending.
   std::vector<uint32_t> cohort;
+  uint32_t devices = 0;  // that were eligible; 0: as many as before, and the same
+  // Of these the ones that were not eligible in any earlier attempt of this process:
+  // DeviceRegistry::NumberOf().
+  std::vector<int64_t> joined = {};
 };
 
 // A released round: the model and its privacy claims, written together or not at all.

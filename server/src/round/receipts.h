@@ -77,6 +77,8 @@ class Receipts {
   using Receipt = std::array<uint8_t, kReceiptSize>;
 
   static Attempt NameOf(ByteSpan job_id, uint32_t round, uint32_t attempt);
+  static Attempt NameIn(ByteSpan receipt);
+  bool IsKnown(ByteSpan receipt) const;
   void Sign(Receipt& receipt) const;
 
   const Key tag_key_;

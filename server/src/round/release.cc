@@ -33,50 +33,52 @@ uint32_t TopUp(const JobConfig& config, const UpdateCodec& codec, uint32_t repor
 }
 
 // The bits are read only from the sum, after its noise is complete.
-void SetNextClip(const JobConfig& config, const TrainTask& task, Span<const int64_t> noisy,
-                 ReleaseResult* release) {
+void SetNextClip(const JobConfig& config, const TrainTask& task, double cohort,
+                 Span<const int64_t> noisy, ReleaseResult* release) {
   release->next_clip_l2 = static_cast<double>(config.ClipFor(task.round + 1));
   if (!config.clip_schedule) return;
   const float clip_l2 = task.training.clip_l2;
   double fraction = 0;
   const int64_t bit_sum = noisy[config.model->parameters];
-  release->next_clip_l2 = static_cast<double>(config.NextClip(clip_l2, bit_sum, &fraction));
+  release->next_clip_l2 = static_cast<double>(config.NextClip(clip_l2, bit_sum, cohort, &fraction));
   release->unclipped_fraction = fraction;
 }
 
 // The accuracies, too.
-void EstimateAccuracy(const JobConfig& config, Span<const int64_t> noisy, ReleaseResult* release) {
+void EstimateAccuracy(const JobConfig& config, const privacy::Plan& plan, Span<const int64_t> noisy,
+                      ReleaseResult* release) {
   if (!config.evaluates_on_devices) return;
-  release->device_accuracy = config.EstimateAccuracy(noisy[config.coordinates() - 1]);
+  release->device_accuracy = config.EstimateAccuracy(noisy[config.coordinates() - 1], plan);
 }
 
 }  // namespace
 
-double MeanNoiseSigma(const JobConfig& config, const TrainTask& task) {
+double MeanNoiseSigma(const JobConfig& config, const TrainTask& task, double cohort) {
   if (!config.codec->noise) return 0;
   const auto sigma = static_cast<double>(task.quantizer_scale);
   const double own = std::ldexp(task.private_noise_q20, -20) * sigma;
   const double of_sum =
       std::sqrt(static_cast<double>(config.plan.planned_reports)) * std::hypot(sigma, own);
-  return of_sum / static_cast<double>(config.plan.cohort);
+  return of_sum / cohort;
 }
 
-ReleaseResult MakeRelease(const JobConfig& config, const TrainTask& task, PartialSum total,
-                          const Key& server_key, Span<const float> parameters,
+ReleaseResult MakeRelease(const JobConfig& config, const privacy::Plan& plan, const TrainTask& task,
+                          PartialSum total, const Key& server_key, Span<const float> parameters,
                           const Estimator& estimator, Optimiser& optimiser) {
   RequirePlausible(config, total);
   const std::unique_ptr<const UpdateCodec> codec = config.codec->make(task);
   Accumulator sum(std::move(total.sums));
   ReleaseResult release;
   release.topped_up = TopUp(config, *codec, total.counts.reported, server_key, sum);
-  SetNextClip(config, task, sum.sums(), &release);
-  EstimateAccuracy(config, sum.sums(), &release);
+  const double cohort = plan.ExpectedCohort();
+  SetNextClip(config, task, cohort, sum.sums(), &release);
+  EstimateAccuracy(config, plan, sum.sums(), &release);
   const std::vector<TrainedTensor> tensors =
       TrainedTensors(*config.model, config.aggregation.smoothing_image);
   const std::vector<float> update = estimator.Estimate({sum.sums().first(config.model->parameters),
                                                         codec->SumUnit(),
-                                                        static_cast<double>(config.plan.cohort),
-                                                        MeanNoiseSigma(config, task),
+                                                        cohort,
+                                                        MeanNoiseSigma(config, task, cohort),
                                                         {tensors.data(), tensors.size()}});
   release.parameters.assign(parameters.begin(), parameters.end());
   // Divergence follows from the noisy sum. So the round counts as released and is charged, and the

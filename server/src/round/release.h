@@ -36,10 +36,11 @@ struct ReleaseResult {
 
 // Deviation of the noise on each coordinate of the mean update, model units. The sum holds the
 // noise of plan.planned_reports updates, private noise included; the mean is the sum divided by
-// plan.cohort. 0 without noise.
-double MeanNoiseSigma(const JobConfig& config, const TrainTask& task);
+// `cohort`, Plan::ExpectedCohort() of the round. 0 without noise.
+double MeanNoiseSigma(const JobConfig& config, const TrainTask& task, double cohort);
 
 // Completes the noise of the sum and computes the next model. The configuration must be valid.
+//   plan        of the round: PlanForFleet() for its eligible devices
 //   task        the task of each of the attempt's devices
 //   total       the merged parts of all processes; with noise, at most plan.planned_reports updates
 //   server_key  zero updates derive from it
@@ -47,8 +48,8 @@ double MeanNoiseSigma(const JobConfig& config, const TrainTask& task);
 //   optimiser   makes one step; no step if the model diverges
 // Throws std::runtime_error if a key or the noise fails. Throws std::invalid_argument for a sum of
 // another size or of too many updates.
-ReleaseResult MakeRelease(const JobConfig& config, const TrainTask& task, PartialSum total,
-                          const Key& server_key, Span<const float> parameters,
+ReleaseResult MakeRelease(const JobConfig& config, const privacy::Plan& plan, const TrainTask& task,
+                          PartialSum total, const Key& server_key, Span<const float> parameters,
                           const Estimator& estimator, Optimiser& optimiser);
 
 }  // namespace sotto::server

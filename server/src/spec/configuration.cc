@@ -1,18 +1,24 @@
 #include "spec/configuration.h"
 
 #include <fmt/format.h>
+#include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "spec/job_spec.h"
 
 namespace sotto::server {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+bool IsStored(Resume resume) {
+  return resume == Resume::kStored || resume == Resume::kKept || resume == Resume::kRaised;
+}
+
 [[noreturn]] void Refuse(const std::string& path, const ChangedField& field) {
-  const std::string advice = field.name == "devices"
-                                 ? "have as many devices as then (sotto keys new adds one; none "
-                                   "that is revoked comes back)"
-                                 : "restore " + field.name;
+  const bool is_raised = field.name == "rounds" || field.name == "epsilon_budget";
+  const std::string advice = (is_raised ? "do not lower " : "restore ") + field.name;
   throw std::runtime_error(
       fmt::format("{}: the job in this store began with {} = {}, and now it is {}; a job keeps the "
                   "configuration it began with: {}, or begin another job after it "
@@ -71,12 +77,20 @@ Json WithKept(Json now, const Json& held) {
   return now;
 }
 
+// Whether a number is no smaller than it was; null is infinite.
+bool IsRaised(const Json& now, const Json& was) {
+  const auto number = [](const Json& json) {
+    return json.is_null() ? kInfinity : json.get<double>();
+  };
+  return (now.is_null() || now.is_number()) && number(now) >= number(was);
+}
+
 }  // namespace
 
 Json ConfigurationToJson(const JobRecord& job) {
   Json json;
   for (const Field<JobRequest>& field : JobFields()) {
-    if (field.resume != Resume::kStored && field.resume != Resume::kKept) continue;
+    if (!IsStored(field.resume)) continue;
     if (field.is_stored && !field.is_stored(job.config)) continue;
     json[field.stored_name()] = field.read(job);
   }
@@ -95,6 +109,13 @@ privacy::Plan PlanFromConfiguration(const std::string& path, const std::string& 
   }
 }
 
+double BudgetFromConfiguration(const std::string& path, const std::string& held) {
+  const Json json = Parse(path, held);
+  const auto budget = json.find("epsilon_budget");
+  if (budget == json.end()) RefuseDamaged(path);
+  return budget->is_null() ? kInfinity : budget->get<double>();
+}
+
 bool ClosedEarlyUncharged(const std::string& path, const std::string& held) {
   return !Parse(path, held).contains("close_early");
 }
@@ -109,9 +130,17 @@ std::optional<ChangedField> FirstChange(const Json& before, const Json& now) {
   return std::nullopt;
 }
 
-void RequireSameConfiguration(const std::string& path, const std::string& held, const Json& asked) {
+void RequireSameConfiguration(const std::string& path, const std::string& held, const Json& asked,
+                              const RaisedFields& raised) {
   const Json now = WithKept(asked, Parse(path, held));
-  const Json before = WithNewOptions(Parse(path, held), now);
+  Json before = WithNewOptions(Parse(path, held), now);
+  for (const auto& [name, was] : {std::pair<const char*, Json>{"rounds", raised.rounds},
+                                  {"epsilon_budget", ToJson(raised.epsilon_budget)}}) {
+    const bool may_be_raised = before.contains(name) && now.contains(name) &&
+                               (before[name].is_number() || before[name].is_null());
+    if (!may_be_raised) continue;
+    before[name] = IsRaised(now[name], was) ? now[name] : was;
+  }
   if (const auto field = FirstChange(before, now)) Refuse(path, *field);
 }
 

@@ -6,6 +6,7 @@
 #ifndef SOTTO_SPEC_CONFIGURATION_H_
 #define SOTTO_SPEC_CONFIGURATION_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -25,6 +26,9 @@ nlohmann::ordered_json ConfigurationToJson(const JobRecord& job);
 // Throws std::runtime_error that names the store if a field is missing.
 privacy::Plan PlanFromConfiguration(const std::string& path, const std::string& held);
 
+// The epsilon budget of a stored configuration; +infinity: none. Throws as PlanFromConfiguration().
+double BudgetFromConfiguration(const std::string& path, const std::string& held);
+
 // True if the job's claims assume that nobody knows the participants, but a program began it that
 // closed every round as soon as its cohort had reported: the text has no field `close_early`.
 // Throws as PlanFromConfiguration().
@@ -37,6 +41,12 @@ struct ChangedField {
   std::string is;
 };
 
+// The fields that a resumed job may raise (Resume::kRaised).
+struct RaisedFields {
+  int64_t rounds = 0;
+  double epsilon_budget = 0.0;
+};
+
 // The first field of two flat objects that differs; absent if they are equal.
 std::optional<ChangedField> FirstChange(const nlohmann::ordered_json& before,
                                         const nlohmann::ordered_json& now);
@@ -46,8 +56,9 @@ std::optional<ChangedField> FirstChange(const nlohmann::ordered_json& before,
 // out (Resume::kKept) and is left out today counts as held.
 //   held  the text in the store
 //   now   what ConfigurationToJson() gives today
+//   raised  what the job has now instead of what it began with, of the fields that may be raised
 void RequireSameConfiguration(const std::string& path, const std::string& held,
-                              const nlohmann::ordered_json& now);
+                              const nlohmann::ordered_json& now, const RaisedFields& raised);
 
 }  // namespace sotto::server
 

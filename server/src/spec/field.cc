@@ -113,6 +113,15 @@ void RequireChoice(const std::vector<std::string>& choices, const Json& text) {
   throw std::invalid_argument("'" + value + "' is none of the choices");
 }
 
+namespace {
+
+const char* ResumeCell(Resume resume) {
+  if (resume == Resume::kRaised) return "raise";
+  return resume == Resume::kFree ? "yes" : "no";
+}
+
+}  // namespace
+
 std::string OptionsTable(const std::vector<std::pair<FieldText, Json>>& rows, Columns columns) {
   const bool all = columns == Columns::kAll;
   std::string text = "| option | default | range | what it does |";
@@ -121,8 +130,7 @@ std::string OptionsTable(const std::vector<std::pair<FieldText, Json>>& rows, Co
   for (const auto& [field, value] : rows) {
     text += fmt::format("| `--{}` | {} | {} | {} |", field.name, Escaped(DefaultCell(field, value)),
                         Escaped(AllowedText(field)), Escaped(field.help));
-    text += all ? fmt::format(" {} | {} |\n", field.resume == Resume::kFree ? "yes" : "no",
-                              LearnsCell(field.device))
+    text += all ? fmt::format(" {} | {} |\n", ResumeCell(field.resume), LearnsCell(field.device))
                 : "\n";
   }
   return text;

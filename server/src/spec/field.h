@@ -43,6 +43,7 @@ enum class Kind { kFlag, kCount, kReal, kText };
 enum class Resume {
   kStored,   // no: the value is stored with the job and compared
   kKept,     // no: as kStored, but a resumed job without a value keeps the one that it began with
+  kRaised,   // yes, to a larger one: the values of later starts are stored beside the first one
   kImplied,  // no: other stored values follow from it and are compared
   kFree,     // yes: the value says how a process works, not what the job is
 };

@@ -108,7 +108,8 @@ Fields Sampling() {
           .In(Group::kRounds)
           .Within(kCount)
           .StandsInPlan(
-              Learns::kNoise, [](auto& plan) -> auto& { return plan.rounds; }),
+              Learns::kNoise, [](auto& plan) -> auto& { return plan.rounds; })
+          .Resumed(Resume::kRaised),
       Derived("dimension").OfPlan([](auto& plan) -> auto& { return plan.dimension; }),
       Row("clip", "largest L2 norm of a device's update, C")
           .In(Group::kTraining)
@@ -148,7 +149,8 @@ Fields ServerStep() {
           .ByDefault("--epsilon; none with --noise-multiplier")
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.epsilon_budget; })
-          .Reads([](const JobRecord& job) { return ToJson(job.config.epsilon_budget); }),
+          .Reads([](const JobRecord& job) { return ToJson(job.config.epsilon_budget); })
+          .Resumed(Resume::kRaised),
       Row("threads", "0: one a processor; does not change the result")
           .In(Group::kRounds)
           .Within({0, 4096})

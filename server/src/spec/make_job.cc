@@ -209,7 +209,8 @@ void ResolveSmoothing(const JobRequest& r, JobConfig* job) {
   AggregationOptions& options = job->aggregation;
   options.smoothing_axes = r.smoothing_axes.value_or(r.smoothing_auto && HasImages(*job) ? 2 : 1);
   if (!r.smoothing_auto) return;
-  const double noise = MeanNoiseSigma(*job, job->TaskFor(0, job->training.clip_l2));
+  const double noise =
+      MeanNoiseSigma(*job, job->TaskFor(0, job->training.clip_l2), job->plan.ExpectedCohort());
   options.smoothing = AutoSmoothing(*job->model, noise, job->plan.clip_l2);
 }
 

@@ -37,6 +37,18 @@ std::vector<int64_t> Union(const std::vector<int64_t>& a, const std::vector<int6
   return all;
 }
 
+// By the jobs before `job`; null: by all.
+std::vector<privacy::SpentRounds> SpentOn(const History& history, const JobEntry* job,
+                                          const std::vector<int64_t>& devices) {
+  std::vector<privacy::SpentRounds> spent;
+  for (const JobEntry& other : history.jobs) {
+    if (job != nullptr && other.number >= job->number) break;
+    if (!Share(other.devices, devices)) continue;
+    for (const privacy::SpentRounds& phase : SpentBy(history, other)) spent.push_back(phase);
+  }
+  return spent;
+}
+
 }  // namespace
 
 const JobEntry* LastJob(const History& history) {
@@ -47,17 +59,30 @@ privacy::Plan PlanOf(const History& history, const JobEntry& job) {
   return PlanFromConfiguration(history.store, job.configuration);
 }
 
-void RequireEnoughDevices(const History& history, const JobEntry* job) {
-  if (job == nullptr) return;
-  const int64_t begun_with = PlanOf(history, *job).devices;
-  const auto left = static_cast<int64_t>(EligibleDevices(history).size());
-  if (left >= begun_with) return;
-  throw std::runtime_error(fmt::format(
-      "{}: job {} began with {}, and {} left that no `sotto keys revoke` shut out; a job goes on "
-      "only with as many: add a device for each that was revoked (sotto keys new), or begin the "
-      "next job with those that are left (sotto serve --new-job)",
-      history.store, job->number, Counted(begun_with, "device"),
-      left == 1 ? "1 is" : fmt::format("{} are", left)));
+JobExtension PlanNow(const std::string& store, const JobEntry& job) {
+  if (!job.extensions.empty()) return job.extensions.back();
+  return {PlanFromConfiguration(store, job.configuration).rounds,
+          BudgetFromConfiguration(store, job.configuration)};
+}
+
+JobPhases PhasesOf(const std::string& store, const JobEntry& job) {
+  const privacy::Plan plan = PlanFromConfiguration(store, job.configuration);
+  JobPhases phases;
+  for (const FleetEntry& fleet : job.fleets) {
+    phases.SetFleet(plan, fleet.devices, fleet.round, fleet.attempts_before);
+  }
+  int64_t rounds = plan.rounds;
+  for (const JobExtension& extension : job.extensions) {
+    if (extension.rounds > rounds) phases.ExtendFrom(rounds);
+    rounds = extension.rounds;
+  }
+  return phases;
+}
+
+std::vector<privacy::SpentRounds> SpentBy(const History& history, const JobEntry& job) {
+  privacy::Plan plan = PlanOf(history, job);
+  plan.rounds = PlanNow(history.store, job).rounds;
+  return PhasesOf(history.store, job).Split(plan, job.released, job.attempts, job.surcharge);
 }
 
 std::vector<int64_t> JobsBefore(const History& history, const JobEntry& job) {
@@ -73,14 +98,11 @@ std::vector<int64_t> JobsBefore(const History& history, const JobEntry& job) {
 std::vector<privacy::SpentRounds> SpentBefore(const History& history, const JobEntry* job) {
   std::vector<int64_t> devices = EligibleDevices(history);
   if (job != nullptr) devices = Union(devices, job->devices);
-  std::vector<privacy::SpentRounds> spent;
-  for (const JobEntry& other : history.jobs) {
-    if (job != nullptr && other.number >= job->number) break;
-    if (!Share(other.devices, devices)) continue;
-    spent.push_back({PlanOf(history, other), other.released + other.surcharge, other.attempts,
-                     other.surcharge});
-  }
-  return spent;
+  return SpentOn(history, job, devices);
+}
+
+std::vector<privacy::SpentRounds> SpentAtBeginning(const History& history, const JobEntry& job) {
+  return SpentOn(history, &job, job.first_devices);
 }
 
 bool RestsOnSeededNoise(const History& history, const JobEntry& job) {
@@ -119,7 +141,9 @@ privacy::Plan PlanOfRound(const ReleaseRecord& record) {
 const JobEntry* JobToResume(const History& history, const JobRecord& record, bool may_begin) {
   const JobEntry* last = LastJob(history);
   if (last == nullptr || may_begin) return nullptr;
-  RequireSameConfiguration(history.store, last->configuration, ConfigurationToJson(record));
+  const JobExtension now = PlanNow(history.store, *last);
+  RequireSameConfiguration(history.store, last->configuration, ConfigurationToJson(record),
+                           {now.rounds, now.epsilon_budget});
   if (!std::equal(record.job_id.begin(), record.job_id.end(), std::begin(last->job_id),
                   std::end(last->job_id))) {
     throw std::runtime_error(history.store +
@@ -129,8 +153,29 @@ const JobEntry* JobToResume(const History& history, const JobRecord& record, boo
   return last;
 }
 
-JobState StateOf(const JobEntry& job, const StoredModel* model) {
+bool GoesOnWithLastJob(const History& history, const JobRecord& record, bool or_is_over) {
+  const JobEntry* last = LastJob(history);
+  if (last == nullptr) return false;
+  const JobExtension now = PlanNow(history.store, *last);
+  const privacy::Plan& plan = record.config.plan;
+  const bool is_over = last->released >= now.rounds;
+  if ((is_over && !or_is_over) || plan.rounds != now.rounds ||
+      record.config.epsilon_budget != now.epsilon_budget) {
+    return false;
+  }
+  try {
+    RequireSameConfiguration(history.store, last->configuration, ConfigurationToJson(record),
+                             {now.rounds, now.epsilon_budget});
+  } catch (const std::runtime_error&) {
+    return false;
+  }
+  return true;
+}
+
+JobState StateOf(const std::string& store, const JobEntry& job, const StoredModel* model) {
   JobState state;
+  state.phases = PhasesOf(store, job);
+  state.planned = static_cast<uint32_t>(PlanNow(store, job).rounds);
   std::copy(std::begin(job.job_id), std::end(job.job_id), state.job_id);
   state.next_round = static_cast<uint32_t>(job.released);
   state.next_attempt = static_cast<uint32_t>(job.next_attempt);
@@ -146,10 +191,13 @@ JobState StateOf(const JobEntry& job, const StoredModel* model) {
 
 std::optional<JobState> ReadState(Store& store, const JobEntry* job) {
   if (job == nullptr) return std::nullopt;
-  if (job->released == 0 && store.ListModels(job->number).empty()) return StateOf(*job, nullptr);
+  const std::string name = store.name();
+  if (job->released == 0 && store.ListModels(job->number).empty()) {
+    return StateOf(name, *job, nullptr);
+  }
   static_assert(kFirstModel == -1, "is the model before round 0");
   const StoredModel model = store.ReadModel(job->number, job->released - 1);
-  return StateOf(*job, &model);
+  return StateOf(name, *job, &model);
 }
 
 }  // namespace sotto::server

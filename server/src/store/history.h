@@ -27,9 +27,15 @@ const JobEntry* LastJob(const History& history);
 // std::runtime_error, naming the store, if the job's configuration is damaged.
 privacy::Plan PlanOf(const History& history, const JobEntry& job);
 
-// Throws std::runtime_error, naming the store, if fewer devices are eligible than the job began
-// with. Null: a new job, which takes the devices that there are.
-void RequireEnoughDevices(const History& history, const JobEntry* job);
+// The number of rounds and the budget that the job has now, with its extensions. Throws as
+// PlanOf().
+JobExtension PlanNow(const std::string& store, const JobEntry& job);
+
+// What the job's rounds were accounted with. Throws as PlanOf().
+JobPhases PhasesOf(const std::string& store, const JobEntry& job);
+
+// What the job has spent, phase by phase. Throws as PlanOf().
+std::vector<privacy::SpentRounds> SpentBy(const History& history, const JobEntry& job);
 
 // Numbers of the earlier jobs that share devices with a job. The job's figures include theirs.
 std::vector<int64_t> JobsBefore(const History& history, const JobEntry& job);
@@ -38,6 +44,9 @@ std::vector<int64_t> JobsBefore(const History& history, const JobEntry& job);
 //   job  the job to resume; null: a new job, whose devices are the ones eligible now
 // Throws as PlanOf().
 std::vector<privacy::SpentRounds> SpentBefore(const History& history, const JobEntry* job);
+
+// The same for the devices with which the job began: its noise was calibrated to that.
+std::vector<privacy::SpentRounds> SpentAtBeginning(const History& history, const JobEntry& job);
 
 // True if a figure of this job's next release rests on noise that derives from a seed: an eligible
 // device is seeded, or a release of this job or of an earlier job with common devices was seeded. A
@@ -54,16 +63,20 @@ std::vector<privacy::Claim> ClaimsToKeep(const ReleaseRecord& record);
 privacy::Plan PlanOfRound(const ReleaseRecord& record);
 
 // Decides what BeginJob() does with a record. Returns the job of the history that the record
-// resumes; null if the record begins a new job.
+// resumes, perhaps with more rounds or a larger budget; null if the record begins a new job.
 //   may_begin  a new job was allowed
 // Throws std::runtime_error that names the store if the record must resume the last job but belongs
 // to another job, or has another configuration. In the second case the message names the field.
 const JobEntry* JobToResume(const History& history, const JobRecord& record, bool may_begin);
 
+// True if the record is of the last job, begun with exactly these options, which has rounds left.
+//   or_is_over  true also if it has none left
+bool GoesOnWithLastJob(const History& history, const JobRecord& record, bool or_is_over);
+
 // A job's state between two rounds.
 //   model  the model after the job's last released round, or the first one; null if it has released
 //          nothing and began in a store of a version before 5
-JobState StateOf(const JobEntry& job, const StoredModel* model);
+JobState StateOf(const std::string& store, const JobEntry& job, const StoredModel* model);
 
 // The same for Job's constructor, with the model read from the store. Absent for a null job, which
 // is a new job.

@@ -110,8 +110,7 @@ std::vector<privacy::SpentRounds> SpentByJobsBefore(const History& history,
   std::vector<privacy::SpentRounds> spent;
   for (const JobEntry& other : history.jobs) {
     if (!ComposesWith(ledger, other.number)) continue;
-    spent.push_back({PlanOf(history, other), other.released + other.surcharge, other.attempts,
-                     other.surcharge});
+    for (const privacy::SpentRounds& phase : SpentBy(history, other)) spent.push_back(phase);
   }
   return spent;
 }
@@ -124,9 +123,13 @@ std::vector<privacy::Claim> ClaimsAfterAttempts(const History& history, const Jo
       plan.Trust() != privacy::TrustMode::kPrivateNoise) {
     return {};
   }
-  const std::vector<privacy::SpentRounds> before = SpentByJobsBefore(history, ledger);
-  privacy::Statement statement = privacy::Account(plan, 0, before);
-  privacy::RestateUpdates(plan, ledger.job.attempts, before, &statement);
+  std::vector<privacy::SpentRounds> before = SpentByJobsBefore(history, ledger);
+  std::vector<privacy::SpentRounds> phases = SpentBy(history, ledger.job);
+  const privacy::SpentRounds last = phases.back();
+  phases.pop_back();
+  before.insert(before.end(), phases.begin(), phases.end());
+  privacy::Statement statement = privacy::Account(last.plan, 0, before);
+  privacy::RestateUpdates(last.plan, last.updates, before, &statement);
   std::vector<privacy::Claim> claims;
   for (const privacy::Claim& claim : statement.claims) {
     if (claim.adversary == privacy::Adversary::kServer) claims.push_back(claim);
@@ -147,7 +150,7 @@ std::vector<JobLedger> ReadLedger(Store& store) {
     JobLedger ledger;
     ledger.job = job;
     const privacy::Plan plan = PlanOf(history, job);
-    ledger.rounds = plan.rounds;
+    ledger.rounds = PlanNow(history.store, job).rounds;
     ledger.trust_mode = plan.Trust();
     ledger.before = JobsBefore(history, job);
     std::copy_if(releases.begin(), releases.end(), std::back_inserter(ledger.releases),

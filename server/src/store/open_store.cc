@@ -5,7 +5,7 @@
 
 #include "sotto/posix/files.h"
 #include "sotto/posix/hex.h"
-#include "store/sqlite_beside.h"
+#include "store/sqlite_backup.h"
 #include "store/sqlite_schema.h"
 #include "store/sqlite_store.h"
 
@@ -15,8 +15,8 @@ namespace {
 struct Kind {
   const char* prefix;  // of the names of this kind of store; the first match wins
   std::unique_ptr<Store> (*open)(const std::string& where, StoreMode mode);
-  void (*read)(const std::string& where, const std::function<void(Store&)>& read);
   StoreReport (*inspect)(const std::string& where);
+  LogEnd (*back_up)(const std::string& where, const std::string& file);
 };
 
 std::unique_ptr<Store> OpenSqlite(const std::string& where, StoreMode mode) {
@@ -37,8 +37,8 @@ std::vector<StoredModels> ModelsIn(Database& database) {
 StoreReport InspectSqlite(const std::string& path) {
   posix::RequirePrivateFile(path);
   Database database(path, Access::kRead);
-  database.Run("BEGIN");  // everything is read at one moment
   const StoreFacts facts = ReadSchema(database);
+  const Transaction moment(database, Transaction::Kind::kRead);
   StoreReport report;
   report.version = facts.version;
   if (!facts.chain) return report;
@@ -56,8 +56,13 @@ StoreReport InspectSqlite(const std::string& path) {
   return report;
 }
 
+LogEnd BackUpSqlite(const std::string& path, const std::string& file) {
+  const ChainHead head = BackUpSqliteStore(path, file);
+  return {head.records, DescribeRecord(head.last), posix::Hex(head.hash)};
+}
+
 constexpr Kind kKinds[] = {
-    {"", OpenSqlite, ReadSqliteStore, InspectSqlite},  // any path
+    {"", OpenSqlite, InspectSqlite, BackUpSqlite},  // any path
 };
 
 const Kind& KindOf(const std::string& where) {
@@ -72,8 +77,8 @@ std::unique_ptr<Store> OpenStore(const std::string& where, StoreMode mode) {
   return KindOf(where).open(where, mode);
 }
 
-void ReadStore(const std::string& where, const std::function<void(Store&)>& read) {
-  KindOf(where).read(where, read);
+LogEnd BackUpStore(const std::string& where, const std::string& file) {
+  return KindOf(where).back_up(where, file);
 }
 
 StoreReport InspectStore(const std::string& where) { return KindOf(where).inspect(where); }

@@ -6,7 +6,6 @@
 #define SOTTO_STORE_OPEN_STORE_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,15 +16,8 @@ namespace sotto::server {
 
 // Opens a store.
 //   where  a name with the prefix of a kind of store, or else the path of an SQLite file
-// Throws std::runtime_error if other users may read the store, if another process uses it and it
-// cannot be shared, or if it is no store.
+// Throws std::runtime_error if other users may read the store, or if it is no store.
 std::unique_ptr<Store> OpenStore(const std::string& where, StoreMode mode = StoreMode::kExisting);
-
-// Reads a store, also while a server writes to it, and does not make that one wait.
-//   read  is called with a store of one moment, which it only reads. If something was written
-//         meanwhile, it is called once more: so it keeps nothing of an earlier call
-// Throws as OpenStore() and as `read`.
-void ReadStore(const std::string& where, const std::function<void(Store&)>& read);
 
 // The models of a job that the store has.
 struct StoredModels {
@@ -49,6 +41,18 @@ struct StoreReport {
   int64_t evaluations = 0;
   std::vector<StoredModels> models;  // of each job
 };
+
+// The end of a store's log, and so of a copy of it.
+struct LogEnd {
+  int64_t records = 0;
+  std::string last_record;  // for people
+  std::string head;         // hash of the last record and so of all, hexadecimal digits
+};
+
+// Copies a store into a new file of mode 0600, also while other processes use the store: they do
+// not wait. The copy is the store at one moment within the call, and verified. Throws as
+// OpenStore(), and if the file is there already.
+LogEnd BackUpStore(const std::string& where, const std::string& file);
 
 // Verifies a store and changes nothing, not even an older version. Throws as OpenStore(), and if
 // the store is damaged.

@@ -26,9 +26,25 @@ struct DeviceRecord {
   std::string id;
   int64_t created = 0;             // seconds since 1970
   std::optional<int64_t> revoked;  // seconds since 1970; a revoked device never takes part again
-  bool seeded = false;             // the secret derives from a known seed: not private
+  std::optional<int64_t> rotated;  // seconds since 1970; when its secret was last exchanged
+  // A secret that it has or had derives from a known seed: not private.
+  bool seeded = false;
 
   bool is_eligible() const { return !revoked.has_value(); }
+};
+
+// From one attempt of a job on, another number of devices is eligible.
+struct FleetEntry {
+  int64_t round = 0;
+  int64_t attempt = 0;
+  int64_t devices = 0;
+  int64_t attempts_before = 0;  // committed in all rounds before it holds
+};
+
+// From now on a job has this plan; it began with that of its configuration.
+struct JobExtension {
+  int64_t rounds = 0;           // of the whole job
+  double epsilon_budget = 0.0;  // +infinity: none
 };
 
 // A job and its progress.
@@ -36,14 +52,17 @@ struct JobEntry {
   int64_t number = 0;  // from 1, in the order in which the jobs began
   uint8_t job_id[kJobIdSize] = {};
   std::string model;
-  std::string configuration;     // text of ConfigurationToJson()
-  int64_t begun = 0;             // seconds since 1970
-  int64_t surcharge = 0;         // attempts charged although they released nothing
-  std::vector<int64_t> devices;  // numbers of all that were eligible while it ran, ascending
-  int64_t released = 0;          // rounds
-  int64_t attempts = 0;          // committed in all rounds
-  int64_t next_attempt = 0;      // at the next round: above every committed one
-  bool seeded = false;           // one of its releases is marked as seeded
+  std::string configuration;           // text of ConfigurationToJson()
+  int64_t begun = 0;                   // seconds since 1970
+  int64_t surcharge = 0;               // attempts charged although they released nothing
+  std::vector<int64_t> devices;        // numbers of all that were eligible while it ran, ascending
+  std::vector<int64_t> first_devices;  // those with which it began, ascending
+  std::vector<FleetEntry> fleets;      // changes, in their order
+  std::vector<JobExtension> extensions;  // in their order
+  int64_t released = 0;                  // rounds
+  int64_t attempts = 0;                  // committed in all rounds
+  int64_t next_attempt = 0;              // at the next round: above every committed one
+  bool seeded = false;                   // one of its releases is marked as seeded
 };
 
 // A release without its parameters: the facts from which its figures are computed, and the claims.

@@ -12,13 +12,13 @@
 namespace sotto::server {
 namespace {
 
-constexpr int kBusyTimeoutMs = 2000;
-
 const char* Advice(int result) {
   switch (result & 0xff) {  // the primary code of an extended code
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return "another process is using it: stop that one first, or name another store";
+      return "another process has kept it locked for a minute: stop or resume that one; a server "
+             "of "
+             "an earlier version keeps its store for itself";
     case SQLITE_FULL:
     case SQLITE_IOERR:
       return "free space on its disk or repair the disk, and start again: what was committed is "
@@ -79,27 +79,9 @@ void UndoHalfDoneCommit(const std::string& path) {
   sqlite3_close(handle);
 }
 
-// SQLite takes no locks on a file that it is told not to change.
-std::string UnlockedName(const std::string& path) {
-  std::string name = "file:";
-  for (const char c : path) {
-    const bool is_special = c == '%' || c == '?' || c == '#';
-    name += is_special ? fmt::format("%{:02x}", static_cast<uint8_t>(c)) : std::string(1, c);
-  }
-  return name + "?immutable=1";
-}
-
 int Open(const std::string& path, Access access, sqlite3** handle) {
-  switch (access) {
-    case Access::kWrite:
-      return sqlite3_open_v2(path.c_str(), handle, SQLITE_OPEN_READWRITE, nullptr);
-    case Access::kRead:
-      return sqlite3_open_v2(path.c_str(), handle, SQLITE_OPEN_READONLY, nullptr);
-    case Access::kBeside:
-      break;
-  }
-  return sqlite3_open_v2(UnlockedName(path).c_str(), handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
-                         nullptr);
+  const int flags = access == Access::kWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+  return sqlite3_open_v2(path.c_str(), handle, flags, nullptr);
 }
 
 }  // namespace
@@ -110,9 +92,10 @@ Database::Database(const std::string& path, Access access) : path_(path) {
   const int result = Open(path, access, &handle_);
   try {
     if (result != SQLITE_OK) Fail("open it");
-    sqlite3_busy_timeout(handle_, kBusyTimeoutMs);
+    sqlite3_busy_timeout(handle_, kMostWaitMs);
     Run("PRAGMA trusted_schema = OFF");
-    if (access == Access::kWrite) Run("PRAGMA locking_mode = EXCLUSIVE");
+    // A large transaction does not lock readers out before it commits.
+    Run("PRAGMA cache_spill = OFF");
     if (access == Access::kRead && HasHalfDoneCommit()) UndoHalfDoneCommit(path);
   } catch (...) {
     sqlite3_close(handle_);
@@ -122,11 +105,10 @@ Database::Database(const std::string& path, Access access) : path_(path) {
 
 Database::~Database() {
   if (has_journal_) {
-    // Only a connection that shares the file removes the journal.
-    sqlite3_exec(handle_,
-                 "PRAGMA locking_mode = NORMAL; SELECT 1 FROM sqlite_schema; "
-                 "PRAGMA journal_mode = DELETE",
-                 nullptr, nullptr, nullptr);
+    // Left to others if they use the file now.
+    sqlite3_busy_timeout(handle_, 0);
+    sqlite3_exec(handle_, "SELECT 1 FROM sqlite_schema; PRAGMA journal_mode = DELETE", nullptr,
+                 nullptr, nullptr);
   }
   sqlite3_close(handle_);
 }
@@ -137,12 +119,16 @@ void Database::CommitToFile() {
   Run("PRAGMA synchronous = EXTRA");
 }
 
+void Database::ForbidWriting() { Run("PRAGMA query_only = ON"); }
+
 bool Database::HasHalfDoneCommit() const {
   sqlite3_exec(handle_, "SELECT 1 FROM sqlite_schema", nullptr, nullptr, nullptr);
   return sqlite3_extended_errcode(handle_) == SQLITE_READONLY_ROLLBACK;
 }
 
 bool Database::is_read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }
+
+bool Database::is_in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
 
 void Database::ForgetPages() { sqlite3_db_release_memory(handle_); }
 
@@ -207,6 +193,11 @@ Statement& Statement::BindBlob(ByteSpan value) {
   return *this;
 }
 
+Statement& Statement::BindColumn(const Statement& row, int column) {
+  Check(sqlite3_bind_value(handle_, ++bound_, sqlite3_column_value(row.handle_, column)));
+  return *this;
+}
+
 bool Statement::Step() {
   const int result = sqlite3_step(handle_);
   if (result != SQLITE_ROW && result != SQLITE_DONE) {
@@ -243,6 +234,8 @@ ValueType Statement::Type(int column) const {
   }
 }
 
+std::string Statement::Name(int column) const { return sqlite3_column_name(handle_, column); }
+
 bool Statement::IsNull(int column) const {
   return sqlite3_column_type(handle_, column) == SQLITE_NULL;
 }
@@ -264,14 +257,15 @@ ByteSpan Statement::Blob(int column) const {
           static_cast<size_t>(sqlite3_column_bytes(handle_, column))};
 }
 
-Transaction::Transaction(Database& database) : database_(database) {
-  // A file that can only be read has nobody to keep from writing.
-  database_.Run(database_.is_read_only() ? "BEGIN" : "BEGIN IMMEDIATE");
+Transaction::Transaction(Database& database, Kind kind)
+    : database_(database), is_part_(kind == Kind::kRead && database.is_in_transaction()) {
+  if (!is_part_) database_.Run(kind == Kind::kRead ? "BEGIN" : "BEGIN IMMEDIATE");
 }
 
 Transaction::~Transaction() {
+  if (is_part_) return;
   // Nothing is open after Commit(), and some errors have already undone the transaction.
-  if (sqlite3_get_autocommit(database_.handle()) == 0) {
+  if (database_.is_in_transaction()) {
     sqlite3_exec(database_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
   }
   database_.ForgetPages();

@@ -24,19 +24,21 @@ inline constexpr char kDamagedAdvice[] =
 
 enum class Access {
   kWrite,
-  // Nothing is written, and every attempt to write fails. A transaction keeps others from writing.
-  // Only what a killed program left of a commit is undone first, where this process may write.
+  // Nothing is written, and every attempt to write fails. Only what a killed program left of a
+  // commit is undone first, where this process may write.
   kRead,
-  // The same without any lock, beside a process that may write. What is read may be of two states
-  // if that process has written meanwhile.
-  kBeside,
 };
+
+// Nobody keeps a store locked for longer than a commit or a short read, but a process that was
+// suspended, or one of an earlier program.
+constexpr int kMostWaitMs = 60000;
 
 class Database {
  public:
-  // Opens an existing file for this process only. From the first access until the destructor, every
-  // other connection to the file is refused. Waits up to 2 s for another connection to close.
-  // All memory that SQLite frees in this process is wiped, because its pages hold secrets.
+  // Opens an existing file, which other connections and processes may use as well. An access that
+  // meets another one's commit waits for it, kMostWaitMs at most; so does a commit that meets
+  // another one's transaction. All memory that SQLite frees in this process is wiped, because its
+  // pages hold secrets.
   explicit Database(const std::string& path, Access access = Access::kWrite);
   ~Database();
   Database(const Database&) = delete;
@@ -45,6 +47,9 @@ class Database {
   // Every later commit is in the file itself and durable when it returns. The destructor removes
   // the empty journal; a killed process leaves it.
   void CommitToFile();
+
+  // From now on every attempt to write fails.
+  void ForbidWriting();
 
   // Runs statements without results, separated by semicolons.
   void Run(const char* sql);
@@ -55,6 +60,8 @@ class Database {
 
   // True if the file was opened to write and the system allows reading only.
   bool is_read_only() const;
+
+  bool is_in_transaction() const;
 
   // Frees, and so wipes, the pages of the file that SQLite keeps in memory.
   void ForgetPages();
@@ -87,6 +94,8 @@ class Statement {
   Statement& BindInteger(int64_t value);
   Statement& BindReal(double value);  // NaN and infinity become NULL
   Statement& BindText(const std::string& value);
+  // The value of another statement's row, with its type.
+  Statement& BindColumn(const Statement& row, int column);
   Statement& BindBlob(ByteSpan value);  // the bytes must stay valid until Run() or the last Step()
 
   // Moves to the next row. False after the last one.
@@ -102,6 +111,7 @@ class Statement {
   ValueType Type(int column) const;
 
   // The row's values by column, from 0. A blob's bytes stay valid until the next Step().
+  std::string Name(int column) const;
   bool IsNull(int column) const;
   int64_t Integer(int column) const;
   double Real(int column) const;
@@ -116,12 +126,18 @@ class Statement {
   int bound_ = 0;
 };
 
-// A transaction. The destructor undoes it unless Commit() was called, and then calls ForgetPages():
+// A transaction. kWrite waits for other writers and keeps them waiting; others read on until
+// Commit(). kRead sees one state of the file and keeps others from committing: make it short.
+// Within another transaction it is part of that one.
+//
+// The destructor undoes the transaction unless Commit() was called, and then calls ForgetPages():
 // the pages that were read may hold secrets, an index has a second copy of each. Statements of the
 // transaction end before it does, since SQLite keeps the pages of a statement under way.
 class Transaction {
  public:
-  explicit Transaction(Database& database);
+  enum class Kind { kRead, kWrite };
+
+  explicit Transaction(Database& database, Kind kind = Kind::kWrite);
   ~Transaction();
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
@@ -130,6 +146,7 @@ class Transaction {
 
  private:
   Database& database_;
+  const bool is_part_;  // of another transaction
 };
 
 }  // namespace sotto::server

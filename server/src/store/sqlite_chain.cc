@@ -1,6 +1,7 @@
 #include "store/sqlite_chain.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <fmt/format.h>
 #include <iterator>
@@ -16,6 +17,7 @@ namespace {
 
 constexpr char kLabel[] = "sotto store record 1";
 constexpr size_t kMaxParts = 3;
+constexpr auto kPiece = std::chrono::milliseconds(10);  // of a verification
 
 // Rows that belong to a record.
 struct Part {
@@ -32,6 +34,8 @@ struct Kind {
   const char* rest = nullptr;
   // 1 if the rows of such a record may be deleted, given its keys; null: never.
   const char* may_be_deleted = nullptr;
+  // If they may: how many rows its records have now.
+  const char* covered = nullptr;
 };
 
 // A job's model: of a round, or the one with which it began.
@@ -55,6 +59,17 @@ constexpr Kind kKinds[] = {
      [](const int64_t* keys) {
        return fmt::format("the revocation of device number {}", keys[0]);
      }},
+    {"rotation",
+     2,
+     {{"rotations",
+       "SELECT device, number, secret, rotated FROM rotations WHERE device = ? AND number = ?"}},
+     [](const int64_t* keys) {
+       return fmt::format("rotation {} of device number {}", keys[1], keys[0]);
+     }},
+    {"pause",
+     1,
+     {{"pauses", "SELECT number, paused, since FROM pauses WHERE number = ?"}},
+     [](const int64_t* keys) { return fmt::format("pause number {}", keys[0]); }},
     {"job",
      1,
      {{"jobs",
@@ -70,6 +85,20 @@ constexpr Kind kKinds[] = {
      [](const int64_t* keys) {
        return fmt::format("list {} of the devices of job {}", keys[1], keys[0]);
      }},
+    {"fleet",
+     2,
+     {{"fleets",
+       "SELECT job, number, round, attempt, devices FROM fleets WHERE job = ? AND number = ?"}},
+     [](const int64_t* keys) {
+       return fmt::format("change {} of the fleet of job {}", keys[1], keys[0]);
+     },
+     "SELECT 1"},  // its attempt
+    {"extension",
+     2,
+     {{"extensions",
+       "SELECT job, number, rounds, epsilon_budget, extended FROM extensions "
+       "WHERE job = ? AND number = ?"}},
+     [](const int64_t* keys) { return fmt::format("extension {} of job {}", keys[1], keys[0]); }},
     {"attempt",
      3,
      {{"attempts",
@@ -97,7 +126,9 @@ constexpr Kind kKinds[] = {
      // Of a first model: the list of the job's devices.
      "SELECT count(*) FROM devices WHERE position NOT IN (SELECT device FROM revocations) "
      "AND (SELECT second_key FROM chain ORDER BY sequence DESC LIMIT 1) < 0",
-     "SELECT EXISTS (SELECT 1 FROM models WHERE job = ? AND round > ?)"},
+     "SELECT EXISTS (SELECT 1 FROM models WHERE job = ? AND round > ?)",
+     "SELECT count(*) FROM models JOIN chain ON kind = 'model' AND first_key = job "
+     "AND second_key = round AND third_key = 0"},
     {"evaluation",
      2,
      {{"evaluations",
@@ -306,8 +337,21 @@ bool Chain::IsDeleted(const RecordName& name) {
 ChainHead Chain::Verify() {
   readers_.clear();  // their counts begin at zero
   ChainHead head;
+  while (!VerifyPiece(&head)) {
+  }
+  return head;
+}
+
+// Goes on behind `head`. Returns true at the end of the chain.
+bool Chain::VerifyPiece(ChainHead* head) {
+  const bool is_alone = !database_.is_in_transaction();
+  const Transaction moment(database_, Transaction::Kind::kRead);
+  const auto end = std::chrono::steady_clock::now() + kPiece;
   Link link;
-  Statement row(database_, std::string(kSelectLink) + "ORDER BY sequence");
+  link.sequence = head->records;
+  std::copy(std::begin(head->hash), std::end(head->hash), link.former);
+  Statement row(database_, std::string(kSelectLink) + "WHERE sequence > ? ORDER BY sequence");
+  row.BindInteger(head->records);
   while (row.Step()) {
     ++link.sequence;
     link.name = NameIn(row);
@@ -318,21 +362,96 @@ ChainHead Chain::Verify() {
       std::copy_n(row.Blob(5).data(), kSha256Size, hash);
     }
     if (row.Integer(0) != link.sequence || !IsHash(row, 5, hash)) {
-      const std::string good = head.records == 0
+      const std::string good = head->records == 0
                                    ? "no record before it is good"
                                    : fmt::format("the last good record is number {}, {}",
-                                                 head.records, DescribeRecord(head.last));
+                                                 head->records, DescribeRecord(head->last));
       Refuse(fmt::format("record number {}, {}, is not as it was written; {}", link.sequence,
                          DescribeRecord(link.name), good));
     }
-    head.records = link.sequence;
-    head.last = link.name;
-    std::copy(std::begin(hash), std::end(hash), head.hash);
+    head->records = link.sequence;
+    head->last = link.name;
+    std::copy(std::begin(hash), std::end(hash), head->hash);
     std::copy(std::begin(hash), std::end(hash), link.former);
+    if (is_alone && std::chrono::steady_clock::now() >= end) return false;
   }
-  if (head.records == 0) Refuse("it has no records");
+  if (head->records == 0) Refuse("it has no records");
   RequireAllRowsCovered();
-  RequireWholeCommit(head);
+  RequireWholeCommit(*head);
+  return true;
+}
+
+namespace {
+
+// Copies the rows of a statement whose parameters are bound.
+void CopyRows(Statement& row, const char* table, Database& copy) {
+  std::unique_ptr<Statement> insert;
+  while (row.Step()) {
+    if (insert == nullptr) {
+      std::string names;
+      std::string marks;
+      for (int column = 0; column < row.columns(); ++column) {
+        names += (column == 0 ? "" : ", ") + row.Name(column);
+        marks += column == 0 ? "?" : ", ?";
+      }
+      insert = std::make_unique<Statement>(
+          copy, fmt::format("INSERT INTO {} ({}) VALUES ({})", table, names, marks));
+    }
+    for (int column = 0; column < row.columns(); ++column) insert->BindColumn(row, column);
+    insert->Run();
+  }
+}
+
+}  // namespace
+
+void Chain::CopyRecord(Database& copy, const RecordName& name) {
+  Reader& reader = ReaderOf(name);
+  for (size_t i = 0; i < reader.parts.size(); ++i) {
+    Statement& row = *reader.parts[i];
+    for (int key = 0; key < reader.kind.keys; ++key) row.BindInteger(name.keys[key]);
+    CopyRows(row, reader.kind.parts[i].table, copy);
+    row.Reset();
+  }
+}
+
+// Goes on behind `head`. Returns true at the end of the chain.
+bool Chain::CopyPiece(Database& copy, ChainHead* head) {
+  const Transaction moment(database_, Transaction::Kind::kRead);
+  const auto end = std::chrono::steady_clock::now() + kPiece;
+  Statement row(database_, std::string(kSelectLink) + "WHERE sequence > ? ORDER BY sequence");
+  row.BindInteger(head->records);
+  Statement insert(copy,
+                   "INSERT INTO chain (sequence, kind, first_key, second_key, third_key, hash) "
+                   "VALUES (?, ?, ?, ?, ?, ?)");
+  while (row.Step()) {
+    head->records = row.Integer(0);
+    head->last = NameIn(row);
+    CopyRecord(copy, head->last);
+    for (int column = 0; column < row.columns(); ++column) insert.BindColumn(row, column);
+    insert.Run();
+    if (row.Blob(5).size() == kSha256Size) std::copy_n(row.Blob(5).data(), kSha256Size, head->hash);
+    if (std::chrono::steady_clock::now() >= end) return false;
+  }
+  // Models that were deleted meanwhile.
+  Statement held(copy, "SELECT job, round FROM models");
+  Statement remove(copy, "DELETE FROM models WHERE job = ? AND round = ?");
+  Statement there(database_, "SELECT 1 FROM models WHERE job = ? AND round = ?");
+  std::vector<std::pair<int64_t, int64_t>> deleted;
+  while (held.Step()) {
+    const bool is_there = there.BindInteger(held.Integer(0)).BindInteger(held.Integer(1)).Step();
+    if (!is_there) deleted.emplace_back(held.Integer(0), held.Integer(1));
+    there.Reset();
+  }
+  for (const auto& [job, round] : deleted) remove.BindInteger(job).BindInteger(round).Run();
+  return true;
+}
+
+ChainHead Chain::CopyTo(Database& copy) {
+  ChainHead head;
+  Transaction transaction(copy);
+  while (!CopyPiece(copy, &head)) {
+  }
+  transaction.Commit();
   return head;
 }
 
@@ -349,15 +468,20 @@ void Chain::RequireAllRowsCovered() {
   for (const Kind& kind : kKinds) {
     const Reader& reader = ReaderOf({kind.name, {}});
     for (size_t i = 0; i < reader.parts.size(); ++i) {
-      const char* table = kind.parts[i].table;
-      if (table == nullptr) continue;
-      const int64_t rows = database_.Integer(fmt::format("SELECT count(*) FROM {}", table).c_str());
-      if (rows != reader.rows[i]) {
-        Refuse(fmt::format("its records have {} rows in the table {}, and the table has {}",
-                           reader.rows[i], table, rows));
-      }
+      if (kind.parts[i].table != nullptr) RequireCovered(reader, i);
     }
   }
+}
+
+// Rows that may be deleted are counted now; the others were when their records were read.
+void Chain::RequireCovered(const Reader& reader, size_t part) {
+  const char* table = reader.kind.parts[part].table;
+  const int64_t rows = database_.Integer(fmt::format("SELECT count(*) FROM {}", table).c_str());
+  const int64_t covered =
+      reader.kind.covered == nullptr ? reader.rows[part] : database_.Integer(reader.kind.covered);
+  if (rows == covered) return;
+  Refuse(fmt::format("its records have {} rows in the table {}, and the table has {}", covered,
+                     table, rows));
 }
 
 void Chain::ForEachHash(const std::string& kind,

@@ -68,7 +68,17 @@ class Chain {
   // std::runtime_error that names the file, the first bad record and the last good one. Throws also
   // if a row belongs to no record, and if the chain ends within a commit: after a release without
   // its model, or after a job or its first model without the list of its devices.
+  //
+  // Outside a transaction it reads in pieces of some milliseconds, and other processes commit
+  // between them. That finds all that one transaction would find: a record never changes, so what
+  // was read stays as it was; the last piece reads to the end that the chain then has. Only models
+  // may be deleted meanwhile, so the last piece looks at all their rows again.
   ChainHead Verify();
+
+  // Copies all records into a database that has the same tables, all empty, and returns the end of
+  // the chain that was copied: the end that it has when the call returns. Verifies nothing. Reads
+  // in pieces as Verify() does, so nobody waits long.
+  ChainHead CopyTo(Database& copy);
 
   // The hash of a record, after RequireIntact() or Verify() found it intact.
   void ForEachHash(const std::string& kind,
@@ -77,10 +87,14 @@ class Chain {
  private:
   struct Reader;
   struct Link;
+  bool VerifyPiece(ChainHead* head);
+  bool CopyPiece(Database& copy, ChainHead* head);
+  void CopyRecord(Database& copy, const RecordName& name);
   Reader& ReaderOf(const RecordName& name);
   void Hash(const Link& link, uint8_t (&hash)[kSha256Size]);
   bool IsDeleted(const RecordName& name);
   void RequireAllRowsCovered();
+  void RequireCovered(const Reader& reader, size_t part);
   void RequireWholeCommit(const ChainHead& head);
   [[noreturn]] void Refuse(const std::string& why) const;
 

@@ -50,10 +50,12 @@ std::vector<privacy::Assumption> Split(const std::string& names) {
 constexpr char kSelectFacts[] =
     "SELECT job, round, mechanism, sampling, devices, facts.cohort, planned, rounds, dimension, "
     "clip_l2, clip_bit_scale, sigma, colluders, delta, private_noise_multiplier, "
-    "participants_known, certificate_eta, certificate_tau, certificate_range, reported, "
+    "participants_known, certificate_eta, certificate_tau, certificate_range, "
+    "json_extract(configuration, '$.devices'), reported, "
     "noise_multiplier, accounted_noise_multiplier, "
     "attempts, charged_rounds, earlier_rounds, numeric_error, seeded "
-    "FROM facts JOIN releases USING (job, round) ORDER BY job, round";
+    "FROM facts JOIN releases USING (job, round) JOIN jobs ON job = jobs.number "
+    "ORDER BY job, round";
 
 privacy::Plan ToPlan(Columns& columns) {
   privacy::Plan plan;
@@ -73,6 +75,9 @@ privacy::Plan ToPlan(Columns& columns) {
   plan.certificate.eta = columns.Real();
   plan.certificate.tau = columns.Real();
   plan.certificate.range = columns.Real();
+  const int64_t planned_devices = columns.Integer();
+  const bool has_rate = plan.sampling == privacy::Sampling::kPoisson;
+  if (has_rate && planned_devices != plan.devices) plan.rate_devices = planned_devices;
   return plan;
 }
 

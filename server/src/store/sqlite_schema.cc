@@ -1,10 +1,13 @@
 #include "store/sqlite_schema.h"
 
+#include <filesystem>
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "sotto/posix/lock_file.h"
 #include "store/sqlite_version5.h"
 #include "store/sqlite_version6.h"
+#include "store/sqlite_version7.h"
 #include "store/sqlite_versions.h"
 
 namespace sotto::server {
@@ -16,23 +19,35 @@ constexpr int64_t kApplicationId = 0x536f7474;  // "Sott"
   throw std::runtime_error(database.path() + ": " + why);
 }
 
+int64_t VersionOf(Database& database) { return database.Integer("PRAGMA user_version"); }
+
 void SetVersion(Database& database) {
   database.Run(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId,
                            kSchemaVersion)
                    .c_str());
 }
 
+}  // namespace
+
+void MakeTables(Database& database) {
+  database.Run(TablesOf(kSchemaVersion).c_str());
+  SetVersion(database);
+}
+
+namespace {
+
 void Create(Database& database) {
   const SchemaVersion& newest = kSchemaVersions[kSchemaVersion - 1];
   Transaction transaction(database);
-  database.Run(newest.tables);
+  if (VersionOf(database) != 0) return;  // another process was faster
+  MakeTables(database);
   newest.finish(database, 0);
-  SetVersion(database);
   transaction.Commit();
 }
 
 void Convert(Database& database, int64_t from) {
   Transaction transaction(database);
+  if (VersionOf(database) != from) return;  // another process was faster
   for (const SchemaVersion& step : kSchemaVersions) {
     if (step.version <= from) continue;
     database.Run(step.put_aside);
@@ -72,14 +87,17 @@ std::string SchemaText(Database& database) {
 
 void RequireTablesOf(Database& database, int64_t version) {
   Database expected(":memory:");
-  expected.Run(kSchemaVersions[version - 1].tables);
+  expected.Run(TablesOf(version).c_str());
   if (SchemaText(database) != SchemaText(expected)) {
     Refuse(database,
            fmt::format("its tables are not those of version {}; {}", version, kDamagedAdvice));
   }
 }
 
+// One long statement, during which nobody can commit. A server that runs has done it, and its
+// commits shall not wait.
 void RequireSoundFile(Database& database) {
+  if (posix::LockFile::HolderOf(ServingFile(database.path()))) return;
   if (database.Text("PRAGMA integrity_check(1)") != "ok") Refuse(database, kDamagedAdvice);
 }
 
@@ -97,7 +115,7 @@ void KeepJournal(Database& database, int64_t version) {
 
 void RequireWritable(Database& database, StoreMode mode, int64_t version) {
   if (!database.is_read_only()) return;
-  const bool only_reads = mode == StoreMode::kRead || mode == StoreMode::kBeside;
+  const bool only_reads = mode == StoreMode::kRead;
   const bool is_readable = only_reads && version == kSchemaVersion;
   if (is_readable) return;
   Refuse(database,
@@ -109,23 +127,28 @@ void RequireWritable(Database& database, StoreMode mode, int64_t version) {
 
 }  // namespace
 
+std::string ServingFile(const std::string& path) {
+  return std::filesystem::weakly_canonical(path).string() + "-serving";
+}
+
 StoreFacts ReadSchema(Database& database) {
   StoreFacts facts;
   const int64_t application = database.Integer("PRAGMA application_id");
-  facts.version = database.Integer("PRAGMA user_version");
+  facts.version = VersionOf(database);
   RequireKnownVersion(database, application, facts.version);
   RequireSoundFile(database);
   if (facts.version < kFirstVersionWithChain) return facts;
   RequireTablesOf(database, facts.version);
   if (facts.version == 4) database.Run(kModelsOfVersion4);
   if (facts.version < 6) database.Run(kEvaluationsOfVersion5);
+  if (facts.version < 7) database.Run(kFleetChangesOfVersion6);
   facts.chain = Chain(database).Verify();
   return facts;
 }
 
 void OpenSchema(Database& database, StoreMode mode) {
   const int64_t application = database.Integer("PRAGMA application_id");
-  const int64_t version = database.Integer("PRAGMA user_version");
+  const int64_t version = VersionOf(database);
   const bool is_empty = application == 0 && version == 0 &&
                         database.Integer("SELECT count(*) FROM sqlite_schema") == 0;
   if (!is_empty) {

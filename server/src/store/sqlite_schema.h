@@ -10,12 +10,17 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "store/sqlite.h"
 #include "store/sqlite_chain.h"
 #include "store/store.h"
 
 namespace sotto::server {
+
+// The file that the server of a store keeps locked. It is beside the store's file, whatever link
+// names that.
+std::string ServingFile(const std::string& path);
 
 // What ReadSchema() found.
 struct StoreFacts {
@@ -26,6 +31,9 @@ struct StoreFacts {
 // Verifies a store and changes nothing: the version, the file's structure, the tables, the chain.
 // Throws as OpenSchema() does.
 StoreFacts ReadSchema(Database& database);
+
+// Creates the tables of a new store in an empty database, without any record.
+void MakeTables(Database& database);
 
 // Makes the database ready for use: durable commits, foreign keys, the newest tables, and a chain
 // without a break. After each commit the file alone holds everything. A journal that is lost can

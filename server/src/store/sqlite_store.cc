@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ctime>
 #include <fmt/format.h>
+#include <limits>
 #include <map>
 #include <stdexcept>
 
@@ -62,34 +63,66 @@ ByteSpan View(const std::vector<uint8_t>& bytes) { return {bytes.data(), bytes.s
 
 }  // namespace
 
-SqliteStore::SqliteStore(const std::string& path, StoreMode mode)
-    : database_(Prepare(path, mode),
-                mode == StoreMode::kBeside ? Access::kBeside : Access::kWrite) {
+SqliteStore::SqliteStore(const std::string& path, StoreMode mode) : database_(Prepare(path, mode)) {
   OpenSchema(database_, mode);
+  if (mode == StoreMode::kRead) database_.ForbidWriting();
 }
 
 void SqliteStore::Refuse(const std::string& why) const {
   throw std::runtime_error(database_.path() + ": " + why);
 }
 
-void SqliteStore::AddDevices(const std::vector<Device>& devices, bool seeded,
-                             const std::function<void()>& before_commit) {
+void SqliteStore::ReadAtOneMoment(const std::function<void()>& read) {
+  const Transaction moment(database_, Transaction::Kind::kRead);
+  read();
+}
+
+void SqliteStore::ClaimJobs() {
+  if (serving_ != nullptr) return;
+  try {
+    serving_ = std::make_unique<posix::LockFile>(ServingFile(database_.path()));
+  } catch (const posix::FileIsLocked& error) {
+    Refuse(fmt::format("process {} serves it already; stop that one first, or name another store",
+                       error.holder()));
+  }
+}
+
+std::optional<std::string> SqliteStore::Server() {
+  return posix::LockFile::HolderOf(ServingFile(database_.path()));
+}
+
+void SqliteStore::RequireNew(const std::vector<Device>& devices) {
+  const Transaction moment(database_, Transaction::Kind::kRead);
+  for (const Device& device : devices) RequireNew(device);
+}
+
+void SqliteStore::AddDevices(const std::vector<Device>& devices, bool seeded) {
   Transaction transaction(database_);
   Chain chain(database_);
   for (const Device& device : devices) AddDevice(chain, device, seeded);
-  before_commit();
   transaction.Commit();
 }
 
-void SqliteStore::AddDevice(Chain& chain, const Device& device, bool seeded) {
+void SqliteStore::RequireNew(const Device& device) {
   RequireValidName(device.id);
-  Statement other(database_, "SELECT id FROM devices WHERE id = ? OR secret = ?");
-  if (other.BindText(device.id).BindBlob(device.secret.bytes).Step()) {
-    const std::string held = other.Text(0);
-    Refuse(held == device.id ? "device " + held + " is in the store already; choose another name"
-                             : "devices " + held + " and " + device.id +
-                                   " would have the same secret; " + "provision each with its own");
+  Statement named(database_, "SELECT 1 FROM devices WHERE id = ?");
+  if (named.BindText(device.id).Step()) {
+    Refuse("device " + device.id + " is in the store already; choose another name");
   }
+  RequireNewSecret(device);
+}
+
+void SqliteStore::RequireNewSecret(const Device& device) {
+  Statement other(database_,
+                  "SELECT id FROM devices WHERE secret = ?1 UNION ALL SELECT id FROM devices JOIN "
+                  "rotations ON device = position WHERE rotations.secret = ?1");
+  if (!other.BindBlob(device.secret.bytes).Step()) return;
+  Refuse("devices " + other.Text(0) + " and " + device.id +
+         " would have the same secret; provision each with its own");
+}
+
+void SqliteStore::AddDevice(Chain& chain, const Device& device, bool seeded) {
+  RequireNew(device);
   Statement insert(database_,
                    "INSERT INTO devices (id, secret, created, seeded) VALUES (?, ?, ?, ?)");
   insert.BindText(device.id)
@@ -100,41 +133,80 @@ void SqliteStore::AddDevice(Chain& chain, const Device& device, bool seeded) {
   chain.Append({"device", {database_.Integer("SELECT last_insert_rowid()")}});
 }
 
-void SqliteStore::RevokeDevice(const std::string& id) {
-  Transaction transaction(database_);
-  FindDevice(id);
-  Statement row(database_, "SELECT position FROM devices WHERE id = ?");
-  row.BindText(id).Step();
-  const int64_t position = row.Integer(0);
-  Statement insert(database_, "INSERT INTO revocations (device, revoked) VALUES (?, ?)");
-  insert.BindInteger(position).BindInteger(Now()).Run();
-  Chain(database_).Append({"revocation", {position}});
-  transaction.Commit();
-}
-
-Device SqliteStore::FindDevice(const std::string& id) {
+// The number of an eligible device. Refuses another one.
+int64_t SqliteStore::NumberOf(const std::string& id) {
   Statement row(database_,
-                "SELECT secret, revoked, position FROM devices LEFT JOIN revocations "
-                "ON device = position WHERE id = ?");
+                "SELECT position, revoked FROM devices LEFT JOIN revocations ON device = position "
+                "WHERE id = ?");
   if (!row.BindText(id).Step()) {
     Refuse("there is no device " + id + "; `sotto keys list` names those there are");
   }
   if (!row.IsNull(1)) Refuse("device " + id + " is revoked; provision a new one");
-  Chain(database_).RequireIntact({"device", {row.Integer(2)}});
-  Device device{id, {}};
-  std::copy_n(row.Blob(0).data(), kKeySize, device.secret.bytes);
-  return device;
+  return row.Integer(0);
+}
+
+// The secret in use: of the last rotation, or else the first one. No query here sorts secrets,
+// which would leave copies of them.
+Key SqliteStore::SecretOf(Chain& chain, int64_t device) {
+  Key secret;
+  chain.RequireIntact({"device", {device}});
+  Statement rotation(database_,
+                     "SELECT number, secret FROM rotations WHERE device = ? "
+                     "ORDER BY number DESC LIMIT 1");
+  if (rotation.BindInteger(device).Step()) {
+    chain.RequireIntact({"rotation", {device, rotation.Integer(0)}});
+    std::copy_n(rotation.Blob(1).data(), kKeySize, secret.bytes);
+    return secret;
+  }
+  Statement first(database_, "SELECT secret FROM devices WHERE position = ?");
+  first.BindInteger(device).Step();
+  std::copy_n(first.Blob(0).data(), kKeySize, secret.bytes);
+  return secret;
+}
+
+void SqliteStore::RevokeDevice(const std::string& id) {
+  Transaction transaction(database_);
+  const int64_t device = NumberOf(id);
+  Statement insert(database_, "INSERT INTO revocations (device, revoked) VALUES (?, ?)");
+  insert.BindInteger(device).BindInteger(Now()).Run();
+  Chain(database_).Append({"revocation", {device}});
+  transaction.Commit();
+}
+
+void SqliteStore::RotateDevice(const std::string& id, const Key& secret) {
+  Transaction transaction(database_);
+  const int64_t device = NumberOf(id);
+  RequireNewSecret({id, secret});
+  Statement last(database_, "SELECT coalesce(max(number), 0) FROM rotations WHERE device = ?");
+  last.BindInteger(device).Step();
+  const int64_t number = last.Integer(0) + 1;
+  Statement insert(database_,
+                   "INSERT INTO rotations (device, number, secret, rotated) VALUES (?, ?, ?, ?)");
+  insert.BindInteger(device).BindInteger(number).BindBlob(secret.bytes).BindInteger(Now()).Run();
+  Chain(database_).Append({"rotation", {device, number}});
+  transaction.Commit();
+}
+
+Device SqliteStore::FindDevice(const std::string& id) {
+  const Transaction moment(database_, Transaction::Kind::kRead);
+  Chain chain(database_);
+  return {id, SecretOf(chain, NumberOf(id))};
 }
 
 std::vector<DeviceRecord> SqliteStore::ListDevices() {
   std::vector<DeviceRecord> devices;
   Statement row(database_,
-                "SELECT position, id, created, revoked, seeded FROM devices "
+                "SELECT position, id, created, revoked, seeded, "
+                "(SELECT max(rotated) FROM rotations WHERE device = position) FROM devices "
                 "LEFT JOIN revocations ON device = position ORDER BY position");
   while (row.Step()) {
-    DeviceRecord device{row.Integer(0), row.Text(1), row.Integer(2), std::nullopt,
-                        row.Integer(4) != 0};
+    DeviceRecord device;
+    device.number = row.Integer(0);
+    device.id = row.Text(1);
+    device.created = row.Integer(2);
     if (!row.IsNull(3)) device.revoked = row.Integer(3);
+    device.seeded = row.Integer(4) != 0;
+    if (!row.IsNull(5)) device.rotated = row.Integer(5);
     devices.push_back(std::move(device));
   }
   return devices;
@@ -142,27 +214,105 @@ std::vector<DeviceRecord> SqliteStore::ListDevices() {
 
 DeviceRegistry SqliteStore::LoadDevices() {
   DeviceRegistry registry;
-  {
-    Chain chain(database_);
-    Statement row(database_, std::string("SELECT id, secret, position FROM devices WHERE ") +
-                                 kIsEligible + " ORDER BY position");
-    while (row.Step()) {
-      chain.RequireIntact({"device", {row.Integer(2)}});
-      Device device{row.Text(0), {}};
-      std::copy_n(row.Blob(1).data(), kKeySize, device.secret.bytes);
-      registry.Register(std::move(device));
+  const Transaction moment(database_, Transaction::Kind::kRead);
+  seen_ = LastRecord();
+  Chain chain(database_);
+  Statement row(database_,
+                std::string("SELECT id, position, secret, EXISTS (SELECT 1 FROM rotations WHERE "
+                            "device = position) FROM devices WHERE ") +
+                    kIsEligible + " ORDER BY position");
+  while (row.Step()) {
+    const int64_t number = row.Integer(1);
+    Device device{row.Text(0), {}};
+    if (row.Integer(3) != 0) {
+      device.secret = SecretOf(chain, number);
+    } else {
+      chain.RequireIntact({"device", {number}});
+      std::copy_n(row.Blob(2).data(), kKeySize, device.secret.bytes);
     }
+    registry.Register(std::move(device), number);
   }
-  database_.ForgetPages();
   return registry;
 }
 
-std::vector<int64_t> SqliteStore::DevicesOf(int64_t job) {
+int64_t SqliteStore::LastRecord() {
+  return database_.Integer("SELECT coalesce(max(sequence), 0) FROM chain");
+}
+
+std::vector<DeviceChange> SqliteStore::TakeChanges() {
+  using Kind = DeviceChange::Kind;
+  std::vector<DeviceChange> changes;
+  const Transaction moment(database_, Transaction::Kind::kRead);
+  const int64_t last = LastRecord();
+  if (last == seen_) return changes;
+  Chain chain(database_);
+  Statement row(database_,
+                "SELECT kind, position, id FROM chain JOIN devices ON position = first_key "
+                "WHERE sequence > ? AND kind IN ('device', 'revocation', 'rotation') "
+                "ORDER BY sequence");
+  row.BindInteger(seen_);
+  while (row.Step()) {
+    const std::string kind = row.Text(0);
+    DeviceChange change;
+    change.kind =
+        kind == "device" ? Kind::kAdded : (kind == "rotation" ? Kind::kRotated : Kind::kRevoked);
+    change.number = row.Integer(1);
+    change.device.id = row.Text(2);
+    if (change.kind != Kind::kRevoked) change.device.secret = SecretOf(chain, change.number);
+    changes.push_back(std::move(change));
+  }
+  seen_ = last;
+  return changes;
+}
+
+void SqliteStore::SetPaused(bool paused) {
+  Transaction transaction(database_);
+  if (IsPaused() == paused) return;
+  const int64_t number = database_.Integer("SELECT coalesce(max(number), 0) + 1 FROM pauses");
+  Statement insert(database_, "INSERT INTO pauses (number, paused, since) VALUES (?, ?, ?)");
+  insert.BindInteger(number).BindInteger(paused ? 1 : 0).BindInteger(Now()).Run();
+  Chain(database_).Append({"pause", {number}});
+  transaction.Commit();
+}
+
+bool SqliteStore::IsPaused() {
+  return database_.Integer(
+             "SELECT coalesce((SELECT paused FROM pauses ORDER BY number DESC LIMIT 1), 0)") != 0;
+}
+
+// The devices that the starts of the job up to this one have added.
+std::vector<int64_t> SqliteStore::DevicesOf(int64_t job, int64_t most_start) {
   std::vector<int64_t> devices;
-  Statement row(database_, "SELECT device FROM job_devices WHERE job = ? ORDER BY device");
-  row.BindInteger(job);
+  Statement row(database_,
+                "SELECT device FROM job_devices WHERE job = ? AND start <= ? ORDER BY device");
+  row.BindInteger(job).BindInteger(most_start);
   while (row.Step()) devices.push_back(row.Integer(0));
   return devices;
+}
+
+std::vector<FleetEntry> SqliteStore::FleetsOf(int64_t job) {
+  std::vector<FleetEntry> fleets;
+  Statement row(database_,
+                "SELECT round, attempt, devices, (SELECT count(*) FROM attempts AS a WHERE "
+                "a.job = f.job AND (a.round, a.attempt) < (f.round, f.attempt)) "
+                "FROM fleets AS f WHERE job = ? ORDER BY number");
+  row.BindInteger(job);
+  while (row.Step()) {
+    fleets.push_back({row.Integer(0), row.Integer(1), row.Integer(2), row.Integer(3)});
+  }
+  return fleets;
+}
+
+std::vector<JobExtension> SqliteStore::ExtensionsOf(int64_t job) {
+  std::vector<JobExtension> extensions;
+  Statement row(database_,
+                "SELECT rounds, epsilon_budget FROM extensions WHERE job = ? ORDER BY number");
+  row.BindInteger(job);
+  while (row.Step()) {
+    extensions.push_back(
+        {row.Integer(0), row.IsNull(1) ? std::numeric_limits<double>::infinity() : row.Real(1)});
+  }
+  return extensions;
 }
 
 // Reads all jobs. The number of a job's releases is its next round.
@@ -190,7 +340,10 @@ std::vector<JobEntry> SqliteStore::ReadJobs() {
     job.attempts = row.Integer(7);
     job.next_attempt = row.Integer(8);
     job.seeded = row.Integer(9) != 0;
-    job.devices = DevicesOf(job.number);
+    job.devices = DevicesOf(job.number, INT64_MAX);
+    job.first_devices = DevicesOf(job.number, 1);
+    job.fleets = FleetsOf(job.number);
+    job.extensions = ExtensionsOf(job.number);
     jobs.push_back(std::move(job));
   }
   return jobs;
@@ -200,12 +353,12 @@ std::vector<JobEntry> SqliteStore::ReadJobs() {
 History SqliteStore::ReadWithin() { return {database_.path(), ListDevices(), ReadJobs()}; }
 
 History SqliteStore::ReadHistory() {
-  const Transaction transaction(database_);
+  const Transaction moment(database_, Transaction::Kind::kRead);
   return ReadWithin();
 }
 
 std::vector<LedgerEntry> SqliteStore::Ledger() {
-  const Transaction transaction(database_);
+  const Transaction moment(database_, Transaction::Kind::kRead);
   return ReadLedger(database_);
 }
 
@@ -219,6 +372,7 @@ std::vector<int64_t> SqliteStore::ListModels(int64_t job) {
 
 StoredModel SqliteStore::ReadModel(int64_t job, int64_t round) {
   const RecordName name = {"model", {job, round}};
+  const Transaction moment(database_, Transaction::Kind::kRead);
   Statement row(database_,
                 "SELECT parameters, optimiser_state, next_clip_l2 FROM models "
                 "WHERE job = ? AND round = ?");
@@ -232,16 +386,28 @@ StoredModel SqliteStore::ReadModel(int64_t job, int64_t round) {
 }
 
 void SqliteStore::BeginJob(const JobRecord& record) {
+  ClaimJobs();
   Transaction transaction(database_);
   const History history = ReadWithin();
   const JobEntry* resumed = JobToResume(history, record, may_begin_);
+  if (resumed == nullptr) RequireSameFleet();
   const int64_t job = resumed == nullptr ? AddJob(record) : resumed->number;
   AddDevicesOfJob(job);
+  if (resumed != nullptr) Extend(*resumed, record.config);
   transaction.Commit();
   job_ = job;
   std::copy_n(record.job_id.begin(), kJobIdSize, job_id_);
   may_begin_ = false;
   LoadReceipts();
+}
+
+// A job is planned for the devices that were loaded, if any were.
+void SqliteStore::RequireSameFleet() {
+  if (seen_ == 0) return;
+  Statement row(database_,
+                "SELECT 1 FROM chain WHERE sequence > ? AND kind IN ('device', 'revocation')");
+  if (!row.BindInteger(seen_).Step()) return;
+  Refuse("devices came or left while the job was being planned; start the server again");
 }
 
 int64_t SqliteStore::AddJob(const JobRecord& record) {
@@ -263,18 +429,69 @@ int64_t SqliteStore::AddJob(const JobRecord& record) {
   return number;
 }
 
-// Adds the eligible devices to the job. Some may have replaced other devices since the job began.
+// Adds the eligible devices to the job. Some may have joined since it began.
 void SqliteStore::AddDevicesOfJob(int64_t job) {
+  std::vector<int64_t> eligible;
+  Statement row(database_, std::string("SELECT position FROM devices WHERE ") + kIsEligible);
+  while (row.Step()) eligible.push_back(row.Integer(0));
+  AddDevicesOfJob(job, eligible);
+}
+
+void SqliteStore::AddDevicesOfJob(int64_t job, const std::vector<int64_t>& devices) {
   Statement last(database_, "SELECT coalesce(max(start), 0) FROM job_devices WHERE job = ?");
   last.BindInteger(job).Step();
   const int64_t start = last.Integer(0) + 1;
-  Statement insert(database_, std::string("INSERT OR IGNORE INTO job_devices (job, device, start) "
-                                          "SELECT ?, position, ? FROM devices WHERE ") +
-                                  kIsEligible);
-  insert.BindInteger(job).BindInteger(start).Run();
-  if (database_.Integer("SELECT changes()") != 0) {
+  const int64_t former = database_.Integer("SELECT total_changes()");
+  Statement insert(database_,
+                   "INSERT OR IGNORE INTO job_devices (job, device, start) VALUES (?, ?, ?)");
+  for (const int64_t device : devices) {
+    insert.BindInteger(job).BindInteger(device).BindInteger(start).Run();
+  }
+  if (database_.Integer("SELECT total_changes()") != former) {
     Chain(database_).Append({"start", {job, start}});
   }
+}
+
+// Records that the job goes on with more rounds or a larger budget than before.
+void SqliteStore::Extend(const JobEntry& job, const JobConfig& config) {
+  const JobExtension now = {config.plan.rounds, config.epsilon_budget};
+  const JobExtension was = PlanNow(database_.path(), job);
+  if (now.rounds == was.rounds && now.epsilon_budget == was.epsilon_budget) return;
+  const auto number = static_cast<int64_t>(job.extensions.size()) + 1;
+  Statement insert(database_,
+                   "INSERT INTO extensions (job, number, rounds, epsilon_budget, extended) "
+                   "VALUES (?, ?, ?, ?, ?)");
+  insert.BindInteger(job.number)
+      .BindInteger(number)
+      .BindInteger(now.rounds)
+      .BindReal(now.epsilon_budget)
+      .BindInteger(Now())
+      .Run();
+  Chain(database_).Append({"extension", {job.number, number}});
+}
+
+// Records who takes part from this attempt on, if that has changed.
+void SqliteStore::KeepFleet(const AttemptRecord& record) {
+  if (record.devices == 0) return;
+  AddDevicesOfJob(job_, record.joined);
+  Statement last(database_,
+                 "SELECT coalesce((SELECT devices FROM fleets WHERE job = number_of ORDER BY "
+                 "number DESC LIMIT 1), json_extract(configuration, '$.devices')), "
+                 "(SELECT count(*) + 1 FROM fleets WHERE job = number_of) "
+                 "FROM (SELECT number AS number_of, configuration FROM jobs WHERE number = ?)");
+  last.BindInteger(job_).Step();
+  if (last.Integer(0) == int64_t{record.devices}) return;
+  const int64_t number = last.Integer(1);
+  Statement insert(database_,
+                   "INSERT INTO fleets (job, number, round, attempt, devices) "
+                   "VALUES (?, ?, ?, ?, ?)");
+  insert.BindInteger(job_)
+      .BindInteger(number)
+      .BindInteger(record.round)
+      .BindInteger(record.attempt)
+      .BindInteger(record.devices)
+      .Run();
+  Chain(database_).Append({"fleet", {job_, number}});
 }
 
 Key SqliteStore::ReceiptKey() {
@@ -319,6 +536,7 @@ uint64_t SqliteStore::ignored_receipts() const {
 void SqliteStore::CommitAttempt(const AttemptRecord& record) {
   const std::vector<uint8_t> cohort = ToBytes(record.cohort);
   Transaction transaction(database_);
+  KeepFleet(record);
   Statement insert(
       database_,
       "INSERT INTO attempts (job, round, attempt, cohort, opened) VALUES (?, ?, ?, ?, ?)");
@@ -353,7 +571,7 @@ void SqliteStore::CommitEvaluation(uint32_t round, const std::string& data,
 }
 
 std::vector<StoredEvaluation> SqliteStore::Evaluations() {
-  const Transaction transaction(database_);
+  const Transaction moment(database_, Transaction::Kind::kRead);
   return ReadEvaluations(database_);
 }
 

@@ -9,13 +9,17 @@
 // changed on the disk is refused, never used.
 //
 // The file holds the devices' secrets without encryption. Mode 0600 is enforced: anyone who can
-// read the file can remove the noise from every update. The file belongs to one process at a time;
-// a second process is refused.
+// read the file can remove the noise from every update.
 //
-// Backups: stop that process before you copy the file. After a kill or a power failure a file
-// NAME-journal that is not empty may lie beside it: open the store first, for example with `sotto
-// keys list`. A restored backup does not know the releases that were made after it. Devices that
-// took part in them return a receipt which shows that (round/receipts.h), and the server stops.
+// Many processes may use the file at once. A commit and a read wait for each other, so nothing here
+// keeps the file locked for long: a verification reads the chain in pieces (sqlite_chain.h). One
+// process runs jobs: it holds a lock on the file NAME-serving, which says its process id.
+//
+// Backups: backup.h. A plain copy of the file is one only while no process uses it, and if no file
+// NAME-journal with something in it lies beside it: a kill or a power failure leaves one, and every
+// program that opens the store undoes it. A restored backup does not know the releases that were
+// made after it. Devices that took part in them return a receipt which shows that
+// (round/receipts.h), and the server stops.
 //
 // The pages of deleted models (KeepModels()) are used again for later models: the file does not
 // grow, and it does not shrink.
@@ -34,6 +38,7 @@
 #include <vector>
 
 #include "round/receipts.h"
+#include "sotto/posix/lock_file.h"
 #include "store/sqlite.h"
 #include "store/sqlite_chain.h"
 #include "store/store.h"
@@ -42,22 +47,32 @@ namespace sotto::server {
 
 class SqliteStore final : public Store {
  public:
-  // Throws if other users may read the file, if another process uses it, or if it is no store.
+  // Throws if other users may read the file, or if it is no store.
   explicit SqliteStore(const std::string& path, StoreMode mode = StoreMode::kExisting);
 
-  using Store::AddDevices;
-  void AddDevices(const std::vector<Device>& devices, bool seeded,
-                  const std::function<void()>& before_commit) override;
+  const std::string& name() const override { return database_.path(); }
+  void ReadAtOneMoment(const std::function<void()>& read) override;
+  void AddDevices(const std::vector<Device>& devices, bool seeded) override;
+  void RequireNew(const std::vector<Device>& devices) override;
   void RevokeDevice(const std::string& id) override;
   Device FindDevice(const std::string& id) override;
   std::vector<DeviceRecord> ListDevices() override;
+  void RotateDevice(const std::string& id, const Key& secret) override;
   DeviceRegistry LoadDevices() override;
+  std::vector<DeviceChange> TakeChanges() override;
+  void SetPaused(bool paused) override;
+  bool IsPaused() override;
+
+  // For a backup, which copies what is in it.
+  Database& database() { return database_; }
 
   History ReadHistory() override;
   std::vector<LedgerEntry> Ledger() override;
   std::vector<int64_t> ListModels(int64_t job) override;
   StoredModel ReadModel(int64_t job, int64_t round) override;
 
+  void ClaimJobs() override;
+  std::optional<std::string> Server() override;
   void KeepModels(uint32_t count) override { kept_models_ = std::max(count, 1U); }
   void AllowNewJob() override { may_begin_ = true; }
   void BeginJob(const JobRecord& record) override;
@@ -71,13 +86,24 @@ class SqliteStore final : public Store {
   uint64_t ignored_receipts() const override;
 
  private:
+  void RequireNew(const Device& device);
+  void RequireNewSecret(const Device& device);
+  int64_t NumberOf(const std::string& id);
+  int64_t LastRecord();
   void AddDevice(Chain& chain, const Device& device, bool seeded);
   std::vector<JobEntry> ReadJobs();
-  std::vector<int64_t> DevicesOf(int64_t job);
+  std::vector<int64_t> DevicesOf(int64_t job, int64_t most_start);
   History ReadWithin();
+  void RequireSameFleet();
   int64_t AddJob(const JobRecord& record);
   Key ReceiptKey();
   void AddDevicesOfJob(int64_t job);
+  void AddDevicesOfJob(int64_t job, const std::vector<int64_t>& devices);
+  void Extend(const JobEntry& job, const JobConfig& config);
+  void KeepFleet(const AttemptRecord& record);
+  std::vector<FleetEntry> FleetsOf(int64_t job);
+  std::vector<JobExtension> ExtensionsOf(int64_t job);
+  Key SecretOf(Chain& chain, int64_t device);
   void LoadReceipts();
   bool IsSeeded();
   void AddRelease(const ReleaseRecord& record);
@@ -87,6 +113,8 @@ class SqliteStore final : public Store {
   [[noreturn]] void Refuse(const std::string& why) const;
 
   Database database_;
+  std::unique_ptr<posix::LockFile> serving_;  // from ClaimJobs() on
+  int64_t seen_ = 0;                          // the last record that TakeChanges() has seen
   int64_t job_ = 0;                  // number of the job that BeginJob() began or resumed; 0: none
   uint8_t job_id_[kJobIdSize] = {};  // of that job
   bool may_begin_ = false;

@@ -3,6 +3,7 @@
 #include "store/sqlite_version4.h"
 #include "store/sqlite_version5.h"
 #include "store/sqlite_version6.h"
+#include "store/sqlite_version7.h"
 
 namespace sotto::server {
 namespace {
@@ -391,7 +392,13 @@ const SchemaVersion kSchemaVersions[kSchemaVersion] = {
     {3, kPutAside2, kTables3, kCopy2To3},
     {4, kPutAside3, kTables4, kCopy3To4},
     {5, kPutAside4, kTables5, kCopy4To5},
-    {6, kPutAside5, kTables6, kCopy5To6, BeginNewChain},
+    {6, kPutAside5, kTables6, kCopy5To6},
+    {7, "", kTablesSince6, "", BeginNewChain, true},
 };
+
+std::string TablesOf(int64_t version) {
+  const SchemaVersion& schema = kSchemaVersions[version - 1];
+  return (schema.adds ? TablesOf(version - 1) : std::string()) + schema.tables;
+}
 
 }  // namespace sotto::server

@@ -14,9 +14,13 @@
 //
 // Only the log's last job can be resumed. Beginning a new job ends the job before it.
 //
+// Several processes may read and write a store at once. One of them runs its jobs (ClaimJobs());
+// the others add and revoke devices, and read. Each call reads its data anew and sees one moment; a
+// call waits while another process commits.
+//
 // To add a kind of store: a class that implements Store, its row in open_store.cc, its lines in
-// CMakeLists.txt, a test. Each call reads its data anew, because another process may have written.
-// An implementation keeps nothing in memory except the number of the job that it began or resumed.
+// CMakeLists.txt, a test. An implementation keeps nothing in memory except the number of the job
+// that it began or resumed.
 //
 // Every error is a std::runtime_error that names the store, what failed, and what to do. One thread
 // at a time.
@@ -25,6 +29,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,28 +45,31 @@ enum class StoreMode {
   // The store must exist, and it is only read: a file that nobody may write will do. One of an
   // older version must be writable, because it is converted.
   kRead,
-  // The same beside a process that may be writing to it: without locks, so what is read holds only
-  // if nothing was written meanwhile. For ReadStore() in open_store.h, which sees to that.
-  kBeside,
 };
 
 class Store : public JobLog {
  public:
+  // For messages.
+  virtual const std::string& name() const = 0;
+
+  // What `read` reads is of one moment. It reads only, and briefly: nobody commits meanwhile.
+  virtual void ReadAtOneMoment(const std::function<void()>& read) = 0;
+
   // Registers devices, all or none.
-  //   seeded         their secrets derive from a known number
-  //   before_commit  runs when all are accepted and nothing is durable yet; if it throws, nothing
-  //                  is registered
+  //   seeded  their secrets derive from a known number
   // Throws std::invalid_argument for a bad name, std::runtime_error for a name or a secret that is
   // in the store already, revoked or not.
-  virtual void AddDevices(const std::vector<Device>& devices, bool seeded,
-                          const std::function<void()>& before_commit) = 0;
-  void AddDevices(const std::vector<Device>& devices, bool seeded) {
-    AddDevices(devices, seeded, [] {});
-  }
+  virtual void AddDevices(const std::vector<Device>& devices, bool seeded) = 0;
 
-  // Makes the device ineligible from the next LoadDevices() on. Its name and its secret stay taken.
-  // A job whose plan counts this device resumes only after another device has replaced it.
+  // Throws as AddDevices() would now.
+  virtual void RequireNew(const std::vector<Device>& devices) = 0;
+
+  // Makes the device ineligible for good. Its name and its secrets stay taken.
   virtual void RevokeDevice(const std::string& id) = 0;
+
+  // Gives the device a new secret; the one before it opens nothing any more. The device stays the
+  // one that it was: in the jobs that it takes part in, and in what it has spent.
+  virtual void RotateDevice(const std::string& id, const Key& secret) = 0;
 
   // The secret of a device that is not revoked.
   virtual Device FindDevice(const std::string& id) = 0;
@@ -71,6 +79,14 @@ class Store : public JobLog {
 
   // The eligible devices, in the same order.
   virtual DeviceRegistry LoadDevices() = 0;
+
+  // What any process has changed about devices since the last LoadDevices() or TakeChanges(), in
+  // its order. Cheap if nothing has changed.
+  virtual std::vector<DeviceChange> TakeChanges() = 0;
+
+  // Whether the store's jobs are to open no further attempt.
+  virtual void SetPaused(bool paused) = 0;
+  virtual bool IsPaused() = 0;
 
   // Devices and jobs, all read at one moment.
   virtual History ReadHistory() = 0;
@@ -82,6 +98,13 @@ class Store : public JobLog {
   // job began, which older stores lack.
   virtual std::vector<int64_t> ListModels(int64_t job) = 0;
   virtual StoredModel ReadModel(int64_t job, int64_t round) = 0;
+
+  // Makes this process the one that runs the store's jobs, until the store is closed. BeginJob()
+  // does so, too. Throws std::runtime_error that names the process which does so already.
+  virtual void ClaimJobs() = 0;
+
+  // The process that has claimed them, for people; absent: none.
+  virtual std::optional<std::string> Server() = 0;
 
   // From now on each CommitRelease() deletes all models of its job but the last `count`, at least
   // 1. The model with which the job began counts as the one before round 0. Without this call all

@@ -5,7 +5,7 @@ import re
 from independent import lrq
 
 GAUSSIAN = 1
-FIXED, RANGE = 1, 3
+FIXED, FLOAT32, RANGE = 1, 2, 3
 LARGEST = 2**30  # of |v|
 
 

@@ -11,6 +11,23 @@ from independent import lrq
 from independent import messages
 
 
+class Job:
+    """A job of the example: its task, and what the server decodes; None: the update as it is."""
+
+    def __init__(self, task, noisy):
+        self.task, self.noisy = task, noisy
+
+    def integers(self, update):
+        """What the device encodes: the update's coordinates, and whether it was clipped."""
+        clip_bit = self.task["clip_bit"]
+        return lrq.scaled(update, self.task) + ([-clip_bit] if clip_bit else [])
+
+    def encode(self, update, key):
+        if self.noisy is None:
+            return struct.pack(f"<{len(update)}f", *update)
+        return codes.encode(self.integers(update), self.task, key)
+
+
 class Page:
     """Section 8 of server/PROTOCOL.md, taken apart."""
 
@@ -18,12 +35,13 @@ class Page:
         text = (lrq.ROOT / "server/PROTOCOL.md").read_text().split("\n## 8. Example\n")[1]
         blocks = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
         self.values = self.pairs(blocks[0])
-        self.words = [line.split()[1:] for line in blocks[2].splitlines()[1:]]
-        self.layers = [line.split()[1:] for line in blocks[3].splitlines()[1:]]
-        self.rows = [[int(x) for x in line.split()] for line in blocks[4].splitlines()[1:]]
-        self.fixed = self.pairs(blocks[5])
-        self.decisions = [line.split() for line in blocks[7].splitlines()[1:]]
-        self.range = self.pairs(blocks[8])
+        self.inputs = self.pairs(blocks[2])
+        self.words = [line.split()[1:] for line in blocks[3].splitlines()[1:]]
+        self.layers = [line.split()[1:] for line in blocks[4].splitlines()[1:]]
+        self.rows = [[int(x) for x in line.split()] for line in blocks[5].splitlines()[1:]]
+        self.fixed = self.pairs(blocks[6])
+        self.decisions = [line.split() for line in blocks[8].splitlines()[1:]]
+        self.range = self.pairs(blocks[9])
         self.frames = {}
         for mark, name, data in re.findall(r"^([<>]) (\w+) +([0-9a-f\s]+)", text, re.MULTILINE):
             self.frames.setdefault(mark + name, []).append(bytes.fromhex(data))
@@ -32,6 +50,18 @@ class Page:
         self.task = self.read_task(re.search(r"The task: (.*?)\.\s", text, re.DOTALL).group(1))
         padding, = re.findall(r"with a padding of (\d+)", text)
         self.range_task = self.task | {"coding": codes.RANGE, "padding": int(padding)}
+        self.jobs = self.read_jobs(text)
+
+    def read_jobs(self, text):
+        """The example's jobs in its order: what is other than in the first task."""
+        clip_bit, = re.findall(r"a `clip_bit` of 2\^(\d+)", text)
+        of_clip_bit, of_uniform = ([int(x) for x in line.split()]
+                                   for line in re.findall(r"^noisy (.*)$", text, re.MULTILINE))
+        noisy = [row[8] for row in self.rows]
+        return [Job(self.task, noisy), Job(self.range_task, noisy),
+                Job(self.task | {"clip_bit": 2**int(clip_bit)}, of_clip_bit),
+                Job(self.task | {"dither": 2}, of_uniform),
+                Job(self.task | {"coding": codes.FLOAT32, "dither": 2}, None)]
 
     def read_task(self, text):
         task = {"job": bytes.fromhex(self.values["job id"]), "round": int(self.values["round"]),
@@ -66,11 +96,19 @@ def claim(what, computed, written):
         sys.exit(f"check failed: {what}: {computed} is computed, {written} is written")
 
 
-def check_replies(page):
+def check_inputs(page):
+    """The float32 of the example, bit for bit."""
+    numbers = {"model": page.model, "update": page.update, "scale": [page.task["quantizer_scale"]],
+               "clip_l2": [page.task["clip_l2"]], "rate": [page.task["learning_rate"]]}
+    claim("inputs", {name: struct.pack(f"<{len(x)}f", *x).hex() for name, x in numbers.items()},
+          page.inputs)
+
+
+def check_replies(page, key):
     """Decodes the page's replies, compares them and encodes them again."""
-    sizes = [len(part["update"]) // 2 for part in (page.fixed, page.range)]
+    sizes = [len(job.encode(page.update, key)) for job in page.jobs]
     replies = {
-        "Train": [task | {"receipt": b""} for task in (page.task, page.range_task)],
+        "Train": [job.task | {"receipt": b""} for job in page.jobs],
         "Chunk": [{"bytes": struct.pack(f"<{len(page.model)}f", *page.model)}],
         "Ack": [ack for size in sizes
                 for ack in ({"offset": 0, "complete": 0}, {"offset": size, "complete": 1})],
@@ -134,18 +172,19 @@ def check_decisions(page, key):
 
 
 def check_codes(page, key):
-    """Both codes of the same integers."""
-    v = lrq.scaled(page.update, page.task)
+    """What each job's device sends, and what the server decodes."""
     limit = codes.scale(int(page.fixed["scale code"]))
     claim("A", limit, int(page.fixed["A"]))
     claim("bits", codes.fixed_bits(limit, page.task["dither"]), int(page.fixed["bits"]))
-    noisy = [row[8] for row in page.rows]
-    parts = ("fixed", page.task, page.fixed), ("range", page.range_task, page.range)
-    for what, task, part in parts:
-        update = codes.encode(v, task, key)
-        claim(f"scale code of the {what} code", update[0], int(part["scale code"]))
-        claim(f"update in the {what} code", update.hex(), part["update"])
-        claim(f"{what} code decoded", codes.decode(update, len(v), task, key), noisy)
+    for job, part in zip(page.jobs, (page.fixed, page.range)):
+        update = job.encode(page.update, key)
+        claim("scale code", update[0], int(part["scale code"]))
+        claim("update", update.hex(), part["update"])
+    for job in page.jobs:
+        if job.noisy is None:
+            continue
+        update, count = job.encode(page.update, key), len(job.integers(page.update))
+        claim("update decoded", codes.decode(update, count, job.task, key), job.noisy)
 
 
 def check_beyond():
@@ -192,17 +231,16 @@ def check_layers():
         claim(f"layer of {p96} is within 0.6 * 2^-27", max(errors) <= 0.6, True)
 
 
-def check_requests(page, device, nonce):
-    uploads = [(page.task, page.fixed), (page.range_task, page.range)]
-    begins = [{name: task[name] for name in ("job", "round", "attempt", "coding")}
-              | {"nonce": nonce} for task, _ in uploads]
+def check_requests(page, device, nonce, key):
+    names = "job", "round", "attempt", "coding", "clip_bit"
+    begins = [{name: job.task[name] for name in names} | {"nonce": nonce} for job in page.jobs]
     requests = {
         "Hello": ("hello", [{"version": 1, "device": device, "max_frame": 1024,
                              "model_digest": bytes.fromhex(page.values["model digest"])}]),
         "GetModel": ("get_model", [{"offset": 0}]),
         "UpdateBegin": ("update_begin", begins),
-        "UpdateChunk": ("update_chunk", [{"offset": 0, "bytes": bytes.fromhex(part["update"]),
-                                          "last": 1} for _, part in uploads]),
+        "UpdateChunk": ("update_chunk", [{"offset": 0, "bytes": job.encode(page.update, key),
+                                          "last": 1} for job in page.jobs]),
     }
     for name, (field, messages_sent) in requests.items():
         frames = [messages.frame("Request", {field: fields}) for fields in messages_sent]
@@ -219,11 +257,12 @@ def check():
     claim("PSK", lrq.psk_of(secret).hex(), values["PSK"])
     claim("round key", key.hex(), values["round key"])
     claim("model digest", lrq.model_digest(2, 2).hex(), values["model digest"])
+    check_inputs(page)
     check_cells(page, key)
     check_codes(page, key)
     check_decisions(page, key)
-    check_replies(page)
-    check_requests(page, device, nonce)
+    check_replies(page, key)
+    check_requests(page, device, nonce, key)
     check_layers()
     check_beyond()
     check_round_trips()

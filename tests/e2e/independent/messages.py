@@ -5,7 +5,7 @@ MESSAGES = {
     "Request": {1: ("hello", "Hello"), 2: ("get_model", "GetModel"),
                 3: ("update_begin", "UpdateBegin"), 4: ("update_chunk", "UpdateChunk")},
     "Hello": {1: ("version", int), 2: ("device", bytes), 3: ("model_digest", bytes),
-              4: ("max_frame", int), 5: ("receipt", bytes)},
+              4: ("max_frame", int), 5: ("receipt", bytes), 8: ("hold_ms", int)},
     "GetModel": {1: ("offset", int)},
     "UpdateBegin": {1: ("job", bytes), 2: ("round", int), 3: ("attempt", int), 4: ("nonce", bytes),
                     5: ("coding", int), 6: ("clip_bit", int)},

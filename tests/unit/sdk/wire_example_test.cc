@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/cells.h"
@@ -101,9 +102,12 @@ struct WireExample : testing::Test {
     encoded = Encode(kFixed);
   }
 
-  std::vector<uint8_t> Encode(const UpdateFormat& format) {
-    EXPECT_EQ(encoder.Begin(round_key, format, kUpdate, kClip, kUnit), Status::kOk);
-    std::vector<uint8_t> bytes(MaxUpdateSize(kSize, format));
+  //   clip_bit  the extra coordinate; 0: none
+  std::vector<uint8_t> Encode(const UpdateFormat& format, int32_t clip_bit = 0) {
+    ExtraCoordinates extras;
+    if (clip_bit != 0) extras.Add(clip_bit);
+    EXPECT_EQ(encoder.Begin(round_key, format, kUpdate, kClip, kUnit, extras), Status::kOk);
+    std::vector<uint8_t> bytes(MaxUpdateSize(kSize + extras.count(), format));
     size_t written = 0;
     EXPECT_EQ(encoder.Read({bytes.data(), bytes.size()}, &written), Status::kOk);
     bytes.resize(written);
@@ -150,8 +154,9 @@ struct WireExample : testing::Test {
     return noisy;
   }
 
-  Reply Train(const UpdateFormat& format) const {
+  Reply Train(const UpdateFormat& format, uint32_t clip_bit = 0) const {
     Reply train = Answers(Reply::Kind::kTrain);
+    train.task.clip_bit_q20 = clip_bit;
     std::copy(job.begin(), job.end(), train.task.job_id);
     train.task.round = 2;
     train.task.format = format;
@@ -162,13 +167,16 @@ struct WireExample : testing::Test {
   }
 
   // The frames of an upload in one piece.
-  std::string Upload(const UpdateFormat& format) {
-    const std::vector<uint8_t> update = Encode(format);
+  std::string Upload(const UpdateFormat& format) { return Upload(format.coding, Encode(format)); }
+
+  std::string Upload(Coding coding, const std::vector<uint8_t>& update,
+                     uint32_t clip_bit = 0) const {
     Request begin = Asks(Request::Kind::kUpdateBegin);
     begin.job_id = View(job);
     begin.round = 2;
     begin.nonce = View(nonce);
-    begin.coding = format.coding;
+    begin.coding = coding;
+    begin.clip_bit_q20 = clip_bit;
     Request bytes = Asks(Request::Kind::kUpdateChunk);
     bytes.bytes = View(update);
     bytes.last = true;
@@ -280,6 +288,53 @@ TEST_F(WireExample, FramesOfTheUploadAreThoseOfThePage) { ExpectOnPage(Upload(kF
 
 TEST_F(WireExample, FramesUnderTheRangeCodeAreThoseOfThePage) {
   ExpectOnPage(FrameLine("Train", Train(kRange)) + Upload(kRange));
+}
+
+TEST_F(WireExample, InputsAreThoseOfThePageBitForBit) {
+  std::string text;
+  for (const auto& [title, values] :
+       {std::pair<const char*, const float*>{"model", kBase}, {"update", kUpdate}}) {
+    uint8_t bytes[4 * kSize];
+    for (uint32_t j = 0; j < kSize; ++j) StoreU32Le(FloatBits(values[j]), bytes + 4 * j);
+    text += Line(title, bytes);
+  }
+  for (const auto& [title, value] :
+       {std::pair<const char*, float>{"scale", kUnit}, {"clip_l2", kClip}, {"rate", 0.1f}}) {
+    uint8_t bytes[4];
+    StoreU32Le(FloatBits(value), bytes);
+    text += Line(title, bytes);
+  }
+  ExpectOnPage(text);
+}
+
+// The training was clipped, so the bit's coordinate is negative.
+TEST_F(WireExample, FramesWithAClipBitAreThoseOfThePage) {
+  constexpr int32_t kBit = 1 << 20;
+  const std::vector<uint8_t> update = Encode(kFixed, -kBit);
+  ExpectOnPage(FrameLine("Train", Train(kFixed, kBit)) + Upload(Coding::kFixed, update, kBit));
+  std::vector<int32_t> noisy(kSize + 1);
+  EXPECT_EQ(DecodeUpdate(round_key, kFixed, View(update), {noisy.data(), noisy.size()}),
+            Status::kOk);
+  std::string line = "noisy";
+  for (const int32_t value : noisy) line += " " + std::to_string(value);
+  ExpectOnPage(line + "\n");
+}
+
+TEST_F(WireExample, FramesUnderUniformDitherAreThoseOfThePage) {
+  constexpr UpdateFormat kUniform = {Coding::kFixed, DitherKind::kUniform, 0};
+  ExpectOnPage(FrameLine("Train", Train(kUniform)) + Upload(kUniform));
+  std::string line = "noisy";
+  for (const int32_t value : Decode(kUniform, Encode(kUniform))) {
+    line += " " + std::to_string(value);
+  }
+  ExpectOnPage(line + "\n");
+}
+
+TEST_F(WireExample, FramesOfAnUpdateWithoutPrivacyAreThoseOfThePage) {
+  constexpr UpdateFormat kExact = {Coding::kFloat32, DitherKind::kUniform, 0};
+  std::vector<uint8_t> update(4 * kSize);
+  for (uint32_t j = 0; j < kSize; ++j) StoreU32Le(FloatBits(kUpdate[j]), &update[4 * j]);
+  ExpectOnPage(FrameLine("Train", Train(kExact)) + Upload(Coding::kFloat32, update));
 }
 
 TEST_F(WireExample, FramesOfTheOtherRepliesAreThoseOfThePage) {

@@ -152,6 +152,7 @@ inline void ExpectEqual(const Request& a, const Request& b) {
   EXPECT_EQ(a.last, b.last);
   EXPECT_EQ(a.abilities.largest_batch, b.abilities.largest_batch);
   EXPECT_EQ(a.abilities.features, b.abilities.features);
+  EXPECT_EQ(a.hold_ms, b.hold_ms);
   const bool means_more = a.version == kProtocolVersion;
   EXPECT_EQ(means_more ? a.max_frame : 0, means_more ? b.max_frame : 0);
 }

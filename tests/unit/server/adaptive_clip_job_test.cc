@@ -148,7 +148,9 @@ TEST(AdaptiveClipJob, ADeviceRefusesABitThatNoUpdateHasRoomFor) {
   device.config.allow_training_without_privacy = true;
   for (const bool exact : {false, true}) {
     Client::Progress progress = Client::Progress::kAgain;
-    ASSERT_EQ(device.client().Step(&progress), Status::kOk);
+    while (progress != Client::Progress::kSend) {
+      ASSERT_EQ(device.client().Step(&progress), Status::kOk);
+    }
     Reply reply = AskForWork(small.job, index);
     reply.task.clip_bit_q20 = exact ? 1 : (1U << 30) + 1;
     if (exact) reply.task.format.coding = Coding::kFloat32;
@@ -180,11 +182,12 @@ TEST(AdaptiveClipConfig, TheBoundStaysWhereFloatsCanHoldIt) {
   const JobConfig config = SmallAdaptiveConfig();
   const int64_t all = 4 * static_cast<int64_t>(config.ClipBitQ20());
   double fraction = 0;
-  EXPECT_EQ(config.NextClip(1e-6F, all, &fraction), 1e-6F);
+  EXPECT_EQ(config.NextClip(1e-6F, all, config.plan.ExpectedCohort(), &fraction), 1e-6F);
   EXPECT_EQ(fraction, 1);
-  EXPECT_EQ(config.NextClip(1e6F, -all, &fraction), 1e6F);
+  EXPECT_EQ(config.NextClip(1e6F, -all, config.plan.ExpectedCohort(), &fraction), 1e6F);
   EXPECT_EQ(fraction, 0);
-  EXPECT_EQ(config.NextClip(0.4F, 0, &fraction), 0.4F) << "half of them, as it should be";
+  EXPECT_EQ(config.NextClip(0.4F, 0, config.plan.ExpectedCohort(), &fraction), 0.4F)
+      << "half of them, as it should be";
 }
 
 TEST(AdaptiveClipConfig, RefusesWhatCannotBe) {

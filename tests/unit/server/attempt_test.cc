@@ -99,7 +99,8 @@ TEST(Attempt, NeedsNoJob) {
   const JobConfig config = SmallConfig();
   const DeviceRegistry devices = SmallRegistry();
   const std::vector<uint8_t> model(4 * config.model->parameters);
-  Attempt attempt(config, devices, config.TaskFor(0, 0.4F), {2, 5}, {model.data(), model.size()});
+  Attempt attempt(config, Unowned(devices), config.TaskFor(0, 0.4F), {2, 5},
+                  {model.data(), model.size()});
   Request hello;
   hello.kind = Request::Kind::kHello;
   EXPECT_EQ(attempt.Answer(1, hello).kind, Reply::Kind::kWait);
@@ -111,13 +112,13 @@ TEST(Attempt, NeedsNoJob) {
 // Four reports of deviation 0.2, divided by a cohort of four.
 TEST(Release, TheMeansNoiseIsThatOfThePlannedReports) {
   const JobConfig config = SmallConfig();
-  EXPECT_NEAR(MeanNoiseSigma(config, config.TaskFor(0, 0.4F)), 0.1, 1e-7);
+  EXPECT_NEAR(MeanNoiseSigma(config, config.TaskFor(0, 0.4F), 4), 0.1, 1e-7);
   JobConfig exact = config;
   exact.codec = &RequireCodec("none");
-  EXPECT_EQ(MeanNoiseSigma(exact, exact.TaskFor(0, 0.4F)), 0.0);
+  EXPECT_EQ(MeanNoiseSigma(exact, exact.TaskFor(0, 0.4F), 4), 0.0);
   TrainTask task = config.TaskFor(0, 0.4F);
   task.private_noise_q20 = 3 << 19;  // 1.5 times as much
-  EXPECT_NEAR(MeanNoiseSigma(config, task), 0.1 * std::sqrt(1 + 1.5 * 1.5), 1e-7);
+  EXPECT_NEAR(MeanNoiseSigma(config, task, 4), 0.1 * std::sqrt(1 + 1.5 * 1.5), 1e-7);
 }
 
 }  // namespace

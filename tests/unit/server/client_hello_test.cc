@@ -106,7 +106,7 @@ class HelloTokensTest : public testing::Test {
 };
 
 TEST_F(HelloTokensTest, AClientHelloTellsWhichDeviceItComesFrom) {
-  const HelloTokens tokens(devices_);
+  const HelloTokens tokens(Unowned(devices_));
   EXPECT_EQ(tokens.DeviceOf(View(HelloOf(devices_[0]))), 0u);
   EXPECT_EQ(tokens.DeviceOf(View(HelloOf(devices_[1]))), 1u);
   EXPECT_EQ(tokens.DeviceOf(View(HelloOf(DeviceOf("pump-7", 3)))), std::nullopt) << "wrong key";
@@ -115,7 +115,7 @@ TEST_F(HelloTokensTest, AClientHelloTellsWhichDeviceItComesFrom) {
 
 // Of a damaged one it tells the same device or none; the lengths in it lead nowhere.
 TEST_F(HelloTokensTest, EveryDamageToAClientHelloIsHarmless) {
-  const HelloTokens tokens(devices_);
+  const HelloTokens tokens(Unowned(devices_));
   const std::vector<uint8_t> whole = HelloOf(devices_[0]);
   size_t unknown = 0;
   for (size_t at = 0; at < whole.size(); ++at) {

@@ -294,6 +294,38 @@ TEST_F(ClientTest, TheReasonOfARefusalIsKept) {
   EXPECT_EQ(device->client().error_code(), ErrorCode::kVersion);
 }
 
+// Whatever is refused for good: its model, its version, or by itself a task without privacy.
+TEST_F(ClientTest, ARefusedDeviceSaysSoAndDoesNotSpin) {
+  StepToRequest();
+  Reply too_little = small.job.Answer(index, device->client().request());
+  ASSERT_EQ(too_little.kind, Reply::Kind::kTrain);
+  too_little.task.format.dither = DitherKind::kUniform;
+  Reply other_version;
+  other_version.kind = Reply::Kind::kError;
+  other_version.code = ErrorCode::kVersion;
+  other_version.final = true;
+  Reply other_model = other_version;
+  other_model.code = ErrorCode::kModelMismatch;
+  Reply conflict = other_version;
+  conflict.code = ErrorCode::kConflict;  // this round is over for the device, and no other one
+  for (const Reply& reply : {conflict, other_version, other_model, too_little}) {
+    SmallDevice each(small.registry[index], index, *small.job.config().model);
+    Client& client = each.client();
+    Client::Progress progress = Client::Progress::kAgain;
+    ASSERT_EQ(client.Step(&progress), Status::kOk);
+    ASSERT_EQ(progress, Client::Progress::kSend);
+    EXPECT_EQ(client.OnReply(reply), Status::kPeerRefused);
+    const bool for_good = reply.code != ErrorCode::kConflict;
+    EXPECT_EQ(client.is_refused(), for_good) << ErrorCodeName(reply.code);
+    if (!for_good) continue;
+    ASSERT_EQ(client.Step(&progress), Status::kOk);
+    EXPECT_EQ(progress, Client::Progress::kWait);
+    EXPECT_EQ(client.wait_ms(), kRefusedWaitMs);
+    ASSERT_EQ(client.Step(&progress), Status::kOk);
+    EXPECT_EQ(progress, Client::Progress::kSend) << "it asks again";
+  }
+}
+
 TEST(Client, UploadsFitTheSmallerFrameOfBothSides) {
   JobConfig config = SmallConfig();
   config.codec = FindCodec("none");  // long updates

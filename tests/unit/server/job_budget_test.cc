@@ -33,6 +33,7 @@ TEST(Job, AnAbortDoesNotCountAgainstTheBudget) {
   EXPECT_FALSE(small.job.OpenRound());
 }
 
+// SECURITY.md S17.
 TEST(Job, StopsWhenTheBudgetCannotPayForAnotherRoundAndSaysWhatItWouldCost) {
   JobConfig config = SmallConfig();
   config.epsilon_budget = privacy::Account(config.plan, 2).epsilon() * 1.000001;

@@ -104,9 +104,17 @@ Json StoredOf(const JobRequest& request) {
   return ConfigurationToJson(RecordOf(job));
 }
 
+// A job that began with `held` and was not extended.
+RaisedFields NotRaised(const Json& held) {
+  const Json rounds = held.value("rounds", Json());
+  const Json budget = held.value("epsilon_budget", Json());
+  return {rounds.is_number() ? rounds.get<int64_t>() : 0,
+          budget.is_number() ? budget.get<double>() : std::numeric_limits<double>::infinity()};
+}
+
 std::string RefusalOf(const Json& held, const Json& now) {
   try {
-    RequireSameConfiguration("a.store", held.dump(), now);
+    RequireSameConfiguration("a.store", held.dump(), now, NotRaised(held));
   } catch (const std::runtime_error& error) {
     return error.what();
   }
@@ -235,11 +243,34 @@ TEST(JobSpec, AResumedJobMayChangeExactlyTheFieldsThatSaySo) {
     const Json held = StoredOf(BaseFor(field.name));
     const Json now = StoredOf(ChangedRequest(field));
     EXPECT_EQ(held == now, field.resume == Resume::kFree) << field.name;
+    if (field.resume == Resume::kRaised) continue;
     EXPECT_EQ(RefusalOf(held, now) == "", field.resume == Resume::kFree) << field.name;
     if (field.resume != Resume::kStored) continue;
     const std::string name = field.stored_name();
     EXPECT_NE(held.value(name, Json()), now.value(name, Json())) << field.name;
   }
+}
+
+TEST(JobSpec, AResumedJobMayRaiseItsRoundsAndItsBudgetAndNeverLowerThem) {
+  const Json held = StoredOf(JobRequest());
+  for (const char* name : {"rounds", "epsilon_budget"}) {
+    Json more = held;
+    more[name] = held[name].get<int>() + 1;
+    Json less = held;
+    less[name] = held[name].get<int>() - 1;
+    EXPECT_EQ(RefusalOf(held, more), "") << name;
+    EXPECT_TRUE(Says(RefusalOf(held, less), std::string("do not lower ") + name)) << name;
+  }
+  const auto after_extension = [&](int64_t rounds) {
+    Json now = held;
+    now["rounds"] = rounds;
+    RaisedFields raised = NotRaised(held);
+    raised.rounds = 50;
+    RequireSameConfiguration("a.store", held.dump(), now, raised);
+  };
+  after_extension(50);
+  after_extension(60);
+  EXPECT_THROW(after_extension(40), std::runtime_error) << "it was extended to 50";
 }
 
 TEST(JobSpec, AResumedJobKeepsItsInitialModelAndTakesNoOther) {

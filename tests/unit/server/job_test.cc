@@ -93,6 +93,7 @@ TEST(Job, AnotherModelsDigestIsRefused) {
   EXPECT_TRUE(IsFinalError(small.job.Answer(0, hello)));
 }
 
+// SECURITY.md S12.
 TEST(Job, AnAttemptIsCommittedBeforeADeviceHearsOfIt) {
   SmallJob small;
   small.store.fail = true;
@@ -100,6 +101,7 @@ TEST(Job, AnAttemptIsCommittedBeforeADeviceHearsOfIt) {
   EXPECT_NE(small.job.phase(), Job::Phase::kOpen);
 }
 
+// SECURITY.md S16.
 TEST(Job, AReleaseThatCannotBeCommittedIsNotReleased) {
   SmallJob small;
   ASSERT_TRUE(small.job.OpenRound());
@@ -214,6 +216,7 @@ TEST(Job, GivesUpAfterTheLastAttempt) {
   EXPECT_EQ(AskForWork(small.job, 0).kind, Reply::Kind::kWait) << "a later start goes on";
 }
 
+// SECURITY.md S15.
 TEST(Job, MissingReportsAreToppedUpWithNoise) {
   SmallJob small;
   ASSERT_TRUE(small.job.OpenRound());

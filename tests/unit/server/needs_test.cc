@@ -93,6 +93,7 @@ TEST(Needs, AClippingBoundBeyondTheBoxIsForDevicesThatClamp) {
 }
 
 // In every kind of request, to the last byte.
+// SECURITY.md S19.
 TEST(Needs, WhoLacksSomethingIsAnsweredAsWhoeverIsNotDrawn) {
   OpenJob open(WithMomentum());
   const Reply task = open.job.Answer(open.drawn, HelloOf(open.job, kMomentum));

@@ -55,7 +55,7 @@ TEST(ServeReport, ALateResultIsAnAlarm) {
 
 TEST(ServeReport, DevicesThatExceedTheBoundAreNamedAndCounted) {
   const DeviceRegistry devices = ThreeDevices();
-  OperatorReport report(devices);
+  OperatorReport report([&] { return Unowned(devices); });
   RoundOutcome outcome = Released(3, 2);
   outcome.beyond_bound = {0, 2};
   EXPECT_TRUE(Says(WarningsOf(outcome, devices), "device-0, device-2"));
@@ -70,7 +70,7 @@ TEST(ServeReport, DevicesThatExceedTheBoundAreNamedAndCounted) {
 
 TEST(ServeReport, DevicesThatLackSomethingAreCountedAndIfAllDoItWarns) {
   const DeviceRegistry devices = ThreeDevices();
-  OperatorReport report(devices);
+  OperatorReport report([&] { return Unowned(devices); });
   RoundOutcome outcome = Released(3, 2);
   outcome.checked_in = 2;
   outcome.lacking = {1, 1, {{1, 1, 10, 4}, {}}};
@@ -95,7 +95,7 @@ TEST(ServeReport, DevicesThatLackSomethingAreCountedAndIfAllDoItWarns) {
 // A resumed job's object begins at the resume, and says so.
 TEST(ServeReport, TheOperatorsObjectSaysFromWhichAttemptItKnows) {
   const DeviceRegistry devices = ThreeDevices();
-  OperatorReport report(devices);
+  OperatorReport report([&] { return Unowned(devices); });
   EXPECT_TRUE(report.ToJson()["first_attempt"].is_null());
   RoundOutcome outcome = Released(3, 3);
   outcome.round = 4;

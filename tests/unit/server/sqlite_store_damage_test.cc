@@ -30,7 +30,7 @@ int InChild(Action action) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST_F(SqliteStoreTest, ASecondProcessIsRefusedWhileTheFirstOneLives) {
+TEST_F(SqliteStoreTest, ASecondServerIsRefusedWhileTheFirstOneLives) {
   int ready[2];
   int done[2];
   ASSERT_EQ(pipe(ready), 0);
@@ -38,20 +38,25 @@ TEST_F(SqliteStoreTest, ASecondProcessIsRefusedWhileTheFirstOneLives) {
   const pid_t child = fork();
   if (child == 0) {
     close(done[1]);
-    const SqliteStore store(path_, kCreate);
+    SqliteStore store(path_, kCreate);
+    store.ClaimJobs();
     char byte = 1;
     if (write(ready[1], &byte, 1) != 1) _exit(1);
     _exit(read(done[0], &byte, 1) == 0 ? 0 : 1);  // until the parent hangs up
   }
   char byte = 0;
   ASSERT_EQ(read(ready[0], &byte, 1), 1);
-  EXPECT_TRUE(Says(Refusal(), "another process"));
-  EXPECT_TRUE(Says(Refusal(kCreate), "another process"));
+  SqliteStore other(path_);
+  const std::string holder = std::to_string(child);
+  EXPECT_TRUE(Says(RefusalOf([&] { other.ClaimJobs(); }), "process " + holder + " serves it"));
+  EXPECT_EQ(other.Server(), holder);
+  EXPECT_EQ(Refusal(), "nothing was refused") << "only serving is for one process";
   for (const int descriptor : {done[0], done[1], ready[0], ready[1]}) close(descriptor);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  EXPECT_EQ(Refusal(), "nothing was refused");
+  EXPECT_FALSE(other.Server().has_value());
+  other.ClaimJobs();
 }
 
 TEST_F(SqliteStoreTest, WhatIsNoStoreIsRefusedAndLeftAsItIs) {
@@ -71,13 +76,13 @@ TEST_F(SqliteStoreTest, WhatIsNoStoreIsRefusedAndLeftAsItIs) {
 
 TEST_F(SqliteStoreTest, NewerAndOlderStoresAreRefused) {
   { SqliteStore store(path_, kCreate); }
-  RunSql("PRAGMA user_version = 7");
-  EXPECT_TRUE(Says(Refusal(), "version 7"));
+  RunSql("PRAGMA user_version = 8");
+  EXPECT_TRUE(Says(Refusal(), "version 8"));
   EXPECT_TRUE(Says(Refusal(), "newer"));
   RunSql("PRAGMA user_version = 0");
   EXPECT_TRUE(Says(Refusal(kCreate), "version 0"));
   EXPECT_TRUE(Says(Refusal(kCreate), "older"));
-  RunSql("PRAGMA user_version = 6");
+  RunSql("PRAGMA user_version = 7");
   EXPECT_EQ(Refusal(), "nothing was refused");
 }
 

@@ -70,8 +70,7 @@ TEST_F(SqliteStoreTest, DevicesAreAddedAllOrNone) {
   devices.back().id = "not a name";
   EXPECT_THROW(store.AddDevices(devices, false), std::invalid_argument);
   devices.pop_back();
-  EXPECT_THROW(store.AddDevices(devices, false, [] { throw std::logic_error("no"); }),
-               std::logic_error);
+  store.RequireNew(devices);
   EXPECT_EQ(store.ListDevices().size(), 1u);
   store.AddDevices(devices, false);
   EXPECT_EQ(store.ListDevices().size(), 3u);
@@ -109,6 +108,7 @@ size_t CopiesInMemory(const std::string& inverted) {
 }
 
 // Everything that a server does with its store reads pages that hold secrets, or an index of them.
+// SECURITY.md S20.
 TEST_F(SqliteStoreTest, TheRegistryHasTheOnlyCopyOfASecret) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizers keep freed memory as it was";
@@ -133,6 +133,14 @@ TEST_F(SqliteStoreTest, TheRegistryHasTheOnlyCopyOfASecret) {
   store.Ledger();
   EXPECT_EQ(CopiesInMemory(inverted), 1u) << "after a release";
   EXPECT_EQ(registry.size(), 2u);
+  Key renewed = posix::RunKey(std::nullopt);
+  std::string other;
+  for (const uint8_t byte : renewed.bytes) other += static_cast<char>(~byte);
+  SqliteStore(path_).RotateDevice("small-1", renewed);
+  SecureWipe(renewed.bytes, sizeof(renewed.bytes));
+  const SharedDevices changed = registry.Changed(store.TakeChanges());
+  EXPECT_EQ(CopiesInMemory(other), 1u) << "after a rotation";
+  EXPECT_EQ(CopiesInMemory(inverted), 1u) << "the former registry has the former secret";
 }
 
 TEST_F(SqliteStoreTest, OnlyTheOwnerMayReadTheFileAndItsJournal) {
@@ -145,6 +153,7 @@ TEST_F(SqliteStoreTest, OnlyTheOwnerMayReadTheFileAndItsJournal) {
   }
 }
 
+// SECURITY.md S20.
 TEST_F(SqliteStoreTest, AFileThatOthersMayReadIsRefused) {
   SqliteStore(path_, kCreate).AddDevices(SomeDevices(), false);
   for (const mode_t mode : {0640, 0604, 0660}) {
@@ -195,7 +204,7 @@ TEST_F(SqliteStoreTest, ParametersAreKeptBitForBitAsLittleEndianFloats) {
   EXPECT_EQ(std::memcmp(kept.data(), values, sizeof(values)), 0);
 }
 
-TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionSix) {
+TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionSeven) {
   {
     SqliteStore store(path_, kCreate);
     store.AddDevices(SomeDevices(2), true);
@@ -207,7 +216,7 @@ TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionSix) {
     store.CommitRelease(record);
   }
   Database file(path_);
-  EXPECT_EQ(file.Integer("PRAGMA user_version"), 6);
+  EXPECT_EQ(file.Integer("PRAGMA user_version"), 7);
   EXPECT_EQ(file.Integer("PRAGMA application_id"), 0x536f7474);
   EXPECT_EQ(file.Text("SELECT hex(cohort) FROM attempts"), "04030201");
   EXPECT_EQ(file.Text("SELECT hex(parameters) FROM models"), "0000803F");
@@ -323,6 +332,7 @@ TEST_F(SqliteStoreTest, NoAttemptAndNoReleaseIsCommittedTwiceNorOutOfNothing) {
 }
 
 // The model and its price are one transaction: a release whose ledger entry fails is undone.
+// SECURITY.md S16.
 TEST_F(SqliteStoreTest, ThereIsNoReleaseWithoutItsLedgerEntry) {
   SqliteStore store(path_, kCreate);
   store.BeginJob(RecordOf(SmallConfig()));
@@ -353,7 +363,7 @@ TEST_F(SqliteStoreTest, AnotherConfigurationIsRefusedNamingTheField) {
   refuses("devices", [](JobConfig& c) { c.plan.devices = 13; });
   refuses("cohort", [](JobConfig& c) { c.plan.cohort = 5; });
   refuses("planned_reports", [](JobConfig& c) { c.plan.planned_reports = 5; });
-  refuses("rounds", [](JobConfig& c) { c.plan.rounds = 4; });
+  refuses("rounds", [](JobConfig& c) { c.plan.rounds = 2; });
   refuses("dimension", [](JobConfig& c) { c.plan.dimension = 651; });
   refuses("clip_l2", [](JobConfig& c) { c.plan.clip_l2 = 0.5; });
   refuses("noise_sigma",

@@ -83,6 +83,7 @@ class StoreChainTest : public SqliteStoreTest {
   }
 };
 
+// SECURITY.md S21.
 TEST_F(StoreChainTest, AChangedValueIsRefusedAndTheLastGoodRecordIsNamed) {
   Fill();
   const std::string sound = Bytes(path_);
@@ -186,12 +187,13 @@ TEST_F(StoreChainTest, AChainMayEndAfterEachCommit) {
 TEST_F(StoreChainTest, ATableOrTriggerThatNoStoreHasIsRefused) {
   Fill();
   RunSql("CREATE TRIGGER t BEFORE INSERT ON claims BEGIN SELECT RAISE(IGNORE); END");
-  EXPECT_TRUE(Says(Refusal(), "its tables are not those of version 6"));
+  EXPECT_TRUE(Says(Refusal(), "its tables are not those of version 7"));
 }
 
 // Flips single bits all over a store of small pages. Each flip is refused, or everything that the
 // program reads is as before. A prime step visits every bit position. SOTTO_FLIP_STEP=1 flips each
 // bit of the file; the default takes some seconds.
+// SECURITY.md S21.
 TEST_F(StoreChainTest, ASingleFlippedBitIsRefusedOrHarmless) {
   WriteRaw("");
   RunSql("PRAGMA page_size = 512; PRAGMA user_version = 0");
@@ -276,7 +278,7 @@ TEST_F(StoreChainTest, InspectionDescribesAStoreAndChangesNothing) {
   Fill();
   const std::string before = Bytes(path_);
   const StoreReport report = InspectStore(path_);
-  EXPECT_EQ(report.version, 6);
+  EXPECT_EQ(report.version, 7);
   EXPECT_TRUE(report.is_chained);
   // The store, three devices, a revocation, the job, its devices, four attempts, two releases.
   EXPECT_EQ(report.records, 1 + 3 + 1 + 1 + 1 + 4 + 2 * 2);

@@ -69,17 +69,29 @@ TEST(StoreHistory, TheLastJobGoesOn) {
   EXPECT_EQ(LastJob(history)->number, 2);
 }
 
-// Before its plan is made, which would find only that the cohort is too large.
-TEST(StoreHistory, AJobWithFewerDevicesThanItBeganWithIsRefusedAndTheWayOutNamed) {
-  History history = HistoryOf({JobOf(0, {1, 2, 3})});
-  while (history.devices.size() < kSmallDevices + 1) history.devices.push_back(DeviceOf(9));
-  RequireEnoughDevices(history, LastJob(history));
-  history.devices.back() = Revoked(history.devices.back());
-  RequireEnoughDevices(history, nullptr);
-  const std::string refusal = RefusalOf([&] { RequireEnoughDevices(history, LastJob(history)); });
-  for (const char* words : {"the store: job 1", "11 are left", "keys new", "--new-job"}) {
-    EXPECT_TRUE(Says(refusal, words)) << refusal;
-  }
+TEST(StoreHistory, AJobIsSpentPhaseByPhase) {
+  JobConfig config = SmallConfig();
+  config.plan.rounds = 10;
+  JobEntry job = JobOf(0, {1, 2}, config);
+  job.released = 5;
+  job.attempts = 8;
+  job.fleets = {{2, 1, 20, 4}};  // from the second attempt at round 2 on
+  const std::vector<privacy::SpentRounds> spent = SpentBefore(HistoryOf({job}), nullptr);
+  ASSERT_EQ(spent.size(), 2u);
+  EXPECT_EQ(spent[0].plan.devices, SmallConfig().plan.devices);
+  EXPECT_EQ(spent[0].rounds, 2);
+  EXPECT_EQ(spent[0].updates, 4);
+  EXPECT_EQ(spent[1].plan.devices, 20);
+  EXPECT_EQ(spent[1].rounds, 3);
+  EXPECT_EQ(spent[1].updates, 4);
+}
+
+TEST(StoreHistory, ANoiseIsCalibratedToWhatWasSpentWhenTheJobBegan) {
+  JobEntry joined = JobOf(1, {1, 2});
+  joined.first_devices = {2};
+  const History history = HistoryOf({JobOf(0, {1}), joined});
+  EXPECT_TRUE(SpentAtBeginning(history, history.jobs[1]).empty());
+  EXPECT_EQ(SpentBefore(history, &history.jobs[1]).size(), 1u) << "device 1 joined later";
 }
 
 TEST(StoreHistory, AJobComposesWithEarlierJobsThatShareADevice) {
@@ -173,7 +185,7 @@ TEST(StoreHistory, AJobsStateIsWhereItsLastReleaseLeftIt) {
   job.next_attempt = 2;
   job.surcharge = 1;
   const StoredModel model{{1.0F, 2.0F}, {9, 8, 7}, 0.25};
-  const JobState state = StateOf(job, &model);
+  const JobState state = StateOf("the store", job, &model);
   EXPECT_EQ(state.job_id[0], 3);
   EXPECT_EQ(state.next_round, 4u);
   EXPECT_EQ(state.next_attempt, 2u);
@@ -183,8 +195,8 @@ TEST(StoreHistory, AJobsStateIsWhereItsLastReleaseLeftIt) {
   EXPECT_EQ(state.optimiser_state, model.optimiser_state);
   EXPECT_EQ(state.clip_l2, 0.25);
   job.released = 0;
-  EXPECT_TRUE(StateOf(job, nullptr).parameters.empty());
-  EXPECT_EQ(StateOf(job, nullptr).clip_l2, 0.0);
+  EXPECT_TRUE(StateOf("the store", job, nullptr).parameters.empty());
+  EXPECT_EQ(StateOf("the store", job, nullptr).clip_l2, 0.0);
 }
 
 TEST(StoreHistory, AReleaseWithoutClaimsIsKeptWithInfiniteOnes) {

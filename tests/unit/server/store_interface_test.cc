@@ -67,11 +67,86 @@ TEST_P(StoreTest, DevicesAreAddedFoundAndRevoked) {
   EXPECT_THROW(store->AddDevices(SomeDevices(1), false), std::runtime_error) << "it is there";
 }
 
-TEST_P(StoreTest, NoDeviceIsAddedIfWhatMustHappenBeforeFails) {
+TEST_P(StoreTest, ADeviceIsKnownToBeNewBeforeItIsAdded) {
   const auto store = Open(StoreMode::kCreate);
-  EXPECT_THROW(store->AddDevices(SomeDevices(2), false, [] { throw std::logic_error("no"); }),
-               std::logic_error);
+  store->RequireNew(SomeDevices(2));
   EXPECT_TRUE(store->ListDevices().empty());
+  store->AddDevices(SomeDevices(1), false);
+  EXPECT_THROW(store->RequireNew(SomeDevices(2)), std::runtime_error);
+}
+
+TEST_P(StoreTest, ARotatedDeviceIsTheSameDeviceWithAnotherSecret) {
+  const auto store = Open(StoreMode::kCreate);
+  store->AddDevices(SomeDevices(2), false);
+  Key secret;
+  secret.bytes[5] = 77;
+  store->RotateDevice("small-1", secret);
+  EXPECT_EQ(store->FindDevice("small-1").secret.bytes[5], 77);
+  EXPECT_EQ(store->LoadDevices()[1].secret.bytes[5], 77);
+  EXPECT_TRUE(store->ListDevices()[1].rotated.has_value());
+  EXPECT_FALSE(store->ListDevices()[0].rotated.has_value());
+  EXPECT_THROW(store->RotateDevice("small-0", secret), std::runtime_error) << "taken";
+  EXPECT_THROW(store->RotateDevice("small-1", SomeDevices(2)[1].secret), std::runtime_error)
+      << "its own former one";
+  EXPECT_THROW(store->RotateDevice("nobody", Key()), std::runtime_error);
+  secret.bytes[5] = 78;
+  store->RotateDevice("small-1", secret);
+  EXPECT_EQ(store->FindDevice("small-1").secret.bytes[5], 78);
+  store->RevokeDevice("small-1");
+  secret.bytes[5] = 79;
+  EXPECT_THROW(store->RotateDevice("small-1", secret), std::runtime_error) << "revoked";
+}
+
+TEST_P(StoreTest, ChangesAreTakenOnceAndInTheirOrder) {
+  const auto store = Open(StoreMode::kCreate);
+  store->AddDevices(SomeDevices(2), false);
+  store->LoadDevices();
+  EXPECT_TRUE(store->TakeChanges().empty());
+  Key secret;
+  secret.bytes[5] = 77;
+  const auto other = Open(StoreMode::kExisting);
+  other->RotateDevice("small-0", secret);
+  other->AddDevices({{"late", {{9}}}}, false);
+  other->RevokeDevice("small-1");
+  other->SetPaused(true);
+  const std::vector<DeviceChange> changes = store->TakeChanges();
+  ASSERT_EQ(changes.size(), 3u);
+  EXPECT_EQ(changes[0].kind, DeviceChange::Kind::kRotated);
+  EXPECT_EQ(changes[0].device.secret.bytes[5], 77);
+  EXPECT_EQ(changes[1].kind, DeviceChange::Kind::kAdded);
+  EXPECT_EQ(changes[1].device.id, "late");
+  EXPECT_EQ(changes[1].device.secret.bytes[0], 9);
+  EXPECT_EQ(changes[2].kind, DeviceChange::Kind::kRevoked);
+  EXPECT_TRUE(store->TakeChanges().empty());
+  EXPECT_TRUE(store->IsPaused());
+  store->SetPaused(true);
+  store->SetPaused(false);
+  EXPECT_FALSE(other->IsPaused());
+}
+
+TEST_P(StoreTest, AnotherNumberOfDevicesAndAnExtensionAreKeptWithTheJob) {
+  const auto store = Open(StoreMode::kCreate);
+  store->AddDevices(SomeDevices(), false);
+  JobConfig config = SmallConfig();
+  store->BeginJob(RecordOf(config));
+  store->CommitAttempt({0, 0, {0}, kSmallDevices});
+  store->AddDevices({{"late", {{9}}}}, false);
+  const int64_t late = store->ListDevices().back().number;
+  store->CommitAttempt({0, 1, {1}, kSmallDevices + 1, {late}});
+  store->CommitAttempt({0, 2, {1}, kSmallDevices + 1});
+  config.plan.rounds += 5;
+  store->BeginJob(RecordOf(config));
+  const JobEntry job = store->ReadHistory().jobs.at(0);
+  ASSERT_EQ(job.fleets.size(), 1u);
+  EXPECT_EQ(job.fleets[0].attempt, 1);
+  EXPECT_EQ(job.fleets[0].devices, kSmallDevices + 1);
+  EXPECT_EQ(job.fleets[0].attempts_before, 1);
+  EXPECT_EQ(job.first_devices.size(), size_t{kSmallDevices});
+  EXPECT_EQ(job.devices.back(), late);
+  ASSERT_EQ(job.extensions.size(), 1u);
+  EXPECT_EQ(job.extensions[0].rounds, config.plan.rounds);
+  config.plan.rounds -= 1;
+  EXPECT_THROW(store->BeginJob(RecordOf(config)), std::runtime_error) << "not lowered";
 }
 
 TEST_P(StoreTest, AJobIsReadBackAsItWasCommitted) {

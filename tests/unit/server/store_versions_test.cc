@@ -34,7 +34,7 @@ class StoreVersionsTest : public SqliteStoreTest {
   void CreateEmpty(const SchemaVersion& version) const {
     WriteRaw("");
     Database database(path_);
-    database.Run(version.tables);
+    database.Run(TablesOf(version.version).c_str());
     if (version.version >= 4) BeginChain(database, 0);
     database.Run(("PRAGMA application_id = 1399813236; PRAGMA user_version = " +
                   std::to_string(version.version))
@@ -71,8 +71,8 @@ TEST_F(StoreVersionsTest, EachSchemaConvertsToThatOfANewStore) {
 
 // The text in the program is that of the files: it was not changed since.
 TEST_F(StoreVersionsTest, EachFrozenSchemaIsThatOfTheFilesOfItsTime) {
-  const char* const files[] = {"store_v1.sql", "store_v2.sql", "store_v3.sql", "store_v4.sql",
-                               "store_v5.sql"};
+  const char* const files[] = {"store_v1.sql", "store_v2.sql", "store_v3.sql",
+                               "store_v4.sql", "store_v5.sql", "store_v6.sql"};
   for (int64_t i = 0; i < kSchemaVersion - 1; ++i) {
     CreateEmpty(kSchemaVersions[i]);
     const std::vector<std::string> expected = Schema();
@@ -314,6 +314,35 @@ TEST_F(Version5Test, ADamagedOneIsRefusedAndNotConverted) {
   RunSql("UPDATE releases SET reported = 1 WHERE job = 1 AND round = 0");
   EXPECT_TRUE(Says(Refusal(), "the release of round 1 of job 1"));
   EXPECT_EQ(Version(), 5);
+}
+
+// A store of version 6: a job of two evaluated rounds, and a job of adaptive clipping of which
+// seven rounds are released and an attempt at the eighth was open when its program was killed.
+class Version6Test : public StoreVersionsTest {
+ protected:
+  Version6Test() { WriteVector("store_v6.sql"); }
+};
+
+TEST_F(Version6Test, KeepsTheHashesOfItsRecordsAndItsFleetMayChange) {
+  const StoreReport before = InspectStore(path_);
+  EXPECT_EQ(before.version, 6);
+  EXPECT_EQ(before.records, 43);
+  EXPECT_EQ(Version(), 6) << "inspecting changes nothing";
+  {
+    SqliteStore store(path_);
+    const History history = store.ReadHistory();
+    EXPECT_TRUE(history.jobs[1].fleets.empty());
+    EXPECT_EQ(history.jobs[1].first_devices.size(), 4u);
+    EXPECT_EQ(PlanNow(history.store, history.jobs[1]).rounds, 40);
+    EXPECT_FALSE(store.IsPaused());
+  }
+  const StoreReport report = InspectStore(path_);
+  EXPECT_EQ(report.version, kSchemaVersion);
+  EXPECT_EQ(report.records, 43);
+  EXPECT_EQ(report.head, before.head);
+  EXPECT_EQ(report.evaluations, 2);
+  SqliteStore(path_).AddDevices({{"late", {{9}}}}, false);
+  EXPECT_EQ(InspectStore(path_).records, 44);
 }
 
 TEST_F(StoreVersionsTest, EachVersionBeginsAChainWhenItIsConverted) {

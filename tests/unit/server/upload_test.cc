@@ -59,6 +59,7 @@ TEST_F(UploadTest, AnIdenticalSecondUploadIsAcknowledgedADifferentOneRefused) {
   EXPECT_EQ(small_.job.CloseRound().reported, 1u);
 }
 
+// SECURITY.md S14.
 TEST_F(UploadTest, AnInterruptedUploadResumesWhereItStopped) {
   EXPECT_EQ(Answer(upload_.Begin()).offset, 0u);
   EXPECT_EQ(Answer(upload_.Chunk(0, 30)).offset, 30u);
@@ -106,6 +107,7 @@ TEST_F(UploadTest, SizesAndOrderOutsideTheProtocolAreRefused) {
   EXPECT_TRUE(IsFinalError(Answer({}))) << "no request at all";
 }
 
+// SECURITY.md S14.
 TEST_F(UploadTest, BytesNoHonestDeviceSendsCountAsNoReport) {
   upload_.bytes[0] = lrq::kMaxScaleCode + 1;
   EXPECT_EQ(Answer(upload_.Begin()).offset, 0u);

@@ -68,6 +68,8 @@ void WriteSecretFile(const std::string& path, const std::string& content);
 std::optional<std::string> ReadTextFile(const std::string& path);
 
 // Writes the file, or replaces it: at any moment a reader finds the old contents or the new ones.
+// A new file belongs to its owner alone; one that is there keeps its mode. Throws
+// std::invalid_argument if it is no regular file.
 void ReplaceTextFile(const std::string& path, const std::string& content);
 
 }  // namespace sotto::posix

@@ -1,0 +1,39 @@
+// What other commands change while `sotto serve` runs: devices that join, leave or get another key,
+// and a pause. Part of sotto::server/cli.
+//
+// Watch() runs in the server's pool, devices() on any thread.
+#ifndef SOTTO_CLI_SERVE_FLEET_H_
+#define SOTTO_CLI_SERVE_FLEET_H_
+
+#include <mutex>
+#include <optional>
+
+#include "cli/serve_evaluation.h"
+#include "net/server.h"
+
+namespace sotto::server {
+
+class ServedFleet {
+ public:
+  // The log must outlive the fleet. Loads the devices of its store and locks them in memory.
+  explicit ServedFleet(SharedLog& log);
+
+  // The devices as Watch() last saw them.
+  SharedDevices devices() const;
+
+  // ServerEvents::watch.
+  std::optional<FleetNews> Watch();
+
+  // Whether the store's jobs are paused, as Watch() last saw it.
+  bool is_paused() const { return paused_; }
+
+ private:
+  SharedLog& log_;
+  mutable std::mutex mutex_;  // guards devices_
+  SharedDevices devices_;
+  bool paused_ = false;
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_CLI_SERVE_FLEET_H_

@@ -1,0 +1,39 @@
+// The metrics of a server, and what in them its operator must look at. Part of sotto::server/cli.
+//
+// For the operator alone: counts of connections and of reports tell who took part (PRIVACY.md).
+// Pure functions, safe from any thread.
+#ifndef SOTTO_CLI_SERVE_METRICS_H_
+#define SOTTO_CLI_SERVE_METRICS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "net/server.h"
+
+namespace sotto::server {
+
+// The job's part of the metrics, of this start of the server.
+struct JobFigures {
+  uint64_t eligible_devices = 0;
+  uint64_t rounds_released = 0;  // of the job
+  uint64_t rounds_planned = 0;
+  uint64_t attempts = 0;  // closed
+  uint64_t updates_accepted = 0;
+  uint64_t updates_refused = 0;
+  uint64_t update_bytes = 0;
+  uint64_t warnings = 0;  // lines that begin with WARNING or ALARM
+};
+
+// All metrics in the text format of Prometheus, version 0.0.4.
+std::string MetricsText(const NetworkFigures& network, const JobFigures& job);
+
+// What has happened between two looks at the network that the operator must look at, one line each,
+// with what to do.
+//   minutes  between the two looks
+std::vector<std::string> NetworkAlarms(const NetworkFigures& before, const NetworkFigures& now,
+                                       double minutes);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_CLI_SERVE_METRICS_H_

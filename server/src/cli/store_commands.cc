@@ -1,0 +1,165 @@
+#include "cli/store_commands.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/counted.h"
+#include "cli/claims_output.h"
+#include "cli/json_output.h"
+#include "cli/output_file.h"
+#include "store/history.h"
+#include "store/ledger.h"
+#include "store/open_store.h"
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kDecimals = 3;  // of an epsilon
+
+struct StoreOptions {
+  std::string store;
+  std::string file;
+  std::string json;
+};
+
+// What a store says of itself and of its last job.
+struct StoreState {
+  std::optional<std::string> server;
+  int64_t devices = 0;
+  int64_t eligible = 0;
+  bool is_paused = false;
+  std::optional<JobLedger> job;
+};
+
+StoreState ReadStoreState(const std::string& where) {
+  const std::unique_ptr<Store> store = OpenStore(where, StoreMode::kRead);
+  StoreState state;
+  state.server = store->Server();
+  for (const DeviceRecord& device : store->ListDevices()) {
+    ++state.devices;
+    state.eligible += device.is_eligible() ? 1 : 0;
+  }
+  state.is_paused = store->IsPaused();
+  std::vector<JobLedger> jobs = ReadLedger(*store);
+  if (!jobs.empty()) state.job = std::move(jobs.back());
+  return state;
+}
+
+bool IsOver(const JobLedger& job) { return job.job.released >= job.rounds; }
+
+std::string DescribeJob(const JobLedger& ledger) {
+  const JobEntry& job = ledger.job;
+  std::string text =
+      fmt::format("  job        {}, model {}: {} of {} released, {}{}\n", job.number, job.model,
+                  job.released, Counted(ledger.rounds, "round"), Counted(job.attempts, "attempt"),
+                  IsOver(ledger) ? "; it is over" : "");
+  if (ledger.releases.empty()) return text + "  spent      nothing is released\n";
+  const LedgerEntry& last = ledger.releases.back();
+  return text + fmt::format("  spent      epsilon {}{}\n", DescribeClaims(last.claims, kDecimals),
+                            last.seeded ? "; seeded: not private" : "");
+}
+
+std::string Describe(const StoreOptions& o, const StoreState& state) {
+  std::string text = fmt::format("{}\n", o.store);
+  text += state.server ? fmt::format("  server     process {}\n", *state.server)
+                       : "  server     none runs\n";
+  text += fmt::format("  devices    {}, {} eligible\n", state.devices, state.eligible);
+  if (state.is_paused) text += "  paused     no round opens until `sotto resume`\n";
+  return text + (state.job ? DescribeJob(*state.job) : "  job        none has begun\n");
+}
+
+Json ToJson(const StoreOptions& o, const StoreState& state) {
+  Json json = {{"store", o.store},
+               {"server_process", state.server ? Json(*state.server) : Json(nullptr)},
+               {"devices", state.devices},
+               {"eligible_devices", state.eligible},
+               {"paused", state.is_paused},
+               {"job", nullptr}};
+  if (!state.job) return json;
+  const JobEntry& job = state.job->job;
+  json["job"] = {
+      {"job", job.number},
+      {"model", job.model},
+      {"rounds_released", job.released},
+      {"rounds", state.job->rounds},
+      {"attempts", job.attempts},
+      {"over", IsOver(*state.job)},
+      {"claims", state.job->releases.empty() ? Json::array()
+                                             : ClaimsToJson(state.job->releases.back().claims)}};
+  return json;
+}
+
+void RunStatus(const StoreOptions& o) {
+  RequireOutput(o.json, o.store);
+  const StoreState state = ReadStoreState(o.store);
+  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(o, state));
+  WriteJson(o.json, ToJson(o, state), Readers::kOwner);
+}
+
+void RunBackup(const StoreOptions& o) {
+  const LogEnd end = BackUpStore(o.store, o.file);
+  fmt::print(
+      "{}: a copy of {} with {}, each as it was written; the last one is {}, its hash {}\n"
+      "It holds every secret that the store holds: keep it as safe. Restore only the newest "
+      "copy.\n",
+      o.file, o.store, Counted(end.records, "record"), end.last_record, end.head);
+}
+
+void SetPaused(const StoreOptions& o, bool paused) {
+  const std::unique_ptr<Store> store = OpenStore(o.store);
+  const bool was = store->IsPaused();
+  store->SetPaused(paused);
+  const char* state = paused ? "paused" : "not paused";
+  fmt::print("{}: {}{}{}\n", o.store, was == paused ? "was already " : "", state,
+             paused && was != paused
+                 ? (store->Server() ? ": the attempt that is open goes on, and no other one opens "
+                                      "until `sotto resume`"
+                                    : ": no round opens until `sotto resume`")
+                 : "");
+}
+
+CLI::App& AddCommand(CLI::App& app, const char* name, const char* description,
+                     void (*run)(const StoreOptions&), const std::shared_ptr<StoreOptions>& o) {
+  CLI::App& command = *app.add_subcommand(name, description);
+  command.add_option("RUN,--store", o->store,
+                     "the store of `sotto serve`; needed once, as an argument or as --store");
+  command.callback([run, o, name] {
+    if (o->store.empty()) {
+      throw std::invalid_argument(
+          fmt::format("which store? It is an argument, `sotto {} RUN`, or --store RUN", name));
+    }
+    run(*o);
+  });
+  return command;
+}
+
+}  // namespace
+
+void AddStoreCommands(CLI::App& app) {
+  const auto status = std::make_shared<StoreOptions>();
+  AddCommand(app, "status", "what a store holds and whether a server runs; the operator's",
+             RunStatus, status)
+      .add_option("--json", status->json, "write it to this file; - is standard output");
+  const auto backup = std::make_shared<StoreOptions>();
+  AddCommand(app, "backup", "copy a store into a new file, also while a server runs", RunBackup,
+             backup)
+      .add_option("FILE", backup->file, "the copy; it must not be there yet")
+      ->required();
+  AddCommand(
+      app, "pause", "let the store's job open no further round; the server runs on",
+      [](const StoreOptions& o) { SetPaused(o, true); }, std::make_shared<StoreOptions>());
+  AddCommand(
+      app, "resume", "end a pause", [](const StoreOptions& o) { SetPaused(o, false); },
+      std::make_shared<StoreOptions>());
+}
+
+}  // namespace sotto::server

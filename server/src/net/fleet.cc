@@ -1,0 +1,66 @@
+// What other processes have changed about the fleet: see loop.h. Part of sotto::server/net.
+#include <utility>
+
+#include "net/loop.h"
+
+namespace sotto::server {
+
+// With each tick, unless the last look is still under way.
+void Server::Loop::WatchFleet() {
+  if (!events_.watch || in_watch_ || finished_ || stopping_) return;
+  in_watch_ = true;
+  watch_work_.data = this;
+  uv_queue_work(
+      &loop_, &watch_work_,
+      [](uv_work_t* work) {
+        auto* self = static_cast<Loop*>(work->data);
+        try {
+          self->news_ = self->events_.watch();
+        } catch (...) {
+          self->watch_failure_ = std::current_exception();
+        }
+      },
+      [](uv_work_t* work, int) { static_cast<Loop*>(work->data)->OnWatched(); });
+}
+
+void Server::Loop::OnWatched() {
+  in_watch_ = false;
+  if (watch_failure_) {
+    Fail(watch_failure_);
+    return;
+  }
+  std::optional<FleetNews> news = std::exchange(news_, std::nullopt);
+  if (!news || stopping_) return;
+  for (const std::string& line : news->lines) events_.info(line);
+  TakeFleet(std::move(*news));
+  if (job_->IsComplete()) CloseRound();
+  if (waits_ && !in_step_) EndWait();
+}
+
+void Server::Loop::TakeFleet(FleetNews news) {
+  ++fleet_;
+  for (const uint32_t device : news.changed) {
+    const bool is_new = device >= devices_->size();
+    const bool has_other_secret =
+        !is_new && !IsSameSecret((*devices_)[device].secret, (*news.devices)[device].secret);
+    if (has_other_secret) rekeyed_[device] = fleet_;
+    if (!news.devices->IsEligible(device)) to_be_told_.erase(device);
+  }
+  tokens_.SetDevices(news.devices, news.changed);
+  pace_.Resize(news.devices->size());
+  devices_ = news.devices;
+  CloseChanged(news.changed);
+  job_->SetPaused(news.paused);
+  job_->SetFleet(std::move(news.devices), std::move(news.spent_before));
+}
+
+// A device that was revoked, or has another key, has no session any more.
+void Server::Loop::CloseChanged(const std::vector<uint32_t>& changed) {
+  for (const uint32_t device : changed) {
+    const auto found = by_device_.find(device);
+    if (found == by_device_.end()) continue;
+    Close(*found->second, devices_->IsEligible(device) ? "has another key now" : "was revoked");
+  }
+}
+
+}  // namespace sotto::server

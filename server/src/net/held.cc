@@ -1,0 +1,81 @@
+// Answers that wait for work: see loop.h. Part of sotto::server/net.
+//
+// A device may let the server hold the answer to its Hello (Hello.hold_ms). Then it learns of a
+// round when that opens, and not with its next poll. In two steps: when an attempt has opened, all
+// held requests are put to the job, which notes who checks in; only then is any of them answered.
+// So nobody outside the server can know the draw before all held devices have checked in
+// (round/attempt.h).
+#include <algorithm>
+#include <new>
+
+#include "net/loop.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr uint64_t kMostHoldMs = 60000;
+constexpr uint64_t kAnswerBudgetNs = 5'000'000;  // of one turn
+
+}  // namespace
+
+// Whether there is nothing to tell the device now, and it waits.
+bool Server::Loop::MayHold(const Session& session) const {
+  const Request& request = session.connection.request();
+  return !session.failure && request.kind == Request::Kind::kHello && request.hold_ms > 0 &&
+         session.reply.kind == Reply::Kind::kWait && !stopping_;
+}
+
+void Server::Loop::Hold(Peer& peer) {
+  Session& session = *peer.session;
+  const uint64_t hold_ms = std::min<uint64_t>(session.connection.request().hold_ms, kMostHoldMs);
+  session.held_until_ms = now() + hold_ms;
+  held_.insert(peer.id);
+  if (job_->IsComplete()) CloseRound();  // this may be the last device that had to check in
+}
+
+// The job has something new to say: to all held devices at once.
+void Server::Loop::AskForHeld() {
+  for (const Id id : held_) {
+    if (Peer* peer = Find(id)) AskJob(*peer);
+  }
+  for (auto held = held_.begin(); held != held_.end();) {
+    Peer* peer = Find(*held);
+    if (peer != nullptr && MayHold(*peer->session)) {
+      ++held;
+      continue;
+    }
+    if (peer != nullptr) told_.push_back(*held);
+    held = held_.erase(held);
+  }
+  if (job_->IsComplete()) CloseRound();
+}
+
+// Returns true if the budget left answers over.
+bool Server::Loop::AnswerTold() {
+  const uint64_t end_ns = uv_hrtime() + kAnswerBudgetNs;
+  for (; !told_.empty(); told_.pop_front()) {
+    if (uv_hrtime() >= end_ns) return true;
+    Peer* peer = Find(told_.front());
+    if (peer != nullptr) AnswerHeld(*peer);
+  }
+  return false;
+}
+
+void Server::Loop::AnswerHeld(Peer& peer) {
+  peer.session->held_until_ms = 0;
+  try {
+    Respond(peer);
+    Pump(peer);
+  } catch (const std::bad_alloc&) {
+    Close(peer, "no memory");
+  }
+}
+
+// The device has waited as long as it wanted. It asks again at once.
+void Server::Loop::EndHold(Peer& peer) {
+  held_.erase(peer.id);
+  peer.session->reply.wait_ms = 0;
+  told_.push_back(peer.id);
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,91 @@
+// The phases of a job: runs of rounds that were planned together. Part of sotto::server/round.
+//
+// A job is planned for a fleet of N devices and a number of rounds. Both may change while it runs:
+// devices join and leave, and rounds are added. Bound and noise never change, and neither does the
+// cohort B or, with Poisson sampling, the rate q. Each change begins a phase, and each round is
+// accounted with the N and q that it had.
+//
+// Why one figure holds for every device that was ever a member.
+//   Lemma 1. Fix the fleet of each round, data aside. Let device d be in the fleets of the rounds
+//   T.
+//     Two worlds that differ in d's data, or in d's presence, give the same distribution to every
+//     other round: its cohort does not hold d, and its noise and draw depend on no data. So d loses
+//     what the rounds of T cost. Proof: a round outside T is post-processing of earlier releases.
+//   Lemma 2. Hence the composition of all rounds of the job, each with its own N and q, bounds the
+//     loss of every device that was a member of any of them: leaving rounds out lowers no bound
+//     that composes.
+//   Lemma 3. Who changes a fleet may have seen the models before: more devices because the accuracy
+//     is low, or more rounds. Then the settings of a phase depend on earlier releases, and the
+//     figure of several phases is that of the filter at the order of the first plan
+//     (plans/adaptivity.h), which was fixed before any model was released. The order of the first
+//     plan is that of the job's planned rounds, whatever came later.
+//   Remark. A plan that nobody changes has the plan's own figure, one that is changed that of the
+//     filter, both at the same delta. Each bounds its case. Before it is known which case it will
+//     be, a set of outcomes has a part in either, so a budget of epsilon promises twice delta.
+//   Remark. The lemmas need changes that depend on released models and on nothing else of the
+//     devices' data. Who reported, and who was drawn, are the operator's to see and nobody else's:
+//     a change that follows from them is not covered (PRIVACY.md, "The operator").
+//   Remark. A change of members that leaves N as it was begins no phase: no setting has changed. A
+//     dominating pair of distributions that is fixed beforehand composes whoever chooses the data.
+//
+// What does not change with the fleet.
+//   - Uniform: B devices are drawn of N, without replacement. While N < B no round opens.
+//   - Poisson: each device is drawn with probability q = B0 / N0, of the fleet that the job began
+//     with. The sum is divided by q N. The cap on the draw and the noise stay, so a larger fleet
+//     makes the cap cost more, and that is charged (plans/composition.h, lemma 5).
+//   - Full: the B = N0 devices of each round are all of N0, or drawn of more. Nothing is amplified,
+//     which charges a drawn cohort at least what it costs.
+//
+// A plain value: any thread may read it.
+#ifndef SOTTO_ROUND_JOB_PHASES_H_
+#define SOTTO_ROUND_JOB_PHASES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "plans/plan.h"
+
+namespace sotto::server {
+
+class JobPhases {
+ public:
+  // From the next attempt on, so many devices are eligible. Without a call it is plan.devices.
+  //   round     of that attempt
+  //   attempts  of the whole job before it
+  // Returns false if nothing has changed.
+  bool SetFleet(const privacy::Plan& plan, int64_t devices, int64_t round, int64_t attempts);
+
+  // The plan had so many rounds before it got more.
+  void ExtendFrom(int64_t rounds);
+
+  // The number of eligible devices now.
+  int64_t DevicesNow(const privacy::Plan& plan) const {
+    return fleets_.empty() ? plan.devices : fleets_.back().devices;
+  }
+
+  // The phases after `rounds` rounds and `attempts` attempts, as rounds that compose. The last one
+  // is that of the next round; it may have none yet.
+  //   plan       of the job: the devices with which it began, the rounds that it has now
+  //   rounds     released
+  //   surcharge  attempts that are charged as rounds; they count in the first phase
+  std::vector<privacy::SpentRounds> Split(const privacy::Plan& plan, int64_t rounds,
+                                          int64_t attempts, int64_t surcharge) const;
+
+ private:
+  struct Fleet {
+    int64_t devices = 0;
+    int64_t first_round = 0;
+    int64_t attempts_before = 0;
+  };
+
+  std::vector<Fleet> fleets_;  // by first round; before the first one the plan's
+  std::vector<int64_t> ends_;  // of the plan before each extension, ascending
+};
+
+// The plan of a round of a fleet of so many devices. Without sampling the number does not matter,
+// and the plan is as it was.
+privacy::Plan PlanForFleet(privacy::Plan plan, int64_t devices);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_ROUND_JOB_PHASES_H_

@@ -1,0 +1,301 @@
+// Tests of a fleet that changes while a real server runs, and of the other commands beside it.
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "e2e/live.h"
+#include "sotto/posix/sleep.h"
+#include "store/open_store.h"
+
+namespace sotto::live {
+namespace {
+
+bool Says(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
+
+// A job that runs until a test has seen enough.
+Arguments LongJob(const Arguments& more = {}) {
+  Arguments job = {"--cohort",           "2",  "--rounds", "1000",
+                   "--noise-multiplier", "50", "--delta",  "0.1"};
+  job.insert(job.end(), more.begin(), more.end());
+  return job;
+}
+
+// Runs `sotto ARGUMENTS` to its end. Returns what it printed.
+std::string Sotto(const Site& site, const Arguments& arguments, int expected = 0) {
+  const std::string log = site.Path("command.log");
+  std::remove(log.c_str());
+  Process process = site.Sotto(arguments, "command.log");
+  EXPECT_EQ(process.Wait(), expected) << ReadFile(log);
+  EXPECT_FALSE(Says(ReadFile(log), "locked")) << ReadFile(log);
+  return ReadFile(log);
+}
+
+// A client with a key that the site did not make.
+Process ClientWith(const Site& site, const Server& server, const std::string& key,
+                   const std::string& log) {
+  return {{SOTTO_CLIENT_PROGRAM, "-v", "--server", Address(server.port), "--key", key, "--data",
+           site.Path("data/train-images-idx3-ubyte"), "--labels",
+           site.Path("data/train-labels-idx1-ubyte"), "--samples", "0:8"},
+          site.Path(log)};
+}
+
+void Stop(Server& server) {
+  server.process.Signal(SIGTERM);
+  EXPECT_EQ(server.process.Wait(), 128 + SIGTERM) << ReadFile(server.log);
+}
+
+bool LogSays(const Server& server, const std::string& words) {
+  return Eventually([&] { return Says(ReadFile(server.log), words); });
+}
+
+// SECURITY.md S23.
+TEST(LiveFleetTest, EveryCommandWorksBesideAServer) {
+  Site site(2);
+  const std::string store = site.Path("store");
+  Server server = site.Serve(LongJob());
+  std::vector<Process> clients = site.Clients(server.port);
+  ASSERT_TRUE(server.WaitForReleases(2)) << ReadFile(server.log);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(Says(Sotto(site, {"keys", "list", "--store", store}), "eligible"));
+    EXPECT_TRUE(Says(Sotto(site, {"account", "ledger", store}), "epsilon"));
+    const std::string status = Sotto(site, {"status", store, "--json", site.Path("status.json")});
+    EXPECT_TRUE(Says(status, "process " + std::to_string(server.process.pid()))) << status;
+    EXPECT_TRUE(Says(Sotto(site, {"inspect", "store", store}), "each as it was written"));
+    const std::string copy = site.Path("copy-" + std::to_string(i));
+    EXPECT_TRUE(Says(Sotto(site, {"backup", store, copy}), "each as it was written"));
+    EXPECT_GE(server::InspectStore(copy).releases, 2);
+  }
+  const auto status = nlohmann::json::parse(ReadFile(site.Path("status.json")), nullptr, false);
+  EXPECT_EQ(status["server_process"], std::to_string(server.process.pid()));
+  EXPECT_EQ(status["job"]["over"], false);
+  EXPECT_GE(status["job"]["rounds_released"], 2);
+  EXPECT_TRUE(server.WaitForReleases(server.releases() + 2)) << ReadFile(server.log);
+  const std::string second =
+      Sotto(site, {"serve", "--store", store, "--listen", "127.0.0.1:0", "--cohort", "2"}, 1);
+  EXPECT_TRUE(Says(second, "serves it already")) << second;
+  Stop(server);
+  EXPECT_TRUE(Says(Sotto(site, {"status", store}), "none runs"));
+}
+
+// SECURITY.md S3.
+TEST(LiveFleetTest, DevicesJoinAndLeaveWhileTheJobGoesOn) {
+  Site site(3);
+  const std::string store = site.Path("store");
+  // Nobody has the key of the device that joins, so its rounds end at their deadline.
+  Server server = site.Serve(LongJob({"--round-timeout", "2"}));
+  std::vector<Process> clients = site.Clients(server.port);
+  ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
+  Sotto(site, {"keys", "new", "--store", store, "--id", "late", "--out", site.Path("late")});
+  ASSERT_TRUE(LogSays(server, "device late joined; 4 devices eligible")) << ReadFile(server.log);
+  Sotto(site, {"keys", "revoke", site.key(0).device_id, "--store", store});
+  ASSERT_TRUE(LogSays(server, site.key(0).device_id + " was revoked; 3 devices eligible"))
+      << ReadFile(server.log);
+  ASSERT_TRUE(LogSays(server, site.key(0).device_id + ": was revoked")) << "its connection ends";
+  ASSERT_TRUE(server.WaitForReleases(server.releases() + 2)) << ReadFile(server.log);
+  Stop(server);
+  const std::string ledger = Sotto(site, {"account", "ledger", store});
+  EXPECT_TRUE(Says(ledger, "2/3 ")) << "the first rounds\n" << ledger;
+  EXPECT_TRUE(Says(ledger, "2/4 ") || Says(ledger, "2/3 ")) << ledger;
+  EXPECT_TRUE(Says(ledger, "rdp-filter")) << ledger;
+}
+
+TEST(LiveFleetTest, AServerWaitsForDevicesAndGoesOnWithNewOnes) {
+  Site site(2);
+  const std::string store = site.Path("store");
+  Server server = site.Serve(LongJob());
+  std::vector<Process> clients = site.Clients(server.port);
+  ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
+  Sotto(site, {"keys", "revoke", site.key(0).device_id, "--store", store});
+  ASSERT_TRUE(LogSays(server, "waiting for devices: 1 device of the 2")) << ReadFile(server.log);
+  Stop(server);
+  server = site.Serve(LongJob());
+  ASSERT_TRUE(LogSays(server, "waiting for devices: 1 device of the 2")) << "also from the start";
+  clients[1] = site.Client(1, server.port);
+  const size_t before = server.releases();
+  Sotto(site, {"keys", "new", "--store", store, "--id", "late", "--out", site.Path("late")});
+  Process late = ClientWith(site, server, site.Path("late/late.key"), "late.log");
+  ASSERT_TRUE(server.WaitForReleases(before + 2))
+      << ReadFile(server.log) << ReadFile(site.Path("late.log"));
+  Stop(server);
+}
+
+// SECURITY.md S4.
+TEST(LiveFleetTest, ARotatedKeyOpensNothingAndTheDeviceGoesOnWithItsNewOne) {
+  Site site(2);
+  const std::string store = site.Path("store");
+  Server server = site.Serve(LongJob());
+  std::vector<Process> clients = site.Clients(server.port);
+  ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
+  const std::string& name = site.key(0).device_id;
+  EXPECT_TRUE(Says(Sotto(site, {"keys", "rotate", name, "--store", store}, 2), "--key"));
+  Sotto(site, {"keys", "rotate", name, "--store", store, "--key", site.Path("new.key")});
+  ASSERT_TRUE(LogSays(server, name + ": has another key now")) << ReadFile(server.log);
+  Peer thief(server.port, site.key(0));
+  EXPECT_NE(thief.Connect(), Status::kOk);
+  clients[0].End();
+  const size_t before = server.releases();
+  const posix::DeviceKey renewed = posix::ReadKeyFile(site.Path("new.key"));
+  EXPECT_EQ(renewed.device_id, name);
+  Peer owner(server.port, renewed);
+  ASSERT_EQ(owner.Connect(), Status::kOk);
+  Process client = ClientWith(site, server, site.Path("new.key"), "renewed.log");
+  ASSERT_TRUE(server.WaitForReleases(before + 3)) << ReadFile(server.log);
+  Stop(server);
+  EXPECT_FALSE(Says(Sotto(site, {"account", "ledger", store}), "rdp-filter"))
+      << "the fleet is as large as before: nothing is charged for a new key";
+}
+
+TEST(LiveFleetTest, APausedJobOpensNoRoundUntilItIsResumed) {
+  Site site(2);
+  const std::string store = site.Path("store");
+  Server server = site.Serve(LongJob());
+  std::vector<Process> clients = site.Clients(server.port);
+  ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
+  Sotto(site, {"pause", store});
+  ASSERT_TRUE(LogSays(server, "paused; `sotto resume`")) << ReadFile(server.log);
+  EXPECT_TRUE(Says(Sotto(site, {"status", store}), "paused"));
+  const size_t before = server.releases();
+  Sotto(site, {"resume", store});
+  ASSERT_TRUE(server.WaitForReleases(before + 2)) << ReadFile(server.log);
+  Stop(server);
+}
+
+// The news comes after the job has found that it must wait, and before the result of its attempt is
+// published.
+TEST(LiveFleetTest, AJobThatIsResumedBeforeItWaitsGoesOn) {
+  Site site(2);
+  const std::string store = site.Path("store");
+  Server server = site.Serve(LongJob({"--round-timeout", "1", "--release-allowance", "3"}));
+  ASSERT_TRUE(LogSays(server, "round 1 attempt 1")) << ReadFile(server.log);
+  Sotto(site, {"pause", store});
+  ASSERT_TRUE(LogSays(server, "paused: ")) << ReadFile(server.log);
+  posix::SleepMs(1500);  // no device has asked for work: the attempt is given up at its deadline
+  Sotto(site, {"resume", store});
+  ASSERT_TRUE(LogSays(server, "round 1 attempt 2")) << ReadFile(server.log);
+  Stop(server);
+}
+
+TEST(LiveFleetTest, ALinkToAServedStoreIsNoOtherStore) {
+  Site site(2);
+  Server server = site.Serve(LongJob());
+  std::filesystem::create_symlink(site.Path("store"), site.Path("link"));
+  const std::string second =
+      Sotto(site, {"serve", "--store", site.Path("link"), "--listen", "127.0.0.1:0"}, 1);
+  EXPECT_TRUE(Says(second, "serves it already")) << second;
+  Stop(server);
+}
+
+// SECURITY.md S26.
+TEST(LiveFleetTest, AJobGetsMoreRoundsAndARestartBeginsNoOther) {
+  Site site(2);
+  const std::string store = site.Path("store");
+  const Arguments shared = {"--cohort", "2", "--noise-multiplier", "50", "--delta", "0.1"};
+  const auto with = [&](Arguments more) {
+    more.insert(more.end(), shared.begin(), shared.end());
+    return more;
+  };
+  {
+    Server server = site.Serve(with({"--rounds", "2"}));
+    std::vector<Process> clients = site.Clients(server.port);
+    EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  }
+  {
+    Server server = site.Serve(with({"--rounds", "4"}));
+    std::vector<Process> clients = site.Clients(server.port);
+    EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  }
+  const std::string ledger = Sotto(site, {"account", "ledger", store});
+  EXPECT_EQ(server::InspectStore(store).jobs, 1) << ledger;
+  EXPECT_EQ(server::InspectStore(store).releases, 4) << ledger;
+  EXPECT_TRUE(Says(ledger, "rdp-filter")) << ledger;
+  const Arguments fewer =
+      with({"serve", "--store", store, "--listen", "127.0.0.1:0", "--rounds", "3"});
+  EXPECT_TRUE(Says(Sotto(site, fewer, 1), "do not lower rounds"));
+  for (int start = 0; start < 2; ++start) {
+    Server server = site.Serve(LongJob({"--new-job"}));
+    std::vector<Process> clients = site.Clients(server.port);
+    ASSERT_TRUE(server.WaitForReleases(server.releases() + 1)) << ReadFile(server.log);
+    server.process.End();
+  }
+  EXPECT_EQ(server::InspectStore(store).jobs, 2) << "the second start went on with the second job";
+}
+
+// Begins `sotto ARGUMENTS` and kills it after so long. Returns true if it had ended well before.
+bool RunAndKill(const Site& site, const Arguments& arguments, int after_ms) {
+  Process process = site.Sotto(arguments, "killed.log");
+  const int status = process.Wait(after_ms);
+  process.End();
+  EXPECT_TRUE(status == 0 || status == -1)
+      << arguments[0] << ": " << ReadFile(site.Path("killed.log"));
+  return status == 0;
+}
+
+// Commands and the server are killed at any time. What a command said that it did stays done, what
+// it did not is done whole or not at all, and the job goes on.
+// SECURITY.md S23.
+TEST(LiveFleetTest, WhateverIsKilledTheStoreIsWholeAndGoesOn) {
+  constexpr int kKills = 12;
+  Site site(3);
+  const std::string store = site.Path("store");
+  const Arguments job = LongJob({"--round-timeout", "1"});
+  Server server = site.Serve(job);
+  std::vector<Process> clients = site.Clients(server.port);
+  ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
+  const auto begin = std::chrono::steady_clock::now();
+  Sotto(site, {"backup", store, site.Path("whole")});
+  const auto whole = std::chrono::steady_clock::now() - begin;
+  std::vector<std::string> added;
+  size_t tried = 0;  // of `added`, to be revoked
+  std::vector<std::string> revoked;
+  std::vector<std::string> copies;
+  for (int i = 0; i < kKills; ++i) {
+    // The last commands end by themselves.
+    const auto after_ms = static_cast<int>(3 * i * (whole / std::chrono::milliseconds(1)) / kKills);
+    const std::string number = std::to_string(i);
+    const std::string key = site.Path("key-" + number);
+    if (RunAndKill(site, {"keys", "new", "--store", store, "--id", "d" + number, "--out", key},
+                   after_ms)) {
+      added.push_back("d" + number);
+    }
+    if (tried < added.size()) {
+      const std::string& name = added[tried++];
+      if (RunAndKill(site, {"keys", "revoke", name, "--store", store}, after_ms)) {
+        revoked.push_back(name);
+      }
+    }
+    RunAndKill(site,
+               {"keys", "rotate", site.key(2).device_id, "--store", store, "--key", key + ".new"},
+               after_ms);
+    const std::string copy = site.Path("copy-" + number);
+    if (RunAndKill(site, {"backup", store, copy}, after_ms)) copies.push_back(copy);
+    if (i % 3 != 0) continue;
+    server.process.End();
+    EXPECT_TRUE(Says(Sotto(site, {"inspect", "store", store}), "each as it was written"));
+    server = site.Serve(job);
+    for (size_t device = 0; device < 2; ++device)
+      clients[device] = site.Client(device, server.port);
+  }
+  EXPECT_FALSE(copies.empty());
+  EXPECT_FALSE(revoked.empty());
+  for (const std::string& copy : copies) EXPECT_GE(server::InspectStore(copy).releases, 1) << copy;
+  const std::string list = Sotto(site, {"keys", "list", "--store", store});
+  for (const std::string& name : added) EXPECT_TRUE(Says(list, name)) << list;
+  const server::DeviceRegistry devices = server::OpenStore(store)->LoadDevices();
+  for (const std::string& name : revoked) {
+    EXPECT_EQ(devices.Find(name), devices.size()) << name;
+  }
+  EXPECT_TRUE(server.WaitForReleases(server.releases() + 1)) << ReadFile(server.log);
+  Stop(server);
+  EXPECT_EQ(server::InspectStore(store).jobs, 1);
+  EXPECT_TRUE(Says(Sotto(site, {"account", "ledger", store}), "epsilon"));
+}
+
+}  // namespace
+}  // namespace sotto::live

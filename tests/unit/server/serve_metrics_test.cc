@@ -1,0 +1,63 @@
+// Tests of the metrics and of the alarms that follow from them.
+#include "cli/serve_metrics.h"
+
+#include <gtest/gtest.h>
+#include <string>
+
+namespace sotto::server {
+namespace {
+
+bool Says(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
+
+TEST(ServeMetrics, AreInTheTextFormatWithTypeAndHelp) {
+  NetworkFigures network;
+  network.connections = 7;
+  network.max_connections = 4096;
+  network.refused = 3;
+  network.loop_stall_ms_max = 12.5;
+  JobFigures job;
+  job.rounds_released = 4;
+  job.updates_accepted = 80;
+  const std::string text = MetricsText(network, job);
+  EXPECT_TRUE(Says(text, "# TYPE sotto_connections gauge\nsotto_connections 7\n")) << text;
+  EXPECT_TRUE(Says(text, "# HELP sotto_connections_limit --max-connections")) << text;
+  EXPECT_TRUE(Says(text, "# TYPE sotto_connections_refused_total counter\n")) << text;
+  EXPECT_TRUE(Says(text, "sotto_connections_refused_total 3\n")) << text;
+  EXPECT_TRUE(Says(text, "sotto_loop_stall_seconds_max 0.0125\n")) << text;
+  EXPECT_TRUE(Says(text, "sotto_rounds_released 4\n")) << text;
+  EXPECT_TRUE(Says(text, "sotto_updates_accepted_total 80\n")) << text;
+}
+
+TEST(ServeMetrics, AQuietNetworkIsNoReasonForAnAlarm) {
+  NetworkFigures before;
+  before.refused = 5;
+  before.failed_handshakes = 100;
+  before.loop_stall_ms_max = 70;
+  NetworkFigures now = before;
+  now.accepted = 1000;
+  now.failed_handshakes += 60;
+  EXPECT_TRUE(NetworkAlarms(before, now, 1.0).empty());
+}
+
+TEST(ServeMetrics, WhatAnOperatorMustLookAtIsALineWithWhatToDo) {
+  const NetworkFigures before;
+  NetworkFigures now;
+  now.refused = 12;
+  now.max_connections = 99;
+  now.failed_handshakes = 200;
+  now.overdue = 700;
+  now.loop_stall_ms_max = 61;
+  const std::vector<std::string> alarms = NetworkAlarms(before, now, 1.0);
+  ASSERT_EQ(alarms.size(), 4u);
+  EXPECT_TRUE(Says(alarms[0], "ALARM: 12 connections were closed at once")) << alarms[0];
+  EXPECT_TRUE(Says(alarms[0], "all 99 are taken")) << alarms[0];
+  EXPECT_TRUE(Says(alarms[1], "WARNING: 200 handshakes failed")) << alarms[1];
+  EXPECT_TRUE(Says(alarms[2], "WARNING: 700 connections came without a key")) << alarms[2];
+  EXPECT_TRUE(Says(alarms[3], "served nobody for 61 ms")) << alarms[3];
+  EXPECT_EQ(NetworkAlarms(before, now, 10.0).size(), 2u) << "the same in ten minutes is little";
+}
+
+}  // namespace
+}  // namespace sotto::server

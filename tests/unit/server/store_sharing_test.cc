@@ -1,0 +1,193 @@
+// Tests of a store that several processes use at once. Connections of one process share nothing but
+// the file, as those of several do; killed processes are processes here.
+#include <atomic>
+#include <chrono>
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <string>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include "sotto/posix/files.h"
+#include "store/open_store.h"
+#include "unit/server/store_fixture.h"
+
+namespace sotto::server {
+namespace {
+
+class StoreSharingTest : public SqliteStoreTest {
+ protected:
+  StoreSharingTest() { SqliteStore(path_, kCreate).AddDevices(SomeDevices(), false); }
+
+  void Begin(SqliteStore& store) const {
+    JobRecord record = RecordOf(config_);
+    const std::vector<float> first = ModelOf(99);
+    record.parameters = {first.data(), first.size()};
+    store.BeginJob(record);
+  }
+
+  static void ReleaseRound(SqliteStore& store, uint32_t round) {
+    store.CommitAttempt({round, 0, {0}});
+    Release(store, round, 0, 650);
+  }
+
+  // The last model, read beside whoever else uses the store.
+  std::vector<float> LastModel(int64_t* round = nullptr) const {
+    const auto store = OpenStore(path_, StoreMode::kRead);
+    std::vector<float> parameters;
+    store->ReadAtOneMoment([&] {
+      const int64_t last = store->ListModels(1).back();
+      parameters = store->ReadModel(1, last).parameters;
+      if (round != nullptr) *round = last;
+    });
+    return parameters;
+  }
+
+  std::string FileOf(const std::string& name) const { return folder_.Path(name.c_str()); }
+
+  const JobConfig config_ = SmallConfig();
+};
+
+TEST_F(StoreSharingTest, EveryReleaseIsReadWhileTheServerHasTheStore) {
+  SqliteStore server(path_);
+  Begin(server);
+  for (uint32_t round = 0; round < 3; ++round) {
+    ReleaseRound(server, round);
+    EXPECT_EQ(LastModel(), ModelOf(round));
+  }
+}
+
+// All that users may do at once. No call meets a lock that it does not wait for.
+// SECURITY.md S23.
+TEST_F(StoreSharingTest, ReadersWritersAndAServerOnlyWaitForEachOther) {
+  SqliteStore server(path_);
+  server.KeepModels(1);
+  Begin(server);
+  ReleaseRound(server, 0);
+  std::atomic<bool> is_done{false};
+  std::vector<std::thread> others;
+  others.emplace_back([&] {
+    while (!is_done) {
+      int64_t round = 0;
+      const std::vector<float> model = LastModel(&round);
+      EXPECT_EQ(model, ModelOf(static_cast<uint32_t>(round)));
+    }
+  });
+  others.emplace_back([&] {
+    for (int i = 0; !is_done; ++i) {
+      const std::string id = "late-" + std::to_string(i);
+      Device device = {id, {}};
+      std::memcpy(device.secret.bytes, &i, sizeof(i));
+      device.secret.bytes[30] = 7;
+      OpenStore(path_)->AddDevices({device}, false);
+      if (i % 2 == 0) OpenStore(path_)->RevokeDevice(id);
+    }
+  });
+  others.emplace_back([&] {
+    for (int i = 0; !is_done; ++i) {
+      const std::string copy = FileOf("copy-" + std::to_string(i));
+      const LogEnd end = BackUpStore(path_, copy);
+      const StoreReport report = InspectStore(copy);
+      EXPECT_EQ(report.head, end.head);
+      EXPECT_EQ(report.records, end.records);
+    }
+  });
+  for (uint32_t round = 1; round < 40; ++round) ReleaseRound(server, round);
+  is_done = true;
+  for (std::thread& other : others) other.join();
+  EXPECT_EQ(LastModel(), ModelOf(39));
+  EXPECT_EQ(InspectStore(path_).releases, 40);
+}
+
+// SECURITY.md S24.
+TEST_F(StoreSharingTest, ABackupIsTheStoreOfItsMomentAndIsNotReplaced) {
+  SqliteStore server(path_);
+  Begin(server);
+  ReleaseRound(server, 0);
+  const LogEnd end = BackUpStore(path_, FileOf("copy"));
+  ReleaseRound(server, 1);
+  const StoreReport report = InspectStore(FileOf("copy"));
+  EXPECT_EQ(report.head, end.head);
+  EXPECT_EQ(report.releases, 1);
+  EXPECT_THROW(BackUpStore(path_, FileOf("copy")), std::runtime_error);
+  EXPECT_THROW(BackUpStore(path_, path_), std::runtime_error);
+  EXPECT_EQ(InspectStore(path_).releases, 2) << "the store is as it was";
+  SqliteStore restored(FileOf("copy"));
+  EXPECT_EQ(restored.LoadDevices().size(), size_t{kSmallDevices});
+  EXPECT_EQ(ParametersOf(restored, 0), ModelOf(0));
+}
+
+// SECURITY.md S24.
+TEST_F(StoreSharingTest, ABackupKeepsTheSecretsForItsOwner) {
+  BackUpStore(path_, FileOf("copy"));
+  posix::RequirePrivateFile(FileOf("copy"));
+  EXPECT_FALSE(std::filesystem::exists(FileOf("copy.part")));
+}
+
+TEST_F(StoreSharingTest, AReaderWritesNothing) {
+  const auto store = OpenStore(path_, StoreMode::kRead);
+  EXPECT_THROW(store->RevokeDevice("small-0"), std::runtime_error);
+  EXPECT_EQ(InspectStore(path_).eligible_devices, int64_t{kSmallDevices});
+}
+
+TEST_F(StoreSharingTest, TwoProcessesThatCreateAStoreCreateOne) {
+  const std::string path = FileOf("both");
+  std::vector<std::thread> both;
+  for (int i = 0; i < 2; ++i) {
+    both.emplace_back([&, i] {
+      Device device = {"device-" + std::to_string(i), {}};
+      device.secret.bytes[0] = static_cast<uint8_t>(i);
+      OpenStore(path, kCreate)->AddDevices({device}, false);
+    });
+  }
+  for (std::thread& each : both) each.join();
+  EXPECT_EQ(InspectStore(path).devices, 2);
+}
+
+// A process that ends within a transaction loses that transaction and nothing else.
+// SECURITY.md S23.
+TEST_F(StoreSharingTest, AKilledWriterLeavesNoLockAndNoHalfCommit) {
+  SqliteStore server(path_);
+  Begin(server);
+  for (int i = 0; i < 20; ++i) {
+    int begun[2];
+    ASSERT_EQ(pipe(begun), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      const auto store = OpenStore(path_);
+      char byte = 1;
+      if (write(begun[1], &byte, 1) != 1) _exit(1);
+      for (int j = 0;; ++j) {
+        Device device = {"killed-" + std::to_string(i) + "-" + std::to_string(j), {}};
+        std::memcpy(device.secret.bytes, &j, sizeof(j));
+        device.secret.bytes[29] = static_cast<uint8_t>(i + 1);
+        store->AddDevices({device}, false);
+      }
+    }
+    char byte = 0;
+    ASSERT_EQ(read(begun[0], &byte, 1), 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5 + 3 * i));
+    kill(child, SIGKILL);
+    ReleaseRound(server, static_cast<uint32_t>(i));
+    ASSERT_EQ(waitpid(child, nullptr, 0), child);
+    close(begun[0]);
+    close(begun[1]);
+  }
+  const StoreReport report = InspectStore(path_);
+  EXPECT_EQ(report.releases, 20);
+  EXPECT_GE(report.devices, int64_t{kSmallDevices});
+}
+
+TEST_F(StoreSharingTest, AFileThatIsNoStoreIsRefused) {
+  const std::string empty = FileOf("empty");
+  posix::CreatePrivateFile(empty);
+  EXPECT_THROW(OpenStore(empty, StoreMode::kRead), std::runtime_error);
+  EXPECT_THROW(OpenStore(FileOf("nothing"), StoreMode::kRead), std::runtime_error);
+  EXPECT_THROW(BackUpStore(empty, FileOf("copy")), std::runtime_error);
+  EXPECT_FALSE(std::filesystem::exists(FileOf("copy")));
+}
+
+}  // namespace
+}  // namespace sotto::server
