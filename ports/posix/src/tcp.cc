@@ -4,36 +4,68 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <memory>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdexcept>
 #include <sys/socket.h>
 #include <unistd.h>
 
 namespace sotto::posix {
 
-Status TcpStream::Connect(const char* host, uint16_t port, int timeout_ms) {
-  Close();
+namespace {
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+// Null, and why, if there is none.
+Addresses Resolve(const char* host, uint16_t port, int flags, const char** error) {
   char service[8];
   std::snprintf(service, sizeof(service), "%u", static_cast<unsigned>(port));
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags;
   addrinfo* addresses = nullptr;
-  if (const int error = getaddrinfo(host, service, &hints, &addresses); error != 0) {
-    error_ = gai_strerror(error);
-    return Status::kLinkLost;
-  }
+  const int failure = getaddrinfo(host, service, &hints, &addresses);
+  if (failure != 0) *error = gai_strerror(failure);
+  return {failure == 0 ? addresses : nullptr, &freeaddrinfo};
+}
+
+}  // namespace
+
+Status TcpStream::Connect(const char* host, uint16_t port, int timeout_ms) {
+  Close();
+  const Addresses addresses = Resolve(host, port, 0, &error_);
   bool connected = false;
-  for (const addrinfo* a = addresses; a != nullptr && !connected; a = a->ai_next) {
+  for (const addrinfo* a = addresses.get(); a != nullptr && !connected; a = a->ai_next) {
     connected = ConnectTo(a->ai_addr, a->ai_addrlen, a->ai_family, timeout_ms);
   }
-  freeaddrinfo(addresses);
   return connected ? Status::kOk : Status::kLinkLost;
 }
 
-bool TcpStream::ConnectTo(const void* address, unsigned size, int family, int timeout_ms) {
+Status TcpStream::BeginConnect(const std::string& address, uint16_t port, const std::string& from) {
+  Close();
+  const Addresses to = Resolve(address.c_str(), port, AI_NUMERICHOST, &error_);
+  if (!to || !Open(to->ai_family)) return Status::kLinkLost;
+  if (!from.empty()) {
+    const Addresses own = Resolve(from.c_str(), 0, AI_NUMERICHOST, &error_);
+    if (!own) return Fail(error_);
+    if (bind(socket_, own->ai_addr, own->ai_addrlen) != 0) return Fail(std::strerror(errno));
+  }
+  const int error = StartConnect(to->ai_addr, to->ai_addrlen);
+  return error == 0 || error == EINPROGRESS ? Status::kOk : Fail(std::strerror(error));
+}
+
+Status TcpStream::FinishConnect() {
+  int error = 0;
+  socklen_t length = sizeof(error);
+  if (getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &length) != 0) error = errno;
+  return error == 0 ? Status::kOk : Fail(std::strerror(error));
+}
+
+bool TcpStream::Open(int family) {
   socket_ = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (socket_ < 0) {
     error_ = std::strerror(errno);
@@ -41,20 +73,27 @@ bool TcpStream::ConnectTo(const void* address, unsigned size, int family, int ti
   }
   const int on = 1;
   (void)setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  int error = 0;
-  if (connect(socket_, static_cast<const sockaddr*>(address), size) != 0) {
-    error = errno;
-    if (error == EINPROGRESS && Wait(true, timeout_ms)) {
-      socklen_t length = sizeof(error);
-      if (getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &length) != 0) error = errno;
-    } else if (error == EINPROGRESS) {
-      error = ETIMEDOUT;
-    }
-  }
+  return true;
+}
+
+// Returns 0, EINPROGRESS or what failed.
+int TcpStream::StartConnect(const void* address, unsigned size) {
+  return connect(socket_, static_cast<const sockaddr*>(address), size) == 0 ? 0 : errno;
+}
+
+bool TcpStream::ConnectTo(const void* address, unsigned size, int family, int timeout_ms) {
+  if (!Open(family)) return false;
+  const int error = StartConnect(address, size);
   if (error == 0) return true;
-  error_ = std::strerror(error);
+  if (error != EINPROGRESS) return Fail(std::strerror(error)) == Status::kOk;
+  if (!Wait(true, timeout_ms)) return Fail(std::strerror(ETIMEDOUT)) == Status::kOk;
+  return FinishConnect() == Status::kOk;
+}
+
+Status TcpStream::Fail(const char* error) {
+  error_ = error;
   Close();
-  return false;
+  return Status::kLinkLost;
 }
 
 void TcpStream::Close() {
@@ -78,6 +117,19 @@ int TcpStream::Receive(MutableByteSpan bytes) {
 bool TcpStream::Wait(bool for_sending, int timeout_ms) const {
   pollfd descriptor{socket_, static_cast<short>(for_sending ? POLLIN | POLLOUT : POLLIN), 0};
   return poll(&descriptor, 1, timeout_ms) > 0;
+}
+
+std::string NumericAddress(const std::string& host) {
+  const char* error = "";
+  const Addresses addresses = Resolve(host.c_str(), 0, 0, &error);
+  char text[NI_MAXHOST];
+  if (addresses) {
+    const int failure = getnameinfo(addresses->ai_addr, addresses->ai_addrlen, text, sizeof(text),
+                                    nullptr, 0, NI_NUMERICHOST);
+    if (failure == 0) return text;
+    error = gai_strerror(failure);
+  }
+  throw std::runtime_error("the address of " + host + ": " + error);
 }
 
 }  // namespace sotto::posix

@@ -21,6 +21,7 @@
 #include "cli/serve_command.h"
 #include "cli/simulate_command.h"
 #include "cli/store_commands.h"
+#include "cli/swarm_command.h"
 #include "plans/calibration.h"
 #include "sotto/options/nearest.h"
 #include "sotto/options/strict.h"
@@ -94,6 +95,7 @@ int Run(int argc, char** argv) {
   sotto::server::AddServeCommand(app);
   sotto::server::AddKeysCommand(app);
   sotto::server::AddStoreCommands(app);
+  sotto::server::AddSwarmCommand(app);
   sotto::server::AddAccountCommand(app);
   sotto::server::AddAuditCommand(app);
   sotto::server::AddDataCommand(app);

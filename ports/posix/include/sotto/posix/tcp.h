@@ -1,11 +1,13 @@
 // A TCP connection for clients on POSIX systems, without blocking I/O. Part of sotto/posix.
 //
-// One thread at a time. Writing to a connection that the peer has closed is an error, never a
-// signal.
+// A program with one connection waits in Connect() and Wait(). One with many calls BeginConnect()
+// and watches descriptor() in its event loop. One thread at a time. Writing to a connection that
+// the peer has closed is an error, never a signal.
 #ifndef SOTTO_POSIX_TCP_H_
 #define SOTTO_POSIX_TCP_H_
 
 #include <cstdint>
+#include <string>
 
 #include "sotto/span.h"
 #include "sotto/status.h"
@@ -23,6 +25,14 @@ class TcpStream {
   //   host  a name or a numeric address, zero-terminated
   // Returns kOk or kLinkLost; error() then says why.
   Status Connect(const char* host, uint16_t port, int timeout_ms);
+
+  // Begins to connect and does not wait. When the socket can be written, FinishConnect() tells
+  // whether that worked.
+  //   address  numeric, see NumericAddress()
+  //   from     numeric: this machine's address of the connection; empty: any
+  // Return kOk or kLinkLost; error() then says why, and the socket is closed.
+  Status BeginConnect(const std::string& address, uint16_t port, const std::string& from = "");
+  Status FinishConnect();
   void Close();
 
   // Send or receive as many bytes as is possible at once. Return their number, 0 if the call would
@@ -34,14 +44,22 @@ class TcpStream {
   bool Wait(bool for_sending, int timeout_ms) const;
 
   bool is_open() const { return socket_ >= 0; }
-  const char* error() const { return error_; }  // of the last Connect(), for people
+  int descriptor() const { return socket_; }    // for an event loop; -1: none
+  const char* error() const { return error_; }  // of the last attempt to connect, for people
 
  private:
+  bool Open(int family);
+  int StartConnect(const void* address, unsigned size);
   bool ConnectTo(const void* address, unsigned size, int family, int timeout_ms);
+  Status Fail(const char* error);
 
   int socket_ = -1;
   const char* error_ = "";
 };
+
+// The first numeric address of a host, a name or an address. Blocks. Throws std::runtime_error that
+// says why there is none.
+std::string NumericAddress(const std::string& host);
 
 }  // namespace sotto::posix
 

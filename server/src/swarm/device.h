@@ -1,0 +1,141 @@
+// A device of a swarm: the SDK's client and link over a socket, driven by an event loop. Part of
+// sotto::server/swarm.
+//
+//   paused --time--> thinking --no link--> connecting --> talking --reply--> paused
+//      any state --link lost--> paused
+//      thinking --the job is done, or the server refuses the device--> ended
+//
+// One thread at a time: that of the loop.
+#ifndef SOTTO_SWARM_DEVICE_H_
+#define SOTTO_SWARM_DEVICE_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <uv.h>
+#include <vector>
+
+#include "round/devices.h"
+#include "sotto/client.h"
+#include "sotto/data/device_share.h"
+#include "sotto/posix/tcp.h"
+#include "sotto/random.h"
+#include "sotto/secure_link.h"
+#include "swarm/swarm.h"
+
+namespace sotto::server {
+
+// The memory of a training, which the devices of a loop share: a device trains from its first
+// Step() to its last without giving the loop back, and needs none of it before or after.
+class SharedMemory {
+ public:
+  explicit SharedMemory(const ModelInfo& model);
+
+  // The buffers of a device with its own memory.
+  ClientBuffers With(Span<float> update, MutableByteSpan chunk, Span<uint64_t> words);
+
+ private:
+  std::vector<float> base_;
+  std::vector<float> scratch_;
+  std::vector<uint32_t> indices_;
+  std::vector<float> velocity_;
+  std::vector<float> gradient_;
+};
+
+// What the devices of a loop have in common.
+struct Surroundings {
+  uv_loop_t* loop = nullptr;
+  const SwarmOptions& options;
+  const ModelInfo& model;
+  const std::optional<SwarmSamples>& samples;
+  Figures& figures;
+  SharedMemory memory;
+  // Called instead of letting an exception pass through libuv: in its catch block.
+  std::function<void()> on_failure;
+};
+
+class SwarmDevice {
+ public:
+  // Both outlive the device.
+  //   index  in the swarm
+  SwarmDevice(Surroundings& around, const Device& identity, uint32_t index);
+  SwarmDevice(const SwarmDevice&) = delete;
+  SwarmDevice& operator=(const SwarmDevice&) = delete;
+
+  // Begins to take part.
+  void Start();
+
+  // Ends what the server has not answered in time. Call it several times a second.
+  void OnTick();
+
+  // Closes the link and the handles. The device may be destroyed once the loop has run.
+  void Stop();
+
+  bool has_ended() const { return state_ == State::kEnded; }
+
+ private:
+  enum class State { kPaused, kThinking, kConnecting, kTalking, kEnded };
+
+  ClientConfig MakeConfig();
+  void Run();
+  bool Advance();
+  bool Think();
+  bool Connect();
+  bool FinishConnect();
+  bool Talk();
+  bool TakeReply(const Reply& reply);
+  void OnTask();
+  void OnFinalError(Client::State during, const Reply& reply);
+  void Train();
+  void Pause(uint64_t ms);
+  void BackOff();
+  void HangUp();
+  void LoseLink();
+  void CloseLink();
+  void End();
+  void Watch(int events);
+  void WaitForLink();
+  uint64_t now_ms() const { return uv_now(around_.loop); }
+  Figures::Task CurrentTask() const { return {client_.task().round, client_.task().attempt}; }
+
+  static int Send(void* context, const uint8_t* bytes, size_t size);
+  static int Receive(void* context, uint8_t* out, size_t size);
+
+  Surroundings& around_;
+  const Device& identity_;
+  const uint32_t index_;
+  std::optional<DeviceShare> share_;
+  RandomStream jitter_;
+
+  std::vector<float> update_;
+  std::vector<uint8_t> chunk_;
+  std::vector<uint64_t> words_;
+  std::vector<uint8_t> send_;
+  std::vector<uint8_t> receive_;
+  Client client_;
+  SecureLink link_;
+  posix::TcpStream stream_;
+  uv_poll_t* poll_ = nullptr;  // of the stream; freed by its closing
+  int watched_ = 0;            // events
+  uv_timer_t timer_{};
+  State state_ = State::kThinking;
+  bool is_connected_ = false;
+  uint64_t deadline_ms_ = 0;  // of connecting and talking
+  uint64_t back_off_ms_;
+
+  // The attempt that the device was last told of.
+  std::optional<Figures::Task> task_;
+  uint64_t task_began_ns_ = 0;
+  Fate fate_;
+
+  ByteRate in_rate_;
+  ByteRate out_rate_;
+  bool is_throttled_ = false;
+  uint64_t bytes_in_ = 0;  // not yet counted
+  uint64_t bytes_out_ = 0;
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_SWARM_DEVICE_H_
