@@ -4,8 +4,8 @@
 no_float.py PROGRAM FUNCTION...
 
 That core has no floating point: each operation but a change of sign is a call to libgcc or libm. From
-the functions, named as in calls.txt, nothing may be reached but Sotto's own code, Mbed TLS, copies and
-divisions of integers. Exit status 1, with a line for each call to anything else; 2 if the program does
+the functions, named as in calls.txt, nothing may be reached but Sotto's own code, Mbed TLS, copies,
+divisions of integers and counts of their zeros. Exit status 1, with a line for each call to anything else; 2 if the program does
 not have one of the functions.
 """
 
@@ -15,7 +15,7 @@ import sys
 import call_graph
 
 INTEGER = re.compile(r"sotto::|mbedtls_|chacha20_block$|mem(cpy|set|move|cmp)$|"
-                     r"__aeabi_(u?ldivmod|[il]div0)$|__udivmoddi4$")
+                     r"__aeabi_(u?ldivmod|[il]div0)$|__udivmoddi4$|__ctzdi2$")
 
 # They compare the clipping bound with the noise, before anything is converted.
 CHECKS_OF_ARGUMENTS = ("sotto::UpdateEncoder::Begin", "sotto::ComputeUpdateScale")
