@@ -63,8 +63,23 @@ void Convert(Database& database, int64_t from) {
   transaction.Commit();
 }
 
-void RequireKnownVersion(const Database& database, int64_t application, int64_t version) {
-  if (application != kApplicationId) {
+// What a file says of itself.
+struct Marks {
+  int64_t application = 0;
+  int64_t version = 0;
+  bool has_tables = false;
+};
+
+// Of one moment: another process may be creating the store.
+Marks ReadMarks(Database& database) {
+  const Transaction moment(database, Transaction::Kind::kRead);
+  return {database.Integer("PRAGMA application_id"), VersionOf(database),
+          database.Integer("SELECT count(*) FROM sqlite_schema") > 0};
+}
+
+void RequireKnownVersion(const Database& database, const Marks& marks) {
+  const int64_t version = marks.version;
+  if (marks.application != kApplicationId) {
     Refuse(database, "a database of another program, not a store; name another file");
   }
   if (version < 1 || version > kSchemaVersion) {
@@ -133,9 +148,9 @@ std::string ServingFile(const std::string& path) {
 
 StoreFacts ReadSchema(Database& database) {
   StoreFacts facts;
-  const int64_t application = database.Integer("PRAGMA application_id");
-  facts.version = VersionOf(database);
-  RequireKnownVersion(database, application, facts.version);
+  const Marks marks = ReadMarks(database);
+  facts.version = marks.version;
+  RequireKnownVersion(database, marks);
   RequireSoundFile(database);
   if (facts.version < kFirstVersionWithChain) return facts;
   RequireTablesOf(database, facts.version);
@@ -147,12 +162,11 @@ StoreFacts ReadSchema(Database& database) {
 }
 
 void OpenSchema(Database& database, StoreMode mode) {
-  const int64_t application = database.Integer("PRAGMA application_id");
-  const int64_t version = VersionOf(database);
-  const bool is_empty = application == 0 && version == 0 &&
-                        database.Integer("SELECT count(*) FROM sqlite_schema") == 0;
+  const Marks marks = ReadMarks(database);
+  const int64_t version = marks.version;
+  const bool is_empty = marks.application == 0 && version == 0 && !marks.has_tables;
   if (!is_empty) {
-    RequireKnownVersion(database, application, version);
+    RequireKnownVersion(database, marks);
   } else if (mode != StoreMode::kCreate) {
     // The file may once have held a job, so a new store is made only on request.
     Refuse(database, "empty, not a store; `sotto keys new` creates one");
