@@ -154,7 +154,7 @@ std::vector<Request> Requests() {
 }
 
 std::vector<Reply> Replies() {
-  std::vector<Reply> replies(6);
+  std::vector<Reply> replies(7);
   replies[0].kind = Reply::Kind::kWait;
   replies[0].wait_ms = 1000;
   replies[1].kind = Reply::Kind::kTrain;
@@ -179,6 +179,9 @@ std::vector<Reply> Replies() {
   replies[5].kind = Reply::Kind::kError;
   replies[5].code = ErrorCode::kBusy;
   replies[5].wait_ms = 50;
+  replies[6].kind = Reply::Kind::kError;
+  replies[6].code = ErrorCode::kModelMismatch;
+  replies[6].bytes = kBytes;
   return replies;
 }
 

@@ -31,6 +31,9 @@ constexpr uint32_t MaxChunkBytes(uint32_t max_frame) { return (max_frame - 16) /
 // next Hello. Its contents are the server's own business.
 constexpr size_t kMaxReceiptSize = 64;
 
+// The most bytes of a model's name in a message.
+constexpr size_t kMaxModelNameSize = 64;
+
 // Why the server refuses. Values cross the wire: never renumber. The device acts on Reply::final
 // and Reply::wait_ms alone, so an unknown code does no harm.
 enum class ErrorCode : uint8_t {
@@ -114,6 +117,9 @@ struct Reply {
 
   // kModelChunk: little-endian float32 parameters, a multiple of 4 bytes and not empty, from the
   // offset asked for.
+  // kError, with kModelMismatch: the name of the job's model, for people, at most kMaxModelNameSize
+  // bytes that may hold anything; empty: the server does not say. A view like all others: copy it
+  // before the next message arrives in its buffer.
   ByteSpan bytes;
 
   // kAck: bytes of the update that the server holds; complete once it holds all of them.

@@ -68,7 +68,7 @@ bool IsWithinLimits(const Reply& r) {
     case Reply::Kind::kModelChunk:
       return !r.bytes.empty() && r.bytes.size() % 4 == 0;
     case Reply::Kind::kError:
-      return static_cast<uint8_t>(r.code) <= kLastErrorCode;
+      return static_cast<uint8_t>(r.code) <= kLastErrorCode && r.bytes.size() <= kMaxModelNameSize;
     case Reply::Kind::kWait:
     case Reply::Kind::kDone:
     case Reply::Kind::kAck:
@@ -257,7 +257,7 @@ sotto_Reply ToWire(const Reply& r) {
       break;
     case Reply::Kind::kError:
       wire.which_message = sotto_Reply_error_tag;
-      m.error = {static_cast<uint32_t>(r.code), r.final, r.wait_ms};
+      m.error = {static_cast<uint32_t>(r.code), r.final, r.wait_ms, View(r.bytes)};
       break;
   }
   return wire;
@@ -297,6 +297,7 @@ bool FromWire(const sotto_Reply& wire, Reply* r) {
       r->code = KnownCode(m.error.code);
       r->final = m.error.final;
       r->wait_ms = m.error.retry_after_ms;
+      r->bytes = View(m.error.model);
       return true;
   }
   return false;

@@ -136,7 +136,7 @@ std::string Describe(const ModelInfo& model, const ShowOptions& o) {
       "\nparameters          {}, a download of {} bytes\n"
       "digest              {}\n"
       "multiply-accumulates of a sample: {} forward, {} in training\n",
-      Grouped(model.parameters), Grouped(uint64_t{4} * model.parameters), ModelDigestHex(model),
+      Grouped(model.parameters), Grouped(uint64_t{4} * model.parameters), posix::ModelDigestHex(model),
       Grouped(work.forward), Grouped(work.training));
   return text + DescribeDevices(model, o.batch_size);
 }
@@ -180,7 +180,7 @@ Json ToJson(const nn::LayerPlan& layer) {
 Json ToJson(const ModelInfo& model, uint32_t batch_size) {
   const posix::Work work = posix::MultiplyAccumulates(model);
   Json json = {{"name", model.name},
-               {"digest", ModelDigestHex(model)},
+               {"digest", posix::ModelDigestHex(model)},
                {"input", ToJson(model.layers[0].info.input)},
                {"tokens", model.layers[0].tokens},
                {"outputs", model.outputs},

@@ -14,6 +14,7 @@
 #include "cli/report.h"
 #include "export/parameters.h"
 #include "plans/claim_kinds.h"
+#include "sotto/model/model_text.h"
 #include "sotto/models.h"
 #include "sotto/posix/files.h"
 #include "spec/parameters_file.h"
@@ -142,7 +143,7 @@ void RequireModelOf(const ModelSource& source, const Released& released, const M
   const json configuration = json::parse(released.job.configuration, nullptr, false);
   const std::string theirs =
       configuration.is_object() ? configuration.value("model_digest", std::string()) : "";
-  const std::string ours = ModelDigestHex(model);
+  const std::string ours = posix::ModelDigestHex(model);
   if ((theirs.empty() || theirs == ours) && released.parameters.size() == model.parameters) return;
   Refuse(source, fmt::format("job {} trained model {} with the digest {}; model {} is another net, "
                              "its digest is {}",
@@ -187,7 +188,7 @@ OpenedModel OpenFile(const ModelSource& source) {
 // First the model itself, then what the source says.
 Metadata WithModel(const OpenedModel& opened) {
   Metadata metadata = {{"model", opened.model->name},
-                       {"digest", ModelDigestHex(*opened.model)},
+                       {"digest", posix::ModelDigestHex(*opened.model)},
                        {"parameters_sha256",
                         ParametersDigest({opened.parameters.data(), opened.parameters.size()})}};
   if (!opened.model->class_names.empty()) {

@@ -14,8 +14,7 @@
 #include "cli/figures.h"
 #include "plans/statement.h"
 #include "sotto/bytes.h"
-#include "sotto/posix/check.h"
-#include "sotto/posix/hex.h"
+#include "sotto/model/model_text.h"
 #include "sotto/version.h"
 #include "spec/parameters_file.h"
 
@@ -297,12 +296,6 @@ std::string DescribeServerStep(const AggregationOptions& options) {
 
 }  // namespace
 
-std::string ModelDigestHex(const ModelInfo& model) {
-  uint8_t digest[kSha256Size] = {};
-  posix::Check(ModelDigest(model, digest), "SHA-256");
-  return posix::Hex(digest);
-}
-
 std::string DescribeRound(const SimulationConfig& config, const RoundReport& report) {
   std::string text =
       fmt::format("round {}/{}: {}{} reported", report.outcome.round + 1, config.job.plan.rounds,
@@ -357,7 +350,7 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
       config.fleet.partition_seed ? Json(*config.fleet.partition_seed) : Json(nullptr);
   json["samples_per_device"] = config.fleet.samples_per_device;
   json["devices_without_samples"] = result.devices_without_samples;
-  json["model_digest"] = ModelDigestHex(*job.model);
+  json["model_digest"] = posix::ModelDigestHex(*job.model);
   json["parameters"] = job.model->parameters;
   json["parameters_sha256"] =
       ParametersDigest({result.parameters.data(), result.parameters.size()});

@@ -11,9 +11,6 @@
 
 namespace sotto::server {
 
-// In hexadecimal digits.
-std::string ModelDigestHex(const ModelInfo& model);
-
 // One line about a released round.
 std::string DescribeRound(const SimulationConfig& config, const RoundReport& report);
 

@@ -31,6 +31,7 @@
 #include "net/admission.h"
 #include "net/connection.h"
 #include "net/hello_tokens.h"
+#include "net/limited_lines.h"
 #include "net/loop_monitor.h"
 #include "net/request_pace.h"
 #include "net/server.h"
@@ -132,6 +133,7 @@ class Server::Loop {
   void Answer(Peer& peer);
   static void AskJob(Peer& peer);
   void Respond(Peer& peer);
+  void LogRefusal(const Peer& peer);
   uint32_t Jittered(uint32_t wait_ms);
   void Close(Peer& peer, const char* reason = "");
   void LogClose(const Peer& peer, const char* reason);
@@ -224,8 +226,8 @@ class Server::Loop {
   std::deque<Id> told_;  // whose answer waits for its turn
   bool accepted_this_turn_ = false;
   bool out_of_files_ = false;  // until the next tick
-  Bucket stranger_lines_;
-  uint64_t unlogged_strangers_ = 0;
+  LimitedLines stranger_lines_{{100, 20}};
+  LimitedLines mismatch_lines_{{10'000, 20}};
   NetworkFigures figures_;
   std::minstd_rand jitter_{std::random_device()()};
 

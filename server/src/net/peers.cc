@@ -5,6 +5,7 @@
 
 #include "net/client_hello.h"
 #include "net/loop.h"
+#include "sotto/model/model_text.h"
 
 namespace sotto::server {
 namespace {
@@ -12,7 +13,6 @@ namespace {
 constexpr uint64_t kLastWordsMs = 2000;
 constexpr int kDelayedPerTurn = 128;
 constexpr uint64_t kReadBudgetNs = 10'000'000;  // of one turn; the last request may exceed it
-constexpr Rate kStrangerLines = {100, 20};      // of the log
 
 uv_buf_t BufferOf(ByteSpan bytes) {
   auto* const begin = const_cast<char*>(reinterpret_cast<const char*>(bytes.data()));
@@ -230,13 +230,24 @@ void Server::Loop::Respond(Peer& peer) {
   } else {
     to_be_told_.insert(session.device);
   }
-  if (session.reply.kind == Reply::Kind::kError) {
-    events_.detail(fmt::format("{}: refused with error {}", session.connection.device(),
-                               static_cast<int>(session.reply.code)));
-  }
+  if (session.reply.kind == Reply::Kind::kError) LogRefusal(peer);
   session.reply.wait_ms = Jittered(session.reply.wait_ms);
   pace_.OnReply(session.device, session.reply, now());
   session.connection.Respond(session.reply, now());
+}
+
+// A device of another model stays out until somebody changes it, so its operator is told.
+void Server::Loop::LogRefusal(const Peer& peer) {
+  const Connection& connection = peer.session->connection;
+  const ErrorCode code = peer.session->reply.code;
+  events_.detail(fmt::format("{}: refused: {}", connection.device(), ErrorCodeName(code)));
+  if (code != ErrorCode::kModelMismatch) return;
+  const auto line = mismatch_lines_.Take(
+      fmt::format("{}: refused, it has {}, and the job trains {}; start it with that model",
+                  connection.device(), posix::DescribeModelOf(connection.request().model_digest),
+                  posix::DescribeModel(*job_->config().model)),
+      now());
+  if (line) events_.info(*line);
 }
 
 // A wait and up to a quarter of it more, so that a fleet does not ask all at once. It depends on
@@ -277,14 +288,7 @@ void Server::Loop::LogClose(const Peer& peer, const char* reason) {
     events_.detail(fmt::format("{}: {}", peer.session->connection.device(), text));
     return;
   }
-  if (!stranger_lines_.IsFree(kStrangerLines, now())) {
-    ++unlogged_strangers_;
-    return;
-  }
-  stranger_lines_.Take(kStrangerLines, now());
-  if (unlogged_strangers_ > 0) text += fmt::format("; {} more before", unlogged_strangers_);
-  unlogged_strangers_ = 0;
-  events_.detail("a stranger: " + text);
+  if (const auto line = stranger_lines_.Take("a stranger: " + text, now())) events_.detail(*line);
 }
 
 // Frees a peer if nothing refers to it any more.

@@ -144,8 +144,9 @@ class Attempt {
 };
 
 // The refusal of a Hello with another protocol version or another model digest. Absent if an
-// attempt may answer the Hello.
-std::optional<Reply> RefuseHello(const Request& hello, ByteSpan model_digest);
+// attempt may answer the Hello. The latter refusal names the job's model: its bytes are the name's.
+//   digest  ModelDigest() of the model
+std::optional<Reply> RefuseHello(const Request& hello, const ModelInfo& model, ByteSpan digest);
 
 // The answer to a request while no attempt is open.
 Reply AnswerBetweenAttempts(const Request& request, const JobConfig& config);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <exception>
 #include <optional>
+#include <string_view>
 
 #include "round/attempt.h"
 
@@ -71,10 +72,14 @@ bool Equal(ByteSpan a, ByteSpan b) {
 
 }  // namespace
 
-std::optional<Reply> RefuseHello(const Request& hello, ByteSpan model_digest) {
+std::optional<Reply> RefuseHello(const Request& hello, const ModelInfo& model, ByteSpan digest) {
   if (hello.version != kProtocolVersion) return FinalError(ErrorCode::kVersion);
-  if (!Equal(hello.model_digest, model_digest)) return FinalError(ErrorCode::kModelMismatch);
-  return std::nullopt;
+  if (Equal(hello.model_digest, digest)) return std::nullopt;
+  Reply mismatch = FinalError(ErrorCode::kModelMismatch);
+  const std::string_view name(model.name);
+  mismatch.bytes = {reinterpret_cast<const uint8_t*>(name.data()),
+                    std::min(name.size(), kMaxModelNameSize)};
+  return mismatch;
 }
 
 Reply AnswerBetweenAttempts(const Request& request, const JobConfig& config) {

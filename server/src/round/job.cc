@@ -322,7 +322,7 @@ void Job::Proceed() {
 Reply Job::Answer(uint32_t device, const Request& request) {
   const bool is_hello = request.kind == Request::Kind::kHello;
   if (is_hello) {
-    if (const auto refusal = RefuseHello(request, model_digest_)) return *refusal;
+    if (const auto refusal = RefuseHello(request, *config_.model, model_digest_)) return *refusal;
     log_.CheckReceipt(request.receipt);
   }
   std::shared_ptr<Attempt> attempt;

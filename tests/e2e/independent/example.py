@@ -113,7 +113,8 @@ def check_replies(page, key):
         "Ack": [ack for size in sizes
                 for ack in ({"offset": 0, "complete": 0}, {"offset": size, "complete": 1})],
         "Wait": [{"wait_ms": 1000}],
-        "Error": [{"code": 8, "final": 0, "retry_after_ms": 1000}],
+        "Error": [{"code": 8, "final": 0, "retry_after_ms": 1000, "model": b""},
+                  {"code": 2, "final": 1, "retry_after_ms": 0, "model": b"lenet"}],
         "Done": [{}],
     }
     for name, expected in replies.items():

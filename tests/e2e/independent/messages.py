@@ -21,7 +21,8 @@ MESSAGES = {
     "Done": {},
     "Chunk": {1: ("bytes", bytes)},
     "Ack": {1: ("offset", int), 2: ("complete", int)},
-    "Error": {1: ("code", int), 2: ("final", int), 3: ("retry_after_ms", int)},
+    "Error": {1: ("code", int), 2: ("final", int), 3: ("retry_after_ms", int),
+              4: ("model", bytes)},
 }
 WIRE_TYPES = {int: 0, bytes: 2, float: 5}
 

@@ -343,7 +343,12 @@ TEST_F(WireExample, FramesOfTheOtherRepliesAreThoseOfThePage) {
   Reply busy = Answers(Reply::Kind::kError);
   busy.code = ErrorCode::kBusy;
   busy.wait_ms = 1000;
-  ExpectOnPage(FrameLine("Wait", wait) + FrameLine("Error", busy) +
+  Reply mismatch = Answers(Reply::Kind::kError);
+  mismatch.code = ErrorCode::kModelMismatch;
+  mismatch.final = true;
+  const uint8_t kName[] = {'l', 'e', 'n', 'e', 't'};
+  mismatch.bytes = kName;
+  ExpectOnPage(FrameLine("Wait", wait) + FrameLine("Error", busy) + FrameLine("Error", mismatch) +
                FrameLine("Done", Answers(Reply::Kind::kDone)));
 }
 

@@ -50,6 +50,33 @@ TEST(Wire, AnErrorCodeOfALaterServerIsKUnknown) {
   EXPECT_TRUE(reply.final);
 }
 
+TEST(Wire, AModelMismatchOfAnOlderServerNamesNoModel) {
+  Reply reply;
+  reply.bytes = View(kChunk);
+  ASSERT_EQ(DecodeReply(View(Wrapped(6, FromHex("08021001"))), &reply), Status::kOk);
+  EXPECT_EQ(reply.code, ErrorCode::kModelMismatch);
+  EXPECT_TRUE(reply.bytes.empty());
+}
+
+TEST(Wire, AnErrorWhoseModelHasATooLongNameIsMalformed) {
+  for (const size_t size : {kMaxModelNameSize, kMaxModelNameSize + 1}) {
+    const std::vector<uint8_t> name = Pattern(size);
+    const std::vector<uint8_t> length = {static_cast<uint8_t>(size)};
+    const std::string field = "0802100122" + ToHex(View(length)) + ToHex(View(name));
+    Reply reply;
+    EXPECT_EQ(DecodeReply(View(Wrapped(6, FromHex(field))), &reply),
+              size == kMaxModelNameSize ? Status::kOk : Status::kMalformed);
+  }
+}
+
+TEST(Wire, TheModelOfAnErrorPointsIntoTheFrame) {
+  const std::vector<uint8_t> body = Wrapped(6, FromHex("0802100122056c656e6574"));
+  Reply reply;
+  ASSERT_EQ(DecodeReply(View(body), &reply), Status::kOk);
+  EXPECT_EQ(reply.bytes.begin(), body.data() + body.size() - 5);
+  EXPECT_EQ(std::string(reply.bytes.begin(), reply.bytes.end()), "lenet");
+}
+
 TEST(Wire, RequestsThatNoHonestDeviceSendsAreMalformed) {
   const std::string job = "0a10000102030405060708090a0b0c0d0e0f";
   const std::string nonce = "2210000102030405060708090a0b0c0d0e0f";

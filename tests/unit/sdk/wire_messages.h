@@ -127,7 +127,10 @@ inline std::vector<Reply> Replies(uint32_t max_frame) {
   error.code = ErrorCode::kBusy;
   error.final = true;
   error.wait_ms = kMax32;
-  return {wait, TrainAtItsLimits(), Make(Reply::Kind::kDone), chunk, ack, error};
+  Reply mismatch = Make(Reply::Kind::kError);
+  mismatch.code = ErrorCode::kModelMismatch;
+  mismatch.bytes = View(kChunk).first(kMaxModelNameSize);
+  return {wait, TrainAtItsLimits(), Make(Reply::Kind::kDone), chunk, ack, error, mismatch};
 }
 
 inline bool Equal(ByteSpan a, ByteSpan b) {

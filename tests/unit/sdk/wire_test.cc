@@ -122,6 +122,8 @@ TEST(Wire, RepliesBeyondTheirLimitsAreNotSent) {
   bad.back().bytes = View(kChunk).first(6);
   bad.push_back(Make(Reply::Kind::kError));
   bad.back().code = static_cast<ErrorCode>(9);
+  bad.push_back(Make(Reply::Kind::kError));
+  bad.back().bytes = View(kChunk).first(kMaxModelNameSize + 1);
   bad.insert(bad.end(), 2, TrainAtItsLimits());
   bad.back().task.format.coding = Coding::kFloat32;
   bad[bad.size() - 2].task.clip_bit_q20 = (1 << 30) + 1;

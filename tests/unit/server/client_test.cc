@@ -262,6 +262,9 @@ TEST_F(ClientTest, ARefusalSaysWhy) {
   const uint8_t other_model[kSha256Size] = {};
   hello.model_digest = other_model;
   ExpectRefusal(small, index, hello, ErrorCode::kModelMismatch);
+  const Reply mismatch = small.job.Answer(index, hello);
+  EXPECT_EQ(std::string(mismatch.bytes.begin(), mismatch.bytes.end()),
+            small.job.config().model->name);
   ExpectRefusal(small, index, Request(), ErrorCode::kMalformed);
 
   device->client().OnLinkLost();

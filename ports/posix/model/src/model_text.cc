@@ -8,7 +8,10 @@
 #include "sotto/model/layer_kinds.h"
 #include "sotto/model/model_file.h"
 #include "sotto/model/preparation_kinds.h"
+#include "sotto/models.h"
 #include "sotto/nn.h"
+#include "sotto/posix/check.h"
+#include "sotto/posix/hex.h"
 
 namespace sotto::posix {
 namespace {
@@ -16,6 +19,7 @@ namespace {
 using nn::LayerPlan;
 using nn::Shape;
 
+constexpr size_t kShownDigits = 8;  // of a digest, in a log
 constexpr char kIn[] = "sotto::nn::";
 
 // Layers before this one are within Frozen<>.
@@ -169,6 +173,24 @@ DeviceMemory MemoryOnDevice(const ModelInfo& model, uint32_t batch_size) {
     memory.preparation += sizeof(float) * (step.first.size() + step.second.size());
   }
   return memory;
+}
+
+std::string ModelDigestHex(const ModelInfo& model) {
+  uint8_t digest[kSha256Size] = {};
+  Check(ModelDigest(model, digest), "SHA-256");
+  return Hex(digest);
+}
+
+std::string DescribeModel(const ModelInfo& model) {
+  return fmt::format("{} (digest {})", model.name, ModelDigestHex(model).substr(0, kShownDigits));
+}
+
+std::string DescribeModelOf(ByteSpan digest) {
+  const std::string digits = Hex(digest);
+  for (const ModelInfo& model : Models()) {
+    if (ModelDigestHex(model) == digits) return DescribeModel(model);
+  }
+  return fmt::format("a model that is not built in (digest {})", digits.substr(0, kShownDigits));
 }
 
 std::string KindsTable() {

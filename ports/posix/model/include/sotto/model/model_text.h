@@ -24,6 +24,18 @@ const char* LossName(const nn::LossPlan& loss);
 // "class", "vector" or "input".
 const char* TargetName(const nn::LossPlan& loss);
 
+// ModelDigest() in hexadecimal. Throws std::runtime_error if SHA-256 fails.
+std::string ModelDigestHex(const ModelInfo& model);
+
+// How a log calls a model: "softmax-784-10 (digest 6a2c01f9)". Two models of one name can differ,
+// so the first digits of the digest are beside it.
+std::string DescribeModel(const ModelInfo& model);
+
+// The same for a model of which only the digest is known: with the name of the SDK's model that has
+// it, if one has.
+//   digest  [kSha256Size]
+std::string DescribeModelOf(ByteSpan digest);
+
 // Multiply-accumulates of one sample.
 struct Work {
   uint64_t forward = 0;
