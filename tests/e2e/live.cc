@@ -243,7 +243,10 @@ std::string Site::ClientLog(size_t device) const {
 Process Site::Client(size_t device, uint16_t port, const Arguments& arguments,
                      const Arguments& program) const {
   Arguments all = program;
-  all.insert(all.end(), {"-v", "--server", Address(port), "--key",
+  const bool sets_level =
+      std::find(arguments.begin(), arguments.end(), "--log-level") != arguments.end();
+  if (!sets_level) all.emplace_back("-v");
+  all.insert(all.end(), {"--server", Address(port), "--key",
                          Path("keys/" + key(device).device_id + ".key"), "--data",
                          Path("data/train-images-idx3-ubyte"), "--labels",
                          Path("data/train-labels-idx1-ubyte")});

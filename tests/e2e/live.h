@@ -90,7 +90,8 @@ class Site {
   // existing log is continued. `wrapper` is a program that runs the rest of its arguments.
   Process StartServe(const Arguments& arguments, const Arguments& wrapper = {}) const;
   Server Serve(const Arguments& arguments, const Arguments& wrapper = {}) const;
-  // Starts `sotto-client -v` for a device with its log in client-N.log. `program` is the client,
+  // Starts `sotto-client` for a device with its log in client-N.log, and with -v unless the
+  // arguments say --log-level. `program` is the client,
   // preceded by a program that runs it, if any.
   Process Client(size_t device, uint16_t port, const Arguments& arguments = {},
                  const Arguments& program = {SOTTO_CLIENT_PROGRAM}) const;

@@ -1,10 +1,12 @@
 #include "connection.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <stdexcept>
 #include <utility>
 
 #include "sotto/posix/port.h"
+#include "sotto/posix/signals.h"
 
 namespace sotto::posix {
 namespace {
@@ -28,7 +30,8 @@ Connection::Connection(HostPort server, const DeviceKey& key, uint32_t max_frame
       key_(key),
       send_(kFrameHeaderSize + max_frame),
       receive_(max_frame),
-      link_({send_.data(), send_.size()}, {receive_.data(), receive_.size()}) {}
+      link_({send_.data(), send_.size()}, {receive_.data(), receive_.size()}),
+      stream_(StopDescriptor()) {}
 
 bool Connection::Open() {
   if (stream_.Connect(server_.host.c_str(), server_.port, kConnectTimeoutMs) != Status::kOk) {
@@ -42,20 +45,27 @@ bool Connection::Open() {
   return true;
 }
 
-Status Connection::Exchange(const Request& request, Reply* reply) {
-  const uint64_t start_ms = NowMs();
+Status Connection::Exchange(const Request& request, Reply* reply, uint64_t patience_ms) {
+  const uint64_t begin_ms = NowMs();
+  if (!asked_ms_) asked_ms_ = begin_ms;
   for (;;) {
-    const Status status = link_.Exchange(request, reply);
-    if (status != Status::kWouldBlock) return status;
+    Status status = link_.Exchange(request, reply);
     const uint64_t now_ms = NowMs();
     const uint64_t deadline_ms =
-        start_ms + (is_authenticated() ? kReplyTimeoutMs : kHandshakeTimeoutMs);
-    if (now_ms >= deadline_ms) return Status::kLinkLost;
-    stream_.Wait(link_.wants_write(), static_cast<int>(deadline_ms - now_ms));
+        *asked_ms_ + (is_authenticated() ? kReplyTimeoutMs : kHandshakeTimeoutMs);
+    if (status == Status::kWouldBlock && now_ms >= deadline_ms) status = Status::kLinkLost;
+    if (status != Status::kWouldBlock) {
+      asked_ms_.reset();
+      return status;
+    }
+    const uint64_t until_ms = std::min(deadline_ms, begin_ms + patience_ms);
+    if (now_ms >= until_ms || StopSignal() != 0) return status;
+    stream_.Wait(link_.wants_write(), static_cast<int>(until_ms - now_ms));
   }
 }
 
 void Connection::Close() {
+  asked_ms_.reset();
   link_.Close();
   stream_.Close();
 }

@@ -1,11 +1,12 @@
 // A device's connection to its server: TCP, and a SecureLink over it. Part of ports/posix/client.
 //
-// It owns the socket, the TLS session and their buffers. It reports failures and prints nothing.
-// One thread at a time.
+// It owns the socket, the TLS session and their buffers. It reports failures and prints nothing. It
+// waits no longer once a stop signal has come (sotto/posix/signals.h). One thread at a time.
 #ifndef SOTTO_POSIX_CLIENT_CONNECTION_H_
 #define SOTTO_POSIX_CLIENT_CONNECTION_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "options.h"
@@ -25,16 +26,18 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   // Opens the socket and starts TLS; the handshake is part of the first Exchange(). Blocks for at
-  // most 10 s for each address of the host. Returns false if there is no server; error() then says
-  // why. Throws std::runtime_error if TLS cannot start.
+  // most 10 s for each address of the host, and for as long as the system looks up its name.
+  // Returns false if there is no server; error() then says why. Throws std::runtime_error if TLS
+  // cannot start.
   bool Open();
 
-  // Sends a request and waits at most 60 s for its reply, the handshake included, which may take
-  // 20 s. Call it while the connection is open.
+  // Sends a request and waits for its reply: at most patience_ms in this call, and at most 60 s in
+  // all, the handshake included, which may take 20 s. Call it while the connection is open.
   //   reply  its bytes are valid until the next Exchange()
-  // Returns the statuses of SecureLink::Exchange() but for kWouldBlock; kLinkLost without a reply
-  // in time. After any status other than kOk call Close().
-  Status Exchange(const Request& request, Reply* reply);
+  // Returns the statuses of SecureLink::Exchange(): kWouldBlock if there is no reply yet, then call
+  // it again with the same request; kLinkLost without a reply in time. After any other status but
+  // kOk call Close().
+  Status Exchange(const Request& request, Reply* reply, uint64_t patience_ms);
 
   // Says goodbye, as far as that is possible at once, and closes the socket.
   void Close();
@@ -52,6 +55,7 @@ class Connection {
   std::vector<uint8_t> receive_;
   SecureLink link_;
   TcpStream stream_;
+  std::optional<uint64_t> asked_ms_;  // when the request was first given to Exchange()
 };
 
 }  // namespace sotto::posix

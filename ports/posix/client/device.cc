@@ -1,7 +1,7 @@
 #include "device.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <csignal>
 #include <fmt/format.h>
 #include <stdexcept>
 #include <utility>
@@ -9,10 +9,11 @@
 #include "mark.h"
 #include "reasons.h"
 #include "sotto/bytes.h"
+#include "sotto/model/model_text.h"
+#include "sotto/models.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/port.h"
-#include "sotto/posix/sleep.h"
-#include "sotto/posix/terminal.h"
+#include "sotto/posix/signals.h"
 
 namespace sotto::posix {
 namespace {
@@ -21,24 +22,14 @@ constexpr uint32_t kMaxFrame = 4096;
 constexpr uint32_t kMaxBatchSize = 1024;
 constexpr uint32_t kFirstBackOffMs = 500;
 constexpr uint32_t kLastBackOffMs = 30000;
+constexpr uint64_t kSoonMs = 1000;  // an answer that comes later is waited for
+constexpr uint64_t kAnyTimeMs = 1'000'000;
 
 // A device that gives a lost server up does not wait longer than that for an answer.
 uint32_t HoldMs(const ClientOptions& options) {
   const double hold_s =
       options.give_up_s > 0 ? std::min(options.hold_s, options.give_up_s / 2) : options.hold_s;
   return static_cast<uint32_t>(hold_s * 1000);
-}
-
-// What the device does in a round, for people.
-const char* Activity(Client::State state) {
-  if (state == Client::State::kDownload) return "drawn; takes the model";
-  if (state == Client::State::kTrain) return "trains";
-  return "sends its update";
-}
-
-// A log that cannot be written does not stop a device.
-void PrintLine(const std::string& device, const std::string& line) {
-  (void)std::fputs(fmt::format("{}: {}\n", device, Printable(line)).c_str(), stderr);
 }
 
 // Why this device takes no part in a task.
@@ -50,18 +41,48 @@ std::string WhyRefused(const ClientOptions& options, const TrainTask& task) {
                      task.private_noise_multiplier(), options.min_private_noise);
 }
 
-// Why a final reply ends the device's part in the job.
-std::string WhyFinal(const ClientOptions& options, const Reply& reply) {
-  if (reply.kind == Reply::Kind::kTrain) return WhyRefused(options, reply.task);
-  if (reply.code != ErrorCode::kModelMismatch) return Reason(reply.code);
-  return fmt::format("this device has model {}, and {}", options.model, Reason(reply.code));
+// What to do about another model.
+std::string ModelRemedy(const std::string& name, const ModelInfo& own) {
+  if (name.empty()) return "another one; name the job's model with --model";
+  if (name == own.name) {
+    return fmt::format("another model of the name {}; name the job's file with --model", name);
+  }
+  if (FindModel(name.c_str()) == nullptr) {
+    return fmt::format("{}; name the file of that model with --model", name);
+  }
+  return fmt::format("{0}; name the job's model with --model {0}", name);
+}
+
+std::string WhyMismatch(ByteSpan name, const ModelInfo& own) {
+  return fmt::format("this device has model {}, the job trains {}", DescribeModel(own),
+                     ModelRemedy({name.begin(), name.end()}, own));
+}
+
+// A final reply that ends the device's part in the job.
+Ending EndingOf(const ClientOptions& options, const ModelInfo& own, const Reply& reply) {
+  if (reply.kind == Reply::Kind::kTrain) {
+    return {Outcome::kRefused, WhyRefused(options, reply.task), StatusName(Status::kPeerRefused)};
+  }
+  const std::string reason =
+      reply.code == ErrorCode::kModelMismatch ? WhyMismatch(reply.bytes, own) : Reason(reply.code);
+  return {Outcome::kRefused, reason, ErrorCodeName(reply.code)};
+}
+
+Ending EndingOfSignal(int signal) {
+  const char* const name = signal == SIGINT ? "SIGINT" : "SIGTERM";
+  return {Outcome::kStopped, fmt::format("stopped by {}", name), "", signal};
+}
+
+bool IsInRound(Client::State state) {
+  return state != Client::State::kHello && state != Client::State::kDone;
 }
 
 }  // namespace
 
 Device::Device(const ClientOptions& options, const ModelInfo& model, const DeviceKey& key,
-               Share share)
+               Share share, Reporter& reporter)
     : options_(options),
+      model_(model),
       key_(key),
       share_(std::move(share)),
       samples_(*share_.data, share_.view(), options.held_out),
@@ -70,6 +91,7 @@ Device::Device(const ClientOptions& options, const ModelInfo& model, const Devic
       entropy_(options.seed ? std::optional<SeededEntropy>(key.secret) : std::nullopt),
       client_(MakeConfig(model), memory_.buffers()),
       connection_(ParseServerAddress(options.server), key_, kMaxFrame),
+      reporter_(reporter),
       back_off_ms_(kFirstBackOffMs),
       last_contact_ms_(NowMs()) {
   if (entropy_) entropy_->Attach(&client_.task());
@@ -98,13 +120,25 @@ ClientConfig Device::MakeConfig(const ModelInfo& model) {
 }
 
 Ending Device::Run() {
+  reporter_.Started(model_, samples_.source().count);
+  const Ending ending = RunUntilEnd();
+  connection_.Close();
+  return ending;
+}
+
+Ending Device::RunUntilEnd() {
   for (;;) {
+    if (const int signal = StopSignal(); signal != 0) return EndingOfSignal(signal);
     if (LacksServer()) {
       return {Outcome::kNoServer,
               fmt::format("no server at {} for {} s", options_.server, options_.give_up_s)};
     }
     if (std::optional<Ending> ending = Step()) return *ending;
   }
+}
+
+Span<const float> Device::downloaded_model() const {
+  return has_model_ ? memory_.base() : Span<const float>();
 }
 
 bool Device::LacksServer() const {
@@ -114,33 +148,37 @@ bool Device::LacksServer() const {
 
 // One step of the client, and the pause or the message that it asks for.
 std::optional<Ending> Device::Step() {
+  const bool is_training = client_.state() == Client::State::kTrain;
   Client::Progress progress = Client::Progress::kAgain;
   if (const Status status = client_.Step(&progress); status != Status::kOk) {
     GiveRoundUp(status);
     return std::nullopt;
   }
-  if (progress == Client::Progress::kDone) {
-    connection_.Close();
-    Say("the job is done");
-    return Ending{};
+  if (is_training && client_.state() == Client::State::kUploadBegin) {
+    reporter_.Trained(client_.local_round(), samples_.source().count);
   }
-  SayWhatChanged(progress);
-  if (client_.state() == Client::State::kUploadBegin) SayIfTrainingFailed();
-  if (progress == Client::Progress::kWait) SleepMs(client_.wait_ms());
-  if (client_.state() == Client::State::kTrain) {
-    SayIfNothingIsHeldOut();
-    RememberRound();
+  switch (progress) {
+    case Client::Progress::kDone:
+      return Ending{};
+    case Client::Progress::kWait:
+      SleepUnlessStopped(client_.wait_ms());
+      return std::nullopt;
+    case Client::Progress::kSend:
+      return Talk();
+    case Client::Progress::kAgain:
+      break;
   }
-  return progress == Client::Progress::kSend ? Talk() : std::nullopt;
+  return std::nullopt;
 }
 
 // After a failure of this device itself.
 void Device::GiveRoundUp(Status status) {
   if (status == Status::kInvalidArgument || status == Status::kEntropyFailed) {
-    throw std::runtime_error(fmt::format("the device cannot take part: {}", Reason(status)));
+    throw std::runtime_error(
+        fmt::format("the device cannot take part: {} ({})", Reason(status), StatusName(status)));
   }
-  Say(fmt::format("gave round {} up: {}", client_.task().round + 1, Reason(status)));
-  BackOff();
+  reporter_.RoundGivenUp(FailureOf(status));
+  SleepUnlessStopped(NextPauseMs());
 }
 
 // Exchanges the client's request for a reply.
@@ -148,8 +186,7 @@ std::optional<Ending> Device::Talk() {
   Reply reply;
   const Status status = Exchange(&reply);
   if (status != Status::kOk) {
-    LoseLink(status);
-    BackOff();
+    if (StopSignal() == 0) LoseLink(status);
     return std::nullopt;
   }
   OnContact();
@@ -157,53 +194,113 @@ std::optional<Ending> Device::Talk() {
 }
 
 Status Device::Exchange(Reply* reply) {
-  if (!connection_.is_open() && !connection_.Open()) return Status::kLinkLost;
-  return connection_.Exchange(client_.request(), reply);
+  return connection_.is_open() || Open() ? AwaitReply(reply) : Status::kLinkLost;
+}
+
+bool Device::Open() {
+  is_new_link_ = true;
+  return connection_.Open();
+}
+
+// A server that holds its answer to a Hello has no work for now.
+Status Device::AwaitReply(Reply* reply) {
+  const Request& request = client_.request();
+  for (uint64_t patience_ms = kSoonMs;;) {
+    const Status status = connection_.Exchange(request, reply, patience_ms);
+    if (status != Status::kWouldBlock || StopSignal() != 0) return status;
+    if (!connection_.is_authenticated()) continue;
+    ReportLink();
+    if (request.kind == Request::Kind::kHello) reporter_.Waiting();
+    patience_ms = kAnyTimeMs;
+  }
+}
+
+void Device::ReportLink() {
+  if (!is_new_link_ || !connection_.is_authenticated()) return;
+  is_new_link_ = false;
+  reporter_.Connected();
 }
 
 // After a reply of the device's own server.
 void Device::OnContact() {
+  ReportLink();
   back_off_ms_ = kFirstBackOffMs;
   last_contact_ms_ = NowMs();
-  if (complaints_.Reset()) PrintLine(key_.device_id, "linked to " + options_.server);
 }
 
 void Device::LoseLink(Status status) {
-  Complain(fmt::format("link to {}: {}", options_.server, WhyLost(status)));
+  const Failure failure = WhyLost(status);
   connection_.Close();
   client_.OnLinkLost();
+  RetryAfter(failure);
 }
 
-std::string Device::WhyLost(Status status) const {
-  if (!connection_.is_open()) return fmt::format("cannot connect: {}", connection_.error());
-  if (connection_.is_authenticated()) return Reason(status);
-  const bool is_refusal = status == Status::kPeerRefused || status == Status::kMismatch;
-  if (!is_refusal) {
-    return fmt::format("{}, before the server proved that it knows the key of {}", Reason(status),
-                       key_.device_id);
+Failure Device::WhyLost(Status status) const {
+  Failure failure = FailureOf(status);
+  if (!connection_.is_open()) {
+    failure.reason = fmt::format("cannot connect: {}", connection_.error());
+  } else if (connection_.is_authenticated()) {
+    return failure;
+  } else if (status == Status::kPeerRefused || status == Status::kMismatch) {
+    failure.reason = fmt::format(
+        "it does not accept the key of {}, or is not the server of this device", key_.device_id);
+  } else {
+    failure.reason +=
+        fmt::format(", before the server proved that it knows the key of {}", key_.device_id);
   }
-  return fmt::format("it does not accept the key of {}, or is not the server of this device",
-                     key_.device_id);
+  return failure;
 }
 
 std::optional<Ending> Device::TakeReply(const Reply& reply) {
+  const Client::State before = client_.state();
   const Status status = client_.OnReply(reply);
-  if (status == Status::kOk) return std::nullopt;
-  if (client_.is_refused()) return Ending{Outcome::kRefused, WhyFinal(options_, reply)};
-  const bool is_error = reply.kind == Reply::Kind::kError;
-  Say("round given up: " + (is_error ? Reason(reply.code) : Reason(status)));
-  BackOff();
+  if (status == Status::kOk) {
+    FollowReply(before, reply);
+    return std::nullopt;
+  }
+  if (client_.is_refused()) return EndingOf(options_, model_, reply);
+  const Failure failure =
+      reply.kind == Reply::Kind::kError ? FailureOf(reply.code) : FailureOf(status);
+  if (!IsInRound(before)) {
+    RetryAfter(failure);
+    return std::nullopt;
+  }
+  reporter_.RoundGivenUp(failure);
+  SleepUnlessStopped(NextPauseMs());
   return std::nullopt;
 }
 
-// Pauses before the next try. The pause doubles with each try and has a random part, so that a
-// fleet does not reconnect all at once.
-void Device::BackOff() {
+// After a reply that the client has taken.
+void Device::FollowReply(Client::State before, const Reply& reply) {
+  if (reply.kind == Reply::Kind::kWait) {
+    reporter_.Waiting();
+  } else if (reply.kind == Reply::Kind::kTrain) {
+    reporter_.Drawn(client_.task());
+    ReportIfNothingIsHeldOut();
+  } else if (before == Client::State::kDownload && client_.state() == Client::State::kTrain) {
+    has_model_ = true;
+    reporter_.Downloaded(4 * model_.parameters);
+    RememberRound();
+  } else if (reply.kind == Reply::Kind::kAck) {
+    reporter_.Acknowledged(reply.offset);
+    if (reply.complete) reporter_.Sent();
+  }
+}
+
+// The time before the next try, in milliseconds. It doubles with each try and has a random part, so
+// that a fleet does not reconnect all at once.
+uint32_t Device::NextPauseMs() {
   uint8_t random[4] = {};
   if (Entropy(random) != Status::kOk) throw std::runtime_error("no entropy");
-  const uint32_t jitter = LoadU32Le(random) % back_off_ms_;
-  SleepMs(back_off_ms_ / 2 + jitter);
+  const uint32_t pause_ms = back_off_ms_ / 2 + LoadU32Le(random) % back_off_ms_;
   back_off_ms_ = std::min(2 * back_off_ms_, kLastBackOffMs);
+  return pause_ms;
+}
+
+void Device::RetryAfter(const Failure& failure) {
+  const uint32_t pause_ms = NextPauseMs();
+  reporter_.Retrying(failure, pause_ms);
+  SleepUnlessStopped(pause_ms);
 }
 
 // Writes down the last round that this device trained for, and the receipt that came with it.
@@ -215,64 +312,14 @@ void Device::RememberRound() {
   marked_ = mark;
 }
 
-// Prints a line when the device's activity changes.
-void Device::SayWhatChanged(Client::Progress progress) {
-  std::string line = "waits to be drawn";
-  if (progress != Client::Progress::kWait) {
-    const Client::State state = client_.state();
-    if (state == Client::State::kHello || state == Client::State::kDone) return;
-    const TrainTask& task = client_.task();
-    line =
-        fmt::format("round {} attempt {}: {}", task.round + 1, task.attempt + 1, Activity(state));
-  }
-  if (line == said_) return;
-  Say(said_ = line);
-}
-
 // The server cannot tell: such a device counts as 1/2 in the fleet's accuracy.
-void Device::SayIfNothingIsHeldOut() {
-  if (told_held_out_ || client_.task().accuracy_q20 == 0 || held_out_.samples.count != 0) return;
-  told_held_out_ = true;
-  const std::string why =
+void Device::ReportIfNothingIsHeldOut() {
+  if (client_.task().accuracy_q20 == 0 || held_out_.samples.count != 0) return;
+  reporter_.NothingHeldOut(
       options_.held_out == 0
           ? "--held-out is 0; name a share of them, for example --held-out 0.2"
           : fmt::format("--held-out {} of {} is none; name a larger share, or give it more samples",
-                        options_.held_out, samples_.source().count);
-  PrintLine(
-      key_.device_id,
-      "the job evaluates on held-out samples, and this device has none, so it counts as 1/2: " +
-          why);
-}
-
-// A wrong sample, for example: the round takes zeros instead. Or numbers beyond the range of fixed
-// point. Only this device's owner is told.
-void Device::SayIfTrainingFailed() {
-  const LocalRound& round = client_.local_round();
-  const Status failure = round.failure();
-  if (failure == Status::kOk && round.saturated_steps() == 0) {
-    training_complaints_.Reset();
-  } else if (training_complaints_.IsDue(NowMs())) {
-    PrintLine(key_.device_id,
-              failure != Status::kOk
-                  ? fmt::format("training failed: {}; an update of zeros is sent instead",
-                                Reason(failure))
-                  : fmt::format("fixed point saturated in {} steps of the training: {}",
-                                round.saturated_steps(),
-                                "lower the learning rate or scale the features"));
-  }
-}
-
-void Device::Say(const std::string& line) const {
-  if (options_.verbose) PrintLine(key_.device_id, line);
-}
-
-void Device::Complain(const std::string& line) {
-  const bool is_due = complaints_.IsDue(NowMs());
-  if (options_.verbose) {
-    Say(line);
-  } else if (is_due) {
-    PrintLine(key_.device_id, line + "; trying again");
-  }
+                        options_.held_out, samples_.source().count));
 }
 
 }  // namespace sotto::posix

@@ -4,11 +4,11 @@
 // Reads its share of a data set and its key file, connects, and takes part in rounds until the
 // job is done. One thread. Exit statuses: 0 the job is done; 1 a failure of the machine, which may
 // pass; 2 an option or a file is wrong; 3 the device's options refuse the job, or the server the
-// device's model or version; 4 no server in time (--give-up). Nothing that comes over an
+// device's model or version; 4 no server in time (--give-up); 130 or 143 stopped by SIGINT or
+// SIGTERM, once it has its data: before, these end it at once. Nothing that comes over an
 // unauthenticated link ends it, but for 4.
 #include <cstdio>
 #include <exception>
-#include <fmt/format.h>
 #include <iostream>
 #include <sstream>
 #include <stdexcept>
@@ -18,12 +18,16 @@
 #include <CLI/CLI.hpp>
 
 #include "device.h"
+#include "ending.h"
 #include "options.h"
+#include "outputs.h"
+#include "reporter.h"
 #include "share.h"
 #include "sotto/options/strict.h"
 #include "sotto/posix/core_dumps.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
+#include "sotto/posix/output_descriptor.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
 #include "sotto/version.h"
@@ -32,34 +36,16 @@ namespace {
 
 using sotto::posix::ClientOptions;
 using sotto::posix::Device;
+using sotto::posix::DeviceKey;
 using sotto::posix::Ending;
+using sotto::posix::EventLog;
+using sotto::posix::kExitFailure;
+using sotto::posix::kExitUsage;
 using sotto::posix::Outcome;
-using sotto::posix::Printable;
-using sotto::posix::Share;
+using sotto::posix::Reporter;
+using sotto::posix::SharedModel;
 
-constexpr int kExitDone = 0;
-constexpr int kExitFailure = 1;
-constexpr int kExitUsage = 2;
-constexpr int kExitRefused = 3;
-constexpr int kExitNoServer = 4;
-
-int ExitCode(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kDone:
-      return kExitDone;
-    case Outcome::kRefused:
-      return kExitRefused;
-    case Outcome::kNoServer:
-      return kExitNoServer;
-  }
-  return kExitFailure;
-}
-
-int Fail(const char* why, int code) {
-  const std::string line = fmt::format("sotto-client: {}\n", Printable(why));
-  (void)std::fputs(line.c_str(), stderr);
-  return code;
-}
+constexpr char kProgram[] = "sotto-client";
 
 // CLI11's help, or what it refuses.
 int EndParsing(const CLI::App& app, const CLI::ParseError& error) {
@@ -67,21 +53,75 @@ int EndParsing(const CLI::App& app, const CLI::ParseError& error) {
   const int code = app.exit(error, std::cout, complaint);
   std::istringstream lines(complaint.str());
   for (std::string line; std::getline(lines, line);) {
-    (void)std::fputs((Printable(line) + "\n").c_str(), stderr);
+    (void)std::fputs((sotto::posix::Printable(line) + "\n").c_str(), stderr);
   }
-  return code == 0 ? kExitDone : kExitUsage;
+  return code == 0 ? 0 : kExitUsage;
 }
 
-Ending TakePart(const ClientOptions& options) {
-  CheckOptions(options);
-  const sotto::posix::SharedModel model = ModelOf(options);
-  Share share = LoadShare(options, *model);
-  Device device(options, *model, sotto::posix::ReadKeyFile(options.key), std::move(share));
-  return device.Run();
+// The device until its end, and then its outputs.
+class Client {
+ public:
+  Client(const ClientOptions& options, EventLog& log)
+      : options_(options), reporter_(log, options.server) {
+    CheckOptions(options);
+    RequireOutputs(options);
+    model_ = ModelOf(options);
+    key_ = sotto::posix::ReadKeyFile(options.key);
+    log.SetDevice(key_.device_id);
+  }
+
+  int Run() {
+    Device device(options_, *model_, key_, LoadShare(options_, *model_), reporter_);
+    sotto::posix::CatchStopSignals();
+    Ending ending;
+    try {
+      ending = device.Run();
+    } catch (const std::exception& error) {
+      WriteOutputs({Outcome::kFailed, error.what()}, device);
+      throw;
+    }
+    WriteOutputs(ending, device);
+    reporter_.Ended(ending);
+    return ExitStatus(ending);
+  }
+
+ private:
+  void WriteOutputs(const Ending& ending, const Device& device) const {
+    const sotto::Span<const float> model = device.downloaded_model();
+    if (!model.empty()) WriteModel(options_, model);
+    WriteResults(options_,
+                 ResultsText(options_, key_.device_id, model_.get(), ending, reporter_.totals()));
+  }
+
+  const ClientOptions& options_;
+  Reporter reporter_;
+  SharedModel model_;
+  DeviceKey key_;
+};
+
+int Fail(EventLog& log, const std::exception& error, int code) {
+  log.Write(sotto::posix::event::kFailed, {{"reason", error.what()}});
+  return code;
 }
 
-int RunClient(int argc, char** argv) {
-  CLI::App app("Takes part in a Sotto job as one device.", "sotto-client");
+int RunClient(const ClientOptions& options) {
+  EventLog log(kProgram, LogOptionsOf(options));
+  try {
+    return Client(options, log).Run();
+  } catch (const std::invalid_argument& error) {
+    return Fail(log, error, kExitUsage);
+  } catch (const sotto::posix::FileError& error) {
+    return Fail(log, error, kExitUsage);
+  } catch (const std::exception& error) {
+    return Fail(log, error, kExitFailure);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  sotto::posix::OpenStandardStreams();
+  CLI::App app("Takes part in a Sotto job as one device.", kProgram);
   app.set_version_flag("--version", sotto::kVersion);
   ClientOptions options;
   AddOptions(app, options);
@@ -91,23 +131,8 @@ int RunClient(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return EndParsing(app, error);
   }
+  if (app.get_config_ptr()->count() > 0) options.config = app.get_config_ptr()->results().back();
   sotto::posix::ForbidCoreDumps();
   sotto::posix::IgnoreWriteSignals();
-  const Ending ending = TakePart(options);
-  if (ending.outcome == Outcome::kDone) return kExitDone;
-  return Fail(ending.why.c_str(), ExitCode(ending.outcome));
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  try {
-    return RunClient(argc, argv);
-  } catch (const std::invalid_argument& error) {
-    return Fail(error.what(), kExitUsage);
-  } catch (const sotto::posix::FileError& error) {
-    return Fail(error.what(), kExitUsage);
-  } catch (const std::exception& error) {
-    return Fail(error.what(), kExitFailure);
-  }
+  return RunClient(options);
 }

@@ -63,6 +63,23 @@ void AddPrivacyOptions(CLI::App& app, ClientOptions& o) {
       ->capture_default_str();
 }
 
+void AddOutputOptions(CLI::App& app, ClientOptions& o) {
+  app.add_option("--log", o.log, "how events are written to standard error: lines for people, json")
+      ->capture_default_str()
+      ->check(CLI::IsMember(LogFormatNames()));
+  CLI::Option* const level =
+      app.add_option("--log-level", o.log_level, "the least important events to write")
+          ->capture_default_str()
+          ->check(CLI::IsMember(LogLevelNames()));
+  app.add_flag("-v,--verbose", o.verbose, "the same as --log-level debug")->excludes(level);
+  app.add_option("--json", o.json,
+                 "write the results to this file at the end, for its owner alone");
+  app.add_option(
+      "--model-out", o.model_out,
+      "write the newest global model that was downloaded to this file at the end, float32 "
+      "LE");
+}
+
 void AddTestOptions(CLI::App& app, ClientOptions& o) {
   app.add_option("--seed", o.seed, "for tests: repeatable, NOT PRIVATE");
   app.add_flag("--insecure-seed", o.insecure_seed, "confirms --seed");
@@ -117,7 +134,8 @@ void CheckShare(const ClientOptions& options) {
 constexpr char kExitStatuses[] =
     "Exit status: 0 the job is done; 1 this machine failed, for example its disk is full: try "
     "again; 2 an option or a file is wrong; 3 this device's options refuse the job, or the server "
-    "refuses this device's model or version; 4 no server in the time of --give-up.";
+    "refuses this device's model or version; 4 no server in the time of --give-up; 130 stopped by "
+    "SIGINT (Ctrl-C), 143 by SIGTERM.";
 
 }  // namespace
 
@@ -127,8 +145,7 @@ void AddOptions(CLI::App& app, ClientOptions& options) {
   AddDeviceOptions(app, options);
   AddShareOptions(app, options);
   AddPrivacyOptions(app, options);
-  app.add_flag("-v,--verbose", options.verbose,
-               "a line for each step of a round and for each failure");
+  AddOutputOptions(app, options);
   AddTestOptions(app, options);
   app.footer(kExitStatuses);
 }
@@ -155,6 +172,13 @@ SharedModel ModelOf(const ClientOptions& options) {
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(fmt::format("--model {}", error.what()));
   }
+}
+
+LogOptions LogOptionsOf(const ClientOptions& options) {
+  LogOptions log;
+  log.format = LogFormatFor(options.log);
+  log.level = options.verbose ? LogLevel::kDebug : LogLevelOf(options.log_level);
+  return log;
 }
 
 std::string MarkPath(const ClientOptions& options) {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "sotto/data/partitions.h"
+#include "sotto/log/event_log.h"
 #include "sotto/model/model_file.h"
 #include "sotto/options/numbers.h"
 
@@ -39,8 +40,13 @@ struct ClientOptions {
   double give_up_s = 0;                  // 0: never
   double hold_s = 25;                    // [0, 50]; 0: poll
   bool allow_no_privacy = false;
-  double min_private_noise = 0;  // a noise multiplier; 0: the server is trusted
-  bool verbose = false;
+  double min_private_noise = 0;    // a noise multiplier; 0: the server is trusted
+  bool verbose = false;            // the same as log_level "debug"
+  std::string log = "lines";       // LogFormatNames()
+  std::string log_level = "info";  // LogLevelNames()
+  std::string json;                // paths of outputs; empty: none
+  std::string model_out;
+  std::string config;            // path of the file that options were read from; empty: none
   std::optional<uint64_t> seed;  // INSECURE: for tests
   bool insecure_seed = false;
 };
@@ -54,6 +60,9 @@ void CheckOptions(const ClientOptions& options);
 
 // The model that --model names, or that is in its file. Throws if there is none.
 SharedModel ModelOf(const ClientOptions& options);
+
+// How the program logs.
+LogOptions LogOptionsOf(const ClientOptions& options);
 
 // The file of --mark.
 std::string MarkPath(const ClientOptions& options);

@@ -139,6 +139,13 @@ class TemporaryFile {
   std::string name_;
 };
 
+void Replace(const std::string& path, const std::string& content, mode_t mode) {
+  RequireRegularFile(path);
+  const TemporaryFile file(path, content, mode);
+  if (rename(file.name(), path.c_str()) != 0) FailErrno(path, "cannot replace it", kCheckFolder);
+  SyncFolder(path);
+}
+
 }  // namespace
 
 void ThrowFileError(const std::string& message, int error) {
@@ -218,12 +225,18 @@ std::optional<std::string> ReadTextFile(const std::string& path) {
 }
 
 void ReplaceTextFile(const std::string& path, const std::string& content) {
-  RequireRegularFile(path);
   struct stat former {};
   const bool is_there = stat(path.c_str(), &former) == 0;
-  const TemporaryFile file(path, content, is_there ? former.st_mode & 0777 : kOwnerOnly);
-  if (rename(file.name(), path.c_str()) != 0) FailErrno(path, "cannot replace it", kCheckFolder);
-  SyncFolder(path);
+  Replace(path, content, is_there ? former.st_mode & 0777 : kOwnerOnly);
+}
+
+void ReplacePrivateFile(const std::string& path, const std::string& content) {
+  Replace(path, content, kOwnerOnly);
+}
+
+void RequireReplaceable(const std::string& path) {
+  RequireRegularFile(path);
+  const TemporaryFile file(path, "");
 }
 
 }  // namespace sotto::posix

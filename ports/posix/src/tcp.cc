@@ -115,8 +115,9 @@ int TcpStream::Receive(MutableByteSpan bytes) {
 }
 
 bool TcpStream::Wait(bool for_sending, int timeout_ms) const {
-  pollfd descriptor{socket_, static_cast<short>(for_sending ? POLLIN | POLLOUT : POLLIN), 0};
-  return poll(&descriptor, 1, timeout_ms) > 0;
+  pollfd descriptors[] = {{socket_, static_cast<short>(for_sending ? POLLIN | POLLOUT : POLLIN), 0},
+                          {stop_, POLLIN, 0}};
+  return poll(descriptors, 2, timeout_ms) > 0 && descriptors[0].revents != 0;
 }
 
 std::string NumericAddress(const std::string& host) {

@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace sotto::posix {
@@ -18,6 +20,15 @@ size_t ControlSize(std::string_view text) {
 }  // namespace
 
 bool StandardErrorIsTerminal() { return isatty(STDERR_FILENO) == 1; }
+
+// JOURNAL_STREAM is DEVICE:INODE of the stream that the manager made, which a shell may have
+// replaced.
+bool StandardErrorIsJournal() {
+  const char* const journal = std::getenv("JOURNAL_STREAM");
+  struct stat info {};
+  if (journal == nullptr || fstat(STDERR_FILENO, &info) != 0) return false;
+  return journal == std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino);
+}
 
 size_t TerminalColumns() {
   winsize size{};

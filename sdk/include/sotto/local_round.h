@@ -138,6 +138,8 @@ class LocalRound {
   bool clipped() const { return failure_ != Status::kOk || trainer_.clipped(); }
   // kOk, or why the training failed: the status of LocalTrainer::Step(). For the device's owner.
   Status failure() const { return failure_; }
+  // Steps of the training so far.
+  uint32_t steps() const { return trainer_.steps(); }
   // Steps of the training in which a number of a net in fixed point saturated: see LocalTrainer.
   // For the device's owner, since it depends on the data.
   uint32_t saturated_steps() const { return trainer_.saturated_steps(); }

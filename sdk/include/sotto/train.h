@@ -131,6 +131,9 @@ class LocalTrainer {
   //            distribution function of that length.
   bool clipped() const { return clipped_; }
 
+  // Number of steps so far.
+  uint32_t steps() const { return steps_; }
+
   // Number of steps in which a number of a net in fixed point was out of the range of its format,
   // so that the nearest number in range took its place. See FixedPoint.
   uint32_t saturated_steps() const { return saturated_steps_; }

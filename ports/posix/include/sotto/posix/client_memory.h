@@ -47,6 +47,9 @@ class ClientMemory {
             {bytes + chunk_size_, sizeof(float) * shared_.size() - chunk_size_}};
   }
 
+  // The model that the client has downloaded last; zeros before.
+  Span<const float> base() const { return {base_.data(), base_.size()}; }
+
  private:
   std::vector<float> base_;
   std::vector<float> update_;

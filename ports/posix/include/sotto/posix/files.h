@@ -72,6 +72,12 @@ std::optional<std::string> ReadTextFile(const std::string& path);
 // std::invalid_argument if it is no regular file.
 void ReplaceTextFile(const std::string& path, const std::string& content);
 
+// The same; and the file then belongs to its owner alone, whoever could read the former one.
+void ReplacePrivateFile(const std::string& path, const std::string& content);
+
+// Throws where these two would: a program that writes a file at its end finds out at its start.
+void RequireReplaceable(const std::string& path);
+
 }  // namespace sotto::posix
 
 #endif  // SOTTO_POSIX_FILES_H_

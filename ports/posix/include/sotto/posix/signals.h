@@ -2,6 +2,8 @@
 #ifndef SOTTO_POSIX_SIGNALS_H_
 #define SOTTO_POSIX_SIGNALS_H_
 
+#include <cstdint>
+
 namespace sotto::posix {
 
 // After this call, writing to a closed connection or beyond a limit on file sizes fails instead of
@@ -15,6 +17,12 @@ void IgnoreHangUp();
 // and 0 before. A second one ends the process. For work that ends itself at its next good moment.
 void CatchStopSignals();
 int StopSignal();
+
+// A descriptor that can be read from then on, for poll(); nobody reads it. -1: no signal is caught.
+int StopDescriptor();
+
+// Sleeps for `ms` milliseconds; or shorter, if a stop signal comes or has come.
+void SleepUnlessStopped(uint32_t ms);
 
 }  // namespace sotto::posix
 

@@ -16,7 +16,8 @@ namespace sotto::posix {
 
 class TcpStream {
  public:
-  TcpStream() = default;
+  // stop  a descriptor for poll(): once it can be read, Connect() and Wait() wait no longer. -1: none
+  explicit TcpStream(int stop = -1) : stop_(stop) {}
   ~TcpStream() { Close(); }
   TcpStream(const TcpStream&) = delete;
   TcpStream& operator=(const TcpStream&) = delete;
@@ -40,7 +41,7 @@ class TcpStream {
   int Send(ByteSpan bytes);
   int Receive(MutableByteSpan bytes);
 
-  // Waits until bytes can be received, or also sent; false after timeout_ms.
+  // Waits until bytes can be received, or also sent; false after timeout_ms or a stop.
   bool Wait(bool for_sending, int timeout_ms) const;
 
   bool is_open() const { return socket_ >= 0; }
@@ -53,6 +54,7 @@ class TcpStream {
   bool ConnectTo(const void* address, unsigned size, int family, int timeout_ms);
   Status Fail(const char* error);
 
+  const int stop_;
   int socket_ = -1;
   const char* error_ = "";
 };

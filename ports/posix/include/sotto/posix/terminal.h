@@ -12,6 +12,10 @@ namespace sotto::posix {
 // True if standard error is a terminal.
 bool StandardErrorIsTerminal();
 
+// True if standard error goes to systemd's journal, which adds the time itself and takes a level in
+// front of a line, as sd-daemon(3) has it. Without a service manager it is false.
+bool StandardErrorIsJournal();
+
 // The columns of the terminal on standard error; 0: there is none, or it does not say.
 size_t TerminalColumns();
 

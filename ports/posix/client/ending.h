@@ -1,0 +1,55 @@
+// How a device's part in a job ends: the one table of outcomes, their exit statuses and events.
+// Part of ports/posix/client. Constant data and plain values.
+#ifndef SOTTO_POSIX_CLIENT_ENDING_H_
+#define SOTTO_POSIX_CLIENT_ENDING_H_
+
+#include <cstdint>
+#include <string>
+
+#include "events.h"
+
+namespace sotto::posix {
+
+enum class Outcome : uint8_t {
+  kDone,      // the job is done
+  kFailed,    // this machine failed, or a file became wrong
+  kRefused,   // the server refused this device's model for good, or this device the job
+  kNoServer,  // no server in time (--give-up)
+  kStopped,   // SIGINT or SIGTERM
+};
+
+struct Ending {
+  Outcome outcome = Outcome::kDone;
+  std::string reason = {};  // for people; empty if the job is done
+  std::string code = {};    // of kRefused: the name of the status or error code
+  int signal = 0;      // of kStopped
+};
+
+struct OutcomeRow {
+  Outcome outcome;
+  const EventKind& event;  // its name is the outcome's
+  int exit_status;
+};
+
+inline constexpr int kExitFailure = 1;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitSignal = 128;  // plus the signal's number: as shells say it, and `sotto`
+
+// In the order of the enumeration.
+inline constexpr OutcomeRow kOutcomes[] = {
+    {Outcome::kDone, event::kDone, 0},
+    {Outcome::kFailed, event::kFailed, kExitFailure},
+    {Outcome::kRefused, event::kRefused, 3},
+    {Outcome::kNoServer, event::kNoServer, 4},
+    {Outcome::kStopped, event::kStopped, kExitSignal},
+};
+
+inline const OutcomeRow& RowOf(Outcome outcome) { return kOutcomes[static_cast<int>(outcome)]; }
+
+inline int ExitStatus(const Ending& ending) {
+  return RowOf(ending.outcome).exit_status + ending.signal;
+}
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_POSIX_CLIENT_ENDING_H_

@@ -1,0 +1,107 @@
+#include "outputs.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sotto/bytes.h"
+#include "sotto/data/source.h"
+#include "sotto/log/json_text.h"
+#include "sotto/model/model_text.h"
+#include "sotto/num.h"
+#include "sotto/posix/files.h"
+#include "sotto/posix/hex.h"
+#include "sotto/posix/port.h"
+
+namespace sotto::posix {
+namespace {
+
+struct NamedFile {
+  const char* option;
+  std::string path;
+};
+
+std::vector<NamedFile> OutputsOf(const ClientOptions& options) {
+  return {{"--json", options.json}, {"--model-out", options.model_out}};
+}
+
+std::vector<NamedFile> OtherFilesOf(const ClientOptions& options) {
+  std::vector<NamedFile> files = {{"--key", options.key},
+                                  {"--mark", MarkPath(options)},
+                                  {"--data", ParseDataSource(options.data).path},
+                                  {"--labels", options.labels},
+                                  {"--config", options.config}};
+  if (IsModelFile(options.model)) files.push_back({"--model", options.model});
+  return files;
+}
+
+// Links and . and .. make no difference.
+bool IsSameFile(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  return std::filesystem::weakly_canonical(a, ignored) ==
+         std::filesystem::weakly_canonical(b, ignored);
+}
+
+void RequireOwnName(const NamedFile& output, const std::vector<NamedFile>& others) {
+  for (const NamedFile& other : others) {
+    if (other.path.empty() || !IsSameFile(output.path, other.path)) continue;
+    throw std::invalid_argument(fmt::format("{} {}: {} names it, too; name another file",
+                                            output.option, output.path, other.option));
+  }
+}
+
+std::string TextOrNull(const std::string& text) {
+  return text.empty() ? std::string(kJsonNull) : JsonText(text);
+}
+
+}  // namespace
+
+void RequireOutputs(const ClientOptions& options) {
+  std::vector<NamedFile> others = OtherFilesOf(options);
+  for (const NamedFile& output : OutputsOf(options)) {
+    if (output.path.empty()) continue;
+    RequireOwnName(output, others);
+    RequireReplaceable(output.path);
+    others.push_back(output);
+  }
+}
+
+std::string ResultsText(const ClientOptions& options, const std::string& device,
+                        const ModelInfo* model, const Ending& ending, const Totals& totals) {
+  const auto& last = totals.last_round;
+  JsonObject results;
+  results.Add("outcome", JsonText(RowOf(ending.outcome).event.name))
+      .Add("reason", TextOrNull(ending.reason))
+      .Add("code", TextOrNull(ending.code))
+      .Add("server", JsonText(options.server))
+      .Add("device", TextOrNull(device))
+      .Add("model", model == nullptr ? kJsonNull : JsonText(model->name))
+      .Add("model_digest", model == nullptr ? kJsonNull : JsonText(ModelDigestHex(*model)))
+      .Add("rounds_drawn", JsonText(totals.rounds_drawn))
+      .Add("rounds_trained", JsonText(totals.rounds_trained))
+      .Add("rounds_sent", JsonText(totals.rounds_sent))
+      .Add("rounds_given_up", JsonText(totals.rounds_given_up))
+      .Add("bytes_sent", JsonText(totals.bytes_sent))
+      .Add("job", last ? JsonText(Hex(last->job_id)) : kJsonNull)
+      .Add("last_round", last ? JsonText(uint64_t{last->round} + 1) : kJsonNull)
+      .Add("seconds", JsonText(static_cast<double>(NowMs() - totals.began_ms) / 1000));
+  return results.Text() + '\n';
+}
+
+void WriteResults(const ClientOptions& options, const std::string& results) {
+  if (!options.json.empty()) ReplacePrivateFile(options.json, results);
+}
+
+void WriteModel(const ClientOptions& options, Span<const float> parameters) {
+  if (options.model_out.empty()) return;
+  std::string bytes(4 * parameters.size(), '\0');
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    StoreU32Le(FloatBits(parameters[i]), reinterpret_cast<uint8_t*>(&bytes[4 * i]));
+  }
+  ReplaceTextFile(options.model_out, bytes);
+}
+
+}  // namespace sotto::posix

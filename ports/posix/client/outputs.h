@@ -1,0 +1,37 @@
+// The files that sotto-client writes at its end: --json and --model-out. Part of
+// ports/posix/client.
+//
+// Both are replaced as a whole, so a reader finds the old contents or the new ones. Stateless.
+#ifndef SOTTO_POSIX_CLIENT_OUTPUTS_H_
+#define SOTTO_POSIX_CLIENT_OUTPUTS_H_
+
+#include <string>
+
+#include "ending.h"
+#include "options.h"
+#include "reporter.h"
+#include "sotto/model_info.h"
+
+namespace sotto::posix {
+
+// Checks before any work that both can be written: regular files or none, in folders that can be
+// written to, and none that the client reads or writes elsewise. Throws std::invalid_argument that
+// names the option, or a FileError.
+void RequireOutputs(const ClientOptions& options);
+
+// The results as one JSON object and a line end. README.md lists the members.
+//   device  its name in the key file; empty: not known
+//   model   null: not known
+std::string ResultsText(const ClientOptions& options, const std::string& device,
+                        const ModelInfo* model, const Ending& ending, const Totals& totals);
+
+// Writes ResultsText() to the file of --json, for its owner alone.
+void WriteResults(const ClientOptions& options, const std::string& results);
+
+// Writes a model to the file of --model-out: float32, little endian, as `sotto serve --model-out`
+// does.
+void WriteModel(const ClientOptions& options, Span<const float> parameters);
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_POSIX_CLIENT_OUTPUTS_H_

@@ -1,0 +1,136 @@
+#include "reporter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "reasons.h"
+#include "sotto/model/model_text.h"
+#include "sotto/posix/port.h"
+
+namespace sotto::posix {
+namespace {
+
+bool IsSameAttempt(const TrainTask& a, const TrainTask& b) {
+  return std::equal(std::begin(a.job_id), std::end(a.job_id), std::begin(b.job_id)) &&
+         a.round == b.round && a.attempt == b.attempt;
+}
+
+}  // namespace
+
+Failure FailureOf(Status status) { return {Reason(status), StatusName(status)}; }
+Failure FailureOf(ErrorCode code) { return {Reason(code), ErrorCodeName(code)}; }
+
+Reporter::Reporter(EventLog& log, std::string server) : log_(log), server_(std::move(server)) {
+  totals_.began_ms = NowMs();
+}
+
+// The time since the phase before ended.
+Seconds Reporter::SecondsOfPhase() {
+  const uint64_t now_ms = NowMs();
+  const uint64_t began_ms = std::exchange(phase_began_ms_, now_ms);
+  return {static_cast<double>(now_ms - began_ms) / 1000};
+}
+
+// Rounds and attempts count from 1 for people, as in the server's log.
+EventFields Reporter::WithRound(const EventFields& more) const {
+  const TrainTask task = totals_.last_round.value_or(TrainTask());
+  EventFields fields = {{"round", uint64_t{task.round} + 1},
+                        {"attempt", uint64_t{task.attempt} + 1}};
+  fields.insert(fields.end(), more.begin(), more.end());
+  return fields;
+}
+
+void Reporter::Started(const ModelInfo& model, uint32_t samples) {
+  log_.Write(event::kStarted,
+             {{"server", server_}, {"model", DescribeModel(model)}, {"samples", samples}});
+}
+
+void Reporter::Connected() {
+  is_reported_waiting_ = false;
+  log_.End(event::kRetrying);
+  log_.Write(event::kConnected, {{"server", server_}});
+}
+
+void Reporter::Waiting() {
+  if (std::exchange(is_reported_waiting_, true)) return;
+  log_.Write(event::kWaiting);
+}
+
+void Reporter::Retrying(const Failure& failure, uint32_t pause_ms) {
+  log_.Write(event::kRetrying, {{"server", server_},
+                                {"reason", failure.reason},
+                                {"code", failure.code},
+                                {"retry_in_ms", Milliseconds{pause_ms}}});
+}
+
+void Reporter::Drawn(const TrainTask& task) {
+  const bool is_resumed = totals_.last_round && IsSameAttempt(*totals_.last_round, task);
+  if (is_resumed) {
+    log_.Write(event::kResumed, WithRound({}));
+    return;
+  }
+  totals_.last_round = task;
+  ++totals_.rounds_drawn;
+  bytes_of_round_ = 0;
+  SecondsOfPhase();
+  log_.Write(event::kDrawn, WithRound({}));
+}
+
+void Reporter::Downloaded(uint32_t bytes) {
+  log_.Write(event::kDownloaded, WithRound({{"bytes", bytes}, {"seconds", SecondsOfPhase()}}));
+}
+
+// A wrong sample, for example: the round takes zeros instead. Or numbers beyond the range of fixed
+// point. Only this device's owner is told.
+void Reporter::Trained(const LocalRound& round, uint32_t samples) {
+  ++totals_.rounds_trained;
+  log_.Write(
+      event::kTrained,
+      WithRound({{"samples", samples}, {"steps", round.steps()}, {"seconds", SecondsOfPhase()}}));
+  if (round.failure() != Status::kOk) {
+    const Failure failure = FailureOf(round.failure());
+    log_.Write(event::kTrainingFailed,
+               WithRound({{"reason", failure.reason}, {"code", failure.code}}));
+  } else {
+    log_.End(event::kTrainingFailed);
+  }
+  if (round.saturated_steps() > 0) {
+    log_.Write(event::kSaturated, WithRound({{"steps", round.saturated_steps()}}));
+  } else {
+    log_.End(event::kSaturated);
+  }
+}
+
+// The server may hold fewer than before: it has dropped an update whose training began anew.
+void Reporter::Acknowledged(uint64_t held) {
+  const uint64_t before = std::exchange(bytes_of_round_, held);
+  totals_.bytes_sent += held > before ? held - before : 0;
+}
+
+void Reporter::Sent() {
+  ++totals_.rounds_sent;
+  log_.Write(event::kSent, WithRound({{"bytes", bytes_of_round_}, {"seconds", SecondsOfPhase()}}));
+}
+
+void Reporter::RoundGivenUp(const Failure& failure) {
+  ++totals_.rounds_given_up;
+  is_reported_waiting_ = false;
+  log_.Write(event::kRoundGivenUp, WithRound({{"reason", failure.reason}, {"code", failure.code}}));
+}
+
+void Reporter::NothingHeldOut(const std::string& reason) {
+  if (std::exchange(is_reported_held_out_, true)) return;
+  log_.Write(event::kNothingHeldOut, {{"reason", reason}});
+}
+
+void Reporter::Ended(const Ending& ending) {
+  EventFields fields;
+  if (!ending.reason.empty()) fields.emplace_back("reason", ending.reason);
+  if (!ending.code.empty()) fields.emplace_back("code", ending.code);
+  fields.emplace_back("rounds_drawn", totals_.rounds_drawn);
+  fields.emplace_back("rounds_sent", totals_.rounds_sent);
+  fields.emplace_back("bytes_sent", totals_.bytes_sent);
+  log_.Write(RowOf(ending.outcome).event, fields);
+}
+
+}  // namespace sotto::posix
