@@ -99,8 +99,10 @@ start="$(sed -n 's/^ExecStart=//p' "${work}/root/usr/local/lib/systemd/system/so
 read -ra words <<< "${start}"
 echo "+ ${start}"
 "${words[@]}" --give-up 60 2> "${work}/client.txt"
-grep -q '^kitchen: round 1 attempt 1: trains$' "${work}/client.txt"
-grep -q '^kitchen: round 2 attempt 1: sends its update$' "${work}/client.txt"
+# The events, in the order and the words of the README's session.
+without_numbers() { sed -E 's/^[0-9-]+ [0-9:]+Z //; s/[0-9]+\.[0-9.]+(:[0-9]+)?/N/g; s/[0-9]+ bytes/N bytes/; s/bytes: [0-9]+/bytes: N/; s/[0-9]+ (samples|steps)/N \1/g'; }
+awk '/^```text$/ { inside = 1; next } /^```/ { inside = 0 } inside && /^[0-9 :Z-]*kitchen: /' "${readme}" | without_numbers > session.txt
+without_numbers < "${work}/client.txt" | diff session.txt -
 trap - EXIT
 wait "${server}" || {
   cat "${work}/server.txt"

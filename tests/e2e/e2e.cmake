@@ -27,7 +27,8 @@ sotto_gtest(live_test
   SOURCES e2e/attack.cc e2e/live.cc e2e/live_attack_test.cc e2e/live_audit_test.cc
           e2e/live_client_files_test.cc e2e/live_client_test.cc e2e/live_equality_test.cc
           e2e/live_fleet_test.cc e2e/live_hold_test.cc
-          e2e/live_ledger_test.cc e2e/live_protocol_test.cc e2e/live_store_test.cc
+          e2e/live_ledger_test.cc e2e/live_protocol_test.cc e2e/live_said_test.cc
+          e2e/live_store_test.cc
           e2e/live_swarm_test.cc e2e/live_test.cc
           e2e/live_views_test.cc e2e/server_failure_test.cc
   TIMEOUT 600)

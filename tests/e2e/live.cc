@@ -246,10 +246,10 @@ Process Site::Client(size_t device, uint16_t port, const Arguments& arguments,
   const bool sets_level =
       std::find(arguments.begin(), arguments.end(), "--log-level") != arguments.end();
   if (!sets_level) all.emplace_back("-v");
-  all.insert(all.end(), {"--server", Address(port), "--key",
-                         Path("keys/" + key(device).device_id + ".key"), "--data",
-                         Path("data/train-images-idx3-ubyte"), "--labels",
-                         Path("data/train-labels-idx1-ubyte")});
+  all.insert(
+      all.end(),
+      {"--server", Address(port), "--key", Path("keys/" + key(device).device_id + ".key"), "--data",
+       Path("data/train-images-idx3-ubyte"), "--labels", Path("data/train-labels-idx1-ubyte")});
   if (std::find(arguments.begin(), arguments.end(), "--device") == arguments.end()) {
     all.insert(all.end(), {"--samples", fmt::format("{}:{}", kSamples * device, kSamples)});
   }

@@ -1,5 +1,6 @@
 // sotto-client with options and files that are wrong: it says which, touches none of them, and ends
 // with a status that keeps its unit from starting it again.
+#include <algorithm>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <string>
@@ -17,10 +18,12 @@ using namespace std::string_literals;
 TEST(LiveClientFilesTest, ItsHelpAndItsPageListItsExitStatuses) {
   const Site site(1);
   EXPECT_EQ(Process({SOTTO_CLIENT_PROGRAM, "--help"}, site.Path("help.log")).Wait(), 0);
-  const std::string help = ReadFile(site.Path("help.log"));
+  std::string help = ReadFile(site.Path("help.log"));
+  help.erase(0, help.find("Exit status:"));
+  std::replace(help.begin(), help.end(), '\n', ' ');
   const std::string page = ReadFile(SOTTO_SOURCE_DIR "/ports/posix/client/README.md");
-  for (const char* status : {"0", "1", "2", "3", "4"}) {
-    EXPECT_EQ(Count(help.substr(help.find("Exit status:")), status + " "s), 1u) << help;
+  for (const char* status : {"0", "1", "2", "3", "4", "130", "143"}) {
+    EXPECT_EQ(Count(help, " "s + status + " "), 1u) << help;
     EXPECT_EQ(Count(page, "\n| "s + status + " | "), 1u);
   }
 }
@@ -99,7 +102,7 @@ TEST(LiveClientFilesTest, FilesThatStayWrongEndItWithStatus2) {
   Files swapped = good;
   std::swap(swapped.data, swapped.labels);
   EXPECT_EQ(swapped.Run(), 2);
-  EXPECT_EQ(Count(ReadFile(good.log), "sotto-client: "), 1u + 3 + 15 + 1);
+  EXPECT_EQ(Count(ReadFile(good.log), "\n"), 2u + 3 + 15 + 1) << ReadFile(good.log);
 }
 
 TEST(LiveClientFilesTest, SamplesOfAnyFormatAreReadByWhatTheirNameSays) {
@@ -156,6 +159,28 @@ TEST(LiveClientFilesTest, AMarkThatWouldReplaceAnotherFileOrCannotBeWrittenIsRef
     EXPECT_TRUE(path == fifo || ReadFile(path) == before) << path;
     EXPECT_GE(Count(ReadFile(wrong.log), path + ": "), 1u) << ReadFile(wrong.log);
   }
+}
+
+// Before it connects, and so before a round counts on it.
+TEST(LiveClientFilesTest, AnOutputThatCannotBeWrittenOrIsAnotherFileIsRefusedAndNothingIsTouched) {
+  const Site site(1);
+  const Files files(site);
+  const std::string fifo = site.Path("fifo");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const std::string link = site.Path("link");
+  ASSERT_EQ(symlink(files.data.c_str(), link.c_str()), 0);
+  for (const char* option : {"--json", "--model-out"}) {
+    for (const std::string& path : {files.key, files.data, link, files.labels, files.mark,
+                                    site.Path("data"), site.Path("none/x"), fifo}) {
+      const std::string before = path == fifo ? "" : ReadFile(path);
+      EXPECT_EQ(files.Run({option, path}), 2) << option << " " << path;
+      EXPECT_TRUE(path == fifo || ReadFile(path) == before) << path;
+    }
+  }
+  const std::string out = site.Path("out");
+  EXPECT_EQ(files.Run({"--json", out, "--model-out", out}), 2);
+  EXPECT_EQ(ReadFile(out), "");
+  EXPECT_EQ(Count(ReadFile(files.log), "--model-out " + out + ": --json names it, too"), 1u);
 }
 
 TEST(LiveClientFilesTest, ItsMessagesHoldNoControlCharacters) {

@@ -41,8 +41,8 @@ TEST(LiveTest, AClientWithoutMomentumNeverTrainsInAJobWithItAndTheOthersDo) {
   }
   ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
   ExpectAllDone(site, clients);
-  EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), "trains"), 0u);
-  EXPECT_EQ(Count(ReadFile(site.ClientLog(1)), "trains"), 2u);
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), "trained in round"), 0u);
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(1)), "trained in round"), 2u);
   EXPECT_EQ(Count(ReadFile(server.log), "; told to wait: 1 device without momentum (1 drawn"), 2u);
   const Json results = Json::parse(ReadFile(site.Path("serve.json")));
   EXPECT_EQ(results["rounds_released"], 2);

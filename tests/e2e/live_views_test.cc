@@ -20,7 +20,7 @@ bool Says(const Server& server, const std::string& words) {
 size_t CountReported(const Site& site) {
   size_t reported = 0;
   for (size_t i = 0; i < site.devices(); ++i) {
-    reported += Count(ReadFile(site.ClientLog(i)), "sends its update");
+    reported += Count(ReadFile(site.ClientLog(i)), "sent its update");
   }
   return reported;
 }

@@ -1,0 +1,256 @@
+// What sotto-client says and leaves behind: its events in their order, JSON lines, results, the
+// model, and its end by a signal.
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sstream>
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+#include "e2e/fake_server.h"
+#include "e2e/live.h"
+
+namespace sotto::live {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kModelBytes = 4 * 7850;
+
+// Rounds that wait for both devices, or for an hour.
+Arguments SlowJob(const Arguments& more = {}) {
+  Arguments job = {"--cohort",           "2",   "--rounds",        "2",
+                   "--noise-multiplier", "50",  "--round-timeout", "3600",
+                   "--poll-interval",    "600", "--delta",         "0.1"};
+  job.insert(job.end(), more.begin(), more.end());
+  return job;
+}
+
+// The lines of a log in JSON.
+std::vector<Json> Lines(const std::string& path) {
+  std::vector<Json> lines;
+  std::istringstream log(ReadFile(path));
+  for (std::string line; std::getline(log, line);) {
+    lines.push_back(Json::parse(line, nullptr, false));
+    EXPECT_TRUE(lines.back().is_object()) << line;
+  }
+  return lines;
+}
+
+std::vector<std::string> Names(const std::vector<Json>& lines) {
+  std::vector<std::string> names;
+  for (const Json& line : lines) names.push_back(line.value("event", ""));
+  return names;
+}
+
+Json Results(const Site& site) {
+  return Json::parse(ReadFile(site.Path("results.json")), nullptr, false);
+}
+
+Arguments Outputs(const Site& site, const Arguments& more = {}) {
+  Arguments all = {"--json", site.Path("results.json"), "--model-out", site.Path("model.f32")};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+TEST(LiveSaidTest, ARoundIsThreeLinesInTheirOrder) {
+  Site site(2);
+  Server server =
+      site.Serve({"--cohort", "2", "--rounds", "2", "--noise-multiplier", "1", "--delta", "0.1"});
+  std::vector<Process> clients =
+      site.Clients(server.port, {"--log", "json", "--log-level", "info"});
+  ExpectAllDone(site, clients);
+  EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  const std::vector<std::string> round = {"drawn", "trained", "sent"};
+  std::vector<std::string> expected = {"connected"};
+  for (int i = 0; i < 2; ++i) expected.insert(expected.end(), round.begin(), round.end());
+  expected.emplace_back("done");
+  for (size_t i = 0; i < 2; ++i) {
+    const std::vector<Json> lines = Lines(site.ClientLog(i));
+    std::vector<std::string> names = Names(lines);
+    const auto is_waiting = [](const std::string& name) { return name == "waiting"; };
+    EXPECT_LE(std::count_if(names.begin(), names.end(), is_waiting), 1);
+    names.erase(std::remove_if(names.begin(), names.end(), is_waiting), names.end());
+    EXPECT_EQ(names, expected) << ReadFile(site.ClientLog(i));
+    for (const Json& line : lines) {
+      EXPECT_EQ(line["device"], site.key(i).device_id);
+      EXPECT_EQ(line["level"], "info");
+      const std::string time = line["time"];
+      EXPECT_EQ(time.size(), 24u) << time;
+      EXPECT_EQ(time[10], 'T');
+      EXPECT_EQ(time.back(), 'Z');
+      EXPECT_EQ(line.value("samples", Site::kSamples), Site::kSamples);
+      EXPECT_EQ(line.value("steps", 5), 5);
+      EXPECT_GT(line.value("bytes", 1), 0);
+    }
+  }
+}
+
+TEST(LiveSaidTest, TheResultsOfAJobThatIsDoneAreTheDevicesOwn) {
+  Site site(2);
+  std::ofstream(site.Path("results.json")) << "old";
+  ASSERT_EQ(chmod(site.Path("results.json").c_str(), 0644), 0);
+  Server server =
+      site.Serve({"--cohort", "2", "--rounds", "2", "--noise-multiplier", "1", "--delta", "0.1"});
+  std::vector<Process> clients;
+  clients.push_back(site.Client(0, server.port, Outputs(site)));
+  clients.push_back(site.Client(1, server.port));
+  ExpectAllDone(site, clients);
+  const Json results = Results(site);
+  EXPECT_EQ(results["outcome"], "done");
+  EXPECT_TRUE(results["reason"].is_null());
+  EXPECT_EQ(results["server"], Address(server.port));
+  EXPECT_EQ(results["device"], site.key(0).device_id);
+  EXPECT_EQ(results["model"], "softmax-784-10");
+  for (const char* name : {"rounds_drawn", "rounds_trained", "rounds_sent", "last_round"}) {
+    EXPECT_EQ(results[name], 2) << name;
+  }
+  EXPECT_EQ(results["rounds_given_up"], 0);
+  EXPECT_GT(results["bytes_sent"], 0);
+  EXPECT_EQ(ReadFile(site.Path("model.f32")).size(), kModelBytes);
+  for (const char* name : {"results.json", "model.f32"}) {
+    struct stat info {};
+    ASSERT_EQ(stat(site.Path(name).c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0600u) << name;
+  }
+}
+
+// Ends a client by a signal, and expects that it leaves results, and says how it ended.
+void ExpectStopped(const Site& site, Process& client, int signal = SIGTERM) {
+  client.Signal(signal);
+  EXPECT_EQ(client.Wait(10000), 128 + signal) << ReadFile(site.ClientLog(0));
+  const std::string reason = signal == SIGINT ? "stopped by SIGINT" : "stopped by SIGTERM";
+  const Json results = Results(site);
+  EXPECT_EQ(results["outcome"], "stopped") << ReadFile(site.ClientLog(0));
+  EXPECT_EQ(results["reason"], reason);
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), reason), 1u);
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), " again in "), 0u) << "the end is no failure";
+}
+
+void AwaitSaid(const Site& site, const std::string& text) {
+  EXPECT_TRUE(Eventually([&] { return Count(ReadFile(site.ClientLog(0)), text) > 0; }))
+      << text << ": not in\n"
+      << ReadFile(site.ClientLog(0));
+}
+
+// The other device never comes, so there is no work after the first one's update.
+TEST(LiveSaidTest, ASignalEndsItInAHeldHelloWithTheModelThatItDownloaded) {
+  Site site(2);
+  std::string initial;
+  for (size_t i = 0; i < kModelBytes; ++i) initial += i % 4 == 3 ? '\x3c' : static_cast<char>(i);
+  std::ofstream(site.Path("initial.f32"), std::ios::binary) << initial;
+  Server server = site.Serve(SlowJob({"--initial-model", site.Path("initial.f32")}));
+  Process client = site.Client(0, server.port, Outputs(site, {"--hold", "50"}));
+  AwaitSaid(site, "sent its update");
+  AwaitSaid(site, "waiting to be drawn");
+  ExpectStopped(site, client);
+  EXPECT_EQ(Results(site)["rounds_sent"], 1);
+  EXPECT_EQ(Results(site)["last_round"], 1);
+  EXPECT_TRUE(ReadFile(site.Path("model.f32")) == initial) << "not the model of the job's start";
+  EXPECT_TRUE(Eventually([&] {
+    return Count(ReadFile(server.log), site.key(0).device_id + ": the peer closed") > 0 ||
+           Count(ReadFile(server.log), site.key(0).device_id + ": ") > 0;
+  })) << ReadFile(server.log);
+}
+
+TEST(LiveSaidTest, ASignalEndsItBetweenTwoPolls) {
+  Site site(2);
+  Server server = site.Serve(SlowJob());
+  Process client = site.Client(0, server.port, Outputs(site, {"--hold", "0"}));
+  AwaitSaid(site, "waiting to be drawn");
+  ExpectStopped(site, client, SIGINT);
+}
+
+TEST(LiveSaidTest, ASignalEndsItAmidATraining) {
+  Site site(2);
+  Server server =
+      site.Serve(SlowJob({"--local-epochs", "65535", "--batch-size", "1", "--learning-rate", "0"}));
+  Process client = site.Client(0, server.port, Outputs(site));
+  AwaitSaid(site, "has the model of round 1");
+  ExpectStopped(site, client);
+  const Json results = Results(site);
+  EXPECT_EQ(results["rounds_drawn"], 1);
+  EXPECT_EQ(results["rounds_trained"], 0);
+  EXPECT_EQ(ReadFile(site.Path("model.f32")).size(), kModelBytes);
+}
+
+// And leaves no model behind: it has seen none.
+TEST(LiveSaidTest, ASignalEndsItBeforeTheServerHasAnswered) {
+  Site site(1);
+  FakeServer silent(Host(), [](int socket) {
+    uint8_t bytes[4096];
+    while (recv(socket, bytes, sizeof(bytes), 0) > 0) {
+    }
+  });
+  Process client = site.Client(0, silent.port(), Outputs(site));
+  AwaitSaid(site, "connects to");
+  EXPECT_EQ(client.Wait(300), -1);
+  ExpectStopped(site, client);
+  EXPECT_EQ(ReadFile(site.Path("model.f32")), "");
+  EXPECT_EQ(Results(site)["rounds_drawn"], 0);
+}
+
+TEST(LiveSaidTest, ASignalEndsItInAPauseBeforeTheNextTry) {
+  Site site(1);
+  Process client = site.Client(0, 1, Outputs(site));
+  EXPECT_TRUE(Eventually([&] { return Count(ReadFile(site.ClientLog(0)), " again in ") >= 4; }));
+  client.Signal(SIGTERM);
+  EXPECT_EQ(client.Wait(10000), 143);
+  EXPECT_EQ(Results(site)["outcome"], "stopped");
+}
+
+TEST(LiveSaidTest, GivingUpAndBeingRefusedLeaveResults) {
+  Site site(1);
+  EXPECT_EQ(site.Client(0, 1, Outputs(site, {"--give-up", "0.5"})).Wait(), 4);
+  EXPECT_EQ(Results(site)["outcome"], "no-server");
+  const Server server = site.Serve({"--cohort", "1", "--rounds", "1", "--epsilon", "inf"});
+  EXPECT_EQ(site.Client(0, server.port, Outputs(site)).Wait(), 3);
+  EXPECT_EQ(Results(site)["outcome"], "refused");
+  EXPECT_EQ(Results(site)["code"], "kPeerRefused");
+  EXPECT_EQ(Count(Results(site)["reason"], "without privacy"), 1u);
+}
+
+TEST(LiveSaidTest, ADeviceOfAnotherModelAndItsServerNameBothModels) {
+  Site site(2);
+  const Server server =
+      site.Serve({"--cohort", "2", "--rounds", "1", "--noise-multiplier", "1", "--model", "lenet"});
+  EXPECT_EQ(site.Client(0, server.port).Wait(), 3);
+  const std::string own = "softmax-784-10 (digest 78f83a5a)";
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(0)),
+                  "this device has model " + own +
+                      ", the job trains lenet; name the job's model with --model lenet "
+                      "(kModelMismatch)"),
+            1u)
+      << ReadFile(site.ClientLog(0));
+  EXPECT_EQ(Count(ReadFile(server.log), site.key(0).device_id + ": refused, it has " + own +
+                                            ", and the job trains lenet (digest "),
+            1u)
+      << ReadFile(server.log);
+}
+
+// The server of this test has the device's key, and writes what it likes into a name.
+TEST(LiveSaidTest, AHostileNameOfAModelIsShownAndDoesNothing) {
+  const Site site(1);
+  FakeServer server(Host(), [&site](int socket) {
+    AnswerInTls(socket, site.key(0), [](const Request&, Reply* reply) {
+      static constexpr uint8_t kName[] = {0x1b, '[', '2', 'J', '\n', 'x', 0xff};
+      reply->kind = Reply::Kind::kError;
+      reply->code = ErrorCode::kModelMismatch;
+      reply->final = true;
+      reply->bytes = kName;
+      return true;
+    });
+  });
+  EXPECT_EQ(site.Client(0, server.port(), {"--log", "json", "--log-level", "error"}).Wait(), 3);
+  const std::vector<Json> lines = Lines(site.ClientLog(0));
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0]["event"], "refused");
+  EXPECT_EQ(Count(lines[0]["reason"], "the job trains \x1b[2J\nx\xef\xbf\xbd;"), 1u);
+  EXPECT_EQ(site.Client(0, server.port(), {"--log-level", "error"}).Wait(), 3);
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), "trains \\x1b[2J\\x0ax\xff;"), 1u);
+}
+
+}  // namespace
+}  // namespace sotto::live
