@@ -78,8 +78,8 @@ class FakeServer {
 };
 
 // Answers a device's requests over TLS, as a server that knows its key, until `answer` returns
-// false or the link ends.
-inline void AnswerInTls(int socket, const posix::DeviceKey& key,
+// false or the link ends. Returns whether the device has said goodbye, by close_notify.
+inline bool AnswerInTls(int socket, const posix::DeviceKey& key,
                         const std::function<bool(const Request&, Reply*)>& answer) {
   const PskLookup keys = {[](void* context, ByteSpan, Key* psk) {
                             const auto* device = static_cast<const posix::DeviceKey*>(context);
@@ -99,23 +99,24 @@ inline void AnswerInTls(int socket, const posix::DeviceKey& key,
   TlsSession tls;
   EXPECT_EQ(context.InitServer(posix::SystemPort(), keys), Status::kOk);
   EXPECT_EQ(tls.Start(&context, io), Status::kOk);
-  if (tls.Handshake() != Status::kOk) return;
+  if (tls.Handshake() != Status::kOk) return false;
   std::vector<uint8_t> in(4096);
   std::vector<uint8_t> out(kFrameHeaderSize + 4096);
   FrameReader reader({in.data(), in.size()});
   for (Reply reply;; reply = Reply()) {
     size_t count = 0;
     for (reader.Next(); !reader.complete();) {
-      if (tls.Read(reader.missing(), &count) != Status::kOk || count == 0) return;
-      if (reader.Received(count) != Status::kOk) return;
+      if (tls.Read(reader.missing(), &count) != Status::kOk) return false;
+      if (count == 0) return true;
+      if (reader.Received(count) != Status::kOk) return false;
     }
     Request request;
-    if (DecodeRequest(reader.body(), &request) != Status::kOk) return;
-    if (!answer(request, &reply)) return;
+    if (DecodeRequest(reader.body(), &request) != Status::kOk) return false;
+    if (!answer(request, &reply)) return false;
     size_t size = 0;
     EXPECT_EQ(EncodeReply(reply, 4096, {out.data(), out.size()}, &size), Status::kOk);
     for (size_t sent = 0; sent < size; sent += count) {
-      if (tls.Write({out.data() + sent, size - sent}, &count) != Status::kOk) return;
+      if (tls.Write({out.data() + sent, size - sent}, &count) != Status::kOk) return false;
     }
   }
 }

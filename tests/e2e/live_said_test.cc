@@ -1,6 +1,7 @@
 // What sotto-client says and leaves behind: its events in their order, JSON lines, results, the
 // model, and its end by a signal.
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -149,10 +150,8 @@ TEST(LiveSaidTest, ASignalEndsItInAHeldHelloWithTheModelThatItDownloaded) {
   EXPECT_EQ(Results(site)["rounds_sent"], 1);
   EXPECT_EQ(Results(site)["last_round"], 1);
   EXPECT_TRUE(ReadFile(site.Path("model.f32")) == initial) << "not the model of the job's start";
-  EXPECT_TRUE(Eventually([&] {
-    return Count(ReadFile(server.log), site.key(0).device_id + ": the peer closed") > 0 ||
-           Count(ReadFile(server.log), site.key(0).device_id + ": ") > 0;
-  })) << ReadFile(server.log);
+  const std::string left = site.key(0).device_id + ": left while its answer was held";
+  EXPECT_TRUE(Eventually([&] { return Count(ReadFile(server.log), left) == 1; }));
 }
 
 TEST(LiveSaidTest, ASignalEndsItBetweenTwoPolls) {
@@ -174,6 +173,22 @@ TEST(LiveSaidTest, ASignalEndsItAmidATraining) {
   EXPECT_EQ(results["rounds_drawn"], 1);
   EXPECT_EQ(results["rounds_trained"], 0);
   EXPECT_EQ(ReadFile(site.Path("model.f32")).size(), kModelBytes);
+}
+
+TEST(LiveSaidTest, ASignalEndsTheLinkByCloseNotify) {
+  Site site(1);
+  std::atomic<bool> said_goodbye{false};
+  FakeServer server(Host(), [&](int socket) {
+    said_goodbye = AnswerInTls(socket, site.key(0), [](const Request&, Reply* reply) {
+      reply->kind = Reply::Kind::kWait;
+      reply->wait_ms = 600'000;
+      return true;
+    });
+  });
+  Process client = site.Client(0, server.port(), Outputs(site));
+  AwaitSaid(site, "waiting to be drawn");
+  ExpectStopped(site, client);
+  EXPECT_TRUE(Eventually([&] { return said_goodbye.load(); }));
 }
 
 // And leaves no model behind: it has seen none.

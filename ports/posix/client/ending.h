@@ -22,7 +22,7 @@ struct Ending {
   Outcome outcome = Outcome::kDone;
   std::string reason = {};  // for people; empty if the job is done
   std::string code = {};    // of kRefused: the name of the status or error code
-  int signal = 0;      // of kStopped
+  int signal = 0;           // of kStopped
 };
 
 struct OutcomeRow {

@@ -136,8 +136,8 @@ std::string Describe(const ModelInfo& model, const ShowOptions& o) {
       "\nparameters          {}, a download of {} bytes\n"
       "digest              {}\n"
       "multiply-accumulates of a sample: {} forward, {} in training\n",
-      Grouped(model.parameters), Grouped(uint64_t{4} * model.parameters), posix::ModelDigestHex(model),
-      Grouped(work.forward), Grouped(work.training));
+      Grouped(model.parameters), Grouped(uint64_t{4} * model.parameters),
+      posix::ModelDigestHex(model), Grouped(work.forward), Grouped(work.training));
   return text + DescribeDevices(model, o.batch_size);
 }
 

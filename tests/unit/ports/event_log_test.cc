@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 
 #include "ports/posix/client/events.h"

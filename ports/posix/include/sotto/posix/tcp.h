@@ -16,7 +16,8 @@ namespace sotto::posix {
 
 class TcpStream {
  public:
-  // stop  a descriptor for poll(): once it can be read, Connect() and Wait() wait no longer. -1: none
+  // stop  a descriptor for poll(): once it can be read, Connect() and Wait() wait no longer;
+  //       -1: none
   explicit TcpStream(int stop = -1) : stop_(stop) {}
   ~TcpStream() { Close(); }
   TcpStream(const TcpStream&) = delete;
