@@ -118,6 +118,26 @@ TEST(LiveSaidTest, TheResultsOfAJobThatIsDoneAreTheDevicesOwn) {
   }
 }
 
+// systemd says which stream is the journal's.
+TEST(LiveSaidTest, TheJournalGetsLevelsAndNoTimes) {
+  const Site site(1);
+  const std::string log = site.ClientLog(0);
+  std::ofstream(log).flush();
+  struct stat info {};
+  ASSERT_EQ(stat(log.c_str(), &info), 0);
+  const std::string name = site.key(0).device_id;
+  for (const ino_t inode : {info.st_ino, info.st_ino + 1}) {
+    const std::string stream = std::to_string(info.st_dev) + ":" + std::to_string(inode);
+    EXPECT_EQ(site.Client(0, 1, {"--log-level", "info", "--give-up", "0.1"},
+                          {"/usr/bin/env", "JOURNAL_STREAM=" + stream, SOTTO_CLIENT_PROGRAM})
+                  .Wait(),
+              4);
+    EXPECT_EQ(Count(ReadFile(log), "<4>" + name + ": tries "), 1u) << ReadFile(log);
+    EXPECT_EQ(Count(ReadFile(log), "<3>" + name + ": no server"), 1u) << ReadFile(log);
+  }
+  EXPECT_EQ(Count(ReadFile(log), "Z " + name + ": tries "), 1u) << "another stream";
+}
+
 // Ends a client by a signal, and expects that it leaves results, and says how it ended.
 void ExpectStopped(const Site& site, Process& client, int signal = SIGTERM) {
   client.Signal(signal);

@@ -45,7 +45,7 @@ using sotto::posix::Outcome;
 using sotto::posix::Reporter;
 using sotto::posix::SharedModel;
 
-constexpr char kProgram[] = "sotto-client";
+constexpr char kName[] = "sotto-client";
 
 // CLI11's help, or what it refuses.
 int EndParsing(const CLI::App& app, const CLI::ParseError& error) {
@@ -59,9 +59,9 @@ int EndParsing(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 // The device until its end, and then its outputs.
-class Client {
+class Program {
  public:
-  Client(const ClientOptions& options, EventLog& log)
+  Program(const ClientOptions& options, EventLog& log)
       : options_(options), reporter_(log, options.server) {
     CheckOptions(options);
     RequireOutputs(options);
@@ -105,9 +105,9 @@ int Fail(EventLog& log, const std::exception& error, int code) {
 }
 
 int RunClient(const ClientOptions& options) {
-  EventLog log(kProgram, LogOptionsOf(options));
+  EventLog log(kName, LogOptionsOf(options));
   try {
-    return Client(options, log).Run();
+    return Program(options, log).Run();
   } catch (const std::invalid_argument& error) {
     return Fail(log, error, kExitUsage);
   } catch (const sotto::posix::FileError& error) {
@@ -121,7 +121,7 @@ int RunClient(const ClientOptions& options) {
 
 int main(int argc, char** argv) {
   sotto::posix::OpenStandardStreams();
-  CLI::App app("Takes part in a Sotto job as one device.", kProgram);
+  CLI::App app("Takes part in a Sotto job as one device.", kName);
   app.set_version_flag("--version", sotto::kVersion);
   ClientOptions options;
   AddOptions(app, options);
