@@ -227,6 +227,44 @@ TEST(LiveSaidTest, ASignalEndsItBeforeTheServerHasAnswered) {
   EXPECT_EQ(Results(site)["rounds_drawn"], 0);
 }
 
+// A port whose queue of connections is full: the system answers no further one.
+class FullPort {
+ public:
+  FullPort() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    EXPECT_EQ(inet_pton(AF_INET, Host().c_str(), &address.sin_addr), 1);
+    auto* const generic = reinterpret_cast<sockaddr*>(&address);
+    socklen_t size = sizeof(address);
+    for (int& descriptor : sockets_) descriptor = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    EXPECT_EQ(bind(sockets_[0], generic, size), 0);
+    EXPECT_EQ(listen(sockets_[0], 0), 0);
+    EXPECT_EQ(getsockname(sockets_[0], generic, &size), 0);
+    port_ = ntohs(address.sin_port);
+    for (size_t i = 1; i < std::size(sockets_); ++i) (void)connect(sockets_[i], generic, size);
+  }
+  ~FullPort() {
+    for (const int descriptor : sockets_) close(descriptor);
+  }
+  FullPort(const FullPort&) = delete;
+  FullPort& operator=(const FullPort&) = delete;
+
+  uint16_t port() const { return port_; }
+
+ private:
+  int sockets_[4] = {};
+  uint16_t port_ = 0;
+};
+
+TEST(LiveSaidTest, ASignalEndsItAmidConnecting) {
+  Site site(1);
+  const FullPort full;
+  Process client = site.Client(0, full.port(), Outputs(site));
+  AwaitSaid(site, "connects to");
+  EXPECT_EQ(client.Wait(300), -1);
+  ExpectStopped(site, client);
+}
+
 TEST(LiveSaidTest, ASignalEndsItInAPauseBeforeTheNextTry) {
   Site site(1);
   Process client = site.Client(0, 1, Outputs(site));
