@@ -1,6 +1,6 @@
 # cmake -DOUT=FILE.cc -DFILES=PATH=FILE;... -P embed.cmake
-# Writes the table kBuiltInFiles of server/src/experiment/library.h: the text of each FILE under its PATH.
-set(text "// Made by server/embed.cmake.\n#include \"experiment/library.h\"\n\n")
+# Writes the table kBuiltInFiles of server/src/base/built_in.h: the text of each FILE under its PATH.
+set(text "// Made by server/embed.cmake.\n#include \"base/built_in.h\"\n\n")
 string(APPEND text "namespace sotto::server {\n\nconst std::vector<BuiltInFile> kBuiltInFiles = {\n")
 foreach(entry IN LISTS FILES)
   string(FIND "${entry}" "=" at)

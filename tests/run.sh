@@ -51,12 +51,12 @@ install_test_packages() {
   # Without these some tests are skipped, by name.
   install_packages "${DATA_PACKAGE}" || true
   install_packages clang-format-14 || install_packages clang-format || true
-  install_packages dpkg-dev || true
+  install_packages dpkg-dev ca-certificates || true
   install_packages systemd || true  # systemd-analyze checks the unit of sotto-client
   install_packages libbenchmark-dev || true
   install_packages python3-numpy python3-onnx || true
   ${quick} || install_packages "${CROSS_PACKAGES[@]}" || true
-  ${quick} || install_packages chromium || true  # draws the pages
+  ${quick} || install_packages chromium chromium-driver python3-selenium || true  # draws the pages
 }
 
 # fetch_sources SUITE PACKAGE=VERSION...: into build/cache. Returns non-zero if there are none.
@@ -64,6 +64,20 @@ fetch_sources() {
   toolchains/fetch-source.sh build/cache "$@" && return
   echo "tests/run.sh: no sources of $*; the tests that need them will be skipped" >&2
   return 1
+}
+
+# Takes promtool out of its package: an installed one would start a daemon. It checks the metrics.
+fetch_promtool() {
+  local work
+  [[ ! -x build/cache/promtool ]] || return 0
+  command -v apt-get > /dev/null && command -v dpkg-deb > /dev/null || return 1
+  mkdir -p build/cache
+  work="$(mktemp -d build/cache/promtool.XXXXXX)"
+  (cd "${work}" && apt-get -qq download -o APT::Sandbox::User="$(id -un)" prometheus &&
+    dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool &&
+    mv usr/bin/promtool ../promtool) ||
+    echo 'tests/run.sh: no promtool (package prometheus); the test of the metrics will be skipped' >&2
+  rm -rf "${work}"
 }
 
 jobs="$(nproc)"
@@ -84,6 +98,8 @@ run_tests() {
 }
 
 install_test_packages
+fetch_promtool || true
+fetch_sources npm uplot=1.6.32 || true
 fetch_sources trixie mbedtls=3.6 || true
 test_options+=("-DSOTTO_MBEDTLS3_SOURCE_DIR=${PWD}/build/cache/mbedtls-3.6")
 if ! ${quick}; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches Debian source packages into a cache folder.
+# Fetches sources of others into a cache folder: Debian's source packages, and packages of npm.
 set -euo pipefail
 
 usage() {
@@ -9,12 +9,14 @@ Usage: toolchains/fetch-source.sh DEST SUITE PACKAGE=VERSION...
 Puts each source package of Debian's SUITE (bookworm, trixie) into DEST/PACKAGE-VERSION, unpacked and
 with Debian's patches; does nothing for one that is there. VERSION is the beginning of the version
 that the suite must offer: mbedtls=2.28. The archive's address and its key are those of this machine's
-own apt sources (Debian), and apt verifies the download. Needs no root and changes nothing outside
-DEST.
+own apt sources (Debian), and apt verifies the download. SUITE npm stands for the registry of npm
+($npm_config_registry, or https://registry.npmjs.org); this script has the SHA-512 of what it fetches
+there. Needs no root and changes nothing outside DEST.
 
 For cross builds:         toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7
 For sotto-client on Arm:  toolchains/fetch-source.sh build/cache bookworm zlib=1.2.13
 For tls_test_mbedtls3:    toolchains/fetch-source.sh build/cache trixie mbedtls=3.6
+For charts in pages:      toolchains/fetch-source.sh build/cache npm uplot=1.6.32
 END
 }
 
@@ -83,6 +85,28 @@ fetch() {
   mv source "${dest}/${name}"
 }
 
+# The hash of a package of npm: the hexadecimal form of `npm view NAME@VERSION dist.integrity`.
+npm_hash() {
+  case "$1" in
+    uplot-1.6.32)
+      echo 'SHA512:2883159c6ebccefbb95d751b0b82d010f9e1c0ec41b8bc96d401eda66e882935c89a46cb824332fa369b8cb8122cc6ac36e186cd09bf7a9ded3a4c93c6989023'
+      ;;
+    *) fail "this script knows no hash of $1 of npm" ;;
+  esac
+}
+
+# fetch_npm PACKAGE VERSION: the same from npm's registry. apt-helper compares the hash.
+fetch_npm() {
+  local name="$1-$2" hash
+  hash="$(npm_hash "${name}")"
+  /usr/lib/apt/apt-helper -qq -o APT::Sandbox::User="$(id -un)" download-file \
+    "${npm_config_registry:-https://registry.npmjs.org}/$1/-/${name}.tgz" "${work}/${name}.tgz" \
+    "${hash}" || fail "cannot download ${name} of npm"
+  mkdir "${work}/${name}"
+  tar -xzf "${work}/${name}.tgz" -C "${work}/${name}" --strip-components=1 --no-same-owner
+  mv "${work}/${name}" "${dest}/${name}"
+}
+
 main() {
   local suite="$2" spec missing=()
   dest="$1"
@@ -92,12 +116,16 @@ main() {
   done
   ((${#missing[@]} > 0)) || return 0
   command -v apt-get > /dev/null || fail 'there is no apt on this system'
-  command -v dpkg-source > /dev/null || fail 'dpkg-source is missing (package dpkg-dev)'
 
   mkdir -p "${dest}"
   dest="$(cd "${dest}" && pwd)"
   work="$(mktemp -d "${dest}/fetch.XXXXXX")"
   trap 'rm -rf "${work}"' EXIT
+  if [[ "${suite}" == npm ]]; then
+    for spec in "${missing[@]}"; do fetch_npm "${spec%%=*}" "${spec#*=}"; done
+    return
+  fi
+  command -v dpkg-source > /dev/null || fail 'dpkg-source is missing (package dpkg-dev)'
   prepare_apt "${suite}"
   for spec in "${missing[@]}"; do fetch "${spec%%=*}" "${spec#*=}"; done
 }

@@ -51,6 +51,9 @@ number_up() {
 
 started=${SECONDS}
 install_packages "${BUILD_PACKAGES[@]}"
+install_packages ca-certificates || true
+"${root}/toolchains/fetch-source.sh" "${root}/build/cache" npm uplot=1.6.32 ||
+  echo "NOTICE: no uPlot; pages of sotto will have tables and no charts." >&2
 data=fashion-mnist
 install_packages "${DATA_PACKAGE}" || true
 if [[ ! -d /usr/share/datasets/fashion-mnist ]]; then

@@ -27,8 +27,8 @@ sotto_gtest(live_test
   SOURCES e2e/attack.cc e2e/live.cc e2e/live_attack_test.cc e2e/live_audit_test.cc
           e2e/live_client_files_test.cc e2e/live_client_test.cc e2e/live_equality_test.cc
           e2e/live_fleet_test.cc e2e/live_hold_test.cc
-          e2e/live_ledger_test.cc e2e/live_protocol_test.cc e2e/live_said_test.cc
-          e2e/live_store_test.cc
+          e2e/live_ledger_test.cc e2e/live_page_test.cc e2e/live_protocol_test.cc
+          e2e/live_said_test.cc e2e/live_store_test.cc
           e2e/live_swarm_test.cc e2e/live_test.cc
           e2e/live_views_test.cc e2e/server_failure_test.cc
   TIMEOUT 600)
@@ -37,6 +37,10 @@ target_compile_definitions(live_test PRIVATE
   SOTTO_PROGRAM="$<TARGET_FILE:sotto_cli>" SOTTO_CLIENT_PROGRAM="$<TARGET_FILE:sotto_client>")
 
 if(NOT SOTTO_SANITIZE)
+  add_test(NAME e2e.page
+           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/page.sh ${PROJECT_SOURCE_DIR}
+                   ${CMAKE_CURRENT_BINARY_DIR}/e2e/page $<TARGET_FILE:sotto_cli>)
+  set_tests_properties(e2e.page PROPERTIES LABELS e2e TIMEOUT 900 SKIP_RETURN_CODE 77 COST 100)
   add_test(NAME e2e.client_readme
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/client_readme.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/client_readme ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})

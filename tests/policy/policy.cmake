@@ -23,7 +23,6 @@ sotto_policy(linked_kinds linked_kinds.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_w
 sotto_policy(headers headers.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(standard_headers standard_headers.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(layering layering.sh ${PROJECT_SOURCE_DIR})
-sotto_policy(third_party third_party.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(net_messages net_messages.sh ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})
 sotto_policy(format format.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(lrq_tables lrq_tables.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/lrq_tables)

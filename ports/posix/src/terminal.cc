@@ -19,6 +19,8 @@ size_t ControlSize(std::string_view text) {
 
 }  // namespace
 
+bool StandardOutputIsTerminal() { return isatty(STDOUT_FILENO) == 1; }
+
 bool StandardErrorIsTerminal() { return isatty(STDERR_FILENO) == 1; }
 
 // JOURNAL_STREAM is DEVICE:INODE of the stream that the manager made, which a shell may have

@@ -19,6 +19,7 @@
 #include "cli/evaluation_output.h"
 #include "cli/figures.h"
 #include "cli/json_output.h"
+#include "cli/ledger_output.h"
 #include "cli/output_file.h"
 #include "plans/claim_kinds.h"
 #include "store/ledger.h"
@@ -43,32 +44,6 @@ size_t CountReleases(const std::vector<JobLedger>& jobs) {
   for (const JobLedger& job : jobs) count += job.releases.size();
   return count;
 }
-
-// The claims that one line names, the headline first.
-struct Figure {
-  privacy::Claim headline;
-  std::vector<privacy::Claim> claims;
-  bool seeded = false;
-
-  double epsilon_network() const {
-    const privacy::Claim* network = privacy::FindClaim(
-        claims,
-        *privacy::FindKind(privacy::Adversary::kNetwork, privacy::View::kReleasesAndParticipants));
-    return network == nullptr ? privacy::Claim().epsilon : network->epsilon;
-  }
-};
-
-Figure FigureOf(const std::vector<privacy::Claim>& claims, bool seeded) {
-  Figure figure;
-  figure.seeded = seeded;
-  figure.claims = claims;
-  if (const auto* claim = privacy::FindClaim(claims, privacy::ClaimKinds().front())) {
-    figure.headline = *claim;
-  }
-  return figure;
-}
-
-Figure FigureOf(const LedgerEntry& entry) { return FigureOf(entry.claims, entry.seeded); }
 
 // The claims that hold for all jobs.
 std::vector<privacy::Claim> CombinedClaims(const std::vector<JobLedger>& jobs) {
@@ -136,7 +111,7 @@ std::string DescribeRelease(const LedgerEntry& entry, const LedgerOptions& o,
     text += fmt::format(" {:>13}",
                         claim == nullptr ? "" : privacy::EpsilonText(claim->epsilon, kDecimals));
   }
-  return text + fmt::format("  {}{}\n", FigureOf(entry).headline.accountant,
+  return text + fmt::format("  {}{}\n", FigureOf(entry.claims, entry.seeded).headline.accountant,
                             entry.seeded ? ", seeded" : "");
 }
 
@@ -191,17 +166,6 @@ std::string DescribeEvaluations(const JobLedger& ledger) {
   return text;
 }
 
-// A list by round; see EvaluationToJson().
-Json EvaluationsToJson(const JobLedger& ledger) {
-  Json all = Json::array();
-  for (const StoredEvaluation& each : ledger.evaluations) {
-    Json json = {{"round", each.round + 1}, {"data", each.data}};
-    json.update(EvaluationToJson(each.evaluation, {}));
-    all.push_back(json);
-  }
-  return all;
-}
-
 std::string DescribeJob(const JobLedger& ledger, const LedgerOptions& o) {
   const JobEntry& job = ledger.job;
   std::string text =
@@ -214,7 +178,8 @@ std::string DescribeJob(const JobLedger& ledger, const LedgerOptions& o) {
   }
   if (!ledger.releases.empty()) {
     text += DescribeReleases(ledger, o) + DescribeExtras(ledger.releases.back().plan) + "  " +
-            DescribeFigure(FigureOf(ledger.releases.back())) + "\n";
+            DescribeFigure(FigureOf(ledger.releases.back().claims, ledger.releases.back().seeded)) +
+            "\n";
   }
   if (!o.published) text += DescribeEvaluations(ledger);
   return text + DescribeRest(ledger);
@@ -262,49 +227,6 @@ std::string Describe(const LedgerOptions& o, const std::vector<JobLedger>& jobs)
                   Counted(CountReleases(jobs), "release"));
   for (const JobLedger& job : jobs) text += DescribeJob(job, o);
   return text + DescribeTotal(jobs);
-}
-
-void AddFigure(const Figure& figure, Json& json) {
-  json["epsilon"] = Finite(figure.headline.epsilon);
-  json["epsilon_network"] = Finite(figure.epsilon_network());
-  json["delta"] = figure.headline.delta;
-  json["adjacency"] = privacy::Name(figure.headline.adjacency);
-  json["unit"] = privacy::Name(figure.headline.unit);
-  json["trust_mode"] = privacy::Name(figure.headline.trust_mode);
-  json["colluders"] = figure.headline.colluders;
-  json["seeded"] = figure.seeded;
-}
-
-Json ToJson(const LedgerEntry& entry, const LedgerOptions& o) {
-  const privacy::Plan& plan = entry.plan;
-  const Figure figure = FigureOf(entry);
-  Json json = {{"job", entry.job},
-               {"round", entry.round + 1},
-               {"attempts", entry.attempts},
-               {"mechanism", entry.mechanism},
-               {"noise_sigma", plan.noise_sigma},
-               {"clip_l2", plan.clip_l2},
-               {"extra_scale", plan.clip_bit_scale},
-               {"sampling", privacy::Name(plan.sampling)},
-               {"devices", plan.devices},
-               {"cohort", plan.cohort},
-               {"sampling_rate", plan.devices == 0 ? Json(nullptr) : Json(plan.SamplingRate())},
-               {"planned_reports", plan.planned_reports},
-               {"reported", entry.reported},
-               {"dimension", plan.dimension},
-               {"certificate_eta", plan.certificate.eta},
-               {"certificate_tau", plan.certificate.tau},
-               {"certificate_range", plan.certificate.range},
-               {"noise_multiplier", entry.noise_multiplier},
-               {"accounted_noise_multiplier", entry.accounted_noise_multiplier},
-               {"charged_rounds", entry.charged_rounds},
-               {"earlier_rounds", entry.earlier_rounds},
-               {"accountant", figure.headline.accountant},
-               {"numeric_error", Finite(entry.numeric_error)}};
-  if (o.published) json.erase("reported");
-  AddFigure(figure, json);
-  json["claims"] = ClaimsToJson(entry.claims);
-  return json;
 }
 
 Json ToJson(const JobLedger& ledger) {
@@ -366,7 +288,9 @@ Json ToJson(const LedgerOptions& o, const std::vector<JobLedger>& jobs) {
   for (const JobLedger& job : jobs) {
     json["jobs"].push_back(ToJson(job));
     if (!o.published) json["jobs"].back()["evaluations"] = EvaluationsToJson(job);
-    for (const LedgerEntry& entry : job.releases) json["releases"].push_back(ToJson(entry, o));
+    for (const LedgerEntry& entry : job.releases)
+      json["releases"].push_back(
+          ReleaseToJson(entry, o.published ? Audience::kPublic : Audience::kOperator));
   }
   json["total"] = TotalToJson(jobs);
   return json;

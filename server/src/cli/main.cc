@@ -18,6 +18,7 @@
 #include "cli/job_options.h"
 #include "cli/keys_command.h"
 #include "cli/model_command.h"
+#include "cli/report_command.h"
 #include "cli/serve_command.h"
 #include "cli/simulate_command.h"
 #include "cli/store_commands.h"
@@ -95,6 +96,7 @@ int Run(int argc, char** argv) {
   sotto::server::AddServeCommand(app);
   sotto::server::AddKeysCommand(app);
   sotto::server::AddStoreCommands(app);
+  sotto::server::AddReportCommand(app);
   sotto::server::AddSwarmCommand(app);
   sotto::server::AddAccountCommand(app);
   sotto::server::AddAuditCommand(app);

@@ -27,6 +27,10 @@ void SharedLog::CommitAttempt(const AttemptRecord& record) {
 void SharedLog::CommitRelease(const ReleaseRecord& record) {
   const std::lock_guard<std::mutex> lock(mutex_);
   store_.CommitRelease(record);
+  if (!on_release_) return;
+  const History history = store_.ReadHistory();
+  const JobEntry& job = *LastJob(history);
+  on_release_(EntryOf(job.number, record, record.seeded || RestsOnSeededNoise(history, job)));
 }
 
 // These two are safe from any thread.
@@ -107,6 +111,7 @@ void ServedEvaluations::Keep(uint32_t round, const Evaluation& evaluation) {
   nlohmann::ordered_json json = {{"round", round + 1}};
   json.update(EvaluationToJson(evaluation, test_->info()));
   evaluations_.push_back(json);
+  if (take_) take_(round, test_->name(), evaluation);
   const std::string classes = DescribeClasses(evaluation, test_->info());
   log_(fmt::format("round {}/{} evaluated: {}; {} samples of {}{}{}", round + 1,
                    config_.plan.rounds, DescribeEvaluation(evaluation), evaluation.samples,

@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "net/server.h"
+#include "store/ledger.h"
 #include "store/store.h"
 
 namespace sotto::server {
@@ -26,6 +27,9 @@ namespace sotto::server {
 class SharedLog : public JobLog {
  public:
   explicit SharedLog(Store& store) : store_(store) {}
+
+  // Takes what the ledger has of each release, when it is durable, on the thread that commits it.
+  void OnRelease(std::function<void(LedgerEntry)> take) { on_release_ = std::move(take); }
 
   void BeginJob(const JobRecord& record) override;
   void CommitAttempt(const AttemptRecord& record) override;
@@ -44,6 +48,7 @@ class SharedLog : public JobLog {
  private:
   Store& store_;
   std::mutex mutex_;
+  std::function<void(LedgerEntry)> on_release_;
 };
 
 // The evaluations of one job in one process. Everything that it is given must outlive it. All calls
@@ -57,6 +62,10 @@ class ServedEvaluations {
   // not fit the model.
   ServedEvaluations(const JobConfig& config, SharedDataset test, uint32_t every, SharedLog& store,
                     std::function<void(const std::string&)> log);
+
+  // Takes each evaluation when it is durable.
+  using Take = std::function<void(uint32_t round, const std::string& data, const Evaluation&)>;
+  void OnEvaluation(Take take) { take_ = std::move(take); }
 
   // Evaluates the model after this round in the pool, if it is its turn: each round whose number
   // divides by `every`, and the plan's last one.
@@ -85,6 +94,7 @@ class ServedEvaluations {
   const uint32_t every_;
   SharedLog& store_;
   const std::function<void(const std::string&)> log_;
+  Take take_;
   std::optional<uint32_t> last_round_;  // that was evaluated
   nlohmann::ordered_json evaluations_ = nlohmann::ordered_json::array();
 };

@@ -47,6 +47,7 @@ ServedFleet::ServedFleet(SharedLog& log) : log_(log) {
     auto devices = std::make_shared<DeviceRegistry>(store.LoadDevices());
     devices->Lock();
     devices_ = std::move(devices);
+    records_ = std::make_shared<const std::vector<DeviceRecord>>(store.ListDevices());
     paused_ = store.IsPaused();
   });
 }
@@ -56,8 +57,14 @@ SharedDevices ServedFleet::devices() const {
   return devices_;
 }
 
+std::shared_ptr<const std::vector<DeviceRecord>> ServedFleet::records() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return records_;
+}
+
 std::optional<FleetNews> ServedFleet::Watch() {
   std::vector<DeviceChange> changes;
+  std::vector<DeviceRecord> records;
   FleetNews news;
   bool is_news = false;
   log_.With([&](Store& store) {
@@ -66,6 +73,7 @@ std::optional<FleetNews> ServedFleet::Watch() {
     is_news = !changes.empty() || news.paused != paused_;
     if (!is_news) return;
     const History history = store.ReadHistory();
+    records = history.devices;
     news.spent_before = SpentBefore(history, LastJob(history));
   });
   if (!is_news) return std::nullopt;
@@ -86,6 +94,7 @@ std::optional<FleetNews> ServedFleet::Watch() {
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   devices_ = news.devices;
+  records_ = std::make_shared<const std::vector<DeviceRecord>>(std::move(records));
   return news;
 }
 

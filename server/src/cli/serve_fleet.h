@@ -5,8 +5,10 @@
 #ifndef SOTTO_CLI_SERVE_FLEET_H_
 #define SOTTO_CLI_SERVE_FLEET_H_
 
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "cli/serve_evaluation.h"
 #include "net/server.h"
@@ -18,8 +20,11 @@ class ServedFleet {
   // The log must outlive the fleet. Loads the devices of its store and locks them in memory.
   explicit ServedFleet(SharedLog& log);
 
-  // The devices as Watch() last saw them.
+  // The eligible devices as Watch() last saw them.
   SharedDevices devices() const;
+
+  // All devices of the store, as Watch() last saw them; never null.
+  std::shared_ptr<const std::vector<DeviceRecord>> records() const;
 
   // ServerEvents::watch.
   std::optional<FleetNews> Watch();
@@ -29,8 +34,9 @@ class ServedFleet {
 
  private:
   SharedLog& log_;
-  mutable std::mutex mutex_;  // guards devices_
+  mutable std::mutex mutex_;  // guards the next two members
   SharedDevices devices_;
+  std::shared_ptr<const std::vector<DeviceRecord>> records_;
   bool paused_ = false;
 };
 

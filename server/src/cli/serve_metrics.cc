@@ -1,6 +1,8 @@
 #include "cli/serve_metrics.h"
 
+#include <cmath>
 #include <fmt/format.h>
+#include <map>
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
 #include <prometheus/registry.h>
@@ -20,6 +22,52 @@ struct Metric {
   double value;
 };
 
+// Figures that are not always known.
+std::vector<Metric> KnownGauges(const JobFigures& job) {
+  std::vector<Metric> known;
+  const auto add = [&](const char* name, const char* help, const std::optional<double>& value) {
+    if (value && std::isfinite(*value)) known.push_back({name, help, *value});
+  };
+  add("sotto_unclipped_share", "Noisy share of the last cohort that was not clipped",
+      job.unclipped);
+  add("sotto_noise_to_signal", "Norm of the last release's noise over that of the rest, estimated",
+      job.noise_to_signal);
+  add("sotto_device_accuracy", "Noisy accuracy on the devices, of the model before the last one",
+      job.device_accuracy);
+  if (job.epsilon_budget > 0) {
+    add("sotto_epsilon_budget", "The job ends before its epsilon exceeds it", job.epsilon_budget);
+  }
+  if (!job.evaluation) return known;
+  add("sotto_test_loss", "Loss of the last evaluated model on the test data", job.evaluation->loss);
+  add("sotto_test_accuracy", "Accuracy of the last evaluated model on the test data",
+      job.evaluation->accuracy());
+  add("sotto_test_mean_squared_error", "Error of the last evaluated model on the test data",
+      job.evaluation->mean_squared_error());
+  return known;
+}
+
+// Epsilon and delta of each claim. An infinite epsilon is +Inf.
+void AddClaims(const std::vector<privacy::Claim>& claims, prometheus::Registry& registry) {
+  if (claims.empty()) return;
+  auto& epsilon = prometheus::BuildGauge()
+                      .Name("sotto_epsilon")
+                      .Help("Upper bound on the privacy loss so far, by adversary and view")
+                      .Register(registry);
+  auto& delta = prometheus::BuildGauge()
+                    .Name("sotto_delta")
+                    .Help("Delta of the same claim")
+                    .Register(registry);
+  for (const privacy::Claim& claim : claims) {
+    const std::map<std::string, std::string> labels = {
+        {"adversary", privacy::Name(claim.adversary)},
+        {"view", privacy::Name(claim.view)},
+        {"adjacency", privacy::Name(claim.adjacency)},
+        {"unit", privacy::Name(claim.unit)}};
+    epsilon.Add(labels).Set(claim.epsilon);
+    delta.Add(labels).Set(claim.delta);
+  }
+}
+
 std::vector<Metric> Gauges(const NetworkFigures& network, const JobFigures& job) {
   const auto real = [](auto value) { return static_cast<double>(value); };
   return {
@@ -35,6 +83,13 @@ std::vector<Metric> Gauges(const NetworkFigures& network, const JobFigures& job)
       {"sotto_eligible_devices", "Devices that may be drawn", real(job.eligible_devices)},
       {"sotto_rounds_planned", "Rounds of the job's plan", real(job.rounds_planned)},
       {"sotto_rounds_released", "Rounds of the job that are released", real(job.rounds_released)},
+      {"sotto_last_drawn", "Devices drawn for the last attempt", real(job.drawn)},
+      {"sotto_last_reported", "Updates of the last attempt that count", real(job.reported)},
+      {"sotto_last_checked_in", "Devices heard in the last attempt", real(job.checked_in)},
+      {"sotto_clip_bound", "Bound on an update's norm in the last attempt, model units",
+       job.clip_l2},
+      {"sotto_noise_sigma", "Deviation of one encoding's noise in the last attempt, model units",
+       job.noise_sigma},
   };
 }
 
@@ -69,7 +124,9 @@ std::vector<Metric> Counters(const NetworkFigures& network, const JobFigures& jo
 
 std::string MetricsText(const NetworkFigures& network, const JobFigures& job) {
   prometheus::Registry registry;
-  for (const Metric& metric : Gauges(network, job)) {
+  std::vector<Metric> gauges = Gauges(network, job);
+  for (const Metric& known : KnownGauges(job)) gauges.push_back(known);
+  for (const Metric& metric : gauges) {
     prometheus::BuildGauge()
         .Name(metric.name)
         .Help(metric.help)
@@ -85,7 +142,9 @@ std::string MetricsText(const NetworkFigures& network, const JobFigures& job) {
         .Add({})
         .Increment(metric.value);
   }
-  return prometheus::TextSerializer().Serialize(registry.Collect());
+  AddClaims(job.claims, registry);
+  return "# The operator's view: counts and times tell who took part; not for publication.\n" +
+         prometheus::TextSerializer().Serialize(registry.Collect());
 }
 
 std::vector<std::string> NetworkAlarms(const NetworkFigures& before, const NetworkFigures& now,

@@ -6,9 +6,11 @@
 #define SOTTO_CLI_SERVE_METRICS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "evaluation/evaluation.h"
 #include "net/server.h"
 
 namespace sotto::server {
@@ -23,6 +25,18 @@ struct JobFigures {
   uint64_t updates_refused = 0;
   uint64_t update_bytes = 0;
   uint64_t warnings = 0;  // lines that begin with WARNING or ALARM
+  // Of the last attempt that was closed, or of the last release.
+  uint64_t drawn = 0;
+  uint64_t reported = 0;
+  uint64_t checked_in = 0;
+  double clip_l2 = 0;
+  double noise_sigma = 0;
+  std::optional<double> unclipped;  // noisy: adaptive clipping's
+  std::optional<double> noise_to_signal;
+  std::optional<double> device_accuracy;  // noisy
+  std::vector<privacy::Claim> claims;     // of the job so far; empty without privacy
+  std::optional<Evaluation> evaluation;   // of the last model that was evaluated
+  double epsilon_budget = 0;              // 0: none
 };
 
 // All metrics in the text format of Prometheus, version 0.0.4.

@@ -1,5 +1,6 @@
 #include "cli/serve_monitor.h"
 
+#include <cmath>
 #include <utility>
 
 #include "sotto/posix/files.h"
@@ -12,10 +13,13 @@ constexpr uint64_t kLookMs = 60000;
 
 }  // namespace
 
-void ServeMonitor::SetJob(uint64_t rounds_planned, uint64_t rounds_released) {
+void ServeMonitor::SetJob(uint64_t rounds_planned, uint64_t rounds_released, double epsilon_budget,
+                          const std::vector<privacy::Claim>& claims) {
   const std::lock_guard<std::mutex> lock(mutex_);
   job_.rounds_planned = rounds_planned;
   job_.rounds_released = rounds_released;
+  job_.epsilon_budget = std::isfinite(epsilon_budget) ? epsilon_budget : 0;
+  job_.claims = claims;
 }
 
 void ServeMonitor::OnOutcome(const RoundOutcome& outcome) {
@@ -25,6 +29,29 @@ void ServeMonitor::OnOutcome(const RoundOutcome& outcome) {
   if (outcome.released) job_.updates_accepted += outcome.reported;
   job_.updates_refused += outcome.rejected;
   job_.update_bytes += outcome.update_bytes;
+  job_.drawn = outcome.cohort;
+  job_.reported = outcome.reported;
+  job_.checked_in = outcome.checked_in;
+  job_.clip_l2 = outcome.clip_l2;
+  job_.noise_sigma = outcome.noise_sigma;
+  if (!outcome.spent.claims.empty()) job_.claims = outcome.spent.claims;
+  if (outcome.unclipped_fraction) job_.unclipped = outcome.unclipped_fraction;
+  if (outcome.released) {
+    job_.noise_to_signal =
+        outcome.figures ? outcome.figures->noise_to_signal : std::optional<double>();
+  }
+  if (outcome.device_accuracy) job_.device_accuracy = outcome.device_accuracy->accuracy;
+}
+
+void ServeMonitor::OnEvaluation(const Evaluation& evaluation) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  job_.evaluation = evaluation;
+}
+
+std::string ServeMonitor::Text(const NetworkFigures& figures, uint64_t eligible_devices) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  job_.eligible_devices = eligible_devices;
+  return MetricsText(figures, job_);
 }
 
 void ServeMonitor::OnWarning() {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "cli/serve_metrics.h"
 #include "sotto/posix/service.h"
@@ -22,9 +23,16 @@ class ServeMonitor {
   ServeMonitor(std::string file, std::function<void(const std::string&)> warn)
       : file_(std::move(file)), warn_(std::move(warn)) {}
 
-  void SetJob(uint64_t rounds_planned, uint64_t rounds_released);
+  //   epsilon_budget  infinite: none
+  //   claims          after the last release, of an earlier start; empty: none
+  void SetJob(uint64_t rounds_planned, uint64_t rounds_released, double epsilon_budget,
+              const std::vector<privacy::Claim>& claims);
   void OnOutcome(const RoundOutcome& outcome);
+  void OnEvaluation(const Evaluation& evaluation);
   void OnWarning();
+
+  // The metrics as they are now.
+  std::string Text(const NetworkFigures& figures, uint64_t eligible_devices);
 
   // ServerEvents::alive.
   void Alive(const Server& server, uint64_t eligible_devices, uint64_t now_ms);

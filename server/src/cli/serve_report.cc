@@ -7,6 +7,7 @@
 #include "base/counted.h"
 #include "cli/claims_output.h"
 #include "cli/figures.h"
+#include "cli/overview.h"
 #include "plans/claim_kinds.h"
 
 namespace sotto::server {
@@ -129,6 +130,7 @@ std::vector<std::string> WarningsOf(const RoundOutcome& outcome, const DeviceReg
 }
 
 void OperatorReport::Add(const RoundOutcome& outcome) {
+  if (outcome.released) AddOutcome(outcome, &rounds_[outcome.round]);
   attempts_.push_back({{"round", outcome.round + 1},
                        {"attempt", outcome.attempt + 1},
                        {"released", outcome.released},
@@ -145,6 +147,14 @@ void OperatorReport::Add(const RoundOutcome& outcome) {
   const SharedDevices devices = devices_();
   for (const uint32_t device : outcome.beyond_bound) ++beyond_bound_[(*devices)[device].id];
   for (const std::string& warning : WarningsOf(outcome, *devices)) warnings_.push_back(warning);
+}
+
+Json OperatorReport::RoundToJson(const LedgerEntry& release) const {
+  Json row = ReleaseToJson(release, Audience::kOperator);
+  const auto seen = rounds_.find(release.round);
+  row.update(seen == rounds_.end() ? UnknownOutcome() : seen->second);
+  row["reported"] = release.reported;
+  return row;
 }
 
 void OperatorReport::Warn(const std::string& line) { warnings_.push_back(line); }

@@ -19,6 +19,7 @@
 
 #include "round/devices.h"
 #include "round/job.h"
+#include "store/ledger.h"
 
 namespace sotto::server {
 
@@ -43,9 +44,14 @@ class OperatorReport {
   void Warn(const std::string& line);
   nlohmann::ordered_json ToJson() const;
 
+  // A release's row of the results with what this start of the server saw of it; null where an
+  // earlier start saw it.
+  nlohmann::ordered_json RoundToJson(const LedgerEntry& release) const;
+
  private:
   const std::function<SharedDevices()> devices_;
-  std::map<std::string, int64_t> beyond_bound_;  // refused updates by the device's name
+  std::map<uint32_t, nlohmann::ordered_json> rounds_;  // released, from 0
+  std::map<std::string, int64_t> beyond_bound_;        // refused updates by the device's name
   nlohmann::ordered_json attempts_ = nlohmann::ordered_json::array();
   nlohmann::ordered_json warnings_ = nlohmann::ordered_json::array();
 };

@@ -1,6 +1,8 @@
 #include "cli/store_commands.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
@@ -12,8 +14,13 @@
 
 #include "base/counted.h"
 #include "cli/claims_output.h"
+#include "cli/evaluation_output.h"
+#include "cli/in_range.h"
 #include "cli/json_output.h"
 #include "cli/output_file.h"
+#include "sotto/posix/signals.h"
+#include "sotto/posix/sleep.h"
+#include "sotto/posix/terminal.h"
 #include "store/history.h"
 #include "store/ledger.h"
 #include "store/open_store.h"
@@ -24,11 +31,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kDecimals = 3;  // of an epsilon
+constexpr char kClearScreen[] = "\x1b[H\x1b[2J";
 
 struct StoreOptions {
   std::string store;
   std::string file;
   std::string json;
+  bool watches = false;
+  double every_s = 2;  // between two looks
 };
 
 // What a store says of itself and of its last job.
@@ -56,6 +66,19 @@ StoreState ReadStoreState(const std::string& where) {
 
 bool IsOver(const JobLedger& job) { return job.job.released >= job.rounds; }
 
+// " of 8"; empty without a budget.
+std::string DescribeBudget(const JobLedger& ledger) {
+  return std::isfinite(ledger.epsilon_budget) ? fmt::format(", budget {}", ledger.epsilon_budget)
+                                              : "";
+}
+
+std::string DescribeLastEvaluation(const JobLedger& ledger) {
+  if (ledger.evaluations.empty()) return "";
+  const StoredEvaluation& last = ledger.evaluations.back();
+  return fmt::format("  model      {} after round {}, on {}\n", DescribeEvaluation(last.evaluation),
+                     last.round + 1, last.data);
+}
+
 std::string DescribeJob(const JobLedger& ledger) {
   const JobEntry& job = ledger.job;
   std::string text =
@@ -64,12 +87,19 @@ std::string DescribeJob(const JobLedger& ledger) {
                   IsOver(ledger) ? "; it is over" : "");
   if (ledger.releases.empty()) return text + "  spent      nothing is released\n";
   const LedgerEntry& last = ledger.releases.back();
-  return text + fmt::format("  spent      epsilon {}{}\n", DescribeClaims(last.claims, kDecimals),
-                            last.seeded ? "; seeded: not private" : "");
+  if (!FindCodec(last.mechanism)->certified) {
+    text += "  spent      NO PRIVACY: nothing protects the updates\n";
+  } else {
+    text += fmt::format("  spent      epsilon {}{}{}\n", DescribeClaims(last.claims, kDecimals),
+                        DescribeBudget(ledger), last.seeded ? "; seeded: not private" : "");
+  }
+  text += fmt::format("  last       round {}: {} of {} reported\n", last.round + 1, last.reported,
+                      last.plan.planned_reports);
+  return text + DescribeLastEvaluation(ledger);
 }
 
 std::string Describe(const StoreOptions& o, const StoreState& state) {
-  std::string text = fmt::format("{}\n", o.store);
+  std::string text = fmt::format("{}: the operator's view, not for publication\n", o.store);
   text += state.server ? fmt::format("  server     process {}\n", *state.server)
                        : "  server     none runs\n";
   text += fmt::format("  devices    {}, {} eligible\n", state.devices, state.eligible);
@@ -79,6 +109,7 @@ std::string Describe(const StoreOptions& o, const StoreState& state) {
 
 Json ToJson(const StoreOptions& o, const StoreState& state) {
   Json json = {{"store", o.store},
+               {"audience", "operator"},
                {"server_process", state.server ? Json(*state.server) : Json(nullptr)},
                {"devices", state.devices},
                {"eligible_devices", state.eligible},
@@ -98,7 +129,27 @@ Json ToJson(const StoreOptions& o, const StoreState& state) {
   return json;
 }
 
+// Looks again and again, until a signal. Where it writes to no terminal, it writes what changes.
+void Watch(const StoreOptions& o) {
+  posix::CatchStopSignals();
+  const bool is_terminal = posix::StandardOutputIsTerminal();
+  std::string shown;
+  while (posix::StopSignal() == 0) {
+    const std::string text = Describe(o, ReadStoreState(o.store));
+    if (is_terminal || text != shown) {
+      fmt::print("{}{}", is_terminal ? kClearScreen : "", text);
+      std::fflush(stdout);
+    }
+    shown = text;
+    posix::SleepMs(static_cast<uint32_t>(o.every_s * 1000));
+  }
+}
+
 void RunStatus(const StoreOptions& o) {
+  if (o.watches) {
+    Watch(o);
+    return;
+  }
   RequireOutput(o.json, o.store);
   const StoreState state = ReadStoreState(o.store);
   fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(o, state));
@@ -146,9 +197,18 @@ CLI::App& AddCommand(CLI::App& app, const char* name, const char* description,
 
 void AddStoreCommands(CLI::App& app) {
   const auto status = std::make_shared<StoreOptions>();
-  AddCommand(app, "status", "what a store holds and whether a server runs; the operator's",
-             RunStatus, status)
-      .add_option("--json", status->json, "write it to this file; - is standard output");
+  CLI::App& command =
+      AddCommand(app, "status", "what a store holds and whether a server runs; the operator's",
+                 RunStatus, status);
+  CLI::Option* json =
+      command.add_option("--json", status->json, "write it to this file; - is standard output");
+  CLI::Option* watch =
+      command.add_flag("--watch", status->watches, "look again and again, until Ctrl-C")
+          ->excludes(json);
+  command.add_option("--every", status->every_s, "seconds between two looks")
+      ->check(InRange({0.2, 3600}, "seconds"))
+      ->capture_default_str()
+      ->needs(watch);
   const auto backup = std::make_shared<StoreOptions>();
   AddCommand(app, "backup", "copy a store into a new file, also while a server runs", RunBackup,
              backup)

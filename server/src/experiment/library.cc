@@ -7,6 +7,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "base/built_in.h"
 #include "sotto/options/nearest.h"
 #include "sotto/posix/files.h"
 
@@ -23,12 +24,6 @@ bool EndsIn(const std::string& text, const std::string& end) {
 
 bool IsExperiment(const BuiltInFile& file) {
   return EndsIn(file.path, ".toml") && std::string(file.path).find('/') == std::string::npos;
-}
-
-const BuiltInFile* FindFile(const std::string& path) {
-  const auto found = std::find_if(kBuiltInFiles.begin(), kBuiltInFiles.end(),
-                                  [&](const BuiltInFile& file) { return file.path == path; });
-  return found == kBuiltInFiles.end() ? nullptr : &*found;
 }
 
 void AddModel(const Assignments& options, std::set<std::string>* models) {
@@ -56,19 +51,13 @@ std::string ModelText(const Definition& definition, const std::string& model) {
     const auto beside = posix::ReadTextFile((fs::path(definition.folder) / model).string());
     if (beside) return *beside;
   }
-  const BuiltInFile* file = FindFile(model);
+  const BuiltInFile* file = FindBuiltIn(model);
   if (file != nullptr) return file->text;
   throw std::invalid_argument(fmt::format(
       "{}: its model {} is neither beside the file nor built in", definition.name, model));
 }
 
 }  // namespace
-
-std::string BuiltInText(const std::string& path) {
-  const BuiltInFile* file = FindFile(path);
-  if (file == nullptr) throw std::logic_error("no such built-in file: " + path);
-  return file->text;
-}
 
 std::vector<Definition> BuiltInExperiments() {
   std::vector<Definition> definitions;

@@ -12,18 +12,6 @@
 
 namespace sotto::server {
 
-// A file of server/experiments or third_party, as it was when the program was built.
-struct BuiltInFile {
-  const char* path;  // "dp-fed-ls-table2.toml", "models/softmax-mnist.toml", "uPlot.min.css"
-  const char* text;
-};
-
-// Sorted by path. The build makes this table (server/embed.cmake).
-extern const std::vector<BuiltInFile> kBuiltInFiles;
-
-// The text of a built-in file. Throws std::logic_error if there is none.
-std::string BuiltInText(const std::string& path);
-
 // All experiments, by name.
 std::vector<Definition> BuiltInExperiments();
 

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/built_in.h"
 #include "base/markup.h"
 #include "experiment/library.h"
 #include "experiment/result_files.h"
@@ -47,6 +48,9 @@ for (const panel of panels) {
   }, [panel.x].concat(panel.lines.map(line => line.values)), document.getElementById("charts"));
 }
 )script";
+
+constexpr char kNoCharts[] =
+    "<p>This build of sotto has no charts; server/SERVE.md says how to build them in.</p>\n";
 
 Json PanelsToJson(const std::vector<ChartPanel>& panels) {
   Json json = Json::array();
@@ -124,16 +128,18 @@ std::string ResultHtml(const Report& report, const std::vector<ChartPanel>& pane
   const std::string title = EscapeMarkup(fmt::format("{}: {}", report.name, report.title));
   std::string html = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
   html += fmt::format("<title>{}</title>\n<style>\n{}\n{}</style>\n</head>\n", title,
-                      BuiltInText("uPlot.min.css"), kStyle);
+                      HasCharts() ? BuiltInText("uplot/uPlot.min.css") : "", kStyle);
   html += fmt::format("<body>\n<h1>{}</h1>\n", title);
   html += HeadHtml(report.head);
-  html += "<h2>Charts</h2>\n<div id=\"charts\"></div>\n<h2>Cells</h2>\n";
+  html += HasCharts() ? "<h2>Charts</h2>\n<div id=\"charts\"></div>\n" : kNoCharts;
+  html += "<h2>Cells</h2>\n";
   html += TableHtml(report.cells);
   for (const VerdictReport& verdict : report.verdicts) html += VerdictHtml(verdict);
   html += ListHtml("What runs had to say", report.cell_notes);
   html += ListHtml("What the paper leaves open, and what was chosen", report.notes);
-  html += fmt::format("<!--\nuPlot:\n{}-->\n", BuiltInText("LICENSE"));
-  html += fmt::format("<script>\n{}\n</script>\n", BuiltInText("uPlot.iife.min.js"));
+  if (!HasCharts()) return html + "</body>\n</html>\n";
+  html += fmt::format("<!--\nuPlot:\n{}-->\n", BuiltInText("uplot/LICENSE"));
+  html += fmt::format("<script>\n{}\n</script>\n", BuiltInText("uplot/uPlot.iife.min.js"));
   html += fmt::format("<script>\nconst panels = {};\n{}</script>\n</body>\n</html>\n",
                       ForScript(PanelsToJson(panels)), kScript);
   return html;

@@ -4,6 +4,7 @@
 // changed. held.cc keeps devices waiting that want to. strangers.cc accepts connections and takes
 // them through their handshake. peers.cc reads from devices, answers them and closes connections.
 // decoders.cc has the pool answer the last chunks of updates, several with one piece of work.
+// guest.cc lets another library's loop run in this one.
 // All of it runs on the loop's thread, except two kinds of work in libuv's pool: these answers, and
 // the opening and closing of rounds.
 //
@@ -49,6 +50,7 @@ class Server::Loop {
   uint16_t port() const { return port_; }
   bool Run(Job& job);
   void RunInPool(PoolWork work);
+  void Host(LoopGuest guest) { guest_ = std::move(guest); }
   int signal() const { return signal_; }
   NetworkFigures Figures() const;
 
@@ -161,6 +163,10 @@ class Server::Loop {
   void TakeFleet(FleetNews news);
   void CloseChanged(const std::vector<uint32_t>& changed);
 
+  // guest.cc
+  void StartGuest();
+  void RunGuest();
+
   void RaisePriority();
   void Tick();
   void ReportLacking();
@@ -169,6 +175,7 @@ class Server::Loop {
   void StartPoolWork();
   void OnPoolWorkDone();
   bool IsPoolIdle() const { return !in_pool_work_ && pool_work_.empty(); }
+  void Tell(ServerPhase::Kind kind, const std::string& reason = "");
   void OpenRound();
   void OnRoundOpened();
   void AnnounceAttempt();
@@ -202,6 +209,9 @@ class Server::Loop {
   uv_timer_t tick_{};
   uv_timer_t delay_{};
   uv_timer_t round_timer_{};
+  LoopGuest guest_;
+  uv_poll_t guest_poll_{};
+  uv_timer_t guest_timer_{};
   uv_signal_t interrupt_{};
   uv_signal_t terminate_{};
   int signal_ = 0;  // that ended Run()
@@ -253,6 +263,8 @@ class Server::Loop {
   std::exception_ptr failure_;   // what Run() throws
   uint64_t publication_ms_ = 0;  // of the open or closed attempt's result
   bool awaits_publication_ = false;
+  ServerPhase phase_;      // as it was last told
+  int64_t closed_ms_ = 0;  // of the closed attempt; milliseconds since 1970
   uint64_t farewell_deadline_ms_ = 0;
   uint32_t lacking_reported_ = 0;  // devices, at most, in one line of the log
   bool opened_ = false;            // at least one round

@@ -18,8 +18,8 @@ uint64_t ThreadCpuNs() {
 }  // namespace
 
 const char* LoopMonitor::NameOf(LoopWork work) {
-  constexpr const char* kNames[kLoopWorks] = {"accept",  "strangers", "handshake",
-                                              "request", "tick",      "round"};
+  constexpr const char* kNames[kLoopWorks] = {"accept", "strangers", "handshake", "request",
+                                              "tick",   "round",     "page"};
   return kNames[static_cast<int>(work)];
 }
 

@@ -16,8 +16,8 @@
 namespace sotto::server {
 
 // What a loop does in a turn. Names of the enumeration: LoopMonitor::NameOf().
-enum class LoopWork { kAccept, kStrangers, kHandshake, kRequest, kTick, kRound };
-constexpr int kLoopWorks = 6;
+enum class LoopWork { kAccept, kStrangers, kHandshake, kRequest, kTick, kRound, kGuest };
+constexpr int kLoopWorks = 7;
 
 class LoopMonitor {
  public:

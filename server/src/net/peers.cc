@@ -264,7 +264,10 @@ void Server::Loop::Close(Peer& peer, const char* reason) {
   held_.erase(peer.id);
   if (peer.session && peer.session->proved) {
     const auto found = by_device_.find(peer.session->device);
-    if (found != by_device_.end() && found->second == &peer) by_device_.erase(found);
+    if (found != by_device_.end() && found->second == &peer) {
+      by_device_.erase(found);
+      if (events_.on_device) events_.on_device(peer.session->device, false);
+    }
   } else {
     figures_.failed_handshakes += peer.session ? 1 : 0;
   }

@@ -116,6 +116,24 @@ Fields Run() {
               Learns::kNothing, [](auto& request) -> auto& { return request.test; }),
       EvaluateEvery<ServeRequest>(
           "with --test: after each round whose number divides by this one; the last round always"),
+      Row("http",
+          "ADDRESS:PORT of the operator's page, for example 127.0.0.1:8080: charts, metrics, log; "
+          "a "
+          "loopback address only")
+          .In(Group::kRun)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.http; }),
+      Row("http-token",
+          "file of the token that the page asks for; made with a new one if it does not exist")
+          .In(Group::kRun)
+          .ByDefault("STORE.token")
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.http_token; }),
+      Row("http-name",
+          "a further name under which the page answers: that of a proxy with TLS in front of it")
+          .In(Group::kRun)
+          .Asked(
+              Learns::kNothing, [](auto& request) -> auto& { return request.http_name; }),
       Row("metrics",
           "write metrics to this file every five seconds, in Prometheus' text format, for its "
           "node exporter; the operator's")

@@ -33,6 +33,9 @@ struct ServeRequest : JobRequest {
   std::string json;             // file for the results; empty: none, "-": standard output
   std::string model_out;        // file for the final parameters; empty: none
   std::string metrics;          // file for the metrics; empty: none
+  std::string http;             // address of the operator's page; empty: none
+  std::string http_token;       // file of its token; empty: beside the store
+  std::string http_name;        // a proxy's name for it; empty: there is none
   std::string average_out;      // file for the average of the models; empty: none
   std::string test;             // samples to evaluate released models on; empty: none
   uint32_t evaluate_every = 1;  // rounds

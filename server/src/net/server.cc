@@ -1,6 +1,7 @@
 #include "net/server.h"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <exception>
 #include <fmt/format.h>
@@ -18,7 +19,12 @@ namespace {
 
 constexpr uint64_t kTickMs = 200;
 constexpr unsigned kMostDecoders = 4;  // the threads of libuv's pool
-constexpr size_t kReservedFiles = 64;  // for the store, outputs and libuv
+constexpr size_t kReservedFiles = 64;  // for the store, outputs, libuv and the operator's page
+
+int64_t WallClockMs() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+}
 
 void Check(int error, const std::string& what) {
   if (error < 0) throw std::runtime_error(fmt::format("{}: {}", what, uv_strerror(error)));
@@ -103,6 +109,7 @@ bool Server::Loop::Run(Job& job) {
   RaisePriority();
   is_running_ = true;
   StartPoolWork();
+  StartGuest();
   job_->Suspend();
   OpenRound();
   uv_run(&loop_, UV_RUN_DEFAULT);
@@ -211,6 +218,14 @@ void Server::Loop::OnPoolWorkDone() {
   StartPoolWork();
 }
 
+void Server::Loop::Tell(ServerPhase::Kind kind, const std::string& reason) {
+  phase_.kind = kind;
+  phase_.round = job_->round();
+  phase_.attempt = job_->attempt();
+  phase_.reason = reason;
+  if (events_.on_phase) events_.on_phase(phase_);
+}
+
 void Server::Loop::OpenRound() {
   TakeStep([this] { job_->OpenRound(); }, &Loop::OnRoundOpened);
 }
@@ -235,6 +250,7 @@ void Server::Loop::Wait() {
   waits_ = true;
   job_->Proceed();
   events_.info(fmt::format("round {}: {}", job_->round() + 1, job_->waiting_for()));
+  Tell(ServerPhase::Kind::kWaiting, job_->waiting_for());
   if (fleet_ != fleet_of_step_) EndWait();
 }
 
@@ -257,6 +273,11 @@ void Server::Loop::AnnounceAttempt() {
   AskForHeld();
   events_.info(fmt::format("round {} attempt {}: {} drawn", job_->round() + 1, job_->attempt() + 1,
                            Counted(job_->cohort().size(), "device")));
+  phase_.drawn = static_cast<uint32_t>(job_->cohort().size());
+  phase_.opened_ms = WallClockMs();
+  phase_.deadline_ms =
+      phase_.opened_ms + static_cast<int64_t>(deadline_ms) - static_cast<int64_t>(now());
+  Tell(ServerPhase::Kind::kOpen);
 }
 
 void Server::Loop::StartRoundTimer(uint64_t at_ms) {
@@ -277,6 +298,8 @@ void Server::Loop::OnRoundTime(uv_timer_t* timer) {
 void Server::Loop::CloseRound() {
   if (in_step_ || awaits_publication_ || waits_ || finished_ || stopping_) return;
   job_->Suspend();
+  Tell(ServerPhase::Kind::kClosed);
+  closed_ms_ = WallClockMs();
   TakeStep([this] { outcome_ = job_->CloseRound(); }, &Loop::OnRoundClosed);
 }
 
@@ -297,6 +320,9 @@ void Server::Loop::OnRoundClosed() {
 // tells its operator only; a later start opens the next attempt.
 void Server::Loop::Publish() {
   awaits_publication_ = false;
+  outcome_.opened_ms = phase_.opened_ms;
+  outcome_.closed_ms = closed_ms_;
+  outcome_.published_ms = WallClockMs();
   events_.on_outcome(outcome_);
   if (stopping_) return;
   if (outcome_.released) {
@@ -313,6 +339,7 @@ void Server::Loop::Publish() {
 void Server::Loop::Finish() {
   finished_ = true;
   job_->Proceed();
+  Tell(ServerPhase::Kind::kFinished, job_->finish_reason());
   if (job_->gave_up()) {
     events_.info(job_->finish_reason() + "; a later start goes on here");
     if (IsPoolIdle()) StopLoop();
@@ -350,6 +377,10 @@ void Server::Loop::StopLoop() {
   ForgetUndecoded();
   for (Peer* peer : peers) Close(*peer);
   monitor_.Stop();
+  if (guest_.run) {
+    uv_close(reinterpret_cast<uv_handle_t*>(&guest_poll_), nullptr);
+    uv_close(reinterpret_cast<uv_handle_t*>(&guest_timer_), nullptr);
+  }
   for (uv_handle_t* handle :
        {reinterpret_cast<uv_handle_t*>(&first_stream_), reinterpret_cast<uv_handle_t*>(&listening_),
         reinterpret_cast<uv_handle_t*>(&turn_), reinterpret_cast<uv_handle_t*>(&busy_),
@@ -390,6 +421,8 @@ uint16_t Server::port() const { return loop_->port(); }
 bool Server::Run(Job& job) { return loop_->Run(job); }
 
 void Server::RunInPool(PoolWork work) { loop_->RunInPool(std::move(work)); }
+
+void Server::Host(LoopGuest guest) { loop_->Host(std::move(guest)); }
 
 int Server::signal() const { return loop_->signal(); }
 NetworkFigures Server::Figures() const { return loop_->Figures(); }

@@ -64,11 +64,31 @@ struct FleetNews {
   std::vector<std::string> lines;                  // for people: what has changed
 };
 
+// What a server is about.
+struct ServerPhase {
+  enum class Kind {
+    kOpen,      // an attempt takes updates
+    kClosed,    // its deadline is over
+    kWaiting,   // no attempt opens, see `reason`
+    kFinished,  // the job has finished or given up, see `reason`
+  };
+  Kind kind = Kind::kWaiting;
+  uint32_t round = 0;  // from 0
+  uint32_t attempt = 0;
+  uint32_t drawn = 0;       // devices, of an attempt
+  int64_t opened_ms = 0;    // of an attempt; milliseconds since 1970
+  int64_t deadline_ms = 0;  // the same
+  std::string reason = {};  // for people
+};
+
 // The events of a server, for its operator alone: times, counts and names tell who took part. A
 // line is for people. It never holds a key or an update.
 struct ServerEvents {
   std::function<void(const std::string&)> info;
   std::function<void(const std::string&)> detail;  // with -v: connections come and go
+  std::function<void(const ServerPhase&)> on_phase;
+  // A device, by registry index, has a session or has it no more.
+  std::function<void(uint32_t device, bool is_connected)> on_device;
   // The result of an attempt when it is published: a release, or an attempt that was given up.
   std::function<void(const RoundOutcome&)> on_outcome;
   // Called several times a second by the event loop, with its clock in milliseconds.
@@ -100,6 +120,14 @@ struct NetworkFigures {
   uint64_t failed_handshakes = 0;  // begun and not completed
   uint64_t replaced = 0;           // sessions whose device connected again
   uint64_t delayed = 0;            // requests answered late because their device asked too often
+};
+
+// A library that has an event loop of its own, of which the server's loop waits for one descriptor.
+struct LoopGuest {
+  int descriptor = -1;  // readable: run() has something to do
+  // Does it without waiting. Returns the milliseconds after which it wants to be called again
+  // although the descriptor is not readable; absent: it does not.
+  std::function<std::optional<uint64_t>()> run;
 };
 
 // Long work beside the job, for example an evaluation of a model.
@@ -135,6 +163,9 @@ class Server {
   // of Run(), before it or from an event. Run() returns when all work is done; after a signal or a
   // failure, pieces that have not begun are dropped. If run() throws, so does Run().
   void RunInPool(PoolWork work);
+
+  // Runs the guest on the thread of Run(), until Run() returns. Call it before Run(), once.
+  void Host(LoopGuest guest);
 
   // The signal that ended Run(); 0: none.
   int signal() const;

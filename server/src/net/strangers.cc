@@ -234,6 +234,7 @@ void Server::Loop::OnProof(Peer& peer) {
   }
   admission_.OnProof(peer.id, session.device, now());
   const auto [entry, is_only] = by_device_.try_emplace(session.device, &peer);
+  if (events_.on_device) events_.on_device(session.device, true);
   if (is_only) return;
   Peer* older = entry->second;
   entry->second = &peer;

@@ -413,6 +413,7 @@ ReleaseResult Job::MakeRelease(PartialSum total, RoundOutcome* outcome) {
   outcome->next_clip_l2 = release.next_clip_l2;
   outcome->unclipped_fraction = release.unclipped_fraction;
   outcome->device_accuracy = release.device_accuracy;
+  outcome->figures = std::move(release.figures);
   return release;
 }
 

@@ -52,7 +52,12 @@ struct RoundOutcome {
   LackCounts lacking;         // devices that were told to wait for what they lack, drawn or not
   uint32_t topped_up = 0;     // zero updates added so that the noise is constant
   uint64_t update_bytes = 0;  // encoded bytes of all reports
-  uint64_t late_ms = 0;       // published so long after its time; set by the server
+  // Set by the server: published so long after its time; and when the attempt opened, was closed
+  // and had its result published, in milliseconds since 1970.
+  uint64_t late_ms = 0;
+  int64_t opened_ms = 0;
+  int64_t closed_ms = 0;
+  int64_t published_ms = 0;
   // Registry indices of the devices whose update was refused for its norm, ascending; see
   // AttemptCounts. For the operator alone, as are all counts of reports.
   std::vector<uint32_t> beyond_bound;
@@ -64,8 +69,9 @@ struct RoundOutcome {
   std::optional<double> unclipped_fraction;
   // Of a release with evaluation on devices: how well the model that the round began with does.
   std::optional<privacy::AccuracyEstimate> device_accuracy;
-  double next_clip_l2 = 0.0;  // of a release: the bound of the next round, model units
-  privacy::Statement spent;   // of the job so far, this attempt included, if it is accounted
+  double next_clip_l2 = 0.0;             // of a release: the bound of the next round, model units
+  std::optional<UpdateFigures> figures;  // of a release, if the configuration asks for them
+  privacy::Statement spent;  // of the job so far, this attempt included, if it is accounted
 };
 
 class Job {

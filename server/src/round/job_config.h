@@ -83,6 +83,8 @@ struct JobConfig {
   // computed as the plan has reports, and the sum takes those that are missing. For a server, whose
   // load devices can feel.
   bool constant_work = false;
+  // A release also computes UpdateFigures. The same work whoever reports.
+  bool observes_updates = false;
 
   // The learning rate of every round and step. Its K is training.local_steps.
   privacy::LearningRate LearningRates() const {

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "aggregate/accumulator.h"
+#include "aggregate/spectrum.h"
 #include "base/parallel.h"
 
 namespace sotto::server {
@@ -51,6 +52,26 @@ void EstimateAccuracy(const JobConfig& config, const privacy::Plan& plan, Span<c
   release->device_accuracy = config.EstimateAccuracy(noisy[config.coordinates() - 1], plan);
 }
 
+double SquaredNorm(Span<const float> values) {
+  double sum = 0;
+  for (const float value : values) sum += static_cast<double>(value) * static_cast<double>(value);
+  return sum;
+}
+
+// What the noisy sum and the update that is estimated from it look like.
+UpdateFigures FiguresOf(const NoisySum& noisy, Span<const float> update, const std::string& order) {
+  const std::vector<float> mean = MeanUpdate(noisy);
+  const double noise_power = noisy.noise_sigma * noisy.noise_sigma;
+  const double noise = static_cast<double>(mean.size()) * noise_power;
+  const double rest = SquaredNorm({mean.data(), mean.size()}) - noise;
+  UpdateFigures figures;
+  if (noise > 0 && rest > 0) figures.noise_to_signal = std::sqrt(noise / rest);
+  figures.before = PowerInBands({mean.data(), mean.size()}, noisy.tensors, order);
+  figures.after = PowerInBands(update, noisy.tensors, order);
+  figures.noise = noise_power;
+  return figures;
+}
+
 }  // namespace
 
 double MeanNoiseSigma(const JobConfig& config, const TrainTask& task, double cohort) {
@@ -75,11 +96,16 @@ ReleaseResult MakeRelease(const JobConfig& config, const privacy::Plan& plan, co
   EstimateAccuracy(config, plan, sum.sums(), &release);
   const std::vector<TrainedTensor> tensors =
       TrainedTensors(*config.model, config.aggregation.smoothing_image);
-  const std::vector<float> update = estimator.Estimate({sum.sums().first(config.model->parameters),
-                                                        codec->SumUnit(),
-                                                        cohort,
-                                                        MeanNoiseSigma(config, task, cohort),
-                                                        {tensors.data(), tensors.size()}});
+  const NoisySum noisy = {sum.sums().first(config.model->parameters),
+                          codec->SumUnit(),
+                          cohort,
+                          MeanNoiseSigma(config, task, cohort),
+                          {tensors.data(), tensors.size()}};
+  const std::vector<float> update = estimator.Estimate(noisy);
+  if (config.observes_updates) {
+    release.figures =
+        FiguresOf(noisy, {update.data(), update.size()}, config.aggregation.smoothing_order);
+  }
   release.parameters.assign(parameters.begin(), parameters.end());
   // Divergence follows from the noisy sum. So the round counts as released and is charged, and the
   // model stays unchanged.

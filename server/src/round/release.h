@@ -23,6 +23,17 @@
 
 namespace sotto::server {
 
+// What a complete, noisy sum looks like: post-processing of what is released. For the operator.
+struct UpdateFigures {
+  // Norm of the noise of the mean update, over the norm that is estimated for what is not noise.
+  // Absent without noise, or if all of it may be noise.
+  std::optional<double> noise_to_signal;
+  // PowerInBands() of the mean update, before and after the estimator.
+  std::vector<float> before;
+  std::vector<float> after;
+  double noise = 0.0;  // power of the noise before the estimator, the same at all frequencies
+};
+
 struct ReleaseResult {
   std::vector<float> parameters;  // the next model, or the old one if it diverged
   uint32_t topped_up = 0;         // zero updates added so that the noise is constant
@@ -32,6 +43,7 @@ struct ReleaseResult {
   std::optional<double> unclipped_fraction;
   // With evaluation on devices: how well the round's model does, the one before this release.
   std::optional<privacy::AccuracyEstimate> device_accuracy;
+  std::optional<UpdateFigures> figures;  // if the configuration asks for them
 };
 
 // Deviation of the noise on each coordinate of the mean update, model units. The sum holds the

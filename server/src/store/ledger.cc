@@ -139,6 +139,27 @@ std::vector<privacy::Claim> ClaimsAfterAttempts(const History& history, const Jo
 
 }  // namespace
 
+LedgerEntry EntryOf(int64_t job, const ReleaseRecord& record, bool seeded) {
+  LedgerEntry entry;
+  entry.job = job;
+  entry.round = record.round;
+  entry.mechanism = record.codec->name;
+  entry.plan = PlanOfRound(record);
+  // One coordinate in place of all extra ones, as the ledger has it.
+  entry.plan.clip_bit_scale = entry.plan.ExtraScale();
+  entry.plan.accuracy_scale = 0;
+  entry.reported = record.reported;
+  entry.noise_multiplier = record.spent.noise_multiplier;
+  entry.accounted_noise_multiplier = record.spent.accounted_noise_multiplier;
+  entry.attempts = record.attempts;
+  entry.charged_rounds = record.spent.rounds;
+  entry.earlier_rounds = record.spent.earlier_rounds;
+  entry.numeric_error = record.spent.numeric_error();
+  entry.seeded = seeded;
+  entry.claims = ClaimsToKeep(record);
+  return entry;
+}
+
 // Reads the releases first. Then the history contains the job of each release, even if another
 // process writes meanwhile.
 std::vector<JobLedger> ReadLedger(Store& store) {
@@ -150,7 +171,9 @@ std::vector<JobLedger> ReadLedger(Store& store) {
     JobLedger ledger;
     ledger.job = job;
     const privacy::Plan plan = PlanOf(history, job);
-    ledger.rounds = PlanNow(history.store, job).rounds;
+    const JobExtension now = PlanNow(history.store, job);
+    ledger.rounds = now.rounds;
+    ledger.epsilon_budget = now.epsilon_budget;
     ledger.trust_mode = plan.Trust();
     ledger.before = JobsBefore(history, job);
     std::copy_if(releases.begin(), releases.end(), std::back_inserter(ledger.releases),

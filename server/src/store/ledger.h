@@ -7,10 +7,12 @@
 #define SOTTO_STORE_LEDGER_H_
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "plans/claim.h"
 #include "plans/claim_kinds.h"
+#include "round/job_log.h"
 #include "store/records.h"
 #include "store/store.h"
 
@@ -20,6 +22,7 @@ namespace sotto::server {
 struct JobLedger {
   JobEntry job;
   int64_t rounds = 0;                                                  // planned
+  double epsilon_budget = std::numeric_limits<double>::infinity();     // that it has now
   privacy::TrustMode trust_mode = privacy::TrustMode::kTrustedServer;  // of its plan
   std::vector<int64_t> before;        // earlier jobs that share devices: the claims include theirs
   std::vector<LedgerEntry> releases;  // in the order of the rounds
@@ -32,6 +35,11 @@ struct JobLedger {
   // do not count: ClosedEarlyUncharged().
   bool closed_early_uncharged = false;
 };
+
+// The entry that a ledger has of this release.
+//   job     its number
+//   seeded  what its figures rest on derives from a seed: RestsOnSeededNoise()
+LedgerEntry EntryOf(int64_t job, const ReleaseRecord& record, bool seeded);
 
 // The jobs of a store in the order of their numbers. Throws as the store does.
 std::vector<JobLedger> ReadLedger(Store& store);

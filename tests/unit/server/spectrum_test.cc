@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 #include <gtest/gtest.h>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -113,6 +114,31 @@ TEST(Spectrum, IsRefusedWhereUpdatesAreToBeProtected) {
     request.spectrum_rounds = bad;
     EXPECT_NE(RefusalOf(request), "") << bad;
   }
+}
+
+TEST(PowerInBands, OfWhiteNoiseIsItsVarianceAndOfASineIsInOneBand) {
+  const std::vector<TrainedTensor> tensors = {{"OI", {100, 97}}, {"O", {5}}};
+  std::mt19937 random(1);
+  std::normal_distribution<float> noise_of(0, 3);
+  std::vector<float> values(9705);
+  for (float& value : values) value = noise_of(random);
+  const std::vector<float> noise =
+      PowerInBands({values.data(), values.size()}, {tensors.data(), tensors.size()}, "natural");
+  ASSERT_EQ(noise.size(), kSpectrumBands);
+  double mean = 0;
+  for (const float power : noise) {
+    EXPECT_NEAR(power, 9, 5) << "about 75 frequencies in a band: deviation 9 / sqrt(75)";
+    mean += static_cast<double>(power) / kSpectrumBands;
+  }
+  EXPECT_NEAR(mean, 9, 0.5);
+  const double frequency = 20.5 / (2 * kSpectrumBands);  // the middle of band 20
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(std::sin(2 * M_PI * frequency * static_cast<double>(i)));
+  }
+  const std::vector<float> sine =
+      PowerInBands({values.data(), values.size()}, {tensors.data(), 1}, "natural");
+  EXPECT_EQ(std::max_element(sine.begin(), sine.end()) - sine.begin(), 20);
+  EXPECT_GT(sine[20], 100 * sine[18]);
 }
 
 }  // namespace

@@ -12,6 +12,9 @@ namespace sotto::posix {
 // True if standard error is a terminal.
 bool StandardErrorIsTerminal();
 
+// The same of standard output.
+bool StandardOutputIsTerminal();
+
 // True if standard error goes to systemd's journal, which adds the time itself and takes a level in
 // front of a line, as sd-daemon(3) has it. Without a service manager it is false.
 bool StandardErrorIsJournal();

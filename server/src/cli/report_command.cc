@@ -1,0 +1,97 @@
+#include "cli/report_command.h"
+
+#include <cctype>
+#include <fmt/format.h>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/output_file.h"
+#include "cli/overview.h"
+#include "cli/report_file.h"
+#include "sotto/posix/files.h"
+#include "store/open_store.h"
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ReportOptions {
+  std::string source;
+  std::string out = "report.html";
+  bool is_operators = false;
+  bool without_test = false;
+
+  Audience audience() const { return is_operators ? Audience::kOperator : Audience::kPublic; }
+  TestFigures test() const { return without_test ? TestFigures::kLeftOut : TestFigures::kShown; }
+};
+
+// Results begin with a brace, stores of SQLite with its name.
+bool HoldsJson(const std::string& path) {
+  posix::RequireRegularFile(path);
+  std::ifstream file(path, std::ios::binary);
+  char first = 0;
+  while (file.get(first) && std::isspace(static_cast<unsigned char>(first)) != 0) {
+  }
+  return first == '{';
+}
+
+Json ParseResults(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  try {
+    return Json::parse(file);
+  } catch (const Json::parse_error& error) {
+    throw std::invalid_argument(fmt::format(
+        "{}: it is not whole JSON ({}); was its writer interrupted?", path, error.what()));
+  }
+}
+
+Json OverviewOf(const ReportOptions& o) {
+  if (HoldsJson(o.source)) {
+    return OverviewOfResults(o.source, ParseResults(o.source), o.audience(), o.test());
+  }
+  return OverviewOfStore(*OpenStore(o.source, StoreMode::kRead), o.audience(), o.test());
+}
+
+void RunReport(const ReportOptions& o) {
+  const Output output = {"--out", o.out, o.is_operators ? Readers::kOwner : Readers::kAll};
+  RequireOutputs({output}, o.source, {o.source});
+  OutputFile file(output);
+  file.stream() << ReportHtml(OverviewOf(o));
+  file.Finish();
+  fmt::print("{}: {}\n", o.out,
+             o.is_operators
+                 ? "the operator's view: counts and times tell who took part; not for publication"
+                 : "the published view, without what tells who took part");
+  if (o.is_operators || o.without_test) return;
+  fmt::print(
+      "Figures on test data are in it, if there are any: no epsilon covers what they tell "
+      "about these samples (--without-test).\n");
+}
+
+}  // namespace
+
+void AddReportCommand(CLI::App& app) {
+  const auto o = std::make_shared<ReportOptions>();
+  CLI::App& report = *app.add_subcommand(
+      "report", "write charts and the privacy statement of a store or of results into one file");
+  report
+      .add_option("SOURCE", o->source,
+                  "a store, also while its server runs, or the file of --json of `sotto simulate` "
+                  "or `sotto serve`")
+      ->required();
+  report.add_option("--out", o->out, "the HTML file")->capture_default_str();
+  report.add_flag("--operator", o->is_operators,
+                  "also what tells who took part: counts of reports, bytes, times; not for "
+                  "publication");
+  report.add_flag("--without-test", o->without_test,
+                  "leave the figures on the test data out; they are the operator's own, and no "
+                  "epsilon covers what they tell about these samples");
+  report.callback([o] { RunReport(*o); });
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,365 @@
+#!/usr/bin/python3
+"""Looks at the operator's page, or at a report, in a real browser.
+
+page_checks.py URL [--token TOKEN] CHECK...
+
+URL is the page of a running `sotto serve --http`, or file:///.../report.html. The checks are the functions
+below whose names begin with check_; without their names all that suit the URL run. Exit status 1 if one
+fails, 77 without Chromium and Selenium (packages chromium, chromium-driver, python3-selenium).
+"""
+
+import argparse
+import base64
+import functools
+import http.server
+import inspect
+import json
+import pathlib
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.common.by import By
+except ImportError:
+    webdriver = None
+
+PATIENCE_S = 60
+
+
+class Browser:
+    """A browser of its own, with an empty profile."""
+
+    def __init__(self, *arguments):
+        options = webdriver.ChromeOptions()
+        for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", *arguments):
+            options.add_argument(argument)
+        options.binary_location = shutil.which("chromium")
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        service = webdriver.chrome.service.Service(shutil.which("chromedriver"))
+        self.driver = webdriver.Chrome(options=options, service=service)
+        self.folder = tempfile.TemporaryDirectory()
+        self.cdp("Browser.setDownloadBehavior", behavior="allow", downloadPath=self.folder.name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.driver.quit()
+        self.folder.cleanup()
+
+    def cdp(self, command, **parameters):
+        return self.driver.execute_cdp_cmd(command, parameters)
+
+    def screen(self, width, height=900, scheme="light"):
+        self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+                 mobile=width < 500)
+        self.cdp("Emulation.setEmulatedMedia",
+                 features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def js(self, text, *arguments):
+        return self.driver.execute_script(text, *arguments)
+
+    def text(self, selector):
+        return self.driver.find_element(By.CSS_SELECTOR, selector).text
+
+    def wait(self, what, text):
+        """Until a script's value is true."""
+        until = time.monotonic() + PATIENCE_S
+        while not self.js(text):
+            assert time.monotonic() < until, f"{what}: not after {PATIENCE_S} s"
+            time.sleep(0.05)
+
+    def complaints(self):
+        return [entry["message"] for entry in self.driver.get_log("browser")
+                if entry["level"] in ("SEVERE", "WARNING")]
+
+    def requested(self):
+        """The addresses that were asked for."""
+        urls = []
+        for entry in self.driver.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                urls.append(message["params"]["request"]["url"])
+        return urls
+
+
+def shown(browser):
+    browser.wait("the page is drawn", "return !document.getElementById('main').hidden")
+    browser.js("draw()")
+
+
+def open_page(browser, url, token):
+    browser.driver.get(f"{url}#token={token}" if token else url)
+    shown(browser)
+
+
+def canvases(browser):
+    """Charts that are shown, and whether each has ink."""
+    return browser.js("""
+        return [...document.querySelectorAll("#charts figure:not([hidden])")].map(figure => {
+          const canvas = figure.querySelector("canvas");
+          if (!canvas) return [figure.id, false];
+          const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+          return [figure.id, pixels.some((value, i) => i % 4 === 3 && value > 0)];
+        });""")
+
+
+def check_charts(url, token):
+    """Charts have ink, nothing complains, nothing comes from elsewhere."""
+    with Browser() as browser:
+        open_page(browser, url, token)
+        browser.wait("charts", "return document.querySelectorAll('#charts canvas').length > 0")
+        drawn = canvases(browser)
+        assert all(ink for _, ink in drawn), drawn
+        names = [name for name, _ in drawn]
+        for name in ("chart-clip", "chart-epsilon"):
+            assert name in names, names
+        assert browser.complaints() == [], browser.complaints()
+        own = urllib.parse.urlsplit(url)
+        for address in browser.requested():
+            other = urllib.parse.urlsplit(address)
+            assert other.scheme in ("data", "blob") or other[:2] == own[:2], address
+
+
+def check_widths(url, token):
+    """No part of the page is wider than a phone, in the light and in the dark."""
+    for scheme in ("light", "dark"):
+        for width in (360, 768, 1600):
+            with Browser() as browser:
+                browser.screen(width, scheme=scheme)
+                open_page(browser, url, token)
+                size = browser.js("return document.documentElement.scrollWidth")
+                assert size <= width, f"{size} at {width}"
+                ground = browser.js("return getComputedStyle(document.body).backgroundColor")
+                is_dark = sum(int(part) for part in ground[4:-1].split(",")[:3]) < 3 * 128
+                assert is_dark == (scheme == "dark"), (scheme, ground)
+
+
+def check_picture(url, token):
+    """The button of a chart gives a PNG."""
+    with Browser() as browser:
+        open_page(browser, url, token)
+        browser.js("document.querySelector('#chart-epsilon button').click()")
+        until = time.monotonic() + PATIENCE_S
+        while not (files := list(pathlib.Path(browser.folder.name).glob("*.png"))):
+            assert time.monotonic() < until, "no picture"
+            time.sleep(0.05)
+        content = files[0].read_bytes()
+        assert content[:8] == b"\x89PNG\r\n\x1a\n" and len(content) > 4000, len(content)
+        assert files[0].name.endswith("-epsilon.png"), files[0].name
+        assert browser.complaints() == [], browser.complaints()
+
+
+def check_markup(url, token):
+    """Texts stay texts."""
+    hostile = "<img src=x onerror='document.title=1'></script><b>"
+    with Browser() as browser:
+        open_page(browser, url, token)
+        # From now on nothing comes from the server.
+        browser.wait("the stream", "return !stream || (stream.readyState === 1 && !isRefreshing)")
+        browser.js("stream?.close(); hasEnded = true")
+        browser.js("""
+            const text = arguments[0];
+            shown.overview.log = [text];
+            Object.assign(shown.job(), {model: text, reason: text, settings: [[text, text]]});
+            for (const claim of shown.job().claims) { claim.against = text; claim.assumptions = [text]; }
+            for (const each of shown.job().evaluations) each.data = text;
+            draw();""", hostile)
+        assert browser.js("return document.querySelectorAll('main img, main b, main script').length") == 0
+        assert hostile in browser.text("#title") and hostile in browser.text("#settings")
+
+
+def check_without_charts(url, token):
+    """Without the library of charts there are tables, and it is said."""
+    if url.startswith("file:"):
+        return
+    with Browser() as browser:
+        browser.cdp("Network.enable")
+        browser.cdp("Network.setBlockedURLs", urls=["*/uplot.js"])
+        open_page(browser, url, token)
+        assert "draws no charts" in browser.text("#no-charts")
+        assert browser.js("return document.querySelectorAll('#rounds tbody tr').length") > 0
+        assert "epsilon" in browser.text("#claims")
+
+
+def check_print(url, token):
+    """It prints, in light colours."""
+    with Browser() as browser:
+        browser.screen(1200, scheme="dark")
+        open_page(browser, url, token)
+        pdf = base64.b64decode(browser.cdp("Page.printToPDF", printBackground=True)["data"])
+        assert pdf[:4] == b"%PDF" and len(pdf) > 20000, len(pdf)
+
+
+def check_login(url, token):
+    """The token is asked for, refused if it is wrong, and leaves the address."""
+    if not token:
+        return
+    with Browser() as browser:
+        browser.driver.get(url)
+        browser.wait("the form", "return !document.getElementById('login').hidden")
+        field = browser.driver.find_element(By.ID, "token")
+        field.send_keys("0" * 64 + "\n")
+        browser.wait("a refusal", "return document.getElementById('login-error').textContent !== ''")
+        assert "not the token" in browser.text("#login-error")
+        field.clear()
+        field.send_keys(token + "\n")
+        shown(browser)
+        browser.driver.get(url)
+        shown(browser)
+    with Browser() as browser:
+        open_page(browser, url, token)
+        assert browser.driver.current_url == url, browser.driver.current_url
+        assert token not in browser.js("return document.documentElement.outerHTML")
+
+
+def check_live(url, token):
+    """Events keep the page up to date: it shows what a fresh overview has."""
+    if not token:
+        return
+    with Browser() as browser:
+        open_page(browser, url, token)
+        before = browser.js("return shown.job().rounds_released")
+        browser.js("window.wasHere = true")
+        browser.wait("two more rounds", f"return shown.job().rounds_released >= {before + 2}")
+        assert browser.js("return window.wasHere"), "the page was loaded anew"
+        assert browser.js("return shown.job().rounds.every((round, i) => round.round === i + 1)")
+        assert browser.js("return shown.job().rounds_released === shown.job().rounds.length")
+        browser.wait("the figures are drawn", "return document.getElementById('figures').textContent"
+                     ".includes(`${shown.job().rounds_released} of`)")
+        assert "live" in browser.text("#connection")
+        browser.js("document.getElementById('show-devices').click()")
+        browser.wait("names", "return document.querySelectorAll('#device-list tbody tr').length > 0")
+        assert browser.complaints() == [], browser.complaints()
+
+
+# A page of somebody else that tries to see the operator's.
+ATTACK = """<!DOCTYPE html><title>other</title><script>
+const target = new URLSearchParams(location.search).get("target");
+const got = [];
+const tries = [
+  fetch(target + "api/overview", {credentials: "include"}).then(a => a.text()),
+  fetch(target + "api/overview", {credentials: "include", mode: "no-cors"}).then(a => a.text()),
+  fetch(target + "api/overview").then(a => a.text()),
+  fetch(target + "metrics", {credentials: "include"}).then(a => a.text()),
+  new Promise((take, fail) => {
+    const source = new EventSource(target + "api/events", {withCredentials: true});
+    source.onerror = () => { source.close(); fail(); };
+    for (const name of ["log", "network", "round"]) source.addEventListener(name, event => take(event.data));
+  }),
+  new Promise((take, fail) => {
+    const frame = document.createElement("iframe");
+    frame.src = target;
+    frame.onload = () => { try { take(frame.contentDocument.body.textContent); } catch (e) { fail(); } };
+    document.documentElement.append(frame);
+    setTimeout(fail, 3000);
+  }),
+];
+Promise.allSettled(tries).then(all => {
+  window.got = all.filter(each => each.status === "fulfilled" && each.value).map(each => each.value);
+});
+</script>"""
+
+
+class Attacker(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(ATTACK.encode())
+
+    def log_message(self, *unused):
+        pass
+
+
+def check_other_sites(url, token):
+    """Another page in the operator's own browser, and another name for the address, get nothing."""
+    if not token:
+        return
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Attacker)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    port = urllib.parse.urlsplit(url).port
+    rules = "MAP evil.example 127.0.0.1, MAP other.example 127.0.0.1"
+    with Browser(f"--host-resolver-rules={rules}") as browser:
+        open_page(browser, url, token)  # with the cookie
+        for name in ("127.0.0.1", "localhost", "other.example"):
+            browser.driver.get(f"http://{name}:{server.server_port}/?target={urllib.parse.quote(url)}")
+            browser.wait("the attack ends", "return window.got !== undefined")
+            assert browser.js("return window.got") == [], name
+        browser.driver.get(f"http://evil.example:{port}/")
+        assert "not the name of this page" in browser.text("body")
+        answer = browser.js("return fetch('/api/overview').then(answer => answer.status)")
+        assert answer == 421, answer
+    server.shutdown()
+
+
+def check_gave_up(url, token):
+    """A job that gave up says so, and why."""
+    with Browser() as browser:
+        open_page(browser, url, token)
+        browser.wait("the job gives up", "return document.getElementById('state').className === 'loud'")
+        assert "GAVE UP" in browser.text("#state") and len(browser.text("#state")) > 20, browser.text("#state")
+
+
+def check_empty(url, token):
+    """A store without jobs says what to do."""
+    with Browser() as browser:
+        open_page(browser, url, token)
+        assert "sotto keys new" in browser.text("#state"), browser.text("#state")
+        assert browser.complaints() == [], browser.complaints()
+
+
+def check_published(url, token):
+    """The published view shows nothing of who took part."""
+    del token
+    with Browser() as browser:
+        open_page(browser, url, None)
+        assert "Published view" in browser.text("#view")
+        body = browser.text("body").lower()
+        for word in ("reported", "topped up", "upload", "connected", "late", "bytes"):
+            assert word not in body.replace("nor how many of them reported", "").replace(
+                "who uploads", "").replace("a drawn device reports", ""), word
+
+
+def check_thousand(url, token):
+    """A thousand rounds are drawn, and the page stays small."""
+    with Browser() as browser:
+        open_page(browser, url, token)
+        assert browser.js("return shown.job().rounds.length") >= 1000
+        assert all(ink for _, ink in canvases(browser)), canvases(browser)
+        assert browser.js("return document.querySelectorAll('*').length") < 3000
+        assert browser.complaints() == [], browser.complaints()
+
+
+ALWAYS = ("charts", "widths", "picture", "markup", "without_charts", "print", "login", "other_sites")
+
+
+def main():
+    checks = {name[6:]: function for name, function in globals().items()
+              if name.startswith("check_") and inspect.isfunction(function)}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("url")
+    parser.add_argument("--token")
+    parser.add_argument("checks", nargs="*", default=ALWAYS, metavar="CHECK", help=", ".join(checks))
+    options = parser.parse_intermixed_args()
+    if webdriver is None or not shutil.which("chromium") or not shutil.which("chromedriver"):
+        print("skipped: no Chromium with Selenium (chromium, chromium-driver, python3-selenium)")
+        return 77
+    failed = 0
+    for name in options.checks or ALWAYS:
+        try:
+            functools.partial(checks[name], options.url, options.token)()
+            print(f"ok      {name}")
+        except AssertionError as error:
+            failed += 1
+            print(f"FAILED  {name}: {error}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
