@@ -45,6 +45,11 @@ if(NOT SOTTO_SANITIZE)
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/client_readme.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/client_readme ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
   set_tests_properties(e2e.client_readme PROPERTIES LABELS e2e TIMEOUT 1200)
+  add_test(NAME e2e.hosting
+           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/hosting.sh ${PROJECT_SOURCE_DIR}
+                   ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/e2e/hosting
+                   ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  set_tests_properties(e2e.hosting PROPERTIES LABELS e2e TIMEOUT 300)
   add_test(NAME e2e.quickstart
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/quickstart_test.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/quickstart)

@@ -177,7 +177,7 @@ TEST(LiveStoreTest, AServerOnAnOlderCopyOfItsStoreStopsWhenADeviceShowsItsReceip
   Peer peer(server.port, site.key(witness.device));
   ASSERT_EQ(peer.Connect(), Status::kOk);
   peer.Hello({witness.receipt.data(), witness.receipt.size()});
-  EXPECT_EQ(server.process.Wait(), 1);
+  EXPECT_EQ(server.process.Wait(), 4);
   const std::string log = ReadFile(server.log);
   EXPECT_TRUE(Says(log, "the store is an older copy")) << log;
   EXPECT_TRUE(Says(log, site.Path("store"))) << log;

@@ -74,6 +74,7 @@ while IFS= read -r page; do
   case "${page}" in
     ports/PORTING.md) ;;               # policy.porting_project
     ports/posix/client/README.md) ;;   # e2e.client_readme
+    server/HOSTING.md) ;;              # e2e.hosting
     server/YOUR_DATA.md) ;;            # e2e.your_data
     *)
       write_page_files "${page}" "models/${page//\//_}" || complain "${page}: a model file without a name"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # systemd_unit.sh SOURCE_DIR WORK_DIR
-# systemd accepts the units of sotto-client and of the server and rates their exposure at most 1.5 of 10.
+# systemd accepts the units of sotto-client, of the server and of its copies, and rates their exposure at most 1.5 of 10.
 # Skipped, 77, where systemd-analyze is missing or too old.
 set -euo pipefail
 source_dir="$1" work="$2"
@@ -17,8 +17,8 @@ rm -rf "${work}"
 mkdir -p "${work}"
 check_unit() { # check_unit FOLDER NAME ARGUMENTS
   local unit="${work}/$2"
-  # The program must exist where the unit says.
-  sed 's#^ExecStart=/usr/local/bin/[a-z-]* #ExecStart=/bin/true #' "${source_dir}/$1/$2" > "${unit}"
+  # The programs must exist where the unit says.
+  sed -E 's#^ExecStart=/usr/(local/)?bin/[a-z-]* #ExecStart=/bin/true #' "${source_dir}/$1/$2" > "${unit}"
   grep -q "^ExecStart=/bin/true $3\$" "${unit}"
   systemd-analyze verify "${unit}" > "${work}/verify.txt" 2>&1 || {
     cat "${work}/verify.txt"
@@ -30,3 +30,6 @@ check_unit() { # check_unit FOLDER NAME ARGUMENTS
 }
 check_unit ports/posix/client sotto-client.service '--config /etc/sotto/client.toml'
 check_unit server sotto-server.service 'serve --config /etc/sotto/server.toml'
+check_unit server sotto-backup.service 'backup /var/lib/sotto/fleet.db fleet.db'
+cp "${source_dir}/server/sotto-backup.timer" "${work}"
+systemd-analyze verify "${work}/sotto-backup.timer"

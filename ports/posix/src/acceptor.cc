@@ -71,7 +71,7 @@ NetworkAddress AddressOf(const sockaddr_storage& peer) {
   return address;
 }
 
-constexpr char kHint[] = " (choose another port with --listen)";
+constexpr char kHint[] = " (choose another port)";
 
 // A socket with that address.
 int Bind(const std::string& host, uint16_t port) {

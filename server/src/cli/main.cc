@@ -1,5 +1,5 @@
-// The command `sotto`. Exit codes: 0 success, 1 failure, 2 wrong usage, 3 the job gave up, 128 + n
-// stopped by signal n. Part of sotto::server/cli.
+// The command `sotto`. Exit codes: 0 success, 1 failure, 2 wrong usage, 3 the job gave up, 4 the
+// store is an older copy, 128 + n stopped by signal n. Part of sotto::server/cli.
 #include <cstdio>
 #include <exception>
 #include <fmt/format.h>
@@ -24,6 +24,7 @@
 #include "cli/store_commands.h"
 #include "cli/swarm_command.h"
 #include "plans/calibration.h"
+#include "round/receipts.h"
 #include "sotto/options/nearest.h"
 #include "sotto/options/strict.h"
 #include "sotto/posix/core_dumps.h"
@@ -131,6 +132,8 @@ int main(int argc, char** argv) {
     return Fail(error, error.exit_status());
   } catch (const sotto::server::GaveUp& error) {
     return Fail(error, sotto::server::kExitGaveUp);
+  } catch (const sotto::server::StaleLog& error) {
+    return Fail(error, sotto::server::kExitOlderCopy);
   } catch (const std::exception& error) {
     return Fail(error, kExitFailure);
   }

@@ -152,6 +152,7 @@ HttpReply ServePage::AnswerOperator(const HttpRequest& request) {
   if (request.path == "/api/events") {
     HttpReply reply = TextReply(200, ": follows\n\n");
     reply.type = "text/event-stream";
+    reply.headers.emplace_back("X-Accel-Buffering", "no");  // a proxy passes events on at once
     reply.is_stream = true;
     return reply;
   }
