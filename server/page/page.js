@@ -625,15 +625,15 @@ function drawSoon(...names) {
   for (const name of names) due.add(name);
 }
 
-const kDeviceColumns = {id: "name", connected: "connected", last_seen: "last seen", registered: "registered",
-                        revoked: "revoked"};
+const kDeviceColumns = {id: "name", connected: "connected", last_seen: "last seen", reports: "reports",
+                        last_reported: "last in round", registered: "registered", revoked: "revoked"};
 let devicesBy = "id";
 
 function drawDeviceList(devices) {
   const order = (a, b) => devicesBy === "id" ? a.id.localeCompare(b.id) : Number(b[devicesBy] ?? 0) - Number(a[devicesBy] ?? 0);
   const list = table(Object.values(kDeviceColumns), [...devices].sort(order).map(
     device => [device.id, device.connected ? "yes" : "no", device.connected ? "now" : time(device.last_seen),
-               time(device.registered), device.revoked ? time(device.revoked) : "no"]));
+               number(device.reports), number(device.last_reported), time(device.registered), device.revoked ? time(device.revoked) : "no"]));
   list.querySelectorAll("th").forEach((cell, i) => {
     const field = Object.keys(kDeviceColumns)[i];
     if (field === devicesBy) cell.setAttribute("aria-sort", field === "id" ? "ascending" : "descending");

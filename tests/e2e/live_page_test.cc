@@ -138,6 +138,8 @@ TEST(LivePageTest, ARestartGoesOnWithTheRoundsOfTheStore) {
   const Json devices = Json::parse(page.Ask("/api/devices").body)["devices"];
   ASSERT_EQ(devices.size(), 2U);
   EXPECT_EQ(devices[0]["connected"], true) << devices;
+  EXPECT_GE(devices[0]["reports"], 2) << devices;
+  EXPECT_GE(devices[0]["last_reported"], 5) << devices;
   const HttpAnswer metrics = page.Ask("/metrics");
   EXPECT_TRUE(Says(metrics.head, "text/plain; version=0.0.4"));
   EXPECT_TRUE(Says(metrics.body, "sotto_epsilon{")) << metrics.body;

@@ -25,8 +25,12 @@ void AttemptCounts::Merge(const AttemptCounts& other) {
   reported += other.reported;
   rejected += other.rejected;
   update_bytes += other.update_bytes;
-  beyond_bound.insert(beyond_bound.end(), other.beyond_bound.begin(), other.beyond_bound.end());
-  std::sort(beyond_bound.begin(), beyond_bound.end());
+  const auto merge = [](std::vector<uint32_t>& all, const std::vector<uint32_t>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+    std::sort(all.begin(), all.end());
+  };
+  merge(reporters, other.reporters);
+  merge(beyond_bound, other.beyond_bound);
   lacking.Merge(other.lacking);
 }
 

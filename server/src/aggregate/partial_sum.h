@@ -40,6 +40,8 @@ struct AttemptCounts {
   uint32_t reported = 0;      // complete, valid updates
   uint32_t rejected = 0;      // drawn devices whose update was rejected, beyond_bound included
   uint64_t update_bytes = 0;  // encoded, of all valid updates
+  // The devices whose updates these are: registry indices, ascending. For the operator.
+  std::vector<uint32_t> reporters = {};
   // The devices whose update was refused because no update within the task's bounds has its values:
   // registry indices, ascending. For the operator. None of these devices is honest.
   std::vector<uint32_t> beyond_bound = {};

@@ -168,7 +168,14 @@ void ServePage::Publish(const std::string& event) {
   if (!event.empty()) http_->Publish(event);
 }
 
-void ServePage::OnOutcome(const RoundOutcome& outcome, const std::optional<LedgerEntry>& release) {
+void ServePage::OnOutcome(const RoundOutcome& outcome, const std::optional<LedgerEntry>& release,
+                          const DeviceRegistry& devices) {
+  for (const uint32_t device : outcome.reporters) {
+    if (!outcome.released) break;
+    Presence& presence = seen_[devices[device].id];
+    ++presence.reports;
+    presence.last_reported = outcome.round + 1;
+  }
   Publish(overview_.OnOutcome(outcome, release));
 }
 
@@ -209,6 +216,8 @@ Json ServePage::DeviceList() const {
          {"revoked", device.revoked ? Json(*device.revoked) : Json(nullptr)},
          {"connected", presence.is_connected},
          {"last_seen", presence.last_seen == 0 ? Json(nullptr) : Json(presence.last_seen)},
+         {"reports", presence.reports},
+         {"last_reported", presence.reports == 0 ? Json(nullptr) : Json(presence.last_reported)},
          {"seeded", device.seeded}});
   }
   return {{"devices", list}};

@@ -5,7 +5,8 @@
 //   /login        POST token=HEX: a cookie for the token
 //   /api/overview the overview, JSON (overview.h)
 //   /api/events   what happens, server-sent events (live_overview.h)
-//   /api/devices  the devices by name, when they were last seen; the operator asked for it
+//   /api/devices  the devices by name, when they were last seen and how often they reported in this
+//                 start of the server: the operator asked for it
 //   /metrics      the text format of Prometheus
 //   /healthz      "ok": the event loop lives
 // All but the page's own files, /login and /healthz want the token or its cookie (page_access.h).
@@ -58,7 +59,9 @@ class ServePage {
 
   // See LiveOverview.
   void Begin(const nlohmann::ordered_json& overview, bool seeded);
-  void OnOutcome(const RoundOutcome& outcome, const std::optional<LedgerEntry>& release);
+  //   devices  the registry of the outcome's indices
+  void OnOutcome(const RoundOutcome& outcome, const std::optional<LedgerEntry>& release,
+                 const DeviceRegistry& devices);
   void OnPhase(const ServerPhase& phase, bool is_paused, bool gave_up);
   void OnEvaluation(uint32_t round, const std::string& data, const Evaluation& evaluation);
   void OnLog(const std::string& line);
@@ -74,7 +77,9 @@ class ServePage {
  private:
   struct Presence {
     bool is_connected = false;
-    double last_seen = 0;  // seconds since 1970
+    double last_seen = 0;        // seconds since 1970
+    uint64_t reports = 0;        // that count in a release
+    uint32_t last_reported = 0;  // the round of the last one, from 1
   };
 
   HttpReply Answer(const HttpRequest& request);

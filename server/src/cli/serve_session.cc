@@ -126,7 +126,7 @@ void ServeSession::OnOutcome(const RoundOutcome& outcome) {
   }
   report_.Add(outcome);
   monitor_.OnOutcome(outcome);
-  if (page_) page_->OnOutcome(outcome, release);
+  if (page_) page_->OnOutcome(outcome, release, *fleet_.devices());
   posix::TellStatus(fmt::format("job of {}: {} of {} released", config_.model->name,
                                 outcome.round + (outcome.released ? 1 : 0),
                                 Counted(config_.plan.rounds, "round")));

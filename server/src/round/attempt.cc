@@ -86,6 +86,7 @@ PartialSum Attempt::Close() {
   std::unique_lock<std::mutex> lock(mutex_);
   open_ = false;
   decoded_.wait(lock, [this] { return decoding_ == 0; });
+  std::sort(counts_.reporters.begin(), counts_.reporters.end());
   std::sort(counts_.beyond_bound.begin(), counts_.beyond_bound.end());
   PartialSum part(sum_.Take());
   part.counts = counts_;

@@ -252,6 +252,7 @@ Reply Attempt::FinishUpload(uint32_t device, Member& member, std::unique_lock<st
     member.state = MemberState::kReported;
     member.bytes = std::vector<uint8_t>();
     ++counts_.reported;
+    counts_.reporters.push_back(device);
     counts_.update_bytes += member.size;
   } else {
     Reject(member);

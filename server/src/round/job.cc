@@ -395,6 +395,7 @@ RoundOutcome Job::OutcomeOf(const AttemptCounts& counts) const {
   outcome.rejected = counts.rejected;
   outcome.lacking = counts.lacking;
   outcome.update_bytes = counts.update_bytes;
+  outcome.reporters = counts.reporters;
   outcome.beyond_bound = counts.beyond_bound;
   outcome.clip_l2 = static_cast<double>(clip_l2_);
   if (config_.codec->noise) {

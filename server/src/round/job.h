@@ -58,8 +58,9 @@ struct RoundOutcome {
   int64_t opened_ms = 0;
   int64_t closed_ms = 0;
   int64_t published_ms = 0;
-  // Registry indices of the devices whose update was refused for its norm, ascending; see
-  // AttemptCounts. For the operator alone, as are all counts of reports.
+  // Registry indices, ascending, of the devices that reported, and of those whose update was
+  // refused for its norm; see AttemptCounts. For the operator alone, as are all counts of reports.
+  std::vector<uint32_t> reporters;
   std::vector<uint32_t> beyond_bound;
   bool diverged = false;     // the next model would not be finite: the model is unchanged
   double clip_l2 = 0.0;      // the round's bound on an update's norm, model units

@@ -141,15 +141,16 @@ TEST(Methods, SgdHasNoStateAndTakesNone) {
 
 TEST(PartialSum, MergesByAddition) {
   PartialSum one({1, -2, 3});
-  one.counts = {1, 2, 3, 400, {4, 9}, {}};
+  one.counts = {1, 2, 3, 400, {2, 8}, {4, 9}, {}};
   PartialSum other({10, 20, -30});
-  other.counts = {5, 6, 7, 800, {6}, {2, 1, {{2, 1, 10, 4}}}};
+  other.counts = {5, 6, 7, 800, {1}, {6}, {2, 1, {{2, 1, 10, 4}}}};
   one.Merge(other);
   EXPECT_EQ(one.sums, (std::vector<int64_t>{11, 18, -27}));
   EXPECT_EQ(one.counts.checked_in, 6U);
   EXPECT_EQ(one.counts.reported, 8U);
   EXPECT_EQ(one.counts.rejected, 10U);
   EXPECT_EQ(one.counts.update_bytes, 1200U);
+  EXPECT_EQ(one.counts.reporters, (std::vector<uint32_t>{1, 2, 8}));
   EXPECT_EQ(one.counts.beyond_bound, (std::vector<uint32_t>{4, 6, 9}));
   EXPECT_EQ(one.counts.lacking.devices, 2U);
   EXPECT_EQ(one.counts.lacking.by_need.at(0).least, 4U);
