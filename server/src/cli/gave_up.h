@@ -18,8 +18,8 @@ class GaveUp : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The exit status of `sotto serve` on an older copy of its store (StaleLog): a later start would only
-// draw devices that the store knows nothing of.
+// The exit status of `sotto serve` on an older copy of its store (StaleLog): a later start would
+// only draw devices that the store knows nothing of.
 constexpr int kExitOlderCopy = 4;
 
 // The exit status of a command that a signal stopped is this plus the signal's number, as shells
@@ -40,8 +40,8 @@ class Stopped : public std::runtime_error {
 constexpr char kJobFooter[] =
     "Any of these options may stand in a TOML file, without dashes: --config FILE\n"
     "Exit status: 0 all rounds are released or the budget is spent, 1 it failed, 2 bad usage,\n"
-    "3 the job gave up: too few devices checked in, or training diverged; 4 (serve) the store is an\n"
-    "older copy; 130 stopped by SIGINT (Ctrl-C), 143 by SIGTERM";
+    "3 the job gave up: too few devices checked in, or training diverged\n"
+    "4 (serve) the store is an older copy; 130 stopped by SIGINT (Ctrl-C), 143 by SIGTERM";
 
 }  // namespace sotto::server
 
