@@ -51,7 +51,7 @@ install_test_packages() {
   # Without these some tests are skipped, by name.
   install_packages "${DATA_PACKAGE}" || true
   install_packages clang-format-14 || install_packages clang-format || true
-  install_packages dpkg-dev ca-certificates || true
+  install_packages dpkg-dev ca-certificates curl || true
   install_packages systemd || true  # systemd-analyze checks the unit of sotto-client
   install_packages libbenchmark-dev || true
   install_packages python3-numpy python3-onnx || true
