@@ -31,16 +31,26 @@ constexpr char kUpdate[] = "sotto update";             // `sotto inspect entropy
 constexpr char kDither[] = "sotto dither";             // `sotto inspect entropy`: its dither
 constexpr char kAudit[] = "sotto audit";               // `sotto audit`: samples and devices drawn
 
+// From the secret of a node without a server (peer_trainer.h), and from a directory's key.
+constexpr char kPeerOrder[] = "sotto peer order 1";      // order of a node's samples
+constexpr char kPeerCoin[] = "sotto peer coin 1";        // decisions of the policy coin
+constexpr char kPeerNoise[] = "sotto peer noise";        // seeded runs: noise of one publication
+constexpr char kPeerWeights[] = "sotto peer weights 1";  // initial model, from the job's id
+constexpr char kPeerTurns[] = "sotto peer turns";        // simulated random order of nodes
+constexpr char kPeerPolicy[] = "sotto peer policy";      // exploration of the policy deep-q
+constexpr char kPair[] = "sotto pair 1";                 // TLS secret between two nodes
+
 // From the key in a server's store.
 constexpr char kReceipt[] = "sotto receipt";  // what devices return to show a lost log
 
 // From a device's secret on an emulated board: INSECURE, for tests (ports/mps2).
 constexpr char kInsecure[] = "insecure";
 
-constexpr const char* kAll[] = {kTls,    kHello,       kRound,  kOrder,     kEntropy,
-                                kSeed,   kServer,      kJob,    kWeights,   kCohort,
-                                kZero,   kZeroPrivate, kDevice, kPartition, kDropout,
-                                kUpdate, kDither,      kAudit,  kReceipt,   kInsecure};
+constexpr const char* kAll[] = {
+    kTls,      kHello,     kRound,       kOrder,     kEntropy,     kSeed,     kServer,
+    kJob,      kWeights,   kCohort,      kZero,      kZeroPrivate, kDevice,   kPartition,
+    kDropout,  kUpdate,    kDither,      kAudit,     kReceipt,     kInsecure, kPeerOrder,
+    kPeerCoin, kPeerNoise, kPeerWeights, kPeerTurns, kPeerPolicy,  kPair};
 
 }  // namespace sotto::key_label
 

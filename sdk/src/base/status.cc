@@ -32,6 +32,8 @@ const char* StatusName(Status status) {
       return "kWouldBlock";
     case Status::kLinkLost:
       return "kLinkLost";
+    case Status::kStoreFailed:
+      return "kStoreFailed";
   }
   return "unknown status";
 }

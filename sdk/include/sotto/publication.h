@@ -1,0 +1,71 @@
+// A publication: the fixed bytes of a model that a node has published. Part of sotto/peer.
+//
+//   bytes     field
+//   0  .. 3   "SPB1": the format and its version
+//   4  .. 19  job id
+//   20 .. 23  version, u32 little endian; from 1, version 0 is the job's initial model
+//   24 .. 27  node: its number in the roster, u32
+//   28 .. 59  SHA-256 of the publication on which it builds; zeros if that is version 0
+//   60        shift s, 0 to 26: every parameter is a multiple of 2^s
+//   61        coding: 0 raw, 1 range
+//   62 .. 63  zeros
+//   64 ..     parameters
+// A parameter is q 2^s units of 2^-20. Raw: each q is an i32, little endian. Range: each q is coded
+// by an adaptive binary range coder (range_coder.h): the number of binary digits of |q| in unary,
+// each decision with a probability of its own; the digits behind the first one and the sign as fair
+// bits. Both codings may follow for the same model; an encoder takes the shorter one, range if they
+// are equal.
+//
+// The bytes are fixed before any of them is sent, and whoever asks gets the same ones: one release,
+// one noise. Any bytes may be decoded; malformed ones are refused. Integers alone: the same bytes
+// on every CPU. Pure functions, safe in any thread.
+#ifndef SOTTO_PUBLICATION_H_
+#define SOTTO_PUBLICATION_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sotto/crypto.h"
+#include "sotto/keys.h"
+#include "sotto/span.h"
+#include "sotto/status.h"
+
+namespace sotto {
+
+constexpr size_t kPublicationHeaderSize = 64;
+
+// The most bytes of a publication of n parameters.
+constexpr size_t MaxPublicationBytes(size_t n) { return kPublicationHeaderSize + 4 * n; }
+
+struct PublicationHeader {
+  uint8_t job_id[kJobIdSize] = {};
+  uint32_t version = 0;
+  uint32_t node = 0;
+  uint8_t parent[kSha256Size] = {};
+  uint32_t shift = 0;
+};
+
+constexpr uint32_t kMaxPublicationShift = 26;
+
+// Writes a publication.
+//   q    [n] the parameters divided by 2^shift; |q 2^shift| <= 2^28
+//   out  [MaxPublicationBytes(n)]; does not overlap q
+// Returns kOk, kInvalidArgument for a shift or a parameter outside its range, or kBufferTooSmall
+// (out unspecified).
+Status EncodePublication(const PublicationHeader& header, Span<const int32_t> q,
+                         MutableByteSpan out, size_t* size);
+
+// Reads the header alone. Returns kOk or kMalformed (header unchanged).
+Status DecodePublicationHeader(ByteSpan bytes, PublicationHeader* header);
+
+// Reads and checks a whole publication of a model of k.size() parameters. Each publication has one
+// form: what EncodePublication() would not write is refused.
+//   most_q20  the largest magnitude of a parameter
+//   k_q20     [n] the parameters, in units of 2^-20. Unspecified after a failure
+// Returns kOk, or kMalformed.
+Status DecodePublication(ByteSpan bytes, int32_t most_q20, PublicationHeader* header,
+                         Span<int32_t> k_q20);
+
+}  // namespace sotto
+
+#endif  // SOTTO_PUBLICATION_H_
