@@ -73,10 +73,10 @@ struct PeerJob {
   uint32_t batch_size = 50;    // b; [1, 65535]
   float learning_rate = 0.1f;  // eta; > 0
   float weight_decay = 0.0f;   // lambda; >= 0
-  float range = 8.0f;          // every parameter is within [-range, range]; (0, 256]
+  float range = 8.0f;          // every parameter is within [-range, range]; (0, 16]
   float error_clip = 0.0f;     // most magnitude of an output's error, [0, 1]; 0: no clip
   float feature_norm = 1.0f;   // most |x|, unit sample; (0, 1024]
-  float clip_l2 = 0.0f;        // most |u|, unit device; (0, 256], else 0
+  float clip_l2 = 0.0f;        // most |u|, unit device; (0, 1024], else 0
   // Deviation of a publication's noise in one parameter, in units of 2^-20; [1, 2^26]; unit none: 0
   uint32_t noise_q20 = 0;
   uint32_t passes = 1;             // over a node's samples; [1, 65535]

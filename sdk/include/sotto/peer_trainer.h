@@ -65,8 +65,8 @@ struct PeerConfig {
 struct PeerBuffers {
   Span<float> local;            // [n] w_L
   Span<float> work;             // [n]
-  Span<int32_t> head;           // [n] G
-  Span<int32_t> last;           // [n] P
+  Span<float> head;             // [n] G
+  Span<float> last;             // [n] P
   Span<float> scratch;          // [model.training_floats(model, batch_size)]
   Span<uint32_t> indices;       // [batch_size]
   MutableByteSpan publication;  // [MaxPublicationBytes(n)]
@@ -146,17 +146,24 @@ class PeerTrainer {
  private:
   struct Record;
 
-  Status LoadRecord(bool* is_there);
+  Status CheckModel() const;
+  Status CheckBuffers() const;
+  Status LoadRecord();
+  Status TakeRecord(const Record& record, ByteSpan job_id);
   Status SaveRecord();
-  Status DecodeOwn();
-  void StartPassIfDue();
-  Status MakeBatch(uint32_t step, Batch* batch);
-  Status TrainOn(uint32_t step, float rate, Span<float> parameters, float* loss);
-  void ClampAll(Span<float> parameters) const;
-  void BeginAtLast();
-  Status DrawNoise(Span<int32_t> noise);
-  Status Charge();
-  void AddUpTo(const float* moved);
+  Status TakePending();
+  Status StartPass();
+  void ForgetLocalSteps();
+  Status TrainOn(uint32_t step, float rate, Span<const float> base, float* loss);
+  Status LossOn(uint32_t step, float* loss);
+  bool IsPaidFor(uint64_t* cost) const;
+  Status MakeUpdate();
+  Status ScaleUpdate(UpdateScale* scale) const;
+  Status AddToBase(const UpdateScale& scale);
+  void Round(uint32_t shift);
+  Status Fix(uint32_t version, uint32_t node);
+  static Status ReadSample(void* context, uint32_t index, Span<float> features, uint32_t* label);
+  static Status ReadVector(void* context, uint32_t index, Span<float> features, Span<float> target);
 
   PeerConfig config_;
   PeerBuffers buffers_;
@@ -183,12 +190,8 @@ class PeerTrainer {
 
 // The initial model of a job, version 0: zeros for a single Dense layer, else InitialWeights()
 // under a key that the job's id decides, rounded to units of 2^-20. Returns kOk or kCryptoFailed.
-//   work  [n]; k_q20 [n]
-Status PeerInitialModel(const ModelInfo& model, ByteSpan job_id, Span<float> work,
-                        Span<int32_t> k_q20);
-
-// A parameter in float32: k_q20 / 2^20, rounded to the nearest.
-inline float PeerParameter(int32_t k_q20) { return static_cast<float>(k_q20) * 0x1p-20f; }
+//   parameters  [n]
+Status PeerInitialModel(const ModelInfo& model, const PeerJob& job, Span<float> parameters);
 
 // A node's entropy in a seeded run. INSECURE: for simulations and tests. The noise of a step is a
 // function of the node's secret, the job and the step alone.

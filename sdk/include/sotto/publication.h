@@ -10,11 +10,11 @@
 //   61        coding: 0 raw, 1 range
 //   62 .. 63  zeros
 //   64 ..     parameters
-// A parameter is q 2^s units of 2^-20. Raw: each q is an i32, little endian. Range: each q is coded
-// by an adaptive binary range coder (range_coder.h): the number of binary digits of |q| in unary,
-// each decision with a probability of its own; the digits behind the first one and the sign as fair
-// bits. Both codings may follow for the same model; an encoder takes the shorter one, range if they
-// are equal.
+// A parameter is q 2^s units of 2^-20, at most 16 in magnitude: float32 holds it exactly. Raw: each
+// q is an i32, little endian. Range: each q is coded by an adaptive binary range coder
+// (range_coder.h): the number of binary digits of |q| in unary, each decision with a probability of
+// its own; the digits behind the first one and the sign as fair bits. Both codings may follow for
+// the same model; an encoder takes the shorter one, range if they are equal.
 //
 // The bytes are fixed before any of them is sent, and whoever asks gets the same ones: one release,
 // one noise. Any bytes may be decoded; malformed ones are refused. Integers alone: the same bytes
@@ -47,24 +47,33 @@ struct PublicationHeader {
 
 constexpr uint32_t kMaxPublicationShift = 26;
 
+// The largest magnitude of a published parameter: 2^24 units of 2^-20 are exact in float32.
+constexpr float kMaxPublishedParameter = 16.0f;
+
+// A parameter of k units of 2^-20, |k| <= 2^24, and back: both exact.
+constexpr float PublishedParameter(int32_t k) { return static_cast<float>(k) * 0x1p-20f; }
+constexpr int32_t PublishedUnits(float parameter) {
+  return static_cast<int32_t>(parameter * 0x1p20f);
+}
+
 // Writes a publication.
-//   q    [n] the parameters divided by 2^shift; |q 2^shift| <= 2^28
-//   out  [MaxPublicationBytes(n)]; does not overlap q
+//   parameters  [n] multiples of 2^(shift - 20), at most kMaxPublishedParameter in magnitude
+//   out         [MaxPublicationBytes(n)]; does not overlap parameters
 // Returns kOk, kInvalidArgument for a shift or a parameter outside its range, or kBufferTooSmall
 // (out unspecified).
-Status EncodePublication(const PublicationHeader& header, Span<const int32_t> q,
+Status EncodePublication(const PublicationHeader& header, Span<const float> parameters,
                          MutableByteSpan out, size_t* size);
 
 // Reads the header alone. Returns kOk or kMalformed (header unchanged).
 Status DecodePublicationHeader(ByteSpan bytes, PublicationHeader* header);
 
-// Reads and checks a whole publication of a model of k.size() parameters. Each publication has one
-// form: what EncodePublication() would not write is refused.
-//   most_q20  the largest magnitude of a parameter
-//   k_q20     [n] the parameters, in units of 2^-20. Unspecified after a failure
+// Reads and checks a whole publication of a model of parameters.size() parameters. Each publication
+// has one form: what EncodePublication() would not write is refused.
+//   most        the largest magnitude of a parameter, at most kMaxPublishedParameter
+//   parameters  [n]; unspecified after a failure
 // Returns kOk, or kMalformed.
-Status DecodePublication(ByteSpan bytes, int32_t most_q20, PublicationHeader* header,
-                         Span<int32_t> k_q20);
+Status DecodePublication(ByteSpan bytes, float most, PublicationHeader* header,
+                         Span<float> parameters);
 
 }  // namespace sotto
 
