@@ -2,6 +2,7 @@
 // never makes it publish more than is paid for.
 #include "sotto/peer_trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <set>

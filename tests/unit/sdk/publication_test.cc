@@ -1,6 +1,7 @@
 // Publications: fixed bytes, one form each, and nothing else is accepted.
 #include "sotto/publication.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
