@@ -13,6 +13,7 @@
 #include "sotto/policy/q_network.h"
 #include "sotto/policy/replay_memory.h"
 #include "sotto/random.h"
+#include "unit/sdk/peers.h"
 
 namespace sotto {
 namespace {
@@ -551,6 +552,48 @@ TEST(DeepQ, ThePublicPolicyRefusesALossThatIsNotFinite) {
   bool share = false;
   EXPECT_EQ(policy.policy().Decide(moment.now, &share), Status::kNotFinite);
   EXPECT_THROW(PublicDeepQPolicy(3, KeyOf(1), nullptr, nullptr), std::invalid_argument);
+}
+
+// The steps at which a node alone publishes, 80 of two passes.
+std::vector<uint32_t> PublishedSteps(const std::string& text) {
+  PeerJob job = QuietJob(PeerRule::kAverage);
+  job.passes = 2;
+  Peer peer(job, 1, 160);
+  EXPECT_EQ(peer.Begin(), Status::kOk);
+  SharePolicyContext context = ContextOf(1, peer.model.parameters);
+  context.secret = peer.config.secret;
+  context.job_id = peer.trainer.job_id();
+  CountedLoss loss;
+  context.public_loss = CountedLoss::Of;
+  context.public_loss_context = &loss;
+  const auto owned = MakeSharePolicy(text, context);
+  std::vector<uint32_t> steps;
+  while (!peer.trainer.is_done()) {
+    const uint32_t step = peer.trainer.step();
+    bool share = false;
+    EXPECT_EQ(peer.trainer.Decide(owned->policy(), &share), Status::kOk) << text << " " << step;
+    if (!share) {
+      EXPECT_EQ(peer.trainer.LearnAlone(), Status::kOk);
+      continue;
+    }
+    steps.push_back(step);
+    EXPECT_EQ(peer.trainer.Publish(peer.trainer.head_version() + 1, 0), Status::kOk);
+    EXPECT_EQ(peer.trainer.Adopt(true), Status::kOk);
+  }
+  const int versions = static_cast<int>(steps.size()) + 1;
+  EXPECT_LE(loss.calls, FindSharePolicy(text).needs_public_loss ? versions : 0) << text;
+  return steps;
+}
+
+TEST(SharePolicies, ANodePublishesByEachOfThem) {
+  EXPECT_EQ(PublishedSteps("never").size(), 0u);
+  EXPECT_EQ(PublishedSteps("always").size(), 80u);
+  EXPECT_EQ(PublishedSteps("period:32"), (std::vector<uint32_t>{31, 63}));
+  for (const char* text : {"coin:0.4", "deep-q", "deep-q:0.01", "deep-q-public"}) {
+    const size_t published = PublishedSteps(text).size();
+    EXPECT_GT(published, 10u) << text;
+    EXPECT_LT(published, 70u) << text;
+  }
 }
 
 }  // namespace
