@@ -48,6 +48,8 @@ enum class GradientClipOf : uint8_t {
 };
 
 // One step of SGD on the mean loss of a batch.
+//   0. With error_clip above 0 each derivative of a sample's loss by an output is clamped to
+//      [-error_clip, error_clip]. Not for softmax regression, nor in fixed point.
 //   1. The gradient g. Without a clip it is the mean of the samples' gradients g_i. With V =
 //      gradient_clip above 0, of the batch: g / max(1, |g| / V); of samples: the mean of
 //      g_i / max(1, |g_i| / V). The factor is rounded down, so no clipped norm exceeds V: by at
@@ -67,6 +69,7 @@ struct SgdStep {
   GradientClipOf gradient_clip_of = GradientClipOf::kBatch;
   float proximal = 0.0f;        // FedProx's alpha
   Span<const float> base = {};  // [parameters]; not used if proximal is 0
+  float error_clip = 0.0f;      // 0: none
 };
 
 // Describes a model to the rest of the SDK and the server. Constant data; safe to share.

@@ -18,8 +18,8 @@
 //
 // Units of privacy:
 //   sample  one sample of one node, replaced by another. For convex models alone: see the lemmas
-//   device  all samples of one node, replaced by others. For any model: |u| <= clip_l2, enforced in
-//           integers
+//   device  all samples of one node, replaced by as many others. For any model: |u| <= clip_l2,
+//           enforced in integers
 //   none    no noise. For experiments
 //
 // Lemmas for the unit `sample`. The data term of one output's loss is convex, L-Lipschitz and

@@ -11,7 +11,7 @@
 //     ... get a lease and the newest publication, trainer.SetHead(its bytes) ...
 //     trainer.Publish();                          // draws noise, fixes bytes, charges them, saves
 //     ... stage and commit trainer.publication() ...
-//     trainer.Adopt();                            // w_L <- those bytes, committed or not
+//     trainer.Adopt(committed);                   // w_L <- those bytes, committed or not
 //   }
 //
 // The order is the guarantee. Publish() draws the noise, fixes the bytes and saves them with their
@@ -42,6 +42,7 @@
 #include "sotto/sample_source.h"
 #include "sotto/share_policy.h"
 #include "sotto/train.h"
+#include "sotto/update_scale.h"
 
 namespace sotto {
 
@@ -90,9 +91,9 @@ class PeerTrainer {
   PeerTrainer& operator=(const PeerTrainer&) = delete;
 
   // Starts, or goes on after a reset. config is copied, its spans and the buffers outlive the node.
-  // Returns kOk; kInvalidArgument for a bad configuration or fewer samples than a batch (unit
-  // device: than one); kMismatch for a model that the unit or the rate does not suit;
-  // kBufferTooSmall; kStoreFailed; kMalformed for a damaged record; kCryptoFailed.
+  // Returns kOk; kInvalidArgument for a bad configuration or fewer samples than a batch; kMismatch
+  // for a model that the unit or the rate does not suit; kBufferTooSmall; kStoreFailed; kMalformed
+  // for a damaged record; kCryptoFailed.
   Status Begin(const PeerConfig& config, const PeerBuffers& buffers);
 
   ByteSpan job_id() const { return job_id_; }  // [kJobIdSize]
@@ -144,33 +145,28 @@ class PeerTrainer {
   void Wipe();
 
  private:
-  struct Record;
+  struct Record;  // peer_record.cc
 
   Status CheckModel() const;
   Status CheckBuffers() const;
   Status LoadRecord();
-  Status TakeRecord(const Record& record, ByteSpan job_id);
+  Status TakeRecord(const Record& record);
   Status SaveRecord();
-  Status TakePending();
-  Status StartPass();
   void ForgetLocalSteps();
+  Status Order(uint32_t step, Span<uint32_t> indices);
   Status TrainOn(uint32_t step, float rate, Span<const float> base, float* loss);
   Status LossOn(uint32_t step, float* loss);
   bool IsPaidFor(uint64_t* cost) const;
   Status MakeUpdate();
-  Status ScaleUpdate(UpdateScale* scale) const;
   Status AddToBase(const UpdateScale& scale);
-  void Round(uint32_t shift);
   Status Fix(uint32_t version, uint32_t node);
-  static Status ReadSample(void* context, uint32_t index, Span<float> features, uint32_t* label);
-  static Status ReadVector(void* context, uint32_t index, Span<float> features, Span<float> target);
 
   PeerConfig config_;
   PeerBuffers buffers_;
   uint8_t job_id_[kJobIdSize] = {};
   Key order_key_;
   KeyedPermutation order_;
-  uint32_t pass_ = 0;
+  uint32_t order_pass_ = 0;  // of order_
   uint32_t steps_of_pass_ = 0;
   uint32_t steps_ = 0;
   uint32_t step_ = 0;

@@ -74,7 +74,7 @@ SharePolicy AlwaysShare();
 class CoinPolicy {
  public:
   //   secret  the node's; job_id [kJobIdSize]; p_q32  p in units of 2^-32, rounded down
-  // status() is kCryptoFailed if the key could not be derived; decisions then fail.
+  // Without a key, which the cryptographic library may refuse, decisions fail.
   CoinPolicy(const Key& secret, ByteSpan job_id, uint32_t p_q32);
   SharePolicy policy() { return SharePolicy::Public(Decide, this); }
 

@@ -46,6 +46,7 @@ class NetBatch {
       if (Status s = Read(index, &target); s != Status::kOk) return s;
       walker_.Forward();
       sum += arithmetic_.Errors(model_.loss, walker_.output(), target);
+      if constexpr (Arithmetic::kHasGradientOptions) ClampErrors(step.error_clip);
       walker_.Backward();
       if constexpr (Arithmetic::kHasGradientOptions) {
         if (!clips) continue;
@@ -87,6 +88,13 @@ class NetBatch {
            step.gradient_clip_of == what;
   }
   size_t size() const { return batch_.indices.size(); }
+
+  void ClampErrors(float most) {
+    if (most == 0.0f) return;
+    for (Real& error : walker_.output()) {
+      error = error > most ? most : error < -most ? -most : error;
+    }
+  }
 
   // Adds the gradient of the sample at hand, clipped.
   Status AddClipped(float most) {
