@@ -126,7 +126,8 @@ class PeerNode {
   Status Step(Progress* progress);
 
   // Takes the answer to request(). Returns kOk; kWrongState; kMalformed for an answer that does not
-  // fit. After kMalformed the link must be closed: the node goes on as after OnLinkLost().
+  // fit; or the failure of PeerTrainer::SetHead() or Adopt(), which the next Step() returns, too.
+  // After kMalformed the link must be closed: the node goes on as after OnLinkLost().
   Status OnReply(const PeerReply& reply);
 
   // To be called when the link to where() was cut, or could not be opened. The next request on a
@@ -160,6 +161,7 @@ class PeerNode {
  private:
   bool IsPending() const { return trainer_->has_pending(); }
   bool IsToDirectory() const;
+  bool IsUnreachable() const { return !has_relay_ && config_.address.empty(); }
   Status CheckConfig() const;
   Status Fail(Status status);
   void Wait(uint32_t ms);
@@ -186,6 +188,7 @@ class PeerNode {
   Status OnEntry(const PeerReply& reply);
   Status OnChunk(const PeerReply& reply);
   Status OnStaged(const PeerReply& reply);
+  Status OnReleased(const PeerReply& reply);
   Status OnCommitted(const PeerReply& reply);
   Status TakeHead(const PeerHead& head);
   Status CheckFetched(bool* is_valid);
@@ -207,10 +210,10 @@ class PeerNode {
   ErrorCode error_code_ = ErrorCode::kUnknown;
   bool awaiting_reply_ = false;
   bool wait_pending_ = false;
-  bool joined_ = false;      // on the present link to the directory
-  bool greeted_ = false;     // on the present link to the neighbour
-  bool is_new_ = true;       // the directory has not answered yet
-  bool was_shaped_ = false;  // the configuration was checked
+  bool joined_ = false;       // on the present link to the directory
+  bool greeted_ = false;      // on the present link to the neighbour
+  bool is_new_ = true;        // the directory has not answered yet
+  bool was_checked_ = false;  // the configuration
   uint32_t wait_ms_ = 0;
   uint64_t asked_ms_ = 0;
   PeerRequest request_;
@@ -222,6 +225,7 @@ class PeerNode {
   PeerHead head_;
 
   uint32_t fence_ = 0;  // 0: no lease
+  uint32_t last_fence_ = 0;
   uint64_t lease_end_ms_ = 0;
   PeerHead candidates_[2];  // head and parent of the lease
   uint32_t candidate_ = 0;

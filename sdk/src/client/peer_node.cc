@@ -71,9 +71,9 @@ PeerPlace PeerNode::where() const {
 
 Status PeerNode::Step(Progress* progress) {
   if (awaiting_reply_) return Status::kWrongState;
-  if (!was_shaped_) {
+  if (!was_checked_) {
     if (Status s = CheckConfig(); s != Status::kOk) return Fail(s);
-    was_shaped_ = true;
+    was_checked_ = true;
   }
   *progress = Progress::kAgain;
   if (wait_pending_) {
@@ -108,7 +108,7 @@ Status PeerNode::StepDecide() {
   bool share = false;
   if (Status s = trainer_->Decide(policy_, &share); s != Status::kOk) return s;
   if (!share) return trainer_->LearnAlone();
-  if (!has_relay_ && config_.address.empty()) {
+  if (IsUnreachable()) {
     Refuse(Refusal::kUnreachable, State::kDone);
     return Status::kOk;
   }
@@ -129,6 +129,7 @@ Status PeerNode::StepPublish() {
   if (status != Status::kOk) return status;
   const bool is_on_head = IsSame(candidates_[0].digest, trainer_->head_digest());
   if (!is_on_head) ++fallbacks_;
+  __builtin_memcpy(previous_, candidates_[0].digest, kSha256Size);
   commits_ = 0;
   SendPending();
   return Status::kOk;
@@ -141,7 +142,7 @@ void PeerNode::SendPending() {
 }
 
 Status PeerNode::Adopt(bool accepted) {
-  if (Status s = trainer_->Adopt(accepted); s != Status::kOk) return Fail(s);
+  if (Status s = trainer_->Adopt(accepted); s != Status::kOk) return s;
   if (accepted) {
     ++accepted_;
     fence_ = 0;
@@ -186,7 +187,7 @@ void PeerNode::Prepare() {
     case State::kPublish:
     case State::kDone:
     case State::kFailed:
-      return;
+      return;  // they send nothing once the directory has answered
   }
 }
 
@@ -246,7 +247,11 @@ Status PeerNode::OnReply(const PeerReply& reply) {
   if (!awaiting_reply_) return Status::kWrongState;
   awaiting_reply_ = false;
   const Status status = HandleReply(reply);
-  if (status == Status::kMalformed) OnLinkLost();
+  if (status == Status::kMalformed) {
+    OnLinkLost();
+  } else if (status != Status::kOk) {
+    return Fail(status);
+  }
   return status;
 }
 
@@ -278,10 +283,8 @@ Status PeerNode::HandleReply(const PeerReply& reply) {
       if (reply.kind == Kind::kDone) return OnCommitted(reply);
       break;
     case PeerRequest::Kind::kRelease:
-      if (reply.kind != Kind::kDone) break;
-      fence_ = 0;
-      state_ = is_refused() ? State::kFinish : State::kDecide;
-      return TakeHead(reply.head);
+      if (reply.kind == Kind::kDone) return OnReleased(reply);
+      break;
     case PeerRequest::Kind::kFinished:
       if (reply.kind != Kind::kDone) break;
       state_ = State::kDone;
@@ -343,6 +346,7 @@ Status PeerNode::OnWelcome(const PeerReply& reply) {
 // After a reset: the fence is forgotten.
 void PeerNode::Resume() {
   if (!IsPending()) return;
+  if (IsUnreachable()) return Refuse(Refusal::kUnreachable, State::kDone);
   const bool is_past = head_.version >= trainer_->publication_version();
   state_ = is_past ? State::kCommit : State::kLease;
 }
@@ -357,9 +361,10 @@ Status PeerNode::OnLease(const PeerReply& reply) {
   const bool has_room = reply.head.version != UINT32_MAX;
   const bool is_ordered = reply.parent.version < reply.head.version ||
                           (reply.parent.version == 0 && reply.head.version == 0);
-  if (reply.fence == 0 || !has_room || !is_ordered) return Status::kMalformed;
+  if (reply.fence == 0 || reply.fence < last_fence_ || !has_room || !is_ordered)
+    return Status::kMalformed;
   if (Status s = TakeHead(reply.head); s != Status::kOk) return s;
-  fence_ = reply.fence;
+  fence_ = last_fence_ = reply.fence;
   lease_end_ms_ = asked_ms_ + reply.wait_ms;
   candidates_[0] = reply.head;
   candidates_[1] = reply.parent;
@@ -435,7 +440,7 @@ Status PeerNode::OnChunk(const PeerReply& reply) {
   fetched_ += static_cast<uint32_t>(reply.bytes.size());
   if (fetched_ < head.size) return Status::kOk;
   bool is_valid = false;
-  if (Status s = CheckFetched(&is_valid); s != Status::kOk) return Fail(s);
+  if (Status s = CheckFetched(&is_valid); s != Status::kOk) return s;
   if (!is_valid) return NextCandidate();
   state_ = State::kPublish;
   return Status::kOk;
@@ -466,6 +471,13 @@ Status PeerNode::OnStaged(const PeerReply& reply) {
   if (reply.offset <= request_.offset) Wait(kStuckWaitMs);
   staged_ = reply.offset;
   if (staged_ == size) state_ = State::kCommit;
+  return Status::kOk;
+}
+
+Status PeerNode::OnReleased(const PeerReply& reply) {
+  if (Status s = TakeHead(reply.head); s != Status::kOk) return s;
+  fence_ = 0;
+  state_ = is_refused() ? State::kFinish : State::kDecide;
   return Status::kOk;
 }
 
