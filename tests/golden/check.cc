@@ -25,6 +25,9 @@ constexpr DigestItem kItems[] = {
     {"fixed-point exp and log", FixedExpAndLog},
     {"trained in fixed point, clipped at every step", FixedTrainedEveryStep},
     {"trained in fixed point, clipped at the end", FixedTrainedAtEnd},
+    {"peers, average", PeersAverage},
+    {"peers, accumulate", PeersAccumulate},
+    {"peers, unit device", PeersDevice},
     {"all cells", AllCells},
 };
 

@@ -31,6 +31,11 @@ Status FixedExpAndLog(Digest digest);    // exp and log in fixed point
 Status FixedTrainedEveryStep(Digest digest);  // the trainings above, in fixed point
 Status FixedTrainedAtEnd(Digest digest);
 
+// peer_digests.cc: publications, records and the last model of a node
+Status PeersAverage(Digest digest);
+Status PeersAccumulate(Digest digest);  // with clipped errors
+Status PeersDevice(Digest digest);      // unit device
+
 }  // namespace sotto::golden
 
 #endif  // SOTTO_TESTS_GOLDEN_DIGESTS_H_

@@ -1,5 +1,4 @@
-// A node without a server: its samples, models, noise and ledger, without messages. Part of
-// sotto/peer.
+// A node without a server: samples, models, noise, ledger; no messages. Part of sotto/peer.
 //
 //   PeerTrainer trainer;
 //   trainer.Begin(config, buffers);              // reads the ledger in the store

@@ -81,8 +81,9 @@ double StepError(const ModelInfo& model, const PeerJob& job, const Convexity& c,
   const double error = c.smoothness / (x * x) * score * std::sqrt(outputs) +
                        (8.0 + (is_softmax ? outputs : 0.0)) * kRoundoff;
   const double gradient = x * error + (job.batch_size + 4.0) * kRoundoff * c.lipschitz;
-  // Softmax regression adds to a weight once a sample, any other net once a batch.
-  const double additions = 3.0 + (is_softmax ? job.batch_size : 0.0);
+  // Roundings of a weight: its decay, and what is added, in softmax regression once a sample.
+  const double additions =
+      (job.weight_decay == 0.0f ? 0.0 : 1.0) + (is_softmax ? job.batch_size : 1.0);
   return kMargin * (rate * gradient + additions * kRoundoff * weights);
 }
 

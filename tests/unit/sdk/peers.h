@@ -1,0 +1,152 @@
+// Nodes without a server, with their samples, memory and store, for tests.
+#ifndef SOTTO_TESTS_PEERS_H_
+#define SOTTO_TESTS_PEERS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "sotto/nn.h"
+#include "sotto/peer_trainer.h"
+
+namespace sotto {
+
+inline constexpr ModelInfo kOva =
+    MakeModelInfo<nn::Sequential<nn::Dense<6, 3>, nn::OneVsAll>>("ova");
+
+// A store in RAM, which can be made to fail and which counts its calls.
+struct RamStore {
+  std::map<StoreSlot, std::vector<uint8_t>> records;
+  int loads = 0;
+  int saves = 0;
+  int fail_load = -1;  // this call, from 0
+  int fail_save = -1;
+
+  static Status Load(void* context, StoreSlot slot, size_t offset, MutableByteSpan out,
+                     size_t* size) {
+    auto& self = *static_cast<RamStore*>(context);
+    if (self.loads++ == self.fail_load) return Status::kStoreFailed;
+    const std::vector<uint8_t>& record = self.records[slot];
+    const size_t left = offset < record.size() ? record.size() - offset : 0;
+    *size = std::min(left, out.size());
+    if (*size > 0) std::copy_n(record.data() + offset, *size, out.data());
+    return Status::kOk;
+  }
+  static Status Save(void* context, StoreSlot slot, Span<const ByteSpan> parts) {
+    auto& self = *static_cast<RamStore*>(context);
+    if (self.saves++ == self.fail_save) return Status::kStoreFailed;
+    std::vector<uint8_t>& record = self.records[slot];
+    record.clear();
+    for (const ByteSpan part : parts) record.insert(record.end(), part.begin(), part.end());
+    return Status::kOk;
+  }
+  PersistentStore store() { return {Load, Save, this}; }
+};
+
+// Samples of a class each that a linear model can learn.
+struct PeerSamples {
+  std::vector<std::vector<float>> features;
+  std::vector<uint32_t> labels;
+  std::vector<uint32_t> reads;
+
+  PeerSamples(uint32_t count, uint32_t seed, uint32_t inputs = 6, uint32_t classes = 3) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal(0.0f, 0.2f);
+    for (uint32_t i = 0; i < count; ++i) {
+      labels.push_back(i % classes);
+      features.emplace_back(inputs);
+      for (float& x : features.back()) x = normal(random);
+      features.back()[labels.back()] += 0.6f;
+    }
+  }
+  static Status Read(void* context, uint32_t index, Span<float> x, uint32_t* label) {
+    auto& self = *static_cast<PeerSamples*>(context);
+    self.reads.push_back(index);
+    std::copy(self.features[index].begin(), self.features[index].end(), x.begin());
+    *label = self.labels[index];
+    return Status::kOk;
+  }
+  SampleSource source() { return {static_cast<uint32_t>(features.size()), Read, this}; }
+};
+
+inline PeerJob SampleJob(PeerRule rule = PeerRule::kAverage) {
+  PeerJob job;
+  job.rule = rule;
+  job.batch_size = 4;
+  job.learning_rate = 0.25f;
+  job.noise_q20 = 40000;
+  job.most_local_steps = 8;
+  return job;
+}
+
+inline PeerJob QuietJob(PeerRule rule) {
+  PeerJob job = SampleJob(rule);
+  job.unit = PeerUnit::kNone;
+  job.noise_q20 = 0;
+  return job;
+}
+
+inline PeerJob DeviceJob(PeerRule rule) {
+  PeerJob job = SampleJob(rule);
+  job.unit = PeerUnit::kDevice;
+  job.clip_l2 = 0.25f;
+  job.most_releases = 3;
+  return job;
+}
+
+struct Peer {
+  const ModelInfo& model;
+  PeerSamples samples;
+  RamStore ram;
+  PeerConfig config;
+  std::vector<float> local, work, head, last, scratch;
+  std::vector<uint32_t> indices;
+  std::vector<uint8_t> bytes;
+  PeerTrainer trainer;
+  SeededPeerEntropy entropy;
+
+  Peer(const PeerJob& job, uint8_t number, uint32_t count = 40, const ModelInfo& of = kOva)
+      : model(of),
+        samples(count, number, of.inputs, of.classes),
+        local(of.parameters),
+        work(of.parameters),
+        head(of.parameters),
+        last(of.parameters),
+        scratch(of.training_floats(of, job.batch_size)),
+        indices(job.batch_size),
+        bytes(MaxPublicationBytes(of.parameters)),
+        entropy(Secret(number), &trainer) {
+    static constexpr uint8_t kId[] = {'n', 'o', 'd', 'e'};
+    config.model = &model;
+    config.job = job;
+    config.device_id = kId;
+    config.secret = Secret(number);
+    config.samples = samples.source();
+    config.port.entropy = SeededPeerEntropy::Fill;
+    config.port.context = &entropy;
+    config.store = ram.store();
+  }
+
+  static Key Secret(uint8_t number) {
+    Key key;
+    key.bytes[0] = number;
+    key.bytes[1] = 0x5a;
+    return key;
+  }
+  PeerBuffers buffers() {
+    return {{local.data(), local.size()},     {work.data(), work.size()},
+            {head.data(), head.size()},       {last.data(), last.size()},
+            {scratch.data(), scratch.size()}, {indices.data(), indices.size()},
+            {bytes.data(), bytes.size()}};
+  }
+  Status Begin() { return trainer.Begin(config, buffers()); }
+  std::vector<uint8_t> Publication() const {
+    return {trainer.publication().begin(), trainer.publication().end()};
+  }
+};
+
+}  // namespace sotto
+
+#endif  // SOTTO_TESTS_PEERS_H_
