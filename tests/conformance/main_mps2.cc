@@ -1,7 +1,11 @@
-// The rules of a port, checked on a board whose UART0 returns each byte. Exit status 0: all hold.
+// The rules of a port, checked on a board whose UART0 returns each byte, in a folder without files
+// port_check.*. Exit status 0: all hold.
+#include <optional>
+
 #include "sotto/conformance/check.h"
 #include "sotto/mps2/clock.h"
 #include "sotto/mps2/insecure_entropy.h"
+#include "sotto/mps2/record_store.h"
 #include "sotto/mps2/semihosting.h"
 #include "sotto/mps2/uart.h"
 
@@ -13,6 +17,12 @@ constexpr uint32_t kTimeoutMs = 60000;
 int Send(void*, const uint8_t* bytes, size_t size) { return mps2::UartSend({bytes, size}); }
 int Receive(void*, uint8_t* out, size_t size) { return mps2::UartReceive({out, size}); }
 
+// Nothing is kept in RAM: as after a reset.
+PersistentStore OpenStore() {
+  static std::optional<mps2::RecordStore> store;
+  return store.emplace("port_check").store();
+}
+
 int Run() {
   mps2::StartClock();
   mps2::StartUart();
@@ -22,6 +32,7 @@ int Run() {
       conformance::CheckClock(port, mps2::SleepMs),
       conformance::CheckEntropy(port),
       conformance::CheckLink(port, {Send, Receive, nullptr}, kTimeoutMs),
+      conformance::CheckStore(OpenStore),
   };
   int broken = 0;
   for (const char* rule : rules) {

@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint8_t kGuard = 0xa5;
 constexpr size_t kLargestRequest = 64;
+constexpr size_t kLargestRecord = 200;
 
 bool AllAre(uint8_t value, const uint8_t* bytes, size_t size) {
   return std::all_of(bytes, bytes + size, [=](uint8_t byte) { return byte == value; });
@@ -89,6 +90,53 @@ class Echo {
   size_t received_ = 0;
 };
 
+// A record of the check: byte i of the record with this seed.
+uint8_t RecordByte(uint32_t seed, size_t i) { return static_cast<uint8_t>(seed * 37 + i * 11 + 1); }
+
+// Saves `size` bytes, at most kLargestRecord, in four parts, one of them empty.
+const char* SaveRecord(const PersistentStore& store, StoreSlot slot, uint32_t seed, size_t size) {
+  uint8_t record[kLargestRecord];
+  for (size_t i = 0; i < size; ++i) record[i] = RecordByte(seed, i);
+  const size_t first = size / 3;
+  const ByteSpan parts[] = {
+      {record, first}, {record, 0}, {record + first, 1}, {record + first + 1, size - first - 1}};
+  return store.save(store.context, slot, Span<const ByteSpan>(parts)) == Status::kOk
+             ? nullptr
+             : "store: saving fails";
+}
+
+// Reads at an offset, in a buffer with room for one byte more than is asked for.
+const char* CheckRead(const PersistentStore& store, StoreSlot slot, uint32_t seed, size_t size,
+                      size_t offset, size_t asked) {
+  uint8_t out[kLargestRecord + 2];
+  std::memset(out, kGuard, sizeof(out));
+  const size_t left = offset < size ? size - offset : 0;
+  const size_t expected = std::min(left, asked);
+  size_t count = ~size_t{0};
+  if (store.load(store.context, slot, offset, {out, asked}, &count) != Status::kOk) {
+    return "store: loading fails";
+  }
+  if (count != expected) return "store: the number of bytes is wrong";
+  for (size_t i = 0; i < count; ++i) {
+    if (out[i] != RecordByte(seed, offset + i))
+      return "store: a byte is not the one that was saved";
+  }
+  const bool is_guarded = AllAre(kGuard, out + asked, sizeof(out) - asked);
+  return is_guarded ? nullptr : "store: it writes beyond what was asked for";
+}
+
+// The slot holds this record, wherever one begins to read; size 0: it is empty.
+const char* CheckRecord(const PersistentStore& store, StoreSlot slot, uint32_t seed, size_t size) {
+  const size_t offsets[] = {0, 1, size / 2, size, size + 5};
+  const size_t sizes[] = {1, size / 2 + 1, size + 1};
+  for (const size_t offset : offsets) {
+    for (const size_t asked : sizes) {
+      if (const char* rule = CheckRead(store, slot, seed, size, offset, asked)) return rule;
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 const char* CheckClock(const Port& port, void (*sleep_ms)(uint32_t ms)) {
@@ -122,6 +170,26 @@ const char* CheckLink(const Port& port, const TlsIo& io, uint32_t timeout_ms) {
     if (const char* rule = echo.ReceiveSome()) return rule;  // the first time before any sending
     if (const char* rule = echo.SendSome()) return rule;
     if (port.now_ms(port.context) - begin_ms > timeout_ms) return "link: bytes do not come back";
+  }
+  return nullptr;
+}
+
+const char* CheckStore(PersistentStore (*open)()) {
+  const StoreSlot slots[] = {StoreSlot::kClient, StoreSlot::kPeer};
+  if (!open().is_there()) return "store: there is none";
+  size_t sizes[] = {0, 0};
+  for (uint32_t step = 0; step < 50; ++step) {
+    const PersistentStore store = open();
+    for (int i = 0; i < 2; ++i) {
+      const uint32_t seed = step + 100 * static_cast<uint32_t>(i);  // of the step before
+      if (const char* rule = CheckRecord(store, slots[i], seed, sizes[i])) return rule;
+    }
+    for (int i = 0; i < 2; ++i) {
+      const uint32_t seed = step + 1 + 100 * static_cast<uint32_t>(i);
+      sizes[i] = 1 + (step * 71 + 13 * static_cast<size_t>(i)) % (kLargestRecord - 1);
+      if (const char* rule = SaveRecord(store, slots[i], seed, sizes[i])) return rule;
+      if (const char* rule = CheckRecord(store, slots[i], seed, sizes[i])) return rule;
+    }
   }
   return nullptr;
 }

@@ -1,24 +1,18 @@
 #include "sotto/mps2/semihosting.h"
 
+#include "semihosting_call.h"
+
 namespace sotto::mps2 {
 namespace {
 
-// Arm, "Semihosting for AArch32 and AArch64", release 2.0.
 constexpr uint32_t kSysWrite0 = 0x04;
 constexpr uint32_t kSysTime = 0x11;
 constexpr uint32_t kSysExitExtended = 0x20;
 constexpr uint32_t kApplicationExit = 0x20026;
 
-uint32_t Call(uint32_t operation, const void* argument) {
-  register uint32_t r0 __asm("r0") = operation;
-  register const void* r1 __asm("r1") = argument;
-  __asm volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
-  return r0;
-}
-
 }  // namespace
 
-void Print(const char* text) { Call(kSysWrite0, text); }
+void Print(const char* text) { SemihostingCall(kSysWrite0, text); }
 
 void Print(uint32_t number) {
   char digits[11] = {};
@@ -30,11 +24,11 @@ void Print(uint32_t number) {
   Print(first);
 }
 
-uint32_t HostSeconds() { return Call(kSysTime, nullptr); }
+uint32_t HostSeconds() { return SemihostingCall(kSysTime, nullptr); }
 
 void Exit(int status) {
   const uint32_t reason_and_status[2] = {kApplicationExit, static_cast<uint32_t>(status)};
-  Call(kSysExitExtended, reason_and_status);
+  SemihostingCall(kSysExitExtended, reason_and_status);
   for (;;) {
   }
 }

@@ -206,6 +206,23 @@ SecretText ReadSecretFile(const std::string& path) {
   return secret;
 }
 
+size_t ReadPrivateFileAt(const std::string& path, size_t offset, MutableByteSpan out) {
+  const File file(OpenForReading(path));
+  if (!file.is_open() && errno == ENOENT) return 0;
+  if (!file.is_open()) FailErrno(path, "cannot open it", "check its name and its owner");
+  RequirePrivate(Inspect(file, path), path);
+  size_t size = 0;
+  while (size < out.size()) {
+    const ssize_t got = pread(file.descriptor(), out.data() + size, out.size() - size,
+                              static_cast<off_t>(offset + size));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) FailErrno(path, "cannot read it", "check that it is a readable file");
+    if (got == 0) break;
+    size += static_cast<size_t>(got);
+  }
+  return size;
+}
+
 void WriteSecretFile(const std::string& path, const std::string& content) {
   const TemporaryFile file(path, content);
   // A link, unlike a rename, fails if the name is taken.

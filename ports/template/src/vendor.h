@@ -17,6 +17,17 @@ int vendor_random(uint32_t* word);
 // Hands one byte to the UART. 1: taken; 0: its FIFO is full; negative: there is no link.
 int vendor_uart_put(uint8_t byte);
 
+// Reads the flash that is set aside for the store, at an address from its beginning. 0: done;
+// anything else: an error that the flash's ECC could not correct. Some controllers report it by an
+// interrupt or a bus fault instead: the handler must let this function return an error.
+int vendor_flash_read(uint32_t address, void* bytes, uint32_t size);
+
+// Erases the flash's page that begins at this address. 0: all of its bytes read as 0xff.
+int vendor_flash_erase(uint32_t address);
+
+// Programs erased bytes. Address and size are multiples of 32. 0: they are durable.
+int vendor_flash_program(uint32_t address, const void* bytes, uint32_t size);
+
 }  // extern "C"
 
 #endif  // SOTTO_TEMPLATE_VENDOR_H_

@@ -36,7 +36,10 @@
 //   3. Each update costs as much as one Gaussian mechanism of multiplier z under replace-one
 //      adjacency. Sampling does not amplify this privacy, since the server knows who takes part.
 //   4. Costs add up over updates. private_updates() counts the updates; an untrusted server may ask
-//      for more of them than it has announced.
+//      for more of them than it has announced. With a ledger in the port's persistent store the
+//      device counts over resets, and refuses what exceeds its owner's limit. An update is charged
+//      before its first byte can leave, whether or not the server gets it. Sending the same bytes
+//      again after a lost link costs nothing.
 #ifndef SOTTO_CLIENT_H_
 #define SOTTO_CLIENT_H_
 
@@ -47,6 +50,7 @@
 #include "sotto/messages.h"
 #include "sotto/net_memory.h"
 #include "sotto/nn.h"
+#include "sotto/update_ledger.h"
 
 namespace sotto {
 
@@ -60,6 +64,14 @@ struct ClientConfig : LocalDevice {
   // A task with less private noise than this is refused with kPeerRefused: PrivateNoiseLimitQ20(z)
   // for a multiplier z. 0: the server is trusted.
   uint32_t min_private_noise_q20 = 0;
+  // Counts updates with private noise over resets: LedgerIn(store) for the port's store. Empty: the
+  // device counts since its start. A record that is damaged or cannot be read stops the device:
+  // Step() returns kMalformed or kStoreFailed, and no request is made.
+  UpdateLedger ledger;
+  // A task with private noise is refused with kPeerRefused once the ledger has so many updates. 0:
+  // no limit. A limit needs a ledger, and min_private_noise_q20, as a server that may ask for no
+  // noise needs no second update.
+  uint32_t most_private_updates = 0;
   // For so long the server may hold its answer to a Hello, until it has work: the device then
   // learns of a round at once. The link must wait longer for a reply. 0: the device polls, and may
   // sleep while it waits.
@@ -213,13 +225,13 @@ class Client {
 
   // Does at most one mini-batch, or prepares one request. On any status but kOk the round is given
   // up: keys are wiped and the next Step() starts over with Hello. Returns the statuses of
-  // LocalRound and the port, and those of Check() for a bad configuration. A training that fails is
-  // no failure of the round: see local_round.h and local_round().failure().
+  // LocalRound, the ledger and the port, and those of Check() for a bad configuration. A training
+  // that fails is no failure of the round: see local_round.h and local_round().failure().
   Status Step(Progress* progress);
 
   // Takes the answer to request(). The last part of a model is written before it returns.
   // kMalformed or kWrongState for an answer that does not fit, kPeerRefused for a final error or a
-  // task with less privacy than the configuration asks for; the round is then given up.
+  // task that costs more privacy than the configuration allows; the round is then given up.
   Status OnReply(const Reply& reply);
 
   // To be called when the link was cut. An interrupted upload resumes at the byte that the server
@@ -229,8 +241,9 @@ class Client {
   const Request& request() const { return request_; }
   uint32_t wait_ms() const { return wait_ms_; }
   // True once the server has refused the device's model or version, or the device a task with too
-  // little privacy. No later round can go better before somebody changes the job, the device or its
-  // options: a program may end. One that goes on is told to wait for kRefusedWaitMs each time.
+  // little privacy, or one beyond most_private_updates. No later round can go better before
+  // somebody changes the job, the device or its options: a program may end. One that goes on is
+  // told to wait for kRefusedWaitMs each time.
   bool is_refused() const { return is_refused_; }
   // Code of the last error that the server answered; kUnknown if there was none.
   ErrorCode error_code() const { return error_code_; }
@@ -250,14 +263,23 @@ class Client {
   // has all of it.
   const LocalRound& local_round() const { return round_; }
 
+  // Updates with private noise: with a ledger over all resets, as of the last request; else since
+  // construction.
+  uint32_t private_updates() const {
+    return config_.ledger.is_there() ? spent_.updates : round_.private_updates();
+  }
+  // What the ledger holds, as of the last request; zeros without one.
+  const PrivateSpending& private_spending() const { return spent_; }
+
   // See LocalRound.
-  uint32_t private_updates() const { return round_.private_updates(); }
   float mean_loss() const { return round_.mean_loss(); }
   bool clipped() const { return round_.clipped(); }
 
  private:
   bool IsSameAttempt(const TrainTask& task) const;
   Status StepTrain();
+  Status LoadSpending();
+  Status ChargeUpdate();
   Status PrepareRequest(Request* request);
   Status PrepareHello(Request* request);
   void PrepareUploadBegin(Request* request) const;
@@ -265,6 +287,7 @@ class Client {
   Status HandleReply(const Reply& reply);
   Status OnTask(const Reply& reply);
   bool IsPrivateEnough(const TrainTask& task) const;
+  bool IsWithinLimit(const TrainTask& task) const;
   Status SetChunkSize(uint32_t server_max_frame);
   Status OnModelChunk(ByteSpan bytes);
   Status OnAck(const Reply& reply);
@@ -285,6 +308,7 @@ class Client {
 
   uint8_t receipt_[kMaxReceiptSize] = {};
   size_t receipt_size_ = 0;
+  PrivateSpending spent_;
   TrainTask task_;
   size_t chunk_size_ = 0;  // the most bytes of the update in one message of this session
   uint8_t model_digest_[kSha256Size] = {};

@@ -69,7 +69,8 @@ Status ClientConfig::Validate() const {
   if (Status s = LocalDevice::Validate(); s != Status::kOk) return s;
   if (port.now_ms == nullptr) return Status::kInvalidArgument;
   if (max_frame < kMinMaxFrame || max_frame > kMaxMaxFrame) return Status::kInvalidArgument;
-  return Status::kOk;
+  const bool can_limit = ledger.is_there() && min_private_noise_q20 != 0;
+  return most_private_updates == 0 || can_limit ? Status::kOk : Status::kInvalidArgument;
 }
 
 void Client::EndRound() {
@@ -128,9 +129,32 @@ Status Client::Step(Progress* progress) {
 
 Status Client::StepTrain() {
   bool done = false;
-  const Status status = round_.Step(&done);
-  if (done) state_ = State::kUploadBegin;
-  return status;
+  if (Status s = round_.Step(&done); s != Status::kOk) return s;
+  if (!done) return Status::kOk;
+  state_ = State::kUploadBegin;
+  return ChargeUpdate();
+}
+
+Status Client::LoadSpending() {
+  return config_.ledger.is_there() ? config_.ledger.load(config_.ledger.store, &spent_)
+                                   : Status::kOk;
+}
+
+// Before anything of the update can leave: its first byte needs a request, and so a later Step().
+// Another object may have charged the record since the task was taken.
+Status Client::ChargeUpdate() {
+  if (task_.private_noise_q20 == 0 || !config_.ledger.is_there()) return Status::kOk;
+  if (Status s = LoadSpending(); s != Status::kOk) return s;
+  if (!IsWithinLimit(task_)) {
+    Refuse();
+    return Status::kPeerRefused;
+  }
+  return config_.ledger.charge(config_.ledger.store, task_, &spent_);
+}
+
+bool Client::IsWithinLimit(const TrainTask& task) const {
+  const uint32_t limit = config_.most_private_updates;
+  return limit == 0 || task.private_noise_q20 == 0 || spent_.updates < limit;
 }
 
 Status Client::PrepareRequest(Request* request) {
@@ -155,6 +179,7 @@ Status Client::PrepareRequest(Request* request) {
 
 Status Client::PrepareHello(Request* request) {
   if (Status s = config_.Validate(); s != Status::kOk) return s;
+  if (Status s = LoadSpending(); s != Status::kOk) return s;
   const ModelInfo& model = *config_.model;
   if (!IsOfModel(model, buffers_)) return Status::kInvalidArgument;
   request->abilities = AbilitiesOf(model, buffers_);
@@ -276,7 +301,7 @@ Status Client::OnTask(const Reply& reply) {
     Wait(kRefusedWaitMs);  // until the round is over the server would give it again
     return s;
   }
-  if (!IsPrivateEnough(task)) {
+  if (!IsPrivateEnough(task) || !IsWithinLimit(task)) {
     Refuse();
     return Status::kPeerRefused;
   }

@@ -1,6 +1,7 @@
 #include "sotto/peer_node.h"
 
 #include "sotto/bytes.h"
+#include "sotto/peer_wire.h"
 
 namespace sotto {
 namespace {
@@ -9,10 +10,6 @@ constexpr uint32_t kMostCommits = 3;     // of one publication that the director
 constexpr uint32_t kStuckWaitMs = 1000;  // after a reply that brings nothing forward
 constexpr uint32_t kFetchWaitMs = 500;   // before the same place is asked again
 constexpr uint32_t kMostErrorWaitMs = 60000;
-
-// Bytes of a kStage beside those of the publication: tags, lengths, numbers and a digest.
-constexpr uint32_t kStageOverhead = 96;
-static_assert(kStageOverhead < kMinMaxFrame, "a kStage has room for bytes");
 
 bool IsSame(const uint8_t (&a)[kSha256Size], ByteSpan b) {
   return b.size() == kSha256Size && __builtin_memcmp(a, b.data(), kSha256Size) == 0;
@@ -216,7 +213,7 @@ PeerHead PeerNode::Own() const {
 
 void PeerNode::PrepareStage() {
   const ByteSpan bytes = trainer_->publication();
-  const uint32_t most = Least(directory_frame_, config_.max_frame) - kStageOverhead;
+  const uint32_t most = MaxStageBytes(Least(directory_frame_, config_.max_frame));
   request_.kind = PeerRequest::Kind::kStage;
   request_.publication = Own();
   request_.offset = staged_;

@@ -5,13 +5,17 @@
 #include <cstring>
 #include <deque>
 #include <gtest/gtest.h>
+#include <optional>
+#include <vector>
 
 #include "ports/template/src/vendor.h"
 #include "sotto/conformance/check.h"
+#include "sotto/posix/record_store.h"
 #include "sotto/posix/sleep.h"
 #include "sotto/posix/tcp.h"
 #include "sotto/template/port.h"
 #include "unit/ports/echo_server.h"
+#include "unit/test_folder.h"
 
 namespace sotto {
 namespace {
@@ -19,6 +23,7 @@ namespace {
 using conformance::CheckClock;
 using conformance::CheckEntropy;
 using conformance::CheckLink;
+using conformance::CheckStore;
 
 constexpr uint32_t kPatienceMs = 60000;
 
@@ -29,6 +34,8 @@ struct FakeBoard {
   uint32_t generator_stops_after = ~0u;
   int uart = 1;       // what vendor_uart_put() returns
   bool busy = false;  // every second byte finds the FIFO full
+  std::vector<uint8_t> flash = std::vector<uint8_t>(kStorePages * board::kStorePageSize, 0xff);
+  bool flash_works = true;
 };
 
 FakeBoard g_board;
@@ -50,6 +57,14 @@ TEST_F(TemplatePortTest, ItKeepsEveryRule) {
   EXPECT_STREQ(CheckClock(port, SleepOnBoard), nullptr);
   EXPECT_STREQ(CheckEntropy(port), nullptr);
   EXPECT_STREQ(CheckLink(port, board::Link(), kPatienceMs), nullptr);
+}
+
+// The template keeps its store in a static object, which tests cannot reset: this is the first.
+TEST_F(TemplatePortTest, ItsStoreKeepsEveryRule) {
+  EXPECT_STREQ(CheckStore(board::Store), nullptr);
+  g_board.flash_works = false;
+  const PersistentStore store = board::Store();
+  EXPECT_EQ(store.save(store.context, StoreSlot::kClient, {}), Status::kStoreFailed);
 }
 
 TEST_F(TemplatePortTest, ItsClockSurvivesTheHardwaresWrapAround) {
@@ -121,6 +136,13 @@ TEST(PosixPortTest, ItKeepsEveryRule) {
                     &stream};
   EXPECT_STREQ(CheckLink(port, io, kPatienceMs), nullptr);
 }
+
+PersistentStore OpenFiles() {
+  static std::optional<posix::RecordStore> store;
+  return store.emplace(TestFile("record")).store();
+}
+
+TEST(PosixPortTest, ItsStoreKeepsEveryRule) { EXPECT_STREQ(CheckStore(OpenFiles), nullptr); }
 
 // What is wrong with a port's clock, entropy or link: one function replaced.
 Port WithClock(uint64_t (*now_ms)(void*)) {
@@ -226,6 +248,85 @@ TEST(ConformanceTest, ABrokenLinkIsNamed) {
   EXPECT_STREQ(CheckLink(posix::SystemPort(), {}, kPatienceMs), "link: there is none");
 }
 
+// A store in memory with one fault.
+struct FaultyStore {
+  enum class Fault {
+    kNone,
+    kNoSave,
+    kNoLoad,
+    kLastPart,
+    kTail,
+    kOneSlot,
+    kOffset,
+    kTooMuch,
+    kForgets
+  };
+  Fault fault = Fault::kNone;
+  std::vector<uint8_t> records[2];
+
+  std::vector<uint8_t>& RecordOf(StoreSlot slot) {
+    return records[fault == Fault::kOneSlot || slot == StoreSlot::kClient ? 0 : 1];
+  }
+
+  static Status Load(void* context, StoreSlot slot, size_t offset, MutableByteSpan out,
+                     size_t* size) {
+    auto* self = static_cast<FaultyStore*>(context);
+    if (self->fault == Fault::kNoLoad) return Status::kStoreFailed;
+    const std::vector<uint8_t>& record = self->RecordOf(slot);
+    if (self->fault == Fault::kOffset) offset = 0;
+    *size = offset < record.size() ? std::min(out.size(), record.size() - offset) : 0;
+    std::copy_n(record.begin() + static_cast<std::ptrdiff_t>(std::min(offset, record.size())),
+                *size, out.begin());
+    if (self->fault == Fault::kTooMuch) out.data()[out.size()] = 0;
+    return Status::kOk;
+  }
+
+  static Status Save(void* context, StoreSlot slot, Span<const ByteSpan> parts) {
+    auto* self = static_cast<FaultyStore*>(context);
+    if (self->fault == Fault::kNoSave) return Status::kStoreFailed;
+    std::vector<uint8_t> record;
+    for (const ByteSpan& part : parts) {
+      if (self->fault == Fault::kLastPart) record.clear();
+      record.insert(record.end(), part.begin(), part.end());
+    }
+    std::vector<uint8_t>& old = self->RecordOf(slot);
+    if (self->fault == Fault::kTail && record.size() < old.size()) {
+      record.insert(record.end(), old.begin() + static_cast<std::ptrdiff_t>(record.size()),
+                    old.end());
+    }
+    old = record;
+    return Status::kOk;
+  }
+};
+
+FaultyStore g_store;
+
+PersistentStore OpenFaulty() {
+  if (g_store.fault == FaultyStore::Fault::kForgets) g_store.records[1].clear();
+  return {FaultyStore::Load, FaultyStore::Save, &g_store};
+}
+
+const char* RuleBrokenBy(FaultyStore::Fault fault) {
+  g_store = {};
+  g_store.fault = fault;
+  return CheckStore(OpenFaulty);
+}
+
+TEST(ConformanceTest, ABrokenStoreIsNamed) {
+  using Fault = FaultyStore::Fault;
+  const char* const kNumber = "store: the number of bytes is wrong";
+  EXPECT_STREQ(RuleBrokenBy(Fault::kNone), nullptr);
+  EXPECT_STREQ(RuleBrokenBy(Fault::kNoSave), "store: saving fails");
+  EXPECT_STREQ(RuleBrokenBy(Fault::kNoLoad), "store: loading fails");
+  EXPECT_STREQ(RuleBrokenBy(Fault::kLastPart), kNumber);
+  EXPECT_STREQ(RuleBrokenBy(Fault::kTail), kNumber);
+  EXPECT_STREQ(RuleBrokenBy(Fault::kOneSlot), "store: a byte is not the one that was saved");
+  EXPECT_STREQ(RuleBrokenBy(Fault::kForgets), kNumber);
+  EXPECT_STREQ(RuleBrokenBy(Fault::kOffset), kNumber);
+  EXPECT_STREQ(RuleBrokenBy(Fault::kTooMuch), "store: it writes beyond what was asked for");
+  EXPECT_STREQ(CheckStore([] { return PersistentStore(); }), "store: there is none");
+}
+
 }  // namespace
 }  // namespace sotto
 
@@ -249,6 +350,27 @@ int vendor_uart_put(uint8_t byte) {
   if (full || sotto::g_board.uart <= 0) return full ? 0 : sotto::g_board.uart;
   sotto::board::OnByteReceived(byte);
   return 1;
+}
+
+int vendor_flash_read(uint32_t address, void* bytes, uint32_t size) {
+  std::memcpy(bytes, sotto::g_board.flash.data() + address, size);
+  return 0;
+}
+
+int vendor_flash_erase(uint32_t address) {
+  if (!sotto::g_board.flash_works) return 1;
+  EXPECT_EQ(address % sotto::board::kFlashPageSize, 0u);
+  std::memset(sotto::g_board.flash.data() + address, 0xff, sotto::board::kFlashPageSize);
+  return 0;
+}
+
+// Fails for bytes that are not erased.
+int vendor_flash_program(uint32_t address, const void* bytes, uint32_t size) {
+  uint8_t* const flash = sotto::g_board.flash.data() + address;
+  const bool is_erased = std::all_of(flash, flash + size, [](uint8_t b) { return b == 0xff; });
+  if (!is_erased || !sotto::g_board.flash_works || address % 32 != 0 || size % 32 != 0) return 1;
+  std::memcpy(flash, bytes, size);
+  return 0;
 }
 
 }  // extern "C"

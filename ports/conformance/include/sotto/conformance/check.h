@@ -1,4 +1,5 @@
-// Checks that a port keeps the rules of sotto/port.h and TlsIo. Part of ports/conformance.
+// Checks that a port keeps the rules of sotto/port.h, TlsIo and sotto/persistent_store.h. Part of
+// ports/conformance.
 //
 // Run the checks on the board itself, before the first round. They need no heap and no operating
 // system, and at most 1 kB of stack. One thread.
@@ -11,6 +12,7 @@
 
 #include <cstdint>
 
+#include "sotto/persistent_store.h"
 #include "sotto/port.h"
 #include "sotto/tls.h"
 
@@ -31,6 +33,13 @@ const char* CheckEntropy(const Port& port);
 //   io          a new link whose other end returns each byte: a wire from TX to RX, an echo server
 //   timeout_ms  by the port's clock, for the whole check; afterwards the link counts as dead
 const char* CheckLink(const Port& port, const TlsIo& io, uint32_t timeout_ms);
+
+// The store keeps a record for each slot: made of parts, read from any offset, replaced as a whole
+// by a longer or a shorter one, 50 times in turn, and still there when the store is opened again.
+// It does not show what a reset within a write leaves.
+//   open  gives the store as after a reset: it keeps nothing in RAM from one call to the next. The
+//         store is empty before the check and has records of the check afterwards: erase it
+const char* CheckStore(PersistentStore (*open)());
 
 }  // namespace sotto::conformance
 

@@ -14,6 +14,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "sotto/span.h"
+
 namespace sotto::posix {
 
 // The most bytes of a file that is read whole; a longer one is an error.
@@ -60,6 +62,11 @@ void MakePrivateFolder(const std::string& path);
 
 // The contents of a file for which RequirePrivateFile() holds.
 SecretText ReadSecretFile(const std::string& path);
+
+// Reads a file for which RequirePrivateFile() holds, of any length, from byte `offset` on. Returns
+// how many bytes it wrote to `out`: fewer than out.size() only at the file's end, 0 if there is no
+// file.
+size_t ReadPrivateFileAt(const std::string& path, size_t offset, MutableByteSpan out);
 
 // Writes a new file of mode 0600. Throws if the name is taken: a key is never overwritten.
 void WriteSecretFile(const std::string& path, const std::string& content);

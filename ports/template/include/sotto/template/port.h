@@ -1,5 +1,5 @@
-// A port to copy: clock, entropy and a UART of a board without an operating system. Part of
-// ports/template.
+// A port to copy: clock, entropy, a UART and a store in the flash of a board without an operating
+// system. Part of ports/template.
 //
 // One thread at a time uses the port. Only OnByteReceived() and OnBytesLost() are for the UART's
 // interrupt handler. The state is static, as there is one board. ports/PORTING.md says what to
@@ -7,6 +7,7 @@
 #ifndef SOTTO_TEMPLATE_PORT_H_
 #define SOTTO_TEMPLATE_PORT_H_
 
+#include "sotto/paged_store.h"
 #include "sotto/port.h"
 #include "sotto/tls.h"
 
@@ -34,6 +35,22 @@ void OnByteReceived(uint8_t byte);
 // Called by the UART's interrupt handler if the hardware reports a dropped or damaged byte
 // (overrun, framing error). The link is then lost.
 void OnBytesLost();
+
+// The flash of the store: kStorePages stretches of kStorePageSize bytes, which no other code writes
+// and no image of the firmware covers. A stretch is a whole number of the flash's pages, and holds
+// the longest record and 64 bytes: one page is enough for a Client.
+constexpr uint32_t kFlashPageSize = 2048;
+constexpr uint32_t kStorePageSize = kFlashPageSize;
+
+// The store in that flash. The first call after a reset of the program's variables looks for the
+// records.
+//
+// Wear. A save erases one stretch, the older of its slot's two. Flash stands some 10,000 erases of
+// a page, so a slot stands some 20,000 saves: one for each update with private noise
+// (update_ledger.h), or each publication of a device without a server. At one an hour these are two
+// years, at ten a day five, at one a day more than the flash keeps its data. For more, give each
+// slot of your port more pages, or use an EEPROM or FRAM.
+PersistentStore Store();
 
 }  // namespace sotto::board
 

@@ -1,0 +1,36 @@
+// The board's persistent store: files of QEMU's machine, by semihosting. Part of ports/mps2.
+//
+// Four files stand for four pages of flash (sotto/paged_store.h): PREFIX.updates.0 and .1,
+// PREFIX.peer.0 and .1, in the folder in which QEMU runs, or wherever PREFIX says. A kill of QEMU
+// or a reset at any moment leaves the old record or the new one. A power failure of QEMU's machine
+// may lose both: semihosting cannot make a file durable.
+//
+// A debugger or QEMU must be there, see semihosting.h. One thread; not for interrupts.
+#ifndef SOTTO_MPS2_RECORD_STORE_H_
+#define SOTTO_MPS2_RECORD_STORE_H_
+
+#include "sotto/paged_store.h"
+
+namespace sotto::mps2 {
+
+// The longest prefix, in bytes.
+constexpr size_t kMaxPrefix = 200;
+
+class RecordStore {
+ public:
+  //   prefix     zero-terminated, at most kMaxPrefix bytes; not copied. Every call of the store
+  //   fails
+  //              with kStoreFailed if it is longer
+  //   page_size  the longest record and 64 bytes; a multiple of kProgramUnit. Files grow as needed
+  explicit RecordStore(const char* prefix, size_t page_size = 1 << 20);
+
+  // The store of these files; the object must outlive it.
+  PersistentStore store() { return pages_.store(); }
+
+ private:
+  PagedStore pages_;
+};
+
+}  // namespace sotto::mps2
+
+#endif  // SOTTO_MPS2_RECORD_STORE_H_

@@ -1,0 +1,44 @@
+// The persistent store of a POSIX system: a file for each record. Part of sotto/posix.
+//
+// save() writes a new file, makes it durable and gives it the record's name, so a killed process or
+// a power failure leaves the old record or the new one. Files belong to their owner alone; one that
+// others may read or write is refused. No exception leaves the two functions. One process at a time
+// uses the files; one thread at a time the object.
+#ifndef SOTTO_POSIX_RECORD_STORE_H_
+#define SOTTO_POSIX_RECORD_STORE_H_
+
+#include <string>
+
+#include "sotto/persistent_store.h"
+
+namespace sotto::posix {
+
+class RecordStore {
+ public:
+  // The records are PREFIX.updates and PREFIX.peer, in a folder that exists.
+  explicit RecordStore(const std::string& prefix);
+  RecordStore(const RecordStore&) = delete;
+  RecordStore& operator=(const RecordStore&) = delete;
+
+  // Keeps the record of a slot in this file instead.
+  void SetPath(StoreSlot slot, const std::string& path);
+  const std::string& path(StoreSlot slot) const;
+
+  // The store of these files; the object must outlive it.
+  PersistentStore store() { return {Load, Save, this}; }
+
+  // Why the last call failed: a sentence that names the file and the remedy. Empty: it did not.
+  const std::string& error() const { return error_; }
+
+ private:
+  static Status Load(void* self, StoreSlot slot, size_t offset, MutableByteSpan out, size_t* size);
+  static Status Save(void* self, StoreSlot slot, Span<const ByteSpan> parts);
+
+  std::string updates_;
+  std::string peer_;
+  std::string error_;
+};
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_POSIX_RECORD_STORE_H_
