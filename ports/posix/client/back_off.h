@@ -16,8 +16,8 @@ class BackOff {
   // After a success.
   void Reset() { next_ms_ = kFirstMs; }
 
-  // The pause before the next try, in milliseconds, up to 15,000 to 45,000. It has a random part, so
-  // that a fleet does not reconnect all at once. Throws std::runtime_error without entropy.
+  // The pause before the next try, in milliseconds, up to 15,000 to 45,000. It has a random part,
+  // so that a fleet does not reconnect all at once. Throws std::runtime_error without entropy.
   uint32_t NextMs() {
     uint8_t random[4] = {};
     if (Entropy(random) != Status::kOk) throw std::runtime_error("no entropy");

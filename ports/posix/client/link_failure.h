@@ -22,8 +22,7 @@ inline Failure WhyLost(const Connection& link, const std::string& device, Status
     failure.reason = fmt::format(
         "it does not accept the key of {}, or is not the server of this device", device);
   } else {
-    failure.reason +=
-        fmt::format(", before the server proved that it knows the key of {}", device);
+    failure.reason += fmt::format(", before the server proved that it knows the key of {}", device);
   }
   return failure;
 }

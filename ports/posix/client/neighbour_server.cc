@@ -47,10 +47,10 @@ bool IsSamePublication(const PeerHead& a, const PeerHead& b) {
 }  // namespace
 
 struct NeighbourServer::Neighbour {
-  Neighbour(int the_socket, uint32_t max_frame)
+  Neighbour(int the_socket, uint32_t most)
       : socket(the_socket),
-        in(max_frame),
-        out(kFrameHeaderSize + max_frame),
+        in(most),
+        out(kFrameHeaderSize + most),
         reader({in.data(), in.size()}),
         deadline_ms(NowMs() + kHandshakeTimeoutMs) {}
   ~Neighbour() { CloseSocket(socket); }
@@ -62,7 +62,7 @@ struct NeighbourServer::Neighbour {
   size_t sent = 0;
   FrameReader reader;
   TlsSession tls;
-  bool is_shaken = false;   // the handshake is done
+  bool is_shaken = false;  // the handshake is done
   bool has_greeted = false;
   uint32_t max_frame = kMinMaxFrame;  // of both
   uint64_t deadline_ms;
@@ -123,7 +123,8 @@ void NeighbourServer::Run() {
 // Waits for any of the sockets, then goes on with all of them.
 void NeighbourServer::Poll() {
   const bool has_room = neighbours_.size() < kMostConnections;
-  std::vector<pollfd> waits = {{wake_[0], POLLIN, 0}, {has_room ? acceptor_.socket() : -1, POLLIN, 0}};
+  std::vector<pollfd> waits = {{wake_[0], POLLIN, 0},
+                               {has_room ? acceptor_.socket() : -1, POLLIN, 0}};
   for (const auto& neighbour : neighbours_) {
     const bool sends = neighbour->tls.wants_write() || neighbour->sent < neighbour->size;
     waits.push_back({neighbour->socket, static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN), 0});
@@ -164,7 +165,8 @@ bool NeighbourServer::Advance(Neighbour& n) {
     } else {
       size_t got = 0;
       status = n.tls.Read(n.reader.missing(), &got);
-      if (status == Status::kOk && (got == 0 || n.reader.Received(got) != Status::kOk)) return false;
+      if (status == Status::kOk && (got == 0 || n.reader.Received(got) != Status::kOk))
+        return false;
       if (n.reader.complete() && !Answer(n)) return false;
     }
     if (status == Status::kWouldBlock) return true;
@@ -180,8 +182,7 @@ bool NeighbourServer::Answer(Neighbour& n) {
   if (DecodePeerRequest(n.reader.body(), &request) != Status::kOk) return false;
   std::shared_ptr<const Publication> held;  // of the reply's bytes
   const PeerReply reply = ReplyTo(n, request, &held);
-  const Status status =
-      EncodePeerReply(reply, n.max_frame, {n.out.data(), n.out.size()}, &n.size);
+  const Status status = EncodePeerReply(reply, n.max_frame, {n.out.data(), n.out.size()}, &n.size);
   n.sent = 0;
   n.reader.Next();
   n.deadline_ms = NowMs() + kRequestTimeoutMs;

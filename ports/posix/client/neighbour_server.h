@@ -70,8 +70,8 @@ class NeighbourServer {
   Acceptor acceptor_;
   const std::vector<uint8_t> job_id_;
   const uint32_t max_frame_;
-  int wake_[2] = {-1, -1};  // a pipe: closed to end the thread
-  TlsContext tls_;          // of the thread
+  int wake_[2] = {-1, -1};                            // a pipe: closed to end the thread
+  TlsContext tls_;                                    // of the thread
   std::list<std::unique_ptr<Neighbour>> neighbours_;  // of the thread
 
   std::mutex mutex_;  // of the next four

@@ -147,6 +147,7 @@ void AddOptions(CLI::App& app, ClientOptions& options) {
   AddPrivacyOptions(app, options);
   AddOutputOptions(app, options);
   AddTestOptions(app, options);
+  AddPeerOptions(app, options.peer);
   app.footer(kExitStatuses);
 }
 
@@ -162,6 +163,7 @@ void CheckOptions(const ClientOptions& options) {
   }
   if (!(options.give_up_s >= 0)) throw std::invalid_argument("--give-up must not be negative");
   (void)ParseServerAddress(options.server);
+  CheckPeerOptions(options);
   CheckShare(options);
   (void)ParseSamples(options.samples);  // whether the file has them is known later
 }

@@ -28,20 +28,20 @@ inline constexpr EventKind kFellBack = {
     "fell-back", LogLevel::kWarning,
     "version {version} cannot be had or is not valid: builds on version {base}"};
 inline constexpr EventKind kNeighbour = {
-    "neighbour-lost", LogLevel::kWarning, "node {node} at {address} does not answer: {reason} ({code})",
-    true};
-inline constexpr EventKind kServing = {
-    "serving", LogLevel::kInfo,
-    "has taken its last step; serves its last publication until version {version} is replaced, {seconds} "
-    "at most"};
-inline constexpr EventKind kStepsDone = {
-    "steps-done", LogLevel::kInfo,
-    "all {steps} steps are taken; publications: {releases}, of which {accepted} were accepted since "
-    "the start"};
+    "neighbour-lost", LogLevel::kWarning,
+    "node {node} at {address} does not answer: {reason} ({code})", true};
+inline constexpr EventKind kServing = {"serving", LogLevel::kInfo,
+                                       "has taken its last step; serves its last publication until "
+                                       "version {version} is replaced, {seconds} "
+                                       "at most"};
+inline constexpr EventKind kStepsDone = {"steps-done", LogLevel::kInfo,
+                                         "all {steps} steps are taken; publications: {releases}, "
+                                         "of which {accepted} were accepted since "
+                                         "the start"};
 
-inline constexpr const EventKind* kAll[] = {&kPrivacy,     &kListening, &kJoined,
-                                            &kPublished,   &kNotAccepted, &kFellBack,
-                                            &kNeighbour,   &kServing,   &kStepsDone};
+inline constexpr const EventKind* kAll[] = {&kPrivacy,   &kListening,   &kJoined,
+                                            &kPublished, &kNotAccepted, &kFellBack,
+                                            &kNeighbour, &kServing,     &kStepsDone};
 
 }  // namespace sotto::posix::peer_event
 

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "options.h"
+#include "sotto/peer_messages.h"
 #include "sotto/policy/policies.h"
 
 namespace sotto::posix {
@@ -20,9 +21,9 @@ void RequireAddress(const char* option, const std::string& text, bool may_be_any
   const std::optional<HostPort> address = ParseHostPort(text);
   const bool fits = text.size() <= kMaxPeerAddressSize;
   if (address && fits && (address->port != 0 || may_be_any_port)) return;
-  throw std::invalid_argument(fmt::format(
-      "{} {}: expected HOST:PORT or [ADDRESS]:PORT, {} characters at most", option, text,
-      kMaxPeerAddressSize));
+  throw std::invalid_argument(
+      fmt::format("{} {}: expected HOST:PORT or [ADDRESS]:PORT, {} characters at most", option,
+                  text, kMaxPeerAddressSize));
 }
 
 bool HasAnyPort(const std::string& listen) {
@@ -43,8 +44,10 @@ void AddPeerOptions(CLI::App& app, PeerClientOptions& o) {
   add("--share", o.share, "when the node publishes: " + SharePolicyNames())->capture_default_str();
   add("--listen", o.listen, "HOST:PORT where neighbours get this node's last publication");
   add("--address", o.address, "HOST:PORT that neighbours are told (default: that of --listen)");
-  add("--store", o.store, "the ledger is the file PREFIX.peer (default: KEY.peer); never restore one");
-  add("--public-data", o.public_data, "samples that everybody may know, for deep-q-public; as --data");
+  add("--store", o.store,
+      "the ledger is the file PREFIX.peer (default: KEY.peer); never restore one");
+  add("--public-data", o.public_data,
+      "samples that everybody may know, for deep-q-public; as --data");
   add("--most-rho", o.most_rho,
       "the most that publications on this ledger may cost in all jobs together, zCDP; 0: the job's "
       "own limits")

@@ -1,5 +1,5 @@
-// The options of sotto-client --peer, as the user typed them. Part of ports/posix/client. Values and
-// pure functions, safe in any thread.
+// The options of sotto-client --peer, as the user typed them. Part of ports/posix/client. Values
+// and pure functions, safe in any thread.
 #ifndef SOTTO_POSIX_CLIENT_PEER_OPTIONS_H_
 #define SOTTO_POSIX_CLIENT_PEER_OPTIONS_H_
 
