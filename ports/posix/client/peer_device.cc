@@ -26,8 +26,6 @@ ByteSpan BytesOf(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-std::string LedgerPath(const ClientOptions& options) { return StorePrefix(options) + ".peer"; }
-
 // Before anything is read or locked.
 PeerJob JobOf(const ClientOptions& options, const ModelInfo& model) {
   const PeerJob job = PeerJobOf(options.peer.job);
@@ -56,7 +54,7 @@ PeerDevice::PeerDevice(const ClientOptions& options, const ModelInfo& model, con
       policy_row_(FindSharePolicy(options.peer.share)),
       reporter_(reporter),
       lock_(LedgerPath(options) + ".lock"),
-      store_(StorePrefix(options)),
+      store_(options.key),
       share_(std::move(share)),
       samples_(*share_.data, share_.view(), options.held_out),
       local_(model.parameters),
@@ -71,6 +69,7 @@ PeerDevice::PeerDevice(const ClientOptions& options, const ModelInfo& model, con
       address_(options.peer.address.empty() ? options.peer.listen : options.peer.address),
       directory_(ParseServerAddress(options.server), key_, kMaxFrame),
       last_contact_ms_(NowMs()) {
+  store_.SetPath(StoreSlot::kPeer, LedgerPath(options));
   Begin();
   if (!options.peer.public_data.empty()) {
     public_loss_ = std::make_unique<PublicLossData>(options.peer.public_data, model);
@@ -120,10 +119,10 @@ void PeerDevice::ThrowBegin(Status status) const {
   if (status == Status::kMalformed) {
     throw FileError(fmt::format(
         "{}: the ledger is damaged, or of another version. What this node has published is not "
-        "known any more: a new ledger, --store, forgets what was spent",
+        "known any more: a new one, --ledger, forgets what was spent",
         store_.path(StoreSlot::kPeer)));
   }
-  if (status == Status::kStoreFailed) throw FileError(store_.error());
+  if (status == Status::kStoreFailed) store_.ThrowError();
   throw std::runtime_error(
       fmt::format("the node cannot begin: {} ({})", Reason(status), StatusName(status)));
 }
@@ -184,9 +183,9 @@ std::optional<Ending> PeerDevice::Step() {
   const bool is_learning = before == PeerNode::State::kDecide;
   PeerNode::Progress progress = PeerNode::Progress::kAgain;
   if (const Status status = node_->Step(&progress); status != Status::kOk) {
-    const std::string why = status == Status::kStoreFailed ? store_.error() : Reason(status);
+    if (status == Status::kStoreFailed) store_.ThrowError();
     throw std::runtime_error(
-        fmt::format("the node cannot go on: {} ({})", why, StatusName(status)));
+        fmt::format("the node cannot go on: {} ({})", Reason(status), StatusName(status)));
   }
   // No directory is lacked while the node learns.
   if (is_learning && progress == PeerNode::Progress::kAgain) last_contact_ms_ = NowMs();

@@ -44,8 +44,6 @@ void AddPeerOptions(CLI::App& app, PeerClientOptions& o) {
   add("--share", o.share, "when the node publishes: " + SharePolicyNames())->capture_default_str();
   add("--listen", o.listen, "HOST:PORT where neighbours get this node's last publication");
   add("--address", o.address, "HOST:PORT that neighbours are told (default: that of --listen)");
-  add("--store", o.store,
-      "the ledger is the file PREFIX.peer (default: KEY.peer); never restore one");
   add("--public-data", o.public_data,
       "samples that everybody may know, for deep-q-public; as --data");
   add("--most-rho", o.most_rho,
@@ -91,10 +89,6 @@ void CheckPeerOptions(const ClientOptions& options) {
 
 uint64_t MostRhoQ40(const PeerClientOptions& options) {
   return static_cast<uint64_t>(options.most_rho * kUnit);
-}
-
-std::string StorePrefix(const ClientOptions& options) {
-  return options.peer.store.empty() ? options.key : options.peer.store;
 }
 
 }  // namespace sotto::posix

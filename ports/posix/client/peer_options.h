@@ -22,7 +22,6 @@ struct PeerClientOptions {
   std::string share = "coin";  // a text of sotto/policy/policies.h
   std::string listen;          // HOST:PORT; empty: the node does not listen
   std::string address;         // HOST:PORT that neighbours are told; empty: that of --listen
-  std::string store;           // prefix; StorePrefix() has the default
   std::string public_data;     // as --data; empty: none
   std::string head_out;        // path; empty: none
   double most_rho = 0;         // zCDP; 0: the job's own limits
@@ -37,9 +36,6 @@ void CheckPeerOptions(const ClientOptions& options);
 
 // The limit of --most-rho in units of 2^-40, rounded down.
 uint64_t MostRhoQ40(const PeerClientOptions& options);
-
-// Of the files of the node's ledger.
-std::string StorePrefix(const ClientOptions& options);
 
 }  // namespace sotto::posix
 

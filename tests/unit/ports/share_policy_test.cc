@@ -1,8 +1,8 @@
 // When a node publishes: the table of policies, and what deep-q learns. All keys are fixed, so no
 // test can fail by chance.
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -377,27 +377,38 @@ TEST(DeepQ, TheTargetIsCopiedEveryTargetPeriodAndStaysBetween) {
   EXPECT_EQ(copies, 12);  // 50 steps of learning
 }
 
-// With a batch of one and a memory of one, the sample that the learner learns from is known.
-TEST(DeepQ, LearnsFromTheRewardAndTheTargetsBestValueUnlessTheRunEnds) {
-  DeepQOptions options;
-  options.memory = options.batch = 1;
-  options.hidden = 6;
-  for (const uint32_t steps : {2u, 3u}) {
+// With a memory of one batch, the transitions that the learner learns from are known: all.
+TEST(DeepQ, LearnsFromRewardsAndTheTargetsBestValuesUnlessTheRunEnds) {
+  constexpr uint32_t kSteps = 24;
+  for (const size_t batch : {1, 3}) {
+    DeepQOptions options;
+    options.memory = options.batch = batch;
+    options.hidden = 6;
+    options.target_period = 5;
     DeepQLearner learner(2, KeyOf(5), options);
     PlainNet plain(learner.network());
-    const float first[] = {0.3f, -0.7f};
-    const float second[] = {-0.2f, 0.4f};
-    bool share = false;
-    ASSERT_EQ(learner.Step(0, steps, first, 0, &share), Status::kOk);
-    const double best = std::max(plain.Value(second, 0), plain.Value(second, 1));
-    const double target = steps == 2 ? -0.8 : -0.8 + 0.99 * best;
-    plain.Learn({{first, share ? size_t{1} : 0, target}});
-    ASSERT_EQ(learner.Step(1, steps, second, -0.8, &share), Status::kOk);
-    for (size_t i = 0; i < plain.m.size(); ++i) {
-      EXPECT_NEAR(learner.network().weights()[i], plain.weights[i], 1e-6) << i;
-    }
-    for (const size_t a : {0, 1}) {
-      EXPECT_NEAR(learner.network().values().Of(second, a), plain.Value(second, a), 1e-5);
+    PlainNet target = plain;
+    RandomStream random(KeyOf(6), 0);
+    const Batch drawn(2, kSteps, random);
+    std::vector<size_t> actions;
+    for (uint32_t t = 0; t < kSteps; ++t) {
+      std::vector<QSample> samples;
+      for (uint32_t j = t < batch ? t : t - static_cast<uint32_t>(batch); t >= batch && j < t;
+           ++j) {
+        const Span<const float> next = drawn.samples[j + 1].state;
+        const double best = std::max(target.Value(next, 0), target.Value(next, 1));
+        const double later = j + 2 == kSteps ? 0 : 0.99 * best;
+        samples.push_back({drawn.samples[j].state, actions[j], -0.1 * (j % 4) + later});
+      }
+      if (!samples.empty()) plain.Learn(samples);
+      if (!samples.empty() && plain.steps % 5 == 0) target = plain;
+      bool share = false;
+      const double reward = -0.1 * ((t + 3) % 4);  // of the transition t - 1
+      ASSERT_EQ(learner.Step(t, kSteps, drawn.samples[t].state, reward, &share), Status::kOk);
+      actions.push_back(share ? 1 : 0);
+      for (size_t i = 0; i < plain.weights.size(); ++i) {
+        ASSERT_NEAR(learner.network().weights()[i], plain.weights[i], 2e-5) << t << " " << i;
+      }
     }
   }
 }
@@ -446,6 +457,10 @@ TEST(DeepQ, AStepThatDoesNotFollowStoresNoTransition) {
   EXPECT_EQ(run.learner.remembered(), 1u);
   run.Step(-1.0);
   EXPECT_EQ(run.learner.remembered(), 2u);
+  LearnerRun after_reset(1, 100);
+  after_reset.step = 1;
+  after_reset.Step(-1.0);
+  EXPECT_EQ(after_reset.learner.remembered(), 0u);
 }
 
 TEST(DeepQ, NumbersThatAreNotFiniteAndStatesOfAnotherSizeAreRefused) {
