@@ -49,13 +49,13 @@ bool FrameConnection::wants_input() const {
 }
 
 int FrameConnection::TlsSend(void* context, const uint8_t* bytes, size_t size) {
-  auto* self = static_cast<Connection*>(context);
+  auto* self = static_cast<FrameConnection*>(context);
   self->output_.insert(self->output_.end(), bytes, bytes + size);
   return static_cast<int>(size);
 }
 
 int FrameConnection::TlsReceive(void* context, uint8_t* bytes, size_t size) {
-  auto* self = static_cast<Connection*>(context);
+  auto* self = static_cast<FrameConnection*>(context);
   const size_t count = self->TakeInput({bytes, size});
   if (count == 0) return self->peer_closed_ ? -1 : 0;
   return static_cast<int>(count);
