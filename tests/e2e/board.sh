@@ -15,7 +15,8 @@
 #             why and ends with status 3
 #   readme    the session of examples/cortex_m/README.md as it stands there; only the port and the
 #             folders of sources and programs are changed
-#   port      five boards keep the rules of a port, their UART on an echo server
+#   port      five boards keep the rules of a port, their UART on an echo server, their store in files
+#   store     a board is killed again and again as it saves: its store has the old record or the new one
 # Skipped, 77, where a compiler, an emulator, a source or Fashion-MNIST is missing.
 set -euo pipefail
 test="$1" source_dir="$2" bin="$4"
@@ -104,7 +105,7 @@ build_images() {
       fail "cmake for ${cores[i]}"
     firmware=(firmware firmware_seeded firmware_small_cnn)
     ((i > 0)) || firmware+=(firmware_windows)
-    cmake --build "${cores[i]}" --target "${firmware[@]}" port_check --parallel 2 > build.log ||
+    cmake --build "${cores[i]}" --target "${firmware[@]}" port_check store_check --parallel 2 > build.log ||
       fail "building for ${cores[i]}"
     for name in "${firmware[@]}"; do
       ! arm-none-eabi-nm "${cores[i]}/${name}" | grep -E ' (_?(malloc|calloc|realloc|free|sbrk)(_r)?|_Zn[wa].*)$' ||
@@ -316,11 +317,33 @@ while True:
 END
   await port
   for core in "${cores[@]}"; do
+    rm -f port_check.*
     qemu-system-arm -M "${machines[${core}]}" -display none -monitor none \
       -chardev "socket,id=echo,host=127.0.0.1,port=$(cat port),nodelay=on" -serial chardev:echo \
       -semihosting-config enable=on,target=native -kernel "${images}/${core}/bin/port_check" ||
       fail "the port breaks its rules on ${core}"
   done
+}
+
+# A save is some 40 writes, and a kill comes at a random time: most kills cut a save.
+store() {
+  local core=cortex-m4 last=0 found saved start
+  rm -f store_check.* store.log
+  for ((start = 1; start <= 25; start++)); do
+    qemu-system-arm -M "${machines[${core}]}" -display none -monitor none -serial none \
+      -semihosting-config enable=on,target=native -kernel "${images}/${core}/bin/store_check" > store.log 2>&1 &
+    board=$!
+    await_line store.log '^found [0-9]*\.$'
+    sleep "0.$((RANDOM % 40 + 10))"
+    kill -KILL "${board}" || fail "start ${start}: the board had ended"
+    wait "${board}" 2> /dev/null || true
+    found="$(sed -n 's/^found \([0-9]*\)\.$/\1/p' store.log)"
+    ((found == last || found == last + 1)) || fail "start ${start}: found ${found} after ${last}"
+    saved="$(sed -n 's/^saved \([0-9]*\)\.$/\1/p' store.log | tail -n 1)"
+    last="${saved:-${found}}"
+  done
+  ((last >= 25)) || fail "only ${last} records were saved"
+  echo "25 kills, ${last} records saved, none lost"
 }
 
 # The bash blocks of the page as block1.sh, block2.sh and block3.sh, each for a shell of its own.
@@ -357,6 +380,6 @@ case "${test}" in
     build_images
     refuse_the_wrong
     ;;
-  fleet | windows | cut_link | reset | refusal | port | readme) "${test}" ;;
+  fleet | windows | cut_link | reset | refusal | port | store | readme) "${test}" ;;
   *) exit 2 ;;
 esac

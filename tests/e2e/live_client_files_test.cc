@@ -161,6 +161,29 @@ TEST(LiveClientFilesTest, AMarkThatWouldReplaceAnotherFileOrCannotBeWrittenIsRef
   }
 }
 
+// Before it connects: a device never counts its updates from zero because a file is wrong.
+TEST(LiveClientFilesTest, ALedgerThatIsDamagedOrAnotherFileOrCannotBeWrittenIsRefused) {
+  const Site site(1);
+  const Files files(site);
+  const std::string fifo = site.Path("fifo");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  Write(site.Path("empty"), "");
+  Write(site.Path("damaged"), std::string(36, 'x'));
+  for (const std::string& path :
+       {files.key, files.data, files.labels, files.mark, site.Path("data"), site.Path("none/x"),
+        site.Path("empty"), site.Path("damaged"), fifo}) {
+    const std::string before = path == fifo ? "" : ReadFile(path);
+    EXPECT_EQ(files.Run({"--ledger", path}), 2) << path;
+    EXPECT_TRUE(path == fifo || ReadFile(path) == before) << path;
+    EXPECT_GE(Count(ReadFile(files.log), path + ": "), 1u) << ReadFile(files.log);
+  }
+  EXPECT_EQ(files.Run({"--ledger", site.Path("new"), "--json", site.Path("new")}), 2);
+  EXPECT_EQ(files.Run({"--ledger", site.Path("new")}), 4) << ReadFile(files.log);
+  EXPECT_EQ(ReadFile(site.Path("new")), "") << "no update, no record";
+  Write(files.key + ".updates", "damaged");
+  EXPECT_EQ(files.Run(), 2);
+}
+
 // Before it connects, and so before a round counts on it.
 TEST(LiveClientFilesTest, AnOutputThatCannotBeWrittenOrIsAnotherFileIsRefusedAndNothingIsTouched) {
   const Site site(1);

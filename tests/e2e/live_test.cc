@@ -83,6 +83,55 @@ TEST(LiveTest, AClientLeavesAJobWithTooLittlePrivateNoise) {
   }
 }
 
+// Over restarts and jobs: the ledger beside the key has the count, and the owner's limit holds.
+TEST(LiveTest, AClientCountsItsPrivateUpdatesOverRestartsAndLeavesAtItsLimit) {
+  Site site(2);
+  const Arguments job = {"--cohort",
+                         "2",
+                         "--rounds",
+                         "2",
+                         "--noise-multiplier",
+                         "1",
+                         "--trust-mode",
+                         "private-noise",
+                         "--private-noise-multiplier",
+                         "0.5",
+                         "--delta",
+                         "0.1"};
+  const Arguments limit = {"--min-private-noise",   "0.5", "--max-private-updates", "3", "--json",
+                           site.Path("client.json")};
+  {
+    Server server = site.Serve(job);
+    std::vector<Process> clients;
+    clients.push_back(site.Client(0, server.port, limit));
+    clients.push_back(site.Client(1, server.port));
+    ExpectAllDone(site, clients);
+    ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  }
+  Json results = Json::parse(ReadFile(site.Path("client.json")));
+  EXPECT_EQ(results["private_updates"], 2);
+  EXPECT_NEAR(results["private_rho"].get<double>(), 4, 1e-4);  // 2 / (2 0.5^2)
+  const std::string ledger = site.Path("keys/" + site.key(0).device_id + ".key.updates");
+  EXPECT_EQ(ReadFile(ledger).size(), 36u);
+
+  Arguments next = job;
+  next.insert(next.end(), {"--new-job"});
+  const Server server = site.Serve(next);
+  Process other = site.Client(1, server.port);
+  Process client = site.Client(0, server.port, limit);
+  EXPECT_EQ(client.Wait(), 3) << ReadFile(site.ClientLog(0));
+  EXPECT_EQ(
+      Count(ReadFile(site.ClientLog(0)),
+            "this device has sent 3 updates with private noise, and --max-private-updates is 3"),
+      1u)
+      << ReadFile(site.ClientLog(0));
+  results = Json::parse(ReadFile(site.Path("client.json")));
+  EXPECT_EQ(results["outcome"], "refused");
+  EXPECT_EQ(results["code"], "kPeerRefused");
+  EXPECT_EQ(results["rounds_sent"], 1);
+  EXPECT_EQ(results["private_updates"], 3);
+}
+
 // The job's data in a store between two processes of the server.
 struct Snapshot {
   std::vector<std::pair<int64_t, int64_t>> attempts;  // round and attempt, as they were written

@@ -102,6 +102,10 @@ TEST(StrictOptions, TheClientRefusesBeforeItReadsAnyFile) {
     ExpectRefused(Client(fmt::format("--give-up {}", time)), "--give-up");
     ExpectRefused(Client(fmt::format("--min-private-noise {}", time)), "--min-private-noise");
   }
+  for (const char* updates : {"-1", "0x10", "1.5", "4294967296", "3"}) {
+    ExpectRefused(Client(fmt::format("--max-private-updates {}", updates)),
+                  "--max-private-updates");
+  }
   for (const char* samples : {"0x10:5", "0:0x5", "-1:5", "0:0", "5", "0:", ":5", "0:5:6"}) {
     ExpectRefused(Client(fmt::format("--samples {}", samples)), "--samples");
   }

@@ -32,15 +32,6 @@ uint32_t HoldMs(const ClientOptions& options) {
   return static_cast<uint32_t>(hold_s * 1000);
 }
 
-// Why this device takes no part in a task.
-std::string WhyRefused(const ClientOptions& options, const TrainTask& task) {
-  if (!task.is_private() && !options.allow_no_privacy) {
-    return "the job trains without privacy; --allow-no-privacy takes part all the same";
-  }
-  return fmt::format("the job's private noise multiplier is {}, and --min-private-noise {}",
-                     task.private_noise_multiplier(), options.min_private_noise);
-}
-
 // What to do about another model.
 std::string ModelRemedy(const std::string& name, const ModelInfo& own) {
   if (name.empty()) return "another one; name the job's model with --model";
@@ -56,16 +47,6 @@ std::string ModelRemedy(const std::string& name, const ModelInfo& own) {
 std::string WhyMismatch(ByteSpan name, const ModelInfo& own) {
   return fmt::format("this device has model {}, the job trains {}", DescribeModel(own),
                      ModelRemedy({name.begin(), name.end()}, own));
-}
-
-// A final reply that ends the device's part in the job.
-Ending EndingOf(const ClientOptions& options, const ModelInfo& own, const Reply& reply) {
-  if (reply.kind == Reply::Kind::kTrain) {
-    return {Outcome::kRefused, WhyRefused(options, reply.task), StatusName(Status::kPeerRefused)};
-  }
-  const std::string reason =
-      reply.code == ErrorCode::kModelMismatch ? WhyMismatch(reply.bytes, own) : Reason(reply.code);
-  return {Outcome::kRefused, reason, ErrorCodeName(reply.code)};
 }
 
 Ending EndingOfSignal(int signal) {
@@ -88,6 +69,7 @@ Device::Device(const ClientOptions& options, const ModelInfo& model, const Devic
       samples_(*share_.data, share_.view(), options.held_out),
       held_out_(MakeHeldOut(samples_.held_out_source())),
       memory_(model, kMaxBatchSize, MaxChunkBytes(kMaxFrame), true, true),
+      records_(options.key),
       entropy_(options.seed ? std::optional<SeededEntropy>(key.secret) : std::nullopt),
       client_(MakeConfig(model), memory_.buffers()),
       connection_(ParseServerAddress(options.server), key_, kMaxFrame),
@@ -95,6 +77,7 @@ Device::Device(const ClientOptions& options, const ModelInfo& model, const Devic
       back_off_ms_(kFirstBackOffMs),
       last_contact_ms_(NowMs()) {
   if (entropy_) entropy_->Attach(&client_.task());
+  RequireLedger();
   const std::vector<uint8_t> receipt = PrepareMark(MarkPath(options));
   client_.RestoreReceipt({receipt.data(), receipt.size()});
 }
@@ -114,9 +97,32 @@ ClientConfig Device::MakeConfig(const ModelInfo& model) {
   }
   config.allow_training_without_privacy = options_.allow_no_privacy;
   config.min_private_noise_q20 = PrivateNoiseLimitQ20(options_.min_private_noise);
+  records_.SetPath(StoreSlot::kClient, LedgerPath(options_));
+  config.ledger = LedgerIn(records_.store());
+  config.most_private_updates = options_.max_private_updates;
   config.max_frame = kMaxFrame;
   config.hold_ms = HoldMs(options_);
   return config;
+}
+
+// Throws if the ledger cannot be read: the device must not count from zero.
+void Device::RequireLedger() {
+  const UpdateLedger ledger = LedgerIn(records_.store());
+  PrivateSpending spent;
+  const Status status = ledger.load(ledger.store, &spent);
+  if (status == Status::kOk) return;
+  if (status == Status::kStoreFailed) records_.ThrowError();
+  throw FileError(
+      LedgerPath(options_) +
+      ": this is not the ledger of this device's updates, or it is damaged; name another "
+      "file with --ledger. What was sent stays sent: a new ledger counts from 0");
+}
+
+std::optional<PrivateSpending> Device::private_spending() {
+  const UpdateLedger ledger = LedgerIn(records_.store());
+  PrivateSpending spent;
+  const bool is_known = ledger.load(ledger.store, &spent) == Status::kOk;
+  return is_known ? std::optional<PrivateSpending>(spent) : std::nullopt;
 }
 
 Ending Device::Run() {
@@ -151,6 +157,7 @@ std::optional<Ending> Device::Step() {
   const bool is_training = client_.state() == Client::State::kTrain;
   Client::Progress progress = Client::Progress::kAgain;
   if (const Status status = client_.Step(&progress); status != Status::kOk) {
+    if (client_.is_refused()) return RefusedTask(client_.task());
     GiveRoundUp(status);
     return std::nullopt;
   }
@@ -177,8 +184,37 @@ void Device::GiveRoundUp(Status status) {
     throw std::runtime_error(
         fmt::format("the device cannot take part: {} ({})", Reason(status), StatusName(status)));
   }
+  if (status == Status::kStoreFailed) records_.ThrowError();
+  if (status == Status::kMalformed) RequireLedger();
   reporter_.RoundGivenUp(FailureOf(status));
   SleepUnlessStopped(NextPauseMs());
+}
+
+// Why this device takes no part in a task.
+std::string Device::WhyRefused(const TrainTask& task) const {
+  if (!task.is_private() && !options_.allow_no_privacy) {
+    return "the job trains without privacy; --allow-no-privacy takes part all the same";
+  }
+  if (!task.HasPrivateNoise(PrivateNoiseLimitQ20(options_.min_private_noise))) {
+    return fmt::format("the job's private noise multiplier is {}, and --min-private-noise {}",
+                       task.private_noise_multiplier(), options_.min_private_noise);
+  }
+  return fmt::format(
+      "this device has sent {} updates with private noise, and --max-private-updates is {}",
+      client_.private_updates(), options_.max_private_updates);
+}
+
+Ending Device::RefusedTask(const TrainTask& task) const {
+  return {Outcome::kRefused, WhyRefused(task), StatusName(Status::kPeerRefused)};
+}
+
+// A final reply that ends the device's part in the job.
+Ending Device::EndingOf(const Reply& reply) const {
+  if (reply.kind == Reply::Kind::kTrain) return RefusedTask(reply.task);
+  const std::string reason = reply.code == ErrorCode::kModelMismatch
+                                 ? WhyMismatch(reply.bytes, model_)
+                                 : Reason(reply.code);
+  return {Outcome::kRefused, reason, ErrorCodeName(reply.code)};
 }
 
 // Exchanges the client's request for a reply.
@@ -258,7 +294,7 @@ std::optional<Ending> Device::TakeReply(const Reply& reply) {
     FollowReply(before, reply);
     return std::nullopt;
   }
-  if (client_.is_refused()) return EndingOf(options_, model_, reply);
+  if (client_.is_refused()) return EndingOf(reply);
   const Failure failure =
       reply.kind == Reply::Kind::kError ? FailureOf(reply.code) : FailureOf(status);
   if (!IsInRound(before)) {

@@ -29,13 +29,15 @@
 #include "sotto/data/device_share.h"
 #include "sotto/posix/client_memory.h"
 #include "sotto/posix/key_file.h"
+#include "sotto/posix/record_store.h"
 #include "sotto/seeded_entropy.h"
 
 namespace sotto::posix {
 
 class Device {
  public:
-  // Throws std::invalid_argument if --server is not HOST:PORT, and where PrepareMark() does.
+  // Throws std::invalid_argument if --server is not HOST:PORT, and where PrepareMark() does. Throws
+  // a FileError if the ledger of updates is damaged or cannot be read.
   //   options   outlive the device
   //   model     constant; outlives the device
   //   reporter  outlives the device; told of everything but the ending
@@ -47,15 +49,22 @@ class Device {
   // Takes part in rounds until the job is done or the device can no longer take part, and closes
   // the connection. Blocks. Call it once. Failures that pass are tried again. Throws
   // std::runtime_error if the machine fails: no entropy, TLS cannot start, the disk is full; and if
-  // the client's configuration is invalid. Throws a FileError if the mark file can no longer be
-  // written.
+  // the client's configuration is invalid. Throws a FileError if the mark file or the ledger can no
+  // longer be written.
   Ending Run();
 
   // [model.parameters] the newest model that was downloaded whole, as it came; empty: none was.
   Span<const float> downloaded_model() const;
 
+  // What the ledger says that this device has spent; absent: it cannot be read.
+  std::optional<PrivateSpending> private_spending();
+
  private:
   ClientConfig MakeConfig(const ModelInfo& model);
+  void RequireLedger();
+  std::string WhyRefused(const TrainTask& task) const;
+  Ending RefusedTask(const TrainTask& task) const;
+  Ending EndingOf(const Reply& reply) const;
   Ending RunUntilEnd();
 
   // These return how it ended, once it has.
@@ -85,6 +94,7 @@ class Device {
   DeviceShare samples_;  // reads share_
   HeldOut held_out_;
   ClientMemory memory_;
+  RecordStore records_;
   std::optional<SeededEntropy> entropy_;  // with --seed
   Client client_;
   Connection connection_;

@@ -86,11 +86,11 @@ class Program {
   }
 
  private:
-  void WriteOutputs(const Ending& ending, const Device& device) const {
+  void WriteOutputs(const Ending& ending, Device& device) const {
     const sotto::Span<const float> model = device.downloaded_model();
     if (!model.empty()) WriteModel(options_, model);
-    WriteResults(options_,
-                 ResultsText(options_, key_.device_id, model_.get(), ending, reporter_.totals()));
+    WriteResults(options_, ResultsText(options_, key_.device_id, model_.get(), ending,
+                                       reporter_.totals(), device.private_spending()));
   }
 
   const ClientOptions& options_;

@@ -61,6 +61,13 @@ void AddPrivacyOptions(CLI::App& app, ClientOptions& o) {
          "refuse a job that asks for less noise of this device's own, against the server; in "
          "twice the clipping bound, 0: the server is trusted")
       ->capture_default_str();
+  app.add_option("--max-private-updates", o.max_private_updates,
+                 "refuse a job once this device has sent so many updates with noise of its own, in "
+                 "all jobs, over restarts; needs --min-private-noise, 0: no limit")
+      ->capture_default_str();
+  app.add_option("--ledger", o.ledger,
+                 "file that counts these updates; never restore an older copy (default: "
+                 "KEY.updates)");
 }
 
 void AddOutputOptions(CLI::App& app, ClientOptions& o) {
@@ -157,6 +164,12 @@ void CheckOptions(const ClientOptions& options) {
   if (!(options.min_private_noise >= 0)) {
     throw std::invalid_argument("--min-private-noise must not be negative");
   }
+  if (options.max_private_updates > 0 && options.min_private_noise == 0) {
+    throw std::invalid_argument(
+        "--max-private-updates needs --min-private-noise: a server that is not trusted could ask "
+        "for "
+        "updates without noise, which are not counted");
+  }
   if (!(options.hold_s >= 0 && options.hold_s <= 50)) {
     throw std::invalid_argument("--hold must be from 0 to 50 seconds");
   }
@@ -183,6 +196,10 @@ LogOptions LogOptionsOf(const ClientOptions& options) {
 
 std::string MarkPath(const ClientOptions& options) {
   return options.mark.empty() ? options.key + ".mark" : options.mark;
+}
+
+std::string LedgerPath(const ClientOptions& options) {
+  return options.ledger.empty() ? options.key + ".updates" : options.ledger;
 }
 
 HostPort ParseServerAddress(const std::string& text) {

@@ -40,11 +40,13 @@ struct ClientOptions {
   double give_up_s = 0;                  // 0: never
   double hold_s = 25;                    // [0, 50]; 0: poll
   bool allow_no_privacy = false;
-  double min_private_noise = 0;    // a noise multiplier; 0: the server is trusted
-  bool verbose = false;            // the same as log_level "debug"
-  std::string log = "lines";       // LogFormatNames()
-  std::string log_level = "info";  // LogLevelNames()
-  std::string json;                // paths of outputs; empty: none
+  double min_private_noise = 0;      // a noise multiplier; 0: the server is trusted
+  uint32_t max_private_updates = 0;  // 0: no limit
+  std::string ledger;                // path; LedgerPath() has the default
+  bool verbose = false;              // the same as log_level "debug"
+  std::string log = "lines";         // LogFormatNames()
+  std::string log_level = "info";    // LogLevelNames()
+  std::string json;                  // paths of outputs; empty: none
   std::string model_out;
   std::string config;            // path of the file that options were read from; empty: none
   std::optional<uint64_t> seed;  // INSECURE: for tests
@@ -66,6 +68,9 @@ LogOptions LogOptionsOf(const ClientOptions& options);
 
 // The file of --mark.
 std::string MarkPath(const ClientOptions& options);
+
+// The file of --ledger.
+std::string LedgerPath(const ClientOptions& options);
 
 // Parses the HOST:PORT of --server. Throws for any other text, and for port 0.
 HostPort ParseServerAddress(const std::string& text);

@@ -57,10 +57,16 @@ std::string TextOrNull(const std::string& text) {
   return text.empty() ? std::string(kJsonNull) : JsonText(text);
 }
 
+double RhoOf(const PrivateSpending& spent) { return static_cast<double>(spent.rho_q32) * 0x1p-32; }
+
 }  // namespace
 
 void RequireOutputs(const ClientOptions& options) {
   std::vector<NamedFile> others = OtherFilesOf(options);
+  const NamedFile ledger = {"--ledger", LedgerPath(options)};
+  RequireOwnName(ledger, others);
+  if (options.min_private_noise > 0 || !options.ledger.empty()) RequireReplaceable(ledger.path);
+  others.push_back(ledger);
   for (const NamedFile& output : OutputsOf(options)) {
     if (output.path.empty()) continue;
     RequireOwnName(output, others);
@@ -70,7 +76,8 @@ void RequireOutputs(const ClientOptions& options) {
 }
 
 std::string ResultsText(const ClientOptions& options, const std::string& device,
-                        const ModelInfo* model, const Ending& ending, const Totals& totals) {
+                        const ModelInfo* model, const Ending& ending, const Totals& totals,
+                        const std::optional<PrivateSpending>& spent) {
   const auto& last = totals.last_round;
   JsonObject results;
   results.Add("outcome", JsonText(RowOf(ending.outcome).event.name))
@@ -85,6 +92,8 @@ std::string ResultsText(const ClientOptions& options, const std::string& device,
       .Add("rounds_sent", JsonText(totals.rounds_sent))
       .Add("rounds_given_up", JsonText(totals.rounds_given_up))
       .Add("bytes_sent", JsonText(totals.bytes_sent))
+      .Add("private_updates", spent ? JsonText(uint64_t{spent->updates}) : kJsonNull)
+      .Add("private_rho", spent ? JsonText(RhoOf(*spent)) : kJsonNull)
       .Add("job", last ? JsonText(Hex(last->job_id)) : kJsonNull)
       .Add("last_round", last ? JsonText(uint64_t{last->round} + 1) : kJsonNull)
       .Add("seconds", JsonText(static_cast<double>(NowMs() - totals.began_ms) / 1000));

@@ -5,25 +5,29 @@
 #ifndef SOTTO_POSIX_CLIENT_OUTPUTS_H_
 #define SOTTO_POSIX_CLIENT_OUTPUTS_H_
 
+#include <optional>
 #include <string>
 
 #include "ending.h"
 #include "options.h"
 #include "reporter.h"
 #include "sotto/model_info.h"
+#include "sotto/update_ledger.h"
 
 namespace sotto::posix {
 
 // Checks before any work that both can be written: regular files or none, in folders that can be
-// written to, and none that the client reads or writes elsewise. Throws std::invalid_argument that
-// names the option, or a FileError.
+// written to, and none that the client reads or writes elsewise. The same for --ledger, if it may
+// be written. Throws std::invalid_argument that names the option, or a FileError.
 void RequireOutputs(const ClientOptions& options);
 
 // The results as one JSON object and a line end. README.md lists the members.
 //   device  its name in the key file; empty: not known
 //   model   null: not known
+//   spent   of the device's ledger; absent: not known
 std::string ResultsText(const ClientOptions& options, const std::string& device,
-                        const ModelInfo* model, const Ending& ending, const Totals& totals);
+                        const ModelInfo* model, const Ending& ending, const Totals& totals,
+                        const std::optional<PrivateSpending>& spent);
 
 // Writes ResultsText() to the file of --json, for its owner alone.
 void WriteResults(const ClientOptions& options, const std::string& results);

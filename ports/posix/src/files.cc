@@ -206,9 +206,10 @@ SecretText ReadSecretFile(const std::string& path) {
   return secret;
 }
 
-size_t ReadPrivateFileAt(const std::string& path, size_t offset, MutableByteSpan out) {
+std::optional<size_t> ReadPrivateFileAt(const std::string& path, size_t offset,
+                                        MutableByteSpan out) {
   const File file(OpenForReading(path));
-  if (!file.is_open() && errno == ENOENT) return 0;
+  if (!file.is_open() && errno == ENOENT) return std::nullopt;
   if (!file.is_open()) FailErrno(path, "cannot open it", "check its name and its owner");
   RequirePrivate(Inspect(file, path), path);
   size_t size = 0;

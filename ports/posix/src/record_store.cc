@@ -1,26 +1,32 @@
 #include "sotto/posix/record_store.h"
 
 #include <exception>
+#include <optional>
 
 #include "sotto/posix/files.h"
 
 namespace sotto::posix {
 namespace {
 
-// Runs `body`. An exception becomes kStoreFailed, and its message `error`.
+// Runs `body`. An exception becomes kStoreFailed and is kept.
 template <typename Body>
-Status Guarded(std::string& error, const Body& body) noexcept {
+Status Guarded(std::exception_ptr& error, const Body& body) noexcept {
+  error = nullptr;
   try {
-    error.clear();
     body();
-    return Status::kOk;
-  } catch (const std::exception& exception) {
-    try {
-      error = exception.what();
-    } catch (...) {  // no memory for the message
-    }
-    return Status::kStoreFailed;
+  } catch (...) {
+    error = std::current_exception();
   }
+  return error ? Status::kStoreFailed : Status::kOk;
+}
+
+// A file that a crash of its file system has emptied is no slot without a record.
+size_t ReadRecord(const std::string& path, size_t offset, MutableByteSpan out) {
+  const std::optional<size_t> size = ReadPrivateFileAt(path, offset, out);
+  if (size && *size == 0 && offset == 0 && !out.empty()) {
+    throw FileError(path + ": it is empty, and no record is; it was damaged, or is another file");
+  }
+  return size.value_or(0);
 }
 
 }  // namespace
@@ -36,10 +42,19 @@ const std::string& RecordStore::path(StoreSlot slot) const {
   return slot == StoreSlot::kPeer ? peer_ : updates_;
 }
 
+std::string RecordStore::error() const {
+  if (!error_) return {};
+  try {
+    ThrowError();
+  } catch (const std::exception& exception) {
+    return exception.what();
+  }
+}
+
 Status RecordStore::Load(void* self, StoreSlot slot, size_t offset, MutableByteSpan out,
                          size_t* size) {
   auto* const store = static_cast<RecordStore*>(self);
-  return Guarded(store->error_, [&] { *size = ReadPrivateFileAt(store->path(slot), offset, out); });
+  return Guarded(store->error_, [&] { *size = ReadRecord(store->path(slot), offset, out); });
 }
 
 Status RecordStore::Save(void* self, StoreSlot slot, Span<const ByteSpan> parts) {

@@ -1,5 +1,4 @@
-// A persistent store over pages that are erased as a whole: of flash, or files. Part of
-// sotto/store.
+// A persistent store over pages of flash, or files that stand for them. Part of sotto/store.
 //
 // A slot has two pages, used in turn:
 //

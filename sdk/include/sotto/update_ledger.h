@@ -1,5 +1,5 @@
-// What a device has spent of its privacy from the server, counted over resets. Part of
-// sotto/client.
+// What a device has spent of its privacy from the server, over resets.
+// Part of sotto/client.
 //
 // Each update with private noise costs a device privacy (client.h). A ledger keeps the total in the
 // port's persistent store. Order: the new total is saved before the first byte of the update can

@@ -12,6 +12,9 @@ extern "C" {
 uint32_t vendor_tick_ms() { return 0; }
 int vendor_random(uint32_t*) { return 1; }
 int vendor_uart_put(uint8_t) { return -1; }
+int vendor_flash_read(uint32_t, void*, uint32_t) { return 1; }
+int vendor_flash_erase(uint32_t) { return 1; }
+int vendor_flash_program(uint32_t, const void*, uint32_t) { return 1; }
 
 [[gnu::used]] void Reset() {
   main();

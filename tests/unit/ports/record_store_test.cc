@@ -100,6 +100,17 @@ TEST(RecordStore, WhatCannotBeReadOrWrittenIsTold) {
   EXPECT_NE(taken.error().find("regular file"), std::string::npos) << taken.error();
 }
 
+TEST(RecordStore, AnEmptyFileIsDamagedAndNoEmptySlot) {
+  const TestFolder folder;
+  RecordStore files(folder.Path("x"));
+  std::ofstream(folder.Path("x.updates")).close();
+  ASSERT_EQ(chmod(folder.Path("x.updates").c_str(), 0600), 0);
+  std::string record;
+  EXPECT_EQ(Load(files, StoreSlot::kClient, &record), Status::kStoreFailed);
+  EXPECT_NE(files.error().find("it is empty"), std::string::npos) << files.error();
+  EXPECT_THROW(files.ThrowError(), FileError);
+}
+
 // A full disk is played by the largest file that the process may write.
 TEST(RecordStore, ASaveThatFailsLeavesTheOldRecord) {
   const TestFolder folder;

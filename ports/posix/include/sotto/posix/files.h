@@ -64,9 +64,10 @@ void MakePrivateFolder(const std::string& path);
 SecretText ReadSecretFile(const std::string& path);
 
 // Reads a file for which RequirePrivateFile() holds, of any length, from byte `offset` on. Returns
-// how many bytes it wrote to `out`: fewer than out.size() only at the file's end, 0 if there is no
-// file.
-size_t ReadPrivateFileAt(const std::string& path, size_t offset, MutableByteSpan out);
+// how many bytes it wrote to `out`, fewer than out.size() only at the file's end; nothing if there
+// is no file.
+std::optional<size_t> ReadPrivateFileAt(const std::string& path, size_t offset,
+                                        MutableByteSpan out);
 
 // Writes a new file of mode 0600. Throws if the name is taken: a key is never overwritten.
 void WriteSecretFile(const std::string& path, const std::string& content);

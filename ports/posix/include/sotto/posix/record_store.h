@@ -2,11 +2,12 @@
 //
 // save() writes a new file, makes it durable and gives it the record's name, so a killed process or
 // a power failure leaves the old record or the new one. Files belong to their owner alone; one that
-// others may read or write is refused. No exception leaves the two functions. One process at a time
-// uses the files; one thread at a time the object.
+// others may read or write is refused, and an empty one: no record is empty. No exception leaves
+// the two functions. One process at a time uses the files; one thread at a time the object.
 #ifndef SOTTO_POSIX_RECORD_STORE_H_
 #define SOTTO_POSIX_RECORD_STORE_H_
 
+#include <exception>
 #include <string>
 
 #include "sotto/persistent_store.h"
@@ -28,7 +29,10 @@ class RecordStore {
   PersistentStore store() { return {Load, Save, this}; }
 
   // Why the last call failed: a sentence that names the file and the remedy. Empty: it did not.
-  const std::string& error() const { return error_; }
+  std::string error() const;
+  // Throws that reason as files.h does, a FileError if only the file's owner can help. The last
+  // call failed.
+  [[noreturn]] void ThrowError() const { std::rethrow_exception(error_); }
 
  private:
   static Status Load(void* self, StoreSlot slot, size_t offset, MutableByteSpan out, size_t* size);
@@ -36,7 +40,7 @@ class RecordStore {
 
   std::string updates_;
   std::string peer_;
-  std::string error_;
+  std::exception_ptr error_;
 };
 
 }  // namespace sotto::posix

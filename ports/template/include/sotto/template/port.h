@@ -47,9 +47,8 @@ constexpr uint32_t kStorePageSize = kFlashPageSize;
 //
 // Wear. A save erases one stretch, the older of its slot's two. Flash stands some 10,000 erases of
 // a page, so a slot stands some 20,000 saves: one for each update with private noise
-// (update_ledger.h), or each publication of a device without a server. At one an hour these are two
-// years, at ten a day five, at one a day more than the flash keeps its data. For more, give each
-// slot of your port more pages, or use an EEPROM or FRAM.
+// (update_ledger.h), two at most for a publication of a node without a server. ports/PORTING.md has
+// a table of years. Flash that stands more erases, an EEPROM or FRAM may take its place.
 PersistentStore Store();
 
 }  // namespace sotto::board
