@@ -198,8 +198,7 @@ void MeasurePublications(const PeerAuditOptions& options, const Draws& draws, Pe
   const Span<const double> with = {draws.with.data(), draws.with.size()};
   const Span<const double> without = {draws.without.data(), draws.without.size()};
   for (const MeasuredEpsilon& measured : MeasureEpsilon(with, without, deltas, options.error / 2)) {
-    const EpsilonTest test = {measured,
-                              privacy::ZcdpEpsilon(audit->statement.rho, measured.delta)};
+    const EpsilonTest test = {measured, privacy::ZcdpEpsilon(audit->statement.rho, measured.delta)};
     audit->tests.push_back(test);
     if (!test.is_violated()) continue;
     audit->violations.push_back(fmt::format(
@@ -240,8 +239,7 @@ void CompareDecisions(const PeerAuditOptions& options, const PeerJob& job, const
       static_cast<uint32_t>(std::count(is_apart.begin(), is_apart.end(), uint8_t{1}));
   if (audit->keys_apart == 0) return;
   const auto first = std::find(is_apart.begin(), is_apart.end(), 1) - is_apart.begin();
-  audit->decisions =
-      MeasureDecisions(options, job, NodeKey(key, static_cast<uint32_t>(first)));
+  audit->decisions = MeasureDecisions(options, job, NodeKey(key, static_cast<uint32_t>(first)));
   if (audit->statement.claims.empty()) return;
   audit->violations.push_back(fmt::format(
       "one sample changed the decisions of {} of {} nodes, and the policy says that it looks at "
@@ -260,15 +258,16 @@ PeerAudit AuditPeers(const PeerAuditOptions& options, const Key& key,
   PeerJob job = JobOf(options);
   const bool is_public = FindSharePolicy(options.share).has_public_inputs();
   const std::vector<privacy::PeerNode> nodes = {{1, 1}};
-  job.noise_q20 = privacy::CalibratePeerNoise({&kModel, job, true, 1, options.delta}, nodes,
-                                              options.epsilon);
+  job.noise_q20 =
+      privacy::CalibratePeerNoise({&kModel, job, true, 1, options.delta}, nodes, options.epsilon);
   const privacy::PeerTraining training = {&kModel, job, is_public, 1, options.delta};
   PeerAudit audit;
   audit.noise_q20 = job.noise_q20;
   audit.statement = privacy::StatePeers(training, nodes);
   const uint32_t number = PublishingNode(options, job, key);
   if (is_public) {
-    MeasurePublications(options, DrawPublications(options, job, NodeKey(key, number), done), &audit);
+    MeasurePublications(options, DrawPublications(options, job, NodeKey(key, number), done),
+                        &audit);
   }
   CompareDecisions(options, job, key, &audit);
   done(1);

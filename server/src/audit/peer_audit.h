@@ -32,11 +32,11 @@ namespace sotto::server {
 struct PeerAuditOptions {
   std::string share = "coin:0.5";  // a policy of sotto/policy/policies.h that may publish
   PeerRule rule = PeerRule::kAverage;
-  double epsilon = 4.0;       // for which the noise is calibrated
+  double epsilon = 4.0;  // for which the noise is calibrated
   double delta = 1e-5;
-  uint32_t repeats = 20000;   // publications of each of the two nodes; even, at least 1000
-  uint32_t keys = 200;        // nodes whose decisions are compared; >= 1
-  double error = 1e-3;        // the probability that a sound build is called one that is not
+  uint32_t repeats = 20000;  // publications of each of the two nodes; even, at least 1000
+  uint32_t keys = 200;       // nodes whose decisions are compared; >= 1
+  double error = 1e-3;       // the probability that a sound build is called one that is not
   int threads = 1;
   std::vector<double> deltas = {1e-3, 0.01, 0.03, 0.1, 0.2, 0.3};  // beside `delta`
 };

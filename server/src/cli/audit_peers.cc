@@ -17,6 +17,7 @@
 #include "cli/output_file.h"
 #include "cli/peer_output.h"
 #include "cli/progress.h"
+#include "sotto/peer/peer_options.h"
 #include "sotto/policy/policies.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/terminal.h"
@@ -65,9 +66,8 @@ std::string DescribePublications(const PeerAudit& audit) {
 }
 
 std::string DescribeDecisions(const PeerAudit& audit) {
-  std::string text =
-      fmt::format("decisions: one sample changes those of {} of {}\n", audit.keys_apart,
-                  Counted(audit.keys, "node"));
+  std::string text = fmt::format("decisions: one sample changes those of {} of {}\n",
+                                 audit.keys_apart, Counted(audit.keys, "node"));
   for (const MeasuredEpsilon& measured : audit.decisions) {
     text += fmt::format("  at delta {} they alone cost one of these nodes epsilon at least {}\n",
                         privacy::DeltaText(measured.delta),
@@ -77,7 +77,7 @@ std::string DescribeDecisions(const PeerAudit& audit) {
 }
 
 std::string Describe(const PeerAuditOptions& options, const PeerAudit& audit) {
-  std::string text = fmt::format("{}, rule {}\n", options.share, Name(options.rule));
+  std::string text = fmt::format("{}, rule {}\n", options.share, posix::NameOf(options.rule));
   text += audit.tests.empty()
               ? fmt::format("publications: no claim to audit; {}\n", audit.statement.refusal)
               : DescribePublications(audit);
@@ -95,7 +95,7 @@ Json ToJson(const MeasuredEpsilon& measured) {
 
 Json ToJson(const PeerAuditOptions& options, const PeerAudit& audit) {
   Json json = {{"share", options.share},
-               {"rule", Name(options.rule)},
+               {"rule", posix::NameOf(options.rule)},
                {"repeats", options.repeats},
                {"error", options.error},
                {"verdict", audit.violations.empty() ? "consistent" : "VIOLATED"},
@@ -167,7 +167,8 @@ void AddAuditPeers(CLI::App& audit) {
       ->capture_default_str()
       ->check(InRange({1, 1024}));
   command.add_option("--seed", request->seed, "repeat the audit bit for bit");
-  command.add_option("--json", request->json, "write the results to this file; - is standard output");
+  command.add_option("--json", request->json,
+                     "write the results to this file; - is standard output");
   command.footer(kFooter);
   command.callback([request] { Run(*request); });
 }
