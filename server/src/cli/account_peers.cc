@@ -75,6 +75,9 @@ privacy::PeerTraining TrainingOf(const Options& o, const ModelInfo& model) {
   }
   if (finds_noise) job.given["noise"] = "1";
   t.job = posix::PeerJobOf(job);
+  if (o.published_epsilon && t.job.unit != PeerUnit::kSample) {
+    throw std::invalid_argument("--published-epsilon: the paper's noise is for --unit sample");
+  }
   if (o.epsilon) {
     t.job.noise_q20 = privacy::CalibratePeerNoise(t, PlannedNodes(o, t.job), *o.epsilon);
   } else if (o.published_epsilon) {
@@ -90,9 +93,9 @@ struct Parts {
   double rest = 0;     // what the unit moves
 };
 
-Parts PartsOf(const privacy::PeerTraining& t, const privacy::PeerStatement& s) {
+std::optional<Parts> PartsOf(const privacy::PeerTraining& t, const privacy::PeerStatement& s) {
+  if (s.claims.empty()) return std::nullopt;
   Parts parts;
-  if (s.claims.empty()) return parts;
   parts.rest = s.sensitivity_q20 * kUnit;
   double without_local_steps = 0;
   if (t.job.unit != PeerUnit::kSample ||
@@ -105,15 +108,23 @@ Parts PartsOf(const privacy::PeerTraining& t, const privacy::PeerStatement& s) {
   return parts;
 }
 
-std::string DescribeJob(const Options& o, const privacy::PeerTraining& t, const Parts& parts) {
+std::string DescribeJob(const Options& o, const privacy::PeerTraining& t) {
+  return fmt::format("{}, rule {}, unit {}: {} nodes, batches of {}, rate {}, passes {}\n",
+                     t.model->name, posix::NameOf(t.job.rule), posix::NameOf(t.job.unit), o.peers,
+                     t.job.batch_size, t.job.learning_rate, t.job.passes);
+}
+
+std::string DescribeParts(const privacy::PeerTraining& t, const Parts& parts) {
+  if (t.job.unit != PeerUnit::kSample) return "";
   return fmt::format(
-      "{}, rule {}, unit {}: {} nodes, batches of {}, rate {}, passes {}\n"
-      "  sensitivity    {:.4g} what the unit moves, {:.2g} float32 errors of {} local steps, "
+      "  sensitivity    {:.4g} what a sample moves, {:.2g} float32 errors of {} local steps, "
       "{:.2g} "
       "rounding to the grid\n",
-      t.model->name, posix::NameOf(t.job.rule), posix::NameOf(t.job.unit), o.peers,
-      t.job.batch_size, t.job.learning_rate, t.job.passes, parts.rest, parts.float32,
-      t.job.most_local_steps, parts.grid);
+      parts.rest, parts.float32, t.job.most_local_steps, parts.grid);
+}
+
+Json PartsToJson(const Parts& parts) {
+  return {{"unit", parts.rest}, {"float32", parts.float32}, {"grid", parts.grid}};
 }
 
 std::string EpsilonText(double epsilon) { return privacy::EpsilonText(epsilon, kDecimals); }
@@ -141,9 +152,11 @@ Json PublishedToJson(const Published& p) {
           {"exact_together", p.figures.together}};
 }
 
-// The epsilon that the paper states for the noise of this job, of the unit sample.
-std::optional<Published> PublishedBeside(const Options& o, const privacy::PeerTraining& t) {
-  if (t.job.unit != PeerUnit::kSample) return std::nullopt;
+// The epsilon that the paper states for the noise of this job, of the unit sample. No figure stands
+// beside a refusal.
+std::optional<Published> PublishedBeside(const Options& o, const privacy::PeerTraining& t,
+                                         const privacy::PeerStatement& s) {
+  if (s.claims.empty() || t.job.unit != PeerUnit::kSample) return std::nullopt;
   if (o.published_epsilon) return PublishedOf(o, t, *o.published_epsilon);
   const double at_one = PublishedOf(o, t, 1.0).noise.deviation;
   return PublishedOf(o, t, at_one / (t.job.noise_q20 * kUnit));
@@ -154,13 +167,13 @@ void Run(const Options& o) {
   const posix::SharedModel model = posix::OpenModel(o.model);
   const privacy::PeerTraining t = TrainingOf(o, *model);
   const privacy::PeerStatement statement = privacy::StatePeers(t, PlannedNodes(o, t.job));
-  const Parts parts = PartsOf(t, statement);
-  const std::optional<Published> published = PublishedBeside(o, t);
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}{}{}", DescribeJob(o, t, parts),
-             DescribePeerPrivacy(statement, false), published ? DescribePublished(*published) : "");
+  const std::optional<Parts> parts = PartsOf(t, statement);
+  const std::optional<Published> published = PublishedBeside(o, t, statement);
+  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}{}{}{}", DescribeJob(o, t),
+             parts ? DescribeParts(t, *parts) : "", DescribePeerPrivacy(statement, false),
+             published ? DescribePublished(*published) : "");
   Json json = PeerPrivacyToJson(statement, false);
-  json["sensitivity_parts"] = {
-      {"unit", parts.rest}, {"float32", parts.float32}, {"grid", parts.grid}};
+  json["sensitivity_parts"] = parts ? PartsToJson(*parts) : Json(nullptr);
   json["published"] = published ? PublishedToJson(*published) : Json(nullptr);
   WriteJson(o.json, json);
 }

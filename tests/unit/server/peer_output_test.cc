@@ -83,7 +83,7 @@ TEST(PeerOutputTest, ARefusalHasNoFigureInTextOrJson) {
     EXPECT_FALSE(Has(text, "epsilon 0"));
     const nlohmann::ordered_json json = PeerPrivacyToJson(statement, false);
     for (const char* field :
-         {"epsilon", "epsilon_sample", "epsilon_device", "continuous_epsilon"}) {
+         {"epsilon", "epsilon_sample", "epsilon_device", "rho", "continuous_epsilon"}) {
       EXPECT_TRUE(json[field].is_null()) << field;
     }
     EXPECT_TRUE(json["claims"].empty());
