@@ -4,6 +4,7 @@
 #include <set>
 
 #include "sotto/key_labels.h"
+#include "unit/sdk/hex.h"
 #include "unit/server/directory_fixture.h"
 
 namespace sotto::server {
