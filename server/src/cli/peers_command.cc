@@ -17,6 +17,8 @@
 #include "cli/repeated_runs.h"
 #include "sim/peer_request.h"
 #include "sim/request_data.h"
+#include "sotto/model/model_text.h"
+#include "sotto/peer/peer_options.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
 
@@ -50,12 +52,22 @@ PeersOutcome RunOne(const SimulationRequest& request, const TrainTest& data,
   return outcome;
 }
 
+// The job for a directory and its nodes, which find the model by its digest.
+void WriteJob(const SimulationRequest& request, const PeersConfig& config) {
+  if (request.peers.job_out.empty()) return;
+  OutputFile file({"--job-out", request.peers.job_out});
+  file.stream() << "# for the model " << posix::DescribeModel(*config.model) << "\n"
+                << posix::PeerJobText(config.job);
+  file.Finish();
+}
+
 void RunSingle(const SimulationRequest& request, const TrainTest& data) {
   const PeersOutcome outcome = RunOne(request, data, "turns of all nodes");
   fmt::print(IsStandardOutput(request.json) ? stderr : stdout, "{}", DescribePeers(outcome));
   WriteJson(request.json, PeersToJson(outcome));
   const std::vector<float>& shared = outcome.result.shared;
   WriteModel({"--model-out", request.model_out}, {shared.data(), shared.size()});
+  WriteJob(request, outcome.plan.config);
   if (outcome.result.stopped) {
     throw Stopped(posix::StopSignal(), fmt::format("stopped after {} turns", outcome.result.turns));
   }

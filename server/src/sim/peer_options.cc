@@ -1,29 +1,15 @@
 #include "sim/peer_options.h"
 
+#include "sotto/peer/peer_options.h"
+
 namespace sotto {
 
 const char* Name(PeerRule rule) {
-  switch (rule) {
-    case PeerRule::kAverage:
-      return "average";
-    case PeerRule::kShared:
-      return "shared";
-    case PeerRule::kAccumulate:
-      return "accumulate";
-  }
-  return "unknown";
+  return rule > PeerRule::kAccumulate ? "unknown" : posix::NameOf(rule);
 }
 
 const char* Name(PeerUnit unit) {
-  switch (unit) {
-    case PeerUnit::kNone:
-      return "none";
-    case PeerUnit::kSample:
-      return "sample";
-    case PeerUnit::kDevice:
-      return "device";
-  }
-  return "unknown";
+  return unit > PeerUnit::kDevice ? "unknown" : posix::NameOf(unit);
 }
 
 }  // namespace sotto
