@@ -23,11 +23,12 @@ set_tests_properties(e2e.independent_client PROPERTIES LABELS e2e SKIP_RETURN_CO
 
 # Servers and clients as processes, over TCP on this machine.
 sotto_gtest(live_test
-  LIBRARIES sotto::server
+  LIBRARIES sotto::policy sotto::server
   SOURCES e2e/attack.cc e2e/live.cc e2e/live_attack_test.cc e2e/live_audit_test.cc
           e2e/live_client_files_test.cc e2e/live_client_test.cc e2e/live_equality_test.cc
           e2e/live_fleet_test.cc e2e/live_hold_test.cc
-          e2e/live_ledger_test.cc e2e/live_page_test.cc e2e/live_protocol_test.cc
+          e2e/live_ledger_test.cc e2e/live_page_test.cc e2e/live_peers_test.cc
+          e2e/live_protocol_test.cc
           e2e/live_said_test.cc e2e/live_store_test.cc
           e2e/live_swarm_test.cc e2e/live_test.cc
           e2e/live_views_test.cc e2e/server_failure_test.cc

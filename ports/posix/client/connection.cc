@@ -45,11 +45,12 @@ bool Connection::Open() {
   return true;
 }
 
-Status Connection::Exchange(const Request& request, Reply* reply, uint64_t patience_ms) {
+template <class Question, class Answer>
+Status Connection::ExchangeAny(const Question& question, Answer* answer, uint64_t patience_ms) {
   const uint64_t begin_ms = NowMs();
   if (!asked_ms_) asked_ms_ = begin_ms;
   for (;;) {
-    Status status = link_.Exchange(request, reply);
+    Status status = link_.Exchange(question, answer);
     const uint64_t now_ms = NowMs();
     const uint64_t deadline_ms =
         *asked_ms_ + (is_authenticated() ? kReplyTimeoutMs : kHandshakeTimeoutMs);
@@ -62,6 +63,14 @@ Status Connection::Exchange(const Request& request, Reply* reply, uint64_t patie
     if (now_ms >= until_ms || StopSignal() != 0) return status;
     stream_.Wait(link_.wants_write(), static_cast<int>(until_ms - now_ms));
   }
+}
+
+Status Connection::Exchange(const Request& request, Reply* reply, uint64_t patience_ms) {
+  return ExchangeAny(request, reply, patience_ms);
+}
+
+Status Connection::Exchange(const PeerRequest& request, PeerReply* reply, uint64_t patience_ms) {
+  return ExchangeAny(request, reply, patience_ms);
 }
 
 void Connection::Close() {

@@ -1,4 +1,5 @@
-// A device's connection to its server: TCP, and a SecureLink over it. Part of ports/posix/client.
+// A device's connection to its server, its directory or a neighbour: TCP, and a SecureLink over it.
+// Part of ports/posix/client.
 //
 // It owns the socket, the TLS session and their buffers. It reports failures and prints nothing. It
 // waits no longer once a stop signal has come (sotto/posix/signals.h). One thread at a time.
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "options.h"
+#include "sotto/peer_messages.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/tcp.h"
 #include "sotto/secure_link.h"
@@ -38,6 +40,8 @@ class Connection {
   // it again with the same request; kLinkLost without a reply in time. After any other status but
   // kOk call Close().
   Status Exchange(const Request& request, Reply* reply, uint64_t patience_ms);
+  // The same between nodes without a server.
+  Status Exchange(const PeerRequest& request, PeerReply* reply, uint64_t patience_ms);
 
   // Says goodbye, as far as that is possible at once, and closes the socket.
   void Close();
@@ -49,6 +53,9 @@ class Connection {
   const char* error() const { return stream_.error(); }  // of the last Open(), for people
 
  private:
+  template <class Question, class Answer>
+  Status ExchangeAny(const Question& question, Answer* answer, uint64_t patience_ms);
+
   HostPort server_;
   const DeviceKey& key_;
   std::vector<uint8_t> send_;

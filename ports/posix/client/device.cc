@@ -1,14 +1,13 @@
 #include "device.h"
 
 #include <algorithm>
-#include <csignal>
 #include <fmt/format.h>
 #include <stdexcept>
 #include <utility>
 
+#include "link_failure.h"
 #include "mark.h"
 #include "reasons.h"
-#include "sotto/bytes.h"
 #include "sotto/model/model_text.h"
 #include "sotto/models.h"
 #include "sotto/posix/files.h"
@@ -20,8 +19,6 @@ namespace {
 
 constexpr uint32_t kMaxFrame = 4096;
 constexpr uint32_t kMaxBatchSize = 1024;
-constexpr uint32_t kFirstBackOffMs = 500;
-constexpr uint32_t kLastBackOffMs = 30000;
 constexpr uint64_t kSoonMs = 1000;  // an answer that comes later is waited for
 constexpr uint64_t kAnyTimeMs = 1'000'000;
 
@@ -49,11 +46,6 @@ std::string WhyMismatch(ByteSpan name, const ModelInfo& own) {
                      ModelRemedy({name.begin(), name.end()}, own));
 }
 
-Ending EndingOfSignal(int signal) {
-  const char* const name = signal == SIGINT ? "SIGINT" : "SIGTERM";
-  return {Outcome::kStopped, fmt::format("stopped by {}", name), "", signal};
-}
-
 bool IsInRound(Client::State state) {
   return state != Client::State::kHello && state != Client::State::kDone;
 }
@@ -74,7 +66,6 @@ Device::Device(const ClientOptions& options, const ModelInfo& model, const Devic
       client_(MakeConfig(model), memory_.buffers()),
       connection_(ParseServerAddress(options.server), key_, kMaxFrame),
       reporter_(reporter),
-      back_off_ms_(kFirstBackOffMs),
       last_contact_ms_(NowMs()) {
   if (entropy_) entropy_->Attach(&client_.task());
   RequireLedger();
@@ -187,7 +178,7 @@ void Device::GiveRoundUp(Status status) {
   if (status == Status::kStoreFailed) records_.ThrowError();
   if (status == Status::kMalformed) RequireLedger();
   reporter_.RoundGivenUp(FailureOf(status));
-  SleepUnlessStopped(NextPauseMs());
+  SleepUnlessStopped(back_off_.NextMs());
 }
 
 // Why this device takes no part in a task.
@@ -260,31 +251,15 @@ void Device::ReportLink() {
 // After a reply of the device's own server.
 void Device::OnContact() {
   ReportLink();
-  back_off_ms_ = kFirstBackOffMs;
+  back_off_.Reset();
   last_contact_ms_ = NowMs();
 }
 
 void Device::LoseLink(Status status) {
-  const Failure failure = WhyLost(status);
+  const Failure failure = WhyLost(connection_, key_.device_id, status);
   connection_.Close();
   client_.OnLinkLost();
   RetryAfter(failure);
-}
-
-Failure Device::WhyLost(Status status) const {
-  Failure failure = FailureOf(status);
-  if (!connection_.is_open()) {
-    failure.reason = fmt::format("cannot connect: {}", connection_.error());
-  } else if (connection_.is_authenticated()) {
-    return failure;
-  } else if (status == Status::kPeerRefused || status == Status::kMismatch) {
-    failure.reason = fmt::format(
-        "it does not accept the key of {}, or is not the server of this device", key_.device_id);
-  } else {
-    failure.reason +=
-        fmt::format(", before the server proved that it knows the key of {}", key_.device_id);
-  }
-  return failure;
 }
 
 std::optional<Ending> Device::TakeReply(const Reply& reply) {
@@ -302,7 +277,7 @@ std::optional<Ending> Device::TakeReply(const Reply& reply) {
     return std::nullopt;
   }
   reporter_.RoundGivenUp(failure);
-  SleepUnlessStopped(NextPauseMs());
+  SleepUnlessStopped(back_off_.NextMs());
   return std::nullopt;
 }
 
@@ -323,18 +298,8 @@ void Device::FollowReply(Client::State before, const Reply& reply) {
   }
 }
 
-// The time before the next try, in milliseconds. It doubles with each try and has a random part, so
-// that a fleet does not reconnect all at once.
-uint32_t Device::NextPauseMs() {
-  uint8_t random[4] = {};
-  if (Entropy(random) != Status::kOk) throw std::runtime_error("no entropy");
-  const uint32_t pause_ms = back_off_ms_ / 2 + LoadU32Le(random) % back_off_ms_;
-  back_off_ms_ = std::min(2 * back_off_ms_, kLastBackOffMs);
-  return pause_ms;
-}
-
 void Device::RetryAfter(const Failure& failure) {
-  const uint32_t pause_ms = NextPauseMs();
+  const uint32_t pause_ms = back_off_.NextMs();
   reporter_.Retrying(failure, pause_ms);
   SleepUnlessStopped(pause_ms);
 }

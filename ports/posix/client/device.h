@@ -20,6 +20,7 @@
 #include <optional>
 #include <string>
 
+#include "back_off.h"
 #include "connection.h"
 #include "ending.h"
 #include "options.h"
@@ -80,8 +81,6 @@ class Device {
   void ReportLink();
   void OnContact();
   void LoseLink(Status status);
-  Failure WhyLost(Status status) const;
-  uint32_t NextPauseMs();
   void RetryAfter(const Failure& failure);
   void RememberRound();
   void ReportIfNothingIsHeldOut();
@@ -102,7 +101,7 @@ class Device {
   bool has_model_ = false;
   bool is_new_link_ = false;  // the reporter was not told of the link yet
   std::string marked_;        // what the mark file holds
-  uint32_t back_off_ms_;
+  BackOff back_off_;
   uint64_t last_contact_ms_;
 };
 

@@ -3,6 +3,7 @@
 #ifndef SOTTO_POSIX_CLIENT_ENDING_H_
 #define SOTTO_POSIX_CLIENT_ENDING_H_
 
+#include <csignal>
 #include <cstdint>
 #include <string>
 
@@ -24,6 +25,12 @@ struct Ending {
   std::string code = {};    // of kRefused: the name of the status or error code
   int signal = 0;           // of kStopped
 };
+
+// Of a program that a stop signal ends.
+inline Ending EndingOfSignal(int signal) {
+  const char* const name = signal == SIGINT ? "SIGINT" : "SIGTERM";
+  return {Outcome::kStopped, std::string("stopped by ") + name, "", signal};
+}
 
 struct OutcomeRow {
   Outcome outcome;

@@ -21,6 +21,7 @@
 #include "ending.h"
 #include "options.h"
 #include "outputs.h"
+#include "peer_program.h"
 #include "reporter.h"
 #include "share.h"
 #include "sotto/options/strict.h"
@@ -42,6 +43,7 @@ using sotto::posix::EventLog;
 using sotto::posix::kExitFailure;
 using sotto::posix::kExitUsage;
 using sotto::posix::Outcome;
+using sotto::posix::PeerProgram;
 using sotto::posix::Reporter;
 using sotto::posix::SharedModel;
 
@@ -88,7 +90,7 @@ class Program {
  private:
   void WriteOutputs(const Ending& ending, Device& device) const {
     const sotto::Span<const float> model = device.downloaded_model();
-    if (!model.empty()) WriteModel(options_, model);
+    if (!model.empty()) sotto::posix::WriteModel(options_.model_out, model);
     WriteResults(options_, ResultsText(options_, key_.device_id, model_.get(), ending,
                                        reporter_.totals(), device.private_spending()));
   }
@@ -107,7 +109,7 @@ int Fail(EventLog& log, const std::exception& error, int code) {
 int RunClient(const ClientOptions& options) {
   EventLog log(kName, LogOptionsOf(options));
   try {
-    return Program(options, log).Run();
+    return options.peer.is_on ? PeerProgram(options, log).Run() : Program(options, log).Run();
   } catch (const std::invalid_argument& error) {
     return Fail(log, error, kExitUsage);
   } catch (const sotto::posix::FileError& error) {

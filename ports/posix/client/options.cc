@@ -66,8 +66,8 @@ void AddPrivacyOptions(CLI::App& app, ClientOptions& o) {
                  "all jobs, over restarts; needs --min-private-noise, 0: no limit")
       ->capture_default_str();
   app.add_option("--ledger", o.ledger,
-                 "file that counts these updates; never restore an older copy (default: "
-                 "KEY.updates)");
+                 "file that counts these updates, or a node's publications; never restore an older "
+                 "copy (default: KEY.updates, with --peer KEY.peer)");
 }
 
 void AddOutputOptions(CLI::App& app, ClientOptions& o) {
@@ -154,6 +154,7 @@ void AddOptions(CLI::App& app, ClientOptions& options) {
   AddPrivacyOptions(app, options);
   AddOutputOptions(app, options);
   AddTestOptions(app, options);
+  AddPeerOptions(app, options.peer);
   app.footer(kExitStatuses);
 }
 
@@ -175,6 +176,7 @@ void CheckOptions(const ClientOptions& options) {
   }
   if (!(options.give_up_s >= 0)) throw std::invalid_argument("--give-up must not be negative");
   (void)ParseServerAddress(options.server);
+  CheckPeerOptions(options);
   CheckShare(options);
   (void)ParseSamples(options.samples);  // whether the file has them is known later
 }
@@ -199,7 +201,8 @@ std::string MarkPath(const ClientOptions& options) {
 }
 
 std::string LedgerPath(const ClientOptions& options) {
-  return options.ledger.empty() ? options.key + ".updates" : options.ledger;
+  return !options.ledger.empty() ? options.ledger
+                                 : options.key + (options.peer.is_on ? ".peer" : ".updates");
 }
 
 HostPort ParseServerAddress(const std::string& text) {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "peer_options.h"
 #include "sotto/data/partitions.h"
 #include "sotto/log/event_log.h"
 #include "sotto/model/model_file.h"
@@ -51,6 +52,7 @@ struct ClientOptions {
   std::string config;            // path of the file that options were read from; empty: none
   std::optional<uint64_t> seed;  // INSECURE: for tests
   bool insecure_seed = false;
+  PeerClientOptions peer;
 };
 
 // Declares the options. `options` outlives the parsing of `app`.

@@ -25,7 +25,9 @@ struct NamedFile {
 };
 
 std::vector<NamedFile> OutputsOf(const ClientOptions& options) {
-  return {{"--json", options.json}, {"--model-out", options.model_out}};
+  return {{"--json", options.json},
+          {"--model-out", options.model_out},
+          {"--head-out", options.peer.head_out}};
 }
 
 std::vector<NamedFile> OtherFilesOf(const ClientOptions& options) {
@@ -33,7 +35,11 @@ std::vector<NamedFile> OtherFilesOf(const ClientOptions& options) {
                                   {"--mark", MarkPath(options)},
                                   {"--data", ParseDataSource(options.data).path},
                                   {"--labels", options.labels},
-                                  {"--config", options.config}};
+                                  {"--config", options.config},
+                                  {"--job", options.peer.job.file}};
+  if (!options.peer.public_data.empty()) {
+    files.push_back({"--public-data", ParseDataSource(options.peer.public_data).path});
+  }
   if (IsModelFile(options.model)) files.push_back({"--model", options.model});
   return files;
 }
@@ -65,7 +71,9 @@ void RequireOutputs(const ClientOptions& options) {
   std::vector<NamedFile> others = OtherFilesOf(options);
   const NamedFile ledger = {"--ledger", LedgerPath(options)};
   RequireOwnName(ledger, others);
-  if (options.min_private_noise > 0 || !options.ledger.empty()) RequireReplaceable(ledger.path);
+  const bool is_used =
+      options.peer.is_on || options.min_private_noise > 0 || !options.ledger.empty();
+  if (is_used) RequireReplaceable(ledger.path);
   others.push_back(ledger);
   for (const NamedFile& output : OutputsOf(options)) {
     if (output.path.empty()) continue;
@@ -104,13 +112,13 @@ void WriteResults(const ClientOptions& options, const std::string& results) {
   if (!options.json.empty()) ReplacePrivateFile(options.json, results);
 }
 
-void WriteModel(const ClientOptions& options, Span<const float> parameters) {
-  if (options.model_out.empty()) return;
+void WriteModel(const std::string& path, Span<const float> parameters) {
+  if (path.empty()) return;
   std::string bytes(4 * parameters.size(), '\0');
   for (size_t i = 0; i < parameters.size(); ++i) {
     StoreU32Le(FloatBits(parameters[i]), reinterpret_cast<uint8_t*>(&bytes[4 * i]));
   }
-  ReplaceTextFile(options.model_out, bytes);
+  ReplaceTextFile(path, bytes);
 }
 
 }  // namespace sotto::posix

@@ -32,9 +32,9 @@ std::string ResultsText(const ClientOptions& options, const std::string& device,
 // Writes ResultsText() to the file of --json, for its owner alone.
 void WriteResults(const ClientOptions& options, const std::string& results);
 
-// Writes a model to the file of --model-out: float32, little endian, as `sotto serve --model-out`
-// does.
-void WriteModel(const ClientOptions& options, Span<const float> parameters);
+// Writes a model to a file: float32, little endian, as `sotto serve --model-out` does.
+//   path  empty: nothing is written
+void WriteModel(const std::string& path, Span<const float> parameters);
 
 }  // namespace sotto::posix
 

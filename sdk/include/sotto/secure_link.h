@@ -13,6 +13,9 @@
 
 namespace sotto {
 
+struct PeerRequest;  // peer_messages.h
+struct PeerReply;
+
 class SecureLink {
  public:
   // The caller's buffers outlive the link.
@@ -40,6 +43,14 @@ class SecureLink {
   // this device's key, or that somebody has sent seven bytes.
   Status Exchange(const Request& request, Reply* reply);
 
+  // The same between nodes without a server (peer_messages.h).
+  Status Exchange(const PeerRequest& request, PeerReply* reply);
+
+  // The same for messages of any kind, encoded.
+  //   frame  whole, at least 3 bytes; the same bytes until the answer is complete
+  //   body   of the answer's frame, in the receive buffer, valid until the next exchange
+  Status ExchangeFrame(ByteSpan frame, ByteSpan* body);
+
   // Sends close_notify, as much of it as the pipe takes at once.
   void Close();
 
@@ -52,14 +63,16 @@ class SecureLink {
  private:
   enum class State : uint8_t { kHandshake, kIdle, kSending, kReceiving };
 
-  Status Send(const Request& request);
-  Status Receive(Reply* reply);
+  Status Handshake();
+  Status Send(ByteSpan frame);
+  Status Receive(ByteSpan* body);
+  uint32_t max_frame() const { return static_cast<uint32_t>(receive_.size()); }
 
   MutableByteSpan send_;
   MutableByteSpan receive_;
   FrameReader reader_;
   State state_ = State::kHandshake;
-  size_t size_ = 0;  // of the frame being sent
+  size_t size_ = 0;  // of the frame in send_
   size_t sent_ = 0;
   TlsContext context_;  // declared before the session that uses it
   TlsSession tls_;

@@ -15,28 +15,38 @@ Status SecureLink::Begin(const Port& port, ByteSpan device_id, const Key& secret
 }
 
 Status SecureLink::Exchange(const Request& request, Reply* reply) {
-  if (state_ == State::kHandshake) {
-    if (Status s = tls_.Handshake(); s != Status::kOk) return s;
-    state_ = State::kIdle;
+  if (Status s = Handshake(); s != Status::kOk) return s;
+  if (state_ == State::kIdle) {
+    if (Status s = EncodeRequest(request, max_frame(), send_, &size_); s != Status::kOk) return s;
   }
-  if (state_ != State::kReceiving) {
-    if (Status s = Send(request); s != Status::kOk) return s;
-  }
-  return Receive(reply);
+  ByteSpan body;
+  if (Status s = ExchangeFrame({send_.data(), size_}, &body); s != Status::kOk) return s;
+  return DecodeReply(body, reply);
 }
 
-Status SecureLink::Send(const Request& request) {
+Status SecureLink::ExchangeFrame(ByteSpan frame, ByteSpan* body) {
+  if (Status s = Handshake(); s != Status::kOk) return s;
+  if (state_ != State::kReceiving) {
+    if (Status s = Send(frame); s != Status::kOk) return s;
+  }
+  return Receive(body);
+}
+
+Status SecureLink::Handshake() {
+  if (state_ != State::kHandshake) return Status::kOk;
+  if (Status s = tls_.Handshake(); s != Status::kOk) return s;
+  state_ = State::kIdle;
+  return Status::kOk;
+}
+
+Status SecureLink::Send(ByteSpan frame) {
   if (state_ == State::kIdle) {
-    const auto max_frame = static_cast<uint32_t>(receive_.size());
-    if (Status s = EncodeRequest(request, max_frame, send_, &size_); s != Status::kOk) return s;
     sent_ = 0;
     state_ = State::kSending;
   }
-  while (sent_ < size_) {
+  while (sent_ < frame.size()) {
     size_t written = 0;
-    if (Status s = tls_.Write({send_.data() + sent_, size_ - sent_}, &written); s != Status::kOk) {
-      return s;
-    }
+    if (Status s = tls_.Write(frame.subspan(sent_), &written); s != Status::kOk) return s;
     sent_ += written;
   }
   reader_.Next();
@@ -44,7 +54,7 @@ Status SecureLink::Send(const Request& request) {
   return Status::kOk;
 }
 
-Status SecureLink::Receive(Reply* reply) {
+Status SecureLink::Receive(ByteSpan* body) {
   while (!reader_.complete()) {
     size_t got = 0;
     if (Status s = tls_.Read(reader_.missing(), &got); s != Status::kOk) return s;
@@ -52,7 +62,8 @@ Status SecureLink::Receive(Reply* reply) {
     if (Status s = reader_.Received(got); s != Status::kOk) return s;
   }
   state_ = State::kIdle;
-  return DecodeReply(reader_.body(), reply);
+  *body = reader_.body();
+  return Status::kOk;
 }
 
 void SecureLink::Close() { (void)tls_.Close(); }

@@ -17,8 +17,8 @@ typedef struct {
 } sotto_bytes_t;
 
 // nanopb's callback for every byte field. When decoding, it makes the view point into the frame;
-// the stream must be the one of wire.cc. When encoding, it copies the bytes out. Empty means
-// absent.
+// the stream must be the one of nanopb_frame.cc. When encoding, it copies the bytes out. Empty
+// means absent.
 bool sotto_bytes_field(pb_istream_t* in, pb_ostream_t* out, const pb_field_t* field);
 
 #ifdef __cplusplus

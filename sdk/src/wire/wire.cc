@@ -1,9 +1,8 @@
 #include "sotto/wire.h"
 
-#include <pb_decode.h>
-#include <pb_encode.h>
 #include <type_traits>
 
+#include "wire/nanopb_frame.h"
 #include "wire/sotto.pb.h"
 
 namespace sotto {
@@ -30,10 +29,6 @@ bool IsKnown(const TrainingOptions& t) {
   return (t.clipping == Clipping::kEveryStep || t.clipping == Clipping::kAtEnd) &&
          t.batches <= Batches::kWithReplacement && t.rate_power <= RatePower::kOne &&
          t.gradient_clip_of <= GradientClipOf::kSample;
-}
-
-bool IsMaxFrame(uint32_t max_frame) {
-  return max_frame >= kMinMaxFrame && max_frame <= kMaxMaxFrame;
 }
 
 // The limits of a message, the same for writing and reading. They include the limits of
@@ -76,9 +71,6 @@ bool IsWithinLimits(const Reply& r) {
   }
   return false;
 }
-
-sotto_bytes_t View(ByteSpan bytes) { return {bytes.data(), bytes.size()}; }
-ByteSpan View(const sotto_bytes_t& bytes) { return {bytes.data, bytes.size}; }
 
 // Reads an enum that nanopb has stored. nanopb stores any number that arrives, and C++ must not
 // read an enum whose number is outside its range, so this copies the number first. A number that is
@@ -263,10 +255,6 @@ sotto_Reply ToWire(const Reply& r) {
   return wire;
 }
 
-ErrorCode KnownCode(uint32_t code) {
-  return code <= kLastErrorCode ? static_cast<ErrorCode>(code) : ErrorCode::kUnknown;
-}
-
 // False for an unknown message, and for a task whose job id has another size.
 bool FromWire(const sotto_Reply& wire, Reply* r) {
   const auto& m = wire.message;
@@ -294,7 +282,7 @@ bool FromWire(const sotto_Reply& wire, Reply* r) {
       return true;
     case sotto_Reply_error_tag:
       r->kind = Reply::Kind::kError;
-      r->code = KnownCode(m.error.code);
+      r->code = KnownErrorCode(m.error.code);
       r->final = m.error.final;
       r->wait_ms = m.error.retry_after_ms;
       r->bytes = View(m.error.model);
@@ -303,39 +291,11 @@ bool FromWire(const sotto_Reply& wire, Reply* r) {
   return false;
 }
 
-Status EncodeFrame(const pb_msgdesc_t* type, const void* message, uint32_t max_frame,
-                   MutableByteSpan out, size_t* size) {
-  if (!IsMaxFrame(max_frame)) return Status::kInvalidArgument;
-  if (out.size() < kFrameHeaderSize) return Status::kBufferTooSmall;
-  const MutableByteSpan space = out.subspan(kFrameHeaderSize);
-  pb_ostream_t stream =
-      pb_ostream_from_buffer(space.data(), space.size() < max_frame ? space.size() : max_frame);
-  if (!pb_encode(&stream, type, message)) return Status::kBufferTooSmall;
-  out[0] = static_cast<uint8_t>(stream.bytes_written);
-  out[1] = static_cast<uint8_t>(stream.bytes_written >> 8);
-  *size = kFrameHeaderSize + stream.bytes_written;
-  return Status::kOk;
-}
-
-// The read function of a stream over the frame. The stream's state is the position, so a byte field
-// can read it. All of nanopb's substreams share this state.
-bool ReadFrame(pb_istream_t* stream, pb_byte_t* out, size_t count) {
-  auto* position = static_cast<const uint8_t**>(stream->state);
-  if (out != nullptr) __builtin_memcpy(out, *position, count);
-  *position += count;
-  return true;
-}
-
-bool DecodeFrame(ByteSpan body, const pb_msgdesc_t* type, void* message) {
-  const uint8_t* position = body.data();
-  pb_istream_t stream = PB_ISTREAM_EMPTY;
-  stream.callback = ReadFrame;
-  stream.state = &position;
-  stream.bytes_left = body.size();
-  return pb_decode(&stream, type, message);
-}
-
 }  // namespace
+
+ErrorCode KnownErrorCode(uint32_t code) {
+  return code <= kLastErrorCode ? static_cast<ErrorCode>(code) : ErrorCode::kUnknown;
+}
 
 const char* ErrorCodeName(ErrorCode code) {
   constexpr const char* kNames[] = {"kUnknown",     "kVersion",      "kModelMismatch",
@@ -381,15 +341,3 @@ Status DecodeReply(ByteSpan body, Reply* reply) {
 }
 
 }  // namespace sotto
-
-bool sotto_bytes_field(pb_istream_t* in, pb_ostream_t* out, const pb_field_t* field) {
-  auto* bytes = static_cast<sotto_bytes_t*>(field->pData);
-  if (out != nullptr) {
-    return bytes->size == 0 ||
-           (pb_encode_tag_for_field(out, field) && pb_encode_string(out, bytes->data, bytes->size));
-  }
-  // If the field arrived as a number, nanopb passes a buffer of its own. That is not a byte field.
-  if (in->callback != sotto::ReadFrame) return false;
-  *bytes = {*static_cast<const uint8_t**>(in->state), in->bytes_left};
-  return pb_read(in, nullptr, in->bytes_left);
-}

@@ -12,6 +12,7 @@
 #include "cli/account_command.h"
 #include "cli/audit_command.h"
 #include "cli/data_command.h"
+#include "cli/directory_command.h"
 #include "cli/experiment_command.h"
 #include "cli/gave_up.h"
 #include "cli/inspect_command.h"
@@ -95,6 +96,7 @@ int Run(int argc, char** argv) {
   simulate->callback([&] { sotto::server::RunSimulate(simulation); });
   sotto::server::AddExperimentCommand(app);
   sotto::server::AddServeCommand(app);
+  sotto::server::AddDirectoryCommand(app);
   sotto::server::AddKeysCommand(app);
   sotto::server::AddStoreCommands(app);
   sotto::server::AddReportCommand(app);

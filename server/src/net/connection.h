@@ -1,106 +1,28 @@
-// One device's connection, without sockets: bytes in, bytes out. Part of sotto::server/net.
-//
-//   handshake --TLS done--> request --a whole frame--> answering --Respond()--> request
-//        any state --error, deadline, peer gone--> closed
-//
-// A connection begins with a whole ClientHello (client_hello.h), since it costs 46 kB. The table
-// kConnectionStates in connection.cc says what each state waits for, and how long. The memory of a
-// connection is bounded: one frame in, one frame out, and the buffers of TLS; between its messages
-// it has those of TLS alone. A handshake takes milliseconds of computing, so bytes of a handshake
-// are only stored until ContinueHandshake(); the caller decides when there is time for it. A peer
-// that cannot complete TLS with a registered device's key never reaches a frame. Each state that
-// waits for the peer has a deadline. So a peer that stalls, or sends one byte a second, is closed
-// like a peer that is gone.
+// A device's connection to a job: frames carry a Request or a Reply. Part of sotto::server/net.
 //
 // One thread at a time.
 #ifndef SOTTO_NET_CONNECTION_H_
 #define SOTTO_NET_CONNECTION_H_
 
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
+#include "net/frame_connection.h"
 #include "sotto/messages.h"
-#include "sotto/tls.h"
-#include "sotto/wire.h"
 
 namespace sotto::server {
 
-struct ConnectionLimits {
-  uint32_t max_frame = 16384;  // bytes of a frame's message that the server offers
-  uint64_t handshake_timeout_ms = 10000;
-  uint64_t request_timeout_ms = 30000;  // from the last answer to the next whole request
-};
-
-class Connection {
+class Connection final : public FrameConnection {
  public:
-  enum class State { kHandshake, kRequest, kAnswering, kClosed };
-
-  // The TLS context and the limits must outlive the connection. The time for the handshake counts
-  // from begin_ms on.
-  Connection(TlsContext& tls, const ConnectionLimits& limits, uint64_t begin_ms);
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-
-  // Takes bytes from the network, all of them. An empty span: the peer closed. In state kHandshake
-  // nothing else happens.
-  void OnBytes(ByteSpan bytes, uint64_t now_ms);
-
-  // In state kHandshake: computes with the bytes that came. Takes one flight of the handshake, some
-  // milliseconds with forward secrecy.
-  void ContinueHandshake(uint64_t now_ms) { Advance(now_ms); }
-
-  // Bytes for the network, oldest first. Sent() removes the first `count` of them.
-  ByteSpan output() const;
-  void Sent(size_t count);
+  using FrameConnection::FrameConnection;
 
   // In state kAnswering: the request; its bytes stay valid until Respond(). Kind kNone: the frame
   // was no request.
   const Request& request() const { return request_; }
   void Respond(const Reply& reply, uint64_t now_ms);
 
-  // Closes the connection if its deadline has passed. Call it at least once a second.
-  void OnTime(uint64_t now_ms);
-
-  // False: more input would have to be buffered, so do not read from the network now.
-  bool wants_input() const;
-
-  State state() const { return state_; }
-  // The authenticated device's name; empty before the handshake.
-  const std::string& device() const { return device_; }
-  // Why the connection was closed, for the log.
-  const std::string& close_reason() const { return close_reason_; }
-
  private:
-  static int TlsSend(void* context, const uint8_t* bytes, size_t size);
-  static int TlsReceive(void* context, uint8_t* bytes, size_t size);
-  size_t TakeInput(MutableByteSpan out);
-  void KeepInput();
-  void Enter(State state, uint64_t now_ms);
-  void Advance(uint64_t now_ms);
-  void FinishHandshake(uint64_t now_ms);
-  void ReadFrames(uint64_t now_ms);
-  void OnMessage(uint64_t now_ms);
-  void Fail(const std::string& reason);
+  void OnFrame(ByteSpan body) override;
 
-  const ConnectionLimits& limits_;
-  State state_ = State::kHandshake;
-  std::string device_;
-  std::string close_reason_;
-  uint64_t deadline_ms_ = 0;    // of the state; UINT64_MAX: none
-  std::vector<uint8_t> input_;  // from the network, not yet taken by TLS
-  size_t input_taken_ = 0;
-  ByteSpan fresh_input_;         // the bytes after these, during OnBytes()
-  std::vector<uint8_t> output_;  // for the network
-  size_t output_sent_ = 0;
-  bool peer_closed_ = false;
   uint32_t max_frame_ = kMinMaxFrame;  // of both sides, after the peer's Hello
-  std::unique_ptr<uint8_t[]> frame_;   // while a frame arrives
-  FrameReader reader_{MutableByteSpan()};
-  std::vector<uint8_t> message_;  // whole, until Respond()
   Request request_;
-  TlsSession tls_;
 };
 
 }  // namespace sotto::server

@@ -1,0 +1,230 @@
+#include "neighbour_server.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <stdexcept>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utility>
+
+#include "sotto/peer_wire.h"
+#include "sotto/posix/port.h"
+
+namespace sotto::posix {
+namespace {
+
+constexpr uint64_t kHandshakeTimeoutMs = 10000;
+constexpr uint64_t kRequestTimeoutMs = 30000;
+constexpr int kTickMs = 1000;  // how often deadlines are looked at
+
+int SocketSend(void* context, const uint8_t* bytes, size_t size) {
+  const ssize_t sent = send(*static_cast<int*>(context), bytes, size, MSG_NOSIGNAL);
+  if (sent > 0) return static_cast<int>(sent);
+  return sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? 0 : -1;
+}
+
+int SocketReceive(void* context, uint8_t* out, size_t size) {
+  const ssize_t got = recv(*static_cast<int*>(context), out, size, 0);
+  if (got > 0) return static_cast<int>(got);
+  return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? 0 : -1;
+}
+
+PeerReply FinalError(ErrorCode code) {
+  PeerReply reply;
+  reply.kind = PeerReply::Kind::kError;
+  reply.code = code;
+  reply.final = true;
+  return reply;
+}
+
+bool IsSamePublication(const PeerHead& a, const PeerHead& b) {
+  return a.version == b.version && std::equal(a.digest, a.digest + kSha256Size, b.digest);
+}
+
+}  // namespace
+
+struct NeighbourServer::Neighbour {
+  Neighbour(int the_socket, uint32_t most)
+      : socket(the_socket),
+        in(most),
+        out(kFrameHeaderSize + most),
+        reader({in.data(), in.size()}),
+        deadline_ms(NowMs() + kHandshakeTimeoutMs) {}
+  ~Neighbour() { CloseSocket(socket); }
+
+  int socket;
+  std::vector<uint8_t> in;
+  std::vector<uint8_t> out;
+  size_t size = 0;  // of the answer in `out`
+  size_t sent = 0;
+  FrameReader reader;
+  TlsSession tls;
+  bool is_shaken = false;  // the handshake is done
+  bool has_greeted = false;
+  uint32_t max_frame = kMinMaxFrame;  // of both
+  uint64_t deadline_ms;
+};
+
+NeighbourServer::NeighbourServer(const HostPort& where, ByteSpan job_id, uint32_t max_frame)
+    : acceptor_(where.host, where.port),
+      job_id_(job_id.begin(), job_id.end()),
+      max_frame_(max_frame) {
+  const Status status = tls_.InitServer(SystemPort(), {FindKey, this});
+  if (status != Status::kOk || pipe2(wake_, O_CLOEXEC) != 0) {
+    throw std::runtime_error(fmt::format("serving neighbours cannot start: {}",
+                                         status == Status::kOk ? "no pipe" : StatusName(status)));
+  }
+  thread_ = std::thread([this] { Run(); });
+}
+
+NeighbourServer::~NeighbourServer() {
+  close(wake_[1]);
+  thread_.join();
+  close(wake_[0]);
+}
+
+void NeighbourServer::SetRoster(uint32_t node, uint32_t nodes, std::map<std::string, Key> keys) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  node_ = node;
+  nodes_ = nodes;
+  keys_ = std::move(keys);
+}
+
+void NeighbourServer::SetPublication(const PeerHead& name, ByteSpan bytes) {
+  auto publication = std::make_shared<Publication>();
+  publication->name = name;
+  publication->bytes.assign(bytes.begin(), bytes.end());
+  const std::lock_guard<std::mutex> lock(mutex_);
+  publication_ = std::move(publication);
+}
+
+// The look-up in a map takes about as long for an unknown name as for a known one.
+Status NeighbourServer::FindKey(void* context, ByteSpan identity, Key* psk) {
+  auto& self = *static_cast<NeighbourServer*>(context);
+  const std::string name(identity.begin(), identity.end());
+  const std::lock_guard<std::mutex> lock(self.mutex_);
+  const auto found = self.keys_.find(name);
+  if (found == self.keys_.end()) return Status::kMismatch;
+  return DeriveTlsKey(found->second, psk);
+}
+
+void NeighbourServer::Run() {
+  for (;;) {
+    pollfd wake = {wake_[0], POLLIN, 0};
+    if (poll(&wake, 1, 0) > 0) break;
+    Poll();
+  }
+  neighbours_.clear();
+}
+
+// Waits for any of the sockets, then goes on with all of them.
+void NeighbourServer::Poll() {
+  const bool has_room = neighbours_.size() < kMostConnections;
+  std::vector<pollfd> waits = {{wake_[0], POLLIN, 0},
+                               {has_room ? acceptor_.socket() : -1, POLLIN, 0}};
+  for (const auto& neighbour : neighbours_) {
+    const bool sends = neighbour->tls.wants_write() || neighbour->sent < neighbour->size;
+    waits.push_back({neighbour->socket, static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN), 0});
+  }
+  (void)poll(waits.data(), waits.size(), kTickMs);
+  const uint64_t now_ms = NowMs();
+  size_t at = 2;
+  neighbours_.remove_if([&](const std::unique_ptr<Neighbour>& neighbour) {
+    const bool is_ready = waits[at++].revents != 0;
+    return now_ms >= neighbour->deadline_ms || (is_ready && !Advance(*neighbour));
+  });
+  if (waits[1].revents != 0) Accept();
+}
+
+void NeighbourServer::Accept() {
+  (void)acceptor_.Accept(1, [this](int socket, const NetworkAddress&) {
+    auto neighbour = std::make_unique<Neighbour>(socket, max_frame_);
+    const TlsIo io = {SocketSend, SocketReceive, &neighbour->socket};
+    if (neighbour->tls.Start(&tls_, io) == Status::kOk) neighbours_.push_back(std::move(neighbour));
+    return true;
+  });
+}
+
+// Goes on until the link blocks. False: it is to be closed.
+bool NeighbourServer::Advance(Neighbour& n) {
+  for (;;) {
+    Status status = Status::kOk;
+    if (!n.is_shaken) {
+      status = n.tls.Handshake();
+      if (status == Status::kOk) {
+        n.is_shaken = true;
+        n.deadline_ms = NowMs() + kRequestTimeoutMs;
+      }
+    } else if (n.sent < n.size) {
+      size_t written = 0;
+      status = n.tls.Write({n.out.data() + n.sent, n.size - n.sent}, &written);
+      if (status == Status::kOk) n.sent += written;
+    } else {
+      size_t got = 0;
+      status = n.tls.Read(n.reader.missing(), &got);
+      if (status == Status::kOk && (got == 0 || n.reader.Received(got) != Status::kOk))
+        return false;
+      if (n.reader.complete() && !Answer(n)) return false;
+    }
+    if (status == Status::kWouldBlock) return true;
+    if (status != Status::kOk) {
+      (void)n.tls.Close();  // the alert that says why
+      return false;
+    }
+  }
+}
+
+bool NeighbourServer::Answer(Neighbour& n) {
+  PeerRequest request;
+  if (DecodePeerRequest(n.reader.body(), &request) != Status::kOk) return false;
+  std::shared_ptr<const Publication> held;  // of the reply's bytes
+  const PeerReply reply = ReplyTo(n, request, &held);
+  const Status status = EncodePeerReply(reply, n.max_frame, {n.out.data(), n.out.size()}, &n.size);
+  n.sent = 0;
+  n.reader.Next();
+  n.deadline_ms = NowMs() + kRequestTimeoutMs;
+  return status == Status::kOk;
+}
+
+PeerReply NeighbourServer::ReplyTo(Neighbour& n, const PeerRequest& request,
+                                   std::shared_ptr<const Publication>* held) {
+  if (request.kind == PeerRequest::Kind::kGreet) return Greeting(n, request);
+  const bool is_get = request.kind == PeerRequest::Kind::kGetPublication;
+  if (!is_get || !n.has_greeted) return FinalError(ErrorCode::kMalformed);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    *held = publication_;
+  }
+  const bool is_held = *held && IsSamePublication((*held)->name, request.publication);
+  if (!is_held) return FinalError(ErrorCode::kWrongAttempt);
+  const std::vector<uint8_t>& bytes = (*held)->bytes;
+  if (request.offset >= bytes.size()) return FinalError(ErrorCode::kMalformed);
+  const size_t rest = bytes.size() - request.offset;
+  const size_t size = std::min<size_t>(rest, MaxPublicationChunkBytes(n.max_frame));
+  if (size == rest) ++served_;
+  PeerReply reply;
+  reply.kind = PeerReply::Kind::kChunk;
+  reply.bytes = {bytes.data() + request.offset, size};
+  return reply;
+}
+
+PeerReply NeighbourServer::Greeting(Neighbour& n, const PeerRequest& request) {
+  if (request.version != kPeerProtocolVersion) return FinalError(ErrorCode::kVersion);
+  if (!std::equal(job_id_.begin(), job_id_.end(), request.job_id.begin(), request.job_id.end())) {
+    return FinalError(ErrorCode::kWrongAttempt);
+  }
+  n.has_greeted = true;
+  n.max_frame = std::min(max_frame_, request.max_frame);
+  PeerReply reply;
+  reply.kind = PeerReply::Kind::kWelcome;
+  reply.max_frame = max_frame_;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  reply.node = node_;
+  reply.nodes = nodes_;
+  return reply;
+}
+
+}  // namespace sotto::posix

@@ -1,0 +1,42 @@
+// The options of sotto-client --peer, as the user typed them. Part of ports/posix/client. Values
+// and pure functions, safe in any thread.
+#ifndef SOTTO_POSIX_CLIENT_PEER_OPTIONS_H_
+#define SOTTO_POSIX_CLIENT_PEER_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "sotto/peer/peer_options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sotto::posix {
+
+struct ClientOptions;
+
+struct PeerClientOptions {
+  bool is_on = false;          // --peer
+  PeerJobOptions job;          // --job and the settings of a job
+  std::string share = "coin";  // a text of sotto/policy/policies.h
+  std::string listen;          // HOST:PORT; empty: the node does not listen
+  std::string address;         // HOST:PORT that neighbours are told; empty: that of --listen
+  std::string public_data;     // as --data; empty: none
+  std::string head_out;        // path; empty: none
+  double most_rho = 0;         // zCDP; 0: the job's own limits
+  double serve_s = 60;         // after the last step; >= 0
+};
+
+// Declares the options. `options` outlives the parsing of `app`.
+void AddPeerOptions(CLI::App& app, PeerClientOptions& options);
+
+// Throws std::invalid_argument if options contradict each other or are outside their range.
+void CheckPeerOptions(const ClientOptions& options);
+
+// The limit of --most-rho in units of 2^-40, rounded down.
+uint64_t MostRhoQ40(const PeerClientOptions& options);
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_POSIX_CLIENT_PEER_OPTIONS_H_

@@ -1,0 +1,38 @@
+// The loss of a published model on data that everybody may know, for the policy deep-q-public. Part
+// of ports/posix/client. One thread at a time.
+#ifndef SOTTO_POSIX_CLIENT_PUBLIC_LOSS_H_
+#define SOTTO_POSIX_CLIENT_PUBLIC_LOSS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sotto/data/dataset.h"
+#include "sotto/data/device_share.h"
+#include "sotto/model_info.h"
+
+namespace sotto::posix {
+
+class PublicLossData {
+ public:
+  // Reads the samples of a data source, as --data names it. Throws where ReadDataset() and
+  // RequireFits() do, and std::invalid_argument if there are none.
+  //   model  outlives the object
+  PublicLossData(const std::string& source, const ModelInfo& model);
+
+  // A PublicLoss (sotto/policy/deep_q.h); context is a PublicLossData. Infinite if the model
+  // cannot be evaluated.
+  static double Loss(void* context, Span<const float> global);
+
+ private:
+  const ModelInfo& model_;
+  SharedDataset data_;
+  std::vector<uint32_t> indices_;
+  DeviceShare samples_;
+  std::vector<float> working_;
+  std::vector<float> scratch_;
+};
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_POSIX_CLIENT_PUBLIC_LOSS_H_

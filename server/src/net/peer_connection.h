@@ -1,0 +1,32 @@
+// A node's connection to a directory: frames carry a PeerRequest or a PeerReply. Part of
+// sotto::server/net.
+//
+// One thread at a time.
+#ifndef SOTTO_NET_PEER_CONNECTION_H_
+#define SOTTO_NET_PEER_CONNECTION_H_
+
+#include "net/frame_connection.h"
+#include "sotto/peer_messages.h"
+
+namespace sotto::server {
+
+class PeerConnection final : public FrameConnection {
+ public:
+  using FrameConnection::FrameConnection;
+
+  // In state kAnswering: the request; its bytes stay valid until Respond(). Kind kNone: the frame
+  // was no request.
+  const PeerRequest& request() const { return request_; }
+
+  //   max_frame  of both sides
+  void Respond(const PeerReply& reply, uint32_t max_frame, uint64_t now_ms);
+
+ private:
+  void OnFrame(ByteSpan body) override;
+
+  PeerRequest request_;
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_NET_PEER_CONNECTION_H_

@@ -1,0 +1,239 @@
+#include "peers/directory.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <stdexcept>
+#include <utility>
+
+#include "sotto/peer_wire.h"
+
+namespace sotto::server {
+namespace {
+
+// Leases whose fences are made durable at a time.
+constexpr uint32_t kFencesAtOnce = 64;
+
+// After that a node asks again for its lease.
+constexpr uint64_t kMostWaitMs = 200;
+constexpr uint64_t kTurnWaitMs = 20;
+
+bool IsZeroHead(const PeerHead& head) { return head.version == 0; }
+
+void RequireBytes(const PeerHead& head, const std::vector<uint8_t>& bytes) {
+  const size_t expected = IsZeroHead(head) ? 0 : head.size;
+  Sha256 hash;
+  uint8_t digest[kSha256Size];
+  const bool is_hashed = hash.Update({bytes.data(), bytes.size()}) == Status::kOk &&
+                         hash.Finish(digest) == Status::kOk;
+  const bool is_same =
+      is_hashed && bytes.size() == expected &&
+      (IsZeroHead(head) || std::equal(std::begin(digest), std::end(digest), head.digest));
+  if (!is_same) {
+    throw std::invalid_argument(
+        fmt::format("the bytes of version {} are not those that were published", head.version));
+  }
+}
+
+}  // namespace
+
+Directory::Directory(const DirectoryOptions& options, DirectoryState state, const Key& key,
+                     std::vector<uint8_t> head, std::vector<uint8_t> parent, DirectoryLog* log)
+    : options_(options),
+      state_(std::move(state)),
+      key_(key),
+      log_(*log),
+      head_(std::move(head)),
+      parent_(std::move(parent)),
+      last_fence_(state_.fences),
+      excluded_(state_.nodes.size()),
+      next_step_(state_.nodes.size()) {
+  std::copy(std::begin(state_.job_id), std::end(state_.job_id), job_id_);
+  if (!state_.has_relay) return;
+  RequireBytes(state_.head, head_);
+  RequireBytes(state_.parent, parent_);
+}
+
+void Directory::Tell(const std::string& line, bool is_detail) const {
+  if (options_.tell) options_.tell(line, is_detail);
+}
+
+bool Directory::is_finished() const {
+  for (uint32_t node = 0; node < state_.nodes.size(); ++node) {
+    if (!IsOut(node)) return false;
+  }
+  return true;
+}
+
+std::optional<uint32_t> Directory::lease_holder(uint64_t now_ms) const {
+  return IsInForce(now_ms) ? std::optional<uint32_t>(lease_.node) : std::nullopt;
+}
+
+PeerReply Directory::Answer(DirectorySession* session, const PeerRequest& request,
+                            uint64_t now_ms) {
+  using Kind = PeerRequest::Kind;
+  const uint32_t node = session->node;
+  if (request.kind == Kind::kJoin) return Join(session, request);
+  if (!session->joined) return Refuse(node, ErrorCode::kMalformed, "asked before it joined");
+  switch (request.kind) {
+    case Kind::kLease:
+      return AskLease(node, request.step, now_ms);
+    case Kind::kRelease:
+      return Release(node, request.fence);
+    case Kind::kCommit:
+      return Commit(node, request, now_ms);
+    case Kind::kFinished:
+      return Finish(node);
+    case Kind::kRosterEntry:
+      return RosterEntry(node, request.node);
+    case Kind::kGetPublication:
+      return GetPublication(*session, request);
+    case Kind::kStage:
+      return Stage(node, request, now_ms);
+    case Kind::kNone:
+    case Kind::kJoin:
+    case Kind::kGreet:
+      break;
+  }
+  return Refuse(node, ErrorCode::kMalformed, "sent what is no request to a directory");
+}
+
+// Of what no honest node sends, and of what never becomes right by waiting.
+PeerReply Directory::Refuse(uint32_t node, ErrorCode code, const char* why) {
+  ++counts_.refused;
+  Tell(fmt::format("{}: refused, {}: it {}", state_.nodes[node].id, ErrorCodeName(code), why));
+  PeerReply reply;
+  reply.code = code;
+  reply.final = true;
+  return reply;
+}
+
+PeerReply Directory::Done(bool accepted) const {
+  PeerReply reply;
+  reply.kind = PeerReply::Kind::kDone;
+  reply.accepted = accepted;
+  reply.head = state_.head;
+  return reply;
+}
+
+PeerReply Directory::Join(DirectorySession* session, const PeerRequest& request) {
+  const uint32_t node = session->node;
+  if (request.version != kPeerProtocolVersion) {
+    return Refuse(node, ErrorCode::kVersion, "speaks another version of the protocol");
+  }
+  if (!std::equal(request.job_id.begin(), request.job_id.end(), std::begin(job_id_))) {
+    return Refuse(node, ErrorCode::kModelMismatch,
+                  "has another job; start it with the directory's model and job");
+  }
+  const std::string address(request.address.begin(), request.address.end());
+  const bool is_private = !request.has_public_policy;
+  const DirectoryNode& known = state_.nodes[node];
+  if (known.address != address || known.has_private_policy != is_private) {
+    DirectoryState next = state_;
+    next.nodes[node].address = address;
+    next.nodes[node].has_private_policy = is_private;
+    log_.Save(next, {});
+    state_ = std::move(next);
+  }
+  session->joined = true;
+  session->max_frame = std::min(options_.max_frame, request.max_frame);
+  Tell(fmt::format("{}: joined as node {}{}", known.id, node,
+                   address.empty() ? "" : ", listens at " + address),
+       true);
+  PeerReply reply;
+  reply.kind = PeerReply::Kind::kWelcome;
+  reply.node = node;
+  reply.nodes = static_cast<uint32_t>(state_.nodes.size());
+  reply.max_frame = options_.max_frame;
+  reply.has_relay = state_.has_relay;
+  reply.head = state_.head;
+  return reply;
+}
+
+// Whether all others that are not out have said that they ask for no lease before this turn.
+bool Directory::HasTurn(uint32_t node, uint32_t step) const {
+  for (uint32_t other = 0; other < state_.nodes.size(); ++other) {
+    if (other == node || IsOut(other)) continue;
+    const std::optional<uint32_t> next = next_step_[other];
+    if (!next || std::make_pair(*next, other) < std::make_pair(step, node)) return false;
+  }
+  return true;
+}
+
+PeerReply Directory::AskLease(uint32_t node, uint32_t step, uint64_t now_ms) {
+  if (IsOut(node)) return Refuse(node, ErrorCode::kConflict, "asks for a lease after its end");
+  if (Holds(node, now_ms) && lease_.step == step) return Granted(now_ms);
+  next_step_[node] = step;
+  const bool is_free = !IsInForce(now_ms) || lease_.node == node;
+  const bool is_in_turns = options_.order == LeaseOrder::kTurns;
+  if (is_free && (!is_in_turns || HasTurn(node, step))) return Grant(node, step, now_ms);
+  PeerReply reply;
+  reply.kind = PeerReply::Kind::kWait;
+  const uint64_t most = is_in_turns ? kTurnWaitMs : kMostWaitMs;
+  const uint64_t rest = IsInForce(now_ms) ? lease_.end_ms - now_ms : most;
+  reply.wait_ms = static_cast<uint32_t>(std::clamp<uint64_t>(rest, 1, most));
+  return reply;
+}
+
+PeerReply Directory::Grant(uint32_t node, uint32_t step, uint64_t now_ms) {
+  if (last_fence_ == state_.fences) {
+    DirectoryState next = state_;
+    next.fences += kFencesAtOnce;
+    log_.Save(next, {});
+    state_ = std::move(next);
+  }
+  if (lease_.is_given && lease_.node != node) {
+    ++counts_.expired;
+    Tell(fmt::format("{}: its lease {} ended without a publication", state_.nodes[lease_.node].id,
+                     lease_.fence));
+  }
+  ++counts_.leases;
+  lease_ = {node, step, ++last_fence_, now_ms + options_.lease_ms, true};
+  Tell(fmt::format("{}: lease {} for step {}", state_.nodes[node].id, lease_.fence, step), true);
+  return Granted(now_ms);
+}
+
+PeerReply Directory::Granted(uint64_t now_ms) const {
+  PeerReply reply;
+  reply.kind = PeerReply::Kind::kGranted;
+  reply.fence = lease_.fence;
+  reply.wait_ms = static_cast<uint32_t>(lease_.end_ms - now_ms);
+  reply.head = state_.head;
+  reply.parent = state_.parent;
+  return reply;
+}
+
+PeerReply Directory::Release(uint32_t node, uint32_t fence) {
+  if (lease_.is_given && lease_.node == node && lease_.fence == fence) lease_ = {};
+  return Done(false);
+}
+
+PeerReply Directory::Finish(uint32_t node) {
+  if (!state_.nodes[node].is_finished) {
+    DirectoryState next = state_;
+    next.nodes[node].is_finished = true;
+    log_.Save(next, {});
+    state_ = std::move(next);
+    Tell(fmt::format("{}: finished after {} publications", state_.nodes[node].id,
+                     state_.nodes[node].publications));
+  }
+  if (lease_.is_given && lease_.node == node) lease_ = {};
+  return Done(false);
+}
+
+PeerReply Directory::RosterEntry(uint32_t node, uint32_t other) const {
+  PeerReply reply;
+  if (other >= state_.nodes.size() || other == node) {
+    reply.code = ErrorCode::kMalformed;
+    reply.final = true;
+    return reply;
+  }
+  const DirectoryNode& entry = state_.nodes[other];
+  reply.kind = PeerReply::Kind::kEntry;
+  reply.node = other;
+  reply.address = {reinterpret_cast<const uint8_t*>(entry.address.data()), entry.address.size()};
+  reply.device_id = {reinterpret_cast<const uint8_t*>(entry.id.data()), entry.id.size()};
+  reply.pair_key = PairKey(key_, state_.nodes[node].id, entry.id);
+  return reply;
+}
+
+}  // namespace sotto::server

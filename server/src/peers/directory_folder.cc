@@ -1,0 +1,197 @@
+#include "peers/directory_folder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "sotto/options/numbers.h"
+#include "sotto/posix/files.h"
+#include "sotto/posix/hex.h"
+#include "sotto/posix/key_file.h"
+#include "sotto/posix/run_key.h"
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr uint32_t kFormat = 1;
+constexpr char kStateFile[] = "state.json";
+constexpr char kKeyFile[] = "directory.key";
+constexpr char kPublicationEnd[] = ".pub";
+
+std::string MakeFolder(const std::string& path) {
+  posix::MakePrivateFolder(path);
+  return path;
+}
+
+std::string HashOf(const std::string& text) {
+  Sha256 hash;
+  uint8_t digest[kSha256Size];
+  const ByteSpan bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  if (hash.Update(bytes) != Status::kOk || hash.Finish(digest) != Status::kOk) {
+    throw std::runtime_error("computing SHA-256 failed");
+  }
+  return posix::Hex(digest);
+}
+
+void FromHex(const std::string& text, MutableByteSpan out) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  if (text.size() != 2 * out.size()) throw std::invalid_argument("hexadecimal digits");
+  for (size_t i = 0; i < text.size(); ++i) {
+    const size_t digit = kDigits.find(text[i]);
+    if (digit == std::string_view::npos) throw std::invalid_argument("hexadecimal digits");
+    out[i / 2] = static_cast<uint8_t>(out[i / 2] << 4 | digit);
+  }
+}
+
+Json ToJson(const PeerHead& head) {
+  return {{"version", head.version},
+          {"publisher", head.publisher},
+          {"digest", posix::Hex(head.digest)},
+          {"size", head.size}};
+}
+
+PeerHead HeadOf(const Json& json) {
+  PeerHead head;
+  head.version = json.at("version").get<uint32_t>();
+  head.publisher = json.at("publisher").get<uint32_t>();
+  head.size = json.at("size").get<uint32_t>();
+  FromHex(json.at("digest").get<std::string>(), head.digest);
+  return head;
+}
+
+Json ToJson(const DirectoryNode& node) {
+  return {{"id", node.id},
+          {"address", node.address},
+          {"publications", node.publications},
+          {"last", ToJson(node.last)},
+          {"finished", node.is_finished},
+          {"private_policy", node.has_private_policy}};
+}
+
+DirectoryNode NodeOf(const Json& json) {
+  DirectoryNode node;
+  node.id = json.at("id").get<std::string>();
+  node.address = json.at("address").get<std::string>();
+  node.publications = json.at("publications").get<uint32_t>();
+  node.last = HeadOf(json.at("last"));
+  node.is_finished = json.at("finished").get<bool>();
+  node.has_private_policy = json.at("private_policy").get<bool>();
+  return node;
+}
+
+Json ToJson(const DirectoryState& state) {
+  Json nodes = Json::array();
+  for (const DirectoryNode& node : state.nodes) nodes.push_back(ToJson(node));
+  return {{"job", posix::Hex(state.job_id)}, {"relay", state.has_relay},
+          {"head", ToJson(state.head)},      {"parent", ToJson(state.parent)},
+          {"fences", state.fences},          {"nodes", std::move(nodes)}};
+}
+
+DirectoryState StateOf(const Json& json) {
+  DirectoryState state;
+  FromHex(json.at("job").get<std::string>(), state.job_id);
+  state.has_relay = json.at("relay").get<bool>();
+  state.head = HeadOf(json.at("head"));
+  state.parent = HeadOf(json.at("parent"));
+  state.fences = json.at("fences").get<uint32_t>();
+  for (const Json& node : json.at("nodes")) state.nodes.push_back(NodeOf(node));
+  return state;
+}
+
+// What a file of this length at most holds; absent: there is no file.
+std::vector<uint8_t> ReadBytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    throw posix::FileError(
+        fmt::format("{}: cannot open it; the state of a directory is whole or of "
+                    "no use: check the folder's owner",
+                    path));
+  }
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
+
+std::string DirectoryStateText(const DirectoryState& state) {
+  const Json json = ToJson(state);
+  const Json file = {{"format", kFormat}, {"sha256", HashOf(json.dump())}, {"state", json}};
+  return file.dump(1) + "\n";
+}
+
+DirectoryState ParseDirectoryState(const std::string& path, const std::string& text) {
+  try {
+    const Json file = Json::parse(text);
+    const auto format = file.at("format").get<uint32_t>();
+    if (format != kFormat) {
+      throw posix::FileError(
+          fmt::format("{}: it has format {}, and this program knows format {}: use a newer `sotto`",
+                      path, format, kFormat));
+    }
+    const Json& state = file.at("state");
+    if (HashOf(state.dump()) != file.at("sha256").get<std::string>()) {
+      throw std::invalid_argument("checksum");
+    }
+    return StateOf(state);
+  } catch (const posix::FileError&) {
+    throw;
+  } catch (const std::exception&) {
+    throw posix::FileError(fmt::format(
+        "{}: it is damaged. The directory cannot go on from here: begin a new job, with "
+        "another --salt and a new folder to --state",
+        path));
+  }
+}
+
+DirectoryFolder::DirectoryFolder(const std::string& path)
+    : path_(MakeFolder(path)), lock_(path_ + "/lock") {}
+
+Key DirectoryFolder::LoadKey() const {
+  const std::string path = PathOf(kKeyFile);
+  if (!std::filesystem::exists(path)) {
+    posix::WriteKeyFile(path, {"directory", posix::RunKey(std::nullopt)});
+  }
+  return posix::ReadKeyFile(path).secret;
+}
+
+DirectoryState DirectoryFolder::LoadState() const {
+  const std::string path = PathOf(kStateFile);
+  if (!std::filesystem::exists(path)) return {};
+  const std::vector<uint8_t> bytes = ReadBytes(path);
+  return ParseDirectoryState(path, {bytes.begin(), bytes.end()});
+}
+
+std::vector<uint8_t> DirectoryFolder::LoadPublication(const PeerHead& head) const {
+  if (head.version == 0) return {};
+  return ReadBytes(PathOf(std::to_string(head.version) + kPublicationEnd));
+}
+
+// The bytes come before the state that names them, and go after the state that names others.
+void DirectoryFolder::Save(const DirectoryState& state, ByteSpan head) {
+  if (!head.empty()) {
+    posix::ReplacePrivateFile(PathOf(std::to_string(state.head.version) + kPublicationEnd),
+                              {head.begin(), head.end()});
+  }
+  posix::ReplacePrivateFile(PathOf(kStateFile), DirectoryStateText(state));
+  if (!head.empty()) RemoveOldPublications(state);
+}
+
+void DirectoryFolder::RemoveOldPublications(const DirectoryState& state) const {
+  for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+    const std::filesystem::path& file = entry.path();
+    if (file.extension() != kPublicationEnd) continue;
+    const std::optional<uint64_t> version = posix::ParseCount(file.stem().string());
+    if (!version || *version == state.head.version || *version == state.parent.version) continue;
+    std::error_code ignored;
+    std::filesystem::remove(file, ignored);
+  }
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,485 @@
+#include "sotto/peer_node.h"
+
+#include <cstring>
+#include <gtest/gtest.h>
+
+#include "peer_town.h"
+
+namespace sotto {
+namespace {
+
+constexpr uint32_t kHalf = 1u << 31;
+
+struct Expected {
+  Bytes head;
+  std::vector<std::vector<float>> local;
+};
+
+void SetCoin(Town& town, uint32_t coin_q32) {
+  for (auto& node : town.nodes) node->coin_q32 = coin_q32;
+}
+
+Expected DirectDrive(uint32_t nodes, uint32_t coin_q32) {
+  Town town(nodes, true);
+  SetCoin(town, coin_q32);
+  Expected expected;
+  expected.head = Town::ExpectedHead(town, &expected.local);
+  return expected;
+}
+
+void ExpectSame(Town& town, const Expected& expected) {
+  EXPECT_EQ(town.HeadBytes(), expected.head);
+  for (size_t i = 0; i < town.nodes.size(); ++i) {
+    const Span<const float> local = town.nodes[i]->trainer().local();
+    EXPECT_EQ(std::vector<float>(local.begin(), local.end()), expected.local[i]) << "node " << i;
+  }
+  town.ExpectOneReleaseAStep();
+}
+
+TEST(PeerNode, ThreeNodesEqualTrainersDrivenInTurns) {
+  for (const bool has_relay : {true, false}) {
+    for (const uint32_t coin : {UINT32_MAX, kHalf}) {
+      Town town(3, has_relay);
+      SetCoin(town, coin);
+      town.Start();
+      town.Run();
+      const Expected expected = DirectDrive(3, coin);
+      EXPECT_GT(town.directory.head().version, 2u);
+      ExpectSame(town, expected);
+    }
+  }
+}
+
+// Every event of the run, once with each trouble.
+void KillEverywhere(bool has_relay, uint32_t coin) {
+  const Expected expected = DirectDrive(2, coin);
+  Town calm(2, has_relay);
+  SetCoin(calm, coin);
+  calm.Start();
+  calm.Run();
+  ASSERT_GT(calm.events, 50u);
+  for (uint32_t at = 0; at < calm.events; ++at) {
+    for (const Trouble trouble : kTroubles) {
+      SCOPED_TRACE(testing::Message() << "event " << at << ", trouble " << int(trouble));
+      Town town(2, has_relay);
+      SetCoin(town, coin);
+      town.Start();
+      town.Run(trouble, at);
+      ExpectSame(town, expected);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(PeerNode, KilledOrCutAtAnyEventWithARelayEndsWithTheSameModels) {
+  KillEverywhere(true, UINT32_MAX);
+}
+TEST(PeerNode, KilledOrCutAtAnyEventWithoutARelayEndsWithTheSameModels) {
+  KillEverywhere(false, UINT32_MAX);
+}
+TEST(PeerNode, KilledOrCutAtAnyEventOfACoinEndsWithTheSameModels) { KillEverywhere(true, kHalf); }
+
+TEST(PeerNode, ADirectoryThatForgetsItsLeasesLosesNoPublication) {
+  const Expected expected = DirectDrive(2, UINT32_MAX);
+  for (uint32_t at = 0; at < 120; ++at) {
+    SCOPED_TRACE(at);
+    Town town(2, true);
+    town.Start();
+    for (uint32_t i = 0; i < at; ++i) town.RunOne(i % 2);
+    town.directory.Restart();
+    town.Run();
+    ExpectSame(town, expected);
+  }
+}
+
+// With noise that differs at each draw, a step that is taken twice shows.
+TEST(PeerNode, NoStepIsReleasedTwiceWhateverIsKilled) {
+  for (uint32_t at = 0; at < 120; ++at) {
+    for (const Trouble trouble : kTroubles) {
+      SCOPED_TRACE(testing::Message() << "event " << at << ", trouble " << int(trouble));
+      Town town(2, at % 2 == 0);
+      for (auto& node : town.nodes) node->noise_is_fresh = true;
+      town.Start();
+      town.Run(trouble, at);
+      EXPECT_EQ(town.released.size(), 2 * kTownSteps);
+      EXPECT_EQ(town.directory.head().version, 2 * kTownSteps) << "a version was lost";
+      town.ExpectOneReleaseAStep();
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+// One node whose replies the test writes by hand.
+class ByHand : public testing::Test {
+ protected:
+  void Begin(bool has_relay = true) {
+    town_ = std::make_unique<Town>(2, has_relay);
+    node().Start();
+  }
+  TownNode& node() { return *town_->nodes[0]; }
+  PeerNode& peer() { return node().node(); }
+
+  // Steps until the node sends or waits.
+  PeerNode::Progress Next() {
+    PeerNode::Progress progress = PeerNode::Progress::kAgain;
+    for (int i = 0; i < 100 && progress == PeerNode::Progress::kAgain; ++i) {
+      EXPECT_EQ(peer().Step(&progress), Status::kOk);
+    }
+    return progress;
+  }
+  void ExpectRequest(PeerRequest::Kind kind) {
+    ASSERT_EQ(Next(), PeerNode::Progress::kSend);
+    ASSERT_EQ(peer().request().kind, kind);
+  }
+
+  void Join(bool has_relay = true) {
+    ExpectRequest(PeerRequest::Kind::kJoin);
+    PeerReply reply;
+    reply.kind = PeerReply::Kind::kWelcome;
+    reply.nodes = 3;
+    reply.has_relay = has_relay;
+    ASSERT_EQ(peer().OnReply(reply), Status::kOk);
+  }
+  void Grant(const PeerHead& head, const PeerHead& parent, uint32_t fence = 1) {
+    ExpectRequest(PeerRequest::Kind::kLease);
+    ASSERT_EQ(peer().OnReply(Granted(head, parent, fence)), Status::kOk);
+  }
+  static PeerReply Granted(const PeerHead& head, const PeerHead& parent, uint32_t fence) {
+    PeerReply reply;
+    reply.kind = PeerReply::Kind::kGranted;
+    reply.fence = fence;
+    reply.wait_ms = 1000;
+    reply.head = head;
+    reply.parent = parent;
+    return reply;
+  }
+  static PeerReply Chunk(ByteSpan bytes) {
+    PeerReply reply;
+    reply.kind = PeerReply::Kind::kChunk;
+    reply.bytes = bytes;
+    return reply;
+  }
+
+  // A publication of node 1 as this version.
+  Bytes Publication(uint32_t version, PeerHead* head) {
+    std::vector<float> parameters(TownNet::kParameters, 0.25f * static_cast<float>(version));
+    PublicationHeader header;
+    std::memcpy(header.job_id, node().trainer().job_id().data(), kJobIdSize);
+    header.version = version;
+    header.node = 1;
+    Bytes bytes(MaxPublicationBytes(parameters.size()));
+    size_t size = 0;
+    EXPECT_EQ(EncodePublication(header, {parameters.data(), parameters.size()},
+                                {bytes.data(), bytes.size()}, &size),
+              Status::kOk);
+    bytes.resize(size);
+    *head = HeadOf(bytes, version);
+    return bytes;
+  }
+  static PeerHead HeadOf(const Bytes& bytes, uint32_t version) {
+    PeerHead head;
+    head.version = version;
+    head.publisher = 1;
+    head.size = static_cast<uint32_t>(bytes.size());
+    Sha256 hash;
+    EXPECT_EQ(hash.Update(View(bytes)), Status::kOk);
+    EXPECT_EQ(hash.Finish(head.digest), Status::kOk);
+    return head;
+  }
+  void ExpectPublishes(uint32_t version, uint32_t on_version) {
+    ExpectRequest(PeerRequest::Kind::kStage);
+    EXPECT_EQ(node().trainer().publication_version(), version);
+    EXPECT_EQ(node().trainer().head_version(), on_version);
+    EXPECT_EQ(peer().fallbacks(), version == on_version + 1 ? 0u : 1u);
+  }
+
+  std::unique_ptr<Town> town_;
+};
+
+TEST_F(ByHand, AFetchedHeadIsTheBase) {
+  Begin();
+  PeerHead head;
+  const Bytes bytes = Publication(5, &head);
+  Join();
+  Grant(head, {});
+  for (size_t at = 0; at < bytes.size(); at += 20) {
+    ExpectRequest(PeerRequest::Kind::kGetPublication);
+    EXPECT_EQ(peer().request().offset, at);
+    const size_t some = std::min<size_t>(20, bytes.size() - at);
+    ASSERT_EQ(peer().OnReply(Chunk(View(bytes).subspan(at, some))), Status::kOk);
+  }
+  ExpectPublishes(6, 5);
+}
+
+// What a malicious publisher could have staged: each time the parent is taken instead.
+TEST_F(ByHand, AnInvalidHeadIsReplacedByItsParent) {
+  enum { kWrongDigest, kWrongVersion, kWrongNode, kWrongJob, kCut, kTooSmall, kTooLarge, kEnd };
+  for (int what = 0; what < kEnd; ++what) {
+    SCOPED_TRACE(what);
+    Begin();
+    PeerHead head;
+    PeerHead parent;
+    const Bytes good = Publication(4, &parent);
+    Bytes bad = Publication(5, &head);
+    if (what == kWrongDigest) bad.back() ^= 1;
+    if (what == kWrongVersion) bad = Publication(7, &head);
+    if (what == kWrongNode) bad[24] ^= 2;
+    if (what == kWrongJob) bad[4] ^= 1;
+    if (what == kCut) bad.resize(kPublicationHeaderSize + 1);
+    if (what != kWrongDigest) head = HeadOf(bad, 5);
+    if (what == kTooSmall) head.size = 64;
+    if (what == kTooLarge) head.size = 1u << 30;
+    Join();
+    Grant(head, parent);
+    ExpectRequest(PeerRequest::Kind::kGetPublication);
+    if (what != kTooSmall && what != kTooLarge) {
+      ASSERT_EQ(peer().request().publication.version, 5u);
+      ASSERT_EQ(peer().OnReply(Chunk(View(bad))), Status::kOk);
+      ExpectRequest(PeerRequest::Kind::kGetPublication);
+    }
+    ASSERT_EQ(peer().request().publication.version, 4u);
+    ASSERT_EQ(peer().OnReply(Chunk(View(good))), Status::kOk);
+    ExpectPublishes(6, 4);
+  }
+}
+
+TEST_F(ByHand, WithoutHeadAndParentTheNewestPublicationHeldIsTheBase) {
+  Begin();
+  PeerHead head;
+  PeerHead parent;
+  (void)Publication(5, &head);
+  (void)Publication(4, &parent);
+  Join();
+  Grant(head, parent);
+  PeerReply error;
+  error.final = true;
+  for (int i = 0; i < 2; ++i) {
+    ExpectRequest(PeerRequest::Kind::kGetPublication);
+    ASSERT_EQ(peer().OnReply(error), Status::kOk);
+  }
+  ExpectPublishes(6, 0);
+}
+
+TEST_F(ByHand, ANeighbourThatDoesNotAnswerIsTriedThreeTimes) {
+  Begin(false);
+  PeerHead head;
+  (void)Publication(5, &head);
+  Join(false);
+  Grant(head, {});
+  ExpectRequest(PeerRequest::Kind::kRosterEntry);
+  PeerReply entry;
+  entry.kind = PeerReply::Kind::kEntry;
+  const Bytes name = {'n', '1'};
+  const Bytes address = {'h', ':', '1'};
+  entry.device_id = View(name);
+  entry.address = View(address);
+  ASSERT_EQ(peer().OnReply(entry), Status::kOk);
+  for (uint32_t i = 0; i < PeerNode::kFetchTries; ++i) {
+    ExpectRequest(PeerRequest::Kind::kGreet);
+    EXPECT_FALSE(peer().where().is_directory);
+    EXPECT_EQ(peer().where().node, 1u);
+    EXPECT_EQ(BytesOf(peer().where().address), address);
+    peer().OnLinkLost();
+    if (i + 1 < PeerNode::kFetchTries) {
+      ASSERT_EQ(Next(), PeerNode::Progress::kWait);
+    }
+  }
+  ExpectRequest(PeerRequest::Kind::kCommit);
+  EXPECT_TRUE(peer().where().is_directory);
+  EXPECT_EQ(peer().fallbacks(), 1u);
+}
+
+TEST_F(ByHand, APublicationTooLateIsNotMadeAndTheLeaseAskedForAgain) {
+  Begin();
+  PeerHead head;
+  const Bytes bytes = Publication(5, &head);
+  Join();
+  Grant(head, {});
+  ExpectRequest(PeerRequest::Kind::kGetPublication);
+  town_->now_ms += 1000;
+  ASSERT_EQ(peer().OnReply(Chunk(View(bytes))), Status::kOk);
+  ExpectRequest(PeerRequest::Kind::kLease);
+  EXPECT_FALSE(node().trainer().has_pending());
+  // The head is held by now.
+  ASSERT_EQ(peer().OnReply(Granted(head, {}, 2)), Status::kOk);
+  ExpectPublishes(6, 5);
+}
+
+TEST_F(ByHand, RepliesThatDoNotFitAreMalformedAndTheRequestIsRepeated) {
+  Begin();
+  PeerHead head;
+  Bytes bytes = Publication(5, &head);
+  PeerHead other;
+  (void)Publication(6, &other);
+  other.version = 5;
+  Join();
+  ExpectRequest(PeerRequest::Kind::kLease);
+  std::vector<PeerReply> replies(6, Granted(head, {}, 1));
+  replies[0].kind = PeerReply::Kind::kChunk;
+  replies[1].kind = PeerReply::Kind::kDone;
+  replies[2].fence = 0;
+  replies[3].parent = head;
+  replies[4].head.version = UINT32_MAX;
+  replies[5].kind = PeerReply::Kind::kWelcome;
+  for (const PeerReply& reply : replies) {
+    ASSERT_EQ(peer().OnReply(reply), Status::kMalformed);
+    Join();
+    ExpectRequest(PeerRequest::Kind::kLease);
+  }
+  ASSERT_EQ(peer().OnReply(Granted(head, {}, 7)), Status::kOk);
+  ASSERT_EQ(peer().OnReply(Granted(head, {}, 7)), Status::kWrongState) << "nothing was asked";
+  // Chunks: empty, too long.
+  bytes.push_back(0);
+  for (const ByteSpan chunk : {View(bytes).first(0), View(bytes)}) {
+    ExpectRequest(PeerRequest::Kind::kGetPublication);
+    ASSERT_EQ(peer().OnReply(Chunk(chunk)), Status::kMalformed);
+    ExpectRequest(PeerRequest::Kind::kJoin);
+    PeerReply welcome;
+    welcome.kind = PeerReply::Kind::kWelcome;
+    welcome.nodes = 3;
+    welcome.has_relay = true;
+    welcome.head = head;
+    welcome.head.version = 4;
+    ASSERT_EQ(peer().OnReply(welcome), Status::kMalformed) << "the head went back";
+    ExpectRequest(PeerRequest::Kind::kJoin);
+    welcome.head = other;
+    ASSERT_EQ(peer().OnReply(welcome), Status::kMalformed) << "version 5 has two digests";
+    ExpectRequest(PeerRequest::Kind::kJoin);
+    welcome.head = head;
+    ASSERT_EQ(peer().OnReply(welcome), Status::kOk);
+  }
+}
+
+TEST_F(ByHand, ACommitThatIsNotAcceptedIsAdoptedAllTheSame) {
+  Begin();
+  Join();
+  Grant({}, {});
+  ExpectRequest(PeerRequest::Kind::kStage);
+  const Bytes own = BytesOf(node().trainer().publication());
+  PeerReply staged;
+  staged.kind = PeerReply::Kind::kStaged;
+  staged.offset = static_cast<uint32_t>(own.size()) + 1;
+  ASSERT_EQ(peer().OnReply(staged), Status::kMalformed);
+  Join();
+  ExpectRequest(PeerRequest::Kind::kStage);
+  staged.offset = static_cast<uint32_t>(own.size());
+  ASSERT_EQ(peer().OnReply(staged), Status::kOk);
+  ExpectRequest(PeerRequest::Kind::kCommit);
+  PeerReply done;
+  done.kind = PeerReply::Kind::kDone;
+  done.accepted = true;
+  (void)Publication(1, &done.head);
+  ASSERT_EQ(peer().OnReply(done), Status::kMalformed) << "accepted, and another one is the head";
+  Join();
+  ExpectRequest(PeerRequest::Kind::kCommit);
+  done.accepted = false;
+  ASSERT_EQ(peer().OnReply(done), Status::kOk);
+  ExpectRequest(PeerRequest::Kind::kRelease);
+  EXPECT_FALSE(node().trainer().has_pending());
+  EXPECT_EQ(node().trainer().head_version(), 0u);
+  // w_L is what was published: version 1 of the same parameters.
+  std::vector<float> sent(TownNet::kParameters);
+  PublicationHeader header;
+  ASSERT_EQ(DecodePublication(View(own), 8.0f, &header, {sent.data(), sent.size()}), Status::kOk);
+  const Span<const float> local = node().trainer().local();
+  EXPECT_EQ(std::vector<float>(local.begin(), local.end()), sent);
+}
+
+TEST_F(ByHand, ADirectoryThatNeverAcceptsIsAskedThreeTimes) {
+  Begin();
+  Join();
+  Grant({}, {});
+  for (uint32_t fence = 2; fence < 5; ++fence) {
+    ExpectRequest(PeerRequest::Kind::kStage);
+    PeerReply reply;
+    reply.kind = PeerReply::Kind::kStaged;
+    reply.offset = static_cast<uint32_t>(node().trainer().publication().size());
+    ASSERT_EQ(peer().OnReply(reply), Status::kOk);
+    ExpectRequest(PeerRequest::Kind::kCommit);
+    reply.kind = PeerReply::Kind::kDone;
+    ASSERT_EQ(peer().OnReply(reply), Status::kOk);
+    if (fence < 4) Grant({}, {}, fence);
+  }
+  ExpectRequest(PeerRequest::Kind::kRelease);
+}
+
+TEST_F(ByHand, WhatIsNotPaidForEndsTheNodesPart) {
+  Begin();
+  node().Kill();
+  node().most_rho_q40 = 1;
+  node().Start();
+  Join();
+  Grant({}, {});
+  ExpectRequest(PeerRequest::Kind::kRelease);
+  PeerReply done;
+  done.kind = PeerReply::Kind::kDone;
+  ASSERT_EQ(peer().OnReply(done), Status::kOk);
+  ExpectRequest(PeerRequest::Kind::kFinished);
+  ASSERT_EQ(peer().OnReply(done), Status::kOk);
+  EXPECT_EQ(Next(), PeerNode::Progress::kDone);
+  EXPECT_EQ(peer().refusal(), PeerNode::Refusal::kNotPaidFor);
+  EXPECT_TRUE(node().store.record.empty());
+}
+
+TEST_F(ByHand, ANodeThatNobodyCanReachDoesNotPublish) {
+  Begin(true);  // it does not listen
+  Join(false);
+  EXPECT_EQ(Next(), PeerNode::Progress::kDone);
+  EXPECT_EQ(peer().refusal(), PeerNode::Refusal::kUnreachable);
+}
+
+TEST_F(ByHand, AFinalErrorOfTheDirectoryEndsTheNodesPart) {
+  Begin();
+  ExpectRequest(PeerRequest::Kind::kJoin);
+  PeerReply error;
+  error.code = ErrorCode::kBusy;
+  error.wait_ms = 7;
+  ASSERT_EQ(peer().OnReply(error), Status::kOk);
+  ASSERT_EQ(Next(), PeerNode::Progress::kWait);
+  EXPECT_EQ(peer().wait_ms(), 7u);
+  ExpectRequest(PeerRequest::Kind::kJoin);
+  error.code = ErrorCode::kModelMismatch;
+  error.final = true;
+  ASSERT_EQ(peer().OnReply(error), Status::kOk);
+  EXPECT_EQ(Next(), PeerNode::Progress::kDone);
+  EXPECT_EQ(peer().refusal(), PeerNode::Refusal::kByDirectory);
+  EXPECT_EQ(peer().error_code(), ErrorCode::kModelMismatch);
+}
+
+TEST_F(ByHand, WithoutAStoreNothingLeaves) {
+  Begin();
+  node().store.fails = true;
+  Join();
+  ExpectRequest(PeerRequest::Kind::kLease);
+  ASSERT_EQ(peer().OnReply(Granted({}, {}, 1)), Status::kOk);
+  PeerNode::Progress progress = PeerNode::Progress::kAgain;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(peer().Step(&progress), Status::kStoreFailed);
+  EXPECT_EQ(progress, PeerNode::Progress::kAgain);
+}
+
+TEST(PeerNode, AWrongConfigurationIsRefused) {
+  uint64_t now_ms = 0;
+  TownNode node(0, true, &now_ms);
+  node.Start();
+  Bytes fetched(MaxPublicationBytes(TownNet::kParameters));
+  PeerNodeConfig config;
+  config.port.now_ms = [](void*) { return uint64_t{1}; };
+  config.fetched = {fetched.data(), fetched.size()};
+  const auto step = [&](const PeerNodeConfig& c) {
+    PeerNode::Progress progress = PeerNode::Progress::kAgain;
+    return PeerNode(&node.trainer(), AlwaysShare(), c).Step(&progress);
+  };
+  EXPECT_EQ(step(config), Status::kOk);
+  PeerNodeConfig bad = config;
+  bad.port.now_ms = nullptr;
+  EXPECT_EQ(step(bad), Status::kInvalidArgument);
+  bad = config;
+  bad.max_frame = kMinMaxFrame - 1;
+  EXPECT_EQ(step(bad), Status::kInvalidArgument);
+  bad = config;
+  bad.fetched = bad.fetched.first(fetched.size() - 1);
+  EXPECT_EQ(step(bad), Status::kBufferTooSmall);
+}
+
+}  // namespace
+}  // namespace sotto
