@@ -238,7 +238,9 @@ class PeerSite {
   }
 
   void ExpectTheModelOf(const Expected& expected) const {
-    if (has_relay_) EXPECT_EQ(ReadModel(HeadPath()), expected.head);
+    if (has_relay_) {
+      EXPECT_EQ(ReadModel(HeadPath()), expected.head);
+    }
     const Json results = Json::parse(ReadFile(site.Path("directory.json")));
     EXPECT_EQ(results["version"], expected.version);
     const uint32_t last = results["publisher"];
@@ -254,7 +256,7 @@ class PeerSite {
     std::mt19937 random(seed);
     for (int i = 0; i < times; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(random() % 120));
-      restart(random());
+      restart(static_cast<uint32_t>(random()));
       if (testing::Test::HasFatalFailure()) return;
     }
   }

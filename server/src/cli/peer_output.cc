@@ -97,12 +97,15 @@ Json PeerPrivacyToJson(const privacy::PeerStatement& statement, bool seeded) {
   json["copies"] = s.copies;
   json["passes"] = s.passes;
   json["releases"] = s.releases;
-  json["sensitivity"] = s.sensitivity_q20 * 0x1p-20;
+  const auto if_claimed = [&s](double value) {
+    return s.claims.empty() ? Json(nullptr) : Finite(value);
+  };
+  json["sensitivity"] = if_claimed(s.sensitivity_q20 * 0x1p-20);
   json["noise_sigma"] = s.noise_q20 * 0x1p-20;
   json["noise_q20"] = s.noise_q20;
-  json["release_rho"] = Finite(s.release_rho);
-  json["rho"] = Finite(s.rho);
-  json["continuous_epsilon"] = s.claims.empty() ? Json(nullptr) : Finite(s.continuous_epsilon);
+  json["release_rho"] = if_claimed(s.release_rho);
+  json["rho"] = if_claimed(s.rho);
+  json["continuous_epsilon"] = if_claimed(s.continuous_epsilon);
   json["claims"] = ClaimsToJson(s.claims);
   return json;
 }

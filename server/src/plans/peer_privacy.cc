@@ -68,7 +68,6 @@ void AddRelease(const PeerTraining& t, PeerStatement* s) {
   if (status == Status::kOk) status = PeerReleaseRhoQ40(*t.model, t.job, &rho_q40);
   if (status == Status::kMismatch) throw std::invalid_argument(Mismatch(t));
   if (status != Status::kOk) throw std::invalid_argument("the job has no sensitivity");
-  s->noise_q20 = t.job.noise_q20;
   s->release_rho =
       rho_q40 == UINT64_MAX ? kInfinity : std::ldexp(static_cast<double>(rho_q40), -40);
 }
@@ -173,6 +172,7 @@ PeerStatement StatePeers(const PeerTraining& training, const std::vector<PeerNod
   PeerStatement statement;
   statement.nodes = static_cast<int64_t>(nodes.size());
   statement.copies = training.copies;
+  statement.noise_q20 = training.job.noise_q20;
   for (const PeerNode& node : nodes) {
     statement.passes = std::max(statement.passes, node.passes);
     statement.releases = std::max(statement.releases, node.releases);

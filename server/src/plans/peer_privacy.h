@@ -75,7 +75,7 @@ const PeerClaimKind& PeerKind(Unit unit);
 struct PeerStatement {
   std::vector<Claim> claims;
   std::string refusal;  // one sentence; empty if there are claims
-  // What the claims rest on; with a refusal, noise and rho are 0.
+  // What the claims rest on. Without claims sensitivity and rho are 0.
   int64_t nodes = 0;
   int64_t copies = 1;
   int64_t passes = 0;          // the most of a node
