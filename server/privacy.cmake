@@ -1,4 +1,4 @@
-# sotto::privacy: accounting, plans and published bounds. Pure functions, no I/O, usable on its own: the
+# sotto::privacy: accounting, plans and published bounds. Pure functions, no I/O; needs the SDK alone: the
 # server and the fuzz targets include this file.
 find_package(kissfft CONFIG REQUIRED COMPONENTS float SHARED)
 
@@ -28,6 +28,7 @@ add_library(sotto_privacy STATIC
   ${CMAKE_CURRENT_LIST_DIR}/src/plans/claim.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/plans/claim_kinds.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/plans/composition.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/plans/peer_privacy.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/plans/plan.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/plans/private_noise.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/plans/schedule.cc
@@ -35,7 +36,9 @@ add_library(sotto_privacy STATIC
   ${CMAKE_CURRENT_LIST_DIR}/src/published/asymptotic.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/published/closed_forms.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/published/comparison.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/published/peer_noise.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/published/sample_level.cc)
 add_library(sotto::privacy ALIAS sotto_privacy)
 target_include_directories(sotto_privacy PUBLIC ${CMAKE_CURRENT_LIST_DIR}/src)
+target_link_libraries(sotto_privacy PUBLIC sotto::sdk)
 sotto_own_sources(sotto_privacy)

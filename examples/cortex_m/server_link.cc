@@ -32,19 +32,22 @@ Status ServerLink::Open() {
   return status;
 }
 
-Status ServerLink::Await(const Request& request, Reply* reply) {
+// The beginning of an exchange.
+Status ServerLink::Start() {
+  const Status status = is_open_ ? Status::kOk : Open();
   last_byte_ms_ = mps2::NowMs();
-  for (;;) {
-    const Status status = link_.Exchange(request, reply);
-    if (status != Status::kWouldBlock) return status;
-    if (mps2::NowMs() - last_byte_ms_ > kSilenceMs) return Status::kLinkLost;
-    if (!link_.wants_write()) mps2::UartWait();
-  }
+  return status;
 }
 
-Status ServerLink::Exchange(const Request& request, Reply* reply) {
-  Status status = is_open_ ? Status::kOk : Open();
-  if (status == Status::kOk) status = Await(request, reply);
+// Returns kLinkLost after too long a silence.
+Status ServerLink::AwaitBytes() {
+  if (mps2::NowMs() - last_byte_ms_ > kSilenceMs) return Status::kLinkLost;
+  if (!link_.wants_write()) mps2::UartWait();
+  return Status::kOk;
+}
+
+// The end of an exchange.
+Status ServerLink::Finish(Status status) {
   if (status == Status::kOk) {
     pause_ms_ = kFirstPauseMs;
     return status;

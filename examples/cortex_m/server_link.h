@@ -32,8 +32,18 @@ class ServerLink {
 
   // Sends a request and waits for its reply, in a new session if there is none. The reply's bytes
   // are valid until the next call. Returns kOk, or the failure that ended the session: then call
-  // Client::OnLinkLost() and try again.
-  Status Exchange(const Request& request, Reply* reply);
+  // OnLinkLost() of the client or the node and try again.
+  //   Request, Reply  those of a client, or PeerRequest and PeerReply
+  template <class Request, class Reply>
+  Status Exchange(const Request& request, Reply* reply) {
+    Status status = Start();
+    while (status == Status::kOk) {
+      status = link_.Exchange(request, reply);
+      if (status != Status::kWouldBlock) break;
+      status = AwaitBytes();
+    }
+    return Finish(status);
+  }
 
   // Ends the session with close_notify.
   void Close();
@@ -49,7 +59,9 @@ class ServerLink {
   static int Send(void* context, const uint8_t* bytes, size_t size);
   static int Receive(void* context, uint8_t* out, size_t size);
   Status Open();
-  Status Await(const Request& request, Reply* reply);
+  Status Start();
+  Status AwaitBytes();
+  Status Finish(Status status);
 
   Port port_;
   ByteSpan device_id_;

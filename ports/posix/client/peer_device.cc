@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t kMaxFrame = 4096;
 constexpr uint64_t kPatienceMs = 10000;
-constexpr uint64_t kIdleMs = 15000;  // a longer training closes the link first
+constexpr uint64_t kIdleMs = 60000;  // a longer training closes the link first
 constexpr uint32_t kServePauseMs = 1000;
 constexpr uint32_t kMostLost = 5;  // answers in a row of a directory that has ended
 

@@ -17,8 +17,8 @@
 // cost in one record, before any byte can leave. A reset before that record forgets the step, and
 // nothing of it had left; after it the same bytes are sent again. So no batch is released twice.
 // What was learned alone since the last publication is not saved: after a reset the node takes
-// those steps again, with the same batches and the same decisions of a public policy, up to the
-// same model.
+// those steps again, with the same batches and, of never, always, coin and period, the same
+// decisions, up to the same model.
 //
 // The ledger. The record holds the next step, the publications of this job and what they cost, and
 // what earlier jobs on this store have cost, per unit. It refuses a publication that is not paid

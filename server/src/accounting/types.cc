@@ -20,7 +20,7 @@ constexpr Named<Sampling> kSamplings[] = {
     {Sampling::kFull, "full"},
 };
 
-constexpr Named<Unit> kUnits[] = {{Unit::kDevice, "device"}};
+constexpr Named<Unit> kUnits[] = {{Unit::kDevice, "device"}, {Unit::kSample, "sample"}};
 
 constexpr Named<TrustMode> kTrustModes[] = {
     {TrustMode::kTrustedServer, "trusted-server"},

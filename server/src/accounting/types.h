@@ -30,6 +30,7 @@ enum class Sampling {
 // The data that one unit of the guarantee covers.
 enum class Unit {
   kDevice,  // everything that one device holds
+  kSample,  // one sample, wherever it lies
 };
 
 // The party against which the guarantee does not protect.
@@ -46,7 +47,7 @@ enum class Bound {
 
 const char* Name(Adjacency adjacency);   // "add-remove", "replace-one"
 const char* Name(Sampling sampling);     // "uniform", "poisson", "none", "full"
-const char* Name(Unit unit);             // "device"
+const char* Name(Unit unit);             // "device", "sample"
 const char* Name(TrustMode trust_mode);  // "trusted-server", "private-noise"
 
 // The value that has this name. Each throws std::invalid_argument for any other name.

@@ -13,6 +13,7 @@
 #include "accounting/figures.h"
 #include "cli/account_ledger.h"
 #include "cli/account_options.h"
+#include "cli/account_peers.h"
 #include "cli/account_published.h"
 #include "cli/claims_output.h"
 #include "cli/figures.h"
@@ -275,6 +276,7 @@ void AddAccountCommand(CLI::App& app) {
   AddQuestion(account, "compare", "all accountants side by side", AccountQuestion::kEpsilon,
               RunCompare,
               "--sampling uniform --noise-multiplier 1 --rate 0.05 --rounds 30 --delta 1e-5");
+  AddAccountPeersCommand(account);
   AddAccountLedgerCommand(account);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/counted.h"
 #include "cli/audit_output.h"
+#include "cli/audit_peers.h"
 #include "cli/gave_up.h"
 #include "cli/job_options.h"
 #include "cli/json_output.h"
@@ -221,6 +222,7 @@ void AddAuditCommand(CLI::App& app) {
            kMembershipFooter, AddMembershipOptions, RunMembership);
   AddAudit(audit, "sensitivity", "how far one sample, or one device, moves the models",
            kSensitivityFooter, AddSensitivityOptions, RunSensitivity);
+  AddAuditPeers(audit);
 }
 
 }  // namespace sotto::server

@@ -37,7 +37,7 @@ CLI::Validator Servable(const FieldText& field) {
 template <class Value, class Request>
 CLI::Option* AddTyped(CLI::App& command, const Field<Request>& field, Request& request) {
   const std::function<void(const Value&)> set = [&](const Value& value) {
-    field.set(request, value);
+    Give(field, request, value);
   };
   return command.add_option_function<Value>(Names(field), set, field.Help())
       ->default_str(DefaultText(field.get(request)));
@@ -48,7 +48,7 @@ template <class Request>
 CLI::Option* AddNumberOrWord(CLI::App& command, const Field<Request>& field, Request& request) {
   const std::function<void(const std::string&)> set = [&](const std::string& text) {
     const std::optional<double> number = posix::ParseReal(text);
-    field.set(request, number ? Json(*number) : Json(text));
+    Give(field, request, number ? Json(*number) : Json(text));
   };
   return command.add_option_function<std::string>(Names(field), set, field.Help())
       ->default_str(DefaultText(field.get(request)));
@@ -67,7 +67,9 @@ CLI::Option* AddByKind(CLI::App& command, const Field<Request>& field, Request& 
     case Kind::kText:
       return AddTyped<std::string>(command, field, request);
   }
-  const std::function<void(int64_t)> set = [&](int64_t count) { field.set(request, count > 0); };
+  const std::function<void(int64_t)> set = [&](int64_t count) {
+    Give(field, request, Json(count > 0));
+  };
   return command.add_flag_function(Names(field), set, field.Help());
 }
 
@@ -134,6 +136,7 @@ void AddServeOptions(CLI::App& command, ServeRequest& request) {
 
 void AddSimulateOptions(CLI::App& command, SimulationRequest& request) {
   AddOptions(command, Command::kSimulate, Group::kFleet, SimulationFields(), request);
+  AddGroup(command, Command::kSimulate, Group::kPeers, SimulationFields(), request);
 }
 
 void AddEpsilonAuditOptions(CLI::App& command, EpsilonAuditRequest& request) {

@@ -13,6 +13,7 @@
 #include "cli/gave_up.h"
 #include "cli/json_output.h"
 #include "cli/output_file.h"
+#include "cli/peers_command.h"
 #include "cli/progress.h"
 #include "cli/repeated_runs.h"
 #include "cli/report.h"
@@ -231,7 +232,9 @@ class RepeatedRun {
 }  // namespace
 
 void RunSimulate(const SimulationRequest& request) {
-  if (request.seeds) {
+  if (request.peers.topology == Topology::kPeers) {
+    RunPeers(request);
+  } else if (request.seeds) {
     RepeatedRun(request).Do();
   } else {
     SingleRun(request).Do();

@@ -7,6 +7,8 @@
 #include "experiment/attack_runs.h"
 #include "experiment/formulas.h"
 #include "plans/claim.h"
+#include "sim/peer_fields.h"
+#include "sim/peer_request.h"
 #include "sim/simulation.h"
 
 namespace sotto::server {
@@ -66,10 +68,57 @@ SimulationConfig ConfigOf(const SimulationRequest& request, const RunContext& co
   return config;
 }
 
-void CheckSimulation(const Settings& settings) { static_cast<void>(RequestOf(settings)); }
+// Of a policy that never publishes the accuracy is that of the nodes' own models, the mean.
+void PutPeersEvaluation(const PeersResult& result, Outcome* outcome) {
+  const PeersEvaluation& last = result.last();
+  PutEvaluation(last.shared, outcome);
+  Put("accuracy_own", last.mean_own, outcome);
+  if (result.publications.empty()) Put("accuracy", last.mean_own, outcome);
+  for (const PeersEvaluation& now : result.evaluations) {
+    const bool is_alone = result.publications.empty();
+    outcome->series["turn"].push_back(now.turn);
+    outcome->series["accuracy"].push_back(is_alone ? now.mean_own
+                                                   : now.shared.accuracy().value_or(0));
+    outcome->series["accuracy_own"].push_back(now.mean_own);
+  }
+}
+
+Outcome PeersOutcomeOf(const PeersPlan& plan, const PeersResult& result) {
+  Outcome outcome;
+  PutPeersEvaluation(result, &outcome);
+  const privacy::PeerStatement statement = StatementOf(plan, result);
+  if (!statement.claims.empty()) Put("epsilon", statement.claims.front().epsilon, &outcome);
+  const auto publications = static_cast<double>(result.publications.size());
+  const double steps = publications + static_cast<double>(result.local_steps);
+  Put("publications", publications, &outcome);
+  Put("published_share", steps == 0 ? 0 : publications / steps, &outcome);
+  Put("bytes", static_cast<double>(result.bytes()), &outcome);
+  Put("noise_sigma", plan.config.job.noise_q20 * 0x1p-20, &outcome);
+  Put("delta", plan.training.delta, &outcome);
+  outcome.note = statement.refusal;
+  return outcome;
+}
+
+Outcome RunPeersSimulation(const SimulationRequest& request, const RunContext& context) {
+  const TrainTest data = context.samples.Open(request);
+  PeersPlan plan = MakePeers(request, data);
+  plan.config.threads = 1;
+  plan.config.stop = context.stop;
+  return PeersOutcomeOf(plan, SimulatePeers(plan.config, data, [](uint32_t, uint32_t) {}));
+}
+
+bool IsOfPeers(const SimulationRequest& request) {
+  return request.peers.topology == Topology::kPeers;
+}
+
+void CheckSimulation(const Settings& settings) {
+  const SimulationRequest request = RequestOf(settings);
+  IsOfPeers(request) ? CheckPeers(request) : RequireOptionsOfTopology(request);
+}
 
 Outcome RunSimulation(const Settings& settings, const RunContext& context) {
   const SimulationRequest request = RequestOf(settings);
+  if (IsOfPeers(request)) return RunPeersSimulation(request, context);
   const SimulationConfig config = ConfigOf(request, context);
   const TrainTest data = context.samples.Open(request);
   const SimulationResult result = Simulate(config, data, [](const RoundReport&) {});

@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "plans/calibration.h"
+#include "sim/peer_data.h"
 #include "sim/request_data.h"
 
 namespace sotto::server {
@@ -33,6 +34,7 @@ class OpenedSamples : public SharedSamples {
   };
 
   static std::string KeyOf(const SimulationRequest& request) {
+    if (request.peers.topology == Topology::kPeers) return PeerDataKey(request);
     return fmt::format("{}|{}|{}|{}|{}|{}", request.data, request.test.value_or(""),
                        request.classes.value_or(""), request.model_file, request.job.model->name,
                        uint64_t{request.fleet.devices} * request.fleet.samples_per_device);

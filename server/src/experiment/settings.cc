@@ -65,7 +65,7 @@ size_t SetFields(const std::vector<Field<Request>>& fields, const Settings& sett
     const bool fits = !field.range || !value.is_number() ||
                       field.range->ContainsFloat(value.template get<double>());
     if (!fits) Refuse(field.name, setting->second, "is not in the range " + field.range->Text());
-    field.set(request, value);
+    Give(field, request, value);
     ++set;
   }
   return set;

@@ -18,6 +18,7 @@ constexpr Named<View> kViews[] = {
     {View::kReleasesAndParticipants, "releases-and-participants"},
     {View::kEveryUpdate, "every-update"},
     {View::kOneUpdate, "one-update"},
+    {View::kPublications, "publications"},
 };
 
 struct NamedAssumption {
@@ -41,9 +42,17 @@ constexpr NamedAssumption kAssumptions[] = {
     {Assumption::kUpdatesAsRecorded, "updates-as-recorded",
      "No device sends more updates than the server's store records."},
     {Assumption::kPrivateNoiseIsSecret, "private-noise-is-secret",
-     "Only the device itself knows the noise that it adds to its update."},
+     "Only the device itself knows the noise that it adds to what it sends."},
     {Assumption::kRandomBitsAreUniform, "random-bits-are-uniform",
      "Keys, entropy and the ChaCha20 keystream are as good as independent uniform bits."},
+    {Assumption::kPolicyInputsArePublic, "policy-inputs-are-public",
+     "When a node publishes follows from public numbers, its number of samples among them, and "
+     "from "
+     "draws that no data enter."},
+    {Assumption::kCopiesAsCounted, "copies-as-counted",
+     "Each sample lies once on a node, and on no more nodes than the figure counts."},
+    {Assumption::kStoreIsNewest, "store-is-newest",
+     "No node's store is lost, shared with another node or replaced by an older copy."},
     {Assumption::kStopFixedBeforehand, "stop-fixed-beforehand",
      "When to stop, or a limit that is not exceeded, was fixed before any model was released."},
     {Assumption::kNoiseIsIdeal, "noise-is-ideal",

@@ -32,6 +32,7 @@ enum class View {
   kReleasesAndParticipants,  // every released model, and the uploading devices of each round
   kEveryUpdate,              // every update of a device that uploads in every attempt
   kOneUpdate,                // one update of a device
+  kPublications,             // without a server: every publication, who published it and when
 };
 
 // The conditions beside the mathematics under which a figure holds. PRIVACY.md discusses each.
@@ -44,6 +45,9 @@ enum class Assumption {
   kUpdatesAsRecorded,
   kPrivateNoiseIsSecret,
   kRandomBitsAreUniform,
+  kPolicyInputsArePublic,
+  kCopiesAsCounted,
+  kStoreIsNewest,
   kStopFixedBeforehand,
   kNoiseIsIdeal,
 };
@@ -63,7 +67,8 @@ struct Claim {
   View view = View::kReleases;
   Unit unit = Unit::kDevice;
   Adjacency adjacency = Adjacency::kReplaceOne;
-  // L2 sensitivity of the view before noise is added, in clipping bounds: 1 or 2.
+  // L2 sensitivity of the view before noise is added, in clipping bounds: 1 or 2. Without a server:
+  // in the largest effect of one unit, 2.
   double sensitivity = 2.0;
   int64_t colluders = 0;  // participants that tell the adversary their noise; >= 0
   TrustMode trust_mode = TrustMode::kTrustedServer;

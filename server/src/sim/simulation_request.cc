@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "sim/noise_decay.h"
+#include "sim/peer_fields.h"
 #include "sotto/data/partitions.h"
 #include "sotto/options/numbers.h"
 #include "spec/make_job.h"
@@ -130,6 +131,7 @@ Fields AllFields() {
           "evaluate the model after each round whose number divides by this one; the last round "
           "always"),
   };
+  for (const Field<SimulationRequest>& field : PeerFields()) all.push_back(field);
   for (Field<SimulationRequest>& field : OutputFields<SimulationRequest>()) all.push_back(field);
   for (const Field<SimulationRequest>& field : FilesOfARun()) all.push_back(field);
   return all;
@@ -221,6 +223,7 @@ void AskForSpectra(const SimulationRequest& request, SimulationConfig* config) {
 }  // namespace
 
 SimulationConfig MakeSimulation(const SimulationRequest& request) {
+  RequireOptionsOfTopology(request);
   if (request.noise_decay_from) {
     SimulationRequest decided = request;
     decided.job.plan.schedule.noise_decay = EstimateNoiseDecay(request).tau;

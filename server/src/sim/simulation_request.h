@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/peer_options.h"
 #include "sim/simulation.h"
 #include "spec/field.h"
 #include "spec/job_request.h"
@@ -21,6 +22,7 @@ struct SimulationRequest : JobRequest {
   std::optional<std::string> test;  // see OpenTrainTest(); absent: the data set's own, or a share
   std::optional<std::string> classes;  // of data, see OnlyClasses(); absent: all
   FleetOptions fleet;
+  PeerOptions peers;  // of a training without a server
   // Public data from which --noise-decay is found before the first round: noise_decay.h.
   std::optional<std::string> noise_decay_from;
   std::optional<double> held_out;  // absent: a fifth if devices evaluate, else nothing

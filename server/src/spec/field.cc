@@ -65,6 +65,8 @@ const char* Name(Group group) {
       return "Audit";
     case Group::kFleet:
       return "Fleet and data";
+    case Group::kPeers:
+      return "Without a server";
     case Group::kNetwork:
       return "Network and store";
     case Group::kRounds:

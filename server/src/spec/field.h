@@ -34,7 +34,7 @@ namespace sotto::server {
 using Json = nlohmann::ordered_json;
 
 // The headings of --help, in its order.
-enum class Group { kNone, kAudit, kFleet, kNetwork, kRounds, kTraining, kPrivacy, kRun };
+enum class Group { kNone, kAudit, kFleet, kPeers, kNetwork, kRounds, kTraining, kPrivacy, kRun };
 const char* Name(Group group);  // "Fleet and data", ...
 
 enum class Kind { kFlag, kCount, kReal, kText };
@@ -344,6 +344,14 @@ struct Field : FieldText {
     return Reads([ref](const JobRecord& job) { return ToJson(ref(job.config.plan)); });
   }
 };
+
+// Sets an option that somebody named, and remembers that it was named: no default, not even one
+// that depends on other options, takes its place. Request is a JobRequest.
+template <class Request>
+void Give(const Field<Request>& field, Request& request, const Json& value) {
+  field.set(request, value);
+  request.given.insert(field.name);
+}
 
 // A row with nothing but its name and its help.
 template <class Request>

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "round/job_config.h"
@@ -32,6 +33,11 @@ struct JobRequest {
   // Keeps job.model if that came from a file: the request must outlive the job.
   posix::SharedModel opened_model;
   std::string model_file;  // it; empty: the model has a name
+
+  // The names of the options that somebody gave, see Give() in field.h. What is not here may have
+  // another default in another topology.
+  std::set<std::string> given;
+  bool Has(const char* option) const { return given.count(option) > 0; }
 
   // The values that MakeJob() must resolve:
   double epsilon = 6.0;  // > 0; +infinity: fine uniform dither instead of noise, WITHOUT privacy

@@ -16,8 +16,8 @@ TEST(ClaimTest, EveryNameIsReadBack) {
   for (const Adversary a : {Adversary::kPublic, Adversary::kNetwork, Adversary::kServer}) {
     EXPECT_EQ(AdversaryByName(Name(a)), a);
   }
-  for (const View v :
-       {View::kReleases, View::kReleasesAndParticipants, View::kEveryUpdate, View::kOneUpdate}) {
+  for (const View v : {View::kReleases, View::kReleasesAndParticipants, View::kEveryUpdate,
+                       View::kOneUpdate, View::kPublications}) {
     EXPECT_EQ(ViewByName(Name(v)), v);
   }
   for (int i = 0; i <= static_cast<int>(Assumption::kNoiseIsIdeal); ++i) {
@@ -31,7 +31,7 @@ TEST(ClaimTest, EveryNameIsReadBack) {
   for (const Sampling s : {Sampling::kUniform, Sampling::kPoisson, Sampling::kNone}) {
     EXPECT_EQ(SamplingByName(Name(s)), s);
   }
-  EXPECT_EQ(UnitByName("device"), Unit::kDevice);
+  for (const Unit u : {Unit::kDevice, Unit::kSample}) EXPECT_EQ(UnitByName(Name(u)), u);
   for (const TrustMode t : {TrustMode::kTrustedServer, TrustMode::kPrivateNoise}) {
     EXPECT_EQ(TrustModeByName(Name(t)), t);
   }
@@ -48,7 +48,7 @@ TEST(ClaimTest, AnUnknownNameIsRefusedWithTheKnownOnes) {
   EXPECT_THROW(AssumptionByName("none"), std::invalid_argument);
   EXPECT_THROW(AdjacencyByName("replace"), std::invalid_argument);
   EXPECT_THROW(SamplingByName("all"), std::invalid_argument);
-  EXPECT_THROW(UnitByName("sample"), std::invalid_argument);
+  EXPECT_THROW(UnitByName("person"), std::invalid_argument);
   EXPECT_THROW(TrustModeByName("none"), std::invalid_argument);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plans/claim_kinds.h"
+#include "plans/peer_privacy.h"
 
 namespace sotto::privacy {
 namespace {
@@ -25,6 +26,16 @@ std::vector<std::string> RowsBelow(const std::string& head) {
 
 std::string Code(const std::string& text) { return "`" + text + "`"; }
 
+// The field of a kind, comma in front if it is not the first, if the kind rests on the assumption.
+template <typename Kind>
+void AddFigures(const std::vector<Kind>& kinds, Assumption assumption, std::string* figures) {
+  for (const Kind& kind : kinds) {
+    for (const Assumption each : kind.assumptions) {
+      if (each == assumption) *figures += (figures->empty() ? "" : ", ") + Code(kind.json_field);
+    }
+  }
+}
+
 TEST(PrivacyPageTest, ListsEveryKindOfClaim) {
   std::vector<std::string> expected;
   for (const ClaimKind& kind : ClaimKinds()) {
@@ -36,16 +47,23 @@ TEST(PrivacyPageTest, ListsEveryKindOfClaim) {
   EXPECT_EQ(RowsBelow("| figure | `adversary` | `view` | trust mode | for people |"), expected);
 }
 
+TEST(PrivacyPageTest, ListsEveryKindOfClaimWithoutAServer) {
+  std::vector<std::string> expected;
+  for (const PeerClaimKind& kind : PeerClaimKinds()) {
+    expected.push_back("| " + Code(kind.json_field) + " | " + Code(Name(Adversary::kPublic)) +
+                       " | " + Code(Name(View::kPublications)) + " | " + Code(Name(kind.unit)) +
+                       " | " + kind.about + " |");
+  }
+  EXPECT_EQ(RowsBelow("| figure | `adversary` | `view` | `unit` | about |"), expected);
+}
+
 TEST(PrivacyPageTest, ListsEveryAssumptionAndTheFiguresThatRestOnIt) {
   std::vector<std::string> expected;
   for (int i = 0; i <= static_cast<int>(Assumption::kNoiseIsIdeal); ++i) {
     const auto assumption = static_cast<Assumption>(i);
     std::string figures;
-    for (const ClaimKind& kind : ClaimKinds()) {
-      for (const Assumption each : kind.assumptions) {
-        if (each == assumption) figures += (figures.empty() ? "" : ", ") + Code(kind.json_field);
-      }
-    }
+    AddFigures(ClaimKinds(), assumption, &figures);
+    AddFigures(PeerClaimKinds(), assumption, &figures);
     if (assumption == Assumption::kStopFixedBeforehand) {
       figures = "those of a part of a plan, and of several jobs on the same devices";
     }

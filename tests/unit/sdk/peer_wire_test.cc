@@ -2,6 +2,7 @@
 // limits is neither encoded nor decoded.
 #include "sotto/peer_wire.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <random>
 #include <string>

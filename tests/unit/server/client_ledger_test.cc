@@ -37,19 +37,23 @@ struct ClientLedgerTest : testing::Test {
     device->config.ledger = LedgerIn(memory.store());
     device->config.min_private_noise_q20 = PrivateNoiseLimitQ20(1e-3);
     device->config.most_private_updates = limit;
+    is_asked = false;
   }
 
   Client& client() { return device->client(); }
 
-  // Steps and exchanges until the client is about to send in this state, or a step fails.
+  // Exchanges and steps until the client is about to send in this state, or fails.
   Status AdvanceTo(State state) {
     Progress progress = Progress::kAgain;
     for (;;) {
+      if (is_asked) {
+        is_asked = false;
+        const Reply reply = small.job.Answer(index, client().request());
+        if (Status s = client().OnReply(reply); s != Status::kOk) return s;
+      }
       if (Status s = client().Step(&progress); s != Status::kOk) return s;
-      if (progress != Progress::kSend) continue;
-      if (client().state() == state) return Status::kOk;
-      const Reply reply = small.job.Answer(index, client().request());
-      if (Status s = client().OnReply(reply); s != Status::kOk) return s;
+      is_asked = progress == Progress::kSend;
+      if (is_asked && client().state() == state) return Status::kOk;
     }
   }
 
@@ -66,6 +70,7 @@ struct ClientLedgerTest : testing::Test {
   uint32_t index = 0;
   uint32_t limit = 0;
   uint32_t starts = 0;
+  bool is_asked = false;  // a request waits for its reply
   std::unique_ptr<SmallDevice> device;
 };
 
@@ -77,9 +82,11 @@ TEST_F(ClientLedgerTest, AnUpdateIsChargedBeforeItsUploadBegins) {
   EXPECT_EQ(client().private_updates(), 1u);
   EXPECT_GE(Stored().rho_q32, kRho - kRho / 100000);
   EXPECT_LE(Stored().rho_q32, kRho + kRho / 100000);
+  client().OnLinkLost();
   EXPECT_EQ(device->Run(small.job, index), Status::kOk);
   EXPECT_EQ(Stored().updates, 1u);
   EXPECT_EQ(memory.saves, 1);
+  EXPECT_EQ(small.job.CloseRound().reported, 1u);
 }
 
 TEST_F(ClientLedgerTest, ALinkThatIsCutCostsNothingMore) {

@@ -1,7 +1,7 @@
 // The relay against nodes that are honest, cut off or hostile; and the folder of the state.
 #include <filesystem>
 #include <fstream>
-#include <limits>
+#include <stdexcept>
 
 #include "peers/directory_folder.h"
 #include "sotto/posix/files.h"

@@ -2,6 +2,7 @@
 #include "peers/directory.h"
 
 #include <set>
+#include <stdexcept>
 
 #include "sotto/key_labels.h"
 #include "unit/sdk/hex.h"

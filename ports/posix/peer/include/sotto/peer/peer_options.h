@@ -40,7 +40,10 @@ PeerJob PeerJobOf(const PeerJobOptions& options);
 // The job as the text of a file, all settings in it.
 std::string PeerJobText(const PeerJob& job);
 
-// Reads such a text.
+// The job as a C++ header for firmware, which has `constexpr sotto::PeerJob kPeerJob`.
+std::string PeerJobHeader(const PeerJob& job);
+
+// Reads the text of a file.
 //   path  for messages
 // Throws std::invalid_argument.
 PeerJob ParsePeerJob(const std::string& path, const std::string& text);

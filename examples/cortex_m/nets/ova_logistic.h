@@ -1,0 +1,19 @@
+// Ten logistic regressions on 50 numbers, one-vs-all, and samples that sotto-shard wrote: a convex
+// net, for firmware of nodes without a server. Part of examples/cortex_m. See softmax.h.
+#ifndef SOTTO_EXAMPLES_NETS_OVA_LOGISTIC_H_
+#define SOTTO_EXAMPLES_NETS_OVA_LOGISTIC_H_
+
+#include "shard.h"
+#include "sotto/models.h"
+
+namespace sotto {
+
+using Net = OvaLogistic;
+constexpr ModelInfo kModel = MakeModelInfo<Net>("ova-logistic");
+constexpr uint32_t kMaxBatchSize = 50;
+
+inline SampleSource DeviceSamples() { return FlashNumbers(Net::kInputs); }
+
+}  // namespace sotto
+
+#endif  // SOTTO_EXAMPLES_NETS_OVA_LOGISTIC_H_

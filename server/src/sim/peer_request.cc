@@ -1,0 +1,179 @@
+#include "sim/peer_request.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+#include <stdexcept>
+#include <thread>
+
+#include "codec/codecs.h"
+#include "published/peer_noise.h"
+#include "sim/peer_data.h"
+#include "sim/peer_fields.h"
+#include "sim/peer_policies.h"
+#include "sotto/key_labels.h"
+#include "sotto/policy/policies.h"
+#include "sotto/posix/run_key.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr double kLargestDelta = 1e-5;
+constexpr uint32_t kEvaluations = 10;  // where --evaluate-every is not named
+
+void Require(bool condition, const std::string& message) {
+  if (!condition) throw std::invalid_argument(message);
+}
+
+bool HasNoise(const SimulationRequest& r) {
+  return r.peers.unit != PeerUnit::kNone && std::isfinite(r.epsilon) &&
+         std::string(r.job.codec->name) != "none";
+}
+
+PeersConfig Settings(const SimulationRequest& r, const TrainTest& data) {
+  PeersConfig config;
+  config.model = PeerModel(r, data.train->info());
+  config.peers = r.peers.peers;
+  config.share = r.peers.share;
+  config.order = r.peers.order;
+  config.partition = r.fleet.partition;
+  config.partition_seed = r.fleet.partition_seed;
+  config.samples_per_peer =
+      r.Has("samples-per-device")
+          ? r.fleet.samples_per_device
+          : static_cast<uint32_t>(std::max<size_t>(1, data.train->size() / r.peers.peers));
+  config.run_key = posix::RunKey(r.seed);
+  config.is_seeded = r.seed.has_value();
+  config.threads = r.job.threads != 0
+                       ? r.job.threads
+                       : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return config;
+}
+
+// The job without its noise.
+PeerJob BareJob(const SimulationRequest& r) {
+  PeerJob job;
+  job.rule = r.peers.rule;
+  job.unit = HasNoise(r) ? r.peers.unit : PeerUnit::kNone;
+  job.batch_size = r.Has("batch-size") ? r.job.training.batch_size : kDefaultPeerBatch;
+  job.learning_rate = r.job.training.learning_rate;
+  job.weight_decay = r.job.training.weight_decay;
+  job.range = r.peers.range;
+  job.error_clip = r.peers.error_clip;
+  job.feature_norm = r.peers.feature_norm;
+  job.clip_l2 = job.unit == PeerUnit::kDevice ? r.job.training.clip_l2 : 0.0f;
+  job.passes = r.peers.passes;
+  return job;
+}
+
+uint32_t MostSteps(const Partition& partition, const PeerJob& job) {
+  uint32_t most = 0;
+  for (uint32_t node = 0; node < partition.devices(); ++node) {
+    most = std::max(most, partition.DeviceSamples(node).size());
+  }
+  return most / job.batch_size * job.passes;
+}
+
+// Named alike for every node, so that a fleet with the same keys has the same job.
+void SetSalt(const Key& run_key, PeerJob* job) {
+  const Key salt = posix::DeriveKey(run_key, key_label::kJob);
+  std::copy_n(salt.bytes, sizeof(job->salt), job->salt);
+}
+
+uint32_t SoundNoiseQ20(const PeersPlan& plan) {
+  privacy::PeerTraining training = plan.training;
+  // deep-q gets the noise that it would need if its inputs were public; its statement says no more.
+  training.policy_inputs_are_public = true;
+  training.job.noise_q20 = 1;
+  const std::vector<privacy::PeerNode> nodes(plan.config.peers, privacy::PlannedPeer(training.job));
+  return privacy::CalibratePeerNoise(training, nodes, plan.epsilon);
+}
+
+void AddNoise(PeersPlan* plan) {
+  PeerJob& job = plan->config.job;
+  if (job.unit != PeerUnit::kNone) {
+    job.noise_q20 = plan->noise == PeerNoise::kSound
+                        ? SoundNoiseQ20(*plan)
+                        : privacy::PublishedNoiseOf(*plan->config.model, job, plan->epsilon,
+                                                    plan->training.delta)
+                              .noise_q20;
+  }
+  plan->training.job = job;
+}
+
+// The components that the samples have become. Without --pca and --model there are kDefaultPca of
+// them only if there were more features before.
+uint32_t PcaOfOpened(const SimulationRequest& r, const Dataset& opened) {
+  if (r.peers.pca) return *r.peers.pca;
+  return dynamic_cast<const PrincipalRows*>(&opened) != nullptr ? kDefaultPca : 0;
+}
+
+double DeltaOf(const SimulationRequest& r, size_t samples) {
+  const auto n = static_cast<double>(std::max<size_t>(samples, 2));
+  return r.delta.value_or(std::min(kLargestDelta, 1 / (n * n)));
+}
+
+}  // namespace
+
+void CheckPeers(const SimulationRequest& r) {
+  RequireOptionsOfTopology(r);
+  RequireInRange(SimulationFields(), r);
+  static_cast<void>(FindPartition(r.fleet.partition));
+  static_cast<void>(BoundsOf(r.peers.share, 1));
+  const std::string mechanism = r.job.codec->name;
+  Require(!r.Has("mechanism") || mechanism == "none",
+          fmt::format("--mechanism {} is for --topology server; a publication carries discrete "
+                      "Gaussian noise, or with --mechanism none nothing",
+                      mechanism));
+  const bool clips = r.peers.unit == PeerUnit::kDevice;
+  Require(clips || !r.Has("clip"), "--clip bounds what a node adds, for --unit device alone");
+  Require(clips || !r.peers.most_releases, "--most-releases is for --unit device");
+  Require(r.peers.noise == PeerNoise::kSound || r.peers.unit == PeerUnit::kSample,
+          "--peer-noise published is the paper's, for --unit sample");
+}
+
+PeersPlan MakePeers(const SimulationRequest& r, const TrainTest& data) {
+  CheckPeers(r);
+  PeersPlan plan;
+  plan.config = Settings(r, data);
+  plan.config.job = BareJob(r);
+  plan.noise = r.peers.noise;
+  plan.epsilon = r.epsilon;
+  plan.pca = PcaOfOpened(r, *data.train);
+  const Partition partition = PeerPartition(plan.config, *data.train);
+  PeerJob& job = plan.config.job;
+  plan.most_steps = MostSteps(partition, job);
+  Require(plan.most_steps > 0,
+          fmt::format("--batch-size {}: no node has so many samples", job.batch_size));
+  const PolicyBounds bounds = BoundsOf(r.peers.share, plan.most_steps);
+  job.most_local_steps = r.peers.most_local_steps.value_or(bounds.most_local_steps);
+  if (job.unit == PeerUnit::kDevice) {
+    job.most_releases = r.peers.most_releases.value_or(std::max(1u, bounds.most_releases));
+  }
+  SetSalt(plan.config.run_key, &job);
+  plan.training = {plan.config.model.get(), job, FindSharePolicy(r.peers.share).has_public_inputs(),
+                   MostCopies(partition, data.train->size()), DeltaOf(r, data.train->size())};
+  AddNoise(&plan);
+  plan.config.evaluate_every =
+      r.Has("evaluate-every") ? r.evaluate_every : std::max(1u, plan.most_steps / kEvaluations);
+  return plan;
+}
+
+privacy::PeerStatement StatementOf(const PeersPlan& plan, const PeersResult& result) {
+  std::vector<privacy::PeerNode> nodes;
+  for (const PeerNodeReport& node : result.nodes) nodes.push_back({node.passes, node.publications});
+  return privacy::StatePeers(plan.training, nodes);
+}
+
+PeersConfig NeverSharing(const PeersConfig& config) {
+  PeersConfig never = config;
+  never.share = "never";
+  never.job.unit = PeerUnit::kNone;
+  never.job.noise_q20 = never.job.most_releases = 0;
+  never.job.clip_l2 = 0;
+  never.evaluate_every = 0;
+  return never;
+}
+
+}  // namespace sotto::server
