@@ -83,7 +83,7 @@ int JobsOf(const ExperimentOptions& o) {
 
 void PrintList(bool is_markdown) {
   if (is_markdown) return fmt::print("{}", ExperimentsTable(BuiltInExperiments()));
-  for (const Definition& d : BuiltInExperiments()) fmt::print("{:<20}{}\n", d.name, d.title);
+  for (const Definition& d : BuiltInExperiments()) fmt::print("{:<22}{}\n", d.name, d.title);
 }
 
 // The last part of a line of progress: the run's figure.

@@ -20,11 +20,16 @@ struct Figure {
 
 constexpr Figure kFigures[] = {
     {"accuracy", "/accuracy", "accuracy", 4},
+    {"accuracy_own", "/accuracy_own", "own accuracy", 4},
+    {"accuracy_never", "/accuracy_never", "never sharing", 4},
     {"loss", "/evaluation/loss", "loss", 4},
     {"mean_squared_error", "/evaluation/mean_squared_error", "squared error", 6},
     {"epsilon", "/epsilon", "epsilon", 3},
     {"bytes_up_per_device_round", "/bytes_up_per_device_round", "upload, bytes", 1},
+    {"publications", "/publications_in_all", "publications", 1},
 };
+
+constexpr const Figure& kSquaredError = kFigures[4];
 
 MeanDeviation SpreadOf(const std::vector<FinishedRun>& runs, const Figure& figure) {
   std::vector<double> values;
@@ -38,7 +43,7 @@ MeanDeviation SpreadOf(const std::vector<FinishedRun>& runs, const Figure& figur
 // A loss is also the mean squared error of a model without classes: one line is enough.
 bool IsShown(const Figure& figure, const std::vector<FinishedRun>& runs) {
   const bool is_loss = std::string(figure.name) == "loss";
-  return SpreadOf(runs, figure).count > 0 && !(is_loss && SpreadOf(runs, kFigures[2]).count > 0);
+  return SpreadOf(runs, figure).count > 0 && !(is_loss && SpreadOf(runs, kSquaredError).count > 0);
 }
 
 }  // namespace

@@ -114,9 +114,10 @@ TrainTest OnComponents(const TrainTest& data, uint32_t dimensions, double norm) 
           Projected(*data.test, projection, dimensions)};
 }
 
-// The model for which samples are read: files need one only to be read for it.
+// The model for which samples are read. One that takes components does not take the features.
 const ModelInfo* ReadFor(const SimulationRequest& request) {
-  return request.Has("model") ? request.job.model : nullptr;
+  const bool has_components = request.peers.pca.value_or(0) > 0;
+  return request.Has("model") && !has_components ? request.job.model : nullptr;
 }
 
 }  // namespace
