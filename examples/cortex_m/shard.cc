@@ -1,7 +1,5 @@
 #include "shard.h"
 
-#include "sotto/bytes.h"
-
 // The unchanged file: for each sample one byte for the label, then one byte for each feature.
 __asm(
     ".section .rodata.sotto_shard, \"a\"\n"
@@ -27,22 +25,12 @@ Status ReadSample(void*, uint32_t index, Span<float> features, uint32_t* label) 
   return Status::kOk;
 }
 
-Status ReadNumbers(void*, uint32_t index, Span<float> features, uint32_t* label) {
-  const uint8_t* word = sotto_shard_begin + index * 4 * (1 + features.size());
-  *label = LoadU32Le(word);
-  for (float& feature : features) feature = FloatFromBits(LoadU32Le(word += 4));
-  return Status::kOk;
-}
-
-SampleSource Flash(uint32_t sample_size, decltype(SampleSource::read) read) {
-  const auto size = static_cast<uint32_t>(sotto_shard_end - sotto_shard_begin);
-  return {size % sample_size == 0 ? size / sample_size : 0, read, nullptr};
-}
-
 }  // namespace
 
-SampleSource FlashSamples(uint32_t inputs) { return Flash(1 + inputs, ReadSample); }
-
-SampleSource FlashNumbers(uint32_t inputs) { return Flash(4 * (1 + inputs), ReadNumbers); }
+SampleSource FlashSamples(uint32_t inputs) {
+  const auto size = static_cast<uint32_t>(sotto_shard_end - sotto_shard_begin);
+  const uint32_t sample_size = 1 + inputs;
+  return {size % sample_size == 0 ? size / sample_size : 0, ReadSample, nullptr};
+}
 
 }  // namespace sotto

@@ -10,9 +10,6 @@ namespace sotto {
 // Samples of `inputs` features each. The count is 0 if the file does not consist of such samples.
 SampleSource FlashSamples(uint32_t inputs);
 
-// The same of samples that are numbers: a u32 for the label, then float32.
-SampleSource FlashNumbers(uint32_t inputs);
-
 }  // namespace sotto
 
 #endif  // SOTTO_EXAMPLES_SHARD_H_

@@ -15,6 +15,9 @@
 #             why and ends with status 3
 #   readme    the session of examples/cortex_m/README.md as it stands there; only the port and the
 #             folders of sources and programs are changed
+#   peers     three boards and two sotto-clients without a server, through a relay, reach the
+#             simulator's model bit for bit; then the same with boards, a client and the directory
+#             killed again and again: no batch is published twice, and the same model
 #   port      five boards keep the rules of a port, their UART on an echo server, their store in files
 #   store     a board is killed again and again as it saves: its store has the old record or the new one
 # Skipped, 77, where a compiler, an emulator, a source or Fashion-MNIST is missing.
@@ -84,16 +87,49 @@ report_mbedtls() {
     echo 'NOT TESTED: Mbed TLS 3.6 on cortex-m7, no build/cache/mbedtls-3.6 (toolchains/fetch-source.sh)'
 }
 
+# make_peer_data NAME SEED: samples that both a file and a board can hold, two IDX files, 50 bytes an image, ten classes.
+make_peer_data() {
+  /usr/bin/python3 - "$@" << 'END'
+import random
+import struct
+import sys
+
+random.seed(int(sys.argv[2]))
+images, labels = bytearray(), bytearray()
+for i in range(400):
+    label = i % 10
+    labels.append(label)
+    for j in range(50):
+        images.append(min(255, max(0, int(random.gauss(160 if j % 10 == label else 40, 40)))))
+with open(f"{sys.argv[1]}-images-idx3-ubyte", "wb") as file:
+    file.write(struct.pack(">4i", 0x803, 400, 5, 10) + images)
+with open(f"{sys.argv[1]}-labels-idx1-ubyte", "wb") as file:
+    file.write(struct.pack(">2i", 0x801, 400) + labels)
+END
+}
+peer_data="train-images-idx3-ubyte"
+peer_fleet=(--peers 5 --samples-per-device 60)
+peer_job=(--model ova-logistic --data "${peer_data}:labels=train-labels-idx1-ubyte"
+  --test "test-images-idx3-ubyte:labels=test-labels-idx1-ubyte")
+peer_numbers=(--batch-size 10 --passes 2 --epsilon 6 --rule average --share coin:0.5)
+
 # Keys and shards change with their format only: then the build has nothing to do.
 build_images() {
   local i name firmware
   rm -rf fleet.db new
   mkdir -p new
+  make_peer_data train 3
+  make_peer_data test 4
+  "${bin}/sotto" simulate --topology peers "${peer_fleet[@]}" "${peer_job[@]}" "${peer_numbers[@]}" \
+    --seed 7 --job-out new/job.h > simulate.log 2>&1 || fail "simulate --job-out"
   "${bin}/sotto" keys new --store fleet.db --count "${#cores[@]}" "${seed[@]}" > /dev/null
   for i in "${!cores[@]}"; do
     "${bin}/sotto" keys export --store fleet.db "sim-00000${i}" --header "new/key${i}.h" > /dev/null
     "${bin}/sotto-shard" --device "${i}" --seed 7 --out "new/shard${i}.bin" > /dev/null
-    for name in "key${i}.h" "shard${i}.bin"; do
+    ((i > 2)) || "${bin}/sotto-shard" "${peer_job[@]}" --device "${i}" --devices 5 --samples 60 \
+      --seed 7 --out "new/peer${i}.bin" > /dev/null
+    for name in "key${i}.h" "shard${i}.bin" "peer${i}.bin" job.h; do
+      [[ -e "new/${name}" ]] || continue
       cmp -s "new/${name}" "${name}" || cp -p "new/${name}" .
     done
     echo "== device ${i}: ${cores[i]}"
@@ -101,10 +137,14 @@ build_images() {
       --toolchain "${source_dir}/toolchains/arm-none-eabi.cmake" "-DSOTTO_CPU=${cores[i]}" \
       -DSOTTO_INSECURE_ENTROPY=ON -DSOTTO_DEVICE_TESTS=ON -DSOTTO_WARNINGS_AS_ERRORS=ON \
       "-DSOTTO_MBEDTLS_SOURCE_DIR=$(mbedtls_for "${cores[i]}")" \
-      "-DSOTTO_DEVICE_KEY=${PWD}/key${i}.h" "-DSOTTO_DEVICE_SHARD=${PWD}/shard${i}.bin" > cmake.log ||
+      "-DSOTTO_DEVICE_KEY=${PWD}/key${i}.h" "-DSOTTO_DEVICE_SHARD=${PWD}/shard${i}.bin" \
+      "-DSOTTO_PEER_JOB=$( ((i > 2)) || echo "${PWD}/job.h")" -DSOTTO_PEER_SHARE=coin:0.5 \
+      "-DSOTTO_PEER_NET=${source_dir}/examples/cortex_m/nets/ova_logistic.h" \
+      "-DSOTTO_PEER_SHARD=${PWD}/peer${i}.bin" > cmake.log ||
       fail "cmake for ${cores[i]}"
     firmware=(firmware firmware_seeded firmware_small_cnn)
     ((i > 0)) || firmware+=(firmware_windows)
+    ((i > 2)) || firmware+=(peer peer_seeded)
     cmake --build "${cores[i]}" --target "${firmware[@]}" port_check store_check --parallel 2 > build.log ||
       fail "building for ${cores[i]}"
     for name in "${firmware[@]}"; do
@@ -301,6 +341,110 @@ refusal() {
   expect_refusal 'the server serves another model' --model softmax-64-10 --delta 0.01 "${noise[@]}"
 }
 
+# The simulator's fleet as real nodes. directory OPTION...: sets port and directory.
+directory() {
+  rm -f port
+  "${bin}/sotto" directory --store fleet.db --state state --job job.toml --model ova-logistic --relay \
+    --order turns --peers 5 "${seed[@]}" --lease 10 --listen "127.0.0.1:${1-0}" --port-file port \
+    --json directory.json --model-out head.bin >> directory.log 2>&1 &
+  directory=$!
+  await port
+  port="$(cat port)"
+}
+
+peer_client() {
+  "${bin}/sotto-client" --peer --server "127.0.0.1:${port}" --key "keys/sim-00000$1.key" "${seed[@]}" \
+    --job job.toml --model ova-logistic --share coin:0.5 --data "../images/${peer_data}" \
+    --labels "../images/train-labels-idx1-ubyte" --device "$1" --devices 5 --samples-per-device 60 \
+    --partition-seed 7 --json "node-$1.json" >> "node-$1.log" 2>&1 &
+  peer_client=$!
+}
+
+start_peers() {
+  local here="${PWD}"
+  rm -rf fleet.db* keys state ./*.log ./*.json ./sim-00000*
+  (cd "${images}" && "${bin}/sotto" simulate --topology peers "${peer_fleet[@]}" "${peer_job[@]}" \
+    "${peer_numbers[@]}" --seed 7 --job-out "${here}/job.toml" --model-out "${here}/simulated.bin") \
+    > simulate.txt 2>&1 || fail "simulate: $(cat simulate.txt)"
+  "${bin}/sotto" keys new --store fleet.db --count 5 "${seed[@]}" --out keys > /dev/null
+  directory
+}
+
+# Every published step has one publication only, however often its node was started.
+expect_one_publication_a_step() {
+  local i
+  for i in 0 1 2; do
+    [[ -z "$(sed -n 's/^step \([0-9]*\) of .*publication fixed, version \([0-9]*\)$/\1 \2/p' "board-${i}.log" |
+      sort -u | cut -d ' ' -f 1 | uniq -d)" ]] || fail "board ${i} published a step twice"
+  done
+}
+
+expect_the_simulated_head() {
+  wait "${directory}" || fail "the directory ended with status $?"
+  cmp head.bin simulated.bin || fail "the head is not the simulator's model"
+  echo "the head is the simulator's model: $(sha256sum < head.bin)"
+}
+
+undisturbed_peers() {
+  local i started=()
+  start_peers
+  for i in 0 1 2; do
+    board "${i}" peer_seeded "${port}"
+    started+=("${board}")
+  done
+  for i in 3 4; do
+    peer_client "${i}"
+    started+=("${peer_client}")
+  done
+  for i in "${started[@]}"; do wait "${i}" || fail "a node ended with status $?"; done
+  expect_one_publication_a_step
+  expect_the_simulated_head
+}
+
+# restarted NODE: a board or client that is killed, at times that differ, until its fifth start.
+restarted() {
+  local start process
+  for start in 1 2 3 4 5; do
+    if (($1 < 3)); then
+      board "$1" peer_seeded "${port}"
+      process="${board}"
+    else
+      peer_client "$1"
+      process="${peer_client}"
+    fi
+    if ((start < 5)); then
+      sleep "$((1 + ($1 + start) % 3)).$((RANDOM % 10))"
+      kill -KILL "${process}" 2> /dev/null || true
+      wait "${process}" 2> /dev/null || true
+    else
+      wait "${process}" || fail "node $1 ended with status $?"
+    fi
+  done
+}
+
+killed_peers() {
+  local i started=()
+  start_peers
+  for i in 0 1 2 3 4; do
+    restarted "${i}" &
+    started+=($!)
+  done
+  for i in 1 2; do
+    sleep 4
+    kill -KILL "${directory}" 2> /dev/null || break
+    wait "${directory}" 2> /dev/null || true
+    directory "${port}"
+  done
+  for i in "${started[@]}"; do wait "${i}" || fail "a node did not end"; done
+  expect_one_publication_a_step
+  expect_the_simulated_head
+}
+
+peers() {
+  undisturbed_peers
+  killed_peers
+}
+
 port() {
   local core
   rm -f port
@@ -380,6 +524,6 @@ case "${test}" in
     build_images
     refuse_the_wrong
     ;;
-  fleet | windows | cut_link | reset | refusal | port | store | readme) "${test}" ;;
+  fleet | windows | cut_link | reset | refusal | peers | port | store | readme) "${test}" ;;
   *) exit 2 ;;
 esac

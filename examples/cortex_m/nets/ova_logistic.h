@@ -1,4 +1,4 @@
-// Ten logistic regressions on 50 numbers, one-vs-all, and samples that sotto-shard wrote: a convex
+// Ten logistic regressions on 50 features, one-vs-all, and samples of sotto-shard: a convex
 // net, for firmware of nodes without a server. Part of examples/cortex_m. See softmax.h.
 #ifndef SOTTO_EXAMPLES_NETS_OVA_LOGISTIC_H_
 #define SOTTO_EXAMPLES_NETS_OVA_LOGISTIC_H_
@@ -12,7 +12,7 @@ using Net = OvaLogistic;
 constexpr ModelInfo kModel = MakeModelInfo<Net>("ova-logistic");
 constexpr uint32_t kMaxBatchSize = 50;
 
-inline SampleSource DeviceSamples() { return FlashNumbers(Net::kInputs); }
+inline SampleSource DeviceSamples() { return FlashSamples(Net::kInputs); }
 
 }  // namespace sotto
 

@@ -52,12 +52,19 @@ PeersOutcome RunOne(const SimulationRequest& request, const TrainTest& data,
   return outcome;
 }
 
-// The job for a directory and its nodes, which find the model by its digest.
+bool IsHeader(const std::string& path) {
+  return path.size() > 2 && path.compare(path.size() - 2, 2, ".h") == 0;
+}
+
+// The job for a directory and its nodes, which find the model by its digest; or for firmware.
 void WriteJob(const SimulationRequest& request, const PeersConfig& config) {
-  if (request.peers.job_out.empty()) return;
-  OutputFile file({"--job-out", request.peers.job_out});
-  file.stream() << "# for the model " << posix::DescribeModel(*config.model) << "\n"
-                << posix::PeerJobText(config.job);
+  const std::string& path = request.peers.job_out;
+  if (path.empty()) return;
+  OutputFile file({"--job-out", path});
+  file.stream() << (IsHeader(path) ? "// For" : "# for") << " the model "
+                << posix::DescribeModel(*config.model) << "\n"
+                << (IsHeader(path) ? posix::PeerJobHeader(config.job)
+                                   : posix::PeerJobText(config.job));
   file.Finish();
 }
 

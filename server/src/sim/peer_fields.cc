@@ -129,7 +129,10 @@ Fields PrivacyOfANode() {
           .OneOf(PeerNoise::kSound, PeerNoise::kPublished)
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.peers.noise; }),
-      Row("job-out", "write the job, for `sotto directory` and `sotto-client --peer`, to this file")
+      Row("job-out",
+          "write the job to this file: for `sotto directory` and `sotto-client --peer`, or as "
+          "FILE.h "
+          "for firmware")
           .In(Group::kPeers)
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.peers.job_out; }),
