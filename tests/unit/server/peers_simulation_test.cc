@@ -196,9 +196,9 @@ TEST(PeersSimulation, AveragingIsWorthAtMostTwoNodes) {
   const auto all = std::make_shared<StoredDataset>("alike", info, std::move(samples));
   const TrainTest data = {all, all};
   for (const uint32_t peers : {2u, 5u, 10u}) {
-    const auto moved_after = [&](const char* rule, const char* samples) {
+    const auto moved_after = [&](const char* rule, const char* each) {
       const Simulated s = Simulate({{"peers", std::to_string(peers)},
-                                    {"samples-per-device", samples},
+                                    {"samples-per-device", each},
                                     {"share", "always"},
                                     {"rule", rule},
                                     {"unit", "none"},
