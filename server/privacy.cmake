@@ -1,4 +1,4 @@
-# sotto::privacy: accounting, plans and published bounds. Pure functions, no I/O, usable on its own: the
+# sotto::privacy: accounting, plans and published bounds. Pure functions, no I/O; needs the SDK alone: the
 # server and the fuzz targets include this file.
 find_package(kissfft CONFIG REQUIRED COMPONENTS float SHARED)
 

@@ -11,6 +11,11 @@ add_test(NAME e2e.serve_session
                  ${CMAKE_CURRENT_BINARY_DIR}/e2e/serve_session ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
 set_tests_properties(e2e.serve_session PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 300)
 
+add_test(NAME e2e.directory
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/directory.sh ${PROJECT_SOURCE_DIR}
+                 ${CMAKE_CURRENT_BINARY_DIR}/e2e/directory ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+set_tests_properties(e2e.directory PROPERTIES LABELS e2e TIMEOUT 120)
+
 add_test(NAME e2e.your_data
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/your_data.sh ${PROJECT_SOURCE_DIR}
                  ${CMAKE_CURRENT_BINARY_DIR}/e2e/your_data ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})

@@ -147,7 +147,7 @@ class PeerSite {
                            "--json",
                            site.Path("directory.json"),
                            "-v"};
-    arguments.insert(arguments.end(), kJob.begin(), kJob.end());
+    arguments.insert(arguments.end(), job.begin(), job.end());
     if (has_relay_) arguments.insert(arguments.end(), {"--relay", "--model-out", HeadPath()});
     arguments.insert(arguments.end(), more.begin(), more.end());
     directory = site.Sotto(arguments, "directory.log");
@@ -181,7 +181,7 @@ class PeerSite {
                            NodePath(i, "head"),
                            "--serve-after",
                            "20"};
-    arguments.insert(arguments.end(), kJob.begin(), kJob.end());
+    arguments.insert(arguments.end(), job.begin(), job.end());
     if (!has_relay_) arguments.insert(arguments.end(), {"--listen", Address(ports_[i])});
     arguments.insert(arguments.end(), more.begin(), more.end());
     return site.Client(i, port_, arguments);
@@ -238,7 +238,9 @@ class PeerSite {
   }
 
   void ExpectTheModelOf(const Expected& expected) const {
-    if (has_relay_) EXPECT_EQ(ReadModel(HeadPath()), expected.head);
+    if (has_relay_) {
+      EXPECT_EQ(ReadModel(HeadPath()), expected.head);
+    }
     const Json results = Json::parse(ReadFile(site.Path("directory.json")));
     EXPECT_EQ(results["version"], expected.version);
     const uint32_t last = results["publisher"];
@@ -254,12 +256,14 @@ class PeerSite {
     std::mt19937 random(seed);
     for (int i = 0; i < times; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(random() % 120));
-      restart(random());
+      restart(static_cast<uint32_t>(random()));
       if (testing::Test::HasFatalFailure()) return;
     }
   }
 
   uint16_t port() const { return port_; }
+
+  Arguments job = kJob;
 
   Site site;
   Process directory;
@@ -319,6 +323,47 @@ TEST_P(LivePeers, ADirectoryThatIsKilledAtRandomLosesNoVersion) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Live, LivePeers, testing::Bool(), RelayName);
+
+TEST(LivePeersTest, ReachTheSimulatorsModel) {
+  for (const char* share : {"always", "coin:0.5"}) {
+    SCOPED_TRACE(share);
+    PeerSite peers(true, share);
+    const Site& site = peers.site;
+    Process simulation = site.Sotto({"simulate",
+                                     "--topology",
+                                     "peers",
+                                     "--peers",
+                                     std::to_string(kNodes),
+                                     "--share",
+                                     share,
+                                     "--samples-per-device",
+                                     std::to_string(Site::kSamples),
+                                     "--seed",
+                                     "7",
+                                     "--model",
+                                     "softmax-784-10",
+                                     "--data",
+                                     site.Path("data"),
+                                     "--batch-size",
+                                     "2",
+                                     "--epsilon",
+                                     "50",
+                                     "--passes",
+                                     "2",
+                                     "--model-out",
+                                     site.Path("simulated"),
+                                     "--job-out",
+                                     site.Path("job.toml")},
+                                    "simulate.log");
+    ASSERT_EQ(simulation.Wait(), 0) << ReadFile(site.Path("simulate.log"));
+    peers.job = {"--job", site.Path("job.toml")};
+    peers.StartDirectory();
+    peers.StartNodes();
+    peers.ExpectEnds();
+    EXPECT_FALSE(ReadFile(peers.HeadPath()).empty());
+    EXPECT_EQ(ReadFile(peers.HeadPath()), ReadFile(site.Path("simulated")));
+  }
+}
 
 TEST(LivePeersTest, ANodeWhoseLedgerDoesNotPayEndsAsRefused) {
   PeerSite peers(true);

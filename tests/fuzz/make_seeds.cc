@@ -9,6 +9,8 @@
 
 #include "fuzz/input.h"
 #include "sotto/bytes.h"
+#include "sotto/peer_wire.h"
+#include "sotto/publication.h"
 #include "sotto/random.h"
 #include "sotto/update_codec.h"
 #include "sotto/wire.h"
@@ -233,6 +235,69 @@ void AddFiles(Corpus& corpus) {
                               0x61, 0x05, 0x00, 0xa3, 0x33, 0x91, 0x8b, 0x0d, 0x00, 0x00, 0x00});
 }
 
+// One of each kind of message, with all fields that it has.
+void AddPeerMessages(Corpus& corpus) {
+  static const Bytes bytes(kSha256Size, 5);
+  static const std::string address = "10.0.0.7:7179";
+  const ByteSpan view(bytes.data(), bytes.size());
+  const ByteSpan text(reinterpret_cast<const uint8_t*>(address.data()), address.size());
+  Bytes frame(kFrameHeaderSize + kMaxMaxFrame);
+  size_t size = 0;
+  const auto add = [&](uint8_t which, Status status) {
+    Require(status == Status::kOk, "messages encode");
+    corpus.Add(Bytes{which, 0} + Bytes(frame.begin() + kFrameHeaderSize,
+                                       frame.begin() + static_cast<std::ptrdiff_t>(size)));
+  };
+  const MutableByteSpan out(frame.data(), frame.size());
+  for (int kind = 1; kind <= static_cast<int>(PeerRequest::Kind::kGreet); ++kind) {
+    PeerRequest request;
+    request.kind = static_cast<PeerRequest::Kind>(kind);
+    request.job_id = view.first(kJobIdSize);
+    request.address = text;
+    request.publication.version = 3;
+    request.publication.size = 100;
+    request.bytes = request.previous = view;
+    request.step = request.fence = request.node = 7;
+    add(0, EncodePeerRequest(request, kMaxMaxFrame, out, &size));
+  }
+  for (int kind = 0; kind <= static_cast<int>(PeerReply::Kind::kError); ++kind) {
+    PeerReply reply;
+    reply.kind = static_cast<PeerReply::Kind>(kind);
+    reply.nodes = 4;
+    reply.head.version = 3;
+    reply.parent.version = 2;
+    reply.head.size = reply.parent.size = 100;
+    reply.bytes = view;
+    reply.address = text;
+    reply.device_id = text.first(6);
+    add(1, EncodePeerReply(reply, kMaxMaxFrame, out, &size));
+  }
+}
+
+// Raw and in range code, with and without a shift.
+void AddPublications(Corpus& corpus) {
+  RandomStream random(Key(), 77);
+  for (const uint32_t shift : {0U, 6U, 20U}) {
+    for (const uint32_t below : {1U, 4U, 8U}) {
+      std::vector<float> parameters;
+      for (int i = 0; i < 40; ++i) {
+        const auto units = static_cast<int32_t>(random.Below(below) << shift);
+        parameters.push_back(PublishedParameter(i % 2 == 0 ? units : -units));
+      }
+      PublicationHeader header;
+      header.version = 1;
+      header.shift = shift;
+      Bytes bytes(MaxPublicationBytes(parameters.size()));
+      size_t size = 0;
+      Require(EncodePublication(header, {parameters.data(), parameters.size()},
+                                {bytes.data(), bytes.size()}, &size) == Status::kOk,
+              "publications encode");
+      bytes.resize(size);
+      corpus.Add(Bytes{2, 40} + bytes);
+    }
+  }
+}
+
 // Each check and sampling: deltas of about 5e-8 and 2e-3, order 9, up to 12 rows of noise
 // multipliers about 1, rates about 0.01 and 44 rounds.
 void AddPlans(Corpus& corpus) {
@@ -287,6 +352,9 @@ int main(int argc, char** argv) {
   AddUpdates(decoder, round_trip, range_coder);
   Corpus packets(argv[1], "packets");
   AddPackets(packets);
+  Corpus peers(argv[1], "peer_packets");
+  AddPeerMessages(peers);
+  AddPublications(peers);
   Corpus files(argv[1], "files");
   AddFiles(files);
   Corpus datasets(argv[1], "datasets");

@@ -75,6 +75,7 @@ while IFS= read -r page; do
     ports/PORTING.md) ;;               # policy.porting_project
     ports/posix/client/README.md) ;;   # e2e.client_readme
     server/HOSTING.md) ;;              # e2e.hosting
+    server/PEERS.md) ;;                # e2e.directory
     server/YOUR_DATA.md) ;;            # e2e.your_data
     *)
       write_page_files "${page}" "models/${page//\//_}" || complain "${page}: a model file without a name"

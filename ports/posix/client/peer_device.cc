@@ -18,9 +18,9 @@ namespace {
 
 constexpr uint32_t kMaxFrame = 4096;
 constexpr uint64_t kPatienceMs = 10000;
-constexpr uint64_t kIdleMs = 15000;  // a longer training closes the link first
-constexpr uint32_t kServePauseMs = 500;
-constexpr uint32_t kMostLost = 6;  // answers in a row of a directory that has ended
+constexpr uint64_t kIdleMs = 60000;  // a longer training closes the link first
+constexpr uint32_t kServePauseMs = 1000;
+constexpr uint32_t kMostLost = 5;  // answers in a row of a directory that has ended
 
 ByteSpan BytesOf(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
@@ -294,7 +294,7 @@ Status PeerDevice::Exchange(Connection& link, const PeerRequest& request, PeerRe
   const bool is_directory = &link == &directory_;
   if (!link.is_open()) {
     if (!link.Open()) return Status::kLinkLost;
-    if (is_directory) is_new_link_ = true;
+    is_new_link_ = is_new_link_ || (is_directory && !is_serving_on_);
   }
   Status status = Status::kWouldBlock;
   while (status == Status::kWouldBlock && StopSignal() == 0) {
@@ -371,6 +371,7 @@ void PeerDevice::ServeOn() {
                          version > 0 && node_->accepted() > 0;
   if (!is_needed) return;
   reporter_.Serving(version, options_.peer.serve_s);
+  is_serving_on_ = true;
   const uint64_t begin_ms = NowMs();
   uint32_t lost = 0;
   while (StopSignal() == 0 && lost < kMostLost &&
@@ -382,25 +383,20 @@ void PeerDevice::ServeOn() {
   }
 }
 
-// The directory's head, asked for by repeating that this node is done. Nothing: it does not answer;
-// it ends when all nodes are done.
+// The directory's head, over a link of its own: a directory whose nodes are all done waits for
+// links to close, and ends. Nothing: it does not answer.
 std::optional<uint32_t> PeerDevice::AskHead() {
+  directory_.Close();
   PeerRequest request;
-  request.kind = PeerRequest::Kind::kFinished;
-  if (!directory_.is_open()) {
-    request.kind = PeerRequest::Kind::kJoin;
-    request.job_id = trainer_.job_id();
-    request.max_frame = kMaxFrame;
-    request.address = BytesOf(address_);
-    request.has_public_policy = policy_row_.has_public_inputs();
-  }
+  request.kind = PeerRequest::Kind::kJoin;
+  request.job_id = trainer_.job_id();
+  request.max_frame = kMaxFrame;
+  request.address = BytesOf(address_);
+  request.has_public_policy = policy_row_.has_public_inputs();
   PeerReply reply;
-  if (Exchange(directory_, request, &reply) != Status::kOk) {
-    directory_.Close();
-    return std::nullopt;
-  }
-  const bool tells =
-      reply.kind == PeerReply::Kind::kWelcome || reply.kind == PeerReply::Kind::kDone;
+  const Status status = Exchange(directory_, request, &reply);
+  directory_.Close();
+  const bool tells = status == Status::kOk && reply.kind == PeerReply::Kind::kWelcome;
   return tells ? std::optional<uint32_t>(reply.head.version) : std::nullopt;
 }
 

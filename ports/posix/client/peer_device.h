@@ -115,7 +115,8 @@ class PeerDevice {
   uint32_t neighbour_number_ = 0;
   bool is_new_link_ = false;
   bool is_reported_joined_ = false;
-  uint32_t roster_nodes_ = 0;  // that the server knows
+  bool is_serving_on_ = false;  // after the last step
+  uint32_t roster_nodes_ = 0;   // that the server knows
   uint32_t served_version_ = 0;
   BackOff back_off_;
   uint64_t last_contact_ms_;

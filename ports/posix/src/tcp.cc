@@ -13,6 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "sotto/posix/sockets.h"
+
 namespace sotto::posix {
 
 namespace {
@@ -101,18 +103,9 @@ void TcpStream::Close() {
   socket_ = -1;
 }
 
-int TcpStream::Send(ByteSpan bytes) {
-  const ssize_t sent = send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  if (sent >= 0) return static_cast<int>(sent);
-  return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
-}
+int TcpStream::Send(ByteSpan bytes) { return SendNow(socket_, bytes); }
 
-int TcpStream::Receive(MutableByteSpan bytes) {
-  const ssize_t got = recv(socket_, bytes.data(), bytes.size(), 0);
-  if (got > 0) return static_cast<int>(got);
-  if (got == 0) return -1;
-  return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
-}
+int TcpStream::Receive(MutableByteSpan bytes) { return ReceiveNow(socket_, bytes); }
 
 bool TcpStream::Wait(bool for_sending, int timeout_ms) const {
   pollfd descriptors[] = {{socket_, static_cast<short>(for_sending ? POLLIN | POLLOUT : POLLIN), 0},

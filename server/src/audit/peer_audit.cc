@@ -22,8 +22,9 @@ namespace {
 
 constexpr uint32_t kInputs = 7;
 constexpr uint32_t kBatch = 4;
-constexpr uint32_t kSteps = 8;
-constexpr uint32_t kSamples = kBatch * kSteps;
+constexpr uint32_t kSteps = 8;          // of a node whose publications are drawn
+constexpr uint32_t kPrivateSteps = 64;  // of one whose decisions depend on private data
+constexpr uint32_t kNoSample = UINT32_MAX;
 constexpr uint32_t kDecisionRepeats = 2000;
 constexpr uint32_t kFewestRepeats = 1000;
 constexpr int kDecimals = 3;
@@ -39,56 +40,70 @@ PeerJob JobOf(const PeerAuditOptions& options) {
   job.batch_size = kBatch;
   job.learning_rate = 0.5f;
   job.error_clip = kErrorClip;
-  job.most_local_steps = kSteps;
+  job.most_local_steps = kPrivateSteps;
   job.noise_q20 = 1;
   return job;
 }
 
-// What others see of a node, up to and with its first publication.
+// What others see of a node.
 struct Seen {
-  std::vector<bool> decisions;
-  double along = 0;  // the publication, along the canary's direction, model units
+  std::vector<bool> decisions;  // up to and with the first publication, or all
+  double along = 0;             // the publication, along the canary's direction, model units
   bool has_published = false;
 };
 
 // A node with its canary: sample `canary` is all ones, of class `label`; all others are zeros.
 class AuditedNode {
  public:
-  AuditedNode(const PeerAuditOptions& options, const PeerJob& job, const Key& secret)
+  AuditedNode(const PeerAuditOptions& options, const PeerJob& job, const Key& secret,
+              uint32_t steps = kSteps)
       : options_(options), secret_(secret) {
     config_.model = &kModel;
     config_.job = job;
     static constexpr uint8_t kName[] = {'n', 'o', 'd', 'e'};
     config_.device_id = kName;
     config_.secret = secret;
-    config_.samples = {kSamples, Read, this};
+    config_.samples = {kBatch * steps, Read, this};
     config_.port.entropy = Fill;
     config_.port.context = this;
     config_.store = {Load, Save, this};
     canary_ = FirstSample();
   }
 
-  // Draws noise anew: `number` decides it.
+  // Draws noise anew: `number` and the label decide it.
   Seen Run(uint32_t label, uint32_t number) {
+    noise_label_ = label;
+    return RunUntil(label, number, false);
+  }
+
+  // All steps, under noise that the label does not decide.
+  Seen RunToEnd(uint32_t label) {
+    noise_label_ = 0;
+    return RunUntil(label, 0, true);
+  }
+
+ private:
+  Seen RunUntil(uint32_t label, uint32_t number, bool to_end) {
     label_ = label;
     noise_ = number;
     Require(trainer_.Begin(config_, Buffers()));
     const auto policy = MakeSharePolicy(
         options_.share, {secret_, trainer_.job_id(), kModel.parameters, PublicLoss, nullptr});
     Seen seen;
-    while (!trainer_.is_done() && !seen.has_published) {
+    uint32_t version = 0;
+    while (!trainer_.is_done() && (to_end || !seen.has_published)) {
       bool share = false;
       Require(trainer_.Decide(policy->policy(), &share));
       seen.decisions.push_back(share);
-      Require(share ? trainer_.Publish(1, 0) : trainer_.LearnAlone());
-      seen.has_published = share;
+      Require(share ? trainer_.Publish(++version, 0) : trainer_.LearnAlone());
+      if (share) Require(trainer_.Adopt(true));
+      seen.has_published = seen.has_published || share;
     }
     const double length = std::sqrt(kModel.parameters);
     for (const float x : trainer_.local()) seen.along += x / length;
     return seen;
   }
 
- private:
   static void Require(Status status) {
     if (status == Status::kOk) return;
     throw std::runtime_error(fmt::format("the audited node failed: {}", StatusName(status)));
@@ -103,16 +118,16 @@ class AuditedNode {
 
   // The sample that the node reads first.
   uint32_t FirstSample() {
-    canary_ = kSamples;
+    canary_ = kNoSample;
     Require(trainer_.Begin(config_, Buffers()));
-    first_read_ = kSamples;
+    first_read_ = kNoSample;
     Require(trainer_.LearnAlone());
     return first_read_;
   }
 
   static Status Read(void* context, uint32_t index, Span<float> features, uint32_t* label) {
     auto& self = *static_cast<AuditedNode*>(context);
-    if (self.first_read_ == kSamples) self.first_read_ = index;
+    if (self.first_read_ == kNoSample) self.first_read_ = index;
     const bool is_canary = index == self.canary_;
     for (float& x : features) x = is_canary ? 1.0f / std::sqrt(static_cast<float>(kInputs)) : 0.0f;
     *label = is_canary ? self.label_ : index % 2;
@@ -120,8 +135,9 @@ class AuditedNode {
   }
   static Status Fill(void* context, MutableByteSpan out) {
     auto& self = *static_cast<AuditedNode*>(context);
-    RandomStream random(posix::DeriveKey(self.secret_, key_label::kAudit, self.noise_, self.label_),
-                        0);
+    const Key key = posix::DeriveKey(self.secret_, key_label::kAudit, self.noise_,
+                                     self.noise_label_, self.trainer_.step());
+    RandomStream random(key, 0);
     random.Fill(out);
     return random.status();
   }
@@ -138,10 +154,11 @@ class AuditedNode {
   const PeerAuditOptions& options_;
   const Key secret_;
   PeerConfig config_;
-  uint32_t canary_ = kSamples;
+  uint32_t canary_ = kNoSample;
   uint32_t first_read_ = 0;
   uint32_t label_ = 0;
   uint32_t noise_ = 0;
+  uint32_t noise_label_ = 0;
   float models_[4][Net::kParameters] = {};
   float scratch_[nn::TrainingMemory(Net::Plan(), Net::kLoss, kBatch)] = {};
   uint32_t indices_[kBatch] = {};
@@ -215,7 +232,7 @@ void MeasurePublications(const PeerAuditOptions& options, const Draws& draws, Pe
 // attacker expects of label 1.
 std::vector<MeasuredEpsilon> MeasureDecisions(const PeerAuditOptions& options, const PeerJob& job,
                                               const Key& secret) {
-  AuditedNode node(options, job, secret);
+  AuditedNode node(options, job, secret, kPrivateSteps);
   const std::vector<bool> expected = node.Run(1, 0).decisions;
   std::vector<double> with;
   std::vector<double> without;
@@ -227,20 +244,31 @@ std::vector<MeasuredEpsilon> MeasureDecisions(const PeerAuditOptions& options, c
                         options.deltas, options.error / 2);
 }
 
+// Whether the canary changes a node's decisions.
+struct Apart {
+  bool at_first = false;    // up to the first publication
+  bool under_same = false;  // in all steps, under the same noise
+};
+
 void CompareDecisions(const PeerAuditOptions& options, const PeerJob& job, const Key& key,
                       PeerAudit* audit) {
-  std::vector<uint8_t> is_apart(options.keys);
+  const bool is_public = audit->statement.refusal.empty();
+  std::vector<Apart> apart(options.keys);
   ParallelFor(options.threads, options.keys, [&](size_t i, int) {
-    AuditedNode node(options, job, NodeKey(key, static_cast<uint32_t>(i)));
-    is_apart[i] = node.Run(1, 0).decisions != node.Run(0, 0).decisions ? 1 : 0;
+    AuditedNode node(options, job, NodeKey(key, static_cast<uint32_t>(i)),
+                     is_public ? kSteps : kPrivateSteps);
+    apart[i].at_first = node.Run(1, 0).decisions != node.Run(0, 0).decisions;
+    if (!is_public) apart[i].under_same = node.RunToEnd(1).decisions != node.RunToEnd(0).decisions;
   });
   audit->keys = options.keys;
-  audit->keys_apart =
-      static_cast<uint32_t>(std::count(is_apart.begin(), is_apart.end(), uint8_t{1}));
+  const auto is_apart = [](const Apart& a) { return a.at_first; };
+  audit->keys_apart = static_cast<uint32_t>(std::count_if(apart.begin(), apart.end(), is_apart));
+  audit->keys_apart_in_all = static_cast<uint32_t>(
+      std::count_if(apart.begin(), apart.end(), [](const Apart& a) { return a.under_same; }));
   if (audit->keys_apart == 0) return;
-  const auto first = std::find(is_apart.begin(), is_apart.end(), 1) - is_apart.begin();
+  const auto first = std::find_if(apart.begin(), apart.end(), is_apart) - apart.begin();
   audit->decisions = MeasureDecisions(options, job, NodeKey(key, static_cast<uint32_t>(first)));
-  if (audit->statement.claims.empty()) return;
+  if (!is_public) return;
   audit->violations.push_back(fmt::format(
       "one sample changed the decisions of {} of {} nodes, and the policy says that it looks at "
       "nothing private",
@@ -264,8 +292,8 @@ PeerAudit AuditPeers(const PeerAuditOptions& options, const Key& key,
   PeerAudit audit;
   audit.noise_q20 = job.noise_q20;
   audit.statement = privacy::StatePeers(training, nodes);
-  const uint32_t number = PublishingNode(options, job, key);
   if (is_public) {
+    const uint32_t number = PublishingNode(options, job, key);
     MeasurePublications(options, DrawPublications(options, job, NodeKey(key, number), done),
                         &audit);
   }

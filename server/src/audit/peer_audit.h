@@ -34,9 +34,9 @@ struct PeerAuditOptions {
   PeerRule rule = PeerRule::kAverage;
   double epsilon = 4.0;  // for which the noise is calibrated
   double delta = 1e-5;
-  uint32_t repeats = 20000;  // publications of each of the two nodes; even, at least 1000
-  uint32_t keys = 200;       // nodes whose decisions are compared; >= 1
-  double error = 1e-3;       // the probability that a sound build is called one that is not
+  uint32_t repeats = 100000;  // publications of each of the two nodes; even, at least 1000
+  uint32_t keys = 200;        // nodes whose decisions are compared; >= 1
+  double error = 1e-3;        // the probability that a sound build is called one that is not
   int threads = 1;
   std::vector<double> deltas = {1e-3, 0.01, 0.03, 0.1, 0.2, 0.3};  // beside `delta`
 };
@@ -47,7 +47,10 @@ struct PeerAudit {
   std::vector<EpsilonTest> tests;  // of the publications; empty: nothing is claimed
   double shift = 0;                // how far the canary moves a publication, in sensitivities
   uint32_t keys = 0;               // nodes that were compared
-  uint32_t keys_apart = 0;         // of them, those whose decisions the canary changes
+  // Of them, those whose decisions up to the first publication the canary changes; and, of a
+  // private policy, any decision under the same noise.
+  uint32_t keys_apart = 0;
+  uint32_t keys_apart_in_all = 0;
   // Of one of these nodes: a lower bound on epsilon from its decisions, at each delta. Empty: there
   // is none.
   std::vector<MeasuredEpsilon> decisions;

@@ -66,8 +66,13 @@ std::string DescribePublications(const PeerAudit& audit) {
 }
 
 std::string DescribeDecisions(const PeerAudit& audit) {
-  std::string text = fmt::format("decisions: one sample changes those of {} of {}\n",
-                                 audit.keys_apart, Counted(audit.keys, "node"));
+  std::string text =
+      fmt::format("decisions: one sample changes those up to the first publication of {} of {}\n",
+                  audit.keys_apart, Counted(audit.keys, "node"));
+  if (audit.tests.empty()) {
+    text += fmt::format("  under the same noise it changes decisions of {} of them\n",
+                        audit.keys_apart_in_all);
+  }
   for (const MeasuredEpsilon& measured : audit.decisions) {
     text += fmt::format("  at delta {} they alone cost one of these nodes epsilon at least {}\n",
                         privacy::DeltaText(measured.delta),
@@ -79,7 +84,7 @@ std::string DescribeDecisions(const PeerAudit& audit) {
 std::string Describe(const PeerAuditOptions& options, const PeerAudit& audit) {
   std::string text = fmt::format("{}, rule {}\n", options.share, posix::NameOf(options.rule));
   text += audit.tests.empty()
-              ? fmt::format("publications: no claim to audit; {}\n", audit.statement.refusal)
+              ? fmt::format("publications: no claim to audit. {}\n", audit.statement.refusal)
               : DescribePublications(audit);
   text += DescribeDecisions(audit);
   for (const std::string& violation : audit.violations) {
@@ -104,6 +109,8 @@ Json ToJson(const PeerAuditOptions& options, const PeerAudit& audit) {
                {"publications", Json::array()},
                {"nodes", audit.keys},
                {"nodes_told_apart", audit.keys_apart},
+               {"nodes_told_apart_under_same_noise", audit.keys_apart_in_all},
+               {"nodes_told_apart_in_all_steps", audit.keys_apart_in_all},
                {"decisions", Json::array()},
                {"privacy", PeerPrivacyToJson(audit.statement, false)}};
   for (const EpsilonTest& test : audit.tests) {
@@ -125,7 +132,7 @@ void Run(const Request& request) {
   const Progress progress(100, posix::StandardErrorIsTerminal());
   const PeerAudit audit = AuditPeers(options, posix::RunKey(request.seed), [&](double done) {
     const auto percent = static_cast<size_t>(done * 100);
-    progress.Show(percent, fmt::format("{} %", percent));
+    if (posix::StandardErrorIsTerminal()) progress.Show(percent, fmt::format("{} %", percent));
   });
   fmt::print(IsStandardOutput(request.json) ? stderr : stdout, "{}", Describe(options, audit));
   WriteJson(request.json, ToJson(options, audit));

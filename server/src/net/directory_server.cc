@@ -1,17 +1,15 @@
 #include "net/directory_server.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <fmt/format.h>
 #include <optional>
-#include <poll.h>
 #include <stdexcept>
-#include <sys/socket.h>
 #include <utility>
 
 #include "net/client_hello.h"
 #include "sotto/keys.h"
 #include "sotto/posix/port.h"
+#include "sotto/posix/sockets.h"
 
 namespace sotto::server {
 namespace {
@@ -93,23 +91,18 @@ bool DirectoryServer::HasNodes() const {
 
 // Waits for something to do, a tick at most, and does it.
 void DirectoryServer::Turn() {
-  std::vector<pollfd> polled = {{listener_.socket(), POLLIN, 0},
-                                {options_.stop_descriptor, POLLIN, 0}};
-  if (out_of_files_) polled[0].fd = -1;
+  std::vector<posix::WaitingSocket> sockets = {{listener_.socket(), !out_of_files_},
+                                               {options_.stop_descriptor, true}};
   out_of_files_ = false;
   std::vector<Peer*> peers;
   for (const auto& peer : peers_) {
     const bool reads = !peer->connection || peer->connection->wants_input();
-    const short events = peer->has_output() ? POLLOUT : reads ? POLLIN : 0;
-    polled.push_back({peer->socket, events, 0});
+    sockets.push_back({peer->socket, reads && !peer->has_output(), peer->has_output()});
     peers.push_back(peer.get());
   }
-  if (poll(polled.data(), polled.size(), kTickMs) < 0 && errno != EINTR) {
-    throw std::runtime_error("waiting for connections failed");
-  }
+  posix::WaitForSockets(&sockets, kTickMs);
   for (size_t i = 0; i < peers.size(); ++i) {
-    const short got = polled[i + 2].revents;
-    if (got == 0 || peers[i]->is_closed) continue;
+    if (!sockets[i + 2].is_ready || peers[i]->is_closed) continue;
     if (peers[i]->has_output()) {
       Pump(*peers[i]);
     } else {
@@ -118,7 +111,7 @@ void DirectoryServer::Turn() {
   }
   OnTime();
   peers_.remove_if([](const auto& peer) { return peer->is_closed; });
-  if (polled[0].revents != 0) Accept();
+  if (sockets[0].is_ready) Accept();
 }
 
 void DirectoryServer::Accept() {
@@ -139,8 +132,8 @@ void DirectoryServer::MakeRoom() {
 }
 
 void DirectoryServer::OnReadable(Peer& peer) {
-  const ssize_t got = recv(peer.socket, buffer_.data(), buffer_.size(), 0);
-  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
+  const int got = posix::ReceiveNow(peer.socket, {buffer_.data(), buffer_.size()});
+  if (got == 0) return;
   const ByteSpan bytes(buffer_.data(), got < 0 ? 0 : static_cast<size_t>(got));
   if (!peer.connection && !TakeHello(peer, bytes)) return;
   if (peer.hello.empty()) {
@@ -201,9 +194,9 @@ void DirectoryServer::OnProof(Peer& peer) {
 bool DirectoryServer::Write(Peer& peer) {
   while (peer.has_output()) {
     const ByteSpan output = peer.connection->output();
-    const ssize_t sent = send(peer.socket, output.data(), output.size(), MSG_NOSIGNAL);
-    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return true;
-    if (sent <= 0) {
+    const int sent = posix::SendNow(peer.socket, output);
+    if (sent == 0) return true;
+    if (sent < 0) {
       Close(peer, "left");
       return false;
     }

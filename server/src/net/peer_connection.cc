@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "sotto/bytes.h"
 #include "sotto/peer_wire.h"
 
 namespace sotto::server {
@@ -28,7 +29,7 @@ void PeerConnection::Respond(const PeerReply& reply, uint32_t max_frame, uint64_
   }
   request_ = {};
   RespondFrame({bytes.data(), size}, now_ms);
-  std::fill(bytes.begin(), bytes.end(), uint8_t{0});  // it may hold a pair key
+  SecureWipe(bytes.data(), bytes.size());  // it may hold a pair key
 }
 
 }  // namespace sotto::server

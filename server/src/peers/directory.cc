@@ -136,7 +136,7 @@ PeerReply Directory::Join(DirectorySession* session, const PeerRequest& request)
   }
   session->joined = true;
   session->max_frame = std::min(options_.max_frame, request.max_frame);
-  Tell(fmt::format("{}: joined as node {}{}", known.id, node,
+  Tell(fmt::format("{}: joined as node {}{}", state_.nodes[node].id, node,
                    address.empty() ? "" : ", listens at " + address),
        true);
   PeerReply reply;

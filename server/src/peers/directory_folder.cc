@@ -106,7 +106,6 @@ DirectoryState StateOf(const Json& json) {
   return state;
 }
 
-// What a file of this length at most holds; absent: there is no file.
 std::vector<uint8_t> ReadBytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "ports/posix/client/events.h"
+#include "ports/posix/client/peer_events.h"
 #include "sotto/log/json_text.h"
 
 namespace sotto::posix {
@@ -151,23 +152,31 @@ TEST(JsonText, NumbersReadBack) {
   EXPECT_EQ(JsonText(std::numeric_limits<double>::quiet_NaN()), "null");
 }
 
-TEST(ClientEvents, TheTableOfThePageIsThatOfTheCode) {
+std::string ClientPage() {
   std::ifstream file(SOTTO_SOURCE_DIR "/ports/posix/client/README.md");
   std::stringstream page;
   page << file.rdbuf();
-  std::string rows;
-  for (const EventKind* kind : event::kAll) {
-    rows += "| `" + std::string(kind->name) + "` | " +
-            LogLevelNames()[static_cast<size_t>(kind->level)] + " | ";
-    const size_t begin = page.str().find(rows.substr(rows.rfind("| `")));
-    ASSERT_NE(begin, std::string::npos) << rows;
-    const std::string row = page.str().substr(begin, page.str().find('\n', begin) - begin);
-    for (std::string_view rest = kind->text; rest.find('{') != std::string_view::npos;) {
-      rest.remove_prefix(rest.find('{') + 1);
-      const std::string field = "`" + std::string(rest.substr(0, rest.find('}'))) + "`";
-      EXPECT_NE(row.find(field), std::string::npos) << row << ": no " << field;
-    }
+  return page.str();
+}
+
+// Its row names the event, its level and all of its fields.
+void ExpectOnPage(const std::string& page, const EventKind& kind) {
+  const std::string start = "| `" + std::string(kind.name) + "` | " +
+                            LogLevelNames()[static_cast<size_t>(kind.level)] + " | ";
+  const size_t begin = page.find(start);
+  ASSERT_NE(begin, std::string::npos) << start;
+  const std::string row = page.substr(begin, page.find('\n', begin) - begin);
+  for (std::string_view rest = kind.text; rest.find('{') != std::string_view::npos;) {
+    rest.remove_prefix(rest.find('{') + 1);
+    const std::string field = "`" + std::string(rest.substr(0, rest.find('}'))) + "`";
+    EXPECT_NE(row.find(field), std::string::npos) << row << ": no " << field;
   }
+}
+
+TEST(ClientEvents, TheTablesOfThePageAreThoseOfTheCode) {
+  const std::string page = ClientPage();
+  for (const EventKind* kind : event::kAll) ExpectOnPage(page, *kind);
+  for (const EventKind* kind : peer_event::kAll) ExpectOnPage(page, *kind);
 }
 
 }  // namespace

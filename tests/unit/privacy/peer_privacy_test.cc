@@ -11,6 +11,7 @@
 #include "accounting/gdp.h"
 #include "plans/calibration.h"
 #include "sotto/nn.h"
+#include "unit/sdk/peers.h"
 
 namespace sotto::privacy {
 namespace {
@@ -176,6 +177,43 @@ TEST(PeerPrivacyTest, AFigureForLessThanThePlanAssumesThatTheStopWasFixed) {
   const PeerStatement device = StatePeers(DeviceTraining(), {{2, 4}});
   EXPECT_TRUE(assumes_stop(device.claims[0]));
   EXPECT_FALSE(assumes_stop(device.claims[1]));
+}
+
+// A node that runs counts in its own ledger what the statement says.
+TEST(PeerPrivacyTest, TheNodesOwnLedgerHasTheSameRho) {
+  for (PeerJob job : {SampleJob(), DeviceJob(PeerRule::kAverage)}) {
+    job.passes = 2;
+    job.most_releases = job.unit == PeerUnit::kDevice ? 5 : 0;
+    Peer peer(job, 1);  // 40 samples in batches of 4: 10 steps a pass
+    ASSERT_EQ(peer.Begin(), Status::kOk);
+    PeriodPolicy policy(4);  // publishes in steps 3, 7, 11, 15 and 19
+    PeerNode node;
+    uint32_t last_pass = 2;
+    while (!peer.trainer.is_done()) {
+      const uint32_t pass = peer.trainer.step() / 10;
+      bool share = false;
+      ASSERT_EQ(peer.trainer.Decide(policy.policy(), &share), Status::kOk);
+      if (!share) {
+        ASSERT_EQ(peer.trainer.LearnAlone(), Status::kOk);
+        continue;
+      }
+      ASSERT_EQ(peer.trainer.Publish(peer.trainer.head_version() + 1, 0), Status::kOk);
+      ASSERT_EQ(peer.trainer.Adopt(true), Status::kOk);
+      node.passes += pass != last_pass ? 1 : 0;
+      last_pass = pass;
+      ++node.releases;
+    }
+    EXPECT_EQ(node.releases, 5);
+    PeerTraining training;
+    training.model = &kOva;
+    training.job = job;
+    const PeerStatement statement = StatePeers(training, {node});
+    const PeerLedger& ledger = peer.trainer.ledger();
+    const bool is_device = job.unit == PeerUnit::kDevice;
+    const uint64_t spent = is_device ? ledger.device_rho_q40 : ledger.sample_rho_q40;
+    EXPECT_EQ(statement.rho, std::ldexp(static_cast<double>(spent), -40));
+    EXPECT_EQ(statement.rho / statement.release_rho, is_device ? 5 : 2);
+  }
 }
 
 // Continuous noise of the same deviation: its exact figure is a lower reference.

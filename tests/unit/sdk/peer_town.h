@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <gtest/gtest.h>
 #include <map>
 #include <memory>
@@ -333,6 +334,11 @@ inline constexpr Trouble kTroubles[] = {Trouble::kRequestLost, Trouble::kReplyLo
 class Town {
  public:
   Town(uint32_t count, bool has_relay) : directory(count, has_relay), has_relay_(has_relay) {
+    answer = [this](uint32_t node, const PeerRequest& request) {
+      return directory.Answer(node, request, now_ms);
+    };
+    head = [this] { return directory.head(); };
+    head_bytes = [this] { return directory.head_bytes(); };
     for (uint32_t i = 0; i < count; ++i) {
       nodes.push_back(std::make_unique<TownNode>(i, !has_relay, &now_ms));
     }
@@ -362,7 +368,7 @@ class Town {
 
   // Those of a direct drive of the trainers in turns.
   static Bytes ExpectedHead(Town& town, std::vector<std::vector<float>>* local) {
-    Bytes head;
+    Bytes newest;
     uint32_t version = 0;
     town.Start();
     for (uint32_t step = 0; step < kTownSteps; ++step) {
@@ -374,9 +380,9 @@ class Town {
           EXPECT_EQ(trainer.LearnAlone(), Status::kOk);
           continue;
         }
-        EXPECT_EQ(trainer.SetHead(View(head)), Status::kOk);
+        EXPECT_EQ(trainer.SetHead(View(newest)), Status::kOk);
         EXPECT_EQ(trainer.Publish(++version, node->number()), Status::kOk);
-        head = BytesOf(trainer.publication());
+        newest = BytesOf(trainer.publication());
         EXPECT_EQ(trainer.Adopt(true), Status::kOk);
       }
     }
@@ -384,13 +390,13 @@ class Town {
       const Span<const float> model = node->trainer().local();
       local->emplace_back(model.begin(), model.end());
     }
-    return head;
+    return newest;
   }
 
   // The newest publication, from its maker if there is no relay.
   Bytes HeadBytes() {
-    if (has_relay_) return directory.head_bytes();
-    return BytesOf(nodes[directory.head().publisher]->trainer().publication());
+    if (has_relay_) return head_bytes();
+    return BytesOf(nodes[head().publisher]->trainer().publication());
   }
 
   // No step of a node has two publications of which bytes have left.
@@ -402,6 +408,10 @@ class Town {
 
   uint64_t now_ms = 1000;
   TownDirectory directory;
+  // Another directory may take its place.
+  std::function<PeerReply(uint32_t node, const PeerRequest& request)> answer;
+  std::function<PeerHead()> head;
+  std::function<Bytes()> head_bytes;
   std::vector<std::unique_ptr<TownNode>> nodes;
   uint32_t events = 0;
   std::map<std::pair<uint32_t, uint32_t>, std::set<Bytes>> released;
@@ -427,8 +437,8 @@ class Town {
     if (trouble == Trouble::kKillAfterRequest) return Restart(node), false;
     if (trouble == Trouble::kReplyLost || !answered) return node.node().OnLinkLost(), false;
     EXPECT_EQ(node.node().OnReply(reply), Status::kOk);
-    EXPECT_GE(directory.head().version, newest_) << "the head went back";
-    newest_ = directory.head().version;
+    EXPECT_GE(head().version, newest_) << "the head went back";
+    newest_ = head().version;
     return false;
   }
 
@@ -437,7 +447,7 @@ class Town {
     NoteRelease(node, request);
     const PeerPlace place = node.node().where();
     if (place.is_directory) {
-      *reply = directory.Answer(node.number(), request, now_ms);
+      *reply = answer(node.number(), request);
       return true;
     }
     TownNode& other = *nodes[place.node];

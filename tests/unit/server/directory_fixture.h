@@ -106,6 +106,7 @@ class DirectoryTest : public testing::Test {
     options_.job = TestPeerJob();
     options_.order = order;
     options_.lease_ms = kLeaseMs;
+    options_.tell = [this](const std::string& line, bool) { last_line_ = line; };
     key_.bytes[0] = 9;
     Start();
   }
@@ -214,6 +215,7 @@ class DirectoryTest : public testing::Test {
 
   const bool has_relay_;
   DirectoryOptions options_;
+  std::string last_line_;  // that the directory told
   Key key_;
   MemoryLog log_;
   uint64_t now_ms_ = 5000;

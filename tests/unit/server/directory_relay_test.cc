@@ -1,7 +1,7 @@
 // The relay against nodes that are honest, cut off or hostile; and the folder of the state.
 #include <filesystem>
 #include <fstream>
-#include <limits>
+#include <stdexcept>
 
 #include "peers/directory_folder.h"
 #include "sotto/posix/files.h"
@@ -191,7 +191,8 @@ TEST_F(Relay, EachDamagedByteOfAStateIsNoticedOrMeansNothing) {
       EXPECT_EQ(std::string(error.what()).substr(0, 3), "x: ");
     }
     const std::string cut = text.substr(0, i);
-    if (i + 1 < text.size()) EXPECT_THROW(ParseDirectoryState("x", cut), posix::FileError);
+    if (i + 1 == text.size()) break;  // without its last line feed it is whole
+    EXPECT_THROW(ParseDirectoryState("x", cut), posix::FileError);
   }
 }
 

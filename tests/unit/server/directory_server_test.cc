@@ -1,8 +1,9 @@
 // A directory over TCP on this machine, asked by a plain client: SecureLink, no node.
 #include "net/directory_server.h"
 
+#include <algorithm>
 #include <atomic>
-#include <poll.h>
+#include <stdexcept>
 #include <thread>
 
 #include "sotto/posix/port.h"

@@ -2,8 +2,10 @@
 #include "peers/directory.h"
 
 #include <set>
+#include <stdexcept>
 
 #include "sotto/key_labels.h"
+#include "unit/sdk/hex.h"
 #include "unit/server/directory_fixture.h"
 
 namespace sotto::server {
@@ -213,6 +215,7 @@ TEST_F(DirectoryTest, AddressesSurviveARestartAndAnEntryHasThePairsKey) {
   const std::string address = "10.0.0.7:7179";
   join.address = View(address);
   EXPECT_EQ(Answer(1, join).kind, Kind::kWelcome);
+  EXPECT_EQ(last_line_, "b: joined as node 1, listens at " + address);
   DirectoryState state = log_.state();
   EXPECT_EQ(state.nodes[1].address, address);
   PeerRequest ask = Ask(PeerRequest::Kind::kRosterEntry);

@@ -24,7 +24,7 @@ privacy::PeerTraining Training(PeerUnit unit) {
 }
 
 privacy::PeerStatement StatementOf(const privacy::PeerTraining& training) {
-  return StatePeers(training, {PlannedPeer(training.job), {0, 0}});
+  return privacy::StatePeers(training, {privacy::PlannedPeer(training.job), {0, 0}});
 }
 
 bool Has(const std::string& text, const std::string& part) {

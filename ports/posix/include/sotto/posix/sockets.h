@@ -1,0 +1,34 @@
+// Many non-blocking sockets on one thread: waiting for them, and moving their bytes. Part of
+// sotto/posix.
+//
+// For programs whose connections are few enough for poll(). Writing to a connection that the peer
+// has closed is an error, never a signal. One thread at a time.
+#ifndef SOTTO_POSIX_SOCKETS_H_
+#define SOTTO_POSIX_SOCKETS_H_
+
+#include <vector>
+
+#include "sotto/span.h"
+
+namespace sotto::posix {
+
+// Send or receive as many bytes as is possible at once. Return their number, 0 if the call would
+// block, -1 if the connection is gone.
+int SendNow(int socket, ByteSpan bytes);
+int ReceiveNow(int socket, MutableByteSpan bytes);
+
+// What somebody waits for.
+struct WaitingSocket {
+  int descriptor = -1;  // -1: none
+  bool for_reading = false;
+  bool for_writing = false;
+  bool is_ready = false;  // set by WaitForSockets(): one of them is possible, or it has failed
+};
+
+// Waits until one of them is ready, or for timeout_ms, or for a signal. Throws std::runtime_error
+// if the system fails.
+void WaitForSockets(std::vector<WaitingSocket>* sockets, int timeout_ms);
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_POSIX_SOCKETS_H_

@@ -1,0 +1,41 @@
+#include "sotto/posix/sockets.h"
+
+#include <cerrno>
+#include <poll.h>
+#include <stdexcept>
+#include <string>
+#include <sys/socket.h>
+#include <system_error>
+
+namespace sotto::posix {
+namespace {
+
+int NoneOrGone() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1; }
+
+}  // namespace
+
+int SendNow(int socket, ByteSpan bytes) {
+  const ssize_t sent = send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  return sent >= 0 ? static_cast<int>(sent) : NoneOrGone();
+}
+
+int ReceiveNow(int socket, MutableByteSpan bytes) {
+  const ssize_t got = recv(socket, bytes.data(), bytes.size(), 0);
+  if (got > 0) return static_cast<int>(got);
+  return got == 0 ? -1 : NoneOrGone();
+}
+
+void WaitForSockets(std::vector<WaitingSocket>* sockets, int timeout_ms) {
+  std::vector<pollfd> polled;
+  for (const WaitingSocket& socket : *sockets) {
+    const int events = (socket.for_reading ? POLLIN : 0) | (socket.for_writing ? POLLOUT : 0);
+    polled.push_back({socket.descriptor, static_cast<short>(events), 0});
+  }
+  if (poll(polled.data(), polled.size(), timeout_ms) < 0 && errno != EINTR) {
+    throw std::runtime_error("waiting for connections failed: " +
+                             std::generic_category().message(errno));
+  }
+  for (size_t i = 0; i < polled.size(); ++i) (*sockets)[i].is_ready = polled[i].revents != 0;
+}
+
+}  // namespace sotto::posix
