@@ -196,19 +196,19 @@ TEST(PeersSimulation, AveragingIsWorthAtMostTwoNodes) {
   const auto all = std::make_shared<StoredDataset>("alike", info, std::move(samples));
   const TrainTest data = {all, all};
   for (const uint32_t peers : {2u, 5u, 10u}) {
-    const auto moved_after = [&](const char* rule, const char* samples) {
+    const auto moved_after = [&](const char* rule, const char* each) {
       const Simulated s = Simulate({{"peers", std::to_string(peers)},
-                                    {"samples-per-device", samples},
+                                    {"samples-per-device", each},
                                     {"share", "always"},
                                     {"rule", rule},
                                     {"unit", "none"},
-                                    {"learning-rate", "0.001"}},
+                                    {"learning-rate", "0.0002"}},
                                    data);
       return static_cast<double>(s.result.shared[18]);  // the bias of class 0
     };
-    // From cycle 40 to 80: the first ones differ, since w_L begins at version 0.
+    // From cycle 30 to 60: the first ones differ, since w_L begins at version 0.
     const auto moved = [&](const char* rule) {
-      return moved_after(rule, "800") - moved_after(rule, "400");
+      return moved_after(rule, "600") - moved_after(rule, "300");
     };
     const double law = 2.0 * peers / (peers + 1);
     EXPECT_NEAR(moved("average") / (moved("shared") / peers), law, 0.05 * law) << peers;
