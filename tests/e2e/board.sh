@@ -401,9 +401,12 @@ undisturbed_peers() {
   expect_the_simulated_head
 }
 
-# restarted NODE: a board or client that is killed, at times that differ, until its fifth start.
+all_have_finished() { grep -q '"finished": true' directory.json 2> /dev/null && cmp -s head.bin simulated.bin; }
+
+# restarted NODE: a board or client that is killed at times that differ, until its fifth start. One
+# that was killed after its last step finds no directory any more.
 restarted() {
-  local start process
+  local start process i
   for start in 1 2 3 4 5; do
     if (($1 < 3)); then
       board "$1" peer_seeded "${port}"
@@ -414,11 +417,15 @@ restarted() {
     fi
     if ((start < 5)); then
       sleep "$((1 + ($1 + start) % 3)).$((RANDOM % 10))"
-      kill -KILL "${process}" 2> /dev/null || true
-      wait "${process}" 2> /dev/null || true
     else
-      wait "${process}" || fail "node $1 ended with status $?"
+      for ((i = 0; i < 900; i++)); do
+        kill -0 "${process}" 2> /dev/null && ! all_have_finished || break
+        sleep 0.1
+      done
     fi
+    kill -KILL "${process}" 2> /dev/null || true
+    wait "${process}" 2> /dev/null || true
+    ! all_have_finished || return 0
   done
 }
 
@@ -431,6 +438,7 @@ killed_peers() {
   done
   for i in 1 2; do
     sleep 4
+    ! all_have_finished || break
     kill -KILL "${directory}" 2> /dev/null || break
     wait "${directory}" 2> /dev/null || true
     directory "${port}"
