@@ -419,7 +419,8 @@ restarted() {
       sleep "$((1 + ($1 + start) % 3)).$((RANDOM % 10))"
     else
       for ((i = 0; i < 900; i++)); do
-        kill -0 "${process}" 2> /dev/null && ! all_have_finished || break
+        kill -0 "${process}" 2> /dev/null || break
+        ! all_have_finished || break
         sleep 0.1
       done
     fi

@@ -39,9 +39,10 @@
 //      local_rate 2 L / b, later steps do not enlarge that, and u by 2 eta L / b under each rule
 //      (average halves it). In a Global step it moves u by eta 2 L / b.
 //   4. Each sample enters one publication in each pass: w_L <- k is public from then on, batches
-//      are disjoint, a partial last batch is dropped, and w_L <- P at the start of a pass. So a
-//      pass costs a sample the most that one publication costs (parallel composition), `passes`
-//      passes sqrt(passes) times that, and a sample that lies on c nodes sqrt(c) times that.
+//      are disjoint, a partial last batch is dropped, and w_L <- P at the start of a pass (not with
+//      the unit none). So a pass costs a sample the most that one publication costs (parallel
+//      composition), `passes` passes sqrt(passes) times that, and a sample that lies on c nodes
+//      sqrt(c) times that.
 //   5. K outputs are K models with disjoint weights: their joint difference is sqrt(K) times that
 //      of one. No clip couples them; a joint clip would break lemma 2.
 //   6. Float32. One step's rounding errors move one output's weights by at most e, so a difference

@@ -193,7 +193,8 @@ Status PeerTrainer::LearnAlone() {
   ++local_steps_;
   ++step_;
   // A sample must not enter one publication twice.
-  if (step_ < steps_ && step_ % steps_of_pass_ == 0) ForgetLocalSteps();
+  const bool has_claim = config_.job.unit != PeerUnit::kNone;
+  if (has_claim && step_ < steps_ && step_ % steps_of_pass_ == 0) ForgetLocalSteps();
   return Status::kOk;
 }
 

@@ -1,5 +1,6 @@
 #include "cli/audit_peers.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>

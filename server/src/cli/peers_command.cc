@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 

@@ -114,15 +114,17 @@ TEST(PeerTrainer, VisitsEachSampleOnceAPassAndDropsThePartialBatch) {
   EXPECT_EQ(peer.trainer.Publish(1, 0), Status::kWrongState);
 }
 
-TEST(PeerTrainer, StartsAPassFromItsLastPublication) {
-  PeerJob job = QuietJob(PeerRule::kAccumulate);
-  job.passes = 2;
-  Peer peer(job, 1, 8);
-  ASSERT_EQ(peer.Begin(), Status::kOk);
-  ASSERT_EQ(peer.trainer.LearnAlone(), Status::kOk);
-  EXPECT_NE(peer.local, peer.last);
-  ASSERT_EQ(peer.trainer.LearnAlone(), Status::kOk);
-  EXPECT_EQ(peer.local, peer.last);
+TEST(PeerTrainer, StartsAPassFromItsLastPublicationIfSomethingIsClaimed) {
+  for (const bool has_noise : {true, false}) {
+    PeerJob job = has_noise ? SampleJob() : QuietJob(PeerRule::kAverage);
+    job.passes = 2;
+    Peer peer(job, 1, 8);
+    ASSERT_EQ(peer.Begin(), Status::kOk);
+    ASSERT_EQ(peer.trainer.LearnAlone(), Status::kOk);
+    EXPECT_NE(peer.local, peer.last);
+    ASSERT_EQ(peer.trainer.LearnAlone(), Status::kOk);
+    EXPECT_EQ(peer.local == peer.last, has_noise);
+  }
 }
 
 // The noise is the same in both runs, so the publications differ by u - u' alone.
