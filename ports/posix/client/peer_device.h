@@ -117,7 +117,6 @@ class PeerDevice {
   bool is_reported_joined_ = false;
   bool is_serving_on_ = false;  // after the last step
   uint32_t roster_nodes_ = 0;   // that the server knows
-  uint32_t served_version_ = 0;
   BackOff back_off_;
   uint64_t last_contact_ms_;
 };
