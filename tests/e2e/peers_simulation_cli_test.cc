@@ -10,8 +10,8 @@ namespace sotto {
 namespace {
 
 std::string Peers() {
-  return "simulate --topology peers --data synthetic --pca 8 --peers 3 --samples-per-device 500 "
-         "--seed 1 ";
+  return "simulate --topology peers --data synthetic --model ova-logistic --peers 3 "
+         "--samples-per-device 500 --seed 1 ";
 }
 
 Json PeersRun(const std::string& arguments) {
@@ -39,11 +39,21 @@ TEST(PeersCli, TheReportHasItsRivalAndAllThatAnEpsilonNeeds) {
   EXPECT_EQ(run.exit_code, 0) << run.output;
   for (const char* words :
        {"3 nodes without a server", "shared model", "nodes' own", "never sharing", "publications",
-        "epsilon 2.000 at delta", "one sample", "replace-one adjacency",
-        "fitted on the training data: no epsilon covers the fit", "seeded: not private"}) {
+        "epsilon 2.000 at delta", "one sample", "replace-one adjacency", "seeded: not private"}) {
     EXPECT_NE(run.output.find(words), std::string::npos) << words << "\n" << run.output;
   }
 }
+
+#if !defined(SOTTO_SANITIZED)
+TEST(PeersCli, ComponentsFittedOnTrainingSamplesAreSaidToBe) {
+  const Outcome run = Sotto(
+      "simulate --topology peers --data synthetic --pca 8 --peers 3 --samples-per-device 500");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_NE(run.output.find("fitted on the training data: no epsilon covers the fit"),
+            std::string::npos)
+      << run.output;
+}
+#endif
 
 TEST(PeersCli, DeepQStatesNoEpsilonAndSaysWhy) {
   const Outcome run = Sotto(Peers() + "--share deep-q");
@@ -100,15 +110,15 @@ TEST(PeersCli, ModelAndJobAreWritten) {
   const std::string job = TestFile("job.toml");
   const Outcome run = Sotto(Peers() + "--model-out " + model + " --job-out " + job);
   EXPECT_EQ(run.exit_code, 0) << run.output;
-  EXPECT_EQ(ReadFile(model).size(), 4u * (8 * 10 + 10));
+  EXPECT_EQ(ReadFile(model).size(), 4u * 510);
   EXPECT_NE(ReadFile(job).find("rule = \"average\""), std::string::npos) << ReadFile(job);
   EXPECT_EQ(Sotto("account peers --model ova-logistic --job " + job).exit_code, 0);
 }
 
 TEST(PeersCli, SeedsAreSummarised) {
   const Outcome run = Sotto(
-      "simulate --topology peers --data synthetic --pca 8 --peers 3 --samples-per-device 500 "
-      "--seeds 1-2");
+      "simulate --topology peers --data synthetic --model ova-logistic --peers 3 "
+      "--samples-per-device 500 --seeds 1-2");
   EXPECT_EQ(run.exit_code, 0) << run.output;
   for (const char* words :
        {"2 simulations", "accuracy", "own accuracy", "never sharing", "epsilon", "publications"}) {

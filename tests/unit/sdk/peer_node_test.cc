@@ -418,7 +418,7 @@ TEST_F(ByHand, WhatIsNotPaidForEndsTheNodesPart) {
   ASSERT_EQ(peer().OnReply(done), Status::kOk);
   EXPECT_EQ(Next(), PeerNode::Progress::kDone);
   EXPECT_EQ(peer().refusal(), PeerNode::Refusal::kNotPaidFor);
-  EXPECT_TRUE(node().store.record.empty());
+  EXPECT_TRUE(node().store.records[StoreSlot::kPeer].empty());
 }
 
 TEST_F(ByHand, ANodeThatNobodyCanReachDoesNotPublish) {
@@ -448,7 +448,7 @@ TEST_F(ByHand, AFinalErrorOfTheDirectoryEndsTheNodesPart) {
 
 TEST_F(ByHand, WithoutAStoreNothingLeaves) {
   Begin();
-  node().store.fails = true;
+  node().store.fail_save = node().store.saves;
   Join();
   ExpectRequest(PeerRequest::Kind::kLease);
   ASSERT_EQ(peer().OnReply(Granted({}, {}, 1)), Status::kOk);

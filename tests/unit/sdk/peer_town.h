@@ -17,6 +17,7 @@
 
 #include "sotto/bytes.h"
 #include "sotto/peer_node.h"
+#include "unit/sdk/memory_store.h"
 
 namespace sotto {
 
@@ -24,30 +25,6 @@ using Bytes = std::vector<uint8_t>;
 
 inline Bytes BytesOf(ByteSpan span) { return {span.begin(), span.end()}; }
 inline ByteSpan View(const Bytes& bytes) { return {bytes.data(), bytes.size()}; }
-
-// A store in memory: what survives a reset.
-struct MemoryStore {
-  Bytes record;
-  bool fails = false;
-
-  static Status Load(void* context, StoreSlot, size_t offset, MutableByteSpan out, size_t* size) {
-    const auto& self = *static_cast<const MemoryStore*>(context);
-    const size_t left = self.record.size() > offset ? self.record.size() - offset : 0;
-    *size = std::min(left, out.size());
-    if (*size > 0) std::memcpy(out.data(), self.record.data() + offset, *size);
-    return Status::kOk;
-  }
-  static Status Save(void* context, StoreSlot, Span<const ByteSpan> parts) {
-    auto& self = *static_cast<MemoryStore*>(context);
-    if (self.fails) return Status::kStoreFailed;
-    self.record.clear();
-    for (const ByteSpan part : parts) {
-      self.record.insert(self.record.end(), part.begin(), part.end());
-    }
-    return Status::kOk;
-  }
-  PersistentStore store() { return {Load, Save, this}; }
-};
 
 using TownNet = nn::Sequential<nn::Dense<6, 3>, nn::OneVsAll>;
 inline constexpr ModelInfo kTownModel = MakeModelInfo<TownNet>("town");

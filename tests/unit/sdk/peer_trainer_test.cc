@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <map>
 #include <set>
 
 #include "peers.h"
@@ -254,7 +255,7 @@ TEST(PeerTrainer, ResetAtAnyMomentReleasesNoBatchTwiceAndEndsAtTheSameModel) {
   ASSERT_EQ(whole.by_step.size(), 3u);
   for (int lives = 1; lives < 14; ++lives) {
     Released released;
-    RamStore kept;
+    MemoryStore kept;
     bool ended = false;
     for (int start = 0; start < 3 && !ended; ++start) {
       Peer peer(SampleJob(), 3);
@@ -356,7 +357,7 @@ TEST(PeerTrainer, TheOwnersLimitHoldsAcrossJobsAndResets) {
   PeerJob job = SampleJob();
   uint64_t rho = 0;
   ASSERT_EQ(PeerReleaseRhoQ40(kOva, job, &rho), Status::kOk);
-  RamStore kept;
+  MemoryStore kept;
   for (uint8_t salt = 0; salt < 3; ++salt) {
     job.salt[0] = salt;
     Peer peer(job, 3);

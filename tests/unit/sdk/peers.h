@@ -4,46 +4,17 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <random>
 #include <vector>
 
 #include "sotto/nn.h"
 #include "sotto/peer_trainer.h"
+#include "unit/sdk/memory_store.h"
 
 namespace sotto {
 
 inline constexpr ModelInfo kOva =
     MakeModelInfo<nn::Sequential<nn::Dense<6, 3>, nn::OneVsAll>>("ova");
-
-// A store in RAM, which can be made to fail and which counts its calls.
-struct RamStore {
-  std::map<StoreSlot, std::vector<uint8_t>> records;
-  int loads = 0;
-  int saves = 0;
-  int fail_load = -1;  // this call, from 0
-  int fail_save = -1;
-
-  static Status Load(void* context, StoreSlot slot, size_t offset, MutableByteSpan out,
-                     size_t* size) {
-    auto& self = *static_cast<RamStore*>(context);
-    if (self.loads++ == self.fail_load) return Status::kStoreFailed;
-    const std::vector<uint8_t>& record = self.records[slot];
-    const size_t left = offset < record.size() ? record.size() - offset : 0;
-    *size = std::min(left, out.size());
-    if (*size > 0) std::copy_n(record.data() + offset, *size, out.data());
-    return Status::kOk;
-  }
-  static Status Save(void* context, StoreSlot slot, Span<const ByteSpan> parts) {
-    auto& self = *static_cast<RamStore*>(context);
-    if (self.saves++ == self.fail_save) return Status::kStoreFailed;
-    std::vector<uint8_t>& record = self.records[slot];
-    record.clear();
-    for (const ByteSpan part : parts) record.insert(record.end(), part.begin(), part.end());
-    return Status::kOk;
-  }
-  PersistentStore store() { return {Load, Save, this}; }
-};
 
 // Samples of a class each that a linear model can learn.
 struct PeerSamples {
@@ -99,7 +70,7 @@ inline PeerJob DeviceJob(PeerRule rule) {
 struct Peer {
   const ModelInfo& model;
   PeerSamples samples;
-  RamStore ram;
+  MemoryStore ram;
   PeerConfig config;
   std::vector<float> local, work, head, last, scratch;
   std::vector<uint32_t> indices;
