@@ -19,6 +19,7 @@
 #include "cli/report.h"
 #include "cli/rounds_csv.h"
 #include "cli/spectrum_csv.h"
+#include "sim/peer_fields.h"
 #include "sim/request_data.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/signals.h"
@@ -234,7 +235,10 @@ class RepeatedRun {
 void RunSimulate(const SimulationRequest& request) {
   if (request.peers.topology == Topology::kPeers) {
     RunPeers(request);
-  } else if (request.seeds) {
+    return;
+  }
+  RequireOptionsOfTopology(request);
+  if (request.seeds) {
     RepeatedRun(request).Do();
   } else {
     SingleRun(request).Do();

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "audit/membership.h"
+#include "sim/peer_fields.h"
 #include "sotto/options/numbers.h"
 
 namespace sotto::server {
@@ -60,7 +61,7 @@ bool IsMembershipOption(const std::string& name) {
 
 void CheckMembership(const Settings& settings) {
   static_cast<void>(SamplesOf(settings));
-  static_cast<void>(RequestOf(TrainingOf(settings)));
+  RequireOptionsOfTopology(RequestOf(TrainingOf(settings)));
 }
 
 Outcome RunMembership(const Settings& settings, const RunContext& context) {

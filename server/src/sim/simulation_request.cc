@@ -223,7 +223,6 @@ void AskForSpectra(const SimulationRequest& request, SimulationConfig* config) {
 }  // namespace
 
 SimulationConfig MakeSimulation(const SimulationRequest& request) {
-  RequireOptionsOfTopology(request);
   if (request.noise_decay_from) {
     SimulationRequest decided = request;
     decided.job.plan.schedule.noise_decay = EstimateNoiseDecay(request).tau;
