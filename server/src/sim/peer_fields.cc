@@ -118,7 +118,7 @@ Fields PrivacyOfANode() {
               Learns::kNothing, [](auto& request) -> auto& { return request.peers.unit; }),
       Row("most-releases", "publications of a node that --unit device pays for")
           .In(Group::kPeers)
-          .Within({1, 4294967295.0})
+          .Within({1, 1000000})
           .ByDefault("what the policy publishes; coin:P: what one node in 1000 exceeds")
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.peers.most_releases; }),
