@@ -247,18 +247,27 @@ TEST_F(LiveAttackTest, AHelloBeforeItsTimeIsAnsweredLate) {
   EXPECT_LE(answers, 8 + 2 * (1 + (posix::NowMs() - begin_ms) / 800));
 }
 
+// A device that a later attempt draws has other limits: then the test begins again.
 TEST_F(LiveAttackTest, ConnectingAgainGainsNoHello) {
   Start({}, {}, "1");
-  std::unique_ptr<Peer> peer = SessionThatGets(Reply::Kind::kWait);
-  const size_t device = peer->key().device_id == site_.key(0).device_id ? 0 : 1;
-  const uint64_t begin_ms = posix::NowMs();
-  uint64_t answers = 0;
-  while (posix::NowMs() < begin_ms + 3000 && answers < 10000) {
-    peer = Connected(device);
-    ASSERT_EQ(peer->Hello().kind, Reply::Kind::kWait);
-    ++answers;
+  for (int tries = 0; tries < 40; ++tries) {
+    std::unique_ptr<Peer> peer = SessionThatGets(Reply::Kind::kWait);
+    const size_t device = peer->key().device_id == site_.key(0).device_id ? 0 : 1;
+    const uint64_t begin_ms = posix::NowMs();
+    uint64_t answers = 0;
+    Reply::Kind kind = Reply::Kind::kWait;
+    while (posix::NowMs() < begin_ms + 3000 && answers < 10000) {
+      peer = Connected(device);
+      kind = peer->Hello().kind;
+      if (kind == Reply::Kind::kTrain) break;
+      ASSERT_EQ(kind, Reply::Kind::kWait);
+      ++answers;
+    }
+    if (kind == Reply::Kind::kTrain) continue;
+    EXPECT_LE(answers, 8 + 2 * (1 + (posix::NowMs() - begin_ms) / 800));
+    return;
   }
-  EXPECT_LE(answers, 8 + 2 * (1 + (posix::NowMs() - begin_ms) / 800));
+  FAIL() << "the device was drawn in each try";
 }
 
 // The server answers 2,000 at once, and then 500 a second.
