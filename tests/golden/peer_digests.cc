@@ -94,6 +94,7 @@ Status PeersAverage(Digest digest) { return Publications(JobOf(PeerRule::kAverag
 Status PeersAccumulate(Digest digest) {
   PeerJob job = JobOf(PeerRule::kAccumulate);
   job.error_clip = 0.25f;
+  job.publication_steps = 2;
   return Publications(job, digest);
 }
 

@@ -6,15 +6,19 @@
 //   Global   u = what the node adds; k = base + u + noise, integers; everybody may read k
 //            w_L <- k
 // g is the mean gradient of the next b samples, plus weight_decay * w. G is the newest published
-// model, P the one that this node published last (or the initial one), eta the learning rate:
+// model, P the one that this node published last (or the initial one), eta the learning rate, T(w)
+// what publication_steps steps w <- clamp(w - eta g(w)) make of w, each on the next batch:
 //
 //   rule        local_rate   base        u                                       source
 //   average     2 eta        (G + P)/2   (w_L - P)/2 - eta g(G)                  Eq. (5), (6)
-//   shared      eta          G           - eta g(G)                              plain SGD
-//   accumulate  eta          G           v - eta g(G + v), v = w_L - P           Sotto's own
+//   shared      eta          G           T(G) - G                                SGD
+//   accumulate  eta          G           T(G + w_L - P) - G                      Sotto's own
 //
-// With the policy `always` the rules shared and accumulate are one: plain SGD on one shared model.
-// clamp() moves each parameter into [-range, range].
+// With the policy `always` the rules shared and accumulate are one. It is plain SGD on one shared
+// model if a publication has one step, and `hand-over` if it has more: the model goes from node to
+// node, each takes that many steps on it, and the noise comes once (cyclic weight transfer, Chang
+// et al. 2018, made private). A publication ends with its pass, so the last one may have fewer
+// steps. clamp() moves each parameter into [-range, range].
 //
 // Units of privacy:
 //   sample  one sample of one node, replaced by another. For convex models alone: see the lemmas
@@ -37,7 +41,7 @@
 //      cancels in the difference of two runs at the same w, so L is that of the data term alone.
 //   3. Lemma 4 of the paper. A replaced sample is in one batch. In a Local step it moves w_L by
 //      local_rate 2 L / b, later steps do not enlarge that, and u by 2 eta L / b under each rule
-//      (average halves it). In a Global step it moves u by eta 2 L / b.
+//      (average halves it). In a step of a publication it moves u by eta 2 L / b.
 //   4. Each sample enters one publication in each pass: w_L <- k is public from then on, batches
 //      are disjoint, a partial last batch is dropped, and w_L <- P at the start of a pass (not with
 //      the unit none). So a pass costs a sample the most that one publication costs (parallel
@@ -46,9 +50,10 @@
 //   5. K outputs are K models with disjoint weights: their joint difference is sqrt(K) times that
 //      of one. No clip couples them; a joint clip would break lemma 2.
 //   6. Float32. One step's rounding errors move one output's weights by at most e, so a difference
-//      grows by 2 e a step: StepError() has the bound. The number of local steps that a publication
-//      carries is at most most_local_steps; a node that has taken more drops them (w_L <- P), which
-//      depends on no data. Rounding u to integers towards zero adds less than 1 a parameter.
+//      grows by 2 e a step, local or of a publication: PeerStepError() has the bound. The number of
+//      local steps that a publication carries is at most most_local_steps; a node that has taken
+//      more drops them (w_L <- P), which depends on no data. Rounding u to integers towards zero
+//      adds less than 1 a parameter.
 // Source: "Decentralized Differentially Private Without-Replacement Stochastic Gradient Descent"
 // (Jin, He, Dai), Algorithm 1, Lemma 4, Theorem 2.
 //
@@ -82,6 +87,8 @@ struct PeerJob {
   uint32_t noise_q20 = 0;
   uint32_t passes = 1;             // over a node's samples; [1, 65535]
   uint32_t most_local_steps = 64;  // that a publication carries; [0, 2^20]
+  // Of T, in a publication; [1, 65535], rule average: 1.
+  uint32_t publication_steps = 1;
   // Unit device: publications of one node that the job's figure pays for; >= 1. Else 0.
   uint32_t most_releases = 0;
   uint8_t salt[16] = {};  // tells jobs of equal settings apart

@@ -118,8 +118,8 @@ class PeerTrainer {
   // SHA-256 of the head's publication; zeros for version 0. [kSha256Size]
   ByteSpan head_digest() const { return head_digest_; }
 
-  // A Global step on the head, to be published as `version` by node number `node`. From then on
-  // has_pending() holds.
+  // A Global step on the head, to be published as `version` by node number `node`: the next
+  // publication_steps batches of the pass, or what is left of it. From then on has_pending() holds.
   // Returns kOk; kWrongState; kPeerRefused if it is not paid for (nothing happened);
   // kEntropyFailed, kStoreFailed, kCryptoFailed: nothing may be sent, and Begin() must be called
   // before the node goes on.
@@ -130,6 +130,7 @@ class PeerTrainer {
   // Publish().
   ByteSpan publication() const { return ByteSpan(buffers_.publication).first(publication_size_); }
   uint32_t publication_version() const { return publication_version_; }
+  uint32_t publication_step() const { return publication_step_; }      // its first one
   ByteSpan publication_digest() const { return publication_digest_; }  // [kSha256Size]
 
   // w_L <- the last publication. It also becomes the head if `committed`. Returns kOk or
@@ -153,10 +154,11 @@ class PeerTrainer {
   Status SaveRecord();
   void ForgetLocalSteps();
   Status Order(uint32_t step, Span<uint32_t> indices);
+  uint32_t NextPublicationSteps() const;
   Status TrainOn(uint32_t step, float rate, Span<const float> base, float* loss);
   Status LossOn(uint32_t step, float* loss);
   bool IsPaidFor(uint64_t* cost) const;
-  Status MakeUpdate();
+  Status MakeUpdate(uint32_t steps);
   Status AddToBase(const UpdateScale& scale);
   Status Fix(uint32_t version, uint32_t node);
 
@@ -170,12 +172,12 @@ class PeerTrainer {
   uint32_t steps_ = 0;
   uint32_t step_ = 0;
   uint32_t local_steps_ = 0;
-  uint32_t charged_passes_ = 0;
   uint64_t release_rho_q40_ = 0;
   PeerLedger ledger_;
   uint32_t head_version_ = 0;
   uint8_t head_digest_[kSha256Size] = {};
   uint32_t publication_version_ = 0;
+  uint32_t publication_step_ = 0;
   uint8_t publication_digest_[kSha256Size] = {};
   size_t publication_size_ = 0;
   bool has_pending_ = false;

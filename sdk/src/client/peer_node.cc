@@ -157,8 +157,7 @@ void PeerNode::Prepare() {
   switch (state_) {
     case State::kLease:
       request_.kind = PeerRequest::Kind::kLease;
-      // Publish() has counted the pending publication's step.
-      request_.step = IsPending() ? trainer_->step() - 1 : trainer_->step();
+      request_.step = IsPending() ? trainer_->publication_step() : trainer_->step();
       return;
     case State::kLocate:
       request_.kind = PeerRequest::Kind::kRosterEntry;

@@ -26,7 +26,8 @@ bool HasNumbersInRange(const PeerJob& j) {
          IsPositiveNormal(j.learning_rate) && j.weight_decay >= 0.0f && IsFinite(j.weight_decay) &&
          IsWithin(j.range, kMaxPublishedParameter) && j.error_clip >= 0.0f &&
          j.error_clip <= 1.0f && IsWithin(j.feature_norm, kMaxFeatureNorm) &&
-         j.most_local_steps <= kMaxLocalSteps;
+         j.most_local_steps <= kMaxLocalSteps && j.publication_steps >= 1 &&
+         j.publication_steps <= kMaxCount;
 }
 
 // What the lemmas need of a model: of one output, or of all outputs together.
@@ -95,7 +96,7 @@ double SampleSensitivity(const ModelInfo& model, const PeerJob& job, const Conve
                          : job.rule == PeerRule::kShared ? 0.0
                                                          : 1.0 * local_steps;
   const double errors = carried * StepError(model, job, c, LocalRate(job)) +
-                        StepError(model, job, c, rate) +
+                        job.publication_steps * StepError(model, job, c, rate) +
                         8.0 * kRoundoff * job.range * std::sqrt(c.coordinates);
   const double moved = 2.0 * rate * c.lipschitz / job.batch_size * (1.0 + 1e-6);
   return std::sqrt(c.parts) * (moved + 2.0 * errors);
@@ -114,6 +115,7 @@ Status AddNumbers(const PeerJob& job, Sha256* hash) {
                               job.noise_q20,
                               job.passes,
                               job.most_local_steps,
+                              job.publication_steps,
                               job.most_releases};
   for (const uint32_t number : numbers) {
     if (Status s = hash->UpdateU32(number); s != Status::kOk) return s;
@@ -127,6 +129,8 @@ Status PeerJob::Validate() const {
   if (rule > PeerRule::kAccumulate || unit > PeerUnit::kDevice || !HasNumbersInRange(*this)) {
     return Status::kInvalidArgument;
   }
+  // Of Eq. (6) there is one step.
+  if (rule == PeerRule::kAverage && publication_steps > 1) return Status::kInvalidArgument;
   const bool has_noise = noise_q20 >= 1 && noise_q20 <= kMaxPrivateNoiseQ20;
   const bool has_clip = IsPositiveNormal(clip_l2) && clip_l2 <= kMaxClip && most_releases >= 1;
   const bool has_neither = clip_l2 == 0.0f && most_releases == 0;

@@ -5,7 +5,7 @@
 //   4  .. 19  job id
 //   20 .. 23  next step
 //   24 .. 27  publications of this job
-//   28 .. 31  passes that are charged
+//   28 .. 31  the first step of the last publication
 //   32 .. 35  version of the last publication
 //   36 .. 39  its bytes, n
 //   40 .. 47  zCDP of all jobs, unit sample, 2^-40
@@ -99,7 +99,7 @@ Status PeerTrainer::TakeRecord(const Record& record) {
   if (Status d = hash.Finish(publication_digest_); d != Status::kOk) return d;
   step_ = ledger_.next_step = record.at(20);
   ledger_.releases = record.at(24);
-  charged_passes_ = record.at(28);
+  publication_step_ = record.at(28);
   publication_version_ = record.at(32);
   has_pending_ = true;
   return Status::kOk;
@@ -111,7 +111,7 @@ Status PeerTrainer::SaveRecord() {
   __builtin_memcpy(head + 4, job_id_, kJobIdSize);
   StoreU32Le(ledger_.next_step, head + 20);
   StoreU32Le(ledger_.releases, head + 24);
-  StoreU32Le(charged_passes_, head + 28);
+  StoreU32Le(publication_step_, head + 28);
   StoreU32Le(publication_version_, head + 32);
   StoreU32Le(static_cast<uint32_t>(publication_size_), head + 36);
   StoreU64Le(ledger_.sample_rho_q40, head + 40);

@@ -83,7 +83,7 @@ Status PeerTrainer::Begin(const PeerConfig& config, const PeerBuffers& buffers) 
   buffers_ = buffers;
   ledger_ = {};
   publication_size_ = 0;
-  publication_version_ = local_steps_ = charged_passes_ = 0;
+  publication_version_ = publication_step_ = local_steps_ = 0;
   if (Status s = CheckModel(); s != Status::kOk) return s;
   if (Status s = CheckBuffers(); s != Status::kOk) return s;
   if (Status s = PeerJobId(*config_.model, config_.job, job_id_); s != Status::kOk) return s;
@@ -220,7 +220,8 @@ Status PeerTrainer::SetHead(ByteSpan publication) {
 bool PeerTrainer::IsPaidFor(uint64_t* cost) const {
   const PeerJob& job = config_.job;
   const bool is_sample = job.unit == PeerUnit::kSample;
-  const bool is_in_charged_pass = is_sample && step_ / steps_of_pass_ < charged_passes_;
+  const bool is_in_charged_pass = is_sample && ledger_.releases > 0 &&
+                                  step_ / steps_of_pass_ == publication_step_ / steps_of_pass_;
   *cost = job.unit == PeerUnit::kNone || is_in_charged_pass ? 0 : release_rho_q40_;
   if (job.unit == PeerUnit::kDevice && ledger_.releases >= job.most_releases) return false;
   if (config_.most_rho_q40 == 0) return true;
@@ -228,8 +229,14 @@ bool PeerTrainer::IsPaidFor(uint64_t* cost) const {
   return job.unit != PeerUnit::kNone && SaturatingAdd(spent, *cost) <= config_.most_rho_q40;
 }
 
+// A publication ends with its pass, so that each batch is in one.
+uint32_t PeerTrainer::NextPublicationSteps() const {
+  const uint32_t left = steps_of_pass_ - step_ % steps_of_pass_;
+  return config_.job.publication_steps < left ? config_.job.publication_steps : left;
+}
+
 // local <- u, last <- base: see the table in peer_job.h.
-Status PeerTrainer::MakeUpdate() {
+Status PeerTrainer::MakeUpdate(uint32_t steps) {
   const PeerJob& job = config_.job;
   const Span<float> local = buffers_.local;
   const Span<float> last = buffers_.last;
@@ -244,7 +251,11 @@ Status PeerTrainer::MakeUpdate() {
     last[i] = averages ? PublishedParameter((base + PublishedUnits(last[i])) >> 1) : head[i];
   }
   const Span<const float> point = averages ? head : Span<const float>(local);
-  if (Status s = TrainOn(step_, job.learning_rate, point, &last_loss_); s != Status::kOk) return s;
+  for (uint32_t i = 0; i < steps; ++i) {
+    if (i > 0) CopyAll(buffers_.work, local);
+    const Status s = TrainOn(step_ + i, job.learning_rate, point, &last_loss_);
+    if (s != Status::kOk) return s;
+  }
   for (size_t i = 0; i < local.size(); ++i) {
     const float moved = buffers_.work[i] - head[i];
     local[i] = averages ? local[i] + moved : moved;
@@ -305,7 +316,8 @@ Status PeerTrainer::Publish(uint32_t version, uint32_t node) {
   if (!IsPaidFor(&cost)) return Status::kPeerRefused;
   is_ready_ = false;  // until all of it is done
   if (local_steps_ > config_.job.most_local_steps) ForgetLocalSteps();
-  if (Status s = MakeUpdate(); s != Status::kOk) return s;
+  const uint32_t steps = NextPublicationSteps();
+  if (Status s = MakeUpdate(steps); s != Status::kOk) return s;
   UpdateScale scale;
   if (config_.job.unit == PeerUnit::kDevice) {
     const Status s = ComputeUpdateScale(buffers_.local, config_.job.clip_l2, 1.0f, &scale);
@@ -316,11 +328,11 @@ Status PeerTrainer::Publish(uint32_t version, uint32_t node) {
   uint64_t& spent =
       config_.job.unit == PeerUnit::kSample ? ledger_.sample_rho_q40 : ledger_.device_rho_q40;
   spent = SaturatingAdd(spent, cost);
-  charged_passes_ = step_ / steps_of_pass_ + 1;
+  publication_step_ = step_;
   ++ledger_.releases;
-  ledger_.next_step = step_ + 1;
+  ledger_.next_step = step_ + steps;
   if (Status s = SaveRecord(); s != Status::kOk) return s;
-  ++step_;
+  step_ += steps;
   has_pending_ = is_ready_ = true;
   return Status::kOk;
 }

@@ -89,7 +89,7 @@ privacy::PeerTraining TrainingOf(const Options& o, const ModelInfo& model) {
 // What the sensitivity of one publication is made of, in model units.
 struct Parts {
   double grid = 0;     // rounding to multiples of 2^-20
-  double float32 = 0;  // rounding errors of the local steps, lemma 6
+  double float32 = 0;  // rounding errors of all steps but one, lemma 6
   double rest = 0;     // what the unit moves
 };
 
@@ -97,13 +97,15 @@ std::optional<Parts> PartsOf(const privacy::PeerTraining& t, const privacy::Peer
   if (s.claims.empty()) return std::nullopt;
   Parts parts;
   parts.rest = s.sensitivity_q20 * kUnit;
-  double without_local_steps = 0;
+  double of_one_step = 0;
+  PeerJob one = t.job;
+  one.publication_steps = 1;
   if (t.job.unit != PeerUnit::kSample ||
-      PeerSensitivityQ20(*t.model, t.job, 0, &without_local_steps) != Status::kOk) {
+      PeerSensitivityQ20(*t.model, one, 0, &of_one_step) != Status::kOk) {
     return parts;
   }
   parts.grid = std::sqrt(static_cast<double>(t.model->parameters)) * kUnit;
-  parts.float32 = (s.sensitivity_q20 - without_local_steps) * kUnit;
+  parts.float32 = (s.sensitivity_q20 - of_one_step) * kUnit;
   parts.rest -= parts.grid + parts.float32;
   return parts;
 }
@@ -117,10 +119,10 @@ std::string DescribeJob(const Options& o, const privacy::PeerTraining& t) {
 std::string DescribeParts(const privacy::PeerTraining& t, const Parts& parts) {
   if (t.job.unit != PeerUnit::kSample) return "";
   return fmt::format(
-      "  sensitivity    {:.4g} what a sample moves, {:.2g} float32 errors of {} local steps, "
-      "{:.2g} "
-      "rounding to the grid\n",
-      parts.rest, parts.float32, t.job.most_local_steps, parts.grid);
+      "  sensitivity    {:.4g} what a sample moves, {:.2g} float32 errors of {} local and {} more "
+      "steps,\n"
+      "                 {:.2g} rounding to the grid\n",
+      parts.rest, parts.float32, t.job.most_local_steps, t.job.publication_steps - 1, parts.grid);
 }
 
 Json PartsToJson(const Parts& parts) {

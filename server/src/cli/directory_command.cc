@@ -43,6 +43,7 @@ struct DirectoryRequest {
   std::string listen = "127.0.0.1:7178";
   std::string port_file;
   bool relay = false;
+  bool stay = false;
   double lease_s = 30;
   bool in_turns = false;
   std::optional<uint32_t> peers;
@@ -109,7 +110,7 @@ class DirectorySessions {
   Key MakeKey() const;
   void Tell(const std::string& line, bool is_detail) const;
   void TellStart() const;
-  Json Results(bool is_finished) const;
+  Json Results() const;
   void WriteHead() const;
 
   const DirectoryRequest& request_;
@@ -186,6 +187,7 @@ DirectoryServerOptions DirectorySessions::MakeServerOptions() const {
   options.host = listen->host;
   options.port = listen->port;
   options.stop_descriptor = posix::StopDescriptor();
+  options.stays = request_.stay;
   options.must_stop = [] { return posix::StopSignal() != 0; };
   return options;
 }
@@ -210,7 +212,7 @@ void DirectorySessions::TellStart() const {
   log_.Write(fmt::format("listening on port {}", server_->port()));
 }
 
-Json DirectorySessions::Results(bool is_finished) const {
+Json DirectorySessions::Results() const {
   const DirectoryState& state = directory_->state();
   const DirectoryCounts& counts = directory_->counts();
   Json nodes = Json::array();
@@ -223,7 +225,7 @@ Json DirectorySessions::Results(bool is_finished) const {
   }
   return {{"job", posix::Hex(state.job_id)},
           {"model", model_->name},
-          {"finished", is_finished},
+          {"finished", directory_->is_finished()},
           {"relay", state.has_relay},
           {"version", state.head.version},
           {"publisher", state.head.publisher},
@@ -263,12 +265,14 @@ void DirectorySessions::Run() {
   TellStart();
   const bool is_finished = server_->Run();
   WriteHead();
-  WriteJson(request_.json, Results(is_finished), Readers::kOwner);
+  WriteJson(request_.json, Results(), Readers::kOwner);
   const std::string summary =
       fmt::format("version {} after {} since the start", directory_->state().head.version,
                   Counted(directory_->counts().versions, "publication"));
   if (!is_finished) {
-    throw Stopped(posix::StopSignal(), "stopped at " + summary + "; a later start goes on here");
+    const char* rest =
+        directory_->is_finished() ? "; all nodes have finished" : "; a later start goes on here";
+    throw Stopped(posix::StopSignal(), "stopped at " + summary + rest);
   }
   log_.Write("all nodes have finished: " + summary);
 }
@@ -296,6 +300,9 @@ void AddNetwork(CLI::App& command, DirectoryRequest& o) {
   command.add_option("--port-file", o.port_file, "write the port here once it is open (port 0)");
   command.add_flag("--relay", o.relay,
                    "keep the newest publications, for nodes that cannot listen, and check them");
+  command.add_flag("--stay", o.stay,
+                   "go on when all nodes have finished, until a signal: for a service, whose nodes "
+                   "may start once more");
   command
       .add_option("--lease", o.lease_s,
                   "seconds for which a node may keep all others from publishing: fetching, one "

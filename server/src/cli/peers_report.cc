@@ -133,6 +133,7 @@ Json SettingsToJson(const PeersPlan& plan) {
           {"feature_norm", static_cast<double>(job.feature_norm)},
           {"clip_l2", static_cast<double>(job.clip_l2)},
           {"most_local_steps", job.most_local_steps},
+          {"publication_steps", job.publication_steps},
           {"most_releases", job.most_releases},
           {"peer_noise", Name(plan.noise)},
           {"noise_sigma", job.noise_q20 * kQ20},

@@ -77,8 +77,9 @@ bool DirectoryServer::Run() {
     } else if (!finished_ms) {
       finished_ms = posix::NowMs();
     }
-    const bool is_over =
-        finished_ms && (!HasNodes() || posix::NowMs() >= *finished_ms + options_.farewell_ms);
+    const bool has_told_all = directory_.has_told_all() && !HasNodes();
+    const bool is_over = finished_ms && !options_.stays &&
+                         (has_told_all || posix::NowMs() >= *finished_ms + options_.farewell_ms);
     if (is_over) return true;
     Turn();
   }

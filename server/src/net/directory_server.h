@@ -32,8 +32,11 @@ struct DirectoryServerOptions {
   uint16_t port = 7178;            // 0: any free one, see DirectoryServer::port()
   // Nodes that train alone for longer than request_timeout_ms connect again.
   ConnectionLimits limits = {16384, 10000, 300000};
-  uint64_t farewell_ms = 5000;  // after the last node has finished: for those still connected
-  int stop_descriptor = -1;     // the loop wakes up when it can be read
+  // After the last node has finished: for those that are still connected, or were not told since
+  // the start that it is known.
+  uint64_t farewell_ms = 5000;
+  bool stays = false;        // serves on when all nodes have finished, until must_stop()
+  int stop_descriptor = -1;  // the loop wakes up when it can be read
   std::function<bool()> must_stop;
 };
 

@@ -46,6 +46,7 @@ Directory::Directory(const DirectoryOptions& options, DirectoryState state, cons
       parent_(std::move(parent)),
       last_fence_(state_.fences),
       excluded_(state_.nodes.size()),
+      told_(state_.nodes.size()),
       next_step_(state_.nodes.size()) {
   std::copy(std::begin(state_.job_id), std::end(state_.job_id), job_id_);
   if (!state_.has_relay) return;
@@ -60,6 +61,13 @@ void Directory::Tell(const std::string& line, bool is_detail) const {
 bool Directory::is_finished() const {
   for (uint32_t node = 0; node < state_.nodes.size(); ++node) {
     if (!IsOut(node)) return false;
+  }
+  return true;
+}
+
+bool Directory::has_told_all() const {
+  for (uint32_t node = 0; node < state_.nodes.size(); ++node) {
+    if (!excluded_[node] && !told_[node]) return false;
   }
   return true;
 }
@@ -217,6 +225,7 @@ PeerReply Directory::Finish(uint32_t node) {
                      state_.nodes[node].publications));
   }
   if (lease_.is_given && lease_.node == node) lease_ = {};
+  told_[node] = true;
   return Done(false);
 }
 

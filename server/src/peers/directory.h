@@ -98,7 +98,8 @@ class Directory {
 
   const DirectoryState& state() const { return state_; }
   const DirectoryCounts& counts() const { return counts_; }
-  bool is_finished() const;  // all nodes are
+  bool is_finished() const;   // all nodes are
+  bool has_told_all() const;  // each node has been answered kFinished since the start
   // The bytes of the head's publication. Empty: version 0, or there is no relay.
   ByteSpan head_bytes() const { return {head_.data(), head_.size()}; }
   // The node that holds a lease now; absent: none.
@@ -154,6 +155,7 @@ class Directory {
   Lease lease_;
   uint32_t last_fence_ = 0;  // given
   std::vector<bool> excluded_;
+  std::vector<bool> told_;  // answered kFinished
   // kTurns: each node asks for no lease before this step; absent: it has not said so yet.
   std::vector<std::optional<uint32_t>> next_step_;
 };

@@ -53,7 +53,7 @@ Fields Collaboration() {
               Learns::kNothing, [](auto& request) -> auto& { return request.peers.share; }),
       Row("rule",
           "what a publication is made of: average: half the shared model, half the node's own; "
-          "shared: a step on the shared model; accumulate: the shared model and all that the node "
+          "shared: steps on the shared model; accumulate: the shared model and all that the node "
           "has learned since")
           .In(Group::kPeers)
           .OneOf(PeerRule::kAverage, PeerRule::kShared, PeerRule::kAccumulate)
@@ -96,6 +96,14 @@ Fields StepsOfANode() {
           .Asked(
               Learns::kNothing,
               [](auto& request) -> auto& { return request.peers.most_local_steps; }),
+      Row("publication-steps",
+          "that a publication takes on the shared model, with noise once; with --share always a "
+          "node hands the model over; not for --rule average")
+          .In(Group::kPeers)
+          .Within({1, 65535})
+          .Asked(
+              Learns::kNothing,
+              [](auto& request) -> auto& { return request.peers.publication_steps; }),
       Row("pca",
           "take this many principal components of the training samples, as rows of norm "
           "--feature-norm; no epsilon covers the fit; 0: none")

@@ -48,7 +48,8 @@ struct PeerOptions {
   float error_clip = 0.0f;
   float feature_norm = 1.0f;
   std::optional<uint32_t> most_local_steps;  // absent: the policy's
-  std::optional<uint32_t> most_releases;     // absent: the policy's
+  uint32_t publication_steps = 1;
+  std::optional<uint32_t> most_releases;  // absent: the policy's
   PeerNoise noise = PeerNoise::kSound;
   std::optional<uint32_t> pca;  // 0: none; absent: kDefaultPca if no model is named
   std::string job_out;          // file for the job; empty: none

@@ -64,6 +64,7 @@ PeerJob BareJob(const SimulationRequest& r) {
   job.feature_norm = r.peers.feature_norm;
   job.clip_l2 = job.unit == PeerUnit::kDevice ? r.job.training.clip_l2 : 0.0f;
   job.passes = r.peers.passes;
+  job.publication_steps = r.peers.publication_steps;
   return job;
 }
 
@@ -73,6 +74,12 @@ uint32_t MostSteps(const Partition& partition, const PeerJob& job) {
     most = std::max(most, partition.DeviceSamples(node).size());
   }
   return most / job.batch_size * job.passes;
+}
+
+// Of a node that publishes whenever it may.
+uint32_t MostPublications(const PeerJob& job, uint32_t steps) {
+  const uint32_t steps_of_pass = steps / job.passes;
+  return job.passes * ((steps_of_pass - 1) / job.publication_steps + 1);
 }
 
 // Named alike for every node, so that a fleet with the same keys has the same job.
@@ -131,6 +138,8 @@ void CheckPeers(const SimulationRequest& r) {
   Require(clips || !r.peers.most_releases, "--most-releases is for --unit device");
   Require(r.peers.noise == PeerNoise::kSound || r.peers.unit == PeerUnit::kSample,
           "--peer-noise published is the paper's, for --unit sample");
+  Require(r.peers.rule != PeerRule::kAverage || r.peers.publication_steps == 1,
+          "--publication-steps above 1 is for --rule shared or accumulate");
 }
 
 PeersPlan MakePeers(const SimulationRequest& r, const TrainTest& data) {
@@ -149,7 +158,8 @@ PeersPlan MakePeers(const SimulationRequest& r, const TrainTest& data) {
   const PolicyBounds bounds = BoundsOf(r.peers.share, plan.most_steps);
   job.most_local_steps = r.peers.most_local_steps.value_or(bounds.most_local_steps);
   if (job.unit == PeerUnit::kDevice) {
-    job.most_releases = r.peers.most_releases.value_or(std::max(1u, bounds.most_releases));
+    const uint32_t most = std::min(bounds.most_releases, MostPublications(job, plan.most_steps));
+    job.most_releases = r.peers.most_releases.value_or(std::max(1u, most));
   }
   SetSalt(plan.config.run_key, &job);
   plan.training = {plan.config.model.get(), job, FindSharePolicy(r.peers.share).has_public_inputs(),

@@ -130,7 +130,7 @@ class Node {
     Require(trainer_.Adopt(true), id_);
     last_version_ = version;
     local_steps_ = 0;
-    ++report_.steps;
+    report_.steps += trainer_.step() - record.step;
     ++report_.publications;
     const uint32_t pass = record.step / steps_of_pass_;
     if (pass >= published_passes_) ++report_.passes;
@@ -233,7 +233,9 @@ class Run {
   void OneTurn(uint32_t turn) {
     if (config_.order == PeerOrder::kRandom) Shuffle(turn);
     for (const uint32_t index : order_) {
-      if (!nodes_[index]->trainer().is_done()) OneStep(index);
+      const PeerTrainer& trainer = nodes_[index]->trainer();
+      // A publication of several steps takes the node past the next turns.
+      if (!trainer.is_done() && trainer.step() <= turn) OneStep(index);
     }
   }
 

@@ -442,7 +442,7 @@ class Town {
     const bool leaves =
         request.kind == PeerRequest::Kind::kStage || request.kind == PeerRequest::Kind::kCommit;
     if (!leaves) return;
-    released[{node.number(), node.trainer().step() - 1}].insert(
+    released[{node.number(), node.trainer().publication_step()}].insert(
         BytesOf(ByteSpan(request.publication.digest)));
   }
 

@@ -17,41 +17,6 @@ constexpr PeerRule kRules[] = {PeerRule::kAverage, PeerRule::kShared, PeerRule::
 
 Status FailEntropy(void*, MutableByteSpan) { return Status::kEntropyFailed; }
 
-// One step of SGD of one-vs-all logistic regression in double, on the samples `batch`.
-std::vector<double> Step(const PeerSamples& samples, const std::vector<uint32_t>& batch,
-                         std::vector<double> w, double rate, double decay) {
-  const std::vector<double> at = w;
-  for (size_t k = 0; k < 3; ++k) {
-    double* const row = &w[6 * k];
-    for (const uint32_t s : batch) {
-      double score = at[18 + k];
-      for (size_t i = 0; i < 6; ++i) score += at[6 * k + i] * samples.features[s][i];
-      const double error = 1 / (1 + std::exp(-score)) - (samples.labels[s] == k ? 1 : 0);
-      for (size_t i = 0; i < 6; ++i) {
-        row[i] -= rate / static_cast<double>(batch.size()) * error * samples.features[s][i];
-      }
-      w[18 + k] -= rate / static_cast<double>(batch.size()) * error;
-    }
-  }
-  for (size_t i = 0; i < w.size(); ++i) w[i] -= rate * decay * at[i];
-  return w;
-}
-
-std::vector<double> Doubles(const std::vector<float>& v) { return {v.begin(), v.end()}; }
-
-double Distance(const std::vector<double>& a, const std::vector<double>& b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
-  return std::sqrt(sum);
-}
-
-// The samples that were read since the last call.
-std::vector<uint32_t> Reads(Peer& peer) {
-  std::vector<uint32_t> reads;
-  reads.swap(peer.samples.reads);
-  return reads;
-}
-
 TEST(PeerTrainer, FollowsTheRules) {
   for (const PeerRule rule : kRules) {
     PeerJob job = QuietJob(rule);
@@ -217,59 +182,71 @@ TEST(PeerTrainer, NoiseHasTheDeviationOfTheJob) {
   EXPECT_LT(squares / count, 1.25 * 40000.0 * 40000.0 + u * u);
 }
 
-// A run of a node that publishes at every third step, to its end. Records what left.
+// A run of a node to its end. Records what left.
 struct Released {
   std::map<uint32_t, std::set<std::vector<uint8_t>>> by_step;
   std::vector<float> model;
 };
 
 // Goes on until the end, or until `lives` calls were made. True at the end.
-bool Live(Peer& peer, int lives, Released* released) {
-  PeriodPolicy period(3);
+bool Live(Peer& peer, const SharePolicy& policy, int lives, Released* released) {
   if (peer.trainer.has_pending()) {
-    released->by_step[peer.trainer.step() - 1].insert(peer.Publication());
+    released->by_step[peer.trainer.publication_step()].insert(peer.Publication());
     EXPECT_EQ(peer.trainer.Adopt(true), Status::kOk);
   }
   while (!peer.trainer.is_done()) {
     if (lives-- == 0) return false;
     bool share = false;
-    EXPECT_EQ(peer.trainer.Decide(period.policy(), &share), Status::kOk);
+    EXPECT_EQ(peer.trainer.Decide(policy, &share), Status::kOk);
     if (!share) {
       EXPECT_EQ(peer.trainer.LearnAlone(), Status::kOk);
       continue;
     }
     EXPECT_EQ(peer.trainer.Publish(peer.trainer.ledger().releases + 1, 0), Status::kOk);
     if (lives-- == 0) return false;  // fixed and saved, and perhaps sent
-    released->by_step[peer.trainer.step() - 1].insert(peer.Publication());
+    released->by_step[peer.trainer.publication_step()].insert(peer.Publication());
     EXPECT_EQ(peer.trainer.Adopt(true), Status::kOk);
   }
   released->model = peer.local;
   return true;
 }
 
-TEST(PeerTrainer, ResetAtAnyMomentReleasesNoBatchTwiceAndEndsAtTheSameModel) {
+// Resets a node of this job after any number of calls, and again after as many.
+void ExpectNothingTwiceOverResets(const PeerJob& job, const SharePolicy& policy,
+                                  size_t publications) {
   Released whole;
-  Peer undisturbed(SampleJob(), 3);
+  Peer undisturbed(job, 3);
   ASSERT_EQ(undisturbed.Begin(), Status::kOk);
-  ASSERT_TRUE(Live(undisturbed, -1, &whole));
-  ASSERT_EQ(whole.by_step.size(), 3u);
+  ASSERT_TRUE(Live(undisturbed, policy, -1, &whole));
+  ASSERT_EQ(whole.by_step.size(), publications);
   for (int lives = 1; lives < 14; ++lives) {
     Released released;
     MemoryStore kept;
     bool ended = false;
     for (int start = 0; start < 3 && !ended; ++start) {
-      Peer peer(SampleJob(), 3);
+      Peer peer(job, 3);
       peer.ram = kept;
       ASSERT_EQ(peer.Begin(), Status::kOk);
-      ended = Live(peer, start < 2 ? lives : -1, &released);
+      ended = Live(peer, policy, start < 2 ? lives : -1, &released);
       kept = peer.ram;
     }
     ASSERT_TRUE(ended);
-    for (const auto& [step, publications] : released.by_step) {
-      EXPECT_EQ(publications.size(), 1u) << "step " << step << ", " << lives << " calls";
+    for (const auto& [step, bytes] : released.by_step) {
+      EXPECT_EQ(bytes.size(), 1u) << "step " << step << ", " << lives << " calls";
+      EXPECT_EQ(whole.by_step.count(step), 1u) << "step " << step << ", " << lives << " calls";
     }
     EXPECT_EQ(released.model, whole.model) << lives;
   }
+}
+
+TEST(PeerTrainer, ResetAtAnyMomentReleasesNoBatchTwiceAndEndsAtTheSameModel) {
+  PeriodPolicy period(3);
+  ExpectNothingTwiceOverResets(SampleJob(), period.policy(), 3);
+  // Ten steps a pass: publications of four, four and two.
+  PeerJob hand_over = SampleJob(PeerRule::kShared);
+  hand_over.publication_steps = 4;
+  hand_over.passes = 2;
+  ExpectNothingTwiceOverResets(hand_over, AlwaysShare(), 6);
 }
 
 // With fresh entropy a step that is taken again draws other noise. So its bytes must not have left.
@@ -432,118 +409,6 @@ TEST(PeerTrainer, PublicationsOfAnotherJobAreNoHead) {
   EXPECT_EQ(peer.trainer.SetHead(stranger.trainer.publication()), Status::kMalformed);
   EXPECT_EQ(peer.head, head);
   EXPECT_EQ(peer.trainer.head_version(), 0u);
-}
-
-TEST(PeerJob, HasAnIdOfAllItsNumbers) {
-  std::set<std::vector<uint8_t>> ids;
-  const auto add = [&](void (*change)(PeerJob&)) {
-    PeerJob job = DeviceJob(PeerRule::kAverage);
-    change(job);
-    uint8_t id[16] = {};
-    EXPECT_EQ(PeerJobId(kOva, job, id), Status::kOk);
-    EXPECT_TRUE(ids.insert({id, id + 16}).second);
-  };
-  add([](PeerJob&) {});
-  add([](PeerJob& j) { j.rule = PeerRule::kShared; });
-  add([](PeerJob& j) { j.batch_size = 5; });
-  add([](PeerJob& j) { j.learning_rate = 0.5f; });
-  add([](PeerJob& j) { j.weight_decay = 0.5f; });
-  add([](PeerJob& j) { j.range = 4; });
-  add([](PeerJob& j) { j.error_clip = 0.5f; });
-  add([](PeerJob& j) { j.feature_norm = 0.5f; });
-  add([](PeerJob& j) { j.clip_l2 = 1; });
-  add([](PeerJob& j) { j.noise_q20 = 1; });
-  add([](PeerJob& j) { j.passes = 2; });
-  add([](PeerJob& j) { j.most_local_steps = 1; });
-  add([](PeerJob& j) { j.most_releases = 1; });
-  add([](PeerJob& j) { j.salt[15] = 1; });
-}
-
-TEST(PeerJob, ReleaseCostsHalfTheSquaredRatio) {
-  PeerJob job = DeviceJob(PeerRule::kAverage);  // 2 C = 0.5 = 524,288 units; noise 40,000
-  uint64_t rho = 0;
-  ASSERT_EQ(PeerReleaseRhoQ40(kOva, job, &rho), Status::kOk);
-  EXPECT_NEAR(static_cast<double>(rho) * 0x1p-40, 0.5 * 524288.0 * 524288.0 / 1.6e9, 1e-6);
-  // Ten models of 51 weights each: sqrt(10) 2 eta sqrt(2) / b, and what rounding adds.
-  static constexpr ModelInfo kTen =
-      MakeModelInfo<nn::Sequential<nn::Dense<50, 10>, nn::OneVsAll>>("ten");
-  PeerJob paper;
-  paper.noise_q20 = 1;
-  double sensitivity = 0;
-  ASSERT_EQ(PeerSensitivityQ20(kTen, paper, 0, &sensitivity), Status::kOk);
-  const double ideal = std::sqrt(10.0) * 2 * 0.1 * std::sqrt(2.0) / 50 * 0x1p20;
-  EXPECT_GT(sensitivity, ideal);
-  EXPECT_LT(sensitivity, 1.02 * ideal);
-  ASSERT_EQ(PeerSensitivityQ20(kTen, paper, 64, &sensitivity), Status::kOk);
-  EXPECT_LT(sensitivity, 1.15 * ideal);
-}
-
-// Lemma 6: float32 against double, on a batch that is as bad as the bounds allow.
-TEST(PeerJob, StepErrorBoundsFloat32) {
-  PeerJob job = SampleJob();
-  job.range = 8;
-  std::mt19937 random(5);
-  std::uniform_real_distribution<float> weight(-8, 8);
-  double most = 0;
-  for (int n = 0; n < 200; ++n) {
-    Peer peer(job, static_cast<uint8_t>(n % 250 + 1), 4);
-    ASSERT_EQ(peer.Begin(), Status::kOk);
-    for (float& w : peer.local) w = weight(random);
-    for (auto& features : peer.samples.features) {
-      double norm = 0;
-      for (float& x : features) {
-        x = weight(random);
-        norm += static_cast<double>(x) * x;
-      }
-      for (float& x : features) x = static_cast<float>(x / std::sqrt(norm) * 0.999999);
-    }
-    const std::vector<double> before = Doubles(peer.local);
-    ASSERT_EQ(peer.trainer.LearnAlone(), Status::kOk);
-    std::vector<double> after = Step(peer.samples, Reads(peer), before, 0.5, 0);
-    for (size_t k = 0; k < 3; ++k) {
-      double squares = 0;
-      for (size_t i = 0; i < 7; ++i) {
-        const size_t at = i < 6 ? 6 * k + i : 18 + k;
-        const double exact = std::max(-8.0, std::min(8.0, after[at]));
-        squares += std::pow(exact - peer.local[at], 2);
-      }
-      most = std::max(most, std::sqrt(squares));
-    }
-  }
-  const double bound = PeerStepError(kOva, job, 0.5);
-  EXPECT_LT(most, bound);
-  EXPECT_GT(most, 0.02 * bound);
-}
-
-TEST(SharePolicy, NeverAlwaysCoinAndPeriod) {
-  PrivateSituation now;
-  bool share = true;
-  ASSERT_EQ(NeverShare().Decide(now, &share), Status::kOk);
-  EXPECT_FALSE(share);
-  ASSERT_EQ(AlwaysShare().Decide(now, &share), Status::kOk);
-  EXPECT_TRUE(share);
-  PeriodPolicy period(4);
-  const uint8_t job_id[kJobIdSize] = {1};
-  CoinPolicy coin(Peer::Secret(1), job_id, 0x1999999a);  // 0.1
-  CoinPolicy other(Peer::Secret(2), job_id, 0x1999999a);
-  int shared = 0;
-  int equal = 0;
-  for (now.step = 0; now.step < 20000; ++now.step) {
-    ASSERT_EQ(period.policy().Decide(now, &share), Status::kOk);
-    EXPECT_EQ(share, now.step % 4 == 3);
-    bool again = false;
-    bool others = false;
-    ASSERT_EQ(coin.policy().Decide(now, &share), Status::kOk);
-    ASSERT_EQ(coin.policy().Decide(now, &again), Status::kOk);
-    ASSERT_EQ(other.policy().Decide(now, &others), Status::kOk);
-    EXPECT_EQ(share, again);
-    shared += share ? 1 : 0;
-    equal += share == others ? 1 : 0;
-  }
-  // 7 deviations of sqrt(20000 p (1 - p)) = 42: chance below 1e-11.
-  EXPECT_NEAR(shared, 2000, 300);
-  EXPECT_NEAR(equal, 16400, 400);
-  EXPECT_TRUE(coin.policy().has_public_inputs());
 }
 
 }  // namespace

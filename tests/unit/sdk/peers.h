@@ -3,6 +3,7 @@
 #define SOTTO_TESTS_PEERS_H_
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -117,6 +118,41 @@ struct Peer {
     return {trainer.publication().begin(), trainer.publication().end()};
   }
 };
+
+// One step of SGD of kOva in double, on the samples `batch`.
+inline std::vector<double> Step(const PeerSamples& samples, const std::vector<uint32_t>& batch,
+                                std::vector<double> w, double rate, double decay) {
+  const std::vector<double> at = w;
+  for (size_t k = 0; k < 3; ++k) {
+    double* const row = &w[6 * k];
+    for (const uint32_t s : batch) {
+      double score = at[18 + k];
+      for (size_t i = 0; i < 6; ++i) score += at[6 * k + i] * samples.features[s][i];
+      const double error = 1 / (1 + std::exp(-score)) - (samples.labels[s] == k ? 1 : 0);
+      for (size_t i = 0; i < 6; ++i) {
+        row[i] -= rate / static_cast<double>(batch.size()) * error * samples.features[s][i];
+      }
+      w[18 + k] -= rate / static_cast<double>(batch.size()) * error;
+    }
+  }
+  for (size_t i = 0; i < w.size(); ++i) w[i] -= rate * decay * at[i];
+  return w;
+}
+
+inline std::vector<double> Doubles(const std::vector<float>& v) { return {v.begin(), v.end()}; }
+
+inline double Distance(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+  return std::sqrt(sum);
+}
+
+// The samples that were read since the last call.
+inline std::vector<uint32_t> Reads(Peer& peer) {
+  std::vector<uint32_t> reads;
+  reads.swap(peer.samples.reads);
+  return reads;
+}
 
 }  // namespace sotto
 

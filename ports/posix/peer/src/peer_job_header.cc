@@ -28,6 +28,7 @@ std::string PeerJobHeader(const PeerJob& job) {
       "    {},      // noise_q20\n"
       "    {},      // passes\n"
       "    {},      // most_local_steps\n"
+      "    {},      // publication_steps\n"
       "    {},      // most_releases\n"
       "    {{{}}},  // salt\n"
       "}};\n"
@@ -35,7 +36,7 @@ std::string PeerJobHeader(const PeerJob& job) {
       "#endif  // SOTTO_PEER_JOB_HEADER_H_\n",
       static_cast<int>(job.rule), static_cast<int>(job.unit), job.batch_size, job.learning_rate,
       job.weight_decay, job.range, job.error_clip, job.feature_norm, job.clip_l2, job.noise_q20,
-      job.passes, job.most_local_steps, job.most_releases, salt);
+      job.passes, job.most_local_steps, job.publication_steps, job.most_releases, salt);
 }
 
 }  // namespace sotto::posix

@@ -87,7 +87,7 @@ using Input = const std::string&;
 constexpr Row kRows[] = {
     {"rule", "average, shared or accumulate",
      "what a publication adds to: half the newest model and half the node's own, or the newest "
-     "model, one step or all since the last",
+     "model, its own steps or all since the last",
      [](Input text, Job* job) { return SetName(kRules, text, &job->rule); },
      [](const Job& job) { return std::string(NameOf(job.rule)); }},
     {"unit", "sample, device or none",
@@ -130,6 +130,10 @@ constexpr Row kRows[] = {
      "steps taken alone that one publication carries; a node drops more",
      [](Input text, Job* job) { return SetCount(text, 0, 1048576, &job->most_local_steps); },
      [](const Job& job) { return Text(job.most_local_steps); }},
+    {"publication-steps", "a whole number from 1 to 65535",
+     "steps that one publication takes on the shared model, and pays for once; rule average: 1",
+     [](Input text, Job* job) { return SetCount(text, 1, 65535, &job->publication_steps); },
+     [](const Job& job) { return Text(job.publication_steps); }},
     {"most-releases", "a whole number", "publications of one node that are paid for, unit device",
      [](Input text, Job* job) { return SetCount(text, 0, UINT32_MAX, &job->most_releases); },
      [](const Job& job) { return Text(job.most_releases); }},
@@ -166,6 +170,9 @@ const char* WhyWrong(const PeerJob& job) {
     if (job.noise_q20 != 0) return "--unit none is without noise: leave --noise out";
   } else if (job.noise_q20 == 0) {
     return "give the noise of a publication, --noise SIGMA, or --unit none for no privacy";
+  }
+  if (job.rule == PeerRule::kAverage && job.publication_steps > 1) {
+    return "--publication-steps above 1 needs --rule shared or accumulate";
   }
   if (job.unit == PeerUnit::kDevice) {
     if (!(job.clip_l2 > 0)) return "--unit device needs --clip, the most norm of an update";
