@@ -180,7 +180,8 @@ bool PeerDevice::LacksDirectory() const {
 std::optional<Ending> PeerDevice::Step() {
   CloseIdleLink();
   const PeerNode::State before = node_->state();
-  const bool is_learning = before == PeerNode::State::kDecide;
+  const bool is_learning =
+      before == PeerNode::State::kDecide || before == PeerNode::State::kPublish;
   PeerNode::Progress progress = PeerNode::Progress::kAgain;
   if (const Status status = node_->Step(&progress); status != Status::kOk) {
     if (status == Status::kStoreFailed) store_.ThrowError();

@@ -41,6 +41,7 @@ PeerJob JobOf(const PeerAuditOptions& options) {
   job.learning_rate = 0.5f;
   job.error_clip = kErrorClip;
   job.most_local_steps = kPrivateSteps;
+  job.publication_steps = options.publication_steps;
   job.noise_q20 = 1;
   return job;
 }
@@ -284,6 +285,9 @@ PeerAudit AuditPeers(const PeerAuditOptions& options, const Key& key,
         "an audit of nodes takes an even number of repeats, at least 1000, and at least one key");
   }
   PeerJob job = JobOf(options);
+  if (job.rule == PeerRule::kAverage && job.publication_steps > 1) {
+    throw std::invalid_argument("publications of several steps need rule shared or accumulate");
+  }
   const bool is_public = FindSharePolicy(options.share).has_public_inputs();
   const std::vector<privacy::PeerNode> nodes = {{1, 1}};
   job.noise_q20 =

@@ -32,6 +32,7 @@ namespace sotto::server {
 struct PeerAuditOptions {
   std::string share = "coin:0.5";  // a policy of sotto/policy/policies.h that may publish
   PeerRule rule = PeerRule::kAverage;
+  uint32_t publication_steps = 1;
   double epsilon = 4.0;  // for which the noise is calibrated
   double delta = 1e-5;
   uint32_t repeats = 100000;  // publications of each of the two nodes; even, at least 1000

@@ -102,6 +102,7 @@ Json ToJson(const MeasuredEpsilon& measured) {
 Json ToJson(const PeerAuditOptions& options, const PeerAudit& audit) {
   Json json = {{"share", options.share},
                {"rule", posix::NameOf(options.rule)},
+               {"publication_steps", options.publication_steps},
                {"repeats", options.repeats},
                {"error", options.error},
                {"verdict", audit.violations.empty() ? "consistent" : "VIOLATED"},
@@ -156,6 +157,11 @@ void AddAuditPeers(CLI::App& audit) {
   command.add_option("--rule", request->rule, "how nodes combine models")
       ->capture_default_str()
       ->check(CLI::IsMember({"average", "shared", "accumulate"}));
+  command
+      .add_option("--publication-steps", o.publication_steps,
+                  "steps of a publication; above 1 for rule shared or accumulate")
+      ->capture_default_str()
+      ->check(InRange({1, 8}));
   command.add_option("--epsilon", o.epsilon, "for which the noise is calibrated")
       ->capture_default_str()
       ->check(InRange({1e-3, 1e3}));

@@ -305,8 +305,8 @@ void AddNetwork(CLI::App& command, DirectoryRequest& o) {
                    "may start once more");
   command
       .add_option("--lease", o.lease_s,
-                  "seconds for which a node may keep all others from publishing: fetching, one "
-                  "step and sending")
+                  "seconds for which a node may keep all others from publishing: fetching, the "
+                  "steps of a publication and sending")
       ->capture_default_str()
       ->check(InRange({0.1, 86400}));
   command.add_option("--peers", o.peers, "the first N devices of the store (default: all)")

@@ -54,7 +54,7 @@ std::string DescribeQuality(const PeersOutcome& o) {
 
 std::string DescribePublications(const PeersOutcome& o) {
   const PeersResult& r = o.result;
-  const uint64_t steps = r.local_steps + r.publications.size();
+  const uint64_t steps = r.steps();
   return fmt::format(
       "  publications   {} in {} steps of {}, each {:.0f} bytes, {:.2f} MB in all\n"
       "  lag            {:.1f} versions between two publications of a node, the mean\n",
@@ -144,9 +144,11 @@ Json SettingsToJson(const PeersPlan& plan) {
 
 std::string DescribePeers(const PeersOutcome& o) {
   const PeersConfig& c = o.plan.config;
-  return fmt::format("\n{} without a server, {}: {}, {} parameters; {}, rule {}\n",
+  const uint32_t steps = c.job.publication_steps;
+  return fmt::format("\n{} without a server, {}: {}, {} parameters; {}, rule {}{}\n",
                      Counted(c.peers, "node"), o.data_name, c.model->name, c.model->parameters,
-                     c.share, Name(c.job.rule)) +
+                     c.share, Name(c.job.rule),
+                     steps == 1 ? "" : fmt::format(", {} steps a publication", steps)) +
          DescribeQuality(o) + DescribePublications(o) + DescribeFit(o.plan) +
          DescribePeerPrivacy(StatementOf(o.plan, o.result), c.is_seeded);
 }

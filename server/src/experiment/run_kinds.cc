@@ -89,7 +89,7 @@ Outcome PeersOutcomeOf(const PeersPlan& plan, const PeersResult& result) {
   const privacy::PeerStatement statement = StatementOf(plan, result);
   if (!statement.claims.empty()) Put("epsilon", statement.claims.front().epsilon, &outcome);
   const auto publications = static_cast<double>(result.publications.size());
-  const double steps = publications + static_cast<double>(result.local_steps);
+  const auto steps = static_cast<double>(result.steps());
   Put("publications", publications, &outcome);
   Put("published_share", steps == 0 ? 0 : publications / steps, &outcome);
   Put("bytes", static_cast<double>(result.bytes()), &outcome);

@@ -320,6 +320,12 @@ uint64_t PeersResult::bytes() const {
   return sum;
 }
 
+uint64_t PeersResult::steps() const {
+  uint64_t sum = 0;
+  for (const PeerNodeReport& node : nodes) sum += node.steps;
+  return sum;
+}
+
 PeersResult SimulatePeers(const PeersConfig& config, const TrainTest& data,
                           const std::function<void(uint32_t, uint32_t)>& on_turn) {
   const auto start = std::chrono::steady_clock::now();

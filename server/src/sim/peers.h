@@ -94,6 +94,7 @@ struct PeersResult {
   double wall_seconds = 0;
 
   uint64_t bytes() const;
+  uint64_t steps() const;  // of all nodes, those of publications among them
   const PeersEvaluation& last() const { return evaluations.back(); }
 };
 

@@ -34,6 +34,7 @@ PeerJob DeviceJob() {
   job.noise_q20 = 1 << 26;
   job.passes = 65535;
   job.most_local_steps = 1 << 20;
+  job.publication_steps = 65535;
   job.most_releases = UINT32_MAX;
   std::memset(job.salt, 0xfe, sizeof(job.salt));
   return job;

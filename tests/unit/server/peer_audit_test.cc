@@ -9,10 +9,12 @@
 namespace sotto::server {
 namespace {
 
-PeerAudit Audit(const std::string& share, PeerRule rule = PeerRule::kAverage) {
+PeerAudit Audit(const std::string& share, PeerRule rule = PeerRule::kAverage,
+                uint32_t publication_steps = 1) {
   PeerAuditOptions options;
   options.share = share;
   options.rule = rule;
+  options.publication_steps = publication_steps;
   options.repeats = 4000;
   options.keys = 200;
   options.error = 1e-8;
@@ -33,6 +35,17 @@ TEST(PeerAudit, PublicPoliciesKeepTheirClaim) {
       EXPECT_GT(audit.shift, 0.7) << share;
     }
   }
+}
+
+TEST(PeerAudit, HandOverKeepsItsClaim) {
+  const PeerAudit audit = Audit("always", PeerRule::kShared, 8);
+  EXPECT_TRUE(audit.violations.empty());
+  ASSERT_FALSE(audit.tests.empty());
+  EXPECT_NEAR(audit.tests[0].claimed, 4, 0.01);
+  EXPECT_GT(audit.tests[1].measured.epsilon_lower, 0.1);
+  EXPECT_LE(audit.shift, 1.0 + 0.1);
+  EXPECT_GT(audit.shift, 0.6);
+  EXPECT_THROW(Audit("always", PeerRule::kAverage, 8), std::invalid_argument);
 }
 
 // The noise is that of epsilon 4. A lower bound of 0 would find nothing.

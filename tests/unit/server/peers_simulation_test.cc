@@ -96,6 +96,48 @@ TEST(PeersSimulation, WithoutASeedTheNoiseIsTheSystems) {
   EXPECT_NE(run(), run());
 }
 
+// 15 steps a node: publications of 4, 4, 4 and 3 steps.
+TEST(PeersSimulation, HandOverTakesItsStepsInTurns) {
+  for (const char* order : {"turns", "random"}) {
+    const Simulated s = Simulate({{"share", "always"},
+                                  {"rule", "shared"},
+                                  {"order", order},
+                                  {"publication-steps", "4"},
+                                  {"unit", "device"},
+                                  {"clip", "0.5"}});
+    EXPECT_EQ(s.plan.config.job.most_releases, 4u);
+    ASSERT_EQ(s.result.publications.size(), 16u);
+    for (size_t i = 0; i < 16; ++i) {
+      EXPECT_EQ(s.result.publications[i].step, 4 * (i / 4)) << order;
+      if (std::string(order) == "turns") {
+        EXPECT_EQ(s.result.publications[i].node, i % 4);
+      }
+    }
+    EXPECT_EQ(s.result.turns, 15u);
+    EXPECT_EQ(s.result.steps(), 60u);
+    EXPECT_EQ(s.result.local_steps, 0u);
+    for (const PeerNodeReport& node : s.result.nodes) {
+      EXPECT_EQ(node.steps, 15u);
+      EXPECT_EQ(node.publications, 4u);
+      EXPECT_EQ(node.refused, 0u);
+    }
+  }
+}
+
+// Without noise the order of steps alone decides: it is SGD over the nodes' samples, node by node.
+TEST(PeersSimulation, NodesOfOnePublicationAPassTrainOneAfterTheOther) {
+  const Settings options = {{"share", "always"}, {"rule", "shared"}, {"unit", "none"}};
+  Settings whole = options;
+  whole["publication-steps"] = "15";
+  const Simulated once = Simulate(whole);
+  EXPECT_EQ(once.result.publications.size(), 4u);
+  Settings in_parts = options;
+  in_parts["publication-steps"] = "100";  // a publication ends with its pass
+  EXPECT_EQ(Simulate(in_parts).result.publications.size(), 4u);
+  EXPECT_NE(Simulate(options).result.shared, once.result.shared);
+  EXPECT_GT(*once.result.last().shared.accuracy(), 0.7);
+}
+
 TEST(PeersSimulation, ARandomOrderIsAnotherOneAndEveryNodeHasItsTurn) {
   const Settings options = {{"share", "always"}, {"unit", "none"}};
   const Simulated turns = Simulate(options);
@@ -342,6 +384,7 @@ TEST(PeersSimulation, WhatIsNoTrainingIsRefusedByName) {
   ExpectRefused({{"cohort", "5"}}, "--cohort is for --topology server");
   ExpectRefused({{"mechanism", "gau-lrq"}}, "--mechanism gau-lrq is for --topology server");
   ExpectRefused({{"clip", "1"}}, "--clip");
+  ExpectRefused({{"publication-steps", "2"}}, "--publication-steps above 1 is for --rule");
   ExpectRefused({{"most-releases", "1"}}, "--most-releases is for --unit device");
   ExpectRefused({{"learning-rate", "3"}}, "learning rate");
   ExpectRefused({{"batch-size", "200"}}, "--batch-size 200");
