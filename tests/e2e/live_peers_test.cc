@@ -444,5 +444,25 @@ TEST(LivePeersTest, APolicyThatDecidesByPrivateLossesStatesNoFigure) {
   }
 }
 
+TEST(LivePeersTest, APolicyThatDecidesByPublicLossesKeepsItsFigure) {
+  PeerSite peers(true, "deep-q-public");
+  peers.StartDirectory();
+  Process without = peers.Node(0);
+  const std::string data = peers.site.Path("data/train-images-idx3-ubyte") +
+                           ":labels=" + peers.site.Path("data/train-labels-idx1-ubyte") +
+                           ",format=idx";
+  EXPECT_EQ(without.Wait(), 2);
+  EXPECT_NE(ReadFile(peers.site.ClientLog(0)).find("--public-data"), std::string::npos);
+  for (uint32_t i = 0; i < kNodes; ++i) {
+    peers.nodes.push_back(peers.Node(i, {"--public-data", data}));
+  }
+  peers.ExpectEnds();
+  for (uint32_t i = 0; i < kNodes; ++i) {
+    const Json results = Json::parse(ReadFile(peers.NodePath(i, "json")));
+    EXPECT_TRUE(results["rho"].is_number());
+    EXPECT_NE(results["statement"].get<std::string>().find("costs zCDP rho"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace sotto::live

@@ -122,9 +122,7 @@ void NeighbourServer::Run() {
 
 // Waits for any of the sockets, then goes on with all of them.
 void NeighbourServer::Poll() {
-  const bool has_room = neighbours_.size() < kMostConnections;
-  std::vector<pollfd> waits = {{wake_[0], POLLIN, 0},
-                               {has_room ? acceptor_.socket() : -1, POLLIN, 0}};
+  std::vector<pollfd> waits = {{wake_[0], POLLIN, 0}, {acceptor_.socket(), POLLIN, 0}};
   for (const auto& neighbour : neighbours_) {
     const bool sends = neighbour->tls.wants_write() || neighbour->sent < neighbour->size;
     waits.push_back({neighbour->socket, static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN), 0});
@@ -139,9 +137,20 @@ void NeighbourServer::Poll() {
   if (waits[1].revents != 0) Accept();
 }
 
+// False: all connections are those of neighbours.
+bool NeighbourServer::MakeRoom() {
+  if (neighbours_.size() < kMostConnections) return true;
+  const auto stranger = std::find_if(neighbours_.begin(), neighbours_.end(),
+                                     [](const auto& n) { return !n->is_shaken; });
+  if (stranger == neighbours_.end()) return false;
+  neighbours_.erase(stranger);
+  return true;
+}
+
 void NeighbourServer::Accept() {
   (void)acceptor_.Accept(1, [this](int socket, const NetworkAddress&) {
     auto neighbour = std::make_unique<Neighbour>(socket, max_frame_);
+    if (!MakeRoom()) return true;  // and closes it
     const TlsIo io = {SocketSend, SocketReceive, &neighbour->socket};
     if (neighbour->tls.Start(&tls_, io) == Status::kOk) neighbours_.push_back(std::move(neighbour));
     return true;

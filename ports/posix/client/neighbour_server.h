@@ -4,7 +4,7 @@
 // answers kGreet, and kGetPublication of the last publication: fixed bytes that are public. So a
 // neighbour waits for no training. Bounded: kMostConnections at a time, a frame in and a frame out
 // for each, deadlines in every state. Who has no pair key of the directory's roster gets no further
-// than the handshake.
+// than the handshake, and the oldest one in a handshake makes room for whoever comes.
 //
 // The public methods are safe in any thread.
 #ifndef SOTTO_POSIX_CLIENT_NEIGHBOUR_SERVER_H_
@@ -59,6 +59,7 @@ class NeighbourServer {
   static Status FindKey(void* context, ByteSpan identity, Key* psk);
   void Run();
   void Poll();
+  bool MakeRoom();
   void Accept();
   bool Advance(Neighbour& neighbour);
   bool Read(Neighbour& neighbour);

@@ -6,83 +6,19 @@
 #include <stdexcept>
 #include <thread>
 
-#include "sotto/posix/port.h"
-#include "sotto/posix/tcp.h"
-#include "sotto/secure_link.h"
 #include "unit/server/directory_fixture.h"
+#include "unit/server/peer_client.h"
 
 namespace sotto::server {
 namespace {
 
 using Kind = PeerReply::Kind;
 
-constexpr int kPatienceMs = 20000;
-constexpr uint32_t kFrame = 512;
-
 Device DeviceOf(const std::string& id) {
   Device device{id, {}};
   device.secret.bytes[0] = static_cast<uint8_t>(id[0]);
   return device;
 }
-
-// A client that blocks.
-class Client {
- public:
-  Client(uint16_t port, const Device& device) : device_(device) {
-    EXPECT_EQ(stream_.Connect("127.0.0.1", port, kPatienceMs), Status::kOk) << stream_.error();
-    const auto* id = reinterpret_cast<const uint8_t*>(device_.id.data());
-    EXPECT_EQ(link_.Begin(posix::SystemPort(), {id, device_.id.size()}, device_.secret,
-                          {Send, Receive, this}),
-              Status::kOk);
-  }
-
-  Status Exchange(const PeerRequest& request, PeerReply* reply) {
-    const uint64_t end_ms = posix::NowMs() + kPatienceMs;
-    Status status = Status::kWouldBlock;
-    while (status == Status::kWouldBlock && posix::NowMs() < end_ms) {
-      status = link_.Exchange(request, reply);
-      if (status == Status::kWouldBlock) stream_.Wait(link_.wants_write(), 100);
-    }
-    return status;
-  }
-
-  // Any frame at all.
-  Status ExchangeFrame(ByteSpan frame, ByteSpan* body) {
-    Status status = Status::kWouldBlock;
-    while (status == Status::kWouldBlock) {
-      status = link_.ExchangeFrame(frame, body);
-      if (status == Status::kWouldBlock) stream_.Wait(link_.wants_write(), 100);
-    }
-    return status;
-  }
-
-  PeerReply Ask(const PeerRequest& request) {
-    PeerReply reply;
-    EXPECT_EQ(Exchange(request, &reply), Status::kOk);
-    return reply;
-  }
-
-  PeerReply Join(ByteSpan job) {
-    PeerRequest request = server::Ask(PeerRequest::Kind::kJoin);
-    request.job_id = job;
-    request.max_frame = kFrame;
-    return Ask(request);
-  }
-
- private:
-  static int Send(void* context, const uint8_t* bytes, size_t size) {
-    return static_cast<Client*>(context)->stream_.Send({bytes, size});
-  }
-  static int Receive(void* context, uint8_t* bytes, size_t size) {
-    return static_cast<Client*>(context)->stream_.Receive({bytes, size});
-  }
-
-  const Device device_;
-  posix::TcpStream stream_;
-  uint8_t send_[kFrameHeaderSize + kFrame];
-  uint8_t receive_[kFrame];
-  SecureLink link_{send_, receive_};
-};
 
 class DirectoryNetwork : public testing::Test {
  protected:
@@ -126,8 +62,8 @@ class DirectoryNetwork : public testing::Test {
 };
 
 TEST_F(DirectoryNetwork, ANodePublishesAnotherFetchesAndBothFinish) {
-  auto a = std::make_unique<Client>(server_->port(), DeviceOf("a"));
-  auto b = std::make_unique<Client>(server_->port(), DeviceOf("b"));
+  auto a = std::make_unique<PeerClient>(server_->port(), DeviceOf("a"));
+  auto b = std::make_unique<PeerClient>(server_->port(), DeviceOf("b"));
   EXPECT_EQ(a->Join(job()).node, 0u);
   EXPECT_EQ(b->Join(job()).node, 1u);
   const PeerReply lease = a->Ask(Ask(PeerRequest::Kind::kLease));
@@ -141,7 +77,7 @@ TEST_F(DirectoryNetwork, ANodePublishesAnotherFetchesAndBothFinish) {
   while (stage.offset < published.name.size) {
     const size_t rest = published.name.size - stage.offset;
     stage.bytes =
-        published.view().subspan(stage.offset, std::min<size_t>(rest, MaxStageBytes(kFrame)));
+        published.view().subspan(stage.offset, std::min<size_t>(rest, MaxStageBytes(kClientFrame)));
     const PeerReply staged = a->Ask(stage);
     ASSERT_EQ(staged.kind, Kind::kStaged);
     ASSERT_GT(staged.offset, stage.offset);
@@ -177,7 +113,7 @@ TEST_F(DirectoryNetwork, WhoeverHasNoKeyOfTheRosterReachesNothing) {
   Device wrong = DeviceOf("a");
   wrong.secret.bytes[31] = 1;
   for (const Device& device : {wrong, DeviceOf("outside"), DeviceOf("unknown")}) {
-    Client client(server_->port(), device);
+    PeerClient client(server_->port(), device);
     PeerReply reply;
     EXPECT_NE(client.Exchange(Ask(PeerRequest::Kind::kLease), &reply), Status::kOk) << device.id;
   }
@@ -186,10 +122,10 @@ TEST_F(DirectoryNetwork, WhoeverHasNoKeyOfTheRosterReachesNothing) {
 }
 
 TEST_F(DirectoryNetwork, ANodesNewConnectionReplacesItsFormerOne) {
-  Client first(server_->port(), DeviceOf("a"));
+  PeerClient first(server_->port(), DeviceOf("a"));
   first.Join(job());
   const PeerReply lease = first.Ask(Ask(PeerRequest::Kind::kLease));
-  Client second(server_->port(), DeviceOf("a"));
+  PeerClient second(server_->port(), DeviceOf("a"));
   second.Join(job());
   EXPECT_EQ(second.Ask(Ask(PeerRequest::Kind::kLease)).fence, lease.fence);
   PeerReply reply;
@@ -197,7 +133,7 @@ TEST_F(DirectoryNetwork, ANodesNewConnectionReplacesItsFormerOne) {
 }
 
 TEST_F(DirectoryNetwork, AFrameThatIsNoRequestIsRefusedAndTheLinkStays) {
-  Client client(server_->port(), DeviceOf("b"));
+  PeerClient client(server_->port(), DeviceOf("b"));
   const uint8_t garbage[] = {3, 0, 0xff, 0xff, 0xff};
   ByteSpan body;
   ASSERT_EQ(client.ExchangeFrame(garbage, &body), Status::kOk);
@@ -214,16 +150,17 @@ TEST_F(DirectoryNetwork, StrangersDoNotKeepANodeOut) {
   std::vector<std::unique_ptr<posix::TcpStream>> strangers;
   for (size_t i = 0; i < 2 * DirectoryServer::kMostStrangers; ++i) {
     strangers.push_back(std::make_unique<posix::TcpStream>());
-    ASSERT_EQ(strangers.back()->Connect("127.0.0.1", server_->port(), kPatienceMs), Status::kOk);
+    ASSERT_EQ(strangers.back()->Connect("127.0.0.1", server_->port(), kClientPatienceMs),
+              Status::kOk);
     const uint8_t nonsense[] = "GET / HTTP/1.1";
     if (i % 3 == 0) strangers.back()->Send(nonsense);
   }
-  Client client(server_->port(), DeviceOf("a"));
+  PeerClient client(server_->port(), DeviceOf("a"));
   EXPECT_EQ(client.Join(job()).kind, Kind::kWelcome);
 }
 
 TEST_F(DirectoryNetwork, ADiskThatFailsEndsTheServerBeforeAnythingIsAnswered) {
-  Client client(server_->port(), DeviceOf("a"));
+  PeerClient client(server_->port(), DeviceOf("a"));
   client.Join(job());
   Stop();
   log_.fails_before = true;

@@ -254,10 +254,16 @@ TEST_F(DirectoryTest, ItIsFinishedOnceAllNodesAreAndStaysSoAfterARestart) {
   EXPECT_FALSE(directory_->is_finished());
   Start();
   EXPECT_FALSE(directory_->is_finished());
+  EXPECT_FALSE(directory_->has_told_all());
   Finish(1);
   EXPECT_TRUE(directory_->is_finished());
+  EXPECT_FALSE(directory_->has_told_all()) << "since this start";
+  Finish(0);
+  Finish(2);
+  EXPECT_TRUE(directory_->has_told_all());
   Start();
   EXPECT_TRUE(directory_->is_finished());
+  EXPECT_FALSE(directory_->has_told_all());
   ExpectRefused(Lease(1), ErrorCode::kConflict);
 }
 
@@ -266,6 +272,7 @@ TEST_F(DirectoryTest, NobodyWaitsForAnExcludedNode) {
   Finish(0);
   Finish(2);
   EXPECT_TRUE(directory_->is_finished());
+  EXPECT_TRUE(directory_->has_told_all());
 }
 
 TEST_F(DirectoryTest, AFinishedNodesLeaseIsFree) {
