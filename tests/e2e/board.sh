@@ -111,7 +111,7 @@ peer_data="train-images-idx3-ubyte"
 peer_fleet=(--peers 5 --samples-per-device 60)
 peer_job=(--model ova-logistic --data "${peer_data}:labels=train-labels-idx1-ubyte"
   --test "test-images-idx3-ubyte:labels=test-labels-idx1-ubyte")
-peer_numbers=(--batch-size 10 --passes 2 --epsilon 6 --rule average --share coin:0.5)
+peer_numbers=(--batch-size 10 --passes 2 --epsilon 6 --rule accumulate --publication-steps 2 --share coin:0.5)
 
 # Keys and shards change with their format only: then the build has nothing to do.
 build_images() {
