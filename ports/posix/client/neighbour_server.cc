@@ -62,7 +62,8 @@ struct NeighbourServer::Neighbour {
   size_t sent = 0;
   FrameReader reader;
   TlsSession tls;
-  bool is_shaken = false;  // the handshake is done
+  bool is_shaken = false;    // the handshake is done
+  bool is_replaced = false;  // by a newer connection
   bool has_greeted = false;
   uint32_t max_frame = kMinMaxFrame;  // of both
   uint64_t deadline_ms;
@@ -134,6 +135,7 @@ void NeighbourServer::Poll() {
     const bool is_ready = waits[at++].revents != 0;
     return now_ms >= neighbour->deadline_ms || (is_ready && !Advance(*neighbour));
   });
+  neighbours_.remove_if([](const auto& neighbour) { return neighbour->is_replaced; });
   if (waits[1].revents != 0) Accept();
 }
 
@@ -157,6 +159,16 @@ void NeighbourServer::Accept() {
   });
 }
 
+void NeighbourServer::CloseOthersOf(const Neighbour& neighbour) {
+  const ByteSpan name = neighbour.tls.peer_identity();
+  for (const auto& other : neighbours_) {
+    const ByteSpan others = other->tls.peer_identity();
+    const bool is_same = other->is_shaken && other.get() != &neighbour &&
+                         std::equal(name.begin(), name.end(), others.begin(), others.end());
+    if (is_same) other->is_replaced = true;
+  }
+}
+
 // Goes on until the link blocks. False: it is to be closed.
 bool NeighbourServer::Advance(Neighbour& n) {
   for (;;) {
@@ -165,6 +177,7 @@ bool NeighbourServer::Advance(Neighbour& n) {
       status = n.tls.Handshake();
       if (status == Status::kOk) {
         n.is_shaken = true;
+        CloseOthersOf(n);
         n.deadline_ms = NowMs() + kRequestTimeoutMs;
       }
     } else if (n.sent < n.size) {

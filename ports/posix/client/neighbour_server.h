@@ -4,7 +4,8 @@
 // answers kGreet, and kGetPublication of the last publication: fixed bytes that are public. So a
 // neighbour waits for no training. Bounded: kMostConnections at a time, a frame in and a frame out
 // for each, deadlines in every state. Who has no pair key of the directory's roster gets no further
-// than the handshake, and the oldest one in a handshake makes room for whoever comes.
+// than the handshake, and the oldest one in a handshake makes room for whoever comes. A neighbour
+// has one connection: its newest.
 //
 // The public methods are safe in any thread.
 #ifndef SOTTO_POSIX_CLIENT_NEIGHBOUR_SERVER_H_
@@ -60,6 +61,7 @@ class NeighbourServer {
   void Run();
   void Poll();
   bool MakeRoom();
+  void CloseOthersOf(const Neighbour& neighbour);
   void Accept();
   bool Advance(Neighbour& neighbour);
   bool Read(Neighbour& neighbour);

@@ -122,6 +122,12 @@ void PeerDevice::ThrowBegin(Status status) const {
         "known any more: a new one, --ledger, forgets what was spent",
         store_.path(StoreSlot::kPeer)));
   }
+  if (status == Status::kMismatch) {
+    throw FileError(fmt::format(
+        "{}: this job was begun with another key or another number of samples, so the order in "
+        "which samples are published would change; start with those of before, or another job",
+        store_.path(StoreSlot::kPeer)));
+  }
   if (status == Status::kStoreFailed) store_.ThrowError();
   throw std::runtime_error(
       fmt::format("the node cannot begin: {} ({})", Reason(status), StatusName(status)));
@@ -300,6 +306,7 @@ Status PeerDevice::Exchange(Connection& link, const PeerRequest& request, PeerRe
   Status status = Status::kWouldBlock;
   while (status == Status::kWouldBlock && StopSignal() == 0) {
     status = link.Exchange(request, reply, kPatienceMs);
+    if (is_directory) directory_used_ms_ = NowMs();
     if (is_directory && is_new_link_ && link.is_authenticated()) {
       is_new_link_ = false;
       reporter_.Connected();
@@ -325,7 +332,7 @@ void PeerDevice::RetryAfter(const Failure& failure) {
 
 // A directory closes links that are idle for long: the node closes them first.
 void PeerDevice::CloseIdleLink() {
-  if (!directory_.is_open() || NowMs() - last_contact_ms_ < kIdleMs) return;
+  if (!directory_.is_open() || NowMs() - directory_used_ms_ < kIdleMs) return;
   directory_.Close();
   node_->OnDirectoryLinkClosed();
 }

@@ -119,6 +119,7 @@ class PeerDevice {
   uint32_t roster_nodes_ = 0;   // that the server knows
   BackOff back_off_;
   uint64_t last_contact_ms_;
+  uint64_t directory_used_ms_ = 0;  // its link
 };
 
 }  // namespace sotto::posix

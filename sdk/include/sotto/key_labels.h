@@ -33,6 +33,7 @@ constexpr char kAudit[] = "sotto audit";               // `sotto audit`: samples
 
 // From the secret of a node without a server (peer_trainer.h), and from a directory's key.
 constexpr char kPeerOrder[] = "sotto peer order 1";      // order of a node's samples
+constexpr char kPeerSamples[] = "sotto peer samples";    // whose samples a ledger is about
 constexpr char kPeerCoin[] = "sotto peer coin 1";        // decisions of the policy coin
 constexpr char kPeerNoise[] = "sotto peer noise";        // seeded runs: noise of one publication
 constexpr char kPeerWeights[] = "sotto peer weights 1";  // initial model, from the job's id
@@ -47,10 +48,10 @@ constexpr char kReceipt[] = "sotto receipt";  // what devices return to show a l
 constexpr char kInsecure[] = "insecure";
 
 constexpr const char* kAll[] = {
-    kTls,      kHello,     kRound,       kOrder,     kEntropy,     kSeed,     kServer,
-    kJob,      kWeights,   kCohort,      kZero,      kZeroPrivate, kDevice,   kPartition,
-    kDropout,  kUpdate,    kDither,      kAudit,     kReceipt,     kInsecure, kPeerOrder,
-    kPeerCoin, kPeerNoise, kPeerWeights, kPeerTurns, kPeerPolicy,  kPair};
+    kTls,         kHello,    kRound,     kOrder,       kEntropy,     kSeed,       kServer,
+    kJob,         kWeights,  kCohort,    kZero,        kZeroPrivate, kDevice,     kPartition,
+    kDropout,     kUpdate,   kDither,    kAudit,       kReceipt,     kInsecure,   kPeerOrder,
+    kPeerSamples, kPeerCoin, kPeerNoise, kPeerWeights, kPeerTurns,   kPeerPolicy, kPair};
 
 }  // namespace sotto::key_label
 

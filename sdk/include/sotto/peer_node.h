@@ -27,15 +27,16 @@
 //
 // A publication has these parts:
 //   1. kLease, until it is granted: one node publishes at a time.
-//   2. kRosterEntry, kGreet, kGetPublication: the granted head, from the relay if there is one,
-//   else
-//      from the node that published it. Nothing is fetched if the node holds the head already.
-//      Size, SHA-256, version, publisher and contents are checked. A head that is invalid, or that
-//      cannot be got in kFetchTries tries, stalls nobody: the node then builds on the head's
-//      parent, or if that cannot be had either, on the newest publication that it holds; the
-//      initial model is held always. The new version is the granted one plus one all the same, and
-//      the publication names the base that it really has.
-//   3. PeerTrainer::Publish(), unless the lease has ended meanwhile: then the node asks again.
+//   2. kRosterEntry, kGreet, kGetPublication: the granted head, from the relay or else from the
+//      node that published it. Nothing is fetched if the node holds the head already. Size,
+//      SHA-256, version, publisher and contents are checked. A head that is invalid, or that cannot
+//      be got in kFetchTries tries or within the time of two leases, stalls nobody: the node does
+//      not ask for it again, and builds on the head's parent, or if that cannot be had either, on
+//      the newest publication that it holds; the initial model is held always. The new version is
+//      the granted one plus one all the same, and the publication names the base that it really
+//      has.
+//   3. PeerTrainer::Publish(), unless the lease has ended meanwhile: then the node asks again. If
+//      it ends during the steps, the node asks for another one for the same bytes.
 //   4. kStage with a relay, from the byte that the relay names, and kCommit. From Publish() on the
 //      bytes are fixed. Whatever is cut, the same bytes go out again, after a reset, too: the node
 //      then asks for a lease for the pending publication, or, if the head is past it, only whether
@@ -119,10 +120,10 @@ class PeerNode {
   PeerNode(const PeerNode&) = delete;
   PeerNode& operator=(const PeerNode&) = delete;
 
-  // Does at most one step of the trainer, or prepares one request. Returns kOk; kWrongState while a
-  // reply is awaited; kInvalidArgument for a bad configuration; kBufferTooSmall for `fetched`; the
-  // policy's status; or the failure of Publish(). After any but kOk and kWrongState nothing more is
-  // sent: start again from PeerTrainer::Begin().
+  // Learns one step alone, or makes a publication with all its steps, or prepares one request.
+  // Returns kOk; kWrongState while a reply is awaited; kInvalidArgument for a bad configuration;
+  // kBufferTooSmall for `fetched`; the policy's status; or the failure of Publish(). After any but
+  // kOk and kWrongState nothing more is sent: start again from PeerTrainer::Begin().
   Status Step(Progress* progress);
 
   // Takes the answer to request(). Returns kOk; kWrongState; kMalformed for an answer that does not
@@ -170,6 +171,7 @@ class PeerNode {
   Status Work();
   Status StepDecide();
   Status StepPublish();
+  bool IsPast(uint64_t end_ms) const;
   Status Adopt(bool accepted);
 
   void Prepare();
@@ -229,6 +231,8 @@ class PeerNode {
   uint64_t lease_end_ms_ = 0;
   PeerHead candidates_[2];  // head and parent of the lease
   uint32_t candidate_ = 0;
+  PeerHead given_up_[2];  // the candidates that could not be had last
+  uint64_t fetch_end_ms_ = 0;
   uint32_t tries_ = 0;
   uint32_t fetched_ = 0;  // bytes
   uint32_t commits_ = 0;  // of the pending publication, refused ones

@@ -23,7 +23,10 @@
 // The ledger. The record holds the next step, the publications of this job and what they cost, and
 // what earlier jobs on this store have cost, per unit. It refuses a publication that is not paid
 // for: more than most_releases, passes beyond `passes`, or a total above the owner's limit. A
-// record that is damaged, or of another version, is refused: it is never taken for an empty one.
+// record that is damaged, or of another version, is refused: it is never taken for an empty one. So
+// is one of this job whose node has another secret or another number of samples: their order, and
+// so the batches that are published already, would be others. That the samples themselves stay the
+// same during a job is the owner's duty.
 //
 // The caller owns all memory. One thread at a time. Failures of entropy and store are fatal for the
 // publication at hand: nothing leaves.
@@ -91,8 +94,9 @@ class PeerTrainer {
 
   // Starts, or goes on after a reset. config is copied, its spans and the buffers outlive the node.
   // Returns kOk; kInvalidArgument for a bad configuration or fewer samples than a batch; kMismatch
-  // for a model that the unit or the rate does not suit; kBufferTooSmall; kStoreFailed; kMalformed
-  // for a damaged record; kCryptoFailed.
+  // for a model that the unit or the rate does not suit, or a record of this job with another
+  // secret or number of samples; kBufferTooSmall; kStoreFailed; kMalformed for a damaged record;
+  // kCryptoFailed.
   Status Begin(const PeerConfig& config, const PeerBuffers& buffers);
 
   ByteSpan job_id() const { return job_id_; }  // [kJobIdSize]
@@ -149,6 +153,7 @@ class PeerTrainer {
 
   Status CheckModel() const;
   Status CheckBuffers() const;
+  Status DeriveKeys();
   Status LoadRecord();
   Status TakeRecord(const Record& record);
   Status SaveRecord();
@@ -166,6 +171,7 @@ class PeerTrainer {
   PeerBuffers buffers_;
   uint8_t job_id_[kJobIdSize] = {};
   Key order_key_;
+  uint8_t samples_mark_[16] = {};
   KeyedPermutation order_;
   uint32_t order_pass_ = 0;  // of order_
   uint32_t steps_of_pass_ = 0;

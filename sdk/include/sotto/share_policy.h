@@ -85,7 +85,8 @@ class CoinPolicy {
   Status status_;
 };
 
-// Publishes in every k-th step: in steps k - 1, 2 k - 1, .... The object outlives its policy.
+// Publishes in every k-th step: in steps k - 1, 2 k - 1, .... Within a publication of several steps
+// nothing is decided. The object outlives its policy.
 class PeriodPolicy {
  public:
   explicit PeriodPolicy(uint32_t k) : k_(k) {}  // k >= 1

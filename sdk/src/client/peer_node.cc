@@ -114,7 +114,7 @@ Status PeerNode::StepDecide() {
 }
 
 Status PeerNode::StepPublish() {
-  if (config_.port.now_ms(config_.port.context) >= lease_end_ms_) {
+  if (IsPast(lease_end_ms_)) {
     state_ = State::kLease;  // nothing has left yet
     return Status::kOk;
   }
@@ -128,8 +128,16 @@ Status PeerNode::StepPublish() {
   if (!is_on_head) ++fallbacks_;
   __builtin_memcpy(previous_, candidates_[0].digest, kSha256Size);
   commits_ = 0;
-  SendPending();
+  if (IsPast(lease_end_ms_)) {
+    state_ = State::kLease;  // the steps took too long: the bytes wait for another one
+  } else {
+    SendPending();
+  }
   return Status::kOk;
+}
+
+bool PeerNode::IsPast(uint64_t end_ms) const {
+  return config_.port.now_ms(config_.port.context) >= end_ms;
 }
 
 // The pending publication's way out, from its beginning.
@@ -362,6 +370,7 @@ Status PeerNode::OnLease(const PeerReply& reply) {
   if (Status s = TakeHead(reply.head); s != Status::kOk) return s;
   fence_ = last_fence_ = reply.fence;
   lease_end_ms_ = asked_ms_ + reply.wait_ms;
+  fetch_end_ms_ = lease_end_ms_ + reply.wait_ms;
   candidates_[0] = reply.head;
   candidates_[1] = reply.parent;
   if (!IsPending()) return StartFetch();
@@ -378,7 +387,9 @@ Status PeerNode::StartFetch() {
   return Choose();
 }
 
+// The present one cannot be had: under a later lease it is not asked for again.
 Status PeerNode::NextCandidate() {
+  given_up_[candidate_] = candidates_[candidate_];
   ++candidate_;
   return Choose();
 }
@@ -400,6 +411,7 @@ Status PeerNode::Choose() {
     if (is_held) return Status::kOk;
     const bool is_own = !trainer_->publication().empty() && IsSame(head, Own());
     if (is_own) return trainer_->SetHead(trainer_->publication());
+    if (IsSame(head, given_up_[0]) || IsSame(head, given_up_[1])) continue;
     if (head.size <= kPublicationHeaderSize || head.size > config_.fetched.size()) continue;
     if (!has_relay_ && (head.publisher == number_ || head.publisher >= nodes_)) continue;
     state_ = has_relay_ ? State::kFetch : State::kLocate;
@@ -434,7 +446,7 @@ Status PeerNode::OnChunk(const PeerReply& reply) {
   if (reply.bytes.empty() || reply.bytes.size() > head.size - fetched_) return Status::kMalformed;
   __builtin_memcpy(config_.fetched.data() + fetched_, reply.bytes.data(), reply.bytes.size());
   fetched_ += static_cast<uint32_t>(reply.bytes.size());
-  if (fetched_ < head.size) return Status::kOk;
+  if (fetched_ < head.size) return IsPast(fetch_end_ms_) ? NextCandidate() : Status::kOk;
   bool is_valid = false;
   if (Status s = CheckFetched(&is_valid); s != Status::kOk) return s;
   if (!is_valid) return NextCandidate();

@@ -10,8 +10,9 @@
 //   36 .. 39  its bytes, n
 //   40 .. 47  zCDP of all jobs, unit sample, 2^-40
 //   48 .. 55  the same, unit device
-//   56 ..     the last publication, n bytes
-//   56 + n .. SHA-256 of all before
+//   56 .. 71  a mark of the node's key and of how many samples it has
+//   72 ..     the last publication, n bytes
+//   72 + n .. SHA-256 of all before
 #include "sotto/bytes.h"
 #include "sotto/peer_trainer.h"
 
@@ -19,7 +20,7 @@ namespace sotto {
 namespace {
 
 constexpr uint8_t kMagic[4] = {'S', 'P', 'R', '1'};
-constexpr size_t kHeadSize = 56;
+constexpr size_t kHeadSize = 72;
 
 }  // namespace
 
@@ -83,8 +84,11 @@ Status PeerTrainer::LoadRecord() {
   return TakeRecord(record);
 }
 
-// Goes on with this job.
+// Goes on with this job, whose batches are the same ones as before.
 Status PeerTrainer::TakeRecord(const Record& record) {
+  if (__builtin_memcmp(record.head + 56, samples_mark_, sizeof(samples_mark_)) != 0) {
+    return Status::kMismatch;
+  }
   publication_size_ = record.publication_size();
   if (publication_size_ > buffers_.publication.size() || record.at(20) > steps_) {
     return Status::kMalformed;
@@ -116,6 +120,7 @@ Status PeerTrainer::SaveRecord() {
   StoreU32Le(static_cast<uint32_t>(publication_size_), head + 36);
   StoreU64Le(ledger_.sample_rho_q40, head + 40);
   StoreU64Le(ledger_.device_rho_q40, head + 48);
+  __builtin_memcpy(head + 56, samples_mark_, sizeof(samples_mark_));
   Sha256 hash;
   uint8_t digest[kSha256Size];
   if (Status s = hash.Update(head); s != Status::kOk) return s;

@@ -92,18 +92,28 @@ Status PeerTrainer::Begin(const PeerConfig& config, const PeerBuffers& buffers) 
     const Status s = PeerReleaseRhoQ40(*config_.model, config_.job, &release_rho_q40_);
     if (s != Status::kOk) return s;
   }
-  if (Status s = DeriveFor(config_.secret.bytes, job_id_, key_label::kPeerOrder, &order_key_);
-      s != Status::kOk) {
-    return s;
-  }
+  if (Status s = DeriveKeys(); s != Status::kOk) return s;
   order_pass_ = UINT32_MAX;
   steps_of_pass_ = config_.samples.count / config_.job.batch_size;
+  if (steps_of_pass_ > UINT32_MAX / config_.job.passes) return Status::kInvalidArgument;
   steps_ = steps_of_pass_ * config_.job.passes;
   if (Status s = SetHead({}); s != Status::kOk) return s;
   CopyAll(buffers_.head, buffers_.last);
   ForgetLocalSteps();
   if (Status s = LoadRecord(); s != Status::kOk) return s;
   is_ready_ = true;
+  return Status::kOk;
+}
+
+Status PeerTrainer::DeriveKeys() {
+  const Status s = DeriveFor(config_.secret.bytes, job_id_, key_label::kPeerOrder, &order_key_);
+  if (s != Status::kOk) return s;
+  uint8_t info[sizeof(key_label::kPeerSamples) - 1 + 4];
+  __builtin_memcpy(info, key_label::kPeerSamples, sizeof(info) - 4);
+  StoreU32Le(config_.samples.count, info + sizeof(info) - 4);
+  Key mark;
+  if (Status m = HkdfSha256(order_key_.bytes, {}, info, &mark); m != Status::kOk) return m;
+  __builtin_memcpy(samples_mark_, mark.bytes, sizeof(samples_mark_));
   return Status::kOk;
 }
 

@@ -56,7 +56,7 @@ constexpr size_t kPublicSamples = 500;
 struct PublicationRecord {
   uint32_t version = 0;  // from 1
   uint32_t node = 0;
-  uint32_t step = 0;         // of the node, from 0
+  uint32_t step = 0;         // of the node, from 0; the first one of the publication
   uint32_t local_steps = 0;  // that it carries, or that were dropped as too many
   uint32_t lag = 0;  // versions of other nodes since the node published last, or since version 0
   uint32_t bytes = 0;

@@ -1,8 +1,8 @@
 #include "sotto/peer_node.h"
 
-#include <cstring>
 #include <gtest/gtest.h>
 
+#include "peer_by_hand.h"
 #include "peer_town.h"
 
 namespace sotto {
@@ -109,186 +109,6 @@ TEST(PeerNode, NoStepIsReleasedTwiceWhateverIsKilled) {
   }
 }
 
-// One node whose replies the test writes by hand.
-class ByHand : public testing::Test {
- protected:
-  void Begin(bool has_relay = true) {
-    town_ = std::make_unique<Town>(2, has_relay);
-    node().Start();
-  }
-  TownNode& node() { return *town_->nodes[0]; }
-  PeerNode& peer() { return node().node(); }
-
-  // Steps until the node sends or waits.
-  PeerNode::Progress Next() {
-    PeerNode::Progress progress = PeerNode::Progress::kAgain;
-    for (int i = 0; i < 100 && progress == PeerNode::Progress::kAgain; ++i) {
-      EXPECT_EQ(peer().Step(&progress), Status::kOk);
-    }
-    return progress;
-  }
-  void ExpectRequest(PeerRequest::Kind kind) {
-    ASSERT_EQ(Next(), PeerNode::Progress::kSend);
-    ASSERT_EQ(peer().request().kind, kind);
-  }
-
-  void Join(bool has_relay = true) {
-    ExpectRequest(PeerRequest::Kind::kJoin);
-    PeerReply reply;
-    reply.kind = PeerReply::Kind::kWelcome;
-    reply.nodes = 3;
-    reply.has_relay = has_relay;
-    ASSERT_EQ(peer().OnReply(reply), Status::kOk);
-  }
-  void Grant(const PeerHead& head, const PeerHead& parent, uint32_t fence = 1) {
-    ExpectRequest(PeerRequest::Kind::kLease);
-    ASSERT_EQ(peer().OnReply(Granted(head, parent, fence)), Status::kOk);
-  }
-  static PeerReply Granted(const PeerHead& head, const PeerHead& parent, uint32_t fence) {
-    PeerReply reply;
-    reply.kind = PeerReply::Kind::kGranted;
-    reply.fence = fence;
-    reply.wait_ms = 1000;
-    reply.head = head;
-    reply.parent = parent;
-    return reply;
-  }
-  static PeerReply Chunk(ByteSpan bytes) {
-    PeerReply reply;
-    reply.kind = PeerReply::Kind::kChunk;
-    reply.bytes = bytes;
-    return reply;
-  }
-
-  // A publication of node 1 as this version.
-  Bytes Publication(uint32_t version, PeerHead* head) {
-    std::vector<float> parameters(TownNet::kParameters, 0.25f * static_cast<float>(version));
-    PublicationHeader header;
-    std::memcpy(header.job_id, node().trainer().job_id().data(), kJobIdSize);
-    header.version = version;
-    header.node = 1;
-    Bytes bytes(MaxPublicationBytes(parameters.size()));
-    size_t size = 0;
-    EXPECT_EQ(EncodePublication(header, {parameters.data(), parameters.size()},
-                                {bytes.data(), bytes.size()}, &size),
-              Status::kOk);
-    bytes.resize(size);
-    *head = HeadOf(bytes, version);
-    return bytes;
-  }
-  static PeerHead HeadOf(const Bytes& bytes, uint32_t version) {
-    PeerHead head;
-    head.version = version;
-    head.publisher = 1;
-    head.size = static_cast<uint32_t>(bytes.size());
-    Sha256 hash;
-    EXPECT_EQ(hash.Update(View(bytes)), Status::kOk);
-    EXPECT_EQ(hash.Finish(head.digest), Status::kOk);
-    return head;
-  }
-  void ExpectPublishes(uint32_t version, uint32_t on_version) {
-    ExpectRequest(PeerRequest::Kind::kStage);
-    EXPECT_EQ(node().trainer().publication_version(), version);
-    EXPECT_EQ(node().trainer().head_version(), on_version);
-    EXPECT_EQ(peer().fallbacks(), version == on_version + 1 ? 0u : 1u);
-  }
-
-  std::unique_ptr<Town> town_;
-};
-
-TEST_F(ByHand, AFetchedHeadIsTheBase) {
-  Begin();
-  PeerHead head;
-  const Bytes bytes = Publication(5, &head);
-  Join();
-  Grant(head, {});
-  for (size_t at = 0; at < bytes.size(); at += 20) {
-    ExpectRequest(PeerRequest::Kind::kGetPublication);
-    EXPECT_EQ(peer().request().offset, at);
-    const size_t some = std::min<size_t>(20, bytes.size() - at);
-    ASSERT_EQ(peer().OnReply(Chunk(View(bytes).subspan(at, some))), Status::kOk);
-  }
-  ExpectPublishes(6, 5);
-}
-
-// What a malicious publisher could have staged: each time the parent is taken instead.
-TEST_F(ByHand, AnInvalidHeadIsReplacedByItsParent) {
-  enum { kWrongDigest, kWrongVersion, kWrongNode, kWrongJob, kCut, kTooSmall, kTooLarge, kEnd };
-  for (int what = 0; what < kEnd; ++what) {
-    SCOPED_TRACE(what);
-    Begin();
-    PeerHead head;
-    PeerHead parent;
-    const Bytes good = Publication(4, &parent);
-    Bytes bad = Publication(5, &head);
-    if (what == kWrongDigest) bad.back() ^= 1;
-    if (what == kWrongVersion) bad = Publication(7, &head);
-    if (what == kWrongNode) bad[24] ^= 2;
-    if (what == kWrongJob) bad[4] ^= 1;
-    if (what == kCut) bad.resize(kPublicationHeaderSize + 1);
-    if (what != kWrongDigest) head = HeadOf(bad, 5);
-    if (what == kTooSmall) head.size = 64;
-    if (what == kTooLarge) head.size = 1u << 30;
-    Join();
-    Grant(head, parent);
-    ExpectRequest(PeerRequest::Kind::kGetPublication);
-    if (what != kTooSmall && what != kTooLarge) {
-      ASSERT_EQ(peer().request().publication.version, 5u);
-      ASSERT_EQ(peer().OnReply(Chunk(View(bad))), Status::kOk);
-      ExpectRequest(PeerRequest::Kind::kGetPublication);
-    }
-    ASSERT_EQ(peer().request().publication.version, 4u);
-    ASSERT_EQ(peer().OnReply(Chunk(View(good))), Status::kOk);
-    ExpectPublishes(6, 4);
-  }
-}
-
-TEST_F(ByHand, WithoutHeadAndParentTheNewestPublicationHeldIsTheBase) {
-  Begin();
-  PeerHead head;
-  PeerHead parent;
-  (void)Publication(5, &head);
-  (void)Publication(4, &parent);
-  Join();
-  Grant(head, parent);
-  PeerReply error;
-  error.final = true;
-  for (int i = 0; i < 2; ++i) {
-    ExpectRequest(PeerRequest::Kind::kGetPublication);
-    ASSERT_EQ(peer().OnReply(error), Status::kOk);
-  }
-  ExpectPublishes(6, 0);
-}
-
-TEST_F(ByHand, ANeighbourThatDoesNotAnswerIsTriedThreeTimes) {
-  Begin(false);
-  PeerHead head;
-  (void)Publication(5, &head);
-  Join(false);
-  Grant(head, {});
-  ExpectRequest(PeerRequest::Kind::kRosterEntry);
-  PeerReply entry;
-  entry.kind = PeerReply::Kind::kEntry;
-  const Bytes name = {'n', '1'};
-  const Bytes address = {'h', ':', '1'};
-  entry.device_id = View(name);
-  entry.address = View(address);
-  ASSERT_EQ(peer().OnReply(entry), Status::kOk);
-  for (uint32_t i = 0; i < PeerNode::kFetchTries; ++i) {
-    ExpectRequest(PeerRequest::Kind::kGreet);
-    EXPECT_FALSE(peer().where().is_directory);
-    EXPECT_EQ(peer().where().node, 1u);
-    EXPECT_EQ(BytesOf(peer().where().address), address);
-    peer().OnLinkLost();
-    if (i + 1 < PeerNode::kFetchTries) {
-      ASSERT_EQ(Next(), PeerNode::Progress::kWait);
-    }
-  }
-  ExpectRequest(PeerRequest::Kind::kCommit);
-  EXPECT_TRUE(peer().where().is_directory);
-  EXPECT_EQ(peer().fallbacks(), 1u);
-}
-
 TEST_F(ByHand, APublicationTooLateIsNotMadeAndTheLeaseAskedForAgain) {
   Begin();
   PeerHead head;
@@ -303,6 +123,20 @@ TEST_F(ByHand, APublicationTooLateIsNotMadeAndTheLeaseAskedForAgain) {
   // The head is held by now.
   ASSERT_EQ(peer().OnReply(Granted(head, {}, 2)), Status::kOk);
   ExpectPublishes(6, 5);
+}
+
+TEST_F(ByHand, APublicationThatTookTooLongWaitsForAnotherLease) {
+  Begin();
+  node().ms_per_sample = 1000;
+  Join();
+  Grant({}, {});
+  ExpectRequest(PeerRequest::Kind::kLease);
+  ASSERT_TRUE(node().trainer().has_pending());
+  EXPECT_EQ(peer().request().step, 0u);
+  const Bytes bytes = BytesOf(node().trainer().publication());
+  ASSERT_EQ(peer().OnReply(Granted({}, {}, 2)), Status::kOk);
+  ExpectPublishes(1, 0);
+  EXPECT_EQ(BytesOf(node().trainer().publication()), bytes);
 }
 
 TEST_F(ByHand, RepliesThatDoNotFitAreMalformedAndTheRequestIsRepeated) {

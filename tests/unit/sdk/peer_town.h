@@ -221,7 +221,7 @@ class TownNode {
     std::unique_ptr<PeerNode> node;
   };
 
-  TownNode(uint32_t number, bool listens, const uint64_t* now_ms)
+  TownNode(uint32_t number, bool listens, uint64_t* now_ms)
       : number_(number), now_ms_(now_ms), name_("node-" + std::to_string(number)) {
     if (listens) address_ = "10.0.0." + std::to_string(number + 1) + ":7000";
     for (uint8_t& byte : secret_.bytes) byte = static_cast<uint8_t>(number + 1);
@@ -250,7 +250,7 @@ class TownNode {
     life.coin = std::make_unique<CoinPolicy>(secret_, life.trainer.job_id(), coin_q32);
     PeerNodeConfig talk;
     talk.port.now_ms = [](void* context) { return *static_cast<const uint64_t*>(context); };
-    talk.port.context = const_cast<uint64_t*>(now_ms_);
+    talk.port.context = now_ms_;
     talk.max_frame = 256;
     talk.address = {reinterpret_cast<const uint8_t*>(address_.data()), address_.size()};
     talk.fetched = memory.fetched;
@@ -268,6 +268,7 @@ class TownNode {
   PeerJob job = TownJob();
   uint32_t coin_q32 = UINT32_MAX;  // always
   uint64_t most_rho_q40 = 0;
+  uint32_t ms_per_sample = 0;   // that training takes
   bool noise_is_fresh = false;  // other noise at each try, as real entropy gives
 
  private:
@@ -279,6 +280,7 @@ class TownNode {
   }
   static Status ReadSample(void* context, uint32_t index, Span<float> x, uint32_t* label) {
     const auto& self = *static_cast<const TownNode*>(context);
+    *self.now_ms_ += self.ms_per_sample;
     for (size_t i = 0; i < x.size(); ++i) {
       x[i] = 0.05f * static_cast<float>((7 * self.number_ + 3 * index + 5 * i) % 13) - 0.3f;
     }
@@ -287,7 +289,7 @@ class TownNode {
   }
 
   uint32_t number_;
-  const uint64_t* now_ms_;
+  uint64_t* now_ms_;
   std::string name_;
   std::string address_;
   Key secret_;

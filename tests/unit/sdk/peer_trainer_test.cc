@@ -271,6 +271,28 @@ TEST(PeerTrainer, AFailureWithinAPublicationLetsNothingLeave) {
   }
 }
 
+// With other batches a sample of a charged pass would be published again.
+TEST(PeerTrainer, RefusesAnotherKeyOrNumberOfSamplesDuringAJob) {
+  Peer peer(SampleJob(), 3);
+  ASSERT_EQ(peer.Begin(), Status::kOk);
+  ASSERT_EQ(peer.trainer.Publish(1, 0), Status::kOk);
+  Peer more(SampleJob(), 3, 41);
+  more.ram = peer.ram;
+  EXPECT_EQ(more.Begin(), Status::kMismatch);
+  Peer other(SampleJob(), 4);
+  other.ram = peer.ram;
+  EXPECT_EQ(other.Begin(), Status::kMismatch);
+  Peer same(SampleJob(), 3);
+  same.ram = peer.ram;
+  EXPECT_EQ(same.Begin(), Status::kOk);
+  PeerJob next = SampleJob();
+  next.salt[0] = 1;
+  Peer in_another_job(next, 3, 41);
+  in_another_job.ram = peer.ram;
+  EXPECT_EQ(in_another_job.Begin(), Status::kOk);
+  EXPECT_EQ(in_another_job.trainer.ledger().sample_rho_q40, peer.trainer.ledger().sample_rho_q40);
+}
+
 TEST(PeerTrainer, RefusesARecordThatIsDamaged) {
   Peer peer(SampleJob(), 3);
   ASSERT_EQ(peer.Begin(), Status::kOk);

@@ -146,6 +146,18 @@ TEST_F(Neighbours, AFrameThatIsNoRequestEndsTheLinkAndNoOther) {
   EXPECT_EQ(honest.Ask(Get()).kind, PeerReply::Kind::kChunk);
 }
 
+TEST_F(Neighbours, ANewConnectionReplacesTheFormerOneOfTheSameNeighbour) {
+  std::vector<std::unique_ptr<PeerClient>> hoard;
+  for (size_t i = 0; i < NeighbourServer::kMostConnections + 1; ++i) {
+    hoard.push_back(std::make_unique<PeerClient>(server_->port(), Device{"a", PairOf("a")}));
+    EXPECT_EQ(hoard.back()->Ask(Greet()).kind, PeerReply::Kind::kWelcome);
+  }
+  PeerReply reply;
+  EXPECT_NE(hoard.front()->Exchange(Get(), &reply), Status::kOk);
+  ExpectServes("c");
+  EXPECT_EQ(hoard.back()->Ask(Get()).kind, PeerReply::Kind::kChunk);
+}
+
 // More silent strangers than there are places for them, and some that say nonsense.
 TEST_F(Neighbours, StrangersDoNotKeepANeighbourOut) {
   std::vector<std::unique_ptr<posix::TcpStream>> strangers;

@@ -93,7 +93,7 @@ Status DeepQLearner::Step(uint32_t step, uint32_t steps, Span<const float> state
     RandomStream random(key_, step);
     const bool explores = Happens(Exploration(options_, step, steps), random.NextU32());
     const size_t random_action = random.Below(kQActions);
-    if (has_history_ && step == last_step_ + 1) {
+    if (has_history_ && step > last_step_) {
       const bool is_terminal = step + 1 >= steps;
       memory_.Add(
           {{last_state_.data(), last_state_.size()}, last_action_, reward, state, is_terminal});

@@ -68,7 +68,8 @@ class DeepQLearner {
   DeepQLearner(size_t inputs, const Key& key, const DeepQOptions& options = {});
 
   // One step of Algorithm 2.
-  //   step    of `steps`; a step that does not follow the last one begins a new history
+  //   step    of `steps`; it rises, by more than 1 after a publication of several steps. A smaller
+  //           one begins a new history
   //   state   [inputs]
   //   reward  of the action before; not read at the first step of a history
   // Returns kOk; kInvalidArgument for a state of another size; kNotFinite if state or reward is
