@@ -447,16 +447,20 @@ TEST(DeepQ, AskedAgainAboutAStepItAnswersTheSameAndLearnsNothing) {
   EXPECT_EQ(twice.learner.learned_steps(), once.learner.learned_steps());
 }
 
-TEST(DeepQ, AStepThatDoesNotFollowStoresNoTransition) {
+// A publication of several steps passes over some.
+TEST(DeepQ, AStepBackStoresNoTransitionAndOneAheadDoes) {
   LearnerRun run(1, 100);
   run.Step(-1.0);
   run.Step(-1.0);
   EXPECT_EQ(run.learner.remembered(), 1u);
   run.step = 50;
   run.Step(-1.0);
-  EXPECT_EQ(run.learner.remembered(), 1u);
+  EXPECT_EQ(run.learner.remembered(), 2u);
+  run.step = 10;
   run.Step(-1.0);
   EXPECT_EQ(run.learner.remembered(), 2u);
+  run.Step(-1.0);
+  EXPECT_EQ(run.learner.remembered(), 3u);
   LearnerRun after_reset(1, 100);
   after_reset.step = 1;
   after_reset.Step(-1.0);
