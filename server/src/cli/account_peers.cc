@@ -122,7 +122,8 @@ std::string DescribeParts(const privacy::PeerTraining& t, const Parts& parts) {
       "  sensitivity    {:.4g} what a sample moves, {:.2g} float32 errors of {} local and {} more "
       "steps,\n"
       "                 {:.2g} rounding to the grid\n",
-      parts.rest, parts.float32, t.job.most_local_steps, t.job.publication_steps - 1, parts.grid);
+      parts.rest, parts.float32, t.job.rule == PeerRule::kShared ? 0 : t.job.most_local_steps,
+      t.job.publication_steps - 1, parts.grid);
 }
 
 Json PartsToJson(const Parts& parts) {
