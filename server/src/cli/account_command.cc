@@ -14,13 +14,12 @@
 #include "cli/account_ledger.h"
 #include "cli/account_options.h"
 #include "cli/account_peers.h"
-#include "cli/account_published.h"
-#include "cli/claims_output.h"
-#include "cli/figures.h"
-#include "cli/json_output.h"
-#include "cli/output_file.h"
 #include "plans/calibration.h"
 #include "plans/statement.h"
+#include "views/claims_output.h"
+#include "views/figures.h"
+#include "views/json_output.h"
+#include "views/output_file.h"
 
 namespace sotto::server {
 namespace {
@@ -110,11 +109,6 @@ std::string AnswerText(const AccountOptions& o, const Answer& answer) {
   return text + "\n" + MeaningText(o);
 }
 
-void Print(const AccountOptions& o, const std::string& text, const Json& json) {
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", text);
-  WriteJson(o.json, json);
-}
-
 void RunEpsilon(const AccountOptions& o) {
   const Answer answer = AnswerBy(o, Accountant(o.accountant));
   Json json = Meaning(o);
@@ -197,36 +191,10 @@ void RunRounds(const AccountOptions& o) {
   Print(o, fmt::format("{} {}\n", round.rounds, rounds) + AnswerText(o, answer), json);
 }
 
-// A row for each accountant.
-void AddAccountants(const AccountOptions& o, std::string* text, Json* json) {
-  *text += fmt::format("at delta {}\n{}", privacy::DeltaText(DeltaOf(o)), MeaningText(o));
-  for (const Accountant accountant : privacy::OfferedAccountants()) {
-    if (o.is_fleet() && !accountant.StatesGuarantees()) continue;
-    const Answer answer = AnswerBy(o, accountant);
-    Json row = {{"accountant", accountant.name()}};
-    AddAnswer(answer, row);
-    (*json)["accountants"].push_back(row);
-    *text += fmt::format("  {:<12} epsilon {:>10}  {}\n", accountant.name(),
-                         privacy::EpsilonText(answer.accounted.epsilon, kDecimals),
-                         answer.accounted.is_upper_bound
-                             ? fmt::format("upper bound, by {}", answer.accounted.winner)
-                             : kNotABound);
-  }
-}
-
 void RunCompare(const AccountOptions& o) {
-  AccountOptions meant = o;
-  if (!DescribesRounds(o)) meant.sampling = privacy::Name(privacy::Sampling::kFull);
-  Json json = Meaning(meant);
-  json["accountants"] = Json::array();
-  std::string text;
-  if (DescribesRounds(o)) AddAccountants(o, &text, &json);
-  if (o.published) {
-    const std::vector<privacy::PublishedFigure> figures = PublishedFigures(o);
-    text += DescribePublished(o, figures);
-    json["published"] = PublishedToJson(figures);
-  }
-  Print(o, text, json);
+  Comparison comparison = StartComparison(o);
+  AddAccountants(o, &comparison);
+  Print(o, comparison.text, comparison.json);
 }
 
 std::vector<std::string> AccountantNames() {
@@ -244,9 +212,7 @@ void AddQuestion(CLI::App& account, const char* name, const char* description,
   const auto o = std::make_shared<AccountOptions>();
   CLI::App& command = *account.add_subcommand(name, description);
   AddAccountOptions(command, question, *o);
-  if (run == RunCompare) {
-    AddPublishedOptions(command, *o);
-  } else {
+  if (run != RunCompare) {
     command.add_option("--accountant", o->accountant, "best: the smallest sound one")
         ->capture_default_str()
         ->check(CLI::IsMember(AccountantNames()));
@@ -259,6 +225,35 @@ void AddQuestion(CLI::App& account, const char* name, const char* description,
 }
 
 }  // namespace
+
+void Print(const AccountOptions& o, const std::string& text, const Json& json) {
+  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", text);
+  WriteJson(o.json, json);
+}
+
+Comparison StartComparison(const AccountOptions& o) {
+  Comparison comparison;
+  comparison.json = Meaning(o);
+  comparison.json["accountants"] = Json::array();
+  return comparison;
+}
+
+void AddAccountants(const AccountOptions& o, Comparison* comparison) {
+  comparison->text +=
+      fmt::format("at delta {}\n{}", privacy::DeltaText(DeltaOf(o)), MeaningText(o));
+  for (const Accountant accountant : privacy::OfferedAccountants()) {
+    if (o.is_fleet() && !accountant.StatesGuarantees()) continue;
+    const Answer answer = AnswerBy(o, accountant);
+    Json row = {{"accountant", accountant.name()}};
+    AddAnswer(answer, row);
+    comparison->json["accountants"].push_back(row);
+    comparison->text += fmt::format("  {:<12} epsilon {:>10}  {}\n", accountant.name(),
+                                    privacy::EpsilonText(answer.accounted.epsilon, kDecimals),
+                                    answer.accounted.is_upper_bound
+                                        ? fmt::format("upper bound, by {}", answer.accounted.winner)
+                                        : kNotABound);
+  }
+}
 
 void AddAccountCommand(CLI::App& app) {
   CLI::App& account =

@@ -15,15 +15,15 @@
 
 #include "accounting/figures.h"
 #include "base/counted.h"
-#include "cli/claims_output.h"
-#include "cli/evaluation_output.h"
-#include "cli/figures.h"
-#include "cli/json_output.h"
-#include "cli/ledger_output.h"
-#include "cli/output_file.h"
 #include "plans/claim_kinds.h"
 #include "store/ledger.h"
 #include "store/open_store.h"
+#include "views/claims_output.h"
+#include "views/evaluation_output.h"
+#include "views/figures.h"
+#include "views/json_output.h"
+#include "views/ledger_output.h"
+#include "views/output_file.h"
 
 namespace sotto::server {
 namespace {

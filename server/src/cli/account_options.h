@@ -45,12 +45,6 @@ struct AccountOptions {
   float learning_rate = 0.0F;
   std::string rate_schedule = "constant";  // by name
 
-  // `compare --published` alone: see account_published.h.
-  bool published = false;
-  std::optional<int64_t> devices;  // m of Noisy-FedAvg; the other settings are those above
-  std::optional<double> smoothness;
-  std::optional<double> constant;
-
   bool is_fleet() const { return cohort.has_value(); }
 };
 

@@ -14,13 +14,13 @@
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
-#include "cli/json_output.h"
-#include "cli/output_file.h"
-#include "cli/peer_output.h"
 #include "plans/peer_privacy.h"
 #include "published/peer_noise.h"
 #include "sotto/model/model_file.h"
 #include "sotto/peer/peer_options.h"
+#include "views/json_output.h"
+#include "views/output_file.h"
+#include "views/peer_output.h"
 
 namespace sotto::server {
 namespace {

@@ -10,9 +10,6 @@
 
 #include "cli/data_fit.h"
 #include "cli/in_range.h"
-#include "cli/json_output.h"
-#include "cli/output_file.h"
-#include "cli/share_chart.h"
 #include "data/catalog.h"
 #include "data/shares.h"
 #include "sotto/data/partitions.h"
@@ -21,6 +18,9 @@
 #include "sotto/model/layer_kinds.h"
 #include "sotto/model/model_file.h"
 #include "sotto/posix/run_key.h"
+#include "views/json_output.h"
+#include "views/output_file.h"
+#include "views/share_chart.h"
 
 namespace sotto::server {
 namespace {

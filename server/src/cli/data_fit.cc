@@ -14,8 +14,6 @@
 
 #include "base/counted.h"
 #include "cli/in_range.h"
-#include "cli/json_output.h"
-#include "cli/output_file.h"
 #include "data/catalog.h"
 #include "data/moments.h"
 #include "data/pca.h"
@@ -23,6 +21,8 @@
 #include "sotto/data/source.h"
 #include "sotto/model/layer_kinds.h"
 #include "sotto/model/model_file.h"
+#include "views/json_output.h"
+#include "views/output_file.h"
 
 namespace sotto::server {
 namespace {

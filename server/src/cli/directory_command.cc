@@ -12,13 +12,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
-#include "cli/gave_up.h"
+#include "base/gave_up.h"
 #include "cli/in_range.h"
-#include "cli/json_output.h"
-#include "cli/output_file.h"
-#include "cli/serve_log.h"
 #include "net/directory_server.h"
 #include "peers/directory_folder.h"
+#include "service/log.h"
 #include "sotto/key_labels.h"
 #include "sotto/model/model_file.h"
 #include "sotto/options/numbers.h"
@@ -28,6 +26,8 @@
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/signals.h"
 #include "store/open_store.h"
+#include "views/json_output.h"
+#include "views/output_file.h"
 
 namespace sotto::server {
 namespace {

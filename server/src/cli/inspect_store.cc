@@ -7,9 +7,9 @@
 #include <CLI/CLI.hpp>
 
 #include "base/counted.h"
-#include "cli/json_output.h"
-#include "cli/output_file.h"
 #include "store/open_store.h"
+#include "views/json_output.h"
+#include "views/output_file.h"
 
 namespace sotto::server {
 namespace {

@@ -16,13 +16,13 @@
 
 #include "base/counted.h"
 #include "cli/in_range.h"
-#include "cli/json_output.h"
-#include "cli/output_file.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/run_key.h"
 #include "store/open_store.h"
+#include "views/json_output.h"
+#include "views/output_file.h"
 
 namespace sotto::server {
 namespace {

@@ -11,15 +11,15 @@
 
 #include "base/counted.h"
 #include "cli/in_range.h"
-#include "cli/json_output.h"
 #include "cli/model_export.h"
-#include "cli/output_file.h"
-#include "cli/report.h"
 #include "sotto/model/layer_kinds.h"
 #include "sotto/model/model_file.h"
 #include "sotto/model/model_text.h"
 #include "sotto/model/preparation_kinds.h"
 #include "sotto/models.h"
+#include "views/json_output.h"
+#include "views/output_file.h"
+#include "views/report.h"
 
 namespace sotto::server {
 namespace {

@@ -8,13 +8,13 @@
 #include <CLI/CLI.hpp>
 
 #include "base/counted.h"
-#include "cli/evaluation_output.h"
-#include "cli/json_output.h"
 #include "cli/model_data.h"
 #include "cli/model_export.h"
 #include "cli/model_source.h"
-#include "cli/output_file.h"
 #include "evaluation/evaluation.h"
+#include "views/evaluation_output.h"
+#include "views/json_output.h"
+#include "views/output_file.h"
 
 namespace sotto::server {
 namespace {

@@ -10,8 +10,8 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/model_source.h"
-#include "cli/output_file.h"
 #include "export/format.h"
+#include "views/output_file.h"
 
 namespace sotto::server {
 namespace {

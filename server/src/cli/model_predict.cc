@@ -12,9 +12,9 @@
 #include "cli/model_data.h"
 #include "cli/model_export.h"
 #include "cli/model_source.h"
-#include "cli/output_file.h"
 #include "export/predictor.h"
 #include "sotto/predict.h"
+#include "views/output_file.h"
 
 namespace sotto::server {
 namespace {

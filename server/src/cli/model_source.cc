@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
-#include "cli/report.h"
 #include "export/parameters.h"
 #include "plans/claim_kinds.h"
 #include "sotto/model/model_text.h"
@@ -19,6 +18,7 @@
 #include "sotto/posix/files.h"
 #include "spec/parameters_file.h"
 #include "store/open_store.h"
+#include "views/report.h"
 
 namespace sotto::server {
 namespace {

@@ -10,18 +10,18 @@
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
-#include "cli/gave_up.h"
-#include "cli/json_output.h"
-#include "cli/output_file.h"
-#include "cli/peers_report.h"
-#include "cli/progress.h"
-#include "cli/repeated_runs.h"
+#include "base/gave_up.h"
 #include "sim/peer_request.h"
 #include "sim/request_data.h"
 #include "sotto/model/model_text.h"
 #include "sotto/peer/peer_options.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
+#include "views/json_output.h"
+#include "views/output_file.h"
+#include "views/peers_report.h"
+#include "views/progress.h"
+#include "views/repeated_runs.h"
 
 namespace sotto::server {
 namespace {

@@ -9,11 +9,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/output_file.h"
-#include "cli/overview.h"
-#include "cli/report_file.h"
 #include "sotto/posix/files.h"
 #include "store/open_store.h"
+#include "views/output_file.h"
+#include "views/overview.h"
+#include "views/report_file.h"
 
 namespace sotto::server {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/gave_up.h"
+#include "base/gave_up.h"
 #include "cli/job_options.h"
-#include "cli/serve_results.h"
-#include "cli/serve_session.h"
+#include "service/results.h"
+#include "service/session.h"
 #include "sotto/posix/signals.h"
 
 namespace sotto::server {

@@ -10,21 +10,21 @@
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
-#include "cli/gave_up.h"
-#include "cli/json_output.h"
-#include "cli/output_file.h"
+#include "base/gave_up.h"
 #include "cli/peers_command.h"
-#include "cli/progress.h"
-#include "cli/repeated_runs.h"
-#include "cli/report.h"
-#include "cli/rounds_csv.h"
-#include "cli/spectrum_csv.h"
 #include "sim/peer_fields.h"
 #include "sim/request_data.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
 #include "spec/job_spec.h"
+#include "views/json_output.h"
+#include "views/output_file.h"
+#include "views/progress.h"
+#include "views/repeated_runs.h"
+#include "views/report.h"
+#include "views/rounds_csv.h"
+#include "views/spectrum_csv.h"
 
 namespace sotto::server {
 namespace {

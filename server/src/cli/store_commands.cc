@@ -13,17 +13,17 @@
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
-#include "cli/claims_output.h"
-#include "cli/evaluation_output.h"
 #include "cli/in_range.h"
-#include "cli/json_output.h"
-#include "cli/output_file.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/sleep.h"
 #include "sotto/posix/terminal.h"
 #include "store/history.h"
 #include "store/ledger.h"
 #include "store/open_store.h"
+#include "views/claims_output.h"
+#include "views/evaluation_output.h"
+#include "views/json_output.h"
+#include "views/output_file.h"
 
 namespace sotto::server {
 namespace {

@@ -17,7 +17,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/output_file.h"
 #include "data/catalog.h"
 #include "data/generated.h"
 #include "sotto/data/partitions.h"
@@ -25,6 +24,7 @@
 #include "sotto/model/model_file.h"
 #include "sotto/options/strict.h"
 #include "sotto/posix/run_key.h"
+#include "views/output_file.h"
 
 namespace sotto::server {
 namespace {

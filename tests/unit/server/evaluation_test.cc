@@ -10,10 +10,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/evaluation_output.h"
 #include "data/synthetic.h"
 #include "sotto/models.h"
 #include "sotto/nn.h"
+#include "views/evaluation_output.h"
 
 namespace sotto::server {
 namespace {

@@ -1,5 +1,5 @@
 // Tests of output files: a wrong path fails at once, and nothing is lost by a run that fails.
-#include "cli/output_file.h"
+#include "views/output_file.h"
 
 #include <cstdlib>
 #include <filesystem>

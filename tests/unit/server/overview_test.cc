@@ -1,5 +1,5 @@
 // Tests of the overview that the operator's page and reports draw.
-#include "cli/overview.h"
+#include "views/overview.h"
 
 #include <gtest/gtest.h>
 #include <limits>
@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/live_overview.h"
-#include "cli/report_file.h"
 #include "unit/server/store_fixture.h"
+#include "views/live_overview.h"
+#include "views/report_file.h"
 
 namespace sotto::server {
 namespace {

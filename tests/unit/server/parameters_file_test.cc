@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/output_file.h"
 #include "sotto/models.h"
 #include "unit/test_folder.h"
+#include "views/output_file.h"
 
 namespace sotto::server {
 namespace {

@@ -1,5 +1,5 @@
 // The privacy of nodes without a server as text and JSON.
-#include "cli/peer_output.h"
+#include "views/peer_output.h"
 
 #include <gtest/gtest.h>
 #include <string>

@@ -1,12 +1,12 @@
 // Tests of the progress line, of the CSV of rounds and of repeated runs.
-#include "cli/progress.h"
+#include "views/progress.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
 
 #include "base/mean_deviation.h"
-#include "cli/repeated_runs.h"
-#include "cli/rounds_csv.h"
+#include "views/repeated_runs.h"
+#include "views/rounds_csv.h"
 
 namespace sotto::server {
 namespace {

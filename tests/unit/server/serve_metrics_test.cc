@@ -1,8 +1,8 @@
 // Tests of the metrics and of the alarms that follow from them.
-#include "cli/serve_metrics.h"
-
 #include <gtest/gtest.h>
 #include <string>
+
+#include "service/metrics.h"
 
 namespace sotto::server {
 namespace {

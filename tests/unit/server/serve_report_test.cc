@@ -1,10 +1,9 @@
-// Tests of what `sotto serve` tells its operator (cli/serve_report.h).
-#include "cli/serve_report.h"
-
+// Tests of what `sotto serve` tells its operator (service/report.h).
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
+#include "service/report.h"
 #include "unit/server/small_job.h"
 
 namespace sotto::server {

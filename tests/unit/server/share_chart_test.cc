@@ -1,5 +1,5 @@
 // Tests of what `sotto data show` prints: figures of a partition, its charts and its JSON.
-#include "cli/share_chart.h"
+#include "views/share_chart.h"
 
 #include <gtest/gtest.h>
 #include <memory>

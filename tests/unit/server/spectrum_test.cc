@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/spectrum_csv.h"
 #include "data/synthetic.h"
 #include "sim/simulation_request.h"
 #include "sotto/models.h"
+#include "views/spectrum_csv.h"
 
 namespace sotto::server {
 namespace {

@@ -1,0 +1,48 @@
+// The results of audits as text for people, as JSON and as CSV. Part of sotto::server/audit.
+//
+// Pure functions.
+#ifndef SOTTO_AUDIT_AUDIT_OUTPUT_H_
+#define SOTTO_AUDIT_AUDIT_OUTPUT_H_
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "audit/bound_guards.h"
+#include "audit/epsilon_audit.h"
+#include "audit/membership.h"
+#include "audit/task_guard.h"
+#include "audit/twins.h"
+
+namespace sotto::server {
+
+// All that `sotto audit epsilon` measured.
+struct EpsilonReport {
+  uint32_t repeats = 0;
+  double error = 0;                  // of all audits together
+  std::vector<EpsilonAudit> audits;  // one for each sampling
+  TaskGuard tasks;                   // of all samplings together
+  ServerGuard server;
+  std::vector<TrainerGuard> trainers;
+
+  std::vector<std::string> Violations() const;
+};
+
+std::string DescribeEpsilon(const EpsilonReport& report);
+nlohmann::ordered_json EpsilonToJson(const EpsilonReport& report);
+
+// One line, for the progress.
+std::string DescribeRound(const MembershipRound& round);
+std::string DescribeMembership(const MembershipAudit& audit);
+nlohmann::ordered_json MembershipToJson(const MembershipAudit& audit);
+std::string MembershipCsv(const MembershipAudit& audit);
+
+std::string DescribeRound(const TwinRound& round);
+std::string DescribeTwins(const TwinAudit& audit, TwinUnit unit);
+nlohmann::ordered_json TwinsToJson(const TwinAudit& audit, TwinUnit unit);
+std::string TwinsCsv(const TwinAudit& audit);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_AUDIT_AUDIT_OUTPUT_H_

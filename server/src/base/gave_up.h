@@ -1,0 +1,48 @@
+// The exits of a command whose job did not reach its end. Part of sotto::server/base.
+#ifndef SOTTO_BASE_GAVE_UP_H_
+#define SOTTO_BASE_GAVE_UP_H_
+
+#include <stdexcept>
+#include <string>
+
+namespace sotto::server {
+
+// The exit status of `sotto serve` and `sotto simulate` if the job gave up. A script can tell it
+// from a failure of the program, 1, and from a wrong option, 2.
+constexpr int kExitGaveUp = 3;
+
+// The job gave up (Job::gave_up()). Its results are already written. The message is the job's
+// reason.
+class GaveUp : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The exit status of `sotto serve` on an older copy of its store (StaleLog): a later start would
+// only draw devices that the store knows nothing of.
+constexpr int kExitOlderCopy = 4;
+
+// The exit status of a command that a signal stopped is this plus the signal's number, as shells
+// report it: 130 for SIGINT (Ctrl-C), 143 for SIGTERM.
+constexpr int kExitSignal = 128;
+
+// A signal stopped the job after everything that there was to write was written.
+class Stopped : public std::runtime_error {
+ public:
+  Stopped(int signal, const std::string& what) : std::runtime_error(what), signal_(signal) {}
+  int exit_status() const { return kExitSignal + signal_; }
+
+ private:
+  int signal_;
+};
+
+// The last lines of the help of these commands.
+constexpr char kJobFooter[] =
+    "Any of these options may stand in a TOML file, without dashes: --config FILE\n"
+    "Exit status: 0 all rounds are released or the budget is spent, 1 it failed, 2 bad usage,\n"
+    "3 the job gave up: too few devices checked in, or training diverged\n"
+    "4 (serve) the store is an older copy; 130 stopped by SIGINT (Ctrl-C), 143 by SIGTERM";
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_BASE_GAVE_UP_H_

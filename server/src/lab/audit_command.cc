@@ -1,0 +1,228 @@
+#include "lab/audit_command.h"
+
+#include <fmt/format.h>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+
+#include "audit/audit_output.h"
+#include "base/counted.h"
+#include "base/gave_up.h"
+#include "cli/job_options.h"
+#include "lab/audit_peers.h"
+#include "sim/request_data.h"
+#include "sotto/key_labels.h"
+#include "sotto/posix/run_key.h"
+#include "sotto/posix/signals.h"
+#include "sotto/posix/terminal.h"
+#include "spec/job_spec.h"
+#include "views/json_output.h"
+#include "views/output_file.h"
+#include "views/progress.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr char kEpsilonFooter[] =
+    "Runs the job's own encoder, sum, zero updates and release, with a device in it whose update "
+    "is\n"
+    "far beyond the bound, and measures how well the releases tell that it is there. The defaults\n"
+    "take some ten seconds and find a build with half the noise. Exit status: 0 consistent, 1\n"
+    "violated, 2 bad usage. See server/AUDIT.md.\n"
+    "Example: sotto audit epsilon --seed 1";
+
+constexpr char kMembershipFooter[] =
+    "Simulates a training, with the options of `sotto simulate`, and attacks its models: after "
+    "each\n"
+    "round whose number divides by --evaluate-every, and after the last. See server/AUDIT.md.\n"
+    "Example: sotto audit membership --data synthetic --rounds 3 --seed 1";
+
+constexpr char kSensitivityFooter[] =
+    "Simulates a training, with the options of `sotto simulate`, and twins of it whose data differ "
+    "in\n"
+    "one sample, or one device, with the same noise. Exit status: 0 consistent, 1 a round moved "
+    "its\n"
+    "release by more than the plan's bound, or nothing was measured, 2 bad usage. See "
+    "server/AUDIT.md.\n"
+    "Example: sotto audit sensitivity --data synthetic --rounds 3 --seed 1";
+
+std::FILE* TextStream(const std::string& json) { return IsStandardOutput(json) ? stderr : stdout; }
+
+void RequireSound(const std::vector<std::string>& violations) {
+  if (violations.empty()) return;
+  throw std::runtime_error(
+      fmt::format("the audit found {}, see above: this build does not keep what it claims",
+                  Counted(violations.size(), "violation")));
+}
+
+// What is audited of a job, and its name for people.
+struct View {
+  JobConfig job;
+  CanaryView view;
+  std::string what;
+};
+
+// The releases of each job and, with private noise, an update as the server sees it: that is the
+// same whatever the sampling.
+std::vector<View> ViewsOf(const EpsilonAuditRequest& request, const std::vector<JobConfig>& jobs) {
+  std::vector<View> views;
+  for (const JobConfig& job : jobs) {
+    views.push_back({job, CanaryView::kReleases,
+                     fmt::format("releases of {} sampling", AuditedName(job.plan.sampling))});
+  }
+  if (request.trust_mode == privacy::TrustMode::kPrivateNoise) {
+    views.push_back(
+        {MakeUpdateJob(request), CanaryView::kOneUpdate, "updates as the server sees them"});
+  }
+  return views;
+}
+
+EpsilonReport AuditSamplings(const EpsilonAuditRequest& request,
+                             const std::vector<JobConfig>& jobs) {
+  const Key key = posix::RunKey(request.seed);
+  const std::vector<View> views = ViewsOf(request, jobs);
+  EpsilonAuditOptions options;
+  options.repeats = request.repeats;
+  options.error = request.error / static_cast<double>(views.size());
+  EpsilonReport report;
+  report.repeats = request.repeats;
+  report.error = request.error;
+  constexpr size_t kSteps = 100;
+  const Progress progress(views.size() * kSteps, posix::StandardErrorIsTerminal());
+  for (const auto& [job, view, what] : views) {
+    const size_t before = report.audits.size();
+    options.threads = job.threads;
+    const auto tell = [&, what = what](double done) {
+      const auto percent = static_cast<size_t>(done * kSteps + 0.5);
+      if (!posix::StandardErrorIsTerminal() && percent < kSteps) return;
+      progress.Show(before * kSteps + percent, fmt::format("{}: {} %", what, percent));
+    };
+    report.audits.push_back(AuditEpsilon(
+        job, view, {request.noise_multiplier, request.epsilon}, options,
+        posix::DeriveKey(key, key_label::kAudit, static_cast<uint32_t>(job.plan.sampling),
+                         static_cast<uint32_t>(view)),
+        tell));
+  }
+  for (const JobConfig& job : jobs) {
+    const TaskGuard guard = CheckTasks(job, posix::DeriveKey(key, key_label::kAudit, 1001));
+    report.tasks.tasks += guard.tasks;
+    if (report.tasks.holds()) report.tasks.difference = guard.difference;
+  }
+  report.server = CheckServer(jobs.front(), posix::DeriveKey(key, key_label::kAudit, 1000));
+  report.trainers = CheckTrainers(GuardedModels(*jobs.front().model));
+  return report;
+}
+
+void RunEpsilon(const EpsilonAuditRequest& request) {
+  RequireInRange(EpsilonAuditFields(), request);
+  RequireOutput(request.json);
+  if (request.repeats % 2 != 0) {
+    throw std::invalid_argument(
+        fmt::format("--repeats {}: half of them choose the thresholds, so give an even number",
+                    request.repeats));
+  }
+  std::vector<JobConfig> jobs;
+  for (const AuditedSampling& sampling : SamplingsOf(request.samplings)) {
+    jobs.push_back(MakeAuditedJob(request, sampling));
+  }
+  const EpsilonReport report = AuditSamplings(request, jobs);
+  fmt::print(TextStream(request.json), "{}", DescribeEpsilon(report));
+  Json json = EpsilonToJson(report);
+  json["job"] = SpecificationToJson(request, jobs.front());
+  WriteJson(request.json, json);
+  RequireSound(report.Violations());
+}
+
+// An audit of a training: its files, its progress and its stop.
+template <class Audit>
+class TrainingAudit {
+ public:
+  explicit TrainingAudit(const SimulationRequest& request)
+      : request_(request), config_(MakeSimulation(request)) {
+    RequireOutputs({JsonOutput(request.json), Csv()}, "",
+                   {request.data, request.test.value_or(""), request.model_file,
+                    request.initial_model.value_or(""), request.fleet.partition});
+    data_ = OpenDataOf(request);
+    posix::CatchStopSignals();
+  }
+
+  const SimulationConfig& config() const { return config_; }
+  const TrainTest& data() const { return data_; }
+
+  static bool MustStop() { return posix::StopSignal() != 0; }
+
+  template <class Round>
+  std::function<void(const Round&)> ShowsProgress() {
+    const auto progress = std::make_shared<Progress>(static_cast<size_t>(config_.job.plan.rounds),
+                                                     posix::StandardErrorIsTerminal());
+    return [progress](const Round& round) { progress->Show(round.rounds, DescribeRound(round)); };
+  }
+
+  void Write(const std::string& text, Json json, const std::string& csv) const {
+    fmt::print(TextStream(request_.json), "{}", text);
+    json["job"] = SpecificationToJson(request_, config_.job);
+    WriteJson(request_.json, json);
+    if (!request_.rounds_csv.empty()) {
+      OutputFile file(Csv());
+      file.stream() << csv;
+      file.Finish();
+    }
+    if (MustStop()) throw Stopped(posix::StopSignal(), "stopped: the figures are those so far");
+  }
+
+ private:
+  Output Csv() const { return {"--rounds-csv", request_.rounds_csv}; }
+
+  const SimulationRequest& request_;
+  const SimulationConfig config_;
+  TrainTest data_;
+};
+
+void RunMembership(const MembershipRequest& request) {
+  RequireInRange(MembershipFields(), request);
+  TrainingAudit<MembershipAudit> run(request);
+  const MembershipAudit audit = AuditMembership(run.config(), run.data(), request.samples,
+                                                run.MustStop, run.ShowsProgress<MembershipRound>());
+  run.Write(DescribeMembership(audit), MembershipToJson(audit), MembershipCsv(audit));
+}
+
+void RunSensitivity(const SensitivityRequest& request) {
+  RequireInRange(SensitivityFields(), request);
+  TrainingAudit<TwinAudit> run(request);
+  const TwinAudit audit = AuditTwins(run.config(), run.data(), request.twins, run.MustStop,
+                                     run.ShowsProgress<TwinRound>());
+  run.Write(DescribeTwins(audit, request.twins.unit), TwinsToJson(audit, request.twins.unit),
+            TwinsCsv(audit));
+  RequireSound(audit.violations);
+  if (!audit.HasMeasured()) throw std::runtime_error("the audit measured nothing, see above");
+}
+
+// Adds a subcommand with a request of its own.
+template <class Request>
+void AddAudit(CLI::App& audit, const char* name, const char* description, const char* footer,
+              void (*add)(CLI::App&, Request&), void (*run)(const Request&)) {
+  const auto request = std::make_shared<Request>();
+  CLI::App& command = *audit.add_subcommand(name, description);
+  add(command, *request);
+  command.footer(footer);
+  command.callback([request, run] { run(*request); });
+}
+
+}  // namespace
+
+void AddAuditCommand(CLI::App& app) {
+  CLI::App& audit = *app.add_subcommand(
+      "audit", "measure a job's privacy: attacks, and lower bounds beside its claims");
+  audit.require_subcommand(1);
+  AddAudit(audit, "epsilon", "a lower bound on epsilon from many releases, beside the claim",
+           kEpsilonFooter, AddEpsilonAuditOptions, RunEpsilon);
+  AddAudit(audit, "membership", "guess from the loss which samples a training was made from",
+           kMembershipFooter, AddMembershipOptions, RunMembership);
+  AddAudit(audit, "sensitivity", "how far one sample, or one device, moves the models",
+           kSensitivityFooter, AddSensitivityOptions, RunSensitivity);
+  AddAuditPeers(audit);
+}
+
+}  // namespace sotto::server

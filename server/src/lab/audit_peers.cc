@@ -1,0 +1,190 @@
+#include "lab/audit_peers.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "accounting/figures.h"
+#include "audit/peer_audit.h"
+#include "base/counted.h"
+#include "cli/in_range.h"
+#include "sotto/peer/peer_options.h"
+#include "sotto/policy/policies.h"
+#include "sotto/posix/run_key.h"
+#include "sotto/posix/terminal.h"
+#include "views/json_output.h"
+#include "views/output_file.h"
+#include "views/peer_output.h"
+#include "views/progress.h"
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kDecimals = 3;  // of an epsilon
+
+constexpr char kFooter[] =
+    "Runs a node of eight steps with a hostile sample in it, and again with that sample replaced: "
+    "how\n"
+    "well its first publication tells the two apart, beside what is claimed, and whether the "
+    "node's\n"
+    "decisions tell. Exit status: 0 consistent, 1 violated, 2 bad usage. See server/AUDIT.md.\n"
+    "Example: sotto audit peers --share coin:0.5 --seed 1";
+
+struct Request {
+  PeerAuditOptions options;
+  std::string rule = "average";
+  std::optional<uint64_t> seed;
+  std::string json;
+};
+
+PeerRule RuleOf(const std::string& name) {
+  return name == "average"  ? PeerRule::kAverage
+         : name == "shared" ? PeerRule::kShared
+                            : PeerRule::kAccumulate;
+}
+
+std::string DescribePublications(const PeerAudit& audit) {
+  std::string text = fmt::format(
+      "publications: the canary moves one by {:.3g} of the sensitivity; noise {:.4g} of it\n"
+      "  {:>8}  {:>15}  {:>17}\n",
+      audit.shift, audit.noise_q20 / audit.statement.sensitivity_q20, "delta", "claimed at most",
+      "measured at least");
+  for (const EpsilonTest& test : audit.tests) {
+    text += fmt::format("  {:>8}  {:>15}  {:>17}{}\n", privacy::DeltaText(test.measured.delta),
+                        privacy::EpsilonText(test.claimed, kDecimals),
+                        privacy::LowerBoundText(test.measured.epsilon_lower, kDecimals),
+                        test.is_violated() ? "  VIOLATED" : "");
+  }
+  return text;
+}
+
+std::string DescribeDecisions(const PeerAudit& audit) {
+  std::string text =
+      fmt::format("decisions: one sample changes those up to the first publication of {} of {}\n",
+                  audit.keys_apart, Counted(audit.keys, "node"));
+  if (audit.tests.empty()) {
+    text += fmt::format("  under the same noise it changes decisions of {} of them\n",
+                        audit.keys_apart_in_all);
+  }
+  for (const MeasuredEpsilon& measured : audit.decisions) {
+    text += fmt::format("  at delta {} they alone cost one of these nodes epsilon at least {}\n",
+                        privacy::DeltaText(measured.delta),
+                        privacy::LowerBoundText(measured.epsilon_lower, kDecimals));
+  }
+  return text;
+}
+
+std::string Describe(const PeerAuditOptions& options, const PeerAudit& audit) {
+  std::string text = fmt::format("{}, rule {}\n", options.share, posix::NameOf(options.rule));
+  text += audit.tests.empty()
+              ? fmt::format("publications: no claim to audit. {}\n", audit.statement.refusal)
+              : DescribePublications(audit);
+  text += DescribeDecisions(audit);
+  for (const std::string& violation : audit.violations) {
+    text += fmt::format("verdict: VIOLATED: {}\n", violation);
+  }
+  if (!audit.violations.empty()) return text;
+  return text + (audit.tests.empty() ? "verdict: nothing is claimed\n" : "verdict: consistent\n");
+}
+
+Json ToJson(const MeasuredEpsilon& measured) {
+  return {{"delta", measured.delta}, {"epsilon_lower", measured.epsilon_lower}};
+}
+
+Json ToJson(const PeerAuditOptions& options, const PeerAudit& audit) {
+  Json json = {{"share", options.share},
+               {"rule", posix::NameOf(options.rule)},
+               {"publication_steps", options.publication_steps},
+               {"repeats", options.repeats},
+               {"error", options.error},
+               {"verdict", audit.violations.empty() ? "consistent" : "VIOLATED"},
+               {"violations", audit.violations},
+               {"shift", audit.shift},
+               {"publications", Json::array()},
+               {"nodes", audit.keys},
+               {"nodes_told_apart", audit.keys_apart},
+               {"nodes_told_apart_under_same_noise", audit.keys_apart_in_all},
+               {"nodes_told_apart_in_all_steps", audit.keys_apart_in_all},
+               {"decisions", Json::array()},
+               {"privacy", PeerPrivacyToJson(audit.statement, false)}};
+  for (const EpsilonTest& test : audit.tests) {
+    Json row = ToJson(test.measured);
+    row["claimed"] = test.claimed;
+    row["violated"] = test.is_violated();
+    json["publications"].push_back(row);
+  }
+  for (const MeasuredEpsilon& measured : audit.decisions) {
+    json["decisions"].push_back(ToJson(measured));
+  }
+  return json;
+}
+
+void Run(const Request& request) {
+  RequireOutputs({JsonOutput(request.json)}, "");
+  PeerAuditOptions options = request.options;
+  options.rule = RuleOf(request.rule);
+  const Progress progress(100, posix::StandardErrorIsTerminal());
+  const PeerAudit audit = AuditPeers(options, posix::RunKey(request.seed), [&](double done) {
+    const auto percent = static_cast<size_t>(done * 100);
+    if (posix::StandardErrorIsTerminal()) progress.Show(percent, fmt::format("{} %", percent));
+  });
+  fmt::print(IsStandardOutput(request.json) ? stderr : stdout, "{}", Describe(options, audit));
+  WriteJson(request.json, ToJson(options, audit));
+  if (audit.violations.empty()) return;
+  throw std::runtime_error(
+      fmt::format("the audit found {}, see above: this build does not keep what it claims",
+                  Counted(audit.violations.size(), "violation")));
+}
+
+}  // namespace
+
+void AddAuditPeers(CLI::App& audit) {
+  const auto request = std::make_shared<Request>();
+  PeerAuditOptions& o = request->options;
+  o.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  CLI::App& command = *audit.add_subcommand(
+      "peers", "nodes without a server: what publications and decisions tell of one sample");
+  command.add_option("--share", o.share, "when nodes publish: " + SharePolicyNames())
+      ->capture_default_str();
+  command.add_option("--rule", request->rule, "how nodes combine models")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"average", "shared", "accumulate"}));
+  command
+      .add_option("--publication-steps", o.publication_steps,
+                  "steps of a publication; above 1 for rule shared or accumulate")
+      ->capture_default_str()
+      ->check(InRange({1, 8}));
+  command.add_option("--epsilon", o.epsilon, "for which the noise is calibrated")
+      ->capture_default_str()
+      ->check(InRange({1e-3, 1e3}));
+  command.add_option("--delta", o.delta, "at which")
+      ->capture_default_str()
+      ->check(InRange({1e-12, 0.5}));
+  command.add_option("--repeats", o.repeats, "publications with either sample")
+      ->capture_default_str()
+      ->check(InRange({1000, 1e9}));
+  command.add_option("--nodes", o.keys, "nodes whose decisions are compared")
+      ->capture_default_str()
+      ->check(InRange({1, 1e6}));
+  command.add_option("--error", o.error, "chance that a sound build is called one that is not")
+      ->capture_default_str()
+      ->check(InRange({1e-9, 0.1}));
+  command.add_option("--threads", o.threads, "threads; results are the same")
+      ->capture_default_str()
+      ->check(InRange({1, 1024}));
+  command.add_option("--seed", request->seed, "repeat the audit bit for bit");
+  command.add_option("--json", request->json,
+                     "write the results to this file; - is standard output");
+  command.footer(kFooter);
+  command.callback([request] { Run(*request); });
+}
+
+}  // namespace sotto::server

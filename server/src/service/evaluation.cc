@@ -1,0 +1,132 @@
+#include "service/evaluation.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include "store/history.h"
+#include "views/evaluation_output.h"
+
+namespace sotto::server {
+
+void SharedLog::With(const std::function<void(Store&)>& use) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  use(store_);
+}
+
+void SharedLog::BeginJob(const JobRecord& record) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  store_.BeginJob(record);
+}
+
+void SharedLog::CommitAttempt(const AttemptRecord& record) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  store_.CommitAttempt(record);
+}
+
+void SharedLog::CommitRelease(const ReleaseRecord& record) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  store_.CommitRelease(record);
+  if (!on_release_) return;
+  const History history = store_.ReadHistory();
+  const JobEntry& job = *LastJob(history);
+  on_release_(EntryOf(job.number, record, record.seeded || RestsOnSeededNoise(history, job)));
+}
+
+// These two are safe from any thread.
+ByteSpan SharedLog::ReceiptOf(uint32_t round, uint32_t attempt) {
+  return store_.ReceiptOf(round, attempt);
+}
+void SharedLog::CheckReceipt(ByteSpan receipt) { store_.CheckReceipt(receipt); }
+
+std::optional<uint32_t> SharedLog::LastEvaluated() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const History history = store_.ReadHistory();
+  const JobEntry* job = LastJob(history);
+  if (job == nullptr) return std::nullopt;
+  std::optional<uint32_t> last;
+  for (const StoredEvaluation& each : store_.Evaluations()) {
+    if (each.job == job->number) last = each.round;
+  }
+  return last;
+}
+
+void SharedLog::CommitEvaluation(uint32_t round, const std::string& data,
+                                 const Evaluation& evaluation) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  store_.CommitEvaluation(round, data, evaluation);
+}
+
+ServedEvaluations::ServedEvaluations(const JobConfig& config, SharedDataset test, uint32_t every,
+                                     SharedLog& store, std::function<void(const std::string&)> log)
+    : config_(config), test_(std::move(test)), every_(every), store_(store), log_(std::move(log)) {
+  last_round_ = store.LastEvaluated();
+  if (test_) RequireEvaluable(*config_.model, *test_);
+}
+
+bool ServedEvaluations::IsDue(uint32_t round) const {
+  return (round + 1) % every_ == 0 || round + 1 == static_cast<uint32_t>(config_.plan.rounds);
+}
+
+void ServedEvaluations::OnRelease(Server& server, const Job& job, uint32_t round) {
+  if (!test_ || !IsDue(round)) return;
+  struct Piece {
+    std::vector<float> parameters;
+    std::optional<Evaluation> evaluation;
+  };
+  const auto piece = std::make_shared<Piece>();
+  piece->parameters.assign(job.parameters().begin(), job.parameters().end());
+  PoolWork work;
+  work.run = [this, piece, round](const std::atomic<bool>& must_stop) {
+    piece->evaluation = EvaluateUnlessStopped(
+        *config_.model, {piece->parameters.data(), piece->parameters.size()}, *test_,
+        std::max(1, config_.threads - 1), [&] { return must_stop.load(); });
+    if (piece->evaluation) store_.CommitEvaluation(round, test_->name(), *piece->evaluation);
+  };
+  work.then = [this, piece, round] {
+    if (piece->evaluation) Keep(round, *piece->evaluation);
+  };
+  server.RunInPool(std::move(work));
+}
+
+bool ServedEvaluations::IsLastDone(const Job& job) const {
+  return job.round() == 0 || last_round_ == job.round() - 1;
+}
+
+void ServedEvaluations::OnStart(Server& server, const Job& job) {
+  if (test_ && !IsLastDone(job)) OnRelease(server, job, job.round() - 1);
+}
+
+void ServedEvaluations::OnEnd(const Job& job) {
+  if (!test_ || IsLastDone(job)) return;
+  const uint32_t round = job.round() - 1;
+  const Evaluation evaluation =
+      Evaluate(*config_.model, job.parameters(), *test_, std::max(1, config_.threads));
+  store_.CommitEvaluation(round, test_->name(), evaluation);
+  Keep(round, evaluation);
+}
+
+void ServedEvaluations::Keep(uint32_t round, const Evaluation& evaluation) {
+  last_round_ = round;
+  nlohmann::ordered_json json = {{"round", round + 1}};
+  json.update(EvaluationToJson(evaluation, test_->info()));
+  evaluations_.push_back(json);
+  if (take_) take_(round, test_->name(), evaluation);
+  const std::string classes = DescribeClasses(evaluation, test_->info());
+  log_(fmt::format("round {}/{} evaluated: {}; {} samples of {}{}{}", round + 1,
+                   config_.plan.rounds, DescribeEvaluation(evaluation), evaluation.samples,
+                   test_->name(), classes.empty() ? "" : "; by class ", classes));
+}
+
+void ServedEvaluations::AddTo(const Job& job, nlohmann::ordered_json* operators) const {
+  (*operators)["test_data"] = test_ ? nlohmann::ordered_json(test_->name()) : nullptr;
+  (*operators)["evaluations"] = test_ ? evaluations_ : nullptr;
+  (*operators)["average_evaluation"] = nullptr;
+  const std::vector<float> average = job.Average();
+  if (!test_ || average.empty()) return;
+  const Evaluation evaluation = Evaluate(*config_.model, {average.data(), average.size()}, *test_,
+                                         std::max(1, config_.threads));
+  (*operators)["average_evaluation"] = EvaluationToJson(evaluation, test_->info());
+}
+
+}  // namespace sotto::server

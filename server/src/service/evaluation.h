@@ -1,0 +1,105 @@
+// The evaluation of a served job's models on the operator's test set. Part of
+// sotto::server/service.
+//
+// An evaluation runs in the server's pool, on one processor less than the machine has, so it delays
+// neither the event loop nor the next round. It begins after the publication of its model and reads
+// nothing else of the job: when it ends tells nothing of who reported. The store keeps it.
+#ifndef SOTTO_SERVICE_EVALUATION_H_
+#define SOTTO_SERVICE_EVALUATION_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "net/server.h"
+#include "store/ledger.h"
+#include "store/store.h"
+
+namespace sotto::server {
+
+// A store as the log of a job, of which another thread commits evaluations meanwhile. The store
+// must outlive it.
+class SharedLog : public JobLog {
+ public:
+  explicit SharedLog(Store& store) : store_(store) {}
+
+  // Takes what the ledger has of each release, when it is durable, on the thread that commits it.
+  void OnRelease(std::function<void(LedgerEntry)> take) { on_release_ = std::move(take); }
+
+  void BeginJob(const JobRecord& record) override;
+  void CommitAttempt(const AttemptRecord& record) override;
+  void CommitRelease(const ReleaseRecord& record) override;
+  ByteSpan ReceiptOf(uint32_t round, uint32_t attempt) override;
+  void CheckReceipt(ByteSpan receipt) override;
+
+  // Gives the store to `use` while no other thread has it. Whoever calls it on the loop's thread
+  // waits for a commit of another process, too.
+  void With(const std::function<void(Store&)>& use);
+
+  // The last round of the store's last job that has an evaluation, from 0.
+  std::optional<uint32_t> LastEvaluated();
+  void CommitEvaluation(uint32_t round, const std::string& data, const Evaluation& evaluation);
+
+ private:
+  Store& store_;
+  std::mutex mutex_;
+  std::function<void(LedgerEntry)> on_release_;
+};
+
+// The evaluations of one job in one process. Everything that it is given must outlive it. All calls
+// come from the thread of Server::Run().
+class ServedEvaluations {
+ public:
+  //   test   absent (null): nothing is evaluated
+  //   every  rounds, at least 1
+  //   log    takes lines for people
+  // Make it after the job has begun in the store. Throws std::invalid_argument if the test set does
+  // not fit the model.
+  ServedEvaluations(const JobConfig& config, SharedDataset test, uint32_t every, SharedLog& store,
+                    std::function<void(const std::string&)> log);
+
+  // Takes each evaluation when it is durable.
+  using Take = std::function<void(uint32_t round, const std::string& data, const Evaluation&)>;
+  void OnEvaluation(Take take) { take_ = std::move(take); }
+
+  // Evaluates the model after this round in the pool, if it is its turn: each round whose number
+  // divides by `every`, and the plan's last one.
+  //   round  from 0, just released: its model is the job's
+  void OnRelease(Server& server, const Job& job, uint32_t round);
+
+  // The same for the last release of an earlier process, which may have ended before it was
+  // evaluated.
+  void OnStart(Server& server, const Job& job);
+
+  // Evaluates the job's model now, if it was released and is not evaluated yet: the last one of a
+  // job that ended before its plan did.
+  void OnEnd(const Job& job);
+
+  // {"test_data", "evaluations", "average_evaluation"}: a list by round, and the evaluation of the
+  // average of the models so far; nulls without a test set or an average.
+  void AddTo(const Job& job, nlohmann::ordered_json* operators) const;
+
+ private:
+  bool IsDue(uint32_t round) const;
+  bool IsLastDone(const Job& job) const;
+  void Keep(uint32_t round, const Evaluation& evaluation);
+
+  const JobConfig& config_;
+  const SharedDataset test_;
+  const uint32_t every_;
+  SharedLog& store_;
+  const std::function<void(const std::string&)> log_;
+  Take take_;
+  std::optional<uint32_t> last_round_;  // that was evaluated
+  nlohmann::ordered_json evaluations_ = nlohmann::ordered_json::array();
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_SERVICE_EVALUATION_H_

@@ -1,0 +1,101 @@
+#include "service/fleet.h"
+
+#include <fmt/format.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/counted.h"
+#include "store/history.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr size_t kNamedChanges = 8;  // of more, the log has the numbers only
+
+const char* Describe(DeviceChange::Kind kind) {
+  switch (kind) {
+    case DeviceChange::Kind::kAdded:
+      return "joined";
+    case DeviceChange::Kind::kRevoked:
+      return "was revoked";
+    case DeviceChange::Kind::kRotated:
+      return "has a new key";
+  }
+  return "changed";
+}
+
+std::vector<std::string> DescribeChanges(const std::vector<DeviceChange>& changes,
+                                         const DeviceRegistry& devices) {
+  std::vector<std::string> lines;
+  if (changes.size() > kNamedChanges) {
+    lines.push_back(Counted(static_cast<int64_t>(changes.size()), "change") + " of the fleet");
+  } else {
+    for (const DeviceChange& change : changes) {
+      lines.push_back(fmt::format("device {} {}", change.device.id, Describe(change.kind)));
+    }
+  }
+  lines.back() +=
+      fmt::format("; {} eligible from the next attempt on", Counted(devices.eligible(), "device"));
+  return lines;
+}
+
+}  // namespace
+
+ServedFleet::ServedFleet(SharedLog& log) : log_(log) {
+  log_.With([&](Store& store) {
+    auto devices = std::make_shared<DeviceRegistry>(store.LoadDevices());
+    devices->Lock();
+    devices_ = std::move(devices);
+    records_ = std::make_shared<const std::vector<DeviceRecord>>(store.ListDevices());
+    paused_ = store.IsPaused();
+  });
+}
+
+SharedDevices ServedFleet::devices() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return devices_;
+}
+
+std::shared_ptr<const std::vector<DeviceRecord>> ServedFleet::records() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return records_;
+}
+
+std::optional<FleetNews> ServedFleet::Watch() {
+  std::vector<DeviceChange> changes;
+  std::vector<DeviceRecord> records;
+  FleetNews news;
+  bool is_news = false;
+  log_.With([&](Store& store) {
+    changes = store.TakeChanges();
+    news.paused = store.IsPaused();
+    is_news = !changes.empty() || news.paused != paused_;
+    if (!is_news) return;
+    const History history = store.ReadHistory();
+    records = history.devices;
+    news.spent_before = SpentBefore(history, LastJob(history));
+  });
+  if (!is_news) return std::nullopt;
+  if (news.paused != paused_) {
+    news.lines.push_back(news.paused ? "paused: the open attempt goes on, no other one opens"
+                                     : "resumed");
+  }
+  paused_ = news.paused;
+  news.devices = changes.empty() ? devices() : devices()->Changed(changes);
+  for (const DeviceChange& change : changes) {
+    const uint32_t index = news.devices->IndexOf(change.device.id);
+    if (index != news.devices->size()) news.changed.push_back(index);
+  }
+  if (!changes.empty()) {
+    for (std::string& line : DescribeChanges(changes, *news.devices)) {
+      news.lines.push_back(std::move(line));
+    }
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  devices_ = news.devices;
+  records_ = std::make_shared<const std::vector<DeviceRecord>>(std::move(records));
+  return news;
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,45 @@
+// What other commands change while `sotto serve` runs: devices that join, leave or get another key,
+// and a pause. Part of sotto::server/service.
+//
+// Watch() runs in the server's pool, devices() on any thread.
+#ifndef SOTTO_SERVICE_FLEET_H_
+#define SOTTO_SERVICE_FLEET_H_
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "net/server.h"
+#include "service/evaluation.h"
+
+namespace sotto::server {
+
+class ServedFleet {
+ public:
+  // The log must outlive the fleet. Loads the devices of its store and locks them in memory.
+  explicit ServedFleet(SharedLog& log);
+
+  // The eligible devices as Watch() last saw them.
+  SharedDevices devices() const;
+
+  // All devices of the store, as Watch() last saw them; never null.
+  std::shared_ptr<const std::vector<DeviceRecord>> records() const;
+
+  // ServerEvents::watch.
+  std::optional<FleetNews> Watch();
+
+  // Whether the store's jobs are paused, as Watch() last saw it.
+  bool is_paused() const { return paused_; }
+
+ private:
+  SharedLog& log_;
+  mutable std::mutex mutex_;  // guards the next two members
+  SharedDevices devices_;
+  std::shared_ptr<const std::vector<DeviceRecord>> records_;
+  bool paused_ = false;
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_SERVICE_FLEET_H_

@@ -1,0 +1,103 @@
+#include "service/job_start.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+#include <stdexcept>
+
+#include "data/catalog.h"
+#include "plans/calibration.h"
+#include "sotto/options/numbers.h"
+#include "sotto/posix/check.h"
+#include "sotto/posix/service.h"
+#include "spec/make_job.h"
+
+namespace sotto::server {
+namespace {
+
+// "ADDRESS:PORT", "[ADDRESS]:PORT" or "PORT".
+void ParseListen(const std::string& text, ServerOptions* options) {
+  const bool is_port = text.find(':') == std::string::npos;
+  const std::optional<posix::HostPort> address =
+      posix::ParseHostPort(is_port ? "127.0.0.1:" + text : text);
+  if (!address) {
+    throw std::invalid_argument(
+        fmt::format("--listen {}: expected ADDRESS:PORT, for example 127.0.0.1:7177", text));
+  }
+  options->host = address->host;
+  options->port = address->port;
+}
+
+JobConfig MakeJobAfter(const ServeRequest& o, uint32_t devices,
+                       const std::vector<privacy::SpentRounds>& before) {
+  try {
+    return MakeJob(o, devices, before);
+  } catch (const privacy::UnattainableEpsilon& error) {
+    if (before.empty()) throw;
+    throw std::invalid_argument(
+        fmt::format("{}, since earlier jobs in this store have spent some of it on these devices "
+                    "(`sotto account ledger {}`); raise --epsilon, or use new devices",
+                    error.what(), o.store));
+  }
+}
+
+}  // namespace
+
+ServerOptions ServerOptionsOf(const ServeRequest& o) {
+  ServerOptions options;
+  ParseListen(o.listen, &options);
+  options.round_timeout_ms = static_cast<uint64_t>(o.round_timeout_s * 1000);
+  options.release_allowance_ms = static_cast<uint64_t>(o.release_allowance_s * 1000);
+  options.farewell_ms = static_cast<uint64_t>(o.farewell_s * 1000);
+  options.limits.handshake_timeout_ms = static_cast<uint64_t>(o.handshake_timeout_s * 1000);
+  options.limits.request_timeout_ms = static_cast<uint64_t>(o.request_timeout_s * 1000);
+  options.max_connections = o.max_connections;
+  options.max_handshakes = o.max_handshakes;
+  options.max_handshakes_per_address = o.max_handshakes_per_address;
+  return options;
+}
+
+JobConfig ServedConfig(const ServeRequest& o, uint32_t devices, const History& history,
+                       const JobEntry* resumed) {
+  JobConfig config;
+  if (resumed == nullptr) {
+    config = MakeJobAfter(o, devices, SpentBefore(history, nullptr));
+  } else {
+    const privacy::Plan began = PlanOf(history, *resumed);
+    ServeRequest then = o;
+    then.job.plan.rounds = std::min(o.job.plan.rounds, began.rounds);
+    config = MakeJobAfter(then, static_cast<uint32_t>(began.devices),
+                          SpentAtBeginning(history, *resumed));
+    config.plan.rounds = o.job.plan.rounds;
+    if (config.codec->noise) config.spent_before = SpentBefore(history, resumed);
+  }
+  config.seeded = o.seed.has_value();
+  config.poll_interval_ms = static_cast<uint32_t>(PollInterval(o) * 1000);
+  config.constant_work = !config.close_early();
+  return config;
+}
+
+bool IsRestart(const ServeRequest& o, uint32_t devices, const History& history) {
+  const JobEntry* last = LastJob(history);
+  if (last == nullptr) return false;
+  try {
+    const JobConfig config = ServedConfig(o, devices, history, last);
+    uint8_t digest[kSha256Size] = {};
+    posix::Check(ModelDigest(*config.model, digest), "the model's digest");
+    return GoesOnWithLastJob(history, {last->job_id, digest, config}, posix::IsService());
+  } catch (const std::exception&) {
+    return false;  // these options do not even make that job
+  }
+}
+
+SharedDataset OpenTestSet(const ServeRequest& o, const ModelInfo& model) {
+  if (o.test.empty()) return nullptr;
+  SharedDataset test = OpenTest(o.test, &model);
+  if (test->size() == 0) {
+    throw std::invalid_argument(fmt::format("--test {}: it has no samples", o.test));
+  }
+  RequireEvaluable(model, *test);
+  return test;
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,35 @@
+// The job and the server that the options of `sotto serve` ask for. Part of sotto::server/service.
+//
+// All functions throw std::invalid_argument for options that make no job.
+#ifndef SOTTO_SERVICE_JOB_START_H_
+#define SOTTO_SERVICE_JOB_START_H_
+
+#include <cstdint>
+
+#include "net/serve_request.h"
+#include "net/server.h"
+#include "sotto/data/dataset.h"
+#include "store/history.h"
+
+namespace sotto::server {
+
+ServerOptions ServerOptionsOf(const ServeRequest& request);
+
+// The configuration of the job that begins or goes on in the store. A resumed job's noise is that
+// with which it began: it was calibrated to the devices, the rounds and the spending of that time.
+//   devices  eligible now
+//   resumed  null: a new job
+JobConfig ServedConfig(const ServeRequest& request, uint32_t devices, const History& history,
+                       const JobEntry* resumed);
+
+// Whether --new-job has begun this job already: then a restart goes on with it, however often the
+// server is started. A service manager starts it again at each boot, so there a job that is over
+// stays over.
+bool IsRestart(const ServeRequest& request, uint32_t devices, const History& history);
+
+// The test set of --test; null without one.
+SharedDataset OpenTestSet(const ServeRequest& request, const ModelInfo& model);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_SERVICE_JOB_START_H_

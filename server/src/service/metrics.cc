@@ -1,0 +1,185 @@
+#include "service/metrics.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <map>
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+namespace sotto::server {
+namespace {
+
+// Beyond these a minute an operator wants to know.
+constexpr double kManyFailures = 60;
+constexpr double kManyStrangers = 600;
+constexpr double kLongStallMs = 50;
+
+struct Metric {
+  const char* name;
+  const char* help;
+  double value;
+};
+
+// Figures that are not always known.
+std::vector<Metric> KnownGauges(const JobFigures& job) {
+  std::vector<Metric> known;
+  const auto add = [&](const char* name, const char* help, const std::optional<double>& value) {
+    if (value && std::isfinite(*value)) known.push_back({name, help, *value});
+  };
+  add("sotto_unclipped_share", "Noisy share of the last cohort that was not clipped",
+      job.unclipped);
+  add("sotto_noise_to_signal", "Norm of the last release's noise over that of the rest, estimated",
+      job.noise_to_signal);
+  add("sotto_device_accuracy", "Noisy accuracy on the devices, of the model before the last one",
+      job.device_accuracy);
+  if (job.epsilon_budget > 0) {
+    add("sotto_epsilon_budget", "The job ends before its epsilon exceeds it", job.epsilon_budget);
+  }
+  if (!job.evaluation) return known;
+  add("sotto_test_loss", "Loss of the last evaluated model on the test data", job.evaluation->loss);
+  add("sotto_test_accuracy", "Accuracy of the last evaluated model on the test data",
+      job.evaluation->accuracy());
+  add("sotto_test_mean_squared_error", "Error of the last evaluated model on the test data",
+      job.evaluation->mean_squared_error());
+  return known;
+}
+
+// Epsilon and delta of each claim. An infinite epsilon is +Inf.
+void AddClaims(const std::vector<privacy::Claim>& claims, prometheus::Registry& registry) {
+  if (claims.empty()) return;
+  auto& epsilon = prometheus::BuildGauge()
+                      .Name("sotto_epsilon")
+                      .Help("Upper bound on the privacy loss so far, by adversary and view")
+                      .Register(registry);
+  auto& delta = prometheus::BuildGauge()
+                    .Name("sotto_delta")
+                    .Help("Delta of the same claim")
+                    .Register(registry);
+  for (const privacy::Claim& claim : claims) {
+    const std::map<std::string, std::string> labels = {
+        {"adversary", privacy::Name(claim.adversary)},
+        {"view", privacy::Name(claim.view)},
+        {"adjacency", privacy::Name(claim.adjacency)},
+        {"unit", privacy::Name(claim.unit)}};
+    epsilon.Add(labels).Set(claim.epsilon);
+    delta.Add(labels).Set(claim.delta);
+  }
+}
+
+std::vector<Metric> Gauges(const NetworkFigures& network, const JobFigures& job) {
+  const auto real = [](auto value) { return static_cast<double>(value); };
+  return {
+      {"sotto_connections", "Open connections, strangers included", real(network.connections)},
+      {"sotto_connections_limit", "--max-connections, or fewer for want of files",
+       real(network.max_connections)},
+      {"sotto_handshakes", "TLS handshakes under way", real(network.handshakes)},
+      {"sotto_handshakes_limit", "--max-handshakes", real(network.max_handshakes)},
+      {"sotto_sessions", "Connections of devices", real(network.sessions)},
+      {"sotto_held_answers", "Devices whose answer waits for work", real(network.held)},
+      {"sotto_loop_stall_seconds_max", "Longest time in which the event loop served nobody else",
+       network.loop_stall_ms_max / 1000},
+      {"sotto_eligible_devices", "Devices that may be drawn", real(job.eligible_devices)},
+      {"sotto_rounds_planned", "Rounds of the job's plan", real(job.rounds_planned)},
+      {"sotto_rounds_released", "Rounds of the job that are released", real(job.rounds_released)},
+      {"sotto_last_drawn", "Devices drawn for the last attempt", real(job.drawn)},
+      {"sotto_last_reported", "Updates of the last attempt that count", real(job.reported)},
+      {"sotto_last_checked_in", "Devices heard in the last attempt", real(job.checked_in)},
+      {"sotto_clip_bound", "Bound on an update's norm in the last attempt, model units",
+       job.clip_l2},
+      {"sotto_noise_sigma", "Deviation of one encoding's noise in the last attempt, model units",
+       job.noise_sigma},
+  };
+}
+
+std::vector<Metric> Counters(const NetworkFigures& network, const JobFigures& job) {
+  const auto real = [](auto value) { return static_cast<double>(value); };
+  return {
+      {"sotto_connections_accepted_total", "Connections taken in", real(network.accepted)},
+      {"sotto_connections_refused_total", "Connections closed at once for want of room",
+       real(network.refused)},
+      {"sotto_connections_made_room_total", "Strangers closed for other connections",
+       real(network.made_room)},
+      {"sotto_no_client_hello_total", "Strangers whose bytes were no TLS",
+       real(network.no_client_hello)},
+      {"sotto_overdue_total", "Strangers closed because they were slow", real(network.overdue)},
+      {"sotto_failed_handshakes_total", "Handshakes begun and not completed",
+       real(network.failed_handshakes)},
+      {"sotto_replaced_sessions_total", "Sessions whose device connected again",
+       real(network.replaced)},
+      {"sotto_delayed_requests_total", "Requests of devices that asked too often",
+       real(network.delayed)},
+      {"sotto_attempts_total", "Attempts that were closed", real(job.attempts)},
+      {"sotto_updates_accepted_total", "Updates that count in a release",
+       real(job.updates_accepted)},
+      {"sotto_updates_refused_total", "Updates of drawn devices that were refused",
+       real(job.updates_refused)},
+      {"sotto_update_bytes_total", "Bytes of accepted updates", real(job.update_bytes)},
+      {"sotto_warnings_total", "WARNING and ALARM lines of the log", real(job.warnings)},
+  };
+}
+
+}  // namespace
+
+std::string MetricsText(const NetworkFigures& network, const JobFigures& job) {
+  prometheus::Registry registry;
+  std::vector<Metric> gauges = Gauges(network, job);
+  for (const Metric& known : KnownGauges(job)) gauges.push_back(known);
+  for (const Metric& metric : gauges) {
+    prometheus::BuildGauge()
+        .Name(metric.name)
+        .Help(metric.help)
+        .Register(registry)
+        .Add({})
+        .Set(metric.value);
+  }
+  for (const Metric& metric : Counters(network, job)) {
+    prometheus::BuildCounter()
+        .Name(metric.name)
+        .Help(metric.help)
+        .Register(registry)
+        .Add({})
+        .Increment(metric.value);
+  }
+  AddClaims(job.claims, registry);
+  return "# The operator's view: counts and times tell who took part; not for publication.\n" +
+         prometheus::TextSerializer().Serialize(registry.Collect());
+}
+
+std::vector<std::string> NetworkAlarms(const NetworkFigures& before, const NetworkFigures& now,
+                                       double minutes) {
+  std::vector<std::string> alarms;
+  if (const uint64_t refused = now.refused - before.refused; refused > 0) {
+    alarms.push_back(fmt::format(
+        "ALARM: {} connections were closed at once for want of room: all {} are taken by devices "
+        "and handshakes. Raise --max-connections, or the limit of open files (ulimit -n)",
+        refused, now.max_connections));
+  }
+  const auto rate = [&](uint64_t from, uint64_t to) {
+    return static_cast<double>(to - from) / minutes;
+  };
+  if (rate(before.failed_handshakes, now.failed_handshakes) > kManyFailures) {
+    alarms.push_back(fmt::format(
+        "WARNING: {} handshakes failed: somebody tries keys, or devices have wrong ones. Addresses "
+        "that fail are slowed down; a firewall can shut them out",
+        now.failed_handshakes - before.failed_handshakes));
+  }
+  const uint64_t strangers_before = before.made_room + before.no_client_hello + before.overdue;
+  const uint64_t strangers = now.made_room + now.no_client_hello + now.overdue;
+  if (rate(strangers_before, strangers) > kManyStrangers) {
+    alarms.push_back(fmt::format(
+        "WARNING: {} connections came without a key and were closed: somebody floods the port. "
+        "Devices come before strangers; a firewall can shut the source out",
+        strangers - strangers_before));
+  }
+  if (now.loop_stall_ms_max > kLongStallMs && now.loop_stall_ms_max > before.loop_stall_ms_max) {
+    alarms.push_back(fmt::format(
+        "WARNING: the event loop served nobody for {:.0f} ms: this host is busy with other "
+        "programs, or slow; let the server raise its priority (CAP_SYS_NICE, or `ulimit -e 30`)",
+        now.loop_stall_ms_max));
+  }
+  return alarms;
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,67 @@
+// Watches a server while it runs: signs of life for the service manager, metrics in a file, alarms
+// in the log. Part of sotto::server/service.
+//
+// OnOutcome() and Alive() belong to the event loop's thread, Write() to the server's pool.
+#ifndef SOTTO_SERVICE_MONITOR_H_
+#define SOTTO_SERVICE_MONITOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "service/metrics.h"
+#include "sotto/posix/service.h"
+
+namespace sotto::server {
+
+class ServeMonitor {
+ public:
+  //   file  for the metrics; empty: none
+  //   warn  takes a line that the operator must look at
+  ServeMonitor(std::string file, std::function<void(const std::string&)> warn)
+      : file_(std::move(file)), warn_(std::move(warn)) {}
+
+  //   epsilon_budget  infinite: none
+  //   claims          after the last release, of an earlier start; empty: none
+  void SetJob(uint64_t rounds_planned, uint64_t rounds_released, double epsilon_budget,
+              const std::vector<privacy::Claim>& claims);
+  void OnOutcome(const RoundOutcome& outcome);
+  void OnEvaluation(const Evaluation& evaluation);
+  void OnWarning();
+
+  // The metrics as they are now.
+  std::string Text(const NetworkFigures& figures, uint64_t eligible_devices);
+
+  // ServerEvents::alive.
+  void Alive(const Server& server, uint64_t eligible_devices, uint64_t now_ms);
+
+  // Writes the metrics if they are due. A failure is a warning: no job ends for want of metrics.
+  void Write();
+
+  // Writes the metrics of a server that has ended.
+  void WriteLast(const Server& server, uint64_t eligible_devices);
+
+ private:
+  void LookForAlarms(const NetworkFigures& now, uint64_t now_ms);
+
+  const std::string file_;
+  const std::function<void(const std::string&)> warn_;
+  posix::WatchdogSigns watchdog_;
+  uint64_t next_write_ms_ = 0;
+  uint64_t next_look_ms_ = 0;
+  uint64_t last_look_ms_ = 0;
+  NetworkFigures last_look_;
+
+  std::string last_failure_;  // that the operator was told
+
+  std::mutex mutex_;  // guards the members below
+  JobFigures job_;
+  std::string due_;      // what Write() writes; empty: nothing
+  std::string failure_;  // of the last Write(); empty: there was none
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_SERVICE_MONITOR_H_

@@ -1,0 +1,239 @@
+#include "service/page.h"
+
+#include <chrono>
+#include <fmt/format.h>
+#include <iterator>
+#include <stdexcept>
+#include <utility>
+
+#include "base/built_in.h"
+#include "sotto/options/numbers.h"
+#include "views/overview.h"
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr uint64_t kFiguresMs = 2000;
+constexpr uint64_t kBeatMs = 15000;  // a dead viewer is found, and a proxy's patience renewed
+
+// The files of the page: no secret, the same for everybody.
+struct PageFile {
+  const char* path;
+  const char* built_in;
+  const char* type;
+};
+
+constexpr PageFile kPageFiles[] = {
+    {"/", "page.html", "text/html; charset=utf-8"},
+    {"/page.js", "page.js", "text/javascript; charset=utf-8"},
+    {"/page.css", "page.css", "text/css; charset=utf-8"},
+    {"/uplot.js", "uplot/uPlot.iife.min.js", "text/javascript; charset=utf-8"},
+    {"/uplot.css", "uplot/uPlot.min.css", "text/css; charset=utf-8"},
+};
+
+// Nothing but this page's own files runs or is shown, and no other page may hold it in a frame or
+// read it.
+constexpr std::pair<const char*, const char*> kHeaders[] = {
+    {"Content-Security-Policy",
+     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+     "img-src 'self' blob: data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"X-Frame-Options", "DENY"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cache-Control", "no-store"},
+};
+
+double Now() {
+  using namespace std::chrono;
+  return duration<double>(system_clock::now().time_since_epoch()).count();
+}
+
+posix::HostPort ParseHttp(const std::string& text) {
+  const bool is_port = text.find(':') == std::string::npos;
+  const std::optional<posix::HostPort> address =
+      posix::ParseHostPort(is_port ? "127.0.0.1:" + text : text);
+  if (!address) {
+    throw std::invalid_argument(
+        fmt::format("--http {}: expected ADDRESS:PORT, for example 127.0.0.1:8080", text));
+  }
+  posix::HostPort parsed = *address;
+  if (parsed.host == "localhost") parsed.host = "127.0.0.1";
+  RequireLoopback(parsed.host);
+  return parsed;
+}
+
+// Empty if the library of charts is not built in.
+HttpReply FileReply(const PageFile& file) {
+  const BuiltInFile* built_in = FindBuiltIn(file.built_in);
+  HttpReply reply = TextReply(200, built_in == nullptr ? "" : built_in->text);
+  reply.type = file.type;
+  return reply;
+}
+
+HttpReply JsonReply(std::string text) {
+  HttpReply reply = TextReply(200, std::move(text));
+  reply.type = "application/json";
+  return reply;
+}
+
+}  // namespace
+
+std::string PageTokenFile(const ServeRequest& request) {
+  return request.http_token.empty() ? request.store + ".token" : request.http_token;
+}
+
+ServePage::ServePage(const ServeRequest& request, PageSources sources)
+    : sources_(std::move(sources)) {
+  const posix::HostPort address = ParseHttp(request.http);
+  http_ = std::make_unique<HttpServer>(address.host, address.port,
+                                       [this](const HttpRequest& asked) { return Answer(asked); });
+  access_.emplace(ReadOrMakeToken(PageTokenFile(request)), address.host, http_->port(),
+                  request.http_name);
+  address_ =
+      fmt::format("http://{}:{}/",
+                  address.host.find(':') == std::string::npos ? address.host
+                                                              : fmt::format("[{}]", address.host),
+                  http_->port());
+}
+
+LoopGuest ServePage::Guest() {
+  return {http_->descriptor(), [this] { return http_->Run(); }};
+}
+
+HttpReply ServePage::Answer(const HttpRequest& request) {
+  HttpReply reply;
+  if (!access_->IsOwnHost(request)) {
+    reply = TextReply(421, "this is not the name of this page\n");
+  } else if (request.path == "/healthz") {
+    reply = TextReply(200, "ok\n");
+  } else if (request.path == "/login") {
+    reply = LogIn(request);
+  } else if (request.method != "GET") {
+    reply = TextReply(405, "this page can only be read\n");
+  } else {
+    reply = AnswerOperator(request);
+  }
+  for (const auto& [name, value] : kHeaders) reply.headers.emplace_back(name, value);
+  return reply;
+}
+
+HttpReply ServePage::LogIn(const HttpRequest& request) {
+  if (request.method != "POST") return TextReply(405, "expected POST\n");
+  if (!access_->IsOwnOrigin(request)) return TextReply(403, "another page asks\n");
+  if (!access_->HoldsToken(request)) return TextReply(403, "this is not the token\n");
+  HttpReply reply;
+  reply.status = 204;
+  reply.headers.emplace_back("Set-Cookie", access_->Cookie(request));
+  return reply;
+}
+
+// What only the operator gets, and the page's files.
+HttpReply ServePage::AnswerOperator(const HttpRequest& request) {
+  for (const PageFile& file : kPageFiles) {
+    if (request.path == file.path) return FileReply(file);
+  }
+  if (!access_->IsOwnOrigin(request)) return TextReply(403, "another page asks\n");
+  if (!access_->IsOperator(request)) {
+    return TextReply(401,
+                     "the token of --http-token is missing: a cookie of /login, or "
+                     "\"Authorization: Bearer TOKEN\"\n");
+  }
+  if (request.path == "/api/overview") return JsonReply(overview_.Text());
+  if (request.path == "/api/devices") return JsonReply(DeviceList().dump());
+  if (request.path == "/metrics") {
+    HttpReply reply = TextReply(200, sources_.metrics());
+    reply.type = "text/plain; version=0.0.4; charset=utf-8";
+    return reply;
+  }
+  if (request.path == "/api/events") {
+    HttpReply reply = TextReply(200, ": follows\n\n");
+    reply.type = "text/event-stream";
+    reply.headers.emplace_back("X-Accel-Buffering", "no");  // a proxy passes events on at once
+    reply.is_stream = true;
+    return reply;
+  }
+  return TextReply(404, "there is no such page\n");
+}
+
+void ServePage::Begin(const Json& overview, bool seeded) {
+  overview_.Begin(overview, seeded);
+  overview_.OnDevices(DeviceCounts());
+}
+
+void ServePage::Publish(const std::string& event) {
+  if (!event.empty()) http_->Publish(event);
+}
+
+void ServePage::OnOutcome(const RoundOutcome& outcome, const std::optional<LedgerEntry>& release,
+                          const DeviceRegistry& devices) {
+  for (const uint32_t device : outcome.reporters) {
+    if (!outcome.released) break;
+    Presence& presence = seen_[devices[device].id];
+    ++presence.reports;
+    presence.last_reported = outcome.round + 1;
+  }
+  Publish(overview_.OnOutcome(outcome, release));
+}
+
+void ServePage::OnPhase(const ServerPhase& phase, bool is_paused, bool gave_up) {
+  Publish(overview_.OnPhase(phase, is_paused, gave_up));
+}
+
+void ServePage::OnEvaluation(uint32_t round, const std::string& data,
+                             const Evaluation& evaluation) {
+  Publish(overview_.OnEvaluation(round, data, evaluation));
+}
+
+void ServePage::OnLog(const std::string& line) { Publish(overview_.OnLog(line)); }
+
+void ServePage::OnDevice(const std::string& id, bool is_connected) {
+  Presence& presence = seen_[id];
+  if (presence.is_connected != is_connected) connected_ += is_connected ? 1 : size_t(-1);
+  presence.is_connected = is_connected;
+  presence.last_seen = last_seen_ = Now();
+}
+
+Json ServePage::DeviceCounts() const {
+  Json counts = OverviewOfDevices(*sources_.devices());
+  counts["seen"] = seen_.size();
+  counts["connected"] = connected_;
+  counts["last_seen"] = last_seen_ == 0 ? Json(nullptr) : Json(last_seen_);
+  return counts;
+}
+
+Json ServePage::DeviceList() const {
+  Json list = Json::array();
+  for (const DeviceRecord& device : *sources_.devices()) {
+    const auto found = seen_.find(device.id);
+    const Presence presence = found == seen_.end() ? Presence() : found->second;
+    list.push_back(
+        {{"id", device.id},
+         {"registered", device.created},
+         {"revoked", device.revoked ? Json(*device.revoked) : Json(nullptr)},
+         {"connected", presence.is_connected},
+         {"last_seen", presence.last_seen == 0 ? Json(nullptr) : Json(presence.last_seen)},
+         {"reports", presence.reports},
+         {"last_reported", presence.reports == 0 ? Json(nullptr) : Json(presence.last_reported)},
+         {"seeded", device.seeded}});
+  }
+  return {{"devices", list}};
+}
+
+void ServePage::Alive(uint64_t now_ms) {
+  if (now_ms >= next_figures_ms_) {
+    next_figures_ms_ = now_ms + kFiguresMs;
+    Publish(overview_.OnNetwork(sources_.network()));
+    if (overview_.has_begun()) Publish(overview_.OnDevices(DeviceCounts()));
+  }
+  if (now_ms < next_beat_ms_) return;
+  next_beat_ms_ = now_ms + kBeatMs;
+  http_->Publish(": alive\n\n");
+}
+
+void ServePage::End() { Publish(overview_.OnEnd()); }
+
+}  // namespace sotto::server

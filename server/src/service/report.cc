@@ -1,0 +1,176 @@
+#include "service/report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "accounting/figures.h"
+#include "base/counted.h"
+#include "plans/claim_kinds.h"
+#include "views/claims_output.h"
+#include "views/figures.h"
+#include "views/overview.h"
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kDecimals = 3;  // of an epsilon
+
+// Of devices that lack something that the job needs. Empty if there are none.
+std::string DescribeWaiting(const RoundOutcome& outcome) {
+  const std::string lacks = DescribeLacks(outcome.lacking);
+  return lacks.empty() ? "" : "; told to wait: " + lacks;
+}
+
+std::string DescribeCounts(const RoundOutcome& outcome) {
+  std::string text = fmt::format("{} of {} reported, {} topped up", outcome.reported,
+                                 outcome.cohort, outcome.topped_up);
+  if (outcome.rejected > 0) text += fmt::format(", {} refused", outcome.rejected);
+  return text + DescribeWaiting(outcome);
+}
+
+std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome, bool seeded) {
+  std::string text = fmt::format("round {}/{} released: {}", outcome.round + 1, config.plan.rounds,
+                                 DescribeCounts(outcome));
+  if (outcome.unclipped_fraction) {
+    text += fmt::format("; clip {:.4g}, next {:.4g}: a noisy {:.2f} of the cohort not clipped",
+                        outcome.clip_l2, outcome.next_clip_l2, *outcome.unclipped_fraction);
+  }
+  if (outcome.device_accuracy) text += "; " + DescribeDeviceAccuracy(*outcome.device_accuracy);
+  if (!config.codec->certified) return text + "; NO PRIVACY";
+  const privacy::Claim headline = outcome.spent.Headline();
+  return text + fmt::format(
+                    "; epsilon {} at delta {}, {} adjacency, unit {}, {}, {}, "
+                    "accountant {}{}",
+                    DescribeClaims(outcome.spent.claims, kDecimals),
+                    privacy::DeltaText(headline.delta), privacy::Name(headline.adjacency),
+                    privacy::Name(headline.unit), privacy::Name(headline.trust_mode),
+                    Counted(headline.colluders, "colluder"), headline.accountant,
+                    seeded ? "; seeded: not private" : "");
+}
+
+// The claims that count attempts, released or not: "epsilon 12.3 against the server ...".
+std::string DescribeAttemptClaims(const privacy::Statement& spent) {
+  std::string text;
+  for (const privacy::Claim& claim : spent.claims) {
+    const privacy::ClaimKind* kind = privacy::FindKind(claim.adversary, claim.view);
+    if (kind == nullptr || !kind->counts_updates) continue;
+    text += fmt::format("{}epsilon {} at delta {} {}", text.empty() ? "" : ", ",
+                        privacy::EpsilonText(claim.epsilon, kDecimals),
+                        privacy::DeltaText(claim.delta), kind->against);
+  }
+  return text;
+}
+
+std::string DescribeGivenUp(const RoundOutcome& outcome) {
+  const std::string charged = DescribeAttemptClaims(outcome.spent);
+  return fmt::format(
+      "round {} attempt {}: {} of {} checked in, too few{}; nothing released, {}",
+      outcome.round + 1, outcome.attempt + 1, outcome.checked_in,
+      Counted(outcome.devices, "device"), DescribeWaiting(outcome),
+      charged.empty() ? "nothing charged"
+                      : "but the server has seen the attempt's updates and is charged: " + charged);
+}
+
+Json LacksToJson(const LackCounts& counts) {
+  Json json = {{"devices", counts.devices}, {"drawn", counts.drawn}};
+  for (size_t i = 0; i < counts.by_need.size(); ++i) {
+    const LackCount& lack = counts.by_need[i];
+    if (lack.devices == 0) continue;
+    json[Needs()[i].name] = {{"devices", lack.devices},
+                             {"drawn", lack.drawn},
+                             {"needed", lack.needed},
+                             {"least", lack.least}};
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string DescribeOutcome(const JobConfig& config, const RoundOutcome& outcome, bool seeded) {
+  return outcome.released ? DescribeRelease(config, outcome, seeded) : DescribeGivenUp(outcome);
+}
+
+std::vector<std::string> WarningsOf(const RoundOutcome& outcome, const DeviceRegistry& devices) {
+  std::vector<std::string> warnings;
+  if (!outcome.beyond_bound.empty()) {
+    std::vector<std::string> names;
+    for (const uint32_t device : outcome.beyond_bound) names.push_back(devices[device].id);
+    warnings.push_back(fmt::format(
+        "WARNING: round {}: no update of norm C has the bytes that came from {}: refused and "
+        "topped "
+        "up. The device runs other code than Sotto's, or somebody else has its key; if it goes on, "
+        "`sotto keys revoke` shuts it out",
+        outcome.round + 1, fmt::join(names, ", ")));
+  }
+  if (outcome.lacking.devices > 0 && outcome.checked_in == 0) {
+    warnings.push_back(fmt::format(
+        "WARNING: round {} attempt {}: NO device that asked for work has what the job needs: {}. "
+        "All are told to wait. A job keeps its configuration: begin another one with --new-job, "
+        "or give the devices what they lack",
+        outcome.round + 1, outcome.attempt + 1, DescribeLacks(outcome.lacking)));
+  }
+  if (outcome.released && 2 * outcome.reported < outcome.cohort) {
+    warnings.push_back(fmt::format(
+        "WARNING: round {}: {}, less than half; the model has learned little or nothing and the "
+        "round is charged in full. Check that the devices are up and reach this server, that "
+        "--round-timeout is longer than download, training and upload take, and with -v what was "
+        "refused. Few reports are no reason to stop a job",
+        outcome.round + 1, DescribeCounts(outcome)));
+  }
+  if (outcome.late_ms > 0) {
+    warnings.push_back(fmt::format(
+        "ALARM: round {} attempt {}: its result came {} ms after its time. The time of a late "
+        "release tells how long the release took, and epsilon does not cover that; raise "
+        "--release-allowance by twice as much",
+        outcome.round + 1, outcome.attempt + 1, outcome.late_ms));
+  }
+  return warnings;
+}
+
+void OperatorReport::Add(const RoundOutcome& outcome) {
+  if (outcome.released) AddOutcome(outcome, &rounds_[outcome.round]);
+  attempts_.push_back({{"round", outcome.round + 1},
+                       {"attempt", outcome.attempt + 1},
+                       {"released", outcome.released},
+                       {"devices", outcome.devices},
+                       {"drawn", outcome.cohort},
+                       {"checked_in", outcome.checked_in},
+                       {"reported", outcome.reported},
+                       {"refused", outcome.rejected},
+                       {"lacking", LacksToJson(outcome.lacking)},
+                       {"topped_up", outcome.topped_up},
+                       {"update_bytes", outcome.update_bytes},
+                       {"device_accuracy", DeviceAccuracyToJson(outcome.device_accuracy)},
+                       {"late_ms", outcome.late_ms}});
+  const SharedDevices devices = devices_();
+  for (const uint32_t device : outcome.beyond_bound) ++beyond_bound_[(*devices)[device].id];
+  for (const std::string& warning : WarningsOf(outcome, *devices)) warnings_.push_back(warning);
+}
+
+Json OperatorReport::RoundToJson(const LedgerEntry& release) const {
+  Json row = ReleaseToJson(release, Audience::kOperator);
+  const auto seen = rounds_.find(release.round);
+  row.update(seen == rounds_.end() ? UnknownOutcome() : seen->second);
+  row["reported"] = release.reported;
+  return row;
+}
+
+void OperatorReport::Warn(const std::string& line) { warnings_.push_back(line); }
+
+Json OperatorReport::ToJson() const {
+  Json first = nullptr;
+  if (!attempts_.empty()) {
+    first = {{"round", attempts_[0]["round"]}, {"attempt", attempts_[0]["attempt"]}};
+  }
+  return {{"note",
+           "not for publication: tells who took part, which no epsilon of the public covers. Holds "
+           "what this start of the server saw; the log of each earlier start has the rest"},
+          {"first_attempt", first},
+          {"attempts", attempts_},
+          {"beyond_bound", beyond_bound_},
+          {"warnings", warnings_}};
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,61 @@
+// What `sotto serve` tells its operator about attempts: lines of the log, warnings, and the object
+// `operator` of the JSON results. Part of sotto::server/service.
+//
+// All of it is the operator's. Counts, bytes and times of an attempt tell who took part, and no
+// claim against the public covers them (PRIVACY.md, section 1). `sotto account ledger --published`
+// prints what may be shown.
+//
+// One thread at a time.
+#ifndef SOTTO_SERVICE_REPORT_H_
+#define SOTTO_SERVICE_REPORT_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "round/devices.h"
+#include "round/job.h"
+#include "store/ledger.h"
+
+namespace sotto::server {
+
+// One line about an attempt: what it released and what is spent, or that it was given up and what
+// the server has seen of it; and the devices that lacked something that the job needs.
+std::string DescribeOutcome(const JobConfig& config, const RoundOutcome& outcome, bool seeded);
+
+// What an operator must look at after this attempt, one line each, with what to check:
+//   - an attempt in which no device had what the job needs;
+//   - a release in which less than half of the drawn devices reported;
+//   - a result that was published after its time;
+//   - devices whose update was refused because its norm was beyond the bound.
+std::vector<std::string> WarningsOf(const RoundOutcome& outcome, const DeviceRegistry& devices);
+
+// Collects the attempts of one process for the JSON results. What an earlier process of the job saw
+// is in its log alone: `first_attempt` says where this one began.
+class OperatorReport {
+ public:
+  //   devices  gives the newest registry
+  explicit OperatorReport(std::function<SharedDevices()> devices) : devices_(std::move(devices)) {}
+  void Add(const RoundOutcome& outcome);
+  void Warn(const std::string& line);
+  nlohmann::ordered_json ToJson() const;
+
+  // A release's row of the results with what this start of the server saw of it; null where an
+  // earlier start saw it.
+  nlohmann::ordered_json RoundToJson(const LedgerEntry& release) const;
+
+ private:
+  const std::function<SharedDevices()> devices_;
+  std::map<uint32_t, nlohmann::ordered_json> rounds_;  // released, from 0
+  std::map<std::string, int64_t> beyond_bound_;        // refused updates by the device's name
+  nlohmann::ordered_json attempts_ = nlohmann::ordered_json::array();
+  nlohmann::ordered_json warnings_ = nlohmann::ordered_json::array();
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_SERVICE_REPORT_H_

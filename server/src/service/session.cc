@@ -1,0 +1,224 @@
+#include "service/session.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <stdexcept>
+#include <utility>
+
+#include "accounting/figures.h"
+#include "base/counted.h"
+#include "base/gave_up.h"
+#include "plans/statement.h"
+#include "service/job_start.h"
+#include "service/results.h"
+#include "sotto/key_labels.h"
+#include "sotto/posix/run_key.h"
+#include "sotto/posix/service.h"
+#include "store/history.h"
+#include "store/open_store.h"
+#include "views/claims_output.h"
+#include "views/overview.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr int kDecimals = 3;  // of an epsilon
+constexpr char kStopReason[] = "stopped; a later start goes on here";
+
+void LogEarlierJobs(const JobConfig& config, const ServeLog& log) {
+  if (!config.codec->accounted || config.spent_before.empty()) return;
+  privacy::Statement spent = privacy::Account(config.plan, 0, config.spent_before);
+  // The claim on one update is this job's alone.
+  spent.claims.erase(std::remove_if(spent.claims.begin(), spent.claims.end(),
+                                    [](const privacy::Claim& claim) {
+                                      return claim.view == privacy::View::kOneUpdate;
+                                    }),
+                     spent.claims.end());
+  log.Write(fmt::format(
+      "earlier jobs on these devices: {}, epsilon {} at this job's delta {}, {} "
+      "adjacency; this job starts from there",
+      Counted(spent.earlier_rounds, "round"), DescribeClaims(spent.claims, kDecimals),
+      privacy::DeltaText(spent.Headline().delta), privacy::Name(spent.Headline().adjacency)));
+}
+
+// The store, with its jobs claimed by this process.
+std::unique_ptr<Store> OpenToServe(const std::string& path) {
+  std::unique_ptr<Store> store = OpenStore(path);
+  store->ClaimJobs();
+  return store;
+}
+
+}  // namespace
+
+ServeSession::ServeSession(const ServeRequest& request)
+    : request_(request),
+      options_(ServerOptionsOf(request)),
+      store_(OpenToServe(request.store)),
+      shared_(*store_),
+      fleet_(shared_),
+      devices_(fleet_.devices()),
+      history_(store_->ReadHistory()),
+      config_(MakeConfig()),
+      test_(OpenTestSet(request, *config_.model)),
+      report_([this] { return fleet_.devices(); }),
+      monitor_(request.metrics, [this](const std::string& line) { Warn(line); }),
+      server_(devices_, options_, Events()) {
+  if (!request.http.empty()) {
+    page_.emplace(request, Sources());
+    server_.Host(page_->Guest());
+    log_.Listen([this](const std::string& line) { page_->OnLog(line); });
+  }
+  server_.Listen();
+}
+
+// Decides which job goes on.
+JobConfig ServeSession::MakeConfig() {
+  const uint32_t eligible = devices_->eligible();
+  const bool begins = request_.new_job && !IsRestart(request_, eligible, history_);
+  resumed_ = begins ? nullptr : LastJob(history_);
+  if (resumed_ == nullptr && eligible == 0) {
+    throw std::invalid_argument(
+        fmt::format("{} holds no devices; add some with `sotto keys new`", request_.store));
+  }
+  if (begins) store_->AllowNewJob();
+  if (request_.keep_models) store_->KeepModels(*request_.keep_models);
+  JobConfig config = ServedConfig(request_, eligible, history_, resumed_);
+  config.observes_updates = !request_.http.empty() || !request_.metrics.empty();
+  return config;
+}
+
+// What the page asks of the server while it answers.
+PageSources ServeSession::Sources() {
+  return {[this] { return server_.Figures(); },
+          [this] { return monitor_.Text(server_.Figures(), fleet_.devices()->eligible()); },
+          [this] { return fleet_.records(); }};
+}
+
+ServerEvents ServeSession::Events() {
+  ServerEvents events;
+  events.info = [this](const std::string& line) { log_.Write(line); };
+  events.detail = [this](const std::string& line) {
+    if (request_.verbose) log_.Write(line);
+  };
+  events.on_outcome = [this](const RoundOutcome& outcome) { OnOutcome(outcome); };
+  events.watch = [this] {
+    monitor_.Write();
+    return fleet_.Watch();
+  };
+  events.alive = [this](uint64_t now_ms) {
+    monitor_.Alive(server_, fleet_.devices()->eligible(), now_ms);
+    if (page_) page_->Alive(now_ms);
+  };
+  events.on_phase = [this](const ServerPhase& phase) {
+    if (page_) page_->OnPhase(phase, fleet_.is_paused(), job_->gave_up());
+  };
+  events.on_device = [this](uint32_t device, bool is_connected) {
+    if (page_) page_->OnDevice((*fleet_.devices())[device].id, is_connected);
+  };
+  return events;
+}
+
+void ServeSession::OnOutcome(const RoundOutcome& outcome) {
+  std::optional<LedgerEntry> release;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    release = std::exchange(unpublished_, std::nullopt);
+  }
+  report_.Add(outcome);
+  monitor_.OnOutcome(outcome);
+  if (page_) page_->OnOutcome(outcome, release, *fleet_.devices());
+  posix::TellStatus(fmt::format("job of {}: {} of {} released", config_.model->name,
+                                outcome.round + (outcome.released ? 1 : 0),
+                                Counted(config_.plan.rounds, "round")));
+  log_.Write(DescribeOutcome(config_, outcome, config_.seeded));
+  for (const std::string& warning : WarningsOf(outcome, *fleet_.devices())) {
+    log_.Write(warning);
+    monitor_.OnWarning();
+  }
+  if (outcome.released) evaluations_->OnRelease(server_, *job_, outcome.round);
+}
+
+void ServeSession::Warn(const std::string& line) {
+  log_.Write(line);
+  report_.Warn(line);
+  monitor_.OnWarning();
+}
+
+// Its viewers see the job from now on; what they ask waits for the event loop.
+void ServeSession::BeginPage() {
+  const History history = store_->ReadHistory();
+  page_->Begin(OverviewOfStore(*store_, Audience::kOperator),
+               RestsOnSeededNoise(history, *LastJob(history)));
+  log_.Write(fmt::format("page: {} for the operator; it asks for the token in {}", page_->address(),
+                         PageTokenFile(request_)));
+}
+
+void ServeSession::LogStart() const {
+  log_.Write(fmt::format("listening on {} port {}: {}, model {}, {} of {} released", options_.host,
+                         server_.port(), Counted(devices_->eligible(), "device"),
+                         config_.model->name, job_->round(),
+                         Counted(config_.plan.rounds, "round")));
+  log_.Write(
+      fmt::format("devices need: {}; a device that lacks one is told to wait, and counted here",
+                  DescribeNeeds(config_.TaskFor(0, config_.training.clip_l2))));
+  log_.Write(
+      "this log is the operator's: its counts and times tell who took part; what may be shown: "
+      "sotto account ledger --published");
+  LogEarlierJobs(config_, log_);
+  if (!config_.codec->certified)
+    log_.Write("NO PRIVACY: this job protects nothing; for experiments only");
+  if (config_.seeded) log_.Write("seeded: not private; for tests only");
+  if (!devices_->is_locked()) {
+    log_.Write(
+        "the devices' secrets cannot be locked in memory and may reach the swap space; raise the "
+        "limit, `ulimit -l`");
+  }
+}
+
+void ServeSession::Run() {
+  if (page_) {
+    shared_.OnRelease([this](LedgerEntry entry) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      unpublished_ = std::move(entry);
+    });
+  }
+  job_.emplace(config_, *devices_, shared_,
+               posix::DeriveKey(posix::RunKey(request_.seed), key_label::kServer),
+               ReadState(*store_, resumed_));
+  evaluations_.emplace(config_, test_, request_.evaluate_every, shared_,
+                       [this](const std::string& line) { log_.Write(line); });
+  evaluations_->OnEvaluation(
+      [this](uint32_t round, const std::string& data, const Evaluation& evaluation) {
+        monitor_.OnEvaluation(evaluation);
+        if (page_) page_->OnEvaluation(round, data, evaluation);
+      });
+  evaluations_->OnStart(server_, *job_);
+  job_->SetPaused(fleet_.is_paused());
+  monitor_.SetJob(static_cast<uint64_t>(config_.plan.rounds), job_->round(), config_.epsilon_budget,
+                  job_->round() == 0 ? std::vector<privacy::Claim>() : job_->Spent().claims);
+  LogStart();
+  if (page_) BeginPage();
+  WritePortFile(request_, server_.port());
+  posix::TellReady();
+  const bool is_finished = server_.Run(*job_);
+  posix::TellStopping();
+  Finish(is_finished);
+}
+
+void ServeSession::Finish(bool is_finished) {
+  if (page_) page_->End();
+  monitor_.WriteLast(server_, fleet_.devices()->eligible());
+  if (store_->ignored_receipts() != 0) {
+    log_.Write(fmt::format("{} not of this store, ignored",
+                           Counted(static_cast<int64_t>(store_->ignored_receipts()), "receipt")));
+  }
+  if (is_finished) evaluations_->OnEnd(*job_);
+  const ServeEnd end =
+      is_finished ? ServeEnd{job_->gave_up() ? "gave-up" : "finished", job_->finish_reason()}
+                  : ServeEnd{"stopped", kStopReason};
+  WriteResults(request_, end, *store_, *job_, report_, *evaluations_, server_.Figures());
+  if (!is_finished) throw Stopped(server_.signal(), kStopReason);
+  if (job_->gave_up()) throw GaveUp(job_->finish_reason());
+}
+
+}  // namespace sotto::server

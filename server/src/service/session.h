@@ -1,0 +1,73 @@
+// One start of `sotto serve`: the store, the job, the server, and everything that watches them.
+// Part of sotto::server/service.
+//
+// The constructor does what can fail before the job begins in the store: it opens the store, makes
+// the job's configuration, and listens. Run() begins the job and serves it.
+//
+// Events come on the thread of Run(), but for the ledger's entries and looks at the store, which
+// come from the server's pool.
+#ifndef SOTTO_SERVICE_SESSION_H_
+#define SOTTO_SERVICE_SESSION_H_
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "net/serve_request.h"
+#include "net/server.h"
+#include "service/evaluation.h"
+#include "service/fleet.h"
+#include "service/log.h"
+#include "service/monitor.h"
+#include "service/page.h"
+#include "service/report.h"
+#include "store/store.h"
+
+namespace sotto::server {
+
+class ServeSession {
+ public:
+  // The request must outlive the session. Throws std::invalid_argument for wrong options, and what
+  // opening the store and the ports throws.
+  explicit ServeSession(const ServeRequest& request);
+  ServeSession(const ServeSession&) = delete;
+  ServeSession& operator=(const ServeSession&) = delete;
+
+  // Serves until the job is finished, and writes the results. Throws Stopped after a signal, with
+  // the results written, and GaveUp if the job gave up.
+  void Run();
+
+ private:
+  JobConfig MakeConfig();
+  ServerEvents Events();
+  PageSources Sources();
+  void OnOutcome(const RoundOutcome& outcome);
+  void Warn(const std::string& line);
+  void BeginPage();
+  void LogStart() const;
+  void Finish(bool is_finished);
+
+  const ServeRequest& request_;
+  const ServerOptions options_;
+  const std::unique_ptr<Store> store_;
+  SharedLog shared_;
+  ServedFleet fleet_;
+  const SharedDevices devices_;  // at the start
+  const History history_;        // at the start
+  const JobEntry* resumed_ = nullptr;
+  const JobConfig config_;
+  const SharedDataset test_;
+  ServeLog log_;
+  OperatorReport report_;
+  ServeMonitor monitor_;
+  std::optional<ServePage> page_;
+  Server server_;
+  std::optional<Job> job_;
+  std::optional<ServedEvaluations> evaluations_;
+  std::mutex mutex_;                        // guards the next member
+  std::optional<LedgerEntry> unpublished_;  // of the last release, until its publication
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_SERVICE_SESSION_H_

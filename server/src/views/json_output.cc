@@ -1,0 +1,26 @@
+#include "views/json_output.h"
+
+#include <cstdio>
+#include <fmt/format.h>
+#include <stdexcept>
+
+namespace sotto::server {
+
+bool IsStandardOutput(const std::string& path) { return path == "-"; }
+
+void WriteJson(const std::string& path, const nlohmann::ordered_json& json, Readers readers) {
+  if (path.empty()) return;
+  const std::string text = json.dump(2) + "\n";
+  if (IsStandardOutput(path)) {
+    const bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    if (!is_written || std::fflush(stdout) != 0) {
+      throw std::runtime_error("writing the JSON to standard output failed: is the disk full?");
+    }
+  } else {
+    OutputFile file(JsonOutput(path, readers));
+    file.stream() << text;
+    file.Finish();
+  }
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,46 @@
+// Entries of a ledger as JSON, for `sotto account ledger` and the results of `sotto serve`. Part of
+// sotto::server/cli.
+//
+// Pure functions, safe from any thread.
+#ifndef SOTTO_VIEWS_LEDGER_OUTPUT_H_
+#define SOTTO_VIEWS_LEDGER_OUTPUT_H_
+
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "plans/claim.h"
+#include "store/ledger.h"
+
+namespace sotto::server {
+
+// Who reads an output. What belongs to the operator tells who took part, and no claim against the
+// public covers it (PRIVACY.md, section 1).
+enum class Audience { kPublic, kOperator };
+
+const char* Name(Audience audience);  // "public", "operator"
+
+// The claims that one line names, the headline first.
+struct Figure {
+  privacy::Claim headline;
+  std::vector<privacy::Claim> claims;
+  bool seeded = false;
+
+  // Infinite without a claim against the network.
+  double epsilon_network() const;
+};
+
+Figure FigureOf(const std::vector<privacy::Claim>& claims, bool seeded);
+
+// Adds the fields of a figure: {"epsilon", "epsilon_network", "delta", "adjacency", ...}.
+void AddFigure(const Figure& figure, nlohmann::ordered_json& json);
+
+// A release with its figure and its claims.
+nlohmann::ordered_json ReleaseToJson(const LedgerEntry& entry, Audience audience);
+
+// Evaluations on the operator's test set, by round; see EvaluationToJson().
+nlohmann::ordered_json EvaluationsToJson(const JobLedger& ledger);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_VIEWS_LEDGER_OUTPUT_H_

@@ -1,0 +1,76 @@
+// The overview of a store while its server runs, and the events that keep a viewer's copy up to
+// date. For the operator alone. Part of sotto::server/views.
+//
+// Each change returns one server-sent event, complete with its number. A viewer that has the
+// overview with "sequence": n follows by taking the events after n. The text of a round is made
+// once, so an overview of thousands of rounds is copied, not computed.
+//
+// The events, each {"job", ...} of the running job unless it says otherwise:
+//   round       {"round", "claims", "attempts", "rounds_released"}
+//   attempt     {"attempt": {"round", "attempt", "drawn", "opened", "deadline"} | null}
+//   evaluation  {"evaluation"}
+//   state       {"state", "reason", "rounds_planned", "epsilon_budget"}
+//   spectrum    {"spectrum": {"round", "frequency", "before", "after", "noise"}}
+//   devices, network   the objects of the overview;  log {"line"};  end {}
+//
+// One thread at a time.
+#ifndef SOTTO_VIEWS_LIVE_OVERVIEW_H_
+#define SOTTO_VIEWS_LIVE_OVERVIEW_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "net/server.h"
+#include "store/ledger.h"
+
+namespace sotto::server {
+
+class LiveOverview {
+ public:
+  LiveOverview();
+
+  // The overview of the store when its job has begun: the last job is the one that runs. Until then
+  // there is none, and viewers see the log.
+  void Begin(const nlohmann::ordered_json& overview, bool seeded);
+
+  bool has_begun() const { return has_begun_; }
+
+  // The whole overview, as JSON.
+  std::string Text() const;
+
+  // A result was published.
+  //   release  the ledger's entry of it; absent: the attempt was given up
+  std::string OnOutcome(const RoundOutcome& outcome, const std::optional<LedgerEntry>& release);
+  std::string OnPhase(const ServerPhase& phase, bool is_paused, bool gave_up);
+  std::string OnEvaluation(uint32_t round, const std::string& data, const Evaluation& evaluation);
+  std::string OnDevices(nlohmann::ordered_json devices);
+  std::string OnNetwork(const NetworkFigures& figures);
+  std::string OnLog(const std::string& line);
+  std::string OnEnd();
+
+ private:
+  std::string Event(const char* name, const nlohmann::ordered_json& data);
+  std::string SpectrumEvent(const RoundOutcome& outcome);
+  std::string StateEvent();
+
+  bool has_begun_ = false;
+  uint64_t sequence_ = 0;
+  std::string head_;               // the overview's first fields, without braces
+  std::vector<std::string> past_;  // jobs before the one that runs
+  nlohmann::ordered_json job_;     // the one that runs, without rounds and evaluations
+  std::vector<std::string> rounds_;
+  std::vector<std::string> evaluations_;
+  nlohmann::ordered_json devices_;
+  nlohmann::ordered_json network_;
+  std::deque<std::string> log_;
+  double started_ = 0;
+};
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_VIEWS_LIVE_OVERVIEW_H_

@@ -1,0 +1,354 @@
+#include "views/overview.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <fmt/format.h>
+#include <iterator>
+#include <stdexcept>
+#include <utility>
+
+#include "base/built_in.h"
+#include "plans/claim_kinds.h"
+#include "sotto/version.h"
+#include "store/history.h"
+#include "views/figures.h"
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kMs = 1e-3;  // seconds
+
+// Null for a time that is not known.
+Json Seconds(int64_t ms) { return ms == 0 ? Json(nullptr) : Json(static_cast<double>(ms) * kMs); }
+
+// "clip_l2": "clip l2"
+std::string InWords(std::string field) {
+  std::replace(field.begin(), field.end(), '_', ' ');
+  return field;
+}
+
+std::string ValueText(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return fmt::format("{:.6g}", value.get<double>());
+  return value.dump();
+}
+
+// The pairs of a flat object, in words, but what is null and what says nothing to people.
+Json Settings(const Json& fields) {
+  Json pairs = Json::array();
+  for (const auto& [name, value] : fields.items()) {
+    const bool is_for_machines = name.find("digest") != std::string::npos ||
+                                 name.find("sha256") != std::string::npos || name == "dimension" ||
+                                 name.rfind("certificate", 0) == 0;
+    if (value.is_null() || value.is_structured() || is_for_machines) continue;
+    pairs.push_back({InWords(name), ValueText(value)});
+  }
+  return pairs;
+}
+
+// The epsilons of a row of results: of its claims, or, if it has none, in fields of its own.
+Json EpsilonsOf(const Json& row) {
+  Json epsilons = Json::object();
+  for (const Json& claim : row.value("claims", Json::array())) {
+    const privacy::ClaimKind* kind =
+        privacy::FindKind(privacy::AdversaryByName(claim.at("adversary").get<std::string>()),
+                          privacy::ViewByName(claim.at("view").get<std::string>()));
+    if (kind != nullptr) epsilons[kind->json_field] = claim.at("epsilon");
+  }
+  if (!epsilons.empty()) return epsilons;
+  for (const privacy::ClaimKind& kind : privacy::ClaimKinds()) {
+    if (row.contains(kind.json_field) && !row[kind.json_field].is_null()) {
+      epsilons[kind.json_field] = row[kind.json_field];
+    }
+  }
+  return epsilons;
+}
+
+Json EpsilonsOf(const std::vector<privacy::Claim>& claims) {
+  Json epsilons = Json::object();
+  for (const privacy::Claim& claim : claims) {
+    const privacy::ClaimKind* kind = privacy::FindKind(claim.adversary, claim.view);
+    if (kind != nullptr) epsilons[kind->json_field] = Finite(claim.epsilon);
+  }
+  return epsilons;
+}
+
+struct JobEnd {
+  const char* state;
+  std::string reason;
+};
+
+JobEnd EndOf(const JobLedger& job, JobPlace place) {
+  if (job.job.released >= job.rounds) return {"finished", "all rounds of its plan are released"};
+  if (place == JobPlace::kPast) return {"stopped", "another job began after it"};
+  if (place == JobPlace::kServed) return {"running", ""};
+  return {"stopped", "no server runs it now"};
+}
+
+Json BudgetOf(const JobLedger& job) { return Finite(job.epsilon_budget); }
+
+// The operator's fields are in every row of results; a published overview takes the others.
+Json RoundOfResults(const Json& row, Audience audience) {
+  Json round = {{"round", row.at("round")}};
+  round["attempts"] = row.value("attempts", Json(nullptr));
+  round["epsilon"] = EpsilonsOf(row);
+  for (const char* field :
+       {"clip_l2", "noise_sigma", "noise_multiplier", "devices", "planned_reports"}) {
+    round[field] = row.value(field, Json(nullptr));
+  }
+  if (audience == Audience::kOperator) round.update(UnknownOutcome());
+  for (const char* field : {"unclipped_fraction", "device_accuracy"}) {
+    round[field] = row.value(field, Json(nullptr));
+  }
+  if (audience == Audience::kPublic) return round;
+  for (const char* field :
+       {"cohort", "reported", "refused", "topped_up", "checked_in", "update_bytes",
+        "noise_to_signal", "opened", "closed", "published", "late_ms"}) {
+    if (row.contains(field)) round[field] = row[field];
+  }
+  return round;
+}
+
+Json EvaluationsOfResults(const Json& results) {
+  if (results.contains("evaluations")) return results["evaluations"];
+  Json evaluations = Json::array();
+  for (const Json& row : results.at("rounds")) {
+    Json evaluation = row.value("evaluation", Json(nullptr));
+    if (!evaluation.is_object()) continue;
+    evaluation.erase("classes");
+    Json each = {{"round", row.at("round")}, {"data", results.value("data", Json(nullptr))}};
+    each.update(evaluation);
+    evaluations.push_back(each);
+  }
+  return evaluations;
+}
+
+// With the words of claim_kinds.h, and assumptions in sentences.
+Json ClaimsOfResults(const Json& claims) {
+  Json all = Json::array();
+  for (Json claim : claims) {
+    const privacy::ClaimKind* kind =
+        privacy::FindKind(privacy::AdversaryByName(claim.at("adversary").get<std::string>()),
+                          privacy::ViewByName(claim.at("view").get<std::string>()));
+    Json sentences = Json::array();
+    for (const Json& name : claim.at("assumptions")) {
+      sentences.push_back(privacy::Text(privacy::AssumptionByName(name.get<std::string>())));
+    }
+    claim["assumptions"] = sentences;
+    Json named = {{"field", kind == nullptr ? "" : kind->json_field},
+                  {"against", kind == nullptr ? "" : kind->against}};
+    named.update(claim);
+    all.push_back(named);
+  }
+  return all;
+}
+
+// The settings that results have beside their figures.
+Json SettingsOfResults(const Json& results) {
+  if (results.contains("job")) return Settings(results["job"]);
+  Json some = Json::object();
+  for (const char* field : {"data", "partition", "samples_per_device", "sampling", "devices",
+                            "cohort", "planned_reports", "clip_l2", "noise_sigma",
+                            "noise_multiplier", "smoothing", "coding", "padding", "seed"}) {
+    if (results.contains(field)) some[field] = results[field];
+  }
+  return Settings(some);
+}
+
+Json JobOfResults(const Json& results, Audience audience, TestFigures test) {
+  const bool is_seeded = results.contains("seed") && !results["seed"].is_null();
+  Json job = {{"job", results.value("job_number", 1)},
+              {"model", results.at("model")},
+              {"parameters", results.at("parameters")},
+              {"mechanism", results.at("mechanism")},
+              {"begun", nullptr}};
+  job["rounds_planned"] = results.value("rounds_planned", Json(nullptr));
+  job["rounds_released"] = results.at("rounds").size();
+  job["attempts"] = nullptr;
+  job["state"] = results.value("state", "finished");
+  job["reason"] = results.value("finish_reason", "");
+  job["private"] = !results.at("claims").empty() && results.at("mechanism") != "none";
+  job["seeded"] = results.value("seeded", is_seeded);
+  job["epsilon_budget"] = results.value("epsilon_budget", Json(nullptr));
+  job["claims"] = ClaimsOfResults(results.at("claims"));
+  job["settings"] = SettingsOfResults(results);
+  job["rounds"] = Json::array();
+  for (const Json& row : results.at("rounds"))
+    job["rounds"].push_back(RoundOfResults(row, audience));
+  job["evaluations"] =
+      test == TestFigures::kShown ? EvaluationsOfResults(results) : Json(Json::array());
+  return job;
+}
+
+}  // namespace
+
+Json OverviewHead(const std::string& source, Audience audience) {
+  return {{"format", 1},
+          {"audience", Name(audience)},
+          {"source", std::filesystem::path(source).filename().string()},
+          {"sotto_version", kVersion},
+          {"charts", HasCharts()},
+          {"live", false},
+          {"sequence", 0},
+          {"now", std::time(nullptr)}};
+}
+
+Json OverviewOfClaims(const std::vector<privacy::Claim>& claims) {
+  Json all = Json::array();
+  for (const privacy::Claim& claim : claims) {
+    const privacy::ClaimKind* kind = privacy::FindKind(claim.adversary, claim.view);
+    Json sentences = Json::array();
+    for (const privacy::Assumption each : claim.assumptions)
+      sentences.push_back(privacy::Text(each));
+    all.push_back({{"field", kind == nullptr ? "" : kind->json_field},
+                   {"against", kind == nullptr ? "" : kind->against},
+                   {"adversary", privacy::Name(claim.adversary)},
+                   {"view", privacy::Name(claim.view)},
+                   {"unit", privacy::Name(claim.unit)},
+                   {"adjacency", privacy::Name(claim.adjacency)},
+                   {"sensitivity", claim.sensitivity},
+                   {"trust_mode", privacy::Name(claim.trust_mode)},
+                   {"colluders", claim.colluders},
+                   {"epsilon", Finite(claim.epsilon)},
+                   {"delta", claim.delta},
+                   {"accountant", claim.accountant},
+                   {"assumptions", sentences}});
+  }
+  return all;
+}
+
+Json OverviewOfRound(const LedgerEntry& release, Audience audience) {
+  const privacy::Plan& plan = release.plan;
+  const bool is_private = FindCodec(release.mechanism)->noise;
+  Json round = {{"round", release.round + 1},
+                {"attempts", release.attempts},
+                {"epsilon", is_private ? EpsilonsOf(release.claims) : Json::object()},
+                {"clip_l2", plan.clip_l2},
+                {"noise_sigma", is_private ? Json(plan.noise_sigma) : Json(nullptr)},
+                {"noise_multiplier", is_private ? Json(release.noise_multiplier) : Json(nullptr)},
+                {"cohort", plan.ExpectedCohort()},
+                {"devices", plan.devices},
+                {"planned_reports", plan.planned_reports},
+                {"unclipped_fraction", nullptr},
+                {"device_accuracy", nullptr}};
+  if (audience == Audience::kPublic) return round;
+  round.update(UnknownOutcome());
+  round["reported"] = release.reported;
+  return round;
+}
+
+Json UnknownOutcome() {
+  Json unknown = Json::object();
+  for (const char* field :
+       {"unclipped_fraction", "device_accuracy", "reported", "refused", "topped_up", "checked_in",
+        "update_bytes", "noise_to_signal", "opened", "closed", "published", "late_ms"}) {
+    unknown[field] = nullptr;
+  }
+  return unknown;
+}
+
+void AddOutcome(const RoundOutcome& outcome, Json* round) {
+  Json& row = *round;
+  row["unclipped_fraction"] =
+      outcome.unclipped_fraction ? Json(*outcome.unclipped_fraction) : Json(nullptr);
+  row["device_accuracy"] = DeviceAccuracyToJson(outcome.device_accuracy);
+  row["reported"] = outcome.reported;
+  row["refused"] = outcome.rejected;
+  row["topped_up"] = outcome.topped_up;
+  row["checked_in"] = outcome.checked_in;
+  row["update_bytes"] = outcome.update_bytes;
+  const bool is_known = outcome.figures && outcome.figures->noise_to_signal;
+  row["noise_to_signal"] = is_known ? Json(*outcome.figures->noise_to_signal) : Json(nullptr);
+  row["opened"] = Seconds(outcome.opened_ms);
+  row["closed"] = Seconds(outcome.closed_ms);
+  row["published"] = Seconds(outcome.published_ms);
+  row["late_ms"] = outcome.late_ms;
+}
+
+Json OverviewOfEvaluation(uint32_t round, const std::string& data, const Evaluation& evaluation) {
+  const auto or_null = [](const std::optional<double>& value) {
+    return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+  };
+  return {{"round", round + 1},
+          {"data", data},
+          {"samples", evaluation.samples},
+          {"loss", Finite(evaluation.loss)},
+          {"accuracy", or_null(evaluation.accuracy())},
+          {"mean_squared_error", or_null(evaluation.mean_squared_error())}};
+}
+
+Json OverviewOfJob(const JobLedger& job, JobPlace place, Audience audience, TestFigures test) {
+  const Json configuration = Json::parse(job.job.configuration);
+  const std::string mechanism = configuration.value("mechanism", "gau-lrq");
+  const bool is_private = FindCodec(mechanism)->certified;
+  const JobEnd end = EndOf(job, place);
+  Json json = {{"job", job.job.number},
+               {"model", job.job.model},
+               {"parameters", configuration.value("dimension", Json(nullptr))},
+               {"mechanism", mechanism},
+               {"begun", job.job.begun},
+               {"rounds_planned", job.rounds},
+               {"rounds_released", job.job.released},
+               {"attempts", job.job.attempts},
+               {"state", end.state},
+               {"reason", end.reason},
+               {"private", is_private},
+               {"seeded", job.job.seeded},
+               {"epsilon_budget", BudgetOf(job)},
+               {"claims", Json::array()},
+               {"settings", Settings(configuration)},
+               {"rounds", Json::array()},
+               {"evaluations", Json::array()},
+               {"attempt", nullptr}};
+  if (is_private && !job.releases.empty()) {
+    json["claims"] = OverviewOfClaims(job.releases.back().claims);
+  }
+  for (const LedgerEntry& release : job.releases) {
+    json["rounds"].push_back(OverviewOfRound(release, audience));
+  }
+  if (test == TestFigures::kLeftOut) return json;
+  for (const StoredEvaluation& each : job.evaluations) {
+    json["evaluations"].push_back(OverviewOfEvaluation(each.round, each.data, each.evaluation));
+  }
+  return json;
+}
+
+Json OverviewOfDevices(const std::vector<DeviceRecord>& devices) {
+  const auto eligible = std::count_if(devices.begin(), devices.end(),
+                                      [](const DeviceRecord& each) { return each.is_eligible(); });
+  return {{"registered", devices.size()},
+          {"eligible", eligible},
+          {"revoked", static_cast<int64_t>(devices.size()) - eligible}};
+}
+
+Json OverviewOfStore(Store& store, Audience audience, TestFigures test) {
+  Json overview = OverviewHead(store.name(), audience);
+  overview["jobs"] = Json::array();
+  const std::vector<JobLedger> jobs = ReadLedger(store);
+  const JobPlace last = store.Server() ? JobPlace::kServed : JobPlace::kLast;
+  for (const JobLedger& job : jobs) {
+    const JobPlace place = &job == &jobs.back() ? last : JobPlace::kPast;
+    overview["jobs"].push_back(OverviewOfJob(job, place, audience, test));
+  }
+  if (audience == Audience::kOperator) overview["devices"] = OverviewOfDevices(store.ListDevices());
+  return overview;
+}
+
+Json OverviewOfResults(const std::string& path, const Json& results, Audience audience,
+                       TestFigures test) {
+  Json overview = OverviewHead(path, audience);
+  try {
+    overview["jobs"] = Json::array({JobOfResults(results, audience, test)});
+  } catch (const std::exception& error) {
+    throw std::invalid_argument(fmt::format(
+        "{}: expected results of `sotto simulate --json` or of `sotto serve --json` ({})", path,
+        error.what()));
+  }
+  return overview;
+}
+
+}  // namespace sotto::server

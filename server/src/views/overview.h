@@ -1,0 +1,77 @@
+// The overview of a store or of results, as the operator's page and `sotto report` draw it. Part of
+// sotto::server/cli.
+//
+// An overview is a JSON object; server/page/page.js draws it. Null means that a figure is not
+// known. What belongs to the operator is in no published overview: counts, bytes and times of
+// attempts tell who took part, and no claim against the public covers them (PRIVACY.md, section 1).
+//
+//   {"format": 1, "audience": "operator" | "public", "source", "sotto_version", "charts", "live",
+//    "sequence", "started", "now", "jobs": [job...]}; the operator's: {"devices", "network", "log"}
+//
+//   job    {"job", "model", "parameters", "mechanism", "begun", "rounds_planned",
+//   "rounds_released",
+//           "attempts", "state", "reason", "private", "seeded", "epsilon_budget", "claims",
+//           "settings": [[name, value]...], "rounds": [round...], "evaluations": [...]}
+//   round  {"round", "attempts", "epsilon": {field: value}, "clip_l2", "noise_sigma",
+//           "noise_multiplier", "cohort", "devices", "planned_reports", "unclipped_fraction",
+//           "device_accuracy"}; the operator's: {"reported", "refused", "topped_up", "checked_in",
+//           "update_bytes", "noise_to_signal", "opened", "closed", "published", "late_ms"}
+// Rounds count from 1. Times are seconds since 1970.
+//
+// Pure functions, safe from any thread.
+#ifndef SOTTO_VIEWS_OVERVIEW_H_
+#define SOTTO_VIEWS_OVERVIEW_H_
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "round/job.h"
+#include "store/ledger.h"
+#include "views/ledger_output.h"
+
+namespace sotto::server {
+
+// What an overview says of the test data that a job's models were evaluated on. They are the
+// operator's: no epsilon covers what the figures tell about these samples.
+enum class TestFigures { kShown, kLeftOut };
+
+nlohmann::ordered_json OverviewHead(const std::string& source, Audience audience);
+
+// A claim with the field and the words that claim_kinds.h has for it, and its assumptions in
+// sentences.
+nlohmann::ordered_json OverviewOfClaims(const std::vector<privacy::Claim>& claims);
+
+nlohmann::ordered_json OverviewOfRound(const LedgerEntry& release, Audience audience);
+
+// What the server saw of a round, to an operator's overview of it. UnknownOutcome(): the same
+// fields, null.
+void AddOutcome(const RoundOutcome& outcome, nlohmann::ordered_json* round);
+nlohmann::ordered_json UnknownOutcome();
+
+nlohmann::ordered_json OverviewOfEvaluation(uint32_t round, const std::string& data,
+                                            const Evaluation& evaluation);
+
+// A store's last job can go on; it is served, or not.
+enum class JobPlace { kPast, kLast, kServed };
+
+nlohmann::ordered_json OverviewOfJob(const JobLedger& job, JobPlace place, Audience audience,
+                                     TestFigures test = TestFigures::kShown);
+
+// {"registered", "eligible", "revoked"}
+nlohmann::ordered_json OverviewOfDevices(const std::vector<DeviceRecord>& devices);
+
+// The overview of all jobs of a store.
+nlohmann::ordered_json OverviewOfStore(Store& store, Audience audience,
+                                       TestFigures test = TestFigures::kShown);
+
+// The overview of the results that `sotto simulate --json` or `sotto serve --json` wrote.
+// Throws std::invalid_argument, naming `path`, if they are something else.
+nlohmann::ordered_json OverviewOfResults(const std::string& path,
+                                         const nlohmann::ordered_json& results, Audience audience,
+                                         TestFigures test = TestFigures::kShown);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_VIEWS_OVERVIEW_H_

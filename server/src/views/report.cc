@@ -1,0 +1,390 @@
+#include "views/report.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
+
+#include "accounting/figures.h"
+#include "aggregate/methods.h"
+#include "base/counted.h"
+#include "plans/statement.h"
+#include "sotto/bytes.h"
+#include "sotto/model/model_text.h"
+#include "sotto/version.h"
+#include "spec/parameters_file.h"
+#include "views/claims_output.h"
+#include "views/evaluation_output.h"
+#include "views/figures.h"
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kDecimals = 3;  // of an epsilon
+
+// The fields that follow from who reported, and what. Of a served job they are the operator's: no
+// claim against the public covers them.
+Json OperatorFields() {
+  return {"rounds.cohort", "rounds.reported",           "rounds.topped_up",   "rounds.update_bytes",
+          "wall_seconds",  "bytes_up_per_device_round", "bits_per_coordinate"};
+}
+
+Json AccuracyToJson(const Evaluation& evaluation) {
+  return evaluation.accuracy() ? Json(*evaluation.accuracy()) : Json(nullptr);
+}
+
+double BitsPerCoordinate(const JobConfig& job, const SimulationResult& result) {
+  return 8 * result.BytesUpPerDeviceRound() / job.model->parameters;
+}
+
+Json RoundToJson(const JobConfig& job, const RoundReport& report, const SampleInfo& test) {
+  const RoundOutcome& outcome = report.outcome;
+  Json json = {{"round", outcome.round + 1}, {"attempt", outcome.attempt}};
+  json["accuracy"] = report.evaluation ? AccuracyToJson(*report.evaluation) : Json(nullptr);
+  AddNullEpsilons(json);
+  if (job.codec->accounted) AddEpsilons(outcome.spent.claims, json);
+  json["cohort"] = outcome.cohort;
+  json["reported"] = outcome.reported;
+  json["topped_up"] = outcome.topped_up;
+  json["update_bytes"] = outcome.update_bytes;
+  json["clip_l2"] = outcome.clip_l2;
+  json["noise_sigma"] = job.codec->noise ? Json(outcome.noise_sigma) : Json(nullptr);
+  json["noise_multiplier"] =
+      job.codec->noise ? Json(job.plan.NoiseMultiplier(outcome.round)) : Json(nullptr);
+  json["unclipped_fraction"] =
+      outcome.unclipped_fraction ? Json(*outcome.unclipped_fraction) : Json(nullptr);
+  json["device_accuracy"] = DeviceAccuracyToJson(outcome.device_accuracy);
+  json["evaluation"] =
+      report.evaluation ? EvaluationToJson(*report.evaluation, test) : Json(nullptr);
+  json["average_evaluation"] = report.average_evaluation
+                                   ? EvaluationToJson(*report.average_evaluation, test)
+                                   : Json(nullptr);
+  return json;
+}
+
+double FinalClip(const JobConfig& job, const SimulationResult& result) {
+  return result.rounds.empty() ? job.plan.clip_l2 : result.rounds.back().outcome.next_clip_l2;
+}
+
+// Null without adaptive clipping.
+Json AdaptiveClipToJson(const JobConfig& job, const SimulationResult& result) {
+  if (!job.clip_schedule) return nullptr;
+  const privacy::NoiseSplit split = privacy::SplitNoise(job.plan);
+  return {{"quantile", job.clip_schedule->quantile},
+          {"learning_rate", job.clip_schedule->learning_rate},
+          {"final_clip_l2", FinalClip(job, result)},
+          {"update_noise_multiplier", split.update_noise_multiplier},
+          {"bit_noise_multiplier", split.bit_noise_multiplier},
+          {"bit_sum_deviation", split.bit_sum_deviation}};
+}
+
+std::string DescribeClipping(const JobConfig& job, const SimulationResult& result) {
+  if (!job.clip_schedule) return "";
+  const privacy::NoiseSplit split = privacy::SplitNoise(job.plan);
+  return fmt::format(
+      "  clipping       adaptive, toward the {:.2f} quantile: C {:.4g} at first, {:.4g} at the "
+      "end\n"
+      "                 noise on the number of devices not clipped: deviation {:.2f}; of the "
+      "noise\n"
+      "                 multiplier, {:.4f} is left to the updates and {:.4f} to these bits\n",
+      job.clip_schedule->quantile, job.plan.clip_l2, FinalClip(job, result),
+      split.bit_sum_deviation, split.update_noise_multiplier, split.bit_noise_multiplier);
+}
+
+const char* PrivacyNote(const JobConfig& job, bool seeded) {
+  if (!job.codec->servable) {
+    return job.codec->accounted ? "baseline: epsilon assumes ideal noise, no certificate"
+                                : "baseline: privacy not accounted";
+  }
+  if (!job.codec->certified) return "NO PRIVACY";
+  return seeded ? "seeded: not private" : "";
+}
+
+// Adds the fields of the devices' own noise; adds nothing if they add none.
+void AddPrivateNoise(const privacy::Plan& plan, const privacy::Statement& spent, Json& json) {
+  const privacy::Claim* against_server =
+      spent.Find(privacy::Adversary::kServer, privacy::View::kEveryUpdate);
+  if (against_server == nullptr) return;
+  json["adjacency_server"] = privacy::Name(against_server->adjacency);
+  json["private_noise_multiplier"] = spent.private_noise_multiplier;
+  json["private_noise_sigma"] = plan.PrivateNoiseSigma();
+}
+
+// Adds the claims and the fields that stand beside every epsilon; nulls without a statement.
+void AddPrivacy(const JobConfig& job, const SimulationResult& result, bool seeded, Json& json) {
+  AddNullEpsilons(json);
+  json["claims"] = Json::array();
+  for (const char* field :
+       {"delta", "adjacency", "adjacency_server", "unit", "trust_mode", "private_noise_multiplier",
+        "private_noise_sigma", "colluders", "accountant", "noise_sigma", "noise_multiplier",
+        "accounted_noise_multiplier", "noise_certificate", "certificate_eta", "certificate_tau",
+        "certificate_range"}) {
+    json[field] = nullptr;
+  }
+  json["private"] = job.codec->certified && !seeded;
+  json["privacy_note"] = PrivacyNote(job, seeded);
+  if (job.codec->noise) {
+    json["noise_sigma"] = job.plan.noise_sigma;
+    json["noise_multiplier"] = job.plan.NoiseMultiplier();
+  }
+  if (!job.codec->accounted) return;
+  const privacy::Statement& spent = result.spent;
+  const privacy::Claim headline = spent.Headline();
+  AddEpsilons(spent.claims, json);
+  json["claims"] = ClaimsToJson(spent.claims);
+  json["delta"] = headline.delta;
+  json["adjacency"] = privacy::Name(headline.adjacency);
+  json["unit"] = privacy::Name(headline.unit);
+  json["trust_mode"] = privacy::Name(headline.trust_mode);
+  AddPrivateNoise(job.plan, spent, json);
+  json["colluders"] = headline.colluders;
+  json["accountant"] = headline.accountant;
+  json["accounted_noise_multiplier"] = job.plan.AccountedNoiseMultiplier();
+  if (!job.codec->certified) return;
+  json["noise_certificate"] = "sotto inspect certificate";
+  json["certificate_eta"] = job.plan.certificate.eta;
+  json["certificate_tau"] = job.plan.certificate.tau;
+  json["certificate_range"] = job.plan.certificate.range;
+}
+
+// The last of these rounds, if rounds differ.
+std::string DescribeSchedule(const privacy::Plan& plan, int64_t rounds) {
+  if (plan.schedule.IsConstant() || rounds < 2) return "";
+  const privacy::RoundTerms last = plan.schedule.TermsOf(rounds - 1);
+  const double decay = plan.schedule.noise_decay;
+  const std::string tau = decay == 1 ? "" : fmt::format("                 noise decay {}\n", decay);
+  return tau + fmt::format(
+                   "                 at the end noise multiplier {:.4f} ({:.4f}), sigma {:.5f}, C "
+                   "{:.4g}\n",
+                   plan.NoiseMultiplier(rounds - 1), plan.AccountedNoiseMultiplier(rounds - 1),
+                   plan.noise_sigma * last.noise_factor, plan.clip_l2 * last.clip_factor);
+}
+
+std::string DescribeEpsilon(const privacy::Plan& plan, const privacy::Statement& spent) {
+  const privacy::Claim headline = spent.Headline();
+  std::string text = fmt::format(
+      "  privacy        epsilon {} at delta {}: what the released models tell about one {}\n",
+      privacy::EpsilonText(headline.epsilon, kDecimals), privacy::DeltaText(headline.delta),
+      privacy::Name(headline.unit));
+  text += fmt::format("                 {} adjacency; {} sampling, {} of {}; {}; accountant {}\n",
+                      privacy::Name(headline.adjacency), privacy::Name(spent.sampling), plan.cohort,
+                      Counted(plan.devices, "device"), Counted(spent.rounds, "round"),
+                      headline.accountant);
+  text += fmt::format("                 noise multiplier {} ({} without {}); sigma {} a device{}\n",
+                      Digits(plan.NoiseMultiplier(), 4), Digits(plan.AccountedNoiseMultiplier(), 4),
+                      Counted(headline.colluders, "colluder"), Digits(plan.noise_sigma, 5),
+                      plan.clip_bit_scale == 0 && plan.schedule.IsConstant() ? "" : " at first");
+  text += DescribeSchedule(plan, spent.rounds);
+  if (std::isinf(headline.epsilon)) {
+    text +=
+        "                 so little noise gives no guarantee: assume that the models tell "
+        "everything\n"
+        "                 about a device\n";
+  }
+  return text;
+}
+
+std::string DescribeTrust(const privacy::Plan& plan, const privacy::Statement& spent) {
+  const privacy::TrustMode trust_mode = spent.Headline().trust_mode;
+  if (trust_mode != privacy::TrustMode::kPrivateNoise) {
+    return fmt::format(
+        "                 trust mode {}: the server can regenerate the noise; it protects the\n"
+        "                 released models, not the updates from the server\n",
+        privacy::Name(trust_mode));
+  }
+  return fmt::format(
+      "                 trust mode {}: devices add noise of their own, sigma {:.5f}, private\n"
+      "                 noise multiplier {:.4f}; only the figures against the server count it\n",
+      privacy::Name(trust_mode), plan.PrivateNoiseSigma(), spent.private_noise_multiplier);
+}
+
+std::string DescribeOthers(const privacy::Statement& spent) {
+  std::string text;
+  for (const std::string& other : DescribeOtherClaims(spent.claims, kDecimals)) {
+    text += fmt::format("                 epsilon {}\n", other);
+  }
+  return text;
+}
+
+// The settings beside the noise on which the meaning of an epsilon depends.
+std::string DescribeLimits(const privacy::Plan& plan, const privacy::Statement& spent) {
+  return DescribeTrust(plan, spent) + DescribeOthers(spent) +
+         fmt::format("                 lengths of uploads tell more: they follow the updates{}\n",
+                     plan.Trust() == privacy::TrustMode::kPrivateNoise
+                         ? " and the devices' own noise"
+                         : ", without noise");
+}
+
+std::string DescribeBaselineLimits(const JobConfig& job, const privacy::Statement& spent) {
+  return fmt::format(
+             "                 baseline {}: gau-lrq's figures for this sigma, if the noise were "
+             "ideal;\n"
+             "                 floating-point noise has no certificate: to compare with, no "
+             "guarantee\n"
+             "                 trust mode {}\n",
+             job.codec->name, privacy::Name(spent.Headline().trust_mode)) +
+         DescribeOthers(spent);
+}
+
+std::string DescribeShares(const SimulationConfig& config, const SimulationResult& result) {
+  if (config.fleet.partition == kDefaultPartition) return "";
+  const std::string empty =
+      result.devices_without_samples == 0
+          ? ""
+          : fmt::format("; {} of {} without samples send zeros",
+                        Counted(result.devices_without_samples, "device"), config.fleet.devices);
+  return fmt::format("  samples        partition {}{}\n", config.fleet.partition, empty);
+}
+
+std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result, bool seeded) {
+  if (!job.codec->noise) {
+    return fmt::format("  privacy        NO PRIVACY: mechanism {}, nothing protects the updates\n",
+                       job.codec->name);
+  }
+  if (!job.codec->accounted) {
+    return fmt::format(
+        "  privacy        not accounted: baseline {} has gau-lrq's noise variance for this plan,\n"
+        "                 sigma {:.5f} a device, but not its distribution\n",
+        job.codec->name, job.plan.noise_sigma);
+  }
+  const privacy::Statement& spent = result.spent;
+  std::string text = DescribeEpsilon(job.plan, spent);
+  text +=
+      !job.codec->servable ? DescribeBaselineLimits(job, spent) : DescribeLimits(job.plan, spent);
+  if (seeded) {
+    text += "                 seeded: not private; whoever knows the seed knows the noise\n";
+  }
+  return text;
+}
+
+// The figures of the final model on the test set.
+std::string DescribeTest(const SimulationResult& result, const SampleInfo& test) {
+  const Evaluation& last = result.last;
+  if (const auto error = last.mean_squared_error()) {
+    return fmt::format("  error          {:.6g} mean squared on the test set ({:.6g} before)\n",
+                       *error, result.initial.loss);
+  }
+  return fmt::format(
+      "  accuracy       {:.4f} on the test set ({:.4f} before training)\n"
+      "  loss           {:.4f} on the test set ({:.4f} before training)\n"
+      "  by class       {}\n",
+      *last.accuracy(), *result.initial.accuracy(), last.loss, result.initial.loss,
+      DescribeClasses(last, test));
+}
+
+std::string DescribeAverage(const JobConfig& job, const SimulationResult& result) {
+  if (!result.average_evaluation) return "";
+  return fmt::format("  average        {} of the models' average ({})\n",
+                     DescribeEvaluation(*result.average_evaluation), job.aggregation.average);
+}
+
+// How the mean update becomes a model; empty if it is added as it is.
+std::string DescribeServerStep(const AggregationOptions& options) {
+  const std::string estimator = ChooseEstimator(options).name;
+  const std::string optimiser = ChooseOptimiser(options).name;
+  if (estimator == "mean" && optimiser == "sgd") return "";
+  std::string text = fmt::format("  server step    estimator {}", estimator);
+  if (options.smoothing > 0) {
+    text += fmt::format(", smoothing {:g} along {}", options.smoothing,
+                        options.smoothing_axes == 1 ? "one axis" : "two axes");
+  }
+  return text + fmt::format("; optimiser {}, rate {:g}\n", optimiser, options.server_learning_rate);
+}
+
+}  // namespace
+
+std::string DescribeRound(const SimulationConfig& config, const RoundReport& report) {
+  std::string text =
+      fmt::format("round {}/{}: {}{} reported", report.outcome.round + 1, config.job.plan.rounds,
+                  report.evaluation ? DescribeEvaluation(*report.evaluation) + ", " : "",
+                  report.outcome.reported);
+  if (report.outcome.device_accuracy) {
+    text += ", " + DescribeDeviceAccuracy(*report.outcome.device_accuracy);
+  }
+  if (report.failed_trainings != 0) {
+    text += fmt::format(", {} of them zeros: training failed", report.failed_trainings);
+  }
+  if (report.saturated_trainings != 0) {
+    text += fmt::format(", fixed point saturated in {}", report.saturated_trainings);
+  }
+  if (config.job.codec->accounted) {
+    text += fmt::format(", epsilon {} at delta {}{}",
+                        privacy::EpsilonText(report.outcome.spent.epsilon(), kDecimals),
+                        privacy::DeltaText(report.outcome.spent.Headline().delta),
+                        config.seed ? " (seeded: not private)" : "");
+  }
+  return text;
+}
+
+std::string DescribeResult(const SimulationConfig& config, const SimulationResult& result,
+                           const std::string& data_name, const SampleInfo& test) {
+  const JobConfig& job = config.job;
+  const double bytes = result.BytesUpPerDeviceRound();
+  const double float_bytes = 4.0 * job.model->parameters;
+  std::string text =
+      fmt::format("\n{} on {}: {}\n", job.model->name, data_name, result.finish_reason);
+  text += DescribeTest(result, test);
+  text += DescribeAverage(job, result);
+  text += DescribeShares(config, result);
+  text += DescribeServerStep(job.aggregation);
+  text += DescribePrivacy(job, result, config.seed.has_value());
+  text += DescribeClipping(job, result);
+  text += fmt::format(
+      "  upload         {:.0f} bytes a device and round, {:.2f} bits a coordinate; as 4-byte "
+      "floats {:.0f} ({:.1f}x)\n",
+      bytes, BitsPerCoordinate(job, result), float_bytes, bytes > 0 ? float_bytes / bytes : 0);
+  text += fmt::format("  wall time      {:.2f} s on {}\n", result.wall_seconds,
+                      Counted(config.threads, "thread"));
+  return text;
+}
+
+nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const SimulationResult& result,
+                                    const std::string& data_name, const SampleInfo& test) {
+  const JobConfig& job = config.job;
+  Json json = {{"sotto_version", kVersion}, {"data", data_name}, {"model", job.model->name}};
+  json["partition"] = config.fleet.partition;
+  json["partition_seed"] =
+      config.fleet.partition_seed ? Json(*config.fleet.partition_seed) : Json(nullptr);
+  json["samples_per_device"] = config.fleet.samples_per_device;
+  json["devices_without_samples"] = result.devices_without_samples;
+  json["model_digest"] = posix::ModelDigestHex(*job.model);
+  json["parameters"] = job.model->parameters;
+  json["parameters_sha256"] =
+      ParametersDigest({result.parameters.data(), result.parameters.size()});
+  json["mechanism"] = job.codec->name;
+  json["coding"] = !job.codec->servable ? Json(nullptr) : Json(Name(job.format().coding));
+  json["padding"] = job.format().padding;
+  json["accuracy"] = AccuracyToJson(result.last);
+  json["initial_accuracy"] = AccuracyToJson(result.initial);
+  json["evaluation"] = EvaluationToJson(result.last, test);
+  json["initial_evaluation"] = EvaluationToJson(result.initial, test);
+  const std::optional<Evaluation>& average = result.average_evaluation;
+  json["average_accuracy"] = average ? AccuracyToJson(*average) : Json(nullptr);
+  json["average_evaluation"] = average ? EvaluationToJson(*average, test) : Json(nullptr);
+  AddPrivacy(job, result, config.seed.has_value(), json);
+  json["sampling"] = privacy::Name(job.plan.sampling);
+  json["devices"] = job.plan.devices;
+  json["cohort"] = job.plan.cohort;
+  json["planned_reports"] = job.plan.planned_reports;
+  json["clip_l2"] = job.plan.clip_l2;
+  json["adaptive_clip"] = AdaptiveClipToJson(job, result);
+  json["smoothing"] = job.aggregation.smoothing;
+  json["bytes_up_per_device_round"] = result.BytesUpPerDeviceRound();
+  json["bytes_up_float32"] = 4 * job.model->parameters;
+  json["bits_per_coordinate"] = BitsPerCoordinate(job, result);
+  json["seed"] = config.seed ? Json(*config.seed) : Json(nullptr);
+  json["threads"] = config.threads;
+  json["wall_seconds"] = result.wall_seconds;
+  json["finish_reason"] = result.finish_reason;
+  json["operator_fields"] = OperatorFields();
+  json["rounds"] = Json::array();
+  for (const RoundReport& report : result.rounds) {
+    json["rounds"].push_back(RoundToJson(job, report, test));
+  }
+  return json;
+}
+
+}  // namespace sotto::server

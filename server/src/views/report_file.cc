@@ -1,0 +1,88 @@
+#include "views/report_file.h"
+
+#include <fmt/format.h>
+#include <sodium.h>
+#include <stdexcept>
+#include <vector>
+
+#include "base/built_in.h"
+#include "sotto/crypto.h"
+#include "sotto/posix/check.h"
+
+namespace sotto::server {
+namespace {
+
+// A line of page.html that loads a file, and what stands for it in a report.
+struct LoadedFile {
+  const char* line;
+  const char* built_in;
+  bool is_script;
+};
+
+constexpr LoadedFile kLoadedFiles[] = {
+    {R"(<link rel="stylesheet" href="/uplot.css">)", "uplot/uPlot.min.css", false},
+    {R"(<link rel="stylesheet" href="/page.css">)", "page.css", false},
+    {R"(<script src="/uplot.js" defer></script>)", "uplot/uPlot.iife.min.js", true},
+    {R"(<script src="/page.js" defer></script>)", "page.js", true},
+};
+
+void ReplaceOnce(const std::string& from, const std::string& to, std::string* text) {
+  const size_t at = text->find(from);
+  if (at == std::string::npos) throw std::logic_error("page.html has no " + from);
+  text->replace(at, from.size(), to);
+}
+
+// 'sha256-...', as a content security policy names an inline script or style.
+std::string HashOf(const std::string& text) {
+  Sha256 hash;
+  uint8_t digest[kSha256Size] = {};
+  posix::Check(hash.Update({reinterpret_cast<const uint8_t*>(text.data()), text.size()}),
+               "SHA-256");
+  posix::Check(hash.Finish(digest), "SHA-256");
+  std::vector<char> base64(
+      sodium_base64_ENCODED_LEN(sizeof(digest), sodium_base64_VARIANT_ORIGINAL));
+  sodium_bin2base64(base64.data(), base64.size(), digest, sizeof(digest),
+                    sodium_base64_VARIANT_ORIGINAL);
+  return fmt::format("'sha256-{}'", base64.data());
+}
+
+// JSON inside of a script element: nothing in it ends the element.
+std::string ForScript(const nlohmann::ordered_json& json) {
+  std::string text;
+  for (const char c : json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) {
+    if (c == '<') {
+      text += "\\u003c";
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ReportHtml(const nlohmann::ordered_json& overview) {
+  std::string html = BuiltInText("page.html");
+  std::string scripts = fmt::format(
+      "<script type=\"application/json\" id=\"overview\">{}</script>\n", ForScript(overview));
+  std::string script_hashes;
+  std::string style_hashes;
+  for (const LoadedFile& file : kLoadedFiles) {
+    const BuiltInFile* built_in = FindBuiltIn(file.built_in);
+    const std::string text = built_in == nullptr ? "" : built_in->text;
+    (file.is_script ? script_hashes : style_hashes) += " " + HashOf(text);
+    if (file.is_script) scripts += fmt::format("<script>{}</script>\n", text);
+    ReplaceOnce(file.line, file.is_script ? "" : fmt::format("<style>{}</style>", text), &html);
+  }
+  ReplaceOnce("<meta charset=\"utf-8\">",
+              fmt::format("<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" "
+                          "content=\"default-src 'none'; script-src{}; style-src{}; img-src blob: "
+                          "data:; base-uri 'none'; form-action 'none'\">",
+                          script_hashes, style_hashes),
+              &html);
+  if (HasCharts()) scripts += fmt::format("<!--\nuPlot:\n{}-->\n", BuiltInText("uplot/LICENSE"));
+  ReplaceOnce("</body>", scripts + "</body>", &html);
+  return html;
+}
+
+}  // namespace sotto::server
