@@ -94,8 +94,7 @@ class LocalTrainer {
   //   scratch  [model.training_floats(batch_size)] float32
   //   indices  [batch_size]
   // Returns kOk, kInvalidArgument, also for momentum, a gradient clip or a proximal term with a
-  // model that has none, or
-  // kBufferTooSmall; for a model in fixed point also kNotFinite or
+  // model that has none, or kBufferTooSmall; for a model in fixed point also kNotFinite or
   // kOutOfRange if base does not fit its format.
   Status Begin(const ModelInfo& model, const TrainingOptions& options, const SampleSource& source,
                const Key& order_key, Span<const float> base, const WorkingParameters& working,
