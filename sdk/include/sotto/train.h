@@ -20,7 +20,7 @@ enum class Clipping : uint8_t {
 
 // Which samples a step takes. Values cross the wire: never renumber.
 enum class Batches : uint8_t {
-  // Each pass visits every sample once, in an order of its own; its last batch may be smaller.
+  // Each pass visits every sample once, in its own order; its last batch may be smaller.
   kPasses = 0,
   // Each sample of each batch is drawn among all samples, uniformly and independently. A pass is as
   // many batches as above, all of them of batch_size samples.
