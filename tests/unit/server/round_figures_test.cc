@@ -269,13 +269,16 @@ TEST(RoundFigures, EachRowIsInTheOperatorsOutputsThatItNames) {
     if (figure.IsIn(kAttempts) && figure.IsSeen()) ExpectShows(attempts, name);
     if (figure.IsIn(kOverview)) ExpectShows(overview, name);
     if (figure.IsIn(kOverview)) ExpectShows(of_results, name);
-    if (figure.IsIn(kMetrics) && figure.IsSeen()) {
+    const bool is_number = NumberOf(figure.Read({&outcome})).has_value();
+    if (figure.IsIn(kMetrics) && is_number) {
       EXPECT_TRUE(Says(text, figure.gauge() + " ")) << figure.gauge();
     }
     if (figure.counter().name != nullptr) {
       EXPECT_TRUE(Says(text, figure.counter().name)) << name;
     }
-    if (figure.IsIn(kServeLog) && figure.IsSeen()) EXPECT_TRUE(Says(log, figure.words())) << log;
+    if (figure.IsIn(kServeLog) && is_number) {
+      EXPECT_TRUE(Says(log, figure.words())) << log;
+    }
   }
 }
 
@@ -283,7 +286,7 @@ TEST(RoundFigures, EachRowOfASimulationIsInItsReportAndItsCsvAndIsMarkedIfItIsTh
   const Json json = SimulatedJson();
   const Json marked = json["operator_fields"];
   for (const auto& [figure, field] : SimulatedFigures(kReport)) {
-    EXPECT_FALSE(json["rounds"][0].value(field, Json(nullptr)).is_null()) << field;
+    EXPECT_TRUE(json["rounds"][0].contains(field)) << field;
     const bool is_marked =
         std::find(marked.begin(), marked.end(), "rounds." + std::string(field)) != marked.end();
     EXPECT_EQ(is_marked, figure->AudienceOf(SmallConfig().plan) == Audience::kOperator) << field;
