@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
 #include "base/counted.h"
@@ -24,6 +25,7 @@
 #include "views/json_output.h"
 #include "views/ledger_output.h"
 #include "views/output_file.h"
+#include "views/round_output.h"
 
 namespace sotto::server {
 namespace {
@@ -97,14 +99,33 @@ std::string Heading(const privacy::ClaimKind& kind) {
   return field.rfind(common, 0) == 0 ? field.substr(common.size()) : field;
 }
 
-std::string DescribeRelease(const LedgerEntry& entry, const LedgerOptions& o,
+Audience AudienceOf(const LedgerOptions& o) {
+  return o.published ? Audience::kPublic : Audience::kOperator;
+}
+
+// The columns of round_figures.h, between the plan's columns and the claims'.
+FigureList FiguresOf(const JobLedger& ledger, const LedgerOptions& o) {
+  FigureList figures = FiguresFor(AudienceOf(o), ledger.releases.back().plan, kLedgerTable);
+  figures.erase(std::remove_if(figures.begin(), figures.end(),
+                               [](const RoundFigure* figure) { return !figure->IsKept(); }),
+                figures.end());
+  return figures;
+}
+
+std::string FigureColumn(const RoundFigure& figure, const std::string& text) {
+  return fmt::format(" {:>{}}", text, std::max<size_t>(8, figure.words().size()));
+}
+
+std::string DescribeRelease(const LedgerEntry& entry, const FigureList& figures,
                             const std::vector<const privacy::ClaimKind*>& columns) {
   std::string text =
       fmt::format("  {:>5} {:>8} {:<14} {:>9.5f} {:>8.4f} {:<8} {:>6.5g}/{:<6} {:>7}",
                   entry.round + 1, entry.attempts, entry.mechanism, entry.plan.noise_sigma,
                   entry.plan.clip_l2, privacy::Name(entry.plan.sampling),
                   entry.plan.ExpectedCohort(), entry.plan.devices, entry.plan.planned_reports);
-  if (!o.published) text += fmt::format(" {:>8}", entry.reported);
+  for (const RoundFigure* figure : figures) {
+    text += FigureColumn(*figure, ValueToText(figure->Read({nullptr, &entry})));
+  }
   text += fmt::format(" {:>7.4f}", entry.accounted_noise_multiplier);
   for (const privacy::ClaimKind* kind : columns) {
     const privacy::Claim* claim = privacy::FindClaim(entry.claims, *kind);
@@ -119,12 +140,13 @@ std::string DescribeReleases(const JobLedger& ledger, const LedgerOptions& o) {
   std::string text =
       fmt::format("  {:>5} {:>8} {:<14} {:>9} {:>8} {:<8} {:>6}/{:<6} {:>7}", "round", "attempts",
                   "mechanism", "sigma", "clip", "sampling", "cohort", "N", "planned");
-  if (!o.published) text += fmt::format(" {:>8}", "reported");
+  const FigureList figures = FiguresOf(ledger, o);
+  for (const RoundFigure* figure : figures) text += FigureColumn(*figure, figure->words());
   text += fmt::format(" {:>7}", "z");
   const std::vector<const privacy::ClaimKind*> columns = ColumnsOf(ledger);
   for (const privacy::ClaimKind* kind : columns) text += fmt::format(" {:>13}", Heading(*kind));
   text += "  accountant\n";
-  for (const LedgerEntry& entry : ledger.releases) text += DescribeRelease(entry, o, columns);
+  for (const LedgerEntry& entry : ledger.releases) text += DescribeRelease(entry, figures, columns);
   return text;
 }
 
@@ -276,15 +298,14 @@ Json TotalToJson(const std::vector<JobLedger>& jobs) {
 }
 
 Json ToJson(const LedgerOptions& o, const std::vector<JobLedger>& jobs) {
-  Json json = {{"store", o.store}, {"audience", o.published ? "public" : "operator"}};
+  Json json = {{"store", o.store}, {"audience", Name(AudienceOf(o))}};
   json["jobs"] = Json::array();
   json["releases"] = Json::array();
   for (const JobLedger& job : jobs) {
     json["jobs"].push_back(ToJson(job));
     if (!o.published) json["jobs"].back()["evaluations"] = EvaluationsToJson(job);
     for (const LedgerEntry& entry : job.releases)
-      json["releases"].push_back(
-          ReleaseToJson(entry, o.published ? Audience::kPublic : Audience::kOperator));
+      json["releases"].push_back(ReleaseToJson(entry, AudienceOf(o)));
   }
   json["total"] = TotalToJson(jobs);
   return json;

@@ -24,6 +24,7 @@
 #include "views/evaluation_output.h"
 #include "views/json_output.h"
 #include "views/output_file.h"
+#include "views/round_output.h"
 
 namespace sotto::server {
 namespace {
@@ -93,8 +94,8 @@ std::string DescribeJob(const JobLedger& ledger) {
     text += fmt::format("  spent      epsilon {}{}{}\n", DescribeClaims(last.claims, kDecimals),
                         DescribeBudget(ledger), last.seeded ? "; seeded: not private" : "");
   }
-  text += fmt::format("  last       round {}: {} of {} reported\n", last.round + 1, last.reported,
-                      last.plan.planned_reports);
+  text += fmt::format("  last       round {}: {} of {} reported{}\n", last.round + 1, last.reported,
+                      last.plan.planned_reports, DescribeMore(kStatus, {nullptr, &last}));
   return text + DescribeLastEvaluation(ledger);
 }
 

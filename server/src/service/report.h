@@ -18,7 +18,8 @@
 #include <nlohmann/json.hpp>
 
 #include "round/devices.h"
-#include "round/job.h"
+#include "round/job_config.h"
+#include "round/round_outcome.h"
 #include "store/ledger.h"
 
 namespace sotto::server {
@@ -50,7 +51,7 @@ class OperatorReport {
 
  private:
   const std::function<SharedDevices()> devices_;
-  std::map<uint32_t, nlohmann::ordered_json> rounds_;  // released, from 0
+  std::map<uint32_t, nlohmann::ordered_json> rounds_;  // figures of the released ones, from 0
   std::map<std::string, int64_t> beyond_bound_;        // refused updates by the device's name
   nlohmann::ordered_json attempts_ = nlohmann::ordered_json::array();
   nlohmann::ordered_json warnings_ = nlohmann::ordered_json::array();

@@ -117,8 +117,7 @@ std::string LiveOverview::SpectrumEvent(const RoundOutcome& outcome) {
 std::string LiveOverview::OnOutcome(const RoundOutcome& outcome,
                                     const std::optional<LedgerEntry>& release) {
   if (job_.is_null() || !release) return "";
-  Json round = OverviewOfRound(*release, Audience::kOperator);
-  AddOutcome(outcome, &round);
+  const Json round = OverviewOfRound(*release, Audience::kOperator, &outcome);
   rounds_.push_back(Dump(round));
   if (job_["private"].get<bool>()) job_["claims"] = OverviewOfClaims(release->claims);
   job_["attempts"] = release->attempts;
