@@ -429,8 +429,8 @@ TEST(ExperimentLibrary, EveryCellOfEveryExperimentIsARun) {
       options.is_quick = is_quick;
       EXPECT_NO_THROW(CheckCells(kind, MakeCells(definition, options, {})));
     }
-    EXPECT_FALSE(definition.paper.empty());
-    EXPECT_FALSE(definition.claim.empty());
+    EXPECT_FALSE(definition.source.empty());
+    EXPECT_FALSE(definition.conclusion.empty());
     EXPECT_FALSE(definition.comparisons.empty());
   }
 }
