@@ -9,7 +9,7 @@
 # shellcheck disable=SC2034  # used by the scripts that source this file
 BUILD_PACKAGES=(cmake ninja-build g++ libeigen3-dev libkissfft-dev libmbedtls-dev nanopb
   libnanopb-dev libcli11-dev libfmt-dev libsqlite3-dev nlohmann-json3-dev zlib1g-dev libuv1-dev
-  libsodium-dev libsystemd-dev prometheus-cpp-dev libmicrohttpd-dev libcsv-dev libzip-dev libmatio-dev libonnx-dev libprotobuf-dev)
+  libtomlplusplus-dev libsodium-dev libsystemd-dev prometheus-cpp-dev libmicrohttpd-dev libcsv-dev libzip-dev libmatio-dev libonnx-dev libprotobuf-dev)
 
 # Asked for in a call of its own: one name that apt does not know fails a whole call.
 # shellcheck disable=SC2034

@@ -41,6 +41,7 @@ sotto_policy(page_paths page_paths.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}
 sotto_policy(porting_project porting_project.sh ${PROJECT_SOURCE_DIR}
              ${sotto_policy_work}/porting_project)
 sotto_policy(security_page security_page.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/security_page)
+sotto_policy(toml_files toml_files.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/toml_files)
 sotto_policy(systemd_unit systemd_unit.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/systemd_unit)
 sotto_policy(version version.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${PROJECT_VERSION}
              $<TARGET_FILE:sotto_cli> $<TARGET_FILE:sotto_client>)

@@ -129,7 +129,7 @@ class ExperimentRun {
   void NameStandIn() const {
     if (data_.advice.empty()) return;
     fmt::print(stderr, "{} runs on {}, a stand-in for {}; {}\n", definition_.name, data_.label,
-               definition_.data, data_.advice);
+               definition_.dataset, data_.advice);
   }
 
   // The cells and the commands that repeat their first runs.

@@ -120,8 +120,10 @@ TEST(PeerOptions, AFilesErrorNamesItsLine) {
   };
   EXPECT_EQ(message("noise = 1\nbatchsize = 5\n").find("job.toml:2: batchsize is no setting"), 0u);
   EXPECT_EQ(message("noise = 1\n[a]\nrule = 5\n").find("job.toml:3: a.rule"), 0u);
-  EXPECT_EQ(message("noise = x\n").find("job.toml:1: noise x: expected"), 0u);
-  EXPECT_EQ(message("noise = 1\nnoise = 2\n").find("job.toml:2: "), 0u);
+  EXPECT_EQ(message("noise = \"x\"\n").find("job.toml:1: noise x: expected"), 0u);
+  EXPECT_EQ(message("noise = x\n").find("job.toml:1:9: noise = x: "), 0u);
+  EXPECT_EQ(message("noise = 1\nnoise = 2\n"),
+            "job.toml:2:1: noise comes twice, in line 1 and here; take one out");
 }
 
 TEST(PeerOptions, AJobThatDoesNotSuitItsModelIsRefusedWithWhatToDo) {

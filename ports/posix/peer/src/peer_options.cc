@@ -194,7 +194,7 @@ void ReadSettings(const std::string& path, const std::string& text, PeerJob* job
   try {
     settings = ParseToml(text);
   } catch (const TomlError& error) {
-    throw std::invalid_argument(fmt::format("{}:{}: {}", path, error.line(), error.why()));
+    throw std::invalid_argument(error.In(path));
   }
   for (const Setting& setting : settings) {
     const std::string where = fmt::format("{}:{}: {}", path, setting.line, FullName(setting));
