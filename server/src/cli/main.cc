@@ -1,12 +1,10 @@
 // The command `sotto`. Part of sotto::server/cli.
 #include <CLI/CLI.hpp>
 
-#include "base/gave_up.h"
 #include "cli/account_command.h"
 #include "cli/data_command.h"
 #include "cli/directory_command.h"
 #include "cli/inspect_command.h"
-#include "cli/job_options.h"
 #include "cli/keys_command.h"
 #include "cli/model_command.h"
 #include "cli/program.h"
@@ -14,16 +12,12 @@
 #include "cli/serve_command.h"
 #include "cli/simulate_command.h"
 #include "cli/store_commands.h"
+#include "sotto/options/attach.h"
 
 int main(int argc, char** argv) {
-  sotto::server::SimulationRequest simulation;
-  const auto add_commands = [&simulation](CLI::App& app) {
-    CLI::App* simulate = app.add_subcommand(
-        "simulate", "train a fleet of simulated devices in this process, under a privacy budget");
-    sotto::server::AddSimulateOptions(*simulate, simulation);
-    simulate->footer(sotto::server::kJobFooter);
-    simulate->callback([&simulation] { sotto::server::RunSimulate(simulation); });
-    sotto::server::AddServeCommand(app);
+  const auto add_commands = [](CLI::App& app) {
+    sotto::posix::Attach(app, sotto::server::SimulateCommand());
+    sotto::posix::Attach(app, sotto::server::ServeCommand());
     sotto::server::AddDirectoryCommand(app);
     sotto::server::AddKeysCommand(app);
     sotto::server::AddStoreCommands(app);

@@ -8,12 +8,13 @@
 #include "lab/inspect_entropy.h"
 #include "lab/published_command.h"
 #include "lab/swarm_command.h"
+#include "sotto/options/attach.h"
 
 namespace {
 
 void AddCommands(CLI::App& app) {
   sotto::server::AddExperimentCommand(app);
-  sotto::server::AddAuditCommand(app);
+  sotto::posix::Attach(app, sotto::server::AuditCommand());
   sotto::server::AddSwarmCommand(app);
   sotto::server::AddPublishedCommand(app);
   CLI::App& inspect = *app.add_subcommand("inspect", "look into what the noise is made of");
