@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include <nlohmann/json.hpp>
+
 #include "audit/audit_output.h"
 #include "audit/audit_request.h"
 #include "base/counted.h"
@@ -23,6 +25,8 @@
 
 namespace sotto::server {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr char kEpsilonFooter[] =
     "Runs the job's own encoder, sum, zero updates and release, with a device in it whose update "

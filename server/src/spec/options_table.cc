@@ -36,7 +36,7 @@ std::string AllowedCell(const JobField& field) {
 std::string DefaultCell(const FieldText& field, const Value& value) {
   if (field.required) return "required";
   if (field.derived_default != nullptr) return field.derived_default;
-  const std::string text = DefaultText(value);
+  const std::string text = posix::DefaultText(value);
   return text.empty() ? "" : "`" + text + "`";
 }
 
