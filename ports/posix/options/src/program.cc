@@ -65,6 +65,7 @@ CLI::Option* Declare(CLI::App& app, const BoundOption& option) {
     const std::function<void(const std::vector<std::string>&)> set =
         [&option](const std::vector<std::string>& texts) { option.set(texts); };
     declared = app.add_option_function(NamesOf(row), set, row.Help());
+    if (row.name[0] != '\0') declared->allow_extra_args(false);
   } else {
     const std::function<void(const std::string&)> set = [&option](const std::string& text) {
       option.set(ParseValue(option.text, text));
@@ -333,7 +334,7 @@ class Reader {
       result.emplace_back();
       result.back().parents = std::move(setting.section);
       result.back().name = std::move(setting.key);
-      result.back().inputs = {std::move(setting.value)};
+      result.back().inputs = Inputs(setting, name, option);
     }
     return result;
   }
@@ -360,6 +361,16 @@ class Reader {
                                   DidYouMean(setting.key, names)));
     }
     return *option;
+  }
+
+  // The texts of a setting's value. Only an option that takes many texts takes an array.
+  static std::vector<std::string> Inputs(const Setting& setting, const std::string& name,
+                                         const CLI::Option& option) {
+    const bool is_array =
+        setting.kind == Setting::Kind::kArray || setting.kind == Setting::Kind::kTexts;
+    if (!is_array) return {setting.value};
+    if (option.get_items_expected_max() > 1 && !setting.items.empty()) return setting.items;
+    Refuse(setting, fmt::format("{} takes one value, not an array", name));
   }
 
   [[noreturn]] static void Refuse(const Setting& setting, const std::string& why) {
