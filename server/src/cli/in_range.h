@@ -8,14 +8,14 @@
 
 #include <CLI/CLI.hpp>
 
+#include "sotto/options/field.h"
 #include "sotto/options/numbers.h"
-#include "spec/field.h"
 
 namespace sotto::server {
 
 // Like CLI::Range, but rejects NaN, and names the unit of measure if there is one.
 //   word  what may stand instead of a number; null: nothing
-inline CLI::Validator InRange(const Range& range, const std::string& unit = "",
+inline CLI::Validator InRange(const posix::Range& range, const std::string& unit = "",
                               const char* word = nullptr) {
   const std::string allowed = range.Text() + (unit.empty() ? "" : " ") + unit +
                               (word == nullptr ? "" : std::string(" or ") + word);

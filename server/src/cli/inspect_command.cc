@@ -9,24 +9,19 @@
 #include "net/serve_request.h"
 #include "sim/simulation_request.h"
 #include "spec/job_spec.h"
+#include "spec/options_table.h"
 
 namespace sotto::server {
 namespace {
 
 // Prints the tables of server/OPTIONS.md. A test compares the page with this output.
 void PrintOptions() {
-  fmt::print("The job: `sotto simulate` and `sotto serve`\n\n{}\n",
-             OptionsTable(JobFields(), Columns::kAll));
-  fmt::print("Fleet, data and output: `sotto simulate`\n\n{}\n",
-             OptionsTable(SimulationFields(), Columns::kUse));
-  fmt::print("Network, store and output: `sotto serve`\n\n{}\n",
-             OptionsTable(ServeFields(), Columns::kUse));
-  fmt::print("Audits: `sotto-lab audit epsilon`\n\n{}\n",
-             OptionsTable(EpsilonAuditFields(), Columns::kUse));
-  fmt::print("Audits: `sotto-lab audit membership`\n\n{}\n",
-             OptionsTable(MembershipFields(), Columns::kUse));
-  fmt::print("Audits: `sotto-lab audit sensitivity`\n\n{}",
-             OptionsTable(SensitivityFields(), Columns::kUse));
+  fmt::print("The job: `sotto simulate` and `sotto serve`\n\n{}\n", JobOptionsTable(JobFields()));
+  fmt::print("Fleet, data and output: `sotto simulate`\n\n{}\n", OptionsTable(SimulationFields()));
+  fmt::print("Network, store and output: `sotto serve`\n\n{}\n", OptionsTable(ServeFields()));
+  fmt::print("Audits: `sotto-lab audit epsilon`\n\n{}\n", OptionsTable(EpsilonAuditFields()));
+  fmt::print("Audits: `sotto-lab audit membership`\n\n{}\n", OptionsTable(MembershipFields()));
+  fmt::print("Audits: `sotto-lab audit sensitivity`\n\n{}", OptionsTable(SensitivityFields()));
 }
 
 }  // namespace

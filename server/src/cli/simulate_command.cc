@@ -11,9 +11,11 @@
 
 #include "base/counted.h"
 #include "base/gave_up.h"
+#include "cli/job_options.h"
 #include "cli/peers_command.h"
 #include "sim/peer_fields.h"
 #include "sim/request_data.h"
+#include "sim/simulation_request.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
@@ -230,8 +232,6 @@ class RepeatedRun {
   std::string gave_up_;  // why the last one that gave up did
 };
 
-}  // namespace
-
 void RunSimulate(const SimulationRequest& request) {
   if (request.peers.topology == Topology::kPeers) {
     RunPeers(request);
@@ -243,6 +243,16 @@ void RunSimulate(const SimulationRequest& request) {
   } else {
     SingleRun(request).Do();
   }
+}
+
+}  // namespace
+
+posix::Command SimulateCommand() {
+  posix::CommandFor<SimulationRequest> command(
+      "simulate", "train a fleet of simulated devices in this process, under a privacy budget");
+  TakeJob(SimulationFields(), Group::kFleet, {}, JobFields(), &command);
+  command.Takes(SimulationFields(), posix::InGroup(Group::kPeers));
+  return command.Footer(kJobFooter).Runs(RunSimulate);
 }
 
 }  // namespace sotto::server

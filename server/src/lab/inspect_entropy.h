@@ -3,14 +3,11 @@
 #ifndef SOTTO_LAB_INSPECT_ENTROPY_H_
 #define SOTTO_LAB_INSPECT_ENTROPY_H_
 
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
-// Adds the command to `sotto inspect`.
-void AddInspectEntropyCommand(CLI::App& inspect);
+posix::Command InspectEntropyCommand();
 
 }  // namespace sotto::server
 

@@ -40,30 +40,23 @@ Fields Collaboration() {
           "server: devices report to one; peers: nodes train among themselves, without a server")
           .In(Group::kPeers)
           .OneOf(Topology::kServer, Topology::kPeers)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.topology; }),
-      Row("peers", "nodes, M")
-          .In(Group::kPeers)
-          .Within({1, 10000})
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.peers; }),
-      Row("share", kShareHelp.c_str())
-          .In(Group::kPeers)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.share; }),
+          .Asked([](auto& request) -> auto& { return request.peers.topology; }),
+      Row("peers", "nodes, M").In(Group::kPeers).Within({1, 10000}).Asked([
+      ](auto& request) -> auto& { return request.peers.peers; }),
+      Row("share", kShareHelp).In(Group::kPeers).Asked([](auto& request) -> auto& {
+        return request.peers.share;
+      }),
       Row("rule",
           "what a publication is made of: average: half the shared model, half the node's own; "
           "shared: steps on the shared model; accumulate: the shared model and all that the node "
           "has learned since")
           .In(Group::kPeers)
           .OneOf(PeerRule::kAverage, PeerRule::kShared, PeerRule::kAccumulate)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.rule; }),
+          .Asked([](auto& request) -> auto& { return request.peers.rule; }),
       Row("order", "turns: node after node; random: an order that is drawn anew for every turn")
           .In(Group::kPeers)
           .OneOf(PeerOrder::kTurns, PeerOrder::kRandom)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.order; }),
+          .Asked([](auto& request) -> auto& { return request.peers.order; }),
   };
 }
 
@@ -72,46 +65,37 @@ Fields StepsOfANode() {
       Row("passes", "over a node's samples; a partial last batch is dropped")
           .In(Group::kPeers)
           .Within({1, 65535})
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.passes; }),
+          .Asked([](auto& request) -> auto& { return request.peers.passes; }),
       Row("range", "largest magnitude of a parameter")
           .In(Group::kPeers)
           .Within({0, 16, true})
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.range; }),
+          .Asked([](auto& request) -> auto& { return request.peers.range; }),
       Row("error-clip", "largest magnitude of an output's error; less needs less noise; 0: none")
           .In(Group::kPeers)
           .Within({0, 1})
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.error_clip; }),
+          .Asked([](auto& request) -> auto& { return request.peers.error_clip; }),
       Row("feature-norm", "samples of a larger L2 norm are scaled down to it, for --unit sample")
           .In(Group::kPeers)
           .Within({0, 1024, true})
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.feature_norm; }),
+          .Asked([](auto& request) -> auto& { return request.peers.feature_norm; }),
       Row("most-local-steps", "that a publication carries; a node that took more drops them")
           .In(Group::kPeers)
           .Within({0, 1048576})
           .ByDefault("always 1, period:K K, coin:P what one in 1000 exceeds, else all")
-          .Asked(
-              Learns::kNothing,
-              [](auto& request) -> auto& { return request.peers.most_local_steps; }),
+          .Asked([](auto& request) -> auto& { return request.peers.most_local_steps; }),
       Row("publication-steps",
           "that a publication takes on the shared model, with noise once; with --share always a "
           "node hands the model over; not for --rule average")
           .In(Group::kPeers)
           .Within({1, 65535})
-          .Asked(
-              Learns::kNothing,
-              [](auto& request) -> auto& { return request.peers.publication_steps; }),
+          .Asked([](auto& request) -> auto& { return request.peers.publication_steps; }),
       Row("pca",
           "take this many principal components of the training samples, as rows of norm "
           "--feature-norm; no epsilon covers the fit; 0: none")
           .In(Group::kPeers)
           .Within({0, 4096})
           .ByDefault("50 without --model if there are more features, else 0")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.pca; }),
+          .Asked([](auto& request) -> auto& { return request.peers.pca; }),
   };
 }
 
@@ -122,28 +106,24 @@ Fields PrivacyOfANode() {
           "samples of a node; none: NO PRIVACY")
           .In(Group::kPeers)
           .OneOf(PeerUnit::kSample, PeerUnit::kDevice, PeerUnit::kNone)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.unit; }),
+          .Asked([](auto& request) -> auto& { return request.peers.unit; }),
       Row("most-releases", "publications of a node that --unit device pays for")
           .In(Group::kPeers)
           .Within({1, 1000000})
           .ByDefault("what the policy publishes; coin:P: what one node in 1000 exceeds")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.most_releases; }),
+          .Asked([](auto& request) -> auto& { return request.peers.most_releases; }),
       Row("peer-noise",
           "sound: --epsilon holds; published: the noise of the paper's Theorem 2, which counts "
           "each output alone, and the epsilon that it really has")
           .In(Group::kPeers)
           .OneOf(PeerNoise::kSound, PeerNoise::kPublished)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.noise; }),
+          .Asked([](auto& request) -> auto& { return request.peers.noise; }),
       Row("job-out",
           "write the job to this file: for `sotto directory` and `sotto-client --peer`, or as "
           "FILE.h "
           "for firmware")
           .In(Group::kPeers)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.job_out; }),
+          .Asked([](auto& request) -> auto& { return request.peers.job_out; }),
   };
 }
 

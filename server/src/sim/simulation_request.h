@@ -11,7 +11,7 @@
 
 #include "sim/peer_options.h"
 #include "sim/simulation.h"
-#include "spec/field.h"
+#include "spec/job_field.h"
 #include "spec/job_request.h"
 
 namespace sotto::server {
