@@ -7,6 +7,7 @@
 #include "cli/inspect_command.h"
 #include "cli/keys_command.h"
 #include "cli/model_command.h"
+#include "cli/peers_account.h"
 #include "cli/program.h"
 #include "cli/report_command.h"
 #include "cli/serve_command.h"
@@ -19,10 +20,13 @@ int main(int argc, char** argv) {
     sotto::posix::Attach(app, sotto::server::SimulateCommand());
     sotto::posix::Attach(app, sotto::server::ServeCommand());
     sotto::server::AddDirectoryCommand(app);
+    CLI::App& peers = *app.add_subcommand("peers", "nodes that train without a server");
+    peers.require_subcommand(1);
+    sotto::server::AddPeersAccountCommand(peers);
     sotto::server::AddKeysCommand(app);
     sotto::server::AddStoreCommands(app);
     sotto::server::AddReportCommand(app);
-    sotto::server::AddAccountCommand(app);
+    sotto::posix::Attach(app, sotto::server::AccountCommand());
     sotto::server::AddDataCommand(app);
     sotto::server::AddModelCommand(app);
     sotto::server::AddInspectCommand(app);

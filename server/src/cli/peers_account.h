@@ -1,7 +1,7 @@
-// `sotto account peers`: what nodes without a server tell, before anything runs. Part of
+// `sotto peers account`: what nodes without a server tell, before anything runs. Part of
 // sotto::server/cli.
-#ifndef SOTTO_CLI_ACCOUNT_PEERS_H_
-#define SOTTO_CLI_ACCOUNT_PEERS_H_
+#ifndef SOTTO_CLI_PEERS_ACCOUNT_H_
+#define SOTTO_CLI_PEERS_ACCOUNT_H_
 
 namespace CLI {
 class App;
@@ -9,10 +9,10 @@ class App;
 
 namespace sotto::server {
 
-// Adds the command to `sotto account`. Running it throws std::invalid_argument for options that do
+// Adds the command to `sotto peers`. Running it throws std::invalid_argument for options that do
 // not go together, privacy::UnattainableEpsilon, and what opening a model or a file throws.
-void AddAccountPeersCommand(CLI::App& account);
+void AddPeersAccountCommand(CLI::App& peers);
 
 }  // namespace sotto::server
 
-#endif  // SOTTO_CLI_ACCOUNT_PEERS_H_
+#endif  // SOTTO_CLI_PEERS_ACCOUNT_H_

@@ -16,7 +16,7 @@ void AddCommands(CLI::App& app) {
   sotto::server::AddExperimentCommand(app);
   sotto::posix::Attach(app, sotto::server::AuditCommand());
   sotto::server::AddSwarmCommand(app);
-  sotto::server::AddPublishedCommand(app);
+  sotto::posix::Attach(app, sotto::server::PublishedCommand());
   CLI::App& inspect = *app.add_subcommand("inspect", "look into what the noise is made of");
   inspect.require_subcommand(1);
   sotto::server::AddCertificateCommand(inspect);
