@@ -1,17 +1,15 @@
-// `sotto inspect store`: verifies every record of a store. Part of sotto::server/cli.
-#ifndef SOTTO_CLI_INSPECT_STORE_H_
-#define SOTTO_CLI_INSPECT_STORE_H_
+// `sotto status --verify`: verifies every record of a store. Part of sotto::server/cli.
+#ifndef SOTTO_CLI_VERIFY_STORE_H_
+#define SOTTO_CLI_VERIFY_STORE_H_
 
-namespace CLI {
-class App;
-}
+#include <string>
 
 namespace sotto::server {
 
-// Declares the command, which runs when the arguments are parsed. It only reads the store. It
-// throws std::runtime_error that names the last good record if the store is damaged.
-void AddInspectStoreCommand(CLI::App& inspect);
+// Only reads the store, prints what it holds, and writes the same as JSON to a file; empty: to none.
+// Throws std::runtime_error that names the last good record if the store is damaged.
+void VerifyStore(const std::string& store, const std::string& json);
 
 }  // namespace sotto::server
 
-#endif  // SOTTO_CLI_INSPECT_STORE_H_
+#endif  // SOTTO_CLI_VERIFY_STORE_H_
