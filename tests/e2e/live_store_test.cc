@@ -224,7 +224,7 @@ TEST(LiveStoreTest, TheStoreOfAKilledServerIsWhole) {
   EXPECT_GE(report.releases, 1);
   EXPECT_GE(report.attempts, report.releases);
   Process inspect = site.Sotto(
-      {"inspect", "store", site.Path("store"), "--json", site.Path("inspect.json")}, "inspect.log");
+      {"status", site.Path("store"), "--verify", "--json", site.Path("inspect.json")}, "inspect.log");
   EXPECT_EQ(inspect.Wait(), 0) << ReadFile(site.Path("inspect.log"));
   const auto json = nlohmann::json::parse(ReadFile(site.Path("inspect.json")), nullptr, false);
   EXPECT_EQ(json["head"], report.head);

@@ -86,10 +86,30 @@ TEST(Options, HelpOfServeNamesEveryOptionOfAJob) {
   }
 }
 
-TEST(Options, InspectPrintsTheTables) {
-  const Outcome run = Sotto("inspect options");
-  EXPECT_EQ(run.exit_code, 0);
-  EXPECT_NE(run.output.find("| `--weight-decay` | `0` |"), std::string::npos) << run.output;
+// The tables that a text in Markdown has.
+std::vector<std::string> TablesOf(const std::string& text) {
+  std::vector<std::string> tables;
+  bool inside = false;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_row = line.rfind("| ", 0) == 0 || line.rfind("|--", 0) == 0;
+    if (is_row && !inside) tables.emplace_back();
+    if (is_row) tables.back() += line + "\n";
+    inside = is_row;
+  }
+  return tables;
+}
+
+TEST(Options, ThePageShowsTheTables) {
+  const Outcome jobs = Sotto("inspect options");
+  const Outcome audits = SottoLab("inspect options");
+  ASSERT_EQ(jobs.exit_code, 0) << jobs.output;
+  ASSERT_EQ(audits.exit_code, 0) << audits.output;
+  const std::vector<std::string> printed = TablesOf(jobs.output + audits.output);
+  ASSERT_EQ(printed.size(), 6u);
+  EXPECT_EQ(TablesOf(ReadFile(SOTTO_SOURCE_DIR "/server/OPTIONS.md")), printed)
+      << "server/OPTIONS.md must show the tables that `sotto inspect options` and `sotto-lab inspect "
+         "options` print";
 }
 
 TEST(Options, AResolvedJobStandsInTheResults) {

@@ -401,22 +401,6 @@ TEST(JobSpec, TheSpecificationNamesEveryOption) {
   EXPECT_TRUE(json["noise_multiplier"].is_null());
 }
 
-TEST(JobSpec, ThePageShowsTheTables) {
-  std::ifstream file(SOTTO_SOURCE_DIR "/server/OPTIONS.md");
-  std::stringstream page;
-  page << file.rdbuf();
-  for (const std::string& table :
-       {OptionsTable(JobFields(), Columns::kAll), OptionsTable(SimulationFields(), Columns::kUse),
-        OptionsTable(ServeFields(), Columns::kUse),
-        OptionsTable(EpsilonAuditFields(), Columns::kUse),
-        OptionsTable(MembershipFields(), Columns::kUse),
-        OptionsTable(SensitivityFields(), Columns::kUse)}) {
-    EXPECT_NE(page.str().find(table), std::string::npos)
-        << "server/OPTIONS.md must show this table; `sotto inspect options` prints it:\n"
-        << table;
-  }
-}
-
 TEST(JobSpec, AnOptionNewerThanTheStoreCountsWithItsDefault) {
   const JobConfig job = MakeJob(JobRequest(), 1000);
   const JobRecord record = RecordOf(job);
