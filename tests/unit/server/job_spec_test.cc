@@ -9,7 +9,6 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "audit/audit_request.h"
 #include "net/serve_request.h"
 #include "sim/simulation_request.h"
 #include "sotto/wire.h"
