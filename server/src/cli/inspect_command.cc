@@ -12,7 +12,8 @@
 namespace sotto::server {
 namespace {
 
-// The tables of server/OPTIONS.md, before those of `sotto-lab`. A test compares the page.
+// The first tables of server/OPTIONS.md; `sotto-lab inspect options` prints the others. A test
+// compares the page.
 std::string Tables() {
   return fmt::format(
       "The job: `sotto simulate` and `sotto serve`\n\n{}\n"

@@ -10,7 +10,8 @@
 namespace sotto::server {
 namespace {
 
-// The tables of server/OPTIONS.md, behind those of `sotto`. A test compares the page.
+// The last tables of server/OPTIONS.md, behind the output of `sotto inspect options`. A test
+// compares the page.
 std::string Tables() {
   return fmt::format(
       "Audits: `sotto-lab audit epsilon`\n\n{}\n"
