@@ -260,8 +260,7 @@ TEST(LiveFleetTest, WhateverIsKilledTheStoreIsWholeAndGoesOn) {
     const auto after_ms = static_cast<int>(3 * i * (whole / std::chrono::milliseconds(1)) / kKills);
     const std::string number = std::to_string(i);
     const std::string key = site.Path("key-" + number);
-    if (RunAndKill(site, {"keys", "new", store, "--id", "d" + number, "--out", key},
-                   after_ms)) {
+    if (RunAndKill(site, {"keys", "new", store, "--id", "d" + number, "--out", key}, after_ms)) {
       added.push_back("d" + number);
     }
     if (tried < added.size()) {
@@ -270,8 +269,7 @@ TEST(LiveFleetTest, WhateverIsKilledTheStoreIsWholeAndGoesOn) {
         revoked.push_back(name);
       }
     }
-    RunAndKill(site,
-               {"keys", "rotate", store, site.key(2).device_id, "--key", key + ".new"},
+    RunAndKill(site, {"keys", "rotate", store, site.key(2).device_id, "--key", key + ".new"},
                after_ms);
     const std::string copy = site.Path("copy-" + number);
     if (RunAndKill(site, {"store", "backup", store, copy}, after_ms)) copies.push_back(copy);

@@ -6,8 +6,8 @@
 
 namespace sotto::server {
 
-// With the commands new, list, revoke, rotate and export. A secret goes into the store, a key file or
-// a C header, all of mode 0600, and never to a terminal, a log or JSON. The commands throw
+// With the commands new, list, revoke, rotate and export. A secret goes into the store, a key file
+// or a C header, all of mode 0600, and never to a terminal, a log or JSON. The commands throw
 // std::invalid_argument for options that exclude each other and std::runtime_error for an error of
 // the store or a file.
 posix::Command KeysCommand();

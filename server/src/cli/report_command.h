@@ -7,8 +7,8 @@
 
 namespace sotto::server {
 
-// Running it throws what opening the store and writing the file throw, and std::invalid_argument for
-// a file that is neither a store nor results.
+// Running it throws what opening the store and writing the file throw, and std::invalid_argument
+// for a file that is neither a store nor results.
 posix::Command ReportCommand();
 
 }  // namespace sotto::server

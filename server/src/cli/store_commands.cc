@@ -191,11 +191,11 @@ Fields StatusFields() {
   return {
       StoreRow<StoreOptions>(),
       Row("verify",
-          "verify instead that every record of the store is as it was written, and print what it "
-          "holds and its head; after a crash, a full disk or a restored copy, and to note how far "
-          "the store is. Changes nothing")
+          "print instead what the store holds, every record verified, and its head; needed before "
+          "a "
+          "restored copy is served, after damage to a disk, and to note the head. Changes nothing")
           .Asked(&StoreOptions::verifies),
-      JsonRow<StoreOptions>("it"),
+      JsonRow<StoreOptions>("the same"),
       Row("watch", "look again and again, until Ctrl-C")
           .Excludes("json")
           .Excludes("verify")

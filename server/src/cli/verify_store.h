@@ -6,7 +6,7 @@
 
 namespace sotto::server {
 
-// Only reads the store, prints what it holds, and writes the same as JSON to a file; empty: to none.
+// Only reads the store, prints what it holds, and writes the same as JSON to a file; empty: none.
 // Throws std::runtime_error that names the last good record if the store is damaged.
 void VerifyStore(const std::string& store, const std::string& json);
 
