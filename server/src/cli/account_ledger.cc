@@ -14,6 +14,7 @@
 
 #include "accounting/figures.h"
 #include "base/counted.h"
+#include "cli/rows.h"
 #include "plans/claim_kinds.h"
 #include "store/ledger.h"
 #include "store/open_store.h"
@@ -304,15 +305,11 @@ void RunLedger(const LedgerOptions& o) {
 }
 
 std::vector<posix::Field<LedgerOptions>> LedgerFields() {
-  constexpr auto Row = posix::RowOf<LedgerOptions>;
   return {
-      Row("store", "the store of `sotto serve`")
-          .Argument("STORE")
-          .Required()
-          .Asked(&LedgerOptions::store),
-      Row("json", "write the ledger to this file; - is standard output")
-          .Asked(&LedgerOptions::json),
-      Row("published",
+      StoreRow<LedgerOptions>(),
+      JsonRow<LedgerOptions>("the ledger"),
+      posix::RowOf<LedgerOptions>(
+          "published",
           "print only what may be published: no counts of reports, because they tell who took part")
           .Asked(&LedgerOptions::published),
   };

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "cli/rows.h"
 #include "plans/calibration.h"
 #include "round/job_config.h"
 #include "sotto/certificate.h"
@@ -254,8 +255,7 @@ Fields FleetRows() {
 
 Fields OutputRows() {
   return {
-      Row("json", "write the figures to this file; - is standard output")
-          .Asked(&AccountOptions::json),
+      JsonRow<AccountOptions>(),
       Row("accountant", "the method that finds epsilon; best: the smallest sound figure of all")
           .OneOfNames(NamesOfAccountants())
           .AskedAsText([](const AccountOptions& o) { return std::string(o.accountant.name()); },
