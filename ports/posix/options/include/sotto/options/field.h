@@ -16,7 +16,6 @@
 #ifndef SOTTO_OPTIONS_FIELD_H_
 #define SOTTO_OPTIONS_FIELD_H_
 
-#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -231,20 +230,18 @@ Field<Request> RowOf(const char* name, std::string help) {
   return field;
 }
 
-// The rows of a part of a request, as rows of the request.
+// A row of a part of a request, as a row of the request.
 //   ref  a member of the request, or (auto& request) -> auto&: the part
-template <class Request, class Part, class Ref>
-std::vector<Field<Request>> RowsAt(const std::vector<Field<Part>>& rows, Ref ref) {
-  std::vector<Field<Request>> lifted(rows.size());
-  for (size_t i = 0; i < rows.size(); ++i) {
-    static_cast<FieldText&>(lifted[i]) = rows[i];
-    lifted[i].get = [get = rows[i].get, ref](const Request& request) {
-      return get(std::invoke(ref, request));
-    };
-    lifted[i].set = [set = rows[i].set, ref](Request& request, const Value& value) {
-      set(std::invoke(ref, request), value);
-    };
-  }
+template <class Request, class Row, class Ref>
+Field<Request> RowAt(const Row& row, Ref ref) {
+  Field<Request> lifted;
+  static_cast<FieldText&>(lifted) = row;
+  lifted.get = [get = row.get, ref](const Request& request) {
+    return get(std::invoke(ref, request));
+  };
+  lifted.set = [set = row.set, ref](Request& request, const Value& value) {
+    set(std::invoke(ref, request), value);
+  };
   return lifted;
 }
 
