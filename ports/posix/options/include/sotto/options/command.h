@@ -42,9 +42,9 @@ struct Renamed {
 struct Command {
   std::string name;
   std::string help;
-  std::vector<Command> commands;  // one of them must be named
+  std::vector<Command> commands;  // one of them must be named, unless there is run()
   std::vector<BoundOption> options;
-  std::function<void()> run;  // of a command without commands
+  std::function<void()> run;  // if none of its commands is named
   // Called before run() with the file of --config, if there is one. Of the root alone.
   std::function<void(const std::string& path)> on_settings_file;
   std::string footer;

@@ -1,4 +1,4 @@
-#include "cli/account_peers.h"
+#include "cli/peers_account.h"
 
 #include <algorithm>
 #include <cmath>
@@ -212,13 +212,13 @@ void AddOptions(CLI::App& command, Options& o) {
 
 }  // namespace
 
-void AddAccountPeersCommand(CLI::App& account) {
+void AddPeersAccountCommand(CLI::App& peers) {
   const auto o = std::make_shared<Options>();
   CLI::App& command =
-      *account.add_subcommand("peers", "what nodes without a server tell by their publications");
+      *peers.add_subcommand("account", "what nodes without a server tell by their publications");
   AddOptions(command, *o);
   command.footer(
-      "Example: sotto account peers --model ova-logistic --epsilon 3 --delta 1e-9 --peers 10");
+      "Example: sotto peers account --model ova-logistic --epsilon 3 --delta 1e-9 --peers 10");
   command.callback([o] { Run(*o); });
 }
 
