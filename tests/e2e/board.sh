@@ -122,9 +122,9 @@ build_images() {
   make_peer_data test 4
   "${bin}/sotto" simulate --topology peers "${peer_fleet[@]}" "${peer_job[@]}" "${peer_numbers[@]}" \
     --seed 7 --job-out new/job.h > simulate.log 2>&1 || fail "simulate --job-out"
-  "${bin}/sotto" keys new --store fleet.db --count "${#cores[@]}" "${seed[@]}" > /dev/null
+  "${bin}/sotto" keys new fleet.db --count "${#cores[@]}" "${seed[@]}" > /dev/null
   for i in "${!cores[@]}"; do
-    "${bin}/sotto" keys export --store fleet.db "sim-00000${i}" --header "new/key${i}.h" > /dev/null
+    "${bin}/sotto" keys export fleet.db "sim-00000${i}" --header "new/key${i}.h" > /dev/null
     "${bin}/sotto-shard" --device "${i}" --seed 7 --out "new/shard${i}.bin" > /dev/null
     ((i > 2)) || "${bin}/sotto-shard" "${peer_job[@]}" --device "${i}" --devices 5 --samples 60 \
       --seed 7 --out "new/peer${i}.bin" > /dev/null
@@ -174,7 +174,7 @@ END
 # serve DEVICES ROUNDS OPTION...: a job for all devices; sets port and server.
 serve() {
   rm -rf fleet.db* keys port ./*.log ./*.json
-  "${bin}/sotto" keys new --store fleet.db --count "$1" "${seed[@]}" --out keys > /dev/null
+  "${bin}/sotto" keys new fleet.db --count "$1" "${seed[@]}" --out keys > /dev/null
   job=(--cohort "$1" --rounds "$2" --close-early "${@:3}")
   "${bin}/sotto" serve -v --store fleet.db "${job[@]}" "${seed[@]}" --round-timeout 90 \
     --listen 127.0.0.1:0 --port-file port --json serve.json > serve.log 2>&1 &
@@ -368,7 +368,7 @@ start_peers() {
   (cd "${images}" && "${bin}/sotto" simulate --topology peers "${peer_fleet[@]}" "${peer_job[@]}" \
     "${peer_numbers[@]}" --seed 7 --job-out "${here}/job.toml" --model-out "${here}/simulated.bin") \
     > simulate.txt 2>&1 || fail "simulate: $(cat simulate.txt)"
-  "${bin}/sotto" keys new --store fleet.db --count 5 "${seed[@]}" --out keys > /dev/null
+  "${bin}/sotto" keys new fleet.db --count 5 "${seed[@]}" --out keys > /dev/null
   directory 0 "$@"
 }
 

@@ -156,9 +156,8 @@ size_t Server::open_files() const {
 }
 
 Site::Site(uint32_t devices, const Arguments& key_arguments) {
-  Arguments arguments = {"keys",        "new",       "--store",
-                         Path("store"), "--count",   std::to_string(devices),
-                         "--out",       Path("keys")};
+  Arguments arguments = {"keys",  "new",       Path("store"), "--count", std::to_string(devices),
+                         "--out", Path("keys")};
   arguments.insert(arguments.end(), key_arguments.begin(), key_arguments.end());
   EXPECT_EQ(Sotto(arguments, "keys.log").Wait(), 0) << ReadFile(Path("keys.log"));
   ReadKeys();

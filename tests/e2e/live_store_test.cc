@@ -223,8 +223,9 @@ TEST(LiveStoreTest, TheStoreOfAKilledServerIsWhole) {
   const server::StoreReport report = server::InspectStore(site.Path("store"));
   EXPECT_GE(report.releases, 1);
   EXPECT_GE(report.attempts, report.releases);
-  Process inspect = site.Sotto(
-      {"inspect", "store", site.Path("store"), "--json", site.Path("inspect.json")}, "inspect.log");
+  Process inspect =
+      site.Sotto({"status", site.Path("store"), "--verify", "--json", site.Path("inspect.json")},
+                 "inspect.log");
   EXPECT_EQ(inspect.Wait(), 0) << ReadFile(site.Path("inspect.log"));
   const auto json = nlohmann::json::parse(ReadFile(site.Path("inspect.json")), nullptr, false);
   EXPECT_EQ(json["head"], report.head);

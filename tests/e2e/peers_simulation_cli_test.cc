@@ -112,7 +112,7 @@ TEST(PeersCli, ModelAndJobAreWritten) {
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_EQ(ReadFile(model).size(), 4u * 510);
   EXPECT_NE(ReadFile(job).find("rule = \"average\""), std::string::npos) << ReadFile(job);
-  EXPECT_EQ(Sotto("account peers --model ova-logistic --job " + job).exit_code, 0);
+  EXPECT_EQ(Sotto("peers account --model ova-logistic --job " + job).exit_code, 0);
 }
 
 TEST(PeersCli, SeedsAreSummarised) {

@@ -43,7 +43,7 @@ const std::vector<std::string> kPrograms = {
     SOTTO_PROGRAM " account sigma",
     SOTTO_PROGRAM " account rounds",
     SOTTO_PROGRAM " account compare",
-    SOTTO_PROGRAM " inspect entropy",
+    SOTTO_LAB_PROGRAM " inspect entropy",
     SOTTO_CLIENT_PROGRAM,
 };
 

@@ -33,7 +33,7 @@ sotto_policy(shell_scripts shell_scripts.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(page_blocks page_blocks.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/page_blocks
              ${CMAKE_CXX_COMPILER})
 sotto_policy(page_commands page_commands.sh ${PROJECT_SOURCE_DIR}
-             ${sotto_policy_work}/page_commands $<TARGET_FILE:sotto_cli>
+             ${sotto_policy_work}/page_commands $<TARGET_FILE:sotto_cli> $<TARGET_FILE:sotto_lab>
              $<TARGET_FILE:sotto_client> $<TARGET_FILE:sotto_shard>)
 # Trains and serves: minutes on a loaded machine.
 set_tests_properties(policy.page_commands PROPERTIES TIMEOUT 900)

@@ -7,15 +7,14 @@
 #include <iterator>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
 #include "base/counted.h"
+#include "cli/rows.h"
 #include "plans/claim_kinds.h"
 #include "store/ledger.h"
 #include "store/open_store.h"
@@ -312,10 +311,6 @@ Json ToJson(const LedgerOptions& o, const std::vector<JobLedger>& jobs) {
 }
 
 void RunLedger(const LedgerOptions& o) {
-  if (o.store.empty()) {
-    throw std::invalid_argument(
-        "which store? It is an argument, `sotto account ledger RUN`, or --store RUN");
-  }
   RequireOutput(o.json, o.store);
   const std::unique_ptr<Store> store = OpenStore(o.store, StoreMode::kRead);
   const std::vector<JobLedger> jobs = ReadLedger(*store);
@@ -323,20 +318,25 @@ void RunLedger(const LedgerOptions& o) {
   WriteJson(o.json, ToJson(o, jobs), o.published ? Readers::kAll : Readers::kOwner);
 }
 
+std::vector<posix::Field<LedgerOptions>> LedgerFields() {
+  return {
+      StoreRow<LedgerOptions>(),
+      JsonRow<LedgerOptions>("the ledger"),
+      posix::RowOf<LedgerOptions>(
+          "published",
+          "print only what may be published: no counts of reports, because they tell who took part")
+          .Asked(&LedgerOptions::published),
+  };
+}
+
 }  // namespace
 
-void AddAccountLedgerCommand(CLI::App& account) {
-  const auto options = std::make_shared<LedgerOptions>();
-  CLI::App& ledger = *account.add_subcommand(
-      "ledger",
-      "what the jobs of a store have spent, release by release; also while a server runs");
-  ledger.add_option("RUN,--store", options->store,
-                    "the store of `sotto serve`; needed once, as an argument or as --store");
-  ledger.add_option("--json", options->json, "write the ledger to this file; - is standard output");
-  ledger.add_flag("--published", options->published,
-                  "only what may be published: without the counts of reports, which tell who took "
-                  "part");
-  ledger.callback([options] { RunLedger(*options); });
+posix::Command AccountLedgerCommand() {
+  return posix::CommandFor<LedgerOptions>(
+             "ledger",
+             "what the jobs of a store have spent, release by release; also while a server runs")
+      .Takes(LedgerFields())
+      .Runs(RunLedger);
 }
 
 }  // namespace sotto::server

@@ -34,29 +34,54 @@ void RequireCompany(const FieldText& field, const Settings& settings) {
   }
 }
 
-// Sets the fields of a table that the settings name, in the table's order. Returns how many.
+// Sets the fields of a table that the settings name, in the table's order.
 template <class Row, class Request>
-size_t SetFields(const std::vector<Row>& fields, const Settings& settings, Request& request) {
-  size_t set = 0;
+void SetFields(const std::vector<Row>& fields, const Settings& settings, Request& request) {
   for (const Row& field : fields) {
     const auto setting = settings.find(field.name);
     if (!field.is_option() || setting == settings.end()) continue;
     RequireCompany(field, settings);
     Give(field, request, ValueOf(field, setting->second));
-    ++set;
   }
-  return set;
 }
 
-std::vector<std::string> OptionNames() {
-  std::vector<std::string> names;
-  for (const Field<SimulationRequest>& field : SimulationFields()) {
-    if (field.is_option()) names.emplace_back(field.name);
+template <class Row>
+void AddNames(const std::vector<Row>& fields, std::vector<std::string>* names) {
+  for (const Row& field : fields) {
+    if (field.is_option()) names->emplace_back(field.name);
   }
-  for (const JobField& field : JobFields()) {
-    if (field.is_option()) names.emplace_back(field.name);
+}
+
+const std::vector<std::string>& SimulationNames() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    AddNames(SimulationFields(), &names);
+    AddNames(JobFields(), &names);
+    return names;
+  }();
+  return kNames;
+}
+
+const std::vector<std::string>& PeersNames() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    AddNames(PeersFields(), &names);
+    return names;
+  }();
+  return kNames;
+}
+
+bool IsOneOf(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void RequireKnown(const char* command, const std::vector<std::string>& names,
+                  const Settings& settings) {
+  for (const auto& [name, value] : settings) {
+    if (IsOneOf(names, name)) continue;
+    throw std::invalid_argument(fmt::format("`{}` has no option --{}{}", command, name,
+                                            posix::DidYouMean(name, names, "--")));
   }
-  return names;
 }
 
 std::string Quoted(const std::string& text) {
@@ -70,21 +95,22 @@ std::string Quoted(const std::string& text) {
 
 }  // namespace
 
-bool IsSimulationOption(const std::string& name) {
-  static const std::vector<std::string> kNames = OptionNames();
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
-}
+bool IsSimulationOption(const std::string& name) { return IsOneOf(SimulationNames(), name); }
+bool IsPeersOption(const std::string& name) { return IsOneOf(PeersNames(), name); }
 
 SimulationRequest RequestOf(const Settings& settings) {
-  for (const auto& [name, value] : settings) {
-    if (IsSimulationOption(name)) continue;
-    throw std::invalid_argument(fmt::format("`sotto simulate` has no option --{}{}", name,
-                                            posix::DidYouMean(name, OptionNames(), "--")));
-  }
+  RequireKnown("sotto simulate", SimulationNames(), settings);
   SimulationRequest request;
   SetFields(SimulationFields(), settings, request);
   JobRequest& job = request;
   SetFields(JobFields(), settings, job);
+  return request;
+}
+
+PeersRequest PeersRequestOf(const Settings& settings) {
+  RequireKnown("sotto peers simulate", PeersNames(), settings);
+  PeersRequest request;
+  SetFields(PeersFields(), settings, request);
   return request;
 }
 

@@ -12,6 +12,8 @@
 #include "base/counted.h"
 #include "base/gave_up.h"
 #include "cli/job_options.h"
+#include "lab/audit_peers.h"
+#include "sim/noise_decay.h"
 #include "sim/request_data.h"
 #include "sim/simulation_request.h"
 #include "sotto/key_labels.h"
@@ -143,7 +145,7 @@ template <class Audit>
 class TrainingAudit {
  public:
   explicit TrainingAudit(const SimulationRequest& request)
-      : request_(request), config_(MakeSimulation(request)) {
+      : request_(request), config_(MakeSimulation(WithNoiseDecay(request))) {
     RequireOutputs({JsonOutput(request.json), Csv()}, "",
                    {request.data, request.test.value_or(""), request.model_file,
                     request.initial_model.value_or(""), request.fleet.partition});
@@ -232,7 +234,8 @@ posix::Command AuditCommand() {
                            "guess from the loss which samples a training was made from",
                            kMembershipFooter, MembershipFields(), RunMembership),
       TrainingAuditCommand("sensitivity", "how far one sample, or one device, moves the models",
-                           kSensitivityFooter, SensitivityFields(), RunSensitivity)};
+                           kSensitivityFooter, SensitivityFields(), RunSensitivity),
+      PeersAuditCommand()};
   return audit;
 }
 

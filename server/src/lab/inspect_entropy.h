@@ -1,4 +1,4 @@
-// `sotto inspect entropy`: compares the encoded length of synthetic updates with the smallest
+// `sotto-lab inspect entropy`: compares the encoded length of synthetic updates with the smallest
 // possible length. Part of sotto::server/lab.
 #ifndef SOTTO_LAB_INSPECT_ENTROPY_H_
 #define SOTTO_LAB_INSPECT_ENTROPY_H_

@@ -4,6 +4,7 @@
 #include "lab/certificate_command.h"
 #include "lab/experiment_command.h"
 #include "lab/inspect_entropy.h"
+#include "lab/inspect_options.h"
 #include "lab/published_command.h"
 #include "lab/swarm_command.h"
 #include "sotto/data/mat_files.h"
@@ -14,7 +15,7 @@ int main(int argc, char** argv) {
   sotto::posix::Command inspect;
   inspect.name = "inspect";
   inspect.help = "look into what the noise is made of";
-  inspect.commands = {CertificateCommand(), InspectEntropyCommand()};
+  inspect.commands = {CertificateCommand(), InspectEntropyCommand(), InspectOptionsCommand()};
 
   sotto::posix::Command lab;
   lab.name = "sotto-lab";

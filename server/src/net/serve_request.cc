@@ -15,6 +15,7 @@ Fields NetworkAndStore() {
   return {
       Row("store", "the store that `sotto keys new` made; the job lives in it")
           .In(Group::kNetwork)
+          .Argument("STORE")
           .Required()
           .Asked(&ServeRequest::store),
       Row("new-job",

@@ -191,7 +191,7 @@ void Job::TakeFleet() {
 std::string Job::Hindrance() const {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (paused_) return "paused; `sotto resume` lets the job go on";
+    if (paused_) return "paused; `sotto job resume` lets the job go on";
   }
   const bool is_poisson = config_.plan.sampling == privacy::Sampling::kPoisson;
   const auto least =

@@ -6,8 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/noise_decay.h"
-#include "sim/peer_fields.h"
 #include "sotto/data/partitions.h"
 #include "sotto/options/numbers.h"
 #include "spec/make_job.h"
@@ -113,7 +111,6 @@ Fields AllFields() {
           "evaluate the model after each round whose number divides by this one; the last round "
           "always"),
   };
-  for (const Field<SimulationRequest>& field : PeerFields()) all.push_back(field);
   for (Field<SimulationRequest>& field : OutputFields<SimulationRequest>()) all.push_back(field);
   for (const Field<SimulationRequest>& field : FilesOfARun()) all.push_back(field);
   return all;
@@ -205,12 +202,7 @@ void AskForSpectra(const SimulationRequest& request, SimulationConfig* config) {
 }  // namespace
 
 SimulationConfig MakeSimulation(const SimulationRequest& request) {
-  if (request.noise_decay_from) {
-    SimulationRequest decided = request;
-    decided.job.plan.schedule.noise_decay = EstimateNoiseDecay(request).tau;
-    decided.noise_decay_from.reset();
-    return MakeSimulation(decided);
-  }
+  if (request.noise_decay_from) throw std::logic_error("the decay of the noise is not decided");
   RequireInRange(SimulationFields(), request);
   static_cast<void>(FindPartition(request.fleet.partition));
   SimulationConfig config;

@@ -32,7 +32,7 @@ using posix::Value;
 struct Group {
   static constexpr char kAudit[] = "Audit";
   static constexpr char kFleet[] = "Fleet and data";
-  static constexpr char kPeers[] = "Without a server";
+  static constexpr char kPeers[] = "Nodes";
   static constexpr char kNetwork[] = "Network and store";
   static constexpr char kRounds[] = "Rounds";
   static constexpr char kTraining[] = "Training";

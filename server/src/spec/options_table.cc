@@ -57,8 +57,14 @@ const char* ResumeCell(Resume resume) {
   return resume == Resume::kFree ? "yes" : "no";
 }
 
+// An argument may also stand behind its name as an option.
+std::string NameCell(const FieldText& field) {
+  const std::string option = fmt::format("`--{}`", field.name);
+  return field.argument[0] == '\0' ? option : fmt::format("`{}`, {}", field.argument, option);
+}
+
 std::string Cells(const FieldText& field, const Value& value, const std::string& allowed) {
-  return fmt::format("| `--{}` | {} | {} | {} |", field.name, Escaped(DefaultCell(field, value)),
+  return fmt::format("| {} | {} | {} | {} |", NameCell(field), Escaped(DefaultCell(field, value)),
                      Escaped(allowed), Escaped(field.help));
 }
 

@@ -11,7 +11,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "audit/audit_request.h"
 #include "net/serve_request.h"
 #include "sim/simulation_request.h"
 #include "sotto/wire.h"
@@ -401,22 +400,6 @@ TEST(JobSpec, TheSpecificationNamesEveryOption) {
   EXPECT_EQ(json["epsilon_budget"], 6.0);
   EXPECT_EQ(json["threads"], job.threads);
   EXPECT_TRUE(json["noise_multiplier"].is_null());
-}
-
-TEST(JobSpec, ThePageShowsTheTables) {
-  std::ifstream file(SOTTO_SOURCE_DIR "/server/OPTIONS.md");
-  std::stringstream page;
-  page << file.rdbuf();
-  for (const std::string& table :
-       {OptionsTable(JobFields(), Columns::kAll), OptionsTable(SimulationFields(), Columns::kUse),
-        OptionsTable(ServeFields(), Columns::kUse),
-        OptionsTable(EpsilonAuditFields(), Columns::kUse),
-        OptionsTable(MembershipFields(), Columns::kUse),
-        OptionsTable(SensitivityFields(), Columns::kUse)}) {
-    EXPECT_NE(page.str().find(table), std::string::npos)
-        << "server/OPTIONS.md must show this table; `sotto inspect options` prints it:\n"
-        << table;
-  }
 }
 
 TEST(JobSpec, AnOptionNewerThanTheStoreCountsWithItsDefault) {

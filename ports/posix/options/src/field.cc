@@ -90,6 +90,15 @@ Value ParseValue(const FieldText& field, const std::string& text) {
   return value;
 }
 
+std::string ExactText(const FieldText& field, const Value& value) {
+  if (const auto* real = std::get_if<double>(&value)) {
+    return field.is_float32 ? fmt::format("{}", static_cast<float>(*real))
+                            : fmt::format("{}", *real);
+  }
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  return DefaultText(value);
+}
+
 void RequireChoice(const std::vector<std::string>& choices, const Value& text) {
   const auto* name = std::get_if<std::string>(&text);
   if (choices.empty() || name == nullptr) return;

@@ -82,7 +82,8 @@ CLI::Option* Declare(CLI::App& app, const BoundOption& option) {
         }
       },
       ""));
-  return declared->type_name(TypeOf(row))->default_str(DefaultText(option.by_default));
+  if (!row.required) declared->default_str(DefaultText(option.by_default));
+  return declared->type_name(TypeOf(row));
 }
 
 void DeclareOptions(CLI::App& app, const std::vector<BoundOption>& options) {
@@ -100,8 +101,12 @@ void DeclareOptions(CLI::App& app, const std::vector<BoundOption>& options) {
 
 void DeclareCommand(CLI::App& app, const Command& command) {
   DeclareOptions(app, command.options);
-  if (command.run) app.callback(command.run);
-  if (!command.commands.empty()) app.require_subcommand(1);
+  if (command.run) {
+    app.callback([&app, &command] {
+      if (app.get_subcommands().empty()) command.run();
+    });
+  }
+  if (!command.commands.empty()) app.require_subcommand(command.run ? 0 : 1, 1);
   app.footer(command.footer);
   for (const Command& inner : command.commands) {
     CLI::App& declared = *app.add_subcommand(inner.name, inner.help);
@@ -263,7 +268,7 @@ class Reader {
   }
 
   // What the command line has and no command takes, in its order: a line for each option; a word
-  // behind such an option is its value.
+  // behind such an option is its value, and all words behind an unknown command belong to it.
   std::string DescribeExtras() const {
     const std::vector<const CLI::App*> chain = Called();
     const Command& command = CalledCommand();
@@ -286,17 +291,48 @@ class Reader {
         text += fmt::format("'{}' is no {} of `{}`{}\n", word,
                             commands.empty() ? "argument" : "command", CalledName(),
                             today.empty() ? DidYouMean(word, commands) : today);
+        if (!commands.empty()) break;
       }
       is_value = is_option;
     }
     return text;
   }
 
-  // CLI11 says how often an option may come, but not what to do.
-  static std::string DescribeRepetition(const std::string& what) {
-    const size_t at = what.find(": At Most 1 required but received");
-    if (at == std::string::npos) return what;
-    return what.substr(0, at) + ": it comes more than once; give it once";
+  // "sotto keys revoke STORE ID"
+  std::string CalledWithArguments() const {
+    std::string text = CalledName();
+    for (const BoundOption& option : CalledCommand().options) {
+      if (option.text.argument[0] != '\0') text += std::string(" ") + option.text.argument;
+    }
+    return text;
+  }
+
+  // The argument that CLI11 calls by this name: its own, or the option's that it may also come as.
+  // Empty for an option alone.
+  std::string ArgumentOf(const std::string& name) const {
+    for (const BoundOption& option : CalledCommand().options) {
+      const FieldText& row = option.text;
+      if (name == row.argument || name == std::string("--") + row.name) return row.argument;
+    }
+    return "";
+  }
+
+  // CLI11 says what is missing and what comes too often, but not what to do.
+  std::string DescribeCount(const std::string& what) const {
+    const auto named_before = [&what](const char* text) {
+      const size_t at = what.find(text);
+      return at == std::string::npos ? "" : what.substr(0, at);
+    };
+    const std::string missing = ArgumentOf(named_before(" is required"));
+    if (!missing.empty()) {
+      return fmt::format("{} is required: `{}`", missing, CalledWithArguments());
+    }
+    const std::string repeated = named_before(": At Most 1 required but received");
+    if (repeated.empty()) return what;
+    const std::string argument = ArgumentOf(repeated);
+    if (argument.empty()) return repeated + ": it comes more than once; give it once";
+    return fmt::format("{}: it comes more than once, as an argument or as {}; give it once: `{}`",
+                       argument, repeated, CalledWithArguments());
   }
 
   std::string DescribeFailure(const CLI::Error& error) const {
@@ -307,7 +343,7 @@ class Reader {
     const bool has_extras = is(CLI::ExitCodes::ExtrasError) ||
                             (is(CLI::ExitCodes::RequiredError) && !app_.remaining(true).empty());
     return fmt::format("{}`{} --help` lists what it takes\n",
-                       has_extras ? DescribeExtras() : DescribeRepetition(error.what()) + "\n",
+                       has_extras ? DescribeExtras() : DescribeCount(error.what()) + "\n",
                        CalledName());
   }
 

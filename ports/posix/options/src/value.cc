@@ -47,7 +47,7 @@ std::string DefaultText(const Value& value) {
   if (const auto* integer = std::get_if<int64_t>(&value)) return fmt::format("{}", *integer);
   if (const auto* count = std::get_if<uint64_t>(&value)) return fmt::format("{}", *count);
   const double number = std::get<double>(value);
-  const bool is_count = number == std::floor(number) && std::fabs(number) <= 1e9;
+  const bool is_count = number == std::floor(number) && std::fabs(number) <= 1e15;
   return is_count ? fmt::format("{:.0f}", number) : fmt::format("{:g}", number);
 }
 

@@ -42,9 +42,9 @@ struct Renamed {
 struct Command {
   std::string name;
   std::string help;
-  std::vector<Command> commands;  // one of them must be named
+  std::vector<Command> commands;  // one of them must be named, unless there is run()
   std::vector<BoundOption> options;
-  std::function<void()> run;  // of a command without commands
+  std::function<void()> run;  // if none of its commands is named
   // Called before run() with the file of --config, if there is one. Of the root alone.
   std::function<void(const std::string& path)> on_settings_file;
   std::string footer;
@@ -69,7 +69,7 @@ class CommandFor {
   }
 
   // Takes the picked rows. `Row` is a Field<Base>, or a row that derives from BasicField.
-  //   at  (Request&) -> Base&; Request must be a Base, if it is left out
+  //   at  a member of the request, or (Request&) -> Base&; Request must be a Base, if it is left out
   template <class Row>
   CommandFor& Takes(const std::vector<Row>& rows, const Pick& pick = AllRows()) {
     return Takes(rows, pick, [](Request& request) -> typename Row::Request& { return request; });
@@ -88,6 +88,13 @@ class CommandFor {
   }
   CommandFor& Hidden() {
     command_.is_hidden = true;
+    return *this;
+  }
+  // The file of --config goes to this member. Of the root alone.
+  CommandFor& KeepsSettingsFile(std::string Request::*member) {
+    command_.on_settings_file = [request = request_, member](const std::string& path) {
+      (*request).*member = path;
+    };
     return *this;
   }
   CommandFor& Renames(std::vector<Renamed> renamed) {
@@ -113,11 +120,11 @@ class CommandFor {
   template <class Row, class At>
   void Add(const Row& row, At at) {
     auto set = [request = request_, give = row.set, name = row.name, at](const Value& value) {
-      auto& target = at(*request);
+      auto& target = std::invoke(at, *request);
       give(target, value);
       if constexpr (RemembersNames<typename Row::Request>::value) target.given.insert(name);
     };
-    command_.options.push_back({row, row.get(at(*request_)), std::move(set)});
+    command_.options.push_back({row, row.get(std::invoke(at, *request_)), std::move(set)});
   }
 
   std::shared_ptr<Request> request_ = std::make_shared<Request>();

@@ -65,6 +65,7 @@ struct FieldText {
   std::string help;                   // what it is, which unit, what happens without it
   const char* group = kOptionsGroup;  // the heading of --help; null: the row is no option
   Kind kind = Kind::kText;
+  bool is_float32 = false;  // of a kReal: the member is a float
   std::optional<Range> range;
   std::vector<std::string> choices;  // of a text; empty: any
   const char* or_file = nullptr;     // what a text may be instead of a choice: "FILE.toml"
@@ -89,6 +90,10 @@ struct FieldText {
 // of another kind or outside the range, no other choice. Throws std::invalid_argument, whose text
 // says why.
 Value ParseValue(const FieldText& field, const std::string& text);
+
+// The shortest text that ParseValue() reads as the same value. Empty for an absent one
+// and a list.
+std::string ExactText(const FieldText& field, const Value& value);
 
 // Throws std::invalid_argument if there are choices and the text is none of them.
 void RequireChoice(const std::vector<std::string>& choices, const Value& text);
@@ -158,6 +163,7 @@ struct BasicField : FieldText {
     using T = std::remove_cv_t<
         std::remove_reference_t<decltype(std::invoke(ref, std::declval<Request&>()))>>;
     kind = KindOf<typename Inner<T>::type>();
+    is_float32 = std::is_same_v<typename Inner<T>::type, float>;
     get = [ref](const Request& request) { return ToValue(std::invoke(ref, request)); };
     set = [ref, allowed = choices](Request& request, const Value& value) {
       RequireChoice(allowed, value);
@@ -222,6 +228,21 @@ Field<Request> RowOf(const char* name, std::string help) {
   field.name = name;
   field.help = std::move(help);
   return field;
+}
+
+// A row of a part of a request, as a row of the request.
+//   ref  a member of the request, or (auto& request) -> auto&: the part
+template <class Request, class Row, class Ref>
+Field<Request> RowAt(const Row& row, Ref ref) {
+  Field<Request> lifted;
+  static_cast<FieldText&>(lifted) = row;
+  lifted.get = [get = row.get, ref](const Request& request) {
+    return get(std::invoke(ref, request));
+  };
+  lifted.set = [set = row.set, ref](Request& request, const Value& value) {
+    set(std::invoke(ref, request), value);
+  };
+  return lifted;
 }
 
 // Throws std::invalid_argument if an option is out of its range. The message names the first such

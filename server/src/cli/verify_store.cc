@@ -1,10 +1,9 @@
-#include "cli/inspect_store.h"
+#include "cli/verify_store.h"
 
 #include <fmt/format.h>
-#include <memory>
 #include <string>
+#include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
@@ -14,11 +13,6 @@
 
 namespace sotto::server {
 namespace {
-
-struct InspectStoreOptions {
-  std::string store;
-  std::string json;
-};
 
 // "1", "2 and 3", "4 to 9": rounds without a gap, from 1.
 std::string DescribeRounds(const std::vector<int64_t>& rounds) {
@@ -85,22 +79,13 @@ nlohmann::ordered_json ToJson(const std::string& store, const StoreReport& repor
   return json;
 }
 
-void RunInspectStore(const InspectStoreOptions& o) {
-  RequireOutput(o.json, o.store);
-  const StoreReport report = InspectStore(o.store);
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(o.store, report));
-  WriteJson(o.json, ToJson(o.store, report));
-}
-
 }  // namespace
 
-void AddInspectStoreCommand(CLI::App& inspect) {
-  const auto o = std::make_shared<InspectStoreOptions>();
-  CLI::App& command = *inspect.add_subcommand(
-      "store", "verify that every record of a store is as it was written; changes nothing");
-  command.add_option("RUN,--store", o->store, "the store of `sotto serve`")->required();
-  command.add_option("--json", o->json, "write the report to this file; - is standard output");
-  command.callback([o] { RunInspectStore(*o); });
+void VerifyStore(const std::string& store, const std::string& json) {
+  RequireOutput(json, store);
+  const StoreReport report = InspectStore(store);
+  fmt::print(IsStandardOutput(json) ? stderr : stdout, "{}", Describe(store, report));
+  WriteJson(json, ToJson(store, report));
 }
 
 }  // namespace sotto::server
