@@ -4,16 +4,15 @@
 #include <cmath>
 #include <cstdint>
 #include <fmt/format.h>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
+#include "cli/rows.h"
 #include "plans/peer_privacy.h"
 #include "published/peer_noise.h"
 #include "sotto/model/model_file.h"
@@ -29,7 +28,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kDecimals = 3;  // of an epsilon
 constexpr double kUnit = 0x1p-20;
-constexpr int64_t kMostPeers = 1'000'000;
+constexpr double kMostPeers = 1e6;
 
 struct Options {
   std::string model = "ova-logistic";
@@ -73,7 +72,10 @@ privacy::PeerTraining TrainingOf(const Options& o, const ModelInfo& model) {
   if (finds_noise && job.given.count("noise") != 0) {
     throw std::invalid_argument("--noise, --epsilon and --published-epsilon: give one of them");
   }
-  if (finds_noise) job.given["noise"] = "1";
+  if (finds_noise) {
+    job.given.insert("noise");
+    job.settings.noise_q20 = 1U << 20;
+  }
   t.job = posix::PeerJobOf(job);
   if (o.published_epsilon && t.job.unit != PeerUnit::kSample) {
     throw std::invalid_argument("--published-epsilon: the paper's noise is for --unit sample");
@@ -112,8 +114,8 @@ std::optional<Parts> PartsOf(const privacy::PeerTraining& t, const privacy::Peer
 
 std::string DescribeJob(const Options& o, const privacy::PeerTraining& t) {
   return fmt::format("{}, rule {}, unit {}: {} nodes, batches of {}, rate {}, passes {}\n",
-                     t.model->name, posix::NameOf(t.job.rule), posix::NameOf(t.job.unit), o.peers,
-                     t.job.batch_size, t.job.learning_rate, t.job.passes);
+                     t.model->name, Name(t.job.rule), Name(t.job.unit), o.peers, t.job.batch_size,
+                     t.job.learning_rate, t.job.passes);
 }
 
 std::string DescribeParts(const privacy::PeerTraining& t, const Parts& parts) {
@@ -181,45 +183,48 @@ void Run(const Options& o) {
   WriteJson(o.json, json);
 }
 
-void AddOptions(CLI::App& command, Options& o) {
+constexpr auto Row = posix::RowOf<Options>;
+
+std::vector<posix::Field<Options>> Figure() {
   constexpr char kFigure[] = "The figure";
-  command.add_option("--model", o.model, "a net by name, or FILE.toml")->capture_default_str();
-  posix::AddPeerJobOptions(command, &o.job);
-  command.add_option("--peers", o.peers, "nodes that train together, M")
-      ->capture_default_str()
-      ->check(CLI::Range(int64_t{1}, kMostPeers))
-      ->group(kFigure);
-  command.add_option("--copies", o.copies, "nodes on which the same sample may lie")
-      ->capture_default_str()
-      ->check(CLI::Range(int64_t{1}, kMostPeers))
-      ->group(kFigure);
-  command.add_option("--delta", o.delta, "of the claims")->capture_default_str()->group(kFigure);
-  CLI::Option* epsilon =
-      command
-          .add_option("--epsilon", o.epsilon, "find the smallest noise for it, of the job's unit")
-          ->group(kFigure);
-  command
-      .add_option("--published-epsilon", o.published_epsilon,
-                  "take the noise that the paper asks for, which is too little for that epsilon")
-      ->excludes(epsilon)
-      ->group(kFigure);
-  command
-      .add_flag("--private-policy", o.private_policy,
-                "when a node publishes depends on its own model or losses, as with deep-q")
-      ->group(kFigure);
-  command.add_option("--json", o.json, "write the figures to this file; - is standard output");
+  return {
+      Row("peers", "nodes that train together, M")
+          .In(kFigure)
+          .Within({1, kMostPeers})
+          .Asked(&Options::peers),
+      Row("copies", "nodes on which the same sample may lie")
+          .In(kFigure)
+          .Within({1, kMostPeers})
+          .Asked(&Options::copies),
+      Row("delta", "delta of the claims").In(kFigure).Asked(&Options::delta),
+      Row("epsilon", "find the smallest noise for this epsilon, of the job's unit")
+          .In(kFigure)
+          .Asked(&Options::epsilon),
+      Row("published-epsilon",
+          "take the noise that the paper asks for, which is too little for this epsilon")
+          .In(kFigure)
+          .Excludes("epsilon")
+          .Asked(&Options::published_epsilon),
+      Row("private-policy",
+          "when a node publishes depends on its own model or losses, as with deep-q")
+          .In(kFigure)
+          .Asked(&Options::private_policy),
+  };
 }
 
 }  // namespace
 
-void AddPeersAccountCommand(CLI::App& peers) {
-  const auto o = std::make_shared<Options>();
-  CLI::App& command =
-      *peers.add_subcommand("account", "what nodes without a server tell by their publications");
-  AddOptions(command, *o);
-  command.footer(
-      "Example: sotto peers account --model ova-logistic --epsilon 3 --delta 1e-9 --peers 10");
-  command.callback([o] { Run(*o); });
+posix::Command PeersAccountCommand() {
+  return posix::CommandFor<Options>("account",
+                                    "what nodes without a server tell by their publications")
+      .Takes(std::vector<posix::Field<Options>>{
+          Row("model", "model by name, or a file: FILE.toml").Asked(&Options::model)})
+      .Takes(posix::PeerJobOptionFields(), posix::AllRows(), &Options::job)
+      .Takes(Figure())
+      .Takes(std::vector<posix::Field<Options>>{JsonRow<Options>()})
+      .Footer(
+          "Example: sotto peers account --model ova-logistic --epsilon 3 --delta 1e-9 --peers 10")
+      .Runs(Run);
 }
 
 }  // namespace sotto::server

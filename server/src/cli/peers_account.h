@@ -3,15 +3,13 @@
 #ifndef SOTTO_CLI_PEERS_ACCOUNT_H_
 #define SOTTO_CLI_PEERS_ACCOUNT_H_
 
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
-// Adds the command to `sotto peers`. Running it throws std::invalid_argument for options that do
-// not go together, privacy::UnattainableEpsilon, and what opening a model or a file throws.
-void AddPeersAccountCommand(CLI::App& peers);
+// Running it throws std::invalid_argument for options that do not go together,
+// privacy::UnattainableEpsilon, and what opening a model or a file throws.
+posix::Command PeersAccountCommand();
 
 }  // namespace sotto::server
 

@@ -1,7 +1,7 @@
 #include "cli/peers_command.h"
 
-#include "cli/account_peers.h"
 #include "cli/directory_command.h"
+#include "cli/peers_account.h"
 #include "cli/peers_simulate.h"
 
 namespace sotto::server {
