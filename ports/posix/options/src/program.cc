@@ -4,7 +4,6 @@
 // named pipe.
 #include <algorithm>
 #include <cstdio>
-#include <deque>
 #include <fmt/format.h>
 #include <functional>
 #include <iostream>
@@ -126,17 +125,6 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   return names;
 }
-
-}  // namespace
-
-// Until all commands are rows.
-void Attach(CLI::App& app, Command command) {
-  static std::deque<Command> kept;
-  const Command& held = kept.emplace_back(std::move(command));
-  DeclareCommand(*app.add_subcommand(held.name, held.help), held);
-}
-
-namespace {
 
 // A program as CLI11 reads it.
 class Reader {
