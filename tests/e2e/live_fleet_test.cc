@@ -137,13 +137,13 @@ TEST(LiveFleetTest, ARotatedKeyOpensNothingAndTheDeviceGoesOnWithItsNewOne) {
   EXPECT_TRUE(Says(Sotto(site, {"keys", "rotate", store, name}, 2), "--key"));
   Sotto(site, {"keys", "rotate", store, name, "--key", site.Path("new.key")});
   ASSERT_TRUE(LogSays(server, name + ": has another key now")) << ReadFile(server.log);
-  Peer thief(server.port, site.key(0));
+  Caller thief(server.port, site.key(0));
   EXPECT_NE(thief.Connect(), Status::kOk);
   clients[0].End();
   const size_t before = server.releases();
   const posix::DeviceKey renewed = posix::ReadKeyFile(site.Path("new.key"));
   EXPECT_EQ(renewed.device_id, name);
-  Peer owner(server.port, renewed);
+  Caller owner(server.port, renewed);
   ASSERT_EQ(owner.Connect(), Status::kOk);
   Process client = ClientWith(site, server, site.Path("new.key"), "renewed.log");
   ASSERT_TRUE(server.WaitForReleases(before + 3)) << ReadFile(server.log);

@@ -73,10 +73,10 @@ std::vector<std::string> NamesOf(const std::vector<DeviceRecord>& roster) {
   return names;
 }
 
-// One start of the command: what it has opened, in the order in which it needs it.
-class DirectorySession {
+// One start of the directory: what it has opened, in the order in which it needs it.
+class ServedDirectory {
  public:
-  explicit DirectorySession(const DirectoryRequest& request);
+  explicit ServedDirectory(const DirectoryRequest& request);
 
   // Serves, and writes the results. Throws Stopped after a signal.
   void Run();
@@ -103,7 +103,7 @@ class DirectorySession {
   std::unique_ptr<DirectoryServer> server_;
 };
 
-DirectorySession::DirectorySession(const DirectoryRequest& request)
+ServedDirectory::ServedDirectory(const DirectoryRequest& request)
     : request_(request),
       model_(posix::OpenModel(request.model)),
       job_(posix::PeerJobOf(request.job)),
@@ -134,7 +134,7 @@ DirectorySession::DirectorySession(const DirectoryRequest& request)
       [this](const std::string& line, bool is_detail) { Tell(line, is_detail); });
 }
 
-DirectoryState DirectorySession::LoadState() {
+DirectoryState ServedDirectory::LoadState() {
   DirectoryState state = folder_.LoadState();
   try {
     ContinueState(*model_, job_, request_.relay, NamesOf(roster_), &state);
@@ -145,7 +145,7 @@ DirectoryState DirectorySession::LoadState() {
   return state;
 }
 
-DirectoryOptions DirectorySession::MakeOptions() {
+DirectoryOptions ServedDirectory::MakeOptions() {
   DirectoryOptions options;
   options.model = model_.get();
   options.job = job_;
@@ -155,7 +155,7 @@ DirectoryOptions DirectorySession::MakeOptions() {
   return options;
 }
 
-DirectoryServerOptions DirectorySession::MakeServerOptions() const {
+DirectoryServerOptions ServedDirectory::MakeServerOptions() const {
   const std::optional<posix::HostPort> listen = posix::ParseHostPort(request_.listen);
   if (!listen) {
     throw std::invalid_argument(
@@ -170,16 +170,16 @@ DirectoryServerOptions DirectorySession::MakeServerOptions() const {
   return options;
 }
 
-Key DirectorySession::MakeKey() const {
+Key ServedDirectory::MakeKey() const {
   if (!request_.seed) return folder_.LoadKey();
   return posix::DeriveKey(posix::RunKey(request_.seed), key_label::kServer);
 }
 
-void DirectorySession::Tell(const std::string& line, bool is_detail) const {
+void ServedDirectory::Tell(const std::string& line, bool is_detail) const {
   if (!is_detail || request_.verbose) log_.Write(line);
 }
 
-void DirectorySession::TellStart() const {
+void ServedDirectory::TellStart() const {
   const DirectoryState& state = directory_->state();
   if (request_.insecure_seed) log_.Write("INSECURE: everything derives from --seed; for tests");
   log_.Write(fmt::format("job {} of {}: {}, rule {}, unit {}, {}", posix::Hex(state.job_id),
@@ -189,7 +189,7 @@ void DirectorySession::TellStart() const {
   log_.Write(fmt::format("listening on port {}", server_->port()));
 }
 
-Json DirectorySession::Results() const {
+Json ServedDirectory::Results() const {
   const DirectoryState& state = directory_->state();
   const DirectoryCounts& counts = directory_->counts();
   Json nodes = Json::array();
@@ -219,7 +219,7 @@ Json DirectorySession::Results() const {
             {"bytes_out", counts.bytes_out}}}};
 }
 
-void DirectorySession::WriteHead() const {
+void ServedDirectory::WriteHead() const {
   if (request_.model_out.empty()) return;
   std::vector<float> parameters(model_->parameters);
   const Span<float> out(parameters.data(), parameters.size());
@@ -233,7 +233,7 @@ void DirectorySession::WriteHead() const {
   WriteModel({"--model-out", request_.model_out}, out);
 }
 
-void DirectorySession::Run() {
+void ServedDirectory::Run() {
   if (!request_.port_file.empty()) {
     OutputFile file({"--port-file", request_.port_file});
     file.stream() << server_->port() << '\n';
@@ -261,7 +261,7 @@ void RunDirectory(const DirectoryRequest& o) {
   posix::IgnoreWriteSignals();
   posix::IgnoreHangUp();
   posix::CatchStopSignals();
-  DirectorySession(o).Run();
+  ServedDirectory(o).Run();
 }
 
 }  // namespace sotto::server

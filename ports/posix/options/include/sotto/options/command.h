@@ -69,7 +69,7 @@ class CommandFor {
   }
 
   // Takes the picked rows. `Row` is a Field<Base>, or a row that derives from BasicField.
-  //   at  a member of the request, or (Request&) -> Base&; Request must be a Base, if it is left out
+  //   at  a member of the request, or (Request&) -> Base&; without it Request must be a Base
   template <class Row>
   CommandFor& Takes(const std::vector<Row>& rows, const Pick& pick = AllRows()) {
     return Takes(rows, pick, [](Request& request) -> typename Row::Request& { return request; });
