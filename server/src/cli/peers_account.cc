@@ -28,7 +28,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kDecimals = 3;  // of an epsilon
 constexpr double kUnit = 0x1p-20;
-constexpr double kMostPeers = 1e6;
+constexpr int64_t kMostPeers = 1'000'000;
 
 struct Options {
   std::string model = "ova-logistic";
@@ -73,8 +73,8 @@ privacy::PeerTraining TrainingOf(const Options& o, const ModelInfo& model) {
     throw std::invalid_argument("--noise, --epsilon and --published-epsilon: give one of them");
   }
   if (finds_noise) {
+    job.settings.noise_q20 = static_cast<uint32_t>(1 / kUnit);  // any valid one
     job.given.insert("noise");
-    job.settings.noise_q20 = 1U << 20;
   }
   t.job = posix::PeerJobOf(job);
   if (o.published_epsilon && t.job.unit != PeerUnit::kSample) {
@@ -183,10 +183,21 @@ void Run(const Options& o) {
   WriteJson(o.json, json);
 }
 
+using Fields = std::vector<posix::Field<Options>>;
+
+constexpr char kFigure[] = "The figure";
 constexpr auto Row = posix::RowOf<Options>;
 
-std::vector<posix::Field<Options>> Figure() {
-  constexpr char kFigure[] = "The figure";
+Fields ModelAndOutput() {
+  return {
+      Row("model",
+          "the net: a name that `sotto model` lists, or a file FILE.toml that describes it")
+          .Asked(&Options::model),
+      JsonRow<Options>(),
+  };
+}
+
+Fields FigureFields() {
   return {
       Row("peers", "nodes that train together, M")
           .In(kFigure)
@@ -196,12 +207,16 @@ std::vector<posix::Field<Options>> Figure() {
           .In(kFigure)
           .Within({1, kMostPeers})
           .Asked(&Options::copies),
-      Row("delta", "delta of the claims").In(kFigure).Asked(&Options::delta),
-      Row("epsilon", "find the smallest noise for this epsilon, of the job's unit")
+      Row("delta", "the delta at which the claims hold, in (0, 1)")
+          .In(kFigure)
+          .Asked(&Options::delta),
+      Row("epsilon",
+          "find the smallest noise for this epsilon of the job's unit; without it --noise says how "
+          "much noise there is")
           .In(kFigure)
           .Asked(&Options::epsilon),
       Row("published-epsilon",
-          "take the noise that the paper asks for, which is too little for this epsilon")
+          "take the noise that the paper asks for at this epsilon; it is too little for that")
           .In(kFigure)
           .Excludes("epsilon")
           .Asked(&Options::published_epsilon),
@@ -217,11 +232,9 @@ std::vector<posix::Field<Options>> Figure() {
 posix::Command PeersAccountCommand() {
   return posix::CommandFor<Options>("account",
                                     "what nodes without a server tell by their publications")
-      .Takes(std::vector<posix::Field<Options>>{
-          Row("model", "model by name, or a file: FILE.toml").Asked(&Options::model)})
+      .Takes(ModelAndOutput())
       .Takes(posix::PeerJobOptionFields(), posix::AllRows(), &Options::job)
-      .Takes(Figure())
-      .Takes(std::vector<posix::Field<Options>>{JsonRow<Options>()})
+      .Takes(FigureFields())
       .Footer(
           "Example: sotto peers account --model ova-logistic --epsilon 3 --delta 1e-9 --peers 10")
       .Runs(Run);

@@ -7,8 +7,8 @@
 
 namespace sotto::server {
 
-// Running it throws std::invalid_argument for options that do not go together,
-// privacy::UnattainableEpsilon, and what opening a model or a file throws.
+// A command of `sotto peers`. Running it throws std::invalid_argument for options that do not go
+// together, privacy::UnattainableEpsilon, and what opening a model or a file throws.
 posix::Command PeersAccountCommand();
 
 }  // namespace sotto::server
