@@ -120,7 +120,7 @@ build_images() {
   mkdir -p new
   make_peer_data train 3
   make_peer_data test 4
-  "${bin}/sotto" simulate --topology peers "${peer_fleet[@]}" "${peer_job[@]}" "${peer_numbers[@]}" \
+  "${bin}/sotto" peers simulate "${peer_fleet[@]}" "${peer_job[@]}" "${peer_numbers[@]}" \
     --seed 7 --job-out new/job.h > simulate.log 2>&1 || fail "simulate --job-out"
   "${bin}/sotto" keys new fleet.db --count "${#cores[@]}" "${seed[@]}" > /dev/null
   for i in "${!cores[@]}"; do
@@ -345,7 +345,7 @@ refusal() {
 # directory PORT OPTION...: on that port, 0: any one; sets port and directory.
 directory() {
   rm -f port
-  "${bin}/sotto" directory --store fleet.db --state state --job job.toml --model ova-logistic --relay \
+  "${bin}/sotto" peers directory --store fleet.db --state state --job job.toml --model ova-logistic --relay \
     --order turns --peers 5 "${seed[@]}" --lease 10 --listen "127.0.0.1:$1" --port-file port \
     --json directory.json --model-out head.bin "${@:2}" >> directory.log 2>&1 &
   directory=$!
@@ -365,7 +365,7 @@ peer_client() {
 start_peers() {
   local here="${PWD}"
   rm -rf fleet.db* keys state ./*.log ./*.json ./sim-00000*
-  (cd "${images}" && "${bin}/sotto" simulate --topology peers "${peer_fleet[@]}" "${peer_job[@]}" \
+  (cd "${images}" && "${bin}/sotto" peers simulate "${peer_fleet[@]}" "${peer_job[@]}" \
     "${peer_numbers[@]}" --seed 7 --job-out "${here}/job.toml" --model-out "${here}/simulated.bin") \
     > simulate.txt 2>&1 || fail "simulate: $(cat simulate.txt)"
   "${bin}/sotto" keys new fleet.db --count 5 "${seed[@]}" --out keys > /dev/null

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "cli/rows.h"
 #include "service/directory_session.h"
 
 namespace sotto::server {
@@ -13,9 +14,7 @@ constexpr auto Row = posix::RowOf<DirectoryRequest>;
 
 Rows Network() {
   return {
-      Row("store", "the store that `sotto keys new` made: the nodes' names")
-          .Required()
-          .Asked(&DirectoryRequest::store),
+      StoreRow<DirectoryRequest>("the store that `sotto keys new` made: the nodes' names"),
       Row("state",
           "folder of the directory's memory, made with the first start; never put an older copy "
           "back")
@@ -52,8 +51,7 @@ Rows Outputs() {
           "peers simulate` does, for tests")
           .OneOf(LeaseOrder::kAny, LeaseOrder::kTurns)
           .Asked(&DirectoryRequest::order),
-      Row("json", "write the results to this file; - is standard output")
-          .Asked(&DirectoryRequest::json),
+      JsonRow<DirectoryRequest>("the results"),
       Row("model-out", "write the newest model to this file at the end, float32 LE; with --relay")
           .Asked(&DirectoryRequest::model_out),
       Row("verbose", "also a line for each lease and connection")

@@ -5,6 +5,7 @@
 
 #include "cli/rows.h"
 #include "net/serve_request.h"
+#include "sim/peer_fields.h"
 #include "sim/simulation_request.h"
 #include "spec/job_spec.h"
 #include "spec/options_table.h"
@@ -18,8 +19,10 @@ std::string Tables() {
   return fmt::format(
       "The job: `sotto simulate` and `sotto serve`\n\n{}\n"
       "Fleet, data and output: `sotto simulate`\n\n{}\n"
+      "Nodes without a server: `sotto peers simulate`\n\n{}\n"
       "Network, store and output: `sotto serve`\n\n{}",
-      JobOptionsTable(JobFields()), OptionsTable(SimulationFields()), OptionsTable(ServeFields()));
+      JobOptionsTable(JobFields()), OptionsTable(SimulationFields()), OptionsTable(PeersFields()),
+      OptionsTable(ServeFields()));
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kDecimals = 3;  // of an epsilon
 constexpr double kUnit = 0x1p-20;
-constexpr double kMostPeers = 1e6;
+constexpr int64_t kMostPeers = 1'000'000;
 
 struct Options {
   std::string model = "ova-logistic";

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "sotto/options/command.h"
 #include "sotto/peer/peer_options.h"
 #include "sotto/policy/policies.h"
 #include "spec/job_spec.h"
@@ -32,17 +33,6 @@ Field<PeersRequest> Shared(const Table& table, const char* name) {
 }
 Field<PeersRequest> OfSimulation(const char* name) { return Shared(SimulationFields(), name); }
 Field<PeersRequest> OfJob(const char* name) { return Shared(JobFields(), name); }
-
-// A setting of the nodes' job.
-Field<PeersRequest> OfNodes(const char* name) {
-  return posix::RowAt<PeersRequest>(Find(posix::PeerJobFields(), name), &PeersRequest::nodes);
-}
-
-// The same, for a member that is absent unless somebody asks.
-template <class Member>
-Field<PeersRequest> OfNodesIfAsked(const char* name, const char* by_default, Member member) {
-  return OfNodes(name).ByDefault(by_default).Asked(member);
-}
 
 Fields FleetAndData() {
   return {
@@ -80,27 +70,30 @@ Fields Collaboration() {
   };
 }
 
+// What follows from the policy or the unit unless somebody asks: the row, for another member.
+Field<PeersRequest> Derived(Field<PeersRequest> row) {
+  const std::string_view name = row.name;
+  if (name == "clip") return row.ByDefault("0.4 with --unit device").Asked(&PeersRequest::clip_l2);
+  if (name == "most-local-steps") {
+    return row.ByDefault("always 1, period:K K, coin:P what one in 1000 exceeds, else all")
+        .Asked(&PeersRequest::most_local_steps);
+  }
+  if (name == "most-releases") {
+    return row.ByDefault("what the policy publishes; coin:P: what one node in 1000 exceeds")
+        .Asked(&PeersRequest::most_releases);
+  }
+  return row;
+}
+
+// The settings of the nodes' job, but for the noise, which follows from --epsilon, and the salt.
 Fields NodesJob() {
-  return {
-      OfJob("model").In(posix::kPeerJobGroup).ByDefault("one dense layer that fits the samples"),
-      OfNodes("rule"),
-      OfNodes("unit"),
-      OfNodes("batch-size"),
-      OfNodes("learning-rate"),
-      OfNodes("weight-decay"),
-      OfNodes("range"),
-      OfNodes("error-clip"),
-      OfNodes("feature-norm"),
-      OfNodesIfAsked("clip", "0.4 with --unit device", &PeersRequest::clip_l2),
-      OfNodes("passes"),
-      OfNodesIfAsked("most-local-steps",
-                     "always 1, period:K K, coin:P what one in 1000 exceeds, else all",
-                     &PeersRequest::most_local_steps),
-      OfNodes("publication-steps"),
-      OfNodesIfAsked("most-releases",
-                     "what the policy publishes; coin:P: what one node in 1000 exceeds",
-                     &PeersRequest::most_releases),
-  };
+  Fields all = {
+      OfJob("model").In(posix::kPeerJobGroup).ByDefault("one dense layer that fits the samples")};
+  const posix::Pick pick = posix::Without({"noise", "salt"});
+  for (const Field<PeerJob>& row : posix::PeerJobFields()) {
+    if (pick(row)) all.push_back(Derived(posix::RowAt<PeersRequest>(row, &PeersRequest::nodes)));
+  }
+  return all;
 }
 
 std::string WhyNoMechanism(const std::string& text) {
@@ -118,10 +111,12 @@ Fields Privacy() {
           .In(Group::kPrivacy)
           .OneOf(PeerNoise::kSound, PeerNoise::kPublished)
           .Asked(&PeersRequest::noise),
-      OfJob("mechanism")
-          .ByDefault("discrete Gaussian noise")
+      Row("mechanism", "none: publications without noise, NO PRIVACY; the same as --unit none")
+          .In(Group::kPrivacy)
           .OneOfNames({"none"})
-          .Checked(WhyNoMechanism),
+          .Checked(WhyNoMechanism)
+          .ByDefault("discrete Gaussian noise")
+          .Asked([](auto& request) -> auto& { return request.job.codec; }),
   };
 }
 
