@@ -147,11 +147,6 @@ std::string DescribeRest(const JobLedger& ledger) {
         "  after {}{}, released or not: epsilon {}\n", ledger.job.attempts == 1 ? "" : "all ",
         Counted(ledger.job.attempts, "attempt"), DescribeEach(ledger.after_attempts));
   }
-  if (ledger.closed_early_uncharged) {
-    text +=
-        "  begun by a program that closed rounds early: against whoever knows when its models came "
-        "out,\n  the figure against whoever sees who uploads holds\n";
-  }
   return text;
 }
 
@@ -239,7 +234,6 @@ Json ToJson(const JobLedger& ledger) {
           {"attempts", job.attempts},
           {"devices", job.devices.size()},
           {"composed_with", ledger.before},
-          {"closed_early_uncharged", ledger.closed_early_uncharged},
           {"claims_after_attempts", ClaimsToJson(ledger.after_attempts)}};
 }
 

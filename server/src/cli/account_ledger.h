@@ -10,9 +10,7 @@ class App;
 namespace sotto::server {
 
 // Adds the command to `sotto account`. Running it throws what opening the store throws, and
-// std::runtime_error if the JSON file cannot be written. A store that a server has open is refused,
-// because a store belongs to one process at a time. A file that nobody may write will do, unless it
-// is of an older version: that is converted, as by every command.
+// std::runtime_error if the JSON file cannot be written. A file that nobody may write will do.
 void AddAccountLedgerCommand(CLI::App& account);
 
 }  // namespace sotto::server

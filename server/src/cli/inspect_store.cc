@@ -53,13 +53,6 @@ nlohmann::ordered_json ToJson(const std::vector<StoredModels>& models) {
 }
 
 std::string Describe(const std::string& store, const StoreReport& report) {
-  if (!report.is_chained) {
-    return fmt::format(
-        "{}: version {}: its file is sound, and its records have no chain; a command that opens "
-        "it, "
-        "for example `sotto keys list`, converts it\n",
-        store, report.version);
-  }
   return fmt::format(
       "{}: version {}, {}, each as it was written\n"
       "  devices    {}, {} eligible\n"
@@ -78,8 +71,6 @@ std::string Describe(const std::string& store, const StoreReport& report) {
 
 nlohmann::ordered_json ToJson(const std::string& store, const StoreReport& report) {
   nlohmann::ordered_json json = {{"store", store}, {"version", report.version}};
-  json["chained"] = report.is_chained;
-  if (!report.is_chained) return json;
   json["records"] = report.records;
   json["head"] = report.head;
   json["last_record"] = report.last_record;

@@ -116,10 +116,6 @@ double BudgetFromConfiguration(const std::string& path, const std::string& held)
   return budget->is_null() ? kInfinity : budget->get<double>();
 }
 
-bool ClosedEarlyUncharged(const std::string& path, const std::string& held) {
-  return !Parse(path, held).contains("close_early");
-}
-
 std::optional<ChangedField> FirstChange(const Json& before, const Json& now) {
   for (const Json& side : {now, before}) {
     for (const auto& item : side.items()) {

@@ -54,7 +54,6 @@ struct JobEntry {
   std::string model;
   std::string configuration;           // text of ConfigurationToJson()
   int64_t begun = 0;                   // seconds since 1970
-  int64_t surcharge = 0;               // attempts charged although they released nothing
   std::vector<int64_t> devices;        // numbers of all that were eligible while it ran, ascending
   std::vector<int64_t> first_devices;  // those with which it began, ascending
   std::vector<FleetEntry> fleets;      // changes, in their order

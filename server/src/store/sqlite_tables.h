@@ -1,25 +1,22 @@
-// Version 5 of a SQLite store's tables, frozen as text: see sqlite_versions.h. Part of
-// sotto::server/store.
-#include "store/sqlite_version5.h"
+// The tables of a SQLite store: its schema. Part of sotto::server/store.
+//
+// To change the schema, change the text and raise kSchemaVersion. A store of another schema is then
+// refused (sqlite_schema.h). Once a release has written stores, the change also needs a conversion
+// from the schema of that release, and its test.
+//
+// Constants: safe from any thread.
+#ifndef SOTTO_STORE_SQLITE_TABLES_H_
+#define SOTTO_STORE_SQLITE_TABLES_H_
 
-#include "store/sqlite_version4.h"
+#include <cstdint>
 
 namespace sotto::server {
 
-const char kPutAside4[] = R"sql(
-ALTER TABLE store RENAME TO former_store;
-ALTER TABLE devices RENAME TO former_devices;
-ALTER TABLE revocations RENAME TO former_revocations;
-ALTER TABLE jobs RENAME TO former_jobs;
-ALTER TABLE job_devices RENAME TO former_job_devices;
-ALTER TABLE attempts RENAME TO former_attempts;
-ALTER TABLE releases RENAME TO former_releases;
-ALTER TABLE facts RENAME TO former_facts;
-ALTER TABLE claims RENAME TO former_claims;
-ALTER TABLE chain RENAME TO former_chain;
-)sql";
+inline constexpr int64_t kSchemaVersion = 7;
 
-const char kTables5[] = R"sql(
+// SQLite keeps this text, its comments included, and a store is refused if its text differs. Two
+// columns are 0 in every store: store.former_version and jobs.surcharge.
+inline constexpr char kTables[] = R"sql(
 CREATE TABLE store (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   receipt_key BLOB NOT NULL CHECK (length(receipt_key) = 32),
@@ -125,6 +122,25 @@ CREATE TABLE claims (
   PRIMARY KEY (job, round, position),
   FOREIGN KEY (job, round) REFERENCES releases (job, round)
 ) STRICT;
+CREATE TABLE evaluations (
+  job INTEGER NOT NULL,
+  round INTEGER NOT NULL,  -- whose model was evaluated
+  data TEXT NOT NULL,      -- the test set's name
+  samples INTEGER NOT NULL,
+  loss REAL,  -- mean over the samples; NULL: not finite
+  evaluated INTEGER NOT NULL,
+  PRIMARY KEY (job, round),
+  FOREIGN KEY (job, round) REFERENCES releases (job, round)
+) STRICT;
+CREATE TABLE evaluated_classes (
+  job INTEGER NOT NULL,
+  round INTEGER NOT NULL,
+  class INTEGER NOT NULL,  -- from 0; no rows: the model predicts no class
+  correct INTEGER NOT NULL,
+  total INTEGER NOT NULL,
+  PRIMARY KEY (job, round, class),
+  FOREIGN KEY (job, round) REFERENCES evaluations (job, round)
+) STRICT;
 CREATE TABLE chain (
   sequence INTEGER PRIMARY KEY,
   kind TEXT NOT NULL,
@@ -134,76 +150,36 @@ CREATE TABLE chain (
   hash BLOB NOT NULL CHECK (length(hash) = 32),
   UNIQUE (kind, first_key, second_key, third_key)
 ) STRICT;
+CREATE TABLE rotations (
+  device INTEGER NOT NULL REFERENCES devices (position),
+  number INTEGER NOT NULL,  -- of the device's rotations, from 1; the last one's secret is in use
+  secret BLOB NOT NULL UNIQUE CHECK (length(secret) = 32),
+  rotated INTEGER NOT NULL,
+  PRIMARY KEY (device, number)
+) STRICT;
+CREATE TABLE fleets (
+  job INTEGER NOT NULL REFERENCES jobs (number),
+  number INTEGER NOT NULL,  -- of the job's changes, from 1
+  round INTEGER NOT NULL,   -- it holds from this attempt on
+  attempt INTEGER NOT NULL,
+  devices INTEGER NOT NULL,  -- eligible; before the first change as many as the job began with
+  PRIMARY KEY (job, number)
+) STRICT;
+CREATE TABLE extensions (
+  job INTEGER NOT NULL REFERENCES jobs (number),
+  number INTEGER NOT NULL,  -- of the job's extensions, from 1
+  rounds INTEGER NOT NULL,  -- of the whole job from now on
+  epsilon_budget REAL,      -- from now on; NULL: none
+  extended INTEGER NOT NULL,
+  PRIMARY KEY (job, number)
+) STRICT;
+CREATE TABLE pauses (
+  number INTEGER PRIMARY KEY,  -- from 1; the last one holds
+  paused INTEGER NOT NULL CHECK (paused IN (0, 1)),
+  since INTEGER NOT NULL
+) STRICT;
 )sql";
-
-// From a version before 4 the tables `store` and `chain` come empty.
-const char kCopy4To5[] = R"sql(
-INSERT INTO store (one, receipt_key, created, former_version)
-  SELECT one, receipt_key, created, former_version
-  FROM former_store;
-INSERT INTO devices (position, id, secret, created, seeded)
-  SELECT position, id, secret, created, seeded
-  FROM former_devices ORDER BY position;
-INSERT INTO revocations (device, revoked)
-  SELECT device, revoked
-  FROM former_revocations;
-INSERT INTO jobs (number, job_id, model, model_digest, configuration, begun, surcharge)
-  SELECT number, job_id, model, model_digest, configuration, begun, surcharge
-  FROM former_jobs ORDER BY number;
-INSERT INTO job_devices (job, device, start)
-  SELECT job, device, start
-  FROM former_job_devices;
-INSERT INTO attempts (job, round, attempt, cohort, opened)
-  SELECT job, round, attempt, cohort, opened
-  FROM former_attempts ORDER BY rowid;
-INSERT INTO releases (job, round, attempt, reported, released)
-  SELECT job, round, attempt, reported, released
-  FROM former_releases ORDER BY rowid;
-INSERT INTO models (job, round, parameters, optimiser_state, next_clip_l2)
-  SELECT job, round, parameters, optimiser_state, next_clip_l2
-  FROM former_releases ORDER BY rowid;
-INSERT INTO facts (
-    job, round, mechanism, sampling, devices, cohort, planned, rounds, dimension, clip_l2,
-    clip_bit_scale, sigma, colluders, delta, private_noise_multiplier, participants_known,
-    certificate_eta, certificate_tau, certificate_range, noise_multiplier,
-    accounted_noise_multiplier, attempts, charged_rounds, earlier_rounds, numeric_error,
-    seeded)
-  SELECT
-    job, round, mechanism, sampling, devices, cohort, planned, rounds, dimension, clip_l2,
-    clip_bit_scale, sigma, colluders, delta, private_noise_multiplier, participants_known,
-    certificate_eta, certificate_tau, certificate_range, noise_multiplier,
-    accounted_noise_multiplier, attempts, charged_rounds, earlier_rounds, numeric_error,
-    seeded
-  FROM former_facts ORDER BY rowid;
-INSERT INTO claims (
-    job, round, position, adversary, view, unit, adjacency, sensitivity, colluders,
-    trust_mode, epsilon, delta, accountant, assumptions)
-  SELECT
-    job, round, position, adversary, view, unit, adjacency, sensitivity, colluders,
-    trust_mode, epsilon, delta, accountant, assumptions
-  FROM former_claims ORDER BY rowid;
-INSERT INTO chain (sequence, kind, first_key, second_key, third_key, hash)
-  SELECT sequence, kind, first_key, second_key, third_key, hash
-  FROM former_chain ORDER BY sequence;
-DROP TABLE former_chain;
-DROP TABLE former_claims;
-DROP TABLE former_facts;
-DROP TABLE former_releases;
-DROP TABLE former_attempts;
-DROP TABLE former_job_devices;
-DROP TABLE former_jobs;
-DROP TABLE former_revocations;
-DROP TABLE former_devices;
-DROP TABLE former_store;
-)sql";
-
-const char kModelsOfVersion4[] = R"sql(
-CREATE TEMP VIEW models AS
-  SELECT job, round, parameters, optimiser_state, next_clip_l2 FROM releases
-)sql";
-
-void BeginNewChain(Database& database, int64_t former_version) {
-  if (former_version < kFirstVersionWithChain) BeginChain(database, former_version);
-}
 
 }  // namespace sotto::server
+
+#endif  // SOTTO_STORE_SQLITE_TABLES_H_
