@@ -25,6 +25,7 @@ sotto_policy(standard_headers standard_headers.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(layering layering.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(net_messages net_messages.sh ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})
 sotto_policy(format format.sh ${PROJECT_SOURCE_DIR})
+sotto_policy(phrases phrases.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(lrq_tables lrq_tables.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/lrq_tables)
 sotto_policy(protocol_tables protocol_tables.sh ${PROJECT_SOURCE_DIR}
              ${sotto_policy_work}/protocol_tables)

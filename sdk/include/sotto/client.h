@@ -31,7 +31,7 @@
 //      server, which can remove that noise.
 //   2. A task with private noise (trust mode `private-noise`) makes the device add noise that only
 //      the device knows. An untrusted server could ask for less noise, or for none. So the device
-//      has a limit of its own, min_private_noise_q20. It compares the limit with
+//      has its own limit, min_private_noise_q20. It compares the limit with
 //      z = deviation / (2 clip_l2), computed from the task that it then executes.
 //   3. Each update costs as much as one Gaussian mechanism of multiplier z under replace-one
 //      adjacency. Sampling does not amplify this privacy, since the server knows who takes part.
@@ -225,8 +225,8 @@ class Client {
 
   // Does at most one mini-batch, or prepares one request. On any status but kOk the round is given
   // up: keys are wiped and the next Step() starts over with Hello. Returns the statuses of
-  // LocalRound, the ledger and the port, and those of Check() for a bad configuration. A training
-  // that fails is no failure of the round: see local_round.h and local_round().failure().
+  // LocalRound, the ledger and the port, and for a bad configuration the statuses of Check(). A
+  // training that fails is no failure of the round: see local_round.h and local_round().failure().
   Status Step(Progress* progress);
 
   // Takes the answer to request(). The last part of a model is written before it returns.

@@ -99,7 +99,7 @@ constexpr int kLeastSteps = 4;
   }
 }
 
-// Flags integers that may be above that of bound_q20.
+// Flags integers that may be above the integer of bound_q20.
 [[gnu::always_inline]] inline void AboveLoop(Span<const DitherCell> cells, int32_t bound_q20,
                                              const int32_t* m, uint8_t* flags) {
   const int64_t bound_q27 = static_cast<int64_t>(bound_q20) * 128;

@@ -10,8 +10,8 @@
 // Time. This is rejection sampling. A draw takes 14 words of 32 bits on average where sigma is
 // large. There is no upper limit, but the probability of a longer draw falls geometrically. The
 // time depends on the random bits only, and so on the value drawn. It does not depend on the data
-// to which the value is added. Whoever can time a single draw on the device learns something about
-// this draw's noise.
+// to which the value is added. An attacker who can time a single draw on the device learns
+// something about this draw's noise.
 //
 // Failure. After a failure of the random stream the results mean nothing, but every call ends; the
 // caller checks random->status(). One thread at a time uses a random stream.

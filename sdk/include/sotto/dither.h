@@ -46,8 +46,8 @@ enum class DitherKind : uint8_t {
   kUniform = 2,
 };
 
-// Bounds that every Gaussian cell keeps, Q27. The smallest step is that of r = g, 2 sqrt(2 ln 2),
-// the largest that of the last of 2^96 layers.
+// Bounds that every Gaussian cell keeps, Q27. The smallest step is at r = g, 2 sqrt(2 ln 2), the
+// largest at the last of 2^96 layers.
 constexpr int32_t kMinStepQ27 = 316058594;
 constexpr int32_t kMaxStepQ27 = 1582218387;
 constexpr int32_t kUniformStepQ27 = 1 << 25;

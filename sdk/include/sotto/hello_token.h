@@ -2,17 +2,17 @@
 // Part of sotto/crypto.
 //
 // A TLS 1.2 server learns who connects only after it has begun a handshake, which costs it memory
-// and computation. So whoever opens thousands of connections would keep devices waiting. A device
-// therefore names a protocol in its ClientHello (ALPN, RFC 7301) that is made of its key. A server
-// recognizes it by a lookup, and serves that connection first. No protocol is ever selected.
+// and computation. So a stranger who opens thousands of connections would keep devices waiting. A
+// device therefore names a protocol in its ClientHello (ALPN, RFC 7301) that is made of its key. A
+// server recognizes it by a lookup, and serves that connection first. No protocol is ever selected.
 //
 //   token = first 24 bytes of HKDF(psk, label key_label::kHello) (DeriveKey() with zeros)
 //   name  = "sotto/" and the token in 48 lower-case hexadecimal digits
 //
 // The token is no proof of identity: the handshake is. It crosses the network in the clear, always
-// the same. Whoever reads it on the way can come first in the device's place until its handshake
-// fails, and recognizes the device, whose name TLS shows as well. Without it a device is served as
-// its address allows.
+// the same. An attacker who reads it on the way can come first in the device's place until the
+// attacker's handshake fails, and recognizes the device, whose name TLS shows as well. Without it a
+// device is served as its address allows.
 #ifndef SOTTO_HELLO_TOKEN_H_
 #define SOTTO_HELLO_TOKEN_H_
 

@@ -1,6 +1,6 @@
 // Every label under which a key is derived. Part of sotto/crypto.
 //
-// A key serves one purpose: HKDF with a label of its own separates it from all other keys. All
+// A key serves one purpose: HKDF with a separate label separates it from all other keys. All
 // labels are in this file, so a new label is easily compared with the others; a test shows that
 // they differ. Running devices and servers derive keys with these labels: never change one.
 // Constants only.

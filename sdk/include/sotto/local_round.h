@@ -82,7 +82,7 @@ struct LocalRoundBuffers {
 
 class LocalRound {
  public:
-  // engine and words are those of UpdateEncoder().
+  // engine and words: as for UpdateEncoder().
   explicit LocalRound(const DitherEngine& engine = {}, Span<uint64_t> words = {})
       : encoder_(engine, words) {}
   ~LocalRound() { Wipe(); }
@@ -129,7 +129,7 @@ class LocalRound {
   // [kNonceSize] the nonce of the current round, from Begin() to Wipe().
   ByteSpan nonce() const { return ByteSpan(drawn_).first(kNonceSize); }
 
-  // Number of updates with private noise since construction, each with noise of its own. An update
+  // Number of updates with private noise since construction, each with its own noise. An update
   // counts once it is encoded, whether or not it is read; reading it again does not count again.
   uint32_t private_updates() const { return private_updates_; }
 

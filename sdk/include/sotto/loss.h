@@ -4,9 +4,9 @@
 // only the losses that its nets name.
 //
 //   using Net = sotto::nn::Sequential<sotto::nn::Dense<50, 10>, sotto::nn::OneVsAll>;
-//   using Detector = sotto::nn::Sequential<sotto::nn::Dense<64, 8>, sotto::nn::Tanh,
-//                                          sotto::nn::Dense<8, 64>,
-//                                          sotto::nn::MeanSquaredError<sotto::nn::TargetKind::kInput>>;
+//   using Detector = sotto::nn::Sequential<
+//       sotto::nn::Dense<64, 8>, sotto::nn::Tanh, sotto::nn::Dense<8, 64>,
+//       sotto::nn::MeanSquaredError<sotto::nn::TargetKind::kInput>>;
 //
 // A batch's loss is the mean over its samples.
 #ifndef SOTTO_LOSS_H_

@@ -87,7 +87,7 @@ struct ModelInfo {
   bool has_gradient_options = true;
   GradientClipOf gradient_for = GradientClipOf::kSample;
   // What train_batch and predict do to a sample's raw features first. A model that prepares samples
-  // has functions of its own, see MakeModelInfo() in nn.h: setting this alone is not enough.
+  // has other functions, see MakeModelInfo() in nn.h: setting this alone is not enough.
   Span<const nn::PreparationStep> preparation = {};
   Span<const char* const> class_names = {};  // [classes], UTF-8; or empty: classes are numbers
 

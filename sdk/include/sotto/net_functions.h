@@ -123,8 +123,8 @@ constexpr ModelInfo FunctionsOf() {
   return model;
 }
 
-// The functions that `use` gives, for a model that prepares samples. Those of nets prepare what
-// they predict in the net's first tensor.
+// The functions that `use` gives, for a model that prepares samples. The functions of nets prepare
+// what they predict in the net's first tensor.
 template <void (*use)(ModelInfo*)>
 constexpr void UsePrepared(ModelInfo* model) {
   use(model);

@@ -1,8 +1,8 @@
 // The workspace of a net in training, counted when it compiles. Part of sotto/nn.
 //
 // A net needs, in Reals: its tensors, each with its activation and then its delta (a layer in place
-// has none of its own); what layers keep for the way back; scratch, shared by all; and for each
-// layer with parameters what its gradient needs, the smaller of two:
+// has none); what layers keep for the way back; scratch, shared by all; and for each layer with
+// parameters what its gradient needs, the smaller of two:
 //   sum    [parameters] the gradient so far: for few weights that are used at many positions
 //   batch  [batch][inputs + outputs] inputs and output deltas of the batch: for many weights. The
 //          gradient is computed in the end, two rows at a time in scratch.
@@ -55,14 +55,14 @@ constexpr size_t NetMemory(Span<const LayerPlan> plan, size_t batch) {
   return size + scratch;
 }
 
-// A lone Dense with softmax and cross-entropy has a training of its own, which needs less memory.
+// A lone Dense with softmax and cross-entropy has a separate training, which needs less memory.
 constexpr bool IsSoftmaxRegression(Span<const LayerPlan> plan, const LossPlan& loss) {
   return plan.size() == 1 && plan[0].info.kind == LayerKind::kDense && plan[0].frozen == nullptr &&
          loss.kind == LossKind::kSoftmaxCrossEntropy;
 }
 
-// Reals of scratch memory in a training with batches of at most `batch` samples: those of the net
-// and a target.
+// Reals of scratch memory in a training with batches of at most `batch` samples: for the net and a
+// target.
 constexpr size_t TrainingMemory(Span<const LayerPlan> plan, const LossPlan& loss, size_t batch) {
   const LayerInfo& last = plan[plan.size() - 1].info;
   if (IsSoftmaxRegression(plan, loss)) {

@@ -283,8 +283,8 @@ struct Sequential<Input<axes...>, Rest...>
 // The net `Net`, trained in fixed point. For cores without a floating-point unit: they spend a
 // ninth of the instructions that float32 takes. Parameters are float32 before and after a
 // training, so models, updates and digests are the same as for Net, and boards of both kinds can
-// serve one job. Memory is that of Net, and scratch where a Dense keeps a sum of gradients: its
-// inputs once more. The bits agree on every CPU.
+// serve one job. It takes the memory of Net, and more scratch where a Dense keeps a sum of
+// gradients: its inputs once more. The bits agree on every CPU.
 //
 //   using Net = sotto::nn::FixedPoint<sotto::nn::Sequential<sotto::nn::Dense<64, 10>>>;
 //
@@ -298,7 +298,7 @@ struct Sequential<Input<axes...>, Rest...>
 // against stochastic rounding. ModelInfo::predict computes in integers, too, and makes them anew in
 // its scratch memory: one more number a parameter.
 //
-// A lone Dense with softmax and cross-entropy has formats of its own: features beyond 8 count as 8,
+// A lone Dense with softmax and cross-entropy has other formats: features beyond 8 count as 8,
 // and a step rounds each parameter once a sample, so after n samples it differs by at most n * 3e-8
 // from the result of the same steps without rounding. It has no momentum.
 template <class Net>

@@ -30,7 +30,7 @@ namespace sotto {
 // bytes.
 constexpr size_t kProgramUnit = 32;
 
-// Pages of the two slots: page 0 and 1 are those of StoreSlot::kClient, 2 and 3 of kPeer.
+// Pages of the two slots: pages 0 and 1 belong to StoreSlot::kClient, 2 and 3 to kPeer.
 constexpr uint32_t kStorePages = 4;
 
 // The memory: four pages. Each call returns kOk, or any other status for a failure.

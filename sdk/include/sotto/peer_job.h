@@ -1,6 +1,6 @@
 // The job that nodes without a server share, and what one publication may tell. Part of sotto/peer.
 //
-// M nodes train one model. Each has samples of its own and visits them batch by batch. At a step it
+// M nodes train one model. Each has its own samples and visits them batch by batch. At a step it
 // learns alone (Local) or publishes (Global):
 //   Local    w_L <- clamp(w_L - local_rate * g(w_L))
 //   Global   u = what the node adds; k = base + u + noise, integers; everybody may read k
@@ -38,7 +38,8 @@
 //      of a convex function.
 //   2. A step of rate at most 2 / (mu + lambda) is non-expansive (Hardt, Recht, Singer 2016, Lemma
 //      3.7), and so is clamp(). Validity demands local_rate <= 1 / (mu + lambda). The weight decay
-//      cancels in the difference of two runs at the same w, so L is that of the data term alone.
+//      cancels in the difference of two runs at the same w, so L is the constant of the data term
+//      alone.
 //   3. Lemma 4 of the paper. A replaced sample is in one batch. In a Local step it moves w_L by
 //      local_rate 2 L / b, later steps do not enlarge that, and u by 2 eta L / b under each rule
 //      (average halves it). In a step of a publication it moves u by eta 2 L / b.
@@ -47,8 +48,8 @@
 //      the unit none). So a pass costs a sample the most that one publication costs (parallel
 //      composition), `passes` passes sqrt(passes) times that, and a sample that lies on c nodes
 //      sqrt(c) times that.
-//   5. K outputs are K models with disjoint weights: their joint difference is sqrt(K) times that
-//      of one. No clip couples them; a joint clip would break lemma 2.
+//   5. K outputs are K models with disjoint weights: their joint difference is sqrt(K) times the
+//      difference of one. No clip couples them; a joint clip would break lemma 2.
 //   6. Float32. One step's rounding errors move one output's weights by at most e, so a difference
 //      grows by 2 e a step, local or of a publication: PeerStepError() has the bound. The number of
 //      local steps that a publication carries is at most most_local_steps; a node that has taken

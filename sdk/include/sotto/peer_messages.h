@@ -50,7 +50,7 @@ struct PeerRequest {
   ByteSpan address;                       // kJoin: where this node listens; empty: it does not
   bool has_public_policy = true;          // kJoin: for the operator; a node states no epsilon else
 
-  uint32_t step = 0;   // kLease: the node's next step. The node asks for none before it any more
+  uint32_t step = 0;   // kLease: the node's next step. It asks for no earlier step any more
   uint32_t fence = 0;  // kRelease, kCommit: of the lease
   uint32_t node = 0;   // kRosterEntry
 

@@ -1,7 +1,7 @@
 // A node without a server: its dialogue with directory, relay and neighbours as a state machine
 // without I/O. Part of sotto/client.
 //
-// The node's steps are those of sotto/peer_trainer.h. This class asks for a lease, gets the newest
+// The node takes the steps of sotto/peer_trainer.h. This class asks for a lease, gets the newest
 // publication, and sees to it that the node's own one reaches the others. The caller moves
 // messages:
 //

@@ -1,9 +1,12 @@
 // A node without a server: samples, models, noise, ledger; no messages. Part of sotto/peer.
 //
 //   PeerTrainer trainer;
-//   trainer.Begin(config, buffers);              // reads the ledger in the store
-//   if (trainer.has_pending()) { stage and commit trainer.publication() once more; trainer.Adopt();
-//   } while (!trainer.is_done()) {
+//   trainer.Begin(config, buffers);               // reads the ledger in the store
+//   if (trainer.has_pending()) {
+//     ... stage and commit trainer.publication() once more ...
+//     trainer.Adopt(committed);
+//   }
+//   while (!trainer.is_done()) {
 //     bool share = false;
 //     trainer.Decide(policy, &share);
 //     if (!share) { trainer.LearnAlone(); continue; }

@@ -1,7 +1,7 @@
 // Encodes the messages of nodes without a server as frames of bytes, and decodes them.
 // Part of sotto/wire.
 //
-// Frames are those of sotto/wire.h, which finds them in a stream (FrameReader); a frame's body is
+// Frames are as in sotto/wire.h, which finds them in a stream (FrameReader); a frame's body is
 // one PeerRequest or PeerReply as a protocol buffer (sdk/src/wire/peer.proto). server/PEERS.md
 // specifies every field. Frames travel inside TLS; nothing here protects them.
 //

@@ -2,7 +2,7 @@
 //
 // A port implements two functions over a file, flash or EEPROM. A slot holds one record, which is
 // replaced as a whole: after a reset at any moment load() gives the old record or the new one,
-// never a mixture. Whoever keeps a record puts a checksum into it, so that worn-out memory is
+// never a mixture. The owner of a record puts a checksum into it, so that worn-out memory is
 // noticed. A record counts what has left the device. An older copy of a record that comes back, for
 // example from a back-up, makes the device forget what it has spent: never restore one.
 //

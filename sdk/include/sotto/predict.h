@@ -20,7 +20,7 @@
 // Parameters are constants and stay in flash. A model of MakePredictionModel() names the functions
 // of the way forward alone, so a firmware that does not train links nothing of a training. The
 // outputs have the same bits on every CPU: a board finds the class that `sotto model predict`
-// finds. Pure functions, safe in any thread or interrupt with memory of its own.
+// finds. Pure functions, safe in any thread or interrupt with its own memory.
 #ifndef SOTTO_PREDICT_H_
 #define SOTTO_PREDICT_H_
 
@@ -77,7 +77,7 @@ namespace nn {
 namespace internal {
 
 // A layer that only goes forward. Softmax regression on one Dense needs no functions for its
-// training; here it has those of any Dense.
+// training; here it has the functions of any Dense.
 constexpr LayerPlan ForwardPlan(LayerPlan layer, Arithmetic arithmetic) {
   if (layer.info.kind == LayerKind::kDense && layer.functions.forward == nullptr) {
     const Real* const frozen = layer.frozen;

@@ -1,7 +1,7 @@
 // The noise that a device adds to its own update, against the server. Part of sotto/lrq.
 //
 // Purpose. Gau-LRQ's noise protects the models that the server releases, but the server can remove
-// it from an update. So in the trust mode `private-noise` a device adds noise of its own.
+// it from an update. So in the trust mode `private-noise` a device adds its own noise.
 //
 // Guarantee against the server:
 //   1. The device adds discrete Gaussian noise to the clipped integers v of its update
@@ -14,9 +14,9 @@
 //   4. z follows from the task alone. The server asks for deviation, quantizer_scale and clip_l2,
 //      and the device checks them (train_task.h, client.h).
 //
-// Seed. It is 32 bytes of the device's own entropy, for one update, known to nobody else. Whoever
-// knows the seed can remove the noise. The encoder passes over the update several times and does
-// not store the noise: batch b of kDitherBatch coordinates is drawn from the ChaCha20 stream b
+// Seed. It is 32 bytes of the device's own entropy, for one update, known to nobody else. A party
+// that knows the seed can remove the noise. The encoder passes over the update several times and
+// does not store the noise: batch b of kDitherBatch coordinates is drawn from the ChaCha20 stream b
 // under the seed, so a coordinate's noise is the same in every pass.
 //
 // Time: see discrete_gaussian.h. It does not depend on the update. One thread at a time.

@@ -12,13 +12,13 @@
 //   64 ..     parameters
 // A parameter is q 2^s units of 2^-20, at most 16 in magnitude: float32 holds it exactly. Raw: each
 // q is an i32, little endian. Range: each q is coded by an adaptive binary range coder
-// (range_coder.h): the number of binary digits of |q| in unary, each decision with a probability of
-// its own; the digits behind the first one and the sign as fair bits. Both codings may follow for
-// the same model; an encoder takes the shorter one, range if they are equal.
+// (range_coder.h): the number of binary digits of |q| in unary, each decision with its own
+// probability; the digits behind the first one and the sign as fair bits. Both codings may follow
+// for the same model; an encoder takes the shorter one, range if they are equal.
 //
-// The bytes are fixed before any of them is sent, and whoever asks gets the same ones: one release,
-// one noise. Any bytes may be decoded; malformed ones are refused. Integers alone: the same bytes
-// on every CPU. Pure functions, safe in any thread.
+// The bytes are fixed before any of them is sent, and everybody who asks gets the same ones: one
+// release, one noise. Any bytes may be decoded; malformed ones are refused. Integers alone: the
+// same bytes on every CPU. Pure functions, safe in any thread.
 #ifndef SOTTO_PUBLICATION_H_
 #define SOTTO_PUBLICATION_H_
 

@@ -1,10 +1,10 @@
 // A device's entropy in a seeded run. INSECURE: for simulations and tests. Part of sotto/local.
 //
 // In a seeded run the nonce of a training and the seed of its private noise must be the same in the
-// simulator, in a process of its own and on a board, whatever the device did before. So they are a
+// simulator, in a separate process and on a board, whatever the device did before. So they are a
 // function of the device's secret and of the current round and attempt. Never use this for a device
-// whose data matter: whoever knows the seed knows the noise. A round draws entropy once; TLS must
-// have another source.
+// whose data matter: a person who knows the seed knows the noise. A round draws entropy once; TLS
+// must have another source.
 #ifndef SOTTO_SEEDED_ENTROPY_H_
 #define SOTTO_SEEDED_ENTROPY_H_
 

@@ -54,7 +54,7 @@ class SharePolicy {
 
   constexpr bool has_public_inputs() const { return private_ == nullptr; }
 
-  // With a private policy `now` has all members, else those of PublicSituation.
+  // With a private policy `now` has all members, else the members of PublicSituation.
   Status Decide(const PrivateSituation& now, bool* share) const;
 
  private:

@@ -1,4 +1,4 @@
-// TLS 1.2 with a pre-shared key (RFC 4279, RFC 5489), client and server, without I/O of its own.
+// TLS 1.2 with a pre-shared key (RFC 4279, RFC 5489), client and server. The caller does the I/O.
 // Part of sotto/tls (library sotto::tls, beside sotto::sdk).
 //
 // The caller moves bytes; a session says what it waits for:
@@ -48,8 +48,8 @@ struct TlsSessionState;
 constexpr size_t kTlsStorageSize = sizeof(void*) == 4 ? 704 : 1024;
 
 // A handshake in which a session has received more bytes than these fails; Sotto's own have some
-// 400. Without a limit, whoever reaches the link could keep a session busy for ever with alerts
-// that TLS has to ignore.
+// 400. Without a limit, a stranger who reaches the link could keep a session busy for ever with
+// alerts that TLS has to ignore.
 constexpr uint32_t kMaxHandshakeBytes = 4096;
 
 // The link below a session: a reliable byte stream. The calls must not block or call the session.

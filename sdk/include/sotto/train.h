@@ -20,7 +20,7 @@ enum class Clipping : uint8_t {
 
 // Which samples a step takes. Values cross the wire: never renumber.
 enum class Batches : uint8_t {
-  // Each pass visits every sample once, in an order of its own; its last batch may be smaller.
+  // Each pass visits every sample once, in its own order; its last batch may be smaller.
   kPasses = 0,
   // Each sample of each batch is drawn among all samples, uniformly and independently. A pass is as
   // many batches as above, all of them of batch_size samples.
@@ -94,8 +94,7 @@ class LocalTrainer {
   //   scratch  [model.training_floats(batch_size)] float32
   //   indices  [batch_size]
   // Returns kOk, kInvalidArgument, also for momentum, a gradient clip or a proximal term with a
-  // model that has none, or
-  // kBufferTooSmall; for a model in fixed point also kNotFinite or
+  // model that has none, or kBufferTooSmall; for a model in fixed point also kNotFinite or
   // kOutOfRange if base does not fit its format.
   Status Begin(const ModelInfo& model, const TrainingOptions& options, const SampleSource& source,
                const Key& order_key, Span<const float> base, const WorkingParameters& working,

@@ -3,7 +3,7 @@
 // Problem. An encoder clips its update, but a decoder cannot see the values v that it encoded. It
 // sees the integers m alone, and it knows every cell. So it knows the interval that held each v.
 //
-// Notation. w, s and v are those of quantizer.h, s the exact offset. I_j(m) is the set of the
+// Notation. w, s and v are as in quantizer.h, s the exact offset. I_j(m) is the set of the
 // integers v with Quantize(v) = m in coordinate j, and D_j(m) = min |v| over I_j(m): the distance
 // from zero to the cell. S = floor((clip_l2 / quantizer_scale * 2^20)^2), of the two float32 values
 // exactly. The test: the sum of D_j(m_j)^2 over an update's coordinates is at most S.
@@ -31,9 +31,9 @@
 //     int64.
 //
 // The extra coordinates (update_codec.h) are apart. The clip bit must have the m of one of its two
-// values. The accuracy must have an m between those of its two ends; Quantize() rises with v, so a
+// values. The accuracy must have an m between the m of its two ends; Quantize() rises with v, so a
 // v between the ends encodes to each of them. With private noise v carries noise that has no bound,
-// so the limit is a quantile: whoever decodes chooses max_squares_q40
+// so the limit is a quantile: the decoder chooses max_squares_q40
 // (server/src/codec/update_limit.h).
 //
 // Pure functions, safe in any thread. Time depends on the integers m, which came over the wire.
@@ -69,14 +69,14 @@ Wide MaxSquaresQ40(float clip_l2, float quantizer_scale);
 Status AddSquaredDistances(const Dither& dither, uint32_t first, Span<const DitherCell> cells,
                            Span<const int32_t> m, Wide* squares);
 
-// Whether coordinate j's integer m is that of +clip_bit_q20 or of -clip_bit_q20. Returns kOk,
+// Whether coordinate j's integer m is the one of +clip_bit_q20 or of -clip_bit_q20. Returns kOk,
 // kOutOfRange if it is neither, or kCryptoFailed.
 //   clip_bit_q20  at most kMaxValueQ20
 Status CheckClipBit(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t m,
                     uint32_t clip_bit_q20);
 
-// Whether coordinate j's integer m is that of a value in [-accuracy_q20, accuracy_q20]. Returns as
-// CheckClipBit().
+// Whether coordinate j's integer m is the one of a value in [-accuracy_q20, accuracy_q20]. Returns
+// as CheckClipBit().
 //   accuracy_q20  at most kMaxValueQ20
 Status CheckAccuracy(const Dither& dither, uint32_t j, const DitherCell& cell, int32_t m,
                      uint32_t accuracy_q20);

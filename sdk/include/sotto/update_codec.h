@@ -74,7 +74,7 @@ class UpdateEncoder {
   //                  of update_scale.h plus the squares of these
   //   private_noise  with Gaussian dither, without extra coordinates, and with clip_l2 at most
   //                  kMaxPrivateClipInScales times quantizer_scale
-  // The other arguments and the statuses are those of ComputeUpdateScale(); kInvalidArgument also
+  // The other arguments and the statuses are as for ComputeUpdateScale(); kInvalidArgument also
   // for more than kMaxParameters coordinates, kCryptoFailed also with private noise.
   Status Begin(const Key& round_key, const UpdateFormat& format, Span<const float> update,
                float clip_l2, float quantizer_scale, const ExtraCoordinates& extras = {},
@@ -94,7 +94,7 @@ class UpdateEncoder {
   // Returns kInvalidArgument for an offset beyond the end, else as Read().
   Status Seek(size_t offset);
 
-  // With private noise max_value_q20 and rms_q20 are those of the noisy values.
+  // With private noise max_value_q20 and rms_q20 are computed from the noisy values.
   const UpdateScale& scale() const { return scale_; }
 
  private:
@@ -144,7 +144,7 @@ class UpdateEncoder {
 //   noisy      [d] int32 Q20; on failure its contents are unspecified and must not be used
 //   engine     computes the dither and runs the loops (decode_loops.h); every engine gives the same
 //              values, in its own time
-//   bound      what the integers must keep (update_bound.h); null: nothing. The verdict is that of
+//   bound      what the integers must keep (update_bound.h); null: nothing. The verdict is about
 //              the complete update
 // Takes about 5 KB of stack, 24 KB with an engine that reads scattered words.
 // Returns kOk, kInvalidArgument if noisy is empty or too long or the format unknown, kMalformed,

@@ -3,15 +3,15 @@
 // An Arithmetic has the members that walker.h needs, and:
 //   CanStep(step, size)             whether its formats hold the factors of a step
 //   Prepare(model, sample)          turns a float32 sample into its own numbers, in place;
-//                                     the status of ModelInfo::train_batch if it is none
+//                                   the status of ModelInfo::train_batch if it is none
 //   PrepareTarget(vector)           the same for a target
 //   Errors(loss, outputs, target)   see LossPlan
 //   Slow(step, working), MoveByVelocity(rate, working)
 //                                   the velocity before a gradient is added to it, and the
-//                                     parameters after that: see SgdStep
+//                                   parameters after that: see SgdStep
 //   kHasGradientOptions             whether a step may have a gradient clip and a proximal term;
-//                                     then also Shrink(step, working), the parameters before a
-//                                     gradient is added to them, without momentum
+//                                   then also Shrink(step, working), the parameters before a
+//                                   gradient is added to them, without momentum
 //   saturated()                     see LayerCall
 // All numbers are stored in the memory of the float32 that they stand for. One thread at a time.
 #ifndef SOTTO_NN_NET_BATCH_H_

@@ -1,27 +1,27 @@
 // One step of SGD for softmax regression, in any arithmetic. Part of sotto/nn; private to the SDK.
 //
 // An Arithmetic is a type with these members; its functions are static:
-//   LossSum                             type of a sum of losses
-//   PrepareForScores(features)          turns features as read, float32, into its own, in place;
-//   PrepareForUpdate(features, saturated)
-//                                         kOk or kNotFinite
+//   LossSum              type of a sum of losses
+//   PrepareForScores(features), PrepareForUpdate(features, saturated)
+//                        turn features as read, float32, into its own, in place; kOk or kNotFinite
 //   Errors(model, working, features, label, errors)
-//                                       errors <- softmax - one-hot; returns the loss
-//   MeanLoss(sum, n)                    as float32
-//   MakeRate(rate, &r)                  a factor in its own format; kOk or kInvalidArgument
-//   Shrink(step, working)               the parameters before a gradient is added to them, without
-//                                         momentum
-//   kHasGradientOptions                 whether a step may have a gradient clip and a proximal
-//                                         term; the next two are then used:
-//   ClipErrors(most, features, errors)  scales the errors so that the norm of errors
-//                                         (features, 1)^T is at most `most`; kOk or kNotFinite
+//                        errors <- softmax - one-hot; returns the loss
+//   MeanLoss(sum, n)     as float32
+//   MakeRate(rate, &r)   a factor in its own format; kOk or kInvalidArgument
+//   Shrink(step, working)
+//                        the parameters before a gradient is added to them, without momentum
+//   kHasGradientOptions  whether a step may have a gradient clip and a proximal term; the next two
+//                        are then used:
+//   ClipErrors(most, features, errors)
+//                        scales the errors so that the norm of errors (features, 1)^T is at most
+//                        `most`; kOk or kNotFinite
 //   AddClipped(most, factor, gradient, sum)
-//                                       sum <- sum + factor * gradient, clipped to `most`; the same
+//                        sum <- sum + factor * gradient, clipped to `most`; kOk or kNotFinite
 //   AddErrors(model, r, errors, features, sum, saturated)
-//                                       sum <- sum + r * errors (features, 1)^T
+//                        sum <- sum + r * errors (features, 1)^T
 //   Slow(step, working), Move(rate, working)
-//                                       the velocity before a gradient is added to it, and the
-//                                         parameters after that: see SgdStep
+//                        the velocity before a gradient is added to it, and the parameters after
+//                        that: see SgdStep
 // *saturated is set if a number is out of range: see WorkingParameters.
 // All numbers are stored in the memory of the float32 that they stand for. One thread at a time.
 #ifndef SOTTO_NN_SOFTMAX_BATCH_H_

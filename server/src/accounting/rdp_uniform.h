@@ -13,9 +13,8 @@ namespace sotto::privacy {
 
 // Which of the two theorems bounds the j-th term of the sum, j >= 3, at q^j C(order, j) times
 //   kTheorem9   2 e^(j (j - 1) / (2 z^2))
-//   kTheorem27  the smaller of kTheorem9's bound and 4 sqrt(B(2 floor(j / 2)) B(2 ceil(j / 2))), B
-//               as in ratio_moments.h; for j above RatioMoments::kMaxMoment always kTheorem9's
-//               bound
+//   kTheorem27  the smaller of kTheorem9's bound and 4 sqrt(B(2 floor(j / 2)) B(2 ceil(j / 2))),
+//               with B as in ratio_moments.h; for j > RatioMoments::kMaxMoment kTheorem9's bound
 // kTheorem27 bounds the same divergence and is never larger. Both bound the term j = 2 by
 // min(4 (e^(1 / z^2) - 1), 2 e^(1 / z^2)).
 // Source: Wang, Balle, Kasiviswanathan, "Subsampled Renyi Differential Privacy and Analytical

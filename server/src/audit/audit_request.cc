@@ -45,6 +45,16 @@ Field<Request> Seed() {
 
 }  // namespace
 
+const char* Name(TwinUnit unit) {
+  switch (unit) {
+    case TwinUnit::kSample:
+      return "sample";
+    case TwinUnit::kDevice:
+      return "device";
+  }
+  return "unknown";
+}
+
 EpsilonAuditRequest::EpsilonAuditRequest() {
   job.model = &kSmallNet;
   job.plan.cohort = kCohort;

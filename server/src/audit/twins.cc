@@ -200,16 +200,6 @@ void RequirePlainStep(const AggregationOptions& options) {
 
 }  // namespace
 
-const char* Name(TwinUnit unit) {
-  switch (unit) {
-    case TwinUnit::kSample:
-      return "sample";
-    case TwinUnit::kDevice:
-      return "device";
-  }
-  return "unknown";
-}
-
 bool TwinAudit::HasMeasured() const {
   return std::any_of(rounds.begin(), rounds.end(),
                      [](const TwinRound& round) { return round.devices > 0; });

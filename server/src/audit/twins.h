@@ -7,9 +7,9 @@
 // largest over all pairs.
 //   distance   |w_T - w'_T| after T rounds: what Figure 2 of the paper on convergent f-DP shows
 //   one round  how far the release of a round moves if only that round's data differ, and all
-//   earlier
-//              releases are the same. The plan's noise covers this one: at most 2 C eta_g / B, with
-//              the round's C, the server's learning rate eta_g and B planned reports
+//              earlier releases are the same. The plan's noise covers this one: at most
+//              2 C eta_g / B, with the round's C, the server's learning rate eta_g and B planned
+//              reports
 // The distance has no such bound: other devices train from models that differ, too.
 //
 // Reentrant: safe from any thread.

@@ -33,8 +33,7 @@
 //     probability of at most e^-x, K(u) = ln E exp(t W). Proof: Chernoff. K is convex in u, because
 //     W is a maximum of affine functions of u, and K >= 0 = K(0) by Jensen and E W >= 0.
 //   Lemma 6. sum K(u_j) <= s + d max over u in [0, 1] of K(u) - s u^2, for each s, since the u_j^2
-//   add
-//     up to 1. Between two points of a grid, a convex K is below its chord.
+//     add up to 1. Between two points of a grid, a convex K is below its chord.
 //   Lemma 7. The norm of the whole shift, in no direction chosen beforehand, has a mean of at most
 //     C + 3^(1/2) (2/3)^(1/3) (d E w^2 C)^(1/3), E w^2 = 6.42981. Proof: |y_j(k) - e_j| <= D_j + w
 //     for a crossed edge, so the norm is at most C plus the root of the sum of w^2 over the crossed

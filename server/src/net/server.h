@@ -4,19 +4,18 @@
 //   - The pool answers chunks of updates, which includes decoding. The loop answers all other
 //     requests.
 //   - The pool opens rounds, which writes the log, and closes each at its deadline. The server
-//   publishes the result at the deadline plus
-//     the release allowance, never earlier: the time of a publication then tells nothing of the
-//     reports. Until then devices are told to wait. A release that is not ready in time is
-//     published late, and its outcome says how late.
+//     publishes the result at the deadline plus the release allowance, never earlier: the time of a
+//     publication then tells nothing of the reports. Until then devices are told to wait. A release
+//     that is not ready in time is published late, and its outcome says how late.
 //   - If the job closes rounds early (JobConfig::close_early()), the pool also closes a round when
 //     its whole cohort has reported, and a result is published when it is ready.
 //   - Several times a second the pool looks what other processes have changed: devices that joined
-//   are served from then on, live connections of devices that left or have another key are closed.
+//     are served from then on, live connections of devices that left or have another key are
+//     closed.
 //   - The next round opens with the publication, until the job is finished. While too few devices
-//   are eligible, or the job is paused, it opens none, and devices are told to wait. The server
-//   then tells
-//     devices for `farewell_ms` that the job is done. If the job gave up, it does not tell them:
-//     they try again until a later start.
+//     are eligible, or the job is paused, it opens none, and devices are told to wait. The server
+//     then tells devices for `farewell_ms` that the job is done. If the job gave up, it does not
+//     tell them: they try again until a later start.
 //
 // One thread calls Run(), and Run() does all the work.
 #ifndef SOTTO_NET_SERVER_H_
@@ -153,10 +152,10 @@ class Server {
   uint16_t port() const;
 
   // Serves until the job is finished, or until SIGINT or SIGTERM. The job must use the server's
-  // registry, and live as long as the server. After a signal the open attempt
-  // is given up, nothing of it is released, and a later start continues with the next attempt.
-  // Returns true if the job is finished. Throws std::runtime_error if the log or the job fails, and
-  // if a device's receipt shows that the log is an older copy.
+  // registry, and live as long as the server. After a signal the open attempt is given up, nothing
+  // of it is released, and a later start continues with the next attempt. Returns true if the job
+  // is finished. Throws std::runtime_error if the log or the job fails, and if a device's receipt
+  // shows that the log is an older copy.
   bool Run(Job& job);
 
   // Gives the pool a piece of work: one at a time, in the order of the calls. Call it on the thread

@@ -7,9 +7,9 @@
 //   2. What an answer says is durable before the answer exists (DirectoryLog).
 //   3. At most one lease is in force. Fences rise with each lease, over restarts, too.
 //   4. A publication becomes the head only by compare-and-swap: `previous` is the head's digest,
-//   its
-//      version the next one, its publisher the sender, and no other lease is in force. With a relay
-//      its bytes are here, hash to the digest, and are a publication of this job, version and node.
+//      its version the next one, its publisher the sender, and no other lease is in force. With a
+//      relay its bytes are here, hash to the digest, and are a publication of this job, version and
+//      node.
 //   5. A repeated request gets the same answer and changes nothing.
 //   6. Memory is bounded: the head, its parent, and one publication that is being staged.
 //

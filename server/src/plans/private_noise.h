@@ -31,8 +31,7 @@
 //     sqrt(2 pi) sum_k exp(-2 pi^2 k^2 h^2), with n for h in the second. h >= n, so the ratio is at
 //     most 1. Coordinates are independent, so their expectations multiply.
 //   Lemma 7. T = S + d n^2 + 2 n sqrt((d n^2 + 2 S) x) + 2 n^2 x is exceeded with a probability of
-//   at
-//     most exp(-x). Proof: with continuous noise |v + X|^2 / n^2 is a noncentral chi-square
+//     at most exp(-x). Proof: with continuous noise |v + X|^2 / n^2 is a noncentral chi-square
 //     variable whose Chernoff bound gives this quantile (Birge, "An alternative point of view on
 //     Lepski's method", 2001, Lemma 8.1), and by lemma 6 the same Chernoff bound holds here.
 //   Lemma 8. Clamping (sotto/private_noise.h) does not increase a magnitude, and the test's sum of

@@ -17,13 +17,12 @@
 // only, which the lemma below takes care of.
 //   Lemma. Suppose that a device that is told to train sends its next request within the time that
 //   an attempt lasts, and that neither whether devices are up nor what they can do depends on a
-//   draw. Then the number of
-//   devices that check in depends on no draw. Proof: compare a device that is drawn in attempt i
-//   with the same device if it is not. Attempts i and i + 1 count both, for the Hello in attempt i.
-//   Attempt i + 1 hears both, the one that trains at the latest at the end of its training. So they
-//   count the same in every later attempt. Remark: a device that goes down while it trains is
-//   counted in one attempt less than if it had not been drawn. PRIVACY.md lists this among what the
-//   attempts' numbers tell.
+//   draw. Then the number of devices that check in depends on no draw. Proof: compare a device that
+//   is drawn in attempt i with the same device if it is not. Attempts i and i + 1 count both, for
+//   the Hello in attempt i. Attempt i + 1 hears both, the one that trains at the latest at the end
+//   of its training. So they count the same in every later attempt. Remark: a device that goes down
+//   while it trains is counted in one attempt less than if it had not been drawn. PRIVACY.md lists
+//   this among what the attempts' numbers tell.
 //
 // All methods are safe from any thread at any time.
 #ifndef SOTTO_ROUND_ATTEMPT_H_

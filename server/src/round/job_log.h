@@ -95,8 +95,7 @@ class JobLog {
   // Receipts for devices: see receipts.h. A log that nobody can restore from a copy needs none.
   // These two methods are safe from any thread.
   //   ReceiptOf     of a committed attempt of the job that began; its bytes live as long as the
-  //   log;
-  //                 empty: none
+  //                 log; empty: none
   //   CheckReceipt  takes the receipt of a device's Hello; throws StaleLog if the device has seen
   //                 what this log does not hold
   virtual ByteSpan ReceiptOf(uint32_t /*round*/, uint32_t /*attempt*/) { return {}; }

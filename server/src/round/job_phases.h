@@ -7,10 +7,10 @@
 //
 // Why one figure holds for every device that was ever a member.
 //   Lemma 1. Fix the fleet of each round, data aside. Let device d be in the fleets of the rounds
-//   T.
-//     Two worlds that differ in d's data, or in d's presence, give the same distribution to every
-//     other round: its cohort does not hold d, and its noise and draw depend on no data. So d loses
-//     what the rounds of T cost. Proof: a round outside T is post-processing of earlier releases.
+//     T. Two worlds that differ in d's data, or in d's presence, give the same distribution to
+//     every other round: its cohort does not hold d, and its noise and draw depend on no data. So d
+//     loses what the rounds of T cost. Proof: a round outside T is post-processing of earlier
+//     releases.
 //   Lemma 2. Hence the composition of all rounds of the job, each with its own N and q, bounds the
 //     loss of every device that was a member of any of them: leaving rounds out lowers no bound
 //     that composes.

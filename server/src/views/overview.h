@@ -9,9 +9,9 @@
 //    "sequence", "started", "now", "jobs": [job...]}; the operator's: {"devices", "network", "log"}
 //
 //   job    {"job", "model", "parameters", "mechanism", "begun", "rounds_planned",
-//   "rounds_released",
-//           "attempts", "state", "reason", "private", "seeded", "epsilon_budget", "claims",
-//           "settings": [[name, value]...], "rounds": [round...], "evaluations": [...]}
+//           "rounds_released", "attempts", "state", "reason", "private", "seeded",
+//           "epsilon_budget", "claims", "settings": [[name, value]...], "rounds": [round...],
+//           "evaluations": [...]}
 //   round  {"round", "attempts", "epsilon": {field: value}, "clip_l2", "noise_sigma",
 //           "noise_multiplier", "cohort", "devices", "planned_reports", "unclipped_fraction",
 //           "device_accuracy"}; the operator's: {"reported", "refused", "topped_up", "checked_in",

@@ -6,8 +6,7 @@
 //   - it answers only under its own names: another site's name that leads to this address, which a
 //     hostile name server can arrange, gets nothing (IsOwnHost());
 //   - it wants the token of a file that only the operator can read, or the cookie that a browser
-//   got
-//     for the token. Tokens are compared in constant time;
+//     got for the token. Tokens are compared in constant time;
 //   - a browser is told to send the cookie from this page only, and what another page asks for is
 //     refused by what the browser says of its origin (IsOwnOrigin()). No reply allows another
 //     origin to read it.

@@ -7,8 +7,7 @@
 // is so as good as thousands of repetitions with few:
 //   1. Across u there is noise alone. Its deviation is measured to 1 / sqrt(2 d).
 //   2. Along u the model moves by C / cohort if the canary reported, and not at all otherwise, up
-//   to
-//      the deviation of one coordinate.
+//      to the deviation of one coordinate.
 //   3. Noise of two rounds is uncorrelated.
 // Each check allows kDeviations standard deviations: it fails wrongly with probability 8e-11. With
 // 8 rounds there are 44 checks, together below 1e-8. For d = 7850 the first check sees a deviation

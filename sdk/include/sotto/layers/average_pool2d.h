@@ -1,6 +1,6 @@
 // The mean of the values beneath a window, for each channel. Part of sotto/nn.
 //
-// Padding does not count: at the edges the mean is that of the window's values within the input, so
+// Padding does not count: at the edges it is the mean of the window's values within the input, so
 // equal values stay equal. (PyTorch: count_include_pad=False, which is not its default.
 // TensorFlow's average_pool is the same.) A window that lies in the padding alone does not exist.
 //

@@ -7,7 +7,7 @@
 //       sotto::nn::Flatten, sotto::nn::Dense<248, 4>>;
 //
 // Parameters: W row-major [outputs][kernel][input channels], then b [outputs]. Functions, order of
-// sums, memory and kind are those of Conv2d: see conv2d.h.
+// sums, memory and kind are the same as of Conv2d: see conv2d.h.
 #ifndef SOTTO_LAYERS_CONV1D_H_
 #define SOTTO_LAYERS_CONV1D_H_
 

@@ -2,7 +2,7 @@
 // with kernel 1 behind it mixes the channels. Part of sotto/nn.
 //
 // With multiplier m, channel c of the input gives the channels c m to c m + m - 1 of the output,
-// each by a filter of its own (PyTorch: Conv2d with groups = channels):
+// each by its own filter (PyTorch: Conv2d with groups = channels):
 //   y[c m + j] = b[c m + j] + sum over the window's pixels p of W[p][c m + j] x[p][c]
 //
 // Parameters: W [window height][window width][output channels], then b [output channels]. So all

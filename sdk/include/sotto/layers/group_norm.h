@@ -13,7 +13,7 @@
 // Sums: of each channel over the positions in the order of memory, then over the channels of the
 // group. The variance is the mean of squared differences from the mean.
 //
-// Memory: the way back needs the input, so the output is a tensor of its own. Kept are the moments
+// Memory: the way back needs the input, so the output is a separate tensor. Kept are the moments
 // of each group, mean and 1 / sqrt(variance + 1e-5): with them the input turns into its delta
 // number by number, without a copy. Scratch: two numbers a channel.
 #ifndef SOTTO_LAYERS_GROUP_NORM_H_

@@ -10,7 +10,7 @@
 // No parameters. The power is 1 / (sqrt(s) sqrt(sqrt(s))): IEEE 754 rounds square roots correctly,
 // so every CPU gets the same bits. Sums run over the channels in their order.
 //
-// Memory: the way back needs the input, so the output is a tensor of its own; nothing is kept.
+// Memory: the way back needs the input, so the output is a separate tensor; nothing is kept.
 // Scratch: two numbers a channel, since a delta depends on inputs that deltas have replaced.
 #ifndef SOTTO_LAYERS_LOCAL_RESPONSE_NORM_H_
 #define SOTTO_LAYERS_LOCAL_RESPONSE_NORM_H_

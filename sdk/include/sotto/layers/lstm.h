@@ -5,7 +5,7 @@
 //   c[t] = f c[t-1] + i g
 //   h[t] = o tanh(c[t])                                h[-1] = c[-1] = 0
 //
-// Source: Hochreiter and Schmidhuber, Neural Computation 9 (1997); the forget gate f is that of
+// Source: Hochreiter and Schmidhuber, Neural Computation 9 (1997); the forget gate f is from
 // Gers, Schmidhuber and Cummins, Neural Computation 12 (2000).
 //
 // Input: a sequence {1, length, channels}. Output: h of every step, {1, length, units}, so that

@@ -18,9 +18,8 @@ constexpr size_t kMaxPrefix = 200;
 
 class RecordStore {
  public:
-  //   prefix     zero-terminated, at most kMaxPrefix bytes; not copied. Every call of the store
-  //   fails
-  //              with kStoreFailed if it is longer
+  //   prefix     zero-terminated, at most kMaxPrefix bytes; not copied. If it is longer, every call
+  //              of the store fails with kStoreFailed
   //   page_size  the longest record and 64 bytes; a multiple of kProgramUnit. Files grow as needed
   explicit RecordStore(const char* prefix, size_t page_size = 1 << 20);
 

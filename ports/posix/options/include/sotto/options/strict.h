@@ -17,8 +17,8 @@ class App;
 
 namespace sotto::posix {
 
-// The section of settings that stand in no section of the file: names of commands, from the outside
-// in.
+// The section of settings that stand in no section of the file: names of commands, the outermost
+// first.
 using DefaultSection = std::function<std::vector<std::string>()>;
 
 // Call it once all options and commands of the app are declared, before App::parse().
@@ -29,9 +29,9 @@ using DefaultSection = std::function<std::vector<std::string>()>;
 //   - The help has lines of at most 100 characters.
 //   - No text is empty. Each option is given at most once, which is CLI11's default.
 //   - The file of App::set_config() is a regular file of at most kMaxSmallFile bytes. It is the
-//   TOML
-//     of toml.h, and each of its keys names another option of the app or of the command that its
-//     section names.
+//     TOML of toml.h, and each of its keys names another option of the app or of the command that
+//     its section names.
+//
 //   app              outlives the parse
 //   default_section  null: the app itself
 // Throws std::logic_error for an option of a type that it does not know.
