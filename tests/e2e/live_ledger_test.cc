@@ -245,7 +245,7 @@ void RunRoundWithoutReports(const Site& site, const Arguments& arguments) {
   const Arguments quick = {"--cohort",           "1",   "--rounds",        "1",
                            "--noise-multiplier", "1",   "--min-devices",   "0",
                            "--round-timeout",    "0.5", "--poll-interval", "0.25",
-                           "--farewell",         "0.1"};
+                           "--farewell",         "0.1", "--delta",         "1e-3"};
   Process server = site.StartServe(With(quick, arguments));
   EXPECT_EQ(server.Wait(), 0) << ReadFile(site.Path("serve.log"));
 }

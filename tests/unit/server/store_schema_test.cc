@@ -71,7 +71,7 @@ TEST_F(StoreSchemaTest, AStoreOfAnotherVersionIsRefusedAndTheUserIsToldWhatToDo)
   EXPECT_EQ(Refusal(), "nothing was refused");
 }
 
-// Its tables are those of today, but what it holds may be charged in ways that are gone.
+// Its tables are as today, but its jobs may be charged in ways that this program does not know.
 TEST_F(StoreSchemaTest, AStoreThatWasConvertedFromAnotherVersionIsRefused) {
   SqliteStore(path_, kCreate).AddDevices(SomeDevices(), false);
   Forge("UPDATE store SET former_version = 1");
