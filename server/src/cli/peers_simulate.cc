@@ -122,7 +122,10 @@ posix::Command PeersSimulateCommand() {
   return posix::CommandFor<PeersRequest>(
              "simulate", "train simulated nodes in this process, each with its own samples")
       .Takes(PeersFields())
-      .Footer(kJobFooter)
+      .Footer(
+          "Any of these options may stand in a TOML file, without dashes: --config FILE\n"
+          "Exit status: 0 done, 1 it failed, 2 bad usage, 130 stopped by SIGINT (Ctrl-C), 143 by\n"
+          "SIGTERM")
       .Runs(RunPeers);
 }
 

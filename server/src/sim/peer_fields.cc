@@ -34,6 +34,11 @@ Field<PeersRequest> Shared(const Table& table, const char* name) {
 Field<PeersRequest> OfSimulation(const char* name) { return Shared(SimulationFields(), name); }
 Field<PeersRequest> OfJob(const char* name) { return Shared(JobFields(), name); }
 
+Field<PeersRequest> WithHelp(const char* help, Field<PeersRequest> row) {
+  row.help = help;
+  return row;
+}
+
 Fields FleetAndData() {
   return {
       OfSimulation("data"),
@@ -103,7 +108,10 @@ std::string WhyNoMechanism(const std::string& text) {
 
 Fields Privacy() {
   return {
-      OfJob("epsilon"),
+      WithHelp(
+          "budget of the whole training; the noise of a publication is calibrated to it; inf: no "
+          "noise, NO PRIVACY",
+          OfJob("epsilon")),
       OfJob("delta").ByDefault("1 / samples^2, 1e-5 at most"),
       Row("peer-noise",
           "how much noise --epsilon asks for: sound: --epsilon holds; published: the noise of the "

@@ -81,7 +81,9 @@ CLI::Option* Declare(CLI::App& app, const BoundOption& option) {
         }
       },
       ""));
-  if (!row.required) declared->default_str(DefaultText(option.by_default));
+  // Help() says how an absent value is chosen, also where the member has one.
+  const bool has_default = !row.required && row.derived_default == nullptr;
+  if (has_default) declared->default_str(DefaultText(option.by_default));
   return declared->type_name(TypeOf(row));
 }
 
