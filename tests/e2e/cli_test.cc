@@ -1,6 +1,7 @@
 // The command `sotto` as a user runs it: exit codes, messages, files.
 #include <cmath>
 #include <cstdio>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>

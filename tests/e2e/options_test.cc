@@ -2,6 +2,9 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "audit/audit_request.h"
 #include "e2e/program.h"
@@ -12,7 +15,7 @@
 namespace sotto {
 namespace {
 
-using server::Field;
+using posix::DefaultText;
 
 constexpr char kSimulate[] = SOTTO_PROGRAM " simulate";
 constexpr char kServe[] = SOTTO_PROGRAM " serve";
@@ -26,10 +29,9 @@ bool IsTaken(const char* program, const char* option, const std::string& value) 
   return false;
 }
 
-template <class Request>
-void ExpectTableIsWhatTheProgramTakes(const char* program,
-                                      const std::vector<Field<Request>>& fields) {
-  for (const Field<Request>& field : fields) {
+template <class Row>
+void ExpectTableIsWhatTheProgramTakes(const char* program, const std::vector<Row>& fields) {
+  for (const Row& field : fields) {
     if (!field.is_option()) continue;
     for (const std::string& choice : field.choices) {
       EXPECT_TRUE(IsTaken(program, field.name, choice)) << field.name << " " << choice;
@@ -41,9 +43,9 @@ void ExpectTableIsWhatTheProgramTakes(const char* program,
     const server::Range& range = *field.range;
     EXPECT_EQ(IsTaken(program, field.name, fmt::format("{:g}", range.least)), !range.open)
         << field.name;
-    EXPECT_TRUE(IsTaken(program, field.name, server::DefaultText(range.most))) << field.name;
+    EXPECT_TRUE(IsTaken(program, field.name, DefaultText(range.most))) << field.name;
     EXPECT_FALSE(IsTaken(program, field.name, "nan")) << field.name;
-    EXPECT_FALSE(IsTaken(program, field.name, server::DefaultText(range.least - 1))) << field.name;
+    EXPECT_FALSE(IsTaken(program, field.name, DefaultText(range.least - 1))) << field.name;
     if (std::isinf(range.most)) continue;
     EXPECT_FALSE(IsTaken(program, field.name, fmt::format("{:g}", range.most * 10))) << field.name;
   }
@@ -83,11 +85,11 @@ TEST(Options, ServeTakesTheChoicesThatItsColumnNamesAndSaysWhyNotTheOthers) {
 
 TEST(Options, HelpOfServeNamesEveryOptionOfAJob) {
   const std::string help = Sotto("serve --help").output;
-  for (const Field<server::JobRequest>& field : server::JobFields()) {
+  for (const server::JobField& field : server::JobFields()) {
     if (!field.is_option()) continue;
     EXPECT_NE(help.find(std::string("  --") + field.name), std::string::npos) << field.name;
   }
-  for (const Field<server::ServeRequest>& field : server::ServeFields()) {
+  for (const server::Field<server::ServeRequest>& field : server::ServeFields()) {
     EXPECT_NE(help.find(std::string("--") + field.name), std::string::npos) << field.name;
   }
 }
