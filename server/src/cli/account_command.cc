@@ -102,9 +102,9 @@ void RunRounds(const AccountOptions& o) {
 }
 
 void RunCompare(const AccountOptions& o) {
-  Json comparison = StartComparison(o);
-  const std::string text = AddAccountants(o, &comparison);
-  Print(o, text, comparison);
+  Comparison comparison = StartComparison(o);
+  AddAccountants(o, &comparison);
+  Print(o, comparison.text, comparison.json);
 }
 
 // One of the commands that take a plan.
