@@ -21,7 +21,7 @@ std::string Join(const std::vector<std::string>& words) {
 
 // The text as a value of the row's kind.
 Value Converted(const FieldText& field, const std::string& text) {
-  switch (field.kind) {
+  switch (field.TextKind()) {
     case Kind::kFlag:
       if (text != "true" && text != "false") Refuse("'" + text + "' is neither true nor false");
       return text == "true";
@@ -60,6 +60,10 @@ std::string Range::Text() const {
 std::string FieldText::Help() const {
   if (derived_default == nullptr) return help;
   return fmt::format("{} (default: {})", help, derived_default);
+}
+
+Kind FieldText::TextKind() const {
+  return kind == Kind::kInteger && range && range->least >= 0 ? Kind::kCount : kind;
 }
 
 std::string FieldText::json_name() const {

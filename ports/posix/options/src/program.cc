@@ -43,12 +43,13 @@ std::string NamesOf(const FieldText& row) {
 
 // "UINT:[1 - 10]", what --help shows behind the name.
 std::string TypeOf(const FieldText& row) {
-  const bool is_text =
-      row.kind == Kind::kText || row.kind == Kind::kTexts || row.or_word != nullptr;
-  const char* kind = is_text                      ? "TEXT"
-                     : row.kind == Kind::kReal    ? "FLOAT"
-                     : row.kind == Kind::kInteger ? "INT"
-                                                  : "UINT";
+  const char* kind = "TEXT";
+  if (row.or_word == nullptr) {
+    const Kind read_as = row.TextKind();
+    if (read_as == Kind::kReal) kind = "FLOAT";
+    if (read_as == Kind::kInteger) kind = "INT";
+    if (read_as == Kind::kCount) kind = "UINT";
+  }
   const std::string allowed = row.Allowed();
   return allowed.empty() ? kind : fmt::format("{}:{}", kind, allowed);
 }

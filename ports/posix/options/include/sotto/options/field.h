@@ -81,7 +81,8 @@ struct FieldText {
   const char* derived_default = nullptr;  // how an absent value is chosen
 
   bool is_option() const { return group != nullptr; }
-  std::string Help() const;       // with the derived default in brackets
+  Kind TextKind() const;     // how a text is read: a whole number that is never below 0 is a count
+  std::string Help() const;  // with the derived default in brackets
   std::string json_name() const;  // the name with underscores
   std::string Allowed() const;    // "[1 - 50] devices or auto", "{never,always}"; empty: anything
 };
