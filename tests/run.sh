@@ -46,7 +46,7 @@ source examples/quickstart/packages.sh
 CROSS_PACKAGES=(g++-aarch64-linux-gnu g++-arm-linux-gnueabihf qemu-user qemu-system-arm)
 
 install_test_packages() {
-  local packages=("${BUILD_PACKAGES[@]}" libgtest-dev openssl
+  local packages=("${BUILD_PACKAGES[@]}" "${OPTIONAL_PACKAGES[@]}" libgtest-dev openssl
     python3-cryptography python3-mpmath)
   ! ${all} || packages+=(clang gcc-arm-none-eabi libnewlib-arm-none-eabi
     libstdc++-arm-none-eabi-newlib)
@@ -90,7 +90,7 @@ OTHER_CPUS='^(arm-linux|board|fuzz|golden|size)$'
 
 jobs="$(nproc)"
 if [[ -n "${CI-}" ]]; then export SOTTO_WARNINGS_AS_ERRORS=ON; fi
-test_options=(-DSOTTO_TESTS=ON "-DSOTTO_MBEDTLS3_SOURCE_DIR=${PWD}/build/cache/mbedtls-3.6")
+test_options=(-DSOTTO_TESTS=ON -DSOTTO_WITH_ALL=ON "-DSOTTO_MBEDTLS3_SOURCE_DIR=${PWD}/build/cache/mbedtls-3.6")
 
 # timed WHAT COMMAND...: the time it takes becomes a row of the table.
 times=()
