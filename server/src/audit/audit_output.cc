@@ -4,6 +4,8 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "accounting/figures.h"
 #include "audit/audit_request.h"
 #include "audit/hostile_training.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "cli/account_options.h"
 
@@ -14,17 +14,11 @@ namespace sotto::server {
 // exception.
 void AddAccountCommand(CLI::App& app);
 
-// A table of figures, as text and as JSON.
-struct Comparison {
-  std::string text;
-  nlohmann::ordered_json json;
-};
+// The beginning of a comparison: what an epsilon of these options means, and no accountant yet.
+nlohmann::ordered_json StartComparison(const AccountOptions& options);
 
-// Begins with what an epsilon of these options means.
-Comparison StartComparison(const AccountOptions& options);
-
-// Adds a row for each accountant.
-void AddAccountants(const AccountOptions& options, Comparison* comparison);
+// Adds a row for each accountant. Returns the rows as text.
+std::string AddAccountants(const AccountOptions& options, nlohmann::ordered_json* comparison);
 
 // Prints the text, and writes the JSON to the file of --json.
 void Print(const AccountOptions& options, const std::string& text,

@@ -89,16 +89,16 @@ void RunRepeated(const SimulationRequest& request, const TrainTest& data) {
         "--{} is for one simulation; give --seed instead of --seeds, or leave it out", option));
   }
   const std::vector<uint64_t> seeds = ParseSeeds(*request.seeds);
-  std::vector<FinishedRun> runs;
+  FinishedRuns runs;
   for (const uint64_t seed : seeds) {
     SimulationRequest one = request;
     one.seed = seed;
     const PeersOutcome outcome = RunOne(one, data, fmt::format("turns, seed {}", seed));
     if (outcome.result.stopped) break;
-    runs.push_back({seed, PeersToJson(outcome)});
+    runs.push_back(PeersToJson(outcome));
   }
   fmt::print(IsStandardOutput(request.json) ? stderr : stdout, "{}", DescribeRuns(runs));
-  WriteJson(request.json, RunsToJson(runs));
+  WriteJson(request.json, RunsToJson(seeds, runs));
   if (runs.size() < seeds.size()) {
     throw Stopped(posix::StopSignal(), fmt::format("stopped: {} of {} are done", runs.size(),
                                                    Counted(seeds.size(), "simulation")));

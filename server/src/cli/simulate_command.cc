@@ -188,7 +188,7 @@ class RepeatedRun {
     posix::CatchStopSignals();
     for (size_t i = 0; i < seeds_.size() && posix::StopSignal() == 0; ++i) Do(i);
     fmt::print(IsStandardOutput(request_.json) ? stderr : stdout, "{}", DescribeRuns(runs_));
-    WriteJson(request_.json, RunsToJson(runs_));
+    WriteJson(request_.json, RunsToJson(seeds_, runs_));
     if (!request_.rounds_csv.empty()) Write(CsvOutput(request_), RoundsCsvHeader() + rows_);
     if (runs_.size() < seeds_.size()) {
       TellWritten(Outputs());
@@ -213,7 +213,7 @@ class RepeatedRun {
     });
     rows_ += RoundsCsvRows(config, result);
     if (result.stopped) return;
-    runs_.push_back({seeds_[index], WholeResult(request, config, result, data_)});
+    runs_.push_back(WholeResult(request, config, result, data_));
     if (result.gave_up) {
       gave_up_ =
           fmt::format("the simulation with seed {}: {}", seeds_[index], result.finish_reason);
@@ -225,7 +225,7 @@ class RepeatedRun {
   const TrainTest data_;
   const size_t rounds_;  // of each simulation
   const Progress progress_;
-  std::vector<FinishedRun> runs_;
+  FinishedRuns runs_;
   std::string rows_;     // of the CSV, of a simulation that was stopped too
   std::string gave_up_;  // why the last one that gave up did
 };

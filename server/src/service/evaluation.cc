@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "store/history.h"
 #include "views/evaluation_output.h"
 
@@ -64,6 +66,8 @@ ServedEvaluations::ServedEvaluations(const JobConfig& config, SharedDataset test
   if (test_) RequireEvaluable(*config_.model, *test_);
 }
 
+ServedEvaluations::~ServedEvaluations() = default;
+
 bool ServedEvaluations::IsDue(uint32_t round) const {
   return (round + 1) % every_ == 0 || round + 1 == static_cast<uint32_t>(config_.plan.rounds);
 }
@@ -120,7 +124,7 @@ void ServedEvaluations::Keep(uint32_t round, const Evaluation& evaluation) {
 
 void ServedEvaluations::AddTo(const Job& job, nlohmann::ordered_json* operators) const {
   (*operators)["test_data"] = test_ ? nlohmann::ordered_json(test_->name()) : nullptr;
-  (*operators)["evaluations"] = test_ ? evaluations_ : nullptr;
+  (*operators)["evaluations"] = test_ ? nlohmann::ordered_json(evaluations_) : nullptr;
   (*operators)["average_evaluation"] = nullptr;
   const std::vector<float> average = job.Average();
   if (!test_ || average.empty()) return;

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "net/server.h"
 #include "store/ledger.h"
@@ -63,6 +63,7 @@ class ServedEvaluations {
   // not fit the model.
   ServedEvaluations(const JobConfig& config, SharedDataset test, uint32_t every, SharedLog& store,
                     std::function<void(const std::string&)> log);
+  ~ServedEvaluations();
 
   // Takes each evaluation when it is durable.
   using Take = std::function<void(uint32_t round, const std::string& data, const Evaluation&)>;
@@ -97,7 +98,7 @@ class ServedEvaluations {
   const std::function<void(const std::string&)> log_;
   Take take_;
   std::optional<uint32_t> last_round_;  // that was evaluated
-  nlohmann::ordered_json evaluations_ = nlohmann::ordered_json::array();
+  std::vector<nlohmann::ordered_json> evaluations_;
 };
 
 }  // namespace sotto::server

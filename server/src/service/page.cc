@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "base/built_in.h"
 #include "sotto/options/numbers.h"
 #include "views/overview.h"

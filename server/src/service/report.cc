@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <map>
+#include <utility>
+
+#include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
 #include "base/counted.h"
@@ -129,48 +133,61 @@ std::vector<std::string> WarningsOf(const RoundOutcome& outcome, const DeviceReg
   return warnings;
 }
 
+struct OperatorReport::Lists {
+  std::map<uint32_t, Json> rounds;              // released, from 0
+  std::map<std::string, int64_t> beyond_bound;  // refused updates by the device's name
+  Json attempts = Json::array();
+  Json warnings = Json::array();
+};
+
+OperatorReport::OperatorReport(std::function<SharedDevices()> devices)
+    : devices_(std::move(devices)), lists_(std::make_unique<Lists>()) {}
+
+OperatorReport::~OperatorReport() = default;
+
 void OperatorReport::Add(const RoundOutcome& outcome) {
-  if (outcome.released) AddOutcome(outcome, &rounds_[outcome.round]);
-  attempts_.push_back({{"round", outcome.round + 1},
-                       {"attempt", outcome.attempt + 1},
-                       {"released", outcome.released},
-                       {"devices", outcome.devices},
-                       {"drawn", outcome.cohort},
-                       {"checked_in", outcome.checked_in},
-                       {"reported", outcome.reported},
-                       {"refused", outcome.rejected},
-                       {"lacking", LacksToJson(outcome.lacking)},
-                       {"topped_up", outcome.topped_up},
-                       {"update_bytes", outcome.update_bytes},
-                       {"device_accuracy", DeviceAccuracyToJson(outcome.device_accuracy)},
-                       {"late_ms", outcome.late_ms}});
+  if (outcome.released) AddOutcome(outcome, &lists_->rounds[outcome.round]);
+  lists_->attempts.push_back({{"round", outcome.round + 1},
+                              {"attempt", outcome.attempt + 1},
+                              {"released", outcome.released},
+                              {"devices", outcome.devices},
+                              {"drawn", outcome.cohort},
+                              {"checked_in", outcome.checked_in},
+                              {"reported", outcome.reported},
+                              {"refused", outcome.rejected},
+                              {"lacking", LacksToJson(outcome.lacking)},
+                              {"topped_up", outcome.topped_up},
+                              {"update_bytes", outcome.update_bytes},
+                              {"device_accuracy", DeviceAccuracyToJson(outcome.device_accuracy)},
+                              {"late_ms", outcome.late_ms}});
   const SharedDevices devices = devices_();
-  for (const uint32_t device : outcome.beyond_bound) ++beyond_bound_[(*devices)[device].id];
-  for (const std::string& warning : WarningsOf(outcome, *devices)) warnings_.push_back(warning);
+  for (const uint32_t device : outcome.beyond_bound) ++lists_->beyond_bound[(*devices)[device].id];
+  for (const std::string& warning : WarningsOf(outcome, *devices))
+    lists_->warnings.push_back(warning);
 }
 
 Json OperatorReport::RoundToJson(const LedgerEntry& release) const {
   Json row = ReleaseToJson(release, Audience::kOperator);
-  const auto seen = rounds_.find(release.round);
-  row.update(seen == rounds_.end() ? UnknownOutcome() : seen->second);
+  const auto seen = lists_->rounds.find(release.round);
+  row.update(seen == lists_->rounds.end() ? UnknownOutcome() : seen->second);
   row["reported"] = release.reported;
   return row;
 }
 
-void OperatorReport::Warn(const std::string& line) { warnings_.push_back(line); }
+void OperatorReport::Warn(const std::string& line) { lists_->warnings.push_back(line); }
 
 Json OperatorReport::ToJson() const {
   Json first = nullptr;
-  if (!attempts_.empty()) {
-    first = {{"round", attempts_[0]["round"]}, {"attempt", attempts_[0]["attempt"]}};
+  if (!lists_->attempts.empty()) {
+    first = {{"round", lists_->attempts[0]["round"]}, {"attempt", lists_->attempts[0]["attempt"]}};
   }
   return {{"note",
            "not for publication: tells who took part, which no epsilon of the public covers. Holds "
            "what this start of the server saw; the log of each earlier start has the rest"},
           {"first_attempt", first},
-          {"attempts", attempts_},
-          {"beyond_bound", beyond_bound_},
-          {"warnings", warnings_}};
+          {"attempts", lists_->attempts},
+          {"beyond_bound", lists_->beyond_bound},
+          {"warnings", lists_->warnings}};
 }
 
 }  // namespace sotto::server

@@ -11,11 +11,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "round/devices.h"
 #include "round/job.h"
@@ -39,7 +39,8 @@ std::vector<std::string> WarningsOf(const RoundOutcome& outcome, const DeviceReg
 class OperatorReport {
  public:
   //   devices  gives the newest registry
-  explicit OperatorReport(std::function<SharedDevices()> devices) : devices_(std::move(devices)) {}
+  explicit OperatorReport(std::function<SharedDevices()> devices);
+  ~OperatorReport();
   void Add(const RoundOutcome& outcome);
   void Warn(const std::string& line);
   nlohmann::ordered_json ToJson() const;
@@ -50,10 +51,8 @@ class OperatorReport {
 
  private:
   const std::function<SharedDevices()> devices_;
-  std::map<uint32_t, nlohmann::ordered_json> rounds_;  // released, from 0
-  std::map<std::string, int64_t> beyond_bound_;        // refused updates by the device's name
-  nlohmann::ordered_json attempts_ = nlohmann::ordered_json::array();
-  nlohmann::ordered_json warnings_ = nlohmann::ordered_json::array();
+  struct Lists;
+  const std::unique_ptr<Lists> lists_;
 };
 
 }  // namespace sotto::server

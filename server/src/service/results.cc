@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "service/page.h"
 #include "sotto/version.h"
 #include "spec/job_spec.h"

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "accounting/figures.h"
 #include "base/counted.h"
 #include "base/gave_up.h"

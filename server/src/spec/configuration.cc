@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "spec/job_spec.h"
 
 namespace sotto::server {

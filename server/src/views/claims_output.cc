@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "accounting/figures.h"
 #include "plans/claim_kinds.h"
 #include "views/figures.h"

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 namespace sotto::server {
 
 nlohmann::ordered_json Finite(double figure) {

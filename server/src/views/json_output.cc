@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include <nlohmann/json.hpp>
+
 namespace sotto::server {
 
 bool IsStandardOutput(const std::string& path) { return path == "-"; }

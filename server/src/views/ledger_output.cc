@@ -1,5 +1,7 @@
 #include "views/ledger_output.h"
 
+#include <nlohmann/json.hpp>
+
 #include "plans/claim_kinds.h"
 #include "views/claims_output.h"
 #include "views/evaluation_output.h"

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "plans/claim.h"
 #include "store/ledger.h"

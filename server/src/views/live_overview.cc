@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "aggregate/spectrum.h"
 #include "views/overview.h"
 
@@ -59,7 +61,16 @@ const char* StateOf(const ServerPhase& phase, bool is_paused, bool gave_up) {
 
 }  // namespace
 
-LiveOverview::LiveOverview() : job_(nullptr), started_(Now()) {}
+// The parts that are JSON.
+struct LiveOverview::Parts {
+  Json job;  // the one that runs, without rounds and evaluations
+  Json devices;
+  Json network;
+};
+
+LiveOverview::LiveOverview() : parts_(std::make_unique<Parts>()), started_(Now()) {}
+
+LiveOverview::~LiveOverview() = default;
 
 void LiveOverview::Begin(const Json& overview, bool seeded) {
   Json head = overview;
@@ -68,29 +79,30 @@ void LiveOverview::Begin(const Json& overview, bool seeded) {
   for (const char* field : {"live", "sequence", "now"}) head.erase(field);
   head["started"] = started_;
   head_ = Inside(head);
-  devices_ = overview.at("devices");
+  parts_->devices = overview.at("devices");
   past_.clear();
   const Json& jobs = overview.at("jobs");
   for (size_t i = 0; i + 1 < jobs.size(); ++i) past_.push_back(Dump(jobs[i]));
-  job_ = jobs.back();
-  for (const Json& round : job_["rounds"]) rounds_.push_back(Dump(round));
-  for (const Json& evaluation : job_["evaluations"]) evaluations_.push_back(Dump(evaluation));
-  job_.erase("rounds");
-  job_.erase("evaluations");
-  job_["state"] = "running";
-  job_["reason"] = "";
-  job_["seeded"] = seeded;
-  job_["attempt"] = nullptr;
-  job_["spectrum"] = nullptr;
+  Json& job = parts_->job;
+  job = jobs.back();
+  for (const Json& round : job["rounds"]) rounds_.push_back(Dump(round));
+  for (const Json& evaluation : job["evaluations"]) evaluations_.push_back(Dump(evaluation));
+  job.erase("rounds");
+  job.erase("evaluations");
+  job["state"] = "running";
+  job["reason"] = "";
+  job["seeded"] = seeded;
+  job["attempt"] = nullptr;
+  job["spectrum"] = nullptr;
   has_begun_ = true;
 }
 
 std::string LiveOverview::Text() const {
   const std::string log = Dump(Json(log_));
   std::string jobs;
-  if (!job_.is_null()) {
+  if (!parts_->job.is_null()) {
     std::vector<std::string> all = past_;
-    all.push_back(fmt::format(R"({{{},"rounds":{},"evaluations":{}}})", Inside(job_),
+    all.push_back(fmt::format(R"({{{},"rounds":{},"evaluations":{}}})", Inside(parts_->job),
                               Array(rounds_), Array(evaluations_)));
     jobs = Array(all);
   } else {
@@ -98,7 +110,8 @@ std::string LiveOverview::Text() const {
   }
   return fmt::format(
       R"({{{}{}"live":true,"sequence":{},"now":{:.3f},"jobs":{},"devices":{},"network":{},"log":{}}})",
-      head_, head_.empty() ? "" : ",", sequence_, Now(), jobs, Dump(devices_), Dump(network_), log);
+      head_, head_.empty() ? "" : ",", sequence_, Now(), jobs, Dump(parts_->devices),
+      Dump(parts_->network), log);
 }
 
 std::string LiveOverview::Event(const char* name, const Json& data) {
@@ -106,55 +119,58 @@ std::string LiveOverview::Event(const char* name, const Json& data) {
 }
 
 std::string LiveOverview::SpectrumEvent(const RoundOutcome& outcome) {
-  job_["spectrum"] = {{"round", outcome.round + 1},
-                      {"frequency", Frequencies()},
-                      {"before", outcome.figures->before},
-                      {"after", outcome.figures->after},
-                      {"noise", outcome.figures->noise}};
-  return Event("spectrum", {{"job", job_["job"]}, {"spectrum", job_["spectrum"]}});
+  Json& job = parts_->job;
+  job["spectrum"] = {{"round", outcome.round + 1},
+                     {"frequency", Frequencies()},
+                     {"before", outcome.figures->before},
+                     {"after", outcome.figures->after},
+                     {"noise", outcome.figures->noise}};
+  return Event("spectrum", {{"job", job["job"]}, {"spectrum", job["spectrum"]}});
 }
 
 std::string LiveOverview::OnOutcome(const RoundOutcome& outcome,
                                     const std::optional<LedgerEntry>& release) {
-  if (job_.is_null() || !release) return "";
+  Json& job = parts_->job;
+  if (job.is_null() || !release) return "";
   Json round = OverviewOfRound(*release, Audience::kOperator);
   AddOutcome(outcome, &round);
   rounds_.push_back(Dump(round));
-  if (job_["private"].get<bool>()) job_["claims"] = OverviewOfClaims(release->claims);
-  job_["attempts"] = release->attempts;
-  job_["rounds_released"] = release->round + 1;
-  job_["seeded"] = release->seeded;
-  const std::string event = Event("round", {{"job", job_["job"]},
+  if (job["private"].get<bool>()) job["claims"] = OverviewOfClaims(release->claims);
+  job["attempts"] = release->attempts;
+  job["rounds_released"] = release->round + 1;
+  job["seeded"] = release->seeded;
+  const std::string event = Event("round", {{"job", job["job"]},
                                             {"round", round},
-                                            {"claims", job_["claims"]},
-                                            {"attempts", job_["attempts"]},
-                                            {"rounds_released", job_["rounds_released"]}});
+                                            {"claims", job["claims"]},
+                                            {"attempts", job["attempts"]},
+                                            {"rounds_released", job["rounds_released"]}});
   return outcome.figures ? event + SpectrumEvent(outcome) : event;
 }
 
 std::string LiveOverview::StateEvent() {
   Json state = Json::object();
   for (const char* field : {"job", "state", "reason", "rounds_planned", "epsilon_budget"}) {
-    state[field] = job_[field];
+    state[field] = parts_->job[field];
   }
   return Event("state", state);
 }
 
 std::string LiveOverview::OnPhase(const ServerPhase& phase, bool is_paused, bool gave_up) {
-  if (job_.is_null()) return "";
-  job_["attempt"] = nullptr;
+  Json& job = parts_->job;
+  if (job.is_null()) return "";
+  job["attempt"] = nullptr;
   if (phase.kind == ServerPhase::Kind::kOpen) {
-    job_["attempt"] = {{"round", phase.round + 1},
-                       {"attempt", phase.attempt + 1},
-                       {"drawn", phase.drawn},
-                       {"opened", static_cast<double>(phase.opened_ms) * kMs},
-                       {"deadline", static_cast<double>(phase.deadline_ms) * kMs}};
+    job["attempt"] = {{"round", phase.round + 1},
+                      {"attempt", phase.attempt + 1},
+                      {"drawn", phase.drawn},
+                      {"opened", static_cast<double>(phase.opened_ms) * kMs},
+                      {"deadline", static_cast<double>(phase.deadline_ms) * kMs}};
   }
-  std::string events = Event("attempt", {{"job", job_["job"]}, {"attempt", job_["attempt"]}});
+  std::string events = Event("attempt", {{"job", job["job"]}, {"attempt", job["attempt"]}});
   const char* state = StateOf(phase, is_paused, gave_up);
-  if (job_["state"] != state || job_["reason"] != phase.reason) {
-    job_["state"] = state;
-    job_["reason"] = phase.reason;
+  if (job["state"] != state || job["reason"] != phase.reason) {
+    job["state"] = state;
+    job["reason"] = phase.reason;
     events += StateEvent();
   }
   return events;
@@ -162,16 +178,16 @@ std::string LiveOverview::OnPhase(const ServerPhase& phase, bool is_paused, bool
 
 std::string LiveOverview::OnEvaluation(uint32_t round, const std::string& data,
                                        const Evaluation& evaluation) {
-  if (job_.is_null()) return "";
+  if (parts_->job.is_null()) return "";
   const Json json = OverviewOfEvaluation(round, data, evaluation);
   evaluations_.push_back(Dump(json));
-  return Event("evaluation", {{"job", job_["job"]}, {"evaluation", json}});
+  return Event("evaluation", {{"job", parts_->job["job"]}, {"evaluation", json}});
 }
 
 std::string LiveOverview::OnDevices(Json devices) {
-  if (devices == devices_) return "";
-  devices_ = std::move(devices);
-  return Event("devices", devices_);
+  if (devices == parts_->devices) return "";
+  parts_->devices = std::move(devices);
+  return Event("devices", parts_->devices);
 }
 
 std::string LiveOverview::OnNetwork(const NetworkFigures& figures) {
@@ -184,9 +200,9 @@ std::string LiveOverview::OnNetwork(const NetworkFigures& figures) {
                   {"failed_handshakes", figures.failed_handshakes},
                   {"overdue", figures.overdue},
                   {"loop_stall_ms_max", figures.loop_stall_ms_max}};
-  if (network == network_) return "";
-  network_ = std::move(network);
-  return Event("network", network_);
+  if (network == parts_->network) return "";
+  parts_->network = std::move(network);
+  return Event("network", parts_->network);
 }
 
 std::string LiveOverview::OnLog(const std::string& line) {

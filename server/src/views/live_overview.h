@@ -19,11 +19,12 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "net/server.h"
 #include "store/ledger.h"
@@ -33,6 +34,7 @@ namespace sotto::server {
 class LiveOverview {
  public:
   LiveOverview();
+  ~LiveOverview();
 
   // The overview of the store when its job has begun: the last job is the one that runs. Until then
   // there is none, and viewers see the log.
@@ -58,15 +60,14 @@ class LiveOverview {
   std::string SpectrumEvent(const RoundOutcome& outcome);
   std::string StateEvent();
 
+  struct Parts;
+  const std::unique_ptr<Parts> parts_;
   bool has_begun_ = false;
   uint64_t sequence_ = 0;
   std::string head_;               // the overview's first fields, without braces
   std::vector<std::string> past_;  // jobs before the one that runs
-  nlohmann::ordered_json job_;     // the one that runs, without rounds and evaluations
   std::vector<std::string> rounds_;
   std::vector<std::string> evaluations_;
-  nlohmann::ordered_json devices_;
-  nlohmann::ordered_json network_;
   std::deque<std::string> log_;
   double started_ = 0;
 };

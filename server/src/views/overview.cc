@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "base/built_in.h"
 #include "plans/claim_kinds.h"
 #include "sotto/version.h"

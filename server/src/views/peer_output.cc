@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "accounting/figures.h"
 #include "views/claims_output.h"
 #include "views/figures.h"

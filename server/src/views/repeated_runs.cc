@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/counted.h"
 #include "base/mean_deviation.h"
 
@@ -31,24 +33,24 @@ constexpr Figure kFigures[] = {
 
 constexpr const Figure& kSquaredError = kFigures[4];
 
-MeanDeviation SpreadOf(const std::vector<FinishedRun>& runs, const Figure& figure) {
+MeanDeviation SpreadOf(const FinishedRuns& runs, const Figure& figure) {
   std::vector<double> values;
-  for (const FinishedRun& run : runs) {
-    const Json value = run.result.value(Json::json_pointer(figure.pointer), Json(nullptr));
+  for (const Json& run : runs) {
+    const Json value = run.value(Json::json_pointer(figure.pointer), Json(nullptr));
     if (value.is_number()) values.push_back(value.get<double>());
   }
   return MeanDeviationOf(values);
 }
 
 // A loss is also the mean squared error of a model without classes: one line is enough.
-bool IsShown(const Figure& figure, const std::vector<FinishedRun>& runs) {
+bool IsShown(const Figure& figure, const FinishedRuns& runs) {
   const bool is_loss = std::string(figure.name) == "loss";
   return SpreadOf(runs, figure).count > 0 && !(is_loss && SpreadOf(runs, kSquaredError).count > 0);
 }
 
 }  // namespace
 
-std::string DescribeRuns(const std::vector<FinishedRun>& runs) {
+std::string DescribeRuns(const FinishedRuns& runs) {
   std::string text = fmt::format("\n{}, each with its seed: mean and standard deviation of a run\n",
                                  Counted(runs.size(), "simulation"));
   for (const Figure& figure : kFigures) {
@@ -61,13 +63,10 @@ std::string DescribeRuns(const std::vector<FinishedRun>& runs) {
   return text;
 }
 
-Json RunsToJson(const std::vector<FinishedRun>& runs) {
+Json RunsToJson(const std::vector<uint64_t>& seeds, const FinishedRuns& runs) {
   Json json = {{"seeds", Json::array()}, {"mean", nullptr}, {"deviation", nullptr}};
-  json["runs"] = Json::array();
-  for (const FinishedRun& run : runs) {
-    json["seeds"].push_back(run.seed);
-    json["runs"].push_back(run.result);
-  }
+  json["runs"] = runs;
+  for (size_t i = 0; i < runs.size(); ++i) json["seeds"].push_back(seeds[i]);
   for (const Figure& figure : kFigures) {
     const MeanDeviation spread = SpreadOf(runs, figure);
     json["mean"][figure.name] = spread.count == 0 ? Json(nullptr) : Json(spread.mean);

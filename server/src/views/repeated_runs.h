@@ -8,22 +8,20 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace sotto::server {
 
-// A simulation that came to its end.
-struct FinishedRun {
-  uint64_t seed = 0;
-  nlohmann::ordered_json result;  // of ResultToJson()
-};
+// The results of the simulations that came to their end: ResultToJson() or PeersToJson().
+using FinishedRuns = std::vector<nlohmann::ordered_json>;
 
 // For people: a line for each figure.
-std::string DescribeRuns(const std::vector<FinishedRun>& runs);
+std::string DescribeRuns(const FinishedRuns& runs);
 
 // {"seeds", "mean", "deviation", "runs"}: each figure's mean and deviation by its name, and the
 // results of all runs. A figure that no run has is null; so is the deviation of one run.
-nlohmann::ordered_json RunsToJson(const std::vector<FinishedRun>& runs);
+//   seeds  those of the runs, in their order; more are left out
+nlohmann::ordered_json RunsToJson(const std::vector<uint64_t>& seeds, const FinishedRuns& runs);
 
 }  // namespace sotto::server
 

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "base/built_in.h"
 #include "sotto/crypto.h"
 #include "sotto/posix/check.h"

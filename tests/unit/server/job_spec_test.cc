@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <tuple>
 
+#include <nlohmann/json.hpp>
+
 #include "audit/audit_request.h"
 #include "net/serve_request.h"
 #include "sim/simulation_request.h"

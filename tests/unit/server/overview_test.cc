@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "unit/server/store_fixture.h"
 #include "views/live_overview.h"
 #include "views/report_file.h"

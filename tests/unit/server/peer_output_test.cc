@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "sotto/nn.h"
 
 namespace sotto::server {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/mean_deviation.h"
 #include "views/repeated_runs.h"
 #include "views/rounds_csv.h"
@@ -35,10 +37,10 @@ TEST(RepeatedRuns, TheDeviationIsThatOfASample) {
 }
 
 TEST(RepeatedRuns, TheJsonHasEachRunAndWhatTheyHaveInCommon) {
-  const std::vector<FinishedRun> runs = {
-      {1, {{"accuracy", 0.5}, {"epsilon", nullptr}, {"evaluation", {{"loss", 1.0}}}}},
-      {5, {{"accuracy", 0.7}, {"epsilon", nullptr}, {"evaluation", {{"loss", 2.0}}}}}};
-  const auto json = RunsToJson(runs);
+  const FinishedRuns runs = {
+      {{"accuracy", 0.5}, {"epsilon", nullptr}, {"evaluation", {{"loss", 1.0}}}},
+      {{"accuracy", 0.7}, {"epsilon", nullptr}, {"evaluation", {{"loss", 2.0}}}}};
+  const auto json = RunsToJson({1, 5, 6}, runs);
   EXPECT_EQ(json["seeds"], (std::vector<int>{1, 5}));
   EXPECT_EQ(json["mean"]["accuracy"], 0.6);
   EXPECT_NEAR(json["deviation"]["loss"].get<double>(), std::sqrt(0.5), 1e-15);
@@ -51,8 +53,8 @@ TEST(RepeatedRuns, TheJsonHasEachRunAndWhatTheyHaveInCommon) {
 }
 
 TEST(RepeatedRuns, OneRunHasNoDeviation) {
-  const std::vector<FinishedRun> runs = {{1, {{"accuracy", 0.5}}}};
-  EXPECT_TRUE(RunsToJson(runs)["deviation"]["accuracy"].is_null());
+  const FinishedRuns runs = {{{"accuracy", 0.5}}};
+  EXPECT_TRUE(RunsToJson({1}, runs)["deviation"]["accuracy"].is_null());
   EXPECT_EQ(DescribeRuns(runs).find("+-"), std::string::npos);
 }
 

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "service/report.h"
 #include "unit/server/small_job.h"
 
