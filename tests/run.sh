@@ -41,7 +41,7 @@ source examples/quickstart/packages.sh
 CROSS_PACKAGES=(g++-aarch64-linux-gnu g++-arm-linux-gnueabihf qemu-user qemu-system-arm)
 
 install_test_packages() {
-  local packages=("${BUILD_PACKAGES[@]}" libgtest-dev openssl
+  local packages=("${BUILD_PACKAGES[@]}" "${OPTIONAL_PACKAGES[@]}" libgtest-dev openssl
     python3-cryptography python3-mpmath)
   ${quick} || packages+=(clang gcc-arm-none-eabi libnewlib-arm-none-eabi
     libstdc++-arm-none-eabi-newlib)
@@ -82,7 +82,7 @@ fetch_promtool() {
 
 jobs="$(nproc)"
 options=()
-test_options=(-DSOTTO_TESTS=ON)
+test_options=(-DSOTTO_TESTS=ON -DSOTTO_WITH_ALL=ON)
 [[ -z "${CI-}" ]] || options+=(-DSOTTO_WARNINGS_AS_ERRORS=ON)
 
 # build PRESET CMAKE_OPTION...

@@ -14,8 +14,10 @@
 #include "cli/serve_command.h"
 #include "cli/simulate_command.h"
 #include "cli/store_commands.h"
+#include "sotto/data/mat_files.h"
 
 int main(int argc, char** argv) {
+  sotto::AddMatFiles();
   sotto::server::SimulationRequest simulation;
   const auto add_commands = [&simulation](CLI::App& app) {
     CLI::App* simulate = app.add_subcommand(

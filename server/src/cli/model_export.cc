@@ -64,6 +64,7 @@ void RunExport(const ExportOptions& o) {
   const Output output = {"--out", o.out};
   RequireOutputs({output}, o.source.path, {o.source.model});
   const ExportFormat& format = ChooseFormat(o);
+  RequireWriter(format);
   OpenedModel opened = OpenModelSource(o.source);
   const bool prepares = !opened.model->preparation.empty();
   if (prepares) opened.metadata.emplace_back("samples", format.holds_net ? "raw" : "prepared");

@@ -41,10 +41,15 @@ struct ExportFormat {
   std::string_view mark;  // with which each file begins; empty: files are not read back
   const char* does;
   bool holds_net;  // what prepares samples included: it takes raw ones
+  // Null: this program has been built without the packages that it needs.
   std::string (*write)(const TrainedModel& model);
   // The content of a file. Throws std::invalid_argument without the file's name.
   ModelContent (*read)(const std::string& bytes);
+  const char* packages = "";  // Debian's names
 };
+
+// Throws std::invalid_argument, with what to do, if the format has no writer.
+void RequireWriter(const ExportFormat& format);
 
 const std::vector<ExportFormat>& ExportFormats();
 

@@ -13,6 +13,12 @@
 namespace sotto::server {
 namespace {
 
+#if defined(SOTTO_HAS_ONNX)
+constexpr auto kWriteOnnx = WriteOnnx;
+#else
+constexpr std::string (*kWriteOnnx)(const TrainedModel& model) = nullptr;
+#endif
+
 bool EndsWith(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
@@ -92,9 +98,18 @@ const std::vector<ExportFormat>& ExportFormats() {
        "a C++ header for sotto/predict.h, float32 or fixed point; its numbers "
        "are C, too",
        true, WriteHeader, nullptr},
-      {"onnx", ".onnx", "", "the net itself, opset 13, images as NCHW", true, WriteOnnx, nullptr},
+      {"onnx", ".onnx", "", "the net itself, opset 13, images as NCHW", true, kWriteOnnx, nullptr,
+       "libonnx-dev and libprotobuf-dev"},
   };
   return kFormats;
+}
+
+void RequireWriter(const ExportFormat& format) {
+  if (format.write != nullptr) return;
+  throw std::invalid_argument(
+      fmt::format("this program was built without the writer of {}; install {} and build it again, "
+                  "or take another format: `sotto model export --help` lists them",
+                  format.name, format.packages));
 }
 
 const ExportFormat* FindFormat(std::string_view name) {

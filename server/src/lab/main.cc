@@ -8,6 +8,7 @@
 #include "lab/inspect_entropy.h"
 #include "lab/published_command.h"
 #include "lab/swarm_command.h"
+#include "sotto/data/mat_files.h"
 
 namespace {
 
@@ -25,6 +26,7 @@ void AddCommands(CLI::App& app) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  sotto::AddMatFiles();
   return sotto::server::RunProgram(
       {"sotto-lab", "Research with Sotto: the papers' experiments, audits, proofs, load tests.",
        AddCommands},

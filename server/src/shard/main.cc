@@ -19,6 +19,7 @@
 
 #include "data/catalog.h"
 #include "data/generated.h"
+#include "sotto/data/mat_files.h"
 #include "sotto/data/partitions.h"
 #include "sotto/key_labels.h"
 #include "sotto/model/model_file.h"
@@ -169,6 +170,7 @@ void Write(const Options& o) {
 }  // namespace sotto::server
 
 int main(int argc, char** argv) {
+  sotto::AddMatFiles();
   CLI::App app("Writes a device's samples as a file for the flash of its firmware.", "sotto-shard");
   sotto::server::Options options;
   sotto::server::AddOptions(app, options);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sotto/data/mat_files.h"
 #include "sotto/data/source.h"
 #include "sotto/models.h"
 #include "unit/data_files.h"
@@ -52,6 +53,8 @@ TEST(DataSource, WrongTextsAreRefused) {
 
 class FormatsTest : public DataFiles {
  protected:
+  static void SetUpTestSuite() { AddMatFiles(); }
+
   std::string MakeFolder(const std::string& name) const {
     std::filesystem::create_directory(Path(name));
     return Path(name);

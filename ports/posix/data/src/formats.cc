@@ -16,21 +16,18 @@ namespace {
 using Reader = SharedDataset (*)(const ReadRequest&);
 
 // What needs a library that was not there when this program was built has no reader.
-#if defined(SOTTO_HAS_LIBCSV)
+#if defined(SOTTO_HAS_CSV)
 constexpr Reader kReadCsv = ReadCsv;
 #else
 constexpr Reader kReadCsv = nullptr;
 #endif
-#if defined(SOTTO_HAS_LIBZIP)
+#if defined(SOTTO_HAS_NPZ)
 constexpr Reader kReadNpz = ReadNpz;
 #else
 constexpr Reader kReadNpz = nullptr;
 #endif
-#if defined(SOTTO_HAS_MATIO)
-constexpr Reader kReadSvhn = ReadSvhn;
-#else
+// Programs that link it have it, see mat_files.h.
 constexpr Reader kReadSvhn = nullptr;
-#endif
 
 constexpr FormatOption kClasses = {
     "classes", "the classes, in order, for example `walk,run`; or how many there are"};
@@ -229,11 +226,19 @@ void RequireLabels(const ReadRequest& request, const SampleInfo& info,
   }
 }
 
+std::vector<Format>& Table() {
+  static std::vector<Format> table = AllFormats();
+  return table;
+}
+
 }  // namespace
 
-const std::vector<Format>& Formats() {
-  static const std::vector<Format> kFormats = AllFormats();
-  return kFormats;
+const std::vector<Format>& Formats() { return Table(); }
+
+void SetReader(const char* name, SharedDataset (*read)(const ReadRequest& request)) {
+  for (Format& format : Table()) {
+    if (std::string(format.name) == name) format.read = read;
+  }
 }
 
 std::string ReadRequest::Text(const char* key, const std::string& fallback) const {

@@ -47,7 +47,7 @@ struct Format {
   const char* what;                  // for DATA.md
   const char* example;
   std::vector<FormatOption> options;
-  // Null: the library was not there when this program was built.
+  // Null: this program has been built without the library.
   SharedDataset (*read)(const ReadRequest& request);
   const char* library;  // null: none but zlib
   // A folder that holds the first file is a data set of this format.
@@ -56,6 +56,9 @@ struct Format {
 };
 
 const std::vector<Format>& Formats();
+
+// Gives a format the reader that only some programs link. Before other threads read.
+void SetReader(const char* name, SharedDataset (*read)(const ReadRequest& request));
 
 // The readers.
 SharedDataset ReadCsv(const ReadRequest& request);

@@ -250,10 +250,10 @@ SharedDataset ReadDataset(const DataSource& source, const ModelInfo* model, cons
   RequireOptions(source, format);
   if (format.read == nullptr) {
     throw std::invalid_argument(
-        fmt::format("{}: this program was built without {}, which reads {}; convert the file to "
-                    ".npy or LIBSVM, or build the program where the library is (sotto-client never "
-                    "has libmatio)",
-                    source.path, format.library, format.name));
+        fmt::format("{}: this program was built without {}, which reads {}; install {}-dev and "
+                    "build it again, or convert the file to .npy or LIBSVM (sotto-client never has "
+                    "libmatio)",
+                    source.path, format.library, format.name, format.library));
   }
   return format.read({source, FilesOf(source, format), model, keep});
 }
