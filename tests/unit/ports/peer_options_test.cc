@@ -66,10 +66,10 @@ TEST(PeerOptions, AJobReturnsFromItsFile) {
 
 // The job of these options, as RunProgram() reads them.
 PeerJob Parse(const std::vector<std::string>& words) {
-  PeerJob job;
+  PeerJobOptions options;
   const Command program = CommandFor<PeerJobOptions>("test", "")
                               .Takes(PeerJobOptionFields())
-                              .Runs([&job](const PeerJobOptions& o) { job = PeerJobOf(o); });
+                              .Runs([&options](const PeerJobOptions& read) { options = read; });
   std::vector<std::string> texts = {"test"};
   texts.insert(texts.end(), words.begin(), words.end());
   std::vector<char*> arguments;
@@ -78,7 +78,7 @@ PeerJob Parse(const std::vector<std::string>& words) {
   const int status = RunProgram(program, "", static_cast<int>(arguments.size()), arguments.data());
   const std::string complaint = ::testing::internal::GetCapturedStderr();
   if (status != 0) throw std::invalid_argument(complaint);
-  return job;
+  return PeerJobOf(options);
 }
 
 TEST(PeerOptions, OptionsChangeTheDefaultsAndNoiseIsRoundedUp) {
