@@ -133,7 +133,7 @@ build_cortex_m4() {
 }
 
 # Two CTests side by side: tests that wait for the clock hold no slot of those that compute, which are nice to
-# them. Each has a log, and CTest's own files in a folder, of its own.
+# them. Each has its log, and its folder with CTest's files.
 logs=()
 run_tests() {
   local folder="build/$1" exclude='^live$' live status=0 options=(--output-on-failure --no-tests=error)

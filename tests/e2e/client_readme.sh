@@ -54,7 +54,7 @@ check_packages() {
   done
 }
 
-# start_server OPTION...: those of the README, on a port of its own.
+# start_server OPTION...: the README's server, on a port that nobody else has.
 start_server() {
   local options=("${@/#0.0.0.0:7177/127.0.0.1:0}")
   "${bin}/sotto" serve "${options[@]}" --port-file port > "${work}/server.txt" 2>&1 &
@@ -71,7 +71,7 @@ compile_commands() {
   sed -n 's/^  "command": //p' "$2/compile_commands.json" | sed "s#$2/##g; s#$1/##g" | sort
 }
 
-# The preset client is configured as on a device; then the objects that are there take the place of its own.
+# The preset client is configured as on a device; then it takes the objects that are there.
 build_client() {
   compile_commands "${PWD}" "${PWD}/build/client" > wanted.txt
   compile_commands "${source_dir}" "${build_dir}" > built.txt

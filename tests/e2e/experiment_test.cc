@@ -69,7 +69,7 @@ TEST(Experiment, ACellIsARunThatTheUserCanRepeat) {
   ASSERT_EQ(json["cells"].size(), 1u);
   const std::string command = json["cells"][0]["command"];
   ASSERT_EQ(command.rfind("sotto simulate ", 0), 0u) << command;
-  const Json alone = SottoLabJson(command.substr(6));
+  const Json alone = SottoJson(command.substr(6));
   EXPECT_EQ(alone["accuracy"], json["cells"][0]["figures"]["accuracy"]["mean"]);
   EXPECT_EQ(alone["epsilon"], json["cells"][0]["figures"]["epsilon"]["mean"]);
 }

@@ -204,7 +204,7 @@ void RunSensitivity(const SensitivityRequest& request) {
   if (!audit.HasMeasured()) throw std::runtime_error("the audit measured nothing, see above");
 }
 
-// The audit's own rows, then those of a simulation.
+// The audit's own rows, then the rows of a simulation.
 template <class Request>
 posix::Command TrainingAuditCommand(const char* name, const char* help, const char* footer,
                                     const std::vector<Field<Request>>& own,

@@ -20,7 +20,7 @@ std::string DescribeRuns(const FinishedRuns& runs);
 
 // {"seeds", "mean", "deviation", "runs"}: each figure's mean and deviation by its name, and the
 // results of all runs. A figure that no run has is null; so is the deviation of one run.
-//   seeds  those of the runs, in their order; more are left out
+//   seeds  the seeds of the runs, in their order; more are left out
 nlohmann::ordered_json RunsToJson(const std::vector<uint64_t>& seeds, const FinishedRuns& runs);
 
 }  // namespace sotto::server

@@ -77,9 +77,10 @@ TEST(ExperimentDefinition, AMistakeIsNamedWithItsLine) {
 }
 
 TEST(ExperimentDefinition, AWordWithoutQuotesAndAKeyThatIsATableTooAreRefused) {
-  EXPECT_EQ(WhyRefused(kHead + "[options]\nmechanism = none\n"),
-            "mine.toml:6:13: mechanism = none: could not determine value type; put a text in "
-            "quotes: \"none\"");
+  // The reason between is the library's.
+  const std::string bare = WhyRefused(kHead + "[options]\nmechanism = none\n");
+  EXPECT_EQ(bare.find("mine.toml:6:13: mechanism = none: "), 0u) << bare;
+  EXPECT_NE(bare.find("; put a text in quotes: \"none\""), std::string::npos) << bare;
   EXPECT_EQ(WhyRefused(kHead + "data = \"MNIST\"\n"),
             "mine.toml:5: there is no such key; did you mean dataset?");
   EXPECT_EQ(WhyRefused(kHead + "data = \"MNIST\"\n[[data]]\nname = \"mnist\"\n"),

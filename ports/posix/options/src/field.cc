@@ -88,6 +88,9 @@ Value ParseValue(const FieldText& field, const std::string& text) {
   if (field.range && !field.range->Contains(ToReal(value))) {
     Refuse(fmt::format("{} is not in the range {}", text, field.Allowed()));
   }
+  if (field.type_range && IsNumber(value) && !field.type_range->Contains(ToReal(value))) {
+    Refuse(fmt::format("{} is not in the range {}", text, field.type_range->Text()));
+  }
   const std::string why = field.check ? field.check(text) : "";
   if (!why.empty()) Refuse(why);
   RequireListed(field, text);

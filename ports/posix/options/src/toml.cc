@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 // Where the header is the library: "[&" breaks an assertion of toml++ 3.3 and 3.4, which is wrong, and

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <limits>
+#include <stdexcept>
 
 namespace sotto::posix {
 namespace {

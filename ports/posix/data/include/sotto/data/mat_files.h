@@ -1,4 +1,4 @@
-// MATLAB files among the formats of samples: a library of its own, sotto::mat_files, for programs that
+// MATLAB files among the formats of samples: the library sotto::mat_files, for programs that
 // link libmatio. Part of sotto::data.
 #ifndef SOTTO_DATA_MAT_FILES_H_
 #define SOTTO_DATA_MAT_FILES_H_

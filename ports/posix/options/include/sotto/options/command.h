@@ -134,7 +134,7 @@ class CommandFor {
 // Reads the command line and runs the command that it names, whose exceptions pass through.
 // Returns 0; or 2, after a text on standard error, if the command line or the file of --config is
 // wrong.
-//   root  the program: with commands, or with options and run() of its own
+//   root  the program: with commands, or with options and run()
 int RunProgram(const Command& root, const char* version, int argc, char** argv);
 
 }  // namespace sotto::posix

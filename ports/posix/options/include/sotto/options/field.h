@@ -17,6 +17,7 @@
 #define SOTTO_OPTIONS_FIELD_H_
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -68,6 +69,7 @@ struct FieldText {
   Kind kind = Kind::kText;
   bool is_float32 = false;  // of a kReal: the member is a float
   std::optional<Range> range;
+  std::optional<Range> type_range;   // what the member can hold, see TypeRange()
   std::vector<std::string> choices;  // of a text; empty: any
   const char* or_file = nullptr;     // what a text may be instead of a choice: "FILE.toml"
   const char* or_word = nullptr;     // what a number may be instead: "auto"
@@ -108,6 +110,15 @@ constexpr Kind KindOf() {
   if constexpr (std::is_unsigned_v<T>) return Kind::kCount;
   if constexpr (std::is_integral_v<T>) return Kind::kInteger;
   return Kind::kText;
+}
+// What a whole number of the type T can be, where that is less than 64 bits.
+template <class T>
+std::optional<Range> TypeRange() {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) < 8) {
+    return Range{static_cast<double>(std::numeric_limits<T>::min()),
+                 static_cast<double>(std::numeric_limits<T>::max())};
+  }
+  return {};
 }
 template <class T>
 struct Inner {
@@ -165,6 +176,7 @@ struct BasicField : FieldText {
     using T = std::remove_cv_t<
         std::remove_reference_t<decltype(std::invoke(ref, std::declval<Request&>()))>>;
     kind = KindOf<typename Inner<T>::type>();
+    type_range = TypeRange<typename Inner<T>::type>();
     is_float32 = std::is_same_v<typename Inner<T>::type, float>;
     get = [ref](const Request& request) { return ToValue(std::invoke(ref, request)); };
     set = [ref, allowed = choices](Request& request, const Value& value) {
@@ -174,7 +186,7 @@ struct BasicField : FieldText {
     return self();
   }
 
-  // A value that a function of its own reads.
+  // A value that a function reads.
   //   ref     (const auto& request) -> a value for ToValue()
   //   setter  (Request&, const std::string&)
   template <class Ref, class Setter>
