@@ -17,7 +17,7 @@
 
 namespace sotto::server {
 
-// All that `sotto audit epsilon` measured.
+// All that `sotto-lab audit epsilon` measured.
 struct EpsilonReport {
   uint32_t repeats = 0;
   double error = 0;                  // of all audits together

@@ -1,4 +1,4 @@
-// The options of `sotto audit`, in tables like those of jobs and simulations. Part of
+// The options of `sotto-lab audit`, in tables like those of jobs and simulations. Part of
 // sotto::server/audit.
 //
 // Each request is a job, or a simulation, with other defaults, and a table of what comes on top. An
@@ -21,7 +21,7 @@
 
 namespace sotto::server {
 
-// `sotto audit epsilon`. By default a small model and fleet, and one round without colluders: then
+// `sotto-lab audit epsilon`. By default a small model and fleet, and one round without colluders: then
 // the claim is tight, and half the noise cannot be overlooked.
 struct EpsilonAuditRequest : JobRequest {
   EpsilonAuditRequest();
@@ -60,14 +60,14 @@ JobConfig MakeAuditedJob(const EpsilonAuditRequest& request, const AuditedSampli
 // noise.
 JobConfig MakeUpdateJob(const EpsilonAuditRequest& request);
 
-// `sotto audit membership`.
+// `sotto-lab audit membership`.
 struct MembershipRequest : SimulationRequest {
   uint32_t samples = 10000;
 };
 
 const std::vector<Field<MembershipRequest>>& MembershipFields();
 
-// `sotto audit sensitivity`. By default the noise is float32's, and all of a small fleet take part.
+// `sotto-lab audit sensitivity`. By default the noise is float32's, and all of a small fleet take part.
 struct SensitivityRequest : SimulationRequest {
   SensitivityRequest();
 

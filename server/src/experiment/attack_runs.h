@@ -1,4 +1,4 @@
-// Runs that attack a training: `sotto audit membership` as a kind of run. Part of
+// Runs that attack a training: `sotto-lab audit membership` as a kind of run. Part of
 // sotto::server/experiment.
 //
 // Reentrant: runs may go on at the same time.

@@ -92,7 +92,7 @@ Definition OpenExperiment(const std::string& name_or_file) {
     names.push_back(definition.name);
   }
   throw std::invalid_argument(
-      fmt::format("there is no experiment '{}'{}\n`sotto experiment list` lists them; a file of "
+      fmt::format("there is no experiment '{}'{}\n`sotto-lab experiment list` lists them; a file of "
                   "your own ends in .toml",
                   name_or_file, posix::DidYouMean(name_or_file, names)));
 }

@@ -1,4 +1,4 @@
-// `sotto experiment`. Part of sotto::server/lab.
+// `sotto-lab experiment`. Part of sotto::server/lab.
 #ifndef SOTTO_LAB_EXPERIMENT_COMMAND_H_
 #define SOTTO_LAB_EXPERIMENT_COMMAND_H_
 

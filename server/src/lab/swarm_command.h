@@ -1,4 +1,4 @@
-// `sotto swarm`: thousands of simulated devices that load a server over the network. Part of
+// `sotto-lab swarm`: thousands of simulated devices that load a server over the network. Part of
 // sotto::server/lab.
 #ifndef SOTTO_LAB_SWARM_COMMAND_H_
 #define SOTTO_LAB_SWARM_COMMAND_H_

@@ -1,4 +1,4 @@
-// `sotto audit epsilon` finds nothing wrong with the product, and finds builds whose noise is too
+// `sotto-lab audit epsilon` finds nothing wrong with the product, and finds builds whose noise is too
 // small or whose bound is not enforced.
 #include "audit/epsilon_audit.h"
 

@@ -415,7 +415,7 @@ TEST(ExperimentLibrary, ThePageListsTheExperiments) {
   page << file.rdbuf();
   const std::string table = ExperimentsTable(BuiltInExperiments());
   EXPECT_NE(page.str().find("\n" + table), std::string::npos)
-      << "paste into server/EXPERIMENTS.md what `sotto experiment list --markdown` prints:\n"
+      << "paste into server/EXPERIMENTS.md what `sotto-lab experiment list --markdown` prints:\n"
       << table;
 }
 
