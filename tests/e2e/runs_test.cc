@@ -165,7 +165,7 @@ TEST(Hints, ACommandThatHasAnotherNameTodayIsRefusedWithThatName) {
                    "there is no command 'backup'; it is now `sotto store backup`");
   ExpectUsageError("pause run.db", "there is no command 'pause'; it is now `sotto job pause`");
   ExpectUsageError("resume run.db", "there is no command 'resume'; it is now `sotto job resume`");
-  const Outcome run = Sotto("status run.db --verify --json -");
+  const Outcome run = Sotto("inspect store run.db --json -");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_EQ(run.output,
             "'store' is no command of `sotto inspect`; it is now `sotto status --verify`\n"
