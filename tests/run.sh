@@ -46,11 +46,11 @@ source examples/quickstart/packages.sh
 CROSS_PACKAGES=(g++-aarch64-linux-gnu g++-arm-linux-gnueabihf qemu-user qemu-system-arm)
 
 install_test_packages() {
-  local packages=("${BUILD_PACKAGES[@]}" libgtest-dev openssl
+  local packages=("${BUILD_PACKAGES[@]}" "${OPTIONAL_PACKAGES[@]}" libgtest-dev openssl
     python3-cryptography python3-mpmath)
   ! ${all} || packages+=(clang gcc-arm-none-eabi libnewlib-arm-none-eabi
     libstdc++-arm-none-eabi-newlib)
-  install_packages "${packages[@]}"
+  install_packages "${packages[@]}" || return
   # The sanitizers' runtime; where there is no such package, it is part of clang.
   ! ${all} || install_packages libclang-rt-dev || true
   # Without these some tests are skipped, by name.
@@ -90,7 +90,7 @@ OTHER_CPUS='^(arm-linux|board|fuzz|golden|size)$'
 
 jobs="$(nproc)"
 if [[ -n "${CI-}" ]]; then export SOTTO_WARNINGS_AS_ERRORS=ON; fi
-test_options=(-DSOTTO_TESTS=ON "-DSOTTO_MBEDTLS3_SOURCE_DIR=${PWD}/build/cache/mbedtls-3.6")
+test_options=(-DSOTTO_TESTS=ON -DSOTTO_WITH_ALL=ON "-DSOTTO_MBEDTLS3_SOURCE_DIR=${PWD}/build/cache/mbedtls-3.6")
 
 # timed WHAT COMMAND...: the time it takes becomes a row of the table.
 times=()
@@ -138,6 +138,7 @@ logs=()
 run_tests() {
   local folder="build/$1" exclude='^live$' live status=0 options=(--output-on-failure --no-tests=error)
   ${all} || exclude+="|${OTHER_CPUS}"
+  ctest --test-dir "${folder}" -N > /dev/null  # finds the cases of GoogleTest, once for both
   ctest --test-dir "${folder}/tests" "${options[@]}" -L '^live$' --parallel 6 > "${folder}/live.log" 2>&1 &
   live=$!
   nice ctest --test-dir "${folder}" "${options[@]}" -LE "${exclude}" --parallel "${jobs}" 2>&1 |
@@ -173,7 +174,7 @@ print_summary() {
     / tests passed, [0-9]+ tests failed out of / { failed += $4; tests += $NF }
     /^The following tests FAILED:/ { inside = 1; next }
     inside && !/^\t/ { inside = 0 }
-    inside { name[++names] = FILENAME ":" $0 }
+    inside { split(FILENAME, path, "/"); name[++names] = $0 ", " path[2] }
     END {
       printf "\n%d%% tests passed, %d tests failed out of %d\n", 100 * (tests - failed) / (tests + !tests), failed, tests
       printf "\nTotal Test time (real) = %d sec\n", seconds

@@ -5,11 +5,17 @@
 # The names are Debian's.
 # shellcheck shell=bash
 
-# What the simulator is built from.
+# What `sotto` and `sotto-client` are built from. They upgrade no package that is there; only a compiler that is not
+# there yet may upgrade the C library.
 # shellcheck disable=SC2034  # used by the scripts that source this file
 BUILD_PACKAGES=(cmake ninja-build g++ libeigen3-dev libkissfft-dev libmbedtls-dev nanopb
   libnanopb-dev libcli11-dev libfmt-dev libsqlite3-dev nlohmann-json3-dev zlib1g-dev libuv1-dev
-  libtomlplusplus-dev libsodium-dev libsystemd-dev prometheus-cpp-dev libmicrohttpd-dev libcsv-dev libzip-dev libmatio-dev libonnx-dev libprotobuf-dev)
+  libtomlplusplus-dev libsodium-dev libcsv-dev libzip-dev)
+
+# What only some formats and services need: the page and the metrics, MATLAB files, ONNX. A program without them says
+# which of them an option needs.
+# shellcheck disable=SC2034
+OPTIONAL_PACKAGES=(libmicrohttpd-dev prometheus-cpp-dev libmatio-dev libonnx-dev libprotobuf-dev)
 
 # Asked for in a call of its own: one name that apt does not know fails a whole call.
 # shellcheck disable=SC2034

@@ -165,7 +165,7 @@ start_device() { # start_device NUMBER KEY
 run_block 'cmake --install'
 grep -qxF -e "fetch-source.sh $(sed -n 's/^For charts.*fetch-source.sh //p' "${source_dir}/toolchains/fetch-source.sh")" \
   "${work}/state/played.txt"
-grep -q '^apt-get install .* libuv1-dev .* curl$' "${work}/state/played.txt"
+grep -q '^apt-get install .* libuv1-dev .* libmicrohttpd-dev .* curl$' "${work}/state/played.txt"
 [[ "$(sotto --version)" == "$("${bin}/sotto" --version)" ]]
 run_block 'useradd'
 run_block 'sudoedit'

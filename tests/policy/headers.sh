@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # headers.sh SOURCE_DIR
 # The SDK includes freestanding headers only, Eigen in one place, Mbed TLS in crypto and tls, nanopb
-# in wire; the server leaves the operating system's headers to the ports.
+# in wire; the server leaves the operating system's headers to the ports, and its own headers take
+# json_fwd.hpp: only a file that builds or reads JSON compiles all of the library.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=includes.sh
 source "$(dirname "${BASH_SOURCE[0]}")/includes.sh"
@@ -31,6 +32,9 @@ list_includes sdk server | awk '
     complain("a public header includes public headers only")
   }
   $1 ~ /^server\// && $3 ~ posix { complain("operating-system headers belong to ports/") }
+  $1 ~ /\.h$/ && $3 == "<nlohmann/json.hpp>" && $1 != "server/src/spec/field.h" {
+    complain("headers include <nlohmann/json_fwd.hpp>")
+  }
   END {
     if (seen < 50) { print "only " seen + 0 " includes found: is this the source folder?"; bad = 1 }
     exit bad

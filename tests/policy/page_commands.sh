@@ -142,7 +142,7 @@ while IFS= read -r name; do
 done < named_packages.txt
 # shellcheck source-path=SCRIPTDIR source=../../examples/quickstart/packages.sh
 source "${source_dir}/examples/quickstart/packages.sh"
-for name in "${BUILD_PACKAGES[@]}" "${DATA_PACKAGE}"; do
+for name in "${BUILD_PACKAGES[@]}" "${OPTIONAL_PACKAGES[@]}" "${DATA_PACKAGE}"; do
   grep -qxF -e "${name}" named_packages.txt || complain "toolchains/BUILDING.md: the table lacks ${name}"
 done
 exit "${status}"

@@ -23,6 +23,7 @@ sotto_policy(linked_kinds linked_kinds.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_w
 sotto_policy(headers headers.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(standard_headers standard_headers.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(layering layering.sh ${PROJECT_SOURCE_DIR})
+sotto_policy(walks walks.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(net_messages net_messages.sh ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})
 sotto_policy(format format.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(phrases phrases.sh ${PROJECT_SOURCE_DIR})

@@ -24,7 +24,6 @@ namespace sotto::server {
 namespace {
 
 constexpr int kDecimals = 4;  // of an epsilon
-constexpr char kNoisy[] = "What papers print of Noisy-FedAvg and Noisy-FedProx";
 
 // A plan, and the training of Noisy-FedAvg; its other settings are those of the plan.
 struct PublishedOptions : AccountOptions {
@@ -108,6 +107,7 @@ nlohmann::ordered_json EpsilonToJson(const std::optional<double>& epsilon) {
 }
 
 std::vector<posix::Field<PublishedOptions>> NoisyFields() {
+  static constexpr char kNoisy[] = "What papers print of Noisy-FedAvg and Noisy-FedProx";
   constexpr auto Row = posix::RowOf<PublishedOptions>;
   return {
       Row("devices",

@@ -215,7 +215,7 @@ const Figure kFigures[] = {
         .In(kReport | kRoundsCsv | kResults | kAttempts | kOverview | kPageTable)
         .Words("bytes")
         .Sum({"sotto_update_bytes_total", "Bytes of accepted updates", false}),
-    Figure("noise_to_signal", "", "norm of the update's noise over that of the rest, estimated")
+    Figure("noise_to_signal", "", "norm of the update's noise over the norm of the rest, estimated")
         .Seen(NoiseToSignalOf)
         .In(kResults | kOverview | kMetrics)
         .Gauge("sotto_noise_to_signal",

@@ -15,8 +15,8 @@
 
 namespace sotto::server {
 
-// The result of closing a round. The counts and the bytes are the operator's: whoever knows them
-// learns who took part, and no claim against the public covers that (PRIVACY.md, section 1).
+// The result of closing a round. The counts and the bytes are the operator's: they tell who took
+// part, and no claim against the public covers that (PRIVACY.md, section 1).
 struct RoundOutcome {
   bool released = false;
   uint32_t round = 0;

@@ -86,7 +86,7 @@ TEST(PeersSimulation, ASeedRepeatsItBitForBitOnAnyNumberOfThreads) {
 
 TEST(PeersSimulation, WithoutASeedTheNoiseIsTheSystems) {
   Settings options = {{"share", "always"}};
-  SimulationRequest request = Request(options);
+  PeersRequest request = Request(options);
   const TrainTest data = Data();
   PeersPlan plan = MakePeers(request, data);
   plan.config.is_seeded = false;  // all but the noise stays
