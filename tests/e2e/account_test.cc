@@ -1,4 +1,5 @@
 // `sotto account` as a user runs it.
+#include <cstdio>
 #include <gtest/gtest.h>
 #include <map>
 #include <string>
@@ -81,6 +82,30 @@ TEST(Account, ShowsWhatPapersPrintBesideASoundFigure) {
                          "1")["sampling"],
             "full");
   EXPECT_EQ(theorems.at("Noisy-FedAvg, Theorem 12 (c), stage-wise rate")["verdict"], "holds");
+}
+
+TEST(Account, WhatPapersPrintHasMovedToTheLab) {
+  ExpectUsageError("account compare --published --delta 1e-5",
+                   "--published is no option of `sotto account compare`; it is now "
+                   "`sotto-lab published`");
+  const std::string help = SottoLab("published --help").output;
+  EXPECT_NE(help.find("What papers print of Noisy-FedAvg and Noisy-FedProx:\n  --devices"),
+            std::string::npos)
+      << help;
+}
+
+TEST(Account, TheLedgersStoreIsNamedOnce) {
+  ExpectUsageError("account ledger", "STORE is required: `sotto account ledger STORE`");
+  ExpectUsageError("account ledger a --store b", "STORE: it comes more than once");
+  const std::string store = TestFile("named.db");
+  std::remove(store.c_str());
+  ASSERT_EQ(Sotto("keys new " + store + " --id a").exit_code, 0);
+  const std::string settings = TestFile("ledger.toml");
+  WriteFile(settings, "store = \"" + store + "\"\n");
+  const Json ledger = AccountJson("ledger " + store);
+  EXPECT_EQ(ledger["total"]["epsilon"], 0.0);
+  EXPECT_EQ(AccountJson("ledger --store " + store), ledger);
+  EXPECT_EQ(AccountJson("ledger --config " + settings), ledger);
 }
 
 TEST(Account, FindsNoiseAndRoundsForABudget) {

@@ -205,6 +205,7 @@ TEST(Help, FitsAHundredColumnsAndEndsAnOptionWhereTheNextBegins) {
                               "account rounds",
                               "account compare",
                               "account ledger",
+                              "peers account",
                               "model",
                               "model show",
                               "model export",
