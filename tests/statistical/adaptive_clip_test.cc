@@ -34,6 +34,7 @@ TEST(AdaptiveClip, TheNoiseOnTheFractionIsWhatTheBudgetPaidFor) {
   constexpr double kDeviation = 0.2;  // 0.05 of the cohort: far from where the fraction is cut off
   JobConfig config = AdaptiveConfig(4, kDeviation);
   config.plan.rounds = kRounds;
+  config.plan.accountant = privacy::Accountant("rdp");  // the cheapest: the noise is what is tested
   config.min_devices = 0;
   SmallJob small(config);
   double sum = 0;
