@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# Builds every preset and runs every test. What CI runs.
+# Builds Sotto and runs its tests. CI runs it with --all.
 set -euo pipefail
 
 usage() {
   cat << 'END'
-Usage: tests/run.sh [--quick]
+Usage: tests/run.sh [--all]
 
-Installs the packages that are missing (Debian, Ubuntu), fetches the sources that other CPUs and
-Mbed TLS 3.6 need into build/cache, builds the presets cortex-m4, host-asan (with Clang) and host
-(with GCC), and runs the tests of the last two. The exit status is not zero if a build or a test fails.
+Runs the quickstart, which builds the preset host (with GCC), then builds and runs the tests of this machine.
+Installs the packages that are missing (Debian, Ubuntu). Ends with a table of where the time went and CTest's
+summary. The exit status is not zero if a build or a test fails.
 
-  --quick  only the preset host
+  --all    also the presets cortex-m4 and host-asan (with Clang), and the tests of other CPUs, of boards and
+           of the fuzz targets; fetches the sources that other CPUs need into build/cache
   --help   this text
 
 Environment: CI               if set, compiler warnings are errors
@@ -19,10 +20,14 @@ Environment: CI               if set, compiler warnings are errors
 END
 }
 
-quick=false
+all=false
 case "${1-}" in
   '') ;;
-  --quick) quick=true ;;
+  --all) all=true ;;
+  --quick)
+    echo 'tests/run.sh: --quick is the default now: tests/run.sh; every preset: tests/run.sh --all' >&2
+    exit 2
+    ;;
   -h | --help)
     usage
     exit 0
@@ -43,11 +48,11 @@ CROSS_PACKAGES=(g++-aarch64-linux-gnu g++-arm-linux-gnueabihf qemu-user qemu-sys
 install_test_packages() {
   local packages=("${BUILD_PACKAGES[@]}" "${OPTIONAL_PACKAGES[@]}" libgtest-dev openssl
     python3-cryptography python3-mpmath)
-  ${quick} || packages+=(clang gcc-arm-none-eabi libnewlib-arm-none-eabi
+  ! ${all} || packages+=(clang gcc-arm-none-eabi libnewlib-arm-none-eabi
     libstdc++-arm-none-eabi-newlib)
-  install_packages "${packages[@]}"
+  install_packages "${packages[@]}" || return
   # The sanitizers' runtime; where there is no such package, it is part of clang.
-  ${quick} || install_packages libclang-rt-dev || true
+  ! ${all} || install_packages libclang-rt-dev || true
   # Without these some tests are skipped, by name.
   install_packages "${DATA_PACKAGE}" || true
   install_packages clang-format-14 || install_packages clang-format || true
@@ -55,8 +60,8 @@ install_test_packages() {
   install_packages systemd || true  # systemd-analyze checks the unit of sotto-client
   install_packages libbenchmark-dev || true
   install_packages python3-numpy python3-onnx || true
-  ${quick} || install_packages "${CROSS_PACKAGES[@]}" || true
-  ${quick} || install_packages chromium chromium-driver python3-selenium || true  # draws the pages
+  ! ${all} || install_packages "${CROSS_PACKAGES[@]}" || true
+  ! ${all} || install_packages chromium chromium-driver python3-selenium || true  # draws the pages
 }
 
 # fetch_sources SUITE PACKAGE=VERSION...: into build/cache. Returns non-zero if there are none.
@@ -80,44 +85,118 @@ fetch_promtool() {
   rm -rf "${work}"
 }
 
+# Labels of tests that are compiled for other CPUs, or fuzz with Clang for minutes.
+OTHER_CPUS='^(arm-linux|board|fuzz|golden|size)$'
+
 jobs="$(nproc)"
-options=()
-test_options=(-DSOTTO_TESTS=ON -DSOTTO_WITH_ALL=ON)
-[[ -z "${CI-}" ]] || options+=(-DSOTTO_WARNINGS_AS_ERRORS=ON)
+if [[ -n "${CI-}" ]]; then export SOTTO_WARNINGS_AS_ERRORS=ON; fi
+test_options=(-DSOTTO_TESTS=ON -DSOTTO_WITH_ALL=ON "-DSOTTO_MBEDTLS3_SOURCE_DIR=${PWD}/build/cache/mbedtls-3.6")
+
+# timed WHAT COMMAND...: the time it takes becomes a row of the table.
+times=()
+timed() {
+  local started="${SECONDS}" status=0
+  echo "== $1"
+  "${@:2}" || status=$?
+  times+=("$(printf '%8d s  %s' "$((SECONDS - started))" "$1")")
+  ((status == 0)) || echo "tests/run.sh: failed: $1" >&2
+  return "${status}"
+}
+
+# As a user calls it. What it builds is what the tests start from.
+quickstart() {
+  [[ ! -e build/host ]] ||
+    echo 'NOTICE: build/host is there: whether the quickstart works from nothing is not tested' >&2
+  local TIMEFORMAT='quickstart: %0R s; CPU: %0U s user, %0S s system'
+  time examples/quickstart/run.sh
+}
+
+install_and_fetch() {
+  install_test_packages || return
+  fetch_promtool || true
+  fetch_sources trixie mbedtls=3.6 || true
+  ! ${all} || fetch_sources bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13 || true
+}
 
 # build PRESET CMAKE_OPTION...
 build() {
-  echo "== build ${1}"
-  cmake --preset "$@" "${options[@]}"
-  cmake --build --preset "$1" --parallel "${jobs}"
+  cmake --preset "$@" ${SOTTO_WARNINGS_AS_ERRORS+-DSOTTO_WARNINGS_AS_ERRORS=ON} &&
+    cmake --build --preset "$1" --parallel "${jobs}"
 }
 
-run_tests() {
-  echo "== test ${1}"
-  ctest --preset "$1" --parallel "${jobs}"
-}
-
-install_test_packages
-fetch_promtool || true
-fetch_sources npm uplot=1.6.32 || true
-fetch_sources trixie mbedtls=3.6 || true
-test_options+=("-DSOTTO_MBEDTLS3_SOURCE_DIR=${PWD}/build/cache/mbedtls-3.6")
-if ! ${quick}; then
+build_cortex_m4() {
+  local options=(-DSOTTO_DEVICE_TESTS=ON)
   # Without the sources the SDK still compiles, against the host's headers.
-  bare_metal_options=(-DSOTTO_DEVICE_TESTS=ON)
-  fetch_sources bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13 ||
-    bare_metal_options=(-DSOTTO_MBEDTLS_SOURCE_DIR= -DSOTTO_NANOPB_SOURCE_DIR=)
-  build cortex-m4 "${bare_metal_options[@]}"
-  build host-asan -DCMAKE_CXX_COMPILER=clang++ "${test_options[@]}"
-fi
-build host "${test_options[@]}"
+  [[ -d build/cache/mbedtls-2.28 && -d build/cache/nanopb-0.4.7 ]] ||
+    options=(-DSOTTO_MBEDTLS_SOURCE_DIR= -DSOTTO_NANOPB_SOURCE_DIR=)
+  build cortex-m4 "${options[@]}"
+}
 
-# Both suites run even if the first one fails; the last lines are CTest's summary.
-failed=()
-${quick} || run_tests host-asan || failed+=(host-asan)
-run_tests host || failed+=(host)
-for preset in "${failed[@]}"; do
-  echo "tests/run.sh: tests of ${preset} failed:" >&2
-  cat "build/${preset}/Testing/Temporary/LastTestsFailed.log" >&2
-done
-[[ ${#failed[@]} -eq 0 ]]
+# Two CTests side by side: tests that wait for the clock hold no slot of those that compute, which are nice to
+# them. Each has a log, and CTest's own files in a folder, of its own.
+logs=()
+run_tests() {
+  local folder="build/$1" exclude='^live$' live status=0 options=(--output-on-failure --no-tests=error)
+  ${all} || exclude+="|${OTHER_CPUS}"
+  ctest --test-dir "${folder}" -N > /dev/null  # finds the cases of GoogleTest, once for both
+  ctest --test-dir "${folder}/tests" "${options[@]}" -L '^live$' --parallel 6 > "${folder}/live.log" 2>&1 &
+  live=$!
+  nice ctest --test-dir "${folder}" "${options[@]}" -LE "${exclude}" --parallel "${jobs}" 2>&1 |
+    tee "${folder}/computing.log" || status=1
+  wait "${live}" || status=1
+  cat "${folder}/live.log"
+  logs+=("${folder}"/{computing,live}.log)
+  return "${status}"
+}
+
+# The seconds of all tests that have a label, of each preset; the ten longest tests.
+print_times() {
+  local log
+  printf '\nWhere the time went:\n'
+  printf '%s\n' "${times[@]}"
+  printf '\nSeconds of all tests with a label, of which several run at a time:\n'
+  for log in "${logs[@]}"; do
+    awk -v preset="$(basename "$(dirname "${log}")")" \
+      '/ sec\*proc / { printf "%8.0f s  %s: %s\n", $(NF - 3), preset, $1 }' "${log}"
+  done | sort -rn
+  printf '\nThe ten longest tests:\n'
+  for log in "${logs[@]}"; do
+    awk -v preset="$(basename "$(dirname "${log}")")" '
+      $NF == "sec" && /^ *[0-9]+\/[0-9]+ Test +#/ {
+        sub(/^.*#[0-9]+: /, ""); printf "%8.1f s  %s: %s\n", $(NF - 1), preset, $1
+      }' "${log}"
+  done | sort -rn | head -n 10
+}
+
+# What CTest says at its end, of all its runs together.
+print_summary() {
+  awk -v seconds="${SECONDS}" '
+    / tests passed, [0-9]+ tests failed out of / { failed += $4; tests += $NF }
+    /^The following tests FAILED:/ { inside = 1; next }
+    inside && !/^\t/ { inside = 0 }
+    inside { split(FILENAME, path, "/"); name[++names] = $0 ", " path[2] }
+    END {
+      printf "\n%d%% tests passed, %d tests failed out of %d\n", 100 * (tests - failed) / (tests + !tests), failed, tests
+      printf "\nTotal Test time (real) = %d sec\n", seconds
+      if (names) print "\nThe following tests FAILED:"
+      for (i = 1; i <= names; ++i) print name[i]
+    }' "${logs[@]}"
+}
+
+trap 'jobs -p | xargs -r kill 2> /dev/null || true' EXIT
+timed 'build: host, by the quickstart' quickstart
+timed 'packages and sources' install_and_fetch
+if ${all}; then
+  timed 'build: cortex-m4' build_cortex_m4
+  timed 'build: host-asan' build host-asan -DCMAKE_CXX_COMPILER=clang++ "${test_options[@]}"
+fi
+timed 'build: host, the tests' build host "${test_options[@]}"
+
+# Both suites run even if the first one fails.
+failed=false
+! ${all} || timed 'run: host-asan' run_tests host-asan || failed=true
+timed 'run: host' run_tests host || failed=true
+${all} || echo 'Not run: tests of other CPUs, boards, fuzz targets and sanitizers. They are part of tests/run.sh --all.'
+print_times
+print_summary
+! ${failed}

@@ -10,7 +10,7 @@
 # shellcheck disable=SC2034  # used by the scripts that source this file
 BUILD_PACKAGES=(cmake ninja-build g++ libeigen3-dev libkissfft-dev libmbedtls-dev nanopb
   libnanopb-dev libcli11-dev libfmt-dev libsqlite3-dev nlohmann-json3-dev zlib1g-dev libuv1-dev
-  libsodium-dev libcsv-dev libzip-dev)
+  libtomlplusplus-dev libsodium-dev libcsv-dev libzip-dev)
 
 # What only some formats and services need: the page and the metrics, MATLAB files, ONNX. A program without them says
 # which of them an option needs.

@@ -1,4 +1,4 @@
-# zlib from source, fmt and CLI11 as headers. To be included by this folder's CMakeLists.txt,
+# zlib from source, fmt, CLI11 and toml++ as headers. To be included by this folder's CMakeLists.txt,
 # for foreign Linux.
 if(NOT EXISTS ${SOTTO_ZLIB_SOURCE_DIR}/gzread.c)
   message(FATAL_ERROR "There is no ${SOTTO_ZLIB_SOURCE_DIR}/gzread.c. Fetch the source once:\n"
@@ -21,6 +21,7 @@ find_path(SOTTO_FMT_INCLUDE_DIR fmt/format.h PATHS /usr/include NO_CMAKE_FIND_RO
 set(sotto_data_includes ${CMAKE_CURRENT_BINARY_DIR}/dependency_headers)
 file(MAKE_DIRECTORY ${sotto_data_includes})
 file(CREATE_LINK ${SOTTO_CLI11_INCLUDE_DIR}/CLI ${sotto_data_includes}/CLI SYMBOLIC)
+file(CREATE_LINK ${SOTTO_TOMLPLUSPLUS_INCLUDE_DIR}/toml++ ${sotto_data_includes}/toml++ SYMBOLIC)
 file(CREATE_LINK ${SOTTO_FMT_INCLUDE_DIR}/fmt ${sotto_data_includes}/fmt SYMBOLIC)
 add_library(sotto_fmt INTERFACE)
 add_library(fmt::fmt ALIAS sotto_fmt)

@@ -1,4 +1,4 @@
-// Draws an overview (server/src/cli/overview.h): live from `sotto serve`, or the one that a report holds.
+// Draws an overview (server/src/views/overview.h): live from `sotto serve`, or the one that a report holds.
 //
 //   1 texts     numbers, times, elements
 //   2 tables    key figures and charts, one row each: to add one, add a row
@@ -120,9 +120,9 @@ const keyFigures = [
     const at = last(job.rounds.filter(round => known(round.device_accuracy)));
     return at && `${percent(at.device_accuracy.accuracy)} ± ${percent(at.device_accuracy.bar)}`;
   }, more: () => "noisy; of the model before the last round"},
-  {name: "reported in the last round", value: (job, overview) => {
+  {name: "reported in the last round", value: job => {
     const at = last(job.rounds);
-    return isOperators(overview) && at && known(at.reported) ? `${at.reported} of ${number(at.cohort)}` : null;
+    return at && known(at.reported) ? `${at.reported} of ${number(at.drawn ?? at.expected_cohort)}` : null;
   }, more: job => {
     const at = last(job.rounds);
     return known(at?.topped_up) ? `${at.topped_up} topped up, ${at.refused} refused` : null;
@@ -195,7 +195,7 @@ const charts = [
      return {x: roundsOf(job), lines};
    }},
   {id: "reports", title: "Reports", y: "devices", about: "drawn devices that reported, zero updates in place of others, and refusals",
-   needs: (job, overview) => isOperators(overview) && someKnown(job.rounds, "reported"),
+   needs: job => someKnown(job.rounds, "reported"),
    draw: job => ({x: roundsOf(job), lines: [
      {name: "planned", values: column(job, "planned_reports"), series: 6, dash: [2, 4]},
      {name: "reported", values: column(job, "reported"), series: 1},
@@ -496,27 +496,31 @@ function drawCharts(overview, job) {
   for (const chart of shown.charts) chart.update(job, overview);
 }
 
-function roundsTable(overview, job, rounds) {
-  const isOperator = isOperators(overview);
+// A figure of a round as its unit wants it.
+const unitTexts = {bytes, "seconds since 1970": time};
+const textOf = (value, unit) => typeof value === "string" ? value
+  : known(value?.accuracy) ? percent(value.accuracy) : (unitTexts[unit] ?? number)(value);
+
+function roundsTable(job, rounds) {
   const fields = job.claims.map(claim => claim.field);
   const tests = new Map(job.evaluations.map(each => [each.round, each]));
   const head = ["round", "test", ...fields.map(field => field.replaceAll("_", " ")), "clip", "noise sigma",
-                ...(isOperator ? ["reported", "topped up", "bytes", "published"] : [])];
+                ...job.columns.map(each => each.heading)];
   return table(head, rounds.map(round => [
     number(round.round), testText(tests.get(round.round)), ...fields.map(field => epsilonText(round.epsilon[field])),
     number(round.clip_l2), number(round.noise_sigma),
-    ...(isOperator ? [number(round.reported), number(round.topped_up), bytes(round.update_bytes), time(round.published)] : [])]));
+    ...job.columns.map(each => textOf(round[each.field], each.unit))]));
 }
 
 const testText = test => !test ? "–" : known(test.accuracy) ? percent(test.accuracy) : number(lossOf(test));
 
 // The last ten, and all of them for whoever asks.
-function drawRounds(overview, job) {
+function drawRounds(job) {
   byId("rounds-section").hidden = !job.rounds.length;
   say(byId("rounds-note"), job.claims.length ? caveat(job) : "");
-  byId("rounds").replaceChildren(roundsTable(overview, job, job.rounds.slice(-10).reverse()));
+  byId("rounds").replaceChildren(roundsTable(job, job.rounds.slice(-10).reverse()));
   byId("all-rounds").parentElement.hidden = job.rounds.length <= 10;
-  if (byId("all-rounds").parentElement.open) byId("all-rounds").replaceChildren(roundsTable(overview, job, job.rounds));
+  if (byId("all-rounds").parentElement.open) byId("all-rounds").replaceChildren(roundsTable(job, job.rounds));
 }
 
 function drawJobs(overview) {
@@ -604,7 +608,7 @@ function drawLog(overview) {
 }
 
 // The parts of the page; those of a job are hidden without one.
-const parts = {head: drawHead, figures: drawFigures, charts: drawCharts, rounds: drawRounds, jobs: drawJobs,
+const parts = {head: drawHead, figures: drawFigures, charts: drawCharts, rounds: (overview, job) => drawRounds(job), jobs: drawJobs,
                claims: (overview, job) => drawClaims(job), settings: drawSettings, devices: drawDevices,
                network: drawNetwork, log: drawLog};
 const kOfJobs = {figures: "figures", charts: "charts", rounds: "rounds-section", jobs: "jobs-section",
@@ -656,7 +660,7 @@ async function showDevices() {
 
 // ---- 5 events
 
-// Each changes the overview as its event says (server/src/cli/live_overview.h), and says what is to be drawn.
+// Each changes the overview as its event says (server/src/views/live_overview.h), and says what is to be drawn.
 const jobOf = data => shown.overview.jobs.find(job => job.job === data.job);
 const kLogLines = 200;
 let hasEnded = false;

@@ -19,8 +19,8 @@ find_program(SOTTO_QEMU_ARMHF qemu-arm DOC "QEMU for programs of 32-bit Arm Linu
 sotto_gtest(arm_linux_fleet_test
   LIBRARIES sotto::server
   SOURCES e2e/live.cc arm_linux/fleet_test.cc
-  PROPERTIES LABELS arm-linux FIXTURES_REQUIRED arm_linux)
-add_dependencies(arm_linux_fleet_test sotto_cli sotto_client)
+  DRIVES sotto_cli sotto_client
+  LABEL arm-linux PROPERTIES FIXTURES_REQUIRED arm_linux)
 target_compile_definitions(arm_linux_fleet_test PRIVATE
   SOTTO_PROGRAM="$<TARGET_FILE:sotto_cli>" SOTTO_CLIENT_PROGRAM="$<TARGET_FILE:sotto_client>"
   SOTTO_QEMU_AARCH64="${SOTTO_QEMU_AARCH64}" SOTTO_QEMU_ARMHF="${SOTTO_QEMU_ARMHF}")

@@ -52,10 +52,10 @@ TEST(Account, MarksTheApproximationWhereverItIsPrinted) {
   }
 }
 
-// The rows of `account compare --published` by their source.
+// The rows of `sotto-lab published` by their source.
 std::map<std::string, Json> PublishedRows(const std::string& plan) {
   std::map<std::string, Json> rows;
-  const Json json = AccountJson("compare --published --delta 1e-5 " + plan);
+  const Json json = SottoLabJson("published --delta 1e-5 " + plan);
   for (const Json& row : json["published"]) rows[row["source"]] = row;
   return rows;
 }
@@ -76,11 +76,10 @@ TEST(Account, ShowsWhatPapersPrintBesideASoundFigure) {
   const Json& constant = theorems.at("Noisy-FedAvg, Theorem 12 (a), constant rate");
   EXPECT_LT(constant["published_epsilon"], constant["epsilon_lower"]);
   EXPECT_EQ(constant["verdict"], "refuted");
-  EXPECT_EQ(
-      AccountJson("compare --published --delta 1e-5 --devices 20 --noise-sigma 0.3 --rounds 2 "
-                  "--local-steps 5 --learning-rate 0.02 --gradient-clip 10 --smoothness "
-                  "1")["sampling"],
-      "full");
+  EXPECT_EQ(SottoLabJson("published --delta 1e-5 --devices 20 --noise-sigma 0.3 --rounds 2 "
+                         "--local-steps 5 --learning-rate 0.02 --gradient-clip 10 --smoothness "
+                         "1")["sampling"],
+            "full");
   EXPECT_EQ(theorems.at("Noisy-FedAvg, Theorem 12 (c), stage-wise rate")["verdict"], "holds");
 }
 

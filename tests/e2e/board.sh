@@ -120,11 +120,11 @@ build_images() {
   mkdir -p new
   make_peer_data train 3
   make_peer_data test 4
-  "${bin}/sotto" simulate --topology peers "${peer_fleet[@]}" "${peer_job[@]}" "${peer_numbers[@]}" \
+  "${bin}/sotto" peers simulate "${peer_fleet[@]}" "${peer_job[@]}" "${peer_numbers[@]}" \
     --seed 7 --job-out new/job.h > simulate.log 2>&1 || fail "simulate --job-out"
-  "${bin}/sotto" keys new --store fleet.db --count "${#cores[@]}" "${seed[@]}" > /dev/null
+  "${bin}/sotto" keys new fleet.db --count "${#cores[@]}" "${seed[@]}" > /dev/null
   for i in "${!cores[@]}"; do
-    "${bin}/sotto" keys export --store fleet.db "sim-00000${i}" --header "new/key${i}.h" > /dev/null
+    "${bin}/sotto" keys export fleet.db "sim-00000${i}" --header "new/key${i}.h" > /dev/null
     "${bin}/sotto-shard" --device "${i}" --seed 7 --out "new/shard${i}.bin" > /dev/null
     ((i > 2)) || "${bin}/sotto-shard" "${peer_job[@]}" --device "${i}" --devices 5 --samples 60 \
       --seed 7 --out "new/peer${i}.bin" > /dev/null
@@ -174,7 +174,7 @@ END
 # serve DEVICES ROUNDS OPTION...: a job for all devices; sets port and server.
 serve() {
   rm -rf fleet.db* keys port ./*.log ./*.json
-  "${bin}/sotto" keys new --store fleet.db --count "$1" "${seed[@]}" --out keys > /dev/null
+  "${bin}/sotto" keys new fleet.db --count "$1" "${seed[@]}" --out keys > /dev/null
   job=(--cohort "$1" --rounds "$2" --close-early "${@:3}")
   "${bin}/sotto" serve -v --store fleet.db "${job[@]}" "${seed[@]}" --round-timeout 90 \
     --listen 127.0.0.1:0 --port-file port --json serve.json > serve.log 2>&1 &
@@ -345,7 +345,7 @@ refusal() {
 # directory PORT OPTION...: on that port, 0: any one; sets port and directory.
 directory() {
   rm -f port
-  "${bin}/sotto" directory --store fleet.db --state state --job job.toml --model ova-logistic --relay \
+  "${bin}/sotto" peers directory --store fleet.db --state state --job job.toml --model ova-logistic --relay \
     --order turns --peers 5 "${seed[@]}" --lease 10 --listen "127.0.0.1:$1" --port-file port \
     --json directory.json --model-out head.bin "${@:2}" >> directory.log 2>&1 &
   directory=$!
@@ -365,10 +365,10 @@ peer_client() {
 start_peers() {
   local here="${PWD}"
   rm -rf fleet.db* keys state ./*.log ./*.json ./sim-00000*
-  (cd "${images}" && "${bin}/sotto" simulate --topology peers "${peer_fleet[@]}" "${peer_job[@]}" \
+  (cd "${images}" && "${bin}/sotto" peers simulate "${peer_fleet[@]}" "${peer_job[@]}" \
     "${peer_numbers[@]}" --seed 7 --job-out "${here}/job.toml" --model-out "${here}/simulated.bin") \
     > simulate.txt 2>&1 || fail "simulate: $(cat simulate.txt)"
-  "${bin}/sotto" keys new --store fleet.db --count 5 "${seed[@]}" --out keys > /dev/null
+  "${bin}/sotto" keys new fleet.db --count 5 "${seed[@]}" --out keys > /dev/null
   directory 0 "$@"
 }
 

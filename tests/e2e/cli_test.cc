@@ -1,6 +1,7 @@
 // The command `sotto` as a user runs it: exit codes, messages, files.
 #include <cmath>
 #include <cstdio>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
@@ -56,15 +57,20 @@ TEST(Cli, AnOptionIsGivenOnce) {
 
 TEST(Cli, AnOutputThatCannotBeWrittenIsRefusedBeforeTheWork) {
   const std::string json = " --json " + TestFile("none") + "/out.json";
+  const auto expect_refused = [](const char* program, const Outcome& run) {
+    EXPECT_EQ(run.exit_code, 1) << run.output;
+    EXPECT_EQ(run.output.rfind(fmt::format("{}: --json: cannot write ", program), 0), 0u)
+        << run.output;
+  };
   for (const std::string& command :
        {std::string("account epsilon --sampling poisson --noise-multiplier 1 --rate 0.05 "
                     "--rounds 100 --delta 1e-5"),
-        std::string("inspect entropy --coordinates 10"), std::string("inspect certificate"),
-        std::string("inspect store none"), std::string("account ledger none"),
-        Small() + "--noise-multiplier 1"}) {
-    const Outcome run = Sotto(command + json);
-    EXPECT_EQ(run.exit_code, 1) << run.output;
-    EXPECT_EQ(run.output.rfind("sotto: --json: cannot write ", 0), 0u) << run.output;
+        std::string("status none"), std::string("status none --verify"),
+        std::string("account ledger none"), Small() + "--noise-multiplier 1"}) {
+    expect_refused("sotto", Sotto(command + json));
+  }
+  for (const char* command : {"inspect entropy --coordinates 10", "inspect certificate"}) {
+    expect_refused("sotto-lab", SottoLab(command + json));
   }
 }
 
@@ -73,18 +79,18 @@ TEST(Cli, NoOutputReplacesAStoreOrAKey) {
   const std::string key = TestFile("device.key");
   std::remove(store.c_str());
   std::remove(key.c_str());
-  ASSERT_EQ(Sotto("keys new --store " + store + " --id a").exit_code, 0);
-  ASSERT_EQ(Sotto("keys export a --store " + store + " --key " + key).exit_code, 0);
+  ASSERT_EQ(Sotto("keys new " + store + " --id a").exit_code, 0);
+  ASSERT_EQ(Sotto("keys export " + store + " a --key " + key).exit_code, 0);
   const std::string content = ReadFile(store);
   const std::string key_content = ReadFile(key);
   const std::string simulate = Small() + "--noise-multiplier 1";
   const std::string serve =
-      "serve --listen 127.0.0.1:0 --cohort 1 --rounds 1 --noise-multiplier 1 --store " + store;
+      "serve --listen 127.0.0.1:0 --cohort 1 --rounds 1 --noise-multiplier 1 " + store;
   for (const std::string& command : {
            "account ledger " + store + " --json ",
-           "inspect store " + store + " --json ",
-           std::string("inspect certificate --json "),
-           "keys list --store " + store + " --json ",
+           "status " + store + " --json ",
+           "status --verify " + store + " --json ",
+           "keys list " + store + " --json ",
            simulate + " --json ",
            simulate + " --model-out ",
            serve + " --json ",
@@ -94,6 +100,11 @@ TEST(Cli, NoOutputReplacesAStoreOrAKey) {
     for (const std::string& path : {store, store + "-journal", key}) {
       ExpectUsageError(command + path, "cannot write " + path);
     }
+  }
+  for (const std::string& path : {store, store + "-journal", key}) {
+    const Outcome run = SottoLab("inspect certificate --json " + path);
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_NE(run.output.find("cannot write " + path), std::string::npos) << run.output;
   }
   EXPECT_EQ(ReadFile(store), content);
   EXPECT_EQ(ReadFile(key), key_content);
@@ -298,7 +309,7 @@ TEST(Cli, BaselinesCountTheBytesThatTheySend) {
 
 TEST(Cli, ABaselineIsSimulatedAndNeverServed) {
   for (const std::string name : {"float32", "qg", "bq"}) {
-    ExpectUsageError("serve --store " + TestFile("none.db") + " --mechanism " + name,
+    ExpectUsageError("serve " + TestFile("none.db") + " --mechanism " + name,
                      "only `sotto simulate` runs it");
     ExpectUsageError("simulate --epsilon inf --mechanism " + name, "finite --epsilon");
   }
@@ -450,7 +461,7 @@ TEST(Cli, AnUnattainableEpsilonNamesTheRealisticOne) {
 }
 
 TEST(Cli, TheCertificateHoldsAndItsJsonSaysWhatOf) {
-  const Json json = SottoJson("inspect certificate");
+  const Json json = SottoLabJson("inspect certificate");
   EXPECT_TRUE(json["holds"].get<bool>());
   EXPECT_EQ(json["constants"]["eta"], kDitherEta);
   EXPECT_EQ(json["constants"]["tau"], kDitherTau);
@@ -462,9 +473,9 @@ TEST(Cli, TheCertificateHoldsAndItsJsonSaysWhatOf) {
     EXPECT_TRUE(json[field].is_number()) << field;
   }
   const std::string path = TestFile("certificate.json");
-  EXPECT_EQ(Sotto("inspect certificate --json " + path).exit_code, 0);
+  EXPECT_EQ(SottoLab("inspect certificate --json " + path).exit_code, 0);
   EXPECT_EQ(Json::parse(ReadFile(path), nullptr, false)["eta"], json["eta"]);
-  EXPECT_EQ(Sotto("inspect certificate --json /no/such/folder/x.json").exit_code, 1);
+  EXPECT_EQ(SottoLab("inspect certificate --json /no/such/folder/x.json").exit_code, 1);
   ExpectUsageError("inspect", "subcommand");
 }
 

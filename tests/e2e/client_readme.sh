@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# client_readme.sh SOURCE_DIR WORK_DIR BIN_DIR
-# Follows ports/posix/client/README.md in a copy of the sources: its commands build the client,
+# client_readme.sh SOURCE_DIR BUILD_DIR WORK_DIR CMAKE_OPTION...
+# Follows ports/posix/client/README.md in a copy of the sources: its commands configure the client,
 # install it below WORK_DIR instead of /, bring its key there, and what the unit then starts takes part
 # in a job of the real server. Commands that change the machine are played; those of the cross build
-# are run by arm_linux.aarch64 and tests/run.sh.
+# are run by arm_linux.aarch64 and tests/run.sh. The client is not built again: each of its sources would be
+# compiled as in BUILD_DIR, so the client of BUILD_DIR is the one that its preset builds.
 set -euo pipefail
-source_dir="$1" work="$2" bin="$3"
+source_dir="$1" build_dir="$2" work="$3" bin="$2/bin"
+options=("${@:4}")
 readme="${source_dir}/ports/posix/client/README.md"
 rm -rf "${work}"
 mkdir -p "${work}"/{checkout,played,root}
@@ -64,6 +66,24 @@ start_server() {
   done
 }
 
+# compile_commands SOURCE_DIR BUILD_DIR: how each object is compiled, without these folders.
+compile_commands() {
+  sed -n 's/^  "command": //p' "$2/compile_commands.json" | sed "s#$2/##g; s#$1/##g" | sort
+}
+
+# The preset client is configured as on a device; then the objects that are there take the place of its own.
+build_client() {
+  compile_commands "${PWD}" "${PWD}/build/client" > wanted.txt
+  compile_commands "${source_dir}" "${build_dir}" > built.txt
+  grep -q client/main.cc wanted.txt
+  if comm -23 wanted.txt built.txt | grep .; then
+    echo "^ the preset client compiles these; ${build_dir} does not, or in another way"
+    return 1
+  fi
+  rm -r build/client
+  ln -s "${build_dir}" build/client
+}
+
 # 8 images of 28 x 28 and their labels.
 {
   printf '\0\0\10\3\0\0\0\10\0\0\0\34\0\0\0\34'
@@ -80,6 +100,8 @@ while IFS= read -r line; do
     'sudo apt-get install '*) check_packages "${words[@]:3}" ;;
     'toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13') ;;
     'cmake --preset aarch64' | 'cmake --build --preset aarch64 --target sotto_client') ;;
+    'cmake --preset client') ${line} "${options[@]}" ;;
+    'cmake --build --preset client '*) build_client ;;
     'sudo cmake --install '*) cmake --install build/client --component client --prefix "${work}/root/usr/local" ;;
     'build/host/bin/sotto keys new '*)
       "${bin}/${words[0]##*/}" "${words[@]:1}"

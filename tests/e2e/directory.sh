@@ -68,6 +68,6 @@ refused 2 'the state is of 3 nodes' "${directory[@]}" --peers 2
 refused 2 '--peers asks for 4' "${directory[@]}" --peers 4
 refused 2 'it needs --insecure-seed' "${directory[@]}" --order turns
 echo 'noise = 65' > job.toml
-refused 2 'job.toml:1: noise 65: expected a number from 0 to 64' "${directory[@]}" --job job.toml
+refused 2 'job.toml:1: noise: 65 is not in the range [0 - 64]' "${directory[@]}" --job job.toml
 sed -i 's/"version": 0/"version": 1/' directory/state.json
 refused 1 'it is damaged' "${directory[@]}"

@@ -9,22 +9,22 @@ set_source_files_properties(${PROJECT_SOURCE_DIR}/examples/minimal/main.cc
 add_test(NAME e2e.serve_session
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/serve_session.sh ${PROJECT_SOURCE_DIR}
                  ${CMAKE_CURRENT_BINARY_DIR}/e2e/serve_session ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-set_tests_properties(e2e.serve_session PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 300)
+set_tests_properties(e2e.serve_session PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
 
 add_test(NAME e2e.directory
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/directory.sh ${PROJECT_SOURCE_DIR}
                  ${CMAKE_CURRENT_BINARY_DIR}/e2e/directory ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-set_tests_properties(e2e.directory PROPERTIES LABELS e2e TIMEOUT 120)
+set_tests_properties(e2e.directory PROPERTIES LABELS "e2e;live" TIMEOUT 120)
 
 add_test(NAME e2e.your_data
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/your_data.sh ${PROJECT_SOURCE_DIR}
                  ${CMAKE_CURRENT_BINARY_DIR}/e2e/your_data ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-set_tests_properties(e2e.your_data PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 300)
+set_tests_properties(e2e.your_data PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
 
 add_test(NAME e2e.independent_client
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/independent_client.sh ${PROJECT_SOURCE_DIR}
                  ${CMAKE_CURRENT_BINARY_DIR}/e2e/independent_client ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-set_tests_properties(e2e.independent_client PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 300)
+set_tests_properties(e2e.independent_client PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
 
 # Servers and clients as processes, over TCP on this machine.
 sotto_gtest(live_test
@@ -37,8 +37,8 @@ sotto_gtest(live_test
           e2e/live_said_test.cc e2e/live_store_test.cc
           e2e/live_swarm_test.cc e2e/live_test.cc
           e2e/live_views_test.cc e2e/server_failure_test.cc
-  TIMEOUT 600)
-add_dependencies(live_test sotto_cli sotto_client)
+  DRIVES sotto_cli sotto_client
+  TIMEOUT 600 LABEL live)
 target_compile_definitions(live_test PRIVATE
   SOTTO_PROGRAM="$<TARGET_FILE:sotto_cli>" SOTTO_CLIENT_PROGRAM="$<TARGET_FILE:sotto_client>")
 
@@ -46,20 +46,24 @@ if(NOT SOTTO_SANITIZE)
   add_test(NAME e2e.page
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/page.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/page $<TARGET_FILE:sotto_cli>)
-  set_tests_properties(e2e.page PROPERTIES LABELS e2e TIMEOUT 900 SKIP_RETURN_CODE 77 COST 100)
+  set_tests_properties(e2e.page PROPERTIES LABELS "e2e;live" TIMEOUT 900 SKIP_RETURN_CODE 77 COST 100)
   add_test(NAME e2e.client_readme
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/client_readme.sh ${PROJECT_SOURCE_DIR}
-                   ${CMAKE_CURRENT_BINARY_DIR}/e2e/client_readme ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-  set_tests_properties(e2e.client_readme PROPERTIES LABELS e2e TIMEOUT 1200)
+                   ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/e2e/client_readme
+                   -DSOTTO_WARNINGS_AS_ERRORS=${SOTTO_WARNINGS_AS_ERRORS}
+                   -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}
+                   -DCMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER}
+                   -DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER})
+  set_tests_properties(e2e.client_readme PROPERTIES LABELS "e2e;live" TIMEOUT 300)
   add_test(NAME e2e.hosting
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/hosting.sh ${PROJECT_SOURCE_DIR}
                    ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/e2e/hosting
                    ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-  set_tests_properties(e2e.hosting PROPERTIES LABELS e2e TIMEOUT 300)
+  set_tests_properties(e2e.hosting PROPERTIES LABELS "e2e;live" TIMEOUT 300)
   add_test(NAME e2e.quickstart
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/quickstart_test.sh ${PROJECT_SOURCE_DIR}
-                   ${CMAKE_CURRENT_BINARY_DIR}/e2e/quickstart)
-  set_tests_properties(e2e.quickstart PROPERTIES LABELS e2e TIMEOUT 1200 PROCESSORS 2 COST 250)
+                   ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/e2e/quickstart)
+  set_tests_properties(e2e.quickstart PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 300)
 endif()
 
 # The firmware of examples/cortex_m on emulated boards. Plain builds only: the server is what the

@@ -292,7 +292,7 @@ mv fleet.db.age newest.age
 cp older.age fleet.db.age
 run_block 'fleet.db.broken'
 run_block 'age --decrypt'
-run_block 'sotto inspect store'
+run_block 'sotto status /var/lib/sotto/fleet.db --verify'
 [[ "$(stat -c %a "${store}")" == 600 ]]
 wait_for '^\(exit 4\)$' "${log}"
 plain() { sed -E "s#${work}/root##; s/[0-9]+/N/g" "$1"; }
@@ -301,7 +301,7 @@ grep -qxF -e "$(plain "${log}" | grep '^sotto: ')" <(plain "${readme}") || fail 
 mv newest.age fleet.db.age
 again 'fleet.db.broken'
 again 'age --decrypt'
-again 'sotto inspect store'
+again 'sotto status /var/lib/sotto/fleet.db --verify'
 wait_for 'released' "${log}" 2
 
 run_block 'sotto-before'
@@ -309,7 +309,7 @@ wait_for 'released' "${log}"
 run_block 'sotto keys revoke'
 [[ "$(grep -c 'new key\|revoked' <(tail -n 52 "${work}/step.txt"))" == 2 ]]
 wait_for 'does not accept the key of pi-000002' "${work}/device/2.txt"
-run_block 'sotto pause'
+run_block 'sotto job pause'
 run_block 'sotto model export'
 [[ -s "${work}/root/var/lib/sotto/model.safetensors" ]]
 

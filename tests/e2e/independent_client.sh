@@ -33,9 +33,9 @@ fail() {
 serve() {
   local name="$1" devices="$2"
   shift 2
-  "${bin}/sotto" keys new --store "${name}.db" --count "${devices}" --prefix "${name}-" \
+  "${bin}/sotto" keys new "${name}.db" --count "${devices}" --prefix "${name}-" \
     --out "${name}" > /dev/null
-  "${bin}/sotto" serve --store "${name}.db" --listen 127.0.0.1:0 --port-file "${name}.port" \
+  "${bin}/sotto" serve "${name}.db" --listen 127.0.0.1:0 --port-file "${name}.port" \
     --cohort "${devices}" --noise-multiplier 1 --colluders 0 --close-early "$@" > "${name}.txt" 2>&1 &
   server=$!
   processes+=("${server}")

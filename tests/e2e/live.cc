@@ -156,9 +156,8 @@ size_t Server::open_files() const {
 }
 
 Site::Site(uint32_t devices, const Arguments& key_arguments) {
-  Arguments arguments = {"keys",        "new",       "--store",
-                         Path("store"), "--count",   std::to_string(devices),
-                         "--out",       Path("keys")};
+  Arguments arguments = {"keys",  "new",       Path("store"), "--count", std::to_string(devices),
+                         "--out", Path("keys")};
   arguments.insert(arguments.end(), key_arguments.begin(), key_arguments.end());
   EXPECT_EQ(Sotto(arguments, "keys.log").Wait(), 0) << ReadFile(Path("keys.log"));
   ReadKeys();
@@ -263,10 +262,10 @@ std::vector<Process> Site::Clients(uint16_t port, const Arguments& arguments) co
   return clients;
 }
 
-Peer::Peer(uint16_t port, const posix::DeviceKey& key)
+Caller::Caller(uint16_t port, const posix::DeviceKey& key)
     : port_(port), key_(key), reader_({buffer_.data(), buffer_.size()}) {}
 
-Status Peer::Await(const std::function<Status()>& step, int timeout_ms) {
+Status Caller::Await(const std::function<Status()>& step, int timeout_ms) {
   const uint64_t deadline_ms = posix::NowMs() + static_cast<uint64_t>(timeout_ms);
   for (;;) {
     const Status status = step();
@@ -276,7 +275,7 @@ Status Peer::Await(const std::function<Status()>& step, int timeout_ms) {
   }
 }
 
-Status Peer::Connect() {
+Status Caller::Connect() {
   if (Status s = stream_.Connect(Host().c_str(), port_, kPatienceMs); s != Status::kOk) return s;
   Key psk;
   if (Status s = DeriveTlsKey(key_.secret, &psk); s != Status::kOk) return s;
@@ -295,7 +294,7 @@ Status Peer::Connect() {
   return Await([this] { return tls_.Handshake(); });
 }
 
-Status Peer::Send(ByteSpan bytes) {
+Status Caller::Send(ByteSpan bytes) {
   for (size_t done = 0; done < bytes.size();) {
     size_t written = 0;
     const Status status = Await([&] { return tls_.Write(bytes.subspan(done), &written); });
@@ -305,14 +304,14 @@ Status Peer::Send(ByteSpan bytes) {
   return Status::kOk;
 }
 
-Status Peer::Send(const Request& request) {
+Status Caller::Send(const Request& request) {
   std::vector<uint8_t> frame(kFrameHeaderSize + 4096);
   size_t size = 0;
   const Status status = EncodeRequest(request, 4096, {frame.data(), frame.size()}, &size);
   return status == Status::kOk ? Send(ByteSpan(frame.data(), size)) : status;
 }
 
-Status Peer::Receive(Reply* reply) {
+Status Caller::Receive(Reply* reply) {
   reader_.Next();
   while (!reader_.complete()) {
     size_t got = 0;
@@ -324,14 +323,14 @@ Status Peer::Receive(Reply* reply) {
   return DecodeReply(reader_.body(), reply);
 }
 
-Reply Peer::Ask(const Request& request) {
+Reply Caller::Ask(const Request& request) {
   Reply reply;
   Status status = Send(request);
   if (status == Status::kOk) status = Receive(&reply);
   return status == Status::kOk ? reply : Reply();
 }
 
-Status Peer::SendHello(ByteSpan receipt, uint32_t hold_ms) {
+Status Caller::SendHello(ByteSpan receipt, uint32_t hold_ms) {
   uint8_t digest[kSha256Size] = {};
   EXPECT_EQ(ModelDigest(*FindModel("softmax-784-10"), digest), Status::kOk);
   Request request;
@@ -344,14 +343,14 @@ Status Peer::SendHello(ByteSpan receipt, uint32_t hold_ms) {
   return Send(request);
 }
 
-Reply Peer::Hello(ByteSpan receipt, uint32_t hold_ms) {
+Reply Caller::Hello(ByteSpan receipt, uint32_t hold_ms) {
   Reply reply;
   Status status = SendHello(receipt, hold_ms);
   if (status == Status::kOk) status = Receive(&reply);
   return status == Status::kOk ? reply : Reply();
 }
 
-bool Peer::IsClosedWithin(int timeout_ms) {
+bool Caller::IsClosedWithin(int timeout_ms) {
   return Eventually(
       [this] {
         uint8_t bytes[4096];
@@ -360,7 +359,7 @@ bool Peer::IsClosedWithin(int timeout_ms) {
       timeout_ms);
 }
 
-Request Peer::Begin(const TrainTask& task, ByteSpan nonce) {
+Request Caller::Begin(const TrainTask& task, ByteSpan nonce) {
   Request request;
   request.kind = Request::Kind::kUpdateBegin;
   request.round = task.round;
@@ -372,7 +371,7 @@ Request Peer::Begin(const TrainTask& task, ByteSpan nonce) {
   return request;
 }
 
-Request Peer::Chunk(uint32_t offset, ByteSpan bytes, bool last) {
+Request Caller::Chunk(uint32_t offset, ByteSpan bytes, bool last) {
   Request request;
   request.kind = Request::Kind::kUpdateChunk;
   request.offset = offset;
@@ -381,7 +380,7 @@ Request Peer::Chunk(uint32_t offset, ByteSpan bytes, bool last) {
   return request;
 }
 
-Reply Peer::Upload(const TrainTask& task, ByteSpan nonce, ByteSpan bytes) {
+Reply Caller::Upload(const TrainTask& task, ByteSpan nonce, ByteSpan bytes) {
   Reply reply = Ask(Begin(task, nonce));
   while (reply.kind == Reply::Kind::kAck && !reply.complete) {
     const size_t size = std::min<size_t>(bytes.size() - reply.offset, 2048);
@@ -396,7 +395,7 @@ bool RoundCompletes(const Site& site, const Server& server) {
   const size_t before = server.releases();
   return Eventually([&] {
     for (size_t i = 0; i < site.devices(); ++i) {
-      Peer device(server.port, site.key(i));
+      Caller device(server.port, site.key(i));
       if (device.Connect() != Status::kOk) return false;
       const Reply reply = device.Hello();
       if (reply.kind != Reply::Kind::kTrain) continue;

@@ -1,5 +1,5 @@
-// A live system on this machine for tests: processes, their logs, keys, data, and a peer that sends
-// a server any bytes that a test wants.
+// A live system on this machine for tests: processes, their logs, keys, data, and a caller that
+// sends a server any bytes that a test wants.
 //
 // A Site is a temporary folder with a store, key files and a small data set. It starts servers and
 // clients and ends those that still run. Its destructor checks that no log holds a device's secret.
@@ -108,9 +108,9 @@ class Site {
 };
 
 // A device that need not be honest. Its TLS is correct; the caller chooses the bytes inside TLS.
-class Peer {
+class Caller {
  public:
-  Peer(uint16_t port, const posix::DeviceKey& key);
+  Caller(uint16_t port, const posix::DeviceKey& key);
 
   // TCP and the handshake. Returns kOk or the status that ended it.
   Status Connect();

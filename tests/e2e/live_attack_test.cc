@@ -99,17 +99,17 @@ class LiveAttackTest : public testing::Test {
     return sockets;
   }
 
-  std::unique_ptr<Peer> Connected(size_t device) const {
-    auto peer = std::make_unique<Peer>(server_.port, site_.key(device));
-    EXPECT_EQ(peer->Connect(), Status::kOk);
-    return peer;
+  std::unique_ptr<Caller> Connected(size_t device) const {
+    auto caller = std::make_unique<Caller>(server_.port, site_.key(device));
+    EXPECT_EQ(caller->Connect(), Status::kOk);
+    return caller;
   }
 
   // A session of a device that is drawn, or is not drawn, for the open round.
-  std::unique_ptr<Peer> SessionThatGets(Reply::Kind kind) const {
+  std::unique_ptr<Caller> SessionThatGets(Reply::Kind kind) const {
     for (size_t i = 0; i < site_.devices(); ++i) {
-      std::unique_ptr<Peer> peer = Connected(i);
-      if (peer->Hello().kind == kind) return peer;
+      std::unique_ptr<Caller> caller = Connected(i);
+      if (caller->Hello().kind == kind) return caller;
     }
     ADD_FAILURE() << "no device gets this reply";
     return Connected(0);
@@ -121,14 +121,14 @@ class LiveAttackTest : public testing::Test {
   void ExpectPaceOfHellos(bool connects_again) {
     Start({}, {}, "1");
     for (int tries = 0; tries < 40; ++tries) {
-      std::unique_ptr<Peer> peer = SessionThatGets(Reply::Kind::kWait);
-      const size_t device = peer->key().device_id == site_.key(0).device_id ? 0 : 1;
+      std::unique_ptr<Caller> caller = SessionThatGets(Reply::Kind::kWait);
+      const size_t device = caller->key().device_id == site_.key(0).device_id ? 0 : 1;
       const uint64_t begin_ms = posix::NowMs();
       uint64_t answers = 0;
       Reply::Kind kind = Reply::Kind::kWait;
       while (posix::NowMs() < begin_ms + 3000 && answers < 10000) {
-        if (connects_again) peer = Connected(device);
-        kind = peer->Hello().kind;
+        if (connects_again) caller = Connected(device);
+        kind = caller->Hello().kind;
         if (kind == Reply::Kind::kTrain) break;
         ASSERT_EQ(kind, Reply::Kind::kWait);
         ++answers;
@@ -249,13 +249,13 @@ TEST_F(LiveAttackTest, WrongKeysOfOneAddressAreSlowedDown) {
 // SECURITY.md S5.
 TEST_F(LiveAttackTest, OfSixtyFourSessionsWithOneKeyTheNewestIsAlive) {
   Start();
-  std::vector<std::unique_ptr<Peer>> peers;
-  for (int i = 0; i < 64; ++i) peers.push_back(Connected(0));
-  EXPECT_NE(peers.back()->Hello().kind, Reply::Kind::kError);
-  for (size_t i = 0; i + 1 < peers.size(); ++i) {
-    EXPECT_TRUE(peers[i]->IsClosedWithin(kHangsUpMs)) << i;
+  std::vector<std::unique_ptr<Caller>> callers;
+  for (int i = 0; i < 64; ++i) callers.push_back(Connected(0));
+  EXPECT_NE(callers.back()->Hello().kind, Reply::Kind::kError);
+  for (size_t i = 0; i + 1 < callers.size(); ++i) {
+    EXPECT_TRUE(callers[i]->IsClosedWithin(kHangsUpMs)) << i;
   }
-  EXPECT_FALSE(peers.back()->IsClosedWithin(0));
+  EXPECT_FALSE(callers.back()->IsClosedWithin(0));
 }
 
 // SECURITY.md S10.
@@ -267,11 +267,11 @@ TEST_F(LiveAttackTest, ConnectingAgainGainsNoHello) { ExpectPaceOfHellos(true); 
 // SECURITY.md S10.
 TEST_F(LiveAttackTest, ADrawnDeviceCannotAskWithoutLimit) {
   Start();
-  const std::unique_ptr<Peer> peer = SessionThatGets(Reply::Kind::kTrain);
+  const std::unique_ptr<Caller> caller = SessionThatGets(Reply::Kind::kTrain);
   const uint64_t begin_ms = posix::NowMs();
   uint64_t answers = 0;
   while (posix::NowMs() < begin_ms + 4000) {
-    ASSERT_EQ(peer->Hello().kind, Reply::Kind::kTrain);
+    ASSERT_EQ(caller->Hello().kind, Reply::Kind::kTrain);
     ++answers;
   }
   EXPECT_LE(answers, 2000 + 2 + (posix::NowMs() - begin_ms) / 2);
@@ -280,14 +280,14 @@ TEST_F(LiveAttackTest, ADrawnDeviceCannotAskWithoutLimit) {
 // Frames that are no requests are answered at the same pace.
 TEST_F(LiveAttackTest, MalformedFramesCannotBeSentWithoutLimit) {
   Start();
-  const std::unique_ptr<Peer> peer = Connected(0);
+  const std::unique_ptr<Caller> caller = Connected(0);
   const uint8_t frame[] = {1, 0, 0xff};
   const uint64_t begin_ms = posix::NowMs();
   uint64_t answers = 0;
   Reply reply;
   while (posix::NowMs() < begin_ms + 4000) {
-    ASSERT_EQ(peer->Send(ByteSpan(frame)), Status::kOk);
-    ASSERT_EQ(peer->Receive(&reply), Status::kOk);
+    ASSERT_EQ(caller->Send(ByteSpan(frame)), Status::kOk);
+    ASSERT_EQ(caller->Receive(&reply), Status::kOk);
     ++answers;
   }
   EXPECT_LE(answers, 2000 + 2 + (posix::NowMs() - begin_ms) / 2);

@@ -26,10 +26,10 @@ constexpr uint32_t kRounds = 8;
 std::vector<bool> RunCanary(const Site& site, uint16_t port, int sign) {
   std::vector<bool> reported(kRounds);
   const posix::DeviceKey& key = site.key(kCanary);
-  Peer peer(port, key);
-  if (peer.Connect() != Status::kOk) return reported;
+  Caller caller(port, key);
+  if (caller.Connect() != Status::kOk) return reported;
   for (;;) {
-    const Reply reply = peer.Hello();
+    const Reply reply = caller.Hello();
     if (reply.kind == Reply::Kind::kWait) {
       posix::SleepMs(reply.wait_ms);
     } else if (reply.kind == Reply::Kind::kTrain) {
@@ -39,7 +39,7 @@ std::vector<bool> RunCanary(const Site& site, uint16_t port, int sign) {
       const std::vector<uint8_t> bytes = audit::Encoded(
           {key.device_id, key.secret}, task, nonce,
           audit::CanaryUpdate(7850, static_cast<double>(task.training.clip_l2), sign));
-      const Reply last = peer.Upload(task, nonce, {bytes.data(), bytes.size()});
+      const Reply last = caller.Upload(task, nonce, {bytes.data(), bytes.size()});
       if (last.kind == Reply::Kind::kAck && last.complete) reported[task.round] = true;
     } else {
       return reported;

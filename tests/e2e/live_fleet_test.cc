@@ -63,13 +63,13 @@ TEST(LiveFleetTest, EveryCommandWorksBesideAServer) {
   std::vector<Process> clients = site.Clients(server.port);
   ASSERT_TRUE(server.WaitForReleases(2)) << ReadFile(server.log);
   for (int i = 0; i < 5; ++i) {
-    EXPECT_TRUE(Says(Sotto(site, {"keys", "list", "--store", store}), "eligible"));
+    EXPECT_TRUE(Says(Sotto(site, {"keys", "list", store}), "eligible"));
     EXPECT_TRUE(Says(Sotto(site, {"account", "ledger", store}), "epsilon"));
     const std::string status = Sotto(site, {"status", store, "--json", site.Path("status.json")});
     EXPECT_TRUE(Says(status, "process " + std::to_string(server.process.pid()))) << status;
-    EXPECT_TRUE(Says(Sotto(site, {"inspect", "store", store}), "each as it was written"));
+    EXPECT_TRUE(Says(Sotto(site, {"status", store, "--verify"}), "each as it was written"));
     const std::string copy = site.Path("copy-" + std::to_string(i));
-    EXPECT_TRUE(Says(Sotto(site, {"backup", store, copy}), "each as it was written"));
+    EXPECT_TRUE(Says(Sotto(site, {"store", "backup", store, copy}), "each as it was written"));
     EXPECT_GE(server::InspectStore(copy).releases, 2);
   }
   const auto status = nlohmann::json::parse(ReadFile(site.Path("status.json")), nullptr, false);
@@ -92,9 +92,9 @@ TEST(LiveFleetTest, DevicesJoinAndLeaveWhileTheJobGoesOn) {
   Server server = site.Serve(LongJob({"--round-timeout", "2"}));
   std::vector<Process> clients = site.Clients(server.port);
   ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
-  Sotto(site, {"keys", "new", "--store", store, "--id", "late", "--out", site.Path("late")});
+  Sotto(site, {"keys", "new", store, "--id", "late", "--out", site.Path("late")});
   ASSERT_TRUE(LogSays(server, "device late joined; 4 devices eligible")) << ReadFile(server.log);
-  Sotto(site, {"keys", "revoke", site.key(0).device_id, "--store", store});
+  Sotto(site, {"keys", "revoke", store, site.key(0).device_id});
   ASSERT_TRUE(LogSays(server, site.key(0).device_id + " was revoked; 3 devices eligible"))
       << ReadFile(server.log);
   ASSERT_TRUE(LogSays(server, site.key(0).device_id + ": was revoked")) << "its connection ends";
@@ -112,14 +112,14 @@ TEST(LiveFleetTest, AServerWaitsForDevicesAndGoesOnWithNewOnes) {
   Server server = site.Serve(LongJob());
   std::vector<Process> clients = site.Clients(server.port);
   ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
-  Sotto(site, {"keys", "revoke", site.key(0).device_id, "--store", store});
+  Sotto(site, {"keys", "revoke", store, site.key(0).device_id});
   ASSERT_TRUE(LogSays(server, "waiting for devices: 1 device of the 2")) << ReadFile(server.log);
   Stop(server);
   server = site.Serve(LongJob());
   ASSERT_TRUE(LogSays(server, "waiting for devices: 1 device of the 2")) << "also from the start";
   clients[1] = site.Client(1, server.port);
   const size_t before = server.releases();
-  Sotto(site, {"keys", "new", "--store", store, "--id", "late", "--out", site.Path("late")});
+  Sotto(site, {"keys", "new", store, "--id", "late", "--out", site.Path("late")});
   Process late = ClientWith(site, server, site.Path("late/late.key"), "late.log");
   ASSERT_TRUE(server.WaitForReleases(before + 2))
       << ReadFile(server.log) << ReadFile(site.Path("late.log"));
@@ -134,16 +134,16 @@ TEST(LiveFleetTest, ARotatedKeyOpensNothingAndTheDeviceGoesOnWithItsNewOne) {
   std::vector<Process> clients = site.Clients(server.port);
   ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
   const std::string& name = site.key(0).device_id;
-  EXPECT_TRUE(Says(Sotto(site, {"keys", "rotate", name, "--store", store}, 2), "--key"));
-  Sotto(site, {"keys", "rotate", name, "--store", store, "--key", site.Path("new.key")});
+  EXPECT_TRUE(Says(Sotto(site, {"keys", "rotate", store, name}, 2), "--key"));
+  Sotto(site, {"keys", "rotate", store, name, "--key", site.Path("new.key")});
   ASSERT_TRUE(LogSays(server, name + ": has another key now")) << ReadFile(server.log);
-  Peer thief(server.port, site.key(0));
+  Caller thief(server.port, site.key(0));
   EXPECT_NE(thief.Connect(), Status::kOk);
   clients[0].End();
   const size_t before = server.releases();
   const posix::DeviceKey renewed = posix::ReadKeyFile(site.Path("new.key"));
   EXPECT_EQ(renewed.device_id, name);
-  Peer owner(server.port, renewed);
+  Caller owner(server.port, renewed);
   ASSERT_EQ(owner.Connect(), Status::kOk);
   Process client = ClientWith(site, server, site.Path("new.key"), "renewed.log");
   ASSERT_TRUE(server.WaitForReleases(before + 3)) << ReadFile(server.log);
@@ -158,11 +158,11 @@ TEST(LiveFleetTest, APausedJobOpensNoRoundUntilItIsResumed) {
   Server server = site.Serve(LongJob());
   std::vector<Process> clients = site.Clients(server.port);
   ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
-  Sotto(site, {"pause", store});
-  ASSERT_TRUE(LogSays(server, "paused; `sotto resume`")) << ReadFile(server.log);
+  Sotto(site, {"job", "pause", store});
+  ASSERT_TRUE(LogSays(server, "paused; `sotto job resume`")) << ReadFile(server.log);
   EXPECT_TRUE(Says(Sotto(site, {"status", store}), "paused"));
   const size_t before = server.releases();
-  Sotto(site, {"resume", store});
+  Sotto(site, {"job", "resume", store});
   ASSERT_TRUE(server.WaitForReleases(before + 2)) << ReadFile(server.log);
   Stop(server);
 }
@@ -174,10 +174,10 @@ TEST(LiveFleetTest, AJobThatIsResumedBeforeItWaitsGoesOn) {
   const std::string store = site.Path("store");
   Server server = site.Serve(LongJob({"--round-timeout", "1", "--release-allowance", "3"}));
   ASSERT_TRUE(LogSays(server, "round 1 attempt 1")) << ReadFile(server.log);
-  Sotto(site, {"pause", store});
+  Sotto(site, {"job", "pause", store});
   ASSERT_TRUE(LogSays(server, "paused: ")) << ReadFile(server.log);
   posix::SleepMs(1500);  // no device has asked for work: the attempt is given up at its deadline
-  Sotto(site, {"resume", store});
+  Sotto(site, {"job", "resume", store});
   ASSERT_TRUE(LogSays(server, "round 1 attempt 2")) << ReadFile(server.log);
   Stop(server);
 }
@@ -249,7 +249,7 @@ TEST(LiveFleetTest, WhateverIsKilledTheStoreIsWholeAndGoesOn) {
   std::vector<Process> clients = site.Clients(server.port);
   ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
   const auto begin = std::chrono::steady_clock::now();
-  Sotto(site, {"backup", store, site.Path("whole")});
+  Sotto(site, {"store", "backup", store, site.Path("whole")});
   const auto whole = std::chrono::steady_clock::now() - begin;
   std::vector<std::string> added;
   size_t tried = 0;  // of `added`, to be revoked
@@ -260,24 +260,22 @@ TEST(LiveFleetTest, WhateverIsKilledTheStoreIsWholeAndGoesOn) {
     const auto after_ms = static_cast<int>(3 * i * (whole / std::chrono::milliseconds(1)) / kKills);
     const std::string number = std::to_string(i);
     const std::string key = site.Path("key-" + number);
-    if (RunAndKill(site, {"keys", "new", "--store", store, "--id", "d" + number, "--out", key},
-                   after_ms)) {
+    if (RunAndKill(site, {"keys", "new", store, "--id", "d" + number, "--out", key}, after_ms)) {
       added.push_back("d" + number);
     }
     if (tried < added.size()) {
       const std::string& name = added[tried++];
-      if (RunAndKill(site, {"keys", "revoke", name, "--store", store}, after_ms)) {
+      if (RunAndKill(site, {"keys", "revoke", store, name}, after_ms)) {
         revoked.push_back(name);
       }
     }
-    RunAndKill(site,
-               {"keys", "rotate", site.key(2).device_id, "--store", store, "--key", key + ".new"},
+    RunAndKill(site, {"keys", "rotate", store, site.key(2).device_id, "--key", key + ".new"},
                after_ms);
     const std::string copy = site.Path("copy-" + number);
-    if (RunAndKill(site, {"backup", store, copy}, after_ms)) copies.push_back(copy);
+    if (RunAndKill(site, {"store", "backup", store, copy}, after_ms)) copies.push_back(copy);
     if (i % 3 != 0) continue;
     server.process.End();
-    EXPECT_TRUE(Says(Sotto(site, {"inspect", "store", store}), "each as it was written"));
+    EXPECT_TRUE(Says(Sotto(site, {"status", store, "--verify"}), "each as it was written"));
     server = site.Serve(job);
     for (size_t device = 0; device < 2; ++device)
       clients[device] = site.Client(device, server.port);
@@ -285,7 +283,7 @@ TEST(LiveFleetTest, WhateverIsKilledTheStoreIsWholeAndGoesOn) {
   EXPECT_FALSE(copies.empty());
   EXPECT_FALSE(revoked.empty());
   for (const std::string& copy : copies) EXPECT_GE(server::InspectStore(copy).releases, 1) << copy;
-  const std::string list = Sotto(site, {"keys", "list", "--store", store});
+  const std::string list = Sotto(site, {"keys", "list", store});
   for (const std::string& name : added) EXPECT_TRUE(Says(list, name)) << list;
   const server::DeviceRegistry devices = server::OpenStore(store)->LoadDevices();
   for (const std::string& name : revoked) {

@@ -50,21 +50,23 @@ TEST(LiveHoldTest, AHeldHelloIsHeardByEachAttempt) {
 TEST(LiveHoldTest, AHeldAnswerComesWhenTheDeviceHasWaitedLongEnough) {
   Site site(3);
   const Server server = site.Serve(HourlyPolls({"--cohort", "3", "--rounds", "2"}));
-  std::vector<std::unique_ptr<Peer>> peers;
+  std::vector<std::unique_ptr<Caller>> callers;
   for (size_t i = 0; i < 3; ++i) {
-    peers.push_back(std::make_unique<Peer>(server.port, site.key(i)));
-    ASSERT_EQ(peers[i]->Connect(), Status::kOk);
-    ASSERT_EQ(peers[i]->Hello({}, 60000).kind, Reply::Kind::kTrain);
+    callers.push_back(std::make_unique<Caller>(server.port, site.key(i)));
+    ASSERT_EQ(callers[i]->Connect(), Status::kOk);
+    ASSERT_EQ(callers[i]->Hello({}, 60000).kind, Reply::Kind::kTrain);
   }
   // The first device has reported; the others have not, so there is no work for it.
   const std::vector<uint8_t> nonce(kNonceSize, 7);
-  const TrainTask task = peers[0]->Hello().task;
+  const TrainTask task = callers[0]->Hello().task;
   std::vector<uint8_t> zeros(64, 0);
-  ASSERT_TRUE(
-      peers[0]->Upload(task, {nonce.data(), nonce.size()}, {zeros.data(), zeros.size()}).complete);
-  EXPECT_GE(peers[0]->Hello().wait_ms, 3600u * 1000) << "whoever asks for no hold is told at once";
+  ASSERT_TRUE(callers[0]
+                  ->Upload(task, {nonce.data(), nonce.size()}, {zeros.data(), zeros.size()})
+                  .complete);
+  EXPECT_GE(callers[0]->Hello().wait_ms, 3600u * 1000)
+      << "whoever asks for no hold is told at once";
   const auto begin = std::chrono::steady_clock::now();
-  const Reply held = peers[0]->Hello({}, 400);
+  const Reply held = callers[0]->Hello({}, 400);
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(300));
   EXPECT_EQ(held.kind, Reply::Kind::kWait);
   EXPECT_EQ(held.wait_ms, 0u) << "it asks again at once";
@@ -76,14 +78,14 @@ TEST(LiveHoldTest, WhoLeavesAmidARecordWhileItsAnswerIsHeldIsForgotten) {
   Server server = site.Serve(HourlyPolls({"--cohort", "1", "--rounds", "2", "-v"}));
   ASSERT_TRUE(Eventually([&] { return Count(ReadFile(server.log), "attempt 1") != 0; }));
   for (size_t i = 0; i < 2; ++i) {
-    Peer peer(server.port, site.key(i));
-    ASSERT_EQ(peer.Connect(), Status::kOk);
-    if (peer.Hello().kind == Reply::Kind::kTrain) continue;
-    ASSERT_EQ(peer.SendHello({}, 60000), Status::kOk);
+    Caller caller(server.port, site.key(i));
+    ASSERT_EQ(caller.Connect(), Status::kOk);
+    if (caller.Hello().kind == Reply::Kind::kTrain) continue;
+    ASSERT_EQ(caller.SendHello({}, 60000), Status::kOk);
     posix::SleepMs(200);
     constexpr uint8_t kPartOfARecord[] = {23, 3, 3};
-    ASSERT_EQ(peer.stream().Send(kPartOfARecord), 3);
-    peer.stream().Close();
+    ASSERT_EQ(caller.stream().Send(kPartOfARecord), 3);
+    caller.stream().Close();
     EXPECT_TRUE(Eventually([&] {
       return Count(ReadFile(server.log), "left while its answer was held") != 0;
     })) << ReadFile(server.log);

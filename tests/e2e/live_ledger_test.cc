@@ -1,15 +1,12 @@
 // The privacy ledger as users see it: successive jobs in one store, budgets, and `sotto account
 // ledger`.
 #include <csignal>
-#include <fstream>
 #include <gtest/gtest.h>
-#include <iterator>
-#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
 #include "e2e/live.h"
-#include "store/sqlite.h"
+#include "round/round_figures.h"
 
 namespace sotto::live {
 namespace {
@@ -44,14 +41,13 @@ void ExpectRefused(const Site& site, const Arguments& arguments,
   }
 }
 
-Json LedgerOf(const Site& site, const std::string& store) {
+Json LedgerOf(const Site& site) {
   const std::string json = site.Path("ledger.json");
-  EXPECT_EQ(site.Sotto({"account", "ledger", store, "--json", json}, "ledger.log").Wait(), 0)
+  EXPECT_EQ(
+      site.Sotto({"account", "ledger", site.Path("store"), "--json", json}, "ledger.log").Wait(), 0)
       << ReadFile(site.Path("ledger.log"));
   return Json::parse(ReadFile(json));
 }
-
-Json LedgerOf(const Site& site) { return LedgerOf(site, site.Path("store")); }
 
 TEST(LiveLedgerTest, ALaterJobIsChargedWithWhatTheEarlierOneSpentThroughAKill) {
   Site site(4);
@@ -95,6 +91,8 @@ TEST(LiveLedgerTest, ALaterJobIsChargedWithWhatTheEarlierOneSpentThroughAKill) {
   EXPECT_EQ(ledger["total"]["epsilon"], last);
   EXPECT_EQ(ledger["total"]["epsilon_network"], last_network);
   EXPECT_EQ(ledger["total"]["rounds_released"], 6);
+  EXPECT_EQ(ledger["total"]["claims"].size(), 2u) << "the last job composes with all";
+  EXPECT_TRUE(ledger["total"]["no_claims"].empty());
 
   // The whole second job costs less alone in its own store.
   Site alone(4);
@@ -217,7 +215,6 @@ TEST(LiveLedgerTest, ThePublishedLedgerHoldsNoCountOfReports) {
   const std::string store = site.Path("store");
   const Json own = LedgerOf(site);
   EXPECT_EQ(own["audience"], "operator");
-  EXPECT_EQ(own["jobs"][0]["closed_early_uncharged"], false);
   EXPECT_EQ(CountFields(own, "reported"), 2U);
   const std::string text = ReadFile(site.Path("ledger.log"));
   EXPECT_NE(text.substr(0, text.find('\n')).find("the operator's ledger"), std::string::npos);
@@ -230,10 +227,12 @@ TEST(LiveLedgerTest, ThePublishedLedgerHoldsNoCountOfReports) {
       0);
   Json shown = Json::parse(ReadFile(site.Path("public.json")));
   EXPECT_EQ(shown["audience"], "public");
-  for (const char* name : {"reported", "topped_up", "update_bytes", "checked_in"}) {
-    EXPECT_EQ(CountFields(shown, name), 0U) << name;
+  for (const server::RoundFigure& figure : server::RoundFigures()) {
+    if (figure.AudienceOf({}) == server::Audience::kPublic) continue;
+    EXPECT_EQ(CountFields(shown, figure.name()), 0U) << figure.name();
+    if (!figure.IsIn(server::kLedgerTable) || !figure.IsKept()) continue;
+    EXPECT_EQ(Count(ReadFile(site.Path("public.log")), figure.words()), 0U) << figure.words();
   }
-  EXPECT_EQ(Count(ReadFile(site.Path("public.log")), "reported"), 0U);
   // Nothing else is missing: it is another view of the same records.
   shown["audience"] = "operator";
   for (size_t i = 0; i < 2; ++i) shown["releases"][i]["reported"] = own["releases"][i]["reported"];
@@ -241,128 +240,44 @@ TEST(LiveLedgerTest, ThePublishedLedgerHoldsNoCountOfReports) {
   EXPECT_EQ(shown, own);
 }
 
-// Makes a store from SQL text that an older program version wrote.
-std::string OldStore(const Site& site, const std::string& vector) {
-  const std::string path = site.Path("old");
-  std::ofstream(path).close();
-  EXPECT_EQ(chmod(path.c_str(), 0600), 0);
-  std::ifstream file(SOTTO_VECTORS "/" + vector);
-  const std::string sql((std::istreambuf_iterator<char>(file)), {});
-  EXPECT_FALSE(sql.empty());
-  server::Database(path).Run(sql.c_str());
-  return path;
-}
-
-// Each field of the older program's ledger is present with the same value.
-void ExpectHasAllOf(const Json& former, const Json& now, const std::string& where) {
-  if (former.is_object()) {
-    for (const auto& item : former.items()) {
-      if (item.key() == "store") continue;
-      ASSERT_TRUE(now.contains(item.key())) << where << "/" << item.key();
-      ExpectHasAllOf(item.value(), now[item.key()], where + "/" + item.key());
-    }
-  } else if (former.is_array()) {
-    ASSERT_EQ(former.size(), now.size()) << where;
-    for (size_t i = 0; i < former.size(); ++i) {
-      ExpectHasAllOf(former[i], now[i], where + "/" + std::to_string(i));
-    }
-  } else {
-    EXPECT_EQ(former, now) << where;
-  }
-}
-
-Json Vector(const std::string& name) { return Json::parse(ReadFile(SOTTO_VECTORS "/" + name)); }
-
-TEST(LiveLedgerTest, AStoreOfTheFirstVersionIsRead) {
-  Site site(1);
-  const Json ledger = LedgerOf(site, OldStore(site, "store_v1.sql"));
-  EXPECT_EQ(ledger["total"]["rounds_released"], 2);
-  EXPECT_EQ(ledger["total"]["attempts"], 4);
-  EXPECT_EQ(ledger["releases"][1]["charged_rounds"], 3);
-  EXPECT_NEAR(ledger["total"]["epsilon"], 2.47773, 1e-5);
-}
-
-// A program of version 2 wrote the store and the JSON.
-TEST(LiveLedgerTest, TheLedgerOfAStoreOfTheSecondVersionKeepsEveryFigure) {
-  Site site(1);
-  for (const std::string name : {"store_v2", "store_v2_apart"}) {
-    Json former = Vector(name + "_ledger.json");
-    // That program mixed two jobs here: the largest epsilon with the last job's trust mode.
-    if (name == "store_v2_apart") {
-      for (const char* field : {"epsilon", "epsilon_network", "delta", "adjacency", "unit",
-                                "trust_mode", "colluders", "seeded"}) {
-        former["total"][field] = nullptr;
-      }
-    }
-    const Json now = LedgerOf(site, OldStore(site, name + ".sql"));
-    ExpectHasAllOf(former, now, name);
-    // That program closed rounds early and did not charge it.
-    EXPECT_EQ(now["jobs"][0]["closed_early_uncharged"], true);
-    EXPECT_NE(ReadFile(site.Path("ledger.log")).find("closed rounds early"), std::string::npos);
-  }
+// Serves one round to its end that no device reports to: its release is noise alone.
+void RunRoundWithoutReports(const Site& site, const Arguments& arguments) {
+  const Arguments quick = {"--cohort",           "1",   "--rounds",        "1",
+                           "--noise-multiplier", "1",   "--min-devices",   "0",
+                           "--round-timeout",    "0.5", "--poll-interval", "0.25",
+                           "--farewell",         "0.1", "--delta",         "1e-3"};
+  Process server = site.StartServe(With(quick, arguments));
+  EXPECT_EQ(server.Wait(), 0) << ReadFile(site.Path("serve.log"));
 }
 
 // Jobs of two trust modes on different devices: no claim covers both jobs, and no figure is
 // printed.
 TEST(LiveLedgerTest, TheTotalClaimsNothingOfJobsThatDifferAndSaysWhy) {
   Site site(1);
-  const Json total = LedgerOf(site, OldStore(site, "store_v2_apart.sql"))["total"];
+  const std::string store = site.Path("store");
+  RunRoundWithoutReports(site,
+                         {"--trust-mode", "private-noise", "--private-noise-multiplier", "1"});
+  const Json one = LedgerOf(site)["total"];
+  EXPECT_EQ(one["claims"].size(), 4U) << "one job claims for all";
+  EXPECT_TRUE(one["no_claims"].empty());
+  for (const Arguments& command :
+       {Arguments{"keys", "revoke", site.key(0).device_id, "--store", store},
+        Arguments{"keys", "new", "--store", store, "--prefix", "other", "--count", "1", "--out",
+                  site.Path("others")}}) {
+    ASSERT_EQ(site.Sotto(command, "keys.log").Wait(), 0) << ReadFile(site.Path("keys.log"));
+  }
+  RunRoundWithoutReports(site, {"--new-job"});
+  const Json total = LedgerOf(site)["total"];
   EXPECT_TRUE(total["claims"].empty());
-  ASSERT_EQ(total["no_claims"].size(), 4u);
+  ASSERT_EQ(total["no_claims"].size(), 4U);
   EXPECT_NE(total["no_claims"][0]["why"].get<std::string>().find("differ"), std::string::npos);
   EXPECT_EQ(total["no_claims"][3]["view"], "one-update");
+  for (const char* field : {"epsilon", "epsilon_network", "delta", "trust_mode"}) {
+    EXPECT_TRUE(total[field].is_null()) << field;
+  }
   const std::string text = ReadFile(site.Path("ledger.log"));
   EXPECT_NE(text.find("in all: no one figure\n"), std::string::npos) << text;
   EXPECT_NE(text.find("no one claim against"), std::string::npos) << text;
-  const Json one = LedgerOf(site, OldStore(site, "store_v2.sql"))["total"];
-  ASSERT_EQ(one["claims"].size(), 2u) << "the last job composes with all";
-  EXPECT_EQ(one["claims"][0]["epsilon"], one["epsilon"]);
-  EXPECT_TRUE(one["no_claims"].empty());
-}
-
-// A job that was stopped between two rounds continues. It needs no device, and it continues as the
-// program version of that time did from the same seed. The figures of its new releases alone
-// differ: they are those of a filter, since earlier jobs count.
-TEST(LiveLedgerTest, AJobOfTheSecondVersionGoesOnAsTheProgramOfThatTimeDid) {
-  Site site(1);
-  const std::string store = OldStore(site, "store_v2.sql");
-  const std::string json = site.Path("resumed.json");
-  Process serve = site.Sotto({"serve",
-                              "--store",
-                              store,
-                              "--model",
-                              "softmax-64-10",
-                              "--listen",
-                              Address(0),
-                              "--seed",
-                              "4",
-                              "--insecure-seed",
-                              "--cohort",
-                              "2",
-                              "--sampling",
-                              "poisson",
-                              "--rounds",
-                              "4",
-                              "--noise-multiplier",
-                              "1.5",
-                              "--adaptive-clip",
-                              "--epsilon-budget",
-                              "90",
-                              "--round-timeout",
-                              "0.5",
-                              "--poll-interval",
-                              "0.25",
-                              "--release-allowance",
-                              "0.1",
-                              "--farewell",
-                              "0.1",
-                              "--json",
-                              json},
-                             "resumed.log");
-  ASSERT_EQ(serve.Wait(), 0) << ReadFile(site.Path("resumed.log"));
-  ExpectHasAllOf(Vector("store_v2_resumed_ledger.json"), LedgerOf(site, store), "resumed");
-  EXPECT_EQ(Json::parse(ReadFile(json))["parameters_sha256"],
-            "7eeaa7a271596a96bd74fd4a0f89ccd9593c315a6b92c2ed0ca7fa4f4f2e7087");
 }
 
 }  // namespace

@@ -128,7 +128,8 @@ class PeerSite {
   // Again on the same port, once it has one.
   void StartDirectory(const Arguments& more = {}) {
     std::remove(site.Path("port").c_str());
-    Arguments arguments = {"directory",
+    Arguments arguments = {"peers",
+                           "directory",
                            "--store",
                            site.Path("store"),
                            "--state",
@@ -345,9 +346,8 @@ TEST(LivePeersTest, ReachTheSimulatorsModel) {
     SCOPED_TRACE(std::string(job.share) + " " + job.rule);
     PeerSite peers(true, job.share);
     const Site& site = peers.site;
-    Process simulation = site.Sotto({"simulate",
-                                     "--topology",
-                                     "peers",
+    Process simulation = site.Sotto({"peers",
+                                     "simulate",
                                      "--peers",
                                      std::to_string(kNodes),
                                      "--share",

@@ -1,6 +1,6 @@
-// Dishonest peers against a server. The server refuses each peer with a named error or closes the
-// connection, its cost stays within limits, and afterwards the same process completes a round with
-// honest devices.
+// Dishonest callers against a server. The server refuses each caller with a named error or closes
+// the connection, its cost stays within limits, and afterwards the same process completes a round
+// with honest devices.
 #include <algorithm>
 #include <csignal>
 #include <gtest/gtest.h>
@@ -58,19 +58,19 @@ class LiveProtocolTest : public testing::Test {
     return least;
   }
 
-  std::unique_ptr<Peer> Connected(size_t device) {
-    auto peer = std::make_unique<Peer>(server_.port, site_.key(device));
-    EXPECT_EQ(peer->Connect(), Status::kOk);
-    return peer;
+  std::unique_ptr<Caller> Connected(size_t device) {
+    auto caller = std::make_unique<Caller>(server_.port, site_.key(device));
+    EXPECT_EQ(caller->Connect(), Status::kOk);
+    return caller;
   }
 
   // A device that is drawn for the open round, and its task.
-  std::unique_ptr<Peer> Drawn(TrainTask* task) {
+  std::unique_ptr<Caller> Drawn(TrainTask* task) {
     for (size_t i = 0; i < site_.devices(); ++i) {
-      std::unique_ptr<Peer> peer = Connected(i);
-      const Reply reply = peer->Hello();
+      std::unique_ptr<Caller> caller = Connected(i);
+      const Reply reply = caller->Hello();
       *task = reply.task;
-      if (reply.kind == Reply::Kind::kTrain) return peer;
+      if (reply.kind == Reply::Kind::kTrain) return caller;
     }
     ADD_FAILURE() << "nobody was drawn";
     return Connected(0);
@@ -93,9 +93,9 @@ TEST_F(LiveProtocolTest, AnUnknownDeviceAndAWrongKeyAreRefusedAlike) {
   unknown.device_id = "stranger";
   posix::DeviceKey wrong = site_.key(0);
   wrong.secret.bytes[31] ^= 1;
-  const Status refused = Peer(server_.port, unknown).Connect();
+  const Status refused = Caller(server_.port, unknown).Connect();
   EXPECT_EQ(refused, Status::kPeerRefused);
-  EXPECT_EQ(Peer(server_.port, wrong).Connect(), refused);
+  EXPECT_EQ(Caller(server_.port, wrong).Connect(), refused);
 }
 
 TEST_F(LiveProtocolTest, AnotherModelIsRefusedByName) {
@@ -110,82 +110,82 @@ TEST_F(LiveProtocolTest, AnotherModelIsRefusedByName) {
 // SECURITY.md S11.
 TEST_F(LiveProtocolTest, AFrameOfImpossibleLengthEndsTheConnection) {
   for (const uint8_t byte : {uint8_t{0x00}, uint8_t{0xff}}) {
-    const std::unique_ptr<Peer> peer = Connected(0);
+    const std::unique_ptr<Caller> caller = Connected(0);
     const uint8_t header[kFrameHeaderSize] = {byte, byte};
-    ASSERT_EQ(peer->Send(header), Status::kOk);
-    EXPECT_TRUE(peer->IsClosedWithin(kHangsUpMs)) << "before its time is over";
+    ASSERT_EQ(caller->Send(header), Status::kOk);
+    EXPECT_TRUE(caller->IsClosedWithin(kHangsUpMs)) << "before its time is over";
   }
 }
 
 TEST_F(LiveProtocolTest, AFrameThatBreaksOffIsForgotten) {
   for (size_t i = 0; i < site_.devices(); ++i) {
-    const std::unique_ptr<Peer> peer = Connected(i);
+    const std::unique_ptr<Caller> caller = Connected(i);
     const uint8_t begun[] = {50, 0, 10, 20};
-    ASSERT_EQ(peer->Send(begun), Status::kOk);
-    peer->stream().Close();
+    ASSERT_EQ(caller->Send(begun), Status::kOk);
+    caller->stream().Close();
   }
 }
 
 // SECURITY.md S11.
 TEST_F(LiveProtocolTest, WhatIsNoMessageIsAnErrorAndTheConnectionStays) {
-  const std::unique_ptr<Peer> peer = Connected(0);
+  const std::unique_ptr<Caller> caller = Connected(0);
   const uint8_t frame[] = {4, 0, 0xff, 0xff, 0xff, 0xff};
-  ASSERT_EQ(peer->Send(frame), Status::kOk);
+  ASSERT_EQ(caller->Send(frame), Status::kOk);
   Reply reply;
-  ASSERT_EQ(peer->Receive(&reply), Status::kOk);
+  ASSERT_EQ(caller->Receive(&reply), Status::kOk);
   EXPECT_TRUE(IsError(reply, ErrorCode::kMalformed));
-  EXPECT_NE(peer->Hello().kind, Reply::Kind::kError);
+  EXPECT_NE(caller->Hello().kind, Reply::Kind::kError);
 }
 
 TEST_F(LiveProtocolTest, AChunkOfNothingAnnouncedIsRefused) {
   TrainTask task;
-  const std::unique_ptr<Peer> peer = Drawn(&task);
-  EXPECT_TRUE(IsError(peer->Ask(Peer::Chunk(0, kZeroUpdate, true)), ErrorCode::kWrongAttempt));
+  const std::unique_ptr<Caller> caller = Drawn(&task);
+  EXPECT_TRUE(IsError(caller->Ask(Caller::Chunk(0, kZeroUpdate, true)), ErrorCode::kWrongAttempt));
 }
 
 TEST_F(LiveProtocolTest, WhoWasNotDrawnGetsNoModelAndGivesNoUpdate) {
   size_t refused = 0;
   for (size_t i = 0; i < site_.devices(); ++i) {
-    const std::unique_ptr<Peer> peer = Connected(i);
-    if (peer->Hello().kind != Reply::Kind::kWait) continue;
+    const std::unique_ptr<Caller> caller = Connected(i);
+    if (caller->Hello().kind != Reply::Kind::kWait) continue;
     ++refused;
-    EXPECT_TRUE(IsError(peer->Ask(GetModel()), ErrorCode::kNotSelected));
-    EXPECT_TRUE(IsError(peer->Ask(Peer::Begin({}, kNonce)), ErrorCode::kNotSelected));
-    EXPECT_TRUE(IsError(peer->Ask(Peer::Chunk(0, kZeroUpdate, true)), ErrorCode::kNotSelected));
+    EXPECT_TRUE(IsError(caller->Ask(GetModel()), ErrorCode::kNotSelected));
+    EXPECT_TRUE(IsError(caller->Ask(Caller::Begin({}, kNonce)), ErrorCode::kNotSelected));
+    EXPECT_TRUE(IsError(caller->Ask(Caller::Chunk(0, kZeroUpdate, true)), ErrorCode::kNotSelected));
   }
   EXPECT_EQ(refused, 1u);
 }
 
 TEST_F(LiveProtocolTest, AnUpdateForAnotherRoundAttemptOrJobIsRefused) {
   TrainTask task;
-  const std::unique_ptr<Peer> peer = Drawn(&task);
+  const std::unique_ptr<Caller> caller = Drawn(&task);
   TrainTask other = task;
   ++other.round;
-  EXPECT_TRUE(IsError(peer->Ask(Peer::Begin(other, kNonce)), ErrorCode::kWrongAttempt));
+  EXPECT_TRUE(IsError(caller->Ask(Caller::Begin(other, kNonce)), ErrorCode::kWrongAttempt));
   other = task;
   ++other.attempt;
-  EXPECT_TRUE(IsError(peer->Ask(Peer::Begin(other, kNonce)), ErrorCode::kWrongAttempt));
+  EXPECT_TRUE(IsError(caller->Ask(Caller::Begin(other, kNonce)), ErrorCode::kWrongAttempt));
   other = task;
   other.job_id[0] ^= 1;
-  EXPECT_TRUE(IsError(peer->Ask(Peer::Begin(other, kNonce)), ErrorCode::kWrongAttempt));
+  EXPECT_TRUE(IsError(caller->Ask(Caller::Begin(other, kNonce)), ErrorCode::kWrongAttempt));
 }
 
 TEST_F(LiveProtocolTest, AnUpdateOfImpossibleSizeIsRefused) {
   TrainTask task;
-  const std::unique_ptr<Peer> peer = Drawn(&task);
+  const std::unique_ptr<Caller> caller = Drawn(&task);
   const std::vector<uint8_t> bytes(MaxUpdateSize(7850, task.format) + 1);
-  EXPECT_TRUE(IsError(peer->Upload(task, kNonce, View(bytes)), ErrorCode::kTooLarge));
+  EXPECT_TRUE(IsError(caller->Upload(task, kNonce, View(bytes)), ErrorCode::kTooLarge));
 }
 
 // SECURITY.md S14.
 TEST_F(LiveProtocolTest, TheSameUpdateAgainIsAcknowledgedAndAnotherOneIsAConflict) {
   TrainTask task;
-  const std::unique_ptr<Peer> peer = Drawn(&task);
-  EXPECT_TRUE(peer->Upload(task, kNonce, kZeroUpdate).complete);
-  const Reply again = peer->Ask(Peer::Begin(task, kNonce));
+  const std::unique_ptr<Caller> caller = Drawn(&task);
+  EXPECT_TRUE(caller->Upload(task, kNonce, kZeroUpdate).complete);
+  const Reply again = caller->Ask(Caller::Begin(task, kNonce));
   EXPECT_EQ(again.kind, Reply::Kind::kAck);
   EXPECT_TRUE(again.complete);
-  EXPECT_TRUE(IsError(peer->Ask(Peer::Begin(task, kOtherNonce)), ErrorCode::kConflict));
+  EXPECT_TRUE(IsError(caller->Ask(Caller::Begin(task, kOtherNonce)), ErrorCode::kConflict));
 }
 
 // Random codes of the right length are all possible with probability below 1e-8: a cell leaves
@@ -195,14 +195,14 @@ TEST_F(LiveProtocolTest, GarbageCoefficientsAndAnInvalidScaleAreRefused) {
   constexpr uint8_t kScaleCode = 64;
   std::mt19937 random(1);
   TrainTask task;
-  const std::unique_ptr<Peer> first = Drawn(&task);
+  const std::unique_ptr<Caller> first = Drawn(&task);
   std::vector<uint8_t> bytes(lrq::FixedCodeSize(7850, kScaleCode, task.format.dither));
   std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<uint8_t>(random()); });
   bytes[0] = kScaleCode;
   EXPECT_TRUE(IsError(first->Upload(task, kNonce, View(bytes)), ErrorCode::kMalformed));
   EXPECT_TRUE(IsError(first->Upload(task, kOtherNonce, kZeroUpdate), ErrorCode::kMalformed))
       << "nobody may try until something fits";
-  const std::unique_ptr<Peer> second = Drawn(&task);
+  const std::unique_ptr<Caller> second = Drawn(&task);
   bytes[0] = lrq::kMaxScaleCode + 1;
   EXPECT_TRUE(IsError(second->Upload(task, kNonce, View(bytes)), ErrorCode::kMalformed));
 }
@@ -211,8 +211,8 @@ TEST_F(LiveProtocolTest, GarbageCoefficientsAndAnInvalidScaleAreRefused) {
 TEST_F(LiveStallTest, WhoStallsIsHungUpOnAndOthersGoOn) {
   posix::TcpStream in_handshake;
   ASSERT_EQ(in_handshake.Connect(Host().c_str(), server_.port, kPatienceMs), Status::kOk);
-  const std::unique_ptr<Peer> before_a_frame = Connected(0);
-  const std::unique_ptr<Peer> in_a_frame = Connected(1);
+  const std::unique_ptr<Caller> before_a_frame = Connected(0);
+  const std::unique_ptr<Caller> in_a_frame = Connected(1);
   const uint8_t begun[] = {50, 0, 10};
   ASSERT_EQ(in_a_frame->Send(begun), Status::kOk);
   EXPECT_TRUE(RoundCompletes(site_, server_));
@@ -228,7 +228,7 @@ TEST_F(LiveStallTest, WhoStallsIsHungUpOnAndOthersGoOn) {
 TEST_F(LiveStallTest, AByteNowAndThenBuysNoTime) {
   posix::TcpStream in_handshake;
   ASSERT_EQ(in_handshake.Connect(Host().c_str(), server_.port, kPatienceMs), Status::kOk);
-  const std::unique_ptr<Peer> in_a_frame = Connected(0);
+  const std::unique_ptr<Caller> in_a_frame = Connected(0);
   constexpr int kPauseMs = 200;
   const uint8_t client_hello[256] = {22, 3, 1, 1, 0, 1, 0, 0, 252, 3, 3};
   const uint8_t frame[256] = {200, 0, 10};
@@ -264,39 +264,39 @@ TEST_F(LiveProtocolTest, GarbageInsteadOfTlsEndsTheConnection) {
 TEST_F(LiveProtocolTest, AResetAmidAnswersStopsNobodyElse) {
   for (int i = 0; i < 10; ++i) {
     TrainTask task;
-    const std::unique_ptr<Peer> peer = Drawn(&task);
+    const std::unique_ptr<Caller> caller = Drawn(&task);
     for (int request = 0; request < (i % 2 == 0 ? 1 : 3000); ++request) {
-      if (peer->Send(GetModel()) != Status::kOk) break;
+      if (caller->Send(GetModel()) != Status::kOk) break;
     }
     posix::SleepMs(static_cast<uint32_t>(10 * i));
-    peer->stream().Close();
+    caller->stream().Close();
   }
 }
 
-// The answer is written to a connection that the peer has closed with bytes it has not read.
+// The answer is written to a connection that the caller has closed with bytes it has not read.
 TEST_F(LiveProtocolTest, AnUploadCutBeforeItsAnswerStopsNobodyElse) {
   const std::vector<uint8_t> bytes(1000);
   for (int i = 0; i < 30; ++i) {
     TrainTask task;
-    const std::unique_ptr<Peer> peer = Drawn(&task);
-    ASSERT_EQ(peer->Send(Peer::Begin(task, kNonce)), Status::kOk);
-    ASSERT_EQ(peer->Send(Peer::Chunk(0, View(bytes).first(10), false)), Status::kOk);
-    for (int model = 0; model < i % 4; ++model) (void)peer->Send(GetModel());
-    peer->stream().Close();
+    const std::unique_ptr<Caller> caller = Drawn(&task);
+    ASSERT_EQ(caller->Send(Caller::Begin(task, kNonce)), Status::kOk);
+    ASSERT_EQ(caller->Send(Caller::Chunk(0, View(bytes).first(10), false)), Status::kOk);
+    for (int model = 0; model < i % 4; ++model) (void)caller->Send(GetModel());
+    caller->stream().Close();
   }
 }
 
-// 80 MB of answers that the peer does not read.
+// 80 MB of answers that the caller does not read.
 // SECURITY.md S9.
 TEST_F(LiveStallTest, WhoNeverReadsCostsNoMemoryAndIsHungUpOn) {
   if (idle_files_ == 0) GTEST_SKIP() << "only root may count the files of the server";
   TrainTask task;
-  const std::unique_ptr<Peer> peer = Drawn(&task);
+  const std::unique_ptr<Caller> caller = Drawn(&task);
   ASSERT_TRUE(Eventually([&] { return server_.open_files() == idle_files_ + 1; }));
   const size_t memory = server_.memory_bytes();
   size_t most = 0;
   for (int i = 0; i < 20000; ++i) {
-    if (peer->Send(GetModel()) != Status::kOk) break;
+    if (caller->Send(GetModel()) != Status::kOk) break;
     if (i % 1000 == 0) most = std::max(most, server_.memory_bytes());
   }
   const auto is_gone = [&] {

@@ -150,9 +150,9 @@ Witness TakePart(const Site& site, const Server& server) {
   Witness witness;
   EXPECT_TRUE(Eventually([&] {
     for (size_t i = 0; i < site.devices() && witness.receipt.empty(); ++i) {
-      Peer peer(server.port, site.key(i));
-      if (peer.Connect() != Status::kOk) continue;
-      const Reply reply = peer.Hello();
+      Caller caller(server.port, site.key(i));
+      if (caller.Connect() != Status::kOk) continue;
+      const Reply reply = caller.Hello();
       if (reply.kind != Reply::Kind::kTrain) continue;
       witness = {i, {reply.receipt.begin(), reply.receipt.end()}};
     }
@@ -174,9 +174,9 @@ TEST(LiveStoreTest, AServerOnAnOlderCopyOfItsStoreStopsWhenADeviceShowsItsReceip
   std::filesystem::copy_file(site.Path("backup"), site.Path("store"),
                              std::filesystem::copy_options::overwrite_existing);
   server = site.Serve(job);
-  Peer peer(server.port, site.key(witness.device));
-  ASSERT_EQ(peer.Connect(), Status::kOk);
-  peer.Hello({witness.receipt.data(), witness.receipt.size()});
+  Caller caller(server.port, site.key(witness.device));
+  ASSERT_EQ(caller.Connect(), Status::kOk);
+  caller.Hello({witness.receipt.data(), witness.receipt.size()});
   EXPECT_EQ(server.process.Wait(), 4);
   const std::string log = ReadFile(server.log);
   EXPECT_TRUE(Says(log, "the store is an older copy")) << log;
@@ -189,9 +189,10 @@ TEST(LiveStoreTest, AMadeUpReceiptStopsNothingAndIsCounted) {
   Server server = site.Serve(SmallJob({"--round-timeout", "100"}));
   Witness witness = TakePart(site, server);
   witness.receipt.back() ^= 1;
-  Peer peer(server.port, site.key(witness.device));
-  ASSERT_EQ(peer.Connect(), Status::kOk);
-  EXPECT_EQ(peer.Hello({witness.receipt.data(), witness.receipt.size()}).kind, Reply::Kind::kTrain);
+  Caller caller(server.port, site.key(witness.device));
+  ASSERT_EQ(caller.Connect(), Status::kOk);
+  EXPECT_EQ(caller.Hello({witness.receipt.data(), witness.receipt.size()}).kind,
+            Reply::Kind::kTrain);
   server.process.Signal(SIGTERM);
   EXPECT_EQ(server.process.Wait(), 128 + SIGTERM);
   EXPECT_TRUE(Says(ReadFile(server.log), "1 receipt not of this store, ignored"));
@@ -223,8 +224,9 @@ TEST(LiveStoreTest, TheStoreOfAKilledServerIsWhole) {
   const server::StoreReport report = server::InspectStore(site.Path("store"));
   EXPECT_GE(report.releases, 1);
   EXPECT_GE(report.attempts, report.releases);
-  Process inspect = site.Sotto(
-      {"inspect", "store", site.Path("store"), "--json", site.Path("inspect.json")}, "inspect.log");
+  Process inspect =
+      site.Sotto({"status", site.Path("store"), "--verify", "--json", site.Path("inspect.json")},
+                 "inspect.log");
   EXPECT_EQ(inspect.Wait(), 0) << ReadFile(site.Path("inspect.log"));
   const auto json = nlohmann::json::parse(ReadFile(site.Path("inspect.json")), nullptr, false);
   EXPECT_EQ(json["head"], report.head);

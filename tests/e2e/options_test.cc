@@ -2,6 +2,9 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "audit/audit_request.h"
 #include "e2e/program.h"
@@ -12,21 +15,23 @@
 namespace sotto {
 namespace {
 
-using server::Field;
+using posix::DefaultText;
+
+constexpr char kSimulate[] = SOTTO_PROGRAM " simulate";
+constexpr char kServe[] = SOTTO_PROGRAM " serve";
 
 // --help stops the program after it has checked the other options and before it runs anything.
 bool IsTaken(const char* program, const char* option, const std::string& value) {
-  const Outcome run = Sotto(fmt::format("{} --{} {} --help", program, option, value));
+  const Outcome run = RunCommand(fmt::format("{} --{} {} --help 2>&1", program, option, value));
   if (run.exit_code == 0) return true;
   EXPECT_EQ(run.exit_code, 2) << option << " " << value;
   EXPECT_NE(run.output.find(option), std::string::npos) << run.output;
   return false;
 }
 
-template <class Request>
-void ExpectTableIsWhatTheProgramTakes(const char* program,
-                                      const std::vector<Field<Request>>& fields) {
-  for (const Field<Request>& field : fields) {
+template <class Row>
+void ExpectTableIsWhatTheProgramTakes(const char* program, const std::vector<Row>& fields) {
+  for (const Row& field : fields) {
     if (!field.is_option()) continue;
     for (const std::string& choice : field.choices) {
       EXPECT_TRUE(IsTaken(program, field.name, choice)) << field.name << " " << choice;
@@ -38,34 +43,37 @@ void ExpectTableIsWhatTheProgramTakes(const char* program,
     const server::Range& range = *field.range;
     EXPECT_EQ(IsTaken(program, field.name, fmt::format("{:g}", range.least)), !range.open)
         << field.name;
-    EXPECT_TRUE(IsTaken(program, field.name, server::DefaultText(range.most))) << field.name;
+    EXPECT_TRUE(IsTaken(program, field.name, DefaultText(range.most))) << field.name;
     EXPECT_FALSE(IsTaken(program, field.name, "nan")) << field.name;
-    EXPECT_FALSE(IsTaken(program, field.name, server::DefaultText(range.least - 1))) << field.name;
+    EXPECT_FALSE(IsTaken(program, field.name, DefaultText(range.least - 1))) << field.name;
     if (std::isinf(range.most)) continue;
     EXPECT_FALSE(IsTaken(program, field.name, fmt::format("{:g}", range.most * 10))) << field.name;
   }
 }
 
 TEST(Options, TheProgramTakesWhatTheTableOfJobsAllows) {
-  ExpectTableIsWhatTheProgramTakes("simulate", server::JobFields());
+  ExpectTableIsWhatTheProgramTakes(kSimulate, server::JobFields());
 }
 
 TEST(Options, TheProgramTakesWhatTheTableOfSimulationsAllows) {
-  ExpectTableIsWhatTheProgramTakes("simulate", server::SimulationFields());
+  ExpectTableIsWhatTheProgramTakes(kSimulate, server::SimulationFields());
 }
 
 TEST(Options, TheProgramTakesWhatTheTableOfServersAllows) {
-  ExpectTableIsWhatTheProgramTakes("serve", server::ServeFields());
+  ExpectTableIsWhatTheProgramTakes(kServe, server::ServeFields());
 }
 
 TEST(Options, TheProgramTakesWhatTheTablesOfAuditsAllow) {
-  ExpectTableIsWhatTheProgramTakes("audit epsilon", server::EpsilonAuditFields());
-  ExpectTableIsWhatTheProgramTakes("audit membership", server::MembershipFields());
-  ExpectTableIsWhatTheProgramTakes("audit sensitivity", server::SensitivityFields());
+  ExpectTableIsWhatTheProgramTakes(SOTTO_LAB_PROGRAM " audit epsilon",
+                                   server::EpsilonAuditFields());
+  ExpectTableIsWhatTheProgramTakes(SOTTO_LAB_PROGRAM " audit membership",
+                                   server::MembershipFields());
+  ExpectTableIsWhatTheProgramTakes(SOTTO_LAB_PROGRAM " audit sensitivity",
+                                   server::SensitivityFields());
 }
 
 TEST(Options, ServeTakesTheChoicesThatItsColumnNamesAndSaysWhyNotTheOthers) {
-  EXPECT_TRUE(IsTaken("serve", "mechanism", "none"));
+  EXPECT_TRUE(IsTaken(kServe, "mechanism", "none"));
   for (const char* baseline : {"float32", "qg", "bq"}) {
     const Outcome run = Sotto(fmt::format("serve --mechanism {} --help", baseline));
     EXPECT_EQ(run.exit_code, 2);
@@ -77,19 +85,40 @@ TEST(Options, ServeTakesTheChoicesThatItsColumnNamesAndSaysWhyNotTheOthers) {
 
 TEST(Options, HelpOfServeNamesEveryOptionOfAJob) {
   const std::string help = Sotto("serve --help").output;
-  for (const Field<server::JobRequest>& field : server::JobFields()) {
+  for (const server::JobField& field : server::JobFields()) {
     if (!field.is_option()) continue;
     EXPECT_NE(help.find(std::string("  --") + field.name), std::string::npos) << field.name;
   }
-  for (const Field<server::ServeRequest>& field : server::ServeFields()) {
+  for (const server::Field<server::ServeRequest>& field : server::ServeFields()) {
     EXPECT_NE(help.find(std::string("--") + field.name), std::string::npos) << field.name;
   }
 }
 
-TEST(Options, InspectPrintsTheTables) {
-  const Outcome run = Sotto("inspect options");
-  EXPECT_EQ(run.exit_code, 0);
-  EXPECT_NE(run.output.find("| `--weight-decay` | `0` |"), std::string::npos) << run.output;
+// The tables that a text in Markdown has.
+std::vector<std::string> TablesOf(const std::string& text) {
+  std::vector<std::string> tables;
+  bool inside = false;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_row = line.rfind("| ", 0) == 0 || line.rfind("|--", 0) == 0;
+    if (is_row && !inside) tables.emplace_back();
+    if (is_row) tables.back() += line + "\n";
+    inside = is_row;
+  }
+  return tables;
+}
+
+TEST(Options, ThePageShowsTheTables) {
+  const Outcome jobs = Sotto("inspect options");
+  const Outcome audits = SottoLab("inspect options");
+  ASSERT_EQ(jobs.exit_code, 0) << jobs.output;
+  ASSERT_EQ(audits.exit_code, 0) << audits.output;
+  const std::vector<std::string> printed = TablesOf(jobs.output + audits.output);
+  ASSERT_EQ(printed.size(), 6u);
+  EXPECT_EQ(TablesOf(ReadFile(SOTTO_SOURCE_DIR "/server/OPTIONS.md")), printed)
+      << "server/OPTIONS.md must show the tables that `sotto inspect options` and `sotto-lab "
+         "inspect "
+         "options` print";
 }
 
 TEST(Options, AResolvedJobStandsInTheResults) {

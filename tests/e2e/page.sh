@@ -30,7 +30,7 @@ serve() {
   local log="$1"
   rm -f port
   : > "${log}"
-  "${sotto}" serve --store fleet.db --listen 127.0.0.1:0 --port-file port --http 127.0.0.1:0 \
+  "${sotto}" serve fleet.db --listen 127.0.0.1:0 --port-file port --http 127.0.0.1:0 \
     "${@:2}" 2> "${log}" &
   server=$!
   for ((i = 0; i < 600; i++)); do
@@ -45,7 +45,7 @@ serve() {
 
 look() { "${checks[@]}" "${url}" --token "${token}" "$@" || fail "the page of $*"; }
 
-"${sotto}" keys new --store fleet.db --count 2 --out keys > keys.log
+"${sotto}" keys new fleet.db --count 2 --out keys > keys.log
 "${sotto}" report fleet.db --out empty.html > report.log
 "${checks[@]}" "file://${work}/empty.html" empty
 

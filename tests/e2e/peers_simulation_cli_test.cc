@@ -1,4 +1,4 @@
-// `sotto simulate --topology peers` as a user runs it: messages, report, files.
+// `sotto peers simulate` as a user runs it: messages, report, files.
 #include <gtest/gtest.h>
 #include <set>
 #include <sstream>
@@ -10,7 +10,7 @@ namespace sotto {
 namespace {
 
 std::string Peers() {
-  return "simulate --topology peers --data synthetic --model ova-logistic --peers 3 "
+  return "peers simulate --data synthetic --model ova-logistic --peers 3 "
          "--samples-per-device 500 --seed 1 ";
 }
 
@@ -21,17 +21,35 @@ Json PeersRun(const std::string& arguments) {
   return Json::parse(ReadFile(path), nullptr, false);
 }
 
-TEST(PeersCli, OptionsOfTheOtherTopologyAreRefusedByName) {
-  ExpectUsageError(Peers() + "--cohort 5", "--cohort is for --topology server");
-  ExpectUsageError(Peers() + "--rounds 30", "--rounds is for --topology server");
-  ExpectUsageError(Peers() + "--devices 1000", "--devices is for --topology server");
-  ExpectUsageError("simulate --data synthetic --rounds 1 --peers 10",
-                   "--peers is for --topology peers");
-  ExpectUsageError("simulate --data synthetic --rounds 1 --share always",
-                   "--share is for --topology peers");
-  ExpectUsageError(Peers() + "--mechanism gau-lrq", "--mechanism gau-lrq is for --topology server");
+TEST(PeersCli, OptionsOfASimulationWithAServerAreRefusedByName) {
+  for (const char* option : {"--cohort", "--rounds", "--devices"}) {
+    ExpectUsageError(Peers() + option + " 5",
+                     option + std::string(" is no option of `sotto peers simulate`"));
+  }
+  ExpectUsageError(Peers() + "--mechanism gau-lrq",
+                   "--mechanism: a publication carries discrete Gaussian noise");
   ExpectUsageError(Peers() + "--share sometimes", "sometimes");
   ExpectUsageError(Peers() + "--seeds 1-2", "--seed");
+}
+
+TEST(PeersCli, OldSpellingsAnswerWithTheNewOnes) {
+  for (const char* option : {"--topology peers", "--peers 10", "--share always", "--unit none"}) {
+    ExpectUsageError(std::string("simulate --data synthetic --rounds 1 ") + option,
+                     "it is now `sotto peers simulate`");
+  }
+  ExpectUsageError("directory --store x", "it is now `sotto peers directory`");
+  ExpectUsageError("account peers", "it is now `sotto peers account`");
+}
+
+TEST(PeersCli, EveryCommandHasTheSameRangeOfASetting) {
+  const std::string most = "4294967296";
+  const std::string device = "--unit device --clip 1 --most-releases " + most;
+  const std::string words = most + " is not in the range [0 - 4294967295]";
+  ExpectUsageError(Peers() + device, words);
+  ExpectUsageError("peers account " + device, words);
+  ExpectUsageError("peers directory --store x --state y " + device, words);
+  const Json json = PeersRun("--unit device --clip 1 --most-releases 5000000");
+  EXPECT_EQ(json["settings"]["most_releases"], 5000000);
 }
 
 TEST(PeersCli, TheReportHasItsRivalAndAllThatAnEpsilonNeeds) {
@@ -46,8 +64,8 @@ TEST(PeersCli, TheReportHasItsRivalAndAllThatAnEpsilonNeeds) {
 
 #if !defined(SOTTO_SANITIZED)
 TEST(PeersCli, ComponentsFittedOnTrainingSamplesAreSaidToBe) {
-  const Outcome run = Sotto(
-      "simulate --topology peers --data synthetic --pca 8 --peers 3 --samples-per-device 500");
+  const Outcome run =
+      Sotto("peers simulate --data synthetic --pca 8 --peers 3 --samples-per-device 500");
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_NE(run.output.find("fitted on the training data: no epsilon covers the fit"),
             std::string::npos)
@@ -112,12 +130,12 @@ TEST(PeersCli, ModelAndJobAreWritten) {
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_EQ(ReadFile(model).size(), 4u * 510);
   EXPECT_NE(ReadFile(job).find("rule = \"average\""), std::string::npos) << ReadFile(job);
-  EXPECT_EQ(Sotto("account peers --model ova-logistic --job " + job).exit_code, 0);
+  EXPECT_EQ(Sotto("peers account --model ova-logistic --job " + job).exit_code, 0);
 }
 
 TEST(PeersCli, SeedsAreSummarised) {
   const Outcome run = Sotto(
-      "simulate --topology peers --data synthetic --model ova-logistic --peers 3 "
+      "peers simulate --data synthetic --model ova-logistic --peers 3 "
       "--samples-per-device 500 --seeds 1-2");
   EXPECT_EQ(run.exit_code, 0) << run.output;
   for (const char* words :

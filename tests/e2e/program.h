@@ -1,5 +1,6 @@
-// Runs the command `sotto` as a user does and checks its output, files and refusals. For programs
-// that are compiled with SOTTO_PROGRAM, the path of the command.
+// Runs the commands `sotto` and `sotto-lab` as a user does and checks their output, files and
+// refusals. For programs that are compiled with SOTTO_PROGRAM, the path of `sotto`; and with
+// SOTTO_LAB_PROGRAM, if they run `sotto-lab`.
 #ifndef SOTTO_TESTS_E2E_PROGRAM_H_
 #define SOTTO_TESTS_E2E_PROGRAM_H_
 
@@ -50,11 +51,25 @@ inline void ExpectUsageError(const std::string& arguments, const std::string& me
 
 // The JSON that the command writes to standard output with `--json -`; a discarded value if the
 // output is not JSON.
-inline Json SottoJson(const std::string& arguments) {
-  const Outcome run = Sotto(arguments + " --json -", "2>/dev/null");
-  EXPECT_EQ(run.exit_code, 0) << arguments;
+inline Json JsonOf(const std::string& command) {
+  const Outcome run = RunCommand(command + " --json - 2>/dev/null");
+  EXPECT_EQ(run.exit_code, 0) << command;
   return Json::parse(run.output, nullptr, false);
 }
+
+inline Json SottoJson(const std::string& arguments) {
+  return JsonOf(std::string(SOTTO_PROGRAM) + " " + arguments);
+}
+
+#ifdef SOTTO_LAB_PROGRAM
+inline Outcome SottoLab(const std::string& arguments, const char* standard_error = "2>&1") {
+  return RunCommand(std::string(SOTTO_LAB_PROGRAM) + " " + arguments + " " + standard_error);
+}
+
+inline Json SottoLabJson(const std::string& arguments) {
+  return JsonOf(std::string(SOTTO_LAB_PROGRAM) + " " + arguments);
+}
+#endif
 
 inline std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

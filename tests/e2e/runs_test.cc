@@ -160,6 +160,27 @@ TEST(Hints, AnUnknownCommandIsRefusedWithTheNearestName) {
   ExpectUsageError("keys lst", "'lst' is no command of `sotto keys`; did you mean list?");
 }
 
+TEST(Hints, ACommandThatHasAnotherNameTodayIsRefusedWithThatName) {
+  ExpectUsageError("backup run.db copy.db",
+                   "there is no command 'backup'; it is now `sotto store backup`");
+  ExpectUsageError("pause run.db", "there is no command 'pause'; it is now `sotto job pause`");
+  ExpectUsageError("resume run.db", "there is no command 'resume'; it is now `sotto job resume`");
+  const Outcome run = Sotto("inspect store run.db --json -");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_EQ(run.output,
+            "'store' is no command of `sotto inspect`; it is now `sotto status --verify`\n"
+            "`sotto inspect --help` lists what it takes\n");
+  ExpectUsageError("inspect certificate", "it is now `sotto-lab inspect certificate`");
+}
+
+TEST(Hints, AnArgumentThatIsMissingOrComesTwiceIsRefusedWithItsPlace) {
+  ExpectUsageError("status", "STORE is required: `sotto status STORE`");
+  ExpectUsageError("keys revoke run.db", "ID is required: `sotto keys revoke STORE ID`");
+  ExpectUsageError("keys revoke pi-1 --store run.db",
+                   "STORE: it comes more than once, as an argument or as --store; give it once: "
+                   "`sotto keys revoke STORE ID`");
+}
+
 TEST(Hints, AnUnknownKeyOfAFileIsRefusedWithTheNearestName) {
   const std::string path = TestFile("job.toml");
   WriteFile(path, "devices = 60\nround = 3\nclipp = 1\n");
@@ -186,10 +207,13 @@ TEST(Help, FitsAHundredColumnsAndEndsAnOptionWhereTheNextBegins) {
                               "account ledger",
                               "model",
                               "model show",
-                              "inspect",
-                              "inspect store",
-                              "inspect certificate",
-                              "inspect entropy",
+                              "model export",
+                              "data show",
+                              "report",
+                              "status",
+                              "job",
+                              "job pause",
+                              "store backup",
                               "inspect options"}) {
     const Outcome run = Sotto(std::string(command) + " --help");
     EXPECT_EQ(run.exit_code, 0) << command;

@@ -71,7 +71,7 @@ class FailingServer {
     run_ = std::async(std::launch::async, [this] { server_.Run(job_); });
   }
 
-  Peer Device(uint32_t device) const { return {server_.port(), keys_[device]}; }
+  Caller Device(uint32_t device) const { return {server_.port(), keys_[device]}; }
 
   // What Run() threw.
   std::string Error() {
@@ -108,21 +108,21 @@ class FailingServer {
 
 // Every device reports and asks on until it loses its link.
 void ExpectThatNobodyHearsDone(FailingServer& server) {
-  Peer peers[] = {server.Device(0), server.Device(1)};
-  for (Peer& peer : peers) ASSERT_EQ(peer.Connect(), Status::kOk);
-  for (Peer& peer : peers) {
-    const Reply reply = peer.Hello();
+  Caller callers[] = {server.Device(0), server.Device(1)};
+  for (Caller& caller : callers) ASSERT_EQ(caller.Connect(), Status::kOk);
+  for (Caller& caller : callers) {
+    const Reply reply = caller.Hello();
     if (reply.kind == Reply::Kind::kTrain) {
       const uint8_t nonce[kNonceSize] = {1};
       const std::vector<uint8_t> zero_update(std::max(1U, reply.task.format.padding));
-      peer.Upload(reply.task, nonce, {zero_update.data(), zero_update.size()});
+      caller.Upload(reply.task, nonce, {zero_update.data(), zero_update.size()});
     }
   }
-  for (Peer& peer : peers) {
-    Reply reply = peer.Hello();
+  for (Caller& caller : callers) {
+    Reply reply = caller.Hello();
     while (reply.kind != Reply::Kind::kError) {
       ASSERT_NE(reply.kind, Reply::Kind::kDone);
-      reply = peer.Hello();
+      reply = caller.Hello();
     }
   }
 }

@@ -43,7 +43,7 @@ const std::vector<std::string> kPrograms = {
     SOTTO_PROGRAM " account sigma",
     SOTTO_PROGRAM " account rounds",
     SOTTO_PROGRAM " account compare",
-    SOTTO_PROGRAM " inspect entropy",
+    SOTTO_LAB_PROGRAM " inspect entropy",
     SOTTO_CLIENT_PROGRAM,
 };
 
@@ -131,11 +131,15 @@ void ExpectConfigsRefused(const std::string& program, const std::string& option,
       {option + " = [5, 6]", option + " has an array"},
       {option + " = 5, 6", option},
       {option + " = -1", option},
-      {option + " = 0x10", option},
+      {option + " = 1.0", option},
+      {option + " = 010", option + " = 010: leading zeroes"},
+      {option + " = five", option + " = five: could not determine"},
+      {option + " = 1979-05-27", option + " has a date or a time"},
+      {option + " = {}", option + " has no value"},
       {option + " = nan", option},
       {option + " = true", option},
-      {option, option},
-      {option + " =", option + " has no value"},
+      {option, "in: " + option},
+      {option + " =", "in: " + option + " ="},
       {flag + " = 5", flag},
       {flag + " = [true]", flag + " has an array"},
       {"nonsense = 5", "nonsense"},
@@ -153,6 +157,20 @@ TEST(StrictOptions, AConfigurationMeansOneThing) {
   ExpectConfigsRefused(SOTTO_PROGRAM " simulate", "rounds", "insecure-seed");
   ExpectConfigsRefused(SOTTO_PROGRAM " serve", "rounds", "insecure-seed");
   ExpectConfigsRefused(SOTTO_CLIENT_PROGRAM, "seed", "verbose");
+}
+
+TEST(StrictOptions, AConfigurationIsToml) {
+  const std::string file = TestFile("good.toml");
+  for (const char* text :
+       {"\"rounds\" = 5\n", "rounds = 0x5 # five\r\n", "\xEF\xBB\xBFrounds = +5\n",
+        "simulate.rounds = 5\n", "simulate = {rounds = 5}\n", "[\"simulate\"]\nrounds = 5\n",
+        "mechanism = \"\"\"\\\n  gau-lrq\"\"\"\n", "seed = \"18446744073709551615\"\n"}) {
+    WriteFile(file, text);
+    const Outcome run =
+        RunCommand(fmt::format("{} simulate --config {} --help 2>&1", SOTTO_PROGRAM, file));
+    EXPECT_EQ(run.exit_code, 0) << text << run.output;
+  }
+  unlink(file.c_str());
 }
 
 TEST(StrictOptions, OneOptionIsSetOnceUnderWhateverName) {

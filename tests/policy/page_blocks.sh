@@ -5,8 +5,8 @@
 #   cmake          the test consumer's (policy.install), or that of ports/PORTING.md (policy.porting_project)
 #   sh, console    policy.page_commands, or the test that follows the whole page
 #   bash           a session of several shells, which the test named below plays
-#   toml           ports/posix/client/README.md (e2e.client_readme); a model file of server/MODELS.md, which
-#                  begins with its name (policy.page_commands)
+#   toml           Python reads it (policy.toml_files); lines of ports/posix/client/README.md
+#                  (e2e.client_readme), or a file that begins with its name (policy.page_commands)
 #   csv NAME       a data file that the page's commands read (policy.page_commands)
 #   python NAME    a script of server/YOUR_DATA.md, which e2e.your_data runs as all of that page
 #   python         the loader of server/EXPORT.md (cli_test, Export.TheLoaderOfThePageReadsAModel)

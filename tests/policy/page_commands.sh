@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# page_commands.sh SOURCE_DIR WORK_DIR SOTTO SOTTO_CLIENT SOTTO_SHARD
-# The pages tell the truth about commands. Those of `sotto` in sh and console blocks are run here, and
-# a console block shows lines of the real output; each other command is one that the test named
-# beside it runs. Options that a page names exist. The JSON fields of server/SIMULATE.md are those of
+# page_commands.sh SOURCE_DIR WORK_DIR SOTTO SOTTO_LAB SOTTO_CLIENT SOTTO_SHARD
+# The pages tell the truth about commands. Commands of `sotto` and `sotto-lab` in sh and console blocks
+# are run here, and a console block shows lines of the real output; each other command is one that the
+# test named beside it runs. Options that a page names exist. The JSON fields of server/SIMULATE.md are those of
 # results files, no more and no fewer. The packages of toolchains/BUILDING.md are those that the scripts
 # install.
 # Skipped, 77, where Fashion-MNIST is not installed.
 # shellcheck disable=SC2016  # the backquotes are those of the pages
 set -euo pipefail
-source_dir="$1" work="$2" sotto="$3" client="$4" shard="$5"
+source_dir="$1" work="$2" sotto="$3" lab="$4" client="$5" shard="$6"
 # shellcheck source-path=SCRIPTDIR source=pages.sh
 source "$(dirname "${BASH_SOURCE[0]}")/pages.sh"
 if [[ ! -d /usr/share/datasets/fashion-mnist ]]; then
@@ -25,18 +25,18 @@ complain() {
   status=1
 }
 
-# Runs "build/host/bin/sotto ARGUMENT..." with the program under test, once for all pages; `output` is
-# the file with what it printed.
+# run_command PROGRAM COMMAND: runs "build/host/bin/sotto ARGUMENT..." with the program under test, once
+# for all pages; `output` is the file with what it printed.
 declare -A outputs=()
-run_sotto() {
+run_command() {
   local words
-  output="${outputs[$1]-}"
+  output="${outputs[$2]-}"
   [[ -z "${output}" ]] || return 0
   output="output${#outputs[@]}.txt"
-  outputs[$1]="${output}"
-  read -ra words <<< "$1"
-  echo "run: $1"
-  "${sotto}" "${words[@]:1}" > "${output}" 2>&1 || complain "${page}: this fails: $1: $(cat "${output}")"
+  outputs[$2]="${output}"
+  read -ra words <<< "$2"
+  echo "run: $2"
+  "$1" "${words[@]:1}" > "${output}" 2>&1 || complain "${page}: this fails: $2: $(cat "${output}")"
 }
 
 # Prints the commands of a page's sh blocks as "$ command" without their comments, and its console
@@ -56,12 +56,13 @@ check_commands() {
   while IFS= read -r line; do
     commands=$((commands + 1))
     case "${line}" in
-      '$ build/host/bin/sotto '*) run_sotto "${line#'$ '}" ;;
+      '$ build/host/bin/sotto '*) run_command "${sotto}" "${line#'$ '}" ;;
+      '$ build/host/bin/sotto-lab '*) run_command "${lab}" "${line#'$ '}" ;;
       '$ examples/quickstart/run.sh') ;;                             # e2e.quickstart
       '$ tests/run.sh') ;;                                           # runs this test
       '$ cmake --preset host' | '$ cmake --build --preset host') ;;  # tests/run.sh
       '$ toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13') ;;  # tests/run.sh
-      '$ toolchains/fetch-source.sh build/cache npm uplot=1.6.32') ;;  # tests/run.sh
+      '$ toolchains/fetch-source.sh build/cache npm uplot=1.6.32') ;;  # the quickstart
       '$ cmake --install build/host --prefix '*) ;;                  # policy.install
       '$ '*) complain "${page}: no test runs: ${line#'$ '}" ;;
       *) grep -qxF -e "${line}" "${output}" ||
@@ -85,9 +86,9 @@ while IFS= read -r page; do
 done < <(list_pages)
 ((commands >= 20)) || complain "only ${commands} commands found: are these the pages?"
 
-# subcommands [COMMAND]: those of `sotto`, or of one of its commands.
+# subcommands PROGRAM [COMMAND]: those of a program, or of one of its commands.
 subcommands() {
-  "${sotto}" "$@" --help | awk '
+  "$@" --help | awk '
     /^Subcommands:/ { inside = 1; next }
     !NF { inside = 0 }
     inside && /^  [a-z]/ { print $1 }'
@@ -95,9 +96,13 @@ subcommands() {
 
 # The options that the pages name in backquotes, against those of the programs and the scripts.
 {
-  for command in $(subcommands); do
-    "${sotto}" "${command}" --help
-    for subcommand in $(subcommands "${command}"); do "${sotto}" "${command}" "${subcommand}" --help; done
+  for program in "${sotto}" "${lab}"; do
+    for command in $(subcommands "${program}"); do
+      "${program}" "${command}" --help
+      for subcommand in $(subcommands "${program}" "${command}"); do
+        "${program}" "${command}" "${subcommand}" --help
+      done
+    done
   done
   "${client}" --help
   "${shard}" --help

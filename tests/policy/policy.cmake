@@ -23,6 +23,7 @@ sotto_policy(linked_kinds linked_kinds.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_w
 sotto_policy(headers headers.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(standard_headers standard_headers.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(layering layering.sh ${PROJECT_SOURCE_DIR})
+sotto_policy(walks walks.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(net_messages net_messages.sh ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})
 sotto_policy(format format.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(phrases phrases.sh ${PROJECT_SOURCE_DIR})
@@ -33,7 +34,7 @@ sotto_policy(shell_scripts shell_scripts.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(page_blocks page_blocks.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/page_blocks
              ${CMAKE_CXX_COMPILER})
 sotto_policy(page_commands page_commands.sh ${PROJECT_SOURCE_DIR}
-             ${sotto_policy_work}/page_commands $<TARGET_FILE:sotto_cli>
+             ${sotto_policy_work}/page_commands $<TARGET_FILE:sotto_cli> $<TARGET_FILE:sotto_lab>
              $<TARGET_FILE:sotto_client> $<TARGET_FILE:sotto_shard>)
 # Trains and serves: minutes on a loaded machine.
 set_tests_properties(policy.page_commands PROPERTIES TIMEOUT 900)
@@ -41,6 +42,9 @@ sotto_policy(page_paths page_paths.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}
 sotto_policy(porting_project porting_project.sh ${PROJECT_SOURCE_DIR}
              ${sotto_policy_work}/porting_project)
 sotto_policy(security_page security_page.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/security_page)
+sotto_policy(toml_files toml_files.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/toml_files)
 sotto_policy(systemd_unit systemd_unit.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/systemd_unit)
+sotto_policy(version version.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${PROJECT_VERSION}
+             $<TARGET_FILE:sotto_cli> $<TARGET_FILE:sotto_client>)
 sotto_policy(install install.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}
              ${sotto_policy_work}/install ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER})

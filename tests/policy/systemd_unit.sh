@@ -30,6 +30,6 @@ check_unit() { # check_unit FOLDER NAME ARGUMENTS
 }
 check_unit ports/posix/client sotto-client.service '--config /etc/sotto/client.toml'
 check_unit server sotto-server.service 'serve --config /etc/sotto/server.toml'
-check_unit server sotto-backup.service 'backup /var/lib/sotto/fleet.db fleet.db'
+check_unit server sotto-backup.service 'store backup /var/lib/sotto/fleet.db fleet.db'
 cp "${source_dir}/server/sotto-backup.timer" "${work}"
 systemd-analyze verify "${work}/sotto-backup.timer"

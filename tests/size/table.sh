@@ -31,8 +31,8 @@ work="$(cd "${3-build/size}" && pwd)"
 
 prepare_device() {
   rm -f "${work}"/device.{db*,h,bin}
-  "${programs}/sotto" keys new --store "${work}/device.db" --count 1 --prefix board-
-  "${programs}/sotto" keys export board-000000 --store "${work}/device.db" --header "${work}/device.h"
+  "${programs}/sotto" keys new "${work}/device.db" --count 1 --prefix board-
+  "${programs}/sotto" keys export "${work}/device.db" board-000000 --header "${work}/device.h"
   "${programs}/sotto-shard" --device 0 --samples 50 --out "${work}/device.bin"
 }
 
@@ -71,7 +71,7 @@ take_part() {
   # This runs in a shell of its own, whose end the server must not survive.
   trap 'kill "${server-}" 2> /dev/null || true' EXIT
   cp "${work}/device.db" "${work}/run.db"
-  "${programs}/sotto" serve --store "${work}/run.db" --cohort 1 --rounds 1 --noise-multiplier 1 \
+  "${programs}/sotto" serve "${work}/run.db" --cohort 1 --rounds 1 --noise-multiplier 1 \
     --colluders 0 --delta 0.01 --close-early --listen 127.0.0.1:0 --port-file "${work}/port" \
     > "${work}/serve.log" 2>&1 &
   server=$!

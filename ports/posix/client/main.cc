@@ -7,15 +7,9 @@
 // device's model or version; 4 no server in time (--give-up); 130 or 143 stopped by SIGINT or
 // SIGTERM, once it has its data: before, these end it at once. Nothing that comes over an
 // unauthenticated link ends it, but for 4.
-#include <cstdio>
 #include <exception>
-#include <iostream>
-#include <sstream>
 #include <stdexcept>
 #include <string>
-#include <utility>
-
-#include <CLI/CLI.hpp>
 
 #include "device.h"
 #include "ending.h"
@@ -24,13 +18,12 @@
 #include "peer_program.h"
 #include "reporter.h"
 #include "share.h"
-#include "sotto/options/strict.h"
+#include "sotto/options/command.h"
 #include "sotto/posix/core_dumps.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/output_descriptor.h"
 #include "sotto/posix/signals.h"
-#include "sotto/posix/terminal.h"
 #include "sotto/version.h"
 
 namespace {
@@ -46,19 +39,6 @@ using sotto::posix::Outcome;
 using sotto::posix::PeerProgram;
 using sotto::posix::Reporter;
 using sotto::posix::SharedModel;
-
-constexpr char kName[] = "sotto-client";
-
-// CLI11's help, or what it refuses.
-int EndParsing(const CLI::App& app, const CLI::ParseError& error) {
-  std::ostringstream complaint;
-  const int code = app.exit(error, std::cout, complaint);
-  std::istringstream lines(complaint.str());
-  for (std::string line; std::getline(lines, line);) {
-    (void)std::fputs((sotto::posix::Printable(line) + "\n").c_str(), stderr);
-  }
-  return code == 0 ? 0 : kExitUsage;
-}
 
 // The device until its end, and then its outputs.
 class Program {
@@ -107,7 +87,7 @@ int Fail(EventLog& log, const std::exception& error, int code) {
 }
 
 int RunClient(const ClientOptions& options) {
-  EventLog log(kName, LogOptionsOf(options));
+  EventLog log("sotto-client", LogOptionsOf(options));
   try {
     return options.peer.is_on ? PeerProgram(options, log).Run() : Program(options, log).Run();
   } catch (const std::invalid_argument& error) {
@@ -123,18 +103,13 @@ int RunClient(const ClientOptions& options) {
 
 int main(int argc, char** argv) {
   sotto::posix::OpenStandardStreams();
-  CLI::App app("Takes part in a Sotto job as one device.", kName);
-  app.set_version_flag("--version", sotto::kVersion);
-  ClientOptions options;
-  AddOptions(app, options);
-  sotto::posix::MakeStrict(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return EndParsing(app, error);
-  }
-  if (app.get_config_ptr()->count() > 0) options.config = app.get_config_ptr()->results().back();
-  sotto::posix::ForbidCoreDumps();
-  sotto::posix::IgnoreWriteSignals();
-  return RunClient(options);
+  int status = 0;
+  const auto run = [&status](const ClientOptions& options) {
+    sotto::posix::ForbidCoreDumps();
+    sotto::posix::IgnoreWriteSignals();
+    status = RunClient(options);
+  };
+  const int usage =
+      sotto::posix::RunProgram(sotto::posix::ClientCommand(run), sotto::kVersion, argc, argv);
+  return usage != 0 ? usage : status;
 }

@@ -5,91 +5,124 @@
 #include <optional>
 #include <stdexcept>
 #include <string_view>
-
-#include <CLI/CLI.hpp>
+#include <utility>
+#include <vector>
 
 namespace sotto::posix {
 namespace {
 
-void AddDeviceOptions(CLI::App& app, ClientOptions& o) {
-  app.add_option("--server", o.server, "HOST:PORT")->capture_default_str();
-  app.add_option("--key", o.key, "this device's key file, from `sotto keys new`")->required();
-  app.add_option("--data", o.data,
-                 "the samples, FILE[:KEY=VALUE,...], as it is or gzip: CSV, NPZ, LIBSVM, IDX and "
-                 "more, see server/DATA.md")
-      ->required();
-  app.add_option("--labels", o.labels, "IDX file of the labels, if --data is one of images");
-  app.add_option("--model", o.model, "model by name, or a file: FILE.toml")->capture_default_str();
-  app.add_option("--mark", o.mark,
-                 "file that remembers the last round trained for (default: KEY.mark)");
-  app.add_option(
-         "--hold", o.hold_s,
-         "seconds for which the server may hold its answer until there is work, 50 at most; "
-         "0: poll as often as the server says")
-      ->capture_default_str();
-  app.add_option("--give-up", o.give_up_s, "seconds without a server before giving up; 0: never")
-      ->capture_default_str();
+using Rows = std::vector<Field<ClientOptions>>;
+
+constexpr auto Row = RowOf<ClientOptions>;
+constexpr double kMostDevices = 1e6;
+constexpr double kMostSeconds = 1e9;
+
+Rows DeviceRows() {
+  return {
+      Row("server", "HOST:PORT of the server").Asked(&ClientOptions::server),
+      Row("key", "this device's key file, from `sotto keys new`")
+          .Required()
+          .Asked(&ClientOptions::key),
+      Row("data",
+          "the samples, FILE[:KEY=VALUE,...], as it is or gzip: CSV, NPZ, LIBSVM, IDX and more, "
+          "see server/DATA.md")
+          .Required()
+          .Asked(&ClientOptions::data),
+      Row("labels", "IDX file of the labels, if --data is one of images")
+          .Asked(&ClientOptions::labels),
+      Row("model", "model by name, or a file: FILE.toml").Asked(&ClientOptions::model),
+      Row("mark", "file that remembers the last round trained for")
+          .ByDefault("KEY.mark")
+          .Asked(&ClientOptions::mark),
+      Row("hold",
+          "seconds for which the server may hold its answer until there is work; 0: poll as often "
+          "as the server says")
+          .Within({0, 50})
+          .Asked(&ClientOptions::hold_s),
+      Row("give-up", "seconds without a server before giving up; 0: never")
+          .Within({0, kMostSeconds})
+          .Asked(&ClientOptions::give_up_s),
+  };
 }
 
-void AddShareOptions(CLI::App& app, ClientOptions& o) {
-  app.add_option("--samples", o.samples, "FIRST:COUNT, this device's share (default: all)");
-  app.add_option("--device", o.device,
-                 "this device's number, from 0: it holds what `sotto simulate` gives device N")
-      ->excludes("--samples");
-  app.add_option("--devices", o.devices, "devices in the fleet, for --device")->needs("--device");
-  app.add_option("--samples-per-device", o.samples_per_device, "as in the simulator, for --device")
-      ->capture_default_str()
-      ->needs("--device");
-  app.add_option("--partition", o.partition,
-                 "how samples are dealt out, for --device: " + PartitionNames())
-      ->capture_default_str()
-      ->needs("--device");
-  app.add_option("--partition-seed", o.partition_seed,
-                 "the simulator's --seed or --partition-seed, for --device; it is no secret")
-      ->needs("--device");
-  app.add_option(
-         "--held-out", o.held_out,
-         "share of these samples, the last ones of each class, that the device never trains "
-         "on and evaluates on if a job asks for it; keep it the same in every job")
-      ->capture_default_str();
+Rows ShareRows() {
+  return {
+      Row("samples", "FIRST:COUNT, this device's share")
+          .ByDefault("all")
+          .Asked(&ClientOptions::samples),
+      Row("device", "this device's number, from 0: it holds what `sotto simulate` gives device N")
+          .Within({0, kMostDevices - 1})
+          .Excludes("samples")
+          .Asked(&ClientOptions::device),
+      Row("devices", "devices in the fleet, for --device")
+          .Within({1, kMostDevices})
+          .Needs("device")
+          .Asked(&ClientOptions::devices),
+      Row("samples-per-device", "samples on each device, as in the simulator, for --device")
+          .Within({1, 1e6})
+          .Needs("device")
+          .Asked(&ClientOptions::samples_per_device),
+      Row("partition", "how samples are dealt out, for --device: " + PartitionNames())
+          .Needs("device")
+          .Asked(&ClientOptions::partition),
+      Row("partition-seed",
+          "the simulator's --seed or --partition-seed, for --device; it is no secret")
+          .Needs("device")
+          .Asked(&ClientOptions::partition_seed),
+      Row("held-out",
+          "share of these samples, the last ones of each class, that the device never trains on "
+          "and evaluates on if a job asks for it; keep it the same in every job")
+          .Within({0, 0.9})
+          .Asked(&ClientOptions::held_out),
+  };
 }
 
-void AddPrivacyOptions(CLI::App& app, ClientOptions& o) {
-  app.add_flag("--allow-no-privacy", o.allow_no_privacy, "also take jobs without Gaussian dither");
-  app.add_option(
-         "--min-private-noise", o.min_private_noise,
-         "refuse a job that asks for less noise of this device's own, against the server; in "
-         "twice the clipping bound, 0: the server is trusted")
-      ->capture_default_str();
-  app.add_option("--max-private-updates", o.max_private_updates,
-                 "refuse a job once this device has sent so many updates with noise of its own, in "
-                 "all jobs, over restarts; needs --min-private-noise, 0: no limit")
-      ->capture_default_str();
-  app.add_option("--ledger", o.ledger,
-                 "file that counts these updates, or a node's publications; never restore an older "
-                 "copy (default: KEY.updates, with --peer KEY.peer)");
+Rows PrivacyRows() {
+  return {
+      Row("allow-no-privacy", "also take jobs without Gaussian dither")
+          .Asked(&ClientOptions::allow_no_privacy),
+      Row("min-private-noise",
+          "refuse a job that asks for less noise of this device's own, against the server; in "
+          "twice the clipping bound, 0: the server is trusted")
+          .Within({0, 1e9})
+          .Asked(&ClientOptions::min_private_noise),
+      Row("max-private-updates",
+          "refuse a job once this device has sent so many updates with noise of its own, in all "
+          "jobs, over restarts; needs --min-private-noise, 0: no limit")
+          .Within({0, 1e9})
+          .Asked(&ClientOptions::max_private_updates),
+      Row("ledger",
+          "file that counts these updates, or a node's publications; never restore an older copy")
+          .ByDefault("KEY.updates, with --peer KEY.peer")
+          .Asked(&ClientOptions::ledger),
+  };
 }
 
-void AddOutputOptions(CLI::App& app, ClientOptions& o) {
-  app.add_option("--log", o.log, "how events are written to standard error: lines for people, json")
-      ->capture_default_str()
-      ->check(CLI::IsMember(LogFormatNames()));
-  CLI::Option* const level =
-      app.add_option("--log-level", o.log_level, "the least important events to write")
-          ->capture_default_str()
-          ->check(CLI::IsMember(LogLevelNames()));
-  app.add_flag("-v,--verbose", o.verbose, "the same as --log-level debug")->excludes(level);
-  app.add_option("--json", o.json,
-                 "write the results to this file at the end, for its owner alone");
-  app.add_option(
-      "--model-out", o.model_out,
-      "write the newest global model that was downloaded to this file at the end, float32 "
-      "LE");
+Rows OutputRows() {
+  return {
+      Row("log", "how events are written to standard error: lines for people, json")
+          .OneOfNames(LogFormatNames())
+          .Asked(&ClientOptions::log),
+      Row("log-level", "the least important events to write")
+          .OneOfNames(LogLevelNames())
+          .Asked(&ClientOptions::log_level),
+      Row("verbose", "the same as --log-level debug")
+          .Letter("v")
+          .Excludes("log-level")
+          .Asked(&ClientOptions::verbose),
+      Row("json", "write the results to this file at the end, for its owner alone")
+          .Asked(&ClientOptions::json),
+      Row("model-out",
+          "write the newest global model that was downloaded to this file at the end, float32 LE")
+          .Asked(&ClientOptions::model_out),
+  };
 }
 
-void AddTestOptions(CLI::App& app, ClientOptions& o) {
-  app.add_option("--seed", o.seed, "for tests: repeatable, NOT PRIVATE");
-  app.add_flag("--insecure-seed", o.insecure_seed, "confirms --seed");
+Rows TestRows() {
+  return {
+      Row("seed", "for tests: repeatable, NOT PRIVATE").Asked(&ClientOptions::seed),
+      Row("insecure-seed", "confirms --seed").Asked(&ClientOptions::insecure_seed),
+  };
 }
 
 // FIRST:COUNT of some file.
@@ -114,19 +147,14 @@ Samples ParseSamples(const std::string& text) {
 
 // Of the options that say which samples the device holds.
 void CheckShare(const ClientOptions& options) {
-  if (!(options.held_out >= 0 && options.held_out <= 0.9)) {
-    throw std::invalid_argument(fmt::format(
-        "--held-out {}: expected 0 to 0.9, the share of this device's samples", options.held_out));
-  }
   if (!options.device) return;
   if (!options.devices) {
     throw std::invalid_argument(fmt::format(
         "--device {}: expected --devices, too: the devices in the fleet", *options.device));
   }
-  if (options.samples_per_device == 0 || *options.device >= *options.devices) {
+  if (*options.device >= *options.devices) {
     throw std::invalid_argument(
-        fmt::format("--device {}: expected a number below --devices, the devices in the fleet, and "
-                    "--samples-per-device at least 1",
+        fmt::format("--device {}: expected a number below --devices, the devices in the fleet",
                     *options.device));
   }
   const bool has_seed = options.partition_seed || options.seed;
@@ -146,24 +174,24 @@ constexpr char kExitStatuses[] =
 
 }  // namespace
 
-void AddOptions(CLI::App& app, ClientOptions& options) {
-  app.set_config("--config", "", "read options from a TOML file, same names");
-  app.allow_config_extras(CLI::config_extras_mode::error);
-  AddDeviceOptions(app, options);
-  AddShareOptions(app, options);
-  AddPrivacyOptions(app, options);
-  AddOutputOptions(app, options);
-  AddTestOptions(app, options);
-  AddPeerOptions(app, options.peer);
-  app.footer(kExitStatuses);
+Command ClientCommand(std::function<void(const ClientOptions&)> run) {
+  return CommandFor<ClientOptions>("sotto-client", "Takes part in a Sotto job as one device.")
+      .Takes(DeviceRows())
+      .Takes(ShareRows())
+      .Takes(PrivacyRows())
+      .Takes(OutputRows())
+      .Takes(TestRows())
+      .Takes(PeerRows())
+      .Takes(PeerJobOptionFields(), AllRows(),
+             [](ClientOptions& o) -> PeerJobOptions& { return o.peer.job; })
+      .Footer(kExitStatuses)
+      .KeepsSettingsFile(&ClientOptions::config)
+      .Runs(std::move(run));
 }
 
 void CheckOptions(const ClientOptions& options) {
   if (options.seed.has_value() != options.insecure_seed) {
     throw std::invalid_argument("--seed is for tests and not private: it needs --insecure-seed");
-  }
-  if (!(options.min_private_noise >= 0)) {
-    throw std::invalid_argument("--min-private-noise must not be negative");
   }
   if (options.max_private_updates > 0 && options.min_private_noise == 0) {
     throw std::invalid_argument(
@@ -171,10 +199,6 @@ void CheckOptions(const ClientOptions& options) {
         "for "
         "updates without noise, which are not counted");
   }
-  if (!(options.hold_s >= 0 && options.hold_s <= 50)) {
-    throw std::invalid_argument("--hold must be from 0 to 50 seconds");
-  }
-  if (!(options.give_up_s >= 0)) throw std::invalid_argument("--give-up must not be negative");
   (void)ParseServerAddress(options.server);
   CheckPeerOptions(options);
   CheckShare(options);

@@ -2,12 +2,13 @@
 // ports/posix/client.
 //
 // Values and pure functions, safe in any thread. A wrong option is a std::invalid_argument whose
-// message names the option; syntax is for CLI11 to refuse.
+// message names the option; single values are refused when the rows are read.
 #ifndef SOTTO_POSIX_CLIENT_OPTIONS_H_
 #define SOTTO_POSIX_CLIENT_OPTIONS_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -15,11 +16,8 @@
 #include "sotto/data/partitions.h"
 #include "sotto/log/event_log.h"
 #include "sotto/model/model_file.h"
+#include "sotto/options/command.h"
 #include "sotto/options/numbers.h"
-
-namespace CLI {
-class App;
-}
 
 namespace sotto::posix {
 
@@ -55,11 +53,11 @@ struct ClientOptions {
   PeerClientOptions peer;
 };
 
-// Declares the options. `options` outlives the parsing of `app`.
-void AddOptions(CLI::App& app, ClientOptions& options);
+// The program `sotto-client`.
+//   run  gets the options, unchecked
+Command ClientCommand(std::function<void(const ClientOptions&)> run);
 
-// Throws if options contradict each other, a number is outside its range or a text has the wrong
-// form. It opens no file.
+// Throws if options contradict each other or a text has the wrong form. It opens no file.
 void CheckOptions(const ClientOptions& options);
 
 // The model that --model names, or that is in its file. Throws if there is none.

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
-#include <CLI/CLI.hpp>
-
 #include "options.h"
 #include "sotto/peer_messages.h"
 #include "sotto/policy/policies.h"
@@ -33,30 +31,39 @@ bool HasAnyPort(const std::string& listen) {
 
 }  // namespace
 
-void AddPeerOptions(CLI::App& app, PeerClientOptions& o) {
-  CLI::Option* const peer = app.add_flag(
-      "--peer", o.is_on,
-      "be a node without a server: train with neighbours; --server is then the directory");
-  const auto add = [&](const char* name, auto& value, const std::string& help) {
-    return app.add_option(name, value, help)->needs(peer)->group(kGroup);
+std::vector<Field<ClientOptions>> PeerRows() {
+  const auto row = [](const char* name, const std::string& help) {
+    return RowOf<ClientOptions>(name, help).In(kGroup).Needs("peer");
   };
-  peer->group(kGroup);
-  add("--share", o.share, "when the node publishes: " + SharePolicyNames())->capture_default_str();
-  add("--listen", o.listen, "HOST:PORT where neighbours get this node's last publication");
-  add("--address", o.address, "HOST:PORT that neighbours are told (default: that of --listen)");
-  add("--public-data", o.public_data,
-      "samples that everybody may know, for deep-q-public; as --data");
-  add("--most-rho", o.most_rho,
-      "the most that publications on this ledger may cost in all jobs together, zCDP; 0: the job's "
-      "own limits")
-      ->capture_default_str();
-  add("--serve-after", o.serve_s,
-      "seconds for which a node that listens serves its last publication after its last step, if "
-      "there is no relay")
-      ->capture_default_str();
-  add("--head-out", o.head_out,
-      "write the newest published model that the node has to this file at the end, float32 LE");
-  AddPeerJobOptions(app, &o.job);
+  return {
+      RowOf<ClientOptions>(
+          "peer",
+          "be a node without a server: train with neighbours; --server is then the directory")
+          .In(kGroup)
+          .Asked([](auto& o) -> auto& { return o.peer.is_on; }),
+      row("share", "when the node publishes: " + SharePolicyNames()).Asked([](auto& o) -> auto& {
+        return o.peer.share;
+      }),
+      row("listen", "HOST:PORT where neighbours get this node's last publication").Asked([
+      ](auto& o) -> auto& { return o.peer.listen; }),
+      row("address", "HOST:PORT that neighbours are told").ByDefault("that of --listen").Asked([
+      ](auto& o) -> auto& { return o.peer.address; }),
+      row("public-data", "samples that everybody may know, for deep-q-public; as --data").Asked([
+      ](auto& o) -> auto& { return o.peer.public_data; }),
+      row("most-rho",
+          "the most that publications on this ledger may cost in all jobs together, zCDP; 0: the "
+          "job's own limits")
+          .Within({0, kMostRho})
+          .Asked([](auto& o) -> auto& { return o.peer.most_rho; }),
+      row("serve-after",
+          "seconds for which a node that listens serves its last publication after its last step, "
+          "if there is no relay")
+          .Within({0, 1e6})
+          .Asked([](auto& o) -> auto& { return o.peer.serve_s; }),
+      row("head-out",
+          "write the newest published model that the node has to this file at the end, float32 LE")
+          .Asked([](auto& o) -> auto& { return o.peer.head_out; }),
+  };
 }
 
 void CheckPeerOptions(const ClientOptions& options) {
@@ -76,14 +83,8 @@ void CheckPeerOptions(const ClientOptions& options) {
     throw std::invalid_argument(
         fmt::format("--share {}: it needs --public-data, which everybody may know", o.share));
   }
-  if (!(o.most_rho >= 0 && o.most_rho <= kMostRho)) {
-    throw std::invalid_argument("--most-rho must be from 0 to 16777216");
-  }
   if (o.most_rho > 0 && MostRhoQ40(o) == 0) {
     throw std::invalid_argument("--most-rho is too small: expected 2^-40 at least, or 0 for none");
-  }
-  if (!(o.serve_s >= 0 && o.serve_s <= 1e6)) {
-    throw std::invalid_argument("--serve-after must be from 0 to 1000000 seconds");
   }
 }
 

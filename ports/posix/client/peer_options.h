@@ -5,12 +5,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "sotto/options/field.h"
 #include "sotto/peer/peer_options.h"
-
-namespace CLI {
-class App;
-}
 
 namespace sotto::posix {
 
@@ -28,10 +26,10 @@ struct PeerClientOptions {
   double serve_s = 60;         // after the last step; >= 0
 };
 
-// Declares the options. `options` outlives the parsing of `app`.
-void AddPeerOptions(CLI::App& app, PeerClientOptions& options);
+// The rows of the group "Without a server", but for the nodes' job.
+std::vector<Field<ClientOptions>> PeerRows();
 
-// Throws std::invalid_argument if options contradict each other or are outside their range.
+// Throws std::invalid_argument if options contradict each other or a text has the wrong form.
 void CheckPeerOptions(const ClientOptions& options);
 
 // The limit of --most-rho in units of 2^-40, rounded down.

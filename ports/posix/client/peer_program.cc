@@ -70,7 +70,7 @@ std::string PeerResultsText(const ClientOptions& options, const std::string& dev
       .Add("bytes_published", JsonText(totals.bytes_published))
       .Add("head_version", JsonText(uint64_t{trainer.head_version()}))
       .Add("head_sha256", JsonText(Hex(trainer.head_digest())))
-      .Add("unit", JsonText(NameOf(job.unit)))
+      .Add("unit", JsonText(Name(job.unit)))
       .Add("noise_q20", JsonText(uint64_t{job.noise_q20}))
       .Add("releases", JsonText(uint64_t{trainer.ledger().releases}))
       .Add("rho", rho ? JsonText(*rho) : kJsonNull)

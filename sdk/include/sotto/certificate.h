@@ -8,7 +8,7 @@
 // The privacy accountant charges both, once for every coordinate of every report. Both hold for a
 // uniformly random keystream and for every encoded value.
 //
-// Proof. server/src/certificate/certificate.h has the argument. `sotto inspect certificate`
+// Proof. server/src/certificate/certificate.h has the argument. `sotto-lab inspect certificate`
 // evaluates it over all 2^97 pairs of layer and coin, with the real tables, the real widths of p
 // and t and every rounding. It finds the bounds 5.98e-9 and 3.03e-22, and fails if the constants
 // below promise more than it finds.

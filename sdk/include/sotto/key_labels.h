@@ -27,8 +27,8 @@ constexpr char kZeroPrivate[] = "sotto zero private";  // its private noise
 constexpr char kDevice[] = "sotto device";             // secret of a seeded device
 constexpr char kPartition[] = "sotto partition";       // samples that a seeded device holds
 constexpr char kDropout[] = "sotto dropout";           // devices that drop out of an attempt
-constexpr char kUpdate[] = "sotto update";             // `sotto inspect entropy`: the update
-constexpr char kDither[] = "sotto dither";             // `sotto inspect entropy`: its dither
+constexpr char kUpdate[] = "sotto update";             // `sotto-lab inspect entropy`: the update
+constexpr char kDither[] = "sotto dither";             // `sotto-lab inspect entropy`: its dither
 constexpr char kAudit[] = "sotto audit";               // `sotto audit`: samples and devices drawn
 
 // From the secret of a node without a server (peer_trainer.h), and from a directory's key.

@@ -39,8 +39,7 @@ Field<Request> Seed() {
   return RowOf<Request>("seed", "repeat the audit bit for bit")
       .In(Group::kRun)
       .ByDefault("random")
-      .Asked(
-          Learns::kNothing, [](auto& request) -> auto& { return request.seed; });
+      .Asked([](auto& request) -> auto& { return request.seed; });
 }
 
 }  // namespace
@@ -72,30 +71,25 @@ const std::vector<Field<EpsilonAuditRequest>>& EpsilonAuditFields() {
           "epsilon")
           .In(Group::kAudit)
           .Within({1000, 1e9})
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.repeats; }),
+          .Asked([](auto& request) -> auto& { return request.repeats; }),
       Row("error", "chance that a sound build is called one that is not, in all of the audit")
           .In(Group::kAudit)
           .Within({1e-9, 0.1})
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.error; }),
+          .Asked([](auto& request) -> auto& { return request.error; }),
       Row("sampling",
           "uniform: B of N devices, replace-one adjacency; poisson: each with chance B/N, "
           "add/remove adjacency; full: all N in every round, replace-one; all: one after the other")
           .In(Group::kAudit)
           .OneOfNames(SamplingNames())
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.samplings; }),
+          .Asked([](auto& request) -> auto& { return request.samplings; }),
       Row("devices", "devices in the fleet, N: the canary, and others that never report")
           .In(Group::kAudit)
           .Within({1, 10000})
-          .Asked(
-              Learns::kNoise, [](auto& request) -> auto& { return request.devices; }),
+          .Asked([](auto& request) -> auto& { return request.devices; }),
       Seed<EpsilonAuditRequest>(),
       RowOf<EpsilonAuditRequest>("json", "write the results to this file; - is standard output")
           .In(Group::kRun)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.json; }),
+          .Asked([](auto& request) -> auto& { return request.json; }),
   };
   return kFields;
 }
@@ -154,8 +148,7 @@ const std::vector<Field<MembershipRequest>>& MembershipFields() {
           "if there are not so many")
           .In(Group::kAudit)
           .Within({2, 1e9})
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.samples; }),
+          .Asked([](auto& request) -> auto& { return request.samples; }),
   };
   return kFields;
 }
@@ -172,13 +165,11 @@ const std::vector<Field<SensitivityRequest>>& SensitivityFields() {
       Row("unit", "what of a device the twin has otherwise: one of its training samples, or all")
           .In(Group::kAudit)
           .OneOf(TwinUnit::kSample, TwinUnit::kDevice)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.twins.unit; }),
+          .Asked([](auto& request) -> auto& { return request.twins.unit; }),
       Row("pairs", "twins, each with another device changed; the largest distance counts")
           .In(Group::kAudit)
           .Within({1, 10000})
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.twins.pairs; }),
+          .Asked([](auto& request) -> auto& { return request.twins.pairs; }),
   };
   return kFields;
 }

@@ -16,7 +16,7 @@
 #include "audit/epsilon_audit.h"
 #include "audit/twins.h"
 #include "sim/simulation_request.h"
-#include "spec/field.h"
+#include "spec/job_field.h"
 #include "spec/job_request.h"
 
 namespace sotto::server {

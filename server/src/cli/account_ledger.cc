@@ -7,15 +7,14 @@
 #include <iterator>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
 #include "base/counted.h"
+#include "cli/rows.h"
 #include "plans/claim_kinds.h"
 #include "store/ledger.h"
 #include "store/open_store.h"
@@ -25,6 +24,7 @@
 #include "views/json_output.h"
 #include "views/ledger_output.h"
 #include "views/output_file.h"
+#include "views/round_output.h"
 
 namespace sotto::server {
 namespace {
@@ -98,14 +98,33 @@ std::string Heading(const privacy::ClaimKind& kind) {
   return field.rfind(common, 0) == 0 ? field.substr(common.size()) : field;
 }
 
-std::string DescribeRelease(const LedgerEntry& entry, const LedgerOptions& o,
+Audience AudienceOf(const LedgerOptions& o) {
+  return o.published ? Audience::kPublic : Audience::kOperator;
+}
+
+// The columns of round_figures.h, between the plan's columns and the claims'.
+FigureList FiguresOf(const JobLedger& ledger, const LedgerOptions& o) {
+  FigureList figures = FiguresFor(AudienceOf(o), ledger.releases.back().plan, kLedgerTable);
+  figures.erase(std::remove_if(figures.begin(), figures.end(),
+                               [](const RoundFigure* figure) { return !figure->IsKept(); }),
+                figures.end());
+  return figures;
+}
+
+std::string FigureColumn(const RoundFigure& figure, const std::string& text) {
+  return fmt::format(" {:>{}}", text, std::max<size_t>(8, figure.words().size()));
+}
+
+std::string DescribeRelease(const LedgerEntry& entry, const FigureList& figures,
                             const std::vector<const privacy::ClaimKind*>& columns) {
   std::string text =
       fmt::format("  {:>5} {:>8} {:<14} {:>9.5f} {:>8.4f} {:<8} {:>6.5g}/{:<6} {:>7}",
                   entry.round + 1, entry.attempts, entry.mechanism, entry.plan.noise_sigma,
                   entry.plan.clip_l2, privacy::Name(entry.plan.sampling),
                   entry.plan.ExpectedCohort(), entry.plan.devices, entry.plan.planned_reports);
-  if (!o.published) text += fmt::format(" {:>8}", entry.reported);
+  for (const RoundFigure* figure : figures) {
+    text += FigureColumn(*figure, ValueToText(figure->Read({nullptr, &entry})));
+  }
   text += fmt::format(" {:>7.4f}", entry.accounted_noise_multiplier);
   for (const privacy::ClaimKind* kind : columns) {
     const privacy::Claim* claim = privacy::FindClaim(entry.claims, *kind);
@@ -120,12 +139,13 @@ std::string DescribeReleases(const JobLedger& ledger, const LedgerOptions& o) {
   std::string text =
       fmt::format("  {:>5} {:>8} {:<14} {:>9} {:>8} {:<8} {:>6}/{:<6} {:>7}", "round", "attempts",
                   "mechanism", "sigma", "clip", "sampling", "cohort", "N", "planned");
-  if (!o.published) text += fmt::format(" {:>8}", "reported");
+  const FigureList figures = FiguresOf(ledger, o);
+  for (const RoundFigure* figure : figures) text += FigureColumn(*figure, figure->words());
   text += fmt::format(" {:>7}", "z");
   const std::vector<const privacy::ClaimKind*> columns = ColumnsOf(ledger);
   for (const privacy::ClaimKind* kind : columns) text += fmt::format(" {:>13}", Heading(*kind));
   text += "  accountant\n";
-  for (const LedgerEntry& entry : ledger.releases) text += DescribeRelease(entry, o, columns);
+  for (const LedgerEntry& entry : ledger.releases) text += DescribeRelease(entry, figures, columns);
   return text;
 }
 
@@ -147,11 +167,6 @@ std::string DescribeRest(const JobLedger& ledger) {
     text += fmt::format(
         "  after {}{}, released or not: epsilon {}\n", ledger.job.attempts == 1 ? "" : "all ",
         Counted(ledger.job.attempts, "attempt"), DescribeEach(ledger.after_attempts));
-  }
-  if (ledger.closed_early_uncharged) {
-    text +=
-        "  begun by a program that closed rounds early: against whoever knows when its models came "
-        "out,\n  the figure against whoever sees who uploads holds\n";
   }
   return text;
 }
@@ -240,7 +255,6 @@ Json ToJson(const JobLedger& ledger) {
           {"attempts", job.attempts},
           {"devices", job.devices.size()},
           {"composed_with", ledger.before},
-          {"closed_early_uncharged", ledger.closed_early_uncharged},
           {"claims_after_attempts", ClaimsToJson(ledger.after_attempts)}};
 }
 
@@ -283,25 +297,20 @@ Json TotalToJson(const std::vector<JobLedger>& jobs) {
 }
 
 Json ToJson(const LedgerOptions& o, const std::vector<JobLedger>& jobs) {
-  Json json = {{"store", o.store}, {"audience", o.published ? "public" : "operator"}};
+  Json json = {{"store", o.store}, {"audience", Name(AudienceOf(o))}};
   json["jobs"] = Json::array();
   json["releases"] = Json::array();
   for (const JobLedger& job : jobs) {
     json["jobs"].push_back(ToJson(job));
     if (!o.published) json["jobs"].back()["evaluations"] = EvaluationsToJson(job);
     for (const LedgerEntry& entry : job.releases)
-      json["releases"].push_back(
-          ReleaseToJson(entry, o.published ? Audience::kPublic : Audience::kOperator));
+      json["releases"].push_back(ReleaseToJson(entry, AudienceOf(o)));
   }
   json["total"] = TotalToJson(jobs);
   return json;
 }
 
 void RunLedger(const LedgerOptions& o) {
-  if (o.store.empty()) {
-    throw std::invalid_argument(
-        "which store? It is an argument, `sotto account ledger RUN`, or --store RUN");
-  }
   RequireOutput(o.json, o.store);
   const std::unique_ptr<Store> store = OpenStore(o.store, StoreMode::kRead);
   const std::vector<JobLedger> jobs = ReadLedger(*store);
@@ -309,20 +318,25 @@ void RunLedger(const LedgerOptions& o) {
   WriteJson(o.json, ToJson(o, jobs), o.published ? Readers::kAll : Readers::kOwner);
 }
 
+std::vector<posix::Field<LedgerOptions>> LedgerFields() {
+  return {
+      StoreRow<LedgerOptions>(),
+      JsonRow<LedgerOptions>("the ledger"),
+      posix::RowOf<LedgerOptions>(
+          "published",
+          "print only what may be published: no counts of reports, because they tell who took part")
+          .Asked(&LedgerOptions::published),
+  };
+}
+
 }  // namespace
 
-void AddAccountLedgerCommand(CLI::App& account) {
-  const auto options = std::make_shared<LedgerOptions>();
-  CLI::App& ledger = *account.add_subcommand(
-      "ledger",
-      "what the jobs of a store have spent, release by release; also while a server runs");
-  ledger.add_option("RUN,--store", options->store,
-                    "the store of `sotto serve`; needed once, as an argument or as --store");
-  ledger.add_option("--json", options->json, "write the ledger to this file; - is standard output");
-  ledger.add_flag("--published", options->published,
-                  "only what may be published: without the counts of reports, which tell who took "
-                  "part");
-  ledger.callback([options] { RunLedger(*options); });
+posix::Command AccountLedgerCommand() {
+  return posix::CommandFor<LedgerOptions>(
+             "ledger",
+             "what the jobs of a store have spent, release by release; also while a server runs")
+      .Takes(LedgerFields())
+      .Runs(RunLedger);
 }
 
 }  // namespace sotto::server

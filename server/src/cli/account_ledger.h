@@ -1,19 +1,16 @@
-// `sotto account ledger RUN`: the privacy that the jobs of a store have spent. Part of
+// `sotto account ledger STORE`: the privacy that the jobs of a store have spent. Part of
 // sotto::server/cli.
 #ifndef SOTTO_CLI_ACCOUNT_LEDGER_H_
 #define SOTTO_CLI_ACCOUNT_LEDGER_H_
 
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
-// Adds the command to `sotto account`. Running it throws what opening the store throws, and
-// std::runtime_error if the JSON file cannot be written. A store that a server has open is refused,
-// because a store belongs to one process at a time. A file that nobody may write will do, unless it
-// is of an older version: that is converted, as by every command.
-void AddAccountLedgerCommand(CLI::App& account);
+// A command of `sotto account`. Running it throws what opening the store throws, and
+// std::runtime_error if the JSON file cannot be written. It reads a store that a server has open,
+// and a file that nobody may write.
+posix::Command AccountLedgerCommand();
 
 }  // namespace sotto::server
 

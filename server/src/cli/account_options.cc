@@ -6,8 +6,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include <CLI/CLI.hpp>
-
+#include "cli/rows.h"
 #include "plans/calibration.h"
 #include "round/job_config.h"
 #include "sotto/certificate.h"
@@ -16,11 +15,19 @@
 namespace sotto::server {
 namespace {
 
+using privacy::LearningRateSchedule;
+using Fields = std::vector<posix::Field<AccountOptions>>;
+
 constexpr char kRounds[] = "Rounds";
 constexpr char kFleet[] = "A fleet instead of ideal noise";
 constexpr char kDiffer[] = "Rounds that differ";
+constexpr int64_t kMost = 1'000'000'000;  // rounds, devices, parameters
 // Each round of a schedule is one group.
 constexpr int64_t kMaxDifferentRounds = 1'000'000;
+constexpr posix::Range kCount = {1, kMost};
+constexpr posix::Range kFactorOrNone = {0, 1e6};
+
+constexpr auto Row = posix::RowOf<AccountOptions>;
 
 template <typename Value>
 Value Required(const std::optional<Value>& value, const char* option) {
@@ -28,10 +35,8 @@ Value Required(const std::optional<Value>& value, const char* option) {
   throw std::invalid_argument(fmt::format("{} is missing", option));
 }
 
-constexpr int64_t kMaxRounds = 1'000'000'000;
-
 void RequireRounds(int64_t rounds) {
-  if (rounds >= 1 && rounds <= kMaxRounds) return;
+  if (rounds >= 1 && rounds <= kMost) return;
   throw std::invalid_argument(fmt::format("--rounds is {}; it must be in [1, 10^9]", rounds));
 }
 
@@ -67,40 +72,28 @@ std::vector<privacy::GaussianRounds> ReadSchedule(const std::string& path,
 }
 
 double RateOf(const AccountOptions& o) {
-  return privacy::Accounted(SamplingOf(o)) == privacy::Sampling::kNone ? 1.0
-                                                                       : Required(o.rate, "--rate");
+  return privacy::Accounted(o.sampling) == privacy::Sampling::kNone ? 1.0
+                                                                    : Required(o.rate, "--rate");
 }
 
 int64_t RoundsOption(const AccountOptions& o, AccountQuestion question) {
-  if (question == AccountQuestion::kRounds) return 1;
-  const int64_t rounds = Required(o.rounds, "--rounds");
-  RequireRounds(rounds);
-  return rounds;
-}
-
-std::vector<privacy::LearningRateSchedule> Schedules() {
-  std::vector<privacy::LearningRateSchedule> all;
-  for (int i = 0; i <= static_cast<int>(privacy::LearningRateSchedule::kInverseSqrtAllSteps); ++i) {
-    all.push_back(static_cast<privacy::LearningRateSchedule>(i));
-  }
-  return all;
+  return question == AccountQuestion::kRounds ? 1 : Required(o.rounds, "--rounds");
 }
 
 // The schedule of the options; devices compute with float32 values.
 privacy::RoundSchedule TermsOf(const AccountOptions& o) {
-  privacy::RoundSchedule terms = o.terms;
-  const bool has_steps = terms.bound.steps > 0 && o.learning_rate > 0;
-  if (o.gradient_clip > 0 && !has_steps) {
+  if (o.gradient_clip > 0 && !(o.local_steps && o.learning_rate)) {
     throw std::invalid_argument(
         "--gradient-clip: the bound of a round follows from its local steps; give --local-steps "
         "and --learning-rate, too");
   }
+  privacy::RoundSchedule terms;
+  terms.noise_decay = o.noise_decay;
   terms.bound.gradient_clip = static_cast<double>(o.gradient_clip);
   terms.bound.proximal = static_cast<double>(o.proximal);
-  terms.bound.rate.base = static_cast<double>(o.learning_rate);
-  for (const auto schedule : Schedules()) {
-    if (o.rate_schedule == privacy::Name(schedule)) terms.bound.rate.schedule = schedule;
-  }
+  terms.bound.steps = o.local_steps.value_or(0);
+  terms.bound.rate = {static_cast<double>(o.learning_rate.value_or(0.0F)), o.learning_rate_decay,
+                      o.rate_schedule};
   return terms;
 }
 
@@ -128,110 +121,172 @@ std::vector<privacy::GaussianRounds> RoundsThatDiffer(const privacy::RoundSchedu
   return rounds;
 }
 
-// The options of sotto simulate and sotto serve of the same names.
-void AddSchedule(CLI::App& command, AccountOptions& o) {
-  privacy::RoundSchedule& terms = o.terms;
-  command
-      .add_option("--noise-decay", terms.noise_decay,
-                  "tau: the noise of round k, from 0, is that of the first times tau^(k/4)")
-      ->capture_default_str()
-      ->group(kDiffer);
-  privacy::StepBound& bound = terms.bound;
-  CLI::Option* clip =
-      command
-          .add_option("--gradient-clip", o.gradient_clip,
-                      "V: the bound of a round follows from its local steps, as with "
-                      "--clip-from-steps of a job, and --clip counts for nothing; bound and noise "
-                      "are float32 values as on devices")
-          ->group(kDiffer);
-  command.add_option("--proximal", o.proximal, "alpha of Noisy-FedProx")
-      ->needs(clip)
-      ->group(kDiffer);
-  command.add_option("--local-steps", bound.steps, "K, steps of a round")
-      ->needs(clip)
-      ->group(kDiffer);
-  command.add_option("--learning-rate", o.learning_rate, "mu, of the first step")
-      ->needs(clip)
-      ->group(kDiffer);
-  command
-      .add_option("--learning-rate-decay", bound.rate.decay,
-                  "gamma, from round to round; a job's is 0.99 unless it says another")
-      ->capture_default_str()
-      ->needs(clip)
-      ->group(kDiffer);
+std::vector<std::string> NamesOfSchedules() {
   std::vector<std::string> names;
-  for (const auto schedule : Schedules()) names.emplace_back(privacy::Name(schedule));
-  command.add_option("--learning-rate-schedule", o.rate_schedule, "how the rate falls")
-      ->capture_default_str()
-      ->check(CLI::IsMember(names))
-      ->needs(clip)
-      ->group(kDiffer);
+  for (int i = 0;; ++i) {
+    const std::string name = privacy::Name(static_cast<LearningRateSchedule>(i));
+    if (name == "unknown") return names;
+    names.push_back(name);
+  }
+}
+
+std::vector<std::string> NamesOfAccountants() {
+  std::vector<std::string> names;
+  for (const privacy::Accountant accountant : privacy::OfferedAccountants()) {
+    names.emplace_back(accountant.name());
+  }
+  return names;
+}
+
+Fields RoundRows() {
+  using privacy::Sampling;
+  return {
+      Row("sampling",
+          "which devices take part in a round; poisson: each with the chance --rate, add/remove "
+          "adjacency; uniform: a cohort of fixed size, replace-one; full or none: all devices, "
+          "whatever the rate")
+          .In(kRounds)
+          .OneOf(Sampling::kPoisson, Sampling::kUniform, Sampling::kFull, Sampling::kNone)
+          .Asked(&AccountOptions::sampling),
+      Row("noise-multiplier",
+          "deviation of the sum's noise over its sensitivity (C for poisson, 2C else), in the "
+          "first "
+          "round")
+          .In(kRounds)
+          .Asked(&AccountOptions::noise_multiplier),
+      Row("rate",
+          "chance of a device to be in a round; needed unless all devices take part in every round")
+          .In(kRounds)
+          .Within({0, 1})
+          .Asked(&AccountOptions::rate),
+      Row("rounds", "number of rounds").In(kRounds).Within(kCount).Asked(&AccountOptions::rounds),
+      Row("schedule",
+          "CSV file with rows Z,Q,T (noise multiplier, rate, rounds) instead of "
+          "--noise-multiplier, --rate and --rounds")
+          .In(kRounds)
+          .Asked(&AccountOptions::schedule),
+      Row("epsilon", "the budget: the most epsilon that the rounds may cost")
+          .In(kRounds)
+          .Asked(&AccountOptions::epsilon),
+      Row("delta", "the delta at which epsilon holds, in (0, 1)")
+          .In(kRounds)
+          .Asked(&AccountOptions::delta),
+  };
+}
+
+// The options of `sotto simulate` and `sotto serve` of the same names.
+Fields ScheduleRows() {
+  return {
+      Row("noise-decay",
+          "tau: the noise of round k, from 0, is the noise of the first round times tau^(k/4)")
+          .In(kDiffer)
+          .Within({0, 1, true})
+          .Asked(&AccountOptions::noise_decay),
+      Row("gradient-clip",
+          "largest L2 norm of a gradient, V: the bound of a round follows from its local steps, as "
+          "with --clip-from-steps of a job, and --clip counts for nothing; bound and noise are "
+          "float32 values as on devices; 0: none")
+          .In(kDiffer)
+          .Within(kFactorOrNone)
+          .Asked(&AccountOptions::gradient_clip),
+      Row("proximal", "pull of a step towards the round's model, alpha of Noisy-FedProx")
+          .In(kDiffer)
+          .Within(kFactorOrNone)
+          .Needs("gradient-clip")
+          .Asked(&AccountOptions::proximal),
+      Row("local-steps", "steps that a device takes in a round, K")
+          .In(kDiffer)
+          .Within({1, 65535})
+          .Needs("gradient-clip")
+          .Asked(&AccountOptions::local_steps),
+      Row("learning-rate", "size of the first step of the first round, mu")
+          .In(kDiffer)
+          .Within({0, 1e6, true})
+          .Needs("gradient-clip")
+          .Asked(&AccountOptions::learning_rate),
+      Row("learning-rate-decay",
+          "factor of the learning rate from round to round, gamma; a job's is 0.99 unless it says "
+          "another")
+          .In(kDiffer)
+          .Within({0, 1, true})
+          .Needs("gradient-clip")
+          .Asked(&AccountOptions::learning_rate_decay),
+      Row("learning-rate-schedule",
+          "how the learning rate falls from step to step and round to round")
+          .In(kDiffer)
+          .OneOfNames(NamesOfSchedules())
+          .Needs("gradient-clip")
+          .Asked(&AccountOptions::rate_schedule),
+  };
+}
+
+Fields FleetRows() {
+  return {
+      Row("cohort",
+          "devices in a round (expected, for poisson); cohort/rate is the fleet; without it the "
+          "noise is ideal and nobody colludes")
+          .In(kFleet)
+          .Within(kCount)
+          .Asked(&AccountOptions::cohort),
+      Row("colluders", "participants who tell their noise to the adversary")
+          .In(kFleet)
+          .Within({0, kMost})
+          .Needs("cohort")
+          .Asked(&AccountOptions::colluders),
+      Row("dimension", "parameters of the model")
+          .In(kFleet)
+          .Within(kCount)
+          .Needs("cohort")
+          .Asked(&AccountOptions::dimension),
+      Row("clip",
+          "largest L2 norm of an update in the first round, C; with it bound and noise are float32 "
+          "values as on devices")
+          .In(kFleet)
+          .ByDefault("1, not rounded")
+          .Needs("cohort")
+          .Asked(&AccountOptions::clip),
+      Row("noise-sigma",
+          "deviation of one device's noise in the first round instead of --noise-multiplier, in "
+          "model units")
+          .In(kFleet)
+          .Asked(&AccountOptions::noise_sigma),
+  };
+}
+
+Fields OutputRows() {
+  return {
+      JsonRow<AccountOptions>(),
+      Row("accountant", "the method that finds epsilon; best: the smallest sound figure of all")
+          .OneOfNames(NamesOfAccountants())
+          .AskedAsText([](const AccountOptions& o) { return std::string(o.accountant.name()); },
+                       [](AccountOptions& o, const std::string& name) {
+                         o.accountant = privacy::Accountant(name);
+                       }),
+  };
 }
 
 }  // namespace
 
-void AddAccountOptions(CLI::App& command, AccountQuestion question, AccountOptions& o) {
-  command
-      .add_option("--sampling", o.sampling,
-                  "poisson: add/remove adjacency; uniform: cohorts of fixed size, replace-one; "
-                  "full or none: everybody takes part, whatever the rate")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"poisson", "uniform", "full", "none"}))
-      ->group(kRounds);
-  if (question != AccountQuestion::kNoise) {
-    command
-        .add_option(
-            "--noise-multiplier", o.noise_multiplier,
-            "deviation of the sum's noise over its sensitivity (C for poisson, 2C else), in the "
-            "first round")
-        ->group(kRounds);
+Fields AccountFields() {
+  Fields all;
+  for (const Fields& part : {RoundRows(), ScheduleRows(), FleetRows(), OutputRows()}) {
+    all.insert(all.end(), part.begin(), part.end());
   }
-  command.add_option("--rate", o.rate, "chance of a device to be in a round, in [0, 1]")
-      ->group(kRounds);
-  if (question != AccountQuestion::kRounds) {
-    AddSchedule(command, o);
-    command.add_option("--rounds", o.rounds, "how many")->group(kRounds);
-    command
-        .add_option("--schedule", o.schedule,
-                    "CSV file with rows Z,Q,T (noise multiplier, rate, rounds) instead of those")
-        ->group(kRounds);
-  }
-  if (question != AccountQuestion::kEpsilon) {
-    command.add_option("--epsilon", o.epsilon, "the budget")->group(kRounds);
-  }
-  command.add_option("--delta", o.delta, "in (0, 1)")->group(kRounds);
-  CLI::Option* cohort =
-      command
-          .add_option("--cohort", o.cohort,
-                      "devices in a round (expected, for poisson); cohort/rate is the fleet")
-          ->group(kFleet);
-  command.add_option("--colluders", o.colluders, "participants who tell their noise")
-      ->capture_default_str()
-      ->needs(cohort)
-      ->group(kFleet);
-  command.add_option("--dimension", o.dimension, "parameters of the model")
-      ->needs(cohort)
-      ->group(kFleet);
-  if (question != AccountQuestion::kRounds) {
-    command
-        .add_option(
-            "--clip", o.clip,
-            "C, of the first round; with it bound and noise are float32 values as on devices")
-        ->needs(cohort)
-        ->group(kFleet);
-  }
-  if (question == AccountQuestion::kEpsilon) {
-    command
-        .add_option("--noise-sigma", o.noise_sigma,
-                    "deviation of one device's noise in the first round instead of "
-                    "--noise-multiplier")
-        ->group(kFleet);
-  }
-  command.add_option("--json", o.json, "write the figures to this file; - is standard output");
+  return all;
 }
 
-privacy::Sampling SamplingOf(const AccountOptions& o) {
-  return privacy::SamplingByName(o.sampling);
+posix::Pick TakenBy(AccountQuestion question) {
+  switch (question) {
+    case AccountQuestion::kEpsilon:
+      return posix::Without({"epsilon"});
+    case AccountQuestion::kNoise:
+      return posix::Without({"noise-multiplier", "noise-sigma"});
+    case AccountQuestion::kRounds:
+      break;
+  }
+  const posix::Pick differ = posix::InGroup(kDiffer);
+  return posix::Both(posix::Without({"rounds", "schedule", "clip", "noise-sigma"}),
+                     [differ](const posix::FieldText& row) { return !differ(row); });
 }
 
 double DeltaOf(const AccountOptions& o) { return Required(o.delta, "--delta"); }
@@ -250,10 +305,10 @@ std::vector<privacy::GaussianRounds> RoundsOf(const AccountOptions& o, AccountQu
   }
   if (!o.schedule.empty()) {
     RefuseWithSchedule(o);
-    return ReadSchedule(o.schedule, privacy::Accounted(SamplingOf(o)));
+    return ReadSchedule(o.schedule, privacy::Accounted(o.sampling));
   }
   privacy::GaussianRounds rounds;
-  rounds.sampling = privacy::Accounted(SamplingOf(o));
+  rounds.sampling = privacy::Accounted(o.sampling);
   rounds.noise_multiplier = question == AccountQuestion::kNoise ? 1.0 : NoiseMultiplierOf(o);
   rounds.sampling_rate = RateOf(o);
   rounds.rounds = RoundsOption(o, question);
@@ -263,7 +318,7 @@ std::vector<privacy::GaussianRounds> RoundsOf(const AccountOptions& o, AccountQu
 
 privacy::Plan FleetPlan(const AccountOptions& o, AccountQuestion question) {
   privacy::Plan plan;
-  plan.sampling = SamplingOf(o);
+  plan.sampling = o.sampling;
   plan.cohort = *o.cohort;
   const double rate = RateOf(o);
   const double devices = std::round(static_cast<double>(plan.cohort) / rate);

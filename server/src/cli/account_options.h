@@ -10,23 +10,20 @@
 
 #include "accounting/accountant.h"
 #include "plans/plan.h"
-
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
 // The options as the user typed them.
 struct AccountOptions {
-  std::string sampling = "uniform";
+  privacy::Sampling sampling = privacy::Sampling::kUniform;
   std::optional<double> noise_multiplier;
   std::optional<double> rate;
   std::optional<int64_t> rounds;
   std::string schedule;  // a CSV file of rows Z,Q,T instead of the three
   std::optional<double> delta;
   std::optional<double> epsilon;  // the target of `sigma` and `rounds`
-  std::string accountant = "best";
+  privacy::Accountant accountant;
   std::string json;
 
   // With these options the figure is for a fleet: the colluders' noise is left out, and the
@@ -37,24 +34,24 @@ struct AccountOptions {
   std::optional<double> clip;         // C of round 0; absent: 1, or what follows from the steps
   std::optional<double> noise_sigma;  // of one device in round 0, instead of noise_multiplier
 
-  // How rounds differ. The noise multiplier is that of round 0.
-  privacy::RoundSchedule terms;
-  // Of terms.bound, which they overwrite: float32 values, as devices have them.
-  float gradient_clip = 0.0F;
-  float proximal = 0.0F;
-  float learning_rate = 0.0F;
-  std::string rate_schedule = "constant";  // by name
+  // How rounds differ. The noise multiplier is that of round 0. Floats are values of devices.
+  double noise_decay = 1;
+  float gradient_clip = 0;  // 0: the bound does not follow from steps
+  float proximal = 0;
+  std::optional<int64_t> local_steps;
+  std::optional<float> learning_rate;
+  double learning_rate_decay = 1;
+  privacy::LearningRateSchedule rate_schedule = privacy::LearningRateSchedule::kConstant;
 
   bool is_fleet() const { return cohort.has_value(); }
 };
 
-// The value that a subcommand computes. It is not an option of that subcommand.
+// The value that a command computes. It is not an option of that command.
 enum class AccountQuestion { kEpsilon, kNoise, kRounds };
 
-// Declares the options on a command; `options` must outlive the parse.
-void AddAccountOptions(CLI::App& command, AccountQuestion question, AccountOptions& options);
-
-privacy::Sampling SamplingOf(const AccountOptions& options);
+// The rows of all questions, and which of them a question takes.
+std::vector<posix::Field<AccountOptions>> AccountFields();
+posix::Pick TakenBy(AccountQuestion question);
 
 // The values of required options. Each throws std::invalid_argument if its option is missing.
 double DeltaOf(const AccountOptions& options);

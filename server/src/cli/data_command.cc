@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/data_fit.h"
-#include "cli/in_range.h"
+#include "cli/rows.h"
 #include "data/catalog.h"
 #include "data/shares.h"
 #include "sotto/data/partitions.h"
@@ -100,51 +99,55 @@ void RunShow(const ShowOptions& o) {
   WriteJson(o.json, json);
 }
 
-void AddShow(CLI::App& data) {
-  const auto o = std::make_shared<ShowOptions>();
-  CLI::App& command = *data.add_subcommand(
-      "show", "print what each device of a fleet holds: samples, classes, and a chart");
-  command.add_option("DATA", o->data, "a data set, as in `sotto simulate --data`")->required();
-  command.add_option("--test", o->test,
-                     "as for `sotto simulate`: what is split off is no device's");
-  command.add_option("--model", o->model, "for which the data are: a name, or FILE.toml");
-  command.add_option("--partition", o->partition, "how samples are dealt out: " + PartitionNames())
-      ->capture_default_str();
-  command
-      .add_option(
-          "--devices", o->devices,
-          "devices in the fleet (default: 1000, or as many as the samples are enough for; with "
-          "partition group, the groups)")
-      ->check(InRange({1, 1000000}));
-  command.add_option("--samples-per-device", o->samples_per_device, "training samples on each")
-      ->capture_default_str()
-      ->check(InRange({1, 1000000}));
-  command.add_option("--seed", o->seed, "of `sotto simulate`: the shares are those of that run")
-      ->capture_default_str();
-  command.add_option("--first", o->first, "show so many devices in the charts")
-      ->capture_default_str()
-      ->check(InRange({0, 10000}));
-  command.add_option("--svg", o->svg, "write a chart of the first devices to this file");
-  command.add_option("--json", o->json,
-                     "write the counts of all devices to this file; - is standard output");
-  command.callback([o] { RunShow(*o); });
+std::vector<posix::Field<ShowOptions>> ShowFields() {
+  constexpr auto Row = posix::RowOf<ShowOptions>;
+  return {
+      Row("", "a data set, as in `sotto simulate --data`")
+          .Argument("DATA")
+          .Required()
+          .Asked(&ShowOptions::data),
+      Row("test", "as for `sotto simulate`: what is split off is no device's")
+          .Asked(&ShowOptions::test),
+      Row("model", "the net for which the data are: a name, or FILE.toml")
+          .Asked(&ShowOptions::model),
+      Row("partition", "how samples are dealt out: " + PartitionNames())
+          .Asked(&ShowOptions::partition),
+      Row("devices", "devices in the fleet")
+          .Within({1, 1000000})
+          .ByDefault("1000, or as many as the samples are enough for; with partition group, the "
+                     "groups")
+          .Asked(&ShowOptions::devices),
+      Row("samples-per-device", "training samples on each device")
+          .Within({1, 1000000})
+          .Asked(&ShowOptions::samples_per_device),
+      Row("seed", "the seed of `sotto simulate`: the shares are those of that run")
+          .Asked(&ShowOptions::seed),
+      Row("first", "show so many devices in the charts")
+          .Within({0, 10000})
+          .Asked(&ShowOptions::first),
+      Row("svg", "write a chart of the first devices to this file").Asked(&ShowOptions::svg),
+      JsonRow<ShowOptions>("the counts of all devices"),
+  };
+}
+
+posix::Command ShowCommand() {
+  return posix::CommandFor<ShowOptions>(
+             "show", "print what each device of a fleet holds: samples, classes, and a chart")
+      .Takes(ShowFields())
+      .Runs(RunShow);
 }
 
 }  // namespace
 
-void AddDataCommand(CLI::App& app) {
-  CLI::App& data = *app.add_subcommand("data",
-                                       "list the formats of samples; show what each device of a "
-                                       "fleet holds; fit a model's preparation");
-  data.require_subcommand(1);
-  AddShow(data);
-  data.add_subcommand("formats",
-                      "print the formats of --data and their options as Markdown tables, for "
-                      "documentation")
-      ->callback([] { fmt::print("{}", FormatsTable()); });
-  AddDataFits(data);
-  data.add_subcommand("partitions", "print the partitions as a Markdown table, for documentation")
-      ->callback([] { fmt::print("{}", PartitionsTable()); });
+posix::Command DataCommand() {
+  posix::Command data;
+  data.name = "data";
+  data.help = "show what each device of a fleet holds; fit a model's preparation";
+  data.commands = {
+      ShowCommand(), DataStatsCommand(), DataPcaCommand(),
+      TablesCommand("formats", "the formats of --data and their options", FormatsTable),
+      TablesCommand("partitions", "the partitions", PartitionsTable)};
+  return data;
 }
 
 }  // namespace sotto::server

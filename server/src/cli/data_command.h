@@ -3,14 +3,11 @@
 #ifndef SOTTO_CLI_DATA_COMMAND_H_
 #define SOTTO_CLI_DATA_COMMAND_H_
 
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
-// Declares the command. `app` outlives the parsing.
-void AddDataCommand(CLI::App& app);
+posix::Command DataCommand();
 
 }  // namespace sotto::server
 

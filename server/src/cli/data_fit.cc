@@ -5,16 +5,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
-#include "cli/in_range.h"
+#include "cli/rows.h"
 #include "data/catalog.h"
 #include "data/moments.h"
 #include "data/pca.h"
@@ -241,45 +239,53 @@ void RunPca(const FitOptions& o) {
                      {"weights", path}});
 }
 
-void AddSource(CLI::App& command, FitOptions& o) {
-  command
-      .add_option("--data", o.data, "the samples to fit to: all of a file, else those for training")
-      ->required();
-  command.add_option("--model", o.model,
-                     "fit behind the steps of this model's preparation (default: raw samples)");
-  command.add_option("--json", o.json, "write the figures to this file; - is standard output");
-}
+using Fields = std::vector<posix::Field<FitOptions>>;
 
-void AddStats(CLI::App& data) {
-  const auto o = std::make_shared<FitOptions>();
-  CLI::App& command = *data.add_subcommand(
-      "stats", "print mean and deviation of a data set, and a model file's lines that normalise");
-  AddSource(command, *o);
-  command.add_option("--per", o->per, "a figure for: all features, each channel, each feature")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"all", "channel", "feature"}));
-  command.add_option("--out", o->out,
-                     "write the numbers to files OUT-mean.bin and OUT-deviation.bin");
-  command.callback([o] { RunStats(*o); });
-}
+constexpr auto Row = posix::RowOf<FitOptions>;
 
-void AddPca(CLI::App& data) {
-  const auto o = std::make_shared<FitOptions>();
-  CLI::App& command = *data.add_subcommand(
-      "pca", "write principal components as the frozen first layer of a model file");
-  AddSource(command, *o);
-  command.add_option("--dimensions", o->dimensions, "how many components; the layer's outputs")
-      ->required()
-      ->check(InRange({1, kMaxPcaInputs}));
-  command.add_option("--out", o->out, "the file of weights, or a folder for pca.bin")->required();
-  command.callback([o] { RunPca(*o); });
+Fields SourceFields() {
+  return {
+      Row("data", "the samples to fit to: all of a file, else those for training")
+          .Required()
+          .Asked(&FitOptions::data),
+      Row("model", "fit behind the steps of this model's preparation")
+          .ByDefault("raw samples")
+          .Asked(&FitOptions::model),
+      JsonRow<FitOptions>(),
+  };
 }
 
 }  // namespace
 
-void AddDataFits(CLI::App& data) {
-  AddStats(data);
-  AddPca(data);
+posix::Command DataStatsCommand() {
+  const Fields own = {
+      Row("per", "what a figure is for: all features, each channel, each feature")
+          .OneOfNames({"all", "channel", "feature"})
+          .Asked(&FitOptions::per),
+      Row("out", "write the numbers to files OUT-mean.bin and OUT-deviation.bin")
+          .Asked(&FitOptions::out),
+  };
+  return posix::CommandFor<FitOptions>(
+             "stats",
+             "print mean and deviation of a data set, and a model file's lines that normalise")
+      .Takes(SourceFields())
+      .Takes(own)
+      .Runs(RunStats);
+}
+
+posix::Command DataPcaCommand() {
+  const Fields own = {
+      Row("dimensions", "how many components; the layer's outputs")
+          .Required()
+          .Within({1, kMaxPcaInputs})
+          .Asked(&FitOptions::dimensions),
+      Row("out", "the file of weights, or a folder for pca.bin").Required().Asked(&FitOptions::out),
+  };
+  return posix::CommandFor<FitOptions>(
+             "pca", "write principal components as the frozen first layer of a model file")
+      .Takes(SourceFields())
+      .Takes(own)
+      .Runs(RunPca);
 }
 
 }  // namespace sotto::server

@@ -3,14 +3,12 @@
 #ifndef SOTTO_CLI_DATA_FIT_H_
 #define SOTTO_CLI_DATA_FIT_H_
 
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
-// Adds the two subcommands to `sotto data`.
-void AddDataFits(CLI::App& data);
+posix::Command DataStatsCommand();
+posix::Command DataPcaCommand();
 
 }  // namespace sotto::server
 

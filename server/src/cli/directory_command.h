@@ -1,14 +1,13 @@
-// `sotto directory`: roster, head and lease of nodes without a server. Part of sotto::server/cli.
+// `sotto peers directory`: roster, head and lease of nodes without a server. Part of
+// sotto::server/cli.
 #ifndef SOTTO_CLI_DIRECTORY_COMMAND_H_
 #define SOTTO_CLI_DIRECTORY_COMMAND_H_
 
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
-void AddDirectoryCommand(CLI::App& app);
+posix::Command DirectoryCommand();
 
 }  // namespace sotto::server
 

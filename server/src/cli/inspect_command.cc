@@ -1,45 +1,43 @@
 #include "cli/inspect_command.h"
 
 #include <fmt/format.h>
+#include <string>
 
-#include <CLI/CLI.hpp>
-
-#include "audit/audit_request.h"
-#include "cli/inspect_store.h"
+#include "cli/rows.h"
 #include "net/serve_request.h"
+#include "sim/peer_fields.h"
 #include "sim/simulation_request.h"
 #include "spec/job_spec.h"
+#include "spec/options_table.h"
 
 namespace sotto::server {
 namespace {
 
-// Prints the tables of server/OPTIONS.md. A test compares the page with this output.
-void PrintOptions() {
-  fmt::print("The job: `sotto simulate` and `sotto serve`\n\n{}\n",
-             OptionsTable(JobFields(), Columns::kAll));
-  fmt::print("Fleet, data and output: `sotto simulate`\n\n{}\n",
-             OptionsTable(SimulationFields(), Columns::kUse));
-  fmt::print("Network, store and output: `sotto serve`\n\n{}\n",
-             OptionsTable(ServeFields(), Columns::kUse));
-  fmt::print("Audits: `sotto-lab audit epsilon`\n\n{}\n",
-             OptionsTable(EpsilonAuditFields(), Columns::kUse));
-  fmt::print("Audits: `sotto-lab audit membership`\n\n{}\n",
-             OptionsTable(MembershipFields(), Columns::kUse));
-  fmt::print("Audits: `sotto-lab audit sensitivity`\n\n{}",
-             OptionsTable(SensitivityFields(), Columns::kUse));
+// The first tables of server/OPTIONS.md; `sotto-lab inspect options` prints the others. A test
+// compares the page.
+std::string Tables() {
+  return fmt::format(
+      "The job: `sotto simulate` and `sotto serve`\n\n{}\n"
+      "Fleet, data and output: `sotto simulate`\n\n{}\n"
+      "Nodes without a server: `sotto peers simulate`\n\n{}\n"
+      "Network, store and output: `sotto serve`\n\n{}",
+      JobOptionsTable(JobFields()), OptionsTable(SimulationFields()), OptionsTable(PeersFields()),
+      OptionsTable(ServeFields()));
 }
 
 }  // namespace
 
-void AddInspectCommand(CLI::App& app) {
-  CLI::App& inspect = *app.add_subcommand("inspect", "look into what the programs work with");
-  inspect.require_subcommand(1);
-  AddInspectStoreCommand(inspect);
-  inspect
-      .add_subcommand("options",
-                      "print the options of jobs, simulations and servers as Markdown tables, for "
-                      "documentation")
-      ->callback(PrintOptions);
+posix::Command InspectCommand() {
+  posix::Command inspect;
+  inspect.name = "inspect";
+  inspect.help = "print what pages quote";
+  inspect.commands = {
+      TablesCommand("options", "the options of jobs, simulations and servers", Tables)};
+  inspect.is_hidden = true;
+  inspect.renamed = {{"store", "sotto status --verify"},
+                     {"entropy", "sotto-lab inspect entropy"},
+                     {"certificate", "sotto-lab inspect certificate"}};
+  return inspect;
 }
 
 }  // namespace sotto::server

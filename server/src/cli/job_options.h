@@ -1,30 +1,30 @@
-// Makes command-line options from a table of fields (spec/field.h). Part of sotto::server/cli.
+// What the commands that run a job take of its options. Part of sotto::server/cli.
 #ifndef SOTTO_CLI_JOB_OPTIONS_H_
 #define SOTTO_CLI_JOB_OPTIONS_H_
 
-#include "audit/audit_request.h"
-#include "net/serve_request.h"
-#include "sim/simulation_request.h"
+#include <string>
+#include <vector>
 
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
+#include "spec/job_spec.h"
 
 namespace sotto::server {
 
-// Declares a job's options and the options of the network, the store and the output. The request
-// must outlive the parse.
-void AddServeOptions(CLI::App& command, ServeRequest& request);
-
-// Declares a job's options and the options of the fleet, the data and the output. The request must
-// outlive the parse.
-void AddSimulateOptions(CLI::App& command, SimulationRequest& request);
-
-// Declare the options of an audit: its own, and those of a job or a simulation that it takes. The
-// request must outlive the parse.
-void AddEpsilonAuditOptions(CLI::App& command, EpsilonAuditRequest& request);
-void AddMembershipOptions(CLI::App& command, MembershipRequest& request);
-void AddSensitivityOptions(CLI::App& command, SensitivityRequest& request);
+// Takes a command's own rows of the group `first`, then those of a job, then its own of the group
+// "Run and output". Request is a JobRequest.
+//   without  names of options of the job and the output that the command leaves out
+template <class Request, class Row>
+void TakeJob(const std::vector<Row>& own, const char* first,
+             const std::vector<std::string>& without, const std::vector<JobField>& job,
+             posix::CommandFor<Request>* command) {
+  using posix::Both;
+  using posix::InGroup;
+  command->Takes(own, InGroup(first));
+  for (const char* group : {Group::kRounds, Group::kTraining, Group::kPrivacy}) {
+    command->Takes(job, Both(InGroup(group), posix::Without(without)));
+  }
+  command->Takes(own, Both(InGroup(Group::kRun), posix::Without(without)));
+}
 
 }  // namespace sotto::server
 

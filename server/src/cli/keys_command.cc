@@ -11,11 +11,10 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
-#include "cli/in_range.h"
+#include "cli/rows.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
@@ -35,10 +34,11 @@ constexpr char kSeededNote[] = "seeded: not private";
 struct KeysOptions {
   std::string store;
   std::string id;
-  uint32_t count = 0;
+  std::optional<uint32_t> count;
   std::optional<std::string> prefix;
   std::string out;
   std::optional<uint64_t> seed;
+  bool insecure_seed = false;
   std::string json;
   std::string header;
   std::string key;
@@ -51,14 +51,14 @@ Key NewSecret(const KeysOptions& o, uint32_t index) {
 }
 
 std::vector<Device> NewDevices(const KeysOptions& o) {
-  if (o.id.empty() == (o.count == 0)) {
+  if (o.id.empty() == !o.count) {
     throw std::invalid_argument(
         "keys new: name one device with --id, or several with --count and --prefix");
   }
-  if (o.count == 0) return {{o.id, NewSecret(o, 0)}};
+  if (!o.count) return {{o.id, NewSecret(o, 0)}};
   const std::string prefix = o.prefix.value_or(o.seed ? "sim-" : "device-");
   std::vector<Device> devices;
-  for (uint32_t i = 0; i < o.count; ++i) {
+  for (uint32_t i = 0; i < *o.count; ++i) {
     devices.push_back({fmt::format("{}{:06}", prefix, i), NewSecret(o, i)});
   }
   return devices;
@@ -214,81 +214,69 @@ void RunExport(const KeysOptions& o) {
   WriteKey(o, OpenStore(o.store)->FindDevice(o.id));
 }
 
-using Options = std::shared_ptr<KeysOptions>;
+using Fields = std::vector<posix::Field<KeysOptions>>;
 
-CLI::App& AddCommand(CLI::App& keys, const char* name, const char* description,
-                     void (*run)(const KeysOptions&), const Options& o,
-                     const char* store = "--store") {
-  CLI::App& command = *keys.add_subcommand(name, description);
-  command.add_option(store, o->store, "the server's file of devices, job and ledger")->required();
-  command.callback([run, o] { run(*o); });
-  return command;
+constexpr auto Row = posix::RowOf<KeysOptions>;
+
+// A command of `sotto keys`: its store, then its own rows.
+posix::Command KeysCommandOf(const char* name, const char* help, const Fields& own,
+                             void (*run)(const KeysOptions&)) {
+  const Fields store = {StoreRow<KeysOptions>("the server's file of devices, job and ledger")};
+  return posix::CommandFor<KeysOptions>(name, help).Takes(store).Takes(own).Runs(run);
 }
 
-void AddNew(CLI::App& keys) {
-  const auto o = std::make_shared<KeysOptions>();
-  CLI::App& command =
-      AddCommand(keys, "new", "register devices, each with a secret of its own", RunNew, o);
-  CLI::Option* id = command.add_option("--id", o->id, "name of one device: A-Z a-z 0-9 . _ -");
-  command.add_option("--count", o->count, "number of devices, named PREFIX000000 and on")
-      ->excludes(id)
-      ->check(InRange({1, 1000000}));
-  command.add_option("--prefix", o->prefix, "of their names (default: device-; sim- if seeded)")
-      ->excludes(id);
-  command.add_option("--out", o->out, "write a key file for each device into this folder");
-  CLI::Option* seed = command.add_option(
-      "--seed", o->seed, "derive the secrets from a number, as the simulator does; for tests only");
-  seed->excludes(id);
-  CLI::Option* insecure =
-      command.add_flag("--insecure-seed", "yes, I know that a seeded secret protects nothing");
-  seed->needs(insecure);
-  insecure->needs(seed);
+Fields NewFields() {
+  return {
+      Row("id", "name of one device: A-Z a-z 0-9 . _ -").Asked(&KeysOptions::id),
+      Row("count", "number of devices, named PREFIX000000 and on")
+          .Within({1, 1000000})
+          .Excludes("id")
+          .Asked(&KeysOptions::count),
+      Row("prefix", "how the names of these devices begin")
+          .Excludes("id")
+          .ByDefault("device-; sim- if seeded")
+          .Asked(&KeysOptions::prefix),
+      Row("out", "write a key file for each device into this folder").Asked(&KeysOptions::out),
+      Row("seed", "derive the secrets from a number, as the simulator does; for tests only")
+          .Excludes("id")
+          .Needs("insecure-seed")
+          .Asked(&KeysOptions::seed),
+      Row("insecure-seed", "yes, I know that a seeded secret protects nothing")
+          .Needs("seed")
+          .Asked(&KeysOptions::insecure_seed),
+  };
 }
 
-void AddList(CLI::App& keys) {
-  const auto o = std::make_shared<KeysOptions>();
-  AddCommand(keys, "list", "show the devices, never their secrets", RunList, o, "RUN,--store")
-      .add_option("--json", o->json, "write the list to this file; - is standard output");
+posix::Field<KeysOptions> DeviceRow() {
+  return Row("", "the device's name").Argument("ID").Required().Asked(&KeysOptions::id);
 }
 
-void AddRevoke(CLI::App& keys) {
-  const auto o = std::make_shared<KeysOptions>();
-  AddCommand(keys, "revoke", "shut a device out for good", RunRevoke, o)
-      .add_option("ID", o->id, "the device's name")
-      ->required();
-}
-
-void AddKeyOutputs(CLI::App& command, KeysOptions& o) {
-  command.add_option("ID", o.id, "the device's name")->required();
-  command.add_option("--header", o.header, "a new C header for firmware");
-  command.add_option("--key", o.key, "a new key file, as `sotto keys new --out` writes it");
-}
-
-void AddExport(CLI::App& keys) {
-  const auto o = std::make_shared<KeysOptions>();
-  AddKeyOutputs(AddCommand(keys, "export", "write a device's secret to a file", RunExport, o), *o);
-}
-
-void AddRotate(CLI::App& keys) {
-  const auto o = std::make_shared<KeysOptions>();
-  AddKeyOutputs(AddCommand(keys, "rotate",
-                           "give a device a new secret; it stays the same device, and its old key "
-                           "opens nothing any more",
-                           RunRotate, o),
-                *o);
+// Of one device, and where its key goes.
+Fields KeyFields() {
+  return {
+      DeviceRow(),
+      Row("header", "a new C header for firmware").Asked(&KeysOptions::header),
+      Row("key", "a new key file, as `sotto keys new --out` writes it").Asked(&KeysOptions::key),
+  };
 }
 
 }  // namespace
 
-void AddKeysCommand(CLI::App& app) {
-  CLI::App& keys = *app.add_subcommand(
-      "keys", "provision devices: names and secrets, key files, headers for firmware");
-  keys.require_subcommand(1);
-  AddNew(keys);
-  AddList(keys);
-  AddRevoke(keys);
-  AddRotate(keys);
-  AddExport(keys);
+posix::Command KeysCommand() {
+  posix::Command keys;
+  keys.name = "keys";
+  keys.help = "provision devices: names and secrets, key files, headers for firmware";
+  keys.commands = {
+      KeysCommandOf("new", "register devices, each with a secret of its own", NewFields(), RunNew),
+      KeysCommandOf("list", "show the devices, never their secrets",
+                    {JsonRow<KeysOptions>("the list")}, RunList),
+      KeysCommandOf("revoke", "shut a device out for good", {DeviceRow()}, RunRevoke),
+      KeysCommandOf("rotate",
+                    "give a device a new secret; it stays the same device, and its old key opens "
+                    "nothing any more",
+                    KeyFields(), RunRotate),
+      KeysCommandOf("export", "write a device's secret to a file", KeyFields(), RunExport)};
+  return keys;
 }
 
 }  // namespace sotto::server

@@ -2,17 +2,14 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
-#include "cli/in_range.h"
 #include "cli/model_export.h"
+#include "cli/rows.h"
 #include "sotto/model/layer_kinds.h"
 #include "sotto/model/model_file.h"
 #include "sotto/model/model_text.h"
@@ -227,39 +224,41 @@ void RunList() {
       "`sotto model show NAME` tells more; a model of your own is a file: server/MODELS.md\n");
 }
 
-void AddShow(CLI::App& model) {
-  const auto o = std::make_shared<ShowOptions>();
-  CLI::App& command = *model.add_subcommand(
-      "show", "print a model's layers, parameters and digest, and what it costs a device");
-  command.add_option("MODEL", o->model, "a name, or a file: FILE.toml")->required();
-  command.add_option("--batch-size", o->batch_size, "samples in the device's largest mini-batch")
-      ->capture_default_str()
-      ->check(InRange({1, 65535}));
-  command.add_option("--json", o->json, "write the figures to this file; - is standard output");
-  command.add_flag("--cpp", o->cpp, "print the model as a C++ type for firmware instead");
-  command.callback([o] { RunShow(*o); });
+std::string Kinds() { return posix::KindsTable() + "\n" + posix::PreparationTable(); }
+
+std::vector<posix::Field<ShowOptions>> ShowFields() {
+  constexpr auto Row = posix::RowOf<ShowOptions>;
+  return {
+      Row("", "a name, or a file: FILE.toml")
+          .Argument("MODEL")
+          .Required()
+          .Asked(&ShowOptions::model),
+      Row("batch-size", "samples in the device's largest mini-batch")
+          .Within({1, 65535})
+          .Asked(&ShowOptions::batch_size),
+      JsonRow<ShowOptions>(),
+      Row("cpp", "print the model as a C++ type for firmware instead").Asked(&ShowOptions::cpp),
+  };
+}
+
+posix::Command ShowCommand() {
+  return posix::CommandFor<ShowOptions>(
+             "show", "print a model's layers, parameters and digest, and what it costs a device")
+      .Takes(ShowFields())
+      .Runs(RunShow);
 }
 
 }  // namespace
 
-void AddModelCommand(CLI::App& app) {
-  CLI::App& model = *app.add_subcommand(
-      "model",
-      "list the named models; show what a model is and costs; export, evaluate, "
-      "predict");
-  model.require_subcommand(0, 1);
-  AddShow(model);
-  AddModelExportCommand(model);
-  AddModelPredictCommand(model);
-  AddModelEvaluateCommand(model);
-  model
-      .add_subcommand("kinds",
-                      "print the kinds of layers and of steps in model files as Markdown tables, "
-                      "for documentation")
-      ->callback([] { fmt::print("{}\n{}", posix::KindsTable(), posix::PreparationTable()); });
-  model.callback([&model] {
-    if (model.get_subcommands().empty()) RunList();
-  });
+posix::Command ModelCommand() {
+  posix::Command model;
+  model.name = "model";
+  model.help = "list the named models; show what a model is and costs; export, evaluate, predict";
+  model.commands = {
+      ShowCommand(), ModelExportCommand(), ModelPredictCommand(), ModelEvaluateCommand(),
+      TablesCommand("kinds", "the kinds of layers and of steps in model files", Kinds)};
+  model.run = RunList;
+  return model;
 }
 
 }  // namespace sotto::server

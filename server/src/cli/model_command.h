@@ -2,14 +2,11 @@
 #ifndef SOTTO_CLI_MODEL_COMMAND_H_
 #define SOTTO_CLI_MODEL_COMMAND_H_
 
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
-// Declares the command; it runs when the app parses its name.
-void AddModelCommand(CLI::App& app);
+posix::Command ModelCommand();
 
 }  // namespace sotto::server
 

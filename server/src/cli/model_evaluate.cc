@@ -1,17 +1,17 @@
 #include <algorithm>
 #include <fmt/format.h>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
 #include "cli/model_data.h"
 #include "cli/model_export.h"
 #include "cli/model_source.h"
+#include "cli/rows.h"
 #include "evaluation/evaluation.h"
 #include "views/evaluation_output.h"
 #include "views/json_output.h"
@@ -66,20 +66,24 @@ void RunEvaluate(const EvaluateOptions& o) {
   WriteJson(o.json, ToJson(evaluation, info, opened.metadata));
 }
 
+std::vector<posix::Field<EvaluateOptions>> OwnFields() {
+  return {
+      posix::RowOf<EvaluateOptions>(
+          "data",
+          "samples with labels or target numbers: FILE[:options], synthetic or fashion-mnist")
+          .Required()
+          .Asked(&EvaluateOptions::data),
+      JsonRow<EvaluateOptions>(),
+  };
+}
+
 }  // namespace
 
-void AddModelEvaluateCommand(CLI::App& model) {
-  const auto o = std::make_shared<EvaluateOptions>();
-  CLI::App& command = *model.add_subcommand(
+posix::Command ModelEvaluateCommand() {
+  posix::CommandFor<EvaluateOptions> command(
       "evaluate", "compare a trained model's predictions with labels: accuracy, loss, per class");
-  AddModelSource(command, &o->source);
-  command
-      .add_option("--data", o->data,
-                  "samples with labels or target numbers: FILE[:options], synthetic or "
-                  "fashion-mnist")
-      ->required();
-  command.add_option("--json", o->json, "write the figures to this file; - is standard output");
-  command.callback([o] { RunEvaluate(*o); });
+  TakeModelSource(&command);
+  return command.Takes(OwnFields()).Runs(RunEvaluate);
 }
 
 }  // namespace sotto::server

@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 #include "cli/model_source.h"
 #include "export/format.h"
@@ -76,18 +73,24 @@ void RunExport(const ExportOptions& o) {
   if (prepares) fmt::print("{}\n", format.holds_net ? kTakesRaw : kTakesPrepared);
 }
 
+std::vector<posix::Field<ExportOptions>> OwnFields() {
+  constexpr auto Row = posix::RowOf<ExportOptions>;
+  return {
+      Row("format", "format of the file")
+          .OneOfNames(FormatNames())
+          .ByDefault("by the ending of --out")
+          .Asked(&ExportOptions::format),
+      Row("out", "the file to write").Required().Asked(&ExportOptions::out),
+  };
+}
+
 }  // namespace
 
-void AddModelExportCommand(CLI::App& model) {
-  const auto o = std::make_shared<ExportOptions>();
-  CLI::App& command = *model.add_subcommand(
+posix::Command ModelExportCommand() {
+  posix::CommandFor<ExportOptions> command(
       "export", "write a trained model for other programs, or for a firmware's inference");
-  AddModelSource(command, &o->source);
-  command.add_option("--format", o->format, "of the file (default: by the ending of --out)")
-      ->check(CLI::IsMember(FormatNames()));
-  command.add_option("--out", o->out, "the file to write")->required();
-  command.footer(FormatsText());
-  command.callback([o] { RunExport(*o); });
+  TakeModelSource(&command);
+  return command.Takes(OwnFields()).Footer(FormatsText()).Runs(RunExport);
 }
 
 }  // namespace sotto::server

@@ -3,16 +3,13 @@
 #ifndef SOTTO_CLI_MODEL_EXPORT_H_
 #define SOTTO_CLI_MODEL_EXPORT_H_
 
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
-// Declare the commands within `model`; each runs when the app parses its name.
-void AddModelExportCommand(CLI::App& model);
-void AddModelPredictCommand(CLI::App& model);
-void AddModelEvaluateCommand(CLI::App& model);
+posix::Command ModelExportCommand();
+posix::Command ModelPredictCommand();
+posix::Command ModelEvaluateCommand();
 
 }  // namespace sotto::server
 

@@ -2,12 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <iterator>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 #include "cli/model_data.h"
 #include "cli/model_export.h"
@@ -137,21 +134,23 @@ void RunPredict(const PredictOptions& o) {
              data->name(), opened.model->name);
 }
 
+std::vector<posix::Field<PredictOptions>> OwnFields() {
+  constexpr auto Row = posix::RowOf<PredictOptions>;
+  return {
+      Row("data", "the samples: FILE[:options], synthetic or fashion-mnist; labels are not needed")
+          .Required()
+          .Asked(&PredictOptions::data),
+      Row("out", "write a CSV file; - is standard output").Asked(&PredictOptions::out),
+  };
+}
+
 }  // namespace
 
-void AddModelPredictCommand(CLI::App& model) {
-  const auto o = std::make_shared<PredictOptions>();
-  CLI::App& command = *model.add_subcommand(
+posix::Command ModelPredictCommand() {
+  posix::CommandFor<PredictOptions> command(
       "predict", "say what a trained model says of samples: class and probabilities, or values");
-  AddModelSource(command, &o->source);
-  command
-      .add_option("--data", o->data,
-                  "the samples: FILE[:options], synthetic or fashion-mnist; labels are not "
-                  "needed")
-      ->required();
-  command.add_option("--out", o->out, "write a CSV file; - is standard output")
-      ->capture_default_str();
-  command.callback([o] { RunPredict(*o); });
+  TakeModelSource(&command);
+  return command.Takes(OwnFields()).Runs(RunPredict);
 }
 
 }  // namespace sotto::server

@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <string_view>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
@@ -206,19 +205,31 @@ Metadata WithModel(const OpenedModel& opened) {
 
 }  // namespace
 
-void AddModelSource(CLI::App& command, ModelSource* source) {
-  command
-      .add_option("SOURCE", source->path,
-                  "the store of `sotto serve`, also while it serves; or a file that `sotto model "
-                  "export` or --model-out wrote")
-      ->required();
-  command.add_option("--model", source->model,
-                     "the net: a name, or FILE.toml; needed if the source does not name one that "
-                     "`sotto model` lists");
-  command.add_option("--round", source->round,
-                     "of a store: the released round, from 1, or 0 for the model with which the "
-                     "job began (default: the last one)");
-  command.add_option("--job", source->job, "of a store: the job, from 1 (default: the last one)");
+const std::vector<posix::Field<ModelSource>>& ModelSourceFields() {
+  constexpr auto Row = posix::RowOf<ModelSource>;
+  constexpr double kMost = 1e9;
+  static const std::vector<posix::Field<ModelSource>> kFields = {
+      Row("",
+          "the store of `sotto serve`, also while it serves; or a file that `sotto model export` "
+          "or --model-out wrote")
+          .Argument("SOURCE")
+          .Required()
+          .Asked(&ModelSource::path),
+      Row("model",
+          "the net: a name, or FILE.toml; needed if the source does not name one that `sotto "
+          "model` lists")
+          .Asked(&ModelSource::model),
+      Row("round",
+          "of a store: the released round, from 1, or 0 for the model with which the job began")
+          .Within({0, kMost})
+          .ByDefault("the last one")
+          .Asked(&ModelSource::round),
+      Row("job", "of a store: the job, from 1")
+          .Within({0, kMost})
+          .ByDefault("the last one")
+          .Asked(&ModelSource::job),
+  };
+  return kFields;
 }
 
 OpenedModel OpenModelSource(const ModelSource& source) {

@@ -10,10 +10,7 @@
 
 #include "export/format.h"
 #include "sotto/model/model_file.h"
-
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
@@ -25,8 +22,14 @@ struct ModelSource {
   std::optional<uint32_t> job;    // of a store; absent: the last one
 };
 
-// Declares the source and its options.
-void AddModelSource(CLI::App& command, ModelSource* source);
+const std::vector<posix::Field<ModelSource>>& ModelSourceFields();
+
+// Takes them into the request's member `source`.
+template <class Request>
+void TakeModelSource(posix::CommandFor<Request>* command) {
+  command->Takes(ModelSourceFields(), posix::AllRows(),
+                 [](Request& request) -> ModelSource& { return request.source; });
+}
 
 struct OpenedModel {
   posix::SharedModel model;

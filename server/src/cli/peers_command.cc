@@ -1,122 +1,17 @@
 #include "cli/peers_command.h"
 
-#include <algorithm>
-#include <fmt/format.h>
-#include <optional>
-#include <stdexcept>
-#include <utility>
-#include <vector>
-
-#include <nlohmann/json.hpp>
-
-#include "base/counted.h"
-#include "base/gave_up.h"
-#include "sim/peer_request.h"
-#include "sim/request_data.h"
-#include "sotto/model/model_text.h"
-#include "sotto/peer/peer_options.h"
-#include "sotto/posix/signals.h"
-#include "sotto/posix/terminal.h"
-#include "views/json_output.h"
-#include "views/output_file.h"
-#include "views/peers_report.h"
-#include "views/progress.h"
-#include "views/repeated_runs.h"
+#include "cli/directory_command.h"
+#include "cli/peers_account.h"
+#include "cli/peers_simulate.h"
 
 namespace sotto::server {
-namespace {
 
-std::vector<std::string> Inputs(const SimulationRequest& r) {
-  return {r.data, r.test.value_or(""), r.model_file, r.fleet.partition};
-}
-
-std::vector<Output> Outputs(const SimulationRequest& r) {
-  return {JsonOutput(r.json), {"--model-out", r.model_out}, {"--job-out", r.peers.job_out}};
-}
-
-// The training and its rival, of one seed.
-PeersOutcome RunOne(const SimulationRequest& request, const TrainTest& data,
-                    const std::string& label) {
-  PeersOutcome outcome;
-  outcome.plan = MakePeers(request, data);
-  outcome.data_name = data.train->name();
-  outcome.test = data.test->info();
-  outcome.plan.config.stop = [] { return posix::StopSignal() != 0; };
-  std::optional<Progress> progress;
-  const auto on_turn = [&](uint32_t turn, uint32_t turns) {
-    if (!progress) progress.emplace(turns, posix::StandardErrorIsTerminal());
-    const uint32_t every = std::max(1u, turns / 10);
-    if (turn % every == 0) progress->Show(turn, label);
-  };
-  outcome.result = SimulatePeers(outcome.plan.config, data, on_turn);
-  outcome.alone = SimulatePeers(NeverSharing(outcome.plan.config), data, [](uint32_t, uint32_t) {});
-  return outcome;
-}
-
-bool IsHeader(const std::string& path) {
-  return path.size() > 2 && path.compare(path.size() - 2, 2, ".h") == 0;
-}
-
-// The job for a directory and its nodes, which find the model by its digest; or for firmware.
-void WriteJob(const SimulationRequest& request, const PeersConfig& config) {
-  const std::string& path = request.peers.job_out;
-  if (path.empty()) return;
-  OutputFile file({"--job-out", path});
-  file.stream() << (IsHeader(path) ? "// For" : "# for") << " the model "
-                << posix::DescribeModel(*config.model) << "\n"
-                << (IsHeader(path) ? posix::PeerJobHeader(config.job)
-                                   : posix::PeerJobText(config.job));
-  file.Finish();
-}
-
-void RunSingle(const SimulationRequest& request, const TrainTest& data) {
-  const PeersOutcome outcome = RunOne(request, data, "turns of all nodes");
-  fmt::print(IsStandardOutput(request.json) ? stderr : stdout, "{}", DescribePeers(outcome));
-  WriteJson(request.json, PeersToJson(outcome));
-  const std::vector<float>& shared = outcome.result.shared;
-  WriteModel({"--model-out", request.model_out}, {shared.data(), shared.size()});
-  WriteJob(request, outcome.plan.config);
-  if (outcome.result.stopped) {
-    throw Stopped(posix::StopSignal(), fmt::format("stopped after {} turns", outcome.result.turns));
-  }
-}
-
-void RunRepeated(const SimulationRequest& request, const TrainTest& data) {
-  for (const auto& [option, path] :
-       {std::pair("model-out", request.model_out), std::pair("job-out", request.peers.job_out)}) {
-    if (path.empty()) continue;
-    throw std::invalid_argument(fmt::format(
-        "--{} is for one simulation; give --seed instead of --seeds, or leave it out", option));
-  }
-  const std::vector<uint64_t> seeds = ParseSeeds(*request.seeds);
-  FinishedRuns runs;
-  for (const uint64_t seed : seeds) {
-    SimulationRequest one = request;
-    one.seed = seed;
-    const PeersOutcome outcome = RunOne(one, data, fmt::format("turns, seed {}", seed));
-    if (outcome.result.stopped) break;
-    runs.push_back(PeersToJson(outcome));
-  }
-  fmt::print(IsStandardOutput(request.json) ? stderr : stdout, "{}", DescribeRuns(runs));
-  WriteJson(request.json, RunsToJson(seeds, runs));
-  if (runs.size() < seeds.size()) {
-    throw Stopped(posix::StopSignal(), fmt::format("stopped: {} of {} are done", runs.size(),
-                                                   Counted(seeds.size(), "simulation")));
-  }
-}
-
-}  // namespace
-
-void RunPeers(const SimulationRequest& request) {
-  CheckPeers(request);
-  RequireOutputs(Outputs(request), "", Inputs(request));
-  const TrainTest data = OpenDataOf(request);
-  posix::CatchStopSignals();
-  if (request.seeds) {
-    RunRepeated(request, data);
-  } else {
-    RunSingle(request, data);
-  }
+posix::Command PeersCommand() {
+  posix::Command peers;
+  peers.name = "peers";
+  peers.help = "nodes that train among themselves, without a server";
+  peers.commands = {PeersSimulateCommand(), DirectoryCommand(), PeersAccountCommand()};
+  return peers;
 }
 
 }  // namespace sotto::server

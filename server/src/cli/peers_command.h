@@ -1,14 +1,12 @@
-// `sotto simulate --topology peers`. Part of sotto::server/cli.
+// `sotto peers`: nodes that train without a server. Part of sotto::server/cli.
 #ifndef SOTTO_CLI_PEERS_COMMAND_H_
 #define SOTTO_CLI_PEERS_COMMAND_H_
 
-#include "sim/simulation_request.h"
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
-// Runs the simulation, or with --seeds several, and prints what came out. Throws as MakePeers(),
-// SimulatePeers() and OutputFile do, and Stopped.
-void RunPeers(const SimulationRequest& request);
+posix::Command PeersCommand();
 
 }  // namespace sotto::server
 

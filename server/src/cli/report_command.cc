@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
@@ -77,25 +76,35 @@ void RunReport(const ReportOptions& o) {
       "about these samples (--without-test).\n");
 }
 
+std::vector<posix::Field<ReportOptions>> ReportFields() {
+  constexpr auto Row = posix::RowOf<ReportOptions>;
+  return {
+      Row("",
+          "a store, also while its server runs, or the file of --json of `sotto simulate` or "
+          "`sotto "
+          "serve`")
+          .Argument("SOURCE")
+          .Required()
+          .Asked(&ReportOptions::source),
+      Row("out", "the HTML file").Asked(&ReportOptions::out),
+      Row("operator",
+          "also what tells who took part: counts of reports, bytes, times; not for publication")
+          .Asked(&ReportOptions::is_operators),
+      Row("without-test",
+          "leave the figures on the test data out; they are the operator's own, and no epsilon "
+          "covers what they tell about these samples")
+          .Asked(&ReportOptions::without_test),
+  };
+}
+
 }  // namespace
 
-void AddReportCommand(CLI::App& app) {
-  const auto o = std::make_shared<ReportOptions>();
-  CLI::App& report = *app.add_subcommand(
-      "report", "write charts and the privacy statement of a store or of results into one file");
-  report
-      .add_option("SOURCE", o->source,
-                  "a store, also while its server runs, or the file of --json of `sotto simulate` "
-                  "or `sotto serve`")
-      ->required();
-  report.add_option("--out", o->out, "the HTML file")->capture_default_str();
-  report.add_flag("--operator", o->is_operators,
-                  "also what tells who took part: counts of reports, bytes, times; not for "
-                  "publication");
-  report.add_flag("--without-test", o->without_test,
-                  "leave the figures on the test data out; they are the operator's own, and no "
-                  "epsilon covers what they tell about these samples");
-  report.callback([o] { RunReport(*o); });
+posix::Command ReportCommand() {
+  return posix::CommandFor<ReportOptions>(
+             "report",
+             "write charts and the privacy statement of a store or of results into one file")
+      .Takes(ReportFields())
+      .Runs(RunReport);
 }
 
 }  // namespace sotto::server

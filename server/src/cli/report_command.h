@@ -3,15 +3,13 @@
 #ifndef SOTTO_CLI_REPORT_COMMAND_H_
 #define SOTTO_CLI_REPORT_COMMAND_H_
 
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
-// Adds the command. Running it throws what opening the store and writing the file throw, and
-// std::invalid_argument for a file that is neither a store nor results.
-void AddReportCommand(CLI::App& app);
+// Running it throws what opening the store and writing the file throw, and std::invalid_argument
+// for a file that is neither a store nor results.
+posix::Command ReportCommand();
 
 }  // namespace sotto::server
 

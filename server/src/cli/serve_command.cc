@@ -1,12 +1,15 @@
 #include "cli/serve_command.h"
 
-#include <memory>
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <stdexcept>
-
-#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
 #include "base/gave_up.h"
 #include "cli/job_options.h"
+#include "net/serve_request.h"
 #include "service/results.h"
 #include "service/session.h"
 #include "sotto/posix/signals.h"
@@ -25,14 +28,34 @@ void RunServe(const ServeRequest& o) {
   ServeSession(o).Run();
 }
 
+// Why a choice that simulations take is refused here; empty if it is not.
+std::string WhyNotServed(const JobField& field, const std::string& text) {
+  const auto has = [&text](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), text) != names.end();
+  };
+  if (!has(field.choices) || has(field.served_choices)) return "";
+  return fmt::format("no device speaks {}, only `sotto simulate` runs it; serve takes {}", text,
+                     fmt::join(field.served_choices, " or "));
+}
+
+// A job's rows, with the choices that devices can run.
+std::vector<JobField> ServedJobFields() {
+  std::vector<JobField> fields = JobFields();
+  for (JobField& field : fields) {
+    if (field.served_choices.empty()) continue;
+    field.check = [row = field](const std::string& text) { return WhyNotServed(row, text); };
+    field.choices = field.served_choices;
+  }
+  return fields;
+}
+
 }  // namespace
 
-void AddServeCommand(CLI::App& app) {
-  const auto options = std::make_shared<ServeRequest>();
-  CLI::App& serve = *app.add_subcommand("serve", "run a job for devices on the network, over TLS");
-  AddServeOptions(serve, *options);
-  serve.footer(kJobFooter);
-  serve.callback([options] { RunServe(*options); });
+posix::Command ServeCommand() {
+  posix::CommandFor<ServeRequest> command("serve",
+                                          "run a job for devices on the network, over TLS");
+  TakeJob(ServeFields(), Group::kNetwork, {}, ServedJobFields(), &command);
+  return command.Footer(kJobFooter).Runs(RunServe);
 }
 
 }  // namespace sotto::server

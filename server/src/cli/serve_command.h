@@ -2,15 +2,13 @@
 #ifndef SOTTO_CLI_SERVE_COMMAND_H_
 #define SOTTO_CLI_SERVE_COMMAND_H_
 
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
-// Adds the command. Running it throws what MakeJob(), the store and Server throw. Events go to
-// standard error, one line each. Results go where the options say.
-void AddServeCommand(CLI::App& app);
+// Running it throws what MakeJob(), the store and Server throw. Events go to standard error, one
+// line each. Results go where the options say.
+posix::Command ServeCommand();
 
 }  // namespace sotto::server
 

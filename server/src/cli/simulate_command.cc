@@ -1,19 +1,23 @@
 #include "cli/simulate_command.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
 #include "base/gave_up.h"
-#include "cli/peers_command.h"
+#include "cli/job_options.h"
+#include "sim/noise_decay.h"
 #include "sim/peer_fields.h"
 #include "sim/request_data.h"
+#include "sim/simulation_request.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
@@ -96,7 +100,7 @@ nlohmann::ordered_json WholeResult(const SimulationRequest& request, const Simul
 class SingleRun {
  public:
   explicit SingleRun(const SimulationRequest& request)
-      : request_(request), config_(MakeSimulation(request)) {
+      : request_(request), config_(MakeSimulation(WithNoiseDecay(request))) {
     if (!request.resume.empty()) config_.resume = ReadState(request.resume);
     RequireOutputs(Outputs(), "", Inputs(request));
     if (!request.average_out.empty() && config_.job.aggregation.average == "none") {
@@ -204,7 +208,7 @@ class RepeatedRun {
   void Do(size_t index) {
     SimulationRequest request = request_;
     request.seed = seeds_[index];
-    SimulationConfig config = MakeSimulation(request);
+    SimulationConfig config = MakeSimulation(WithNoiseDecay(request));
     if (index == 0) Announce(config);
     config.stop = [] { return posix::StopSignal() != 0; };
     const SimulationResult result = Simulate(config, data_, [&](const RoundReport& report) {
@@ -230,19 +234,40 @@ class RepeatedRun {
   std::string gave_up_;  // why the last one that gave up did
 };
 
-}  // namespace
-
 void RunSimulate(const SimulationRequest& request) {
-  if (request.peers.topology == Topology::kPeers) {
-    RunPeers(request);
-    return;
-  }
-  RequireOptionsOfTopology(request);
   if (request.seeds) {
     RepeatedRun(request).Do();
   } else {
     SingleRun(request).Do();
   }
+}
+
+bool HasOption(const char* name) {
+  const auto is_it = [name](const FieldText& row) {
+    return row.is_option() && std::string_view(row.name) == name;
+  };
+  return std::any_of(SimulationFields().begin(), SimulationFields().end(), is_it) ||
+         std::any_of(JobFields().begin(), JobFields().end(), is_it);
+}
+
+// What moved to `sotto peers simulate`.
+std::vector<posix::Renamed> OptionsOfNodes() {
+  constexpr char kToday[] = "sotto peers simulate";
+  std::vector<posix::Renamed> moved = {{"--topology", kToday}};
+  for (const Field<PeersRequest>& row : PeersFields()) {
+    if (HasOption(row.name)) continue;
+    moved.push_back({std::string("--") + row.name, kToday});
+  }
+  return moved;
+}
+
+}  // namespace
+
+posix::Command SimulateCommand() {
+  posix::CommandFor<SimulationRequest> command(
+      "simulate", "train a fleet of simulated devices in this process, under a privacy budget");
+  TakeJob(SimulationFields(), Group::kFleet, {}, JobFields(), &command);
+  return command.Footer(kJobFooter).Renames(OptionsOfNodes()).Runs(RunSimulate);
 }
 
 }  // namespace sotto::server

@@ -2,15 +2,15 @@
 #ifndef SOTTO_CLI_SIMULATE_COMMAND_H_
 #define SOTTO_CLI_SIMULATE_COMMAND_H_
 
-#include "sim/simulation_request.h"
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
-// Runs the simulation. Progress goes to standard error. The table goes to standard output, or to
-// standard error if JSON goes to standard output. Files are written as the options say. Throws what
-// MakeSimulation(), OpenDataset() and Simulate() throw, and std::runtime_error if a file cannot be
-// written.
-void RunSimulate(const SimulationRequest& request);
+// Running it writes the progress to standard error, and the table to standard output, or to
+// standard error if JSON goes to standard output. Files are written as the options say. It throws
+// what MakeSimulation(), OpenDataset() and Simulate() throw, and std::runtime_error if a file
+// cannot be written.
+posix::Command SimulateCommand();
 
 }  // namespace sotto::server
 

@@ -6,14 +6,14 @@
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
+#include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
-#include "cli/in_range.h"
+#include "cli/rows.h"
+#include "cli/verify_store.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/sleep.h"
 #include "sotto/posix/terminal.h"
@@ -24,6 +24,7 @@
 #include "views/evaluation_output.h"
 #include "views/json_output.h"
 #include "views/output_file.h"
+#include "views/round_output.h"
 
 namespace sotto::server {
 namespace {
@@ -37,6 +38,7 @@ struct StoreOptions {
   std::string store;
   std::string file;
   std::string json;
+  bool verifies = false;
   bool watches = false;
   double every_s = 2;  // between two looks
 };
@@ -93,8 +95,8 @@ std::string DescribeJob(const JobLedger& ledger) {
     text += fmt::format("  spent      epsilon {}{}{}\n", DescribeClaims(last.claims, kDecimals),
                         DescribeBudget(ledger), last.seeded ? "; seeded: not private" : "");
   }
-  text += fmt::format("  last       round {}: {} of {} reported\n", last.round + 1, last.reported,
-                      last.plan.planned_reports);
+  text += fmt::format("  last       round {}: {} of {} reported{}\n", last.round + 1, last.reported,
+                      last.plan.planned_reports, DescribeMore(kStatus, {nullptr, &last}));
   return text + DescribeLastEvaluation(ledger);
 }
 
@@ -103,7 +105,7 @@ std::string Describe(const StoreOptions& o, const StoreState& state) {
   text += state.server ? fmt::format("  server     process {}\n", *state.server)
                        : "  server     none runs\n";
   text += fmt::format("  devices    {}, {} eligible\n", state.devices, state.eligible);
-  if (state.is_paused) text += "  paused     no round opens until `sotto resume`\n";
+  if (state.is_paused) text += "  paused     no round opens until `sotto job resume`\n";
   return text + (state.job ? DescribeJob(*state.job) : "  job        none has begun\n");
 }
 
@@ -150,6 +152,10 @@ void RunStatus(const StoreOptions& o) {
     Watch(o);
     return;
   }
+  if (o.verifies) {
+    VerifyStore(o.store, o.json);
+    return;
+  }
   RequireOutput(o.json, o.store);
   const StoreState state = ReadStoreState(o.store);
   fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(o, state));
@@ -173,53 +179,80 @@ void SetPaused(const StoreOptions& o, bool paused) {
   fmt::print("{}: {}{}{}\n", o.store, was == paused ? "was already " : "", state,
              paused && was != paused
                  ? (store->Server() ? ": the attempt that is open goes on, and no other one opens "
-                                      "until `sotto resume`"
-                                    : ": no round opens until `sotto resume`")
+                                      "until `sotto job resume`"
+                                    : ": no round opens until `sotto job resume`")
                  : "");
 }
 
-CLI::App& AddCommand(CLI::App& app, const char* name, const char* description,
-                     void (*run)(const StoreOptions&), const std::shared_ptr<StoreOptions>& o) {
-  CLI::App& command = *app.add_subcommand(name, description);
-  command.add_option("RUN,--store", o->store,
-                     "the store of `sotto serve`; needed once, as an argument or as --store");
-  command.callback([run, o, name] {
-    if (o->store.empty()) {
-      throw std::invalid_argument(
-          fmt::format("which store? It is an argument, `sotto {} RUN`, or --store RUN", name));
-    }
-    run(*o);
-  });
-  return command;
+using Fields = std::vector<posix::Field<StoreOptions>>;
+
+constexpr auto Row = posix::RowOf<StoreOptions>;
+
+Fields StatusFields() {
+  return {
+      StoreRow<StoreOptions>(),
+      Row("verify",
+          "print instead what the store holds, every record verified, and its head; needed before "
+          "a "
+          "restored copy is served, after damage to a disk, and to note the head. Changes nothing")
+          .Asked(&StoreOptions::verifies),
+      JsonRow<StoreOptions>("the same"),
+      Row("watch", "look again and again, until Ctrl-C")
+          .Excludes("json")
+          .Excludes("verify")
+          .Asked(&StoreOptions::watches),
+      Row("every", "seconds between two looks")
+          .Within({0.2, 3600})
+          .Unit("seconds")
+          .Needs("watch")
+          .Asked(&StoreOptions::every_s),
+  };
+}
+
+Fields BackupFields() {
+  return {
+      StoreRow<StoreOptions>(),
+      Row("", "the copy; it must not be there yet")
+          .Argument("FILE")
+          .Required()
+          .Asked(&StoreOptions::file),
+  };
+}
+
+posix::Command PauseCommand(const char* name, const char* help, bool paused) {
+  return posix::CommandFor<StoreOptions>(name, help)
+      .Takes(Fields{StoreRow<StoreOptions>()})
+      .Runs([paused](const StoreOptions& o) { SetPaused(o, paused); });
 }
 
 }  // namespace
 
-void AddStoreCommands(CLI::App& app) {
-  const auto status = std::make_shared<StoreOptions>();
-  CLI::App& command =
-      AddCommand(app, "status", "what a store holds and whether a server runs; the operator's",
-                 RunStatus, status);
-  CLI::Option* json =
-      command.add_option("--json", status->json, "write it to this file; - is standard output");
-  CLI::Option* watch =
-      command.add_flag("--watch", status->watches, "look again and again, until Ctrl-C")
-          ->excludes(json);
-  command.add_option("--every", status->every_s, "seconds between two looks")
-      ->check(InRange({0.2, 3600}, "seconds"))
-      ->capture_default_str()
-      ->needs(watch);
-  const auto backup = std::make_shared<StoreOptions>();
-  AddCommand(app, "backup", "copy a store into a new file, also while a server runs", RunBackup,
-             backup)
-      .add_option("FILE", backup->file, "the copy; it must not be there yet")
-      ->required();
-  AddCommand(
-      app, "pause", "let the store's job open no further round; the server runs on",
-      [](const StoreOptions& o) { SetPaused(o, true); }, std::make_shared<StoreOptions>());
-  AddCommand(
-      app, "resume", "end a pause", [](const StoreOptions& o) { SetPaused(o, false); },
-      std::make_shared<StoreOptions>());
+posix::Command StatusCommand() {
+  return posix::CommandFor<StoreOptions>(
+             "status", "what a store holds and whether a server runs; the operator's")
+      .Takes(StatusFields())
+      .Runs(RunStatus);
+}
+
+posix::Command JobCommand() {
+  posix::Command job;
+  job.name = "job";
+  job.help = "pause a store's job and let it go on";
+  job.commands = {
+      PauseCommand("pause", "let the store's job open no further round; the server runs on", true),
+      PauseCommand("resume", "end a pause", false)};
+  return job;
+}
+
+posix::Command StoreCommand() {
+  posix::Command store;
+  store.name = "store";
+  store.help = "copy a store, also while a server runs";
+  store.commands = {posix::CommandFor<StoreOptions>(
+                        "backup", "copy a store into a new file, also while a server runs")
+                        .Takes(BackupFields())
+                        .Runs(RunBackup)};
+  return store;
 }
 
 }  // namespace sotto::server

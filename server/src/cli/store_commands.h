@@ -1,16 +1,15 @@
-// `sotto status`, `sotto backup`, `sotto pause` and `sotto resume`: a look at a store and its
-// server, a copy of it, and a pause of its job. All of them work while a server uses the store.
-// Part of sotto::server/cli.
+// `sotto status`, `sotto job` and `sotto store`: a look at a store and its server, a pause of its
+// job, a copy of it. All of them work while a server uses the store. Part of sotto::server/cli.
 #ifndef SOTTO_CLI_STORE_COMMANDS_H_
 #define SOTTO_CLI_STORE_COMMANDS_H_
 
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
-void AddStoreCommands(CLI::App& app);
+posix::Command StatusCommand();
+posix::Command JobCommand();
+posix::Command StoreCommand();
 
 }  // namespace sotto::server
 

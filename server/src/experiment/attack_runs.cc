@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "audit/membership.h"
-#include "sim/peer_fields.h"
+#include "sim/noise_decay.h"
 #include "sotto/options/numbers.h"
 
 namespace sotto::server {
@@ -61,12 +61,12 @@ bool IsMembershipOption(const std::string& name) {
 
 void CheckMembership(const Settings& settings) {
   static_cast<void>(SamplesOf(settings));
-  RequireOptionsOfTopology(RequestOf(TrainingOf(settings)));
+  static_cast<void>(RequestOf(TrainingOf(settings)));
 }
 
 Outcome RunMembership(const Settings& settings, const RunContext& context) {
   const SimulationRequest request = RequestOf(TrainingOf(settings));
-  SimulationConfig config = MakeSimulation(request);
+  SimulationConfig config = MakeSimulation(WithNoiseDecay(request));
   config.threads = 1;
   config.stop = context.stop;
   return OutcomeOf(AuditMembership(config, context.samples.Open(request), SamplesOf(settings),
@@ -74,7 +74,7 @@ Outcome RunMembership(const Settings& settings, const RunContext& context) {
 }
 
 std::string MembershipCommand(const Settings& settings) {
-  return "sotto audit membership" + ArgumentsOf(settings);
+  return "sotto-lab audit membership" + ArgumentsOf(settings);
 }
 
 }  // namespace sotto::server

@@ -41,8 +41,7 @@ Assignment AssignmentOf(const std::string& text) {
 }
 
 std::string One(const Setting& setting) {
-  const bool is_one = setting.kind == Setting::Kind::kWord || setting.kind == Setting::Kind::kText;
-  if (!is_one) Refuse("expected one value");
+  if (!setting.is_one()) Refuse("expected one value");
   return setting.value;
 }
 
@@ -97,8 +96,8 @@ std::function<void(const Setting&, T&)> Into(Member T::*member) {
 const Keys<Definition>& RootKeys() {
   static const Keys<Definition> kKeys = {{"name", Into(&Definition::name)},
                                          {"title", Into(&Definition::title)},
-                                         {"paper", Into(&Definition::paper)},
-                                         {"claim", Into(&Definition::claim)},
+                                         {"source", Into(&Definition::source)},
+                                         {"conclusion", Into(&Definition::conclusion)},
                                          {"kind", Into(&Definition::kind)},
                                          {"figure", Into(&Definition::figure)},
                                          {"figure-text", Into(&Definition::figure_text)},
@@ -107,7 +106,7 @@ const Keys<Definition>& RootKeys() {
                                          {"decimals", Into(&Definition::decimals)},
                                          {"seeds", Into(&Definition::seeds)},
                                          {"quick-seeds", Into(&Definition::quick_seeds)},
-                                         {"data", Into(&Definition::data)},
+                                         {"dataset", Into(&Definition::dataset)},
                                          {"ask", Into(&Definition::ask)}};
   return kKeys;
 }
@@ -156,7 +155,7 @@ const Keys<DataChoice>& DataKeys() {
 
 // One value, or several.
 void ReadSome(const Setting& setting, std::vector<std::string>* out) {
-  if (setting.kind == Setting::Kind::kWord || setting.kind == Setting::Kind::kText) {
+  if (setting.is_one()) {
     *out = {setting.value};
   } else {
     *out = Many(setting);
@@ -365,7 +364,7 @@ Definition ParseDefinition(const std::string& path, const std::string& text) {
     line = 1;
     RequireWhole(definition);
   } catch (const posix::TomlError& error) {
-    throw std::invalid_argument(fmt::format("{}:{}: {}", path, error.line(), error.why()));
+    throw std::invalid_argument(error.In(path));
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(fmt::format("{}:{}: {}", path, line, error.what()));
   }

@@ -106,8 +106,8 @@ struct Chart {
 struct Definition {
   std::string name;
   std::string title;
-  std::string paper;                 // which version, table, page
-  std::string claim;                 // what the paper concludes from it
+  std::string source;                // which paper, version, table, page
+  std::string conclusion;            // what the paper concludes from it
   std::string kind;                  // a name of run_kinds.h: how a cell is computed
   std::string figure;                // of a run's outcome: "accuracy"
   std::string figure_text;           // for people: "test accuracy, %"
@@ -116,7 +116,7 @@ struct Definition {
   int decimals = 2;
   uint64_t seeds = 1;
   uint64_t quick_seeds = 1;
-  std::string data;                // the paper's
+  std::string dataset;             // the paper's
   std::string ask;                 // what to put where, for who has it
   std::vector<std::string> notes;  // what the paper leaves open, and what was chosen
   Assignments options;             // of all cells

@@ -132,8 +132,8 @@ std::string RunsText(const Summary& summary) {
 // What the experiment is, as rows of a name and a text.
 Table Head(const Summary& summary) {
   const Definition& d = summary.definition;
-  Table head = {{"paper", d.paper}, {"claim", d.claim}};
-  if (!d.data.empty()) head.push_back({"its data", d.data});
+  Table head = {{"paper", d.source}, {"claim", d.conclusion}};
+  if (!d.dataset.empty()) head.push_back({"its data", d.dataset});
   if (NeedsData(summary)) head.push_back({"data here", DataLabel(summary)});
   if (!summary.data.advice.empty()) head.push_back({"asked for", summary.data.advice});
   head.push_back({"size", SizeText(summary)});
@@ -189,7 +189,7 @@ std::string Why(const ClaimVerdict& verdict) {
 
 std::string DataLabel(const Summary& summary) {
   if (!summary.data.is_stand_in) return summary.data.label;
-  return fmt::format("{}, stand-in for {}", summary.data.label, summary.definition.data);
+  return fmt::format("{}, stand-in for {}", summary.data.label, summary.definition.dataset);
 }
 
 Report ReportOf(const Summary& summary) {

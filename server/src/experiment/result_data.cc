@@ -120,9 +120,9 @@ Json ResultJson(const Summary& summary) {
   const Definition& d = summary.definition;
   Json json = {{"experiment", d.name},
                {"title", d.title},
-               {"paper", d.paper},
-               {"claim", d.claim},
-               {"paper_data", d.data},
+               {"paper", d.source},
+               {"claim", d.conclusion},
+               {"paper_data", d.dataset},
                {"data", DataLabel(summary)},
                {"stand_in", summary.data.is_stand_in},
                {"asked_for", summary.data.advice},

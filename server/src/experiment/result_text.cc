@@ -71,9 +71,9 @@ std::string ExperimentsTable(const std::vector<Definition>& definitions) {
       cells *= axis.values.size();
       quick *= ValuesOf(axis, true).size();
     }
-    table.push_back({fmt::format("`{}`", d.name), fmt::format("{}: {}", d.paper, d.title),
+    table.push_back({fmt::format("`{}`", d.name), fmt::format("{}: {}", d.source, d.title),
                      fmt::format("{}, {}", cells * d.seeds, quick * d.quick_seeds),
-                     d.choices.empty() ? "none needed" : d.data});
+                     d.choices.empty() ? "none needed" : d.dataset});
   }
   return Markdown(table);
 }

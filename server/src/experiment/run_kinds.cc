@@ -7,7 +7,7 @@
 #include "experiment/attack_runs.h"
 #include "experiment/formulas.h"
 #include "plans/claim.h"
-#include "sim/peer_fields.h"
+#include "sim/noise_decay.h"
 #include "sim/peer_request.h"
 #include "sim/simulation.h"
 
@@ -62,7 +62,7 @@ Outcome OutcomeOf(const SimulationConfig& config, const SimulationResult& result
 }
 
 SimulationConfig ConfigOf(const SimulationRequest& request, const RunContext& context) {
-  SimulationConfig config = MakeSimulation(request);
+  SimulationConfig config = MakeSimulation(WithNoiseDecay(request));
   config.threads = 1;
   config.stop = context.stop;
   return config;
@@ -99,26 +99,10 @@ Outcome PeersOutcomeOf(const PeersPlan& plan, const PeersResult& result) {
   return outcome;
 }
 
-Outcome RunPeersSimulation(const SimulationRequest& request, const RunContext& context) {
-  const TrainTest data = context.samples.Open(request);
-  PeersPlan plan = MakePeers(request, data);
-  plan.config.threads = 1;
-  plan.config.stop = context.stop;
-  return PeersOutcomeOf(plan, SimulatePeers(plan.config, data, [](uint32_t, uint32_t) {}));
-}
-
-bool IsOfPeers(const SimulationRequest& request) {
-  return request.peers.topology == Topology::kPeers;
-}
-
-void CheckSimulation(const Settings& settings) {
-  const SimulationRequest request = RequestOf(settings);
-  IsOfPeers(request) ? CheckPeers(request) : RequireOptionsOfTopology(request);
-}
+void CheckSimulation(const Settings& settings) { static_cast<void>(RequestOf(settings)); }
 
 Outcome RunSimulation(const Settings& settings, const RunContext& context) {
   const SimulationRequest request = RequestOf(settings);
-  if (IsOfPeers(request)) return RunPeersSimulation(request, context);
   const SimulationConfig config = ConfigOf(request, context);
   const TrainTest data = context.samples.Open(request);
   const SimulationResult result = Simulate(config, data, [](const RoundReport&) {});
@@ -127,6 +111,21 @@ Outcome RunSimulation(const Settings& settings, const RunContext& context) {
 
 std::string SimulationCommand(const Settings& settings) {
   return "sotto simulate" + ArgumentsOf(settings);
+}
+
+void CheckPeersSimulation(const Settings& settings) { CheckPeers(PeersRequestOf(settings)); }
+
+Outcome RunPeersSimulation(const Settings& settings, const RunContext& context) {
+  const PeersRequest request = PeersRequestOf(settings);
+  const TrainTest data = context.samples.Open(request);
+  PeersPlan plan = MakePeers(request, data);
+  plan.config.threads = 1;
+  plan.config.stop = context.stop;
+  return PeersOutcomeOf(plan, SimulatePeers(plan.config, data, [](uint32_t, uint32_t) {}));
+}
+
+std::string PeersCommandOf(const Settings& settings) {
+  return "sotto peers simulate" + ArgumentsOf(settings);
 }
 
 Outcome RunFormula(const Settings& settings, const RunContext&) { return Compute(settings); }
@@ -139,7 +138,9 @@ const std::vector<RunKind>& RunKinds() {
   static const std::vector<RunKind> kKinds = {
       {"simulation", "a run of `sotto simulate`", false, IsSimulationOption, CheckSimulation,
        RunSimulation, SimulationCommand},
-      {"membership", "a run of `sotto audit membership`", false, IsMembershipOption,
+      {"peers", "a run of `sotto peers simulate`", false, IsPeersOption, CheckPeersSimulation,
+       RunPeersSimulation, PeersCommandOf},
+      {"membership", "a run of `sotto-lab audit membership`", false, IsMembershipOption,
        CheckMembership, RunMembership, MembershipCommand},
       {"formula", "closed forms and computed bounds; `formula` names one of formulas.h", true,
        IsFormulaParameter, CheckFormula, RunFormula, NoCommand},

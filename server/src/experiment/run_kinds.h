@@ -20,6 +20,7 @@ class SharedSamples {
  public:
   virtual ~SharedSamples() = default;
   virtual TrainTest Open(const SimulationRequest& request) = 0;
+  virtual TrainTest Open(const PeersRequest& request) = 0;
 };
 
 struct RunContext {

@@ -19,12 +19,14 @@ namespace {
 class OpenedSamples : public SharedSamples {
  public:
   TrainTest Open(const SimulationRequest& request) override {
-    const std::string key = KeyOf(request);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = opened_.find(key);
-    if (found != opened_.end()) return found->second.data;
-    return opened_.emplace(key, Opened{request.opened_model, OpenDataOf(request)})
-        .first->second.data;
+    const std::string key =
+        fmt::format("{}|{}|{}|{}|{}|{}", request.data, request.test.value_or(""),
+                    request.classes.value_or(""), request.model_file, request.job.model->name,
+                    uint64_t{request.fleet.devices} * request.fleet.samples_per_device);
+    return Open(key, request, OpenDataOf);
+  }
+  TrainTest Open(const PeersRequest& request) override {
+    return Open(PeerDataKey(request), request, OpenPeerData);
   }
 
  private:
@@ -33,11 +35,13 @@ class OpenedSamples : public SharedSamples {
     TrainTest data;
   };
 
-  static std::string KeyOf(const SimulationRequest& request) {
-    if (request.peers.topology == Topology::kPeers) return PeerDataKey(request);
-    return fmt::format("{}|{}|{}|{}|{}|{}", request.data, request.test.value_or(""),
-                       request.classes.value_or(""), request.model_file, request.job.model->name,
-                       uint64_t{request.fleet.devices} * request.fleet.samples_per_device);
+  template <class Request>
+  TrainTest Open(const std::string& key, const Request& request,
+                 TrainTest (*open)(const Request&)) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = opened_.find(key);
+    if (found != opened_.end()) return found->second.data;
+    return opened_.emplace(key, Opened{request.opened_model, open(request)}).first->second.data;
   }
 
   std::mutex mutex_;

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <stdexcept>
 #include <vector>
 
 #include "sotto/options/nearest.h"
-#include "sotto/options/numbers.h"
 #include "spec/job_spec.h"
 
 namespace sotto::server {
@@ -17,69 +15,73 @@ namespace {
   throw std::invalid_argument(fmt::format("--{} {}: {}", name, text, why));
 }
 
-Json ValueOf(const FieldText& field, const std::string& text) {
-  if (field.or_word != nullptr && text == field.or_word) return text;
-  switch (field.kind) {
-    case Kind::kFlag:
-      if (text == "true" || text == "false") return text == "true";
-      Refuse(field.name, text, "expected true or false");
-    case Kind::kCount: {
-      const std::optional<uint64_t> count = posix::ParseCount(text);
-      if (!count) Refuse(field.name, text, "expected a count");
-      return *count;
-    }
-    case Kind::kReal: {
-      const std::optional<double> real = posix::ParseReal(text);
-      if (!real) Refuse(field.name, text, "expected a number");
-      return *real;
-    }
-    case Kind::kText:
-      break;
+Value ValueOf(const FieldText& field, const std::string& text) {
+  try {
+    return posix::ParseValue(field, text);
+  } catch (const std::invalid_argument& error) {
+    Refuse(field.name, text, error.what());
   }
-  const auto& choices = field.choices;
-  const bool is_choice = choices.empty() || field.or_file != nullptr ||
-                         std::find(choices.begin(), choices.end(), text) != choices.end();
-  if (!is_choice) Refuse(field.name, text, fmt::format("expected {}", fmt::join(choices, ", ")));
-  return text;
 }
 
 void RequireCompany(const FieldText& field, const Settings& settings) {
-  if (field.needs != nullptr && settings.count(field.needs) == 0) {
-    throw std::invalid_argument(fmt::format("--{} needs --{}", field.name, field.needs));
+  for (const char* needed : field.needs) {
+    if (settings.count(needed) > 0) continue;
+    throw std::invalid_argument(fmt::format("--{} needs --{}", field.name, needed));
   }
-  if (field.excludes != nullptr && settings.count(field.excludes) > 0) {
-    throw std::invalid_argument(fmt::format("--{} excludes --{}", field.name, field.excludes));
+  for (const char* excluded : field.excludes) {
+    if (settings.count(excluded) == 0) continue;
+    throw std::invalid_argument(fmt::format("--{} excludes --{}", field.name, excluded));
   }
 }
 
-// Sets the fields of a table that the settings name, in the table's order. Returns how many.
-template <class Request>
-size_t SetFields(const std::vector<Field<Request>>& fields, const Settings& settings,
-                 Request& request) {
-  size_t set = 0;
-  for (const Field<Request>& field : fields) {
+// Sets the fields of a table that the settings name, in the table's order.
+template <class Row, class Request>
+void SetFields(const std::vector<Row>& fields, const Settings& settings, Request& request) {
+  for (const Row& field : fields) {
     const auto setting = settings.find(field.name);
     if (!field.is_option() || setting == settings.end()) continue;
     RequireCompany(field, settings);
-    const Json value = ValueOf(field, setting->second);
-    const bool fits = !field.range || !value.is_number() ||
-                      field.range->ContainsFloat(value.template get<double>());
-    if (!fits) Refuse(field.name, setting->second, "is not in the range " + field.range->Text());
-    Give(field, request, value);
-    ++set;
+    Give(field, request, ValueOf(field, setting->second));
   }
-  return set;
 }
 
-std::vector<std::string> OptionNames() {
-  std::vector<std::string> names;
-  for (const Field<SimulationRequest>& field : SimulationFields()) {
-    if (field.is_option()) names.emplace_back(field.name);
+template <class Row>
+void AddNames(const std::vector<Row>& fields, std::vector<std::string>* names) {
+  for (const Row& field : fields) {
+    if (field.is_option()) names->emplace_back(field.name);
   }
-  for (const Field<JobRequest>& field : JobFields()) {
-    if (field.is_option()) names.emplace_back(field.name);
+}
+
+const std::vector<std::string>& SimulationNames() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    AddNames(SimulationFields(), &names);
+    AddNames(JobFields(), &names);
+    return names;
+  }();
+  return kNames;
+}
+
+const std::vector<std::string>& PeersNames() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    AddNames(PeersFields(), &names);
+    return names;
+  }();
+  return kNames;
+}
+
+bool IsOneOf(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void RequireKnown(const char* command, const std::vector<std::string>& names,
+                  const Settings& settings) {
+  for (const auto& [name, value] : settings) {
+    if (IsOneOf(names, name)) continue;
+    throw std::invalid_argument(fmt::format("`{}` has no option --{}{}", command, name,
+                                            posix::DidYouMean(name, names, "--")));
   }
-  return names;
 }
 
 std::string Quoted(const std::string& text) {
@@ -93,21 +95,22 @@ std::string Quoted(const std::string& text) {
 
 }  // namespace
 
-bool IsSimulationOption(const std::string& name) {
-  static const std::vector<std::string> kNames = OptionNames();
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
-}
+bool IsSimulationOption(const std::string& name) { return IsOneOf(SimulationNames(), name); }
+bool IsPeersOption(const std::string& name) { return IsOneOf(PeersNames(), name); }
 
 SimulationRequest RequestOf(const Settings& settings) {
-  for (const auto& [name, value] : settings) {
-    if (IsSimulationOption(name)) continue;
-    throw std::invalid_argument(fmt::format("`sotto simulate` has no option --{}{}", name,
-                                            posix::DidYouMean(name, OptionNames(), "--")));
-  }
+  RequireKnown("sotto simulate", SimulationNames(), settings);
   SimulationRequest request;
   SetFields(SimulationFields(), settings, request);
   JobRequest& job = request;
   SetFields(JobFields(), settings, job);
+  return request;
+}
+
+PeersRequest PeersRequestOf(const Settings& settings) {
+  RequireKnown("sotto peers simulate", PeersNames(), settings);
+  PeersRequest request;
+  SetFields(PeersFields(), settings, request);
   return request;
 }
 

@@ -5,15 +5,17 @@
 #include <stdexcept>
 #include <thread>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "audit/audit_output.h"
+#include "audit/audit_request.h"
 #include "base/counted.h"
 #include "base/gave_up.h"
 #include "cli/job_options.h"
 #include "lab/audit_peers.h"
+#include "sim/noise_decay.h"
 #include "sim/request_data.h"
+#include "sim/simulation_request.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/signals.h"
@@ -26,19 +28,21 @@
 namespace sotto::server {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr char kEpsilonFooter[] =
     "Runs the job's own encoder, sum, zero updates and release, with a device in it whose update "
     "is\n"
     "far beyond the bound, and measures how well the releases tell that it is there. The defaults\n"
     "take some ten seconds and find a build with half the noise. Exit status: 0 consistent, 1\n"
     "violated, 2 bad usage. See server/AUDIT.md.\n"
-    "Example: sotto audit epsilon --seed 1";
+    "Example: sotto-lab audit epsilon --seed 1";
 
 constexpr char kMembershipFooter[] =
     "Simulates a training, with the options of `sotto simulate`, and attacks its models: after "
     "each\n"
     "round whose number divides by --evaluate-every, and after the last. See server/AUDIT.md.\n"
-    "Example: sotto audit membership --data synthetic --rounds 3 --seed 1";
+    "Example: sotto-lab audit membership --data synthetic --rounds 3 --seed 1";
 
 constexpr char kSensitivityFooter[] =
     "Simulates a training, with the options of `sotto simulate`, and twins of it whose data differ "
@@ -47,7 +51,7 @@ constexpr char kSensitivityFooter[] =
     "its\n"
     "release by more than the plan's bound, or nothing was measured, 2 bad usage. See "
     "server/AUDIT.md.\n"
-    "Example: sotto audit sensitivity --data synthetic --rounds 3 --seed 1";
+    "Example: sotto-lab audit sensitivity --data synthetic --rounds 3 --seed 1";
 
 std::FILE* TextStream(const std::string& json) { return IsStandardOutput(json) ? stderr : stdout; }
 
@@ -117,7 +121,7 @@ EpsilonReport AuditSamplings(const EpsilonAuditRequest& request,
 }
 
 void RunEpsilon(const EpsilonAuditRequest& request) {
-  RequireInRange(EpsilonAuditFields(), request);
+  posix::RequireInRange(EpsilonAuditFields(), request);
   RequireOutput(request.json);
   if (request.repeats % 2 != 0) {
     throw std::invalid_argument(
@@ -141,7 +145,7 @@ template <class Audit>
 class TrainingAudit {
  public:
   explicit TrainingAudit(const SimulationRequest& request)
-      : request_(request), config_(MakeSimulation(request)) {
+      : request_(request), config_(MakeSimulation(WithNoiseDecay(request))) {
     RequireOutputs({JsonOutput(request.json), Csv()}, "",
                    {request.data, request.test.value_or(""), request.model_file,
                     request.initial_model.value_or(""), request.fleet.partition});
@@ -182,7 +186,7 @@ class TrainingAudit {
 };
 
 void RunMembership(const MembershipRequest& request) {
-  RequireInRange(MembershipFields(), request);
+  posix::RequireInRange(MembershipFields(), request);
   TrainingAudit<MembershipAudit> run(request);
   const MembershipAudit audit = AuditMembership(run.config(), run.data(), request.samples,
                                                 run.MustStop, run.ShowsProgress<MembershipRound>());
@@ -190,7 +194,7 @@ void RunMembership(const MembershipRequest& request) {
 }
 
 void RunSensitivity(const SensitivityRequest& request) {
-  RequireInRange(SensitivityFields(), request);
+  posix::RequireInRange(SensitivityFields(), request);
   TrainingAudit<TwinAudit> run(request);
   const TwinAudit audit = AuditTwins(run.config(), run.data(), request.twins, run.MustStop,
                                      run.ShowsProgress<TwinRound>());
@@ -200,30 +204,39 @@ void RunSensitivity(const SensitivityRequest& request) {
   if (!audit.HasMeasured()) throw std::runtime_error("the audit measured nothing, see above");
 }
 
-// Adds a subcommand with a request of its own.
+// The audit's own rows, then those of a simulation.
 template <class Request>
-void AddAudit(CLI::App& audit, const char* name, const char* description, const char* footer,
-              void (*add)(CLI::App&, Request&), void (*run)(const Request&)) {
-  const auto request = std::make_shared<Request>();
-  CLI::App& command = *audit.add_subcommand(name, description);
-  add(command, *request);
-  command.footer(footer);
-  command.callback([request, run] { run(*request); });
+posix::Command TrainingAuditCommand(const char* name, const char* help, const char* footer,
+                                    const std::vector<Field<Request>>& own,
+                                    void (*run)(const Request&)) {
+  posix::CommandFor<Request> command(name, help);
+  command.Takes(own, posix::InGroup(Group::kAudit));
+  TakeJob(SimulationFields(), Group::kFleet, WithoutForTraining(), JobFields(), &command);
+  return command.Footer(footer).Runs(run);
+}
+
+posix::Command EpsilonCommand() {
+  posix::CommandFor<EpsilonAuditRequest> command(
+      "epsilon", "a lower bound on epsilon from many releases, beside the claim");
+  TakeJob(EpsilonAuditFields(), Group::kAudit, WithoutForEpsilon(), JobFields(), &command);
+  return command.Footer(kEpsilonFooter).Runs(RunEpsilon);
 }
 
 }  // namespace
 
-void AddAuditCommand(CLI::App& app) {
-  CLI::App& audit = *app.add_subcommand(
-      "audit", "measure a job's privacy: attacks, and lower bounds beside its claims");
-  audit.require_subcommand(1);
-  AddAudit(audit, "epsilon", "a lower bound on epsilon from many releases, beside the claim",
-           kEpsilonFooter, AddEpsilonAuditOptions, RunEpsilon);
-  AddAudit(audit, "membership", "guess from the loss which samples a training was made from",
-           kMembershipFooter, AddMembershipOptions, RunMembership);
-  AddAudit(audit, "sensitivity", "how far one sample, or one device, moves the models",
-           kSensitivityFooter, AddSensitivityOptions, RunSensitivity);
-  AddAuditPeers(audit);
+posix::Command AuditCommand() {
+  posix::Command audit;
+  audit.name = "audit";
+  audit.help = "measure a job's privacy: attacks, and lower bounds beside its claims";
+  audit.commands = {
+      EpsilonCommand(),
+      TrainingAuditCommand("membership",
+                           "guess from the loss which samples a training was made from",
+                           kMembershipFooter, MembershipFields(), RunMembership),
+      TrainingAuditCommand("sensitivity", "how far one sample, or one device, moves the models",
+                           kSensitivityFooter, SensitivityFields(), RunSensitivity),
+      PeersAuditCommand()};
+  return audit;
 }
 
 }  // namespace sotto::server

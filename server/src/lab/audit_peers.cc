@@ -2,18 +2,15 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <thread>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
 #include "audit/peer_audit.h"
 #include "base/counted.h"
-#include "cli/in_range.h"
 #include "sotto/peer/peer_options.h"
 #include "sotto/policy/policies.h"
 #include "sotto/posix/run_key.h"
@@ -36,20 +33,19 @@ constexpr char kFooter[] =
     "well its first publication tells the two apart, beside what is claimed, and whether the "
     "node's\n"
     "decisions tell. Exit status: 0 consistent, 1 violated, 2 bad usage. See server/AUDIT.md.\n"
-    "Example: sotto audit peers --share coin:0.5 --seed 1";
+    "Example: sotto-lab audit peers --share coin:0.5 --seed 1";
 
 struct Request {
+  Request() {
+    options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  }
+
   PeerAuditOptions options;
-  std::string rule = "average";
   std::optional<uint64_t> seed;
   std::string json;
 };
 
-PeerRule RuleOf(const std::string& name) {
-  return name == "average"  ? PeerRule::kAverage
-         : name == "shared" ? PeerRule::kShared
-                            : PeerRule::kAccumulate;
-}
+constexpr auto Row = posix::RowOf<Request>;
 
 std::string DescribePublications(const PeerAudit& audit) {
   std::string text = fmt::format(
@@ -83,7 +79,7 @@ std::string DescribeDecisions(const PeerAudit& audit) {
 }
 
 std::string Describe(const PeerAuditOptions& options, const PeerAudit& audit) {
-  std::string text = fmt::format("{}, rule {}\n", options.share, posix::NameOf(options.rule));
+  std::string text = fmt::format("{}, rule {}\n", options.share, Name(options.rule));
   text += audit.tests.empty()
               ? fmt::format("publications: no claim to audit. {}\n", audit.statement.refusal)
               : DescribePublications(audit);
@@ -101,7 +97,7 @@ Json ToJson(const MeasuredEpsilon& measured) {
 
 Json ToJson(const PeerAuditOptions& options, const PeerAudit& audit) {
   Json json = {{"share", options.share},
-               {"rule", posix::NameOf(options.rule)},
+               {"rule", Name(options.rule)},
                {"publication_steps", options.publication_steps},
                {"repeats", options.repeats},
                {"error", options.error},
@@ -129,8 +125,7 @@ Json ToJson(const PeerAuditOptions& options, const PeerAudit& audit) {
 
 void Run(const Request& request) {
   RequireOutputs({JsonOutput(request.json)}, "");
-  PeerAuditOptions options = request.options;
-  options.rule = RuleOf(request.rule);
+  const PeerAuditOptions& options = request.options;
   const Progress progress(100, posix::StandardErrorIsTerminal());
   const PeerAudit audit = AuditPeers(options, posix::RunKey(request.seed), [&](double done) {
     const auto percent = static_cast<size_t>(done * 100);
@@ -144,47 +139,46 @@ void Run(const Request& request) {
                   Counted(audit.violations.size(), "violation")));
 }
 
+std::vector<posix::Field<Request>> Fields() {
+  const auto at = [](auto member) {
+    return [member](auto& request) -> auto& { return request.options.*member; };
+  };
+  using Options = PeerAuditOptions;
+  return {
+      Row("share", "when a node publishes: " + SharePolicyNames()).Asked(at(&Options::share)),
+      Row("rule", "how a node combines its model with the newest one")
+          .OneOf(PeerRule::kAverage, PeerRule::kShared, PeerRule::kAccumulate)
+          .Asked(at(&Options::rule)),
+      Row("publication-steps", "steps of a publication; above 1 for rule shared or accumulate")
+          .Within({1, 8})
+          .Asked(at(&Options::publication_steps)),
+      Row("epsilon", "epsilon for which the noise is calibrated")
+          .Within({1e-3, 1e3})
+          .Asked(at(&Options::epsilon)),
+      Row("delta", "delta of that epsilon").Within({1e-12, 0.5}).Asked(at(&Options::delta)),
+      Row("repeats", "publications with either sample")
+          .Within({1000, 1e9})
+          .Asked(at(&Options::repeats)),
+      Row("nodes", "nodes whose decisions are compared").Within({1, 1e6}).Asked(at(&Options::keys)),
+      Row("error", "chance that a sound build is called one that is not")
+          .Within({1e-9, 0.1})
+          .Asked(at(&Options::error)),
+      Row("threads", "threads of this process; the results do not depend on them")
+          .Within({1, 1024})
+          .Asked(at(&Options::threads)),
+      Row("seed", "repeat the audit bit for bit").ByDefault("random").Asked(&Request::seed),
+      Row("json", "write the results to this file; - is standard output").Asked(&Request::json),
+  };
+}
+
 }  // namespace
 
-void AddAuditPeers(CLI::App& audit) {
-  const auto request = std::make_shared<Request>();
-  PeerAuditOptions& o = request->options;
-  o.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  CLI::App& command = *audit.add_subcommand(
-      "peers", "nodes without a server: what publications and decisions tell of one sample");
-  command.add_option("--share", o.share, "when nodes publish: " + SharePolicyNames())
-      ->capture_default_str();
-  command.add_option("--rule", request->rule, "how nodes combine models")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"average", "shared", "accumulate"}));
-  command
-      .add_option("--publication-steps", o.publication_steps,
-                  "steps of a publication; above 1 for rule shared or accumulate")
-      ->capture_default_str()
-      ->check(InRange({1, 8}));
-  command.add_option("--epsilon", o.epsilon, "for which the noise is calibrated")
-      ->capture_default_str()
-      ->check(InRange({1e-3, 1e3}));
-  command.add_option("--delta", o.delta, "at which")
-      ->capture_default_str()
-      ->check(InRange({1e-12, 0.5}));
-  command.add_option("--repeats", o.repeats, "publications with either sample")
-      ->capture_default_str()
-      ->check(InRange({1000, 1e9}));
-  command.add_option("--nodes", o.keys, "nodes whose decisions are compared")
-      ->capture_default_str()
-      ->check(InRange({1, 1e6}));
-  command.add_option("--error", o.error, "chance that a sound build is called one that is not")
-      ->capture_default_str()
-      ->check(InRange({1e-9, 0.1}));
-  command.add_option("--threads", o.threads, "threads; results are the same")
-      ->capture_default_str()
-      ->check(InRange({1, 1024}));
-  command.add_option("--seed", request->seed, "repeat the audit bit for bit");
-  command.add_option("--json", request->json,
-                     "write the results to this file; - is standard output");
-  command.footer(kFooter);
-  command.callback([request] { Run(*request); });
+posix::Command PeersAuditCommand() {
+  return posix::CommandFor<Request>(
+             "peers", "nodes without a server: what publications and decisions tell of one sample")
+      .Takes(Fields())
+      .Footer(kFooter)
+      .Runs(Run);
 }
 
 }  // namespace sotto::server

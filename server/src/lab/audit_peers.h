@@ -1,15 +1,12 @@
-// `sotto audit peers`. Part of sotto::server/lab.
+// `sotto-lab audit peers`. Part of sotto::server/lab.
 #ifndef SOTTO_LAB_AUDIT_PEERS_H_
 #define SOTTO_LAB_AUDIT_PEERS_H_
 
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
-// Adds the subcommand to `sotto audit`.
-void AddAuditPeers(CLI::App& audit);
+posix::Command PeersAuditCommand();
 
 }  // namespace sotto::server
 

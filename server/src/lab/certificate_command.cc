@@ -2,11 +2,10 @@
 
 #include <chrono>
 #include <fmt/format.h>
-#include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "certificate/certificate.h"
@@ -77,11 +76,15 @@ Json ToJson(const CertificateRun& run) {
           {"wall_seconds", run.wall_seconds}};
 }
 
-void RunCertificate(const std::string& json_path) {
-  RequireOutput(json_path);
+struct CertificateOptions {
+  std::string json;
+};
+
+void RunCertificate(const CertificateOptions& o) {
+  RequireOutput(o.json);
   const CertificateRun run = Prove();
-  fmt::print(IsStandardOutput(json_path) ? stderr : stdout, "{}", Describe(run));
-  WriteJson(json_path, ToJson(run));
+  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(run));
+  WriteJson(o.json, ToJson(run));
   if (!run.holds()) {
     throw std::runtime_error("the constants of sotto/certificate.h promise more than is proved");
   }
@@ -89,12 +92,15 @@ void RunCertificate(const std::string& json_path) {
 
 }  // namespace
 
-void AddCertificateCommand(CLI::App& inspect) {
-  CLI::App& command = *inspect.add_subcommand(
-      "certificate", "prove how close the dither's noise is to the Gaussian");
-  const auto json_path = std::make_shared<std::string>();
-  command.add_option("--json", *json_path, "write the bounds to this file; - is standard output");
-  command.callback([json_path] { RunCertificate(*json_path); });
+posix::Command CertificateCommand() {
+  const std::vector<posix::Field<CertificateOptions>> fields = {
+      posix::RowOf<CertificateOptions>("json",
+                                       "write the bounds to this file; - is standard output")
+          .Asked(&CertificateOptions::json)};
+  return posix::CommandFor<CertificateOptions>(
+             "certificate", "prove how close the dither's noise is to the Gaussian")
+      .Takes(fields)
+      .Runs(RunCertificate);
 }
 
 }  // namespace sotto::server

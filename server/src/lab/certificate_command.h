@@ -2,13 +2,11 @@
 #ifndef SOTTO_LAB_CERTIFICATE_COMMAND_H_
 #define SOTTO_LAB_CERTIFICATE_COMMAND_H_
 
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
-void AddCertificateCommand(CLI::App& inspect);
+posix::Command CertificateCommand();
 
 }  // namespace sotto::server
 

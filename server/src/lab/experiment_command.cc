@@ -14,12 +14,10 @@
 #include <thread>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
 #include "base/gave_up.h"
-#include "cli/in_range.h"
 #include "experiment/charts.h"
 #include "experiment/library.h"
 #include "experiment/result_files.h"
@@ -129,7 +127,7 @@ class ExperimentRun {
   void NameStandIn() const {
     if (data_.advice.empty()) return;
     fmt::print(stderr, "{} runs on {}, a stand-in for {}; {}\n", definition_.name, data_.label,
-               definition_.data, data_.advice);
+               definition_.dataset, data_.advice);
   }
 
   // The cells and the commands that repeat their first runs.
@@ -227,39 +225,46 @@ void RunExperiment(ExperimentOptions o) {
   ExperimentRun(o, definition).Do();
 }
 
+std::vector<posix::Field<ExperimentOptions>> Fields() {
+  constexpr auto Row = posix::RowOf<ExperimentOptions>;
+  return {
+      Row("", "an experiment, or FILE.toml of your own; list: all of them")
+          .Argument("NAME")
+          .Required()
+          .Asked(&ExperimentOptions::name),
+      Row("quick", "run a smaller size, for a first look").Asked([](auto& o) -> auto& {
+        return o.grid.is_quick;
+      }),
+      Row("seeds", "runs of each cell, with seeds 1, 2, ...")
+          .Within({1, static_cast<double>(kMostSeedsOfACell)})
+          .ByDefault("the paper's number")
+          .Asked(&ExperimentOptions::seeds),
+      Row("only", "run only the cells AXIS=VALUE[,VALUE...]; may be given for several axes").Asked([
+      ](auto& o) -> auto& { return o.grid.only; }),
+      Row("data-dir", "the folder with the data sets").Asked([](auto& o) -> auto& {
+        return o.grid.data_folder;
+      }),
+      Row("data", "take these samples, by the name that the experiment has for them").Asked([
+      ](auto& o) -> auto& { return o.grid.data; }),
+      Row("out", "folder for the results and the finished runs")
+          .ByDefault("experiments/NAME")
+          .Asked([](auto& o) -> auto& { return o.grid.out; }),
+      Row("jobs", "runs at a time; 0: one a processor; does not change a result")
+          .Within({0, 4096})
+          .Asked(&ExperimentOptions::jobs),
+      Row("dry-run", "print the cells, each with the command of its first run, and run nothing")
+          .Asked(&ExperimentOptions::is_dry_run),
+      Row("markdown", "print the results as Markdown").Asked(&ExperimentOptions::is_markdown),
+  };
+}
+
 }  // namespace
 
-void AddExperimentCommand(CLI::App& app) {
-  const auto o = std::make_shared<ExperimentOptions>();
-  CLI::App& command = *app.add_subcommand(
-      "experiment", "repeat a table or a figure of a paper, and print it beside the paper's");
-  command.add_option("NAME", o->name, "an experiment, or FILE.toml of your own; list: all of them")
-      ->required();
-  command.add_flag("--quick", o->grid.is_quick, "a smaller size, for a first look");
-  command
-      .add_option("--seeds", o->seeds,
-                  "runs of each cell, with seeds 1, 2, ... (default: the "
-                  "paper's number)")
-      ->check(InRange({1, static_cast<double>(kMostSeedsOfACell)}));
-  command
-      .add_option("--only", o->grid.only,
-                  "only the cells AXIS=VALUE[,VALUE...]; may be given for several axes")
-      ->allow_extra_args(false);
-  command.add_option("--data-dir", o->grid.data_folder, "the folder with the data sets");
-  command.add_option("--data", o->grid.data,
-                     "take these samples, by the name that the experiment has for them");
-  command.add_option("--out", o->grid.out,
-                     "folder for the results and the finished runs (default: experiments/NAME)");
-  command
-      .add_option("--jobs", o->jobs,
-                  "runs at a time; 0: one a processor; does not change a "
-                  "result")
-      ->capture_default_str()
-      ->check(InRange({0, 4096}));
-  command.add_flag("--dry-run", o->is_dry_run,
-                   "print the cells, each with the command of its first run, and run nothing");
-  command.add_flag("--markdown", o->is_markdown, "print the results as Markdown");
-  command.callback([o] { RunExperiment(*o); });
+posix::Command ExperimentCommand() {
+  return posix::CommandFor<ExperimentOptions>(
+             "experiment", "repeat a table or a figure of a paper, and print it beside the paper's")
+      .Takes(Fields())
+      .Runs(RunExperiment);
 }
 
 }  // namespace sotto::server

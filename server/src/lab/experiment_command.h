@@ -2,14 +2,11 @@
 #ifndef SOTTO_LAB_EXPERIMENT_COMMAND_H_
 #define SOTTO_LAB_EXPERIMENT_COMMAND_H_
 
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
-// Declares `sotto experiment NAME`, `sotto experiment FILE.toml` and `sotto experiment list`.
-void AddExperimentCommand(CLI::App& app);
+posix::Command ExperimentCommand();
 
 }  // namespace sotto::server
 

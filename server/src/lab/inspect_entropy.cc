@@ -7,11 +7,9 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "certificate/entropy.h"
-#include "cli/in_range.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/run_key.h"
@@ -115,30 +113,37 @@ void RunEntropy(const EntropyOptions& o) {
                      {"entropy_bits_per_coordinate", entropy}});
 }
 
+std::vector<posix::Field<EntropyOptions>> Fields() {
+  constexpr auto Row = posix::RowOf<EntropyOptions>;
+  return {
+      Row("distribution", "distribution of the update's coordinates")
+          .OneOfNames({"normal", "laplace"})
+          .Asked(&EntropyOptions::distribution),
+      Row("scale", "deviation of the coordinates over that of the noise")
+          .Within({1e-4, 100})
+          .Asked(&EntropyOptions::scale),
+      Row("coordinates", "coordinates of one update")
+          .Within({1, 10000000})
+          .Asked(&EntropyOptions::coordinates),
+      Row("coding", "how updates become bytes")
+          .OneOfNames({"range", "fixed"})
+          .Asked(&EntropyOptions::coding),
+      Row("padding", "bytes whose multiples the sizes are; 0: none")
+          .Within({0, kMaxPadding})
+          .Asked(&EntropyOptions::padding),
+      Row("seed", "seed of the first of 20 updates").Asked(&EntropyOptions::seed),
+      Row("json", "write the figures to this file; - is standard output")
+          .Asked(&EntropyOptions::json),
+  };
+}
+
 }  // namespace
 
-void AddInspectEntropyCommand(CLI::App& inspect) {
-  const auto o = std::make_shared<EntropyOptions>();
-  CLI::App& command = *inspect.add_subcommand(
-      "entropy", "encode made-up updates and compare their size with the least possible");
-  command.add_option("--distribution", o->distribution, "of the update's coordinates")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"normal", "laplace"}));
-  command.add_option("--scale", o->scale, "their deviation over that of the noise")
-      ->capture_default_str()
-      ->check(InRange({1e-4, 100}));
-  command.add_option("--coordinates", o->coordinates, "of one update")
-      ->capture_default_str()
-      ->check(InRange({1, 10000000}));
-  command.add_option("--coding", o->coding, "range or fixed")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"range", "fixed"}));
-  command.add_option("--padding", o->padding, "bytes whose multiples the sizes are; 0: none")
-      ->capture_default_str()
-      ->check(InRange({0, kMaxPadding}));
-  command.add_option("--seed", o->seed, "of the first of 20 updates")->capture_default_str();
-  command.add_option("--json", o->json, "write the figures to this file; - is standard output");
-  command.callback([o] { RunEntropy(*o); });
+posix::Command InspectEntropyCommand() {
+  return posix::CommandFor<EntropyOptions>(
+             "entropy", "encode made-up updates and compare their size with the least possible")
+      .Takes(Fields())
+      .Runs(RunEntropy);
 }
 
 }  // namespace sotto::server

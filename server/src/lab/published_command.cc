@@ -2,18 +2,16 @@
 
 #include <cmath>
 #include <fmt/format.h>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
-#include "cli/account_command.h"
+#include "cli/account_answer.h"
 #include "cli/account_options.h"
 #include "plans/calibration.h"
 #include "published/asymptotic.h"
@@ -49,25 +47,19 @@ Value Required(const std::optional<Value>& value, const char* option) {
                   option));
 }
 
-std::optional<double> IfSet(double value) {
-  return value > 0 ? std::optional<double>(value) : std::nullopt;
-}
-
 privacy::NoisyMethods NoisyMethodsOf(const PublishedOptions& o) {
-  const privacy::StepBound& bound = o.terms.bound;
   privacy::NoisyMethods methods;
   privacy::NoisyTraining& training = methods.training;
   training.devices = *o.devices;
   training.participants = training.devices;
   training.rounds = Required(o.rounds, "--rounds");
-  if (bound.steps > 0) training.local_steps = bound.steps;
-  if (bound.steps <= 0) Required(std::optional<int64_t>(), "--local-steps");
-  training.learning_rate = Required(IfSet(static_cast<double>(o.learning_rate)), "--learning-rate");
-  training.gradient_clip_l2 =
-      Required(IfSet(static_cast<double>(o.gradient_clip)), "--gradient-clip");
+  training.local_steps = Required(o.local_steps, "--local-steps");
+  training.learning_rate = static_cast<double>(Required(o.learning_rate, "--learning-rate"));
+  if (!(o.gradient_clip > 0)) Required(std::optional<double>(), "--gradient-clip");
+  training.gradient_clip_l2 = static_cast<double>(o.gradient_clip);
   training.noise_sigma = Required(o.noise_sigma, "--noise-sigma");
   methods.smoothness = Required(o.smoothness, "--smoothness");
-  methods.proximal = IfSet(static_cast<double>(o.proximal));
+  if (o.proximal > 0) methods.proximal = static_cast<double>(o.proximal);
   methods.constant = o.constant;
   return methods;
 }
@@ -75,7 +67,7 @@ privacy::NoisyMethods NoisyMethodsOf(const PublishedOptions& o) {
 // Rounds like the first one of the options.
 privacy::GaussianRounds FirstRounds(const AccountOptions& o) {
   AccountOptions alike = o;
-  alike.terms = {};
+  alike.noise_decay = 1;
   alike.gradient_clip = 0;
   if (!o.is_fleet()) return RoundsOf(alike, AccountQuestion::kEpsilon).front();
   const privacy::Plan plan = NoisyFleetPlan(o, privacy::Accountant());
@@ -96,7 +88,7 @@ void AddRounds(const PublishedOptions& o, std::vector<privacy::PublishedFigure>*
         "the figures of DP-Fed-LS and Gau-LRQ are for sampled rounds; give --sampling "
         "uniform or poisson, or describe Noisy-FedAvg by --devices");
   }
-  const double tau = o.terms.noise_decay;
+  const double tau = o.noise_decay;
   if (tau == 1) figures->push_back(privacy::CompareDpFedLs(rounds, DeltaOf(o)));
   if (!o.cohort) return;
   rounds.noise_multiplier /= privacy::DynamicNoiseFactors(rounds.rounds, tau).front();
@@ -114,19 +106,25 @@ nlohmann::ordered_json EpsilonToJson(const std::optional<double>& epsilon) {
   return epsilon ? Finite(*epsilon) : nlohmann::ordered_json(nullptr);
 }
 
-void AddNoisyOptions(CLI::App& command, PublishedOptions& o) {
+std::vector<posix::Field<PublishedOptions>> NoisyFields() {
   constexpr char kNoisy[] = "What papers print of Noisy-FedAvg and Noisy-FedProx";
-  CLI::Option* devices =
-      command.add_option("--devices", o.devices,
-                         "all take part in every round, m; with --noise-sigma, --rounds and the "
-                         "options of rounds that differ");
-  devices->group(kNoisy);
-  const auto add = [&](const char* name, auto& value, const char* help) {
-    command.add_option(name, value, help)->needs(devices)->group(kNoisy);
+  constexpr auto Row = posix::RowOf<PublishedOptions>;
+  return {
+      Row("devices",
+          "devices of the fleet, m; all take part in every round; with --noise-sigma, --rounds and "
+          "the options of rounds that differ")
+          .In(kNoisy)
+          .Asked(&PublishedOptions::devices),
+      Row("smoothness", "smoothness of the loss, L")
+          .In(kNoisy)
+          .Needs("devices")
+          .Asked(&PublishedOptions::smoothness),
+      Row("constant", "c of Theorem 12 (b) and z of 12 (d)")
+          .In(kNoisy)
+          .ByDefault("the least for which the rates are covered")
+          .Needs("devices")
+          .Asked(&PublishedOptions::constant),
   };
-  add("--smoothness", o.smoothness, "of the loss, L");
-  add("--constant", o.constant,
-      "c of Theorem 12 (b) and z of 12 (d); default: the least for which the rates are covered");
 }
 
 std::vector<privacy::PublishedFigure> PublishedFigures(const PublishedOptions& o) {
@@ -182,26 +180,26 @@ nlohmann::ordered_json PublishedToJson(const std::vector<privacy::PublishedFigur
 void RunPublished(const PublishedOptions& o) {
   RequireOutput(o.json);
   AccountOptions meant = o;
-  if (!o.describes_rounds()) meant.sampling = privacy::Name(privacy::Sampling::kFull);
-  nlohmann::ordered_json comparison = StartComparison(meant);
-  const std::string sound = o.describes_rounds() ? AddAccountants(o, &comparison) : "";
+  if (!o.describes_rounds()) meant.sampling = privacy::Sampling::kFull;
+  Comparison comparison = StartComparison(meant);
+  if (o.describes_rounds()) AddAccountants(o, &comparison);
   const std::vector<privacy::PublishedFigure> figures = PublishedFigures(o);
-  comparison["published"] = PublishedToJson(figures);
-  Print(o, sound + DescribePublished(o, figures), comparison);
+  comparison.json["published"] = PublishedToJson(figures);
+  Print(o, comparison.text + DescribePublished(o, figures), comparison.json);
 }
 
 }  // namespace
 
-void AddPublishedCommand(CLI::App& app) {
-  const auto o = std::make_shared<PublishedOptions>();
-  CLI::App& command = *app.add_subcommand(
-      "published", "the epsilons that papers print, each beside a sound one and a verdict");
-  AddAccountOptions(command, AccountQuestion::kEpsilon, *o);
-  AddNoisyOptions(command, *o);
-  command.footer(
-      "Example: sotto-lab published --sampling uniform --noise-multiplier 1 --rate 0.05 --rounds "
-      "30 --delta 1e-5");
-  command.callback([o] { RunPublished(*o); });
+posix::Command PublishedCommand() {
+  return posix::CommandFor<PublishedOptions>(
+             "published", "the epsilons that papers print, each beside a sound one and a verdict")
+      .Takes(AccountFields(),
+             posix::Both(TakenBy(AccountQuestion::kEpsilon), posix::Without({"accountant"})))
+      .Takes(NoisyFields())
+      .Footer(
+          "Example: sotto-lab published --sampling uniform --noise-multiplier 1 --rate 0.05 "
+          "--rounds 30 --delta 1e-5")
+      .Runs(RunPublished);
 }
 
 }  // namespace sotto::server

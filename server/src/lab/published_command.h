@@ -6,13 +6,11 @@
 #ifndef SOTTO_LAB_PUBLISHED_COMMAND_H_
 #define SOTTO_LAB_PUBLISHED_COMMAND_H_
 
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
-void AddPublishedCommand(CLI::App& app);
+posix::Command PublishedCommand();
 
 }  // namespace sotto::server
 

@@ -11,12 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
 #include "base/gave_up.h"
-#include "cli/in_range.h"
 #include "data/catalog.h"
 #include "sotto/data/device_share.h"
 #include "sotto/data/partitions.h"
@@ -57,6 +55,8 @@ struct SwarmRequest {
   std::optional<uint64_t> seed;
   std::string json;
 };
+
+constexpr auto Row = posix::RowOf<SwarmRequest>;
 
 std::vector<Device> ReadKeys(const std::string& folder) {
   std::vector<std::string> paths;
@@ -206,93 +206,97 @@ void RunSwarmCommand(const SwarmRequest& o) {
   }
 }
 
-void AddDevices(CLI::App& command, SwarmRequest& o) {
-  CLI::Option* store =
-      command.add_option("--store", o.store, "take the keys of this store, also beside its server");
-  command.add_option("--keys", o.keys, "or the key files NAME.key of this folder")->excludes(store);
-  command.add_option("--devices", o.devices, "the first N of them (default: all)")
-      ->check(InRange({1, kMostDevices}));
-  command.add_option("--model", o.model, "model by name, or a file: FILE.toml")
-      ->capture_default_str();
-  CLI::Option* train = command.add_flag(
-      "--train", o.train,
-      "train on a share of --data; without it devices hold no samples and send zeros, with noise");
-  command.add_option("--data", o.data, "samples, as for `sotto simulate`")
-      ->capture_default_str()
-      ->needs(train);
-  command.add_option("--partition", o.partition, "how they are dealt out: " + PartitionNames())
-      ->capture_default_str()
-      ->needs(train);
-  command.add_option("--samples-per-device", o.samples_per_device, "samples on each device")
-      ->capture_default_str()
-      ->needs(train)
-      ->check(InRange({1, 1000000}));
+std::vector<posix::Field<SwarmRequest>> Devices() {
+  return {
+      Row("store", "take the keys of this store, also beside its server")
+          .Asked(&SwarmRequest::store),
+      Row("keys", "or take the key files NAME.key of this folder")
+          .Excludes("store")
+          .Asked(&SwarmRequest::keys),
+      Row("devices", "take the first N of them")
+          .Within({1, kMostDevices})
+          .ByDefault("all")
+          .Asked(&SwarmRequest::devices),
+      Row("model", "model by name, or a file: FILE.toml").Asked(&SwarmRequest::model),
+      Row("train",
+          "train on a share of --data; without it devices hold no samples and send zeros, with "
+          "noise")
+          .Asked(&SwarmRequest::train),
+      Row("data", "samples, as for `sotto simulate`").Needs("train").Asked(&SwarmRequest::data),
+      Row("partition", "how samples are dealt out: " + PartitionNames())
+          .Needs("train")
+          .Asked(&SwarmRequest::partition),
+      Row("samples-per-device", "samples on each device")
+          .Needs("train")
+          .Within({1, 1000000})
+          .Asked(&SwarmRequest::samples_per_device),
+  };
 }
 
-void AddNetwork(CLI::App& command, SwarmRequest& o) {
-  SwarmOptions& s = o.swarm;
-  command.add_option("--server", o.server, "HOST:PORT")->capture_default_str();
-  command
-      .add_option("--addresses", o.addresses,
-                  "connect from so many addresses of 127.0.0.0/8, since a server limits the "
-                  "handshakes of one (default: one for 64 devices)")
-      ->check(InRange({1, 1000000}));
-  command.add_option("--threads", s.threads, "threads, each with an event loop")
-      ->capture_default_str()
-      ->check(InRange({1, 256}));
-  command.add_option("--connect-rate", s.connect_rate, "devices a second that begin to connect")
-      ->capture_default_str()
-      ->check(InRange({0.1, 1e6}));
-  command.add_option("--max-frame", s.max_frame, "the most bytes of a message to a device")
-      ->capture_default_str()
-      ->check(InRange({kMinMaxFrame, kMaxMaxFrame}));
-  command.add_option("--hold", o.hold_s, "seconds for which the server may hold its answer")
-      ->capture_default_str()
-      ->check(InRange({0, 50}));
+std::vector<posix::Field<SwarmRequest>> Network() {
+  return {
+      Row("server", "HOST:PORT of the server").Asked(&SwarmRequest::server),
+      Row("addresses",
+          "connect from so many addresses of 127.0.0.0/8, since a server limits the handshakes of "
+          "one")
+          .Within({1, 1000000})
+          .ByDefault("one for 64 devices")
+          .Asked(&SwarmRequest::addresses),
+      Row("threads", "threads, each with an event loop").Within({1, 256}).Asked([
+      ](auto& o) -> auto& { return o.swarm.threads; }),
+      Row("connect-rate", "devices a second that begin to connect").Within({0.1, 1e6}).Asked([
+      ](auto& o) -> auto& { return o.swarm.connect_rate; }),
+      Row("max-frame", "the most bytes of a message to a device")
+          .Within({kMinMaxFrame, kMaxMaxFrame})
+          .Asked([](auto& o) -> auto& { return o.swarm.max_frame; }),
+      Row("hold", "seconds for which the server may hold its answer")
+          .Within({0, 50})
+          .Asked(&SwarmRequest::hold_s),
+  };
 }
 
-void AddFaults(CLI::App& command, SwarmRequest& o) {
-  FaultOptions& f = o.swarm.faults;
-  command.add_option("--latency", f.latency_ms, "ms before each request, 50 % more or less")
-      ->capture_default_str()
-      ->check(InRange({0, 60000}));
-  command
-      .add_option("--drop-out", f.drop_out,
-                  "chance that a drawn device hangs up before its upload, and comes back after 1 "
-                  "to 3 seconds")
-      ->capture_default_str()
-      ->check(InRange({0, 1}));
-  command.add_option("--corrupt", f.corrupt, "chance that a byte of an update is damaged")
-      ->capture_default_str()
-      ->check(InRange({0, 1}));
-  command
-      .add_option("--slow", f.slow_bytes_s,
-                  "bytes a second of a device, in each direction; 0: as fast as it goes")
-      ->capture_default_str();
+std::vector<posix::Field<SwarmRequest>> Faults() {
+  return {
+      Row("latency", "ms before each request, 50 % more or less").Within({0, 60000}).Asked([
+      ](auto& o) -> auto& { return o.swarm.faults.latency_ms; }),
+      Row("drop-out",
+          "chance that a drawn device hangs up before its upload, and comes back after 1 to 3 "
+          "seconds")
+          .Within({0, 1})
+          .Asked([](auto& o) -> auto& { return o.swarm.faults.drop_out; }),
+      Row("corrupt", "chance that a byte of an update is damaged").Within({0, 1}).Asked([
+      ](auto& o) -> auto& { return o.swarm.faults.corrupt; }),
+      Row("slow", "bytes a second of a device, in each direction; 0: as fast as it goes").Asked([
+      ](auto& o) -> auto& { return o.swarm.faults.slow_bytes_s; }),
+  };
 }
 
-void AddRun(CLI::App& command, SwarmRequest& o) {
-  command.add_option("--duration", o.swarm.duration_s, "seconds; 0: until the job is done")
-      ->capture_default_str()
-      ->check(InRange({0, 1e7}));
-  command.add_option("--seed", o.seed, "of the faults and of the shares of --data; no secret");
-  command.add_option("--json", o.json, "write the figures to this file; - is standard output");
+std::vector<posix::Field<SwarmRequest>> Run() {
+  return {
+      Row("duration", "seconds that the load lasts; 0: until the job is done")
+          .Within({0, 1e7})
+          .Asked([](auto& o) -> auto& { return o.swarm.duration_s; }),
+      Row("seed", "seed of the faults and of the shares of --data; no secret")
+          .Asked(&SwarmRequest::seed),
+      Row("json", "write the figures to this file; - is standard output")
+          .Asked(&SwarmRequest::json),
+  };
 }
 
 }  // namespace
 
-void AddSwarmCommand(CLI::App& app) {
-  const auto o = std::make_shared<SwarmRequest>();
-  CLI::App& command = *app.add_subcommand(
-      "swarm", "load a server with thousands of simulated devices over the network");
-  AddDevices(command, *o);
-  AddNetwork(command, *o);
-  AddFaults(command, *o);
-  AddRun(command, *o);
-  command.footer(
-      "Exit status: 0 the job is done, the time is over or Ctrl-C; 1 it failed, for example no\n"
-      "server; 2 bad usage; 3 the server never accepted an update");
-  command.callback([o] { RunSwarmCommand(*o); });
+posix::Command SwarmCommand() {
+  return posix::CommandFor<SwarmRequest>(
+             "swarm", "load a server with thousands of simulated devices over the network")
+      .Takes(Devices())
+      .Takes(Network())
+      .Takes(Faults())
+      .Takes(Run())
+      .Footer(
+          "Exit status: 0 the job is done, the time is over or Ctrl-C; 1 it failed, for example "
+          "no\n"
+          "server; 2 bad usage; 3 the server never accepted an update")
+      .Runs(RunSwarmCommand);
 }
 
 }  // namespace sotto::server

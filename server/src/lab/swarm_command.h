@@ -3,13 +3,11 @@
 #ifndef SOTTO_LAB_SWARM_COMMAND_H_
 #define SOTTO_LAB_SWARM_COMMAND_H_
 
-namespace CLI {
-class App;
-}
+#include "sotto/options/command.h"
 
 namespace sotto::server {
 
-void AddSwarmCommand(CLI::App& app);
+posix::Command SwarmCommand();
 
 }  // namespace sotto::server
 

@@ -1,7 +1,7 @@
 // Whether a stranger has said what a TLS client says first. Part of sotto::server/net.
 //
-// A TLS session costs 46 kB. A server makes one only for a peer that has sent a whole ClientHello;
-// until then it keeps the bytes that came, at most kMaxClientHello of them.
+// A TLS session costs 46 kB. A server makes one only for a client that has sent a whole
+// ClientHello; until then it keeps the bytes that came, at most kMaxClientHello of them.
 //
 // Pure functions: safe from any thread.
 #ifndef SOTTO_NET_CLIENT_HELLO_H_

@@ -32,7 +32,7 @@ void Connection::Respond(const Reply& reply, uint64_t now_ms) {
   std::vector<uint8_t> bytes(kFrameHeaderSize + most);
   size_t size = 0;
   if (EncodeReply(fitting, max_frame_, {bytes.data(), bytes.size()}, &size) != Status::kOk) {
-    Fail("the answer does not fit the peer's frame");
+    Fail("the answer does not fit the client's frame");
     return;
   }
   request_ = {};

@@ -21,7 +21,7 @@ class Connection final : public FrameConnection {
  private:
   void OnFrame(ByteSpan body) override;
 
-  uint32_t max_frame_ = kMinMaxFrame;  // of both sides, after the peer's Hello
+  uint32_t max_frame_ = kMinMaxFrame;  // of both sides, after the client's Hello
   Request request_;
 };
 

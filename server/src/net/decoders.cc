@@ -1,8 +1,8 @@
 // Answers that are made in the pool: see loop.h. Part of sotto::server/net.
 //
 // The last bytes of an update are answered when it is decoded. A decoder makes the answers of
-// several peers with one piece of work in the pool: those whose bytes came in one turn of the loop,
-// or while all decoders were busy.
+// several clients with one piece of work in the pool: those whose bytes came in one turn of the
+// loop, or while all decoders were busy.
 #include <algorithm>
 #include <new>
 
@@ -15,18 +15,18 @@ constexpr size_t kMostAnswers = 16;  // of one piece of work; the first one wait
 
 }  // namespace
 
-void Server::Loop::AnswerInPool(Peer& peer) {
-  peer.session->working = true;
-  undecoded_.push_back(&peer);
+void Server::Loop::AnswerInPool(Client& client) {
+  client.session->working = true;
+  undecoded_.push_back(&client);
 }
 
 // Deals the waiting answers out to the idle decoders.
 void Server::Loop::StartDecoders() {
-  auto idle = static_cast<size_t>(std::count_if(decoders_.begin(), decoders_.end(),
-                                                [](const Decoder& d) { return d.peers.empty(); }));
+  auto idle = static_cast<size_t>(std::count_if(
+      decoders_.begin(), decoders_.end(), [](const Decoder& d) { return d.clients.empty(); }));
   for (Decoder& decoder : decoders_) {
     if (undecoded_.empty()) return;
-    if (!decoder.peers.empty()) continue;
+    if (!decoder.clients.empty()) continue;
     StartDecoder(decoder, (undecoded_.size() + idle - 1) / idle);
     --idle;
   }
@@ -34,13 +34,13 @@ void Server::Loop::StartDecoders() {
 
 void Server::Loop::StartDecoder(Decoder& decoder, size_t most) {
   const auto end = undecoded_.begin() + static_cast<ptrdiff_t>(std::min(most, kMostAnswers));
-  decoder.peers.assign(undecoded_.begin(), end);
+  decoder.clients.assign(undecoded_.begin(), end);
   undecoded_.erase(undecoded_.begin(), end);
   decoder.work.data = &decoder;
   uv_queue_work(
       &loop_, &decoder.work,
       [](uv_work_t* work) {
-        for (Peer* peer : static_cast<Decoder*>(work->data)->peers) AskJob(*peer);
+        for (Client* client : static_cast<Decoder*>(work->data)->clients) AskJob(*client);
       },
       [](uv_work_t* work, int) {
         auto* done = static_cast<Decoder*>(work->data);
@@ -50,23 +50,23 @@ void Server::Loop::StartDecoder(Decoder& decoder, size_t most) {
 
 void Server::Loop::OnDecoded(Decoder& decoder) {
   const LoopMonitor::Piece piece(monitor_, LoopWork::kRequest);
-  for (Peer* peer : decoder.peers) {
-    peer->session->working = false;
+  for (Client* client : decoder.clients) {
+    client->session->working = false;
     try {
-      Respond(*peer);
-      Pump(*peer);
+      Respond(*client);
+      Pump(*client);
     } catch (const std::bad_alloc&) {
-      Close(*peer, "no memory");
+      Close(*client, "no memory");
     }
-    Reap(*peer);
+    Reap(*client);
   }
-  decoder.peers.clear();
+  decoder.clients.clear();
   StartDecoders();
 }
 
 // The loop stops: nobody waits for these answers any more.
 void Server::Loop::ForgetUndecoded() {
-  for (Peer* peer : undecoded_) peer->session->working = false;
+  for (Client* client : undecoded_) client->session->working = false;
   undecoded_.clear();
 }
 

@@ -5,7 +5,7 @@
 namespace sotto::server {
 namespace {
 
-// The most bytes of input that TLS has not taken; a peer that sends more is closed.
+// The most bytes of input that TLS has not taken; a client that sends more is closed.
 constexpr size_t kMaxInput = 65536;
 
 struct StateRule {

@@ -2,16 +2,16 @@
 // (connection.h and peer_connection.h say which). Part of sotto::server/net.
 //
 //   handshake --TLS done--> request --a whole frame--> answering --RespondFrame()--> request
-//        any state --error, deadline, peer gone--> closed
+//        any state --error, deadline, client gone--> closed
 //
 // A connection begins with a whole ClientHello (client_hello.h), since it costs 46 kB. The table
 // kConnectionStates in frame_connection.cc says what each state waits for, and how long. The memory
 // of a connection is bounded: one frame in, one frame out, and the buffers of TLS; between its
 // messages it has those of TLS alone. A handshake takes milliseconds of computing, so bytes of a
 // handshake are only stored until ContinueHandshake(); the caller decides when there is time for
-// it. A peer that cannot complete TLS with a registered device's key never reaches a frame. Each
-// state that waits for the peer has a deadline. So a peer that stalls, or sends one byte a second,
-// is closed like a peer that is gone.
+// it. A client that cannot complete TLS with a registered device's key never reaches a frame. Each
+// state that waits for the client has a deadline. So a client that stalls, or sends one byte a
+// second, is closed like a client that is gone.
 //
 // One thread at a time.
 #ifndef SOTTO_NET_FRAME_CONNECTION_H_
@@ -44,8 +44,8 @@ class FrameConnection {
   FrameConnection(const FrameConnection&) = delete;
   FrameConnection& operator=(const FrameConnection&) = delete;
 
-  // Takes bytes from the network, all of them. An empty span: the peer closed. In state kHandshake
-  // nothing else happens.
+  // Takes bytes from the network, all of them. An empty span: the client closed. In state
+  // kHandshake nothing else happens.
   void OnBytes(ByteSpan bytes, uint64_t now_ms);
 
   // In state kHandshake: computes with the bytes that came. Takes one flight of the handshake, some

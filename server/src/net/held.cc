@@ -25,26 +25,26 @@ bool Server::Loop::MayHold(const Session& session) const {
          session.reply.kind == Reply::Kind::kWait && !stopping_;
 }
 
-void Server::Loop::Hold(Peer& peer) {
-  Session& session = *peer.session;
+void Server::Loop::Hold(Client& client) {
+  Session& session = *client.session;
   const uint64_t hold_ms = std::min<uint64_t>(session.connection.request().hold_ms, kMostHoldMs);
   session.held_until_ms = now() + hold_ms;
-  held_.insert(peer.id);
+  held_.insert(client.id);
   if (job_->IsComplete()) CloseRound();  // this may be the last device that had to check in
 }
 
 // The job has something new to say: to all held devices at once.
 void Server::Loop::AskForHeld() {
   for (const Id id : held_) {
-    if (Peer* peer = Find(id)) AskJob(*peer);
+    if (Client* client = Find(id)) AskJob(*client);
   }
   for (auto held = held_.begin(); held != held_.end();) {
-    Peer* peer = Find(*held);
-    if (peer != nullptr && MayHold(*peer->session)) {
+    Client* client = Find(*held);
+    if (client != nullptr && MayHold(*client->session)) {
       ++held;
       continue;
     }
-    if (peer != nullptr) told_.push_back(*held);
+    if (client != nullptr) told_.push_back(*held);
     held = held_.erase(held);
   }
   if (job_->IsComplete()) CloseRound();
@@ -55,27 +55,27 @@ bool Server::Loop::AnswerTold() {
   const uint64_t end_ns = uv_hrtime() + kAnswerBudgetNs;
   for (; !told_.empty(); told_.pop_front()) {
     if (uv_hrtime() >= end_ns) return true;
-    Peer* peer = Find(told_.front());
-    if (peer != nullptr) AnswerHeld(*peer);
+    Client* client = Find(told_.front());
+    if (client != nullptr) AnswerHeld(*client);
   }
   return false;
 }
 
-void Server::Loop::AnswerHeld(Peer& peer) {
-  peer.session->held_until_ms = 0;
+void Server::Loop::AnswerHeld(Client& client) {
+  client.session->held_until_ms = 0;
   try {
-    Respond(peer);
-    Pump(peer);
+    Respond(client);
+    Pump(client);
   } catch (const std::bad_alloc&) {
-    Close(peer, "no memory");
+    Close(client, "no memory");
   }
 }
 
 // The device has waited as long as it wanted. It asks again at once.
-void Server::Loop::EndHold(Peer& peer) {
-  held_.erase(peer.id);
-  peer.session->reply.wait_ms = 0;
-  told_.push_back(peer.id);
+void Server::Loop::EndHold(Client& client) {
+  held_.erase(client.id);
+  client.session->reply.wait_ms = 0;
+  told_.push_back(client.id);
 }
 
 }  // namespace sotto::server

@@ -2,13 +2,13 @@
 //
 // server.cc keeps the time, and opens and closes rounds. fleet.cc learns what other processes have
 // changed. held.cc keeps devices waiting that want to. strangers.cc accepts connections and takes
-// them through their handshake. peers.cc reads from devices, answers them and closes connections.
+// them through their handshake. clients.cc reads from devices, answers them and closes connections.
 // decoders.cc has the pool answer the last chunks of updates, several with one piece of work.
 // guest.cc lets another library's loop run in this one.
 // All of it runs on the loop's thread, except two kinds of work in libuv's pool: these answers, and
 // the opening and closing of rounds.
 //
-// Nothing that a peer does makes a turn of the loop long: connections are accepted in batches, a
+// Nothing that a client does makes a turn of the loop long: connections are accepted in batches, a
 // stranger is read once a turn, requests and handshakes compute within budgets of time, and what is
 // left over waits for the next turn.
 #ifndef SOTTO_NET_LOOP_H_
@@ -79,8 +79,8 @@ class Server::Loop {
   };
 
   // One accepted connection. It lives until its handle is closed and no work refers to it.
-  struct Peer {
-    explicit Peer(Loop& owner) : loop(owner) {}
+  struct Client {
+    explicit Client(Loop& owner) : loop(owner) {}
     Loop& loop;
     uv_tcp_t handle{};
     Id id = 0;
@@ -91,13 +91,13 @@ class Server::Loop {
     bool closed = false;
   };
   // Beside it a stranger has some entries in sets and maps.
-  static_assert(sizeof(Peer) <= 512, "a silent stranger must be cheap");
+  static_assert(sizeof(Client) <= 512, "a silent stranger must be cheap");
 
   // Makes answers in the pool, one after the other.
   struct Decoder {
     uv_work_t work{};
     Loop* loop = nullptr;
-    std::vector<Peer*> peers;  // whose answers it makes; empty: it is idle
+    std::vector<Client*> clients;  // whose answers it makes; empty: it is idle
   };
 
   static Status FindKey(void* context, ByteSpan identity, Key* psk);
@@ -109,41 +109,41 @@ class Server::Loop {
   void StartListening();
   void AcceptBatch();
   void Open(int socket, const Address& from);
-  Peer* Enter(const Address& from);
-  void OnStrangerBytes(Peer& peer, ByteSpan bytes);
+  Client* Enter(const Address& from);
+  void OnStrangerBytes(Client& client, ByteSpan bytes);
   void OnTurn();
   bool CloseOverdue();
   bool CloseLeaving();
   void ResumeReading();
   void BeginHandshakes();
-  void BeginHandshake(Peer& peer);
-  void QueueHandshake(Peer& peer);
+  void BeginHandshake(Client& client);
+  void QueueHandshake(Client& client);
   bool WorkOnHandshakes();
-  void OnProof(Peer& peer);
+  void OnProof(Client& client);
   void TickStrangers();
 
-  // peers.cc
-  Peer* Find(Id id) const;  // null if it is closing or gone
+  // clients.cc
+  Client* Find(Id id) const;  // null if it is closing or gone
   static void OnRead(uv_stream_t* stream, ssize_t got, const uv_buf_t* buffer);
-  void StartReading(Peer& peer);
-  void OnSessionBytes(Peer& peer, ByteSpan bytes);
-  void Pump(Peer& peer);
-  void StartWrite(Peer& peer);
-  void AnswerInTime(Peer& peer);
+  void StartReading(Client& client);
+  void OnSessionBytes(Client& client, ByteSpan bytes);
+  void Pump(Client& client);
+  void StartWrite(Client& client);
+  void AnswerInTime(Client& client);
   void OnDelayed();
   void StartDelayTimer();
-  void Answer(Peer& peer);
-  static void AskJob(Peer& peer);
-  void Respond(Peer& peer);
-  void LogRefusal(const Peer& peer);
+  void Answer(Client& client);
+  static void AskJob(Client& client);
+  void Respond(Client& client);
+  void LogRefusal(const Client& client);
   uint32_t Jittered(uint32_t wait_ms);
-  void Close(Peer& peer, const char* reason = "");
-  void LogClose(const Peer& peer, const char* reason);
-  void Reap(Peer& peer);
+  void Close(Client& client, const char* reason = "");
+  void LogClose(const Client& client, const char* reason);
+  void Reap(Client& client);
   void TickSessions();
 
   // decoders.cc
-  void AnswerInPool(Peer& peer);
+  void AnswerInPool(Client& client);
   void StartDecoders();
   void StartDecoder(Decoder& decoder, size_t most);
   void OnDecoded(Decoder& decoder);
@@ -151,11 +151,11 @@ class Server::Loop {
 
   // held.cc
   bool MayHold(const Session& session) const;
-  void Hold(Peer& peer);
+  void Hold(Client& client);
   void AskForHeld();
   bool AnswerTold();
-  void AnswerHeld(Peer& peer);
-  void EndHold(Peer& peer);
+  void AnswerHeld(Client& client);
+  void EndHold(Client& client);
 
   // fleet.cc
   void WatchFleet();
@@ -220,17 +220,17 @@ class Server::Loop {
   HelloTokens tokens_;
   Admission admission_;
   RequestPace pace_;
-  std::array<char, 32768> read_buffer_{};  // of whoever is being read
-  uint64_t read_ns_ = 0;                   // what devices' bytes have cost in this turn
-  std::unordered_map<Id, Peer*> peers_;    // all that are not freed
-  std::set<Peer*> sessions_;               // peers with a session that are not closing
-  std::unordered_map<uint32_t, Peer*> by_device_;
+  std::array<char, 32768> read_buffer_{};    // of whoever is being read
+  uint64_t read_ns_ = 0;                     // what devices' bytes have cost in this turn
+  std::unordered_map<Id, Client*> clients_;  // all that are not freed
+  std::set<Client*> sessions_;               // clients with a session that are not closing
+  std::unordered_map<uint32_t, Client*> by_device_;
   std::vector<Id> paused_;                     // strangers that were read in this turn
   std::deque<Id> unread_;                      // sessions whose bytes wait for another turn
   std::deque<Id> leaving_;                     // strangers that have hung up
   std::deque<Id> handshake_work_[2];           // of favoured addresses, and of others
   std::set<std::pair<uint64_t, Id>> delayed_;  // by the time of the answer
-  std::deque<Peer*> undecoded_;                // whose answer waits for a decoder
+  std::deque<Client*> undecoded_;              // whose answer waits for a decoder
   std::vector<Decoder> decoders_;
   std::set<Id> held_;    // whose answer waits for work
   std::deque<Id> told_;  // whose answer waits for its turn

@@ -15,46 +15,40 @@ Fields NetworkAndStore() {
   return {
       Row("store", "the store that `sotto keys new` made; the job lives in it")
           .In(Group::kNetwork)
+          .Argument("STORE")
           .Required()
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.store; }),
+          .Asked(&ServeRequest::store),
       Row("new-job",
           "begin another job after the one in the store, which is then over; what that one spent "
           "stays charged to its devices. A restart with the same options goes on with the job that "
           "it began, until that one has released all its rounds")
           .In(Group::kNetwork)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.new_job; }),
+          .Asked(&ServeRequest::new_job),
       Row("keep-models",
           "released models that stay in the store; older ones are deleted with each release, and "
           "the ledger keeps their records. A resumed job may change it")
           .In(Group::kNetwork)
           .Within({1, 1000000})
           .ByDefault("all")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.keep_models; }),
+          .Asked(&ServeRequest::keep_models),
       Row("listen", "ADDRESS:PORT; 0.0.0.0:7177 for the whole network")
           .In(Group::kNetwork)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.listen; }),
+          .Asked(&ServeRequest::listen),
       Row("port-file", "write the port here once it is open (port 0)")
           .In(Group::kNetwork)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.port_file; }),
+          .Asked(&ServeRequest::port_file),
       Row("round-timeout", "until a round's deadline, at least two polls")
           .In(Group::kNetwork)
           .Within({0.05, 1e6})
           .Unit("seconds")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.round_timeout_s; }),
+          .Asked(&ServeRequest::round_timeout_s),
       Row("release-allowance",
           "from a round's deadline to the publication of its model; longer than a release takes, "
           "since a late one tells how long it took. Unused with --close-early")
           .In(Group::kNetwork)
           .Within({0, 86400})
           .Unit("seconds")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.release_allowance_s; }),
+          .Asked(&ServeRequest::release_allowance_s),
       Row("poll-interval",
           "how long a device without work waits until it asks again, and up to a quarter more by "
           "chance; devices that let the server hold its answer learn of a round at once")
@@ -62,46 +56,38 @@ Fields NetworkAndStore() {
           .Within({0.01, 86400})
           .Unit("seconds")
           .ByDefault("1, or half of --round-timeout")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.poll_interval_s; }),
+          .Asked(&ServeRequest::poll_interval_s),
       Row("farewell",
           "how long devices are told that the job is done; with --close-early until all know")
           .In(Group::kNetwork)
           .Within({0, 86400})
           .Unit("seconds")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.farewell_s; }),
+          .Asked(&ServeRequest::farewell_s),
       Row("handshake-timeout", "until a connection must have proved its key")
           .In(Group::kNetwork)
           .Within({0.1, 3600})
           .Unit("seconds")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.handshake_timeout_s; }),
+          .Asked(&ServeRequest::handshake_timeout_s),
       Row("request-timeout",
           "from an answer to the next whole request; devices that train longer connect again")
           .In(Group::kNetwork)
           .Within({0.1, 86400})
           .Unit("seconds")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.request_timeout_s; }),
+          .Asked(&ServeRequest::request_timeout_s),
       Row("max-connections",
           "beyond them the oldest connection without a proved key makes room, or the new one is "
           "closed at once")
           .In(Group::kNetwork)
           .Within({1, 1000000})
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.max_connections; }),
+          .Asked(&ServeRequest::max_connections),
       Row("max-handshakes", "at a time; half of them are kept for addresses of known devices")
           .In(Group::kNetwork)
           .Within({1, 4096})
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.max_handshakes; }),
+          .Asked(&ServeRequest::max_handshakes),
       Row("max-handshakes-per-address", "at a time; more for many devices behind one address")
           .In(Group::kNetwork)
           .Within({1, 4096})
-          .Asked(
-              Learns::kNothing,
-              [](auto& request) -> auto& { return request.max_handshakes_per_address; }),
+          .Asked(&ServeRequest::max_handshakes_per_address),
   };
 }
 
@@ -112,8 +98,7 @@ Fields Run() {
           "folder; "
           "the results are the operator's")
           .In(Group::kRun)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.test; }),
+          .Asked(&ServeRequest::test),
       EvaluateEvery<ServeRequest>(
           "with --test: after each round whose number divides by this one; the last round always"),
       Row("http",
@@ -121,38 +106,29 @@ Fields Run() {
           "a "
           "loopback address only")
           .In(Group::kRun)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.http; }),
+          .Asked(&ServeRequest::http),
       Row("http-token",
           "file of the token that the page asks for; made with a new one if it does not exist")
           .In(Group::kRun)
           .ByDefault("STORE.token")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.http_token; }),
+          .Asked(&ServeRequest::http_token),
       Row("http-name",
           "a further name under which the page answers: that of a proxy with TLS in front of it")
           .In(Group::kRun)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.http_name; }),
+          .Asked(&ServeRequest::http_name),
       Row("metrics",
           "write metrics to this file every five seconds, in Prometheus' text format, for its "
           "node exporter; the operator's")
           .In(Group::kRun)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.metrics; }),
+          .Asked(&ServeRequest::metrics),
       Row("verbose", "also a line when a connection ends or is refused")
           .In(Group::kRun)
           .Letter("v")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.verbose; }),
+          .Asked(&ServeRequest::verbose),
       Row("seed", "for tests: everything derives from it; not private")
           .In(Group::kRun)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.seed; }),
-      Row("insecure-seed", "confirms --seed")
-          .In(Group::kRun)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.insecure_seed; }),
+          .Asked(&ServeRequest::seed),
+      Row("insecure-seed", "confirms --seed").In(Group::kRun).Asked(&ServeRequest::insecure_seed),
   };
 }
 

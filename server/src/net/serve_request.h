@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "spec/field.h"
+#include "spec/job_field.h"
 #include "spec/job_request.h"
 
 namespace sotto::server {

@@ -65,7 +65,7 @@ Server::Loop::~Loop() {
       },
       nullptr);
   uv_run(&loop_, UV_RUN_DEFAULT);
-  for (const auto& [id, peer] : peers_) delete peer;
+  for (const auto& [id, client] : clients_) delete client;
   uv_loop_close(&loop_);
 }
 
@@ -372,10 +372,10 @@ void Server::Loop::StopLoop() {
   if (stopping_) return;
   stopping_ = true;
   if (awaits_publication_) Publish();
-  std::vector<Peer*> peers;
-  for (const auto& [id, peer] : peers_) peers.push_back(peer);
+  std::vector<Client*> clients;
+  for (const auto& [id, client] : clients_) clients.push_back(client);
   ForgetUndecoded();
-  for (Peer* peer : peers) Close(*peer);
+  for (Client* client : clients) Close(*client);
   monitor_.Stop();
   if (guest_.run) {
     uv_close(reinterpret_cast<uv_handle_t*>(&guest_poll_), nullptr);

@@ -1,7 +1,7 @@
 // Connections until they have proved a device's key: see loop.h. Part of sotto::server/net.
 //
-// A stranger costs a Peer, and after its first byte the bytes of its ClientHello. admission.h says
-// who comes in, who leaves and who may begin a handshake.
+// A stranger costs a Client, and after its first byte the bytes of its ClientHello. admission.h
+// says who comes in, who leaves and who may begin a handshake.
 #include <new>
 
 #include "net/client_hello.h"
@@ -37,9 +37,9 @@ void Server::Loop::AcceptBatch() {
   if (listener_->Accept(kAcceptsPerTurn, take) != posix::Acceptor::Result::kNoFiles) return;
   // A closed connection gives its file back, so the next turn can accept. Without one to close the
   // loop would spin.
-  if (Peer* peer = Find(admission_.OldestSilent())) {
+  if (Client* client = Find(admission_.OldestSilent())) {
     ++figures_.made_room;
-    Close(*peer, "made room for another connection");
+    Close(*client, "made room for another connection");
     return;
   }
   out_of_files_ = true;
@@ -49,63 +49,63 @@ void Server::Loop::AcceptBatch() {
 // Takes a connection in, or closes it. The limit is checked before anything is allocated.
 void Server::Loop::Open(int socket, const Address& from) {
   const Admission::Room room = admission_.RoomFor(from);
-  Peer* peer = room.is_there ? Enter(from) : nullptr;
-  if (peer == nullptr) {
+  Client* client = room.is_there ? Enter(from) : nullptr;
+  if (client == nullptr) {
     ++figures_.refused;
     posix::CloseSocket(socket);
     return;
   }
   ++figures_.accepted;
-  if (Peer* leaves = Find(room.leaves)) {
+  if (Client* leaves = Find(room.leaves)) {
     ++figures_.made_room;
     Close(*leaves, "made room for another connection");
   }
-  if (uv_tcp_open(&peer->handle, socket) != 0) {
+  if (uv_tcp_open(&client->handle, socket) != 0) {
     posix::CloseSocket(socket);
-    Close(*peer);
+    Close(*client);
     return;
   }
-  StartReading(*peer);
+  StartReading(*client);
 }
 
-// A new peer without a socket; null for want of memory.
-Server::Loop::Peer* Server::Loop::Enter(const Address& from) {
-  auto peer = std::unique_ptr<Peer>(new (std::nothrow) Peer(*this));
-  if (peer == nullptr) return nullptr;
+// A new client without a socket; null for want of memory.
+Server::Loop::Client* Server::Loop::Enter(const Address& from) {
+  auto client = std::unique_ptr<Client>(new (std::nothrow) Client(*this));
+  if (client == nullptr) return nullptr;
   try {
-    peer->id = admission_.Enter(from, now());
-    peers_.emplace(peer->id, peer.get());
+    client->id = admission_.Enter(from, now());
+    clients_.emplace(client->id, client.get());
   } catch (const std::bad_alloc&) {
-    admission_.Leave(peer->id, now());
+    admission_.Leave(client->id, now());
     return nullptr;
   }
-  peer->entered_ms = now();
-  peer->handle.data = peer.get();
-  if (uv_tcp_init(&loop_, &peer->handle) == 0) return peer.release();
-  admission_.Leave(peer->id, now());
-  peers_.erase(peer->id);
+  client->entered_ms = now();
+  client->handle.data = client.get();
+  if (uv_tcp_init(&loop_, &client->handle) == 0) return client.release();
+  admission_.Leave(client->id, now());
+  clients_.erase(client->id);
   return nullptr;
 }
 
 // Called with the stranger's bytes; none: it has left.
-void Server::Loop::OnStrangerBytes(Peer& peer, ByteSpan bytes) {
-  uv_read_stop(reinterpret_cast<uv_stream_t*>(&peer.handle));
+void Server::Loop::OnStrangerBytes(Client& client, ByteSpan bytes) {
+  uv_read_stop(reinterpret_cast<uv_stream_t*>(&client.handle));
   if (bytes.empty()) {
-    leaving_.push_back(peer.id);  // thousands may leave in one turn
+    leaving_.push_back(client.id);  // thousands may leave in one turn
     return;
   }
-  peer.hello.insert(peer.hello.end(), bytes.begin(), bytes.end());
-  const ByteSpan hello(peer.hello.data(), peer.hello.size());
+  client.hello.insert(client.hello.end(), bytes.begin(), bytes.end());
+  const ByteSpan hello(client.hello.data(), client.hello.size());
   switch (CheckClientHello(hello)) {
     case ClientHello::kPartial:
-      paused_.push_back(peer.id);
+      paused_.push_back(client.id);
       return;
     case ClientHello::kWhole:
-      admission_.OnClientHello(peer.id, tokens_.DeviceOf(hello), now());
+      admission_.OnClientHello(client.id, tokens_.DeviceOf(hello), now());
       return;
     case ClientHello::kImpossible:
       ++figures_.no_client_hello;
-      Close(peer, "sent no ClientHello");
+      Close(client, "sent no ClientHello");
       return;
   }
 }
@@ -146,10 +146,10 @@ bool Server::Loop::CloseOverdue() {
   const uint64_t patience_ms = options_.limits.handshake_timeout_ms;
   if (now() < patience_ms) return false;
   for (int closed = 0; closed < kOverduePerTurn; ++closed) {
-    Peer* peer = Find(admission_.Overdue(now() - patience_ms));
-    if (peer == nullptr) return false;
+    Client* client = Find(admission_.Overdue(now() - patience_ms));
+    if (client == nullptr) return false;
     ++figures_.overdue;
-    Close(*peer, "no handshake in time");
+    Close(*client, "no handshake in time");
   }
   return true;
 }
@@ -157,7 +157,7 @@ bool Server::Loop::CloseOverdue() {
 // Returns true if more are leaving.
 bool Server::Loop::CloseLeaving() {
   for (int closed = 0; closed < kLeavingPerTurn && !leaving_.empty(); ++closed) {
-    if (Peer* peer = Find(leaving_.front())) Close(*peer, "left before its ClientHello");
+    if (Client* client = Find(leaving_.front())) Close(*client, "left before its ClientHello");
     leaving_.pop_front();
   }
   return !leaving_.empty();
@@ -165,37 +165,37 @@ bool Server::Loop::CloseLeaving() {
 
 void Server::Loop::ResumeReading() {
   for (const Id id : paused_) {
-    if (Peer* peer = Find(id)) StartReading(*peer);
+    if (Client* client = Find(id)) StartReading(*client);
   }
   paused_.clear();
   for (int resumed = 0; resumed < kResumedPerTurn && !unread_.empty(); ++resumed) {
-    Peer* peer = Find(unread_.front());
+    Client* client = Find(unread_.front());
     unread_.pop_front();
-    if (peer == nullptr) continue;
-    peer->session->unread = false;
-    Pump(*peer);
+    if (client == nullptr) continue;
+    client->session->unread = false;
+    Pump(*client);
   }
 }
 
 void Server::Loop::BeginHandshakes() {
-  while (Peer* peer = Find(admission_.NextHandshake(now()))) BeginHandshake(*peer);
+  while (Client* client = Find(admission_.NextHandshake(now()))) BeginHandshake(*client);
 }
 
-void Server::Loop::BeginHandshake(Peer& peer) {
+void Server::Loop::BeginHandshake(Client& client) {
   try {
-    peer.session = std::make_unique<Session>(*this, peer.entered_ms);
-    sessions_.insert(&peer);
-    peer.session->connection.OnBytes({peer.hello.data(), peer.hello.size()}, now());
-    peer.hello = std::vector<uint8_t>();
-    uv_tcp_nodelay(&peer.handle, 1);
-    QueueHandshake(peer);
+    client.session = std::make_unique<Session>(*this, client.entered_ms);
+    sessions_.insert(&client);
+    client.session->connection.OnBytes({client.hello.data(), client.hello.size()}, now());
+    client.hello = std::vector<uint8_t>();
+    uv_tcp_nodelay(&client.handle, 1);
+    QueueHandshake(client);
   } catch (const std::bad_alloc&) {
-    Close(peer, "no memory for a handshake");
+    Close(client, "no memory for a handshake");
   }
 }
 
-void Server::Loop::QueueHandshake(Peer& peer) {
-  handshake_work_[admission_.IsFavoured(peer.id) ? 0 : 1].push_back(peer.id);
+void Server::Loop::QueueHandshake(Client& client) {
+  handshake_work_[admission_.IsFavoured(client.id) ? 0 : 1].push_back(client.id);
 }
 
 // Returns true if the budget left work over.
@@ -204,15 +204,16 @@ bool Server::Loop::WorkOnHandshakes() {
   for (auto& work : handshake_work_) {
     while (!work.empty()) {
       if (uv_hrtime() >= end_ns) return true;
-      Peer* peer = Find(work.front());
+      Client* client = Find(work.front());
       work.pop_front();
-      if (peer == nullptr) continue;
+      if (client == nullptr) continue;
       try {
-        peer->session->connection.ContinueHandshake(now());
-        if (!peer->session->proved && !peer->session->connection.device().empty()) OnProof(*peer);
-        Pump(*peer);
+        client->session->connection.ContinueHandshake(now());
+        if (!client->session->proved && !client->session->connection.device().empty())
+          OnProof(*client);
+        Pump(*client);
       } catch (const std::bad_alloc&) {
-        Close(*peer, "no memory for a handshake");
+        Close(*client, "no memory for a handshake");
       }
     }
   }
@@ -221,31 +222,31 @@ bool Server::Loop::WorkOnHandshakes() {
 
 // One live session of each device: the newest. An older one may be dead without knowing it, after
 // the reset of a board or the loss of a network.
-void Server::Loop::OnProof(Peer& peer) {
-  Session& session = *peer.session;
+void Server::Loop::OnProof(Client& client) {
+  Session& session = *client.session;
   session.proved = true;
   session.device = devices_->Find(session.connection.device());
   const auto rekeyed = rekeyed_.find(session.device);
   const bool has_old_key = rekeyed != rekeyed_.end() && rekeyed->second > session.fleet;
   if (has_old_key || session.device == devices_->size()) {
     session.proved = false;
-    Close(peer, "proved a key that was taken back meanwhile");
+    Close(client, "proved a key that was taken back meanwhile");
     return;
   }
-  admission_.OnProof(peer.id, session.device, now());
-  const auto [entry, is_only] = by_device_.try_emplace(session.device, &peer);
+  admission_.OnProof(client.id, session.device, now());
+  const auto [entry, is_only] = by_device_.try_emplace(session.device, &client);
   if (events_.on_device) events_.on_device(session.device, true);
   if (is_only) return;
-  Peer* older = entry->second;
-  entry->second = &peer;
+  Client* older = entry->second;
+  entry->second = &client;
   ++figures_.replaced;
   Close(*older, "connected again");
 }
 
 void Server::Loop::TickStrangers() {
-  while (Peer* peer = Find(admission_.Stalled(now()))) {
+  while (Client* client = Find(admission_.Stalled(now()))) {
     ++figures_.overdue;
-    Close(*peer, "stalled in the handshake while others wait");
+    Close(*client, "stalled in the handshake while others wait");
   }
   if (out_of_files_) {
     out_of_files_ = false;

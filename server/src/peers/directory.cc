@@ -36,6 +36,16 @@ void RequireBytes(const PeerHead& head, const std::vector<uint8_t>& bytes) {
 
 }  // namespace
 
+const char* Name(LeaseOrder order) {
+  switch (order) {
+    case LeaseOrder::kAny:
+      return "any";
+    case LeaseOrder::kTurns:
+      return "turns";
+  }
+  return "unknown";
+}
+
 Directory::Directory(const DirectoryOptions& options, DirectoryState state, const Key& key,
                      std::vector<uint8_t> head, std::vector<uint8_t> parent, DirectoryLog* log)
     : options_(options),

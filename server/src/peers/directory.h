@@ -37,6 +37,7 @@
 namespace sotto::server {
 
 enum class LeaseOrder { kAny, kTurns };
+const char* Name(LeaseOrder order);  // "any", "turns"
 
 struct DirectoryOptions {
   const ModelInfo* model = nullptr;

@@ -72,14 +72,9 @@ std::vector<GaussianRounds> RatiosOf(const SpentRounds& job, Sampling sampling) 
   const RoundSchedule& schedule = job.plan.schedule;
   if (schedule.IsConstant()) return {{sampling, 1.0, 1.0, job.rounds}};
   std::vector<GaussianRounds> ratios;
-  const auto ratio = [&](int64_t round) { return schedule.TermsOf(round).noise_per_clip(); };
-  for (int64_t t = 0; t < job.rounds - job.surcharge; ++t) {
-    ratios.push_back({sampling, ratio(t), 1.0, 1});
-  }
-  if (job.surcharge > 0) {
-    double least = ratio(0);
-    for (int64_t t = 1; t < job.plan.rounds; ++t) least = std::min(least, ratio(t));
-    ratios.push_back({sampling, least, 1.0, job.surcharge});
+  for (int64_t t = 0; t < job.rounds; ++t) {
+    const double ratio = schedule.TermsOf(t).noise_per_clip();
+    ratios.push_back({sampling, ratio, 1.0, 1});
   }
   return ratios;
 }
@@ -198,10 +193,10 @@ void Append(const Composition& more, Composition* all) {
 }  // namespace
 
 Composition ComposeReleases(const Plan& plan, int64_t rounds,
-                            const std::vector<SpentRounds>& before, int64_t surcharge) {
+                            const std::vector<SpentRounds>& before) {
   const Adjacency adjacency = PairedAdjacency(plan.sampling);
   std::vector<SpentRounds> jobs = before;
-  jobs.push_back({plan, rounds, rounds, surcharge});
+  jobs.push_back({plan, rounds, rounds});
   Composition all;
   for (SpentRounds& job : jobs) {
     if (job.rounds == 0) continue;

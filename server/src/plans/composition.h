@@ -77,9 +77,8 @@ struct Composition {
 // WithDrawsKnown() does. The plan's colluders tell what they know of earlier jobs too. The worst
 // certificate and the largest shift of all jobs count for all coordinates; for jobs of one program
 // they are the same. Without rounds nothing is released.
-//   surcharge  see SpentRounds::surcharge; in [0, rounds]
 Composition ComposeReleases(const Plan& plan, int64_t rounds,
-                            const std::vector<SpentRounds>& before, int64_t surcharge = 0);
+                            const std::vector<SpentRounds>& before);
 
 // The composition for an adversary that sees the participants. Nothing is amplified, and each
 // device is charged for every round. The draws depend on no data, so a cap reveals nothing. The

@@ -86,9 +86,6 @@ struct SpentRounds {
   // included. >= 0; a value below `rounds` counts as `rounds`. Only the figure against the server
   // uses it.
   int64_t updates = 0;
-  // Of `rounds`, those that released nothing. Nobody knows which rounds of the schedule they were,
-  // so each is charged as the costliest one. In [0, rounds].
-  int64_t surcharge = 0;
 };
 
 // The noise_sigma that gives the released sum of round 0 this noise multiplier. It counts all the

@@ -14,8 +14,6 @@ int64_t CountRounds(const std::vector<SpentRounds>& jobs) {
   for (const SpentRounds& job : jobs) {
     job.plan.Validate();
     Require(job.rounds >= 0, "earlier rounds", job.rounds, "at least 0");
-    Require(job.surcharge >= 0 && job.surcharge <= job.rounds, "earlier surcharge", job.surcharge,
-            "in [0, earlier rounds]");
     rounds += job.rounds;
   }
   return rounds;
@@ -41,24 +39,21 @@ double Statement::numeric_error() const {
   return terms.empty() ? 0.0 : terms.front().gaussian.numeric_error;
 }
 
-Statement Account(const Plan& plan, int64_t rounds_released, const std::vector<SpentRounds>& before,
-                  int64_t surcharge) {
+Statement Account(const Plan& plan, int64_t rounds_released,
+                  const std::vector<SpentRounds>& before) {
   plan.Validate();
   Require(rounds_released >= 0 && rounds_released <= plan.rounds, "rounds_released",
           rounds_released, "in [0, rounds]");
-  Require(surcharge >= 0 && surcharge <= rounds_released, "surcharge", surcharge,
-          "in [0, rounds_released]");
   Statement statement;
   statement.sampling = plan.sampling;
   statement.rounds = rounds_released;
   statement.earlier_rounds = CountRounds(before);
-  const int64_t last = std::max<int64_t>(rounds_released - surcharge, 1) - 1;
+  const int64_t last = std::max<int64_t>(rounds_released, 1) - 1;
   statement.noise_multiplier = plan.NoiseMultiplier(last);
   statement.accounted_noise_multiplier = plan.AccountedNoiseMultiplier(last);
   statement.private_noise_multiplier = plan.private_noise_multiplier;
 
-  const Disclosure disclosure = {plan, before,
-                                 ComposeReleases(plan, rounds_released, before, surcharge),
+  const Disclosure disclosure = {plan, before, ComposeReleases(plan, rounds_released, before),
                                  rounds_released, rounds_released};
   for (const ClaimKind& kind : ClaimKinds()) {
     if (!kind.ExistsIn(plan.Trust())) continue;

@@ -48,9 +48,8 @@ struct Statement {
 //   before  earlier rounds of some of the same devices; composed with their own settings, at the
 //           plan's delta and under its adjacency (composition.h)
 // Throws std::invalid_argument for a bad plan, a bad earlier plan or a bad number of rounds.
-//   surcharge  of rounds_released, those that released nothing: SpentRounds::surcharge
 Statement Account(const Plan& plan, int64_t rounds_released,
-                  const std::vector<SpentRounds>& before = {}, int64_t surcharge = 0);
+                  const std::vector<SpentRounds>& before = {});
 
 // Recomputes the claims that count updates, for another number of attempts. The server saw the
 // updates of attempts that released nothing, too.

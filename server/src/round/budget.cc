@@ -28,8 +28,8 @@ struct Budget::Disclosed {
   std::vector<privacy::SpentRounds> before;
 };
 
-Budget::Budget(const JobConfig& config, const JobPhases& phases, uint32_t surcharge)
-    : config_(config), phases_(phases), before_(config.spent_before), surcharge_(surcharge) {}
+Budget::Budget(const JobConfig& config, const JobPhases& phases)
+    : config_(config), phases_(phases), before_(config.spent_before) {}
 
 void Budget::SetFleet(uint32_t devices, uint32_t round, uint32_t attempts) {
   if (phases_.SetFleet(config_.plan, devices, round, attempts)) accounted_.reset();
@@ -41,8 +41,7 @@ void Budget::SetSpentBefore(std::vector<privacy::SpentRounds> before) {
 }
 
 Budget::Disclosed Budget::DisclosedAfter(uint32_t rounds, uint32_t attempts) const {
-  std::vector<privacy::SpentRounds> phases =
-      phases_.Split(config_.plan, rounds, attempts, surcharge_);
+  std::vector<privacy::SpentRounds> phases = phases_.Split(config_.plan, rounds, attempts);
   Disclosed disclosed = {phases.back(), before_};
   phases.pop_back();
   disclosed.before.insert(disclosed.before.end(), phases.begin(), phases.end());
@@ -52,12 +51,10 @@ Budget::Disclosed Budget::DisclosedAfter(uint32_t rounds, uint32_t attempts) con
 }
 
 const privacy::Statement& Budget::Accounted(uint32_t rounds) {
-  const int64_t charged = int64_t{rounds} + surcharge_;
-  if (!accounted_ || accounted_->rounds != charged) {
+  if (!accounted_ || accounted_->rounds != rounds) {
     const Disclosed now = DisclosedAfter(rounds, rounds);
-    accounted_ =
-        privacy::Account(now.phase.plan, now.phase.rounds, now.before, now.phase.surcharge);
-    accounted_->rounds = charged;
+    accounted_ = privacy::Account(now.phase.plan, now.phase.rounds, now.before);
+    accounted_->rounds = rounds;
     accounted_->earlier_rounds = CountRounds(before_);
     if (!config_.codec->certified) AssumeIdealNoise(&*accounted_);
   }

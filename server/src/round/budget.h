@@ -19,9 +19,8 @@ namespace sotto::server {
 class Budget {
  public:
   // The configuration must outlive the budget.
-  //   phases     of the rounds that the job has released
-  //   surcharge  attempts that are charged although they released nothing; see JobState
-  Budget(const JobConfig& config, const JobPhases& phases, uint32_t surcharge);
+  //   phases  of the rounds that the job has released
+  Budget(const JobConfig& config, const JobPhases& phases);
 
   // From the next attempt on another number of devices is eligible: see JobPhases::SetFleet().
   void SetFleet(uint32_t devices, uint32_t round, uint32_t attempts);
@@ -52,7 +51,6 @@ class Budget {
   const JobConfig& config_;
   JobPhases phases_;
   std::vector<privacy::SpentRounds> before_;
-  uint32_t surcharge_;
   // The last statement, which holds its number of rounds. It is kept because accounting takes
   // milliseconds and each round needs it twice: before the round opens and when it is released.
   std::optional<privacy::Statement> accounted_;

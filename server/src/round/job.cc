@@ -35,7 +35,7 @@ Job::Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& log, co
     : config_(Validated(config)),
       devices_(Unowned(devices)),
       log_(log),
-      budget_(config_, PhasesOf(config_, resume), resume ? resume->surcharge : 0),
+      budget_(config_, PhasesOf(config_, resume)),
       server_key_(server_key),
       estimator_(MakeEstimator(config_.aggregation)),
       optimiser_(MakeOptimiser(config_.aggregation)),
@@ -75,13 +75,11 @@ void Job::Resume(const JobState& state) {
   if (!state.heard.empty() && state.heard.size() != devices_->size()) {
     throw std::runtime_error("the stored state has another number of devices than the job's");
   }
-  if (!state.parameters.empty()) {
-    if (state.parameters.size() != parameters_.size()) {
-      throw std::runtime_error("the stored model has another number of parameters than the job's");
-    }
-    parameters_ = state.parameters;
-    optimiser_->Restore({state.optimiser_state.data(), state.optimiser_state.size()});
+  if (state.parameters.size() != parameters_.size()) {
+    throw std::runtime_error("the stored model has another number of parameters than the job's");
   }
+  parameters_ = state.parameters;
+  optimiser_->Restore({state.optimiser_state.data(), state.optimiser_state.size()});
   if (state.clip_l2 != 0) clip_l2_ = static_cast<float>(state.clip_l2);
   attempt_ = state.next_attempt;
   heard_before_ = state.heard;
@@ -193,7 +191,7 @@ void Job::TakeFleet() {
 std::string Job::Hindrance() const {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (paused_) return "paused; `sotto resume` lets the job go on";
+    if (paused_) return "paused; `sotto job resume` lets the job go on";
   }
   const bool is_poisson = config_.plan.sampling == privacy::Sampling::kPoisson;
   const auto least =

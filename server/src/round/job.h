@@ -33,47 +33,10 @@
 #include "round/job_config.h"
 #include "round/job_log.h"
 #include "round/release.h"
+#include "round/round_outcome.h"
 #include "sotto/messages.h"
 
 namespace sotto::server {
-
-// The result of closing a round. The counts and the bytes are the operator's: whoever knows them
-// learns who took part, and no claim against the public covers that (PRIVACY.md, section 1).
-struct RoundOutcome {
-  bool released = false;
-  uint32_t round = 0;
-  uint32_t attempt = 0;
-  uint32_t devices = 0;  // eligible, of which the cohort was drawn
-  uint32_t cohort = 0;   // devices drawn
-  // Devices heard in this attempt or the one before it, drawn or not, that lack nothing.
-  uint32_t checked_in = 0;
-  uint32_t reported = 0;      // complete, valid updates
-  uint32_t rejected = 0;      // drawn devices whose update was rejected
-  LackCounts lacking;         // devices that were told to wait for what they lack, drawn or not
-  uint32_t topped_up = 0;     // zero updates added so that the noise is constant
-  uint64_t update_bytes = 0;  // encoded bytes of all reports
-  // Set by the server: published so long after its time; and when the attempt opened, was closed
-  // and had its result published, in milliseconds since 1970.
-  uint64_t late_ms = 0;
-  int64_t opened_ms = 0;
-  int64_t closed_ms = 0;
-  int64_t published_ms = 0;
-  // Registry indices, ascending, of the devices that reported, and of those whose update was
-  // refused for its norm; see AttemptCounts. For the operator alone, as are all counts of reports.
-  std::vector<uint32_t> reporters;
-  std::vector<uint32_t> beyond_bound;
-  bool diverged = false;     // the next model would not be finite: the model is unchanged
-  double clip_l2 = 0.0;      // the round's bound on an update's norm, model units
-  double noise_sigma = 0.0;  // of one encoding, model units; 0 without noise
-  // Of a release under adaptive clipping: the noisy share of the cohort that was not clipped, in
-  // [0, 1]. A drop-out counts as half.
-  std::optional<double> unclipped_fraction;
-  // Of a release with evaluation on devices: how well the model that the round began with does.
-  std::optional<privacy::AccuracyEstimate> device_accuracy;
-  double next_clip_l2 = 0.0;             // of a release: the bound of the next round, model units
-  std::optional<UpdateFigures> figures;  // of a release, if the configuration asks for them
-  privacy::Statement spent;  // of the job so far, this attempt included, if it is accounted
-};
 
 class Job {
  public:

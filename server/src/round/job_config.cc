@@ -10,46 +10,7 @@
 #include "aggregate/methods.h"
 #include "sotto/update_scale.h"
 
-namespace sotto::server {
-namespace {
-
-// The quantizer's scale with uniform dither, as a share of clip_l2. The largest value that the
-// format carries is then clip_l2.
-constexpr float kUniformScaleOfClip = 1.0F / 1024;
-
-// The range in which adaptive clipping keeps the bound, model units. It is well within the range of
-// float32, and its ends are far from the bounds with which a model trains.
-constexpr double kMinAdaptiveClip = 1e-6;
-constexpr double kMaxAdaptiveClip = 1e6;
-
-void Require(bool condition, const std::string& message) {
-  if (!condition) throw std::invalid_argument(message);
-}
-
-// The least private_noise_q20 whose multiplier, as a device computes it from the task, is at least
-// z. It is kMaxPrivateNoiseQ20 + 1, which no device accepts, if no accepted value reaches z.
-uint32_t PrivateNoiseFor(double z, TrainTask task) {
-  if (z == 0) return 0;
-  task.private_noise_q20 = 1;
-  const double multiplier_of_one = task.private_noise_multiplier();
-  if (z >= multiplier_of_one * kMaxPrivateNoiseQ20) return kMaxPrivateNoiseQ20 + 1;
-  task.private_noise_q20 = static_cast<uint32_t>(std::max(1.0, std::floor(z / multiplier_of_one)));
-  while (task.private_noise_multiplier() < z) ++task.private_noise_q20;
-  return task.private_noise_q20;
-}
-
-static_assert(static_cast<int>(privacy::Power::kHalf) == static_cast<int>(RatePower::kHalf));
-static_assert(static_cast<int>(privacy::Power::kOne) == static_cast<int>(RatePower::kOne));
-RatePower ToDevice(privacy::Power power) { return static_cast<RatePower>(power); }
-
-// Half a scale in units of sigma, Q20.
-uint32_t HalfInUnitsOf(double sigma, double scale) {
-  // The factor outweighs the rounding of the quotient, so the result is not above the exact floor.
-  const double units = scale / 2 / sigma * (1 - 0x1p-50);
-  return static_cast<uint32_t>(std::ldexp(units, 20));
-}
-
-}  // namespace
+namespace sotto {
 
 const char* Name(Coding coding) {
   switch (coding) {
@@ -92,6 +53,49 @@ const char* Name(GradientClipOf of) {
   }
   return "unknown";
 }
+
+}  // namespace sotto
+
+namespace sotto::server {
+namespace {
+
+// The quantizer's scale with uniform dither, as a share of clip_l2. The largest value that the
+// format carries is then clip_l2.
+constexpr float kUniformScaleOfClip = 1.0F / 1024;
+
+// The range in which adaptive clipping keeps the bound, model units. It is well within the range of
+// float32, and its ends are far from the bounds with which a model trains.
+constexpr double kMinAdaptiveClip = 1e-6;
+constexpr double kMaxAdaptiveClip = 1e6;
+
+void Require(bool condition, const std::string& message) {
+  if (!condition) throw std::invalid_argument(message);
+}
+
+// The least private_noise_q20 whose multiplier, as a device computes it from the task, is at least
+// z. It is kMaxPrivateNoiseQ20 + 1, which no device accepts, if no accepted value reaches z.
+uint32_t PrivateNoiseFor(double z, TrainTask task) {
+  if (z == 0) return 0;
+  task.private_noise_q20 = 1;
+  const double multiplier_of_one = task.private_noise_multiplier();
+  if (z >= multiplier_of_one * kMaxPrivateNoiseQ20) return kMaxPrivateNoiseQ20 + 1;
+  task.private_noise_q20 = static_cast<uint32_t>(std::max(1.0, std::floor(z / multiplier_of_one)));
+  while (task.private_noise_multiplier() < z) ++task.private_noise_q20;
+  return task.private_noise_q20;
+}
+
+static_assert(static_cast<int>(privacy::Power::kHalf) == static_cast<int>(RatePower::kHalf));
+static_assert(static_cast<int>(privacy::Power::kOne) == static_cast<int>(RatePower::kOne));
+RatePower ToDevice(privacy::Power power) { return static_cast<RatePower>(power); }
+
+// Half a scale in units of sigma, Q20.
+uint32_t HalfInUnitsOf(double sigma, double scale) {
+  // The factor outweighs the rounding of the quotient, so the result is not above the exact floor.
+  const double units = scale / 2 / sigma * (1 - 0x1p-50);
+  return static_cast<uint32_t>(std::ldexp(units, 20));
+}
+
+}  // namespace
 
 uint32_t JobConfig::coordinates() const {
   return model->parameters + (clip_schedule ? 1 : 0) + (evaluates_on_devices ? 1 : 0);

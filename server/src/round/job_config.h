@@ -19,12 +19,16 @@
 #include "sotto/nn.h"
 #include "sotto/train.h"
 
-namespace sotto::server {
+namespace sotto {
 
 const char* Name(Coding coding);      // "range", "fixed", "float32"
 const char* Name(Clipping clipping);  // "every-step", "at-end"
 const char* Name(Batches batches);    // "passes", "with-replacement"
 const char* Name(GradientClipOf of);  // "batch", "sample"
+
+}  // namespace sotto
+
+namespace sotto::server {
 
 struct JobConfig {
   const ModelInfo* model = nullptr;

@@ -32,11 +32,7 @@ struct JobState {
   uint32_t next_round = 0;
   uint32_t next_attempt = 0;  // above every attempt that was committed for that round
   uint32_t attempts = 0;      // committed in all rounds
-  // Attempts of all rounds that are charged although they released nothing. They come from an
-  // earlier program, which gave attempts up depending on the drawn devices.
-  uint32_t surcharge = 0;
-  // [model.parameters] of the last release, or those with which the job began; empty: it has
-  // released nothing, and an earlier program began it, which did not store them.
+  // [model.parameters] of the last release, or those with which the job began.
   std::vector<float> parameters;
   std::vector<uint8_t> optimiser_state;  // of the last release, as the job wrote it
   // Bound of the next round, which the last release set under adaptive clipping; 0: the configured

@@ -23,8 +23,8 @@ bool JobPhases::SetFleet(const Plan& plan, int64_t devices, int64_t round, int64
 
 void JobPhases::ExtendFrom(int64_t rounds) { ends_.push_back(rounds); }
 
-std::vector<SpentRounds> JobPhases::Split(const Plan& plan, int64_t rounds, int64_t attempts,
-                                          int64_t surcharge) const {
+std::vector<SpentRounds> JobPhases::Split(const Plan& plan, int64_t rounds,
+                                          int64_t attempts) const {
   std::vector<Fleet> fleets = {{plan.devices, 0, 0}};
   fleets.insert(fleets.end(), fleets_.begin(), fleets_.end());
   std::vector<int64_t> ends = ends_;
@@ -58,9 +58,6 @@ std::vector<SpentRounds> JobPhases::Split(const Plan& plan, int64_t rounds, int6
       if (is_end) break;
     }
   }
-  phases.front().surcharge = surcharge;
-  phases.front().rounds += surcharge;
-  phases.front().updates = std::max(phases.front().updates, phases.front().rounds);
   return phases;
 }
 

@@ -65,11 +65,10 @@ class JobPhases {
 
   // The phases after `rounds` rounds and `attempts` attempts, as rounds that compose. The last one
   // is that of the next round; it may have none yet.
-  //   plan       of the job: the devices with which it began, the rounds that it has now
-  //   rounds     released
-  //   surcharge  attempts that are charged as rounds; they count in the first phase
+  //   plan    of the job: the devices with which it began, the rounds that it has now
+  //   rounds  released
   std::vector<privacy::SpentRounds> Split(const privacy::Plan& plan, int64_t rounds,
-                                          int64_t attempts, int64_t surcharge) const;
+                                          int64_t attempts) const;
 
  private:
   struct Fleet {

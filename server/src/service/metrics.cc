@@ -7,14 +7,35 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include "round/round_figures.h"
+
 namespace sotto::server {
 namespace {
 
 struct Metric {
-  const char* name;
-  const char* help;
+  std::string name;
+  std::string help;
   double value;
 };
+
+// The gauges of rounds that are known.
+void AddGauges(const RoundMetrics& rounds, std::vector<Metric>& metrics) {
+  const Span<const RoundFigure> table = RoundFigures();
+  for (size_t i = 0; i < table.size(); ++i) {
+    const std::optional<double>& value = rounds.gauges[i];
+    if (table[i].IsIn(kMetrics) && value && std::isfinite(*value)) {
+      metrics.push_back({table[i].gauge(), table[i].gauge_help(), *value});
+    }
+  }
+}
+
+void AddSums(const RoundMetrics& rounds, std::vector<Metric>& metrics) {
+  const Span<const RoundFigure> table = RoundFigures();
+  for (size_t i = 0; i < table.size(); ++i) {
+    const RoundFigure::Counter& counter = table[i].counter();
+    if (counter.name != nullptr) metrics.push_back({counter.name, counter.help, rounds.sums[i]});
+  }
+}
 
 // Figures that are not always known.
 std::vector<Metric> KnownGauges(const JobFigures& job) {
@@ -22,12 +43,6 @@ std::vector<Metric> KnownGauges(const JobFigures& job) {
   const auto add = [&](const char* name, const char* help, const std::optional<double>& value) {
     if (value && std::isfinite(*value)) known.push_back({name, help, *value});
   };
-  add("sotto_unclipped_share", "Noisy share of the last cohort that was not clipped",
-      job.unclipped);
-  add("sotto_noise_to_signal", "Norm of the last release's noise over that of the rest, estimated",
-      job.noise_to_signal);
-  add("sotto_device_accuracy", "Noisy accuracy on the devices, of the model before the last one",
-      job.device_accuracy);
   if (job.epsilon_budget > 0) {
     add("sotto_epsilon_budget", "The job ends before its epsilon exceeds it", job.epsilon_budget);
   }
@@ -64,7 +79,7 @@ void AddClaims(const std::vector<privacy::Claim>& claims, prometheus::Registry& 
 
 std::vector<Metric> Gauges(const NetworkFigures& network, const JobFigures& job) {
   const auto real = [](auto value) { return static_cast<double>(value); };
-  return {
+  std::vector<Metric> gauges = {
       {"sotto_connections", "Open connections, strangers included", real(network.connections)},
       {"sotto_connections_limit", "--max-connections, or fewer for want of files",
        real(network.max_connections)},
@@ -77,19 +92,14 @@ std::vector<Metric> Gauges(const NetworkFigures& network, const JobFigures& job)
       {"sotto_eligible_devices", "Devices that may be drawn", real(job.eligible_devices)},
       {"sotto_rounds_planned", "Rounds of the job's plan", real(job.rounds_planned)},
       {"sotto_rounds_released", "Rounds of the job that are released", real(job.rounds_released)},
-      {"sotto_last_drawn", "Devices drawn for the last attempt", real(job.drawn)},
-      {"sotto_last_reported", "Updates of the last attempt that count", real(job.reported)},
-      {"sotto_last_checked_in", "Devices heard in the last attempt", real(job.checked_in)},
-      {"sotto_clip_bound", "Bound on an update's norm in the last attempt, model units",
-       job.clip_l2},
-      {"sotto_noise_sigma", "Deviation of one encoding's noise in the last attempt, model units",
-       job.noise_sigma},
   };
+  AddGauges(job.rounds, gauges);
+  return gauges;
 }
 
 std::vector<Metric> Counters(const NetworkFigures& network, const JobFigures& job) {
   const auto real = [](auto value) { return static_cast<double>(value); };
-  return {
+  std::vector<Metric> counters = {
       {"sotto_connections_accepted_total", "Connections taken in", real(network.accepted)},
       {"sotto_connections_refused_total", "Connections closed at once for want of room",
        real(network.refused)},
@@ -105,16 +115,29 @@ std::vector<Metric> Counters(const NetworkFigures& network, const JobFigures& jo
       {"sotto_delayed_requests_total", "Requests of devices that asked too often",
        real(network.delayed)},
       {"sotto_attempts_total", "Attempts that were closed", real(job.attempts)},
-      {"sotto_updates_accepted_total", "Updates that count in a release",
-       real(job.updates_accepted)},
-      {"sotto_updates_refused_total", "Updates of drawn devices that were refused",
-       real(job.updates_refused)},
-      {"sotto_update_bytes_total", "Bytes of accepted updates", real(job.update_bytes)},
       {"sotto_warnings_total", "WARNING and ALARM lines of the log", real(job.warnings)},
   };
+  AddSums(job.rounds, counters);
+  return counters;
 }
 
 }  // namespace
+
+RoundMetrics::RoundMetrics() : sums(RoundFigures().size()) {
+  const RoundOutcome nothing;
+  for (const RoundFigure& figure : RoundFigures()) {
+    gauges.push_back(NumberOf(figure.Read({&nothing})));
+  }
+}
+
+void RoundMetrics::Add(const RoundOutcome& outcome) {
+  const Span<const RoundFigure> table = RoundFigures();
+  for (size_t i = 0; i < table.size(); ++i) {
+    const std::optional<double> value = NumberOf(table[i].Read({&outcome}));
+    if (value || outcome.released) gauges[i] = value;
+    if (outcome.released || !table[i].counter().of_releases) sums[i] += value.value_or(0);
+  }
+}
 
 std::string MetricsText(const NetworkFigures& network, const JobFigures& job) {
   prometheus::Registry registry;

@@ -13,31 +13,33 @@
 
 #include "evaluation/evaluation.h"
 #include "net/server.h"
+#include "round/round_outcome.h"
 
 namespace sotto::server {
+
+// What the rows of round_figures.h gave so far, each at its place in the table.
+struct RoundMetrics {
+  RoundMetrics();  // before any attempt
+
+  // An attempt was closed. A release that does not know a figure says so; an attempt that released
+  // nothing leaves the figures of releases as they were.
+  void Add(const RoundOutcome& outcome);
+
+  std::vector<std::optional<double>> gauges;
+  std::vector<double> sums;
+};
 
 // The job's part of the metrics, of this start of the server.
 struct JobFigures {
   uint64_t eligible_devices = 0;
   uint64_t rounds_released = 0;  // of the job
   uint64_t rounds_planned = 0;
-  uint64_t attempts = 0;  // closed
-  uint64_t updates_accepted = 0;
-  uint64_t updates_refused = 0;
-  uint64_t update_bytes = 0;
-  uint64_t warnings = 0;  // lines that begin with WARNING or ALARM
-  // Of the last attempt that was closed, or of the last release.
-  uint64_t drawn = 0;
-  uint64_t reported = 0;
-  uint64_t checked_in = 0;
-  double clip_l2 = 0;
-  double noise_sigma = 0;
-  std::optional<double> unclipped;  // noisy: adaptive clipping's
-  std::optional<double> noise_to_signal;
-  std::optional<double> device_accuracy;  // noisy
-  std::vector<privacy::Claim> claims;     // of the job so far; empty without privacy
-  std::optional<Evaluation> evaluation;   // of the last model that was evaluated
-  double epsilon_budget = 0;              // 0: none
+  uint64_t attempts = 0;                 // closed
+  uint64_t warnings = 0;                 // lines that begin with WARNING or ALARM
+  RoundMetrics rounds;                   // of these attempts
+  std::vector<privacy::Claim> claims;    // of the job so far; empty without privacy
+  std::optional<Evaluation> evaluation;  // of the last model that was evaluated
+  double epsilon_budget = 0;             // 0: none
 };
 
 // All metrics in the text format of Prometheus, version 0.0.4.

@@ -26,21 +26,8 @@ void ServeMonitor::OnOutcome(const RoundOutcome& outcome) {
   const std::lock_guard<std::mutex> lock(mutex_);
   ++job_.attempts;
   if (outcome.released) job_.rounds_released = outcome.round + 1;
-  if (outcome.released) job_.updates_accepted += outcome.reported;
-  job_.updates_refused += outcome.rejected;
-  job_.update_bytes += outcome.update_bytes;
-  job_.drawn = outcome.cohort;
-  job_.reported = outcome.reported;
-  job_.checked_in = outcome.checked_in;
-  job_.clip_l2 = outcome.clip_l2;
-  job_.noise_sigma = outcome.noise_sigma;
+  job_.rounds.Add(outcome);
   if (!outcome.spent.claims.empty()) job_.claims = outcome.spent.claims;
-  if (outcome.unclipped_fraction) job_.unclipped = outcome.unclipped_fraction;
-  if (outcome.released) {
-    job_.noise_to_signal =
-        outcome.figures ? outcome.figures->noise_to_signal : std::optional<double>();
-  }
-  if (outcome.device_accuracy) job_.device_accuracy = outcome.device_accuracy->accuracy;
 }
 
 void ServeMonitor::OnEvaluation(const Evaluation& evaluation) {

@@ -10,9 +10,12 @@
 #include "accounting/figures.h"
 #include "base/counted.h"
 #include "plans/claim_kinds.h"
+#include "round/needs.h"
+#include "round/round_figures.h"
 #include "views/claims_output.h"
 #include "views/figures.h"
-#include "views/overview.h"
+#include "views/ledger_output.h"
+#include "views/round_output.h"
 
 namespace sotto::server {
 namespace {
@@ -28,10 +31,8 @@ std::string DescribeWaiting(const RoundOutcome& outcome) {
 }
 
 std::string DescribeCounts(const RoundOutcome& outcome) {
-  std::string text = fmt::format("{} of {} reported, {} topped up", outcome.reported,
-                                 outcome.cohort, outcome.topped_up);
-  if (outcome.rejected > 0) text += fmt::format(", {} refused", outcome.rejected);
-  return text + DescribeWaiting(outcome);
+  return fmt::format("{} of {} reported{}{}", outcome.reported, outcome.cohort,
+                     DescribeMore(kServeLog, {&outcome}), DescribeWaiting(outcome));
 }
 
 std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome, bool seeded) {
@@ -87,6 +88,15 @@ Json LacksToJson(const LackCounts& counts) {
                              {"needed", lack.needed},
                              {"least", lack.least}};
   }
+  return json;
+}
+
+Json AttemptToJson(const RoundOutcome& outcome) {
+  Json json = {{"round", outcome.round + 1},
+               {"attempt", outcome.attempt + 1},
+               {"released", outcome.released}};
+  AddFigures(FiguresForOperator(kAttempts), {&outcome}, json);
+  json["lacking"] = LacksToJson(outcome.lacking);
   return json;
 }
 
@@ -146,20 +156,10 @@ OperatorReport::OperatorReport(std::function<SharedDevices()> devices)
 OperatorReport::~OperatorReport() = default;
 
 void OperatorReport::Add(const RoundOutcome& outcome) {
-  if (outcome.released) AddOutcome(outcome, &lists_->rounds[outcome.round]);
-  lists_->attempts.push_back({{"round", outcome.round + 1},
-                              {"attempt", outcome.attempt + 1},
-                              {"released", outcome.released},
-                              {"devices", outcome.devices},
-                              {"drawn", outcome.cohort},
-                              {"checked_in", outcome.checked_in},
-                              {"reported", outcome.reported},
-                              {"refused", outcome.rejected},
-                              {"lacking", LacksToJson(outcome.lacking)},
-                              {"topped_up", outcome.topped_up},
-                              {"update_bytes", outcome.update_bytes},
-                              {"device_accuracy", DeviceAccuracyToJson(outcome.device_accuracy)},
-                              {"late_ms", outcome.late_ms}});
+  if (outcome.released) {
+    AddFigures(FiguresForOperator(kResults), {&outcome}, lists_->rounds[outcome.round]);
+  }
+  lists_->attempts.push_back(AttemptToJson(outcome));
   const SharedDevices devices = devices_();
   for (const uint32_t device : outcome.beyond_bound) ++lists_->beyond_bound[(*devices)[device].id];
   for (const std::string& warning : WarningsOf(outcome, *devices))
@@ -169,8 +169,10 @@ void OperatorReport::Add(const RoundOutcome& outcome) {
 Json OperatorReport::RoundToJson(const LedgerEntry& release) const {
   Json row = ReleaseToJson(release, Audience::kOperator);
   const auto seen = lists_->rounds.find(release.round);
-  row.update(seen == lists_->rounds.end() ? UnknownOutcome() : seen->second);
-  row["reported"] = release.reported;
+  const FigureList figures = FiguresForOperator(kResults);
+  AddNullFigures(figures, row);
+  if (seen != lists_->rounds.end()) row.update(seen->second);
+  AddFigures(figures, {nullptr, &release}, row);
   return row;
 }
 

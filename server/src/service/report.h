@@ -18,7 +18,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "round/devices.h"
-#include "round/job.h"
+#include "round/job_config.h"
+#include "round/round_outcome.h"
 #include "store/ledger.h"
 
 namespace sotto::server {

@@ -15,16 +15,15 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "data/catalog.h"
 #include "data/generated.h"
 #include "sotto/data/mat_files.h"
 #include "sotto/data/partitions.h"
 #include "sotto/key_labels.h"
 #include "sotto/model/model_file.h"
-#include "sotto/options/strict.h"
+#include "sotto/options/command.h"
 #include "sotto/posix/run_key.h"
+#include "sotto/version.h"
 #include "views/output_file.h"
 
 namespace sotto::server {
@@ -42,27 +41,30 @@ struct Options {
   std::string out;
 };
 
-void AddOptions(CLI::App& app, Options& o) {
-  app.add_option("--data", o.data,
-                 "data set by name, or a file or folder, FILE[:KEY=VALUE,...]: server/DATA.md")
-      ->capture_default_str();
-  app.add_option("--test", o.test,
-                 "as for `sotto simulate`: what is split off is no device's (default: the data "
-                 "set's own, else 0.1)");
-  app.add_option("--model", o.model,
-                 "the firmware's model, by name or FILE.toml: samples that do not fit it are "
-                 "refused (default: any)");
-  app.add_option("--device", o.device, "which device's share, from 0")->required();
-  app.add_option("--devices", o.devices, "devices in the fleet; partition iid need not know");
-  app.add_option("--samples", o.samples,
-                 "samples on each device, --samples-per-device of `sotto simulate`")
-      ->capture_default_str();
-  app.add_option("--partition", o.partition, "how samples are dealt out: " + PartitionNames())
-      ->capture_default_str();
-  app.add_option("--seed", o.seed,
-                 "the share that `sotto simulate --seed N` gives the device (default: in the "
-                 "file's order)");
-  app.add_option("--out", o.out, "the file to write")->required();
+std::vector<posix::Field<Options>> Fields() {
+  constexpr auto Row = posix::RowOf<Options>;
+  return {
+      Row("data", "data set by name, or a file or folder, FILE[:KEY=VALUE,...]: server/DATA.md")
+          .Asked(&Options::data),
+      Row("test", "as for `sotto simulate`: what is split off is no device's")
+          .ByDefault("the data set's own, else 0.1")
+          .Asked(&Options::test),
+      Row("model",
+          "the firmware's model, by name or FILE.toml: samples that do not fit it are refused")
+          .ByDefault("any")
+          .Asked(&Options::model),
+      Row("device", "number of the device whose share is written, from 0")
+          .Required()
+          .Asked(&Options::device),
+      Row("devices", "devices in the fleet; partition iid need not know").Asked(&Options::devices),
+      Row("samples", "samples on each device, --samples-per-device of `sotto simulate`")
+          .Asked(&Options::samples),
+      Row("partition", "how samples are dealt out: " + PartitionNames()).Asked(&Options::partition),
+      Row("seed", "write the share that `sotto simulate --seed N` gives the device")
+          .ByDefault("in the file's order")
+          .Asked(&Options::seed),
+      Row("out", "the file to write").Required().Asked(&Options::out),
+  };
 }
 
 // Devices in the fleet.
@@ -171,23 +173,20 @@ void Write(const Options& o) {
 
 int main(int argc, char** argv) {
   sotto::AddMatFiles();
-  CLI::App app("Writes a device's samples as a file for the flash of its firmware.", "sotto-shard");
-  sotto::server::Options options;
-  sotto::server::AddOptions(app, options);
-  sotto::posix::MakeStrict(app);
+  const auto fail = [](const std::exception& error, int status) {
+    fmt::print(stderr, "sotto-shard: {}\n", error.what());
+    return status;
+  };
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  try {
-    sotto::server::Write(options);
+    return sotto::posix::RunProgram(
+        sotto::posix::CommandFor<sotto::server::Options>(
+            "sotto-shard", "Writes a device's samples as a file for the flash of its firmware.")
+            .Takes(sotto::server::Fields())
+            .Runs(sotto::server::Write),
+        sotto::kVersion, argc, argv);
   } catch (const std::invalid_argument& error) {
-    fmt::print(stderr, "sotto-shard: {}\n", error.what());
-    return 2;
+    return fail(error, 2);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "sotto-shard: {}\n", error.what());
-    return 1;
+    return fail(error, 1);
   }
-  return 0;
 }

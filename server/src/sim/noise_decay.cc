@@ -69,4 +69,12 @@ NoiseDecay EstimateNoiseDecay(const SimulationRequest& request) {
   return found;
 }
 
+SimulationRequest WithNoiseDecay(const SimulationRequest& request) {
+  SimulationRequest decided = request;
+  if (!request.noise_decay_from) return decided;
+  decided.job.plan.schedule.noise_decay = EstimateNoiseDecay(request).tau;
+  decided.noise_decay_from.reset();
+  return decided;
+}
+
 }  // namespace sotto::server

@@ -29,6 +29,10 @@ struct NoiseDecay {
 // and Simulate() throw.
 NoiseDecay EstimateNoiseDecay(const SimulationRequest& request);
 
+// The request with the noise_decay that its noise_decay_from tells; without one the request itself.
+// Throws as EstimateNoiseDecay() does.
+SimulationRequest WithNoiseDecay(const SimulationRequest& request);
+
 }  // namespace sotto::server
 
 #endif  // SOTTO_SIM_NOISE_DECAY_H_

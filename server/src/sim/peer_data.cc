@@ -10,6 +10,7 @@
 #include "data/catalog.h"
 #include "data/classes.h"
 #include "data/pca.h"
+#include "sotto/peer/peer_options.h"
 
 namespace sotto::server {
 namespace {
@@ -115,46 +116,45 @@ TrainTest OnComponents(const TrainTest& data, uint32_t dimensions, double norm) 
 }
 
 // The model for which samples are read. One that takes components does not take the features.
-const ModelInfo* ReadFor(const SimulationRequest& request) {
-  const bool has_components = request.peers.pca.value_or(0) > 0;
+const ModelInfo* ReadFor(const PeersRequest& request) {
+  const bool has_components = request.pca.value_or(0) > 0;
   return request.Has("model") && !has_components ? request.job.model : nullptr;
 }
 
 }  // namespace
 
-uint32_t PcaOf(const SimulationRequest& request, size_t features) {
-  if (request.peers.pca) return *request.peers.pca;
+uint32_t PcaOf(const PeersRequest& request, size_t features) {
+  if (request.pca) return *request.pca;
   return !request.Has("model") && features > kDefaultPca ? kDefaultPca : 0;
 }
 
-std::string PeerDataKey(const SimulationRequest& request) {
-  const PeerOptions& peers = request.peers;
-  const bool has_pca = peers.pca.has_value();
+std::string PeerDataKey(const PeersRequest& request) {
+  const std::optional<uint32_t>& pca = request.pca;
   return fmt::format("peers|{}|{}|{}|{}|{}|{}|{}|{}", request.data, request.test.value_or(""),
                      request.classes.value_or(""), request.Has("model"),
-                     has_pca ? static_cast<int64_t>(*peers.pca) : -1, Name(peers.unit),
-                     peers.feature_norm, request.job.model->name);
+                     pca ? static_cast<int64_t>(*pca) : -1, Name(request.nodes.unit),
+                     request.nodes.feature_norm, request.job.model->name);
 }
 
-TrainTest OpenPeerData(const SimulationRequest& request) {
+TrainTest OpenPeerData(const PeersRequest& request) {
   const uint64_t each =
       request.Has("samples-per-device") ? request.fleet.samples_per_device : kDefaultSamplesPerPeer;
-  TrainTest data = OpenForFleet(request.data, request.test.value_or(""), ReadFor(request),
-                                request.peers.peers * each);
+  TrainTest data =
+      OpenForFleet(request.data, request.test.value_or(""), ReadFor(request), request.peers * each);
   if (request.classes) data = OnlyClasses(data, *request.classes);
   const uint32_t pca = PcaOf(request, data.train->input_size());
   if (pca > 0) {
-    return OnComponents(data, pca, static_cast<double>(request.peers.feature_norm));
+    return OnComponents(data, pca, static_cast<double>(request.nodes.feature_norm));
   }
   const bool is_prepared = request.Has("model") && !request.job.model->preparation.empty();
-  if (request.peers.unit == PeerUnit::kSample && !is_prepared) {
+  if (request.nodes.unit == PeerUnit::kSample && !is_prepared) {
     data.test =
-        std::make_shared<BoundedRows>(data.test, static_cast<double>(request.peers.feature_norm));
+        std::make_shared<BoundedRows>(data.test, static_cast<double>(request.nodes.feature_norm));
   }
   return data;
 }
 
-posix::SharedModel PeerModel(const SimulationRequest& request, const SampleInfo& info) {
+posix::SharedModel PeerModel(const PeersRequest& request, const SampleInfo& info) {
   if (request.Has("model")) {
     if (request.opened_model) return request.opened_model;
     return posix::SharedModel(posix::SharedModel(), request.job.model);

@@ -1,169 +1,165 @@
 #include "sim/peer_fields.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
+#include "sotto/options/command.h"
+#include "sotto/peer/peer_options.h"
 #include "sotto/policy/policies.h"
+#include "spec/job_spec.h"
 
 namespace sotto::server {
 namespace {
 
-using Fields = std::vector<Field<SimulationRequest>>;
+using Fields = std::vector<Field<PeersRequest>>;
 
-constexpr auto Row = RowOf<SimulationRequest>;
+constexpr auto Row = RowOf<PeersRequest>;
 
-// Options of a fleet and of a job that mean the same for nodes without a server.
-constexpr const char* kOfBoth[] = {
-    "model",     "data",           "test",       "classes",       "samples-per-device",
-    "partition", "partition-seed", "batch-size", "learning-rate", "weight-decay",
-    "mechanism", "epsilon",        "delta",      "clip",          "seed",
-    "seeds",     "json",           "model-out",  "threads",       "evaluate-every",
-};
-
-bool IsOfBoth(const std::string& name) {
-  return std::find(std::begin(kOfBoth), std::end(kOfBoth), name) != std::end(kOfBoth);
+template <class Table>
+auto& Find(const Table& table, const char* name) {
+  for (const auto& row : table) {
+    if (row.is_option() && std::string_view(row.name) == name) return row;
+  }
+  throw std::logic_error(fmt::format("no row is named {}", name));
 }
 
-bool IsOfPeers(const std::string& name) {
-  const Fields& fields = SimulationFields();
-  return std::any_of(fields.begin(), fields.end(), [&](const Field<SimulationRequest>& field) {
-    return field.group == Group::kPeers && name == field.name;
-  });
+// A row that means the same with a server.
+template <class Table>
+Field<PeersRequest> Shared(const Table& table, const char* name) {
+  return posix::RowAt<PeersRequest>(
+      Find(table, name), [](auto& request) -> auto& { return request; });
+}
+Field<PeersRequest> OfSimulation(const char* name) { return Shared(SimulationFields(), name); }
+Field<PeersRequest> OfJob(const char* name) { return Shared(JobFields(), name); }
+
+Field<PeersRequest> WithHelp(const char* help, Field<PeersRequest> row) {
+  row.help = help;
+  return row;
 }
 
-Fields Collaboration() {
-  static const std::string kShareHelp = "when a node publishes: " + SharePolicyNames();
+Fields FleetAndData() {
   return {
-      Row("topology",
-          "server: devices report to one; peers: nodes train among themselves, without a server")
-          .In(Group::kPeers)
-          .OneOf(Topology::kServer, Topology::kPeers)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.topology; }),
-      Row("peers", "nodes, M")
-          .In(Group::kPeers)
-          .Within({1, 10000})
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.peers; }),
-      Row("share", kShareHelp.c_str())
-          .In(Group::kPeers)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.share; }),
-      Row("rule",
-          "what a publication is made of: average: half the shared model, half the node's own; "
-          "shared: steps on the shared model; accumulate: the shared model and all that the node "
-          "has learned since")
-          .In(Group::kPeers)
-          .OneOf(PeerRule::kAverage, PeerRule::kShared, PeerRule::kAccumulate)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.rule; }),
-      Row("order", "turns: node after node; random: an order that is drawn anew for every turn")
-          .In(Group::kPeers)
-          .OneOf(PeerOrder::kTurns, PeerOrder::kRandom)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.order; }),
-  };
-}
-
-Fields StepsOfANode() {
-  return {
-      Row("passes", "over a node's samples; a partial last batch is dropped")
-          .In(Group::kPeers)
-          .Within({1, 65535})
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.passes; }),
-      Row("range", "largest magnitude of a parameter")
-          .In(Group::kPeers)
-          .Within({0, 16, true})
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.range; }),
-      Row("error-clip", "largest magnitude of an output's error; less needs less noise; 0: none")
-          .In(Group::kPeers)
-          .Within({0, 1})
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.error_clip; }),
-      Row("feature-norm", "samples of a larger L2 norm are scaled down to it, for --unit sample")
-          .In(Group::kPeers)
-          .Within({0, 1024, true})
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.feature_norm; }),
-      Row("most-local-steps", "that a publication carries; a node that took more drops them")
-          .In(Group::kPeers)
-          .Within({0, 1048576})
-          .ByDefault("always 1, period:K K, coin:P what one in 1000 exceeds, else all")
-          .Asked(
-              Learns::kNothing,
-              [](auto& request) -> auto& { return request.peers.most_local_steps; }),
-      Row("publication-steps",
-          "that a publication takes on the shared model, with noise once; with --share always a "
-          "node hands the model over; not for --rule average")
-          .In(Group::kPeers)
-          .Within({1, 65535})
-          .Asked(
-              Learns::kNothing,
-              [](auto& request) -> auto& { return request.peers.publication_steps; }),
+      OfSimulation("data"),
+      OfSimulation("test"),
+      OfSimulation("classes"),
+      OfSimulation("samples-per-device").ByDefault("an equal share of all"),
+      OfSimulation("partition"),
+      OfSimulation("partition-seed"),
       Row("pca",
           "take this many principal components of the training samples, as rows of norm "
           "--feature-norm; no epsilon covers the fit; 0: none")
-          .In(Group::kPeers)
+          .In(Group::kFleet)
           .Within({0, 4096})
           .ByDefault("50 without --model if there are more features, else 0")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.pca; }),
+          .Asked(&PeersRequest::pca),
   };
 }
 
-Fields PrivacyOfANode() {
+Fields Collaboration() {
   return {
-      Row("unit",
-          "whom epsilon protects: sample: one sample of a node, convex models alone; device: all "
-          "samples of a node; none: NO PRIVACY")
+      Row("peers", "nodes in the fleet, M")
           .In(Group::kPeers)
-          .OneOf(PeerUnit::kSample, PeerUnit::kDevice, PeerUnit::kNone)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.unit; }),
-      Row("most-releases", "publications of a node that --unit device pays for")
+          .Within({1, 10000})
+          .Asked(&PeersRequest::peers),
+      Row("share", "when a node publishes: " + SharePolicyNames())
           .In(Group::kPeers)
-          .Within({1, 1000000})
-          .ByDefault("what the policy publishes; coin:P: what one node in 1000 exceeds")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.most_releases; }),
+          .Asked(&PeersRequest::share),
+      Row("order",
+          "who steps next: turns: node after node; random: in an order that is drawn anew for "
+          "every turn")
+          .In(Group::kPeers)
+          .OneOf(PeerOrder::kTurns, PeerOrder::kRandom)
+          .Asked(&PeersRequest::order),
+  };
+}
+
+// What follows from the policy or the unit unless somebody asks: the row, for another member.
+Field<PeersRequest> Derived(Field<PeersRequest> row) {
+  const std::string_view name = row.name;
+  if (name == "clip") return row.ByDefault("0.4 with --unit device").Asked(&PeersRequest::clip_l2);
+  if (name == "most-local-steps") {
+    return row.ByDefault("always 1, period:K K, coin:P what one in 1000 exceeds, else all")
+        .Asked(&PeersRequest::most_local_steps);
+  }
+  if (name == "most-releases") {
+    return row.ByDefault("what the policy publishes; coin:P: what one node in 1000 exceeds")
+        .Asked(&PeersRequest::most_releases);
+  }
+  return row;
+}
+
+// The settings of the nodes' job, but for the noise, which follows from --epsilon, and the salt.
+Fields NodesJob() {
+  Fields all = {
+      OfJob("model").In(posix::kPeerJobGroup).ByDefault("one dense layer that fits the samples")};
+  const posix::Pick pick = posix::Without({"noise", "salt"});
+  for (const Field<PeerJob>& row : posix::PeerJobFields()) {
+    if (pick(row)) all.push_back(Derived(posix::RowAt<PeersRequest>(row, &PeersRequest::nodes)));
+  }
+  return all;
+}
+
+std::string WhyNoMechanism(const std::string& text) {
+  if (text == "none") return "";
+  return "a publication carries discrete Gaussian noise, or with --mechanism none nothing";
+}
+
+Fields Privacy() {
+  return {
+      WithHelp(
+          "budget of the whole training; the noise of a publication is calibrated to it; inf: no "
+          "noise, NO PRIVACY",
+          OfJob("epsilon")),
+      OfJob("delta").ByDefault("1 / samples^2, 1e-5 at most"),
       Row("peer-noise",
-          "sound: --epsilon holds; published: the noise of the paper's Theorem 2, which counts "
-          "each output alone, and the epsilon that it really has")
-          .In(Group::kPeers)
+          "how much noise --epsilon asks for: sound: --epsilon holds; published: the noise of the "
+          "paper's Theorem 2, which counts each output alone, and the epsilon that it really has")
+          .In(Group::kPrivacy)
           .OneOf(PeerNoise::kSound, PeerNoise::kPublished)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.noise; }),
+          .Asked(&PeersRequest::noise),
+      Row("mechanism", "none: publications without noise, NO PRIVACY; the same as --unit none")
+          .In(Group::kPrivacy)
+          .OneOfNames({"none"})
+          .Checked(WhyNoMechanism)
+          .ByDefault("discrete Gaussian noise")
+          .Asked([](auto& request) -> auto& { return request.job.codec; }),
+  };
+}
+
+Fields RunAndOutput() {
+  return {
+      OfSimulation("seed"),
+      OfSimulation("seeds"),
+      OfJob("threads").In(Group::kRun),
+      EvaluateEvery<PeersRequest>(
+          "evaluate the models after each turn whose number divides by this one; the last turn "
+          "always")
+          .Unit("turns")
+          .ByDefault("a tenth of all turns"),
+      OfSimulation("json"),
+      OfSimulation("model-out"),
       Row("job-out",
-          "write the job to this file: for `sotto directory` and `sotto-client --peer`, or as "
-          "FILE.h "
-          "for firmware")
-          .In(Group::kPeers)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.peers.job_out; }),
+          "write the nodes' job to this file: for `sotto peers directory` and `sotto-client "
+          "--peer`, or as FILE.h for firmware")
+          .In(Group::kRun)
+          .Asked(&PeersRequest::job_out),
   };
 }
 
 }  // namespace
 
-Fields PeerFields() {
-  Fields all;
-  for (const Fields& part : {Collaboration(), StepsOfANode(), PrivacyOfANode()}) {
-    all.insert(all.end(), part.begin(), part.end());
-  }
-  return all;
-}
-
-void RequireOptionsOfTopology(const SimulationRequest& request) {
-  const bool is_peers = request.peers.topology == Topology::kPeers;
-  for (const std::string& name : request.given) {
-    if (name == "topology" || IsOfBoth(name) || IsOfPeers(name) == is_peers) continue;
-    throw std::invalid_argument(
-        fmt::format("--{} is for --topology {}", name, is_peers ? "server" : "peers"));
-  }
+const Fields& PeersFields() {
+  static const Fields kFields = [] {
+    Fields all;
+    for (const Fields& part :
+         {FleetAndData(), Collaboration(), NodesJob(), Privacy(), RunAndOutput()}) {
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }();
+  return kFields;
 }
 
 }  // namespace sotto::server

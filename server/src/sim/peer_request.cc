@@ -10,7 +10,6 @@
 #include "codec/codecs.h"
 #include "published/peer_noise.h"
 #include "sim/peer_data.h"
-#include "sim/peer_fields.h"
 #include "sim/peer_policies.h"
 #include "sotto/key_labels.h"
 #include "sotto/policy/policies.h"
@@ -26,23 +25,23 @@ void Require(bool condition, const std::string& message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
-bool HasNoise(const SimulationRequest& r) {
-  return r.peers.unit != PeerUnit::kNone && std::isfinite(r.epsilon) &&
+bool HasNoise(const PeersRequest& r) {
+  return r.nodes.unit != PeerUnit::kNone && std::isfinite(r.epsilon) &&
          std::string(r.job.codec->name) != "none";
 }
 
-PeersConfig Settings(const SimulationRequest& r, const TrainTest& data) {
+PeersConfig Settings(const PeersRequest& r, const TrainTest& data) {
   PeersConfig config;
   config.model = PeerModel(r, data.train->info());
-  config.peers = r.peers.peers;
-  config.share = r.peers.share;
-  config.order = r.peers.order;
+  config.peers = r.peers;
+  config.share = r.share;
+  config.order = r.order;
   config.partition = r.fleet.partition;
   config.partition_seed = r.fleet.partition_seed;
   config.samples_per_peer =
       r.Has("samples-per-device")
           ? r.fleet.samples_per_device
-          : static_cast<uint32_t>(std::max<size_t>(1, data.train->size() / r.peers.peers));
+          : static_cast<uint32_t>(std::max<size_t>(1, data.train->size() / r.peers));
   config.run_key = posix::RunKey(r.seed);
   config.is_seeded = r.seed.has_value();
   config.threads = r.job.threads != 0
@@ -52,19 +51,11 @@ PeersConfig Settings(const SimulationRequest& r, const TrainTest& data) {
 }
 
 // The job without its noise.
-PeerJob BareJob(const SimulationRequest& r) {
-  PeerJob job;
-  job.rule = r.peers.rule;
-  job.unit = HasNoise(r) ? r.peers.unit : PeerUnit::kNone;
-  job.batch_size = r.Has("batch-size") ? r.job.training.batch_size : kDefaultPeerBatch;
-  job.learning_rate = r.job.training.learning_rate;
-  job.weight_decay = r.job.training.weight_decay;
-  job.range = r.peers.range;
-  job.error_clip = r.peers.error_clip;
-  job.feature_norm = r.peers.feature_norm;
-  job.clip_l2 = job.unit == PeerUnit::kDevice ? r.job.training.clip_l2 : 0.0f;
-  job.passes = r.peers.passes;
-  job.publication_steps = r.peers.publication_steps;
+PeerJob BareJob(const PeersRequest& r) {
+  PeerJob job = r.nodes;
+  if (!HasNoise(r)) job.unit = PeerUnit::kNone;
+  const bool clips = job.unit == PeerUnit::kDevice;
+  job.clip_l2 = clips ? r.clip_l2.value_or(r.job.training.clip_l2) : 0.0f;
   return job;
 }
 
@@ -111,43 +102,39 @@ void AddNoise(PeersPlan* plan) {
 
 // The components that the samples have become. Without --pca and --model there are kDefaultPca of
 // them only if there were more features before.
-uint32_t PcaOfOpened(const SimulationRequest& r, const Dataset& opened) {
-  if (r.peers.pca) return *r.peers.pca;
+uint32_t PcaOfOpened(const PeersRequest& r, const Dataset& opened) {
+  if (r.pca) return *r.pca;
   return dynamic_cast<const PrincipalRows*>(&opened) != nullptr ? kDefaultPca : 0;
 }
 
-double DeltaOf(const SimulationRequest& r, size_t samples) {
+double DeltaOf(const PeersRequest& r, size_t samples) {
   const auto n = static_cast<double>(std::max<size_t>(samples, 2));
   return r.delta.value_or(std::min(kLargestDelta, 1 / (n * n)));
 }
 
 }  // namespace
 
-void CheckPeers(const SimulationRequest& r) {
-  RequireOptionsOfTopology(r);
-  RequireInRange(SimulationFields(), r);
+void CheckPeers(const PeersRequest& r) {
+  RequireInRange(PeersFields(), r);
   static_cast<void>(FindPartition(r.fleet.partition));
-  static_cast<void>(BoundsOf(r.peers.share, 1));
-  const std::string mechanism = r.job.codec->name;
-  Require(!r.Has("mechanism") || mechanism == "none",
-          fmt::format("--mechanism {} is for --topology server; a publication carries discrete "
-                      "Gaussian noise, or with --mechanism none nothing",
-                      mechanism));
-  const bool clips = r.peers.unit == PeerUnit::kDevice;
-  Require(clips || !r.Has("clip"), "--clip bounds what a node adds, for --unit device alone");
-  Require(clips || !r.peers.most_releases, "--most-releases is for --unit device");
-  Require(r.peers.noise == PeerNoise::kSound || r.peers.unit == PeerUnit::kSample,
+  static_cast<void>(BoundsOf(r.share, 1));
+  const bool clips = r.nodes.unit == PeerUnit::kDevice;
+  Require(clips || !r.clip_l2, "--clip bounds what a node adds, for --unit device alone");
+  Require(clips || !r.most_releases, "--most-releases is for --unit device");
+  Require(r.clip_l2 != 0.0f, "--unit device needs a --clip above 0");
+  Require(r.most_releases != 0u, "--unit device needs --most-releases above 0");
+  Require(r.noise == PeerNoise::kSound || r.nodes.unit == PeerUnit::kSample,
           "--peer-noise published is the paper's, for --unit sample");
-  Require(r.peers.rule != PeerRule::kAverage || r.peers.publication_steps == 1,
+  Require(r.nodes.rule != PeerRule::kAverage || r.nodes.publication_steps == 1,
           "--publication-steps above 1 is for --rule shared or accumulate");
 }
 
-PeersPlan MakePeers(const SimulationRequest& r, const TrainTest& data) {
+PeersPlan MakePeers(const PeersRequest& r, const TrainTest& data) {
   CheckPeers(r);
   PeersPlan plan;
   plan.config = Settings(r, data);
   plan.config.job = BareJob(r);
-  plan.noise = r.peers.noise;
+  plan.noise = r.noise;
   plan.epsilon = r.epsilon;
   plan.pca = PcaOfOpened(r, *data.train);
   const Partition partition = PeerPartition(plan.config, *data.train);
@@ -155,14 +142,14 @@ PeersPlan MakePeers(const SimulationRequest& r, const TrainTest& data) {
   plan.most_steps = MostSteps(partition, job);
   Require(plan.most_steps > 0,
           fmt::format("--batch-size {}: no node has so many samples", job.batch_size));
-  const PolicyBounds bounds = BoundsOf(r.peers.share, plan.most_steps);
-  job.most_local_steps = r.peers.most_local_steps.value_or(bounds.most_local_steps);
+  const PolicyBounds bounds = BoundsOf(r.share, plan.most_steps);
+  job.most_local_steps = r.most_local_steps.value_or(bounds.most_local_steps);
   if (job.unit == PeerUnit::kDevice) {
     const uint32_t most = std::min(bounds.most_releases, MostPublications(job, plan.most_steps));
-    job.most_releases = r.peers.most_releases.value_or(std::max(1u, most));
+    job.most_releases = r.most_releases.value_or(std::max(1u, most));
   }
   SetSalt(plan.config.run_key, &job);
-  plan.training = {plan.config.model.get(), job, FindSharePolicy(r.peers.share).has_public_inputs(),
+  plan.training = {plan.config.model.get(), job, FindSharePolicy(r.share).has_public_inputs(),
                    MostCopies(partition, data.train->size()), DeltaOf(r, data.train->size())};
   AddNoise(&plan);
   plan.config.evaluate_every =

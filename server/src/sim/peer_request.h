@@ -1,12 +1,12 @@
-// From a request with --topology peers to a training without a server. Part of sotto::server/sim.
+// From a request to a training without a server. Part of sotto::server/sim.
 //
 // Pure functions: safe from any thread.
 #ifndef SOTTO_SIM_PEER_REQUEST_H_
 #define SOTTO_SIM_PEER_REQUEST_H_
 
 #include "plans/peer_privacy.h"
+#include "sim/peer_fields.h"
 #include "sim/peers.h"
-#include "sim/simulation_request.h"
 
 namespace sotto::server {
 
@@ -22,11 +22,11 @@ struct PeersPlan {
 };
 
 // Checks of the request that need no data. Throws std::invalid_argument, which names the option.
-void CheckPeers(const SimulationRequest& request);
+void CheckPeers(const PeersRequest& request);
 
 //   data  OpenPeerData() of the request
 // Throws std::invalid_argument, which names the option, and privacy::UnattainableEpsilon.
-PeersPlan MakePeers(const SimulationRequest& request, const TrainTest& data);
+PeersPlan MakePeers(const PeersRequest& request, const TrainTest& data);
 
 // What the publications of a run tell.
 privacy::PeerStatement StatementOf(const PeersPlan& plan, const PeersResult& result);

@@ -22,6 +22,7 @@
 #include "sotto/data/dataset.h"
 #include "sotto/data/partitions.h"
 #include "sotto/model/model_file.h"
+#include "sotto/peer_job.h"
 
 namespace sotto::server {
 

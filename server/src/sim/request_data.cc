@@ -2,12 +2,10 @@
 
 #include "data/catalog.h"
 #include "data/classes.h"
-#include "sim/peer_data.h"
 
 namespace sotto::server {
 
 TrainTest OpenDataOf(const SimulationRequest& request) {
-  if (request.peers.topology == Topology::kPeers) return OpenPeerData(request);
   TrainTest data = OpenForFleet(request.data, request.test.value_or(""), request.job.model,
                                 uint64_t{request.fleet.devices} * request.fleet.samples_per_device);
   if (request.classes) data = OnlyClasses(data, *request.classes);

@@ -130,7 +130,7 @@ Json ReportToState(const RoundReport& report) {
   json["unclipped_fraction"] = unclipped ? Json(*unclipped) : Json(nullptr);
   json["device_accuracy"] = AccuracyToState(report.outcome.device_accuracy);
   json["evaluation"] = report.evaluation ? EvaluationToState(*report.evaluation) : Json(nullptr);
-  // Jobs that average their models have this field; nothing else changed, nor did the version.
+  // Only jobs that average their models have this field.
   if (report.average_evaluation) {
     json["average_evaluation"] = EvaluationToState(*report.average_evaluation);
   }

@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
-#include "sim/noise_decay.h"
-#include "sim/peer_fields.h"
+#include <nlohmann/json.hpp>
+
 #include "sotto/data/partitions.h"
 #include "sotto/options/numbers.h"
 #include "spec/make_job.h"
+#include "spec/value_json.h"
 
 namespace sotto::server {
 namespace {
@@ -23,33 +24,28 @@ Fields FilesOfARun() {
   return {
       Row("rounds-csv", "write a row for each round to this file")
           .In(Group::kRun)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.rounds_csv; }),
+          .Asked(&SimulationRequest::rounds_csv),
       Row("spectrum",
           "write the Fourier magnitudes of each tensor of exact mean updates to this file, as CSV; "
           "for --mechanism none alone, since they are not private")
           .In(Group::kRun)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.spectrum; }),
+          .Asked(&SimulationRequest::spectrum),
       Row("spectrum-rounds",
           "of these rounds, from 1; later ones than the plan's last do not count")
           .In(Group::kRun)
           .Needs("spectrum")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.spectrum_rounds; }),
+          .Asked(&SimulationRequest::spectrum_rounds),
       Row("state-out",
           "write where the simulation ended, also after Ctrl-C, for --resume; whoever reads the "
           "file can take the noise off")
           .In(Group::kRun)
           .ByDefault("the file of --resume")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.state_out; }),
+          .Asked(&SimulationRequest::state_out),
       Row("resume",
           "go on where the simulation of this file ended, with the same options: same results as "
           "without the interruption")
           .In(Group::kRun)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.resume; }),
+          .Asked(&SimulationRequest::resume),
   };
 }
 
@@ -60,40 +56,29 @@ Fields AllFields() {
       Row("data",
           "fashion-mnist, synthetic, or a file or folder, FILE[:KEY=VALUE,...]: server/DATA.md")
           .In(Group::kFleet)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.data; }),
+          .Asked(&SimulationRequest::data),
       Row("test", "the samples to evaluate on: as for --data, or the share of it that is split off")
           .In(Group::kFleet)
           .ByDefault("the data set's own, else 0.1")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.test; }),
+          .Asked(&SimulationRequest::test),
       Row("classes",
           "train and evaluate on the samples of these classes alone, for example 0-4; labels stay")
           .In(Group::kFleet)
           .ByDefault("all")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.classes; }),
-      Row("devices", "devices in the fleet, N")
-          .In(Group::kFleet)
-          .Within({1, 1000000})
-          .Asked(
-              Learns::kNoise, [](auto& request) -> auto& { return request.fleet.devices; }),
+          .Asked(&SimulationRequest::classes),
+      Row("devices", "devices in the fleet, N").In(Group::kFleet).Within({1, 1000000}).Asked([
+      ](auto& request) -> auto& { return request.fleet.devices; }),
       Row("samples-per-device", "training samples on each; their mean if devices hold unequal many")
           .In(Group::kFleet)
           .Within({1, 1000000})
-          .Asked(
-              Learns::kNothing,
-              [](auto& request) -> auto& { return request.fleet.samples_per_device; }),
-      Row("partition", kPartitionHelp.c_str())
-          .In(Group::kFleet)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.fleet.partition; }),
+          .Asked([](auto& request) -> auto& { return request.fleet.samples_per_device; }),
+      Row("partition", kPartitionHelp).In(Group::kFleet).Asked([](auto& request) -> auto& {
+        return request.fleet.partition;
+      }),
       Row("partition-seed", "deal samples out as a run with this --seed does, which tells no noise")
           .In(Group::kFleet)
           .ByDefault("--seed, or random")
-          .Asked(
-              Learns::kNothing,
-              [](auto& request) -> auto& { return request.fleet.partition_seed; }),
+          .Asked([](auto& request) -> auto& { return request.fleet.partition_seed; }),
       Row("held-out",
           "share of each device's samples, the last ones of each class, that it never trains on "
           "and "
@@ -101,37 +86,31 @@ Fields AllFields() {
           .In(Group::kFleet)
           .Within({0, 0.9})
           .ByDefault("0.2 with --evaluate-on-devices, else 0")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.held_out; }),
+          .Asked(&SimulationRequest::held_out),
       Row("noise-decay-from",
           "find --noise-decay, before the first round, by a training without privacy on this data, "
           "which must be PUBLIC; as for --data")
           .In(Group::kFleet)
           .ByDefault("--noise-decay")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.noise_decay_from; }),
+          .Asked(&SimulationRequest::noise_decay_from),
       Row("dropout", "chance that a drawn device does not report")
           .In(Group::kFleet)
           .Within({0, 0.999})
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.fleet.dropout; }),
+          .Asked([](auto& request) -> auto& { return request.fleet.dropout; }),
       Row("seed", "repeat a run bit for bit; everything derives from it, so it is not private")
           .In(Group::kRun)
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.seed; }),
+          .Asked(&SimulationRequest::seed),
       Row("seeds",
           "repeat the simulation with each of these seeds, for example 1-5 or 1,4,9, and print "
           "mean "
           "and deviation")
           .In(Group::kRun)
           .Excludes("seed")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.seeds; }),
+          .Asked(&SimulationRequest::seeds),
       EvaluateEvery<SimulationRequest>(
           "evaluate the model after each round whose number divides by this one; the last round "
           "always"),
   };
-  for (const Field<SimulationRequest>& field : PeerFields()) all.push_back(field);
   for (Field<SimulationRequest>& field : OutputFields<SimulationRequest>()) all.push_back(field);
   for (const Field<SimulationRequest>& field : FilesOfARun()) all.push_back(field);
   return all;
@@ -185,10 +164,10 @@ std::vector<uint64_t> ParseSeeds(const std::string& text) {
 }
 
 std::string FleetText(const SimulationRequest& request) {
-  Json json;
+  nlohmann::ordered_json json;
   for (const Field<SimulationRequest>& field : SimulationFields()) {
     const bool decides = field.group == Group::kFleet || std::string(field.name) == "seed";
-    if (decides) json[field.json_name()] = field.get(request);
+    if (decides) json[field.json_name()] = ToJson(field.get(request));
   }
   return json.dump();
 }
@@ -223,12 +202,7 @@ void AskForSpectra(const SimulationRequest& request, SimulationConfig* config) {
 }  // namespace
 
 SimulationConfig MakeSimulation(const SimulationRequest& request) {
-  if (request.noise_decay_from) {
-    SimulationRequest decided = request;
-    decided.job.plan.schedule.noise_decay = EstimateNoiseDecay(request).tau;
-    decided.noise_decay_from.reset();
-    return MakeSimulation(decided);
-  }
+  if (request.noise_decay_from) throw std::logic_error("the decay of the noise is not decided");
   RequireInRange(SimulationFields(), request);
   static_cast<void>(FindPartition(request.fleet.partition));
   SimulationConfig config;

@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/peer_options.h"
 #include "sim/simulation.h"
-#include "spec/field.h"
+#include "spec/job_field.h"
 #include "spec/job_request.h"
 
 namespace sotto::server {
@@ -22,7 +21,6 @@ struct SimulationRequest : JobRequest {
   std::optional<std::string> test;  // see OpenTrainTest(); absent: the data set's own, or a share
   std::optional<std::string> classes;  // of data, see OnlyClasses(); absent: all
   FleetOptions fleet;
-  PeerOptions peers;  // of a training without a server
   // Public data from which --noise-decay is found before the first round: noise_decay.h.
   std::optional<std::string> noise_decay_from;
   std::optional<double> held_out;  // absent: a fifth if devices evaluate, else nothing
@@ -51,8 +49,9 @@ const std::vector<Field<SimulationRequest>>& SimulationFields();
 // fleet and the data, and the seed.
 std::string FleetText(const SimulationRequest& request);
 
-// The simulation of a request, with the noise calibrated. With noise_decay_from it trains first.
-// Throws as MakeJob() and EstimateNoiseDecay() do.
+// The simulation of a request, with the noise calibrated.
+//   request  without noise_decay_from, which WithNoiseDecay() (noise_decay.h) resolves
+// Throws as MakeJob() does.
 SimulationConfig MakeSimulation(const SimulationRequest& request);
 
 }  // namespace sotto::server

@@ -55,7 +55,8 @@ Fields Estimation() {
           .ByDefault("1; with --smoothing auto 2 if there is an image")
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.smoothing_axes; })
-          .Reads([](const JobRecord& job) { return ToJson(job.config.aggregation.smoothing_axes); })
+          .Reads(
+              [](const JobRecord& job) { return ToValue(job.config.aggregation.smoothing_axes); })
           .StoredIf([](const JobConfig& job) { return job.aggregation.smoothing_axes != 1; })
           .Shown(),
       Row("smoothing-image",

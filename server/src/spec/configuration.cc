@@ -9,9 +9,12 @@
 
 #include "base/json_text.h"
 #include "spec/job_spec.h"
+#include "spec/value_json.h"
 
 namespace sotto::server {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -42,17 +45,17 @@ Json Parse(const std::string& path, const std::string& held) {
 
 privacy::Plan PlanOf(const Json& json) {
   privacy::Plan plan;
-  for (const Field<JobRequest>& field : JobFields()) {
+  for (const JobField& field : JobFields()) {
     if (!field.plan) continue;
     // Absent: not a field of this kind of job, or an option newer than the store, with its default.
     const bool may_be_absent = field.is_stored || field.is_option();
     if (may_be_absent && !json.contains(field.stored_name())) continue;
-    field.plan(plan, json.at(field.stored_name()));
+    field.plan(plan, FromJson(json.at(field.stored_name())));
   }
   return plan;
 }
 
-std::string Value(const Json& json, const std::string& field) {
+std::string TextOf(const Json& json, const std::string& field) {
   return json.contains(field) ? JsonText(json[field]) : "absent";
 }
 
@@ -60,10 +63,10 @@ std::string Value(const Json& json, const std::string& field) {
 // program of that time did: so it counts as stored.
 Json WithNewOptions(Json held, const Json& now) {
   const JobRequest defaults;
-  for (const Field<JobRequest>& field : JobFields()) {
+  for (const JobField& field : JobFields()) {
     const std::string name = field.stored_name();
     if (field.is_option() && now.contains(name) && !held.contains(name)) {
-      held[name] = field.get(defaults);
+      held[name] = ToJson(field.get(defaults));
     }
   }
   return held;
@@ -71,7 +74,7 @@ Json WithNewOptions(Json held, const Json& now) {
 
 // The configuration of a resumed job, which keeps what it was not given anew.
 Json WithKept(Json now, const Json& held) {
-  for (const Field<JobRequest>& field : JobFields()) {
+  for (const JobField& field : JobFields()) {
     const std::string name = field.stored_name();
     if (field.resume == Resume::kKept && !now.contains(name) && held.contains(name)) {
       now[name] = held[name];
@@ -92,10 +95,10 @@ bool IsRaised(const Json& now, const Json& was) {
 
 Json ConfigurationToJson(const JobRecord& job) {
   Json json;
-  for (const Field<JobRequest>& field : JobFields()) {
+  for (const JobField& field : JobFields()) {
     if (!IsStored(field.resume)) continue;
     if (field.is_stored && !field.is_stored(job.config)) continue;
-    json[field.stored_name()] = field.read(job);
+    json[field.stored_name()] = ToJson(field.read(job));
   }
   return json;
 }
@@ -121,14 +124,10 @@ double BudgetFromConfiguration(const std::string& path, const std::string& held)
   return budget->is_null() ? kInfinity : budget->get<double>();
 }
 
-bool ClosedEarlyUncharged(const std::string& path, const std::string& held) {
-  return !Parse(path, held).contains("close_early");
-}
-
 std::optional<ChangedField> FirstChange(const Json& before, const Json& now) {
   for (const Json& side : {now, before}) {
     for (const auto& item : side.items()) {
-      const ChangedField field = {item.key(), Value(before, item.key()), Value(now, item.key())};
+      const ChangedField field = {item.key(), TextOf(before, item.key()), TextOf(now, item.key())};
       if (field.was != field.is) return field;
     }
   }
@@ -140,7 +139,7 @@ void RequireSameConfiguration(const std::string& path, const std::string& held, 
   const Json now = WithKept(asked, Parse(path, held));
   Json before = WithNewOptions(Parse(path, held), now);
   for (const auto& [name, was] : {std::pair<const char*, Json>{"rounds", raised.rounds},
-                                  {"epsilon_budget", ToJson(raised.epsilon_budget)}}) {
+                                  {"epsilon_budget", ToJson(ToValue(raised.epsilon_budget))}}) {
     const bool may_be_raised = before.contains(name) && now.contains(name) &&
                                (before[name].is_number() || before[name].is_null());
     if (!may_be_raised) continue;

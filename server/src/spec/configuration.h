@@ -32,11 +32,6 @@ privacy::Plan PlanFromConfiguration(const std::string& path, const std::string& 
 // The epsilon budget of a stored configuration; +infinity: none. Throws as PlanFromConfiguration().
 double BudgetFromConfiguration(const std::string& path, const std::string& held);
 
-// True if the job's claims assume that nobody knows the participants, but a program began it that
-// closed every round as soon as its cohort had reported: the text has no field `close_early`.
-// Throws as PlanFromConfiguration().
-bool ClosedEarlyUncharged(const std::string& path, const std::string& held);
-
 // A field that differs, and both values as JSON; "absent" if a side lacks it.
 struct ChangedField {
   std::string name;

@@ -6,13 +6,15 @@
 #define SOTTO_SPEC_JOB_FIELDS_H_
 
 #include <limits>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "spec/job_spec.h"
 
 namespace sotto::server::job_fields {
 
-using Fields = std::vector<Field<JobRequest>>;
+using Fields = std::vector<JobField>;
 
 // In the order of the table; job_spec.cc has the parts before, between and behind.
 Fields Noise();         // how much, and against whom
@@ -31,11 +33,18 @@ constexpr Range kFactor = {1e-6, 1e6};
 constexpr Range kFactorOrNone = {0, 1e6};
 constexpr Range kBelowOne = {0, 0.999999};
 
-constexpr auto Row = RowOf<JobRequest>;
+// A row with nothing but its name and its help.
+inline JobField Row(const char* name, std::string help) {
+  JobField field;
+  field.name = name;
+  field.help = std::move(help);
+  return field;
+}
 
 // A field that is no option: its value follows from other fields.
-inline Field<JobRequest> Derived(const char* name, Learns who = Learns::kNothing) {
-  Field<JobRequest> field = Row(name, "");
+inline JobField Derived(const char* name, Learns who = Learns::kNothing) {
+  JobField field = Row(name, "");
+  field.group = nullptr;
   field.device = who;
   return field;
 }

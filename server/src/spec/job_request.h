@@ -35,7 +35,7 @@ struct JobRequest {
   std::string model_file;  // it; empty: the model has a name
 
   // The names of the options that somebody gave, see Give() in field.h. What is not here may have
-  // another default in another topology.
+  // another default without a server.
   std::set<std::string> given;
   bool Has(const char* option) const { return given.count(option) > 0; }
 

@@ -3,12 +3,17 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include <nlohmann/json.hpp>
+
 #include "sotto/models.h"
 #include "sotto/posix/hex.h"
 #include "spec/job_fields.h"
 #include "spec/parameters_file.h"
+#include "spec/value_json.h"
 
 namespace sotto::server {
+
+using Json = nlohmann::ordered_json;
 namespace {
 
 using namespace job_fields;
@@ -41,9 +46,9 @@ Fields ModelAndCode() {
           .AskedAsText(
               Learns::kNoise, [](const JobRequest& request) { return request.job.model; },
               OpenModel)
-          .Reads([](const JobRecord& job) { return ToJson(job.config.model); }),
+          .Reads([](const JobRecord& job) { return ToValue(job.config.model); }),
       Derived("model-digest").Reads([](const JobRecord& job) {
-        return Json(posix::Hex(job.model_digest));
+        return Value(posix::Hex(job.model_digest));
       }),
       Row("initial-model",
           "begin with the parameters in this file: safetensors, NPZ or NPY as `sotto model export` "
@@ -55,7 +60,7 @@ Fields ModelAndCode() {
               Learns::kNothing, [](auto& request) -> auto& { return request.initial_model; })
           .Reads([](const JobRecord& job) {
             const std::vector<float>& initial = job.config.initial_parameters;
-            return Json(ParametersDigest({initial.data(), initial.size()}));
+            return Value(ParametersDigest({initial.data(), initial.size()}));
           })
           .StoredIf(HasInitialModel)
           .Resumed(Resume::kKept),
@@ -74,15 +79,15 @@ Fields ModelAndCode() {
           .OneOf(Coding::kRange, Coding::kFixed)
           .Asked(
               Learns::kTask, [](auto& request) -> auto& { return request.job.coding; })
-          .Reads([](const JobRecord& job) { return ToJson(job.config.format().coding); }),
+          .Reads([](const JobRecord& job) { return ToValue(job.config.format().coding); }),
       Row("padding", "uploads are multiples of so many bytes: their length tells less; 0: none")
           .In(Group::kPrivacy)
           .Within({0, kMaxPadding})
           .Unit("bytes")
           .Asked(
               Learns::kTask, [](auto& request) -> auto& { return request.job.padding; })
-          .Reads([](const JobRecord& job) { return ToJson(job.config.format().padding); }),
-      Derived("seeded").Reads([](const JobRecord& job) { return ToJson(job.config.seeded); }),
+          .Reads([](const JobRecord& job) { return ToValue(job.config.format().padding); }),
+      Derived("seeded").Reads([](const JobRecord& job) { return ToValue(job.config.seeded); }),
   };
 }
 
@@ -133,7 +138,7 @@ Fields ServerStep() {
           .ByDefault("1, Poisson 0")
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.min_devices; })
-          .Reads([](const JobRecord& job) { return ToJson(job.config.min_devices); }),
+          .Reads([](const JobRecord& job) { return ToValue(job.config.min_devices); }),
       Row("close-early",
           "a round ends as soon as its whole cohort has reported; the time of a release then tells "
           "who takes part: epsilon is that of an adversary who knows the participants, and is not "
@@ -149,7 +154,7 @@ Fields ServerStep() {
           .ByDefault("--epsilon; none with --noise-multiplier")
           .Asked(
               Learns::kNothing, [](auto& request) -> auto& { return request.epsilon_budget; })
-          .Reads([](const JobRecord& job) { return ToJson(job.config.epsilon_budget); })
+          .Reads([](const JobRecord& job) { return ToValue(job.config.epsilon_budget); })
           .Resumed(Resume::kRaised),
       Row("threads", "0: one a processor; does not change the result")
           .In(Group::kRounds)
@@ -179,19 +184,21 @@ JobRequest::JobRequest() {
   job.threads = 0;
 }
 
-const std::vector<Field<JobRequest>>& JobFields() {
-  static const std::vector<Field<JobRequest>> kFields = AllFields();
+const std::vector<JobField>& JobFields() {
+  static const std::vector<JobField> kFields = AllFields();
   return kFields;
 }
+
+void FindNamed(const std::string& name, const CodecInfo** codec) { *codec = &RequireCodec(name); }
 
 Json SpecificationToJson(const JobRequest& request, const JobConfig& job) {
   const JobRecord record = {{}, {}, job};
   Json json = Json::object();
-  for (const Field<JobRequest>& field : JobFields()) {
+  for (const JobField& field : JobFields()) {
     if (!field.is_option()) continue;
     const bool is_resolved =
         field.read && (field.is_shown || !field.is_stored || field.is_stored(job));
-    json[field.json_name()] = is_resolved ? field.read(record) : field.get(request);
+    json[field.json_name()] = ToJson(is_resolved ? field.read(record) : field.get(request));
   }
   return json;
 }

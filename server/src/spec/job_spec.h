@@ -10,19 +10,21 @@
 
 #include <vector>
 
-#include "spec/field.h"
+#include <nlohmann/json_fwd.hpp>
+
+#include "spec/job_field.h"
 #include "spec/job_request.h"
 
 namespace sotto::server {
 
 // Every field, in the order of a stored configuration. A row that is no option is derived from
 // other rows. `sotto simulate` and `sotto serve` take all options.
-const std::vector<Field<JobRequest>>& JobFields();
+const std::vector<JobField>& JobFields();
 
 // The value of every option, by its name with underscores. If MakeJob() resolved the option, the
 // value is the one with which the job runs; otherwise it is the requested value. Absent values and
 // +infinity are null.
-Json SpecificationToJson(const JobRequest& request, const JobConfig& job);
+nlohmann::ordered_json SpecificationToJson(const JobRequest& request, const JobConfig& job);
 
 }  // namespace sotto::server
 

@@ -72,7 +72,7 @@ Fields Noise() {
           .OneOf(privacy::TrustMode::kTrustedServer, privacy::TrustMode::kPrivateNoise)
           .Asked(
               Learns::kTask, [](auto& request) -> auto& { return request.trust_mode; })
-          .Reads([](const JobRecord& job) { return ToJson(job.config.plan.Trust()); })
+          .Reads([](const JobRecord& job) { return ToValue(job.config.plan.Trust()); })
           .StoredIf(IsPrivateNoise),
       Row("private-noise-multiplier",
           "deviation of a device's own noise over 2C, the sensitivity of one update")
@@ -110,7 +110,7 @@ Fields AdaptiveClip() {
           .Asked(
               Learns::kNothing,
               [](auto& request) -> auto& { return request.clip_schedule.quantile; })
-          .Reads([](const JobRecord& job) { return ToJson(job.config.clip_schedule->quantile); })
+          .Reads([](const JobRecord& job) { return ToValue(job.config.clip_schedule->quantile); })
           .StoredIf(IsAdaptive),
       Row("clip-learning-rate",
           "C is multiplied by exp(-this * (noisy share not clipped - quantile))")
@@ -121,7 +121,7 @@ Fields AdaptiveClip() {
               Learns::kNothing,
               [](auto& request) -> auto& { return request.clip_schedule.learning_rate; })
           .Reads(
-              [](const JobRecord& job) { return ToJson(job.config.clip_schedule->learning_rate); })
+              [](const JobRecord& job) { return ToValue(job.config.clip_schedule->learning_rate); })
           .StoredIf(IsAdaptive),
       Row("clip-noise", "deviation of the noise on the number of devices not clipped")
           .In(Group::kTraining)
@@ -143,7 +143,7 @@ Fields Evaluation() {
           .Asked(
               Learns::kTask,
               [](auto& request) -> auto& { return request.job.evaluates_on_devices; })
-          .Reads([](const JobRecord& job) { return ToJson(job.config.evaluates_on_devices); })
+          .Reads([](const JobRecord& job) { return ToValue(job.config.evaluates_on_devices); })
           .StoredIf(EvaluatesOnDevices),
       Derived("accuracy-scale", Learns::kTask)
           .OfPlan([](auto& plan) -> auto& { return plan.accuracy_scale; })

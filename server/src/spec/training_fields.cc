@@ -115,7 +115,7 @@ Fields LocalTraining() {
           .ByDefault("0.99 with --learning-rate-schedule constant, else 1")
           .Asked(
               Learns::kTask, [](auto& request) -> auto& { return request.learning_rate_decay; })
-          .Reads([](const JobRecord& job) { return ToJson(job.config.learning_rate_decay); }),
+          .Reads([](const JobRecord& job) { return ToValue(job.config.learning_rate_decay); }),
   };
 }
 

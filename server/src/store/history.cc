@@ -82,7 +82,7 @@ JobPhases PhasesOf(const std::string& store, const JobEntry& job) {
 std::vector<privacy::SpentRounds> SpentBy(const History& history, const JobEntry& job) {
   privacy::Plan plan = PlanOf(history, job);
   plan.rounds = PlanNow(history.store, job).rounds;
-  return PhasesOf(history.store, job).Split(plan, job.released, job.attempts, job.surcharge);
+  return PhasesOf(history.store, job).Split(plan, job.released, job.attempts);
 }
 
 std::vector<int64_t> JobsBefore(const History& history, const JobEntry& job) {
@@ -172,7 +172,7 @@ bool GoesOnWithLastJob(const History& history, const JobRecord& record, bool or_
   return true;
 }
 
-JobState StateOf(const std::string& store, const JobEntry& job, const StoredModel* model) {
+JobState StateOf(const std::string& store, const JobEntry& job, const StoredModel& model) {
   JobState state;
   state.phases = PhasesOf(store, job);
   state.planned = static_cast<uint32_t>(PlanNow(store, job).rounds);
@@ -180,24 +180,16 @@ JobState StateOf(const std::string& store, const JobEntry& job, const StoredMode
   state.next_round = static_cast<uint32_t>(job.released);
   state.next_attempt = static_cast<uint32_t>(job.next_attempt);
   state.attempts = static_cast<uint32_t>(job.attempts);
-  state.surcharge = static_cast<uint32_t>(job.surcharge);
-  if (model != nullptr) {
-    state.parameters = model->parameters;
-    state.optimiser_state = model->optimiser_state;
-    state.clip_l2 = model->next_clip_l2;
-  }
+  state.parameters = model.parameters;
+  state.optimiser_state = model.optimiser_state;
+  state.clip_l2 = model.next_clip_l2;
   return state;
 }
 
 std::optional<JobState> ReadState(Store& store, const JobEntry* job) {
   if (job == nullptr) return std::nullopt;
-  const std::string name = store.name();
-  if (job->released == 0 && store.ListModels(job->number).empty()) {
-    return StateOf(name, *job, nullptr);
-  }
   static_assert(kFirstModel == -1, "is the model before round 0");
-  const StoredModel model = store.ReadModel(job->number, job->released - 1);
-  return StateOf(name, *job, &model);
+  return StateOf(store.name(), *job, store.ReadModel(job->number, job->released - 1));
 }
 
 }  // namespace sotto::server

@@ -74,9 +74,8 @@ const JobEntry* JobToResume(const History& history, const JobRecord& record, boo
 bool GoesOnWithLastJob(const History& history, const JobRecord& record, bool or_is_over);
 
 // A job's state between two rounds.
-//   model  the model after the job's last released round, or the first one; null if it has released
-//          nothing and began in a store of a version before 5
-JobState StateOf(const std::string& store, const JobEntry& job, const StoredModel* model);
+//   model  the model after the job's last released round, or the one with which it began
+JobState StateOf(const std::string& store, const JobEntry& job, const StoredModel& model);
 
 // The same for Job's constructor, with the model read from the store. Absent for a null job, which
 // is a new job.

@@ -181,7 +181,6 @@ std::vector<JobLedger> ReadLedger(Store& store) {
     std::copy_if(evaluations.begin(), evaluations.end(), std::back_inserter(ledger.evaluations),
                  [&](const StoredEvaluation& each) { return each.job == job.number; });
     ledger.after_attempts = ClaimsAfterAttempts(history, ledger);
-    ledger.closed_early_uncharged = ClosedEarlyUncharged(history.store, job.configuration);
     jobs.push_back(std::move(ledger));
   }
   return jobs;

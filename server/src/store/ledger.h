@@ -31,9 +31,6 @@ struct JobLedger {
   // and if the job makes no claim against the server.
   std::vector<privacy::Claim> after_attempts;
   std::vector<StoredEvaluation> evaluations;  // of its releases, by round
-  // An older program began the job and closed its rounds early, which the claims against the public
-  // do not count: ClosedEarlyUncharged().
-  bool closed_early_uncharged = false;
 };
 
 // The entry that a ledger has of this release.

@@ -8,6 +8,7 @@
 #include "store/sqlite_backup.h"
 #include "store/sqlite_schema.h"
 #include "store/sqlite_store.h"
+#include "store/sqlite_tables.h"
 
 namespace sotto::server {
 namespace {
@@ -37,15 +38,13 @@ std::vector<StoredModels> ModelsIn(Database& database) {
 StoreReport InspectSqlite(const std::string& path) {
   posix::RequirePrivateFile(path);
   Database database(path, Access::kRead);
-  const StoreFacts facts = ReadSchema(database);
+  const ChainHead head = ReadSchema(database);
   const Transaction moment(database, Transaction::Kind::kRead);
   StoreReport report;
-  report.version = facts.version;
-  if (!facts.chain) return report;
-  report.is_chained = true;
-  report.records = facts.chain->records;
-  report.last_record = DescribeRecord(facts.chain->last);
-  report.head = posix::Hex(facts.chain->hash);
+  report.version = kSchemaVersion;
+  report.records = head.records;
+  report.last_record = DescribeRecord(head.last);
+  report.head = posix::Hex(head.hash);
   report.devices = database.Integer("SELECT count(*) FROM devices");
   report.eligible_devices = report.devices - database.Integer("SELECT count(*) FROM revocations");
   report.jobs = database.Integer("SELECT count(*) FROM jobs");

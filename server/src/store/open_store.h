@@ -16,7 +16,8 @@ namespace sotto::server {
 
 // Opens a store.
 //   where  a name with the prefix of a kind of store, or else the path of an SQLite file
-// Throws std::runtime_error if other users may read the store, or if it is no store.
+// Throws std::runtime_error if other users may read the store, if it is no store or one of another
+// version, or if it is damaged.
 std::unique_ptr<Store> OpenStore(const std::string& where, StoreMode mode = StoreMode::kExisting);
 
 // The models of a job that the store has.
@@ -27,10 +28,8 @@ struct StoredModels {
 
 // A store as it lies there.
 struct StoreReport {
-  int64_t version = 0;
-  bool is_chained = false;  // its records are chained, and all are as they were written
-  // The rest is known of chained stores.
-  int64_t records = 0;
+  int64_t version = 0;      // of its schema
+  int64_t records = 0;      // each as it was written
   std::string last_record;  // for people
   std::string head;         // hash of the last record and so of all, hexadecimal digits
   int64_t devices = 0;
@@ -54,8 +53,7 @@ struct LogEnd {
 // OpenStore(), and if the file is there already.
 LogEnd BackUpStore(const std::string& where, const std::string& file);
 
-// Verifies a store and changes nothing, not even an older version. Throws as OpenStore(), and if
-// the store is damaged.
+// Verifies a store and changes nothing. Throws as OpenStore().
 StoreReport InspectStore(const std::string& where);
 
 }  // namespace sotto::server

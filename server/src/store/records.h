@@ -13,8 +13,7 @@
 #include <vector>
 
 #include "evaluation/evaluation.h"
-#include "plans/claim.h"
-#include "plans/plan.h"
+#include "round/ledger_entry.h"
 #include "sotto/span.h"
 #include "sotto/wire.h"
 
@@ -54,7 +53,6 @@ struct JobEntry {
   std::string model;
   std::string configuration;           // text of ConfigurationToJson()
   int64_t begun = 0;                   // seconds since 1970
-  int64_t surcharge = 0;               // attempts charged although they released nothing
   std::vector<int64_t> devices;        // numbers of all that were eligible while it ran, ascending
   std::vector<int64_t> first_devices;  // those with which it began, ascending
   std::vector<FleetEntry> fleets;      // changes, in their order
@@ -63,26 +61,6 @@ struct JobEntry {
   int64_t attempts = 0;                  // committed in all rounds
   int64_t next_attempt = 0;              // at the next round: above every committed one
   bool seeded = false;                   // one of its releases is marked as seeded
-};
-
-// A release without its parameters: the facts from which its figures are computed, and the claims.
-// The claims hold after this round, over the whole job and the jobs before it.
-struct LedgerEntry {
-  int64_t job = 0;
-  uint32_t round = 0;
-  std::string mechanism;
-  // The plan of this round: under adaptive clipping and with a schedule, clip_l2, clip_bit_scale
-  // and noise_sigma are the round's own, and it has no schedule. Without privacy, noise_sigma is 0.
-  privacy::Plan plan;
-  int64_t reported = 0;
-  double noise_multiplier = 0.0;            // of the released sum, with all of its noise
-  double accounted_noise_multiplier = 0.0;  // without the colluders' noise
-  int64_t attempts = 0;                     // of the job so far, released or not
-  int64_t charged_rounds = 0;               // of the job so far
-  int64_t earlier_rounds = 0;               // of the jobs before it
-  double numeric_error = 0.0;               // largest numeric error in the public epsilon
-  bool seeded = false;  // noise that the claims rest on derives from a seed: not private
-  std::vector<privacy::Claim> claims;
 };
 
 // Stands for a round: of the model with which a job began.

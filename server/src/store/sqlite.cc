@@ -16,9 +16,7 @@ const char* Advice(int result) {
   switch (result & 0xff) {  // the primary code of an extended code
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return "another process has kept it locked for a minute: stop or resume that one; a server "
-             "of "
-             "an earlier version keeps its store for itself";
+      return "another process has kept it locked for a minute: stop or resume that one";
     case SQLITE_FULL:
     case SQLITE_IOERR:
       return "free space on its disk or repair the disk, and start again: what was committed is "

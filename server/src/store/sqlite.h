@@ -30,7 +30,7 @@ enum class Access {
 };
 
 // Nobody keeps a store locked for longer than a commit or a short read, but a process that was
-// suspended, or one of an earlier program.
+// suspended.
 constexpr int kMostWaitMs = 60000;
 
 class Database {

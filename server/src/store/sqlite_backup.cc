@@ -7,7 +7,6 @@
 #include "sotto/posix/files.h"
 #include "store/sqlite_schema.h"
 #include "store/sqlite_store.h"
-#include "store/sqlite_versions.h"
 
 namespace sotto::server {
 namespace {
@@ -53,7 +52,7 @@ ChainHead BackUpSqliteStore(const std::string& path, const std::string& file) {
                              ": it is there already; a backup never replaces a file: name "
                              "another one");
   }
-  SqliteStore store(path, StoreMode::kRead);  // verified, and of this version
+  SqliteStore store(path, StoreMode::kRead);  // verified
   Draft draft(file + ".part");
   ChainHead head;
   {

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <iterator>
-#include <optional>
 #include <stdexcept>
 
 #include "sotto/bytes.h"
@@ -489,48 +488,6 @@ void Chain::ForEachHash(const std::string& kind,
   Statement row(database_, std::string(kSelectLink) + "WHERE kind = ? ORDER BY sequence");
   row.BindText(kind);
   while (row.Step()) take(NameIn(row), row.Blob(5));
-}
-
-namespace {
-
-// Appends the records whose names a query gives: a kind and three keys.
-void AppendNamed(Database& database, Chain& chain, const char* sql,
-                 std::optional<int64_t> job = std::nullopt) {
-  Statement row(database, sql);
-  if (job) row.BindInteger(*job);
-  while (row.Step()) {
-    chain.Append({row.Text(0), {row.Integer(1), row.Integer(2), row.Integer(3)}});
-  }
-}
-
-}  // namespace
-
-void AppendAllRecords(Database& database) {
-  Chain chain(database);
-  AppendNamed(database, chain, "SELECT 'store', one, 0, 0 FROM store");
-  AppendNamed(database, chain, "SELECT 'device', position, 0, 0 FROM devices ORDER BY position");
-  Statement job(database, "SELECT number FROM jobs ORDER BY number");
-  while (job.Step()) {
-    chain.Append({"job", {job.Integer(0)}});
-    AppendNamed(database, chain,
-                "SELECT 'model', job, round, 0 FROM models WHERE job = ? AND round < 0",
-                job.Integer(0));
-    AppendNamed(database, chain,
-                "SELECT DISTINCT 'start', job, start, 0 FROM job_devices WHERE job = ? "
-                "ORDER BY start",
-                job.Integer(0));
-    // The round's attempts come before its release, its model and its evaluation.
-    AppendNamed(
-        database, chain,
-        "SELECT 'attempt', job, round, attempt, 0 AS nth FROM attempts WHERE job = ?1 "
-        "UNION ALL SELECT 'release', job, round, 0, 1 FROM releases WHERE job = ?1 "
-        "UNION ALL SELECT 'model', job, round, 0, 2 FROM models WHERE job = ?1 AND round >= 0 "
-        "UNION ALL SELECT 'evaluation', job, round, 0, 3 FROM evaluations WHERE job = ?1 "
-        "ORDER BY round, nth, 4",
-        job.Integer(0));
-  }
-  AppendNamed(database, chain,
-              "SELECT 'revocation', device, 0, 0 FROM revocations ORDER BY revoked, device");
 }
 
 }  // namespace sotto::server

@@ -15,8 +15,8 @@
 // store. Receipts find that (round/receipts.h). It does not stop somebody who may write the file
 // and computes the hashes anew: no key is needed for that.
 //
-// The format of a version's chain is frozen, as its tables are (sqlite_versions.h). One thread at a
-// time for each database.
+// The format belongs to the schema: it changes with kSchemaVersion (sqlite_tables.h). One thread at
+// a time for each database.
 #ifndef SOTTO_STORE_SQLITE_CHAIN_H_
 #define SOTTO_STORE_SQLITE_CHAIN_H_
 
@@ -50,7 +50,7 @@ struct ChainHead {
 
 class Chain {
  public:
-  // The database must hold the tables of the newest version, and must outlive the chain.
+  // The database must hold the tables of sqlite_tables.h, and must outlive the chain.
   explicit Chain(Database& database);
   ~Chain();
   Chain(const Chain&) = delete;
@@ -101,9 +101,6 @@ class Chain {
   Database& database_;
   std::vector<std::unique_ptr<Reader>> readers_;  // one for each of kKinds that was used
 };
-
-// Appends every record of a store that has no chain yet, in the order of the log. For a conversion.
-void AppendAllRecords(Database& database);
 
 }  // namespace sotto::server
 

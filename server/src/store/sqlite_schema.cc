@@ -1,14 +1,15 @@
 #include "store/sqlite_schema.h"
 
+#include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <fmt/format.h>
+#include <optional>
 #include <stdexcept>
 
 #include "sotto/posix/lock_file.h"
-#include "store/sqlite_version5.h"
-#include "store/sqlite_version6.h"
-#include "store/sqlite_version7.h"
-#include "store/sqlite_versions.h"
+#include "sotto/posix/run_key.h"
+#include "store/sqlite_tables.h"
 
 namespace sotto::server {
 namespace {
@@ -21,45 +22,22 @@ constexpr int64_t kApplicationId = 0x536f7474;  // "Sott"
 
 int64_t VersionOf(Database& database) { return database.Integer("PRAGMA user_version"); }
 
-void SetVersion(Database& database) {
-  database.Run(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId,
-                           kSchemaVersion)
-                   .c_str());
+// The first record, with a fresh key of the receipts that devices get (round/receipts.h).
+void BeginChain(Database& database) {
+  const Key receipt_key = posix::RunKey(std::nullopt);
+  Statement(database,
+            "INSERT INTO store (one, receipt_key, created, former_version) VALUES (1, ?, ?, 0)")
+      .BindBlob(receipt_key.bytes)
+      .BindInteger(static_cast<int64_t>(std::time(nullptr)))
+      .Run();
+  Chain(database).Append({"store", {1}});
 }
-
-}  // namespace
-
-void MakeTables(Database& database) {
-  database.Run(TablesOf(kSchemaVersion).c_str());
-  SetVersion(database);
-}
-
-namespace {
 
 void Create(Database& database) {
-  const SchemaVersion& newest = kSchemaVersions[kSchemaVersion - 1];
   Transaction transaction(database);
   if (VersionOf(database) != 0) return;  // another process was faster
   MakeTables(database);
-  newest.finish(database, 0);
-  transaction.Commit();
-}
-
-void Convert(Database& database, int64_t from) {
-  Transaction transaction(database);
-  if (VersionOf(database) != from) return;  // another process was faster
-  for (const SchemaVersion& step : kSchemaVersions) {
-    if (step.version <= from) continue;
-    database.Run(step.put_aside);
-    database.Run(step.tables);
-    database.Run(step.copy);
-    if (step.finish != nullptr) step.finish(database, from);
-  }
-  if (database.Integer("SELECT count(*) FROM pragma_foreign_key_check") != 0) {
-    Refuse(database, "its tables contradict each other; begin a new job in a new store");
-  }
-  Chain(database).Verify();  // a damaged store stays as it is
-  SetVersion(database);
+  BeginChain(database);
   transaction.Commit();
 }
 
@@ -68,6 +46,8 @@ struct Marks {
   int64_t application = 0;
   int64_t version = 0;
   bool has_tables = false;
+
+  bool are_of_an_empty_file() const { return application == 0 && version == 0 && !has_tables; }
 };
 
 // Of one moment: another process may be creating the store.
@@ -77,17 +57,22 @@ Marks ReadMarks(Database& database) {
           database.Integer("SELECT count(*) FROM sqlite_schema") > 0};
 }
 
-void RequireKnownVersion(const Database& database, const Marks& marks) {
-  const int64_t version = marks.version;
+[[noreturn]] void RefuseVersion(const Database& database, int64_t version, bool is_newer) {
+  Refuse(database,
+         fmt::format("a store of version {}, and this program reads stores of version {} alone; "
+                     "use the {} program that wrote it{}",
+                     version, kSchemaVersion, is_newer ? "newer" : "older",
+                     is_newer ? ""
+                              : ", or begin in a new store (`sotto keys new` creates one), which "
+                                "does not know what the devices of this one have spent"));
+}
+
+void RequireThisVersion(const Database& database, const Marks& marks) {
   if (marks.application != kApplicationId) {
     Refuse(database, "a database of another program, not a store; name another file");
   }
-  if (version < 1 || version > kSchemaVersion) {
-    Refuse(database,
-           fmt::format("a store of version {}, and this program knows versions 1 to {}; "
-                       "use the {} program that wrote it",
-                       version, kSchemaVersion, version > kSchemaVersion ? "newer" : "older"));
-  }
+  if (marks.version == kSchemaVersion) return;
+  RefuseVersion(database, marks.version, marks.version > kSchemaVersion);
 }
 
 // The text of every table and index, by name.
@@ -100,13 +85,20 @@ std::string SchemaText(Database& database) {
   return text;
 }
 
-void RequireTablesOf(Database& database, int64_t version) {
+void RequireTables(Database& database) {
   Database expected(":memory:");
-  expected.Run(TablesOf(version).c_str());
+  expected.Run(kTables);
   if (SchemaText(database) != SchemaText(expected)) {
-    Refuse(database,
-           fmt::format("its tables are not those of version {}; {}", version, kDamagedAdvice));
+    Refuse(database, fmt::format("its tables are not those of version {}; {}", kSchemaVersion,
+                                 kDamagedAdvice));
   }
+}
+
+// A program before the first release may have converted the store: such a store can lack the first
+// model of a job, and charge attempts that this program does not know of.
+void RequireBegunAsThisVersion(Database& database) {
+  const int64_t former = database.Integer("SELECT former_version FROM store");
+  if (former != 0) RefuseVersion(database, former, false);
 }
 
 // One long statement, during which nobody can commit. A server that runs has done it, and its
@@ -116,10 +108,16 @@ void RequireSoundFile(Database& database) {
   if (database.Text("PRAGMA integrity_check(1)") != "ok") Refuse(database, kDamagedAdvice);
 }
 
+ChainHead VerifyRecords(Database& database) {
+  RequireTables(database);
+  const ChainHead head = Chain(database).Verify();
+  RequireBegunAsThisVersion(database);
+  return head;
+}
+
 // From here on the file alone holds every commit.
-void KeepJournal(Database& database, int64_t version) {
-  // Versions up to 3 kept a write-ahead log.
-  if (version >= 4 && database.Text("PRAGMA journal_mode") == "wal") {
+void KeepJournal(Database& database) {
+  if (database.Text("PRAGMA journal_mode") == "wal") {
     Refuse(database,
            "another program gave it a write-ahead log, and without its file NAME-wal it "
            "would miss the last commits; put that file beside it and run `sqlite3 NAME "
@@ -128,59 +126,46 @@ void KeepJournal(Database& database, int64_t version) {
   if (!database.is_read_only()) database.CommitToFile();
 }
 
-void RequireWritable(Database& database, StoreMode mode, int64_t version) {
-  if (!database.is_read_only()) return;
-  const bool only_reads = mode == StoreMode::kRead;
-  const bool is_readable = only_reads && version == kSchemaVersion;
-  if (is_readable) return;
+void RequireWritable(const Database& database, StoreMode mode) {
+  if (!database.is_read_only() || mode == StoreMode::kRead) return;
   Refuse(database,
-         fmt::format(
-             "it can only be read{}; check that the file and its folder are "
-             "yours and writable, or copy it to where they are",
-             only_reads ? fmt::format(", and version {} must be converted first", version) : ""));
+         "it can only be read; check that the file and its folder are yours and writable, or copy "
+         "it to where they are");
 }
 
 }  // namespace
+
+void MakeTables(Database& database) {
+  database.Run(kTables);
+  database.Run(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId,
+                           kSchemaVersion)
+                   .c_str());
+}
 
 std::string ServingFile(const std::string& path) {
   return std::filesystem::weakly_canonical(path).string() + "-serving";
 }
 
-StoreFacts ReadSchema(Database& database) {
-  StoreFacts facts;
-  const Marks marks = ReadMarks(database);
-  facts.version = marks.version;
-  RequireKnownVersion(database, marks);
+ChainHead ReadSchema(Database& database) {
+  RequireThisVersion(database, ReadMarks(database));
   RequireSoundFile(database);
-  if (facts.version < kFirstVersionWithChain) return facts;
-  RequireTablesOf(database, facts.version);
-  if (facts.version == 4) database.Run(kModelsOfVersion4);
-  if (facts.version < 6) database.Run(kEvaluationsOfVersion5);
-  if (facts.version < 7) database.Run(kFleetChangesOfVersion6);
-  facts.chain = Chain(database).Verify();
-  return facts;
+  return VerifyRecords(database);
 }
 
 void OpenSchema(Database& database, StoreMode mode) {
   const Marks marks = ReadMarks(database);
-  const int64_t version = marks.version;
-  const bool is_empty = marks.application == 0 && version == 0 && !marks.has_tables;
+  const bool is_empty = marks.are_of_an_empty_file();
   if (!is_empty) {
-    RequireKnownVersion(database, marks);
+    RequireThisVersion(database, marks);
   } else if (mode != StoreMode::kCreate) {
     // The file may once have held a job, so a new store is made only on request.
     Refuse(database, "empty, not a store; `sotto keys new` creates one");
   }
   RequireSoundFile(database);
-  RequireWritable(database, mode, version);
-  KeepJournal(database, version);
-  if (is_empty) {
-    Create(database);
-  } else if (version < kSchemaVersion) {
-    Convert(database, version);
-  }
-  RequireTablesOf(database, kSchemaVersion);
-  Chain(database).Verify();
+  RequireWritable(database, mode);
+  KeepJournal(database);
+  if (is_empty) Create(database);
+  VerifyRecords(database);
   database.Run("PRAGMA foreign_keys = ON");
   database.ForgetPages();
 }

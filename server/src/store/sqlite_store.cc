@@ -320,7 +320,7 @@ std::vector<JobEntry> SqliteStore::ReadJobs() {
       database_,
       "WITH j AS (SELECT *, (SELECT count(*) FROM releases WHERE job = number) AS released "
       "FROM jobs) "
-      "SELECT number, job_id, model, configuration, begun, surcharge, released, "
+      "SELECT number, job_id, model, configuration, begun, released, "
       "(SELECT count(*) FROM attempts WHERE job = number), "
       "(SELECT coalesce(max(attempt) + 1, 0) FROM attempts WHERE job = number AND round = "
       "released), "
@@ -333,11 +333,10 @@ std::vector<JobEntry> SqliteStore::ReadJobs() {
     job.model = row.Text(2);
     job.configuration = row.Text(3);
     job.begun = row.Integer(4);
-    job.surcharge = row.Integer(5);
-    job.released = row.Integer(6);
-    job.attempts = row.Integer(7);
-    job.next_attempt = row.Integer(8);
-    job.seeded = row.Integer(9) != 0;
+    job.released = row.Integer(5);
+    job.attempts = row.Integer(6);
+    job.next_attempt = row.Integer(7);
+    job.seeded = row.Integer(8) != 0;
     job.devices = DevicesOf(job.number, INT64_MAX);
     job.first_devices = DevicesOf(job.number, 1);
     job.fleets = FleetsOf(job.number);
@@ -421,9 +420,7 @@ int64_t SqliteStore::AddJob(const JobRecord& record) {
       .BindInteger(Now())
       .Run();
   Chain(database_).Append({"job", {number}});
-  if (record.parameters.size() > 0) {
-    AddModel(number, kFirstModel, record.parameters, {}, record.config.plan.clip_l2);
-  }
+  AddModel(number, kFirstModel, record.parameters, {}, record.config.plan.clip_l2);
   return number;
 }
 

@@ -24,8 +24,8 @@
 // The pages of deleted models (KeepModels()) are used again for later models: the file does not
 // grow, and it does not shrink.
 //
-// sqlite_versions.h defines the file's format and its versions. Opening a store reads the whole
-// file twice, to find damage. One thread at a time, except ReceiptOf() and CheckReceipt().
+// sqlite_tables.h defines the file's format. Opening a store reads the whole file twice, to find
+// damage. One thread at a time, except ReceiptOf() and CheckReceipt().
 #ifndef SOTTO_STORE_SQLITE_STORE_H_
 #define SOTTO_STORE_SQLITE_STORE_H_
 

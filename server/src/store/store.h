@@ -42,8 +42,7 @@ namespace sotto::server {
 enum class StoreMode {
   kExisting,  // the store must exist
   kCreate,    // a new store is created if none exists
-  // The store must exist, and it is only read: a file that nobody may write will do. One of an
-  // older version must be writable, because it is converted.
+  // The store must exist, and it is only read: a file that nobody may write will do.
   kRead,
 };
 
@@ -95,7 +94,7 @@ class Store : public JobLog {
   virtual std::vector<LedgerEntry> Ledger() = 0;
 
   // The rounds of a job whose models the store has, ascending; kFirstModel: the one with which the
-  // job began, which older stores lack.
+  // job began.
   virtual std::vector<int64_t> ListModels(int64_t job) = 0;
   virtual StoredModel ReadModel(int64_t job, int64_t round) = 0;
 

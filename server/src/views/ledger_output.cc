@@ -6,6 +6,7 @@
 #include "views/claims_output.h"
 #include "views/evaluation_output.h"
 #include "views/figures.h"
+#include "views/round_output.h"
 
 namespace sotto::server {
 namespace {
@@ -13,10 +14,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 }  // namespace
-
-const char* Name(Audience audience) {
-  return audience == Audience::kPublic ? "public" : "operator";
-}
 
 double Figure::epsilon_network() const {
   const privacy::Claim* network = privacy::FindClaim(
@@ -47,33 +44,12 @@ void AddFigure(const Figure& figure, Json& json) {
 }
 
 Json ReleaseToJson(const LedgerEntry& entry, Audience audience) {
-  const privacy::Plan& plan = entry.plan;
-  const Figure figure = FigureOf(entry.claims, entry.seeded);
   Json json = {{"job", entry.job},
                {"round", entry.round + 1},
                {"attempts", entry.attempts},
-               {"mechanism", entry.mechanism},
-               {"noise_sigma", plan.noise_sigma},
-               {"clip_l2", plan.clip_l2},
-               {"extra_scale", plan.clip_bit_scale},
-               {"sampling", privacy::Name(plan.sampling)},
-               {"devices", plan.devices},
-               {"cohort", plan.cohort},
-               {"sampling_rate", plan.devices == 0 ? Json(nullptr) : Json(plan.SamplingRate())},
-               {"planned_reports", plan.planned_reports},
-               {"reported", entry.reported},
-               {"dimension", plan.dimension},
-               {"certificate_eta", plan.certificate.eta},
-               {"certificate_tau", plan.certificate.tau},
-               {"certificate_range", plan.certificate.range},
-               {"noise_multiplier", entry.noise_multiplier},
-               {"accounted_noise_multiplier", entry.accounted_noise_multiplier},
-               {"charged_rounds", entry.charged_rounds},
-               {"earlier_rounds", entry.earlier_rounds},
-               {"accountant", figure.headline.accountant},
-               {"numeric_error", Finite(entry.numeric_error)}};
-  if (audience == Audience::kPublic) json.erase("reported");
-  AddFigure(figure, json);
+               {"mechanism", entry.mechanism}};
+  AddFigures(FiguresFor(audience, entry.plan, kLedger), {nullptr, &entry}, json);
+  AddFigure(FigureOf(entry.claims, entry.seeded), json);
   json["claims"] = ClaimsToJson(entry.claims);
   return json;
 }

@@ -1,5 +1,5 @@
 // Entries of a ledger as JSON, for `sotto account ledger` and the results of `sotto serve`. Part of
-// sotto::server/cli.
+// sotto::server/views.
 //
 // Pure functions, safe from any thread.
 #ifndef SOTTO_VIEWS_LEDGER_OUTPUT_H_
@@ -10,15 +10,10 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "plans/claim.h"
+#include "round/round_figures.h"
 #include "store/ledger.h"
 
 namespace sotto::server {
-
-// Who reads an output. What belongs to the operator tells who took part, and no claim against the
-// public covers it (PRIVACY.md, section 1).
-enum class Audience { kPublic, kOperator };
-
-const char* Name(Audience audience);  // "public", "operator"
 
 // The claims that one line names, the headline first.
 struct Figure {

@@ -129,8 +129,7 @@ std::string LiveOverview::OnOutcome(const RoundOutcome& outcome,
                                     const std::optional<LedgerEntry>& release) {
   Json& job = parts_->job;
   if (job.is_null() || !release) return "";
-  Json round = OverviewOfRound(*release, Audience::kOperator);
-  AddOutcome(outcome, &round);
+  const Json round = OverviewOfRound(*release, Audience::kOperator, &outcome);
   rounds_.push_back(ForgivingJsonText(round));
   if (job["private"].get<bool>()) job["claims"] = OverviewOfClaims(release->claims);
   job["attempts"] = release->attempts;

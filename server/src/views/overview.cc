@@ -11,22 +11,20 @@
 
 #include <nlohmann/json.hpp>
 
+#include "accounting/types.h"
 #include "base/built_in.h"
 #include "base/json_text.h"
+#include "codec/codecs.h"
 #include "plans/claim_kinds.h"
 #include "sotto/version.h"
 #include "store/history.h"
 #include "views/figures.h"
+#include "views/round_output.h"
 
 namespace sotto::server {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr double kMs = 1e-3;  // seconds
-
-// Null for a time that is not known.
-Json Seconds(int64_t ms) { return ms == 0 ? Json(nullptr) : Json(static_cast<double>(ms) * kMs); }
 
 // "clip_l2": "clip l2"
 std::string InWords(std::string field) {
@@ -94,26 +92,52 @@ JobEnd EndOf(const JobLedger& job, JobPlace place) {
 
 Json BudgetOf(const JobLedger& job) { return Finite(job.epsilon_budget); }
 
-// The operator's fields are in every row of results; a published overview takes the others.
-Json RoundOfResults(const Json& row, Audience audience) {
+// What the results say of the plan that the audience of a figure may depend on.
+privacy::Plan PlanOfResults(const Json& results) {
+  privacy::Plan plan;
+  for (const Json& options : {results, results.value("job", Json::object())}) {
+    if (!options.contains("sampling")) continue;
+    plan.sampling = privacy::SamplingByName(options["sampling"].get<std::string>());
+  }
+  return plan;
+}
+
+// The figures that a reader may see, with their fields in the rounds of results. Results without
+// the number of a job are a simulation's.
+std::vector<FigureField> FieldsOfResults(const Json& results, Audience audience) {
+  std::vector<FigureField> fields;
+  for (const RoundFigure* figure : FiguresFor(audience, PlanOfResults(results), kOverview)) {
+    fields.push_back({figure, figure->name()});
+  }
+  if (results.contains("job_number")) return fields;
+  for (const FigureField& simulated : SimulatedFigures(kReport)) {
+    for (FigureField& each : fields) {
+      if (each.figure == simulated.figure) each.field = simulated.field;
+    }
+  }
+  return fields;
+}
+
+Json RoundOfResults(const Json& row, const std::vector<FigureField>& fields) {
   Json round = {{"round", row.at("round")}};
   round["attempts"] = row.value("attempts", Json(nullptr));
   round["epsilon"] = EpsilonsOf(row);
-  for (const char* field :
-       {"clip_l2", "noise_sigma", "noise_multiplier", "devices", "planned_reports"}) {
-    round[field] = row.value(field, Json(nullptr));
-  }
-  if (audience == Audience::kOperator) round.update(UnknownOutcome());
-  for (const char* field : {"unclipped_fraction", "device_accuracy"}) {
-    round[field] = row.value(field, Json(nullptr));
-  }
-  if (audience == Audience::kPublic) return round;
-  for (const char* field :
-       {"cohort", "reported", "refused", "topped_up", "checked_in", "update_bytes",
-        "noise_to_signal", "opened", "closed", "published", "late_ms"}) {
-    if (row.contains(field)) round[field] = row[field];
+  for (const auto& [figure, field] : fields) {
+    round[figure->name()] = row.value(field, Json(nullptr));
   }
   return round;
+}
+
+// The columns of the page's table of rounds.
+Json ColumnsOf(Audience audience, const privacy::Plan& plan) {
+  Json columns = Json::array();
+  for (const RoundFigure* figure : FiguresFor(audience, plan, kPageTable)) {
+    columns.push_back({{"field", figure->name()},
+                       {"heading", figure->words()},
+                       {"unit", figure->unit()},
+                       {"help", figure->help()}});
+  }
+  return columns;
 }
 
 Json EvaluationsOfResults(const Json& results) {
@@ -179,9 +203,12 @@ Json JobOfResults(const Json& results, Audience audience, TestFigures test) {
   job["epsilon_budget"] = results.value("epsilon_budget", Json(nullptr));
   job["claims"] = ClaimsOfResults(results.at("claims"));
   job["settings"] = SettingsOfResults(results);
+  job["columns"] = ColumnsOf(audience, PlanOfResults(results));
   job["rounds"] = Json::array();
-  for (const Json& row : results.at("rounds"))
-    job["rounds"].push_back(RoundOfResults(row, audience));
+  const std::vector<FigureField> fields = FieldsOfResults(results, audience);
+  for (const Json& row : results.at("rounds")) {
+    job["rounds"].push_back(RoundOfResults(row, fields));
+  }
   job["evaluations"] =
       test == TestFigures::kShown ? EvaluationsOfResults(results) : Json(Json::array());
   return job;
@@ -224,52 +251,15 @@ Json OverviewOfClaims(const std::vector<privacy::Claim>& claims) {
   return all;
 }
 
-Json OverviewOfRound(const LedgerEntry& release, Audience audience) {
-  const privacy::Plan& plan = release.plan;
+Json OverviewOfRound(const LedgerEntry& release, Audience audience, const RoundOutcome* seen) {
   const bool is_private = FindCodec(release.mechanism)->noise;
   Json round = {{"round", release.round + 1},
                 {"attempts", release.attempts},
-                {"epsilon", is_private ? EpsilonsOf(release.claims) : Json::object()},
-                {"clip_l2", plan.clip_l2},
-                {"noise_sigma", is_private ? Json(plan.noise_sigma) : Json(nullptr)},
-                {"noise_multiplier", is_private ? Json(release.noise_multiplier) : Json(nullptr)},
-                {"cohort", plan.ExpectedCohort()},
-                {"devices", plan.devices},
-                {"planned_reports", plan.planned_reports},
-                {"unclipped_fraction", nullptr},
-                {"device_accuracy", nullptr}};
-  if (audience == Audience::kPublic) return round;
-  round.update(UnknownOutcome());
-  round["reported"] = release.reported;
+                {"epsilon", is_private ? EpsilonsOf(release.claims) : Json::object()}};
+  const FigureList figures = FiguresFor(audience, release.plan, kOverview);
+  AddNullFigures(figures, round);
+  AddFigures(figures, {seen, &release, nullptr, !is_private}, round);
   return round;
-}
-
-Json UnknownOutcome() {
-  Json unknown = Json::object();
-  for (const char* field :
-       {"unclipped_fraction", "device_accuracy", "reported", "refused", "topped_up", "checked_in",
-        "update_bytes", "noise_to_signal", "opened", "closed", "published", "late_ms"}) {
-    unknown[field] = nullptr;
-  }
-  return unknown;
-}
-
-void AddOutcome(const RoundOutcome& outcome, Json* round) {
-  Json& row = *round;
-  row["unclipped_fraction"] =
-      outcome.unclipped_fraction ? Json(*outcome.unclipped_fraction) : Json(nullptr);
-  row["device_accuracy"] = DeviceAccuracyToJson(outcome.device_accuracy);
-  row["reported"] = outcome.reported;
-  row["refused"] = outcome.rejected;
-  row["topped_up"] = outcome.topped_up;
-  row["checked_in"] = outcome.checked_in;
-  row["update_bytes"] = outcome.update_bytes;
-  const bool is_known = outcome.figures && outcome.figures->noise_to_signal;
-  row["noise_to_signal"] = is_known ? Json(*outcome.figures->noise_to_signal) : Json(nullptr);
-  row["opened"] = Seconds(outcome.opened_ms);
-  row["closed"] = Seconds(outcome.closed_ms);
-  row["published"] = Seconds(outcome.published_ms);
-  row["late_ms"] = outcome.late_ms;
 }
 
 Json OverviewOfEvaluation(uint32_t round, const std::string& data, const Evaluation& evaluation) {
@@ -304,12 +294,15 @@ Json OverviewOfJob(const JobLedger& job, JobPlace place, Audience audience, Test
                {"epsilon_budget", BudgetOf(job)},
                {"claims", Json::array()},
                {"settings", Settings(configuration)},
+               {"columns", Json::array()},
                {"rounds", Json::array()},
                {"evaluations", Json::array()},
                {"attempt", nullptr}};
   if (is_private && !job.releases.empty()) {
     json["claims"] = OverviewOfClaims(job.releases.back().claims);
   }
+  const privacy::Plan plan = job.releases.empty() ? privacy::Plan() : job.releases.back().plan;
+  json["columns"] = ColumnsOf(audience, plan);
   for (const LedgerEntry& release : job.releases) {
     json["rounds"].push_back(OverviewOfRound(release, audience));
   }

@@ -1,5 +1,5 @@
 // The overview of a store or of results, as the operator's page and `sotto report` draw it. Part of
-// sotto::server/cli.
+// sotto::server/views.
 //
 // An overview is a JSON object; server/page/page.js draws it. Null means that a figure is not
 // known. What belongs to the operator is in no published overview: counts, bytes and times of
@@ -8,14 +8,13 @@
 //   {"format": 1, "audience": "operator" | "public", "source", "sotto_version", "charts", "live",
 //    "sequence", "started", "now", "jobs": [job...]}; the operator's: {"devices", "network", "log"}
 //
-//   job    {"job", "model", "parameters", "mechanism", "begun", "rounds_planned",
-//           "rounds_released", "attempts", "state", "reason", "private", "seeded",
-//           "epsilon_budget", "claims", "settings": [[name, value]...], "rounds": [round...],
-//           "evaluations": [...]}
-//   round  {"round", "attempts", "epsilon": {field: value}, "clip_l2", "noise_sigma",
-//           "noise_multiplier", "cohort", "devices", "planned_reports", "unclipped_fraction",
-//           "device_accuracy"}; the operator's: {"reported", "refused", "topped_up", "checked_in",
-//           "update_bytes", "noise_to_signal", "opened", "closed", "published", "late_ms"}
+//   job     {"job", "model", "parameters", "mechanism", "begun", "rounds_planned",
+//            "rounds_released", "attempts", "state", "reason", "private", "seeded",
+//            "epsilon_budget", "claims", "settings": [[name, value]...], "columns": [column...],
+//            "rounds": [round...], "evaluations": [...]}
+//   round   {"round", "attempts", "epsilon": {field: value}}, and the figures of round_figures.h
+//           that are in kOverview and that the overview's reader may see
+//   column  {"field", "heading", "unit", "help"}: a figure for the page's table of rounds
 // Rounds count from 1. Times are seconds since 1970.
 //
 // Pure functions, safe from any thread.
@@ -27,9 +26,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "round/job.h"
+#include "round/round_figures.h"
+#include "round/round_outcome.h"
 #include "store/ledger.h"
-#include "views/ledger_output.h"
 
 namespace sotto::server {
 
@@ -43,12 +42,9 @@ nlohmann::ordered_json OverviewHead(const std::string& source, Audience audience
 // sentences.
 nlohmann::ordered_json OverviewOfClaims(const std::vector<privacy::Claim>& claims);
 
-nlohmann::ordered_json OverviewOfRound(const LedgerEntry& release, Audience audience);
-
-// What the server saw of a round, to an operator's overview of it. UnknownOutcome(): the same
-// fields, null.
-void AddOutcome(const RoundOutcome& outcome, nlohmann::ordered_json* round);
-nlohmann::ordered_json UnknownOutcome();
+//   seen  what the server saw of the round; nullptr: an earlier start of the server saw it
+nlohmann::ordered_json OverviewOfRound(const LedgerEntry& release, Audience audience,
+                                       const RoundOutcome* seen = nullptr);
 
 nlohmann::ordered_json OverviewOfEvaluation(uint32_t round, const std::string& data,
                                             const Evaluation& evaluation);

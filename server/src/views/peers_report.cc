@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
+#include "sotto/peer/peer_options.h"
 #include "sotto/version.h"
 #include "views/evaluation_output.h"
 #include "views/peer_output.h"

@@ -17,6 +17,7 @@
 #include "views/claims_output.h"
 #include "views/evaluation_output.h"
 #include "views/figures.h"
+#include "views/round_output.h"
 
 namespace sotto::server {
 namespace {
@@ -27,9 +28,17 @@ constexpr int kDecimals = 3;  // of an epsilon
 
 // The fields that follow from who reported, and what. Of a served job they are the operator's: no
 // claim against the public covers them.
-Json OperatorFields() {
-  return {"rounds.cohort", "rounds.reported",           "rounds.topped_up",   "rounds.update_bytes",
-          "wall_seconds",  "bytes_up_per_device_round", "bits_per_coordinate"};
+Json OperatorFields(const privacy::Plan& plan) {
+  Json fields = Json::array();
+  for (const auto& [figure, field] : SimulatedFigures(kReport)) {
+    if (figure->AudienceOf(plan) == Audience::kOperator) {
+      fields.push_back(fmt::format("rounds.{}", field));
+    }
+  }
+  for (const char* of_all : {"wall_seconds", "bytes_up_per_device_round", "bits_per_coordinate"}) {
+    fields.push_back(of_all);
+  }
+  return fields;
 }
 
 Json AccuracyToJson(const Evaluation& evaluation) {
@@ -46,17 +55,10 @@ Json RoundToJson(const JobConfig& job, const RoundReport& report, const SampleIn
   json["accuracy"] = report.evaluation ? AccuracyToJson(*report.evaluation) : Json(nullptr);
   AddNullEpsilons(json);
   if (job.codec->accounted) AddEpsilons(outcome.spent.claims, json);
-  json["cohort"] = outcome.cohort;
-  json["reported"] = outcome.reported;
-  json["topped_up"] = outcome.topped_up;
-  json["update_bytes"] = outcome.update_bytes;
-  json["clip_l2"] = outcome.clip_l2;
-  json["noise_sigma"] = job.codec->noise ? Json(outcome.noise_sigma) : Json(nullptr);
-  json["noise_multiplier"] =
-      job.codec->noise ? Json(job.plan.NoiseMultiplier(outcome.round)) : Json(nullptr);
-  json["unclipped_fraction"] =
-      outcome.unclipped_fraction ? Json(*outcome.unclipped_fraction) : Json(nullptr);
-  json["device_accuracy"] = DeviceAccuracyToJson(outcome.device_accuracy);
+  const RoundFacts facts = {&outcome, nullptr, &job.plan, !job.codec->noise};
+  for (const auto& [figure, field] : SimulatedFigures(kReport)) {
+    json[field] = ValueToJson(figure->Read(facts));
+  }
   json["evaluation"] =
       report.evaluation ? EvaluationToJson(*report.evaluation, test) : Json(nullptr);
   json["average_evaluation"] = report.average_evaluation
@@ -379,7 +381,7 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   json["threads"] = config.threads;
   json["wall_seconds"] = result.wall_seconds;
   json["finish_reason"] = result.finish_reason;
-  json["operator_fields"] = OperatorFields();
+  json["operator_fields"] = OperatorFields(job.plan);
   json["rounds"] = Json::array();
   for (const RoundReport& report : result.rounds) {
     json["rounds"].push_back(RoundToJson(job, report, test));

@@ -2,9 +2,11 @@
 
 #include <cmath>
 #include <fmt/format.h>
-#include <iterator>
+#include <fmt/ranges.h>
+#include <vector>
 
 #include "plans/claim.h"
+#include "views/round_output.h"
 
 namespace sotto::server {
 namespace {
@@ -35,25 +37,17 @@ struct Column {
   std::string (*cell)(const Row& row);
 };
 
-const Column kColumns[] = {
+const Column kFirst[] = {
     {"seed",
      [](const Row& row) {
        return row.config.seed ? fmt::format("{}", *row.config.seed) : std::string();
      }},
     {"round", [](const Row& row) { return fmt::format("{}", row.report.outcome.round + 1); }},
     {"attempts", [](const Row& row) { return fmt::format("{}", row.report.attempts); }},
-    {"cohort", [](const Row& row) { return fmt::format("{}", row.report.outcome.cohort); }},
-    {"reported", [](const Row& row) { return fmt::format("{}", row.report.outcome.reported); }},
-    {"topped_up", [](const Row& row) { return fmt::format("{}", row.report.outcome.topped_up); }},
-    {"update_bytes",
-     [](const Row& row) { return fmt::format("{}", row.report.outcome.update_bytes); }},
-    {"clip_l2", [](const Row& row) { return Cell(row.report.outcome.clip_l2); }},
-    {"noise_sigma",
-     [](const Row& row) {
-       return row.config.job.codec->noise ? Cell(row.report.outcome.noise_sigma) : std::string();
-     }},
-    {"unclipped_fraction",
-     [](const Row& row) { return Cell(row.report.outcome.unclipped_fraction); }},
+};
+
+// After the figures of the round.
+const Column kLast[] = {
     {"epsilon",
      [](const Row& row) {
        return EpsilonCell(row, privacy::Adversary::kPublic, privacy::View::kReleases);
@@ -81,23 +75,35 @@ const Column kColumns[] = {
      }},
 };
 
+std::string Line(const std::vector<std::string>& cells) {
+  return fmt::format("{}\n", fmt::join(cells, ","));
+}
+
+std::string LineOf(const Row& row) {
+  const JobConfig& job = row.config.job;
+  const RoundFacts facts = {&row.report.outcome, nullptr, &job.plan, !job.codec->noise};
+  std::vector<std::string> cells;
+  for (const Column& column : kFirst) cells.push_back(column.cell(row));
+  for (const FigureField& each : SimulatedFigures(kRoundsCsv)) {
+    cells.push_back(ValueToCell(each.figure->Read(facts)));
+  }
+  for (const Column& column : kLast) cells.push_back(column.cell(row));
+  return Line(cells);
+}
+
 }  // namespace
 
 std::string RoundsCsvHeader() {
-  std::string line;
-  for (const Column& column : kColumns)
-    line += (line.empty() ? "" : ",") + std::string(column.name);
-  return line + "\n";
+  std::vector<std::string> names;
+  for (const Column& column : kFirst) names.push_back(column.name);
+  for (const FigureField& each : SimulatedFigures(kRoundsCsv)) names.push_back(each.field);
+  for (const Column& column : kLast) names.push_back(column.name);
+  return Line(names);
 }
 
 std::string RoundsCsvRows(const SimulationConfig& config, const SimulationResult& result) {
   std::string text;
-  for (const RoundReport& report : result.rounds) {
-    for (const Column& column : kColumns) {
-      text += (&column == std::begin(kColumns) ? "" : ",") + column.cell({config, report});
-    }
-    text += "\n";
-  }
+  for (const RoundReport& report : result.rounds) text += LineOf({config, report});
   return text;
 }
 

@@ -155,7 +155,11 @@ TEST(ModelFile, RefusesKeysWithLineAndReason) {
   const std::string dense = Layer("dense", "outputs = 3");
   ExpectRefused({
       {"", "my.toml:1: the model: name is missing; expected name = \"my-net\""},
-      {"name = mine\n", "my.toml:1: the model: name is no text in quotes"},
+      {"name = 5\n", "my.toml:1: the model: name is no text in quotes"},
+      {"name = mine\n",
+       "my.toml:1:8: name = mine: could not determine value type; put a text in quotes: \"mine\""},
+      {"name = \"a\"\ninput = [4]\nname = \"b\"\n",
+       "my.toml:3:1: name comes twice, in line 1 and here; take one out"},
       {"name = \"a b\"\ninput = [4]\n", "my.toml:1: the model: a name has 1 to 64 characters"},
       {"name = \"lenet\"\ninput = [4]\n" + dense, "my.toml:1: the model: lenet is the name of"},
       {"name = \"a\"\n", "the model: input is missing; expected [features]"},
@@ -179,7 +183,8 @@ TEST(ModelFile, RefusesKeysWithLineAndReason) {
       {Head("[4]"), "there is no layer; expected [[layer]]"},
       {Head("[4]") + "[layer]\nkind = \"dense\"\n", "layer.kind is none of the model's"},
       {Head("[4]") + "[[layers]]\nkind = \"dense\"\n", "[[layers]] is none of the model's"},
-      {Head("[4]") + dense + dense + "x", "my.toml:10: layer.x: expected KEY = VALUE"},
+      {Head("[4]") + dense + dense + "x",
+       "my.toml:10:2: key-value pair: encountered end-of-file, in: x"},
       {Head("[4]") + "[[layer]]\noutputs = 3\n", "my.toml:4: layer 1: kind is missing"},
       {Head("[4]") + Layer("dens", "outputs = 3"),
        "there is no kind \"dens\"; did you mean dense?"},
@@ -189,11 +194,30 @@ TEST(ModelFile, RefusesKeysWithLineAndReason) {
        " outputs?"},
       {Head("[4]") + Layer("dense", "outputs = 0"), "outputs: 0 is no whole number from 1"},
       {Head("[4]") + Layer("dense", "outputs = \"3\""), "outputs is no number"},
+      {Head("[4]") + Layer("dense", "outputs = true"), "outputs is no number"},
+      {Head("[4]") + Layer("dense", "outputs = 3.0"), "outputs: 3.0 is no whole number from 1"},
+      {Head("[4]") + Layer("dense", "outputs = 1979-05-27"), "outputs has a date or a time"},
+      {Head("[4]") + Layer("dense", "outputs.x = 3"), "layer.outputs.x is none of the model's"},
       {Head("[4]") + Layer("relu"), "nothing is trained"},
       {Head("[4]", "arithmetic = \"fixed-point\"") + dense + Layer("tanh") + dense,
        "my.toml:3: the model: fixed point has no tanh"},
       {Head("[9000]", "arithmetic = \"fixed-point\"") + dense, "takes at most 8192 inputs"},
   });
+}
+
+TEST(ModelFile, TakesAllOfToml) {
+  const SharedModel plain = Parse(
+      "name = \"a\"\ninput = [8, 2]\nmissing = [0.5, 1.0]\nclasses = [\"rest\", \"run\"]\n" +
+      Layer("conv1d", "outputs = 16\nkernel = 3") + Layer("relu") + Layer("dense", "outputs = 2"));
+  const SharedModel other = Parse(
+      "\xEF\xBB\xBF\"name\" = '''a'''\r\ninput = [ # length, channels\r\n  8,\r\n  2,\r\n]\r\n"
+      "missing = [0.5, 1]\r\nclasses = [\"r\\u0065st\",\r\n  'run']\r\n"
+      "layer = [{kind = \"conv1d\", outputs = 0x10, \"kernel\" = 3}, {kind = 'relu'},\r\n"
+      "  {kind = 'dense', outputs = 2}]");
+  uint8_t digests[2][kSha256Size];
+  ASSERT_EQ(ModelDigest(*plain, digests[0]), Status::kOk);
+  ASSERT_EQ(ModelDigest(*other, digests[1]), Status::kOk);
+  EXPECT_TRUE(std::equal(digests[0], digests[0] + kSha256Size, digests[1]));
 }
 
 TEST(ModelFile, RefusesShapesThatDoNotFitAndNamesBoth) {

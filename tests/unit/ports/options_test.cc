@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sotto/options/nearest.h"
@@ -62,113 +64,258 @@ TEST(Options, AnAddressIsAHostAndAPort) {
   }
 }
 
-TEST(Toml, SectionsKeysAndValues) {
-  const std::vector<Setting> settings = ParseToml(
-      "# a comment\n"
-      "\n"
-      "a = 5\r\n"
-      "  b=\"x # \\\"y\\\\ \"  # a comment\n"
-      "c = '\\n#'\n"
-      "keys.d = true\n"
-      "[serve]\n"
-      "a = word\n"
-      "[keys.new] # a comment\n"
-      "a = -1.5e-3");
-  const std::vector<std::pair<std::string, std::string>> expected = {
-      {"a", "5"},         {"b", "x # \"y\\ "}, {"c", "\\n#"},
-      {"keys.d", "true"}, {"serve.a", "word"}, {"keys.new.a", "-1.5e-3"}};
-  ASSERT_EQ(settings.size(), expected.size());
-  for (size_t i = 0; i < settings.size(); ++i) {
-    EXPECT_EQ(FullName(settings[i]), expected[i].first);
-    EXPECT_EQ(settings[i].value, expected[i].second);
+using Settings = std::vector<std::pair<std::string, int>>;
+
+// "name=value kind" of each setting, and its line.
+Settings SettingsOf(std::string_view text) {
+  constexpr const char* kKinds[] = {"text",  "integer", "real", "boolean",
+                                    "array", "texts",   "entry"};
+  Settings settings;
+  for (const Setting& setting : ParseToml(text, TomlArrays::kTaken)) {
+    std::string shown = FullName(setting) + "=" + setting.value;
+    for (const std::string& item : setting.items) shown += item + ";";
+    shown += std::string(" ") + kKinds[static_cast<int>(setting.kind)];
+    if (setting.entry > 0) shown += " " + std::to_string(setting.entry);
+    settings.emplace_back(shown, setting.line);
   }
-  EXPECT_EQ(settings.back().line, 10);
-  EXPECT_TRUE(ParseToml("").empty());
-  EXPECT_TRUE(ParseToml("\n").empty());
+  return settings;
 }
 
-TEST(Toml, EverythingElseIsRefusedWithItsLine) {
-  struct Row {
-    const char* text;
-    const char* message;
-  };
-  for (const Row& row : {Row{"a = 1\na = 1", "line 2: a comes twice"},
-                         {"a = 1\nb = 2\na = 3", "line 3: a comes twice"},
-                         {"x.a = 1\n[x]\na = 2", "line 3: x.a comes twice"},
-                         {"[x]\n[y]\n[x]", "line 3: [x] comes twice"},
-                         {"a = [1]", "line 1: a has an array"},
-                         {"a = [", "a has an array"},
-                         {"a = 1, 2", "a = 1 is followed by , 2"},
-                         {"a = {b = 1}", "a has a table"},
-                         {"a = 1 2", "a = 1 is followed by 2"},
-                         {"a = \"x\" y", "is followed by y"},
-                         {"a = \"\"\"x\"\"\"", "is followed by"},
-                         {"a = \"x", "a has no closing \""},
-                         {"a = 'x", "a has no closing '"},
-                         {"a = \"\\q\"", "unknown escape \\q"},
-                         {"a = \"\\", "a has no closing"},
-                         {"a =", "a has no value"},
-                         {"a = # 1", "a has no value"},
-                         {"a", "a: expected KEY = VALUE"},
-                         {"= 1", "expected KEY = VALUE"},
-                         {"a b = 1", "a: expected KEY = VALUE"},
-                         {"; a", "expected KEY = VALUE"},
-                         {"[x", "[x] has no closing ]"},
-                         {"[x] y", "[x] is followed by y"},
-                         {"[[x]]", "arrays of sections"},
-                         {"[]", "expected KEY = VALUE or [SECTION]"}}) {
-    try {
-      ParseToml(row.text);
-      ADD_FAILURE() << row.text;
-    } catch (const std::invalid_argument& error) {
-      EXPECT_NE(std::string(error.what()).find(row.message), std::string::npos)
-          << row.text << ": " << error.what();
-    }
+TEST(Toml, SectionsKeysAndValuesInTheOrderOfTheFile) {
+  EXPECT_EQ(SettingsOf("# a comment\n"
+                       "\n"
+                       "z = 5\r\n"
+                       "  b=\"x # \\\"y\\\\ \"  # a comment\n"
+                       "c = '\\n#'\n"
+                       "keys.d = true\n"
+                       "[serve]\n"
+                       "a = 'word'\n"
+                       "[keys.new] # a comment\n"
+                       "a = -1.5e-3"),
+            (Settings{{"z=5 integer", 3},
+                      {"b=x # \"y\\  text", 4},
+                      {"c=\\n# text", 5},
+                      {"keys.d=true boolean", 6},
+                      {"serve.a=word text", 8},
+                      {"keys.new.a=-1.5e-3 real", 10}}));
+  EXPECT_TRUE(ParseToml("").empty());
+  EXPECT_TRUE(ParseToml("\n").empty());
+  EXPECT_TRUE(ParseToml("[empty]\n").empty());
+}
+
+TEST(Toml, AllWaysToWriteAnOptionAreOne) {
+  for (const char* text :
+       {"serve.rounds = 5", "[serve]\nrounds = 5", "\"serve\".'rounds' = 5", "serve . rounds = 5",
+        "serve = {rounds = 5}", "serve = { \"rounds\" = 0x5 }", "[ serve ]\r\n\"rounds\" = +5\r\n",
+        "\xEF\xBB\xBFserve.rounds = 5", "\xEF\xBB\xBF[serve]\nrounds = 0b101"}) {
+    const std::vector<Setting> settings = ParseToml(text);
+    ASSERT_EQ(settings.size(), 1u) << text;
+    EXPECT_EQ(settings[0].section, std::vector<std::string>{"serve"}) << text;
+    EXPECT_EQ(settings[0].key, "rounds") << text;
+    EXPECT_EQ(settings[0].value, "5") << text;
+    EXPECT_EQ(settings[0].kind, Setting::Kind::kInteger) << text;
   }
+}
+
+TEST(Toml, ARealKeepsItsTextAndAnIntegerIsDecimal) {
+  for (const auto& [written, value] : std::vector<std::pair<std::string, std::string>>{
+           {"0.1", "0.1"},
+           {"1.0", "1.0"},
+           {"4e-5", "4e-5"},
+           {"1e-05", "1e-05"},
+           {"+1_000.50", "1000.50"},
+           {"-0.0", "-0.0"},
+           {"3e+38", "3e+38"},
+           {"inf", "inf"},
+           {"+inf", "inf"},
+           {"-inf", "-inf"},
+           {"nan", "nan"},
+           {"1_000", "1000"},
+           {"0xFF", "255"},
+           {"0o17", "15"},
+           {"-0", "0"},
+           {"9223372036854775807", "9223372036854775807"},
+           {"\"18446744073709551615\"", "18446744073709551615"}}) {
+    const std::vector<Setting> settings = ParseToml("\"ä\" = {a = \"ä\", b = " + written + "}");
+    ASSERT_EQ(settings.size(), 2u) << written;
+    EXPECT_EQ(settings[1].value, value) << written;
+  }
+  EXPECT_EQ(ParseCount(ParseToml("seed = \"18446744073709551615\"")[0].value), UINT64_MAX);
+  EXPECT_FALSE(ParseCount(ParseToml("rounds = 1.0")[0].value)) << "no count";
+  EXPECT_FALSE(ParseReal(ParseToml("clip = nan")[0].value)) << "no number";
+}
+
+TEST(Toml, TextsOfAllKinds) {
+  EXPECT_EQ(SettingsOf("a = \"\"\"\nx\n  y\"\"\"\nb = '''\\z'''\nc = \"\\u00e4\\t\"\nd = \"\"\n"
+                       "e = 'C:\\data'"),
+            (Settings{{"a=x\n  y text", 1},
+                      {"b=\\z text", 4},
+                      {"c=ä\t text", 5},
+                      {"d= text", 6},
+                      {"e=C:\\data text", 7}}));
 }
 
 TEST(Toml, ArraysAndEntriesWhereTheyAreTaken) {
-  const std::vector<Setting> settings = ParseToml(
-      "input = [28, 28,1] # height, width, channels\nname = \"a\"\n[[layer]]\nkind = 'relu'\n"
-      "[[layer]]\nkind = 'tanh'\nempty = [ ]\nwords = [\"a, b\", 'c]' ]\n",
-      TomlArrays::kTaken);
-  ASSERT_EQ(settings.size(), 8u);
-  EXPECT_EQ(settings[0].kind, Setting::Kind::kArray);
-  EXPECT_EQ(settings[0].items, (std::vector<std::string>{"28", "28", "1"}));
-  EXPECT_EQ(settings[1].kind, Setting::Kind::kText);
-  EXPECT_EQ(settings[2].kind, Setting::Kind::kEntry);
-  EXPECT_EQ(settings[3].entry, 1u);
-  EXPECT_EQ(settings[4].line, 5);
-  EXPECT_EQ(settings[5].entry, 2u);
-  EXPECT_TRUE(settings[6].items.empty());
-  EXPECT_EQ(settings[7].kind, Setting::Kind::kTexts);
-  EXPECT_EQ(settings[7].items, (std::vector<std::string>{"a, b", "c]"}));
+  EXPECT_EQ(SettingsOf("input = [28, 28,1] # height, width, channels\nname = \"a\"\n[[layer]]\n"
+                       "kind = 'relu'\n[[layer]]\nkind = 'tanh'\nempty = [ ]\n"
+                       "words = [\"a, b\",\n  'c]', # the last\n]\nmeans = [1, 2.50,\n3e1]\n"),
+            (Settings{{"input=28;28;1; array", 1},
+                      {"name=a text", 2},
+                      {"layer.= entry 1", 3},
+                      {"layer.kind=relu text 1", 4},
+                      {"layer.= entry 2", 5},
+                      {"layer.kind=tanh text 2", 6},
+                      {"layer.empty= array 2", 7},
+                      {"layer.words=a, b;c]; texts 2", 8},
+                      {"layer.means=1;2.50;3e1; array 2", 11}}));
+  EXPECT_EQ(SettingsOf("layer = [{kind = 'relu'}, {kind = 'tanh', b.c = 1}]"),
+            (Settings{{"layer.= entry 1", 1},
+                      {"layer.kind=relu text 1", 1},
+                      {"layer.= entry 2", 1},
+                      {"layer.kind=tanh text 2", 1},
+                      {"layer.b.c=1 integer 2", 1}}));
 }
 
-TEST(Toml, MalformedArraysAndEntriesAreRefusedWithTheirLine) {
-  for (const auto& [text, why] : std::vector<std::pair<std::string, std::string>>{
-           {"a = [1, 2", "line 1: a has no closing ] on its line"},
-           {"a = [1 2]", "line 1: a: expected , or ] before 2]"},
-           {"a = [[1]]",
-            "line 1: a: an array holds numbers, for example [28, 28, 1], or texts in quotes"},
-           {"a = [,]",
-            "line 1: a: an array holds numbers, for example [28, 28, 1], or texts in quotes"},
-           {"a = [1, \"b\"]", "line 1: a: an array holds numbers, or texts in quotes, not both"},
-           {"a = ['b', c]", "line 1: a: an array holds numbers, or texts in quotes, not both"},
-           {"a = ['b, 'c']", "line 1: a: expected , or ] before c']"},
-           {"a = [\"b]", "line 1: a has no closing \""},
-           {"a = [1] 2", "line 1: the array of a is followed by 2"},
-           {"[[b]", "line 1: [[b]] has no closing ]"},
-           {"[b]\n[[b]]", "line 2: [[b]] comes twice"},
-           {"[[b]]\n[b]", "line 2: [b] comes twice"},
-           {"[[b]]\nc = 1\nc = 2", "line 3: b.c comes twice"}}) {
+struct Refused {
+  std::string text;
+  std::string message;
+};
+
+void ExpectRefused(const std::vector<Refused>& rows, TomlArrays arrays = TomlArrays::kTaken) {
+  for (const Refused& row : rows) {
     try {
-      ParseToml(text, TomlArrays::kTaken);
-      ADD_FAILURE() << text;
+      ParseToml(row.text, arrays);
+      ADD_FAILURE() << "taken: " << row.text;
     } catch (const TomlError& error) {
-      EXPECT_EQ(error.what(), why) << text;
+      EXPECT_EQ(error.what(), row.message) << row.text;
     }
   }
+}
+
+TEST(Toml, AWordWithoutQuotesIsRefusedWithWhatToDo) {
+  ExpectRefused({
+      {"a = 1\nmechanism = gau-lrq\n",
+       "line 2, column 13: mechanism = gau-lrq: could not determine value type; put a text in "
+       "quotes: \"gau-lrq\""},
+      {"level = info",
+       "line 1, column 9: level = info: expected value-terminator, saw 'o'; put a text in quotes: "
+       "\"info\""},
+      {"\"ä\" = ö\n",
+       "line 1, column 7: \"ä\" = ö: could not determine value type; put a text in quotes: \"ö\""},
+      {"server = 10.0.0.1:7177",
+       "line 1, column 10: server = 10.0.0.1:7177: expected ':', saw '.'; put a text in quotes: "
+       "\"10.0.0.1:7177\""},
+      {"  data = ./x.csv # here",
+       "line 1, column 10: data = ./x.csv # here: expected decimal digit, saw '.'; put a text in "
+       "quotes: \"./x.csv\""},
+      {"a = ['b',\n c]\n",
+       "line 2, column 2: c]: could not determine value type; put a text in quotes: \"c\""},
+      {"a = [b, c]",
+       "line 1, column 6: a = [b, c]: could not determine value type; put a text in quotes: \"b\""},
+      {"a = 010",
+       "line 1, column 5: a = 010: leading zeroes are prohibited; put a text in quotes: \"010\""},
+      {"seed = 18446744073709551615\n",
+       "line 1, column 8: seed = 18446744073709551615: '18446744073709551615' is not representable "
+       "in 64 bits; put a text in quotes: \"18446744073709551615\""},
+  });
+}
+
+TEST(Toml, WhatComesTwiceIsRefusedWithBothLines) {
+  ExpectRefused({
+      {"a = 1\na = 1", "line 2, column 1: a comes twice, in line 1 and here; take one out"},
+      {"a = 1\r\nb = 2\r\n  a = [\r\n3]",
+       "line 3, column 3: a comes twice, in line 1 and here; take one out"},
+      {"x.a = 1\n[x]\na = 2", "line 2, column 1: x comes twice, in line 1 and here; take one out"},
+      {"\n[x]\r\na = 1\n[y]\n[x]",
+       "line 5, column 1: x comes twice, in line 2 and here; take one out"},
+      {"[x]\r\na = [\n  [1],\n]\na = 2",
+       "line 5, column 1: x.a comes twice, in line 2 and here; take one out"},
+      {"x = {a = 1}\nx.b = 2", "line 2, column 1: x comes twice, in line 1 and here; take one out"},
+      {"a = 1\n[[a]]", "line 2, column 1: a comes twice, in line 1 and here; take one out"},
+      {"[b]\n[[b]]", "line 2, column 1: b comes twice, in line 1 and here; take one out"},
+      {"[[b]]\n[b]", "line 2, column 1: b comes twice, in line 1 and here; take one out"},
+      {"[[b]]\nc = 0\n[[b]]\nc = 1\n'c' = 2",
+       "line 5, column 1: b.c comes twice, in line 4 and here; take one out"},
+      {"a = {b = 1, b = 2}",
+       "line 1, column 17: key-value pair: cannot redefine existing integer 'b', in: a = {b = 1, b "
+       "= 2}"},
+  });
+}
+
+TEST(Toml, WhatIsNoTomlIsRefusedWithLineAndColumn) {
+  ExpectRefused({
+      {"a = 1, 2",
+       "line 1, column 6: key-value pair: expected a comment or whitespace, saw ',', in: a = 1, 2"},
+      {"a = 1 2",
+       "line 1, column 7: key-value pair: expected a comment or whitespace, saw '2', in: a = 1 2"},
+      {"a = \"x", "line 1, column 7: string: encountered end-of-file, in: a = \"x"},
+      {"a = \"\\q\"", "line 1, column 7: string: unknown escape sequence '\\q', in: a = \"\\q\""},
+      {"a =", "line 1, column 4: key-value pair: encountered end-of-file, in: a ="},
+      {"a", "line 1, column 2: key-value pair: encountered end-of-file, in: a"},
+      {"a b = 1", "line 1, column 3: key-value pair: expected '=', saw 'b', in: a b = 1"},
+      {"a = 1\n; b",
+       "line 2, column 1: root table: expected keys, tables, whitespace or comments, saw ';', in: "
+       "; b"},
+      {"ä = 1",
+       "line 1, column 1: root table: expected keys, tables, whitespace or comments, saw 'ä', in: "
+       "ä = 1"},
+      {"[x", "line 1, column 3: table header: encountered end-of-file, in: [x"},
+      {"[x\n]", "line 1, column 3: table header: expected ']', saw '\\n', in: [x"},
+      {"[x y]", "line 1, column 4: table header: expected ']', saw 'y', in: [x y]"},
+      {"a = [1, 2", "line 1, column 10: array: encountered end-of-file, in: a = [1, 2"},
+      {"a = [1 2]",
+       "line 1, column 8: array: expected comma or closing ']', saw '2', in: a = [1 2]"},
+      {"a = \"\xE4\"", "line 1, column 5: the file is no UTF-8; save it as UTF-8"},
+      {"\xFF\xFE"
+       "a",
+       "line 1, column 1: the file is no UTF-8; save it as UTF-8"},
+      {"a = 1 " + std::string(80, 'b'),
+       "line 1, column 7: key-value pair: expected a comment or whitespace, saw 'b', in: a = 1 " +
+           std::string(54, 'b') + "..."},
+  });
+}
+
+TEST(Toml, WhatNoOptionTakesIsRefused) {
+  const std::string mixed = ": an array holds numbers, for example [28, 28, 1], or texts, not both";
+  ExpectRefused({
+      {"a = 2024-01-01", "line 1, column 5: a has a date or a time; put a text in quotes"},
+      {"[x]\na = 07:32:00", "line 2, column 5: x.a has a date or a time; put a text in quotes"},
+      {"a = [1979-05-27T07:32:00Z]",
+       "line 1, column 6: a has a date or a time; put a text in quotes"},
+      {"a = [[1]]", "line 1, column 6: a" + mixed},
+      {"a = [1,\n \"b\"]", "line 2, column 2: a" + mixed},
+      {"a = ['b', {c = 1}]", "line 1, column 11: a" + mixed},
+      {"a = {}", "line 1, column 1: a has no value"},
+      {"\"\" = 1", "line 1, column 1: a name is empty"},
+      {"\"a\\u0000\" = 1", "line 1, column 1: a name has the character U+0000"},
+      {"a = \"b\\u0000\"",
+       "line 1, column 5: a has the character U+0000, which no text here may have"},
+  });
+  ExpectRefused(
+      {
+          {"a = [5]", "line 1, column 1: a has an array where one value is expected"},
+          {"a = [", "line 1, column 6: array: encountered end-of-file, in: a = ["},
+          {"\n[[a]]", "line 2, column 3: [[a]]: arrays of sections have no meaning here"},
+      },
+      TomlArrays::kRefused);
+}
+
+TEST(Toml, ANameOfManyPartsIsRefusedAndOverflowsNoStack) {
+  std::string names;
+  for (int i = 0; i < 32000; ++i) names += "a.";
+  ExpectRefused({
+      {names + "a = 1", "line 1, column 64: more than 32 names in a row"},
+      {"\n[" + names + "a]", "line 2, column 65: more than 32 names in a row"},
+      {"[" + names.substr(0, 40) + "a]\n" + names.substr(0, 40) + "a = 1",
+       "line 2, column 23: more than 32 names"},
+  });
+  const std::string text = "# 1.2.3 and so on ........................................ a. b. c.\n" +
+                           names.substr(0, 60) + "a = 1";
+  EXPECT_EQ(ParseToml(text).size(), 1u);
+}
+
+TEST(Toml, AnErrorNamesTheFileAsCompilersDo) {
+  EXPECT_EQ(TomlError(3, 5, "why").In("a.toml"), "a.toml:3:5: why");
 }
 
 TEST(Nearest, CountsCharactersToInsertDeleteReplaceOrExchange) {

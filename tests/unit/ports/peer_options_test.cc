@@ -2,16 +2,15 @@
 #include "sotto/peer/peer_options.h"
 
 #include <cstring>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "sotto/models.h"
-#include "sotto/options/strict.h"
+#include "sotto/options/command.h"
 
 namespace sotto::posix {
 namespace {
@@ -65,14 +64,21 @@ TEST(PeerOptions, AJobReturnsFromItsFile) {
   }
 }
 
+// The job of these options, as RunProgram() reads them.
 PeerJob Parse(const std::vector<std::string>& words) {
-  CLI::App app;
-  PeerJobOptions options;
-  AddPeerJobOptions(app, &options);
-  MakeStrict(app);
-  std::vector<std::string> reversed(words.rbegin(), words.rend());
-  app.parse(reversed);
-  return PeerJobOf(options);
+  PeerJob job;
+  const Command program = CommandFor<PeerJobOptions>("test", "")
+                              .Takes(PeerJobOptionFields())
+                              .Runs([&job](const PeerJobOptions& o) { job = PeerJobOf(o); });
+  std::vector<std::string> texts = {"test"};
+  texts.insert(texts.end(), words.begin(), words.end());
+  std::vector<char*> arguments;
+  for (std::string& text : texts) arguments.push_back(text.data());
+  ::testing::internal::CaptureStderr();
+  const int status = RunProgram(program, "", static_cast<int>(arguments.size()), arguments.data());
+  const std::string complaint = ::testing::internal::GetCapturedStderr();
+  if (status != 0) throw std::invalid_argument(complaint);
+  return job;
 }
 
 TEST(PeerOptions, OptionsChangeTheDefaultsAndNoiseIsRoundedUp) {
@@ -96,17 +102,40 @@ std::string MessageOf(const std::vector<std::string>& words) {
 
 TEST(PeerOptions, WhatIsWrongIsSaidByItsOption) {
   EXPECT_NE(MessageOf({}).find("--noise SIGMA"), std::string::npos);
-  EXPECT_NE(MessageOf({"--noise", "-1"}).find("--noise -1: expected"), std::string::npos);
-  EXPECT_NE(MessageOf({"--noise", "65"}).find("0 to 64"), std::string::npos);
-  EXPECT_NE(MessageOf({"--noise", "1", "--rule", "mean"}).find("average, shared"),
+  EXPECT_NE(MessageOf({"--noise", "-1"}).find("--noise: -1 is not in"), std::string::npos);
+  EXPECT_NE(MessageOf({"--noise", "65"}).find("[0 - 64]"), std::string::npos);
+  EXPECT_NE(MessageOf({"--noise", "1", "--rule", "mean"}).find("average,shared"),
             std::string::npos);
-  EXPECT_NE(MessageOf({"--noise", "1", "--batch-size", "0"}).find("1 to 65535"), std::string::npos);
-  EXPECT_NE(MessageOf({"--noise", "1", "--range", "0"}).find("--range"), std::string::npos);
+  EXPECT_NE(MessageOf({"--noise", "1", "--batch-size", "0"}).find("[1 - 65535]"),
+            std::string::npos);
+  EXPECT_NE(MessageOf({"--noise", "1", "--range", "0"}).find("--range: 0 is not in"),
+            std::string::npos);
   EXPECT_NE(MessageOf({"--noise", "1", "--clip", "1"}).find("--unit device"), std::string::npos);
   EXPECT_NE(MessageOf({"--unit", "none", "--noise", "1"}).find("leave --noise out"),
             std::string::npos);
   EXPECT_NE(MessageOf({"--unit", "device", "--noise", "1"}).find("--clip"), std::string::npos);
   EXPECT_NE(MessageOf({"--noise", "1", "--salt", "00"}).find("32 hexadecimal"), std::string::npos);
+}
+
+// An option that was given is never a default of the file, also where it has the default's value.
+TEST(PeerOptions, OptionsComeBeforeTheFile) {
+  const std::string path = ::testing::TempDir() + "peer_options_job.toml";
+  std::ofstream(path) << "noise = 2\nbatch-size = 7\nlearning-rate = 0.5\n";
+  const PeerJob job = Parse({"--learning-rate", "0.1", "--job", path});
+  EXPECT_EQ(job.noise_q20, 2u << 20);
+  EXPECT_EQ(job.batch_size, 7u);
+  EXPECT_EQ(job.learning_rate, 0.1f);
+}
+
+TEST(PeerOptions, AFilesTextIsTheShortestThatKeepsEveryBit) {
+  PeerJob job = SampleJob();
+  job.noise_q20 = 129453;
+  EXPECT_EQ(PeerJobText(job),
+            "rule = \"average\"\nunit = \"sample\"\nbatch-size = 50\nlearning-rate = 0.1\n"
+            "weight-decay = 0\nrange = 8\nerror-clip = 0\nfeature-norm = 1\nclip = 0\n"
+            "noise = 0.12345600128173828\npasses = 1\nmost-local-steps = 64\n"
+            "publication-steps = 1\nmost-releases = 0\n"
+            "salt = \"00000000000000000000000000000000\"\n");
 }
 
 TEST(PeerOptions, AFilesErrorNamesItsLine) {
@@ -120,8 +149,12 @@ TEST(PeerOptions, AFilesErrorNamesItsLine) {
   };
   EXPECT_EQ(message("noise = 1\nbatchsize = 5\n").find("job.toml:2: batchsize is no setting"), 0u);
   EXPECT_EQ(message("noise = 1\n[a]\nrule = 5\n").find("job.toml:3: a.rule"), 0u);
-  EXPECT_EQ(message("noise = x\n").find("job.toml:1: noise x: expected"), 0u);
-  EXPECT_EQ(message("noise = 1\nnoise = 2\n").find("job.toml:2: "), 0u);
+  EXPECT_EQ(message("noise = \"x\"\n").find("job.toml:1: noise: 'x' is not a number"), 0u);
+  EXPECT_EQ(message("noise = x\n").find("job.toml:1:9: noise = x: "), 0u);
+  EXPECT_EQ(message("noise = 65\n").find("job.toml:1: noise: 65 is not in the range [0 - 64]"), 0u);
+  EXPECT_EQ(message("noise = 1\nsalt = \"00\"\n").find("job.toml:2: salt: 00 is not 32 hex"), 0u);
+  EXPECT_EQ(message("noise = 1\nnoise = 2\n"),
+            "job.toml:2:1: noise comes twice, in line 1 and here; take one out");
 }
 
 TEST(PeerOptions, AJobThatDoesNotSuitItsModelIsRefusedWithWhatToDo) {

@@ -10,6 +10,7 @@
 #include "accounting/accountant.h"
 #include "accounting/gdp.h"
 #include "accounting/pld.h"
+#include "unit/trials.h"
 
 namespace sotto::privacy {
 namespace {
@@ -101,12 +102,15 @@ void ExpectBounds(const Rounds& rounds, double delta) {
 
 TEST(AccountantFuzzTest, NoUpperBoundIsBelowALowerBound) {
   RandomPlans plans(1);
-  for (int i = 0; i < 60; ++i) ExpectBounds(plans.Plan(), plans.Delta());
+  for (int i = 0; i < Trials(60); ++i) {
+    const Rounds rounds = plans.Plan();
+    ExpectBounds(rounds, plans.Delta());
+  }
 }
 
 TEST(AccountantFuzzTest, MoreRoundsNeverCostLess) {
   RandomPlans plans(2);
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < Trials(300); ++i) {
     const Rounds rounds = plans.Plan();
     const double delta = plans.Delta();
     SCOPED_TRACE(Describe(rounds, delta));
@@ -114,7 +118,7 @@ TEST(AccountantFuzzTest, MoreRoundsNeverCostLess) {
     EXPECT_GE(AccountFor(Twice(rounds), delta, rdp).epsilon,
               AccountFor(rounds, delta, rdp).epsilon * (1 - 1e-9));
   }
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < Trials(20); ++i) {
     const Rounds rounds = plans.Plan();
     const double delta = plans.Delta();
     SCOPED_TRACE(Describe(rounds, delta));

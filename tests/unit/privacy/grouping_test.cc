@@ -9,6 +9,7 @@
 #include "accounting/accountant.h"
 #include "accounting/pld.h"
 #include "plans/calibration.h"
+#include "unit/trials.h"
 
 namespace sotto::privacy {
 namespace {
@@ -82,7 +83,7 @@ TEST(GroupingTest, OddSettingsFindTheirGroups) {
 // much.
 TEST(GroupingTest, AScheduleOfThousandsOfRowsHasAFigureNearTheExactOne) {
   for (const Sampling sampling : {Sampling::kPoisson, Sampling::kUniform}) {
-    const Rounds rounds = Schedule(sampling, 3000, 4);
+    const Rounds rounds = Schedule(sampling, Trials(3000), 4);
     const double exact = Epsilon(rounds, 1e-5).Guarantee();
     const double rdp = AccountFor(rounds, 1e-5, Accountant("rdp")).epsilon;
     EXPECT_GE(rdp, exact * (1 - 1e-9));

@@ -218,26 +218,6 @@ TEST(ScheduleTest, Lemma4OfGauLrqMissesTheCostOfSampledSchedules) {
   EXPECT_GT(Epsilon(plan), 1.1 * constant);
 }
 
-TEST(ScheduleTest, AttemptsThatReleasedNothingAreChargedAsTheCostliestRound) {
-  Plan plan = IdealPlan(10);
-  plan.schedule.noise_decay = 0.5;
-  const double worst = plan.AccountedNoiseMultiplier(9);
-  double square = 3 / (worst * worst);
-  for (int t = 0; t < 4; ++t) square += std::pow(plan.AccountedNoiseMultiplier(t), -2);
-  const double expected = GdpEpsilon(std::sqrt(square), plan.delta);
-  EXPECT_NEAR(Account(plan, 7, {}, 3).epsilon(), expected, 1e-8 * expected);
-  EXPECT_EQ(Account(plan, 7, {}, 3).noise_multiplier, plan.NoiseMultiplier(3));
-  EXPECT_THROW(Account(plan, 7, {}, 8), std::invalid_argument);
-
-  // So are those of an earlier job. RDP of unsampled rounds is order * mu^2 / 2.
-  const Plan next = IdealPlan(1);
-  const auto rho = [](const Statement& s) { return s.epsilon(); };
-  const double with = rho(Account(next, 0, {{plan, 7, 7, 3}}));
-  const double without = rho(Account(next, 0, {{plan, 4, 4, 0}}));
-  EXPECT_GT(with, without);
-  EXPECT_NEAR(with, Account(plan, 7, {}, 3).epsilon(), 1e-9);
-}
-
 TEST(ScheduleTest, AnEarlierJobIsChargedByItsOwnSchedule) {
   Plan earlier = IdealPlan(12);
   earlier.schedule.noise_decay = 0.7;

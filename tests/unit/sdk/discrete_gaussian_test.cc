@@ -9,10 +9,12 @@
 #include <map>
 #include <vector>
 
+#include "unit/trials.h"
+
 namespace sotto {
 namespace {
 
-constexpr int kDraws = 1000000;
+constexpr int kDraws = Trials(1000000);
 
 Key TestKey(uint8_t number) {
   Key key;
@@ -47,11 +49,11 @@ TEST(DrawExpMinus, OfZeroIsAlwaysTrue) {
 
 // The statistic is beyond k + 2 sqrt(k x) + 2 x with probability e^-x at most (Laurent and Massart,
 // "Adaptive estimation of a quadratic functional by model selection", 2000, Lemma 1); x = 21:
-// 8e-10. Every cell is expected to be hit 200 times or more.
+// 8e-10. Every cell is expected to be hit 200 times or more (with few trials 20).
 void ExpectChiSquare(const std::vector<double>& counts, const std::vector<double>& expected) {
   double statistic = 0;
   for (size_t i = 0; i < counts.size(); ++i) {
-    ASSERT_GE(expected[i], 200) << i;
+    ASSERT_GE(expected[i], Trials(200)) << i;
     statistic += std::pow(counts[i] - expected[i], 2) / expected[i];
   }
   const auto freedom = static_cast<double>(counts.size() - 1);

@@ -13,6 +13,7 @@
 #include "sotto/quantizer.h"
 #include "sotto/update_codec.h"
 #include "unit/sdk/extra_coordinates.h"
+#include "unit/trials.h"
 
 namespace sotto {
 namespace {
@@ -200,7 +201,7 @@ struct Honest {
 TEST(UpdateBound, NoHonestUpdateIsRefused) {
   std::mt19937 random(3);
   int at_the_bound = 0;
-  for (uint32_t trial = 0; trial < 6000; ++trial) {
+  for (uint32_t trial = 0; trial < Trials(6000u); ++trial) {
     const Honest device(random);
     UpdateScale scale;
     const std::vector<uint8_t> bytes =
@@ -218,7 +219,7 @@ TEST(UpdateBound, NoHonestUpdateIsRefused) {
         << trial;
     at_the_bound += Value(squares) > 0.999 * Value(bound.max_squares_q40);
   }
-  EXPECT_GT(at_the_bound, 2000) << "the bound is met";
+  EXPECT_GT(at_the_bound, Trials(2000)) << "the bound is met";
 }
 
 // One coordinate below the bound of its own value. Under the least bound that accepts it the

@@ -76,6 +76,19 @@ TEST(ExperimentDefinition, AMistakeIsNamedWithItsLine) {
             std::string::npos);
 }
 
+TEST(ExperimentDefinition, AWordWithoutQuotesAndAKeyThatIsATableTooAreRefused) {
+  EXPECT_EQ(WhyRefused(kHead + "[options]\nmechanism = none\n"),
+            "mine.toml:6:13: mechanism = none: could not determine value type; put a text in "
+            "quotes: \"none\"");
+  EXPECT_EQ(WhyRefused(kHead + "data = \"MNIST\"\n"),
+            "mine.toml:5: there is no such key; did you mean dataset?");
+  EXPECT_EQ(WhyRefused(kHead + "data = \"MNIST\"\n[[data]]\nname = \"mnist\"\n"),
+            "mine.toml:6:1: data comes twice, in line 5 and here; take one out");
+  EXPECT_EQ(WhyRefused(kHead + "[options]\nrounds = 5\nweight-decay = 4e-5\n[[axis]]\n"
+                               "name = \"cohort\"\nvalues = [ # on two lines\n\"1\", \"2\",\n]\n"),
+            "accepted");
+}
+
 TEST(ExperimentDefinition, LaterSettingsWin) {
   const TestFolder folder;
   const TinyGrid full(folder.path(), false);
@@ -429,8 +442,8 @@ TEST(ExperimentLibrary, EveryCellOfEveryExperimentIsARun) {
       options.is_quick = is_quick;
       EXPECT_NO_THROW(CheckCells(kind, MakeCells(definition, options, {})));
     }
-    EXPECT_FALSE(definition.paper.empty());
-    EXPECT_FALSE(definition.claim.empty());
+    EXPECT_FALSE(definition.source.empty());
+    EXPECT_FALSE(definition.conclusion.empty());
     EXPECT_FALSE(definition.comparisons.empty());
   }
 }

@@ -281,7 +281,7 @@ TEST(JobPhases, EachRoundHasTheFleetThatItHad) {
   EXPECT_FALSE(phases.SetFleet(plan, plan.devices, 0, 0));
   EXPECT_TRUE(phases.SetFleet(plan, 20, 3, 5));
   EXPECT_TRUE(phases.SetFleet(plan, 8, 6, 8));
-  const std::vector<SpentRounds> spent = phases.Split(plan, 7, 10, 0);
+  const std::vector<SpentRounds> spent = phases.Split(plan, 7, 10);
   ASSERT_EQ(spent.size(), 3u);
   EXPECT_EQ(spent[0].plan.devices, kSmallDevices);
   EXPECT_EQ(spent[0].rounds, 3);
@@ -303,15 +303,15 @@ TEST(JobPhases, RoundsBeyondTheFirstPlanAreAPhaseOfTheirOwn) {
   JobPhases phases;
   phases.ExtendFrom(3);
   phases.ExtendFrom(5);
-  EXPECT_EQ(phases.Split(plan, 2, 2, 0).size(), 1u) << "the first plan, whatever comes";
-  const std::vector<SpentRounds> spent = phases.Split(plan, 7, 9, 0);
+  EXPECT_EQ(phases.Split(plan, 2, 2).size(), 1u) << "the first plan, whatever comes";
+  const std::vector<SpentRounds> spent = phases.Split(plan, 7, 9);
   ASSERT_EQ(spent.size(), 3u);
   EXPECT_EQ(spent[0].rounds, 3);
   EXPECT_EQ(spent[0].plan.rounds, 3);
   EXPECT_EQ(spent[1].rounds, 2);
   EXPECT_EQ(spent[2].rounds, 2);
   EXPECT_EQ(spent[0].updates + spent[1].updates + spent[2].updates, 9);
-  EXPECT_EQ(phases.Split(plan, 3, 3, 0).back().rounds, 0) << "the next round is of the second one";
+  EXPECT_EQ(phases.Split(plan, 3, 3).back().rounds, 0) << "the next round is of the second one";
 }
 
 // By hand: Renyi DP at the one order that is best for the first plan, summed over the rounds as

@@ -29,7 +29,7 @@ TEST(NoiseDecay, IsTheKthRootOfTheFallOfTheLoss) {
   EXPECT_LT(found.last_loss, found.first_loss);
   EXPECT_NEAR(std::pow(found.tau, 3) * found.first_loss, found.last_loss, 1e-12);
 
-  const SimulationConfig config = MakeSimulation(Small());
+  const SimulationConfig config = MakeSimulation(WithNoiseDecay(Small()));
   EXPECT_EQ(config.job.plan.schedule.noise_decay, found.tau);
 }
 
@@ -48,6 +48,14 @@ TEST(NoiseDecay, IsOneIfTheLossDoesNotFall) {
   SimulationRequest still = Small();
   still.job.training.learning_rate = 0;
   EXPECT_EQ(EstimateNoiseDecay(still).tau, 1.0);
+}
+
+// Reading options trains nothing, and nothing begins with an undecided decay.
+TEST(NoiseDecay, IsDecidedBeforeASimulationIsMade) {
+  EXPECT_THROW(MakeSimulation(Small()), std::logic_error);
+  SimulationRequest without = Small();
+  without.noise_decay_from.reset();
+  EXPECT_EQ(WithNoiseDecay(without).job.plan.schedule.noise_decay, 1.0);
 }
 
 TEST(NoiseDecay, IsNotLookedForTwice) {

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unit/server/store_fixture.h"
+#include "views/ledger_output.h"
 #include "views/live_overview.h"
 #include "views/report_file.h"
 
@@ -117,6 +118,7 @@ TEST_F(OverviewTest, OfResultsIsThePublishedOrTheOperators) {
             std::string::npos);
   const Json operators = OverviewOfResults("r.json", results, Audience::kOperator);
   EXPECT_EQ(operators["jobs"][0]["rounds"][0]["reported"], 4);
+  EXPECT_EQ(operators["jobs"][0]["rounds"][0]["drawn"], 5);
   EXPECT_TRUE(operators["jobs"][0]["rounds"][0]["late_ms"].is_null());
   EXPECT_THROW(OverviewOfResults("x.json", {{"a", 1}}, Audience::kPublic), std::invalid_argument);
 }

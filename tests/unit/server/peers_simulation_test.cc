@@ -49,10 +49,10 @@ SharedDataset Rows(size_t count, uint32_t stream) {
 
 TrainTest Data() { return {Rows(kTrain, 0), Rows(200, 1)}; }
 
-SimulationRequest Request(Settings options) {
-  Settings settings = {{"topology", "peers"}, {"peers", "4"}, {"seed", "3"}, {"batch-size", "10"}};
+PeersRequest Request(Settings options) {
+  Settings settings = {{"peers", "4"}, {"seed", "3"}, {"batch-size", "10"}};
   for (const auto& [name, value] : options) settings[name] = value;
-  return RequestOf(settings);
+  return PeersRequestOf(settings);
 }
 
 struct Simulated {
@@ -86,7 +86,7 @@ TEST(PeersSimulation, ASeedRepeatsItBitForBitOnAnyNumberOfThreads) {
 
 TEST(PeersSimulation, WithoutASeedTheNoiseIsTheSystems) {
   Settings options = {{"share", "always"}};
-  SimulationRequest request = Request(options);
+  PeersRequest request = Request(options);
   const TrainTest data = Data();
   PeersPlan plan = MakePeers(request, data);
   plan.config.is_seeded = false;  // all but the noise stays
@@ -342,8 +342,8 @@ TEST(PeersSimulation, ALagCountsTheVersionsOfOthers) {
 }
 
 TEST(PeersSimulation, ComponentsAreRowsOfNormOne) {
-  const SimulationRequest request =
-      RequestOf({{"topology", "peers"}, {"data", "synthetic"}, {"peers", "2"}, {"pca", "7"}});
+  const PeersRequest request =
+      PeersRequestOf({{"data", "synthetic"}, {"peers", "2"}, {"pca", "7"}});
   const TrainTest data = OpenPeerData(request);
   ASSERT_EQ(data.train->input_size(), 7u);
   float row[7];
@@ -381,11 +381,13 @@ void ExpectRefused(const Settings& options, const std::string& words) {
 }
 
 TEST(PeersSimulation, WhatIsNoTrainingIsRefusedByName) {
-  ExpectRefused({{"cohort", "5"}}, "--cohort is for --topology server");
-  ExpectRefused({{"mechanism", "gau-lrq"}}, "--mechanism gau-lrq is for --topology server");
+  ExpectRefused({{"cohort", "5"}}, "`sotto peers simulate` has no option --cohort");
+  ExpectRefused({{"mechanism", "gau-lrq"}}, "--mechanism gau-lrq: a publication carries");
   ExpectRefused({{"clip", "1"}}, "--clip");
   ExpectRefused({{"publication-steps", "2"}}, "--publication-steps above 1 is for --rule");
   ExpectRefused({{"most-releases", "1"}}, "--most-releases is for --unit device");
+  ExpectRefused({{"unit", "device"}, {"most-releases", "0"}}, "--most-releases above 0");
+  ExpectRefused({{"unit", "device"}, {"clip", "0"}}, "--clip above 0");
   ExpectRefused({{"learning-rate", "3"}}, "learning rate");
   ExpectRefused({{"batch-size", "200"}}, "--batch-size 200");
   ExpectRefused({{"share", "sometimes"}}, "sometimes");

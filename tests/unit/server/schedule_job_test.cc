@@ -66,13 +66,13 @@ std::string Refusal(const JobRequest& request) {
 // The options of `sotto account epsilon` for the same fleet.
 AccountOptions OptionsOf(const JobRequest& r) {
   AccountOptions o;
-  o.sampling = privacy::Name(r.job.plan.sampling);
+  o.sampling = r.job.plan.sampling;
   o.cohort = kSmallDevices;
   o.rounds = r.job.plan.rounds;
   o.dimension = r.job.model->parameters;
   o.delta = r.delta;
   o.noise_sigma = r.noise_sigma;
-  o.terms.noise_decay = r.job.plan.schedule.noise_decay;
+  o.noise_decay = r.job.plan.schedule.noise_decay;
   if (!r.clip_from_steps) {
     o.clip = 0.4;
     return o;
@@ -80,8 +80,8 @@ AccountOptions OptionsOf(const JobRequest& r) {
   o.gradient_clip = r.job.training.gradient_clip;
   o.proximal = r.job.training.proximal;
   o.learning_rate = r.job.training.learning_rate;
-  o.terms.bound.steps = r.job.training.local_steps;
-  o.rate_schedule = privacy::Name(r.job.learning_rate_schedule);
+  o.local_steps = r.job.training.local_steps;
+  o.rate_schedule = r.job.learning_rate_schedule;
   return o;
 }
 

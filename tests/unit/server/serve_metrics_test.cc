@@ -19,7 +19,10 @@ TEST(ServeMetrics, AreInTheTextFormatWithTypeAndHelp) {
   network.loop_stall_ms_max = 12.5;
   JobFigures job;
   job.rounds_released = 4;
-  job.updates_accepted = 80;
+  RoundOutcome outcome;
+  outcome.released = true;
+  outcome.reported = 80;
+  job.rounds.Add(outcome);
   const std::string text = MetricsText(network, job);
   EXPECT_TRUE(Says(text, "# TYPE sotto_connections gauge\nsotto_connections 7\n")) << text;
   EXPECT_TRUE(Says(text, "# HELP sotto_connections_limit --max-connections")) << text;
@@ -28,6 +31,7 @@ TEST(ServeMetrics, AreInTheTextFormatWithTypeAndHelp) {
   EXPECT_TRUE(Says(text, "sotto_loop_stall_seconds_max 0.0125\n")) << text;
   EXPECT_TRUE(Says(text, "sotto_rounds_released 4\n")) << text;
   EXPECT_TRUE(Says(text, "sotto_updates_accepted_total 80\n")) << text;
+  EXPECT_TRUE(Says(text, "# TYPE sotto_last_reported gauge\nsotto_last_reported 80\n")) << text;
 }
 
 TEST(ServeMetrics, AQuietNetworkIsNoReasonForAnAlarm) {

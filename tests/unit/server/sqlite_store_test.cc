@@ -171,7 +171,7 @@ TEST_F(SqliteStoreTest, AJobResumesWhereItsLastCommitLeftIt) {
     store.BeginJob(RecordOf(config));
     EXPECT_EQ(Load(store)->next_round, 0u);
     EXPECT_EQ(Load(store)->next_attempt, 0u);
-    EXPECT_TRUE(Load(store)->parameters.empty());
+    EXPECT_EQ(Load(store)->parameters, FirstModel());
     store.CommitAttempt({0, 0, {1, 2}});
     store.CommitAttempt({0, 1, {3, 4}});
     EXPECT_EQ(Load(store)->next_attempt, 2u);
@@ -219,9 +219,60 @@ TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionSeven) {
   EXPECT_EQ(file.Integer("PRAGMA user_version"), 7);
   EXPECT_EQ(file.Integer("PRAGMA application_id"), 0x536f7474);
   EXPECT_EQ(file.Text("SELECT hex(cohort) FROM attempts"), "04030201");
-  EXPECT_EQ(file.Text("SELECT hex(parameters) FROM models"), "0000803F");
+  EXPECT_EQ(file.Text("SELECT hex(parameters) FROM models WHERE round = 0"), "0000803F");
   EXPECT_EQ(file.Text("SELECT group_concat(id) FROM devices WHERE seeded"), "small-0,small-1");
   EXPECT_EQ(file.Text("SELECT hex(job_id) FROM jobs"), "7369787465656E2062797465732E2E2E");
+}
+
+TEST_F(SqliteStoreTest, ClaimsAndOptimiserStateAreKept) {
+  SqliteStore store(path_, kCreate);
+  store.BeginJob(RecordOf(SmallConfig()));
+  store.CommitAttempt({0, 0, {}});
+  const uint8_t optimiser_state[] = {0, 1, 255};
+  privacy::Claim claim;
+  claim.adversary = privacy::Adversary::kServer;
+  claim.view = privacy::View::kOneUpdate;
+  claim.adjacency = privacy::Adjacency::kAddRemove;
+  claim.sensitivity = 1;
+  claim.colluders = 3;
+  claim.trust_mode = privacy::TrustMode::kPrivateNoise;
+  claim.epsilon = 1.0 / 3;
+  claim.delta = 1e-7;
+  claim.accountant = "pld";
+  claim.assumptions = {privacy::Assumption::kTimesTellNothing, privacy::Assumption::kNoiseIsIdeal};
+  ReleaseRecord record;
+  record.codec = FindCodec("gau-lrq");
+  record.plan = SmallConfig().plan;
+  record.spent.claims = {privacy::Claim(), claim};
+  record.optimiser_state = optimiser_state;
+  store.CommitRelease(record);
+  const std::vector<privacy::Claim> claims = store.Ledger().at(0).claims;
+  ASSERT_EQ(claims.size(), 2u);
+  EXPECT_TRUE(std::isinf(claims[0].epsilon));
+  EXPECT_TRUE(claims[0].assumptions.empty());
+  EXPECT_EQ(claims[1].adversary, claim.adversary);
+  EXPECT_EQ(claims[1].view, claim.view);
+  EXPECT_EQ(claims[1].adjacency, claim.adjacency);
+  EXPECT_EQ(claims[1].sensitivity, claim.sensitivity);
+  EXPECT_EQ(claims[1].colluders, claim.colluders);
+  EXPECT_EQ(claims[1].trust_mode, claim.trust_mode);
+  EXPECT_EQ(claims[1].epsilon, claim.epsilon);
+  EXPECT_EQ(claims[1].delta, claim.delta);
+  EXPECT_EQ(claims[1].accountant, claim.accountant);
+  EXPECT_EQ(claims[1].assumptions, claim.assumptions);
+  EXPECT_EQ(Load(store)->optimiser_state, (std::vector<uint8_t>{0, 1, 255}));
+}
+
+TEST_F(SqliteStoreTest, AWordThatNoClaimHasIsRefused) {
+  {
+    SqliteStore store(path_, kCreate);
+    store.BeginJob(RecordOf(SmallConfig()));
+    store.CommitAttempt({0, 0, {}});
+    Release(store, 0, 0);
+  }
+  Forge("UPDATE claims SET view = 'everything'");
+  SqliteStore store(path_);
+  EXPECT_TRUE(Says(RefusalOf([&] { store.Ledger(); }), "everything"));
 }
 
 TEST_F(SqliteStoreTest, TheLedgerHoldsWhatAJobSpent) {

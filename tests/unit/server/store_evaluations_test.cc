@@ -83,11 +83,5 @@ TEST_F(StoreEvaluationsTest, ThereIsOneOfARoundAndNoneOfARoundThatReleasedNothin
   EXPECT_EQ(store.Evaluations().size(), 1u);
 }
 
-TEST_F(StoreEvaluationsTest, ALostListOfRecordsIsMadeAnewWithThem) {
-  Forge("UPDATE evaluations SET loss = 0.5");
-  SqliteStore store(path_);
-  EXPECT_EQ(store.Evaluations().at(0).evaluation.loss, 0.5);
-}
-
 }  // namespace
 }  // namespace sotto::server

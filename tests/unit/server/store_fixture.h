@@ -25,14 +25,23 @@ constexpr StoreMode kCreate = StoreMode::kCreate;
 constexpr char kJobId[] = "sixteen bytes...";
 constexpr uint8_t kDigest[kSha256Size] = {1, 2, 3};
 
-inline JobRecord RecordOf(const JobConfig& config) {
-  return {{reinterpret_cast<const uint8_t*>(kJobId), kJobIdSize}, kDigest, config};
+// The model with which each job begins.
+inline const std::vector<float>& FirstModel() {
+  static const std::vector<float> kModel(650, -1.0F);
+  return kModel;
+}
+
+inline JobRecord RecordOf(const JobConfig& config, const char* job_id = kJobId) {
+  const std::vector<float>& first = FirstModel();
+  return {{reinterpret_cast<const uint8_t*>(job_id), kJobIdSize},
+          kDigest,
+          config,
+          {first.data(), first.size()}};
 }
 
 // Of another job.
 inline JobRecord OtherRecordOf(const JobConfig& config) {
-  static constexpr char kOtherJobId[] = "another sixteen.";
-  return {{reinterpret_cast<const uint8_t*>(kOtherJobId), kJobIdSize}, kDigest, config};
+  return RecordOf(config, "another sixteen.");
 }
 
 inline std::vector<Device> SomeDevices(uint32_t count = kSmallDevices) {
@@ -120,12 +129,21 @@ class SqliteStoreTest : public testing::Test {
 
   void RunSql(const char* sql) const { Database(path_).Run(sql); }
 
-  // Changes a store by hand and chains its records anew, as no program does.
+  // Changes a store by hand and chains the records that it then names anew, as no program does.
   void Forge(const char* sql) const {
     Database database(path_);
     database.Run(sql);
+    std::vector<RecordName> records;
+    {
+      Statement row(database,
+                    "SELECT kind, first_key, second_key, third_key FROM chain ORDER BY sequence");
+      while (row.Step()) {
+        records.push_back({row.Text(0), {row.Integer(1), row.Integer(2), row.Integer(3)}});
+      }
+    }
     database.Run("DELETE FROM chain");
-    AppendAllRecords(database);
+    Chain chain(database);
+    for (const RecordName& record : records) chain.Append(record);
   }
 
   TestFolder folder_;

@@ -114,16 +114,15 @@ TEST(StoreHistory, AResumedJobIsChargedWithTheJobsOfItsRevokedDevicesToo) {
   EXPECT_TRUE(SpentBefore(history, &history.jobs[0]).empty()) << "neither itself nor later ones";
 }
 
-TEST(StoreHistory, WhatIsSpentIsTheReleasedAndTheSurchargedRoundsOfThePlan) {
+TEST(StoreHistory, WhatIsSpentIsTheReleasedRoundsOfThePlan) {
   JobConfig config = SmallConfig();
   config.plan.delta = 1e-5;
   JobEntry job = JobOf(0, {1}, config);
   job.released = 2;
-  job.surcharge = 3;
   job.attempts = 9;
   const std::vector<privacy::SpentRounds> spent = SpentBefore(HistoryOf({job}), nullptr);
   ASSERT_EQ(spent.size(), 1u);
-  EXPECT_EQ(spent[0].rounds, 5);
+  EXPECT_EQ(spent[0].rounds, 2);
   EXPECT_EQ(spent[0].updates, 9);
   EXPECT_EQ(spent[0].plan.delta, 1e-5);
   EXPECT_EQ(spent[0].plan.noise_sigma, config.plan.noise_sigma);
@@ -183,20 +182,15 @@ TEST(StoreHistory, AJobsStateIsWhereItsLastReleaseLeftIt) {
   job.released = 4;
   job.attempts = 9;
   job.next_attempt = 2;
-  job.surcharge = 1;
   const StoredModel model{{1.0F, 2.0F}, {9, 8, 7}, 0.25};
-  const JobState state = StateOf("the store", job, &model);
+  const JobState state = StateOf("the store", job, model);
   EXPECT_EQ(state.job_id[0], 3);
   EXPECT_EQ(state.next_round, 4u);
   EXPECT_EQ(state.next_attempt, 2u);
   EXPECT_EQ(state.attempts, 9u);
-  EXPECT_EQ(state.surcharge, 1u);
   EXPECT_EQ(state.parameters, model.parameters);
   EXPECT_EQ(state.optimiser_state, model.optimiser_state);
   EXPECT_EQ(state.clip_l2, 0.25);
-  job.released = 0;
-  EXPECT_TRUE(StateOf("the store", job, nullptr).parameters.empty());
-  EXPECT_EQ(StateOf("the store", job, nullptr).clip_l2, 0.0);
 }
 
 TEST(StoreHistory, AReleaseWithoutClaimsIsKeptWithInfiniteOnes) {

@@ -1,8 +1,6 @@
-// Tests of several jobs in one store: what a later job is charged with, and stores of version 1.
+// Tests of several jobs in one store: what a later job is charged with.
 #include <cmath>
-#include <fstream>
 #include <gtest/gtest.h>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -235,7 +233,7 @@ TEST_F(StoreJobsTest, AnotherJobBeginsOnlyIfItIsAllowed) {
   store.BeginJob(OtherRecordOf(QuietConfig()));
   EXPECT_EQ(Load(store)->next_round, 0u);
   EXPECT_EQ(Load(store)->attempts, 0u);
-  EXPECT_TRUE(Load(store)->parameters.empty());
+  EXPECT_EQ(Load(store)->parameters, FirstModel());
   EXPECT_EQ(SpentBeforeTheLastJob(store)[0].rounds, 1);
   EXPECT_TRUE(Says(RefusalOf([&] { store.BeginJob(RecordOf(QuietConfig())); }), "resume"))
       << "one new job was allowed, not two";
@@ -266,79 +264,6 @@ TEST_F(StoreJobsTest, AStoredPlanIsThePlan) {
   EXPECT_EQ(plan.certificate.eta, config.plan.certificate.eta);
   EXPECT_EQ(plan.certificate.tau, config.plan.certificate.tau);
   EXPECT_EQ(plan.certificate.range, config.plan.certificate.range);
-}
-
-// A file that a program of version 1 wrote, as SQL text: a job of three rounds on twelve devices,
-// one of which took the place of a revoked one. Two rounds are released, the second at its second
-// attempt; the third round's first attempt was open when the program ended.
-class Version1Test : public StoreJobsTest {
- protected:
-  Version1Test() {
-    WriteRaw("");
-    std::ifstream file(SOTTO_VECTORS "/store_v1.sql");
-    const std::string sql((std::istreambuf_iterator<char>(file)), {});
-    EXPECT_FALSE(sql.empty());
-    RunSql(sql.c_str());
-  }
-
-  static JobConfig Config() {
-    JobConfig config = SmallConfig();
-    config.plan.noise_sigma = 0.75;
-    config.epsilon_budget = 40;
-    return config;
-  }
-};
-
-TEST_F(Version1Test, KeepsItsDevicesItsModelAndItsLedger) {
-  { SqliteStore store(path_); }
-  SqliteStore store(path_);
-  EXPECT_EQ(store.ListDevices().size(), 13u);
-  EXPECT_EQ(store.LoadDevices().size(), kSmallDevices);
-  const JobState state = *Load(store);
-  EXPECT_EQ(state.next_round, 2u);
-  EXPECT_EQ(state.next_attempt, 1u);
-  EXPECT_EQ(state.attempts, 4u);
-  EXPECT_EQ(state.surcharge, 2u);
-  EXPECT_EQ(state.parameters.size(), 650u);
-  const std::vector<LedgerEntry> ledger = store.Ledger();
-  ASSERT_EQ(ledger.size(), 2u);
-  EXPECT_EQ(ledger[1].job, 1);
-  EXPECT_EQ(ledger[1].round, 1u);
-  EXPECT_EQ(ledger[1].mechanism, "gau-lrq");
-  EXPECT_EQ(ledger[1].plan.noise_sigma, 0.75);
-  EXPECT_EQ(ledger[1].plan.clip_l2, Config().plan.clip_l2);
-  EXPECT_EQ(ledger[1].plan.devices, kSmallDevices);
-  EXPECT_EQ(ledger[1].plan.cohort, 4);
-  EXPECT_EQ(ledger[1].reported, 4);
-  EXPECT_EQ(ledger[1].plan.dimension, 650);
-  EXPECT_EQ(ledger[0].attempts, 1);
-  EXPECT_EQ(ledger[1].attempts, 3);
-  EXPECT_EQ(ledger[1].charged_rounds, 3);
-  EXPECT_EQ(Released(ledger[1]).delta, 1e-3);
-  EXPECT_NEAR(EpsilonOf(ledger[1]), 2.47773, 1e-5) << "as that program's accountant had it";
-}
-
-TEST_F(Version1Test, GoesOnAndStillChargesTheAttemptsOfThatTime) {
-  const privacy::Statement spent = Run(Config(), 1);
-  privacy::Plan plan = Config().plan;
-  plan.rounds = 5;
-  EXPECT_EQ(spent.epsilon(), privacy::Account(plan, 5).epsilon());
-  SqliteStore store(path_);
-  EXPECT_EQ(Load(store)->surcharge, 2u);
-}
-
-TEST_F(Version1Test, CountsInTheNextJobOfAllItsDevicesRevokedOnesToo) {
-  EXPECT_EQ(SqliteStore(path_).ReadHistory().jobs[0].devices.size(), 13u);
-  const privacy::Statement spent = Run(QuietConfig(), 1, true);
-  EXPECT_EQ(spent.epsilon(),
-            privacy::Account(QuietConfig().plan, 1, {{Config().plan, 4}}).epsilon());
-}
-
-TEST_F(Version1Test, IsLeftAsItIsIfItCannotBeConverted) {
-  RunSql("INSERT INTO attempts VALUES (2, 9, x'', 1); UPDATE releases SET attempt = 7");
-  EXPECT_TRUE(Says(Refusal(), "contradict each other"));
-  EXPECT_EQ(Database(path_).Integer("PRAGMA user_version"), 1);
-  EXPECT_EQ(Database(path_).Integer("SELECT count(*) FROM job"), 1);
 }
 
 }  // namespace

@@ -350,7 +350,7 @@ SharedModel ParseModel(const std::string& path, const std::string& text) {
     const std::shared_ptr<const OwnedModel> model = Builder(path, document).Build();
     return {model, &model->info};
   } catch (const TomlError& error) {
-    RefuseLine(path, error.line(), error.why());
+    throw std::invalid_argument(error.In(path));
   }
 }
 

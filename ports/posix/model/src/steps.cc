@@ -134,37 +134,9 @@ class Reader {
   size_t total_ = 0;  // numbers of all steps
 };
 
-// The bytes of the character that begins with this byte; 0: none does.
-size_t Utf8Length(uint8_t first) {
-  if (first < 0x80) return 1;
-  if (first < 0xc2 || first > 0xf4) return 0;
-  return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-}
-
-// JSON and SVG have no other texts.
-bool IsUtf8(const std::string& text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  for (size_t i = 0; i < text.size();) {
-    const uint8_t first = byte(i);
-    const size_t length = Utf8Length(first);
-    if (length == 0 || length > text.size() - i) return false;
-    for (size_t k = 1; k < length; ++k) {
-      if ((byte(i + k) & 0xc0) != 0x80) return false;
-    }
-    // Longer than it need be, a surrogate, or above U+10FFFF.
-    const uint8_t second = length > 1 ? byte(i + 1) : 0;
-    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) {
-      return false;
-    }
-    i += length;
-  }
-  return true;
-}
-
-// Printable: neither empty nor with a control character.
+// Printable: neither empty nor with a control character. TOML is UTF-8, and so are JSON and SVG.
 bool IsClassName(const std::string& name) {
-  return !name.empty() && name.size() <= kMaxNameLength && IsUtf8(name) &&
+  return !name.empty() && name.size() <= kMaxNameLength &&
          std::none_of(name.begin(), name.end(),
                       [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; });
 }
@@ -192,8 +164,7 @@ std::vector<std::string> ReadClassNames(const Table& top, uint32_t count) {
   for (const std::string& name : names) {
     if (!IsClassName(name)) {
       top.Refuse("classes",
-                 fmt::format("a name has 1 to {} bytes of UTF-8 and no control character",
-                             kMaxNameLength));
+                 fmt::format("a name has 1 to {} bytes and no control character", kMaxNameLength));
     }
     if (!seen.insert(name).second) {
       top.Refuse("classes", fmt::format("\"{}\" comes twice", name));

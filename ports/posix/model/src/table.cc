@@ -47,7 +47,7 @@ void Table::RequireKnown(const std::vector<std::string>& names) const {
 uint32_t Table::Number(const std::string& key, uint32_t least) const {
   const Setting& setting =
       Require(key, fmt::format("a whole number from {} to {}", least, kMaxNumber));
-  if (setting.kind != Setting::Kind::kWord) {
+  if (!setting.is_number()) {
     Refuse(key, fmt::format("{} is no number; expected {} = N, without quotes", key, key));
   }
   return ToNumber(setting, setting.value, least);
@@ -81,7 +81,7 @@ std::vector<std::string> Table::Texts(const std::string& key, const std::string&
 
 std::vector<float> Table::Reals(const std::string& key, const std::string& expected) const {
   const Setting& setting = Require(key, expected);
-  if (setting.kind == Setting::Kind::kWord) return {ToReal(setting, setting.value)};
+  if (setting.is_number()) return {ToReal(setting, setting.value)};
   if (setting.kind != Setting::Kind::kArray || setting.items.empty()) {
     Refuse(key, fmt::format("{} is no number and no array of numbers; expected {}", key, expected));
   }

@@ -2,148 +2,150 @@
 
 #include <cmath>
 #include <fmt/format.h>
-#include <iterator>
 #include <optional>
-#include <set>
 #include <stdexcept>
-#include <string_view>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "sotto/options/nearest.h"
-#include "sotto/options/numbers.h"
 #include "sotto/options/toml.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/hex.h"
 
+namespace sotto {
+
+const char* Name(PeerRule rule) {
+  switch (rule) {
+    case PeerRule::kAverage:
+      return "average";
+    case PeerRule::kShared:
+      return "shared";
+    case PeerRule::kAccumulate:
+      return "accumulate";
+  }
+  return "unknown";
+}
+
+const char* Name(PeerUnit unit) {
+  switch (unit) {
+    case PeerUnit::kNone:
+      return "none";
+    case PeerUnit::kSample:
+      return "sample";
+    case PeerUnit::kDevice:
+      return "device";
+  }
+  return "unknown";
+}
+
+}  // namespace sotto
+
 namespace sotto::posix {
 namespace {
+
+using Fields = std::vector<Field<PeerJob>>;
 
 constexpr double kUnit = 1048576.0;  // parameters are multiples of 1 / kUnit
 constexpr char kSaltDigits[] = "0123456789abcdef";
 
-constexpr const char* kRules[] = {"average", "shared", "accumulate"};
-constexpr const char* kUnits[] = {"none", "sample", "device"};
-
-struct Row {
-  const char* name;
-  const char* expected;  // for help and messages
-  const char* help;
-  bool (*set)(const std::string& text, PeerJob* job);  // false: not what is expected
-  std::string (*get)(const PeerJob& job);
-};
-
-template <typename Enum, size_t N>
-bool SetName(const char* const (&names)[N], const std::string& text, Enum* out) {
-  for (size_t i = 0; i < N; ++i) {
-    if (text != names[i]) continue;
-    *out = static_cast<Enum>(i);
-    return true;
-  }
-  return false;
-}
-
-bool SetCount(const std::string& text, uint64_t least, uint64_t most, uint32_t* out) {
-  const std::optional<uint64_t> count = ParseCount(text);
-  if (!count || *count < least || *count > most) return false;
-  *out = static_cast<uint32_t>(*count);
-  return true;
-}
-
-// A float32 in [0, most].
-bool SetReal(const std::string& text, double most, float* out) {
-  const std::optional<double> value = ParseReal(text);
-  if (!value || !(*value >= 0 && *value <= most)) return false;
-  *out = static_cast<float>(*value);
-  return true;
+Field<PeerJob> Row(const char* name, const char* help) {
+  return RowOf<PeerJob>(name, help).In(kPeerJobGroup);
 }
 
 // A multiple of 2^-20: what is asked for, rounded up.
-bool SetNoise(const std::string& text, uint32_t* out) {
-  const std::optional<double> value = ParseReal(text);
-  if (!value || !(*value >= 0 && *value <= 64)) return false;
-  *out = static_cast<uint32_t>(std::ceil(*value * kUnit));
-  return true;
+Field<PeerJob> NoiseRow() {
+  Field<PeerJob> row = Row("noise",
+                           "standard deviation of a publication's noise in each parameter, rounded "
+                           "up to a multiple of 2^-20; 0: none, for --unit none alone")
+                           .Within({0, 64});
+  row.kind = Kind::kReal;
+  row.get = [](const PeerJob& job) -> Value { return job.noise_q20 / kUnit; };
+  row.set = [](PeerJob& job, const Value& noise) {
+    job.noise_q20 = static_cast<uint32_t>(std::ceil(ToReal(noise) * kUnit));
+  };
+  return row;
 }
 
-bool SetSalt(const std::string& text, uint8_t (&out)[16]) {
+std::string WhyNoSalt(const std::string& text) {
+  const bool is_salt = text.size() == 2 * sizeof(PeerJob::salt) &&
+                       text.find_first_not_of(kSaltDigits) == std::string::npos;
+  return is_salt ? "" : text + " is not 32 hexadecimal digits, 0 to 9 and a to f";
+}
+
+void SetSalt(PeerJob& job, const std::string& text) {
   const std::string digits = kSaltDigits;
-  if (text.size() != 2 * sizeof(out)) return false;
   for (size_t i = 0; i < text.size(); ++i) {
-    const size_t digit = digits.find(text[i]);
-    if (digit == std::string::npos) return false;
-    out[i / 2] = static_cast<uint8_t>(out[i / 2] << 4 | digit);
+    uint8_t& byte = job.salt[i / 2];
+    byte = static_cast<uint8_t>(byte << 4 | digits.find(text[i]));
   }
-  return true;
 }
 
-std::string Text(float value) { return fmt::format("{}", value); }
-std::string Text(uint32_t value) { return fmt::format("{}", value); }
+Fields StepsOfANode() {
+  return {
+      Row("rule",
+          "what a publication is made of: average: half the newest model, half the node's own; "
+          "shared: steps on the newest model; accumulate: the newest model and all that the node "
+          "has learned since its last publication")
+          .OneOf(PeerRule::kAverage, PeerRule::kShared, PeerRule::kAccumulate)
+          .Asked(&PeerJob::rule),
+      Row("unit",
+          "whom the noise protects: sample: one sample of a node, convex models alone; device: all "
+          "samples of a node; none: NO PRIVACY")
+          .OneOf(PeerUnit::kSample, PeerUnit::kDevice, PeerUnit::kNone)
+          .Asked(&PeerJob::unit),
+      Row("batch-size", "samples in a node's mini-batch, one batch a step")
+          .Within({1, 65535})
+          .Asked(&PeerJob::batch_size),
+      Row("learning-rate", "step size of a node's SGD, eta")
+          .Within({0, 1e6, true})
+          .Asked(&PeerJob::learning_rate),
+      Row("weight-decay", "L2 regularisation: the weight of |w|^2 / 2 in a node's loss")
+          .Within({0, 1e6})
+          .Asked(&PeerJob::weight_decay),
+      Row("range", "largest magnitude of a parameter; steps and publications are clamped to it")
+          .Within({0, 16, true})
+          .Asked(&PeerJob::range),
+      Row("error-clip",
+          "largest magnitude of an output's error, for --unit sample; less needs less noise; 0: no "
+          "clip")
+          .Within({0, 1})
+          .Asked(&PeerJob::error_clip),
+      Row("feature-norm", "samples of a larger L2 norm are scaled down to it, for --unit sample")
+          .Within({0, 1024, true})
+          .Asked(&PeerJob::feature_norm),
+  };
+}
 
-using Job = PeerJob;
-using Input = const std::string&;
+Fields Publications() {
+  return {
+      Row("clip", "largest L2 norm of what a publication adds, for --unit device; 0: no clip")
+          .Within({0, 1024})
+          .Asked(&PeerJob::clip_l2),
+      NoiseRow(),
+      Row("passes", "passes over a node's samples; each drops a partial last batch")
+          .Within({1, 65535})
+          .Asked(&PeerJob::passes),
+      Row("most-local-steps",
+          "steps taken alone that one publication carries; a node that took more drops them")
+          .Within({0, 1048576})
+          .Asked(&PeerJob::most_local_steps),
+      Row("publication-steps",
+          "steps that one publication takes on the newest model, with noise once; rule average "
+          "takes 1")
+          .Within({1, 65535})
+          .Asked(&PeerJob::publication_steps),
+      Row("most-releases",
+          "publications of one node that the noise pays for, with --unit device; 0 with the "
+          "other units")
+          .Within({0, 4294967295})
+          .Asked(&PeerJob::most_releases),
+      Row("salt", "32 hexadecimal digits that tell jobs of equal settings apart")
+          .Checked(WhyNoSalt)
+          .AskedAsText([](const auto& job) { return Hex(ByteSpan(job.salt)); }, SetSalt),
+  };
+}
 
-constexpr Row kRows[] = {
-    {"rule", "average, shared or accumulate",
-     "what a publication adds to: half the newest model and half the node's own, or the newest "
-     "model, its own steps or all since the last",
-     [](Input text, Job* job) { return SetName(kRules, text, &job->rule); },
-     [](const Job& job) { return std::string(NameOf(job.rule)); }},
-    {"unit", "sample, device or none",
-     "what the noise hides: one sample of a node, convex models alone; all samples of a node; "
-     "nothing",
-     [](Input text, Job* job) { return SetName(kUnits, text, &job->unit); },
-     [](const Job& job) { return std::string(NameOf(job.unit)); }},
-    {"batch-size", "a whole number from 1 to 65535", "samples of a step",
-     [](Input text, Job* job) { return SetCount(text, 1, 65535, &job->batch_size); },
-     [](const Job& job) { return Text(job.batch_size); }},
-    {"learning-rate", "a number from 0 on", "step size, eta",
-     [](Input text, Job* job) { return SetReal(text, 3e38, &job->learning_rate); },
-     [](const Job& job) { return Text(job.learning_rate); }},
-    {"weight-decay", "a number from 0 on", "weight of |w|^2 / 2 in the loss",
-     [](Input text, Job* job) { return SetReal(text, 3e38, &job->weight_decay); },
-     [](const Job& job) { return Text(job.weight_decay); }},
-    {"range", "a number from 0 to 16", "every parameter is kept within this of 0",
-     [](Input text, Job* job) { return SetReal(text, 16, &job->range); },
-     [](const Job& job) { return Text(job.range); }},
-    {"error-clip", "a number from 0 to 1",
-     "the most magnitude of an output's error, unit sample; 0: no clip",
-     [](Input text, Job* job) { return SetReal(text, 1, &job->error_clip); },
-     [](const Job& job) { return Text(job.error_clip); }},
-    {"feature-norm", "a number from 0 to 1024",
-     "samples of a larger norm are scaled down to it, unit sample",
-     [](Input text, Job* job) { return SetReal(text, 1024, &job->feature_norm); },
-     [](const Job& job) { return Text(job.feature_norm); }},
-    {"clip", "a number from 0 to 1024", "the most norm of what a publication adds, unit device",
-     [](Input text, Job* job) { return SetReal(text, 1024, &job->clip_l2); },
-     [](const Job& job) { return Text(job.clip_l2); }},
-    {"noise", "a number from 0 to 64",
-     "standard deviation of a publication's noise in each parameter, rounded up to a multiple of "
-     "2^-20",
-     [](Input text, Job* job) { return SetNoise(text, &job->noise_q20); },
-     [](const Job& job) { return fmt::format("{}", job.noise_q20 / kUnit); }},
-    {"passes", "a whole number from 1 to 65535", "over a node's samples",
-     [](Input text, Job* job) { return SetCount(text, 1, 65535, &job->passes); },
-     [](const Job& job) { return Text(job.passes); }},
-    {"most-local-steps", "a whole number from 0 to 1048576",
-     "steps taken alone that one publication carries; a node drops more",
-     [](Input text, Job* job) { return SetCount(text, 0, 1048576, &job->most_local_steps); },
-     [](const Job& job) { return Text(job.most_local_steps); }},
-    {"publication-steps", "a whole number from 1 to 65535",
-     "steps that one publication takes on the shared model, and pays for once; rule average: 1",
-     [](Input text, Job* job) { return SetCount(text, 1, 65535, &job->publication_steps); },
-     [](const Job& job) { return Text(job.publication_steps); }},
-    {"most-releases", "a whole number", "publications of one node that are paid for, unit device",
-     [](Input text, Job* job) { return SetCount(text, 0, UINT32_MAX, &job->most_releases); },
-     [](const Job& job) { return Text(job.most_releases); }},
-    {"salt", "32 hexadecimal digits, 0 to 9 and a to f", "tells jobs of equal settings apart",
-     [](Input text, Job* job) { return SetSalt(text, job->salt); },
-     [](const Job& job) { return Hex(ByteSpan(job.salt)); }},
-};
-
-const Row* FindRow(const std::string& name) {
-  for (const Row& row : kRows) {
+const Field<PeerJob>* FindRow(const std::string& name) {
+  for (const Field<PeerJob>& row : PeerJobFields()) {
     if (name == row.name) return &row;
   }
   return nullptr;
@@ -151,21 +153,12 @@ const Row* FindRow(const std::string& name) {
 
 std::vector<std::string> RowNames() {
   std::vector<std::string> names;
-  for (const Row& row : kRows) names.emplace_back(row.name);
+  for (const Field<PeerJob>& row : PeerJobFields()) names.emplace_back(row.name);
   return names;
-}
-
-//   where  of the setting, for messages: "--noise" or "peers.toml:3: noise"
-void Set(const std::string& where, const Row& row, const std::string& text, PeerJob* job) {
-  if (row.set(text, job)) return;
-  throw std::invalid_argument(fmt::format("{} {}: expected {}", where, text, row.expected));
 }
 
 // Which settings do not go together. Null: all do.
 const char* WhyWrong(const PeerJob& job) {
-  if (!(job.learning_rate > 0)) return "--learning-rate must be above 0";
-  if (!(job.range > 0)) return "--range must be above 0";
-  if (!(job.feature_norm > 0)) return "--feature-norm must be above 0";
   if (job.unit == PeerUnit::kNone) {
     if (job.noise_q20 != 0) return "--unit none is without noise: leave --noise out";
   } else if (job.noise_q20 == 0) {
@@ -183,47 +176,53 @@ const char* WhyWrong(const PeerJob& job) {
   return job.Validate() == Status::kOk ? nullptr : "a number is outside its range";
 }
 
-void RequireValid(const PeerJob& job) {
+void RequireValidPeerJob(const PeerJob& job) {
   const char* why = WhyWrong(job);
   if (why != nullptr) throw std::invalid_argument(fmt::format("the nodes' job: {}", why));
 }
 
 void ReadSettings(const std::string& path, const std::string& text, PeerJob* job) {
-  std::set<std::string> seen;
   std::vector<Setting> settings;
   try {
     settings = ParseToml(text);
   } catch (const TomlError& error) {
-    throw std::invalid_argument(fmt::format("{}:{}: {}", path, error.line(), error.why()));
+    throw std::invalid_argument(error.In(path));
   }
   for (const Setting& setting : settings) {
     const std::string where = fmt::format("{}:{}: {}", path, setting.line, FullName(setting));
-    const Row* row = setting.section.empty() ? FindRow(setting.key) : nullptr;
+    const Field<PeerJob>* row = setting.section.empty() ? FindRow(setting.key) : nullptr;
     if (row == nullptr) {
       throw std::invalid_argument(fmt::format("{} is no setting of the nodes' job{}", where,
                                               DidYouMean(setting.key, RowNames())));
     }
-    Set(where, *row, setting.value, job);
+    try {
+      row->set(*job, ParseValue(*row, setting.value));
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(fmt::format("{}: {}", where, error.what()));
+    }
   }
 }
 
 }  // namespace
 
-const char* NameOf(PeerRule rule) { return kRules[static_cast<size_t>(rule)]; }
-const char* NameOf(PeerUnit unit) { return kUnits[static_cast<size_t>(unit)]; }
+const Fields& PeerJobFields() {
+  static const Fields kFields = [] {
+    Fields all = StepsOfANode();
+    for (const Field<PeerJob>& row : Publications()) all.push_back(row);
+    return all;
+  }();
+  return kFields;
+}
 
-void AddPeerJobOptions(CLI::App& app, PeerJobOptions* options) {
-  constexpr char kGroup[] = "The nodes' job, the same for the directory and all nodes";
-  app.add_option("--job", options->file, "file of the settings below, as --job-out writes it")
-      ->group(kGroup);
-  for (const Row& row : kRows) {
-    const std::string name = row.name;
-    app.add_option_function<std::string>(
-           "--" + name, [options, name](const std::string& text) { options->given[name] = text; },
-           row.help)
-        ->default_str(row.get(PeerJob()))
-        ->group(kGroup);
+std::vector<Field<PeerJobOptions>> PeerJobOptionFields() {
+  std::vector<Field<PeerJobOptions>> all = {
+      RowOf<PeerJobOptions>("job", "file of the settings below, as --job-out writes it")
+          .In(kPeerJobGroup)
+          .Asked(&PeerJobOptions::file)};
+  for (const Field<PeerJob>& row : PeerJobFields()) {
+    all.push_back(RowAt<PeerJobOptions>(row, &PeerJobOptions::settings));
   }
+  return all;
 }
 
 PeerJob PeerJobOf(const PeerJobOptions& options) {
@@ -233,24 +232,25 @@ PeerJob PeerJobOf(const PeerJobOptions& options) {
     if (!text) throw FileError(fmt::format("--job {}: there is no such file", options.file));
     ReadSettings(options.file, *text, &job);
   }
-  for (const auto& [name, text] : options.given) Set("--" + name, *FindRow(name), text, &job);
-  RequireValid(job);
+  for (const Field<PeerJob>& row : PeerJobFields()) {
+    if (options.given.count(row.name) > 0) row.set(job, row.get(options.settings));
+  }
+  RequireValidPeerJob(job);
   return job;
 }
 
 PeerJob ParsePeerJob(const std::string& path, const std::string& text) {
   PeerJob job;
   ReadSettings(path, text, &job);
-  RequireValid(job);
+  RequireValidPeerJob(job);
   return job;
 }
 
 std::string PeerJobText(const PeerJob& job) {
   std::string text;
-  for (const Row& row : kRows) {
-    const std::string value = row.get(job);
-    const bool is_number = ParseReal(value).has_value() && std::string_view(row.name) != "salt";
-    text += fmt::format(is_number ? "{} = {}\n" : "{} = \"{}\"\n", row.name, value);
+  for (const Field<PeerJob>& row : PeerJobFields()) {
+    const std::string value = ExactText(row, row.get(job));
+    text += fmt::format(row.kind == Kind::kText ? "{} = \"{}\"\n" : "{} = {}\n", row.name, value);
   }
   return text;
 }

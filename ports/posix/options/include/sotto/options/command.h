@@ -1,0 +1,142 @@
+// A program as a tree of commands that take rows of options. Part of sotto::options.
+//
+//   Command DirectoryCommand() {
+//     return CommandFor<DirectoryRequest>("directory", "let nodes train among themselves")
+//         .Takes(DirectoryFields())
+//         .Runs(RunDirectory);
+//   }
+//   int main(int argc, char** argv) {
+//     return RunProgram({"sotto", "...", {DirectoryCommand(), ...}}, "0.2.0", argc, argv);
+//   }
+//
+// --help, --version, --config FILE (TOML), "did you mean" and the strict reading of all values
+// follow from the rows. Not safe from several threads.
+#ifndef SOTTO_OPTIONS_COMMAND_H_
+#define SOTTO_OPTIONS_COMMAND_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "sotto/options/field.h"
+
+namespace sotto::posix {
+
+// A row whose value goes to one request.
+struct BoundOption {
+  FieldText text;
+  Value by_default;
+  std::function<void(const Value&)> set;
+};
+
+// What somebody may still type, and what it is today. Both as one types them behind the program's
+// or the command's name: {"backup", "sotto store backup"}, {"--topology", "sotto peers simulate"}.
+struct Renamed {
+  std::string was;
+  std::string is;
+};
+
+struct Command {
+  std::string name;
+  std::string help;
+  std::vector<Command> commands;  // one of them must be named, unless there is run()
+  std::vector<BoundOption> options;
+  std::function<void()> run;  // if none of its commands is named
+  // Called before run() with the file of --config, if there is one. Of the root alone.
+  std::function<void(const std::string& path)> on_settings_file;
+  std::string footer;
+  bool is_hidden = false;  // --help of the command above does not list it
+  std::vector<Renamed> renamed;
+};
+
+// Which rows of a table a command takes.
+using Pick = std::function<bool(const FieldText&)>;
+Pick AllRows();
+Pick InGroup(const char* group);
+Pick Without(std::vector<std::string> names);
+Pick Both(Pick a, Pick b);
+
+// Builds a command without commands. It owns the request that its options fill.
+template <class Request>
+class CommandFor {
+ public:
+  CommandFor(const char* name, std::string help) {
+    command_.name = name;
+    command_.help = std::move(help);
+  }
+
+  // Takes the picked rows. `Row` is a Field<Base>, or a row that derives from BasicField.
+  //   at  a member of the request, or (Request&) -> Base&; without it Request must be a Base
+  template <class Row>
+  CommandFor& Takes(const std::vector<Row>& rows, const Pick& pick = AllRows()) {
+    return Takes(rows, pick, [](Request& request) -> typename Row::Request& { return request; });
+  }
+  template <class Row, class At>
+  CommandFor& Takes(const std::vector<Row>& rows, const Pick& pick, At at) {
+    for (const Row& row : rows) {
+      if (row.is_option() && pick(row)) Add(row, at);
+    }
+    return *this;
+  }
+
+  CommandFor& Footer(std::string text) {
+    command_.footer = std::move(text);
+    return *this;
+  }
+  CommandFor& Hidden() {
+    command_.is_hidden = true;
+    return *this;
+  }
+  // The file of --config goes to this member. Of the root alone.
+  CommandFor& KeepsSettingsFile(std::string Request::*member) {
+    command_.on_settings_file = [request = request_, member](const std::string& path) {
+      (*request).*member = path;
+    };
+    return *this;
+  }
+  CommandFor& Renames(std::vector<Renamed> renamed) {
+    command_.renamed = std::move(renamed);
+    return *this;
+  }
+
+  //   run  (const Request&), called once all options are read; may throw
+  template <class Run>
+  Command Runs(Run run) {
+    command_.run = [request = request_, run] { run(std::as_const(*request)); };
+    return std::move(command_);
+  }
+
+ private:
+  // A request that must know which options were named has the member `given`, a set of names.
+  template <class T, class = void>
+  struct RemembersNames : std::false_type {};
+  template <class T>
+  struct RemembersNames<T, std::void_t<decltype(std::declval<T&>().given.insert(""))>>
+      : std::true_type {};
+
+  template <class Row, class At>
+  void Add(const Row& row, At at) {
+    auto set = [request = request_, give = row.set, name = row.name, at](const Value& value) {
+      auto& target = std::invoke(at, *request);
+      give(target, value);
+      if constexpr (RemembersNames<typename Row::Request>::value) target.given.insert(name);
+    };
+    command_.options.push_back({row, row.get(std::invoke(at, *request_)), std::move(set)});
+  }
+
+  std::shared_ptr<Request> request_ = std::make_shared<Request>();
+  Command command_;
+};
+
+// Reads the command line and runs the command that it names, whose exceptions pass through.
+// Returns 0; or 2, after a text on standard error, if the command line or the file of --config is
+// wrong.
+//   root  the program: with commands, or with options and run() of its own
+int RunProgram(const Command& root, const char* version, int argc, char** argv);
+
+}  // namespace sotto::posix
+
+#endif  // SOTTO_OPTIONS_COMMAND_H_

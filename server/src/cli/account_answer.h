@@ -1,0 +1,52 @@
+// What `sotto account` answers: an epsilon with its meaning, as text and as JSON. Part of
+// sotto::server/cli.
+#ifndef SOTTO_CLI_ACCOUNT_ANSWER_H_
+#define SOTTO_CLI_ACCOUNT_ANSWER_H_
+
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "accounting/accountant.h"
+#include "cli/account_options.h"
+#include "plans/statement.h"
+
+namespace sotto::server {
+
+// An epsilon of ideal rounds or of a fleet.
+struct Answer {
+  privacy::AccountedEpsilon accounted;
+  std::optional<privacy::Statement> fleet;
+  double accounted_noise_multiplier = 0.0;  // of a fleet's first round
+};
+
+// Both throw std::invalid_argument.
+Answer AnswerBy(const AccountOptions& options, privacy::Accountant accountant);
+Answer OfFleet(const privacy::Plan& plan);
+
+// What an epsilon of these options means. It stands beside every epsilon in the output.
+nlohmann::ordered_json Meaning(const AccountOptions& options);
+
+void AddAnswer(const Answer& answer, nlohmann::ordered_json& json);
+std::string AnswerText(const AccountOptions& options, const Answer& answer);
+
+// A table of figures, as text and as JSON.
+struct Comparison {
+  std::string text;
+  nlohmann::ordered_json json;
+};
+
+// Begins with what an epsilon of these options means.
+Comparison StartComparison(const AccountOptions& options);
+
+// Adds a row for each accountant.
+void AddAccountants(const AccountOptions& options, Comparison* comparison);
+
+// Prints the text, and writes the JSON to the file of --json.
+void Print(const AccountOptions& options, const std::string& text,
+           const nlohmann::ordered_json& json);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_CLI_ACCOUNT_ANSWER_H_

@@ -1,0 +1,243 @@
+#include "cli/peers_account.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <fmt/format.h>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "accounting/figures.h"
+#include "cli/rows.h"
+#include "plans/peer_privacy.h"
+#include "published/peer_noise.h"
+#include "sotto/model/model_file.h"
+#include "sotto/peer/peer_options.h"
+#include "views/json_output.h"
+#include "views/output_file.h"
+#include "views/peer_output.h"
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kDecimals = 3;  // of an epsilon
+constexpr double kUnit = 0x1p-20;
+constexpr int64_t kMostPeers = 1'000'000;
+
+struct Options {
+  std::string model = "ova-logistic";
+  posix::PeerJobOptions job;
+  int64_t peers = 10;
+  int64_t copies = 1;
+  double delta = 1e-5;
+  std::optional<double> epsilon;
+  std::optional<double> published_epsilon;
+  bool private_policy = false;
+  std::string json;
+};
+
+// The paper's noise, what it states and what that is worth.
+struct Published {
+  privacy::PublishedPeerNoise noise;
+  privacy::PublishedPeerFigures figures;
+};
+
+std::vector<privacy::PeerNode> PlannedNodes(const Options& o, const PeerJob& job) {
+  return std::vector<privacy::PeerNode>(o.peers, privacy::PlannedPeer(job));
+}
+
+Published PublishedOf(const Options& o, const privacy::PeerTraining& t, double epsilon) {
+  Published published;
+  published.noise = privacy::PublishedNoiseOf(*t.model, t.job, epsilon, o.delta);
+  published.figures =
+      privacy::FiguresAt(published.noise, std::min(o.copies, o.peers), t.job.passes);
+  return published;
+}
+
+// The job; if the noise follows from an epsilon, with that noise.
+privacy::PeerTraining TrainingOf(const Options& o, const ModelInfo& model) {
+  privacy::PeerTraining t;
+  t.model = &model;
+  t.policy_inputs_are_public = !o.private_policy;
+  t.copies = o.copies;
+  t.delta = o.delta;
+  const bool finds_noise = o.epsilon || o.published_epsilon;
+  posix::PeerJobOptions job = o.job;
+  if (finds_noise && job.given.count("noise") != 0) {
+    throw std::invalid_argument("--noise, --epsilon and --published-epsilon: give one of them");
+  }
+  if (finds_noise) {
+    job.settings.noise_q20 = static_cast<uint32_t>(1 / kUnit);  // any valid one
+    job.given.insert("noise");
+  }
+  t.job = posix::PeerJobOf(job);
+  if (o.published_epsilon && t.job.unit != PeerUnit::kSample) {
+    throw std::invalid_argument("--published-epsilon: the paper's noise is for --unit sample");
+  }
+  if (o.epsilon) {
+    t.job.noise_q20 = privacy::CalibratePeerNoise(t, PlannedNodes(o, t.job), *o.epsilon);
+  } else if (o.published_epsilon) {
+    t.job.noise_q20 = PublishedOf(o, t, *o.published_epsilon).noise.noise_q20;
+  }
+  return t;
+}
+
+// What the sensitivity of one publication is made of, in model units.
+struct Parts {
+  double grid = 0;     // rounding to multiples of 2^-20
+  double float32 = 0;  // rounding errors of all steps but one, lemma 6
+  double rest = 0;     // what the unit moves
+};
+
+std::optional<Parts> PartsOf(const privacy::PeerTraining& t, const privacy::PeerStatement& s) {
+  if (s.claims.empty()) return std::nullopt;
+  Parts parts;
+  parts.rest = s.sensitivity_q20 * kUnit;
+  double of_one_step = 0;
+  PeerJob one = t.job;
+  one.publication_steps = 1;
+  if (t.job.unit != PeerUnit::kSample ||
+      PeerSensitivityQ20(*t.model, one, 0, &of_one_step) != Status::kOk) {
+    return parts;
+  }
+  parts.grid = std::sqrt(static_cast<double>(t.model->parameters)) * kUnit;
+  parts.float32 = (s.sensitivity_q20 - of_one_step) * kUnit;
+  parts.rest -= parts.grid + parts.float32;
+  return parts;
+}
+
+std::string DescribeJob(const Options& o, const privacy::PeerTraining& t) {
+  return fmt::format("{}, rule {}, unit {}: {} nodes, batches of {}, rate {}, passes {}\n",
+                     t.model->name, Name(t.job.rule), Name(t.job.unit), o.peers, t.job.batch_size,
+                     t.job.learning_rate, t.job.passes);
+}
+
+std::string DescribeParts(const privacy::PeerTraining& t, const Parts& parts) {
+  if (t.job.unit != PeerUnit::kSample) return "";
+  return fmt::format(
+      "  sensitivity    {:.4g} what a sample moves, {:.2g} float32 errors of {} local and {} more "
+      "steps,\n"
+      "                 {:.2g} rounding to the grid\n",
+      parts.rest, parts.float32, t.job.rule == PeerRule::kShared ? 0 : t.job.most_local_steps,
+      t.job.publication_steps - 1, parts.grid);
+}
+
+Json PartsToJson(const Parts& parts) {
+  return {{"unit", parts.rest}, {"float32", parts.float32}, {"grid", parts.grid}};
+}
+
+std::string EpsilonText(double epsilon) { return privacy::EpsilonText(epsilon, kDecimals); }
+
+std::string DescribePublished(const Published& p) {
+  return fmt::format(
+      "  as published   noise {:.5g} states epsilon {:.4g} at delta {}. Exact, with continuous "
+      "noise:\n"
+      "                 {} of one output, {} of all {}, {} with a bias, {} on all copies,\n"
+      "                 {} with bias, copies and passes\n",
+      p.noise.deviation, p.noise.epsilon, privacy::DeltaText(p.noise.delta),
+      EpsilonText(p.figures.one_model), EpsilonText(p.figures.all_models), p.noise.models,
+      EpsilonText(p.figures.with_bias), EpsilonText(p.figures.on_copies),
+      EpsilonText(p.figures.together));
+}
+
+Json PublishedToJson(const Published& p) {
+  return {{"epsilon", p.noise.epsilon},
+          {"noise_sigma", p.noise.deviation},
+          {"outputs", p.noise.models},
+          {"exact_one_output", p.figures.one_model},
+          {"exact_all_outputs", p.figures.all_models},
+          {"exact_with_bias", p.figures.with_bias},
+          {"exact_on_copies", p.figures.on_copies},
+          {"exact_together", p.figures.together}};
+}
+
+// The epsilon that the paper states for the noise of this job, of the unit sample. No figure stands
+// beside a refusal.
+std::optional<Published> PublishedBeside(const Options& o, const privacy::PeerTraining& t,
+                                         const privacy::PeerStatement& s) {
+  if (s.claims.empty() || t.job.unit != PeerUnit::kSample) return std::nullopt;
+  if (o.published_epsilon) return PublishedOf(o, t, *o.published_epsilon);
+  const double at_one = PublishedOf(o, t, 1.0).noise.deviation;
+  return PublishedOf(o, t, at_one / (t.job.noise_q20 * kUnit));
+}
+
+void Run(const Options& o) {
+  RequireOutput(o.json);
+  const posix::SharedModel model = posix::OpenModel(o.model);
+  const privacy::PeerTraining t = TrainingOf(o, *model);
+  const privacy::PeerStatement statement = privacy::StatePeers(t, PlannedNodes(o, t.job));
+  const std::optional<Parts> parts = PartsOf(t, statement);
+  const std::optional<Published> published = PublishedBeside(o, t, statement);
+  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}{}{}{}", DescribeJob(o, t),
+             parts ? DescribeParts(t, *parts) : "", DescribePeerPrivacy(statement, false),
+             published ? DescribePublished(*published) : "");
+  Json json = PeerPrivacyToJson(statement, false);
+  json["sensitivity_parts"] = parts ? PartsToJson(*parts) : Json(nullptr);
+  json["published"] = published ? PublishedToJson(*published) : Json(nullptr);
+  WriteJson(o.json, json);
+}
+
+using Fields = std::vector<posix::Field<Options>>;
+
+constexpr char kFigure[] = "The figure";
+constexpr auto Row = posix::RowOf<Options>;
+
+Fields ModelAndOutput() {
+  return {
+      Row("model",
+          "the net: a name that `sotto model` lists, or a file FILE.toml that describes it")
+          .Asked(&Options::model),
+      JsonRow<Options>(),
+  };
+}
+
+Fields FigureFields() {
+  return {
+      Row("peers", "nodes that train together, M")
+          .In(kFigure)
+          .Within({1, kMostPeers})
+          .Asked(&Options::peers),
+      Row("copies", "nodes on which the same sample may lie")
+          .In(kFigure)
+          .Within({1, kMostPeers})
+          .Asked(&Options::copies),
+      Row("delta", "the delta at which the claims hold, in (0, 1)")
+          .In(kFigure)
+          .Asked(&Options::delta),
+      Row("epsilon",
+          "find the smallest noise for this epsilon of the job's unit; without it --noise says how "
+          "much noise there is")
+          .In(kFigure)
+          .Asked(&Options::epsilon),
+      Row("published-epsilon",
+          "take the noise that the paper asks for at this epsilon; it is too little for that")
+          .In(kFigure)
+          .Excludes("epsilon")
+          .Asked(&Options::published_epsilon),
+      Row("private-policy",
+          "when a node publishes depends on its own model or losses, as with deep-q")
+          .In(kFigure)
+          .Asked(&Options::private_policy),
+  };
+}
+
+}  // namespace
+
+posix::Command PeersAccountCommand() {
+  return posix::CommandFor<Options>("account",
+                                    "what nodes without a server tell by their publications")
+      .Takes(ModelAndOutput())
+      .Takes(posix::PeerJobOptionFields(), posix::AllRows(), &Options::job)
+      .Takes(FigureFields())
+      .Footer(
+          "Example: sotto peers account --model ova-logistic --epsilon 3 --delta 1e-9 --peers 10")
+      .Runs(Run);
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,43 @@
+// Options and commands that several commands have. Part of sotto::server/cli.
+#ifndef SOTTO_CLI_ROWS_H_
+#define SOTTO_CLI_ROWS_H_
+
+#include <fmt/format.h>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "sotto/options/command.h"
+
+namespace sotto::server {
+
+constexpr char kServersStore[] = "the store of `sotto serve`";
+
+// The member `store`: an argument, or --store.
+template <class Request>
+posix::Field<Request> StoreRow(const char* help = kServersStore) {
+  return posix::RowOf<Request>("store", help).Argument("STORE").Required().Asked(&Request::store);
+}
+
+// The member `json`: a file for what somebody else reads.
+template <class Request>
+posix::Field<Request> JsonRow(const char* what = "the figures") {
+  return posix::RowOf<Request>("json",
+                               fmt::format("write {} to this file; - is standard output", what))
+      .Asked(&Request::json);
+}
+
+// A command that no help lists: it prints tables for a page.
+inline posix::Command TablesCommand(const char* name, const char* what,
+                                    std::function<std::string()> tables) {
+  posix::Command command;
+  command.name = name;
+  command.help = fmt::format("print {} as Markdown tables, for documentation", what);
+  command.run = [tables = std::move(tables)] { fmt::print("{}", tables()); };
+  command.is_hidden = true;
+  return command;
+}
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_CLI_ROWS_H_

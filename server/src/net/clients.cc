@@ -1,0 +1,327 @@
+// The connections of a server: see loop.h. Part of sotto::server/net.
+#include <algorithm>
+#include <fmt/format.h>
+#include <new>
+
+#include "net/client_hello.h"
+#include "net/loop.h"
+#include "sotto/model/model_text.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr uint64_t kLastWordsMs = 2000;
+constexpr int kDelayedPerTurn = 128;
+constexpr uint64_t kReadBudgetNs = 10'000'000;  // of one turn; the last request may exceed it
+
+uv_buf_t BufferOf(ByteSpan bytes) {
+  auto* const begin = const_cast<char*>(reinterpret_cast<const char*>(bytes.data()));
+  return uv_buf_init(begin, static_cast<unsigned>(bytes.size()));
+}
+
+}  // namespace
+
+Server::Loop::Client* Server::Loop::Find(Id id) const {
+  const auto found = clients_.find(id);
+  return found == clients_.end() || found->second->closing ? nullptr : found->second;
+}
+
+void Server::Loop::StartReading(Client& client) {
+  uv_read_start(
+      reinterpret_cast<uv_stream_t*>(&client.handle),
+      [](uv_handle_t* handle, size_t, uv_buf_t* buffer) {
+        auto* p = static_cast<Client*>(handle->data);
+        auto& bytes = p->loop.read_buffer_;
+        // Without a buffer the bytes stay with the system (UV_ENOBUFS).
+        if (p->session && p->loop.read_ns_ >= kReadBudgetNs) {
+          *buffer = uv_buf_init(nullptr, 0);
+          return;
+        }
+        // A ClientHello that is still partial has fewer bytes than kMaxClientHello.
+        const size_t most = p->session ? bytes.size() : kMaxClientHello - p->hello.size();
+        *buffer = uv_buf_init(bytes.data(), static_cast<unsigned>(most));
+      },
+      OnRead);
+}
+
+void Server::Loop::OnRead(uv_stream_t* stream, ssize_t got, const uv_buf_t* buffer) {
+  auto* client = static_cast<Client*>(stream->data);
+  if (got == 0) return;
+  Loop& loop = client->loop;
+  if (got == UV_ENOBUFS) {
+    uv_read_stop(stream);
+    if (!client->session->unread) loop.unread_.push_back(client->id);
+    client->session->unread = true;
+    return;
+  }
+  const ByteSpan bytes(reinterpret_cast<const uint8_t*>(buffer->base),
+                       got < 0 ? 0 : static_cast<size_t>(got));
+  try {
+    if (client->session == nullptr) {
+      loop.OnStrangerBytes(*client, bytes);
+      return;
+    }
+    const uint64_t begin_ns = uv_hrtime();
+    {
+      const LoopMonitor::Piece piece(loop.monitor_, LoopWork::kRequest);
+      loop.OnSessionBytes(*client, bytes);
+    }
+    loop.read_ns_ += uv_hrtime() - begin_ns;
+  } catch (const std::bad_alloc&) {
+    loop.Close(*client, "no memory");
+  }
+}
+
+void Server::Loop::OnSessionBytes(Client& client, ByteSpan bytes) {
+  if (bytes.empty() && client.session->held_until_ms != 0) {
+    Close(client, "left while its answer was held");
+    return;
+  }
+  Connection& connection = client.session->connection;
+  connection.OnBytes(bytes, now());
+  if (connection.state() == Connection::State::kHandshake) {
+    uv_read_stop(reinterpret_cast<uv_stream_t*>(&client.handle));
+    QueueHandshake(client);
+  } else {
+    Pump(client);
+  }
+}
+
+// Advances a connection as far as possible: answers, writes, reads or closes. A client that has not
+// taken its last answer gets no further answer, and nothing more is read from it.
+void Server::Loop::Pump(Client& client) {
+  if (client.closing) return;
+  Session& session = *client.session;
+  if (session.connection.state() == Connection::State::kAnswering && !session.working &&
+      !session.delayed && session.held_until_ms == 0) {
+    AnswerInTime(client);
+  }
+  if (client.closing) return;
+  if (!session.writing && !session.connection.output().empty()) StartWrite(client);
+  if (client.closing) return;
+  const bool is_closed = session.connection.state() == Connection::State::kClosed;
+  if (is_closed && session.closed_since_ms == 0) session.closed_since_ms = now();
+  // Nothing is read before the last answer is written. So a client that does not read its answer
+  // cannot make the server hold more than that answer.
+  if (is_closed && !session.writing) {
+    Close(client);
+  } else if ((session.connection.wants_input() || session.held_until_ms != 0) && !session.writing) {
+    StartReading(client);
+  } else {
+    uv_read_stop(reinterpret_cast<uv_stream_t*>(&client.handle));
+  }
+}
+
+// Writes what the system takes at once, and the rest when it takes that. A client that has sent its
+// next request already, before it got this answer, waits for another turn of the loop.
+void Server::Loop::StartWrite(Client& client) {
+  Session& session = *client.session;
+  Connection& connection = session.connection;
+  auto* const stream = reinterpret_cast<uv_stream_t*>(&client.handle);
+  if (connection.state() != Connection::State::kAnswering) {
+    uv_buf_t at_once = BufferOf(connection.output());
+    const int written = uv_try_write(stream, &at_once, 1);
+    if (written > 0) connection.Sent(static_cast<size_t>(written));
+    if (connection.output().empty()) return;
+  }
+  const ByteSpan output = connection.output();
+  session.write_buffer.assign(output.begin(), output.end());
+  connection.Sent(output.size());
+  uv_buf_t buffer = BufferOf({session.write_buffer.data(), session.write_buffer.size()});
+  session.write.data = &client;
+  session.writing = true;
+  session.write_deadline_ms = now() + options_.limits.request_timeout_ms;
+  const int error = uv_write(&session.write, stream, &buffer, 1, [](uv_write_t* write, int status) {
+    auto* p = static_cast<Client*>(write->data);
+    p->session->writing = false;
+    p->session->write_buffer = std::vector<uint8_t>();
+    try {
+      if (status < 0) {
+        p->loop.Close(*p);
+      } else {
+        p->loop.Pump(*p);
+      }
+    } catch (const std::bad_alloc&) {
+      p->loop.Close(*p, "no memory");
+    }
+    p->loop.Reap(*p);
+  });
+  if (error < 0) {
+    session.writing = false;
+    Close(client);
+  }
+}
+
+// Answers now, or when the device's pace allows it.
+void Server::Loop::AnswerInTime(Client& client) {
+  Session& session = *client.session;
+  const uint64_t at_ms = pace_.AnswerAt(session.device, session.connection.request().kind, now());
+  if (at_ms <= now()) {
+    Answer(client);
+    return;
+  }
+  ++figures_.delayed;
+  session.delayed = true;
+  delayed_.emplace(at_ms, client.id);
+  StartDelayTimer();
+}
+
+void Server::Loop::StartDelayTimer() {
+  if (delayed_.empty() || stopping_) return;
+  const uint64_t at_ms = delayed_.begin()->first;
+  uv_timer_start(
+      &delay_, [](uv_timer_t* timer) { static_cast<Loop*>(timer->data)->OnDelayed(); },
+      at_ms - std::min(at_ms, now()), 0);
+}
+
+void Server::Loop::OnDelayed() {
+  const LoopMonitor::Piece piece(monitor_, LoopWork::kRequest);
+  for (int answered = 0; answered < kDelayedPerTurn; ++answered) {
+    if (delayed_.empty() || delayed_.begin()->first > now()) break;
+    Client* client = Find(delayed_.begin()->second);
+    delayed_.erase(delayed_.begin());
+    if (client == nullptr) continue;
+    try {
+      client->session->delayed = false;
+      if (client->session->connection.state() == Connection::State::kAnswering) Answer(*client);
+      Pump(*client);
+    } catch (const std::bad_alloc&) {
+      Close(*client, "no memory");
+    }
+  }
+  StartDelayTimer();
+}
+
+void Server::Loop::Answer(Client& client) {
+  // Decoding an update, with its last bytes, takes time. All other requests are answered here.
+  const Request& request = client.session->connection.request();
+  if (request.kind == Request::Kind::kUpdateChunk && request.last) {
+    AnswerInPool(client);
+    return;
+  }
+  AskJob(client);
+  if (MayHold(*client.session)) {
+    Hold(client);
+  } else {
+    Respond(client);
+  }
+}
+
+// Runs on the loop or in the pool.
+void Server::Loop::AskJob(Client& client) {
+  Session& session = *client.session;
+  try {
+    session.reply = client.loop.job_->Answer(session.device, session.connection.request());
+  } catch (...) {
+    session.failure = std::current_exception();
+  }
+}
+
+void Server::Loop::Respond(Client& client) {
+  Session& session = *client.session;
+  if (session.failure) {
+    Fail(session.failure);
+    return;
+  }
+  if (job_->IsComplete()) CloseRound();
+  if (client.closing) return;
+  if (session.reply.kind == Reply::Kind::kDone) {
+    to_be_told_.erase(session.device);
+  } else {
+    to_be_told_.insert(session.device);
+  }
+  if (session.reply.kind == Reply::Kind::kError) LogRefusal(client);
+  session.reply.wait_ms = Jittered(session.reply.wait_ms);
+  pace_.OnReply(session.device, session.reply, now());
+  session.connection.Respond(session.reply, now());
+}
+
+// A device of another model stays out until somebody changes it, so its operator is told.
+void Server::Loop::LogRefusal(const Client& client) {
+  const Connection& connection = client.session->connection;
+  const ErrorCode code = client.session->reply.code;
+  events_.detail(fmt::format("{}: refused: {}", connection.device(), ErrorCodeName(code)));
+  if (code != ErrorCode::kModelMismatch) return;
+  const auto line = mismatch_lines_.Take(
+      fmt::format("{}: refused, it has {}, and the job trains {}; start it with that model",
+                  connection.device(), posix::DescribeModelOf(connection.request().model_digest),
+                  posix::DescribeModel(*job_->config().model)),
+      now());
+  if (line) events_.info(*line);
+}
+
+// A wait and up to a quarter of it more, so that a fleet does not ask all at once. It depends on
+// nothing else.
+uint32_t Server::Loop::Jittered(uint32_t wait_ms) {
+  return wait_ms + std::uniform_int_distribution<uint32_t>(0, wait_ms / 4)(jitter_);
+}
+
+// `reason` is for the log, unless the connection has closed itself for a reason of its own.
+void Server::Loop::Close(Client& client, const char* reason) {
+  if (client.closing) return;
+  client.closing = true;
+  sessions_.erase(&client);
+  held_.erase(client.id);
+  if (client.session && client.session->proved) {
+    const auto found = by_device_.find(client.session->device);
+    if (found != by_device_.end() && found->second == &client) {
+      by_device_.erase(found);
+      if (events_.on_device) events_.on_device(client.session->device, false);
+    }
+  } else {
+    figures_.failed_handshakes += client.session ? 1 : 0;
+  }
+  admission_.Leave(client.id, now());
+  LogClose(client, reason);
+  uv_close(reinterpret_cast<uv_handle_t*>(&client.handle), [](uv_handle_t* handle) {
+    auto* p = static_cast<Client*>(handle->data);
+    p->closed = true;
+    p->loop.Reap(*p);
+  });
+}
+
+// Strangers cannot fill the log.
+void Server::Loop::LogClose(const Client& client, const char* reason) {
+  std::string text = reason;
+  if (client.session && !client.session->connection.close_reason().empty()) {
+    text = client.session->connection.close_reason();
+  }
+  if (text.empty()) return;
+  if (client.session && client.session->proved) {
+    events_.detail(fmt::format("{}: {}", client.session->connection.device(), text));
+    return;
+  }
+  if (const auto line = stranger_lines_.Take("a stranger: " + text, now())) events_.detail(*line);
+}
+
+// Frees a client if nothing refers to it any more.
+void Server::Loop::Reap(Client& client) {
+  if (!client.closed) return;
+  if (client.session && (client.session->working || client.session->writing)) return;
+  clients_.erase(client.id);
+  delete &client;
+}
+
+void Server::Loop::TickSessions() {
+  const std::vector<Client*> clients(sessions_.begin(), sessions_.end());
+  for (Client* client : clients) {
+    if (client->closing) continue;
+    Session& session = *client->session;
+    session.connection.OnTime(now());
+    const bool is_held = held_.count(client->id) != 0;
+    if (is_held && now() >= session.held_until_ms) EndHold(*client);
+    if (client->closing) continue;
+    if (session.writing && now() >= session.write_deadline_ms) {
+      Close(*client);
+    } else if (session.connection.state() != Connection::State::kHandshake) {
+      Pump(*client);
+    }
+    // A client that does not take the last bytes in time is closed without them.
+    if (!client->closing && session.closed_since_ms != 0 &&
+        now() >= session.closed_since_ms + kLastWordsMs) {
+      Close(*client);
+    }
+  }
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,96 @@
+// Tests of the schema of a store: files of another schema and files of other programs are refused,
+// and left as they are.
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "sotto/crypto.h"
+#include "sotto/posix/hex.h"
+#include "store/open_store.h"
+#include "store/sqlite_tables.h"
+#include "unit/server/store_fixture.h"
+
+namespace sotto::server {
+namespace {
+
+class StoreSchemaTest : public SqliteStoreTest {
+ protected:
+  // Whatever opens a store refuses the file with all of these words, and changes nothing.
+  void ExpectRefused(const std::vector<std::string>& words) const {
+    const std::string before = Bytes();
+    const std::function<void()> opens[] = {
+        [&] { SqliteStore store(path_); },
+        [&] { SqliteStore store(path_, kCreate); },
+        [&] { SqliteStore store(path_, StoreMode::kRead); },
+        [&] { InspectStore(path_); },
+        [&] { BackUpStore(path_, folder_.Path("copy")); },
+    };
+    for (const auto& open : opens) {
+      const std::string message = RefusalOf(open);
+      for (const std::string& word : words) EXPECT_TRUE(Says(message, word)) << message;
+    }
+    EXPECT_EQ(Bytes(), before);
+    EXPECT_FALSE(std::filesystem::exists(folder_.Path("copy")));
+  }
+
+ private:
+  std::string Bytes() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+};
+
+// A change of the text is a change of every stored byte: raise the version, then this digest.
+TEST_F(StoreSchemaTest, TheTablesOfVersionSevenAreThese) {
+  EXPECT_EQ(kSchemaVersion, 7);
+  Sha256 hash;
+  ASSERT_EQ(hash.Update({reinterpret_cast<const uint8_t*>(kTables), std::strlen(kTables)}),
+            Status::kOk);
+  uint8_t digest[kSha256Size];
+  ASSERT_EQ(hash.Finish(digest), Status::kOk);
+  EXPECT_EQ(posix::Hex(digest), "4d34e7e5eedd93d27aa773299384b9dad0186dc3a20dfc508e75cdb6a3e9d762");
+}
+
+TEST_F(StoreSchemaTest, AStoreOfAnotherVersionIsRefusedAndTheUserIsToldWhatToDo) {
+  SqliteStore(path_, kCreate).AddDevices(SomeDevices(), false);
+  RunSql("PRAGMA user_version = 6");
+  ExpectRefused({"a store of version 6", "reads stores of version 7 alone",
+                 "use the older program that wrote it", "`sotto keys new`",
+                 "does not know what the devices of this one have spent"});
+  RunSql("PRAGMA user_version = 0");
+  ExpectRefused({"a store of version 0", "older"});
+  RunSql("PRAGMA user_version = 8");
+  ExpectRefused({"a store of version 8", "reads stores of version 7 alone",
+                 "use the newer program that wrote it"});
+  RunSql("PRAGMA user_version = 7");
+  EXPECT_EQ(Refusal(), "nothing was refused");
+}
+
+// Its tables are as today, but its jobs may be charged in ways that this program does not know.
+TEST_F(StoreSchemaTest, AStoreThatWasConvertedFromAnotherVersionIsRefused) {
+  SqliteStore(path_, kCreate).AddDevices(SomeDevices(), false);
+  Forge("UPDATE store SET former_version = 1");
+  ExpectRefused({"a store of version 1", "older"});
+}
+
+TEST_F(StoreSchemaTest, WhatIsNoStoreIsRefusedAndLeftAsItIs) {
+  EXPECT_TRUE(Says(Refusal(), "No such file"));
+  WriteRaw(std::string(5000, 'x'));
+  ExpectRefused({"not a store"});
+  std::filesystem::remove(path_);
+  WriteRaw("");
+  EXPECT_TRUE(Says(Refusal(), "empty"));
+  RunSql("CREATE TABLE songs (title TEXT)");
+  ExpectRefused({"a database of another program, not a store", "name another file"});
+  RunSql("PRAGMA user_version = 7");
+  ExpectRefused({"a database of another program, not a store"});
+  EXPECT_EQ(Database(path_).Text("PRAGMA journal_mode"), "delete");
+}
+
+}  // namespace
+}  // namespace sotto::server
