@@ -3,6 +3,8 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "accounting/figures.h"
 #include "views/claims_output.h"
 #include "views/figures.h"
@@ -92,28 +94,27 @@ void Print(const AccountOptions& o, const std::string& text, const Json& json) {
   WriteJson(o.json, json);
 }
 
-Comparison StartComparison(const AccountOptions& o) {
-  Comparison comparison;
-  comparison.json = Meaning(o);
-  comparison.json["accountants"] = Json::array();
+Json StartComparison(const AccountOptions& o) {
+  Json comparison = Meaning(o);
+  comparison["accountants"] = Json::array();
   return comparison;
 }
 
-void AddAccountants(const AccountOptions& o, Comparison* comparison) {
-  comparison->text +=
-      fmt::format("at delta {}\n{}", privacy::DeltaText(DeltaOf(o)), MeaningText(o));
+std::string AddAccountants(const AccountOptions& o, Json* comparison) {
+  std::string text = fmt::format("at delta {}\n{}", privacy::DeltaText(DeltaOf(o)), MeaningText(o));
   for (const Accountant accountant : privacy::OfferedAccountants()) {
     if (o.is_fleet() && !accountant.StatesGuarantees()) continue;
     const Answer answer = AnswerBy(o, accountant);
     Json row = {{"accountant", accountant.name()}};
     AddAnswer(answer, row);
-    comparison->json["accountants"].push_back(row);
-    comparison->text += fmt::format("  {:<12} epsilon {:>10}  {}\n", accountant.name(),
-                                    privacy::EpsilonText(answer.accounted.epsilon, kDecimals),
-                                    answer.accounted.is_upper_bound
-                                        ? fmt::format("upper bound, by {}", answer.accounted.winner)
-                                        : kNotABound);
+    (*comparison)["accountants"].push_back(row);
+    text += fmt::format("  {:<12} epsilon {:>10}  {}\n", accountant.name(),
+                        privacy::EpsilonText(answer.accounted.epsilon, kDecimals),
+                        answer.accounted.is_upper_bound
+                            ? fmt::format("upper bound, by {}", answer.accounted.winner)
+                            : kNotABound);
   }
+  return text;
 }
 
 }  // namespace sotto::server

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "accounting/accountant.h"
 #include "cli/account_options.h"
@@ -31,17 +31,11 @@ nlohmann::ordered_json Meaning(const AccountOptions& options);
 void AddAnswer(const Answer& answer, nlohmann::ordered_json& json);
 std::string AnswerText(const AccountOptions& options, const Answer& answer);
 
-// A table of figures, as text and as JSON.
-struct Comparison {
-  std::string text;
-  nlohmann::ordered_json json;
-};
+// The beginning of a comparison: what an epsilon of these options means, and no accountant yet.
+nlohmann::ordered_json StartComparison(const AccountOptions& options);
 
-// Begins with what an epsilon of these options means.
-Comparison StartComparison(const AccountOptions& options);
-
-// Adds a row for each accountant.
-void AddAccountants(const AccountOptions& options, Comparison* comparison);
+// Adds a row for each accountant. Returns the rows as text.
+std::string AddAccountants(const AccountOptions& options, nlohmann::ordered_json* comparison);
 
 // Prints the text, and writes the JSON to the file of --json.
 void Print(const AccountOptions& options, const std::string& text,

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "accounting/figures.h"
 #include "cli/account_answer.h"
 #include "cli/account_ledger.h"
@@ -102,9 +104,9 @@ void RunRounds(const AccountOptions& o) {
 }
 
 void RunCompare(const AccountOptions& o) {
-  Comparison comparison = StartComparison(o);
-  AddAccountants(o, &comparison);
-  Print(o, comparison.text, comparison.json);
+  Json comparison = StartComparison(o);
+  const std::string text = AddAccountants(o, &comparison);
+  Print(o, text, comparison);
 }
 
 // One of the commands that take a plan.

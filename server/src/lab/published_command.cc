@@ -181,11 +181,11 @@ void RunPublished(const PublishedOptions& o) {
   RequireOutput(o.json);
   AccountOptions meant = o;
   if (!o.describes_rounds()) meant.sampling = privacy::Sampling::kFull;
-  Comparison comparison = StartComparison(meant);
-  if (o.describes_rounds()) AddAccountants(o, &comparison);
+  nlohmann::ordered_json comparison = StartComparison(meant);
+  const std::string sound = o.describes_rounds() ? AddAccountants(o, &comparison) : "";
   const std::vector<privacy::PublishedFigure> figures = PublishedFigures(o);
-  comparison.json["published"] = PublishedToJson(figures);
-  Print(o, comparison.text + DescribePublished(o, figures), comparison.json);
+  comparison["published"] = PublishedToJson(figures);
+  Print(o, sound + DescribePublished(o, figures), comparison);
 }
 
 }  // namespace
