@@ -1,4 +1,4 @@
-// `sotto audit` as a user runs it: figures, files, verdicts, refusals.
+// `sotto-lab audit` as a user runs it: figures, files, verdicts, refusals.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <string>
@@ -16,7 +16,7 @@ Json WithoutThreads(Json json) {
 
 TEST(Audits, EpsilonStatesClaimBoundAndVerdictOnAnyThreads) {
   const std::string audit = "audit epsilon --repeats 1000 --seed 3 --threads ";
-  const Json one = SottoJson(audit + "1");
+  const Json one = SottoLabJson(audit + "1");
   EXPECT_EQ(one["verdict"], "consistent");
   ASSERT_EQ(one["audits"].size(), 3u);
   for (const Json& sampling : one["audits"]) {
@@ -28,11 +28,11 @@ TEST(Audits, EpsilonStatesClaimBoundAndVerdictOnAnyThreads) {
     }
   }
   EXPECT_GT(one["tasks"], 0);
-  EXPECT_EQ(WithoutThreads(SottoJson(audit + "3")), WithoutThreads(one));
+  EXPECT_EQ(WithoutThreads(SottoLabJson(audit + "3")), WithoutThreads(one));
 }
 
 TEST(Audits, EpsilonSaysWhatItDoesNotShow) {
-  const Outcome run = Sotto("audit epsilon --repeats 1000 --sampling full --colluders 1");
+  const Outcome run = SottoLab("audit epsilon --repeats 1000 --sampling full --colluders 1");
   EXPECT_EQ(run.exit_code, 0) << run.output;
   for (const char* part : {"full sampling, 4 of 4 devices", "replace-one adjacency, 1 colluder",
                            "probability 0.999", "verdict: consistent", "does not show"}) {
@@ -43,7 +43,7 @@ TEST(Audits, EpsilonSaysWhatItDoesNotShow) {
 TEST(Audits, EpsilonTakesAPrivateNoiseAndABaseline) {
   for (const char* job : {"--trust-mode private-noise --private-noise-multiplier 1",
                           "--mechanism qg", "--evaluate-on-devices", "--model softmax-64-10-q"}) {
-    const Outcome run = Sotto(std::string("audit epsilon --repeats 1000 --seed 1 ") + job);
+    const Outcome run = SottoLab(std::string("audit epsilon --repeats 1000 --seed 1 ") + job);
     EXPECT_EQ(run.exit_code, 0) << job << "\n" << run.output;
     const bool has_update = run.output.find("as the server sees it") != std::string::npos;
     EXPECT_EQ(has_update, std::string(job).find("private") != std::string::npos) << run.output;
@@ -51,10 +51,10 @@ TEST(Audits, EpsilonTakesAPrivateNoiseAndABaseline) {
 }
 
 TEST(Audits, EpsilonRefusesWhatItCannotAudit) {
-  ExpectUsageError("audit epsilon --mechanism none", "states no epsilon");
-  ExpectUsageError("audit epsilon --epsilon inf", "states no epsilon");
-  ExpectUsageError("audit epsilon --repeats 1001", "an even number");
-  ExpectUsageError("audit epsilon --cohort 5", "--cohort 5 is more than the 4 devices");
+  ExpectLabUsageError("audit epsilon --mechanism none", "states no epsilon");
+  ExpectLabUsageError("audit epsilon --epsilon inf", "states no epsilon");
+  ExpectLabUsageError("audit epsilon --repeats 1001", "an even number");
+  ExpectLabUsageError("audit epsilon --cohort 5", "--cohort 5 is more than the 4 devices");
 }
 
 constexpr char kTraining[] = "--data synthetic --devices 20 --cohort 10 --rounds 3 --seed 1 ";
@@ -62,8 +62,8 @@ constexpr char kTraining[] = "--data synthetic --devices 20 --cohort 10 --rounds
 TEST(Audits, MembershipWritesARowForEachAttack) {
   const std::string csv = TestFile("membership.csv");
   const Json json =
-      SottoJson(std::string("audit membership --audit-samples 200 --evaluate-every 2 ") +
-                kTraining + "--rounds-csv " + csv);
+      SottoLabJson(std::string("audit membership --audit-samples 200 --evaluate-every 2 ") +
+                   kTraining + "--rounds-csv " + csv);
   EXPECT_EQ(json["samples"], 200);
   EXPECT_EQ(json["members_there"], 1000);
   ASSERT_EQ(json["rounds"].size(), 3u) << "before round 1, after rounds 2 and 3";
@@ -79,22 +79,22 @@ TEST(Audits, MembershipWritesARowForEachAttack) {
 
 TEST(Audits, SensitivityStaysWithinThePlansBound) {
   const Json json =
-      SottoJson(std::string("audit sensitivity --unit device --pairs 2 ") + kTraining);
+      SottoLabJson(std::string("audit sensitivity --unit device --pairs 2 ") + kTraining);
   EXPECT_EQ(json["verdict"], "consistent");
   EXPECT_EQ(json["unit"], "device");
   ASSERT_EQ(json["rounds"].size(), 3u);
   for (const Json& round : json["rounds"]) EXPECT_LE(round["one_round"], round["bound"]);
-  ExpectUsageError(std::string("audit sensitivity --mechanism gau-lrq ") + kTraining,
-                   "its noise depends on the update");
+  ExpectLabUsageError(std::string("audit sensitivity --mechanism gau-lrq ") + kTraining,
+                      "its noise depends on the update");
   for (const char* step : {"--server-optimiser adam ", "--estimator james-stein "}) {
-    ExpectUsageError(std::string("audit sensitivity ") + step + kTraining, "a plain step");
+    ExpectLabUsageError(std::string("audit sensitivity ") + step + kTraining, "a plain step");
   }
 }
 
 TEST(Audits, SensitivitySaysThatItMeasuredNothing) {
-  ExpectFailure(1,
-                "audit sensitivity --data synthetic --rounds 1 --seed 1 --devices 1000 --cohort 2",
-                "verdict: nothing measured");
+  ExpectLabFailure(
+      1, "audit sensitivity --data synthetic --rounds 1 --seed 1 --devices 1000 --cohort 2",
+      "verdict: nothing measured");
 }
 
 }  // namespace

@@ -37,10 +37,10 @@ sotto_gtest(live_test
           e2e/live_said_test.cc e2e/live_store_test.cc
           e2e/live_swarm_test.cc e2e/live_test.cc
           e2e/live_views_test.cc e2e/server_failure_test.cc
-  DRIVES sotto_cli sotto_client
+  DRIVES sotto_cli sotto_lab sotto_client
   TIMEOUT 600 LABEL live)
 target_compile_definitions(live_test PRIVATE
-  SOTTO_PROGRAM="$<TARGET_FILE:sotto_cli>" SOTTO_CLIENT_PROGRAM="$<TARGET_FILE:sotto_client>")
+  SOTTO_LAB_PROGRAM="$<TARGET_FILE:sotto_lab>" SOTTO_PROGRAM="$<TARGET_FILE:sotto_cli>" SOTTO_CLIENT_PROGRAM="$<TARGET_FILE:sotto_client>")
 
 if(NOT SOTTO_SANITIZE)
   add_test(NAME e2e.page

@@ -1,4 +1,4 @@
-// `sotto experiment` as a user runs it: the files that it leaves, a run alone, a kill, wrong names.
+// `sotto-lab experiment` as a user runs it: the files that it leaves, a run alone, a kill, wrong names.
 #include <csignal>
 #include <filesystem>
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ std::string Experiment(const TestFolder& folder, const std::string& options) {
 
 TEST(Experiment, LeavesItsResultsInItsFolder) {
   const TestFolder folder;
-  const Outcome run = Sotto(Experiment(folder, "--quick --seeds 2"));
+  const Outcome run = SottoLab(Experiment(folder, "--quick --seeds 2"));
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_NE(run.output.find("synthetic samples, stand-in for MNIST"), std::string::npos);
   EXPECT_NE(run.output.find("for MNIST put its files into DIR/mnist"), std::string::npos);
@@ -30,7 +30,7 @@ TEST(Experiment, LeavesItsResultsInItsFolder) {
   for (const char* name : {"results.csv", "report.txt", "report.md", "report.html", "chart.svg"}) {
     EXPECT_FALSE(ReadFile(folder.Path(std::string("out/") + name)).empty()) << name;
   }
-  const Outcome again = Sotto(Experiment(folder, "--quick --seeds 2 --markdown"));
+  const Outcome again = SottoLab(Experiment(folder, "--quick --seeds 2 --markdown"));
   EXPECT_NE(again.output.find("4 of 4 runs are there already"), std::string::npos) << again.output;
   EXPECT_NE(again.output.find("| smoothing | pace |"), std::string::npos);
   EXPECT_EQ(Json::parse(ReadFile(folder.Path("out/results.json"))), json);
@@ -54,7 +54,7 @@ Browsed Browse(const TestFolder& folder, const std::string& page) {
 TEST(Experiment, ABrowserDrawsThePage) {
   if (RunCommand("command -v chromium").exit_code != 0) GTEST_SKIP() << "there is no chromium";
   const TestFolder folder;
-  ASSERT_EQ(Sotto(Experiment(folder, "--quick --seeds 1")).exit_code, 0);
+  ASSERT_EQ(SottoLab(Experiment(folder, "--quick --seeds 1")).exit_code, 0);
   const Browsed page = Browse(folder, folder.Path("out/report.html"));
   EXPECT_NE(page.elements.find("<canvas"), std::string::npos) << page.elements;
   EXPECT_NE(page.elements.find("u-legend"), std::string::npos);
@@ -64,12 +64,12 @@ TEST(Experiment, ABrowserDrawsThePage) {
 
 TEST(Experiment, ACellIsARunThatTheUserCanRepeat) {
   const TestFolder folder;
-  ASSERT_EQ(Sotto(Experiment(folder, "--quick --seeds 1 --only smoothing=2")).exit_code, 0);
+  ASSERT_EQ(SottoLab(Experiment(folder, "--quick --seeds 1 --only smoothing=2")).exit_code, 0);
   const Json json = Json::parse(ReadFile(folder.Path("out/results.json")));
   ASSERT_EQ(json["cells"].size(), 1u);
   const std::string command = json["cells"][0]["command"];
   ASSERT_EQ(command.rfind("sotto simulate ", 0), 0u) << command;
-  const Json alone = SottoJson(command.substr(6));
+  const Json alone = SottoLabJson(command.substr(6));
   EXPECT_EQ(alone["accuracy"], json["cells"][0]["figures"]["accuracy"]["mean"]);
   EXPECT_EQ(alone["epsilon"], json["cells"][0]["figures"]["epsilon"]["mean"]);
 }
@@ -77,17 +77,17 @@ TEST(Experiment, ACellIsARunThatTheUserCanRepeat) {
 TEST(Experiment, AKilledOneGoesOn) {
   const TestFolder whole;
   const TestFolder killed;
-  ASSERT_EQ(Sotto(Experiment(whole, "")).exit_code, 0);
+  ASSERT_EQ(SottoLab(Experiment(whole, "")).exit_code, 0);
   const std::string runs = killed.Path("out/runs.jsonl");
   // The shell kills the program once two runs are in its file.
   const Outcome run = RunCommand(fmt::format(
       "{} {} --jobs 1 > /dev/null 2>&1 & pid=$!; "
       "while [ \"$(cat {} 2>/dev/null | wc -l)\" -lt 2 ] && kill -0 $pid 2>/dev/null; do "
       "sleep 0.01; done; kill -9 $pid 2>/dev/null; wait $pid",
-      SOTTO_PROGRAM, Experiment(killed, ""), runs));
+      SOTTO_LAB_PROGRAM, Experiment(killed, ""), runs));
   static_cast<void>(run);
   ASSERT_FALSE(ReadFile(runs).empty());
-  ASSERT_EQ(Sotto(Experiment(killed, "")).exit_code, 0);
+  ASSERT_EQ(SottoLab(Experiment(killed, "")).exit_code, 0);
   const auto strip = [](const TestFolder& folder) {
     Json json = Json::parse(ReadFile(folder.Path("out/results.json")));
     for (Json& cell : json["cells"]) {
@@ -100,25 +100,25 @@ TEST(Experiment, AKilledOneGoesOn) {
 }
 
 TEST(Experiment, ListsItsExperimentsAndCells) {
-  const Outcome list = Sotto("experiment list");
+  const Outcome list = SottoLab("experiment list");
   EXPECT_NE(list.output.find("dp-fed-ls-table2"), std::string::npos);
-  const Outcome cells = Sotto("experiment dp-fed-ls-table2 --data synthetic --dry-run");
+  const Outcome cells = SottoLab("experiment dp-fed-ls-table2 --data synthetic --dry-run");
   EXPECT_EQ(cells.exit_code, 0);
   EXPECT_NE(cells.output.find("32 cells, 5 runs each"), std::string::npos) << cells.output;
   EXPECT_NE(cells.output.find("--noise-multiplier 1.3466"), std::string::npos);
 }
 
 TEST(Experiment, RefusesWhatItDoesNotKnow) {
-  ExpectUsageError("experiment dp-fed-ls-tabl2", "did you mean dp-fed-ls-table2?");
-  ExpectUsageError("experiment nothing.toml", "there is no such file");
-  ExpectUsageError("experiment dp-fed-ls-table2 --data mnist", "put train-images-idx3-ubyte.gz");
-  ExpectUsageError("experiment dp-fed-ls-table2 --dry-run --data synthetic --only smoothing=7",
-                   "no cell");
+  ExpectLabUsageError("experiment dp-fed-ls-tabl2", "did you mean dp-fed-ls-table2?");
+  ExpectLabUsageError("experiment nothing.toml", "there is no such file");
+  ExpectLabUsageError("experiment dp-fed-ls-table2 --data mnist", "put train-images-idx3-ubyte.gz");
+  ExpectLabUsageError("experiment dp-fed-ls-table2 --dry-run --data synthetic --only smoothing=7",
+                      "no cell");
   const std::string dry = "experiment dp-fed-ls-table2 --dry-run --data synthetic ";
-  ExpectUsageError(dry + "--only smothing=1", "did you mean smoothing?");
-  ExpectUsageError(dry + "--only smoothing", "expected AXIS=VALUE");
-  ExpectUsageError(dry + "--only smoothing=0 --only smoothing=1", "write smoothing=VALUE,VALUE");
-  ExpectUsageError(dry + "--data-dir nowhere", "there is no such folder");
+  ExpectLabUsageError(dry + "--only smothing=1", "did you mean smoothing?");
+  ExpectLabUsageError(dry + "--only smoothing", "expected AXIS=VALUE");
+  ExpectLabUsageError(dry + "--only smoothing=0 --only smoothing=1", "write smoothing=VALUE,VALUE");
+  ExpectLabUsageError(dry + "--data-dir nowhere", "there is no such folder");
 }
 
 TEST(Experiment, RefusesFilesThatWouldRunForNothing) {
@@ -131,7 +131,7 @@ TEST(Experiment, RefusesFilesThatWouldRunForNothing) {
     ASSERT_NE(text.find(old), std::string::npos) << old;
     text.replace(text.find(old), old.size(), other);
     std::ofstream(folder.Path("own.toml")) << text;
-    ExpectUsageError(
+    ExpectLabUsageError(
         fmt::format("experiment {} --out {}", folder.Path("own.toml"), folder.Path("out")),
         message);
   };
@@ -145,18 +145,18 @@ TEST(Experiment, RefusesFilesThatWouldRunForNothing) {
 TEST(Experiment, GoesOnBesideLargeResults) {
   const TestFolder folder;
   const std::string sine = "experiment dp-fed-ls-fig1 --quick --out " + folder.Path("out");
-  ASSERT_EQ(Sotto(sine).exit_code, 0);
+  ASSERT_EQ(SottoLab(sine).exit_code, 0);
   ASSERT_GT(ReadFile(folder.Path("out/results.json")).size(), 100000u);
-  const Outcome again = Sotto(sine);
+  const Outcome again = SottoLab(sine);
   EXPECT_EQ(again.exit_code, 0) << again.output;
 }
 
 TEST(Experiment, KeepsToAFolderOfItsOwn) {
   const TestFolder folder;
-  ASSERT_EQ(Sotto(Experiment(folder, "--quick --seeds 1")).exit_code, 0);
-  ExpectUsageError("experiment dp-fed-ls-noise --out " + folder.Path("out"),
-                   "it has the results of tiny");
-  const Outcome part = Sotto(Experiment(folder, "--quick --seeds 1 --only smoothing=2"));
+  ASSERT_EQ(SottoLab(Experiment(folder, "--quick --seeds 1")).exit_code, 0);
+  ExpectLabUsageError("experiment dp-fed-ls-noise --out " + folder.Path("out"),
+                      "it has the results of tiny");
+  const Outcome part = SottoLab(Experiment(folder, "--quick --seeds 1 --only smoothing=2"));
   EXPECT_NE(part.output.find("a part: --only smoothing=2"), std::string::npos) << part.output;
 }
 

@@ -202,7 +202,12 @@ void Site::ExpectNoSecretInLogs() const {
 }
 
 Process Site::Sotto(const Arguments& arguments, const std::string& log) const {
-  Arguments all = {SOTTO_PROGRAM};
+  return Start(SOTTO_PROGRAM, arguments, log);
+}
+
+Process Site::Start(const std::string& program, const Arguments& arguments,
+                    const std::string& log) const {
+  Arguments all = {program};
   all.insert(all.end(), arguments.begin(), arguments.end());
   return {all, Path(log)};
 }

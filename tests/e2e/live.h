@@ -83,8 +83,10 @@ class Site {
   const posix::DeviceKey& key(size_t device) const { return keys_[device]; }
   size_t devices() const { return keys_.size(); }
 
-  // Starts `sotto ARGUMENTS` with its output in Path(log).
+  // Starts `sotto ARGUMENTS`, or another program, with its output in Path(log).
   Process Sotto(const Arguments& arguments, const std::string& log) const;
+  Process Start(const std::string& program, const Arguments& arguments,
+                const std::string& log) const;
   // Both start `sotto serve` on this site's store. Rounds close early, so that tests are quick,
   // unless the arguments say --release-allowance. Serve() returns when the server is ready. An
   // existing log is continued. `wrapper` is a program that runs the rest of its arguments.

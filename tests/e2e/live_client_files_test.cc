@@ -128,7 +128,8 @@ TEST(LiveClientFilesTest, SamplesOfAnyFormatAreReadByWhatTheirNameSays) {
   const std::string log = ReadFile(good.log);
   for (const char* why :
        {"--samples 1:3: the file has 3 samples", "label=knd: there is no such column",
-        "column 2 (kind): \"a\"; expected a number", "built without libmatio, which reads svhn; install libmatio-dev"}) {
+        "column 2 (kind): \"a\"; expected a number",
+        "built without libmatio, which reads svhn; install libmatio-dev"}) {
     EXPECT_EQ(Count(log, why), 1u) << why << "\n" << log;
   }
 }

@@ -260,10 +260,9 @@ TEST(LiveLedgerTest, TheTotalClaimsNothingOfJobsThatDifferAndSaysWhy) {
   const Json one = LedgerOf(site)["total"];
   EXPECT_EQ(one["claims"].size(), 4U) << "one job claims for all";
   EXPECT_TRUE(one["no_claims"].empty());
-  for (const Arguments& command :
-       {Arguments{"keys", "revoke", site.key(0).device_id, "--store", store},
-        Arguments{"keys", "new", "--store", store, "--prefix", "other", "--count", "1", "--out",
-                  site.Path("others")}}) {
+  for (const Arguments& command : {Arguments{"keys", "revoke", store, site.key(0).device_id},
+                                   Arguments{"keys", "new", store, "--prefix", "other", "--count",
+                                             "1", "--out", site.Path("others")}}) {
     ASSERT_EQ(site.Sotto(command, "keys.log").Wait(), 0) << ReadFile(site.Path("keys.log"));
   }
   RunRoundWithoutReports(site, {"--new-job"});

@@ -1,4 +1,4 @@
-// `sotto swarm` against a server, over TCP on this machine.
+// `sotto-lab swarm` against a server, over TCP on this machine.
 #include <gtest/gtest.h>
 #include <string>
 
@@ -13,7 +13,8 @@ using Json = nlohmann::json;
 
 std::string Do(const Site& site, const Arguments& arguments, int expected = 0) {
   const std::string log = site.Path("command-" + arguments[0] + ".log");
-  EXPECT_EQ(site.Sotto(arguments, "command-" + arguments[0] + ".log").Wait(), expected)
+  const char* program = arguments[0] == "swarm" ? SOTTO_LAB_PROGRAM : SOTTO_PROGRAM;
+  EXPECT_EQ(site.Start(program, arguments, "command-" + arguments[0] + ".log").Wait(), expected)
       << ReadFile(log);
   return ReadFile(log);
 }

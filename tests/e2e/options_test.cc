@@ -114,7 +114,7 @@ TEST(Options, ThePageShowsTheTables) {
   ASSERT_EQ(jobs.exit_code, 0) << jobs.output;
   ASSERT_EQ(audits.exit_code, 0) << audits.output;
   const std::vector<std::string> printed = TablesOf(jobs.output + audits.output);
-  ASSERT_EQ(printed.size(), 6u);
+  ASSERT_EQ(printed.size(), 7u);
   EXPECT_EQ(TablesOf(ReadFile(SOTTO_SOURCE_DIR "/server/OPTIONS.md")), printed)
       << "server/OPTIONS.md must show the tables that `sotto inspect options` and `sotto-lab "
          "inspect "

@@ -48,7 +48,7 @@ TEST(PeersCli, EveryCommandHasTheSameRangeOfASetting) {
   ExpectUsageError(Peers() + device, words);
   ExpectUsageError("peers account " + device, words);
   ExpectUsageError("peers directory --store x --state y " + device, words);
-  const Json json = PeersRun("--unit device --clip 1 --most-releases 5000000");
+  const Json json = PeersRun("--unit device --clip 1 --most-releases 5000000 --epsilon 5000");
   EXPECT_EQ(json["settings"]["most_releases"], 5000000);
 }
 

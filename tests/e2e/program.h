@@ -38,11 +38,16 @@ inline Outcome Sotto(const std::string& arguments, const char* standard_error = 
   return RunCommand(std::string(SOTTO_PROGRAM) + " " + arguments + " " + standard_error);
 }
 
-// Expects that the command fails with this exit code and prints the message.
-inline void ExpectFailure(int exit_code, const std::string& arguments, const std::string& message) {
-  const Outcome run = Sotto(arguments);
+// Expects that a run has failed with this exit code and has printed the message.
+//   arguments  of the run, for the report
+inline void ExpectFailureOf(const Outcome& run, int exit_code, const std::string& arguments,
+                            const std::string& message) {
   EXPECT_EQ(run.exit_code, exit_code) << arguments << "\n" << run.output;
   EXPECT_NE(run.output.find(message), std::string::npos) << arguments << "\n" << run.output;
+}
+
+inline void ExpectFailure(int exit_code, const std::string& arguments, const std::string& message) {
+  ExpectFailureOf(Sotto(arguments), exit_code, arguments, message);
 }
 
 inline void ExpectUsageError(const std::string& arguments, const std::string& message) {
@@ -64,6 +69,15 @@ inline Json SottoJson(const std::string& arguments) {
 #ifdef SOTTO_LAB_PROGRAM
 inline Outcome SottoLab(const std::string& arguments, const char* standard_error = "2>&1") {
   return RunCommand(std::string(SOTTO_LAB_PROGRAM) + " " + arguments + " " + standard_error);
+}
+
+inline void ExpectLabFailure(int exit_code, const std::string& arguments,
+                             const std::string& message) {
+  ExpectFailureOf(SottoLab(arguments), exit_code, arguments, message);
+}
+
+inline void ExpectLabUsageError(const std::string& arguments, const std::string& message) {
+  ExpectLabFailure(2, arguments, message);
 }
 
 inline Json SottoLabJson(const std::string& arguments) {

@@ -107,7 +107,7 @@ nlohmann::ordered_json EpsilonToJson(const std::optional<double>& epsilon) {
 }
 
 std::vector<posix::Field<PublishedOptions>> NoisyFields() {
-  constexpr char kNoisy[] = "What papers print of Noisy-FedAvg and Noisy-FedProx";
+  static constexpr char kNoisy[] = "What papers print of Noisy-FedAvg and Noisy-FedProx";
   constexpr auto Row = posix::RowOf<PublishedOptions>;
   return {
       Row("devices",

@@ -30,6 +30,12 @@ namespace {
 
 constexpr int kExitUsage = 2;
 
+// A message that nobody can take changes nothing.
+void Say(const std::string& line) {
+  const std::string text = line + "\n";
+  static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
+}
+
 // "FILE,-v,--verbose"
 std::string NamesOf(const FieldText& row) {
   std::string names = row.argument;
@@ -158,7 +164,7 @@ class Reader {
   int Run(int argc, char** argv) {
     const std::string unknown = argc > 1 ? DescribeUnknownCommand(argv[1]) : "";
     if (!unknown.empty()) {
-      fmt::print(stderr, "{}: {}\n", root_.name, unknown);
+      Say(fmt::format("{}: {}", root_.name, unknown));
       return kExitUsage;
     }
     try {
@@ -195,7 +201,7 @@ class Reader {
     const bool is_help = app_.exit(error, std::cout, complaint) == 0;
     std::istringstream lines(complaint.str());
     for (std::string line; std::getline(lines, line);) {
-      fmt::print(stderr, "{}\n", Printable(line));
+      Say(Printable(line));
     }
     return is_help ? 0 : kExitUsage;
   }
