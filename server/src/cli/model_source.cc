@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
+#include "base/json_text.h"
 #include "export/parameters.h"
 #include "plans/claim_kinds.h"
 #include "sotto/model/model_text.h"
@@ -22,7 +23,7 @@
 namespace sotto::server {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kStoreBeginning("SQLite format 3\0", 16);
 
@@ -139,7 +140,7 @@ posix::SharedModel OpenNamed(const ModelSource& source, const std::string& name)
 }
 
 void RequireModelOf(const ModelSource& source, const Released& released, const ModelInfo& model) {
-  const json configuration = json::parse(released.job.configuration, nullptr, false);
+  const Json configuration = TryParseJson(released.job.configuration);
   const std::string theirs =
       configuration.is_object() ? configuration.value("model_digest", std::string()) : "";
   const std::string ours = posix::ModelDigestHex(model);
@@ -193,7 +194,7 @@ Metadata WithModel(const OpenedModel& opened) {
   if (!opened.model->class_names.empty()) {
     const Span<const char* const>& names = opened.model->class_names;
     metadata.emplace_back("class_names",
-                          json(std::vector<std::string>(names.begin(), names.end())).dump());
+                          JsonText(Json(std::vector<std::string>(names.begin(), names.end()))));
   }
   for (const auto& item : opened.metadata) {
     const bool is_of_file = item.first == "format" || item.first == "samples";

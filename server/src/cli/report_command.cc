@@ -3,12 +3,14 @@
 #include <cctype>
 #include <fmt/format.h>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "sotto/posix/files.h"
 #include "store/open_store.h"
 #include "views/output_file.h"
@@ -42,8 +44,9 @@ bool HoldsJson(const std::string& path) {
 
 Json ParseResults(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   try {
-    return Json::parse(file);
+    return ParseJson(text);
   } catch (const Json::parse_error& error) {
     throw std::invalid_argument(fmt::format(
         "{}: it is not whole JSON ({}); was its writer interrupted?", path, error.what()));

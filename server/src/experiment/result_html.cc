@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/built_in.h"
+#include "base/json_text.h"
 #include "base/markup.h"
 #include "experiment/library.h"
 #include "experiment/result_files.h"
@@ -81,7 +82,7 @@ Json PanelsToJson(const std::vector<ChartPanel>& panels) {
 // JSON inside of <script>: no "</" may end it early.
 std::string ForScript(const Json& json) {
   std::string text;
-  for (const char c : json.dump()) text += c == '<' ? std::string("\\u003c") : std::string(1, c);
+  for (const char c : JsonText(json)) text += c == '<' ? std::string("\\u003c") : std::string(1, c);
   return text;
 }
 

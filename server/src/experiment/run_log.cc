@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "sotto/crypto.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/files.h"
@@ -63,7 +64,7 @@ std::string RunKey(const std::string& kind, const Settings& settings) {
   Settings decisive = settings;
   const auto model = decisive.find("model");
   if (model != decisive.end()) model->second = ModelText(model->second);
-  return Digest(Json{{"kind", kind}, {"version", kVersion}, {"settings", decisive}}.dump());
+  return Digest(JsonText(Json{{"kind", kind}, {"version", kVersion}, {"settings", decisive}}));
 }
 
 RunLogFile::RunLogFile(const std::string& path) : path_(path) {
@@ -72,7 +73,7 @@ RunLogFile::RunLogFile(const std::string& path) : path_(path) {
   std::string line;
   while (std::getline(file, line)) {
     ends_in_line_ = !file.eof();
-    const Json json = Json::parse(line, nullptr, false);
+    const Json json = TryParseJson(line);
     if (!json.is_object() || !json.contains("key") || !json.contains("figures")) continue;
     runs_[json.at("key").get<std::string>()] = OutcomeOf(json);
   }
@@ -97,7 +98,7 @@ void RunLogFile::Append(const std::string& key, const std::string& kind, const S
   json["seconds"] = seconds;
   const std::lock_guard<std::mutex> lock(mutex_);
   std::ofstream file(path_, std::ios::binary | std::ios::app);
-  file << (ends_in_line_ ? "" : "\n") + json.dump() + "\n";
+  file << (ends_in_line_ ? "" : "\n") + JsonText(json) + "\n";
   file.close();
   if (!file) {
     throw std::runtime_error(fmt::format("{}: a run cannot be written: is the disk full?", path_));

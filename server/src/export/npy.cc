@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "export/writers.h"
 
 namespace sotto::server {
@@ -188,7 +189,7 @@ Metadata MetadataIn(zip_t* archive) {
   const char* comment = zip_get_archive_comment(archive, &length, ZIP_FL_ENC_RAW);
   Metadata metadata;
   if (comment == nullptr) return metadata;
-  const auto json = nlohmann::ordered_json::parse(comment, comment + length, nullptr, false);
+  const auto json = TryParseJson({comment, static_cast<size_t>(length)});
   if (!json.is_object()) return metadata;  // of another program
   for (const auto& item : json.items()) {
     if (item.value().is_string()) metadata.emplace_back(item.key(), item.value());
@@ -212,7 +213,7 @@ std::string WriteNpz(const TrainedModel& model) {
   }
   nlohmann::ordered_json comment = nlohmann::ordered_json::object();
   for (const auto& [name, value] : model.metadata) comment[name] = value;
-  const std::string text = comment.dump();
+  const std::string text = JsonText(comment);
   const std::string nothing;
   const Source source = MakeSource(nothing);
   Archive archive = OpenArchive(source.get(), ZIP_CREATE | ZIP_TRUNCATE);

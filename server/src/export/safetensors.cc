@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "export/writers.h"
 #include "sotto/bytes.h"
 
@@ -41,8 +42,7 @@ Json HeaderOf(const std::string& bytes) {
     Refuse(
         fmt::format("its header would have {} bytes, and the file has {}", length, bytes.size()));
   }
-  const auto first = bytes.begin() + kLengthSize;
-  Json header = Json::parse(first, first + static_cast<std::ptrdiff_t>(length), nullptr, false);
+  Json header = TryParseJson({bytes.data() + kLengthSize, static_cast<size_t>(length)});
   if (!header.is_object()) Refuse("its header is not JSON");
   return header;
 }
@@ -54,7 +54,7 @@ std::vector<uint64_t> Numbers(const std::string& name, const Json& list) {
     if (!number.is_number_unsigned() ||
         number.get<uint64_t>() > std::numeric_limits<uint32_t>::max()) {
       Refuse(fmt::format("the header's tensor {} has {} where whole numbers are expected", name,
-                         list.dump()));
+                         JsonText(list)));
     }
     numbers.push_back(number.get<uint64_t>());
   }
@@ -69,7 +69,7 @@ Tensor TensorOf(const std::string& name, const Json& entry, std::string_view dat
   if (entry["dtype"] != "F32") {
     throw std::invalid_argument(
         fmt::format("tensor {} has numbers of type {}; expected F32 (tensor.float() in PyTorch)",
-                    name, entry["dtype"].dump()));
+                    name, JsonText(entry["dtype"])));
   }
   Tensor tensor = {name, Numbers(name, entry["shape"]), {}};
   const std::vector<uint64_t> offsets = Numbers(name, entry["data_offsets"]);
@@ -79,8 +79,8 @@ Tensor TensorOf(const std::string& name, const Json& entry, std::string_view dat
   }
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data.size() ||
       offsets[1] - offsets[0] != bytes) {
-    Refuse(fmt::format("tensor {} has shape {} and the bytes {} of {}", name, entry["shape"].dump(),
-                       entry["data_offsets"].dump(), data.size()));
+    Refuse(fmt::format("tensor {} has shape {} and the bytes {} of {}", name,
+                       JsonText(entry["shape"]), JsonText(entry["data_offsets"]), data.size()));
   }
   tensor.values = FloatsOf(data.substr(offsets[0], bytes));
   return tensor;
@@ -108,7 +108,7 @@ std::string WriteSafetensors(const TrainedModel& model) {
     header[tensor.name] = {
         {"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {first, data.size()}}};
   }
-  std::string text = header.dump();
+  std::string text = JsonText(header);
   text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
   std::string file;
   AppendLength(text.size(), &file);

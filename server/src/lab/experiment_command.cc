@@ -18,6 +18,7 @@
 
 #include "base/counted.h"
 #include "base/gave_up.h"
+#include "base/json_text.h"
 #include "experiment/charts.h"
 #include "experiment/library.h"
 #include "experiment/result_files.h"
@@ -64,7 +65,7 @@ void Write(const ExperimentOptions& o, const char* name, const std::string& text
 }
 
 void WriteResults(const ExperimentOptions& o, const Summary& summary) {
-  Write(o, "results.json", ResultJson(summary).dump(2) + "\n");
+  Write(o, "results.json", JsonText(ResultJson(summary), 2) + "\n");
   Write(o, "results.csv", ResultCsv(summary));
   const Report report = ReportOf(summary);
   Write(o, "report.txt", ResultText(report));

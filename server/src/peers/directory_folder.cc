@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "sotto/options/numbers.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/hex.h"
@@ -121,13 +122,13 @@ std::vector<uint8_t> ReadBytes(const std::string& path) {
 
 std::string DirectoryStateText(const DirectoryState& state) {
   const Json json = ToJson(state);
-  const Json file = {{"format", kFormat}, {"sha256", HashOf(json.dump())}, {"state", json}};
-  return file.dump(1) + "\n";
+  const Json file = {{"format", kFormat}, {"sha256", HashOf(JsonText(json))}, {"state", json}};
+  return JsonText(file, 1) + "\n";
 }
 
 DirectoryState ParseDirectoryState(const std::string& path, const std::string& text) {
   try {
-    const Json file = Json::parse(text);
+    const Json file = ParseJson(text);
     const auto format = file.at("format").get<uint32_t>();
     if (format != kFormat) {
       throw posix::FileError(
@@ -135,7 +136,7 @@ DirectoryState ParseDirectoryState(const std::string& path, const std::string& t
                       path, format, kFormat));
     }
     const Json& state = file.at("state");
-    if (HashOf(state.dump()) != file.at("sha256").get<std::string>()) {
+    if (HashOf(JsonText(state)) != file.at("sha256").get<std::string>()) {
       throw std::invalid_argument("checksum");
     }
     return StateOf(state);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/built_in.h"
+#include "base/json_text.h"
 #include "sotto/options/numbers.h"
 #include "views/overview.h"
 
@@ -145,7 +146,7 @@ HttpReply ServePage::AnswerOperator(const HttpRequest& request) {
                      "\"Authorization: Bearer TOKEN\"\n");
   }
   if (request.path == "/api/overview") return JsonReply(overview_.Text());
-  if (request.path == "/api/devices") return JsonReply(DeviceList().dump());
+  if (request.path == "/api/devices") return JsonReply(JsonText(DeviceList()));
   if (request.path == "/metrics") {
     HttpReply reply = TextReply(200, sources_.metrics());
     reply.type = "text/plain; version=0.0.4; charset=utf-8";

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "sotto/bytes.h"
 #include "sotto/posix/hex.h"
 #include "spec/configuration.h"
@@ -180,8 +181,8 @@ JobState JobFromState(const Json& json) {
 
 RunState StateFrom(const Json& json) {
   RunState state;
-  state.configuration = json.at("configuration").dump();
-  state.fleet = json.at("fleet").dump();
+  state.configuration = JsonText(json.at("configuration"));
+  state.fleet = JsonText(json.at("fleet"));
   CopyExactly(FromHex(json.at("run_key")), state.run_key.bytes);
   state.job = JobFromState(json.at("job"));
   state.initial = EvaluationFromState(json.at("initial"));
@@ -195,24 +196,24 @@ std::string ToText(const RunState& state) {
   Json rounds = Json::array();
   for (const RoundReport& report : state.rounds) rounds.push_back(ReportToState(report));
   const Json json = {{kVersionField, kRunStateVersion},
-                     {"configuration", Json::parse(state.configuration)},
-                     {"fleet", Json::parse(state.fleet)},
+                     {"configuration", ParseJson(state.configuration)},
+                     {"fleet", ParseJson(state.fleet)},
                      {"run_key", posix::Hex(state.run_key.bytes)},
                      {"job", JobToState(state.job)},
                      {"initial", EvaluationToState(state.initial)},
                      {"rounds", rounds}};
-  return json.dump(1) + "\n";
+  return JsonText(json, 1) + "\n";
 }
 
 RunState RunStateFromText(const std::string& file, const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = TryParseJson(text);
   if (!json.is_object() || !json.contains(kVersionField)) {
     Refuse(file, "it is no state of a simulation; `sotto simulate --state-out FILE` writes one");
   }
   if (json[kVersionField] != kRunStateVersion) {
     Refuse(file, fmt::format("a state of version {}, and this program knows version {}; use the "
                              "program that wrote it, or begin anew without --resume",
-                             json[kVersionField].dump(), kRunStateVersion));
+                             JsonText(json[kVersionField]), kRunStateVersion));
   }
   try {
     RunState state = StateFrom(json);
@@ -227,7 +228,7 @@ void RequireSameRun(const RunState& state, const std::string& configuration,
                     const std::string& fleet) {
   for (const auto& [held, asked] :
        {std::pair(state.fleet, fleet), std::pair(state.configuration, configuration)}) {
-    const auto field = FirstChange(Json::parse(held), Json::parse(asked));
+    const auto field = FirstChange(ParseJson(held), ParseJson(asked));
     if (!field) continue;
     Refuse(state.file,
            fmt::format("the simulation in it began with {} = {}, and now it is {}; give the "

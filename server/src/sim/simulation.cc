@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
-#include <nlohmann/json.hpp>
-
 #include "aggregate/estimator.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
@@ -20,7 +18,7 @@ class RunLog : public JobLog {
   explicit RunLog(const SimulationConfig& config) : config_(config) {}
 
   void BeginJob(const JobRecord& record) override {
-    configuration_ = ConfigurationToJson(record).dump();
+    configuration_ = ConfigurationText(record);
     if (config_.resume) RequireSameRun(*config_.resume, configuration_, config_.fleet_text);
   }
   void CommitAttempt(const AttemptRecord&) override {}

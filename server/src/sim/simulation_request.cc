@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "sotto/data/partitions.h"
 #include "sotto/options/numbers.h"
 #include "spec/make_job.h"
@@ -169,7 +170,7 @@ std::string FleetText(const SimulationRequest& request) {
     const bool decides = field.group == Group::kFleet || std::string(field.name) == "seed";
     if (decides) json[field.json_name()] = ToJson(field.get(request));
   }
-  return json.dump();
+  return JsonText(json);
 }
 
 const Fields& SimulationFields() {

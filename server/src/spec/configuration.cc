@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "spec/job_spec.h"
 #include "spec/value_json.h"
 
@@ -37,7 +38,7 @@ bool IsStored(Resume resume) {
 }
 
 Json Parse(const std::string& path, const std::string& held) {
-  Json json = Json::parse(held, nullptr, false);
+  Json json = TryParseJson(held);
   if (!json.is_object()) RefuseDamaged(path);
   return json;
 }
@@ -55,7 +56,7 @@ privacy::Plan PlanOf(const Json& json) {
 }
 
 std::string TextOf(const Json& json, const std::string& field) {
-  return json.contains(field) ? json[field].dump() : "absent";
+  return json.contains(field) ? JsonText(json[field]) : "absent";
 }
 
 // A configuration that was stored before an option existed. The option's default is what the
@@ -101,6 +102,8 @@ Json ConfigurationToJson(const JobRecord& job) {
   }
   return json;
 }
+
+std::string ConfigurationText(const JobRecord& job) { return JsonText(ConfigurationToJson(job)); }
 
 privacy::Plan PlanFromConfiguration(const std::string& path, const std::string& held) {
   const Json json = Parse(path, held);

@@ -20,6 +20,9 @@ namespace sotto::server {
 // budget is null. Rows that only say how this process works are left out, and so is `max_attempts`.
 nlohmann::ordered_json ConfigurationToJson(const JobRecord& job);
 
+// The same as text, in one line.
+std::string ConfigurationText(const JobRecord& job);
+
 // The plan of a stored configuration. Without privacy its noise is 0, whatever was planned.
 //   path  the store's name, for the message
 //   held  the text in the store

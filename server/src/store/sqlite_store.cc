@@ -7,8 +7,6 @@
 #include <map>
 #include <stdexcept>
 
-#include <nlohmann/json.hpp>
-
 #include "sotto/bytes.h"
 #include "sotto/posix/files.h"
 #include "spec/configuration.h"
@@ -418,7 +416,7 @@ int64_t SqliteStore::AddJob(const JobRecord& record) {
       .BindBlob(record.job_id)
       .BindText(record.config.model->name)
       .BindBlob(record.model_digest)
-      .BindText(ConfigurationToJson(record).dump())
+      .BindText(ConfigurationText(record))
       .BindInteger(Now())
       .Run();
   Chain(database_).Append({"job", {number}});

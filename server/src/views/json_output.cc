@@ -6,13 +6,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace sotto::server {
 
 bool IsStandardOutput(const std::string& path) { return path == "-"; }
 
 void WriteJson(const std::string& path, const nlohmann::ordered_json& json, Readers readers) {
   if (path.empty()) return;
-  const std::string text = json.dump(2) + "\n";
+  const std::string text = JsonText(json, 2) + "\n";
   if (IsStandardOutput(path)) {
     const bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
     if (!is_written || std::fflush(stdout) != 0) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "aggregate/spectrum.h"
+#include "base/json_text.h"
 #include "views/overview.h"
 
 namespace sotto::server {
@@ -23,18 +24,13 @@ double Now() {
   return duration<double>(system_clock::now().time_since_epoch()).count();
 }
 
-// Whatever bytes a text has: a log line may quote a name from the network.
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 std::string Array(const std::vector<std::string>& texts) {
   return fmt::format("[{}]", fmt::join(texts, ","));
 }
 
 // {"a":1,"b":2}: "a":1,"b":2
 std::string Inside(const Json& object) {
-  const std::string text = Dump(object);
+  const std::string text = ForgivingJsonText(object);
   return text.substr(1, text.size() - 2);
 }
 
@@ -82,11 +78,12 @@ void LiveOverview::Begin(const Json& overview, bool seeded) {
   parts_->devices = overview.at("devices");
   past_.clear();
   const Json& jobs = overview.at("jobs");
-  for (size_t i = 0; i + 1 < jobs.size(); ++i) past_.push_back(Dump(jobs[i]));
+  for (size_t i = 0; i + 1 < jobs.size(); ++i) past_.push_back(ForgivingJsonText(jobs[i]));
   Json& job = parts_->job;
   job = jobs.back();
-  for (const Json& round : job["rounds"]) rounds_.push_back(Dump(round));
-  for (const Json& evaluation : job["evaluations"]) evaluations_.push_back(Dump(evaluation));
+  for (const Json& round : job["rounds"]) rounds_.push_back(ForgivingJsonText(round));
+  for (const Json& evaluation : job["evaluations"])
+    evaluations_.push_back(ForgivingJsonText(evaluation));
   job.erase("rounds");
   job.erase("evaluations");
   job["state"] = "running";
@@ -98,7 +95,7 @@ void LiveOverview::Begin(const Json& overview, bool seeded) {
 }
 
 std::string LiveOverview::Text() const {
-  const std::string log = Dump(Json(log_));
+  const std::string log = ForgivingJsonText(Json(log_));
   std::string jobs;
   if (!parts_->job.is_null()) {
     std::vector<std::string> all = past_;
@@ -110,12 +107,12 @@ std::string LiveOverview::Text() const {
   }
   return fmt::format(
       R"({{{}{}"live":true,"sequence":{},"now":{:.3f},"jobs":{},"devices":{},"network":{},"log":{}}})",
-      head_, head_.empty() ? "" : ",", sequence_, Now(), jobs, Dump(parts_->devices),
-      Dump(parts_->network), log);
+      head_, head_.empty() ? "" : ",", sequence_, Now(), jobs, ForgivingJsonText(parts_->devices),
+      ForgivingJsonText(parts_->network), log);
 }
 
 std::string LiveOverview::Event(const char* name, const Json& data) {
-  return fmt::format("id: {}\nevent: {}\ndata: {}\n\n", ++sequence_, name, Dump(data));
+  return fmt::format("id: {}\nevent: {}\ndata: {}\n\n", ++sequence_, name, ForgivingJsonText(data));
 }
 
 std::string LiveOverview::SpectrumEvent(const RoundOutcome& outcome) {
@@ -133,7 +130,7 @@ std::string LiveOverview::OnOutcome(const RoundOutcome& outcome,
   Json& job = parts_->job;
   if (job.is_null() || !release) return "";
   const Json round = OverviewOfRound(*release, Audience::kOperator, &outcome);
-  rounds_.push_back(Dump(round));
+  rounds_.push_back(ForgivingJsonText(round));
   if (job["private"].get<bool>()) job["claims"] = OverviewOfClaims(release->claims);
   job["attempts"] = release->attempts;
   job["rounds_released"] = release->round + 1;
@@ -179,7 +176,7 @@ std::string LiveOverview::OnEvaluation(uint32_t round, const std::string& data,
                                        const Evaluation& evaluation) {
   if (parts_->job.is_null()) return "";
   const Json json = OverviewOfEvaluation(round, data, evaluation);
-  evaluations_.push_back(Dump(json));
+  evaluations_.push_back(ForgivingJsonText(json));
   return Event("evaluation", {{"job", parts_->job["job"]}, {"evaluation", json}});
 }
 

@@ -13,6 +13,7 @@
 
 #include "accounting/types.h"
 #include "base/built_in.h"
+#include "base/json_text.h"
 #include "codec/codecs.h"
 #include "plans/claim_kinds.h"
 #include "sotto/version.h"
@@ -34,7 +35,7 @@ std::string InWords(std::string field) {
 std::string ValueText(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_float()) return fmt::format("{:.6g}", value.get<double>());
-  return value.dump();
+  return JsonText(value);
 }
 
 // The pairs of a flat object, in words, but what is null and what says nothing to people.
@@ -274,7 +275,7 @@ Json OverviewOfEvaluation(uint32_t round, const std::string& data, const Evaluat
 }
 
 Json OverviewOfJob(const JobLedger& job, JobPlace place, Audience audience, TestFigures test) {
-  const Json configuration = Json::parse(job.job.configuration);
+  const Json configuration = ParseJson(job.job.configuration);
   const std::string mechanism = configuration.value("mechanism", "gau-lrq");
   const bool is_private = FindCodec(mechanism)->certified;
   const JobEnd end = EndOf(job, place);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/built_in.h"
+#include "base/json_text.h"
 #include "sotto/crypto.h"
 #include "sotto/posix/check.h"
 
@@ -51,7 +52,7 @@ std::string HashOf(const std::string& text) {
 // JSON inside of a script element: nothing in it ends the element.
 std::string ForScript(const nlohmann::ordered_json& json) {
   std::string text;
-  for (const char c : json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) {
+  for (const char c : ForgivingJsonText(json)) {
     if (c == '<') {
       text += "\\u003c";
     } else {

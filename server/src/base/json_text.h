@@ -1,0 +1,32 @@
+// JSON as text and back. Part of sotto::server/base.
+//
+// The parser and the writer of nlohmann/json cost seconds in each file that calls them. Call these
+// instead: they are compiled once.
+//
+// Pure functions, safe from any thread.
+#ifndef SOTTO_BASE_JSON_TEXT_H_
+#define SOTTO_BASE_JSON_TEXT_H_
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace sotto::server {
+
+// One line, or lines that are indented by so many spaces. Throws nlohmann's exception for a text that
+// is not UTF-8.
+std::string JsonText(const nlohmann::ordered_json& json, int indent = -1);
+
+// One line, whatever bytes a text has: those that are not UTF-8 become U+FFFD.
+std::string ForgivingJsonText(const nlohmann::ordered_json& json);
+
+// Throws nlohmann's parse_error for a text that is not JSON.
+nlohmann::ordered_json ParseJson(std::string_view text);
+
+// The same, but is_discarded() for a text that is not JSON.
+nlohmann::ordered_json TryParseJson(std::string_view text);
+
+}  // namespace sotto::server
+
+#endif  // SOTTO_BASE_JSON_TEXT_H_
