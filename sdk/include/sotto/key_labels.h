@@ -29,7 +29,7 @@ constexpr char kPartition[] = "sotto partition";       // samples that a seeded 
 constexpr char kDropout[] = "sotto dropout";           // devices that drop out of an attempt
 constexpr char kUpdate[] = "sotto update";             // `sotto-lab inspect entropy`: the update
 constexpr char kDither[] = "sotto dither";             // `sotto-lab inspect entropy`: its dither
-constexpr char kAudit[] = "sotto audit";               // `sotto-lab audit`: samples and devices drawn
+constexpr char kAudit[] = "sotto audit";  // `sotto-lab audit`: samples and devices drawn
 
 // From the secret of a node without a server (peer_trainer.h), and from a directory's key.
 constexpr char kPeerOrder[] = "sotto peer order 1";      // order of a node's samples
