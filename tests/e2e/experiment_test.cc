@@ -1,4 +1,5 @@
-// `sotto-lab experiment` as a user runs it: the files that it leaves, a run alone, a kill, wrong names.
+// `sotto-lab experiment` as a user runs it: the files that it leaves, a run alone, a kill, wrong
+// names.
 #include <csignal>
 #include <filesystem>
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
 // How often a sweep of pure arithmetic repeats itself.
 //
 // A build for this machine runs all trials. Under sanitizers and under an emulator, which are ten
-// to thirty times slower, an eleventh of them: the build for this machine finds a wrong result among
-// all of them; what only a sanitizer or another CPU finds (a bad access, an overflow, other bytes)
-// shows in few trials as in many, and golden values are compared in full everywhere.
+// to thirty times slower, an eleventh of them: the build for this machine finds a wrong result
+// among all of them; what only a sanitizer or another CPU finds (a bad access, an overflow, other
+// bytes) shows in few trials as in many, and golden values are compared in full everywhere.
 #ifndef SOTTO_TESTS_UNIT_TRIALS_H_
 #define SOTTO_TESTS_UNIT_TRIALS_H_
 

@@ -21,8 +21,8 @@
 
 namespace sotto::server {
 
-// `sotto-lab audit epsilon`. By default a small model and fleet, and one round without colluders: then
-// the claim is tight, and half the noise cannot be overlooked.
+// `sotto-lab audit epsilon`. By default a small model and fleet, and one round without colluders:
+// then the claim is tight, and half the noise cannot be overlooked.
 struct EpsilonAuditRequest : JobRequest {
   EpsilonAuditRequest();
 
@@ -67,7 +67,8 @@ struct MembershipRequest : SimulationRequest {
 
 const std::vector<Field<MembershipRequest>>& MembershipFields();
 
-// `sotto-lab audit sensitivity`. By default the noise is float32's, and all of a small fleet take part.
+// `sotto-lab audit sensitivity`. By default the noise is float32's, and all of a small fleet take
+// part.
 struct SensitivityRequest : SimulationRequest {
   SensitivityRequest();
 

@@ -14,8 +14,8 @@
 
 namespace sotto::server {
 
-// One line, or lines that are indented by so many spaces. Throws nlohmann's exception for a text that
-// is not UTF-8.
+// One line, or lines that are indented by so many spaces. Throws nlohmann's exception for a text
+// that is not UTF-8.
 std::string JsonText(const nlohmann::ordered_json& json, int indent = -1);
 
 // One line, whatever bytes a text has: those that are not UTF-8 become U+FFFD.

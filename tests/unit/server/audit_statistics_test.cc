@@ -1,4 +1,5 @@
-// The statistics of `sotto-lab audit`: confidence bounds, measured epsilons, areas under ROC curves.
+// The statistics of `sotto-lab audit`: confidence bounds, measured epsilons, areas under ROC
+// curves.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>

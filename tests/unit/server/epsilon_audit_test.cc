@@ -1,5 +1,5 @@
-// `sotto-lab audit epsilon` finds nothing wrong with the product, and finds builds whose noise is too
-// small or whose bound is not enforced.
+// `sotto-lab audit epsilon` finds nothing wrong with the product, and finds builds whose noise is
+// too small or whose bound is not enforced.
 #include "audit/epsilon_audit.h"
 
 #include <algorithm>

@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <utility>
 
-// Where the header is the library: "[&" breaks an assertion of toml++ 3.3 and 3.4, which is wrong, and
-// which the optimiser would otherwise rely on. The code behind it refuses the key.
+// Where the header is the library: "[&" breaks an assertion of toml++ 3.3 and 3.4, which is wrong,
+// and which the optimiser would otherwise rely on. The code behind it refuses the key.
 #undef NDEBUG
 #define TOML_ASSERT(condition) static_assert(true)
 #define TOML_ENABLE_FORMATTERS 0

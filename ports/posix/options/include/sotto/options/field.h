@@ -59,8 +59,8 @@ struct Range {
 // The heading of options that have no other one.
 constexpr char kOptionsGroup[] = "Options";
 
-// The description of a row, without the functions that access it. A `const char*` is kept as it is: give
-// literals, or what lives as long.
+// The description of a row, without the functions that access it. A `const char*` is kept as it is:
+// give literals, or what lives as long.
 struct FieldText {
   const char* name = "";              // of the option, without dashes; empty: an argument alone
   const char* argument = "";          // name of an argument, in capitals; empty: an option alone
