@@ -1,14 +1,20 @@
 // Whatever a program cannot read exactly, an option or a file, it refuses by name and exits with 2.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <functional>
 #include <gtest/gtest.h>
 #include <map>
 #include <regex>
+#include <set>
+#include <stdexcept>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
+#include "cli/commands.h"
 #include "e2e/program.h"
+#include "lab/commands.h"
+#include "sotto/options/command.h"
 #include "unit/test_folder.h"
 
 namespace sotto {
@@ -47,34 +53,77 @@ const std::vector<std::string> kPrograms = {
     SOTTO_CLIENT_PROGRAM,
 };
 
+// Calls `visit` with each row of a command and of all below it.
+void VisitRows(const posix::Command& command,
+               const std::function<void(const std::string&, const posix::FieldText&)>& visit) {
+  for (const posix::BoundOption& option : command.options) visit(command.name, option.text);
+  for (const posix::Command& inner : command.commands) VisitRows(inner, visit);
+}
+
+std::vector<posix::Command> AllPrograms() {
+  return {server::SottoProgram(), server::SottoLabProgram()};
+}
+
+bool IsRefused(const posix::FieldText& row, const std::string& text) {
+  try {
+    (void)posix::ParseValue(row, text);
+  } catch (const std::invalid_argument&) {
+    return true;
+  }
+  return false;
+}
+
+const std::map<posix::Kind, std::vector<std::string>> kBadNumbers = {
+    {posix::Kind::kCount,
+     {"-1", "0x10", "010", "18446744073709551616", "1.5", " 5", "nan", "", "+5", "1e3"}},
+    {posix::Kind::kInteger, {"0x10", "010", "9223372036854775808", "1.5", " 5", "nan", "", "+5"}},
+    {posix::Kind::kReal, {"nan", "-nan", "0x1p3", "1e999", " 5", "5x", ""}}};
+
 TEST(StrictOptions, NoNumberIsReadAsAnotherOne) {
-  const std::map<std::string, std::vector<std::string>> bad = {
-      {"UINT", {"-1", "0x10", "010", "18446744073709551616", "1.5", "' 5'", "nan", "''"}},
-      {"INT", {"0x10", "010", "9223372036854775808", "1.5", "' 5'", "nan"}},
-      {"FLOAT", {"nan", "-nan", "0x1p3", "1e999", "' 5'", "5x"}}};
   size_t count = 0;
+  for (const posix::Command& program : AllPrograms()) {
+    VisitRows(program, [&](const std::string& command, const posix::FieldText& row) {
+      const auto bad = kBadNumbers.find(row.TextKind());
+      if (bad == kBadNumbers.end()) return;
+      for (const std::string& text : bad->second) {
+        EXPECT_TRUE(IsRefused(row, text)) << command << " --" << row.name << " '" << text << "'";
+      }
+      ++count;
+    });
+  }
+  EXPECT_GT(count, 150u);
+}
+
+// Each program hands what it reads to the same function: one number of each kind shows it.
+TEST(StrictOptions, EachProgramRefusesANumberOfEachKind) {
+  const std::map<std::string, std::vector<std::string>> bad = {
+      {"UINT", {"-1", "010"}}, {"INT", {"0x10"}}, {"FLOAT", {"nan"}}};
   for (const std::string& program : kPrograms) {
+    std::set<std::string> seen;
     for (const auto& [option, type] : NumericOptions(program)) {
+      if (!seen.insert(type).second) continue;
       for (const std::string& value : bad.at(type)) {
         ExpectRefused(fmt::format("{} {}={} --help", program, option, value), option);
       }
-      ++count;
     }
+    EXPECT_FALSE(seen.empty()) << program << ": is this still the form of --help?";
   }
-  EXPECT_GT(count, 40u) << "is this still the form of --help?";
 }
 
 TEST(StrictOptions, AnEmptyTextIsNotAnOptionLeftOut) {
   size_t count = 0;
-  for (const std::string& program : kPrograms) {
-    const std::string help = RunCommand(program + " --help").output;
-    const std::regex option("(--[a-z0-9-]+) TEXT");
-    for (std::sregex_iterator found(help.begin(), help.end(), option), end; found != end; ++found) {
-      ExpectRefused(fmt::format("{} {} '' --help", program, (*found)[1].str()), (*found)[1]);
+  for (const posix::Command& program : AllPrograms()) {
+    VisitRows(program, [&](const std::string& command, const posix::FieldText& row) {
+      if (row.kind == posix::Kind::kFlag) return;
+      EXPECT_TRUE(IsRefused(row, "")) << command << " --" << row.name;
       ++count;
-    }
+    });
   }
-  EXPECT_GT(count, 20u) << "is this still the form of --help?";
+  EXPECT_GT(count, 250u);
+  for (const char* command : {SOTTO_PROGRAM " simulate --json", SOTTO_CLIENT_PROGRAM " --json",
+                              SOTTO_LAB_PROGRAM " inspect entropy --json"}) {
+    ExpectRefused(fmt::format("{} '' --help", command), "--json");
+  }
   const std::string file = TestFile("empty.toml");
   WriteFile(file, "json = \"\"\n");
   ExpectRefused(fmt::format("{} simulate --config {} --help", SOTTO_PROGRAM, file), "--json");

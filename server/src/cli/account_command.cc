@@ -1,5 +1,3 @@
-#include "cli/account_command.h"
-
 #include <fmt/format.h>
 #include <stdexcept>
 #include <string>
@@ -9,8 +7,8 @@
 
 #include "accounting/figures.h"
 #include "cli/account_answer.h"
-#include "cli/account_ledger.h"
 #include "cli/account_options.h"
+#include "cli/commands.h"
 #include "plans/calibration.h"
 #include "views/output_file.h"
 

@@ -1,5 +1,3 @@
-#include "cli/account_ledger.h"
-
 #include <algorithm>
 #include <ctime>
 #include <fmt/chrono.h>
@@ -14,6 +12,7 @@
 
 #include "accounting/figures.h"
 #include "base/counted.h"
+#include "cli/commands.h"
 #include "cli/rows.h"
 #include "plans/claim_kinds.h"
 #include "store/ledger.h"

@@ -1,5 +1,3 @@
-#include "cli/data_command.h"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
@@ -8,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/data_fit.h"
+#include "cli/commands.h"
 #include "cli/rows.h"
 #include "data/catalog.h"
 #include "data/shares.h"

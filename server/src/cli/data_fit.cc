@@ -1,5 +1,3 @@
-#include "cli/data_fit.h"
-
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
@@ -12,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
+#include "cli/commands.h"
 #include "cli/rows.h"
 #include "data/catalog.h"
 #include "data/moments.h"

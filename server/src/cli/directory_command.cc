@@ -1,7 +1,6 @@
-#include "cli/directory_command.h"
-
 #include <vector>
 
+#include "cli/commands.h"
 #include "cli/rows.h"
 #include "service/directory_session.h"
 

@@ -1,8 +1,7 @@
-#include "cli/inspect_command.h"
-
 #include <fmt/format.h>
 #include <string>
 
+#include "cli/commands.h"
 #include "cli/rows.h"
 #include "net/serve_request.h"
 #include "sim/peer_fields.h"

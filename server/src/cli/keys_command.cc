@@ -1,5 +1,3 @@
-#include "cli/keys_command.h"
-
 #include <cstdint>
 #include <filesystem>
 #include <fmt/chrono.h>
@@ -14,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
+#include "cli/commands.h"
 #include "cli/rows.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/files.h"

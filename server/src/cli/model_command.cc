@@ -1,5 +1,3 @@
-#include "cli/model_command.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <string>
@@ -8,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
-#include "cli/model_export.h"
+#include "cli/commands.h"
 #include "cli/rows.h"
 #include "sotto/model/layer_kinds.h"
 #include "sotto/model/model_file.h"

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
+#include "cli/commands.h"
 #include "cli/model_data.h"
-#include "cli/model_export.h"
 #include "cli/model_source.h"
 #include "cli/rows.h"
 #include "evaluation/evaluation.h"

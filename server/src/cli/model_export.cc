@@ -1,11 +1,10 @@
-#include "cli/model_export.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "cli/commands.h"
 #include "cli/model_source.h"
 #include "export/format.h"
 #include "views/output_file.h"

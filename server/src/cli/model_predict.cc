@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "cli/commands.h"
 #include "cli/model_data.h"
-#include "cli/model_export.h"
 #include "cli/model_source.h"
 #include "export/predictor.h"
 #include "sotto/predict.h"

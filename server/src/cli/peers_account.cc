@@ -1,5 +1,3 @@
-#include "cli/peers_account.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -12,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
+#include "cli/commands.h"
 #include "cli/rows.h"
 #include "plans/peer_privacy.h"
 #include "published/peer_noise.h"

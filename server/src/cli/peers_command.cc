@@ -1,8 +1,4 @@
-#include "cli/peers_command.h"
-
-#include "cli/directory_command.h"
-#include "cli/peers_account.h"
-#include "cli/peers_simulate.h"
+#include "cli/commands.h"
 
 namespace sotto::server {
 

@@ -1,5 +1,3 @@
-#include "cli/peers_simulate.h"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
@@ -11,6 +9,7 @@
 
 #include "base/counted.h"
 #include "base/gave_up.h"
+#include "cli/commands.h"
 #include "sim/peer_data.h"
 #include "sim/peer_request.h"
 #include "sotto/model/model_text.h"

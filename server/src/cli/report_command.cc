@@ -1,5 +1,3 @@
-#include "cli/report_command.h"
-
 #include <cctype>
 #include <fmt/format.h>
 #include <fstream>
@@ -11,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "cli/commands.h"
 #include "sotto/posix/files.h"
 #include "store/open_store.h"
 #include "views/output_file.h"

@@ -1,5 +1,3 @@
-#include "cli/serve_command.h"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "base/gave_up.h"
+#include "cli/commands.h"
 #include "cli/job_options.h"
 #include "net/serve_request.h"
 #include "service/results.h"

@@ -1,5 +1,3 @@
-#include "cli/simulate_command.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
@@ -13,6 +11,7 @@
 
 #include "base/counted.h"
 #include "base/gave_up.h"
+#include "cli/commands.h"
 #include "cli/job_options.h"
 #include "sim/noise_decay.h"
 #include "sim/peer_fields.h"

@@ -1,5 +1,3 @@
-#include "cli/store_commands.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -12,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
+#include "cli/commands.h"
 #include "cli/rows.h"
 #include "cli/verify_store.h"
 #include "sotto/posix/signals.h"

@@ -1,5 +1,3 @@
-#include "lab/audit_command.h"
-
 #include <fmt/format.h>
 #include <memory>
 #include <stdexcept>
@@ -12,7 +10,7 @@
 #include "base/counted.h"
 #include "base/gave_up.h"
 #include "cli/job_options.h"
-#include "lab/audit_peers.h"
+#include "lab/commands.h"
 #include "sim/noise_decay.h"
 #include "sim/request_data.h"
 #include "sim/simulation_request.h"

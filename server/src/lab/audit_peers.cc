@@ -1,5 +1,3 @@
-#include "lab/audit_peers.h"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
@@ -11,6 +9,7 @@
 #include "accounting/figures.h"
 #include "audit/peer_audit.h"
 #include "base/counted.h"
+#include "lab/commands.h"
 #include "sotto/peer/peer_options.h"
 #include "sotto/policy/policies.h"
 #include "sotto/posix/run_key.h"

@@ -1,5 +1,3 @@
-#include "lab/certificate_command.h"
-
 #include <chrono>
 #include <fmt/format.h>
 #include <stdexcept>
@@ -9,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "certificate/certificate.h"
+#include "lab/commands.h"
 #include "sotto/certificate.h"
 #include "sotto/posix/terminal.h"
 #include "views/json_output.h"

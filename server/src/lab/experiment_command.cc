@@ -1,5 +1,3 @@
-#include "lab/experiment_command.h"
-
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -23,6 +21,7 @@
 #include "experiment/library.h"
 #include "experiment/result_files.h"
 #include "experiment/runner.h"
+#include "lab/commands.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
 #include "views/output_file.h"

@@ -1,5 +1,3 @@
-#include "lab/inspect_entropy.h"
-
 #include <cmath>
 #include <fmt/format.h>
 #include <memory>
@@ -10,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "certificate/entropy.h"
+#include "lab/commands.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/run_key.h"

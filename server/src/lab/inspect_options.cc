@@ -1,10 +1,9 @@
-#include "lab/inspect_options.h"
-
 #include <fmt/format.h>
 #include <string>
 
 #include "audit/audit_request.h"
 #include "cli/rows.h"
+#include "lab/commands.h"
 #include "spec/options_table.h"
 
 namespace sotto::server {

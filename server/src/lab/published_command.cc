@@ -1,5 +1,3 @@
-#include "lab/published_command.h"
-
 #include <cmath>
 #include <fmt/format.h>
 #include <optional>
@@ -13,6 +11,7 @@
 #include "accounting/figures.h"
 #include "cli/account_answer.h"
 #include "cli/account_options.h"
+#include "lab/commands.h"
 #include "plans/calibration.h"
 #include "published/asymptotic.h"
 #include "published/comparison.h"

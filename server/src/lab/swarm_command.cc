@@ -1,5 +1,3 @@
-#include "lab/swarm_command.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -16,6 +14,7 @@
 #include "base/counted.h"
 #include "base/gave_up.h"
 #include "data/catalog.h"
+#include "lab/commands.h"
 #include "sotto/data/device_share.h"
 #include "sotto/data/partitions.h"
 #include "sotto/key_labels.h"

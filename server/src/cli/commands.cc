@@ -1,0 +1,22 @@
+#include "cli/commands.h"
+
+namespace sotto::server {
+
+posix::Command SottoProgram() {
+  posix::Command sotto;
+  sotto.name = "sotto";
+  sotto.help = "Private federated learning that fits on a microcontroller.";
+  sotto.commands = {SimulateCommand(), KeysCommand(),  ServeCommand(),   StatusCommand(),
+                    JobCommand(),      StoreCommand(), ReportCommand(),  ModelCommand(),
+                    DataCommand(),     PeersCommand(), AccountCommand(), InspectCommand()};
+  sotto.renamed = {{"audit", "sotto-lab audit"},
+                   {"backup", "sotto store backup"},
+                   {"directory", "sotto peers directory"},
+                   {"experiment", "sotto-lab experiment"},
+                   {"pause", "sotto job pause"},
+                   {"resume", "sotto job resume"},
+                   {"swarm", "sotto-lab swarm"}};
+  return sotto;
+}
+
+}  // namespace sotto::server
