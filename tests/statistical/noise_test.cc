@@ -26,7 +26,7 @@ SimulationRequest OneRound(uint64_t seed) {
   options.job.training.learning_rate = 0;
   options.noise_multiplier = 2.0;
   options.seed = seed;
-  options.job.threads = 2;
+  options.job.process.threads = 2;
   return options;
 }
 
@@ -163,7 +163,7 @@ TEST(Seed, RepeatsARunBitForBitUnderAnyNumberOfThreads) {
       options.job.plan.sampling = sampling;
       const auto reference = ModelOf(options);
       for (const int threads : {1, 2, 5}) {
-        options.job.threads = threads;
+        options.job.process.threads = threads;
         EXPECT_EQ(ModelOf(options), reference)
             << mechanism << ", " << privacy::Name(sampling) << ", threads = " << threads;
       }
@@ -183,7 +183,7 @@ TEST(Seed, RepeatsPrivateNoiseToo) {
   options.private_noise_multiplier = 0.4;
   const auto reference = ModelOf(options);
   EXPECT_NE(reference, trusted);
-  options.job.threads = 5;
+  options.job.process.threads = 5;
   EXPECT_EQ(ModelOf(options), reference);
 }
 

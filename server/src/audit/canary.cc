@@ -44,7 +44,7 @@ class Canary {
  public:
   Canary(const JobConfig& config, CanaryView view, const Key& key)
       : config_(config), view_(view), estimator_(MakeEstimator(config.aggregation)) {
-    config_.threads = 1;  // repeats run in parallel, each in one thread
+    config_.process.threads = 1;  // repeats run in parallel, each in one thread
     const bool is_replaced =
         view == CanaryView::kOneUpdate ||
         privacy::PairedAdjacency(config.plan.sampling) == privacy::Adjacency::kReplaceOne;

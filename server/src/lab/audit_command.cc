@@ -96,7 +96,7 @@ EpsilonReport AuditSamplings(const EpsilonAuditRequest& request,
   const Progress progress(views.size() * kSteps, posix::StandardErrorIsTerminal());
   for (const auto& [job, view, what] : views) {
     const size_t before = report.audits.size();
-    options.threads = job.threads;
+    options.threads = job.process.threads;
     const auto tell = [&, what = what](double done) {
       const auto percent = static_cast<size_t>(done * kSteps + 0.5);
       if (!posix::StandardErrorIsTerminal() && percent < kSteps) return;

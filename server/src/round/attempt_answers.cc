@@ -38,7 +38,7 @@ const MemberRule& RuleOf(MemberState state) { return kMemberStates[static_cast<i
 Reply Wait(const JobConfig& config) {
   Reply reply;
   reply.kind = Reply::Kind::kWait;
-  reply.wait_ms = config.poll_interval_ms;
+  reply.wait_ms = config.process.poll_interval_ms;
   return reply;
 }
 
@@ -54,7 +54,7 @@ Reply Busy(const JobConfig& config) {
   Reply reply;
   reply.kind = Reply::Kind::kError;
   reply.code = ErrorCode::kBusy;
-  reply.wait_ms = config.poll_interval_ms;
+  reply.wait_ms = config.process.poll_interval_ms;
   return reply;
 }
 

@@ -214,7 +214,7 @@ void Job::StartAttempt() {
       return;
     }
     budget_.SetFleet(devices_->eligible(), round_, attempts_);
-    if (given_up_ == config_.max_attempts) {
+    if (given_up_ == config_.process.max_attempts) {
       const std::string lacks = DescribeLacks(lacking_before_);
       GiveUp("round " + std::to_string(round_ + 1) + " was given up after " +
              Counted(given_up_, "attempt") + (lacks.empty() ? "" : "; at last " + lacks));

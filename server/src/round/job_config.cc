@@ -272,7 +272,7 @@ void JobConfig::Validate() const {
   Require(plan.devices >= 1 && plan.cohort >= 1 && plan.cohort <= plan.devices && plan.rounds >= 1,
           "a job has devices, a cohort of at least one and at most all of them, and rounds");
   Require(coordinates() <= kMaxParameters, "the model has more parameters than an update can");
-  Require(max_attempts >= 1, "a round has at least one attempt");
+  Require(process.max_attempts >= 1, "a round has at least one attempt");
   RequireBoundFromSteps();
   RequireAdaptable();
   RequireEvaluable();

@@ -30,6 +30,25 @@ const char* Name(GradientClipOf of);  // "batch", "sample"
 
 namespace sotto::server {
 
+// How a process works on a job. Another process may work otherwise on the same job: nothing here is
+// stored with it, and no released model depends on it.
+struct ProcessOptions {
+  int threads = 1;             // for decoding zero updates
+  uint32_t max_attempts = 10;  // at one round in one process; then the job gives up
+
+  // How long a device that has no work waits before it asks again, milliseconds. The same for every
+  // device at every time, so the answer tells neither the draw nor the load. A server adds a random
+  // part that depends on neither.
+  uint32_t poll_interval_ms = 1000;
+  // The work of a release does not depend on the number of reports: as many zero updates are
+  // computed as the plan has reports, and the sum takes those that are missing. For a server, whose
+  // load devices can feel.
+  bool constant_work = false;
+  // A release also computes UpdateFigures. The same work whoever reports.
+  bool observes_updates = false;
+};
+
+// What a job is, and how this process works on it.
 struct JobConfig {
   const ModelInfo* model = nullptr;
 
@@ -75,20 +94,9 @@ struct JobConfig {
   // privacy cost: see GiveAttemptUp() in job.cc. At most plan.devices; 0 for Poisson sampling with
   // noise.
   uint32_t min_devices = 1;
-  uint32_t max_attempts = 10;  // at one round in one process; then the job gives up
-  int threads = 1;             // for decoding zero updates
   bool seeded = false;  // randomness derives from a known number: NOT private; for the ledger
 
-  // How long a device that has no work waits before it asks again, milliseconds. The same for every
-  // device at every time, so the answer tells neither the draw nor the load. A server adds a random
-  // part that depends on neither.
-  uint32_t poll_interval_ms = 1000;
-  // The work of a release does not depend on the number of reports: as many zero updates are
-  // computed as the plan has reports, and the sum takes those that are missing. For a server, whose
-  // load devices can feel.
-  bool constant_work = false;
-  // A release also computes UpdateFigures. The same work whoever reports.
-  bool observes_updates = false;
+  ProcessOptions process;
 
   // The learning rate of every round and step. Its K is training.local_steps.
   privacy::LearningRate LearningRates() const {

@@ -26,10 +26,11 @@ uint32_t TopUp(const JobConfig& config, const UpdateCodec& codec, uint32_t repor
   if (!config.codec->noise) return 0;
   const auto planned = static_cast<uint32_t>(config.plan.planned_reports);
   const uint32_t missing = planned - reported;
-  Accumulator unused(config.constant_work ? sum.size() : 0);
-  ParallelFor(config.threads, config.constant_work ? planned : missing, [&](size_t i, int) {
-    codec.AddZeroUpdate(server_key, static_cast<uint32_t>(i), i < missing ? sum : unused);
-  });
+  Accumulator unused(config.process.constant_work ? sum.size() : 0);
+  ParallelFor(
+      config.process.threads, config.process.constant_work ? planned : missing, [&](size_t i, int) {
+        codec.AddZeroUpdate(server_key, static_cast<uint32_t>(i), i < missing ? sum : unused);
+      });
   return missing;
 }
 
@@ -102,7 +103,7 @@ ReleaseResult MakeRelease(const JobConfig& config, const privacy::Plan& plan, co
                           MeanNoiseSigma(config, task, cohort),
                           {tensors.data(), tensors.size()}};
   const std::vector<float> update = estimator.Estimate(noisy);
-  if (config.observes_updates) {
+  if (config.process.observes_updates) {
     release.figures =
         FiguresOf(noisy, {update.data(), update.size()}, config.aggregation.smoothing_order);
   }

@@ -84,7 +84,7 @@ void ServedEvaluations::OnRelease(Server& server, const Job& job, uint32_t round
   work.run = [this, piece, round](const std::atomic<bool>& must_stop) {
     piece->evaluation = EvaluateUnlessStopped(
         *config_.model, {piece->parameters.data(), piece->parameters.size()}, *test_,
-        std::max(1, config_.threads - 1), [&] { return must_stop.load(); });
+        std::max(1, config_.process.threads - 1), [&] { return must_stop.load(); });
     if (piece->evaluation) store_.CommitEvaluation(round, test_->name(), *piece->evaluation);
   };
   work.then = [this, piece, round] {
@@ -105,7 +105,7 @@ void ServedEvaluations::OnEnd(const Job& job) {
   if (!test_ || IsLastDone(job)) return;
   const uint32_t round = job.round() - 1;
   const Evaluation evaluation =
-      Evaluate(*config_.model, job.parameters(), *test_, std::max(1, config_.threads));
+      Evaluate(*config_.model, job.parameters(), *test_, std::max(1, config_.process.threads));
   store_.CommitEvaluation(round, test_->name(), evaluation);
   Keep(round, evaluation);
 }
@@ -129,7 +129,7 @@ void ServedEvaluations::AddTo(const Job& job, nlohmann::ordered_json* operators)
   const std::vector<float> average = job.Average();
   if (!test_ || average.empty()) return;
   const Evaluation evaluation = Evaluate(*config_.model, {average.data(), average.size()}, *test_,
-                                         std::max(1, config_.threads));
+                                         std::max(1, config_.process.threads));
   (*operators)["average_evaluation"] = EvaluationToJson(evaluation, test_->info());
 }
 

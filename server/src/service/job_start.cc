@@ -72,8 +72,8 @@ JobConfig ServedConfig(const ServeRequest& o, uint32_t devices, const History& h
     if (config.codec->noise) config.spent_before = SpentBefore(history, resumed);
   }
   config.seeded = o.seed.has_value();
-  config.poll_interval_ms = static_cast<uint32_t>(PollInterval(o) * 1000);
-  config.constant_work = !config.close_early();
+  config.process.poll_interval_ms = static_cast<uint32_t>(PollInterval(o) * 1000);
+  config.process.constant_work = !config.close_early();
   return config;
 }
 

@@ -85,7 +85,7 @@ JobConfig ServeSession::MakeConfig() {
   if (begins) store_->AllowNewJob();
   if (request_.keep_models) store_->KeepModels(*request_.keep_models);
   JobConfig config = ServedConfig(request_, eligible, history_, resumed_);
-  config.observes_updates = !request_.http.empty() || !request_.metrics.empty();
+  config.process.observes_updates = !request_.http.empty() || !request_.metrics.empty();
   return config;
 }
 

@@ -34,7 +34,7 @@ SimulationRequest DryRun(const SimulationRequest& request) {
   dry.learning_rate_decay = request.learning_rate_decay;
   dry.clip_from_steps = request.clip_from_steps;
   dry.job.aggregation = request.job.aggregation;
-  dry.job.threads = request.job.threads;
+  dry.job.process.threads = request.job.process.threads;
   dry.job.plan.sampling = request.job.plan.sampling;
   dry.job.plan.cohort = request.job.plan.cohort;
   dry.job.plan.rounds = request.job.plan.rounds;

@@ -44,8 +44,8 @@ PeersConfig Settings(const PeersRequest& r, const TrainTest& data) {
           : static_cast<uint32_t>(std::max<size_t>(1, data.train->size() / r.peers));
   config.run_key = posix::RunKey(r.seed);
   config.is_seeded = r.seed.has_value();
-  config.threads = r.job.threads != 0
-                       ? r.job.threads
+  config.threads = r.job.process.threads != 0
+                       ? r.job.process.threads
                        : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   return config;
 }

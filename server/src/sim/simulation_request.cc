@@ -218,7 +218,7 @@ SimulationConfig MakeSimulation(const SimulationRequest& request) {
         "and the noise would still be paid for; leave --held-out out, or name a share above 0");
   }
   config.seed = request.seed;
-  config.threads = config.job.threads;
+  config.threads = config.job.process.threads;
   config.evaluate_every = request.evaluate_every;
   config.fleet_text = FleetText(request);
   AskForSpectra(request, &config);

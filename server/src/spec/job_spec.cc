@@ -160,7 +160,7 @@ Fields ServerStep() {
           .In(Group::kRounds)
           .Within({0, 4096})
           .Stands(
-              Learns::kNothing, [](auto& job) -> auto& { return job.threads; })
+              Learns::kNothing, [](auto& job) -> auto& { return job.process.threads; })
           .Resumed(Resume::kFree),
   };
 }
@@ -181,7 +181,7 @@ JobRequest::JobRequest() {
   job.model = FindModel("softmax-784-10");
   job.plan.cohort = 50;
   job.plan.rounds = 30;
-  job.threads = 0;
+  job.process.threads = 0;
 }
 
 const std::vector<JobField>& JobFields() {

@@ -251,7 +251,7 @@ JobConfig MakeJob(const JobRequest& r, uint32_t devices,
   job.clip_schedule.reset();
   if (r.adaptive_clip) job.clip_schedule = r.clip_schedule;
   job.min_devices = r.min_devices.value_or(is_poisson && job.codec->noise ? 0 : 1);
-  job.threads = Threads(r.job.threads);
+  job.process.threads = Threads(r.job.process.threads);
   job.Validate();
   return job;
 }

@@ -133,7 +133,7 @@ TEST(Audit, FindsNothingWrongAndSeesTheNoiseMultiplierThatIsClaimed) {
 
 TEST(Audit, FindsNothingWrongWithConstantWork) {
   JobConfig config = AuditedConfig();
-  config.constant_work = true;
+  config.process.constant_work = true;
   EXPECT_EQ(FaultsOf(config), std::vector<std::string>());
   EXPECT_EQ(FaultsWith<PassingCodec>(), std::vector<std::string>());
 }

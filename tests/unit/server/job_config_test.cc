@@ -26,7 +26,7 @@ TEST(JobConfig, RefusesWhatCannotBe) {
   refuses([](JobConfig& c) { c.aggregation.server_learning_rate = -1; });
   refuses([](JobConfig& c) { c.aggregation.smoothing = NAN; });
   refuses([](JobConfig& c) { c.min_devices = kSmallDevices + 1; });
-  refuses([](JobConfig& c) { c.max_attempts = 0; });
+  refuses([](JobConfig& c) { c.process.max_attempts = 0; });
   refuses([](JobConfig& c) { c.plan.noise_sigma = 0.1; });  // not a float32 value
   refuses([](JobConfig& c) { c.plan.dimension = 7; });
   refuses([](JobConfig& c) { c.plan.delta = 0; });

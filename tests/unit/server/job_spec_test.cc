@@ -407,7 +407,7 @@ TEST(JobSpec, TheSpecificationNamesEveryOption) {
   EXPECT_EQ(json["learning_rate_decay"], 0.99);
   EXPECT_EQ(json["delta"], job.plan.delta);
   EXPECT_EQ(json["epsilon_budget"], 6.0);
-  EXPECT_EQ(json["threads"], job.threads);
+  EXPECT_EQ(json["threads"], job.process.threads);
   EXPECT_TRUE(json["noise_multiplier"].is_null());
 }
 

@@ -204,7 +204,7 @@ TEST(Job, ADeviceOfAnotherModelIsNotHeardOf) {
 
 TEST(Job, GivesUpAfterTheLastAttempt) {
   JobConfig config = SmallConfig();
-  config.max_attempts = 2;
+  config.process.max_attempts = 2;
   SmallJob small(config);
   ASSERT_TRUE(small.job.OpenRound());
   EXPECT_FALSE(small.job.CloseRound().released);
@@ -238,7 +238,7 @@ TEST(Job, APoissonDrawAboveTheCapIsDrawnAgain) {
   config.plan.sampling = privacy::Sampling::kPoisson;
   config.plan.planned_reports = 4;
   config.plan.rounds = 20;
-  config.max_attempts = 50;
+  config.process.max_attempts = 50;
   config.min_devices = 0;
   SmallJob small(config);
   bool drawn_again = false;

@@ -82,7 +82,7 @@ TEST(JobViews, ADeviceThatIsGoneCountsForOneMoreAttemptDrawnOrNot) {
 // Before, within, after: drawn, not drawn, reported, late. One interval, which the operator sets.
 TEST(JobViews, EveryDeviceIsToldToWaitEquallyLongAtEveryTime) {
   JobConfig config = SmallConfig();
-  config.poll_interval_ms = 1234;
+  config.process.poll_interval_ms = 1234;
   SmallJob small(config);
   std::set<uint32_t> waits;
   const auto ask_all = [&] {
@@ -137,7 +137,7 @@ TEST(JobViews, UnderConstantWorkAReleaseComputesAsMuchWhoeverReportedAndIsTheSam
     for (const bool constant : {false, true}) {
       JobConfig config = SmallConfig();
       config.codec = &codec;
-      config.constant_work = constant;
+      config.process.constant_work = constant;
       config.min_devices = 0;
       SmallJob small(config);
       ASSERT_TRUE(small.job.OpenRound());

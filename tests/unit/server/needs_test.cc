@@ -148,7 +148,7 @@ TEST(Needs, AFleetOfBothKindsReleasesAndOnlyThoseWithMomentumTrain) {
 // Nothing is released or charged for a fleet none of which can train.
 TEST(Needs, IfAllDevicesLackItTheAttemptIsGivenUpAndTheJobSaysWhy) {
   JobConfig config = WithMomentum();
-  config.max_attempts = 2;
+  config.process.max_attempts = 2;
   OpenJob open(config);
   for (int attempt = 0; attempt < 2; ++attempt) {
     for (uint32_t device = 0; device < kSmallDevices; ++device) {

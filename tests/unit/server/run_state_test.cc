@@ -91,12 +91,12 @@ TEST(RunState, AServerOptimiserAndAnAverageGoOnToTheByteOnAnyNumberOfThreads) {
     request.job.aggregation.smoothing = 0.5;
     request.smoothing_axes = 2;
     request.job.aggregation.smoothing_image = "28x28";
-    request.job.threads = 1;
+    request.job.process.threads = 1;
     const SimulationConfig config = MakeSimulation(request);
     const SimulationResult whole = Simulated(config);
     ASSERT_EQ(whole.average.size(), whole.parameters.size());
     EXPECT_NE(whole.average, whole.parameters);
-    request.job.threads = 2;
+    request.job.process.threads = 2;
     SimulationConfig rest = MakeSimulation(request);
     for (int round = 0; round < 3; ++round) {
       const SimulationResult part = Simulated(StoppedBefore(config, round));
@@ -195,7 +195,7 @@ TEST(RunState, AnotherSimulationsStateIsRefusedByTheFieldThatDiffers) {
             std::string::npos);
   EXPECT_NE(refusal([](SimulationRequest& r) { r.job.plan.rounds = 6; }).find("and now it is"),
             std::string::npos);
-  EXPECT_EQ(refusal([](SimulationRequest& r) { r.job.threads = 2; }), "");
+  EXPECT_EQ(refusal([](SimulationRequest& r) { r.job.process.threads = 2; }), "");
   EXPECT_EQ(refusal([](SimulationRequest& r) { r.evaluate_every = 2; }), "");
 }
 

@@ -444,8 +444,8 @@ TEST_F(SqliteStoreTest, HowAProcessWorksMayChangeFromOneToTheNext) {
   SqliteStore store(path_, kCreate);
   JobConfig config = SmallConfig();
   store.BeginJob(RecordOf(config));
-  config.threads = 7;
-  config.max_attempts = 3;
+  config.process.threads = 7;
+  config.process.max_attempts = 3;
   store.BeginJob(RecordOf(config));
 }
 
