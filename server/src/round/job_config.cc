@@ -268,7 +268,7 @@ void JobConfig::Validate() const {
       !codec->noise || plan.sampling != privacy::Sampling::kPoisson || min_devices == 0,
       "Poisson sampling releases every round: the least number of devices that check in must be 0");
   Require(epsilon_budget > 0, "the privacy budget is positive");
-  Require(threads >= 1, "at least one thread is needed");
+  Require(process.threads >= 1, "at least one thread is needed");
   Require(plan.devices >= 1 && plan.cohort >= 1 && plan.cohort <= plan.devices && plan.rounds >= 1,
           "a job has devices, a cohort of at least one and at most all of them, and rounds");
   Require(coordinates() <= kMaxParameters, "the model has more parameters than an update can");
