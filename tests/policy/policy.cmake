@@ -37,7 +37,8 @@ sotto_policy(page_commands page_commands.sh ${PROJECT_SOURCE_DIR}
              ${sotto_policy_work}/page_commands $<TARGET_FILE:sotto_cli> $<TARGET_FILE:sotto_lab>
              $<TARGET_FILE:sotto_client> $<TARGET_FILE:sotto_shard>)
 # Trains and serves: minutes on a loaded machine.
-set_tests_properties(policy.page_commands PROPERTIES TIMEOUT 900)
+set_tests_properties(policy.page_commands PROPERTIES TIMEOUT 900 COST 100)
+set_tests_properties(policy.standard_headers PROPERTIES COST 30)
 sotto_policy(page_paths page_paths.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/page_paths)
 sotto_policy(porting_project porting_project.sh ${PROJECT_SOURCE_DIR}
              ${sotto_policy_work}/porting_project)
