@@ -119,10 +119,10 @@ class CommandFor {
 
   template <class Row, class At>
   void Add(const Row& row, At at) {
-    auto set = [request = request_, give = row.set, name = row.name, at](const Value& value) {
+    auto set = [request = request_, row, at](const Value& value) {
       auto& target = std::invoke(at, *request);
-      give(target, value);
-      if constexpr (RemembersNames<typename Row::Request>::value) target.given.insert(name);
+      row.set(target, value);
+      if constexpr (RemembersNames<typename Row::Request>::value) target.given.insert(row.name);
     };
     command_.options.push_back({row, row.get(std::invoke(at, *request_)), std::move(set)});
   }
