@@ -45,7 +45,7 @@ target_compile_definitions(live_test PRIVATE
 if(NOT SOTTO_SANITIZE)
   add_test(NAME e2e.page
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/page.sh ${PROJECT_SOURCE_DIR}
-                   ${CMAKE_CURRENT_BINARY_DIR}/e2e/page $<TARGET_FILE:sotto_cli>)
+                   ${CMAKE_CURRENT_BINARY_DIR}/e2e/page $<TARGET_FILE:sotto_cli> $<TARGET_FILE:sotto_lab>)
   set_tests_properties(e2e.page PROPERTIES LABELS "e2e;live" TIMEOUT 900 SKIP_RETURN_CODE 77 COST 100)
   add_test(NAME e2e.client_readme
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/client_readme.sh ${PROJECT_SOURCE_DIR}

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# page.sh SOURCE_DIR WORK_DIR SOTTO
+# page.sh SOURCE_DIR WORK_DIR SOTTO SOTTO_LAB
 # The operator's page of real servers in a real browser, reports of their stores, and the metrics as
 # promtool reads them: a live job of a thousand rounds, a job that gave up, a store without jobs, other
 # sites. Skipped, 77, where Chromium with Selenium is missing. The metrics are checked if promtool is
 # there: build/cache/promtool, or on the path.
 set -euo pipefail
-source_dir="$1" work="$2" sotto="$3"
+source_dir="$1" work="$2" sotto="$3" lab="$4"
 checks=(/usr/bin/python3 -B "${source_dir}/tests/page/page_checks.py")
 status=0
 "${checks[@]}" about:blank login || status=$?
@@ -52,7 +52,7 @@ look() { "${checks[@]}" "${url}" --token "${token}" "$@" || fail "the page of $*
 # A job that lasts as long as somebody looks.
 serve live.log --cohort 2 --rounds 100000 --noise-multiplier 50 --delta 0.1 --close-early --test synthetic \
   --evaluate-every 50
-"${sotto}" swarm --store fleet.db --server "127.0.0.1:${port}" > swarm.log 2>&1 &
+"${lab}" swarm --store fleet.db --server "127.0.0.1:${port}" > swarm.log 2>&1 &
 swarm=$!
 look live
 look
