@@ -203,7 +203,7 @@ void ExpectConfigsRefused(const std::string& program, const std::string& option,
 }
 
 TEST(StrictOptions, AConfigurationMeansOneThing) {
-  ExpectConfigsRefused(SOTTO_PROGRAM " simulate", "rounds", "insecure-seed");
+  ExpectConfigsRefused(SOTTO_PROGRAM " simulate", "rounds", "adaptive-clip");
   ExpectConfigsRefused(SOTTO_PROGRAM " serve", "rounds", "insecure-seed");
   ExpectConfigsRefused(SOTTO_CLIENT_PROGRAM, "seed", "verbose");
 }
@@ -219,6 +219,16 @@ TEST(StrictOptions, AConfigurationIsToml) {
         RunCommand(fmt::format("{} simulate --config {} --help 2>&1", SOTTO_PROGRAM, file));
     EXPECT_EQ(run.exit_code, 0) << text << run.output;
   }
+  unlink(file.c_str());
+}
+
+TEST(StrictOptions, AnArrayGivesAnOptionThatTakesSeveralValuesItsValues) {
+  const std::string file = TestFile("several.toml");
+  WriteFile(file, "only = [\"smoothing=2\",\n        \"noise=1\"]\n");
+  const Outcome run = RunCommand(SOTTO_LAB_PROGRAM " experiment --config " + file + " list 2>&1");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  WriteFile(file, "seeds = [1,\n 2]\n");
+  ExpectRefused(SOTTO_LAB_PROGRAM " experiment --config " + file + " list", "seeds has an array");
   unlink(file.c_str());
 }
 

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kDecimals = 4;  // of an epsilon
 
-// A plan, and the training of Noisy-FedAvg; its other settings are those of the plan.
+// A plan, and what only the training of Noisy-FedAvg has; its other settings are the plan's.
 struct PublishedOptions : AccountOptions {
   std::optional<int64_t> devices;  // m
   std::optional<double> smoothness;

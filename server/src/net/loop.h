@@ -220,7 +220,7 @@ class Server::Loop {
   HelloTokens tokens_;
   Admission admission_;
   RequestPace pace_;
-  std::array<char, 32768> read_buffer_{};    // of whoever is being read
+  std::array<char, 32768> read_buffer_{};    // of the connection that is being read
   uint64_t read_ns_ = 0;                     // what devices' bytes have cost in this turn
   std::unordered_map<Id, Client*> clients_;  // all that are not freed
   std::set<Client*> sessions_;               // clients with a session that are not closing

@@ -44,7 +44,7 @@ struct ProcessOptions {
   // computed as the plan has reports, and the sum takes those that are missing. For a server, whose
   // load devices can feel.
   bool constant_work = false;
-  // A release also computes UpdateFigures. The same work whoever reports.
+  // A release also computes UpdateFigures. The work does not depend on who reports.
   bool observes_updates = false;
 };
 

@@ -185,7 +185,7 @@ class Reader {
     std::vector<CLI::ConfigItem> from_config(std::istream&) const override {
       const std::string path = reader_.app_.get_config_ptr()->results().back();
       try {
-        return reader_.Resolve(ParseToml(ReadSettingsFile(path)));
+        return reader_.Resolve(ParseToml(ReadSettingsFile(path), TomlArrays::kTaken));
       } catch (const std::invalid_argument& error) {
         throw CLI::ConfigError(fmt::format("--config: {}: {}", path, error.what()));
       }
@@ -352,6 +352,9 @@ class Reader {
     std::map<const CLI::Option*, std::string> set;
     for (Setting& setting : settings) {
       const std::string name = FullName(setting);
+      if (setting.kind == Setting::Kind::kEntry) {
+        Refuse(setting, "[[...]]: arrays of sections have no meaning here");
+      }
       if (setting.section.empty()) {
         for (const CLI::App* app : Called()) {
           if (app != &app_) setting.section.push_back(app->get_name());
@@ -360,6 +363,7 @@ class Reader {
       const CLI::Option& option = Find(setting, name);
       const auto [other, is_new] = set.emplace(&option, name);
       if (!is_new) Refuse(setting, fmt::format("{} and {} are one option", other->second, name));
+      std::vector<std::string> inputs = Inputs(setting, name, option);
       const bool is_flag = option.get_expected_min() == 0;
       if (is_flag && setting.value != "true" && setting.value != "false") {
         Refuse(setting, fmt::format("{} is {}; expected true or false", name, setting.value));
@@ -367,7 +371,7 @@ class Reader {
       result.emplace_back();
       result.back().parents = std::move(setting.section);
       result.back().name = std::move(setting.key);
-      result.back().inputs = Inputs(setting, name, option);
+      result.back().inputs = std::move(inputs);
     }
     return result;
   }
@@ -403,7 +407,7 @@ class Reader {
         setting.kind == Setting::Kind::kArray || setting.kind == Setting::Kind::kTexts;
     if (!is_array) return {setting.value};
     if (option.get_items_expected_max() > 1 && !setting.items.empty()) return setting.items;
-    Refuse(setting, fmt::format("{} takes one value, not an array", name));
+    Refuse(setting, fmt::format("{} has an array where one value is expected", name));
   }
 
   [[noreturn]] static void Refuse(const Setting& setting, const std::string& why) {
