@@ -2,8 +2,7 @@
 //
 // The configuration has only the functions that sotto::sdk and sotto::tls call. Mbed TLS uses no
 // heap, files, sockets, clock or random generator of its own.
-#ifndef SOTTO_EXAMPLES_MBEDTLS_CONFIG_H_
-#define SOTTO_EXAMPLES_MBEDTLS_CONFIG_H_
+#pragma once
 
 // Memory comes from a static pool, see tls_pool.h, and never from libc.
 #define MBEDTLS_PLATFORM_C
@@ -67,5 +66,3 @@
 #if !__has_include(<mbedtls/build_info.h>)
 #include <mbedtls/check_config.h>
 #endif
-
-#endif  // SOTTO_EXAMPLES_MBEDTLS_CONFIG_H_

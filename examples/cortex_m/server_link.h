@@ -6,8 +6,7 @@
 // session up when no byte arrives for kSilenceMs, pauses, and begins another session. The pause
 // doubles with each try and has a random part, so that a fleet does not reconnect all at once. One
 // thread at a time.
-#ifndef SOTTO_EXAMPLES_SERVER_LINK_H_
-#define SOTTO_EXAMPLES_SERVER_LINK_H_
+#pragma once
 
 #include "sotto/secure_link.h"
 
@@ -73,5 +72,3 @@ class ServerLink {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_EXAMPLES_SERVER_LINK_H_

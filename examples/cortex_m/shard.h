@@ -1,7 +1,6 @@
 // The samples of this device, in flash: a file that the program sotto-shard wrote. Constant data.
 // Part of examples/cortex_m.
-#ifndef SOTTO_EXAMPLES_SHARD_H_
-#define SOTTO_EXAMPLES_SHARD_H_
+#pragma once
 
 #include "sotto/sample_source.h"
 
@@ -11,5 +10,3 @@ namespace sotto {
 SampleSource FlashSamples(uint32_t inputs);
 
 }  // namespace sotto
-
-#endif  // SOTTO_EXAMPLES_SHARD_H_

@@ -1,7 +1,6 @@
 // The memory of Mbed TLS: a static pool, so that the firmware has no heap. One thread. Part of
 // examples/cortex_m.
-#ifndef SOTTO_EXAMPLES_TLS_POOL_H_
-#define SOTTO_EXAMPLES_TLS_POOL_H_
+#pragma once
 
 #include <cstdint>
 
@@ -16,5 +15,3 @@ uint32_t TlsPoolSize();
 uint32_t TlsPoolUsed();
 
 }  // namespace sotto
-
-#endif  // SOTTO_EXAMPLES_TLS_POOL_H_

@@ -1,6 +1,5 @@
 // The cells of a batch of coordinates, for tests on any CPU.
-#ifndef SOTTO_TESTS_DEVICE_CELLS_H_
-#define SOTTO_TESTS_DEVICE_CELLS_H_
+#pragma once
 
 #include "sotto/dither.h"
 
@@ -20,5 +19,3 @@ inline Status GenerateCells(const Dither& dither, uint32_t first, Span<DitherCel
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_DEVICE_CELLS_H_

@@ -1,6 +1,5 @@
 // A line of text in a fixed buffer, for programs without stdio. What does not fit is cut off.
-#ifndef SOTTO_TESTS_DEVICE_LINE_H_
-#define SOTTO_TESTS_DEVICE_LINE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -57,5 +56,3 @@ class Line {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_DEVICE_LINE_H_

@@ -1,6 +1,5 @@
 // Connections of an attacker to a server: plain sockets from an address of the attacker's choice.
-#ifndef SOTTO_TESTS_E2E_ATTACK_H_
-#define SOTTO_TESTS_E2E_ATTACK_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -49,5 +48,3 @@ const std::vector<uint8_t>& ClientHelloRecord();
 Status TryHandshake(const std::string& source, uint16_t port, const posix::DeviceKey& key);
 
 }  // namespace sotto::live
-
-#endif  // SOTTO_TESTS_E2E_ATTACK_H_

@@ -1,6 +1,5 @@
 // A server for tests that answers connections as a test wants, before TLS or inside it.
-#ifndef SOTTO_TESTS_E2E_FAKE_SERVER_H_
-#define SOTTO_TESTS_E2E_FAKE_SERVER_H_
+#pragma once
 
 #include <arpa/inet.h>
 #include <atomic>
@@ -122,5 +121,3 @@ inline bool AnswerInTls(int socket, const posix::DeviceKey& key,
 }
 
 }  // namespace sotto::live
-
-#endif  // SOTTO_TESTS_E2E_FAKE_SERVER_H_

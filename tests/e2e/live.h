@@ -3,8 +3,7 @@
 //
 // A Site is a temporary folder with a store, key files and a small data set. It starts servers and
 // clients and ends those that still run. Its destructor checks that no log holds a device's secret.
-#ifndef SOTTO_TESTS_E2E_LIVE_H_
-#define SOTTO_TESTS_E2E_LIVE_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -160,5 +159,3 @@ bool RoundCompletes(const Site& site, const Server& server);
 bool AllowOpenFiles(size_t files);
 
 }  // namespace sotto::live
-
-#endif  // SOTTO_TESTS_E2E_LIVE_H_

@@ -1,8 +1,7 @@
 // Runs the commands `sotto` and `sotto-lab` as a user does and checks their output, files and
 // refusals. For programs that are compiled with SOTTO_PROGRAM, the path of `sotto`; and with
 // SOTTO_LAB_PROGRAM, if they run `sotto-lab`.
-#ifndef SOTTO_TESTS_E2E_PROGRAM_H_
-#define SOTTO_TESTS_E2E_PROGRAM_H_
+#pragma once
 
 #include <cstdio>
 #include <fstream>
@@ -97,5 +96,3 @@ inline void WriteFile(const std::string& path, const std::string& content) {
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_E2E_PROGRAM_H_

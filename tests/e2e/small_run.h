@@ -1,6 +1,5 @@
 // A small simulation by the command `sotto`, for tests of what it writes.
-#ifndef SOTTO_TESTS_E2E_SMALL_RUN_H_
-#define SOTTO_TESTS_E2E_SMALL_RUN_H_
+#pragma once
 
 #include <gtest/gtest.h>
 #include <string>
@@ -25,5 +24,3 @@ inline Json SmallRun(const std::string& arguments) {
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_E2E_SMALL_RUN_H_

@@ -3,8 +3,7 @@
 // A target is LLVMFuzzerTestOneInput() of libFuzzer: any bytes at all, again and again. It fails by
 // crashing: through a sanitizer, through a failed Require(), or through an exception that nobody
 // expects. The layout of an input is the target's own; make_seeds.cc writes the same layouts.
-#ifndef SOTTO_TESTS_FUZZ_INPUT_H_
-#define SOTTO_TESTS_FUZZ_INPUT_H_
+#pragma once
 
 #include <cstdint>
 #include <cstdio>
@@ -59,5 +58,3 @@ class Input {
 };
 
 }  // namespace sotto::fuzz
-
-#endif  // SOTTO_TESTS_FUZZ_INPUT_H_

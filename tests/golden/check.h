@@ -3,8 +3,7 @@
 // Edge cases are listed one by one, so that a difference is named; whole ranges are compared by
 // their SHA-256. `golden --print` on the host computes the values anew (regenerate.sh); `golden`
 // compares, on the host, under QEMU or on a board: no heap, no files.
-#ifndef SOTTO_TESTS_GOLDEN_CHECK_H_
-#define SOTTO_TESTS_GOLDEN_CHECK_H_
+#pragma once
 
 #include "sotto/dither.h"
 
@@ -62,5 +61,3 @@ Span<const DigestItem> NetDigestItems();  // net_digests.cc
 bool Check(void (*print)(const char* text));
 
 }  // namespace sotto::golden
-
-#endif  // SOTTO_TESTS_GOLDEN_CHECK_H_

@@ -1,7 +1,6 @@
 // The results that are compared by digest. Each function hashes integers as u32le, floats as their
 // bits.
-#ifndef SOTTO_TESTS_GOLDEN_DIGESTS_H_
-#define SOTTO_TESTS_GOLDEN_DIGESTS_H_
+#pragma once
 
 #include "sotto/crypto.h"
 #include "sotto/span.h"
@@ -37,5 +36,3 @@ Status PeersAccumulate(Digest digest);  // with clipped errors
 Status PeersDevice(Digest digest);      // unit device
 
 }  // namespace sotto::golden
-
-#endif  // SOTTO_TESTS_GOLDEN_DIGESTS_H_

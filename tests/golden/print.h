@@ -1,6 +1,5 @@
 // Chooses the edge cases and writes golden_values.inc. Host only.
-#ifndef SOTTO_TESTS_GOLDEN_PRINT_H_
-#define SOTTO_TESTS_GOLDEN_PRINT_H_
+#pragma once
 
 namespace sotto::golden {
 
@@ -9,5 +8,3 @@ namespace sotto::golden {
 bool Print();
 
 }  // namespace sotto::golden
-
-#endif  // SOTTO_TESTS_GOLDEN_PRINT_H_

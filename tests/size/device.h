@@ -1,7 +1,6 @@
 // A device with softmax-784-10 and without TLS, to be measured: client, training, encoder and
 // messages. A modem or a gateway would encrypt its messages. table.sh builds and runs it.
-#ifndef SOTTO_TESTS_SIZE_DEVICE_H_
-#define SOTTO_TESTS_SIZE_DEVICE_H_
+#pragma once
 
 #include "sotto/wire.h"
 
@@ -21,5 +20,3 @@ bool Exchange(const Request& request, MutableByteSpan frames, Reply* reply);
 void SleepMs(uint32_t ms);
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_SIZE_DEVICE_H_

@@ -1,7 +1,6 @@
 // Comma-separated test vectors: rows of fields; lines that start with # and the first other line,
 // the header, are skipped.
-#ifndef SOTTO_TESTS_CSV_H_
-#define SOTTO_TESTS_CSV_H_
+#pragma once
 
 #include <fstream>
 #include <gtest/gtest.h>
@@ -32,5 +31,3 @@ inline std::vector<std::vector<std::string>> ReadCsv(const std::string& name) {
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_CSV_H_

@@ -1,6 +1,5 @@
 // Files of samples for tests, and what a reader says of them.
-#ifndef SOTTO_TESTS_UNIT_DATA_FILES_H_
-#define SOTTO_TESTS_UNIT_DATA_FILES_H_
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -90,5 +89,3 @@ std::string Npy(const std::string& descr, const std::string& shape, const std::v
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_UNIT_DATA_FILES_H_

@@ -1,6 +1,5 @@
 // A client for tests of HTTP: requests of HTTP/1.0, so that answers come as they are.
-#ifndef SOTTO_TESTS_UNIT_HTTP_CLIENT_H_
-#define SOTTO_TESTS_UNIT_HTTP_CLIENT_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -85,5 +84,3 @@ inline HttpAnswer Get(const std::string& host, uint16_t port, const std::string&
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_UNIT_HTTP_CLIENT_H_

@@ -1,6 +1,5 @@
 // The stored bytes and labels of a whole data set.
-#ifndef SOTTO_TESTS_UNIT_STORED_BYTES_H_
-#define SOTTO_TESTS_UNIT_STORED_BYTES_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -25,5 +24,3 @@ inline std::vector<uint32_t> LabelsOf(const Dataset& data) {
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_UNIT_STORED_BYTES_H_

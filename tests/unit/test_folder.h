@@ -1,6 +1,5 @@
 // A folder for the files of one test: tests run side by side, also those of two clones.
-#ifndef SOTTO_TESTS_UNIT_TEST_FOLDER_H_
-#define SOTTO_TESTS_UNIT_TEST_FOLDER_H_
+#pragma once
 
 #include <cstdlib>
 #include <filesystem>
@@ -33,5 +32,3 @@ inline std::string TestFile(const std::string& name) {
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_UNIT_TEST_FOLDER_H_

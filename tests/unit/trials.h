@@ -4,8 +4,7 @@
 // to thirty times slower, an eleventh of them: the build for this machine finds a wrong result
 // among all of them; what only a sanitizer or another CPU finds (a bad access, an overflow, other
 // bytes) shows in few trials as in many, and golden values are compared in full everywhere.
-#ifndef SOTTO_TESTS_UNIT_TRIALS_H_
-#define SOTTO_TESTS_UNIT_TRIALS_H_
+#pragma once
 
 namespace sotto {
 
@@ -26,5 +25,3 @@ constexpr Integer Trials(Integer all) {
 constexpr bool IsTried(int number) { return number % kEveryTrial == 0; }
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_UNIT_TRIALS_H_

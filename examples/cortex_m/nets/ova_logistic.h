@@ -1,7 +1,6 @@
 // Ten logistic regressions on 50 features, one-vs-all, and samples of sotto-shard: a convex
 // net, for firmware of nodes without a server. Part of examples/cortex_m. See softmax.h.
-#ifndef SOTTO_EXAMPLES_NETS_OVA_LOGISTIC_H_
-#define SOTTO_EXAMPLES_NETS_OVA_LOGISTIC_H_
+#pragma once
 
 #include "shard.h"
 #include "sotto/models.h"
@@ -15,5 +14,3 @@ constexpr uint32_t kMaxBatchSize = 50;
 inline SampleSource DeviceSamples() { return FlashSamples(Net::kInputs); }
 
 }  // namespace sotto
-
-#endif  // SOTTO_EXAMPLES_NETS_OVA_LOGISTIC_H_

@@ -1,7 +1,6 @@
 // A convolutional net of 9,098 parameters on the images of sotto-shard, for a board with 192 kB of
 // RAM. Part of examples/cortex_m; nets/softmax.h says what such a header gives.
-#ifndef SOTTO_EXAMPLES_NETS_SMALL_CNN_H_
-#define SOTTO_EXAMPLES_NETS_SMALL_CNN_H_
+#pragma once
 
 #include "shard.h"
 #include "sotto/models.h"
@@ -15,5 +14,3 @@ constexpr uint32_t kMaxBatchSize = 16;
 inline SampleSource DeviceSamples() { return FlashSamples(Net::kInputs); }
 
 }  // namespace sotto
-
-#endif  // SOTTO_EXAMPLES_NETS_SMALL_CNN_H_

@@ -6,8 +6,7 @@
 //   Net                its type: the memory of the firmware is counted from it
 //   kMaxBatchSize      the largest mini-batch that a job may ask for; memory grows with it
 //   DeviceSamples()    how samples are read; without a sample the firmware ends with status 2
-#ifndef SOTTO_EXAMPLES_NETS_SOFTMAX_H_
-#define SOTTO_EXAMPLES_NETS_SOFTMAX_H_
+#pragma once
 
 #include "shard.h"
 #include "sotto/models.h"
@@ -21,5 +20,3 @@ constexpr uint32_t kMaxBatchSize = 16;
 inline SampleSource DeviceSamples() { return FlashSamples(Net::kInputs); }
 
 }  // namespace sotto
-
-#endif  // SOTTO_EXAMPLES_NETS_SOFTMAX_H_

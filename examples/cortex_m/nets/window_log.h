@@ -3,8 +3,7 @@
 //
 // An activity is a movement of its own frequency, from 2 to 12 swings a window, that begins
 // anywhere, with noise of a quarter of its height. SOTTO_WINDOW_SEED gives another log.
-#ifndef SOTTO_EXAMPLES_NETS_WINDOW_LOG_H_
-#define SOTTO_EXAMPLES_NETS_WINDOW_LOG_H_
+#pragma once
 
 #include <cstdint>
 
@@ -65,5 +64,3 @@ constexpr WindowLog MakeUpLog(uint32_t seed) {
 constexpr WindowLog kWindowLog = internal::MakeUpLog(SOTTO_WINDOW_SEED);
 
 }  // namespace sotto
-
-#endif  // SOTTO_EXAMPLES_NETS_WINDOW_LOG_H_

@@ -1,8 +1,7 @@
 // A net of one's own on windows of a sensor, and how they are read: convolutions over 128 steps of
 // an accelerometer's three axes, six activities, 3,046 parameters. Part of examples/cortex_m;
 // nets/softmax.h says what such a header gives.
-#ifndef SOTTO_EXAMPLES_NETS_WINDOWS_H_
-#define SOTTO_EXAMPLES_NETS_WINDOWS_H_
+#pragma once
 
 #include "nets/window_log.h"
 #include "sotto/nn.h"
@@ -33,5 +32,3 @@ inline Status ReadWindow(void*, uint32_t index, Span<float> features, uint32_t* 
 inline SampleSource DeviceSamples() { return {kLoggedWindows, ReadWindow, nullptr}; }
 
 }  // namespace sotto
-
-#endif  // SOTTO_EXAMPLES_NETS_WINDOWS_H_

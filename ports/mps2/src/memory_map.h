@@ -1,8 +1,7 @@
 // Addresses of the board's devices. Part of ports/mps2; private to the port. Constants only.
 //
 // The build chooses the board. Source: Arm's application notes of the same numbers.
-#ifndef SOTTO_MPS2_MEMORY_MAP_H_
-#define SOTTO_MPS2_MEMORY_MAP_H_
+#pragma once
 
 #include <cstdint>
 
@@ -37,5 +36,3 @@ constexpr uint32_t kUartClockHz = 25000000;
 #endif
 
 }  // namespace sotto::mps2
-
-#endif  // SOTTO_MPS2_MEMORY_MAP_H_

@@ -1,6 +1,5 @@
 // The instruction by which a program calls its debugger. Part of ports/mps2.
-#ifndef SOTTO_MPS2_SEMIHOSTING_CALL_H_
-#define SOTTO_MPS2_SEMIHOSTING_CALL_H_
+#pragma once
 
 #include <cstdint>
 
@@ -15,5 +14,3 @@ inline uint32_t SemihostingCall(uint32_t operation, const void* argument) {
 }
 
 }  // namespace sotto::mps2
-
-#endif  // SOTTO_MPS2_SEMIHOSTING_CALL_H_

@@ -2,13 +2,10 @@
 //
 // The definitions in startup.cc are weak and end the program. clock.cc and uart.cc replace them if
 // they are linked.
-#ifndef SOTTO_MPS2_VECTORS_H_
-#define SOTTO_MPS2_VECTORS_H_
+#pragma once
 
 extern "C" {
 
 void SottoOnTick();  // SysTick: clock.cc
 void SottoOnUart();  // UART0 received a byte: uart.cc
 }
-
-#endif  // SOTTO_MPS2_VECTORS_H_

@@ -1,6 +1,5 @@
 // Pauses between tries that double. Part of ports/posix/client. One thread at a time.
-#ifndef SOTTO_POSIX_CLIENT_BACK_OFF_H_
-#define SOTTO_POSIX_CLIENT_BACK_OFF_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -33,5 +32,3 @@ class BackOff {
 };
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_BACK_OFF_H_

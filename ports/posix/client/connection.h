@@ -3,8 +3,7 @@
 //
 // It owns the socket, the TLS session and their buffers. It reports failures and prints nothing. It
 // waits no longer once a stop signal has come (sotto/posix/signals.h). One thread at a time.
-#ifndef SOTTO_POSIX_CLIENT_CONNECTION_H_
-#define SOTTO_POSIX_CLIENT_CONNECTION_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -66,5 +65,3 @@ class Connection {
 };
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_CONNECTION_H_

@@ -13,8 +13,7 @@
 // in a pause or in a wait for the server; the look-up of the server's name alone is not cut.
 //
 // It owns all of the device's memory. One thread at a time.
-#ifndef SOTTO_POSIX_CLIENT_DEVICE_H_
-#define SOTTO_POSIX_CLIENT_DEVICE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -106,5 +105,3 @@ class Device {
 };
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_DEVICE_H_

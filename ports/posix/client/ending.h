@@ -1,7 +1,6 @@
 // How a device's part in a job ends: the one table of outcomes, their exit statuses and events.
 // Part of ports/posix/client. Constant data and plain values.
-#ifndef SOTTO_POSIX_CLIENT_ENDING_H_
-#define SOTTO_POSIX_CLIENT_ENDING_H_
+#pragma once
 
 #include <csignal>
 #include <cstdint>
@@ -58,5 +57,3 @@ inline int ExitStatus(const Ending& ending) {
 }
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_ENDING_H_

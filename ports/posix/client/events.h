@@ -3,8 +3,7 @@
 //
 // A key, an update and data never stand in a field. Nor does what depends on the data and is no
 // failure, as the training's loss: logs travel further than their device. Constant data.
-#ifndef SOTTO_POSIX_CLIENT_EVENTS_H_
-#define SOTTO_POSIX_CLIENT_EVENTS_H_
+#pragma once
 
 #include "sotto/log/event_log.h"
 
@@ -59,5 +58,3 @@ inline constexpr const EventKind* kAll[] = {
     &kNothingHeldOut, &kDone,      &kStopped,      &kRefused,  &kNoServer,       &kFailed};
 
 }  // namespace sotto::posix::event
-
-#endif  // SOTTO_POSIX_CLIENT_EVENTS_H_

@@ -1,6 +1,5 @@
 // Why a connection failed, in words. Part of ports/posix/client. Stateless.
-#ifndef SOTTO_POSIX_CLIENT_LINK_FAILURE_H_
-#define SOTTO_POSIX_CLIENT_LINK_FAILURE_H_
+#pragma once
 
 #include <fmt/format.h>
 #include <string>
@@ -28,5 +27,3 @@ inline Failure WhyLost(const Connection& link, const std::string& device, Status
 }
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_LINK_FAILURE_H_

@@ -8,8 +8,7 @@
 //   receipt HEX       Client::receipt(); absent if the server gives none
 //
 // Stateless; safe in any thread.
-#ifndef SOTTO_POSIX_CLIENT_MARK_H_
-#define SOTTO_POSIX_CLIENT_MARK_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -31,5 +30,3 @@ std::string MarkText(const TrainTask& task, ByteSpan receipt);
 std::vector<uint8_t> PrepareMark(const std::string& path);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_MARK_H_

@@ -8,8 +8,7 @@
 // has one connection: its newest.
 //
 // The public methods are safe in any thread.
-#ifndef SOTTO_POSIX_CLIENT_NEIGHBOUR_SERVER_H_
-#define SOTTO_POSIX_CLIENT_NEIGHBOUR_SERVER_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -88,5 +87,3 @@ class NeighbourServer {
 };
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_NEIGHBOUR_SERVER_H_

@@ -3,8 +3,7 @@
 //
 // Values and pure functions, safe in any thread. A wrong option is a std::invalid_argument whose
 // message names the option; single values are refused when the rows are read.
-#ifndef SOTTO_POSIX_CLIENT_OPTIONS_H_
-#define SOTTO_POSIX_CLIENT_OPTIONS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -90,5 +89,3 @@ SampleRange ParseSampleRange(const std::string& text, size_t total);
 SampleRange ParseSampleRange(const std::string& text);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_OPTIONS_H_

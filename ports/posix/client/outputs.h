@@ -2,8 +2,7 @@
 // ports/posix/client.
 //
 // Both are replaced as a whole, so a reader finds the old contents or the new ones. Stateless.
-#ifndef SOTTO_POSIX_CLIENT_OUTPUTS_H_
-#define SOTTO_POSIX_CLIENT_OUTPUTS_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -37,5 +36,3 @@ void WriteResults(const ClientOptions& options, const std::string& results);
 void WriteModel(const std::string& path, Span<const float> parameters);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_OUTPUTS_H_

@@ -10,8 +10,7 @@
 // which is noticed as in device.h. All other failures are tried again.
 //
 // It owns all of the node's memory. One thread at a time, beside that of the NeighbourServer.
-#ifndef SOTTO_POSIX_CLIENT_PEER_DEVICE_H_
-#define SOTTO_POSIX_CLIENT_PEER_DEVICE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -123,5 +122,3 @@ class PeerDevice {
 };
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_PEER_DEVICE_H_

@@ -4,8 +4,7 @@
 //
 // What depends on data and is not published anyway never stands in a field, as in events.h.
 // Constant data.
-#ifndef SOTTO_POSIX_CLIENT_PEER_EVENTS_H_
-#define SOTTO_POSIX_CLIENT_PEER_EVENTS_H_
+#pragma once
 
 #include "sotto/log/event_log.h"
 
@@ -44,5 +43,3 @@ inline constexpr const EventKind* kAll[] = {&kPrivacy,   &kListening,   &kJoined
                                             &kNeighbour, &kServing,     &kStepsDone};
 
 }  // namespace sotto::posix::peer_event
-
-#endif  // SOTTO_POSIX_CLIENT_PEER_EVENTS_H_

@@ -1,7 +1,6 @@
 // The options of sotto-client --peer, as the user typed them. Part of ports/posix/client. Values
 // and pure functions, safe in any thread.
-#ifndef SOTTO_POSIX_CLIENT_PEER_OPTIONS_H_
-#define SOTTO_POSIX_CLIENT_PEER_OPTIONS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -36,5 +35,3 @@ void CheckPeerOptions(const ClientOptions& options);
 uint64_t MostRhoQ40(const PeerClientOptions& options);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_PEER_OPTIONS_H_

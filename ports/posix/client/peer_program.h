@@ -1,7 +1,6 @@
 // sotto-client --peer: the node until its end, and then its outputs. Part of ports/posix/client.
 // One thread at a time.
-#ifndef SOTTO_POSIX_CLIENT_PEER_PROGRAM_H_
-#define SOTTO_POSIX_CLIENT_PEER_PROGRAM_H_
+#pragma once
 
 #include <string>
 
@@ -36,5 +35,3 @@ std::string PeerResultsText(const ClientOptions& options, const std::string& dev
                             const PeerTotals& totals);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_PEER_PROGRAM_H_

@@ -1,7 +1,6 @@
 // Tells what a node without a server does: events for the log, totals for the results. Part of
 // ports/posix/client. One thread at a time.
-#ifndef SOTTO_POSIX_CLIENT_PEER_REPORTER_H_
-#define SOTTO_POSIX_CLIENT_PEER_REPORTER_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -54,5 +53,3 @@ class PeerReporter {
 };
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_PEER_REPORTER_H_

@@ -1,7 +1,6 @@
 // What a node without a server can say about its privacy. Part of ports/posix/client. Pure
 // functions, safe in any thread.
-#ifndef SOTTO_POSIX_CLIENT_PEER_STATEMENT_H_
-#define SOTTO_POSIX_CLIENT_PEER_STATEMENT_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -24,5 +23,3 @@ std::string PeerStatement(const ModelInfo& model, const PeerJob& job,
                           const SharePolicyInfo& policy);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_PEER_STATEMENT_H_

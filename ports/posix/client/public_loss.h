@@ -1,7 +1,6 @@
 // The loss of a published model on data that everybody may know, for the policy deep-q-public. Part
 // of ports/posix/client. One thread at a time.
-#ifndef SOTTO_POSIX_CLIENT_PUBLIC_LOSS_H_
-#define SOTTO_POSIX_CLIENT_PUBLIC_LOSS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -34,5 +33,3 @@ class PublicLossData {
 };
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_PUBLIC_LOSS_H_

@@ -1,7 +1,6 @@
 // What a status or a server's error code means to the owner of a device, in words. Part of
 // ports/posix/client. Pure functions, safe in any thread.
-#ifndef SOTTO_POSIX_CLIENT_REASONS_H_
-#define SOTTO_POSIX_CLIENT_REASONS_H_
+#pragma once
 
 #include <string>
 
@@ -57,5 +56,3 @@ inline std::string Reason(ErrorCode code) {
 }
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_REASONS_H_

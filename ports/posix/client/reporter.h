@@ -3,8 +3,7 @@
 // Device calls it when something has happened. It decides what is worth an event: a round that goes
 // on after a lost link is no new one, and "waiting" is said once until something changes. One
 // thread at a time.
-#ifndef SOTTO_POSIX_CLIENT_REPORTER_H_
-#define SOTTO_POSIX_CLIENT_REPORTER_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -80,5 +79,3 @@ class Reporter {
 };
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_REPORTER_H_

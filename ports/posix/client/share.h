@@ -2,8 +2,7 @@
 //
 // A share owns its samples and is constant after it was loaded, so any number of threads may read
 // it.
-#ifndef SOTTO_POSIX_CLIENT_SHARE_H_
-#define SOTTO_POSIX_CLIENT_SHARE_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -31,5 +30,3 @@ struct Share {
 Share LoadShare(const ClientOptions& options, const ModelInfo& model);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_SHARE_H_

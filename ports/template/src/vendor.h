@@ -1,8 +1,7 @@
 // The vendor's functions that this port calls. Part of ports/template.
 //
 // In your own port, delete this file and call the functions of your vendor's headers instead.
-#ifndef SOTTO_TEMPLATE_VENDOR_H_
-#define SOTTO_TEMPLATE_VENDOR_H_
+#pragma once
 
 #include <cstdint>
 
@@ -29,5 +28,3 @@ int vendor_flash_erase(uint32_t address);
 int vendor_flash_program(uint32_t address, const void* bytes, uint32_t size);
 
 }  // extern "C"
-
-#endif  // SOTTO_TEMPLATE_VENDOR_H_

@@ -3,8 +3,7 @@
 // Everything that leaves a device is little endian. These functions read and write one byte at a
 // time, so they need no alignment and give the same result on every CPU. They keep no state: safe
 // in any thread or interrupt.
-#ifndef SOTTO_BYTES_H_
-#define SOTTO_BYTES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -66,5 +65,3 @@ class WipeOnExit {
 bool ConstantTimeEqual(ByteSpan a, ByteSpan b);
 
 }  // namespace sotto
-
-#endif  // SOTTO_BYTES_H_

@@ -12,8 +12,7 @@
 // evaluates it over all 2^97 pairs of layer and coin, with the real tables, the real widths of p
 // and t and every rounding. It finds the bounds 5.98e-9 and 3.03e-22, and fails if the constants
 // below promise more than it finds.
-#ifndef SOTTO_CERTIFICATE_H_
-#define SOTTO_CERTIFICATE_H_
+#pragma once
 
 namespace sotto {
 
@@ -22,5 +21,3 @@ constexpr double kDitherEta = 6e-9;
 constexpr double kDitherTau = 3.1e-22;
 
 }  // namespace sotto
-
-#endif  // SOTTO_CERTIFICATE_H_

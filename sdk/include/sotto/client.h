@@ -40,8 +40,7 @@
 //      device counts over resets, and refuses what exceeds its owner's limit. An update is charged
 //      before its first byte can leave, whether or not the server gets it. Sending the same bytes
 //      again after a lost link costs nothing.
-#ifndef SOTTO_CLIENT_H_
-#define SOTTO_CLIENT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -317,5 +316,3 @@ class Client {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_CLIENT_H_

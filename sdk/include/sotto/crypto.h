@@ -3,8 +3,7 @@
 // Mbed TLS computes ChaCha20 and SHA-256. Its HKDF allocates memory, so HMAC and HKDF are built
 // here on its SHA-256. Contexts live inside the objects and are wiped by their destructors. No
 // heap. An object is used by one thread at a time; different objects are independent.
-#ifndef SOTTO_CRYPTO_H_
-#define SOTTO_CRYPTO_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -80,5 +79,3 @@ class HmacSha256 {
 Status HkdfSha256(ByteSpan secret, ByteSpan salt, ByteSpan info, Key* out);
 
 }  // namespace sotto
-
-#endif  // SOTTO_CRYPTO_H_

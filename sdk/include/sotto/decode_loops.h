@@ -6,8 +6,7 @@
 // rare is only flagged, for the functions of quantizer.h and dither.h to settle.
 //
 // Pure functions, safe in any thread. A flag is 1 or 0.
-#ifndef SOTTO_DECODE_LOOPS_H_
-#define SOTTO_DECODE_LOOPS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -114,5 +113,3 @@ constexpr int kLeastSteps = 4;
 
 }  // namespace lrq
 }  // namespace sotto
-
-#endif  // SOTTO_DECODE_LOOPS_H_

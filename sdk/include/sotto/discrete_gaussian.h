@@ -15,8 +15,7 @@
 //
 // Failure. After a failure of the random stream the results mean nothing, but every call ends; the
 // caller checks random->status(). One thread at a time uses a random stream.
-#ifndef SOTTO_DISCRETE_GAUSSIAN_H_
-#define SOTTO_DISCRETE_GAUSSIAN_H_
+#pragma once
 
 #include <cstdint>
 
@@ -34,5 +33,3 @@ bool DrawExpMinus(uint32_t numerator, uint32_t denominator, RandomStream* random
 int64_t DrawDiscreteGaussian(uint32_t numerator, uint32_t denominator, RandomStream* random);
 
 }  // namespace sotto
-
-#endif  // SOTTO_DISCRETE_GAUSSIAN_H_

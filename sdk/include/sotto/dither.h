@@ -30,8 +30,7 @@
 //   3. p takes these four bits from t. A shorter t costs a board nothing, and a server some blocks
 //      of stream 2. A p of 32 bits that is extended more often would cost both of them one block of
 //      stream 1 for each extension.
-#ifndef SOTTO_DITHER_H_
-#define SOTTO_DITHER_H_
+#pragma once
 
 #include <cstdint>
 
@@ -157,5 +156,3 @@ void ComputeCells(Span<const uint64_t> words, Span<DitherCell> cells);
 
 }  // namespace lrq
 }  // namespace sotto
-
-#endif  // SOTTO_DITHER_H_

@@ -5,8 +5,7 @@
 // gets the same bits. A result out of range saturates to the nearest number in range. A result
 // between two numbers is rounded to the nearest, ties upwards if not said otherwise. Pure
 // functions, safe in any thread or interrupt.
-#ifndef SOTTO_FIXED_H_
-#define SOTTO_FIXED_H_
+#pragma once
 
 #include <cstdint>
 
@@ -106,5 +105,3 @@ Fixed<32, 30> Exp(Fixed<32, 20> x);
 Fixed<32, 24> LogOfSum(uint64_t x);
 
 }  // namespace sotto
-
-#endif  // SOTTO_FIXED_H_

@@ -7,8 +7,7 @@
 //
 //   static const HeldOut held_out = MakeHeldOut({kHeldOutSamples, ReadHeldOut, nullptr});
 //   config.held_out = &held_out;   // a firmware without this line links no evaluation
-#ifndef SOTTO_HELD_OUT_H_
-#define SOTTO_HELD_OUT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -49,5 +48,3 @@ Status CountCorrect(const ModelInfo& model, Span<const float> parameters,
 inline HeldOut MakeHeldOut(const SampleSource& samples) { return {samples, CountCorrect}; }
 
 }  // namespace sotto
-
-#endif  // SOTTO_HELD_OUT_H_

@@ -13,8 +13,7 @@
 // the same. An attacker who reads it on the way can come first in the device's place until the
 // attacker's handshake fails, and recognizes the device, whose name TLS shows as well. Without it a
 // device is served as its address allows.
-#ifndef SOTTO_HELLO_TOKEN_H_
-#define SOTTO_HELLO_TOKEN_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -39,5 +38,3 @@ Status DeriveHelloToken(const Key& psk, HelloToken* out);
 void WriteHelloToken(const HelloToken& token, char (&out)[kHelloTokenTextSize + 1]);
 
 }  // namespace sotto
-
-#endif  // SOTTO_HELLO_TOKEN_H_

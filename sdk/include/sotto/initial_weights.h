@@ -8,8 +8,7 @@
 // These are the bounds of uniform distributions with the papers' variances. Parameters in the
 // ConstantStart of a layer begin at its value. A single Dense layer begins at zero: its loss is
 // convex.
-#ifndef SOTTO_INITIAL_WEIGHTS_H_
-#define SOTTO_INITIAL_WEIGHTS_H_
+#pragma once
 
 #include "sotto/model_info.h"
 
@@ -19,5 +18,3 @@ namespace sotto {
 Status InitialWeights(const ModelInfo& model, const Key& key, Span<float> parameters);
 
 }  // namespace sotto
-
-#endif  // SOTTO_INITIAL_WEIGHTS_H_

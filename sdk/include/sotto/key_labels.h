@@ -4,8 +4,7 @@
 // labels are in this file, so a new label is easily compared with the others; a test shows that
 // they differ. Running devices and servers derive keys with these labels: never change one.
 // Constants only.
-#ifndef SOTTO_KEY_LABELS_H_
-#define SOTTO_KEY_LABELS_H_
+#pragma once
 
 namespace sotto::key_label {
 
@@ -54,5 +53,3 @@ constexpr const char* kAll[] = {
     kPeerSamples, kPeerCoin, kPeerNoise, kPeerWeights, kPeerTurns,   kPeerPolicy, kPair};
 
 }  // namespace sotto::key_label
-
-#endif  // SOTTO_KEY_LABELS_H_

@@ -5,8 +5,7 @@
 // Two updates under the same key could be subtracted to remove the noise. The device draws a nonce
 // for each training, so the invariant holds even after a reset, a killed server or a restored
 // backup. The functions keep no state: safe in any thread.
-#ifndef SOTTO_KEYS_H_
-#define SOTTO_KEYS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -48,5 +47,3 @@ Status DeriveOrderKey(const Key& secret, const UpdateIdentity& update, Key* out)
 bool IsValidDeviceId(ByteSpan name);
 
 }  // namespace sotto
-
-#endif  // SOTTO_KEYS_H_

@@ -9,16 +9,14 @@
 // Activations are float32 in the order [height][width][channels], the last axis fastest. A vector
 // has height and width 1, a sequence has height 1. Each tensor's memory holds its activation on
 // the way forward and its delta, the derivative of the loss by it, on the way back.
-#ifndef SOTTO_LAYER_H_
-#define SOTTO_LAYER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "sotto/span.h"
 
-namespace sotto {
-namespace nn {
+namespace sotto::nn {
 
 // The type of all numbers of a net. Tests of gradients compile the layers with double.
 #if defined(SOTTO_NN_REAL)
@@ -206,7 +204,4 @@ constexpr LayerTensors TensorsOf(const LayerPlan& layer) {
   return all;
 }
 
-}  // namespace nn
-}  // namespace sotto
-
-#endif  // SOTTO_LAYER_H_
+}  // namespace sotto::nn

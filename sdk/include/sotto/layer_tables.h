@@ -13,8 +13,7 @@
 // This is a polynomial in s = t / 2^32, s in [-1/2, 1/2), less at most one unit of c for each
 // product but the last. All factors have 32 bits, and mostly the upper half of a product is used: a
 // Cortex-M4 computes it in one instruction.
-#ifndef SOTTO_LAYER_TABLES_H_
-#define SOTTO_LAYER_TABLES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -49,5 +48,3 @@ constexpr size_t kLayerPieceCount = 53;
 PiecePair LayerPieces(bool upper, size_t index);
 
 }  // namespace sotto::lrq
-
-#endif  // SOTTO_LAYER_TABLES_H_

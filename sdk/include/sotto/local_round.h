@@ -32,8 +32,7 @@
 // held-out samples cannot be read sends what a device without such samples sends.
 //
 // Nothing is allocated. One thread at a time.
-#ifndef SOTTO_LOCAL_ROUND_H_
-#define SOTTO_LOCAL_ROUND_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -171,5 +170,3 @@ class LocalRound {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_LOCAL_ROUND_H_

@@ -9,16 +9,14 @@
 //       sotto::nn::MeanSquaredError<sotto::nn::TargetKind::kInput>>;
 //
 // A batch's loss is the mean over its samples.
-#ifndef SOTTO_LOSS_H_
-#define SOTTO_LOSS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "sotto/layer.h"
 
-namespace sotto {
-namespace nn {
+namespace sotto::nn {
 
 // Values enter the model digest: never renumber.
 enum class LossKind : uint32_t { kSoftmaxCrossEntropy = 1, kOneVsAll = 2, kMeanSquaredError = 3 };
@@ -102,7 +100,4 @@ struct MeanSquaredError {
   }
 };
 
-}  // namespace nn
-}  // namespace sotto
-
-#endif  // SOTTO_LOSS_H_
+}  // namespace sotto::nn

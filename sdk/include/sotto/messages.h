@@ -3,8 +3,7 @@
 // The device sends a request, the server answers each request with one reply. sotto/wire.h encodes
 // the structs as bytes; within one process they are passed without encoding. Spans point to memory
 // of the message's maker, which must outlive the message. Plain data: one thread at a time.
-#ifndef SOTTO_MESSAGES_H_
-#define SOTTO_MESSAGES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -132,5 +131,3 @@ struct Reply {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_MESSAGES_H_

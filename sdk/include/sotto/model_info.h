@@ -2,8 +2,7 @@
 //
 // MakeModelInfo() in nn.h makes a ModelInfo from a net's type. Its functions keep no state: threads
 // may share a model if each has its own memory.
-#ifndef SOTTO_MODEL_INFO_H_
-#define SOTTO_MODEL_INFO_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -159,5 +158,3 @@ struct ModelInfo {
 Status ModelDigest(const ModelInfo& model, uint8_t (&digest)[kSha256Size]);
 
 }  // namespace sotto
-
-#endif  // SOTTO_MODEL_INFO_H_

@@ -2,8 +2,7 @@
 //
 // Server and command line look models up here; a firmware names its own net as a type. Constant
 // data: safe in any thread.
-#ifndef SOTTO_MODELS_H_
-#define SOTTO_MODELS_H_
+#pragma once
 
 #include "sotto/nn.h"
 
@@ -70,5 +69,3 @@ Span<const ModelInfo> Models();
 const ModelInfo* FindModel(const char* name);
 
 }  // namespace sotto
-
-#endif  // SOTTO_MODELS_H_

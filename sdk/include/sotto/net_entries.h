@@ -1,15 +1,12 @@
 // The steps among the entries of a net, for nn.h only. Part of sotto/nn.
-#ifndef SOTTO_NET_ENTRIES_H_
-#define SOTTO_NET_ENTRIES_H_
+#pragma once
 
 #include <cstdint>
 #include <type_traits>
 
 #include "sotto/preparation.h"
 
-namespace sotto {
-namespace nn {
-namespace internal {
+namespace sotto::nn::internal {
 
 template <class... Entries>
 struct List {};
@@ -64,8 +61,4 @@ struct Preparations<height, width, channels, List<First, Rest...>> {
   static constexpr Span<const PreparationStep> All() { return kSteps; }
 };
 
-}  // namespace internal
-}  // namespace nn
-}  // namespace sotto
-
-#endif  // SOTTO_NET_ENTRIES_H_
+}  // namespace sotto::nn::internal

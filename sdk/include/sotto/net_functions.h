@@ -1,14 +1,11 @@
 // The functions of ModelInfo, for MakeModelInfo() only. Part of sotto/nn.
 //
 // Each UseX() names the functions that one kind of nets needs, so a firmware links no others.
-#ifndef SOTTO_NET_FUNCTIONS_H_
-#define SOTTO_NET_FUNCTIONS_H_
+#pragma once
 
 #include "sotto/model_info.h"
 
-namespace sotto {
-namespace nn {
-namespace internal {
+namespace sotto::nn::internal {
 
 // Softmax regression on one Dense layer, without a gradient vector: it first computes the output
 // errors of the whole batch, then applies one rank-1 update a sample. So it reads every sample
@@ -136,8 +133,4 @@ constexpr void UsePrepared(ModelInfo* model) {
   }
 }
 
-}  // namespace internal
-}  // namespace nn
-}  // namespace sotto
-
-#endif  // SOTTO_NET_FUNCTIONS_H_
+}  // namespace sotto::nn::internal

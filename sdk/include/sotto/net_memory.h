@@ -8,14 +8,12 @@
 //          gradient is computed in the end, two rows at a time in scratch.
 // Both give the same bits: a weight's gradient is one running sum over the samples in their order,
 // from zero.
-#ifndef SOTTO_NET_MEMORY_H_
-#define SOTTO_NET_MEMORY_H_
+#pragma once
 
 #include "sotto/layer.h"
 #include "sotto/loss.h"
 
-namespace sotto {
-namespace nn {
+namespace sotto::nn {
 
 constexpr size_t TensorSize(const LayerPlan& layer) {
   return layer.is_in_place ? 0 : layer.info.output.size();
@@ -71,7 +69,4 @@ constexpr size_t TrainingMemory(Span<const LayerPlan> plan, const LossPlan& loss
   return NetMemory(plan, batch) + (loss.target == TargetKind::kVector ? last.output.size() : 0);
 }
 
-}  // namespace nn
-}  // namespace sotto
-
-#endif  // SOTTO_NET_MEMORY_H_
+}  // namespace sotto::nn

@@ -13,8 +13,7 @@
 // Layers are in sotto/layers, one file each. A layer that does not fit the one before it does not
 // compile: the message names both shapes. Parameters lie in layer order: of each layer its weights,
 // row-major, then its biases.
-#ifndef SOTTO_NN_H_
-#define SOTTO_NN_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -368,5 +367,3 @@ constexpr ModelInfo MakeModelInfo(const char* name, const char* const (&class_na
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_NN_H_

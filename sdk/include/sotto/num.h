@@ -3,8 +3,7 @@
 // C libraries' exp and log differ in the last place, so the SDK has its own: IEEE 754 binary32
 // additions, multiplications and divisions in a fixed order, compiled without fused multiply-add.
 // Pure functions, safe in any thread or interrupt.
-#ifndef SOTTO_NUM_H_
-#define SOTTO_NUM_H_
+#pragma once
 
 #include <cstdint>
 
@@ -84,5 +83,3 @@ struct Wide {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_NUM_H_

@@ -16,8 +16,7 @@
 //
 // The object remembers which page is whole: nothing else may write to its pages. Nothing is
 // allocated. One thread at a time.
-#ifndef SOTTO_PAGED_STORE_H_
-#define SOTTO_PAGED_STORE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -87,5 +86,3 @@ class PagedStore {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_PAGED_STORE_H_

@@ -59,8 +59,7 @@
 // (Jin, He, Dai), Algorithm 1, Lemma 4, Theorem 2.
 //
 // Plain values and pure functions: safe in any thread.
-#ifndef SOTTO_PEER_JOB_H_
-#define SOTTO_PEER_JOB_H_
+#pragma once
 
 #include <cstdint>
 
@@ -125,5 +124,3 @@ Status PeerReleaseRhoQ40(const ModelInfo& model, const PeerJob& job, uint64_t* r
 double PeerStepError(const ModelInfo& model, const PeerJob& job, double rate);
 
 }  // namespace sotto
-
-#endif  // SOTTO_PEER_JOB_H_

@@ -4,8 +4,7 @@
 // server/PEERS.md specifies them. A node sends a request, the other side answers each with one
 // reply. All requests are idempotent: a repeated one gets the same answer and changes nothing.
 // Spans point to memory of the message's maker. Plain data: one thread at a time.
-#ifndef SOTTO_PEER_MESSAGES_H_
-#define SOTTO_PEER_MESSAGES_H_
+#pragma once
 
 #include <cstdint>
 
@@ -102,5 +101,3 @@ struct PeerReply {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_PEER_MESSAGES_H_

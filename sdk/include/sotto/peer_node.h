@@ -46,8 +46,7 @@
 //
 // What comes over a link is checked. A directory's head never goes back, and a version keeps its
 // digest: any other reply is kMalformed. The caller owns all memory. One thread at a time.
-#ifndef SOTTO_PEER_NODE_H_
-#define SOTTO_PEER_NODE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -303,5 +302,3 @@ PeerMemory MakePeerBuffers(Span<float> vectors, Span<std::byte> workspace) {
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_PEER_NODE_H_

@@ -33,8 +33,7 @@
 //
 // The caller owns all memory. One thread at a time. Failures of entropy and store are fatal for the
 // publication at hand: nothing leaves.
-#ifndef SOTTO_PEER_TRAINER_H_
-#define SOTTO_PEER_TRAINER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -215,5 +214,3 @@ class SeededPeerEntropy {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_PEER_TRAINER_H_

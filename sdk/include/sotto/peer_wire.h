@@ -9,8 +9,7 @@
 // Any bytes may be decoded: bytes that are not a well-formed message within its limits are
 // kMalformed, and the message is then unchanged. Unknown fields are skipped, an unknown ErrorCode
 // becomes kUnknown. No heap. The functions keep no state: safe in any thread.
-#ifndef SOTTO_PEER_WIRE_H_
-#define SOTTO_PEER_WIRE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -45,5 +44,3 @@ Status DecodePeerRequest(ByteSpan body, PeerRequest* request);
 Status DecodePeerReply(ByteSpan body, PeerReply* reply);
 
 }  // namespace sotto
-
-#endif  // SOTTO_PEER_WIRE_H_

@@ -7,8 +7,7 @@
 // example from a back-up, makes the device forget what it has spent: never restore one.
 //
 // The SDK calls a store in the thread of the object that holds it. Both calls may block.
-#ifndef SOTTO_PERSISTENT_STORE_H_
-#define SOTTO_PERSISTENT_STORE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -43,5 +42,3 @@ struct PersistentStore {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_PERSISTENT_STORE_H_

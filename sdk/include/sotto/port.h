@@ -3,8 +3,7 @@
 // A port is written once per platform. Vendor headers, sockets, UARTs and clocks are used in ports
 // only. No call may block for long or call back into the SDK. The context may be null. The SDK
 // calls a port in the thread of the object that holds it.
-#ifndef SOTTO_PORT_H_
-#define SOTTO_PORT_H_
+#pragma once
 
 #include <cstdint>
 
@@ -25,5 +24,3 @@ struct Port {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_PORT_H_

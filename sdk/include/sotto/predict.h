@@ -21,8 +21,7 @@
 // of the way forward alone, so a firmware that does not train links nothing of a training. The
 // outputs have the same bits on every CPU: a board finds the class that `sotto model predict`
 // finds. Pure functions, safe in any thread or interrupt with its own memory.
-#ifndef SOTTO_PREDICT_H_
-#define SOTTO_PREDICT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -73,8 +72,7 @@ uint32_t PredictedClass(const ModelInfo& model, Span<const float> outputs);
 // Returns kOk, or kInvalidArgument if the model has no classes or a span has another size.
 Status Probabilities(const ModelInfo& model, Span<const float> outputs, Span<float> probabilities);
 
-namespace nn {
-namespace internal {
+namespace nn::internal {
 
 // A layer that only goes forward. Softmax regression on one Dense needs no functions for its
 // training; here it has the functions of any Dense.
@@ -124,8 +122,7 @@ struct ForwardNet {
   static constexpr auto kSteps = MakePredictionSteps<Net>();
 };
 
-}  // namespace internal
-}  // namespace nn
+}  // namespace nn::internal
 
 template <class Net>
 constexpr size_t PredictFloats() {
@@ -167,5 +164,3 @@ constexpr ModelInfo MakePredictionModel(const char* name,
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_PREDICT_H_

@@ -22,8 +22,7 @@
 // Steps work in place and take no memory. All operations are IEEE 754 binary32, in the order in
 // which the formulas stand here, without fused multiply-add: the same bits on every CPU. Pure
 // functions, safe in any thread.
-#ifndef SOTTO_PREPARATION_H_
-#define SOTTO_PREPARATION_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -31,8 +30,7 @@
 #include "sotto/layer.h"
 #include "sotto/span.h"
 
-namespace sotto {
-namespace nn {
+namespace sotto::nn {
 
 // Values enter the model digest: never renumber.
 enum class PreparationKind : uint32_t {
@@ -216,7 +214,4 @@ struct RandomFlip {
   static constexpr PreparationStep Step() { return internal::RandomFlipStep(); }
 };
 
-}  // namespace nn
-}  // namespace sotto
-
-#endif  // SOTTO_PREPARATION_H_
+}  // namespace sotto::nn

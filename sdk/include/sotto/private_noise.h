@@ -20,8 +20,7 @@
 // under the seed, so a coordinate's noise is the same in every pass.
 //
 // Time: see discrete_gaussian.h. It does not depend on the update. One thread at a time.
-#ifndef SOTTO_PRIVATE_NOISE_H_
-#define SOTTO_PRIVATE_NOISE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -64,5 +63,3 @@ class PrivateNoise {
 int32_t AddPrivateNoise(int32_t v_q20, int32_t noise_q20);
 
 }  // namespace sotto
-
-#endif  // SOTTO_PRIVATE_NOISE_H_

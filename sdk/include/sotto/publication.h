@@ -19,8 +19,7 @@
 // The bytes are fixed before any of them is sent, and everybody who asks gets the same ones: one
 // release, one noise. Any bytes may be decoded; malformed ones are refused. Integers alone: the
 // same bytes on every CPU. Pure functions, safe in any thread.
-#ifndef SOTTO_PUBLICATION_H_
-#define SOTTO_PUBLICATION_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -76,5 +75,3 @@ Status DecodePublication(ByteSpan bytes, float most, PublicationHeader* header,
                          Span<float> parameters);
 
 }  // namespace sotto
-
-#endif  // SOTTO_PUBLICATION_H_

@@ -6,8 +6,7 @@
 // v is Q20, in units of the noise's deviation. The arithmetic is exact in Q27, so e - v before
 // rounding is one of the integers L+1 .. L+w. Only the value rounded to Q20 leaves the decoder: an
 // unrounded value could reveal its layer. The functions keep no state: safe in any thread.
-#ifndef SOTTO_QUANTIZER_H_
-#define SOTTO_QUANTIZER_H_
+#pragma once
 
 #include "sotto/dither.h"
 
@@ -62,5 +61,3 @@ Status DequantizeAll(const Dither& dither, uint32_t first, Span<const DitherCell
                      Span<const int32_t> m, Span<int32_t> noisy_q20);
 
 }  // namespace sotto
-
-#endif  // SOTTO_QUANTIZER_H_

@@ -2,8 +2,7 @@
 //
 // The same key and stream number give the same values on every CPU. With a secret key the values
 // are cryptographically strong. One thread at a time; the buffer is wiped by the destructor.
-#ifndef SOTTO_RANDOM_H_
-#define SOTTO_RANDOM_H_
+#pragma once
 
 #include <cstdint>
 
@@ -40,5 +39,3 @@ class RandomStream {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_RANDOM_H_

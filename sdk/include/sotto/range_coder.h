@@ -6,8 +6,7 @@
 // Lempel-Ziv-Markov chain algorithm, with one byte and a run of 0xff held back.) State of constant
 // size, no heap, the same bytes on every CPU. One thread at a time. The code has no end mark: bytes
 // beyond the last one read as zeros, and zeros that the encoder still holds at the end are omitted.
-#ifndef SOTTO_RANGE_CODER_H_
-#define SOTTO_RANGE_CODER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -174,5 +173,3 @@ class RangeDecoder {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_RANGE_CODER_H_

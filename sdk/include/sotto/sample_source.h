@@ -1,8 +1,7 @@
 // A callback that reads a device's training samples, one at a time. Part of sotto/nn.
 //
 // The SDK calls it in the thread that trains.
-#ifndef SOTTO_SAMPLE_SOURCE_H_
-#define SOTTO_SAMPLE_SOURCE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -31,5 +30,3 @@ struct SampleSource {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_SAMPLE_SOURCE_H_

@@ -5,8 +5,7 @@
 // progress at a time. Any status other than kOk and kWouldBlock means that the link is dead: close
 // the pipe, open a new one, call Begin() again, and tell the client with Client::OnLinkLost(). One
 // thread at a time.
-#ifndef SOTTO_SECURE_LINK_H_
-#define SOTTO_SECURE_LINK_H_
+#pragma once
 
 #include "sotto/tls.h"
 #include "sotto/wire.h"
@@ -79,5 +78,3 @@ class SecureLink {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_SECURE_LINK_H_

@@ -5,8 +5,7 @@
 // function of the device's secret and of the current round and attempt. Never use this for a device
 // whose data matter: a person who knows the seed knows the noise. A round draws entropy once; TLS
 // must have another source.
-#ifndef SOTTO_SEEDED_ENTROPY_H_
-#define SOTTO_SEEDED_ENTROPY_H_
+#pragma once
 
 #include "sotto/train_task.h"
 
@@ -31,5 +30,3 @@ class SeededEntropy {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_SEEDED_ENTROPY_H_

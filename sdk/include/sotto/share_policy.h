@@ -10,8 +10,7 @@
 //
 // never, always, coin and period are here, for boards too; deep-q is in sotto/policy/deep_q.h.
 // One thread at a time.
-#ifndef SOTTO_SHARE_POLICY_H_
-#define SOTTO_SHARE_POLICY_H_
+#pragma once
 
 #include <cstdint>
 
@@ -98,5 +97,3 @@ class PeriodPolicy {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_SHARE_POLICY_H_

@@ -1,8 +1,7 @@
 // A view of contiguous memory that the caller owns: pointer and length. Part of sotto/base.
 //
 // A span never allocates, copies or frees. It stays valid as long as the memory it points to.
-#ifndef SOTTO_SPAN_H_
-#define SOTTO_SPAN_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -44,5 +43,3 @@ using ByteSpan = Span<const uint8_t>;
 using MutableByteSpan = Span<uint8_t>;
 
 }  // namespace sotto
-
-#endif  // SOTTO_SPAN_H_

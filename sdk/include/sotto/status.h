@@ -3,8 +3,7 @@
 // Statuses cross the wire and reach logs, so a value is never renumbered or reused. A call that
 // does not return kOk leaves its outputs untouched unless its own comment says otherwise. Plain
 // values: safe in any thread.
-#ifndef SOTTO_STATUS_H_
-#define SOTTO_STATUS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -35,5 +34,3 @@ constexpr int kStatusCount = 15;
 const char* StatusName(Status status);
 
 }  // namespace sotto
-
-#endif  // SOTTO_STATUS_H_

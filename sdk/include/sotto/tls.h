@@ -29,8 +29,7 @@
 // that they free.
 //
 // Thread safety: a context and all of its sessions belong to one thread at a time.
-#ifndef SOTTO_TLS_H_
-#define SOTTO_TLS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -171,5 +170,3 @@ class TlsSession {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_TLS_H_

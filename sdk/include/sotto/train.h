@@ -2,8 +2,7 @@
 //
 // Which samples a step takes is computed from a key and never stored. Nothing is allocated, and
 // only the sample callback may block. One thread at a time.
-#ifndef SOTTO_TRAIN_H_
-#define SOTTO_TRAIN_H_
+#pragma once
 
 #include <cstdint>
 
@@ -163,5 +162,3 @@ class LocalTrainer {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_TRAIN_H_

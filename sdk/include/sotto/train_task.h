@@ -2,8 +2,7 @@
 //
 // A server sends the task in a message (messages.h). A program that runs a round without a server
 // fills in the task itself. Plain data: threads may share a task that does not change.
-#ifndef SOTTO_TRAIN_TASK_H_
-#define SOTTO_TRAIN_TASK_H_
+#pragma once
 
 #include <cstdint>
 
@@ -83,5 +82,3 @@ constexpr uint32_t PrivateNoiseLimitQ20(double z) {
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_TRAIN_TASK_H_

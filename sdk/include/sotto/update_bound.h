@@ -37,8 +37,7 @@
 // (server/src/codec/update_limit.h).
 //
 // Pure functions, safe in any thread. Time depends on the integers m, which came over the wire.
-#ifndef SOTTO_UPDATE_BOUND_H_
-#define SOTTO_UPDATE_BOUND_H_
+#pragma once
 
 #include <cstdint>
 
@@ -82,5 +81,3 @@ Status CheckAccuracy(const Dither& dither, uint32_t j, const DitherCell& cell, i
                      uint32_t accuracy_q20);
 
 }  // namespace sotto
-
-#endif  // SOTTO_UPDATE_BOUND_H_

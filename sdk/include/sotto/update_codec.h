@@ -5,8 +5,7 @@
 //
 // Encoder and decoder stream: their memory is constant and no call allocates. One thread at a time.
 // update_format.h describes the bytes, sdk/LRQ.md specifies every bit.
-#ifndef SOTTO_UPDATE_CODEC_H_
-#define SOTTO_UPDATE_CODEC_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -155,5 +154,3 @@ Status DecodeUpdate(const Key& round_key, const UpdateFormat& format, ByteSpan e
                     const UpdateBound* bound = nullptr);
 
 }  // namespace sotto
-
-#endif  // SOTTO_UPDATE_CODEC_H_

@@ -10,8 +10,7 @@
 //           coordinate (Gau-LRQ, Theorem 2): m_j minus the smallest m that a value in [-A, A] can
 //           have in coordinate j, least significant bit first. The last byte is filled with zeros
 // sdk/LRQ.md specifies every bit. The functions keep no state: safe in any thread.
-#ifndef SOTTO_UPDATE_FORMAT_H_
-#define SOTTO_UPDATE_FORMAT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -78,5 +77,3 @@ size_t FixedCodeSize(uint32_t coordinates, uint8_t scale_code, DitherKind kind);
 }  // namespace lrq
 
 }  // namespace sotto
-
-#endif  // SOTTO_UPDATE_FORMAT_H_

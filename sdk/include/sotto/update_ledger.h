@@ -18,8 +18,7 @@
 // A record that is damaged, or of another version, is an error and never a total of zero.
 //
 // Nothing is allocated. One thread at a time.
-#ifndef SOTTO_UPDATE_LEDGER_H_
-#define SOTTO_UPDATE_LEDGER_H_
+#pragma once
 
 #include <cstdint>
 
@@ -73,5 +72,3 @@ inline UpdateLedger LedgerIn(const PersistentStore& store) {
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_UPDATE_LEDGER_H_

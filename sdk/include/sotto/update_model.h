@@ -11,8 +11,7 @@
 //   escape   |m| - kUnary as an Elias gamma code: adaptive length, equally likely digits
 // All arithmetic is on integers. The model uses t and not w, which would save less than 1 % more.
 // One thread at a time.
-#ifndef SOTTO_UPDATE_MODEL_H_
-#define SOTTO_UPDATE_MODEL_H_
+#pragma once
 
 #include "sotto/dither.h"
 #include "sotto/range_coder.h"
@@ -74,5 +73,3 @@ class UpdateModel {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_UPDATE_MODEL_H_

@@ -21,8 +21,7 @@
 // what was beyond; no guarantee depends on that.
 //
 // The same bits on every CPU. The only state is the struct UpdateScale: safe in any thread.
-#ifndef SOTTO_UPDATE_SCALE_H_
-#define SOTTO_UPDATE_SCALE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -67,5 +66,3 @@ int32_t ScaleToQ20(float value, const UpdateScale& scale);
 void ScaleAllToQ20(Span<const float> values, const UpdateScale& scale, Span<int32_t> v_q20);
 
 }  // namespace sotto
-
-#endif  // SOTTO_UPDATE_SCALE_H_

@@ -1,6 +1,5 @@
 // The version of Sotto. Part of sotto/base. A constant.
-#ifndef SOTTO_VERSION_H_
-#define SOTTO_VERSION_H_
+#pragma once
 
 namespace sotto {
 
@@ -9,5 +8,3 @@ namespace sotto {
 constexpr char kVersion[] = "0.2.0-dev";
 
 }  // namespace sotto
-
-#endif  // SOTTO_VERSION_H_

@@ -9,8 +9,7 @@
 // within its limits are kMalformed, and the message is then unchanged. Unknown fields are skipped.
 // Unknown values of an enumeration are refused, except that an unknown ErrorCode becomes kUnknown.
 // No heap. The functions keep no state: safe in any thread.
-#ifndef SOTTO_WIRE_H_
-#define SOTTO_WIRE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -83,5 +82,3 @@ class FrameReader {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_WIRE_H_

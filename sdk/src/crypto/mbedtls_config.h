@@ -2,11 +2,8 @@
 //
 // A firmware that links sotto::tls needs a larger configuration of its own and names it with
 // SOTTO_MBEDTLS_CONFIG.
-#ifndef SOTTO_CRYPTO_MBEDTLS_CONFIG_H_
-#define SOTTO_CRYPTO_MBEDTLS_CONFIG_H_
+#pragma once
 
 #define MBEDTLS_CHACHA20_C
 #define MBEDTLS_SHA256_C
 #define MBEDTLS_SHA256_SMALLER  // speed does not matter: some ten hashes a round
-
-#endif  // SOTTO_CRYPTO_MBEDTLS_CONFIG_H_

@@ -1,6 +1,5 @@
 // Bits in the memory of a net's numbers, 32 in each. Part of sotto/nn; private to the SDK.
-#ifndef SOTTO_NN_BITS_H_
-#define SOTTO_NN_BITS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -25,5 +24,3 @@ class BitArray {
 };
 
 }  // namespace sotto::nn
-
-#endif  // SOTTO_NN_BITS_H_

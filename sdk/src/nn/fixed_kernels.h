@@ -3,8 +3,7 @@
 // Numbers are stored in the memory of floats, as the bits of their raw integers. Sums are exact, so
 // their order does not matter. Pure functions, safe in any thread; the caller owns the arrays,
 // n >= 1.
-#ifndef SOTTO_NN_FIXED_KERNELS_H_
-#define SOTTO_NN_FIXED_KERNELS_H_
+#pragma once
 
 #include <cstddef>
 
@@ -103,5 +102,3 @@ Wide FixedSquaredDistance(const float* center, const float* y, size_t n);
 void FixedPullTowards(const float* center, Fixed<32, 31> ratio, size_t n, float* y);
 
 }  // namespace sotto::nn
-
-#endif  // SOTTO_NN_FIXED_KERNELS_H_

@@ -8,8 +8,7 @@
 // is first shifted right by OperandShift(n), and then no sum leaves 64 bits, whatever the numbers:
 //   n * 2^30 * 2^(31 - shift) + bias and rounding < (n + 1) * 2^(61 - shift) <= 2^63
 // A sum is rounded once.
-#ifndef SOTTO_NN_FIXED_NET_KERNELS_H_
-#define SOTTO_NN_FIXED_NET_KERNELS_H_
+#pragma once
 
 #include <cstddef>
 
@@ -73,5 +72,3 @@ bool FixedStep(Rate scale, const float* x, int x_fraction_bits, size_t n, float*
 bool IsZeroRaw(const float* x, size_t n);
 
 }  // namespace sotto::nn
-
-#endif  // SOTTO_NN_FIXED_NET_KERNELS_H_

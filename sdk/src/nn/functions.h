@@ -1,7 +1,6 @@
 // The functions of sotto/num.h for a net's numbers. Where tests compile a net with double, the C
 // library's take their place. Part of sotto/nn; private to the SDK.
-#ifndef SOTTO_NN_FUNCTIONS_H_
-#define SOTTO_NN_FUNCTIONS_H_
+#pragma once
 
 #include "sotto/layer.h"
 #include "sotto/num.h"
@@ -25,5 +24,3 @@ inline double Logistic(double x) { return 1 / (1 + std::exp(-x)); }
 #endif
 
 }  // namespace sotto::nn
-
-#endif  // SOTTO_NN_FUNCTIONS_H_

@@ -11,8 +11,7 @@
 //   3. The root halves that, to (b + 72) u. Of the roundings of the root, of the factor and of the
 //      products with it none is above 1 u.
 // So the computed factor times 1 - (b + 100) u is small enough. One thread at a time.
-#ifndef SOTTO_NN_GRADIENT_NORM_H_
-#define SOTTO_NN_GRADIENT_NORM_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -45,5 +44,3 @@ class GradientNorm {
 };
 
 }  // namespace sotto::nn
-
-#endif  // SOTTO_NN_GRADIENT_NORM_H_

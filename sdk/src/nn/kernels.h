@@ -6,8 +6,7 @@
 // a sum has another order. Every other operation is elementwise. Compiled without fused
 // multiply-add, so a board and a server get the same bits. Pure functions, safe in any thread; all
 // pointers are to caller-owned float32 arrays of n elements, n >= 1.
-#ifndef SOTTO_NN_KERNELS_H_
-#define SOTTO_NN_KERNELS_H_
+#pragma once
 
 #include <cstddef>
 
@@ -86,5 +85,3 @@ Real SquaredDistance(const Real* a, const Real* b, size_t n);
 void PullTowards(const Real* center, Real scale, size_t n, Real* y);
 
 }  // namespace sotto::nn
-
-#endif  // SOTTO_NN_KERNELS_H_

@@ -1,7 +1,6 @@
 // What a step does beside the gradient, in float32: see SgdStep. Part of sotto/nn; private to the
 // SDK.
-#ifndef SOTTO_NN_MOMENTUM_H_
-#define SOTTO_NN_MOMENTUM_H_
+#pragma once
 
 #include "sotto/model_info.h"
 
@@ -19,5 +18,3 @@ void SlowVelocity(const SgdStep& step, const WorkingParameters& working);
 void MoveByVelocity(float learning_rate, const WorkingParameters& working);
 
 }  // namespace sotto::nn
-
-#endif  // SOTTO_NN_MOMENTUM_H_

@@ -14,8 +14,7 @@
 //                                   gradient is added to them, without momentum
 //   saturated()                     see LayerCall
 // All numbers are stored in the memory of the float32 that they stand for. One thread at a time.
-#ifndef SOTTO_NN_NET_BATCH_H_
-#define SOTTO_NN_NET_BATCH_H_
+#pragma once
 
 #include "nn/walker.h"
 #include "sotto/nn.h"
@@ -169,5 +168,3 @@ Status TrainNetBatch(const ModelInfo& model, const Batch& batch, const SgdStep& 
 }
 
 }  // namespace sotto::nn
-
-#endif  // SOTTO_NN_NET_BATCH_H_

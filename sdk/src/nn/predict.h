@@ -1,6 +1,5 @@
 // What all predictions check. Part of sotto/nn; private to the SDK.
-#ifndef SOTTO_NN_PREDICT_H_
-#define SOTTO_NN_PREDICT_H_
+#pragma once
 
 #include "nn/tokens.h"
 #include "sotto/model_info.h"
@@ -46,5 +45,3 @@ inline Status CheckPrediction(const ModelInfo& model, size_t parameters, Span<co
 }
 
 }  // namespace sotto::nn
-
-#endif  // SOTTO_NN_PREDICT_H_

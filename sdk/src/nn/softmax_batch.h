@@ -24,8 +24,7 @@
 //                        that: see SgdStep
 // *saturated is set if a number is out of range: see WorkingParameters.
 // All numbers are stored in the memory of the float32 that they stand for. One thread at a time.
-#ifndef SOTTO_NN_SOFTMAX_BATCH_H_
-#define SOTTO_NN_SOFTMAX_BATCH_H_
+#pragma once
 
 #include "sotto/nn.h"
 
@@ -144,5 +143,3 @@ Status TrainSoftmaxBatch(const ModelInfo& model, const Batch& batch, const SgdSt
 }
 
 }  // namespace sotto::nn
-
-#endif  // SOTTO_NN_SOFTMAX_BATCH_H_

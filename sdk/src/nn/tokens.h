@@ -1,6 +1,5 @@
 // Samples that are tokens. Part of sotto/nn; private to the SDK.
-#ifndef SOTTO_NN_TOKENS_H_
-#define SOTTO_NN_TOKENS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -18,5 +17,3 @@ inline bool AreTokens(Span<const float> features, uint32_t tokens) {
 }
 
 }  // namespace sotto::nn
-
-#endif  // SOTTO_NN_TOKENS_H_

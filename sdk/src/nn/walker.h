@@ -11,8 +11,7 @@
 //   AddDeltas(deltas, n, gradient)     the same, its biases
 //
 // One thread at a time.
-#ifndef SOTTO_NN_WALKER_H_
-#define SOTTO_NN_WALKER_H_
+#pragma once
 
 #include "nn/gradient_norm.h"
 #include "nn/kernels.h"
@@ -144,5 +143,3 @@ void Walker::AddKeptGradient(const Place& at, Real decay, Real rate, Real* param
 }
 
 }  // namespace sotto::nn
-
-#endif  // SOTTO_NN_WALKER_H_

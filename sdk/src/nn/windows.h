@@ -1,6 +1,5 @@
 // The positions of a window over a tensor. Part of sotto/nn; private to the SDK.
-#ifndef SOTTO_NN_WINDOWS_H_
-#define SOTTO_NN_WINDOWS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -103,5 +102,3 @@ void ForEachUncovered(const LayerInfo& info, Visit visit) {
 }
 
 }  // namespace sotto::nn
-
-#endif  // SOTTO_NN_WINDOWS_H_

@@ -4,8 +4,7 @@
 // that cannot be read, is not finite or has a label that the model does not have counts as zeros
 // with label 0: whatever a sample is, it is one of bounded norm. Other units read samples as they
 // are. One thread at a time.
-#ifndef SOTTO_PEER_BOUNDED_SAMPLE_H_
-#define SOTTO_PEER_BOUNDED_SAMPLE_H_
+#pragma once
 
 #include "sotto/peer_job.h"
 #include "sotto/sample_source.h"
@@ -32,5 +31,3 @@ class BoundedSamples {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_PEER_BOUNDED_SAMPLE_H_

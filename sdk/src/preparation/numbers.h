@@ -1,6 +1,5 @@
 // A step's numbers, in the order of a sample's features. Part of sotto/nn; private to the SDK.
-#ifndef SOTTO_PREPARATION_NUMBERS_H_
-#define SOTTO_PREPARATION_NUMBERS_H_
+#pragma once
 
 #include "sotto/bytes.h"
 #include "sotto/preparation.h"
@@ -25,5 +24,3 @@ class Numbers {
 };
 
 }  // namespace sotto::nn
-
-#endif  // SOTTO_PREPARATION_NUMBERS_H_

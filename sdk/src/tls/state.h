@@ -1,7 +1,6 @@
 // The state of TlsContext and TlsSession: Mbed TLS' objects and a little bookkeeping. Part of
 // sotto/tls; private to the SDK. Threads: as for these two classes.
-#ifndef SOTTO_SRC_TLS_STATE_H_
-#define SOTTO_SRC_TLS_STATE_H_
+#pragma once
 
 #include <mbedtls/ctr_drbg.h>
 #include <mbedtls/ssl.h>
@@ -73,5 +72,3 @@ struct TlsSessionState {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_SRC_TLS_STATE_H_

@@ -2,8 +2,7 @@
 // of sotto/wire; private to the SDK.
 //
 // The generated C code includes this header, too.
-#ifndef SOTTO_WIRE_BYTES_FIELD_H_
-#define SOTTO_WIRE_BYTES_FIELD_H_
+#pragma once
 
 #include <pb.h>
 
@@ -24,5 +23,3 @@ bool sotto_bytes_field(pb_istream_t* in, pb_ostream_t* out, const pb_field_t* fi
 #ifdef __cplusplus
 }
 #endif
-
-#endif  // SOTTO_WIRE_BYTES_FIELD_H_

@@ -1,6 +1,5 @@
 // Frames through nanopb, for every kind of message. Part of sotto/wire; private to the SDK.
-#ifndef SOTTO_WIRE_NANOPB_FRAME_H_
-#define SOTTO_WIRE_NANOPB_FRAME_H_
+#pragma once
 
 #include <pb.h>
 
@@ -27,5 +26,3 @@ Status EncodeFrame(const pb_msgdesc_t* type, const void* message, uint32_t max_f
 bool DecodeFrame(ByteSpan body, const pb_msgdesc_t* type, void* message);
 
 }  // namespace sotto
-
-#endif  // SOTTO_WIRE_NANOPB_FRAME_H_

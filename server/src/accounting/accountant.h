@@ -4,8 +4,7 @@
 // property of an accountant reads a trait of its row; it never compares names. To add an
 // accountant, write a function of type AccountantKind::compose in files of its own and add a row to
 // that table. Pure functions, safe from any thread. Part of sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_ACCOUNTANT_H_
-#define SOTTO_ACCOUNTING_ACCOUNTANT_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -121,5 +120,3 @@ AccountedEpsilon AccountFor(const std::vector<GaussianRounds>& rounds, double de
                             Accountant accountant = Accountant());
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_ACCOUNTANT_H_

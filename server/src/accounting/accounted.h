@@ -1,8 +1,7 @@
 // The result of an accountant at one delta, and the function type that answers at any delta.
 //
 // Plain values, safe from any thread. Part of sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_ACCOUNTED_H_
-#define SOTTO_ACCOUNTING_ACCOUNTED_H_
+#pragma once
 
 #include <functional>
 #include <optional>
@@ -39,5 +38,3 @@ enum class Effort {
 using EpsilonAt = std::function<AccountedEpsilon(double delta)>;
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_ACCOUNTED_H_

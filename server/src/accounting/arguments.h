@@ -1,8 +1,7 @@
 // Argument checks of accounting and plans. A bad argument is an error of the caller: the check
 // throws, so a bad argument never yields a figure. Pure functions, safe from any thread. Part of
 // sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_ARGUMENTS_H_
-#define SOTTO_ACCOUNTING_ARGUMENTS_H_
+#pragma once
 
 #include <cmath>
 #include <sstream>
@@ -33,5 +32,3 @@ inline void RequireRate(double rate) {
 }
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_ARGUMENTS_H_

@@ -1,7 +1,6 @@
 // An upper bound on the tail of a binomial distribution, as a logarithm: the tail may be far too
 // small for a double. Pure functions, safe from any thread. Part of sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_BINOMIAL_H_
-#define SOTTO_ACCOUNTING_BINOMIAL_H_
+#pragma once
 
 #include <cstdint>
 
@@ -38,5 +37,3 @@ int64_t PoissonCap(int64_t devices, double rate, int64_t rounds, double epsilon,
                    double delta_slice);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_BINOMIAL_H_

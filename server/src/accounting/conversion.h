@@ -5,8 +5,7 @@
 // grouping of the rounds do not change a bit of the result. Each curve is raised by
 // kArithmeticMargin, which covers the rounding errors of rdp.h, so the result is an upper bound.
 // Pure functions, safe from any thread. Part of sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_CONVERSION_H_
-#define SOTTO_ACCOUNTING_CONVERSION_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -119,5 +118,3 @@ ConvertedEpsilon EpsilonOfCurveAtOrders(const RdpCurve& curve, double delta,
                                         Conversion conversion = Conversion::kImproved);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_CONVERSION_H_

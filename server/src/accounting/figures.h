@@ -1,7 +1,6 @@
 // Privacy figures as text for people. Pure functions, safe from any thread.
 // Part of sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_FIGURES_H_
-#define SOTTO_ACCOUNTING_FIGURES_H_
+#pragma once
 
 #include <string>
 
@@ -19,5 +18,3 @@ std::string LowerBoundText(double bound, int decimals);
 std::string DeltaText(double delta);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_FIGURES_H_

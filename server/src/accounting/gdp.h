@@ -11,8 +11,7 @@
 // result is NaN. Every function throws std::invalid_argument for an argument outside its range.
 // Pure functions, safe from any thread. Part of sotto::server/accounting.
 // Source: Dong, Roth, Su, "Gaussian Differential Privacy" (2022), Corollaries 1 to 3.
-#ifndef SOTTO_ACCOUNTING_GDP_H_
-#define SOTTO_ACCOUNTING_GDP_H_
+#pragma once
 
 #include <vector>
 
@@ -69,5 +68,3 @@ EpsilonAt ComposeGaussian(const std::vector<GaussianRounds>& rounds, double delt
 EpsilonAt ComposeGdp(const std::vector<GaussianRounds>& rounds, double delta, Effort effort);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_GDP_H_

@@ -1,7 +1,6 @@
 // A bound on the shift that the grid of round_loss.h adds to a sum of losses. Used by loss_sum.h.
 // Part of sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_GRID_SHIFT_H_
-#define SOTTO_ACCOUNTING_GRID_SHIFT_H_
+#pragma once
 
 #include <map>
 #include <vector>
@@ -37,5 +36,3 @@ class GridShift {
 };
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_GRID_SHIFT_H_

@@ -12,8 +12,7 @@
 //     sum of T / z^2.
 //
 // Pure functions, safe from any thread. Part of sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_GROUPING_H_
-#define SOTTO_ACCOUNTING_GROUPING_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -32,5 +31,3 @@ std::vector<GaussianRounds> Grouped(const std::vector<GaussianRounds>& rounds, s
 std::vector<GaussianRounds> MergedUnsampled(const std::vector<GaussianRounds>& rounds);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_GROUPING_H_

@@ -4,8 +4,7 @@
 // Real releases differ in two ways. The encoder's integers are only certified to be close to that
 // noise, and a Poisson draw is cut at a cap. Both differences have a price. This file alone adds
 // it. Pure functions, safe from any thread. Part of sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_GUARANTEE_H_
-#define SOTTO_ACCOUNTING_GUARANTEE_H_
+#pragma once
 
 #include <vector>
 
@@ -125,5 +124,3 @@ Guarantee StateGuarantee(const std::vector<GaussianRounds>& rounds, double delta
                          const Deviations& deviations, Accountant accountant = Accountant());
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_GUARANTEE_H_

@@ -1,7 +1,6 @@
 // Sums of positive terms by their logarithms: the terms may be too large or too small for a double.
 // Pure functions and a plain accumulator. Part of sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_LOG_SPACE_H_
-#define SOTTO_ACCOUNTING_LOG_SPACE_H_
+#pragma once
 
 #include <cmath>
 #include <limits>
@@ -40,5 +39,3 @@ class LogSum {
 };
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_LOG_SPACE_H_

@@ -3,8 +3,7 @@
 //
 // Immutable after construction, safe from any thread. Used by loss_sum.h.
 // Part of sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_LOSS_PLAN_H_
-#define SOTTO_ACCOUNTING_LOSS_PLAN_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -65,5 +64,3 @@ class LossPlan {
 };
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_LOSS_PLAN_H_

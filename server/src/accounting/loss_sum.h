@@ -37,8 +37,7 @@
 // a double makes the upper bound +infinity.
 //
 // Immutable after construction, safe from any thread. Part of sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_LOSS_SUM_H_
-#define SOTTO_ACCOUNTING_LOSS_SUM_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -97,5 +96,3 @@ class LossSum {
 };
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_LOSS_SUM_H_

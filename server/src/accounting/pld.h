@@ -14,8 +14,7 @@
 //
 // The order of the rounds and their grouping change no bit of the result. Immutable after
 // construction, safe from any thread. Part of sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_PLD_H_
-#define SOTTO_ACCOUNTING_PLD_H_
+#pragma once
 
 #include <vector>
 
@@ -59,5 +58,3 @@ class Pld {
 EpsilonAt ComposePld(const std::vector<GaussianRounds>& rounds, double delta, Effort effort);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_PLD_H_

@@ -13,8 +13,7 @@
 //   For z > 10 the step is 1/10 instead. The error is then below 1e-30, relative, for all
 //   l <= kMaxMoment.
 // Part of sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_RATIO_MOMENTS_H_
-#define SOTTO_ACCOUNTING_RATIO_MOMENTS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -61,5 +60,3 @@ class RatioMoments {
 };
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_RATIO_MOMENTS_H_

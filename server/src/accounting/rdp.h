@@ -10,8 +10,7 @@
 // result is NaN. Every function throws std::invalid_argument for a negative or non-finite z, a q
 // outside [0, 1] or an order not above 1. Pure functions, safe from any thread.
 // Part of sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_RDP_H_
-#define SOTTO_ACCOUNTING_RDP_H_
+#pragma once
 
 #include <cstdint>
 
@@ -58,5 +57,3 @@ double RdpUniformTheorem27(double noise_multiplier, double rate, double order);
 double Rdp(Sampling sampling, double noise_multiplier, double rate, double order);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_RDP_H_

@@ -1,8 +1,7 @@
 // Shared parts of the curves of rdp.h: argument checks, the cases that need no formula, and the
 // chord between integer orders. Pure functions, safe from any thread. Part of
 // sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_RDP_PARTS_H_
-#define SOTTO_ACCOUNTING_RDP_PARTS_H_
+#pragma once
 
 #include <cmath>
 #include <cstdint>
@@ -40,5 +39,3 @@ double Chord(double order, LogMoment log_moment) {
 }
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_RDP_PARTS_H_

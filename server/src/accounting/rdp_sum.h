@@ -1,8 +1,7 @@
 // The RDP curve of many rounds together, with a limit on the work.
 //
 // Part of sotto::server/accounting, used by conversion.h.
-#ifndef SOTTO_ACCOUNTING_RDP_SUM_H_
-#define SOTTO_ACCOUNTING_RDP_SUM_H_
+#pragma once
 
 #include <cstddef>
 #include <map>
@@ -51,5 +50,3 @@ class RdpSum {
 };
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_RDP_SUM_H_

@@ -1,7 +1,6 @@
 // RDP of the Gaussian mechanism over a cohort drawn uniformly without replacement (rdp.h), as a
 // curve that keeps the terms that its orders share. Part of sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_RDP_UNIFORM_H_
-#define SOTTO_ACCOUNTING_RDP_UNIFORM_H_
+#pragma once
 
 #include <cstdint>
 #include <unordered_map>
@@ -49,5 +48,3 @@ class UniformRdp {
 };
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_RDP_UNIFORM_H_

@@ -10,8 +10,7 @@
 // rises with x.
 // Pure functions, safe from any thread. Used by loss_sum.h and pld.h.
 // Part of sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_ROUND_LOSS_H_
-#define SOTTO_ACCOUNTING_ROUND_LOSS_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -103,5 +102,3 @@ double PanelCount(const RoundLoss& round);
 constexpr double kMassError = 1e-12;
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_ROUND_LOSS_H_

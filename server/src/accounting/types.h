@@ -4,8 +4,7 @@
 // Adjacency and sensitivity are types so that every printed figure states its meaning. The names
 // are those of the JSON output and the ledger. A name is never changed once a ledger contains it.
 // Pure values, safe from any thread. Part of sotto::server/accounting.
-#ifndef SOTTO_ACCOUNTING_TYPES_H_
-#define SOTTO_ACCOUNTING_TYPES_H_
+#pragma once
 
 #include <string_view>
 
@@ -71,5 +70,3 @@ Adjacency PairedAdjacency(Sampling sampling);
 void RequirePairing(Sampling sampling, Adjacency adjacency);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_ACCOUNTING_TYPES_H_

@@ -5,8 +5,7 @@
 // addition.
 //
 // Add() is safe from any thread; the other methods are not safe while another thread adds.
-#ifndef SOTTO_AGGREGATE_ACCUMULATOR_H_
-#define SOTTO_AGGREGATE_ACCUMULATOR_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -49,5 +48,3 @@ class Accumulator {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AGGREGATE_ACCUMULATOR_H_

@@ -11,8 +11,7 @@
 // depends on the data and on how they are normalised, which the rule does not see. It is therefore
 // cautious: server/SIMULATE.md has the measurements, in which it never lost, and larger factors
 // that won more or lost. A pure function.
-#ifndef SOTTO_AGGREGATE_AUTO_SMOOTHING_H_
-#define SOTTO_AGGREGATE_AUTO_SMOOTHING_H_
+#pragma once
 
 #include "sotto/model_info.h"
 
@@ -26,5 +25,3 @@ constexpr double kAutoSmoothingNoise = 10;  // norm of the noise, in clipping bo
 double AutoSmoothing(const ModelInfo& model, double noise_sigma, double clip_l2);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AGGREGATE_AUTO_SMOOTHING_H_

@@ -3,8 +3,7 @@
 //
 // r and g are computed together: in lanes of 64 bits, the coefficients of r are in the lower halves
 // and those of g in the upper halves. Immutable: safe from any thread.
-#ifndef SOTTO_AGGREGATE_CELL_TABLES_H_
-#define SOTTO_AGGREGATE_CELL_TABLES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -64,5 +63,3 @@ struct CellPlaces {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AGGREGATE_CELL_TABLES_H_

@@ -7,8 +7,7 @@
 //   AVX2     a ChaCha20 of eight blocks in parallel, four cells in parallel, the decoder's loops
 //   AVX-512  the same in fewer instructions, and eight cells in parallel
 // All functions are safe from any thread.
-#ifndef SOTTO_AGGREGATE_DITHER_ENGINE_H_
-#define SOTTO_AGGREGATE_DITHER_ENGINE_H_
+#pragma once
 
 #include <vector>
 
@@ -52,5 +51,3 @@ void SetAvx2Loops(DecodeEngine* engine);
 void SetAvx512Loops(DecodeEngine* engine);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AGGREGATE_DITHER_ENGINE_H_

@@ -3,8 +3,7 @@
 //
 // An estimate is post-processing of an already private sum, so it costs no privacy. The table of
 // all estimators is in methods.cc.
-#ifndef SOTTO_AGGREGATE_ESTIMATOR_H_
-#define SOTTO_AGGREGATE_ESTIMATOR_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -60,5 +59,3 @@ std::vector<float> MeanChanged(const NoisySum& noisy, Change change) {
 }
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AGGREGATE_ESTIMATOR_H_

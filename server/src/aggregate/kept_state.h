@@ -7,8 +7,7 @@
 // Restore() then reads both.
 //
 // One thread at a time.
-#ifndef SOTTO_AGGREGATE_KEPT_STATE_H_
-#define SOTTO_AGGREGATE_KEPT_STATE_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -43,5 +42,3 @@ extern template struct KeptState<float>;
 extern template struct KeptState<double>;
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AGGREGATE_KEPT_STATE_H_

@@ -5,8 +5,7 @@
 // CMakeLists.txt, a test.
 //
 // All functions are safe from any thread.
-#ifndef SOTTO_AGGREGATE_METHODS_H_
-#define SOTTO_AGGREGATE_METHODS_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -48,5 +47,3 @@ std::unique_ptr<const Estimator> MakeEstimator(const AggregationOptions& options
 std::unique_ptr<Optimiser> MakeOptimiser(const AggregationOptions& options);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AGGREGATE_METHODS_H_

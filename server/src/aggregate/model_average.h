@@ -14,8 +14,7 @@
 //
 // Source: Liang et al., "Differentially Private Federated Learning with Laplacian Smoothing",
 // Algorithm 1 and Theorems 4 to 6.
-#ifndef SOTTO_AGGREGATE_MODEL_AVERAGE_H_
-#define SOTTO_AGGREGATE_MODEL_AVERAGE_H_
+#pragma once
 
 #include <memory>
 #include <optional>
@@ -35,5 +34,3 @@ std::optional<double> AverageGrowth(const std::string& text);
 std::unique_ptr<Optimiser> MakeAveraging(double ratio, std::unique_ptr<Optimiser> inner);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AGGREGATE_MODEL_AVERAGE_H_

@@ -3,8 +3,7 @@
 //
 // A step is post-processing of an already private update, so it costs no privacy. The table of all
 // optimisers is in methods.cc.
-#ifndef SOTTO_AGGREGATE_OPTIMISER_H_
-#define SOTTO_AGGREGATE_OPTIMISER_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -36,5 +35,3 @@ class Optimiser {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AGGREGATE_OPTIMISER_H_

@@ -2,8 +2,7 @@
 // sotto::server/aggregate.
 //
 // A plain value: any thread may read it.
-#ifndef SOTTO_AGGREGATE_OPTIONS_H_
-#define SOTTO_AGGREGATE_OPTIONS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -37,5 +36,3 @@ struct AggregationOptions {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AGGREGATE_OPTIONS_H_

@@ -5,8 +5,7 @@
 // process only; otherwise it counts twice.
 //
 // Values: one thread at a time.
-#ifndef SOTTO_AGGREGATE_PARTIAL_SUM_H_
-#define SOTTO_AGGREGATE_PARTIAL_SUM_H_
+#pragma once
 
 #include <cstdint>
 #include <utility>
@@ -67,5 +66,3 @@ struct PartialSum {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AGGREGATE_PARTIAL_SUM_H_

@@ -6,8 +6,7 @@
 // Source: Liang et al., "Differentially Private Federated Learning with Laplacian Smoothing".
 //
 // Reentrant: each call owns its scratch memory, so threads may smooth different vectors at once.
-#ifndef SOTTO_AGGREGATE_SMOOTHING_H_
-#define SOTTO_AGGREGATE_SMOOTHING_H_
+#pragma once
 
 #include <cstddef>
 
@@ -47,5 +46,3 @@ void SmoothLaplacian(Span<float> values, double factor);
 void SmoothImagesLaplacian(Span<float> values, size_t height, size_t width, double factor);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AGGREGATE_SMOOTHING_H_

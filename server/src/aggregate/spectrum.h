@@ -6,8 +6,7 @@
 // post-processing. Pure functions, safe from any thread.
 // Source: Liang et al., "Differentially Private Federated Learning with Laplacian Smoothing",
 // Figures 2 and G.10.
-#ifndef SOTTO_AGGREGATE_SPECTRUM_H_
-#define SOTTO_AGGREGATE_SPECTRUM_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -34,5 +33,3 @@ std::vector<float> PowerInBands(Span<const float> values, Span<const TrainedTens
                                 const std::string& order);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AGGREGATE_SPECTRUM_H_

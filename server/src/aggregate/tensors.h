@@ -13,8 +13,7 @@
 //
 // A dense layer sees the image that its net flattened for it: Flatten and layers that work number
 // by number do not change what lies beside what. Pure functions, safe from any thread.
-#ifndef SOTTO_AGGREGATE_TENSORS_H_
-#define SOTTO_AGGREGATE_TENSORS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -51,5 +50,3 @@ constexpr char kNaturalOrder[] = "natural";  // as the parameters lie
 std::vector<uint32_t> Flattened(const TrainedTensor& tensor, const std::string& order);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AGGREGATE_TENSORS_H_

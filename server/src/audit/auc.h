@@ -4,8 +4,7 @@
 // Mann and Whitney's statistic over all pairs, exactly. 1/2 is a guess, 1 tells all apart.
 //
 // Pure functions, safe from any thread.
-#ifndef SOTTO_AUDIT_AUC_H_
-#define SOTTO_AUDIT_AUC_H_
+#pragma once
 
 #include "sotto/span.h"
 
@@ -31,5 +30,3 @@ struct Auc {
 Auc MeasureAuc(Span<const double> members, Span<const double> others);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AUDIT_AUC_H_

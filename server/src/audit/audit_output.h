@@ -1,8 +1,7 @@
 // The results of audits as text for people, as JSON and as CSV. Part of sotto::server/audit.
 //
 // Pure functions.
-#ifndef SOTTO_AUDIT_AUDIT_OUTPUT_H_
-#define SOTTO_AUDIT_AUDIT_OUTPUT_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -44,5 +43,3 @@ nlohmann::ordered_json TwinsToJson(const TwinAudit& audit, TwinUnit unit);
 std::string TwinsCsv(const TwinAudit& audit);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AUDIT_AUDIT_OUTPUT_H_

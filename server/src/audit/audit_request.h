@@ -5,8 +5,7 @@
 // audit takes all options of the job and the simulation but those that WithoutFor...() names.
 //
 // Plain values and pure functions: safe from any thread.
-#ifndef SOTTO_AUDIT_AUDIT_REQUEST_H_
-#define SOTTO_AUDIT_AUDIT_REQUEST_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -81,5 +80,3 @@ const std::vector<Field<SensitivityRequest>>& SensitivityFields();
 const std::vector<std::string>& WithoutForTraining();
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AUDIT_AUDIT_REQUEST_H_

@@ -3,8 +3,7 @@
 //
 // It has one sample. Its round uses the SDK's own dither, as a board does, not the faster one of
 // the server. One thread at a time.
-#ifndef SOTTO_AUDIT_AUDITED_DEVICE_H_
-#define SOTTO_AUDIT_AUDITED_DEVICE_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -57,5 +56,3 @@ class AuditedDevice {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AUDIT_AUDITED_DEVICE_H_

@@ -8,8 +8,7 @@
 // Pure functions, safe from any thread.
 // Source: Clopper, Pearson, "The Use of Confidence or Fiducial Limits Illustrated in the Case of
 // the Binomial" (1934).
-#ifndef SOTTO_AUDIT_BINOMIAL_INTERVAL_H_
-#define SOTTO_AUDIT_BINOMIAL_INTERVAL_H_
+#pragma once
 
 #include <cstdint>
 
@@ -24,5 +23,3 @@ double LowerProbability(int64_t trials, int64_t successes, double error);  // <=
 double UpperProbability(int64_t trials, int64_t successes, double error);  // >= p
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AUDIT_BINOMIAL_INTERVAL_H_

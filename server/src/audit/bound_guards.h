@@ -7,8 +7,7 @@
 // stopped. The encoder's part is that of canary.h.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_AUDIT_BOUND_GUARDS_H_
-#define SOTTO_AUDIT_BOUND_GUARDS_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -51,5 +50,3 @@ struct ServerGuard {
 ServerGuard CheckServer(const JobConfig& config, const Key& key);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AUDIT_BOUND_GUARDS_H_

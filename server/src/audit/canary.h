@@ -17,8 +17,7 @@
 // replace-one adjacency its update is +v or -v.
 //
 // What a run draws depends on its key alone, not on the number of threads.
-#ifndef SOTTO_AUDIT_CANARY_H_
-#define SOTTO_AUDIT_CANARY_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -54,5 +53,3 @@ CanaryReleases DrawReleases(const JobConfig& config, CanaryView view, const Key&
                             uint32_t repeats, int threads, const std::function<void(double)>& done);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AUDIT_CANARY_H_

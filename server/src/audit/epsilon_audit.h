@@ -6,8 +6,7 @@
 // does not hold: a claim that no measurement contradicts is not proved.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_AUDIT_EPSILON_AUDIT_H_
-#define SOTTO_AUDIT_EPSILON_AUDIT_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -66,5 +65,3 @@ EpsilonAudit AuditEpsilon(const JobConfig& config, CanaryView view, const AskedP
                           const std::function<void(double)>& done);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AUDIT_EPSILON_AUDIT_H_

@@ -13,8 +13,7 @@
 //     error probabilities added up.
 //
 // Pure functions, safe from any thread.
-#ifndef SOTTO_AUDIT_EPSILON_BOUND_H_
-#define SOTTO_AUDIT_EPSILON_BOUND_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -48,5 +47,3 @@ std::vector<MeasuredEpsilon> MeasureEpsilon(Span<const double> p, Span<const dou
                                             const std::vector<double>& deltas, double error);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AUDIT_EPSILON_BOUND_H_

@@ -2,8 +2,7 @@
 // sotto::server/audit.
 //
 // Pure functions, safe from any thread.
-#ifndef SOTTO_AUDIT_HOSTILE_TRAINING_H_
-#define SOTTO_AUDIT_HOSTILE_TRAINING_H_
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -69,5 +68,3 @@ struct HostileTraining {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AUDIT_HOSTILE_TRAINING_H_

@@ -9,8 +9,7 @@
 // exact.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_AUDIT_MEMBERSHIP_H_
-#define SOTTO_AUDIT_MEMBERSHIP_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -51,5 +50,3 @@ MembershipAudit AuditMembership(const SimulationConfig& config, const TrainTest&
                                 const std::function<void(const MembershipRound&)>& on_round);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AUDIT_MEMBERSHIP_H_

@@ -3,8 +3,7 @@
 //
 // It is the training that Simulate() makes with the same configuration and key, byte for byte. One
 // thread at a time; rounds start their own threads.
-#ifndef SOTTO_AUDIT_OBSERVED_TRAINING_H_
-#define SOTTO_AUDIT_OBSERVED_TRAINING_H_
+#pragma once
 
 #include "round/job.h"
 #include "sim/fleet.h"
@@ -45,5 +44,3 @@ class ObservedTraining {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AUDIT_OBSERVED_TRAINING_H_

@@ -15,8 +15,7 @@
 // alone.
 //
 // Reentrant: safe from any thread. Results do not depend on the number of threads.
-#ifndef SOTTO_AUDIT_PEER_AUDIT_H_
-#define SOTTO_AUDIT_PEER_AUDIT_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -64,5 +63,3 @@ PeerAudit AuditPeers(const PeerAuditOptions& options, const Key& key,
                      const std::function<void(double)>& done);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AUDIT_PEER_AUDIT_H_

@@ -1,8 +1,7 @@
 // The loss of each of some samples. Part of sotto::server/audit.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_AUDIT_SAMPLE_LOSSES_H_
-#define SOTTO_AUDIT_SAMPLE_LOSSES_H_
+#pragma once
 
 #include <vector>
 
@@ -18,5 +17,3 @@ std::vector<double> SampleLosses(const ModelInfo& model, Span<const float> param
                                  const Dataset& data, Span<const uint32_t> samples, int threads);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AUDIT_SAMPLE_LOSSES_H_

@@ -6,8 +6,7 @@
 // and reads what its devices are told.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_AUDIT_TASK_GUARD_H_
-#define SOTTO_AUDIT_TASK_GUARD_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -31,5 +30,3 @@ TaskGuard CheckTasks(const JobConfig& config, const Key& key);
 constexpr uint32_t kGuardedRounds = 50;
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AUDIT_TASK_GUARD_H_

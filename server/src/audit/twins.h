@@ -13,8 +13,7 @@
 // The distance has no such bound: other devices train from models that differ, too.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_AUDIT_TWINS_H_
-#define SOTTO_AUDIT_TWINS_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -66,5 +65,3 @@ TwinAudit AuditTwins(const SimulationConfig& config, const TrainTest& data,
                      const std::function<void(const TwinRound&)>& on_round);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_AUDIT_TWINS_H_

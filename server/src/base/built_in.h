@@ -2,8 +2,7 @@
 // library of charts. Part of sotto::server/base.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_BASE_BUILT_IN_H_
-#define SOTTO_BASE_BUILT_IN_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -30,5 +29,3 @@ std::string BuiltInText(const std::string& path);
 bool HasCharts();
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_BASE_BUILT_IN_H_

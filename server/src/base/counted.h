@@ -1,8 +1,7 @@
 // Counts as text, for messages to people. Part of sotto::server/base.
 //
 // Pure: safe from any thread.
-#ifndef SOTTO_BASE_COUNTED_H_
-#define SOTTO_BASE_COUNTED_H_
+#pragma once
 
 #include <fmt/format.h>
 #include <string>
@@ -16,5 +15,3 @@ std::string Counted(Integer count, const char* thing) {
 }
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_BASE_COUNTED_H_

@@ -1,6 +1,5 @@
 // The exits of a command whose job did not reach its end. Part of sotto::server/base.
-#ifndef SOTTO_BASE_GAVE_UP_H_
-#define SOTTO_BASE_GAVE_UP_H_
+#pragma once
 
 #include <stdexcept>
 #include <string>
@@ -44,5 +43,3 @@ constexpr char kJobFooter[] =
     "4 (serve) the store is an older copy; 130 stopped by SIGINT (Ctrl-C), 143 by SIGTERM";
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_BASE_GAVE_UP_H_

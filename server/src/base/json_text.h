@@ -4,8 +4,7 @@
 // instead: they are compiled once.
 //
 // Pure functions, safe from any thread.
-#ifndef SOTTO_BASE_JSON_TEXT_H_
-#define SOTTO_BASE_JSON_TEXT_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -28,5 +27,3 @@ nlohmann::ordered_json ParseJson(std::string_view text);
 nlohmann::ordered_json TryParseJson(std::string_view text);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_BASE_JSON_TEXT_H_

@@ -1,8 +1,7 @@
 // Text as the contents of SVG and HTML. Part of sotto::server/base.
 //
 // Pure: safe from any thread.
-#ifndef SOTTO_BASE_MARKUP_H_
-#define SOTTO_BASE_MARKUP_H_
+#pragma once
 
 #include <string>
 
@@ -34,5 +33,3 @@ inline std::string EscapeMarkup(const std::string& text) {
 }
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_BASE_MARKUP_H_

@@ -1,8 +1,7 @@
 // Mean and deviation of repeated measurements. Part of sotto::server/base.
 //
 // Pure: safe from any thread.
-#ifndef SOTTO_BASE_MEAN_DEVIATION_H_
-#define SOTTO_BASE_MEAN_DEVIATION_H_
+#pragma once
 
 #include <cmath>
 #include <cstddef>
@@ -36,5 +35,3 @@ inline MeanDeviation MeanDeviationOf(const std::vector<double>& values) {
 }
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_BASE_MEAN_DEVIATION_H_

@@ -2,8 +2,7 @@
 //
 // A row is any struct with the members `value` and `name`. Pure functions, safe from any thread.
 // Part of sotto::server/base.
-#ifndef SOTTO_BASE_NAMES_H_
-#define SOTTO_BASE_NAMES_H_
+#pragma once
 
 #include <stdexcept>
 #include <string>
@@ -40,5 +39,3 @@ auto ValueIn(const Rows& rows, const char* what, std::string_view name) {
 }
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_BASE_NAMES_H_

@@ -1,6 +1,5 @@
 // Runs independent pieces of work on several threads. Part of sotto::server/base.
-#ifndef SOTTO_BASE_PARALLEL_H_
-#define SOTTO_BASE_PARALLEL_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -14,5 +13,3 @@ namespace sotto::server {
 void ParallelFor(int threads, size_t count, const std::function<void(size_t, int)>& body);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_BASE_PARALLEL_H_

@@ -39,8 +39,7 @@
 // Evaluation. The sum is evaluated in double over short intervals. Every factor is taken at the end
 // of the interval where it is larger, and a margin covers this arithmetic. Pr[k] = Pr[-k], so the
 // mean is 0; variance and kurtosis follow from eta and tau.
-#ifndef SOTTO_CERTIFICATE_CERTIFICATE_H_
-#define SOTTO_CERTIFICATE_CERTIFICATE_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -74,5 +73,3 @@ double OutsideBound(const TableErrors& errors, double range);
 Certificate ProveCertificate(double range, const std::function<void(size_t, size_t)>& progress);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CERTIFICATE_CERTIFICATE_H_

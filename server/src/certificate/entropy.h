@@ -1,7 +1,6 @@
 // The smallest possible length of an update: the entropy of Gau-LRQ's integers given the dither.
 // Pure functions, safe from any thread. Part of sotto::server/certificate.
-#ifndef SOTTO_CERTIFICATE_ENTROPY_H_
-#define SOTTO_CERTIFICATE_ENTROPY_H_
+#pragma once
 
 namespace sotto::server {
 
@@ -19,5 +18,3 @@ double Above(Distribution distribution, double x);
 double IntegerEntropy(Distribution distribution, double scale);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CERTIFICATE_ENTROPY_H_

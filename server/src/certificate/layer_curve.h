@@ -3,8 +3,7 @@
 // r has the chi distribution with three degrees of freedom; g = sqrt(-2 ln(1 - exp(-r^2/2)))
 // (Gau-LRQ, Definition 3). g is its own inverse. Relative errors are below 1e-13. The functions are
 // pure; a LayerCurve is for one thread at a time.
-#ifndef SOTTO_CERTIFICATE_LAYER_CURVE_H_
-#define SOTTO_CERTIFICATE_LAYER_CURVE_H_
+#pragma once
 
 namespace sotto::server {
 
@@ -54,5 +53,3 @@ class LayerCurve {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CERTIFICATE_LAYER_CURVE_H_

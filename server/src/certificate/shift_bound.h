@@ -47,8 +47,7 @@
 //
 // Pure functions in double, safe from any thread. ShiftQuantile() integrates on a grid; its error
 // is below one part in 100, which it adds.
-#ifndef SOTTO_CERTIFICATE_SHIFT_BOUND_H_
-#define SOTTO_CERTIFICATE_SHIFT_BOUND_H_
+#pragma once
 
 namespace sotto::server {
 
@@ -66,5 +65,3 @@ double ShiftQuantile(double clip, double coordinates, double bits);
 double MeanShiftNorm(double clip, double coordinates);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CERTIFICATE_SHIFT_BOUND_H_

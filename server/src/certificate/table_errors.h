@@ -23,8 +23,7 @@
 // them.
 //
 // The double arithmetic of this file adds less than 1e-13 at each node; 1e-12 is added for it.
-#ifndef SOTTO_CERTIFICATE_TABLE_ERRORS_H_
-#define SOTTO_CERTIFICATE_TABLE_ERRORS_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -67,5 +66,3 @@ class TableErrors {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CERTIFICATE_TABLE_ERRORS_H_

@@ -1,7 +1,6 @@
 // What `sotto account` answers: an epsilon with its meaning, as text and as JSON. Part of
 // sotto::server/cli.
-#ifndef SOTTO_CLI_ACCOUNT_ANSWER_H_
-#define SOTTO_CLI_ACCOUNT_ANSWER_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -42,5 +41,3 @@ void Print(const AccountOptions& options, const std::string& text,
            const nlohmann::ordered_json& json);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CLI_ACCOUNT_ANSWER_H_

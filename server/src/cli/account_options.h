@@ -1,7 +1,6 @@
 // The options of `sotto account`, and the rounds or the plan that they describe. Part of
 // sotto::server/cli.
-#ifndef SOTTO_CLI_ACCOUNT_OPTIONS_H_
-#define SOTTO_CLI_ACCOUNT_OPTIONS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -77,5 +76,3 @@ privacy::Plan NoisyFleetPlan(const AccountOptions& options, privacy::Accountant 
 privacy::Plan AsOnDevices(const AccountOptions& options, const privacy::Plan& plan);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CLI_ACCOUNT_OPTIONS_H_

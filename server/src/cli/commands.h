@@ -1,7 +1,6 @@
 // The commands of `sotto`, each with its options, its help, and what runs. Part of
 // sotto::server/cli.
-#ifndef SOTTO_CLI_COMMANDS_H_
-#define SOTTO_CLI_COMMANDS_H_
+#pragma once
 
 #include "sotto/options/command.h"
 
@@ -67,5 +66,3 @@ posix::Command AccountLedgerCommand();
 posix::Command InspectCommand();
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CLI_COMMANDS_H_

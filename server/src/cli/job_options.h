@@ -1,6 +1,5 @@
 // What the commands that run a job take of its options. Part of sotto::server/cli.
-#ifndef SOTTO_CLI_JOB_OPTIONS_H_
-#define SOTTO_CLI_JOB_OPTIONS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -27,5 +26,3 @@ void TakeJob(const std::vector<Row>& own, const char* first,
 }
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CLI_JOB_OPTIONS_H_

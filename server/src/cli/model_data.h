@@ -1,6 +1,5 @@
 // The samples that `sotto model evaluate` and `predict` read. Part of sotto::server/cli.
-#ifndef SOTTO_CLI_MODEL_DATA_H_
-#define SOTTO_CLI_MODEL_DATA_H_
+#pragma once
 
 #include <string>
 
@@ -17,5 +16,3 @@ enum class Labels { kNeeded, kIgnored };
 SharedDataset OpenSamples(const std::string& data, const ModelInfo& model, Labels labels);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CLI_MODEL_DATA_H_

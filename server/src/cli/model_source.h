@@ -1,7 +1,6 @@
 // Where `sotto model export`, `evaluate` and `predict` take a trained model from: a store or a
 // file. Part of sotto::server/cli.
-#ifndef SOTTO_CLI_MODEL_SOURCE_H_
-#define SOTTO_CLI_MODEL_SOURCE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -46,5 +45,3 @@ struct OpenedModel {
 OpenedModel OpenModelSource(const ModelSource& source);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CLI_MODEL_SOURCE_H_

@@ -1,6 +1,5 @@
 // How `sotto` and `sotto-lab` run. Part of sotto::server/cli.
-#ifndef SOTTO_CLI_PROGRAM_H_
-#define SOTTO_CLI_PROGRAM_H_
+#pragma once
 
 #include "sotto/options/command.h"
 
@@ -12,5 +11,3 @@ namespace sotto::server {
 int RunProgram(posix::Command program, int argc, char** argv);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CLI_PROGRAM_H_

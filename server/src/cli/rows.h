@@ -1,6 +1,5 @@
 // Options and commands that several commands have. Part of sotto::server/cli.
-#ifndef SOTTO_CLI_ROWS_H_
-#define SOTTO_CLI_ROWS_H_
+#pragma once
 
 #include <fmt/format.h>
 #include <functional>
@@ -39,5 +38,3 @@ inline posix::Command TablesCommand(const char* name, const char* what,
 }
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CLI_ROWS_H_

@@ -1,6 +1,5 @@
 // `sotto status --verify`: verifies every record of a store. Part of sotto::server/cli.
-#ifndef SOTTO_CLI_VERIFY_STORE_H_
-#define SOTTO_CLI_VERIFY_STORE_H_
+#pragma once
 
 #include <string>
 
@@ -11,5 +10,3 @@ namespace sotto::server {
 void VerifyStore(const std::string& store, const std::string& json);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CLI_VERIFY_STORE_H_

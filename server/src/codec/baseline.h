@@ -5,8 +5,7 @@
 // Encode() instead of the SDK's encoder, so the update is really encoded to bytes and decoded.
 //
 // Immutable: any thread may call any method.
-#ifndef SOTTO_CODEC_BASELINE_H_
-#define SOTTO_CODEC_BASELINE_H_
+#pragma once
 
 #include "codec/update_codec.h"
 #include "sotto/messages.h"
@@ -41,5 +40,3 @@ class Baseline : public UpdateCodec {
 };
 
 }  // namespace sotto::server::baseline
-
-#endif  // SOTTO_CODEC_BASELINE_H_

@@ -4,8 +4,7 @@
 // codec: a class of its own (update_codec.h), a row of the table in codecs.cc, a test.
 //
 // All functions are safe from any thread.
-#ifndef SOTTO_CODEC_CODECS_H_
-#define SOTTO_CODEC_CODECS_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -74,5 +73,3 @@ std::vector<std::string> CodecNames();
 std::vector<std::string> ServableCodecNames();
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CODEC_CODECS_H_

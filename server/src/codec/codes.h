@@ -2,8 +2,7 @@
 // sotto::server/codec.
 //
 // Pure functions: safe from any thread.
-#ifndef SOTTO_CODEC_CODES_H_
-#define SOTTO_CODEC_CODES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -29,5 +28,3 @@ void AppendCodes(Span<const uint32_t> codes, int bits, std::vector<uint8_t>* out
 bool ReadCodes(ByteSpan bytes, int bits, Span<uint32_t> codes);
 
 }  // namespace sotto::server::baseline
-
-#endif  // SOTTO_CODEC_CODES_H_

@@ -2,8 +2,7 @@
 // sotto::server/codec.
 //
 // Immutable: any thread may call any method.
-#ifndef SOTTO_CODEC_EXACT_CODEC_H_
-#define SOTTO_CODEC_EXACT_CODEC_H_
+#pragma once
 
 #include "codec/update_codec.h"
 #include "sotto/messages.h"
@@ -33,5 +32,3 @@ class ExactCodec : public UpdateCodec {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CODEC_EXACT_CODEC_H_

@@ -12,8 +12,7 @@
 // is no certificate, so the figure is for comparison and no guarantee.
 //
 // Immutable: any thread may call any method.
-#ifndef SOTTO_CODEC_GAUSSIAN_FLOAT32_H_
-#define SOTTO_CODEC_GAUSSIAN_FLOAT32_H_
+#pragma once
 
 #include "codec/baseline.h"
 
@@ -29,5 +28,3 @@ class GaussianFloat32 : public Baseline {
 };
 
 }  // namespace sotto::server::baseline
-
-#endif  // SOTTO_CODEC_GAUSSIAN_FLOAT32_H_

@@ -10,8 +10,7 @@
 // values.
 //
 // Immutable: any thread may call any method.
-#ifndef SOTTO_CODEC_LRQ_CODEC_H_
-#define SOTTO_CODEC_LRQ_CODEC_H_
+#pragma once
 
 #include "codec/update_codec.h"
 #include "sotto/messages.h"
@@ -35,5 +34,3 @@ class LrqCodec : public UpdateCodec {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CODEC_LRQ_CODEC_H_

@@ -21,8 +21,7 @@
 // Encoded update: the d integers plus L + 32, each in the least number of bits that holds 2 L + 64.
 //
 // Immutable: any thread may call any method.
-#ifndef SOTTO_CODEC_QUANTIZED_BINOMIAL_H_
-#define SOTTO_CODEC_QUANTIZED_BINOMIAL_H_
+#pragma once
 
 #include "codec/baseline.h"
 
@@ -43,5 +42,3 @@ class QuantizedBinomial : public Baseline {
 };
 
 }  // namespace sotto::server::baseline
-
-#endif  // SOTTO_CODEC_QUANTIZED_BINOMIAL_H_

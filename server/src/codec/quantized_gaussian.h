@@ -21,8 +21,7 @@
 // levels, 0 .. 2^b - 1, b bits each.
 //
 // Immutable: any thread may call any method.
-#ifndef SOTTO_CODEC_QUANTIZED_GAUSSIAN_H_
-#define SOTTO_CODEC_QUANTIZED_GAUSSIAN_H_
+#pragma once
 
 #include "codec/baseline.h"
 
@@ -46,5 +45,3 @@ class QuantizedGaussian : public Baseline {
 int QuantizerBits(uint32_t range_q20);
 
 }  // namespace sotto::server::baseline
-
-#endif  // SOTTO_CODEC_QUANTIZED_GAUSSIAN_H_

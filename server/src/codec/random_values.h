@@ -1,6 +1,5 @@
 // The randomness of the baselines, in floating point. Part of sotto::server/codec.
-#ifndef SOTTO_CODEC_RANDOM_VALUES_H_
-#define SOTTO_CODEC_RANDOM_VALUES_H_
+#pragma once
 
 #include <cstdint>
 
@@ -34,5 +33,3 @@ class RandomValues {
 };
 
 }  // namespace sotto::server::baseline
-
-#endif  // SOTTO_CODEC_RANDOM_VALUES_H_

@@ -1,8 +1,7 @@
 // Memory for one decoded update, wiped by the destructor. Part of sotto::server/codec.
 //
 // One thread at a time.
-#ifndef SOTTO_CODEC_SECRET_VALUES_H_
-#define SOTTO_CODEC_SECRET_VALUES_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -26,5 +25,3 @@ class SecretValues {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CODEC_SECRET_VALUES_H_

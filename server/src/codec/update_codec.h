@@ -3,8 +3,7 @@
 //
 // A codec serves one attempt and holds the task of the attempt's devices. It keeps no other state,
 // so any thread may call any method. The table of all codecs is in codecs.cc.
-#ifndef SOTTO_CODEC_UPDATE_CODEC_H_
-#define SOTTO_CODEC_UPDATE_CODEC_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -63,5 +62,3 @@ class UpdateCodec {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CODEC_UPDATE_CODEC_H_

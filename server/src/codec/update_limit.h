@@ -5,8 +5,7 @@
 // plans/private_noise.h derives the limit for updates with private noise.
 //
 // Pure functions, safe from any thread.
-#ifndef SOTTO_CODEC_UPDATE_LIMIT_H_
-#define SOTTO_CODEC_UPDATE_LIMIT_H_
+#pragma once
 
 #include <cstddef>
 
@@ -20,5 +19,3 @@ namespace sotto::server {
 UpdateBound BoundOf(const TrainTask& task, size_t coordinates);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_CODEC_UPDATE_LIMIT_H_

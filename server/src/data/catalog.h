@@ -1,8 +1,7 @@
 // Data sets by name, folder or file, in two parts. Part of sotto::server/data.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_DATA_CATALOG_H_
-#define SOTTO_DATA_CATALOG_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -53,5 +52,3 @@ TrainTest OpenForFleet(const std::string& data, const std::string& test, const M
                        uint64_t samples);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_DATA_CATALOG_H_

@@ -1,8 +1,7 @@
 // A part of a data set: the samples of some classes. Part of sotto::server/data.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_DATA_CLASSES_H_
-#define SOTTO_DATA_CLASSES_H_
+#pragma once
 
 #include <string>
 
@@ -18,5 +17,3 @@ namespace sotto::server {
 TrainTest OnlyClasses(const TrainTest& data, const std::string& classes);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_DATA_CLASSES_H_

@@ -2,8 +2,7 @@
 // sotto::server/data.
 //
 // Constant after it was made: any number of threads may read it.
-#ifndef SOTTO_DATA_GENERATED_H_
-#define SOTTO_DATA_GENERATED_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -70,5 +69,3 @@ class GeneratedDataset : public Dataset {
 SharedDataset Store(const Dataset& data);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_DATA_GENERATED_H_

@@ -2,8 +2,7 @@
 //
 // Reentrant: safe from any thread. Figures are computed from samples and say something about them:
 // no epsilon covers a figure of private data.
-#ifndef SOTTO_DATA_MOMENTS_H_
-#define SOTTO_DATA_MOMENTS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -40,5 +39,3 @@ struct Moments {
 std::vector<Moments> ComputeMoments(const Dataset& data, const ModelInfo* model, Per per);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_DATA_MOMENTS_H_

@@ -3,8 +3,7 @@
 // A class has kVariants prototypes: smooth random patterns of height x width x channels, with a
 // margin to shift a window over them. Only integers are used, so a pattern has the same bytes on
 // every platform. Constant after it was made: any number of threads may draw.
-#ifndef SOTTO_DATA_PATTERNS_H_
-#define SOTTO_DATA_PATTERNS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -82,5 +81,3 @@ class Patterns {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_DATA_PATTERNS_H_

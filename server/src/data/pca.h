@@ -5,8 +5,7 @@
 // no epsilon covers a fit on private data.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_DATA_PCA_H_
-#define SOTTO_DATA_PCA_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -38,5 +37,3 @@ PrincipalComponents FitPrincipalComponents(const Dataset& data, const ModelInfo*
                                            uint32_t dimensions);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_DATA_PCA_H_

@@ -1,8 +1,7 @@
 // What the devices of a partition hold, in figures. Part of sotto::server/data.
 //
 // Pure functions: safe from any thread.
-#ifndef SOTTO_DATA_SHARES_H_
-#define SOTTO_DATA_SHARES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -49,5 +48,3 @@ std::string GroupOf(const Dataset& data, const Partition& partition, uint32_t de
 std::string ClassName(const SampleInfo& info, uint32_t label);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_DATA_SHARES_H_

@@ -1,8 +1,7 @@
 // A share of a data set, split off for evaluation. Part of sotto::server/data.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_DATA_SPLIT_H_
-#define SOTTO_DATA_SPLIT_H_
+#pragma once
 
 #include "sotto/data/dataset.h"
 
@@ -15,5 +14,3 @@ namespace sotto::server {
 TrainTest SplitOff(const SharedDataset& data, double share);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_DATA_SPLIT_H_

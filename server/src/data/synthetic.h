@@ -20,8 +20,7 @@
 // of a large set are the set of 100.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_DATA_SYNTHETIC_H_
-#define SOTTO_DATA_SYNTHETIC_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -52,5 +51,3 @@ TrainTest GenerateSynthetic(const SampleInfo& info, const SyntheticOptions& opti
 TrainTest SyntheticFor(const ModelInfo* model, uint64_t samples);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_DATA_SYNTHETIC_H_

@@ -6,8 +6,7 @@
 // samples themselves, no epsilon covers.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_EVALUATION_EVALUATION_H_
-#define SOTTO_EVALUATION_EVALUATION_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -78,5 +77,3 @@ double LossOf(const ModelInfo& model, Span<const float> outputs, uint32_t label,
               Span<const float> target);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EVALUATION_EVALUATION_H_

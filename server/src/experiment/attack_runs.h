@@ -2,8 +2,7 @@
 // sotto::server/experiment.
 //
 // Reentrant: runs may go on at the same time.
-#ifndef SOTTO_EXPERIMENT_ATTACK_RUNS_H_
-#define SOTTO_EXPERIMENT_ATTACK_RUNS_H_
+#pragma once
 
 #include <string>
 
@@ -24,5 +23,3 @@ Outcome RunMembership(const Settings& settings, const RunContext& context);
 std::string MembershipCommand(const Settings& settings);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPERIMENT_ATTACK_RUNS_H_

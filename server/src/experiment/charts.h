@@ -1,8 +1,7 @@
 // The charts of an experiment: what chart.svg and the page draw. Part of sotto::server/experiment.
 //
 // Plain values and pure functions: safe from any thread.
-#ifndef SOTTO_EXPERIMENT_CHARTS_H_
-#define SOTTO_EXPERIMENT_CHARTS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -36,5 +35,3 @@ struct ChartPanel {
 std::vector<ChartPanel> PanelsOf(const Summary& summary);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPERIMENT_CHARTS_H_

@@ -6,8 +6,7 @@
 // value.
 //
 // Plain values and pure functions: safe from any thread.
-#ifndef SOTTO_EXPERIMENT_DEFINITION_H_
-#define SOTTO_EXPERIMENT_DEFINITION_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -135,5 +134,3 @@ struct Definition {
 Definition ParseDefinition(const std::string& path, const std::string& text);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPERIMENT_DEFINITION_H_

@@ -2,8 +2,7 @@
 // row for each formula. Part of sotto::server/experiment.
 //
 // Pure functions, safe from any thread.
-#ifndef SOTTO_EXPERIMENT_FORMULAS_H_
-#define SOTTO_EXPERIMENT_FORMULAS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -33,5 +32,3 @@ void CheckFormula(const Settings& settings);
 Outcome Compute(const Settings& settings);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPERIMENT_FORMULAS_H_

@@ -1,8 +1,7 @@
 // The cells of an experiment and their settings. Part of sotto::server/experiment.
 //
 // Plain values; functions that read a folder say so. Safe from any thread.
-#ifndef SOTTO_EXPERIMENT_GRID_H_
-#define SOTTO_EXPERIMENT_GRID_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -54,5 +53,3 @@ const std::vector<std::string>& ValuesOf(const Axis& axis, bool is_quick);
 std::optional<PaperFigure> PaperFigureOf(const Definition& definition, const Assignments& at);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPERIMENT_GRID_H_

@@ -2,8 +2,7 @@
 // sotto::server/experiment.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_EXPERIMENT_LIBRARY_H_
-#define SOTTO_EXPERIMENT_LIBRARY_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -24,5 +23,3 @@ Definition OpenExperiment(const std::string& name_or_file);
 void WriteModels(const Definition& definition, const std::string& folder);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPERIMENT_LIBRARY_H_

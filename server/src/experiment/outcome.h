@@ -1,8 +1,7 @@
 // What one run gave. Part of sotto::server/experiment.
 //
 // A plain value: any thread may read it.
-#ifndef SOTTO_EXPERIMENT_OUTCOME_H_
-#define SOTTO_EXPERIMENT_OUTCOME_H_
+#pragma once
 
 #include <map>
 #include <string>
@@ -18,5 +17,3 @@ struct Outcome {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPERIMENT_OUTCOME_H_

@@ -3,8 +3,7 @@
 //
 // Every row names the samples it was made from; a stand-in says so in each cell. Plain values and
 // pure functions: safe from any thread.
-#ifndef SOTTO_EXPERIMENT_REPORT_H_
-#define SOTTO_EXPERIMENT_REPORT_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -44,5 +43,3 @@ std::string Why(const ClaimVerdict& verdict);
 std::string DataLabel(const Summary& summary);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPERIMENT_REPORT_H_

@@ -2,8 +2,7 @@
 // CSV and JSON, its charts. Part of sotto::server/experiment.
 //
 // Pure functions, safe from any thread.
-#ifndef SOTTO_EXPERIMENT_RESULT_FILES_H_
-#define SOTTO_EXPERIMENT_RESULT_FILES_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -39,5 +38,3 @@ nlohmann::ordered_json ResultJson(const Summary& summary);
 std::string ExperimentsTable(const std::vector<Definition>& definitions);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPERIMENT_RESULT_FILES_H_

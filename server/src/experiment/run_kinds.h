@@ -2,8 +2,7 @@
 //
 // A new kind is a row in run_kinds.cc. A run is deterministic: settings and seed decide every
 // figure. Reentrant: runs may go on at the same time.
-#ifndef SOTTO_EXPERIMENT_RUN_KINDS_H_
-#define SOTTO_EXPERIMENT_RUN_KINDS_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -46,5 +45,3 @@ const std::vector<RunKind>& RunKinds();
 const RunKind& FindRunKind(const std::string& name);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPERIMENT_RUN_KINDS_H_

@@ -4,8 +4,7 @@
 // The file has a line of JSON for each run. A line is written in one call once the run is done, and
 // a line that is not whole, after a crash or a full disk, counts for nothing. A run is found by its
 // key, SHA-256 of all that decides its outcome. Thread-safe.
-#ifndef SOTTO_EXPERIMENT_RUN_LOG_H_
-#define SOTTO_EXPERIMENT_RUN_LOG_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -45,5 +44,3 @@ class RunLogFile {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPERIMENT_RUN_LOG_H_

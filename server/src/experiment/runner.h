@@ -1,8 +1,7 @@
 // Does the runs of an experiment, several at a time. Part of sotto::server/experiment.
 //
 // Each run has one thread, so the results do not depend on how many runs go on at a time.
-#ifndef SOTTO_EXPERIMENT_RUNNER_H_
-#define SOTTO_EXPERIMENT_RUNNER_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -57,5 +56,3 @@ std::vector<CellResult> RunCells(const RunKind& kind, const std::vector<Cell>& c
                                  const RunnerOptions& options, RunLogFile& log);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPERIMENT_RUNNER_H_

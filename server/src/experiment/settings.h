@@ -2,8 +2,7 @@
 // sotto::server/experiment.
 //
 // Pure functions: safe from any thread.
-#ifndef SOTTO_EXPERIMENT_SETTINGS_H_
-#define SOTTO_EXPERIMENT_SETTINGS_H_
+#pragma once
 
 #include <map>
 #include <string>
@@ -31,5 +30,3 @@ PeersRequest PeersRequestOf(const Settings& settings);
 std::string ArgumentsOf(const Settings& settings);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPERIMENT_SETTINGS_H_

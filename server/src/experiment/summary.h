@@ -2,8 +2,7 @@
 // sotto::server/experiment.
 //
 // Plain values and pure functions: safe from any thread.
-#ifndef SOTTO_EXPERIMENT_SUMMARY_H_
-#define SOTTO_EXPERIMENT_SUMMARY_H_
+#pragma once
 
 #include <map>
 #include <optional>
@@ -71,5 +70,3 @@ struct WithinPaper {
 WithinPaper CountWithin(const Summary& summary);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPERIMENT_SUMMARY_H_

@@ -2,8 +2,7 @@
 //
 // To add a format: its row in formats.cc with its functions, a file beside it, its line in
 // server/EXPORT.md and in CMakeLists.txt, a test. Stateless; safe from any thread.
-#ifndef SOTTO_EXPORT_FORMAT_H_
-#define SOTTO_EXPORT_FORMAT_H_
+#pragma once
 
 #include <map>
 #include <string>
@@ -70,5 +69,3 @@ void AppendFloats(const std::vector<float>& values, std::string* out);
 std::vector<float> FloatsOf(std::string_view bytes);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPORT_FORMAT_H_

@@ -1,8 +1,7 @@
 // An ONNX graph that grows node by node. Part of sotto::server/export; for onnx.cc.
 //
 // A thin layer over ONNX's protobuf classes. Not thread-safe.
-#ifndef SOTTO_EXPORT_ONNX_GRAPH_H_
-#define SOTTO_EXPORT_ONNX_GRAPH_H_
+#pragma once
 
 #include <cstdint>
 #include <onnx/onnx_pb.h>
@@ -56,5 +55,3 @@ class OnnxGraph {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPORT_ONNX_GRAPH_H_

@@ -2,8 +2,7 @@
 // sotto::server/export.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_EXPORT_PARAMETERS_H_
-#define SOTTO_EXPORT_PARAMETERS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -22,5 +21,3 @@ std::vector<float> ReadModelParameters(const std::string& path, const ModelInfo&
                                        Metadata* metadata);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPORT_PARAMETERS_H_

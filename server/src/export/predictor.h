@@ -2,8 +2,7 @@
 //
 // The same functions of the SDK on the same numbers as `sotto model export --format header` gives
 // to a board: so a board finds the same class for every sample, also in fixed point.
-#ifndef SOTTO_EXPORT_PREDICTOR_H_
-#define SOTTO_EXPORT_PREDICTOR_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -41,5 +40,3 @@ class Predictor {
 std::vector<float> PredictAll(const Predictor& predictor, const Dataset& data, int threads);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPORT_PREDICTOR_H_

@@ -4,8 +4,7 @@
 // width. One table says how each tensor of a layer lies there: MapTensors(). Writers gather by it,
 // readers scatter by it, so the two cannot differ. server/EXPORT.md shows it to people: names,
 // shapes and orders are those of PyTorch's nn.Sequential. Pure functions, safe from any thread.
-#ifndef SOTTO_EXPORT_TENSORS_H_
-#define SOTTO_EXPORT_TENSORS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -56,5 +55,3 @@ std::vector<Tensor> ExportTensors(const ModelInfo& model, Span<const float> para
 std::vector<float> ImportTensors(const ModelInfo& model, const std::vector<Tensor>& tensors);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPORT_TENSORS_H_

@@ -1,6 +1,5 @@
 // The functions of the formats, for formats.cc only. Part of sotto::server/export.
-#ifndef SOTTO_EXPORT_WRITERS_H_
-#define SOTTO_EXPORT_WRITERS_H_
+#pragma once
 
 #include <string>
 
@@ -29,5 +28,3 @@ std::string WriteHeader(const TrainedModel& model);
 std::string WriteOnnx(const TrainedModel& model);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_EXPORT_WRITERS_H_

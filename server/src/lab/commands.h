@@ -1,6 +1,5 @@
 // The commands of `sotto-lab`. Part of sotto::server/lab.
-#ifndef SOTTO_LAB_COMMANDS_H_
-#define SOTTO_LAB_COMMANDS_H_
+#pragma once
 
 #include "sotto/options/command.h"
 
@@ -27,5 +26,3 @@ posix::Command InspectEntropyCommand();
 posix::Command InspectOptionsCommand();
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_LAB_COMMANDS_H_

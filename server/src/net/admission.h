@@ -30,8 +30,7 @@
 // All steps take logarithmic time. An address is forgotten once nothing of it matters any more. The
 // caller owns the connections, and closes those that this class names. One thread at a time; no
 // clock of its own.
-#ifndef SOTTO_NET_ADMISSION_H_
-#define SOTTO_NET_ADMISSION_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -187,5 +186,3 @@ class Admission {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_NET_ADMISSION_H_

@@ -3,8 +3,7 @@
 //
 // The bucket stores one time: until when the events so far have used up their intervals (the
 // "generic cell rate algorithm"). Plain values: one thread at a time.
-#ifndef SOTTO_NET_BUCKET_H_
-#define SOTTO_NET_BUCKET_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -38,5 +37,3 @@ class Bucket {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_NET_BUCKET_H_

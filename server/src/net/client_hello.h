@@ -4,8 +4,7 @@
 // ClientHello; until then it keeps the bytes that came, at most kMaxClientHello of them.
 //
 // Pure functions: safe from any thread.
-#ifndef SOTTO_NET_CLIENT_HELLO_H_
-#define SOTTO_NET_CLIENT_HELLO_H_
+#pragma once
 
 #include <cstddef>
 #include <string_view>
@@ -33,5 +32,3 @@ ClientHello CheckClientHello(ByteSpan bytes);
 ByteSpan FindProtocol(ByteSpan bytes, std::string_view prefix);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_NET_CLIENT_HELLO_H_

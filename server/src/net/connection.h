@@ -1,8 +1,7 @@
 // A device's connection to a job: frames carry a Request or a Reply. Part of sotto::server/net.
 //
 // One thread at a time.
-#ifndef SOTTO_NET_CONNECTION_H_
-#define SOTTO_NET_CONNECTION_H_
+#pragma once
 
 #include "net/frame_connection.h"
 #include "sotto/messages.h"
@@ -26,5 +25,3 @@ class Connection final : public FrameConnection {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_NET_CONNECTION_H_

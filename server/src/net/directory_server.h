@@ -9,8 +9,7 @@
 // is bounded: nothing is read from it while it has answers to take.
 //
 // An answer may have to be durable first (directory.h); the loop waits for the disk meanwhile.
-#ifndef SOTTO_NET_DIRECTORY_SERVER_H_
-#define SOTTO_NET_DIRECTORY_SERVER_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -89,5 +88,3 @@ class DirectoryServer {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_NET_DIRECTORY_SERVER_H_

@@ -14,8 +14,7 @@
 // second, is closed like a client that is gone.
 //
 // One thread at a time.
-#ifndef SOTTO_NET_FRAME_CONNECTION_H_
-#define SOTTO_NET_FRAME_CONNECTION_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -109,5 +108,3 @@ class FrameConnection {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_NET_FRAME_CONNECTION_H_

@@ -3,8 +3,7 @@
 // sotto/hello_token.h describes the token. Whoever has none, or another's, is a stranger as before.
 //
 // One thread at a time.
-#ifndef SOTTO_NET_HELLO_TOKENS_H_
-#define SOTTO_NET_HELLO_TOKENS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -35,5 +34,3 @@ class HelloTokens {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_NET_HELLO_TOKENS_H_

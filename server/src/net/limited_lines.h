@@ -1,8 +1,7 @@
 // Lines of a log that a network can cause, at a limited rate. Part of sotto::server/net.
 //
 // One thread at a time.
-#ifndef SOTTO_NET_LIMITED_LINES_H_
-#define SOTTO_NET_LIMITED_LINES_H_
+#pragma once
 
 #include <cstdint>
 #include <fmt/format.h>
@@ -37,5 +36,3 @@ class LimitedLines {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_NET_LIMITED_LINES_H_

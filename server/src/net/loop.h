@@ -11,8 +11,7 @@
 // Nothing that a client does makes a turn of the loop long: connections are accepted in batches, a
 // stranger is read once a turn, requests and handshakes compute within budgets of time, and what is
 // left over waits for the next turn.
-#ifndef SOTTO_NET_LOOP_H_
-#define SOTTO_NET_LOOP_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -273,5 +272,3 @@ class Server::Loop {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_NET_LOOP_H_

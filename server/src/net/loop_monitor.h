@@ -6,8 +6,7 @@
 // does not.
 //
 // One thread at a time: the loop's.
-#ifndef SOTTO_NET_LOOP_MONITOR_H_
-#define SOTTO_NET_LOOP_MONITOR_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -61,5 +60,3 @@ class LoopMonitor {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_NET_LOOP_MONITOR_H_

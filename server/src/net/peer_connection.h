@@ -2,8 +2,7 @@
 // sotto::server/net.
 //
 // One thread at a time.
-#ifndef SOTTO_NET_PEER_CONNECTION_H_
-#define SOTTO_NET_PEER_CONNECTION_H_
+#pragma once
 
 #include "net/frame_connection.h"
 #include "sotto/peer_messages.h"
@@ -28,5 +27,3 @@ class PeerConnection final : public FrameConnection {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_NET_PEER_CONNECTION_H_

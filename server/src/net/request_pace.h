@@ -10,8 +10,7 @@
 //     were reset. Beyond it the answer comes when the wait is over.
 //
 // One thread at a time. No clock of its own.
-#ifndef SOTTO_NET_REQUEST_PACE_H_
-#define SOTTO_NET_REQUEST_PACE_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -50,5 +49,3 @@ class RequestPace {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_NET_REQUEST_PACE_H_

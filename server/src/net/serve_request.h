@@ -2,8 +2,7 @@
 // sotto::server/net.
 //
 // A plain value and pure functions: safe from any thread.
-#ifndef SOTTO_NET_SERVE_REQUEST_H_
-#define SOTTO_NET_SERVE_REQUEST_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -56,5 +55,3 @@ void Validate(const ServeRequest& request);
 const std::vector<Field<ServeRequest>>& ServeFields();
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_NET_SERVE_REQUEST_H_

@@ -18,8 +18,7 @@
 //     tell them: they try again until a later start.
 //
 // One thread calls Run(), and Run() does all the work.
-#ifndef SOTTO_NET_SERVER_H_
-#define SOTTO_NET_SERVER_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -176,5 +175,3 @@ class Server {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_NET_SERVER_H_

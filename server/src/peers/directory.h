@@ -20,8 +20,7 @@
 //
 // An exception of the log leaves the directory unchanged; the caller ends it then. One thread at a
 // time.
-#ifndef SOTTO_PEERS_DIRECTORY_H_
-#define SOTTO_PEERS_DIRECTORY_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -162,5 +161,3 @@ class Directory {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_PEERS_DIRECTORY_H_

@@ -12,8 +12,7 @@
 // To change the format: raise kFormat in directory_folder.cc, and read the older one there.
 //
 // One thread at a time.
-#ifndef SOTTO_PEERS_DIRECTORY_FOLDER_H_
-#define SOTTO_PEERS_DIRECTORY_FOLDER_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -55,5 +54,3 @@ std::string DirectoryStateText(const DirectoryState& state);
 DirectoryState ParseDirectoryState(const std::string& path, const std::string& text);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_PEERS_DIRECTORY_FOLDER_H_

@@ -2,8 +2,7 @@
 // sotto::server/peers.
 //
 // Plain values: any thread may read them.
-#ifndef SOTTO_PEERS_DIRECTORY_STATE_H_
-#define SOTTO_PEERS_DIRECTORY_STATE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -51,5 +50,3 @@ class DirectoryLog {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_PEERS_DIRECTORY_STATE_H_

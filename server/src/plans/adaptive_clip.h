@@ -32,8 +32,7 @@
 // this file treats replace-one too. Every function throws std::invalid_argument, naming the
 // argument, for a value outside its range, NaN included. Pure functions, safe from any thread. Part
 // of sotto::server/plans.
-#ifndef SOTTO_PLANS_ADAPTIVE_CLIP_H_
-#define SOTTO_PLANS_ADAPTIVE_CLIP_H_
+#pragma once
 
 #include "accounting/types.h"
 
@@ -88,5 +87,3 @@ struct ClipSchedule {
 double NextClip(double clip_l2, double fraction, const ClipSchedule& schedule);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_PLANS_ADAPTIVE_CLIP_H_

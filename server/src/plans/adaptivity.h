@@ -22,8 +22,7 @@
 // the plan, which was fixed.
 //
 // Pure functions, safe from any thread. Part of sotto::server/plans.
-#ifndef SOTTO_PLANS_ADAPTIVITY_H_
-#define SOTTO_PLANS_ADAPTIVITY_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -53,5 +52,3 @@ bool IsOneWholePlan(const Plan& plan, int64_t rounds, const std::vector<SpentRou
 Accountant FilterFor(const std::vector<GaussianRounds>& rounds, double delta);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_PLANS_ADAPTIVITY_H_

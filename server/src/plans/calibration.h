@@ -6,8 +6,7 @@
 // All functions throw std::invalid_argument for a plan or a target outside its range. They ignore a
 // noise_sigma that is already in the plan. Pure functions, safe from any thread.
 // Part of sotto::server/plans.
-#ifndef SOTTO_PLANS_CALIBRATION_H_
-#define SOTTO_PLANS_CALIBRATION_H_
+#pragma once
 
 #include <cstdint>
 #include <stdexcept>
@@ -92,5 +91,3 @@ int64_t AffordableRounds(GaussianRounds round, double target_epsilon, double del
                          Accountant accountant);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_PLANS_CALIBRATION_H_

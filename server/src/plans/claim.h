@@ -5,8 +5,7 @@
 // travels without its claim. A statement (statement.h) is a list of claims. The names are those of
 // the JSON output and the ledger. A name is never changed once a ledger contains it. Pure values
 // and functions, safe from any thread. Part of sotto::server/plans.
-#ifndef SOTTO_PLANS_CLAIM_H_
-#define SOTTO_PLANS_CLAIM_H_
+#pragma once
 
 #include <cstdint>
 #include <limits>
@@ -95,5 +94,3 @@ struct CombinedClaim {
 CombinedClaim CombineClaims(const std::vector<Claim>& claims);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_PLANS_CLAIM_H_

@@ -4,8 +4,7 @@
 // list of their own. To add an adversary, or a view of an adversary, add a row to ClaimKinds() with
 // the function that states its guarantee. Its enumerator and its name belong in claim.h and
 // claim.cc. Pure functions, safe from any thread. Part of sotto::server/plans.
-#ifndef SOTTO_PLANS_CLAIM_KINDS_H_
-#define SOTTO_PLANS_CLAIM_KINDS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -64,5 +63,3 @@ const Claim* FindClaim(const std::vector<Claim>& claims, const ClaimKind& kind);
 Claim MakeClaim(const ClaimKind& kind, const Disclosure& disclosure, const Guarantee& guarantee);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_PLANS_CLAIM_KINDS_H_

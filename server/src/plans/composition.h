@@ -53,8 +53,7 @@
 //     1 / z^2 = sum of 1 / z_t^2 costs (grouping.h, lemma 3).
 //
 // Pure functions, safe from any thread. Part of sotto::server/plans.
-#ifndef SOTTO_PLANS_COMPOSITION_H_
-#define SOTTO_PLANS_COMPOSITION_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -86,5 +85,3 @@ Composition ComposeReleases(const Plan& plan, int64_t rounds,
 Composition WithDrawsKnown(Composition composition);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_PLANS_COMPOSITION_H_

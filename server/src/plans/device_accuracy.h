@@ -24,8 +24,7 @@
 //
 // Pure functions, safe from any thread; std::invalid_argument names an argument outside its range.
 // Part of sotto::server/plans.
-#ifndef SOTTO_PLANS_DEVICE_ACCURACY_H_
-#define SOTTO_PLANS_DEVICE_ACCURACY_H_
+#pragma once
 
 #include "plans/plan.h"
 
@@ -46,5 +45,3 @@ constexpr double kAccuracyConfidence = 0.95;
 AccuracyEstimate EstimateAccuracy(const Plan& plan, double noisy_sum);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_PLANS_DEVICE_ACCURACY_H_

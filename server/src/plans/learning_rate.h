@@ -12,8 +12,7 @@
 // decentralised DP-SGD. f-DP: Sun, Shen, Tao (2024), Section 4.2; its schedules have gamma = 1.
 //
 // The server resolves t, and a device k: see RateInRound. Pure functions, safe from any thread.
-#ifndef SOTTO_PLANS_LEARNING_RATE_H_
-#define SOTTO_PLANS_LEARNING_RATE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -61,5 +60,3 @@ struct LearningRate {
 };
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_PLANS_LEARNING_RATE_H_

@@ -31,8 +31,7 @@
 // A policy that looks at private data has no claim: no noise covers what its decisions tell.
 //
 // Pure functions, safe from any thread. Part of sotto::server/plans.
-#ifndef SOTTO_PLANS_PEER_PRIVACY_H_
-#define SOTTO_PLANS_PEER_PRIVACY_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -113,5 +112,3 @@ uint32_t CalibratePeerNoise(const PeerTraining& training, const std::vector<Peer
 double ZcdpEpsilon(double rho, double delta);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_PLANS_PEER_PRIVACY_H_

@@ -4,8 +4,7 @@
 // number. So the noise of the released sum is constant: sqrt(planned_reports) * noise_sigma in each
 // coordinate. The adjacency follows from the sampling (types.h). Pure functions, safe from any
 // thread. Part of sotto::server/plans.
-#ifndef SOTTO_PLANS_PLAN_H_
-#define SOTTO_PLANS_PLAN_H_
+#pragma once
 
 #include <cstdint>
 
@@ -110,5 +109,3 @@ NoiseSplit SplitNoise(const Plan& plan);
 double AccuracySumDeviation(const Plan& plan);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_PLANS_PLAN_H_

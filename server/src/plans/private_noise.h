@@ -46,8 +46,7 @@
 // device that cheats by leaving its noise out can send an update of that norm.
 //
 // Pure functions, safe from any thread. Part of sotto::server/plans.
-#ifndef SOTTO_PLANS_PRIVATE_NOISE_H_
-#define SOTTO_PLANS_PRIVATE_NOISE_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -77,5 +76,3 @@ Guarantee GuaranteeAgainstServer(const Plan& plan, int64_t updates,
                                  const std::vector<SpentRounds>& before = {});
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_PLANS_PRIVATE_NOISE_H_

@@ -40,8 +40,7 @@
 // Privacy-Preserving Distributed Learning" (2023), Equation 17. Sun, Shen, Tao, "Convergent
 // Differential Privacy Analysis for General Federated Learning: the f-DP Perspective" (2024).
 // Pure functions, safe from any thread. Part of sotto::server/plans.
-#ifndef SOTTO_PLANS_SCHEDULE_H_
-#define SOTTO_PLANS_SCHEDULE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -91,5 +90,3 @@ constexpr double kLeastClipFactor = 1e-6;
 constexpr double kLeastNoiseFactor = 1e-6;
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_PLANS_SCHEDULE_H_

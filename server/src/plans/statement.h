@@ -1,8 +1,7 @@
 // The privacy statement of a plan: the claims, and the facts on which they rest.
 //
 // Pure functions, safe from any thread. Part of sotto::server/plans.
-#ifndef SOTTO_PLANS_STATEMENT_H_
-#define SOTTO_PLANS_STATEMENT_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -60,5 +59,3 @@ void RestateUpdates(const Plan& plan, int64_t updates, const std::vector<SpentRo
                     Statement* statement);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_PLANS_STATEMENT_H_

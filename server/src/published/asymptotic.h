@@ -11,8 +11,7 @@
 // sotto::server/published. Source: Yan, Li, Lan, Wu, Song, "Layered Randomized Quantization for
 // Communication-Efficient and Privacy-Preserving Distributed Learning" (2023), Lemmas 1 and 4,
 // Equation 17.
-#ifndef SOTTO_PUBLISHED_ASYMPTOTIC_H_
-#define SOTTO_PUBLISHED_ASYMPTOTIC_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -58,5 +57,3 @@ AsymptoticEpsilon AsymptoticEpsilonOf(const AsymptoticPlan& plan,
 std::vector<double> DynamicNoiseFactors(int64_t rounds, double tau);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_PUBLISHED_ASYMPTOTIC_H_

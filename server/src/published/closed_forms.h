@@ -22,8 +22,7 @@
 // Source: Liang, Wang, Gu, Osher, Yao, "Differentially Private Federated Learning with Laplacian
 // Smoothing" (2021), Theorems 1 and 2, Equations 4 and 5, Lemmas 3 and 4.
 // Part of sotto::server/published.
-#ifndef SOTTO_PUBLISHED_CLOSED_FORMS_H_
-#define SOTTO_PUBLISHED_CLOSED_FORMS_H_
+#pragma once
 
 #include <cstdint>
 #include <stdexcept>
@@ -78,5 +77,3 @@ ClosedForm ClosedFormForEpsilon(const ClosedFormRounds& rounds, double epsilon);
 ClosedForm ClosedFormForNoise(const ClosedFormRounds& rounds, double noise_multiplier);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_PUBLISHED_CLOSED_FORMS_H_

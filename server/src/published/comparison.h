@@ -5,8 +5,7 @@
 // nothing of these papers: it composes Gaussian rounds as every plan does.
 //
 // Pure functions, safe from any thread. Part of sotto::server/published.
-#ifndef SOTTO_PUBLISHED_COMPARISON_H_
-#define SOTTO_PUBLISHED_COMPARISON_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -88,5 +87,3 @@ std::vector<ClosedFormPoint> ClosedFormCurve(Sampling sampling, int64_t rounds, 
                                              const std::vector<double>& noise_multipliers);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_PUBLISHED_COMPARISON_H_

@@ -13,8 +13,7 @@
 //
 // Pure functions, safe from any thread. Part of sotto::server/published. Source: Jin, He, Dai,
 // "Decentralized Differentially Private Without-Replacement Stochastic Gradient Descent".
-#ifndef SOTTO_PUBLISHED_PEER_NOISE_H_
-#define SOTTO_PUBLISHED_PEER_NOISE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -52,5 +51,3 @@ struct PublishedPeerFigures {
 PublishedPeerFigures FiguresAt(const PublishedPeerNoise& noise, int64_t copies, int64_t passes);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_PUBLISHED_PEER_NOISE_H_

@@ -32,8 +32,7 @@
 // an assumption that does not hold. Pure functions, safe from any thread. Part of
 // sotto::server/published. Source: Sun, Shen, Tao, "Convergent Differential Privacy Analysis for
 // General Federated Learning: the f-DP Perspective" (2024).
-#ifndef SOTTO_PUBLISHED_SAMPLE_LEVEL_H_
-#define SOTTO_PUBLISHED_SAMPLE_LEVEL_H_
+#pragma once
 
 #include <cstdint>
 
@@ -98,5 +97,3 @@ PublishedMu PublishedNoisyFedAvg(const NoisyFedAvg& method, double smoothness, d
 PublishedMu PublishedNoisyFedProx(const NoisyFedProx& method, double smoothness);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_PUBLISHED_SAMPLE_LEVEL_H_

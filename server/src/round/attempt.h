@@ -25,8 +25,7 @@
 //   this among what the attempts' numbers tell.
 //
 // All methods are safe from any thread at any time.
-#ifndef SOTTO_ROUND_ATTEMPT_H_
-#define SOTTO_ROUND_ATTEMPT_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstdint>
@@ -151,5 +150,3 @@ std::optional<Reply> RefuseHello(const Request& hello, const ModelInfo& model, B
 Reply AnswerBetweenAttempts(const Request& request, const JobConfig& config);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_ROUND_ATTEMPT_H_

@@ -2,8 +2,7 @@
 // sotto::server/round.
 //
 // One thread at a time.
-#ifndef SOTTO_ROUND_BUDGET_H_
-#define SOTTO_ROUND_BUDGET_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -57,5 +56,3 @@ class Budget {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_ROUND_BUDGET_H_

@@ -4,8 +4,7 @@
 // reports. The accountant's amplification by sampling holds for this draw and for no other choice.
 //
 // Safe from any thread, if each has its own random stream.
-#ifndef SOTTO_ROUND_COHORT_H_
-#define SOTTO_ROUND_COHORT_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -28,5 +27,3 @@ std::vector<uint32_t> DrawCohort(privacy::Sampling sampling, uint32_t devices, u
                                  RandomStream& random, uint32_t planned_devices = 0);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_ROUND_COHORT_H_

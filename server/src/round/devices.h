@@ -1,6 +1,5 @@
 // The registered devices: their names and secrets. Part of sotto::server/round.
-#ifndef SOTTO_ROUND_DEVICES_H_
-#define SOTTO_ROUND_DEVICES_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -121,5 +120,3 @@ inline SharedDevices Unowned(const DeviceRegistry& devices) {
 bool IsSameSecret(const Key& a, const Key& b);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_ROUND_DEVICES_H_

@@ -17,8 +17,7 @@
 // Answer(), IsComplete(), Lacking() and phase() are safe from any thread at any time. All other
 // methods belong to the thread that opens and closes rounds. Other threads may call them only while
 // no round is being opened or closed.
-#ifndef SOTTO_ROUND_JOB_H_
-#define SOTTO_ROUND_JOB_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -205,5 +204,3 @@ class Job {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_ROUND_JOB_H_

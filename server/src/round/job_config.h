@@ -1,8 +1,7 @@
 // The configuration of a training job. Part of sotto::server/round.
 //
 // A plain value: any thread may read it.
-#ifndef SOTTO_ROUND_JOB_CONFIG_H_
-#define SOTTO_ROUND_JOB_CONFIG_H_
+#pragma once
 
 #include <cstdint>
 #include <limits>
@@ -174,5 +173,3 @@ float FloatAtLeast(double value);
 privacy::Plan RoundToDevice(privacy::Plan plan);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_ROUND_JOB_CONFIG_H_

@@ -4,8 +4,7 @@
 // state (store/store.h). A simulation keeps no log.
 //
 // One thread at a time.
-#ifndef SOTTO_ROUND_JOB_LOG_H_
-#define SOTTO_ROUND_JOB_LOG_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -103,5 +102,3 @@ class JobLog {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_ROUND_JOB_LOG_H_

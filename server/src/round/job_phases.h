@@ -37,8 +37,7 @@
 //     which charges a drawn cohort at least what it costs.
 //
 // A plain value: any thread may read it.
-#ifndef SOTTO_ROUND_JOB_PHASES_H_
-#define SOTTO_ROUND_JOB_PHASES_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -86,5 +85,3 @@ class JobPhases {
 privacy::Plan PlanForFleet(privacy::Plan plan, int64_t devices);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_ROUND_JOB_PHASES_H_

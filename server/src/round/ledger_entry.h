@@ -1,8 +1,7 @@
 // A release as a ledger keeps it. Part of sotto::server/round.
 //
 // What of it is shown, where and to whom is a row of round_figures.h.
-#ifndef SOTTO_ROUND_LEDGER_ENTRY_H_
-#define SOTTO_ROUND_LEDGER_ENTRY_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -34,5 +33,3 @@ struct LedgerEntry {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_ROUND_LEDGER_ENTRY_H_

@@ -8,8 +8,7 @@
 // To add a need: a row in needs.cc, the field of Abilities and of the wire format, a test.
 //
 // All functions are pure and safe from any thread.
-#ifndef SOTTO_ROUND_NEEDS_H_
-#define SOTTO_ROUND_NEEDS_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -48,5 +47,3 @@ std::string DescribeNeeds(const TrainTask& task);
 std::string DescribeLacks(const LackCounts& counts);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_ROUND_NEEDS_H_

@@ -21,8 +21,7 @@
 // probability 2^-64, a forged MAC 2^-128 a trial.
 //
 // All methods are safe from any thread.
-#ifndef SOTTO_ROUND_RECEIPTS_H_
-#define SOTTO_ROUND_RECEIPTS_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -89,5 +88,3 @@ class Receipts {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_ROUND_RECEIPTS_H_

@@ -8,8 +8,7 @@
 // The sum is not read before its noise is complete. All that follows is post-processing.
 //
 // Safe from any thread, if no other uses the same optimiser.
-#ifndef SOTTO_ROUND_RELEASE_H_
-#define SOTTO_ROUND_RELEASE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -65,5 +64,3 @@ ReleaseResult MakeRelease(const JobConfig& config, const privacy::Plan& plan, co
                           const Estimator& estimator, Optimiser& optimiser);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_ROUND_RELEASE_H_

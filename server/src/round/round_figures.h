@@ -10,8 +10,7 @@
 // a change, and no published output has the figure until its row says that the public may see it.
 //
 // Pure functions and constants, safe from any thread.
-#ifndef SOTTO_ROUND_ROUND_FIGURES_H_
-#define SOTTO_ROUND_ROUND_FIGURES_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -149,5 +148,3 @@ FigureList FiguresFor(Audience reader, const privacy::Plan& plan, Place place,
 FigureList FiguresForOperator(Place place);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_ROUND_ROUND_FIGURES_H_

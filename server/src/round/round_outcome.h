@@ -1,8 +1,7 @@
 // The result of closing a round. Part of sotto::server/round.
 //
 // What of it is shown, where and to whom is a row of round_figures.h.
-#ifndef SOTTO_ROUND_ROUND_OUTCOME_H_
-#define SOTTO_ROUND_ROUND_OUTCOME_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -54,5 +53,3 @@ struct RoundOutcome {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_ROUND_ROUND_OUTCOME_H_

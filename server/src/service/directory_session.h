@@ -1,8 +1,7 @@
 // The directory of nodes without a server: roster, head and lease. Part of sotto::server/service.
 //
 // One thread.
-#ifndef SOTTO_SERVICE_DIRECTORY_SESSION_H_
-#define SOTTO_SERVICE_DIRECTORY_SESSION_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -39,5 +38,3 @@ struct DirectoryRequest {
 void RunDirectory(const DirectoryRequest& request);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SERVICE_DIRECTORY_SESSION_H_

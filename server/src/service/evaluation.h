@@ -4,8 +4,7 @@
 // An evaluation runs in the server's pool, on one processor less than the machine has, so it delays
 // neither the event loop nor the next round. It begins after the publication of its model and reads
 // nothing else of the job: when it ends tells nothing of who reported. The store keeps it.
-#ifndef SOTTO_SERVICE_EVALUATION_H_
-#define SOTTO_SERVICE_EVALUATION_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -102,5 +101,3 @@ class ServedEvaluations {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SERVICE_EVALUATION_H_

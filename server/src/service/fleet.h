@@ -2,8 +2,7 @@
 // and a pause. Part of sotto::server/service.
 //
 // Watch() runs in the server's pool, devices() on any thread.
-#ifndef SOTTO_SERVICE_FLEET_H_
-#define SOTTO_SERVICE_FLEET_H_
+#pragma once
 
 #include <memory>
 #include <mutex>
@@ -41,5 +40,3 @@ class ServedFleet {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SERVICE_FLEET_H_

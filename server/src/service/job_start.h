@@ -1,8 +1,7 @@
 // The job and the server that the options of `sotto serve` ask for. Part of sotto::server/service.
 //
 // All functions throw std::invalid_argument for options that make no job.
-#ifndef SOTTO_SERVICE_JOB_START_H_
-#define SOTTO_SERVICE_JOB_START_H_
+#pragma once
 
 #include <cstdint>
 
@@ -31,5 +30,3 @@ bool IsRestart(const ServeRequest& request, uint32_t devices, const History& his
 SharedDataset OpenTestSet(const ServeRequest& request, const ModelInfo& model);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SERVICE_JOB_START_H_

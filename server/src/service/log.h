@@ -2,8 +2,7 @@
 // sotto::server/cli.
 //
 // One thread at a time.
-#ifndef SOTTO_SERVICE_LOG_H_
-#define SOTTO_SERVICE_LOG_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -24,5 +23,3 @@ class ServeLog {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SERVICE_LOG_H_

@@ -3,8 +3,7 @@
 //
 // For the operator alone: counts of connections and of reports tell who took part (PRIVACY.md).
 // Pure functions, safe from any thread.
-#ifndef SOTTO_SERVICE_METRICS_H_
-#define SOTTO_SERVICE_METRICS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -52,5 +51,3 @@ std::vector<std::string> NetworkAlarms(const NetworkFigures& before, const Netwo
                                        double minutes);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SERVICE_METRICS_H_

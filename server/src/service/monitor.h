@@ -2,8 +2,7 @@
 // in the log. Part of sotto::server/service.
 //
 // OnOutcome() and Alive() belong to the event loop's thread, Write() to the server's pool.
-#ifndef SOTTO_SERVICE_MONITOR_H_
-#define SOTTO_SERVICE_MONITOR_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -63,5 +62,3 @@ class ServeMonitor {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SERVICE_MONITOR_H_

@@ -13,8 +13,7 @@
 // It only reads: nothing that a viewer sends changes the server.
 //
 // All calls come from the thread of Server::Run(), or before it.
-#ifndef SOTTO_SERVICE_PAGE_H_
-#define SOTTO_SERVICE_PAGE_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -102,5 +101,3 @@ class ServePage {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SERVICE_PAGE_H_

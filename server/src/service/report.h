@@ -6,8 +6,7 @@
 // prints what may be shown.
 //
 // One thread at a time.
-#ifndef SOTTO_SERVICE_REPORT_H_
-#define SOTTO_SERVICE_REPORT_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -57,5 +56,3 @@ class OperatorReport {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SERVICE_REPORT_H_

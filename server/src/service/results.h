@@ -1,6 +1,5 @@
 // The files that `sotto serve` writes when it ends. Part of sotto::server/service.
-#ifndef SOTTO_SERVICE_RESULTS_H_
-#define SOTTO_SERVICE_RESULTS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -30,5 +29,3 @@ void WriteResults(const ServeRequest& request, const ServeEnd& end, Store& store
                   const NetworkFigures& network);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SERVICE_RESULTS_H_

@@ -6,8 +6,7 @@
 //
 // Events come on the thread of Run(), but for the ledger's entries and looks at the store, which
 // come from the server's pool.
-#ifndef SOTTO_SERVICE_SESSION_H_
-#define SOTTO_SERVICE_SESSION_H_
+#pragma once
 
 #include <memory>
 #include <mutex>
@@ -69,5 +68,3 @@ class ServeSession {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SERVICE_SESSION_H_

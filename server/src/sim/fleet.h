@@ -7,8 +7,7 @@
 // threads.
 //
 // One thread at a time; RunRound() starts its own threads.
-#ifndef SOTTO_SIM_FLEET_H_
-#define SOTTO_SIM_FLEET_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -88,5 +87,3 @@ class Fleet {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SIM_FLEET_H_

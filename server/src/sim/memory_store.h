@@ -1,8 +1,7 @@
 // A persistent store in RAM, for simulated nodes. Part of sotto::server/sim.
 //
 // One thread at a time.
-#ifndef SOTTO_SIM_MEMORY_STORE_H_
-#define SOTTO_SIM_MEMORY_STORE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -39,5 +38,3 @@ class MemoryStore {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SIM_MEMORY_STORE_H_

@@ -7,8 +7,7 @@
 // Privacy-Preserving Distributed Learning" (2023), below Equation 18.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_SIM_NOISE_DECAY_H_
-#define SOTTO_SIM_NOISE_DECAY_H_
+#pragma once
 
 #include "sim/simulation_request.h"
 
@@ -34,5 +33,3 @@ NoiseDecay EstimateNoiseDecay(const SimulationRequest& request);
 SimulationRequest WithNoiseDecay(const SimulationRequest& request);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SIM_NOISE_DECAY_H_

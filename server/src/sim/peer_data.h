@@ -1,8 +1,7 @@
 // Samples and model of a training without a server. Part of sotto::server/sim.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_SIM_PEER_DATA_H_
-#define SOTTO_SIM_PEER_DATA_H_
+#pragma once
 
 #include <string>
 
@@ -38,5 +37,3 @@ uint32_t PcaOf(const PeersRequest& request, size_t features);
 posix::SharedModel PeerModel(const PeersRequest& request, const SampleInfo& info);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SIM_PEER_DATA_H_

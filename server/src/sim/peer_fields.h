@@ -1,8 +1,7 @@
 // The options of `sotto peers simulate`. Part of sotto::server/sim.
 //
 // A plain value and pure functions: safe from any thread.
-#ifndef SOTTO_SIM_PEER_FIELDS_H_
-#define SOTTO_SIM_PEER_FIELDS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -34,5 +33,3 @@ struct PeersRequest : SimulationRequest {
 const std::vector<Field<PeersRequest>>& PeersFields();
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SIM_PEER_FIELDS_H_

@@ -1,8 +1,7 @@
 // The choices of a training without a server. Part of sotto::server/sim.
 //
 // Plain values: any thread may read them.
-#ifndef SOTTO_SIM_PEER_OPTIONS_H_
-#define SOTTO_SIM_PEER_OPTIONS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -26,5 +25,3 @@ const char* Name(PeerNoise noise);  // "sound", "published"
 constexpr uint32_t kDefaultPca = 50;
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SIM_PEER_OPTIONS_H_

@@ -1,8 +1,7 @@
 // What policies of nodes without a server do in a run of known length. Part of sotto::server/sim.
 //
 // Pure functions: safe from any thread.
-#ifndef SOTTO_SIM_PEER_POLICIES_H_
-#define SOTTO_SIM_PEER_POLICIES_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -22,5 +21,3 @@ struct PolicyBounds {
 PolicyBounds BoundsOf(const std::string& share, uint32_t steps);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SIM_PEER_POLICIES_H_

@@ -1,8 +1,7 @@
 // From a request to a training without a server. Part of sotto::server/sim.
 //
 // Pure functions: safe from any thread.
-#ifndef SOTTO_SIM_PEER_REQUEST_H_
-#define SOTTO_SIM_PEER_REQUEST_H_
+#pragma once
 
 #include "plans/peer_privacy.h"
 #include "sim/peer_fields.h"
@@ -35,5 +34,3 @@ privacy::PeerStatement StatementOf(const PeersPlan& plan, const PeersResult& res
 PeersConfig NeverSharing(const PeersConfig& config);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SIM_PEER_REQUEST_H_

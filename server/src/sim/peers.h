@@ -7,8 +7,7 @@
 //
 // Reentrant: calls of SimulatePeers() may run at the same time. Threads serve evaluations alone, so
 // results do not depend on their number.
-#ifndef SOTTO_SIM_PEERS_H_
-#define SOTTO_SIM_PEERS_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -107,5 +106,3 @@ PeersResult SimulatePeers(const PeersConfig& config, const TrainTest& data,
                           const std::function<void(uint32_t turn, uint32_t turns)>& on_turn);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SIM_PEERS_H_

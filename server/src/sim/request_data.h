@@ -1,8 +1,7 @@
 // The samples that a simulation asks for. Part of sotto::server/sim.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_SIM_REQUEST_DATA_H_
-#define SOTTO_SIM_REQUEST_DATA_H_
+#pragma once
 
 #include "sim/simulation_request.h"
 #include "sotto/data/dataset.h"
@@ -14,5 +13,3 @@ namespace sotto::server {
 TrainTest OpenDataOf(const SimulationRequest& request);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SIM_REQUEST_DATA_H_

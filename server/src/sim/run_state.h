@@ -11,8 +11,7 @@
 // together they tell no more than one.
 //
 // Plain values and pure functions: safe from any thread.
-#ifndef SOTTO_SIM_RUN_STATE_H_
-#define SOTTO_SIM_RUN_STATE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -59,5 +58,3 @@ void RequireSameRun(const RunState& state, const std::string& configuration,
                     const std::string& fleet);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SIM_RUN_STATE_H_

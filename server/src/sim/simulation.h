@@ -1,8 +1,7 @@
 // A whole federated training in one process, or shared by several. Part of sotto::server/sim.
 //
 // Reentrant: calls of Simulate() may run at the same time.
-#ifndef SOTTO_SIM_SIMULATION_H_
-#define SOTTO_SIM_SIMULATION_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -83,5 +82,3 @@ SimulationResult Simulate(const SimulationConfig& config, const TrainTest& data,
                           const std::function<void(const RoundReport&)>& on_round);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SIM_SIMULATION_H_

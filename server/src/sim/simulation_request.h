@@ -1,8 +1,7 @@
 // The request for a simulation, before defaults and noise are resolved. Part of sotto::server/sim.
 //
 // A plain value and pure functions: safe from any thread.
-#ifndef SOTTO_SIM_SIMULATION_REQUEST_H_
-#define SOTTO_SIM_SIMULATION_REQUEST_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -55,5 +54,3 @@ std::string FleetText(const SimulationRequest& request);
 SimulationConfig MakeSimulation(const SimulationRequest& request);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SIM_SIMULATION_REQUEST_H_

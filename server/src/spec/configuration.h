@@ -3,8 +3,7 @@
 //
 // It consists of the stored rows of the table in job_spec.h. All functions are pure and safe from
 // any thread.
-#ifndef SOTTO_SPEC_CONFIGURATION_H_
-#define SOTTO_SPEC_CONFIGURATION_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -59,5 +58,3 @@ void RequireSameConfiguration(const std::string& path, const std::string& held,
                               const nlohmann::ordered_json& now, const RaisedFields& raised);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SPEC_CONFIGURATION_H_

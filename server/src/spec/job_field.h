@@ -7,8 +7,7 @@
 //       .Stands(Learns::kTask, [](auto& job) -> auto& { return job.training.weight_decay; })
 //
 // Pure functions, safe from any thread.
-#ifndef SOTTO_SPEC_JOB_FIELD_H_
-#define SOTTO_SPEC_JOB_FIELD_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -187,5 +186,3 @@ Field<Request> EvaluateEvery(const char* help) {
 }
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SPEC_JOB_FIELD_H_

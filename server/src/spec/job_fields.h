@@ -2,8 +2,7 @@
 // sotto::server/spec; others use job_spec.h.
 //
 // Pure functions, safe from any thread.
-#ifndef SOTTO_SPEC_JOB_FIELDS_H_
-#define SOTTO_SPEC_JOB_FIELDS_H_
+#pragma once
 
 #include <limits>
 #include <string>
@@ -50,5 +49,3 @@ inline JobField Derived(const char* name, Learns who = Learns::kNothing) {
 }
 
 }  // namespace sotto::server::job_fields
-
-#endif  // SOTTO_SPEC_JOB_FIELDS_H_

@@ -2,8 +2,7 @@
 // sotto::server/spec.
 //
 // A plain value: any thread may read it.
-#ifndef SOTTO_SPEC_JOB_REQUEST_H_
-#define SOTTO_SPEC_JOB_REQUEST_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -61,5 +60,3 @@ struct JobRequest {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SPEC_JOB_REQUEST_H_

@@ -5,8 +5,7 @@
 // resolved first, also a member of JobRequest and its resolution in make_job.cc.
 //
 // All functions are pure and safe from any thread.
-#ifndef SOTTO_SPEC_JOB_SPEC_H_
-#define SOTTO_SPEC_JOB_SPEC_H_
+#pragma once
 
 #include <vector>
 
@@ -27,5 +26,3 @@ const std::vector<JobField>& JobFields();
 nlohmann::ordered_json SpecificationToJson(const JobRequest& request, const JobConfig& job);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SPEC_JOB_SPEC_H_

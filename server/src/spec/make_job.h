@@ -1,8 +1,7 @@
 // Turns a request into the configuration of a job. Part of sotto::server/spec.
 //
 // Pure functions: safe from any thread.
-#ifndef SOTTO_SPEC_MAKE_JOB_H_
-#define SOTTO_SPEC_MAKE_JOB_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -25,5 +24,3 @@ JobConfig MakeJob(const JobRequest& request, uint32_t devices,
                   const std::vector<privacy::SpentRounds>& before = {});
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SPEC_MAKE_JOB_H_

@@ -1,8 +1,7 @@
 // Rows of options as a Markdown table, for pages. Part of sotto::server/spec.
 //
 // Pure functions, safe from any thread.
-#ifndef SOTTO_SPEC_OPTIONS_TABLE_H_
-#define SOTTO_SPEC_OPTIONS_TABLE_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -28,5 +27,3 @@ std::string OptionsTable(const std::vector<Row>& fields) {
 std::string JobOptionsTable(const std::vector<JobField>& fields);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SPEC_OPTIONS_TABLE_H_

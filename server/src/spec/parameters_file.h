@@ -2,8 +2,7 @@
 // formats of server/src/export that are read back. Part of sotto::server/spec.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_SPEC_PARAMETERS_FILE_H_
-#define SOTTO_SPEC_PARAMETERS_FILE_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -22,5 +21,3 @@ std::vector<float> ReadParameters(const std::string& path, const ModelInfo& mode
 std::string ParametersDigest(Span<const float> parameters);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SPEC_PARAMETERS_FILE_H_

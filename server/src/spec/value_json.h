@@ -1,8 +1,7 @@
 // Values of options as JSON. Part of sotto::server/spec.
 //
 // Pure functions, safe from any thread.
-#ifndef SOTTO_SPEC_VALUE_JSON_H_
-#define SOTTO_SPEC_VALUE_JSON_H_
+#pragma once
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -17,5 +16,3 @@ nlohmann::ordered_json ToJson(const posix::Value& value);
 posix::Value FromJson(const nlohmann::ordered_json& json);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SPEC_VALUE_JSON_H_

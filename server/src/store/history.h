@@ -7,8 +7,7 @@
 //
 // A job's spending is charged to its devices: all that were eligible while the job ran. A later job
 // on any of these devices starts with that spending.
-#ifndef SOTTO_STORE_HISTORY_H_
-#define SOTTO_STORE_HISTORY_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -82,5 +81,3 @@ JobState StateOf(const std::string& store, const JobEntry& job, const StoredMode
 std::optional<JobState> ReadState(Store& store, const JobEntry* job);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_STORE_HISTORY_H_

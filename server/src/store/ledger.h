@@ -3,8 +3,7 @@
 //
 // ReadLedger() reads. All other functions are pure functions over records. Safe from any thread;
 // ReadLedger() as its store.
-#ifndef SOTTO_STORE_LEDGER_H_
-#define SOTTO_STORE_LEDGER_H_
+#pragma once
 
 #include <cstdint>
 #include <limits>
@@ -63,5 +62,3 @@ struct ClaimForAll {
 std::vector<ClaimForAll> ClaimsForAll(const std::vector<JobLedger>& jobs);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_STORE_LEDGER_H_

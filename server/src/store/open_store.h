@@ -2,8 +2,7 @@
 // Part of sotto::server/store.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_STORE_OPEN_STORE_H_
-#define SOTTO_STORE_OPEN_STORE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -57,5 +56,3 @@ LogEnd BackUpStore(const std::string& where, const std::string& file);
 StoreReport InspectStore(const std::string& where);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_STORE_OPEN_STORE_H_

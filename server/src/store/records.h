@@ -4,8 +4,7 @@
 // a function over records (history.h), the same for every store.
 //
 // Plain values: any thread may read them.
-#ifndef SOTTO_STORE_RECORDS_H_
-#define SOTTO_STORE_RECORDS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -90,5 +89,3 @@ struct History {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_STORE_RECORDS_H_

@@ -3,8 +3,7 @@
 //
 // Every error is a std::runtime_error: the file, what failed, SQLite's reason, advice. Values bound
 // to a statement never appear in a message. One connection belongs to one thread at a time.
-#ifndef SOTTO_STORE_SQLITE_H_
-#define SOTTO_STORE_SQLITE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -150,5 +149,3 @@ class Transaction {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_STORE_SQLITE_H_

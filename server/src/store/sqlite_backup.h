@@ -4,8 +4,7 @@
 // one moment: that of the last record. Between two pieces other processes commit.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_STORE_SQLITE_BACKUP_H_
-#define SOTTO_STORE_SQLITE_BACKUP_H_
+#pragma once
 
 #include <string>
 
@@ -17,5 +16,3 @@ namespace sotto::server {
 ChainHead BackUpSqliteStore(const std::string& path, const std::string& file);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_STORE_SQLITE_BACKUP_H_

@@ -17,8 +17,7 @@
 //
 // The format belongs to the schema: it changes with kSchemaVersion (sqlite_tables.h). One thread at
 // a time for each database.
-#ifndef SOTTO_STORE_SQLITE_CHAIN_H_
-#define SOTTO_STORE_SQLITE_CHAIN_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -103,5 +102,3 @@ class Chain {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_STORE_SQLITE_CHAIN_H_

@@ -1,8 +1,7 @@
 // The tables `evaluations` and `evaluated_classes` of a SQLite store. Part of sotto::server/store.
 //
 // One thread at a time for each database.
-#ifndef SOTTO_STORE_SQLITE_EVALUATIONS_H_
-#define SOTTO_STORE_SQLITE_EVALUATIONS_H_
+#pragma once
 
 #include <vector>
 
@@ -19,5 +18,3 @@ void AddEvaluation(Database& database, const StoredEvaluation& evaluation);
 std::vector<StoredEvaluation> ReadEvaluations(Database& database);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_STORE_SQLITE_EVALUATIONS_H_

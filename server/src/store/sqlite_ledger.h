@@ -2,8 +2,7 @@
 // sotto::server/store.
 //
 // One thread at a time for each database.
-#ifndef SOTTO_STORE_SQLITE_LEDGER_H_
-#define SOTTO_STORE_SQLITE_LEDGER_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -25,5 +24,3 @@ void AddToLedger(Database& database, int64_t job, const ReleaseRecord& record, b
 std::vector<LedgerEntry> ReadLedger(Database& database);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_STORE_SQLITE_LEDGER_H_

@@ -4,8 +4,7 @@
 // schema. A program reads and writes one version: kSchemaVersion of sqlite_tables.h.
 //
 // One thread at a time for each database.
-#ifndef SOTTO_STORE_SQLITE_SCHEMA_H_
-#define SOTTO_STORE_SQLITE_SCHEMA_H_
+#pragma once
 
 #include <string>
 
@@ -37,5 +36,3 @@ void MakeTables(Database& database);
 void OpenSchema(Database& database, StoreMode mode);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_STORE_SQLITE_SCHEMA_H_

@@ -26,8 +26,7 @@
 //
 // sqlite_tables.h defines the file's format. Opening a store reads the whole file twice, to find
 // damage. One thread at a time, except ReceiptOf() and CheckReceipt().
-#ifndef SOTTO_STORE_SQLITE_STORE_H_
-#define SOTTO_STORE_SQLITE_STORE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -123,5 +122,3 @@ class SqliteStore final : public Store {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_STORE_SQLITE_STORE_H_

@@ -5,8 +5,7 @@
 // from the schema of that release, and its test.
 //
 // Constants: safe from any thread.
-#ifndef SOTTO_STORE_SQLITE_TABLES_H_
-#define SOTTO_STORE_SQLITE_TABLES_H_
+#pragma once
 
 #include <cstdint>
 
@@ -181,5 +180,3 @@ CREATE TABLE pauses (
 )sql";
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_STORE_SQLITE_TABLES_H_

@@ -24,8 +24,7 @@
 //
 // Every error is a std::runtime_error that names the store, what failed, and what to do. One thread
 // at a time.
-#ifndef SOTTO_STORE_STORE_H_
-#define SOTTO_STORE_STORE_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -128,5 +127,3 @@ class Store : public JobLog {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_STORE_STORE_H_

@@ -6,8 +6,7 @@
 //      thinking --the job is done, or the server refuses the device--> ended
 //
 // One thread at a time: that of the loop.
-#ifndef SOTTO_SWARM_DEVICE_H_
-#define SOTTO_SWARM_DEVICE_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -137,5 +136,3 @@ class SwarmDevice {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SWARM_DEVICE_H_

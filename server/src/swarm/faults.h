@@ -2,8 +2,7 @@
 //
 // All of it is drawn from the swarm's seed, so that a run with the same seed has the same faults in
 // each attempt at a round. Time and order still depend on the machine.
-#ifndef SOTTO_SWARM_FAULTS_H_
-#define SOTTO_SWARM_FAULTS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -54,5 +53,3 @@ class ByteRate {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SWARM_FAULTS_H_

@@ -1,8 +1,7 @@
 // What a swarm measures. Part of sotto::server/swarm.
 //
 // Figures is safe from any thread; the others belong to one thread at a time.
-#ifndef SOTTO_SWARM_FIGURES_H_
-#define SOTTO_SWARM_FIGURES_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -94,5 +93,3 @@ class Figures {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SWARM_FIGURES_H_

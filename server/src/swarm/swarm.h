@@ -6,8 +6,7 @@
 //
 // The devices of a loop share the memory that training takes, and the model that it starts from:
 // see SharedMemory in device.h.
-#ifndef SOTTO_SWARM_SWARM_H_
-#define SOTTO_SWARM_SWARM_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -69,5 +68,3 @@ SwarmSummary RunSwarm(const SwarmOptions& options, const std::vector<Device>& de
                       const std::function<void(const SwarmProgress&)>& on_second);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_SWARM_SWARM_H_

@@ -1,7 +1,6 @@
 // Claims as text for people and as JSON for programs. All output of claims is made here. Pure
 // functions, safe from any thread. Part of sotto::server/views.
-#ifndef SOTTO_VIEWS_CLAIMS_OUTPUT_H_
-#define SOTTO_VIEWS_CLAIMS_OUTPUT_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -34,5 +33,3 @@ std::vector<std::string> DescribeOtherClaims(const std::vector<privacy::Claim>& 
 std::string DescribeClaims(const std::vector<privacy::Claim>& claims, int decimals);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_VIEWS_CLAIMS_OUTPUT_H_

@@ -1,8 +1,7 @@
 // An evaluation as text for people and as JSON. Part of sotto::server/views.
 //
 // `sotto simulate`, `sotto serve` and `sotto model evaluate` print the same words. Pure functions.
-#ifndef SOTTO_VIEWS_EVALUATION_OUTPUT_H_
-#define SOTTO_VIEWS_EVALUATION_OUTPUT_H_
+#pragma once
 
 #include <string>
 
@@ -25,5 +24,3 @@ std::string DescribeClasses(const Evaluation& evaluation, const SampleInfo& info
 nlohmann::ordered_json EvaluationToJson(const Evaluation& evaluation, const SampleInfo& info);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_VIEWS_EVALUATION_OUTPUT_H_

@@ -1,7 +1,6 @@
 // Figures in JSON and text. Text of privacy figures is in accounting/figures.h. Pure functions,
 // safe from any thread. Part of sotto::server/views.
-#ifndef SOTTO_VIEWS_FIGURES_H_
-#define SOTTO_VIEWS_FIGURES_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -32,5 +31,3 @@ std::string DescribeDeviceAccuracy(const privacy::AccuracyEstimate& estimate);
 std::string DescribeExtras(const privacy::Plan& plan);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_VIEWS_FIGURES_H_

@@ -1,6 +1,5 @@
 // Writes machine-readable results. Part of sotto::server/views.
-#ifndef SOTTO_VIEWS_JSON_OUTPUT_H_
-#define SOTTO_VIEWS_JSON_OUTPUT_H_
+#pragma once
 
 #include <string>
 
@@ -19,5 +18,3 @@ void WriteJson(const std::string& path, const nlohmann::ordered_json& json,
                Readers readers = Readers::kAll);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_VIEWS_JSON_OUTPUT_H_

@@ -2,8 +2,7 @@
 // sotto::server/views.
 //
 // Pure functions, safe from any thread.
-#ifndef SOTTO_VIEWS_LEDGER_OUTPUT_H_
-#define SOTTO_VIEWS_LEDGER_OUTPUT_H_
+#pragma once
 
 #include <vector>
 
@@ -37,5 +36,3 @@ nlohmann::ordered_json ReleaseToJson(const LedgerEntry& entry, Audience audience
 nlohmann::ordered_json EvaluationsToJson(const JobLedger& ledger);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_VIEWS_LEDGER_OUTPUT_H_

@@ -14,8 +14,7 @@
 //   devices, network   the objects of the overview;  log {"line"};  end {}
 //
 // One thread at a time.
-#ifndef SOTTO_VIEWS_LIVE_OVERVIEW_H_
-#define SOTTO_VIEWS_LIVE_OVERVIEW_H_
+#pragma once
 
 #include <cstdint>
 #include <deque>
@@ -73,5 +72,3 @@ class LiveOverview {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_VIEWS_LIVE_OVERVIEW_H_

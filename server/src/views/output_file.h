@@ -9,8 +9,7 @@
 //   - a file that the command reads: samples, a model, parameters
 //   - folders, named pipes (whose opening would wait for a reader), sockets and disks.
 // Regular files are fine, and character devices such as /dev/null. Not thread-safe.
-#ifndef SOTTO_VIEWS_OUTPUT_FILE_H_
-#define SOTTO_VIEWS_OUTPUT_FILE_H_
+#pragma once
 
 #include <memory>
 #include <sstream>
@@ -88,5 +87,3 @@ void WriteParameters(Span<const float> parameters, std::ostream& out);
 void WriteModel(const Output& output, Span<const float> parameters);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_VIEWS_OUTPUT_FILE_H_

@@ -18,8 +18,7 @@
 // Rounds count from 1. Times are seconds since 1970.
 //
 // Pure functions, safe from any thread.
-#ifndef SOTTO_VIEWS_OVERVIEW_H_
-#define SOTTO_VIEWS_OVERVIEW_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -69,5 +68,3 @@ nlohmann::ordered_json OverviewOfResults(const std::string& path,
                                          TestFigures test = TestFigures::kShown);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_VIEWS_OVERVIEW_H_

@@ -1,7 +1,6 @@
 // The privacy of nodes without a server, as text for people and as JSON for programs. Pure
 // functions, safe from any thread. Part of sotto::server/views.
-#ifndef SOTTO_VIEWS_PEER_OUTPUT_H_
-#define SOTTO_VIEWS_PEER_OUTPUT_H_
+#pragma once
 
 #include <string>
 
@@ -22,5 +21,3 @@ std::string DescribePeerPrivacy(const privacy::PeerStatement& statement, bool se
 nlohmann::ordered_json PeerPrivacyToJson(const privacy::PeerStatement& statement, bool seeded);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_VIEWS_PEER_OUTPUT_H_

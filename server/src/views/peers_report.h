@@ -2,8 +2,7 @@
 // sotto::server/cli.
 //
 // Pure functions.
-#ifndef SOTTO_VIEWS_PEERS_REPORT_H_
-#define SOTTO_VIEWS_PEERS_REPORT_H_
+#pragma once
 
 #include <string>
 
@@ -29,5 +28,3 @@ std::string DescribePeers(const PeersOutcome& outcome);
 nlohmann::ordered_json PeersToJson(const PeersOutcome& outcome);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_VIEWS_PEERS_REPORT_H_

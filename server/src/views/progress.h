@@ -1,7 +1,6 @@
 // Progress of long work on standard error: a bar on a terminal, plain lines elsewhere. Part of
 // sotto::server/cli.
-#ifndef SOTTO_VIEWS_PROGRESS_H_
-#define SOTTO_VIEWS_PROGRESS_H_
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -35,5 +34,3 @@ std::string ProgressLine(size_t done, size_t total, const std::string& text, siz
 std::string TimeLeft(double seconds);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_VIEWS_PROGRESS_H_

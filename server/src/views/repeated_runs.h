@@ -1,8 +1,7 @@
 // The report of a simulation that was repeated with several seeds. Part of sotto::server/views.
 //
 // Pure functions.
-#ifndef SOTTO_VIEWS_REPEATED_RUNS_H_
-#define SOTTO_VIEWS_REPEATED_RUNS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -24,5 +23,3 @@ std::string DescribeRuns(const FinishedRuns& runs);
 nlohmann::ordered_json RunsToJson(const std::vector<uint64_t>& seeds, const FinishedRuns& runs);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_VIEWS_REPEATED_RUNS_H_

@@ -1,7 +1,6 @@
 // The report of a finished simulation: text for people, JSON for programs. Part of
 // sotto::server/cli.
-#ifndef SOTTO_VIEWS_REPORT_H_
-#define SOTTO_VIEWS_REPORT_H_
+#pragma once
 
 #include <string>
 
@@ -25,5 +24,3 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
                                     const std::string& data_name, const SampleInfo& test);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_VIEWS_REPORT_H_

@@ -2,8 +2,7 @@
 // sotto::server/cli.
 //
 // Pure functions, safe from any thread.
-#ifndef SOTTO_VIEWS_REPORT_FILE_H_
-#define SOTTO_VIEWS_REPORT_FILE_H_
+#pragma once
 
 #include <string>
 
@@ -17,5 +16,3 @@ namespace sotto::server {
 std::string ReportHtml(const nlohmann::ordered_json& overview);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_VIEWS_REPORT_FILE_H_

@@ -1,7 +1,6 @@
 // The figures of a round (round/round_figures.h) as JSON, CSV and text. All outputs of rounds are
 // made of these. Pure functions, safe from any thread. Part of sotto::server/views.
-#ifndef SOTTO_VIEWS_ROUND_OUTPUT_H_
-#define SOTTO_VIEWS_ROUND_OUTPUT_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -43,5 +42,3 @@ struct FigureField {
 std::vector<FigureField> SimulatedFigures(Place place);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_VIEWS_ROUND_OUTPUT_H_

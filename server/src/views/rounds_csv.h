@@ -1,8 +1,7 @@
 // The released rounds of simulations as CSV, a row a round. Part of sotto::server/views.
 //
 // Pure functions.
-#ifndef SOTTO_VIEWS_ROUNDS_CSV_H_
-#define SOTTO_VIEWS_ROUNDS_CSV_H_
+#pragma once
 
 #include <string>
 
@@ -18,5 +17,3 @@ std::string RoundsCsvHeader();
 std::string RoundsCsvRows(const SimulationConfig& config, const SimulationResult& result);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_VIEWS_ROUNDS_CSV_H_

@@ -1,8 +1,7 @@
 // What devices hold, as a chart for a terminal, as SVG and as JSON. Part of sotto::server/views.
 //
 // Pure functions: safe from any thread.
-#ifndef SOTTO_VIEWS_SHARE_CHART_H_
-#define SOTTO_VIEWS_SHARE_CHART_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -36,5 +35,3 @@ std::string ShareSvg(const DealtData& dealt, uint32_t devices, const std::string
 nlohmann::ordered_json ShareJson(const DealtData& dealt);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_VIEWS_SHARE_CHART_H_

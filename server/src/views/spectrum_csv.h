@@ -1,6 +1,5 @@
 // The spectra of a simulation's updates as CSV. Part of sotto::server/views.
-#ifndef SOTTO_VIEWS_SPECTRUM_CSV_H_
-#define SOTTO_VIEWS_SPECTRUM_CSV_H_
+#pragma once
 
 #include <string>
 
@@ -13,5 +12,3 @@ namespace sotto::server {
 std::string SpectrumCsv(const SimulationConfig& config, const SimulationResult& result);
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_VIEWS_SPECTRUM_CSV_H_

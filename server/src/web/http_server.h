@@ -9,8 +9,7 @@
 // waits for it; a viewer that connects again gets what it missed with the next overview.
 //
 // One thread at a time.
-#ifndef SOTTO_WEB_HTTP_SERVER_H_
-#define SOTTO_WEB_HTTP_SERVER_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -80,5 +79,3 @@ class HttpServer {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_WEB_HTTP_SERVER_H_

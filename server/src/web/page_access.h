@@ -12,8 +12,7 @@
 //     origin to read it.
 //
 // Immutable: safe from any thread.
-#ifndef SOTTO_WEB_PAGE_ACCESS_H_
-#define SOTTO_WEB_PAGE_ACCESS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -71,5 +70,3 @@ class PageAccess {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_WEB_PAGE_ACCESS_H_

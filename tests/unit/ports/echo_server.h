@@ -1,6 +1,5 @@
 // A TCP server on this machine that returns every byte to its one client.
-#ifndef SOTTO_TESTS_ECHO_SERVER_H_
-#define SOTTO_TESTS_ECHO_SERVER_H_
+#pragma once
 
 #include <cstdint>
 #include <gtest/gtest.h>
@@ -53,5 +52,3 @@ class EchoServer {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_ECHO_SERVER_H_

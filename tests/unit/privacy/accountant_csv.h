@@ -1,6 +1,5 @@
 // Reads tests/vectors/accountant.csv: independently computed values of privacy accountants.
-#ifndef SOTTO_TESTS_UNIT_PRIVACY_ACCOUNTANT_CSV_H_
-#define SOTTO_TESTS_UNIT_PRIVACY_ACCOUNTANT_CSV_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -31,5 +30,3 @@ std::vector<AccountantRow> ReadAccountantRows(const std::string& mechanism);
 std::vector<double> ParseOrders(const std::string& orders_set);
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_TESTS_UNIT_PRIVACY_ACCOUNTANT_CSV_H_

@@ -1,6 +1,5 @@
 // Short names for the figures of a statement that tests use.
-#ifndef SOTTO_TESTS_FIGURES_H_
-#define SOTTO_TESTS_FIGURES_H_
+#pragma once
 
 #include "plans/statement.h"
 
@@ -19,5 +18,3 @@ inline double ServerUpdateEpsilon(const Statement& statement) {
 }
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_TESTS_FIGURES_H_

@@ -1,6 +1,5 @@
 // The plan with which the tests of accounts begin.
-#ifndef SOTTO_TESTS_FLEET_PLAN_H_
-#define SOTTO_TESTS_FLEET_PLAN_H_
+#pragma once
 
 #include <cmath>
 #include <cstdint>
@@ -26,5 +25,3 @@ inline Plan FleetPlan(Sampling sampling, int64_t poisson_cap) {
 }
 
 }  // namespace sotto::privacy
-
-#endif  // SOTTO_TESTS_FLEET_PLAN_H_

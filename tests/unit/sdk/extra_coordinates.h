@@ -1,6 +1,5 @@
 // Extra coordinates of an update, for tests.
-#ifndef SOTTO_TESTS_UNIT_SDK_EXTRA_COORDINATES_H_
-#define SOTTO_TESTS_UNIT_SDK_EXTRA_COORDINATES_H_
+#pragma once
 
 #include "sotto/update_codec.h"
 
@@ -14,5 +13,3 @@ inline ExtraCoordinates WithClipBit(int32_t v_q20) {
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_UNIT_SDK_EXTRA_COORDINATES_H_

@@ -1,6 +1,5 @@
 // Bytes as hexadecimal text, for test vectors.
-#ifndef SOTTO_TESTS_HEX_H_
-#define SOTTO_TESTS_HEX_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -35,5 +34,3 @@ inline ByteSpan View(const std::string& text) {
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_HEX_H_

@@ -1,6 +1,5 @@
 // For tests: a persistent store in memory that survives the objects that use it, and can fail.
-#ifndef SOTTO_TESTS_MEMORY_STORE_H_
-#define SOTTO_TESTS_MEMORY_STORE_H_
+#pragma once
 
 #include <algorithm>
 #include <map>
@@ -43,5 +42,3 @@ struct MemoryStore {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_MEMORY_STORE_H_

@@ -1,6 +1,5 @@
 // Bytes that are nearly a message, for the decoders of messages.
-#ifndef SOTTO_TESTS_MUTATIONS_H_
-#define SOTTO_TESTS_MUTATIONS_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -79,5 +78,3 @@ int DecodeMutations(const std::vector<uint8_t>& valid, int count, std::mt19937& 
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_MUTATIONS_H_

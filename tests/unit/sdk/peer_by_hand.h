@@ -1,6 +1,5 @@
 // A node without a server whose replies the test writes by hand.
-#ifndef SOTTO_TESTS_PEER_BY_HAND_H_
-#define SOTTO_TESTS_PEER_BY_HAND_H_
+#pragma once
 
 #include <cstring>
 #include <gtest/gtest.h>
@@ -98,5 +97,3 @@ class ByHand : public testing::Test {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_PEER_BY_HAND_H_

@@ -1,7 +1,6 @@
 // A directory, a relay and nodes without a server, in memory: every message and every step can
 // fail, and a node can be killed between any two of them.
-#ifndef SOTTO_TESTS_PEER_TOWN_H_
-#define SOTTO_TESTS_PEER_TOWN_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -453,5 +452,3 @@ class Town {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_PEER_TOWN_H_

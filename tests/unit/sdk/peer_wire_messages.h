@@ -1,6 +1,5 @@
 // Messages of nodes without a server at the limits of their fields, as frames and back.
-#ifndef SOTTO_TESTS_PEER_WIRE_MESSAGES_H_
-#define SOTTO_TESTS_PEER_WIRE_MESSAGES_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -220,5 +219,3 @@ inline Status Decode(ByteSpan body, PeerRequest* r) { return DecodePeerRequest(b
 inline Status Decode(ByteSpan body, PeerReply* r) { return DecodePeerReply(body, r); }
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_PEER_WIRE_MESSAGES_H_

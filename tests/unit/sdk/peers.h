@@ -1,6 +1,5 @@
 // Nodes without a server, with their samples, memory and store, for tests.
-#ifndef SOTTO_TESTS_PEERS_H_
-#define SOTTO_TESTS_PEERS_H_
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -155,5 +154,3 @@ inline std::vector<uint32_t> Reads(Peer& peer) {
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_PEERS_H_

@@ -1,6 +1,5 @@
 // Two TLS sessions over pipes in memory, which can be narrow, cut or corrupted.
-#ifndef SOTTO_TESTS_TLS_LINK_H_
-#define SOTTO_TESTS_TLS_LINK_H_
+#pragma once
 
 #include <algorithm>
 #include <cstring>
@@ -194,5 +193,3 @@ struct TlsPair {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_TLS_LINK_H_

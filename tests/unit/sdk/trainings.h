@@ -1,6 +1,5 @@
 // Trainings of small models on samples that record who read them.
-#ifndef SOTTO_TESTS_TRAININGS_H_
-#define SOTTO_TESTS_TRAININGS_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -96,5 +95,3 @@ struct Training {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_TRAININGS_H_

@@ -1,6 +1,5 @@
 // Messages at the limits of their fields, as frames and back.
-#ifndef SOTTO_TESTS_WIRE_MESSAGES_H_
-#define SOTTO_TESTS_WIRE_MESSAGES_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -237,5 +236,3 @@ void ExpectRoundTrip(const Message& message, uint32_t max_frame) {
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_WIRE_MESSAGES_H_

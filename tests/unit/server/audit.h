@@ -12,8 +12,7 @@
 // Each check allows kDeviations standard deviations: it fails wrongly with probability 8e-11. With
 // 8 rounds there are 44 checks, together below 1e-8. For d = 7850 the first check sees a deviation
 // that is off by 10 %, and misses it with probability below 1e-8.
-#ifndef SOTTO_TESTS_AUDIT_H_
-#define SOTTO_TESTS_AUDIT_H_
+#pragma once
 
 #include <cmath>
 #include <cstdint>
@@ -155,5 +154,3 @@ inline double NoiseMultiplierSeen(const std::vector<Round>& in, const std::vecto
 }
 
 }  // namespace sotto::audit
-
-#endif  // SOTTO_TESTS_AUDIT_H_

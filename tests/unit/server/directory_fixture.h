@@ -1,6 +1,5 @@
 // For the tests of the directory: a job, a log in memory that can fail, nodes that ask.
-#ifndef SOTTO_TESTS_DIRECTORY_FIXTURE_H_
-#define SOTTO_TESTS_DIRECTORY_FIXTURE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstring>
@@ -224,5 +223,3 @@ class DirectoryTest : public testing::Test {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_TESTS_DIRECTORY_FIXTURE_H_

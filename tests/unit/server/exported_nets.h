@@ -1,7 +1,6 @@
 // Nets for tests of exported models: every kind of layer, order and loss. Their parameters and
 // samples are random.
-#ifndef SOTTO_TESTS_UNIT_SERVER_EXPORTED_NETS_H_
-#define SOTTO_TESTS_UNIT_SERVER_EXPORTED_NETS_H_
+#pragma once
 
 #include <random>
 #include <stdexcept>
@@ -107,5 +106,3 @@ inline std::vector<float> RandomNumbers(size_t count, float scale, uint32_t seed
 }
 
 }  // namespace sotto
-
-#endif  // SOTTO_TESTS_UNIT_SERVER_EXPORTED_NETS_H_

@@ -1,6 +1,5 @@
 // A codec for tests: Gau-LRQ's, call by call. A test's codec derives from it and changes one call.
-#ifndef SOTTO_TESTS_UNIT_SERVER_PASSING_CODEC_H_
-#define SOTTO_TESTS_UNIT_SERVER_PASSING_CODEC_H_
+#pragma once
 
 #include <memory>
 
@@ -25,5 +24,3 @@ class PassingCodec : public UpdateCodec {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_TESTS_UNIT_SERVER_PASSING_CODEC_H_

@@ -1,6 +1,5 @@
 // A client of the peer protocol for tests: SecureLink over TCP on this machine, no node.
-#ifndef SOTTO_TESTS_PEER_CLIENT_H_
-#define SOTTO_TESTS_PEER_CLIENT_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -77,5 +76,3 @@ class PeerClient {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_TESTS_PEER_CLIENT_H_

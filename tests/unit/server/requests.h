@@ -1,6 +1,5 @@
 // For tests: the requests of a device, made by hand.
-#ifndef SOTTO_TESTS_REQUESTS_H_
-#define SOTTO_TESTS_REQUESTS_H_
+#pragma once
 
 #include <cstdint>
 #include <gtest/gtest.h>
@@ -53,5 +52,3 @@ inline bool IsFinalError(const Reply& reply) {
 }
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_TESTS_REQUESTS_H_

@@ -1,7 +1,6 @@
 // For tests: a small real job and its real clients, all in one process: softmax on 64 features, a
 // dozen devices.
-#ifndef SOTTO_TESTS_SMALL_JOB_H_
-#define SOTTO_TESTS_SMALL_JOB_H_
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -203,5 +202,3 @@ struct SmallJob {
 };
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_TESTS_SMALL_JOB_H_

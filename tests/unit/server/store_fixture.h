@@ -1,6 +1,5 @@
 // For the tests of the store: a folder of its own for each test, devices, records, models.
-#ifndef SOTTO_TESTS_STORE_FIXTURE_H_
-#define SOTTO_TESTS_STORE_FIXTURE_H_
+#pragma once
 
 #include <cstdlib>
 #include <cstring>
@@ -155,5 +154,3 @@ inline bool Says(const std::string& message, const std::string& words) {
 }
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_TESTS_STORE_FIXTURE_H_

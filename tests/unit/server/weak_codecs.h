@@ -1,6 +1,5 @@
 // For tests: codecs that break what a job claims. An audit must find each.
-#ifndef SOTTO_TESTS_WEAK_CODECS_H_
-#define SOTTO_TESTS_WEAK_CODECS_H_
+#pragma once
 
 #include <cmath>
 #include <memory>
@@ -74,5 +73,3 @@ inline ModelInfo WithoutProjection(const ModelInfo& model) {
 }
 
 }  // namespace sotto::server
-
-#endif  // SOTTO_TESTS_WEAK_CODECS_H_

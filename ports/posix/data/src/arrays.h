@@ -1,6 +1,5 @@
 // From arrays of samples, labels and groups to a data set. Part of sotto::data.
-#ifndef SOTTO_DATA_SRC_ARRAYS_H_
-#define SOTTO_DATA_SRC_ARRAYS_H_
+#pragma once
 
 #include <memory>
 
@@ -18,5 +17,3 @@ struct Arrays {
 SharedDataset ReadArrays(const ReadRequest& request, const Arrays& arrays);
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_SRC_ARRAYS_H_

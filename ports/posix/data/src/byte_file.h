@@ -1,8 +1,7 @@
 // Files that are read once from their beginning to their end. Part of sotto::data.
 //
 // One thread at a time.
-#ifndef SOTTO_DATA_SRC_BYTE_FILE_H_
-#define SOTTO_DATA_SRC_BYTE_FILE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -92,5 +91,3 @@ class LineFile {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_SRC_BYTE_FILE_H_

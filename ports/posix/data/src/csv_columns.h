@@ -1,6 +1,5 @@
 // What the columns of a CSV file are. Part of sotto::data.
-#ifndef SOTTO_DATA_SRC_CSV_COLUMNS_H_
-#define SOTTO_DATA_SRC_CSV_COLUMNS_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -43,5 +42,3 @@ struct CsvColumns {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_SRC_CSV_COLUMNS_H_

@@ -1,8 +1,7 @@
 // The rows of a CSV file. Part of sotto::data.
 //
 // One thread at a time.
-#ifndef SOTTO_DATA_SRC_CSV_ROWS_H_
-#define SOTTO_DATA_SRC_CSV_ROWS_H_
+#pragma once
 
 #include <cstddef>
 #include <csv.h>
@@ -76,5 +75,3 @@ class RowFile {
 char SeparatorOf(const ReadRequest& request, const std::string& path);
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_SRC_CSV_ROWS_H_

@@ -1,6 +1,5 @@
 // The table of formats, and what their readers share. Part of sotto::data.
-#ifndef SOTTO_DATA_SRC_FORMATS_H_
-#define SOTTO_DATA_SRC_FORMATS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -87,5 +86,3 @@ SharedDataset Build(const ReadRequest& request, SampleInfo info, StoredSamples s
                     size_t seen);
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_SRC_FORMATS_H_

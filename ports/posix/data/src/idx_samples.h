@@ -1,6 +1,5 @@
 // IDX files, an image at a time. Part of sotto::data.
-#ifndef SOTTO_DATA_SRC_IDX_SAMPLES_H_
-#define SOTTO_DATA_SRC_IDX_SAMPLES_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -28,5 +27,3 @@ IdxSamples ReadIdxSamples(const std::string& images_path, const std::string& lab
 std::string FindFile(const std::string& path, const std::string& advice);
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_SRC_IDX_SAMPLES_H_

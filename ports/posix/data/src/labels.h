@@ -1,6 +1,5 @@
 // Labels and groups as files write them, and the numbers that stand for them. Part of sotto::data.
-#ifndef SOTTO_DATA_SRC_LABELS_H_
-#define SOTTO_DATA_SRC_LABELS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -61,5 +60,3 @@ class Labels {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_SRC_LABELS_H_

@@ -1,8 +1,7 @@
 // One array of NumPy's format .npy, read from its beginning to its end. Part of sotto::data.
 //
 // The format is NumPy's NEP 1, versions 1 to 3. One thread at a time.
-#ifndef SOTTO_DATA_SRC_NPY_H_
-#define SOTTO_DATA_SRC_NPY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -59,5 +58,3 @@ class NpyArray {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_SRC_NPY_H_

@@ -4,8 +4,7 @@
 // for the others, and 0 for all if the value is missing. All devices must mean the same by a
 // feature, so the categories are those of the whole file, or of one that all devices have
 // (categories=), sorted by their bytes.
-#ifndef SOTTO_DATA_SRC_ONE_HOT_H_
-#define SOTTO_DATA_SRC_ONE_HOT_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -42,5 +41,3 @@ class OneHot {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_SRC_ONE_HOT_H_

@@ -2,8 +2,7 @@
 //
 // Each function makes the partition of one row. It draws from Deal::random alone and in a fixed
 // order, whatever the machine. Throws std::invalid_argument for data that the row cannot deal out.
-#ifndef SOTTO_DATA_PARTITION_ROWS_H_
-#define SOTTO_DATA_PARTITION_ROWS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -68,5 +67,3 @@ Partition DealGroups(const Deal& deal);
 Partition DealFile(const Deal& deal);
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_PARTITION_ROWS_H_

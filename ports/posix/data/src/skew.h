@@ -3,8 +3,7 @@
 // C libraries' exp and log differ in the last place, so those of double are here: additions,
 // multiplications, divisions and square roots of IEEE 754 in a fixed order, compiled without fused
 // multiply-add. One thread at a time.
-#ifndef SOTTO_DATA_SKEW_H_
-#define SOTTO_DATA_SKEW_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -35,5 +34,3 @@ constexpr double kMostAlpha = 1e6;
 double DrawUniform(RandomStream& random);
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_SKEW_H_

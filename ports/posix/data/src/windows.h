@@ -2,8 +2,7 @@
 //
 // A window is `length` rows, one behind the other, of one series; the next one begins `stride` rows
 // later. A row alone is a window of length 1. One thread at a time.
-#ifndef SOTTO_DATA_SRC_WINDOWS_H_
-#define SOTTO_DATA_SRC_WINDOWS_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -37,5 +36,3 @@ class Windows {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_SRC_WINDOWS_H_

@@ -1,6 +1,5 @@
 // The tables of a model file. Part of sotto::model_file.
-#ifndef SOTTO_MODEL_DOCUMENT_H_
-#define SOTTO_MODEL_DOCUMENT_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -20,5 +19,3 @@ struct Document {
 Document ReadTables(const std::string& path, const std::string& text);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_MODEL_DOCUMENT_H_

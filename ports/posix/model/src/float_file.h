@@ -1,6 +1,5 @@
 // Files of float32, little-endian, beside a model file. Part of sotto::model_file.
-#ifndef SOTTO_MODEL_FLOAT_FILE_H_
-#define SOTTO_MODEL_FLOAT_FILE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -33,5 +32,3 @@ class FloatFile {
 };
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_MODEL_FLOAT_FILE_H_

@@ -1,7 +1,6 @@
 // The steps of a model file that prepare samples, and the names of its classes. Part of
 // sotto::model_file.
-#ifndef SOTTO_MODEL_STEPS_H_
-#define SOTTO_MODEL_STEPS_H_
+#pragma once
 
 #include <cstdint>
 #include <list>
@@ -34,5 +33,3 @@ OwnedSteps ReadSteps(const std::string& path, const Table& top, const std::vecto
 std::vector<std::string> ReadClassNames(const Table& top, uint32_t count);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_MODEL_STEPS_H_

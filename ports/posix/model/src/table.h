@@ -2,8 +2,7 @@
 //
 // Each reading function refuses a value of another kind. A refusal is a std::invalid_argument,
 // "PATH:LINE: what is wrong, and what is expected".
-#ifndef SOTTO_MODEL_TABLE_H_
-#define SOTTO_MODEL_TABLE_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -66,5 +65,3 @@ class Table {
 };
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_MODEL_TABLE_H_

@@ -1,6 +1,5 @@
 // The layout of --help. Part of sotto::options.
-#ifndef SOTTO_OPTIONS_SRC_HELP_H_
-#define SOTTO_OPTIONS_SRC_HELP_H_
+#pragma once
 
 #include <cstddef>
 
@@ -17,5 +16,3 @@ constexpr size_t kHelpColumns = 100;
 void FormatHelp(CLI::App& app);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_OPTIONS_SRC_HELP_H_

@@ -3,13 +3,11 @@
 //
 // Padding does not count in the mean. Functions, order of sums and kind: see average_pool2d.h,
 // which also has the mean over the whole length.
-#ifndef SOTTO_LAYERS_AVERAGE_POOL1D_H_
-#define SOTTO_LAYERS_AVERAGE_POOL1D_H_
+#pragma once
 
 #include "sotto/layers/average_pool2d.h"
 
-namespace sotto {
-namespace nn {
+namespace sotto::nn {
 
 //   size     steps beneath the window
 //   stride   by default the windows lie side by side
@@ -30,7 +28,4 @@ struct AveragePool1d {
   }
 };
 
-}  // namespace nn
-}  // namespace sotto
-
-#endif  // SOTTO_LAYERS_AVERAGE_POOL1D_H_
+}  // namespace sotto::nn

@@ -7,8 +7,7 @@
 // y = s * sum of x, s = 1 / count. The sum runs from zero, row by row; then it is multiplied by s,
 // rounded. Back: each x beneath the window gets s * delta; what lies beneath several windows adds
 // theirs in the order of the windows. The input's values are not needed, so there is no scratch.
-#ifndef SOTTO_LAYERS_AVERAGE_POOL2D_H_
-#define SOTTO_LAYERS_AVERAGE_POOL2D_H_
+#pragma once
 
 #include "sotto/layer.h"
 
@@ -76,5 +75,3 @@ struct GlobalAverage2d {
 
 }  // namespace nn
 }  // namespace sotto
-
-#endif  // SOTTO_LAYERS_AVERAGE_POOL2D_H_

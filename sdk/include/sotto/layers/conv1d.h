@@ -8,13 +8,11 @@
 //
 // Parameters: W row-major [outputs][kernel][input channels], then b [outputs]. Functions, order of
 // sums, memory and kind are the same as of Conv2d: see conv2d.h.
-#ifndef SOTTO_LAYERS_CONV1D_H_
-#define SOTTO_LAYERS_CONV1D_H_
+#pragma once
 
 #include "sotto/layers/conv2d.h"
 
-namespace sotto {
-namespace nn {
+namespace sotto::nn {
 
 //   outputs  channels of the output
 //   kernel   steps beneath the window
@@ -37,7 +35,4 @@ struct Conv1d {
   }
 };
 
-}  // namespace nn
-}  // namespace sotto
-
-#endif  // SOTTO_LAYERS_CONV1D_H_
+}  // namespace sotto::nn

@@ -5,8 +5,7 @@
 // So a patch, the input's values beneath the window, is one row's vector, and a convolution is a
 // fully connected layer over gathered patches; only its sums have another order: from the bias on,
 // in the order of the patch. (PyTorch has [outputs][channels][height][width].)
-#ifndef SOTTO_LAYERS_CONV2D_H_
-#define SOTTO_LAYERS_CONV2D_H_
+#pragma once
 
 #include "sotto/layer.h"
 
@@ -67,5 +66,3 @@ struct Conv2d {
 
 }  // namespace nn
 }  // namespace sotto
-
-#endif  // SOTTO_LAYERS_CONV2D_H_

@@ -1,8 +1,7 @@
 // Fully connected: y = W x + b. Part of sotto/nn.
 //
 // Parameters: W row-major [outputs][inputs], then b [outputs].
-#ifndef SOTTO_LAYERS_DENSE_H_
-#define SOTTO_LAYERS_DENSE_H_
+#pragma once
 
 #include "sotto/layer.h"
 
@@ -55,5 +54,3 @@ struct Dense {
 
 }  // namespace nn
 }  // namespace sotto
-
-#endif  // SOTTO_LAYERS_DENSE_H_

@@ -15,8 +15,7 @@
 //   input's delta   from zero, position by position; of one position the sum over j, from zero
 //
 // Memory: scratch for a row of the window if m > 1, none if m = 1.
-#ifndef SOTTO_LAYERS_DEPTHWISE_CONV2D_H_
-#define SOTTO_LAYERS_DEPTHWISE_CONV2D_H_
+#pragma once
 
 #include "sotto/layer.h"
 
@@ -62,5 +61,3 @@ struct DepthwiseConv2d {
 
 }  // namespace nn
 }  // namespace sotto
-
-#endif  // SOTTO_LAYERS_DEPTHWISE_CONV2D_H_

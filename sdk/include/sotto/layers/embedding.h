@@ -14,8 +14,7 @@
 // the product with a one-hot vector, Bengio et al., JMLR 3 (2003), section 2.
 //
 // Memory: none but the tensors and the sum of gradients.
-#ifndef SOTTO_LAYERS_EMBEDDING_H_
-#define SOTTO_LAYERS_EMBEDDING_H_
+#pragma once
 
 #include "sotto/layer.h"
 
@@ -56,5 +55,3 @@ struct Embedding {
 
 }  // namespace nn
 }  // namespace sotto
-
-#endif  // SOTTO_LAYERS_EMBEDDING_H_

@@ -1,11 +1,9 @@
 // Reads a tensor as a vector: nothing moves, since the order of memory stays. Part of sotto/nn.
-#ifndef SOTTO_LAYERS_FLATTEN_H_
-#define SOTTO_LAYERS_FLATTEN_H_
+#pragma once
 
 #include "sotto/layer.h"
 
-namespace sotto {
-namespace nn {
+namespace sotto::nn {
 
 namespace internal {
 
@@ -25,7 +23,4 @@ struct Flatten {
   static constexpr LayerPlan FixedPlan(const Shape& input) { return Plan(input); }
 };
 
-}  // namespace nn
-}  // namespace sotto
-
-#endif  // SOTTO_LAYERS_FLATTEN_H_
+}  // namespace sotto::nn

@@ -16,8 +16,7 @@
 // Memory: the way back needs the input, so the output is a separate tensor. Kept are the moments
 // of each group, mean and 1 / sqrt(variance + 1e-5): with them the input turns into its delta
 // number by number, without a copy. Scratch: two numbers a channel.
-#ifndef SOTTO_LAYERS_GROUP_NORM_H_
-#define SOTTO_LAYERS_GROUP_NORM_H_
+#pragma once
 
 #include "sotto/layer.h"
 
@@ -58,5 +57,3 @@ struct GroupNorm {
 
 }  // namespace nn
 }  // namespace sotto
-
-#endif  // SOTTO_LAYERS_GROUP_NORM_H_

@@ -12,8 +12,7 @@
 //
 // Memory: the way back needs the input, so the output is a separate tensor; nothing is kept.
 // Scratch: two numbers a channel, since a delta depends on inputs that deltas have replaced.
-#ifndef SOTTO_LAYERS_LOCAL_RESPONSE_NORM_H_
-#define SOTTO_LAYERS_LOCAL_RESPONSE_NORM_H_
+#pragma once
 
 #include "sotto/layer.h"
 
@@ -49,5 +48,3 @@ struct LocalResponseNorm {
 
 }  // namespace nn
 }  // namespace sotto
-
-#endif  // SOTTO_LAYERS_LOCAL_RESPONSE_NORM_H_

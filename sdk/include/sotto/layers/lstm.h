@@ -29,8 +29,7 @@
 // units, 40 steps: 25.6 kB); h comes again from o and c. To keep h and c alone and compute the
 // gates again would take 8 bytes, and a third more multiplications. On the way back da replaces the
 // gates. Scratch: 5 units.
-#ifndef SOTTO_LAYERS_LSTM_H_
-#define SOTTO_LAYERS_LSTM_H_
+#pragma once
 
 #include "sotto/layer.h"
 
@@ -82,5 +81,3 @@ struct Lstm {
 
 }  // namespace nn
 }  // namespace sotto
-
-#endif  // SOTTO_LAYERS_LSTM_H_

@@ -2,13 +2,11 @@
 // with a window of one row. Part of sotto/nn.
 //
 // Functions, memory, kind and what happens to equal values and padding: see max_pool2d.h.
-#ifndef SOTTO_LAYERS_MAX_POOL1D_H_
-#define SOTTO_LAYERS_MAX_POOL1D_H_
+#pragma once
 
 #include "sotto/layers/max_pool2d.h"
 
-namespace sotto {
-namespace nn {
+namespace sotto::nn {
 
 //   size     steps beneath the window
 //   stride   by default the windows lie side by side; windows that overlap need a copy of the input
@@ -29,7 +27,4 @@ struct MaxPool1d {
   }
 };
 
-}  // namespace nn
-}  // namespace sotto
-
-#endif  // SOTTO_LAYERS_MAX_POOL1D_H_
+}  // namespace sotto::nn

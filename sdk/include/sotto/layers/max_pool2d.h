@@ -2,8 +2,7 @@
 //
 // Of equal values the first one, in the order of memory, passes the delta on. No index is stored.
 // Padding is never the largest: a window that lies in the padding alone does not exist.
-#ifndef SOTTO_LAYERS_MAX_POOL2D_H_
-#define SOTTO_LAYERS_MAX_POOL2D_H_
+#pragma once
 
 #include "sotto/layer.h"
 
@@ -63,5 +62,3 @@ struct MaxPool2d {
 
 }  // namespace nn
 }  // namespace sotto
-
-#endif  // SOTTO_LAYERS_MAX_POOL2D_H_

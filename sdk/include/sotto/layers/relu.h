@@ -1,8 +1,7 @@
 // max(0, x), in place. Part of sotto/nn.
 //
 // The next layer overwrites the activation by its delta, so the signs are kept: one bit an element.
-#ifndef SOTTO_LAYERS_RELU_H_
-#define SOTTO_LAYERS_RELU_H_
+#pragma once
 
 #include "sotto/layer.h"
 
@@ -46,5 +45,3 @@ struct Relu {
 
 }  // namespace nn
 }  // namespace sotto
-
-#endif  // SOTTO_LAYERS_RELU_H_

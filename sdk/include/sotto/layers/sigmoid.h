@@ -4,8 +4,7 @@
 // output by its delta, so a copy is kept: one number an element.
 //
 // Initial weights of the layer before it: Glorot.
-#ifndef SOTTO_LAYERS_SIGMOID_H_
-#define SOTTO_LAYERS_SIGMOID_H_
+#pragma once
 
 #include "sotto/layer.h"
 
@@ -36,5 +35,3 @@ struct Sigmoid {
 
 }  // namespace nn
 }  // namespace sotto
-
-#endif  // SOTTO_LAYERS_SIGMOID_H_

@@ -7,8 +7,7 @@
 // Each check returns nullptr if the port keeps its rules, else the rule that it breaks, in words.
 // If a check does not return, one of the port's calls blocks. A port that passes may still be
 // wrong: the output of a generator does not show that it is unpredictable.
-#ifndef SOTTO_CONFORMANCE_CHECK_H_
-#define SOTTO_CONFORMANCE_CHECK_H_
+#pragma once
 
 #include <cstdint>
 
@@ -42,5 +41,3 @@ const char* CheckLink(const Port& port, const TlsIo& io, uint32_t timeout_ms);
 const char* CheckStore(PersistentStore (*open)());
 
 }  // namespace sotto::conformance
-
-#endif  // SOTTO_CONFORMANCE_CHECK_H_

@@ -2,8 +2,7 @@
 //
 // The board's counter (counter.h) measures time. The processor's SysTick interrupts a thousand
 // times a second: it counts the counter's wraparounds and ends a sleep. One thread.
-#ifndef SOTTO_MPS2_CLOCK_H_
-#define SOTTO_MPS2_CLOCK_H_
+#pragma once
 
 #include <cstdint>
 
@@ -19,5 +18,3 @@ uint64_t NowMs();
 void SleepMs(uint32_t ms);
 
 }  // namespace sotto::mps2
-
-#endif  // SOTTO_MPS2_CLOCK_H_

@@ -3,8 +3,7 @@
 // Under `qemu-system-arm -icount shift=0` every instruction takes one nanosecond of the board's
 // time: differences then count instructions, to within a tick, and are the same in every run.
 // Without -icount they follow the host's clock. Safe in any thread or interrupt.
-#ifndef SOTTO_MPS2_COUNTER_H_
-#define SOTTO_MPS2_COUNTER_H_
+#pragma once
 
 #include <cstdint>
 
@@ -17,5 +16,3 @@ uint32_t Ticks();
 uint32_t NanosecondsPerTick();
 
 }  // namespace sotto::mps2
-
-#endif  // SOTTO_MPS2_COUNTER_H_

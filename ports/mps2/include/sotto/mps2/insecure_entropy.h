@@ -4,8 +4,7 @@
 // guessed. Whoever guesses a nonce in advance can remove the noise from an update; whoever guesses
 // TLS keys can read the session. A board with a random generator uses its generator in its Port
 // instead. Only builds with -DSOTTO_INSECURE_ENTROPY=ON contain this class. One thread at a time.
-#ifndef SOTTO_MPS2_INSECURE_ENTROPY_H_
-#define SOTTO_MPS2_INSECURE_ENTROPY_H_
+#pragma once
 
 #if !defined(SOTTO_INSECURE_ENTROPY)
 #error "This entropy is INSECURE: for tests, configure with -DSOTTO_INSECURE_ENTROPY=ON"
@@ -35,5 +34,3 @@ class InsecureEntropy {
 };
 
 }  // namespace sotto::mps2
-
-#endif  // SOTTO_MPS2_INSECURE_ENTROPY_H_

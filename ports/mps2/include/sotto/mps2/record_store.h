@@ -6,8 +6,7 @@
 // may lose both: semihosting cannot make a file durable.
 //
 // A debugger or QEMU must be there, see semihosting.h. One thread; not for interrupts.
-#ifndef SOTTO_MPS2_RECORD_STORE_H_
-#define SOTTO_MPS2_RECORD_STORE_H_
+#pragma once
 
 #include "sotto/paged_store.h"
 
@@ -31,5 +30,3 @@ class RecordStore {
 };
 
 }  // namespace sotto::mps2
-
-#endif  // SOTTO_MPS2_RECORD_STORE_H_

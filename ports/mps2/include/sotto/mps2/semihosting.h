@@ -3,8 +3,7 @@
 //
 // qemu-system-arm needs `-semihosting-config enable=on,target=native`; it writes the text to its
 // standard error. Without a debugger or QEMU each call is a fault. One thread; not for interrupts.
-#ifndef SOTTO_MPS2_SEMIHOSTING_H_
-#define SOTTO_MPS2_SEMIHOSTING_H_
+#pragma once
 
 #include <cstdint>
 
@@ -23,5 +22,3 @@ uint32_t HostSeconds();
 [[noreturn]] void Exit(int status);
 
 }  // namespace sotto::mps2
-
-#endif  // SOTTO_MPS2_SEMIHOSTING_H_

@@ -3,8 +3,7 @@
 // The startup code fills the stack with a pattern; words that no longer hold it were used. The
 // result is exact to the word, except for a buffer on the stack that was reserved and never
 // written. Safe in any thread or interrupt, except where a function says otherwise.
-#ifndef SOTTO_MPS2_STACK_H_
-#define SOTTO_MPS2_STACK_H_
+#pragma once
 
 #include <cstdint>
 
@@ -20,5 +19,3 @@ uint32_t StackUsed();
 void ForgetStackUse();
 
 }  // namespace sotto::mps2
-
-#endif  // SOTTO_MPS2_STACK_H_

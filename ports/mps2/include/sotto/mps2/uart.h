@@ -6,8 +6,7 @@
 // sends more, QEMU stops it. On a real board without flow control lines bytes are then lost, and
 // the next UartReceive() returns -1. The pipe has no connection: when the other end has gone, no
 // bytes arrive. One thread.
-#ifndef SOTTO_MPS2_UART_H_
-#define SOTTO_MPS2_UART_H_
+#pragma once
 
 #include <cstddef>
 
@@ -35,5 +34,3 @@ void UartDiscard();
 void UartWait();
 
 }  // namespace sotto::mps2
-
-#endif  // SOTTO_MPS2_UART_H_

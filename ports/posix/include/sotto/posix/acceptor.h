@@ -4,8 +4,7 @@
 // This class takes a bounded number at a time and allocates nothing.
 //
 // One thread at a time.
-#ifndef SOTTO_POSIX_ACCEPTOR_H_
-#define SOTTO_POSIX_ACCEPTOR_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -50,5 +49,3 @@ class Acceptor {
 void CloseSocket(int socket);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_ACCEPTOR_H_

@@ -1,6 +1,5 @@
 // Turns a failed status of the SDK into an exception. Part of sotto/posix. Safe in any thread.
-#ifndef SOTTO_POSIX_CHECK_H_
-#define SOTTO_POSIX_CHECK_H_
+#pragma once
 
 #include <stdexcept>
 #include <string>
@@ -16,5 +15,3 @@ inline void Check(Status status, const char* what) {
 }
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CHECK_H_

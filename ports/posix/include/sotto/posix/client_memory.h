@@ -2,8 +2,7 @@
 //
 // The buffers overlap as on a board, so every simulation tests that they may overlap. One thread at
 // a time.
-#ifndef SOTTO_POSIX_CLIENT_MEMORY_H_
-#define SOTTO_POSIX_CLIENT_MEMORY_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -63,5 +62,3 @@ class ClientMemory {
 };
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CLIENT_MEMORY_H_

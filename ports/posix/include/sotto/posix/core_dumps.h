@@ -1,6 +1,5 @@
 // Keeps a process's memory out of core dumps, for programs that hold secrets. Part of sotto/posix.
-#ifndef SOTTO_POSIX_CORE_DUMPS_H_
-#define SOTTO_POSIX_CORE_DUMPS_H_
+#pragma once
 
 namespace sotto::posix {
 
@@ -12,5 +11,3 @@ namespace sotto::posix {
 void ForbidCoreDumps();
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_CORE_DUMPS_H_

@@ -6,8 +6,7 @@
 // NAME.XXXXXX beside it. Files written here have mode 0600. Every error is a std::runtime_error
 // that names the file, the failed operation and the remedy, never a file's contents. It is a
 // FileError if only the file's owner can help. Stateless; safe in any thread.
-#ifndef SOTTO_POSIX_FILES_H_
-#define SOTTO_POSIX_FILES_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -87,5 +86,3 @@ void ReplacePrivateFile(const std::string& path, const std::string& content);
 void RequireReplaceable(const std::string& path);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_FILES_H_

@@ -1,6 +1,5 @@
 // Bytes as lower-case hexadecimal digits. Part of sotto/posix. Stateless; safe in any thread.
-#ifndef SOTTO_POSIX_HEX_H_
-#define SOTTO_POSIX_HEX_H_
+#pragma once
 
 #include <string>
 
@@ -20,5 +19,3 @@ inline std::string Hex(ByteSpan bytes) {
 }
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_HEX_H_

@@ -8,8 +8,7 @@
 // Each line ends with a line feed, so a truncated file is detected. The number in the first line is
 // the format's version. To change the format, raise the version in key_file.cc; readers refuse
 // versions that they do not know.
-#ifndef SOTTO_POSIX_KEY_FILE_H_
-#define SOTTO_POSIX_KEY_FILE_H_
+#pragma once
 
 #include <string>
 
@@ -30,5 +29,3 @@ DeviceKey ReadKeyFile(const std::string& path);
 void WriteKeyFile(const std::string& path, const DeviceKey& key);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_KEY_FILE_H_

@@ -5,8 +5,7 @@
 // the next one takes it over.
 //
 // One thread at a time.
-#ifndef SOTTO_POSIX_LOCK_FILE_H_
-#define SOTTO_POSIX_LOCK_FILE_H_
+#pragma once
 
 #include <optional>
 #include <stdexcept>
@@ -48,5 +47,3 @@ class LockFile {
 };
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_LOCK_FILE_H_

@@ -1,8 +1,7 @@
 // Keeps memory that holds secrets out of the swap space. Part of sotto/posix.
 //
 // One thread at a time.
-#ifndef SOTTO_POSIX_LOCKED_MEMORY_H_
-#define SOTTO_POSIX_LOCKED_MEMORY_H_
+#pragma once
 
 #include <cstddef>
 
@@ -28,5 +27,3 @@ class LockedMemory {
 };
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_LOCKED_MEMORY_H_

@@ -1,8 +1,7 @@
 // A file that a program writes at its end and opens before its work. Part of sotto/posix.
 //
 // Opening changes nothing in a file that exists. Not thread-safe.
-#ifndef SOTTO_POSIX_OUTPUT_DESCRIPTOR_H_
-#define SOTTO_POSIX_OUTPUT_DESCRIPTOR_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -55,5 +54,3 @@ class OutputDescriptor {
 };
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_OUTPUT_DESCRIPTOR_H_

@@ -2,8 +2,7 @@
 // sotto/posix.
 //
 // Stateless; safe in any thread. The context of the returned port is null.
-#ifndef SOTTO_POSIX_PORT_H_
-#define SOTTO_POSIX_PORT_H_
+#pragma once
 
 #include "sotto/port.h"
 
@@ -20,5 +19,3 @@ uint64_t NowMs();
 Status Entropy(MutableByteSpan out);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_PORT_H_

@@ -1,6 +1,5 @@
 // What a process may take of its system. Part of sotto/posix.
-#ifndef SOTTO_POSIX_PROCESS_LIMITS_H_
-#define SOTTO_POSIX_PROCESS_LIMITS_H_
+#pragma once
 
 #include <cstddef>
 
@@ -14,5 +13,3 @@ size_t AllowOpenFiles();
 void RaiseThreadPriority();
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_PROCESS_LIMITS_H_

@@ -4,8 +4,7 @@
 // a power failure leaves the old record or the new one. Files belong to their owner alone; one that
 // others may read or write is refused, and an empty one: no record is empty. No exception leaves
 // the two functions. One process at a time uses the files; one thread at a time the object.
-#ifndef SOTTO_POSIX_RECORD_STORE_H_
-#define SOTTO_POSIX_RECORD_STORE_H_
+#pragma once
 
 #include <exception>
 #include <string>
@@ -44,5 +43,3 @@ class RecordStore {
 };
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_RECORD_STORE_H_

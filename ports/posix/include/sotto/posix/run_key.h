@@ -4,8 +4,7 @@
 // The key is the operating system's entropy. For repeatable runs it is computed from a seed; then
 // nothing is private, because whoever knows the seed knows all noise. Stateless; safe in any
 // thread.
-#ifndef SOTTO_POSIX_RUN_KEY_H_
-#define SOTTO_POSIX_RUN_KEY_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -23,5 +22,3 @@ Key RunKey(std::optional<uint64_t> seed);
 Key DeriveKey(const Key& parent, const char* label, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_RUN_KEY_H_

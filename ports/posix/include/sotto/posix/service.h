@@ -3,8 +3,7 @@
 //
 // The manager is systemd (Type=notify, WatchdogSec=). Under none, or another one, nothing happens.
 // Any thread.
-#ifndef SOTTO_POSIX_SERVICE_H_
-#define SOTTO_POSIX_SERVICE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -39,5 +38,3 @@ class WatchdogSigns {
 };
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_SERVICE_H_

@@ -1,6 +1,5 @@
 // What signals do to a program, on POSIX systems. Part of sotto/posix.
-#ifndef SOTTO_POSIX_SIGNALS_H_
-#define SOTTO_POSIX_SIGNALS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -25,5 +24,3 @@ int StopDescriptor();
 void SleepUnlessStopped(uint32_t ms);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_SIGNALS_H_

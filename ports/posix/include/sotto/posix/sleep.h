@@ -1,6 +1,5 @@
 // Sleep on POSIX systems. Part of sotto/posix. Safe in any thread.
-#ifndef SOTTO_POSIX_SLEEP_H_
-#define SOTTO_POSIX_SLEEP_H_
+#pragma once
 
 #include <cstdint>
 
@@ -10,5 +9,3 @@ namespace sotto::posix {
 void SleepMs(uint32_t ms);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_SLEEP_H_

@@ -3,8 +3,7 @@
 //
 // For programs whose connections are few enough for poll(). Writing to a connection that the peer
 // has closed is an error, never a signal. One thread at a time.
-#ifndef SOTTO_POSIX_SOCKETS_H_
-#define SOTTO_POSIX_SOCKETS_H_
+#pragma once
 
 #include <vector>
 
@@ -30,5 +29,3 @@ struct WaitingSocket {
 void WaitForSockets(std::vector<WaitingSocket>* sockets, int timeout_ms);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_SOCKETS_H_

@@ -3,8 +3,7 @@
 // A program with one connection waits in Connect() and Wait(). One with many calls BeginConnect()
 // and watches descriptor() in its event loop. One thread at a time. Writing to a connection that
 // the peer has closed is an error, never a signal.
-#ifndef SOTTO_POSIX_TCP_H_
-#define SOTTO_POSIX_TCP_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -65,5 +64,3 @@ class TcpStream {
 std::string NumericAddress(const std::string& host);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_TCP_H_

@@ -1,7 +1,6 @@
 // Output for people: whether it goes to a terminal, and text that a terminal only shows. Part of
 // sotto/posix. Safe in any thread.
-#ifndef SOTTO_POSIX_TERMINAL_H_
-#define SOTTO_POSIX_TERMINAL_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -28,5 +27,3 @@ size_t TerminalColumns();
 std::string Printable(std::string_view text);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_POSIX_TERMINAL_H_

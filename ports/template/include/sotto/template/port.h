@@ -4,8 +4,7 @@
 // One thread at a time uses the port. Only OnByteReceived() and OnBytesLost() are for the UART's
 // interrupt handler. The state is static, as there is one board. ports/PORTING.md says what to
 // change.
-#ifndef SOTTO_TEMPLATE_PORT_H_
-#define SOTTO_TEMPLATE_PORT_H_
+#pragma once
 
 #include "sotto/paged_store.h"
 #include "sotto/port.h"
@@ -52,5 +51,3 @@ constexpr uint32_t kStorePageSize = kFlashPageSize;
 PersistentStore Store();
 
 }  // namespace sotto::board
-
-#endif  // SOTTO_TEMPLATE_PORT_H_

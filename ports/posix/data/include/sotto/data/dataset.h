@@ -3,8 +3,7 @@
 // Everything that reads samples (simulator, client, shard maker, evaluation) reads them through
 // Dataset, whatever file or generator they come from. A data set is constant after it was made, so
 // any number of threads may read it.
-#ifndef SOTTO_DATA_DATASET_H_
-#define SOTTO_DATA_DATASET_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -146,5 +145,3 @@ struct TrainTest {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_DATASET_H_

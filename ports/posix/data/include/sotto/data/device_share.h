@@ -4,8 +4,7 @@
 // reports must not depend on its data.
 //
 // Constant after it was made; any number of threads may read it.
-#ifndef SOTTO_DATA_DEVICE_SHARE_H_
-#define SOTTO_DATA_DEVICE_SHARE_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -59,5 +58,3 @@ class DeviceShare {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_DEVICE_SHARE_H_

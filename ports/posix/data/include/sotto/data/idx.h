@@ -10,8 +10,7 @@
 // std::invalid_argument. The reader takes at most twice the memory of the bytes that the file
 // really has. A header that announces more than kMaxIdxBytes is refused at once; a header that
 // announces more than the file has does not cost memory. Stateless; safe in any thread.
-#ifndef SOTTO_DATA_IDX_H_
-#define SOTTO_DATA_IDX_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -49,5 +48,3 @@ SharedDataset ReadIdxDataset(const std::string& name, const std::string& images_
                              const std::string& labels_path, uint32_t classes);
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_IDX_H_

@@ -1,7 +1,6 @@
 // MATLAB files among the formats of samples: the library sotto::mat_files, for programs that
 // link libmatio. Part of sotto::data.
-#ifndef SOTTO_DATA_MAT_FILES_H_
-#define SOTTO_DATA_MAT_FILES_H_
+#pragma once
 
 namespace sotto {
 
@@ -10,5 +9,3 @@ namespace sotto {
 void AddMatFiles();
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_MAT_FILES_H_

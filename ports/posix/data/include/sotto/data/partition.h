@@ -1,8 +1,7 @@
 // The partition of a training set among devices. Part of sotto::data.
 //
 // A partition is constant after it was made, so any number of threads may read it.
-#ifndef SOTTO_DATA_PARTITION_H_
-#define SOTTO_DATA_PARTITION_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -84,5 +83,3 @@ Partition IidPartition(size_t training_size, size_t devices, size_t samples_per_
                        const BelowFunction& below);
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_PARTITION_H_

@@ -8,8 +8,7 @@
 // Stateless; safe in any thread. A wrong text, and data for which a partition is not made, are a
 // std::invalid_argument that says what was expected; a defective file of a partition is a
 // posix::FileError.
-#ifndef SOTTO_DATA_PARTITIONS_H_
-#define SOTTO_DATA_PARTITIONS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -61,5 +60,3 @@ Partition MakePartition(const std::string& text, const Dataset& data, size_t dev
                         size_t samples_per_device, const Key& key);
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_PARTITIONS_H_

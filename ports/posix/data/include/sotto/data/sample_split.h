@@ -1,8 +1,7 @@
 // Samples set apart for evaluation. Part of sotto::data.
 //
 // Reentrant: safe from any thread.
-#ifndef SOTTO_DATA_SAMPLE_SPLIT_H_
-#define SOTTO_DATA_SAMPLE_SPLIT_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -27,5 +26,3 @@ struct SplitParts {
 SplitParts SplitSamples(const Dataset& data, const DeviceIndices& indices, double share);
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_SAMPLE_SPLIT_H_

@@ -12,8 +12,7 @@
 // A defect of a file is a posix::FileError that names file, line or sample, column, what was
 // expected and what to do. A wrong option, a path that names neither a regular file nor a folder,
 // and samples that do not fit the model are a std::invalid_argument. Stateless; safe in any thread.
-#ifndef SOTTO_DATA_SOURCE_H_
-#define SOTTO_DATA_SOURCE_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -67,5 +66,3 @@ bool IsDataFolder(const std::string& path);
 std::string FormatsTable();
 
 }  // namespace sotto
-
-#endif  // SOTTO_DATA_SOURCE_H_

@@ -15,8 +15,7 @@
 // The journal takes <6> as the level, and does not show it. In lines control characters are \xHH,
 // in JSON they are \u00HH: a text that came over the network can neither change a terminal nor add
 // a line. A log that cannot be written stops nothing. One thread at a time.
-#ifndef SOTTO_LOG_EVENT_LOG_H_
-#define SOTTO_LOG_EVENT_LOG_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -127,5 +126,3 @@ class EventLog {
 };
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_LOG_EVENT_LOG_H_

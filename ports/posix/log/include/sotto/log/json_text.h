@@ -4,8 +4,7 @@
 // characters, and U+2028 and U+2029, which some readers take for line ends. Bytes that are not
 // UTF-8 become U+FFFD. So an object is one line of valid UTF-8, and shows no control character to a
 // terminal. Values: one thread at a time.
-#ifndef SOTTO_LOG_JSON_TEXT_H_
-#define SOTTO_LOG_JSON_TEXT_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -35,5 +34,3 @@ class JsonObject {
 };
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_LOG_JSON_TEXT_H_

@@ -3,8 +3,7 @@
 //
 // To add a kind of layer on hosts: its row in layer_kinds.cc, and the table in server/MODELS.md as
 // `sotto model kinds` prints it. Constant data and pure functions, safe in any thread.
-#ifndef SOTTO_MODEL_LAYER_KINDS_H_
-#define SOTTO_MODEL_LAYER_KINDS_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -66,5 +65,3 @@ const LayerKindRow& KindOf(const nn::LayerPlan& layer);
 std::string ShapeText(const nn::Shape& shape);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_MODEL_LAYER_KINDS_H_

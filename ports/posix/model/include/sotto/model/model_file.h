@@ -8,8 +8,7 @@
 //
 // A file is at most kMaxSmallFile bytes and kMaxLayers layers; work and memory are bounded for any
 // content. Stateless, safe in any thread.
-#ifndef SOTTO_MODEL_MODEL_FILE_H_
-#define SOTTO_MODEL_MODEL_FILE_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -44,5 +43,3 @@ SharedModel WithFixedPoint(const ModelInfo& model);
 bool IsFixedPoint(const ModelInfo& model);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_MODEL_MODEL_FILE_H_

@@ -1,7 +1,6 @@
 // What people read of a model: its C++ type, its work, the kinds of layers. Part of
 // sotto::model_file. Pure functions, safe in any thread.
-#ifndef SOTTO_MODEL_MODEL_TEXT_H_
-#define SOTTO_MODEL_MODEL_TEXT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -58,5 +57,3 @@ DeviceMemory MemoryOnDevice(const ModelInfo& model, uint32_t batch_size);
 std::string KindsTable();
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_MODEL_MODEL_TEXT_H_

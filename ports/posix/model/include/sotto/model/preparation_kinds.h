@@ -3,8 +3,7 @@
 //
 // To add a kind on hosts: its row in preparation_kinds.cc, and the table in server/MODELS.md as
 // `sotto model kinds` prints it. Constant data and pure functions, safe in any thread.
-#ifndef SOTTO_MODEL_PREPARATION_KINDS_H_
-#define SOTTO_MODEL_PREPARATION_KINDS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -56,5 +55,3 @@ std::string ClassNamesConstant(const ModelInfo& model);
 std::string PreparationTable();
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_MODEL_PREPARATION_KINDS_H_

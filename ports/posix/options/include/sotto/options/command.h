@@ -11,8 +11,7 @@
 //
 // --help, --version, --config FILE (TOML), "did you mean" and the strict reading of all values
 // follow from the rows. Not safe from several threads.
-#ifndef SOTTO_OPTIONS_COMMAND_H_
-#define SOTTO_OPTIONS_COMMAND_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -138,5 +137,3 @@ class CommandFor {
 int RunProgram(const Command& root, const char* version, int argc, char** argv);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_OPTIONS_COMMAND_H_

@@ -13,8 +13,7 @@
 //
 // A default-constructed Request holds the defaults; no table repeats them. A member that is a
 // std::optional has none. Pure functions, safe in any thread.
-#ifndef SOTTO_OPTIONS_FIELD_H_
-#define SOTTO_OPTIONS_FIELD_H_
+#pragma once
 
 #include <functional>
 #include <limits>
@@ -270,5 +269,3 @@ void RequireInRange(const std::vector<Row>& fields, const Request& request) {
 }
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_OPTIONS_FIELD_H_

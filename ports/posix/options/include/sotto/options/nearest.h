@@ -1,8 +1,7 @@
 // The name that somebody probably meant. Part of sotto::options.
 //
 // Pure functions, safe in any thread.
-#ifndef SOTTO_OPTIONS_NEAREST_H_
-#define SOTTO_OPTIONS_NEAREST_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -23,5 +22,3 @@ std::string DidYouMean(const std::string& text, const std::vector<std::string>& 
                        const std::string& prefix = "");
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_OPTIONS_NEAREST_H_

@@ -2,8 +2,7 @@
 //
 // A text is what it says or it is refused: there is no sign that wraps around, no prefix for other
 // bases, no space, no number that is silently cut to a range. Pure functions, safe in any thread.
-#ifndef SOTTO_OPTIONS_NUMBERS_H_
-#define SOTTO_OPTIONS_NUMBERS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -31,5 +30,3 @@ struct HostPort {
 std::optional<HostPort> ParseHostPort(std::string_view text);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_OPTIONS_NUMBERS_H_

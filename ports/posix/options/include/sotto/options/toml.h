@@ -20,8 +20,7 @@
 // seed = "18446744073709551615".
 //
 // Pure functions, safe in any thread.
-#ifndef SOTTO_OPTIONS_TOML_H_
-#define SOTTO_OPTIONS_TOML_H_
+#pragma once
 
 #include <cstddef>
 #include <stdexcept>
@@ -78,5 +77,3 @@ std::vector<Setting> ParseToml(std::string_view text, TomlArrays arrays = TomlAr
 std::string FullName(const Setting& setting);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_OPTIONS_TOML_H_

@@ -1,8 +1,7 @@
 // The value of an option, and what it is in a request. Part of sotto::options.
 //
 // Pure functions, safe in any thread.
-#ifndef SOTTO_OPTIONS_VALUE_H_
-#define SOTTO_OPTIONS_VALUE_H_
+#pragma once
 
 #include <cmath>
 #include <cstdint>
@@ -98,5 +97,3 @@ void FromValue(const Value& value, std::optional<T>* out) {
 }
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_OPTIONS_VALUE_H_

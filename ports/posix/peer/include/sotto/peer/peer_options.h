@@ -10,8 +10,7 @@
 //
 // PeerJobFields() is the only list of the settings: every program's command line, file and help
 // come from it. One thread at a time.
-#ifndef SOTTO_PEER_PEER_OPTIONS_H_
-#define SOTTO_PEER_PEER_OPTIONS_H_
+#pragma once
 
 #include <set>
 #include <string>
@@ -64,5 +63,3 @@ PeerJob ParsePeerJob(const std::string& path, const std::string& text);
 void RequirePeerJobSuits(const ModelInfo& model, const PeerJob& job);
 
 }  // namespace sotto::posix
-
-#endif  // SOTTO_PEER_PEER_OPTIONS_H_

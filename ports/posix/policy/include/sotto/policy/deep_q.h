@@ -25,8 +25,7 @@
 //
 // Memory of a model of n parameters: about 128 * 12 n + 20 * 8 n bytes, 1.7 kB a parameter; see
 // q_network.h, replay_memory.h. One thread at a time.
-#ifndef SOTTO_POLICY_DEEP_Q_H_
-#define SOTTO_POLICY_DEEP_Q_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -151,5 +150,3 @@ class PublicDeepQPolicy {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_POLICY_DEEP_Q_H_

@@ -6,8 +6,7 @@
 //
 // Stateless; safe in any thread. A wrong text is a std::invalid_argument that says what was
 // expected.
-#ifndef SOTTO_POLICY_POLICIES_H_
-#define SOTTO_POLICY_POLICIES_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -76,5 +75,3 @@ std::unique_ptr<OwnedSharePolicy> MakeSharePolicy(const std::string& text,
                                                   const SharePolicyContext& context);
 
 }  // namespace sotto
-
-#endif  // SOTTO_POLICY_POLICIES_H_

@@ -11,8 +11,7 @@
 //
 // Sums have a fixed order and no fused multiply-add: the same calls give the same values on every
 // CPU with IEEE arithmetic. One thread at a time.
-#ifndef SOTTO_POLICY_Q_NETWORK_H_
-#define SOTTO_POLICY_Q_NETWORK_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -98,5 +97,3 @@ class QNetwork {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_POLICY_Q_NETWORK_H_

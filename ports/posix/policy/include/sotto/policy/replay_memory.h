@@ -2,8 +2,7 @@
 //
 // A ring: the newest transition takes the place of the oldest. Memory: 8 bytes an input of each
 // transition. One thread at a time.
-#ifndef SOTTO_POLICY_REPLAY_MEMORY_H_
-#define SOTTO_POLICY_REPLAY_MEMORY_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -58,5 +57,3 @@ class ReplayMemory {
 };
 
 }  // namespace sotto
-
-#endif  // SOTTO_POLICY_REPLAY_MEMORY_H_
