@@ -17,6 +17,9 @@
 
 namespace sotto::posix {
 
+// The most bytes of a message that a device sends or takes.
+constexpr uint32_t kMaxFrame = 4096;
+
 class Connection {
  public:
   // Connects to nothing yet.

@@ -17,7 +17,6 @@
 namespace sotto::posix {
 namespace {
 
-constexpr uint32_t kMaxFrame = 4096;
 constexpr uint32_t kMaxBatchSize = 1024;
 constexpr uint64_t kSoonMs = 1000;  // an answer that comes later is waited for
 constexpr uint64_t kAnyTimeMs = 1'000'000;

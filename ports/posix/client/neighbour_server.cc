@@ -16,7 +16,7 @@
 namespace sotto::posix {
 namespace {
 
-constexpr uint64_t kHandshakeTimeoutMs = 10000;
+constexpr uint64_t kNeighbourTimeoutMs = 10000;
 constexpr uint64_t kRequestTimeoutMs = 30000;
 constexpr int kTickMs = 1000;  // how often deadlines are looked at
 
@@ -52,7 +52,7 @@ struct NeighbourServer::Neighbour {
         in(most),
         out(kFrameHeaderSize + most),
         reader({in.data(), in.size()}),
-        deadline_ms(NowMs() + kHandshakeTimeoutMs) {}
+        deadline_ms(NowMs() + kNeighbourTimeoutMs) {}
   ~Neighbour() { CloseSocket(socket); }
 
   int socket;

@@ -16,7 +16,6 @@
 namespace sotto::posix {
 namespace {
 
-constexpr uint32_t kMaxFrame = 4096;
 constexpr uint64_t kPatienceMs = 10000;
 constexpr uint64_t kIdleMs = 60000;  // a longer training closes the link first
 constexpr uint32_t kServePauseMs = 1000;

@@ -10,7 +10,6 @@
 namespace sotto::privacy {
 namespace {
 
-constexpr double kHalfLogTwoPi = 0.91893853320467274178;
 constexpr double kSqrtHalf = 0.70710678118654752440;
 constexpr double kMargin = 1e-13;  // relative; covers the rounding errors of LogGdpDelta
 

@@ -8,6 +8,7 @@
 namespace sotto::privacy {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kHalfLogTwoPi = 0.91893853320467274178;
 
 // ln(1 + e^x), accurate in relative terms at both ends. +-infinity are allowed; NaN gives NaN.
 inline double Softplus(double x) {

@@ -14,7 +14,7 @@ namespace {
 constexpr double kMinRate = 1e-9;
 constexpr double kMaxRounds = 1e10;
 constexpr size_t kFewestGroups = 4;
-constexpr double kMinDelta = 1e-200;     // masses far below delta must not underflow
+constexpr double kMinPldDelta = 1e-200;     // masses far below delta must not underflow
 constexpr double kLogTailShare = -36.0;  // ln of the share of delta for the cut tails of all losses
 
 // What limits the time.
@@ -50,7 +50,7 @@ bool IsWithinReach(const GaussianRounds& r) {
          (r.sampling == Sampling::kNone || r.sampling_rate >= kMinRate);
 }
 
-std::vector<GaussianRounds> WithEffect(const std::vector<GaussianRounds>& rounds) {
+std::vector<GaussianRounds> Effective(const std::vector<GaussianRounds>& rounds) {
   std::vector<GaussianRounds> effective = Canonical(rounds);
   effective.erase(std::remove_if(effective.begin(), effective.end(),
                                  [](const GaussianRounds& r) { return !HasEffect(r); }),
@@ -88,16 +88,16 @@ double Panels(const std::vector<GaussianRounds>& rounds, const std::vector<LossP
 }  // namespace
 
 bool Pld::Supports(const std::vector<GaussianRounds>& rounds, double delta) {
-  const std::vector<GaussianRounds> effective = WithEffect(rounds);
+  const std::vector<GaussianRounds> effective = Effective(rounds);
   return std::all_of(effective.begin(), effective.end(), IsWithinReach) &&
-         Total(effective) <= kMaxRounds && delta >= kMinDelta &&
+         Total(effective) <= kMaxRounds && delta >= kMinPldDelta &&
          !(HasSampling(effective, Sampling::kUniform) &&
            HasSampling(effective, Sampling::kPoisson));
 }
 
 Pld::Pld(const std::vector<GaussianRounds>& rounds, double delta, Effort effort) {
   RequireDelta(delta);
-  std::vector<GaussianRounds> effective = WithEffect(rounds);
+  std::vector<GaussianRounds> effective = Effective(rounds);
   is_supported_ = Supports(effective, delta);
   if (!is_supported_ || effective.empty()) return;
   const Limits limits = LimitsFor(effort);

@@ -9,8 +9,6 @@
 namespace sotto::privacy {
 namespace {
 
-constexpr double kHalfLogTwoPi = 0.91893853320467274178;
-
 // The trapezoidal rule covers this many deviations beyond the outermost Gaussians.
 constexpr double kTailDeviations = 14.0;
 constexpr double kMaxPoints = 131072.0;

@@ -9,8 +9,6 @@
 namespace sotto::privacy {
 namespace {
 
-constexpr double kHalfLogTwoPi = 0.91893853320467274178;
-
 // l(x): one Gaussian mixture against its first part.
 class MixtureLoss {
  public:

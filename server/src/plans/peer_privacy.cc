@@ -89,18 +89,18 @@ int64_t OfSample(const PeerNode& node) { return node.passes; }
 int64_t OfDevice(const PeerNode& node) { return node.releases; }
 
 // The claim about a unit, and R.
-struct Accounted {
+struct ClaimAndRho {
   Claim claim;
   double rho = 0;
 };
 
-Accounted ClaimAbout(Unit unit, const PeerTraining& t, const std::vector<PeerNode>& nodes,
+ClaimAndRho ClaimAbout(Unit unit, const PeerTraining& t, const std::vector<PeerNode>& nodes,
                      double release_rho) {
   const int64_t lies_on = unit == Unit::kSample ? t.copies : 1;
   const CountOf count = unit == Unit::kSample ? OfSample : OfDevice;
   const double releases = WorstCount(nodes, lies_on, count);
   const std::vector<PeerNode> planned(nodes.size(), PlannedPeer(t.job));
-  Accounted accounted;
+  ClaimAndRho accounted;
   accounted.rho = releases == 0 ? 0 : releases * release_rho;
   Claim& claim = accounted.claim;
   claim.adversary = Adversary::kPublic;
@@ -127,7 +127,7 @@ std::vector<Unit> UnitsOf(PeerUnit unit) {
 
 void AddClaims(const PeerTraining& t, const std::vector<PeerNode>& nodes, PeerStatement* s) {
   for (const Unit unit : UnitsOf(t.job.unit)) {
-    const Accounted accounted = ClaimAbout(unit, t, nodes, s->release_rho);
+    const ClaimAndRho accounted = ClaimAbout(unit, t, nodes, s->release_rho);
     if (s->claims.empty()) s->rho = accounted.rho;
     s->claims.push_back(accounted.claim);
   }

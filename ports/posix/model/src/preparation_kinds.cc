@@ -12,7 +12,7 @@ namespace {
 using nn::PreparationKind;
 using nn::PreparationStep;
 
-std::vector<PreparationKindRow> AllKinds() {
+std::vector<PreparationKindRow> AllPreparations() {
   PreparationKey value = {"value"};
   PreparationKey factor = {"factor", false, "1", 1.0f};
   PreparationKey offset = {"offset", false, "0", 0.0f};
@@ -114,7 +114,7 @@ std::string Quoted(const char* text) {
 }  // namespace
 
 const std::vector<PreparationKindRow>& PreparationKinds() {
-  static const std::vector<PreparationKindRow> kKinds = AllKinds();
+  static const std::vector<PreparationKindRow> kKinds = AllPreparations();
   return kKinds;
 }
 

@@ -15,7 +15,7 @@ namespace {
 using nn::PreparationStep;
 using nn::Shape;
 
-constexpr size_t kMaxNameLength = 64;
+constexpr size_t kMaxNameBytes = 64;
 
 // "1 number, 3 (one a channel) or 384 (one a feature)"
 std::string CountsText(const Shape& shape) {
@@ -68,7 +68,7 @@ class Reader {
     std::vector<std::string> names;
     for (const PreparationKindRow& row : PreparationKinds()) names.emplace_back(row.name);
     table.Refuse("kind", fmt::format("there is no kind \"{}\"{} The kinds: {}",
-                                     name.substr(0, kMaxNameLength), Suggestion(name, names),
+                                     name.substr(0, kMaxNameBytes), Suggestion(name, names),
                                      fmt::join(names, ", ")));
   }
 
@@ -136,7 +136,7 @@ class Reader {
 
 // Printable: neither empty nor with a control character. TOML is UTF-8, and so are JSON and SVG.
 bool IsClassName(const std::string& name) {
-  return !name.empty() && name.size() <= kMaxNameLength &&
+  return !name.empty() && name.size() <= kMaxNameBytes &&
          std::none_of(name.begin(), name.end(),
                       [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; });
 }
@@ -164,7 +164,7 @@ std::vector<std::string> ReadClassNames(const Table& top, uint32_t count) {
   for (const std::string& name : names) {
     if (!IsClassName(name)) {
       top.Refuse("classes",
-                 fmt::format("a name has 1 to {} bytes and no control character", kMaxNameLength));
+                 fmt::format("a name has 1 to {} bytes and no control character", kMaxNameBytes));
     }
     if (!seen.insert(name).second) {
       top.Refuse("classes", fmt::format("\"{}\" comes twice", name));

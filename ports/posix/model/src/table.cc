@@ -13,11 +13,11 @@
 namespace sotto::posix {
 namespace {
 
-constexpr size_t kMaxNameLength = 64;
+constexpr size_t kMostShown = 64;
 
 // For messages: a value of a hostile file may be long.
 std::string Shortened(const std::string& text) {
-  return text.size() <= kMaxNameLength ? text : text.substr(0, kMaxNameLength) + "...";
+  return text.size() <= kMostShown ? text : text.substr(0, kMostShown) + "...";
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ void RefuseLine(const std::string& path, int line, const std::string& why) {
 }
 
 std::string Suggestion(const std::string& name, const std::vector<std::string>& names) {
-  if (name.size() > kMaxNameLength) return ".";
+  if (name.size() > kMostShown) return ".";
   const std::string nearest = NearestName(name, names);
   return nearest.empty() ? "." : fmt::format("; did you mean {}?", nearest);
 }
