@@ -1,0 +1,87 @@
+// Why something failed, in words for the owner of a device. Part of ports/posix/client. Pure
+// functions, safe in any thread.
+#pragma once
+
+#include <fmt/format.h>
+#include <string>
+
+#include "connection.h"
+#include "sotto/messages.h"
+#include "sotto/status.h"
+
+namespace sotto::posix {
+
+// A sentence for people, and the name of the status or error code.
+struct Failure {
+  std::string reason;
+  std::string code;
+};
+
+// What a status or a server's error code means.
+inline std::string Reason(Status status) {
+  switch (status) {
+    case Status::kLinkLost:
+      return "the connection was lost, or no answer came in time";
+    case Status::kMalformed:
+      return "bytes came that no Sotto server sends";
+    case Status::kMismatch:
+      return "an answer for another model, job, round or key came";
+    case Status::kPeerRefused:
+      return "the server refused";
+    case Status::kEntropyFailed:
+      return "this machine gave no random bytes";
+    case Status::kCryptoFailed:
+      return "the cryptographic library failed, perhaps for want of memory";
+    case Status::kSampleFailed:
+      return "a sample could not be read";
+    case Status::kNotFinite:
+      return "a number is infinite or not a number";
+    default:
+      return std::string("an internal error, ") + StatusName(status);
+  }
+}
+
+inline std::string Reason(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kVersion:
+      return "the server speaks another version of the protocol; install the sotto-client of its "
+             "release";
+    case ErrorCode::kModelMismatch:
+      return "the job trains another model; name the job's model with --model";
+    case ErrorCode::kNotSelected:
+      return "this device is not in the round's cohort, or no longer";
+    case ErrorCode::kWrongAttempt:
+      return "the round has ended, or is tried again";
+    case ErrorCode::kMalformed:
+    case ErrorCode::kTooLarge:
+      return "the server does not understand what this device sent";
+    case ErrorCode::kConflict:
+      return "the server holds another update of this device already";
+    case ErrorCode::kBusy:
+      return "the server is busy";
+    default:
+      return std::string("the server reports an error, ") + ErrorCodeName(code);
+  }
+}
+
+inline Failure FailureOf(Status status) { return {Reason(status), StatusName(status)}; }
+inline Failure FailureOf(ErrorCode code) { return {Reason(code), ErrorCodeName(code)}; }
+
+// Of a connection that was not closed yet.
+//   device  this device's name
+inline Failure WhyLost(const Connection& link, const std::string& device, Status status) {
+  Failure failure = FailureOf(status);
+  if (!link.is_open()) {
+    failure.reason = fmt::format("cannot connect: {}", link.error());
+  } else if (link.is_authenticated()) {
+    return failure;
+  } else if (status == Status::kPeerRefused || status == Status::kMismatch) {
+    failure.reason = fmt::format(
+        "it does not accept the key of {}, or is not the server of this device", device);
+  } else {
+    failure.reason += fmt::format(", before the server proved that it knows the key of {}", device);
+  }
+  return failure;
+}
+
+}  // namespace sotto::posix
