@@ -18,7 +18,6 @@
 #include "sotto/data/idx.h"
 #include "sotto/models.h"
 #include "sotto/posix/port.h"
-#include "sotto/posix/sleep.h"
 #include "unit/sdk/hex.h"
 #include "unit/stored_bytes.h"
 

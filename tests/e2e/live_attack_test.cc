@@ -14,7 +14,6 @@
 #include "e2e/attack.h"
 #include "e2e/live.h"
 #include "sotto/posix/port.h"
-#include "sotto/posix/sleep.h"
 #include "unit/sdk/hex.h"
 
 namespace sotto::live {

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "e2e/live.h"
-#include "sotto/posix/sleep.h"
+#include "sotto/posix/port.h"
 #include "store/sqlite_store.h"
 #include "unit/server/audit.h"
 

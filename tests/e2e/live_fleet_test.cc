@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "e2e/live.h"
-#include "sotto/posix/sleep.h"
+#include "sotto/posix/port.h"
 #include "store/open_store.h"
 
 namespace sotto::live {

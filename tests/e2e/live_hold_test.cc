@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "e2e/live.h"
-#include "sotto/posix/sleep.h"
+#include "sotto/posix/port.h"
 
 namespace sotto::live {
 namespace {

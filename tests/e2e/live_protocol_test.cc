@@ -8,7 +8,7 @@
 #include <random>
 
 #include "e2e/live.h"
-#include "sotto/posix/sleep.h"
+#include "sotto/posix/port.h"
 #include "unit/sdk/hex.h"
 
 namespace sotto::live {

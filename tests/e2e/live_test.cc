@@ -14,7 +14,6 @@
 #include <nlohmann/json.hpp>
 
 #include "sotto/posix/port.h"
-#include "sotto/posix/sleep.h"
 #include "store/sqlite_store.h"
 #include "unit/sdk/hex.h"
 #include "unit/test_folder.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "e2e/live.h"
-#include "sotto/posix/sleep.h"
+#include "sotto/posix/port.h"
 #include "store/sqlite_store.h"
 
 namespace sotto::live {

@@ -69,11 +69,10 @@ void CheckKeyFile(const std::string& path, ByteSpan content) {
 }
 
 void CheckImages(const std::string& path) {
-  const IdxImages images = ReadIdxImages(path);
-  Require(!images.pixels.empty() && images.pixels.size() <= kMaxIdxBytes,
-          "images keep their limits");
-  Require(images.pixels.size() == size_t{images.count} * images.rows * images.columns,
-          "every announced pixel is there");
+  const IdxSamples images = ReadIdxSamples(path, "", 0, nullptr);
+  const size_t pixels = images.samples.bytes.size();
+  Require(pixels > 0 && pixels <= kMaxIdxBytes, "images keep their limits");
+  Require(pixels == images.count * images.rows * images.columns, "every announced pixel is there");
 }
 
 void CheckLabels(const std::string& path) {

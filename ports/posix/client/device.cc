@@ -5,9 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "link_failure.h"
 #include "mark.h"
-#include "reasons.h"
 #include "sotto/model/model_text.h"
 #include "sotto/models.h"
 #include "sotto/posix/files.h"
@@ -65,7 +63,7 @@ Device::Device(const ClientOptions& options, const ModelInfo& model, const Devic
       client_(MakeConfig(model), memory_.buffers()),
       connection_(ParseServerAddress(options.server), key_, kMaxFrame),
       reporter_(reporter),
-      last_contact_ms_(NowMs()) {
+      tries_(options, reporter) {
   if (entropy_) entropy_->Attach(&client_.task());
   RequireLedger();
   const std::vector<uint8_t> receipt = PrepareMark(MarkPath(options));
@@ -124,22 +122,13 @@ Ending Device::Run() {
 
 Ending Device::RunUntilEnd() {
   for (;;) {
-    if (const int signal = StopSignal(); signal != 0) return EndingOfSignal(signal);
-    if (LacksServer()) {
-      return {Outcome::kNoServer,
-              fmt::format("no server at {} for {} s", options_.server, options_.give_up_s)};
-    }
+    if (std::optional<Ending> ending = tries_.End("server")) return *ending;
     if (std::optional<Ending> ending = Step()) return *ending;
   }
 }
 
 Span<const float> Device::downloaded_model() const {
   return has_model_ ? memory_.base() : Span<const float>();
-}
-
-bool Device::LacksServer() const {
-  return options_.give_up_s > 0 &&
-         static_cast<double>(NowMs() - last_contact_ms_) > options_.give_up_s * 1000;
 }
 
 // One step of the client, and the pause or the message that it asks for.
@@ -177,7 +166,7 @@ void Device::GiveRoundUp(Status status) {
   if (status == Status::kStoreFailed) records_.ThrowError();
   if (status == Status::kMalformed) RequireLedger();
   reporter_.RoundGivenUp(FailureOf(status));
-  SleepUnlessStopped(back_off_.NextMs());
+  tries_.Pause();
 }
 
 // Why this device takes no part in a task.
@@ -250,15 +239,14 @@ void Device::ReportLink() {
 // After a reply of the device's own server.
 void Device::OnContact() {
   ReportLink();
-  back_off_.Reset();
-  last_contact_ms_ = NowMs();
+  tries_.Answered();
 }
 
 void Device::LoseLink(Status status) {
   const Failure failure = WhyLost(connection_, key_.device_id, status);
   connection_.Close();
   client_.OnLinkLost();
-  RetryAfter(failure);
+  tries_.PauseAfter(failure);
 }
 
 std::optional<Ending> Device::TakeReply(const Reply& reply) {
@@ -272,11 +260,11 @@ std::optional<Ending> Device::TakeReply(const Reply& reply) {
   const Failure failure =
       reply.kind == Reply::Kind::kError ? FailureOf(reply.code) : FailureOf(status);
   if (!IsInRound(before)) {
-    RetryAfter(failure);
+    tries_.PauseAfter(failure);
     return std::nullopt;
   }
   reporter_.RoundGivenUp(failure);
-  SleepUnlessStopped(back_off_.NextMs());
+  tries_.Pause();
   return std::nullopt;
 }
 
@@ -295,12 +283,6 @@ void Device::FollowReply(Client::State before, const Reply& reply) {
     reporter_.Acknowledged(reply.offset);
     if (reply.complete) reporter_.Sent();
   }
-}
-
-void Device::RetryAfter(const Failure& failure) {
-  const uint32_t pause_ms = back_off_.NextMs();
-  reporter_.Retrying(failure, pause_ms);
-  SleepUnlessStopped(pause_ms);
 }
 
 // Writes down the last round that this device trained for, and the receipt that came with it.

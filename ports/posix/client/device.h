@@ -19,7 +19,6 @@
 #include <optional>
 #include <string>
 
-#include "back_off.h"
 #include "connection.h"
 #include "ending.h"
 #include "options.h"
@@ -31,6 +30,7 @@
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/record_store.h"
 #include "sotto/seeded_entropy.h"
+#include "tries.h"
 
 namespace sotto::posix {
 
@@ -80,10 +80,8 @@ class Device {
   void ReportLink();
   void OnContact();
   void LoseLink(Status status);
-  void RetryAfter(const Failure& failure);
   void RememberRound();
   void ReportIfNothingIsHeldOut();
-  bool LacksServer() const;
 
   const ClientOptions& options_;
   const ModelInfo& model_;
@@ -100,8 +98,7 @@ class Device {
   bool has_model_ = false;
   bool is_new_link_ = false;  // the reporter was not told of the link yet
   std::string marked_;        // what the mark file holds
-  BackOff back_off_;
-  uint64_t last_contact_ms_;
+  Tries tries_;
 };
 
 }  // namespace sotto::posix

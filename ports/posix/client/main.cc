@@ -15,14 +15,14 @@
 #include "ending.h"
 #include "options.h"
 #include "outputs.h"
-#include "peer_program.h"
+#include "peer_device.h"
 #include "reporter.h"
 #include "share.h"
 #include "sotto/options/command.h"
-#include "sotto/posix/core_dumps.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/output_descriptor.h"
+#include "sotto/posix/process.h"
 #include "sotto/posix/signals.h"
 #include "sotto/version.h"
 
@@ -36,11 +36,30 @@ using sotto::posix::EventLog;
 using sotto::posix::kExitFailure;
 using sotto::posix::kExitUsage;
 using sotto::posix::Outcome;
-using sotto::posix::PeerProgram;
+using sotto::posix::PeerDevice;
+using sotto::posix::PeerReporter;
 using sotto::posix::Reporter;
 using sotto::posix::SharedModel;
 
-// The device until its end, and then its outputs.
+// The models that a device leaves to its owner.
+void WriteModels(const ClientOptions& options, const Device& device) {
+  const sotto::Span<const float> model = device.downloaded_model();
+  if (!model.empty()) sotto::posix::WriteModel(options.model_out, model);
+}
+
+void WriteModels(const ClientOptions& options, const PeerDevice& device) {
+  sotto::posix::WriteModel(options.model_out, device.local());
+  sotto::posix::WriteModel(options.peer.head_out, device.head());
+}
+
+void Report(const Ending& ending, const Device&, Reporter& reporter) { reporter.Ended(ending); }
+
+void Report(const Ending& ending, const PeerDevice& device, PeerReporter& reporter) {
+  reporter.Ended(ending, device.trainer());
+}
+
+// A device, or with --peer a node, until its end, and then its outputs.
+template <class AnyDevice, class AnyReporter>
 class Program {
  public:
   Program(const ClientOptions& options, EventLog& log)
@@ -53,7 +72,7 @@ class Program {
   }
 
   int Run() {
-    Device device(options_, *model_, key_, LoadShare(options_, *model_), reporter_);
+    AnyDevice device(options_, *model_, key_, LoadShare(options_, *model_), reporter_);
     sotto::posix::CatchStopSignals();
     Ending ending;
     try {
@@ -63,20 +82,19 @@ class Program {
       throw;
     }
     WriteOutputs(ending, device);
-    reporter_.Ended(ending);
+    Report(ending, device, reporter_);
     return ExitStatus(ending);
   }
 
  private:
-  void WriteOutputs(const Ending& ending, Device& device) const {
-    const sotto::Span<const float> model = device.downloaded_model();
-    if (!model.empty()) sotto::posix::WriteModel(options_.model_out, model);
-    WriteResults(options_, ResultsText(options_, key_.device_id, model_.get(), ending,
-                                       reporter_.totals(), device.private_spending()));
+  void WriteOutputs(const Ending& ending, AnyDevice& device) const {
+    WriteModels(options_, device);
+    WriteResults(options_, ResultsText(options_, key_.device_id, *model_, ending, device,
+                                       reporter_.totals()));
   }
 
   const ClientOptions& options_;
-  Reporter reporter_;
+  AnyReporter reporter_;
   SharedModel model_;
   DeviceKey key_;
 };
@@ -89,7 +107,8 @@ int Fail(EventLog& log, const std::exception& error, int code) {
 int RunClient(const ClientOptions& options) {
   EventLog log("sotto-client", LogOptionsOf(options));
   try {
-    return options.peer.is_on ? PeerProgram(options, log).Run() : Program(options, log).Run();
+    return options.peer.is_on ? Program<PeerDevice, PeerReporter>(options, log).Run()
+                              : Program<Device, Reporter>(options, log).Run();
   } catch (const std::invalid_argument& error) {
     return Fail(log, error, kExitUsage);
   } catch (const sotto::posix::FileError& error) {

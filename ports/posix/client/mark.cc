@@ -1,6 +1,5 @@
 #include "mark.h"
 
-#include <charconv>
 #include <fmt/format.h>
 #include <optional>
 #include <string_view>
@@ -16,17 +15,6 @@ namespace {
 constexpr std::string_view kFormat = "sotto-mark 1\n";
 constexpr std::string_view kAnyFormat = "sotto-mark ";
 constexpr std::string_view kReceipt = "\nreceipt ";
-
-std::vector<uint8_t> ParseHex(std::string_view hex) {
-  if (hex.size() % 2 != 0) return {};
-  std::vector<uint8_t> bytes(hex.size() / 2);
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    const char* const digits = hex.data() + 2 * i;
-    const std::from_chars_result parsed = std::from_chars(digits, digits + 2, bytes[i], 16);
-    if (parsed.ec != std::errc() || parsed.ptr != digits + 2) return {};
-  }
-  return bytes;
-}
 
 bool BeginsWith(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
@@ -50,7 +38,10 @@ std::vector<uint8_t> ReceiptIn(std::string_view text) {
   const size_t begin = line + kReceipt.size();
   const size_t end = text.find('\n', begin);
   const bool is_whole = end != std::string_view::npos && end - begin <= 2 * kMaxReceiptSize;
-  return is_whole ? ParseHex(text.substr(begin, end - begin)) : std::vector<uint8_t>();
+  if (!is_whole) return {};
+  std::vector<uint8_t> receipt((end - begin) / 2);
+  const bool is_hex = ParseHex(text.substr(begin, end - begin), {receipt.data(), receipt.size()});
+  return is_hex ? receipt : std::vector<uint8_t>();
 }
 
 }  // namespace

@@ -1,17 +1,16 @@
 #include "neighbour_server.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <stdexcept>
-#include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
 
 #include "sotto/peer_wire.h"
 #include "sotto/posix/port.h"
+#include "sotto/posix/sockets.h"
 
 namespace sotto::posix {
 namespace {
@@ -21,15 +20,11 @@ constexpr uint64_t kRequestTimeoutMs = 30000;
 constexpr int kTickMs = 1000;  // how often deadlines are looked at
 
 int SocketSend(void* context, const uint8_t* bytes, size_t size) {
-  const ssize_t sent = send(*static_cast<int*>(context), bytes, size, MSG_NOSIGNAL);
-  if (sent > 0) return static_cast<int>(sent);
-  return sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? 0 : -1;
+  return SendNow(*static_cast<int*>(context), {bytes, size});
 }
 
 int SocketReceive(void* context, uint8_t* out, size_t size) {
-  const ssize_t got = recv(*static_cast<int*>(context), out, size, 0);
-  if (got > 0) return static_cast<int>(got);
-  return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? 0 : -1;
+  return ReceiveNow(*static_cast<int*>(context), {out, size});
 }
 
 PeerReply FinalError(ErrorCode code) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "peer_statement.h"
 #include "sotto/bytes.h"
 #include "sotto/data/source.h"
 #include "sotto/log/json_text.h"
@@ -63,6 +64,24 @@ std::string TextOrNull(const std::string& text) {
   return text.empty() ? std::string(kJsonNull) : JsonText(text);
 }
 
+// The members that all devices' results begin with.
+JsonObject BeginResults(const ClientOptions& options, const std::string& device_id,
+                        const ModelInfo& model, const Ending& ending) {
+  JsonObject results;
+  results.Add("outcome", JsonText(RowOf(ending.outcome).event.name))
+      .Add("reason", TextOrNull(ending.reason))
+      .Add("code", TextOrNull(ending.code))
+      .Add("server", JsonText(options.server))
+      .Add("device", JsonText(device_id))
+      .Add("model", JsonText(model.name))
+      .Add("model_digest", JsonText(ModelDigestHex(model)));
+  return results;
+}
+
+std::string SecondsSince(uint64_t began_ms) {
+  return JsonText(static_cast<double>(NowMs() - began_ms) / 1000);
+}
+
 double RhoOf(const PrivateSpending& spent) { return static_cast<double>(spent.rho_q32) * 0x1p-32; }
 
 }  // namespace
@@ -83,19 +102,13 @@ void RequireOutputs(const ClientOptions& options) {
   }
 }
 
-std::string ResultsText(const ClientOptions& options, const std::string& device,
-                        const ModelInfo* model, const Ending& ending, const Totals& totals,
-                        const std::optional<PrivateSpending>& spent) {
+std::string ResultsText(const ClientOptions& options, const std::string& device_id,
+                        const ModelInfo& model, const Ending& ending, Device& device,
+                        const Totals& totals) {
   const auto& last = totals.last_round;
-  JsonObject results;
-  results.Add("outcome", JsonText(RowOf(ending.outcome).event.name))
-      .Add("reason", TextOrNull(ending.reason))
-      .Add("code", TextOrNull(ending.code))
-      .Add("server", JsonText(options.server))
-      .Add("device", TextOrNull(device))
-      .Add("model", model == nullptr ? kJsonNull : JsonText(model->name))
-      .Add("model_digest", model == nullptr ? kJsonNull : JsonText(ModelDigestHex(*model)))
-      .Add("rounds_drawn", JsonText(totals.rounds_drawn))
+  const std::optional<PrivateSpending> spent = device.private_spending();
+  JsonObject results = BeginResults(options, device_id, model, ending);
+  results.Add("rounds_drawn", JsonText(totals.rounds_drawn))
       .Add("rounds_trained", JsonText(totals.rounds_trained))
       .Add("rounds_sent", JsonText(totals.rounds_sent))
       .Add("rounds_given_up", JsonText(totals.rounds_given_up))
@@ -104,7 +117,33 @@ std::string ResultsText(const ClientOptions& options, const std::string& device,
       .Add("private_rho", spent ? JsonText(RhoOf(*spent)) : kJsonNull)
       .Add("job", last ? JsonText(Hex(last->job_id)) : kJsonNull)
       .Add("last_round", last ? JsonText(uint64_t{last->round} + 1) : kJsonNull)
-      .Add("seconds", JsonText(static_cast<double>(NowMs() - totals.began_ms) / 1000));
+      .Add("seconds", SecondsSince(totals.began_ms));
+  return results.Text() + '\n';
+}
+
+std::string ResultsText(const ClientOptions& options, const std::string& device_id,
+                        const ModelInfo& model, const Ending& ending, const PeerDevice& device,
+                        const PeerTotals& totals) {
+  const PeerTrainer& trainer = device.trainer();
+  const PeerJob& job = device.job();
+  const std::optional<double> rho = StatedRho(job, device.policy(), trainer.ledger());
+  JsonObject results = BeginResults(options, device_id, model, ending);
+  results.Add("job", JsonText(Hex(trainer.job_id())))
+      .Add("share", JsonText(options.peer.share))
+      .Add("steps", JsonText(uint64_t{trainer.steps()}))
+      .Add("next_step", JsonText(uint64_t{trainer.step()}))
+      .Add("published", JsonText(totals.published))
+      .Add("accepted", JsonText(totals.accepted))
+      .Add("fallbacks", JsonText(totals.fallbacks))
+      .Add("bytes_published", JsonText(totals.bytes_published))
+      .Add("head_version", JsonText(uint64_t{trainer.head_version()}))
+      .Add("head_sha256", JsonText(Hex(trainer.head_digest())))
+      .Add("unit", JsonText(Name(job.unit)))
+      .Add("noise_q20", JsonText(uint64_t{job.noise_q20}))
+      .Add("releases", JsonText(uint64_t{trainer.ledger().releases}))
+      .Add("rho", rho ? JsonText(*rho) : kJsonNull)
+      .Add("statement", JsonText(PeerStatement(model, job, device.policy())))
+      .Add("seconds", SecondsSince(totals.began_ms));
   return results.Text() + '\n';
 }
 

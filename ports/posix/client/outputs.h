@@ -4,14 +4,14 @@
 // Both are replaced as a whole, so a reader finds the old contents or the new ones. Stateless.
 #pragma once
 
-#include <optional>
 #include <string>
 
+#include "device.h"
 #include "ending.h"
 #include "options.h"
+#include "peer_device.h"
 #include "reporter.h"
 #include "sotto/model_info.h"
-#include "sotto/update_ledger.h"
 
 namespace sotto::posix {
 
@@ -21,12 +21,13 @@ namespace sotto::posix {
 void RequireOutputs(const ClientOptions& options);
 
 // The results as one JSON object and a line end. README.md lists the members.
-//   device  its name in the key file; empty: not known
-//   model   null: not known
-//   spent   of the device's ledger; absent: not known
-std::string ResultsText(const ClientOptions& options, const std::string& device,
-                        const ModelInfo* model, const Ending& ending, const Totals& totals,
-                        const std::optional<PrivateSpending>& spent);
+//   device_id  its name in the key file
+std::string ResultsText(const ClientOptions& options, const std::string& device_id,
+                        const ModelInfo& model, const Ending& ending, Device& device,
+                        const Totals& totals);
+std::string ResultsText(const ClientOptions& options, const std::string& device_id,
+                        const ModelInfo& model, const Ending& ending, const PeerDevice& device,
+                        const PeerTotals& totals);
 
 // Writes ResultsText() to the file of --json, for its owner alone.
 void WriteResults(const ClientOptions& options, const std::string& results);

@@ -6,9 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "link_failure.h"
 #include "peer_statement.h"
-#include "reasons.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/port.h"
 #include "sotto/posix/signals.h"
@@ -67,7 +65,7 @@ PeerDevice::PeerDevice(const ClientOptions& options, const ModelInfo& model, con
       entropy_(key.secret, &trainer_),
       address_(options.peer.address.empty() ? options.peer.listen : options.peer.address),
       directory_(ParseServerAddress(options.server), key_, kMaxFrame),
-      last_contact_ms_(NowMs()) {
+      tries_(options, reporter) {
   store_.SetPath(StoreSlot::kPeer, LedgerPath(options));
   Begin();
   if (!options.peer.public_data.empty()) {
@@ -167,18 +165,9 @@ Ending PeerDevice::Run() {
 
 Ending PeerDevice::RunUntilEnd() {
   for (;;) {
-    if (const int signal = StopSignal(); signal != 0) return EndingOfSignal(signal);
-    if (LacksDirectory()) {
-      return {Outcome::kNoServer,
-              fmt::format("no directory at {} for {} s", options_.server, options_.give_up_s)};
-    }
+    if (std::optional<Ending> ending = tries_.End("directory")) return *ending;
     if (std::optional<Ending> ending = Step()) return *ending;
   }
-}
-
-bool PeerDevice::LacksDirectory() const {
-  return options_.give_up_s > 0 &&
-         static_cast<double>(NowMs() - last_contact_ms_) > options_.give_up_s * 1000;
 }
 
 // One step of the node, and the pause or the message that it asks for.
@@ -194,7 +183,7 @@ std::optional<Ending> PeerDevice::Step() {
         fmt::format("the node cannot go on: {} ({})", Reason(status), StatusName(status)));
   }
   // No directory is lacked while the node learns.
-  if (is_learning && progress == PeerNode::Progress::kAgain) last_contact_ms_ = NowMs();
+  if (is_learning && progress == PeerNode::Progress::kAgain) tries_.NothingToAnswer();
   ReportStep(before);
   switch (progress) {
     case PeerNode::Progress::kDone:
@@ -224,8 +213,7 @@ std::optional<Ending> PeerDevice::Talk() {
     if (StopSignal() == 0) LoseLink(link, status);
     return std::nullopt;
   }
-  back_off_.Reset();
-  last_contact_ms_ = NowMs();
+  tries_.Answered();
   TakeReply(link, reply);
   return std::nullopt;
 }
@@ -238,7 +226,7 @@ void PeerDevice::TakeReply(Connection& link, const PeerReply& reply) {
   const Status status = node_->OnReply(reply);
   if (status == Status::kMalformed) {
     link.Close();
-    RetryAfter(FailureOf(status));
+    tries_.PauseAfter(FailureOf(status));
     return;
   }
   if (status != Status::kOk) return;  // the next step says so
@@ -320,13 +308,7 @@ void PeerDevice::LoseLink(Connection& link, Status status) {
   const bool is_directory = &link == &directory_;
   if (!is_directory) reporter_.NeighbourLost(node_->where(), failure);
   node_->OnLinkLost();
-  if (is_directory) RetryAfter(failure);
-}
-
-void PeerDevice::RetryAfter(const Failure& failure) {
-  const uint32_t pause_ms = back_off_.NextMs();
-  reporter_.Retrying(failure, pause_ms);
-  SleepUnlessStopped(pause_ms);
+  if (is_directory) tries_.PauseAfter(failure);
 }
 
 // A directory closes links that are idle for long: the node closes them first.

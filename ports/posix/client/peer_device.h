@@ -18,13 +18,12 @@
 #include <string>
 #include <vector>
 
-#include "back_off.h"
 #include "connection.h"
 #include "ending.h"
 #include "neighbour_server.h"
 #include "options.h"
-#include "peer_reporter.h"
 #include "public_loss.h"
+#include "reporter.h"
 #include "share.h"
 #include "sotto/data/device_share.h"
 #include "sotto/peer_node.h"
@@ -32,6 +31,7 @@
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/lock_file.h"
 #include "sotto/posix/record_store.h"
+#include "tries.h"
 
 namespace sotto::posix {
 
@@ -76,9 +76,7 @@ class PeerDevice {
   Connection& LinkTo(const PeerPlace& place);
   Status Exchange(Connection& link, const PeerRequest& request, PeerReply* reply);
   void LoseLink(Connection& link, Status status);
-  void RetryAfter(const Failure& failure);
   void CloseIdleLink();
-  bool LacksDirectory() const;
 
   void LearnRoster();
   void Serve();
@@ -116,8 +114,7 @@ class PeerDevice {
   bool is_reported_joined_ = false;
   bool is_serving_on_ = false;  // after the last step
   uint32_t roster_nodes_ = 0;   // that the server knows
-  BackOff back_off_;
-  uint64_t last_contact_ms_;
+  Tries tries_;
   uint64_t directory_used_ms_ = 0;  // its link
 };
 

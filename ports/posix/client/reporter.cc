@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "reasons.h"
 #include "sotto/model/model_text.h"
 #include "sotto/posix/port.h"
 
@@ -17,10 +16,32 @@ bool IsSameAttempt(const TrainTask& a, const TrainTask& b) {
 
 }  // namespace
 
-Failure FailureOf(Status status) { return {Reason(status), StatusName(status)}; }
-Failure FailureOf(ErrorCode code) { return {Reason(code), ErrorCodeName(code)}; }
+void LinkReporter::Started(const ModelInfo& model, uint32_t samples) {
+  log_.Write(event::kStarted,
+             {{"server", server_}, {"model", DescribeModel(model)}, {"samples", samples}});
+}
 
-Reporter::Reporter(EventLog& log, std::string server) : log_(log), server_(std::move(server)) {
+void LinkReporter::Connected() {
+  log_.End(event::kRetrying);
+  log_.Write(event::kConnected, {{"server", server_}});
+}
+
+void LinkReporter::Retrying(const Failure& failure, uint32_t pause_ms) {
+  log_.Write(event::kRetrying, {{"server", server_},
+                                {"reason", failure.reason},
+                                {"code", failure.code},
+                                {"retry_in_ms", Milliseconds{pause_ms}}});
+}
+
+void LinkReporter::WriteEnding(const Ending& ending, const EventFields& more) {
+  EventFields fields;
+  if (!ending.reason.empty()) fields.emplace_back("reason", ending.reason);
+  if (!ending.code.empty()) fields.emplace_back("code", ending.code);
+  fields.insert(fields.end(), more.begin(), more.end());
+  log_.Write(RowOf(ending.outcome).event, fields);
+}
+
+Reporter::Reporter(EventLog& log, std::string server) : LinkReporter(log, std::move(server)) {
   totals_.began_ms = NowMs();
 }
 
@@ -40,27 +61,14 @@ EventFields Reporter::WithRound(const EventFields& more) const {
   return fields;
 }
 
-void Reporter::Started(const ModelInfo& model, uint32_t samples) {
-  log_.Write(event::kStarted,
-             {{"server", server_}, {"model", DescribeModel(model)}, {"samples", samples}});
-}
-
 void Reporter::Connected() {
   is_reported_waiting_ = false;
-  log_.End(event::kRetrying);
-  log_.Write(event::kConnected, {{"server", server_}});
+  LinkReporter::Connected();
 }
 
 void Reporter::Waiting() {
   if (std::exchange(is_reported_waiting_, true)) return;
   log_.Write(event::kWaiting);
-}
-
-void Reporter::Retrying(const Failure& failure, uint32_t pause_ms) {
-  log_.Write(event::kRetrying, {{"server", server_},
-                                {"reason", failure.reason},
-                                {"code", failure.code},
-                                {"retry_in_ms", Milliseconds{pause_ms}}});
 }
 
 void Reporter::Drawn(const TrainTask& task) {
@@ -124,13 +132,71 @@ void Reporter::NothingHeldOut(const std::string& reason) {
 }
 
 void Reporter::Ended(const Ending& ending) {
-  EventFields fields;
-  if (!ending.reason.empty()) fields.emplace_back("reason", ending.reason);
-  if (!ending.code.empty()) fields.emplace_back("code", ending.code);
-  fields.emplace_back("rounds_drawn", totals_.rounds_drawn);
-  fields.emplace_back("rounds_sent", totals_.rounds_sent);
-  fields.emplace_back("bytes_sent", totals_.bytes_sent);
-  log_.Write(RowOf(ending.outcome).event, fields);
+  WriteEnding(ending, {{"rounds_drawn", totals_.rounds_drawn},
+                       {"rounds_sent", totals_.rounds_sent},
+                       {"bytes_sent", totals_.bytes_sent}});
+}
+
+PeerReporter::PeerReporter(EventLog& log, std::string directory)
+    : LinkReporter(log, std::move(directory)) {
+  totals_.began_ms = NowMs();
+}
+
+void PeerReporter::Started(const ModelInfo& model, uint32_t samples, const std::string& statement) {
+  LinkReporter::Started(model, samples);
+  log_.Write(peer_event::kPrivacy, {{"statement", statement}});
+}
+
+void PeerReporter::Listening(uint16_t port) {
+  log_.Write(peer_event::kListening, {{"port", uint64_t{port}}});
+}
+
+// Steps count from 1 for people.
+void PeerReporter::Joined(const PeerNode& node, const PeerTrainer& trainer) {
+  log_.Write(peer_event::kJoined, {{"node", uint64_t{node.number()}},
+                                   {"nodes", uint64_t{node.nodes()}},
+                                   {"step", uint64_t{trainer.step()} + 1},
+                                   {"steps", uint64_t{trainer.steps()}},
+                                   {"version", uint64_t{node.head().version}}});
+}
+
+void PeerReporter::NeighbourLost(const PeerPlace& place, const Failure& failure) {
+  log_.Write(peer_event::kNeighbour,
+             {{"node", uint64_t{place.node}},
+              {"address", std::string(place.address.begin(), place.address.end())},
+              {"reason", failure.reason},
+              {"code", failure.code}});
+}
+
+void PeerReporter::Published(const PeerTrainer& trainer, uint32_t head, uint32_t base) {
+  ++totals_.published;
+  totals_.bytes_published += trainer.publication().size();
+  if (head != base) {
+    ++totals_.fallbacks;
+    log_.Write(peer_event::kFellBack, {{"version", uint64_t{head}}, {"base", uint64_t{base}}});
+  }
+  log_.Write(peer_event::kPublished, {{"step", uint64_t{trainer.step()}},
+                                      {"version", uint64_t{trainer.publication_version()}},
+                                      {"bytes", uint64_t{trainer.publication().size()}}});
+}
+
+void PeerReporter::Adopted(uint32_t step, bool is_accepted) {
+  if (is_accepted) {
+    ++totals_.accepted;
+  } else {
+    log_.Write(peer_event::kNotAccepted, {{"step", uint64_t{step}}});
+  }
+}
+
+void PeerReporter::Serving(uint32_t version, double seconds) {
+  log_.Write(peer_event::kServing, {{"version", uint64_t{version}}, {"seconds", Seconds{seconds}}});
+}
+
+void PeerReporter::Ended(const Ending& ending, const PeerTrainer& trainer) {
+  if (ending.outcome != Outcome::kDone) return WriteEnding(ending, {});
+  log_.Write(peer_event::kStepsDone, {{"steps", uint64_t{trainer.steps()}},
+                                      {"releases", uint64_t{trainer.ledger().releases}},
+                                      {"accepted", totals_.accepted}});
 }
 
 }  // namespace sotto::posix

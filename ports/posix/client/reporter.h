@@ -1,19 +1,21 @@
 // Tells what a device does: events for the log, totals for the results. Part of ports/posix/client.
 //
-// Device calls it when something has happened. It decides what is worth an event: a round that goes
-// on after a lost link is no new one, and "waiting" is said once until something changes. One
-// thread at a time.
+// Device and PeerDevice call theirs when something has happened. It decides what is worth an event:
+// a round that goes on after a lost link is no new one, and "waiting" is said once until something
+// changes. One thread at a time.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "ending.h"
+#include "failure.h"
 #include "sotto/local_round.h"
 #include "sotto/log/event_log.h"
-#include "sotto/messages.h"
+#include "sotto/model_info.h"
+#include "sotto/peer_node.h"
 
 namespace sotto::posix {
 
@@ -28,28 +30,37 @@ struct Totals {
   uint64_t began_ms = 0;                // NowMs()
 };
 
-// Why something failed: a sentence for people, and the name of the status or error code.
-struct Failure {
-  std::string reason;
-  std::string code;
-};
-Failure FailureOf(Status status);
-Failure FailureOf(ErrorCode code);
-
-class Reporter {
+// The events that all devices have: of their start, their link and their end.
+class LinkReporter {
  public:
   // The log outlives the reporter.
-  //   server  HOST:PORT, for people
-  Reporter(EventLog& log, std::string server);
+  //   server  HOST:PORT of the server or the directory, for people
+  LinkReporter(EventLog& log, std::string server) : log_(log), server_(std::move(server)) {}
 
   void Started(const ModelInfo& model, uint32_t samples);
 
   // The server has proved itself on a new link.
   void Connected();
-  // The device has asked for work, and there is none yet.
-  void Waiting();
   // The device pauses before its next try.
   void Retrying(const Failure& failure, uint32_t pause_ms);
+
+ protected:
+  // An end, with its reason and more fields.
+  void WriteEnding(const Ending& ending, const EventFields& more);
+
+  EventLog& log_;
+
+ private:
+  const std::string server_;
+};
+
+class Reporter : public LinkReporter {
+ public:
+  Reporter(EventLog& log, std::string server);
+
+  void Connected();
+  // The device has asked for work, and there is none yet.
+  void Waiting();
 
   // A task came: of a new round, or of the one that a lost link has cut.
   void Drawn(const TrainTask& task);
@@ -69,13 +80,45 @@ class Reporter {
   EventFields WithRound(const EventFields& more) const;
   Seconds SecondsOfPhase();
 
-  EventLog& log_;
-  const std::string server_;
   Totals totals_;
   uint64_t bytes_of_round_ = 0;
   uint64_t phase_began_ms_ = 0;  // the download, the training or the upload
   bool is_reported_waiting_ = false;
   bool is_reported_held_out_ = false;
+};
+
+// Of one process.
+struct PeerTotals {
+  uint64_t published = 0;
+  uint64_t accepted = 0;
+  uint64_t fallbacks = 0;
+  uint64_t bytes_published = 0;
+  uint64_t began_ms = 0;  // NowMs()
+};
+
+// Of a node without a server.
+class PeerReporter : public LinkReporter {
+ public:
+  PeerReporter(EventLog& log, std::string directory);
+
+  void Started(const ModelInfo& model, uint32_t samples, const std::string& statement);
+  void Listening(uint16_t port);
+
+  void Joined(const PeerNode& node, const PeerTrainer& trainer);
+  void NeighbourLost(const PeerPlace& place, const Failure& failure);
+
+  // A publication's bytes are fixed. `head` was granted; the publication builds on `base`.
+  void Published(const PeerTrainer& trainer, uint32_t head, uint32_t base);
+  // Its bytes were adopted.
+  void Adopted(uint32_t step, bool is_accepted);
+  void Serving(uint32_t version, double seconds);
+
+  void Ended(const Ending& ending, const PeerTrainer& trainer);
+
+  const PeerTotals& totals() const { return totals_; }
+
+ private:
+  PeerTotals totals_;
 };
 
 }  // namespace sotto::posix

@@ -1,11 +1,11 @@
 #include "sotto/posix/key_file.h"
 
-#include <charconv>
 #include <stdexcept>
 #include <string_view>
 
 #include "sotto/keys.h"
 #include "sotto/posix/files.h"
+#include "sotto/posix/hex.h"
 
 namespace sotto::posix {
 namespace {
@@ -33,16 +33,6 @@ bool TakeLine(std::string_view keyword, std::string_view& text, std::string_view
   return true;
 }
 
-bool ParseHex(std::string_view hex, Key& key) {
-  if (hex.size() != 2 * kKeySize) return false;
-  for (size_t i = 0; i < kKeySize; ++i) {
-    const char* digits = hex.data() + 2 * i;
-    const std::from_chars_result parsed = std::from_chars(digits, digits + 2, key.bytes[i], 16);
-    if (parsed.ec != std::errc() || parsed.ptr != digits + 2) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 DeviceKey ReadKeyFile(const std::string& path) {
@@ -59,7 +49,7 @@ DeviceKey ReadKeyFile(const std::string& path) {
   }
   DeviceKey key;
   if (!TakeLine(kDevice, rest, name) || !TakeLine(kSecret, rest, hex) || !rest.empty() ||
-      !IsDeviceId(name) || !ParseHex(hex, key.secret)) {
+      !IsDeviceId(name) || !ParseHex(hex, key.secret.bytes)) {
     Refuse(path, "the key file is damaged; export the key again");
   }
   key.device_id = name;

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "sotto/posix/files.h"
-#include "sotto/posix/sleep.h"
+#include "sotto/posix/port.h"
 
 namespace sotto::posix {
 namespace {

@@ -13,6 +13,11 @@ uint64_t NowMs() {
   return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
 }
 
+void SleepMs(uint32_t ms) {
+  const timespec duration{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1000000};
+  (void)nanosleep(&duration, nullptr);
+}
+
 Status Entropy(MutableByteSpan out) {
   for (size_t filled = 0; filled < out.size();) {
     const ssize_t got = getrandom(out.data() + filled, out.size() - filled, 0);

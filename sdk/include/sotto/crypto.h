@@ -56,6 +56,9 @@ class Sha256 {
   alignas(8) uint8_t context_[128];
 };
 
+// SHA-256 of bytes that are all there. Returns kOk or kCryptoFailed (digest untouched).
+Status Sha256Digest(ByteSpan bytes, uint8_t (&digest)[kSha256Size]);
+
 // HMAC-SHA-256 (RFC 2104). The key may have any length.
 class HmacSha256 {
  public:

@@ -55,9 +55,4 @@ Status Dequantize(const Dither& dither, uint32_t j, const DitherCell& cell, int3
 // Dequantize() with the exact offset.
 int32_t DequantizeAt(const DitherCell& cell, int32_t m, int32_t offset_q27);
 
-// The noisy values of coordinates first, first + 1, ....
-//   m, noisy_q20  [cells.size()]
-Status DequantizeAll(const Dither& dither, uint32_t first, Span<const DitherCell> cells,
-                     Span<const int32_t> m, Span<int32_t> noisy_q20);
-
 }  // namespace sotto

@@ -459,10 +459,8 @@ Status PeerNode::OnChunk(const PeerReply& reply) {
 Status PeerNode::CheckFetched(bool* is_valid) {
   const PeerHead& head = candidates_[candidate_];
   const ByteSpan bytes = ByteSpan(config_.fetched).first(head.size);
-  Sha256 hash;
   uint8_t digest[kSha256Size];
-  if (Status s = hash.Update(bytes); s != Status::kOk) return s;
-  if (Status s = hash.Finish(digest); s != Status::kOk) return s;
+  if (Status s = Sha256Digest(bytes, digest); s != Status::kOk) return s;
   PublicationHeader header;
   *is_valid = IsSame(digest, ByteSpan(head.digest)) &&
               DecodePublicationHeader(bytes, &header) == Status::kOk &&

@@ -13,12 +13,6 @@ constexpr size_t kBodySize = 20;
 constexpr size_t kCheckSize = 16;
 constexpr size_t kRecordSize = kBodySize + kCheckSize;
 
-Status Digest(const uint8_t* body, uint8_t (&digest)[kSha256Size]) {
-  Sha256 hash;
-  if (Status s = hash.Update({body, kBodySize}); s != Status::kOk) return s;
-  return hash.Finish(digest);
-}
-
 // The largest limit that the task meets: z in Q20, rounded down.
 uint32_t MultiplierQ20(const TrainTask& task) {
   uint32_t z_q20 = 0;
@@ -58,7 +52,7 @@ Status internal::LoadSpending(const PersistentStore& store, PrivateSpending* tot
   }
   if (size != kRecordSize) return Status::kMalformed;
   uint8_t digest[kSha256Size];
-  if (Status s = Digest(record, digest); s != Status::kOk) return s;
+  if (Status s = Sha256Digest({record, kBodySize}, digest); s != Status::kOk) return s;
   const bool is_whole = __builtin_memcmp(digest, record + kBodySize, kCheckSize) == 0 &&
                         LoadU32Le(record) == kMagic && LoadU32Le(record + 4) == kVersion1;
   if (!is_whole) return Status::kMalformed;
@@ -79,7 +73,7 @@ Status internal::ChargeSpending(const PersistentStore& store, const TrainTask& t
   StoreU32Le(total->updates, record + 8);
   StoreU64Le(total->rho_q32, record + 12);
   uint8_t digest[kSha256Size];
-  if (Status s = Digest(record, digest); s != Status::kOk) return s;
+  if (Status s = Sha256Digest({record, kBodySize}, digest); s != Status::kOk) return s;
   __builtin_memcpy(record + kBodySize, digest, kSha256Size);
   const ByteSpan part = ByteSpan(record).first(kRecordSize);
   const Status status = store.save(store.context, StoreSlot::kClient, {&part, 1});

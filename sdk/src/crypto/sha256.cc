@@ -63,6 +63,12 @@ Status Sha256::Finish(uint8_t (&digest)[kSha256Size]) {
   return Status::kOk;
 }
 
+Status Sha256Digest(ByteSpan bytes, uint8_t (&digest)[kSha256Size]) {
+  Sha256 hash;
+  if (Status s = hash.Update(bytes); s != Status::kOk) return s;
+  return hash.Finish(digest);
+}
+
 HmacSha256::HmacSha256(ByteSpan key) : status_(Status::kOk) {
   uint8_t block[kHmacBlockSize] = {};
   WipeOnExit wipe(block);

@@ -11,16 +11,6 @@ Real Share(const Clipped& at) {
   return Real{1} / static_cast<Real>(count);
 }
 
-// Calls visit(pixel) for each pixel beneath the window, a pointer to its channels.
-template <class Visit>
-void ForEachPixel(const LayerCall& call, const Clipped& at, Visit visit) {
-  const size_t channels = call.info.input.channels;
-  ForEachRun(call.info, at, [&](const Run& run) {
-    Real* const pixels = call.input + run.first_in_input * channels;
-    for (size_t i = 0; i < run.pixels; ++i) visit(pixels + i * channels);
-  });
-}
-
 }  // namespace
 
 void AveragePool2dForward(const LayerCall& call) {

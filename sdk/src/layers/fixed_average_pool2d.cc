@@ -15,16 +15,6 @@ int32_t Share(const Clipped& at) {
   return static_cast<int32_t>(((1u << kShareBits) + count / 2) / count);
 }
 
-// Calls visit(pixel) for each pixel beneath the window, a pointer to its channels.
-template <class Visit>
-void ForEachPixel(const LayerCall& call, const Clipped& at, Visit visit) {
-  const size_t channels = call.info.input.channels;
-  ForEachRun(call.info, at, [&](const Run& run) {
-    float* const pixels = call.input + run.first_in_input * channels;
-    for (size_t i = 0; i < run.pixels; ++i) visit(pixels + i * channels);
-  });
-}
-
 }  // namespace
 
 // The shares add up to 1 + count * 2^-31 at most, so a mean of the largest values may saturate by a

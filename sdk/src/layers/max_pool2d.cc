@@ -10,16 +10,6 @@ namespace {
 
 constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
 
-// Calls visit(pixel) for each pixel beneath the window, a pointer to its channels.
-template <class Visit>
-void ForEachPixel(const LayerCall& call, const Clipped& at, Visit visit) {
-  const size_t channels = call.info.input.channels;
-  ForEachRun(call.info, at, [&](const Run& run) {
-    Real* x = call.input + run.first_in_input * channels;
-    for (size_t i = 0; i < run.pixels; ++i, x += channels) visit(x);
-  });
-}
-
 void KeepLarger(const Real* __restrict x, size_t n, Real* __restrict y) {
   for (size_t i = 0; i < n; ++i) y[i] = x[i] > y[i] ? x[i] : y[i];
 }

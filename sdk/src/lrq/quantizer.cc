@@ -79,14 +79,4 @@ int32_t DequantizeAt(const DitherCell& cell, int32_t m, int32_t offset_q27) {
   return RoundToQ20(static_cast<int64_t>(m) * cell.step_q27 + offset_q27 + cell.left_q27);
 }
 
-Status DequantizeAll(const Dither& dither, uint32_t first, Span<const DitherCell> cells,
-                     Span<const int32_t> m, Span<int32_t> noisy_q20) {
-  for (uint32_t i = 0; i < cells.size(); ++i) {
-    if (Status s = Dequantize(dither, first + i, cells[i], m[i], &noisy_q20[i]); s != Status::kOk) {
-      return s;
-    }
-  }
-  return Status::kOk;
-}
-
 }  // namespace sotto

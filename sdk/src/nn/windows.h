@@ -80,6 +80,16 @@ void ForEachRun(const LayerInfo& info, const Clipped& at, Visit visit) {
   }
 }
 
+// visit(pixel) for each pixel beneath the window, a pointer to its channels.
+template <class Visit>
+void ForEachPixel(const LayerCall& call, const Clipped& at, Visit visit) {
+  const size_t channels = call.info.input.channels;
+  ForEachRun(call.info, at, [&](const Run& run) {
+    Real* pixel = call.input + run.first_in_input * channels;
+    for (size_t left = run.pixels; left > 0; --left, pixel += channels) visit(pixel);
+  });
+}
+
 // Whether element i along an axis lies beneath the window at one of its positions.
 inline bool IsCovered(uint32_t i, const Axis& axis, uint32_t positions) {
   const uint32_t padded = i + axis.padding;

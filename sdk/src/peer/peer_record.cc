@@ -98,9 +98,7 @@ Status PeerTrainer::TakeRecord(const Record& record) {
   PublicationHeader header;
   const Status s = DecodePublication(bytes, config_.job.range, &header, buffers_.local);
   if (s != Status::kOk) return s;
-  Sha256 hash;
-  if (Status d = hash.Update(bytes); d != Status::kOk) return d;
-  if (Status d = hash.Finish(publication_digest_); d != Status::kOk) return d;
+  if (Status d = Sha256Digest(bytes, publication_digest_); d != Status::kOk) return d;
   step_ = ledger_.next_step = record.at(20);
   ledger_.releases = record.at(24);
   publication_step_ = record.at(28);

@@ -36,12 +36,6 @@ void CopyAll(Span<const float> from, Span<float> to) {
   for (size_t i = 0; i < to.size(); ++i) to[i] = from[i];
 }
 
-Status Digest(ByteSpan bytes, uint8_t (&digest)[kSha256Size]) {
-  Sha256 hash;
-  if (Status s = hash.Update(bytes); s != Status::kOk) return s;
-  return hash.Finish(digest);
-}
-
 }  // namespace
 
 Status PeerConfig::Validate() const {
@@ -220,7 +214,7 @@ Status PeerTrainer::SetHead(ByteSpan publication) {
   const Status s = DecodePublication(publication, config_.job.range, &header, buffers_.work);
   if (s != Status::kOk) return s;
   if (__builtin_memcmp(header.job_id, job_id_, kJobIdSize) != 0) return Status::kMalformed;
-  if (Status d = Digest(publication, head_digest_); d != Status::kOk) return d;
+  if (Status d = Sha256Digest(publication, head_digest_); d != Status::kOk) return d;
   CopyAll(buffers_.work, buffers_.head);
   head_version_ = header.version;
   return Status::kOk;
@@ -317,7 +311,7 @@ Status PeerTrainer::Fix(uint32_t version, uint32_t node) {
       EncodePublication(header, buffers_.local, buffers_.publication, &publication_size_);
   if (s != Status::kOk) return s;
   publication_version_ = version;
-  return Digest(publication(), publication_digest_);
+  return Sha256Digest(publication(), publication_digest_);
 }
 
 Status PeerTrainer::Publish(uint32_t version, uint32_t node) {

@@ -1,6 +1,7 @@
 #include "sotto/peer_wire.h"
 
 #include "sotto/publication.h"
+#include "wire/fields.h"
 #include "wire/nanopb_frame.h"
 #include "wire/peer.pb.h"
 
@@ -77,213 +78,119 @@ bool IsWithinLimits(const PeerReply& r) {
   return false;
 }
 
-sotto_peer_Publication ToWire(const PeerHead& head) {
-  return {head.version, head.publisher, View(ByteSpan(head.digest)), head.size};
+// What follows has a function for each direction in one: see fields.h.
+
+template <class Way, class Wire, class Ours>
+void PublicationFields(Way& way, Wire& wire, Ours& head) {
+  way(wire.version, head.version);
+  way(wire.publisher, head.publisher);
+  way(wire.digest, head.digest);
+  way(wire.size, head.size);
 }
 
-// False if the digest has another size.
-bool FromWire(const sotto_peer_Publication& wire, PeerHead* head) {
-  if (wire.digest.size != kSha256Size) return false;
-  head->version = wire.version;
-  head->publisher = wire.publisher;
-  __builtin_memcpy(head->digest, wire.digest.data, kSha256Size);
-  head->size = wire.size;
+// A publication that the message has always. Not inlined, as the others below: many messages have
+// one.
+[[gnu::noinline]] void Named(Packing& way, bool& is_there, sotto_peer_Publication& wire,
+                             const PeerHead& head) {
+  is_there = true;
+  PublicationFields(way, wire, head);
+}
+void Named(Unpacking& way, bool, const sotto_peer_Publication& wire, PeerHead& head) {
+  PublicationFields(way, wire, head);
+}
+
+// A head that may be absent: it is version 0, and only that.
+[[gnu::noinline]] void Optional(Packing& way, bool& is_there, sotto_peer_Publication& wire,
+                                const PeerHead& head) {
+  is_there = head.version != 0;
+  PublicationFields(way, wire, head);
+}
+void Optional(Unpacking& way, bool is_there, const sotto_peer_Publication& wire, PeerHead& head) {
+  head = PeerHead();
+  if (!is_there) return;
+  if (wire.version == 0) return way.Refuse();
+  PublicationFields(way, wire, head);
+}
+
+void Opposite(Packing&, bool& wire, bool ours) { wire = !ours; }
+void Opposite(Unpacking&, bool wire, bool& ours) { ours = !wire; }
+
+// False for an unknown message.
+template <class Way, class Wire, class Ours>
+bool RequestFields(Way& way, Wire& wire, Ours& r) {
+  using Kind = PeerRequest::Kind;
+  auto& m = wire.message;
+  if (way.Is(wire, sotto_peer_PeerRequest_join_tag, r, Kind::kJoin)) {
+    way(m.join.version, r.version);
+    way(m.join.job, r.job_id);
+    way(m.join.max_frame, r.max_frame);
+    way(m.join.address, r.address);
+    Opposite(way, m.join.private_policy, r.has_public_policy);
+  } else if (way.Is(wire, sotto_peer_PeerRequest_greet_tag, r, Kind::kGreet)) {
+    way(m.greet.version, r.version);
+    way(m.greet.job, r.job_id);
+    way(m.greet.max_frame, r.max_frame);
+  } else if (way.Is(wire, sotto_peer_PeerRequest_lease_tag, r, Kind::kLease)) {
+    way(m.lease.step, r.step);
+  } else if (way.Is(wire, sotto_peer_PeerRequest_release_tag, r, Kind::kRelease)) {
+    way(m.release.fence, r.fence);
+  } else if (way.Is(wire, sotto_peer_PeerRequest_commit_tag, r, Kind::kCommit)) {
+    Named(way, m.commit.has_publication, m.commit.publication, r.publication);
+    way(m.commit.previous, r.previous);
+    way(m.commit.fence, r.fence);
+  } else if (way.Is(wire, sotto_peer_PeerRequest_roster_entry_tag, r, Kind::kRosterEntry)) {
+    way(m.roster_entry.node, r.node);
+  } else if (way.Is(wire, sotto_peer_PeerRequest_get_publication_tag, r, Kind::kGetPublication)) {
+    auto& get = m.get_publication;
+    Named(way, get.has_publication, get.publication, r.publication);
+    way(get.offset, r.offset);
+  } else if (way.Is(wire, sotto_peer_PeerRequest_stage_tag, r, Kind::kStage)) {
+    Named(way, m.stage.has_publication, m.stage.publication, r.publication);
+    way(m.stage.offset, r.offset);
+    way(m.stage.bytes, r.bytes);
+  } else {
+    return way.Is(wire, sotto_peer_PeerRequest_finished_tag, r, Kind::kFinished);
+  }
   return true;
 }
 
-// An absent head is version 0, and only that.
-bool HeadFromWire(bool is_there, const sotto_peer_Publication& wire, PeerHead* head) {
-  *head = PeerHead();
-  return !is_there || (wire.version != 0 && FromWire(wire, head));
-}
-
-sotto_peer_PeerRequest ToWire(const PeerRequest& r) {
-  sotto_peer_PeerRequest wire{};
+template <class Way, class Wire, class Ours>
+bool ReplyFields(Way& way, Wire& wire, Ours& r) {
+  using Kind = PeerReply::Kind;
   auto& m = wire.message;
-  switch (r.kind) {
-    case PeerRequest::Kind::kJoin:
-      wire.which_message = sotto_peer_PeerRequest_join_tag;
-      m.join = {r.version, View(r.job_id), r.max_frame, View(r.address), !r.has_public_policy};
-      break;
-    case PeerRequest::Kind::kGreet:
-      wire.which_message = sotto_peer_PeerRequest_greet_tag;
-      m.greet = {r.version, View(r.job_id), r.max_frame};
-      break;
-    case PeerRequest::Kind::kLease:
-      wire.which_message = sotto_peer_PeerRequest_lease_tag;
-      m.lease = {r.step};
-      break;
-    case PeerRequest::Kind::kRelease:
-      wire.which_message = sotto_peer_PeerRequest_release_tag;
-      m.release = {r.fence};
-      break;
-    case PeerRequest::Kind::kCommit:
-      wire.which_message = sotto_peer_PeerRequest_commit_tag;
-      m.commit = {true, ToWire(r.publication), View(r.previous), r.fence};
-      break;
-    case PeerRequest::Kind::kFinished:
-      wire.which_message = sotto_peer_PeerRequest_finished_tag;
-      break;
-    case PeerRequest::Kind::kRosterEntry:
-      wire.which_message = sotto_peer_PeerRequest_roster_entry_tag;
-      m.roster_entry = {r.node};
-      break;
-    case PeerRequest::Kind::kGetPublication:
-      wire.which_message = sotto_peer_PeerRequest_get_publication_tag;
-      m.get_publication = {true, ToWire(r.publication), r.offset};
-      break;
-    case PeerRequest::Kind::kStage:
-      wire.which_message = sotto_peer_PeerRequest_stage_tag;
-      m.stage = {true, ToWire(r.publication), r.offset, View(r.bytes)};
-      break;
-    case PeerRequest::Kind::kNone:
-      break;
+  if (way.Is(wire, sotto_peer_PeerReply_welcome_tag, r, Kind::kWelcome)) {
+    way(m.welcome.node, r.node);
+    way(m.welcome.max_frame, r.max_frame);
+    way(m.welcome.nodes, r.nodes);
+    way(m.welcome.has_relay, r.has_relay);
+    Optional(way, m.welcome.has_head, m.welcome.head, r.head);
+  } else if (way.Is(wire, sotto_peer_PeerReply_granted_tag, r, Kind::kGranted)) {
+    way(m.granted.fence, r.fence);
+    way(m.granted.lease_ms, r.wait_ms);
+    Optional(way, m.granted.has_head, m.granted.head, r.head);
+    Optional(way, m.granted.has_parent, m.granted.parent, r.parent);
+  } else if (way.Is(wire, sotto_peer_PeerReply_wait_tag, r, Kind::kWait)) {
+    way(m.wait.wait_ms, r.wait_ms);
+  } else if (way.Is(wire, sotto_peer_PeerReply_chunk_tag, r, Kind::kChunk)) {
+    way(m.chunk.bytes, r.bytes);
+  } else if (way.Is(wire, sotto_peer_PeerReply_staged_tag, r, Kind::kStaged)) {
+    way(m.staged.offset, r.offset);
+  } else if (way.Is(wire, sotto_peer_PeerReply_done_tag, r, Kind::kDone)) {
+    way(m.done.accepted, r.accepted);
+    Optional(way, m.done.has_head, m.done.head, r.head);
+  } else if (way.Is(wire, sotto_peer_PeerReply_entry_tag, r, Kind::kEntry)) {
+    way(m.entry.node, r.node);
+    way(m.entry.device, r.device_id);
+    way(m.entry.address, r.address);
+    way(m.entry.pair_key, r.pair_key.bytes);
+  } else if (way.Is(wire, sotto_peer_PeerReply_error_tag, r, Kind::kError)) {
+    way(m.error.code, r.code);
+    way(m.error.final, r.final);
+    way(m.error.retry_after_ms, r.wait_ms);
+  } else {
+    return false;
   }
-  return wire;
-}
-
-// False for an unknown message, and for a publication whose digest has another size.
-bool FromWire(const sotto_peer_PeerRequest& wire, PeerRequest* r) {
-  const auto& m = wire.message;
-  switch (wire.which_message) {
-    case sotto_peer_PeerRequest_join_tag:
-      r->kind = PeerRequest::Kind::kJoin;
-      r->version = m.join.version;
-      r->job_id = View(m.join.job);
-      r->max_frame = m.join.max_frame;
-      r->address = View(m.join.address);
-      r->has_public_policy = !m.join.private_policy;
-      return true;
-    case sotto_peer_PeerRequest_greet_tag:
-      r->kind = PeerRequest::Kind::kGreet;
-      r->version = m.greet.version;
-      r->job_id = View(m.greet.job);
-      r->max_frame = m.greet.max_frame;
-      return true;
-    case sotto_peer_PeerRequest_lease_tag:
-      r->kind = PeerRequest::Kind::kLease;
-      r->step = m.lease.step;
-      return true;
-    case sotto_peer_PeerRequest_release_tag:
-      r->kind = PeerRequest::Kind::kRelease;
-      r->fence = m.release.fence;
-      return true;
-    case sotto_peer_PeerRequest_commit_tag:
-      r->kind = PeerRequest::Kind::kCommit;
-      r->previous = View(m.commit.previous);
-      r->fence = m.commit.fence;
-      return FromWire(m.commit.publication, &r->publication);
-    case sotto_peer_PeerRequest_finished_tag:
-      r->kind = PeerRequest::Kind::kFinished;
-      return true;
-    case sotto_peer_PeerRequest_roster_entry_tag:
-      r->kind = PeerRequest::Kind::kRosterEntry;
-      r->node = m.roster_entry.node;
-      return true;
-    case sotto_peer_PeerRequest_get_publication_tag:
-      r->kind = PeerRequest::Kind::kGetPublication;
-      r->offset = m.get_publication.offset;
-      return FromWire(m.get_publication.publication, &r->publication);
-    case sotto_peer_PeerRequest_stage_tag:
-      r->kind = PeerRequest::Kind::kStage;
-      r->offset = m.stage.offset;
-      r->bytes = View(m.stage.bytes);
-      return FromWire(m.stage.publication, &r->publication);
-  }
-  return false;
-}
-
-sotto_peer_PeerReply ToWire(const PeerReply& r) {
-  sotto_peer_PeerReply wire{};
-  auto& m = wire.message;
-  const bool has_head = r.head.version != 0;
-  switch (r.kind) {
-    case PeerReply::Kind::kWelcome:
-      wire.which_message = sotto_peer_PeerReply_welcome_tag;
-      m.welcome = {r.node, r.max_frame, r.nodes, r.has_relay, has_head, ToWire(r.head)};
-      break;
-    case PeerReply::Kind::kGranted:
-      wire.which_message = sotto_peer_PeerReply_granted_tag;
-      m.granted = {r.fence,         r.wait_ms, has_head, ToWire(r.head), r.parent.version != 0,
-                   ToWire(r.parent)};
-      break;
-    case PeerReply::Kind::kWait:
-      wire.which_message = sotto_peer_PeerReply_wait_tag;
-      m.wait = {r.wait_ms};
-      break;
-    case PeerReply::Kind::kChunk:
-      wire.which_message = sotto_peer_PeerReply_chunk_tag;
-      m.chunk = {View(r.bytes)};
-      break;
-    case PeerReply::Kind::kStaged:
-      wire.which_message = sotto_peer_PeerReply_staged_tag;
-      m.staged = {r.offset};
-      break;
-    case PeerReply::Kind::kDone:
-      wire.which_message = sotto_peer_PeerReply_done_tag;
-      m.done = {r.accepted, has_head, ToWire(r.head)};
-      break;
-    case PeerReply::Kind::kEntry:
-      wire.which_message = sotto_peer_PeerReply_entry_tag;
-      m.entry = {r.node, View(r.device_id), View(r.address), View(ByteSpan(r.pair_key.bytes))};
-      break;
-    case PeerReply::Kind::kError:
-      wire.which_message = sotto_peer_PeerReply_error_tag;
-      m.error = {static_cast<uint32_t>(r.code), r.final, r.wait_ms};
-      break;
-  }
-  return wire;
-}
-
-// False for an unknown message, and for a head, a digest or a key of another size.
-bool FromWire(const sotto_peer_PeerReply& wire, PeerReply* r) {
-  const auto& m = wire.message;
-  switch (wire.which_message) {
-    case sotto_peer_PeerReply_welcome_tag:
-      r->kind = PeerReply::Kind::kWelcome;
-      r->node = m.welcome.node;
-      r->max_frame = m.welcome.max_frame;
-      r->nodes = m.welcome.nodes;
-      r->has_relay = m.welcome.has_relay;
-      return HeadFromWire(m.welcome.has_head, m.welcome.head, &r->head);
-    case sotto_peer_PeerReply_granted_tag:
-      r->kind = PeerReply::Kind::kGranted;
-      r->fence = m.granted.fence;
-      r->wait_ms = m.granted.lease_ms;
-      return HeadFromWire(m.granted.has_head, m.granted.head, &r->head) &&
-             HeadFromWire(m.granted.has_parent, m.granted.parent, &r->parent);
-    case sotto_peer_PeerReply_wait_tag:
-      r->kind = PeerReply::Kind::kWait;
-      r->wait_ms = m.wait.wait_ms;
-      return true;
-    case sotto_peer_PeerReply_chunk_tag:
-      r->kind = PeerReply::Kind::kChunk;
-      r->bytes = View(m.chunk.bytes);
-      return true;
-    case sotto_peer_PeerReply_staged_tag:
-      r->kind = PeerReply::Kind::kStaged;
-      r->offset = m.staged.offset;
-      return true;
-    case sotto_peer_PeerReply_done_tag:
-      r->kind = PeerReply::Kind::kDone;
-      r->accepted = m.done.accepted;
-      return HeadFromWire(m.done.has_head, m.done.head, &r->head);
-    case sotto_peer_PeerReply_entry_tag:
-      if (m.entry.pair_key.size != kKeySize) return false;
-      r->kind = PeerReply::Kind::kEntry;
-      r->node = m.entry.node;
-      r->device_id = View(m.entry.device);
-      r->address = View(m.entry.address);
-      __builtin_memcpy(r->pair_key.bytes, m.entry.pair_key.data, kKeySize);
-      return true;
-    case sotto_peer_PeerReply_error_tag:
-      r->kind = PeerReply::Kind::kError;
-      r->code = KnownErrorCode(m.error.code);
-      r->final = m.error.final;
-      r->wait_ms = m.error.retry_after_ms;
-      return true;
-  }
-  return false;
+  return true;
 }
 
 }  // namespace
@@ -291,22 +198,27 @@ bool FromWire(const sotto_peer_PeerReply& wire, PeerReply* r) {
 Status EncodePeerRequest(const PeerRequest& request, uint32_t max_frame, MutableByteSpan out,
                          size_t* size) {
   if (!IsWithinLimits(request)) return Status::kInvalidArgument;
-  const sotto_peer_PeerRequest wire = ToWire(request);
+  sotto_peer_PeerRequest wire{};
+  Packing way;
+  RequestFields(way, wire, request);
   return EncodeFrame(sotto_peer_PeerRequest_fields, &wire, max_frame, out, size);
 }
 
 Status EncodePeerReply(const PeerReply& reply, uint32_t max_frame, MutableByteSpan out,
                        size_t* size) {
   if (!IsWithinLimits(reply)) return Status::kInvalidArgument;
-  const sotto_peer_PeerReply wire = ToWire(reply);
+  sotto_peer_PeerReply wire{};
+  Packing way;
+  ReplyFields(way, wire, reply);
   return EncodeFrame(sotto_peer_PeerReply_fields, &wire, max_frame, out, size);
 }
 
 Status DecodePeerRequest(ByteSpan body, PeerRequest* request) {
   sotto_peer_PeerRequest wire{};
+  Unpacking way;
   PeerRequest result;
-  if (!DecodeFrame(body, sotto_peer_PeerRequest_fields, &wire) || !FromWire(wire, &result) ||
-      !IsWithinLimits(result)) {
+  if (!DecodeFrame(body, sotto_peer_PeerRequest_fields, &wire) ||
+      !RequestFields(way, wire, result) || !way.is_valid() || !IsWithinLimits(result)) {
     return Status::kMalformed;
   }
   *request = result;
@@ -315,9 +227,10 @@ Status DecodePeerRequest(ByteSpan body, PeerRequest* request) {
 
 Status DecodePeerReply(ByteSpan body, PeerReply* reply) {
   sotto_peer_PeerReply wire{};
+  Unpacking way;
   PeerReply result = *reply;
-  if (!DecodeFrame(body, sotto_peer_PeerReply_fields, &wire) || !FromWire(wire, &result) ||
-      !IsWithinLimits(result)) {
+  if (!DecodeFrame(body, sotto_peer_PeerReply_fields, &wire) || !ReplyFields(way, wire, result) ||
+      !way.is_valid() || !IsWithinLimits(result)) {
     return Status::kMalformed;
   }
   *reply = result;

@@ -47,7 +47,7 @@ std::string Grouped(uint64_t number) {
 // A layer's type without its namespace.
 std::string LayerText(const nn::LayerPlan& layer) {
   const std::string space = "sotto::nn::";
-  std::string text = posix::KindOf(layer).cpp(layer);
+  std::string text = posix::CppType(layer);
   for (size_t at = 0; (at = text.find(space)) != std::string::npos;) text.erase(at, space.size());
   return text;
 }
@@ -64,7 +64,7 @@ std::string DescribeLayers(const ModelInfo& model) {
     const nn::LayerPlan& layer = model.layers[i];
     text += fmt::format("{:>4}  {:<32}{:<16}{:>14}{:>24}\n", i + 1, LayerText(layer),
                         posix::ShapeText(layer.info.output), ParametersText(layer),
-                        Grouped(posix::KindOf(layer).multiply_accumulates(layer)));
+                        Grouped(posix::MultiplyAccumulates(layer)));
   }
   return text;
 }
@@ -170,7 +170,7 @@ Json ToJson(const nn::LayerPlan& layer) {
           {"output", ToJson(layer.info.output)},
           {"parameters", layer.parameters()},
           {"frozen", layer.frozen != nullptr},
-          {"multiply_accumulates", posix::KindOf(layer).multiply_accumulates(layer)}};
+          {"multiply_accumulates", posix::MultiplyAccumulates(layer)}};
 }
 
 Json ToJson(const ModelInfo& model, uint32_t batch_size) {
@@ -222,8 +222,6 @@ void RunList() {
       "`sotto model show NAME` tells more; a model of your own is a file: server/MODELS.md\n");
 }
 
-std::string Kinds() { return posix::KindsTable() + "\n" + posix::PreparationTable(); }
-
 std::vector<posix::Field<ShowOptions>> ShowFields() {
   constexpr auto Row = posix::RowOf<ShowOptions>;
   return {
@@ -252,9 +250,10 @@ posix::Command ModelCommand() {
   posix::Command model;
   model.name = "model";
   model.help = "list the named models; show what a model is and costs; export, evaluate, predict";
-  model.commands = {
-      ShowCommand(), ModelExportCommand(), ModelPredictCommand(), ModelEvaluateCommand(),
-      TablesCommand("kinds", "the kinds of layers and of steps in model files", Kinds)};
+  model.commands = {ShowCommand(), ModelExportCommand(), ModelPredictCommand(),
+                    ModelEvaluateCommand(),
+                    TablesCommand("kinds", "the kinds of layers and of steps in model files",
+                                  posix::KindsTables)};
   model.run = RunList;
   return model;
 }

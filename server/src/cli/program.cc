@@ -9,8 +9,8 @@
 #include "base/gave_up.h"
 #include "plans/calibration.h"
 #include "round/receipts.h"
-#include "sotto/posix/core_dumps.h"
 #include "sotto/posix/output_descriptor.h"
+#include "sotto/posix/process.h"
 #include "sotto/version.h"
 
 namespace sotto::server {

@@ -12,7 +12,7 @@
 #include "net/loop.h"
 #include "sotto/keys.h"
 #include "sotto/posix/port.h"
-#include "sotto/posix/process_limits.h"
+#include "sotto/posix/process.h"
 
 namespace sotto::server {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/counted.h"
 #include "base/parallel.h"
-#include "sotto/posix/process_limits.h"
+#include "sotto/posix/process.h"
 #include "sotto/posix/signals.h"
 #include "swarm/device.h"
 

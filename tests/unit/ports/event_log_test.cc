@@ -11,7 +11,6 @@
 #include <string>
 
 #include "ports/posix/client/events.h"
-#include "ports/posix/client/peer_events.h"
 #include "sotto/log/json_text.h"
 
 namespace sotto::posix {

@@ -249,7 +249,6 @@ constexpr sotto::ModelInfo kModel = sotto::MakeModelInfo<Net>("mine", kClassName
 
 TEST(ModelPreparation, EachKindHasARow) {
   for (const PreparationKindRow& row : PreparationKinds()) {
-    EXPECT_EQ(FindPreparation(row.name), &row);
     const std::vector<float> ones(1, 1.0f);
     nn::PreparationStep values;
     values.first = values.second = {ones.data(), 1};

@@ -11,7 +11,6 @@
 #include "ports/template/src/vendor.h"
 #include "sotto/conformance/check.h"
 #include "sotto/posix/record_store.h"
-#include "sotto/posix/sleep.h"
 #include "sotto/posix/tcp.h"
 #include "sotto/template/port.h"
 #include "unit/ports/echo_server.h"

@@ -57,6 +57,9 @@ TEST(Sha256, MatchesTheStandardAndStartsAnew) {
     ASSERT_EQ(hash.Finish(digest), Status::kOk);
     EXPECT_EQ(ToHex(digest), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   }
+  uint8_t at_once[kSha256Size];
+  ASSERT_EQ(Sha256Digest(View(std::string("abc")), at_once), Status::kOk);
+  EXPECT_EQ(ToHex(at_once), ToHex(digest));
 }
 
 std::string Hmac(const std::vector<uint8_t>& key, const std::string& data) {

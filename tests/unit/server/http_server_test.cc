@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "sotto/posix/sleep.h"
+#include "sotto/posix/port.h"
 #include "unit/http_client.h"
 
 namespace sotto::server {

@@ -10,7 +10,6 @@
 #include <vector>
 #include <zlib.h>
 
-#include "unit/stored_bytes.h"
 #include "unit/test_folder.h"
 
 namespace sotto::server {
@@ -69,7 +68,7 @@ class IdxTest : public testing::Test {
   }
 
   static std::string ImagesComplaint(const std::string& path) {
-    return Complaint(path, [&] { ReadIdxImages(path); });
+    return Complaint(path, [&] { ReadIdxSamples(path, "", 0, nullptr); });
   }
   static std::string LabelsComplaint(const std::string& path) {
     return Complaint(path, [&] { ReadIdxLabels(path); });
@@ -96,15 +95,14 @@ TEST_F(IdxTest, RawAndCompressedFilesReadTheSame) {
     };
     const std::string images = write("images", ThreeImages());
     EXPECT_EQ(std::filesystem::file_size(images) == ThreeImages().size(), !compressed);
-    const SharedDataset data = ReadIdxDataset("three", images, write("labels", ThreeLabels()), 10);
-    EXPECT_EQ(data->name(), "three");
-    EXPECT_TRUE(data->info().shape == nn::ShapeOf(2, 4, 1));
-    EXPECT_EQ(data->info().classes, 10U);
-    EXPECT_EQ(data->size(), 3U);
-    EXPECT_EQ(data->input_size(), 8U);
-    EXPECT_EQ(LabelsOf(*data), (std::vector<uint32_t>{7, 0, 9}));
-    EXPECT_EQ(BytesOf(*data).size(), 24U);
-    EXPECT_EQ(BytesOf(*data)[23], 23);
+    const IdxSamples read = ReadIdxSamples(images, write("labels", ThreeLabels()), 10, nullptr);
+    EXPECT_EQ(read.rows, 2U);
+    EXPECT_EQ(read.columns, 4U);
+    EXPECT_EQ(read.count, 3U);
+    EXPECT_EQ(read.most, 9U);
+    EXPECT_EQ(read.samples.labels, (std::vector<uint32_t>{7, 0, 9}));
+    EXPECT_EQ(read.samples.bytes.size(), 24U);
+    EXPECT_EQ(read.samples.bytes[23], 23);
   }
 }
 
@@ -127,7 +125,7 @@ TEST_F(IdxTest, ContentLargerThanOneChunkIsReadWhole) {
   Bytes pixels(3000000);
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i % 251);
   const std::string path = WriteGz("images", ImageHeader(3, 1000, 1000) + pixels);
-  EXPECT_EQ(ReadIdxImages(path).pixels, pixels);
+  EXPECT_EQ(ReadIdxSamples(path, "", 0, nullptr).samples.bytes, pixels);
 }
 
 TEST_F(IdxTest, AMissingFileIsNamed) {
@@ -194,7 +192,8 @@ TEST_F(IdxTest, AbsurdDimensionsAreRefusedBeforeAnythingIsAllocated) {
 TEST_F(IdxTest, DifferentNumbersOfImagesAndLabelsAreRefused) {
   const std::string images = WriteRaw("images", ThreeImages());
   const std::string labels = WriteRaw("labels", LabelHeader(2) + Bytes{1, 2});
-  const std::string complaint = Complaint(labels, [&] { ReadIdxDataset("x", images, labels, 10); });
+  const std::string complaint =
+      Complaint(labels, [&] { ReadIdxSamples(images, labels, 10, nullptr); });
   EXPECT_CONTAINS(complaint, "3 images");
   EXPECT_CONTAINS(complaint, "2 labels");
 }
@@ -202,7 +201,7 @@ TEST_F(IdxTest, DifferentNumbersOfImagesAndLabelsAreRefused) {
 TEST_F(IdxTest, ALabelBeyondTheClassesIsRefused) {
   const std::string images = WriteRaw("images", ThreeImages());
   const std::string labels = WriteRaw("labels", ThreeLabels());
-  EXPECT_CONTAINS(Complaint(labels, [&] { ReadIdxDataset("x", images, labels, 9); }),
+  EXPECT_CONTAINS(Complaint(labels, [&] { ReadIdxSamples(images, labels, 9, nullptr); }),
                   "label 2 is 9, expected 0 to 8");
 }
 
@@ -214,11 +213,12 @@ TEST(IdxRealData, MnistHasTenThousandTestImages) {
            "and mnist-t10k-labels-idx1-ubyte.gz";
   }
   const std::string stem = std::string(folder) + "/mnist-t10k-";
-  const SharedDataset data =
-      ReadIdxDataset("mnist", stem + "images-idx3-ubyte.gz", stem + "labels-idx1-ubyte.gz", 10);
-  EXPECT_EQ(data->size(), 10000U);
-  EXPECT_TRUE(data->info().shape == nn::ShapeOf(28, 28, 1));
-  EXPECT_EQ(data->Label(0), 7U);
+  const IdxSamples read =
+      ReadIdxSamples(stem + "images-idx3-ubyte.gz", stem + "labels-idx1-ubyte.gz", 10, nullptr);
+  EXPECT_EQ(read.count, 10000U);
+  EXPECT_EQ(read.rows, 28U);
+  EXPECT_EQ(read.columns, 28U);
+  EXPECT_EQ(read.samples.labels[0], 7U);
 }
 
 }  // namespace

@@ -107,11 +107,7 @@ class ArrayReader {
         throw y_->Defect(fmt::format("row {}", sample), error.what());
       }
     });
-    try {
-      labels.Finish(&samples_.labels, &info_);
-    } catch (const std::invalid_argument& error) {
-      throw std::invalid_argument(fmt::format("{}: {}", request_.path(), error.what()));
-    }
+    labels.Finish(request_.path(), &samples_.labels, &info_);
   }
 
   void ReadGroups() {

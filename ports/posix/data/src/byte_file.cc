@@ -23,6 +23,18 @@ std::string Quoted(std::string_view text) {
   return quoted + (end < text.size() ? "\"..." : "\"");
 }
 
+std::string FindFile(const std::string& path, const std::string& advice) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;  // an unreadable path counts as missing
+  for (const char* suffix : {"", ".gz"}) {
+    if (fs::exists(path + suffix, ignored)) return path + suffix;
+  }
+  const fs::path file = path;
+  throw posix::FileError(fmt::format("{}: neither {} nor {}.gz is there; {}",
+                                     file.has_parent_path() ? file.parent_path().string() : ".",
+                                     file.filename().string(), file.filename().string(), advice));
+}
+
 void ByteSource::ReadExactly(uint8_t* out, size_t count, const std::string& what) {
   if (Read(out, count) == count) return;
   throw Defect(fmt::format("is truncated: it ends within {}", what), "fetch the file again");

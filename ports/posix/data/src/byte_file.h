@@ -19,6 +19,9 @@ namespace sotto {
 // steer a terminal.
 std::string Quoted(std::string_view text);
 
+// The file itself or its form with .gz. Throws a FileError that names both and gives the advice.
+std::string FindFile(const std::string& path, const std::string& advice);
+
 // Bytes in their order: of a file, or of an entry of an archive.
 class ByteSource {
  public:

@@ -43,7 +43,11 @@ class CsvReader {
       if (!file_.Next(&row)) break;
     }
     RequireWindow();
-    if (columns_.label) FinishLabels();
+    if (columns_.label) {
+      labels_.Finish(
+          fmt::format("{}: column {}", request_.path(), columns_.Describe(*columns_.label)),
+          &samples_.labels, &info_);
+    }
     samples_.group_names = groups_.all();
     return Build(request_, info_, std::move(samples_), seen_);
   }
@@ -176,15 +180,6 @@ class CsvReader {
         "{}: no window of {} rows: the longest series has {}; a series ends where label or group "
         "changes, so sort the rows by them, or take a shorter window",
         request_.path(), length_, longest_));
-  }
-
-  void FinishLabels() {
-    try {
-      labels_.Finish(&samples_.labels, &info_);
-    } catch (const std::invalid_argument& error) {
-      throw std::invalid_argument(fmt::format("{}: column {}: {}", request_.path(),
-                                              columns_.Describe(*columns_.label), error.what()));
-    }
   }
 
   const ReadRequest& request_;

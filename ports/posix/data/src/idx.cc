@@ -1,13 +1,9 @@
 #include "sotto/data/idx.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fmt/format.h>
-#include <memory>
-#include <system_error>
 
 #include "byte_file.h"
-#include "idx_samples.h"
 #include "sotto/posix/files.h"
 
 namespace sotto {
@@ -78,9 +74,9 @@ class IdxFile {
 };
 
 // The header of an image file: everything but the pixels.
-IdxImages ReadHeader(IdxFile& file) {
+IdxSamples ReadHeader(IdxFile& file) {
   file.ExpectMagic(kIdxImagesMagic, "image");
-  IdxImages images;
+  IdxSamples images;
   images.count = file.ReadU32();
   images.rows = file.ReadU32();
   images.columns = file.ReadU32();
@@ -91,11 +87,6 @@ IdxImages ReadHeader(IdxFile& file) {
                       "the header is damaged: fetch the file again");
   }
   return images;
-}
-
-// At most 2^32 * 2^24: no overflow.
-uint64_t PixelsOf(const IdxImages& images) {
-  return uint64_t{images.count} * images.rows * images.columns;
 }
 
 void CheckLabels(const std::vector<uint8_t>& labels, uint32_t classes, const std::string& path) {
@@ -109,13 +100,6 @@ void CheckLabels(const std::vector<uint8_t>& labels, uint32_t classes, const std
 
 }  // namespace
 
-IdxImages ReadIdxImages(const std::string& path) {
-  IdxFile file(path);
-  IdxImages images = ReadHeader(file);
-  images.pixels = file.ReadRest(PixelsOf(images));
-  return images;
-}
-
 std::vector<uint8_t> ReadIdxLabels(const std::string& path) {
   IdxFile file(path);
   file.ExpectMagic(kIdxLabelsMagic, "label");
@@ -125,26 +109,23 @@ std::vector<uint8_t> ReadIdxLabels(const std::string& path) {
 IdxSamples ReadIdxSamples(const std::string& images_path, const std::string& labels_path,
                           uint32_t classes, const Selection& keep) {
   IdxFile file(images_path);
-  const IdxImages header = ReadHeader(file);
-  file.ExpectSize(PixelsOf(header));
+  IdxSamples read = ReadHeader(file);
+  // At most 2^32 * 2^24: no overflow.
+  file.ExpectSize(uint64_t{read.count} * read.rows * read.columns);
   std::vector<uint8_t> labels;
   if (!labels_path.empty()) {
     labels = ReadIdxLabels(labels_path);
-    if (labels.size() != header.count) {
+    if (labels.size() != read.count) {
       throw posix::FileError(
           fmt::format("{} holds {} images but {} holds {} labels, expected one label an image; "
                       "take both files from the same release",
-                      images_path, header.count, labels_path, labels.size()));
+                      images_path, read.count, labels_path, labels.size()));
     }
     if (classes > 0) CheckLabels(labels, classes, labels_path);
   }
-  IdxSamples read;
-  read.rows = header.rows;
-  read.columns = header.columns;
-  read.count = header.count;
   for (const uint8_t label : labels) read.most = std::max<uint32_t>(read.most, label);
-  std::vector<uint8_t> image(size_t{header.rows} * header.columns);
-  for (size_t i = 0; i < header.count; ++i) {
+  std::vector<uint8_t> image(size_t{read.rows} * read.columns);
+  for (size_t i = 0; i < read.count; ++i) {
     file.ReadContent(image.data(), image.size());
     if (keep && !keep(i)) continue;
     read.samples.bytes.insert(read.samples.bytes.end(), image.begin(), image.end());
@@ -153,27 +134,6 @@ IdxSamples ReadIdxSamples(const std::string& images_path, const std::string& lab
   file.ExpectEnd();
   read.samples.bytes.shrink_to_fit();
   return read;
-}
-
-SharedDataset ReadIdxDataset(const std::string& name, const std::string& images_path,
-                             const std::string& labels_path, uint32_t classes) {
-  IdxSamples read = ReadIdxSamples(images_path, labels_path, classes, nullptr);
-  SampleInfo info;
-  info.shape = nn::ShapeOf(read.rows, read.columns, 1);
-  info.classes = classes;
-  return std::make_shared<StoredDataset>(name, info, std::move(read.samples));
-}
-
-std::string FindFile(const std::string& path, const std::string& advice) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;  // an unreadable path counts as missing
-  for (const char* suffix : {"", ".gz"}) {
-    if (fs::exists(path + suffix, ignored)) return path + suffix;
-  }
-  const fs::path file = path;
-  throw posix::FileError(fmt::format("{}: neither {} nor {}.gz is there; {}",
-                                     file.has_parent_path() ? file.parent_path().string() : ".",
-                                     file.filename().string(), file.filename().string(), advice));
 }
 
 }  // namespace sotto

@@ -7,7 +7,7 @@
 
 #include "byte_file.h"
 #include "formats.h"
-#include "idx_samples.h"
+#include "sotto/data/idx.h"
 #include "sotto/options/numbers.h"
 
 namespace sotto {

@@ -147,7 +147,8 @@ std::vector<uint32_t> Labels::Sorted(std::vector<std::string>* names) const {
   return classes;
 }
 
-void Labels::Finish(std::vector<uint32_t>* labels, SampleInfo* info) const {
+void Labels::Finish(const std::string& where, std::vector<uint32_t>* labels,
+                    SampleInfo* info) const {
   if (!declared_names_.empty()) {
     info->classes = static_cast<uint32_t>(declared_names_.size());
     info->class_names = declared_names_;
@@ -169,9 +170,9 @@ void Labels::Finish(std::vector<uint32_t>* labels, SampleInfo* info) const {
     info->classes = static_cast<uint32_t>(seen.size());
   } else {
     throw std::invalid_argument(
-        fmt::format("{} different labels ({}), but the model has {} classes; name them all, in "
+        fmt::format("{}: {} different labels ({}), but the model has {} classes; name them all, in "
                     "order: classes=A,B,C",
-                    seen.size(), FirstOf(seen), classes_));
+                    where, seen.size(), FirstOf(seen), classes_));
   }
   for (uint32_t& label : *labels) label = classes[label];
 }

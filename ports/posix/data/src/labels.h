@@ -45,7 +45,8 @@ class Labels {
 
   // Replaces provisional numbers by classes, and sets info->classes and info->class_names. Throws
   // std::invalid_argument if the labels are not those of the model.
-  void Finish(std::vector<uint32_t>* labels, SampleInfo* info) const;
+  //   where  they stand, for people
+  void Finish(const std::string& where, std::vector<uint32_t>* labels, SampleInfo* info) const;
 
  private:
   uint32_t Declared(const std::string& label) const;

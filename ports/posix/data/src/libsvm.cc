@@ -60,7 +60,7 @@ class LibsvmReader {
     }
     features_.resize(inputs_);
     for (std::string line; file_.Next(&line);) TakeLine(line);
-    if (request_.wants_labels()) FinishLabels(&info);
+    if (request_.wants_labels()) labels_.Finish(request_.path(), &samples_.labels, &info);
     if (has_groups_) samples_.group_names = groups_.all();
     return Build(request_, info, std::move(samples_), seen_);
   }
@@ -157,14 +157,6 @@ class LibsvmReader {
       return static_cast<float>(*value);
     }
     throw Defect(column, text, "expected a number that float32 can hold");
-  }
-
-  void FinishLabels(SampleInfo* info) {
-    try {
-      labels_.Finish(&samples_.labels, info);
-    } catch (const std::invalid_argument& error) {
-      throw std::invalid_argument(fmt::format("{}: {}", request_.path(), error.what()));
-    }
   }
 
   posix::FileError Defect(size_t column, std::string_view text, const std::string& why) const {

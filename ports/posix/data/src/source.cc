@@ -7,7 +7,6 @@
 
 #include "byte_file.h"
 #include "formats.h"
-#include "idx_samples.h"
 #include "sotto/options/nearest.h"
 
 namespace sotto {

@@ -58,7 +58,9 @@ void RequireFit(const Window& window, const Shape& input, uint64_t channels) {
   RequireAtMost(kMaxTensor, "outputs", {out.height, out.width, channels});
 }
 
-LayerPlan Convolution(const LayerValues& v, const Shape& input, bool is_sequence) {
+template <bool is_sequence>
+LayerPlan Convolution(const LayerValues& v, const Shape& input) {
+  if (is_sequence) RequireSequence(input);
   const uint32_t outputs = v.Get("outputs");
   const Window window = WindowOf(v, "kernel", 1, is_sequence);
   RequireFit(window, input, outputs);
@@ -66,8 +68,9 @@ LayerPlan Convolution(const LayerValues& v, const Shape& input, bool is_sequence
   return nn::internal::Conv2dPlan(outputs, window, input);
 }
 
-LayerPlan Pool(LayerPlan (*plan)(const Window&, const Shape&), const LayerValues& v,
-               const Shape& input, bool is_sequence) {
+template <LayerPlan (*plan)(const Window&, const Shape&), bool is_sequence>
+LayerPlan Pool(const LayerValues& v, const Shape& input) {
+  if (is_sequence) RequireSequence(input);
   const Window window = WindowOf(v, "size", v.Get("size"), is_sequence);
   RequireFit(window, input, input.channels);
   return plan(window, input);
@@ -117,6 +120,12 @@ LayerPlan Lstm(const LayerValues& v, const Shape& input) {
   return nn::internal::LstmPlan(units, output, input);
 }
 
+// A layer without keys.
+template <LayerPlan (*plan)(const Shape&)>
+LayerPlan Plain(const LayerValues&, const Shape& input) {
+  return plan(input);
+}
+
 LayerPlan GroupNorm(const LayerValues& v, const Shape& input) {
   const uint32_t groups = v.Get("groups");
   if (input.channels % groups != 0) {
@@ -153,41 +162,41 @@ bool IsGlobalAverage(const LayerPlan& layer) {
          window.columns.stride == 1 && window.rows.padding == 0 && window.columns.padding == 0;
 }
 
-// "Name<1, 2>", without arguments at the end that equal their defaults.
-std::string Type(const char* name, std::vector<uint32_t> arguments,
-                 const std::vector<uint32_t>& defaults) {
+// "1, 2", without arguments at the end that equal their defaults.
+std::string Arguments(std::vector<uint32_t> arguments, const std::vector<uint32_t>& defaults) {
   size_t required = arguments.size() - defaults.size();
   while (arguments.size() > required &&
          arguments.back() == defaults[arguments.size() - 1 - required]) {
     arguments.pop_back();
   }
-  return fmt::format("{}<{}>", name, fmt::join(arguments, ", "));
+  return fmt::format("{}", fmt::join(arguments, ", "));
 }
 
-std::string ConvolutionCpp(const char* name, const LayerPlan& layer) {
+std::string OfConvolution(const LayerPlan& layer) {
   const nn::Axis& side = layer.info.window.columns;
-  return Type(name, {layer.info.output.channels, side.extent, side.stride, side.padding}, {1, 0});
+  return Arguments({layer.info.output.channels, side.extent, side.stride, side.padding}, {1, 0});
 }
 
-std::string PoolCpp(const char* name, const LayerPlan& layer) {
+std::string OfPool(const LayerPlan& layer) {
   const nn::Axis& side = layer.info.window.columns;
-  return Type(name, {side.extent, side.stride, side.padding}, {side.extent, 0});
+  return Arguments({side.extent, side.stride, side.padding}, {side.extent, 0});
 }
 
-std::string DepthwiseCpp(const LayerPlan& layer) {
+std::string OfDepthwise(const LayerPlan& layer) {
   const nn::Axis& side = layer.info.window.columns;
   const uint32_t multiplier = layer.info.output.channels / layer.info.input.channels;
-  return Type("DepthwiseConv2d", {side.extent, side.stride, side.padding, multiplier}, {1, 0, 1});
+  return Arguments({side.extent, side.stride, side.padding, multiplier}, {1, 0, 1});
 }
 
 // Of a single step, the sequence and the last step are the same.
-std::string LstmCpp(const LayerPlan& layer) {
+std::string OfLstm(const LayerPlan& layer) {
   const bool is_last = layer.info.output.width == 1;
-  return fmt::format("Lstm<{}, sotto::nn::LstmOutput::{}>", layer.info.output.channels,
+  return fmt::format("{}, sotto::nn::LstmOutput::{}", layer.info.output.channels,
                      is_last ? "kLast" : "kSequence");
 }
 
-uint64_t None(const LayerPlan&) { return 0; }
+std::string SizeOf(const LayerPlan& layer) { return std::to_string(layer.info.size); }
+
 // Each output is a sum of fan_in products.
 uint64_t OfRows(const LayerPlan& layer) {
   return uint64_t{layer.info.output.size()} * layer.fan_in;
@@ -196,6 +205,10 @@ uint64_t OfSteps(const LayerPlan& layer) {
   return uint64_t{layer.info.input.width} * layer.weights;
 }
 
+// In fixed point, of a layer that computes nothing.
+LayerPlan AsItIs(LayerPlan layer) { return layer; }
+
+const std::vector<LayerKey> kNoKeys;
 const LayerKey kOutputs = {"outputs"};
 const LayerKey kKernel = {"kernel"};
 const LayerKey kSize = {"size"};
@@ -204,119 +217,48 @@ const LayerKey kPoolStride = {"stride", "the size"};
 const LayerKey kPadding = {"padding", "0", 0};
 
 std::vector<LayerKindRow> Convolutions() {
+  const std::vector<LayerKey> keys = {kOutputs, kKernel, kStride, kPadding};
+  const std::vector<LayerKey> depthwise_keys = {kKernel, kStride, kPadding, {"multiplier", "1"}};
   return {
-      {"conv1d",
-       "convolution over a sequence",
-       {kOutputs, kKernel, kStride, kPadding},
-       [](auto& v, auto& input) {
-         RequireSequence(input);
-         return Convolution(v, input, true);
-       },
-       IsOverSequence<LayerKind::kConv2d>,
-       [](auto& layer) { return ConvolutionCpp("Conv1d", layer); },
-       OfRows,
-       nn::internal::FixedConv2d},
-      {"conv2d",
-       "convolution over height and width",
-       {kOutputs, kKernel, kStride, kPadding},
-       [](auto& v, auto& input) { return Convolution(v, input, false); },
-       Is<LayerKind::kConv2d>,
-       [](auto& layer) { return ConvolutionCpp("Conv2d", layer); },
-       OfRows,
-       nn::internal::FixedConv2d},
-      {"depthwise-conv2d",
-       "convolution of each channel alone",
-       {kKernel, kStride, kPadding, {"multiplier", "1"}},
-       Depthwise,
-       Is<LayerKind::kDepthwiseConv2d>,
-       DepthwiseCpp,
-       OfRows},
+      {"conv1d", "convolution over a sequence", "Conv1d", keys, Convolution<true>,
+       IsOverSequence<LayerKind::kConv2d>, OfConvolution, OfRows, nn::internal::FixedConv2d},
+      {"conv2d", "convolution over height and width", "Conv2d", keys, Convolution<false>,
+       Is<LayerKind::kConv2d>, OfConvolution, OfRows, nn::internal::FixedConv2d},
+      {"depthwise-conv2d", "convolution of each channel alone", "DepthwiseConv2d", depthwise_keys,
+       Depthwise, Is<LayerKind::kDepthwiseConv2d>, OfDepthwise, OfRows},
   };
 }
 
 std::vector<LayerKindRow> Pools() {
+  constexpr auto kMax = nn::internal::MaxPool2dPlan;
+  constexpr auto kAverage = nn::internal::AveragePool2dPlan;
+  constexpr auto kFixedMax = nn::internal::FixedMaxPool2d;
+  constexpr auto kFixedAverage = nn::internal::FixedAveragePool2d;
+  const std::vector<LayerKey> keys = {kSize, kPoolStride, kPadding};
   return {
-      {"max-pool1d",
-       "largest value beneath a window of a sequence",
-       {kSize, kPoolStride, kPadding},
-       [](auto& v, auto& input) {
-         RequireSequence(input);
-         return Pool(nn::internal::MaxPool2dPlan, v, input, true);
-       },
-       IsOverSequence<LayerKind::kMaxPool2d>,
-       [](auto& layer) { return PoolCpp("MaxPool1d", layer); },
-       None,
-       nn::internal::FixedMaxPool2d},
-      {"max-pool2d",
-       "largest value beneath a window",
-       {kSize, kPoolStride, kPadding},
-       [](auto& v, auto& input) { return Pool(nn::internal::MaxPool2dPlan, v, input, false); },
-       Is<LayerKind::kMaxPool2d>,
-       [](auto& layer) { return PoolCpp("MaxPool2d", layer); },
-       None,
-       nn::internal::FixedMaxPool2d},
-      {"global-average",
-       "mean of each channel",
-       {},
-       [](auto&, auto& input) { return nn::internal::GlobalAverage2dPlan(input); },
-       IsGlobalAverage,
-       [](auto&) { return std::string("GlobalAverage2d"); },
-       None,
-       nn::internal::FixedAveragePool2d},
-      {"average-pool1d",
-       "mean beneath a window of a sequence",
-       {kSize, kPoolStride, kPadding},
-       [](auto& v, auto& input) {
-         RequireSequence(input);
-         return Pool(nn::internal::AveragePool2dPlan, v, input, true);
-       },
-       IsOverSequence<LayerKind::kAveragePool2d>,
-       [](auto& layer) { return PoolCpp("AveragePool1d", layer); },
-       None,
-       nn::internal::FixedAveragePool2d},
-      {"average-pool2d",
-       "mean beneath a window",
-       {kSize, kPoolStride, kPadding},
-       [](auto& v, auto& input) { return Pool(nn::internal::AveragePool2dPlan, v, input, false); },
-       Is<LayerKind::kAveragePool2d>,
-       [](auto& layer) { return PoolCpp("AveragePool2d", layer); },
-       None,
-       nn::internal::FixedAveragePool2d},
+      {"max-pool1d", "largest value beneath a window of a sequence", "MaxPool1d", keys,
+       Pool<kMax, true>, IsOverSequence<LayerKind::kMaxPool2d>, OfPool, nullptr, kFixedMax},
+      {"max-pool2d", "largest value beneath a window", "MaxPool2d", keys, Pool<kMax, false>,
+       Is<LayerKind::kMaxPool2d>, OfPool, nullptr, kFixedMax},
+      {"global-average", "mean of each channel", "GlobalAverage2d", kNoKeys,
+       Plain<nn::internal::GlobalAverage2dPlan>, IsGlobalAverage, nullptr, nullptr, kFixedAverage},
+      {"average-pool1d", "mean beneath a window of a sequence", "AveragePool1d", keys,
+       Pool<kAverage, true>, IsOverSequence<LayerKind::kAveragePool2d>, OfPool, nullptr,
+       kFixedAverage},
+      {"average-pool2d", "mean beneath a window", "AveragePool2d", keys, Pool<kAverage, false>,
+       Is<LayerKind::kAveragePool2d>, OfPool, nullptr, kFixedAverage},
   };
 }
 
 std::vector<LayerKindRow> InPlace() {
   return {
-      {"relu",
-       "max(0, x)",
-       {},
-       [](auto&, auto& input) { return nn::internal::ReluPlan(input); },
-       Is<LayerKind::kRelu>,
-       [](auto&) { return std::string("Relu"); },
-       None,
-       nn::internal::FixedRelu},
-      {"tanh",
-       "tanh(x)",
-       {},
-       [](auto&, auto& input) { return nn::internal::TanhPlan(input); },
-       Is<LayerKind::kTanh>,
-       [](auto&) { return std::string("Tanh"); },
-       None},
-      {"sigmoid",
-       "1 / (1 + e^-x)",
-       {},
-       [](auto&, auto& input) { return nn::internal::SigmoidPlan(input); },
-       Is<LayerKind::kSigmoid>,
-       [](auto&) { return std::string("Sigmoid"); },
-       None},
-      {"flatten",
-       "the same numbers as a vector",
-       {},
-       [](auto&, auto& input) { return nn::internal::FlattenPlan(input); },
-       Is<LayerKind::kFlatten>,
-       [](auto&) { return std::string("Flatten"); },
-       None,
-       [](LayerPlan layer) { return layer; }},
+      {"relu", "max(0, x)", "Relu", kNoKeys, Plain<nn::internal::ReluPlan>, Is<LayerKind::kRelu>,
+       nullptr, nullptr, nn::internal::FixedRelu},
+      {"tanh", "tanh(x)", "Tanh", kNoKeys, Plain<nn::internal::TanhPlan>, Is<LayerKind::kTanh>},
+      {"sigmoid", "1 / (1 + e^-x)", "Sigmoid", kNoKeys, Plain<nn::internal::SigmoidPlan>,
+       Is<LayerKind::kSigmoid>},
+      {"flatten", "the same numbers as a vector", "Flatten", kNoKeys,
+       Plain<nn::internal::FlattenPlan>, Is<LayerKind::kFlatten>, nullptr, nullptr, AsItIs},
   };
 }
 
@@ -324,44 +266,46 @@ std::vector<LayerKindRow> Others() {
   return {
       {"dense",
        "fully connected, with biases",
+       "Dense",
        {kOutputs, {"inputs", "as many as reach it"}},
        Dense,
        Is<LayerKind::kDense>,
        [](auto& layer) {
-         return Type("Dense", {layer.info.input.size(), layer.info.output.size()}, {});
+         return Arguments({layer.info.input.size(), layer.info.output.size()}, {});
        },
        OfRows,
        nn::internal::FixedDense},
       {"embedding",
        "a vector for each token; first layer only",
+       "Embedding",
        {{"width"}},
        Embedding,
        Is<LayerKind::kEmbedding>,
        [](auto& layer) {
-         return Type("Embedding", {layer.tokens, layer.info.output.channels}, {});
-       },
-       None},
+         return Arguments({layer.tokens, layer.info.output.channels}, {});
+       }},
       {"lstm",
        "recurrent layer over a sequence",
+       "Lstm",
        {{"units"}, {"output", nullptr, 0, {"sequence", "last"}}},
        Lstm,
        Is<LayerKind::kLstm>,
-       LstmCpp,
+       OfLstm,
        OfSteps},
       {"group-norm",
        "normalises channels in groups",
+       "GroupNorm",
        {{"groups"}},
        GroupNorm,
        Is<LayerKind::kGroupNorm>,
-       [](auto& layer) { return Type("GroupNorm", {layer.info.size}, {}); },
-       None},
+       SizeOf},
       {"local-response-norm",
        "divides by the energy of nearby channels",
+       "LocalResponseNorm",
        {kSize},
        LocalResponseNorm,
        Is<LayerKind::kLocalResponseNorm>,
-       [](auto& layer) { return Type("LocalResponseNorm", {layer.info.size}, {}); },
-       None},
+       SizeOf},
   };
 }
 
@@ -380,18 +324,22 @@ const std::vector<LayerKindRow>& LayerKinds() {
   return kKinds;
 }
 
-const LayerKindRow* FindKind(const std::string& name) {
-  for (const LayerKindRow& row : LayerKinds()) {
-    if (row.name == name) return &row;
-  }
-  return nullptr;
-}
-
 const LayerKindRow& KindOf(const nn::LayerPlan& layer) {
   for (const LayerKindRow& row : LayerKinds()) {
     if (row.is(layer)) return row;
   }
   throw std::logic_error("the table of kinds lacks a layer");
+}
+
+std::string CppType(const nn::LayerPlan& layer) {
+  const LayerKindRow& row = KindOf(layer);
+  return row.arguments == nullptr ? row.type
+                                  : fmt::format("{}<{}>", row.type, row.arguments(layer));
+}
+
+uint64_t MultiplyAccumulates(const nn::LayerPlan& layer) {
+  const LayerKindRow& row = KindOf(layer);
+  return row.multiply_accumulates == nullptr ? 0 : row.multiply_accumulates(layer);
 }
 
 std::string ShapeText(const nn::Shape& shape) {

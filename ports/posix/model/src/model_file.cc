@@ -6,7 +6,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include "document.h"
 #include "float_file.h"
 #include "sotto/model/layer_kinds.h"
 #include "sotto/models.h"
@@ -23,7 +22,6 @@ namespace {
 using nn::LayerPlan;
 using nn::Shape;
 
-constexpr size_t kMaxNameLength = 64;
 constexpr char kExpectedInput[] =
     "[features], [length, channels] or [height, width, channels], each at least 1";
 
@@ -190,12 +188,8 @@ class Builder {
   }
 
   LayerPlan ReadLayer(const Table& table, const Shape& input, const std::string& from) {
-    const LayerKindRow& row = ReadKind(table);
-    std::vector<std::string> keys = {"kind"};
-    for (const LayerKey& key : row.keys) keys.emplace_back(key.name);
-    Table named = table;
-    named.Rename(fmt::format("layer {} ({})", model_->layers.size() + 1, row.name));
-    named.RequireKnown(keys);
+    const LayerKindRow& row = KindIn(LayerKinds(), table, "for example kind = \"dense\"");
+    const Table named = TableOf(row, table, "layer", model_->layers.size() + 1);
     if (!model_->layers.empty() && std::string(row.name) == "embedding") {
       named.Refuse("embedding is the first layer of its model");
     }
@@ -205,16 +199,6 @@ class Builder {
     } catch (const std::invalid_argument& error) {
       named.Refuse(fmt::format("does not fit {}: {}", from, error.what()));
     }
-  }
-
-  const LayerKindRow& ReadKind(const Table& table) const {
-    const std::string name = table.Text("kind", "for example kind = \"dense\"");
-    if (const LayerKindRow* row = FindKind(name)) return *row;
-    std::vector<std::string> names;
-    for (const LayerKindRow& row : LayerKinds()) names.emplace_back(row.name);
-    table.Refuse("kind", fmt::format("there is no kind \"{}\"{} The kinds: {}",
-                                     name.substr(0, kMaxNameLength), Suggestion(name, names),
-                                     fmt::join(names, ", ")));
   }
 
   LayerValues ReadValues(const Table& table, const LayerKindRow& row) const {

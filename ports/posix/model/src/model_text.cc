@@ -74,7 +74,7 @@ std::vector<std::string> Entries(const ModelInfo& model) {
   }
   const size_t frozen = FrozenLayers(model);
   for (size_t i = 0; i < model.layers.size(); ++i) {
-    std::string entry = kIn + KindOf(model.layers[i]).cpp(model.layers[i]);
+    std::string entry = kIn + CppType(model.layers[i]);
     if (frozen > 0 && i == 0)
       entry = fmt::format("{}Frozen<kFrozenWeights,\n        {}", kIn, entry);
     if (i > 0 && i < frozen) entry = "    " + entry;
@@ -86,11 +86,26 @@ std::vector<std::string> Entries(const ModelInfo& model) {
 }
 
 std::string KeyText(const LayerKey& key) {
-  std::string text = fmt::format("`{}`", key.name);
-  if (!key.choices.empty()) {
-    text = fmt::format("`{} = \"{}\"`", key.name, fmt::join(key.choices, "\"` or `\""));
+  return key.choices.empty()
+             ? fmt::format("`{}`", key.name)
+             : fmt::format("`{} = \"{}\"`", key.name, fmt::join(key.choices, "\"` or `\""));
+}
+
+std::string KeyText(const PreparationKey& key) { return fmt::format("`{}`", key.name); }
+
+template <class Row>
+std::string TableOf(const std::vector<Row>& rows) {
+  std::string table = "| kind | what it does | keys (what they are if absent) |\n|---|---|---|\n";
+  for (const Row& row : rows) {
+    std::vector<std::string> keys;
+    for (const auto& key : row.keys) {
+      keys.push_back(KeyText(key));
+      if (key.fallback != nullptr) keys.back() += fmt::format(" ({})", key.fallback);
+    }
+    if (keys.empty()) keys.emplace_back("none");
+    table += fmt::format("| `{}` | {} | {} |\n", row.name, row.does, fmt::join(keys, ", "));
   }
-  return key.fallback == nullptr ? text : fmt::format("{} ({})", text, key.fallback);
+  return table;
 }
 
 }  // namespace
@@ -150,7 +165,7 @@ Work MultiplyAccumulates(const ModelInfo& model) {
   Work work;
   bool needs_delta = false;
   for (const LayerPlan& layer : model.layers) {
-    const uint64_t forward = KindOf(layer).multiply_accumulates(layer);
+    const uint64_t forward = MultiplyAccumulates(layer);
     const bool is_trained = layer.trained() > 0;
     work.forward += forward;
     work.training += forward * (1 + (is_trained ? 1 : 0) + (needs_delta ? 1 : 0));
@@ -193,15 +208,6 @@ std::string DescribeModelOf(ByteSpan digest) {
   return fmt::format("a model that is not built in (digest {})", digits.substr(0, kShownDigits));
 }
 
-std::string KindsTable() {
-  std::string table = "| kind | what it does | keys (what they are if absent) |\n|---|---|---|\n";
-  for (const LayerKindRow& row : LayerKinds()) {
-    std::vector<std::string> keys;
-    for (const LayerKey& key : row.keys) keys.push_back(KeyText(key));
-    if (keys.empty()) keys.emplace_back("none");
-    table += fmt::format("| `{}` | {} | {} |\n", row.name, row.does, fmt::join(keys, ", "));
-  }
-  return table;
-}
+std::string KindsTables() { return TableOf(LayerKinds()) + "\n" + TableOf(PreparationKinds()); }
 
 }  // namespace sotto::posix

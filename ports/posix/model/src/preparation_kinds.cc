@@ -118,13 +118,6 @@ const std::vector<PreparationKindRow>& PreparationKinds() {
   return kKinds;
 }
 
-const PreparationKindRow* FindPreparation(const std::string& name) {
-  for (const PreparationKindRow& row : PreparationKinds()) {
-    if (row.name == name) return &row;
-  }
-  return nullptr;
-}
-
 const PreparationKindRow& KindOf(const PreparationStep& step) {
   for (const PreparationKindRow& row : PreparationKinds()) {
     if (row.kind == step.kind) return row;
@@ -175,20 +168,6 @@ std::string ClassNamesConstant(const ModelInfo& model) {
   for (const char* const name : model.class_names) names.push_back(Quoted(name));
   return fmt::format("inline constexpr const char* kClassNames[] = {{\n    {}}};\n",
                      fmt::join(names, ",\n    "));
-}
-
-std::string PreparationTable() {
-  std::string table = "| kind | what it does | keys (what they are if absent) |\n|---|---|---|\n";
-  for (const PreparationKindRow& row : PreparationKinds()) {
-    std::vector<std::string> keys;
-    for (const PreparationKey& key : row.keys) {
-      keys.push_back(fmt::format("`{}`", key.name));
-      if (key.fallback != nullptr) keys.back() += fmt::format(" ({})", key.fallback);
-    }
-    if (keys.empty()) keys.emplace_back("none");
-    table += fmt::format("| `{}` | {} | {} |\n", row.name, row.does, fmt::join(keys, ", "));
-  }
-  return table;
 }
 
 }  // namespace sotto::posix

@@ -8,14 +8,13 @@
 #include "float_file.h"
 #include "sotto/model/layer_kinds.h"
 #include "sotto/model/preparation_kinds.h"
+#include "sotto/preparation.h"
 
 namespace sotto::posix {
 namespace {
 
 using nn::PreparationStep;
 using nn::Shape;
-
-constexpr size_t kMaxNameBytes = 64;
 
 // "1 number, 3 (one a channel) or 384 (one a feature)"
 std::string CountsText(const Shape& shape) {
@@ -33,18 +32,14 @@ class Reader {
 
   void AddMissing(const Table& top) {
     if (!top.Has("missing")) return;
-    PreparationStep values;
-    values.first = Keep(top, "missing", Read(top, "missing"));
-    owned_.steps.push_back(FindPreparation("fill-missing")->make(values));
+    const Span<const float> values = Keep(top, "missing", Read(top, "missing"));
+    owned_.steps.push_back(nn::internal::FillMissingStep(values));
   }
 
   void Add(const Table& table) {
-    const PreparationKindRow& row = KindOf(table);
-    Table named = table;
-    named.Rename(fmt::format("prepare {} ({})", ++count_, row.name));
-    std::vector<std::string> names = {"kind"};
-    for (const PreparationKey& key : row.keys) names.emplace_back(key.name);
-    named.RequireKnown(names);
+    const PreparationKindRow& row =
+        KindIn(PreparationKinds(), table, "for example kind = \"normalise\"");
+    const Table named = TableOf(row, table, "prepare", ++count_);
     PreparationStep values;
     for (size_t i = 0; i < row.keys.size(); ++i) {
       const PreparationKey& key = row.keys[i];
@@ -62,16 +57,6 @@ class Reader {
   OwnedSteps Finish() { return std::move(owned_); }
 
  private:
-  static const PreparationKindRow& KindOf(const Table& table) {
-    const std::string name = table.Text("kind", "for example kind = \"normalise\"");
-    if (const PreparationKindRow* row = FindPreparation(name)) return *row;
-    std::vector<std::string> names;
-    for (const PreparationKindRow& row : PreparationKinds()) names.emplace_back(row.name);
-    table.Refuse("kind", fmt::format("there is no kind \"{}\"{} The kinds: {}",
-                                     name.substr(0, kMaxNameBytes), Suggestion(name, names),
-                                     fmt::join(names, ", ")));
-  }
-
   Span<const float> ReadKey(const Table& table, const PreparationKey& key) {
     if (key.fallback != nullptr && !table.Has(key.name)) {
       return Keep(table, key.name, {key.fallback_number});
@@ -136,7 +121,7 @@ class Reader {
 
 // Printable: neither empty nor with a control character. TOML is UTF-8, and so are JSON and SVG.
 bool IsClassName(const std::string& name) {
-  return !name.empty() && name.size() <= kMaxNameBytes &&
+  return !name.empty() && name.size() <= kMaxNameLength &&
          std::none_of(name.begin(), name.end(),
                       [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; });
 }
@@ -164,7 +149,7 @@ std::vector<std::string> ReadClassNames(const Table& top, uint32_t count) {
   for (const std::string& name : names) {
     if (!IsClassName(name)) {
       top.Refuse("classes",
-                 fmt::format("a name has 1 to {} bytes and no control character", kMaxNameBytes));
+                 fmt::format("a name has 1 to {} bytes and no control character", kMaxNameLength));
     }
     if (!seen.insert(name).second) {
       top.Refuse("classes", fmt::format("\"{}\" comes twice", name));

@@ -7,17 +7,34 @@
 #include <stdexcept>
 
 #include "sotto/model/layer_kinds.h"
+#include "sotto/model/model_file.h"
 #include "sotto/options/nearest.h"
 #include "sotto/options/numbers.h"
+#include "steps.h"
 
 namespace sotto::posix {
 namespace {
 
-constexpr size_t kMostShown = 64;
-
 // For messages: a value of a hostile file may be long.
 std::string Shortened(const std::string& text) {
-  return text.size() <= kMostShown ? text : text.substr(0, kMostShown) + "...";
+  return text.size() <= kMaxNameLength ? text : text.substr(0, kMaxNameLength) + "...";
+}
+
+// The tables of [[prepare]] or of [[layer]]; null for any other name.
+std::vector<Table>* TablesOf(const std::string& name, Document* document) {
+  if (name == "prepare") return &document->steps;
+  return name == "layer" ? &document->layers : nullptr;
+}
+
+void AddTable(const std::string& path, const Setting& entry, std::vector<Table>* tables) {
+  const std::string& name = entry.section.front();
+  const bool is_layer = name == "layer";
+  const size_t most = is_layer ? kMaxLayers : kMaxSteps;
+  if (tables->size() == most) {
+    RefuseLine(path, entry.line,
+               fmt::format("more than {} {}", most, is_layer ? "layers" : "steps"));
+  }
+  tables->emplace_back(path, fmt::format("{} {}", name, entry.entry), entry.line);
 }
 
 }  // namespace
@@ -27,7 +44,7 @@ void RefuseLine(const std::string& path, int line, const std::string& why) {
 }
 
 std::string Suggestion(const std::string& name, const std::vector<std::string>& names) {
-  if (name.size() > kMostShown) return ".";
+  if (name.size() > kMaxNameLength) return ".";
   const std::string nearest = NearestName(name, names);
   return nearest.empty() ? "." : fmt::format("; did you mean {}?", nearest);
 }
@@ -90,6 +107,15 @@ std::vector<float> Table::Reals(const std::string& key, const std::string& expec
   return numbers;
 }
 
+size_t Table::Kind(const std::vector<std::string>& kinds, const char* example) const {
+  const std::string name = Text("kind", example);
+  const auto found = std::find(kinds.begin(), kinds.end(), name);
+  if (found != kinds.end()) return static_cast<size_t>(found - kinds.begin());
+  Refuse("kind",
+         fmt::format("there is no kind \"{}\"{} The kinds: {}", name.substr(0, kMaxNameLength),
+                     Suggestion(name, kinds), fmt::join(kinds, ", ")));
+}
+
 uint32_t Table::Choice(const std::string& key, const std::vector<std::string>& choices) const {
   const std::string expected = fmt::format("\"{}\"", fmt::join(choices, "\" or \""));
   const std::string text = Text(key, expected);
@@ -131,6 +157,30 @@ float Table::ToReal(const Setting& setting, const std::string& word) const {
                                     setting.key, Shortened(word)));
   }
   return real;
+}
+
+Document ReadTables(const std::string& path, const std::string& text) {
+  Document document = {Table(path, "the model", 1), {}, {}};
+  for (const Setting& setting : ParseToml(text, TomlArrays::kTaken)) {
+    std::vector<Table>* const tables = setting.entry > 0 && setting.section.size() == 1
+                                           ? TablesOf(setting.section.front(), &document)
+                                           : nullptr;
+    const bool is_entry = setting.kind == Setting::Kind::kEntry;
+    if (tables == nullptr && !setting.section.empty()) {
+      RefuseLine(path, setting.line,
+                 fmt::format("{} is none of the model's; a model file has keys, then [[prepare]] "
+                             "once for each step that prepares samples, then [[layer]] once for "
+                             "each layer",
+                             is_entry ? fmt::format("[[{}]]", fmt::join(setting.section, "."))
+                                      : FullName(setting)));
+    }
+    if (is_entry) {
+      AddTable(path, setting, tables);
+    } else {
+      (tables == nullptr ? document.model : tables->back()).Add(setting);
+    }
+  }
+  return document;
 }
 
 }  // namespace sotto::posix

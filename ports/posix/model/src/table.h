@@ -1,10 +1,13 @@
-// One table of a model file: its own keys, or those of a [[layer]]. Part of sotto::model_file.
+// The tables of a model file: its own keys, and those of each [[prepare]] and [[layer]]. Part of
+// sotto::model_file.
 //
 // Each reading function refuses a value of another kind. A refusal is a std::invalid_argument,
 // "PATH:LINE: what is wrong, and what is expected".
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <fmt/format.h>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +21,9 @@ namespace sotto::posix {
 
 // The end of a sentence: "; did you mean NAME?", or a full stop if no name is near.
 std::string Suggestion(const std::string& name, const std::vector<std::string>& names);
+
+// The most bytes of a name in a model file.
+constexpr size_t kMaxNameLength = 64;
 
 class Table {
  public:
@@ -46,6 +52,8 @@ class Table {
   bool IsText(const std::string& key) const {
     return Has(key) && settings_.at(key).kind == Setting::Kind::kText;
   }
+  // Which of these kinds, by their names, the key "kind" says.
+  size_t Kind(const std::vector<std::string>& kinds, const char* example) const;
   // Which of the choices.
   uint32_t Choice(const std::string& key, const std::vector<std::string>& choices) const;
 
@@ -63,5 +71,34 @@ class Table {
   int line_;
   std::map<std::string, Setting> settings_;
 };
+
+// The row of a table of kinds, of layers or of steps, that the key "kind" names.
+template <class Row>
+const Row& KindIn(const std::vector<Row>& rows, const Table& table, const char* example) {
+  std::vector<std::string> names;
+  for (const Row& row : rows) names.emplace_back(row.name);
+  return rows[table.Kind(names, example)];
+}
+
+// The table as one of the row's kind, "layer 3 (dense)": it has the row's keys and no others.
+template <class Row>
+Table TableOf(const Row& row, const Table& table, const char* what, size_t number) {
+  std::vector<std::string> keys = {"kind"};
+  for (const auto& key : row.keys) keys.emplace_back(key.name);
+  Table named = table;
+  named.Rename(fmt::format("{} {} ({})", what, number, row.name));
+  named.RequireKnown(keys);
+  return named;
+}
+
+struct Document {
+  Table model;                // its own keys
+  std::vector<Table> steps;   // [[prepare]], at most kMaxSteps
+  std::vector<Table> layers;  // [[layer]], at most kMaxLayers
+};
+
+// Throws std::invalid_argument for a table that no model file has, or TomlError.
+//   path  for messages
+Document ReadTables(const std::string& path, const std::string& text);
 
 }  // namespace sotto::posix

@@ -1,5 +1,5 @@
-// The SDK's port for POSIX systems: monotonic clock and the operating system's entropy. Part of
-// sotto/posix.
+// The SDK's port for POSIX systems: monotonic clock, sleep and the operating system's entropy. Part
+// of sotto/posix.
 //
 // Stateless; safe in any thread. The context of the returned port is null.
 #pragma once
@@ -13,6 +13,9 @@ Port SystemPort();
 
 // Milliseconds of CLOCK_MONOTONIC.
 uint64_t NowMs();
+
+// Sleeps for `ms` milliseconds, or until a signal.
+void SleepMs(uint32_t ms);
 
 // Fills `out` from the kernel's random generator (getrandom). Blocks only until the generator is
 // first seeded after boot. Returns kOk or kEntropyFailed; the caller must treat failure as fatal.

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "sotto/data/dataset.h"
+#include "sotto/data/source.h"
 
 namespace sotto {
 
@@ -26,25 +27,24 @@ constexpr uint32_t kIdxLabelsMagic = 0x00000801;  // unsigned bytes, one dimensi
 constexpr uint32_t kMaxIdxSide = 4096;            // pixels
 constexpr size_t kMaxIdxBytes = size_t{1} << 30;  // of payload, decompressed
 
-struct IdxImages {
-  uint32_t count = 0;
+struct IdxSamples {
   uint32_t rows = 0;
   uint32_t columns = 0;
-  std::vector<uint8_t> pixels;  // [count][rows][columns]
+  size_t count = 0;   // of all images of the file
+  uint32_t most = 0;  // the largest label of the file
+  StoredSamples samples;
 };
 
-// Reads all images of a file. Throws std::runtime_error when the file is missing, unreadable, not
-// an IDX image file, damaged, shorter or longer than its header says, empty, or when the header
-// asks for images larger than kMaxIdxSide or for more than kMaxIdxBytes.
-IdxImages ReadIdxImages(const std::string& path);
+// The wanted images of a file and their labels; all of the file is read. Throws std::runtime_error
+// when a file is missing, unreadable, not of its kind, damaged, shorter or longer than its header
+// says, empty, or when the header asks for images larger than kMaxIdxSide or for more than
+// kMaxIdxBytes; when the numbers of images and labels differ, or a label is not below `classes`.
+//   labels_path  empty: there are no labels
+//   classes      0: any label is right
+IdxSamples ReadIdxSamples(const std::string& images_path, const std::string& labels_path,
+                          uint32_t classes, const Selection& keep);
 
-// Reads all labels of a file. Throws like ReadIdxImages.
+// Reads all labels of a file. Throws like ReadIdxSamples().
 std::vector<uint8_t> ReadIdxLabels(const std::string& path);
-
-// Reads images and their labels into a data set.
-//   classes  1 to 256; the labels must be below it
-// Throws also when the numbers of images and labels differ or a label is not below `classes`.
-SharedDataset ReadIdxDataset(const std::string& name, const std::string& images_path,
-                             const std::string& labels_path, uint32_t classes);
 
 }  // namespace sotto

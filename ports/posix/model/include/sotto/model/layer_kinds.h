@@ -41,25 +41,29 @@ struct LayerValues {
 struct LayerKindRow {
   const char* name;
   const char* does;
+  const char* type;  // in C++: "Conv2d"
   std::vector<LayerKey> keys;
   // Throws std::invalid_argument, which says why, for an input that does not fit and for more
   // parameters than an update has.
   nn::LayerPlan (*plan)(const LayerValues& values, const nn::Shape& input);
-  bool (*is)(const nn::LayerPlan& layer);          // of plans that no row before this one has
-  std::string (*cpp)(const nn::LayerPlan& layer);  // its type: "Conv2d<6, 5, 1, 2>"
-  // Of a forward pass. Each parameter's gradient, and the input's delta, take as many again.
-  uint64_t (*multiply_accumulates)(const nn::LayerPlan& layer);
+  bool (*is)(const nn::LayerPlan& layer);  // of plans that no row before this one has
+  // Of the type: "6, 5, 1, 2". Null: it has none.
+  std::string (*arguments)(const nn::LayerPlan& layer) = nullptr;
+  // Of a forward pass. Each parameter's gradient, and the input's delta, take as many again. Null:
+  // none.
+  uint64_t (*multiply_accumulates)(const nn::LayerPlan& layer) = nullptr;
   // The plan with the functions of fixed point. Null: the kind has none.
   nn::LayerPlan (*in_fixed_point)(nn::LayerPlan plan) = nullptr;
 };
 
 const std::vector<LayerKindRow>& LayerKinds();
 
-// The row of that name, or null.
-const LayerKindRow* FindKind(const std::string& name);
-
 // The row of a layer. Throws std::logic_error if the table lacks it.
 const LayerKindRow& KindOf(const nn::LayerPlan& layer);
+
+// A layer's type in C++, "Conv2d<6, 5, 1, 2>", and what its row says of its work.
+std::string CppType(const nn::LayerPlan& layer);
+uint64_t MultiplyAccumulates(const nn::LayerPlan& layer);
 
 // "28 x 28 x 6", "128 x 3", "10"
 std::string ShapeText(const nn::Shape& shape);

@@ -53,7 +53,7 @@ struct DeviceMemory {
 };
 DeviceMemory MemoryOnDevice(const ModelInfo& model, uint32_t batch_size);
 
-// All kinds of layers and their keys, as a Markdown table.
-std::string KindsTable();
+// All kinds of layers, then all kinds of steps, and their keys: two Markdown tables.
+std::string KindsTables();
 
 }  // namespace sotto::posix

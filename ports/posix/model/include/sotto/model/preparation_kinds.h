@@ -33,9 +33,6 @@ struct PreparationKindRow {
 
 const std::vector<PreparationKindRow>& PreparationKinds();
 
-// The row of that name, or null.
-const PreparationKindRow* FindPreparation(const std::string& name);
-
 // The row of a step. Throws std::logic_error if the table lacks it.
 const PreparationKindRow& KindOf(const nn::PreparationStep& step);
 
@@ -50,8 +47,5 @@ std::string PreparationConstants(const ModelInfo& model);
 
 // `class_names` of a model as a C++ array kClassNames; empty if classes have no names.
 std::string ClassNamesConstant(const ModelInfo& model);
-
-// All kinds and their keys, as a Markdown table.
-std::string PreparationTable();
 
 }  // namespace sotto::posix

@@ -1,5 +1,7 @@
-// Keeps a process's memory out of core dumps, for programs that hold secrets. Part of sotto/posix.
+// What a process may take of its system, and what others may see of it. Part of sotto/posix.
 #pragma once
+
+#include <cstddef>
 
 namespace sotto::posix {
 
@@ -9,5 +11,12 @@ namespace sotto::posix {
 // Programs that this process starts keep the limit of 0 bytes, and are dumpable again.
 // Throws std::runtime_error if the system refuses.
 void ForbidCoreDumps();
+
+// Raises this process' limit of open files as far as it may. Returns the limit.
+size_t AllowOpenFiles();
+
+// Lets the calling thread run before others on a busy machine, as far as the system allows: only
+// with CAP_SYS_NICE or a limit for it (`ulimit -e`). Threads that this one starts later inherit it.
+void RaiseThreadPriority();
 
 }  // namespace sotto::posix

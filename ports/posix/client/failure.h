@@ -1,14 +1,23 @@
-// What a status or a server's error code means to the owner of a device, in words. Part of
-// ports/posix/client. Pure functions, safe in any thread.
+// Why something failed, in words for the owner of a device. Part of ports/posix/client. Pure
+// functions, safe in any thread.
 #pragma once
 
+#include <fmt/format.h>
 #include <string>
 
+#include "connection.h"
 #include "sotto/messages.h"
 #include "sotto/status.h"
 
 namespace sotto::posix {
 
+// A sentence for people, and the name of the status or error code.
+struct Failure {
+  std::string reason;
+  std::string code;
+};
+
+// What a status or a server's error code means.
 inline std::string Reason(Status status) {
   switch (status) {
     case Status::kLinkLost:
@@ -53,6 +62,26 @@ inline std::string Reason(ErrorCode code) {
     default:
       return std::string("the server reports an error, ") + ErrorCodeName(code);
   }
+}
+
+inline Failure FailureOf(Status status) { return {Reason(status), StatusName(status)}; }
+inline Failure FailureOf(ErrorCode code) { return {Reason(code), ErrorCodeName(code)}; }
+
+// Of a connection that was not closed yet.
+//   device  this device's name
+inline Failure WhyLost(const Connection& link, const std::string& device, Status status) {
+  Failure failure = FailureOf(status);
+  if (!link.is_open()) {
+    failure.reason = fmt::format("cannot connect: {}", link.error());
+  } else if (link.is_authenticated()) {
+    return failure;
+  } else if (status == Status::kPeerRefused || status == Status::kMismatch) {
+    failure.reason = fmt::format(
+        "it does not accept the key of {}, or is not the server of this device", device);
+  } else {
+    failure.reason += fmt::format(", before the server proved that it knows the key of {}", device);
+  }
+  return failure;
 }
 
 }  // namespace sotto::posix

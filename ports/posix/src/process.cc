@@ -1,6 +1,11 @@
-#include "sotto/posix/process_limits.h"
+#include "sotto/posix/process.h"
 
+#include <cerrno>
+#include <stdexcept>
+#include <string>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <system_error>
 
 namespace sotto::posix {
 namespace {
@@ -8,6 +13,14 @@ namespace {
 constexpr int kNice = -10;
 
 }  // namespace
+
+void ForbidCoreDumps() {
+  const rlimit none{0, 0};
+  // The limit alone does not hold for a core that is piped to a program.
+  if (setrlimit(RLIMIT_CORE, &none) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) {
+    throw std::runtime_error("cannot forbid core dumps: " + std::generic_category().message(errno));
+  }
+}
 
 size_t AllowOpenFiles() {
   rlimit limit{};
