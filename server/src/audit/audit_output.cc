@@ -256,8 +256,7 @@ std::string DescribeMembership(const MembershipAudit& audit) {
       last.loss_of_others);
   if (last.claim) {
     text += fmt::format(
-        "  epsilon     {} at delta {} is the claim, for a whole device under {} "
-        "adjacency\n",
+        "  epsilon     {} at delta {} is the claim, for a whole device under {} adjacency\n",
         privacy::EpsilonText(last.claim->epsilon, kDecimals), privacy::DeltaText(last.claim->delta),
         privacy::Name(last.claim->adjacency));
   }

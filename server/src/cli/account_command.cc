@@ -84,8 +84,8 @@ void RunRounds(const AccountOptions& o) {
   const Accountant accountant = SoundAccountant(o);
   if (o.is_fleet()) {
     throw std::invalid_argument(
-        "--cohort: rounds are counted for ideal noise only; `sotto account "
-        "epsilon` with --cohort checks a number of them");
+        "--cohort: rounds are counted for ideal noise only; `sotto account epsilon` with --cohort "
+        "checks a number of them");
   }
   privacy::GaussianRounds round = RoundsOf(o, AccountQuestion::kRounds).front();
   round.rounds = AffordableRounds(round, TargetOf(o), DeltaOf(o), accountant);
@@ -134,22 +134,20 @@ posix::Command CompareCommand() {
 }  // namespace
 
 posix::Command AccountCommand() {
-  posix::Command account;
-  account.name = "account";
-  account.help = "privacy arithmetic: what rounds cost and what was spent";
+  posix::Command account = posix::CommandOf(
+      "account", "privacy arithmetic: what rounds cost and what was spent",
+      {QuestionCommand(
+           "epsilon", "what the rounds of a plan cost", AccountQuestion::kEpsilon, RunEpsilon,
+           "--sampling poisson --noise-multiplier 1 --rate 0.05 --rounds 100 --delta 1e-5"),
+       QuestionCommand("sigma", "the noise multiplier that a budget asks for",
+                       AccountQuestion::kNoise, RunSigma,
+                       "--sampling uniform --rate 0.05 --rounds 30 --epsilon 6 --delta 1e-5"),
+       QuestionCommand("rounds", "how many rounds a budget pays for, counted up to 10^9",
+                       AccountQuestion::kRounds, RunRounds,
+                       "--sampling poisson --noise-multiplier 1 --rate 0.05 --epsilon 6 --delta "
+                       "1e-5"),
+       CompareCommand(), AccountLedgerCommand()});
   account.renamed = {{"peers", "sotto peers account"}};
-  account.commands = {
-      QuestionCommand(
-          "epsilon", "what the rounds of a plan cost", AccountQuestion::kEpsilon, RunEpsilon,
-          "--sampling poisson --noise-multiplier 1 --rate 0.05 --rounds 100 --delta 1e-5"),
-      QuestionCommand("sigma", "the noise multiplier that a budget asks for",
-                      AccountQuestion::kNoise, RunSigma,
-                      "--sampling uniform --rate 0.05 --rounds 30 --epsilon 6 --delta 1e-5"),
-      QuestionCommand("rounds", "how many rounds a budget pays for, counted up to 10^9",
-                      AccountQuestion::kRounds, RunRounds,
-                      "--sampling poisson --noise-multiplier 1 --rate 0.05 --epsilon 6 --delta "
-                      "1e-5"),
-      CompareCommand(), AccountLedgerCommand()};
   return account;
 }
 

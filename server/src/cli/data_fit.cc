@@ -41,6 +41,8 @@ struct FitOptions {
   std::string json;
 };
 
+using Row = posix::Field<FitOptions>;
+
 // The data, and the model that prepares them; null without --model.
 struct Fitted {
   posix::SharedModel model;
@@ -238,18 +240,13 @@ void RunPca(const FitOptions& o) {
                      {"weights", path}});
 }
 
-using Fields = std::vector<posix::Field<FitOptions>>;
-
-constexpr auto Row = posix::RowOf<FitOptions>;
-
-Fields SourceFields() {
+std::vector<Row> SourceFields() {
   return {
-      Row("data", "the samples to fit to: all of a file, else those for training")
-          .Required()
-          .Asked(&FitOptions::data),
-      Row("model", "fit behind the steps of this model's preparation")
-          .ByDefault("raw samples")
-          .Asked(&FitOptions::model),
+      Row("data", &FitOptions::data,
+          "the samples to fit to: all of a file, else those for training")
+          .Required(),
+      Row("model", &FitOptions::model, "fit behind the steps of this model's preparation")
+          .ByDefault("raw samples"),
       JsonRow<FitOptions>(),
   };
 }
@@ -257,33 +254,30 @@ Fields SourceFields() {
 }  // namespace
 
 posix::Command DataStatsCommand() {
-  const Fields own = {
-      Row("per", "what a figure is for: all features, each channel, each feature")
-          .OneOfNames({"all", "channel", "feature"})
-          .Asked(&FitOptions::per),
-      Row("out", "write the numbers to files OUT-mean.bin and OUT-deviation.bin")
-          .Asked(&FitOptions::out),
-  };
   return posix::CommandFor<FitOptions>(
              "stats",
              "print mean and deviation of a data set, and a model file's lines that normalise")
       .Takes(SourceFields())
-      .Takes(own)
+      .Takes({
+          Row("per", &FitOptions::per,
+              "what a figure is for: all features, each channel, each feature")
+              .OneOfNames({"all", "channel", "feature"}),
+          Row("out", &FitOptions::out,
+              "write the numbers to files OUT-mean.bin and OUT-deviation.bin"),
+      })
       .Runs(RunStats);
 }
 
 posix::Command DataPcaCommand() {
-  const Fields own = {
-      Row("dimensions", "how many components; the layer's outputs")
-          .Required()
-          .Within({1, kMaxPcaInputs})
-          .Asked(&FitOptions::dimensions),
-      Row("out", "the file of weights, or a folder for pca.bin").Required().Asked(&FitOptions::out),
-  };
   return posix::CommandFor<FitOptions>(
              "pca", "write principal components as the frozen first layer of a model file")
       .Takes(SourceFields())
-      .Takes(own)
+      .Takes({
+          Row("dimensions", &FitOptions::dimensions, "how many components; the layer's outputs")
+              .Required()
+              .Within({1, kMaxPcaInputs}),
+          Row("out", &FitOptions::out, "the file of weights, or a folder for pca.bin").Required(),
+      })
       .Runs(RunPca);
 }
 

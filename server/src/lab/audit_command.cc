@@ -29,27 +29,22 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kEpsilonFooter[] =
-    "Runs the job's own encoder, sum, zero updates and release, with a device in it whose update "
-    "is\n"
-    "far beyond the bound, and measures how well the releases tell that it is there. The defaults\n"
-    "take some ten seconds and find a build with half the noise. Exit status: 0 consistent, 1\n"
-    "violated, 2 bad usage. See server/AUDIT.md.\n"
-    "Example: sotto-lab audit epsilon --seed 1";
+    R"(Runs the job's own encoder, sum, zero updates and release, with a device in it whose update is
+far beyond the bound, and measures how well the releases tell that it is there. The defaults
+take some ten seconds and find a build with half the noise. Exit status: 0 consistent, 1
+violated, 2 bad usage. See server/AUDIT.md.
+Example: sotto-lab audit epsilon --seed 1)";
 
 constexpr char kMembershipFooter[] =
-    "Simulates a training, with the options of `sotto simulate`, and attacks its models: after "
-    "each\n"
-    "round whose number divides by --evaluate-every, and after the last. See server/AUDIT.md.\n"
-    "Example: sotto-lab audit membership --data synthetic --rounds 3 --seed 1";
+    R"(Simulates a training, with the options of `sotto simulate`, and attacks its models: after each
+round whose number divides by --evaluate-every, and after the last. See server/AUDIT.md.
+Example: sotto-lab audit membership --data synthetic --rounds 3 --seed 1)";
 
 constexpr char kSensitivityFooter[] =
-    "Simulates a training, with the options of `sotto simulate`, and twins of it whose data differ "
-    "in\n"
-    "one sample, or one device, with the same noise. Exit status: 0 consistent, 1 a round moved "
-    "its\n"
-    "release by more than the plan's bound, or nothing was measured, 2 bad usage. See "
-    "server/AUDIT.md.\n"
-    "Example: sotto-lab audit sensitivity --data synthetic --rounds 3 --seed 1";
+    R"(Simulates a training, with the options of `sotto simulate`, and twins of it whose data differ in
+one sample, or one device, with the same noise. Exit status: 0 consistent, 1 a round moved its
+release by more than the plan's bound, or nothing was measured, 2 bad usage. See server/AUDIT.md.
+Example: sotto-lab audit sensitivity --data synthetic --rounds 3 --seed 1)";
 
 std::FILE* TextStream(const std::string& json) { return IsStandardOutput(json) ? stderr : stdout; }
 
@@ -223,18 +218,15 @@ posix::Command EpsilonCommand() {
 }  // namespace
 
 posix::Command AuditCommand() {
-  posix::Command audit;
-  audit.name = "audit";
-  audit.help = "measure a job's privacy: attacks, and lower bounds beside its claims";
-  audit.commands = {
-      EpsilonCommand(),
-      TrainingAuditCommand("membership",
-                           "guess from the loss which samples a training was made from",
-                           kMembershipFooter, MembershipFields(), RunMembership),
-      TrainingAuditCommand("sensitivity", "how far one sample, or one device, moves the models",
-                           kSensitivityFooter, SensitivityFields(), RunSensitivity),
-      PeersAuditCommand()};
-  return audit;
+  return posix::CommandOf(
+      "audit", "measure a job's privacy: attacks, and lower bounds beside its claims",
+      {EpsilonCommand(),
+       TrainingAuditCommand("membership",
+                            "guess from the loss which samples a training was made from",
+                            kMembershipFooter, MembershipFields(), RunMembership),
+       TrainingAuditCommand("sensitivity", "how far one sample, or one device, moves the models",
+                            kSensitivityFooter, SensitivityFields(), RunSensitivity),
+       PeersAuditCommand()});
 }
 
 }  // namespace sotto::server

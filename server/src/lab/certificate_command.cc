@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "certificate/certificate.h"
+#include "cli/rows.h"
 #include "lab/commands.h"
 #include "sotto/certificate.h"
 #include "sotto/posix/terminal.h"
@@ -92,13 +93,9 @@ void RunCertificate(const CertificateOptions& o) {
 }  // namespace
 
 posix::Command CertificateCommand() {
-  const std::vector<posix::Field<CertificateOptions>> fields = {
-      posix::RowOf<CertificateOptions>("json",
-                                       "write the bounds to this file; - is standard output")
-          .Asked(&CertificateOptions::json)};
   return posix::CommandFor<CertificateOptions>(
              "certificate", "prove how close the dither's noise is to the Gaussian")
-      .Takes(fields)
+      .Takes({JsonRow<CertificateOptions>("the bounds")})
       .Runs(RunCertificate);
 }
 

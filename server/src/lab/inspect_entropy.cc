@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "certificate/entropy.h"
+#include "cli/rows.h"
 #include "lab/commands.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/check.h"
@@ -32,6 +33,8 @@ struct EntropyOptions {
   uint64_t seed = 1;
   std::string json;
 };
+
+using Row = posix::Field<EntropyOptions>;
 
 // A uniform value in (0, 1); never 0 or 1.
 double Uniform(RandomStream& random) { return (random.NextU32() + 0.5) * 0x1p-32; }
@@ -112,36 +115,27 @@ void RunEntropy(const EntropyOptions& o) {
                      {"entropy_bits_per_coordinate", entropy}});
 }
 
-std::vector<posix::Field<EntropyOptions>> Fields() {
-  constexpr auto Row = posix::RowOf<EntropyOptions>;
-  return {
-      Row("distribution", "distribution of the update's coordinates")
-          .OneOfNames({"normal", "laplace"})
-          .Asked(&EntropyOptions::distribution),
-      Row("scale", "deviation of the coordinates over that of the noise")
-          .Within({1e-4, 100})
-          .Asked(&EntropyOptions::scale),
-      Row("coordinates", "coordinates of one update")
-          .Within({1, 10000000})
-          .Asked(&EntropyOptions::coordinates),
-      Row("coding", "how updates become bytes")
-          .OneOfNames({"range", "fixed"})
-          .Asked(&EntropyOptions::coding),
-      Row("padding", "bytes whose multiples the sizes are; 0: none")
-          .Within({0, kMaxPadding})
-          .Asked(&EntropyOptions::padding),
-      Row("seed", "seed of the first of 20 updates").Asked(&EntropyOptions::seed),
-      Row("json", "write the figures to this file; - is standard output")
-          .Asked(&EntropyOptions::json),
-  };
-}
-
 }  // namespace
 
 posix::Command InspectEntropyCommand() {
   return posix::CommandFor<EntropyOptions>(
              "entropy", "encode made-up updates and compare their size with the least possible")
-      .Takes(Fields())
+      .Takes({
+          Row("distribution", &EntropyOptions::distribution,
+              "distribution of the update's coordinates")
+              .OneOfNames({"normal", "laplace"}),
+          Row("scale", &EntropyOptions::scale,
+              "deviation of the coordinates over that of the noise")
+              .Within({1e-4, 100}),
+          Row("coordinates", &EntropyOptions::coordinates, "coordinates of one update")
+              .Within({1, 10000000}),
+          Row("coding", &EntropyOptions::coding, "how updates become bytes")
+              .OneOfNames({"range", "fixed"}),
+          Row("padding", &EntropyOptions::padding, "bytes whose multiples the sizes are; 0: none")
+              .Within({0, kMaxPadding}),
+          Row("seed", &EntropyOptions::seed, "seed of the first of 20 updates"),
+          JsonRow<EntropyOptions>(),
+      })
       .Runs(RunEntropy);
 }
 
