@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <stdexcept>
 
 #include <nlohmann/json.hpp>
 
@@ -355,6 +356,13 @@ std::string TwinsCsv(const TwinAudit& audit) {
     csv += fmt::format("{},{},{},{},{}\n", r.rounds, r.distance, r.one_round, r.bound, r.devices);
   }
   return csv;
+}
+
+void RequireSound(const std::vector<std::string>& violations) {
+  if (violations.empty()) return;
+  throw std::runtime_error(
+      fmt::format("the audit found {}, see above: this build does not keep what it claims",
+                  Counted(violations.size(), "violation")));
 }
 
 }  // namespace sotto::server

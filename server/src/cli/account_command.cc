@@ -10,6 +10,7 @@
 #include "cli/account_options.h"
 #include "cli/commands.h"
 #include "plans/calibration.h"
+#include "views/json_output.h"
 #include "views/output_file.h"
 
 namespace sotto::server {
@@ -26,7 +27,7 @@ void RunEpsilon(const AccountOptions& o) {
   Json json = Meaning(o);
   json["accountant"] = o.accountant.name();
   AddAnswer(answer, json);
-  Print(o, AnswerText(o, answer), json);
+  PrintResults(o.json, AnswerText(o, answer), json);
 }
 
 // Checks the accountant: only a sound accountant may decide how much noise is enough.
@@ -77,7 +78,7 @@ void RunSigma(const AccountOptions& o) {
   if (answer.accounted.epsilon < kCloseEnough * TargetOf(o)) {
     note = "  less noise may be enough: for a plan like this the search ends early\n";
   }
-  Print(o, text + AnswerText(o, answer) + note, json);
+  PrintResults(o.json, text + AnswerText(o, answer) + note, json);
 }
 
 void RunRounds(const AccountOptions& o) {
@@ -98,13 +99,13 @@ void RunRounds(const AccountOptions& o) {
   json["or_more"] = or_more;
   AddAnswer(answer, json);
   const char* rounds = or_more ? "or more rounds, as no more are counted; for so many:" : "rounds";
-  Print(o, fmt::format("{} {}\n", round.rounds, rounds) + AnswerText(o, answer), json);
+  PrintResults(o.json, fmt::format("{} {}\n", round.rounds, rounds) + AnswerText(o, answer), json);
 }
 
 void RunCompare(const AccountOptions& o) {
   Json comparison = StartComparison(o);
   const std::string text = AddAccountants(o, &comparison);
-  Print(o, text, comparison);
+  PrintResults(o.json, text, comparison);
 }
 
 // One of the commands that take a plan.

@@ -315,8 +315,8 @@ void RunLedger(const LedgerOptions& o) {
   RequireOutput(o.json, o.store);
   const std::unique_ptr<Store> store = OpenStore(o.store, StoreMode::kRead);
   const std::vector<JobLedger> jobs = ReadLedger(*store);
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(o, jobs));
-  WriteJson(o.json, ToJson(o, jobs), o.published ? Readers::kAll : Readers::kOwner);
+  PrintResults(o.json, Describe(o, jobs), ToJson(o, jobs),
+               o.published ? Readers::kAll : Readers::kOwner);
 }
 
 }  // namespace

@@ -87,8 +87,8 @@ void RunShow(const ShowOptions& o) {
   const Partition partition = MakePartition(o.partition, *data, devices, o.samples_per_device, key);
   const ShareSummary summary = Summarise(*data, partition);
   const DealtData dealt = {*data, partition, summary};
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}: {}\n{}\n\n{}", data->name(),
-             SampleText(*data), PartitionText(o, devices), ShareChart(dealt, o.first));
+  fmt::print(TextStream(o.json), "{}: {}\n{}\n\n{}", data->name(), SampleText(*data),
+             PartitionText(o, devices), ShareChart(dealt, o.first));
   WriteText(svg, ShareSvg(dealt, o.first,
                           fmt::format("{}: {}", data->name(), PartitionText(o, devices))));
   Json json = {{"data", data->name()},

@@ -84,9 +84,6 @@ std::string SamplesText(const Fitted& fitted) {
                      is_prepared ? fmt::format(", prepared by {}", fitted.model->name) : "");
 }
 
-// Nothing for people where the JSON goes to standard output.
-std::FILE* PeopleOf(const FitOptions& o) { return IsStandardOutput(o.json) ? stderr : stdout; }
-
 void WriteFloats(const std::string& path, const std::vector<float>& numbers) {
   OutputFile file({"--out", path});
   for (const float number : numbers) {
@@ -187,13 +184,13 @@ void RunStats(const FitOptions& o) {
   const Fitted fitted = Open(o);
   const std::vector<Moments> all = ComputeMoments(*fitted.data, fitted.model.get(), PerOf(o.per));
   const Normalisation step = NormalisationOf(all);
-  fmt::print(PeopleOf(o), "{}\n{}{}", SamplesText(fitted), MomentsTable(all, o.per),
+  fmt::print(TextStream(o.json), "{}\n{}{}", SamplesText(fitted), MomentsTable(all, o.per),
              StepText(step, o.out));
   if (step.constant > 0) {
-    fmt::print(PeopleOf(o), "note: {} never changes, and has the deviation 1 here\n",
+    fmt::print(TextStream(o.json), "note: {} never changes, and has the deviation 1 here\n",
                Counted(step.constant, "figure"));
   }
-  fmt::print(PeopleOf(o), "{}", kNote);
+  fmt::print(TextStream(o.json), "{}", kNote);
   WriteJson(o.json, {{"data", fitted.data->name()},
                      {"samples", fitted.data->size()},
                      {"per", o.per},
@@ -221,7 +218,7 @@ void RunPca(const FitOptions& o) {
   const PrincipalComponents fit =
       FitPrincipalComponents(*fitted.data, fitted.model.get(), o.dimensions);
   WriteFloats(path, fit.parameters);
-  fmt::print(PeopleOf(o),
+  fmt::print(TextStream(o.json),
              "{}\n{} of {}: {:.1f} % of the variance\n{}: weights, {} bytes\n\n"
              "keys of a model file in the same folder:\n\n"
              "frozen = 1\nfrozen-weights = \"{}\"\n\n"

@@ -141,8 +141,7 @@ Json DevicesToJson(const std::vector<DeviceRecord>& devices) {
 void RunList(const KeysOptions& o) {
   RequireOutput(o.json, o.store);
   const std::vector<DeviceRecord> devices = OpenStore(o.store)->ListDevices();
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", DescribeDevices(devices));
-  WriteJson(o.json, DevicesToJson(devices), Readers::kOwner);
+  PrintResults(o.json, DescribeDevices(devices), DevicesToJson(devices), Readers::kOwner);
 }
 
 void RunRevoke(const KeysOptions& o) {

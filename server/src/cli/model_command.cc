@@ -209,9 +209,8 @@ Json ToJson(const ModelInfo& model, uint32_t batch_size) {
 void RunShow(const ShowOptions& o) {
   RequireOutput(o.json);
   const posix::SharedModel model = posix::OpenModel(o.model);
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}",
-             o.cpp ? posix::CppText(*model) : Describe(*model, o));
-  WriteJson(o.json, ToJson(*model, o.batch_size));
+  PrintResults(o.json, o.cpp ? posix::CppText(*model) : Describe(*model, o),
+               ToJson(*model, o.batch_size));
 }
 
 void RunList() {

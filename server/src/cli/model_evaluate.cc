@@ -64,8 +64,7 @@ void RunEvaluate(const EvaluateOptions& o) {
   const Evaluation evaluation =
       Evaluate(model, {opened.parameters.data(), opened.parameters.size()}, *data, threads);
   const SampleInfo info = InfoOf(*data, model);
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(evaluation, info));
-  WriteJson(o.json, ToJson(evaluation, info, opened.metadata));
+  PrintResults(o.json, Describe(evaluation, info), ToJson(evaluation, info, opened.metadata));
 }
 
 }  // namespace

@@ -175,13 +175,13 @@ void Run(const Options& o) {
   const privacy::PeerStatement statement = privacy::StatePeers(t, PlannedNodes(o, t.job));
   const std::optional<Parts> parts = PartsOf(t, statement);
   const std::optional<Published> published = PublishedBeside(o, t, statement);
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}{}{}{}", DescribeJob(o, t),
-             parts ? DescribeParts(t, *parts) : "", DescribePeerPrivacy(statement, false),
-             published ? DescribePublished(*published) : "");
+  const std::string text = DescribeJob(o, t) + (parts ? DescribeParts(t, *parts) : "") +
+                           DescribePeerPrivacy(statement, false) +
+                           (published ? DescribePublished(*published) : "");
   Json json = PeerPrivacyToJson(statement, false);
   json["sensitivity_parts"] = parts ? PartsToJson(*parts) : Json(nullptr);
   json["published"] = published ? PublishedToJson(*published) : Json(nullptr);
-  WriteJson(o.json, json);
+  PrintResults(o.json, text, json);
 }
 
 std::vector<Row> FigureFields() {

@@ -159,8 +159,7 @@ void RunStatus(const StoreOptions& o) {
   }
   RequireOutput(o.json, o.store);
   const StoreState state = ReadStoreState(o.store);
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(o, state));
-  WriteJson(o.json, ToJson(o, state), Readers::kOwner);
+  PrintResults(o.json, Describe(o, state), ToJson(o, state), Readers::kOwner);
 }
 
 void RunBackup(const StoreOptions& o) {

@@ -7,7 +7,6 @@
 
 #include "audit/audit_output.h"
 #include "audit/audit_request.h"
-#include "base/counted.h"
 #include "base/gave_up.h"
 #include "cli/job_options.h"
 #include "lab/commands.h"
@@ -45,15 +44,6 @@ constexpr char kSensitivityFooter[] =
 one sample, or one device, with the same noise. Exit status: 0 consistent, 1 a round moved its
 release by more than the plan's bound, or nothing was measured, 2 bad usage. See server/AUDIT.md.
 Example: sotto-lab audit sensitivity --data synthetic --rounds 3 --seed 1)";
-
-std::FILE* TextStream(const std::string& json) { return IsStandardOutput(json) ? stderr : stdout; }
-
-void RequireSound(const std::vector<std::string>& violations) {
-  if (violations.empty()) return;
-  throw std::runtime_error(
-      fmt::format("the audit found {}, see above: this build does not keep what it claims",
-                  Counted(violations.size(), "violation")));
-}
 
 // What is audited of a job, and its name for people.
 struct View {
@@ -126,10 +116,9 @@ void RunEpsilon(const EpsilonAuditRequest& request) {
     jobs.push_back(MakeAuditedJob(request, sampling));
   }
   const EpsilonReport report = AuditSamplings(request, jobs);
-  fmt::print(TextStream(request.json), "{}", DescribeEpsilon(report));
   Json json = EpsilonToJson(report);
   json["job"] = SpecificationToJson(request, jobs.front());
-  WriteJson(request.json, json);
+  PrintResults(request.json, DescribeEpsilon(report), json);
   RequireSound(report.Violations());
 }
 
@@ -159,9 +148,8 @@ class TrainingAudit {
   }
 
   void Write(const std::string& text, Json json, const std::string& csv) const {
-    fmt::print(TextStream(request_.json), "{}", text);
     json["job"] = SpecificationToJson(request_, config_.job);
-    WriteJson(request_.json, json);
+    PrintResults(request_.json, text, json);
     if (!request_.rounds_csv.empty()) {
       OutputFile file(Csv());
       file.stream() << csv;

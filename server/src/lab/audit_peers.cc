@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
-#include <stdexcept>
 #include <thread>
 
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
+#include "audit/audit_output.h"
 #include "audit/peer_audit.h"
 #include "base/counted.h"
 #include "cli/rows.h"
@@ -127,12 +127,8 @@ void Run(const Request& request) {
     const auto percent = static_cast<size_t>(done * 100);
     if (posix::StandardErrorIsTerminal()) progress.Show(percent, fmt::format("{} %", percent));
   });
-  fmt::print(IsStandardOutput(request.json) ? stderr : stdout, "{}", Describe(options, audit));
-  WriteJson(request.json, ToJson(options, audit));
-  if (audit.violations.empty()) return;
-  throw std::runtime_error(
-      fmt::format("the audit found {}, see above: this build does not keep what it claims",
-                  Counted(audit.violations.size(), "violation")));
+  PrintResults(request.json, Describe(options, audit), ToJson(options, audit));
+  RequireSound(audit.violations);
 }
 
 std::vector<posix::Field<PeerAuditOptions>> AuditFields() {

@@ -83,8 +83,7 @@ struct CertificateOptions {
 void RunCertificate(const CertificateOptions& o) {
   RequireOutput(o.json);
   const CertificateRun run = Prove();
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(run));
-  WriteJson(o.json, ToJson(run));
+  PrintResults(o.json, Describe(run), ToJson(run));
   if (!run.holds()) {
     throw std::runtime_error("the constants of sotto/certificate.h promise more than is proved");
   }

@@ -94,8 +94,7 @@ void RunEntropy(const EntropyOptions& o) {
   const double bits = 8 * bytes / o.coordinates;
   const double entropy = IntegerEntropy(
       o.distribution == "normal" ? Distribution::kNormal : Distribution::kLaplace, o.scale);
-  fmt::print(
-      IsStandardOutput(o.json) ? stderr : stdout,
+  const std::string text = fmt::format(
       "{} updates of {} coordinates, {} with deviation {} times the noise's, coding {}\n"
       "  size           {:.1f} bytes, {:.5f} bits a coordinate, header and padding included\n"
       "  entropy        {:.1f} bytes, {:.5f} bits a coordinate, of the integers given the "
@@ -103,16 +102,17 @@ void RunEntropy(const EntropyOptions& o) {
       "  above it       {:.2f} %\n",
       kSeeds, o.coordinates, o.distribution, o.scale, o.coding, bytes, bits,
       entropy * o.coordinates / 8, entropy, 100 * (bits / entropy - 1));
-  WriteJson(o.json, {{"distribution", o.distribution},
-                     {"scale", o.scale},
-                     {"coordinates", o.coordinates},
-                     {"coding", o.coding},
-                     {"padding", o.padding},
-                     {"seed", o.seed},
-                     {"updates", kSeeds},
-                     {"bytes", bytes},
-                     {"bits_per_coordinate", bits},
-                     {"entropy_bits_per_coordinate", entropy}});
+  PrintResults(o.json, text,
+               {{"distribution", o.distribution},
+                {"scale", o.scale},
+                {"coordinates", o.coordinates},
+                {"coding", o.coding},
+                {"padding", o.padding},
+                {"seed", o.seed},
+                {"updates", kSeeds},
+                {"bytes", bytes},
+                {"bits_per_coordinate", bits},
+                {"entropy_bits_per_coordinate", entropy}});
 }
 
 }  // namespace

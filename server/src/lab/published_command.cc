@@ -174,7 +174,7 @@ void RunPublished(const PublishedOptions& o) {
   const std::string sound = o.describes_rounds() ? AddAccountants(o, &comparison) : "";
   const std::vector<privacy::PublishedFigure> figures = PublishedFigures(o);
   comparison["published"] = PublishedToJson(figures);
-  Print(o, sound + DescribePublished(o, figures), comparison);
+  PrintResults(o.json, sound + DescribePublished(o, figures), comparison);
 }
 
 }  // namespace

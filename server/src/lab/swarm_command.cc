@@ -199,8 +199,8 @@ void RunSwarmCommand(const SwarmRequest& o) {
   const std::optional<SwarmSamples> samples = SamplesOf(o, options.seed, devices.size(), *model);
   posix::CatchStopSignals();
   const SwarmSummary summary = RunSwarm(options, devices, *model, samples, ShowProgress);
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(summary, devices.size()));
-  WriteJson(o.json, ToJson(summary, devices.size()), Readers::kOwner);
+  PrintResults(o.json, Describe(summary, devices.size()), ToJson(summary, devices.size()),
+               Readers::kOwner);
   if (summary.counts.accepted == 0) {
     throw GaveUp("the server never accepted an update: " + WhyNone(summary));
   }
