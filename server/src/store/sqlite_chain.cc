@@ -95,14 +95,14 @@ constexpr Kind kKinds[] = {
     {"extension",
      2,
      {{"extensions",
-       "SELECT job, number, rounds, epsilon_budget, extended FROM extensions WHERE job = ? AND "
-       "number = ?"}},
+       "SELECT job, number, rounds, epsilon_budget, extended FROM extensions "
+       "WHERE job = ? AND number = ?"}},
      [](const int64_t* keys) { return fmt::format("extension {} of job {}", keys[1], keys[0]); }},
     {"attempt",
      3,
      {{"attempts",
-       "SELECT job, round, attempt, cohort, opened FROM attempts WHERE job = ? AND round = ? AND "
-       "attempt = ?"}},
+       "SELECT job, round, attempt, cohort, opened FROM attempts "
+       "WHERE job = ? AND round = ? AND attempt = ?"}},
      [](const int64_t* keys) {
        return fmt::format("attempt {} at round {} of job {}", keys[2] + 1, keys[1] + 1, keys[0]);
      }},
@@ -119,23 +119,23 @@ constexpr Kind kKinds[] = {
     {"model",
      2,
      {{"models",
-       "SELECT job, round, parameters, optimiser_state, next_clip_l2 FROM models WHERE job = ? AND "
-       "round = ?"}},
+       "SELECT job, round, parameters, optimiser_state, next_clip_l2 FROM models "
+       "WHERE job = ? AND round = ?"}},
      DescribeModel,
      // Of a first model: the list of the job's devices.
-     "SELECT count(*) FROM devices WHERE position NOT IN (SELECT device FROM revocations) AND "
-     "(SELECT second_key FROM chain ORDER BY sequence DESC LIMIT 1) < 0",
+     "SELECT count(*) FROM devices WHERE position NOT IN (SELECT device FROM revocations) "
+     "AND (SELECT second_key FROM chain ORDER BY sequence DESC LIMIT 1) < 0",
      "SELECT EXISTS (SELECT 1 FROM models WHERE job = ? AND round > ?)",
-     "SELECT count(*) FROM models JOIN chain ON kind = 'model' AND first_key = job AND second_key "
-     "= round AND third_key = 0"},
+     "SELECT count(*) FROM models JOIN chain ON kind = 'model' AND first_key = job "
+     "AND second_key = round AND third_key = 0"},
     {"evaluation",
      2,
      {{"evaluations",
-       "SELECT job, round, data, samples, loss, evaluated FROM evaluations WHERE job = ? AND round "
-       "= ?"},
+       "SELECT job, round, data, samples, loss, evaluated FROM evaluations "
+       "WHERE job = ? AND round = ?"},
       {"evaluated_classes",
-       "SELECT job, round, class, correct, total FROM evaluated_classes WHERE job = ? AND round = "
-       "? ORDER BY class"}},
+       "SELECT job, round, class, correct, total FROM evaluated_classes "
+       "WHERE job = ? AND round = ? ORDER BY class"}},
      [](const int64_t* keys) {
        return fmt::format("the evaluation of round {} of job {}", keys[1] + 1, keys[0]);
      }},
@@ -303,10 +303,10 @@ bool IsHash(const Statement& row, int column, const uint8_t (&hash)[kSha256Size]
 }  // namespace
 
 void Chain::RequireIntact(const RecordName& name) {
-  Statement row(
-      database_,
-      "SELECT c.sequence, c.hash, p.hash FROM chain c LEFT JOIN chain p ON p.sequence = c.sequence "
-      "- 1 WHERE c.kind = ? AND c.first_key = ? AND c.second_key = ? AND c.third_key = ?");
+  Statement row(database_,
+                "SELECT c.sequence, c.hash, p.hash FROM chain c LEFT JOIN chain p "
+                "ON p.sequence = c.sequence - 1 WHERE c.kind = ? AND c.first_key = ? AND "
+                "c.second_key = ? AND c.third_key = ?");
   row.BindText(name.kind);
   for (const int64_t key : name.keys) row.BindInteger(key);
   Link link;

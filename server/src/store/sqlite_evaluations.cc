@@ -31,9 +31,9 @@ void AddEvaluation(Database& database, const StoredEvaluation& stored) {
       .BindReal(stored.evaluation.loss)
       .BindInteger(stored.evaluated)
       .Run();
-  Statement row(
-      database,
-      "INSERT INTO evaluated_classes (job, round, class, correct, total) VALUES (?, ?, ?, ?, ?)");
+  Statement row(database,
+                "INSERT INTO evaluated_classes (job, round, class, correct, total) "
+                "VALUES (?, ?, ?, ?, ?)");
   int64_t label = 0;
   for (const ClassCount& each : stored.evaluation.classes) {
     row.BindInteger(stored.job)
@@ -47,9 +47,9 @@ void AddEvaluation(Database& database, const StoredEvaluation& stored) {
 
 std::vector<StoredEvaluation> ReadEvaluations(Database& database) {
   std::vector<StoredEvaluation> all;
-  Statement row(
-      database,
-      "SELECT job, round, data, samples, loss, evaluated FROM evaluations ORDER BY job, round");
+  Statement row(database,
+                "SELECT job, round, data, samples, loss, evaluated FROM evaluations "
+                "ORDER BY job, round");
   while (row.Step()) {
     StoredEvaluation stored;
     stored.job = row.Integer(0);

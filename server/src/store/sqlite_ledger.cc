@@ -51,10 +51,11 @@ constexpr char kSelectFacts[] =
     "SELECT job, round, mechanism, sampling, devices, facts.cohort, planned, rounds, dimension, "
     "clip_l2, clip_bit_scale, sigma, colluders, delta, private_noise_multiplier, "
     "participants_known, certificate_eta, certificate_tau, certificate_range, "
-    "json_extract(configuration, '$.devices'), reported, noise_multiplier, "
-    "accounted_noise_multiplier, attempts, charged_rounds, earlier_rounds, numeric_error, seeded "
-    "FROM facts JOIN releases USING (job, round) JOIN jobs ON job = jobs.number ORDER BY job, "
-    "round";
+    "json_extract(configuration, '$.devices'), reported, "
+    "noise_multiplier, accounted_noise_multiplier, "
+    "attempts, charged_rounds, earlier_rounds, numeric_error, seeded "
+    "FROM facts JOIN releases USING (job, round) JOIN jobs ON job = jobs.number "
+    "ORDER BY job, round";
 
 privacy::Plan ToPlan(Columns& columns) {
   privacy::Plan plan;
@@ -143,8 +144,8 @@ void AddFacts(Database& database, int64_t job, const ReleaseRecord& record, bool
       "dimension, clip_l2, clip_bit_scale, sigma, colluders, delta, private_noise_multiplier, "
       "participants_known, certificate_eta, certificate_tau, certificate_range, noise_multiplier, "
       "accounted_noise_multiplier, attempts, charged_rounds, earlier_rounds, numeric_error, "
-      "seeded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-      "?)");
+      "seeded) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   insert.BindInteger(job)
       .BindInteger(record.round)
       .BindText(record.codec->name)
@@ -175,10 +176,11 @@ void AddFacts(Database& database, int64_t job, const ReleaseRecord& record, bool
 }
 
 void AddClaims(Database& database, int64_t job, const ReleaseRecord& record) {
-  Statement insert(database,
-                   "INSERT INTO claims (job, round, position, adversary, view, unit, adjacency, "
-                   "sensitivity, colluders, trust_mode, epsilon, delta, accountant, assumptions) "
-                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement insert(
+      database,
+      "INSERT INTO claims (job, round, position, adversary, view, unit, adjacency, sensitivity, "
+      "colluders, trust_mode, epsilon, delta, accountant, assumptions) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   int64_t position = 0;
   for (const privacy::Claim& claim : ClaimsToKeep(record)) {
     insert.BindInteger(job)

@@ -119,9 +119,9 @@ ChainHead VerifyRecords(Database& database) {
 void KeepJournal(Database& database) {
   if (database.Text("PRAGMA journal_mode") == "wal") {
     Refuse(database,
-           "another program gave it a write-ahead log, and without its file NAME-wal it would miss "
-           "the last commits; put that file beside it and run `sqlite3 NAME 'PRAGMA journal_mode = "
-           "DELETE'`");
+           "another program gave it a write-ahead log, and without its file NAME-wal it "
+           "would miss the last commits; put that file beside it and run `sqlite3 NAME "
+           "'PRAGMA journal_mode = DELETE'`");
   }
   if (!database.is_read_only()) database.CommitToFile();
 }

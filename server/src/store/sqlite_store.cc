@@ -148,9 +148,9 @@ int64_t SqliteStore::NumberOf(const std::string& id) {
 Key SqliteStore::SecretOf(Chain& chain, int64_t device) {
   Key secret;
   chain.RequireIntact({"device", {device}});
-  Statement rotation(
-      database_,
-      "SELECT number, secret FROM rotations WHERE device = ? ORDER BY number DESC LIMIT 1");
+  Statement rotation(database_,
+                     "SELECT number, secret FROM rotations WHERE device = ? "
+                     "ORDER BY number DESC LIMIT 1");
   if (rotation.BindInteger(device).Step()) {
     chain.RequireIntact({"rotation", {device, rotation.Integer(0)}});
     std::copy_n(rotation.Blob(1).data(), kKeySize, secret.bytes);
@@ -194,9 +194,9 @@ Device SqliteStore::FindDevice(const std::string& id) {
 std::vector<DeviceRecord> SqliteStore::ListDevices() {
   std::vector<DeviceRecord> devices;
   Statement row(database_,
-                "SELECT position, id, created, revoked, seeded, (SELECT max(rotated) FROM "
-                "rotations WHERE device = position) FROM devices LEFT JOIN revocations ON device = "
-                "position ORDER BY position");
+                "SELECT position, id, created, revoked, seeded, "
+                "(SELECT max(rotated) FROM rotations WHERE device = position) FROM devices "
+                "LEFT JOIN revocations ON device = position ORDER BY position");
   while (row.Step()) {
     DeviceRecord device;
     device.number = row.Integer(0);
@@ -245,8 +245,9 @@ std::vector<DeviceChange> SqliteStore::TakeChanges() {
   if (last == seen_) return changes;
   Chain chain(database_);
   Statement row(database_,
-                "SELECT kind, position, id FROM chain JOIN devices ON position = first_key WHERE "
-                "sequence > ? AND kind IN ('device', 'revocation', 'rotation') ORDER BY sequence");
+                "SELECT kind, position, id FROM chain JOIN devices ON position = first_key "
+                "WHERE sequence > ? AND kind IN ('device', 'revocation', 'rotation') "
+                "ORDER BY sequence");
   row.BindInteger(seen_);
   while (row.Step()) {
     const std::string kind = row.Text(0);
@@ -290,9 +291,9 @@ std::vector<int64_t> SqliteStore::DevicesOf(int64_t job, int64_t most_start) {
 std::vector<FleetEntry> SqliteStore::FleetsOf(int64_t job) {
   std::vector<FleetEntry> fleets;
   Statement row(database_,
-                "SELECT round, attempt, devices, (SELECT count(*) FROM attempts AS a WHERE a.job = "
-                "f.job AND (a.round, a.attempt) < (f.round, f.attempt)) FROM fleets AS f WHERE job "
-                "= ? ORDER BY number");
+                "SELECT round, attempt, devices, (SELECT count(*) FROM attempts AS a WHERE "
+                "a.job = f.job AND (a.round, a.attempt) < (f.round, f.attempt)) "
+                "FROM fleets AS f WHERE job = ? ORDER BY number");
   row.BindInteger(job);
   while (row.Step()) {
     fleets.push_back({row.Integer(0), row.Integer(1), row.Integer(2), row.Integer(3)});
@@ -315,12 +316,16 @@ std::vector<JobExtension> SqliteStore::ExtensionsOf(int64_t job) {
 // Reads all jobs. The number of a job's releases is its next round.
 std::vector<JobEntry> SqliteStore::ReadJobs() {
   std::vector<JobEntry> jobs;
-  Statement row(database_,
-                "WITH j AS (SELECT *, (SELECT count(*) FROM releases WHERE job = number) AS "
-                "released FROM jobs) SELECT number, job_id, model, configuration, begun, released, "
-                "(SELECT count(*) FROM attempts WHERE job = number), (SELECT coalesce(max(attempt) "
-                "+ 1, 0) FROM attempts WHERE job = number AND round = released), (SELECT count(*) "
-                "FROM facts WHERE job = number AND seeded) FROM j ORDER BY number");
+  Statement row(
+      database_,
+      "WITH j AS (SELECT *, (SELECT count(*) FROM releases WHERE job = number) AS released "
+      "FROM jobs) "
+      "SELECT number, job_id, model, configuration, begun, released, "
+      "(SELECT count(*) FROM attempts WHERE job = number), "
+      "(SELECT coalesce(max(attempt) + 1, 0) FROM attempts WHERE job = number AND round = "
+      "released), "
+      "(SELECT count(*) FROM facts WHERE job = number AND seeded) "
+      "FROM j ORDER BY number");
   while (row.Step()) {
     JobEntry job;
     job.number = row.Integer(0);
@@ -365,9 +370,9 @@ std::vector<int64_t> SqliteStore::ListModels(int64_t job) {
 StoredModel SqliteStore::ReadModel(int64_t job, int64_t round) {
   const RecordName name = {"model", {job, round}};
   const Transaction moment(database_, Transaction::Kind::kRead);
-  Statement row(
-      database_,
-      "SELECT parameters, optimiser_state, next_clip_l2 FROM models WHERE job = ? AND round = ?");
+  Statement row(database_,
+                "SELECT parameters, optimiser_state, next_clip_l2 FROM models "
+                "WHERE job = ? AND round = ?");
   if (!row.BindInteger(job).BindInteger(round).Step()) {
     Refuse(DescribeRecord(name) + " is not in it: it was deleted, or never written");
   }
@@ -466,15 +471,15 @@ void SqliteStore::KeepFleet(const AttemptRecord& record) {
   AddDevicesOfJob(job_, record.joined);
   Statement last(database_,
                  "SELECT coalesce((SELECT devices FROM fleets WHERE job = number_of ORDER BY "
-                 "number DESC LIMIT 1), json_extract(configuration, '$.devices')), (SELECT "
-                 "count(*) + 1 FROM fleets WHERE job = number_of) FROM (SELECT number AS "
-                 "number_of, configuration FROM jobs WHERE number = ?)");
+                 "number DESC LIMIT 1), json_extract(configuration, '$.devices')), "
+                 "(SELECT count(*) + 1 FROM fleets WHERE job = number_of) "
+                 "FROM (SELECT number AS number_of, configuration FROM jobs WHERE number = ?)");
   last.BindInteger(job_).Step();
   if (last.Integer(0) == int64_t{record.devices}) return;
   const int64_t number = last.Integer(1);
-  Statement insert(
-      database_,
-      "INSERT INTO fleets (job, number, round, attempt, devices) VALUES (?, ?, ?, ?, ?)");
+  Statement insert(database_,
+                   "INSERT INTO fleets (job, number, round, attempt, devices) "
+                   "VALUES (?, ?, ?, ?, ?)");
   insert.BindInteger(job_)
       .BindInteger(number)
       .BindInteger(record.round)
@@ -578,9 +583,9 @@ bool SqliteStore::IsSeeded() {
 }
 
 void SqliteStore::AddRelease(const ReleaseRecord& record) {
-  Statement insert(
-      database_,
-      "INSERT INTO releases (job, round, attempt, reported, released) VALUES (?, ?, ?, ?, ?)");
+  Statement insert(database_,
+                   "INSERT INTO releases (job, round, attempt, reported, released) "
+                   "VALUES (?, ?, ?, ?, ?)");
   insert.BindInteger(job_)
       .BindInteger(record.round)
       .BindInteger(record.attempt)
