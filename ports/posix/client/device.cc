@@ -102,8 +102,8 @@ void Device::RequireLedger() {
   if (status == Status::kStoreFailed) records_.ThrowError();
   throw FileError(
       LedgerPath(options_) +
-      ": this is not the ledger of this device's updates, or it is damaged; name another "
-      "file with --ledger. What was sent stays sent: a new ledger counts from 0");
+      ": this is not the ledger of this device's updates, or it is damaged; name another file with "
+      "--ledger. What was sent stays sent: a new ledger counts from 0");
 }
 
 std::optional<PrivateSpending> Device::private_spending() {

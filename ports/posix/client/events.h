@@ -84,12 +84,10 @@ inline constexpr EventKind kNeighbour = {
     "node {node} at {address} does not answer: {reason} ({code})", true};
 inline constexpr EventKind kServing = {"serving", LogLevel::kInfo,
                                        "has taken its last step; serves its last publication until "
-                                       "version {version} is replaced, {seconds} "
-                                       "at most"};
+                                       "version {version} is replaced, {seconds} at most"};
 inline constexpr EventKind kStepsDone = {"steps-done", LogLevel::kInfo,
                                          "all {steps} steps are taken; publications: {releases}, "
-                                         "of which {accepted} were accepted since "
-                                         "the start"};
+                                         "of which {accepted} were accepted since the start"};
 
 inline constexpr const EventKind* kAll[] = {&kPrivacy,   &kListening,   &kJoined,
                                             &kPublished, &kNotAccepted, &kFellBack,

@@ -11,117 +11,94 @@
 namespace sotto::posix {
 namespace {
 
-using Rows = std::vector<Field<ClientOptions>>;
+using Row = Field<ClientOptions>;
 
-constexpr auto Row = RowOf<ClientOptions>;
 constexpr double kMostDevices = 1e6;
 constexpr double kMostSeconds = 1e9;
 
-Rows DeviceRows() {
+std::vector<Row> DeviceRows() {
   return {
-      Row("server", "HOST:PORT of the server").Asked(&ClientOptions::server),
-      Row("key", "this device's key file, from `sotto keys new`")
-          .Required()
-          .Asked(&ClientOptions::key),
-      Row("data",
+      Row("server", &ClientOptions::server, "HOST:PORT of the server"),
+      Row("key", &ClientOptions::key, "this device's key file, from `sotto keys new`").Required(),
+      Row("data", &ClientOptions::data,
           "the samples, FILE[:KEY=VALUE,...], as it is or gzip: CSV, NPZ, LIBSVM, IDX and more, "
           "see server/DATA.md")
-          .Required()
-          .Asked(&ClientOptions::data),
-      Row("labels", "IDX file of the labels, if --data is one of images")
-          .Asked(&ClientOptions::labels),
-      Row("model", "model by name, or a file: FILE.toml").Asked(&ClientOptions::model),
-      Row("mark", "file that remembers the last round trained for")
-          .ByDefault("KEY.mark")
-          .Asked(&ClientOptions::mark),
-      Row("hold",
+          .Required(),
+      Row("labels", &ClientOptions::labels, "IDX file of the labels, if --data is one of images"),
+      Row("model", &ClientOptions::model, "model by name, or a file: FILE.toml"),
+      Row("mark", &ClientOptions::mark, "file that remembers the last round trained for")
+          .ByDefault("KEY.mark"),
+      Row("hold", &ClientOptions::hold_s,
           "seconds for which the server may hold its answer until there is work; 0: poll as often "
           "as the server says")
-          .Within({0, 50})
-          .Asked(&ClientOptions::hold_s),
-      Row("give-up", "seconds without a server before giving up; 0: never")
-          .Within({0, kMostSeconds})
-          .Asked(&ClientOptions::give_up_s),
+          .Within({0, 50}),
+      Row("give-up", &ClientOptions::give_up_s,
+          "seconds without a server before giving up; 0: never")
+          .Within({0, kMostSeconds}),
   };
 }
 
-Rows ShareRows() {
+std::vector<Row> ShareRows() {
   return {
-      Row("samples", "FIRST:COUNT, this device's share")
-          .ByDefault("all")
-          .Asked(&ClientOptions::samples),
-      Row("device", "this device's number, from 0: it holds what `sotto simulate` gives device N")
+      Row("samples", &ClientOptions::samples, "FIRST:COUNT, this device's share").ByDefault("all"),
+      Row("device", &ClientOptions::device,
+          "this device's number, from 0: it holds what `sotto simulate` gives device N")
           .Within({0, kMostDevices - 1})
-          .Excludes("samples")
-          .Asked(&ClientOptions::device),
-      Row("devices", "devices in the fleet, for --device")
+          .Excludes("samples"),
+      Row("devices", &ClientOptions::devices, "devices in the fleet, for --device")
           .Within({1, kMostDevices})
-          .Needs("device")
-          .Asked(&ClientOptions::devices),
-      Row("samples-per-device", "samples on each device, as in the simulator, for --device")
+          .Needs("device"),
+      Row("samples-per-device", &ClientOptions::samples_per_device,
+          "samples on each device, as in the simulator, for --device")
           .Within({1, 1e6})
-          .Needs("device")
-          .Asked(&ClientOptions::samples_per_device),
-      Row("partition", "how samples are dealt out, for --device: " + PartitionNames())
-          .Needs("device")
-          .Asked(&ClientOptions::partition),
-      Row("partition-seed",
+          .Needs("device"),
+      Row("partition", &ClientOptions::partition,
+          "how samples are dealt out, for --device: " + PartitionNames())
+          .Needs("device"),
+      Row("partition-seed", &ClientOptions::partition_seed,
           "the simulator's --seed or --partition-seed, for --device; it is no secret")
-          .Needs("device")
-          .Asked(&ClientOptions::partition_seed),
-      Row("held-out",
+          .Needs("device"),
+      Row("held-out", &ClientOptions::held_out,
           "share of these samples, the last ones of each class, that the device never trains on "
           "and evaluates on if a job asks for it; keep it the same in every job")
-          .Within({0, 0.9})
-          .Asked(&ClientOptions::held_out),
+          .Within({0, 0.9}),
   };
 }
 
-Rows PrivacyRows() {
+std::vector<Row> PrivacyRows() {
   return {
-      Row("allow-no-privacy", "also take jobs without Gaussian dither")
-          .Asked(&ClientOptions::allow_no_privacy),
-      Row("min-private-noise",
+      Row("allow-no-privacy", &ClientOptions::allow_no_privacy,
+          "also take jobs without Gaussian dither"),
+      Row("min-private-noise", &ClientOptions::min_private_noise,
           "refuse a job that asks for less noise of this device's own, against the server; in "
           "twice the clipping bound, 0: the server is trusted")
-          .Within({0, 1e9})
-          .Asked(&ClientOptions::min_private_noise),
-      Row("max-private-updates",
+          .Within({0, 1e9}),
+      Row("max-private-updates", &ClientOptions::max_private_updates,
           "refuse a job once this device has sent so many updates with noise of its own, in all "
           "jobs, over restarts; needs --min-private-noise, 0: no limit")
-          .Within({0, 1e9})
-          .Asked(&ClientOptions::max_private_updates),
-      Row("ledger",
-          "file that counts these updates, or a node's publications; never restore an older copy")
-          .ByDefault("KEY.updates, with --peer KEY.peer")
-          .Asked(&ClientOptions::ledger),
+          .Within({0, 1e9}),
+      Row("ledger", &ClientOptions::ledger,
+          "file that counts these updates, or a node's publications; never restore an older "
+          "copy")
+          .ByDefault("KEY.updates, with --peer KEY.peer"),
   };
 }
 
-Rows OutputRows() {
+std::vector<Row> OutputRows() {
   return {
-      Row("log", "how events are written to standard error: lines for people, json")
-          .OneOfNames(LogFormatNames())
-          .Asked(&ClientOptions::log),
-      Row("log-level", "the least important events to write")
-          .OneOfNames(LogLevelNames())
-          .Asked(&ClientOptions::log_level),
-      Row("verbose", "the same as --log-level debug")
+      Row("log", &ClientOptions::log,
+          "how events are written to standard error: lines for people, json")
+          .OneOfNames(LogFormatNames()),
+      Row("log-level", &ClientOptions::log_level, "the least important events to write")
+          .OneOfNames(LogLevelNames()),
+      Row("verbose", &ClientOptions::verbose, "the same as --log-level debug")
           .Letter("v")
-          .Excludes("log-level")
-          .Asked(&ClientOptions::verbose),
-      Row("json", "write the results to this file at the end, for its owner alone")
-          .Asked(&ClientOptions::json),
-      Row("model-out",
-          "write the newest global model that was downloaded to this file at the end, float32 LE")
-          .Asked(&ClientOptions::model_out),
-  };
-}
-
-Rows TestRows() {
-  return {
-      Row("seed", "for tests: repeatable, NOT PRIVATE").Asked(&ClientOptions::seed),
-      Row("insecure-seed", "confirms --seed").Asked(&ClientOptions::insecure_seed),
+          .Excludes("log-level"),
+      Row("json", &ClientOptions::json,
+          "write the results to this file at the end, for its owner alone"),
+      Row("model-out", &ClientOptions::model_out,
+          "write the newest global model that was downloaded to this file at the end, float32 "
+          "LE"),
   };
 }
 
@@ -180,10 +157,12 @@ Command ClientCommand(std::function<void(const ClientOptions&)> run) {
       .Takes(ShareRows())
       .Takes(PrivacyRows())
       .Takes(OutputRows())
-      .Takes(TestRows())
-      .Takes(PeerRows())
-      .Takes(PeerJobOptionFields(), AllRows(),
-             [](ClientOptions& o) -> PeerJobOptions& { return o.peer.job; })
+      .Takes({
+          Row("seed", &ClientOptions::seed, "for tests: repeatable, NOT PRIVATE"),
+          Row("insecure-seed", &ClientOptions::insecure_seed, "confirms --seed"),
+      })
+      .TakesFor(&ClientOptions::peer, PeerRows())
+      .TakesFor(At(&ClientOptions::peer, &PeerClientOptions::job), PeerJobOptionFields())
       .Footer(kExitStatuses)
       .KeepsSettingsFile(&ClientOptions::config)
       .Runs(std::move(run));
@@ -196,8 +175,7 @@ void CheckOptions(const ClientOptions& options) {
   if (options.max_private_updates > 0 && options.min_private_noise == 0) {
     throw std::invalid_argument(
         "--max-private-updates needs --min-private-noise: a server that is not trusted could ask "
-        "for "
-        "updates without noise, which are not counted");
+        "for updates without noise, which are not counted");
   }
   (void)ParseServerAddress(options.server);
   CheckPeerOptions(options);

@@ -10,7 +10,6 @@
 namespace sotto::posix {
 namespace {
 
-constexpr char kGroup[] = "Without a server";
 constexpr double kUnit = 1099511627776.0;  // 2^40
 constexpr double kMostRho = 16777216.0;    // in units of 2^-40 it fits
 
@@ -31,39 +30,37 @@ bool HasAnyPort(const std::string& listen) {
 
 }  // namespace
 
-std::vector<Field<ClientOptions>> PeerRows() {
-  const auto row = [](const char* name, const std::string& help) {
-    return RowOf<ClientOptions>(name, help).In(kGroup).Needs("peer");
-  };
-  return {
-      RowOf<ClientOptions>(
-          "peer",
-          "be a node without a server: train with neighbours; --server is then the directory")
-          .In(kGroup)
-          .Asked([](auto& o) -> auto& { return o.peer.is_on; }),
-      row("share", "when the node publishes: " + SharePolicyNames()).Asked([](auto& o) -> auto& {
-        return o.peer.share;
-      }),
-      row("listen", "HOST:PORT where neighbours get this node's last publication").Asked([
-      ](auto& o) -> auto& { return o.peer.listen; }),
-      row("address", "HOST:PORT that neighbours are told").ByDefault("that of --listen").Asked([
-      ](auto& o) -> auto& { return o.peer.address; }),
-      row("public-data", "samples that everybody may know, for deep-q-public; as --data").Asked([
-      ](auto& o) -> auto& { return o.peer.public_data; }),
-      row("most-rho",
+std::vector<Field<PeerClientOptions>> PeerRows() {
+  using Row = Field<PeerClientOptions>;
+  const std::vector<Row> rows = {
+      Row("peer", &PeerClientOptions::is_on,
+          "be a node without a server: train with neighbours; --server is then the directory"),
+      Row("share", &PeerClientOptions::share, "when the node publishes: " + SharePolicyNames())
+          .Needs("peer"),
+      Row("listen", &PeerClientOptions::listen,
+          "HOST:PORT where neighbours get this node's last publication")
+          .Needs("peer"),
+      Row("address", &PeerClientOptions::address, "HOST:PORT that neighbours are told")
+          .Needs("peer")
+          .ByDefault("that of --listen"),
+      Row("public-data", &PeerClientOptions::public_data,
+          "samples that everybody may know, for deep-q-public; as --data")
+          .Needs("peer"),
+      Row("most-rho", &PeerClientOptions::most_rho,
           "the most that publications on this ledger may cost in all jobs together, zCDP; 0: the "
           "job's own limits")
-          .Within({0, kMostRho})
-          .Asked([](auto& o) -> auto& { return o.peer.most_rho; }),
-      row("serve-after",
+          .Needs("peer")
+          .Within({0, kMostRho}),
+      Row("serve-after", &PeerClientOptions::serve_s,
           "seconds for which a node that listens serves its last publication after its last step, "
           "if there is no relay")
-          .Within({0, 1e6})
-          .Asked([](auto& o) -> auto& { return o.peer.serve_s; }),
-      row("head-out",
+          .Needs("peer")
+          .Within({0, 1e6}),
+      Row("head-out", &PeerClientOptions::head_out,
           "write the newest published model that the node has to this file at the end, float32 LE")
-          .Asked([](auto& o) -> auto& { return o.peer.head_out; }),
+          .Needs("peer"),
   };
+  return Under("Without a server", rows);
 }
 
 void CheckPeerOptions(const ClientOptions& options) {

@@ -26,7 +26,7 @@ struct PeerClientOptions {
 };
 
 // The rows of the group "Without a server", but for the nodes' job.
-std::vector<Field<ClientOptions>> PeerRows();
+std::vector<Field<PeerClientOptions>> PeerRows();
 
 // Throws std::invalid_argument if options contradict each other or a text has the wrong form.
 void CheckPeerOptions(const ClientOptions& options);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <stdexcept>
 
 #include <nlohmann/json.hpp>
 
@@ -256,8 +257,7 @@ std::string DescribeMembership(const MembershipAudit& audit) {
       last.loss_of_others);
   if (last.claim) {
     text += fmt::format(
-        "  epsilon     {} at delta {} is the claim, for a whole device under {} "
-        "adjacency\n",
+        "  epsilon     {} at delta {} is the claim, for a whole device under {} adjacency\n",
         privacy::EpsilonText(last.claim->epsilon, kDecimals), privacy::DeltaText(last.claim->delta),
         privacy::Name(last.claim->adjacency));
   }
@@ -356,6 +356,13 @@ std::string TwinsCsv(const TwinAudit& audit) {
     csv += fmt::format("{},{},{},{},{}\n", r.rounds, r.distance, r.one_round, r.bound, r.devices);
   }
   return csv;
+}
+
+void RequireSound(const std::vector<std::string>& violations) {
+  if (violations.empty()) return;
+  throw std::runtime_error(
+      fmt::format("the audit found {}, see above: this build does not keep what it claims",
+                  Counted(violations.size(), "violation")));
 }
 
 }  // namespace sotto::server

@@ -42,4 +42,7 @@ std::string DescribeTwins(const TwinAudit& audit, TwinUnit unit);
 nlohmann::ordered_json TwinsToJson(const TwinAudit& audit, TwinUnit unit);
 std::string TwinsCsv(const TwinAudit& audit);
 
+// Throws std::runtime_error if an audit found violations.
+void RequireSound(const std::vector<std::string>& violations);
+
 }  // namespace sotto::server

@@ -34,12 +34,36 @@ std::vector<std::string> SamplingNames() {
   return names;
 }
 
-template <class Request>
-Field<Request> Seed() {
-  return RowOf<Request>("seed", "repeat the audit bit for bit")
-      .In(Group::kRun)
-      .ByDefault("random")
-      .Asked([](auto& request) -> auto& { return request.seed; });
+using EpsilonRow = Field<EpsilonAuditRequest>;
+
+std::vector<EpsilonRow> CanariesAndFleet() {
+  return {
+      EpsilonRow("repeats", &EpsilonAuditRequest::repeats,
+                 "jobs that are run with the canary, and as many without; more come closer to the "
+                 "true epsilon")
+          .Within({1000, 1e9}),
+      EpsilonRow("error", &EpsilonAuditRequest::error,
+                 "chance that a sound build is called one that is not, in all of the audit")
+          .Within({1e-9, 0.1}),
+      EpsilonRow(
+          "sampling", &EpsilonAuditRequest::samplings,
+          "uniform: B of N devices, replace-one adjacency; poisson: each with chance B/N, "
+          "add/remove adjacency; full: all N in every round, replace-one; all: one after the "
+          "other")
+          .OneOfNames(SamplingNames()),
+      EpsilonRow("devices", &EpsilonAuditRequest::devices,
+                 "devices in the fleet, N: the canary, and others that never report")
+          .Within({1, 10000}),
+  };
+}
+
+std::vector<EpsilonRow> SeedAndResults() {
+  return {
+      EpsilonRow("seed", &EpsilonAuditRequest::seed, "repeat the audit bit for bit")
+          .ByDefault("random"),
+      EpsilonRow("json", &EpsilonAuditRequest::json,
+                 "write the results to this file; - is standard output"),
+  };
 }
 
 }  // namespace
@@ -64,33 +88,8 @@ EpsilonAuditRequest::EpsilonAuditRequest() {
 }
 
 const std::vector<Field<EpsilonAuditRequest>>& EpsilonAuditFields() {
-  constexpr auto Row = RowOf<EpsilonAuditRequest>;
-  static const std::vector<Field<EpsilonAuditRequest>> kFields = {
-      Row("repeats",
-          "jobs that are run with the canary, and as many without; more come closer to the true "
-          "epsilon")
-          .In(Group::kAudit)
-          .Within({1000, 1e9})
-          .Asked([](auto& request) -> auto& { return request.repeats; }),
-      Row("error", "chance that a sound build is called one that is not, in all of the audit")
-          .In(Group::kAudit)
-          .Within({1e-9, 0.1})
-          .Asked([](auto& request) -> auto& { return request.error; }),
-      Row("sampling",
-          "uniform: B of N devices, replace-one adjacency; poisson: each with chance B/N, "
-          "add/remove adjacency; full: all N in every round, replace-one; all: one after the other")
-          .In(Group::kAudit)
-          .OneOfNames(SamplingNames())
-          .Asked([](auto& request) -> auto& { return request.samplings; }),
-      Row("devices", "devices in the fleet, N: the canary, and others that never report")
-          .In(Group::kAudit)
-          .Within({1, 10000})
-          .Asked([](auto& request) -> auto& { return request.devices; }),
-      Seed<EpsilonAuditRequest>(),
-      RowOf<EpsilonAuditRequest>("json", "write the results to this file; - is standard output")
-          .In(Group::kRun)
-          .Asked([](auto& request) -> auto& { return request.json; }),
-  };
+  static const std::vector<EpsilonRow> kFields =
+      Joined({Under(Group::kAudit, CanariesAndFleet()), Under(Group::kRun, SeedAndResults())});
   return kFields;
 }
 
@@ -125,8 +124,7 @@ JobConfig MakeAuditedJob(const EpsilonAuditRequest& request, const AuditedSampli
   if (!ResolveCodec(job).accounted) {
     throw std::invalid_argument(
         fmt::format("--mechanism {} states no epsilon, so there is nothing to audit; take gau-lrq "
-                    "with a finite "
-                    "--epsilon, float32 or qg",
+                    "with a finite --epsilon, float32 or qg",
                     ResolveCodec(job).name));
   }
   return MakeJob(job, request.devices);
@@ -141,14 +139,13 @@ JobConfig MakeUpdateJob(const EpsilonAuditRequest& request) {
 }
 
 const std::vector<Field<MembershipRequest>>& MembershipFields() {
-  static const std::vector<Field<MembershipRequest>> kFields = {
-      RowOf<MembershipRequest>(
-          "audit-samples",
+  using Row = Field<MembershipRequest>;
+  static const std::vector<Row> kFields = {
+      Row("audit-samples", &MembershipRequest::samples,
           "samples of devices, and as many of the test set, that the attack must tell apart; fewer "
           "if there are not so many")
           .In(Group::kAudit)
-          .Within({2, 1e9})
-          .Asked([](auto& request) -> auto& { return request.samples; }),
+          .Within({2, 1e9}),
   };
   return kFields;
 }
@@ -160,16 +157,16 @@ SensitivityRequest::SensitivityRequest() {
 }
 
 const std::vector<Field<SensitivityRequest>>& SensitivityFields() {
-  constexpr auto Row = RowOf<SensitivityRequest>;
-  static const std::vector<Field<SensitivityRequest>> kFields = {
-      Row("unit", "what of a device the twin has otherwise: one of its training samples, or all")
+  using Row = Field<SensitivityRequest>;
+  static const std::vector<Row> kFields = {
+      Row("unit", At(&SensitivityRequest::twins, &TwinOptions::unit),
+          "what of a device the twin has otherwise: one of its training samples, or all")
           .In(Group::kAudit)
-          .OneOf(TwinUnit::kSample, TwinUnit::kDevice)
-          .Asked([](auto& request) -> auto& { return request.twins.unit; }),
-      Row("pairs", "twins, each with another device changed; the largest distance counts")
+          .OneOf(TwinUnit::kSample, TwinUnit::kDevice),
+      Row("pairs", At(&SensitivityRequest::twins, &TwinOptions::pairs),
+          "twins, each with another device changed; the largest distance counts")
           .In(Group::kAudit)
-          .Within({1, 10000})
-          .Asked([](auto& request) -> auto& { return request.twins.pairs; }),
+          .Within({1, 10000}),
   };
   return kFields;
 }

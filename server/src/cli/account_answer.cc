@@ -89,11 +89,6 @@ std::string AnswerText(const AccountOptions& o, const Answer& answer) {
   return text + "\n" + MeaningText(o);
 }
 
-void Print(const AccountOptions& o, const std::string& text, const Json& json) {
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", text);
-  WriteJson(o.json, json);
-}
-
 Json StartComparison(const AccountOptions& o) {
   Json comparison = Meaning(o);
   comparison["accountants"] = Json::array();

@@ -36,8 +36,4 @@ nlohmann::ordered_json StartComparison(const AccountOptions& options);
 // Adds a row for each accountant. Returns the rows as text.
 std::string AddAccountants(const AccountOptions& options, nlohmann::ordered_json* comparison);
 
-// Prints the text, and writes the JSON to the file of --json.
-void Print(const AccountOptions& options, const std::string& text,
-           const nlohmann::ordered_json& json);
-
 }  // namespace sotto::server

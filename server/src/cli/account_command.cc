@@ -10,6 +10,7 @@
 #include "cli/account_options.h"
 #include "cli/commands.h"
 #include "plans/calibration.h"
+#include "views/json_output.h"
 #include "views/output_file.h"
 
 namespace sotto::server {
@@ -26,7 +27,7 @@ void RunEpsilon(const AccountOptions& o) {
   Json json = Meaning(o);
   json["accountant"] = o.accountant.name();
   AddAnswer(answer, json);
-  Print(o, AnswerText(o, answer), json);
+  PrintResults(o.json, AnswerText(o, answer), json);
 }
 
 // Checks the accountant: only a sound accountant may decide how much noise is enough.
@@ -77,15 +78,15 @@ void RunSigma(const AccountOptions& o) {
   if (answer.accounted.epsilon < kCloseEnough * TargetOf(o)) {
     note = "  less noise may be enough: for a plan like this the search ends early\n";
   }
-  Print(o, text + AnswerText(o, answer) + note, json);
+  PrintResults(o.json, text + AnswerText(o, answer) + note, json);
 }
 
 void RunRounds(const AccountOptions& o) {
   const Accountant accountant = SoundAccountant(o);
   if (o.is_fleet()) {
     throw std::invalid_argument(
-        "--cohort: rounds are counted for ideal noise only; `sotto account "
-        "epsilon` with --cohort checks a number of them");
+        "--cohort: rounds are counted for ideal noise only; `sotto account epsilon` with --cohort "
+        "checks a number of them");
   }
   privacy::GaussianRounds round = RoundsOf(o, AccountQuestion::kRounds).front();
   round.rounds = AffordableRounds(round, TargetOf(o), DeltaOf(o), accountant);
@@ -98,13 +99,13 @@ void RunRounds(const AccountOptions& o) {
   json["or_more"] = or_more;
   AddAnswer(answer, json);
   const char* rounds = or_more ? "or more rounds, as no more are counted; for so many:" : "rounds";
-  Print(o, fmt::format("{} {}\n", round.rounds, rounds) + AnswerText(o, answer), json);
+  PrintResults(o.json, fmt::format("{} {}\n", round.rounds, rounds) + AnswerText(o, answer), json);
 }
 
 void RunCompare(const AccountOptions& o) {
   Json comparison = StartComparison(o);
   const std::string text = AddAccountants(o, &comparison);
-  Print(o, text, comparison);
+  PrintResults(o.json, text, comparison);
 }
 
 // One of the commands that take a plan.
@@ -134,22 +135,20 @@ posix::Command CompareCommand() {
 }  // namespace
 
 posix::Command AccountCommand() {
-  posix::Command account;
-  account.name = "account";
-  account.help = "privacy arithmetic: what rounds cost and what was spent";
+  posix::Command account = posix::CommandOf(
+      "account", "privacy arithmetic: what rounds cost and what was spent",
+      {QuestionCommand(
+           "epsilon", "what the rounds of a plan cost", AccountQuestion::kEpsilon, RunEpsilon,
+           "--sampling poisson --noise-multiplier 1 --rate 0.05 --rounds 100 --delta 1e-5"),
+       QuestionCommand("sigma", "the noise multiplier that a budget asks for",
+                       AccountQuestion::kNoise, RunSigma,
+                       "--sampling uniform --rate 0.05 --rounds 30 --epsilon 6 --delta 1e-5"),
+       QuestionCommand("rounds", "how many rounds a budget pays for, counted up to 10^9",
+                       AccountQuestion::kRounds, RunRounds,
+                       "--sampling poisson --noise-multiplier 1 --rate 0.05 --epsilon 6 --delta "
+                       "1e-5"),
+       CompareCommand(), AccountLedgerCommand()});
   account.renamed = {{"peers", "sotto peers account"}};
-  account.commands = {
-      QuestionCommand(
-          "epsilon", "what the rounds of a plan cost", AccountQuestion::kEpsilon, RunEpsilon,
-          "--sampling poisson --noise-multiplier 1 --rate 0.05 --rounds 100 --delta 1e-5"),
-      QuestionCommand("sigma", "the noise multiplier that a budget asks for",
-                      AccountQuestion::kNoise, RunSigma,
-                      "--sampling uniform --rate 0.05 --rounds 30 --epsilon 6 --delta 1e-5"),
-      QuestionCommand("rounds", "how many rounds a budget pays for, counted up to 10^9",
-                      AccountQuestion::kRounds, RunRounds,
-                      "--sampling poisson --noise-multiplier 1 --rate 0.05 --epsilon 6 --delta "
-                      "1e-5"),
-      CompareCommand(), AccountLedgerCommand()};
   return account;
 }
 

@@ -39,6 +39,8 @@ struct LedgerOptions {
   bool published = false;
 };
 
+using Row = posix::Field<LedgerOptions>;
+
 size_t CountReleases(const std::vector<JobLedger>& jobs) {
   size_t count = 0;
   for (const JobLedger& job : jobs) count += job.releases.size();
@@ -313,19 +315,8 @@ void RunLedger(const LedgerOptions& o) {
   RequireOutput(o.json, o.store);
   const std::unique_ptr<Store> store = OpenStore(o.store, StoreMode::kRead);
   const std::vector<JobLedger> jobs = ReadLedger(*store);
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(o, jobs));
-  WriteJson(o.json, ToJson(o, jobs), o.published ? Readers::kAll : Readers::kOwner);
-}
-
-std::vector<posix::Field<LedgerOptions>> LedgerFields() {
-  return {
-      StoreRow<LedgerOptions>(),
-      JsonRow<LedgerOptions>("the ledger"),
-      posix::RowOf<LedgerOptions>(
-          "published",
-          "print only what may be published: no counts of reports, because they tell who took part")
-          .Asked(&LedgerOptions::published),
-  };
+  PrintResults(o.json, Describe(o, jobs), ToJson(o, jobs),
+               o.published ? Readers::kAll : Readers::kOwner);
 }
 
 }  // namespace
@@ -334,7 +325,13 @@ posix::Command AccountLedgerCommand() {
   return posix::CommandFor<LedgerOptions>(
              "ledger",
              "what the jobs of a store have spent, release by release; also while a server runs")
-      .Takes(LedgerFields())
+      .Takes({
+          StoreRow<LedgerOptions>(),
+          JsonRow<LedgerOptions>("the ledger"),
+          posix::Field<LedgerOptions>("published", &LedgerOptions::published,
+                                      "print only what may be published: no counts of reports, "
+                                      "because they tell who took part"),
+      })
       .Runs(RunLedger);
 }
 

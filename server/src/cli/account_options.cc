@@ -16,18 +16,15 @@ namespace sotto::server {
 namespace {
 
 using privacy::LearningRateSchedule;
-using Fields = std::vector<posix::Field<AccountOptions>>;
+using Row = posix::Field<AccountOptions>;
+using Fields = std::vector<Row>;
 
-constexpr char kRounds[] = "Rounds";
-constexpr char kFleet[] = "A fleet instead of ideal noise";
 constexpr char kDiffer[] = "Rounds that differ";
 constexpr int64_t kMost = 1'000'000'000;  // rounds, devices, parameters
 // Each round of a schedule is one group.
 constexpr int64_t kMaxDifferentRounds = 1'000'000;
 constexpr posix::Range kCount = {1, kMost};
 constexpr posix::Range kFactorOrNone = {0, 1e6};
-
-constexpr auto Row = posix::RowOf<AccountOptions>;
 
 template <typename Value>
 Value Required(const std::optional<Value>& value, const char* option) {
@@ -141,138 +138,104 @@ std::vector<std::string> NamesOfAccountants() {
 Fields RoundRows() {
   using privacy::Sampling;
   return {
-      Row("sampling",
-          "which devices take part in a round; poisson: each with the chance --rate, add/remove "
-          "adjacency; uniform: a cohort of fixed size, replace-one; full or none: all devices, "
-          "whatever the rate")
-          .In(kRounds)
-          .OneOf(Sampling::kPoisson, Sampling::kUniform, Sampling::kFull, Sampling::kNone)
-          .Asked(&AccountOptions::sampling),
-      Row("noise-multiplier",
+      Row("sampling", &AccountOptions::sampling,
+          "which devices take part in a round; poisson: each with the chance --rate, "
+          "add/remove adjacency; uniform: a cohort of fixed size, replace-one; full or none: "
+          "all devices, whatever the rate")
+          .OneOf(Sampling::kPoisson, Sampling::kUniform, Sampling::kFull, Sampling::kNone),
+      Row("noise-multiplier", &AccountOptions::noise_multiplier,
           "deviation of the sum's noise over its sensitivity (C for poisson, 2C else), in the "
-          "first "
+          "first round"),
+      Row("rate", &AccountOptions::rate,
+          "chance of a device to be in a round; needed unless all devices take part in every "
           "round")
-          .In(kRounds)
-          .Asked(&AccountOptions::noise_multiplier),
-      Row("rate",
-          "chance of a device to be in a round; needed unless all devices take part in every round")
-          .In(kRounds)
-          .Within({0, 1})
-          .Asked(&AccountOptions::rate),
-      Row("rounds", "number of rounds").In(kRounds).Within(kCount).Asked(&AccountOptions::rounds),
-      Row("schedule",
+          .Within({0, 1}),
+      Row("rounds", &AccountOptions::rounds, "number of rounds").Within(kCount),
+      Row("schedule", &AccountOptions::schedule,
           "CSV file with rows Z,Q,T (noise multiplier, rate, rounds) instead of "
-          "--noise-multiplier, --rate and --rounds")
-          .In(kRounds)
-          .Asked(&AccountOptions::schedule),
-      Row("epsilon", "the budget: the most epsilon that the rounds may cost")
-          .In(kRounds)
-          .Asked(&AccountOptions::epsilon),
-      Row("delta", "the delta at which epsilon holds, in (0, 1)")
-          .In(kRounds)
-          .Asked(&AccountOptions::delta),
+          "--noise-multiplier, --rate and --rounds"),
+      Row("epsilon", &AccountOptions::epsilon,
+          "the budget: the most epsilon that the rounds may cost"),
+      Row("delta", &AccountOptions::delta, "the delta at which epsilon holds, in (0, 1)"),
   };
 }
 
 // The options of `sotto simulate` and `sotto serve` of the same names.
 Fields ScheduleRows() {
   return {
-      Row("noise-decay",
+      Row("noise-decay", &AccountOptions::noise_decay,
           "tau: the noise of round k, from 0, is the noise of the first round times tau^(k/4)")
-          .In(kDiffer)
-          .Within({0, 1, true})
-          .Asked(&AccountOptions::noise_decay),
-      Row("gradient-clip",
-          "largest L2 norm of a gradient, V: the bound of a round follows from its local steps, as "
-          "with --clip-from-steps of a job, and --clip counts for nothing; bound and noise are "
-          "float32 values as on devices; 0: none")
-          .In(kDiffer)
+          .Within({0, 1, true}),
+      Row("gradient-clip", &AccountOptions::gradient_clip,
+          "largest L2 norm of a gradient, V: the bound of a round follows from its local "
+          "steps, as with --clip-from-steps of a job, and --clip counts for nothing; bound and "
+          "noise are float32 values as on devices; 0: none")
+          .Within(kFactorOrNone),
+      Row("proximal", &AccountOptions::proximal,
+          "pull of a step towards the round's model, alpha of Noisy-FedProx")
           .Within(kFactorOrNone)
-          .Asked(&AccountOptions::gradient_clip),
-      Row("proximal", "pull of a step towards the round's model, alpha of Noisy-FedProx")
-          .In(kDiffer)
-          .Within(kFactorOrNone)
-          .Needs("gradient-clip")
-          .Asked(&AccountOptions::proximal),
-      Row("local-steps", "steps that a device takes in a round, K")
-          .In(kDiffer)
+          .Needs("gradient-clip"),
+      Row("local-steps", &AccountOptions::local_steps, "steps that a device takes in a round, K")
           .Within({1, 65535})
-          .Needs("gradient-clip")
-          .Asked(&AccountOptions::local_steps),
-      Row("learning-rate", "size of the first step of the first round, mu")
-          .In(kDiffer)
+          .Needs("gradient-clip"),
+      Row("learning-rate", &AccountOptions::learning_rate,
+          "size of the first step of the first round, mu")
           .Within({0, 1e6, true})
-          .Needs("gradient-clip")
-          .Asked(&AccountOptions::learning_rate),
-      Row("learning-rate-decay",
-          "factor of the learning rate from round to round, gamma; a job's is 0.99 unless it says "
-          "another")
-          .In(kDiffer)
+          .Needs("gradient-clip"),
+      Row("learning-rate-decay", &AccountOptions::learning_rate_decay,
+          "factor of the learning rate from round to round, gamma; a job's is 0.99 unless it "
+          "says another")
           .Within({0, 1, true})
-          .Needs("gradient-clip")
-          .Asked(&AccountOptions::learning_rate_decay),
-      Row("learning-rate-schedule",
+          .Needs("gradient-clip"),
+      Row("learning-rate-schedule", &AccountOptions::rate_schedule,
           "how the learning rate falls from step to step and round to round")
-          .In(kDiffer)
           .OneOfNames(NamesOfSchedules())
-          .Needs("gradient-clip")
-          .Asked(&AccountOptions::rate_schedule),
+          .Needs("gradient-clip"),
   };
 }
 
 Fields FleetRows() {
   return {
-      Row("cohort",
+      Row("cohort", &AccountOptions::cohort,
           "devices in a round (expected, for poisson); cohort/rate is the fleet; without it the "
           "noise is ideal and nobody colludes")
-          .In(kFleet)
-          .Within(kCount)
-          .Asked(&AccountOptions::cohort),
-      Row("colluders", "participants who tell their noise to the adversary")
-          .In(kFleet)
+          .Within(kCount),
+      Row("colluders", &AccountOptions::colluders,
+          "participants who tell their noise to the adversary")
           .Within({0, kMost})
-          .Needs("cohort")
-          .Asked(&AccountOptions::colluders),
-      Row("dimension", "parameters of the model")
-          .In(kFleet)
+          .Needs("cohort"),
+      Row("dimension", &AccountOptions::dimension, "parameters of the model")
           .Within(kCount)
-          .Needs("cohort")
-          .Asked(&AccountOptions::dimension),
-      Row("clip",
+          .Needs("cohort"),
+      Row("clip", &AccountOptions::clip,
           "largest L2 norm of an update in the first round, C; with it bound and noise are float32 "
           "values as on devices")
-          .In(kFleet)
           .ByDefault("1, not rounded")
-          .Needs("cohort")
-          .Asked(&AccountOptions::clip),
-      Row("noise-sigma",
+          .Needs("cohort"),
+      Row("noise-sigma", &AccountOptions::noise_sigma,
           "deviation of one device's noise in the first round instead of --noise-multiplier, in "
-          "model units")
-          .In(kFleet)
-          .Asked(&AccountOptions::noise_sigma),
+          "model units"),
   };
 }
 
 Fields OutputRows() {
   return {
       JsonRow<AccountOptions>(),
-      Row("accountant", "the method that finds epsilon; best: the smallest sound figure of all")
-          .OneOfNames(NamesOfAccountants())
-          .AskedAsText([](const AccountOptions& o) { return std::string(o.accountant.name()); },
-                       [](AccountOptions& o, const std::string& name) {
-                         o.accountant = privacy::Accountant(name);
-                       }),
+      Row(
+          "accountant", [](const AccountOptions& o) { return std::string(o.accountant.name()); },
+          [](AccountOptions& o, const std::string& name) {
+            o.accountant = privacy::Accountant(name);
+          },
+          "the method that finds epsilon; best: the smallest sound figure of all")
+          .OneOfNames(NamesOfAccountants()),
   };
 }
 
 }  // namespace
 
 Fields AccountFields() {
-  Fields all;
-  for (const Fields& part : {RoundRows(), ScheduleRows(), FleetRows(), OutputRows()}) {
-    all.insert(all.end(), part.begin(), part.end());
-  }
-  return all;
+  return posix::Joined({posix::Under("Rounds", RoundRows()), posix::Under(kDiffer, ScheduleRows()),
+                        posix::Under("A fleet instead of ideal noise", FleetRows()), OutputRows()});
 }
 
 posix::Pick TakenBy(AccountQuestion question) {

@@ -3,12 +3,11 @@
 namespace sotto::server {
 
 posix::Command SottoProgram() {
-  posix::Command sotto;
-  sotto.name = "sotto";
-  sotto.help = "Private federated learning that fits on a microcontroller.";
-  sotto.commands = {SimulateCommand(), KeysCommand(),  ServeCommand(),   StatusCommand(),
-                    JobCommand(),      StoreCommand(), ReportCommand(),  ModelCommand(),
-                    DataCommand(),     PeersCommand(), AccountCommand(), InspectCommand()};
+  posix::Command sotto =
+      posix::CommandOf("sotto", "Private federated learning that fits on a microcontroller.",
+                       {SimulateCommand(), KeysCommand(), ServeCommand(), StatusCommand(),
+                        JobCommand(), StoreCommand(), ReportCommand(), ModelCommand(),
+                        DataCommand(), PeersCommand(), AccountCommand(), InspectCommand()});
   sotto.renamed = {{"audit", "sotto-lab audit"},
                    {"backup", "sotto store backup"},
                    {"directory", "sotto peers directory"},

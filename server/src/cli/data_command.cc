@@ -40,6 +40,8 @@ struct ShowOptions {
   std::string json;
 };
 
+using Row = posix::Field<ShowOptions>;
+
 std::string SampleText(const Dataset& data) {
   const SampleInfo& info = data.info();
   std::string text = fmt::format(
@@ -85,8 +87,8 @@ void RunShow(const ShowOptions& o) {
   const Partition partition = MakePartition(o.partition, *data, devices, o.samples_per_device, key);
   const ShareSummary summary = Summarise(*data, partition);
   const DealtData dealt = {*data, partition, summary};
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}: {}\n{}\n\n{}", data->name(),
-             SampleText(*data), PartitionText(o, devices), ShareChart(dealt, o.first));
+  fmt::print(TextStream(o.json), "{}: {}\n{}\n\n{}", data->name(), SampleText(*data),
+             PartitionText(o, devices), ShareChart(dealt, o.first));
   WriteText(svg, ShareSvg(dealt, o.first,
                           fmt::format("{}: {}", data->name(), PartitionText(o, devices))));
   Json json = {{"data", data->name()},
@@ -97,55 +99,44 @@ void RunShow(const ShowOptions& o) {
   WriteJson(o.json, json);
 }
 
-std::vector<posix::Field<ShowOptions>> ShowFields() {
-  constexpr auto Row = posix::RowOf<ShowOptions>;
-  return {
-      Row("", "a data set, as in `sotto simulate --data`")
-          .Argument("DATA")
-          .Required()
-          .Asked(&ShowOptions::data),
-      Row("test", "as for `sotto simulate`: what is split off is no device's")
-          .Asked(&ShowOptions::test),
-      Row("model", "the net for which the data are: a name, or FILE.toml")
-          .Asked(&ShowOptions::model),
-      Row("partition", "how samples are dealt out: " + PartitionNames())
-          .Asked(&ShowOptions::partition),
-      Row("devices", "devices in the fleet")
-          .Within({1, 1000000})
-          .ByDefault("1000, or as many as the samples are enough for; with partition group, the "
-                     "groups")
-          .Asked(&ShowOptions::devices),
-      Row("samples-per-device", "training samples on each device")
-          .Within({1, 1000000})
-          .Asked(&ShowOptions::samples_per_device),
-      Row("seed", "the seed of `sotto simulate`: the shares are those of that run")
-          .Asked(&ShowOptions::seed),
-      Row("first", "show so many devices in the charts")
-          .Within({0, 10000})
-          .Asked(&ShowOptions::first),
-      Row("svg", "write a chart of the first devices to this file").Asked(&ShowOptions::svg),
-      JsonRow<ShowOptions>("the counts of all devices"),
-  };
-}
-
 posix::Command ShowCommand() {
   return posix::CommandFor<ShowOptions>(
              "show", "print what each device of a fleet holds: samples, classes, and a chart")
-      .Takes(ShowFields())
+      .Takes({
+          Row("", &ShowOptions::data, "a data set, as in `sotto simulate --data`")
+              .Argument("DATA")
+              .Required(),
+          Row("test", &ShowOptions::test,
+              "as for `sotto simulate`: what is split off is no device's"),
+          Row("model", &ShowOptions::model, "the net for which the data are: a name, or FILE.toml"),
+          Row("partition", &ShowOptions::partition,
+              "how samples are dealt out: " + PartitionNames()),
+          Row("devices", &ShowOptions::devices, "devices in the fleet")
+              .Within({1, 1000000})
+              .ByDefault(
+                  "1000, or as many as the samples are enough for; with partition group, the "
+                  "groups"),
+          Row("samples-per-device", &ShowOptions::samples_per_device,
+              "training samples on each device")
+              .Within({1, 1000000}),
+          Row("seed", &ShowOptions::seed,
+              "the seed of `sotto simulate`: the shares are those of that run"),
+          Row("first", &ShowOptions::first, "show so many devices in the charts")
+              .Within({0, 10000}),
+          Row("svg", &ShowOptions::svg, "write a chart of the first devices to this file"),
+          JsonRow<ShowOptions>("the counts of all devices"),
+      })
       .Runs(RunShow);
 }
 
 }  // namespace
 
 posix::Command DataCommand() {
-  posix::Command data;
-  data.name = "data";
-  data.help = "show what each device of a fleet holds; fit a model's preparation";
-  data.commands = {
-      ShowCommand(), DataStatsCommand(), DataPcaCommand(),
-      TablesCommand("formats", "the formats of --data and their options", FormatsTable),
-      TablesCommand("partitions", "the partitions", PartitionsTable)};
-  return data;
+  return posix::CommandOf(
+      "data", "show what each device of a fleet holds; fit a model's preparation",
+      {ShowCommand(), DataStatsCommand(), DataPcaCommand(),
+       TablesCommand("formats", "the formats of --data and their options", FormatsTable),
+       TablesCommand("partitions", "the partitions", PartitionsTable)});
 }
 
 }  // namespace sotto::server

@@ -41,6 +41,8 @@ struct FitOptions {
   std::string json;
 };
 
+using Row = posix::Field<FitOptions>;
+
 // The data, and the model that prepares them; null without --model.
 struct Fitted {
   posix::SharedModel model;
@@ -81,9 +83,6 @@ std::string SamplesText(const Fitted& fitted) {
                      posix::ShapeText(ShapeOf(fitted)),
                      is_prepared ? fmt::format(", prepared by {}", fitted.model->name) : "");
 }
-
-// Nothing for people where the JSON goes to standard output.
-std::FILE* PeopleOf(const FitOptions& o) { return IsStandardOutput(o.json) ? stderr : stdout; }
 
 void WriteFloats(const std::string& path, const std::vector<float>& numbers) {
   OutputFile file({"--out", path});
@@ -185,13 +184,13 @@ void RunStats(const FitOptions& o) {
   const Fitted fitted = Open(o);
   const std::vector<Moments> all = ComputeMoments(*fitted.data, fitted.model.get(), PerOf(o.per));
   const Normalisation step = NormalisationOf(all);
-  fmt::print(PeopleOf(o), "{}\n{}{}", SamplesText(fitted), MomentsTable(all, o.per),
+  fmt::print(TextStream(o.json), "{}\n{}{}", SamplesText(fitted), MomentsTable(all, o.per),
              StepText(step, o.out));
   if (step.constant > 0) {
-    fmt::print(PeopleOf(o), "note: {} never changes, and has the deviation 1 here\n",
+    fmt::print(TextStream(o.json), "note: {} never changes, and has the deviation 1 here\n",
                Counted(step.constant, "figure"));
   }
-  fmt::print(PeopleOf(o), "{}", kNote);
+  fmt::print(TextStream(o.json), "{}", kNote);
   WriteJson(o.json, {{"data", fitted.data->name()},
                      {"samples", fitted.data->size()},
                      {"per", o.per},
@@ -219,7 +218,7 @@ void RunPca(const FitOptions& o) {
   const PrincipalComponents fit =
       FitPrincipalComponents(*fitted.data, fitted.model.get(), o.dimensions);
   WriteFloats(path, fit.parameters);
-  fmt::print(PeopleOf(o),
+  fmt::print(TextStream(o.json),
              "{}\n{} of {}: {:.1f} % of the variance\n{}: weights, {} bytes\n\n"
              "keys of a model file in the same folder:\n\n"
              "frozen = 1\nfrozen-weights = \"{}\"\n\n"
@@ -238,18 +237,13 @@ void RunPca(const FitOptions& o) {
                      {"weights", path}});
 }
 
-using Fields = std::vector<posix::Field<FitOptions>>;
-
-constexpr auto Row = posix::RowOf<FitOptions>;
-
-Fields SourceFields() {
+std::vector<Row> SourceFields() {
   return {
-      Row("data", "the samples to fit to: all of a file, else those for training")
-          .Required()
-          .Asked(&FitOptions::data),
-      Row("model", "fit behind the steps of this model's preparation")
-          .ByDefault("raw samples")
-          .Asked(&FitOptions::model),
+      Row("data", &FitOptions::data,
+          "the samples to fit to: all of a file, else those for training")
+          .Required(),
+      Row("model", &FitOptions::model, "fit behind the steps of this model's preparation")
+          .ByDefault("raw samples"),
       JsonRow<FitOptions>(),
   };
 }
@@ -257,33 +251,30 @@ Fields SourceFields() {
 }  // namespace
 
 posix::Command DataStatsCommand() {
-  const Fields own = {
-      Row("per", "what a figure is for: all features, each channel, each feature")
-          .OneOfNames({"all", "channel", "feature"})
-          .Asked(&FitOptions::per),
-      Row("out", "write the numbers to files OUT-mean.bin and OUT-deviation.bin")
-          .Asked(&FitOptions::out),
-  };
   return posix::CommandFor<FitOptions>(
              "stats",
              "print mean and deviation of a data set, and a model file's lines that normalise")
       .Takes(SourceFields())
-      .Takes(own)
+      .Takes({
+          Row("per", &FitOptions::per,
+              "what a figure is for: all features, each channel, each feature")
+              .OneOfNames({"all", "channel", "feature"}),
+          Row("out", &FitOptions::out,
+              "write the numbers to files OUT-mean.bin and OUT-deviation.bin"),
+      })
       .Runs(RunStats);
 }
 
 posix::Command DataPcaCommand() {
-  const Fields own = {
-      Row("dimensions", "how many components; the layer's outputs")
-          .Required()
-          .Within({1, kMaxPcaInputs})
-          .Asked(&FitOptions::dimensions),
-      Row("out", "the file of weights, or a folder for pca.bin").Required().Asked(&FitOptions::out),
-  };
   return posix::CommandFor<FitOptions>(
              "pca", "write principal components as the frozen first layer of a model file")
       .Takes(SourceFields())
-      .Takes(own)
+      .Takes({
+          Row("dimensions", &FitOptions::dimensions, "how many components; the layer's outputs")
+              .Required()
+              .Within({1, kMaxPcaInputs}),
+          Row("out", &FitOptions::out, "the file of weights, or a folder for pca.bin").Required(),
+      })
       .Runs(RunPca);
 }
 

@@ -27,11 +27,9 @@ std::string Tables() {
 }  // namespace
 
 posix::Command InspectCommand() {
-  posix::Command inspect;
-  inspect.name = "inspect";
-  inspect.help = "print what pages quote";
-  inspect.commands = {
-      TablesCommand("options", "the options of jobs, simulations and servers", Tables)};
+  posix::Command inspect = posix::CommandOf(
+      "inspect", "print what pages quote",
+      {TablesCommand("options", "the options of jobs, simulations and servers", Tables)});
   inspect.is_hidden = true;
   inspect.renamed = {{"store", "sotto status --verify"},
                      {"entropy", "sotto-lab inspect entropy"},

@@ -141,8 +141,7 @@ Json DevicesToJson(const std::vector<DeviceRecord>& devices) {
 void RunList(const KeysOptions& o) {
   RequireOutput(o.json, o.store);
   const std::vector<DeviceRecord> devices = OpenStore(o.store)->ListDevices();
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", DescribeDevices(devices));
-  WriteJson(o.json, DevicesToJson(devices), Readers::kOwner);
+  PrintResults(o.json, DescribeDevices(devices), DevicesToJson(devices), Readers::kOwner);
 }
 
 void RunRevoke(const KeysOptions& o) {
@@ -213,69 +212,63 @@ void RunExport(const KeysOptions& o) {
   WriteKey(o, OpenStore(o.store)->FindDevice(o.id));
 }
 
-using Fields = std::vector<posix::Field<KeysOptions>>;
-
-constexpr auto Row = posix::RowOf<KeysOptions>;
+using Row = posix::Field<KeysOptions>;
+using Fields = std::vector<Row>;
 
 // A command of `sotto keys`: its store, then its own rows.
 posix::Command KeysCommandOf(const char* name, const char* help, const Fields& own,
                              void (*run)(const KeysOptions&)) {
-  const Fields store = {StoreRow<KeysOptions>("the server's file of devices, job and ledger")};
-  return posix::CommandFor<KeysOptions>(name, help).Takes(store).Takes(own).Runs(run);
+  return posix::CommandFor<KeysOptions>(name, help)
+      .Takes({StoreRow<KeysOptions>("the server's file of devices, job and ledger")})
+      .Takes(own)
+      .Runs(run);
 }
 
 Fields NewFields() {
   return {
-      Row("id", "name of one device: A-Z a-z 0-9 . _ -").Asked(&KeysOptions::id),
-      Row("count", "number of devices, named PREFIX000000 and on")
+      Row("id", &KeysOptions::id, "name of one device: A-Z a-z 0-9 . _ -"),
+      Row("count", &KeysOptions::count, "number of devices, named PREFIX000000 and on")
           .Within({1, 1000000})
+          .Excludes("id"),
+      Row("prefix", &KeysOptions::prefix, "how the names of these devices begin")
           .Excludes("id")
-          .Asked(&KeysOptions::count),
-      Row("prefix", "how the names of these devices begin")
+          .ByDefault("device-; sim- if seeded"),
+      Row("out", &KeysOptions::out, "write a key file for each device into this folder"),
+      Row("seed", &KeysOptions::seed,
+          "derive the secrets from a number, as the simulator does; for tests only")
           .Excludes("id")
-          .ByDefault("device-; sim- if seeded")
-          .Asked(&KeysOptions::prefix),
-      Row("out", "write a key file for each device into this folder").Asked(&KeysOptions::out),
-      Row("seed", "derive the secrets from a number, as the simulator does; for tests only")
-          .Excludes("id")
-          .Needs("insecure-seed")
-          .Asked(&KeysOptions::seed),
-      Row("insecure-seed", "yes, I know that a seeded secret protects nothing")
-          .Needs("seed")
-          .Asked(&KeysOptions::insecure_seed),
+          .Needs("insecure-seed"),
+      Row("insecure-seed", &KeysOptions::insecure_seed,
+          "yes, I know that a seeded secret protects nothing")
+          .Needs("seed"),
   };
 }
 
-posix::Field<KeysOptions> DeviceRow() {
-  return Row("", "the device's name").Argument("ID").Required().Asked(&KeysOptions::id);
-}
+Row DeviceRow() { return Row("", &KeysOptions::id, "the device's name").Argument("ID").Required(); }
 
 // Of one device, and where its key goes.
 Fields KeyFields() {
   return {
       DeviceRow(),
-      Row("header", "a new C header for firmware").Asked(&KeysOptions::header),
-      Row("key", "a new key file, as `sotto keys new --out` writes it").Asked(&KeysOptions::key),
+      Row("header", &KeysOptions::header, "a new C header for firmware"),
+      Row("key", &KeysOptions::key, "a new key file, as `sotto keys new --out` writes it"),
   };
 }
 
 }  // namespace
 
 posix::Command KeysCommand() {
-  posix::Command keys;
-  keys.name = "keys";
-  keys.help = "provision devices: names and secrets, key files, headers for firmware";
-  keys.commands = {
-      KeysCommandOf("new", "register devices, each with a secret of its own", NewFields(), RunNew),
-      KeysCommandOf("list", "show the devices, never their secrets",
-                    {JsonRow<KeysOptions>("the list")}, RunList),
-      KeysCommandOf("revoke", "shut a device out for good", {DeviceRow()}, RunRevoke),
-      KeysCommandOf("rotate",
-                    "give a device a new secret; it stays the same device, and its old key opens "
-                    "nothing any more",
-                    KeyFields(), RunRotate),
-      KeysCommandOf("export", "write a device's secret to a file", KeyFields(), RunExport)};
-  return keys;
+  return posix::CommandOf(
+      "keys", "provision devices: names and secrets, key files, headers for firmware",
+      {KeysCommandOf("new", "register devices, each with a secret of its own", NewFields(), RunNew),
+       KeysCommandOf("list", "show the devices, never their secrets",
+                     {JsonRow<KeysOptions>("the list")}, RunList),
+       KeysCommandOf("revoke", "shut a device out for good", {DeviceRow()}, RunRevoke),
+       KeysCommandOf("rotate",
+                     "give a device a new secret; it stays the same device, and its old key opens "
+                     "nothing any more",
+                     KeyFields(), RunRotate),
+       KeysCommandOf("export", "write a device's secret to a file", KeyFields(), RunExport)});
 }
 
 }  // namespace sotto::server

@@ -29,6 +29,8 @@ struct ShowOptions {
   bool cpp = false;
 };
 
+using Row = posix::Field<ShowOptions>;
+
 std::string InputText(const ModelInfo& model) {
   const nn::LayerPlan& first = model.layers[0];
   if (first.tokens == 0) return posix::ShapeText(first.info.input);
@@ -207,9 +209,8 @@ Json ToJson(const ModelInfo& model, uint32_t batch_size) {
 void RunShow(const ShowOptions& o) {
   RequireOutput(o.json);
   const posix::SharedModel model = posix::OpenModel(o.model);
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}",
-             o.cpp ? posix::CppText(*model) : Describe(*model, o));
-  WriteJson(o.json, ToJson(*model, o.batch_size));
+  PrintResults(o.json, o.cpp ? posix::CppText(*model) : Describe(*model, o),
+               ToJson(*model, o.batch_size));
 }
 
 void RunList() {
@@ -222,38 +223,27 @@ void RunList() {
       "`sotto model show NAME` tells more; a model of your own is a file: server/MODELS.md\n");
 }
 
-std::vector<posix::Field<ShowOptions>> ShowFields() {
-  constexpr auto Row = posix::RowOf<ShowOptions>;
-  return {
-      Row("", "a name, or a file: FILE.toml")
-          .Argument("MODEL")
-          .Required()
-          .Asked(&ShowOptions::model),
-      Row("batch-size", "samples in the device's largest mini-batch")
-          .Within({1, 65535})
-          .Asked(&ShowOptions::batch_size),
-      JsonRow<ShowOptions>(),
-      Row("cpp", "print the model as a C++ type for firmware instead").Asked(&ShowOptions::cpp),
-  };
-}
-
 posix::Command ShowCommand() {
   return posix::CommandFor<ShowOptions>(
              "show", "print a model's layers, parameters and digest, and what it costs a device")
-      .Takes(ShowFields())
+      .Takes({
+          Row("", &ShowOptions::model, "a name, or a file: FILE.toml").Argument("MODEL").Required(),
+          Row("batch-size", &ShowOptions::batch_size, "samples in the device's largest mini-batch")
+              .Within({1, 65535}),
+          JsonRow<ShowOptions>(),
+          Row("cpp", &ShowOptions::cpp, "print the model as a C++ type for firmware instead"),
+      })
       .Runs(RunShow);
 }
 
 }  // namespace
 
 posix::Command ModelCommand() {
-  posix::Command model;
-  model.name = "model";
-  model.help = "list the named models; show what a model is and costs; export, evaluate, predict";
-  model.commands = {ShowCommand(), ModelExportCommand(), ModelPredictCommand(),
-                    ModelEvaluateCommand(),
-                    TablesCommand("kinds", "the kinds of layers and of steps in model files",
-                                  posix::KindsTables)};
+  posix::Command model = posix::CommandOf(
+      "model", "list the named models; show what a model is and costs; export, evaluate, predict",
+      {ShowCommand(), ModelExportCommand(), ModelPredictCommand(), ModelEvaluateCommand(),
+       TablesCommand("kinds", "the kinds of layers and of steps in model files",
+                     posix::KindsTables)});
   model.run = RunList;
   return model;
 }

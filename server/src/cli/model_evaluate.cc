@@ -28,6 +28,8 @@ struct EvaluateOptions {
   std::string json;
 };
 
+using Row = posix::Field<EvaluateOptions>;
+
 // With the names that the model gives its classes, if it names them.
 SampleInfo InfoOf(const Dataset& data, const ModelInfo& model) {
   SampleInfo info = data.info();
@@ -62,28 +64,24 @@ void RunEvaluate(const EvaluateOptions& o) {
   const Evaluation evaluation =
       Evaluate(model, {opened.parameters.data(), opened.parameters.size()}, *data, threads);
   const SampleInfo info = InfoOf(*data, model);
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(evaluation, info));
-  WriteJson(o.json, ToJson(evaluation, info, opened.metadata));
-}
-
-std::vector<posix::Field<EvaluateOptions>> OwnFields() {
-  return {
-      posix::RowOf<EvaluateOptions>(
-          "data",
-          "samples with labels or target numbers: FILE[:options], synthetic or fashion-mnist")
-          .Required()
-          .Asked(&EvaluateOptions::data),
-      JsonRow<EvaluateOptions>(),
-  };
+  PrintResults(o.json, Describe(evaluation, info), ToJson(evaluation, info, opened.metadata));
 }
 
 }  // namespace
 
 posix::Command ModelEvaluateCommand() {
-  posix::CommandFor<EvaluateOptions> command(
-      "evaluate", "compare a trained model's predictions with labels: accuracy, loss, per class");
-  TakeModelSource(&command);
-  return command.Takes(OwnFields()).Runs(RunEvaluate);
+  return posix::CommandFor<EvaluateOptions>(
+             "evaluate",
+             "compare a trained model's predictions with labels: accuracy, loss, per class")
+      .TakesFor(&EvaluateOptions::source, ModelSourceFields())
+      .Takes({
+          posix::Field<EvaluateOptions>(
+              "data", &EvaluateOptions::data,
+              "samples with labels or target numbers: FILE[:options], synthetic or fashion-mnist")
+              .Required(),
+          JsonRow<EvaluateOptions>(),
+      })
+      .Runs(RunEvaluate);
 }
 
 }  // namespace sotto::server

@@ -22,6 +22,8 @@ struct ExportOptions {
   std::string out;
 };
 
+using Row = posix::Field<ExportOptions>;
+
 std::vector<std::string> FormatNames() {
   std::vector<std::string> names;
   for (const ExportFormat& format : ExportFormats()) names.emplace_back(format.name);
@@ -72,24 +74,20 @@ void RunExport(const ExportOptions& o) {
   if (prepares) fmt::print("{}\n", format.holds_net ? kTakesRaw : kTakesPrepared);
 }
 
-std::vector<posix::Field<ExportOptions>> OwnFields() {
-  constexpr auto Row = posix::RowOf<ExportOptions>;
-  return {
-      Row("format", "format of the file")
-          .OneOfNames(FormatNames())
-          .ByDefault("by the ending of --out")
-          .Asked(&ExportOptions::format),
-      Row("out", "the file to write").Required().Asked(&ExportOptions::out),
-  };
-}
-
 }  // namespace
 
 posix::Command ModelExportCommand() {
-  posix::CommandFor<ExportOptions> command(
-      "export", "write a trained model for other programs, or for a firmware's inference");
-  TakeModelSource(&command);
-  return command.Takes(OwnFields()).Footer(FormatsText()).Runs(RunExport);
+  return posix::CommandFor<ExportOptions>(
+             "export", "write a trained model for other programs, or for a firmware's inference")
+      .TakesFor(&ExportOptions::source, ModelSourceFields())
+      .Takes({
+          Row("format", &ExportOptions::format, "format of the file")
+              .OneOfNames(FormatNames())
+              .ByDefault("by the ending of --out"),
+          Row("out", &ExportOptions::out, "the file to write").Required(),
+      })
+      .Footer(FormatsText())
+      .Runs(RunExport);
 }
 
 }  // namespace sotto::server

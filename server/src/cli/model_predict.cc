@@ -22,6 +22,8 @@ struct PredictOptions {
   std::string out = "-";
 };
 
+using Row = posix::Field<PredictOptions>;
+
 // A field of a CSV file: in quotes where it needs them.
 std::string Field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
@@ -134,23 +136,20 @@ void RunPredict(const PredictOptions& o) {
              data->name(), opened.model->name);
 }
 
-std::vector<posix::Field<PredictOptions>> OwnFields() {
-  constexpr auto Row = posix::RowOf<PredictOptions>;
-  return {
-      Row("data", "the samples: FILE[:options], synthetic or fashion-mnist; labels are not needed")
-          .Required()
-          .Asked(&PredictOptions::data),
-      Row("out", "write a CSV file; - is standard output").Asked(&PredictOptions::out),
-  };
-}
-
 }  // namespace
 
 posix::Command ModelPredictCommand() {
-  posix::CommandFor<PredictOptions> command(
-      "predict", "say what a trained model says of samples: class and probabilities, or values");
-  TakeModelSource(&command);
-  return command.Takes(OwnFields()).Runs(RunPredict);
+  return posix::CommandFor<PredictOptions>(
+             "predict",
+             "say what a trained model says of samples: class and probabilities, or values")
+      .TakesFor(&PredictOptions::source, ModelSourceFields())
+      .Takes({
+          Row("data", &PredictOptions::data,
+              "the samples: FILE[:options], synthetic or fashion-mnist; labels are not needed")
+              .Required(),
+          Row("out", &PredictOptions::out, "write a CSV file; - is standard output"),
+      })
+      .Runs(RunPredict);
 }
 
 }  // namespace sotto::server

@@ -206,28 +206,24 @@ Metadata WithModel(const OpenedModel& opened) {
 }  // namespace
 
 const std::vector<posix::Field<ModelSource>>& ModelSourceFields() {
-  constexpr auto Row = posix::RowOf<ModelSource>;
+  using Row = posix::Field<ModelSource>;
   constexpr double kMost = 1e9;
   static const std::vector<posix::Field<ModelSource>> kFields = {
-      Row("",
+      Row("", &ModelSource::path,
           "the store of `sotto serve`, also while it serves; or a file that `sotto model export` "
           "or --model-out wrote")
           .Argument("SOURCE")
-          .Required()
-          .Asked(&ModelSource::path),
-      Row("model",
+          .Required(),
+      Row("model", &ModelSource::model,
           "the net: a name, or FILE.toml; needed if the source does not name one that `sotto "
-          "model` lists")
-          .Asked(&ModelSource::model),
-      Row("round",
+          "model` lists"),
+      Row("round", &ModelSource::round,
           "of a store: the released round, from 1, or 0 for the model with which the job began")
           .Within({0, kMost})
-          .ByDefault("the last one")
-          .Asked(&ModelSource::round),
-      Row("job", "of a store: the job, from 1")
+          .ByDefault("the last one"),
+      Row("job", &ModelSource::job, "of a store: the job, from 1")
           .Within({0, kMost})
-          .ByDefault("the last one")
-          .Asked(&ModelSource::job),
+          .ByDefault("the last one"),
   };
   return kFields;
 }

@@ -23,13 +23,6 @@ struct ModelSource {
 
 const std::vector<posix::Field<ModelSource>>& ModelSourceFields();
 
-// Takes them into the request's member `source`.
-template <class Request>
-void TakeModelSource(posix::CommandFor<Request>* command) {
-  command->Takes(ModelSourceFields(), posix::AllRows(),
-                 [](Request& request) -> ModelSource& { return request.source; });
-}
-
 struct OpenedModel {
   posix::SharedModel model;
   std::vector<float> parameters;

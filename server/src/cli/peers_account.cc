@@ -41,6 +41,8 @@ struct Options {
   std::string json;
 };
 
+using Row = posix::Field<Options>;
+
 // The paper's noise, what it states and what that is worth.
 struct Published {
   privacy::PublishedPeerNoise noise;
@@ -173,56 +175,29 @@ void Run(const Options& o) {
   const privacy::PeerStatement statement = privacy::StatePeers(t, PlannedNodes(o, t.job));
   const std::optional<Parts> parts = PartsOf(t, statement);
   const std::optional<Published> published = PublishedBeside(o, t, statement);
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}{}{}{}", DescribeJob(o, t),
-             parts ? DescribeParts(t, *parts) : "", DescribePeerPrivacy(statement, false),
-             published ? DescribePublished(*published) : "");
+  const std::string text = DescribeJob(o, t) + (parts ? DescribeParts(t, *parts) : "") +
+                           DescribePeerPrivacy(statement, false) +
+                           (published ? DescribePublished(*published) : "");
   Json json = PeerPrivacyToJson(statement, false);
   json["sensitivity_parts"] = parts ? PartsToJson(*parts) : Json(nullptr);
   json["published"] = published ? PublishedToJson(*published) : Json(nullptr);
-  WriteJson(o.json, json);
+  PrintResults(o.json, text, json);
 }
 
-using Fields = std::vector<posix::Field<Options>>;
-
-constexpr char kFigure[] = "The figure";
-constexpr auto Row = posix::RowOf<Options>;
-
-Fields ModelAndOutput() {
+std::vector<Row> FigureFields() {
   return {
-      Row("model",
-          "the net: a name that `sotto model` lists, or a file FILE.toml that describes it")
-          .Asked(&Options::model),
-      JsonRow<Options>(),
-  };
-}
-
-Fields FigureFields() {
-  return {
-      Row("peers", "nodes that train together, M")
-          .In(kFigure)
-          .Within({1, kMostPeers})
-          .Asked(&Options::peers),
-      Row("copies", "nodes on which the same sample may lie")
-          .In(kFigure)
-          .Within({1, kMostPeers})
-          .Asked(&Options::copies),
-      Row("delta", "the delta at which the claims hold, in (0, 1)")
-          .In(kFigure)
-          .Asked(&Options::delta),
-      Row("epsilon",
-          "find the smallest noise for this epsilon of the job's unit; without it --noise says how "
-          "much noise there is")
-          .In(kFigure)
-          .Asked(&Options::epsilon),
-      Row("published-epsilon",
+      Row("peers", &Options::peers, "nodes that train together, M").Within({1, kMostPeers}),
+      Row("copies", &Options::copies, "nodes on which the same sample may lie")
+          .Within({1, kMostPeers}),
+      Row("delta", &Options::delta, "the delta at which the claims hold, in (0, 1)"),
+      Row("epsilon", &Options::epsilon,
+          "find the smallest noise for this epsilon of the job's unit; without it --noise says "
+          "how much noise there is"),
+      Row("published-epsilon", &Options::published_epsilon,
           "take the noise that the paper asks for at this epsilon; it is too little for that")
-          .In(kFigure)
-          .Excludes("epsilon")
-          .Asked(&Options::published_epsilon),
-      Row("private-policy",
-          "when a node publishes depends on its own model or losses, as with deep-q")
-          .In(kFigure)
-          .Asked(&Options::private_policy),
+          .Excludes("epsilon"),
+      Row("private-policy", &Options::private_policy,
+          "when a node publishes depends on its own model or losses, as with deep-q"),
   };
 }
 
@@ -231,9 +206,12 @@ Fields FigureFields() {
 posix::Command PeersAccountCommand() {
   return posix::CommandFor<Options>("account",
                                     "what nodes without a server tell by their publications")
-      .Takes(ModelAndOutput())
-      .Takes(posix::PeerJobOptionFields(), posix::AllRows(), &Options::job)
-      .Takes(FigureFields())
+      .Takes(
+          {Row("model", &Options::model,
+               "the net: a name that `sotto model` lists, or a file FILE.toml that describes it"),
+           JsonRow<Options>()})
+      .TakesFor(&Options::job, posix::PeerJobOptionFields())
+      .Takes(posix::Under("The figure", FigureFields()))
       .Footer(
           "Example: sotto peers account --model ova-logistic --epsilon 3 --delta 1e-9 --peers 10")
       .Runs(Run);

@@ -3,11 +3,8 @@
 namespace sotto::server {
 
 posix::Command PeersCommand() {
-  posix::Command peers;
-  peers.name = "peers";
-  peers.help = "nodes that train among themselves, without a server";
-  peers.commands = {PeersSimulateCommand(), DirectoryCommand(), PeersAccountCommand()};
-  return peers;
+  return posix::CommandOf("peers", "nodes that train among themselves, without a server",
+                          {PeersSimulateCommand(), DirectoryCommand(), PeersAccountCommand()});
 }
 
 }  // namespace sotto::server

@@ -69,8 +69,7 @@ void WriteJob(const PeersRequest& request, const PeersConfig& config) {
 
 void RunSingle(const PeersRequest& request, const TrainTest& data) {
   const PeersOutcome outcome = RunOne(request, data, "turns of all nodes");
-  fmt::print(IsStandardOutput(request.json) ? stderr : stdout, "{}", DescribePeers(outcome));
-  WriteJson(request.json, PeersToJson(outcome));
+  PrintResults(request.json, DescribePeers(outcome), PeersToJson(outcome));
   const std::vector<float>& shared = outcome.result.shared;
   WriteModel({"--model-out", request.model_out}, {shared.data(), shared.size()});
   WriteJob(request, outcome.plan.config);
@@ -95,8 +94,7 @@ void RunRepeated(const PeersRequest& request, const TrainTest& data) {
     if (outcome.result.stopped) break;
     runs.push_back(PeersToJson(outcome));
   }
-  fmt::print(IsStandardOutput(request.json) ? stderr : stdout, "{}", DescribeRuns(runs));
-  WriteJson(request.json, RunsToJson(seeds, runs));
+  PrintResults(request.json, DescribeRuns(runs), RunsToJson(seeds, runs));
   if (runs.size() < seeds.size()) {
     throw Stopped(posix::StopSignal(), fmt::format("stopped: {} of {} are done", runs.size(),
                                                    Counted(seeds.size(), "simulation")));

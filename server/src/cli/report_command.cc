@@ -31,6 +31,8 @@ struct ReportOptions {
   TestFigures test() const { return without_test ? TestFigures::kLeftOut : TestFigures::kShown; }
 };
 
+using Row = posix::Field<ReportOptions>;
+
 // Results begin with a brace, stores of SQLite with its name.
 bool HoldsJson(const std::string& path) {
   posix::RequireRegularFile(path);
@@ -75,34 +77,26 @@ void RunReport(const ReportOptions& o) {
       "about these samples (--without-test).\n");
 }
 
-std::vector<posix::Field<ReportOptions>> ReportFields() {
-  constexpr auto Row = posix::RowOf<ReportOptions>;
-  return {
-      Row("",
-          "a store, also while its server runs, or the file of --json of `sotto simulate` or "
-          "`sotto "
-          "serve`")
-          .Argument("SOURCE")
-          .Required()
-          .Asked(&ReportOptions::source),
-      Row("out", "the HTML file").Asked(&ReportOptions::out),
-      Row("operator",
-          "also what tells who took part: counts of reports, bytes, times; not for publication")
-          .Asked(&ReportOptions::is_operators),
-      Row("without-test",
-          "leave the figures on the test data out; they are the operator's own, and no epsilon "
-          "covers what they tell about these samples")
-          .Asked(&ReportOptions::without_test),
-  };
-}
-
 }  // namespace
 
 posix::Command ReportCommand() {
   return posix::CommandFor<ReportOptions>(
              "report",
              "write charts and the privacy statement of a store or of results into one file")
-      .Takes(ReportFields())
+      .Takes({
+          Row("", &ReportOptions::source,
+              "a store, also while its server runs, or the file of --json of `sotto simulate` or "
+              "`sotto serve`")
+              .Argument("SOURCE")
+              .Required(),
+          Row("out", &ReportOptions::out, "the HTML file"),
+          Row("operator", &ReportOptions::is_operators,
+              "also what tells who took part: counts of reports, bytes, times; not for "
+              "publication"),
+          Row("without-test", &ReportOptions::without_test,
+              "leave the figures on the test data out; they are the operator's own, and no epsilon "
+              "covers what they tell about these samples"),
+      })
       .Runs(RunReport);
 }
 

@@ -15,15 +15,14 @@ constexpr char kServersStore[] = "the store of `sotto serve`";
 // The member `store`: an argument, or --store.
 template <class Request>
 posix::Field<Request> StoreRow(const char* help = kServersStore) {
-  return posix::RowOf<Request>("store", help).Argument("STORE").Required().Asked(&Request::store);
+  return posix::Field<Request>("store", &Request::store, help).Argument("STORE").Required();
 }
 
 // The member `json`: a file for what somebody else reads.
 template <class Request>
 posix::Field<Request> JsonRow(const char* what = "the figures") {
-  return posix::RowOf<Request>("json",
-                               fmt::format("write {} to this file; - is standard output", what))
-      .Asked(&Request::json);
+  return posix::Field<Request>("json", &Request::json,
+                               fmt::format("write {} to this file; - is standard output", what));
 }
 
 // A command that no help lists: it prints tables for a page.

@@ -119,7 +119,7 @@ class SingleRun {
     const SimulationResult result = Simulate(config_, data_, [&](const RoundReport& report) {
       progress.Show(report.outcome.round + 1, DescribeRound(config_, report));
     });
-    fmt::print(IsStandardOutput(request_.json) ? stderr : stdout, "{}",
+    fmt::print(TextStream(request_.json), "{}",
                DescribeResult(config_, result, data_.train->name(), data_.test->info()));
     WriteFiles(result);
     if (result.stopped) {
@@ -190,8 +190,7 @@ class RepeatedRun {
   void Do() {
     posix::CatchStopSignals();
     for (size_t i = 0; i < seeds_.size() && posix::StopSignal() == 0; ++i) Do(i);
-    fmt::print(IsStandardOutput(request_.json) ? stderr : stdout, "{}", DescribeRuns(runs_));
-    WriteJson(request_.json, RunsToJson(seeds_, runs_));
+    PrintResults(request_.json, DescribeRuns(runs_), RunsToJson(seeds_, runs_));
     if (!request_.rounds_csv.empty()) Write(CsvOutput(request_), RoundsCsvHeader() + rows_);
     if (runs_.size() < seeds_.size()) {
       TellWritten(Outputs());

@@ -42,6 +42,8 @@ struct StoreOptions {
   double every_s = 2;  // between two looks
 };
 
+using Row = posix::Field<StoreOptions>;
+
 // What a store says of itself and of its last job.
 struct StoreState {
   std::optional<std::string> server;
@@ -157,8 +159,7 @@ void RunStatus(const StoreOptions& o) {
   }
   RequireOutput(o.json, o.store);
   const StoreState state = ReadStoreState(o.store);
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(o, state));
-  WriteJson(o.json, ToJson(o, state), Readers::kOwner);
+  PrintResults(o.json, Describe(o, state), ToJson(o, state), Readers::kOwner);
 }
 
 void RunBackup(const StoreOptions& o) {
@@ -183,44 +184,9 @@ void SetPaused(const StoreOptions& o, bool paused) {
                  : "");
 }
 
-using Fields = std::vector<posix::Field<StoreOptions>>;
-
-constexpr auto Row = posix::RowOf<StoreOptions>;
-
-Fields StatusFields() {
-  return {
-      StoreRow<StoreOptions>(),
-      Row("verify",
-          "print instead what the store holds, every record verified, and its head; needed before "
-          "a "
-          "restored copy is served, after damage to a disk, and to note the head. Changes nothing")
-          .Asked(&StoreOptions::verifies),
-      JsonRow<StoreOptions>("the same"),
-      Row("watch", "look again and again, until Ctrl-C")
-          .Excludes("json")
-          .Excludes("verify")
-          .Asked(&StoreOptions::watches),
-      Row("every", "seconds between two looks")
-          .Within({0.2, 3600})
-          .Unit("seconds")
-          .Needs("watch")
-          .Asked(&StoreOptions::every_s),
-  };
-}
-
-Fields BackupFields() {
-  return {
-      StoreRow<StoreOptions>(),
-      Row("", "the copy; it must not be there yet")
-          .Argument("FILE")
-          .Required()
-          .Asked(&StoreOptions::file),
-  };
-}
-
 posix::Command PauseCommand(const char* name, const char* help, bool paused) {
   return posix::CommandFor<StoreOptions>(name, help)
-      .Takes(Fields{StoreRow<StoreOptions>()})
+      .Takes({StoreRow<StoreOptions>()})
       .Runs([paused](const StoreOptions& o) { SetPaused(o, paused); });
 }
 
@@ -229,29 +195,43 @@ posix::Command PauseCommand(const char* name, const char* help, bool paused) {
 posix::Command StatusCommand() {
   return posix::CommandFor<StoreOptions>(
              "status", "what a store holds and whether a server runs; the operator's")
-      .Takes(StatusFields())
+      .Takes({
+          StoreRow<StoreOptions>(),
+          Row("verify", &StoreOptions::verifies,
+              "print instead what the store holds, every record verified, and its head; needed "
+              "before a restored copy is served, after damage to a disk, and to note the head. "
+              "Changes nothing"),
+          JsonRow<StoreOptions>("the same"),
+          Row("watch", &StoreOptions::watches, "look again and again, until Ctrl-C")
+              .Excludes("json")
+              .Excludes("verify"),
+          Row("every", &StoreOptions::every_s, "seconds between two looks")
+              .Within({0.2, 3600})
+              .Unit("seconds")
+              .Needs("watch"),
+      })
       .Runs(RunStatus);
 }
 
 posix::Command JobCommand() {
-  posix::Command job;
-  job.name = "job";
-  job.help = "pause a store's job and let it go on";
-  job.commands = {
-      PauseCommand("pause", "let the store's job open no further round; the server runs on", true),
-      PauseCommand("resume", "end a pause", false)};
-  return job;
+  return posix::CommandOf(
+      "job", "pause a store's job and let it go on",
+      {PauseCommand("pause", "let the store's job open no further round; the server runs on", true),
+       PauseCommand("resume", "end a pause", false)});
 }
 
 posix::Command StoreCommand() {
-  posix::Command store;
-  store.name = "store";
-  store.help = "copy a store, also while a server runs";
-  store.commands = {posix::CommandFor<StoreOptions>(
-                        "backup", "copy a store into a new file, also while a server runs")
-                        .Takes(BackupFields())
-                        .Runs(RunBackup)};
-  return store;
+  return posix::CommandOf(
+      "store", "copy a store, also while a server runs",
+      {posix::CommandFor<StoreOptions>("backup",
+                                       "copy a store into a new file, also while a server runs")
+           .Takes({
+               StoreRow<StoreOptions>(),
+               Row("", &StoreOptions::file, "the copy; it must not be there yet")
+                   .Argument("FILE")
+                   .Required(),
+           })
+           .Runs(RunBackup)});
 }
 
 }  // namespace sotto::server

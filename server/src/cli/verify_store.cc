@@ -84,8 +84,7 @@ nlohmann::ordered_json ToJson(const std::string& store, const StoreReport& repor
 void VerifyStore(const std::string& store, const std::string& json) {
   RequireOutput(json, store);
   const StoreReport report = InspectStore(store);
-  fmt::print(IsStandardOutput(json) ? stderr : stdout, "{}", Describe(store, report));
-  WriteJson(json, ToJson(store, report));
+  PrintResults(json, Describe(store, report), ToJson(store, report));
 }
 
 }  // namespace sotto::server

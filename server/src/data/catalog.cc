@@ -81,10 +81,10 @@ void RequireSame(const TrainTest& data) {
       train.targets == test.targets) {
     return;
   }
-  throw std::runtime_error(fmt::format(
-      "training samples of {} are {}, but test samples of {} are {}; expected the same: "
-      "take both from the same release, with the same options",
-      data.train->name(), Describe(train), data.test->name(), Describe(test)));
+  throw std::runtime_error(
+      fmt::format("training samples of {} are {}, but test samples of {} are {}; expected the "
+                  "same: take both from the same release, with the same options",
+                  data.train->name(), Describe(train), data.test->name(), Describe(test)));
 }
 
 }  // namespace

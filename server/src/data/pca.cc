@@ -27,8 +27,7 @@ void Require(const Dataset& data, uint32_t dimensions) {
   if (dimensions < 1 || dimensions > inputs || dimensions >= data.size()) {
     throw std::invalid_argument(
         fmt::format("{} dimensions of {} samples of {} features; expected at least 1, at most the "
-                    "features, and "
-                    "fewer than samples",
+                    "features, and fewer than samples",
                     dimensions, data.size(), inputs));
   }
 }
@@ -43,8 +42,7 @@ MatrixXd ReadBlock(const Dataset& data, const ModelInfo* model, size_t first, si
       if (!std::isfinite(features[i])) {
         throw std::invalid_argument(
             fmt::format("sample {}, feature {}: the number is missing or not finite; give a model "
-                        "whose file has "
-                        "missing = NUMBER with --model",
+                        "whose file has missing = NUMBER with --model",
                         first + s, i));
       }
       block(static_cast<Index>(i), static_cast<Index>(s)) = double{features[i]};

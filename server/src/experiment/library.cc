@@ -91,10 +91,10 @@ Definition OpenExperiment(const std::string& name_or_file) {
     if (definition.name == name_or_file) return definition;
     names.push_back(definition.name);
   }
-  throw std::invalid_argument(fmt::format(
-      "there is no experiment '{}'{}\n`sotto-lab experiment list` lists them; a file of "
-      "your own ends in .toml",
-      name_or_file, posix::DidYouMean(name_or_file, names)));
+  throw std::invalid_argument(
+      fmt::format("there is no experiment '{}'{}\n`sotto-lab experiment list` lists them; a file "
+                  "of your own ends in .toml",
+                  name_or_file, posix::DidYouMean(name_or_file, names)));
 }
 
 void WriteModels(const Definition& definition, const std::string& folder) {

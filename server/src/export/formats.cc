@@ -95,9 +95,8 @@ const std::vector<ExportFormat>& ExportFormats() {
       {"npy", ".npy", "\x93NUMPY", "all parameters as one vector, in Sotto's order", false,
        WriteNpy, ReadNpy},
       {"header", ".h", "",
-       "a C++ header for sotto/predict.h, float32 or fixed point; its numbers "
-       "are C, too",
-       true, WriteHeader, nullptr},
+       "a C++ header for sotto/predict.h, float32 or fixed point; its numbers are C, too", true,
+       WriteHeader, nullptr},
       {"onnx", ".onnx", "", "the net itself, opset 13, images as NCHW", true, kWriteOnnx, nullptr,
        "libonnx-dev and libprotobuf-dev"},
   };

@@ -7,7 +7,6 @@
 
 #include "audit/audit_output.h"
 #include "audit/audit_request.h"
-#include "base/counted.h"
 #include "base/gave_up.h"
 #include "cli/job_options.h"
 #include "lab/commands.h"
@@ -29,36 +28,22 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kEpsilonFooter[] =
-    "Runs the job's own encoder, sum, zero updates and release, with a device in it whose update "
-    "is\n"
-    "far beyond the bound, and measures how well the releases tell that it is there. The defaults\n"
-    "take some ten seconds and find a build with half the noise. Exit status: 0 consistent, 1\n"
-    "violated, 2 bad usage. See server/AUDIT.md.\n"
-    "Example: sotto-lab audit epsilon --seed 1";
+    R"(Runs the job's own encoder, sum, zero updates and release, with a device in it whose update is
+far beyond the bound, and measures how well the releases tell that it is there. The defaults
+take some ten seconds and find a build with half the noise. Exit status: 0 consistent, 1
+violated, 2 bad usage. See server/AUDIT.md.
+Example: sotto-lab audit epsilon --seed 1)";
 
 constexpr char kMembershipFooter[] =
-    "Simulates a training, with the options of `sotto simulate`, and attacks its models: after "
-    "each\n"
-    "round whose number divides by --evaluate-every, and after the last. See server/AUDIT.md.\n"
-    "Example: sotto-lab audit membership --data synthetic --rounds 3 --seed 1";
+    R"(Simulates a training, with the options of `sotto simulate`, and attacks its models: after each
+round whose number divides by --evaluate-every, and after the last. See server/AUDIT.md.
+Example: sotto-lab audit membership --data synthetic --rounds 3 --seed 1)";
 
 constexpr char kSensitivityFooter[] =
-    "Simulates a training, with the options of `sotto simulate`, and twins of it whose data differ "
-    "in\n"
-    "one sample, or one device, with the same noise. Exit status: 0 consistent, 1 a round moved "
-    "its\n"
-    "release by more than the plan's bound, or nothing was measured, 2 bad usage. See "
-    "server/AUDIT.md.\n"
-    "Example: sotto-lab audit sensitivity --data synthetic --rounds 3 --seed 1";
-
-std::FILE* TextStream(const std::string& json) { return IsStandardOutput(json) ? stderr : stdout; }
-
-void RequireSound(const std::vector<std::string>& violations) {
-  if (violations.empty()) return;
-  throw std::runtime_error(
-      fmt::format("the audit found {}, see above: this build does not keep what it claims",
-                  Counted(violations.size(), "violation")));
-}
+    R"(Simulates a training, with the options of `sotto simulate`, and twins of it whose data differ in
+one sample, or one device, with the same noise. Exit status: 0 consistent, 1 a round moved its
+release by more than the plan's bound, or nothing was measured, 2 bad usage. See server/AUDIT.md.
+Example: sotto-lab audit sensitivity --data synthetic --rounds 3 --seed 1)";
 
 // What is audited of a job, and its name for people.
 struct View {
@@ -131,10 +116,9 @@ void RunEpsilon(const EpsilonAuditRequest& request) {
     jobs.push_back(MakeAuditedJob(request, sampling));
   }
   const EpsilonReport report = AuditSamplings(request, jobs);
-  fmt::print(TextStream(request.json), "{}", DescribeEpsilon(report));
   Json json = EpsilonToJson(report);
   json["job"] = SpecificationToJson(request, jobs.front());
-  WriteJson(request.json, json);
+  PrintResults(request.json, DescribeEpsilon(report), json);
   RequireSound(report.Violations());
 }
 
@@ -164,9 +148,8 @@ class TrainingAudit {
   }
 
   void Write(const std::string& text, Json json, const std::string& csv) const {
-    fmt::print(TextStream(request_.json), "{}", text);
     json["job"] = SpecificationToJson(request_, config_.job);
-    WriteJson(request_.json, json);
+    PrintResults(request_.json, text, json);
     if (!request_.rounds_csv.empty()) {
       OutputFile file(Csv());
       file.stream() << csv;
@@ -223,18 +206,15 @@ posix::Command EpsilonCommand() {
 }  // namespace
 
 posix::Command AuditCommand() {
-  posix::Command audit;
-  audit.name = "audit";
-  audit.help = "measure a job's privacy: attacks, and lower bounds beside its claims";
-  audit.commands = {
-      EpsilonCommand(),
-      TrainingAuditCommand("membership",
-                           "guess from the loss which samples a training was made from",
-                           kMembershipFooter, MembershipFields(), RunMembership),
-      TrainingAuditCommand("sensitivity", "how far one sample, or one device, moves the models",
-                           kSensitivityFooter, SensitivityFields(), RunSensitivity),
-      PeersAuditCommand()};
-  return audit;
+  return posix::CommandOf(
+      "audit", "measure a job's privacy: attacks, and lower bounds beside its claims",
+      {EpsilonCommand(),
+       TrainingAuditCommand("membership",
+                            "guess from the loss which samples a training was made from",
+                            kMembershipFooter, MembershipFields(), RunMembership),
+       TrainingAuditCommand("sensitivity", "how far one sample, or one device, moves the models",
+                            kSensitivityFooter, SensitivityFields(), RunSensitivity),
+       PeersAuditCommand()});
 }
 
 }  // namespace sotto::server

@@ -1,14 +1,15 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
-#include <stdexcept>
 #include <thread>
 
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
+#include "audit/audit_output.h"
 #include "audit/peer_audit.h"
 #include "base/counted.h"
+#include "cli/rows.h"
 #include "lab/commands.h"
 #include "sotto/peer/peer_options.h"
 #include "sotto/policy/policies.h"
@@ -27,12 +28,10 @@ using Json = nlohmann::ordered_json;
 constexpr int kDecimals = 3;  // of an epsilon
 
 constexpr char kFooter[] =
-    "Runs a node of eight steps with a hostile sample in it, and again with that sample replaced: "
-    "how\n"
-    "well its first publication tells the two apart, beside what is claimed, and whether the "
-    "node's\n"
-    "decisions tell. Exit status: 0 consistent, 1 violated, 2 bad usage. See server/AUDIT.md.\n"
-    "Example: sotto-lab audit peers --share coin:0.5 --seed 1";
+    R"(Runs a node of eight steps with a hostile sample in it, and again with that sample replaced: how
+well its first publication tells the two apart, beside what is claimed, and whether the node's
+decisions tell. Exit status: 0 consistent, 1 violated, 2 bad usage. See server/AUDIT.md.
+Example: sotto-lab audit peers --share coin:0.5 --seed 1)";
 
 struct Request {
   Request() {
@@ -43,8 +42,6 @@ struct Request {
   std::optional<uint64_t> seed;
   std::string json;
 };
-
-constexpr auto Row = posix::RowOf<Request>;
 
 std::string DescribePublications(const PeerAudit& audit) {
   std::string text = fmt::format(
@@ -130,52 +127,44 @@ void Run(const Request& request) {
     const auto percent = static_cast<size_t>(done * 100);
     if (posix::StandardErrorIsTerminal()) progress.Show(percent, fmt::format("{} %", percent));
   });
-  fmt::print(IsStandardOutput(request.json) ? stderr : stdout, "{}", Describe(options, audit));
-  WriteJson(request.json, ToJson(options, audit));
-  if (audit.violations.empty()) return;
-  throw std::runtime_error(
-      fmt::format("the audit found {}, see above: this build does not keep what it claims",
-                  Counted(audit.violations.size(), "violation")));
+  PrintResults(request.json, Describe(options, audit), ToJson(options, audit));
+  RequireSound(audit.violations);
 }
 
-std::vector<posix::Field<Request>> Fields() {
-  const auto at = [](auto member) {
-    return [member](auto& request) -> auto& { return request.options.*member; };
-  };
-  using Options = PeerAuditOptions;
+std::vector<posix::Field<PeerAuditOptions>> AuditFields() {
+  using Row = posix::Field<PeerAuditOptions>;
   return {
-      Row("share", "when a node publishes: " + SharePolicyNames()).Asked(at(&Options::share)),
-      Row("rule", "how a node combines its model with the newest one")
-          .OneOf(PeerRule::kAverage, PeerRule::kShared, PeerRule::kAccumulate)
-          .Asked(at(&Options::rule)),
-      Row("publication-steps", "steps of a publication; above 1 for rule shared or accumulate")
-          .Within({1, 8})
-          .Asked(at(&Options::publication_steps)),
-      Row("epsilon", "epsilon for which the noise is calibrated")
-          .Within({1e-3, 1e3})
-          .Asked(at(&Options::epsilon)),
-      Row("delta", "delta of that epsilon").Within({1e-12, 0.5}).Asked(at(&Options::delta)),
-      Row("repeats", "publications with either sample")
-          .Within({1000, 1e9})
-          .Asked(at(&Options::repeats)),
-      Row("nodes", "nodes whose decisions are compared").Within({1, 1e6}).Asked(at(&Options::keys)),
-      Row("error", "chance that a sound build is called one that is not")
-          .Within({1e-9, 0.1})
-          .Asked(at(&Options::error)),
-      Row("threads", "threads of this process; the results do not depend on them")
-          .Within({1, 1024})
-          .Asked(at(&Options::threads)),
-      Row("seed", "repeat the audit bit for bit").ByDefault("random").Asked(&Request::seed),
-      Row("json", "write the results to this file; - is standard output").Asked(&Request::json),
+      Row("share", &PeerAuditOptions::share, "when a node publishes: " + SharePolicyNames()),
+      Row("rule", &PeerAuditOptions::rule, "how a node combines its model with the newest one")
+          .OneOf(PeerRule::kAverage, PeerRule::kShared, PeerRule::kAccumulate),
+      Row("publication-steps", &PeerAuditOptions::publication_steps,
+          "steps of a publication; above 1 for rule shared or accumulate")
+          .Within({1, 8}),
+      Row("epsilon", &PeerAuditOptions::epsilon, "epsilon for which the noise is calibrated")
+          .Within({1e-3, 1e3}),
+      Row("delta", &PeerAuditOptions::delta, "delta of that epsilon").Within({1e-12, 0.5}),
+      Row("repeats", &PeerAuditOptions::repeats, "publications with either sample")
+          .Within({1000, 1e9}),
+      Row("nodes", &PeerAuditOptions::keys, "nodes whose decisions are compared").Within({1, 1e6}),
+      Row("error", &PeerAuditOptions::error, "chance that a sound build is called one that is not")
+          .Within({1e-9, 0.1}),
+      Row("threads", &PeerAuditOptions::threads,
+          "threads of this process; the results do not depend on them")
+          .Within({1, 1024}),
   };
 }
 
 }  // namespace
 
 posix::Command PeersAuditCommand() {
+  using Row = posix::Field<Request>;
   return posix::CommandFor<Request>(
              "peers", "nodes without a server: what publications and decisions tell of one sample")
-      .Takes(Fields())
+      .TakesFor(&Request::options, AuditFields())
+      .Takes({
+          Row("seed", &Request::seed, "repeat the audit bit for bit").ByDefault("random"),
+          JsonRow<Request>("the results"),
+      })
       .Footer(kFooter)
       .Runs(Run);
 }

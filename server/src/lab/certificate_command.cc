@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "certificate/certificate.h"
+#include "cli/rows.h"
 #include "lab/commands.h"
 #include "sotto/certificate.h"
 #include "sotto/posix/terminal.h"
@@ -82,8 +83,7 @@ struct CertificateOptions {
 void RunCertificate(const CertificateOptions& o) {
   RequireOutput(o.json);
   const CertificateRun run = Prove();
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(run));
-  WriteJson(o.json, ToJson(run));
+  PrintResults(o.json, Describe(run), ToJson(run));
   if (!run.holds()) {
     throw std::runtime_error("the constants of sotto/certificate.h promise more than is proved");
   }
@@ -92,13 +92,9 @@ void RunCertificate(const CertificateOptions& o) {
 }  // namespace
 
 posix::Command CertificateCommand() {
-  const std::vector<posix::Field<CertificateOptions>> fields = {
-      posix::RowOf<CertificateOptions>("json",
-                                       "write the bounds to this file; - is standard output")
-          .Asked(&CertificateOptions::json)};
   return posix::CommandFor<CertificateOptions>(
              "certificate", "prove how close the dither's noise is to the Gaussian")
-      .Takes(fields)
+      .Takes({JsonRow<CertificateOptions>("the bounds")})
       .Runs(RunCertificate);
 }
 

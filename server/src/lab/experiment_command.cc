@@ -113,8 +113,8 @@ class ExperimentRun {
     fmt::print("{}", o_.is_markdown ? ResultMarkdown(report) : ResultText(report));
     WriteResults(o_, summary);
     fmt::print(stderr,
-               "{}: results.json, results.csv, report.txt, report.md, report.html, "
-               "chart.svg; runs.jsonl has the finished runs\n",
+               "{}: results.json, results.csv, report.txt, report.md, report.html, chart.svg; "
+               "runs.jsonl has the finished runs\n",
                o_.grid.out);
     if (summary.runs_missing > 0) {
       throw Stopped(posix::StopSignal(),
@@ -225,45 +225,38 @@ void RunExperiment(ExperimentOptions o) {
   ExperimentRun(o, definition).Do();
 }
 
-std::vector<posix::Field<ExperimentOptions>> Fields() {
-  constexpr auto Row = posix::RowOf<ExperimentOptions>;
-  return {
-      Row("", "an experiment, or FILE.toml of your own; list: all of them")
-          .Argument("NAME")
-          .Required()
-          .Asked(&ExperimentOptions::name),
-      Row("quick", "run a smaller size, for a first look").Asked([](auto& o) -> auto& {
-        return o.grid.is_quick;
-      }),
-      Row("seeds", "runs of each cell, with seeds 1, 2, ...")
-          .Within({1, static_cast<double>(kMostSeedsOfACell)})
-          .ByDefault("the paper's number")
-          .Asked(&ExperimentOptions::seeds),
-      Row("only", "run only the cells AXIS=VALUE[,VALUE...]; may be given for several axes").Asked([
-      ](auto& o) -> auto& { return o.grid.only; }),
-      Row("data-dir", "the folder with the data sets").Asked([](auto& o) -> auto& {
-        return o.grid.data_folder;
-      }),
-      Row("data", "take these samples, by the name that the experiment has for them").Asked([
-      ](auto& o) -> auto& { return o.grid.data; }),
-      Row("out", "folder for the results and the finished runs")
-          .ByDefault("experiments/NAME")
-          .Asked([](auto& o) -> auto& { return o.grid.out; }),
-      Row("jobs", "runs at a time; 0: one a processor; does not change a result")
-          .Within({0, 4096})
-          .Asked(&ExperimentOptions::jobs),
-      Row("dry-run", "print the cells, each with the command of its first run, and run nothing")
-          .Asked(&ExperimentOptions::is_dry_run),
-      Row("markdown", "print the results as Markdown").Asked(&ExperimentOptions::is_markdown),
-  };
-}
-
 }  // namespace
 
 posix::Command ExperimentCommand() {
+  using Option = posix::Field<ExperimentOptions>;
   return posix::CommandFor<ExperimentOptions>(
              "experiment", "repeat a table or a figure of a paper, and print it beside the paper's")
-      .Takes(Fields())
+      .Takes({
+          Option("", &ExperimentOptions::name,
+                 "an experiment, or FILE.toml of your own; list: all of them")
+              .Argument("NAME")
+              .Required(),
+          Option("quick", posix::At(&ExperimentOptions::grid, &GridOptions::is_quick),
+                 "run a smaller size, for a first look"),
+          Option("seeds", &ExperimentOptions::seeds, "runs of each cell, with seeds 1, 2, ...")
+              .Within({1, static_cast<double>(kMostSeedsOfACell)})
+              .ByDefault("the paper's number"),
+          Option("only", posix::At(&ExperimentOptions::grid, &GridOptions::only),
+                 "run only the cells AXIS=VALUE[,VALUE...]; may be given for several axes"),
+          Option("data-dir", posix::At(&ExperimentOptions::grid, &GridOptions::data_folder),
+                 "the folder with the data sets"),
+          Option("data", posix::At(&ExperimentOptions::grid, &GridOptions::data),
+                 "take these samples, by the name that the experiment has for them"),
+          Option("out", posix::At(&ExperimentOptions::grid, &GridOptions::out),
+                 "folder for the results and the finished runs")
+              .ByDefault("experiments/NAME"),
+          Option("jobs", &ExperimentOptions::jobs,
+                 "runs at a time; 0: one a processor; does not change a result")
+              .Within({0, 4096}),
+          Option("dry-run", &ExperimentOptions::is_dry_run,
+                 "print the cells, each with the command of its first run, and run nothing"),
+          Option("markdown", &ExperimentOptions::is_markdown, "print the results as Markdown"),
+      })
       .Runs(RunExperiment);
 }
 

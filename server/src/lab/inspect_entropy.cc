@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "certificate/entropy.h"
+#include "cli/rows.h"
 #include "lab/commands.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/check.h"
@@ -32,6 +33,8 @@ struct EntropyOptions {
   uint64_t seed = 1;
   std::string json;
 };
+
+using Row = posix::Field<EntropyOptions>;
 
 // A uniform value in (0, 1); never 0 or 1.
 double Uniform(RandomStream& random) { return (random.NextU32() + 0.5) * 0x1p-32; }
@@ -91,8 +94,7 @@ void RunEntropy(const EntropyOptions& o) {
   const double bits = 8 * bytes / o.coordinates;
   const double entropy = IntegerEntropy(
       o.distribution == "normal" ? Distribution::kNormal : Distribution::kLaplace, o.scale);
-  fmt::print(
-      IsStandardOutput(o.json) ? stderr : stdout,
+  const std::string text = fmt::format(
       "{} updates of {} coordinates, {} with deviation {} times the noise's, coding {}\n"
       "  size           {:.1f} bytes, {:.5f} bits a coordinate, header and padding included\n"
       "  entropy        {:.1f} bytes, {:.5f} bits a coordinate, of the integers given the "
@@ -100,40 +102,17 @@ void RunEntropy(const EntropyOptions& o) {
       "  above it       {:.2f} %\n",
       kSeeds, o.coordinates, o.distribution, o.scale, o.coding, bytes, bits,
       entropy * o.coordinates / 8, entropy, 100 * (bits / entropy - 1));
-  WriteJson(o.json, {{"distribution", o.distribution},
-                     {"scale", o.scale},
-                     {"coordinates", o.coordinates},
-                     {"coding", o.coding},
-                     {"padding", o.padding},
-                     {"seed", o.seed},
-                     {"updates", kSeeds},
-                     {"bytes", bytes},
-                     {"bits_per_coordinate", bits},
-                     {"entropy_bits_per_coordinate", entropy}});
-}
-
-std::vector<posix::Field<EntropyOptions>> Fields() {
-  constexpr auto Row = posix::RowOf<EntropyOptions>;
-  return {
-      Row("distribution", "distribution of the update's coordinates")
-          .OneOfNames({"normal", "laplace"})
-          .Asked(&EntropyOptions::distribution),
-      Row("scale", "deviation of the coordinates over that of the noise")
-          .Within({1e-4, 100})
-          .Asked(&EntropyOptions::scale),
-      Row("coordinates", "coordinates of one update")
-          .Within({1, 10000000})
-          .Asked(&EntropyOptions::coordinates),
-      Row("coding", "how updates become bytes")
-          .OneOfNames({"range", "fixed"})
-          .Asked(&EntropyOptions::coding),
-      Row("padding", "bytes whose multiples the sizes are; 0: none")
-          .Within({0, kMaxPadding})
-          .Asked(&EntropyOptions::padding),
-      Row("seed", "seed of the first of 20 updates").Asked(&EntropyOptions::seed),
-      Row("json", "write the figures to this file; - is standard output")
-          .Asked(&EntropyOptions::json),
-  };
+  PrintResults(o.json, text,
+               {{"distribution", o.distribution},
+                {"scale", o.scale},
+                {"coordinates", o.coordinates},
+                {"coding", o.coding},
+                {"padding", o.padding},
+                {"seed", o.seed},
+                {"updates", kSeeds},
+                {"bytes", bytes},
+                {"bits_per_coordinate", bits},
+                {"entropy_bits_per_coordinate", entropy}});
 }
 
 }  // namespace
@@ -141,7 +120,22 @@ std::vector<posix::Field<EntropyOptions>> Fields() {
 posix::Command InspectEntropyCommand() {
   return posix::CommandFor<EntropyOptions>(
              "entropy", "encode made-up updates and compare their size with the least possible")
-      .Takes(Fields())
+      .Takes({
+          Row("distribution", &EntropyOptions::distribution,
+              "distribution of the update's coordinates")
+              .OneOfNames({"normal", "laplace"}),
+          Row("scale", &EntropyOptions::scale,
+              "deviation of the coordinates over that of the noise")
+              .Within({1e-4, 100}),
+          Row("coordinates", &EntropyOptions::coordinates, "coordinates of one update")
+              .Within({1, 10000000}),
+          Row("coding", &EntropyOptions::coding, "how updates become bytes")
+              .OneOfNames({"range", "fixed"}),
+          Row("padding", &EntropyOptions::padding, "bytes whose multiples the sizes are; 0: none")
+              .Within({0, kMaxPadding}),
+          Row("seed", &EntropyOptions::seed, "seed of the first of 20 updates"),
+          JsonRow<EntropyOptions>(),
+      })
       .Runs(RunEntropy);
 }
 

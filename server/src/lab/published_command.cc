@@ -41,8 +41,7 @@ Value Required(const std::optional<Value>& value, const char* option) {
   if (value) return *value;
   throw std::invalid_argument(
       fmt::format("--devices describes Noisy-FedAvg and needs {} too; leave --devices out to "
-                  "compare the rounds "
-                  "of --noise-multiplier alone",
+                  "compare the rounds of --noise-multiplier alone",
                   option));
 }
 
@@ -78,14 +77,13 @@ void AddRounds(const PublishedOptions& o, std::vector<privacy::PublishedFigure>*
   if (!o.schedule.empty()) {
     throw std::invalid_argument(
         "published figures are for rounds of one schedule of Gau-LRQ; give --noise-multiplier, "
-        "--rate, "
-        "--rounds and --noise-decay instead of --schedule");
+        "--rate, --rounds and --noise-decay instead of --schedule");
   }
   privacy::GaussianRounds rounds = FirstRounds(o);
   if (rounds.sampling == privacy::Sampling::kNone) {
     throw std::invalid_argument(
-        "the figures of DP-Fed-LS and Gau-LRQ are for sampled rounds; give --sampling "
-        "uniform or poisson, or describe Noisy-FedAvg by --devices");
+        "the figures of DP-Fed-LS and Gau-LRQ are for sampled rounds; give --sampling uniform or "
+        "poisson, or describe Noisy-FedAvg by --devices");
   }
   const double tau = o.noise_decay;
   if (tau == 1) figures->push_back(privacy::CompareDpFedLs(rounds, DeltaOf(o)));
@@ -106,23 +104,16 @@ nlohmann::ordered_json EpsilonToJson(const std::optional<double>& epsilon) {
 }
 
 std::vector<posix::Field<PublishedOptions>> NoisyFields() {
-  static constexpr char kNoisy[] = "What papers print of Noisy-FedAvg and Noisy-FedProx";
-  constexpr auto Row = posix::RowOf<PublishedOptions>;
+  using Row = posix::Field<PublishedOptions>;
   return {
-      Row("devices",
-          "devices of the fleet, m; all take part in every round; with --noise-sigma, --rounds and "
-          "the options of rounds that differ")
-          .In(kNoisy)
-          .Asked(&PublishedOptions::devices),
-      Row("smoothness", "smoothness of the loss, L")
-          .In(kNoisy)
-          .Needs("devices")
-          .Asked(&PublishedOptions::smoothness),
-      Row("constant", "c of Theorem 12 (b) and z of 12 (d)")
-          .In(kNoisy)
+      Row("devices", &PublishedOptions::devices,
+          "devices of the fleet, m; all take part in every round; with --noise-sigma, --rounds "
+          "and the options of rounds that differ"),
+      Row("smoothness", &PublishedOptions::smoothness, "smoothness of the loss, L")
+          .Needs("devices"),
+      Row("constant", &PublishedOptions::constant, "c of Theorem 12 (b) and z of 12 (d)")
           .ByDefault("the least for which the rates are covered")
-          .Needs("devices")
-          .Asked(&PublishedOptions::constant),
+          .Needs("devices"),
   };
 }
 
@@ -156,8 +147,7 @@ std::string DescribePublished(const PublishedOptions& o,
   if (o.devices) {
     text +=
         "  of Noisy-FedAvg and Noisy-FedProx ours holds for a whole device, replace-one; the "
-        "papers "
-        "claim theirs for one sample\n";
+        "papers claim theirs for one sample\n";
   }
   return text;
 }
@@ -184,7 +174,7 @@ void RunPublished(const PublishedOptions& o) {
   const std::string sound = o.describes_rounds() ? AddAccountants(o, &comparison) : "";
   const std::vector<privacy::PublishedFigure> figures = PublishedFigures(o);
   comparison["published"] = PublishedToJson(figures);
-  Print(o, sound + DescribePublished(o, figures), comparison);
+  PrintResults(o.json, sound + DescribePublished(o, figures), comparison);
 }
 
 }  // namespace
@@ -194,7 +184,7 @@ posix::Command PublishedCommand() {
              "published", "the epsilons that papers print, each beside a sound one and a verdict")
       .Takes(AccountFields(),
              posix::Both(TakenBy(AccountQuestion::kEpsilon), posix::Without({"accountant"})))
-      .Takes(NoisyFields())
+      .Takes(posix::Under("What papers print of Noisy-FedAvg and Noisy-FedProx", NoisyFields()))
       .Footer(
           "Example: sotto-lab published --sampling uniform --noise-multiplier 1 --rate 0.05 "
           "--rounds 30 --delta 1e-5")

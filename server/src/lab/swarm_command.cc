@@ -13,6 +13,7 @@
 
 #include "base/counted.h"
 #include "base/gave_up.h"
+#include "cli/rows.h"
 #include "data/catalog.h"
 #include "lab/commands.h"
 #include "sotto/data/device_share.h"
@@ -55,7 +56,7 @@ struct SwarmRequest {
   std::string json;
 };
 
-constexpr auto Row = posix::RowOf<SwarmRequest>;
+using Row = posix::Field<SwarmRequest>;
 
 std::vector<Device> ReadKeys(const std::string& folder) {
   std::vector<std::string> paths;
@@ -198,87 +199,73 @@ void RunSwarmCommand(const SwarmRequest& o) {
   const std::optional<SwarmSamples> samples = SamplesOf(o, options.seed, devices.size(), *model);
   posix::CatchStopSignals();
   const SwarmSummary summary = RunSwarm(options, devices, *model, samples, ShowProgress);
-  fmt::print(IsStandardOutput(o.json) ? stderr : stdout, "{}", Describe(summary, devices.size()));
-  WriteJson(o.json, ToJson(summary, devices.size()), Readers::kOwner);
+  PrintResults(o.json, Describe(summary, devices.size()), ToJson(summary, devices.size()),
+               Readers::kOwner);
   if (summary.counts.accepted == 0) {
     throw GaveUp("the server never accepted an update: " + WhyNone(summary));
   }
 }
 
-std::vector<posix::Field<SwarmRequest>> Devices() {
+std::vector<Row> Devices() {
   return {
-      Row("store", "take the keys of this store, also beside its server")
-          .Asked(&SwarmRequest::store),
-      Row("keys", "or take the key files NAME.key of this folder")
-          .Excludes("store")
-          .Asked(&SwarmRequest::keys),
-      Row("devices", "take the first N of them")
+      Row("store", &SwarmRequest::store, "take the keys of this store, also beside its server"),
+      Row("keys", &SwarmRequest::keys, "or take the key files NAME.key of this folder")
+          .Excludes("store"),
+      Row("devices", &SwarmRequest::devices, "take the first N of them")
           .Within({1, kMostDevices})
-          .ByDefault("all")
-          .Asked(&SwarmRequest::devices),
-      Row("model", "model by name, or a file: FILE.toml").Asked(&SwarmRequest::model),
-      Row("train",
+          .ByDefault("all"),
+      Row("model", &SwarmRequest::model, "model by name, or a file: FILE.toml"),
+      Row("train", &SwarmRequest::train,
           "train on a share of --data; without it devices hold no samples and send zeros, with "
-          "noise")
-          .Asked(&SwarmRequest::train),
-      Row("data", "samples, as for `sotto simulate`").Needs("train").Asked(&SwarmRequest::data),
-      Row("partition", "how samples are dealt out: " + PartitionNames())
+          "noise"),
+      Row("data", &SwarmRequest::data, "samples, as for `sotto simulate`").Needs("train"),
+      Row("partition", &SwarmRequest::partition, "how samples are dealt out: " + PartitionNames())
+          .Needs("train"),
+      Row("samples-per-device", &SwarmRequest::samples_per_device, "samples on each device")
           .Needs("train")
-          .Asked(&SwarmRequest::partition),
-      Row("samples-per-device", "samples on each device")
-          .Needs("train")
-          .Within({1, 1000000})
-          .Asked(&SwarmRequest::samples_per_device),
+          .Within({1, 1000000}),
   };
 }
 
-std::vector<posix::Field<SwarmRequest>> Network() {
+std::vector<Row> Network() {
   return {
-      Row("server", "HOST:PORT of the server").Asked(&SwarmRequest::server),
-      Row("addresses",
+      Row("server", &SwarmRequest::server, "HOST:PORT of the server"),
+      Row("addresses", &SwarmRequest::addresses,
           "connect from so many addresses of 127.0.0.0/8, since a server limits the handshakes of "
           "one")
           .Within({1, 1000000})
-          .ByDefault("one for 64 devices")
-          .Asked(&SwarmRequest::addresses),
-      Row("threads", "threads, each with an event loop").Within({1, 256}).Asked([
-      ](auto& o) -> auto& { return o.swarm.threads; }),
-      Row("connect-rate", "devices a second that begin to connect").Within({0.1, 1e6}).Asked([
-      ](auto& o) -> auto& { return o.swarm.connect_rate; }),
-      Row("max-frame", "the most bytes of a message to a device")
-          .Within({kMinMaxFrame, kMaxMaxFrame})
-          .Asked([](auto& o) -> auto& { return o.swarm.max_frame; }),
-      Row("hold", "seconds for which the server may hold its answer")
-          .Within({0, 50})
-          .Asked(&SwarmRequest::hold_s),
+          .ByDefault("one for 64 devices"),
+      Row("threads", posix::At(&SwarmRequest::swarm, &SwarmOptions::threads),
+          "threads, each with an event loop")
+          .Within({1, 256}),
+      Row("connect-rate", posix::At(&SwarmRequest::swarm, &SwarmOptions::connect_rate),
+          "devices a second that begin to connect")
+          .Within({0.1, 1e6}),
+      Row("max-frame", posix::At(&SwarmRequest::swarm, &SwarmOptions::max_frame),
+          "the most bytes of a message to a device")
+          .Within({kMinMaxFrame, kMaxMaxFrame}),
+      Row("hold", &SwarmRequest::hold_s, "seconds for which the server may hold its answer")
+          .Within({0, 50}),
   };
 }
 
-std::vector<posix::Field<SwarmRequest>> Faults() {
+std::vector<Row> Faults() {
   return {
-      Row("latency", "ms before each request, 50 % more or less").Within({0, 60000}).Asked([
-      ](auto& o) -> auto& { return o.swarm.faults.latency_ms; }),
+      Row("latency",
+          posix::At(&SwarmRequest::swarm, &SwarmOptions::faults, &FaultOptions::latency_ms),
+          "ms before each request, 50 % more or less")
+          .Within({0, 60000}),
       Row("drop-out",
+          posix::At(&SwarmRequest::swarm, &SwarmOptions::faults, &FaultOptions::drop_out),
           "chance that a drawn device hangs up before its upload, and comes back after 1 to 3 "
           "seconds")
-          .Within({0, 1})
-          .Asked([](auto& o) -> auto& { return o.swarm.faults.drop_out; }),
-      Row("corrupt", "chance that a byte of an update is damaged").Within({0, 1}).Asked([
-      ](auto& o) -> auto& { return o.swarm.faults.corrupt; }),
-      Row("slow", "bytes a second of a device, in each direction; 0: as fast as it goes").Asked([
-      ](auto& o) -> auto& { return o.swarm.faults.slow_bytes_s; }),
-  };
-}
-
-std::vector<posix::Field<SwarmRequest>> Run() {
-  return {
-      Row("duration", "seconds that the load lasts; 0: until the job is done")
-          .Within({0, 1e7})
-          .Asked([](auto& o) -> auto& { return o.swarm.duration_s; }),
-      Row("seed", "seed of the faults and of the shares of --data; no secret")
-          .Asked(&SwarmRequest::seed),
-      Row("json", "write the figures to this file; - is standard output")
-          .Asked(&SwarmRequest::json),
+          .Within({0, 1}),
+      Row("corrupt", posix::At(&SwarmRequest::swarm, &SwarmOptions::faults, &FaultOptions::corrupt),
+          "chance that a byte of an update is damaged")
+          .Within({0, 1}),
+      Row("slow",
+          posix::At(&SwarmRequest::swarm, &SwarmOptions::faults, &FaultOptions::slow_bytes_s),
+          "bytes a second of a device, in each direction; 0: as fast as it goes"),
   };
 }
 
@@ -290,7 +277,14 @@ posix::Command SwarmCommand() {
       .Takes(Devices())
       .Takes(Network())
       .Takes(Faults())
-      .Takes(Run())
+      .Takes({
+          Row("duration", posix::At(&SwarmRequest::swarm, &SwarmOptions::duration_s),
+              "seconds that the load lasts; 0: until the job is done")
+              .Within({0, 1e7}),
+          Row("seed", &SwarmRequest::seed,
+              "seed of the faults and of the shares of --data; no secret"),
+          JsonRow<SwarmRequest>(),
+      })
       .Footer(
           "Exit status: 0 the job is done, the time is over or Ctrl-C; 1 it failed, for example "
           "no\n"

@@ -7,137 +7,90 @@
 namespace sotto::server {
 namespace {
 
-using Fields = std::vector<Field<ServeRequest>>;
-
-constexpr auto Row = RowOf<ServeRequest>;
+using Row = Field<ServeRequest>;
+using Fields = std::vector<Row>;
 
 Fields NetworkAndStore() {
   return {
-      Row("store", "the store that `sotto keys new` made; the job lives in it")
-          .In(Group::kNetwork)
+      Row("store", &ServeRequest::store,
+          "the store that `sotto keys new` made; the job lives in it")
           .Argument("STORE")
-          .Required()
-          .Asked(&ServeRequest::store),
-      Row("new-job",
-          "begin another job after the one in the store, which is then over; what that one spent "
-          "stays charged to its devices. A restart with the same options goes on with the job that "
-          "it began, until that one has released all its rounds")
-          .In(Group::kNetwork)
-          .Asked(&ServeRequest::new_job),
-      Row("keep-models",
-          "released models that stay in the store; older ones are deleted with each release, and "
-          "the ledger keeps their records. A resumed job may change it")
-          .In(Group::kNetwork)
+          .Required(),
+      Row("new-job", &ServeRequest::new_job,
+          "begin another job after the one in the store, which is then over; what that one "
+          "spent stays charged to its devices. A restart with the same options goes on with "
+          "the job that it began, until that one has released all its rounds"),
+      Row("keep-models", &ServeRequest::keep_models,
+          "released models that stay in the store; older ones are deleted with each release, "
+          "and the ledger keeps their records. A resumed job may change it")
           .Within({1, 1000000})
-          .ByDefault("all")
-          .Asked(&ServeRequest::keep_models),
-      Row("listen", "ADDRESS:PORT; 0.0.0.0:7177 for the whole network")
-          .In(Group::kNetwork)
-          .Asked(&ServeRequest::listen),
-      Row("port-file", "write the port here once it is open (port 0)")
-          .In(Group::kNetwork)
-          .Asked(&ServeRequest::port_file),
-      Row("round-timeout", "until a round's deadline, at least two polls")
-          .In(Group::kNetwork)
+          .ByDefault("all"),
+      Row("listen", &ServeRequest::listen, "ADDRESS:PORT; 0.0.0.0:7177 for the whole network"),
+      Row("port-file", &ServeRequest::port_file, "write the port here once it is open (port 0)"),
+      Row("round-timeout", &ServeRequest::round_timeout_s,
+          "until a round's deadline, at least two polls")
           .Within({0.05, 1e6})
-          .Unit("seconds")
-          .Asked(&ServeRequest::round_timeout_s),
-      Row("release-allowance",
-          "from a round's deadline to the publication of its model; longer than a release takes, "
-          "since a late one tells how long it took. Unused with --close-early")
-          .In(Group::kNetwork)
+          .Unit("seconds"),
+      Row("release-allowance", &ServeRequest::release_allowance_s,
+          "from a round's deadline to the publication of its model; longer than a release "
+          "takes, since a late one tells how long it took. Unused with --close-early")
           .Within({0, 86400})
-          .Unit("seconds")
-          .Asked(&ServeRequest::release_allowance_s),
-      Row("poll-interval",
-          "how long a device without work waits until it asks again, and up to a quarter more by "
-          "chance; devices that let the server hold its answer learn of a round at once")
-          .In(Group::kNetwork)
+          .Unit("seconds"),
+      Row("poll-interval", &ServeRequest::poll_interval_s,
+          "how long a device without work waits until it asks again, and up to a quarter more "
+          "by chance; devices that let the server hold its answer learn of a round at once")
           .Within({0.01, 86400})
           .Unit("seconds")
-          .ByDefault("1, or half of --round-timeout")
-          .Asked(&ServeRequest::poll_interval_s),
-      Row("farewell",
+          .ByDefault("1, or half of --round-timeout"),
+      Row("farewell", &ServeRequest::farewell_s,
           "how long devices are told that the job is done; with --close-early until all know")
-          .In(Group::kNetwork)
           .Within({0, 86400})
-          .Unit("seconds")
-          .Asked(&ServeRequest::farewell_s),
-      Row("handshake-timeout", "until a connection must have proved its key")
-          .In(Group::kNetwork)
+          .Unit("seconds"),
+      Row("handshake-timeout", &ServeRequest::handshake_timeout_s,
+          "until a connection must have proved its key")
           .Within({0.1, 3600})
-          .Unit("seconds")
-          .Asked(&ServeRequest::handshake_timeout_s),
-      Row("request-timeout",
+          .Unit("seconds"),
+      Row("request-timeout", &ServeRequest::request_timeout_s,
           "from an answer to the next whole request; devices that train longer connect again")
-          .In(Group::kNetwork)
           .Within({0.1, 86400})
-          .Unit("seconds")
-          .Asked(&ServeRequest::request_timeout_s),
-      Row("max-connections",
-          "beyond them the oldest connection without a proved key makes room, or the new one is "
-          "closed at once")
-          .In(Group::kNetwork)
-          .Within({1, 1000000})
-          .Asked(&ServeRequest::max_connections),
-      Row("max-handshakes", "at a time; half of them are kept for addresses of known devices")
-          .In(Group::kNetwork)
-          .Within({1, 4096})
-          .Asked(&ServeRequest::max_handshakes),
-      Row("max-handshakes-per-address", "at a time; more for many devices behind one address")
-          .In(Group::kNetwork)
-          .Within({1, 4096})
-          .Asked(&ServeRequest::max_handshakes_per_address),
+          .Unit("seconds"),
+      Row("max-connections", &ServeRequest::max_connections,
+          "beyond them the oldest connection without a proved key makes room, or the new one "
+          "is closed at once")
+          .Within({1, 1000000}),
+      Row("max-handshakes", &ServeRequest::max_handshakes,
+          "at a time; half of them are kept for addresses of known devices")
+          .Within({1, 4096}),
+      Row("max-handshakes-per-address", &ServeRequest::max_handshakes_per_address,
+          "at a time; more for many devices behind one address")
+          .Within({1, 4096}),
   };
 }
 
 Fields Run() {
   return {
-      Row("test",
+      Row("test", &ServeRequest::test,
           "evaluate released models on these samples: fashion-mnist, synthetic, a file or a "
-          "folder; "
-          "the results are the operator's")
-          .In(Group::kRun)
-          .Asked(&ServeRequest::test),
-      EvaluateEvery<ServeRequest>(
-          "with --test: after each round whose number divides by this one; the last round always"),
-      Row("http",
-          "ADDRESS:PORT of the operator's page, for example 127.0.0.1:8080: charts, metrics, log; "
-          "a "
-          "loopback address only")
-          .In(Group::kRun)
-          .Asked(&ServeRequest::http),
-      Row("http-token",
+          "folder; the results are the operator's"),
+      EvaluateEvery<ServeRequest>("with --test: after each round whose number divides by this "
+                                  "one; the last round always"),
+      Row("http", &ServeRequest::http,
+          "ADDRESS:PORT of the operator's page, for example 127.0.0.1:8080: charts, metrics, "
+          "log; a loopback address only"),
+      Row("http-token", &ServeRequest::http_token,
           "file of the token that the page asks for; made with a new one if it does not exist")
-          .In(Group::kRun)
-          .ByDefault("STORE.token")
-          .Asked(&ServeRequest::http_token),
-      Row("http-name",
-          "a further name under which the page answers: that of a proxy with TLS in front of it")
-          .In(Group::kRun)
-          .Asked(&ServeRequest::http_name),
-      Row("metrics",
+          .ByDefault("STORE.token"),
+      Row("http-name", &ServeRequest::http_name,
+          "a further name under which the page answers: that of a proxy with TLS in front of "
+          "it"),
+      Row("metrics", &ServeRequest::metrics,
           "write metrics to this file every five seconds, in Prometheus' text format, for its "
-          "node exporter; the operator's")
-          .In(Group::kRun)
-          .Asked(&ServeRequest::metrics),
-      Row("verbose", "also a line when a connection ends or is refused")
-          .In(Group::kRun)
-          .Letter("v")
-          .Asked(&ServeRequest::verbose),
-      Row("seed", "for tests: everything derives from it; not private")
-          .In(Group::kRun)
-          .Asked(&ServeRequest::seed),
-      Row("insecure-seed", "confirms --seed").In(Group::kRun).Asked(&ServeRequest::insecure_seed),
+          "node exporter; the operator's"),
+      Row("verbose", &ServeRequest::verbose, "also a line when a connection ends or is refused")
+          .Letter("v"),
+      Row("seed", &ServeRequest::seed, "for tests: everything derives from it; not private"),
+      Row("insecure-seed", &ServeRequest::insecure_seed, "confirms --seed"),
   };
-}
-
-Fields AllFields() {
-  Fields all;
-  for (const Fields& part : {NetworkAndStore(), OutputFields<ServeRequest>(), Run()}) {
-    all.insert(all.end(), part.begin(), part.end());
-  }
-  return all;
 }
 
 }  // namespace
@@ -155,7 +108,9 @@ void Validate(const ServeRequest& request) {
 }
 
 const Fields& ServeFields() {
-  static const Fields kFields = AllFields();
+  static const Fields kFields =
+      Joined({Under(Group::kNetwork, NetworkAndStore()),
+              Under(Group::kRun, Joined({OutputFields<ServeRequest>(), Run()}))});
   return kFields;
 }
 

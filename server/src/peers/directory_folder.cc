@@ -111,8 +111,8 @@ std::vector<uint8_t> ReadBytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     throw posix::FileError(
-        fmt::format("{}: cannot open it; the state of a directory is whole or of "
-                    "no use: check the folder's owner",
+        fmt::format("{}: cannot open it; the state of a directory is whole or of no use: check the "
+                    "folder's owner",
                     path));
   }
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -17,10 +17,10 @@ ByteSpan Bytes(const std::string& text) {
 void RequireRoster(const std::vector<std::string>& ids, const DirectoryState& state) {
   const size_t known = state.nodes.size();
   if (known > ids.size()) {
-    throw std::runtime_error(fmt::format(
-        "the state is of {} nodes, and the roster has {}: start with the same store and "
-        "the same --peers",
-        known, ids.size()));
+    throw std::runtime_error(
+        fmt::format("the state is of {} nodes, and the roster has {}: start with the same store "
+                    "and the same --peers",
+                    known, ids.size()));
   }
   for (size_t i = 0; i < known; ++i) {
     if (state.nodes[i].id == ids[i]) continue;

@@ -47,8 +47,7 @@ constexpr NamedAssumption kAssumptions[] = {
      "Keys, entropy and the ChaCha20 keystream are as good as independent uniform bits."},
     {Assumption::kPolicyInputsArePublic, "policy-inputs-are-public",
      "When a node publishes follows from public numbers, its number of samples among them, and "
-     "from "
-     "draws that no data enter."},
+     "from draws that no data enter."},
     {Assumption::kCopiesAsCounted, "copies-as-counted",
      "Each sample lies once on a node, and on no more nodes than the figure counts."},
     {Assumption::kStoreIsNewest, "store-is-newest",

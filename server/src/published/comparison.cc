@@ -246,8 +246,8 @@ std::vector<PublishedFigure> CompareGauLrq(const GaussianRounds& rounds, int64_t
     figure = SoundFigure("Gau-LRQ, Lemma 4", WithFactors(rounds, factors), delta);
     figure.epsilon = AsymptoticEpsilonOf(plan, sigmas).value;
     figure.note = Text(
-        "as Lemma 1; it gives every tau the same epsilon, which is false: compare "
-        "the sound figures");
+        "as Lemma 1; it gives every tau the same epsilon, which is false: compare the sound "
+        "figures");
     figures.push_back(figure);
   }
   if (dimension > 0) {

@@ -80,8 +80,8 @@ std::string Budget::Refusal(uint32_t rounds) {
   }
   const bool is_changed = !DisclosedAfter(rounds + 1, rounds + 1).before.empty();
   return fmt::format(
-      "the privacy budget cannot pay for another round: epsilon {} at delta {} is spent by "
-      "{} of {} rounds{}, the next one would make it {}{}, and the budget is {}; to go on, raise "
+      "the privacy budget cannot pay for another round: epsilon {} at delta {} is spent by {} of "
+      "{} rounds{}, the next one would make it {}{}, and the budget is {}; to go on, raise "
       "--epsilon-budget, or begin a job with a larger budget, or with more noise, or with new "
       "devices",
       privacy::EpsilonText(spent.epsilon(), 3), privacy::DeltaText(spent.Headline().delta), rounds,

@@ -296,8 +296,8 @@ void JobConfig::Validate() const {
   Require(TaskFor(least_noisy, ClipFor(least_noisy)).Validate() == Status::kOk,
           "no device adds this private noise: it goes with gau-lrq and without --adaptive-clip and "
           "--evaluate-on-devices, and its deviation, 2 C z, is below 64 times gau-lrq's, of which "
-          "C is at most 128 times; lower "
-          "--private-noise-multiplier or raise gau-lrq's noise, or leave --trust-mode out");
+          "C is at most 128 times; lower --private-noise-multiplier or raise gau-lrq's noise, or "
+          "leave --trust-mode out");
 }
 
 float FloatAtLeast(double value) {

@@ -6,8 +6,8 @@
 //   - a member of RoundOutcome (round_outcome.h) or of LedgerEntry (ledger_entry.h) that holds it;
 //   - a row in round_figures.cc;
 //   - a test of its value.
-// A row that does not say otherwise is the operator's, and is shown everywhere. Nothing else needs
-// a change, and no published output has the figure until its row says that the public may see it.
+// The row says where the figure is shown, and is an Operators() or a Public() one. Nothing else
+// needs a change, and no published output has the figure unless its row is Public().
 //
 // Pure functions and constants, safe from any thread.
 #pragma once
@@ -87,15 +87,25 @@ class RoundFigure {
 
   // What a row may say. Seen() and Kept(): how the figure is read of facts with an outcome, of
   // facts with a release. If both are there, the release's is taken.
-  RoundFigure& Seen(Reader reader);
-  RoundFigure& Kept(Reader reader);
-  RoundFigure& For(AudienceFunction audience);             // else the operator's
-  RoundFigure& In(Places places);                          // else everywhere
-  RoundFigure& OfNoise();                                  // nothing in a job that adds no noise
-  RoundFigure& Words(const char* words);                   // else the name without underscores
-  RoundFigure& UnlessZero();                               // lines of text leave it out if it is 0
-  RoundFigure& Gauge(const char* name, const char* help);  // else sotto_last_NAME, and `help`
-  RoundFigure& Sum(const Counter& counter);                // else there is no such counter
+  RoundFigure& Seen(Reader reader) { return Set(&RoundFigure::seen_, reader); }
+  RoundFigure& Kept(Reader reader) { return Set(&RoundFigure::kept_, reader); }
+  // Else the operator's.
+  RoundFigure& For(AudienceFunction audience) { return Set(&RoundFigure::audience_, audience); }
+  // Else everywhere.
+  RoundFigure& In(Places places) { return Set(&RoundFigure::places_, places); }
+  // Nothing in a job that adds no noise.
+  RoundFigure& OfNoise() { return Set(&RoundFigure::is_of_noise_, true); }
+  // Else the name without underscores.
+  RoundFigure& Words(const char* words) { return Set(&RoundFigure::words_, words); }
+  // Lines of text leave it out if it is 0.
+  RoundFigure& UnlessZero() { return Set(&RoundFigure::is_said_if_zero_, false); }
+  // Else sotto_last_NAME, and `help`.
+  RoundFigure& Gauge(const char* name, const char* help) {
+    gauge_help_ = help;
+    return Set(&RoundFigure::gauge_, name);
+  }
+  // Else there is no such counter.
+  RoundFigure& Sum(const Counter& counter) { return Set(&RoundFigure::counter_, counter); }
 
   const char* name() const { return name_; }
   const char* unit() const { return unit_; }
@@ -116,6 +126,12 @@ class RoundFigure {
   FigureValue Read(const RoundFacts& facts) const;
 
  private:
+  template <class T>
+  RoundFigure& Set(T RoundFigure::*member, T value) {
+    this->*member = value;
+    return *this;
+  }
+
   const char* name_;
   const char* unit_;
   const char* help_;

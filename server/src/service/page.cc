@@ -40,8 +40,8 @@ constexpr PageFile kPageFiles[] = {
 // read it.
 constexpr std::pair<const char*, const char*> kHeaders[] = {
     {"Content-Security-Policy",
-     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-     "img-src 'self' blob: data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"},
+     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' "
+     "blob: data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"},
     {"X-Content-Type-Options", "nosniff"},
     {"X-Frame-Options", "DENY"},
     {"Referrer-Policy", "no-referrer"},

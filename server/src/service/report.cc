@@ -45,14 +45,13 @@ std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome
   if (outcome.device_accuracy) text += "; " + DescribeDeviceAccuracy(*outcome.device_accuracy);
   if (!config.codec->certified) return text + "; NO PRIVACY";
   const privacy::Claim headline = outcome.spent.Headline();
-  return text + fmt::format(
-                    "; epsilon {} at delta {}, {} adjacency, unit {}, {}, {}, "
-                    "accountant {}{}",
-                    DescribeClaims(outcome.spent.claims, kDecimals),
-                    privacy::DeltaText(headline.delta), privacy::Name(headline.adjacency),
-                    privacy::Name(headline.unit), privacy::Name(headline.trust_mode),
-                    Counted(headline.colluders, "colluder"), headline.accountant,
-                    seeded ? "; seeded: not private" : "");
+  return text +
+         fmt::format("; epsilon {} at delta {}, {} adjacency, unit {}, {}, {}, accountant {}{}",
+                     DescribeClaims(outcome.spent.claims, kDecimals),
+                     privacy::DeltaText(headline.delta), privacy::Name(headline.adjacency),
+                     privacy::Name(headline.unit), privacy::Name(headline.trust_mode),
+                     Counted(headline.colluders, "colluder"), headline.accountant,
+                     seeded ? "; seeded: not private" : "");
 }
 
 // The claims that count attempts, released or not: "epsilon 12.3 against the server ...".
@@ -111,12 +110,11 @@ std::vector<std::string> WarningsOf(const RoundOutcome& outcome, const DeviceReg
   if (!outcome.beyond_bound.empty()) {
     std::vector<std::string> names;
     for (const uint32_t device : outcome.beyond_bound) names.push_back(devices[device].id);
-    warnings.push_back(fmt::format(
-        "WARNING: round {}: no update of norm C has the bytes that came from {}: refused and "
-        "topped "
-        "up. The device runs other code than Sotto's, or somebody else has its key; if it goes on, "
-        "`sotto keys revoke` shuts it out",
-        outcome.round + 1, fmt::join(names, ", ")));
+    warnings.push_back(
+        fmt::format("WARNING: round {}: no update of norm C has the bytes that came from {}: "
+                    "refused and topped up. The device runs other code than Sotto's, or somebody "
+                    "else has its key; if it goes on, `sotto keys revoke` shuts it out",
+                    outcome.round + 1, fmt::join(names, ", ")));
   }
   if (outcome.lacking.devices > 0 && outcome.checked_in == 0) {
     warnings.push_back(fmt::format(

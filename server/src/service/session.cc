@@ -37,8 +37,8 @@ void LogEarlierJobs(const JobConfig& config, const ServeLog& log) {
                                     }),
                      spent.claims.end());
   log.Write(fmt::format(
-      "earlier jobs on these devices: {}, epsilon {} at this job's delta {}, {} "
-      "adjacency; this job starts from there",
+      "earlier jobs on these devices: {}, epsilon {} at this job's delta {}, {} adjacency; this "
+      "job starts from there",
       Counted(spent.earlier_rounds, "round"), DescribeClaims(spent.claims, kDecimals),
       privacy::DeltaText(spent.Headline().delta), privacy::Name(spent.Headline().adjacency)));
 }

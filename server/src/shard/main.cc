@@ -41,31 +41,7 @@ struct Options {
   std::string out;
 };
 
-std::vector<posix::Field<Options>> Fields() {
-  constexpr auto Row = posix::RowOf<Options>;
-  return {
-      Row("data", "data set by name, or a file or folder, FILE[:KEY=VALUE,...]: server/DATA.md")
-          .Asked(&Options::data),
-      Row("test", "as for `sotto simulate`: what is split off is no device's")
-          .ByDefault("the data set's own, else 0.1")
-          .Asked(&Options::test),
-      Row("model",
-          "the firmware's model, by name or FILE.toml: samples that do not fit it are refused")
-          .ByDefault("any")
-          .Asked(&Options::model),
-      Row("device", "number of the device whose share is written, from 0")
-          .Required()
-          .Asked(&Options::device),
-      Row("devices", "devices in the fleet; partition iid need not know").Asked(&Options::devices),
-      Row("samples", "samples on each device, --samples-per-device of `sotto simulate`")
-          .Asked(&Options::samples),
-      Row("partition", "how samples are dealt out: " + PartitionNames()).Asked(&Options::partition),
-      Row("seed", "write the share that `sotto simulate --seed N` gives the device")
-          .ByDefault("in the file's order")
-          .Asked(&Options::seed),
-      Row("out", "the file to write").Required().Asked(&Options::out),
-  };
-}
+using Row = posix::Field<Options>;
 
 // Devices in the fleet.
 size_t DevicesOf(const Options& o) {
@@ -168,6 +144,32 @@ void Write(const Options& o) {
   fmt::print("{}: {}, {} bytes\n", o.out, Describe(*data), bytes.size());
 }
 
+posix::Command ShardProgram() {
+  return posix::CommandFor<Options>(
+             "sotto-shard", "Writes a device's samples as a file for the flash of its firmware.")
+      .Takes({
+          Row("data", &Options::data,
+              "data set by name, or a file or folder, FILE[:KEY=VALUE,...]: server/DATA.md"),
+          Row("test", &Options::test, "as for `sotto simulate`: what is split off is no device's")
+              .ByDefault("the data set's own, else 0.1"),
+          Row("model", &Options::model,
+              "the firmware's model, by name or FILE.toml: samples that do not fit it are "
+              "refused")
+              .ByDefault("any"),
+          Row("device", &Options::device, "number of the device whose share is written, from 0")
+              .Required(),
+          Row("devices", &Options::devices, "devices in the fleet; partition iid need not know"),
+          Row("samples", &Options::samples,
+              "samples on each device, --samples-per-device of `sotto simulate`"),
+          Row("partition", &Options::partition, "how samples are dealt out: " + PartitionNames()),
+          Row("seed", &Options::seed,
+              "write the share that `sotto simulate --seed N` gives the device")
+              .ByDefault("in the file's order"),
+          Row("out", &Options::out, "the file to write").Required(),
+      })
+      .Runs(Write);
+}
+
 }  // namespace
 }  // namespace sotto::server
 
@@ -178,12 +180,7 @@ int main(int argc, char** argv) {
     return status;
   };
   try {
-    return sotto::posix::RunProgram(
-        sotto::posix::CommandFor<sotto::server::Options>(
-            "sotto-shard", "Writes a device's samples as a file for the flash of its firmware.")
-            .Takes(sotto::server::Fields())
-            .Runs(sotto::server::Write),
-        sotto::kVersion, argc, argv);
+    return sotto::posix::RunProgram(sotto::server::ShardProgram(), sotto::kVersion, argc, argv);
   } catch (const std::invalid_argument& error) {
     return fail(error, 2);
   } catch (const std::exception& error) {

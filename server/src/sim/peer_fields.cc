@@ -13,9 +13,8 @@
 namespace sotto::server {
 namespace {
 
-using Fields = std::vector<Field<PeersRequest>>;
-
-constexpr auto Row = RowOf<PeersRequest>;
+using Row = Field<PeersRequest>;
+using Fields = std::vector<Row>;
 
 template <class Table>
 auto& Find(const Table& table, const char* name) {
@@ -27,14 +26,14 @@ auto& Find(const Table& table, const char* name) {
 
 // A row that means the same with a server.
 template <class Table>
-Field<PeersRequest> Shared(const Table& table, const char* name) {
-  return posix::RowAt<PeersRequest>(
+Row Shared(const Table& table, const char* name) {
+  return Row(
       Find(table, name), [](auto& request) -> auto& { return request; });
 }
-Field<PeersRequest> OfSimulation(const char* name) { return Shared(SimulationFields(), name); }
-Field<PeersRequest> OfJob(const char* name) { return Shared(JobFields(), name); }
+Row OfSimulation(const char* name) { return Shared(SimulationFields(), name); }
+Row OfJob(const char* name) { return Shared(JobFields(), name); }
 
-Field<PeersRequest> WithHelp(const char* help, Field<PeersRequest> row) {
+Row WithHelp(const char* help, Row row) {
   row.help = help;
   return row;
 }
@@ -47,45 +46,36 @@ Fields FleetAndData() {
       OfSimulation("samples-per-device").ByDefault("an equal share of all"),
       OfSimulation("partition"),
       OfSimulation("partition-seed"),
-      Row("pca",
+      Row("pca", &PeersRequest::pca,
           "take this many principal components of the training samples, as rows of norm "
           "--feature-norm; no epsilon covers the fit; 0: none")
-          .In(Group::kFleet)
           .Within({0, 4096})
-          .ByDefault("50 without --model if there are more features, else 0")
-          .Asked(&PeersRequest::pca),
+          .ByDefault("50 without --model if there are more features, else 0"),
   };
 }
 
 Fields Collaboration() {
   return {
-      Row("peers", "nodes in the fleet, M")
-          .In(Group::kPeers)
-          .Within({1, 10000})
-          .Asked(&PeersRequest::peers),
-      Row("share", "when a node publishes: " + SharePolicyNames())
-          .In(Group::kPeers)
-          .Asked(&PeersRequest::share),
-      Row("order",
+      Row("peers", &PeersRequest::peers, "nodes in the fleet, M").Within({1, 10000}),
+      Row("share", &PeersRequest::share, "when a node publishes: " + SharePolicyNames()),
+      Row("order", &PeersRequest::order,
           "who steps next: turns: node after node; random: in an order that is drawn anew for "
           "every turn")
-          .In(Group::kPeers)
-          .OneOf(PeerOrder::kTurns, PeerOrder::kRandom)
-          .Asked(&PeersRequest::order),
+          .OneOf(PeerOrder::kTurns, PeerOrder::kRandom),
   };
 }
 
 // What follows from the policy or the unit unless somebody asks: the row, for another member.
-Field<PeersRequest> Derived(Field<PeersRequest> row) {
+Row Derived(Row row) {
   const std::string_view name = row.name;
-  if (name == "clip") return row.ByDefault("0.4 with --unit device").Asked(&PeersRequest::clip_l2);
+  if (name == "clip") return row.ByDefault("0.4 with --unit device").Asks(&PeersRequest::clip_l2);
   if (name == "most-local-steps") {
     return row.ByDefault("always 1, period:K K, coin:P what one in 1000 exceeds, else all")
-        .Asked(&PeersRequest::most_local_steps);
+        .Asks(&PeersRequest::most_local_steps);
   }
   if (name == "most-releases") {
     return row.ByDefault("what the policy publishes; coin:P: what one node in 1000 exceeds")
-        .Asked(&PeersRequest::most_releases);
+        .Asks(&PeersRequest::most_releases);
   }
   return row;
 }
@@ -96,7 +86,7 @@ Fields NodesJob() {
       OfJob("model").In(posix::kPeerJobGroup).ByDefault("one dense layer that fits the samples")};
   const posix::Pick pick = posix::Without({"noise", "salt"});
   for (const Field<PeerJob>& row : posix::PeerJobFields()) {
-    if (pick(row)) all.push_back(Derived(posix::RowAt<PeersRequest>(row, &PeersRequest::nodes)));
+    if (pick(row)) all.push_back(Derived(Row(row, &PeersRequest::nodes)));
   }
   return all;
 }
@@ -108,23 +98,19 @@ std::string WhyNoMechanism(const std::string& text) {
 
 Fields Privacy() {
   return {
-      WithHelp(
-          "budget of the whole training; the noise of a publication is calibrated to it; inf: no "
-          "noise, NO PRIVACY",
-          OfJob("epsilon")),
+      WithHelp("budget of the whole training; the noise of a publication is calibrated to it; inf: "
+               "no noise, NO PRIVACY",
+               OfJob("epsilon")),
       OfJob("delta").ByDefault("1 / samples^2, 1e-5 at most"),
-      Row("peer-noise",
+      Row("peer-noise", &PeersRequest::noise,
           "how much noise --epsilon asks for: sound: --epsilon holds; published: the noise of the "
           "paper's Theorem 2, which counts each output alone, and the epsilon that it really has")
-          .In(Group::kPrivacy)
-          .OneOf(PeerNoise::kSound, PeerNoise::kPublished)
-          .Asked(&PeersRequest::noise),
-      Row("mechanism", "none: publications without noise, NO PRIVACY; the same as --unit none")
-          .In(Group::kPrivacy)
+          .OneOf(PeerNoise::kSound, PeerNoise::kPublished),
+      Row("mechanism", At(&PeersRequest::job, &JobConfig::codec),
+          "none: publications without noise, NO PRIVACY; the same as --unit none")
           .OneOfNames({"none"})
           .Checked(WhyNoMechanism)
-          .ByDefault("discrete Gaussian noise")
-          .Asked([](auto& request) -> auto& { return request.job.codec; }),
+          .ByDefault("discrete Gaussian noise"),
   };
 }
 
@@ -140,25 +126,18 @@ Fields RunAndOutput() {
           .ByDefault("a tenth of all turns"),
       OfSimulation("json"),
       OfSimulation("model-out"),
-      Row("job-out",
+      Row("job-out", &PeersRequest::job_out,
           "write the nodes' job to this file: for `sotto peers directory` and `sotto-client "
-          "--peer`, or as FILE.h for firmware")
-          .In(Group::kRun)
-          .Asked(&PeersRequest::job_out),
+          "--peer`, or as FILE.h for firmware"),
   };
 }
 
 }  // namespace
 
 const Fields& PeersFields() {
-  static const Fields kFields = [] {
-    Fields all;
-    for (const Fields& part :
-         {FleetAndData(), Collaboration(), NodesJob(), Privacy(), RunAndOutput()}) {
-      all.insert(all.end(), part.begin(), part.end());
-    }
-    return all;
-  }();
+  static const Fields kFields =
+      Joined({Under(Group::kFleet, FleetAndData()), Under(Group::kPeers, Collaboration()),
+              NodesJob(), Under(Group::kPrivacy, Privacy()), Under(Group::kRun, RunAndOutput())});
   return kFields;
 }
 

@@ -15,106 +15,78 @@
 namespace sotto::server {
 namespace {
 
-using Fields = std::vector<Field<SimulationRequest>>;
+using Row = Field<SimulationRequest>;
+using Fields = std::vector<Row>;
 
 constexpr double kDefaultHeldOut = 0.2;
 
-constexpr auto Row = RowOf<SimulationRequest>;
-
-Fields FilesOfARun() {
+Fields FleetAndData() {
   return {
-      Row("rounds-csv", "write a row for each round to this file")
-          .In(Group::kRun)
-          .Asked(&SimulationRequest::rounds_csv),
-      Row("spectrum",
-          "write the Fourier magnitudes of each tensor of exact mean updates to this file, as CSV; "
-          "for --mechanism none alone, since they are not private")
-          .In(Group::kRun)
-          .Asked(&SimulationRequest::spectrum),
-      Row("spectrum-rounds",
-          "of these rounds, from 1; later ones than the plan's last do not count")
-          .In(Group::kRun)
-          .Needs("spectrum")
-          .Asked(&SimulationRequest::spectrum_rounds),
-      Row("state-out",
-          "write where the simulation ended, also after Ctrl-C, for --resume; whoever reads the "
-          "file can take the noise off")
-          .In(Group::kRun)
-          .ByDefault("the file of --resume")
-          .Asked(&SimulationRequest::state_out),
-      Row("resume",
-          "go on where the simulation of this file ended, with the same options: same results as "
-          "without the interruption")
-          .In(Group::kRun)
-          .Asked(&SimulationRequest::resume),
+      Row("data", &SimulationRequest::data,
+          "fashion-mnist, synthetic, or a file or folder, FILE[:KEY=VALUE,...]: server/DATA.md"),
+      Row("test", &SimulationRequest::test,
+          "the samples to evaluate on: as for --data, or the share of it that is split off")
+          .ByDefault("the data set's own, else 0.1"),
+      Row("classes", &SimulationRequest::classes,
+          "train and evaluate on the samples of these classes alone, for example 0-4; labels "
+          "stay")
+          .ByDefault("all"),
+      Row("devices", At(&SimulationRequest::fleet, &FleetOptions::devices),
+          "devices in the fleet, N")
+          .Within({1, 1000000}),
+      Row("samples-per-device", At(&SimulationRequest::fleet, &FleetOptions::samples_per_device),
+          "training samples on each; their mean if devices hold unequal many")
+          .Within({1, 1000000}),
+      Row("partition", At(&SimulationRequest::fleet, &FleetOptions::partition),
+          "how training samples are dealt out: " + PartitionNames()),
+      Row("partition-seed", At(&SimulationRequest::fleet, &FleetOptions::partition_seed),
+          "deal samples out as a run with this --seed does, which tells no noise")
+          .ByDefault("--seed, or random"),
+      Row("held-out", &SimulationRequest::held_out,
+          "share of each device's samples, the last ones of each class, that it never trains "
+          "on and evaluates on if the job asks for it")
+          .Within({0, 0.9})
+          .ByDefault("0.2 with --evaluate-on-devices, else 0"),
+      Row("noise-decay-from", &SimulationRequest::noise_decay_from,
+          "find --noise-decay, before the first round, by a training without privacy on this "
+          "data, which must be PUBLIC; as for --data")
+          .ByDefault("--noise-decay"),
+      Row("dropout", At(&SimulationRequest::fleet, &FleetOptions::dropout),
+          "chance that a drawn device does not report")
+          .Within({0, 0.999}),
   };
 }
 
-Fields AllFields() {
-  static const std::string kPartitionHelp =
-      "how training samples are dealt out: " + PartitionNames();
-  Fields all = {
-      Row("data",
-          "fashion-mnist, synthetic, or a file or folder, FILE[:KEY=VALUE,...]: server/DATA.md")
-          .In(Group::kFleet)
-          .Asked(&SimulationRequest::data),
-      Row("test", "the samples to evaluate on: as for --data, or the share of it that is split off")
-          .In(Group::kFleet)
-          .ByDefault("the data set's own, else 0.1")
-          .Asked(&SimulationRequest::test),
-      Row("classes",
-          "train and evaluate on the samples of these classes alone, for example 0-4; labels stay")
-          .In(Group::kFleet)
-          .ByDefault("all")
-          .Asked(&SimulationRequest::classes),
-      Row("devices", "devices in the fleet, N").In(Group::kFleet).Within({1, 1000000}).Asked([
-      ](auto& request) -> auto& { return request.fleet.devices; }),
-      Row("samples-per-device", "training samples on each; their mean if devices hold unequal many")
-          .In(Group::kFleet)
-          .Within({1, 1000000})
-          .Asked([](auto& request) -> auto& { return request.fleet.samples_per_device; }),
-      Row("partition", kPartitionHelp).In(Group::kFleet).Asked([](auto& request) -> auto& {
-        return request.fleet.partition;
-      }),
-      Row("partition-seed", "deal samples out as a run with this --seed does, which tells no noise")
-          .In(Group::kFleet)
-          .ByDefault("--seed, or random")
-          .Asked([](auto& request) -> auto& { return request.fleet.partition_seed; }),
-      Row("held-out",
-          "share of each device's samples, the last ones of each class, that it never trains on "
-          "and "
-          "evaluates on if the job asks for it")
-          .In(Group::kFleet)
-          .Within({0, 0.9})
-          .ByDefault("0.2 with --evaluate-on-devices, else 0")
-          .Asked(&SimulationRequest::held_out),
-      Row("noise-decay-from",
-          "find --noise-decay, before the first round, by a training without privacy on this data, "
-          "which must be PUBLIC; as for --data")
-          .In(Group::kFleet)
-          .ByDefault("--noise-decay")
-          .Asked(&SimulationRequest::noise_decay_from),
-      Row("dropout", "chance that a drawn device does not report")
-          .In(Group::kFleet)
-          .Within({0, 0.999})
-          .Asked([](auto& request) -> auto& { return request.fleet.dropout; }),
-      Row("seed", "repeat a run bit for bit; everything derives from it, so it is not private")
-          .In(Group::kRun)
-          .Asked(&SimulationRequest::seed),
-      Row("seeds",
+Fields SeedAndEvaluation() {
+  return {
+      Row("seed", &SimulationRequest::seed,
+          "repeat a run bit for bit; everything derives from it, so it is not private"),
+      Row("seeds", &SimulationRequest::seeds,
           "repeat the simulation with each of these seeds, for example 1-5 or 1,4,9, and print "
-          "mean "
-          "and deviation")
-          .In(Group::kRun)
-          .Excludes("seed")
-          .Asked(&SimulationRequest::seeds),
-      EvaluateEvery<SimulationRequest>(
-          "evaluate the model after each round whose number divides by this one; the last round "
-          "always"),
+          "mean and deviation")
+          .Excludes("seed"),
+      EvaluateEvery<SimulationRequest>("evaluate the model after each round whose number "
+                                       "divides by this one; the last round always"),
   };
-  for (Field<SimulationRequest>& field : OutputFields<SimulationRequest>()) all.push_back(field);
-  for (const Field<SimulationRequest>& field : FilesOfARun()) all.push_back(field);
-  return all;
+}
+
+Fields FilesOfARun() {
+  return {
+      Row("rounds-csv", &SimulationRequest::rounds_csv, "write a row for each round to this file"),
+      Row("spectrum", &SimulationRequest::spectrum,
+          "write the Fourier magnitudes of each tensor of exact mean updates to this file, as CSV; "
+          "for --mechanism none alone, since they are not private"),
+      Row("spectrum-rounds", &SimulationRequest::spectrum_rounds,
+          "of these rounds, from 1; later ones than the plan's last do not count")
+          .Needs("spectrum"),
+      Row("state-out", &SimulationRequest::state_out,
+          "write where the simulation ended, also after Ctrl-C, for --resume; whoever reads the "
+          "file can take the noise off")
+          .ByDefault("the file of --resume"),
+      Row("resume", &SimulationRequest::resume,
+          "go on where the simulation of this file ended, with the same options: same results as "
+          "without the interruption"),
+  };
 }
 
 // A list of numbers as the value of an option.
@@ -174,7 +146,10 @@ std::string FleetText(const SimulationRequest& request) {
 }
 
 const Fields& SimulationFields() {
-  static const Fields kFields = AllFields();
+  static const Fields kFields = Joined(
+      {Under(Group::kFleet, FleetAndData()),
+       Under(Group::kRun,
+             Joined({SeedAndEvaluation(), OutputFields<SimulationRequest>(), FilesOfARun()}))});
   return kFields;
 }
 

@@ -25,11 +25,10 @@ bool IsStored(Resume resume) {
 [[noreturn]] void Refuse(const std::string& path, const ChangedField& field) {
   const bool is_raised = field.name == "rounds" || field.name == "epsilon_budget";
   const std::string advice = (is_raised ? "do not lower " : "restore ") + field.name;
-  throw std::runtime_error(
-      fmt::format("{}: the job in this store began with {} = {}, and now it is {}; a job keeps the "
-                  "configuration it began with: {}, or begin another job after it "
-                  "(sotto serve --new-job)",
-                  path, field.name, field.was, field.is, advice));
+  throw std::runtime_error(fmt::format(
+      "{}: the job in this store began with {} = {}, and now it is {}; a job keeps the "
+      "configuration it began with: {}, or begin another job after it (sotto serve --new-job)",
+      path, field.name, field.was, field.is, advice));
 }
 
 [[noreturn]] void RefuseDamaged(const std::string& path) {

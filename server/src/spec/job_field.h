@@ -1,30 +1,43 @@
 // One row of the table of a job's fields: what sotto/options/field.h has, and what a job, its plan
 // and a stored configuration make of it. Part of sotto::server/spec.
 //
-//   Row("weight-decay", "L2 regularisation")
-//       .In(Group::kTraining)
+//   Row("weight-decay", Learns::kTask, &TrainingOptions::weight_decay, "L2 regularisation")
 //       .Within({0, 1e6})
-//       .Stands(Learns::kTask, [](auto& job) -> auto& { return job.training.weight_decay; })
+//
+// The struct of the member says what the field is. A member of JobRequest is what somebody asks
+// for; RunsWith() or Reads() say what follows from it for the job. A member of the job, of its plan
+// or of another part of it is both: the job runs with what is asked for.
 //
 // Pure functions, safe from any thread.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "accounting/guarantee.h"
+#include "aggregate/options.h"
+#include "plans/adaptive_clip.h"
+#include "plans/learning_rate.h"
+#include "plans/plan.h"
+#include "plans/schedule.h"
+#include "round/job_config.h"
 #include "round/job_log.h"
 #include "sotto/options/field.h"
+#include "sotto/train.h"
 #include "spec/job_request.h"
 
 namespace sotto::server {
 
+using posix::At;
 using posix::Field;
 using posix::FieldText;
+using posix::Joined;
 using posix::Range;
-using posix::RowOf;
 using posix::ToValue;
+using posix::Under;
 using posix::Value;
 
 // The headings of --help.
@@ -59,6 +72,30 @@ enum class Learns {
 // Finds the codec of this name. Throws std::invalid_argument if there is none.
 void FindNamed(const std::string& name, const CodecInfo** codec);
 
+// The part of a plan, or of a job, that is a struct of this type.
+template <class Part>
+constexpr bool kIsOfPlan = std::disjunction_v<
+    std::is_same<Part, privacy::Plan>, std::is_same<Part, privacy::RoundSchedule>,
+    std::is_same<Part, privacy::StepBound>, std::is_same<Part, privacy::LearningRate>,
+    std::is_same<Part, privacy::CertificateBounds>>;
+template <class Part, class Plan>
+auto& PartOfPlan(Plan& plan) {
+  if constexpr (std::is_same_v<Part, privacy::RoundSchedule>) return plan.schedule;
+  if constexpr (std::is_same_v<Part, privacy::StepBound>) return plan.schedule.bound;
+  if constexpr (std::is_same_v<Part, privacy::LearningRate>) return plan.schedule.bound.rate;
+  if constexpr (std::is_same_v<Part, privacy::CertificateBounds>) return plan.certificate;
+  if constexpr (std::is_same_v<Part, privacy::Plan>) return plan;
+}
+template <class Part, class Job>
+auto& PartOfJob(Job& job) {
+  if constexpr (std::is_same_v<Part, JobConfig>) return job;
+  if constexpr (std::is_same_v<Part, TrainingOptions>) return job.training;
+  if constexpr (std::is_same_v<Part, AggregationOptions>) return job.aggregation;
+  if constexpr (std::is_same_v<Part, ProcessOptions>) return job.process;
+  if constexpr (std::is_same_v<Part, privacy::ClipSchedule>) return *job.clip_schedule;
+  if constexpr (kIsOfPlan<Part>) return PartOfPlan<Part>(job.plan);
+}
+
 struct JobField : posix::BasicField<JobRequest, JobField> {
   // The choices that `sotto serve` takes; empty: the same as `choices`.
   std::vector<std::string> served_choices;
@@ -71,6 +108,33 @@ struct JobField : posix::BasicField<JobRequest, JobField> {
   std::function<bool(const JobConfig&)> is_stored;  // empty: always, if resume is kStored
   bool is_shown = false;  // results have the value of read() even where it is not stored
   std::function<void(privacy::Plan&, const Value&)> plan;  // of a field that is part of the plan
+
+  // An option. It has the arguments of Field and says how much devices learn.
+  //   member  of JobRequest, of the job or of a part of it
+  template <class Part, class T>
+  JobField(const char* option, Learns who, T Part::*member, std::string text)
+      : BasicField(option, std::move(text)), device(who) {
+    if constexpr (std::is_same_v<Part, JobRequest>) {
+      Access(member);
+    } else {
+      Access([member](auto& request) -> auto& { return PartOfJob<Part>(request.job).*member; });
+      RunsWith(member);
+    }
+  }
+  template <class Ref>
+  JobField(const char* option, Learns who, Ref ref, std::string text)
+      : BasicField(option, std::move(text)), device(who) {
+    Access(ref);
+  }
+  template <class Getter, class Setter>
+  JobField(const char* option, Learns who, Getter getter, Setter setter, std::string text)
+      : BasicField(option, std::move(text)), device(who) {
+    Access(getter, setter);
+  }
+  // A field that is no option: its value follows from other fields.
+  JobField(const char* derived, Learns who) : BasicField(derived, ""), device(who) {
+    group = nullptr;
+  }
 
   std::string stored_name() const { return stored_as != nullptr ? stored_as : json_name(); }
 
@@ -86,6 +150,13 @@ struct JobField : posix::BasicField<JobRequest, JobField> {
     is_stored = value;
     return *this;
   }
+  // Stored only if the job runs with another value than a default job.
+  JobField& StoredUnlessDefault() {
+    is_stored = [value = read](const JobConfig& job) {
+      return value({{}, {}, job}) != value({{}, {}, JobConfig()});
+    };
+    return *this;
+  }
   JobField& Shown() {
     is_shown = true;
     return *this;
@@ -95,46 +166,6 @@ struct JobField : posix::BasicField<JobRequest, JobField> {
     return *this;
   }
 
-  // Access to the requested value, see BasicField.
-  template <class Ref>
-  JobField& Asked(Learns who, Ref ref) {
-    device = who;
-    return AskedAt(ref);
-  }
-  template <class Ref, class Setter>
-  JobField& AskedAsText(Learns who, Ref ref, Setter setter) {
-    device = who;
-    return AskedAsTextAt(ref, setter);
-  }
-
-  // A field of the job's configuration whose requested value is used unchanged.
-  //   ref  (auto& job_config) -> auto&
-  template <class Ref>
-  JobField& Stands(Learns who, Ref ref) {
-    return Asked(
-               who, [ref](auto& request) -> auto& { return ref(request.job); })
-        .Reads([ref](const JobRecord& job) { return ToValue(ref(job.config)); });
-  }
-
-  // The same for a field that is stored only if it differs from its default.
-  template <class Ref>
-  JobField& StandsUnlessDefault(Learns who, Ref ref) {
-    Stands(who, ref);
-    is_stored = [ref](const JobConfig& job) {
-      const JobConfig defaults;
-      return ref(job) != ref(defaults);
-    };
-    return *this;
-  }
-
-  // The same for a field of the job's plan.  ref  (auto& plan) -> auto&
-  template <class Ref>
-  JobField& StandsInPlan(Learns who, Ref ref) {
-    return Asked(
-               who, [ref](auto& request) -> auto& { return ref(request.job.plan); })
-        .OfPlan(ref);
-  }
-
   // The value with which the job runs. It is stored with the job.
   template <class Read>
   JobField& Reads(Read value) {
@@ -142,10 +173,16 @@ struct JobField : posix::BasicField<JobRequest, JobField> {
     resume = Resume::kStored;
     return *this;
   }
-  template <class Ref>
-  JobField& OfPlan(Ref ref) {
-    plan = [ref](privacy::Plan& out, const Value& value) { posix::FromValue(value, &ref(out)); };
-    return Reads([ref](const JobRecord& job) { return ToValue(ref(job.config.plan)); });
+  //   member  of the job or of a part of it
+  template <class Part, class T>
+  JobField& RunsWith(T Part::*member) {
+    if constexpr (kIsOfPlan<Part>) {
+      plan = [member](privacy::Plan& out, const Value& value) {
+        posix::FromValue(value, &(PartOfPlan<Part>(out).*member));
+      };
+    }
+    return Reads(
+        [member](const JobRecord& job) { return ToValue(PartOfJob<Part>(job.config).*member); });
   }
 };
 
@@ -161,28 +198,22 @@ void Give(const Row& field, Request& request, const Value& value) {
 // `average_out`.
 template <class Request>
 std::vector<Field<Request>> OutputFields() {
+  using Row = Field<Request>;
   return {
-      RowOf<Request>("json", "write the results to this file; - is standard output")
-          .In(Group::kRun)
-          .Asked(&Request::json),
-      RowOf<Request>("model-out", "write the final parameters, float32 LE")
-          .In(Group::kRun)
-          .Asked(&Request::model_out),
-      RowOf<Request>("average-out", "write the average of the models, as --average asks, likewise")
-          .In(Group::kRun)
-          .Needs("average")
-          .Asked(&Request::average_out),
+      Row("json", &Request::json, "write the results to this file; - is standard output"),
+      Row("model-out", &Request::model_out, "write the final parameters, float32 LE"),
+      Row("average-out", &Request::average_out,
+          "write the average of the models, as --average asks, likewise")
+          .Needs("average"),
   };
 }
 
 // How often a model is evaluated. Request has the member `evaluate_every`.
 template <class Request>
 Field<Request> EvaluateEvery(const char* help) {
-  return RowOf<Request>("evaluate-every", help)
-      .In(Group::kRun)
+  return Field<Request>("evaluate-every", &Request::evaluate_every, help)
       .Within({1, 1000000})
-      .Unit("rounds")
-      .Asked(&Request::evaluate_every);
+      .Unit("rounds");
 }
 
 }  // namespace sotto::server

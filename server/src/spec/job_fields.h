@@ -5,8 +5,6 @@
 #pragma once
 
 #include <limits>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "spec/job_spec.h"
@@ -32,20 +30,12 @@ constexpr Range kFactor = {1e-6, 1e6};
 constexpr Range kFactorOrNone = {0, 1e6};
 constexpr Range kBelowOne = {0, 0.999999};
 
-// A row with nothing but its name and its help.
-inline JobField Row(const char* name, std::string help) {
-  JobField field;
-  field.name = name;
-  field.help = std::move(help);
-  return field;
-}
+using Row = JobField;
 
 // A field that is no option: its value follows from other fields.
-inline JobField Derived(const char* name, Learns who = Learns::kNothing) {
-  JobField field = Row(name, "");
-  field.group = nullptr;
-  field.device = who;
-  return field;
+template <class Part, class T>
+JobField Derived(const char* name, T Part::*member, Learns who = Learns::kNothing) {
+  return JobField(name, who).RunsWith(member);
 }
 
 }  // namespace sotto::server::job_fields

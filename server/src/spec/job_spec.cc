@@ -24,6 +24,8 @@ std::vector<std::string> ModelNames() {
   return names;
 }
 
+const ModelInfo* ModelOf(const JobRequest& request) { return request.job.model; }
+
 void OpenModel(JobRequest& request, const std::string& value) {
   try {
     request.opened_model = posix::OpenModel(value);
@@ -39,140 +41,100 @@ bool HasInitialModel(const JobConfig& job) { return !job.initial_parameters.empt
 
 Fields ModelAndCode() {
   return {
-      Row("model", "the net: its name, which `sotto model` lists, or a file that describes it")
+      Row("model", Learns::kNoise, ModelOf, OpenModel,
+          "the net: its name, which `sotto model` lists, or a file that describes it")
           .In(Group::kRounds)
           .OneOfNames(ModelNames())
           .OrFile("FILE.toml")
-          .AskedAsText(
-              Learns::kNoise, [](const JobRequest& request) { return request.job.model; },
-              OpenModel)
-          .Reads([](const JobRecord& job) { return ToValue(job.config.model); }),
-      Derived("model-digest").Reads([](const JobRecord& job) {
+          .RunsWith(&JobConfig::model),
+      Row("model-digest", Learns::kNothing).Reads([](const JobRecord& job) {
         return Value(posix::Hex(job.model_digest));
       }),
-      Row("initial-model",
-          "begin with the parameters in this file: safetensors, NPZ or NPY as `sotto model export` "
-          "writes them, or float32 LE of --model-out; a job keeps them, so a resumed one needs no "
-          "file; epsilon does not cover the data that they were trained on")
+      Row("initial-model", Learns::kNothing, &JobRequest::initial_model,
+          "begin with the parameters in this file: safetensors, NPZ or NPY as `sotto model "
+          "export` writes them, or float32 LE of --model-out; a job keeps them, so a resumed "
+          "one needs no file; epsilon does not cover the data that they were trained on")
           .In(Group::kTraining)
           .ByDefault("drawn anew, or zeros for a single dense layer")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.initial_model; })
           .Reads([](const JobRecord& job) {
             const std::vector<float>& initial = job.config.initial_parameters;
             return Value(ParametersDigest({initial.data(), initial.size()}));
           })
           .StoredIf(HasInitialModel)
           .Resumed(Resume::kKept),
-      Row("mechanism",
+      Row("mechanism", Learns::kTask, &JobConfig::codec,
           "gau-lrq: private; none: exact updates, NO PRIVACY; float32, qg, bq: baselines to "
           "compare with, in simulations only")
-          .In(Group::kPrivacy)
           .OneOfNames(CodecNames())
-          .ServedAsNames(ServableCodecNames())
-          .Stands(
-              Learns::kTask, [](auto& job) -> auto& { return job.codec; }),
-      Row("coding",
-          "how updates become bytes; range: near the entropy; fixed: the same number of bits for "
-          "every coordinate")
-          .In(Group::kPrivacy)
+          .ServedAsNames(ServableCodecNames()),
+      Row("coding", Learns::kTask, &JobConfig::coding,
+          "how updates become bytes; range: near the entropy; fixed: the same number of bits "
+          "for every coordinate")
           .OneOf(Coding::kRange, Coding::kFixed)
-          .Asked(
-              Learns::kTask, [](auto& request) -> auto& { return request.job.coding; })
           .Reads([](const JobRecord& job) { return ToValue(job.config.format().coding); }),
-      Row("padding", "uploads are multiples of so many bytes: their length tells less; 0: none")
-          .In(Group::kPrivacy)
+      Row("padding", Learns::kTask, &JobConfig::padding,
+          "uploads are multiples of so many bytes: their length tells less; 0: none")
           .Within({0, kMaxPadding})
           .Unit("bytes")
-          .Asked(
-              Learns::kTask, [](auto& request) -> auto& { return request.job.padding; })
           .Reads([](const JobRecord& job) { return ToValue(job.config.format().padding); }),
-      Derived("seeded").Reads([](const JobRecord& job) { return ToValue(job.config.seeded); }),
+      Derived("seeded", &JobConfig::seeded),
   };
 }
 
 Fields Sampling() {
   return {
-      Row("sampling",
+      Row("sampling", Learns::kNoise, &privacy::Plan::sampling,
           "uniform: exactly B without replacement, replace-one adjacency; poisson: each device "
           "with chance B/N, add/remove adjacency; full: all devices in every round, whatever "
           "--cohort, replace-one adjacency, nothing is amplified")
-          .In(Group::kRounds)
-          .OneOf(privacy::Sampling::kUniform, privacy::Sampling::kPoisson, privacy::Sampling::kFull)
-          .StandsInPlan(
-              Learns::kNoise, [](auto& plan) -> auto& { return plan.sampling; }),
-      Derived("devices").OfPlan([](auto& plan) -> auto& { return plan.devices; }),
-      Row("cohort", "devices drawn for a round, B; expected if Poisson")
-          .In(Group::kRounds)
+          .OneOf(privacy::Sampling::kUniform, privacy::Sampling::kPoisson,
+                 privacy::Sampling::kFull),
+      Derived("devices", &privacy::Plan::devices),
+      Row("cohort", Learns::kNoise, &privacy::Plan::cohort,
+          "devices drawn for a round, B; expected if Poisson")
           .Within(kCount)
-          .Unit("devices")
-          .StandsInPlan(
-              Learns::kNoise, [](auto& plan) -> auto& { return plan.cohort; }),
-      Derived("planned-reports").OfPlan([](auto& plan) -> auto& { return plan.planned_reports; }),
-      Row("rounds", "rounds, K")
-          .In(Group::kRounds)
+          .Unit("devices"),
+      Derived("planned-reports", &privacy::Plan::planned_reports),
+      Row("rounds", Learns::kNoise, &privacy::Plan::rounds, "rounds, K")
           .Within(kCount)
-          .StandsInPlan(
-              Learns::kNoise, [](auto& plan) -> auto& { return plan.rounds; })
           .Resumed(Resume::kRaised),
-      Derived("dimension").OfPlan([](auto& plan) -> auto& { return plan.dimension; }),
-      Row("clip", "largest L2 norm of a device's update, C")
+      Derived("dimension", &privacy::Plan::dimension),
+      Row("clip", Learns::kTask, &TrainingOptions::clip_l2,
+          "largest L2 norm of a device's update, C")
           .In(Group::kTraining)
           .Within(kFactor)
           .Unit("model units")
           .StoredAs("clip_l2")
-          .Asked(
-              Learns::kTask, [](auto& request) -> auto& { return request.job.training.clip_l2; })
-          .OfPlan([](auto& plan) -> auto& { return plan.clip_l2; }),
+          .RunsWith(&privacy::Plan::clip_l2),
   };
 }
 
 Fields ServerStep() {
   return {
-      Row("min-devices",
+      Row("min-devices", Learns::kNothing, &JobRequest::min_devices,
           "if fewer of all devices, drawn or not, check in until the deadline, nothing is released "
           "and nothing charged")
-          .In(Group::kRounds)
           .Within(kCountOrNone)
           .Unit("devices")
           .ByDefault("1, Poisson 0")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.min_devices; })
-          .Reads([](const JobRecord& job) { return ToValue(job.config.min_devices); }),
-      Row("close-early",
+          .RunsWith(&JobConfig::min_devices),
+      Row("close-early", Learns::kNoise, &privacy::Plan::participants_known,
           "a round ends as soon as its whole cohort has reported; the time of a release then tells "
           "who takes part: epsilon is that of an adversary who knows the participants, and is not "
-          "amplified by sampling")
-          .In(Group::kRounds)
-          .StandsInPlan(
-              Learns::kNoise, [](auto& plan) -> auto& { return plan.participants_known; }),
-      Row("epsilon-budget",
+          "amplified by sampling"),
+      Row("epsilon-budget", Learns::kNothing, &JobRequest::epsilon_budget,
           "no round starts that would take epsilon above this, earlier jobs on the same devices "
           "included")
           .In(Group::kPrivacy)
           .Within({1e-9, 1e300})
           .ByDefault("--epsilon; none with --noise-multiplier")
-          .Asked(
-              Learns::kNothing, [](auto& request) -> auto& { return request.epsilon_budget; })
-          .Reads([](const JobRecord& job) { return ToValue(job.config.epsilon_budget); })
+          .RunsWith(&JobConfig::epsilon_budget)
           .Resumed(Resume::kRaised),
-      Row("threads", "0: one a processor; does not change the result")
-          .In(Group::kRounds)
+      Row("threads", Learns::kNothing, &ProcessOptions::threads,
+          "0: one a processor; does not change the result")
           .Within({0, 4096})
-          .Stands(
-              Learns::kNothing, [](auto& job) -> auto& { return job.process.threads; })
           .Resumed(Resume::kFree),
   };
-}
-
-Fields AllFields() {
-  Fields all;
-  for (const Fields& part :
-       {ModelAndCode(), Sampling(), Noise(), AdaptiveClip(), Evaluation(), LocalTraining(),
-        BoundFromSteps(), ServerOptimiser(), Estimation(), ServerStep()}) {
-    all.insert(all.end(), part.begin(), part.end());
-  }
-  return all;
 }
 
 }  // namespace
@@ -185,7 +147,12 @@ JobRequest::JobRequest() {
 }
 
 const std::vector<JobField>& JobFields() {
-  static const std::vector<JobField> kFields = AllFields();
+  static const Fields kFields =
+      Joined({Under(Group::kPrivacy, ModelAndCode()), Under(Group::kRounds, Sampling()),
+              Under(Group::kPrivacy, Noise()), Under(Group::kTraining, AdaptiveClip()),
+              Under(Group::kTraining, Evaluation()), Under(Group::kTraining, LocalTraining()),
+              Under(Group::kTraining, BoundFromSteps()), Under(Group::kRounds, ServerOptimiser()),
+              Under(Group::kRounds, Estimation()), Under(Group::kRounds, ServerStep())});
   return kFields;
 }
 

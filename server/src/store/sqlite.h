@@ -18,8 +18,7 @@ namespace sotto::server {
 // What to do with a damaged file.
 inline constexpr char kDamagedAdvice[] =
     "the file is damaged: restore a copy of it that was made after the last release, or begin a "
-    "new "
-    "job in a new store (an older copy does not know what was released after it was made)";
+    "new job in a new store (an older copy does not know what was released after it was made)";
 
 enum class Access {
   kWrite,

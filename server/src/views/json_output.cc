@@ -1,6 +1,5 @@
 #include "views/json_output.h"
 
-#include <cstdio>
 #include <fmt/format.h>
 #include <stdexcept>
 
@@ -10,7 +9,15 @@
 
 namespace sotto::server {
 
+namespace {
+
 bool IsStandardOutput(const std::string& path) { return path == "-"; }
+
+}  // namespace
+
+std::FILE* TextStream(const std::string& json_path) {
+  return IsStandardOutput(json_path) ? stderr : stdout;
+}
 
 void WriteJson(const std::string& path, const nlohmann::ordered_json& json, Readers readers) {
   if (path.empty()) return;
@@ -25,6 +32,12 @@ void WriteJson(const std::string& path, const nlohmann::ordered_json& json, Read
     file.stream() << text;
     file.Finish();
   }
+}
+
+void PrintResults(const std::string& json_path, const std::string& text,
+                  const nlohmann::ordered_json& json, Readers readers) {
+  fmt::print(TextStream(json_path), "{}", text);
+  WriteJson(json_path, json, readers);
 }
 
 }  // namespace sotto::server

@@ -61,8 +61,7 @@ class CsvReader {
                                            : std::vector<uint32_t>{columns});
     } catch (const std::invalid_argument& error) {
       throw std::invalid_argument(
-          fmt::format("{}; the features are {}; features= takes columns, "
-                      "drop= leaves some out",
+          fmt::format("{}; the features are {}; features= takes columns, drop= leaves some out",
                       error.what(), DescribeFeatures()));
     }
     info.targets = static_cast<uint32_t>(columns_.targets.size());

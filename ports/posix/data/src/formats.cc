@@ -42,16 +42,16 @@ std::vector<Format> AllFormats() {
          "`comma`, `semicolon`, `tab`, `space`, `bar` or a character; else of .tsv `tab`, and the "
          "one of comma, semicolon, tab and bar that the first line has most often"},
         {"header",
-         "`yes`, `no` or `auto`: the first row has names if none of its fields is a number "
-         "or an option names one of them"},
+         "`yes`, `no` or `auto`: the first row has names if none of its fields is a number or an "
+         "option names one of them"},
         {"label", "the column of the label, `none` without; else `label`, `class` or the last one"},
         {"targets",
          "columns of a regression's target; else the last ones, as many as the model has "
          "outputs"},
         {"group", "the column that says whose sample it is: a user, a sensor"},
         {"features",
-         "the columns to take; else all others. A column is a name, a number from 1, or "
-         "a range 3-10"},
+         "the columns to take; else all others. A column is a name, a number from 1, or a range "
+         "3-10"},
         {"drop", "columns to leave out"},
         {"onehot",
          "columns of texts, each of which becomes a feature for each of its texts: 1 for that of "
@@ -60,11 +60,11 @@ std::vector<Format> AllFormats() {
          "the CSV file whose columns of the same names hold all texts of `onehot`; else FILE "
          "itself"},
         {"missing",
-         "texts that stand for a missing value, besides an empty field, `?`, `NA`, "
-         "`N/A`, `NaN` and `null`"},
+         "texts that stand for a missing value, besides an empty field, `?`, `NA`, `N/A`, `NaN` "
+         "and `null`"},
         {"window",
-         "rows of a window: a sample is this many rows, which never cross a change of "
-         "label or group"},
+         "rows of a window: a sample is this many rows, which never cross a change of label or "
+         "group"},
         {"stride", "rows from one window to the next; else as many as `window`"},
         kClasses},
        kReadCsv,
@@ -153,9 +153,9 @@ std::vector<Format> AllFormats() {
        {{"length", "characters of a window; else the model's inputs, or 80"},
         {"stride", "characters from one window to the next; else as many as `length`"},
         {"alphabet",
-         "the characters of the tokens 0, 1, ...; else by the model's tokens: from 96 "
-         "on line end and ASCII, from 80 on the alphabet of LEAF, and without a model "
-         "the characters of the file"}},
+         "the characters of the tokens 0, 1, ...; else by the model's tokens: from 96 on line end "
+         "and ASCII, from 80 on the alphabet of LEAF, and without a model the characters of the "
+         "file"}},
        ReadText,
        nullptr},
   };
@@ -293,9 +293,8 @@ SampleInfo InfoFor(const ReadRequest& request, const std::vector<uint32_t>& axes
   const nn::Shape& wanted = model.layers[0].info.input;
   if (size != model.inputs) {
     throw std::invalid_argument(
-        fmt::format("model {} takes {} inputs ({}), but {} has {} ({}); "
-                    "name a model that takes as many: --model FILE.toml, "
-                    "input = [{}]",
+        fmt::format("model {} takes {} inputs ({}), but {} has {} ({}); name a model that takes as "
+                    "many: --model FILE.toml, input = [{}]",
                     model.name, model.inputs, ShapeText(wanted), request.path(), size, text,
                     fmt::join(axes, ", ")));
   }

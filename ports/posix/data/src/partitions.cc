@@ -48,8 +48,7 @@ constexpr Row kRows[] = {
      DealEqualClasses},
     {{"shards", "K", "2",
       "K shards of M / K samples: the samples are sorted by label, cut into shards, and these "
-      "dealt "
-      "out at random (McMahan et al. 2017)",
+      "dealt out at random (McMahan et al. 2017)",
       kLabels},
      3,
      1,

@@ -51,8 +51,8 @@ class TextReader {
     info.classes = request_.classes() > 0 ? request_.classes() : tokens_;
     if (info.classes < known_) {
       throw std::invalid_argument(
-          fmt::format("{}: the alphabet has {} characters, but the model "
-                      "{} classes; expected one for each character",
+          fmt::format("{}: the alphabet has {} characters, but the model {} classes; expected one "
+                      "for each character",
                       request_.path(), known_, info.classes));
     }
     for (uint32_t speaker = 0; speaker < speeches_.size(); ++speaker) Cut(speaker);
@@ -162,8 +162,8 @@ class TextReader {
                          [](size_t place, const Speech::Line& line) { return place < line.begin; });
     const Speech::Line& line = *(behind - 1);
     throw posix::FileError(fmt::format(
-        "{}: line {}, column {}: the character {:#04x} is not in the alphabet; add it "
-        "to alphabet=, or take a model with one token more, for all others",
+        "{}: line {}, column {}: the character {:#04x} is not in the alphabet; add it to "
+        "alphabet=, or take a model with one token more, for all others",
         request_.path(), line.number, at - line.begin + 1, static_cast<uint8_t>(speech.text[at])));
   }
 

@@ -88,8 +88,7 @@ LayerPlan Dense(const LayerValues& v, const Shape& input) {
   const uint32_t outputs = v.Get("outputs");
   if (const uint32_t inputs = v.Get("inputs", input.size()); inputs != input.size()) {
     throw std::invalid_argument(
-        fmt::format("inputs = {}, but {} numbers reach it; leave the key "
-                    "out, or correct it",
+        fmt::format("inputs = {}, but {} numbers reach it; leave the key out, or correct it",
                     inputs, input.size()));
   }
   RequireParameters({input.size(), outputs});
@@ -99,8 +98,7 @@ LayerPlan Dense(const LayerValues& v, const Shape& input) {
 LayerPlan Embedding(const LayerValues& v, const Shape& input) {
   if (v.tokens == 0) {
     throw std::invalid_argument(
-        "the model has no tokens; add tokens = N, the size of the "
-        "vocabulary, before the layers");
+        "the model has no tokens; add tokens = N, the size of the vocabulary, before the layers");
   }
   if (input.height != 1 || input.channels != 1) {
     throw std::invalid_argument("it takes tokens, input = [length]");

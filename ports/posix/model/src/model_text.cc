@@ -121,8 +121,7 @@ std::string CppText(const ModelInfo& model) {
   if (const uint32_t frozen = FrozenParameters(model); frozen > 0) {
     text += fmt::format(
         "// The weights of the frozen layers, float32, in the order of the layers. Define the "
-        "array "
-        "in a\n// source file of the firmware; it stays in flash.\n"
+        "array in a\n// source file of the firmware; it stays in flash.\n"
         "extern const float kFrozenWeights[{}];\n\n",
         frozen);
   }

@@ -42,27 +42,16 @@ const char* Name(PeerUnit unit) {
 namespace sotto::posix {
 namespace {
 
-using Fields = std::vector<Field<PeerJob>>;
+using Row = Field<PeerJob>;
+using Fields = std::vector<Row>;
 
 constexpr double kUnit = 1048576.0;  // parameters are multiples of 1 / kUnit
 constexpr char kSaltDigits[] = "0123456789abcdef";
 
-Field<PeerJob> Row(const char* name, const char* help) {
-  return RowOf<PeerJob>(name, help).In(kPeerJobGroup);
-}
-
 // A multiple of 2^-20: what is asked for, rounded up.
-Field<PeerJob> NoiseRow() {
-  Field<PeerJob> row = Row("noise",
-                           "standard deviation of a publication's noise in each parameter, rounded "
-                           "up to a multiple of 2^-20; 0: none, for --unit none alone")
-                           .Within({0, 64});
-  row.kind = Kind::kReal;
-  row.get = [](const PeerJob& job) -> Value { return job.noise_q20 / kUnit; };
-  row.set = [](PeerJob& job, const Value& noise) {
-    job.noise_q20 = static_cast<uint32_t>(std::ceil(ToReal(noise) * kUnit));
-  };
-  return row;
+double Noise(const PeerJob& job) { return job.noise_q20 / kUnit; }
+void SetNoise(PeerJob& job, double noise) {
+  job.noise_q20 = static_cast<uint32_t>(std::ceil(noise * kUnit));
 }
 
 std::string WhyNoSalt(const std::string& text) {
@@ -71,6 +60,7 @@ std::string WhyNoSalt(const std::string& text) {
   return is_salt ? "" : text + " is not 32 hexadecimal digits, 0 to 9 and a to f";
 }
 
+std::string Salt(const PeerJob& job) { return Hex(ByteSpan(job.salt)); }
 void SetSalt(PeerJob& job, const std::string& text) {
   const std::string digits = kSaltDigits;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -81,66 +71,60 @@ void SetSalt(PeerJob& job, const std::string& text) {
 
 Fields StepsOfANode() {
   return {
-      Row("rule",
+      Row("rule", &PeerJob::rule,
           "what a publication is made of: average: half the newest model, half the node's own; "
           "shared: steps on the newest model; accumulate: the newest model and all that the node "
           "has learned since its last publication")
-          .OneOf(PeerRule::kAverage, PeerRule::kShared, PeerRule::kAccumulate)
-          .Asked(&PeerJob::rule),
-      Row("unit",
+          .OneOf(PeerRule::kAverage, PeerRule::kShared, PeerRule::kAccumulate),
+      Row("unit", &PeerJob::unit,
           "whom the noise protects: sample: one sample of a node, convex models alone; device: all "
           "samples of a node; none: NO PRIVACY")
-          .OneOf(PeerUnit::kSample, PeerUnit::kDevice, PeerUnit::kNone)
-          .Asked(&PeerJob::unit),
-      Row("batch-size", "samples in a node's mini-batch, one batch a step")
-          .Within({1, 65535})
-          .Asked(&PeerJob::batch_size),
-      Row("learning-rate", "step size of a node's SGD, eta")
-          .Within({0, 1e6, true})
-          .Asked(&PeerJob::learning_rate),
-      Row("weight-decay", "L2 regularisation: the weight of |w|^2 / 2 in a node's loss")
-          .Within({0, 1e6})
-          .Asked(&PeerJob::weight_decay),
-      Row("range", "largest magnitude of a parameter; steps and publications are clamped to it")
-          .Within({0, 16, true})
-          .Asked(&PeerJob::range),
-      Row("error-clip",
+          .OneOf(PeerUnit::kSample, PeerUnit::kDevice, PeerUnit::kNone),
+      Row("batch-size", &PeerJob::batch_size, "samples in a node's mini-batch, one batch a step")
+          .Within({1, 65535}),
+      Row("learning-rate", &PeerJob::learning_rate, "step size of a node's SGD, eta")
+          .Within({0, 1e6, true}),
+      Row("weight-decay", &PeerJob::weight_decay,
+          "L2 regularisation: the weight of |w|^2 / 2 in a node's loss")
+          .Within({0, 1e6}),
+      Row("range", &PeerJob::range,
+          "largest magnitude of a parameter; steps and publications are clamped to it")
+          .Within({0, 16, true}),
+      Row("error-clip", &PeerJob::error_clip,
           "largest magnitude of an output's error, for --unit sample; less needs less noise; 0: no "
           "clip")
-          .Within({0, 1})
-          .Asked(&PeerJob::error_clip),
-      Row("feature-norm", "samples of a larger L2 norm are scaled down to it, for --unit sample")
-          .Within({0, 1024, true})
-          .Asked(&PeerJob::feature_norm),
+          .Within({0, 1}),
+      Row("feature-norm", &PeerJob::feature_norm,
+          "samples of a larger L2 norm are scaled down to it, for --unit sample")
+          .Within({0, 1024, true}),
   };
 }
 
 Fields Publications() {
   return {
-      Row("clip", "largest L2 norm of what a publication adds, for --unit device; 0: no clip")
-          .Within({0, 1024})
-          .Asked(&PeerJob::clip_l2),
-      NoiseRow(),
-      Row("passes", "passes over a node's samples; each drops a partial last batch")
-          .Within({1, 65535})
-          .Asked(&PeerJob::passes),
-      Row("most-local-steps",
+      Row("clip", &PeerJob::clip_l2,
+          "largest L2 norm of what a publication adds, for --unit device; 0: no clip")
+          .Within({0, 1024}),
+      Row("noise", Noise, SetNoise,
+          "standard deviation of a publication's noise in each parameter, rounded up to a multiple "
+          "of 2^-20; 0: none, for --unit none alone")
+          .Within({0, 64}),
+      Row("passes", &PeerJob::passes,
+          "passes over a node's samples; each drops a partial last batch")
+          .Within({1, 65535}),
+      Row("most-local-steps", &PeerJob::most_local_steps,
           "steps taken alone that one publication carries; a node that took more drops them")
-          .Within({0, 1048576})
-          .Asked(&PeerJob::most_local_steps),
-      Row("publication-steps",
+          .Within({0, 1048576}),
+      Row("publication-steps", &PeerJob::publication_steps,
           "steps that one publication takes on the newest model, with noise once; rule average "
           "takes 1")
-          .Within({1, 65535})
-          .Asked(&PeerJob::publication_steps),
-      Row("most-releases",
+          .Within({1, 65535}),
+      Row("most-releases", &PeerJob::most_releases,
           "publications of one node that the noise pays for, with --unit device; 0 with the "
           "other units")
-          .Within({0, 4294967295})
-          .Asked(&PeerJob::most_releases),
-      Row("salt", "32 hexadecimal digits that tell jobs of equal settings apart")
-          .Checked(WhyNoSalt)
-          .AskedAsText([](const auto& job) { return Hex(ByteSpan(job.salt)); }, SetSalt),
+          .Within({0, 4294967295}),
+      Row("salt", Salt, SetSalt, "32 hexadecimal digits that tell jobs of equal settings apart")
+          .Checked(WhyNoSalt),
   };
 }
 
@@ -206,21 +190,17 @@ void ReadSettings(const std::string& path, const std::string& text, PeerJob* job
 }  // namespace
 
 const Fields& PeerJobFields() {
-  static const Fields kFields = [] {
-    Fields all = StepsOfANode();
-    for (const Field<PeerJob>& row : Publications()) all.push_back(row);
-    return all;
-  }();
+  static const Fields kFields = Under(kPeerJobGroup, Joined({StepsOfANode(), Publications()}));
   return kFields;
 }
 
 std::vector<Field<PeerJobOptions>> PeerJobOptionFields() {
   std::vector<Field<PeerJobOptions>> all = {
-      RowOf<PeerJobOptions>("job", "file of the settings below, as --job-out writes it")
-          .In(kPeerJobGroup)
-          .Asked(&PeerJobOptions::file)};
+      Field<PeerJobOptions>("job", &PeerJobOptions::file,
+                            "file of the settings below, as --job-out writes it")
+          .In(kPeerJobGroup)};
   for (const Field<PeerJob>& row : PeerJobFields()) {
-    all.push_back(RowAt<PeerJobOptions>(row, &PeerJobOptions::settings));
+    all.emplace_back(row, &PeerJobOptions::settings);
   }
   return all;
 }

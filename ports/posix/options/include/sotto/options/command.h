@@ -1,8 +1,9 @@
 // A program as a tree of commands that take rows of options. Part of sotto::options.
 //
 //   Command DirectoryCommand() {
+//     using Row = Field<DirectoryRequest>;
 //     return CommandFor<DirectoryRequest>("directory", "let nodes train among themselves")
-//         .Takes(DirectoryFields())
+//         .Takes({Row("relay", &DirectoryRequest::relay, "keep the newest publications"), ...})
 //         .Runs(RunDirectory);
 //   }
 //   int main(int argc, char** argv) {
@@ -14,6 +15,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -51,6 +53,15 @@ struct Command {
   std::vector<Renamed> renamed;
 };
 
+// A command that has commands, one of which must be named.
+inline Command CommandOf(const char* name, const char* help, std::vector<Command> commands) {
+  Command command;
+  command.name = name;
+  command.help = help;
+  command.commands = std::move(commands);
+  return command;
+}
+
 // Which rows of a table a command takes.
 using Pick = std::function<bool(const FieldText&)>;
 Pick AllRows();
@@ -67,17 +78,25 @@ class CommandFor {
     command_.help = std::move(help);
   }
 
-  // Takes the picked rows. `Row` is a Field<Base>, or a row that derives from BasicField.
-  //   at  a member of the request, or (Request&) -> Base&; without it Request must be a Base
+  CommandFor& Takes(std::initializer_list<Field<Request>> rows) {
+    return Takes(std::vector<Field<Request>>(rows));
+  }
+  // Takes the picked rows. `Row` is a Field<Base>, or a row that derives from BasicField, where
+  // Request is a Base.
   template <class Row>
   CommandFor& Takes(const std::vector<Row>& rows, const Pick& pick = AllRows()) {
-    return Takes(rows, pick, [](Request& request) -> typename Row::Request& { return request; });
-  }
-  template <class Row, class At>
-  CommandFor& Takes(const std::vector<Row>& rows, const Pick& pick, At at) {
     for (const Row& row : rows) {
-      if (row.is_option() && pick(row)) Add(row, at);
+      if (row.is_option() && pick(row))
+        Add(
+            row, [](auto& request) -> auto& { return request; });
     }
+    return *this;
+  }
+  // Takes the rows of a part of the request.
+  //   part  a member of the request, or (auto& request) -> auto&
+  template <class Row, class Part>
+  CommandFor& TakesFor(Part part, const std::vector<Row>& rows) {
+    for (const Row& row : rows) Add(row, part);
     return *this;
   }
 
@@ -116,14 +135,14 @@ class CommandFor {
   struct RemembersNames<T, std::void_t<decltype(std::declval<T&>().given.insert(""))>>
       : std::true_type {};
 
-  template <class Row, class At>
-  void Add(const Row& row, At at) {
-    auto set = [request = request_, row, at](const Value& value) {
-      auto& target = std::invoke(at, *request);
+  template <class Row, class Part>
+  void Add(const Row& row, Part part) {
+    auto set = [request = request_, row, part](const Value& value) {
+      typename Row::Request& target = std::invoke(part, *request);
       row.set(target, value);
       if constexpr (RemembersNames<typename Row::Request>::value) target.given.insert(row.name);
     };
-    command_.options.push_back({row, row.get(std::invoke(at, *request_)), std::move(set)});
+    command_.options.push_back({row, row.get(std::invoke(part, *request_)), std::move(set)});
   }
 
   std::shared_ptr<Request> request_ = std::make_shared<Request>();

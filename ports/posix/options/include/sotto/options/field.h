@@ -5,17 +5,19 @@
 // the options. Command line, --help, settings files, pages and results iterate over it, so that an
 // option is one row:
 //
-//   constexpr auto Row = RowOf<DirectoryRequest>;
-//   Row("lease", "seconds for which a node may keep all others from publishing")
+//   using Row = Field<DirectoryRequest>;
+//   Row("lease", &DirectoryRequest::lease_s, "how long a node may keep all others from publishing")
 //       .Within({0.1, 86400})
 //       .Unit("seconds")
-//       .Asked(&DirectoryRequest::lease_s)
+//
+// Under() gives a table its heading, and Joined() puts tables one behind the other.
 //
 // A default-constructed Request holds the defaults; no table repeats them. A member that is a
 // std::optional has none. Pure functions, safe in any thread.
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string>
@@ -56,7 +58,7 @@ struct Range {
 };
 
 // The heading of options that have no other one.
-constexpr char kOptionsGroup[] = "Options";
+inline constexpr char kOptionsGroup[] = "Options";
 
 // The description of a row, without the functions that access it. A `const char*` is kept as it is:
 // give literals, or what lives as long.
@@ -128,6 +130,16 @@ struct Inner<std::optional<T>> {
   using type = T;
 };
 
+// The value of a row that functions read and set, as its setter takes it.
+template <class T>
+using Settable = std::conditional_t<std::is_arithmetic_v<T>, T, std::string>;
+
+// A member of a member, for a row: At(&Request::fleet, &FleetOptions::devices).
+template <class... Members>
+auto At(Members... members) {
+  return [members...](auto& whole) -> auto& { return (whole.*....*members); };
+}
+
 // What all rows have. Row is the row's own type, which the chained calls return.
 template <class Request_, class Row>
 struct BasicField : FieldText {
@@ -135,7 +147,10 @@ struct BasicField : FieldText {
 
   // Read and set the requested value. set() may throw std::invalid_argument.
   std::function<Value(const Request&)> get;
-  std::function<void(Request&, const Value&)> set;
+  void set(Request& request, const Value& value) const {
+    if (or_file == nullptr) RequireChoice(choices, value);
+    assign(request, value);
+  }
 
   Row& In(const char* value) { return Set(&FieldText::group, value); }
   Row& Within(const Range& value) { return Set(&FieldText::range, value); }
@@ -159,44 +174,24 @@ struct BasicField : FieldText {
     return self();
   }
 
-  // The names of these enum values are the choices. Call it before Asked().
+  // The names of these enum values are the choices.
   template <class... Choice>
   Row& OneOf(Choice... value) {
     return OneOfNames({std::string(Name(value))...});
   }
 
-  // Or a file; AskedAsText() has the function that opens it.
+  // Or a file, which the row's setter opens.
   Row& OrFile(const char* value) { return Set(&FieldText::or_file, value); }
 
-  // Access to the requested value.
+  // The same row for another member.
   //   ref  a member of the request, or (auto& request) -> auto&
   template <class Ref>
-  Row& AskedAt(Ref ref) {
-    using T = std::remove_cv_t<
-        std::remove_reference_t<decltype(std::invoke(ref, std::declval<Request&>()))>>;
-    kind = KindOf<typename Inner<T>::type>();
-    type_range = TypeRange<typename Inner<T>::type>();
-    is_float32 = std::is_same_v<typename Inner<T>::type, float>;
-    get = [ref](const Request& request) { return ToValue(std::invoke(ref, request)); };
-    set = [ref, allowed = choices](Request& request, const Value& value) {
-      RequireChoice(allowed, value);
-      FromValue(value, &std::invoke(ref, request));
-    };
+  Row& Asks(Ref ref) {
+    Access(ref);
     return self();
   }
 
-  // A value that a function reads.
-  //   ref     (const auto& request) -> a value for ToValue()
-  //   setter  (Request&, const std::string&)
-  template <class Ref, class Setter>
-  Row& AskedAsTextAt(Ref ref, Setter setter) {
-    kind = Kind::kText;
-    get = [ref](const Request& request) { return ToValue(std::invoke(ref, request)); };
-    set = [setter](Request& request, const Value& value) { setter(request, ToText(value)); };
-    return self();
-  }
-
-  // Or a word instead of a number; call it last.
+  // Or a word instead of a number.
   //   flag  a bool of the request, or (auto& request) -> auto&: the word was asked for
   template <class Ref>
   Row& OrWord(const char* word, Ref flag) {
@@ -204,7 +199,7 @@ struct BasicField : FieldText {
     get = [number = get, word, flag](const Request& request) {
       return std::invoke(flag, request) ? Value(std::string(word)) : number(request);
     };
-    set = [number = set, word, flag](Request& request, const Value& value) {
+    assign = [number = assign, word, flag](Request& request, const Value& value) {
       const bool is_word = value == Value(std::string(word));
       std::invoke(flag, request) = is_word;
       if (!is_word) number(request, value);
@@ -213,49 +208,91 @@ struct BasicField : FieldText {
   }
 
  protected:
+  BasicField() = default;
+  BasicField(const char* option, std::string text) {
+    name = option;
+    help = std::move(text);
+  }
+
+  template <class Ref>
+  void Access(Ref ref) {
+    using T = std::remove_cv_t<
+        std::remove_reference_t<decltype(std::invoke(ref, std::declval<Request&>()))>>;
+    kind = KindOf<typename Inner<T>::type>();
+    type_range = TypeRange<typename Inner<T>::type>();
+    is_float32 = std::is_same_v<typename Inner<T>::type, float>;
+    get = [ref](const Request& request) { return ToValue(std::invoke(ref, request)); };
+    assign = [ref](Request& request, const Value& value) {
+      FromValue(value, &std::invoke(ref, request));
+    };
+  }
+  template <class Getter, class Setter>
+  void Access(Getter getter, Setter setter) {
+    using T = decltype(getter(std::declval<const Request&>()));
+    kind = KindOf<T>();
+    get = [getter](const Request& request) { return ToValue(getter(request)); };
+    assign = [setter](Request& request, const Value& value) {
+      Settable<T> given{};
+      FromValue(value, &given);
+      setter(request, given);
+    };
+  }
+
   Row& self() { return static_cast<Row&>(*this); }
   template <class Member, class T>
   Row& Set(Member FieldText::*member, T value) {
     this->*member = std::move(value);
     return self();
   }
+
+  std::function<void(Request&, const Value&)> assign;
 };
 
 // A row of a program's or a command's own options.
 template <class Request>
 struct Field : BasicField<Request, Field<Request>> {
+  using Base = BasicField<Request, Field<Request>>;
+
+  //   ref  a member of the request, At(), or (auto& request) -> auto&
   template <class Ref>
-  Field& Asked(Ref ref) {
-    return this->AskedAt(ref);
+  Field(const char* option, Ref ref, std::string text) : Base(option, std::move(text)) {
+    this->Access(ref);
   }
-  template <class Ref, class Setter>
-  Field& AskedAsText(Ref ref, Setter setter) {
-    return this->AskedAsTextAt(ref, setter);
+  // A value that functions read and set.
+  //   getter  (const Request&) -> a value for ToValue()
+  //   setter  (Request&, the same value if it is a number, else a text)
+  template <class Getter, class Setter>
+  Field(const char* option, Getter getter, Setter setter, std::string text)
+      : Base(option, std::move(text)) {
+    this->Access(getter, setter);
+  }
+  // A row of a part of a request, as a row of the request.
+  //   ref  a member of the request, or (auto& request) -> auto&: the part
+  template <class Row, class Ref>
+  Field(const Row& row, Ref ref) {
+    static_cast<FieldText&>(*this) = row;
+    this->get = [row, ref](const Request& request) { return row.get(std::invoke(ref, request)); };
+    this->assign = [row, ref](Request& request, const Value& value) {
+      row.set(std::invoke(ref, request), value);
+    };
   }
 };
 
-// A row with nothing but its name and its help.
-template <class Request>
-Field<Request> RowOf(const char* name, std::string help) {
-  Field<Request> field;
-  field.name = name;
-  field.help = std::move(help);
-  return field;
+// The table under a heading of --help. A row that has a heading already keeps it.
+template <class Row>
+std::vector<Row> Under(const char* heading, std::vector<Row> table) {
+  for (Row& row : table) {
+    if (row.group == kOptionsGroup) row.group = heading;
+  }
+  return table;
 }
 
-// A row of a part of a request, as a row of the request.
-//   ref  a member of the request, or (auto& request) -> auto&: the part
-template <class Request, class Row, class Ref>
-Field<Request> RowAt(const Row& row, Ref ref) {
-  Field<Request> lifted;
-  static_cast<FieldText&>(lifted) = row;
-  lifted.get = [get = row.get, ref](const Request& request) {
-    return get(std::invoke(ref, request));
-  };
-  lifted.set = [set = row.set, ref](Request& request, const Value& value) {
-    set(std::invoke(ref, request), value);
-  };
-  return lifted;
+// Tables, one behind the other.
+template <class Row>
+std::vector<Row> Joined(std::initializer_list<std::vector<Row>> tables) {
+  std::vector<Row> all;
+  for (const std::vector<Row>& table : tables) all.insert(all.end(), table.begin(), table.end());
+  return all;
 }
 
 // Throws std::invalid_argument if an option is out of its range. The message names the first such
