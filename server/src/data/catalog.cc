@@ -5,7 +5,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "data/split.h"
+#include "data/parts.h"
 #include "data/synthetic.h"
 #include "sotto/data/source.h"
 #include "sotto/options/numbers.h"

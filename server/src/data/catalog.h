@@ -26,7 +26,7 @@ constexpr double kTestShare = 0.1;
 //          else             FILE[:KEY=VALUE,...] of sotto/data/source.h: a file, or a folder with
 //                           the training and the test files of a published data set
 //   test   empty: the test part of a named data set or folder; of a file the share kTestShare,
-//          which is split off (data/split.h)
+//          which is split off (data/parts.h)
 //          a number between 0 and 1: that share of `data` is split off
 //          else the same texts as for `data`: their test part, or the whole file
 //   model  what the samples are for, see ReadDataset(); may be null

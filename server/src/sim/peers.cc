@@ -5,14 +5,15 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
 
-#include "sim/memory_store.h"
 #include "sotto/data/device_share.h"
 #include "sotto/key_labels.h"
 #include "sotto/peer_trainer.h"
+#include "sotto/persistent_store.h"
 #include "sotto/policy/policies.h"
 #include "sotto/posix/port.h"
 #include "sotto/posix/run_key.h"
@@ -52,6 +53,32 @@ class PublicSamples {
  private:
   const ModelInfo& model_;
   SharedDataset samples_;
+};
+
+// A persistent store in RAM.
+class MemoryStore {
+ public:
+  // Points to this object, which outlives it.
+  PersistentStore store() { return {Load, Save, this}; }
+
+ private:
+  static Status Load(void* context, StoreSlot slot, size_t offset, MutableByteSpan out,
+                     size_t* size) {
+    const std::vector<uint8_t>& record = static_cast<MemoryStore*>(context)->records_[slot];
+    const size_t first = std::min(offset, record.size());
+    *size = std::min(out.size(), record.size() - first);
+    std::copy_n(record.data() + first, *size, out.begin());
+    return Status::kOk;
+  }
+
+  static Status Save(void* context, StoreSlot slot, Span<const ByteSpan> parts) {
+    std::vector<uint8_t>& record = static_cast<MemoryStore*>(context)->records_[slot];
+    record.clear();
+    for (const ByteSpan part : parts) record.insert(record.end(), part.begin(), part.end());
+    return Status::kOk;
+  }
+
+  std::map<StoreSlot, std::vector<uint8_t>> records_;
 };
 
 // One node and all that it owns. It stays where it is.
