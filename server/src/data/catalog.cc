@@ -129,10 +129,6 @@ SharedDataset OpenTest(const std::string& test, const ModelInfo* model,
   return opener.Part(test, opener.Source(test), "test");
 }
 
-TrainTest OpenDataset(const std::string& source, const std::string& fashion_mnist_folder) {
-  return OpenTrainTest(source, "", nullptr, fashion_mnist_folder);
-}
-
 TrainTest OpenForFleet(const std::string& data, const std::string& test, const ModelInfo* model,
                        uint64_t samples) {
   const bool is_made = data == kSynthetic && (test.empty() || test == kSynthetic);

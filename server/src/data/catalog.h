@@ -14,9 +14,6 @@ namespace sotto::server {
 // Where the Debian package dataset-fashion-mnist puts its files.
 constexpr char kFashionMnistFolder[] = "/usr/share/datasets/fashion-mnist";
 
-// The classes of the named data sets.
-constexpr uint32_t kDatasetClasses = 10;
-
 // The share of a file's samples that is split off for evaluation, unless the user names another.
 constexpr double kTestShare = 0.1;
 
@@ -41,12 +38,8 @@ TrainTest OpenTrainTest(const std::string& data, const std::string& test, const 
 SharedDataset OpenTest(const std::string& test, const ModelInfo* model,
                        const std::string& fashion_mnist_folder = kFashionMnistFolder);
 
-// The same as OpenTrainTest(source, "", nullptr, fashion_mnist_folder).
-TrainTest OpenDataset(const std::string& source,
-                      const std::string& fashion_mnist_folder = kFashionMnistFolder);
-
-// The same for a fleet: "synthetic" stands for data that fit the model, as many as the fleet wants,
-// see SyntheticFor().
+// The same as OpenTrainTest() for a fleet: "synthetic" stands for data that fit the model, as many
+// as the fleet wants, see SyntheticFor().
 //   samples  that the whole fleet wants
 TrainTest OpenForFleet(const std::string& data, const std::string& test, const ModelInfo* model,
                        uint64_t samples);

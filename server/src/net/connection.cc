@@ -10,10 +10,7 @@
 namespace sotto::server {
 namespace {
 
-// The most bytes of a reply besides the part of a model in it.
-constexpr size_t kMostBesides = 512;
-
-// The most bytes of a reply besides the part of a publication in it.
+// The most bytes of a reply besides the part of a model, or of a publication, in it.
 constexpr size_t kMostBesides = 512;
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "base/bytes.h"
 #include "sotto/data/device_share.h"
 #include "sotto/key_labels.h"
 #include "sotto/peer_trainer.h"
@@ -100,7 +101,7 @@ class Node {
     PeerConfig own;
     own.model = config.model.get();
     own.job = config.job;
-    own.device_id = {reinterpret_cast<const uint8_t*>(id_.data()), id_.size()};
+    own.device_id = BytesOf(id_);
     own.secret = posix::DeriveKey(config.run_key, key_label::kDevice, index);
     own.samples = share_.source();
     own.port = posix::SystemPort();

@@ -6,6 +6,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "base/bytes.h"
 #include "sotto/bytes.h"
 #include "sotto/posix/files.h"
 #include "spec/configuration.h"
@@ -32,24 +33,10 @@ std::vector<uint8_t> ToBytes(const std::vector<uint32_t>& values) {
   return bytes;
 }
 
-std::vector<uint8_t> ToBytes(Span<const float> values) {
-  std::vector<uint8_t> bytes(4 * values.size());
-  for (size_t i = 0; i < values.size(); ++i) StoreU32Le(FloatBits(values[i]), &bytes[4 * i]);
-  return bytes;
-}
-
-std::vector<float> ToFloats(ByteSpan bytes) {
-  std::vector<float> values(bytes.size() / 4);
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = FloatFromBits(LoadU32Le(bytes.data() + 4 * i));
-  }
-  return values;
-}
-
 constexpr char kIsEligible[] = "position NOT IN (SELECT device FROM revocations)";
 
 void RequireValidName(const std::string& id) {
-  if (!IsValidDeviceId({reinterpret_cast<const uint8_t*>(id.data()), id.size()})) {
+  if (!IsValidDeviceId(BytesOf(id))) {
     throw std::invalid_argument("device name '" + id +
                                 "': use 1 to 64 characters of A-Z a-z 0-9 . _ -");
   }
@@ -365,7 +352,7 @@ StoredModel SqliteStore::ReadModel(int64_t job, int64_t round) {
     Refuse(DescribeRecord(name) + " is not in it: it was deleted, or never written");
   }
   Chain(database_).RequireIntact(name);
-  const std::vector<float> parameters = ToFloats(row.Blob(0));
+  const std::vector<float> parameters = FloatsOf(row.Blob(0));
   const ByteSpan state = row.Blob(1);
   return {parameters, {state.begin(), state.end()}, row.Real(2)};
 }
@@ -568,7 +555,7 @@ void SqliteStore::AddRelease(const ReleaseRecord& record) {
 
 void SqliteStore::AddModel(int64_t job, int64_t round, Span<const float> parameters,
                            ByteSpan optimiser_state, double next_clip_l2) {
-  const std::vector<uint8_t> bytes = ToBytes(parameters);
+  const std::vector<uint8_t> bytes = BytesOf(parameters);
   Insert(database_, "models",
          {{"job", job},
           {"round", round},
