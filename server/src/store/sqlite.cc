@@ -265,11 +265,11 @@ std::string InsertText(const char* table, const std::vector<std::string>& column
                      fmt::join(marks, ", "));
 }
 
-void Insert(Database& database, const char* table, const std::vector<Cell>& row) {
+void Insert(Database& database, const char* table, const std::vector<ColumnValue>& row) {
   std::vector<std::string> columns;
-  for (const Cell& cell : row) columns.emplace_back(cell.column);
+  for (const ColumnValue& cell : row) columns.emplace_back(cell.column);
   Statement insert(database, InsertText(table, columns));
-  for (const Cell& cell : row) {
+  for (const ColumnValue& cell : row) {
     std::visit([&](const auto& value) { insert.Bind(value); }, cell.value);
   }
   insert.Run();

@@ -152,13 +152,13 @@ class Statement {
 std::string InsertText(const char* table, const std::vector<std::string>& columns);
 
 // A column of a new row and its value. The bytes of a blob must stay valid during Insert().
-struct Cell {
+struct ColumnValue {
   const char* column;
   std::variant<int64_t, double, std::string, ByteSpan> value;  // NaN and infinity become NULL
 };
 
 // Adds a row to a table.
-void Insert(Database& database, const char* table, const std::vector<Cell>& row);
+void Insert(Database& database, const char* table, const std::vector<ColumnValue>& row);
 
 // A transaction. kWrite waits for other writers and keeps them waiting; others read on until
 // Commit(). kRead sees one state of the file and keeps others from committing: make it short.
