@@ -8,7 +8,6 @@ add_library(sotto_privacy STATIC
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/conversion.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/figures.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/gdp.cc
-  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/grid_shift.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/grouping.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/guarantee.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/loss_plan.cc
@@ -17,7 +16,6 @@ add_library(sotto_privacy STATIC
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/ratio_moments.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/rdp.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/rdp_sum.cc
-  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/rdp_uniform.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/round_loss.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/types.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/plans/adaptive_clip.cc

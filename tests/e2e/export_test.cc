@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "e2e/program.h"
 #include "export/format.h"
 #include "export/predictor.h"
@@ -147,7 +148,8 @@ TEST(Export, AHeaderCompilesInCAndInCppAndPredictsTheSame) {
                      trained.Path("outputs.f32"));
     EXPECT_EQ(run.exit_code, 0);
     // The outputs, whose probabilities the predictions are.
-    const std::vector<float> outputs = server::FloatsOf(ReadFile(trained.Path("outputs.f32")));
+    const std::vector<float> outputs =
+        server::FloatsOf(server::BytesOf(ReadFile(trained.Path("outputs.f32"))));
     ASSERT_EQ(outputs.size(), kSamples * trained.model().outputs);
     const Predictor predictor(trained.model(),
                               {trained.parameters().data(), trained.parameters().size()});

@@ -34,7 +34,7 @@
 // values. The accuracy must have an m between the m of its two ends; Quantize() rises with v, so a
 // v between the ends encodes to each of them. With private noise v carries noise that has no bound,
 // so the limit is a quantile: the decoder chooses max_squares_q40
-// (server/src/codec/update_limit.h).
+// (server/src/codec/lrq_codec.h).
 //
 // Pure functions, safe in any thread. Time depends on the integers m, which came over the wire.
 #pragma once

@@ -18,6 +18,10 @@ void Require(bool holds, const char* name, Value value, const char* allowed) {
   throw std::invalid_argument(message.str());
 }
 
+inline void RequirePositive(double value, const char* name) {
+  Require(value > 0 && std::isfinite(value), name, value, "finite and above 0");
+}
+
 inline void RequireDelta(double delta) {
   Require(delta > 0 && delta < 1, "delta", delta, "in (0, 1)");
 }

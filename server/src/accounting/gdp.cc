@@ -147,17 +147,6 @@ double GdpEpsilon(double mu, double delta) {
   return high * (1 + kMargin);
 }
 
-double GdpMu(double epsilon, double delta) {
-  RequireEpsilon(epsilon);
-  RequireDelta(delta);
-  const double log_delta = std::log(delta);
-  double high = 1.0;
-  while (LogGdpDelta(high, epsilon) <= log_delta) high *= 2;
-  double low = 0.0;
-  Bisect(&low, &high, [&](double mu) { return LogGdpDelta(mu, epsilon) <= log_delta; });
-  return low * (1 - kMargin);
-}
-
 double UnsampledMu(const std::vector<GaussianRounds>& rounds) {
   return ComposedMu(rounds, [](const GaussianRounds& r) {
     return 1 / (r.noise_multiplier * r.noise_multiplier);

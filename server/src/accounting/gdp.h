@@ -35,11 +35,6 @@ double GdpDelta(double mu, double epsilon);
 //   delta  in (0, 1)
 double GdpEpsilon(double mu, double delta);
 
-// The largest mu with delta(epsilon) <= delta, to 1e-12 relative, rounded down.
-//   epsilon  >= 0, finite
-//   delta    in (0, 1)
-double GdpMu(double epsilon, double delta);
-
 // The mu of all the rounds together if every device took part in each of them:
 // sqrt(sum of T / z^2). It is an upper bound under every sampling and exact for kNone and for a
 // rate of 1. It is +infinity if a round has no noise.

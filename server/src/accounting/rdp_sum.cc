@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "accounting/rdp.h"
-#include "accounting/rdp_uniform.h"
 
 namespace sotto::privacy {
 namespace {

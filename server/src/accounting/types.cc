@@ -1,8 +1,5 @@
 #include "accounting/types.h"
 
-#include <stdexcept>
-#include <string>
-
 #include "base/names.h"
 
 namespace sotto::privacy {
@@ -53,12 +50,6 @@ Sampling Accounted(Sampling sampling) {
 
 Adjacency PairedAdjacency(Sampling sampling) {
   return sampling == Sampling::kPoisson ? Adjacency::kAddRemove : Adjacency::kReplaceOne;
-}
-
-void RequirePairing(Sampling sampling, Adjacency adjacency) {
-  if (sampling == Sampling::kNone || adjacency == PairedAdjacency(sampling)) return;
-  throw std::invalid_argument(std::string("adjacency is ") + Name(adjacency) + " with sampling " +
-                              Name(sampling) + "; it must be " + Name(PairedAdjacency(sampling)));
 }
 
 }  // namespace sotto::privacy

@@ -65,8 +65,4 @@ Sampling Accounted(Sampling sampling);
 // kFull (a fleet of fixed size), kAddRemove for kPoisson.
 Adjacency PairedAdjacency(Sampling sampling);
 
-// Throws std::invalid_argument unless the two may stand in one statement: the amplification theorem
-// of each sampling scheme holds under one adjacency only.
-void RequirePairing(Sampling sampling, Adjacency adjacency);
-
 }  // namespace sotto::privacy

@@ -8,7 +8,7 @@
 
 namespace sotto::server {
 
-// The factories. Each is defined in a file of its own or of its family.
+// The factories. They are defined in estimators.cc and optimisers.cc.
 std::unique_ptr<const Estimator> MakeMean(const AggregationOptions& options);
 std::unique_ptr<const Estimator> MakeLaplacian(const AggregationOptions& options);
 std::unique_ptr<const Estimator> MakeJamesStein(const AggregationOptions& options);

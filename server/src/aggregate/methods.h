@@ -1,8 +1,8 @@
 // The estimators and optimisers, by name. Part of sotto::server/aggregate.
 //
-// To add a method: a .cc file with its class and its factory, a row of its table in methods.cc, its
-// parameters in options.h and in the job's specification (spec/aggregation_fields.cc), its line in
-// CMakeLists.txt, a test.
+// To add a method: its class and its factory in estimators.cc or optimisers.cc, a row of its table
+// in methods.cc, its parameters in options.h and in the job's specification
+// (spec/aggregation_fields.cc), a test.
 //
 // All functions are safe from any thread.
 #pragma once

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 
+#include "sotto/model_info.h"
 #include "sotto/span.h"
 
 namespace sotto::server {
@@ -19,6 +20,9 @@ namespace sotto::server {
 constexpr double kMaxSmoothingFactor = 1e6;
 constexpr float kMaxSmoothingMagnitude = 1e28F;  // the transform's sums then stay finite
 constexpr size_t kMaxSmoothingSize = size_t{1} << 28;
+
+constexpr double kAutoSmoothingFactor = 0.3;
+constexpr double kAutoSmoothingNoise = 10;  // norm of the noise, in clipping bounds
 
 // Replaces v by u = A^-1 v. A is the circulant matrix with first row
 // (1 + 2 factor, -factor, 0, ..., 0, -factor); for size 2 the off-diagonal entries are -2 factor,
@@ -44,5 +48,21 @@ void SmoothLaplacian(Span<float> values, double factor);
 //   values  [images][height][width] float32, with the limits above
 // Throws and errs as above. Time: O(n (h + w)) for each prime factor h and w of height and width.
 void SmoothImagesLaplacian(Span<float> values, size_t height, size_t width, double factor);
+
+// The smoothing factor of `--smoothing auto`: a rule over public quantities.
+//
+// The rule. Let s be the deviation of the noise on each coordinate of the mean update, d the number
+// of parameters and C the clipping bound. The noise has a norm of about s sqrt(d); the mean update
+// has a norm of at most C. Where the noise is ten times that or more, and the model has one trained
+// layer, the factor is 0.3; elsewhere it is 0. For nets with hidden layers the limit is another
+// one: smoothing cost accuracy there with as much noise.
+//
+// Nothing private enters: s, d, C and the model are part of the plan. What the right factor is also
+// depends on the data and on how they are normalised, which the rule does not see. It is therefore
+// cautious: server/SIMULATE.md has the measurements, in which it never lost, and larger factors
+// that won more or lost.
+//   noise_sigma  of the mean update, model units, >= 0
+//   clip_l2      > 0, model units
+double AutoSmoothing(const ModelInfo& model, double noise_sigma, double clip_l2);
 
 }  // namespace sotto::server

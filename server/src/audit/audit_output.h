@@ -8,10 +8,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "audit/bound_guards.h"
 #include "audit/epsilon_audit.h"
+#include "audit/guards.h"
 #include "audit/membership.h"
-#include "audit/task_guard.h"
 #include "audit/twins.h"
 
 namespace sotto::server {

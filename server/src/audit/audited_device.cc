@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/bytes.h"
 #include "sotto/keys.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/port.h"
@@ -46,7 +47,7 @@ Status AuditedDevice::Train(const Device& identity, const ModelInfo& model, cons
   SeededEntropy entropy(identity.secret);
   entropy.Attach(&task);
   device_.model = &model;
-  device_.device_id = {reinterpret_cast<const uint8_t*>(identity.id.data()), identity.id.size()};
+  device_.device_id = BytesOf(identity.id);
   device_.secret = secret_ = identity.secret;
   device_.port = posix::SystemPort();
   device_.port.entropy = SeededEntropy::Fill;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "audit/binomial_interval.h"
+#include "audit/statistics.h"
 
 namespace sotto::server {
 namespace {

@@ -17,8 +17,10 @@
 #include <string>
 #include <vector>
 
-#include "audit/auc.h"
+#include "audit/statistics.h"
 #include "sim/simulation.h"
+#include "sotto/data/dataset.h"
+#include "sotto/model_info.h"
 
 namespace sotto::server {
 

@@ -26,8 +26,7 @@
 #include "views/progress.h"
 #include "views/repeated_runs.h"
 #include "views/report.h"
-#include "views/rounds_csv.h"
-#include "views/spectrum_csv.h"
+#include "views/simulation_csv.h"
 
 namespace sotto::server {
 namespace {

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "codec/secret_values.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
+#include "sotto/update_codec.h"
 
 namespace sotto::server::baseline {
 
@@ -28,6 +28,64 @@ void Baseline::AddZeroUpdate(const Key& server_key, uint32_t number, Accumulator
     throw std::logic_error("a codec does not decode what it encoded");
   }
   sum.Add(Span<const int32_t>(noise.view()));
+}
+
+constexpr double kTwoPi = 6.283185307179586;
+
+uint64_t RandomValues::Bits() {
+  const uint64_t low = stream_.NextU32();
+  return low | uint64_t{stream_.NextU32()} << 32;
+}
+
+double RandomValues::Uniform() { return static_cast<double>(Bits() >> 11) * 0x1p-53; }
+
+double RandomValues::Gaussian() {
+  if (has_spare_) {
+    has_spare_ = false;
+    return spare_;
+  }
+  const double radius = std::sqrt(-2 * std::log(1 - Uniform()));
+  const double angle = kTwoPi * Uniform();
+  spare_ = radius * std::sin(angle);
+  has_spare_ = true;
+  return radius * std::cos(angle);
+}
+
+void RandomValues::Check() const {
+  if (stream_.status() != Status::kOk) throw std::runtime_error("the keystream failed");
+}
+
+int BitsFor(uint32_t largest) {
+  int bits = 1;
+  while (largest >> bits != 0) ++bits;
+  return bits;
+}
+
+void AppendCodes(Span<const uint32_t> codes, int bits, std::vector<uint8_t>* out) {
+  BitPacker packer;
+  for (const uint32_t code : codes) {
+    packer.Append(code, bits);
+    while (packer.has_byte()) out->push_back(packer.TakeByte());
+  }
+  packer.FillLastByte();
+  while (packer.has_byte()) out->push_back(packer.TakeByte());
+}
+
+bool ReadCodes(ByteSpan bytes, int bits, Span<uint32_t> codes) {
+  if (bytes.size() != CodesSize(codes.size(), bits)) return false;
+  const uint32_t mask = (uint32_t{1} << bits) - 1;
+  uint32_t pending = 0;
+  int pending_bits = 0;
+  size_t next = 0;
+  for (uint32_t& code : codes) {
+    for (; pending_bits < bits; pending_bits += 8) {
+      pending |= uint32_t{bytes[next++]} << pending_bits;
+    }
+    code = pending & mask;
+    pending >>= bits;
+    pending_bits -= bits;
+  }
+  return pending == 0;
 }
 
 }  // namespace sotto::server::baseline

@@ -1,14 +1,21 @@
 // The base of the codecs that Gau-LRQ is compared with, in simulations only, never on a network.
-// Part of sotto::server/codec.
+// Also what these codecs are made of: random values and packed integers. Part of
+// sotto::server/codec.
 //
 // A simulated device trains with the SDK, as for any codec. Its clipped update then goes through
 // Encode() instead of the SDK's encoder, so the update is really encoded to bytes and decoded.
 //
-// Immutable: any thread may call any method.
+// Immutable unless a class says otherwise: any thread may call any method.
 #pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
 
 #include "codec/update_codec.h"
 #include "sotto/messages.h"
+#include "sotto/random.h"
+#include "sotto/span.h"
 
 namespace sotto::server::baseline {
 
@@ -38,5 +45,48 @@ class Baseline : public UpdateCodec {
  private:
   TrainTask task_;
 };
+
+// The randomness of the baselines, in floating point: random values from the keystream of one
+// update's key. One thread at a time.
+class RandomValues {
+ public:
+  explicit RandomValues(const Key& key) : stream_(key, 0) {}
+
+  // 64 uniform bits.
+  uint64_t Bits();
+
+  // Uniform on the multiples of 2^-53 in [0, 1).
+  double Uniform();
+
+  // Standard Gaussian up to floating-point arithmetic, at most 8.6 in magnitude: the polar form of
+  // Box and Muller, "A Note on the Generation of Random Normal Deviates", 1958. Nothing bounds how
+  // far its distribution is from the Gaussian.
+  double Gaussian();
+
+  // Throws std::runtime_error if a draw failed. Call it once, after the last draw.
+  void Check() const;
+
+ private:
+  RandomStream stream_;
+  double spare_ = 0.0;
+  bool has_spare_ = false;
+};
+
+// Codes: integers of a fixed number of bits, packed into bytes, lowest bit first.
+
+// The number of bits of the integer `largest`; at least 1.
+int BitsFor(uint32_t largest);
+
+// Bytes of `count` codes.
+constexpr size_t CodesSize(size_t count, int bits) {
+  return (count * static_cast<size_t>(bits) + 7) / 8;
+}
+
+// Appends the codes, each below 2^bits, to `out`. 1 <= bits <= 24. Zero bits fill the last byte.
+void AppendCodes(Span<const uint32_t> codes, int bits, std::vector<uint8_t>* out);
+
+// The inverse of AppendCodes(). Returns false unless `bytes` has exactly the size of the codes and
+// ends with zero bits.
+bool ReadCodes(ByteSpan bytes, int bits, Span<uint32_t> codes);
 
 }  // namespace sotto::server::baseline

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "codec/random_values.h"
+#include "codec/baseline.h"
 #include "sotto/bytes.h"
 
 namespace sotto::server::baseline {

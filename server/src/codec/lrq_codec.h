@@ -5,15 +5,18 @@
 // remaining error is Gaussian noise, which gives the privacy. With uniform dither, the remaining
 // error is a small rounding error, and there is no privacy.
 //
-// The bound on an update's norm is enforced (update_limit.h): an update is added only if it has the
+// The bound on an update's norm is enforced (BoundOf()): an update is added only if it has the
 // integers of an honest encoding of some update within the bound, and one of the clip bit's two
 // values.
 //
 // Immutable: any thread may call any method.
 #pragma once
 
+#include <cstddef>
+
 #include "codec/update_codec.h"
 #include "sotto/messages.h"
+#include "sotto/update_bound.h"
 
 namespace sotto::server {
 
@@ -32,5 +35,13 @@ class LrqCodec : public UpdateCodec {
  private:
   TrainTask task_;
 };
+
+// The bound on the norm of an attempt's updates that the server enforces.
+// sotto/update_bound.h says what the bound is and proves that it refuses no honest update;
+// plans/private_noise.h derives the limit for updates with private noise.
+//
+// The task is valid and its coding is not kFloat32.
+//   coordinates  of an encoded update, extra ones included
+UpdateBound BoundOf(const TrainTask& task, size_t coordinates);
 
 }  // namespace sotto::server

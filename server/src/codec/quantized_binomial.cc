@@ -4,8 +4,7 @@
 #include <bitset>
 #include <cmath>
 
-#include "codec/codes.h"
-#include "codec/random_values.h"
+#include "codec/baseline.h"
 #include "sotto/update_scale.h"
 
 namespace sotto::server::baseline {

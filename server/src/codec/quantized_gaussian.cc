@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "codec/codes.h"
-#include "codec/random_values.h"
+#include "codec/baseline.h"
 #include "sotto/bytes.h"
 #include "sotto/dither.h"
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "aggregate/accumulator.h"
+#include "sotto/bytes.h"
 #include "sotto/crypto.h"
 #include "sotto/span.h"
 
@@ -59,6 +60,20 @@ class UpdateCodec {
   // Throws std::runtime_error if the randomness fails, and std::logic_error if devices encode
   // their updates themselves (CodecInfo::servable).
   virtual std::vector<uint8_t> Encode(const Key& key, Span<const int32_t> values) const;
+};
+
+// Memory for one decoded update, wiped by the destructor. One thread at a time.
+class SecretValues {
+ public:
+  explicit SecretValues(size_t count) : values_(count) {}
+  SecretValues(const SecretValues&) = delete;
+  SecretValues& operator=(const SecretValues&) = delete;
+  ~SecretValues() { SecureWipe(values_.data(), values_.size() * sizeof(values_[0])); }
+
+  Span<int32_t> view() { return {values_.data(), values_.size()}; }
+
+ private:
+  std::vector<int32_t> values_;
 };
 
 }  // namespace sotto::server

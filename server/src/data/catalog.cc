@@ -5,7 +5,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "data/split.h"
+#include "data/parts.h"
 #include "data/synthetic.h"
 #include "sotto/data/source.h"
 #include "sotto/options/numbers.h"
@@ -127,10 +127,6 @@ SharedDataset OpenTest(const std::string& test, const ModelInfo* model,
   if (test == kSynthetic) return SyntheticFor(model, 0).test;
   const Opener opener = {model, fashion_mnist_folder};
   return opener.Part(test, opener.Source(test), "test");
-}
-
-TrainTest OpenDataset(const std::string& source, const std::string& fashion_mnist_folder) {
-  return OpenTrainTest(source, "", nullptr, fashion_mnist_folder);
 }
 
 TrainTest OpenForFleet(const std::string& data, const std::string& test, const ModelInfo* model,

@@ -14,9 +14,6 @@ namespace sotto::server {
 // Where the Debian package dataset-fashion-mnist puts its files.
 constexpr char kFashionMnistFolder[] = "/usr/share/datasets/fashion-mnist";
 
-// The classes of the named data sets.
-constexpr uint32_t kDatasetClasses = 10;
-
 // The share of a file's samples that is split off for evaluation, unless the user names another.
 constexpr double kTestShare = 0.1;
 
@@ -26,7 +23,7 @@ constexpr double kTestShare = 0.1;
 //          else             FILE[:KEY=VALUE,...] of sotto/data/source.h: a file, or a folder with
 //                           the training and the test files of a published data set
 //   test   empty: the test part of a named data set or folder; of a file the share kTestShare,
-//          which is split off (data/split.h)
+//          which is split off (data/parts.h)
 //          a number between 0 and 1: that share of `data` is split off
 //          else the same texts as for `data`: their test part, or the whole file
 //   model  what the samples are for, see ReadDataset(); may be null
@@ -41,12 +38,8 @@ TrainTest OpenTrainTest(const std::string& data, const std::string& test, const 
 SharedDataset OpenTest(const std::string& test, const ModelInfo* model,
                        const std::string& fashion_mnist_folder = kFashionMnistFolder);
 
-// The same as OpenTrainTest(source, "", nullptr, fashion_mnist_folder).
-TrainTest OpenDataset(const std::string& source,
-                      const std::string& fashion_mnist_folder = kFashionMnistFolder);
-
-// The same for a fleet: "synthetic" stands for data that fit the model, as many as the fleet wants,
-// see SyntheticFor().
+// The same as OpenTrainTest() for a fleet: "synthetic" stands for data that fit the model, as many
+// as the fleet wants, see SyntheticFor().
 //   samples  that the whole fleet wants
 TrainTest OpenForFleet(const std::string& data, const std::string& test, const ModelInfo* model,
                        uint64_t samples);

@@ -197,18 +197,6 @@ std::optional<Evaluation> EvaluateUnlessStopped(const ModelInfo& model,
   return Total(model, sums);
 }
 
-Evaluation EvaluateOutputs(const ModelInfo& model, Span<const float> outputs, const Dataset& data) {
-  std::vector<Evaluation> sums;
-  for (const Piece& piece : PiecesOf(data)) {
-    Tally tally(model, data);
-    for (size_t i = piece.first; i < piece.end; ++i) {
-      tally.Add(i, {outputs.data() + i * model.outputs, model.outputs});
-    }
-    sums.push_back(tally.sum());
-  }
-  return Total(model, sums);
-}
-
 Evaluation Evaluate(const ModelInfo& model, Span<const float> parameters, const Dataset& data,
                     int threads) {
   return *EvaluateUnlessStopped(model, parameters, data, threads, nullptr);

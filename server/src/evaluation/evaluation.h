@@ -64,10 +64,6 @@ std::optional<Evaluation> EvaluateUnlessStopped(const ModelInfo& model,
 Evaluation Evaluate(const ModelInfo& model, Span<const float> parameters, const Dataset& data,
                     int threads);
 
-// The same from outputs that are there already: the same figures to the last bit.
-//   outputs  [data.size()][model.outputs]
-Evaluation EvaluateOutputs(const ModelInfo& model, Span<const float> outputs, const Dataset& data);
-
 constexpr size_t kSamplesPerPiece = 500;
 
 // The loss of one sample, in double, from the scores: no small probability becomes zero.

@@ -17,13 +17,6 @@ constexpr char kHere[] = "here";  // the name of a line that needs none
 constexpr const char* kColours[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e",
                                     "#17becf", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22"};
 
-const Axis* FindAxis(const Definition& d, const std::string& name) {
-  for (const Axis& axis : d.axes) {
-    if (axis.name == name) return &axis;
-  }
-  return nullptr;
-}
-
 // The number that an axis value is, or begins with: "6", "1/2000".
 std::optional<double> NumberOf(const std::string& text) { return posix::ParseReal(text); }
 
@@ -99,16 +92,24 @@ void FillAlongAxis(const Summary& summary, const Axis& axis, const std::string& 
   }
 }
 
+// The series of x and of y of a cell in a panel; null: it is none of the panel's, or lacks one.
+using Series = std::pair<const std::vector<double>*, const std::vector<double>*>;
+
+Series SeriesOf(const CellSummary& cell, const Chart& chart, const std::string& panel) {
+  const auto x = cell.series.find(chart.x);
+  const auto y = cell.series.find(chart.y.front());
+  const bool is_there =
+      BelongsTo(cell, chart, panel) && x != cell.series.end() && y != cell.series.end();
+  return is_there ? Series(&x->second, &y->second) : Series();
+}
+
 // x is a series, such as the rounds: each cell is a line.
 void FillAlongSeries(const Summary& summary, const std::string& value, ChartPanel* panel) {
   const Chart& chart = summary.definition.chart;
   for (const CellSummary& cell : summary.cells) {
-    const auto x = cell.series.find(chart.x);
-    const auto y = cell.series.find(chart.y.front());
-    if (!BelongsTo(cell, chart, value) || x == cell.series.end() || y == cell.series.end()) {
-      continue;
-    }
-    for (const double at : x->second) {
+    const auto [x, y] = SeriesOf(cell, chart, value);
+    if (x == nullptr) continue;
+    for (const double at : *x) {
       if (std::find(panel->x.begin(), panel->x.end(), at) == panel->x.end()) {
         panel->x.push_back(at);
       }
@@ -116,15 +117,12 @@ void FillAlongSeries(const Summary& summary, const std::string& value, ChartPane
   }
   std::sort(panel->x.begin(), panel->x.end());
   for (const CellSummary& cell : summary.cells) {
-    const auto x = cell.series.find(chart.x);
-    const auto y = cell.series.find(chart.y.front());
-    if (!BelongsTo(cell, chart, value) || x == cell.series.end() || y == cell.series.end()) {
-      continue;
-    }
+    const auto [x, y] = SeriesOf(cell, chart, value);
+    if (x == nullptr) continue;
     ChartLine& line = LineOf(LineName(cell.cell.at, chart, chart.y.front()), false, panel);
-    for (size_t i = 0; i < std::min(x->second.size(), y->second.size()); ++i) {
-      const auto at = std::lower_bound(panel->x.begin(), panel->x.end(), x->second[i]);
-      line.values[static_cast<size_t>(at - panel->x.begin())] = y->second[i];
+    for (size_t i = 0; i < std::min(x->size(), y->size()); ++i) {
+      const auto at = std::lower_bound(panel->x.begin(), panel->x.end(), (*x)[i]);
+      line.values[static_cast<size_t>(at - panel->x.begin())] = (*y)[i];
     }
   }
 }

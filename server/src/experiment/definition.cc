@@ -226,12 +226,6 @@ void AddSetting(const Setting& setting, Definition& d) {
                      section));
 }
 
-const Axis* FindAxis(const Definition& d, const std::string& name) {
-  const auto found = std::find_if(d.axes.begin(), d.axes.end(),
-                                  [&](const Axis& axis) { return axis.name == name; });
-  return found == d.axes.end() ? nullptr : &*found;
-}
-
 void RequireConditions(const Definition& d, const Assignments& conditions) {
   for (const Assignment& condition : conditions) {
     const Axis* axis = FindAxis(d, condition.name);
@@ -350,6 +344,12 @@ std::string TextOf(const Assignments& assignments) {
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", assignment.name, assignment.value);
   }
   return text;
+}
+
+const Axis* FindAxis(const Definition& d, const std::string& name) {
+  const auto found = std::find_if(d.axes.begin(), d.axes.end(),
+                                  [&](const Axis& axis) { return axis.name == name; });
+  return found == d.axes.end() ? nullptr : &*found;
 }
 
 Definition ParseDefinition(const std::string& path, const std::string& text) {

@@ -129,6 +129,9 @@ struct Definition {
   std::string folder;  // of the file, for the models beside it; empty: built in
 };
 
+// The axis of this name; null: there is none.
+const Axis* FindAxis(const Definition& d, const std::string& name);
+
 // Throws std::invalid_argument, "PATH:LINE: what is wrong, and what is expected".
 //   path  for messages, and for `folder`
 Definition ParseDefinition(const std::string& path, const std::string& text);

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "experiment/outcome.h"
 #include "experiment/settings.h"
 
 namespace sotto::server {

@@ -45,9 +45,7 @@ Row HeaderOf(const Summary& summary) {
   row.push_back("paper");
   row.push_back("here - paper");
   for (const std::string& column : d.columns) {
-    const bool is_axis = std::any_of(d.axes.begin(), d.axes.end(),
-                                     [&](const Axis& axis) { return axis.name == column; });
-    row.push_back(is_axis ? column + " reached" : column);
+    row.push_back(FindAxis(d, column) != nullptr ? column + " reached" : column);
   }
   if (NeedsData(summary)) row.push_back("data");
   return row;

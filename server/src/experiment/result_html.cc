@@ -1,4 +1,3 @@
-#include <cmath>
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -8,6 +7,7 @@
 #include "base/markup.h"
 #include "experiment/library.h"
 #include "experiment/result_files.h"
+#include "views/figures.h"
 
 namespace sotto::server {
 namespace {
@@ -59,9 +59,7 @@ Json PanelsToJson(const std::vector<ChartPanel>& panels) {
     Json lines = Json::array();
     for (const ChartLine& line : panel.lines) {
       Json values = Json::array();
-      for (const double value : line.values) {
-        values.push_back(std::isfinite(value) ? Json(value) : Json(nullptr));
-      }
+      for (const double value : line.values) values.push_back(Finite(value));
       lines.push_back({{"name", line.name},
                        {"is_paper", line.is_paper},
                        {"colour", line.colour},
@@ -77,13 +75,6 @@ Json PanelsToJson(const std::vector<ChartPanel>& panels) {
                     {"lines", lines}});
   }
   return json;
-}
-
-// JSON inside of <script>: no "</" may end it early.
-std::string ForScript(const Json& json) {
-  std::string text;
-  for (const char c : JsonText(json)) text += c == '<' ? std::string("\\u003c") : std::string(1, c);
-  return text;
 }
 
 std::string Cells(const char* tag, const Row& row) {
@@ -142,7 +133,7 @@ std::string ResultHtml(const Report& report, const std::vector<ChartPanel>& pane
   html += fmt::format("<!--\nuPlot:\n{}-->\n", BuiltInText("uplot/LICENSE"));
   html += fmt::format("<script>\n{}\n</script>\n", BuiltInText("uplot/uPlot.iife.min.js"));
   html += fmt::format("<script>\nconst panels = {};\n{}</script>\n</body>\n</html>\n",
-                      ForScript(PanelsToJson(panels)), kScript);
+                      EscapeForScript(JsonText(PanelsToJson(panels))), kScript);
   return html;
 }
 

@@ -193,12 +193,7 @@ std::string ResultSvg(const std::vector<ChartPanel>& panels) {
     drawn += PanelSvg(panel, top).Draw();
     top += HeightOf(panel);
   }
-  return fmt::format(
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
-             "viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" font-size=\"10\">\n"
-             "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-             kWidth, top) +
-         drawn + "</svg>\n";
+  return SvgHead(kWidth, top) + drawn + "</svg>\n";
 }
 
 }  // namespace sotto::server

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "experiment/outcome.h"
 #include "experiment/settings.h"
 #include "sotto/data/dataset.h"
 

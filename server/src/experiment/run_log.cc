@@ -8,11 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/bytes.h"
 #include "base/json_text.h"
-#include "sotto/crypto.h"
-#include "sotto/posix/check.h"
 #include "sotto/posix/files.h"
-#include "sotto/posix/hex.h"
 #include "sotto/version.h"
 
 namespace sotto::server {
@@ -20,22 +18,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string Digest(const std::string& text) {
-  Sha256 hash;
-  uint8_t digest[kSha256Size];
-  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
-  posix::Check(hash.Update({bytes, text.size()}), "SHA-256");
-  posix::Check(hash.Finish(digest), "SHA-256");
-  return posix::Hex({digest, sizeof digest});
-}
-
 // A model file counts by its contents: its path is that of an output folder.
 std::string ModelText(const std::string& model) {
   if (model.find('/') == std::string::npos && model.find(".toml") == std::string::npos) {
     return model;
   }
   const std::optional<std::string> text = posix::ReadTextFile(model);
-  return text ? "file " + Digest(*text) : model;
+  return text ? "file " + Sha256Hex(*text) : model;
 }
 
 Json ToJson(const Outcome& outcome) {
@@ -64,7 +53,7 @@ std::string RunKey(const std::string& kind, const Settings& settings) {
   Settings decisive = settings;
   const auto model = decisive.find("model");
   if (model != decisive.end()) model->second = ModelText(model->second);
-  return Digest(JsonText(Json{{"kind", kind}, {"version", kVersion}, {"settings", decisive}}));
+  return Sha256Hex(JsonText(Json{{"kind", kind}, {"version", kVersion}, {"settings", decisive}}));
 }
 
 RunLogFile::RunLogFile(const std::string& path) : path_(path) {

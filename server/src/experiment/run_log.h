@@ -12,7 +12,6 @@
 #include <optional>
 #include <string>
 
-#include "experiment/outcome.h"
 #include "experiment/settings.h"
 
 namespace sotto::server {

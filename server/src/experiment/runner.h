@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "experiment/grid.h"
-#include "experiment/outcome.h"
 #include "experiment/run_kinds.h"
 #include "experiment/run_log.h"
+#include "experiment/settings.h"
 
 namespace sotto::server {
 

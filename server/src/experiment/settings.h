@@ -1,11 +1,12 @@
-// Options as texts: the settings of a run, and the simulation that they ask for. Part of
-// sotto::server/experiment.
+// Options as texts: the settings of a run, and the simulation that they ask for. What a run gave.
+// Part of sotto::server/experiment.
 //
 // Pure functions: safe from any thread.
 #pragma once
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "sim/peer_fields.h"
 #include "sim/simulation_request.h"
@@ -28,5 +29,13 @@ PeersRequest PeersRequestOf(const Settings& settings);
 
 // The arguments as a shell takes them: " --data fashion-mnist --seed 1".
 std::string ArgumentsOf(const Settings& settings);
+
+// What one run gave.
+struct Outcome {
+  std::map<std::string, double> figures;              // finite ones
+  std::map<std::string, std::vector<double>> series;  // "round", "accuracy"; NaN: not finite
+  std::string note;         // what to know about it: training diverged; may be empty
+  bool is_refused = false;  // there is no such run: the note says why
+};
 
 }  // namespace sotto::server

@@ -66,6 +66,5 @@ std::vector<float> ParametersFromBytes(const std::string& bytes, const ModelInfo
 // Adds float32 as they lie in files: little-endian.
 void AppendFloats(const std::vector<float>& values, std::string* out);
 // The reverse, for bytes of a whole number of floats.
-std::vector<float> FloatsOf(std::string_view bytes);
 
 }  // namespace sotto::server

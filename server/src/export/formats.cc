@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "base/bytes.h"
 #include "export/format.h"
 #include "export/writers.h"
-#include "sotto/bytes.h"
 #include "sotto/crypto.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/hex.h"
@@ -138,7 +138,7 @@ std::vector<float> ParametersFromBytes(const std::string& bytes, const ModelInfo
     *metadata = content.metadata;
     parameters = Parameters(std::move(content), model);
   } else if (bytes.size() == raw_size) {
-    parameters = FloatsOf(bytes);
+    parameters = FloatsOf(BytesOf(bytes));
   } else {
     RefuseSize(model, bytes.size());
   }
@@ -147,20 +147,8 @@ std::vector<float> ParametersFromBytes(const std::string& bytes, const ModelInfo
 }
 
 void AppendFloats(const std::vector<float>& values, std::string* out) {
-  const size_t first = out->size();
-  out->resize(first + 4 * values.size());
-  auto* bytes = reinterpret_cast<uint8_t*>(out->data() + first);
-  for (const float value : values) {
-    StoreU32Le(FloatBits(value), bytes);
-    bytes += 4;
-  }
-}
-
-std::vector<float> FloatsOf(std::string_view bytes) {
-  std::vector<float> values(bytes.size() / 4);
-  const auto* from = reinterpret_cast<const uint8_t*>(bytes.data());
-  for (size_t i = 0; i < values.size(); ++i) values[i] = FloatFromBits(LoadU32Le(from + 4 * i));
-  return values;
+  const std::vector<uint8_t> bytes = BytesOf({values.data(), values.size()});
+  out->append(bytes.begin(), bytes.end());
 }
 
 }  // namespace sotto::server

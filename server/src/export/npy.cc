@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/bytes.h"
 #include "base/json_text.h"
 #include "export/writers.h"
 
@@ -107,7 +108,7 @@ Tensor TensorOf(const std::string& name, std::string_view bytes) {
     Refuse(fmt::format("its shape {} does not fit its {} bytes of numbers: copy or save it again",
                        ShapeText(tensor.shape), data.size()));
   }
-  tensor.values = FloatsOf(data);
+  tensor.values = FloatsOf(BytesOf(data));
   return tensor;
 }
 

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/bytes.h"
 #include "base/json_text.h"
 #include "export/writers.h"
 #include "sotto/bytes.h"
@@ -82,7 +83,7 @@ Tensor TensorOf(const std::string& name, const Json& entry, std::string_view dat
     Refuse(fmt::format("tensor {} has shape {} and the bytes {} of {}", name,
                        JsonText(entry["shape"]), JsonText(entry["data_offsets"]), data.size()));
   }
-  tensor.values = FloatsOf(data.substr(offsets[0], bytes));
+  tensor.values = FloatsOf(BytesOf(data.substr(offsets[0], bytes)));
   return tensor;
 }
 

@@ -42,7 +42,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/bucket.h"
+#include "net/rates.h"
 
 namespace sotto::server {
 

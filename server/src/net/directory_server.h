@@ -19,7 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "net/peer_connection.h"
+#include "net/connection.h"
 #include "peers/directory.h"
 #include "round/devices.h"
 #include "sotto/posix/acceptor.h"

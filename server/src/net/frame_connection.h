@@ -1,5 +1,5 @@
 // One device's connection, without sockets: bytes in, bytes out, frames of any kind of message
-// (connection.h and peer_connection.h say which). Part of sotto::server/net.
+// (connection.h says which). Part of sotto::server/net.
 //
 //   handshake --TLS done--> request --a whole frame--> answering --RespondFrame()--> request
 //        any state --error, deadline, client gone--> closed

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "net/bucket.h"
+#include "net/rates.h"
 #include "sotto/messages.h"
 
 namespace sotto::server {

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/bytes.h"
+#include "base/names.h"
 #include "sotto/peer_wire.h"
 
 namespace sotto::server {
@@ -21,13 +23,9 @@ bool IsZeroHead(const PeerHead& head) { return head.version == 0; }
 
 void RequireBytes(const PeerHead& head, const std::vector<uint8_t>& bytes) {
   const size_t expected = IsZeroHead(head) ? 0 : head.size;
-  Sha256 hash;
-  uint8_t digest[kSha256Size];
-  const bool is_hashed = hash.Update({bytes.data(), bytes.size()}) == Status::kOk &&
-                         hash.Finish(digest) == Status::kOk;
-  const bool is_same =
-      is_hashed && bytes.size() == expected &&
-      (IsZeroHead(head) || std::equal(std::begin(digest), std::end(digest), head.digest));
+  const auto digest = Sha256Of({bytes.data(), bytes.size()});
+  const bool is_same = bytes.size() == expected &&
+                       (IsZeroHead(head) || std::equal(digest.begin(), digest.end(), head.digest));
   if (!is_same) {
     throw std::invalid_argument(
         fmt::format("the bytes of version {} are not those that were published", head.version));
@@ -37,13 +35,9 @@ void RequireBytes(const PeerHead& head, const std::vector<uint8_t>& bytes) {
 }  // namespace
 
 const char* Name(LeaseOrder order) {
-  switch (order) {
-    case LeaseOrder::kAny:
-      return "any";
-    case LeaseOrder::kTurns:
-      return "turns";
-  }
-  return "unknown";
+  constexpr privacy::Named<LeaseOrder> kNames[] = {{LeaseOrder::kAny, "any"},
+                                                   {LeaseOrder::kTurns, "turns"}};
+  return privacy::NameIn(kNames, order);
 }
 
 Directory::Directory(const DirectoryOptions& options, DirectoryState state, const Key& key,
@@ -249,8 +243,8 @@ PeerReply Directory::RosterEntry(uint32_t node, uint32_t other) const {
   const DirectoryNode& entry = state_.nodes[other];
   reply.kind = PeerReply::Kind::kEntry;
   reply.node = other;
-  reply.address = {reinterpret_cast<const uint8_t*>(entry.address.data()), entry.address.size()};
-  reply.device_id = {reinterpret_cast<const uint8_t*>(entry.id.data()), entry.id.size()};
+  reply.address = BytesOf(entry.address);
+  reply.device_id = BytesOf(entry.id);
   reply.pair_key = PairKey(key_, state_.nodes[node].id, entry.id);
   return reply;
 }

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/bytes.h"
 #include "base/json_text.h"
 #include "sotto/options/numbers.h"
 #include "sotto/posix/files.h"
@@ -32,24 +33,10 @@ std::string MakeFolder(const std::string& path) {
   return path;
 }
 
-std::string HashOf(const std::string& text) {
-  Sha256 hash;
-  uint8_t digest[kSha256Size];
-  const ByteSpan bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
-  if (hash.Update(bytes) != Status::kOk || hash.Finish(digest) != Status::kOk) {
-    throw std::runtime_error("computing SHA-256 failed");
-  }
-  return posix::Hex(digest);
-}
-
-void FromHex(const std::string& text, MutableByteSpan out) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  if (text.size() != 2 * out.size()) throw std::invalid_argument("hexadecimal digits");
-  for (size_t i = 0; i < text.size(); ++i) {
-    const size_t digit = kDigits.find(text[i]);
-    if (digit == std::string_view::npos) throw std::invalid_argument("hexadecimal digits");
-    out[i / 2] = static_cast<uint8_t>(out[i / 2] << 4 | digit);
-  }
+void ReadHex(const Json& text, MutableByteSpan out) {
+  const std::vector<uint8_t> bytes = FromHex(text.get<std::string>());
+  if (bytes.size() != out.size()) throw std::invalid_argument("bytes of another number");
+  std::copy(bytes.begin(), bytes.end(), out.begin());
 }
 
 Json ToJson(const PeerHead& head) {
@@ -64,7 +51,7 @@ PeerHead HeadOf(const Json& json) {
   head.version = json.at("version").get<uint32_t>();
   head.publisher = json.at("publisher").get<uint32_t>();
   head.size = json.at("size").get<uint32_t>();
-  FromHex(json.at("digest").get<std::string>(), head.digest);
+  ReadHex(json.at("digest"), head.digest);
   return head;
 }
 
@@ -98,7 +85,7 @@ Json ToJson(const DirectoryState& state) {
 
 DirectoryState StateOf(const Json& json) {
   DirectoryState state;
-  FromHex(json.at("job").get<std::string>(), state.job_id);
+  ReadHex(json.at("job"), state.job_id);
   state.has_relay = json.at("relay").get<bool>();
   state.head = HeadOf(json.at("head"));
   state.parent = HeadOf(json.at("parent"));
@@ -122,7 +109,7 @@ std::vector<uint8_t> ReadBytes(const std::string& path) {
 
 std::string DirectoryStateText(const DirectoryState& state) {
   const Json json = ToJson(state);
-  const Json file = {{"format", kFormat}, {"sha256", HashOf(JsonText(json))}, {"state", json}};
+  const Json file = {{"format", kFormat}, {"sha256", Sha256Hex(JsonText(json))}, {"state", json}};
   return JsonText(file, 1) + "\n";
 }
 
@@ -136,7 +123,7 @@ DirectoryState ParseDirectoryState(const std::string& path, const std::string& t
                       path, format, kFormat));
     }
     const Json& state = file.at("state");
-    if (HashOf(JsonText(state)) != file.at("sha256").get<std::string>()) {
+    if (Sha256Hex(JsonText(state)) != file.at("sha256").get<std::string>()) {
       throw std::invalid_argument("checksum");
     }
     return StateOf(state);

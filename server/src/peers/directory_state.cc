@@ -4,15 +4,12 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "base/bytes.h"
 #include "peers/directory.h"
 #include "sotto/key_labels.h"
 
 namespace sotto::server {
 namespace {
-
-ByteSpan Bytes(const std::string& text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
 
 void RequireRoster(const std::vector<std::string>& ids, const DirectoryState& state) {
   const size_t known = state.nodes.size();
@@ -69,7 +66,7 @@ void ContinueState(const ModelInfo& model, const PeerJob& job, bool has_relay,
 Key PairKey(const Key& directory, const std::string& a, const std::string& b) {
   const std::string info = key_label::kPair + std::min(a, b) + '\0' + std::max(a, b);
   Key key;
-  if (HkdfSha256(directory.bytes, {}, Bytes(info), &key) != Status::kOk) {
+  if (HkdfSha256(directory.bytes, {}, BytesOf(info), &key) != Status::kOk) {
     throw std::runtime_error("deriving a pair key failed");
   }
   return key;

@@ -4,17 +4,13 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "base/bytes.h"
 #include "peers/directory.h"
 #include "sotto/peer_wire.h"
 #include "sotto/publication.h"
 
 namespace sotto::server {
 namespace {
-
-bool Hash(ByteSpan bytes, uint8_t (&digest)[kSha256Size]) {
-  Sha256 hash;
-  return hash.Update(bytes) == Status::kOk && hash.Finish(digest) == Status::kOk;
-}
 
 bool IsEqual(ByteSpan a, ByteSpan b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
@@ -62,8 +58,8 @@ PeerReply Directory::Commit(uint32_t node, const PeerRequest& request, uint64_t 
 // What is wrong with the staged publication of this node. Null: nothing.
 const char* Directory::WhyInvalid(uint32_t node) const {
   const ByteSpan bytes(staged_.bytes.data(), staged_.bytes.size());
-  uint8_t digest[kSha256Size];
-  if (!Hash(bytes, digest) || !IsEqual(digest, staged_.name.digest)) {
+  const auto digest = Sha256Of(bytes);
+  if (!IsEqual({digest.data(), digest.size()}, staged_.name.digest)) {
     return "staged bytes of another digest";
   }
   PublicationHeader header;

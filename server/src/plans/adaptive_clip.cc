@@ -11,10 +11,6 @@ namespace {
 constexpr double kMinClip = 1e-30;
 constexpr double kMaxClip = 1e30;
 
-void RequirePositive(double value, const char* name) {
-  Require(value > 0 && std::isfinite(value), name, value, "finite and above 0");
-}
-
 // Of the sum of the +-1/2 bits.
 double BitSensitivity(Adjacency adjacency) { return SensitivityFactor(adjacency) / 2; }
 
@@ -39,12 +35,6 @@ double BitShare(Adjacency adjacency, double noise_multiplier, double bit_sum_dev
   Require(share < 1, "deviation of the bit sum", bit_sum_deviation,
           "above the noise multiplier times the bits' sensitivity");
   return share;
-}
-
-double TotalNoiseMultiplier(double update_noise_multiplier, double bit_noise_multiplier) {
-  RequirePositive(update_noise_multiplier, "noise multiplier of the updates");
-  RequirePositive(bit_noise_multiplier, "noise multiplier of the bits");
-  return 1 / std::hypot(1 / update_noise_multiplier, 1 / bit_noise_multiplier);
 }
 
 double JointClip(double clip_l2, double bit_scale) {

@@ -58,9 +58,6 @@ NoiseSplit SplitNoise(Adjacency adjacency, double noise_multiplier, double bit_s
 //                      The paper advises the planned cohort / 20
 double BitShare(Adjacency adjacency, double noise_multiplier, double bit_sum_deviation);
 
-// z of both releases together, which is accounted. Both arguments > 0, finite.
-double TotalNoiseMultiplier(double update_noise_multiplier, double bit_noise_multiplier);
-
 // Bound on the L2 norm of one device's vector of update and scaled bit. It replaces C wherever the
 // sum's sensitivity is computed. Model units; both arguments > 0, finite.
 double JointClip(double clip_l2, double bit_scale);

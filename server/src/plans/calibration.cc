@@ -372,8 +372,7 @@ FittedPlan PlanForNoiseMultiplier(const Plan& plan, double noise_multiplier) {
 }
 
 FittedPlan PlanForNoiseSigma(const Plan& plan, double noise_sigma) {
-  Require(noise_sigma > 0 && std::isfinite(noise_sigma), "noise_sigma", noise_sigma,
-          "finite and above 0");
+  RequirePositive(noise_sigma, "noise_sigma");
   return WithCap(plan, [&](const Plan&) { return noise_sigma; });
 }
 

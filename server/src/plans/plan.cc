@@ -34,7 +34,7 @@ void Plan::Validate() const {
   ValidateCohort(*this);
   Require(rounds >= 1, "rounds", rounds, "at least 1");
   Require(dimension >= 1, "dimension", dimension, "at least 1");
-  Require(clip_l2 > 0 && std::isfinite(clip_l2), "clip_l2", clip_l2, "finite and above 0");
+  RequirePositive(clip_l2, "clip_l2");
   Require(clip_bit_scale >= 0 && std::isfinite(clip_bit_scale), "clip_bit_scale", clip_bit_scale,
           "finite and at least 0");
   Require(accuracy_scale >= 0 && std::isfinite(accuracy_scale), "accuracy_scale", accuracy_scale,
@@ -102,8 +102,7 @@ double SigmaForNoiseMultiplier(const Plan& plan, double noise_multiplier) {
   Plan noiseless = plan;
   noiseless.noise_sigma = 0.0;
   noiseless.Validate();
-  Require(noise_multiplier > 0 && std::isfinite(noise_multiplier), "noise multiplier",
-          noise_multiplier, "finite and above 0");
+  RequirePositive(noise_multiplier, "noise multiplier");
   return noise_multiplier * plan.Sensitivity() /
          std::sqrt(static_cast<double>(plan.planned_reports));
 }

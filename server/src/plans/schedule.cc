@@ -15,19 +15,16 @@ double NoiseFactor(double decay, int64_t round) {
 }
 
 void ValidateBound(const StepBound& bound) {
-  Require(bound.gradient_clip > 0 && std::isfinite(bound.gradient_clip), "gradient clip",
-          bound.gradient_clip, "finite and above 0");
+  RequirePositive(bound.gradient_clip, "gradient clip");
   Require(bound.proximal >= 0 && std::isfinite(bound.proximal), "proximal", bound.proximal,
           "finite and at least 0");
   Require(bound.steps >= 1 && bound.steps <= kMostSteps, "local steps", bound.steps,
           "in [1, 65535]");
-  Require(bound.rate.base > 0 && std::isfinite(bound.rate.base), "learning rate", bound.rate.base,
-          "finite and above 0");
+  RequirePositive(bound.rate.base, "learning rate");
   Require(bound.rate.decay > 0 && bound.rate.decay <= 1, "learning rate decay", bound.rate.decay,
           "in (0, 1]");
   const double first = BoundOf(bound, 0);
-  Require(first > 0 && std::isfinite(first), "bound that follows from the local steps", first,
-          "finite and above 0");
+  RequirePositive(first, "bound that follows from the local steps");
 }
 
 }  // namespace

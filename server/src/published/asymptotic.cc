@@ -17,7 +17,7 @@ double Unit(const AsymptoticPlan& plan) {
 }  // namespace
 
 void AsymptoticPlan::Validate() const {
-  Require(clip_l2 > 0 && std::isfinite(clip_l2), "clip_l2", clip_l2, "finite and above 0");
+  RequirePositive(clip_l2, "clip_l2");
   Require(devices >= 1, "devices", devices, "at least 1");
   Require(cohort >= 1 && cohort <= devices, "cohort", cohort, "in [1, devices]");
   RequireDelta(delta);
@@ -27,7 +27,7 @@ AsymptoticNoise AsymptoticConstantNoise(const AsymptoticPlan& plan, int64_t roun
                                         double epsilon) {
   plan.Validate();
   Require(rounds >= 1, "number of rounds", rounds, "at least 1");
-  Require(epsilon > 0 && std::isfinite(epsilon), "epsilon", epsilon, "finite and above 0");
+  RequirePositive(epsilon, "epsilon");
   return {Unit(plan) * std::sqrt(static_cast<double>(rounds)) / epsilon};
 }
 
@@ -37,7 +37,7 @@ AsymptoticEpsilon AsymptoticEpsilonOf(const AsymptoticPlan& plan,
   Require(!sigmas.empty(), "number of sigmas", sigmas.size(), "at least 1");
   double sum = 0.0;
   for (const double sigma : sigmas) {
-    Require(sigma > 0 && std::isfinite(sigma), "noise_sigma", sigma, "finite and above 0");
+    RequirePositive(sigma, "noise_sigma");
     sum += 1 / (sigma * sigma);
   }
   return {Unit(plan) * std::sqrt(sum)};

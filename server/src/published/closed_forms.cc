@@ -136,7 +136,7 @@ void ClosedFormRounds::Validate() const {
 
 ClosedForm ClosedFormForEpsilon(const ClosedFormRounds& rounds, double epsilon) {
   rounds.Validate();
-  Require(epsilon > 0 && std::isfinite(epsilon), "epsilon", epsilon, "finite and above 0");
+  RequirePositive(epsilon, "epsilon");
   const NoiseCurve curve(rounds, epsilon);
   const double u = BestFeasible(rounds, curve);
   return {std::sqrt(curve.Noise(u)), epsilon, curve.Lambda(u), curve.Alpha(u)};
@@ -144,8 +144,7 @@ ClosedForm ClosedFormForEpsilon(const ClosedFormRounds& rounds, double epsilon) 
 
 ClosedForm ClosedFormForNoise(const ClosedFormRounds& rounds, double noise_multiplier) {
   rounds.Validate();
-  Require(noise_multiplier > 0 && std::isfinite(noise_multiplier), "noise multiplier",
-          noise_multiplier, "finite and above 0");
+  RequirePositive(noise_multiplier, "noise multiplier");
   const double x = noise_multiplier * noise_multiplier;
   if (x < NoiseFloor(rounds.sampling)) ThrowInfeasible(rounds, SideCondition::kNoiseFloor);
   // epsilon = slope * alpha + L / (alpha - 1). The first term is lambda * epsilon.

@@ -9,6 +9,7 @@
 #include "accounting/accountant.h"
 #include "accounting/arguments.h"
 #include "accounting/gdp.h"
+#include "base/names.h"
 #include "published/asymptotic.h"
 #include "published/closed_forms.h"
 
@@ -185,17 +186,11 @@ PublishedFigure CompareFedProx(const NoisyMethods& methods, double delta) {
 }  // namespace
 
 const char* Name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kHolds:
-      return "holds";
-    case Verdict::kRefuted:
-      return "refuted";
-    case Verdict::kOpen:
-      return "open";
-    case Verdict::kNone:
-      break;
-  }
-  return "none";
+  constexpr Named<Verdict> kNames[] = {{Verdict::kHolds, "holds"},
+                                       {Verdict::kRefuted, "refuted"},
+                                       {Verdict::kOpen, "open"},
+                                       {Verdict::kNone, "none"}};
+  return NameIn(kNames, verdict);
 }
 
 PublishedFigure CompareDpFedLs(const GaussianRounds& rounds, double delta) {
@@ -305,18 +300,6 @@ std::vector<PublishedFigure> CompareNoisyMethods(const NoisyMethods& methods, do
   }
   if (methods.proximal) figures.push_back(CompareFedProx(methods, delta));
   return figures;
-}
-
-std::vector<ClosedFormPoint> ClosedFormCurve(Sampling sampling, int64_t rounds, double rate,
-                                             int64_t devices,
-                                             const std::vector<double>& noise_multipliers) {
-  Require(devices >= 2, "devices", devices, "at least 2");
-  std::vector<ClosedFormPoint> points;
-  for (const double z : noise_multipliers) {
-    const double delta = std::pow(static_cast<double>(devices), -1.1);
-    points.push_back({z, CompareDpFedLs({sampling, z, rate, rounds}, delta)});
-  }
-  return points;
 }
 
 }  // namespace sotto::privacy

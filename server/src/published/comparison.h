@@ -76,14 +76,4 @@ ComposedMu ComposeNoisy(const NoisyTraining& training, RateSchedule schedule, do
 // of range; a theorem whose own conditions fail has an error instead of a figure.
 std::vector<PublishedFigure> CompareNoisyMethods(const NoisyMethods& methods, double delta);
 
-// A point of the figure "closed forms against accountants" of DP-Fed-LS (E.8): T rounds at rate
-// tau over N devices, delta = N^-1.1.
-struct ClosedFormPoint {
-  double noise_multiplier = 0;
-  PublishedFigure figure;
-};
-std::vector<ClosedFormPoint> ClosedFormCurve(Sampling sampling, int64_t rounds, double rate,
-                                             int64_t devices,
-                                             const std::vector<double>& noise_multipliers);
-
 }  // namespace sotto::privacy

@@ -10,7 +10,7 @@ namespace sotto::privacy {
 
 PublishedPeerNoise PublishedNoiseOf(const ModelInfo& model, const PeerJob& job, double epsilon,
                                     double delta) {
-  Require(epsilon > 0 && std::isfinite(epsilon), "epsilon", epsilon, "finite and above 0");
+  RequirePositive(epsilon, "epsilon");
   RequireDelta(delta);
   Require(job.batch_size >= 1, "batch size", job.batch_size, "at least 1");
   PublishedPeerNoise noise;

@@ -3,16 +3,13 @@
 #include <cmath>
 
 #include "accounting/arguments.h"
+#include "base/names.h"
 
 namespace sotto::privacy {
 namespace {
 
 constexpr int64_t kMaxCount = 1000000000;
 constexpr int64_t kMaxLocalSteps = 1000000;
-
-void RequirePositive(double value, const char* name) {
-  Require(value > 0 && std::isfinite(value), name, value, "finite and above 0");
-}
 
 void ValidateTraining(const NoisyTraining& training) {
   Require(training.devices >= 1 && training.devices <= kMaxCount, "devices", training.devices,
@@ -49,17 +46,11 @@ double ConvergentRoot(double log_r, const NoisyTraining& training) {
 }  // namespace
 
 const char* Name(RateSchedule schedule) {
-  switch (schedule) {
-    case RateSchedule::kConstant:
-      return "constant";
-    case RateSchedule::kCyclic:
-      return "cyclic";
-    case RateSchedule::kStagewise:
-      return "stagewise";
-    case RateSchedule::kContinuous:
-      break;
-  }
-  return "continuous";
+  constexpr Named<RateSchedule> kNames[] = {{RateSchedule::kConstant, "constant"},
+                                            {RateSchedule::kCyclic, "cyclic"},
+                                            {RateSchedule::kStagewise, "stagewise"},
+                                            {RateSchedule::kContinuous, "continuous"}};
+  return NameIn(kNames, schedule);
 }
 
 void NoisyFedAvg::Validate() const { ValidateTraining(training); }

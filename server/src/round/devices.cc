@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "base/bytes.h"
 #include "sotto/bytes.h"
 #include "sotto/keys.h"
 
@@ -17,10 +18,6 @@ uint32_t HashOf(ByteSpan bytes) {
     throw std::runtime_error("registering a device: SHA-256 failed");
   }
   return LoadU32Le(digest);
-}
-
-ByteSpan BytesOf(const std::string& id) {
-  return {reinterpret_cast<const uint8_t*>(id.data()), id.size()};
 }
 
 }  // namespace

@@ -8,50 +8,36 @@
 #include <string>
 
 #include "aggregate/methods.h"
+#include "base/names.h"
 #include "sotto/update_scale.h"
 
 namespace sotto {
 
+using privacy::Named;
+using privacy::NameIn;
+
 const char* Name(Coding coding) {
-  switch (coding) {
-    case Coding::kRange:
-      return "range";
-    case Coding::kFixed:
-      return "fixed";
-    case Coding::kFloat32:
-      return "float32";
-  }
-  return "unknown";
+  constexpr Named<Coding> kNames[] = {
+      {Coding::kRange, "range"}, {Coding::kFixed, "fixed"}, {Coding::kFloat32, "float32"}};
+  return NameIn(kNames, coding);
 }
 
 const char* Name(Clipping clipping) {
-  switch (clipping) {
-    case Clipping::kEveryStep:
-      return "every-step";
-    case Clipping::kAtEnd:
-      return "at-end";
-  }
-  return "unknown";
+  constexpr Named<Clipping> kNames[] = {{Clipping::kEveryStep, "every-step"},
+                                        {Clipping::kAtEnd, "at-end"}};
+  return NameIn(kNames, clipping);
 }
 
 const char* Name(Batches batches) {
-  switch (batches) {
-    case Batches::kPasses:
-      return "passes";
-    case Batches::kWithReplacement:
-      return "with-replacement";
-  }
-  return "unknown";
+  constexpr Named<Batches> kNames[] = {{Batches::kPasses, "passes"},
+                                       {Batches::kWithReplacement, "with-replacement"}};
+  return NameIn(kNames, batches);
 }
 
 const char* Name(GradientClipOf of) {
-  switch (of) {
-    case GradientClipOf::kBatch:
-      return "batch";
-    case GradientClipOf::kSample:
-      return "sample";
-  }
-  return "unknown";
+  constexpr Named<GradientClipOf> kNames[] = {{GradientClipOf::kBatch, "batch"},
+                                              {GradientClipOf::kSample, "sample"}};
+  return NameIn(kNames, of);
 }
 
 }  // namespace sotto

@@ -234,11 +234,7 @@ void ServedDirectory::WriteHead() const {
 }
 
 void ServedDirectory::Run() {
-  if (!request_.port_file.empty()) {
-    OutputFile file({"--port-file", request_.port_file});
-    file.stream() << server_->port() << '\n';
-    file.Finish();
-  }
+  WriteOutput({"--port-file", request_.port_file}, std::to_string(server_->port()) + '\n');
   TellStart();
   const bool is_finished = server_->Run();
   WriteHead();

@@ -7,26 +7,12 @@
 
 #include "data/catalog.h"
 #include "plans/calibration.h"
-#include "sotto/options/numbers.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/service.h"
 #include "spec/make_job.h"
 
 namespace sotto::server {
 namespace {
-
-// "ADDRESS:PORT", "[ADDRESS]:PORT" or "PORT".
-void ParseListen(const std::string& text, ServerOptions* options) {
-  const bool is_port = text.find(':') == std::string::npos;
-  const std::optional<posix::HostPort> address =
-      posix::ParseHostPort(is_port ? "127.0.0.1:" + text : text);
-  if (!address) {
-    throw std::invalid_argument(
-        fmt::format("--listen {}: expected ADDRESS:PORT, for example 127.0.0.1:7177", text));
-  }
-  options->host = address->host;
-  options->port = address->port;
-}
 
 JobConfig MakeJobAfter(const ServeRequest& o, uint32_t devices,
                        const std::vector<privacy::SpentRounds>& before) {
@@ -43,9 +29,20 @@ JobConfig MakeJobAfter(const ServeRequest& o, uint32_t devices,
 
 }  // namespace
 
+posix::HostPort AddressOf(const char* option, const std::string& text, const char* example) {
+  const bool is_port = text.find(':') == std::string::npos;
+  const std::optional<posix::HostPort> address =
+      posix::ParseHostPort(is_port ? "127.0.0.1:" + text : text);
+  if (address) return *address;
+  throw std::invalid_argument(
+      fmt::format("{} {}: expected ADDRESS:PORT, for example {}", option, text, example));
+}
+
 ServerOptions ServerOptionsOf(const ServeRequest& o) {
   ServerOptions options;
-  ParseListen(o.listen, &options);
+  const posix::HostPort listen = AddressOf("--listen", o.listen, "127.0.0.1:7177");
+  options.host = listen.host;
+  options.port = listen.port;
   options.round_timeout_ms = static_cast<uint64_t>(o.round_timeout_s * 1000);
   options.release_allowance_ms = static_cast<uint64_t>(o.release_allowance_s * 1000);
   options.farewell_ms = static_cast<uint64_t>(o.farewell_s * 1000);

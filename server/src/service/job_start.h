@@ -4,13 +4,19 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "net/serve_request.h"
 #include "net/server.h"
 #include "sotto/data/dataset.h"
+#include "sotto/options/numbers.h"
 #include "store/history.h"
 
 namespace sotto::server {
+
+// "ADDRESS:PORT", "[ADDRESS]:PORT" or "PORT", which is one of 127.0.0.1.
+//   option   for the message, as `example`: "--listen", "127.0.0.1:7177"
+posix::HostPort AddressOf(const char* option, const std::string& text, const char* example);
 
 ServerOptions ServerOptionsOf(const ServeRequest& request);
 

@@ -143,21 +143,12 @@ std::string MetricsText(const NetworkFigures& network, const JobFigures& job) {
   prometheus::Registry registry;
   std::vector<Metric> gauges = Gauges(network, job);
   for (const Metric& known : KnownGauges(job)) gauges.push_back(known);
-  for (const Metric& metric : gauges) {
-    prometheus::BuildGauge()
-        .Name(metric.name)
-        .Help(metric.help)
-        .Register(registry)
-        .Add({})
-        .Set(metric.value);
-  }
-  for (const Metric& metric : Counters(network, job)) {
-    prometheus::BuildCounter()
-        .Name(metric.name)
-        .Help(metric.help)
-        .Register(registry)
-        .Add({})
-        .Increment(metric.value);
+  const auto add = [&](auto builder, const Metric& metric) -> auto& {
+    return builder.Name(metric.name).Help(metric.help).Register(registry).Add({});
+  };
+  for (const Metric& gauge : gauges) add(prometheus::BuildGauge(), gauge).Set(gauge.value);
+  for (const Metric& counter : Counters(network, job)) {
+    add(prometheus::BuildCounter(), counter).Increment(counter.value);
   }
   AddClaims(job.claims, registry);
   return "# The operator's view: counts and times tell who took part; not for publication.\n" +

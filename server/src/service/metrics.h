@@ -1,5 +1,4 @@
-// The metrics of a server, and what in them its operator must look at. Part of
-// sotto::server/service.
+// The metrics of a server. Part of sotto::server/service.
 //
 // For the operator alone: counts of connections and of reports tell who took part (PRIVACY.md).
 // Pure functions, safe from any thread.
@@ -43,11 +42,5 @@ struct JobFigures {
 
 // All metrics in the text format of Prometheus, version 0.0.4.
 std::string MetricsText(const NetworkFigures& network, const JobFigures& job);
-
-// What has happened between two looks at the network that the operator must look at, one line each,
-// with what to do.
-//   minutes  between the two looks
-std::vector<std::string> NetworkAlarms(const NetworkFigures& before, const NetworkFigures& now,
-                                       double minutes);
 
 }  // namespace sotto::server

@@ -61,4 +61,10 @@ class ServeMonitor {
   std::string failure_;  // of the last Write(); empty: there was none
 };
 
+// What has happened between two looks at the network that the operator must look at, one line each,
+// with what to do.
+//   minutes  between the two looks
+std::vector<std::string> NetworkAlarms(const NetworkFigures& before, const NetworkFigures& now,
+                                       double minutes);
+
 }  // namespace sotto::server

@@ -10,7 +10,7 @@
 
 #include "base/built_in.h"
 #include "base/json_text.h"
-#include "sotto/options/numbers.h"
+#include "service/job_start.h"
 #include "views/overview.h"
 
 namespace sotto::server {
@@ -56,14 +56,7 @@ double Now() {
 }
 
 posix::HostPort ParseHttp(const std::string& text) {
-  const bool is_port = text.find(':') == std::string::npos;
-  const std::optional<posix::HostPort> address =
-      posix::ParseHostPort(is_port ? "127.0.0.1:" + text : text);
-  if (!address) {
-    throw std::invalid_argument(
-        fmt::format("--http {}: expected ADDRESS:PORT, for example 127.0.0.1:8080", text));
-  }
-  posix::HostPort parsed = *address;
+  posix::HostPort parsed = AddressOf("--http", text, "127.0.0.1:8080");
   if (parsed.host == "localhost") parsed.host = "127.0.0.1";
   RequireLoopback(parsed.host);
   return parsed;

@@ -97,10 +97,7 @@ void RequireServeOutputs(const ServeRequest& o) {
 }
 
 void WritePortFile(const ServeRequest& o, uint16_t port) {
-  if (o.port_file.empty()) return;
-  OutputFile file(PortOutput(o));
-  file.stream() << port << '\n';
-  file.Finish();
+  WriteOutput(PortOutput(o), std::to_string(port) + '\n');
 }
 
 void WriteResults(const ServeRequest& o, const ServeEnd& end, Store& store, Job& job,

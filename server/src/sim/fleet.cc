@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "aggregate/dither_engine.h"
+#include "base/bytes.h"
 #include "base/parallel.h"
 #include "sotto/client.h"
 #include "sotto/data/device_share.h"
@@ -217,7 +218,7 @@ TrainingReport Fleet::RunDevice(uint32_t index, Job& job, Worker& worker) const 
   SeededEntropy entropy(identity.secret);
   LocalDevice device;
   device.model = &model_;
-  device.device_id = {reinterpret_cast<const uint8_t*>(identity.id.data()), identity.id.size()};
+  device.device_id = BytesOf(identity.id);
   device.secret = identity.secret;
   device.samples = share.source();
   device.held_out = &held_out;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/catalog.h"
-#include "data/classes.h"
+#include "data/parts.h"
 #include "data/pca.h"
 #include "sotto/peer/peer_options.h"
 

@@ -5,14 +5,16 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
 
-#include "sim/memory_store.h"
+#include "base/bytes.h"
 #include "sotto/data/device_share.h"
 #include "sotto/key_labels.h"
 #include "sotto/peer_trainer.h"
+#include "sotto/persistent_store.h"
 #include "sotto/policy/policies.h"
 #include "sotto/posix/port.h"
 #include "sotto/posix/run_key.h"
@@ -54,6 +56,32 @@ class PublicSamples {
   SharedDataset samples_;
 };
 
+// A persistent store in RAM.
+class MemoryStore {
+ public:
+  // Points to this object, which outlives it.
+  PersistentStore store() { return {Load, Save, this}; }
+
+ private:
+  static Status Load(void* context, StoreSlot slot, size_t offset, MutableByteSpan out,
+                     size_t* size) {
+    const std::vector<uint8_t>& record = static_cast<MemoryStore*>(context)->records_[slot];
+    const size_t first = std::min(offset, record.size());
+    *size = std::min(out.size(), record.size() - first);
+    std::copy_n(record.data() + first, *size, out.begin());
+    return Status::kOk;
+  }
+
+  static Status Save(void* context, StoreSlot slot, Span<const ByteSpan> parts) {
+    std::vector<uint8_t>& record = static_cast<MemoryStore*>(context)->records_[slot];
+    record.clear();
+    for (const ByteSpan part : parts) record.insert(record.end(), part.begin(), part.end());
+    return Status::kOk;
+  }
+
+  std::map<StoreSlot, std::vector<uint8_t>> records_;
+};
+
 // One node and all that it owns. It stays where it is.
 class Node {
  public:
@@ -73,7 +101,7 @@ class Node {
     PeerConfig own;
     own.model = config.model.get();
     own.job = config.job;
-    own.device_id = {reinterpret_cast<const uint8_t*>(id_.data()), id_.size()};
+    own.device_id = BytesOf(id_);
     own.secret = posix::DeriveKey(config.run_key, key_label::kDevice, index);
     own.samples = share_.source();
     own.port = posix::SystemPort();

@@ -1,7 +1,7 @@
 #include "sim/request_data.h"
 
 #include "data/catalog.h"
-#include "data/classes.h"
+#include "data/parts.h"
 
 namespace sotto::server {
 

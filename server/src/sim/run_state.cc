@@ -9,8 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/bytes.h"
 #include "base/json_text.h"
-#include "sotto/bytes.h"
 #include "sotto/posix/hex.h"
 #include "spec/configuration.h"
 
@@ -25,19 +25,6 @@ constexpr char kVersionField[] = "sotto_simulation";
   throw std::invalid_argument(fmt::format("--resume {}: {}", file, why));
 }
 
-// Bytes from hexadecimal digits. Throws std::invalid_argument for other text.
-std::vector<uint8_t> FromHex(const std::string& text) {
-  if (text.size() % 2 != 0 || text.find_first_not_of("0123456789abcdef") != std::string::npos) {
-    throw std::invalid_argument("no hexadecimal digits");
-  }
-  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-  std::vector<uint8_t> bytes(text.size() / 2);
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    bytes[i] = static_cast<uint8_t>(16 * digit(text[2 * i]) + digit(text[2 * i + 1]));
-  }
-  return bytes;
-}
-
 void CopyExactly(const std::vector<uint8_t>& bytes, Span<uint8_t> out) {
   if (bytes.size() != out.size()) throw std::invalid_argument("bytes of another number");
   std::copy(bytes.begin(), bytes.end(), out.begin());
@@ -48,18 +35,12 @@ std::string HexOf(const std::vector<uint8_t>& bytes) {
 }
 
 std::string HexOf(const std::vector<float>& values) {
-  std::vector<uint8_t> bytes(4 * values.size());
-  for (size_t i = 0; i < values.size(); ++i) StoreU32Le(FloatBits(values[i]), &bytes[4 * i]);
-  return HexOf(bytes);
+  return HexOf(BytesOf({values.data(), values.size()}));
 }
 
 std::vector<float> FloatsFromHex(const std::string& text) {
   const std::vector<uint8_t> bytes = FromHex(text);
-  std::vector<float> values(bytes.size() / 4);
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = FloatFromBits(LoadU32Le(bytes.data() + 4 * i));
-  }
-  return values;
+  return FloatsOf({bytes.data(), bytes.size()});
 }
 
 std::string BitsOf(const std::vector<bool>& bits) {
@@ -165,13 +146,13 @@ Json JobToState(const JobState& job) {
 
 JobState JobFromState(const Json& json) {
   JobState job;
-  CopyExactly(FromHex(json.at("id")), job.job_id);
+  CopyExactly(FromHex(json.at("id").get<std::string>()), job.job_id);
   job.next_round = json.at("next_round");
   job.next_attempt = json.at("next_attempt");
   job.attempts = json.at("attempts");
   job.clip_l2 = json.at("clip_l2");
   job.heard = BitsFrom(json.at("heard"));
-  job.optimiser_state = FromHex(json.at("optimiser_state"));
+  job.optimiser_state = FromHex(json.at("optimiser_state").get<std::string>());
   job.parameters = FloatsFromHex(json.at("parameters"));
   if (job.next_round > 0 && job.parameters.empty()) {
     throw std::invalid_argument("rounds without a model");
@@ -183,7 +164,7 @@ RunState StateFrom(const Json& json) {
   RunState state;
   state.configuration = JsonText(json.at("configuration"));
   state.fleet = JsonText(json.at("fleet"));
-  CopyExactly(FromHex(json.at("run_key")), state.run_key.bytes);
+  CopyExactly(FromHex(json.at("run_key").get<std::string>()), state.run_key.bytes);
   state.job = JobFromState(json.at("job"));
   state.initial = EvaluationFromState(json.at("initial"));
   for (const Json& round : json.at("rounds")) state.rounds.push_back(ReportFromState(round));

@@ -53,7 +53,7 @@ struct JobRequest {
   std::optional<double> learning_rate_decay;  // absent: 0.99 with a constant schedule, else 1
   privacy::TrustMode trust_mode = privacy::TrustMode::kTrustedServer;
   std::optional<double> private_noise_multiplier;  // present if and only if kPrivateNoise
-  // Instead of job.aggregation.smoothing: chosen by AutoSmoothing() (aggregate/auto_smoothing.h).
+  // Instead of job.aggregation.smoothing: chosen by AutoSmoothing() (aggregate/smoothing.h).
   bool smoothing_auto = false;
   std::optional<uint32_t> smoothing_axes;    // absent: 1; with smoothing_auto 2 if there are images
   std::optional<std::string> initial_model;  // file of parameters; absent: initial_weights.h

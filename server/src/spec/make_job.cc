@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "aggregate/auto_smoothing.h"
+#include "aggregate/smoothing.h"
 #include "plans/calibration.h"
 #include "round/release.h"
 #include "sotto/certificate.h"

@@ -1,17 +1,21 @@
 #include "store/open_store.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
+#include <stdexcept>
+#include <system_error>
 
 #include "sotto/posix/files.h"
 #include "sotto/posix/hex.h"
-#include "store/sqlite_backup.h"
 #include "store/sqlite_schema.h"
 #include "store/sqlite_store.h"
 #include "store/sqlite_tables.h"
 
 namespace sotto::server {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct Kind {
   const char* prefix;  // of the names of this kind of store; the first match wins
@@ -55,8 +59,56 @@ StoreReport InspectSqlite(const std::string& path) {
   return report;
 }
 
+// Removes what is left of a backup that failed.
+class Draft {
+ public:
+  explicit Draft(std::string path) : path_(std::move(path)) {
+    if (posix::CreatePrivateFile(path_)) return;
+    throw std::runtime_error(path_ +
+                             ": it is there already, of a backup that was interrupted or is under "
+                             "way; remove it if none is");
+  }
+  ~Draft() {
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+    fs::remove(path_ + "-journal", ignored);
+  }
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+
+  // Gives the file its name, which nothing else may have.
+  void Publish(const std::string& name) {
+    std::error_code error;
+    fs::create_hard_link(path_, name, error);
+    if (error) {
+      throw std::runtime_error(name + ": cannot create it: " + error.message() +
+                               "; a backup never replaces a file: name another one");
+    }
+  }
+
+ private:
+  std::string path_;
+};
+
+// The records never change, so a copy of them one by one is a copy of one moment, when the last
+// record was written. Between two pieces other processes commit.
 LogEnd BackUpSqlite(const std::string& path, const std::string& file) {
-  const ChainHead head = BackUpSqliteStore(path, file);
+  if (fs::exists(file)) {
+    throw std::runtime_error(file +
+                             ": it is there already; a backup never replaces a file: name "
+                             "another one");
+  }
+  SqliteStore store(path, StoreMode::kRead);  // verified
+  Draft draft(file + ".part");
+  ChainHead head;
+  {
+    Database copy(file + ".part");
+    copy.CommitToFile();
+    MakeTables(copy);
+    head = Chain(store.database()).CopyTo(copy);
+    Chain(copy).Verify();
+  }
+  draft.Publish(file);
   return {head.records, DescribeRecord(head.last), posix::Hex(head.hash)};
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <limits>
 #include <sqlite3.h>
 #include <stdexcept>
 
@@ -164,31 +166,25 @@ void Statement::Check(int result) {
   if (result != SQLITE_OK) database_.Fail("use it");
 }
 
-Statement& Statement::BindInteger(int64_t value) {
-  Check(sqlite3_bind_int64(handle_, ++bound_, value));
-  return *this;
-}
+void Statement::BindInteger(int64_t value) { Check(sqlite3_bind_int64(handle_, ++bound_, value)); }
 
-Statement& Statement::BindReal(double value) {
+void Statement::BindReal(double value) {
   ++bound_;
   Check(std::isfinite(value) ? sqlite3_bind_double(handle_, bound_, value)
                              : sqlite3_bind_null(handle_, bound_));
-  return *this;
 }
 
-Statement& Statement::BindText(const std::string& value) {
+void Statement::BindText(const std::string& value) {
   Check(sqlite3_bind_text64(handle_, ++bound_, value.data(), value.size(), SQLITE_TRANSIENT,
                             SQLITE_UTF8));
-  return *this;
 }
 
-Statement& Statement::BindBlob(ByteSpan value) {
+void Statement::BindBlob(ByteSpan value) {
   ++bound_;
   // SQLite treats a null pointer as NULL, and an empty span may hold a null pointer.
   Check(value.empty()
             ? sqlite3_bind_zeroblob(handle_, bound_, 0)
             : sqlite3_bind_blob64(handle_, bound_, value.data(), value.size(), SQLITE_STATIC));
-  return *this;
 }
 
 Statement& Statement::BindColumn(const Statement& row, int column) {
@@ -232,7 +228,11 @@ ValueType Statement::Type(int column) const {
   }
 }
 
-std::string Statement::Name(int column) const { return sqlite3_column_name(handle_, column); }
+std::vector<std::string> Statement::names() const {
+  std::vector<std::string> names;
+  for (int i = 0; i < columns(); ++i) names.emplace_back(sqlite3_column_name(handle_, i));
+  return names;
+}
 
 bool Statement::IsNull(int column) const {
   return sqlite3_column_type(handle_, column) == SQLITE_NULL;
@@ -241,6 +241,10 @@ bool Statement::IsNull(int column) const {
 int64_t Statement::Integer(int column) const { return sqlite3_column_int64(handle_, column); }
 
 double Statement::Real(int column) const { return sqlite3_column_double(handle_, column); }
+
+double Statement::RealOrInfinity(int column) const {
+  return IsNull(column) ? std::numeric_limits<double>::infinity() : Real(column);
+}
 
 std::string Statement::Text(int column) const {
   const ByteSpan bytes = Blob(column);
@@ -253,6 +257,22 @@ ByteSpan Statement::Blob(int column) const {
   if (bytes == nullptr) return {kEmpty, 0};
   return {static_cast<const uint8_t*>(bytes),
           static_cast<size_t>(sqlite3_column_bytes(handle_, column))};
+}
+
+std::string InsertText(const char* table, const std::vector<std::string>& columns) {
+  const std::vector<const char*> marks(columns.size(), "?");
+  return fmt::format("INSERT INTO {} ({}) VALUES ({})", table, fmt::join(columns, ", "),
+                     fmt::join(marks, ", "));
+}
+
+void Insert(Database& database, const char* table, const std::vector<ColumnValue>& row) {
+  std::vector<std::string> columns;
+  for (const ColumnValue& cell : row) columns.emplace_back(cell.column);
+  Statement insert(database, InsertText(table, columns));
+  for (const ColumnValue& cell : row) {
+    std::visit([&](const auto& value) { insert.Bind(value); }, cell.value);
+  }
+  insert.Run();
 }
 
 Transaction::Transaction(Database& database, Kind kind)

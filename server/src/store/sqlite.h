@@ -7,6 +7,9 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
 
 #include "sotto/span.h"
 
@@ -89,12 +92,15 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  Statement& BindInteger(int64_t value);
-  Statement& BindReal(double value);  // NaN and infinity become NULL
-  Statement& BindText(const std::string& value);
+  // Binds the next parameters: integers, reals, texts, blobs. NaN and infinity become NULL; the
+  // bytes of a blob must stay valid until Run() or the last Step().
+  template <typename... Values>
+  Statement& Bind(const Values&... values) {
+    (BindOne(values), ...);
+    return *this;
+  }
   // The value of another statement's row, with its type.
   Statement& BindColumn(const Statement& row, int column);
-  Statement& BindBlob(ByteSpan value);  // the bytes must stay valid until Run() or the last Step()
 
   // Moves to the next row. False after the last one.
   bool Step();
@@ -106,23 +112,52 @@ class Statement {
   void Reset();
 
   int columns() const;
+  std::vector<std::string> names() const;  // of the columns
   ValueType Type(int column) const;
 
   // The row's values by column, from 0. A blob's bytes stay valid until the next Step().
-  std::string Name(int column) const;
   bool IsNull(int column) const;
   int64_t Integer(int column) const;
   double Real(int column) const;
+  double RealOrInfinity(int column) const;  // infinity for NULL
   std::string Text(int column) const;
   ByteSpan Blob(int column) const;
 
  private:
+  template <typename Value>
+  void BindOne(const Value& value) {
+    if constexpr (std::is_integral_v<Value>) {
+      BindInteger(int64_t{value});
+    } else if constexpr (std::is_floating_point_v<Value>) {
+      BindReal(value);
+    } else if constexpr (std::is_convertible_v<const Value&, std::string>) {
+      BindText(value);
+    } else {
+      BindBlob(value);
+    }
+  }
+  void BindInteger(int64_t value);
+  void BindReal(double value);
+  void BindText(const std::string& value);
+  void BindBlob(ByteSpan value);
   void Check(int result);
 
   Database& database_;
   sqlite3_stmt* handle_ = nullptr;
   int bound_ = 0;
 };
+
+// The text of an insertion into these columns, with a parameter for each.
+std::string InsertText(const char* table, const std::vector<std::string>& columns);
+
+// A column of a new row and its value. The bytes of a blob must stay valid during Insert().
+struct ColumnValue {
+  const char* column;
+  std::variant<int64_t, double, std::string, ByteSpan> value;  // NaN and infinity become NULL
+};
+
+// Adds a row to a table.
+void Insert(Database& database, const char* table, const std::vector<ColumnValue>& row);
 
 // A transaction. kWrite waits for other writers and keeps them waiting; others read on until
 // Commit(). kRead sees one state of the file and keeps others from committing: make it short.

@@ -20,8 +20,8 @@ constexpr auto kPiece = std::chrono::milliseconds(10);  // of a verification
 
 // Rows that belong to a record.
 struct Part {
-  const char* table = nullptr;   // null: its rows are counted in another kind
-  const char* select = nullptr;  // null: there is no such part
+  const char* table = nullptr;  // null: there is no such part
+  const char* select = nullptr;
 };
 
 struct Kind {
@@ -198,9 +198,8 @@ std::string DescribeRecord(const RecordName& name) {
 struct Chain::Reader {
   Reader(Database& database, const Kind& of) : kind(of) {
     for (const Part& part : kind.parts) {
-      if (part.select != nullptr) {
-        parts.push_back(std::make_unique<Statement>(database, part.select));
-      }
+      if (part.table == nullptr) break;
+      parts.push_back(std::make_unique<Statement>(database, part.select));
     }
   }
   const Kind& kind;
@@ -242,7 +241,7 @@ void Chain::Hash(const Link& link, uint8_t (&hash)[kSha256Size]) {
   for (const int64_t key : link.name.keys) values.Add(static_cast<uint64_t>(key));
   for (size_t i = 0; i < reader.parts.size(); ++i) {
     Statement& row = *reader.parts[i];
-    for (int key = 0; key < reader.kind.keys; ++key) row.BindInteger(link.name.keys[key]);
+    for (int key = 0; key < reader.kind.keys; ++key) row.Bind(link.name.keys[key]);
     uint64_t rows = 0;
     for (; row.Step(); ++rows) {
       for (int column = 0; column < row.columns(); ++column) values.AddColumn(row, column);
@@ -271,16 +270,13 @@ void Chain::Append(const RecordName& name, uint8_t (*out)[kSha256Size]) {
   ++link.sequence;
   uint8_t hash[kSha256Size] = {};
   Hash(link, hash);
-  Statement insert(database_,
-                   "INSERT INTO chain (sequence, kind, first_key, second_key, third_key, hash) "
-                   "VALUES (?, ?, ?, ?, ?, ?)");
-  insert.BindInteger(link.sequence)
-      .BindText(name.kind)
-      .BindInteger(name.keys[0])
-      .BindInteger(name.keys[1])
-      .BindInteger(name.keys[2])
-      .BindBlob(hash)
-      .Run();
+  Insert(database_, "chain",
+         {{"sequence", link.sequence},
+          {"kind", name.kind},
+          {"first_key", name.keys[0]},
+          {"second_key", name.keys[1]},
+          {"third_key", name.keys[2]},
+          {"hash", hash}});
   if (out != nullptr) std::copy(std::begin(hash), std::end(hash), *out);
 }
 
@@ -307,8 +303,8 @@ void Chain::RequireIntact(const RecordName& name) {
                 "SELECT c.sequence, c.hash, p.hash FROM chain c LEFT JOIN chain p "
                 "ON p.sequence = c.sequence - 1 WHERE c.kind = ? AND c.first_key = ? AND "
                 "c.second_key = ? AND c.third_key = ?");
-  row.BindText(name.kind);
-  for (const int64_t key : name.keys) row.BindInteger(key);
+  row.Bind(name.kind);
+  for (const int64_t key : name.keys) row.Bind(key);
   Link link;
   link.name = name;
   uint8_t hash[kSha256Size] = {};
@@ -329,7 +325,7 @@ bool Chain::IsDeleted(const RecordName& name) {
   const Kind* kind = FindKind(name.kind);
   if (kind == nullptr || kind->may_be_deleted == nullptr) return false;
   Statement row(database_, kind->may_be_deleted);
-  for (int key = 0; key < kind->keys; ++key) row.BindInteger(name.keys[key]);
+  for (int key = 0; key < kind->keys; ++key) row.Bind(name.keys[key]);
   return row.Step() && row.Integer(0) == 1;
 }
 
@@ -350,7 +346,7 @@ bool Chain::VerifyPiece(ChainHead* head) {
   link.sequence = head->records;
   std::copy(std::begin(head->hash), std::end(head->hash), link.former);
   Statement row(database_, std::string(kSelectLink) + "WHERE sequence > ? ORDER BY sequence");
-  row.BindInteger(head->records);
+  row.Bind(head->records);
   while (row.Step()) {
     ++link.sequence;
     link.name = NameIn(row);
@@ -382,24 +378,21 @@ bool Chain::VerifyPiece(ChainHead* head) {
 
 namespace {
 
-// Copies the rows of a statement whose parameters are bound.
-void CopyRows(Statement& row, const char* table, Database& copy) {
-  std::unique_ptr<Statement> insert;
-  while (row.Step()) {
-    if (insert == nullptr) {
-      std::string names;
-      std::string marks;
-      for (int column = 0; column < row.columns(); ++column) {
-        names += (column == 0 ? "" : ", ") + row.Name(column);
-        marks += column == 0 ? "?" : ", ?";
-      }
-      insert = std::make_unique<Statement>(
-          copy, fmt::format("INSERT INTO {} ({}) VALUES ({})", table, names, marks));
-    }
-    for (int column = 0; column < row.columns(); ++column) insert->BindColumn(row, column);
-    insert->Run();
+// Copies the rows of a statement, one by one, into a table whose columns have the same names.
+class RowCopy {
+ public:
+  RowCopy(const Statement& row, const char* table, Database& copy)
+      : row_(row), insert_(copy, InsertText(table, row.names())) {}
+
+  void CopyRow() {
+    for (int column = 0; column < row_.columns(); ++column) insert_.BindColumn(row_, column);
+    insert_.Run();
   }
-}
+
+ private:
+  const Statement& row_;
+  Statement insert_;
+};
 
 }  // namespace
 
@@ -407,8 +400,9 @@ void Chain::CopyRecord(Database& copy, const RecordName& name) {
   Reader& reader = ReaderOf(name);
   for (size_t i = 0; i < reader.parts.size(); ++i) {
     Statement& row = *reader.parts[i];
-    for (int key = 0; key < reader.kind.keys; ++key) row.BindInteger(name.keys[key]);
-    CopyRows(row, reader.kind.parts[i].table, copy);
+    for (int key = 0; key < reader.kind.keys; ++key) row.Bind(name.keys[key]);
+    RowCopy rows(row, reader.kind.parts[i].table, copy);
+    while (row.Step()) rows.CopyRow();
     row.Reset();
   }
 }
@@ -418,16 +412,13 @@ bool Chain::CopyPiece(Database& copy, ChainHead* head) {
   const Transaction moment(database_, Transaction::Kind::kRead);
   const auto end = std::chrono::steady_clock::now() + kPiece;
   Statement row(database_, std::string(kSelectLink) + "WHERE sequence > ? ORDER BY sequence");
-  row.BindInteger(head->records);
-  Statement insert(copy,
-                   "INSERT INTO chain (sequence, kind, first_key, second_key, third_key, hash) "
-                   "VALUES (?, ?, ?, ?, ?, ?)");
+  row.Bind(head->records);
+  RowCopy links(row, "chain", copy);
   while (row.Step()) {
     head->records = row.Integer(0);
     head->last = NameIn(row);
     CopyRecord(copy, head->last);
-    for (int column = 0; column < row.columns(); ++column) insert.BindColumn(row, column);
-    insert.Run();
+    links.CopyRow();
     if (row.Blob(5).size() == kSha256Size) std::copy_n(row.Blob(5).data(), kSha256Size, head->hash);
     if (std::chrono::steady_clock::now() >= end) return false;
   }
@@ -437,11 +428,11 @@ bool Chain::CopyPiece(Database& copy, ChainHead* head) {
   Statement there(database_, "SELECT 1 FROM models WHERE job = ? AND round = ?");
   std::vector<std::pair<int64_t, int64_t>> deleted;
   while (held.Step()) {
-    const bool is_there = there.BindInteger(held.Integer(0)).BindInteger(held.Integer(1)).Step();
+    const bool is_there = there.Bind(held.Integer(0), held.Integer(1)).Step();
     if (!is_there) deleted.emplace_back(held.Integer(0), held.Integer(1));
     there.Reset();
   }
-  for (const auto& [job, round] : deleted) remove.BindInteger(job).BindInteger(round).Run();
+  for (const auto& [job, round] : deleted) remove.Bind(job, round).Run();
   return true;
 }
 
@@ -466,9 +457,7 @@ void Chain::RequireWholeCommit(const ChainHead& head) {
 void Chain::RequireAllRowsCovered() {
   for (const Kind& kind : kKinds) {
     const Reader& reader = ReaderOf({kind.name, {}});
-    for (size_t i = 0; i < reader.parts.size(); ++i) {
-      if (kind.parts[i].table != nullptr) RequireCovered(reader, i);
-    }
+    for (size_t i = 0; i < reader.parts.size(); ++i) RequireCovered(reader, i);
   }
 }
 
@@ -486,7 +475,7 @@ void Chain::RequireCovered(const Reader& reader, size_t part) {
 void Chain::ForEachHash(const std::string& kind,
                         const std::function<void(const RecordName&, ByteSpan)>& take) {
   Statement row(database_, std::string(kSelectLink) + "WHERE kind = ? ORDER BY sequence");
-  row.BindText(kind);
+  row.Bind(kind);
   while (row.Step()) take(NameIn(row), row.Blob(5));
 }
 

@@ -19,10 +19,7 @@ class Columns {
   int64_t Integer() { return row_.Integer(next_++); }
   double Real() { return row_.Real(next_++); }
   std::string Text() { return row_.Text(next_++); }
-  double RealOrInfinity() {
-    const int column = next_++;
-    return row_.IsNull(column) ? std::numeric_limits<double>::infinity() : row_.Real(column);
-  }
+  double RealOrInfinity() { return row_.RealOrInfinity(next_++); }
 
  private:
   const Statement& row_;
@@ -138,67 +135,68 @@ void ReadClaims(Database& database, std::vector<LedgerEntry>* entries) {
 void AddFacts(Database& database, int64_t job, const ReleaseRecord& record, bool seeded) {
   const privacy::Plan plan = PlanOfRound(record);
   const privacy::Statement& spent = record.spent;
-  Statement insert(
-      database,
-      "INSERT INTO facts (job, round, mechanism, sampling, devices, cohort, planned, rounds, "
-      "dimension, clip_l2, clip_bit_scale, sigma, colluders, delta, private_noise_multiplier, "
-      "participants_known, certificate_eta, certificate_tau, certificate_range, noise_multiplier, "
-      "accounted_noise_multiplier, attempts, charged_rounds, earlier_rounds, numeric_error, "
-      "seeded) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  insert.BindInteger(job)
-      .BindInteger(record.round)
-      .BindText(record.codec->name)
-      .BindText(privacy::Name(plan.sampling))
-      .BindInteger(plan.devices)
-      .BindInteger(plan.cohort)
-      .BindInteger(plan.planned_reports)
-      .BindInteger(plan.rounds)
-      .BindInteger(plan.dimension)
-      .BindReal(plan.clip_l2)
-      .BindReal(plan.ExtraScale())  // the sensitivity depends on the norm of both alone
-      .BindReal(plan.noise_sigma)
-      .BindInteger(plan.colluders)
-      .BindReal(plan.delta)
-      .BindReal(plan.private_noise_multiplier)
-      .BindInteger(plan.participants_known)
-      .BindReal(plan.certificate.eta)
-      .BindReal(plan.certificate.tau)
-      .BindReal(plan.certificate.range)
-      .BindReal(spent.noise_multiplier)
-      .BindReal(spent.accounted_noise_multiplier)
-      .BindInteger(record.attempts)
-      .BindInteger(spent.rounds)
-      .BindInteger(spent.earlier_rounds)
-      .BindReal(spent.numeric_error())
-      .BindInteger(seeded)
-      .Run();
+  Insert(
+      database, "facts",
+      {{"job", job},
+       {"round", record.round},
+       {"mechanism", record.codec->name},
+       {"sampling", privacy::Name(plan.sampling)},
+       {"devices", plan.devices},
+       {"cohort", plan.cohort},
+       {"planned", plan.planned_reports},
+       {"rounds", plan.rounds},
+       {"dimension", plan.dimension},
+       {"clip_l2", plan.clip_l2},
+       {"clip_bit_scale", plan.ExtraScale()},  // the sensitivity depends on the norm of both alone
+       {"sigma", plan.noise_sigma},
+       {"colluders", plan.colluders},
+       {"delta", plan.delta},
+       {"private_noise_multiplier", plan.private_noise_multiplier},
+       {"participants_known", plan.participants_known},
+       {"certificate_eta", plan.certificate.eta},
+       {"certificate_tau", plan.certificate.tau},
+       {"certificate_range", plan.certificate.range},
+       {"noise_multiplier", spent.noise_multiplier},
+       {"accounted_noise_multiplier", spent.accounted_noise_multiplier},
+       {"attempts", record.attempts},
+       {"charged_rounds", spent.rounds},
+       {"earlier_rounds", spent.earlier_rounds},
+       {"numeric_error", spent.numeric_error()},
+       {"seeded", seeded}});
 }
 
 void AddClaims(Database& database, int64_t job, const ReleaseRecord& record) {
-  Statement insert(
-      database,
-      "INSERT INTO claims (job, round, position, adversary, view, unit, adjacency, sensitivity, "
-      "colluders, trust_mode, epsilon, delta, accountant, assumptions) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   int64_t position = 0;
   for (const privacy::Claim& claim : ClaimsToKeep(record)) {
-    insert.BindInteger(job)
-        .BindInteger(record.round)
-        .BindInteger(position++)
-        .BindText(privacy::Name(claim.adversary))
-        .BindText(privacy::Name(claim.view))
-        .BindText(privacy::Name(claim.unit))
-        .BindText(privacy::Name(claim.adjacency))
-        .BindReal(claim.sensitivity)
-        .BindInteger(claim.colluders)
-        .BindText(privacy::Name(claim.trust_mode))
-        .BindReal(claim.epsilon)
-        .BindReal(claim.delta)
-        .BindText(claim.accountant)
-        .BindText(Join(claim.assumptions))
-        .Run();
+    Insert(database, "claims",
+           {{"job", job},
+            {"round", record.round},
+            {"position", position++},
+            {"adversary", privacy::Name(claim.adversary)},
+            {"view", privacy::Name(claim.view)},
+            {"unit", privacy::Name(claim.unit)},
+            {"adjacency", privacy::Name(claim.adjacency)},
+            {"sensitivity", claim.sensitivity},
+            {"colluders", claim.colluders},
+            {"trust_mode", privacy::Name(claim.trust_mode)},
+            {"epsilon", claim.epsilon},
+            {"delta", claim.delta},
+            {"accountant", claim.accountant},
+            {"assumptions", Join(claim.assumptions)}});
   }
+}
+
+std::vector<ClassCount> ReadClasses(Database& database, int64_t job, uint32_t round) {
+  std::vector<ClassCount> classes;
+  Statement row(database,
+                "SELECT correct, total FROM evaluated_classes WHERE job = ? AND round = ? "
+                "ORDER BY class");
+  row.Bind(job, round);
+  while (row.Step()) {
+    classes.push_back(
+        {static_cast<uint64_t>(row.Integer(0)), static_cast<uint64_t>(row.Integer(1))});
+  }
+  return classes;
 }
 
 }  // namespace
@@ -223,6 +221,44 @@ std::vector<LedgerEntry> ReadLedger(Database& database) {
 void AddToLedger(Database& database, int64_t job, const ReleaseRecord& record, bool seeded) {
   AddFacts(database, job, record, seeded);
   AddClaims(database, job, record);
+}
+
+void AddEvaluation(Database& database, const StoredEvaluation& stored) {
+  Insert(database, "evaluations",
+         {{"job", stored.job},
+          {"round", stored.round},
+          {"data", stored.data},
+          {"samples", static_cast<int64_t>(stored.evaluation.samples)},
+          {"loss", stored.evaluation.loss},
+          {"evaluated", stored.evaluated}});
+  int64_t label = 0;
+  for (const ClassCount& each : stored.evaluation.classes) {
+    Insert(database, "evaluated_classes",
+           {{"job", stored.job},
+            {"round", stored.round},
+            {"class", label++},
+            {"correct", static_cast<int64_t>(each.correct)},
+            {"total", static_cast<int64_t>(each.total)}});
+  }
+}
+
+std::vector<StoredEvaluation> ReadEvaluations(Database& database) {
+  std::vector<StoredEvaluation> all;
+  Statement row(database,
+                "SELECT job, round, data, samples, loss, evaluated FROM evaluations "
+                "ORDER BY job, round");
+  while (row.Step()) {
+    StoredEvaluation stored;
+    stored.job = row.Integer(0);
+    stored.round = static_cast<uint32_t>(row.Integer(1));
+    stored.data = row.Text(2);
+    stored.evaluation.samples = static_cast<uint64_t>(row.Integer(3));
+    stored.evaluation.loss = row.IsNull(4) ? std::numeric_limits<double>::quiet_NaN() : row.Real(4);
+    stored.evaluated = row.Integer(5);
+    stored.evaluation.classes = ReadClasses(database, stored.job, stored.round);
+    all.push_back(std::move(stored));
+  }
+  return all;
 }
 
 }  // namespace sotto::server

@@ -1,4 +1,5 @@
-// The tables `facts` and `claims` of a SQLite store: the privacy ledger. Part of
+// What a SQLite store has of each release beside its model: the privacy ledger in the tables
+// `facts` and `claims`, and evaluations in `evaluations` and `evaluated_classes`. Part of
 // sotto::server/store.
 //
 // One thread at a time for each database.
@@ -22,5 +23,12 @@ void AddToLedger(Database& database, int64_t job, const ReleaseRecord& record, b
 // All entries, by job and round. Throws std::runtime_error that names the file if a stored name,
 // for example an adversary's, is unknown.
 std::vector<LedgerEntry> ReadLedger(Database& database);
+
+// Writes the rows of an evaluation, within a transaction. Throws std::runtime_error if they cannot
+// be written, for example because the round has an evaluation already.
+void AddEvaluation(Database& database, const StoredEvaluation& evaluation);
+
+// All evaluations, by job and round.
+std::vector<StoredEvaluation> ReadEvaluations(Database& database);
 
 }  // namespace sotto::server

@@ -25,11 +25,11 @@ int64_t VersionOf(Database& database) { return database.Integer("PRAGMA user_ver
 // The first record, with a fresh key of the receipts that devices get (round/receipts.h).
 void BeginChain(Database& database) {
   const Key receipt_key = posix::RunKey(std::nullopt);
-  Statement(database,
-            "INSERT INTO store (one, receipt_key, created, former_version) VALUES (1, ?, ?, 0)")
-      .BindBlob(receipt_key.bytes)
-      .BindInteger(static_cast<int64_t>(std::time(nullptr)))
-      .Run();
+  Insert(database, "store",
+         {{"one", 1},
+          {"receipt_key", receipt_key.bytes},
+          {"created", static_cast<int64_t>(std::time(nullptr))},
+          {"former_version", 0}});
   Chain(database).Append({"store", {1}});
 }
 

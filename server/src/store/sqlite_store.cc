@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <ctime>
 #include <fmt/format.h>
-#include <limits>
 #include <map>
 #include <stdexcept>
 
+#include "base/bytes.h"
 #include "sotto/bytes.h"
 #include "sotto/posix/files.h"
 #include "spec/configuration.h"
 #include "store/history.h"
-#include "store/sqlite_evaluations.h"
 #include "store/sqlite_ledger.h"
 #include "store/sqlite_schema.h"
 
@@ -34,24 +33,10 @@ std::vector<uint8_t> ToBytes(const std::vector<uint32_t>& values) {
   return bytes;
 }
 
-std::vector<uint8_t> ToBytes(Span<const float> values) {
-  std::vector<uint8_t> bytes(4 * values.size());
-  for (size_t i = 0; i < values.size(); ++i) StoreU32Le(FloatBits(values[i]), &bytes[4 * i]);
-  return bytes;
-}
-
-std::vector<float> ToFloats(ByteSpan bytes) {
-  std::vector<float> values(bytes.size() / 4);
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = FloatFromBits(LoadU32Le(bytes.data() + 4 * i));
-  }
-  return values;
-}
-
 constexpr char kIsEligible[] = "position NOT IN (SELECT device FROM revocations)";
 
 void RequireValidName(const std::string& id) {
-  if (!IsValidDeviceId({reinterpret_cast<const uint8_t*>(id.data()), id.size()})) {
+  if (!IsValidDeviceId(BytesOf(id))) {
     throw std::invalid_argument("device name '" + id +
                                 "': use 1 to 64 characters of A-Z a-z 0-9 . _ -");
   }
@@ -104,7 +89,7 @@ void SqliteStore::AddDevices(const std::vector<Device>& devices, bool seeded) {
 void SqliteStore::RequireNew(const Device& device) {
   RequireValidName(device.id);
   Statement named(database_, "SELECT 1 FROM devices WHERE id = ?");
-  if (named.BindText(device.id).Step()) {
+  if (named.Bind(device.id).Step()) {
     Refuse("device " + device.id + " is in the store already; choose another name");
   }
   RequireNewSecret(device);
@@ -114,20 +99,16 @@ void SqliteStore::RequireNewSecret(const Device& device) {
   Statement other(database_,
                   "SELECT id FROM devices WHERE secret = ?1 UNION ALL SELECT id FROM devices JOIN "
                   "rotations ON device = position WHERE rotations.secret = ?1");
-  if (!other.BindBlob(device.secret.bytes).Step()) return;
+  if (!other.Bind(device.secret.bytes).Step()) return;
   Refuse("devices " + other.Text(0) + " and " + device.id +
          " would have the same secret; provision each with its own");
 }
 
 void SqliteStore::AddDevice(Chain& chain, const Device& device, bool seeded) {
   RequireNew(device);
-  Statement insert(database_,
-                   "INSERT INTO devices (id, secret, created, seeded) VALUES (?, ?, ?, ?)");
-  insert.BindText(device.id)
-      .BindBlob(device.secret.bytes)
-      .BindInteger(Now())
-      .BindInteger(seeded)
-      .Run();
+  Insert(
+      database_, "devices",
+      {{"id", device.id}, {"secret", device.secret.bytes}, {"created", Now()}, {"seeded", seeded}});
   chain.Append({"device", {database_.Integer("SELECT last_insert_rowid()")}});
 }
 
@@ -136,7 +117,7 @@ int64_t SqliteStore::NumberOf(const std::string& id) {
   Statement row(database_,
                 "SELECT position, revoked FROM devices LEFT JOIN revocations ON device = position "
                 "WHERE id = ?");
-  if (!row.BindText(id).Step()) {
+  if (!row.Bind(id).Step()) {
     Refuse("there is no device " + id + "; `sotto keys list` names those there are");
   }
   if (!row.IsNull(1)) Refuse("device " + id + " is revoked; provision a new one");
@@ -151,13 +132,13 @@ Key SqliteStore::SecretOf(Chain& chain, int64_t device) {
   Statement rotation(database_,
                      "SELECT number, secret FROM rotations WHERE device = ? "
                      "ORDER BY number DESC LIMIT 1");
-  if (rotation.BindInteger(device).Step()) {
+  if (rotation.Bind(device).Step()) {
     chain.RequireIntact({"rotation", {device, rotation.Integer(0)}});
     std::copy_n(rotation.Blob(1).data(), kKeySize, secret.bytes);
     return secret;
   }
   Statement first(database_, "SELECT secret FROM devices WHERE position = ?");
-  first.BindInteger(device).Step();
+  first.Bind(device).Step();
   std::copy_n(first.Blob(0).data(), kKeySize, secret.bytes);
   return secret;
 }
@@ -165,8 +146,7 @@ Key SqliteStore::SecretOf(Chain& chain, int64_t device) {
 void SqliteStore::RevokeDevice(const std::string& id) {
   Transaction transaction(database_);
   const int64_t device = NumberOf(id);
-  Statement insert(database_, "INSERT INTO revocations (device, revoked) VALUES (?, ?)");
-  insert.BindInteger(device).BindInteger(Now()).Run();
+  Insert(database_, "revocations", {{"device", device}, {"revoked", Now()}});
   Chain(database_).Append({"revocation", {device}});
   transaction.Commit();
 }
@@ -176,11 +156,10 @@ void SqliteStore::RotateDevice(const std::string& id, const Key& secret) {
   const int64_t device = NumberOf(id);
   RequireNewSecret({id, secret});
   Statement last(database_, "SELECT coalesce(max(number), 0) FROM rotations WHERE device = ?");
-  last.BindInteger(device).Step();
+  last.Bind(device).Step();
   const int64_t number = last.Integer(0) + 1;
-  Statement insert(database_,
-                   "INSERT INTO rotations (device, number, secret, rotated) VALUES (?, ?, ?, ?)");
-  insert.BindInteger(device).BindInteger(number).BindBlob(secret.bytes).BindInteger(Now()).Run();
+  Insert(database_, "rotations",
+         {{"device", device}, {"number", number}, {"secret", secret.bytes}, {"rotated", Now()}});
   Chain(database_).Append({"rotation", {device, number}});
   transaction.Commit();
 }
@@ -248,7 +227,7 @@ std::vector<DeviceChange> SqliteStore::TakeChanges() {
                 "SELECT kind, position, id FROM chain JOIN devices ON position = first_key "
                 "WHERE sequence > ? AND kind IN ('device', 'revocation', 'rotation') "
                 "ORDER BY sequence");
-  row.BindInteger(seen_);
+  row.Bind(seen_);
   while (row.Step()) {
     const std::string kind = row.Text(0);
     DeviceChange change;
@@ -267,8 +246,7 @@ void SqliteStore::SetPaused(bool paused) {
   Transaction transaction(database_);
   if (IsPaused() == paused) return;
   const int64_t number = database_.Integer("SELECT coalesce(max(number), 0) + 1 FROM pauses");
-  Statement insert(database_, "INSERT INTO pauses (number, paused, since) VALUES (?, ?, ?)");
-  insert.BindInteger(number).BindInteger(paused ? 1 : 0).BindInteger(Now()).Run();
+  Insert(database_, "pauses", {{"number", number}, {"paused", paused}, {"since", Now()}});
   Chain(database_).Append({"pause", {number}});
   transaction.Commit();
 }
@@ -283,7 +261,7 @@ std::vector<int64_t> SqliteStore::DevicesOf(int64_t job, int64_t most_start) {
   std::vector<int64_t> devices;
   Statement row(database_,
                 "SELECT device FROM job_devices WHERE job = ? AND start <= ? ORDER BY device");
-  row.BindInteger(job).BindInteger(most_start);
+  row.Bind(job, most_start);
   while (row.Step()) devices.push_back(row.Integer(0));
   return devices;
 }
@@ -294,7 +272,7 @@ std::vector<FleetEntry> SqliteStore::FleetsOf(int64_t job) {
                 "SELECT round, attempt, devices, (SELECT count(*) FROM attempts AS a WHERE "
                 "a.job = f.job AND (a.round, a.attempt) < (f.round, f.attempt)) "
                 "FROM fleets AS f WHERE job = ? ORDER BY number");
-  row.BindInteger(job);
+  row.Bind(job);
   while (row.Step()) {
     fleets.push_back({row.Integer(0), row.Integer(1), row.Integer(2), row.Integer(3)});
   }
@@ -305,11 +283,8 @@ std::vector<JobExtension> SqliteStore::ExtensionsOf(int64_t job) {
   std::vector<JobExtension> extensions;
   Statement row(database_,
                 "SELECT rounds, epsilon_budget FROM extensions WHERE job = ? ORDER BY number");
-  row.BindInteger(job);
-  while (row.Step()) {
-    extensions.push_back(
-        {row.Integer(0), row.IsNull(1) ? std::numeric_limits<double>::infinity() : row.Real(1)});
-  }
+  row.Bind(job);
+  while (row.Step()) extensions.push_back({row.Integer(0), row.RealOrInfinity(1)});
   return extensions;
 }
 
@@ -362,7 +337,7 @@ std::vector<LedgerEntry> SqliteStore::Ledger() {
 std::vector<int64_t> SqliteStore::ListModels(int64_t job) {
   std::vector<int64_t> rounds;
   Statement row(database_, "SELECT round FROM models WHERE job = ? ORDER BY round");
-  row.BindInteger(job);
+  row.Bind(job);
   while (row.Step()) rounds.push_back(row.Integer(0));
   return rounds;
 }
@@ -373,11 +348,11 @@ StoredModel SqliteStore::ReadModel(int64_t job, int64_t round) {
   Statement row(database_,
                 "SELECT parameters, optimiser_state, next_clip_l2 FROM models "
                 "WHERE job = ? AND round = ?");
-  if (!row.BindInteger(job).BindInteger(round).Step()) {
+  if (!row.Bind(job, round).Step()) {
     Refuse(DescribeRecord(name) + " is not in it: it was deleted, or never written");
   }
   Chain(database_).RequireIntact(name);
-  const std::vector<float> parameters = ToFloats(row.Blob(0));
+  const std::vector<float> parameters = FloatsOf(row.Blob(0));
   const ByteSpan state = row.Blob(1);
   return {parameters, {state.begin(), state.end()}, row.Real(2)};
 }
@@ -403,22 +378,20 @@ void SqliteStore::RequireSameFleet() {
   if (seen_ == 0) return;
   Statement row(database_,
                 "SELECT 1 FROM chain WHERE sequence > ? AND kind IN ('device', 'revocation')");
-  if (!row.BindInteger(seen_).Step()) return;
+  if (!row.Bind(seen_).Step()) return;
   Refuse("devices came or left while the job was being planned; start the server again");
 }
 
 int64_t SqliteStore::AddJob(const JobRecord& record) {
   const int64_t number = database_.Integer("SELECT coalesce(max(number), 0) + 1 FROM jobs");
-  Statement insert(database_,
-                   "INSERT INTO jobs (number, job_id, model, model_digest, configuration, begun, "
-                   "surcharge) VALUES (?, ?, ?, ?, ?, ?, 0)");
-  insert.BindInteger(number)
-      .BindBlob(record.job_id)
-      .BindText(record.config.model->name)
-      .BindBlob(record.model_digest)
-      .BindText(ConfigurationText(record))
-      .BindInteger(Now())
-      .Run();
+  Insert(database_, "jobs",
+         {{"number", number},
+          {"job_id", record.job_id},
+          {"model", record.config.model->name},
+          {"model_digest", record.model_digest},
+          {"configuration", ConfigurationText(record)},
+          {"begun", Now()},
+          {"surcharge", 0}});
   Chain(database_).Append({"job", {number}});
   AddModel(number, kFirstModel, record.parameters, {}, record.config.plan.clip_l2);
   return number;
@@ -434,14 +407,12 @@ void SqliteStore::AddDevicesOfJob(int64_t job) {
 
 void SqliteStore::AddDevicesOfJob(int64_t job, const std::vector<int64_t>& devices) {
   Statement last(database_, "SELECT coalesce(max(start), 0) FROM job_devices WHERE job = ?");
-  last.BindInteger(job).Step();
+  last.Bind(job).Step();
   const int64_t start = last.Integer(0) + 1;
   const int64_t former = database_.Integer("SELECT total_changes()");
   Statement insert(database_,
                    "INSERT OR IGNORE INTO job_devices (job, device, start) VALUES (?, ?, ?)");
-  for (const int64_t device : devices) {
-    insert.BindInteger(job).BindInteger(device).BindInteger(start).Run();
-  }
+  for (const int64_t device : devices) insert.Bind(job, device, start).Run();
   if (database_.Integer("SELECT total_changes()") != former) {
     Chain(database_).Append({"start", {job, start}});
   }
@@ -453,15 +424,12 @@ void SqliteStore::Extend(const JobEntry& job, const JobConfig& config) {
   const JobExtension was = PlanNow(database_.path(), job);
   if (now.rounds == was.rounds && now.epsilon_budget == was.epsilon_budget) return;
   const auto number = static_cast<int64_t>(job.extensions.size()) + 1;
-  Statement insert(database_,
-                   "INSERT INTO extensions (job, number, rounds, epsilon_budget, extended) "
-                   "VALUES (?, ?, ?, ?, ?)");
-  insert.BindInteger(job.number)
-      .BindInteger(number)
-      .BindInteger(now.rounds)
-      .BindReal(now.epsilon_budget)
-      .BindInteger(Now())
-      .Run();
+  Insert(database_, "extensions",
+         {{"job", job.number},
+          {"number", number},
+          {"rounds", now.rounds},
+          {"epsilon_budget", now.epsilon_budget},
+          {"extended", Now()}});
   Chain(database_).Append({"extension", {job.number, number}});
 }
 
@@ -474,18 +442,15 @@ void SqliteStore::KeepFleet(const AttemptRecord& record) {
                  "number DESC LIMIT 1), json_extract(configuration, '$.devices')), "
                  "(SELECT count(*) + 1 FROM fleets WHERE job = number_of) "
                  "FROM (SELECT number AS number_of, configuration FROM jobs WHERE number = ?)");
-  last.BindInteger(job_).Step();
+  last.Bind(job_).Step();
   if (last.Integer(0) == int64_t{record.devices}) return;
   const int64_t number = last.Integer(1);
-  Statement insert(database_,
-                   "INSERT INTO fleets (job, number, round, attempt, devices) "
-                   "VALUES (?, ?, ?, ?, ?)");
-  insert.BindInteger(job_)
-      .BindInteger(number)
-      .BindInteger(record.round)
-      .BindInteger(record.attempt)
-      .BindInteger(record.devices)
-      .Run();
+  Insert(database_, "fleets",
+         {{"job", job_},
+          {"number", number},
+          {"round", record.round},
+          {"attempt", record.attempt},
+          {"devices", record.devices}});
   Chain(database_).Append({"fleet", {job_, number}});
 }
 
@@ -532,15 +497,12 @@ void SqliteStore::CommitAttempt(const AttemptRecord& record) {
   const std::vector<uint8_t> cohort = ToBytes(record.cohort);
   Transaction transaction(database_);
   KeepFleet(record);
-  Statement insert(
-      database_,
-      "INSERT INTO attempts (job, round, attempt, cohort, opened) VALUES (?, ?, ?, ?, ?)");
-  insert.BindInteger(job_)
-      .BindInteger(record.round)
-      .BindInteger(record.attempt)
-      .BindBlob(View(cohort))
-      .BindInteger(Now())
-      .Run();
+  Insert(database_, "attempts",
+         {{"job", job_},
+          {"round", record.round},
+          {"attempt", record.attempt},
+          {"cohort", View(cohort)},
+          {"opened", Now()}});
   uint8_t hash[kSha256Size] = {};
   Chain(database_).Append({"attempt", {job_, record.round, record.attempt}}, &hash);
   transaction.Commit();
@@ -572,7 +534,7 @@ std::vector<StoredEvaluation> SqliteStore::Evaluations() {
 
 void SqliteStore::DeleteModels(int64_t newest) {
   Statement row(database_, "DELETE FROM models WHERE job = ? AND round <= ?");
-  row.BindInteger(job_).BindInteger(newest).Run();
+  row.Bind(job_, newest).Run();
 }
 
 bool SqliteStore::IsSeeded() {
@@ -583,29 +545,23 @@ bool SqliteStore::IsSeeded() {
 }
 
 void SqliteStore::AddRelease(const ReleaseRecord& record) {
-  Statement insert(database_,
-                   "INSERT INTO releases (job, round, attempt, reported, released) "
-                   "VALUES (?, ?, ?, ?, ?)");
-  insert.BindInteger(job_)
-      .BindInteger(record.round)
-      .BindInteger(record.attempt)
-      .BindInteger(record.reported)
-      .BindInteger(Now())
-      .Run();
+  Insert(database_, "releases",
+         {{"job", job_},
+          {"round", record.round},
+          {"attempt", record.attempt},
+          {"reported", record.reported},
+          {"released", Now()}});
 }
 
 void SqliteStore::AddModel(int64_t job, int64_t round, Span<const float> parameters,
                            ByteSpan optimiser_state, double next_clip_l2) {
-  const std::vector<uint8_t> bytes = ToBytes(parameters);
-  Statement insert(database_,
-                   "INSERT INTO models (job, round, parameters, optimiser_state, next_clip_l2) "
-                   "VALUES (?, ?, ?, ?, ?)");
-  insert.BindInteger(job)
-      .BindInteger(round)
-      .BindBlob(View(bytes))
-      .BindBlob(optimiser_state)
-      .BindReal(next_clip_l2)
-      .Run();
+  const std::vector<uint8_t> bytes = BytesOf(parameters);
+  Insert(database_, "models",
+         {{"job", job},
+          {"round", round},
+          {"parameters", View(bytes)},
+          {"optimiser_state", optimiser_state},
+          {"next_clip_l2", next_clip_l2}});
   Chain(database_).Append({"model", {job, round}});
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "aggregate/dither_engine.h"
+#include "base/bytes.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/port.h"
@@ -78,7 +79,7 @@ SwarmDevice::SwarmDevice(Surroundings& around, const Device& identity, uint32_t 
 ClientConfig SwarmDevice::MakeConfig() {
   ClientConfig config;
   config.model = &around_.model;
-  config.device_id = {reinterpret_cast<const uint8_t*>(identity_.id.data()), identity_.id.size()};
+  config.device_id = BytesOf(identity_.id);
   config.secret = identity_.secret;
   config.samples = {0, NoSample, nullptr, NoVector};
   config.held_out = &NothingHeldOut();
@@ -163,8 +164,8 @@ bool SwarmDevice::Connect() {
     LoseLink();
     return false;
   }
-  const ByteSpan id(reinterpret_cast<const uint8_t*>(identity_.id.data()), identity_.id.size());
-  posix::Check(link_.Begin(posix::SystemPort(), id, identity_.secret, {Send, Receive, this}),
+  posix::Check(link_.Begin(posix::SystemPort(), BytesOf(identity_.id), identity_.secret,
+                           {Send, Receive, this}),
                "starting TLS");
   poll_ = new uv_poll_t{};
   poll_->data = this;
@@ -359,30 +360,32 @@ void SwarmDevice::Watch(int events) {
   });
 }
 
+// Moves bytes at the rate of their direction. Returns what `move` does: how many were moved.
+template <class Move>
+int SwarmDevice::Moved(size_t size, ByteRate& rate, uint64_t& moved, Move move) {
+  const size_t allowed = rate.Allowed(size, now_ms());
+  is_throttled_ = allowed == 0;
+  if (allowed == 0) return 0;
+  const int count = move(allowed);
+  if (count > 0) {
+    rate.Took(static_cast<size_t>(count));
+    moved += static_cast<uint64_t>(count);
+  }
+  return count;
+}
+
 int SwarmDevice::Send(void* context, const uint8_t* bytes, size_t size) {
   auto* self = static_cast<SwarmDevice*>(context);
-  const size_t allowed = self->out_rate_.Allowed(size, self->now_ms());
-  self->is_throttled_ = allowed == 0;
-  if (allowed == 0) return 0;
-  const int sent = self->stream_.Send({bytes, allowed});
-  if (sent > 0) {
-    self->out_rate_.Took(static_cast<size_t>(sent));
-    self->bytes_out_ += static_cast<uint64_t>(sent);
-  }
-  return sent;
+  return self->Moved(size, self->out_rate_, self->bytes_out_, [&](size_t allowed) {
+    return self->stream_.Send({bytes, allowed});
+  });
 }
 
 int SwarmDevice::Receive(void* context, uint8_t* out, size_t size) {
   auto* self = static_cast<SwarmDevice*>(context);
-  const size_t allowed = self->in_rate_.Allowed(size, self->now_ms());
-  self->is_throttled_ = allowed == 0;
-  if (allowed == 0) return 0;
-  const int got = self->stream_.Receive({out, allowed});
-  if (got > 0) {
-    self->in_rate_.Took(static_cast<size_t>(got));
-    self->bytes_in_ += static_cast<uint64_t>(got);
-  }
-  return got;
+  return self->Moved(size, self->in_rate_, self->bytes_in_, [&](size_t allowed) {
+    return self->stream_.Receive({out, allowed});
+  });
 }
 
 }  // namespace sotto::server

@@ -98,6 +98,8 @@ class SwarmDevice {
   uint64_t now_ms() const { return uv_now(around_.loop); }
   Figures::Task CurrentTask() const { return {client_.task().round, client_.task().attempt}; }
 
+  template <class Move>
+  int Moved(size_t size, ByteRate& rate, uint64_t& moved, Move move);
   static int Send(void* context, const uint8_t* bytes, size_t size);
   static int Receive(void* context, uint8_t* out, size_t size);
 

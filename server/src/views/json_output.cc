@@ -28,9 +28,7 @@ void WriteJson(const std::string& path, const nlohmann::ordered_json& json, Read
       throw std::runtime_error("writing the JSON to standard output failed: is the disk full?");
     }
   } else {
-    OutputFile file(JsonOutput(path, readers));
-    file.stream() << text;
-    file.Finish();
+    WriteOutput(JsonOutput(path, readers), text);
   }
 }
 

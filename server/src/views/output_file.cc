@@ -8,6 +8,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/bytes.h"
 #include "sotto/bytes.h"
 #include "sotto/data/source.h"
 
@@ -180,12 +181,11 @@ void RequireOutput(const std::string& json, const std::string& store) {
   RequireOutputs({JsonOutput(json)}, store);
 }
 
-void WriteParameters(Span<const float> parameters, std::ostream& out) {
-  for (const float value : parameters) {
-    uint8_t bytes[4];
-    StoreU32Le(FloatBits(value), bytes);
-    out.write(reinterpret_cast<const char*>(bytes), sizeof(bytes));
-  }
+void WriteOutput(const Output& output, const std::string& text) {
+  if (output.path.empty()) return;
+  OutputFile file(output);
+  file.stream() << text;
+  file.Finish();
 }
 
 void WriteModel(const Output& output, Span<const float> parameters) {
@@ -194,9 +194,8 @@ void WriteModel(const Output& output, Span<const float> parameters) {
     throw std::runtime_error(std::string(output.option) +
                              ": there is no such model: the job released none");
   }
-  OutputFile file(output);
-  WriteParameters(parameters, file.stream());
-  file.Finish();
+  const std::vector<uint8_t> bytes = BytesOf(parameters);
+  WriteOutput(output, {bytes.begin(), bytes.end()});
 }
 
 }  // namespace sotto::server

@@ -79,11 +79,11 @@ void RequireOutput(const std::string& json, const std::string& store = "");
 // keeps beside this store or any other.
 void RequireNoStoreFile(const Output& output, const std::string& store);
 
-// Writes the parameters of a model as float32, little-endian.
-void WriteParameters(Span<const float> parameters, std::ostream& out);
+// Writes a text to an output, if it has a path. Throws as OutputFile does.
+void WriteOutput(const Output& output, const std::string& text);
 
-// The same to an output, if it has a path. Throws as OutputFile does, and std::runtime_error if
-// there is no model.
+// Writes the parameters of a model as float32, little-endian, if the output has a path. Throws as
+// OutputFile does, and std::runtime_error if there is no model.
 void WriteModel(const Output& output, Span<const float> parameters);
 
 }  // namespace sotto::server

@@ -18,6 +18,7 @@
 #include "plans/claim_kinds.h"
 #include "sotto/version.h"
 #include "store/history.h"
+#include "views/claims_output.h"
 #include "views/figures.h"
 #include "views/round_output.h"
 
@@ -51,13 +52,17 @@ Json Settings(const Json& fields) {
   return pairs;
 }
 
+// The kind of a claim of results; null: it is of no kind.
+const privacy::ClaimKind* KindOf(const Json& claim) {
+  return privacy::FindKind(privacy::AdversaryByName(claim.at("adversary").get<std::string>()),
+                           privacy::ViewByName(claim.at("view").get<std::string>()));
+}
+
 // The epsilons of a row of results: of its claims, or, if it has none, in fields of its own.
 Json EpsilonsOf(const Json& row) {
   Json epsilons = Json::object();
   for (const Json& claim : row.value("claims", Json::array())) {
-    const privacy::ClaimKind* kind =
-        privacy::FindKind(privacy::AdversaryByName(claim.at("adversary").get<std::string>()),
-                          privacy::ViewByName(claim.at("view").get<std::string>()));
+    const privacy::ClaimKind* kind = KindOf(claim);
     if (kind != nullptr) epsilons[kind->json_field] = claim.at("epsilon");
   }
   if (!epsilons.empty()) return epsilons;
@@ -71,10 +76,7 @@ Json EpsilonsOf(const Json& row) {
 
 Json EpsilonsOf(const std::vector<privacy::Claim>& claims) {
   Json epsilons = Json::object();
-  for (const privacy::Claim& claim : claims) {
-    const privacy::ClaimKind* kind = privacy::FindKind(claim.adversary, claim.view);
-    if (kind != nullptr) epsilons[kind->json_field] = Finite(claim.epsilon);
-  }
+  AddEpsilons(claims, epsilons);
   return epsilons;
 }
 
@@ -158,9 +160,7 @@ Json EvaluationsOfResults(const Json& results) {
 Json ClaimsOfResults(const Json& claims) {
   Json all = Json::array();
   for (Json claim : claims) {
-    const privacy::ClaimKind* kind =
-        privacy::FindKind(privacy::AdversaryByName(claim.at("adversary").get<std::string>()),
-                          privacy::ViewByName(claim.at("view").get<std::string>()));
+    const privacy::ClaimKind* kind = KindOf(claim);
     Json sentences = Json::array();
     for (const Json& name : claim.at("assumptions")) {
       sentences.push_back(privacy::Text(privacy::AssumptionByName(name.get<std::string>())));
@@ -264,7 +264,7 @@ Json OverviewOfRound(const LedgerEntry& release, Audience audience, const RoundO
 
 Json OverviewOfEvaluation(uint32_t round, const std::string& data, const Evaluation& evaluation) {
   const auto or_null = [](const std::optional<double>& value) {
-    return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+    return value ? Finite(*value) : Json(nullptr);
   };
   return {{"round", round + 1},
           {"data", data},

@@ -9,6 +9,7 @@
 #include "sotto/peer/peer_options.h"
 #include "sotto/version.h"
 #include "views/evaluation_output.h"
+#include "views/figures.h"
 #include "views/peer_output.h"
 
 namespace sotto::server {
@@ -17,8 +18,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double kQ20 = 0x1p-20;
-
-Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 double AccuracyOf(const Evaluation& evaluation) {
   return evaluation.accuracy().value_or(std::nan(""));
@@ -74,10 +73,10 @@ Json EvaluationsToJson(const PeersResult& result) {
   for (const PeersEvaluation& e : result.evaluations) {
     all.push_back({{"turn", e.turn},
                    {"version", e.version},
-                   {"accuracy", Number(AccuracyOf(e.shared))},
-                   {"loss", Number(e.shared.loss)},
-                   {"accuracy_own", Number(e.mean_own)},
-                   {"loss_own", Number(e.mean_own_loss)}});
+                   {"accuracy", Finite(AccuracyOf(e.shared))},
+                   {"loss", Finite(e.shared.loss)},
+                   {"accuracy_own", Finite(e.mean_own)},
+                   {"loss_own", Finite(e.mean_own_loss)}});
   }
   return all;
 }
@@ -93,7 +92,7 @@ Json NodesToJson(const PeersResult& result) {
                    {"refused", node.refused},
                    {"bytes", node.bytes},
                    {"rho", std::ldexp(static_cast<double>(node.rho_q40), -40)},
-                   {"accuracy_own", Number(AccuracyOf(node.own))}});
+                   {"accuracy_own", Finite(AccuracyOf(node.own))}});
   }
   return all;
 }
@@ -158,10 +157,10 @@ Json PeersToJson(const PeersOutcome& o) {
   const PeersEvaluation& last = o.result.last();
   Json json = {{"sotto_version", kVersion}, {"topology", "peers"}, {"data", o.data_name}};
   json["settings"] = SettingsToJson(o.plan);
-  json["accuracy"] = Number(AccuracyOf(last.shared));
-  json["loss"] = Number(last.shared.loss);
-  json["accuracy_own"] = Number(last.mean_own);
-  json["accuracy_never"] = Number(o.alone.last().mean_own);
+  json["accuracy"] = Finite(AccuracyOf(last.shared));
+  json["loss"] = Finite(last.shared.loss);
+  json["accuracy_own"] = Finite(last.mean_own);
+  json["accuracy_never"] = Finite(o.alone.last().mean_own);
   json["evaluation"] = EvaluationToJson(last.shared, o.test);
   json.update(PeerPrivacyToJson(StatementOf(o.plan, o.result), o.plan.config.is_seeded));
   json["turns"] = o.result.turns;

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/built_in.h"
+#include "base/bytes.h"
 #include "base/json_text.h"
-#include "sotto/crypto.h"
-#include "sotto/posix/check.h"
+#include "base/markup.h"
 
 namespace sotto::server {
 namespace {
@@ -37,37 +37,21 @@ void ReplaceOnce(const std::string& from, const std::string& to, std::string* te
 
 // 'sha256-...', as a content security policy names an inline script or style.
 std::string HashOf(const std::string& text) {
-  Sha256 hash;
-  uint8_t digest[kSha256Size] = {};
-  posix::Check(hash.Update({reinterpret_cast<const uint8_t*>(text.data()), text.size()}),
-               "SHA-256");
-  posix::Check(hash.Finish(digest), "SHA-256");
+  const auto digest = Sha256Of(BytesOf(text));
   std::vector<char> base64(
-      sodium_base64_ENCODED_LEN(sizeof(digest), sodium_base64_VARIANT_ORIGINAL));
-  sodium_bin2base64(base64.data(), base64.size(), digest, sizeof(digest),
+      sodium_base64_ENCODED_LEN(digest.size(), sodium_base64_VARIANT_ORIGINAL));
+  sodium_bin2base64(base64.data(), base64.size(), digest.data(), digest.size(),
                     sodium_base64_VARIANT_ORIGINAL);
   return fmt::format("'sha256-{}'", base64.data());
-}
-
-// JSON inside of a script element: nothing in it ends the element.
-std::string ForScript(const nlohmann::ordered_json& json) {
-  std::string text;
-  for (const char c : ForgivingJsonText(json)) {
-    if (c == '<') {
-      text += "\\u003c";
-    } else {
-      text += c;
-    }
-  }
-  return text;
 }
 
 }  // namespace
 
 std::string ReportHtml(const nlohmann::ordered_json& overview) {
   std::string html = BuiltInText("page.html");
-  std::string scripts = fmt::format(
-      "<script type=\"application/json\" id=\"overview\">{}</script>\n", ForScript(overview));
+  std::string scripts =
+      fmt::format("<script type=\"application/json\" id=\"overview\">{}</script>\n",
+                  EscapeForScript(ForgivingJsonText(overview)));
   std::string script_hashes;
   std::string style_hashes;
   for (const LoadedFile& file : kLoadedFiles) {

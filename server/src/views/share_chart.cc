@@ -194,11 +194,7 @@ std::string ShareSvg(const DealtData& dealt, uint32_t devices, const std::string
   const uint32_t shown = std::min(devices, dealt.partition.devices());
   const uint32_t below = kSvgTop + shown * kSvgRow + 8;
   const uint32_t lines = (std::min(Classes(dealt), kMostChartClasses) + 5) / 6;
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} "
-      "{1}\" font-family=\"sans-serif\" font-size=\"10\">\n"
-      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-      kSvgWidth, below + lines * kSvgRow + 8);
+  std::string svg = SvgHead(kSvgWidth, below + lines * kSvgRow + 8);
   svg += SvgText(kSvgLeft, 18, "start", title);
   for (uint32_t device = 0; device < shown; ++device) svg += SvgRow(dealt, device);
   return svg + SvgLegend(dealt, below) + "</svg>\n";

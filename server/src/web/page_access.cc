@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "base/bytes.h"
 #include "sotto/bytes.h"
 #include "sotto/crypto.h"
 #include "sotto/posix/check.h"
@@ -16,10 +17,6 @@ namespace {
 
 constexpr size_t kTokenBytes = 32;
 constexpr char kCookieLabel[] = "sotto page cookie";
-
-ByteSpan Bytes(std::string_view text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
 
 bool IsToken(const std::string& text) {
   return text.size() == 2 * kTokenBytes && std::all_of(text.begin(), text.end(), [](char c) {
@@ -93,7 +90,7 @@ PageAccess::PageAccess(posix::SecretText token, const std::string& host, uint16_
   uint8_t digest[kSha256Size] = {};
   WipeOnExit wipe(digest);
   Sha256 hash;
-  posix::Check(hash.Update(Bytes(labelled.text)), "SHA-256");
+  posix::Check(hash.Update(BytesOf(labelled.text)), "SHA-256");
   posix::Check(hash.Finish(digest), "SHA-256");
   cookie_.text = posix::Hex(digest);
 }
@@ -117,14 +114,14 @@ bool PageAccess::IsOwnOrigin(const HttpRequest& request) const {
 
 bool PageAccess::IsOperator(const HttpRequest& request) const {
   const std::string_view cookie = CookieOf(request.Header("Cookie"), cookie_name_);
-  if (ConstantTimeEqual(Bytes(cookie), Bytes(cookie_.text))) return true;
+  if (ConstantTimeEqual(BytesOf(cookie), BytesOf(cookie_.text))) return true;
   const std::string_view bearer = WithoutPrefix(request.Header("Authorization"), "Bearer ");
-  return ConstantTimeEqual(Bytes(bearer), Bytes(token_.text));
+  return ConstantTimeEqual(BytesOf(bearer), BytesOf(token_.text));
 }
 
 bool PageAccess::HoldsToken(const HttpRequest& login) const {
   const std::string_view token = WithoutPrefix(login.body, "token=");
-  return ConstantTimeEqual(Bytes(token), Bytes(token_.text));
+  return ConstantTimeEqual(BytesOf(token), BytesOf(token_.text));
 }
 
 std::string PageAccess::Cookie(const HttpRequest& login) const {

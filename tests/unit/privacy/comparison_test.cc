@@ -130,13 +130,5 @@ TEST(Comparison, TheTheoremsOfDpFedLsHoldAndAreLoose) {
   EXPECT_NE(infeasible.error.find("does not apply"), std::string::npos);
 }
 
-TEST(Comparison, TheCurveOfClosedFormsHasAPointForEachNoise) {
-  const auto curve = ClosedFormCurve(Sampling::kPoisson, 30, 0.05, 500, {0.5, 1, 2});
-  ASSERT_EQ(curve.size(), 3U);
-  EXPECT_FALSE(curve[0].figure.epsilon);  // below the theorem's floor
-  EXPECT_GT(*curve[1].figure.epsilon, *curve[2].figure.epsilon);
-  EXPECT_EQ(curve[2].noise_multiplier, 2);
-}
-
 }  // namespace
 }  // namespace sotto::privacy

@@ -26,7 +26,6 @@ TEST(GdpTest, AgreesWithTheReferenceToTwelveDigits) {
     const double mu = row.noise_multipliers.at(0);
     if (row.quantity == "epsilon") {
       ExpectRelative(GdpEpsilon(mu, row.delta), row.value, 1e-12, row.id);
-      ExpectRelative(GdpMu(row.value, row.delta), mu, 1e-12, row.id);
     } else {
       ExpectRelative(GdpDelta(mu, row.rates.at(0)), row.value, 1e-12, row.id);
     }
@@ -86,14 +85,13 @@ TEST(GdpTest, DeltaIsTheDefinitionOnEitherSideOfEverySwitchOfFormula) {
   }
 }
 
-TEST(GdpTest, TheInversesAreInverseDownToDeltaOf1eMinus300) {
-  for (const double epsilon : {0.0, 1e-3, 0.5, 3.0, 50.0, 1000.0}) {
+TEST(GdpTest, TheInverseIsInverseDownToDeltaOf1eMinus300) {
+  for (const double mu : {1e-3, 0.02, 0.5, 3.0, 50.0}) {
     for (const double delta : {1e-300, 1e-100, 1e-12, 1e-5, 0.3, 0.9}) {
-      const double mu = GdpMu(epsilon, delta);
-      EXPECT_GT(mu, 0);
+      const double epsilon = GdpEpsilon(mu, delta);
       EXPECT_LE(LogGdpDelta(mu, epsilon), std::log(delta));
+      if (epsilon == 0) continue;
       ExpectRelative(LogGdpDelta(mu, epsilon), std::log(delta), 1e-9, "delta");
-      EXPECT_NEAR(GdpEpsilon(mu, delta), epsilon, 1e-9 * epsilon + 1e-12);
     }
   }
 }
@@ -103,7 +101,6 @@ TEST(GdpTest, RoundingIsAlwaysToTheSafeSide) {
     for (const double delta : {1e-200, 1e-9, 1e-3}) {
       const double epsilon = GdpEpsilon(mu, delta);
       EXPECT_LE(LogGdpDelta(mu, epsilon), std::log(delta));
-      EXPECT_LE(GdpMu(epsilon, delta), mu * (1 + 1e-12));
     }
   }
 }
@@ -137,15 +134,12 @@ TEST(GdpTest, BadArgumentsThrow) {
     EXPECT_THROW(GdpDelta(bad, 1), std::invalid_argument);
     EXPECT_THROW(GdpDelta(1, bad), std::invalid_argument);
     EXPECT_THROW(GdpEpsilon(bad, 0.1), std::invalid_argument);
-    EXPECT_THROW(GdpMu(bad, 0.1), std::invalid_argument);
     EXPECT_THROW(UnsampledMu({{Sampling::kNone, bad, 1, 1}}), std::invalid_argument);
     EXPECT_THROW(CentralLimitMu({{Sampling::kPoisson, 1, bad, 1}}), std::invalid_argument);
   }
   for (const double delta : {0.0, 1.0, kNan}) {
     EXPECT_THROW(GdpEpsilon(1, delta), std::invalid_argument);
-    EXPECT_THROW(GdpMu(1, delta), std::invalid_argument);
   }
-  EXPECT_THROW(GdpMu(kInfinity, 0.1), std::invalid_argument);
   EXPECT_THROW(UnsampledMu({{Sampling::kNone, 1, 1, -1}}), std::invalid_argument);
 }
 

@@ -58,7 +58,7 @@ TEST(PlanTest, ABitBesideEachUpdateIsAccountedWithIt) {
     EXPECT_GT(EpsilonOf(with_bit), EpsilonOf(plan));
     const NoiseSplit split = SplitNoise(with_bit);
     EXPECT_NEAR(split.update_noise_multiplier, plan.NoiseMultiplier(), 1e-12);
-    EXPECT_NEAR(TotalNoiseMultiplier(split.update_noise_multiplier, split.bit_noise_multiplier),
+    EXPECT_NEAR(1 / std::hypot(1 / split.update_noise_multiplier, 1 / split.bit_noise_multiplier),
                 with_bit.NoiseMultiplier(), 1e-12);
     EXPECT_EQ(Account(with_bit, 3).noise_multiplier, with_bit.NoiseMultiplier());
   }
@@ -107,13 +107,9 @@ TEST(PlanTest, TheLedgersAccountantIsTheOneThatWon) {
   EXPECT_GT(NetworkEpsilon(by_rdp), NetworkEpsilon(poisson));
 }
 
-TEST(PlanTest, PairingsWithoutATheoremAreRefused) {
-  EXPECT_THROW(RequirePairing(Sampling::kPoisson, Adjacency::kReplaceOne), std::invalid_argument);
-  EXPECT_THROW(RequirePairing(Sampling::kUniform, Adjacency::kAddRemove), std::invalid_argument);
-  EXPECT_NO_THROW(RequirePairing(Sampling::kPoisson, Adjacency::kAddRemove));
-  EXPECT_NO_THROW(RequirePairing(Sampling::kUniform, Adjacency::kReplaceOne));
-  EXPECT_NO_THROW(RequirePairing(Sampling::kNone, Adjacency::kAddRemove));
-  EXPECT_NO_THROW(RequirePairing(Sampling::kNone, Adjacency::kReplaceOne));
+TEST(PlanTest, EachSamplingIsAccountedUnderTheAdjacencyOfItsTheorem) {
+  EXPECT_EQ(PairedAdjacency(Sampling::kPoisson), Adjacency::kAddRemove);
+  EXPECT_EQ(PairedAdjacency(Sampling::kUniform), Adjacency::kReplaceOne);
   EXPECT_STREQ(Name(Sampling::kNone), "none");
 }
 

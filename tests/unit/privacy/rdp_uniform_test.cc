@@ -1,5 +1,4 @@
 // RDP of uniform cohorts: Theorems 9 and 27, and the moments B(l).
-#include "accounting/rdp_uniform.h"
 
 #include <algorithm>
 #include <cmath>

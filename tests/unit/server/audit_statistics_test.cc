@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "accounting/gdp.h"
-#include "audit/auc.h"
-#include "audit/binomial_interval.h"
 #include "audit/epsilon_bound.h"
+#include "audit/statistics.h"
 
 namespace sotto::server {
 namespace {

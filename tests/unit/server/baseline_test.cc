@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "codec/codecs.h"
-#include "codec/codes.h"
 #include "codec/gaussian_float32.h"
 #include "codec/quantized_binomial.h"
 #include "codec/quantized_gaussian.h"

@@ -38,7 +38,7 @@ class CatalogTest : public testing::Test {
   // Opens `source` and returns the complaint.
   std::string Complaint(const std::string& source) const {
     try {
-      OpenDataset(source, folder_.path());
+      OpenTrainTest(source, "", nullptr, folder_.path());
     } catch (const std::runtime_error& error) {
       return error.what();
     }
@@ -62,11 +62,11 @@ class CatalogTest : public testing::Test {
 TEST_F(CatalogTest, AFolderIsOpenedWithAndWithoutCompression) {
   WritePart("train", 4, 5, ".gz");
   WritePart("t10k", 2, 5, "");
-  const TrainTest data = OpenDataset(folder_.path());
+  const TrainTest data = OpenTrainTest(folder_.path(), "", nullptr);
   EXPECT_EQ(data.train->size(), 4U);
   EXPECT_EQ(data.test->size(), 2U);
   EXPECT_EQ(data.train->input_size(), 25U);
-  EXPECT_EQ(data.train->info().classes, kDatasetClasses);
+  EXPECT_EQ(data.train->info().classes, 10U);
   EXPECT_EQ(data.train->name(), folder_.path());
 }
 
@@ -74,7 +74,7 @@ TEST_F(CatalogTest, TheUncompressedFileWins) {
   WritePart("train", 4, 5, ".gz");
   WritePart("train", 3, 5, "");
   WritePart("t10k", 2, 5, "");
-  EXPECT_EQ(OpenDataset(folder_.path()).train->size(), 3U);
+  EXPECT_EQ(OpenTrainTest(folder_.path(), "", nullptr).train->size(), 3U);
 }
 
 TEST_F(CatalogTest, AMissingFileOfAFolderIsNamed) {
@@ -106,7 +106,7 @@ TEST_F(CatalogTest, AnUnknownNameListsTheKnownOnes) {
 }
 
 TEST_F(CatalogTest, SyntheticNeedsNoFiles) {
-  const TrainTest data = OpenDataset("synthetic", "/nowhere");
+  const TrainTest data = OpenTrainTest("synthetic", "", nullptr, "/nowhere");
   EXPECT_EQ(data.train->size(), 60000U);
   EXPECT_EQ(data.test->size(), 10000U);
 }
@@ -115,7 +115,7 @@ TEST_F(CatalogTest, FashionMnistIsReadFromItsPackage) {
   if (!fs::exists(kFashionMnistFolder)) {
     GTEST_SKIP() << kFashionMnistFolder << " is absent: install the package dataset-fashion-mnist";
   }
-  const TrainTest data = OpenDataset("fashion-mnist");
+  const TrainTest data = OpenTrainTest("fashion-mnist", "", nullptr);
   EXPECT_EQ(data.train->size(), 60000U);
   EXPECT_EQ(data.test->size(), 10000U);
   EXPECT_EQ(data.train->input_size(), 784U);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "codec/update_limit.h"
+#include "codec/lrq_codec.h"
 #include "plans/private_noise.h"
 #include "sotto/quantizer.h"
 #include "unit/sdk/extra_coordinates.h"

@@ -1,11 +1,10 @@
 // Tests of the part of a data set that has some classes.
-#include "data/classes.h"
-
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "data/parts.h"
 #include "unit/stored_bytes.h"
 
 namespace sotto::server {

@@ -8,8 +8,7 @@
 #include <string>
 
 #include "audit/audit_request.h"
-#include "audit/bound_guards.h"
-#include "audit/task_guard.h"
+#include "audit/guards.h"
 #include "plans/statement.h"
 #include "sotto/models.h"
 #include "sotto/posix/run_key.h"

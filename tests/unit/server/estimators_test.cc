@@ -211,7 +211,7 @@ TEST(Laplacian, WithTwoAxesNeedsAnImage) {
   EXPECT_NO_THROW(estimator->RequireUseful({image.data(), image.size()}));
 }
 
-// The rule of auto_smoothing.h, through a job: of 50 noises of sigma = z 2C / sqrt(50) the mean has
+// The rule of AutoSmoothing(), through a job: of 50 noises of sigma = z 2C / sqrt(50) the mean has
 // 2 z C / 50 a coordinate.
 TEST(AutoSmoothing, SmoothsWhereTheNoiseIsTenTimesTheLongestUpdate) {
   const auto job = [](double noise_multiplier, const char* image) {

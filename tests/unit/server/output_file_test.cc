@@ -37,13 +37,6 @@ class OutputFileTest : public testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  // Writes the file of this path as a command does.
-  static void WriteOutput(const Output& output, const std::string& text) {
-    OutputFile file(output);
-    file.stream() << text;
-    file.Finish();
-  }
-
   // The output is refused at the start of a command and when it is written.
   static void ExpectRefused(const std::string& path, const std::string& store = "") {
     EXPECT_THROW(RequireOutput(path, store), std::invalid_argument) << path;

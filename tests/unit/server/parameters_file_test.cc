@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "sotto/models.h"
 #include "unit/test_folder.h"
-#include "views/output_file.h"
 
 namespace sotto::server {
 namespace {
@@ -26,8 +26,8 @@ class ParametersFileTest : public testing::Test {
 
   void Write(size_t extra_bytes = 0) const {
     std::ofstream file(path_, std::ios::binary);
-    WriteParameters({values_.data(), values_.size()}, file);
-    file << std::string(extra_bytes, 'x');
+    const std::vector<uint8_t> bytes = BytesOf({values_.data(), values_.size()});
+    file << std::string(bytes.begin(), bytes.end()) << std::string(extra_bytes, 'x');
   }
 
   std::string Refusal(const ModelInfo& model) const {

@@ -8,7 +8,7 @@
 
 #include "base/mean_deviation.h"
 #include "views/repeated_runs.h"
-#include "views/rounds_csv.h"
+#include "views/simulation_csv.h"
 
 namespace sotto::server {
 namespace {

@@ -21,7 +21,7 @@
 #include "views/report.h"
 #include "views/report_file.h"
 #include "views/round_output.h"
-#include "views/rounds_csv.h"
+#include "views/simulation_csv.h"
 
 namespace sotto::server {
 namespace {

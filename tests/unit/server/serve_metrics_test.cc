@@ -3,6 +3,7 @@
 #include <string>
 
 #include "service/metrics.h"
+#include "service/monitor.h"
 
 namespace sotto::server {
 namespace {

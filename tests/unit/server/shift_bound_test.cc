@@ -1,7 +1,8 @@
 // What one cheating device can do under the server's bound: the strongest attack in a direction
 // that is known, crossings in the order of their cost per gain, stays below the bound that
 // PRIVACY.md prints, and comes near it.
-#include "certificate/shift_bound.h"
+
+#include "unit/server/shift_bound.h"
 
 #include <algorithm>
 #include <cmath>

@@ -65,7 +65,7 @@ class Meeting {
 };
 
 TEST(Simulation, OverSeveralProcessesGivesTheBytesOfOne) {
-  const TrainTest data = OpenDataset("synthetic");
+  const TrainTest data = OpenTrainTest("synthetic", "", nullptr);
   const SimulationConfig config = SmallSimulation();
   const auto run = [&](const SimulationConfig& c) {
     return Simulate(c, data, [](const RoundReport&) {});
@@ -94,7 +94,7 @@ TEST(Simulation, OverSeveralProcessesGivesTheBytesOfOne) {
 }
 
 TEST(Simulation, OverSeveralProcessesNeedsASeedAndAMergeOfSums) {
-  const TrainTest data = OpenDataset("synthetic");
+  const TrainTest data = OpenTrainTest("synthetic", "", nullptr);
   SimulationConfig config = SmallSimulation();
   config.share = {0, kProcesses};
   const auto run = [&] { Simulate(config, data, [](const RoundReport&) {}); };

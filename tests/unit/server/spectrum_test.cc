@@ -13,7 +13,7 @@
 #include "data/synthetic.h"
 #include "sim/simulation_request.h"
 #include "sotto/models.h"
-#include "views/spectrum_csv.h"
+#include "views/simulation_csv.h"
 
 namespace sotto::server {
 namespace {

@@ -1,12 +1,11 @@
 // Tests of splitting samples off for evaluation, and of opening files for training and evaluation.
-#include "data/split.h"
-
 #include <cmath>
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
 
 #include "data/catalog.h"
+#include "data/parts.h"
 #include "unit/data_files.h"
 #include "unit/stored_bytes.h"
 

@@ -7,7 +7,7 @@
 
 #include "codec/codecs.h"
 #include "codec/gaussian_float32.h"
-#include "codec/update_limit.h"
+#include "codec/lrq_codec.h"
 #include "sotto/bytes.h"
 
 namespace sotto::server {

@@ -1,14 +1,19 @@
-// Whether each part of the product that bounds an update's norm does so on its own. Part of
+// Whether the parts that a job's guarantee rests on hold, each on its own. Part of
 // sotto::server/audit.
 //
 // Three parts bound an update: the device's trainer projects, its encoder clips, the server
 // refuses. An update that the trainer leaves too long is clipped by the encoder, so a fault of one
 // part alone may show in no release. Here each part gets what the part before it should have
-// stopped. The encoder's part is that of canary.h.
+// stopped. canary.h checks the encoder's part.
+//
+// canary.h takes its tasks from the configuration. A job that handed out other ones, with less
+// noise or a larger bound, would pass there. So CheckTasks() runs the job itself, without reports,
+// and reads what its devices are told.
 //
 // Reentrant: safe from any thread.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,5 +53,19 @@ struct ServerGuard {
 };
 
 ServerGuard CheckServer(const JobConfig& config, const Key& key);
+
+// Whether a job's devices get the task that its plan was accounted for.
+struct TaskGuard {
+  uint32_t tasks = 0;  // that were handed out and compared
+  // The first difference, for people; empty: there is none.
+  std::string difference;
+
+  bool holds() const { return difference.empty(); }
+};
+
+// Compares the tasks of the first kGuardedRounds rounds with the configuration.
+// Throws as Job does.
+TaskGuard CheckTasks(const JobConfig& config, const Key& key);
+constexpr uint32_t kGuardedRounds = 50;
 
 }  // namespace sotto::server

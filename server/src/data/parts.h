@@ -1,4 +1,5 @@
-// A part of a data set: the samples of some classes. Part of sotto::server/data.
+// Parts of a data set: a share that is split off for evaluation, the samples of some classes. Part
+// of sotto::server/data.
 //
 // Reentrant: safe from any thread.
 #pragma once
@@ -8,6 +9,12 @@
 #include "sotto/data/dataset.h"
 
 namespace sotto::server {
+
+// As SplitSamples() does: the last samples of each class of each group go into the test part, and
+// windows that share rows with them into neither.
+//   share  in (0, 1)
+// Throws std::invalid_argument if a part would be empty.
+TrainTest SplitOff(const SharedDataset& data, double share);
 
 // Keeps the samples of these classes in both parts, in their order. Labels and the number of
 // classes stay, so a model of all classes fits. The name of each part says which classes it has.

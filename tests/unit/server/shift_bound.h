@@ -1,4 +1,5 @@
-// How far one cheating device can move a sum of updates. Part of sotto::server/certificate.
+// How far one cheating device can move a sum of updates. No program computes it:
+// server/PRIVACY.md prints the figures, and shift_bound_test.cc compares them.
 //
 // The server accepts the integers m of an update only if some integers v with |v| <= C encode to
 // them (sotto/update_bound.h, lemma 4). A device that cheats knows its dither before it chooses v.

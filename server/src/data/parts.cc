@@ -1,10 +1,12 @@
-#include "data/classes.h"
+#include "data/parts.h"
 
 #include <fmt/format.h>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
+#include "sotto/data/sample_split.h"
 #include "sotto/options/numbers.h"
 
 namespace sotto::server {
@@ -40,6 +42,18 @@ SharedDataset Only(const SharedDataset& data, const ClassRange& range) {
 }
 
 }  // namespace
+
+TrainTest SplitOff(const SharedDataset& data, double share) {
+  SplitParts parts = SplitSamples(*data, {{}, 0, static_cast<uint32_t>(data->size())}, share);
+  if (parts.training.empty() || parts.held_out.empty()) {
+    throw std::invalid_argument(
+        fmt::format("{}: of its {} samples the share {} cannot be split off for evaluation; name "
+                    "test data with --test",
+                    data->name(), data->size(), share));
+  }
+  return {std::make_shared<Subset>(data->name(), data, std::move(parts.training)),
+          std::make_shared<Subset>(data->name(), data, std::move(parts.held_out))};
+}
 
 TrainTest OnlyClasses(const TrainTest& data, const std::string& classes) {
   const ClassRange range = Parse(classes, data.train->info().classes);

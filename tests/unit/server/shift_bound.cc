@@ -1,4 +1,4 @@
-#include "certificate/shift_bound.h"
+#include "unit/server/shift_bound.h"
 
 #include <algorithm>
 #include <cmath>
