@@ -6,11 +6,15 @@
 
 namespace sotto::privacy {
 
+// Decimals of an epsilon: in reports; in the answers of privacy arithmetic, which are compared.
+constexpr int kDecimals = 3;
+constexpr int kFineDecimals = 4;
+
 // A figure as text. The text is a bound as well: EpsilonText rounds an upper bound up and writes
 // "infinite" for +infinity; LowerBoundText rounds a lower bound down.
 //   decimals  at most 6, for figures below 10^9
-std::string EpsilonText(double epsilon, int decimals);
-std::string LowerBoundText(double bound, int decimals);
+std::string EpsilonText(double epsilon, int decimals = kDecimals);
+std::string LowerBoundText(double bound, int decimals = kDecimals);
 
 // A delta with three significant digits, rounded up. (epsilon, delta)-DP implies (epsilon,
 // delta')-DP for every delta' >= delta, so a printed pair holds as it is printed.

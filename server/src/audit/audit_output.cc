@@ -20,8 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kDecimals = 3;  // of an epsilon
-constexpr int kExact = 6;     // of an epsilon in a line for each round
+constexpr int kExact = 6;  // of an epsilon in a line for each round
 
 constexpr char kEpsilonLimits[] =
     "What this does not show: that the claims hold. Other data, models or attacks may tell more "
@@ -79,8 +78,8 @@ std::string DescribeAudit(const EpsilonAudit& audit) {
       "measured at least");
   for (const EpsilonTest& test : audit.tests) {
     text += fmt::format("  {:>8}  {:>15}  {:>17}{}\n", privacy::DeltaText(test.measured.delta),
-                        privacy::EpsilonText(test.claimed, kDecimals),
-                        privacy::LowerBoundText(test.measured.epsilon_lower, kDecimals),
+                        privacy::EpsilonText(test.claimed),
+                        privacy::LowerBoundText(test.measured.epsilon_lower),
                         test.is_violated() ? "  VIOLATED" : "");
   }
   return text;
@@ -236,7 +235,7 @@ std::string DescribeRound(const MembershipRound& round) {
       fmt::format("after round {}: AUC {:.4f} [{:.4f}, {:.4f}], advantage {:.4f}", round.rounds,
                   round.auc.area, round.auc.lower, round.auc.upper, round.auc.advantage);
   if (round.claim) {
-    text += fmt::format(", epsilon {}", privacy::EpsilonText(round.claim->epsilon, kDecimals));
+    text += fmt::format(", epsilon {}", privacy::EpsilonText(round.claim->epsilon));
   }
   return text;
 }
@@ -258,7 +257,7 @@ std::string DescribeMembership(const MembershipAudit& audit) {
   if (last.claim) {
     text += fmt::format(
         "  epsilon     {} at delta {} is the claim, for a whole device under {} adjacency\n",
-        privacy::EpsilonText(last.claim->epsilon, kDecimals), privacy::DeltaText(last.claim->delta),
+        privacy::EpsilonText(last.claim->epsilon), privacy::DeltaText(last.claim->delta),
         privacy::Name(last.claim->adjacency));
   }
   return text + kMembershipLimits;

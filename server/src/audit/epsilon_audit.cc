@@ -12,7 +12,6 @@
 namespace sotto::server {
 namespace {
 
-constexpr int kDecimals = 3;  // of an epsilon
 constexpr uint32_t kFewestRepeats = 1000;
 // A plan may keep more noise than was asked for, by rounding, never less.
 constexpr double kRounding = 1e-9;
@@ -63,7 +62,7 @@ void CheckPlan(const AskedPrivacy& asked, EpsilonAudit* audit) {
   } else if (!(audit->claim.epsilon <= asked.epsilon * (1 + kRounding))) {
     audit->violations.push_back(
         fmt::format("the plan costs epsilon {}, more than the {:.6g} asked for",
-                    privacy::EpsilonText(audit->claim.epsilon, kDecimals), asked.epsilon));
+                    privacy::EpsilonText(audit->claim.epsilon), asked.epsilon));
   }
 }
 
@@ -77,9 +76,8 @@ void CheckMeasured(EpsilonAudit* audit) {
     audit->violations.push_back(fmt::format(
         "epsilon is at least {} at delta {}, where the job claims at most {}: the noise is too "
         "small, or a device moves the sum by more than the bound",
-        privacy::LowerBoundText(worst->measured.epsilon_lower, kDecimals),
-        privacy::DeltaText(worst->measured.delta),
-        privacy::EpsilonText(worst->claimed, kDecimals)));
+        privacy::LowerBoundText(worst->measured.epsilon_lower),
+        privacy::DeltaText(worst->measured.delta), privacy::EpsilonText(worst->claimed)));
   }
   if (audit->refused == 0) return;
   audit->violations.push_back(fmt::format(

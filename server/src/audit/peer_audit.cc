@@ -27,7 +27,6 @@ constexpr uint32_t kPrivateSteps = 64;  // of one whose decisions depend on priv
 constexpr uint32_t kNoSample = UINT32_MAX;
 constexpr uint32_t kDecisionRepeats = 2000;
 constexpr uint32_t kFewestRepeats = 1000;
-constexpr int kDecimals = 3;
 // At zero weights an error is 1/2. Clamped there, opposite labels differ by the whole bound.
 constexpr float kErrorClip = 0.5f;
 
@@ -222,8 +221,8 @@ void MeasurePublications(const PeerAuditOptions& options, const Draws& draws, Pe
     audit->violations.push_back(fmt::format(
         "epsilon is at least {} at delta {}, where the publications are claimed to cost at most "
         "{}: the noise is too small, or a sample moves a publication by more than the bound",
-        privacy::LowerBoundText(measured.epsilon_lower, kDecimals),
-        privacy::DeltaText(measured.delta), privacy::EpsilonText(test.claimed, kDecimals)));
+        privacy::LowerBoundText(measured.epsilon_lower), privacy::DeltaText(measured.delta),
+        privacy::EpsilonText(test.claimed)));
   }
   audit->shift = std::abs(MeanDeviationOf(draws.with).mean - MeanDeviationOf(draws.without).mean) /
                  (audit->statement.sensitivity_q20 * 0x1p-20);

@@ -16,7 +16,7 @@ constexpr int kNodeBits = 15;  // 2^15 intervals in each piece
 constexpr int kNodes = 1 << kNodeBits;
 constexpr double kNodeStep = 1.0 / kNodes;
 constexpr int kPiecesAnOctave = 1 << lrq::kSubdivisionBits;
-constexpr double kOwnArithmetic = 1e-12;
+constexpr double kNodeArithmetic = 1e-12;
 constexpr double kBetweenNodes = 1.01;  // largest growth of a slope between nodes
 constexpr double kTUnit = 0x1p-32;      // of s
 
@@ -71,7 +71,7 @@ class Comparison {
   double Bound(double argument_error) const {
     const double curvature = CurvatureBound(piece_, format_) + curvature_ * width_ * width_;
     return ArithmeticBound(format_) + deviation_ + kNodeStep * kNodeStep / 8 * curvature +
-           kBetweenNodes * slope_ * (argument_error + width_ * kTUnit / 2) + kOwnArithmetic;
+           kBetweenNodes * slope_ * (argument_error + width_ * kTUnit / 2) + kNodeArithmetic;
   }
 
  private:

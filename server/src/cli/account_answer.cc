@@ -17,8 +17,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using privacy::Accountant;
 
-constexpr int kDecimals = 4;  // of an epsilon
-
 constexpr char kNotABound[] = "approximate, not an upper bound";
 
 std::string MeaningText(const AccountOptions& o) {
@@ -74,15 +72,16 @@ void AddAnswer(const Answer& answer, Json& json) {
 std::string AnswerText(const AccountOptions& o, const Answer& answer) {
   const privacy::AccountedEpsilon& accounted = answer.accounted;
   std::string text = fmt::format("epsilon {} at delta {} by {}",
-                                 privacy::EpsilonText(accounted.epsilon, kDecimals),
+                                 privacy::EpsilonText(accounted.epsilon, privacy::kFineDecimals),
                                  privacy::DeltaText(DeltaOf(o)), accounted.winner);
   if (!accounted.is_upper_bound) text += fmt::format(": {}", kNotABound);
   if (accounted.epsilon_lower && std::isfinite(*accounted.epsilon_lower)) {
     text += fmt::format("; the true one is at least {}",
-                        privacy::LowerBoundText(*accounted.epsilon_lower, kDecimals));
+                        privacy::LowerBoundText(*accounted.epsilon_lower, privacy::kFineDecimals));
   }
   if (answer.fleet) {
-    for (const std::string& other : DescribeOtherClaims(answer.fleet->claims, kDecimals)) {
+    for (const std::string& other :
+         DescribeOtherClaims(answer.fleet->claims, privacy::kFineDecimals)) {
       text += "; " + other;
     }
   }
@@ -104,7 +103,7 @@ std::string AddAccountants(const AccountOptions& o, Json* comparison) {
     AddAnswer(answer, row);
     (*comparison)["accountants"].push_back(row);
     text += fmt::format("  {:<12} epsilon {:>10}  {}\n", accountant.name(),
-                        privacy::EpsilonText(answer.accounted.epsilon, kDecimals),
+                        privacy::EpsilonText(answer.accounted.epsilon, privacy::kFineDecimals),
                         answer.accounted.is_upper_bound
                             ? fmt::format("upper bound, by {}", answer.accounted.winner)
                             : kNotABound);

@@ -30,8 +30,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kDecimals = 4;  // of an epsilon
-
 struct LedgerOptions {
   std::string store;
   std::string json;
@@ -72,11 +70,11 @@ std::string Time(int64_t seconds) {
 
 std::string DescribeFigure(const Figure& figure) {
   const privacy::Claim& claim = figure.headline;
-  return fmt::format("epsilon {} at delta {}, {} adjacency, unit {}, {}, {}{}",
-                     DescribeClaims(figure.claims, kDecimals), privacy::DeltaText(claim.delta),
-                     privacy::Name(claim.adjacency), privacy::Name(claim.unit),
-                     privacy::Name(claim.trust_mode), Counted(claim.colluders, "colluder"),
-                     figure.seeded ? "; seeded: not private" : "");
+  return fmt::format(
+      "epsilon {} at delta {}, {} adjacency, unit {}, {}, {}{}",
+      DescribeClaims(figure.claims, privacy::kFineDecimals), privacy::DeltaText(claim.delta),
+      privacy::Name(claim.adjacency), privacy::Name(claim.unit), privacy::Name(claim.trust_mode),
+      Counted(claim.colluders, "colluder"), figure.seeded ? "; seeded: not private" : "");
 }
 
 // A column of the table of releases for each kind of claim that a release has.
@@ -129,8 +127,9 @@ std::string DescribeRelease(const LedgerEntry& entry, const FigureList& figures,
   text += fmt::format(" {:>7.4f}", entry.accounted_noise_multiplier);
   for (const privacy::ClaimKind* kind : columns) {
     const privacy::Claim* claim = privacy::FindClaim(entry.claims, *kind);
-    text += fmt::format(" {:>13}",
-                        claim == nullptr ? "" : privacy::EpsilonText(claim->epsilon, kDecimals));
+    text += fmt::format(
+        " {:>13}",
+        claim == nullptr ? "" : privacy::EpsilonText(claim->epsilon, privacy::kFineDecimals));
   }
   return text + fmt::format("  {}{}\n", FigureOf(entry.claims, entry.seeded).headline.accountant,
                             entry.seeded ? ", seeded" : "");
@@ -154,9 +153,9 @@ std::string DescribeReleases(const JobLedger& ledger, const LedgerOptions& o) {
 std::string DescribeEach(const std::vector<privacy::Claim>& claims) {
   std::vector<std::string> each;
   for (const privacy::Claim& claim : claims) {
-    each.push_back(fmt::format("{} at delta {} {}", privacy::EpsilonText(claim.epsilon, kDecimals),
-                               privacy::DeltaText(claim.delta),
-                               privacy::FindKind(claim.adversary, claim.view)->against));
+    each.push_back(fmt::format(
+        "{} at delta {} {}", privacy::EpsilonText(claim.epsilon, privacy::kFineDecimals),
+        privacy::DeltaText(claim.delta), privacy::FindKind(claim.adversary, claim.view)->against));
   }
   return fmt::format("{}", fmt::join(each, ", "));
 }

@@ -25,7 +25,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kDecimals = 3;  // of an epsilon
 constexpr double kUnit = 0x1p-20;
 constexpr int64_t kMostPeers = 1'000'000;
 
@@ -133,7 +132,7 @@ Json PartsToJson(const Parts& parts) {
   return {{"unit", parts.rest}, {"float32", parts.float32}, {"grid", parts.grid}};
 }
 
-std::string EpsilonText(double epsilon) { return privacy::EpsilonText(epsilon, kDecimals); }
+using privacy::EpsilonText;
 
 std::string DescribePublished(const Published& p) {
   return fmt::format(

@@ -30,7 +30,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kDecimals = 3;  // of an epsilon
 constexpr char kClearScreen[] = "\x1b[H\x1b[2J";
 
 struct StoreOptions {
@@ -93,7 +92,7 @@ std::string DescribeJob(const JobLedger& ledger) {
   if (!FindCodec(last.mechanism)->certified) {
     text += "  spent      NO PRIVACY: nothing protects the updates\n";
   } else {
-    text += fmt::format("  spent      epsilon {}{}{}\n", DescribeClaims(last.claims, kDecimals),
+    text += fmt::format("  spent      epsilon {}{}{}\n", DescribeClaims(last.claims),
                         DescribeBudget(ledger), last.seeded ? "; seeded: not private" : "");
   }
   text += fmt::format("  last       round {}: {} of {} reported{}\n", last.round + 1, last.reported,

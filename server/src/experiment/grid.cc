@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <stdexcept>
 
+#include "experiment/library.h"
 #include "experiment/run_kinds.h"
 #include "sotto/data/source.h"
 #include "sotto/options/nearest.h"
@@ -14,8 +15,6 @@ namespace sotto::server {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr char kModels[] = "models/";
 
 void Add(const Assignments& assignments, Settings* settings) {
   for (const Assignment& assignment : assignments) {
@@ -73,7 +72,7 @@ std::vector<Assignments> Places(const Definition& definition, bool is_quick) {
 // A model of the experiment's own lies in the output folder; see library.h.
 void LocateModel(const std::string& out, Settings* settings) {
   const auto model = settings->find("model");
-  if (model == settings->end() || model->second.rfind(kModels, 0) != 0) return;
+  if (model == settings->end() || model->second.rfind(kModelsFolder, 0) != 0) return;
   model->second = (fs::path(out) / model->second).string();
 }
 

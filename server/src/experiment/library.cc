@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kModels[] = "models/";
-
 bool EndsIn(const std::string& text, const std::string& end) {
   return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
@@ -28,7 +26,7 @@ bool IsExperiment(const BuiltInFile& file) {
 
 void AddModel(const Assignments& options, std::set<std::string>* models) {
   for (const Assignment& option : options) {
-    if (option.name == "model" && option.value.rfind(kModels, 0) == 0) {
+    if (option.name == "model" && option.value.rfind(kModelsFolder, 0) == 0) {
       models->insert(option.value);
     }
   }

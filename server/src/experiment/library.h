@@ -11,6 +11,9 @@
 
 namespace sotto::server {
 
+// How the settings of a definition name its own models.
+constexpr char kModelsFolder[] = "models/";
+
 // All experiments, by name.
 std::vector<Definition> BuiltInExperiments();
 

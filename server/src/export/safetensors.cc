@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kLengthSize = 8;
-constexpr size_t kAlignment = 8;  // of the first tensor
+constexpr size_t kTensorAlignment = 8;  // of the first tensor
 constexpr char kMetadata[] = "__metadata__";
 
 void AppendLength(uint64_t length, std::string* out) {
@@ -30,21 +30,21 @@ uint64_t LengthOf(const std::string& bytes) {
   return length;
 }
 
-[[noreturn]] void Refuse(const std::string& why) {
+[[noreturn]] void RefuseFile(const std::string& why) {
   throw std::invalid_argument(
       why +
       "; it is no whole safetensors file: copy or save it again (safetensors.torch.save_file)");
 }
 
 Json HeaderOf(const std::string& bytes) {
-  if (bytes.size() < kLengthSize) Refuse(fmt::format("it has {} bytes", bytes.size()));
+  if (bytes.size() < kLengthSize) RefuseFile(fmt::format("it has {} bytes", bytes.size()));
   const uint64_t length = LengthOf(bytes);
   if (length > bytes.size() - kLengthSize) {
-    Refuse(
+    RefuseFile(
         fmt::format("its header would have {} bytes, and the file has {}", length, bytes.size()));
   }
   Json header = TryParseJson({bytes.data() + kLengthSize, static_cast<size_t>(length)});
-  if (!header.is_object()) Refuse("its header is not JSON");
+  if (!header.is_object()) RefuseFile("its header is not JSON");
   return header;
 }
 
@@ -54,8 +54,8 @@ std::vector<uint64_t> Numbers(const std::string& name, const Json& list) {
   for (const Json& number : list) {
     if (!number.is_number_unsigned() ||
         number.get<uint64_t>() > std::numeric_limits<uint32_t>::max()) {
-      Refuse(fmt::format("the header's tensor {} has {} where whole numbers are expected", name,
-                         JsonText(list)));
+      RefuseFile(fmt::format("the header's tensor {} has {} where whole numbers are expected", name,
+                             JsonText(list)));
     }
     numbers.push_back(number.get<uint64_t>());
   }
@@ -65,7 +65,7 @@ std::vector<uint64_t> Numbers(const std::string& name, const Json& list) {
 Tensor TensorOf(const std::string& name, const Json& entry, std::string_view data) {
   if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") ||
       !entry.contains("data_offsets")) {
-    Refuse(fmt::format("the header's tensor {} lacks dtype, shape or data_offsets", name));
+    RefuseFile(fmt::format("the header's tensor {} lacks dtype, shape or data_offsets", name));
   }
   if (entry["dtype"] != "F32") {
     throw std::invalid_argument(
@@ -80,8 +80,8 @@ Tensor TensorOf(const std::string& name, const Json& entry, std::string_view dat
   }
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data.size() ||
       offsets[1] - offsets[0] != bytes) {
-    Refuse(fmt::format("tensor {} has shape {} and the bytes {} of {}", name,
-                       JsonText(entry["shape"]), JsonText(entry["data_offsets"]), data.size()));
+    RefuseFile(fmt::format("tensor {} has shape {} and the bytes {} of {}", name,
+                           JsonText(entry["shape"]), JsonText(entry["data_offsets"]), data.size()));
   }
   tensor.values = FloatsOf(BytesOf(data.substr(offsets[0], bytes)));
   return tensor;
@@ -89,7 +89,7 @@ Tensor TensorOf(const std::string& name, const Json& entry, std::string_view dat
 
 Metadata MetadataOf(const Json& entry) {
   Metadata metadata;
-  if (!entry.is_object()) Refuse("its metadata are no names and texts");
+  if (!entry.is_object()) RefuseFile("its metadata are no names and texts");
   for (const auto& item : entry.items()) {
     if (item.value().is_string()) metadata.emplace_back(item.key(), item.value());
   }
@@ -110,7 +110,7 @@ std::string WriteSafetensors(const TrainedModel& model) {
         {"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {first, data.size()}}};
   }
   std::string text = JsonText(header);
-  text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
+  text.resize((text.size() + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment, ' ');
   std::string file;
   AppendLength(text.size(), &file);
   return file + text + data;

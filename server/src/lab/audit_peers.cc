@@ -25,8 +25,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kDecimals = 3;  // of an epsilon
-
 constexpr char kFooter[] =
     R"(Runs a node of eight steps with a hostile sample in it, and again with that sample replaced: how
 well its first publication tells the two apart, beside what is claimed, and whether the node's
@@ -51,8 +49,8 @@ std::string DescribePublications(const PeerAudit& audit) {
       "measured at least");
   for (const EpsilonTest& test : audit.tests) {
     text += fmt::format("  {:>8}  {:>15}  {:>17}{}\n", privacy::DeltaText(test.measured.delta),
-                        privacy::EpsilonText(test.claimed, kDecimals),
-                        privacy::LowerBoundText(test.measured.epsilon_lower, kDecimals),
+                        privacy::EpsilonText(test.claimed),
+                        privacy::LowerBoundText(test.measured.epsilon_lower),
                         test.is_violated() ? "  VIOLATED" : "");
   }
   return text;
@@ -69,7 +67,7 @@ std::string DescribeDecisions(const PeerAudit& audit) {
   for (const MeasuredEpsilon& measured : audit.decisions) {
     text += fmt::format("  at delta {} they alone cost one of these nodes epsilon at least {}\n",
                         privacy::DeltaText(measured.delta),
-                        privacy::LowerBoundText(measured.epsilon_lower, kDecimals));
+                        privacy::LowerBoundText(measured.epsilon_lower));
   }
   return text;
 }

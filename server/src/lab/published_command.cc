@@ -22,8 +22,6 @@
 namespace sotto::server {
 namespace {
 
-constexpr int kDecimals = 4;  // of an epsilon
-
 // A plan, and what only the training of Noisy-FedAvg has; its other settings are the plan's.
 struct PublishedOptions : AccountOptions {
   std::optional<int64_t> devices;  // m
@@ -96,7 +94,8 @@ void AddRounds(const PublishedOptions& o, std::vector<privacy::PublishedFigure>*
 }
 
 std::string EpsilonCell(const std::optional<double>& epsilon) {
-  return epsilon && std::isfinite(*epsilon) ? privacy::EpsilonText(*epsilon, kDecimals) : "-";
+  return epsilon && std::isfinite(*epsilon) ? privacy::EpsilonText(*epsilon, privacy::kFineDecimals)
+                                            : "-";
 }
 
 nlohmann::ordered_json EpsilonToJson(const std::optional<double>& epsilon) {
@@ -135,11 +134,11 @@ std::string DescribePublished(const PublishedOptions& o,
       "least: proved below\n  {:<46} {:>10} {:>10} {:>10}  verdict\n",
       privacy::DeltaText(DeltaOf(o)), "", "published", "sound", "at least");
   for (const privacy::PublishedFigure& figure : figures) {
-    text +=
-        fmt::format("  {:<46} {:>10} {:>10} {:>10}  {}\n", figure.source,
-                    EpsilonCell(figure.epsilon), EpsilonCell(figure.sound_epsilon),
-                    figure.at_least ? privacy::LowerBoundText(*figure.at_least, kDecimals) : "-",
-                    privacy::Name(figure.verdict));
+    text += fmt::format(
+        "  {:<46} {:>10} {:>10} {:>10}  {}\n", figure.source, EpsilonCell(figure.epsilon),
+        EpsilonCell(figure.sound_epsilon),
+        figure.at_least ? privacy::LowerBoundText(*figure.at_least, privacy::kFineDecimals) : "-",
+        privacy::Name(figure.verdict));
     for (const std::string& line : {figure.error, figure.note}) {
       if (!line.empty()) text += "      " + line + "\n";
     }

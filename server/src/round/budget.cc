@@ -84,8 +84,8 @@ std::string Budget::Refusal(uint32_t rounds) {
       "{} rounds{}, the next one would make it {}{}, and the budget is {}; to go on, raise "
       "--epsilon-budget, or begin a job with a larger budget, or with more noise, or with new "
       "devices",
-      privacy::EpsilonText(spent.epsilon(), 3), privacy::DeltaText(spent.Headline().delta), rounds,
-      config_.plan.rounds, earlier, privacy::EpsilonText(next, 3),
+      privacy::EpsilonText(spent.epsilon()), privacy::DeltaText(spent.Headline().delta), rounds,
+      config_.plan.rounds, earlier, privacy::EpsilonText(next),
       is_changed ? " (by the filter: the fleet or the plan has changed, or there was a job before)"
                  : "",
       config_.epsilon_budget);

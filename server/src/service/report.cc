@@ -22,8 +22,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kDecimals = 3;  // of an epsilon
-
 // Of devices that lack something that the job needs. Empty if there are none.
 std::string DescribeWaiting(const RoundOutcome& outcome) {
   const std::string lacks = DescribeLacks(outcome.lacking);
@@ -47,11 +45,10 @@ std::string DescribeRelease(const JobConfig& config, const RoundOutcome& outcome
   const privacy::Claim headline = outcome.spent.Headline();
   return text +
          fmt::format("; epsilon {} at delta {}, {} adjacency, unit {}, {}, {}, accountant {}{}",
-                     DescribeClaims(outcome.spent.claims, kDecimals),
-                     privacy::DeltaText(headline.delta), privacy::Name(headline.adjacency),
-                     privacy::Name(headline.unit), privacy::Name(headline.trust_mode),
-                     Counted(headline.colluders, "colluder"), headline.accountant,
-                     seeded ? "; seeded: not private" : "");
+                     DescribeClaims(outcome.spent.claims), privacy::DeltaText(headline.delta),
+                     privacy::Name(headline.adjacency), privacy::Name(headline.unit),
+                     privacy::Name(headline.trust_mode), Counted(headline.colluders, "colluder"),
+                     headline.accountant, seeded ? "; seeded: not private" : "");
 }
 
 // The claims that count attempts, released or not: "epsilon 12.3 against the server ...".
@@ -61,8 +58,8 @@ std::string DescribeAttemptClaims(const privacy::Statement& spent) {
     const privacy::ClaimKind* kind = privacy::FindKind(claim.adversary, claim.view);
     if (kind == nullptr || !kind->counts_updates) continue;
     text += fmt::format("{}epsilon {} at delta {} {}", text.empty() ? "" : ", ",
-                        privacy::EpsilonText(claim.epsilon, kDecimals),
-                        privacy::DeltaText(claim.delta), kind->against);
+                        privacy::EpsilonText(claim.epsilon), privacy::DeltaText(claim.delta),
+                        kind->against);
   }
   return text;
 }

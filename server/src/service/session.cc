@@ -24,7 +24,6 @@
 namespace sotto::server {
 namespace {
 
-constexpr int kDecimals = 3;  // of an epsilon
 constexpr char kStopReason[] = "stopped; a later start goes on here";
 
 void LogEarlierJobs(const JobConfig& config, const ServeLog& log) {
@@ -39,7 +38,7 @@ void LogEarlierJobs(const JobConfig& config, const ServeLog& log) {
   log.Write(fmt::format(
       "earlier jobs on these devices: {}, epsilon {} at this job's delta {}, {} adjacency; this "
       "job starts from there",
-      Counted(spent.earlier_rounds, "round"), DescribeClaims(spent.claims, kDecimals),
+      Counted(spent.earlier_rounds, "round"), DescribeClaims(spent.claims),
       privacy::DeltaText(spent.Headline().delta), privacy::Name(spent.Headline().adjacency)));
 }
 

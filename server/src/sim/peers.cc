@@ -23,7 +23,7 @@
 namespace sotto::server {
 namespace {
 
-std::string Advice(Status status) {
+std::string AdviceAbout(Status status) {
   if (status == Status::kMismatch) {
     return "; the job does not suit the model: unit sample needs one Dense layer and a rate that "
            "is not too large";
@@ -34,7 +34,7 @@ std::string Advice(Status status) {
 void Require(Status status, const std::string& id) {
   if (status == Status::kOk) return;
   throw std::invalid_argument(
-      fmt::format("node {} failed: {}{}", id, StatusName(status), Advice(status)));
+      fmt::format("node {} failed: {}{}", id, StatusName(status), AdviceAbout(status)));
 }
 
 // Loss of a published model on samples that count as public.

@@ -9,12 +9,11 @@ namespace {
 
 constexpr double kFirstBinMs = 0.01;
 constexpr double kBinRatio = 1.02;
-constexpr double kNs = 1e-9;
 
 double Rate(uint64_t count, uint64_t from_ns, uint64_t to_ns) {
   return to_ns <= from_ns
              ? 0
-             : static_cast<double>(count) / (kNs * static_cast<double>(to_ns - from_ns));
+             : static_cast<double>(count) / (kSecondsPerNs * static_cast<double>(to_ns - from_ns));
 }
 
 }  // namespace
@@ -99,7 +98,7 @@ SwarmSummary Figures::Summarise() const {
   summary.rounds = rates.size();
   summary.best_round_updates_s = rates.back();
   summary.median_round_updates_s = rates[rates.size() / 2];
-  summary.busy_seconds = kNs * static_cast<double>(last_ns - first_ns);
+  summary.busy_seconds = kSecondsPerNs * static_cast<double>(last_ns - first_ns);
   summary.updates_s = Rate(counts_.accepted, first_ns, last_ns);
   summary.latency_ms_p50 = latencies_.Percentile(0.50);
   summary.latency_ms_p95 = latencies_.Percentile(0.95);

@@ -13,6 +13,8 @@
 
 namespace sotto::server {
 
+constexpr double kSecondsPerNs = 1e-9;
+
 // How long things took, from 10 us to an hour, in 8 kB.
 class Latencies {
  public:

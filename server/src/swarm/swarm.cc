@@ -20,7 +20,6 @@ namespace {
 constexpr uint64_t kTickMs = 20;
 constexpr size_t kReservedFiles = 64;  // for the store, outputs and libuv
 constexpr double kServerPatienceS = 15;
-constexpr double kNs = 1e-9;
 
 double CpuSeconds() {
   uv_rusage_t usage{};
@@ -51,7 +50,7 @@ struct Control {
   std::atomic<bool> must_stop{false};
   const uint64_t start_ns = uv_hrtime();
 
-  double seconds() const { return kNs * static_cast<double>(uv_hrtime() - start_ns); }
+  double seconds() const { return kSecondsPerNs * static_cast<double>(uv_hrtime() - start_ns); }
 };
 
 // One thread's part of the swarm: every device whose index divided by the number of threads leaves

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "accounting/figures.h"
 #include "plans/claim.h"
 
 namespace sotto::server {
@@ -26,10 +27,11 @@ void AddNullEpsilons(nlohmann::ordered_json& json);
 // up.
 //   decimals  decimals of an epsilon, at most 4
 std::vector<std::string> DescribeOtherClaims(const std::vector<privacy::Claim>& claims,
-                                             int decimals);
+                                             int decimals = privacy::kDecimals);
 
 // The headline's epsilon and, in parentheses, the other claims: "6.000 (52.3 against ...)".
 // Returns "infinite" without claims.
-std::string DescribeClaims(const std::vector<privacy::Claim>& claims, int decimals);
+std::string DescribeClaims(const std::vector<privacy::Claim>& claims,
+                           int decimals = privacy::kDecimals);
 
 }  // namespace sotto::server

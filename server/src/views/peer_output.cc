@@ -13,7 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kDecimals = 3;  // of an epsilon
 constexpr char kSeeded[] = "seeded: not private; whoever knows the seed knows the noise";
 constexpr char kHead[] = "  privacy        ";
 constexpr char kIndent[] = "                 ";
@@ -22,8 +21,8 @@ std::string Line(const std::string& text) { return kIndent + text + "\n"; }
 
 std::string DescribeEpsilon(const privacy::Claim& claim) {
   return fmt::format("epsilon {} at delta {}: what the publications tell about {}",
-                     privacy::EpsilonText(claim.epsilon, kDecimals),
-                     privacy::DeltaText(claim.delta), privacy::PeerKind(claim.unit).about);
+                     privacy::EpsilonText(claim.epsilon), privacy::DeltaText(claim.delta),
+                     privacy::PeerKind(claim.unit).about);
 }
 
 std::string DescribeMeaning(const privacy::PeerStatement& s) {
@@ -59,7 +58,7 @@ std::string DescribeClaims(const privacy::PeerStatement& s) {
   text += Line("see every publication, who published it and when. It assumes:");
   text += DescribeAssumptions(s.claims);
   return text + Line(fmt::format("continuous noise would have {}: for comparison, no claim",
-                                 privacy::EpsilonText(s.continuous_epsilon, kDecimals)));
+                                 privacy::EpsilonText(s.continuous_epsilon)));
 }
 
 // The fields of the first claim that stand beside every epsilon; null without a claim.

@@ -24,8 +24,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kDecimals = 3;  // of an epsilon
-
 // The fields that follow from who reported, and what. Of a served job they are the operator's: no
 // claim against the public covers them.
 Json OperatorFields(const privacy::Plan& plan) {
@@ -169,7 +167,7 @@ std::string DescribeEpsilon(const privacy::Plan& plan, const privacy::Statement&
   const privacy::Claim headline = spent.Headline();
   std::string text = fmt::format(
       "  privacy        epsilon {} at delta {}: what the released models tell about one {}\n",
-      privacy::EpsilonText(headline.epsilon, kDecimals), privacy::DeltaText(headline.delta),
+      privacy::EpsilonText(headline.epsilon), privacy::DeltaText(headline.delta),
       privacy::Name(headline.unit));
   text += fmt::format("                 {} adjacency; {} sampling, {} of {}; {}; accountant {}\n",
                       privacy::Name(headline.adjacency), privacy::Name(spent.sampling), plan.cohort,
@@ -205,7 +203,7 @@ std::string DescribeTrust(const privacy::Plan& plan, const privacy::Statement& s
 
 std::string DescribeOthers(const privacy::Statement& spent) {
   std::string text;
-  for (const std::string& other : DescribeOtherClaims(spent.claims, kDecimals)) {
+  for (const std::string& other : DescribeOtherClaims(spent.claims)) {
     text += fmt::format("                 epsilon {}\n", other);
   }
   return text;
@@ -314,7 +312,7 @@ std::string DescribeRound(const SimulationConfig& config, const RoundReport& rep
   }
   if (config.job.codec->accounted) {
     text += fmt::format(", epsilon {} at delta {}{}",
-                        privacy::EpsilonText(report.outcome.spent.epsilon(), kDecimals),
+                        privacy::EpsilonText(report.outcome.spent.epsilon()),
                         privacy::DeltaText(report.outcome.spent.Headline().delta),
                         config.seed ? " (seeded: not private)" : "");
   }
