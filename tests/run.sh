@@ -61,6 +61,7 @@ install_test_packages() {
   install_packages libbenchmark-dev || true
   install_packages python3-numpy python3-onnx || true
   ! ${all} || install_packages "${CROSS_PACKAGES[@]}" || true
+  ! ${all} || install_packages ccache || true
   ! ${all} || install_packages chromium chromium-driver python3-selenium || true  # draws the pages
 }
 
@@ -191,6 +192,12 @@ if ${all}; then
   timed 'build: host-asan' build host-asan -DCMAKE_CXX_COMPILER=clang++ "${test_options[@]}"
 fi
 timed 'build: host, the tests' build host "${test_options[@]}"
+
+# Builds for other CPUs compile an object once, where several of them have it with the same flags.
+if ${all} && command -v ccache > /dev/null; then
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  export CCACHE_DIR="${PWD}/build/cache/ccache" CCACHE_BASEDIR="${PWD}" CCACHE_NOHASHDIR=1
+fi
 
 # Both suites run even if the first one fails.
 failed=false

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "e2e/small_run.h"
+#include "unit/trials.h"
 
 namespace sotto {
 namespace {
@@ -91,7 +92,7 @@ std::string InterruptAfter(const std::string& arguments, const std::string& line
   std::remove(log.c_str());
   const std::string command = fmt::format(
       "{} {} > {} 2>&1 & pid=$!; while kill -0 $pid 2>/dev/null; do "
-      "if grep -q '{}' {} 2>/dev/null; then kill -INT $pid; break; fi; done; "
+      "if grep -q '{}' {} 2>/dev/null; then kill -INT $pid; break; fi; sleep 0.02; done; "
       "wait $pid; exit $?",
       SOTTO_PROGRAM, arguments, log, line, log);
   const Outcome run = RunCommand("bash -c \"" + [&] {
@@ -105,24 +106,24 @@ std::string InterruptAfter(const std::string& arguments, const std::string& line
 }
 
 TEST(Runs, AfterCtrlCThereAreResultsAndAResumedRunEndsAsIfNothingHadHappened) {
+  const std::string rounds = std::to_string(2 + Trials(38));  // long enough for the signal
   const std::string options = Small() + "--seed 1 --dropout 0.2 --rounds-csv " +
                               TestFile("rounds.csv") + " --json " + TestFile("out.json") +
                               " --model-out " + TestFile("model.bin");
   WriteFile(TestFile("small.toml"),
-            "devices = 60\ncohort = 20\nrounds = 40\nlocal-epochs = 3\n"
-            "evaluate-every = 10\n");
+            "devices = 60\ncohort = 20\nlocal-epochs = 3\nevaluate-every = 10\nrounds = " + rounds);
   EXPECT_EQ(Sotto(options).exit_code, 0);
   const Json whole = Json::parse(ReadFile(TestFile("out.json")));
   const std::string rows = ReadFile(TestFile("rounds.csv"));
   const std::string model = ReadFile(TestFile("model.bin"));
 
   const std::string state = TestFile("state");
-  const std::string log = InterruptAfter(options + " --state-out " + state, "round 2/40");
+  const std::string log = InterruptAfter(options + " --state-out " + state, "round 2/" + rounds);
   EXPECT_NE(log.find("sotto: stopped: "), std::string::npos) << log;
   EXPECT_NE(log.find("go on with --resume " + state), std::string::npos) << log;
   EXPECT_NE(log.find("written so far: "), std::string::npos) << log;
   const Json part = Json::parse(ReadFile(TestFile("out.json")));
-  EXPECT_LT(part["rounds"].size(), 40u) << "the machine was faster than the signal";
+  EXPECT_LT(part["rounds"].size(), std::stoul(rounds)) << "the machine was faster than the signal";
   EXPECT_EQ(LinesOf(ReadFile(TestFile("rounds.csv"))).size(), 1 + part["rounds"].size());
   EXPECT_EQ(ReadFile(TestFile("model.bin")).size(), model.size());
 
@@ -130,7 +131,7 @@ TEST(Runs, AfterCtrlCThereAreResultsAndAResumedRunEndsAsIfNothingHadHappened) {
   EXPECT_EQ(Comparable(Json::parse(ReadFile(TestFile("out.json")))), Comparable(whole));
   EXPECT_EQ(ReadFile(TestFile("rounds.csv")), rows);
   EXPECT_EQ(ReadFile(TestFile("model.bin")), model);
-  EXPECT_NE(ReadFile(state).find("\"next_round\": 40"), std::string::npos)
+  EXPECT_NE(ReadFile(state).find("\"next_round\": " + rounds), std::string::npos)
       << "the state moves on in its own file";
 }
 

@@ -259,7 +259,7 @@ Fields KeyFields() {
 
 posix::Command KeysCommand() {
   return posix::CommandOf(
-      "keys", "provision devices: names and secrets, key files, headers for firmware",
+      "keys", "register and revoke devices: their secrets, key files, headers for firmware",
       {KeysCommandOf("new", "register devices, each with a secret of its own", NewFields(), RunNew),
        KeysCommandOf("list", "show the devices, never their secrets",
                      {JsonRow<KeysOptions>("the list")}, RunList),

@@ -1,7 +1,10 @@
 #include "help.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <numeric>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -62,9 +65,20 @@ std::string Wrapped(const std::string& text, size_t used, size_t indent) {
 
 class NarrowFormatter : public CLI::Formatter {
  public:
+  // An argument that may also come as an option has one entry, among the arguments.
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
-    return Entry(make_option_name(option, is_positional) + make_option_opts(option),
+    if (!is_positional && option->get_positional()) return "";
+    const bool has_both_names = is_positional && option->nonpositional();
+    return Entry(make_option_name(option, is_positional) +
+                     (has_both_names ? "," + make_option_name(option, false) : "") +
+                     make_option_opts(option),
                  make_option_desc(option));
+  }
+  // CLI11 lists other options in the order of their addresses.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string text = CLI::Formatter::make_option_opts(option);
+    return text.substr(0, std::min(text.find(" Needs:"), text.find(" Excludes:"))) +
+           Names(" Needs:", option->get_needs()) + Names(" Excludes:", option->get_excludes());
   }
   std::string make_subcommand(const CLI::App* command) const override {
     return Entry(command->get_display_name(true), command->get_description());
@@ -77,6 +91,12 @@ class NarrowFormatter : public CLI::Formatter {
   }
 
  private:
+  static std::string Names(const char* label, const std::set<CLI::Option*>& options) {
+    std::set<std::string> names;
+    for (const CLI::Option* option : options) names.insert(" " + option->get_name());
+    return std::accumulate(names.begin(), names.end(), std::string(names.empty() ? "" : label));
+  }
+
   static std::string Entry(const std::string& name, const std::string& description) {
     std::string text = "  " + Wrapped(name, 2, kIndent);
     const bool fits = text.find('\n') == std::string::npos && text.size() < kIndent;

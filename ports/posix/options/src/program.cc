@@ -258,10 +258,24 @@ class Reader {
     if (root_.commands.empty() || word.empty() || word[0] == '-') return "";
     const std::vector<std::string> names = CommandNames(app_);
     if (std::find(names.begin(), names.end(), word) != names.end()) return "";
-    const std::string today = TodaysName(root_, word);
+    std::string hint = TodaysName(root_, word);
+    if (hint.empty()) hint = InnerCommands(word);
+    if (hint.empty()) hint = DidYouMean(word, names);
     return fmt::format("there is no command '{}'{}\n`{} --help` lists the commands",
-                       Printable(word), today.empty() ? DidYouMean(word, names) : today,
-                       root_.name);
+                       Printable(word), hint, root_.name);
+  }
+
+  // "; there is `sotto keys export`, `sotto model export`"; empty if no command has one of that name.
+  std::string InnerCommands(const std::string& word) const {
+    std::string text;
+    for (const Command& outer : root_.commands) {
+      for (const Command& inner : outer.commands) {
+        if (inner.name != word) continue;
+        text += fmt::format("{} `{} {} {}`", text.empty() ? "; there is" : ",", root_.name,
+                            outer.name, word);
+      }
+    }
+    return text;
   }
 
   // What the command line has and no command takes, in its order: a line for each option; a word
