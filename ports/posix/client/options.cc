@@ -8,10 +8,32 @@
 #include <utility>
 #include <vector>
 
+#include "sotto/peer_messages.h"
+#include "sotto/policy/policies.h"
+
 namespace sotto::posix {
 namespace {
 
+constexpr double kUnit = 1099511627776.0;  // 2^40
+constexpr double kMostRho = 16777216.0;    // in units of 2^-40 it fits
+
+void RequireAddress(const char* option, const std::string& text, bool may_be_any_port) {
+  if (text.empty()) return;
+  const std::optional<HostPort> address = ParseHostPort(text);
+  const bool fits = text.size() <= kMaxPeerAddressSize;
+  if (address && fits && (address->port != 0 || may_be_any_port)) return;
+  throw std::invalid_argument(
+      fmt::format("{} {}: expected HOST:PORT or [ADDRESS]:PORT, {} characters at most", option,
+                  text, kMaxPeerAddressSize));
+}
+
+bool HasAnyPort(const std::string& listen) {
+  const std::optional<HostPort> address = ParseHostPort(listen);
+  return address && address->port == 0;
+}
+
 using Row = Field<ClientOptions>;
+using PeerRow = Field<PeerClientOptions>;
 
 constexpr double kMostDevices = 1e6;
 constexpr double kMostSeconds = 1e9;
@@ -149,6 +171,64 @@ constexpr char kExitStatuses[] =
     "refuses this device's model or version; 4 no server in the time of --give-up; 130 stopped by "
     "SIGINT (Ctrl-C), 143 by SIGTERM.";
 
+// The rows of the group "Without a server", but for the nodes' job.
+std::vector<PeerRow> PeerRows() {
+  const std::vector<PeerRow> rows = {
+      PeerRow("peer", &PeerClientOptions::is_on,
+              "be a node without a server: train with neighbours; --server is then the directory"),
+      PeerRow("share", &PeerClientOptions::share, "when the node publishes: " + SharePolicyNames())
+          .Needs("peer"),
+      PeerRow("listen", &PeerClientOptions::listen,
+              "HOST:PORT where neighbours get this node's last publication")
+          .Needs("peer"),
+      PeerRow("address", &PeerClientOptions::address, "HOST:PORT that neighbours are told")
+          .Needs("peer")
+          .ByDefault("that of --listen"),
+      PeerRow("public-data", &PeerClientOptions::public_data,
+              "samples that everybody may know, for deep-q-public; as --data")
+          .Needs("peer"),
+      PeerRow(
+          "most-rho", &PeerClientOptions::most_rho,
+          "the most that publications on this ledger may cost in all jobs together, zCDP; 0: the "
+          "job's own limits")
+          .Needs("peer")
+          .Within({0, kMostRho}),
+      PeerRow(
+          "serve-after", &PeerClientOptions::serve_s,
+          "seconds for which a node that listens serves its last publication after its last step, "
+          "if there is no relay")
+          .Needs("peer")
+          .Within({0, 1e6}),
+      PeerRow(
+          "head-out", &PeerClientOptions::head_out,
+          "write the newest published model that the node has to this file at the end, float32 LE")
+          .Needs("peer"),
+  };
+  return Under("Without a server", rows);
+}
+
+void CheckPeerOptions(const ClientOptions& options) {
+  const PeerClientOptions& o = options.peer;
+  if (!o.is_on) return;
+  RequireAddress("--listen", o.listen, true);
+  RequireAddress("--address", o.address, false);
+  if (!o.address.empty() && o.listen.empty()) {
+    throw std::invalid_argument("--address needs --listen: neighbours would find nobody there");
+  }
+  if (o.address.empty() && HasAnyPort(o.listen)) {
+    throw std::invalid_argument(
+        fmt::format("--listen {}: any port needs --address, which neighbours are told", o.listen));
+  }
+  const SharePolicyInfo& policy = FindSharePolicy(o.share);
+  if (policy.needs_public_loss && o.public_data.empty()) {
+    throw std::invalid_argument(
+        fmt::format("--share {}: it needs --public-data, which everybody may know", o.share));
+  }
+  if (o.most_rho > 0 && MostRhoQ40(o) == 0) {
+    throw std::invalid_argument("--most-rho is too small: expected 2^-40 at least, or 0 for none");
+  }
+}
+
 }  // namespace
 
 Command ClientCommand(std::function<void(const ClientOptions&)> run) {
@@ -205,6 +285,10 @@ std::string MarkPath(const ClientOptions& options) {
 std::string LedgerPath(const ClientOptions& options) {
   return !options.ledger.empty() ? options.ledger
                                  : options.key + (options.peer.is_on ? ".peer" : ".updates");
+}
+
+uint64_t MostRhoQ40(const PeerClientOptions& options) {
+  return static_cast<uint64_t>(options.most_rho * kUnit);
 }
 
 HostPort ParseServerAddress(const std::string& text) {

@@ -10,15 +10,30 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "peer_options.h"
 #include "sotto/data/partitions.h"
 #include "sotto/log/event_log.h"
 #include "sotto/model/model_file.h"
 #include "sotto/options/command.h"
+#include "sotto/options/field.h"
 #include "sotto/options/numbers.h"
+#include "sotto/peer/peer_options.h"
 
 namespace sotto::posix {
+
+// The options of --peer.
+struct PeerClientOptions {
+  bool is_on = false;          // --peer
+  PeerJobOptions job;          // --job and the settings of a job
+  std::string share = "coin";  // a text of sotto/policy/policies.h
+  std::string listen;          // HOST:PORT; empty: the node does not listen
+  std::string address;         // HOST:PORT that neighbours are told; empty: that of --listen
+  std::string public_data;     // as --data; empty: none
+  std::string head_out;        // path; empty: none
+  double most_rho = 0;         // zCDP; 0: the job's own limits
+  double serve_s = 60;         // after the last step; >= 0
+};
 
 struct ClientOptions {
   std::string server = "127.0.0.1:7177";  // ParseServerAddress()
@@ -70,6 +85,9 @@ std::string MarkPath(const ClientOptions& options);
 
 // The file of --ledger.
 std::string LedgerPath(const ClientOptions& options);
+
+// The limit of --most-rho in units of 2^-40, rounded down.
+uint64_t MostRhoQ40(const PeerClientOptions& options);
 
 // Parses the HOST:PORT of --server. Throws for any other text, and for port 0.
 HostPort ParseServerAddress(const std::string& text);

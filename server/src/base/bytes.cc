@@ -37,10 +37,8 @@ std::vector<uint8_t> FromHex(std::string_view text) {
 }
 
 std::array<uint8_t, kSha256Size> Sha256Of(ByteSpan bytes) {
-  Sha256 hash;
   uint8_t digest[kSha256Size] = {};
-  posix::Check(hash.Update(bytes), "SHA-256");
-  posix::Check(hash.Finish(digest), "SHA-256");
+  posix::Check(Sha256Digest(bytes, digest), "SHA-256");
   std::array<uint8_t, kSha256Size> result;
   std::copy(std::begin(digest), std::end(digest), result.begin());
   return result;

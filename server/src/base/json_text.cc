@@ -1,5 +1,11 @@
 #include "base/json_text.h"
 
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
 #include <nlohmann/json.hpp>
 
 namespace sotto::server {
@@ -15,5 +21,30 @@ std::string ForgivingJsonText(const Json& json) {
 Json ParseJson(std::string_view text) { return Json::parse(text); }
 
 Json TryParseJson(std::string_view text) { return Json::parse(text, nullptr, false); }
+
+using Json = nlohmann::ordered_json;
+
+Json ToJson(const posix::Value& value) {
+  return std::visit(
+      [](const auto& held) -> Json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>) {
+          return nullptr;
+        } else {
+          return held;
+        }
+      },
+      value);
+}
+
+posix::Value FromJson(const Json& json) {
+  if (json.is_null()) return {};
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_unsigned()) return json.get<uint64_t>();
+  if (json.is_number_integer()) return json.get<int64_t>();
+  if (json.is_number_float()) return json.get<double>();
+  if (json.is_string()) return json.get<std::string>();
+  if (json.is_array()) return json.get<std::vector<std::string>>();
+  throw std::invalid_argument("an object is no value of an option");
+}
 
 }  // namespace sotto::server

@@ -1,4 +1,4 @@
-// JSON as text and back. Part of sotto::server/base.
+// JSON as text and back, and values of options as JSON. Part of sotto::server/base.
 //
 // The parser and the writer of nlohmann/json cost seconds in each file that calls them. Call these
 // instead: they are compiled once.
@@ -10,6 +10,8 @@
 #include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
+
+#include "sotto/options/value.h"
 
 namespace sotto::server {
 
@@ -25,5 +27,11 @@ nlohmann::ordered_json ParseJson(std::string_view text);
 
 // The same, but is_discarded() for a text that is not JSON.
 nlohmann::ordered_json TryParseJson(std::string_view text);
+
+// An absent value is null.
+nlohmann::ordered_json ToJson(const posix::Value& value);
+
+// The inverse. Throws std::invalid_argument for an object.
+posix::Value FromJson(const nlohmann::ordered_json& json);
 
 }  // namespace sotto::server

@@ -6,11 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
-#include "cli/account_answer.h"
 #include "cli/account_options.h"
 #include "cli/commands.h"
 #include "plans/calibration.h"
-#include "views/json_output.h"
 #include "views/output_file.h"
 
 namespace sotto::server {

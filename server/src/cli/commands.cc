@@ -2,6 +2,11 @@
 
 namespace sotto::server {
 
+posix::Command PeersCommand() {
+  return posix::CommandOf("peers", "nodes that train among themselves, without a server",
+                          {PeersSimulateCommand(), DirectoryCommand(), PeersAccountCommand()});
+}
+
 posix::Command SottoProgram() {
   posix::Command sotto =
       posix::CommandOf("sotto", "Private federated learning that fits on a microcontroller.",

@@ -11,7 +11,7 @@ posix::Command SottoProgram();
 
 // Running it writes the progress to standard error, and the table to standard output, or to
 // standard error if JSON goes to standard output. Files are written as the options say. It throws
-// what MakeSimulation(), OpenDataset() and Simulate() throw, and std::runtime_error if a file
+// what MakeSimulation(), OpenDataOf() and Simulate() throw, and std::runtime_error if a file
 // cannot be written.
 posix::Command SimulateCommand();
 

@@ -16,7 +16,6 @@
 #include "sotto/model/layer_kinds.h"
 #include "sotto/model/model_file.h"
 #include "sotto/posix/run_key.h"
-#include "views/json_output.h"
 #include "views/output_file.h"
 #include "views/share_chart.h"
 
@@ -68,13 +67,6 @@ uint32_t DevicesOf(const ShowOptions& o, const Dataset& data) {
   return static_cast<uint32_t>(std::min<size_t>(kDefaultDevices, enough));
 }
 
-void WriteText(const Output& output, const std::string& text) {
-  if (output.path.empty()) return;
-  OutputFile file(output);
-  file.stream() << text;
-  file.Finish();
-}
-
 void RunShow(const ShowOptions& o) {
   static_cast<void>(FindPartition(o.partition));
   const Output svg = {"--svg", o.svg};
@@ -89,8 +81,8 @@ void RunShow(const ShowOptions& o) {
   const DealtData dealt = {*data, partition, summary};
   fmt::print(TextStream(o.json), "{}: {}\n{}\n\n{}", data->name(), SampleText(*data),
              PartitionText(o, devices), ShareChart(dealt, o.first));
-  WriteText(svg, ShareSvg(dealt, o.first,
-                          fmt::format("{}: {}", data->name(), PartitionText(o, devices))));
+  WriteOutput(svg, ShareSvg(dealt, o.first,
+                            fmt::format("{}: {}", data->name(), PartitionText(o, devices))));
   Json json = {{"data", data->name()},
                {"partition", o.partition},
                {"seed", o.seed},

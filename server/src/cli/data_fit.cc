@@ -13,13 +13,11 @@
 #include "cli/commands.h"
 #include "cli/rows.h"
 #include "data/catalog.h"
-#include "data/moments.h"
-#include "data/pca.h"
+#include "data/fits.h"
 #include "sotto/bytes.h"
 #include "sotto/data/source.h"
 #include "sotto/model/layer_kinds.h"
 #include "sotto/model/model_file.h"
-#include "views/json_output.h"
 #include "views/output_file.h"
 
 namespace sotto::server {

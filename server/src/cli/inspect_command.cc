@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/rows.h"
 #include "net/serve_request.h"
-#include "sim/peer_fields.h"
+#include "sim/peer_request.h"
 #include "sim/simulation_request.h"
 #include "spec/job_spec.h"
 #include "spec/options_table.h"

@@ -19,7 +19,6 @@
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/run_key.h"
 #include "store/open_store.h"
-#include "views/json_output.h"
 #include "views/output_file.h"
 
 namespace sotto::server {

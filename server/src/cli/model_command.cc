@@ -13,7 +13,6 @@
 #include "sotto/model/model_text.h"
 #include "sotto/model/preparation_kinds.h"
 #include "sotto/models.h"
-#include "views/json_output.h"
 #include "views/output_file.h"
 #include "views/report.h"
 

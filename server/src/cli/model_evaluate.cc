@@ -9,12 +9,10 @@
 
 #include "base/counted.h"
 #include "cli/commands.h"
-#include "cli/model_data.h"
 #include "cli/model_source.h"
 #include "cli/rows.h"
 #include "evaluation/evaluation.h"
-#include "views/evaluation_output.h"
-#include "views/json_output.h"
+#include "views/figures.h"
 #include "views/output_file.h"
 
 namespace sotto::server {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/model_data.h"
 #include "cli/model_source.h"
 #include "export/predictor.h"
 #include "sotto/predict.h"

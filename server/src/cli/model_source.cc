@@ -1,6 +1,8 @@
 #include "cli/model_source.h"
 
 #include <algorithm>
+#include <exception>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
@@ -11,12 +13,14 @@
 
 #include "accounting/figures.h"
 #include "base/json_text.h"
+#include "data/catalog.h"
 #include "export/parameters.h"
 #include "plans/claim_kinds.h"
+#include "sotto/data/source.h"
+#include "sotto/model/layer_kinds.h"
 #include "sotto/model/model_text.h"
 #include "sotto/models.h"
 #include "sotto/posix/files.h"
-#include "spec/parameters_file.h"
 #include "store/open_store.h"
 #include "views/report.h"
 
@@ -203,6 +207,23 @@ Metadata WithModel(const OpenedModel& opened) {
   return metadata;
 }
 
+// All numbers of the file are features. Null if they are not as many as the model takes: then some
+// are labels.
+SharedDataset WithoutLabels(const std::string& data, const ModelInfo& model) {
+  const DataSource source = ParseDataSource(data);
+  std::error_code ignored;
+  const bool is_file = std::filesystem::is_regular_file(source.path, ignored);
+  if (!is_file || source.options.count("label") > 0) return nullptr;
+  ModelInfo asks_for_features = model;
+  asks_for_features.classes = 0;
+  asks_for_features.loss.target = nn::TargetKind::kInput;
+  try {
+    return ReadDataset(source, &asks_for_features);
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 const std::vector<posix::Field<ModelSource>>& ModelSourceFields() {
@@ -232,6 +253,15 @@ OpenedModel OpenModelSource(const ModelSource& source) {
   OpenedModel opened = IsStore(source.path) ? OpenReleased(source) : OpenFile(source);
   opened.metadata = WithModel(opened);
   return opened;
+}
+
+SharedDataset OpenSamples(const std::string& data, const ModelInfo& model, Labels labels) {
+  SharedDataset samples = labels == Labels::kIgnored ? WithoutLabels(data, model) : nullptr;
+  if (samples == nullptr) samples = OpenTest(data, &model);
+  if (samples->input_size() == model.inputs) return samples;
+  throw std::invalid_argument(fmt::format("--data {}: its samples are {}, and model {} takes {}",
+                                          data, posix::ShapeText(samples->info().shape), model.name,
+                                          posix::ShapeText(model.layers[0].info.input)));
 }
 
 }  // namespace sotto::server

@@ -1,5 +1,5 @@
 // Where `sotto model export`, `evaluate` and `predict` take a trained model from: a store or a
-// file. Part of sotto::server/cli.
+// file; and the samples of the latter two. Part of sotto::server/cli.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "export/format.h"
+#include "sotto/data/dataset.h"
 #include "sotto/model/model_file.h"
+#include "sotto/model_info.h"
 #include "sotto/options/command.h"
 
 namespace sotto::server {
@@ -36,5 +38,12 @@ struct OpenedModel {
 // Opens it; a store also while a server writes to it. Throws std::invalid_argument or
 // std::runtime_error that name the file, what is wrong and what to do.
 OpenedModel OpenModelSource(const ModelSource& source);
+
+enum class Labels { kNeeded, kIgnored };
+
+// The samples that --data names: of a data set of two parts those for the test, of a file all. If
+// labels are ignored, a table without a column for them is fine. Throws std::invalid_argument or
+// std::runtime_error, also for samples that the model does not take.
+SharedDataset OpenSamples(const std::string& data, const ModelInfo& model, Labels labels);
 
 }  // namespace sotto::server

@@ -16,9 +16,8 @@
 #include "published/peer_noise.h"
 #include "sotto/model/model_file.h"
 #include "sotto/peer/peer_options.h"
-#include "views/json_output.h"
 #include "views/output_file.h"
-#include "views/peer_output.h"
+#include "views/peers_report.h"
 
 namespace sotto::server {
 namespace {

@@ -16,7 +16,6 @@
 #include "sotto/peer/peer_options.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
-#include "views/json_output.h"
 #include "views/output_file.h"
 #include "views/peers_report.h"
 #include "views/progress.h"

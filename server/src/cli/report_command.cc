@@ -14,7 +14,6 @@
 #include "store/open_store.h"
 #include "views/output_file.h"
 #include "views/overview.h"
-#include "views/report_file.h"
 
 namespace sotto::server {
 namespace {

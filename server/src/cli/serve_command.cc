@@ -7,9 +7,9 @@
 
 #include "base/gave_up.h"
 #include "cli/commands.h"
-#include "cli/job_options.h"
+#include "cli/rows.h"
 #include "net/serve_request.h"
-#include "service/results.h"
+#include "service/report.h"
 #include "service/session.h"
 #include "sotto/posix/signals.h"
 

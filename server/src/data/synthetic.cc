@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "data/generated.h"
-#include "data/patterns.h"
 
 namespace sotto::server {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/parallel.h"
 #include "plans/calibration.h"
 #include "sim/peer_data.h"
-#include "sim/request_data.h"
+#include "sim/simulation_request.h"
 
 namespace sotto::server {
 namespace {

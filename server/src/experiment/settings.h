@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/peer_fields.h"
+#include "sim/peer_request.h"
 #include "sim/simulation_request.h"
 
 namespace sotto::server {

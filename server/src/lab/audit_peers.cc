@@ -15,9 +15,8 @@
 #include "sotto/policy/policies.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/terminal.h"
-#include "views/json_output.h"
 #include "views/output_file.h"
-#include "views/peer_output.h"
+#include "views/peers_report.h"
 #include "views/progress.h"
 
 namespace sotto::server {

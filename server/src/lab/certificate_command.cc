@@ -11,7 +11,6 @@
 #include "lab/commands.h"
 #include "sotto/certificate.h"
 #include "sotto/posix/terminal.h"
-#include "views/json_output.h"
 #include "views/output_file.h"
 #include "views/progress.h"
 

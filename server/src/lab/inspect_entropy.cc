@@ -15,7 +15,6 @@
 #include "sotto/posix/run_key.h"
 #include "sotto/random.h"
 #include "sotto/update_codec.h"
-#include "views/json_output.h"
 #include "views/output_file.h"
 
 namespace sotto::server {

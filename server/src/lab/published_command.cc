@@ -9,14 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
-#include "cli/account_answer.h"
 #include "cli/account_options.h"
 #include "lab/commands.h"
 #include "plans/calibration.h"
 #include "published/asymptotic.h"
 #include "published/comparison.h"
 #include "views/figures.h"
-#include "views/json_output.h"
 #include "views/output_file.h"
 
 namespace sotto::server {

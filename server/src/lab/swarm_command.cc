@@ -27,7 +27,6 @@
 #include "sotto/posix/tcp.h"
 #include "store/open_store.h"
 #include "swarm/swarm.h"
-#include "views/json_output.h"
 #include "views/output_file.h"
 
 namespace sotto::server {

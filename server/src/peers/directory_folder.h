@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "peers/directory_state.h"
+#include "peers/directory.h"
 #include "sotto/posix/lock_file.h"
 
 namespace sotto::server {

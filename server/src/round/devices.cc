@@ -12,9 +12,8 @@ namespace {
 
 // The beginning of a SHA-256, so that no choice of names makes a table slow.
 uint32_t HashOf(ByteSpan bytes) {
-  Sha256 hash;
   uint8_t digest[kSha256Size] = {};
-  if (hash.Update(bytes) != Status::kOk || hash.Finish(digest) != Status::kOk) {
+  if (Sha256Digest(bytes, digest) != Status::kOk) {
     throw std::runtime_error("registering a device: SHA-256 failed");
   }
   return LoadU32Le(digest);

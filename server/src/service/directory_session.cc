@@ -24,7 +24,6 @@
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/signals.h"
 #include "store/open_store.h"
-#include "views/json_output.h"
 #include "views/output_file.h"
 
 namespace sotto::server {

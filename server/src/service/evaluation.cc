@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "store/history.h"
-#include "views/evaluation_output.h"
+#include "views/figures.h"
 
 namespace sotto::server {
 

@@ -1,5 +1,6 @@
 // What `sotto serve` tells its operator about attempts: lines of the log, warnings, and the object
-// `operator` of the JSON results. Part of sotto::server/service.
+// `operator` of the JSON results; and the files that it writes when it ends. Part of
+// sotto::server/service.
 //
 // All of it is the operator's. Counts, bytes and times of an attempt tell who took part, and no
 // claim against the public covers them (PRIVACY.md, section 1). `sotto account ledger --published`
@@ -16,9 +17,12 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "net/serve_request.h"
+#include "net/server.h"
 #include "round/devices.h"
 #include "round/job_config.h"
 #include "round/round_outcome.h"
+#include "service/evaluation.h"
 #include "store/ledger.h"
 
 namespace sotto::server {
@@ -54,5 +58,22 @@ class OperatorReport {
   struct Lists;
   const std::unique_ptr<Lists> lists_;
 };
+
+// Throws as ::sotto::server::RequireOutputs() does, for all outputs of the command.
+void RequireServeOutputs(const ServeRequest& request);
+
+// The port, to the file of --port-file.
+void WritePortFile(const ServeRequest& request, uint16_t port);
+
+// Model, average and JSON: the whole statement, all rounds, whoever served them, and what this
+// start of the server saw. Also of a job that a signal stopped.
+//   end  of the job
+struct ServeEnd {
+  const char* state;  // "finished", "gave-up", "stopped"
+  std::string why;    // for people
+};
+void WriteResults(const ServeRequest& request, const ServeEnd& end, Store& store, Job& job,
+                  const OperatorReport& report, const ServedEvaluations& evaluations,
+                  const NetworkFigures& network);
 
 }  // namespace sotto::server

@@ -12,7 +12,7 @@
 #include "base/gave_up.h"
 #include "plans/statement.h"
 #include "service/job_start.h"
-#include "service/results.h"
+#include "service/report.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/service.h"

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "codec/codecs.h"
-#include "sim/request_data.h"
+#include "sim/simulation_request.h"
 
 namespace sotto::server {
 namespace {

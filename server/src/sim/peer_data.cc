@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "data/catalog.h"
+#include "data/fits.h"
 #include "data/parts.h"
-#include "data/pca.h"
 #include "sotto/peer/peer_options.h"
 
 namespace sotto::server {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "sim/peer_fields.h"
+#include "sim/peer_request.h"
 #include "sotto/data/dataset.h"
 #include "sotto/model/model_file.h"
 

@@ -199,9 +199,9 @@ class Node {
 };
 
 // One call of SimulatePeers().
-class Run {
+class PeersRun {
  public:
-  Run(const PeersConfig& config, const TrainTest& data)
+  PeersRun(const PeersConfig& config, const TrainTest& data)
       : config_(config),
         model_(*config.model),
         test_(*data.test),
@@ -327,6 +327,26 @@ class Run {
 
 }  // namespace
 
+const char* Name(PeerOrder order) {
+  switch (order) {
+    case PeerOrder::kTurns:
+      return "turns";
+    case PeerOrder::kRandom:
+      return "random";
+  }
+  return "unknown";
+}
+
+const char* Name(PeerNoise noise) {
+  switch (noise) {
+    case PeerNoise::kSound:
+      return "sound";
+    case PeerNoise::kPublished:
+      return "published";
+  }
+  return "unknown";
+}
+
 Partition PeerPartition(const PeersConfig& config, const Dataset& data) {
   const Key key = config.partition_seed ? posix::RunKey(config.partition_seed) : config.run_key;
   return MakePartition(config.partition, data, config.peers, config.samples_per_peer,
@@ -357,7 +377,7 @@ uint64_t PeersResult::steps() const {
 PeersResult SimulatePeers(const PeersConfig& config, const TrainTest& data,
                           const std::function<void(uint32_t, uint32_t)>& on_turn) {
   const auto start = std::chrono::steady_clock::now();
-  PeersResult result = Run(config, data).ToItsEnd(on_turn);
+  PeersResult result = PeersRun(config, data).ToItsEnd(on_turn);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   result.wall_seconds = took.count();
   return result;

@@ -7,10 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "data/catalog.h"
+#include "data/parts.h"
 #include "sotto/data/partitions.h"
 #include "sotto/options/numbers.h"
 #include "spec/make_job.h"
-#include "spec/value_json.h"
 
 namespace sotto::server {
 namespace {
@@ -198,6 +199,13 @@ SimulationConfig MakeSimulation(const SimulationRequest& request) {
   config.fleet_text = FleetText(request);
   AskForSpectra(request, &config);
   return config;
+}
+
+TrainTest OpenDataOf(const SimulationRequest& request) {
+  TrainTest data = OpenForFleet(request.data, request.test.value_or(""), request.job.model,
+                                uint64_t{request.fleet.devices} * request.fleet.samples_per_device);
+  if (request.classes) data = OnlyClasses(data, *request.classes);
+  return data;
 }
 
 }  // namespace sotto::server

@@ -1,6 +1,6 @@
 // The request for a simulation, before defaults and noise are resolved. Part of sotto::server/sim.
 //
-// A plain value and pure functions: safe from any thread.
+// A plain value and reentrant functions: safe from any thread.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/simulation.h"
+#include "sotto/data/dataset.h"
 #include "spec/job_field.h"
 #include "spec/job_request.h"
 
@@ -52,5 +53,9 @@ std::string FleetText(const SimulationRequest& request);
 //   request  without noise_decay_from, which WithNoiseDecay() (noise_decay.h) resolves
 // Throws as MakeJob() does.
 SimulationConfig MakeSimulation(const SimulationRequest& request);
+
+// The samples that a request names: its data, test set and classes. Throws as OpenForFleet() and
+// OnlyClasses() do.
+TrainTest OpenDataOf(const SimulationRequest& request);
 
 }  // namespace sotto::server

@@ -9,7 +9,6 @@
 
 #include "base/json_text.h"
 #include "spec/job_spec.h"
-#include "spec/value_json.h"
 
 namespace sotto::server {
 namespace {

@@ -5,11 +5,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+#include "export/parameters.h"
 #include "sotto/models.h"
 #include "sotto/posix/hex.h"
 #include "spec/job_fields.h"
-#include "spec/parameters_file.h"
-#include "spec/value_json.h"
 
 namespace sotto::server {
 

@@ -7,11 +7,11 @@
 #include <thread>
 
 #include "aggregate/smoothing.h"
+#include "export/parameters.h"
 #include "plans/calibration.h"
 #include "round/release.h"
 #include "sotto/certificate.h"
 #include "spec/job_spec.h"
-#include "spec/parameters_file.h"
 
 namespace sotto::server {
 namespace {

@@ -1,5 +1,7 @@
-// Figures in JSON and text. Text of privacy figures is in accounting/figures.h. Pure functions,
-// safe from any thread. Part of sotto::server/views.
+// Figures and evaluations in JSON and text. Text of privacy figures is in accounting/figures.h. Part
+// of sotto::server/views.
+//
+// All commands print the same words. Pure functions, safe from any thread.
 #pragma once
 
 #include <optional>
@@ -7,6 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "evaluation/evaluation.h"
 #include "plans/device_accuracy.h"
 
 namespace sotto::server {
@@ -29,5 +32,17 @@ std::string DescribeDeviceAccuracy(const privacy::AccuracyEstimate& estimate);
 // they send nothing. A plan of the ledger has the joint scale of clip bit and accuracy as
 // clip_bit_scale.
 std::string DescribeExtras(const privacy::Plan& plan);
+
+// "accuracy 0.8123, loss 0.5512", or "mean squared error 0.0123".
+std::string DescribeEvaluation(const Evaluation& evaluation);
+
+// The accuracy of each class that has samples: "shirt 0.41, coat 0.73"; of more than twelve classes
+// the five worst ones. Empty if the target is no class.
+//   info  of the test set: the names of the classes
+std::string DescribeClasses(const Evaluation& evaluation, const SampleInfo& info);
+
+// {"samples", "loss", "accuracy", "mean_squared_error", "classes"}. What does not apply is null,
+// and so is a loss that is not finite. `classes` is a list of {"class", "correct", "total"}.
+nlohmann::ordered_json EvaluationToJson(const Evaluation& evaluation, const SampleInfo& info);
 
 }  // namespace sotto::server

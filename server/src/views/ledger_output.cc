@@ -4,7 +4,6 @@
 
 #include "plans/claim_kinds.h"
 #include "views/claims_output.h"
-#include "views/evaluation_output.h"
 #include "views/figures.h"
 #include "views/round_output.h"
 

@@ -8,7 +8,10 @@
 #include <string_view>
 #include <system_error>
 
+#include <nlohmann/json.hpp>
+
 #include "base/bytes.h"
+#include "base/json_text.h"
 #include "sotto/bytes.h"
 #include "sotto/data/source.h"
 
@@ -120,6 +123,8 @@ void RequireNoInput(const Output& output, const std::vector<std::string>& inputs
   }
 }
 
+bool IsStandardOutput(const std::string& path) { return path == "-"; }
+
 }  // namespace
 
 Output JsonOutput(const std::string& path, Readers readers) {
@@ -196,6 +201,29 @@ void WriteModel(const Output& output, Span<const float> parameters) {
   }
   const std::vector<uint8_t> bytes = BytesOf(parameters);
   WriteOutput(output, {bytes.begin(), bytes.end()});
+}
+
+std::FILE* TextStream(const std::string& json_path) {
+  return IsStandardOutput(json_path) ? stderr : stdout;
+}
+
+void WriteJson(const std::string& path, const nlohmann::ordered_json& json, Readers readers) {
+  if (path.empty()) return;
+  const std::string text = JsonText(json, 2) + "\n";
+  if (IsStandardOutput(path)) {
+    const bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    if (!is_written || std::fflush(stdout) != 0) {
+      throw std::runtime_error("writing the JSON to standard output failed: is the disk full?");
+    }
+  } else {
+    WriteOutput(JsonOutput(path, readers), text);
+  }
+}
+
+void PrintResults(const std::string& json_path, const std::string& text,
+                  const nlohmann::ordered_json& json, Readers readers) {
+  fmt::print(TextStream(json_path), "{}", text);
+  WriteJson(json_path, json, readers);
 }
 
 }  // namespace sotto::server

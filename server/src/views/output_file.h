@@ -1,4 +1,4 @@
-// Output files of a command. Part of sotto::server/views.
+// Output files of a command, and the results that it writes there. Part of sotto::server/views.
 //
 // An output never replaces what it must not. Before its work a command gives all its outputs, and
 // its store, to RequireOutputs(); OutputFile checks each one again when it is written. Refused are
@@ -11,10 +11,13 @@
 // Regular files are fine, and character devices such as /dev/null. Not thread-safe.
 #pragma once
 
+#include <cstdio>
 #include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "sotto/posix/output_descriptor.h"
 #include "sotto/span.h"
@@ -85,5 +88,17 @@ void WriteOutput(const Output& output, const std::string& text);
 // Writes the parameters of a model as float32, little-endian, if the output has a path. Throws as
 // OutputFile does, and std::runtime_error if there is no model.
 void WriteModel(const Output& output, Span<const float> parameters);
+
+// Where text for people goes: to standard output, or to standard error if --json selects that.
+std::FILE* TextStream(const std::string& json_path);
+
+// Writes to the file of --json, as OutputFile does, to standard output for "-", or nowhere for an
+// empty path. Throws std::runtime_error if the write fails.
+void WriteJson(const std::string& path, const nlohmann::ordered_json& json,
+               Readers readers = Readers::kAll);
+
+// Prints the results for people and writes them as JSON.
+void PrintResults(const std::string& json_path, const std::string& text,
+                  const nlohmann::ordered_json& json, Readers readers = Readers::kAll);
 
 }  // namespace sotto::server

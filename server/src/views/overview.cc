@@ -6,14 +6,18 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <iterator>
+#include <sodium.h>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "accounting/types.h"
 #include "base/built_in.h"
+#include "base/bytes.h"
 #include "base/json_text.h"
+#include "base/markup.h"
 #include "codec/codecs.h"
 #include "plans/claim_kinds.h"
 #include "sotto/version.h"
@@ -214,6 +218,36 @@ Json JobOfResults(const Json& results, Audience audience, TestFigures test) {
   return job;
 }
 
+// A line of page.html that loads a file, and what stands for it in a report.
+struct LoadedFile {
+  const char* line;
+  const char* built_in;
+  bool is_script;
+};
+
+constexpr LoadedFile kLoadedFiles[] = {
+    {R"(<link rel="stylesheet" href="/uplot.css">)", "uplot/uPlot.min.css", false},
+    {R"(<link rel="stylesheet" href="/page.css">)", "page.css", false},
+    {R"(<script src="/uplot.js" defer></script>)", "uplot/uPlot.iife.min.js", true},
+    {R"(<script src="/page.js" defer></script>)", "page.js", true},
+};
+
+void ReplaceOnce(const std::string& from, const std::string& to, std::string* text) {
+  const size_t at = text->find(from);
+  if (at == std::string::npos) throw std::logic_error("page.html has no " + from);
+  text->replace(at, from.size(), to);
+}
+
+// 'sha256-...', as a content security policy names an inline script or style.
+std::string HashOf(const std::string& text) {
+  const auto digest = Sha256Of(BytesOf(text));
+  std::vector<char> base64(
+      sodium_base64_ENCODED_LEN(digest.size(), sodium_base64_VARIANT_ORIGINAL));
+  sodium_bin2base64(base64.data(), base64.size(), digest.data(), digest.size(),
+                    sodium_base64_VARIANT_ORIGINAL);
+  return fmt::format("'sha256-{}'", base64.data());
+}
+
 }  // namespace
 
 Json OverviewHead(const std::string& source, Audience audience) {
@@ -345,6 +379,31 @@ Json OverviewOfResults(const std::string& path, const Json& results, Audience au
         error.what()));
   }
   return overview;
+}
+
+std::string ReportHtml(const nlohmann::ordered_json& overview) {
+  std::string html = BuiltInText("page.html");
+  std::string scripts =
+      fmt::format("<script type=\"application/json\" id=\"overview\">{}</script>\n",
+                  EscapeForScript(ForgivingJsonText(overview)));
+  std::string script_hashes;
+  std::string style_hashes;
+  for (const LoadedFile& file : kLoadedFiles) {
+    const BuiltInFile* built_in = FindBuiltIn(file.built_in);
+    const std::string text = built_in == nullptr ? "" : built_in->text;
+    (file.is_script ? script_hashes : style_hashes) += " " + HashOf(text);
+    if (file.is_script) scripts += fmt::format("<script>{}</script>\n", text);
+    ReplaceOnce(file.line, file.is_script ? "" : fmt::format("<style>{}</style>", text), &html);
+  }
+  ReplaceOnce("<meta charset=\"utf-8\">",
+              fmt::format("<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" "
+                          "content=\"default-src 'none'; script-src{}; style-src{}; img-src blob: "
+                          "data:; base-uri 'none'; form-action 'none'\">",
+                          script_hashes, style_hashes),
+              &html);
+  if (HasCharts()) scripts += fmt::format("<!--\nuPlot:\n{}-->\n", BuiltInText("uplot/LICENSE"));
+  ReplaceOnce("</body>", scripts + "</body>", &html);
+  return html;
 }
 
 }  // namespace sotto::server

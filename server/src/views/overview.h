@@ -67,4 +67,9 @@ nlohmann::ordered_json OverviewOfResults(const std::string& path,
                                          const nlohmann::ordered_json& results, Audience audience,
                                          TestFigures test = TestFigures::kShown);
 
+// The HTML of a report: the operator's page and an overview in one file, which opens nothing else.
+// It runs and shows nothing but what is in it: its content security policy names the hashes of its
+// scripts and styles.
+std::string ReportHtml(const nlohmann::ordered_json& overview);
+
 }  // namespace sotto::server

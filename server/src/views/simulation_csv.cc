@@ -13,7 +13,7 @@ namespace sotto::server {
 namespace {
 
 // A row with the configuration it belongs to.
-struct CsvRow {
+struct RoundRow {
   const SimulationConfig& config;
   const RoundReport& report;
 };
@@ -22,56 +22,56 @@ std::string Cell(double value) { return std::isfinite(value) ? fmt::format("{}",
 
 std::string Cell(const std::optional<double>& value) { return value ? Cell(*value) : ""; }
 
-std::string EpsilonCell(const CsvRow& row, privacy::Adversary adversary, privacy::View view) {
+std::string EpsilonCell(const RoundRow& row, privacy::Adversary adversary, privacy::View view) {
   const privacy::Claim* claim = row.report.outcome.spent.Find(adversary, view);
   return claim == nullptr ? "" : Cell(claim->epsilon);
 }
 
 // A figure of the evaluation.
 template <class Figure>
-std::string EvaluationCell(const CsvRow& row, Figure figure) {
+std::string EvaluationCell(const RoundRow& row, Figure figure) {
   return row.report.evaluation ? Cell(figure(*row.report.evaluation)) : "";
 }
 
 struct Column {
   const char* name;
-  std::string (*cell)(const CsvRow& row);
+  std::string (*cell)(const RoundRow& row);
 };
 
 const Column kFirst[] = {
     {"seed",
-     [](const CsvRow& row) {
+     [](const RoundRow& row) {
        return row.config.seed ? fmt::format("{}", *row.config.seed) : std::string();
      }},
-    {"round", [](const CsvRow& row) { return fmt::format("{}", row.report.outcome.round + 1); }},
-    {"attempts", [](const CsvRow& row) { return fmt::format("{}", row.report.attempts); }},
+    {"round", [](const RoundRow& row) { return fmt::format("{}", row.report.outcome.round + 1); }},
+    {"attempts", [](const RoundRow& row) { return fmt::format("{}", row.report.attempts); }},
 };
 
 // After the figures of the round.
 const Column kLast[] = {
     {"epsilon",
-     [](const CsvRow& row) {
+     [](const RoundRow& row) {
        return EpsilonCell(row, privacy::Adversary::kPublic, privacy::View::kReleases);
      }},
     {"epsilon_network",
-     [](const CsvRow& row) {
+     [](const RoundRow& row) {
        return EpsilonCell(row, privacy::Adversary::kNetwork,
                           privacy::View::kReleasesAndParticipants);
      }},
     {"epsilon_server",
-     [](const CsvRow& row) {
+     [](const RoundRow& row) {
        return EpsilonCell(row, privacy::Adversary::kServer, privacy::View::kEveryUpdate);
      }},
     {"accuracy",
-     [](const CsvRow& row) {
+     [](const RoundRow& row) {
        return EvaluationCell(row, [](const Evaluation& e) { return e.accuracy(); });
      }},
     {"loss",
-     [](const CsvRow& row) {
+     [](const RoundRow& row) {
        return EvaluationCell(row, [](const Evaluation& e) { return e.loss; });
      }},
     {"mean_squared_error",
-     [](const CsvRow& row) {
+     [](const RoundRow& row) {
        return EvaluationCell(row, [](const Evaluation& e) { return e.mean_squared_error(); });
      }},
 };
@@ -80,7 +80,7 @@ std::string Line(const std::vector<std::string>& cells) {
   return fmt::format("{}\n", fmt::join(cells, ","));
 }
 
-std::string LineOf(const CsvRow& row) {
+std::string LineOf(const RoundRow& row) {
   const JobConfig& job = row.config.job;
   const RoundFacts facts = {&row.report.outcome, nullptr, &job.plan, !job.codec->noise};
   std::vector<std::string> cells;

@@ -89,9 +89,7 @@ PageAccess::PageAccess(posix::SecretText token, const std::string& host, uint16_
   labelled.text += token_.text;
   uint8_t digest[kSha256Size] = {};
   WipeOnExit wipe(digest);
-  Sha256 hash;
-  posix::Check(hash.Update(BytesOf(labelled.text)), "SHA-256");
-  posix::Check(hash.Finish(digest), "SHA-256");
+  posix::Check(Sha256Digest(BytesOf(labelled.text), digest), "SHA-256");
   cookie_.text = posix::Hex(digest);
 }
 

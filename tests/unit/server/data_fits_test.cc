@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "data/moments.h"
-#include "data/pca.h"
+#include "data/fits.h"
 #include "sotto/model/model_file.h"
 #include "sotto/nn.h"
 

@@ -13,7 +13,7 @@
 #include "data/synthetic.h"
 #include "sotto/models.h"
 #include "sotto/nn.h"
-#include "views/evaluation_output.h"
+#include "views/figures.h"
 
 namespace sotto::server {
 namespace {

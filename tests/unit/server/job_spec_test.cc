@@ -11,12 +11,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "net/serve_request.h"
 #include "sim/simulation_request.h"
 #include "sotto/wire.h"
 #include "spec/configuration.h"
 #include "spec/make_job.h"
-#include "spec/value_json.h"
 #include "unit/server/store_fixture.h"
 #include "unit/test_folder.h"
 

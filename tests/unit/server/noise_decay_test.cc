@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <stdexcept>
 
-#include "sim/request_data.h"
+#include "sim/simulation_request.h"
 
 namespace sotto::server {
 namespace {

@@ -13,7 +13,6 @@
 #include "unit/server/store_fixture.h"
 #include "views/ledger_output.h"
 #include "views/live_overview.h"
-#include "views/report_file.h"
 
 namespace sotto::server {
 namespace {

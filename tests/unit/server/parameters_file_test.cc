@@ -1,6 +1,4 @@
 // Tests of files of parameters with which a job can begin.
-#include "spec/parameters_file.h"
-
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "export/parameters.h"
 #include "sotto/models.h"
 #include "unit/test_folder.h"
 

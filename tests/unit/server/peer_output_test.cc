@@ -1,12 +1,11 @@
 // The privacy of nodes without a server as text and JSON.
-#include "views/peer_output.h"
-
 #include <gtest/gtest.h>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
 #include "sotto/nn.h"
+#include "views/peers_report.h"
 
 namespace sotto::server {
 namespace {

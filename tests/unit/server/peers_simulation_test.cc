@@ -11,7 +11,6 @@
 #include "experiment/settings.h"
 #include "plans/peer_privacy.h"
 #include "sim/peer_data.h"
-#include "sim/peer_policies.h"
 #include "sim/peer_request.h"
 #include "sim/peers.h"
 #include "sotto/key_labels.h"

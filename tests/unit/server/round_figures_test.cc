@@ -19,7 +19,6 @@
 #include "views/ledger_output.h"
 #include "views/overview.h"
 #include "views/report.h"
-#include "views/report_file.h"
 #include "views/round_output.h"
 #include "views/simulation_csv.h"
 

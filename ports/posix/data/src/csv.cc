@@ -10,10 +10,54 @@
 #include "formats.h"
 #include "one_hot.h"
 #include "sotto/options/numbers.h"
-#include "windows.h"
+#include "sotto/span.h"
 
 namespace sotto {
 namespace {
+
+// Cuts the rows of a file into windows. A window is `length` rows, one behind the other, of one
+// series; the next one begins `stride` rows later. A row alone is a window of length 1.
+class Windows {
+ public:
+  // All at least 1.
+  Windows(size_t columns, size_t length, size_t stride)
+      : columns_(columns), length_(length), stride_(stride), rows_(columns * length) {}
+
+  // Takes the next row. True: a window ends with it.
+  //   row     [columns]
+  //   begins  the row is the first one of another series
+  bool Add(Span<const float> row, bool begins);
+
+  // Appends the window that ends with the last row, and where it begins to *starts. Rows that are
+  // there already, as part of the window stored before, are shared.
+  void Store(std::vector<float>* numbers, std::vector<size_t>* starts);
+
+ private:
+  size_t columns_;
+  size_t length_;
+  size_t stride_;
+  std::vector<float> rows_;  // the last `length` rows; row i of the series is at i % length
+  size_t in_series_ = 0;     // rows of the series so far
+  size_t stored_ = 0;        // rows of the series up to the end of the last stored window
+};
+
+bool Windows::Add(Span<const float> row, bool begins) {
+  if (begins) in_series_ = stored_ = 0;
+  std::copy_n(row.data(), columns_, rows_.data() + in_series_ % length_ * columns_);
+  ++in_series_;
+  return in_series_ >= length_ && (in_series_ - length_) % stride_ == 0;
+}
+
+void Windows::Store(std::vector<float>* numbers, std::vector<size_t>* starts) {
+  const size_t first = in_series_ - length_;
+  const size_t shared = stored_ > first ? stored_ - first : 0;
+  if (length_ > 1) starts->push_back(numbers->size() - shared * columns_);
+  for (size_t row = first + shared; row < in_series_; ++row) {
+    const float* const from = rows_.data() + row % length_ * columns_;
+    numbers->insert(numbers->end(), from, from + columns_);
+  }
+  stored_ = in_series_;
+}
 
 class CsvReader {
  public:

@@ -6,7 +6,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include "float_file.h"
 #include "sotto/model/layer_kinds.h"
 #include "sotto/models.h"
 #include "sotto/nn.h"

@@ -5,10 +5,10 @@
 #include <fmt/ranges.h>
 #include <set>
 
-#include "float_file.h"
 #include "sotto/model/layer_kinds.h"
 #include "sotto/model/preparation_kinds.h"
 #include "sotto/preparation.h"
+#include "table.h"
 
 namespace sotto::posix {
 namespace {

@@ -1,5 +1,5 @@
-// The tables of a model file: its own keys, and those of each [[prepare]] and [[layer]]. Part of
-// sotto::model_file.
+// The tables of a model file: its own keys, and those of each [[prepare]] and [[layer]]; and the
+// files of float32 that they name. Part of sotto::model_file.
 //
 // Each reading function refuses a value of another kind. A refusal is a std::invalid_argument,
 // "PATH:LINE: what is wrong, and what is expected".
@@ -100,5 +100,27 @@ struct Document {
 // Throws std::invalid_argument for a table that no model file has, or TomlError.
 //   path  for messages
 Document ReadTables(const std::string& path, const std::string& text);
+
+// A file of float32, little-endian, beside a model file.
+class FloatFile {
+ public:
+  // The file that a key names, relative to the folder of the model file. Refuses the key if there
+  // is no such file, or an empty one.
+  //   expected  of the key's text
+  FloatFile(const std::string& model_path, const Table& table, const std::string& key,
+            const std::string& expected);
+
+  const std::string& path() const { return path_; }
+  uintmax_t bytes() const { return bytes_; }
+
+  // The first numbers, 4 * count <= bytes(). Refuses the key for one that is not finite.
+  std::vector<float> Read(size_t count) const;
+
+ private:
+  const Table& table_;
+  std::string key_;
+  std::string path_;
+  uintmax_t bytes_ = 0;
+};
 
 }  // namespace sotto::posix
