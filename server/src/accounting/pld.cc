@@ -14,7 +14,7 @@ namespace {
 constexpr double kMinRate = 1e-9;
 constexpr double kMaxRounds = 1e10;
 constexpr size_t kFewestGroups = 4;
-constexpr double kMinPldDelta = 1e-200;     // masses far below delta must not underflow
+constexpr double kMinPldDelta = 1e-200;  // masses far below delta must not underflow
 constexpr double kLogTailShare = -36.0;  // ln of the share of delta for the cut tails of all losses
 
 // What limits the time.

@@ -95,7 +95,7 @@ struct ClaimAndRho {
 };
 
 ClaimAndRho ClaimAbout(Unit unit, const PeerTraining& t, const std::vector<PeerNode>& nodes,
-                     double release_rho) {
+                       double release_rho) {
   const int64_t lies_on = unit == Unit::kSample ? t.copies : 1;
   const CountOf count = unit == Unit::kSample ? OfSample : OfDevice;
   const double releases = WorstCount(nodes, lies_on, count);
