@@ -210,8 +210,8 @@ Json ToJson(const std::string& store, const StoreReport& report) {
   return json;
 }
 
-// Verifies every record of a store. Throws std::runtime_error that names the last good record if the
-// store is damaged.
+// Verifies every record of a store. Throws std::runtime_error that names the last good record if
+// the store is damaged.
 void VerifyStore(const std::string& store, const std::string& json) {
   RequireOutput(json, store);
   const StoreReport report = InspectStore(store);

@@ -1,5 +1,5 @@
-// Figures and evaluations in JSON and text. Text of privacy figures is in accounting/figures.h. Part
-// of sotto::server/views.
+// Figures and evaluations in JSON and text. Text of privacy figures is in accounting/figures.h.
+// Part of sotto::server/views.
 //
 // All commands print the same words. Pure functions, safe from any thread.
 #pragma once
