@@ -75,7 +75,7 @@ compile_commands() {
 build_client() {
   compile_commands "${PWD}" "${PWD}/build/client" > wanted.txt
   compile_commands "${source_dir}" "${build_dir}" > built.txt
-  grep -q client/main.cc wanted.txt
+  grep -q sotto_client wanted.txt
   if comm -23 wanted.txt built.txt | grep .; then
     echo "^ the preset client compiles these; ${build_dir} does not, or in another way"
     return 1

@@ -161,6 +161,11 @@ TEST(Hints, AnUnknownCommandIsRefusedWithTheNearestName) {
   ExpectUsageError("keys lst", "'lst' is no command of `sotto keys`; did you mean list?");
 }
 
+TEST(Hints, ACommandOfAGroupIsRefusedWithItsFullName) {
+  ExpectUsageError("revoke run.db x", "there is no command 'revoke'; there is `sotto keys revoke`");
+  ExpectUsageError("export", "there is `sotto keys export`, `sotto model export`");
+}
+
 TEST(Hints, ACommandThatHasAnotherNameTodayIsRefusedWithThatName) {
   ExpectUsageError("backup run.db copy.db",
                    "there is no command 'backup'; it is now `sotto store backup`");
