@@ -265,7 +265,7 @@ class Reader {
                        Printable(word), hint, root_.name);
   }
 
-  // "; there is `sotto keys export`, `sotto model export`"; empty if no command has one of that name.
+  // "; there is `sotto keys export`, `sotto model export`"; empty if no group has such a command.
   std::string InnerCommands(const std::string& word) const {
     std::string text;
     for (const Command& outer : root_.commands) {
