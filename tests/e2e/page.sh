@@ -52,7 +52,7 @@ look() { "${checks[@]}" "${url}" --token "${token}" "$@" || fail "the page of $*
 # A job that lasts as long as somebody looks.
 serve live.log --cohort 2 --rounds 100000 --noise-multiplier 50 --delta 0.1 --close-early --test synthetic \
   --evaluate-every 50
-"${lab}" swarm --store fleet.db --server "127.0.0.1:${port}" > swarm.log 2>&1 &
+"${lab}" swarm fleet.db --server "127.0.0.1:${port}" > swarm.log 2>&1 &
 swarm=$!
 look live
 look

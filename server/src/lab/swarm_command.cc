@@ -207,7 +207,8 @@ void RunSwarmCommand(const SwarmRequest& o) {
 
 std::vector<Row> Devices() {
   return {
-      Row("store", &SwarmRequest::store, "take the keys of this store, also beside its server"),
+      Row("store", &SwarmRequest::store, "take the keys of this store, also beside its server")
+          .Argument("STORE"),
       Row("keys", &SwarmRequest::keys, "or take the key files NAME.key of this folder")
           .Excludes("store"),
       Row("devices", &SwarmRequest::devices, "take the first N of them")
