@@ -36,7 +36,7 @@ void OpenModel(JobRequest& request, const std::string& value) {
   request.job.model = request.opened_model.get();
 }
 
-// Conditions under which a store holds a row. Stores of older programs lack these rows.
+// Conditions under which a store holds a row: a job without the feature has no such row.
 bool HasInitialModel(const JobConfig& job) { return !job.initial_parameters.empty(); }
 
 Fields ModelAndCode() {

@@ -4,7 +4,7 @@
 namespace sotto::server::job_fields {
 namespace {
 
-// Conditions under which a store holds a row. Stores of older programs lack these rows.
+// Conditions under which a store holds a row: a job without the feature has no such row.
 bool IsAdaptive(const JobConfig& job) { return job.clip_schedule.has_value(); }
 bool EvaluatesOnDevices(const JobConfig& job) { return job.evaluates_on_devices; }
 bool IsPrivateNoise(const JobConfig& job) {

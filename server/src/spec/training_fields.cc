@@ -4,7 +4,7 @@
 namespace sotto::server::job_fields {
 namespace {
 
-// Conditions under which a store holds a row. Stores of older programs lack these rows.
+// Conditions under which a store holds a row: a job without the feature has no such row.
 bool IsBoundFromSteps(const JobConfig& job) { return job.plan.schedule.bound.IsSet(); }
 
 using privacy::LearningRateSchedule;
