@@ -11,6 +11,7 @@
 #include "e2e/live.h"
 #include "sotto/posix/port.h"
 #include "store/open_store.h"
+#include "unit/trials.h"
 
 namespace sotto::live {
 namespace {
@@ -21,7 +22,7 @@ bool Says(const std::string& text, const std::string& words) {
 
 // A job that runs until a test has seen enough.
 Arguments LongJob(const Arguments& more = {}) {
-  Arguments job = {"--cohort",           "2",  "--rounds", "1000",
+  Arguments job = {"--cohort",           "2",  "--rounds", "10000",
                    "--noise-multiplier", "50", "--delta",  "0.1"};
   job.insert(job.end(), more.begin(), more.end());
   return job;
@@ -62,7 +63,7 @@ TEST(LiveFleetTest, EveryCommandWorksBesideAServer) {
   Server server = site.Serve(LongJob());
   std::vector<Process> clients = site.Clients(server.port);
   ASSERT_TRUE(server.WaitForReleases(2)) << ReadFile(server.log);
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 1 + Trials(5); ++i) {
     EXPECT_TRUE(Says(Sotto(site, {"keys", "list", store}), "eligible"));
     EXPECT_TRUE(Says(Sotto(site, {"account", "ledger", store}), "epsilon"));
     const std::string status = Sotto(site, {"status", store, "--json", site.Path("status.json")});
