@@ -15,6 +15,8 @@ fi
 rm -rf "${work}"
 mkdir -p "${work}"
 export SOTTO_BUILD_ROOT="${build_dir%/host}"
+# tests/run.sh sets these for builds of other CPUs; here they would change how each object is compiled.
+unset CMAKE_C_COMPILER_LAUNCHER CMAKE_CXX_COMPILER_LAUNCHER
 cd /
 
 fail() {
