@@ -39,12 +39,6 @@ TEST(Cli, AnAverageThatNobodyKeepsIsRefusedBeforeTheRun) {
                    "--average-out needs --average uniform");
 }
 
-TEST(Cli, AnArgumentThatMayComeAsAnOptionHasOneEntryInHelp) {
-  const std::string help = Sotto("keys revoke --help").output;
-  EXPECT_NE(help.find("  STORE,--store TEXT REQUIRED"), std::string::npos) << help;
-  EXPECT_EQ(help.find("--store"), help.rfind("--store")) << help;
-}
-
 TEST(Cli, HelpAndVersionSucceed) {
   EXPECT_EQ(Sotto("--version").exit_code, 0);
   EXPECT_NE(Sotto("--help").output.find("simulate"), std::string::npos);

@@ -83,6 +83,12 @@ TEST(Options, ServeTakesTheChoicesThatItsColumnNamesAndSaysWhyNotTheOthers) {
   }
 }
 
+TEST(Options, AnArgumentThatMayComeAsAnOptionHasOneEntryInHelp) {
+  const std::string help = Sotto("keys revoke --help").output;
+  EXPECT_NE(help.find("  STORE,--store TEXT REQUIRED"), std::string::npos) << help;
+  EXPECT_EQ(help.find("--store"), help.rfind("--store")) << help;
+}
+
 TEST(Options, HelpOfServeNamesEveryOptionOfAJob) {
   const std::string help = Sotto("serve --help").output;
   for (const server::JobField& field : server::JobFields()) {

@@ -134,7 +134,7 @@ nlohmann::ordered_json NetworkToJson(const NetworkFigures& figures) {
           {"delayed_requests", figures.delayed}};
 }
 
-// Every released round of the job, whoever served it.
+// Every released round of the job, also from earlier server processes.
 nlohmann::ordered_json RoundsToJson(const JobLedger& ledger, const OperatorReport& report) {
   nlohmann::ordered_json rounds = nlohmann::ordered_json::array();
   for (const LedgerEntry& release : ledger.releases) rounds.push_back(report.RoundToJson(release));
@@ -143,7 +143,7 @@ nlohmann::ordered_json RoundsToJson(const JobLedger& ledger, const OperatorRepor
 
 // The whole statement and all rounds.
 //   ledger  of the job
-//   seeded  whoever knows a seed knows noise on which the claims rest
+//   seeded  some noise on which the claims rest follows from a seed that somebody may know
 nlohmann::ordered_json ResultsToJson(const ServeRequest& o, const JobLedger& ledger,
                                      const ServeEnd& end, bool seeded, Job& job) {
   const JobConfig& config = job.config();

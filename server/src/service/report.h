@@ -65,7 +65,7 @@ void RequireServeOutputs(const ServeRequest& request);
 // The port, to the file of --port-file.
 void WritePortFile(const ServeRequest& request, uint16_t port);
 
-// Model, average and JSON: the whole statement, all rounds, whoever served them, and what this
+// Model, average and JSON: the whole statement, all rounds of all server processes, and what this
 // start of the server saw. Also of a job that a signal stopped.
 //   end  of the job
 struct ServeEnd {
