@@ -196,7 +196,7 @@ timed 'build: host, the tests' build host "${test_options[@]}"
 # Builds for other CPUs compile an object once, where several of them have it with the same flags.
 if ${all} && command -v ccache > /dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
-  export CCACHE_DIR="${PWD}/build/cache/ccache" CCACHE_BASEDIR="${PWD}" CCACHE_NOHASHDIR=1
+  export CCACHE_DIR="${PWD}/build/cache/ccache" CCACHE_NOHASHDIR=1
 fi
 
 # Both suites run even if the first one fails.

@@ -28,6 +28,7 @@ bool Eventually(const std::function<bool()>& is_so, int timeout_ms = kPatienceMs
 
 std::string ReadFile(const std::string& path);  // "" if there is no such file
 size_t Count(const std::string& text, const std::string& part);
+bool Says(const std::string& text, const std::string& words);
 
 // A loopback address that only this process uses. So no other test takes the port of a server
 // between its end and its restart.

@@ -16,10 +16,6 @@
 namespace sotto::live {
 namespace {
 
-bool Says(const std::string& text, const std::string& words) {
-  return text.find(words) != std::string::npos;
-}
-
 // A job that runs until a test has seen enough.
 Arguments LongJob(const Arguments& more = {}) {
   Arguments job = {"--cohort",           "2",  "--rounds", "10000",

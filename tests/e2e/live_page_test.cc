@@ -14,10 +14,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-bool Says(const std::string& text, const std::string& words) {
-  return text.find(words) != std::string::npos;
-}
-
 // A job of `rounds` rounds with a page, on the site's own address.
 Arguments JobWithPage(const Site& site, int rounds, const Arguments& more = {}) {
   Arguments job = {"--cohort",

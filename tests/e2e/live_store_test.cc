@@ -23,10 +23,6 @@ Arguments SmallJob(const Arguments& more = {}) {
 
 int64_t JobsIn(const Site& site) { return server::InspectStore(site.Path("store")).jobs; }
 
-bool Says(const std::string& text, const std::string& words) {
-  return text.find(words) != std::string::npos;
-}
-
 // A line of /proc/PID/FILE that begins with these words.
 std::string ProcLine(pid_t pid, const std::string& file, const std::string& words) {
   std::istringstream lines(ReadFile("/proc/" + std::to_string(pid) + "/" + file));

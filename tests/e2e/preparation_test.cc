@@ -15,7 +15,7 @@ constexpr char kRun[] =
     "--model ";
 constexpr char kDense[] = "[[layer]]\nkind = \"dense\"\noutputs = 10\n";
 
-std::string WriteModel(const std::string& name, const std::string& text) {
+std::string WriteImageModel(const std::string& name, const std::string& text) {
   WriteFile(TestFile(name + ".toml"), "name = \"" + name + "\"\ninput = [28, 28, 1]\n" + text);
   return TestFile(name + ".toml");
 }
@@ -25,22 +25,22 @@ std::string Step(const std::string& kind, const std::string& keys = "") {
 }
 
 TEST(PreparationCommand, ASimulationPreparesSamples) {
-  const Json plain = SottoJson(kRun + WriteModel("plain", kDense));
+  const Json plain = SottoJson(kRun + WriteImageModel("plain", kDense));
   // A step that changes nothing has another digest, and the same model.
-  const Json same = SottoJson(kRun + WriteModel("same", Step("rescale") + kDense));
+  const Json same = SottoJson(kRun + WriteImageModel("same", Step("rescale") + kDense));
   EXPECT_NE(plain["model_digest"], same["model_digest"]);
   EXPECT_EQ(plain["parameters_sha256"], same["parameters_sha256"]);
   const Json halved =
-      SottoJson(kRun + WriteModel("halved", Step("rescale", "factor = 0.5") + kDense));
+      SottoJson(kRun + WriteImageModel("halved", Step("rescale", "factor = 0.5") + kDense));
   EXPECT_NE(plain["parameters_sha256"], halved["parameters_sha256"]);
-  const std::string flip = WriteModel("flip", Step("random-flip") + kDense);
+  const std::string flip = WriteImageModel("flip", Step("random-flip") + kDense);
   const Json flipped = SottoJson(kRun + flip);
   EXPECT_NE(plain["parameters_sha256"], flipped["parameters_sha256"]);
   EXPECT_EQ(SottoJson(kRun + flip)["parameters_sha256"], flipped["parameters_sha256"]);
 }
 
 TEST(PreparationCommand, ShowTellsStepsAndClasses) {
-  const std::string path = WriteModel(
+  const std::string path = WriteImageModel(
       "shown", "missing = 0\nclasses = ['0', '1', '2', '3', '4', '5', '6', '7', '8', 'nine']\n" +
                    Step("normalise", "mean = 0.1307\ndeviation = 0.3081") +
                    Step("random-crop", "padding = 2") + kDense);
@@ -70,7 +70,7 @@ TEST(PreparationCommand, StatsPrintsAStepThatNormalises) {
   ASSERT_EQ(stats.exit_code, 0) << stats.output;
   EXPECT_NE(stats.output.find("no epsilon covers that"), std::string::npos);
   const std::string step = Between(stats.output, "[[prepare]]", "\nnote:");
-  const std::string path = WriteModel("normalised", step + kDense);
+  const std::string path = WriteImageModel("normalised", step + kDense);
   const Json after = SottoJson("data stats --data synthetic --model " + path);
   EXPECT_LT(std::fabs(after["figures"][0]["mean"].get<double>()), 1e-6);
   EXPECT_NEAR(after["figures"][0]["deviation"].get<double>(), 1, 1e-6);
@@ -84,7 +84,7 @@ TEST(PreparationCommand, StatsPerFeatureWritesFilesForTheStep) {
   const std::string step = Between(stats.output, "[[prepare]]", "\nnote:");
   EXPECT_NE(step.find("mean = \"figures-mean.bin\""), std::string::npos) << step;
   const Json after = SottoJson("data stats --data synthetic --per feature --model " +
-                               WriteModel("normalised", step + kDense));
+                               WriteImageModel("normalised", step + kDense));
   ASSERT_EQ(after["figures"].size(), 784u);
   EXPECT_NEAR(after["figures"][400]["deviation"].get<double>(), 1, 1e-5);
 }
@@ -102,8 +102,8 @@ TEST(PreparationCommand, PcaIsAFrozenFirstLayer) {
   EXPECT_GT(figures["explained"].get<double>(), 0.1);
   EXPECT_LT(figures["explained"].get<double>(), 1);
   const std::string path =
-      WriteModel("components", Between(pca.output, "frozen = 1", "\nand its") +
-                                   Between(pca.output, "[[layer]]", "\nnote:") + kDense);
+      WriteImageModel("components", Between(pca.output, "frozen = 1", "\nand its") +
+                                        Between(pca.output, "[[layer]]", "\nnote:") + kDense);
   const Json model = SottoJson("model show " + path);
   EXPECT_EQ(model["layers"][0]["frozen"], true);
   EXPECT_EQ(model["parameters"], 130);

@@ -181,7 +181,7 @@ struct Refused {
   std::string message;
 };
 
-void ExpectRefused(const std::vector<Refused>& rows, TomlArrays arrays = TomlArrays::kTaken) {
+void ExpectTomlRefused(const std::vector<Refused>& rows, TomlArrays arrays = TomlArrays::kTaken) {
   for (const Refused& row : rows) {
     try {
       ParseToml(row.text, arrays);
@@ -193,7 +193,7 @@ void ExpectRefused(const std::vector<Refused>& rows, TomlArrays arrays = TomlArr
 }
 
 TEST(Toml, AWordWithoutQuotesIsRefusedWithWhatToDo) {
-  ExpectRefused({
+  ExpectTomlRefused({
       {"a = 1\nmechanism = gau-lrq\n",
        "line 2, column 13: mechanism = gau-lrq: could not determine value type; put a text in "
        "quotes: \"gau-lrq\""},
@@ -221,7 +221,7 @@ TEST(Toml, AWordWithoutQuotesIsRefusedWithWhatToDo) {
 }
 
 TEST(Toml, WhatComesTwiceIsRefusedWithBothLines) {
-  ExpectRefused({
+  ExpectTomlRefused({
       {"a = 1\na = 1", "line 2, column 1: a comes twice, in line 1 and here; take one out"},
       {"a = 1\r\nb = 2\r\n  a = [\r\n3]",
        "line 3, column 3: a comes twice, in line 1 and here; take one out"},
@@ -243,7 +243,7 @@ TEST(Toml, WhatComesTwiceIsRefusedWithBothLines) {
 }
 
 TEST(Toml, WhatIsNoTomlIsRefusedWithLineAndColumn) {
-  ExpectRefused({
+  ExpectTomlRefused({
       {"a = 1, 2",
        "line 1, column 6: key-value pair: expected a comment or whitespace, saw ',', in: a = 1, 2"},
       {"a = 1 2",
@@ -277,7 +277,7 @@ TEST(Toml, WhatIsNoTomlIsRefusedWithLineAndColumn) {
 
 TEST(Toml, WhatNoOptionTakesIsRefused) {
   const std::string mixed = ": an array holds numbers, for example [28, 28, 1], or texts, not both";
-  ExpectRefused({
+  ExpectTomlRefused({
       {"a = 2024-01-01", "line 1, column 5: a has a date or a time; put a text in quotes"},
       {"[x]\na = 07:32:00", "line 2, column 5: x.a has a date or a time; put a text in quotes"},
       {"a = [1979-05-27T07:32:00Z]",
@@ -291,7 +291,7 @@ TEST(Toml, WhatNoOptionTakesIsRefused) {
       {"a = \"b\\u0000\"",
        "line 1, column 5: a has the character U+0000, which no text here may have"},
   });
-  ExpectRefused(
+  ExpectTomlRefused(
       {
           {"a = [5]", "line 1, column 1: a has an array where one value is expected"},
           {"a = [", "line 1, column 6: array: encountered end-of-file, in: a = ["},
@@ -303,7 +303,7 @@ TEST(Toml, WhatNoOptionTakesIsRefused) {
 TEST(Toml, ANameOfManyPartsIsRefusedAndOverflowsNoStack) {
   std::string names;
   for (int i = 0; i < 32000; ++i) names += "a.";
-  ExpectRefused({
+  ExpectTomlRefused({
       {names + "a = 1", "line 1, column 64: more than 32 names in a row"},
       {"\n[" + names + "a]", "line 2, column 65: more than 32 names in a row"},
       {"[" + names.substr(0, 40) + "a]\n" + names.substr(0, 40) + "a = 1",

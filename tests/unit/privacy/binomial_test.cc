@@ -3,13 +3,12 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
-#include <limits>
 #include <stdexcept>
+
+#include "unit/privacy/figures.h"
 
 namespace sotto::privacy {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // Pr[Bin(n, p) > limit] from the smallest term up, by the recursion of the terms from k = n down.
 long double ExactTail(int n, long double p, int limit) {

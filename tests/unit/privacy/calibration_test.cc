@@ -3,18 +3,16 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
-#include <limits>
 #include <stdexcept>
 #include <vector>
 
 #include "accounting/binomial.h"
 #include "plans/statement.h"
+#include "unit/privacy/figures.h"
 #include "unit/privacy/fleet_plan.h"
 
 namespace sotto::privacy {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 Plan MnistPlan(Sampling sampling) { return FleetPlan(sampling, 110); }
 

@@ -2,17 +2,15 @@
 #include <cmath>
 #include <functional>
 #include <gtest/gtest.h>
-#include <limits>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "plans/claim.h"
+#include "unit/privacy/figures.h"
 
 namespace sotto::privacy {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // Of random epsilon, delta, accountant and assumptions, with every other member as constructed.
 Claim RandomClaim(std::mt19937* random) {

@@ -4,18 +4,16 @@
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "accounting/rdp.h"
 #include "unit/privacy/accountant_csv.h"
+#include "unit/privacy/figures.h"
 
 namespace sotto::privacy {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 std::vector<GaussianRounds> RoundsOf(const AccountantRow& row, Sampling sampling) {
   std::vector<GaussianRounds> rounds;

@@ -11,12 +11,13 @@
 namespace sotto::privacy {
 namespace {
 
-constexpr ModelInfo kTen = MakeModelInfo<nn::Sequential<nn::Dense<50, 10>, nn::OneVsAll>>("ten");
+constexpr ModelInfo kPaperModel =
+    MakeModelInfo<nn::Sequential<nn::Dense<50, 10>, nn::OneVsAll>>("ten");
 constexpr double kSamples = 60000;
-constexpr double kDelta = 1 / (kSamples * kSamples);
+constexpr double kPaperDelta = 1 / (kSamples * kSamples);
 
-PublishedPeerNoise PaperNoise(double epsilon = 1, double delta = kDelta) {
-  return PublishedNoiseOf(kTen, PeerJob(), epsilon, delta);
+PublishedPeerNoise PaperNoise(double epsilon = 1, double delta = kPaperDelta) {
+  return PublishedNoiseOf(kPaperModel, PeerJob(), epsilon, delta);
 }
 
 TEST(PeerNoiseTest, ItIsTheirFormula) {
@@ -50,9 +51,9 @@ TEST(PeerNoiseTest, WhatItLeavesOutCostsMore) {
 TEST(PeerNoiseTest, TheClaimIsAboveTheExactFigureOfAllThatIsLeftOut) {
   for (const int64_t copies : {1, 3, 10, 20}) {
     PeerTraining training;
-    training.model = &kTen;
+    training.model = &kPaperModel;
     training.job.noise_q20 = PaperNoise().noise_q20;
-    training.delta = kDelta;
+    training.delta = kPaperDelta;
     training.copies = copies;
     const std::vector<PeerNode> nodes(20, PlannedPeer(training.job));
     const double claim = StatePeers(training, nodes).claims.front().epsilon;

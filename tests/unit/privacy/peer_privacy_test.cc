@@ -24,13 +24,13 @@ constexpr ModelInfo kDeep =
     MakeModelInfo<nn::Sequential<nn::Dense<50, 8>, nn::Relu, nn::Dense<8, 10>, nn::OneVsAll>>(
         "deep");
 
-constexpr double kDelta = 1e-6;
+constexpr double kPeerDelta = 1e-6;
 
 PeerTraining SampleTraining(const ModelInfo& model = kTen) {
   PeerTraining training;
   training.model = &model;
   training.job.noise_q20 = 40000;
-  training.delta = kDelta;
+  training.delta = kPeerDelta;
   return training;
 }
 
@@ -79,7 +79,7 @@ TEST(PeerPrivacyTest, OnePublicationCostsHalfTheSquareOfSensitivityOverNoise) {
   EXPECT_GE(statement.release_rho, ratio * ratio / 2);
   EXPECT_EQ(statement.rho, statement.release_rho);
   const double epsilon = statement.claims.front().epsilon;
-  EXPECT_NEAR(epsilon, EpsilonByGrid(statement.rho, kDelta), 1e-7);
+  EXPECT_NEAR(epsilon, EpsilonByGrid(statement.rho, kPeerDelta), 1e-7);
 }
 
 TEST(PeerPrivacyTest, TheConversionIsTheBestOrderOfTheFormula) {
@@ -91,8 +91,8 @@ TEST(PeerPrivacyTest, TheConversionIsTheBestOrderOfTheFormula) {
       EXPECT_GE(epsilon, grid * (1 - 1e-6));
     }
   }
-  EXPECT_EQ(ZcdpEpsilon(0, kDelta), 0);
-  EXPECT_TRUE(std::isinf(ZcdpEpsilon(HUGE_VAL, kDelta)));
+  EXPECT_EQ(ZcdpEpsilon(0, kPeerDelta), 0);
+  EXPECT_TRUE(std::isinf(ZcdpEpsilon(HUGE_VAL, kPeerDelta)));
 }
 
 TEST(PeerPrivacyTest, ManyOutputsCostTheirNumber) {
@@ -130,18 +130,18 @@ TEST(PeerPrivacyTest, ADeviceAddsUpItsPublications) {
   EXPECT_NEAR(statement.rho, 5 * 0.125, 1e-8);
   ASSERT_EQ(statement.claims.size(), 2u);
   EXPECT_EQ(statement.claims[0].unit, Unit::kDevice);
-  EXPECT_NEAR(statement.claims[0].epsilon, EpsilonByGrid(0.625, kDelta), 1e-6);
+  EXPECT_NEAR(statement.claims[0].epsilon, EpsilonByGrid(0.625, kPeerDelta), 1e-6);
   // A sample is in one publication of each of the two passes.
   EXPECT_EQ(statement.claims[1].unit, Unit::kSample);
-  EXPECT_NEAR(statement.claims[1].epsilon, EpsilonByGrid(0.25, kDelta), 1e-6);
+  EXPECT_NEAR(statement.claims[1].epsilon, EpsilonByGrid(0.25, kPeerDelta), 1e-6);
 }
 
 TEST(PeerPrivacyTest, CopiesCountForTheSampleOfADeviceJobAndNotForTheDevice) {
   PeerTraining training = DeviceTraining();
   training.copies = 2;
   const PeerStatement statement = StatePeers(training, {{2, 5}, {1, 5}});
-  EXPECT_NEAR(statement.claims[0].epsilon, EpsilonByGrid(0.625, kDelta), 1e-6);
-  EXPECT_NEAR(statement.claims[1].epsilon, EpsilonByGrid(3 * 0.125, kDelta), 1e-6);
+  EXPECT_NEAR(statement.claims[0].epsilon, EpsilonByGrid(0.625, kPeerDelta), 1e-6);
+  EXPECT_NEAR(statement.claims[1].epsilon, EpsilonByGrid(3 * 0.125, kPeerDelta), 1e-6);
 }
 
 TEST(PeerPrivacyTest, ASampleJobHasNoClaimAboutADevice) {
@@ -160,7 +160,7 @@ TEST(PeerPrivacyTest, AClaimSaysAgainstWhomAndOnWhatItRests) {
   EXPECT_EQ(claim.adjacency, Adjacency::kReplaceOne);
   EXPECT_EQ(claim.trust_mode, TrustMode::kPrivateNoise);
   EXPECT_EQ(claim.colluders, 7);  // all nodes without that sample
-  EXPECT_EQ(claim.delta, kDelta);
+  EXPECT_EQ(claim.delta, kPeerDelta);
   EXPECT_EQ(claim.accountant, "rdp");
   EXPECT_EQ(claim.assumptions, PeerKind(Unit::kSample).assumptions);
 }
@@ -222,7 +222,8 @@ TEST(PeerPrivacyTest, AClaimIsAboveTheExactFigureOfContinuousNoiseAndNear) {
     PeerTraining training = SampleTraining();
     training.job.noise_q20 = noise;
     const PeerStatement statement = StatePeers(training, {{1, 1}});
-    const double exact = GdpEpsilon(statement.sensitivity_q20 / static_cast<double>(noise), kDelta);
+    const double exact =
+        GdpEpsilon(statement.sensitivity_q20 / static_cast<double>(noise), kPeerDelta);
     EXPECT_GE(statement.claims.front().epsilon, exact);
     EXPECT_LT(statement.claims.front().epsilon, 1.15 * exact);
     EXPECT_NEAR(statement.continuous_epsilon, exact, 1e-6);

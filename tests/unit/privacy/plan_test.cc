@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <gtest/gtest.h>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -15,8 +14,6 @@
 
 namespace sotto::privacy {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 Plan NoisyPlan(Sampling sampling) {
   Plan plan = FleetPlan(sampling, 100);

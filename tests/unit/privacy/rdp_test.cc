@@ -3,22 +3,16 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
-#include <limits>
 #include <stdexcept>
 #include <vector>
 
 #include "unit/privacy/accountant_csv.h"
+#include "unit/privacy/figures.h"
 
 namespace sotto::privacy {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 const double kNan = std::nan("");
-
-void ExpectRelative(double actual, double expected, double tolerance) {
-  EXPECT_LE(std::abs(actual - expected), tolerance * std::abs(expected))
-      << "actual " << actual << ", expected " << expected;
-}
 
 using Rho = double (*)(double noise_multiplier, double rate, double order);
 

@@ -9,14 +9,10 @@
 
 #include "accounting/rdp.h"
 #include "unit/csv.h"
+#include "unit/privacy/figures.h"
 
 namespace sotto::privacy {
 namespace {
-
-void ExpectRelative(double actual, double expected, double tolerance) {
-  EXPECT_LE(std::abs(actual - expected), tolerance * std::abs(expected))
-      << "actual " << actual << ", expected " << expected;
-}
 
 // B(l) by its binomial sum, where long double survives the cancellation.
 long double AlternatingSum(long double z, int l) {

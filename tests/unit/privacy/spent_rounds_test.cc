@@ -3,7 +3,6 @@
 #include <cmath>
 #include <functional>
 #include <gtest/gtest.h>
-#include <limits>
 #include <stdexcept>
 #include <vector>
 
@@ -16,8 +15,6 @@
 
 namespace sotto::privacy {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 Plan NoisyPlan(Sampling sampling) {
   Plan plan = FleetPlan(sampling, 120);

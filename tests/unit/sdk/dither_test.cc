@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kQ27 = 1 << 27;
 
-Key TestKey(uint8_t number) {
+Key DitherKey(uint8_t number) {
   Key key;
   key.bytes[5] = number;
   return key;
@@ -82,7 +82,7 @@ TEST(Layer, StepsStayWithinTheirBounds) {
 }
 
 TEST(Dither, AnyBatchCanBeGeneratedAlone) {
-  const Dither dither(TestKey(1), DitherKind::kGaussian);
+  const Dither dither(DitherKey(1), DitherKind::kGaussian);
   const auto all = Cells(dither, 0, 256);
   const auto some = Cells(dither, 112, 20);
   for (size_t i = 0; i < some.size(); ++i) {
@@ -92,7 +92,7 @@ TEST(Dither, AnyBatchCanBeGeneratedAlone) {
 
 // The layout of the keystream words, spelled out once more.
 TEST(Dither, ReadsTheDocumentedBits) {
-  const Key key = TestKey(2);
+  const Key key = DitherKey(2);
   const auto cells = Cells(Dither(key, DitherKind::kGaussian), 0, 4096);
   int extended = 0;
   for (uint32_t j = 0; j < cells.size(); ++j) {
@@ -111,7 +111,7 @@ TEST(Dither, ReadsTheDocumentedBits) {
 }
 
 TEST(Dither, ExactOffsetIsTheFloorOfTheFullProduct) {
-  const Key key = TestKey(3);
+  const Key key = DitherKey(3);
   for (const DitherKind kind : {DitherKind::kGaussian, DitherKind::kUniform}) {
     const Dither dither(key, kind);
     const auto cells = Cells(dither, 0, 20000);
@@ -136,7 +136,7 @@ TEST(Dither, ExactOffsetIsTheFloorOfTheFullProduct) {
 TEST(Dither, SelectAllGivesWhatSelectGives) {
   constexpr uint32_t kCoordinates = 200000;  // of which some 1,500 have an extended layer
   for (const DitherKind kind : {DitherKind::kGaussian, DitherKind::kUniform}) {
-    const Dither dither(TestKey(4), kind);
+    const Dither dither(DitherKey(4), kind);
     uint64_t words[kMaxDitherBatch];
     DitherCell cells[kMaxDitherBatch];
     int different = 0;
@@ -158,7 +158,7 @@ TEST(Dither, SelectAllGivesWhatSelectGives) {
 
 // The layers next to where the pieces of the tables meet, and next to the extended ones.
 TEST(Dither, SelectAllGivesWhatSelectGivesAtTheEdgesOfThePieces) {
-  const Dither dither(TestKey(5), DitherKind::kGaussian);
+  const Dither dither(DitherKey(5), DitherKind::kGaussian);
   int visited = 0;
   for (uint64_t top = 1; top < 4096; ++top) {  // twelve upper bits, those below all zeros or ones
     for (const uint64_t p : {top << 24, (top << 24) - 1}) {
@@ -177,7 +177,7 @@ TEST(Dither, SelectAllGivesWhatSelectGivesAtTheEdgesOfThePieces) {
 }
 
 TEST(Dither, RefusesWhatIsNotABatch) {
-  const Dither dither(TestKey(1), DitherKind::kGaussian);
+  const Dither dither(DitherKey(1), DitherKind::kGaussian);
   uint64_t words[kMaxDitherBatch + 1] = {};
   DitherCell cells[kMaxDitherBatch + 1];
   EXPECT_EQ(dither.Generate(1, Span<uint64_t>(words).first(1)), Status::kInvalidArgument);

@@ -1,4 +1,4 @@
-// Bytes as hexadecimal text, for test vectors.
+// Bytes as hexadecimal text, for test vectors; vectors and text as spans.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,10 @@ inline std::vector<uint8_t> FromHex(const std::string& text) {
   return bytes;
 }
 
-inline ByteSpan View(const std::vector<uint8_t>& bytes) { return {bytes.data(), bytes.size()}; }
+template <typename T>
+Span<const T> View(const std::vector<T>& values) {
+  return {values.data(), values.size()};
+}
 
 inline ByteSpan View(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};

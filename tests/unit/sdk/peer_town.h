@@ -16,6 +16,7 @@
 
 #include "sotto/bytes.h"
 #include "sotto/peer_node.h"
+#include "unit/sdk/hex.h"
 #include "unit/sdk/memory_store.h"
 
 namespace sotto {
@@ -23,7 +24,6 @@ namespace sotto {
 using Bytes = std::vector<uint8_t>;
 
 inline Bytes BytesOf(ByteSpan span) { return {span.begin(), span.end()}; }
-inline ByteSpan View(const Bytes& bytes) { return {bytes.data(), bytes.size()}; }
 
 using TownNet = nn::Sequential<nn::Dense<6, 3>, nn::OneVsAll>;
 inline constexpr ModelInfo kTownModel = MakeModelInfo<TownNet>("town");

@@ -8,6 +8,7 @@
 #include "sotto/private_noise.h"
 #include "sotto/quantizer.h"
 #include "sotto/update_codec.h"
+#include "unit/sdk/hex.h"
 
 namespace sotto {
 namespace {
@@ -40,8 +41,6 @@ std::vector<float> SomeUpdate(size_t size) {
   for (float& value : update) value = normal(random);
   return update;
 }
-
-Span<const float> View(const std::vector<float>& v) { return {v.data(), v.size()}; }
 
 std::vector<uint8_t> ReadAll(UpdateEncoder& encoder, size_t step) {
   std::vector<uint8_t> bytes;

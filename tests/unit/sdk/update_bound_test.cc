@@ -26,7 +26,7 @@ double Value(const Wide& wide) {
   return std::ldexp(static_cast<double>(wide.high), 64) + static_cast<double>(wide.low);
 }
 
-Key TestKey(uint32_t number) {
+Key DeviceKey(uint32_t number) {
   Key key;
   StoreU32Le(number, key.bytes);
   return key;
@@ -117,7 +117,7 @@ TEST(UpdateBound, TheDistanceIsThatOfTheNearestValue) {
   std::mt19937 random(2);
   int carried = 0;
   for (const DitherKind kind : {DitherKind::kGaussian, DitherKind::kUniform}) {
-    const Dither dither(TestKey(2), kind);
+    const Dither dither(DeviceKey(2), kind);
     for (uint32_t first = 0; first < 40000; first += kDitherBatch) {
       DitherCell cells[kDitherBatch];
       ASSERT_EQ(GenerateCells(dither, first, cells), Status::kOk);
@@ -205,7 +205,7 @@ TEST(UpdateBound, NoHonestUpdateIsRefused) {
     const Honest device(random);
     UpdateScale scale;
     const std::vector<uint8_t> bytes =
-        Encode(TestKey(trial), device.format, device.update, device.clip_l2, device.unit,
+        Encode(DeviceKey(trial), device.format, device.update, device.clip_l2, device.unit,
                device.extra_q20, &scale);
     const UpdateBound bound = BoundOf(device.clip_l2, device.unit, device.extra_q20);
     Wide squares;
@@ -214,7 +214,7 @@ TEST(UpdateBound, NoHonestUpdateIsRefused) {
       squares.Add(static_cast<uint64_t>(v * v));
     }
     ASSERT_TRUE(IsAtMost(squares, bound.max_squares_q40)) << trial;
-    ASSERT_EQ(Decode(TestKey(trial), device.format, bytes, device.coordinates(), &bound),
+    ASSERT_EQ(Decode(DeviceKey(trial), device.format, bytes, device.coordinates(), &bound),
               Status::kOk)
         << trial;
     at_the_bound += Value(squares) > 0.999 * Value(bound.max_squares_q40);
@@ -227,14 +227,14 @@ TEST(UpdateBound, NoHonestUpdateIsRefused) {
 TEST(UpdateBound, OneUnitLessRefuses) {
   const std::vector<float> update = {300.0f};
   UpdateScale scale;
-  const std::vector<uint8_t> bytes = Encode(TestKey(5), {Coding::kRange, DitherKind::kGaussian, 0},
-                                            update, 1000.0f, 1.0f, 0, &scale);
+  const std::vector<uint8_t> bytes = Encode(
+      DeviceKey(5), {Coding::kRange, DitherKind::kGaussian, 0}, update, 1000.0f, 1.0f, 0, &scale);
   UpdateBound bound;
   uint64_t low = 0;
   uint64_t high = uint64_t{1} << 60;
   while (low < high) {  // the least squared distance that is accepted
     bound.max_squares_q40.low = low + (high - low) / 2;
-    const bool accepted = Decode(TestKey(5), {Coding::kRange, DitherKind::kGaussian, 0}, bytes, 1,
+    const bool accepted = Decode(DeviceKey(5), {Coding::kRange, DitherKind::kGaussian, 0}, bytes, 1,
                                  &bound) == Status::kOk;
     if (accepted) {
       high = bound.max_squares_q40.low;
@@ -258,14 +258,14 @@ TEST(UpdateBound, HoldsForUpdatesThatTheBoxClamps) {
       update[0] = -1e6f;
       UpdateScale scale;
       const std::vector<uint8_t> honest =
-          Encode(TestKey(8), format, update, 4096.0f, 1.0f, 0, &scale);
+          Encode(DeviceKey(8), format, update, 4096.0f, 1.0f, 0, &scale);
       EXPECT_EQ(ScaleToQ20(update[0], scale) == -kMaxValueQ20, size < 16u);
-      EXPECT_EQ(Decode(TestKey(8), format, honest, size, &bound), Status::kOk);
+      EXPECT_EQ(Decode(DeviceKey(8), format, honest, size, &bound), Status::kOk);
       // Without a bound of its own every coordinate is at the end of the box.
       const std::vector<uint8_t> cheating =
-          Encode(TestKey(8), format, update, kMaxClipInScales, 1.0f, 0, &scale);
+          Encode(DeviceKey(8), format, update, kMaxClipInScales, 1.0f, 0, &scale);
       EXPECT_EQ(scale.max_value_q20, kMaxValueQ20);
-      EXPECT_EQ(Decode(TestKey(8), format, cheating, size, &bound),
+      EXPECT_EQ(Decode(DeviceKey(8), format, cheating, size, &bound),
                 size < 17u ? Status::kOk : Status::kOutOfRange);
     }
   }
@@ -281,10 +281,10 @@ TEST(UpdateBound, UpdatesBeyondTheBoundAreRefused) {
       UpdateScale scale;
       // The encoder of a device that ignores its task.
       const std::vector<uint8_t> bytes =
-          Encode(TestKey(6), format, update, 1048576.0f, 1.0f, 0, &scale);
+          Encode(DeviceKey(6), format, update, 1048576.0f, 1.0f, 0, &scale);
       const UpdateBound bound = BoundOf(6.17f, 1.0f);
-      EXPECT_EQ(Decode(TestKey(6), format, bytes, update.size(), nullptr), Status::kOk);
-      EXPECT_EQ(Decode(TestKey(6), format, bytes, update.size(), &bound), Status::kOutOfRange);
+      EXPECT_EQ(Decode(DeviceKey(6), format, bytes, update.size(), nullptr), Status::kOk);
+      EXPECT_EQ(Decode(DeviceKey(6), format, bytes, update.size(), &bound), Status::kOutOfRange);
     }
   }
 }
@@ -298,13 +298,13 @@ TEST(UpdateBound, TheExtraCoordinateHasOneOfItsTwoValues) {
     UpdateScale scale;
     for (uint32_t key = 0; key < 20; ++key) {
       for (const int32_t bit : {kBit, -kBit}) {
-        const auto bytes = Encode(TestKey(key), format, update, 1.0f, 1.0f, bit, &scale);
-        EXPECT_EQ(Decode(TestKey(key), format, bytes, size + 1, &bound), Status::kOk);
+        const auto bytes = Encode(DeviceKey(key), format, update, 1.0f, 1.0f, bit, &scale);
+        EXPECT_EQ(Decode(DeviceKey(key), format, bytes, size + 1, &bound), Status::kOk);
       }
       // A cell is at most 11.8 wide, so no value beyond 15 shares one with 3.
       for (const int32_t bit : {kMaxValueQ20, -kMaxValueQ20, 15 << 20, -(15 << 20)}) {
-        const auto bytes = Encode(TestKey(key), format, update, 1.0f, 1.0f, bit, &scale);
-        EXPECT_EQ(Decode(TestKey(key), format, bytes, size + 1, &bound), Status::kOutOfRange);
+        const auto bytes = Encode(DeviceKey(key), format, update, 1.0f, 1.0f, bit, &scale);
+        EXPECT_EQ(Decode(DeviceKey(key), format, bytes, size + 1, &bound), Status::kOutOfRange);
       }
     }
   }
@@ -324,8 +324,8 @@ TEST(UpdateBound, TheAccuracyHasAValueBetweenItsEnds) {
         ExtraCoordinates extras = WithClipBit(static_cast<int32_t>(bound.clip_bit_q20));
         extras.Add(accuracy);
         UpdateScale scale;
-        const auto bytes = Encode(TestKey(key), format, update, 1.0f, 1.0f, extras, &scale);
-        return Decode(TestKey(key), format, bytes, size + extras.count(), &bound);
+        const auto bytes = Encode(DeviceKey(key), format, update, 1.0f, 1.0f, extras, &scale);
+        return Decode(DeviceKey(key), format, bytes, size + extras.count(), &bound);
       };
       for (const int32_t v : {-kEnd, -kEnd / 3, 0, 1, kEnd / 2, kEnd}) {
         EXPECT_EQ(verdict(v), Status::kOk) << v;
@@ -343,11 +343,11 @@ TEST(UpdateBound, MalformedComesFirst) {
   const UpdateFormat format = {Coding::kFixed, DitherKind::kGaussian, 0};
   const std::vector<float> update(100, 1000.0f);
   UpdateScale scale;
-  std::vector<uint8_t> bytes = Encode(TestKey(7), format, update, 1048576.0f, 1.0f, 0, &scale);
+  std::vector<uint8_t> bytes = Encode(DeviceKey(7), format, update, 1048576.0f, 1.0f, 0, &scale);
   const UpdateBound bound = BoundOf(1.0f, 1.0f);
-  EXPECT_EQ(Decode(TestKey(7), format, bytes, update.size(), &bound), Status::kOutOfRange);
+  EXPECT_EQ(Decode(DeviceKey(7), format, bytes, update.size(), &bound), Status::kOutOfRange);
   bytes.push_back(0);
-  EXPECT_EQ(Decode(TestKey(7), format, bytes, update.size(), &bound), Status::kMalformed);
+  EXPECT_EQ(Decode(DeviceKey(7), format, bytes, update.size(), &bound), Status::kMalformed);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "device/cells.h"
 #include "sotto/quantizer.h"
 #include "unit/sdk/extra_coordinates.h"
+#include "unit/sdk/hex.h"
 
 namespace sotto {
 namespace {
@@ -30,9 +31,6 @@ std::vector<float> RandomUpdate(size_t size, float deviation, uint32_t seed) {
   for (float& value : update) value = normal(random);
   return update;
 }
-
-Span<const float> View(const std::vector<float>& v) { return {v.data(), v.size()}; }
-ByteSpan View(const std::vector<uint8_t>& v) { return {v.data(), v.size()}; }
 
 struct Encoded {
   std::vector<uint8_t> bytes;

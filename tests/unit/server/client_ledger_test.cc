@@ -17,7 +17,7 @@ using State = Client::State;
 constexpr double kMultiplier = 0.5;
 constexpr uint64_t kRho = uint64_t{2} << 32;  // of one update
 
-JobConfig PrivateConfig(double z = kMultiplier) {
+JobConfig LedgerConfig(double z = kMultiplier) {
   JobConfig config = ClosingEarly(SmallConfig());
   config.plan.private_noise_multiplier = z;
   return config;
@@ -25,7 +25,7 @@ JobConfig PrivateConfig(double z = kMultiplier) {
 
 // A device whose memory survives resets, in a job of private noise.
 struct ClientLedgerTest : testing::Test {
-  explicit ClientLedgerTest(double z = kMultiplier) : small(PrivateConfig(z)) {
+  explicit ClientLedgerTest(double z = kMultiplier) : small(LedgerConfig(z)) {
     EXPECT_TRUE(small.job.OpenRound());
     index = small.job.cohort()[0];
     Reset();
@@ -91,7 +91,7 @@ TEST_F(ClientLedgerTest, AnUpdateIsChargedBeforeItsUploadBegins) {
 
 TEST_F(ClientLedgerTest, ALinkThatIsCutCostsNothingMore) {
   for (int message = 0; message < 8; ++message) {
-    SmallJob job(PrivateConfig());
+    SmallJob job(LedgerConfig());
     ASSERT_TRUE(job.job.OpenRound());
     MemoryStore store;
     const uint32_t victim = job.job.cohort()[0];
@@ -221,7 +221,7 @@ TEST(ClientLedger, TheTotalRhoIsTheSumOverJobsOfDifferentNoise) {
   uint32_t jobs = 0;
   PrivateSpending total;
   for (const double z : {0.5, 1.0, 2.5}) {
-    SmallJob small(PrivateConfig(z));
+    SmallJob small(LedgerConfig(z));
     ASSERT_TRUE(small.job.OpenRound());
     const uint32_t index = small.job.cohort()[0];
     SmallDevice device(small.registry[index], index, *small.job.config().model);

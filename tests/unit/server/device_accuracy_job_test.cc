@@ -41,7 +41,7 @@ void Report(SmallJob& small, uint32_t index, Labels labels) {
   EXPECT_EQ(device.Run(small.job, index), Status::kOk);
 }
 
-constexpr double kTolerance = 6 * 0.05 / 4;
+constexpr double kEstimateTolerance = 6 * 0.05 / 4;
 
 TEST(DeviceAccuracyJob, TheEstimateIsTheMeanOfTheDevicesAccuracies) {
   for (const bool adaptive : {false, true}) {
@@ -54,7 +54,7 @@ TEST(DeviceAccuracyJob, TheEstimateIsTheMeanOfTheDevicesAccuracies) {
     Report(small, cohort[3], {0, 0});     // 1/2
     const RoundOutcome outcome = small.job.CloseRound();
     ASSERT_TRUE(outcome.released && outcome.device_accuracy);
-    EXPECT_NEAR(outcome.device_accuracy->accuracy, 1.6 / 4, kTolerance);
+    EXPECT_NEAR(outcome.device_accuracy->accuracy, 1.6 / 4, kEstimateTolerance);
     EXPECT_NEAR(outcome.device_accuracy->noise_deviation, 0.05 / 4, 1e-6);
     EXPECT_EQ(outcome.unclipped_fraction.has_value(), adaptive);
   }
@@ -65,7 +65,7 @@ TEST(DeviceAccuracyJob, ADropOutCountsHalf) {
   ASSERT_TRUE(small.job.OpenRound());
   Report(small, small.job.cohort()[0], {5, 5});
   const RoundOutcome outcome = small.job.CloseRound();
-  EXPECT_NEAR(outcome.device_accuracy->accuracy, (1 + 3 * 0.5) / 4, kTolerance);
+  EXPECT_NEAR(outcome.device_accuracy->accuracy, (1 + 3 * 0.5) / 4, kEstimateTolerance);
 }
 
 TEST(DeviceAccuracyJob, ADeviceWithoutEvaluationIsToldToWait) {

@@ -37,8 +37,8 @@ TEST(IntegerEntropy, OfALaplaceUpdateIsThatOfManySamples) {
   std::uniform_real_distribution<double> uniform(0, 1);
   for (const double scale : {0.1, 2.0}) {
     double bits = 0;
-    constexpr int kDraws = 200000;
-    for (int i = 0; i < kDraws; ++i) {
+    constexpr int kSamples = 200000;
+    for (int i = 0; i < kSamples; ++i) {
       const double a = normal(random);
       const double b = normal(random);
       const double c = normal(random);
@@ -52,7 +52,7 @@ TEST(IntegerEntropy, OfALaplaceUpdateIsThatOfManySamples) {
                         Below(Distribution::kLaplace, first));
     }
     const double expected = IntegerEntropy(Distribution::kLaplace, scale);
-    EXPECT_NEAR(bits / kDraws, expected, 0.03 * expected) << "scale " << scale;
+    EXPECT_NEAR(bits / kSamples, expected, 0.03 * expected) << "scale " << scale;
   }
 }
 

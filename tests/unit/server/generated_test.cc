@@ -21,7 +21,7 @@ namespace {
 using Regression = nn::Sequential<nn::Dense<6, 2>, nn::MeanSquaredError<nn::TargetKind::kVector>>;
 using Detector = nn::Sequential<nn::Dense<12, 3>, nn::Tanh, nn::Dense<3, 12>,
                                 nn::MeanSquaredError<nn::TargetKind::kInput>>;
-constexpr ModelInfo kRegression = MakeModelInfo<Regression>("regression");
+constexpr ModelInfo kLinear = MakeModelInfo<Regression>("regression");
 constexpr ModelInfo kDetector = MakeModelInfo<Detector>("detector");
 
 constexpr uint64_t kMany = 5000000;
@@ -85,7 +85,7 @@ TEST(Generated, SamplesAreTheSameOnEveryPlatform) {
   for (const auto& [name, value] : golden) {
     EXPECT_EQ(Fingerprint(*SyntheticFor(FindModel(name.c_str()), kMany).train), value) << name;
   }
-  EXPECT_EQ(Fingerprint(*SyntheticFor(&kRegression, kMany).train), 1270726608908887144U);
+  EXPECT_EQ(Fingerprint(*SyntheticFor(&kLinear, kMany).train), 1270726608908887144U);
   EXPECT_EQ(Fingerprint(*SyntheticFor(&kDetector, kMany).train), 18102469011666058954U);
 }
 
@@ -144,7 +144,7 @@ TEST(Generated, ClassesCanBeToldApartButNotAll) {
 }
 
 TEST(Generated, TargetsFollowFromTheFeatures) {
-  const SharedDataset data = SyntheticFor(&kRegression, kMany).train;
+  const SharedDataset data = SyntheticFor(&kLinear, kMany).train;
   ASSERT_EQ(data->info().targets, 2U);
   EXPECT_EQ(data->info().classes, 0U);
   // Signs that explain each target up to its noise: one of 2^6 choices does.

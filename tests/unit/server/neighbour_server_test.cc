@@ -13,7 +13,6 @@
 namespace sotto::server {
 namespace {
 
-using Kind = PeerRequest::Kind;
 using posix::NeighbourServer;
 
 constexpr uint32_t kServerFrame = 4096;
@@ -37,13 +36,13 @@ class Neighbours : public testing::Test {
 
   PeerClient Connect(const char* id) { return {server_->port(), {id, PairOf(id)}}; }
   PeerRequest Greet() const {
-    PeerRequest request = Ask(Kind::kGreet);
+    PeerRequest request = Ask(PeerRequest::Kind::kGreet);
     request.job_id = job_;
     request.max_frame = kClientFrame;
     return request;
   }
   PeerRequest Get(uint32_t offset = 0) const {
-    PeerRequest request = Ask(Kind::kGetPublication);
+    PeerRequest request = Ask(PeerRequest::Kind::kGetPublication);
     request.publication = published_.name;
     request.offset = offset;
     return request;
@@ -102,7 +101,8 @@ TEST_F(Neighbours, ARequestOutOfPlaceIsRefused) {
   ExpectRefused(client.Ask(other_job), ErrorCode::kWrongAttempt);
   ExpectRefused(client.Ask(Get()), ErrorCode::kMalformed);
   EXPECT_EQ(client.Ask(Greet()).kind, PeerReply::Kind::kWelcome);
-  for (const Kind kind : {Kind::kLease, Kind::kFinished, Kind::kRosterEntry}) {
+  for (const auto kind :
+       {PeerRequest::Kind::kLease, PeerRequest::Kind::kFinished, PeerRequest::Kind::kRosterEntry}) {
     ExpectRefused(client.Ask(Ask(kind)), ErrorCode::kMalformed);
   }
   PeerRequest behind_its_end = Get(published_.name.size);

@@ -14,7 +14,7 @@ JobConfig WithoutReports() {
   return config;
 }
 
-JobConfig PrivateConfig() {
+JobConfig PrivateWithoutReports() {
   JobConfig config = WithoutReports();
   config.plan.private_noise_multiplier = 0.5;
   return config;
@@ -30,7 +30,7 @@ RoundOutcome RunOneRound(SqliteStore& store, const JobConfig& config) {
 TEST_F(SqliteStoreTest, TheLedgerHoldsTheEpsilonAgainstTheServer) {
   SqliteStore store(path_, kCreate);
   store.AddDevices(SomeDevices(), false);
-  const RoundOutcome outcome = RunOneRound(store, PrivateConfig());
+  const RoundOutcome outcome = RunOneRound(store, PrivateWithoutReports());
   ASSERT_TRUE(outcome.released);
   const LedgerEntry entry = store.Ledger().at(0);
   EXPECT_EQ(Released(entry).trust_mode, privacy::TrustMode::kPrivateNoise);
@@ -56,9 +56,9 @@ TEST_F(SqliteStoreTest, ATrustedServerHasNoEpsilonInTheLedger) {
 
 TEST_F(SqliteStoreTest, AJobKeepsItsPrivateNoise) {
   SqliteStore store(path_, kCreate);
-  store.BeginJob(RecordOf(PrivateConfig()));
-  store.BeginJob(RecordOf(PrivateConfig()));
-  JobConfig other = PrivateConfig();
+  store.BeginJob(RecordOf(PrivateWithoutReports()));
+  store.BeginJob(RecordOf(PrivateWithoutReports()));
+  JobConfig other = PrivateWithoutReports();
   other.plan.private_noise_multiplier = 0.4;
   EXPECT_TRUE(
       Says(RefusalOf([&] { store.BeginJob(RecordOf(other)); }), "private_noise_multiplier"));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "unit/sdk/hex.h"
 #include "unit/server/store_fixture.h"
 
 namespace sotto::server {
@@ -23,8 +24,6 @@ Key KeyOf(uint8_t byte) {
 }
 
 std::vector<uint8_t> Copy(ByteSpan receipt) { return {receipt.begin(), receipt.end()}; }
-
-ByteSpan View(const std::vector<uint8_t>& bytes) { return {bytes.data(), bytes.size()}; }
 
 // A log with the attempts 0 and 1 at round 0 and the attempt 0 at round 1.
 void AddThree(Receipts& receipts) {

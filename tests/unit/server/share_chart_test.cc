@@ -12,7 +12,7 @@ namespace sotto::server {
 namespace {
 
 // Labels 0 0 0 0 1 1 2 2.
-SharedDataset Data(uint32_t classes = 3, std::vector<std::string> names = {}) {
+SharedDataset Labelled(uint32_t classes = 3, std::vector<std::string> names = {}) {
   SampleInfo info;
   info.shape = nn::ShapeOf(1);
   info.classes = classes;
@@ -27,7 +27,7 @@ SharedDataset Data(uint32_t classes = 3, std::vector<std::string> names = {}) {
 Partition Shares() { return {{0, 4, 4, 6}, {0, 1, 2, 4, 6, 0}}; }
 
 TEST(ShareSummary, CountsWhatDevicesHold) {
-  const ShareSummary all = Summarise(*Data(), Shares());
+  const ShareSummary all = Summarise(*Labelled(), Shares());
   EXPECT_EQ(all.devices, 3U);
   EXPECT_EQ(all.without_samples, 1U);
   EXPECT_EQ(all.dealt, 6U);
@@ -42,12 +42,12 @@ TEST(ShareSummary, CountsWhatDevicesHold) {
 }
 
 TEST(ShareSummary, SkewIsHalfTheDifferenceOfTheMixes) {
-  const ShareSummary all = Summarise(*Data(), Shares());
+  const ShareSummary all = Summarise(*Labelled(), Shares());
   // All: 4/6 1/6 1/6. Device 0: 3/4 1/4 0. Device 2: 1/2 0 1/2.
   EXPECT_NEAR(all.skew.least, (1 / 12.0 + 1 / 12.0 + 1 / 6.0) / 2, 1e-12);
   EXPECT_NEAR(all.skew.most, (1 / 6.0 + 1 / 6.0 + 1 / 3.0) / 2, 1e-12);
   const Partition apart({0, 4, 6}, {0, 1, 2, 3, 6, 7});
-  EXPECT_NEAR(Summarise(*Data(), apart).skew.most, 2 / 3.0, 1e-12);
+  EXPECT_NEAR(Summarise(*Labelled(), apart).skew.most, 2 / 3.0, 1e-12);
 }
 
 std::string Chart(const Dataset& data, const Partition& partition, uint32_t devices) {
@@ -56,7 +56,7 @@ std::string Chart(const Dataset& data, const Partition& partition, uint32_t devi
 }
 
 TEST(ShareChart, ShowsALineADeviceAndTheFiguresOfAll) {
-  EXPECT_EQ(Chart(*Data(3, {"up", "down", "left"}), Shares(), 2),
+  EXPECT_EQ(Chart(*Labelled(3, {"up", "down", "left"}), Shares(), 2),
             " device  samples  classes                    012\n"
             "      0        4        2  ################  #-\n"
             "      1        0        0\n"
@@ -90,7 +90,7 @@ TEST(ShareChart, NamesTheGroupOfADevice) {
 }
 
 TEST(ShareChart, WithoutLabelsItShowsNumbersAlone) {
-  EXPECT_EQ(Chart(*Data(0), Shares(), 3),
+  EXPECT_EQ(Chart(*Labelled(0), Shares(), 3),
             " device  samples\n"
             "      0        4  ################\n"
             "      1        0\n"
@@ -105,7 +105,7 @@ TEST(ShareChart, FitsAHundredColumns) {
   for (const uint32_t classes : {3U, 11U, kMostChartClasses, kMostChartClasses + 1, 1000U}) {
     std::vector<std::string> names;
     for (uint32_t k = 0; k < classes; ++k) names.push_back("a class with a long name");
-    std::istringstream lines(Chart(*Data(classes, names), Shares(), 3));
+    std::istringstream lines(Chart(*Labelled(classes, names), Shares(), 3));
     for (std::string line; std::getline(lines, line);) {
       EXPECT_LE(line.size(), 100U) << line;
       EXPECT_TRUE(line.empty() || line.back() != ' ') << line;
@@ -114,7 +114,7 @@ TEST(ShareChart, FitsAHundredColumns) {
 }
 
 TEST(ShareSvg, DrawsABarADeviceAndTheClasses) {
-  const SharedDataset data = Data(3, {"a<b", "down", "left"});
+  const SharedDataset data = Labelled(3, {"a<b", "down", "left"});
   const Partition partition = Shares();
   const ShareSummary summary = Summarise(*data, partition);
   const std::string svg = ShareSvg({*data, partition, summary}, 20, "title & more");
@@ -131,7 +131,7 @@ TEST(ShareSvg, DrawsABarADeviceAndTheClasses) {
 }
 
 TEST(ShareJson, HasTheCountsOfEachDevice) {
-  const SharedDataset data = Data();
+  const SharedDataset data = Labelled();
   const Partition partition = Shares();
   const ShareSummary summary = Summarise(*data, partition);
   const nlohmann::ordered_json json = ShareJson({*data, partition, summary});
