@@ -104,14 +104,18 @@ class LiveAttackTest : public testing::Test {
     return caller;
   }
 
-  // A session of a device that is drawn, or is not drawn, for the open round.
+  // A session of a device that is drawn, or is not drawn, for the open round. The first round opens after the server
+  // listens.
   std::unique_ptr<Caller> SessionThatGets(Reply::Kind kind) const {
-    for (size_t i = 0; i < site_.devices(); ++i) {
-      std::unique_ptr<Caller> caller = Connected(i);
-      if (caller->Hello().kind == kind) return caller;
-    }
-    ADD_FAILURE() << "no device gets this reply";
-    return Connected(0);
+    std::unique_ptr<Caller> caller;
+    EXPECT_TRUE(Eventually([&] {
+      for (size_t i = 0; i < site_.devices(); ++i) {
+        caller = Connected(i);
+        if (caller->Hello().kind == kind) return true;
+      }
+      return false;
+    })) << "no device gets this reply";
+    return caller;
   }
 
   // Eight hellos of a device that waits are answered at once, and one each second; without a pace

@@ -64,16 +64,19 @@ class LiveProtocolTest : public testing::Test {
     return caller;
   }
 
-  // A device that is drawn for the open round, and its task.
+  // A device that is drawn for the open round, and its task. The first round opens after the server listens.
   std::unique_ptr<Caller> Drawn(TrainTask* task) {
-    for (size_t i = 0; i < site_.devices(); ++i) {
-      std::unique_ptr<Caller> caller = Connected(i);
-      const Reply reply = caller->Hello();
-      *task = reply.task;
-      if (reply.kind == Reply::Kind::kTrain) return caller;
-    }
-    ADD_FAILURE() << "nobody was drawn";
-    return Connected(0);
+    std::unique_ptr<Caller> caller;
+    EXPECT_TRUE(Eventually([&] {
+      for (size_t i = 0; i < site_.devices(); ++i) {
+        caller = Connected(i);
+        const Reply reply = caller->Hello();
+        *task = reply.task;
+        if (reply.kind == Reply::Kind::kTrain) return true;
+      }
+      return false;
+    })) << "nobody was drawn";
+    return caller;
   }
 
   Site site_{4};
