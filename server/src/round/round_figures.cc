@@ -250,6 +250,22 @@ FigureValue RoundFigure::Read(const RoundFacts& facts) const {
 
 Span<const RoundFigure> RoundFigures() { return {kFigures, std::size(kFigures)}; }
 
+RoundMetrics::RoundMetrics() : sums(RoundFigures().size()) {
+  const RoundOutcome nothing;
+  for (const RoundFigure& figure : RoundFigures()) {
+    gauges.push_back(NumberOf(figure.Read({&nothing})));
+  }
+}
+
+void RoundMetrics::Add(const RoundOutcome& outcome) {
+  const Span<const RoundFigure> table = RoundFigures();
+  for (size_t i = 0; i < table.size(); ++i) {
+    const std::optional<double> value = NumberOf(table[i].Read({&outcome}));
+    if (value || outcome.released) gauges[i] = value;
+    if (outcome.released || !table[i].counter().of_releases) sums[i] += value.value_or(0);
+  }
+}
+
 const RoundFigure& FigureByName(std::string_view name) {
   for (const RoundFigure& figure : RoundFigures()) {
     if (name == figure.name()) return figure;

@@ -152,6 +152,18 @@ using FigureList = std::vector<const RoundFigure*>;
 // The table.
 Span<const RoundFigure> RoundFigures();
 
+// What the rows gave so far, each at its place in the table. For the metrics.
+struct RoundMetrics {
+  RoundMetrics();  // before any attempt
+
+  // An attempt was closed. A release that does not know a figure says so; an attempt that released
+  // nothing leaves the figures of releases as they were.
+  void Add(const RoundOutcome& outcome);
+
+  std::vector<std::optional<double>> gauges;
+  std::vector<double> sums;
+};
+
 // The row of this name. Throws std::invalid_argument if there is none.
 const RoundFigure& FigureByName(std::string_view name);
 

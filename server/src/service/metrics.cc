@@ -123,22 +123,6 @@ std::vector<Metric> Counters(const NetworkFigures& network, const JobFigures& jo
 
 }  // namespace
 
-RoundMetrics::RoundMetrics() : sums(RoundFigures().size()) {
-  const RoundOutcome nothing;
-  for (const RoundFigure& figure : RoundFigures()) {
-    gauges.push_back(NumberOf(figure.Read({&nothing})));
-  }
-}
-
-void RoundMetrics::Add(const RoundOutcome& outcome) {
-  const Span<const RoundFigure> table = RoundFigures();
-  for (size_t i = 0; i < table.size(); ++i) {
-    const std::optional<double> value = NumberOf(table[i].Read({&outcome}));
-    if (value || outcome.released) gauges[i] = value;
-    if (outcome.released || !table[i].counter().of_releases) sums[i] += value.value_or(0);
-  }
-}
-
 std::string MetricsText(const NetworkFigures& network, const JobFigures& job) {
   prometheus::Registry registry;
   std::vector<Metric> gauges = Gauges(network, job);

@@ -11,21 +11,9 @@
 
 #include "evaluation/evaluation.h"
 #include "net/server.h"
-#include "round/round_outcome.h"
+#include "round/round_figures.h"
 
 namespace sotto::server {
-
-// What the rows of round_figures.h gave so far, each at its place in the table.
-struct RoundMetrics {
-  RoundMetrics();  // before any attempt
-
-  // An attempt was closed. A release that does not know a figure says so; an attempt that released
-  // nothing leaves the figures of releases as they were.
-  void Add(const RoundOutcome& outcome);
-
-  std::vector<std::optional<double>> gauges;
-  std::vector<double> sums;
-};
 
 // The job's part of the metrics, of this start of the server.
 struct JobFigures {
