@@ -104,8 +104,8 @@ class LiveAttackTest : public testing::Test {
     return caller;
   }
 
-  // A session of a device that is drawn, or is not drawn, for the open round. The first round opens after the server
-  // listens.
+  // A session of a device that is drawn, or is not drawn, for the open round. The first round opens
+  // after the server listens.
   std::unique_ptr<Caller> SessionThatGets(Reply::Kind kind) const {
     std::unique_ptr<Caller> caller;
     EXPECT_TRUE(Eventually([&] {

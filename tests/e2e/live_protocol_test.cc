@@ -64,7 +64,8 @@ class LiveProtocolTest : public testing::Test {
     return caller;
   }
 
-  // A device that is drawn for the open round, and its task. The first round opens after the server listens.
+  // A device that is drawn for the open round, and its task. The first round opens after the server
+  // listens.
   std::unique_ptr<Caller> Drawn(TrainTask* task) {
     std::unique_ptr<Caller> caller;
     EXPECT_TRUE(Eventually([&] {
