@@ -75,13 +75,12 @@ fetch_sources() {
 # Takes promtool, which checks the metrics, out of its package; in Debian 12 that is prometheus, which, installed, would
 # start a daemon.
 fetch_promtool() {
-  download() { apt-get -qq download -o APT::Sandbox::User="$(id -un)" "$1"; }
-  local work
+  local work download=(apt-get -qq download -o "APT::Sandbox::User=$(id -un)")
   [[ ! -x build/cache/promtool ]] || return 0
   command -v apt-get > /dev/null && command -v dpkg-deb > /dev/null || return 1
   mkdir -p build/cache
   work="$(mktemp -d build/cache/promtool.XXXXXX)"
-  (cd "${work}" && { download promtool 2> /dev/null || download prometheus; } &&
+  (cd "${work}" && { "${download[@]}" promtool 2> /dev/null || "${download[@]}" prometheus; } &&
     dpkg-deb --fsys-tarfile ./*.deb | tar -x ./usr/bin/promtool &&
     mv usr/bin/promtool ../promtool) ||
     echo 'tests/run.sh: no promtool (package promtool); the test of the metrics will be skipped' >&2
