@@ -151,6 +151,17 @@ TEST(Account, ReadsAScheduleOfRounds) {
   EXPECT_EQ(AccountJson("epsilon " + budget)["epsilon"],
             AccountJson("epsilon --rounds 10 " + std::string(kPoissonRounds))["epsilon"]);
   EXPECT_GT(AccountJson("sigma --epsilon 1 " + budget)["noise_factor"], 1.0);
+  const Json plain = AccountJson("epsilon " + budget);
+  for (const char* text :
+       {"Z,Q,T\n1,0.05,4\n1,0.05,6\n", "# a plan\n1,0.05,4\n\n1,0.05,6\n",
+        "\xEF\xBB\xBFnoise_multiplier,rate,rounds\r\n1,0.05,4\r\n1,0.05,6\r\n"}) {
+    WriteFile(path, text);
+    EXPECT_EQ(AccountJson("epsilon " + budget)["epsilon"], plain["epsilon"]) << text;
+  }
+  WriteFile(path, "Q,Z,T\n0.05,1,4\n");
+  ExpectUsageError("account epsilon " + budget, "a header names the columns in this order: Z,Q,T");
+  WriteFile(path, "1,0.05,4\n1,0.05\n");
+  ExpectUsageError("account epsilon " + budget, "schedule.csv:2: \"1,0.05\": expected Z,Q,T");
   WriteFile(path, "1;0.05;4\n");
   ExpectUsageError("account epsilon " + budget, "Z,Q,T");
   ExpectUsageError("account epsilon --rate 0.1 " + budget, "--schedule");

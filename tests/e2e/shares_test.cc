@@ -172,6 +172,26 @@ TEST(Shares, ADeviceOfAGroupBearsItsName) {
   EXPECT_EQ(json["shares"][1]["samples"], 2);
 }
 
+TEST(Shares, ASimulationHasADeviceForEachGroup) {
+  const std::string csv = TestFile("fleet.csv");
+  std::ofstream file(csv);
+  file << "user,a,label\n";
+  for (int i = 0; i < 24; ++i) file << "u" << i % 3 << "," << i << "," << i / 3 % 2 << "\n";
+  file.close();
+  const std::string model = TestFile("fleet.toml");
+  std::ofstream(model)
+      << "name = \"fleet\"\ninput = [1]\n[[layer]]\nkind = \"dense\"\noutputs = 2\n";
+  const std::string data = csv + ":group=user,label=label --partition group --model " + model;
+  const std::string run = "simulate --data " + data +
+                          " --cohort 2 --rounds 1 --seed 1 --noise-multiplier 1 --delta 0.1 ";
+  EXPECT_EQ(SottoJson(run)["devices"], 3);
+  EXPECT_EQ(SottoJson(run + "--devices 2")["devices"], 2);
+  const std::string says =
+      "--samples-per-device: partition group gives each device the samples that";
+  ExpectUsageError(run + "--samples-per-device 5", says);
+  ExpectUsageError("data show " + data + " --samples-per-device 5", says);
+}
+
 TEST(Shares, ThePageHasTheTableOfPartitions) {
   const Outcome table = Sotto("data partitions");
   EXPECT_EQ(table.exit_code, 0);

@@ -69,7 +69,7 @@ void CheckKeyFile(const std::string& path, ByteSpan content) {
 }
 
 void CheckImages(const std::string& path) {
-  const IdxSamples images = ReadIdxSamples(path, "", 0, nullptr);
+  const IdxSamples images = ReadIdxSamples(path, "", nullptr);
   const size_t pixels = images.samples.bytes.size();
   Require(pixels > 0 && pixels <= kMaxIdxBytes, "images keep their limits");
   Require(pixels == images.count * images.rows * images.columns, "every announced pixel is there");

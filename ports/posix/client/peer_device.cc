@@ -69,7 +69,8 @@ PeerDevice::PeerDevice(const ClientOptions& options, const ModelInfo& model, con
   store_.SetPath(StoreSlot::kPeer, LedgerPath(options));
   Begin();
   if (!options.peer.public_data.empty()) {
-    public_loss_ = std::make_unique<PublicLossData>(options.peer.public_data, model);
+    public_loss_ = std::make_unique<PublicLossData>(options.peer.public_data, model,
+                                                    share_.data->info().columns);
   }
   policy_ = MakeSharePolicy(options.peer.share, PolicyContext());
   node_ = std::make_unique<PeerNode>(&trainer_, policy_->policy(), NodeConfig());

@@ -19,11 +19,18 @@ std::vector<uint32_t> AllOf(const Dataset& data) {
   return indices;
 }
 
+DataSource SourceLike(const std::string& text, const ColumnNames& like) {
+  DataSource source = ParseDataSource(text);
+  source.like = like;
+  return source;
+}
+
 }  // namespace
 
-PublicLossData::PublicLossData(const std::string& source, const ModelInfo& model)
+PublicLossData::PublicLossData(const std::string& source, const ModelInfo& model,
+                               const ColumnNames& like)
     : model_(model),
-      data_(ReadDataset(ParseDataSource(source), &model)),
+      data_(ReadDataset(SourceLike(source, like), &model)),
       indices_(AllOf(*data_)),
       samples_(*data_,
                {{indices_.data(), indices_.size()}, 0, static_cast<uint32_t>(indices_.size())}),

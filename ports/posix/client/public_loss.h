@@ -17,7 +17,8 @@ class PublicLossData {
   // Reads the samples of a data source, as --data names it. Throws where ReadDataset() and
   // RequireFits() do, and std::invalid_argument if there are none.
   //   model  outlives the object
-  PublicLossData(const std::string& source, const ModelInfo& model);
+  //   like   the columns of the device's own samples, by whose names columns are found
+  PublicLossData(const std::string& source, const ModelInfo& model, const ColumnNames& like);
 
   // A PublicLoss (sotto/policy/deep_q.h); context is a PublicLossData. Infinite if the model
   // cannot be evaluated.

@@ -30,7 +30,8 @@ constexpr char kCheckDisk[] = "check that the disk has space left";
 // Throws the error that `what` failed, with the reason in errno.
 [[noreturn]] void FailErrno(const std::string& path, const char* what, const char* advice) {
   const int error = errno;
-  ThrowFileError(path + ": " + what + ": " + std::generic_category().message(error) + "; " + advice,
+  ThrowFileError(path + ": " + what + ": " + std::generic_category().message(error) + "; " +
+                     AdviceFor(error, advice),
                  error);
 }
 
@@ -154,6 +155,27 @@ void ThrowFileError(const std::string& message, int error) {
                         std::end(kOfTheMachine);
   if (may_pass) throw std::runtime_error(message);
   throw FileError(message);
+}
+
+const char* AdviceFor(int error, const char* otherwise) {
+  struct Row {
+    int error;
+    const char* advice;
+  };
+  constexpr Row kTable[] = {
+      {ENOSPC, "make room on this disk, or name a file on another one"},
+      {EDQUOT, "your share of this disk is used up: remove files, or name one on another disk"},
+      {EROFS, "nothing can be written to this disk: name a file on another one"},
+      {EIO, "the disk fails: look into the system's log, and save what is on it"},
+      {EMFILE, "this process has too many files open: raise `ulimit -n`"},
+      {ENFILE, "the system has too many files open: end other programs, or raise fs.file-max"},
+      {ENAMETOOLONG, "choose a shorter name"},
+      {EISDIR, "this is a folder: name a file in it"},
+  };
+  for (const Row& row : kTable) {
+    if (row.error == error) return row.advice;
+  }
+  return otherwise;
 }
 
 SecretText::~SecretText() { SecureWipe(text.data(), text.size()); }

@@ -6,6 +6,7 @@
 #include "sotto/keys.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/hex.h"
+#include "sotto/posix/text.h"
 
 namespace sotto::posix {
 namespace {
@@ -36,7 +37,8 @@ bool TakeLine(std::string_view keyword, std::string_view& text, std::string_view
 }  // namespace
 
 DeviceKey ReadKeyFile(const std::string& path) {
-  const SecretText file = ReadSecretFile(path);
+  SecretText file = ReadSecretFile(path);
+  CleanText(path, &file.text);
   std::string_view rest = file.text;
   std::string_view version;
   std::string_view name;

@@ -21,8 +21,8 @@ constexpr uint32_t kLookMs = 10;
 
 [[noreturn]] void FailErrno(const std::string& path, const char* what) {
   const int error = errno;
-  ThrowFileError(path + ": " + what + ": " + std::generic_category().message(error) +
-                     "; check that its folder exists and is writable",
+  ThrowFileError(path + ": " + what + ": " + std::generic_category().message(error) + "; " +
+                     AdviceFor(error, "check that its folder exists and is writable"),
                  error);
 }
 

@@ -1,8 +1,10 @@
 #include "cli/account_options.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <fmt/format.h>
-#include <fstream>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 
@@ -13,7 +15,7 @@
 #include "plans/calibration.h"
 #include "round/job_config.h"
 #include "sotto/certificate.h"
-#include "sotto/posix/files.h"
+#include "sotto/posix/text.h"
 #include "views/claims_output.h"
 #include "views/figures.h"
 #include "views/output_file.h"
@@ -43,8 +45,11 @@ void RequireRounds(int64_t rounds) {
   throw std::invalid_argument(fmt::format("--rounds is {}; it must be in [1, 10^9]", rounds));
 }
 
-// A row "Z,Q,T" of a schedule.
-privacy::GaussianRounds ParseRow(const std::string& line, privacy::Sampling sampling) {
+constexpr char kScheduleRow[] = "expected Z,Q,T: noise multiplier, rate, rounds";
+
+// A row "Z,Q,T" of a schedule; nothing for another text.
+std::optional<privacy::GaussianRounds> ParseRow(const std::string& line,
+                                                privacy::Sampling sampling) {
   std::istringstream stream(line);
   privacy::GaussianRounds row;
   row.sampling = sampling;
@@ -52,23 +57,39 @@ privacy::GaussianRounds ParseRow(const std::string& line, privacy::Sampling samp
   char second_comma = 0;
   stream >> row.noise_multiplier >> first_comma >> row.sampling_rate >> second_comma >> row.rounds;
   std::string rest;
-  if (!stream || first_comma != ',' || second_comma != ',' || stream >> rest) {
-    throw std::invalid_argument(fmt::format(
-        "--schedule: the row \"{}\" is not Z,Q,T (noise multiplier, rate, rounds)", line));
-  }
-  RequireRounds(row.rounds);
+  if (!stream || first_comma != ',' || second_comma != ',' || stream >> rest) return std::nullopt;
   return row;
+}
+
+// Whether a first row names the columns, in their order.
+bool IsScheduleHeader(std::string line) {
+  line.erase(std::remove_if(line.begin(), line.end(),
+                            [](char c) { return c == ' ' || c == '\t' || c == '"'; }),
+             line.end());
+  std::transform(line.begin(), line.end(), line.begin(), [](unsigned char c) {
+    return c == '-' ? '_' : static_cast<char>(std::tolower(c));
+  });
+  return line == "z,q,t" || line == "noise_multiplier,rate,rounds" ||
+         line == "noisemultiplier,rate,rounds";
 }
 
 std::vector<privacy::GaussianRounds> ReadSchedule(const std::string& path,
                                                   privacy::Sampling sampling) {
-  posix::RequireRegularFile(path);
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error(fmt::format("cannot read {}", path));
+  posix::TextLines lines(path);
   std::vector<privacy::GaussianRounds> rows;
-  for (std::string line; std::getline(file, line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (!line.empty()) rows.push_back(ParseRow(line, sampling));
+  for (std::string line; lines.Next(&line);) {
+    if (line.empty() || (lines.is_first() && IsScheduleHeader(line))) continue;
+    const std::optional<privacy::GaussianRounds> row = ParseRow(line, sampling);
+    if (!row) {
+      const std::string header = lines.is_first()
+                                     ? "; a header names the columns in this order: Z,Q,T or "
+                                       "noise_multiplier,rate,rounds"
+                                     : "";
+      throw std::invalid_argument(
+          fmt::format("--schedule: {}", lines.Defect(line, kScheduleRow + header).what()));
+    }
+    RequireRounds(row->rounds);
+    rows.push_back(*row);
   }
   if (rows.empty()) throw std::invalid_argument(fmt::format("--schedule: {} has no rows", path));
   return rows;

@@ -32,7 +32,7 @@ struct ShowOptions {
   std::string model;
   std::string partition = kDefaultPartition;
   std::optional<uint32_t> devices;
-  uint32_t samples_per_device = 50;
+  std::optional<uint32_t> samples_per_device;
   uint64_t seed = 1;
   uint32_t first = 20;
   std::string svg;
@@ -58,25 +58,30 @@ std::string PartitionText(const ShowOptions& o, uint32_t devices) {
                      is_random ? fmt::format(", seed {}", o.seed) : "");
 }
 
+constexpr uint32_t kDefaultSamples = 50;
+
+uint32_t SamplesOf(const ShowOptions& o) { return o.samples_per_device.value_or(kDefaultSamples); }
+
 // A fleet has a device for each group if the devices are the groups; else as many as the samples
 // are enough for.
 uint32_t DevicesOf(const ShowOptions& o, const Dataset& data) {
   if (o.devices) return *o.devices;
   if (FindPartition(o.partition).needs_groups) return data.group_count();
-  const size_t enough = std::max<size_t>(1, data.size() / o.samples_per_device);
+  const size_t enough = std::max<size_t>(1, data.size() / SamplesOf(o));
   return static_cast<uint32_t>(std::min<size_t>(kDefaultDevices, enough));
 }
 
 void RunShow(const ShowOptions& o) {
   static_cast<void>(FindPartition(o.partition));
+  if (o.samples_per_device) RequireTakesSamples(o.partition);
   const Output svg = {"--svg", o.svg};
   RequireOutputs({JsonOutput(o.json), svg}, "", {o.data, o.test, o.model, o.partition});
   const posix::SharedModel model = o.model.empty() ? nullptr : posix::OpenModel(o.model);
-  const uint64_t wanted = uint64_t{o.devices.value_or(kDefaultDevices)} * o.samples_per_device;
+  const uint64_t wanted = uint64_t{o.devices.value_or(kDefaultDevices)} * SamplesOf(o);
   const SharedDataset data = OpenForFleet(o.data, o.test, model.get(), wanted).train;
   const uint32_t devices = DevicesOf(o, *data);
   const Key key = posix::DeriveKey(posix::RunKey(o.seed), key_label::kPartition);
-  const Partition partition = MakePartition(o.partition, *data, devices, o.samples_per_device, key);
+  const Partition partition = MakePartition(o.partition, *data, devices, SamplesOf(o), key);
   const ShareSummary summary = Summarise(*data, partition);
   const DealtData dealt = {*data, partition, summary};
   fmt::print(TextStream(o.json), "{}: {}\n{}\n\n{}", data->name(), SampleText(*data),
@@ -86,7 +91,7 @@ void RunShow(const ShowOptions& o) {
   Json json = {{"data", data->name()},
                {"partition", o.partition},
                {"seed", o.seed},
-               {"samples_per_device", o.samples_per_device}};
+               {"samples_per_device", SamplesOf(o)}};
   if (!o.json.empty()) json.update(ShareJson(dealt));
   WriteJson(o.json, json);
 }
@@ -110,7 +115,8 @@ posix::Command ShowCommand() {
                   "groups"),
           Row("samples-per-device", &ShowOptions::samples_per_device,
               "training samples on each device")
-              .Within({1, 1000000}),
+              .Within({1, 1000000})
+              .ByDefault("50"),
           Row("seed", &ShowOptions::seed,
               "the seed of `sotto simulate`: the shares are those of that run"),
           Row("first", &ShowOptions::first, "show so many devices in the charts")

@@ -22,11 +22,9 @@ using Json = nlohmann::ordered_json;
 
 struct EvaluateOptions {
   ModelSource source;
-  std::string data;
+  SamplesSource samples;
   std::string json;
 };
-
-using Row = posix::Field<EvaluateOptions>;
 
 // With the names that the model gives its classes, if it names them.
 SampleInfo InfoOf(const Dataset& data, const ModelInfo& model) {
@@ -55,9 +53,11 @@ void RunEvaluate(const EvaluateOptions& o) {
   RequireOutput(o.json, o.source.path);
   const OpenedModel opened = OpenModelSource(o.source);
   const ModelInfo& model = *opened.model;
-  const SharedDataset data = OpenSamples(o.data, model, Labels::kNeeded);
+  const SharedDataset data = OpenSamples(o.samples, model, Labels::kNeeded);
   RequireEvaluable(model, *data);
-  if (data->size() == 0) throw std::invalid_argument(fmt::format("--data {}: no samples", o.data));
+  if (data->size() == 0) {
+    throw std::invalid_argument(fmt::format("--data {}: no samples", o.samples.data));
+  }
   const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const Evaluation evaluation =
       Evaluate(model, {opened.parameters.data(), opened.parameters.size()}, *data, threads);
@@ -72,11 +72,8 @@ posix::Command ModelEvaluateCommand() {
              "evaluate",
              "compare a trained model's predictions with labels: accuracy, loss, per class")
       .TakesFor(&EvaluateOptions::source, ModelSourceFields())
+      .TakesFor(&EvaluateOptions::samples, SamplesFields())
       .Takes({
-          posix::Field<EvaluateOptions>(
-              "data", &EvaluateOptions::data,
-              "samples with labels or target numbers: FILE[:options], synthetic or fashion-mnist")
-              .Required(),
           JsonRow<EvaluateOptions>(),
       })
       .Runs(RunEvaluate);

@@ -17,7 +17,7 @@ namespace {
 
 struct PredictOptions {
   ModelSource source;
-  std::string data;
+  SamplesSource samples;
   std::string out = "-";
 };
 
@@ -120,9 +120,9 @@ std::string PredictionsOf(const OpenedModel& opened, const Dataset& data) {
 
 void RunPredict(const PredictOptions& o) {
   const Output output = {"--out", o.out, Readers::kAll, true};
-  RequireOutputs({output}, o.source.path, {o.data, o.source.model});
+  RequireOutputs({output}, o.source.path, {o.samples.data, o.samples.trained_on, o.source.model});
   const OpenedModel opened = OpenModelSource(o.source);
-  const SharedDataset data = OpenSamples(o.data, *opened.model, Labels::kIgnored);
+  const SharedDataset data = OpenSamples(o.samples, *opened.model, Labels::kIgnored);
   const std::string text = PredictionsOf(opened, *data);
   if (o.out == "-") {
     fmt::print("{}", text);
@@ -142,10 +142,8 @@ posix::Command ModelPredictCommand() {
              "predict",
              "say what a trained model says of samples: class and probabilities, or values")
       .TakesFor(&PredictOptions::source, ModelSourceFields())
+      .TakesFor(&PredictOptions::samples, SamplesFields())
       .Takes({
-          Row("data", &PredictOptions::data,
-              "the samples: FILE[:options], synthetic or fashion-mnist; labels are not needed")
-              .Required(),
           Row("out", &PredictOptions::out, "write a CSV file; - is standard output"),
       })
       .Runs(RunPredict);

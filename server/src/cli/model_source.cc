@@ -209,14 +209,18 @@ Metadata WithModel(const OpenedModel& opened) {
 
 // All numbers of the file are features. Null if they are not as many as the model takes: then some
 // are labels.
-SharedDataset WithoutLabels(const std::string& data, const ModelInfo& model) {
-  const DataSource source = ParseDataSource(data);
+//   train  what is known of the training samples, or null
+SharedDataset WithoutLabels(const std::string& data, const ModelInfo& model,
+                            const SampleInfo* train) {
+  DataSource source = ParseDataSource(data);
   std::error_code ignored;
   const bool is_file = std::filesystem::is_regular_file(source.path, ignored);
   if (!is_file || source.options.count("label") > 0) return nullptr;
   ModelInfo asks_for_features = model;
   asks_for_features.classes = 0;
   asks_for_features.loss.target = nn::TargetKind::kInput;
+  if (train != nullptr) source.like = train->columns;
+  source.like.targets.clear();
   try {
     return ReadDataset(source, &asks_for_features);
   } catch (const std::exception&) {
@@ -255,12 +259,32 @@ OpenedModel OpenModelSource(const ModelSource& source) {
   return opened;
 }
 
-SharedDataset OpenSamples(const std::string& data, const ModelInfo& model, Labels labels) {
-  SharedDataset samples = labels == Labels::kIgnored ? WithoutLabels(data, model) : nullptr;
-  if (samples == nullptr) samples = OpenTest(data, &model);
+const std::vector<posix::Field<SamplesSource>>& SamplesFields() {
+  using Row = posix::Field<SamplesSource>;
+  static const std::vector<posix::Field<SamplesSource>> kFields = {
+      Row("data", &SamplesSource::data,
+          "the samples: FILE[:options], synthetic or fashion-mnist; only `sotto model evaluate` "
+          "needs their labels")
+          .Required(),
+      Row("trained-on", &SamplesSource::trained_on,
+          "the training samples, as --data of the training names them: the columns of --data are "
+          "found by their names, and its labels are their classes")
+          .ByDefault("columns count in their order, and the file alone says what its labels mean"),
+  };
+  return kFields;
+}
+
+SharedDataset OpenSamples(const SamplesSource& source, const ModelInfo& model, Labels labels) {
+  SharedDataset trained_on;
+  if (!source.trained_on.empty()) trained_on = OpenTest(source.trained_on, &model);
+  const SampleInfo* const train = trained_on == nullptr ? nullptr : &trained_on->info();
+  SharedDataset samples =
+      labels == Labels::kIgnored ? WithoutLabels(source.data, model, train) : nullptr;
+  if (samples == nullptr) samples = OpenTest(source.data, &model, train);
   if (samples->input_size() == model.inputs) return samples;
   throw std::invalid_argument(fmt::format("--data {}: its samples are {}, and model {} takes {}",
-                                          data, posix::ShapeText(samples->info().shape), model.name,
+                                          source.data, posix::ShapeText(samples->info().shape),
+                                          model.name,
                                           posix::ShapeText(model.layers[0].info.input)));
 }
 

@@ -41,9 +41,18 @@ OpenedModel OpenModelSource(const ModelSource& source);
 
 enum class Labels { kNeeded, kIgnored };
 
+// Which samples the user names.
+struct SamplesSource {
+  std::string data;        // --data
+  std::string trained_on;  // --trained-on; empty: the file of --data alone says what it holds
+};
+
+// The rows of both options.
+const std::vector<posix::Field<SamplesSource>>& SamplesFields();
+
 // The samples that --data names: of a data set of two parts those for the test, of a file all. If
 // labels are ignored, a table without a column for them is fine. Throws std::invalid_argument or
 // std::runtime_error, also for samples that the model does not take.
-SharedDataset OpenSamples(const std::string& data, const ModelInfo& model, Labels labels);
+SharedDataset OpenSamples(const SamplesSource& source, const ModelInfo& model, Labels labels);
 
 }  // namespace sotto::server

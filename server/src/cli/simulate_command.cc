@@ -96,14 +96,14 @@ nlohmann::ordered_json WholeResult(const SimulationRequest& request, const Simul
 class SingleRun {
  public:
   explicit SingleRun(const SimulationRequest& request)
-      : request_(request), config_(MakeSimulation(WithNoiseDecay(request))) {
+      : request_(WithFleet(request)), config_(MakeSimulation(WithNoiseDecay(request_))) {
     if (!request.resume.empty()) config_.resume = ReadState(request.resume);
     RequireOutputs(Outputs(), "", Inputs(request));
     if (!request.average_out.empty() && config_.job.aggregation.average == "none") {
       throw std::invalid_argument("--average-out needs --average uniform or geometric:RATIO");
     }
     RequireLaterRounds();
-    data_ = OpenDataOf(request);
+    data_ = OpenDataOf(request_);
   }
 
   void Do() {
@@ -159,7 +159,7 @@ class SingleRun {
     if (!StateOutput(request_).path.empty()) Write(StateOutput(request_), ToText(result.state));
   }
 
-  const SimulationRequest& request_;
+  const SimulationRequest request_;
   SimulationConfig config_;
   TrainTest data_;
 };
@@ -168,9 +168,9 @@ class SingleRun {
 class RepeatedRun {
  public:
   explicit RepeatedRun(const SimulationRequest& request)
-      : request_(request),
+      : request_(WithFleet(request)),
         seeds_(ParseSeeds(*request.seeds)),
-        data_(OpenDataOf(request)),
+        data_(OpenDataOf(request_)),
         rounds_(static_cast<size_t>(request.job.plan.rounds)),
         progress_(seeds_.size() * rounds_, posix::StandardErrorIsTerminal()) {
     for (const auto& [option, path] :
@@ -219,7 +219,7 @@ class RepeatedRun {
     }
   }
 
-  const SimulationRequest& request_;
+  const SimulationRequest request_;
   const std::vector<uint64_t> seeds_;
   const TrainTest data_;
   const size_t rounds_;  // of each simulation

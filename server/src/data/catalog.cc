@@ -7,7 +7,6 @@
 
 #include "data/parts.h"
 #include "data/synthetic.h"
-#include "sotto/data/source.h"
 #include "sotto/options/numbers.h"
 
 namespace sotto::server {
@@ -39,6 +38,7 @@ struct Opener {
     DataSource source = ParseDataSource(text);
     std::error_code ignored;
     if (fs::exists(source.path, ignored)) return source;
+    RequireWholeName(source);
     throw std::runtime_error(fmt::format(
         "\"{}\" is not a data set: there is no such file; use synthetic, fashion-mnist, or "
         "FILE[:KEY=VALUE,...]; `sotto data formats` lists the formats",
@@ -51,19 +51,6 @@ struct Opener {
     return ReadDataset(source, model);
   }
 };
-
-// Texts that become features have the categories of the training samples.
-void UseCategories(const DataSource& train, DataSource* source) {
-  if (train.options.count("onehot") == 0 || source->options.count("onehot") == 0) return;
-  const auto named = train.options.find("categories");
-  source->options.emplace("categories", named == train.options.end() ? train.path : named->second);
-}
-
-// A file's labels have the classes of the training samples, in their order.
-void UseClasses(const SampleInfo& train, DataSource* source) {
-  if (train.class_names.empty()) return;
-  source->options.emplace("classes", JoinList(train.class_names));
-}
 
 std::string Describe(const SampleInfo& info) {
   std::string text =
@@ -114,19 +101,25 @@ TrainTest OpenTrainTest(const std::string& data, const std::string& test, const 
     opened.test = SyntheticFor(model, 0).test;
   } else if (!test.empty()) {
     DataSource source = opener.Source(test);
-    UseClasses(opened.train->info(), &source);
-    if (data != kSynthetic) UseCategories(opener.Source(data), &source);
+    FollowTraining(opened.train->info(), &source);
     opened.test = opener.Part(test, source, "test");
   }
   RequireSame(opened);
   return opened;
 }
 
-SharedDataset OpenTest(const std::string& test, const ModelInfo* model,
-                       const std::string& fashion_mnist_folder) {
+SharedDataset OpenTest(const std::string& test, const ModelInfo* model, const SampleInfo* train) {
   if (test == kSynthetic) return SyntheticFor(model, 0).test;
-  const Opener opener = {model, fashion_mnist_folder};
-  return opener.Part(test, opener.Source(test), "test");
+  const Opener opener = {model, kFashionMnistFolder};
+  DataSource source = opener.Source(test);
+  if (train != nullptr) FollowTraining(*train, &source);
+  return opener.Part(test, source, "test");
+}
+
+void FollowTraining(const SampleInfo& train, DataSource* source) {
+  source->like = train.columns;
+  if (train.class_names.empty()) return;
+  source->options.emplace("classes", JoinList(train.class_names));
 }
 
 TrainTest OpenForFleet(const std::string& data, const std::string& test, const ModelInfo* model,

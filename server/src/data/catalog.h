@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sotto/data/dataset.h"
+#include "sotto/data/source.h"
 #include "sotto/model_info.h"
 
 namespace sotto::server {
@@ -35,8 +36,13 @@ TrainTest OpenTrainTest(const std::string& data, const std::string& test, const 
                         const std::string& fashion_mnist_folder = kFashionMnistFolder);
 
 // The samples of `test` alone, as above; it is not empty and no number.
+//   train  what is known of the training samples: columns are found by its names, and labels are
+//          its classes. Null: the file alone says what its columns are
 SharedDataset OpenTest(const std::string& test, const ModelInfo* model,
-                       const std::string& fashion_mnist_folder = kFashionMnistFolder);
+                       const SampleInfo* train = nullptr);
+
+// Makes a source follow the training samples: their columns, and their classes.
+void FollowTraining(const SampleInfo& train, DataSource* source);
 
 // The same as OpenTrainTest() for a fleet: "synthetic" stands for data that fit the model, as many
 // as the fleet wants, see SyntheticFor().

@@ -10,6 +10,7 @@
 #include "base/built_in.h"
 #include "sotto/options/nearest.h"
 #include "sotto/posix/files.h"
+#include "sotto/posix/text.h"
 
 namespace sotto::server {
 namespace {
@@ -46,7 +47,7 @@ std::set<std::string> ModelsOf(const Definition& definition) {
 
 std::string ModelText(const Definition& definition, const std::string& model) {
   if (!definition.folder.empty()) {
-    const auto beside = posix::ReadTextFile((fs::path(definition.folder) / model).string());
+    const auto beside = posix::ReadCleanText((fs::path(definition.folder) / model).string());
     if (beside) return *beside;
   }
   const BuiltInFile* file = FindBuiltIn(model);
@@ -78,7 +79,7 @@ void RequireOwnName(const std::string& file, const std::string& name) {
 
 Definition OpenExperiment(const std::string& name_or_file) {
   if (EndsIn(name_or_file, ".toml")) {
-    const auto text = posix::ReadTextFile(name_or_file);
+    const auto text = posix::ReadCleanText(name_or_file);
     if (!text) throw std::invalid_argument(name_or_file + ": there is no such file");
     Definition own = ParseDefinition(name_or_file, *text);
     RequireOwnName(name_or_file, own.name);

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "sotto/bytes.h"
+#include "sotto/data/foreign.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/hex.h"
@@ -66,6 +67,8 @@ std::vector<float> ReadModelParameters(const std::string& path, const ModelInfo&
   try {
     return ParametersFromBytes(bytes, model, metadata);
   } catch (const std::invalid_argument& error) {
+    const std::string is = ForeignFile(path, bytes.substr(0, 16), NamedAs::kModel);
+    if (!is.empty()) throw std::invalid_argument(fmt::format("{}: {}", path, is));
     throw std::invalid_argument(fmt::format("{}: {}", path, error.what()));
   }
 }

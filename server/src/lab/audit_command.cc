@@ -125,11 +125,11 @@ template <class Audit>
 class TrainingAudit {
  public:
   explicit TrainingAudit(const SimulationRequest& request)
-      : request_(request), config_(MakeSimulation(WithNoiseDecay(request))) {
+      : request_(WithFleet(request)), config_(MakeSimulation(WithNoiseDecay(request_))) {
     RequireOutputs({JsonOutput(request.json), Csv()}, "",
                    {request.data, request.test.value_or(""), request.model_file,
                     request.initial_model.value_or(""), request.fleet.partition});
-    data_ = OpenDataOf(request);
+    data_ = OpenDataOf(request_);
     posix::CatchStopSignals();
   }
 
@@ -159,7 +159,7 @@ class TrainingAudit {
  private:
   Output Csv() const { return {"--rounds-csv", request_.rounds_csv}; }
 
-  const SimulationRequest& request_;
+  const SimulationRequest request_;
   const SimulationConfig config_;
   TrainTest data_;
 };

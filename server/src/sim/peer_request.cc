@@ -155,6 +155,7 @@ bool HasNoise(const PeersRequest& r) {
 }
 
 PeersConfig Settings(const PeersRequest& r, const TrainTest& data) {
+  if (r.Has("samples-per-device")) RequireTakesSamples(r.fleet.partition);
   PeersConfig config;
   config.model = PeerModel(r, data.train->info());
   config.peers = r.peers;

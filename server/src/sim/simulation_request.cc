@@ -33,7 +33,7 @@ Fields FleetAndData() {
           "stay")
           .ByDefault("all"),
       Row("devices", At(&SimulationRequest::fleet, &FleetOptions::devices),
-          "devices in the fleet, N")
+          "devices in the fleet, N; with --partition group, unless named, one for each group")
           .Within({1, 1000000}),
       Row("samples-per-device", At(&SimulationRequest::fleet, &FleetOptions::samples_per_device),
           "training samples on each; their mean if devices hold unequal many")
@@ -199,6 +199,16 @@ SimulationConfig MakeSimulation(const SimulationRequest& request) {
   config.fleet_text = FleetText(request);
   AskForSpectra(request, &config);
   return config;
+}
+
+SimulationRequest WithFleet(const SimulationRequest& request) {
+  const PartitionInfo& partition = FindPartition(request.fleet.partition);
+  if (request.Has("samples-per-device")) RequireTakesSamples(request.fleet.partition);
+  SimulationRequest complete = request;
+  if (partition.needs_groups && !request.Has("devices")) {
+    complete.fleet.devices = OpenDataOf(request).train->group_count();
+  }
+  return complete;
 }
 
 TrainTest OpenDataOf(const SimulationRequest& request) {

@@ -54,6 +54,11 @@ std::string FleetText(const SimulationRequest& request);
 // Throws as MakeJob() does.
 SimulationConfig MakeSimulation(const SimulationRequest& request);
 
+// The request with its fleet: without --devices, a partition by groups has a device for each group
+// of the data, which are opened for it. Throws std::invalid_argument if an option of the fleet has
+// no effect, and as OpenDataOf() does.
+SimulationRequest WithFleet(const SimulationRequest& request);
+
 // The samples that a request names: its data, test set and classes. Throws as OpenForFleet() and
 // OnlyClasses() do.
 TrainTest OpenDataOf(const SimulationRequest& request);

@@ -14,6 +14,7 @@
 #include "base/json_text.h"
 #include "sotto/bytes.h"
 #include "sotto/data/source.h"
+#include "sotto/posix/files.h"
 
 namespace sotto::server {
 namespace {
@@ -139,9 +140,9 @@ OutputFile::OutputFile(const Output& output) : output_(output) {
     const bool is_private = output.readers == Readers::kOwner;
     file_ = std::make_unique<posix::OutputDescriptor>(output.path, is_private);
   } catch (const std::system_error& error) {
-    throw std::runtime_error(
-        fmt::format("{}: cannot write {}: {}; check that its folder exists and is writable",
-                    output.option, output.path, error.code().message()));
+    throw std::runtime_error(fmt::format(
+        "{}: cannot write {}: {}; {}", output.option, output.path, error.code().message(),
+        posix::AdviceFor(error.code().value(), "check that its folder exists and is writable")));
   }
 }
 

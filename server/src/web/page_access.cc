@@ -11,6 +11,7 @@
 #include "sotto/posix/check.h"
 #include "sotto/posix/hex.h"
 #include "sotto/posix/port.h"
+#include "sotto/posix/text.h"
 
 namespace sotto::server {
 namespace {
@@ -67,6 +68,7 @@ posix::SecretText ReadOrMakeToken(const std::string& path) {
     posix::WriteSecretFile(path, digits.text);
   }
   posix::SecretText token = posix::ReadSecretFile(path);
+  posix::CleanText(path, &token.text);
   if (!token.text.empty() && token.text.back() == '\n') token.text.pop_back();
   if (IsToken(token.text)) return token;
   throw posix::FileError(fmt::format(

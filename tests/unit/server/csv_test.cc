@@ -95,7 +95,8 @@ TEST_F(CsvTest, ColumnsAreChosenByNameNumberAndRange) {
   // A comma in a name, and a name with a colon.
   EXPECT_EQ(FeaturesOf(*Open("\"a,b\",x:y=,label\n1,2,0\n", ":drop=a\\,b"), 0), (Floats{2}));
   EXPECT_SAYS(Refusal(text, ":drop=idd"),
-              "drop=idd: there is no such column; expected a number from 1 to 5 or a name: id, a");
+              "drop=idd: there is no such column; expected a number from 1 to 5 or a name; the "
+              "columns: id, a");
   EXPECT_SAYS(Refusal(text, ":features=0"), "expected a number from 1 to 5");
   EXPECT_SAYS(Refusal(text, ":label=a,b"), "label=a,b: expected one column");
 }
@@ -114,6 +115,42 @@ TEST_F(CsvTest, TargetsOfARegression) {
   EXPECT_EQ(TargetOf(*data, 1), (Floats{7, 8}));
   EXPECT_EQ(FeaturesOf(*data, 1), (Floats{5, 6}));
   EXPECT_SAYS(Refusal("a,y\n1,\n", ":targets=y"), "column 2 (y): empty; the target is missing");
+}
+
+TEST_F(CsvTest, ANameThatIsThereTwiceIsRefusedWithTheHeader) {
+  const std::string twice = "x,x,y,label\n1,2,3,0\n4,5,6,1\n";
+  EXPECT_SAYS(
+      Refusal(twice, ":features=x"),
+      "features=x: columns 1 and 2 have the same name, x; rename one; the columns: x, x, y");
+  EXPECT_SAYS(Refusal(twice), "columns 1 and 2 have the same name, x");
+  EXPECT_EQ(FeaturesOf(*Open(twice, ":drop=2"), 1), (Floats{4, 6}));
+  EXPECT_EQ(FeaturesOf(*Open(twice, ":features=1-3"), 0), (Floats{1, 2, 3}));
+  EXPECT_SAYS(Refusal("x,label,label\n1,0,1\n"), "columns 2 and 3 are both named label");
+  EXPECT_SAYS(Refusal("x,Label,label\n1,0,1\n"), "columns 2 and 3 are both named label");
+  EXPECT_SAYS(Refusal("x,label,label\n1,0,1\n", ":label=label"), "have the same name, label");
+  EXPECT_EQ(LabelsOf(*Open("x,label,label\n1,0,1\n", ":label=3,drop=2,classes=2")), (Labels{1}));
+  EXPECT_SAYS(Refusal("a,b,label\n1,2,0\n", ":features=a,1"), "column 1 (a) comes twice");
+}
+
+TEST_F(CsvTest, AColumnWithoutANameIsNoFeatureAndNoLabel) {
+  const std::string text = "x,y,label,\n1,2,0,\n3,4,1,\n";
+  EXPECT_SAYS(Refusal(text),
+              "column 4 has no name; give it one; the columns: x, y, label, (no name)");
+  EXPECT_EQ(FeaturesOf(*Open(text, ":drop=4"), 1), (Floats{3, 4}));
+  EXPECT_SAYS(Refusal("x,y,kind,\n1,2,0,\n"), "column 4 has no name");
+  EXPECT_SAYS(Refusal(",x,label\n0,2,0\n"), "column 1 has no name");
+  EXPECT_SAYS(Refusal("x,label\n1,0\n", ":features=x\\,"), "there is no such column");
+  EXPECT_SAYS(Refusal("x,label\n1,0\n", ":drop=x\\,x,label=none"), "there is no such column");
+}
+
+TEST_F(CsvTest, WhatIsANameAndANumberIsRefused) {
+  const std::string text = "2,1,label\n7,8,0\n";
+  EXPECT_SAYS(Refusal(text, ":header=yes,features=1"),
+              "1 is the name of column 2 and the number of another; write 2-2 for the one and 1-1 "
+              "for the other");
+  EXPECT_EQ(FeaturesOf(*Open(text, ":header=yes,features=1-1"), 0), (Floats{7}));
+  EXPECT_SAYS(Refusal(text, ":label=1"), "line 1, column 3: \"label\"; ");
+  EXPECT_SAYS(Refusal(text, ":label=1"), "header=yes");
 }
 
 // Six rows of two users; the second one changes from class 0 to class 1.

@@ -1,7 +1,10 @@
 // Tests of FILE[:KEY=VALUE,...], of the table of formats, and of the readers of images and text.
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <iterator>
 #include <matio.h>
 #include <stdexcept>
 #include <string>
@@ -37,6 +40,27 @@ TEST(DataSource, ABackslashTakesAwayAMeaning) {
   const DataSource source = ParseDataSource("a.txt:alphabet=ab\\,c\\=d\\n\\t,label=x\\,y=z");
   EXPECT_EQ(source.options.at("alphabet"), "ab\\,c=d\n\t");
   EXPECT_EQ(SplitList(source.options.at("label")), (Names{"x,y=z"}));
+}
+
+TEST(DataSource, ABackslashAlsoWorksInFile) {
+  const DataSource source = ParseDataSource("a\\:b=c\\,d\\\\e.csv:label=x");
+  EXPECT_EQ(source.path, "a:b=c,d\\e.csv");
+  EXPECT_EQ(source.options.at("label"), "x");
+}
+
+TEST(DataSource, FormattingIsTheReverseOfParsing) {
+  for (const std::string& path :
+       {"a.csv"s, "a:b=c.csv"s, "C:\\x\\n.csv"s, "a,b=c"s, "a\nb\tc"s, "\\"s, "a\\:x=y"s, "=:,"s}) {
+    for (const std::string& value :
+         {"x"s, "x,y"s, "x\\,y"s, "x,y=z"s, "a:b=c"s, "\\\\:"s, "line\nend\t"s, "a\\\\,b"s}) {
+      DataSource source{path};
+      source.options = {{"label", value}, {"features", "p,q"}};
+      const DataSource parsed = ParseDataSource(FormatDataSource(source));
+      EXPECT_EQ(parsed.path, path) << FormatDataSource(source);
+      EXPECT_EQ(parsed.options, source.options) << FormatDataSource(source);
+    }
+    EXPECT_EQ(ParseDataSource(FormatDataSource({path})).path, path);
+  }
 }
 
 TEST(DataSource, ListsSurviveJoiningAndSplitting) {
@@ -75,6 +99,13 @@ TEST_F(FormatsTest, TheFormatIsToldByEndingContentOrOption) {
               "train-images-idx3-ubyte (idx)");
 }
 
+TEST_F(FormatsTest, AFileWithAColonInItsNameIsFoundOrNamed) {
+  const std::string path = Write("a:b=c.csv", "1,0\n");
+  EXPECT_SAYS(Complaint(path), "write a backslash before the colon: " + Path("a\\:b\\=c.csv"));
+  EXPECT_EQ(Read(Path("a\\:b\\=c.csv"))->size(), 1u);
+  EXPECT_EQ(Read(Path("a\\:b=c.csv"))->size(), 1u);
+}
+
 TEST_F(FormatsTest, EveryRowOfTheTableIsDocumentedWithAnExample) {
   const std::string table = FormatsTable();
   for (const char* format :
@@ -107,7 +138,8 @@ TEST_F(FormatsTest, ImagesFindTheirLabelsBesideThem) {
   EXPECT_EQ(data->info().classes, 10u);
   const std::string other = Write("other", IdxLabels("\x01\x01\x0C"));
   EXPECT_EQ(Read(images + ":labels=" + other)->info().classes, 13u);
-  EXPECT_SAYS(Complaint(images + ":classes=12,labels=" + other), "label 2 is 12, expected 0 to 11");
+  EXPECT_SAYS(Complaint(images + ":classes=12,labels=" + other),
+              "other: label 2: the label is 12, expected 0 to 11");
 }
 
 TEST_F(FormatsTest, OnlyTheWantedImagesAreKept) {
@@ -178,12 +210,13 @@ TEST_F(FormatsTest, LabelsThatTheModelHasNotAreRefused) {
   ModelInfo model = *FindModel("svhn-cnn");
   const std::string path = Write("train.bin", Record("\x05\x63", 0, 0, 0));
   EXPECT_SAYS(Complaint(path, &model),
-              "the label of record 0 is 99; the model has the classes 0 to 9");
+              "record 0; the label is 99, expected 0 to 9, the 10 classes of the model");
   EXPECT_EQ(LabelsOf(*Read(path + ":labels=coarse", &model)), (Labels{5}));
   model.classes = 5;
-  EXPECT_SAYS(Complaint(path + ":labels=coarse", &model), "choose one that tells 20 classes apart");
+  EXPECT_SAYS(Complaint(path + ":labels=coarse", &model),
+              "the label is 5, expected 0 to 4, the 5 classes");
   EXPECT_SAYS(Complaint(Write("test_batch.bin", Record("\x07", 1, 2, 3)), &model),
-              "the label of record 0 is 7; the model has the classes 0 to 4");
+              "record 0; the label is 7, expected 0 to 4");
 }
 
 // Images of 2 x 3 in three colours, whose values say where they stand: 100 colour + 10 x + y.
@@ -234,6 +267,35 @@ TEST_F(FormatsTest, SvhnIsReadWithTheZeroAsLabel10) {
   EXPECT_SAYS(Complaint(WriteSvhn(Path("x.mat"), {1}, MAT_COMPRESSION_NONE) + ":x=Z"),
               "holds no variable Z");
   EXPECT_SAYS(Complaint(Write("x.mat", "no MATLAB file")), "cannot be opened as a MATLAB file");
+}
+
+TEST_F(FormatsTest, FilesOfOtherProgramsAreNamedWithWhatToDo) {
+  EXPECT_SAYS(Complaint(Write("x.pt", "PK\x03\x04")),
+              "x.pt: it is a file of PyTorch; write its tensors as arrays: numpy.savez(");
+  EXPECT_SAYS(Complaint(Write("x.xlsx", "PK\x03\x04")),
+              "it is a spreadsheet; save the table as CSV");
+  EXPECT_SAYS(Complaint(Write("x.csv", "PK\x03\x04")), "it is a zip archive, as .xlsx");
+  EXPECT_SAYS(Complaint(Write("x.csv", "PAR1....")),
+              "it is a Parquet file; write it as CSV: pandas");
+  EXPECT_SAYS(Complaint(Write("x.csv.gz", "\x89HDF\r\n....")), "it is an HDF5 file");
+  EXPECT_SAYS(Complaint(Write("x.mat", "MATLAB 7.3 MAT-file, Platform: GLNXA64")),
+              "it is of MATLAB 7.3, which is HDF5; save it as MATLAB 5: save -v7");
+}
+
+TEST_F(FormatsTest, ADamagedMatlabFileIsOneMessage) {
+  const std::string path = WriteSvhn(Path("x.mat"), {1, 2, 3}, MAT_COMPRESSION_ZLIB);
+  std::ifstream good(path, std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(good)), std::istreambuf_iterator<char>());
+  testing::internal::CaptureStderr();
+  for (size_t at = 128; at < bytes.size(); at += 3) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(~damaged[at]);
+    try {
+      Read(Write("y.mat", damaged));
+    } catch (const std::exception&) {
+    }
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 constexpr char kPlay[] =

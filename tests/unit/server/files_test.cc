@@ -3,6 +3,7 @@
 #include "sotto/posix/files.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -183,7 +184,12 @@ TEST_F(FilesTest, ForeignAndOtherVersionsKeyFilesAreToldApart) {
   EXPECT_TRUE(Says(refusal(rest), "not a key file"));
   EXPECT_TRUE(Says(refusal("sotto-key 2\n" + rest), "version"));
   EXPECT_TRUE(Says(refusal("sotto-key 0\n" + rest), "version"));
-  EXPECT_TRUE(Says(refusal("sotto-key 1\r\n" + rest), "version"));
+}
+
+TEST_F(FilesTest, AKeyFileThatPassedAnotherSystemIsRead) {
+  const std::string text = std::string("sotto-key 1\r\ndevice board-1\r\nsecret ") + kHex + "\r\n";
+  EXPECT_EQ(ReadKeyFile(WriteRaw(text)).device_id, "board-1");
+  EXPECT_EQ(ReadKeyFile(WriteRaw("\xEF\xBB\xBF" + text)).secret.bytes[kKeySize - 1], 0xff);
 }
 
 TEST_F(FilesTest, AKeyFileThatLostOrGainedAByteIsRefused) {
@@ -208,6 +214,14 @@ TEST_F(FilesTest, AKeyFileThatOthersMayReadIsRefused) {
   WriteKeyFile(Path("key"), SampleKey());
   ASSERT_EQ(chmod(Path("key").c_str(), 0644), 0);
   EXPECT_TRUE(Says(Refusal(Path("key"), [&] { ReadKeyFile(Path("key")); }), "chmod 600"));
+}
+
+TEST_F(FilesTest, AFullDiskIsNoMatterOfFolders) {
+  const std::string otherwise = "check that its folder exists";
+  EXPECT_NE(std::string(AdviceFor(ENOSPC, otherwise.c_str())).find("make room on this disk"),
+            std::string::npos);
+  EXPECT_NE(AdviceFor(EROFS, otherwise.c_str()), otherwise);
+  EXPECT_EQ(AdviceFor(ENOENT, otherwise.c_str()), otherwise);
 }
 
 }  // namespace

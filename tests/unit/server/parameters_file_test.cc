@@ -7,6 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/bytes.h"
@@ -93,6 +94,25 @@ TEST_F(ParametersFileTest, TheDigestIsThatOfTheBytes) {
   const std::vector<float> zero(1);
   EXPECT_EQ(ParametersDigest({zero.data(), 1}),
             "df3f619804a92fdb4057192dc43dd748ea778adc52bc498ce80524c014b81119");
+}
+
+TEST_F(ParametersFileTest, AFileOfAnotherProgramIsNamedWithWhatToDo) {
+  for (const auto& [name, begin, says] :
+       {std::tuple("net.pt", "PK\x03\x04",
+                   "it is a file of PyTorch; write its tensors as safetensors"),
+        std::tuple("net.h5", "\x89HDF\r\n", "it is an HDF5 file; write its weights"),
+        std::tuple("net", "\x80\x04pickle", "it is a pickle of Python"),
+        std::tuple("net.onnx", "x", "it is an ONNX model; a model is a file that")}) {
+    const std::string path = folder_.Path(name);
+    std::ofstream(path, std::ios::binary) << begin;
+    Metadata ignored;
+    try {
+      ReadModelParameters(path, model_, &ignored);
+      ADD_FAILURE() << name;
+    } catch (const std::invalid_argument& error) {
+      EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
+    }
+  }
 }
 
 }  // namespace

@@ -92,7 +92,47 @@ TEST_F(SplitTest, ATestFileHasTheClassesOfTheTrainingFile) {
   EXPECT_SAYS(OpeningComplaint(train, Write("c.csv", "x,label\n1,swim\n")),
               "the label is swim, expected one of the classes run, sit, walk");
   EXPECT_SAYS(OpeningComplaint(train, Write("d.csv", "x,z,label\n1,1,run\n")),
-              "are 1 x 1 x 1, 3 classes, but test samples of ");
+              "d.csv: column 2 (z) is none of the training samples; leave it out, drop=2, ");
+}
+
+TEST_F(SplitTest, ATestFileHasTheColumnsOfTheTrainingFileInWhateverOrder) {
+  const std::string train = Write("a.csv", "x,y,kind\n1,2,run\n3,4,walk\n") + ":label=kind";
+  for (const char* text :
+       {"y,x,kind\n6,5,walk\n", "kind,x,y\nwalk,5,6\n", "x,y,kind\n5,6,walk\n"}) {
+    const TrainTest data = OpenTrainTest(train, Write("b.csv", text), nullptr);
+    EXPECT_EQ(FeaturesOf(*data.test, 0), (std::vector<float>{5, 6})) << text;
+    EXPECT_EQ(data.test->Label(0), 1u) << text;
+  }
+  const std::string test = Write("b.csv", "kind,y,z,x\nwalk,6,7,5\n");
+  EXPECT_SAYS(OpeningComplaint(train, test), "column 3 (z) is none of the training samples");
+  EXPECT_EQ(FeaturesOf(*OpenTrainTest(train, test + ":drop=z", nullptr).test, 0),
+            (std::vector<float>{5, 6}));
+  EXPECT_EQ(FeaturesOf(*OpenTrainTest(train, test + ":features=y,x", nullptr).test, 0),
+            (std::vector<float>{5, 6}));
+  EXPECT_SAYS(OpeningComplaint(train, test + ":features=y,z"),
+              "features=: the training samples have the features x, y");
+  EXPECT_SAYS(OpeningComplaint(train, Write("c.csv", "x,yy,kind\n1,2,run\n")),
+              "it has no column y, which the training samples have");
+  EXPECT_SAYS(OpeningComplaint(train, Write("c.csv", "x,y,what\n1,2,run\n")),
+              "it has no column kind, which the training samples have");
+  EXPECT_SAYS(OpeningComplaint(train, Write("c.csv", "x,y,y,kind\n1,2,2,run\n")),
+              "columns 2 and 3 have the same name, y");
+}
+
+TEST_F(SplitTest, TextsBecomeTheFeaturesOfTheTrainingFileWithoutAWord) {
+  const std::string train = Write("a.csv", "mode,x,kind\na,1,0\nb,2,1\nc,3,0\n");
+  const std::string test = Write("b.csv", "kind,x,mode\n1,9,b\n");
+  const TrainTest data =
+      OpenTrainTest(train + ":onehot=mode,label=kind", test + ":classes=2", nullptr);
+  EXPECT_EQ(FeaturesOf(*data.test, 0), (std::vector<float>{0, 1, 0, 9}));
+}
+
+TEST_F(SplitTest, AFileToEvaluateFollowsTheTrainingSamples) {
+  const SharedDataset train = Read(Write("a.csv", "x,y,label\n1,2,1\n3,4,2\n5,6,3\n"));
+  const std::string test = Write("b.csv", "label,y,x\n2,8,7\n");
+  const SharedDataset data = OpenTest(test, nullptr, &train->info());
+  EXPECT_EQ(FeaturesOf(*data, 0), (std::vector<float>{7, 8}));
+  EXPECT_EQ(data->Label(0), 1u) << "the label 2 is the second of three classes";
 }
 
 }  // namespace

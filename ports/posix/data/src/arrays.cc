@@ -6,18 +6,12 @@
 #include <limits>
 #include <stdexcept>
 
+#include "values.h"
+
 namespace sotto {
 namespace {
 
 constexpr size_t kMaxTargets = 65536;
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-float ToFloat(double value) {
-  if (std::fabs(value) <= std::numeric_limits<float>::max() || std::isnan(value)) {
-    return static_cast<float>(value);
-  }
-  return value > 0 ? kInfinity : -kInfinity;
-}
 
 class ArrayReader {
  public:
@@ -83,11 +77,12 @@ class ArrayReader {
     ForEachRow(*y_, [&](size_t sample, bool is_wanted) {
       y_->ReadNumbers(row.data(), each);
       for (const double value : row) {
-        const float target = ToFloat(value);
-        if (!std::isfinite(target)) {
-          throw y_->Defect(fmt::format("row {}: {}", sample, value), "expected a finite target");
-        }
-        if (is_wanted) samples_.targets.push_back(target);
+        InPlace(
+            *y_, sample, [&] { return fmt::format("{}", value); },
+            [&] {
+              const float target = TargetOf(value);
+              if (is_wanted) samples_.targets.push_back(target);
+            });
       }
     });
   }
@@ -100,24 +95,30 @@ class ArrayReader {
     Labels labels(request_.ClassesOption(), request_.classes());
     ForEachRow(*y_, [&](size_t sample, bool is_wanted) {
       const std::string text = NextText(*y_);
-      try {
-        const uint32_t label = labels.Take(text);
-        if (is_wanted) samples_.labels.push_back(label);
-      } catch (const std::invalid_argument& error) {
-        throw y_->Defect(fmt::format("row {}", sample), error.what());
-      }
+      InPlace(
+          *y_, sample, [&] { return Quoted(text); },
+          [&] {
+            const uint32_t label = labels.Take(text);
+            if (is_wanted) samples_.labels.push_back(label);
+          });
     });
     labels.Finish(request_.path(), &samples_.labels, &info_);
   }
 
   void ReadGroups() {
     if (group_->row_size() != 1) throw group_->Defect("it has several columns", "expected one");
-    Names names;
-    ForEachRow(*group_, [&](size_t, bool is_wanted) {
-      const uint32_t group = names.Id(NextText(*group_));
-      if (is_wanted) samples_.groups.push_back(group);
+    Groups groups;
+    ForEachRow(*group_, [&](size_t sample, bool is_wanted) {
+      const std::string text = NextText(*group_);
+      InPlace(
+          *group_, sample, [&] { return Quoted(text); },
+          [&] {
+            const uint32_t group = groups.Take(text);
+            kept_ = groups.bytes();
+            if (is_wanted) samples_.groups.push_back(group);
+          });
     });
-    samples_.group_names = names.all();
+    samples_.group_names = groups.names();
   }
 
   static std::string NextText(NpyArray& array) {
@@ -134,6 +135,7 @@ class ArrayReader {
     size_t next = 0;
     for (size_t row = 0; row < array.rows(); ++row) {
       if (!has_chosen_) Choose(row);
+      RequireRoom(request_, samples_, kept_ + wanted_.capacity() * sizeof(size_t));
       const bool is_wanted = next < wanted_.size() && wanted_[next] == row;
       if (is_wanted) ++next;
       take(row, is_wanted);
@@ -146,9 +148,21 @@ class ArrayReader {
     if (!request_.keep || request_.keep(row)) wanted_.push_back(row);
   }
 
-  void Check(float feature, size_t sample) const {
-    if (const char* fault = FaultOf(request_, feature)) {
-      throw x_.Defect(fmt::format("sample {}: {}", sample, feature), fault);
+  // What the rules for labels and numbers refuse is a defect with its place.
+  template <class Show, class Take>
+  static void InPlace(const NpyArray& array, size_t row, Show show, Take take) {
+    try {
+      take();
+    } catch (const std::invalid_argument& error) {
+      throw array.Defect(fmt::format("row {}: {}", row, show()), error.what());
+    }
+  }
+
+  float Feature(double value, size_t sample) const {
+    try {
+      return FeatureOf(request_, value);
+    } catch (const std::invalid_argument& error) {
+      throw x_.Defect(fmt::format("sample {}: {}", sample, value), error.what());
     }
   }
 
@@ -157,8 +171,8 @@ class ArrayReader {
     ForEachRow(x_, [&](size_t sample, bool is_wanted) {
       x_.ReadNumbers(row.data(), row.size());
       for (const double value : row) {
-        Check(ToFloat(value), sample);
-        if (is_wanted) samples_.numbers.push_back(ToFloat(value));
+        const float feature = Feature(value, sample);
+        if (is_wanted) samples_.numbers.push_back(feature);
       }
     });
   }
@@ -180,9 +194,9 @@ class ArrayReader {
   void AppendColumn(std::vector<float>* columns) {
     size_t next = 0;
     for (size_t sample = 0; sample < x_.rows(); ++sample) {
-      const float value = ToFloat(NextNumber(sample));
-      Check(value, sample);
+      const float value = Feature(NextNumber(sample), sample);
       if (!has_chosen_) Choose(sample);
+      RequireRoom(request_, samples_, kept_ + columns->capacity() * 2 * sizeof(float));
       if (next == wanted_.size() || wanted_[next] != sample) continue;
       ++next;
       columns->push_back(value);
@@ -237,6 +251,7 @@ class ArrayReader {
   std::vector<size_t> wanted_;  // numbers of the wanted samples
   bool has_chosen_ = false;     // they are known
   std::vector<double> column_;
+  size_t kept_ = 0;  // bytes of the groups' names
   StoredSamples samples_;
 };
 

@@ -8,7 +8,20 @@
 #include <system_error>
 #include <utility>
 
+#include "sotto/posix/text.h"
+
 namespace sotto {
+
+namespace {
+
+// 0 for what is no file; opening it says so.
+uint64_t SizeOf(const std::string& path) {
+  std::error_code ignored;
+  const auto size = std::filesystem::file_size(path, ignored);
+  return ignored ? 0 : size;
+}
+
+}  // namespace
 
 std::string Quoted(std::string_view text) {
   constexpr size_t kMost = 40;
@@ -44,7 +57,13 @@ posix::FileError ByteSource::Defect(const std::string& what, const std::string& 
   return posix::FileError(fmt::format("{}: {}; {}", name_, what, advice));
 }
 
-ByteFile::ByteFile(const std::string& path) : ByteSource(path) {
+posix::FileError ByteSource::GrowthDefect(const std::string& advice) const {
+  return Defect(
+      fmt::format("its compressed data grow to more than {} times their size", Growth::kMost),
+      advice);
+}
+
+ByteFile::ByteFile(const std::string& path) : ByteSource(path), growth_(SizeOf(path)) {
   // zlib refuses a folder by itself.
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) posix::RequireRegularFile(path);
@@ -64,6 +83,9 @@ size_t ByteFile::Read(uint8_t* out, size_t count) {
     const size_t wanted = std::min(count - read, kMostAtOnce);
     const int got = gzread(file_.get(), out + read, static_cast<unsigned>(wanted));
     if (got > 0) read += static_cast<size_t>(got);
+    if (got > 0 && gzdirect(file_.get()) == 0 && !growth_.Add(static_cast<uint64_t>(got))) {
+      throw GrowthDefect("if it is what it should be, unpack it first: gunzip -k FILE.gz");
+    }
     if (got == static_cast<int>(wanted)) continue;
     // zlib verifies the checksum only when a read reaches the end.
     ThrowIfUnreadable();
@@ -86,6 +108,17 @@ void ByteFile::ThrowIfUnreadable() {
 }
 
 bool LineFile::Next(std::string* line) {
+  if (!Find(line)) return false;
+  if (number_ == 1) line->erase(0, line->size() - posix::WithoutByteOrderMark(*line).size());
+  if (const auto fault = posix::FaultOfLine(*line, number_, returns_ == Returns::kKept)) {
+    throw posix::FileError(fmt::format("{}: {}", path(), fault->Describe()));
+  }
+  if (returns_ == Returns::kTaken && !line->empty() && line->back() == '\r') line->pop_back();
+  return true;
+}
+
+// The next line as it is.
+bool LineFile::Find(std::string* line) {
   line->clear();
   bool is_line = false;
   for (;;) {

@@ -22,6 +22,26 @@ std::string Quoted(std::string_view text);
 // The file itself or its form with .gz. Throws a FileError that names both and gives the advice.
 std::string FindFile(const std::string& path, const std::string& advice);
 
+// How much compressed data may grow: a megabyte can hold a gigabyte of nothing. Real samples shrink
+// to a tenth; those that shrink further are read once somebody has unpacked them.
+class Growth {
+ public:
+  static constexpr uint64_t kMost = 64;  // times its size
+  static constexpr uint64_t kFree = uint64_t{1} << 24;
+
+  explicit Growth(uint64_t compressed) : most_(kFree + kMost * compressed) {}
+
+  // Takes note of bytes that were read. False: they are too many.
+  bool Add(uint64_t bytes) {
+    read_ += bytes;
+    return read_ <= most_;
+  }
+
+ private:
+  uint64_t most_;
+  uint64_t read_ = 0;
+};
+
 // Bytes in their order: of a file, or of an entry of an archive.
 class ByteSource {
  public:
@@ -39,6 +59,9 @@ class ByteSource {
   // Throws a Defect() if there are fewer.
   //   what  for people: "the header"
   void ReadExactly(uint8_t* out, size_t count, const std::string& what);
+
+  // Of data for which Growth::Add() was false.
+  posix::FileError GrowthDefect(const std::string& advice) const;
 
   // "NAME: WHAT; ADVICE"
   posix::FileError Defect(const std::string& what, const std::string& advice) const;
@@ -63,17 +86,25 @@ class ByteFile : public ByteSource {
   void ThrowIfUnreadable();
 
   std::unique_ptr<gzFile_s, Close> file_;
+  Growth growth_;
 };
 
-// The lines of a text.
+// The lines of a text, as sotto/posix/text.h takes them: without a byte-order mark.
 class LineFile {
  public:
   static constexpr size_t kMaxLine = size_t{1} << 24;
 
-  explicit LineFile(const std::string& path) : file_(path), buffer_(kBufferBytes) {}
+  // The CR of a line that ends in CR LF, and those within a line.
+  enum class Returns {
+    kTaken,  // they end lines: they are taken off, or refused
+    kKept,   // they may be part of a quoted field
+  };
+
+  explicit LineFile(const std::string& path, Returns returns = Returns::kTaken)
+      : file_(path), returns_(returns), buffer_(kBufferBytes) {}
 
   // The next line, without its \n. False at the end; a last line needs no \n. Throws for a line of
-  // more than kMaxLine bytes.
+  // more than kMaxLine bytes, and for a TextFault.
   bool Next(std::string* line);
 
   size_t number() const { return number_; }  // of the last line, from 1
@@ -86,7 +117,10 @@ class LineFile {
  private:
   static constexpr size_t kBufferBytes = size_t{1} << 14;
 
+  bool Find(std::string* line);
+
   ByteFile file_;
+  Returns returns_;
   std::vector<char> buffer_;
   size_t next_ = 0;
   size_t end_ = 0;

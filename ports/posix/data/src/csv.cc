@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
-#include <limits>
 #include <optional>
 #include <stdexcept>
 
@@ -11,6 +9,7 @@
 #include "one_hot.h"
 #include "sotto/options/numbers.h"
 #include "sotto/span.h"
+#include "values.h"
 
 namespace sotto {
 namespace {
@@ -92,7 +91,7 @@ class CsvReader {
           fmt::format("{}: column {}", request_.path(), columns_.Describe(*columns_.label)),
           &samples_.labels, &info_);
     }
-    samples_.group_names = groups_.all();
+    samples_.group_names = groups_.names();
     return Build(request_, info_, std::move(samples_), seen_);
   }
 
@@ -109,20 +108,27 @@ class CsvReader {
                       error.what(), DescribeFeatures()));
     }
     info.targets = static_cast<uint32_t>(columns_.targets.size());
+    info.columns = columns_.Names();
     return info;
   }
 
   void TakeRow(const CsvRow& row, bool is_first, Windows* windows) {
+    is_first_ = is_first;
     if (row.size() != columns_.names.size()) {
       throw file_.Defect("", row.size() == 1 ? "1 column" : fmt::format("{} columns", row.size()),
-                         fmt::format("expected {}, as in the first row", columns_.names.size()));
+                         fmt::format("expected {}, as in the first row{}", columns_.names.size(),
+                                     row.size() > 0 && row[0].substr(0, 1) == "#"
+                                         ? "; CSV has no comments: take out the lines that begin "
+                                           "with #"
+                                         : ""));
     }
     TakeFeatures(row);
     for (size_t i = 0; i < targets_.size(); ++i) {
-      targets_[i] = Number(row, columns_.targets[i], false);
+      const size_t column = columns_.targets[i];
+      InPlace(row, column, [&] { targets_[i] = TargetOf(Number(row[column])); });
     }
     const uint32_t label = columns_.label ? LabelOf(row, *columns_.label) : 0;
-    const uint32_t group = columns_.group ? groups_.Id(row[*columns_.group]) : 0;
+    const uint32_t group = columns_.group ? GroupOf(row, *columns_.group) : 0;
     const bool begins = is_first || label != label_ || group != group_;
     label_ = label;
     group_ = group;
@@ -140,8 +146,7 @@ class CsvReader {
         at += categories->size();
         continue;
       }
-      features_[at] = Number(row, column, true);
-      if (const char* fault = FaultOf(request_, features_[at])) throw Defect(row, column, fault);
+      InPlace(row, column, [&] { features_[at] = FeatureOf(request_, Number(row[column])); });
       ++at;
     }
   }
@@ -170,6 +175,7 @@ class CsvReader {
 
   void TakeSample(Windows* windows) {
     const size_t index = seen_++;
+    RequireRoom(request_, samples_, groups_.bytes());
     if (request_.keep && !request_.keep(index)) return;
     windows->Store(&samples_.numbers, &samples_.starts);
     if (columns_.label) samples_.labels.push_back(label_);
@@ -178,41 +184,46 @@ class CsvReader {
   }
 
   uint32_t LabelOf(const CsvRow& row, size_t column) {
-    if (IsMissing(row[column])) throw Defect(row, column, "the label is missing; remove the row");
+    uint32_t label = 0;
+    InPlace(row, column, [&] { label = labels_.Take(WithoutMark(row[column])); });
+    return label;
+  }
+
+  uint32_t GroupOf(const CsvRow& row, size_t column) {
+    uint32_t group = 0;
+    InPlace(row, column, [&] { group = groups_.Take(WithoutMark(row[column])); });
+    return group;
+  }
+
+  double Number(std::string_view text) const {
+    return NumberIn(WithoutMark(text),
+                    "leave the column out with drop=, make features of its texts with onehot=, or "
+                    "say what stands for a missing value with missing=");
+  }
+
+  // What the rules for labels and numbers refuse is a defect with its place.
+  template <class Take>
+  void InPlace(const CsvRow& row, size_t column, Take take) const {
     try {
-      return labels_.Take(row[column]);
+      take();
     } catch (const std::invalid_argument& error) {
       throw Defect(row, column, error.what());
     }
   }
 
-  float Number(const CsvRow& row, size_t column, bool may_be_missing) const {
-    const std::string_view text = row[column];
-    if (IsMissing(text)) {
-      if (may_be_missing) return std::numeric_limits<float>::quiet_NaN();
-      throw Defect(row, column, "the target is missing; remove the row");
-    }
-    const std::optional<double> value = posix::ParseReal(text[0] == '+' ? text.substr(1) : text);
-    if (!value) {
-      throw Defect(
-          row, column,
-          text.find(',') != text.npos
-              ? "expected a number with a decimal point"
-              : "expected a number; leave the column out with drop=, make features of its "
-                "texts with onehot=, or say what stands for a missing value with missing=");
-    }
-    if (!(std::fabs(*value) <= std::numeric_limits<float>::max())) {
-      throw Defect(row, column, "expected a number that float32 can hold");
-    }
-    return static_cast<float>(*value);
+  // Empty for a mark of missing=.
+  std::string_view WithoutMark(std::string_view text) const {
+    return std::find(missing_.begin(), missing_.end(), text) != missing_.end() ? std::string_view()
+                                                                               : text;
   }
 
   bool IsMissing(std::string_view text) const {
-    if (text.empty() || IsMissingMark(text)) return true;
-    return std::find(missing_.begin(), missing_.end(), text) != missing_.end();
+    text = WithoutMark(text);
+    return text.empty() || IsMissingMark(text);
   }
 
-  posix::FileError Defect(const CsvRow& row, size_t column, const std::string& why) const {
+  posix::FileError Defect(const CsvRow& row, size_t column, std::string why) const {
+    if (is_first_ && !columns_.has_header) why += "; if this row names the columns: header=yes";
     return file_.Defect(fmt::format("column {}", columns_.Describe(column)),
                         row[column].empty() ? "empty" : Quoted(row[column]), why);
   }
@@ -234,12 +245,13 @@ class CsvReader {
   CsvColumns columns_;
   OneHot onehot_;
   SampleInfo info_;
-  Names groups_;
+  Groups groups_;
   StoredSamples samples_;
   std::vector<float> features_;
   std::vector<float> targets_;
   uint32_t label_ = 0;
   uint32_t group_ = 0;
+  bool is_first_ = false;  // the row is the first one of the file
   size_t in_series_ = 0;
   size_t longest_ = 0;
   size_t seen_ = 0;

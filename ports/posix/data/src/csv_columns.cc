@@ -3,29 +3,32 @@
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <stdexcept>
+#include <unordered_map>
+#include <unordered_set>
 
+#include "named.h"
 #include "sotto/options/nearest.h"
 #include "sotto/options/numbers.h"
+#include "values.h"
 
 namespace sotto {
-
-constexpr size_t kNone = static_cast<size_t>(-1);
 
 // Finds columns by name or number.
 class ColumnFinder {
  public:
   ColumnFinder(const ReadRequest& request, const CsvColumns& columns)
-      : request_(request), columns_(columns) {}
+      : request_(request), has_header_(columns.has_header), header_(columns.names, "column") {}
 
   // The columns of an option's list; a number is from 1, and N-M is a range.
   std::vector<size_t> List(const char* key) const {
     std::vector<size_t> found;
     for (const std::string& name : request_.List(key)) {
-      const size_t named = Named(name);
+      const std::optional<size_t> named = ByName(key, name);
       const size_t dash = name.find('-', 1);
-      if (named != kNone) {
-        found.push_back(named);
+      if (named) {
+        found.push_back(*named);
       } else if (dash != std::string::npos && posix::ParseCount(name.substr(0, dash))) {
         const size_t first = Numbered(key, name, name.substr(0, dash));
         const size_t last = Numbered(key, name, name.substr(dash + 1));
@@ -45,34 +48,72 @@ class ColumnFinder {
     throw Refusal(key, request_.Text(key), "expected one column");
   }
 
+  // The columns that have the names of the samples that these go with.
+  std::vector<size_t> Same(const std::vector<std::string>& names) const {
+    std::vector<size_t> found;
+    for (const std::string& name : names) found.push_back(Same(name));
+    return found;
+  }
+  size_t Same(const std::string& name) const {
+    try {
+      if (const std::optional<size_t> place = header_.Find(name)) return *place;
+    } catch (const std::invalid_argument& error) {
+      throw Refusal(error.what());
+    }
+    throw Refusal(
+        fmt::format("it has no column {}, which the training samples have; rename its "
+                    "columns; {}{}",
+                    name, header_.List(), posix::DidYouMean(name, header_.names())));
+  }
+
+  // A column that nobody has named needs a name that tells it apart.
+  void RequireName(size_t column) const {
+    const std::string fault = has_header_ ? header_.FaultOf(column) : "";
+    if (fault.empty()) return;
+    throw Refusal(
+        fmt::format("{}; or leave it out, drop={}, or take columns by number, for "
+                    "example features=1-2",
+                    fault, column + 1));
+  }
+
+  std::invalid_argument Refusal(const std::string& why) const {
+    return std::invalid_argument(fmt::format("{}: {}", request_.path(), why));
+  }
+
+  std::string Header() const { return header_.List(); }
+
  private:
-  size_t Named(const std::string& name) const {
-    if (!columns_.has_header) return kNone;
-    const auto at = std::find(columns_.names.begin(), columns_.names.end(), name);
-    return at == columns_.names.end() ? kNone : static_cast<size_t>(at - columns_.names.begin());
+  // What is a name and the number of another column says nothing.
+  std::optional<size_t> ByName(const char* key, const std::string& name) const {
+    if (!has_header_ && !name.empty()) return std::nullopt;
+    std::optional<size_t> place;
+    try {
+      place = header_.Find(name);
+    } catch (const std::invalid_argument& error) {
+      throw Refusal(key, name, error.what());
+    }
+    const std::optional<uint64_t> number = posix::ParseCount(name);
+    if (place && number && *number >= 1 && *number <= header_.names().size() &&
+        *number != *place + 1) {
+      throw Refusal(key, name,
+                    fmt::format("{0} is the name of column {1} and the number of another; write "
+                                "{1}-{1} for the one and {0}-{0} for the other; {2}",
+                                name, *place + 1, header_.List()));
+    }
+    return place;
   }
 
   size_t Numbered(const char* key, const std::string& name, const std::string& text) const {
     const std::optional<uint64_t> number = posix::ParseCount(text);
-    if (number && *number >= 1 && *number <= columns_.names.size()) {
+    if (number && *number >= 1 && *number <= header_.names().size()) {
       return static_cast<size_t>(*number - 1);
     }
-    throw Refusal(
-        key, name,
-        fmt::format("there is no such column; expected a number from 1 to {}{}",
-                    columns_.names.size(),
-                    columns_.has_header ? fmt::format(" or a name: {}{}", fmt::join(Shown(), ", "),
-                                                      posix::DidYouMean(name, columns_.names))
-                                        : "; the file has no header, unless header=yes says so"));
-  }
-
-  std::vector<std::string> Shown() const {
-    constexpr size_t kShown = 20;
-    std::vector<std::string> shown(columns_.names.begin(),
-                                   columns_.names.begin() + static_cast<std::ptrdiff_t>(std::min(
-                                                                kShown, columns_.names.size())));
-    if (columns_.names.size() > kShown) shown.emplace_back("...");
-    return shown;
+    throw Refusal(key, name,
+                  fmt::format("there is no such column; expected a number from 1 to {}{}",
+                              header_.names().size(),
+                              has_header_ ? fmt::format(" or a name; {}{}", header_.List(),
+                                                        posix::DidYouMean(name, header_.names()))
+                                          : "; the file has no header, unless header=yes says so"));
   }
 
   std::invalid_argument Refusal(const char* key, const std::string& value,
@@ -81,10 +122,13 @@ class ColumnFinder {
   }
 
   const ReadRequest& request_;
-  const CsvColumns& columns_;
+  bool has_header_;
+  Named header_;
 };
 
 namespace {
+
+constexpr size_t kMaxColumns = size_t{1} << 18;
 
 std::string Lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
@@ -92,9 +136,23 @@ std::string Lower(std::string text) {
   return text;
 }
 
+bool Contains(const std::vector<size_t>& columns, size_t column) {
+  return std::find(columns.begin(), columns.end(), column) != columns.end();
+}
+
 // Options that name columns.
 constexpr const char* kColumnOptions[] = {"label",    "targets", "group",
                                           "features", "drop",    "onehot"};
+
+// Names of columns that the first row would have if it is a header.
+std::unordered_set<std::string> ExpectedNames(const ReadRequest& request) {
+  const std::vector<std::string>& features = request.source.like.features;
+  std::unordered_set<std::string> names(features.begin(), features.end());
+  for (const char* key : kColumnOptions) {
+    for (const std::string& name : request.List(key)) names.insert(name);
+  }
+  return names;
+}
 
 bool HasHeader(const ReadRequest& request, const CsvRow& first) {
   const std::string header = request.Text("header", "auto");
@@ -104,64 +162,97 @@ bool HasHeader(const ReadRequest& request, const CsvRow& first) {
     throw std::invalid_argument(
         fmt::format("{}: header={}: expected yes, no or auto", request.path(), header));
   }
+  const std::unordered_set<std::string> expected = ExpectedNames(request);
   bool has_number = false;  // or what stands for one
   for (size_t i = 0; i < first.size(); ++i) {
-    has_number = has_number || posix::ParseReal(first[i]).has_value() || IsMissingMark(first[i]);
-    for (const char* key : kColumnOptions) {
-      for (const std::string& name : request.List(key)) {
-        if (name == first[i] && !posix::ParseCount(name)) return true;
-      }
-    }
+    has_number = has_number || RealIn(first[i]).has_value() || IsMissingMark(first[i]);
+    if (!posix::ParseCount(first[i]) && expected.count(std::string(first[i])) > 0) return true;
   }
   return !has_number;
 }
 
-// Without the option label: the column of that name, else the last one.
-size_t UsualLabel(const CsvColumns& columns) {
-  for (const char* usual : {"label", "class"}) {
-    for (size_t i = 0; i < columns.names.size(); ++i) {
-      if (columns.has_header && Lower(columns.names[i]) == usual) return i;
-    }
-  }
-  return columns.names.size() - 1;
-}
-
-void FindLabel(const ReadRequest& request, const ColumnFinder& find, CsvColumns* columns) {
-  columns->targets = find.List("targets");
-  if (request.Text("label") == "none") return;
-  columns->label = find.One("label");
-  if (columns->label || !columns->targets.empty()) return;
-  if (request.targets() > 0) {
-    const size_t count = std::min<size_t>(request.targets(), columns->names.size());
-    for (size_t i = columns->names.size() - count; i < columns->names.size(); ++i) {
-      columns->targets.push_back(i);
-    }
-  } else if (request.wants_labels()) {
-    columns->label = UsualLabel(*columns);
-  }
+// The file that lists the texts of onehot: named, the one for the training samples, or the file.
+std::string CategoriesOf(const ReadRequest& request) {
+  const std::string& theirs = request.source.like.categories;
+  return request.Text("categories", theirs.empty() ? request.path() : theirs);
 }
 
 }  // namespace
 
-bool IsMissingMark(std::string_view text) {
-  for (const char* mark : {"?", "NA", "N/A", "NaN", "nan", "NULL", "null"}) {
-    if (text == mark) return true;
-  }
-  return false;
-}
-
 CsvColumns::CsvColumns(const ReadRequest& request, const CsvRow& first)
     : has_header(HasHeader(request, first)) {
+  if (first.size() > kMaxColumns) {
+    throw std::invalid_argument(fmt::format(
+        "{}: the first row has {} columns, expected at most {}; is the separator right?",
+        request.path(), first.size(), kMaxColumns));
+  }
   for (size_t i = 0; i < first.size(); ++i) {
     names.push_back(has_header ? std::string(first[i]) : std::to_string(i + 1));
   }
   const ColumnFinder find(request, *this);
-  FindLabel(request, find, this);
+  FindLabel(request, find);
   group = find.One("group");
-  features = find.List("features");
   onehot = find.List("onehot");
-  if (!request.Has("features")) TakeOtherColumns(request, find);
+  if (onehot.empty() && has_header) onehot = find.Same(request.source.like.onehot);
+  if (!onehot.empty()) categories = CategoriesOf(request);
+  FindFeatures(request, find);
   RequireFeatures(request);
+}
+
+// Without the option label: the column of that name, else the last one.
+size_t CsvColumns::UsualLabel(const ColumnFinder& find) const {
+  for (const char* usual : {"label", "class"}) {
+    std::vector<size_t> found;
+    for (size_t i = 0; has_header && i < names.size(); ++i) {
+      if (Lower(names[i]) == usual) found.push_back(i);
+    }
+    if (found.size() == 1) return found.front();
+    if (found.empty()) continue;
+    throw find.Refusal(
+        fmt::format("columns {} and {} are both named {}; say which one the label "
+                    "is, and leave the other out: label={},drop={}; {}",
+                    found[0] + 1, found[1] + 1, usual, found[0] + 1, found[1] + 1, find.Header()));
+  }
+  find.RequireName(names.size() - 1);
+  return names.size() - 1;
+}
+
+void CsvColumns::FindLabel(const ReadRequest& request, const ColumnFinder& find) {
+  const ColumnNames& like = request.source.like;
+  targets = find.List("targets");
+  if (targets.empty() && has_header) targets = find.Same(like.targets);
+  if (request.Text("label") == "none") return;
+  label = find.One("label");
+  if (label || !targets.empty()) return;
+  if (request.targets() > 0) {
+    const size_t count = std::min<size_t>(request.targets(), names.size());
+    for (size_t i = names.size() - count; i < names.size(); ++i) {
+      find.RequireName(i);
+      targets.push_back(i);
+    }
+  } else if (request.wants_labels()) {
+    label = has_header && !like.label.empty() ? find.Same(like.label) : UsualLabel(find);
+  }
+}
+
+void CsvColumns::FindFeatures(const ReadRequest& request, const ColumnFinder& find) {
+  const ColumnNames& like = request.source.like;
+  const bool are_known = has_header && !like.all.empty();
+  if (request.Has("features")) {
+    features = find.List("features");
+    if (are_known) OrderLike(like, find);
+  } else if (are_known && !like.features.empty()) {
+    TakeColumnsLike(like, find);
+  } else {
+    if (are_known && names != like.all) {
+      throw find.Refusal(
+          fmt::format("its header differs from the training samples' header, "
+                      "whose names do not tell the columns apart; name the columns "
+                      "of both files, or give both the same order; {}",
+                      find.Header()));
+    }
+    TakeOtherColumns(request, find);
+  }
 }
 
 // All that have no other use.
@@ -170,8 +261,14 @@ void CsvColumns::TakeOtherColumns(const ReadRequest& request, const ColumnFinder
   others.insert(others.end(), targets.begin(), targets.end());
   if (label) others.push_back(*label);
   if (group) others.push_back(*group);
+  std::unordered_map<std::string, size_t> left;  // how often each name is left
   for (size_t i = 0; i < names.size(); ++i) {
-    if (std::find(others.begin(), others.end(), i) == others.end()) features.push_back(i);
+    if (Contains(others, i)) continue;
+    features.push_back(i);
+    ++left[names[i]];
+  }
+  for (const size_t column : features) {
+    if (names[column].empty() || left[names[column]] > 1) find.RequireName(column);
   }
   if (!features.empty()) return;
   throw std::invalid_argument(
@@ -180,20 +277,89 @@ void CsvColumns::TakeOtherColumns(const ReadRequest& request, const ColumnFinder
                   request.path(), names.size()));
 }
 
+// The features of the training samples, in their order. A column that those do not have needs a
+// word: it may be what somebody has renamed.
+void CsvColumns::TakeColumnsLike(const ColumnNames& like, const ColumnFinder& find) {
+  features = find.Same(like.features);
+  const std::vector<size_t> dropped = find.List("drop");
+  const std::unordered_set<std::string> known(like.all.begin(), like.all.end());
+  std::vector<bool> is_feature(names.size(), false);
+  for (const size_t column : features) is_feature[column] = true;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (is_feature[i] && Contains(dropped, i)) {
+      throw find.Refusal(
+          fmt::format("drop=: column {} is a feature of the training samples; leave "
+                      "it in, or drop it there, too",
+                      Describe(i)));
+    }
+    const bool has_use = is_feature[i] || i == label || i == group || Contains(targets, i) ||
+                         Contains(dropped, i) || known.count(names[i]) > 0;
+    if (has_use) continue;
+    throw find.Refusal(
+        fmt::format("column {} is none of the training samples; leave it out, "
+                    "drop={}, or take both files from the same release; {}",
+                    Describe(i), i + 1, find.Header()));
+  }
+}
+
+// features= of this file: the same columns are put in the order of the training samples. Columns
+// of other names altogether are in the order in which the option names them.
+void CsvColumns::OrderLike(const ColumnNames& like, const ColumnFinder& find) {
+  const std::unordered_set<std::string> theirs(like.features.begin(), like.features.end());
+  const auto same =
+      static_cast<size_t>(std::count_if(features.begin(), features.end(), [&](size_t column) {
+        return theirs.count(names[column]) > 0;
+      }));
+  if (same == 0) return;
+  if (same != features.size() || same != like.features.size()) {
+    throw find.Refusal(
+        fmt::format("features=: the training samples have the features {}; name the "
+                    "same columns here, or leave the option out; {}",
+                    fmt::join(like.features, ", "), find.Header()));
+  }
+  features = find.Same(like.features);
+}
+
+ColumnNames CsvColumns::Names() const {
+  ColumnNames known;
+  known.categories = categories;
+  if (!has_header) return known;
+  known.all = names;
+  const Named header(names, "column");
+  bool are_distinct = true;
+  const auto of = [&](const std::vector<size_t>& columns) {
+    std::vector<std::string> found;
+    for (const size_t column : columns) {
+      are_distinct = are_distinct && header.FaultOf(column).empty();
+      found.push_back(names[column]);
+    }
+    return found;
+  };
+  known.features = of(features);
+  known.onehot = of(onehot);
+  known.targets = of(targets);
+  if (label) known.label = of({*label}).front();
+  if (!are_distinct) return {names, {}, {}, {}, "", categories};
+  return known;
+}
+
 // A model that gets its answer with the sample learns nothing.
 void CsvColumns::RequireFeatures(const ReadRequest& request) const {
-  const auto is_in = [](const std::vector<size_t>& columns, size_t column) {
-    return std::find(columns.begin(), columns.end(), column) != columns.end();
-  };
+  std::vector<bool> is_taken(names.size(), false);
   for (const size_t column : features) {
-    if (column != label && !is_in(targets, column)) continue;
+    if (is_taken[column]) {
+      throw std::invalid_argument(fmt::format("{}: features=: column {} comes twice, expected once",
+                                              request.path(), Describe(column)));
+    }
+    is_taken[column] = true;
+    if (column != label && !Contains(targets, column)) continue;
     throw std::invalid_argument(
         fmt::format("{}: features=: column {} is the {}; leave it out, or name another one: {}=",
                     request.path(), Describe(column), column == label ? "label" : "target",
                     column == label ? "label" : "targets"));
   }
   for (const size_t column : onehot) {
-    if (is_in(features, column)) continue;
+    if (is_taken[column]) continue;
     throw std::invalid_argument(fmt::format("{}: onehot=: column {} is no feature; leave it out",
                                             request.path(), Describe(column)));
   }

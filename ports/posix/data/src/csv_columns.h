@@ -12,9 +12,6 @@
 
 namespace sotto {
 
-// A text that commonly stands for a missing value, such as NA.
-bool IsMissingMark(std::string_view text);
-
 class ColumnFinder;
 
 struct CsvColumns {
@@ -23,6 +20,8 @@ struct CsvColumns {
   // with it.
   CsvColumns(const ReadRequest& request, const CsvRow& first);
 
+  // For other files of the same samples; empty without a header.
+  ColumnNames Names() const;
   // "7 (age)", for messages.
   std::string Describe(size_t column) const;
   // "columns 1 (age), 3 (height)"; of many the first ones.
@@ -32,12 +31,18 @@ struct CsvColumns {
   std::vector<std::string> names;  // of all columns; without a header their numbers
   std::vector<size_t> features;
   std::vector<size_t> onehot;  // of the features: those with texts
+  std::string categories;      // the file that lists these texts
   std::optional<size_t> label;
   std::vector<size_t> targets;
   std::optional<size_t> group;
 
  private:
+  void FindLabel(const ReadRequest& request, const ColumnFinder& find);
+  size_t UsualLabel(const ColumnFinder& find) const;
+  void FindFeatures(const ReadRequest& request, const ColumnFinder& find);
   void TakeOtherColumns(const ReadRequest& request, const ColumnFinder& find);
+  void TakeColumnsLike(const ColumnNames& like, const ColumnFinder& find);
+  void OrderLike(const ColumnNames& like, const ColumnFinder& find);
   void RequireFeatures(const ReadRequest& request) const;
 };
 

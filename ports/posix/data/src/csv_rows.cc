@@ -9,15 +9,24 @@
 namespace sotto {
 namespace {
 
-constexpr char kMark[] = "\xEF\xBB\xBF";  // of UTF-8
+// The separator that a first line sep=; says, with or without quotes; 0: it is no such line.
+char SeparatorIn(std::string_view line) {
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  if (line.size() > 2 && line.front() == '"' && line.back() == '"') {
+    line = line.substr(1, line.size() - 2);
+  }
+  return line.size() == 5 && line.substr(0, 4) == "sep=" ? line[4] : '\0';
+}
 
 // Without an option.
 char UsualSeparator(const std::string& path) {
-  if (path.find(".tsv") != std::string::npos) return '\t';
-  LineFile file(path);
+  LineFile file(path, LineFile::Returns::kKept);
   std::string line;
   while (file.Next(&line) && line.find_first_not_of(" \r") == std::string::npos) {
   }
+  const char said = file.number() == 1 ? SeparatorIn(line) : '\0';
+  if (said != 0) return said;
+  if (path.find(".tsv") != std::string::npos) return '\t';
   const auto count = [&line](char separator) {
     bool is_quoted = false;
     return std::count_if(line.begin(), line.end(), [&](char c) {
@@ -34,7 +43,7 @@ char UsualSeparator(const std::string& path) {
 
 }  // namespace
 
-RowFile::RowFile(const std::string& path, char separator) : lines_(path) {
+RowFile::RowFile(const std::string& path, char separator) : lines_(path, LineFile::Returns::kKept) {
   if (csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI) != 0) throw std::bad_alloc();
   csv_set_delim(&parser_, static_cast<unsigned char>(separator));
 }
@@ -44,7 +53,7 @@ bool RowFile::Next(CsvRow* row) {
   row_->clear();
   whole_ = 0;
   while (whole_ == 0 && lines_.Next(&line_)) {
-    if (lines_.number() == 1) TakeFirstLine();
+    if (lines_.number() == 1 && SeparatorIn(line_) != 0) continue;
     line_ += '\n';
     bytes_ += line_.size();
     if (csv_parse(&parser_, line_.data(), line_.size(), OnField, OnRow, this) != line_.size()) {
@@ -63,15 +72,21 @@ bool RowFile::Next(CsvRow* row) {
   }
   if (failure_) std::rethrow_exception(failure_);
   bytes_ = 0;
+  if (whole_ > 0 && !is_begun_) RequireNoComment();
+  is_begun_ = is_begun_ || whole_ > 0;
   return whole_ > 0;
 }
 
-// Without the mark that some programs write before UTF-8.
-void RowFile::TakeFirstLine() {
-  if (line_.compare(0, 3, kMark) == 0) line_.erase(0, 3);
-  if (line_.compare(0, 2, "\xFF\xFE") == 0 || line_.compare(0, 2, "\xFE\xFF") == 0) {
-    throw Defect("", "the text is UTF-16", "save the file as UTF-8");
-  }
+// A first row of one field, or one that begins with "# ", is no header.
+void RowFile::RequireNoComment() const {
+  const std::string_view first = row_->size() > 0 ? (*row_)[0] : std::string_view();
+  if (first.substr(0, 1) != "#") return;
+  const bool is_comment = row_->size() == 1 || first.size() == 1 || first[1] == ' ' ||
+                          first[1] == '#' || first[1] == '\t';
+  if (!is_comment) return;
+  throw Defect("", "a comment, which CSV does not have",
+               "take the lines that begin with # out: grep -v '^#' OLD > NEW; or if it names the "
+               "columns, take the # away");
 }
 
 // C code calls these two: they must not throw.

@@ -45,7 +45,8 @@ class RowFile {
   RowFile(const RowFile&) = delete;
   RowFile& operator=(const RowFile&) = delete;
 
-  // The next row; false at the end. Empty lines are no rows.
+  // The next row; false at the end. Empty lines are no rows, and neither is a first line "sep=;",
+  // which says the separator. Throws for a comment at the head: CSV has none.
   bool Next(CsvRow* row);
 
   // Of the last row's line; see LineFile.
@@ -57,20 +58,21 @@ class RowFile {
  private:
   static void OnField(void* text, size_t size, void* context);
   static void OnRow(int, void* context);
-  void TakeFirstLine();
+  void RequireNoComment() const;
   [[noreturn]] void Refuse() const;
 
   LineFile lines_;
   mutable csv_parser parser_{};
   std::string line_;
   CsvRow* row_ = nullptr;
-  size_t whole_ = 0;  // rows that ended with the last line
-  size_t bytes_ = 0;  // of the row so far
+  size_t whole_ = 0;       // rows that ended with the last line
+  bool is_begun_ = false;  // a row was there
+  size_t bytes_ = 0;       // of the row so far
   std::exception_ptr failure_;
 };
 
-// What stands between the fields of the file: the option separator, or of .tsv a tab, or else the
-// one of comma, semicolon, tab and bar that the first line has most often. Throws
+// What stands between the fields of the file: the option separator, or what a first line "sep=;"
+// says, or of .tsv a tab, or else the one of comma, semicolon, tab and bar that the first line has most often. Throws
 // std::invalid_argument for an option that names no separator.
 char SeparatorOf(const ReadRequest& request, const std::string& path);
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <optional>
 #include <stdexcept>
+#include <unistd.h>
 
 #include "sotto/model_info.h"
 #include "sotto/options/numbers.h"
@@ -163,16 +164,19 @@ std::vector<Format> AllFormats() {
 
 constexpr uint64_t kMaxFeatures = 1U << 24;
 
+// At least 64 MB: a machine that does not say how much it has still reads small files.
+uint64_t HalfOfMemory() {
+  constexpr uint64_t kLeast = uint64_t{1} << 26;
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long size = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || size <= 0) return uint64_t{1} << 30;
+  return std::max(kLeast, static_cast<uint64_t>(pages) / 2 * static_cast<uint64_t>(size));
+}
+
 std::string ShapeText(const nn::Shape& shape) {
   if (shape.height == 1 && shape.width == 1) return std::to_string(shape.channels);
   if (shape.height == 1) return fmt::format("{} x {}", shape.width, shape.channels);
   return fmt::format("{} x {} x {}", shape.height, shape.width, shape.channels);
-}
-
-bool FillsMissing(const ModelInfo& model) {
-  return std::any_of(model.preparation.begin(), model.preparation.end(), [](const auto& step) {
-    return step.kind == nn::PreparationKind::kFillMissing;
-  });
 }
 
 // Axes that are not 1.
@@ -309,19 +313,20 @@ SampleInfo InfoFor(const ReadRequest& request, const std::vector<uint32_t>& axes
   return info;
 }
 
-const char* FaultOf(const ReadRequest& request, float feature) {
-  if (std::isinf(feature)) return "expected a finite number that float32 can hold";
-  if (std::isnan(feature)) {
-    return request.model == nullptr || FillsMissing(*request.model)
-               ? nullptr
-               : "the value is missing, and the model does not say what stands for it: missing = "
-                 "NUMBER in its file; or fill it in, or leave the row out";
-  }
-  const uint32_t tokens = request.tokens();
-  if (tokens == 0) return nullptr;
-  const bool is_token =
-      feature >= 0 && feature < static_cast<float>(tokens) && feature == std::floor(feature);
-  return is_token ? nullptr : "expected a token of the model: a whole number below its tokens";
+void RequireRoom(const ReadRequest& request, const StoredSamples& samples, size_t more) {
+  static const uint64_t machine = HalfOfMemory();
+  const uint64_t limit = request.source.memory_limit > 0 ? request.source.memory_limit : machine;
+  const uint64_t taken =
+      uint64_t{more} + samples.bytes.capacity() + samples.numbers.capacity() * sizeof(float) +
+      samples.starts.capacity() * sizeof(size_t) + samples.labels.capacity() * sizeof(uint32_t) +
+      samples.groups.capacity() * sizeof(uint32_t) + samples.targets.capacity() * sizeof(float);
+  if (taken <= limit) return;
+  throw posix::FileError(fmt::format(
+      "{}: its samples take more than {} of memory, {}; keep some of them "
+      "(sotto-client: --samples FIRST:COUNT), or fewer features of each",
+      request.path(),
+      limit >> 20 > 0 ? fmt::format("{} MB", limit >> 20) : fmt::format("{} bytes", limit),
+      request.source.memory_limit > 0 ? "the limit" : "half of what this machine has"));
 }
 
 SharedDataset Build(const ReadRequest& request, SampleInfo info, StoredSamples samples,

@@ -77,9 +77,9 @@ SharedDataset ReadText(const ReadRequest& request);
 SampleInfo InfoFor(const ReadRequest& request, const std::vector<uint32_t>& axes);
 nn::Shape ShapeOfAxes(const std::vector<uint32_t>& axes);
 
-// What is wrong with a number as a feature of the model, or null: it is no token of the model, or
-// missing and the model does not say what stands for it.
-const char* FaultOf(const ReadRequest& request, float feature);
+// Throws a FileError if the samples so far, and `more` bytes that the reader keeps besides, are
+// beyond the limit of the source. A reader calls it for each sample, before it keeps it.
+void RequireRoom(const ReadRequest& request, const StoredSamples& samples, size_t more = 0);
 
 // The kept samples of a file that has `seen` samples. Throws if the file has none.
 SharedDataset Build(const ReadRequest& request, SampleInfo info, StoredSamples samples,

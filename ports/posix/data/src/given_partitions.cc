@@ -1,9 +1,6 @@
 // The rows of the table of partitions that do what the data or a file say.
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fmt/format.h>
-#include <fstream>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -13,6 +10,7 @@
 #include "partition_rows.h"
 #include "sotto/options/numbers.h"
 #include "sotto/posix/files.h"
+#include "sotto/posix/text.h"
 
 namespace sotto {
 namespace {
@@ -20,25 +18,10 @@ namespace {
 // A file of `--partition file`: a line a sample, or lines SAMPLE,DEVICE.
 class PartitionFile {
  public:
-  PartitionFile(const Deal& deal) : deal_(deal) {
-    posix::RequireRegularFile(deal.value);
-    errno = 0;
-    file_.open(deal.value);
-    if (!file_) {
-      posix::ThrowFileError(fmt::format("{}: cannot be opened: {}; check the path and its "
-                                        "permissions",
-                                        deal.value, std::strerror(errno)),
-                            errno);
-    }
-  }
+  explicit PartitionFile(const Deal& deal) : deal_(deal), lines_(deal.value) {}
 
   Partition Read() {
-    std::string line;
-    while (std::getline(file_, line)) {
-      ++line_;
-      if (!line.empty() && line.back() == '\r') line.pop_back();
-      TakeLine(line);
-    }
+    for (std::string line; lines_.Next(&line);) TakeLine(line);
     if (!has_pairs_ && samples_.size() != deal_.data.size()) {
       throw Defect(fmt::format("has {} samples, expected a line for each of the {} of {}",
                                samples_.size(), deal_.data.size(), deal_.data.name()));
@@ -51,7 +34,7 @@ class PartitionFile {
  private:
   void TakeLine(std::string_view line) {
     const size_t comma = line.find(',');
-    if (line_ == 1) {
+    if (lines_.is_first()) {
       has_pairs_ = comma != std::string_view::npos;
       if (line == (has_pairs_ ? "sample,device" : "device")) return;
     }
@@ -96,16 +79,14 @@ class PartitionFile {
   }
 
   posix::FileError LineDefect(std::string_view line, const std::string& expected) const {
-    return posix::FileError(fmt::format("{}:{}: \"{}\": expected {}", deal_.value, line_,
-                                        line.substr(0, 60), expected));
+    return lines_.Defect(line, "expected " + expected);
   }
   posix::FileError Defect(const std::string& what) const {
     return posix::FileError(fmt::format("{}: {}", deal_.value, what));
   }
 
   const Deal& deal_;
-  std::ifstream file_;
-  size_t line_ = 0;
+  posix::TextLines lines_;
   bool has_pairs_ = false;
   std::vector<uint32_t> samples_;
   std::vector<uint32_t> owners_;

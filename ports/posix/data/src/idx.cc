@@ -89,15 +89,6 @@ IdxSamples ReadHeader(IdxFile& file) {
   return images;
 }
 
-void CheckLabels(const std::vector<uint8_t>& labels, uint32_t classes, const std::string& path) {
-  const auto is_foreign = [&](uint8_t label) { return label >= classes; };
-  const auto bad = std::find_if(labels.begin(), labels.end(), is_foreign);
-  if (bad == labels.end()) return;
-  throw posix::FileError(
-      fmt::format("{}: label {} is {}, expected 0 to {}; choose a data set with {} classes", path,
-                  bad - labels.begin(), static_cast<int>(*bad), classes - 1, classes));
-}
-
 }  // namespace
 
 std::vector<uint8_t> ReadIdxLabels(const std::string& path) {
@@ -107,29 +98,26 @@ std::vector<uint8_t> ReadIdxLabels(const std::string& path) {
 }
 
 IdxSamples ReadIdxSamples(const std::string& images_path, const std::string& labels_path,
-                          uint32_t classes, const Selection& keep) {
+                          const Selection& keep) {
   IdxFile file(images_path);
   IdxSamples read = ReadHeader(file);
   // At most 2^32 * 2^24: no overflow.
   file.ExpectSize(uint64_t{read.count} * read.rows * read.columns);
-  std::vector<uint8_t> labels;
   if (!labels_path.empty()) {
-    labels = ReadIdxLabels(labels_path);
-    if (labels.size() != read.count) {
+    read.labels = ReadIdxLabels(labels_path);
+    if (read.labels.size() != read.count) {
       throw posix::FileError(
           fmt::format("{} holds {} images but {} holds {} labels, expected one label an image; "
                       "take both files from the same release",
-                      images_path, read.count, labels_path, labels.size()));
+                      images_path, read.count, labels_path, read.labels.size()));
     }
-    if (classes > 0) CheckLabels(labels, classes, labels_path);
   }
-  for (const uint8_t label : labels) read.most = std::max<uint32_t>(read.most, label);
   std::vector<uint8_t> image(size_t{read.rows} * read.columns);
   for (size_t i = 0; i < read.count; ++i) {
     file.ReadContent(image.data(), image.size());
     if (keep && !keep(i)) continue;
     read.samples.bytes.insert(read.samples.bytes.end(), image.begin(), image.end());
-    if (!labels.empty()) read.samples.labels.push_back(labels[i]);
+    if (!read.labels.empty()) read.samples.labels.push_back(read.labels[i]);
   }
   file.ExpectEnd();
   read.samples.bytes.shrink_to_fit();

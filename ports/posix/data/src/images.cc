@@ -2,13 +2,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
-#include <optional>
 #include <stdexcept>
 
 #include "byte_file.h"
 #include "formats.h"
 #include "sotto/data/idx.h"
-#include "sotto/options/numbers.h"
 
 namespace sotto {
 namespace {
@@ -17,27 +15,6 @@ constexpr char kLabelsAdvice[] =
     "name the file of the labels: --data IMAGES:labels=LABELS; a folder of the family of MNIST "
     "holds train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte and "
     "t10k-labels-idx1-ubyte, each with or without .gz";
-
-// The classes of labels that are numbers already, and their names.
-//   usual  without option and model
-void UseClasses(const ReadRequest& request, uint32_t usual,
-                const std::vector<std::string>& usual_names, SampleInfo* info) {
-  info->classes = request.classes() > 0 ? request.classes() : usual;
-  const std::string option = request.ClassesOption();
-  if (option.empty()) {
-    if (usual_names.size() == info->classes) info->class_names = usual_names;
-    return;
-  }
-  const std::optional<uint64_t> count = posix::ParseCount(option);
-  if (!count) info->class_names = SplitList(option);
-  const uint64_t classes = count ? *count : info->class_names.size();
-  if (classes < 1 || classes > 65536 || (request.classes() > 0 && classes != request.classes())) {
-    throw std::invalid_argument(fmt::format("{}: classes={}: {} classes, expected {}",
-                                            request.path(), option, classes,
-                                            request.classes() > 0 ? request.classes() : 65536));
-  }
-  info->classes = static_cast<uint32_t>(classes);
-}
 
 // train-images-idx3-ubyte.gz has its labels in train-labels-idx1-ubyte or the same with .gz.
 std::string LabelsOf(const ReadRequest& request) {
@@ -65,6 +42,15 @@ void ToPixels(const uint8_t* planes, size_t plane, std::vector<uint8_t>* pixels)
   }
 }
 
+// With its place, if it is refused.
+uint32_t TakeLabel(const ByteFile& file, const std::string& where, uint8_t label, Labels* rules) {
+  try {
+    return rules->Take(label);
+  } catch (const std::invalid_argument& error) {
+    throw file.Defect(where, error.what());
+  }
+}
+
 constexpr size_t kSide = 32;
 constexpr size_t kPlane = kSide * kSide;
 
@@ -73,7 +59,7 @@ constexpr size_t kPlane = kSide * kSide;
 SharedDataset ReadCifar(const ReadRequest& request, size_t labels, size_t used, uint32_t classes,
                         const std::vector<std::string>& names) {
   SampleInfo info = InfoFor(request, {kSide, kSide, 3});
-  UseClasses(request, classes, names, &info);
+  Labels rules = Labels::Numbered(request.ClassesOption(), request.classes(), classes, names);
   StoredSamples samples;
   std::vector<uint8_t> record(labels + 3 * kPlane);
   size_t seen = 0;
@@ -93,32 +79,42 @@ SharedDataset ReadCifar(const ReadRequest& request, size_t labels, size_t used, 
                           fmt::format("expected 0 to {}; is it the binary version of CIFAR-{}?",
                                       classes - 1, classes == 10 ? 10 : 100));
       }
-      if (record[used] >= info.classes) {
-        throw file.Defect(fmt::format("the label of record {} is {}", in_file, record[used]),
-                          fmt::format("the model has the classes 0 to {}; choose one that tells {} "
-                                      "classes apart",
-                                      info.classes - 1, classes));
-      }
+      const uint32_t label =
+          TakeLabel(file, fmt::format("record {}", in_file), record[used], &rules);
       const size_t index = seen++;
+      RequireRoom(request, samples);
       if (request.keep && !request.keep(index)) continue;
-      samples.labels.push_back(record[used]);
+      samples.labels.push_back(label);
       ToPixels(record.data() + labels, kPlane, &samples.bytes);
     }
   }
+  rules.Finish(request.path(), &samples.labels, &info);
   return Build(request, info, std::move(samples), seen);
+}
+
+// From the labels of an IDX file to provisional classes, then to classes.
+void TakeLabels(const ReadRequest& request, const std::string& path, IdxSamples* read,
+                SampleInfo* info) {
+  Labels rules = Labels::Numbered(request.ClassesOption(), request.classes(), 10);
+  for (size_t i = 0; i < read->labels.size(); ++i) {
+    try {
+      rules.Take(read->labels[i]);
+    } catch (const std::invalid_argument& error) {
+      throw posix::FileError(fmt::format("{}: label {}: {}", path, i, error.what()));
+    }
+  }
+  for (uint32_t& label : read->samples.labels) label = rules.Take(label);
+  rules.Finish(path, &read->samples.labels, info);
 }
 
 }  // namespace
 
 SharedDataset ReadIdx(const ReadRequest& request) {
   const std::string labels = LabelsOf(request);
-  SampleInfo info;
-  UseClasses(request, 0, {}, &info);
-  IdxSamples read = ReadIdxSamples(request.path(), labels, info.classes, request.keep);
-  SampleInfo shape = InfoFor(request, {read.rows, read.columns, 1});
-  info.shape = shape.shape;
-  info.tokens = shape.tokens;
-  if (info.classes == 0 && !labels.empty()) info.classes = std::max<uint32_t>(10, read.most + 1);
+  IdxSamples read = ReadIdxSamples(request.path(), labels, request.keep);
+  RequireRoom(request, read.samples, read.labels.size());
+  SampleInfo info = InfoFor(request, {read.rows, read.columns, 1});
+  if (!labels.empty()) TakeLabels(request, labels, &read, &info);
   return Build(request, info, std::move(read.samples), read.count);
 }
 

@@ -6,9 +6,11 @@
 #include <numeric>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "sotto/data/source.h"
 #include "sotto/options/numbers.h"
+#include "values.h"
 
 namespace sotto {
 namespace {
@@ -16,11 +18,23 @@ namespace {
 // More different labels are no classes.
 constexpr uint32_t kMaxClasses = 65536;
 
+// Whole numbers beyond it are not told apart by all programs that write labels.
+constexpr double kMaxLabel = 1e15;
+constexpr size_t kMaxLabelText = 1024;
+
+std::string_view Trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t");
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
+}
+
 // "3.0" and "+3" are the label 3.
 std::string Canonical(std::string_view text) {
-  const std::string_view number = !text.empty() && text[0] == '+' ? text.substr(1) : text;
-  const std::optional<double> value = posix::ParseReal(number);
-  if (!value || std::floor(*value) != *value || std::fabs(*value) > 1e15) return std::string(text);
+  text = Trimmed(text);
+  const std::optional<double> value = RealIn(text);
+  if (!value || std::floor(*value) != *value || !(std::fabs(*value) <= kMaxLabel)) {
+    return std::string(text);
+  }
   return fmt::format("{}", static_cast<int64_t>(*value));
 }
 
@@ -42,18 +56,62 @@ bool IsBelow(const std::string& label, uint32_t count) {
   return number && *number < count;
 }
 
+[[noreturn]] void RefuseLabel(const std::string& why) { throw std::invalid_argument(why); }
+
+// What can be no class, in whatever format.
+void RequireLabel(const std::string& label) {
+  if (label.empty() || IsMissingMark(label)) RefuseLabel("the label is missing; remove the row");
+  if (label.size() > kMaxLabelText) {
+    RefuseLabel(fmt::format("the label is a text of {} bytes; name the column of the labels",
+                            label.size()));
+  }
+  if (label.find('\0') != label.npos) {
+    RefuseLabel("the label has the character U+0000; write the file once more");
+  }
+  if (const std::optional<double> value = RealIn(label)) {
+    if (!(std::fabs(*value) <= kMaxLabel)) {
+      RefuseLabel(
+          fmt::format("the label is {}, expected a whole number of at most 10^15, or a name",
+                      Shortened(label)));
+    }
+    if (std::floor(*value) != *value) {
+      RefuseLabel(fmt::format(
+          "the label is the fraction {}, expected a whole number or a name; of a regression name "
+          "the targets, and classes of such names declare: classes={},...",
+          label, label));
+    }
+    return;
+  }
+  const size_t mark = label.find_first_of(",;|");
+  if (mark == label.npos) return;
+  RefuseLabel(fmt::format(
+      "the label is {}, which are several, and a sample has one; keep one of them, or if it is the "
+      "name of a class, declare it: classes={}\\{},...",
+      Shortened(label), Shortened(label.substr(0, mark)), Shortened(label.substr(mark))));
+}
+
 }  // namespace
 
 uint32_t Names::Id(std::string_view text) {
   const auto [entry, is_new] =
       ids_.try_emplace(std::string(text), static_cast<uint32_t>(all_.size()));
-  if (is_new) all_.emplace_back(text);
+  if (is_new) {
+    all_.emplace_back(text);
+    bytes_ += 2 * (sizeof(std::string) + text.size()) + 32;
+  }
   return entry->second;
 }
 
 std::optional<uint32_t> Names::Find(const std::string& text) const {
   const auto at = ids_.find(text);
   return at == ids_.end() ? std::nullopt : std::optional<uint32_t>(at->second);
+}
+
+uint32_t Groups::Take(std::string_view text) {
+  if (text.empty() || text == "nan" || text == "NaN" || text == "-nan") {
+    throw std::invalid_argument("the group is missing; say whose sample it is, or remove the row");
+  }
+  return names_.Id(text);
 }
 
 Labels::Labels(const std::string& option, uint32_t classes) : classes_(classes) {
@@ -72,12 +130,27 @@ Labels::Labels(const std::string& option, uint32_t classes) : classes_(classes) 
     throw std::invalid_argument(fmt::format("classes={}: {} classes, but the model has {}",
                                             Shortened(option), count, classes_));
   }
-  for (const std::string& name : declared_names_) {
-    have_numbers_ = have_numbers_ || posix::ParseReal(name).has_value();
+  for (std::string& name : declared_names_) {
+    name = std::string(Trimmed(name));
+    if (name.empty()) {
+      throw std::invalid_argument(
+          fmt::format("classes={}: a name is empty; expected names with a comma between them",
+                      Shortened(option)));
+    }
+    have_numbers_ = have_numbers_ || RealIn(name).has_value();
     if (seen_.Id(Canonical(name)) + 1 != seen_.all().size()) {
       throw std::invalid_argument(fmt::format("classes=: {} comes twice", Shortened(name)));
     }
   }
+}
+
+Labels Labels::Numbered(const std::string& option, uint32_t classes, uint32_t least,
+                        std::vector<std::string> names) {
+  Labels labels(option, classes);
+  labels.is_numbered_ = true;
+  labels.least_ = least;
+  labels.usual_names_ = std::move(names);
+  return labels;
 }
 
 // The class of a label, where classes have names.
@@ -87,7 +160,8 @@ uint32_t Labels::Declared(const std::string& label) const {
   if (!have_numbers_ && IsBelow(label, count)) {
     return static_cast<uint32_t>(*posix::ParseCount(label));
   }
-  if (!have_numbers_ && count == 2 && label == "-1") return 0;
+  if (!have_numbers_ && count == 2 && label == "-1" && !is_numbered_) return 0;
+  RequireLabel(label);
   throw std::invalid_argument(fmt::format("the label is {}, expected one of the classes {}",
                                           Shortened(label), FirstOf(declared_names_)));
 }
@@ -95,6 +169,8 @@ uint32_t Labels::Declared(const std::string& label) const {
 uint32_t Labels::Take(std::string_view text) {
   const std::string label = Canonical(text);
   if (!declared_names_.empty()) return Declared(label);
+  RequireLabel(label);
+  if (is_numbered_) RequireNumber(label);
   if (declared_ > 0 && !IsBelow(label, declared_)) {
     throw std::invalid_argument(
         fmt::format("the label is {}, expected 0 to {}", Shortened(label), declared_ - 1));
@@ -107,6 +183,17 @@ uint32_t Labels::Take(std::string_view text) {
                     kMaxClasses));
   }
   return id;
+}
+
+uint32_t Labels::Take(double number) { return Take(fmt::format("{}", number)); }
+
+// Of a format whose labels are numbers.
+void Labels::RequireNumber(const std::string& label) const {
+  const uint32_t most = declared_ > 0 ? declared_ : classes_ > 0 ? classes_ : kMaxClasses;
+  if (IsBelow(label, most)) return;
+  throw std::invalid_argument(
+      fmt::format("the label is {}, expected 0 to {}{}", Shortened(label), most - 1,
+                  classes_ > 0 ? fmt::format(", the {} classes of the model", classes_) : ""));
 }
 
 // Whether the labels are the classes' numbers. *count receives how many classes there are.
@@ -147,6 +234,17 @@ std::vector<uint32_t> Labels::Sorted(std::vector<std::string>* names) const {
   return classes;
 }
 
+void Labels::FinishNumbered(std::vector<uint32_t>* labels, SampleInfo* info) const {
+  std::vector<uint32_t> classes;
+  info->classes = declared_ > 0 ? declared_ : classes_ > 0 ? classes_ : least_;
+  for (const std::string& label : seen_.all()) {
+    classes.push_back(static_cast<uint32_t>(*posix::ParseCount(label)));
+    info->classes = std::max(info->classes, classes.back() + 1);
+  }
+  if (usual_names_.size() == info->classes) info->class_names = usual_names_;
+  for (uint32_t& label : *labels) label = classes[label];
+}
+
 void Labels::Finish(const std::string& where, std::vector<uint32_t>* labels,
                     SampleInfo* info) const {
   if (!declared_names_.empty()) {
@@ -154,6 +252,7 @@ void Labels::Finish(const std::string& where, std::vector<uint32_t>* labels,
     info->class_names = declared_names_;
     return;  // the provisional numbers are the classes
   }
+  if (is_numbered_) return FinishNumbered(labels, info);
   std::vector<uint32_t> classes;
   const std::vector<std::string>& seen = seen_.all();
   if (AreClasses(&info->classes)) {

@@ -1,4 +1,8 @@
 // Labels and groups as files write them, and the numbers that stand for them. Part of sotto::data.
+//
+// All rules for labels are here, so a label is refused in each format or in none: a reader hands
+// over what the file has and adds where it stands. tests/unit/server/bad_values_test.cc runs one
+// table of bad labels through all formats.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +23,25 @@ class Names {
   uint32_t Id(std::string_view text);
   std::optional<uint32_t> Find(const std::string& text) const;
   const std::vector<std::string>& all() const { return all_; }
+  size_t bytes() const { return bytes_; }  // of memory, roughly
 
  private:
   std::unordered_map<std::string, uint32_t> ids_;
   std::vector<std::string> all_;
+  size_t bytes_ = 0;
+};
+
+// Whom samples are from.
+class Groups {
+ public:
+  // The number of the group. Throws std::invalid_argument if the text is empty or NaN: samples of
+  // nobody are no group.
+  uint32_t Take(std::string_view text);
+  const std::vector<std::string>& names() const { return names_.all(); }
+  size_t bytes() const { return names_.bytes(); }
+
+ private:
+  Names names_;
 };
 
 // From the labels of a file to classes. Devices read files of their own, and all of them must mean
@@ -33,15 +52,25 @@ class Names {
 //   - -1 and 1 are the classes 0 and 1.
 //   - Other labels are sorted, numbers by value, texts by their bytes: the file must have exactly K
 //     different ones. Without a model there are as many classes as labels.
+// No label is what is missing, infinite, a fraction, larger than 10^15, or a list of several, such
+// as "0,1" or "cat|dog"; unless classes= has a class of that name. Blanks around a label are no part
+// of it.
 class Labels {
  public:
   //   option   the value of `classes`, or empty
   //   classes  of the model; 0: there is none
   Labels(const std::string& option, uint32_t classes);
 
+  // Of a format whose labels are the classes' numbers by definition: nothing is sorted.
+  //   least  classes without option and model, if no label is above them
+  //   names  of the classes, without option and model; may be empty
+  static Labels Numbered(const std::string& option, uint32_t classes, uint32_t least,
+                         std::vector<std::string> names = {});
+
   // A provisional number for the label; every sample's, wanted or not. Throws std::invalid_argument
   // with what is wrong, and what is expected, if it is none of the classes.
   uint32_t Take(std::string_view text);
+  uint32_t Take(double number);
 
   // Replaces provisional numbers by classes, and sets info->classes and info->class_names. Throws
   // std::invalid_argument if the labels are not those of the model.
@@ -50,13 +79,18 @@ class Labels {
 
  private:
   uint32_t Declared(const std::string& label) const;
+  void RequireNumber(const std::string& label) const;
   bool AreClasses(uint32_t* count) const;
   std::vector<uint32_t> Sorted(std::vector<std::string>* names) const;
+  void FinishNumbered(std::vector<uint32_t>* labels, SampleInfo* info) const;
 
   uint32_t classes_;                         // of the model, or 0
   uint32_t declared_ = 0;                    // classes=N
   std::vector<std::string> declared_names_;  // classes=a,b,c
   bool have_numbers_ = false;                // the names do
+  bool is_numbered_ = false;
+  uint32_t least_ = 0;
+  std::vector<std::string> usual_names_;
   Names seen_;
 };
 

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
-#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -9,12 +7,13 @@
 #include "byte_file.h"
 #include "formats.h"
 #include "sotto/options/numbers.h"
+#include "values.h"
 
 namespace sotto {
 namespace {
 
 constexpr uint32_t kMaxInputs = 1U << 18;  // samples are dense once they are read
-constexpr char kBlanks[] = " \t\r";
+constexpr char kBlanks[] = " \t";
 
 // One line, cut at blanks.
 class Words {
@@ -37,10 +36,6 @@ class Words {
   size_t column_ = 1;
 };
 
-std::string_view WithoutPlus(std::string_view text) {
-  return !text.empty() && text[0] == '+' ? text.substr(1) : text;
-}
-
 class LibsvmReader {
  public:
   explicit LibsvmReader(const ReadRequest& request)
@@ -61,7 +56,7 @@ class LibsvmReader {
     features_.resize(inputs_);
     for (std::string line; file_.Next(&line);) TakeLine(line);
     if (request_.wants_labels()) labels_.Finish(request_.path(), &samples_.labels, &info);
-    if (has_groups_) samples_.group_names = groups_.all();
+    samples_.group_names = groups_.names();
     return Build(request_, info, std::move(samples_), seen_);
   }
 
@@ -90,7 +85,7 @@ class LibsvmReader {
     const std::string_view label = words.Next();
     if (label.empty()) return;
     const size_t index = seen_++;
-    group_ = 0;
+    group_.reset();
     std::fill(features_.begin(), features_.end(), 0.F);
     int64_t last = -1;
     if (label.find(':') == std::string_view::npos) {
@@ -103,23 +98,31 @@ class LibsvmReader {
     for (std::string_view word = words.Next(); !word.empty(); word = words.Next()) {
       TakePair(word, words.column(), &last);
     }
+    RequireGroup();
+    RequireRoom(request_, samples_, groups_.bytes());
     if (request_.keep && !request_.keep(index)) return;
     samples_.numbers.insert(samples_.numbers.end(), features_.begin(), features_.end());
     if (request_.wants_labels()) samples_.labels.push_back(label_);
     if (request_.targets() > 0) samples_.targets.push_back(target_);
-    samples_.groups.push_back(group_);
+    samples_.groups.push_back(group_.value_or(0));
   }
 
   void TakeLabel(std::string_view text, size_t column) {
-    if (request_.targets() > 0) {
-      target_ = Number(text, column);
-    } else if (request_.wants_labels()) {
-      try {
+    InPlace(column, text, [&] {
+      if (request_.targets() > 0) {
+        target_ = TargetOf(NumberIn(text, ""));
+      } else if (request_.wants_labels()) {
         label_ = labels_.Take(text);
-      } catch (const std::invalid_argument& error) {
-        throw Defect(column, text, error.what());
       }
-    }
+    });
+  }
+
+  // Without it a line would be of the first group.
+  void RequireGroup() {
+    if (seen_ == 1) has_groups_ = group_.has_value();
+    if (group_.has_value() == has_groups_) return;
+    throw file_.Defect("", has_groups_ ? "it has no qid:" : "it has a qid:",
+                       "expected qid: in all lines or in none");
   }
 
   // INDEX:VALUE, or qid:GROUP.
@@ -128,8 +131,7 @@ class LibsvmReader {
     const std::string_view value =
         colon == std::string_view::npos ? std::string_view() : word.substr(colon + 1);
     if (word.substr(0, colon) == "qid") {
-      group_ = groups_.Id(value);
-      has_groups_ = true;
+      InPlace(column, word, [&] { group_ = groups_.Take(value); });
       return;
     }
     const std::optional<uint64_t> index = posix::ParseCount(word.substr(0, colon));
@@ -145,18 +147,18 @@ class LibsvmReader {
     const auto at = static_cast<int64_t>(*index - base_);
     if (at <= *last) throw Defect(column, word, "expected indices in rising order, each once");
     *last = at;
-    const float number = Number(value, column);
-    if (const char* fault = FaultOf(request_, number)) throw Defect(column, word, fault);
-    features_[static_cast<size_t>(at)] = number;
+    InPlace(column, word,
+            [&] { features_[static_cast<size_t>(at)] = FeatureOf(request_, NumberIn(value, "")); });
   }
 
-  float Number(std::string_view text, size_t column) const {
-    if (text == "nan" || text == "NaN") return std::numeric_limits<float>::quiet_NaN();
-    const std::optional<double> value = posix::ParseReal(WithoutPlus(text));
-    if (value && std::fabs(*value) <= std::numeric_limits<float>::max()) {
-      return static_cast<float>(*value);
+  // What the rules for labels and numbers refuse is a defect with its place.
+  template <class Take>
+  void InPlace(size_t column, std::string_view text, Take take) const {
+    try {
+      take();
+    } catch (const std::invalid_argument& error) {
+      throw Defect(column, text, error.what());
     }
-    throw Defect(column, text, "expected a number that float32 can hold");
   }
 
   posix::FileError Defect(size_t column, std::string_view text, const std::string& why) const {
@@ -168,12 +170,12 @@ class LibsvmReader {
   Labels labels_;
   uint32_t base_;
   uint32_t inputs_;
-  Names groups_;
+  Groups groups_;
   bool has_groups_ = false;
   StoredSamples samples_;
   std::vector<float> features_;
   uint32_t label_ = 0;
-  uint32_t group_ = 0;
+  std::optional<uint32_t> group_;
   float target_ = 0;
   size_t seen_ = 0;
 };

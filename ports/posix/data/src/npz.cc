@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <zip.h>
 
 #include "arrays.h"
+#include "named.h"
 #include "sotto/options/nearest.h"
 
 namespace sotto {
@@ -38,7 +40,9 @@ Archive Open(const std::string& path) {
 class Entry : public ByteSource {
  public:
   Entry(const std::string& name, zip_t* archive, zip_uint64_t index)
-      : ByteSource(name), file_(zip_fopen_index(archive, index, 0)) {
+      : ByteSource(name),
+        file_(zip_fopen_index(archive, index, 0)),
+        growth_(CompressedSize(archive, index)) {
     if (file_ == nullptr) throw Defect(zip_strerror(archive), "write the file once more");
   }
 
@@ -52,15 +56,29 @@ class Entry : public ByteSource {
       }
       if (got == 0) break;
       read += static_cast<size_t>(got);
+      if (!growth_.Add(static_cast<uint64_t>(got))) {
+        throw GrowthDefect(
+            "if it is what it should be, write it with numpy.savez, which does not "
+            "compress");
+      }
     }
     return read;
   }
 
  private:
+  static uint64_t CompressedSize(zip_t* archive, zip_uint64_t index) {
+    zip_stat_t about;
+    zip_stat_init(&about);
+    const bool is_known =
+        zip_stat_index(archive, index, 0, &about) == 0 && (about.valid & ZIP_STAT_COMP_SIZE) != 0;
+    return is_known ? about.comp_size : 0;
+  }
+
   struct Close {
     void operator()(zip_file_t* file) const { zip_fclose(file); }
   };
   std::unique_ptr<zip_file_t, Close> file_;
+  Growth growth_;
 };
 
 // The arrays of an archive.
@@ -80,24 +98,43 @@ class Directory {
   // the option does not ask for it.
   std::unique_ptr<NpyArray> Find(const ReadRequest& request, const char* option,
                                  const std::vector<std::string>& usual) const {
-    const std::vector<std::string> sought =
-        request.Has(option) ? std::vector<std::string>{request.Text(option)} : usual;
-    for (const std::string& name : sought) {
-      const auto at = std::find(names_.begin(), names_.end(), name);
-      if (at == names_.end()) continue;
-      return std::make_unique<NpyArray>(
-          std::make_unique<Entry>(fmt::format("{}: array {}", path_, name), archive_.get(),
-                                  static_cast<zip_uint64_t>(at - names_.begin())));
+    const Named arrays(names_, "array");
+    try {
+      if (request.Has(option)) return OpenArray(arrays, request.Text(option));
+      return OpenUsual(arrays, usual, option);
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(
+          fmt::format("{}: {}={}: {}", path_, option, request.Text(option), error.what()));
     }
-    if (!request.Has(option)) return nullptr;
-    throw std::invalid_argument(fmt::format("{}: {}={}: there is no such array; the arrays: {}{}",
-                                            path_, option, sought.front(), fmt::join(names_, ", "),
-                                            posix::DidYouMean(sought.front(), names_)));
   }
 
   const std::vector<std::string>& names() const { return names_; }
 
  private:
+  std::unique_ptr<NpyArray> OpenArray(const Named& arrays, const std::string& name) const {
+    if (const std::optional<size_t> place = arrays.Find(name)) {
+      return std::make_unique<NpyArray>(std::make_unique<Entry>(
+          fmt::format("{}: array {}", path_, name), archive_.get(), zip_uint64_t{*place}));
+    }
+    throw std::invalid_argument(fmt::format("there is no such array; {}{}", arrays.List(),
+                                            posix::DidYouMean(name, names_)));
+  }
+
+  // The one of the usual names that is there; two of them say nothing.
+  std::unique_ptr<NpyArray> OpenUsual(const Named& arrays, const std::vector<std::string>& usual,
+                                      const char* option) const {
+    std::string found;
+    for (const std::string& name : usual) {
+      if (std::find(names_.begin(), names_.end(), name) == names_.end()) continue;
+      if (!found.empty()) {
+        throw std::invalid_argument(fmt::format("which array is meant, {} or {}? Say {}={}; {}",
+                                                found, name, option, found, arrays.List()));
+      }
+      found = name;
+    }
+    return found.empty() ? nullptr : OpenArray(arrays, found);
+  }
+
   std::string path_;
   Archive archive_;
   std::vector<std::string> names_;

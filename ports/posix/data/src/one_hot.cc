@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <stdexcept>
+#include <utility>
+
+#include "named.h"
 
 namespace sotto {
 namespace {
@@ -22,7 +26,7 @@ class Collector {
       : request_(request),
         columns_(columns),
         is_missing_(is_missing),
-        path_(request.Text("categories", request.path())),
+        path_(columns.categories),
         texts_(columns.names.size()) {}
 
   std::vector<Texts> Read() {
@@ -43,15 +47,24 @@ class Collector {
  private:
   // In the file of the categories a column has the same name, or without names the same place.
   void FindColumns(const CsvRow& first) {
-    for (const size_t column : columns_.onehot) {
-      size_t at = column;
-      if (columns_.has_header) {
-        for (at = 0; at < first.size() && first[at] != columns_.names[column];) ++at;
-      }
-      if (at >= first.size())
-        throw Refusal(column, "is not there; the first row names the columns");
-      places_.push_back(at);
+    std::vector<std::string> names;
+    for (size_t i = 0; i < first.size(); ++i) names.emplace_back(first[i]);
+    const Named header(std::move(names), "column");
+    for (const size_t column : columns_.onehot) places_.push_back(PlaceOf(column, header));
+  }
+
+  size_t PlaceOf(size_t column, const Named& header) const {
+    const bool is_named = columns_.has_header && path_ != request_.path();
+    if (!is_named && column < header.names().size()) return column;
+    std::optional<size_t> place;
+    try {
+      if (is_named) place = header.Find(columns_.names[column]);
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(fmt::format("{}: onehot=: {}", path_, error.what()));
     }
+    if (place) return *place;
+    throw Refusal(column,
+                  fmt::format("is not there; the first row names the columns; {}", header.List()));
   }
 
   void TakeRow(const CsvRow& row) {

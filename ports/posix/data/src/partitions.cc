@@ -80,7 +80,7 @@ constexpr Row kRows[] = {
     {{"group", nullptr, nullptr,
       "all samples of one group: of a user, of a speaker; device i has group i, and further groups "
       "are left out",
-      !kLabels, kGroups, false},
+      !kLabels, kGroups, false, false},
      7,
      0,
      0,
@@ -88,7 +88,7 @@ constexpr Row kRows[] = {
     {{"file", "PATH", nullptr,
       "what a file says: a line a sample with its device, or lines SAMPLE,DEVICE; numbers count "
       "from 0, and - is no device",
-      !kLabels, !kGroups, false},
+      !kLabels, !kGroups, false, false},
      8,
      0,
      0,
@@ -171,6 +171,15 @@ const PartitionInfo& FindPartition(const std::string& text) {
   const Row& row = FindRow(text);
   CheckText(row, text);
   return row.info;
+}
+
+void RequireTakesSamples(const std::string& text) {
+  const PartitionInfo& info = FindPartition(text);
+  if (info.takes_samples) return;
+  throw std::invalid_argument(
+      fmt::format("--samples-per-device: partition {} gives each device the samples that {}, "
+                  "however many they are; leave the option out, or take another partition",
+                  info.name, info.needs_groups ? "its group has" : "its file says"));
 }
 
 std::vector<PartitionInfo> AllPartitions() {

@@ -7,6 +7,7 @@
 
 #include "byte_file.h"
 #include "formats.h"
+#include "sotto/data/foreign.h"
 #include "sotto/options/nearest.h"
 
 namespace sotto {
@@ -49,6 +50,28 @@ std::string Unescaped(const std::string& text) {
     }
   }
   return value;
+}
+
+// FILE has no lists: all backslashes are undone.
+std::string UnescapedPath(const std::string& text) {
+  std::string path;
+  const std::string value = Unescaped(text);
+  for (size_t at = 0; at < value.size(); ++at) {
+    const char next = value[at] == '\\' && at + 1 < value.size() ? value[at + 1] : 0;
+    if (next == ',' || next == '\\') ++at;
+    path += value[at];
+  }
+  return path;
+}
+
+// With a backslash before what has a meaning.
+void AppendEscaped(char c, std::string* text) {
+  if (c == '\n' || c == '\t') {
+    *text += c == '\n' ? "\\n" : "\\t";
+    return;
+  }
+  if (c == ':' || c == '=') *text += '\\';
+  *text += c;
 }
 
 bool Exists(const fs::path& path) {
@@ -119,6 +142,28 @@ std::string FormatNames() {
   return names;
 }
 
+// Throws a FileError for a file of another program.
+//   begin  its first bytes; empty: its name alone is known
+void RequireOwnFile(const DataSource& source, const std::string& begin) {
+  const std::string is = ForeignFile(source.path, begin, NamedAs::kSamples);
+  if (!is.empty()) throw posix::FileError(fmt::format("{}: {}", source.path, is));
+}
+
+// A file may have a name that its contents belie.
+void RequireContents(const DataSource& source, const Format& format) {
+  if (IsFolder(source.path)) return;
+  const std::string begin = FirstBytes(source.path);
+  const bool is_zip = begin.compare(0, 4, "PK\x03\x04") == 0;
+  if (is_zip && std::string(format.name) != "npz") {
+    throw posix::FileError(fmt::format(
+        "{}: it is a zip archive, as .xlsx, .npz and .pt are; expected {}: save a spreadsheet as "
+        "CSV, UTF-8, and name an archive of NumPy .npz",
+        source.path, format.what));
+  }
+  const std::string is = ForeignFile("", begin, NamedAs::kSamples);
+  if (!is.empty()) throw posix::FileError(fmt::format("{}: {}", source.path, is));
+}
+
 const Format& FormatOf(const DataSource& source) {
   const auto named = source.options.find("format");
   if (named != source.options.end()) {
@@ -142,6 +187,7 @@ const Format& FormatOf(const DataSource& source) {
     return *FormatByName("idx");
   }
   if (const Format* format = FormatByEnding(source.path)) return *format;
+  RequireOwnFile(source, "");
   if (const Format* format = FormatByContent(source.path)) return *format;
   throw std::invalid_argument(
       fmt::format("{}: neither its name nor its first bytes say which format it has; say it, for "
@@ -201,7 +247,8 @@ std::vector<std::string> FilesOf(const DataSource& source, const Format& format)
 
 DataSource ParseDataSource(const std::string& text) {
   size_t at = NextOption(text, 0, ':');
-  DataSource source{text.substr(0, at - 1)};
+  DataSource source{UnescapedPath(text.substr(0, at - 1))};
+  source.text = text;
   if (source.path.empty()) {
     throw std::invalid_argument(fmt::format(
         "\"{}\": expected FILE[:KEY=VALUE,...], for example data.csv:label=activity", text));
@@ -217,6 +264,41 @@ DataSource ParseDataSource(const std::string& text) {
     at = next;
   }
   return source;
+}
+
+std::string FormatDataSource(const DataSource& source) {
+  std::string text;
+  for (const char c : source.path) {
+    if (c == '\\' || c == ',') text += '\\';
+    AppendEscaped(c, &text);
+  }
+  bool is_first = true;
+  for (const auto& [key, value] : source.options) {
+    text += (is_first ? ":" : ",") + key + "=";
+    is_first = false;
+    for (size_t at = 0; at < value.size(); ++at) {
+      // A backslash is there for SplitList(), with the character behind it.
+      if (value[at] == '\\') {
+        text += '\\';
+        text += at + 1 < value.size() ? value[++at] : '\\';
+      } else {
+        AppendEscaped(value[at], &text);
+      }
+    }
+  }
+  return text;
+}
+
+void RequireWholeName(const DataSource& source) {
+  std::error_code ignored;
+  if (source.options.empty() || fs::exists(source.path, ignored) ||
+      !fs::exists(source.text, ignored)) {
+    return;
+  }
+  throw std::invalid_argument(
+      fmt::format("{}: options begin at a colon and KEY=, so this names the file {}, which is not "
+                  "there; for the file of the whole name write a backslash before the colon: {}",
+                  source.text, source.path, FormatDataSource({source.text})));
 }
 
 std::vector<std::string> SplitList(const std::string& value) {
@@ -245,6 +327,7 @@ std::string JoinList(const std::vector<std::string>& names) {
 }
 
 SharedDataset ReadDataset(const DataSource& source, const ModelInfo* model, const Selection& keep) {
+  RequireWholeName(source);
   const Format& format = FormatOf(source);
   RequireOptions(source, format);
   if (format.read == nullptr) {
@@ -254,6 +337,7 @@ SharedDataset ReadDataset(const DataSource& source, const ModelInfo* model, cons
                     "libmatio)",
                     source.path, format.library, format.name, format.library));
   }
+  RequireContents(source, format);
   return format.read({source, FilesOf(source, format), model, keep});
 }
 

@@ -29,8 +29,13 @@ using Variable = std::unique_ptr<matvar_t, FreeVariable>;
 
 class SvhnReader {
  public:
-  explicit SvhnReader(const ReadRequest& request) : request_(request) {
+  explicit SvhnReader(const ReadRequest& request)
+      : request_(request),
+        rules_(Labels::Numbered(request.ClassesOption(), request.classes(), kClasses)) {
     posix::RequireRegularFile(request.path());
+    // The library would tell of each damaged field on standard error; what it cannot read is said
+    // once, below.
+    Mat_LogInitFunc("sotto", [](int, char*) {});
     file_.reset(Mat_Open(request.path().c_str(), MAT_ACC_RDONLY));
     if (file_ == nullptr) {
       throw Defect("cannot be opened as a MATLAB file",
@@ -46,9 +51,12 @@ class SvhnReader {
     const size_t count = images->dims[3];
     SampleInfo info = InfoFor(
         request_, {static_cast<uint32_t>(height_), static_cast<uint32_t>(width_), kColours});
-    info.classes = request_.classes() > 0 ? request_.classes() : kClasses;
-    ReadLabels(count, info.classes);
+    ReadLabels(count);
     Choose(count);
+    RequireRoom(
+        request_, samples_,
+        wanted_.size() * height_ * width_ * kColours + labels_.capacity() * sizeof(uint32_t));
+    rules_.Finish(request_.path(), &samples_.labels, &info);
     for (size_t next = 0; next < wanted_.size();) next = ReadFrom(images.get(), next);
     return Build(request_, info, std::move(samples_), count);
   }
@@ -77,32 +85,29 @@ class SvhnReader {
                  "expected uint8 of [height][width][3 colours][images], at least one");
   }
 
-  void ReadLabels(size_t count, uint32_t classes) {
+  void ReadLabels(size_t count) {
     const std::string name = request_.Text("y", "y");
-    const Variable info = Find(name);
-    const Variable labels(Mat_VarRead(file_.get(), name.c_str()));
+    // The size before the contents: a damaged one may ask for any memory.
+    const bool fits = ElementsOf(*Find(name)) == count;
+    const Variable labels(fits ? Mat_VarRead(file_.get(), name.c_str()) : nullptr);
     const bool is_bytes = labels != nullptr && labels->class_type == MAT_C_UINT8;
     const bool is_double = labels != nullptr && labels->class_type == MAT_C_DOUBLE;
     if (labels == nullptr || labels->data == nullptr || labels->isComplex != 0 ||
-        !(is_bytes || is_double) || ElementsOf(*labels) != count) {
+        !(is_bytes || is_double)) {
       throw Defect(fmt::format("{} holds no label for each of the {} images", name, count),
                    "expected double or uint8");
     }
     for (size_t i = 0; i < count; ++i) {
       const double label = is_double ? static_cast<const double*>(labels->data)[i]
                                      : static_cast<const uint8_t*>(labels->data)[i];
-      const double digit = label == kLabelOfZero ? 0 : label;
-      if (!(digit >= 0 && digit < kClasses) ||
-          digit != static_cast<double>(static_cast<uint32_t>(digit))) {
+      if (label > kLabelOfZero) {
         throw Defect(fmt::format("label {} is {}", i, label), "expected 1 to 9, and 10 for a zero");
       }
-      if (digit >= classes) {
-        throw Defect(
-            fmt::format("label {} is {}", i, label),
-            fmt::format("the model has the classes 0 to {}; choose one that tells {} apart",
-                        classes - 1, kClasses));
+      try {
+        labels_.push_back(rules_.Take(label == kLabelOfZero ? 0 : label));
+      } catch (const std::invalid_argument& error) {
+        throw Defect(fmt::format("label {}", i), error.what());
       }
-      labels_.push_back(static_cast<uint32_t>(digit));
     }
   }
 
@@ -157,6 +162,7 @@ class SvhnReader {
   }
 
   const ReadRequest& request_;
+  Labels rules_;
   File file_;
   size_t height_ = 0;
   size_t width_ = 0;

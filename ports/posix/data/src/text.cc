@@ -76,7 +76,6 @@ class TextReader {
     bool is_behind_blank = true;
     Speech* speech = nullptr;
     for (std::string line; file.Next(&line);) {
-      if (!line.empty() && line.back() == '\r') line.pop_back();
       if (IsSpeaker(line, is_behind_blank)) {
         speech = Of(line.substr(0, line.size() - 1));
         is_behind_blank = false;
@@ -87,6 +86,9 @@ class TextReader {
       if (speech == nullptr) speech = Of("(nobody)");
       speech->lines.push_back({speech->text.size(), file.number()});
       speech->text += line + '\n';
+      // Each line may be as short as its number.
+      held_ += line.size() + sizeof(Speech::Line);
+      RequireRoom(request_, samples_, 2 * held_ + speakers_.bytes());
     }
   }
 
@@ -175,6 +177,7 @@ class TextReader {
       const size_t end = begin + length_;
       const uint8_t label = TokenOf(speech, end);
       const size_t index = seen_++;
+      RequireRoom(request_, samples_, 2 * held_ + speakers_.bytes());
       if (request_.keep && !request_.keep(index)) continue;
       const size_t first = std::max(begin, stored);
       samples_.starts.push_back(samples_.bytes.size() - (first - begin));
@@ -190,6 +193,7 @@ class TextReader {
   uint32_t stride_;
   Names speakers_;
   std::vector<Speech> speeches_;
+  size_t held_ = 0;  // bytes of them
   uint32_t tokens_ = 0;
   uint32_t known_ = 0;  // characters of the alphabet
   std::vector<int> ids_;

@@ -11,6 +11,7 @@
 #include "sotto/nn.h"
 #include "sotto/options/toml.h"
 #include "sotto/posix/files.h"
+#include "sotto/posix/text.h"
 #include "sotto/update_scale.h"
 #include "steps.h"
 #include "table.h"
@@ -339,7 +340,7 @@ SharedModel ParseModel(const std::string& path, const std::string& text) {
 
 SharedModel ReadModelFile(const std::string& path) {
   RequireRegularFile(path);
-  const std::optional<std::string> text = ReadTextFile(path);
+  const std::optional<std::string> text = ReadCleanText(path);
   if (!text) throw std::invalid_argument(path + ": there is no such file");
   return ParseModel(path, *text);
 }

@@ -24,6 +24,7 @@
 #include "sotto/options/toml.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/terminal.h"
+#include "sotto/posix/text.h"
 
 namespace sotto::posix {
 namespace {
@@ -210,7 +211,7 @@ class Reader {
   static std::string ReadSettingsFile(const std::string& path) {
     try {
       RequireRegularFile(path);
-      if (std::optional<std::string> text = ReadTextFile(path)) return *std::move(text);
+      if (std::optional<std::string> text = ReadCleanText(path)) return *std::move(text);
     } catch (const std::exception& error) {
       throw CLI::ConfigError(std::string("--config: ") + error.what());
     }

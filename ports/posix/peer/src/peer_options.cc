@@ -10,6 +10,7 @@
 #include "sotto/options/toml.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/hex.h"
+#include "sotto/posix/text.h"
 
 namespace sotto {
 
@@ -208,7 +209,7 @@ std::vector<Field<PeerJobOptions>> PeerJobOptionFields() {
 PeerJob PeerJobOf(const PeerJobOptions& options) {
   PeerJob job;
   if (!options.file.empty()) {
-    const std::optional<std::string> text = ReadTextFile(options.file);
+    const std::optional<std::string> text = ReadCleanText(options.file);
     if (!text) throw FileError(fmt::format("--job {}: there is no such file", options.file));
     ReadSettings(options.file, *text, &job);
   }

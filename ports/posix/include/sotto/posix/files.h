@@ -31,6 +31,11 @@ class FileError : public std::runtime_error {
 //   error  a value of errno
 [[noreturn]] void ThrowFileError(const std::string& message, int error);
 
+// What to do about an error, where the error alone says it: about a full disk, a disk that can only
+// be read, too many open files.
+//   otherwise  the advice for all other errors
+const char* AdviceFor(int error, const char* otherwise);
+
 // Text that wipes itself. Reserve the final length before appending: a string that grows does not
 // wipe its former memory.
 struct SecretText {

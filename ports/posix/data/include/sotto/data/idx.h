@@ -30,19 +30,19 @@ constexpr size_t kMaxIdxBytes = size_t{1} << 30;  // of payload, decompressed
 struct IdxSamples {
   uint32_t rows = 0;
   uint32_t columns = 0;
-  size_t count = 0;   // of all images of the file
-  uint32_t most = 0;  // the largest label of the file
-  StoredSamples samples;
+  size_t count = 0;             // of all images of the file
+  std::vector<uint8_t> labels;  // of all images of the file, as it has them; or empty
+  StoredSamples samples;        // the wanted ones, with labels as the file has them
 };
 
-// The wanted images of a file and their labels; all of the file is read. Throws std::runtime_error
+// The wanted images of a file, and the labels of all; all of the file is read. Throws std::runtime_error
 // when a file is missing, unreadable, not of its kind, damaged, shorter or longer than its header
 // says, empty, or when the header asks for images larger than kMaxIdxSide or for more than
-// kMaxIdxBytes; when the numbers of images and labels differ, or a label is not below `classes`.
+// kMaxIdxBytes; when the numbers of images and labels differ. What a label may be is the rule of
+// all formats, see labels.h.
 //   labels_path  empty: there are no labels
-//   classes      0: any label is right
 IdxSamples ReadIdxSamples(const std::string& images_path, const std::string& labels_path,
-                          uint32_t classes, const Selection& keep);
+                          const Selection& keep);
 
 // Reads all labels of a file. Throws like ReadIdxSamples().
 std::vector<uint8_t> ReadIdxLabels(const std::string& path);

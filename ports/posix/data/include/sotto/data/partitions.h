@@ -31,12 +31,17 @@ struct PartitionInfo {
   const char* help;           // what each device holds
   bool needs_labels = false;
   bool needs_groups = false;
-  bool is_random = true;  // it depends on the key
+  bool is_random = true;      // it depends on the key
+  bool takes_samples = true;  // it depends on the number of samples of each device
 };
 
 // The row of a text. Throws for an unknown name, a VALUE that is missing, one too many or one out
 // of its range; opens no file.
 const PartitionInfo& FindPartition(const std::string& text);
+
+// Throws std::invalid_argument if the partition of the text does not depend on the number of samples
+// of each device: somebody has said --samples-per-device, and would wait for its effect.
+void RequireTakesSamples(const std::string& text);
 
 // The rows, in the order of the table.
 std::vector<PartitionInfo> AllPartitions();

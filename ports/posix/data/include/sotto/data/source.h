@@ -7,7 +7,8 @@
 // options; FormatsTable() prints its tables.
 //
 // Readers go through a file once and keep the wanted samples only, so a device that uses 50 samples
-// of 60,000 takes the memory of 50. Features are raw: what a model prepares is prepared later.
+// of 60,000 takes the memory of 50. What is kept has a limit, DataSource::memory_limit, and what is
+// compressed may grow to 64 times its size. Features are raw: what a model prepares is prepared later.
 //
 // A defect of a file is a posix::FileError that names file, line or sample, column, what was
 // expected and what to do. A wrong option, a path that names neither a regular file nor a folder,
@@ -15,6 +16,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -30,14 +32,28 @@ struct DataSource {
   std::string path;
   std::map<std::string, std::string> options = {};
   std::string name = {};  // of the data set, for people; empty: the path
+  // The columns of the samples that these go with, for a test file the training samples. If this
+  // file names its columns, too, they are found by these names; what the options say about them
+  // counts first. Empty: there are none.
+  ColumnNames like = {};
+  std::string text = {};  // that was parsed, for messages
+  // Bytes that the kept samples and what goes with them may take; 0: half of the machine's memory.
+  uint64_t memory_limit = 0;
 };
 
 // Parses FILE[:KEY=VALUE,...]. Options begin at the first colon that a KEY= follows; the next one
-// begins at a comma that a KEY= follows. So a value may hold commas (features=ax,ay,az). \, \= \:
-// and \\ stand for the characters themselves, \n and \t for line end and tab. A KEY is of a-z and
-// -. Throws std::invalid_argument for an empty FILE and for a KEY that comes twice. It opens no
-// file.
+// begins at a comma that a KEY= follows. So a value may hold commas (features=ax,ay,az). In FILE
+// and in values \, \= \: and \\ stand for the characters themselves, \n and \t for line end and
+// tab. A KEY is of a-z and -. Throws std::invalid_argument for an empty FILE and for a KEY that
+// comes twice. It opens no file.
 DataSource ParseDataSource(const std::string& text);
+
+// The reverse: a text that ParseDataSource() reads as this source.
+std::string FormatDataSource(const DataSource& source);
+
+// Throws std::invalid_argument if FILE is not there, and a file is whose name is the whole text: its
+// colon needs a backslash.
+void RequireWholeName(const DataSource& source);
 
 // The value of an option that names several things, as ParseDataSource() leaves it, and back: names
 // with a comma between them; a comma in a name has a backslash before it.
