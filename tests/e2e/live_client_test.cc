@@ -1,6 +1,7 @@
 // sotto-client as users run it: what ends it, what does not, what it says and what it remembers.
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <mutex>
@@ -216,19 +217,34 @@ TEST(LiveClientTest, ItReturnsItsReceiptAlsoAfterAKill) {
   client.End();
 }
 
-TEST(LiveClientTest, AMarkFileWithoutAGoodReceiptIsNoReasonToStop) {
+// A device that took a damaged mark for an empty one would forget the receipt by which it finds a
+// server that works on an old copy of its store.
+TEST(LiveClientTest, ADamagedMarkIsRefusedWithTheRemedy) {
   Site site(1);
-  const std::string old = "sotto-mark 1\njob 00\nround 3\nattempt 0\n";
-  for (const std::string& text :
-       {std::string(), old, old + "receipt 0aff", old + "receipt zz\n",
-        old + "receipt " + std::string(2 * kMaxReceiptSize + 2, 'a') + "\n",
-        "sotto-mark 2\nreceipt 0aff\n"s}) {
+  const std::string mark = site.Path("mark");
+  {
     ReceiptServer server(site.key(0));
-    const std::string mark = site.Path("mark");
-    std::ofstream(mark) << text;
-    const Process client = site.Client(0, server.port(), {"--mark", mark});
-    EXPECT_EQ(server.Hello(0), "") << text;
+    Process client = site.Client(0, server.port(), {"--mark", mark});
+    EXPECT_TRUE(Eventually([&] { return Count(ReadFile(mark), "receipt 0aff0027\n") == 1; }));
+    client.End();
   }
+  const std::string good = ReadFile(mark);
+  std::vector<std::string> damaged = {"", "sotto-mark 1\njob 00\nround 3\nattempt 0\n", good + "\n",
+                                      good.substr(0, good.find("receipt"))};
+  for (size_t at = 0; at < good.size(); at += 23) {
+    damaged.push_back(good);
+    damaged.back()[at] = static_cast<char>(damaged.back()[at] ^ 1);
+  }
+  for (const std::string& text : damaged) {
+    std::ofstream(mark) << text;
+    EXPECT_EQ(site.Client(0, 1, {"--mark", mark, "--give-up", "0.1"}).Wait(), 2) << text;
+    EXPECT_EQ(ReadFile(mark), text) << "it is left as it is";
+  }
+  EXPECT_GE(Count(ReadFile(site.ClientLog(0)), mark + ": "), damaged.size());
+  std::filesystem::remove(mark);
+  EXPECT_EQ(site.Client(0, 1, {"--mark", mark, "--give-up", "0.1"}).Wait(), 4);
+  EXPECT_EQ(Count(ReadFile(mark), "no round\n"), 1u);
+  EXPECT_EQ(site.Client(0, 1, {"--mark", mark, "--give-up", "0.1"}).Wait(), 4) << "its own mark";
 }
 
 TEST(LiveClientTest, AServerThatRefusesItsModelOrVersionEndsItWithTheRemedy) {

@@ -288,9 +288,9 @@ void Device::FollowReply(Client::State before, const Reply& reply) {
 // Writes down the last round that this device trained for, and the receipt that came with it.
 void Device::RememberRound() {
   const TrainTask& task = client_.task();
-  const std::string mark = MarkText(task, client_.receipt());
+  const std::string mark = MarkBody(task, client_.receipt());
   if (mark == marked_) return;
-  ReplaceTextFile(MarkPath(options_), mark);
+  WriteMark(MarkPath(options_), mark);
   marked_ = mark;
 }
 

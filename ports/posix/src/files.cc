@@ -1,13 +1,16 @@
 #include "sotto/posix/files.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <iterator>
 #include <stdexcept>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -76,9 +79,13 @@ struct stat Inspect(const File& file, const std::string& path) {
   return info;
 }
 
-void ReadAll(const File& file, const std::string& path, std::string& content) {
-  content.reserve(kMaxSmallFile + 1);
-  content.resize(kMaxSmallFile + 1);
+// Reads a file of `most` bytes or fewer. The text is allocated once: it may be a secret.
+void ReadAll(const File& file, const std::string& path, size_t most, std::string& content) {
+  // A pipe has no size.
+  const auto there = static_cast<size_t>(std::max<off_t>(Inspect(file, path).st_size, 0));
+  const size_t fits = std::min(most, std::max(there, kMaxSmallFile));
+  content.reserve(fits + 1);
+  content.resize(fits + 1);
   size_t size = 0;
   while (size < content.size()) {
     const ssize_t got = read(file.descriptor(), content.data() + size, content.size() - size);
@@ -87,7 +94,7 @@ void ReadAll(const File& file, const std::string& path, std::string& content) {
     if (got == 0) break;
     size += static_cast<size_t>(got);
   }
-  if (size > kMaxSmallFile) Fail(path, "too long for what is expected here; name another file");
+  if (size > fits) Fail(path, "too long for what is expected here; name another file");
   content.resize(size);
 }
 
@@ -112,16 +119,18 @@ void SyncFolder(const std::string& path) {
   }
 }
 
-// A complete, durable file beside `target`, removed by the destructor.
+constexpr char kPattern[] = ".XXXXXX";
+constexpr char kPart[] = ".part";
+
+// A complete, durable file beside `target`, removed by the destructor. It is locked until then, so
+// that RemoveLeftovers() knows it from one that a killed process left.
 class TemporaryFile {
  public:
   TemporaryFile(const std::string& target, const std::string& content, mode_t mode = kOwnerOnly)
-      : name_(target + ".XXXXXX") {
-    const File file(mkostemp(name_.data(), O_CLOEXEC));
-    if (!file.is_open()) FailErrno(target, "cannot create it", kCheckFolder);
+      : file_(Create(target, &name_)) {
     try {
-      WriteAll(file, target, content);
-      if (fchmod(file.descriptor(), mode) != 0 || fsync(file.descriptor()) != 0) {
+      WriteAll(file_, target, content);
+      if (fchmod(file_.descriptor(), mode) != 0 || fsync(file_.descriptor()) != 0) {
         FailErrno(target, "cannot make it durable", kCheckDisk);
       }
     } catch (...) {
@@ -137,8 +146,41 @@ class TemporaryFile {
   const char* name() const { return name_.c_str(); }
 
  private:
+  // Another process may take the file for a leftover before it is locked: then there is a next one.
+  static int Create(const std::string& target, std::string* name) {
+    constexpr int kTries = 100;
+    for (int tries = 0; tries < kTries; ++tries) {
+      *name = target + kPattern + kPart;
+      const int descriptor = mkostemps(name->data(), sizeof(kPart) - 1, O_CLOEXEC);
+      if (descriptor < 0) FailErrno(target, "cannot create it", kCheckFolder);
+      struct stat info {};
+      flock(descriptor, LOCK_EX);  // where there are no locks, there is nothing to take it for
+      if (fstat(descriptor, &info) == 0 && info.st_nlink > 0) return descriptor;
+      close(descriptor);
+    }
+    errno = EAGAIN;
+    FailErrno(target, "cannot create it", kCheckFolder);
+  }
+
   std::string name_;
+  const File file_;
 };
+
+// Whether `name` is what TemporaryFile calls a file beside one that is called `target`.
+bool IsTemporaryOf(const std::string& target, const std::string& name) {
+  const size_t random = target.size() + 1;  // behind the dot
+  const size_t part = target.size() + sizeof(kPattern) - 1;
+  if (name.size() != part + sizeof(kPart) - 1 || name[target.size()] != '.') return false;
+  return name.compare(0, target.size(), target) == 0 && name.compare(part, name.npos, kPart) == 0 &&
+         std::all_of(name.begin() + static_cast<std::ptrdiff_t>(random),
+                     name.begin() + static_cast<std::ptrdiff_t>(part),
+                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
+}
+
+void RemoveIfUnlocked(const std::string& path) {
+  const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  if (file.is_open() && flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0) unlink(path.c_str());
+}
 
 void Replace(const std::string& path, const std::string& content, mode_t mode) {
   RequireRegularFile(path);
@@ -224,7 +266,7 @@ SecretText ReadSecretFile(const std::string& path) {
   if (!file.is_open()) FailErrno(path, "cannot open it", "check its name and its owner");
   RequirePrivate(Inspect(file, path), path);
   SecretText secret;
-  ReadAll(file, path, secret.text);
+  ReadAll(file, path, kMaxSmallFile, secret.text);
   return secret;
 }
 
@@ -255,12 +297,12 @@ void WriteSecretFile(const std::string& path, const std::string& content) {
   SyncFolder(path);
 }
 
-std::optional<std::string> ReadTextFile(const std::string& path) {
+std::optional<std::string> ReadTextFile(const std::string& path, size_t most) {
   const File file(OpenForReading(path));
   if (!file.is_open() && errno == ENOENT) return std::nullopt;
   if (!file.is_open()) FailErrno(path, "cannot open it", "check its owner and its mode");
   std::string content;
-  ReadAll(file, path, content);
+  ReadAll(file, path, most, content);
   return content;
 }
 
@@ -274,8 +316,23 @@ void ReplacePrivateFile(const std::string& path, const std::string& content) {
   Replace(path, content, kOwnerOnly);
 }
 
+void RemoveLeftovers(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path target(path);
+  const std::string name = target.filename().string();
+  std::error_code error;
+  fs::directory_iterator entry(target.has_parent_path() ? target.parent_path() : fs::path("."),
+                               error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (IsTemporaryOf(name, entry->path().filename().string())) {
+      RemoveIfUnlocked(entry->path().string());
+    }
+  }
+}
+
 void RequireReplaceable(const std::string& path) {
   RequireRegularFile(path);
+  RemoveLeftovers(path);
   const TemporaryFile file(path, "");
 }
 

@@ -2,8 +2,6 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
 #include <string_view>
 
@@ -56,20 +54,6 @@ std::vector<std::string> Inputs(const SimulationRequest& o) {
           o.fleet.partition};
 }
 
-// An earlier simulation's end.
-RunState ReadState(const std::string& path) {
-  posix::RequireRegularFile(path);
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) {
-    throw std::invalid_argument(fmt::format(
-        "--resume {}: it cannot be read; `sotto simulate --state-out FILE` writes such a file",
-        path));
-  }
-  return RunStateFromText(path, text.str());
-}
-
 void Write(const Output& output, const std::string& text) {
   OutputFile file(output);
   file.stream() << text;
@@ -97,8 +81,9 @@ class SingleRun {
  public:
   explicit SingleRun(const SimulationRequest& request)
       : request_(WithFleet(request)), config_(MakeSimulation(WithNoiseDecay(request_))) {
-    if (!request.resume.empty()) config_.resume = ReadState(request.resume);
+    if (!request.resume.empty()) config_.resume = ReadRunState(request.resume);
     RequireOutputs(Outputs(), "", Inputs(request));
+    RequireStateOutput();
     if (!request.average_out.empty() && config_.job.aggregation.average == "none") {
       throw std::invalid_argument("--average-out needs --average uniform or geometric:RATIO");
     }
@@ -132,6 +117,17 @@ class SingleRun {
             CsvOutput(request_),       SpectrumOutput(request_), StateOutput(request_)};
   }
 
+  // The state is written at the end, beside the file that it replaces.
+  void RequireStateOutput() const {
+    const Output output = StateOutput(request_);
+    if (output.path.empty()) return;
+    try {
+      posix::RequireReplaceable(output.path);
+    } catch (const std::exception& error) {
+      throw std::invalid_argument(fmt::format("{} {}", output.option, error.what()));
+    }
+  }
+
   // The updates of rounds that an earlier simulation made are gone.
   void RequireLaterRounds() const {
     if (!config_.resume || config_.update_rounds.empty()) return;
@@ -156,7 +152,8 @@ class SingleRun {
     if (!request_.rounds_csv.empty()) {
       Write(CsvOutput(request_), RoundsCsvHeader() + RoundsCsvRows(config_, result));
     }
-    if (!StateOutput(request_).path.empty()) Write(StateOutput(request_), ToText(result.state));
+    const Output state = StateOutput(request_);
+    if (!state.path.empty()) WriteRunState(state.path, result.state);
   }
 
   const SimulationRequest request_;

@@ -72,6 +72,9 @@ void Job::BeginWithInitialModel() {
 }
 
 void Job::Resume(const JobState& state) {
+  if (int64_t{state.next_round} > int64_t{config_.plan.rounds}) {
+    throw std::runtime_error("the stored state has released more rounds than the job has");
+  }
   if (!state.heard.empty() && state.heard.size() != devices_->size()) {
     throw std::runtime_error("the stored state has another number of devices than the job's");
   }

@@ -6,12 +6,14 @@
 #include <iterator>
 #include <limits>
 #include <stdexcept>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
 #include "base/json_text.h"
 #include "sotto/posix/hex.h"
+#include "sotto/posix/kept_file.h"
 #include "spec/configuration.h"
 
 namespace sotto::server {
@@ -19,7 +21,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kVersionField[] = "sotto_simulation";
+constexpr posix::KeptFormat kStateFormat = {
+    "sotto-simulation",
+    kRunStateVersion,
+    "state",
+    "it is no state of a simulation; `sotto simulate --state-out FILE` writes one",
+    "use the program that wrote it, or begin anew without --resume",
+    size_t{1} << 30,
+    true,
+    "{\n \"sotto_simulation\""};
 
 [[noreturn]] void Refuse(const std::string& file, const std::string& why) {
   throw std::invalid_argument(fmt::format("--resume {}: {}", file, why));
@@ -171,38 +181,114 @@ RunState StateFrom(const Json& json) {
   return state;
 }
 
-}  // namespace
+void RequireThat(bool holds, const std::string& otherwise) {
+  if (!holds) throw std::invalid_argument(otherwise);
+}
 
-std::string ToText(const RunState& state) {
+// A whole number of the configuration.
+uint64_t NumberIn(const Json& configuration, const char* name) {
+  const auto found = configuration.find(name);
+  RequireThat(found != configuration.end() && found->is_number_unsigned(),
+              fmt::format("its configuration has no number {}", name));
+  return found->get<uint64_t>();
+}
+
+// One round after the other was released, each by the last of its attempts: so the attempts that
+// are charged are those that were made.
+void RequireRounds(const RunState& state) {
+  RequireThat(state.rounds.size() == state.job.next_round,
+              fmt::format("it goes on with round {} after {} rounds",
+                          uint64_t{state.job.next_round} + 1, state.rounds.size()));
+  uint64_t attempts = 0;
+  for (size_t i = 0; i < state.rounds.size(); ++i) {
+    const RoundOutcome& outcome = state.rounds[i].outcome;
+    RequireThat(outcome.round == i, fmt::format("round {} calls itself {}", i + 1, outcome.round));
+    attempts += uint64_t{outcome.attempt} + 1;
+    RequireThat(state.rounds[i].attempts == attempts,
+                fmt::format("{} attempts after round {}, and its rounds took {}",
+                            state.rounds[i].attempts, i + 1, attempts));
+    const double next =
+        i + 1 < state.rounds.size() ? state.rounds[i + 1].outcome.clip_l2 : state.job.clip_l2;
+    RequireThat(outcome.next_clip_l2 == next,
+                fmt::format("round {} set the bound {} for the next one, which has {}", i + 1,
+                            outcome.next_clip_l2, next));
+  }
+  attempts += state.job.next_attempt;
+  RequireThat(
+      state.job.attempts == attempts,
+      fmt::format("{} attempts in all, and its rounds took {}", state.job.attempts, attempts));
+}
+
+// What no simulation of this configuration writes. A digest does not stop somebody who edits a
+// state; but rounds that are released again, or beyond the plan, are not what its epsilon counts.
+void RequireConsistent(const RunState& state) {
+  const Json configuration = ParseJson(state.configuration);
+  const uint64_t rounds = NumberIn(configuration, "rounds");
+  const uint64_t devices = NumberIn(configuration, "devices");
+  RequireThat(
+      state.job.next_round <= rounds,
+      fmt::format("{} rounds are released, and the job has {}", state.job.next_round, rounds));
+  RequireThat(
+      state.job.heard.size() <= devices,
+      fmt::format("{} devices were heard, and the fleet has {}", state.job.heard.size(), devices));
+  RequireRounds(state);
+  for (const RoundReport& report : state.rounds) {
+    const RoundOutcome& outcome = report.outcome;
+    const bool fits = outcome.cohort <= devices && outcome.checked_in <= devices &&
+                      uint64_t{outcome.reported} + outcome.rejected <= outcome.cohort;
+    RequireThat(fits, fmt::format("the devices of round {} are more than were drawn",
+                                  uint64_t{outcome.round} + 1));
+  }
+}
+
+// The text below the lines of the format.
+std::string BodyOf(const RunState& state) {
   Json rounds = Json::array();
   for (const RoundReport& report : state.rounds) rounds.push_back(ReportToState(report));
-  const Json json = {{kVersionField, kRunStateVersion},
-                     {"configuration", ParseJson(state.configuration)},
-                     {"fleet", ParseJson(state.fleet)},
-                     {"run_key", posix::Hex(state.run_key.bytes)},
-                     {"job", JobToState(state.job)},
-                     {"initial", EvaluationToState(state.initial)},
-                     {"rounds", rounds}};
+  const Json json = {
+      {"configuration", ParseJson(state.configuration)}, {"fleet", ParseJson(state.fleet)},
+      {"run_key", posix::Hex(state.run_key.bytes)},      {"job", JobToState(state.job)},
+      {"initial", EvaluationToState(state.initial)},     {"rounds", rounds}};
   return JsonText(json, 1) + "\n";
 }
 
-RunState RunStateFromText(const std::string& file, const std::string& text) {
-  const Json json = TryParseJson(text);
-  if (!json.is_object() || !json.contains(kVersionField)) {
-    Refuse(file, "it is no state of a simulation; `sotto simulate --state-out FILE` writes one");
-  }
-  if (json[kVersionField] != kRunStateVersion) {
-    Refuse(file, fmt::format("a state of version {}, and this program knows version {}; use the "
-                             "program that wrote it, or begin anew without --resume",
-                             JsonText(json[kVersionField]), kRunStateVersion));
-  }
+RunState StateIn(std::string_view body) {
   try {
-    RunState state = StateFrom(json);
-    state.file = file;
+    RunState state = StateFrom(ParseJson(body));
+    RequireConsistent(state);
     return state;
   } catch (const std::exception& error) {
-    Refuse(file, fmt::format("it is damaged ({}); begin anew without --resume", error.what()));
+    posix::RefuseKept(kStateFormat, error.what());
   }
+}
+
+}  // namespace
+
+std::string ToText(const RunState& state) {
+  return posix::KeptText(kStateFormat, BodyOf(state)).text;
+}
+
+RunState RunStateFromText(const std::string& file, const std::string& text) {
+  try {
+    RunState state = StateIn(posix::KeptBody(kStateFormat, text));
+    state.file = file;
+    return state;
+  } catch (const posix::FileError& error) {
+    Refuse(file, error.what());
+  }
+}
+
+void WriteRunState(const std::string& path, const RunState& state) {
+  posix::WriteKeptFile(kStateFormat, path, BodyOf(state));
+}
+
+RunState ReadRunState(const std::string& path) {
+  const std::optional<posix::SecretText> text = posix::ReadKeptText(kStateFormat, path);
+  if (!text)
+    Refuse(
+        path,
+        "it cannot be read: there is no such file; `sotto simulate --state-out FILE` writes one");
+  return RunStateFromText(path, text->text);
 }
 
 void RequireSameRun(const RunState& state, const std::string& configuration,

@@ -1,9 +1,13 @@
 // Where a simulation ended, as a value and as the text of a file: a later simulation goes on there
 // and gives the same results as one that was never interrupted. Part of sotto::server/sim.
 //
-// The text is JSON and carries its version, kRunStateVersion: raise it with every change of the
-// fields. It holds the key of the run, so whoever reads it can take the noise off every update:
-// it belongs to its owner alone.
+// The text is JSON below two lines, its version and its digest (sotto/posix/kept_file.h). Raise
+// kRunStateVersion with every change of the fields. It holds the key of the run, so whoever reads
+// it can take the noise off every update: it belongs to its owner alone.
+//
+// Damage is found by the digest. A state that somebody has edited, digest included, is refused
+// where rounds, attempts and releases do not fit each other (RequireConsistent() in run_state.cc):
+// it would release more than its epsilon counts.
 //
 // Why a key may be used again. Everything that a simulation draws derives from its key. A
 // simulation that goes on must have the same configuration, the same fleet and the same data. So
@@ -24,7 +28,7 @@
 
 namespace sotto::server {
 
-constexpr int kRunStateVersion = 1;
+constexpr int kRunStateVersion = 2;
 
 struct RoundReport {
   RoundOutcome outcome;
@@ -48,8 +52,16 @@ struct RunState {
 // The text of a file. `file` is no part of it.
 std::string ToText(const RunState& state);
 
-// Throws std::invalid_argument that names the file if the text is no state of this version.
+// Throws std::invalid_argument that names the file if the text is no state of this version, if it
+// is not as it was written, or if what it says does not fit together.
 RunState RunStateFromText(const std::string& file, const std::string& text);
+
+// Writes a state to a file, or replaces it: at any moment it holds one whole state. Throws as
+// posix::WriteKeptFile() does.
+void WriteRunState(const std::string& path, const RunState& state);
+
+// Reads it. Throws std::invalid_argument as RunStateFromText() does, and if there is no such file.
+RunState ReadRunState(const std::string& path);
 
 // Throws std::invalid_argument that names the file and the first field that differs between what
 // the simulation of the file began with and what is asked now.

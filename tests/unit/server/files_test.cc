@@ -10,8 +10,12 @@
 #include <stdexcept>
 #include <string>
 #include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
 
+#include "sotto/posix/kept_file.h"
 #include "sotto/posix/key_file.h"
+#include "sotto/posix/lock_file.h"
 #include "unit/test_folder.h"
 
 namespace sotto::posix {
@@ -145,6 +149,67 @@ TEST_F(FilesTest, AReplacedFileHoldsTheNewContentsAndNothingElseIsLeft) {
     EXPECT_EQ(ReadTextFile(path), content);
     EXPECT_EQ(FilesInFolder(), 1u);
   }
+}
+
+TEST_F(FilesTest, WhatAKilledWriterLeftIsRemovedAndNothingElse) {
+  const std::string path = Path("mark");
+  ReplaceTextFile(path, "content");
+  for (const char* left : {"mark.aB3dE9.part", "mark.000000.part"})
+    ReplaceTextFile(Path(left), "x");
+  const std::vector<const char*> others = {"mark.part", "mark.backup", "mark.12345.part",
+                                           "mark.aB3dE9.part2", "other.aB3dE9.part"};
+  for (const char* other : others) ReplaceTextFile(Path(other), "x");
+  RemoveLeftovers(path);
+  EXPECT_EQ(FilesInFolder(), 1 + others.size());
+  EXPECT_EQ(ReadTextFile(path), "content");
+}
+
+TEST_F(FilesTest, AWriterAtWorkKeepsItsTemporaryFile) {
+  const std::string path = Path("mark.aB3dE9.part");
+  ReplaceTextFile(path, "x");
+  const LockFile writer(path);
+  RemoveLeftovers(Path("mark"));
+  EXPECT_EQ(FilesInFolder(), 1U);
+}
+
+TEST_F(FilesTest, AKeptFileIsReadAsItWasWrittenOrRefused) {
+  const KeptFormat format = {"sotto-test", 3, "test", "no test", "write it again"};
+  const std::string path = Path("kept");
+  EXPECT_FALSE(ReadKeptText(format, path).has_value());
+  WriteKeptFile(format, path, "body\n");
+  EXPECT_EQ(Mode(path), 0600U);
+  const std::string text = ReadKeptText(format, path)->text;
+  EXPECT_EQ(KeptBody(format, text), "body\n");
+  EXPECT_EQ(text.substr(0, text.find(' ', 13)), "sotto-test 3\nsha256");
+  const auto refusal = [&](const std::string& bad) -> std::string {
+    try {
+      KeptBody(format, bad);
+    } catch (const FileError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal("key"), "no test");
+  EXPECT_EQ(refusal("sotto-test 4\n"),
+            "a test of version 4, and this program reads version 3; write it again");
+  for (size_t at = 0; at < text.size(); ++at) {
+    std::string bad = text;
+    bad[at] = static_cast<char>(bad[at] ^ 4);
+    EXPECT_NE(refusal(bad), "") << at;
+    EXPECT_NE(refusal(text.substr(0, at)), "") << at;
+  }
+  EXPECT_NE(refusal(text + "x"), "");
+}
+
+TEST_F(FilesTest, AKeptSecretIsItsOwnersAloneAndALinkLeadsToIt) {
+  const KeptFormat format = {"sotto-test", 1, "test", "no test", "again", kMaxSmallFile, true};
+  const std::string path = Path("kept");
+  WriteKeptFile(format, path, "a");
+  ASSERT_EQ(chmod(path.c_str(), 0644), 0);
+  ASSERT_EQ(symlink(path.c_str(), Path("link").c_str()), 0);
+  WriteKeptFile(format, Path("link"), "b");
+  EXPECT_EQ(KeptBody(format, ReadKeptText(format, path)->text), "b");
+  EXPECT_EQ(Mode(path), 0600U);
 }
 
 TEST_F(FilesTest, AKeyFileIsThreeLinesOfText) {

@@ -1,6 +1,7 @@
 // Tests of simulations that go on where an earlier one ended.
 #include "sim/run_state.h"
 
+#include <functional>
 #include <gtest/gtest.h>
 #include <limits>
 #include <stdexcept>
@@ -9,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/bytes.h"
 #include "data/catalog.h"
 #include "data/synthetic.h"
 #include "sim/simulation.h"
@@ -52,6 +54,26 @@ SimulationConfig StoppedBefore(SimulationConfig config, int round) {
 std::string RefusalOf(const SimulationConfig& config) {
   try {
     Simulated(config);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// Below the lines of the format.
+nlohmann::ordered_json BodyOf(const std::string& text) {
+  return nlohmann::ordered_json::parse(text.substr(text.find('{')));
+}
+
+// A file whose digest is right.
+std::string TextOf(const nlohmann::ordered_json& body) {
+  const std::string text = body.dump(1) + "\n";
+  return "sotto-simulation 2\nsha256 " + Sha256Hex(text) + "\n" + text;
+}
+
+std::string RefusalOfText(const std::string& text) {
+  try {
+    RunStateFromText("file", text);
   } catch (const std::invalid_argument& error) {
     return error.what();
   }
@@ -209,28 +231,84 @@ TEST(RunState, ALossThatIsNotFiniteSurvives) {
 TEST(RunState, WhatIsNoStateIsRefused) {
   const std::string text =
       ToText(Simulated(StoppedBefore(MakeSimulation(SmallRequest()), 1)).state);
-  const auto refusal = [](const std::string& bad) -> std::string {
-    try {
-      RunStateFromText("file", bad);
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "";
-  };
-  for (const char* bad : {"", "{}", "[1]", "weights"}) {
-    EXPECT_NE(refusal(bad).find("--resume file: it is no state of a simulation"),
+  for (const char* bad : {"{}", "[1]", "weights", "sotto-mark 2\n"}) {
+    EXPECT_NE(RefusalOfText(bad).find("--resume file: it is no state of a simulation"),
               std::string::npos);
   }
-  EXPECT_NE(refusal("{\"sotto_simulation\": 99}").find("a state of version 99"), std::string::npos);
-  nlohmann::ordered_json json = nlohmann::ordered_json::parse(text);
-  json["job"]["id"] = "00";
-  EXPECT_NE(refusal(json.dump()).find("it is damaged"), std::string::npos);
-  json = nlohmann::ordered_json::parse(text);
-  json["job"]["parameters"] = "";
-  EXPECT_NE(refusal(json.dump()).find("rounds without a model"), std::string::npos);
-  json = nlohmann::ordered_json::parse(text);
-  json.erase("run_key");
-  EXPECT_NE(refusal(json.dump()).find("it is damaged"), std::string::npos);
+  EXPECT_NE(RefusalOfText("").find("it is empty"), std::string::npos);
+  EXPECT_NE(RefusalOfText("sotto-simulation 99\n").find("a state of version 99"),
+            std::string::npos);
+  EXPECT_NE(RefusalOfText("{\n \"sotto_simulation\": 1,").find("a state of version 1"),
+            std::string::npos);
+  EXPECT_EQ(RefusalOfText(TextOf(BodyOf(text))), "") << "the test writes what the program writes";
+  const auto refusal = [&](void (*change)(nlohmann::ordered_json&)) {
+    nlohmann::ordered_json json = BodyOf(text);
+    change(json);
+    return RefusalOfText(TextOf(json));
+  };
+  using Json = nlohmann::ordered_json;
+  EXPECT_NE(refusal([](Json& json) { json["job"]["id"] = "00"; }).find("it is damaged"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal([](Json& json) { json["job"]["parameters"] = ""; }).find("rounds without a model"),
+      std::string::npos);
+  EXPECT_NE(refusal([](Json& json) { json.erase("run_key"); }).find("it is damaged"),
+            std::string::npos);
+}
+
+// No byte of a state may change, go or come without a word.
+TEST(RunState, DamageAnywhereIsFound) {
+  const std::string text =
+      ToText(Simulated(StoppedBefore(MakeSimulation(SmallRequest()), 1)).state);
+  ASSERT_EQ(RefusalOfText(text), "");
+  const size_t step = text.size() / 150;
+  for (size_t at = 0; at < text.size(); at += step) {
+    std::string bad = text;
+    bad[at] = static_cast<char>(bad[at] ^ 1);
+    EXPECT_NE(RefusalOfText(bad), "") << "byte " << at;
+    EXPECT_NE(RefusalOfText(text.substr(0, at)), "") << "cut at " << at;
+  }
+  EXPECT_NE(RefusalOfText(text + " "), "");
+}
+
+// Somebody who computes the digest anew can still not have rounds that nobody counts.
+TEST(RunState, RoundsAttemptsAndReleasesThatDoNotFitEachOtherAreRefused) {
+  const std::string text = ToText(Simulated(MakeSimulation(SmallRequest())).state);
+  const auto refusal = [&](const std::function<void(nlohmann::ordered_json&)>& change) {
+    nlohmann::ordered_json json = BodyOf(text);
+    change(json);
+    return RefusalOfText(TextOf(json));
+  };
+  using Json = nlohmann::ordered_json;
+  ASSERT_EQ(refusal([](Json&) {}), "");
+  const auto of_job = [&](const char* name, int by) {
+    return refusal([=](Json& json) { json["job"][name] = json["job"][name].get<int>() + by; });
+  };
+  EXPECT_NE(of_job("next_round", -1).find("it goes on with round 5 after 5 rounds"),
+            std::string::npos);
+  EXPECT_NE(of_job("next_round", 1).find("6 rounds are released, and the job has 5"),
+            std::string::npos);
+  EXPECT_NE(of_job("attempts", -1).find("attempts in all"), std::string::npos);
+  EXPECT_NE(of_job("next_attempt", 1).find("attempts in all"), std::string::npos);
+  for (const char* name : {"round", "attempt", "attempts"}) {
+    EXPECT_NE(refusal([=](Json& json) {
+                json["rounds"][2][name] = json["rounds"][2][name].get<int>() + 1;
+              }),
+              "")
+        << name;
+  }
+  EXPECT_NE(refusal([](Json& json) { json["rounds"].erase(4); }), "");
+  EXPECT_NE(refusal([](Json& json) { json["rounds"][1]["reported"] = 4000; }), "");
+  EXPECT_NE(refusal([](Json& json) { json["job"]["clip_l2"] = 2.5; }).find("set the bound"),
+            std::string::npos);
+  EXPECT_NE(refusal([](Json& json) { json["job"]["heard"] = std::string(41, '1'); }), "");
+}
+
+TEST(RunState, AJobNeverGoesOnBeyondItsPlan) {
+  SimulationConfig config = MakeSimulation(SmallRequest());
+  config.resume = Simulated(config).state;
+  config.resume->job.next_round = 6;
+  EXPECT_THROW(Simulated(config), std::runtime_error);
 }
 
 TEST(Seeds, AreARangeOrAList) {

@@ -3,9 +3,10 @@
 //
 // A file written here is complete and durable before its name exists, so neither a killed process
 // nor a power failure leaves an incomplete file. A killed process may leave a temporary file
-// NAME.XXXXXX beside it. Files written here have mode 0600. Every error is a std::runtime_error
-// that names the file, the failed operation and the remedy, never a file's contents. It is a
-// FileError if only the file's owner can help. Stateless; safe in any thread.
+// NAME.XXXXXX.part beside it; RemoveLeftovers() finds those. Files written here have mode 0600.
+// Every error is a std::runtime_error that names the file, the failed operation and the remedy,
+// never a file's contents. It is a FileError if only the file's owner can help. Stateless; safe in
+// any thread.
 #pragma once
 
 #include <cstddef>
@@ -77,7 +78,8 @@ std::optional<size_t> ReadPrivateFileAt(const std::string& path, size_t offset,
 void WriteSecretFile(const std::string& path, const std::string& content);
 
 // The contents of a file, or nothing if there is none.
-std::optional<std::string> ReadTextFile(const std::string& path);
+//   most  bytes; a longer file is an error
+std::optional<std::string> ReadTextFile(const std::string& path, size_t most = kMaxSmallFile);
 
 // Writes the file, or replaces it: at any moment a reader finds the old contents or the new ones.
 // A new file belongs to its owner alone; one that is there keeps its mode. Throws
@@ -88,6 +90,11 @@ void ReplaceTextFile(const std::string& path, const std::string& content);
 void ReplacePrivateFile(const std::string& path, const std::string& content);
 
 // Throws where these two would: a program that writes a file at its end finds out at its start.
+// Removes leftovers, too.
 void RequireReplaceable(const std::string& path);
+
+// Removes the temporary files of this name that killed processes left. One that a process is
+// writing now is locked, and stays. Does nothing where it may not.
+void RemoveLeftovers(const std::string& path);
 
 }  // namespace sotto::posix
