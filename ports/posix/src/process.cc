@@ -1,16 +1,55 @@
 #include "sotto/posix/process.h"
 
 #include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <elf.h>
+#include <link.h>
 #include <stdexcept>
 #include <string>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <system_error>
 
+#include "sotto/posix/hex.h"
+
 namespace sotto::posix {
 namespace {
 
 constexpr int kNice = -10;
+
+size_t Aligned(size_t size) { return (size + 3) / 4 * 4; }
+
+// The id in a segment of notes, [bytes] from `note` on; empty: there is none.
+std::string IdIn(const char* note, size_t bytes) {
+  while (bytes >= sizeof(ElfW(Nhdr))) {
+    ElfW(Nhdr) header{};
+    std::memcpy(&header, note, sizeof(header));
+    const size_t name = sizeof(header);
+    const size_t text = name + Aligned(header.n_namesz);
+    const size_t size = text + Aligned(header.n_descsz);
+    if (size > bytes) break;
+    if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == sizeof(ELF_NOTE_GNU) &&
+        std::memcmp(note + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0) {
+      return Hex({reinterpret_cast<const uint8_t*>(note + text), header.n_descsz});
+    }
+    note += size;
+    bytes -= size;
+  }
+  return "";
+}
+
+// The first object is the program itself.
+int TakeId(dl_phdr_info* program, size_t, void* id) {
+  for (size_t i = 0; i < program->dlpi_phnum; ++i) {
+    const auto& segment = program->dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE) continue;
+    const auto* notes = reinterpret_cast<const char*>(program->dlpi_addr + segment.p_vaddr);
+    const std::string found = IdIn(notes, segment.p_memsz);
+    if (!found.empty()) *static_cast<std::string*>(id) = found;
+  }
+  return 1;
+}
 
 }  // namespace
 
@@ -35,5 +74,11 @@ size_t AllowOpenFiles() {
 
 // Linux keeps a niceness for each thread; 0 is the calling one.
 void RaiseThreadPriority() { (void)setpriority(PRIO_PROCESS, 0, kNice); }
+
+std::string BuildId() {
+  std::string id;
+  dl_iterate_phdr(TakeId, &id);
+  return id;
+}
 
 }  // namespace sotto::posix

@@ -24,10 +24,6 @@
 namespace sotto::server {
 namespace {
 
-std::vector<std::string> Inputs(const PeersRequest& r) {
-  return {r.data, r.test.value_or(""), r.model_file, r.fleet.partition};
-}
-
 std::vector<Output> Outputs(const PeersRequest& r) {
   return {JsonOutput(r.json), {"--model-out", r.model_out}, {"--job-out", r.job_out}};
 }
@@ -102,7 +98,7 @@ void RunRepeated(const PeersRequest& request, const TrainTest& data) {
 
 void RunPeers(const PeersRequest& request) {
   CheckPeers(request);
-  RequireOutputs(Outputs(request), "", Inputs(request));
+  RequireOutputs(Outputs(request), "", TextsOf(PeersInputsOf(request)));
   const TrainTest data = OpenPeerData(request);
   posix::CatchStopSignals();
   if (request.seeds) {

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/build.h"
 #include "base/counted.h"
 #include "base/gave_up.h"
 #include "cli/commands.h"
@@ -48,12 +49,6 @@ Output StateOutput(const SimulationRequest& o) {
           Readers::kOwner};
 }
 
-// The files that a simulation reads.
-std::vector<std::string> Inputs(const SimulationRequest& o) {
-  return {o.data, o.test.value_or(""), o.model_file, o.initial_model.value_or(""),
-          o.fleet.partition};
-}
-
 void Write(const Output& output, const std::string& text) {
   OutputFile file(output);
   file.stream() << text;
@@ -82,12 +77,13 @@ class SingleRun {
   explicit SingleRun(const SimulationRequest& request)
       : request_(WithFleet(request)), config_(MakeSimulation(WithNoiseDecay(request_))) {
     if (!request.resume.empty()) config_.resume = ReadRunState(request.resume);
-    RequireOutputs(Outputs(), "", Inputs(request));
+    RequireOutputs(Outputs(), "", TextsOf(InputsOf(request)));
     RequireStateOutput();
     if (!request.average_out.empty() && config_.job.aggregation.average == "none") {
       throw std::invalid_argument("--average-out needs --average uniform or geometric:RATIO");
     }
     RequireLaterRounds();
+    KnowInputs();
     data_ = OpenDataOf(request_);
   }
 
@@ -115,6 +111,18 @@ class SingleRun {
   std::vector<Output> Outputs() const {
     return {JsonOutput(request_.json), ModelOutput(request_),    AverageOutput(request_),
             CsvOutput(request_),       SpectrumOutput(request_), StateOutput(request_)};
+  }
+
+  // A state says what it rests on, and one that rests on something else is refused before the data
+  // are opened.
+  void KnowInputs() {
+    if (StateOutput(request_).path.empty()) return;
+    config_.inputs = InputReader().Read(InputsOf(request_));
+    config_.build = BuildText();
+    if (!config_.resume) return;
+    RequireSameInputs(*config_.resume, config_.inputs);
+    const std::string warning = OtherBuildWarning(*config_.resume, config_.build);
+    if (!warning.empty()) fmt::print(stderr, "warning: {}\n", warning);
   }
 
   // The state is written at the end, beside the file that it replaces.
@@ -178,7 +186,7 @@ class RepeatedRun {
       throw std::invalid_argument(fmt::format(
           "--{} is for one simulation; give --seed instead of --seeds, or leave it out", option));
     }
-    RequireOutputs(Outputs(), "", Inputs(request));
+    RequireOutputs(Outputs(), "", TextsOf(InputsOf(request)));
   }
 
   void Do() {

@@ -199,18 +199,29 @@ Outcome RunFormula(const Settings& settings, const RunContext&) { return Compute
 
 std::string NoCommand(const Settings&) { return ""; }
 
+std::vector<NamedInput> SimulationInputs(const Settings& settings) {
+  return InputsOf(RequestOf(settings));
+}
+std::vector<NamedInput> PeersInputs(const Settings& settings) {
+  return PeersInputsOf(PeersRequestOf(settings));
+}
+std::vector<NamedInput> MembershipInputs(const Settings& settings) {
+  return InputsOf(RequestOf(TrainingOf(settings)));
+}
+std::vector<NamedInput> NoInputs(const Settings&) { return {}; }
+
 }  // namespace
 
 const std::vector<RunKind>& RunKinds() {
   static const std::vector<RunKind> kKinds = {
       {"simulation", "a run of `sotto simulate`", false, IsSimulationOption, CheckSimulation,
-       RunSimulation, SimulationCommand},
+       RunSimulation, SimulationCommand, SimulationInputs},
       {"peers", "a run of `sotto peers simulate`", false, IsPeersOption, CheckPeersSimulation,
-       RunPeersSimulation, PeersCommandOf},
+       RunPeersSimulation, PeersCommandOf, PeersInputs},
       {"membership", "a run of `sotto-lab audit membership`", false, IsMembershipOption,
-       CheckMembership, RunMembership, MembershipCommand},
+       CheckMembership, RunMembership, MembershipCommand, MembershipInputs},
       {"formula", "closed forms and computed bounds; `formula` names one of formulas.h", true,
-       IsFormulaParameter, CheckFormula, RunFormula, NoCommand},
+       IsFormulaParameter, CheckFormula, RunFormula, NoCommand, NoInputs},
   };
   return kKinds;
 }

@@ -36,6 +36,8 @@ struct RunKind {
   Outcome (*run)(const Settings& settings, const RunContext& context);
   // The command that repeats a run alone; empty: it has none.
   std::string (*command)(const Settings& settings);
+  // The files that a run reads.
+  std::vector<NamedInput> (*inputs)(const Settings& settings);
 };
 
 const std::vector<RunKind>& RunKinds();

@@ -11,7 +11,6 @@
 #include "base/bytes.h"
 #include "base/json_text.h"
 #include "sotto/posix/files.h"
-#include "sotto/version.h"
 
 namespace sotto::server {
 namespace {
@@ -47,13 +46,50 @@ Outcome OutcomeOf(const Json& json) {
   return outcome;
 }
 
+Json ToJson(const InputDigests& inputs) {
+  Json json = Json::object();
+  for (const auto& [option, input] : inputs) {
+    json[option] = {{"text", input.text}, {"sha256", input.sha256}};
+  }
+  return json;
+}
+
+LoggedRun RunOf(const Json& json) {
+  LoggedRun run;
+  run.outcome = OutcomeOf(json);
+  run.build = json.at("build").get<std::string>();
+  for (const auto& item : json.at("inputs").items()) {
+    const Json& input = item.value();
+    run.inputs[item.key()] = {input.at("text").get<std::string>(),
+                              input.at("sha256").get<std::string>()};
+  }
+  return run;
+}
+
+// The last field of a line.
+std::string Seal(const std::string& unsealed) {
+  return ",\"sha256\":\"" + Sha256Hex(unsealed) + "\"}";
+}
+
+std::string Sealed(std::string object) {
+  object.pop_back();  // its brace
+  return object + Seal(object);
+}
+
+bool IsSealed(const std::string& line) {
+  const size_t size = Seal("").size();
+  if (line.size() <= size) return false;
+  const std::string unsealed = line.substr(0, line.size() - size);
+  return line.compare(unsealed.size(), size, Seal(unsealed)) == 0;
+}
+
 }  // namespace
 
 std::string RunKey(const std::string& kind, const Settings& settings) {
   Settings decisive = settings;
   const auto model = decisive.find("model");
   if (model != decisive.end()) model->second = ModelText(model->second);
-  return Sha256Hex(JsonText(Json{{"kind", kind}, {"version", kVersion}, {"settings", decisive}}));
+  return Sha256Hex(JsonText(Json{{"kind", kind}, {"settings", decisive}}));
 }
 
 RunLogFile::RunLogFile(const std::string& path) : path_(path) {
@@ -62,17 +98,17 @@ RunLogFile::RunLogFile(const std::string& path) : path_(path) {
   std::string line;
   while (std::getline(file, line)) {
     ends_in_line_ = !file.eof();
-    const Json json = TryParseJson(line);
-    if (!json.is_object() || !json.contains("key") || !json.contains("figures")) continue;
-    runs_[json.at("key").get<std::string>()] = OutcomeOf(json);
+    if (!IsSealed(line)) continue;
+    const Json json = ParseJson(line);
+    runs_[json.at("key").get<std::string>()] = RunOf(json);
   }
   if (file.bad()) throw std::runtime_error(path + ": it cannot be read");
 }
 
-std::optional<Outcome> RunLogFile::Find(const std::string& key) const {
+std::optional<LoggedRun> RunLogFile::Find(const std::string& key) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = runs_.find(key);
-  return found == runs_.end() ? std::nullopt : std::optional<Outcome>(found->second);
+  return found == runs_.end() ? std::nullopt : std::optional<LoggedRun>(found->second);
 }
 
 size_t RunLogFile::size() const {
@@ -81,19 +117,23 @@ size_t RunLogFile::size() const {
 }
 
 void RunLogFile::Append(const std::string& key, const std::string& kind, const Settings& settings,
-                        const Outcome& outcome, double seconds) {
-  Json json = {{"key", key}, {"kind", kind}, {"sotto_version", kVersion}, {"settings", settings}};
-  json.update(ToJson(outcome));
+                        const LoggedRun& run, double seconds) {
+  Json json = {{"key", key},
+               {"kind", kind},
+               {"build", run.build},
+               {"settings", settings},
+               {"inputs", ToJson(run.inputs)}};
+  json.update(ToJson(run.outcome));
   json["seconds"] = seconds;
   const std::lock_guard<std::mutex> lock(mutex_);
   std::ofstream file(path_, std::ios::binary | std::ios::app);
-  file << (ends_in_line_ ? "" : "\n") + JsonText(json) + "\n";
+  file << (ends_in_line_ ? "" : "\n") + Sealed(JsonText(json)) + "\n";
   file.close();
   if (!file) {
     throw std::runtime_error(fmt::format("{}: a run cannot be written: is the disk full?", path_));
   }
   ends_in_line_ = true;
-  runs_[key] = outcome;
+  runs_[key] = run;
 }
 
 }  // namespace sotto::server

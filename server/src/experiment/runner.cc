@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 
+#include "base/build.h"
 #include "base/parallel.h"
 #include "plans/calibration.h"
 #include "sim/peer_data.h"
@@ -69,11 +71,10 @@ class Runner {
   }
 
   std::vector<CellResult> Do() {
-    for (size_t i = 0; i < runs_.size(); ++i) {
-      outcomes_[i] = log_.Find(KeyOf(runs_[i]));
-      if (outcomes_[i]) ++done_;
-    }
-    if (options_.on_begin) options_.on_begin(done_, runs_.size());
+    for (size_t i = 0; i < runs_.size(); ++i) TakeFromLog(i);
+    kept_.done = done_;
+    kept_.total = runs_.size();
+    if (options_.on_begin) options_.on_begin(kept_);
     ParallelFor(options_.jobs, runs_.size(), [&](size_t i, int) {
       if (!outcomes_[i] && !MustStop()) DoOne(i);
     });
@@ -87,17 +88,32 @@ class Runner {
   Settings SettingsOf(const CellRun& run) const {
     return SettingsOfRun(results_[run.cell].cell, run.seed);
   }
-  std::string KeyOf(const CellRun& run) const { return RunKey(kind_.name, SettingsOf(run)); }
+  // A run of the log, if it read what a run would read now.
+  void TakeFromLog(size_t index) {
+    const Settings settings = SettingsOf(runs_[index]);
+    const std::optional<LoggedRun> found = log_.Find(RunKey(kind_.name, settings));
+    if (!found) return;
+    const auto changed = FirstChangedInput(found->inputs, inputs_.Read(kind_.inputs(settings)));
+    if (changed) {
+      ++kept_.changed[changed->Describe()];
+      return;
+    }
+    if (found->build != BuildText()) ++kept_.of_other_builds[found->build];
+    outcomes_[index] = found->outcome;
+    ++done_;
+  }
   bool MustStop() const { return options_.stop && options_.stop(); }
 
   void DoOne(size_t index) {
     const CellRun& run = runs_[index];
     const Settings settings = SettingsOf(run);
     const auto start = std::chrono::steady_clock::now();
+    const InputDigests inputs = inputs_.Read(kind_.inputs(settings));  // before they are opened
     const Outcome outcome = OutcomeOf(run, settings);
     if (MustStop()) return;  // it may have been cut short
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    log_.Append(RunKey(kind_.name, settings), kind_.name, settings, outcome, took.count());
+    log_.Append(RunKey(kind_.name, settings), kind_.name, settings, {outcome, inputs, BuildText()},
+                took.count());
     const std::lock_guard<std::mutex> lock(mutex_);
     outcomes_[index] = outcome;
     ++done_;
@@ -119,6 +135,8 @@ class Runner {
   const RunnerOptions& options_;
   RunLogFile& log_;
   OpenedSamples samples_;
+  InputReader inputs_;
+  KeptRuns kept_;
   std::vector<CellResult> results_;
   std::vector<CellRun> runs_;
   std::vector<std::optional<Outcome>> outcomes_;

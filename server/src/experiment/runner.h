@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,16 @@ struct CellResult {
   std::vector<FinishedCellRun> runs;
 };
 
+// The runs of the log that are taken, and those that are not.
+struct KeptRuns {
+  size_t done = 0;   // taken
+  size_t total = 0;  // of all that are wanted
+  // Runs that are made anew because a file has another content now, by what to say of the file.
+  std::map<std::string, size_t> changed;
+  // Runs that are taken although another build made them, by build.
+  std::map<std::string, size_t> of_other_builds;
+};
+
 struct RunnerOptions {
   uint64_t seeds = 1;          // of a kind that uses them: 1, 2, ...
   int jobs = 1;                // runs at a time
@@ -39,8 +50,8 @@ struct RunnerOptions {
   // A run is done: how many of all, which one, and whether it was there already. From any thread,
   // one call at a time.
   std::function<void(size_t done, size_t total, const CellRun& run, const Outcome& outcome)> on_run;
-  // Runs that were in the log.
-  std::function<void(size_t done, size_t total)> on_begin;
+  // Before the first run.
+  std::function<void(const KeptRuns& kept)> on_begin;
 };
 
 // The settings of a run: those of its cell, with the seed.
@@ -49,7 +60,9 @@ Settings SettingsOfRun(const Cell& cell, uint64_t seed);
 // Throws std::invalid_argument, naming the cell, for settings that no run has.
 void CheckCells(const RunKind& kind, const std::vector<Cell>& cells);
 
-// Does the runs that the log does not have, seed by seed, and returns all. A run that has no result
+// Does the runs that the log does not have, seed by seed, and returns all. A run of the log counts
+// if the files that it read have the same content now; one whose file is gone cannot be compared,
+// and counts. A run that has no result
 // because its settings allow none, such as a budget that no noise meets, has a refused outcome.
 // After a stop, runs are missing. Throws what a run throws for other reasons, naming the cell.
 std::vector<CellResult> RunCells(const RunKind& kind, const std::vector<Cell>& cells,

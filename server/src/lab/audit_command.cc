@@ -126,9 +126,7 @@ class TrainingAudit {
  public:
   explicit TrainingAudit(const SimulationRequest& request)
       : request_(WithFleet(request)), config_(MakeSimulation(WithNoiseDecay(request_))) {
-    RequireOutputs({JsonOutput(request.json), Csv()}, "",
-                   {request.data, request.test.value_or(""), request.model_file,
-                    request.initial_model.value_or(""), request.fleet.partition});
+    RequireOutputs({JsonOutput(request.json), Csv()}, "", TextsOf(InputsOf(request)));
     data_ = OpenDataOf(request_);
     posix::CatchStopSignals();
   }

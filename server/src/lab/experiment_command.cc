@@ -14,6 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/build.h"
 #include "base/counted.h"
 #include "base/gave_up.h"
 #include "base/json_text.h"
@@ -174,9 +175,10 @@ class ExperimentRun {
     options.seeds = seeds_;
     options.jobs = JobsOf(o_);
     options.stop = [this] { return posix::StopSignal() != 0 || has_trouble_; };
-    options.on_begin = [&](size_t done, size_t total) {
-      progress = std::make_unique<Progress>(total, posix::StandardErrorIsTerminal(), done);
-      if (done > 0) fmt::print(stderr, "{} of {} are there already\n", done, Counted(total, "run"));
+    options.on_begin = [&](const KeptRuns& kept) {
+      progress =
+          std::make_unique<Progress>(kept.total, posix::StandardErrorIsTerminal(), kept.done);
+      TellKept(kept);
     };
     options.on_run = [&](size_t done, size_t total, const CellRun& run, const Outcome& outcome) {
       LookForFigure(outcome);
@@ -190,6 +192,23 @@ class ExperimentRun {
     }
     if (has_trouble_) throw std::invalid_argument(trouble_);
     return results;
+  }
+
+  void TellKept(const KeptRuns& kept) const {
+    for (const auto& [change, runs] : kept.changed) {
+      fmt::print(stderr, "{}; made anew: {} with the former content\n", change,
+                 Counted(runs, "run"));
+    }
+    for (const auto& [build, runs] : kept.of_other_builds) {
+      fmt::print(
+          stderr,
+          "warning: {} by another build ({}; this is {}); if it computes otherwise, remove {} "
+          "to make all runs anew\n",
+          Counted(runs, "run"), build, BuildText(), PathOf(o_, "runs.jsonl"));
+    }
+    if (kept.done > 0) {
+      fmt::print(stderr, "{} of {} are there already\n", kept.done, Counted(kept.total, "run"));
+    }
   }
 
   // A misspelt figure is seen after the first run, not after the last one.

@@ -71,7 +71,8 @@ Fields Run() {
   return {
       Row("test", &ServeRequest::test,
           "evaluate released models on these samples: fashion-mnist, synthetic, a file or a "
-          "folder; the results are the operator's"),
+          "folder; the results are the operator's")
+          .NamesFiles(),
       EvaluateEvery<ServeRequest>("with --test: after each round whose number divides by this "
                                   "one; the last round always"),
       Row("http", &ServeRequest::http,

@@ -16,6 +16,7 @@
 #include "round/round_figures.h"
 #include "service/page.h"
 #include "sotto/version.h"
+#include "spec/inputs.h"
 #include "spec/job_spec.h"
 #include "store/history.h"
 #include "store/ledger.h"
@@ -112,7 +113,9 @@ Output MetricsOutput(const ServeRequest& o) { return {"--metrics", o.metrics, Re
 
 // The files that the command reads, and the token that it may write.
 std::vector<std::string> InputsOf(const ServeRequest& o) {
-  std::vector<std::string> inputs = {o.test, o.model_file, o.initial_model.value_or("")};
+  std::vector<std::string> inputs = TextsOf(InputsNamedIn(ServeFields(), o));
+  const JobRequest& job = o;
+  for (const std::string& text : TextsOf(InputsNamedIn(JobFields(), job))) inputs.push_back(text);
   if (!o.http.empty()) inputs.push_back(PageTokenFile(o));
   return inputs;
 }

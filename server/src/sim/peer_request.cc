@@ -273,6 +273,10 @@ const Fields& PeersFields() {
   return kFields;
 }
 
+std::vector<NamedInput> PeersInputsOf(const PeersRequest& request) {
+  return InputsNamedIn(PeersFields(), request);
+}
+
 void CheckPeers(const PeersRequest& r) {
   RequireInRange(PeersFields(), r);
   static_cast<void>(FindPartition(r.fleet.partition));

@@ -34,6 +34,9 @@ struct PeersRequest : SimulationRequest {
 // All options of `sotto peers simulate`.
 const std::vector<Field<PeersRequest>>& PeersFields();
 
+// The files that a simulation without a server reads.
+std::vector<NamedInput> PeersInputsOf(const PeersRequest& request);
+
 // What a simulation without a server was asked for, and the training that follows from it.
 struct PeersPlan {
   PeersConfig config;

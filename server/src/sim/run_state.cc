@@ -170,10 +170,27 @@ JobState JobFromState(const Json& json) {
   return job;
 }
 
+Json InputsToState(const InputDigests& inputs) {
+  Json json = Json::object();
+  for (const auto& [option, input] : inputs) json[option] = {input.text, input.sha256};
+  return json;
+}
+
+InputDigests InputsFromState(const Json& json) {
+  InputDigests inputs;
+  for (const auto& item : json.items()) {
+    inputs[item.key()] = {item.value().at(0).get<std::string>(),
+                          item.value().at(1).get<std::string>()};
+  }
+  return inputs;
+}
+
 RunState StateFrom(const Json& json) {
   RunState state;
   state.configuration = JsonText(json.at("configuration"));
   state.fleet = JsonText(json.at("fleet"));
+  state.inputs = InputsFromState(json.at("inputs"));
+  json.at("builds").get_to(state.builds);
   CopyExactly(FromHex(json.at("run_key").get<std::string>()), state.run_key.bytes);
   state.job = JobFromState(json.at("job"));
   state.initial = EvaluationFromState(json.at("initial"));
@@ -247,6 +264,7 @@ std::string BodyOf(const RunState& state) {
   for (const RoundReport& report : state.rounds) rounds.push_back(ReportToState(report));
   const Json json = {
       {"configuration", ParseJson(state.configuration)}, {"fleet", ParseJson(state.fleet)},
+      {"inputs", InputsToState(state.inputs)},           {"builds", state.builds},
       {"run_key", posix::Hex(state.run_key.bytes)},      {"job", JobToState(state.job)},
       {"initial", EvaluationToState(state.initial)},     {"rounds", rounds}};
   return JsonText(json, 1) + "\n";
@@ -289,6 +307,25 @@ RunState ReadRunState(const std::string& path) {
         path,
         "it cannot be read: there is no such file; `sotto simulate --state-out FILE` writes one");
   return RunStateFromText(path, text->text);
+}
+
+void RequireSameInputs(const RunState& state, const InputDigests& inputs) {
+  const std::optional<ChangedInput> changed = FirstChangedInput(state.inputs, inputs);
+  if (!changed) return;
+  Refuse(state.file, fmt::format("since its simulation began, {}; restore the file, or begin anew "
+                                 "without --resume",
+                                 changed->Describe()));
+}
+
+std::string OtherBuildWarning(const RunState& state, const std::string& build) {
+  for (const std::string& other : state.builds) {
+    if (other == build) continue;
+    return fmt::format(
+        "--resume {}: build {} ran rounds of it, and this is build {}; they are the "
+        "results of one run only if both compute alike",
+        state.file, other, build);
+  }
+  return "";
 }
 
 void RequireSameRun(const RunState& state, const std::string& configuration,

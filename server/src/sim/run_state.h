@@ -25,6 +25,7 @@
 #include "evaluation/evaluation.h"
 #include "round/job.h"
 #include "sotto/keys.h"
+#include "spec/inputs.h"
 
 namespace sotto::server {
 
@@ -43,6 +44,9 @@ struct RunState {
   std::string file;           // its name, for messages
   std::string configuration;  // of the job, text of ConfigurationToJson()
   std::string fleet;          // SimulationConfig::fleet_text
+  InputDigests inputs;        // of the files that it read
+  // The programs that ran its rounds (BuildText()), in their order, each once.
+  std::vector<std::string> builds;
   Key run_key;
   JobState job;
   Evaluation initial;               // before the first round
@@ -68,5 +72,11 @@ RunState ReadRunState(const std::string& path);
 //   configuration, fleet  of now, as in RunState
 void RequireSameRun(const RunState& state, const std::string& configuration,
                     const std::string& fleet);
+
+// The same for the first file whose content differs.
+void RequireSameInputs(const RunState& state, const InputDigests& inputs);
+
+// What to tell of a state that another build wrote; empty: this one did.
+std::string OtherBuildWarning(const RunState& state, const std::string& build);
 
 }  // namespace sotto::server

@@ -1,5 +1,6 @@
 #include "sim/simulation.h"
 
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <stdexcept>
@@ -19,7 +20,9 @@ class RunLog : public JobLog {
 
   void BeginJob(const JobRecord& record) override {
     configuration_ = ConfigurationText(record);
-    if (config_.resume) RequireSameRun(*config_.resume, configuration_, config_.fleet_text);
+    if (!config_.resume) return;
+    RequireSameInputs(*config_.resume, config_.inputs);
+    RequireSameRun(*config_.resume, configuration_, config_.fleet_text);
   }
   void CommitAttempt(const AttemptRecord&) override {}
   void CommitRelease(const ReleaseRecord&) override {}
@@ -155,8 +158,16 @@ class Run {
                                             : job_.finish_reason();
     result_.gave_up = job_.gave_up();
     result_.spent = job_.Spent();
-    result_.state = {"",           log_.configuration(), config_.fleet_text, run_key_,
-                     job_.State(), result_.initial,      result_.rounds};
+    result_.state = {"",       log_.configuration(), config_.fleet_text, config_.inputs, Builds(),
+                     run_key_, job_.State(),         result_.initial,    result_.rounds};
+  }
+
+  std::vector<std::string> Builds() const {
+    std::vector<std::string> builds;
+    if (config_.resume) builds = config_.resume->builds;
+    const bool is_new = std::find(builds.begin(), builds.end(), config_.build) == builds.end();
+    if (is_new && !config_.build.empty()) builds.push_back(config_.build);
+    return builds;
   }
 
   const SimulationConfig& config_;

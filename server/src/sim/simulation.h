@@ -33,6 +33,10 @@ struct SimulationConfig {
 
   // What else decides the result, as a JSON object: a resumed simulation must have the same.
   std::string fleet_text = "{}";
+  // The files that it reads, and the program that runs it, for its RunState. A resumed simulation
+  // must read the same content; none: nothing is compared.
+  InputDigests inputs;
+  std::string build;
   // Where an earlier simulation ended: this one goes on there. Absent: it begins.
   std::optional<RunState> resume;
 

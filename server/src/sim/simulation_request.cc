@@ -11,6 +11,7 @@
 #include "data/parts.h"
 #include "sotto/data/partitions.h"
 #include "sotto/options/numbers.h"
+#include "spec/job_spec.h"
 #include "spec/make_job.h"
 
 namespace sotto::server {
@@ -24,9 +25,11 @@ constexpr double kDefaultHeldOut = 0.2;
 Fields FleetAndData() {
   return {
       Row("data", &SimulationRequest::data,
-          "fashion-mnist, synthetic, or a file or folder, FILE[:KEY=VALUE,...]: server/DATA.md"),
+          "fashion-mnist, synthetic, or a file or folder, FILE[:KEY=VALUE,...]: server/DATA.md")
+          .NamesFiles(),
       Row("test", &SimulationRequest::test,
           "the samples to evaluate on: as for --data, or the share of it that is split off")
+          .NamesFiles()
           .ByDefault("the data set's own, else 0.1"),
       Row("classes", &SimulationRequest::classes,
           "train and evaluate on the samples of these classes alone, for example 0-4; labels "
@@ -39,7 +42,8 @@ Fields FleetAndData() {
           "training samples on each; their mean if devices hold unequal many")
           .Within({1, 1000000}),
       Row("partition", At(&SimulationRequest::fleet, &FleetOptions::partition),
-          "how training samples are dealt out: " + PartitionNames()),
+          "how training samples are dealt out: " + PartitionNames())
+          .NamesFiles(),
       Row("partition-seed", At(&SimulationRequest::fleet, &FleetOptions::partition_seed),
           "deal samples out as a run with this --seed does, which tells no noise")
           .ByDefault("--seed, or random"),
@@ -51,6 +55,7 @@ Fields FleetAndData() {
       Row("noise-decay-from", &SimulationRequest::noise_decay_from,
           "find --noise-decay, before the first round, by a training without privacy on this "
           "data, which must be PUBLIC; as for --data")
+          .NamesFiles()
           .ByDefault("--noise-decay"),
       Row("dropout", At(&SimulationRequest::fleet, &FleetOptions::dropout),
           "chance that a drawn device does not report")
@@ -135,6 +140,13 @@ std::vector<uint64_t> ParseNumbers(const char* option, const char* noun, const s
 
 std::vector<uint64_t> ParseSeeds(const std::string& text) {
   return ParseNumbers("seeds", "seed", text);
+}
+
+std::vector<NamedInput> InputsOf(const SimulationRequest& request) {
+  std::vector<NamedInput> inputs = InputsNamedIn(SimulationFields(), request);
+  const JobRequest& job = request;
+  for (NamedInput& input : InputsNamedIn(JobFields(), job)) inputs.push_back(std::move(input));
+  return inputs;
 }
 
 std::string FleetText(const SimulationRequest& request) {

@@ -10,6 +10,7 @@
 
 #include "sim/simulation.h"
 #include "sotto/data/dataset.h"
+#include "spec/inputs.h"
 #include "spec/job_field.h"
 #include "spec/job_request.h"
 
@@ -44,6 +45,9 @@ constexpr size_t kMaxSeeds = 10000;
 
 // The options of `sotto simulate` besides the job's own options.
 const std::vector<Field<SimulationRequest>>& SimulationFields();
+
+// The files that a simulation reads.
+std::vector<NamedInput> InputsOf(const SimulationRequest& request);
 
 // What decides the result of a simulation besides its job, as a JSON object: the options of the
 // fleet and the data, and the seed.

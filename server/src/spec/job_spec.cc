@@ -46,6 +46,7 @@ Fields ModelAndCode() {
           .In(Group::kRounds)
           .OneOfNames(ModelNames())
           .OrFile("FILE.toml")
+          .NamesFiles(&JobRequest::model_file)
           .RunsWith(&JobConfig::model),
       Row("model-digest", Learns::kNothing).Reads([](const JobRecord& job) {
         return Value(posix::Hex(job.model_digest));
@@ -55,6 +56,7 @@ Fields ModelAndCode() {
           "export` writes them, or float32 LE of --model-out; a job keeps them, so a resumed "
           "one needs no file; epsilon does not cover the data that they were trained on")
           .In(Group::kTraining)
+          .NamesFiles()
           .ByDefault("drawn anew, or zeros for a single dense layer")
           .Reads([](const JobRecord& job) {
             const std::vector<float>& initial = job.config.initial_parameters;

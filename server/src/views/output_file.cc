@@ -13,8 +13,8 @@
 #include "base/bytes.h"
 #include "base/json_text.h"
 #include "sotto/bytes.h"
-#include "sotto/data/source.h"
 #include "sotto/posix/files.h"
+#include "spec/inputs.h"
 
 namespace sotto::server {
 namespace {
@@ -106,13 +106,7 @@ void RequireNothingPrecious(const Output& output) {
 std::vector<std::string> FilesOf(const std::vector<std::string>& inputs) {
   std::vector<std::string> files;
   for (const std::string& input : inputs) {
-    if (input.empty()) continue;
-    constexpr std::string_view kPartitionFile = "file:";
-    const bool is_partition = input.compare(0, kPartitionFile.size(), kPartitionFile) == 0;
-    const DataSource source =
-        is_partition ? DataSource{input.substr(kPartitionFile.size())} : ParseDataSource(input);
-    files.push_back(source.path);
-    for (const auto& [key, value] : source.options) files.push_back(value);
+    for (std::string& file : FilesNamedBy(input)) files.push_back(std::move(file));
   }
   return files;
 }

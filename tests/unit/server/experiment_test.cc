@@ -1,8 +1,10 @@
 // Tests of experiments: definitions, grids, runs that go on, summaries, charts, and formulas
 // against known figures.
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -170,6 +172,69 @@ TEST(ExperimentRuns, AnInterruptedExperimentGoesOnWithTheOthers) {
   EXPECT_EQ(ResultJson(Summarise(d, grid.data, true, 3, rest)).dump(),
             ResultJson(Summarise(d, grid.data, true, 3, whole)).dump());
   EXPECT_EQ(RunLogFile(path).size(), 6u);
+}
+
+// The former figures belong to other data.
+TEST(ExperimentRuns, ARunOfAFileThatHasAnotherContentNowIsMadeAnew) {
+  const TestFolder folder;
+  TinyGrid grid(folder.path());
+  const std::string data = folder.Path("partition.csv");
+  const auto deal = [&](int first) {
+    std::ofstream file(data);
+    for (int i = 0; i < 600; ++i) file << (i + first) % 20 << "\n";
+  };
+  deal(0);
+  for (Cell& cell : grid.cells) cell.settings["partition"] = "file:" + data;
+  const std::string path = folder.Path("runs.jsonl");
+  const auto kept = [&] {
+    RunLogFile log(path);
+    KeptRuns seen;
+    RunnerOptions options;
+    options.stop = [] { return true; };  // looks only
+    options.on_begin = [&](const KeptRuns& now) { seen = now; };
+    RunCells(FindRunKind(grid.definition.kind), grid.cells, options, log);
+    return seen;
+  };
+  {
+    RunLogFile log(path);
+    const InputDigests inputs = InputReader().Read({{"partition", "file:" + data}});
+    for (const Cell& cell : grid.cells) {
+      const Settings settings = SettingsOfRun(cell, 1);
+      log.Append(RunKey("simulation", settings), "simulation", settings,
+                 {Outcome(), inputs, "another build"}, 1);
+    }
+  }
+  EXPECT_EQ(kept().done, 2U);
+  EXPECT_EQ(kept().of_other_builds, (std::map<std::string, size_t>{{"another build", 2}}));
+  deal(1);
+  const KeptRuns changed = kept();
+  EXPECT_EQ(changed.done, 0U);
+  ASSERT_EQ(changed.changed.size(), 1U);
+  EXPECT_EQ(changed.changed.begin()->second, 2U);
+  EXPECT_EQ(changed.changed.begin()->first.find("--partition file:" + data), 0U);
+  std::filesystem::remove(data);
+  EXPECT_EQ(kept().done, 2U) << "what is gone cannot be compared";
+}
+
+TEST(ExperimentRuns, ALineThatIsNotAsItWasWrittenCountsForNothing) {
+  const TestFolder folder;
+  const std::string path = folder.Path("runs.jsonl");
+  Outcome outcome;
+  outcome.figures["accuracy"] = 0.25;
+  RunLogFile(path).Append("key", "simulation", {}, {outcome, {}, "build"}, 1);
+  ASSERT_TRUE(RunLogFile(path).Find("key").has_value());
+  EXPECT_EQ(RunLogFile(path).Find("key")->build, "build");
+  std::string text;
+  {
+    std::ifstream file(path);
+    std::getline(file, text);
+  }
+  for (size_t at = 0; at < text.size(); ++at) {
+    std::string bad = text;
+    bad[at] = static_cast<char>(bad[at] ^ 1);
+    std::ofstream(path) << bad << "\n";
+    EXPECT_EQ(RunLogFile(path).size(), 0U) << at;
+  }
 }
 
 TEST(ExperimentRuns, TheKeyIsAllThatDecidesARun) {

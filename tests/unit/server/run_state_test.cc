@@ -1,6 +1,8 @@
 // Tests of simulations that go on where an earlier one ended.
 #include "sim/run_state.h"
 
+#include <algorithm>
+#include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
 #include <limits>
@@ -16,6 +18,8 @@
 #include "sim/simulation.h"
 #include "sim/simulation_request.h"
 #include "sotto/models.h"
+#include "spec/inputs.h"
+#include "unit/test_folder.h"
 
 namespace sotto::server {
 namespace {
@@ -219,6 +223,68 @@ TEST(RunState, AnotherSimulationsStateIsRefusedByTheFieldThatDiffers) {
             std::string::npos);
   EXPECT_EQ(refusal([](SimulationRequest& r) { r.job.process.threads = 2; }), "");
   EXPECT_EQ(refusal([](SimulationRequest& r) { r.evaluate_every = 2; }), "");
+}
+
+TEST(RunState, AnotherContentOfAFileIsRefusedByTheFilesName) {
+  const TestFolder folder;
+  const std::string data = folder.Path("rows.csv");
+  std::ofstream(data) << "x,label\n1,a\n2,b\n";
+  SimulationConfig config = MakeSimulation(SmallRequest());
+  const std::vector<NamedInput> named = {{"data", data + ":label=label"}, {"test", "0.1"}};
+  config.inputs = InputReader().Read(named);
+  config.build = "0.2.0 aa";
+  EXPECT_EQ(config.inputs.size(), 1U) << "a share is no file";
+  const SimulationResult part = Simulated(StoppedBefore(config, 1));
+  config.resume = RunStateFromText("state", ToText(part.state));
+  EXPECT_EQ(RefusalOf(config), "");
+  EXPECT_EQ(OtherBuildWarning(*config.resume, "0.2.0 aa"), "");
+  EXPECT_NE(OtherBuildWarning(*config.resume, "0.2.0 bb").find("build 0.2.0 aa ran rounds"),
+            std::string::npos);
+  std::ofstream(data, std::ios::app) << "3,a\n";
+  config.inputs = InputReader().Read(named);
+  const std::string refusal = RefusalOf(config);
+  EXPECT_NE(refusal.find("--resume state: since its simulation began, --data " + data +
+                         ":label=label has another content"),
+            std::string::npos)
+      << refusal;
+}
+
+TEST(RunState, ABuildThatGoesOnIsRememberedBesideTheOneThatBegan) {
+  SimulationConfig config = MakeSimulation(SmallRequest());
+  config.build = "one";
+  config.resume = Simulated(StoppedBefore(config, 1)).state;
+  config.build = "two";
+  config.resume = Simulated(config).state;
+  EXPECT_EQ(config.resume->builds, (std::vector<std::string>{"one", "two"}));
+  EXPECT_NE(OtherBuildWarning(*config.resume, "two"), "");
+}
+
+TEST(Inputs, TheRowsOfTheTablesGiveTheFilesThatARunReads) {
+  SimulationRequest request = SmallRequest();
+  request.data = "a.csv";
+  request.test = "b.csv";
+  request.fleet.partition = "file:c.csv";
+  request.noise_decay_from = "d.csv";
+  request.model_file = "e.toml";
+  request.initial_model = "f.npy";
+  const std::vector<std::string> texts = TextsOf(InputsOf(request));
+  for (const char* text : {"a.csv", "b.csv", "file:c.csv", "d.csv", "e.toml", "f.npy"}) {
+    EXPECT_EQ(std::count(texts.begin(), texts.end(), text), 1) << text;
+  }
+  EXPECT_TRUE(InputReader().Read(InputsOf(request)).empty()) << "none of them is there";
+}
+
+TEST(Inputs, AFolderCountsByTheFilesOfItsDataSetAndAnOptionByItsFile) {
+  const TestFolder folder;
+  const auto write = [&](const char* name) { std::ofstream(folder.Path(name)) << name; };
+  for (const char* name : {"train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz",
+                           "t10k-images-idx3-ubyte", "notes.txt", "kinds"}) {
+    write(name);
+  }
+  EXPECT_EQ(FilesNamedBy(folder.path()).size(), 3U);
+  EXPECT_EQ(FilesNamedBy(folder.Path("notes.txt") + ":categories=" + folder.Path("kinds")).size(),
+            2U);
+  EXPECT_TRUE(FilesNamedBy("synthetic").empty());
 }
 
 TEST(RunState, ALossThatIsNotFiniteSurvives) {

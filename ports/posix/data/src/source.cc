@@ -350,6 +350,34 @@ size_t CountSamples(const DataSource& source, const ModelInfo* model) {
   return count;
 }
 
+std::vector<std::string> FilesIn(const DataSource& source) {
+  std::vector<std::string> files;
+  const auto add = [&](const std::string& path) {
+    std::error_code ignored;
+    for (const char* suffix : {"", ".gz"}) {
+      if (fs::is_regular_file(path + suffix, ignored)) return files.push_back(path + suffix);
+    }
+  };
+  // A file of images may have its labels in a second one.
+  const auto add_pair = [&](const std::string& path) {
+    constexpr char kImages[] = "images-idx3";
+    add(path);
+    const size_t at = path.rfind(kImages);
+    if (at == std::string::npos) return;
+    std::string labels = path;
+    add(labels.replace(at, sizeof(kImages) - 1, "labels-idx1"));
+  };
+  const Format* format = IsFolder(source.path) ? FormatOfFolder(source.path) : nullptr;
+  if (format == nullptr) add_pair(source.path);
+  if (format != nullptr) {
+    for (const auto* names : {&format->train_files, &format->test_files}) {
+      for (const std::string& name : *names) add_pair((fs::path(source.path) / name).string());
+    }
+  }
+  for (const auto& [key, value] : source.options) add(value);
+  return files;
+}
+
 bool IsDataFolder(const std::string& path) {
   return IsFolder(path) && FormatOfFolder(path) != nullptr;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 namespace sotto::posix {
 
@@ -18,5 +19,9 @@ size_t AllowOpenFiles();
 // Lets the calling thread run before others on a busy machine, as far as the system allows: only
 // with CAP_SYS_NICE or a limit for it (`ulimit -e`). Threads that this one starts later inherit it.
 void RaiseThreadPriority();
+
+// The build id that the linker gave this program, hexadecimal digits; empty: it gave none. Two
+// programs with one id have the same code.
+std::string BuildId();
 
 }  // namespace sotto::posix

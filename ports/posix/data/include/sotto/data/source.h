@@ -78,6 +78,10 @@ size_t CountSamples(const DataSource& source, const ModelInfo* model);
 // part=test means its test samples; without it the training samples are read.
 bool IsDataFolder(const std::string& path);
 
+// The regular files that hold a source's samples, their labels, or what its options name, as far as
+// they are there. It opens none of them.
+std::vector<std::string> FilesIn(const DataSource& source);
+
 // The formats and their options as Markdown, for documentation.
 std::string FormatsTable();
 

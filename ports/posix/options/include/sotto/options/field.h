@@ -147,6 +147,8 @@ struct BasicField : FieldText {
 
   // Read and set the requested value. set() may throw std::invalid_argument.
   std::function<Value(const Request&)> get;
+  // Of a row that names files which a run reads: what it names; empty: none.
+  std::function<std::string(const Request&)> input;
   void set(Request& request, const Value& value) const {
     if (or_file == nullptr) RequireChoice(choices, value);
     assign(request, value);
@@ -182,6 +184,21 @@ struct BasicField : FieldText {
 
   // Or a file, which the row's setter opens.
   Row& OrFile(const char* value) { return Set(&FieldText::or_file, value); }
+
+  // Its text names files that a run reads: data, a model, a partition.
+  Row& NamesFiles() {
+    input = [get = get](const Request& request) {
+      const Value value = get(request);
+      return IsAbsent(value) ? std::string() : ToText(value);
+    };
+    return self();
+  }
+  //   ref  the member that has the text
+  template <class Ref>
+  Row& NamesFiles(Ref ref) {
+    input = [ref](const Request& request) { return std::string(std::invoke(ref, request)); };
+    return self();
+  }
 
   // The same row for another member.
   //   ref  a member of the request, or (auto& request) -> auto&
@@ -274,6 +291,10 @@ struct Field : BasicField<Request, Field<Request>> {
     this->get = [row, ref](const Request& request) { return row.get(std::invoke(ref, request)); };
     this->assign = [row, ref](Request& request, const Value& value) {
       row.set(std::invoke(ref, request), value);
+    };
+    if (!row.input) return;
+    this->input = [row, ref](const Request& request) {
+      return row.input(std::invoke(ref, request));
     };
   }
 };
