@@ -59,7 +59,7 @@ const ExportFormat* FormatOfFile(std::string_view path);
 // The parameters in a file's bytes: of a format that is read back, or float32 as --model-out writes
 // them. `metadata` gets what the file says of itself.
 // Throws std::invalid_argument without the file's name: for another size, other tensors, another
-// digest, a number that is not finite.
+// digest of the net or of the parameters, a number that is not finite.
 std::vector<float> ParametersFromBytes(const std::string& bytes, const ModelInfo& model,
                                        Metadata* metadata);
 

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "export/format.h"
+#include "export/parameters.h"
 #include "export/writers.h"
 #include "sotto/crypto.h"
 #include "sotto/posix/check.h"
@@ -65,6 +66,20 @@ std::vector<float> Parameters(ModelContent content, const ModelInfo& model) {
       fmt::format("its array is not [{}], all parameters of model {} as one vector; an array a "
                   "tensor is the format npz",
                   model.parameters, model.name));
+}
+
+// A file that says which parameters it has, as `sotto model export` writes it, has those.
+void RequireSameParameters(const std::vector<float>& parameters, const Metadata& metadata) {
+  const std::string theirs = ValueOf(metadata, "parameters_sha256");
+  if (theirs.empty()) return;
+  const std::string found = ParametersDigest({parameters.data(), parameters.size()});
+  if (found == theirs) return;
+  throw std::invalid_argument(fmt::format(
+      "its parameters are others than its parameters_sha256 says: their SHA-256 is {}, and "
+      "it names {}; "
+      "the file is damaged, or another program changed it: export it again, or take "
+      "parameters_sha256 out of its metadata if the change is meant",
+      found, theirs));
 }
 
 void RequireFinite(const std::vector<float>& parameters) {
@@ -137,6 +152,7 @@ std::vector<float> ParametersFromBytes(const std::string& bytes, const ModelInfo
     ModelContent content = format->read(bytes);
     *metadata = content.metadata;
     parameters = Parameters(std::move(content), model);
+    RequireSameParameters(parameters, *metadata);
   } else if (bytes.size() == raw_size) {
     parameters = FloatsOf(BytesOf(bytes));
   } else {

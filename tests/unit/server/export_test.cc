@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "export/format.h"
+#include "export/parameters.h"
 #include "sotto/model/model_file.h"
 #include "unit/server/exported_nets.h"
 
@@ -140,6 +141,25 @@ TEST(Export, DamagedArraysAreRefused) {
   const std::string archive = Written("npz", *model, parameters);
   ExpectRefusal(archive.substr(0, archive.size() / 2), *model, {"zip"});
   ExpectRefusal(Replaced(archive, "'<f4'", "'<f8'"), *model, {"0.weight"});
+}
+
+// One changed byte still makes a model, which would predict something else.
+TEST(Export, ParametersThatDoNotHaveTheirDigestAreRefused) {
+  const ModelInfo& model = *FindModel("softmax-784-10");
+  std::vector<float> parameters(model.parameters, 0.25F);
+  const Span<const float> view = {parameters.data(), parameters.size()};
+  const ExportFormat& format = *FindFormat("safetensors");
+  std::string bytes = format.write({model, view, {{"parameters_sha256", ParametersDigest(view)}}});
+  Metadata metadata;
+  EXPECT_EQ(ParametersFromBytes(bytes, model, &metadata), parameters);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  try {
+    ParametersFromBytes(bytes, model, &metadata);
+    ADD_FAILURE() << "a changed parameter was read";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("others than its parameters_sha256"),
+              std::string::npos);
+  }
 }
 
 TEST(Export, NumbersThatAreNotFiniteAreRefused) {
