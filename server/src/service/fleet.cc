@@ -62,12 +62,19 @@ std::shared_ptr<const std::vector<DeviceRecord>> ServedFleet::records() const {
   return records_;
 }
 
+std::string ServedFleet::TakeWarning() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::exchange(warning_, std::string());
+}
+
 std::optional<FleetNews> ServedFleet::Watch() {
   std::vector<DeviceChange> changes;
   std::vector<DeviceRecord> records;
   FleetNews news;
   bool is_news = false;
+  std::string warning;
   log_.With([&](Store& store) {
+    warning = store.TakeWarning();
     changes = store.TakeChanges();
     news.paused = store.IsPaused();
     is_news = !changes.empty() || news.paused != paused_;
@@ -76,6 +83,10 @@ std::optional<FleetNews> ServedFleet::Watch() {
     records = history.devices;
     news.spent_before = SpentBefore(history, LastJob(history));
   });
+  if (!warning.empty()) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    warning_ = std::move(warning);
+  }
   if (!is_news) return std::nullopt;
   if (news.paused != paused_) {
     news.lines.push_back(news.paused ? "paused: the open attempt goes on, no other one opens"

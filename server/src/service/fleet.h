@@ -28,12 +28,16 @@ class ServedFleet {
   // ServerEvents::watch.
   std::optional<FleetNews> Watch();
 
+  // What Watch() has seen that the operator should know, once; empty: nothing.
+  std::string TakeWarning();
+
   // Whether the store's jobs are paused, as Watch() last saw it.
   bool is_paused() const { return paused_; }
 
  private:
   SharedLog& log_;
-  mutable std::mutex mutex_;  // guards the next two members
+  mutable std::mutex mutex_;  // guards the next three members
+  std::string warning_;
   SharedDevices devices_;
   std::shared_ptr<const std::vector<DeviceRecord>> records_;
   bool paused_ = false;

@@ -108,6 +108,7 @@ ServerEvents ServeSession::Events() {
   };
   events.alive = [this](uint64_t now_ms) {
     monitor_.Alive(server_, fleet_.devices()->eligible(), now_ms);
+    if (const std::string warning = fleet_.TakeWarning(); !warning.empty()) Warn(warning);
     if (page_) page_->Alive(now_ms);
   };
   events.on_phase = [this](const ServerPhase& phase) {

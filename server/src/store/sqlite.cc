@@ -79,6 +79,16 @@ void UndoHalfDoneCommit(const std::string& path) {
   sqlite3_close(handle);
 }
 
+// Null for a database in memory, and for a file that SQLite will refuse with its reason.
+std::unique_ptr<posix::HeldFile> Hold(const std::string& path) {
+  if (path == ":memory:") return nullptr;
+  try {
+    return std::make_unique<posix::HeldFile>(path);
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
 int Open(const std::string& path, Access access, sqlite3** handle) {
   const int flags = access == Access::kWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   return sqlite3_open_v2(path.c_str(), handle, flags, nullptr);
@@ -86,7 +96,7 @@ int Open(const std::string& path, Access access, sqlite3** handle) {
 
 }  // namespace
 
-Database::Database(const std::string& path, Access access) : path_(path) {
+Database::Database(const std::string& path, Access access) : path_(path), file_(Hold(path)) {
   static const bool kWipes = WipeMemoryOfSqlite();
   static_cast<void>(kWipes);
   const int result = Open(path, access, &handle_);

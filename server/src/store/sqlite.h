@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <variant>
 #include <vector>
 
+#include "sotto/posix/held_file.h"
 #include "sotto/span.h"
 
 struct sqlite3;
@@ -73,10 +75,15 @@ class Database {
   const std::string& path() const { return path_; }
   sqlite3* handle() const { return handle_; }
 
+  // The file that was opened, whatever its path names now. Null: a database in memory.
+  posix::HeldFile* file() const { return file_.get(); }
+
  private:
   bool HasHalfDoneCommit() const;
 
   std::string path_;
+  // It lives longer than the connection, whose locks the closing of any other descriptor drops.
+  std::unique_ptr<posix::HeldFile> file_;
   sqlite3* handle_ = nullptr;
   bool has_journal_ = false;
 };

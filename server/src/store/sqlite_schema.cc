@@ -152,7 +152,7 @@ ChainHead ReadSchema(Database& database) {
   return VerifyRecords(database);
 }
 
-void OpenSchema(Database& database, StoreMode mode) {
+ChainHead OpenSchema(Database& database, StoreMode mode) {
   const Marks marks = ReadMarks(database);
   const bool is_empty = marks.are_of_an_empty_file();
   if (!is_empty) {
@@ -165,9 +165,10 @@ void OpenSchema(Database& database, StoreMode mode) {
   RequireWritable(database, mode);
   KeepJournal(database);
   if (is_empty) Create(database);
-  VerifyRecords(database);
+  const ChainHead head = VerifyRecords(database);
   database.Run("PRAGMA foreign_keys = ON");
   database.ForgetPages();
+  return head;
 }
 
 }  // namespace sotto::server

@@ -28,11 +28,11 @@ void MakeTables(Database& database);
 // Makes the database ready for use: durable commits, foreign keys, and a chain without a break; an
 // empty database becomes a new store if the mode is kCreate. After each commit the file alone holds
 // everything. A journal that is lost can undo nothing: it matters only to a commit that a kill or a
-// power failure interrupts.
+// power failure interrupts. Returns the chain's end.
 //
 // Throws std::runtime_error that names the file if it is damaged, of another program or of another
 // version of the schema, if it is empty and the mode is not kCreate, or if it can only be read and
 // the mode is not kRead. Nothing is written to a file unless it is a store or empty.
-void OpenSchema(Database& database, StoreMode mode);
+ChainHead OpenSchema(Database& database, StoreMode mode);
 
 }  // namespace sotto::server

@@ -47,7 +47,7 @@ ByteSpan View(const std::vector<uint8_t>& bytes) { return {bytes.data(), bytes.s
 }  // namespace
 
 SqliteStore::SqliteStore(const std::string& path, StoreMode mode) : database_(Prepare(path, mode)) {
-  OpenSchema(database_, mode);
+  head_ = OpenSchema(database_, mode);
   if (mode == StoreMode::kRead) database_.ForbidWriting();
 }
 
@@ -60,18 +60,97 @@ void SqliteStore::ReadAtOneMoment(const std::function<void()>& read) {
   read();
 }
 
+// A transaction that appends records to the log that this store knows.
+class SqliteStore::Commit {
+ public:
+  explicit Commit(SqliteStore& store) : store_(store), transaction_(store.database_) {
+    store_.RequireSameLog();
+  }
+  Commit(const Commit&) = delete;
+  Commit& operator=(const Commit&) = delete;
+
+  void Finish() {
+    store_.RequireSameFile();
+    const ChainHead head = store_.EndOfLog();
+    transaction_.Commit();
+    store_.head_ = head;
+  }
+
+ private:
+  SqliteStore& store_;
+  Transaction transaction_;
+};
+
+void SqliteStore::RequireSameFile() {
+  if (database_.file()->IsNamed()) return;
+  Refuse(
+      "its path does not name the file any more that was opened: another file was put in its "
+      "place, "
+      "or it was removed. Nothing more is written. Put the right store there, the one that was "
+      "used "
+      "last, and start again");
+}
+
+void SqliteStore::RequireSameLog() {
+  RequireSameFile();
+  Statement row(database_, "SELECT hash FROM chain WHERE sequence = ?");
+  const bool is_there = row.Bind(head_.records).Step();
+  const ByteSpan hash = is_there ? row.Blob(0) : ByteSpan();
+  if (std::equal(hash.begin(), hash.end(), std::begin(head_.hash), std::end(head_.hash))) return;
+  Refuse(fmt::format(
+      "its log has not the record number {} that this program has read or written: another store, "
+      "or an older copy, was written over it. Nothing more is written. Put the right store there, "
+      "the one that was used last, and start again",
+      head_.records));
+}
+
+ChainHead SqliteStore::EndOfLog() {
+  ChainHead head;
+  Statement row(database_, "SELECT sequence, hash FROM chain ORDER BY sequence DESC LIMIT 1");
+  if (!row.Step()) return head;
+  head.records = row.Integer(0);
+  std::copy_n(row.Blob(1).data(), kSha256Size, head.hash);
+  return head;
+}
+
 void SqliteStore::ClaimJobs() {
   if (serving_ != nullptr) return;
+  if (const uint64_t names = database_.file()->names(); names > 1) {
+    Refuse(fmt::format(
+        "the file has {} names (hard links), and a change under one is a change under all; find "
+        "them with `find FOLDER -samefile {}` and remove all but one (a backup is `sotto store "
+        "backup`, or a copy), then start again",
+        names, database_.path()));
+  }
   try {
     serving_ = std::make_unique<posix::LockFile>(ServingFile(database_.path()));
   } catch (const posix::FileIsLocked& error) {
     Refuse(fmt::format("process {} serves it already; stop that one first, or name another store",
                        error.holder()));
   }
+  if (database_.file()->Claim()) return;
+  serving_.reset();
+  Refuse(
+      fmt::format("another process serves it already, although {} does not say which: that file "
+                  "was removed, or "
+                  "the other one serves the store by another name; stop that one first",
+                  ServingFile(database_.path())));
 }
 
 std::optional<std::string> SqliteStore::Server() {
-  return posix::LockFile::HolderOf(ServingFile(database_.path()));
+  std::optional<std::string> holder = posix::LockFile::HolderOf(ServingFile(database_.path()));
+  if (!holder && database_.file()->IsClaimedByAnother()) holder = "unknown";
+  return holder;
+}
+
+std::string SqliteStore::TakeWarning() {
+  const bool had_links = has_links_;
+  has_links_ = database_.file()->names() > 1;
+  if (!has_links_ || had_links) return "";
+  return fmt::format(
+      "{}: the file has a second name (a hard link), and a change under that one is a change "
+      "of this store. If it is a backup, make it by `sotto store backup`",
+      database_.path());
 }
 
 void SqliteStore::RequireNew(const std::vector<Device>& devices) {
@@ -80,10 +159,10 @@ void SqliteStore::RequireNew(const std::vector<Device>& devices) {
 }
 
 void SqliteStore::AddDevices(const std::vector<Device>& devices, bool seeded) {
-  Transaction transaction(database_);
+  Commit commit(*this);
   Chain chain(database_);
   for (const Device& device : devices) AddDevice(chain, device, seeded);
-  transaction.Commit();
+  commit.Finish();
 }
 
 void SqliteStore::RequireNew(const Device& device) {
@@ -144,15 +223,15 @@ Key SqliteStore::SecretOf(Chain& chain, int64_t device) {
 }
 
 void SqliteStore::RevokeDevice(const std::string& id) {
-  Transaction transaction(database_);
+  Commit commit(*this);
   const int64_t device = NumberOf(id);
   Insert(database_, "revocations", {{"device", device}, {"revoked", Now()}});
   Chain(database_).Append({"revocation", {device}});
-  transaction.Commit();
+  commit.Finish();
 }
 
 void SqliteStore::RotateDevice(const std::string& id, const Key& secret) {
-  Transaction transaction(database_);
+  Commit commit(*this);
   const int64_t device = NumberOf(id);
   RequireNewSecret({id, secret});
   Statement last(database_, "SELECT coalesce(max(number), 0) FROM rotations WHERE device = ?");
@@ -161,7 +240,7 @@ void SqliteStore::RotateDevice(const std::string& id, const Key& secret) {
   Insert(database_, "rotations",
          {{"device", device}, {"number", number}, {"secret", secret.bytes}, {"rotated", Now()}});
   Chain(database_).Append({"rotation", {device, number}});
-  transaction.Commit();
+  commit.Finish();
 }
 
 Device SqliteStore::FindDevice(const std::string& id) {
@@ -243,12 +322,12 @@ std::vector<DeviceChange> SqliteStore::TakeChanges() {
 }
 
 void SqliteStore::SetPaused(bool paused) {
-  Transaction transaction(database_);
+  Commit commit(*this);
   if (IsPaused() == paused) return;
   const int64_t number = database_.Integer("SELECT coalesce(max(number), 0) + 1 FROM pauses");
   Insert(database_, "pauses", {{"number", number}, {"paused", paused}, {"since", Now()}});
   Chain(database_).Append({"pause", {number}});
-  transaction.Commit();
+  commit.Finish();
 }
 
 bool SqliteStore::IsPaused() {
@@ -359,14 +438,14 @@ StoredModel SqliteStore::ReadModel(int64_t job, int64_t round) {
 
 void SqliteStore::BeginJob(const JobRecord& record) {
   ClaimJobs();
-  Transaction transaction(database_);
+  Commit commit(*this);
   const History history = ReadWithin();
   const JobEntry* resumed = JobToResume(history, record, may_begin_);
   if (resumed == nullptr) RequireSameFleet();
   const int64_t job = resumed == nullptr ? AddJob(record) : resumed->number;
   AddDevicesOfJob(job);
   if (resumed != nullptr) Extend(*resumed, record.config);
-  transaction.Commit();
+  commit.Finish();
   job_ = job;
   std::copy_n(record.job_id.begin(), kJobIdSize, job_id_);
   may_begin_ = false;
@@ -495,7 +574,7 @@ uint64_t SqliteStore::ignored_receipts() const {
 
 void SqliteStore::CommitAttempt(const AttemptRecord& record) {
   const std::vector<uint8_t> cohort = ToBytes(record.cohort);
-  Transaction transaction(database_);
+  Commit commit(*this);
   KeepFleet(record);
   Insert(database_, "attempts",
          {{"job", job_},
@@ -505,26 +584,26 @@ void SqliteStore::CommitAttempt(const AttemptRecord& record) {
           {"opened", Now()}});
   uint8_t hash[kSha256Size] = {};
   Chain(database_).Append({"attempt", {job_, record.round, record.attempt}}, &hash);
-  transaction.Commit();
+  commit.Finish();
   if (receipts_) receipts_->Add(job_id_, record.round, record.attempt, hash);
 }
 
 void SqliteStore::CommitRelease(const ReleaseRecord& record) {
-  Transaction transaction(database_);
+  Commit commit(*this);
   AddRelease(record);
   AddToLedger(database_, job_, record, record.seeded || IsSeeded());
   Chain(database_).Append({"release", {job_, record.round}});
   AddModel(job_, record.round, record.parameters, record.optimiser_state, record.next_clip_l2);
   if (kept_models_) DeleteModels(int64_t{record.round} - *kept_models_);
-  transaction.Commit();
+  commit.Finish();
 }
 
 void SqliteStore::CommitEvaluation(uint32_t round, const std::string& data,
                                    const Evaluation& evaluation) {
-  Transaction transaction(database_);
+  Commit commit(*this);
   AddEvaluation(database_, {job_, round, data, evaluation, Now()});
   Chain(database_).Append({"evaluation", {job_, round}});
-  transaction.Commit();
+  commit.Finish();
 }
 
 std::vector<StoredEvaluation> SqliteStore::Evaluations() {

@@ -12,8 +12,16 @@
 // read the file can remove the noise from every update.
 //
 // Many processes may use the file at once. A commit and a read wait for each other, so nothing here
-// keeps the file locked for long: a verification reads the chain in pieces (sqlite_chain.h). One
-// process runs jobs: it holds a lock on the file NAME-serving, which says its process id.
+// keeps the file locked for long: a verification reads the chain in pieces (sqlite_chain.h).
+//
+// One process runs jobs. It locks the store's inode (sotto/posix/held_file.h), so neither another
+// name of the file nor a removed one lets a second server in; and the file NAME-serving, which says
+// its process id. A file with a second hard link is not served. A link that appears later, as of a
+// backup by hard links, is a warning.
+//
+// Before each commit the path must still name the file that was opened, and its log must go on from
+// the last record that this store has read or written: a store that was put in the place of this
+// one, as another file or over its bytes, is never written on.
 //
 // Backups: backup.h. A plain copy of the file is one only while no process uses it, and if no file
 // NAME-journal with something in it lies beside it: a kill or a power failure leaves one, and every
@@ -83,8 +91,14 @@ class SqliteStore final : public Store {
   ByteSpan ReceiptOf(uint32_t round, uint32_t attempt) override;
   void CheckReceipt(ByteSpan receipt) override;
   uint64_t ignored_receipts() const override;
+  std::string TakeWarning() override;
 
  private:
+  class Commit;
+
+  void RequireSameFile();
+  void RequireSameLog();
+  ChainHead EndOfLog();
   void RequireNew(const Device& device);
   void RequireNewSecret(const Device& device);
   int64_t NumberOf(const std::string& id);
@@ -113,8 +127,10 @@ class SqliteStore final : public Store {
 
   Database database_;
   std::unique_ptr<posix::LockFile> serving_;  // from ClaimJobs() on
-  int64_t seen_ = 0;                          // the last record that TakeChanges() has seen
-  int64_t job_ = 0;                  // number of the job that BeginJob() began or resumed; 0: none
+  ChainHead head_;          // of the log as this store has read or written it; without `last`
+  bool has_links_ = false;  // more names than one: told
+  int64_t seen_ = 0;        // the last record that TakeChanges() has seen
+  int64_t job_ = 0;         // number of the job that BeginJob() began or resumed; 0: none
   uint8_t job_id_[kJobIdSize] = {};  // of that job
   bool may_begin_ = false;
   std::optional<uint32_t> kept_models_;  // absent: all

@@ -122,6 +122,9 @@ class Store : public JobLog {
   // before that call.
   virtual void AllowNewJob() = 0;
 
+  // What its operator should know, and has not been told by an earlier call; empty: nothing. Cheap.
+  virtual std::string TakeWarning() { return ""; }
+
   // How many receipts CheckReceipt() ignored because this store's key did not make them.
   virtual uint64_t ignored_receipts() const { return 0; }
 };

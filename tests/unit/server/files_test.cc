@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
+#include "sotto/posix/held_file.h"
 #include "sotto/posix/kept_file.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/lock_file.h"
@@ -210,6 +213,50 @@ TEST_F(FilesTest, AKeptSecretIsItsOwnersAloneAndALinkLeadsToIt) {
   WriteKeptFile(format, Path("link"), "b");
   EXPECT_EQ(KeptBody(format, ReadKeptText(format, path)->text), "b");
   EXPECT_EQ(Mode(path), 0600U);
+}
+
+TEST_F(FilesTest, AHeldFileIsClaimedOnceWhateverItsName) {
+  const std::string path = Path("store");
+  ReplaceTextFile(path, "content");
+  ASSERT_EQ(link(path.c_str(), Path("link").c_str()), 0);
+  HeldFile first(path);
+  HeldFile second(Path("link"));
+  EXPECT_EQ(first.names(), 2U);
+  EXPECT_FALSE(second.IsClaimedByAnother());
+  ASSERT_TRUE(first.Claim());
+  EXPECT_TRUE(first.Claim()) << "it has it";
+  EXPECT_FALSE(first.IsClaimedByAnother());
+  EXPECT_TRUE(second.IsClaimedByAnother());
+  EXPECT_FALSE(second.Claim());
+  // Another process, whose descriptor is another one.
+  const pid_t child = fork();
+  if (child == 0) {
+    const int own = open(path.c_str(), O_RDWR);
+    struct flock claim {};
+    claim.l_type = F_WRLCK;
+    _exit(fcntl(own, F_OFD_SETLK, &claim) != 0 ? 0 : 1);  // the whole file
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  ASSERT_EQ(unlink(path.c_str()), 0);
+  EXPECT_FALSE(first.IsNamed());
+  EXPECT_TRUE(second.IsNamed());
+  ReplaceTextFile(path, "another");
+  EXPECT_FALSE(first.IsNamed());
+  EXPECT_TRUE(HeldFile(path).Claim()) << "another file";
+}
+
+TEST_F(FilesTest, AClaimEndsWithItsHolder) {
+  const std::string path = Path("store");
+  ReplaceTextFile(path, "content");
+  HeldFile other(path);
+  {
+    HeldFile holder(path);
+    ASSERT_TRUE(holder.Claim());
+    EXPECT_FALSE(other.Claim());
+  }
+  EXPECT_TRUE(other.Claim());
 }
 
 TEST_F(FilesTest, AKeyFileIsThreeLinesOfText) {

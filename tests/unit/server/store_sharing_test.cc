@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sotto/posix/files.h"
+#include "sotto/posix/held_file.h"
 #include "store/open_store.h"
 #include "unit/server/store_fixture.h"
 
@@ -124,6 +125,104 @@ TEST_F(StoreSharingTest, ABackupKeepsTheSecretsForItsOwner) {
   BackUpStore(path_, FileOf("copy"));
   posix::RequirePrivateFile(FileOf("copy"));
   EXPECT_FALSE(std::filesystem::exists(FileOf("copy.part")));
+}
+
+// The claim is the file's, not a name's. SECURITY.md S23.
+TEST_F(StoreSharingTest, AServerWithoutItsLockFileIsStillTheOnlyOne) {
+  int ready[2];
+  int done[2];
+  ASSERT_EQ(pipe(ready), 0);
+  ASSERT_EQ(pipe(done), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    close(done[1]);
+    SqliteStore store(path_);
+    store.ClaimJobs();
+    char byte = 1;
+    if (write(ready[1], &byte, 1) != 1) _exit(1);
+    _exit(read(done[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  ASSERT_TRUE(std::filesystem::remove(path_ + "-serving"));
+  {
+    SqliteStore other(path_);
+    EXPECT_TRUE(Says(RefusalOf([&] { other.ClaimJobs(); }), "another process serves it already"));
+    EXPECT_EQ(other.Server(), "unknown");
+    other.RevokeDevice("small-0");  // only serving is for one process
+  }
+  for (const int descriptor : {done[0], done[1], ready[0], ready[1]}) close(descriptor);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  SqliteStore(path_).ClaimJobs();
+}
+
+TEST_F(StoreSharingTest, TwoStoresOfOneProcessAreTwoServers) {
+  SqliteStore one(path_);
+  SqliteStore two(path_);
+  one.ClaimJobs();
+  std::filesystem::remove(path_ + "-serving");
+  EXPECT_THROW(two.ClaimJobs(), std::runtime_error);
+  EXPECT_EQ(two.Server(), "unknown");
+}
+
+TEST_F(StoreSharingTest, AFileOfTwoNamesIsNotServedAndALaterLinkIsAWarning) {
+  SqliteStore server(path_);
+  std::filesystem::create_hard_link(path_, FileOf("second"));
+  EXPECT_TRUE(Says(RefusalOf([&] { server.ClaimJobs(); }), "has 2 names"));
+  std::filesystem::remove(FileOf("second"));
+  Begin(server);
+  EXPECT_EQ(server.TakeWarning(), "");
+  std::filesystem::create_hard_link(path_, FileOf("backup"));
+  EXPECT_TRUE(Says(server.TakeWarning(), "second name"));
+  EXPECT_EQ(server.TakeWarning(), "") << "once";
+  ReleaseRound(server, 0);  // a backup by hard links stops no fleet
+  std::filesystem::remove(FileOf("backup"));
+  EXPECT_EQ(server.TakeWarning(), "");
+  std::filesystem::create_hard_link(path_, FileOf("backup"));
+  EXPECT_NE(server.TakeWarning(), "");
+}
+
+TEST_F(StoreSharingTest, AStoreThatWasPutInTheirPlaceIsNotWrittenOn) {
+  SqliteStore server(path_);
+  Begin(server);
+  BackUpStore(path_, FileOf("older"));
+  const std::string head = InspectStore(FileOf("older")).head;
+  ReleaseRound(server, 0);
+  std::filesystem::rename(FileOf("older"), path_);
+  EXPECT_TRUE(Says(RefusalOf([&] {
+                     server.CommitAttempt({1, 0, {0}});
+                   }),
+                   "does not name the file any more"));
+  EXPECT_EQ(InspectStore(path_).head, head) << "nothing was added";
+  std::filesystem::remove(path_);
+  EXPECT_THROW(server.CommitAttempt({1, 0, {0}}), std::runtime_error);
+}
+
+TEST_F(StoreSharingTest, AStoreThatWasWrittenOverInPlaceIsNotWrittenOn) {
+  SqliteStore server(path_);
+  Begin(server);
+  BackUpStore(path_, FileOf("older"));
+  ReleaseRound(server, 0);
+  {
+    std::ifstream from(FileOf("older"), std::ios::binary);
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << from.rdbuf();
+  }
+  EXPECT_TRUE(Says(RefusalOf([&] {
+                     server.CommitAttempt({1, 0, {0}});
+                   }),
+                   "its log has not the record number"));
+  EXPECT_EQ(InspectStore(path_).head, InspectStore(FileOf("older")).head);
+}
+
+TEST_F(StoreSharingTest, WhatOtherProcessesAppendIsNoOtherLog) {
+  SqliteStore server(path_);
+  Begin(server);
+  OpenStore(path_)->RevokeDevice("small-1");
+  ReleaseRound(server, 0);
+  OpenStore(path_)->SetPaused(true);
+  server.CommitAttempt({1, 0, {0}});
+  EXPECT_EQ(InspectStore(path_).attempts, 2);
 }
 
 TEST_F(StoreSharingTest, AReaderWritesNothing) {
