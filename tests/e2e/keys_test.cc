@@ -6,6 +6,7 @@
 
 #include "e2e/program.h"
 #include "sotto/key_labels.h"
+#include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/run_key.h"
 #include "store/sqlite_store.h"
@@ -186,6 +187,29 @@ TEST_F(KeysTest, AKeyFileCanBeWrittenLater) {
   Succeeds("export", "board-1 --key " + Path("key"));
   EXPECT_TRUE(Same(posix::ReadKeyFile(Path("key")).secret,
                    SqliteStore(Path("store")).FindDevice("board-1").secret));
+}
+
+// On a full disk the key file was announced and left, and opened nothing.
+TEST_F(KeysTest, ARotationThatFailsAnnouncesNothingAndLeavesNothing) {
+  Succeeds("new", "--id board-1");
+  Succeeds("export", "board-1 --key " + Path("before.key"));
+  const Outcome run =
+      RunCommand("trap '' XFSZ; ulimit -f 1; " + std::string(SOTTO_PROGRAM) + " keys rotate " +
+                 Path("store") + " board-1 --key " + Path("new.key") + " 2>&1");
+  EXPECT_NE(run.exit_code, 0);
+  EXPECT_EQ(run.output.find("the key file of"), std::string::npos) << run.output;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    EXPECT_NE(entry.path().filename().string().rfind("new.key", 0), 0U) << entry.path();
+  }
+  Succeeds("export", "board-1 --key " + Path("after.key"));
+  EXPECT_TRUE(Same(posix::ReadKeyFile(Path("before.key")).secret,
+                   posix::ReadKeyFile(Path("after.key")).secret));
+  posix::WriteSecretFile(Path("new.key.aB3dE9.part"), "left by a kill");
+  Succeeds("rotate", "board-1 --key " + Path("new.key"));
+  EXPECT_FALSE(std::filesystem::exists(Path("new.key.aB3dE9.part")));
+  Succeeds("export", "board-1 --key " + Path("now.key"));
+  EXPECT_TRUE(
+      Same(posix::ReadKeyFile(Path("new.key")).secret, posix::ReadKeyFile(Path("now.key")).secret));
 }
 
 TEST_F(KeysTest, NothingPrintedHoldsASecret) {

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 #include "sotto/bytes.h"
 
@@ -49,6 +50,7 @@ class File {
 
   bool is_open() const { return descriptor_ >= 0; }
   int descriptor() const { return descriptor_; }
+  int Release() { return std::exchange(descriptor_, -1); }
 
  private:
   int descriptor_;
@@ -122,12 +124,28 @@ void SyncFolder(const std::string& path) {
 constexpr char kPattern[] = ".XXXXXX";
 constexpr char kPart[] = ".part";
 
-// A complete, durable file beside `target`, removed by the destructor. It is locked until then, so
-// that RemoveLeftovers() knows it from one that a killed process left.
+// A new file beside `target`. It is locked: so RemoveLeftovers() knows it from one that a killed
+// process left. Before it is locked another process may remove it: then there is a next one.
+int CreatePart(const std::string& target, std::string* name) {
+  constexpr int kTries = 100;
+  for (int tries = 0; tries < kTries; ++tries) {
+    *name = target + kPattern + kPart;
+    const int descriptor = mkostemps(name->data(), sizeof(kPart) - 1, O_CLOEXEC);
+    if (descriptor < 0) FailErrno(target, "cannot create it", kCheckFolder);
+    struct stat info {};
+    flock(descriptor, LOCK_EX);  // where there are no locks, nobody takes it for a leftover
+    if (fstat(descriptor, &info) == 0 && info.st_nlink > 0) return descriptor;
+    close(descriptor);
+  }
+  errno = EAGAIN;
+  FailErrno(target, "cannot create it", kCheckFolder);
+}
+
+// A complete, durable file beside `target`, removed by the destructor.
 class TemporaryFile {
  public:
   TemporaryFile(const std::string& target, const std::string& content, mode_t mode = kOwnerOnly)
-      : file_(Create(target, &name_)) {
+      : file_(CreatePart(target, &name_)) {
     try {
       WriteAll(file_, target, content);
       if (fchmod(file_.descriptor(), mode) != 0 || fsync(file_.descriptor()) != 0) {
@@ -146,27 +164,19 @@ class TemporaryFile {
   const char* name() const { return name_.c_str(); }
 
  private:
-  // Another process may take the file for a leftover before it is locked: then there is a next one.
-  static int Create(const std::string& target, std::string* name) {
-    constexpr int kTries = 100;
-    for (int tries = 0; tries < kTries; ++tries) {
-      *name = target + kPattern + kPart;
-      const int descriptor = mkostemps(name->data(), sizeof(kPart) - 1, O_CLOEXEC);
-      if (descriptor < 0) FailErrno(target, "cannot create it", kCheckFolder);
-      struct stat info {};
-      flock(descriptor, LOCK_EX);  // where there are no locks, there is nothing to take it for
-      if (fstat(descriptor, &info) == 0 && info.st_nlink > 0) return descriptor;
-      close(descriptor);
-    }
-    errno = EAGAIN;
-    FailErrno(target, "cannot create it", kCheckFolder);
-  }
-
   std::string name_;
   const File file_;
 };
 
-// Whether `name` is what TemporaryFile calls a file beside one that is called `target`.
+constexpr char kNeverOverwritten[] = "a key is never overwritten: remove it or name another";
+
+// A link, unlike a rename, fails if the name is taken.
+void NameFile(const char* part, const std::string& path) {
+  if (link(part, path.c_str()) != 0) FailErrno(path, "cannot create it", kNeverOverwritten);
+  SyncFolder(path);
+}
+
+// Whether `name` is one that CreatePart() gives a file beside `target`.
 bool IsTemporaryOf(const std::string& target, const std::string& name) {
   const size_t random = target.size() + 1;  // behind the dot
   const size_t part = target.size() + sizeof(kPattern) - 1;
@@ -290,12 +300,33 @@ std::optional<size_t> ReadPrivateFileAt(const std::string& path, size_t offset,
 
 void WriteSecretFile(const std::string& path, const std::string& content) {
   const TemporaryFile file(path, content);
-  // A link, unlike a rename, fails if the name is taken.
-  if (link(file.name(), path.c_str()) != 0) {
-    FailErrno(path, "cannot create it", "a key is never overwritten: remove it or name another");
-  }
-  SyncFolder(path);
+  NameFile(file.name(), path);
 }
+
+PendingFile::PendingFile(const std::string& path, const std::string& content) : path_(path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) == 0) {
+    errno = EEXIST;
+    FailErrno(path, "cannot create it", kNeverOverwritten);
+  }
+  RemoveLeftovers(path);
+  File file(CreatePart(path, &part_));
+  try {
+    WriteAll(file, path, content);
+    if (fsync(file.descriptor()) != 0) FailErrno(path, "cannot make it durable", kCheckDisk);
+  } catch (...) {
+    unlink(part_.c_str());
+    throw;
+  }
+  descriptor_ = file.Release();
+}
+
+PendingFile::~PendingFile() {
+  unlink(part_.c_str());
+  close(descriptor_);
+}
+
+void PendingFile::Publish() { NameFile(part_.c_str(), path_); }
 
 std::optional<std::string> ReadTextFile(const std::string& path, size_t most) {
   const File file(OpenForReading(path));

@@ -58,7 +58,7 @@ DeviceKey ReadKeyFile(const std::string& path) {
   return key;
 }
 
-void WriteKeyFile(const std::string& path, const DeviceKey& key) {
+SecretText KeyFileText(const DeviceKey& key) {
   if (!IsDeviceId(key.device_id)) {
     throw std::invalid_argument("device name '" + key.device_id +
                                 "': use 1 to 64 characters of A-Z a-z 0-9 . _ -");
@@ -72,7 +72,11 @@ void WriteKeyFile(const std::string& path, const DeviceKey& key) {
     file.text += kDigits[byte & 15];
   }
   file.text += '\n';
-  WriteSecretFile(path, file.text);
+  return file;
+}
+
+void WriteKeyFile(const std::string& path, const DeviceKey& key) {
+  WriteSecretFile(path, KeyFileText(key).text);
 }
 
 }  // namespace sotto::posix

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -177,16 +178,39 @@ void RequireNoStoreFiles(const KeysOptions& o) {
   }
 }
 
-void WriteKey(const KeysOptions& o, const Device& device) {
-  if (!o.header.empty()) {
-    posix::WriteSecretFile(o.header, HeaderText(device).text);
-    fmt::print("{}: a C header with the secret of device {}\n", o.header, o.id);
+// The files of a device's key. They are whole and durable, but have no names and are not announced
+// before Publish(): what they are for must hold first.
+class KeyOutputs {
+ public:
+  KeyOutputs(const KeysOptions& o, const Device& device) {
+    if (!o.header.empty()) {
+      Add(o.header, HeaderText(device), "a C header with the secret of device " + device.id);
+    }
+    if (!o.key.empty()) {
+      Add(o.key, posix::KeyFileText({device.id, device.secret}),
+          "the key file of device " + device.id);
+    }
   }
-  if (!o.key.empty()) {
-    posix::WriteKeyFile(o.key, {device.id, device.secret});
-    fmt::print("{}: the key file of device {}\n", o.key, o.id);
+
+  void Publish() {
+    for (const KeyOutput& output : outputs_) output.file->Publish();
+    for (const KeyOutput& output : outputs_) {
+      fmt::print("{}: {}\n", output.file->path(), output.what);
+    }
   }
-}
+
+ private:
+  struct KeyOutput {
+    std::unique_ptr<posix::PendingFile> file;
+    std::string what;
+  };
+
+  void Add(const std::string& path, const posix::SecretText& content, std::string what) {
+    outputs_.push_back({std::make_unique<posix::PendingFile>(path, content.text), std::move(what)});
+  }
+
+  std::vector<KeyOutput> outputs_;
+};
 
 void RunRotate(const KeysOptions& o) {
   if (o.header.empty() && o.key.empty()) {
@@ -198,9 +222,18 @@ void RunRotate(const KeysOptions& o) {
   const std::unique_ptr<Store> store = OpenStore(o.store);
   store->FindDevice(o.id);  // before a file is written
   const Device device = {o.id, posix::RunKey(std::nullopt)};
-  WriteKey(o, device);  // a key that is in the store and nowhere else would shut the device out
+  // A key that is in the store and nowhere else would shut the device out.
+  KeyOutputs outputs(o, device);
   store->RotateDevice(o.id, device.secret);
   fmt::print("{}: device {} has a new key; the old one opens nothing any more\n", o.store, o.id);
+  try {
+    outputs.Publish();
+  } catch (const std::exception& error) {
+    throw std::runtime_error(
+        fmt::format("{}; the new key is in the store: `sotto keys export {} {}` writes it, with "
+                    "--key FILE or --header FILE.h",
+                    error.what(), o.store, o.id));
+  }
 }
 
 void RunExport(const KeysOptions& o) {
@@ -208,7 +241,7 @@ void RunExport(const KeysOptions& o) {
     throw std::invalid_argument("keys export: say where to, with --header FILE.h or --key FILE");
   }
   RequireNoStoreFiles(o);
-  WriteKey(o, OpenStore(o.store)->FindDevice(o.id));
+  KeyOutputs(o, OpenStore(o.store)->FindDevice(o.id)).Publish();
 }
 
 using Row = posix::Field<KeysOptions>;

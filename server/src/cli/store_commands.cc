@@ -239,6 +239,12 @@ void RunBackup(const StoreOptions& o) {
       "It holds every secret that the store holds: keep it as safe. Restore only the newest "
       "copy.\n",
       o.file, o.store, Counted(end.records, "record"), end.last_record, end.head);
+  for (const std::string& leftover : end.leftovers) {
+    fmt::print(stderr,
+               "warning: {}: a backup that was interrupted left it, with secrets of the store; "
+               "remove it\n",
+               leftover);
+  }
 }
 
 void SetPaused(const StoreOptions& o, bool paused) {

@@ -39,8 +39,8 @@ std::vector<std::string> FilesNamedBy(const std::string& text);
 // The texts alone.
 std::vector<std::string> TextsOf(const std::vector<NamedInput>& inputs);
 
-// What an option named, and the SHA-256 of the content in hexadecimal digits: of one file its own;
-// of several that of their digests, a line each, in the order of FilesNamedBy().
+// What an option named, and the SHA-256 of the content in hexadecimal digits. Of several files it
+// is the SHA-256 of their digests, a line each, in the order of FilesNamedBy().
 struct InputDigest {
   std::string text;
   std::string sha256;
@@ -72,8 +72,8 @@ struct ChangedInput {
   std::string Describe() const;
 };
 
-// The first input that both runs name and that has changed. Other texts of an option are compared
-// by whoever compares options.
+// The first input that both runs name and that has changed. That an option names something else is
+// for the comparison of options.
 std::optional<ChangedInput> FirstChangedInput(const InputDigests& was, const InputDigests& is);
 
 }  // namespace sotto::server

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 
 #include "sotto/posix/files.h"
+#include "sotto/posix/held_file.h"
 #include "sotto/posix/hex.h"
 #include "store/sqlite_schema.h"
 #include "store/sqlite_store.h"
@@ -59,22 +62,40 @@ StoreReport InspectSqlite(const std::string& path) {
   return report;
 }
 
-// Removes what is left of a backup that failed.
+constexpr char kDraft[] = ".part";
+
+// The file of a backup under way. It holds every secret of the store. The destructor removes it; a
+// killed process leaves it, without its claim.
 class Draft {
  public:
   explicit Draft(std::string path) : path_(std::move(path)) {
-    if (posix::CreatePrivateFile(path_)) return;
-    throw std::runtime_error(path_ +
-                             ": it is there already, of a backup that was interrupted or is under "
-                             "way; remove it if none is");
+    RemoveLeftover();
+    if (!posix::CreatePrivateFile(path_)) {
+      throw std::runtime_error(path_ +
+                               ": it is there already, of a backup that is under way, or it is "
+                               "another file; wait, or name another backup");
+    }
+    file_.emplace(path_);
+    if (file_->Claim() && file_->IsNamed()) return;
+    throw std::runtime_error(path_ + ": another backup has just taken it; name another one");
   }
-  ~Draft() {
-    std::error_code ignored;
-    fs::remove(path_, ignored);
-    fs::remove(path_ + "-journal", ignored);
-  }
+  ~Draft() { Remove(); }
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
+
+  // Whether a killed backup has left this file: it is a private file with the beginning of a
+  // database, and no process has claimed it.
+  static bool IsLeftover(const std::string& path) {
+    std::error_code failed;
+    if (!fs::is_regular_file(fs::symlink_status(path, failed))) return false;
+    try {
+      posix::RequirePrivateFile(path);
+      const posix::HeldFile file(path);
+      return !file.IsClaimedByAnother() && BeginsAsDatabase(path);
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
 
   // Gives the file its name, which nothing else may have.
   void Publish(const std::string& name) {
@@ -87,8 +108,48 @@ class Draft {
   }
 
  private:
-  std::string path_;
+  static bool BeginsAsDatabase(const std::string& path) {
+    constexpr std::string_view kDatabase = "SQLite format 3";
+    uint8_t head[kDatabase.size()] = {};
+    const std::optional<size_t> size = posix::ReadPrivateFileAt(path, 0, head);
+    return size && std::equal(std::begin(head), std::end(head), kDatabase.begin());
+  }
+
+  // An empty file is one, too: the backup was killed before it wrote.
+  void RemoveLeftover() const {
+    std::error_code failed;
+    const bool is_empty = fs::is_regular_file(fs::symlink_status(path_, failed)) &&
+                          fs::file_size(path_, failed) == 0 && !failed;
+    if (!is_empty && !IsLeftover(path_)) return;
+    posix::HeldFile file(path_);
+    if (file.Claim() && file.IsNamed()) Remove();
+  }
+
+  // With what SQLite keeps beside it.
+  void Remove() const {
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+    fs::remove(path_ + "-journal", ignored);
+  }
+
+  const std::string path_;
+  std::optional<posix::HeldFile> file_;
 };
+
+// What killed backups have left in the folder of a new one.
+std::vector<std::string> LeftoversBeside(const std::string& file) {
+  std::vector<std::string> leftovers;
+  const fs::path folder =
+      fs::path(file).has_parent_path() ? fs::path(file).parent_path() : fs::path(".");
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string path = entry->path().string();
+    if (entry->path().extension() == kDraft && Draft::IsLeftover(path)) leftovers.push_back(path);
+  }
+  std::sort(leftovers.begin(), leftovers.end());
+  return leftovers;
+}
 
 // The records never change, so a copy of them one by one is a copy of one moment, when the last
 // record was written. Between two pieces other processes commit.
@@ -99,17 +160,17 @@ LogEnd BackUpSqlite(const std::string& path, const std::string& file) {
                              "another one");
   }
   SqliteStore store(path, StoreMode::kRead);  // verified
-  Draft draft(file + ".part");
+  Draft draft(file + kDraft);
   ChainHead head;
   {
-    Database copy(file + ".part");
+    Database copy(file + kDraft);
     copy.CommitToFile();
     MakeTables(copy);
     head = Chain(store.database()).CopyTo(copy);
     Chain(copy).Verify();
   }
   draft.Publish(file);
-  return {head.records, DescribeRecord(head.last), posix::Hex(head.hash)};
+  return {head.records, DescribeRecord(head.last), posix::Hex(head.hash), LeftoversBeside(file)};
 }
 
 constexpr Kind kKinds[] = {

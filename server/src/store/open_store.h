@@ -45,11 +45,14 @@ struct LogEnd {
   int64_t records = 0;
   std::string last_record;  // for people
   std::string head;         // hash of the last record and so of all, hexadecimal digits
+  // Of a backup: files in its folder that killed backups left. Each holds every secret.
+  std::vector<std::string> leftovers = {};
 };
 
 // Copies a store into a new file of mode 0600, also while other processes use the store: they do
-// not wait. The copy is the store at one moment within the call, and verified. Throws as
-// OpenStore(), and if the file is there already.
+// not wait. The copy is the store at one moment within the call, and verified. Until it is whole it
+// is FILE.part; one that a killed backup left is removed. Throws as OpenStore(), and if the file is
+// there already.
 LogEnd BackUpStore(const std::string& where, const std::string& file);
 
 // Verifies a store and changes nothing. Throws as OpenStore().

@@ -215,6 +215,24 @@ TEST_F(FilesTest, AKeptSecretIsItsOwnersAloneAndALinkLeadsToIt) {
   EXPECT_EQ(Mode(path), 0600U);
 }
 
+TEST_F(FilesTest, APendingFileHasNoNameBeforeItIsPublished) {
+  const std::string path = Path("key");
+  ReplaceTextFile(Path("key.aB3dE9.part"), "left by a kill");
+  {
+    PendingFile file(path, "content");
+    EXPECT_FALSE(std::filesystem::exists(path));
+    EXPECT_EQ(FilesInFolder(), 1U) << "what a kill left is gone";
+    RemoveLeftovers(path);
+    file.Publish();
+    EXPECT_EQ(Mode(path), 0600U);
+  }
+  EXPECT_EQ(ReadTextFile(path), "content");
+  EXPECT_EQ(FilesInFolder(), 1U);
+  EXPECT_TRUE(Says(Refusal(path, [&] { PendingFile(path, "x"); }), "never overwritten"));
+  { const PendingFile given_up(Path("other"), "x"); }
+  EXPECT_EQ(FilesInFolder(), 1U);
+}
+
 TEST_F(FilesTest, AHeldFileIsClaimedOnceWhateverItsName) {
   const std::string path = Path("store");
   ReplaceTextFile(path, "content");

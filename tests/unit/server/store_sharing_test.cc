@@ -127,6 +127,30 @@ TEST_F(StoreSharingTest, ABackupKeepsTheSecretsForItsOwner) {
   EXPECT_FALSE(std::filesystem::exists(FileOf("copy.part")));
 }
 
+// A draft holds every secret of the store.
+TEST_F(StoreSharingTest, WhatAKilledBackupLeftIsRemovedOrNamed) {
+  posix::CreatePrivateFile(FileOf("copy.part"));
+  BackUpStore(path_, FileOf("copy"));
+  EXPECT_FALSE(std::filesystem::exists(FileOf("copy.part"))) << "killed before it wrote";
+  std::filesystem::copy_file(FileOf("copy"), FileOf("old.part"));
+  std::filesystem::copy_file(FileOf("copy"), FileOf("later.part"));
+  posix::ReplaceTextFile(FileOf("own.part"), "no database");
+  EXPECT_EQ(BackUpStore(path_, FileOf("later")).leftovers,
+            std::vector<std::string>{FileOf("old.part")});
+  EXPECT_FALSE(std::filesystem::exists(FileOf("later.part")));
+  EXPECT_TRUE(std::filesystem::exists(FileOf("old.part"))) << "its name may be somebody else's";
+  EXPECT_THROW(BackUpStore(path_, FileOf("own")), std::runtime_error);
+  EXPECT_EQ(posix::ReadTextFile(FileOf("own.part")), "no database");
+}
+
+TEST_F(StoreSharingTest, ABackupUnderWayKeepsItsDraft) {
+  std::filesystem::copy_file(path_, FileOf("copy.part"));
+  posix::HeldFile draft(FileOf("copy.part"));
+  ASSERT_TRUE(draft.Claim());
+  EXPECT_THROW(BackUpStore(path_, FileOf("copy")), std::runtime_error);
+  EXPECT_TRUE(draft.IsNamed());
+}
+
 // The claim is the file's, not a name's. SECURITY.md S23.
 TEST_F(StoreSharingTest, AServerWithoutItsLockFileIsStillTheOnlyOne) {
   int ready[2];

@@ -77,6 +77,29 @@ std::optional<size_t> ReadPrivateFileAt(const std::string& path, size_t offset,
 // Writes a new file of mode 0600. Throws if the name is taken: a key is never overwritten.
 void WriteSecretFile(const std::string& path, const std::string& content);
 
+// A new file of mode 0600 that is complete and durable before it has its name: until then it lies
+// beside it as NAME.XXXXXX.part. What it is for can so be made to hold before anybody finds it. The
+// destructor removes a file that has not got its name; a killed process leaves it to
+// RemoveLeftovers().
+class PendingFile {
+ public:
+  // Throws where WriteSecretFile() does, also for a name that is taken already.
+  PendingFile(const std::string& path, const std::string& content);
+  ~PendingFile();
+  PendingFile(const PendingFile&) = delete;
+  PendingFile& operator=(const PendingFile&) = delete;
+
+  const std::string& path() const { return path_; }
+
+  // Throws if the name was taken meanwhile.
+  void Publish();
+
+ private:
+  std::string path_;
+  std::string part_;
+  int descriptor_ = -1;  // locked: a process writes it
+};
+
 // The contents of a file, or nothing if there is none.
 //   most  bytes; a longer file is an error
 std::optional<std::string> ReadTextFile(const std::string& path, size_t most = kMaxSmallFile);

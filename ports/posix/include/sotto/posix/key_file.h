@@ -13,6 +13,7 @@
 #include <string>
 
 #include "sotto/crypto.h"
+#include "sotto/posix/files.h"
 
 namespace sotto::posix {
 
@@ -24,6 +25,9 @@ struct DeviceKey {
 // Throws where ReadSecretFile() does, and a FileError for a file of any other format. The message
 // names the file and the remedy, and never holds the file's contents.
 DeviceKey ReadKeyFile(const std::string& path);
+
+// The text of a file. Throws std::invalid_argument for a bad name.
+SecretText KeyFileText(const DeviceKey& key);
 
 // Writes a new file. Throws std::invalid_argument for a bad name, otherwise as WriteSecretFile().
 void WriteKeyFile(const std::string& path, const DeviceKey& key);
