@@ -145,6 +145,44 @@ TEST(Runs, AStateOfAnotherRunOrNoStateIsRefused) {
   EXPECT_EQ(ReadFile(state), held) << "a refused run changes nothing";
 }
 
+// A run that goes on with other samples is no run.
+TEST(Runs, AStateOfOtherSamplesIsRefusedByTheFilesName) {
+  const std::string data = TestFile("rows.csv");
+  const std::string model = TestFile("two.toml");
+  const std::string rows = "x,y,label\n1,10,0\n2,20,1\n3,30,0\n4,40,1\n";
+  WriteFile(data, rows);
+  WriteFile(model, "name = \"two\"\ninput = [2]\n[[layer]]\nkind = \"dense\"\noutputs = 2\n");
+  const std::string state = TestFile("state");
+  const std::string run = "simulate --data " + data + " --test " + data + " --model " + model +
+                          " --seed 1 --delta 1e-3 --noise-multiplier 1 --devices 2 "
+                          "--samples-per-device 2 --cohort 2 --rounds 2 ";
+  const Outcome whole = Sotto(run + "--state-out " + state);
+  ASSERT_EQ(whole.exit_code, 0) << whole.output;
+  EXPECT_EQ(Sotto(run + "--resume " + state).exit_code, 0);
+  const std::string held = ReadFile(state);
+  WriteFile(data, "x,y,label\n9,9,1\n8,8,0\n7,7,1\n6,6,0\n");
+  ExpectUsageError(run + "--resume " + state, "--resume " + state +
+                                                  ": since its simulation began, --data " + data +
+                                                  " has another content: its SHA-256 was ");
+  EXPECT_EQ(ReadFile(state), held);
+  WriteFile(data, rows);
+  EXPECT_EQ(Sotto(run + "--resume " + state).exit_code, 0) << "the same content again";
+  WriteFile(model, ReadFile(model) + "# another text\n");
+  ExpectUsageError(run + "--resume " + state, "--model " + model + " has another content");
+}
+
+TEST(Runs, ADamagedStateIsRefused) {
+  const std::string state = TestFile("state");
+  ASSERT_EQ(Sotto(Small() + "--seed 1 --state-out " + state).exit_code, 0);
+  std::string text = ReadFile(state);
+  const size_t at = text.find("\"next_round\": 3");
+  ASSERT_NE(at, std::string::npos);
+  text[at + 14] = '2';
+  WriteFile(state, text);
+  ExpectUsageError(Small() + "--seed 1 --resume " + state, "it is damaged");
+  EXPECT_EQ(ReadFile(state), text);
+}
+
 TEST(Hints, AnUnknownOptionIsRefusedWithTheNearestNameInTheOrderGiven) {
   const Outcome run = Sotto("simulate --roundz 3 --zzzzzzzz 7 --lerning-rate=1 --eps 2");
   EXPECT_EQ(run.exit_code, 2);

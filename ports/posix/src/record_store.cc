@@ -35,6 +35,7 @@ RecordStore::RecordStore(const std::string& prefix)
     : updates_(prefix + ".updates"), peer_(prefix + ".peer") {}
 
 void RecordStore::SetPath(StoreSlot slot, const std::string& path) {
+  RemoveLeftovers(path);
   (slot == StoreSlot::kPeer ? peer_ : updates_) = path;
 }
 

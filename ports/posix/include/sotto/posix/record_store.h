@@ -20,7 +20,7 @@ class RecordStore {
   RecordStore(const RecordStore&) = delete;
   RecordStore& operator=(const RecordStore&) = delete;
 
-  // Keeps the record of a slot in this file instead.
+  // Keeps the record of a slot in this file instead. Removes what a killed program left beside it.
   void SetPath(StoreSlot slot, const std::string& path);
   const std::string& path(StoreSlot slot) const;
 
