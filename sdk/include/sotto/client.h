@@ -49,6 +49,7 @@
 #include "sotto/messages.h"
 #include "sotto/net_memory.h"
 #include "sotto/nn.h"
+#include "sotto/retry_pace.h"
 #include "sotto/update_ledger.h"
 
 namespace sotto {
@@ -74,6 +75,9 @@ struct ClientConfig : LocalDevice {
   // For so long the server may hold its answer to a Hello, until it has work: the device then
   // learns of a round at once. The link must wait longer for a reply. 0: the device polls, and may
   // sleep while it waits.
+  // An answer that asks for another Hello at once is followed at once if the server kept the last
+  // one open for three quarters of this time; else the device waits a second, doubling
+  // (retry_pace.h).
   uint32_t hold_ms = 0;
   DitherEngine engine;  // encodes the updates; the default is for boards
 
@@ -184,6 +188,9 @@ ClientBuffers MakeClientBuffers(Span<float> vectors, Span<std::byte> workspace) 
       base, WriterTo(base), vectors.subspan(Net::kParameters), workspace);
 }
 
+// A client asks no more often than this, whatever the server says.
+constexpr uint32_t kShortestWaitMs = 100;
+
 // How long a client that was refused waits before it says Hello again.
 constexpr uint32_t kRefusedWaitMs = 60000;
 
@@ -291,6 +298,8 @@ class Client {
   Status OnModelChunk(ByteSpan bytes);
   Status OnAck(const Reply& reply);
   void Refuse();
+  bool WasHeld() const;
+  void WaitAsAsked(uint32_t asked_ms);
   void Wait(uint32_t ms);
   void EndRound();
 
@@ -302,6 +311,8 @@ class Client {
   bool is_refused_ = false;
   bool wait_pending_ = false;
   uint32_t wait_ms_ = 0;
+  RetryPace pace_{kShortestWaitMs};
+  uint64_t asked_ms_ = 0;  // when the request was prepared
   ErrorCode error_code_ = ErrorCode::kUnknown;
   Request request_;
 

@@ -26,6 +26,9 @@ constexpr uint32_t kMaxMaxFrame = 65535;
 // after room for tags, lengths and an offset. kMinMaxFrame <= max_frame <= kMaxMaxFrame.
 constexpr uint32_t MaxChunkBytes(uint32_t max_frame) { return (max_frame - 16) / 4 * 4; }
 
+// A server keeps a Hello open for at most so long, whatever Request::hold_ms is.
+constexpr uint32_t kMostHoldMs = 60000;
+
 // The most bytes of a receipt: what a server gives with a task, for the device to return with its
 // next Hello. Its contents are the server's own business.
 constexpr size_t kMaxReceiptSize = 64;
@@ -80,7 +83,7 @@ struct Request {
   ByteSpan receipt;  // the last one that the device got, at most kMaxReceiptSize; empty: none
   Abilities abilities;
   // For so long the device waits for the answer: a server without work may hold it until there is
-  // some. 0: it wants an answer at once.
+  // some, kMostHoldMs at most. 0: it wants an answer at once.
   uint32_t hold_ms = 0;
 
   // kGetModel: byte offset into the parameters, a multiple of 4.

@@ -55,6 +55,7 @@
 #include "sotto/nn.h"
 #include "sotto/peer_messages.h"
 #include "sotto/peer_trainer.h"
+#include "sotto/retry_pace.h"
 
 namespace sotto {
 
@@ -216,6 +217,7 @@ class PeerNode {
   bool is_new_ = true;        // the directory has not answered yet
   bool was_checked_ = false;  // the configuration
   uint32_t wait_ms_ = 0;
+  RetryPace pace_{RetryPace::kAtOnceMs};
   uint64_t asked_ms_ = 0;
   PeerRequest request_;
 

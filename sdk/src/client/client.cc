@@ -85,6 +85,21 @@ void Client::Wait(uint32_t ms) {
   wait_ms_ = ms;
 }
 
+// Whether the last Hello was kept open for most of the time that the device had offered. The time
+// on the way counts, too: it is time in which the device did not ask.
+bool Client::WasHeld() const {
+  if (request_.kind != Request::Kind::kHello || config_.hold_ms == 0) return false;
+  const uint32_t hold_ms = config_.hold_ms < kMostHoldMs ? config_.hold_ms : kMostHoldMs;
+  return config_.port.now_ms(config_.port.context) - asked_ms_ >= hold_ms - hold_ms / 4;
+}
+
+// After each answer that asks for patience: no server makes the device spin.
+void Client::WaitAsAsked(uint32_t asked_ms) {
+  const bool may_ask_at_once = WasHeld();
+  if (may_ask_at_once) pace_.Forget();
+  Wait(may_ask_at_once ? asked_ms : pace_.WaitMs(asked_ms));
+}
+
 // The server would give the same answer to each further Hello of this round: nobody spins.
 void Client::Refuse() {
   is_refused_ = true;
@@ -118,6 +133,7 @@ Status Client::Step(Progress* progress) {
     request_ = Request();
     status = PrepareRequest(&request_);
     awaiting_reply_ = status == Status::kOk;
+    if (awaiting_reply_) asked_ms_ = config_.port.now_ms(config_.port.context);
     *progress = Progress::kSend;
   }
   if (status != Status::kOk) {
@@ -234,7 +250,7 @@ Status Client::HandleReply(const Reply& reply) {
     error_code_ = reply.code;
     if (reply.code == ErrorCode::kVersion || reply.code == ErrorCode::kModelMismatch) Refuse();
     if (reply.final) return Status::kPeerRefused;
-    Wait(reply.wait_ms);
+    WaitAsAsked(reply.wait_ms);
     OnLinkLost();  // the client no longer knows which bytes the server holds
     return Status::kOk;
   }
@@ -243,7 +259,7 @@ Status Client::HandleReply(const Reply& reply) {
       if (reply.kind == Reply::Kind::kTrain) return OnTask(reply);
       if (reply.kind == Reply::Kind::kWait) {
         EndRound();
-        Wait(reply.wait_ms);
+        WaitAsAsked(reply.wait_ms);
         return Status::kOk;
       }
       if (reply.kind == Reply::Kind::kDone) {
@@ -336,10 +352,14 @@ Status Client::OnModelChunk(ByteSpan bytes) {
 
 Status Client::OnAck(const Reply& reply) {
   if (reply.complete) {
+    pace_.Forget();
     EndRound();
     return Status::kOk;
   }
   state_ = State::kUpload;
+  const bool is_stuck =
+      request_.kind == Request::Kind::kUpdateChunk && reply.offset <= request_.offset;
+  if (is_stuck) WaitAsAsked(0);
   // After a chunk that arrived whole, the position already equals the server's count.
   if (reply.offset == round_.position()) return Status::kOk;
   const Status status = round_.Seek(reply.offset);

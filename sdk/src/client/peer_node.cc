@@ -6,9 +6,8 @@
 namespace sotto {
 namespace {
 
-constexpr uint32_t kMostCommits = 3;     // of one publication that the directory refuses
-constexpr uint32_t kStuckWaitMs = 1000;  // after a reply that brings nothing forward
-constexpr uint32_t kFetchWaitMs = 500;   // before the same place is asked again
+constexpr uint32_t kMostCommits = 3;    // of one publication that the directory refuses
+constexpr uint32_t kFetchWaitMs = 500;  // before the same place is asked again
 constexpr uint32_t kMostErrorWaitMs = 60000;
 
 bool IsSame(const uint8_t (&a)[kSha256Size], ByteSpan b) {
@@ -149,6 +148,7 @@ void PeerNode::SendPending() {
 Status PeerNode::Adopt(bool accepted) {
   if (Status s = trainer_->Adopt(accepted); s != Status::kOk) return s;
   if (accepted) {
+    pace_.Forget();
     ++accepted_;
     fence_ = 0;
   }
@@ -272,7 +272,7 @@ Status PeerNode::HandleReply(const PeerReply& reply) {
     case PeerRequest::Kind::kLease:
       if (reply.kind == Kind::kGranted) return OnLease(reply);
       if (reply.kind != Kind::kWait) break;
-      Wait(reply.wait_ms);
+      Wait(pace_.WaitMs(reply.wait_ms));
       return Status::kOk;
     case PeerRequest::Kind::kRosterEntry:
       if (reply.kind == Kind::kEntry) return OnEntry(reply);
@@ -305,7 +305,7 @@ Status PeerNode::OnError(const PeerReply& reply) {
   const bool is_join = request_.kind == PeerRequest::Kind::kJoin;
   if (is_fetch && !is_join) return OnFetchError(reply);
   if (!reply.final) {
-    Wait(reply.wait_ms);
+    Wait(pace_.WaitMs(reply.wait_ms));
   } else if (state_ == State::kStage && !is_join) {
     state_ = State::kCommit;  // the directory decides
   } else {
@@ -316,7 +316,7 @@ Status PeerNode::OnError(const PeerReply& reply) {
 
 Status PeerNode::OnFetchError(const PeerReply& reply) {
   if (reply.final) return NextCandidate();
-  Wait(reply.wait_ms);
+  Wait(pace_.WaitMs(reply.wait_ms));
   CountTry();
   return Status::kOk;
 }
@@ -474,7 +474,7 @@ Status PeerNode::CheckFetched(bool* is_valid) {
 Status PeerNode::OnStaged(const PeerReply& reply) {
   const auto size = static_cast<uint32_t>(trainer_->publication().size());
   if (reply.offset > size) return Status::kMalformed;
-  if (reply.offset <= request_.offset) Wait(kStuckWaitMs);
+  if (reply.offset <= request_.offset) Wait(pace_.WaitMs(0));
   staged_ = reply.offset;
   if (staged_ == size) state_ = State::kCommit;
   return Status::kOk;

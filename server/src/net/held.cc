@@ -9,11 +9,11 @@
 #include <new>
 
 #include "net/loop.h"
+#include "sotto/messages.h"
 
 namespace sotto::server {
 namespace {
 
-constexpr uint64_t kMostHoldMs = 60000;
 constexpr uint64_t kAnswerBudgetNs = 5'000'000;  // of one turn
 
 }  // namespace

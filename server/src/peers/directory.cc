@@ -9,6 +9,7 @@
 #include "base/names.h"
 #include "sotto/key_labels.h"
 #include "sotto/peer_wire.h"
+#include "sotto/retry_pace.h"
 
 namespace sotto::server {
 namespace {
@@ -242,7 +243,7 @@ PeerReply Directory::AskLease(uint32_t node, uint32_t step, uint64_t now_ms) {
   reply.kind = PeerReply::Kind::kWait;
   const uint64_t most = is_in_turns ? kTurnWaitMs : kMostWaitMs;
   const uint64_t rest = IsInForce(now_ms) ? lease_.end_ms - now_ms : most;
-  reply.wait_ms = static_cast<uint32_t>(std::clamp<uint64_t>(rest, 1, most));
+  reply.wait_ms = static_cast<uint32_t>(std::clamp<uint64_t>(rest, RetryPace::kAtOnceMs, most));
   return reply;
 }
 

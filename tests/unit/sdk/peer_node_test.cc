@@ -267,10 +267,10 @@ TEST_F(ByHand, AFinalErrorOfTheDirectoryEndsTheNodesPart) {
   ExpectRequest(PeerRequest::Kind::kJoin);
   PeerReply error;
   error.code = ErrorCode::kBusy;
-  error.wait_ms = 7;
+  error.wait_ms = 17;
   ASSERT_EQ(peer().OnReply(error), Status::kOk);
   ASSERT_EQ(Next(), PeerNode::Progress::kWait);
-  EXPECT_EQ(peer().wait_ms(), 7u);
+  EXPECT_EQ(peer().wait_ms(), 17u);
   ExpectRequest(PeerRequest::Kind::kJoin);
   error.code = ErrorCode::kModelMismatch;
   error.final = true;
@@ -278,6 +278,21 @@ TEST_F(ByHand, AFinalErrorOfTheDirectoryEndsTheNodesPart) {
   EXPECT_EQ(Next(), PeerNode::Progress::kDone);
   EXPECT_EQ(peer().refusal(), PeerNode::Refusal::kByDirectory);
   EXPECT_EQ(peer().error_code(), ErrorCode::kModelMismatch);
+}
+
+TEST_F(ByHand, ADirectoryThatSaysAtOnceDoesNotMakeItSpin) {
+  Begin();
+  Join();
+  for (const uint32_t expected : {1000u, 2000u, 4000u, 8000u}) {
+    ExpectRequest(PeerRequest::Kind::kLease);
+    PeerReply again;
+    again.kind = expected % 4000 == 0 ? PeerReply::Kind::kError : PeerReply::Kind::kWait;
+    again.code = ErrorCode::kBusy;
+    again.wait_ms = expected == 2000 ? 1 : 0;
+    ASSERT_EQ(peer().OnReply(again), Status::kOk);
+    ASSERT_EQ(Next(), PeerNode::Progress::kWait);
+    EXPECT_EQ(peer().wait_ms(), expected);
+  }
 }
 
 TEST_F(ByHand, WithoutAStoreNothingLeaves) {

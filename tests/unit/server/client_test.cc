@@ -220,6 +220,82 @@ TEST_F(ClientTest, FinalErrorsEndTheRoundOthersAreRetriedLater) {
   EXPECT_EQ(device->client().OnReply(reply), Status::kPeerRefused);
 }
 
+// A client on a clock of the test's own, and a server that says what the test wants.
+struct HeldClientTest : ClientTest {
+  HeldClientTest() {
+    device->config.port.now_ms = [](void*) { return now_ms; };
+    now_ms = 5;
+  }
+
+  // What the device waits after this answer to its next request, which was kept open for held_ms.
+  uint32_t WaitAfter(Reply::Kind kind, uint32_t asked_ms, uint32_t held_ms) {
+    StepToRequest();
+    Reply reply;
+    reply.kind = kind;
+    reply.code = ErrorCode::kBusy;
+    reply.wait_ms = asked_ms;
+    now_ms += held_ms;
+    EXPECT_EQ(device->client().OnReply(reply), Status::kOk);
+    Client::Progress progress = Client::Progress::kAgain;
+    EXPECT_EQ(device->client().Step(&progress), Status::kOk);
+    EXPECT_EQ(progress, Client::Progress::kWait);
+    return device->client().wait_ms();
+  }
+
+  static uint64_t now_ms;
+};
+uint64_t HeldClientTest::now_ms = 0;
+
+TEST_F(HeldClientTest, AServerThatSaysAtOnceDoesNotMakeItSpin) {
+  device->config.hold_ms = 20000;
+  uint32_t expected = RetryPace::kFirstMs;
+  for (int i = 0; i < 12; ++i) {
+    const Reply::Kind kind = i % 2 == 0 ? Reply::Kind::kWait : Reply::Kind::kError;
+    EXPECT_EQ(WaitAfter(kind, i % 3 == 0 ? 1 : 0, i), expected) << i;
+    expected = std::min(2 * expected, RetryPace::kLastMs);
+  }
+  EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 50, 0), kShortestWaitMs);
+  EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 700, 0), 700u);
+  EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, 0), RetryPace::kFirstMs) << "the doubling began anew";
+}
+
+TEST_F(HeldClientTest, AfterAHelloThatWasHeldItAsksAgainAtOnce) {
+  device->config.hold_ms = 20000;
+  EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, 20000), 0u);
+  EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, 15000), 0u);
+  EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, 14999), RetryPace::kFirstMs);
+  EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, 0), 2 * RetryPace::kFirstMs);
+  EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, 15000), 0u);
+  EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, 0), RetryPace::kFirstMs) << "the doubling began anew";
+}
+
+TEST_F(HeldClientTest, AServerHoldsNoLongerThanAMinute) {
+  device->config.hold_ms = 3600000;
+  EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, kMostHoldMs), 0u);
+  EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, kMostHoldMs / 2), RetryPace::kFirstMs);
+}
+
+TEST_F(HeldClientTest, ADeviceThatPollsIsNeverToldToAskAtOnce) {
+  EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, 100000), RetryPace::kFirstMs);
+}
+
+// It would send the same bytes again and again, as fast as its link carries them.
+TEST_F(HeldClientTest, AnUploadThatDoesNotMoveIsSlowedDown) {
+  AdvanceTo(Client::State::kUpload);
+  for (const uint32_t expected : {1000u, 2000u, 4000u}) {
+    Reply ack;
+    ack.kind = Reply::Kind::kAck;
+    ack.offset = device->client().request().offset;
+    ASSERT_EQ(device->client().OnReply(ack), Status::kOk);
+    Client::Progress progress = Client::Progress::kAgain;
+    ASSERT_EQ(device->client().Step(&progress), Status::kOk);
+    ASSERT_EQ(progress, Client::Progress::kWait);
+    EXPECT_EQ(device->client().wait_ms(), expected);
+    StepToRequest();
+  }
+  EXPECT_EQ(device->client().state(), Client::State::kUpload);
+}
+
 // A job that gives an attempt up unless two devices check in.
 struct TwoClientsTest : ClientTest {
   TwoClientsTest() : ClientTest(Config()) {}
