@@ -1,12 +1,16 @@
 // sotto-client as users run it: what ends it, what does not, what it says and what it remembers.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <limits>
 #include <mutex>
 #include <sstream>
 #include <sys/stat.h>
+#include <thread>
 #include <utility>
 
 #include "e2e/fake_server.h"
@@ -261,6 +265,67 @@ TEST(LiveClientTest, AServerThatRefusesItsModelOrVersionEndsItWithTheRemedy) {
     });
     EXPECT_EQ(site.Client(0, server.port()).Wait(), 3);
     EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), remedy), 1u) << ReadFile(site.ClientLog(0));
+  }
+}
+
+// A server that knows the device's key and says the same to each of its Hellos.
+class StubbornServer {
+ public:
+  StubbornServer(const posix::DeviceKey& key, const Reply& says)
+      : server_(Host(), [this, &key, says](int socket) {
+          AnswerInTls(socket, key, [this, &says](const Request&, Reply* reply) {
+            *reply = says;
+            ++hellos_;
+            return true;
+          });
+        }) {}
+
+  uint16_t port() const { return server_.port(); }
+  int hellos() const { return hellos_; }
+
+ private:
+  std::atomic<int> hellos_{0};
+  FakeServer server_;  // its thread uses the other
+};
+
+TEST(LiveClientTest, AServerThatSaysAtOnceDoesNotMakeItSpin) {
+  const Site site(1);
+  Reply wait;
+  wait.kind = Reply::Kind::kWait;
+  Reply busy;
+  busy.kind = Reply::Kind::kError;
+  busy.code = ErrorCode::kBusy;
+  for (Reply says : {wait, busy}) {
+    for (const uint32_t wait_ms : {0u, 1u}) {
+      says.wait_ms = wait_ms;
+      StubbornServer server(site.key(0), says);
+      Process client = site.Client(0, server.port());
+      EXPECT_TRUE(Eventually([&] { return server.hellos() >= 1; }));
+      std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+      EXPECT_GE(server.hellos(), 2);
+      EXPECT_LE(server.hellos(), 3);
+      client.End();
+    }
+  }
+}
+
+TEST(LiveClientTest, ATaskWithANumberThatIsNoneIsTheServersFault) {
+  const Site site(1);
+  Reply task;
+  task.kind = Reply::Kind::kTrain;
+  task.task.quantizer_scale = 0.1f;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (float TrainingOptions::*number :
+       {&TrainingOptions::learning_rate, &TrainingOptions::clip_l2, &TrainingOptions::momentum}) {
+    Reply says = task;
+    says.task.training.*number = nan;
+    StubbornServer server(site.key(0), says);
+    Process client = site.Client(0, server.port());
+    EXPECT_TRUE(Eventually([&] {
+      return Count(ReadFile(site.ClientLog(0)), "the server's task is invalid") == 1;
+    })) << ReadFile(site.ClientLog(0));
+    EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), "internal error"), 0u);
+    client.End();
   }
 }
 

@@ -257,8 +257,7 @@ std::optional<Ending> Device::TakeReply(const Reply& reply) {
     return std::nullopt;
   }
   if (client_.is_refused()) return EndingOf(reply);
-  const Failure failure =
-      reply.kind == Reply::Kind::kError ? FailureOf(reply.code) : FailureOf(status);
+  const Failure failure = FailureOf(reply, status);
   if (!IsInRound(before)) {
     tries_.PauseAfter(failure);
     return std::nullopt;

@@ -67,6 +67,34 @@ inline std::string Reason(ErrorCode code) {
 inline Failure FailureOf(Status status) { return {Reason(status), StatusName(status)}; }
 inline Failure FailureOf(ErrorCode code) { return {Reason(code), ErrorCodeName(code)}; }
 
+// Of an answer that the client did not take. A number out of range is the fault of the side that
+// sent it: of the task, or of the model's values.
+inline Failure FailureOf(const Reply& reply, Status status) {
+  if (reply.kind == Reply::Kind::kError) return FailureOf(reply.code);
+  const bool is_number = status == Status::kInvalidArgument || status == Status::kMalformed ||
+                         status == Status::kOutOfRange || status == Status::kNotFinite ||
+                         status == Status::kBufferTooSmall;
+  if (reply.kind == Reply::Kind::kTrain && is_number) {
+    return {
+        "the server's task is invalid: one of its numbers is out of range or not a number; "
+        "ask the server's operator",
+        StatusName(status)};
+  }
+  if (reply.kind == Reply::Kind::kModelChunk && status == Status::kNotFinite) {
+    return {
+        "the server's model has a number that is infinite or not a number; ask the server's "
+        "operator",
+        StatusName(status)};
+  }
+  if (reply.kind == Reply::Kind::kModelChunk && is_number && status != Status::kMalformed) {
+    return {
+        "the server's task is invalid: it needs more memory, or other abilities, than this "
+        "device has said that it has",
+        StatusName(status)};
+  }
+  return FailureOf(status);
+}
+
 // Of a connection that was not closed yet.
 //   device  this device's name
 inline Failure WhyLost(const Connection& link, const std::string& device, Status status) {

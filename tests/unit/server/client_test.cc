@@ -148,6 +148,22 @@ TEST_F(ClientTest, TasksOutOfRangeAreRefused) {
   EXPECT_EQ(device->client().OnReply(reply), Status::kMalformed);
 }
 
+// Each of a task's numbers may be none: a status and a wait of a minute, and no training.
+TEST_F(ClientTest, ATaskWithANumberThatIsNoneIsRefused) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (float TrainingOptions::*number :
+       {&TrainingOptions::clip_l2, &TrainingOptions::learning_rate, &TrainingOptions::weight_decay,
+        &TrainingOptions::momentum, &TrainingOptions::gradient_clip, &TrainingOptions::proximal}) {
+    for (const float bad : {nan, -nan, std::numeric_limits<float>::infinity()}) {
+      StepToRequest();
+      Reply reply = small.job.Answer(index, device->client().request());
+      reply.task.training.*number = bad;
+      EXPECT_EQ(device->client().OnReply(reply), Status::kInvalidArgument) << bad;
+      EXPECT_EQ(device->client().wait_ms(), kRefusedWaitMs);
+    }
+  }
+}
+
 // A task whose noise cannot be encoded fails before anything is sent.
 TEST_F(ClientTest, ATaskWithUselessNoiseIsRefused) {
   for (const float scale : {0.0f, -1.0f, 1e-9f, 1e-40f, std::numeric_limits<float>::infinity(),
