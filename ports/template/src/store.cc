@@ -30,11 +30,20 @@ Status Program(void*, uint32_t page, size_t offset, ByteSpan bytes) {
   return StatusOf(vendor_flash_program(AddressOf(page, offset), bytes.data(), size));
 }
 
+PagedStore& Pages() {
+  static PagedStore store({Read, Erase, Program, nullptr, kStorePageSize, kErasedByte});
+  return store;
+}
+
 }  // namespace
 
-PersistentStore Store() {
-  static PagedStore store({Read, Erase, Program, nullptr, kStorePageSize});
-  return store.store();
+PersistentStore Store() { return Pages().store(); }
+
+Status FormatStore() {
+  for (const StoreSlot slot : {StoreSlot::kClient, StoreSlot::kPeer}) {
+    if (Status s = Pages().Format(slot); s != Status::kOk) return s;
+  }
+  return Status::kOk;
 }
 
 }  // namespace sotto::board

@@ -21,7 +21,8 @@ int vendor_uart_put(uint8_t byte);
 // interrupt or a bus fault instead: the handler must let this function return an error.
 int vendor_flash_read(uint32_t address, void* bytes, uint32_t size);
 
-// Erases the flash's page that begins at this address. 0: all of its bytes read as 0xff.
+// Erases the flash's page that begins at this address. 0: all of its bytes read as
+// kErasedByte.
 int vendor_flash_erase(uint32_t address);
 
 // Programs erased bytes. Address and size are multiples of 32. 0: they are durable.

@@ -12,6 +12,11 @@
 // from then on neither page is ever both whole-less and blank, so two damaged pages are an error
 // (kStoreFailed), not an empty slot. A page that cannot be read counts as damaged.
 //
+// New memory. Flash comes erased: its store is empty from the first call on. FRAM and EEPROM come
+// with anything in them, which looks like two damaged pages: the manufacturer calls Format() once,
+// before the first record. PageMemory::erased is the value of an erased byte, 0xff on most flash,
+// 0x00 on an STM32L0 or L1. The bytes 0xff of the format above stay 0xff there.
+//
 // Wear: a save erases one page. A page that stands 10,000 erases stands 20,000 saves.
 //
 // The object remembers which page is whole: nothing else may write to its pages. Nothing is
@@ -34,8 +39,8 @@ constexpr uint32_t kStorePages = 4;
 
 // The memory: four pages. Each call returns kOk, or any other status for a failure.
 struct PageMemory {
-  // Erased bytes read as 0xff.
   Status (*read)(void* context, uint32_t page, size_t offset, MutableByteSpan out) = nullptr;
+  // Afterwards all bytes of the page read as `erased`. Memory that knows no erasing writes them.
   Status (*erase)(void* context, uint32_t page) = nullptr;
   // Writes to bytes that are erased, from the front of the page to its end. Once it returns, the
   // bytes survive a reset.
@@ -43,6 +48,7 @@ struct PageMemory {
   void* context = nullptr;
   size_t page_size = 0;  // bytes of each page; a multiple of kProgramUnit. A page may consist of
                          // several of the flash's
+  uint8_t erased = 0xff;
 };
 
 class PagedStore {
@@ -53,8 +59,20 @@ class PagedStore {
 
   // The store of these pages; the object must outlive it. Both functions return kStoreFailed if
   // both pages of the slot are damaged; save() also if the record is longer than MostBytes(). A
-  // slot whose pages are damaged takes no record until somebody has erased both pages.
+  // slot whose pages are damaged takes no record until somebody has erased both pages. Memory that
+  // is not erased when it is new needs Format() first.
   PersistentStore store() { return {Load, Save, this}; }
+
+  // Makes the slot empty, once, where the device is made: erases both of its pages, and checks that
+  // they are erased. After a reset within the call, call it again. Never call it at each start.
+  // Returns
+  //   kOk               the slot is empty
+  //   kWrongState       a page begins with the mark of a record, whole or damaged. Nothing is
+  //                     changed: what a device has spent is not forgotten by a second call
+  //   kInvalidArgument  there is no such slot, or a page that was erased does not read as
+  //                     PageMemory::erased
+  //   kStoreFailed      the memory could not be read or erased
+  Status Format(StoreSlot slot);
 
   // The longest record.
   static constexpr size_t MostBytes(size_t page_size) {
@@ -78,6 +96,7 @@ class PagedStore {
 
   Status Find(StoreSlot slot, Slot** found);
   void Look(uint32_t page, Slot* slot, bool* is_blank) const;
+  Status EraseNew(uint32_t page) const;
   bool IsWhole(uint32_t page, const Head& head) const;
   Status Replace(Slot* slot, uint32_t page, Span<const ByteSpan> parts) const;
 

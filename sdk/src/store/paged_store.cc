@@ -7,7 +7,7 @@ namespace sotto {
 namespace {
 
 constexpr uint32_t kMark = 0x67506f53;  // "SoPg"
-constexpr uint8_t kErased = 0xff;
+constexpr uint8_t kFiller = 0xff;
 
 constexpr size_t RoundUp(size_t bytes) {
   return (bytes + kProgramUnit - 1) / kProgramUnit * kProgramUnit;
@@ -21,9 +21,9 @@ struct PagedStore::Head {
   bool is_marked() const { return LoadU32Le(bytes) == kMark; }
   uint32_t sequence() const { return LoadU32Le(bytes + 4); }
   uint32_t size() const { return LoadU32Le(bytes + 8); }
-  bool is_blank() const {
+  bool IsBlank(uint8_t erased) const {
     for (const uint8_t byte : bytes) {
-      if (byte != kErased) return false;
+      if (byte != erased) return false;
     }
     return true;
   }
@@ -42,7 +42,7 @@ class PagedStore::Writer {
   }
 
   void FillUnit() {
-    while (filled_ != 0) Append(ByteSpan(&kErased, 1));
+    while (filled_ != 0) Append(ByteSpan(&kFiller, 1));
   }
 
   Status status() const { return status_; }
@@ -89,7 +89,7 @@ void PagedStore::Look(uint32_t page, Slot* slot, bool* is_blank) const {
   Head head;
   *is_blank = false;
   if (memory_.read(memory_.context, page, 0, MutableByteSpan(head.bytes)) != Status::kOk) return;
-  *is_blank = head.is_blank();
+  *is_blank = head.IsBlank(memory_.erased);
   const bool is_newer =
       !slot->has_record || static_cast<int32_t>(head.sequence() - slot->sequence) > 0;
   if (is_newer && IsWhole(page, head)) {
@@ -111,6 +111,35 @@ Status PagedStore::Find(StoreSlot slot, Slot** found) {
   Look(2 * number + 1, &s, &is_blank);
   s.is_known = s.has_record || is_blank;
   return s.is_known ? Status::kOk : Status::kStoreFailed;
+}
+
+Status PagedStore::EraseNew(uint32_t page) const {
+  if (memory_.erase(memory_.context, page) != Status::kOk) return Status::kStoreFailed;
+  Head unit;
+  for (size_t at = 0; at < memory_.page_size; at += kProgramUnit) {
+    if (memory_.read(memory_.context, page, at, MutableByteSpan(unit.bytes)) != Status::kOk) {
+      return Status::kStoreFailed;
+    }
+    if (!unit.IsBlank(memory_.erased)) return Status::kInvalidArgument;
+  }
+  return Status::kOk;
+}
+
+// The second page last: it is not blank before the first one is.
+Status PagedStore::Format(StoreSlot slot) {
+  const uint32_t number = static_cast<uint32_t>(slot) - 1;
+  if (number >= kStorePages / 2) return Status::kInvalidArgument;
+  const uint32_t first = 2 * number;
+  for (uint32_t page = first; page < first + 2; ++page) {
+    Head head;
+    if (memory_.read(memory_.context, page, 0, MutableByteSpan(head.bytes)) != Status::kOk) {
+      return Status::kStoreFailed;
+    }
+    if (head.is_marked()) return Status::kWrongState;
+  }
+  slots_[number] = {};
+  if (Status s = EraseNew(first); s != Status::kOk) return s;
+  return EraseNew(first + 1);
 }
 
 Status PagedStore::Load(void* self, StoreSlot slot, size_t offset, MutableByteSpan out,
@@ -135,7 +164,7 @@ Status PagedStore::Replace(Slot* slot, uint32_t page, Span<const ByteSpan> parts
   for (const ByteSpan& part : parts) size += part.size();
   if (size > MostBytes(memory_.page_size)) return Status::kStoreFailed;
   Head head;
-  for (uint8_t& byte : head.bytes) byte = kErased;
+  for (uint8_t& byte : head.bytes) byte = kFiller;
   StoreU32Le(kMark, head.bytes);
   StoreU32Le(slot->sequence + 1, head.bytes + 4);
   StoreU32Le(static_cast<uint32_t>(size), head.bytes + 8);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <utility>
 #include <vector>
 
 namespace sotto {
@@ -22,8 +23,17 @@ struct Flash {
   bool is_off = false;
   uint32_t unreadable = kStorePages;  // a page
   int fail_at = -1;                   // the erase or program that returns an error, undone
+  uint8_t erased = kErased;
 
-  PageMemory memory() { return {Read, Erase, Program, this, kPageSize}; }
+  // New memory whose bytes are all of this value, and that erases to `erased_byte`.
+  static Flash New(uint8_t fill, uint8_t erased_byte) {
+    Flash flash;
+    std::fill(flash.bytes.begin(), flash.bytes.end(), fill);
+    flash.erased = erased_byte;
+    return flash;
+  }
+
+  PageMemory memory() { return {Read, Erase, Program, this, kPageSize, erased}; }
   uint8_t* At(uint32_t page, size_t offset) { return bytes.data() + page * kPageSize + offset; }
 
   // What becomes of a call that changes the flash.
@@ -47,7 +57,7 @@ struct Flash {
     auto* self = static_cast<Flash*>(context);
     const Fate fate = self->Next();
     if (fate == Fate::kNothing) return Status::kStoreFailed;
-    std::fill_n(self->At(page, 0), kPageSize, fate == Fate::kDone ? kErased : kHalfErased);
+    std::fill_n(self->At(page, 0), kPageSize, fate == Fate::kDone ? self->erased : kHalfErased);
     return fate == Fate::kDone ? Status::kOk : Status::kStoreFailed;
   }
 
@@ -56,7 +66,8 @@ struct Flash {
     EXPECT_EQ(offset % kProgramUnit, 0u);
     EXPECT_EQ(in.size() % kProgramUnit, 0u);
     uint8_t* const at = self->At(page, offset);
-    EXPECT_TRUE(std::all_of(at, at + in.size(), [](uint8_t byte) { return byte == kErased; }));
+    EXPECT_TRUE(
+        std::all_of(at, at + in.size(), [self](uint8_t byte) { return byte == self->erased; }));
     const Fate fate = self->Next();
     if (fate == Fate::kNothing) return Status::kStoreFailed;
     std::copy_n(in.begin(), fate == Fate::kDone ? in.size() : self->cut_bytes, at);
@@ -223,6 +234,83 @@ TEST(PagedStore, EachSaveErasesOnePageInTurn) {
     EXPECT_FALSE(same(page));
     EXPECT_TRUE(same(1 - page) && same(2) && same(3));
   }
+}
+
+// Flash that erases to 0x00 (STM32L0), and FRAM or EEPROM with anything in it.
+TEST(PagedStore, MemoryThatErasesToAnotherValueWorks) {
+  Flash flash = Flash::New(0x00, 0x00);
+  for (uint8_t i = 0; i < 5; ++i) {
+    PagedStore store(flash.memory());
+    ASSERT_EQ(Save(store.store(), StoreSlot::kPeer, Record(i, 33)), Status::kOk) << int{i};
+    ASSERT_EQ(LoadAnew(flash, StoreSlot::kPeer), Record(i, 33));
+  }
+  *flash.At(2, 40) ^= 1;
+  *flash.At(3, 40) ^= 1;
+  PagedStore damaged(flash.memory());
+  std::vector<uint8_t> record;
+  EXPECT_EQ(Load(damaged.store(), StoreSlot::kPeer, &record), Status::kStoreFailed);
+}
+
+TEST(PagedStore, MemoryThatIsNotErasedWhenItIsNewIsFormattedOnce) {
+  const std::vector<std::pair<uint8_t, uint8_t>> memories = {
+      {0x00, 0xff}, {0xff, 0x00}, {0x5a, 0xff}, {0x5a, 0x00}, {0xff, 0xff}};
+  for (const auto& [fill, erased] : memories) {
+    Flash flash = Flash::New(fill, erased);
+    PagedStore store(flash.memory());
+    std::vector<uint8_t> record;
+    if (fill != erased) {
+      EXPECT_EQ(Load(store.store(), StoreSlot::kClient, &record), Status::kStoreFailed);
+      EXPECT_EQ(Save(store.store(), StoreSlot::kClient, Record(1, 9)), Status::kStoreFailed);
+    }
+    ASSERT_EQ(store.Format(StoreSlot::kClient), Status::kOk);
+    EXPECT_EQ(Load(store.store(), StoreSlot::kClient, &record), Status::kOk);
+    EXPECT_TRUE(record.empty());
+    ASSERT_EQ(store.Format(StoreSlot::kClient), Status::kOk) << "while there is no record";
+    ASSERT_EQ(Save(store.store(), StoreSlot::kClient, Record(2, 40)), Status::kOk);
+    EXPECT_EQ(LoadAnew(flash, StoreSlot::kClient), Record(2, 40));
+    const bool is_other_new = fill == erased;
+    EXPECT_EQ(Load(store.store(), StoreSlot::kPeer, &record) == Status::kOk, is_other_new);
+  }
+}
+
+TEST(PagedStore, FormattingForgetsNoRecordWholeOrDamaged) {
+  Flash flash;
+  PagedStore store(flash.memory());
+  ASSERT_EQ(Save(store.store(), StoreSlot::kClient, Record(1, 40)), Status::kOk);
+  *flash.At(0, 33) ^= 1;
+  *flash.At(1, 33) ^= 1;
+  const std::vector<uint8_t> before = flash.bytes;
+  EXPECT_EQ(PagedStore(flash.memory()).Format(StoreSlot::kClient), Status::kWrongState);
+  EXPECT_EQ(flash.bytes, before);
+  EXPECT_EQ(PagedStore(flash.memory()).Format(StoreSlot::kPeer), Status::kOk);
+  EXPECT_EQ(store.Format(static_cast<StoreSlot>(0)), Status::kInvalidArgument);
+  EXPECT_EQ(store.Format(static_cast<StoreSlot>(3)), Status::kInvalidArgument);
+}
+
+// After a reset or a failure within the call it is called again.
+TEST(PagedStore, FormattingThatIsCutIsRepeated) {
+  for (int call = 0; call < 2; ++call) {
+    for (const bool is_cut : {false, true}) {
+      Flash flash = Flash::New(0x5a, 0x00);
+      (is_cut ? flash.cut_at : flash.fail_at) = call;
+      EXPECT_EQ(PagedStore(flash.memory()).Format(StoreSlot::kPeer), Status::kStoreFailed);
+      EXPECT_GT(flash.calls, call) << "the fault has fired";
+      flash.is_off = false;
+      flash.cut_at = flash.fail_at = -1;
+      std::vector<uint8_t> record;
+      PagedStore store(flash.memory());
+      EXPECT_EQ(Load(store.store(), StoreSlot::kPeer, &record), Status::kStoreFailed);
+      EXPECT_EQ(store.Format(StoreSlot::kPeer), Status::kOk);
+      EXPECT_EQ(Load(store.store(), StoreSlot::kPeer, &record), Status::kOk);
+    }
+  }
+}
+
+TEST(PagedStore, AWrongErasedValueIsNoticedWhereTheDeviceIsMade) {
+  Flash flash = Flash::New(0x00, 0x00);
+  PageMemory memory = flash.memory();
+  memory.erased = 0xff;
+  EXPECT_EQ(PagedStore(memory).Format(StoreSlot::kClient), Status::kInvalidArgument);
 }
 
 TEST(PagedStore, ASlotThatDoesNotExistIsRefused) {

@@ -40,6 +40,7 @@ void OnBytesLost();
 // the longest record and 64 bytes: one page is enough for a Client.
 constexpr uint32_t kFlashPageSize = 2048;
 constexpr uint32_t kStorePageSize = kFlashPageSize;
+constexpr uint8_t kErasedByte = 0xff;  // as an erased byte reads; 0x00 on some flash
 
 // The store in that flash. The first call after a reset of the program's variables looks for the
 // records.
@@ -49,5 +50,10 @@ constexpr uint32_t kStorePageSize = kFlashPageSize;
 // (update_ledger.h), two at most for a publication of a node without a server. ports/PORTING.md has
 // a table of years. Flash that stands more erases, an EEPROM or FRAM may take its place.
 PersistentStore Store();
+
+// Makes the store empty, once, where the board is made. Memory that is not erased when it is new,
+// as FRAM and EEPROM, needs it; flash does not. Statuses of PagedStore::Format(): a store that has
+// had a record stays as it is.
+Status FormatStore();
 
 }  // namespace sotto::board
