@@ -16,6 +16,7 @@
 #include "sotto/mps2/stack.h"
 #include "sotto/mps2/uart.h"
 #include "sotto/seeded_entropy.h"
+#include "sotto/self_test.h"
 #include "tls_pool.h"
 
 namespace sotto {
@@ -183,6 +184,10 @@ bool Announce() {
   Print(": INSECURE entropy, for tests only\n");
   if (kSeeded) Print("seeded: not private\n");
   if (kAllowsNoPrivacy) Print("jobs without privacy are allowed\n");
+  if (SelfTest() != Status::kOk) {
+    Print("this build computes other bits than the server: sotto/self_test.h\n");
+    return false;
+  }
   if (DeviceSamples().count != 0) return true;
   Print("the samples in flash are not of this model\n");
   return false;

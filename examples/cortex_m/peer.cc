@@ -21,6 +21,7 @@
 #include "sotto/mps2/uart.h"
 #include "sotto/peer_node.h"
 #include "sotto/peer_wire.h"
+#include "sotto/self_test.h"
 #include "tls_pool.h"
 
 namespace sotto {
@@ -137,6 +138,10 @@ bool Announce() {
   Print(kSottoDeviceId);
   Print(": INSECURE entropy, for tests only\n");
   if (kSeeded) Print("seeded: not private\n");
+  if (SelfTest() != Status::kOk) {
+    Print("this build computes other bits than the server: sotto/self_test.h\n");
+    return false;
+  }
   if (DeviceSamples().count != 0) return true;
   Print("the samples in flash are not of this model\n");
   return false;

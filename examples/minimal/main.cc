@@ -1,5 +1,6 @@
 // A device's complete loop. Four functions are the board's: its link, delay, port and secret.
 #include "sotto/client.h"
+#include "sotto/self_test.h"
 
 using Net = sotto::nn::Sequential<sotto::nn::Dense<64, 10>>;
 constexpr sotto::ModelInfo kModel = sotto::MakeModelInfo<Net>("softmax-64-10");
@@ -22,6 +23,7 @@ static sotto::Status ReadSample(void*, uint32_t index, sotto::Span<float> x, uin
 
 int main() {
   using Progress = sotto::Client::Progress;
+  if (sotto::SelfTest() != sotto::Status::kOk) return 1;  // this build computes other bits
   sotto::ClientConfig config;
   config.model = &kModel;
   config.device_id = kDeviceId;

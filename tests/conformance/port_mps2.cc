@@ -29,6 +29,7 @@ int Run() {
   mps2::InsecureEntropy entropy{Key()};
   const Port port = {[](void*) { return mps2::NowMs(); }, mps2::InsecureEntropy::Fill, &entropy};
   const char* rules[] = {
+      conformance::CheckArithmetic(),
       conformance::CheckClock(port, mps2::SleepMs),
       conformance::CheckEntropy(port),
       conformance::CheckLink(port, {Send, Receive, nullptr}, kTimeoutMs),

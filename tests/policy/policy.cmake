@@ -20,6 +20,8 @@ sotto_policy(sdk_symbols_cortex_m4 sdk_symbols.sh ${SOTTO_ARM_NM}
              ${PROJECT_SOURCE_DIR}/build/cortex-m4/sdk/libsotto_sdk.a ${PROJECT_SOURCE_DIR})
 sotto_policy(linked_kinds linked_kinds.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/linked_kinds
              ${CMAKE_CXX_COMPILER} ${CMAKE_NM} $<TARGET_FILE:sotto_sdk>)
+sotto_policy(self_test self_test.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/self_test
+             ${CMAKE_CXX_COMPILER} $<TARGET_FILE:sotto_sdk> $<TARGET_FILE:sotto::mbedcrypto>)
 sotto_policy(headers headers.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(standard_headers standard_headers.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(layering layering.sh ${PROJECT_SOURCE_DIR})

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sotto/self_test.h"
+
 namespace sotto::conformance {
 namespace {
 
@@ -138,6 +140,12 @@ const char* CheckRecord(const PersistentStore& store, StoreSlot slot, uint32_t s
 }
 
 }  // namespace
+
+const char* CheckArithmetic() {
+  return SelfTest() == Status::kOk ? nullptr
+                                   : "arithmetic: this build computes other bits; compile without "
+                                     "-ffast-math, with -ffp-contract=off";
+}
 
 const char* CheckClock(const Port& port, void (*sleep_ms)(uint32_t ms)) {
   if (port.now_ms == nullptr) return "clock: there is none";

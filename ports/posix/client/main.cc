@@ -24,6 +24,7 @@
 #include "sotto/posix/output_descriptor.h"
 #include "sotto/posix/process.h"
 #include "sotto/posix/signals.h"
+#include "sotto/self_test.h"
 #include "sotto/version.h"
 
 namespace {
@@ -104,9 +105,17 @@ int Fail(EventLog& log, const std::exception& error, int code) {
   return code;
 }
 
+void RequireOwnArithmetic() {
+  if (sotto::SelfTest() == sotto::Status::kOk) return;
+  throw std::runtime_error(
+      "this sotto-client computes other bits than other devices and the server; build it without "
+      "-ffast-math and with -ffp-contract=off");
+}
+
 int RunClient(const ClientOptions& options) {
   EventLog log("sotto-client", LogOptionsOf(options));
   try {
+    RequireOwnArithmetic();
     return options.peer.is_on ? Program<PeerDevice, PeerReporter>(options, log).Run()
                               : Program<Device, Reporter>(options, log).Run();
   } catch (const std::invalid_argument& error) {

@@ -1,5 +1,6 @@
 #include "sotto/layers/conv2d.h"
 
+#include "base/exact_arithmetic.h"
 #include "nn/kernels.h"
 #include "nn/windows.h"
 

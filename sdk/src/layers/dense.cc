@@ -1,5 +1,6 @@
 #include "sotto/layers/dense.h"
 
+#include "base/exact_arithmetic.h"
 #include "nn/kernels.h"
 
 namespace sotto::nn::internal {

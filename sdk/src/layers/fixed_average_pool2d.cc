@@ -1,5 +1,6 @@
 // AveragePool2d in fixed point. 1 / count is rounded to units of 2^-30, each product is exact, and
 // their sum is rounded once.
+#include "base/exact_arithmetic.h"
 #include "nn/fixed_net_kernels.h"
 #include "nn/windows.h"
 #include "sotto/layers/average_pool2d.h"

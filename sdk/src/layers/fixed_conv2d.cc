@@ -1,5 +1,6 @@
 // Conv2d in fixed point. The same as in conv2d.cc: at each position a fully connected layer over
 // the gathered patch.
+#include "base/exact_arithmetic.h"
 #include "nn/fixed_net_kernels.h"
 #include "nn/windows.h"
 #include "sotto/layers/conv2d.h"

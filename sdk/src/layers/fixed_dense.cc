@@ -1,4 +1,5 @@
 // Dense in fixed point.
+#include "base/exact_arithmetic.h"
 #include "nn/fixed_net_kernels.h"
 #include "sotto/layers/dense.h"
 

@@ -1,4 +1,5 @@
 // MaxPool2d in fixed point. The raw integers are in the order of the numbers.
+#include "base/exact_arithmetic.h"
 #include "nn/fixed_net_kernels.h"
 #include "nn/windows.h"
 #include "sotto/layers/max_pool2d.h"

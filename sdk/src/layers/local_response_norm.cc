@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "base/exact_arithmetic.h"
+
 namespace sotto::nn::internal {
 namespace {
 

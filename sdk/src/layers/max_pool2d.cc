@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "base/exact_arithmetic.h"
 #include "nn/kernels.h"
 #include "nn/windows.h"
 

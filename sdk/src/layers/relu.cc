@@ -1,5 +1,6 @@
 #include "sotto/layers/relu.h"
 
+#include "base/exact_arithmetic.h"
 #include "nn/bits.h"
 
 namespace sotto::nn::internal {

@@ -1,5 +1,6 @@
 #include "sotto/layers/tanh.h"
 
+#include "base/exact_arithmetic.h"
 #include "nn/functions.h"
 #include "nn/kernels.h"
 

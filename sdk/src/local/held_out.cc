@@ -1,5 +1,6 @@
 #include "sotto/held_out.h"
 
+#include "base/exact_arithmetic.h"
 #include "nn/tokens.h"
 #include "sotto/predict.h"
 

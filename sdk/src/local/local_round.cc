@@ -1,5 +1,6 @@
 #include "sotto/local_round.h"
 
+#include "base/exact_arithmetic.h"
 #include "sotto/bytes.h"
 
 namespace sotto {

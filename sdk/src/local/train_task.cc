@@ -1,5 +1,7 @@
 #include "sotto/train_task.h"
 
+#include "base/exact_arithmetic.h"
+
 namespace sotto {
 
 Status TrainTask::Validate() const {

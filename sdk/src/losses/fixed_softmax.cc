@@ -1,4 +1,5 @@
 // Softmax and cross-entropy in fixed point: of a single layer, and of any net.
+#include "base/exact_arithmetic.h"
 #include "nn/fixed_net_kernels.h"
 #include "sotto/loss.h"
 

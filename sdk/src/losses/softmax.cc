@@ -1,3 +1,4 @@
+#include "base/exact_arithmetic.h"
 #include "nn/functions.h"
 #include "sotto/loss.h"
 

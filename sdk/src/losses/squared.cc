@@ -1,3 +1,4 @@
+#include "base/exact_arithmetic.h"
 #include "sotto/loss.h"
 
 namespace sotto::nn::internal {

@@ -1,5 +1,6 @@
 #include "sotto/update_bound.h"
 
+#include "base/exact_arithmetic.h"
 #include "sotto/quantizer.h"
 
 namespace sotto {

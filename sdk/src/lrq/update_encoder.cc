@@ -1,3 +1,4 @@
+#include "base/exact_arithmetic.h"
 #include "sotto/bytes.h"
 #include "sotto/num.h"
 #include "sotto/quantizer.h"

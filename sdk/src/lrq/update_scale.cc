@@ -1,5 +1,6 @@
 #include "sotto/update_scale.h"
 
+#include "base/exact_arithmetic.h"
 #include "sotto/bytes.h"
 #include "sotto/num.h"
 #include "sotto/quantizer.h"

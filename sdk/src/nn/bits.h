@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/exact_arithmetic.h"
 #include "sotto/layer.h"
 
 namespace sotto::nn {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 
+#include "base/exact_arithmetic.h"
 #include "sotto/fixed.h"
 #include "sotto/num.h"
 #include "sotto/span.h"

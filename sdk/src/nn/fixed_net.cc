@@ -1,4 +1,5 @@
 // Training and prediction of any net of layers in fixed point: functions of ModelInfo.
+#include "base/exact_arithmetic.h"
 #include "nn/fixed_net_kernels.h"
 #include "nn/net_batch.h"
 

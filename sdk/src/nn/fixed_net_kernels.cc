@@ -1,5 +1,7 @@
 #include "nn/fixed_net_kernels.h"
 
+#include "base/exact_arithmetic.h"
+
 namespace sotto::nn {
 namespace {
 

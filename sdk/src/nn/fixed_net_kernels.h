@@ -12,6 +12,7 @@
 
 #include <cstddef>
 
+#include "base/exact_arithmetic.h"
 #include "nn/fixed_kernels.h"
 
 namespace sotto::nn {

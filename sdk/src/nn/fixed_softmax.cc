@@ -1,3 +1,4 @@
+#include "base/exact_arithmetic.h"
 #include "nn/fixed_kernels.h"
 #include "nn/softmax_batch.h"
 #include "sotto/nn.h"

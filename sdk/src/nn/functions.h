@@ -2,6 +2,7 @@
 // library's take their place. Part of sotto/nn; private to the SDK.
 #pragma once
 
+#include "base/exact_arithmetic.h"
 #include "sotto/layer.h"
 #include "sotto/num.h"
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/exact_arithmetic.h"
 #include "nn/kernels.h"
 #include "sotto/num.h"
 

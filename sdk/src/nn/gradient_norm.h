@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/exact_arithmetic.h"
 #include "sotto/layer.h"
 #include "sotto/status.h"
 

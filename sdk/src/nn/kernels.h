@@ -10,6 +10,7 @@
 
 #include <cstddef>
 
+#include "base/exact_arithmetic.h"
 #include "sotto/layer.h"
 
 namespace sotto::nn {

@@ -1,3 +1,4 @@
+#include "base/exact_arithmetic.h"
 #include "sotto/nn.h"
 #include "sotto/num.h"
 

@@ -1,5 +1,6 @@
 #include "nn/momentum.h"
 
+#include "base/exact_arithmetic.h"
 #include "nn/kernels.h"
 
 namespace sotto::nn {

@@ -2,6 +2,7 @@
 // SDK.
 #pragma once
 
+#include "base/exact_arithmetic.h"
 #include "sotto/model_info.h"
 
 namespace sotto::nn {

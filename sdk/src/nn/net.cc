@@ -1,4 +1,5 @@
 // Training and prediction of any net of layers in float32: functions of ModelInfo.
+#include "base/exact_arithmetic.h"
 #include "nn/kernels.h"
 #include "nn/momentum.h"
 #include "nn/net_batch.h"

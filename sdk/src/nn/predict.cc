@@ -1,5 +1,6 @@
 #include "nn/predict.h"
 
+#include "base/exact_arithmetic.h"
 #include "sotto/predict.h"
 
 namespace sotto {

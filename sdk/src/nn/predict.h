@@ -1,6 +1,7 @@
 // What all predictions check. Part of sotto/nn; private to the SDK.
 #pragma once
 
+#include "base/exact_arithmetic.h"
 #include "nn/tokens.h"
 #include "sotto/model_info.h"
 #include "sotto/num.h"

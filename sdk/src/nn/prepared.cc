@@ -1,4 +1,5 @@
 // Functions of ModelInfo for models that prepare samples.
+#include "base/exact_arithmetic.h"
 #include "nn/kernels.h"
 #include "sotto/bytes.h"
 #include "sotto/nn.h"

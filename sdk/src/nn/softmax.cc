@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "base/exact_arithmetic.h"
 #include "nn/gradient_norm.h"
 #include "nn/kernels.h"
 #include "nn/momentum.h"

@@ -26,6 +26,7 @@
 // All numbers are stored in the memory of the float32 that they stand for. One thread at a time.
 #pragma once
 
+#include "base/exact_arithmetic.h"
 #include "sotto/nn.h"
 
 namespace sotto::nn {

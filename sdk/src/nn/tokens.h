@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/exact_arithmetic.h"
 #include "sotto/span.h"
 
 namespace sotto::nn {

@@ -1,5 +1,7 @@
 #include "nn/walker.h"
 
+#include "base/exact_arithmetic.h"
+
 namespace sotto::nn {
 
 Walker::Walker(Span<const LayerPlan> plan, const Real* parameters, Real* memory, size_t batch,

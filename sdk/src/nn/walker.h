@@ -13,6 +13,7 @@
 // One thread at a time.
 #pragma once
 
+#include "base/exact_arithmetic.h"
 #include "nn/gradient_norm.h"
 #include "nn/kernels.h"
 #include "sotto/net_memory.h"

@@ -1,5 +1,6 @@
 #include "sotto/fixed.h"
 
+#include "base/exact_arithmetic.h"
 #include "sotto/num.h"
 
 namespace sotto {

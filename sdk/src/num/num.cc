@@ -1,5 +1,7 @@
 #include "sotto/num.h"
 
+#include "base/exact_arithmetic.h"
+
 namespace sotto {
 namespace {
 

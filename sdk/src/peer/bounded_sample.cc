@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/exact_arithmetic.h"
 #include "sotto/num.h"
 
 namespace sotto {

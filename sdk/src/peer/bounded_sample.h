@@ -6,6 +6,7 @@
 // are. One thread at a time.
 #pragma once
 
+#include "base/exact_arithmetic.h"
 #include "sotto/peer_job.h"
 #include "sotto/sample_source.h"
 

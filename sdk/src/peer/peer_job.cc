@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/exact_arithmetic.h"
 #include "sotto/bytes.h"
 #include "sotto/num.h"
 #include "sotto/private_noise.h"

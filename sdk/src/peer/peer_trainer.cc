@@ -1,5 +1,6 @@
 #include "sotto/peer_trainer.h"
 
+#include "base/exact_arithmetic.h"
 #include "peer/bounded_sample.h"
 #include "sotto/bytes.h"
 #include "sotto/dither.h"

@@ -1,5 +1,6 @@
 #include "sotto/publication.h"
 
+#include "base/exact_arithmetic.h"
 #include "sotto/bytes.h"
 #include "sotto/num.h"
 #include "sotto/range_coder.h"

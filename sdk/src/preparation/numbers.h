@@ -1,6 +1,7 @@
 // A step's numbers, in the order of a sample's features. Part of sotto/nn; private to the SDK.
 #pragma once
 
+#include "base/exact_arithmetic.h"
 #include "sotto/bytes.h"
 #include "sotto/preparation.h"
 

@@ -1,3 +1,4 @@
+#include "base/exact_arithmetic.h"
 #include "sotto/preparation.h"
 
 namespace sotto::nn::internal {

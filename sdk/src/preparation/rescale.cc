@@ -1,3 +1,4 @@
+#include "base/exact_arithmetic.h"
 #include "preparation/numbers.h"
 
 namespace sotto::nn::internal {

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "base/exact_arithmetic.h"
 #include "sotto/preparation.h"
 
 namespace sotto::nn::internal {

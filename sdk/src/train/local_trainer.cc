@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "base/exact_arithmetic.h"
 #include "sotto/num.h"
 #include "sotto/random.h"
 #include "sotto/train.h"

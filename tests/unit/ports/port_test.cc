@@ -19,6 +19,7 @@
 namespace sotto {
 namespace {
 
+using conformance::CheckArithmetic;
 using conformance::CheckClock;
 using conformance::CheckEntropy;
 using conformance::CheckLink;
@@ -50,6 +51,10 @@ class TemplatePortTest : public testing::Test {
     board::RestartLink();
   }
 };
+
+TEST(PortArithmetic, ThisBuildComputesTheBitsOfEveryOther) {
+  EXPECT_STREQ(CheckArithmetic(), nullptr);
+}
 
 TEST_F(TemplatePortTest, ItKeepsEveryRule) {
   const Port port = board::SystemPort();

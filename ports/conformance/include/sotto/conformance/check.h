@@ -17,6 +17,10 @@
 
 namespace sotto::conformance {
 
+// This build computes the bits of every other one (sotto/self_test.h), in the library and in this
+// file's own unit: no fused multiply-add, no sum in another order, no wider register.
+const char* CheckArithmetic();
+
 // The port has a clock that never goes back and counts milliseconds: over a sleep of 20 ms it
 // advances by at least 19, and in one of eight such sleeps by less than 10,000.
 //   sleep_ms  returns after at least so many milliseconds
