@@ -8,7 +8,7 @@
 //   6 begin     the report's overview, or login and stream
 //
 // All texts of an overview reach the page as text, never as markup. Rounds count from 1, times are seconds since 1970,
-// null is a figure that is not known.
+// null is a figure that is not known, "Infinity" one that is infinite.
 "use strict";
 
 // ---- 1 texts
@@ -37,6 +37,7 @@ const last = list => list.length ? list[list.length - 1] : null;
 // With four digits, or as many as a whole number has.
 function number(value) {
   if (!known(value)) return "–";
+  if (!Number.isFinite(value)) return String(value).startsWith("-") ? "-∞" : "∞";
   if (Number.isInteger(value)) return value.toLocaleString("en");
   const size = Math.abs(value);
   if (size >= 1e6 || (size > 0 && size < 1e-3)) return value.toExponential(2);
@@ -51,10 +52,9 @@ function roundedUp(value, digits) {
   return Number(text) < value ? value.toExponential() : text;
 }
 
-// Null is infinite; undefined is not known.
 function epsilonText(value) {
-  if (value === undefined) return "–";
-  if (value === null) return "∞";
+  if (!known(value)) return "–";
+  if (!Number.isFinite(value)) return "∞";
   const text = value.toFixed(3);
   return Number(text) >= value ? text : (Number(text) + 0.001).toFixed(3);
 }
@@ -82,6 +82,9 @@ function duration(seconds) {
   if (minutes < 100) return `${minutes} min ${Math.floor(seconds % 60)} s`;
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
+
+// What a chart draws of a figure: an infinite one is a gap.
+const drawn = value => Number.isFinite(value) ? value : null;
 
 // A table of texts. A cell that starts with a digit is a number.
 function table(head, rows) {
@@ -141,10 +144,9 @@ const keyFigures = [
 // Texts on a chart's axes and legend.
 const axisNumber = (plot, splits) => splits.map(number);
 const legendNumber = (plot, value) => number(value);
-const legendEpsilon = (plot, value) => epsilonText(value);
 
 const roundsOf = job => job.rounds.map(round => round.round);
-const column = (job, field) => job.rounds.map(round => round[field] ?? null);
+const column = (job, field) => job.rounds.map(round => drawn(round[field]));
 
 // Test figures, and what the devices said of the model before a round, by round.
 function accuracies(job) {
@@ -157,7 +159,7 @@ function accuracies(job) {
     Object.assign(row(round.round - 1), {devices: accuracy, low: accuracy - bar, high: accuracy + bar});
   }
   const x = [...at.keys()].sort((a, b) => a - b);
-  const pick = field => x.map(round => at.get(round)[field] ?? null);
+  const pick = field => x.map(round => drawn(at.get(round)[field]));
   return {x, test: pick("test"), devices: pick("devices"), low: pick("low"), high: pick("high")};
 }
 
@@ -181,15 +183,17 @@ const charts = [
    needs: job => job.evaluations.some(each => known(lossOf(each))),
    draw: job => ({x: job.evaluations.map(each => each.round),
                   lines: [{name: isRegression(job) ? "mean squared error" : "loss",
-                           values: job.evaluations.map(lossOf), series: 1}]})},
+                           values: job.evaluations.map(each => drawn(lossOf(each))), series: 1}]})},
   {id: "epsilon", title: "Epsilon", y: "epsilon", ofEpsilon: true, about: "spent after each round, for each adversary",
    needs: job => job.private && job.rounds.length > 0,
    draw: job => {
      const lines = job.claims.map((claim, i) => ({
-       name: claim.against.replace(/^against (whoever sees )?/, ""), series: i + 1, dash: i ? [8 - i, 3 + i] : [], value: legendEpsilon, gaps: true,
-       values: job.rounds.map(round => round.epsilon[claim.field] ?? null)}));
-     if (known(job.epsilon_budget)) {
-       lines.push({name: "budget", series: 6, dash: [2, 4], value: legendEpsilon,
+       name: claim.against.replace(/^against (whoever sees )?/, ""), series: i + 1, dash: i ? [8 - i, 3 + i] : [], gaps: true,
+       // Of the overview and not of the chart, which has a gap for what is infinite.
+       value: (plot, value, series, at) => epsilonText(known(at) ? shown.job()?.rounds[at]?.epsilon[claim.field] : null),
+       values: job.rounds.map(round => drawn(round.epsilon[claim.field]))}));
+     if (Number.isFinite(job.epsilon_budget)) {
+       lines.push({name: "budget", series: 6, dash: [2, 4], value: (plot, value) => epsilonText(value),
                    values: job.rounds.map(() => job.epsilon_budget)});
      }
      return {x: roundsOf(job), lines};
@@ -250,7 +254,7 @@ const charts = [
   {id: "jobs-by-epsilon", title: "Jobs by epsilon", about: "the same over what the released models cost", x: "epsilon",
    ofEpsilon: true, needs: (job, overview) => comparable(overview.jobs).jobs.filter(each => each.private).length > 1,
    draw: (job, overview) => sideBySide(overview, each => {
-     const spent = new Map(each.rounds.map(round => [round.round, round.epsilon.epsilon ?? null]));
+     const spent = new Map(each.rounds.map(round => [round.round, drawn(round.epsilon.epsilon)]));
      return each.evaluations.map(at => spent.get(at.round) ?? null);
    })},
 ];
@@ -269,12 +273,14 @@ function sideBySide(overview, placesOf) {
   const x = [...new Set(at.flatMap(each => [...each.keys()]))].filter(known).sort((a, b) => a - b);
   return {x, y, lines: jobs.map((each, i) => ({
     name: `job ${each.job}, ${each.model}`, series: i % 6 + 1, dash: i % 2 ? [6, 4] : [],
-    values: x.map(place => at[i].get(place) ?? null)}))};
+    values: x.map(place => drawn(at[i].get(place)))}))};
 }
 
 // ---- 3 charts
 
 const kChartHeight = 230;
+const kPrintedWidth = 680;  // of a chart that is as wide as the paper's text, so that nothing is scaled
+const isPrinted = () => "print" in document.documentElement.dataset;
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const translucent = text => /^#\w{6}$/.test(text) ? text + "33" : text;
 
@@ -293,7 +299,7 @@ class Chart {
                        this.about, this.place);
     new ResizeObserver(() => {
       const width = this.place.clientWidth;
-      if (this.plot && width && width !== this.plot.width) this.plot.setSize({width, height: kChartHeight});
+      if (this.plot && !isPrinted() && width && width !== this.plot.width) this.plot.setSize({width, height: kChartHeight});
     }).observe(this.place);
   }
 
@@ -328,6 +334,7 @@ class Chart {
 
   // While nobody points at the chart its legend has the last values; they are also what a screen reader says.
   showLast() {
+    if (!this.plot) return;
     const index = this.plot.data[0].length - 1;
     if (index < 0) return;
     if (!this.place.matches(":hover")) this.plot.setLegend({idx: index}, false);
@@ -343,7 +350,10 @@ class Chart {
     const whole = (plot, splits) => splits.map(at => Number.isInteger(at) ? at.toLocaleString("en") : "");
     const hasBars = lines.some(line => line.bars);
     return {
-      width: this.place.clientWidth || 400, height: kChartHeight,
+      width: isPrinted() ? kPrintedWidth : this.place.clientWidth || 400, height: kChartHeight,
+      // The library empties the legend after it has drawn.
+      hooks: {ready: [() => this.showLast()],
+              setLegend: [plot => { if (!known(plot.legend.idx)) this.showLast(); }]},
       cursor: {y: false, points: {size: 6}},
       scales: {x: {time: false, range: hasBars ? barRange : undefined},
                y: {distr: this.row.isLog ? 3 : 1,
@@ -467,12 +477,12 @@ function figure(name, value, more, share) {
 // A figure for each claim: epsilon, and of the budget if it is that claim's.
 function claimFigures(job) {
   return job.claims.map((claim, i) => {
-    const hasBudget = i === 0 && known(job.epsilon_budget);
+    const hasBudget = i === 0 && Number.isFinite(job.epsilon_budget);
     const value = `ε ${epsilonText(claim.epsilon)}` + (hasBudget ? ` of ${number(job.epsilon_budget)}` : "");
     const more = `${claim.against}; delta ${deltaText(claim.delta)}, unit ${claim.unit}, ${claim.adjacency}` +
       (job.seeded ? "; SEEDED: not private" : "");
     return figure("privacy spent", value, more,
-                  hasBudget && known(claim.epsilon) ? claim.epsilon / job.epsilon_budget : null);
+                  !hasBudget ? null : Number.isFinite(claim.epsilon) ? claim.epsilon / job.epsilon_budget : 1);
   });
 }
 

@@ -75,7 +75,7 @@ look thousand
 kill "${server}" "${swarm}"
 wait "${server}" "${swarm}" || true
 "${sotto}" report fleet.db --out report.html > report.log
-"${checks[@]}" "file://${work}/report.html" charts widths picture markup print published thousand ||
+"${checks[@]}" "file://${work}/report.html" charts widths picture markup print numbers paper published thousand ||
   fail 'the report'
 
 # Nobody comes to the next job.

@@ -196,6 +196,88 @@ def check_print(url, token):
         assert pdf[:4] == b"%PDF" and len(pdf) > 20000, len(pdf)
 
 
+# What the page says in numbers, beside what its overview holds: [place, text, number or "Infinity" or null].
+EPSILONS = """
+    draw();
+    const job = shown.job();
+    const all = [];
+    document.querySelectorAll("#claims .claim strong").forEach((element, i) =>
+      all.push([`claim ${i}`, element.textContent.split(" ")[1], job.claims[i].epsilon]));
+    const spent = [...document.querySelectorAll("#figures .figure")]
+      .filter(each => each.querySelector(".name").textContent === "privacy spent");
+    spent.forEach((element, i) =>
+      all.push([`figure ${i}`, element.querySelector(".value").textContent.split(" ")[1], job.claims[i].epsilon]));
+    const rounds = job.rounds.slice(-10).reverse();
+    document.querySelectorAll("#rounds tbody tr").forEach((row, i) => {
+      all.push([`number of row ${i}`, row.cells[0].textContent.replaceAll(",", ""), rounds[i].round]);
+      job.claims.forEach((claim, j) =>
+        all.push([`row ${i}, ${claim.field}`, row.cells[2 + j].textContent, rounds[i].epsilon[claim.field] ?? null]));
+    });
+    const plot = shown.charts.find(chart => chart.row.id === "epsilon")?.plot;
+    if (plot) {
+      const legend = [...document.querySelectorAll("#chart-epsilon .u-legend .u-value")].map(each => each.textContent);
+      job.claims.forEach((claim, j) =>
+        all.push([`legend, ${claim.field}`, legend[1 + j], job.rounds[job.rounds.length - 1].epsilon[claim.field] ?? null]));
+    }
+    return all;"""
+
+
+def compare_epsilons(browser):
+    said = browser.js(EPSILONS)
+    assert len(said) > 3, said
+    for place, text, value in said:
+        if value is None:
+            assert text == "–", (place, text, value)
+        elif value == "Infinity":
+            assert text == "∞", (place, text, value)
+        else:
+            assert 0 <= float(text) - value <= 0.0011, (place, text, value)
+
+
+def print_it(browser, width):
+    """As on paper of this width, in CSS pixels."""
+    browser.screen(width)
+    browser.cdp("Emulation.setEmulatedMedia", media="print")
+    browser.js("dispatchEvent(new Event('beforeprint'))")
+    time.sleep(0.5)  # the library of charts draws in the next turn
+
+
+def check_numbers(url, token):
+    """Every epsilon that is shown, in texts, tables and legends, is the one in the overview; also in print."""
+    with Browser() as browser:
+        browser.screen(1200)
+        open_page(browser, url, token)
+        time.sleep(0.5)
+        compare_epsilons(browser)
+        print_it(browser, 688)
+        compare_epsilons(browser)
+
+
+# A4 without margins: 182 mm upright, 273 mm on its side, at 96 pixels an inch.
+def check_paper(url, token):
+    """On paper no column is cut, no word of a table broken, and the texts of charts can be read."""
+    with Browser() as browser:
+        open_page(browser, url, token)
+        for width, places in ((688, "#claims, #settings, #figures, #charts"), (1032, "#rounds, #jobs")):
+            print_it(browser, width)
+            cut = browser.js("""
+                return [...document.querySelectorAll(arguments[0])].filter(each => each.offsetParent)
+                  .map(each => [each.id, each.scrollWidth, each.clientWidth]).filter(([, all, room]) => all > room + 1);
+                """, places)
+            assert cut == [], (width, cut)
+        print_it(browser, 688)
+        scales = browser.js("""
+            return [...document.querySelectorAll("#charts figure:not([hidden]) canvas")].map(canvas =>
+              canvas.getBoundingClientRect().width / (canvas.width / devicePixelRatio));""")
+        assert all(12 * scale * 72 / 96 >= 7 for scale in scales), scales
+        broken = browser.js("""
+            return [...document.querySelectorAll("td, th")].filter(cell => {
+              const style = getComputedStyle(cell);
+              return style.overflowWrap !== "normal" || style.wordBreak !== "normal";
+            }).length;""")
+        assert broken == 0, broken
+
+
 def check_login(url, token):
     """The token is asked for, refused if it is wrong, and leaves the address."""
     if not token:
@@ -336,7 +418,8 @@ def check_thousand(url, token):
         assert browser.complaints() == [], browser.complaints()
 
 
-ALWAYS = ("charts", "widths", "picture", "markup", "without_charts", "print", "login", "other_sites")
+ALWAYS = ("charts", "widths", "picture", "markup", "without_charts", "print", "numbers", "paper", "login",
+          "other_sites")
 
 
 def main():

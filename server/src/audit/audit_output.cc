@@ -125,7 +125,7 @@ std::string DescribeTrainers(const std::vector<TrainerGuard>& guards) {
 Json TestToJson(const EpsilonTest& test) {
   const TellingEvent& event = test.measured.event;
   return {{"delta", test.measured.delta},
-          {"claimed_epsilon", Finite(test.claimed)},
+          {"claimed_epsilon", FigureToJson(test.claimed)},
           {"epsilon_lower", test.measured.epsilon_lower},
           {"violated", test.is_violated()},
           {"threshold", event.threshold},
@@ -278,8 +278,8 @@ Json MembershipToJson(const MembershipAudit& audit) {
          {"auc_lower", round.auc.lower},
          {"auc_upper", round.auc.upper},
          {"advantage", round.auc.advantage},
-         {"loss_of_members", Finite(round.loss_of_members)},
-         {"loss_of_others", Finite(round.loss_of_others)},
+         {"loss_of_members", FigureToJson(round.loss_of_members)},
+         {"loss_of_others", FigureToJson(round.loss_of_others)},
          {"claims", round.claim ? ClaimsToJson({*round.claim}) : Json::array()}});
   }
   return json;

@@ -392,11 +392,11 @@ Json Meaning(const AccountOptions& o) {
 
 void AddAnswer(const Answer& answer, Json& json) {
   const privacy::AccountedEpsilon& accounted = answer.accounted;
-  json["epsilon"] = Finite(accounted.epsilon);
-  if (accounted.epsilon_lower) json["epsilon_lower"] = Finite(*accounted.epsilon_lower);
+  json["epsilon"] = FigureToJson(accounted.epsilon);
+  if (accounted.epsilon_lower) json["epsilon_lower"] = FigureToJson(*accounted.epsilon_lower);
   json["winner"] = accounted.winner;
   json["is_upper_bound"] = accounted.is_upper_bound;
-  json["numeric_error"] = Finite(accounted.numeric_error);
+  json["numeric_error"] = FigureToJson(accounted.numeric_error);
   if (!answer.fleet) return;
   AddEpsilons(answer.fleet->claims, json);
   json["colluders"] = answer.fleet->Headline().colluders;

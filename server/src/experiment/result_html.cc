@@ -1,3 +1,4 @@
+#include <cmath>
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -59,7 +60,9 @@ Json PanelsToJson(const std::vector<ChartPanel>& panels) {
     Json lines = Json::array();
     for (const ChartLine& line : panel.lines) {
       Json values = Json::array();
-      for (const double value : line.values) values.push_back(Finite(value));
+      for (const double value : line.values) {
+        values.push_back(std::isfinite(value) ? Json(value) : Json(nullptr));
+      }
       lines.push_back({{"name", line.name},
                        {"is_paper", line.is_paper},
                        {"colour", line.colour},

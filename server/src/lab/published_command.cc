@@ -97,7 +97,7 @@ std::string EpsilonCell(const std::optional<double>& epsilon) {
 }
 
 nlohmann::ordered_json EpsilonToJson(const std::optional<double>& epsilon) {
-  return epsilon ? Finite(*epsilon) : nlohmann::ordered_json(nullptr);
+  return epsilon ? FigureToJson(*epsilon) : nlohmann::ordered_json(nullptr);
 }
 
 std::vector<posix::Field<PublishedOptions>> NoisyFields() {
@@ -154,7 +154,7 @@ nlohmann::ordered_json PublishedToJson(const std::vector<privacy::PublishedFigur
   for (const privacy::PublishedFigure& figure : figures) {
     json.push_back({{"source", figure.source},
                     {"published_epsilon", EpsilonToJson(figure.epsilon)},
-                    {"sound_epsilon", Finite(figure.sound_epsilon)},
+                    {"sound_epsilon", FigureToJson(figure.sound_epsilon)},
                     {"epsilon_lower", EpsilonToJson(figure.at_least)},
                     {"verdict", privacy::Name(figure.verdict)},
                     {"note", figure.note},

@@ -169,7 +169,7 @@ nlohmann::ordered_json ResultsToJson(const ServeRequest& o, const JobLedger& led
                                  {"private", config.codec->certified && !seeded},
                                  {"seeded", seeded},
                                  {"seed", o.seed ? nlohmann::ordered_json(*o.seed) : nullptr},
-                                 {"epsilon_budget", Finite(config.epsilon_budget)},
+                                 {"epsilon_budget", FigureToJson(config.epsilon_budget)},
                                  {"parameters_sha256", ParametersDigest(job.parameters())}};
   if (config.codec->accounted) AddFigure(FigureOf(spent.claims, seeded), json);
   return json;

@@ -25,7 +25,7 @@ Json ToJson(const privacy::Claim& claim) {
           {"sensitivity", claim.sensitivity},
           {"colluders", claim.colluders},
           {"trust_mode", privacy::Name(claim.trust_mode)},
-          {"epsilon", Finite(claim.epsilon)},
+          {"epsilon", FigureToJson(claim.epsilon)},
           {"delta", claim.delta},
           {"accountant", claim.accountant},
           {"assumptions", assumptions}};
@@ -49,7 +49,7 @@ Json ClaimsToJson(const std::vector<privacy::Claim>& claims) {
 void AddEpsilons(const std::vector<privacy::Claim>& claims, Json& json) {
   for (const privacy::Claim& claim : claims) {
     const privacy::ClaimKind* kind = privacy::FindKind(claim.adversary, claim.view);
-    if (kind != nullptr) json[kind->json_field] = Finite(claim.epsilon);
+    if (kind != nullptr) json[kind->json_field] = FigureToJson(claim.epsilon);
   }
 }
 

@@ -13,7 +13,7 @@
 namespace sotto::server {
 
 // All members of each claim. Enumerations appear by the names of privacy::Name(); an infinite
-// epsilon is null.
+// epsilon is "Infinity".
 nlohmann::ordered_json ClaimsToJson(const std::vector<privacy::Claim>& claims);
 
 // Sets each claim's epsilon in the field that claim_kinds.h names for it.

@@ -27,8 +27,9 @@ Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : 
 
 }  // namespace
 
-nlohmann::ordered_json Finite(double figure) {
-  if (!std::isfinite(figure)) return nullptr;
+nlohmann::ordered_json FigureToJson(double figure) {
+  if (std::isnan(figure)) return nullptr;
+  if (std::isinf(figure)) return figure > 0 ? "Infinity" : "-Infinity";
   return figure;
 }
 
@@ -86,7 +87,7 @@ std::string DescribeClasses(const Evaluation& evaluation, const SampleInfo& info
 
 Json EvaluationToJson(const Evaluation& evaluation, const SampleInfo& info) {
   Json json = {{"samples", evaluation.samples},
-               {"loss", evaluation.loss},
+               {"loss", FigureToJson(evaluation.loss)},
                {"accuracy", OrNull(evaluation.accuracy())},
                {"mean_squared_error", OrNull(evaluation.mean_squared_error())},
                {"classes", nullptr}};

@@ -14,8 +14,10 @@
 
 namespace sotto::server {
 
-// A figure in JSON: null if it is infinite.
-nlohmann::ordered_json Finite(double figure);
+// A figure in JSON. JSON has no infinite numbers: an infinite one is the text "Infinity" or
+// "-Infinity", which JavaScript's Number() and Python's float() read. Not a number, such as the
+// accuracy of a model without classes, is null, as all that is unknown or does not apply.
+nlohmann::ordered_json FigureToJson(double figure);
 
 // With this many decimals, or with three digits where decimals would leave fewer: "0.4229",
 // "1.13e-05".
@@ -42,7 +44,7 @@ std::string DescribeEvaluation(const Evaluation& evaluation);
 std::string DescribeClasses(const Evaluation& evaluation, const SampleInfo& info);
 
 // {"samples", "loss", "accuracy", "mean_squared_error", "classes"}. What does not apply is null,
-// and so is a loss that is not finite. `classes` is a list of {"class", "correct", "total"}.
+// and so is a loss that is not a number. `classes` is a list of {"class", "correct", "total"}.
 nlohmann::ordered_json EvaluationToJson(const Evaluation& evaluation, const SampleInfo& info);
 
 }  // namespace sotto::server

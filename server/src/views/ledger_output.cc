@@ -12,12 +12,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+const privacy::ClaimKind& NetworkKind() {
+  return *privacy::FindKind(privacy::Adversary::kNetwork, privacy::View::kReleasesAndParticipants);
+}
+
+// Stays as it is if nothing is claimed.
+void AddEpsilon(const Figure& figure, const privacy::ClaimKind& kind, Json& json) {
+  if (const privacy::Claim* claim = privacy::FindClaim(figure.claims, kind)) {
+    json = FigureToJson(claim->epsilon);
+  }
+}
+
 }  // namespace
 
 double Figure::epsilon_network() const {
-  const privacy::Claim* network = privacy::FindClaim(
-      claims,
-      *privacy::FindKind(privacy::Adversary::kNetwork, privacy::View::kReleasesAndParticipants));
+  const privacy::Claim* network = privacy::FindClaim(claims, NetworkKind());
   return network == nullptr ? privacy::Claim().epsilon : network->epsilon;
 }
 
@@ -32,8 +41,10 @@ Figure FigureOf(const std::vector<privacy::Claim>& claims, bool seeded) {
 }
 
 void AddFigure(const Figure& figure, Json& json) {
-  json["epsilon"] = Finite(figure.headline.epsilon);
-  json["epsilon_network"] = Finite(figure.epsilon_network());
+  json["epsilon"] = nullptr;
+  json["epsilon_network"] = nullptr;
+  AddEpsilon(figure, privacy::ClaimKinds().front(), json["epsilon"]);
+  AddEpsilon(figure, NetworkKind(), json["epsilon_network"]);
   json["delta"] = figure.headline.delta;
   json["adjacency"] = privacy::Name(figure.headline.adjacency);
   json["unit"] = privacy::Name(figure.headline.unit);

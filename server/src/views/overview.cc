@@ -67,7 +67,10 @@ Json EpsilonsOf(const Json& row) {
   Json epsilons = Json::object();
   for (const Json& claim : row.value("claims", Json::array())) {
     const privacy::ClaimKind* kind = KindOf(claim);
-    if (kind != nullptr) epsilons[kind->json_field] = claim.at("epsilon");
+    if (kind == nullptr) continue;
+    const Json& epsilon = claim.at("epsilon");
+    // Results of earlier programs have null for an infinite epsilon, which a claim alone has.
+    epsilons[kind->json_field] = epsilon.is_null() ? Json("Infinity") : epsilon;
   }
   if (!epsilons.empty()) return epsilons;
   for (const privacy::ClaimKind& kind : privacy::ClaimKinds()) {
@@ -96,7 +99,7 @@ JobEnd EndOf(const JobLedger& job, JobPlace place) {
   return {"stopped", "no server runs it now"};
 }
 
-Json BudgetOf(const JobLedger& job) { return Finite(job.epsilon_budget); }
+Json BudgetOf(const JobLedger& job) { return FigureToJson(job.epsilon_budget); }
 
 // What the results say of the plan that the audience of a figure may depend on.
 privacy::Plan PlanOfResults(const Json& results) {
@@ -173,6 +176,7 @@ Json ClaimsOfResults(const Json& claims) {
     Json named = {{"field", kind == nullptr ? "" : kind->json_field},
                   {"against", kind == nullptr ? "" : kind->against}};
     named.update(claim);
+    if (named.at("epsilon").is_null()) named["epsilon"] = "Infinity";
     all.push_back(named);
   }
   return all;
@@ -277,7 +281,7 @@ Json OverviewOfClaims(const std::vector<privacy::Claim>& claims) {
                    {"sensitivity", claim.sensitivity},
                    {"trust_mode", privacy::Name(claim.trust_mode)},
                    {"colluders", claim.colluders},
-                   {"epsilon", Finite(claim.epsilon)},
+                   {"epsilon", FigureToJson(claim.epsilon)},
                    {"delta", claim.delta},
                    {"accountant", claim.accountant},
                    {"assumptions", sentences}});
@@ -298,12 +302,12 @@ Json OverviewOfRound(const LedgerEntry& release, Audience audience, const RoundO
 
 Json OverviewOfEvaluation(uint32_t round, const std::string& data, const Evaluation& evaluation) {
   const auto or_null = [](const std::optional<double>& value) {
-    return value ? Finite(*value) : Json(nullptr);
+    return value ? FigureToJson(*value) : Json(nullptr);
   };
   return {{"round", round + 1},
           {"data", data},
           {"samples", evaluation.samples},
-          {"loss", Finite(evaluation.loss)},
+          {"loss", FigureToJson(evaluation.loss)},
           {"accuracy", or_null(evaluation.accuracy())},
           {"mean_squared_error", or_null(evaluation.mean_squared_error())}};
 }

@@ -68,7 +68,7 @@ std::string DescribeClaims(const privacy::PeerStatement& s) {
 // The fields of the first claim that stand beside every epsilon; null without a claim.
 void AddMeaning(const privacy::PeerStatement& s, Json& json) {
   const privacy::Claim* claim = s.claims.empty() ? nullptr : &s.claims.front();
-  json["epsilon"] = claim ? Finite(claim->epsilon) : Json(nullptr);
+  json["epsilon"] = claim ? FigureToJson(claim->epsilon) : Json(nullptr);
   json["delta"] = claim ? Json(claim->delta) : Json(nullptr);
   json["unit"] = claim ? Json(privacy::Name(claim->unit)) : Json(nullptr);
   json["adjacency"] = claim ? Json(privacy::Name(claim->adjacency)) : Json(nullptr);
@@ -77,7 +77,7 @@ void AddMeaning(const privacy::PeerStatement& s, Json& json) {
     json[kind.json_field] = nullptr;
   }
   for (const privacy::Claim& each : s.claims) {
-    json[privacy::PeerKind(each.unit).json_field] = Finite(each.epsilon);
+    json[privacy::PeerKind(each.unit).json_field] = FigureToJson(each.epsilon);
   }
 }
 
@@ -139,10 +139,10 @@ Json EvaluationsToJson(const PeersResult& result) {
   for (const PeersEvaluation& e : result.evaluations) {
     all.push_back({{"turn", e.turn},
                    {"version", e.version},
-                   {"accuracy", Finite(AccuracyOf(e.shared))},
-                   {"loss", Finite(e.shared.loss)},
-                   {"accuracy_own", Finite(e.mean_own)},
-                   {"loss_own", Finite(e.mean_own_loss)}});
+                   {"accuracy", FigureToJson(AccuracyOf(e.shared))},
+                   {"loss", FigureToJson(e.shared.loss)},
+                   {"accuracy_own", FigureToJson(e.mean_own)},
+                   {"loss_own", FigureToJson(e.mean_own_loss)}});
   }
   return all;
 }
@@ -158,7 +158,7 @@ Json NodesToJson(const PeersResult& result) {
                    {"refused", node.refused},
                    {"bytes", node.bytes},
                    {"rho", std::ldexp(static_cast<double>(node.rho_q40), -40)},
-                   {"accuracy_own", Finite(AccuracyOf(node.own))}});
+                   {"accuracy_own", FigureToJson(AccuracyOf(node.own))}});
   }
   return all;
 }
@@ -228,7 +228,7 @@ Json PeerPrivacyToJson(const privacy::PeerStatement& statement, bool seeded) {
   json["passes"] = s.passes;
   json["releases"] = s.releases;
   const auto if_claimed = [&s](double value) {
-    return s.claims.empty() ? Json(nullptr) : Finite(value);
+    return s.claims.empty() ? Json(nullptr) : FigureToJson(value);
   };
   json["sensitivity"] = if_claimed(s.sensitivity_q20 * 0x1p-20);
   json["noise_sigma"] = s.noise_q20 * 0x1p-20;
@@ -255,10 +255,10 @@ Json PeersToJson(const PeersOutcome& o) {
   const PeersEvaluation& last = o.result.last();
   Json json = {{"sotto_version", kVersion}, {"topology", "peers"}, {"data", o.data_name}};
   json["settings"] = SettingsToJson(o.plan);
-  json["accuracy"] = Finite(AccuracyOf(last.shared));
-  json["loss"] = Finite(last.shared.loss);
-  json["accuracy_own"] = Finite(last.mean_own);
-  json["accuracy_never"] = Finite(o.alone.last().mean_own);
+  json["accuracy"] = FigureToJson(AccuracyOf(last.shared));
+  json["loss"] = FigureToJson(last.shared.loss);
+  json["accuracy_own"] = FigureToJson(last.mean_own);
+  json["accuracy_never"] = FigureToJson(o.alone.last().mean_own);
   json["evaluation"] = EvaluationToJson(last.shared, o.test);
   json.update(PeerPrivacyToJson(StatementOf(o.plan, o.result), o.plan.config.is_seeded));
   json["turns"] = o.result.turns;

@@ -18,8 +18,9 @@ std::string DescribeRound(const SimulationConfig& config, const RoundReport& rep
 std::string DescribeResult(const SimulationConfig& config, const SimulationResult& result,
                            const std::string& data_name, const SampleInfo& test);
 
-// The whole report as JSON. An infinite or absent epsilon is null; rates and accuracies are in
-// [0, 1], lengths in bytes, norms and noise in model units. server/SIMULATE.md lists the fields.
+// The whole report as JSON. An infinite epsilon is "Infinity", an absent one null; rates and
+// accuracies are in [0, 1], lengths in bytes, norms and noise in model units. server/SIMULATE.md
+// lists the fields.
 nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const SimulationResult& result,
                                     const std::string& data_name, const SampleInfo& test);
 

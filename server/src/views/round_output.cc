@@ -38,7 +38,7 @@ bool IsKnown(const RoundFigure& figure) {
 
 Json ValueToJson(const FigureValue& value) {
   if (const auto* whole = std::get_if<int64_t>(&value)) return *whole;
-  if (const auto* real = std::get_if<double>(&value)) return Finite(*real);
+  if (const auto* real = std::get_if<double>(&value)) return FigureToJson(*real);
   if (const auto* word = std::get_if<std::string>(&value)) return *word;
   const auto* estimate = std::get_if<privacy::AccuracyEstimate>(&value);
   return estimate == nullptr ? Json(nullptr) : DeviceAccuracyToJson(*estimate);

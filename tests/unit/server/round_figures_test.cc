@@ -339,7 +339,9 @@ TEST(RoundFigures, TheLedgerIsBelievedBeforeTheOutcomeAndNoNoiseIsNoFigure) {
 
 TEST(RoundFigures, ValuesInJsonAndCsvSayWhatIsUnknownOrInfinite) {
   EXPECT_TRUE(ValueToJson({}).is_null());
-  EXPECT_TRUE(ValueToJson(HUGE_VAL).is_null());
+  EXPECT_EQ(ValueToJson(HUGE_VAL), "Infinity");
+  EXPECT_EQ(ValueToJson(-HUGE_VAL), "-Infinity");
+  EXPECT_TRUE(ValueToJson(std::nan("")).is_null());
   EXPECT_EQ(ValueToCell({}) + ValueToCell(HUGE_VAL), "");
   EXPECT_EQ(ValueToJson(int64_t{7}), 7);
   EXPECT_EQ(ValueToCell(0.1), "0.1");
