@@ -132,4 +132,6 @@ Acceptor::Result Acceptor::Accept(
 
 void CloseSocket(int socket) { close(socket); }
 
+void EndConnection(int socket) { shutdown(socket, SHUT_RDWR); }
+
 }  // namespace sotto::posix

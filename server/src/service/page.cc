@@ -114,6 +114,8 @@ HttpReply ServePage::Answer(const HttpRequest& request) {
     reply = AnswerOperator(request);
   }
   for (const auto& [name, value] : kHeaders) reply.headers.emplace_back(name, value);
+  reply.is_operators =
+      access_->IsOwnHost(request) && (access_->IsOperator(request) || access_->HoldsToken(request));
   return reply;
 }
 

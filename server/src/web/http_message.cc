@@ -21,6 +21,12 @@ std::string_view HttpRequest::Header(std::string_view name) const {
   return {};
 }
 
+size_t HttpRequest::CountOf(std::string_view name) const {
+  return static_cast<size_t>(std::count_if(headers.begin(), headers.end(), [&](const auto& each) {
+    return IsSameName(each.first, name);
+  }));
+}
+
 HttpReply TextReply(unsigned status, std::string text) {
   HttpReply reply;
   reply.status = status;

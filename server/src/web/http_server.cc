@@ -1,19 +1,34 @@
 #include "web/http_server.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <map>
 #include <microhttpd.h>
 #include <set>
 #include <stdexcept>
+#include <string_view>
 
 #include "sotto/posix/acceptor.h"
+#include "sotto/posix/descriptor_set.h"
+#include "sotto/posix/port.h"
 
 namespace sotto::server {
 namespace {
 
-constexpr unsigned kMaxConnections = 32;
+constexpr size_t kMaxConnections = 32;
 constexpr size_t kMaxStreams = 16;
+static_assert(kMaxStreams < kMaxConnections, "somebody can always make room");
+// With those that were told to make room and are not closed yet.
+constexpr unsigned kMaxSockets = 4 * kMaxConnections;
 constexpr unsigned kIdleSeconds = 30;
+constexpr uint64_t kAskMs = 5000;
+constexpr uint64_t kStrangersAnswerMs = 10000;
+constexpr uint64_t kOperatorsIdleMs = 30000;
+constexpr uint64_t kNever = ~uint64_t{0};
+// In one turn: each may show its token before the next ones come.
+constexpr int kAcceptedAtOnce = 8;
+constexpr uint64_t kNoFilesMs = 100;  // until accepting is tried again
 constexpr size_t kMaxBody = 4096;
 constexpr size_t kMaxWaiting = size_t{1} << 20;  // bytes of one stream
 constexpr size_t kBlock = 32768;
@@ -31,6 +46,26 @@ MHD_Result AddHeader(void* headers, MHD_ValueKind /*kind*/, const char* name, co
   return MHD_YES;
 }
 
+// Of two such headers each reader could take another one.
+bool HasTwoOfAKind(const HttpRequest& request) {
+  constexpr std::array<std::string_view, 5> kSingle = {"host", "origin", "authorization",
+                                                       "content-length", "sec-fetch-site"};
+  return std::any_of(kSingle.begin(), kSingle.end(),
+                     [&](std::string_view name) { return request.CountOf(name) > 1; });
+}
+
+enum class Doing { kAsking, kAnswering, kIdle, kStream };
+
+// A connection, from its acceptance to its end.
+struct Visitor {
+  int socket = -1;
+  uint64_t order = 0;  // a lower one is older
+  Doing doing = Doing::kAsking;
+  bool is_operators = false;
+  bool is_ended = false;  // libmicrohttpd closes it with its next turns
+  uint64_t deadline_ms = kNever;
+};
+
 }  // namespace
 
 class HttpServer::Daemon {
@@ -38,11 +73,14 @@ class HttpServer::Daemon {
   Daemon(const std::string& host, uint16_t port, Handler handler)
       : acceptor_(host, port), handler_(std::move(handler)) {
     daemon_ = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr, OnRequest, this,
-        MHD_OPTION_LISTEN_SOCKET, acceptor_.socket(), MHD_OPTION_CONNECTION_LIMIT, kMaxConnections,
-        MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_NOTIFY_COMPLETED, OnCompleted, this,
-        MHD_OPTION_EXTERNAL_LOGGER, IgnoreLine, nullptr, MHD_OPTION_END);
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, nullptr, nullptr,
+        OnRequest, this, MHD_OPTION_CONNECTION_LIMIT, kMaxSockets, MHD_OPTION_CONNECTION_TIMEOUT,
+        kIdleSeconds, MHD_OPTION_URI_LOG_CALLBACK, DropArguments, nullptr,
+        MHD_OPTION_NOTIFY_CONNECTION, OnConnection, this, MHD_OPTION_NOTIFY_COMPLETED, OnCompleted,
+        this, MHD_OPTION_EXTERNAL_LOGGER, IgnoreLine, nullptr, MHD_OPTION_END);
     if (daemon_ == nullptr) throw std::runtime_error("starting the HTTP server failed");
+    watched_.Add(MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd);
+    watched_.Add(acceptor_.socket());
   }
 
   ~Daemon() {
@@ -52,8 +90,6 @@ class HttpServer::Daemon {
     }
     // What waits for viewers leaves with the next turns, as far as they take it.
     for (int turn = 0; turn < kLastTurns && !streams_.empty(); ++turn) MHD_run(daemon_);
-    // The listening socket stays the acceptor's.
-    MHD_quiesce_daemon(daemon_);
     MHD_stop_daemon(daemon_);
   }
 
@@ -61,19 +97,27 @@ class HttpServer::Daemon {
   Daemon& operator=(const Daemon&) = delete;
 
   uint16_t port() const { return acceptor_.port(); }
-  int descriptor() const {
-    return MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-  }
+  int descriptor() const { return watched_.descriptor(); }
   size_t streams() const { return streams_.size(); }
 
   std::optional<uint64_t> Run() {
+    now_ms_ = posix::NowMs();
+    uint64_t wake_ms = std::min(AcceptSome(), EndLate());
     MHD_run(daemon_);
     MHD_UNSIGNED_LONG_LONG wait_ms = 0;
-    if (MHD_get_timeout(daemon_, &wait_ms) != MHD_YES) return std::nullopt;
-    return wait_ms;
+    if (MHD_get_timeout(daemon_, &wait_ms) == MHD_YES) {
+      wake_ms = std::min<uint64_t>(wake_ms, now_ms_ + wait_ms);
+    }
+    // What has begun in this turn.
+    for (const auto& [connection, visitor] : visitors_) {
+      if (!visitor.is_ended) wake_ms = std::min(wake_ms, visitor.deadline_ms);
+    }
+    if (wake_ms == kNever) return std::nullopt;
+    return wake_ms > now_ms_ ? wake_ms - now_ms_ : 0;
   }
 
   void Publish(const std::string& bytes) {
+    now_ms_ = posix::NowMs();
     for (Stream* stream : streams_) {
       if (stream->waiting.size() + bytes.size() > kMaxWaiting) {
         stream->is_over = true;
@@ -94,6 +138,114 @@ class HttpServer::Daemon {
     bool is_suspended = false;
     bool is_over = false;
   };
+
+  // Returns when it wants to be called again; kNever: when the listener is readable.
+  uint64_t AcceptSome() {
+    if (now_ms_ < accepts_from_ms_) return accepts_from_ms_;
+    if (accepts_from_ms_ != 0) watched_.Add(acceptor_.socket());
+    accepts_from_ms_ = 0;
+    const auto result = acceptor_.Accept(kAcceptedAtOnce, [this](int socket, const auto&) {
+      Admit(socket);
+      return true;
+    });
+    if (result == posix::Acceptor::Result::kDrained) return kNever;
+    if (result == posix::Acceptor::Result::kMore) return now_ms_;
+    // It would be readable without end.
+    watched_.Remove(acceptor_.socket());
+    accepts_from_ms_ = now_ms_ + kNoFilesMs;
+    return accepts_from_ms_;
+  }
+
+  void Admit(int socket) {
+    if (CountLive() >= kMaxConnections) MakeRoom();
+    // Nobody asks for the address of a viewer.
+    sockaddr_storage nowhere{};
+    nowhere.ss_family = AF_INET;
+    MHD_add_connection(daemon_, socket, reinterpret_cast<const sockaddr*>(&nowhere),
+                       sizeof(nowhere));  // the socket is the daemon's now, also if this fails
+    MHD_run(daemon_);                     // takes it, and the request that has come with it
+  }
+
+  size_t CountLive() const {
+    return static_cast<size_t>(
+        std::count_if(visitors_.begin(), visitors_.end(),
+                      [](const auto& each) { return !each.second.is_ended; }));
+  }
+
+  // The oldest stranger, else the oldest of the operator's that is no stream.
+  void MakeRoom() {
+    Visitor* leaves = nullptr;
+    for (auto& [connection, visitor] : visitors_) {
+      if (visitor.is_ended || visitor.doing == Doing::kStream) continue;
+      const bool is_before =
+          leaves == nullptr || std::make_pair(visitor.is_operators, visitor.order) <
+                                   std::make_pair(leaves->is_operators, leaves->order);
+      if (is_before) leaves = &visitor;
+    }
+    if (leaves != nullptr) End(*leaves);
+  }
+
+  // Returns the next deadline.
+  uint64_t EndLate() {
+    uint64_t next_ms = kNever;
+    for (auto& [connection, visitor] : visitors_) {
+      if (visitor.is_ended) continue;
+      if (visitor.deadline_ms <= now_ms_) {
+        End(visitor);
+      } else {
+        next_ms = std::min(next_ms, visitor.deadline_ms);
+      }
+    }
+    return next_ms;
+  }
+
+  static void End(Visitor& visitor) {
+    visitor.is_ended = true;
+    posix::EndConnection(visitor.socket);
+  }
+
+  static void OnConnection(void* context, MHD_Connection* connection, void** /*state*/,
+                           MHD_ConnectionNotificationCode code) {
+    auto* self = static_cast<Daemon*>(context);
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+      self->visitors_.erase(connection);
+      return;
+    }
+    Visitor visitor;
+    visitor.socket =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    visitor.order = self->admitted_++;
+    visitor.deadline_ms = self->now_ms_ + kAskMs;
+    self->visitors_[connection] = visitor;
+  }
+
+  // The connection gets this answer.
+  void NoteAnswer(MHD_Connection* connection, const HttpReply& reply) {
+    Visitor& visitor = visitors_[connection];
+    visitor.is_operators = visitor.is_operators || reply.is_operators;
+    visitor.doing = reply.is_stream ? Doing::kStream : Doing::kAnswering;
+    // libmicrohttpd ends it after kIdleSeconds without progress.
+    const bool is_limited = !reply.is_stream && !visitor.is_operators;
+    visitor.deadline_ms = is_limited ? now_ms_ + kStrangersAnswerMs : kNever;
+  }
+
+  void NoteIdle(MHD_Connection* connection) {
+    const auto found = visitors_.find(connection);
+    if (found == visitors_.end()) return;
+    Visitor& visitor = found->second;
+    visitor.doing = Doing::kIdle;
+    visitor.deadline_ms = now_ms_ + (visitor.is_operators ? kOperatorsIdleMs : kAskMs);
+  }
+
+  // Called before a request's target is taken apart. Each argument would take memory of the
+  // connection, of which there is little: a few kilobytes of them and the request is neither
+  // answered nor refused. The text is the daemon's own memory, and mutable.
+  static void* DropArguments(void* /*context*/, const char* target,
+                             MHD_Connection* /*connection*/) {
+    char* const mark = std::strchr(const_cast<char*>(target), '?');
+    if (mark != nullptr && mark[1] != '\0') mark[1] = '\0';
+    return nullptr;  // the request has no state yet
+  }
 
   static void IgnoreLine(void* /*context*/, const char* /*format*/, va_list /*values*/) {}
 
@@ -136,14 +288,18 @@ class HttpServer::Daemon {
     return incoming.release();
   }
 
-  static void OnCompleted(void* /*context*/, MHD_Connection* /*connection*/, void** state,
+  static void OnCompleted(void* context, MHD_Connection* connection, void** state,
                           MHD_RequestTerminationCode /*code*/) {
     delete static_cast<Incoming*>(*state);
     *state = nullptr;
+    static_cast<Daemon*>(context)->NoteIdle(connection);
   }
 
   HttpReply Ask(const Incoming& incoming) {
     if (incoming.is_too_large) return TextReply(413, "the request is too large\n");
+    if (HasTwoOfAKind(incoming.request)) {
+      return TextReply(400, "a header that may come once comes twice\n");
+    }
     try {
       return handler_(incoming.request);
     } catch (const std::exception&) {
@@ -156,6 +312,7 @@ class HttpServer::Daemon {
     if (reply.is_stream && streams_.size() >= kMaxStreams) {
       reply = TextReply(503, "too many viewers; close a page\n");
     }
+    NoteAnswer(connection, reply);
     MHD_Response* response = reply.is_stream ? MakeStream(connection, reply) : MakeResponse(reply);
     if (response == nullptr) return MHD_NO;
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply.type.c_str());
@@ -214,8 +371,13 @@ class HttpServer::Daemon {
   }
 
   posix::Acceptor acceptor_;
+  posix::DescriptorSet watched_;
   const Handler handler_;
   std::set<Stream*> streams_;
+  std::map<MHD_Connection*, Visitor> visitors_;
+  uint64_t now_ms_ = posix::NowMs();
+  uint64_t accepts_from_ms_ = 0;  // 0: now
+  uint64_t admitted_ = 0;
   MHD_Daemon* daemon_ = nullptr;
 };
 

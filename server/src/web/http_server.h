@@ -4,9 +4,28 @@
 // libmicrohttpd speaks HTTP; nothing here starts a thread. The loop waits for one descriptor and
 // calls Run() when it is readable. Viewers of a stream of events cost a buffer each.
 //
-// Limits: 32 connections, 16 of them streams; request bodies of 4 kB; a connection that says
-// nothing for 30 s is closed, a stream is not. A stream whose viewer takes nothing ends when 1 MB
-// waits for it; a viewer that connects again gets what it missed with the next overview.
+// Limits: 32 connections, 16 of them streams; request bodies of 4 kB; a stream whose viewer takes
+// nothing ends when 1 MB waits for it; a viewer that connects again gets what it missed with the
+// next overview.
+//
+// The listener is this class's own. libmicrohttpd stops waiting for its listener at the limit, and
+// then nobody wakes it up: 33 silent connections would freeze the port for good. So connections are
+// accepted here and handed over, each with a state and, but for a stream, a deadline:
+//
+//   state      until                                     a stranger's    the operator's
+//   asking     its request is whole                      5 s             5 s
+//   answering  its answer is taken                       10 s            30 s without progress
+//   idle       its next request begins and is whole      5 s             30 s
+//   stream     its viewer leaves or takes nothing        none            none
+//
+// A connection is the operator's from the answer on that says so (HttpReply::is_operators). Beyond
+// the limit the oldest stranger makes room for a new connection, and if there is none the oldest of
+// the operator's that is no stream: a new one is never refused, so neither silence nor haste of
+// strangers keeps the holder of the token out.
+//
+// Query arguments mean nothing here and are dropped unread. A request with two headers Host,
+// Origin, Authorization, Content-Length or Sec-Fetch-Site is refused: two readers could take
+// different ones.
 //
 // One thread at a time.
 #pragma once
@@ -30,6 +49,8 @@ struct HttpRequest {
 
   // The value of a header, whatever the case of its name; empty: there is none.
   std::string_view Header(std::string_view name) const;
+  // How many headers have this name.
+  size_t CountOf(std::string_view name) const;
 };
 
 struct HttpReply {
@@ -38,6 +59,7 @@ struct HttpReply {
   std::shared_ptr<const std::string> body;  // null: none
   std::vector<std::pair<std::string, std::string>> headers;
   bool is_stream = false;  // after the body come the events of Publish(), until the viewer leaves
+  bool is_operators = false;  // the request has shown the token: its connection is no stranger's
 };
 
 // A reply of a short text.

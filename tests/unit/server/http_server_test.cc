@@ -1,16 +1,20 @@
 // Tests of the HTTP server, over real sockets.
 #include "web/http_server.h"
 
+#include <algorithm>
 #include <atomic>
 #include <gtest/gtest.h>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "sotto/posix/port.h"
+#include "sotto/posix/sockets.h"
+#include "sotto/posix/tcp.h"
 #include "unit/http_client.h"
 
 namespace sotto::server {
@@ -24,13 +28,7 @@ class Running {
  public:
   explicit Running(HttpServer::Handler handler)
       : server_(std::make_unique<HttpServer>(kHost, 0, std::move(handler))), thread_([this] {
-          while (!stop_) {
-            {
-              const std::lock_guard<std::mutex> lock(mutex_);
-              server_->Run();
-            }
-            posix::SleepMs(1);
-          }
+          while (!stop_) Turn();
         }) {}
   ~Running() { Stop(); }
   Running(const Running&) = delete;
@@ -59,6 +57,19 @@ class Running {
   }
 
  private:
+  // Calls the server only when it has asked for that.
+  void Turn() {
+    std::optional<uint64_t> wait_ms;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      wait_ms = server_->Run();
+    }
+    std::vector<posix::WaitingSocket> sockets = {{server_->descriptor(), true, false, false}};
+    posix::WaitForSockets(&sockets,
+                          static_cast<int>(std::min<uint64_t>(wait_ms.value_or(kTurnMs), kTurnMs)));
+  }
+
+  static constexpr uint64_t kTurnMs = 1000;  // so that Stop() ends it
   std::mutex mutex_;
   std::unique_ptr<HttpServer> server_;
   std::atomic<bool> stop_{false};
@@ -70,6 +81,7 @@ HttpReply Echo(const HttpRequest& request) {
   if (request.path == "/stream") {
     HttpReply reply = TextReply(200, "begin\n");
     reply.is_stream = true;
+    reply.is_operators = true;
     return reply;
   }
   if (request.path == "/large") return TextReply(200, std::string(3000000, 'x'));
@@ -136,6 +148,84 @@ TEST(HttpServer, AViewerThatLeavesOrTakesNothingIsForgotten) {
   for (int i = 0; i < 1000; ++i) server.Publish(event);
   EXPECT_LE(takes_nothing.ReadUntil(std::string("\0never\0", 7), 2000).size(), 1000 * event.size());
   EXPECT_TRUE(server.HasStreams(0));
+}
+
+using Strangers = std::vector<std::unique_ptr<posix::TcpStream>>;
+
+// Connections that say nothing, or only a part of a request.
+Strangers Silent(uint16_t port, size_t count, const std::string& part = "") {
+  Strangers strangers;
+  for (size_t i = 0; i < count; ++i) {
+    strangers.push_back(std::make_unique<posix::TcpStream>());
+    EXPECT_EQ(strangers.back()->Connect(kHost, port, 10000), Status::kOk);
+    if (part.empty()) continue;
+    EXPECT_EQ(strangers.back()->Send({reinterpret_cast<const uint8_t*>(part.data()), part.size()}),
+              static_cast<int>(part.size()));
+  }
+  return strangers;
+}
+
+bool IsClosedWithin(posix::TcpStream& stream, int timeout_ms) {
+  uint8_t byte[64];
+  for (const uint64_t end_ms = posix::NowMs() + static_cast<uint64_t>(timeout_ms);
+       posix::NowMs() < end_ms;) {
+    if (stream.Receive(MutableByteSpan(byte)) < 0) return true;
+    stream.Wait(false, 50);
+  }
+  return false;
+}
+
+// SECURITY.md S30.
+TEST(HttpServer, ConnectionsThatSayNothingKeepNobodyOut) {
+  Running server(Echo);
+  HttpExchange viewer(kHost, server.port(), "GET", "/stream");
+  ASSERT_TRUE(server.HasStreams(1));
+  for (const char* part : {"", "GET / HTTP/1.1\r\nX-Slow: "}) {
+    const Strangers strangers = Silent(server.port(), 100, part);
+    const uint64_t begin_ms = posix::NowMs();
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(Get(kHost, server.port(), "/").status, 200);
+    EXPECT_LT(posix::NowMs() - begin_ms, 4000U) << "before any deadline";
+  }
+  EXPECT_EQ(server.streams(), 1U) << "the operator's viewer does not make room for strangers";
+  server.Publish("data: still here\n\n");
+  EXPECT_NE(viewer.ReadUntil("still here", kPatienceMs).find("still here"), std::string::npos);
+}
+
+TEST(HttpServer, AStrangerHasADeadlineInEachState) {
+  Running server(Echo);
+  Strangers strangers = Silent(server.port(), 1);
+  for (const char* part :
+       {"GET / HTTP/1.1\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n1",
+        "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET /large HTTP/1.1\r\nHost: a\r\n\r\n"}) {
+    for (auto& each : Silent(server.port(), 1, part)) strangers.push_back(std::move(each));
+  }
+  posix::SleepMs(3000);
+  EXPECT_FALSE(IsClosedWithin(*strangers[0], 100)) << "it has 5 s";
+  // The first four have 5 s, also behind an answer; the last one takes all of its answer at once.
+  for (auto& stranger : strangers) EXPECT_TRUE(IsClosedWithin(*stranger, 9000));
+}
+
+TEST(HttpServer, QueryArgumentsAreDroppedAndAnsweredAtOnce) {
+  Running server(Echo);
+  std::string many;
+  for (int i = 0; i < 1500; ++i) many += "a&";
+  for (const std::string& query :
+       {std::string("a=1"), many, std::string(3000, '&'), "x=" + std::string(3000, 'y'),
+        std::string("?"), std::string()}) {
+    const uint64_t begin_ms = posix::NowMs();
+    const HttpAnswer answer = Get(kHost, server.port(), "/a/b?" + query, {"X-Test: 7"});
+    EXPECT_EQ(answer.status, 200) << query.substr(0, 10);
+    EXPECT_EQ(answer.body, "GET /a/b 7 ");
+    EXPECT_LT(posix::NowMs() - begin_ms, 3000U);
+  }
+}
+
+TEST(HttpServer, AHeaderThatMayComeOnceIsRefusedTwice) {
+  Running server(Echo);
+  EXPECT_EQ(Get(kHost, server.port(), "/", {"Host: a", "Host: b"}).status, 400);
+  EXPECT_EQ(Get(kHost, server.port(), "/", {"Host: a", "host: a"}).status, 400);
+  EXPECT_EQ(Get(kHost, server.port(), "/", {"Origin: a", "Origin: b"}).status, 400);
+  EXPECT_EQ(Get(kHost, server.port(), "/", {"X-Test: a", "X-Test: b"}).status, 200);
 }
 
 TEST(HttpServer, TakesALimitedNumberOfViewers) {

@@ -48,4 +48,7 @@ class Acceptor {
 // Closes a socket that Accept() gave.
 void CloseSocket(int socket);
 
+// Ends the connection of a socket that somebody else owns: its owner finds it closed by the peer.
+void EndConnection(int socket);
+
 }  // namespace sotto::posix
