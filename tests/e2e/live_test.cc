@@ -51,6 +51,35 @@ TEST(LiveTest, AClientWithoutMomentumNeverTrainsInAJobWithItAndTheOthersDo) {
   }
 }
 
+// Both devices have trained, and could not report in time: nobody received.
+TEST(LiveTest, AServerThatSleptPastADeadlineTakesTheReportsAfterIt) {
+  Site site(2);
+  Server server = site.Serve({"--cohort", "2", "--rounds", "1", "--noise-multiplier", "1",
+                              "--round-timeout", "3", "--release-allowance", "1", "--poll-interval",
+                              "0.25", "--json", site.Path("serve.json")});
+  Caller callers[] = {{server.port, site.key(0)}, {server.port, site.key(1)}};
+  Reply tasks[2];
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(callers[i].Connect(), Status::kOk);
+    tasks[i] = callers[i].Hello();
+    ASSERT_EQ(tasks[i].kind, Reply::Kind::kTrain);
+  }
+  server.process.Signal(SIGSTOP);
+  posix::SleepMs(4000);
+  server.process.Signal(SIGCONT);
+  for (int i = 0; i < 2; ++i) {
+    const uint8_t nonce[kNonceSize] = {static_cast<uint8_t>(i + 1)};
+    const std::vector<uint8_t> zeros(std::max(1U, tasks[i].task.format.padding));
+    EXPECT_TRUE(callers[i].Upload(tasks[i].task, nonce, {zeros.data(), zeros.size()}).complete);
+  }
+  ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  EXPECT_EQ(Count(ReadFile(server.log), "this server was not run for"), 1U);
+  const Json results = Json::parse(ReadFile(site.Path("serve.json")));
+  ASSERT_EQ(results["operator"]["attempts"].size(), 1U);
+  EXPECT_EQ(results["operator"]["attempts"][0]["reported"], 2);
+  EXPECT_EQ(Count(ReadFile(server.log), "ALARM"), 0U) << "the release is not late either";
+}
+
 TEST(LiveTest, AJobThatNoDeviceCanTrainSaysSoAndChargesNothing) {
   Site site(2);
   const Server server = site.Serve({"--cohort", "2", "--rounds", "1", "--noise-multiplier", "1",

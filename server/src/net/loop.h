@@ -184,6 +184,9 @@ class Server::Loop {
   void OnRoundClosed();
   void Publish();
   void StartRoundTimer(uint64_t at_ms);
+  uint64_t ShiftSchedule();
+  void BeginSchedule();
+  bool Extend();
   void Finish();
   void StopLoop();
   void Fail(const std::exception_ptr& failure);
@@ -259,8 +262,11 @@ class Server::Loop {
   bool in_pool_work_ = false;
   bool is_running_ = false;
   RoundOutcome outcome_;
-  std::exception_ptr failure_;   // what Run() throws
+  std::exception_ptr failure_;  // what Run() throws
+  // The schedule: both times, and how much of LoopMonitor::slept_ms() is in them.
+  uint64_t deadline_ms_ = 0;     // of the open attempt
   uint64_t publication_ms_ = 0;  // of the open or closed attempt's result
+  uint64_t slept_ms_ = 0;
   bool awaits_publication_ = false;
   ServerPhase phase_;      // as it was last told
   int64_t closed_ms_ = 0;  // of the closed attempt; milliseconds since 1970

@@ -31,18 +31,52 @@ void LoopMonitor::Start(uv_loop_t* loop) {
     static_cast<LoopMonitor*>(handle->data)->OnTurn();
   };
   if (error == 0) error = uv_prepare_start(&prepare_, on_turn);
+  if (error == 0) error = uv_check_init(loop, &check_);
+  check_.data = this;
+  const auto on_wake = [](uv_check_t* handle) {
+    static_cast<LoopMonitor*>(handle->data)->OnWake();
+  };
+  if (error == 0) error = uv_check_start(&check_, on_wake);
   if (error != 0) {
     throw std::runtime_error(fmt::format("measuring the event loop: {}", uv_strerror(error)));
   }
 }
 
 void LoopMonitor::Stop() {
-  auto* handle = reinterpret_cast<uv_handle_t*>(&prepare_);
-  if (handle->loop != nullptr && !uv_is_closing(handle)) uv_close(handle, nullptr);
+  for (auto* handle :
+       {reinterpret_cast<uv_handle_t*>(&prepare_), reinterpret_cast<uv_handle_t*>(&check_)}) {
+    if (handle->loop != nullptr && !uv_is_closing(handle)) uv_close(handle, nullptr);
+  }
+}
+
+// The turn so far. Callbacks of sockets run before OnWake(): their computing counts as the wait's,
+// which makes a sleep shorter, never longer.
+uint64_t LoopMonitor::SleepOfTurn() const {
+  if (woke_ns_ == 0) return 0;
+  const uint64_t turn_ns = uv_hrtime() - woke_ns_;
+  const uint64_t explained_ns = kShare * (ThreadCpuNs() - woke_cpu_ns_);
+  const uint64_t rest_ns = turn_ns - std::min(turn_ns, explained_ns);
+  return rest_ns < kShortestSleepNs ? 0 : rest_ns;
+}
+
+// Called right after the loop has waited.
+void LoopMonitor::OnWake() {
+  const uint64_t cpu_ns = ThreadCpuNs();
+  const uint64_t waited_ns = uv_hrtime() - last_ns_;
+  // What arrived ended the wait and was taken before this call, so its computing is not a sleep.
+  const uint64_t explained_ns = wait_ns_ + kShare * (cpu_ns - last_cpu_ns_);
+  const uint64_t rest_ns = waited_ns - std::min(waited_ns, explained_ns);
+  if (last_ns_ != 0 && rest_ns >= kShortestSleepNs) slept_ns_ += rest_ns;
+  woke_ns_ = uv_hrtime();
+  woke_cpu_ns_ = cpu_ns;
 }
 
 // Called right before the loop waits: a turn is over.
 void LoopMonitor::OnTurn() {
+  slept_ns_ += SleepOfTurn();
+  woke_ns_ = 0;
+  const int wait_ms = uv_backend_timeout(prepare_.loop);
+  wait_ns_ = wait_ms < 0 ? ~uint64_t{0} / 2 : uint64_t{1'000'000} * static_cast<uint64_t>(wait_ms);
   const uint64_t cpu_ns = ThreadCpuNs();
   if (last_ns_ != 0) longest_cpu_ns_ = std::max(longest_cpu_ns_, cpu_ns - last_cpu_ns_);
   last_cpu_ns_ = cpu_ns;

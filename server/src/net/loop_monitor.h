@@ -5,6 +5,15 @@
 // the wall, so they include what the operating system gives to other programs; longest_cpu_ms()
 // does not.
 //
+// A sleep is time in which the thread was not run although it asked to be: the process was stopped
+// or swapped out, its machine paused. What this process computes never counts as a sleep, whatever
+// the load (round/job.cc, lemma 9):
+//   - while the loop waits for events, only what exceeds the time for which it wanted to wait;
+//   - within a turn, only what exceeds kShare times the thread's own computing. At most kShare
+//     threads of this process compute at a time, so a fair scheduler gives each of them 1 / kShare
+//     of a processor or more.
+// Less than kShortestSleepNs is scheduling, and does not count.
+//
 // One thread at a time: the loop's.
 #pragma once
 
@@ -28,6 +37,9 @@ class LoopMonitor {
   double longest_turn_ms() const { return 1e-6 * static_cast<double>(longest_turn_ns_); }
   // The most that the loop's thread computed in one turn.
   double longest_cpu_ms() const { return 1e-6 * static_cast<double>(longest_cpu_ns_); }
+  // All sleeps since Start(), with the one that this turn may be. It may fall by the last one's
+  // error.
+  uint64_t slept_ms() const { return (slept_ns_ + SleepOfTurn()) / 1'000'000; }
   double longest_work_ms(LoopWork work) const {
     return 1e-6 * static_cast<double>(longest_ns_[static_cast<size_t>(work)]);
   }
@@ -48,10 +60,20 @@ class LoopMonitor {
   };
 
  private:
+  static constexpr uint64_t kShare = 8;  // the loop, the pool's four threads, and some to spare
+  static constexpr uint64_t kShortestSleepNs = 500'000'000;
+
   void OnTurn();
+  void OnWake();
+  uint64_t SleepOfTurn() const;
 
   uv_prepare_t prepare_{};
-  uint64_t last_ns_ = 0;  // the end of the last turn
+  uv_check_t check_{};
+  uint64_t slept_ns_ = 0;
+  uint64_t wait_ns_ = 0;      // for which the loop wants to wait, at most
+  uint64_t woke_ns_ = 0;      // the beginning of this turn; 0: the loop waits
+  uint64_t woke_cpu_ns_ = 0;  // the thread's computing until then
+  uint64_t last_ns_ = 0;      // the end of the last turn
   uint64_t last_idle_ns_ = 0;
   uint64_t longest_turn_ns_ = 0;
   uint64_t last_cpu_ns_ = 0;

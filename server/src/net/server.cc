@@ -104,8 +104,7 @@ bool Server::Loop::Run(Job& job) {
   Check(uv_timer_start(&tick_, OnTick, kTickMs, kTickMs), "timer");
   Check(uv_signal_start(&interrupt_, OnSignal, SIGINT), "signal");
   Check(uv_signal_start(&terminate_, OnSignal, SIGTERM), "signal");
-  uv_update_time(&loop_);
-  publication_ms_ = now();
+  BeginSchedule();
   RaisePriority();
   is_running_ = true;
   StartPoolWork();
@@ -257,8 +256,7 @@ void Server::Loop::Wait() {
 // The next attempt begins now, if it can.
 void Server::Loop::EndWait() {
   waits_ = false;
-  uv_update_time(&loop_);
-  publication_ms_ = now();
+  BeginSchedule();
   job_->Suspend();
   OpenRound();
 }
@@ -266,9 +264,10 @@ void Server::Loop::EndWait() {
 // A cohort was drawn. The attempt begins at the time of the last publication, not when this line is
 // reached, so that no load shifts the times of later attempts.
 void Server::Loop::AnnounceAttempt() {
-  const uint64_t deadline_ms = publication_ms_ + options_.round_timeout_ms;
-  publication_ms_ = deadline_ms + options_.release_allowance_ms;
-  StartRoundTimer(deadline_ms);
+  ShiftSchedule();
+  deadline_ms_ = publication_ms_ + options_.round_timeout_ms;
+  publication_ms_ = deadline_ms_ + options_.release_allowance_ms;
+  StartRoundTimer(deadline_ms_);
   job_->Proceed();
   AskForHeld();
   events_.info(fmt::format("round {} attempt {}: {} drawn", job_->round() + 1, job_->attempt() + 1,
@@ -276,7 +275,7 @@ void Server::Loop::AnnounceAttempt() {
   phase_.drawn = static_cast<uint32_t>(job_->cohort().size());
   phase_.opened_ms = WallClockMs();
   phase_.deadline_ms =
-      phase_.opened_ms + static_cast<int64_t>(deadline_ms) - static_cast<int64_t>(now());
+      phase_.opened_ms + static_cast<int64_t>(deadline_ms_) - static_cast<int64_t>(now());
   Tell(ServerPhase::Kind::kOpen);
 }
 
@@ -285,9 +284,43 @@ void Server::Loop::StartRoundTimer(uint64_t at_ms) {
   Check(uv_timer_start(&round_timer_, OnRoundTime, at_ms > now() ? at_ms - now() : 0, 0), "timer");
 }
 
+// The schedule begins now.
+void Server::Loop::BeginSchedule() {
+  uv_update_time(&loop_);
+  slept_ms_ = std::max(slept_ms_, monitor_.slept_ms());
+  publication_ms_ = now();
+}
+
+// Moves the schedule by what the server has slept since it was made, or moved last. Returns that.
+// Nothing else moves it: see lemma 9 in round/job.cc.
+uint64_t Server::Loop::ShiftSchedule() {
+  const uint64_t slept_ms = std::max(slept_ms_, monitor_.slept_ms());
+  const uint64_t shift_ms = slept_ms - slept_ms_;
+  slept_ms_ = slept_ms;
+  deadline_ms_ += shift_ms;
+  publication_ms_ += shift_ms;
+  return shift_ms;
+}
+
+// True if the time that has come is to come later, because the server could not receive meanwhile.
+bool Server::Loop::Extend() {
+  const uint64_t shift_ms = ShiftSchedule();
+  if (shift_ms == 0) return false;
+  StartRoundTimer(awaits_publication_ ? publication_ms_ : deadline_ms_);
+  events_.info(
+      fmt::format("this server was not run for {:.1f} s; round {} attempt {} and its "
+                  "release come so much later. Was the process stopped, or its machine paused?",
+                  1e-3 * static_cast<double>(shift_ms), job_->round() + 1, job_->attempt() + 1));
+  if (awaits_publication_) return true;
+  phase_.deadline_ms += static_cast<int64_t>(shift_ms);
+  Tell(ServerPhase::Kind::kOpen);
+  return true;
+}
+
 // The deadline of the open attempt, or the time to publish the result of the closed one.
 void Server::Loop::OnRoundTime(uv_timer_t* timer) {
   auto* self = static_cast<Loop*>(timer->data);
+  if (self->Extend()) return;
   if (self->awaits_publication_) {
     self->Publish();
   } else {
@@ -305,11 +338,12 @@ void Server::Loop::CloseRound() {
 
 void Server::Loop::OnRoundClosed() {
   awaits_publication_ = true;
+  ShiftSchedule();
   uv_update_time(&loop_);
   const bool early = job_->config().close_early();
   if (!early && now() > publication_ms_) outcome_.late_ms = now() - publication_ms_;
   if (early || outcome_.late_ms > 0 || stopping_) {
-    publication_ms_ = now();
+    BeginSchedule();
     Publish();
   } else {
     StartRoundTimer(publication_ms_);

@@ -305,6 +305,21 @@ TrainTask Job::MakeTask() const {
 // Lemma 8. An attempt that is given up adds nothing to the epsilon against the network. Proof: that
 // epsilon already assumes that every device takes part in every release, and the attempt reveals no
 // number that depends on data.
+//
+// Lemma 9. Let the server move the deadline of an attempt, and all later times, by S, the time for
+// which its process was not run: stopped, swapped out, or on a machine that was paused. If S is
+// independent of the devices' data and of the draw, this costs no privacy. Proof: given S, the
+// deadline is a time that was fixed before the attempt began, and lemmas 1 to 8 speak of any such
+// time. S itself is public by the time of the release, and tells nothing.
+//   S is measured as the loop's lateness (net/loop_monitor.h). Decoding depends on uploads, so no
+//   computing of this process may count: while the loop waits, S is what exceeds the wait that it
+//   asked for, by half a second or more; within a turn, what exceeds eight times the thread's own
+//   computing, where at most six threads of the process compete. The condition is a scheduler that
+//   runs a thread which has waited within half a second while no more than six threads compete, and
+//   memory for a whole cohort's updates, so that no upload makes the machine swap.
+//   S must not depend on the reports: "few have reported, wait longer" is a quorum, which under
+//   uniform and Poisson sampling is not free, for the reason of lemma 7. So the deadline moves by
+//   all of S whatever has been reported, also if all drawn devices have, and never by more.
 void Job::GiveAttemptUp() {
   ++attempt_;
   ++given_up_;
