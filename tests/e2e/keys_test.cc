@@ -9,6 +9,7 @@
 #include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/run_key.h"
+#include "store/sqlite.h"
 #include "store/sqlite_store.h"
 #include "unit/sdk/hex.h"
 #include "unit/test_folder.h"
@@ -144,6 +145,35 @@ TEST_F(KeysTest, AKeyFileIsNeverOverwritten) {
   EXPECT_EQ(ReadFile(Path("keys/board-000001.key")), "precious");
   EXPECT_FALSE(std::filesystem::exists(Path("keys/board-000000.key")));
   EXPECT_EQ(List().size(), 0u);
+}
+
+// Another process holds the store, so the command waits with all files written, and is killed there.
+TEST_F(KeysTest, AKilledRegistrationLeavesNoKeyAndTheNextOneRemovesWhatItLeft) {
+  Succeeds("new", "--id board-1");
+  Database store(Path("store"));
+  store.Run("BEGIN IMMEDIATE");
+  const std::string part =
+      "$(ls -d " + Path("keys") + "/sotto-part.*/ 2>/dev/null | head -1)";
+  const Outcome killed = RunCommand(
+      std::string(SOTTO_PROGRAM) + " keys new " + Path("store") + " --count 3 --out " +
+      Path("keys") + " & for i in $(seq 600); do [ -e \"" + part +
+      "device-000002.key\" ] && break; sleep 0.05; done; ls " + Path("keys") +
+      "; kill -KILL $!; wait $! 2>/dev/null");
+  EXPECT_NE(killed.output.find("sotto-part."), std::string::npos) << killed.output;
+  EXPECT_EQ(killed.output.find(".key"), std::string::npos) << "a key has a name before it opens";
+  store.Run("ROLLBACK");
+  const Outcome next = Keys("new", "--id board-2 --out " + Path("keys"));
+  EXPECT_EQ(next.exit_code, 0) << next.output;
+  EXPECT_NE(next.output.find("removed 3 key files of a `keys new` that was interrupted"),
+            std::string::npos)
+      << next.output;
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(Path("keys"))) {
+    EXPECT_EQ(entry.path().filename(), "board-2.key");
+    ++files;
+  }
+  EXPECT_EQ(files, 1u);
+  EXPECT_EQ(List().size(), 2u);
 }
 
 TEST_F(KeysTest, ARevokedDeviceIsListedAndNotEligible) {

@@ -74,6 +74,21 @@ TEST(LiveClientFilesTest, SamplesOutsideTheFileAreToldWithTheFilesNumber) {
   }
 }
 
+// As the simulator does: whoever says it would wait for its effect.
+TEST(LiveClientFilesTest, SamplesPerDeviceAreRefusedWhereAPartitionTakesNone) {
+  const Site site(1);
+  const Files files(site);
+  const Arguments share = {"--device", "0", "--devices", "2", "--partition", "group"};
+  Arguments both = share;
+  both.insert(both.end(), {"--samples-per-device", "5"});
+  EXPECT_EQ(files.Run(both), 2);
+  const std::string says =
+      "--samples-per-device: partition group gives each device the samples that its group has";
+  EXPECT_EQ(Count(ReadFile(files.log), says), 1u) << ReadFile(files.log);
+  EXPECT_EQ(files.Run(share), 2);
+  EXPECT_EQ(Count(ReadFile(files.log), says), 1u) << "these images have no groups";
+}
+
 // The unit starts the program again after status 1, and not after status 2.
 TEST(LiveClientFilesTest, FilesThatStayWrongEndItWithStatus2) {
   const Site site(1);

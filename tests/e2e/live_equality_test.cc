@@ -45,7 +45,7 @@ void ExpectTheSameFigures(const Site& site, const Json& live, const Json& simula
     }
     EXPECT_EQ(stored[i].evaluation.loss, expected["loss"]);
     EXPECT_EQ(*stored[i].evaluation.accuracy(), expected["accuracy"]);
-    EXPECT_EQ(stored[i].data, live["operator"]["test_data"]);
+    EXPECT_EQ(stored[i].data.name, live["operator"]["test_data"]);
   }
   const std::string log = ReadFile(site.Path("serve.log"));
   EXPECT_EQ(Count(log, "round 2/3 evaluated: accuracy 0."), 1u) << log;

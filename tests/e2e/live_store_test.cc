@@ -67,6 +67,45 @@ TEST(LiveStoreTest, AServerWhoseLogIsLostEndsItsJobAndSaysSoByItsStatus) {
       << "it tells who took part";
 }
 
+// Figures on two test sets do not compare, and nothing said that there were two.
+TEST(LiveStoreTest, AJobThatIsEvaluatedOnOtherSamplesSaysSo) {
+  Site site(2);
+  const std::string images = site.Path("data/t10k-images-idx3-ubyte");
+  const auto serve = [&](const char* rounds) {
+    Server server = site.Serve({"--cohort", "2", "--noise-multiplier", "50", "--delta", "0.1",
+                                "--rounds", rounds, "--test", images, "--json", site.Path("json")});
+    std::vector<Process> clients = site.Clients(server.port);
+    EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+    return nlohmann::json::parse(ReadFile(site.Path("json")));
+  };
+  const nlohmann::json first = serve("1");
+  const std::string digest = first["inputs"]["test"]["sha256"];
+  EXPECT_EQ(digest.size(), 64U);
+  EXPECT_EQ(first["evaluations"][0]["data_sha256"], digest);
+  serve("2");
+  EXPECT_EQ(Count(ReadFile(site.Path("serve.log")), "WARNING: --test"), 0U) << "the same samples";
+  std::string pixels = ReadFile(images);
+  pixels.back() = static_cast<char>(pixels.back() + 1);
+  std::ofstream(images, std::ios::binary) << pixels;
+  const nlohmann::json last = serve("3");
+  const std::string says = "WARNING: --test: round 2 was evaluated on ";
+  EXPECT_EQ(Count(ReadFile(site.Path("serve.log")), says), 1U);
+  EXPECT_EQ(last["operator"]["warnings"][0].get<std::string>().rfind(says, 0), 0U) << last;
+  EXPECT_EQ(last["evaluations"][1]["data_sha256"], digest);
+  EXPECT_EQ(last["evaluations"][2]["data_sha256"], last["inputs"]["test"]["sha256"]);
+  EXPECT_NE(last["evaluations"][2]["data_sha256"], digest);
+}
+
+// A killed backup leaves every secret of the store beside it.
+TEST(LiveStoreTest, AServerNamesWhatAKilledBackupLeft) {
+  Site site(2);
+  const std::string left = site.Path("copy.part");
+  std::filesystem::copy_file(site.Path("store"), left);
+  const Server server = site.Serve(SmallJob());
+  EXPECT_EQ(Count(ReadFile(server.log), "WARNING: " + left + ": a backup that was interrupted"), 1U)
+      << ReadFile(server.log);
+}
+
 TEST(LiveStoreTest, AKilledServerResumesWithTheModelThatItsJobBeganWith) {
   Site site(2);
   const std::string file = site.Path("initial");

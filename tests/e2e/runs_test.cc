@@ -171,6 +171,29 @@ TEST(Runs, AStateOfOtherSamplesIsRefusedByTheFilesName) {
   ExpectUsageError(run + "--resume " + state, "--model " + model + " has another content");
 }
 
+TEST(Runs, ResultsNameTheContentOfWhatTheyWereMadeOf) {
+  const std::string data = TestFile("rows.csv");
+  WriteFile(data, "x,y,label\n1,10,0\n2,20,1\n3,30,0\n4,40,1\n");
+  const std::string model = TestFile("two.toml");
+  WriteFile(model, "name = \"two\"\ninput = [2]\n[[layer]]\nkind = \"dense\"\noutputs = 2\n");
+  const std::string run = "simulate --data " + data + " --test " + data + " --model " + model +
+                          " --delta 1e-3 --noise-multiplier 1 --devices 2 "
+                          "--samples-per-device 2 --cohort 2 --rounds 1 ";
+  const auto digest = [](const std::string& path) {
+    return RunCommand("sha256sum " + path).output.substr(0, 64);
+  };
+  const Json one = SottoJson(run + "--seed 1");
+  EXPECT_EQ(one["inputs"]["data"]["text"], data);
+  EXPECT_EQ(one["inputs"]["data"]["sha256"], digest(data));
+  EXPECT_EQ(one["inputs"]["model"]["sha256"], digest(model));
+  EXPECT_EQ(one["inputs"].size(), 3u) << one["inputs"];
+  EXPECT_EQ(one["build"].get<std::string>().rfind(one["sotto_version"].get<std::string>(), 0), 0u);
+  EXPECT_EQ(SottoJson(run + "--seeds 1-2")["runs"][1]["inputs"], one["inputs"]);
+  const Json peers = SottoJson("peers simulate --data " + data + " --test " + data +
+                               " --peers 2 --samples-per-device 2 --seed 1");
+  EXPECT_EQ(peers["inputs"]["data"]["sha256"], digest(data));
+}
+
 TEST(Runs, ADamagedStateIsRefused) {
   const std::string state = TestFile("state");
   ASSERT_EQ(Sotto(Small() + "--seed 1 --state-out " + state).exit_code, 0);

@@ -73,7 +73,8 @@ std::vector<Row> ShareRows() {
       Row("samples-per-device", &ClientOptions::samples_per_device,
           "samples on each device, as in the simulator, for --device")
           .Within({1, 1e6})
-          .Needs("device"),
+          .Needs("device")
+          .ByDefault("50"),
       Row("partition", &ClientOptions::partition,
           "how samples are dealt out, for --device: " + PartitionNames())
           .Needs("device"),
@@ -156,6 +157,7 @@ void CheckShare(const ClientOptions& options) {
         fmt::format("--device {}: expected a number below --devices, the devices in the fleet",
                     *options.device));
   }
+  if (options.samples_per_device) RequireTakesSamples(options.partition);
   const bool has_seed = options.partition_seed || options.seed;
   if (FindPartition(options.partition).is_random && !has_seed) {
     throw std::invalid_argument(

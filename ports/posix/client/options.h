@@ -44,9 +44,9 @@ struct ClientOptions {
   // Or the share that the simulator gives this device.
   std::optional<uint32_t> device;  // its number in the fleet
   std::optional<uint32_t> devices;
-  uint32_t samples_per_device = 50;
-  std::string partition = kDefaultPartition;  // sotto/data/partitions.h
-  std::optional<uint64_t> partition_seed;     // absent: `seed`
+  std::optional<uint32_t> samples_per_device;  // absent: kDefaultSamplesPerDevice
+  std::string partition = kDefaultPartition;   // sotto/data/partitions.h
+  std::optional<uint64_t> partition_seed;      // absent: `seed`
   double held_out = 0;  // share of the device's samples, the last ones, not trained on; [0, 0.9]
   std::string model = "softmax-784-10";  // ModelOf()
   std::string mark;                      // path; MarkPath() has the default

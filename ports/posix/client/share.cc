@@ -104,7 +104,8 @@ class Numbers : public Dataset {
 std::vector<uint32_t> PickInPartition(const ClientOptions& options, const Dataset& all) {
   const uint64_t seed = options.partition_seed.value_or(options.seed.value_or(0));
   const Partition partition =
-      MakePartition(options.partition, all, *options.devices, options.samples_per_device,
+      MakePartition(options.partition, all, *options.devices,
+                    options.samples_per_device.value_or(kDefaultSamplesPerDevice),
                     posix::DeriveKey(RunKey(seed), key_label::kPartition));
   const DeviceIndices share = partition.DeviceSamples(*options.device);
   std::vector<uint32_t> picked;

@@ -168,7 +168,53 @@ class TemporaryFile {
   const File file_;
 };
 
+constexpr char kParts[] = "sotto-part.";
+
+// A new folder in `folder`, locked as a file of CreatePart() is.
+int CreateParts(const std::string& folder, std::string* name) {
+  constexpr int kTries = 100;
+  for (int tries = 0; tries < kTries; ++tries) {
+    *name = folder + "/" + kParts + "XXXXXX";
+    if (mkdtemp(name->data()) == nullptr) FailErrno(folder, "cannot create a file", kCheckFolder);
+    File parts(open(name->c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
+    if (!parts.is_open()) continue;
+    flock(parts.descriptor(), LOCK_EX);
+    struct stat held {};
+    struct stat named {};
+    if (fstat(parts.descriptor(), &held) == 0 && lstat(name->c_str(), &named) == 0 &&
+        held.st_ino == named.st_ino) {
+      return parts.Release();
+    }
+  }
+  errno = EAGAIN;
+  FailErrno(folder, "cannot create a file", kCheckFolder);
+}
+
+bool IsPartsName(const std::string& name) {
+  constexpr size_t kStart = sizeof(kParts) - 1;
+  return name.size() == kStart + 6 && name.compare(0, kStart, kParts) == 0 &&
+         std::all_of(name.begin() + kStart, name.end(),
+                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
+}
+
+// Returns how many files there were.
+size_t RemovePartsIfUnlocked(const std::string& path) {
+  namespace fs = std::filesystem;
+  const File parts(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY | O_NOFOLLOW));
+  if (!parts.is_open() || flock(parts.descriptor(), LOCK_EX | LOCK_NB) != 0) return 0;
+  std::error_code failed;
+  const std::uintmax_t removed = fs::remove_all(path, failed);
+  return failed || removed == 0 ? 0 : static_cast<size_t>(removed) - 1;
+}
+
 constexpr char kNeverOverwritten[] = "a key is never overwritten: remove it or name another";
+
+void RequireFree(const std::string& path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) return;
+  errno = EEXIST;
+  FailErrno(path, "cannot create it", kNeverOverwritten);
+}
 
 // A link, unlike a rename, fails if the name is taken.
 void NameFile(const char* part, const std::string& path) {
@@ -304,11 +350,7 @@ void WriteSecretFile(const std::string& path, const std::string& content) {
 }
 
 PendingFile::PendingFile(const std::string& path, const std::string& content) : path_(path) {
-  struct stat info {};
-  if (lstat(path.c_str(), &info) == 0) {
-    errno = EEXIST;
-    FailErrno(path, "cannot create it", kNeverOverwritten);
-  }
+  RequireFree(path);
   RemoveLeftovers(path);
   File file(CreatePart(path, &part_));
   try {
@@ -327,6 +369,57 @@ PendingFile::~PendingFile() {
 }
 
 void PendingFile::Publish() { NameFile(part_.c_str(), path_); }
+
+PendingFiles::PendingFiles(std::string folder) : folder_(std::move(folder)) {
+  MakePrivateFolder(folder_);
+  descriptor_ = CreateParts(folder_, &parts_);
+}
+
+PendingFiles::~PendingFiles() {
+  for (const std::string& name : names_) unlink(Part(name).c_str());
+  rmdir(parts_.c_str());
+  close(descriptor_);
+}
+
+size_t PendingFiles::RemoveLeftovers(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> found;
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (IsPartsName(entry->path().filename().string())) found.push_back(entry->path().string());
+  }
+  size_t files = 0;
+  for (const std::string& path : found) files += RemovePartsIfUnlocked(path);
+  return files;
+}
+
+std::string PendingFiles::Target(const std::string& name) const {
+  return (std::filesystem::path(folder_) / name).string();
+}
+
+std::string PendingFiles::Part(const std::string& name) const { return parts_ + "/" + name; }
+
+void PendingFiles::Add(const std::string& name, const std::string& content) {
+  const std::string target = Target(name);
+  RequireFree(target);
+  const File file(
+      open(Part(name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly));
+  if (!file.is_open()) FailErrno(target, "cannot create it", kCheckFolder);
+  names_.push_back(name);
+  WriteAll(file, target, content);
+  if (fsync(file.descriptor()) != 0) FailErrno(target, "cannot make it durable", kCheckDisk);
+}
+
+void PendingFiles::Publish() {
+  for (const std::string& name : names_) {
+    const std::string target = Target(name);
+    if (link(Part(name).c_str(), target.c_str()) != 0) {
+      FailErrno(target, "cannot create it", kNeverOverwritten);
+    }
+  }
+  SyncFolder(Target("any"));
+}
 
 std::optional<std::string> ReadTextFile(const std::string& path, size_t most) {
   const File file(OpenForReading(path));

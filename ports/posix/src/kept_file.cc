@@ -19,8 +19,8 @@ bool StartsWith(std::string_view text, std::string_view start) {
 
 std::string DigestOf(std::string_view body) {
   uint8_t digest[kSha256Size] = {};
-  Check(Sha256Digest({reinterpret_cast<const uint8_t*>(body.data()), body.size()}, digest),
-        "SHA-256");
+  const ByteSpan bytes(reinterpret_cast<const uint8_t*>(body.data()), body.size());
+  posix::Check(Sha256Digest(bytes, digest), "SHA-256");
   return Hex(digest);
 }
 

@@ -40,10 +40,8 @@ PagedStore& Pages() {
 PersistentStore Store() { return Pages().store(); }
 
 Status FormatStore() {
-  for (const StoreSlot slot : {StoreSlot::kClient, StoreSlot::kPeer}) {
-    if (Status s = Pages().Format(slot); s != Status::kOk) return s;
-  }
-  return Status::kOk;
+  const Status status = Pages().Format(StoreSlot::kClient);
+  return status == Status::kOk ? Pages().Format(StoreSlot::kPeer) : status;
 }
 
 }  // namespace sotto::board

@@ -175,7 +175,7 @@ std::string DescribeEvaluations(const JobLedger& ledger) {
   for (const StoredEvaluation& each : ledger.evaluations) {
     text += fmt::format(
         "  round {} evaluated: {}; {} of {}\n", each.round + 1, DescribeEvaluation(each.evaluation),
-        Counted(static_cast<int64_t>(each.evaluation.samples), "sample"), each.data);
+        Counted(static_cast<int64_t>(each.evaluation.samples), "sample"), each.data.name);
   }
   return text;
 }

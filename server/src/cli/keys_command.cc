@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <filesystem>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <iterator>
@@ -63,32 +62,34 @@ std::vector<Device> NewDevices(const KeysOptions& o) {
   return devices;
 }
 
-// The key files in a folder, one for each device. The written files are removed again if one cannot
-// be written or if the store then fails.
+// The key files in a folder, one for each device. They have no names before Publish(), and are
+// removed if one cannot be written or if the store then fails. Without a folder there are none.
 class KeyFiles {
  public:
-  explicit KeyFiles(std::string folder) : folder_(std::move(folder)) {}
-  ~KeyFiles() {
-    std::error_code ignored;
-    for (const std::string& path : written_) std::filesystem::remove(path, ignored);
+  explicit KeyFiles(const std::string& folder) : folder_(folder) {
+    const size_t leftovers = folder.empty() ? 0 : posix::PendingFiles::RemoveLeftovers(folder);
+    if (leftovers == 0) return;
+    fmt::print(stderr,
+               "{}: removed {} of a `keys new` that was interrupted; `sotto keys export` writes the "
+               "key of a device that is in the store\n",
+               folder, Counted(leftovers, "key file"));
   }
-  KeyFiles(const KeyFiles&) = delete;
-  KeyFiles& operator=(const KeyFiles&) = delete;
 
   void Write(const std::vector<Device>& devices) {
-    posix::MakePrivateFolder(folder_);
+    if (folder_.empty()) return;
+    files_.emplace(folder_);
     for (const Device& device : devices) {
-      const std::string path = (std::filesystem::path(folder_) / (device.id + ".key")).string();
-      posix::WriteKeyFile(path, {device.id, device.secret});
-      written_.push_back(path);
+      files_->Add(device.id + ".key", posix::KeyFileText({device.id, device.secret}).text);
     }
   }
 
-  void Keep() { written_.clear(); }
+  void Publish() {
+    if (files_) files_->Publish();
+  }
 
  private:
-  std::string folder_;
-  std::vector<std::string> written_;
+  const std::string folder_;
+  std::optional<posix::PendingFiles> files_;
 };
 
 void RunNew(const KeysOptions& o) {
@@ -96,9 +97,16 @@ void RunNew(const KeysOptions& o) {
   const std::unique_ptr<Store> store = OpenStore(o.store, StoreMode::kCreate);
   KeyFiles files(o.out);
   store->RequireNew(devices);
-  if (!o.out.empty()) files.Write(devices);  // takes time; nobody waits for the store meanwhile
+  files.Write(devices);  // takes time; nobody waits for the store meanwhile
   store->AddDevices(devices, o.seed.has_value());
-  files.Keep();
+  try {
+    files.Publish();
+  } catch (const std::exception& error) {
+    throw std::runtime_error(
+        fmt::format("{}; the devices are in the store: `sotto keys export {} NAME --key FILE` "
+                    "writes the key of each",
+                    error.what(), o.store));
+  }
   fmt::print("{}: {}, {}{}\n", o.store, Counted(devices.size(), "new device"), devices.front().id,
              devices.size() == 1 ? "" : " to " + devices.back().id);
   if (o.out.empty()) {

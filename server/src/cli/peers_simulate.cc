@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/build.h"
 #include "base/counted.h"
 #include "base/gave_up.h"
 #include "cli/commands.h"
@@ -16,6 +17,7 @@
 #include "sotto/peer/peer_options.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
+#include "spec/inputs.h"
 #include "views/output_file.h"
 #include "views/peers_report.h"
 #include "views/progress.h"
@@ -23,6 +25,8 @@
 
 namespace sotto::server {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 std::vector<Output> Outputs(const PeersRequest& r) {
   return {JsonOutput(r.json), {"--model-out", r.model_out}, {"--job-out", r.job_out}};
@@ -62,9 +66,16 @@ void WriteJob(const PeersRequest& request, const PeersConfig& config) {
   file.Finish();
 }
 
-void RunSingle(const PeersRequest& request, const TrainTest& data) {
+Json WholeResult(const PeersOutcome& outcome, const InputDigests& inputs) {
+  Json json = PeersToJson(outcome);
+  json["inputs"] = InputsToJson(inputs);
+  json["build"] = BuildText();
+  return json;
+}
+
+void RunSingle(const PeersRequest& request, const TrainTest& data, const InputDigests& inputs) {
   const PeersOutcome outcome = RunOne(request, data, "turns of all nodes");
-  PrintResults(request.json, DescribePeers(outcome), PeersToJson(outcome));
+  PrintResults(request.json, DescribePeers(outcome), WholeResult(outcome, inputs));
   const std::vector<float>& shared = outcome.result.shared;
   WriteModel({"--model-out", request.model_out}, {shared.data(), shared.size()});
   WriteJob(request, outcome.plan.config);
@@ -73,7 +84,7 @@ void RunSingle(const PeersRequest& request, const TrainTest& data) {
   }
 }
 
-void RunRepeated(const PeersRequest& request, const TrainTest& data) {
+void RunRepeated(const PeersRequest& request, const TrainTest& data, const InputDigests& inputs) {
   for (const auto& [option, path] :
        {std::pair("model-out", request.model_out), std::pair("job-out", request.job_out)}) {
     if (path.empty()) continue;
@@ -87,7 +98,7 @@ void RunRepeated(const PeersRequest& request, const TrainTest& data) {
     one.seed = seed;
     const PeersOutcome outcome = RunOne(one, data, fmt::format("turns, seed {}", seed));
     if (outcome.result.stopped) break;
-    runs.push_back(PeersToJson(outcome));
+    runs.push_back(WholeResult(outcome, inputs));
   }
   PrintResults(request.json, DescribeRuns(runs), RunsToJson(seeds, runs));
   if (runs.size() < seeds.size()) {
@@ -99,12 +110,14 @@ void RunRepeated(const PeersRequest& request, const TrainTest& data) {
 void RunPeers(const PeersRequest& request) {
   CheckPeers(request);
   RequireOutputs(Outputs(request), "", TextsOf(PeersInputsOf(request)));
+  InputDigests inputs;
+  if (!request.json.empty()) inputs = InputReader().Read(PeersInputsOf(request));
   const TrainTest data = OpenPeerData(request);
   posix::CatchStopSignals();
   if (request.seeds) {
-    RunRepeated(request, data);
+    RunRepeated(request, data, inputs);
   } else {
-    RunSingle(request, data);
+    RunSingle(request, data, inputs);
   }
 }
 

@@ -68,6 +68,8 @@ nlohmann::ordered_json WholeResult(const SimulationRequest& request, const Simul
                                    const SimulationResult& result, const TrainTest& data) {
   nlohmann::ordered_json json = ResultToJson(config, result, data.train->name(), data.test->info());
   json["job"] = SpecificationToJson(request, config.job);
+  json["inputs"] = InputsToJson(config.inputs);
+  json["build"] = BuildText();
   return json;
 }
 
@@ -113,10 +115,10 @@ class SingleRun {
             CsvOutput(request_),       SpectrumOutput(request_), StateOutput(request_)};
   }
 
-  // A state says what it rests on, and one that rests on something else is refused before the data
-  // are opened.
+  // Results and a state say what they rest on. A state that rests on something else is refused
+  // before the data are opened.
   void KnowInputs() {
-    if (StateOutput(request_).path.empty()) return;
+    if (StateOutput(request_).path.empty() && request_.json.empty()) return;
     config_.inputs = InputReader().Read(InputsOf(request_));
     config_.build = BuildText();
     if (!config_.resume) return;
@@ -187,6 +189,7 @@ class RepeatedRun {
           "--{} is for one simulation; give --seed instead of --seeds, or leave it out", option));
     }
     RequireOutputs(Outputs(), "", TextsOf(InputsOf(request)));
+    if (!request.json.empty()) inputs_ = InputReader().Read(InputsOf(request_));
   }
 
   void Do() {
@@ -209,6 +212,7 @@ class RepeatedRun {
     SimulationRequest request = request_;
     request.seed = seeds_[index];
     SimulationConfig config = MakeSimulation(WithNoiseDecay(request));
+    config.inputs = inputs_;
     if (index == 0) Announce(config);
     config.stop = [] { return posix::StopSignal() != 0; };
     const SimulationResult result = Simulate(config, data_, [&](const RoundReport& report) {
@@ -229,6 +233,7 @@ class RepeatedRun {
   const TrainTest data_;
   const size_t rounds_;  // of each simulation
   const Progress progress_;
+  InputDigests inputs_;  // for the results
   FinishedRuns runs_;
   std::string rows_;     // of the CSV, of a simulation that was stopped too
   std::string gave_up_;  // why the last one that gave up did

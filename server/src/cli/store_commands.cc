@@ -76,7 +76,7 @@ std::string DescribeLastEvaluation(const JobLedger& ledger) {
   if (ledger.evaluations.empty()) return "";
   const StoredEvaluation& last = ledger.evaluations.back();
   return fmt::format("  model      {} after round {}, on {}\n", DescribeEvaluation(last.evaluation),
-                     last.round + 1, last.data);
+                     last.round + 1, last.data.name);
 }
 
 std::string DescribeJob(const JobLedger& ledger) {

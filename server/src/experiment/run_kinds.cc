@@ -105,7 +105,7 @@ Outcome PeersOutcomeOf(const PeersPlan& plan, const PeersResult& result) {
 void CheckSimulation(const Settings& settings) { static_cast<void>(RequestOf(settings)); }
 
 Outcome RunSimulation(const Settings& settings, const RunContext& context) {
-  const SimulationRequest request = RequestOf(settings);
+  const SimulationRequest request = WithFleet(RequestOf(settings));
   const SimulationConfig config = ConfigOf(request, context);
   const TrainTest data = context.samples.Open(request);
   const SimulationResult result = Simulate(config, data, [](const RoundReport&) {});
@@ -185,7 +185,7 @@ void CheckMembership(const Settings& settings) {
 }
 
 Outcome RunMembership(const Settings& settings, const RunContext& context) {
-  const SimulationRequest request = RequestOf(TrainingOf(settings));
+  const SimulationRequest request = WithFleet(RequestOf(TrainingOf(settings)));
   return OutcomeOf(AuditMembership(ConfigOf(request, context), context.samples.Open(request),
                                    SamplesOf(settings), context.stop,
                                    [](const MembershipRound&) {}));

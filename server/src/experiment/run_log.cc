@@ -46,23 +46,11 @@ Outcome OutcomeOf(const Json& json) {
   return outcome;
 }
 
-Json ToJson(const InputDigests& inputs) {
-  Json json = Json::object();
-  for (const auto& [option, input] : inputs) {
-    json[option] = {{"text", input.text}, {"sha256", input.sha256}};
-  }
-  return json;
-}
-
 LoggedRun RunOf(const Json& json) {
   LoggedRun run;
   run.outcome = OutcomeOf(json);
   run.build = json.at("build").get<std::string>();
-  for (const auto& item : json.at("inputs").items()) {
-    const Json& input = item.value();
-    run.inputs[item.key()] = {input.at("text").get<std::string>(),
-                              input.at("sha256").get<std::string>()};
-  }
+  run.inputs = InputsFromJson(json.at("inputs"));
   return run;
 }
 
@@ -122,7 +110,7 @@ void RunLogFile::Append(const std::string& key, const std::string& kind, const S
                {"kind", kind},
                {"build", run.build},
                {"settings", settings},
-               {"inputs", ToJson(run.inputs)}};
+               {"inputs", InputsToJson(run.inputs)}};
   json.update(ToJson(run.outcome));
   json["seconds"] = seconds;
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -7,6 +7,7 @@
 
 #include "audit/audit_output.h"
 #include "audit/audit_request.h"
+#include "base/build.h"
 #include "base/gave_up.h"
 #include "cli/rows.h"
 #include "lab/commands.h"
@@ -16,6 +17,7 @@
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
+#include "spec/inputs.h"
 #include "spec/job_spec.h"
 #include "views/output_file.h"
 #include "views/progress.h"
@@ -127,6 +129,7 @@ class TrainingAudit {
   explicit TrainingAudit(const SimulationRequest& request)
       : request_(WithFleet(request)), config_(MakeSimulation(WithNoiseDecay(request_))) {
     RequireOutputs({JsonOutput(request.json), Csv()}, "", TextsOf(InputsOf(request)));
+    if (!request.json.empty()) inputs_ = InputReader().Read(InputsOf(request));
     data_ = OpenDataOf(request_);
     posix::CatchStopSignals();
   }
@@ -145,6 +148,8 @@ class TrainingAudit {
 
   void Write(const std::string& text, Json json, const std::string& csv) const {
     json["job"] = SpecificationToJson(request_, config_.job);
+    json["inputs"] = InputsToJson(inputs_);
+    json["build"] = BuildText();
     PrintResults(request_.json, text, json);
     if (!request_.rounds_csv.empty()) {
       OutputFile file(Csv());
@@ -159,6 +164,7 @@ class TrainingAudit {
 
   const SimulationRequest request_;
   const SimulationConfig config_;
+  InputDigests inputs_;  // for the results
   TrainTest data_;
 };
 

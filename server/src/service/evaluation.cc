@@ -41,32 +41,51 @@ ByteSpan SharedLog::ReceiptOf(uint32_t round, uint32_t attempt) {
 }
 void SharedLog::CheckReceipt(ByteSpan receipt) { store_.CheckReceipt(receipt); }
 
-std::optional<uint32_t> SharedLog::LastEvaluated() {
+std::optional<StoredEvaluation> SharedLog::LastEvaluation() {
   const std::lock_guard<std::mutex> lock(mutex_);
   const History history = store_.ReadHistory();
   const JobEntry* job = LastJob(history);
   if (job == nullptr) return std::nullopt;
-  std::optional<uint32_t> last;
-  for (const StoredEvaluation& each : store_.Evaluations()) {
-    if (each.job == job->number) last = each.round;
+  std::optional<StoredEvaluation> last;
+  for (StoredEvaluation& each : store_.Evaluations()) {
+    if (each.job == job->number) last = std::move(each);
   }
   return last;
 }
 
-void SharedLog::CommitEvaluation(uint32_t round, const std::string& data,
+void SharedLog::CommitEvaluation(uint32_t round, const EvaluatedData& data,
                                  const Evaluation& evaluation) {
   const std::lock_guard<std::mutex> lock(mutex_);
   store_.CommitEvaluation(round, data, evaluation);
 }
 
-ServedEvaluations::ServedEvaluations(const JobConfig& config, SharedDataset test, uint32_t every,
-                                     SharedLog& store, std::function<void(const std::string&)> log)
-    : config_(config), test_(std::move(test)), every_(every), store_(store), log_(std::move(log)) {
-  last_round_ = store.LastEvaluated();
+ServedEvaluations::ServedEvaluations(const JobConfig& config, SharedDataset test,
+                                     std::string sha256, uint32_t every, SharedLog& store,
+                                     std::function<void(const std::string&)> log)
+    : config_(config),
+      test_(std::move(test)),
+      data_{test_ ? test_->name() : "", std::move(sha256)},
+      every_(every),
+      store_(store),
+      log_(std::move(log)),
+      former_(store.LastEvaluation()) {
+  if (former_) last_round_ = former_->round;
   if (test_) RequireEvaluable(*config_.model, *test_);
 }
 
 ServedEvaluations::~ServedEvaluations() = default;
+
+std::string ServedEvaluations::OtherDataWarning() const {
+  if (!test_ || !former_ || former_->data.sha256 == data_.sha256) return "";
+  const auto describe = [](const EvaluatedData& data) {
+    return data.name + (data.sha256.empty() ? "" : fmt::format(" (SHA-256 {})", data.sha256));
+  };
+  return fmt::format(
+      "WARNING: --test: round {} was evaluated on {}, and later rounds will be on {}: figures on "
+      "two test sets do not compare; stop, and start again with the former samples, or read the "
+      "figures from here on by themselves",
+      former_->round + 1, describe(former_->data), describe(data_));
+}
 
 bool ServedEvaluations::IsDue(uint32_t round) const {
   return (round + 1) % every_ == 0 || round + 1 == static_cast<uint32_t>(config_.plan.rounds);
@@ -85,7 +104,7 @@ void ServedEvaluations::OnRelease(Server& server, const Job& job, uint32_t round
     piece->evaluation = EvaluateUnlessStopped(
         *config_.model, {piece->parameters.data(), piece->parameters.size()}, *test_,
         std::max(1, config_.process.threads - 1), [&] { return must_stop.load(); });
-    if (piece->evaluation) store_.CommitEvaluation(round, test_->name(), *piece->evaluation);
+    if (piece->evaluation) store_.CommitEvaluation(round, data_, *piece->evaluation);
   };
   work.then = [this, piece, round] {
     if (piece->evaluation) Keep(round, *piece->evaluation);
@@ -106,7 +125,7 @@ void ServedEvaluations::OnEnd(const Job& job) {
   const uint32_t round = job.round() - 1;
   const Evaluation evaluation =
       Evaluate(*config_.model, job.parameters(), *test_, std::max(1, config_.process.threads));
-  store_.CommitEvaluation(round, test_->name(), evaluation);
+  store_.CommitEvaluation(round, data_, evaluation);
   Keep(round, evaluation);
 }
 

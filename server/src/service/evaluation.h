@@ -41,9 +41,9 @@ class SharedLog : public JobLog {
   // waits for a commit of another process, too.
   void With(const std::function<void(Store&)>& use);
 
-  // The last round of the store's last job that has an evaluation, from 0.
-  std::optional<uint32_t> LastEvaluated();
-  void CommitEvaluation(uint32_t round, const std::string& data, const Evaluation& evaluation);
+  // The last evaluation of the store's last job.
+  std::optional<StoredEvaluation> LastEvaluation();
+  void CommitEvaluation(uint32_t round, const EvaluatedData& data, const Evaluation& evaluation);
 
  private:
   Store& store_;
@@ -55,14 +55,19 @@ class SharedLog : public JobLog {
 // come from the thread of Server::Run().
 class ServedEvaluations {
  public:
-  //   test   absent (null): nothing is evaluated
-  //   every  rounds, at least 1
-  //   log    takes lines for people
+  //   test    absent (null): nothing is evaluated
+  //   sha256  of the test set's files, as EvaluatedData has it
+  //   every   rounds, at least 1
+  //   log     takes lines for people
   // Make it after the job has begun in the store. Throws std::invalid_argument if the test set does
   // not fit the model.
-  ServedEvaluations(const JobConfig& config, SharedDataset test, uint32_t every, SharedLog& store,
-                    std::function<void(const std::string&)> log);
+  ServedEvaluations(const JobConfig& config, SharedDataset test, std::string sha256, uint32_t every,
+                    SharedLog& store, std::function<void(const std::string&)> log);
   ~ServedEvaluations();
+
+  // What the operator should know if an earlier process evaluated the job on other samples; empty:
+  // it did not. Figures on two test sets do not compare.
+  std::string OtherDataWarning() const;
 
   // Takes each evaluation when it is durable.
   using Take = std::function<void(uint32_t round, const std::string& data, const Evaluation&)>;
@@ -92,11 +97,13 @@ class ServedEvaluations {
 
   const JobConfig& config_;
   const SharedDataset test_;
+  const EvaluatedData data_;
   const uint32_t every_;
   SharedLog& store_;
   const std::function<void(const std::string&)> log_;
   Take take_;
-  std::optional<uint32_t> last_round_;  // that was evaluated
+  const std::optional<StoredEvaluation> former_;  // of an earlier process, the last one
+  std::optional<uint32_t> last_round_;            // that was evaluated
   std::vector<nlohmann::ordered_json> evaluations_;
 };
 

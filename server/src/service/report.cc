@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
+#include "base/build.h"
 #include "base/counted.h"
 #include "export/parameters.h"
 #include "plans/claim_kinds.h"
@@ -16,7 +17,6 @@
 #include "round/round_figures.h"
 #include "service/page.h"
 #include "sotto/version.h"
-#include "spec/inputs.h"
 #include "spec/job_spec.h"
 #include "store/history.h"
 #include "store/ledger.h"
@@ -111,15 +111,6 @@ Output PortOutput(const ServeRequest& o) { return {"--port-file", o.port_file}; 
 
 Output MetricsOutput(const ServeRequest& o) { return {"--metrics", o.metrics, Readers::kOwner}; }
 
-// The files that the command reads, and the token that it may write.
-std::vector<std::string> InputsOf(const ServeRequest& o) {
-  std::vector<std::string> inputs = TextsOf(InputsNamedIn(ServeFields(), o));
-  const JobRequest& job = o;
-  for (const std::string& text : TextsOf(InputsNamedIn(JobFields(), job))) inputs.push_back(text);
-  if (!o.http.empty()) inputs.push_back(PageTokenFile(o));
-  return inputs;
-}
-
 // For the operator alone: the figures depend on who connects.
 nlohmann::ordered_json NetworkToJson(const NetworkFigures& figures) {
   nlohmann::ordered_json work;
@@ -147,8 +138,9 @@ nlohmann::ordered_json RoundsToJson(const JobLedger& ledger, const OperatorRepor
 // The whole statement and all rounds.
 //   ledger  of the job
 //   seeded  some noise on which the claims rest follows from a seed that somebody may know
-nlohmann::ordered_json ResultsToJson(const ServeRequest& o, const JobLedger& ledger,
-                                     const ServeEnd& end, bool seeded, Job& job) {
+nlohmann::ordered_json ResultsToJson(const ServeRequest& o, const InputDigests& inputs,
+                                     const JobLedger& ledger, const ServeEnd& end, bool seeded,
+                                     Job& job) {
   const JobConfig& config = job.config();
   const privacy::Statement spent = job.Spent();
   nlohmann::ordered_json json = {{"sotto_version", kVersion},
@@ -165,6 +157,8 @@ nlohmann::ordered_json ResultsToJson(const ServeRequest& o, const JobLedger& led
                                  {"state", end.state},
                                  {"finish_reason", end.why},
                                  {"job", SpecificationToJson(o, config)},
+                                 {"inputs", InputsToJson(inputs)},
+                                 {"build", BuildText()},
                                  {"claims", ClaimsToJson(spent.claims)},
                                  {"private", config.codec->certified && !seeded},
                                  {"seeded", seeded},
@@ -266,23 +260,32 @@ Json OperatorReport::ToJson() const {
           {"warnings", lists_->warnings}};
 }
 
+std::vector<NamedInput> InputsOf(const ServeRequest& o) {
+  std::vector<NamedInput> inputs = InputsNamedIn(ServeFields(), o);
+  const JobRequest& job = o;
+  for (NamedInput& input : InputsNamedIn(JobFields(), job)) inputs.push_back(std::move(input));
+  return inputs;
+}
+
 void RequireServeOutputs(const ServeRequest& o) {
+  std::vector<std::string> inputs = TextsOf(InputsOf(o));
+  if (!o.http.empty()) inputs.push_back(PageTokenFile(o));  // which the command may write
   RequireOutputs({JsonOutput(o.json, Readers::kOwner), ModelOutput(o), AverageOutput(o),
                   PortOutput(o), MetricsOutput(o)},
-                 o.store, InputsOf(o));
+                 o.store, inputs);
 }
 
 void WritePortFile(const ServeRequest& o, uint16_t port) {
   WriteOutput(PortOutput(o), std::to_string(port) + '\n');
 }
 
-void WriteResults(const ServeRequest& o, const ServeEnd& end, Store& store, Job& job,
-                  const OperatorReport& report, const ServedEvaluations& evaluations,
+void WriteResults(const ServeRequest& o, const InputDigests& inputs, const ServeEnd& end,
+                  Store& store, Job& job, const OperatorReport& report, const ServedEvaluations& evaluations,
                   const NetworkFigures& network) {
   const JobLedger ledger = std::move(ReadLedger(store).back());
   const History history = store.ReadHistory();
   const bool seeded = o.seed.has_value() || RestsOnSeededNoise(history, *LastJob(history));
-  nlohmann::ordered_json results = ResultsToJson(o, ledger, end, seeded, job);
+  nlohmann::ordered_json results = ResultsToJson(o, inputs, ledger, end, seeded, job);
   results["rounds"] = RoundsToJson(ledger, report);
   results["evaluations"] = EvaluationsToJson(ledger);
   nlohmann::ordered_json operators = report.ToJson();

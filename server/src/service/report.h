@@ -23,6 +23,7 @@
 #include "round/job_config.h"
 #include "round/round_outcome.h"
 #include "service/evaluation.h"
+#include "spec/inputs.h"
 #include "store/ledger.h"
 
 namespace sotto::server {
@@ -59,6 +60,9 @@ class OperatorReport {
   const std::unique_ptr<Lists> lists_;
 };
 
+// The files that the command reads.
+std::vector<NamedInput> InputsOf(const ServeRequest& request);
+
 // Throws as ::sotto::server::RequireOutputs() does, for all outputs of the command.
 void RequireServeOutputs(const ServeRequest& request);
 
@@ -67,13 +71,14 @@ void WritePortFile(const ServeRequest& request, uint16_t port);
 
 // Model, average and JSON: the whole statement, all rounds of all server processes, and what this
 // start of the server saw. Also of a job that a signal stopped.
-//   end  of the job
+//   inputs  what this start of the server read
+//   end     of the job
 struct ServeEnd {
   const char* state;  // "finished", "gave-up", "stopped"
   std::string why;    // for people
 };
-void WriteResults(const ServeRequest& request, const ServeEnd& end, Store& store, Job& job,
-                  const OperatorReport& report, const ServedEvaluations& evaluations,
-                  const NetworkFigures& network);
+void WriteResults(const ServeRequest& request, const InputDigests& inputs, const ServeEnd& end,
+                  Store& store, Job& job, const OperatorReport& report,
+                  const ServedEvaluations& evaluations, const NetworkFigures& network);
 
 }  // namespace sotto::server

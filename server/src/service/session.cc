@@ -54,6 +54,8 @@ std::unique_ptr<Store> OpenToServe(const std::string& path) {
 ServeSession::ServeSession(const ServeRequest& request)
     : request_(request),
       options_(ServerOptionsOf(request)),
+      inputs_(InputReader().Read(InputsOf(request))),
+      leftovers_(BackupLeftovers(request.store)),
       store_(OpenToServe(request.store)),
       shared_(*store_),
       fleet_(shared_),
@@ -177,6 +179,16 @@ void ServeSession::LogStart() const {
   }
 }
 
+void ServeSession::WarnOfStart() {
+  for (const std::string& leftover : leftovers_) {
+    Warn(fmt::format(
+        "WARNING: {}: a backup that was interrupted left it, with secrets of a store; remove it",
+        leftover));
+  }
+  const std::string other_data = evaluations_->OtherDataWarning();
+  if (!other_data.empty()) Warn(other_data);
+}
+
 void ServeSession::Run() {
   if (page_) {
     shared_.OnRelease([this](LedgerEntry entry) {
@@ -187,7 +199,9 @@ void ServeSession::Run() {
   job_.emplace(config_, *devices_, shared_,
                posix::DeriveKey(posix::RunKey(request_.seed), key_label::kServer),
                ReadState(*store_, resumed_));
-  evaluations_.emplace(config_, test_, request_.evaluate_every, shared_,
+  const auto test = inputs_.find("test");
+  evaluations_.emplace(config_, test_, test == inputs_.end() ? "" : test->second.sha256,
+                       request_.evaluate_every, shared_,
                        [this](const std::string& line) { log_.Write(line); });
   evaluations_->OnEvaluation(
       [this](uint32_t round, const std::string& data, const Evaluation& evaluation) {
@@ -199,6 +213,7 @@ void ServeSession::Run() {
   monitor_.SetJob(static_cast<uint64_t>(config_.plan.rounds), job_->round(), config_.epsilon_budget,
                   job_->round() == 0 ? std::vector<privacy::Claim>() : job_->Spent().claims);
   LogStart();
+  WarnOfStart();
   if (page_) BeginPage();
   WritePortFile(request_, server_.port());
   posix::TellReady();
@@ -218,7 +233,7 @@ void ServeSession::Finish(bool is_finished) {
   const ServeEnd end =
       is_finished ? ServeEnd{job_->gave_up() ? "gave-up" : "finished", job_->finish_reason()}
                   : ServeEnd{"stopped", kStopReason};
-  WriteResults(request_, end, *store_, *job_, report_, *evaluations_, server_.Figures());
+  WriteResults(request_, inputs_, end, *store_, *job_, report_, *evaluations_, server_.Figures());
   if (!is_finished) throw Stopped(server_.signal(), kStopReason);
   if (job_->gave_up()) throw GaveUp(job_->finish_reason());
 }

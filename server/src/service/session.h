@@ -11,6 +11,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "net/serve_request.h"
 #include "net/server.h"
@@ -20,6 +22,7 @@
 #include "service/monitor.h"
 #include "service/page.h"
 #include "service/report.h"
+#include "spec/inputs.h"
 #include "store/store.h"
 
 namespace sotto::server {
@@ -44,10 +47,13 @@ class ServeSession {
   void Warn(const std::string& line);
   void BeginPage();
   void LogStart() const;
+  void WarnOfStart();
   void Finish(bool is_finished);
 
   const ServeRequest& request_;
   const ServerOptions options_;
+  const InputDigests inputs_;
+  const std::vector<std::string> leftovers_;  // of killed backups, beside the store
   const std::unique_ptr<Store> store_;
   SharedLog shared_;
   ServedFleet fleet_;

@@ -25,9 +25,9 @@ namespace sotto::server {
 
 struct FleetOptions {
   uint32_t devices = 1000;
-  uint32_t samples_per_device = 50;           // the mean, see MakePartition()
-  std::string partition = kDefaultPartition;  // sotto/data/partitions.h
-  std::optional<uint64_t> partition_seed;     // absent: the run's
+  uint32_t samples_per_device = kDefaultSamplesPerDevice;  // the mean, see MakePartition()
+  std::string partition = kDefaultPartition;               // sotto/data/partitions.h
+  std::optional<uint64_t> partition_seed;                  // absent: the run's
   double held_out = 0.0;  // share of a device's samples, the last ones, that it evaluates on
   double dropout = 0.0;   // chance that a device drops out of an attempt; in [0, 1)
 };

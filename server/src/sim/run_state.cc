@@ -170,26 +170,11 @@ JobState JobFromState(const Json& json) {
   return job;
 }
 
-Json InputsToState(const InputDigests& inputs) {
-  Json json = Json::object();
-  for (const auto& [option, input] : inputs) json[option] = {input.text, input.sha256};
-  return json;
-}
-
-InputDigests InputsFromState(const Json& json) {
-  InputDigests inputs;
-  for (const auto& item : json.items()) {
-    inputs[item.key()] = {item.value().at(0).get<std::string>(),
-                          item.value().at(1).get<std::string>()};
-  }
-  return inputs;
-}
-
 RunState StateFrom(const Json& json) {
   RunState state;
   state.configuration = JsonText(json.at("configuration"));
   state.fleet = JsonText(json.at("fleet"));
-  state.inputs = InputsFromState(json.at("inputs"));
+  state.inputs = InputsFromJson(json.at("inputs"));
   json.at("builds").get_to(state.builds);
   CopyExactly(FromHex(json.at("run_key").get<std::string>()), state.run_key.bytes);
   state.job = JobFromState(json.at("job"));
@@ -264,7 +249,7 @@ std::string BodyOf(const RunState& state) {
   for (const RoundReport& report : state.rounds) rounds.push_back(ReportToState(report));
   const Json json = {
       {"configuration", ParseJson(state.configuration)}, {"fleet", ParseJson(state.fleet)},
-      {"inputs", InputsToState(state.inputs)},           {"builds", state.builds},
+      {"inputs", InputsToJson(state.inputs)},            {"builds", state.builds},
       {"run_key", posix::Hex(state.run_key.bytes)},      {"job", JobToState(state.job)},
       {"initial", EvaluationToState(state.initial)},     {"rounds", rounds}};
   return JsonText(json, 1) + "\n";

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "base/bytes.h"
 #include "data/catalog.h"
 #include "sotto/crypto.h"
@@ -63,6 +65,23 @@ std::vector<std::string> TextsOf(const std::vector<NamedInput>& inputs) {
   std::vector<std::string> texts;
   for (const NamedInput& input : inputs) texts.push_back(input.text);
   return texts;
+}
+
+nlohmann::ordered_json InputsToJson(const InputDigests& inputs) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const auto& [option, input] : inputs) {
+    json[option] = {{"text", input.text}, {"sha256", input.sha256}};
+  }
+  return json;
+}
+
+InputDigests InputsFromJson(const nlohmann::ordered_json& json) {
+  InputDigests inputs;
+  for (const auto& item : json.items()) {
+    inputs[item.key()] = {item.value().at("text").get<std::string>(),
+                          item.value().at("sha256").get<std::string>()};
+  }
+  return inputs;
 }
 
 const std::string& InputReader::DigestOf(const std::string& path) {

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 namespace sotto::server {
 
 // What an option names.
@@ -48,6 +50,11 @@ struct InputDigest {
 
 // By option. What names no file is not there.
 using InputDigests = std::map<std::string, InputDigest>;
+
+// {"data": {"text": "x.csv", "sha256": "..."}}, as results, states and logs of runs have it, and
+// back. The way back throws nlohmann::json's exceptions.
+nlohmann::ordered_json InputsToJson(const InputDigests& inputs);
+InputDigests InputsFromJson(const nlohmann::ordered_json& json);
 
 // Reads each file once in its life. Thread-safe.
 class InputReader {

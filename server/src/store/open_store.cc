@@ -25,6 +25,7 @@ struct Kind {
   std::unique_ptr<Store> (*open)(const std::string& where, StoreMode mode);
   StoreReport (*inspect)(const std::string& where);
   LogEnd (*back_up)(const std::string& where, const std::string& file);
+  std::vector<std::string> (*leftovers)(const std::string& where);
 };
 
 std::unique_ptr<Store> OpenSqlite(const std::string& where, StoreMode mode) {
@@ -174,7 +175,7 @@ LogEnd BackUpSqlite(const std::string& path, const std::string& file) {
 }
 
 constexpr Kind kKinds[] = {
-    {"", OpenSqlite, InspectSqlite, BackUpSqlite},  // any path
+    {"", OpenSqlite, InspectSqlite, BackUpSqlite, LeftoversBeside},  // any path
 };
 
 const Kind& KindOf(const std::string& where) {
@@ -191,6 +192,10 @@ std::unique_ptr<Store> OpenStore(const std::string& where, StoreMode mode) {
 
 LogEnd BackUpStore(const std::string& where, const std::string& file) {
   return KindOf(where).back_up(where, file);
+}
+
+std::vector<std::string> BackupLeftovers(const std::string& where) {
+  return KindOf(where).leftovers(where);
 }
 
 StoreReport InspectStore(const std::string& where) { return KindOf(where).inspect(where); }

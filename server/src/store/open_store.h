@@ -49,6 +49,10 @@ struct LogEnd {
   std::vector<std::string> leftovers = {};
 };
 
+// Files in the folder of a store that killed backups left. Each holds every secret of a store. Call
+// it before the store is opened: it opens and closes those files.
+std::vector<std::string> BackupLeftovers(const std::string& where);
+
 // Copies a store into a new file of mode 0600, also while other processes use the store: they do
 // not wait. The copy is the store at one moment within the call, and verified. Until it is whole it
 // is FILE.part; one that a killed backup left is removed. Throws as OpenStore(), and if the file is

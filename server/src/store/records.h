@@ -72,11 +72,17 @@ struct StoredModel {
   double next_clip_l2 = 0.0;  // bound of the next round
 };
 
+// A test set. Two of one digest hold the same samples.
+struct EvaluatedData {
+  std::string name;
+  std::string sha256;  // of its files, InputDigest of spec/inputs.h; empty: it is read from none
+};
+
 // The evaluation of a released model on the operator's test set.
 struct StoredEvaluation {
   int64_t job = 0;
   uint32_t round = 0;
-  std::string data;  // the test set's name
+  EvaluatedData data;
   Evaluation evaluation;
   int64_t evaluated = 0;  // seconds since 1970
 };

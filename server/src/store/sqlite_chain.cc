@@ -131,7 +131,7 @@ constexpr Kind kKinds[] = {
     {"evaluation",
      2,
      {{"evaluations",
-       "SELECT job, round, data, samples, loss, evaluated FROM evaluations "
+       "SELECT job, round, data, data_sha256, samples, loss, evaluated FROM evaluations "
        "WHERE job = ? AND round = ?"},
       {"evaluated_classes",
        "SELECT job, round, class, correct, total FROM evaluated_classes "

@@ -227,7 +227,8 @@ void AddEvaluation(Database& database, const StoredEvaluation& stored) {
   Insert(database, "evaluations",
          {{"job", stored.job},
           {"round", stored.round},
-          {"data", stored.data},
+          {"data", stored.data.name},
+          {"data_sha256", stored.data.sha256},
           {"samples", static_cast<int64_t>(stored.evaluation.samples)},
           {"loss", stored.evaluation.loss},
           {"evaluated", stored.evaluated}});
@@ -245,16 +246,16 @@ void AddEvaluation(Database& database, const StoredEvaluation& stored) {
 std::vector<StoredEvaluation> ReadEvaluations(Database& database) {
   std::vector<StoredEvaluation> all;
   Statement row(database,
-                "SELECT job, round, data, samples, loss, evaluated FROM evaluations "
+                "SELECT job, round, data, data_sha256, samples, loss, evaluated FROM evaluations "
                 "ORDER BY job, round");
   while (row.Step()) {
     StoredEvaluation stored;
     stored.job = row.Integer(0);
     stored.round = static_cast<uint32_t>(row.Integer(1));
-    stored.data = row.Text(2);
-    stored.evaluation.samples = static_cast<uint64_t>(row.Integer(3));
-    stored.evaluation.loss = row.IsNull(4) ? std::numeric_limits<double>::quiet_NaN() : row.Real(4);
-    stored.evaluated = row.Integer(5);
+    stored.data = {row.Text(2), row.Text(3)};
+    stored.evaluation.samples = static_cast<uint64_t>(row.Integer(4));
+    stored.evaluation.loss = row.IsNull(5) ? std::numeric_limits<double>::quiet_NaN() : row.Real(5);
+    stored.evaluated = row.Integer(6);
     stored.evaluation.classes = ReadClasses(database, stored.job, stored.round);
     all.push_back(std::move(stored));
   }

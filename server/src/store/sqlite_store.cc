@@ -598,7 +598,7 @@ void SqliteStore::CommitRelease(const ReleaseRecord& record) {
   commit.Finish();
 }
 
-void SqliteStore::CommitEvaluation(uint32_t round, const std::string& data,
+void SqliteStore::CommitEvaluation(uint32_t round, const EvaluatedData& data,
                                    const Evaluation& evaluation) {
   Commit commit(*this);
   AddEvaluation(database_, {job_, round, data, evaluation, Now()});

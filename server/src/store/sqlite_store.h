@@ -85,7 +85,7 @@ class SqliteStore final : public Store {
   void BeginJob(const JobRecord& record) override;
   void CommitAttempt(const AttemptRecord& record) override;
   void CommitRelease(const ReleaseRecord& record) override;
-  void CommitEvaluation(uint32_t round, const std::string& data,
+  void CommitEvaluation(uint32_t round, const EvaluatedData& data,
                         const Evaluation& evaluation) override;
   std::vector<StoredEvaluation> Evaluations() override;
   ByteSpan ReceiptOf(uint32_t round, uint32_t attempt) override;

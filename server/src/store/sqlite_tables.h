@@ -11,7 +11,7 @@
 
 namespace sotto::server {
 
-inline constexpr int64_t kSchemaVersion = 7;
+inline constexpr int64_t kSchemaVersion = 8;
 
 // SQLite keeps this text, its comments included, and a store is refused if its text differs. Two
 // columns are 0 in every store: store.former_version and jobs.surcharge.
@@ -125,6 +125,7 @@ CREATE TABLE evaluations (
   job INTEGER NOT NULL,
   round INTEGER NOT NULL,  -- whose model was evaluated
   data TEXT NOT NULL,      -- the test set's name
+  data_sha256 TEXT NOT NULL,  -- of its files; empty: it is read from none
   samples INTEGER NOT NULL,
   loss REAL,  -- mean over the samples; NULL: not finite
   evaluated INTEGER NOT NULL,

@@ -111,8 +111,7 @@ class Store : public JobLog {
 
   // Records the evaluation of a released model of the job that began; of each round one. It is
   // durable when the call returns.
-  //   data  the test set's name
-  virtual void CommitEvaluation(uint32_t round, const std::string& data,
+  virtual void CommitEvaluation(uint32_t round, const EvaluatedData& data,
                                 const Evaluation& evaluation) = 0;
 
   // All evaluations, by job and round.

@@ -67,7 +67,8 @@ Json ReleaseToJson(const LedgerEntry& entry, Audience audience) {
 Json EvaluationsToJson(const JobLedger& ledger) {
   Json all = Json::array();
   for (const StoredEvaluation& each : ledger.evaluations) {
-    Json json = {{"round", each.round + 1}, {"data", each.data}};
+    Json json = {{"round", each.round + 1}, {"data", each.data.name}, {"data_sha256", nullptr}};
+    if (!each.data.sha256.empty()) json["data_sha256"] = each.data.sha256;
     json.update(EvaluationToJson(each.evaluation, {}));
     all.push_back(json);
   }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <sys/stat.h>
@@ -231,6 +232,36 @@ TEST_F(FilesTest, APendingFileHasNoNameBeforeItIsPublished) {
   EXPECT_TRUE(Says(Refusal(path, [&] { PendingFile(path, "x"); }), "never overwritten"));
   { const PendingFile given_up(Path("other"), "x"); }
   EXPECT_EQ(FilesInFolder(), 1U);
+}
+
+TEST_F(FilesTest, PendingFilesGetTheirNamesTogetherAndAKillLeavesNone) {
+  const std::string folder = Path("keys");
+  EXPECT_EQ(PendingFiles::RemoveLeftovers(folder), 0U) << "there is no folder";
+  std::filesystem::create_directories(folder + "/sotto-part.aB3dE9");
+  std::filesystem::create_directories(folder + "/sotto-part.other");
+  ReplaceTextFile(folder + "/sotto-part.aB3dE9/a.key", "left by a kill");
+  {
+    PendingFiles files(folder);
+    files.Add("a.key", "first");
+    files.Add("b.key", "second");
+    EXPECT_EQ(PendingFiles::RemoveLeftovers(folder), 1U) << "this process's files are locked";
+    EXPECT_FALSE(std::filesystem::exists(folder + "/a.key"));
+    files.Publish();
+    EXPECT_EQ(Mode(folder + "/a.key"), 0600U);
+  }
+  EXPECT_EQ(ReadTextFile(folder + "/a.key"), "first");
+  EXPECT_EQ(ReadTextFile(folder + "/b.key"), "second");
+  {
+    PendingFiles given_up(folder);
+    given_up.Add("c.key", "third");
+    EXPECT_TRUE(Says(Refusal(folder + "/b.key", [&] { given_up.Add("b.key", "x"); }),
+                     "never overwritten"));
+  }
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    names.insert(entry.path().filename().string());
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"a.key", "b.key", "sotto-part.other"}));
 }
 
 TEST_F(FilesTest, AHeldFileIsClaimedOnceWhateverItsName) {

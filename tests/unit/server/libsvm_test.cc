@@ -71,7 +71,7 @@ TEST_F(LibsvmTest, ADefectNamesLineAndColumn) {
   EXPECT_SAYS(Refusal("0 1:1\n0 1:1 2\n"),
               "a.libsvm: line 2, column 7: \"2\"; expected INDEX:VALUE");
   EXPECT_SAYS(Refusal("0 1:1\n2:1\n"), "line 2, column 1: \"2:1\"; expected the label first");
-  EXPECT_SAYS(Refusal("0 1:x\n"), "column 3: \"x\"; expected a number");
+  EXPECT_SAYS(Refusal("0 1:x\n"), "column 3: \"1:x\"; expected a number");
   EXPECT_SAYS(Refusal("0 2:1 1:1\n"), "column 7: \"1:1\"; expected indices in rising order");
   EXPECT_SAYS(Refusal("0 2:1 2:1\n"), "rising order, each once");
   EXPECT_SAYS(Refusal("7 1:1\n", ":classes=3"), "\"7\"; the label is 7, expected 0 to 2");

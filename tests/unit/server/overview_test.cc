@@ -54,7 +54,7 @@ class OverviewTest : public SqliteStoreTest {
     evaluation.samples = 4;
     evaluation.loss = 0.5;
     evaluation.classes = {{1, 2}, {2, 2}};
-    store.CommitEvaluation(rounds - 1, "test set", evaluation);
+    store.CommitEvaluation(rounds - 1, {"test set", ""}, evaluation);
   }
 };
 

@@ -216,7 +216,7 @@ TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionSeven) {
     store.CommitRelease(record);
   }
   Database file(path_);
-  EXPECT_EQ(file.Integer("PRAGMA user_version"), 7);
+  EXPECT_EQ(file.Integer("PRAGMA user_version"), 8);
   EXPECT_EQ(file.Integer("PRAGMA application_id"), 0x536f7474);
   EXPECT_EQ(file.Text("SELECT hex(cohort) FROM attempts"), "04030201");
   EXPECT_EQ(file.Text("SELECT hex(parameters) FROM models WHERE round = 0"), "0000803F");

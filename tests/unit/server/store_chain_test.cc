@@ -191,7 +191,7 @@ TEST_F(StoreChainTest, AChainMayEndAfterEachCommit) {
 TEST_F(StoreChainTest, ATableOrTriggerThatNoStoreHasIsRefused) {
   Fill();
   RunSql("CREATE TRIGGER t BEFORE INSERT ON claims BEGIN SELECT RAISE(IGNORE); END");
-  EXPECT_TRUE(Says(Refusal(), "its tables are not those of version 7"));
+  EXPECT_TRUE(Says(Refusal(), "its tables are not those of version 8"));
 }
 
 // Flips single bits all over a store of small pages. Each flip is refused, or everything that the
@@ -282,7 +282,7 @@ TEST_F(StoreChainTest, InspectionDescribesAStoreAndChangesNothing) {
   Fill();
   const std::string before = Bytes(path_);
   const StoreReport report = InspectStore(path_);
-  EXPECT_EQ(report.version, 7);
+  EXPECT_EQ(report.version, 8);
   // The store, three devices, a revocation, the job, its first model, its devices, four attempts,
   // two releases.
   EXPECT_EQ(report.records, 1 + 3 + 1 + 1 + 1 + 1 + 4 + 2 * 2);

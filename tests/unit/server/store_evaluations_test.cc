@@ -27,7 +27,7 @@ class StoreEvaluationsTest : public SqliteStoreTest {
     for (uint32_t round = 0; round < 2; ++round) {
       store.CommitAttempt({round, 0, {0}});
       Release(store, round, 0);
-      if (round == 0) store.CommitEvaluation(0, "flowers", Some());
+      if (round == 0) store.CommitEvaluation(0, {"flowers", "ab"}, Some());
     }
   }
 };
@@ -38,7 +38,8 @@ TEST_F(StoreEvaluationsTest, AreReadAsTheyWereWritten) {
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].job, 1);
   EXPECT_EQ(all[0].round, 0u);
-  EXPECT_EQ(all[0].data, "flowers");
+  EXPECT_EQ(all[0].data.name, "flowers");
+  EXPECT_EQ(all[0].data.sha256, "ab");
   EXPECT_EQ(all[0].evaluation.samples, 30u);
   EXPECT_EQ(all[0].evaluation.loss, 1.0 / 3);
   EXPECT_EQ(all[0].evaluation.classes, Some().classes);
@@ -52,7 +53,7 @@ TEST_F(StoreEvaluationsTest, ALossThatIsNotFiniteAndNoClassesAreKept) {
   Evaluation diverged;
   diverged.samples = 1;
   diverged.loss = std::numeric_limits<double>::infinity();
-  store.CommitEvaluation(1, "flowers", diverged);
+  store.CommitEvaluation(1, {"flowers", ""}, diverged);
   const std::vector<StoredEvaluation> all = store.Evaluations();
   ASSERT_EQ(all.size(), 2u);
   EXPECT_TRUE(std::isnan(all[1].evaluation.loss));
@@ -78,8 +79,8 @@ TEST_F(StoreEvaluationsTest, AreChainedLikeEveryRecord) {
 TEST_F(StoreEvaluationsTest, ThereIsOneOfARoundAndNoneOfARoundThatReleasedNothing) {
   SqliteStore store(path_);
   store.BeginJob(RecordOf(SmallConfig()));
-  EXPECT_THROW(store.CommitEvaluation(0, "flowers", Some()), std::runtime_error);
-  EXPECT_THROW(store.CommitEvaluation(7, "flowers", Some()), std::runtime_error);
+  EXPECT_THROW(store.CommitEvaluation(0, {"flowers", "ab"}, Some()), std::runtime_error);
+  EXPECT_THROW(store.CommitEvaluation(7, {"flowers", "ab"}, Some()), std::runtime_error);
   EXPECT_EQ(store.Evaluations().size(), 1u);
 }
 

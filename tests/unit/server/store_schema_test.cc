@@ -46,28 +46,28 @@ class StoreSchemaTest : public SqliteStoreTest {
 };
 
 // A change of the text is a change of every stored byte: raise the version, then this digest.
-TEST_F(StoreSchemaTest, TheTablesOfVersionSevenAreThese) {
-  EXPECT_EQ(kSchemaVersion, 7);
+TEST_F(StoreSchemaTest, TheTablesOfVersionEightAreThese) {
+  EXPECT_EQ(kSchemaVersion, 8);
   Sha256 hash;
   ASSERT_EQ(hash.Update({reinterpret_cast<const uint8_t*>(kTables), std::strlen(kTables)}),
             Status::kOk);
   uint8_t digest[kSha256Size];
   ASSERT_EQ(hash.Finish(digest), Status::kOk);
-  EXPECT_EQ(posix::Hex(digest), "4d34e7e5eedd93d27aa773299384b9dad0186dc3a20dfc508e75cdb6a3e9d762");
+  EXPECT_EQ(posix::Hex(digest), "6cf00f5820924e5ff3d023e41381137830e847ba7f1a21e0360fc98a6b56b76b");
 }
 
 TEST_F(StoreSchemaTest, AStoreOfAnotherVersionIsRefusedAndTheUserIsToldWhatToDo) {
   SqliteStore(path_, kCreate).AddDevices(SomeDevices(), false);
   RunSql("PRAGMA user_version = 6");
-  ExpectRefused({"a store of version 6", "reads stores of version 7 alone",
+  ExpectRefused({"a store of version 6", "reads stores of version 8 alone",
                  "use the older program that wrote it", "`sotto keys new`",
                  "does not know what the devices of this one have spent"});
   RunSql("PRAGMA user_version = 0");
   ExpectRefused({"a store of version 0", "older"});
-  RunSql("PRAGMA user_version = 8");
-  ExpectRefused({"a store of version 8", "reads stores of version 7 alone",
+  RunSql("PRAGMA user_version = 9");
+  ExpectRefused({"a store of version 9", "reads stores of version 8 alone",
                  "use the newer program that wrote it"});
-  RunSql("PRAGMA user_version = 7");
+  RunSql("PRAGMA user_version = 8");
   EXPECT_EQ(Refusal(), "nothing was refused");
 }
 
@@ -87,7 +87,7 @@ TEST_F(StoreSchemaTest, WhatIsNoStoreIsRefusedAndLeftAsItIs) {
   EXPECT_TRUE(Says(Refusal(), "empty"));
   RunSql("CREATE TABLE songs (title TEXT)");
   ExpectRefused({"a database of another program, not a store", "name another file"});
-  RunSql("PRAGMA user_version = 7");
+  RunSql("PRAGMA user_version = 8");
   ExpectRefused({"a database of another program, not a store"});
   EXPECT_EQ(Database(path_).Text("PRAGMA journal_mode"), "delete");
 }

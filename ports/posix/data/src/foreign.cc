@@ -25,7 +25,7 @@ constexpr char kNoModel[] =
     "an array for each tensor";
 constexpr char kAsCsv[] = "save the table as CSV, UTF-8";
 
-const std::vector<Foreign>& Table() {
+const std::vector<Foreign>& ForeignTable() {
   using namespace std::string_view_literals;
   static const std::vector<Foreign> kTable = {
       {{".pt", ".pth", ".ckpt"},
@@ -105,7 +105,7 @@ bool Fits(const Foreign& row, const std::string& path, std::string_view begin) {
 }  // namespace
 
 std::string ForeignFile(const std::string& path, std::string_view begin, NamedAs use) {
-  for (const Foreign& row : Table()) {
+  for (const Foreign& row : ForeignTable()) {
     if (!Fits(row, path, begin)) continue;
     return fmt::format("it is {}; {}", row.what, use == NamedAs::kModel ? row.model : row.samples);
   }

@@ -13,6 +13,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "sotto/span.h"
 
@@ -98,6 +99,37 @@ class PendingFile {
   std::string path_;
   std::string part_;
   int descriptor_ = -1;  // locked: a process writes it
+};
+
+// The same for many files of one folder: before they have their names they lie in a folder
+// FOLDER/sotto-part.XXXXXX of mode 0700.
+class PendingFiles {
+ public:
+  // Makes the folder as MakePrivateFolder() does.
+  explicit PendingFiles(std::string folder);
+  ~PendingFiles();
+  PendingFiles(const PendingFiles&) = delete;
+  PendingFiles& operator=(const PendingFiles&) = delete;
+
+  // Removes what killed processes left in the folder, if there is one. Returns how many files that
+  // were. What a process is writing now is locked, and stays.
+  static size_t RemoveLeftovers(const std::string& folder);
+
+  // Throws where WriteSecretFile() does, also for a name that is taken already.
+  void Add(const std::string& name, const std::string& content);
+
+  // Gives the files their names, in the order in which they were added. Throws if one was taken
+  // meanwhile: the files before it then have theirs.
+  void Publish();
+
+ private:
+  std::string Target(const std::string& name) const;
+  std::string Part(const std::string& name) const;
+
+  const std::string folder_;
+  std::string parts_;
+  int descriptor_ = -1;  // of parts_, locked
+  std::vector<std::string> names_;  // of the files
 };
 
 // The contents of a file, or nothing if there is none.

@@ -22,6 +22,7 @@
 namespace sotto {
 
 constexpr char kDefaultPartition[] = "iid";
+constexpr uint32_t kDefaultSamplesPerDevice = 50;
 
 // One row of the table, for programs and people.
 struct PartitionInfo {
