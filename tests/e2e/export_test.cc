@@ -203,10 +203,14 @@ TEST(Export, ATableWithNamedClassesIsPredictedAndEvaluated) {
   WriteFile(trained.Path("bare.csv"), bare);
   const std::string of =
       trained.Path("model.bin") + " --model " + trained.Path("net.toml") + " --data ";
-  const Json json = SottoJson("model evaluate " + of + trained.Path("labelled.csv"));
+  // Undeclared, a name with a comma may be two labels.
+  ExpectFailure(1, "model evaluate " + of + trained.Path("labelled.csv"), "classes=sit\\, still,");
+  const std::string named =
+      "'" + trained.Path("labelled.csv") + ":classes=idle,run,sit\\, still,walk'";
+  const Json json = SottoJson("model evaluate " + of + named);
   EXPECT_EQ(json["samples"], kSamples);
   EXPECT_EQ(json["classes"][2]["class"], "sit, still");
-  const Outcome with_names = Sotto("model predict " + of + trained.Path("labelled.csv"));
+  const Outcome with_names = Sotto("model predict " + of + named);
   EXPECT_EQ(with_names.output.rfind("class,class_name,probability idle,probability run,"
                                     "\"probability sit, still\",probability walk\n",
                                     0),

@@ -152,13 +152,12 @@ TEST_F(KeysTest, AKilledRegistrationLeavesNoKeyAndTheNextOneRemovesWhatItLeft) {
   Succeeds("new", "--id board-1");
   Database store(Path("store"));
   store.Run("BEGIN IMMEDIATE");
-  const std::string part =
-      "$(ls -d " + Path("keys") + "/sotto-part.*/ 2>/dev/null | head -1)";
-  const Outcome killed = RunCommand(
-      std::string(SOTTO_PROGRAM) + " keys new " + Path("store") + " --count 3 --out " +
-      Path("keys") + " & for i in $(seq 600); do [ -e \"" + part +
-      "device-000002.key\" ] && break; sleep 0.05; done; ls " + Path("keys") +
-      "; kill -KILL $!; wait $! 2>/dev/null");
+  const std::string part = "$(ls -d " + Path("keys") + "/sotto-part.*/ 2>/dev/null | head -1)";
+  const Outcome killed =
+      RunCommand(std::string(SOTTO_PROGRAM) + " keys new " + Path("store") + " --count 3 --out " +
+                 Path("keys") + " & for i in $(seq 600); do [ -e \"" + part +
+                 "device-000002.key\" ] && break; sleep 0.05; done; ls " + Path("keys") +
+                 "; kill -KILL $!; wait $! 2>/dev/null");
   EXPECT_NE(killed.output.find("sotto-part."), std::string::npos) << killed.output;
   EXPECT_EQ(killed.output.find(".key"), std::string::npos) << "a key has a name before it opens";
   store.Run("ROLLBACK");

@@ -74,7 +74,7 @@ TEST(LiveClientFilesTest, SamplesOutsideTheFileAreToldWithTheFilesNumber) {
   }
 }
 
-// As the simulator does: whoever says it would wait for its effect.
+// As the simulator refuses it: the option would have no effect.
 TEST(LiveClientFilesTest, SamplesPerDeviceAreRefusedWhereAPartitionTakesNone) {
   const Site site(1);
   const Files files(site);

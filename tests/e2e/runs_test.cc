@@ -190,7 +190,7 @@ TEST(Runs, ResultsNameTheContentOfWhatTheyWereMadeOf) {
   EXPECT_EQ(one["build"].get<std::string>().rfind(one["sotto_version"].get<std::string>(), 0), 0u);
   EXPECT_EQ(SottoJson(run + "--seeds 1-2")["runs"][1]["inputs"], one["inputs"]);
   const Json peers = SottoJson("peers simulate --data " + data + " --test " + data +
-                               " --peers 2 --samples-per-device 2 --seed 1");
+                               " --peers 2 --samples-per-device 2 --batch-size 1 --seed 1");
   EXPECT_EQ(peers["inputs"]["data"]["sha256"], digest(data));
 }
 

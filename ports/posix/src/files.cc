@@ -403,8 +403,7 @@ std::string PendingFiles::Part(const std::string& name) const { return parts_ + 
 void PendingFiles::Add(const std::string& name, const std::string& content) {
   const std::string target = Target(name);
   RequireFree(target);
-  const File file(
-      open(Part(name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly));
+  const File file(open(Part(name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly));
   if (!file.is_open()) FailErrno(target, "cannot create it", kCheckFolder);
   names_.push_back(name);
   WriteAll(file, target, content);

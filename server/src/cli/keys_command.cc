@@ -69,10 +69,11 @@ class KeyFiles {
   explicit KeyFiles(const std::string& folder) : folder_(folder) {
     const size_t leftovers = folder.empty() ? 0 : posix::PendingFiles::RemoveLeftovers(folder);
     if (leftovers == 0) return;
-    fmt::print(stderr,
-               "{}: removed {} of a `keys new` that was interrupted; `sotto keys export` writes the "
-               "key of a device that is in the store\n",
-               folder, Counted(leftovers, "key file"));
+    fmt::print(
+        stderr,
+        "{}: removed {} of a `keys new` that was interrupted; `sotto keys export` writes the "
+        "key of a device that is in the store\n",
+        folder, Counted(leftovers, "key file"));
   }
 
   void Write(const std::vector<Device>& devices) {

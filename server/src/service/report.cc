@@ -280,8 +280,8 @@ void WritePortFile(const ServeRequest& o, uint16_t port) {
 }
 
 void WriteResults(const ServeRequest& o, const InputDigests& inputs, const ServeEnd& end,
-                  Store& store, Job& job, const OperatorReport& report, const ServedEvaluations& evaluations,
-                  const NetworkFigures& network) {
+                  Store& store, Job& job, const OperatorReport& report,
+                  const ServedEvaluations& evaluations, const NetworkFigures& network) {
   const JobLedger ledger = std::move(ReadLedger(store).back());
   const History history = store.ReadHistory();
   const bool seeded = o.seed.has_value() || RestsOnSeededNoise(history, *LastJob(history));

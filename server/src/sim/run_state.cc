@@ -247,11 +247,14 @@ void RequireConsistent(const RunState& state) {
 std::string BodyOf(const RunState& state) {
   Json rounds = Json::array();
   for (const RoundReport& report : state.rounds) rounds.push_back(ReportToState(report));
-  const Json json = {
-      {"configuration", ParseJson(state.configuration)}, {"fleet", ParseJson(state.fleet)},
-      {"inputs", InputsToJson(state.inputs)},            {"builds", state.builds},
-      {"run_key", posix::Hex(state.run_key.bytes)},      {"job", JobToState(state.job)},
-      {"initial", EvaluationToState(state.initial)},     {"rounds", rounds}};
+  const Json json = {{"configuration", ParseJson(state.configuration)},
+                     {"fleet", ParseJson(state.fleet)},
+                     {"inputs", InputsToJson(state.inputs)},
+                     {"builds", state.builds},
+                     {"run_key", posix::Hex(state.run_key.bytes)},
+                     {"job", JobToState(state.job)},
+                     {"initial", EvaluationToState(state.initial)},
+                     {"rounds", rounds}};
   return JsonText(json, 1) + "\n";
 }
 

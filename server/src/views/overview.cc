@@ -346,7 +346,8 @@ Json OverviewOfJob(const JobLedger& job, JobPlace place, Audience audience, Test
   }
   if (test == TestFigures::kLeftOut) return json;
   for (const StoredEvaluation& each : job.evaluations) {
-    json["evaluations"].push_back(OverviewOfEvaluation(each.round, each.data.name, each.evaluation));
+    json["evaluations"].push_back(
+        OverviewOfEvaluation(each.round, each.data.name, each.evaluation));
   }
   return json;
 }

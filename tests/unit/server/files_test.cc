@@ -254,8 +254,8 @@ TEST_F(FilesTest, PendingFilesGetTheirNamesTogetherAndAKillLeavesNone) {
   {
     PendingFiles given_up(folder);
     given_up.Add("c.key", "third");
-    EXPECT_TRUE(Says(Refusal(folder + "/b.key", [&] { given_up.Add("b.key", "x"); }),
-                     "never overwritten"));
+    EXPECT_TRUE(
+        Says(Refusal(folder + "/b.key", [&] { given_up.Add("b.key", "x"); }), "never overwritten"));
   }
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

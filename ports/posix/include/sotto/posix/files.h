@@ -128,7 +128,7 @@ class PendingFiles {
 
   const std::string folder_;
   std::string parts_;
-  int descriptor_ = -1;  // of parts_, locked
+  int descriptor_ = -1;             // of parts_, locked
   std::vector<std::string> names_;  // of the files
 };
 
