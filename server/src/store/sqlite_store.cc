@@ -85,10 +85,8 @@ void SqliteStore::RequireSameFile() {
   if (database_.file()->IsNamed()) return;
   Refuse(
       "its path does not name the file any more that was opened: another file was put in its "
-      "place, "
-      "or it was removed. Nothing more is written. Put the right store there, the one that was "
-      "used "
-      "last, and start again");
+      "place, or it was removed. Nothing more is written. Put the right store there, the one that "
+      "was used last, and start again");
 }
 
 void SqliteStore::RequireSameLog() {
@@ -132,8 +130,8 @@ void SqliteStore::ClaimJobs() {
   serving_.reset();
   Refuse(
       fmt::format("another process serves it already, although {} does not say which: that file "
-                  "was removed, or "
-                  "the other one serves the store by another name; stop that one first",
+                  "was removed, or the other one serves the store by another name; stop that one "
+                  "first",
                   ServingFile(database_.path())));
 }
 
