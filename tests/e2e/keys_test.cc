@@ -147,7 +147,8 @@ TEST_F(KeysTest, AKeyFileIsNeverOverwritten) {
   EXPECT_EQ(List().size(), 0u);
 }
 
-// Another process holds the store, so the command waits with all files written, and is killed there.
+// Another process holds the store, so the command waits with all files written, and is killed
+// there.
 TEST_F(KeysTest, AKilledRegistrationLeavesNoKeyAndTheNextOneRemovesWhatItLeft) {
   Succeeds("new", "--id board-1");
   Database store(Path("store"));

@@ -143,6 +143,10 @@ bool Server::WaitForReleases(size_t count) const {
   return Eventually([&] { return releases() >= count; });
 }
 
+bool Server::WaitForDraw() const {
+  return Eventually([&] { return Count(ReadFile(log), " drawn\n") > 0; });
+}
+
 size_t Server::memory_bytes() const {
   std::ifstream file("/proc/" + std::to_string(process.pid()) + "/statm");
   size_t total = 0;

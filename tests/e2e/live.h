@@ -65,6 +65,7 @@ struct Server {
 
   size_t releases() const { return Count(ReadFile(log), " released: "); }
   bool WaitForReleases(size_t count) const;
+  bool WaitForDraw() const;     // until the first attempt is open: before, all devices wait
   size_t memory_bytes() const;  // resident
   size_t open_files() const;    // 0 if the system shows them to root only, as for this program
 };

@@ -82,6 +82,7 @@ class LiveAttackTest : public testing::Test {
     all.insert(all.end(), more.begin(), more.end());
     server_ = site_.Serve(all, wrapper);
     ASSERT_TRUE(AllowOpenFiles(4000));
+    ASSERT_TRUE(server_.WaitForDraw());
   }
 
   void TearDown() override {

@@ -57,6 +57,7 @@ TEST(LiveTest, AServerThatSleptPastADeadlineTakesTheReportsAfterIt) {
   Server server = site.Serve({"--cohort", "2", "--rounds", "1", "--noise-multiplier", "1",
                               "--round-timeout", "3", "--release-allowance", "1", "--poll-interval",
                               "0.25", "--json", site.Path("serve.json")});
+  ASSERT_TRUE(server.WaitForDraw()) << ReadFile(server.log);
   Caller callers[] = {{server.port, site.key(0)}, {server.port, site.key(1)}};
   Reply tasks[2];
   for (int i = 0; i < 2; ++i) {

@@ -72,8 +72,8 @@ class RowFile {
 };
 
 // What stands between the fields of the file: the option separator, or what a first line "sep=;"
-// says, or of .tsv a tab, or else the one of comma, semicolon, tab and bar that the first line has most often. Throws
-// std::invalid_argument for an option that names no separator.
+// says, or of .tsv a tab, or else the one of comma, semicolon, tab and bar that the first line has
+// most often. Throws std::invalid_argument for an option that names no separator.
 char SeparatorOf(const ReadRequest& request, const std::string& path);
 
 }  // namespace sotto

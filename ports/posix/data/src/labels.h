@@ -53,8 +53,8 @@ class Groups {
 //   - Other labels are sorted, numbers by value, texts by their bytes: the file must have exactly K
 //     different ones. Without a model there are as many classes as labels.
 // No label is what is missing, infinite, a fraction, larger than 10^15, or a list of several, such
-// as "0,1" or "cat|dog"; unless classes= has a class of that name. Blanks around a label are no part
-// of it.
+// as "0,1" or "cat|dog"; unless classes= has a class of that name. Blanks around a label are no
+// part of it.
 class Labels {
  public:
   //   option   the value of `classes`, or empty

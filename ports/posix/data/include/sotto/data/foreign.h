@@ -17,8 +17,8 @@ enum class NamedAs { kSamples, kModel };
 //   begin  its first bytes, 16 or all; may be empty: then the name alone counts
 std::string ForeignFile(const std::string& path, std::string_view begin, NamedAs use);
 
-// The first 16 bytes of a file, unpacked if gzip compressed it; fewer if it has no more. Empty if it
-// cannot be read.
+// The first 16 bytes of a file, unpacked if gzip compressed it; fewer if it has no more. Empty if
+// it cannot be read.
 std::string FirstBytes(const std::string& path);
 
 }  // namespace sotto

@@ -40,8 +40,8 @@ struct PartitionInfo {
 // of its range; opens no file.
 const PartitionInfo& FindPartition(const std::string& text);
 
-// Throws std::invalid_argument if the partition of the text does not depend on the number of samples
-// of each device: somebody has said --samples-per-device, and would wait for its effect.
+// Throws std::invalid_argument if the partition of the text does not depend on the number of
+// samples of each device: --samples-per-device was given, and would have no effect.
 void RequireTakesSamples(const std::string& text);
 
 // The rows, in the order of the table.

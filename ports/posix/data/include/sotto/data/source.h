@@ -8,7 +8,8 @@
 //
 // Readers go through a file once and keep the wanted samples only, so a device that uses 50 samples
 // of 60,000 takes the memory of 50. What is kept has a limit, DataSource::memory_limit, and what is
-// compressed may grow to 64 times its size. Features are raw: what a model prepares is prepared later.
+// compressed may grow to 64 times its size. Features are raw: what a model prepares is prepared
+// later.
 //
 // A defect of a file is a posix::FileError that names file, line or sample, column, what was
 // expected and what to do. A wrong option, a path that names neither a regular file nor a folder,
@@ -51,8 +52,8 @@ DataSource ParseDataSource(const std::string& text);
 // The reverse: a text that ParseDataSource() reads as this source.
 std::string FormatDataSource(const DataSource& source);
 
-// Throws std::invalid_argument if FILE is not there, and a file is whose name is the whole text: its
-// colon needs a backslash.
+// Throws std::invalid_argument if FILE is not there, and a file is whose name is the whole text:
+// its colon needs a backslash.
 void RequireWholeName(const DataSource& source);
 
 // The value of an option that names several things, as ParseDataSource() leaves it, and back: names
