@@ -36,10 +36,10 @@ struct IdxSamples {
 };
 
 // The wanted images of a file, and the labels of all; all of the file is read. Throws
-// std::runtime_error when a file is missing, unreadable, not of its kind, damaged, shorter or longer
-// than its header says, empty, or when the header asks for images larger than kMaxIdxSide or for
-// more than kMaxIdxBytes; when the numbers of images and labels differ. What a label may be is the
-// rule of all formats, see labels.h.
+// std::runtime_error when a file is missing, unreadable, not of its kind, damaged, shorter or
+// longer than its header says, empty, or when the header asks for images larger than kMaxIdxSide or
+// for more than kMaxIdxBytes; when the numbers of images and labels differ. What a label may be is
+// the rule of all formats, see labels.h.
 //   labels_path  empty: there are no labels
 IdxSamples ReadIdxSamples(const std::string& images_path, const std::string& labels_path,
                           const Selection& keep);
