@@ -143,7 +143,7 @@ bool Announce() {
     return false;
   }
   if (DeviceSamples().count != 0) return true;
-  Print("the samples in flash are not of this model\n");
+  Print("no sample to train on\n");
   return false;
 }
 

@@ -1,6 +1,9 @@
 #include "shard.h"
 
-// The unchanged file: for each sample one byte for the label, then one byte for each feature.
+#include "sotto/mps2/semihosting.h"
+#include "sotto/shard.h"
+
+// The unchanged file.
 __asm(
     ".section .rodata.sotto_shard, \"a\"\n"
     ".global sotto_shard_begin, sotto_shard_end\n"
@@ -16,21 +19,18 @@ extern const uint8_t sotto_shard_end[];
 }
 
 namespace sotto {
-namespace {
 
-Status ReadSample(void*, uint32_t index, Span<float> features, uint32_t* label) {
-  const uint8_t* sample = sotto_shard_begin + index * (1 + features.size());
-  *label = *sample++;
-  for (float& feature : features) feature = static_cast<float>(*sample++) * (1 / 255.0f);
-  return Status::kOk;
-}
-
-}  // namespace
-
-SampleSource FlashSamples(uint32_t inputs) {
-  const auto size = static_cast<uint32_t>(sotto_shard_end - sotto_shard_begin);
-  const uint32_t sample_size = 1 + inputs;
-  return {size % sample_size == 0 ? size / sample_size : 0, ReadSample, nullptr};
+SampleSource FlashSamples(const ModelInfo& model) {
+  static Shard shard;
+  if (shard.source().count > 0) return shard.source();
+  const auto size = static_cast<size_t>(sotto_shard_end - sotto_shard_begin);
+  const ShardStatus status = shard.Open({sotto_shard_begin, size}, model);
+  if (status != ShardStatus::kOk) {
+    mps2::Print("the samples in flash: ");
+    mps2::Print(ShardText(status));
+    mps2::Print("\n");
+  }
+  return shard.source();
 }
 
 }  // namespace sotto

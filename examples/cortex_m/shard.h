@@ -2,11 +2,13 @@
 // Part of examples/cortex_m.
 #pragma once
 
+#include "sotto/model_info.h"
 #include "sotto/sample_source.h"
 
 namespace sotto {
 
-// Samples of `inputs` features each. The count is 0 if the file does not consist of such samples.
-SampleSource FlashSamples(uint32_t inputs);
+// Checks the file at the first call. If the model cannot train on it, the log says why, and the
+// count is 0.
+SampleSource FlashSamples(const ModelInfo& model);
 
 }  // namespace sotto

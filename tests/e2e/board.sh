@@ -12,7 +12,7 @@
 #   reset     a board is switched off within an upload, or its reset button is pressed while the
 #             server holds its session: it trains anew, under another nonce
 #   refusal   the device refuses a job without noise, and a server of another model it: the board says
-#             why and ends with status 3
+#             why and ends with status 3. Of samples without a head or damaged ones it ends with status 2
 #   readme    the session of examples/cortex_m/README.md as it stands there; only the port and the
 #             folders of sources and programs are changed
 #   peers     three boards and two sotto-clients without a server, through a relay, reach the
@@ -113,6 +113,20 @@ peer_job=(--model ova-logistic --data "${peer_data}:labels=train-labels-idx1-uby
   --test "test-images-idx3-ubyte:labels=test-labels-idx1-ubyte")
 peer_numbers=(--batch-size 10 --passes 2 --epsilon 6 --rule accumulate --publication-steps 2 --share coin:0.5)
 
+# make_bad_shards FILE: FILE.headless, which is as long as 80 samples of bytes without heads, and FILE.damaged.
+make_bad_shards() {
+  /usr/bin/python3 - "$1" << 'END'
+import struct
+import sys
+
+with open(sys.argv[1] + ".headless", "wb") as file:
+    file.write(b"".join(struct.pack("<I784f", i % 10, *[0.5] * 784) for i in range(20)))
+shard = bytearray(open(sys.argv[1], "rb").read())
+shard[-1] ^= 1
+open(sys.argv[1] + ".damaged", "wb").write(shard)
+END
+}
+
 # Keys and shards change with their format only: then the build has nothing to do.
 build_images() {
   local i name firmware
@@ -128,7 +142,8 @@ build_images() {
     "${bin}/sotto-shard" --device "${i}" --seed 7 --out "new/shard${i}.bin" > /dev/null
     ((i > 2)) || "${bin}/sotto-shard" "${peer_job[@]}" --device "${i}" --devices 5 --samples 60 \
       --seed 7 --out "new/peer${i}.bin" > /dev/null
-    for name in "key${i}.h" "shard${i}.bin" "peer${i}.bin" job.h; do
+    ((i > 0)) || make_bad_shards new/shard0.bin
+    for name in "key${i}.h" "shard${i}.bin"{,.headless,.damaged} "peer${i}.bin" job.h; do
       [[ -e "new/${name}" ]] || continue
       cmp -s "new/${name}" "${name}" || cp -p "new/${name}" .
     done
@@ -143,7 +158,7 @@ build_images() {
       "-DSOTTO_PEER_SHARD=${PWD}/peer${i}.bin" > cmake.log ||
       fail "cmake for ${cores[i]}"
     firmware=(firmware firmware_seeded firmware_small_cnn)
-    ((i > 0)) || firmware+=(firmware_windows)
+    ((i > 0)) || firmware+=(firmware_windows firmware_headless firmware_damaged)
     ((i > 2)) || firmware+=(peer peer_seeded)
     cmake --build "${cores[i]}" --target "${firmware[@]}" port_check store_check --parallel 2 > build.log ||
       fail "building for ${cores[i]}"
@@ -336,7 +351,18 @@ expect_refusal() {
   wait "${server}" || true
 }
 
+# expect_bad_samples FIRMWARE REASON: the board ends before it looks for a server.
+expect_bad_samples() {
+  local status=0
+  timeout 60 qemu-system-arm -M "${machines[cortex-m4]}" -display none -monitor none -serial none \
+    -semihosting-config enable=on,target=native -kernel "${images}/cortex-m4/$1" > samples.log 2>&1 || status=$?
+  ((status == 2)) || fail "the board ended with status ${status}"
+  grep -qx "the samples in flash: $2" samples.log || fail "the board did not say: $2"
+}
+
 refusal() {
+  expect_bad_samples firmware_headless 'not a shard, or one of an earlier build: write it again with sotto-shard'
+  expect_bad_samples firmware_damaged 'damaged, the checksum is wrong: copy the shard again'
   expect_refusal 'this job has too little privacy for this device' --mechanism none
   expect_refusal 'the server serves another model' --model softmax-64-10 --delta 0.01 "${noise[@]}"
 }

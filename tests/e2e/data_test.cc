@@ -1,12 +1,13 @@
 // Data sets of users: files of several formats through the simulator, the shard maker and the
 // client.
-#include <cstring>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
 #include "e2e/program.h"
+#include "sotto/nn.h"
+#include "sotto/shard.h"
 #include "unit/data_files.h"
 
 namespace sotto {
@@ -127,36 +128,111 @@ TEST_F(Data, AnOptionThatComesTwiceIsNamed) {
   ExpectUsageError("simulate --rounds 1 --rounds 2", "--rounds: it comes more than once; give it");
 }
 
-// One float32 of a file.
-float NumberAt(const std::string& file, size_t offset) {
-  float number;
-  std::memcpy(&number, file.data() + offset, sizeof(number));
-  return number;
+// What a firmware with this model reads of a shard.
+struct OnBoard {
+  ShardStatus status = ShardStatus::kFailed;
+  ShardInfo info;
+  std::vector<uint32_t> labels;
+  std::vector<std::vector<float>> samples;  // a target first, then the features
+};
+
+OnBoard ReadShard(const std::string& file, const ModelInfo& model) {
+  const std::string bytes = ReadFile(file);
+  Shard shard;
+  OnBoard board;
+  board.status = shard.Open({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, model);
+  board.info = shard.info();
+  const SampleSource source = shard.source();
+  EXPECT_TRUE(model.CanRead(source));
+  const bool has_vector = model.loss.target == nn::TargetKind::kVector;
+  const uint32_t targets = has_vector ? model.outputs : 0;
+  for (uint32_t i = 0; i < source.count; ++i) {
+    std::vector<float> sample(targets + model.inputs);
+    const Span<float> target{sample.data(), targets};
+    const Span<float> features{sample.data() + targets, model.inputs};
+    uint32_t label = 0;
+    EXPECT_EQ(has_vector ? source.read_vector(source.context, i, features, target)
+                         : source.read(source.context, i, features, &label),
+              Status::kOk);
+    board.labels.push_back(label);
+    board.samples.push_back(sample);
+  }
+  return board;
 }
 
-TEST_F(Data, AShardHasLabelsAndNumbersAsItsPageSays) {
-  const std::string csv = Write("a.csv", "1,-2.5,0\n3,4,1\n5,6,2\n7,8,1\n");
+template <class Net>
+constexpr ModelInfo kBoard = MakeModelInfo<Net>("board");
+
+TEST_F(Data, ABoardReadsWhatAShardHasOfEachKind) {
+  using Numbers = std::vector<std::vector<float>>;
   const auto shard = [&](const std::string& options) {
     const Outcome run =
         RunCommand(fmt::format("{} --test 0.25 --device 0 --samples 2 --out {} {} 2>&1",
                                SOTTO_SHARD_PROGRAM, Path("shard"), options));
     EXPECT_EQ(run.exit_code, 0) << run.output;
     EXPECT_SAYS(run.output, "2 samples of ");
-    return ReadFile(Path("shard"));
+    return Path("shard");
   };
-  const std::string labelled = shard("--data " + csv);
-  ASSERT_EQ(labelled.size(), 2u * 12);
-  EXPECT_EQ(labelled.substr(0, 4), std::string(4, '\0'));
-  EXPECT_EQ(NumberAt(labelled, 4), 1.0f);
-  EXPECT_EQ(NumberAt(labelled, 8), -2.5f);
-  EXPECT_EQ(labelled[12], 1);
-  const std::string aimed = shard("--data " + csv + ":targets=3");
-  EXPECT_EQ(NumberAt(aimed, 12), 1.0f);
-  EXPECT_EQ(NumberAt(aimed, 16), 3.0f);
-  const std::string bytes =
-      shard("--data " + Write("x.npy", Npy<uint8_t>("|u1", "(4, 2)", {9, 8, 7, 6, 5, 4, 3, 2})) +
-            ":y=" + Write("y.npy", Npy<uint8_t>("|u1", "(4,)", {1, 0, 1, 0})));
-  EXPECT_EQ(bytes, (std::string{1, 9, 8, 0, 7, 6}));
+  const std::string csv = Write("a.csv", "1,-2.5,0\n3,4,1\n5,6,2\n7,8,1\n");
+  using Classes = nn::Sequential<nn::Dense<2, 3>>;
+  const OnBoard labelled = ReadShard(shard("--data " + csv), kBoard<Classes>);
+  EXPECT_EQ(labelled.labels, (std::vector<uint32_t>{0, 1}));
+  EXPECT_EQ(labelled.samples, (Numbers{{1, -2.5f}, {3, 4}}));
+
+  const std::string squares = "loss = \"mean-squared-error\"\ntarget = ";
+  using Sum = nn::Sequential<nn::Dense<2, 1>, nn::MeanSquaredError<nn::TargetKind::kVector>>;
+  const std::string sum = Model("sum", "input = [2]\n" + squares + "\"vector\"", {kDense + "1"});
+  const OnBoard aimed =
+      ReadShard(shard("--data " + csv + ":targets=3 --model " + sum), kBoard<Sum>);
+  EXPECT_EQ(aimed.samples, (Numbers{{0, 1, -2.5f}, {1, 3, 4}}));
+
+  using Coder = nn::Sequential<nn::Dense<3, 1>, nn::Dense<1, 3>,
+                               nn::MeanSquaredError<nn::TargetKind::kInput>>;
+  const std::string coder =
+      Model("coder", "input = [3]\n" + squares + "\"input\"", {kDense + "1", kDense + "3"});
+  const OnBoard alone =
+      ReadShard(shard("--data " + csv + ":features=1-3 --model " + coder), kBoard<Coder>);
+  EXPECT_EQ(alone.info.classes + alone.info.targets, 0u);
+  EXPECT_EQ(alone.samples, (Numbers{{1, -2.5f, 0}, {3, 4, 1}}));
+
+  const std::string images =
+      Write("x.npy", Npy<uint8_t>("|u1", "(4, 2)", {9, 8, 7, 6, 5, 4, 3, 2}));
+  const std::string labels = Write("y.npy", Npy<uint8_t>("|u1", "(4,)", {1, 0, 1, 0}));
+  using Two = nn::Sequential<nn::Dense<2, 2>>;
+  const OnBoard bytes = ReadShard(shard("--data " + images + ":y=" + labels), kBoard<Two>);
+  EXPECT_EQ(bytes.info.element, ShardElement::kByte);
+  EXPECT_EQ(bytes.labels, (std::vector<uint32_t>{1, 0}));
+  EXPECT_EQ(bytes.samples,
+            (Numbers{{9 * (1 / 255.0f), 8 * (1 / 255.0f)}, {7 * (1 / 255.0f), 6 * (1 / 255.0f)}}));
+  EXPECT_EQ(ReadFile(Path("shard")).size(), kShardHeadSize + 6);
+
+  using Characters =
+      nn::Sequential<nn::Tokens<5>, nn::Embedding<10, 2>, nn::Flatten, nn::Dense<10, 10>>;
+  std::string play;
+  for (int i = 0; i < 60; ++i) play += "ANN:\nto be or not to be\n\n";
+  const std::string chars = Model("chars", "input = [5]\ntokens = 10",
+                                  {"\"embedding\"\nwidth = 2", "\"flatten\"", kDense + "10"});
+  const OnBoard text = ReadShard(shard("--data " + Write("play.txt", play) +
+                                       ":stride=2,alphabet=\\\\n\\ toberan --model " + chars),
+                                 kBoard<Characters>);
+  EXPECT_EQ(text.info.tokens, 10u);
+  EXPECT_EQ(text.samples, (Numbers{{2, 3, 1, 4, 5}, {1, 4, 5, 1, 3}})) << "\"to be\", \" be o\"";
+}
+
+TEST_F(Data, ABoardRefusesAShardOfAnotherModel) {
+  const std::string csv = WriteTwoClasses();
+  const std::string deep = Model("deep", "input = [2]", {kDense + "3", "\"relu\"", kDense + "2"});
+  const Outcome run =
+      RunCommand(fmt::format("{} --data {}:label=kind --model {} --device 0 --out {} 2>&1",
+                             SOTTO_SHARD_PROGRAM, csv, deep, Path("shard")));
+  EXPECT_SAYS(run.output, "for model deep");
+  using Deep = nn::Sequential<nn::Dense<2, 3>, nn::Relu, nn::Dense<3, 2>>;
+  using Two = nn::Sequential<nn::Dense<2, 2>>;
+  using Wide = nn::Sequential<nn::Dense<8, 2>>;
+  EXPECT_EQ(ReadShard(Path("shard"), kBoard<Deep>).status, ShardStatus::kOk);
+  EXPECT_EQ(ReadShard(Path("shard"), kBoard<Two>).status, ShardStatus::kOtherModel);
+  EXPECT_EQ(ReadShard(Path("shard"), kBoard<Wide>).status, ShardStatus::kOtherFeatures)
+      << "the bytes of two float32 are not eight features";
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // Fuzzes the readers of users' files: a key file and IDX files. Any content is either read or
-// refused with a std::runtime_error.
+// refused with a std::runtime_error. And a board's reader of shards: with the right checksum any
+// head is refused, or every sample is within the file.
 //
-// Input: which reader (byte: key file, images, labels); the file's content.
+// Input: which reader (byte: key file, images, labels, shard); the file's content.
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -10,11 +11,14 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 #include "fuzz/input.h"
 #include "sotto/data/idx.h"
 #include "sotto/keys.h"
+#include "sotto/nn.h"
 #include "sotto/posix/key_file.h"
+#include "sotto/shard.h"
 
 namespace sotto::fuzz {
 namespace {
@@ -79,6 +83,49 @@ void CheckLabels(const std::string& path) {
   Require(!ReadIdxLabels(path).empty(), "a file without labels is refused");
 }
 
+using Words = nn::Sequential<nn::Tokens<3>, nn::Embedding<5, 2>, nn::Flatten, nn::Dense<6, 2>>;
+using Lines = nn::Sequential<nn::Dense<3, 2>, nn::MeanSquaredError<nn::TargetKind::kVector>>;
+using Coder = nn::Sequential<nn::Dense<3, 3>, nn::MeanSquaredError<nn::TargetKind::kInput>>;
+constexpr ModelInfo kModels[] = {
+    MakeModelInfo<nn::Sequential<nn::Dense<3, 2>>>("classes"),
+    MakeModelInfo<nn::Sequential<nn::Dense<3, 300>>>("many classes"),
+    MakeModelInfo<Words>("words"),
+    MakeModelInfo<Lines>("lines"),
+    MakeModelInfo<Coder>("coder"),
+};
+
+// In memory of the shard's own size: a read beyond it is a sanitizer's finding.
+void CheckShard(std::vector<uint8_t> bytes) {
+  const bool has_head = bytes.size() >= kShardHeadSize;
+  for (const bool mends : {false, true}) {
+    if (mends && has_head) {
+      Sha256 hash;
+      uint8_t sum[kSha256Size];
+      Require(hash.Update({bytes.data(), 48}) == Status::kOk &&
+                  hash.Update(ByteSpan(bytes.data(), bytes.size()).subspan(kShardHeadSize)) ==
+                      Status::kOk &&
+                  hash.Finish(sum) == Status::kOk,
+              "SHA-256 works");
+      std::copy_n(sum, 16, bytes.begin() + 48);
+    }
+    for (const ModelInfo& model : kModels) {
+      Shard shard;
+      const ShardStatus status = shard.Open({bytes.data(), bytes.size()}, model);
+      const SampleSource source = shard.source();
+      Require(status == ShardStatus::kOk || source.count == 0, "what is refused is not read");
+      Require(source.count <= bytes.size(), "a sample has bytes");
+      float features[3], target[2];
+      uint32_t label = 0;
+      for (uint32_t i = 0; i < source.count; ++i) {
+        Require((model.loss.target == nn::TargetKind::kVector
+                     ? source.read_vector(source.context, i, features, target)
+                     : source.read(source.context, i, features, &label)) == Status::kOk,
+                "a shard that was opened is read");
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sotto::fuzz
 
@@ -86,7 +133,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace sotto::fuzz;
   static ScratchFile file;
   Input input(data, size);
-  const uint8_t reader = input.TakeByte() % 3;
+  const uint8_t reader = input.TakeByte() % 4;
+  if (reader == 3) {
+    CheckShard({input.rest().begin(), input.rest().end()});
+    return 0;
+  }
   const std::string& path = file.Fill(input.rest());
   try {
     if (reader == 0) CheckKeyFile(path, input.rest());

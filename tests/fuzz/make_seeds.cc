@@ -12,6 +12,7 @@
 #include "sotto/peer_wire.h"
 #include "sotto/publication.h"
 #include "sotto/random.h"
+#include "sotto/shard.h"
 #include "sotto/update_codec.h"
 #include "sotto/wire.h"
 
@@ -223,7 +224,29 @@ void AddDatasets(Corpus& corpus) {
   corpus.Add(Bytes{9} + Text("A:\nabcabcabc"));
 }
 
+// A shard of two samples for each model of files.cc.
+void AddShard(Corpus& corpus, ShardElement element, uint32_t tokens, uint32_t classes,
+              uint32_t targets) {
+  ShardInfo info;
+  info.element = element;
+  info.shape = nn::ShapeOf(3, 1);
+  info.tokens = tokens;
+  info.classes = classes;
+  info.targets = targets;
+  info.count = 2;
+  const Bytes samples(2 * static_cast<size_t>(info.SampleBytes()), 1);
+  uint8_t head[kShardHeadSize];
+  Require(MakeShardHead(info, {samples.data(), samples.size()}, head) == Status::kOk,
+          "shards are made");
+  corpus.Add(Bytes{3} + Bytes(head, head + sizeof(head)) + samples);
+}
+
 void AddFiles(Corpus& corpus) {
+  AddShard(corpus, ShardElement::kByte, 0, 2, 0);
+  AddShard(corpus, ShardElement::kFloat32, 0, 300, 0);
+  AddShard(corpus, ShardElement::kByte, 5, 2, 0);
+  AddShard(corpus, ShardElement::kFloat32, 0, 0, 2);
+  AddShard(corpus, ShardElement::kFloat32, 0, 0, 0);
   const std::string secret(64, 'c');
   corpus.Add(Bytes{0} + Text("sotto-key 1\ndevice pi-7\nsecret " + secret + "\n"));
   const Bytes pixels(2 * 3 * 4, 9);

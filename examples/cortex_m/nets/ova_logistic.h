@@ -11,6 +11,6 @@ using Net = OvaLogistic;
 constexpr ModelInfo kModel = MakeModelInfo<Net>("ova-logistic");
 constexpr uint32_t kMaxBatchSize = 50;
 
-inline SampleSource DeviceSamples() { return FlashSamples(Net::kInputs); }
+inline SampleSource DeviceSamples() { return FlashSamples(kModel); }
 
 }  // namespace sotto

@@ -11,6 +11,6 @@ using Net = SmallCnn;
 constexpr ModelInfo kModel = MakeModelInfo<Net>("small-cnn");
 constexpr uint32_t kMaxBatchSize = 16;
 
-inline SampleSource DeviceSamples() { return FlashSamples(Net::kInputs); }
+inline SampleSource DeviceSamples() { return FlashSamples(kModel); }
 
 }  // namespace sotto

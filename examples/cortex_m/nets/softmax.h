@@ -17,6 +17,6 @@ using Net = Softmax784x10;
 constexpr ModelInfo kModel = MakeModelInfo<Net>("softmax-784-10");
 constexpr uint32_t kMaxBatchSize = 16;
 
-inline SampleSource DeviceSamples() { return FlashSamples(Net::kInputs); }
+inline SampleSource DeviceSamples() { return FlashSamples(kModel); }
 
 }  // namespace sotto

@@ -1,14 +1,8 @@
-// sotto-shard: writes a device's samples as a file for the flash of its firmware. Part of
-// sotto::server/shard.
-//
-// For each sample the file holds, without gaps and little-endian:
-//   samples that are bytes, images and characters   label u8, then a byte for each feature
-//   samples that are numbers                        label u32, then a float32 for each feature
-//   with targets instead of labels                  a float32 for each target, then the features
-// A label beyond 255 makes the first kind like the second, with features as float32.
+// sotto-shard: writes a device's samples as a file for the flash of its firmware, in the format of
+// sotto/shard.h. Part of sotto::server/shard.
 #include <cstdio>
-#include <cstring>
 #include <fmt/format.h>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -17,12 +11,15 @@
 
 #include "data/catalog.h"
 #include "data/generated.h"
+#include "sotto/bytes.h"
 #include "sotto/data/mat_files.h"
 #include "sotto/data/partitions.h"
 #include "sotto/key_labels.h"
 #include "sotto/model/model_file.h"
 #include "sotto/options/command.h"
+#include "sotto/posix/check.h"
 #include "sotto/posix/run_key.h"
+#include "sotto/shard.h"
 #include "sotto/version.h"
 #include "views/output_file.h"
 
@@ -81,51 +78,58 @@ SharedDataset ReadShare(const Options& o, const ModelInfo* model) {
   return data->is_generated() ? Store(*share) : share;
 }
 
-void Append(uint32_t word, std::string* out) {
-  for (unsigned shift = 0; shift < 32; shift += 8) *out += static_cast<char>(word >> shift);
+// The head without the model.
+ShardInfo InfoOf(const Dataset& data) {
+  const SampleInfo& samples = data.info();
+  const bool are_bytes = data.size() > 0 && !data.Bytes(0).empty();
+  ShardInfo info;
+  info.element = are_bytes ? ShardElement::kByte : ShardElement::kFloat32;
+  info.shape = samples.shape;
+  info.tokens = samples.tokens;
+  info.classes = samples.classes;
+  info.targets = samples.targets;
+  info.count = static_cast<uint32_t>(data.size());
+  return info;
 }
 
 void Append(Span<const float> numbers, std::string* out) {
   for (const float number : numbers) {
-    uint32_t bits;
-    std::memcpy(&bits, &number, sizeof(bits));
-    Append(bits, out);
+    uint8_t bytes[4];
+    StoreU32Le(FloatBits(number), bytes);
+    out->append(bytes, std::end(bytes));
   }
 }
 
-bool AreBytes(const Dataset& data) {
-  return data.size() > 0 && !data.Bytes(0).empty() && data.info().classes <= 256 &&
-         data.info().targets == 0;
+// Label or target.
+void AppendTarget(const Dataset& data, const ShardInfo& info, uint32_t sample, std::string* out) {
+  std::vector<float> target(info.targets);
+  if (info.targets > 0) data.CopyTarget(sample, {target.data(), target.size()});
+  Append({target.data(), target.size()}, out);
+  if (info.classes == 0) return;
+  uint8_t label[4];
+  StoreU32Le(data.Label(sample), label);
+  out->append(label, label + info.LabelBytes());
 }
 
-// Label and bytes.
-void AppendBytes(const Dataset& data, uint32_t sample, std::string* out) {
-  const Span<const uint8_t> bytes = data.Bytes(sample);
-  *out += static_cast<char>(data.Label(sample));
-  out->append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
-
-// Label or targets, and numbers.
-void AppendNumbers(const Dataset& data, uint32_t sample, std::string* out) {
-  if (data.info().targets == 0) Append(data.Label(sample), out);
-  std::vector<float> targets(data.info().targets);
-  if (!targets.empty()) data.CopyTarget(sample, {targets.data(), targets.size()});
-  Append({targets.data(), targets.size()}, out);
-  std::vector<float> features(data.input_size());
+void AppendFeatures(const Dataset& data, const ShardInfo& info, uint32_t sample, std::string* out) {
+  if (info.element == ShardElement::kByte) {
+    const Span<const uint8_t> bytes = data.Bytes(sample);
+    out->append(bytes.begin(), bytes.end());
+    return;
+  }
+  std::vector<float> features(info.Features());
   data.CopyFeatures(sample, {features.data(), features.size()});
   Append({features.data(), features.size()}, out);
 }
 
-// "50 samples of label u8 and 784 bytes"
-std::string Describe(const Dataset& data) {
-  const SampleInfo& info = data.info();
-  if (AreBytes(data)) {
-    return fmt::format("{} samples of label u8 and {} bytes", data.size(), data.input_size());
-  }
-  return fmt::format("{} samples of {} and {} float32", data.size(),
-                     info.targets == 0 ? std::string("label u32")
-                                       : fmt::format("{} targets float32", info.targets),
-                     data.input_size());
+// "50 samples of label u8 and 784 bytes, for model lenet"
+std::string Describe(const ShardInfo& info, const ModelInfo* model) {
+  std::string text = fmt::format("{} samples of ", info.count);
+  if (info.classes > 0) text += fmt::format("label u{} and ", 8 * info.LabelBytes());
+  if (info.targets > 0) text += fmt::format("{} targets float32 and ", info.targets);
+  text += fmt::format("{} {}", info.Features(),
+                      info.element == ShardElement::kByte ? "bytes" : "float32");
+  return text + (model == nullptr ? std::string() : fmt::format(", for model {}", model->name));
 }
 
 void Write(const Options& o) {
@@ -133,15 +137,21 @@ void Write(const Options& o) {
   RequireOutputs({output}, "", {o.data, o.test, o.model, o.partition});
   const posix::SharedModel model = o.model.empty() ? nullptr : posix::OpenModel(o.model);
   const SharedDataset data = ReadShare(o, model.get());
-  const bool are_bytes = AreBytes(*data);
-  OutputFile file(output);
-  std::string bytes;
-  for (uint32_t sample = 0; sample < data->size(); ++sample) {
-    (are_bytes ? AppendBytes : AppendNumbers)(*data, sample, &bytes);
+  ShardInfo info = InfoOf(*data);
+  if (model != nullptr) posix::Check(ShardModel(*model, info.model), "the model's digest");
+  std::string samples;
+  for (uint32_t sample = 0; sample < info.count; ++sample) {
+    AppendTarget(*data, info, sample, &samples);
+    AppendFeatures(*data, info, sample, &samples);
   }
-  file.stream() << bytes;
+  uint8_t head[kShardHeadSize];
+  const ByteSpan bytes = {reinterpret_cast<const uint8_t*>(samples.data()), samples.size()};
+  posix::Check(MakeShardHead(info, bytes, head), "the head of the shard");
+  OutputFile file(output);
+  file.stream() << std::string(head, std::end(head)) << samples;
   file.Finish();
-  fmt::print("{}: {}, {} bytes\n", o.out, Describe(*data), bytes.size());
+  fmt::print("{}: {}, {} bytes\n", o.out, Describe(info, model.get()),
+             kShardHeadSize + samples.size());
 }
 
 posix::Command ShardProgram() {
@@ -154,8 +164,8 @@ posix::Command ShardProgram() {
               .ByDefault("the data set's own, else 0.1"),
           Row("model", &Options::model,
               "the firmware's model, by name or FILE.toml: samples that do not fit it are "
-              "refused")
-              .ByDefault("any"),
+              "refused here, and a firmware of another model refuses the file")
+              .ByDefault("any that the samples fit"),
           Row("device", &Options::device, "number of the device whose share is written, from 0")
               .Required(),
           Row("devices", &Options::devices, "devices in the fleet; partition iid need not know"),
