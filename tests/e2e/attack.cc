@@ -39,6 +39,14 @@ TlsIo IoOf(RawSocket* socket) {
   return io;
 }
 
+void StartSession(const posix::DeviceKey& key, const TlsIo& io, TlsContext* context,
+                  TlsSession* session) {
+  Key psk;
+  EXPECT_EQ(DeriveTlsKey(key.secret, &psk), Status::kOk);
+  EXPECT_EQ(context->InitClient(posix::SystemPort(), View(key.device_id), psk), Status::kOk);
+  EXPECT_EQ(session->Start(context, io), Status::kOk);
+}
+
 }  // namespace
 
 RawSocket::RawSocket(const std::string& source, uint16_t port)
@@ -122,15 +130,29 @@ const std::vector<uint8_t>& ClientHelloRecord() {
   return kRecord;
 }
 
+std::vector<uint8_t> ClientHelloOf(const posix::DeviceKey& key) {
+  std::vector<uint8_t> hello;
+  TlsIo io;
+  io.context = &hello;
+  io.send = [](void* to, const uint8_t* bytes, size_t size) {
+    auto* out = static_cast<std::vector<uint8_t>*>(to);
+    out->insert(out->end(), bytes, bytes + size);
+    return static_cast<int>(size);
+  };
+  io.recv = [](void*, uint8_t*, size_t) { return 0; };
+  TlsContext context;
+  TlsSession session;
+  StartSession(key, io, &context, &session);
+  EXPECT_EQ(session.Handshake(), Status::kWouldBlock);
+  return hello;
+}
+
 Status TryHandshake(const std::string& source, uint16_t port, const posix::DeviceKey& key) {
   RawSocket socket(source, port);
   if (!socket.is_open()) return Status::kLinkLost;
-  Key psk;
-  EXPECT_EQ(DeriveTlsKey(key.secret, &psk), Status::kOk);
   TlsContext context;
   TlsSession session;
-  EXPECT_EQ(context.InitClient(posix::SystemPort(), View(key.device_id), psk), Status::kOk);
-  EXPECT_EQ(session.Start(&context, IoOf(&socket)), Status::kOk);
+  StartSession(key, IoOf(&socket), &context, &session);
   Status status = Status::kWouldBlock;
   Eventually([&] {
     status = session.Handshake();

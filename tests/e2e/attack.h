@@ -44,6 +44,9 @@ size_t CountClosedByServer(const std::vector<RawSocket>& sockets);
 // A whole ClientHello in its record. It offers all of Sotto's suites on P-256.
 const std::vector<uint8_t>& ClientHelloRecord();
 
+// What a device with this key says first on a connection.
+std::vector<uint8_t> ClientHelloOf(const posix::DeviceKey& key);
+
 // The status that ends the handshake of a client with this key.
 Status TryHandshake(const std::string& source, uint16_t port, const posix::DeviceKey& key);
 

@@ -194,6 +194,21 @@ TEST_F(LiveAttackTest, ClientHellosFromManyAddressesDoNotKeepDevicesWaiting) {
   EXPECT_GE(unanswered, 1000u) << "they wait still";
 }
 
+// Somebody behind the device's address has read its ClientHello and says it again and again. As a
+// device's, these would take its places, and it would wait behind a hundred of its address: half a
+// minute and more.
+// SECURITY.md S7.
+TEST_F(LiveAttackTest, AClientHelloThatIsSaidAgainKeepsItsDeviceFromNothing) {
+  Start();
+  const std::vector<uint8_t> hello = ClientHelloOf(site_.key(0));
+  const std::vector<RawSocket> sockets = ConnectMany(Host(), server_.port, 100);
+  for (const RawSocket& socket : sockets) socket.Send(View(hello));
+  sockets.front().Wait(kHangsUpMs);  // the server has answered the first ones
+  const uint64_t begin_ms = posix::NowMs();
+  EXPECT_EQ(TryHandshake(Host(), server_.port, site_.key(0)), Status::kOk);
+  EXPECT_LT(posix::NowMs() - begin_ms, 8000u);
+}
+
 TEST_F(LiveAttackTest, TheOldestSilentConnectionMakesRoom) {
   Start({"--max-connections", "8"});
   const std::vector<RawSocket> sockets = Attackers(20);

@@ -9,10 +9,11 @@
 namespace sotto::key_label {
 
 // From a device's secret, by the device and the server (keys.h).
-constexpr char kTls[] = "sotto psk";          // pre-shared key of TLS
-constexpr char kHello[] = "sotto hello 1";    // from that key: token in a ClientHello
-constexpr char kRound[] = "sotto lrq 1";      // dither of one update
-constexpr char kOrder[] = "sotto order 1";    // order of a training's samples; random steps
+constexpr char kTls[] = "sotto psk";             // pre-shared key of TLS
+constexpr char kHello[] = "sotto hello 1";       // from that key: handle in a ClientHello's token
+constexpr char kHelloProof[] = "sotto hello 2";  // and the token's proof
+constexpr char kRound[] = "sotto lrq 1";         // dither of one update
+constexpr char kOrder[] = "sotto order 1";       // order of a training's samples; random steps
 constexpr char kEntropy[] = "sotto entropy";  // seeded runs: nonce and private noise of one attempt
 
 // From a run's key, which is fresh entropy or is computed from a seed.
@@ -46,10 +47,11 @@ constexpr char kReceipt[] = "sotto receipt";  // what devices return to show a l
 // From a device's secret on an emulated board: INSECURE, for tests (ports/mps2).
 constexpr char kInsecure[] = "insecure";
 
-constexpr const char* kAll[] = {
-    kTls,         kHello,    kRound,     kOrder,       kEntropy,     kSeed,       kServer,
-    kJob,         kWeights,  kCohort,    kZero,        kZeroPrivate, kDevice,     kPartition,
-    kDropout,     kUpdate,   kDither,    kAudit,       kReceipt,     kInsecure,   kPeerOrder,
-    kPeerSamples, kPeerCoin, kPeerNoise, kPeerWeights, kPeerTurns,   kPeerPolicy, kPair};
+constexpr const char* kAll[] = {kTls,       kHello,       kRound,    kOrder,     kEntropy,
+                                kSeed,      kServer,      kJob,      kWeights,   kCohort,
+                                kZero,      kZeroPrivate, kDevice,   kPartition, kDropout,
+                                kUpdate,    kDither,      kAudit,    kReceipt,   kInsecure,
+                                kPeerOrder, kPeerSamples, kPeerCoin, kPeerNoise, kPeerWeights,
+                                kPeerTurns, kPeerPolicy,  kPair,     kHelloProof};
 
 }  // namespace sotto::key_label

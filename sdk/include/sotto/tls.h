@@ -16,7 +16,7 @@
 //   ECDHE-PSK-CHACHA20-POLY1305, PSK-CHACHA20-POLY1305, PSK-AES128-GCM-SHA256, PSK-AES128-CCM
 // The first one gives forward secrecy and costs a device some 30 million instructions (Cortex-M4).
 // With the others the traffic stays secret only as long as the key does. ECDHE is on the curve
-// P-256. There is no renegotiation, resumption or 0-RTT. A client's ClientHello carries the token
+// P-256. There is no renegotiation, resumption or 0-RTT. A client's ClientHello carries a token
 // of hello_token.h, if Mbed TLS has MBEDTLS_SSL_ALPN.
 //
 // Mbed TLS 2.28 or 3.6 implements the protocol, without MBEDTLS_USE_PSA_CRYPTO. Its random bits
@@ -44,7 +44,7 @@ struct TlsContextState;
 struct TlsSessionState;
 
 // Bytes of a TlsContext and of a TlsSession: enough for Mbed TLS with all of its options.
-constexpr size_t kTlsStorageSize = sizeof(void*) == 4 ? 704 : 1024;
+constexpr size_t kTlsStorageSize = sizeof(void*) == 4 ? 720 : 1024;
 
 // A handshake in which a session has received more bytes than these fails; Sotto's own have some
 // 400. Without a limit, a stranger who reaches the link could keep a session busy for ever with

@@ -17,11 +17,15 @@ char* AppendHex(ByteSpan bytes, char* to) {
 
 }  // namespace
 
-Status DeriveHelloToken(const Key& psk, HelloToken* out) {
-  Key key;
-  if (Status s = DeriveKey(psk, key_label::kHello, 0, 0, 0, &key); s != Status::kOk) return s;
-  static_assert(sizeof(HelloToken) <= kKeySize, "one derived key holds a token");
-  __builtin_memcpy(out, key.bytes, sizeof(*out));
+Status DeriveHelloToken(const Key& psk, ByteSpan random, HelloToken* out) {
+  const ByteSpan label(reinterpret_cast<const uint8_t*>(key_label::kHelloProof),
+                       sizeof(key_label::kHelloProof) - 1);
+  Key handle;
+  Key proof;
+  if (Status s = DeriveKey(psk, key_label::kHello, 0, 0, 0, &handle); s != Status::kOk) return s;
+  if (Status s = HkdfSha256(psk.bytes, random, label, &proof); s != Status::kOk) return s;
+  __builtin_memcpy(out->handle, handle.bytes, sizeof(out->handle));
+  __builtin_memcpy(out->proof, proof.bytes, sizeof(out->proof));
   return Status::kOk;
 }
 

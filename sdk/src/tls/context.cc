@@ -114,22 +114,45 @@ Status TlsContextState::Configure(int endpoint, const Port& random_port, const T
   return LimitFragments(&config, options.max_fragment);
 }
 
-Status TlsContextState::OfferToken(const Key& psk) {
+Status TlsContextState::OfferTokens(const Key& client_psk) {
 #if defined(MBEDTLS_SSL_ALPN)
-  HelloToken derived;
-  if (Status s = DeriveHelloToken(psk, &derived); s != Status::kOk) return s;
-  WriteHelloToken(derived, token);
+  psk = client_psk;
+  WriteHelloToken({}, token);
   if (mbedtls_ssl_conf_alpn_protocols(&config, protocols) != 0) return Status::kCryptoFailed;
+  offers_tokens = true;
 #else
-  (void)psk;
+  (void)client_psk;
 #endif
   return Status::kOk;
+}
+
+int TlsContextState::DrawHello() {
+#if defined(MBEDTLS_SSL_ALPN)
+  if (!offers_tokens) return 0;
+  hello_drawn = false;
+  if (const int failed = Random(this, hello_random, sizeof(hello_random)); failed != 0) {
+    return failed;
+  }
+  HelloToken derived;
+  if (DeriveHelloToken(psk, hello_random, &derived) != Status::kOk) {
+    return MBEDTLS_ERR_SSL_INTERNAL_ERROR;
+  }
+  WriteHelloToken(derived, token);
+  hello_drawn = true;
+#endif
+  return 0;
 }
 
 int TlsContextState::Random(void* self, unsigned char* out, size_t size) {
   auto* state = static_cast<TlsContextState*>(self);
   const int result = mbedtls_ctr_drbg_random(&state->generator, out, size);
   if (result != 0) state->random_failed = true;
+#if defined(MBEDTLS_SSL_ALPN)
+  if (state->hello_drawn && size >= kHelloRandomSize) {
+    __builtin_memcpy(out + size - kHelloRandomSize, state->hello_random, kHelloRandomSize);
+    state->hello_drawn = false;
+  }
+#endif
   return result;
 }
 
@@ -153,7 +176,7 @@ Status TlsContext::InitClient(const Port& port, ByteSpan identity, const Key& ps
                            identity.size()) != 0) {
     return Status::kCryptoFailed;
   }
-  if (Status s = state_->OfferToken(psk); s != Status::kOk) return s;
+  if (Status s = state_->OfferTokens(psk); s != Status::kOk) return s;
   state_->ready = true;
   return Status::kOk;
 }

@@ -128,7 +128,9 @@ Status TlsSession::Start(TlsContext* context, const TlsIo& io) {
 Status TlsSession::Handshake() {
   if (state_->phase == Phase::kOpen) return Status::kOk;
   if (Status s = Expect(*state_, Phase::kHandshake); s != Status::kOk) return s;
-  const Status s = Conclude(state_, mbedtls_ssl_handshake(&state_->ssl));
+  const int drawn = state_->began ? 0 : state_->context->DrawHello();
+  state_->began = true;
+  const Status s = Conclude(state_, drawn != 0 ? drawn : mbedtls_ssl_handshake(&state_->ssl));
   if (s != Status::kOk) return s;
   state_->phase = Phase::kOpen;
   state_->authenticated = true;

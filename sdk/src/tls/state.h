@@ -25,10 +25,17 @@ struct TlsContextState {
   // The configuration of both roles; `endpoint` is MBEDTLS_SSL_IS_CLIENT or MBEDTLS_SSL_IS_SERVER.
   Status Configure(int endpoint, const Port& random_port, const TlsConfig& options);
 
-  // Lets the client's sessions say the token of its key (hello_token.h), if Mbed TLS can.
-  Status OfferToken(const Key& psk);
+  // Lets the client's sessions say tokens of its key (hello_token.h), if Mbed TLS can.
+  Status OfferTokens(const Key& client_psk);
 
-  // Mbed TLS' random function. Sets random_failed when the port's entropy fails.
+  // Before a session's ClientHello: draws its random, and makes the token for it. Returns 0 or an
+  // error of Mbed TLS.
+  int DrawHello();
+
+  // Mbed TLS' random function. After DrawHello() the first request for so many bytes gets that
+  // random: Mbed TLS 2.28 and 3.6 ask for a ClientHello's random first, with or without the four
+  // bytes of the time before it, and write the token later. If a version did otherwise, its token
+  // would be none. Sets random_failed when the port's entropy fails.
   static int Random(void* self, unsigned char* out, size_t size);
 
   mbedtls_ssl_config config;
@@ -37,9 +44,13 @@ struct TlsContextState {
   PskLookup keys;
   int suites[kMaxSuites + 1] = {};  // suites that Mbed TLS was built with, then 0
 #if defined(MBEDTLS_SSL_ALPN)
-  char token[kHelloTokenTextSize + 1] = {};
+  Key psk;                                      // of a client
+  uint8_t hello_random[kHelloRandomSize] = {};  // of the next ClientHello
+  char token[kHelloTokenTextSize + 1] = {};     // for it
   const char* protocols[2] = {token, nullptr};  // that a client names
 #endif
+  bool offers_tokens = false;
+  bool hello_drawn = false;  // and not yet said
   bool ready = false;
   bool random_failed = false;
 };
@@ -62,6 +73,7 @@ struct TlsSessionState {
   TlsIo io;
   Phase phase = Phase::kIdle;
   Status failure = Status::kOk;  // in Phase::kFailed
+  bool began = false;            // the ClientHello is drawn, if this is a client
   bool authenticated = false;    // the handshake was completed
   bool peer_closed = false;
   uint32_t handshake_bytes = 0;  // received; see kMaxHandshakeBytes

@@ -13,7 +13,8 @@ constexpr size_t kRecordHeader = 5;      // type, version, length
 constexpr size_t kMessageHeader = 4;     // type, length
 // Version, random, and session id, cipher suites and compression methods with their lengths.
 constexpr size_t kLeastBody = 2 + 32 + 1 + 4 + 2;
-constexpr size_t kVersionAndRandom = 2 + 32;
+constexpr size_t kVersionAndTime = 2 + 4;
+constexpr size_t kRandom = 28;
 constexpr size_t kAlpn = 16;  // RFC 7301, section 3.1
 
 // Takes fields from the front. A field that is not there whole is empty, and so is all after it.
@@ -50,7 +51,7 @@ class Fields {
 ByteSpan ProtocolNames(ByteSpan client_hello) {
   Fields record(client_hello.subspan(kRecordHeader - 2));
   Fields body(record.TakeVector(2).subspan(kMessageHeader));
-  body.Take(kVersionAndRandom);
+  body.Take(kVersionAndTime + kRandom);
   body.TakeVector(1);  // session id
   body.TakeVector(2);  // cipher suites
   body.TakeVector(1);  // compression methods
@@ -78,6 +79,10 @@ ClientHello CheckClientHello(ByteSpan bytes) {
   const size_t message = size_t{bytes[6]} << 16 | size_t{bytes[7]} << 8 | bytes[8];
   if (message + kMessageHeader != length) return ClientHello::kImpossible;
   return size < kRecordHeader + length ? ClientHello::kPartial : ClientHello::kWhole;
+}
+
+ByteSpan RandomOf(ByteSpan bytes) {
+  return bytes.subspan(kRecordHeader + kMessageHeader + kVersionAndTime, kRandom);
 }
 
 ByteSpan FindProtocol(ByteSpan bytes, std::string_view prefix) {

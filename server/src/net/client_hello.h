@@ -26,6 +26,10 @@ enum class ClientHello {
 // A ClientHello is one handshake message in one record. Its content is the business of TLS.
 ClientHello CheckClientHello(ByteSpan bytes);
 
+// Its random without the time at its front: random_bytes of RFC 5246, section 7.4.1.2.
+//   bytes  CheckClientHello() is kWhole
+ByteSpan RandomOf(ByteSpan bytes);
+
 // The first protocol name (ALPN, RFC 7301) that begins with `prefix`, without the prefix. Empty if
 // there is none, or the content is malformed before it.
 //   bytes  CheckClientHello() is kWhole

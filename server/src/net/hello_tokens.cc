@@ -1,5 +1,6 @@
 #include "net/hello_tokens.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "net/client_hello.h"
@@ -11,19 +12,21 @@
 namespace sotto::server {
 namespace {
 
-uint64_t HandleOf(const HelloToken& token) {
+HelloToken TokenOf(const Device& device, ByteSpan random) {
+  Key psk;
+  HelloToken token;
+  posix::Check(DeriveTlsKey(device.secret, &psk), "a device's TLS key");
+  posix::Check(DeriveHelloToken(psk, random, &token), "a device's token");
+  return token;
+}
+
+uint64_t HandleIn(const HelloToken& token) {
   uint64_t handle = 0;
   std::memcpy(&handle, token.handle, sizeof(handle));
   return handle;
 }
 
-HelloToken TokenOf(const Device& device) {
-  Key psk;
-  HelloToken token;
-  posix::Check(DeriveTlsKey(device.secret, &psk), "a device's TLS key");
-  posix::Check(DeriveHelloToken(psk, &token), "a device's token");
-  return token;
-}
+uint64_t HandleOf(const Device& device) { return HandleIn(TokenOf(device, {})); }
 
 // The value of a lower-case hexadecimal digit; 16: it is none.
 unsigned ValueOf(uint8_t digit) {
@@ -48,27 +51,42 @@ bool FromDigits(ByteSpan digits, HelloToken* token) {
 
 HelloTokens::HelloTokens(SharedDevices devices) : devices_(std::move(devices)) {
   for (uint32_t device = 0; device < devices_->size(); ++device) {
-    by_handle_.emplace(HandleOf(TokenOf((*devices_)[device])), device);
+    by_handle_.emplace(HandleOf((*devices_)[device]), device);
   }
 }
 
 void HelloTokens::SetDevices(SharedDevices devices, const std::vector<uint32_t>& changed) {
   for (const uint32_t device : changed) {
-    if (device < devices_->size()) by_handle_.erase(HandleOf(TokenOf((*devices_)[device])));
+    if (device < devices_->size()) by_handle_.erase(HandleOf((*devices_)[device]));
     if (!devices->IsEligible(device)) continue;
-    by_handle_.emplace(HandleOf(TokenOf((*devices)[device])), device);
+    by_handle_.emplace(HandleOf((*devices)[device]), device);
   }
   devices_ = std::move(devices);
 }
 
-std::optional<uint32_t> HelloTokens::DeviceOf(ByteSpan client_hello) const {
+std::optional<uint32_t> HelloTokens::Take(ByteSpan client_hello) {
   HelloToken token;
   if (!FromDigits(FindProtocol(client_hello, kHelloTokenPrefix), &token)) return {};
-  const auto found = by_handle_.find(HandleOf(token));
+  const auto found = by_handle_.find(HandleIn(token));
   if (found == by_handle_.end()) return {};
-  const HelloToken expected = TokenOf((*devices_)[found->second]);
+  const ByteSpan random = RandomOf(client_hello);
+  const HelloToken expected = TokenOf((*devices_)[found->second], random);
   if (!ConstantTimeEqual(token.proof, expected.proof)) return {};
+  if (!IsNew(found->second, LoadU32Le(random.data()))) return {};
   return found->second;
+}
+
+// Remembers it, in the place of the oldest one.
+bool HelloTokens::IsNew(uint32_t device, uint32_t random) {
+  auto& [last, oldest] = said_[device];
+  if (std::find(last.begin(), last.end(), random) != last.end()) return false;
+  if (last.size() < kRememberedHellos) {
+    last.push_back(random);
+  } else {
+    last[oldest] = random;
+    oldest = (oldest + 1) % kRememberedHellos;
+  }
+  return true;
 }
 
 }  // namespace sotto::server

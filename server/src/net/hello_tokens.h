@@ -1,6 +1,9 @@
 // Which device a ClientHello says that it comes from. Part of sotto::server/net.
 //
-// sotto/hello_token.h describes the token. Whoever has none, or another's, is a stranger as before.
+// sotto/hello_token.h describes the token. A client that has none, or another device's, is a
+// stranger as before. So is one that says a ClientHello again: anybody on the way can read one, and
+// repeat it from the device's own address. The last kRememberedHellos of a device are remembered,
+// four bytes of each, so a new one is taken for an old one with a probability below 2^-24.
 //
 // One thread at a time.
 #pragma once
@@ -15,6 +18,8 @@
 
 namespace sotto::server {
 
+constexpr size_t kRememberedHellos = 256;  // of one device, since the server's start
+
 class HelloTokens {
  public:
   // Throws std::runtime_error if a key cannot be derived.
@@ -25,12 +30,21 @@ class HelloTokens {
   void SetDevices(SharedDevices devices, const std::vector<uint32_t>& changed);
 
   // The registry's index of the device whose token is in these bytes, which begin with a whole
-  // ClientHello (CheckClientHello()). They may be anything else after their head.
-  std::optional<uint32_t> DeviceOf(ByteSpan client_hello) const;
+  // ClientHello (CheckClientHello()); nothing if this ClientHello is remembered. They may be
+  // anything else after their head.
+  std::optional<uint32_t> Take(ByteSpan client_hello);
 
  private:
+  // The first bytes of the randoms that a device has said.
+  struct Randoms {
+    std::vector<uint32_t> last;
+    size_t oldest = 0;  // once there are kRememberedHellos
+  };
+  bool IsNew(uint32_t device, uint32_t random);
+
   SharedDevices devices_;
   std::unordered_map<uint64_t, uint32_t> by_handle_;  // the proofs are derived anew: no copies
+  std::unordered_map<uint32_t, Randoms> said_;        // by device
 };
 
 }  // namespace sotto::server

@@ -101,7 +101,7 @@ void Server::Loop::OnStrangerBytes(Client& client, ByteSpan bytes) {
       paused_.push_back(client.id);
       return;
     case ClientHello::kWhole:
-      admission_.OnClientHello(client.id, tokens_.DeviceOf(hello), now());
+      admission_.OnClientHello(client.id, tokens_.Take(hello), now());
       return;
     case ClientHello::kImpossible:
       ++figures_.no_client_hello;

@@ -158,15 +158,20 @@ TEST(Keys, TlsRoundAndOrderKeysDiffer) {
   EXPECT_NE(ToHex(order.bytes), ToHex(round.bytes));
 }
 
-// The token was computed with Python's hmac module.
+// The tokens were computed with Python's hmac module.
 TEST(HelloTokenTest, IsDerivedFromThePreSharedKeyAndWrittenAsAProtocolName) {
   Key psk;
   for (uint8_t i = 0; i < kKeySize; ++i) psk.bytes[i] = i;
-  HelloToken token;
-  ASSERT_EQ(DeriveHelloToken(psk, &token), Status::kOk);
-  char text[kHelloTokenTextSize + 1];
-  WriteHelloToken(token, text);
-  EXPECT_STREQ(text, "sotto/c76732eeb36f8c96a3a46dbe40ff163954689624a12ec4f8");
+  const auto name_with = [&](uint8_t first) {
+    uint8_t random[kHelloRandomSize] = {first};
+    HelloToken token;
+    EXPECT_EQ(DeriveHelloToken(psk, random, &token), Status::kOk);
+    char text[kHelloTokenTextSize + 1];
+    WriteHelloToken(token, text);
+    return std::string(text);
+  };
+  EXPECT_EQ(name_with(0), "sotto/c76732eeb36f8c96631974ed2c9ee76731c2706d4e23521b");
+  EXPECT_EQ(name_with(1), "sotto/c76732eeb36f8c968ea85b23ec6fd33c4617ebf7d44364e9");
 }
 
 TEST(Keys, RefuseIdentitiesOutOfRange) {

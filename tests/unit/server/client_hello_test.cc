@@ -106,16 +106,39 @@ class HelloTokensTest : public testing::Test {
 };
 
 TEST_F(HelloTokensTest, AClientHelloTellsWhichDeviceItComesFrom) {
-  const HelloTokens tokens(Unowned(devices_));
-  EXPECT_EQ(tokens.DeviceOf(View(HelloOf(devices_[0]))), 0u);
-  EXPECT_EQ(tokens.DeviceOf(View(HelloOf(devices_[1]))), 1u);
-  EXPECT_EQ(tokens.DeviceOf(View(HelloOf(DeviceOf("pump-7", 3)))), std::nullopt) << "wrong key";
-  EXPECT_EQ(tokens.DeviceOf(View(Hello(200))), std::nullopt);
+  HelloTokens tokens(Unowned(devices_));
+  EXPECT_EQ(tokens.Take(View(HelloOf(devices_[0]))), 0u);
+  EXPECT_EQ(tokens.Take(View(HelloOf(devices_[1]))), 1u);
+  EXPECT_EQ(tokens.Take(View(HelloOf(DeviceOf("pump-7", 3)))), std::nullopt) << "wrong key";
+  EXPECT_EQ(tokens.Take(View(Hello(200))), std::nullopt);
+}
+
+// SECURITY.md S7.
+TEST_F(HelloTokensTest, AClientHelloIsItsDevicesOnce) {
+  HelloTokens tokens(Unowned(devices_));
+  const std::vector<uint8_t> first = HelloOf(devices_[0]);
+  EXPECT_EQ(tokens.Take(View(first)), 0u);
+  for (size_t i = 1; i < kRememberedHellos; ++i) {
+    EXPECT_EQ(tokens.Take(View(HelloOf(devices_[0]))), 0u) << i;
+  }
+  EXPECT_EQ(tokens.Take(View(first)), std::nullopt);
+  EXPECT_EQ(tokens.Take(View(HelloOf(devices_[1]))), 1u);
+  EXPECT_EQ(tokens.Take(View(HelloOf(devices_[0]))), 0u);
+  EXPECT_EQ(tokens.Take(View(first)), 0u) << "the oldest one is forgotten";
+}
+
+// A token that was read on the way is not good under another random.
+// SECURITY.md S7.
+TEST_F(HelloTokensTest, ATokenIsGoodInItsOwnClientHelloAlone) {
+  HelloTokens tokens(Unowned(devices_));
+  std::vector<uint8_t> forged = HelloOf(devices_[0]);
+  const ByteSpan random = RandomOf(View(forged));
+  forged[static_cast<size_t>(random.end() - forged.data()) - 1] ^= 1;
+  EXPECT_EQ(tokens.Take(View(forged)), std::nullopt);
 }
 
 // Of a damaged one it tells the same device or none; the lengths in it lead nowhere.
 TEST_F(HelloTokensTest, EveryDamageToAClientHelloIsHarmless) {
-  const HelloTokens tokens(Unowned(devices_));
   const std::vector<uint8_t> whole = HelloOf(devices_[0]);
   size_t unknown = 0;
   for (size_t at = 0; at < whole.size(); ++at) {
@@ -123,12 +146,12 @@ TEST_F(HelloTokensTest, EveryDamageToAClientHelloIsHarmless) {
       std::vector<uint8_t> record = whole;
       record[at] = static_cast<uint8_t>(record[at] ^ damage);
       if (CheckClientHello(View(record)) != ClientHello::kWhole) continue;
-      const std::optional<uint32_t> device = tokens.DeviceOf(View(record));
+      const std::optional<uint32_t> device = HelloTokens(Unowned(devices_)).Take(View(record));
       EXPECT_EQ(device.value_or(0), 0u);
       unknown += device ? 0 : 1;
     }
   }
-  EXPECT_GE(unknown, 4 * kHelloTokenDigits) << "each digit counts";
+  EXPECT_GE(unknown, 4 * (kHelloTokenDigits + kHelloRandomSize)) << "each digit counts";
 }
 
 // A record whose one extension is ALPN with these bytes.
