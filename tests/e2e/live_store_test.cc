@@ -92,6 +92,8 @@ TEST(LiveStoreTest, AJobThatIsEvaluatedOnOtherSamplesSaysSo) {
   EXPECT_EQ(Count(ReadFile(site.Path("serve.log")), says), 1U);
   EXPECT_EQ(last["operator"]["warnings"][0].get<std::string>().rfind(says, 0), 0U) << last;
   EXPECT_EQ(last["evaluations"][1]["data_sha256"], digest);
+  EXPECT_GT(last["operator"]["initial_evaluation"]["samples"], 0)
+      << "of the model with which an earlier process began the job";
   EXPECT_EQ(last["evaluations"][2]["data_sha256"], last["inputs"]["test"]["sha256"]);
   EXPECT_NE(last["evaluations"][2]["data_sha256"], digest);
 }

@@ -47,6 +47,17 @@ TEST(LiveViews, ARoundIsNotReleasedBeforeItsDeadlineWhoeverHasReported) {
   EXPECT_EQ(server.releases(), 0U);
 }
 
+// The operator is told before the first round that the noise is too much, and after the last one
+// that the model is worse than it was.
+void ExpectWorse(const Json& of_operator) {
+  const Json& warnings = of_operator["warnings"];
+  EXPECT_EQ(warnings.front().get<std::string>().rfind("WARNING: the noise drowns", 0), 0U);
+  const std::string last = warnings.back();
+  EXPECT_EQ(last.rfind("WARNING: the training made the model worse: accuracy ", 0), 0U) << last;
+  EXPECT_EQ(Count(last, "--clip"), 1U) << last;
+  EXPECT_GT(of_operator["evaluations"].back()["loss"], of_operator["initial_evaluation"]["loss"]);
+}
+
 // Nobody reports. The rounds are released, and the operator is told so loudly.
 TEST(LiveViews, ARoundWithFewReportsIsLoudInTheOperatorsLogAndJson) {
   Site site(4);
@@ -69,6 +80,8 @@ TEST(LiveViews, ARoundWithFewReportsIsLoudInTheOperatorsLogAndJson) {
                               "0.2",
                               "--farewell",
                               "0.1",
+                              "--test",
+                              site.Path("data/t10k-images-idx3-ubyte"),
                               "--json",
                               json});
   ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
@@ -87,6 +100,7 @@ TEST(LiveViews, ARoundWithFewReportsIsLoudInTheOperatorsLogAndJson) {
   }
   EXPECT_EQ(few, empty);
   EXPECT_EQ(Count(ReadFile(server.log), "WARNING: round"), empty);
+  ExpectWorse(results["operator"]);
 }
 
 // The deadline's allowance is nothing, which no release keeps.

@@ -86,6 +86,32 @@ TEST(Runs, AnAutoencoderHasAMeanSquaredErrorAndNoAccuracy) {
   EXPECT_GT(json["evaluation"]["mean_squared_error"], 0.0);
 }
 
+// Noise that scales with the clip moves the model further than training does, and nothing said so.
+TEST(Runs, ATrainingThatMakesTheModelWorseSaysSoAndWhatToChange) {
+  const std::string options = "--seed 1 --model " + AutoencoderFile();
+  const Outcome run = Sotto(Small() + options + " --clip 4");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  const std::string says = "warning: the training made the model worse: mean squared error ";
+  EXPECT_NE(run.output.find(says), std::string::npos) << run.output;
+  EXPECT_NE(run.output.find("Try a smaller --clip"), std::string::npos) << run.output;
+  const Json worse = SmallRun(options + " --clip 4");
+  EXPECT_GT(worse["evaluation"]["loss"], worse["initial_evaluation"]["loss"]);
+  EXPECT_EQ(worse["warnings"].size(), 1U);
+  const Json better = SmallRun(options + " --clip 0.05");
+  EXPECT_LT(better["evaluation"]["loss"], better["initial_evaluation"]["loss"]);
+  EXPECT_TRUE(better["warnings"].empty()) << better["warnings"];
+  const Outcome seeds = Sotto(Small() + "--seeds 1-2 --model " + AutoencoderFile() + " --clip 4");
+  EXPECT_NE(seeds.output.find("warning: seed 2: the training made"), std::string::npos);
+}
+
+TEST(Runs, NoiseThatDrownsTheUpdatesIsSaidBeforeTheFirstRound) {
+  const Outcome run = Sotto(Small() + "--seed 1 --epsilon 0.05");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  const size_t warned = run.output.find("warning: the noise drowns the updates");
+  EXPECT_LT(warned, run.output.find("round 1/3")) << run.output;
+  EXPECT_EQ(Sotto(Small() + "--seed 1").output.find("warning: the noise"), std::string::npos);
+}
+
 // Sends SIGINT once the log has a line about this round; returns the log.
 std::string InterruptAfter(const std::string& arguments, const std::string& line) {
   const std::string log = TestFile("interrupted.log");

@@ -47,6 +47,11 @@ PeersOutcome RunOne(const PeersRequest& request, const TrainTest& data, const st
   };
   outcome.result = SimulatePeers(outcome.plan.config, data, on_turn);
   outcome.alone = SimulatePeers(NeverSharing(outcome.plan.config), data, [](uint32_t, uint32_t) {});
+  const std::string warning = PeersWarning(outcome);
+  if (!warning.empty()) {
+    fmt::print(stderr, "warning: {}{}\n",
+               request.seeds ? fmt::format("seed {}: ", *request.seed) : "", warning);
+  }
   return outcome;
 }
 

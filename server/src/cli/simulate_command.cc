@@ -24,11 +24,17 @@
 #include "views/repeated_runs.h"
 #include "views/report.h"
 #include "views/simulation_csv.h"
+#include "views/training_warnings.h"
 
 namespace sotto::server {
 namespace {
 
+void Warn(const std::string& warning) {
+  if (!warning.empty()) fmt::print(stderr, "warning: {}\n", warning);
+}
+
 void Announce(const SimulationConfig& config) {
+  Warn(NoiseWarning(config.job));
   if (config.job.codec->certified) return;
   if (!config.job.codec->servable) {
     fmt::print(stderr, "--mechanism {} is a baseline to compare with; it protects no real data\n",
@@ -102,6 +108,7 @@ class SingleRun {
     fmt::print(TextStream(request_.json), "{}",
                DescribeResult(config_, result, data_.train->name(), data_.test->info()));
     WriteFiles(result);
+    Warn(WorseWarning(config_.job, result.initial, result.last));
     if (result.stopped) {
       TellWritten(Outputs());
       throw Stopped(posix::StopSignal(), result.finish_reason + Advice());
@@ -123,8 +130,7 @@ class SingleRun {
     config_.build = BuildText();
     if (!config_.resume) return;
     RequireSameInputs(*config_.resume, config_.inputs);
-    const std::string warning = OtherBuildWarning(*config_.resume, config_.build);
-    if (!warning.empty()) fmt::print(stderr, "warning: {}\n", warning);
+    Warn(OtherBuildWarning(*config_.resume, config_.build));
   }
 
   // The state is written at the end, beside the file that it replaces.
@@ -221,6 +227,8 @@ class RepeatedRun {
     });
     rows_ += RoundsCsvRows(config, result);
     if (result.stopped) return;
+    const std::string worse = WorseWarning(config.job, result.initial, result.last);
+    if (!worse.empty()) Warn(fmt::format("seed {}: {}", seeds_[index], worse));
     runs_.push_back(WholeResult(request, config, result, data_));
     if (result.gave_up) {
       gave_up_ =

@@ -140,6 +140,16 @@ std::optional<double> Evaluation::mean_squared_error() const {
   return classes.empty() ? std::optional<double>(loss) : std::nullopt;
 }
 
+bool IsWorse(const Evaluation& before, const Evaluation& after) {
+  const bool is_loss_higher = !(after.loss <= before.loss) && !std::isnan(before.loss);
+  if (!after.accuracy() || !before.accuracy()) return is_loss_higher;
+  const double p = *before.accuracy();
+  const double q = *after.accuracy();
+  const auto samples = static_cast<double>(std::max<uint64_t>(after.samples, 1));
+  const double two_errors = 2 * std::sqrt((p * (1 - p) + q * (1 - q)) / samples);
+  return q < p - two_errors || (q <= p + two_errors && is_loss_higher);
+}
+
 double LossOf(const ModelInfo& model, Span<const float> outputs, uint32_t label,
               Span<const float> target) {
   switch (model.loss.kind) {

@@ -44,6 +44,15 @@ struct Evaluation {
   std::optional<double> mean_squared_error() const;
 };
 
+// Whether a model is worse than another one, as far as the same test samples can tell.
+//   classes     its accuracy is lower by more than two standard errors; or not higher by as much,
+//               while its loss is higher
+//   no classes  its loss is higher
+// A loss that is not finite is higher than a finite one. The standard error is computed as if the
+// two accuracies were independent. Chance alone makes the accuracy of an equal model lower by so much
+// in about 2 of 100 comparisons.
+bool IsWorse(const Evaluation& before, const Evaluation& after);
+
 // Throws std::invalid_argument, naming the data set, if it does not fit the model: another number
 // of features, no labels or more classes, another number of target numbers.
 void RequireEvaluable(const ModelInfo& model, const Dataset& data);

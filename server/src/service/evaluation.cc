@@ -8,6 +8,7 @@
 
 #include "store/history.h"
 #include "views/figures.h"
+#include "views/training_warnings.h"
 
 namespace sotto::server {
 
@@ -53,6 +54,14 @@ std::optional<StoredEvaluation> SharedLog::LastEvaluation() {
   return last;
 }
 
+std::vector<float> SharedLog::FirstModel() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const int64_t job = LastJob(store_.ReadHistory())->number;
+  const std::vector<int64_t> rounds = store_.ListModels(job);
+  if (rounds.empty() || rounds.front() != kFirstModel) return {};
+  return store_.ReadModel(job, kFirstModel).parameters;
+}
+
 void SharedLog::CommitEvaluation(uint32_t round, const EvaluatedData& data,
                                  const Evaluation& evaluation) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -68,8 +77,10 @@ ServedEvaluations::ServedEvaluations(const JobConfig& config, SharedDataset test
       every_(every),
       store_(store),
       log_(std::move(log)),
-      former_(store.LastEvaluation()) {
+      former_(store.LastEvaluation()),
+      first_(test_ ? store.FirstModel() : std::vector<float>()) {
   if (former_) last_round_ = former_->round;
+  if (former_ && former_->data.sha256 == data_.sha256) last_ = former_->evaluation;
   if (test_) RequireEvaluable(*config_.model, *test_);
 }
 
@@ -121,16 +132,27 @@ void ServedEvaluations::OnStart(Server& server, const Job& job) {
 }
 
 void ServedEvaluations::OnEnd(const Job& job) {
-  if (!test_ || IsLastDone(job)) return;
-  const uint32_t round = job.round() - 1;
-  const Evaluation evaluation =
-      Evaluate(*config_.model, job.parameters(), *test_, std::max(1, config_.process.threads));
-  store_.CommitEvaluation(round, data_, evaluation);
-  Keep(round, evaluation);
+  if (!test_ || job.round() == 0) return;
+  if (!IsLastDone(job)) {
+    const Evaluation evaluation = EvaluateNow(job.parameters());
+    store_.CommitEvaluation(job.round() - 1, data_, evaluation);
+    Keep(job.round() - 1, evaluation);
+  }
+  if (!first_.empty()) initial_ = EvaluateNow({first_.data(), first_.size()});
+}
+
+std::string ServedEvaluations::ResultWarning() const {
+  if (!initial_ || !last_) return "";
+  return WorseWarning(config_, *initial_, *last_);
+}
+
+Evaluation ServedEvaluations::EvaluateNow(Span<const float> parameters) const {
+  return Evaluate(*config_.model, parameters, *test_, std::max(1, config_.process.threads));
 }
 
 void ServedEvaluations::Keep(uint32_t round, const Evaluation& evaluation) {
   last_round_ = round;
+  last_ = evaluation;
   nlohmann::ordered_json json = {{"round", round + 1}};
   json.update(EvaluationToJson(evaluation, test_->info()));
   evaluations_.push_back(json);
@@ -143,13 +165,14 @@ void ServedEvaluations::Keep(uint32_t round, const Evaluation& evaluation) {
 
 void ServedEvaluations::AddTo(const Job& job, nlohmann::ordered_json* operators) const {
   (*operators)["test_data"] = test_ ? nlohmann::ordered_json(test_->name()) : nullptr;
+  (*operators)["initial_evaluation"] =
+      initial_ ? EvaluationToJson(*initial_, test_->info()) : nullptr;
   (*operators)["evaluations"] = test_ ? nlohmann::ordered_json(evaluations_) : nullptr;
   (*operators)["average_evaluation"] = nullptr;
   const std::vector<float> average = job.Average();
   if (!test_ || average.empty()) return;
-  const Evaluation evaluation = Evaluate(*config_.model, {average.data(), average.size()}, *test_,
-                                         std::max(1, config_.process.threads));
-  (*operators)["average_evaluation"] = EvaluationToJson(evaluation, test_->info());
+  (*operators)["average_evaluation"] =
+      EvaluationToJson(EvaluateNow({average.data(), average.size()}), test_->info());
 }
 
 }  // namespace sotto::server

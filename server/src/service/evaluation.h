@@ -43,6 +43,8 @@ class SharedLog : public JobLog {
 
   // The last evaluation of the store's last job.
   std::optional<StoredEvaluation> LastEvaluation();
+  // The model with which that job began; empty: the store has deleted it.
+  std::vector<float> FirstModel();
   void CommitEvaluation(uint32_t round, const EvaluatedData& data, const Evaluation& evaluation);
 
  private:
@@ -83,17 +85,24 @@ class ServedEvaluations {
   void OnStart(Server& server, const Job& job);
 
   // Evaluates the job's model now, if it was released and is not evaluated yet: the last one of a
-  // job that ended before its plan did.
+  // job that ended before its plan did. Then the model with which the job began, if there was a
+  // release and the store had that model when this process began.
   void OnEnd(const Job& job);
 
-  // {"test_data", "evaluations", "average_evaluation"}: a list by round, and the evaluation of the
-  // average of the models so far; nulls without a test set or an average.
+  // After OnEnd(): that the training made the model worse, and what to change. Empty: it did not, or
+  // not both models are evaluated on this test set.
+  std::string ResultWarning() const;
+
+  // {"test_data", "initial_evaluation", "evaluations", "average_evaluation"}: of the model with which
+  // the job began, after its end; a list by round; and of the average of the models so far. Nulls
+  // without a test set or such a model.
   void AddTo(const Job& job, nlohmann::ordered_json* operators) const;
 
  private:
   bool IsDue(uint32_t round) const;
   bool IsLastDone(const Job& job) const;
   void Keep(uint32_t round, const Evaluation& evaluation);
+  Evaluation EvaluateNow(Span<const float> parameters) const;
 
   const JobConfig& config_;
   const SharedDataset test_;
@@ -103,7 +112,10 @@ class ServedEvaluations {
   const std::function<void(const std::string&)> log_;
   Take take_;
   const std::optional<StoredEvaluation> former_;  // of an earlier process, the last one
-  std::optional<uint32_t> last_round_;            // that was evaluated
+  const std::vector<float> first_;      // with which the job began; empty: it will not be evaluated
+  std::optional<uint32_t> last_round_;  // that was evaluated
+  std::optional<Evaluation> last_;      // of that, if on this test set
+  std::optional<Evaluation> initial_;   // of `first_`, at the end
   std::vector<nlohmann::ordered_json> evaluations_;
 };
 

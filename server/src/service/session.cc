@@ -20,11 +20,13 @@
 #include "store/open_store.h"
 #include "views/claims_output.h"
 #include "views/overview.h"
+#include "views/training_warnings.h"
 
 namespace sotto::server {
 namespace {
 
 constexpr char kStopReason[] = "stopped; a later start goes on here";
+constexpr char kOtherOptions[] = "A job keeps its options: other ones are another job, --new-job";
 
 void LogEarlierJobs(const JobConfig& config, const ServeLog& log) {
   if (!config.codec->accounted || config.spent_before.empty()) return;
@@ -187,6 +189,8 @@ void ServeSession::WarnOfStart() {
   }
   const std::string other_data = evaluations_->OtherDataWarning();
   if (!other_data.empty()) Warn(other_data);
+  const std::string noise = NoiseWarning(config_);
+  if (!noise.empty()) Warn(fmt::format("WARNING: {}. {}", noise, kOtherOptions));
 }
 
 void ServeSession::Run() {
@@ -222,14 +226,20 @@ void ServeSession::Run() {
   Finish(is_finished);
 }
 
+void ServeSession::EvaluateEnd() {
+  evaluations_->OnEnd(*job_);
+  const std::string worse = evaluations_->ResultWarning();
+  if (!worse.empty()) Warn(fmt::format("WARNING: {}. {}", worse, kOtherOptions));
+}
+
 void ServeSession::Finish(bool is_finished) {
   if (page_) page_->End();
+  if (is_finished) EvaluateEnd();
   monitor_.WriteLast(server_, fleet_.devices()->eligible());
   if (store_->ignored_receipts() != 0) {
     log_.Write(fmt::format("{} not of this store, ignored",
                            Counted(static_cast<int64_t>(store_->ignored_receipts()), "receipt")));
   }
-  if (is_finished) evaluations_->OnEnd(*job_);
   const ServeEnd end =
       is_finished ? ServeEnd{job_->gave_up() ? "gave-up" : "finished", job_->finish_reason()}
                   : ServeEnd{"stopped", kStopReason};

@@ -48,6 +48,7 @@ class ServeSession {
   void BeginPage();
   void LogStart() const;
   void WarnOfStart();
+  void EvaluateEnd();
   void Finish(bool is_finished);
 
   const ServeRequest& request_;

@@ -11,6 +11,7 @@
 #include "sotto/version.h"
 #include "views/claims_output.h"
 #include "views/figures.h"
+#include "views/training_warnings.h"
 
 namespace sotto::server {
 namespace {
@@ -240,6 +241,19 @@ Json PeerPrivacyToJson(const privacy::PeerStatement& statement, bool seeded) {
   return json;
 }
 
+std::string PeersWarning(const PeersOutcome& o) {
+  const std::string worse =
+      WorseWarning(o.result.evaluations.front().shared, o.result.last().shared);
+  if (worse.empty()) return "";
+  const PeerJob& job = o.plan.config.job;
+  if (job.noise_q20 == 0) return worse + ". Try a smaller --learning-rate";
+  return fmt::format(
+      "{}; each publication has noise of norm {:.3g}. Try a larger --epsilon, {}a smaller "
+      "--learning-rate, or a --share that publishes less often",
+      worse, job.noise_q20 * kQ20 * std::sqrt(o.plan.config.model->parameters),
+      job.unit == PeerUnit::kDevice ? "a smaller --clip, " : "");
+}
+
 std::string DescribePeers(const PeersOutcome& o) {
   const PeersConfig& c = o.plan.config;
   const uint32_t steps = c.job.publication_steps;
@@ -261,6 +275,10 @@ Json PeersToJson(const PeersOutcome& o) {
   json["accuracy_never"] = FigureToJson(o.alone.last().mean_own);
   json["evaluation"] = EvaluationToJson(last.shared, o.test);
   json.update(PeerPrivacyToJson(StatementOf(o.plan, o.result), o.plan.config.is_seeded));
+  json["warnings"] = Json::array();
+  if (const std::string warning = PeersWarning(o); !warning.empty()) {
+    json["warnings"].push_back(warning);
+  }
   json["turns"] = o.result.turns;
   json["local_steps"] = o.result.local_steps;
   json["publications_in_all"] = o.result.publications.size();

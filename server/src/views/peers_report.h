@@ -31,6 +31,10 @@ struct PeersOutcome {
   PeersResult alone;  // of NeverSharing()
 };
 
+// A warning for the user of the simulation: the shared model is worse than the one with
+// which the nodes began, and what to change. Empty: it is not.
+std::string PeersWarning(const PeersOutcome& outcome);
+
 // The final table, several lines.
 std::string DescribePeers(const PeersOutcome& outcome);
 

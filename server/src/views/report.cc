@@ -17,6 +17,7 @@
 #include "views/claims_output.h"
 #include "views/figures.h"
 #include "views/round_output.h"
+#include "views/training_warnings.h"
 
 namespace sotto::server {
 namespace {
@@ -293,6 +294,15 @@ std::string DescribeServerStep(const AggregationOptions& options) {
   return text + fmt::format("; optimiser {}, rate {:g}\n", optimiser, options.server_learning_rate);
 }
 
+Json WarningsToJson(const JobConfig& job, const SimulationResult& result) {
+  Json warnings = Json::array();
+  for (const std::string& each :
+       {NoiseWarning(job), WorseWarning(job, result.initial, result.last)}) {
+    if (!each.empty()) warnings.push_back(each);
+  }
+  return warnings;
+}
+
 }  // namespace
 
 std::string DescribeRound(const SimulationConfig& config, const RoundReport& report) {
@@ -378,6 +388,7 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   json["threads"] = config.threads;
   json["wall_seconds"] = result.wall_seconds;
   json["finish_reason"] = result.finish_reason;
+  json["warnings"] = WarningsToJson(job, result);
   json["operator_fields"] = OperatorFields(job.plan);
   json["rounds"] = Json::array();
   for (const RoundReport& report : result.rounds) {

@@ -1,0 +1,83 @@
+#include "views/training_warnings.h"
+
+#include <cmath>
+#include <fmt/format.h>
+
+#include "base/counted.h"
+#include "round/release.h"
+#include "views/figures.h"
+
+namespace sotto::server {
+namespace {
+
+// Of the noise on the mean update of this round, model units.
+double NoiseNorm(const JobConfig& job, uint32_t round) {
+  const TrainTask task = job.TaskFor(round, job.ClipFor(round));
+  return MeanNoiseSigma(job, task, job.plan.ExpectedCohort()) * std::sqrt(job.model->parameters);
+}
+
+// How far the noise of all rounds moves the model, over how far updates can move it.
+double NoiseOverUpdates(const JobConfig& job) {
+  const auto rounds = static_cast<uint32_t>(job.plan.rounds);
+  if (job.plan.schedule.IsConstant()) {
+    return NoiseNorm(job, 0) / (static_cast<double>(job.ClipFor(0)) * std::sqrt(rounds));
+  }
+  double noise = 0;
+  double updates = 0;
+  for (uint32_t round = 0; round < rounds; ++round) {
+    noise = std::hypot(noise, NoiseNorm(job, round));
+    updates += static_cast<double>(job.ClipFor(round));
+  }
+  return noise / updates;
+}
+
+// "in a round, the noise has a norm of about 35.4 and an update one of at most C = 0.4"
+std::string DescribeNoise(const JobConfig& job) {
+  return fmt::format(
+      "in {}round, the noise has a norm of about {:.3g} and an update one of at most C = {:.4g}",
+      job.clip_schedule || !job.plan.schedule.IsConstant() ? "the first " : "a ", NoiseNorm(job, 0),
+      job.ClipFor(0));
+}
+
+std::string LessNoise(const JobConfig& job) {
+  std::string text =
+      "a larger --cohort (with more devices), a larger --epsilon or a smaller --noise-multiplier";
+  if (job.plan.private_noise_multiplier > 0) text += ", a smaller --private-noise-multiplier";
+  return text + ", a --model with fewer parameters";
+}
+
+}  // namespace
+
+std::string NoiseWarning(const JobConfig& job) {
+  const double ratio = NoiseOverUpdates(job);
+  if (!(ratio > kMostNoise)) return "";
+  return fmt::format(
+      "the noise drowns the updates: {}. Over {} the noise moves the {} parameters {:.0f} times as "
+      "far as all updates can; above {:g} a model learns little or nothing. What helps is {}. "
+      "--clip and --server-learning-rate scale noise and updates alike",
+      DescribeNoise(job), Counted(job.plan.rounds, "round"), job.model->parameters, ratio,
+      kMostNoise, LessNoise(job));
+}
+
+std::string WorseWarning(const Evaluation& initial, const Evaluation& last) {
+  if (!IsWorse(initial, last)) return "";
+  return fmt::format("the training made the model worse: {} after it, {} before it, on the same {}",
+                     DescribeEvaluation(last), DescribeEvaluation(initial),
+                     Counted(last.samples, "test sample"));
+}
+
+std::string WorseWarning(const JobConfig& job, const Evaluation& initial, const Evaluation& last) {
+  const std::string worse = WorseWarning(initial, last);
+  if (worse.empty()) return "";
+  if (!job.codec->noise) {
+    return worse +
+           ". Try a smaller --learning-rate, fewer --local-epochs, a smaller "
+           "--server-learning-rate or more --rounds";
+  }
+  return fmt::format(
+      "{}; {}. Try a smaller --clip, with which the noise shrinks, or a smaller "
+      "--server-learning-rate; then {}",
+      worse, DescribeNoise(job), LessNoise(job));
+}
+
+}  // namespace sotto::server
