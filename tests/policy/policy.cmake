@@ -42,6 +42,8 @@ sotto_policy(page_commands page_commands.sh ${PROJECT_SOURCE_DIR}
 set_tests_properties(policy.page_commands PROPERTIES TIMEOUT 900 COST 100)
 set_tests_properties(policy.standard_headers PROPERTIES COST 30)
 sotto_policy(page_paths page_paths.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/page_paths)
+sotto_policy(page_numbers page_numbers.sh ${PROJECT_SOURCE_DIR})
+sotto_policy(models_table models_table.sh ${PROJECT_SOURCE_DIR} $<TARGET_FILE:sotto_cli>)
 sotto_policy(porting_project porting_project.sh ${PROJECT_SOURCE_DIR}
              ${sotto_policy_work}/porting_project)
 sotto_policy(security_page security_page.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/security_page)

@@ -5,10 +5,11 @@
 # with ECDHE-PSK, takes part in a job under QEMU and says what it used of stack and TLS pool. The stack's
 # bound is that of the call graph (tests/device/call_graph.py). PROGRAMS is the folder of sotto and
 # sotto-shard. It builds in WORK_DIR, build/size unless told. With --update the tables replace those in
-# sdk/FOOTPRINT.md; --check fails, 1, where a figure is more than 5 % above the one published there (10 %
-# of the TLS pool), or more of the stack was used than its bound, or a net in float32 misses its target:
-# 8 instructions a multiply-accumulate, 10 million a sample and 90 KB of workspace for lenet. 77: something
-# that this needs is missing.
+# sdk/FOOTPRINT.md, and what other pages repeat of them follows (page_numbers.sh); --check fails, 1, where a
+# figure is more than 5 % above the one published there (10 % of the TLS pool), or a count above the tables
+# in sdk/LRQ.md and sdk/TRAINING.md, or more of the stack was used than its bound, or a net in float32 misses
+# its target: 8 instructions a multiply-accumulate, 10 million a sample and 90 KB of workspace for lenet. 77:
+# something that this needs is missing.
 set -euo pipefail
 programs="$(cd "$1" && pwd)"
 # shellcheck source-path=SCRIPTDIR source=../device/build.sh
@@ -195,6 +196,28 @@ print_predictions() {
   echo "| flash, \`small-cnn-q\`, bytes |$(predict_flash int32_t)"
 }
 
+# check_page PAGE MARKER DIVISOR LOG...: fails where a count of these logs, divided, is more than 5 % above the
+# table below the page's marker, which has a column for each log, or is missing.
+check_page() {
+  local page="$1" marker="$2" divisor="$3"
+  shift 3
+  awk -F ': *' -v page="${page}" -v divisor="${divisor}" -v logs="$#" '
+    FNR == 1 { log_number++ }
+    log_number <= logs { count[log_number, $1] = $2 / divisor; next }
+    {
+      rows++
+      split($0, limit, / *[|] */)
+      name = limit[2]
+      gsub("`", "", name)
+      for (i = 1; i <= logs; i++) {
+        if (count[i, name] + 0 > 0 && count[i, name] <= limit[i + 2] * 1.05) continue
+        print page ": " name ": " count[i, name] " instead of " limit[i + 2]
+        bad = 1
+      }
+    }
+    END { exit bad || !rows }' "$@" <(sed -n "/^<!-- ${marker}/,/^\$/{ /^|/p; }" "${page}" | tail -n +3)
+}
+
 prepare_device > "${work}/device.log" 2>&1
 for cpu in "${cpus[@]}"; do
   for level in O2 Os; do measure "${cpu}" "${level}" > "${work}/${cpu}-${level}.txt"; done
@@ -214,6 +237,7 @@ case "${2-}" in
       sed -i -e "/^<!-- ${table}/,/^\$/ { /^|/d; }" -e "/^<!-- ${table}/r ${work}/${table}.md" \
         sdk/FOOTPRINT.md
     done
+    bash tests/policy/page_numbers.sh . --update
     ;;
   --check)
     awk -F ' *[|] *' '
@@ -264,5 +288,7 @@ case "${2-}" in
         }
       }
       END { exit bad || rows != 9 }' sdk/FOOTPRINT.md "${work}/predictions.md"
+    check_page sdk/LRQ.md 'instructions per coordinate' 10 "${work}"/cortex-m4-{O2,Os}.txt
+    check_page sdk/TRAINING.md 'instructions per sample' 1 "${work}"/cortex-m{3,4}-{O2,Os}.txt
     ;;
 esac
