@@ -44,6 +44,8 @@ set_tests_properties(policy.standard_headers PROPERTIES COST 30)
 sotto_policy(page_paths page_paths.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/page_paths)
 sotto_policy(page_numbers page_numbers.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(models_table models_table.sh ${PROJECT_SOURCE_DIR} $<TARGET_FILE:sotto_cli>)
+sotto_policy(page_statuses page_statuses.sh ${PROJECT_SOURCE_DIR} $<TARGET_FILE:sotto_cli>
+             $<TARGET_FILE:sotto_lab> $<TARGET_FILE:sotto_client>)
 sotto_policy(porting_project porting_project.sh ${PROJECT_SOURCE_DIR}
              ${sotto_policy_work}/porting_project)
 sotto_policy(security_page security_page.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/security_page)

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "events.h"
+#include "sotto/options/exit_status.h"
 
 namespace sotto::posix {
 
@@ -37,16 +38,15 @@ struct OutcomeRow {
   int exit_status;
 };
 
-inline constexpr int kExitFailure = 1;
-inline constexpr int kExitUsage = 2;
-inline constexpr int kExitSignal = 128;  // plus the signal's number: as shells say it, and `sotto`
+inline constexpr int kExitRefused = 3;
+inline constexpr int kExitNoServer = 4;
 
 // In the order of the enumeration.
 inline constexpr OutcomeRow kOutcomes[] = {
     {Outcome::kDone, event::kDone, 0},
     {Outcome::kFailed, event::kFailed, kExitFailure},
-    {Outcome::kRefused, event::kRefused, 3},
-    {Outcome::kNoServer, event::kNoServer, 4},
+    {Outcome::kRefused, event::kRefused, kExitRefused},
+    {Outcome::kNoServer, event::kNoServer, kExitNoServer},
     {Outcome::kStopped, event::kStopped, kExitSignal},
 };
 

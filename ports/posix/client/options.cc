@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "ending.h"
 #include "sotto/peer_messages.h"
 #include "sotto/policy/policies.h"
 
@@ -167,11 +168,16 @@ void CheckShare(const ClientOptions& options) {
   }
 }
 
-constexpr char kExitStatuses[] =
-    "Exit status: 0 the job is done; 1 this machine failed, for example its disk is full: try "
-    "again; 2 an option or a file is wrong; 3 this device's options refuse the job, or the server "
-    "refuses this device's model or version; 4 no server in the time of --give-up; 130 stopped by "
-    "SIGINT (Ctrl-C), 143 by SIGTERM.";
+std::string ExitStatuses() {
+  return DescribeExits(
+      {{0, "the job is done"},
+       {kExitFailure, "this machine failed, for example its disk is full: try again"},
+       {kExitUsage, "an option or a file is wrong"},
+       {kExitRefused,
+        "this device's options refuse the job, or the server refuses this device's model or "
+        "version"},
+       {kExitNoServer, "no server in the time of --give-up"}});
+}
 
 // The rows of the group "Without a server", but for the nodes' job.
 std::vector<PeerRow> PeerRows() {
@@ -245,7 +251,7 @@ Command ClientCommand(std::function<void(const ClientOptions&)> run) {
       })
       .TakesFor(&ClientOptions::peer, PeerRows())
       .TakesFor(At(&ClientOptions::peer, &PeerClientOptions::job), PeerJobOptionFields())
-      .Footer(kExitStatuses)
+      .Footer(ExitStatuses())
       .KeepsSettingsFile(&ClientOptions::config)
       .Runs(std::move(run));
 }

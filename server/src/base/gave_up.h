@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "sotto/options/exit_status.h"
+
 namespace sotto::server {
 
 // The exit status of `sotto serve` and `sotto simulate` if the job gave up. A script can tell it
@@ -21,25 +23,25 @@ class GaveUp : public std::runtime_error {
 // only draw devices that the store knows nothing of.
 constexpr int kExitOlderCopy = 4;
 
-// The exit status of a command that a signal stopped is this plus the signal's number, as shells
-// report it: 130 for SIGINT (Ctrl-C), 143 for SIGTERM.
-constexpr int kExitSignal = 128;
-
 // A signal stopped the job after everything that there was to write was written.
 class Stopped : public std::runtime_error {
  public:
   Stopped(int signal, const std::string& what) : std::runtime_error(what), signal_(signal) {}
-  int exit_status() const { return kExitSignal + signal_; }
+  int exit_status() const { return posix::kExitSignal + signal_; }
 
  private:
   int signal_;
 };
 
 // The last lines of the help of these commands.
-constexpr char kJobFooter[] =
-    "Any of these options may stand in a TOML file, without dashes: --config FILE\n"
-    "Exit status: 0 all rounds are released or the budget is spent, 1 it failed, 2 bad usage,\n"
-    "3 the job gave up: too few devices checked in, or training diverged\n"
-    "4 (serve) the store is an older copy; 130 stopped by SIGINT (Ctrl-C), 143 by SIGTERM";
+inline std::string JobFooter() {
+  return "Any of these options may stand in a TOML file, without dashes: --config FILE\n" +
+         posix::DescribeExits(
+             {{0, "all rounds are released or the budget is spent"},
+              {posix::kExitFailure, "it failed"},
+              {posix::kExitUsage, "bad usage"},
+              {kExitGaveUp, "the job gave up: too few devices checked in, or training diverged"},
+              {kExitOlderCopy, "(serve) the store is an older copy"}});
+}
 
 }  // namespace sotto::server

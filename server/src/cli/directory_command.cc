@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/rows.h"
 #include "service/directory_session.h"
+#include "sotto/options/exit_status.h"
 
 namespace sotto::server {
 namespace {
@@ -56,11 +57,10 @@ posix::Command DirectoryCommand() {
               "for tests: the directory's key derives from it; not private"),
           Row("insecure-seed", &DirectoryRequest::insecure_seed, "confirms --seed"),
       })
-      .Footer(
-          "Any of these options may stand in a TOML file, without dashes: --config FILE\n"
-          "Exit status: 0 all nodes have finished, 1 it failed, 2 bad usage, 130 stopped by "
-          "SIGINT\n"
-          "(Ctrl-C), 143 by SIGTERM")
+      .Footer("Any of these options may stand in a TOML file, without dashes: --config FILE\n" +
+              posix::DescribeExits({{0, "all nodes have finished"},
+                                    {posix::kExitFailure, "it failed"},
+                                    {posix::kExitUsage, "bad usage"}}))
       .Runs(RunDirectory);
 }
 

@@ -133,9 +133,9 @@ posix::Command PeersSimulateCommand() {
              "simulate", "train simulated nodes in this process, each with its own samples")
       .Takes(PeersFields())
       .Footer(
-          "Any of these options may stand in a TOML file, without dashes: --config FILE\n"
-          "Exit status: 0 done, 1 it failed, 2 bad usage, 130 stopped by SIGINT (Ctrl-C), 143 by\n"
-          "SIGTERM")
+          "Any of these options may stand in a TOML file, without dashes: --config FILE\n" +
+          posix::DescribeExits(
+              {{0, "done"}, {posix::kExitFailure, "it failed"}, {posix::kExitUsage, "bad usage"}}))
       .Runs(RunPeers);
 }
 

@@ -16,8 +16,8 @@
 namespace sotto::server {
 namespace {
 
-constexpr int kExitFailure = 1;
-constexpr int kExitUsage = 2;
+using posix::kExitFailure;
+using posix::kExitUsage;
 
 // A message that nobody can take changes nothing.
 int Fail(const std::string& program, const std::string& what, int code) {

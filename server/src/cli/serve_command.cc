@@ -54,7 +54,7 @@ posix::Command ServeCommand() {
   posix::CommandFor<ServeRequest> command("serve",
                                           "run a job for devices on the network, over TLS");
   TakeJob(ServeFields(), Group::kNetwork, {}, ServedJobFields(), &command);
-  return command.Footer(kJobFooter).Runs(RunServe);
+  return command.Footer(JobFooter()).Runs(RunServe);
 }
 
 }  // namespace sotto::server

@@ -280,7 +280,7 @@ posix::Command SimulateCommand() {
   posix::CommandFor<SimulationRequest> command(
       "simulate", "train a fleet of simulated devices in this process, under a privacy budget");
   TakeJob(SimulationFields(), Group::kFleet, {}, JobFields(), &command);
-  return command.Footer(kJobFooter).Renames(OptionsOfNodes()).Runs(RunSimulate);
+  return command.Footer(JobFooter()).Renames(OptionsOfNodes()).Runs(RunSimulate);
 }
 
 }  // namespace sotto::server

@@ -20,6 +20,7 @@
 
 #include "help.h"
 #include "sotto/options/command.h"
+#include "sotto/options/exit_status.h"
 #include "sotto/options/nearest.h"
 #include "sotto/options/toml.h"
 #include "sotto/posix/files.h"
@@ -28,8 +29,6 @@
 
 namespace sotto::posix {
 namespace {
-
-constexpr int kExitUsage = 2;
 
 // A message that nobody can take changes nothing.
 void Say(const std::string& line) {
