@@ -17,7 +17,8 @@ namespace {
 
 constexpr uint64_t kNeighbourTimeoutMs = 10000;
 constexpr uint64_t kRequestTimeoutMs = 30000;
-constexpr int kTickMs = 1000;  // how often deadlines are looked at
+constexpr uint64_t kIdleMs = 1000;  // from then on a neighbour makes room for another one
+constexpr int kTickMs = 1000;       // how often deadlines are looked at
 
 int SocketSend(void* context, const uint8_t* bytes, size_t size) {
   return SendNow(*static_cast<int*>(context), {bytes, size});
@@ -42,8 +43,9 @@ bool IsSamePublication(const PeerHead& a, const PeerHead& b) {
 }  // namespace
 
 struct NeighbourServer::Neighbour {
-  Neighbour(int the_socket, uint32_t most)
+  Neighbour(int the_socket, const NetworkAddress& address, uint32_t most)
       : socket(the_socket),
+        from(address),
         in(most),
         out(kFrameHeaderSize + most),
         reader({in.data(), in.size()}),
@@ -51,6 +53,7 @@ struct NeighbourServer::Neighbour {
   ~Neighbour() { CloseSocket(socket); }
 
   int socket;
+  NetworkAddress from;
   std::vector<uint8_t> in;
   std::vector<uint8_t> out;
   size_t size = 0;  // of the answer in `out`
@@ -60,6 +63,7 @@ struct NeighbourServer::Neighbour {
   bool is_shaken = false;    // the handshake is done
   bool is_replaced = false;  // by a newer connection
   bool has_greeted = false;
+  bool may_have_more = false;         // requests that wait for the others' answers
   uint32_t max_frame = kMinMaxFrame;  // of both
   uint64_t deadline_ms;
 };
@@ -119,34 +123,59 @@ void NeighbourServer::Run() {
 // Waits for any of the sockets, then goes on with all of them.
 void NeighbourServer::Poll() {
   std::vector<pollfd> waits = {{wake_[0], POLLIN, 0}, {acceptor_.socket(), POLLIN, 0}};
+  int patience_ms = kTickMs;
   for (const auto& neighbour : neighbours_) {
+    if (neighbour->may_have_more) patience_ms = 0;
     const bool sends = neighbour->tls.wants_write() || neighbour->sent < neighbour->size;
     waits.push_back({neighbour->socket, static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN), 0});
   }
-  (void)poll(waits.data(), waits.size(), kTickMs);
+  (void)poll(waits.data(), waits.size(), patience_ms);
   const uint64_t now_ms = NowMs();
   size_t at = 2;
   neighbours_.remove_if([&](const std::unique_ptr<Neighbour>& neighbour) {
-    const bool is_ready = waits[at++].revents != 0;
+    const bool is_ready = waits[at++].revents != 0 || neighbour->may_have_more;
     return now_ms >= neighbour->deadline_ms || (is_ready && !Advance(*neighbour));
   });
   neighbours_.remove_if([](const auto& neighbour) { return neighbour->is_replaced; });
   if (waits[1].revents != 0) Accept();
 }
 
-// False: all connections are those of neighbours.
+// The oldest stranger of the address that has the most of them: a flood from one address closes its
+// own connections. Without strangers the neighbour that is idle longest. The end: there is none.
+NeighbourServer::Place NeighbourServer::OneToClose() {
+  auto stranger = neighbours_.end();
+  auto idle = neighbours_.end();
+  uint64_t idle_until_ms = NowMs() + kRequestTimeoutMs - kIdleMs;
+  std::ptrdiff_t most = 0;
+  for (auto n = neighbours_.begin(); n != neighbours_.end(); ++n) {
+    if ((*n)->is_shaken) {
+      if ((*n)->deadline_ms > idle_until_ms || (*n)->sent < (*n)->size) continue;
+      idle_until_ms = (*n)->deadline_ms - 1;
+      idle = n;
+      continue;
+    }
+    const std::ptrdiff_t count = std::count_if(
+        neighbours_.begin(), neighbours_.end(),
+        [&](const auto& other) { return !other->is_shaken && other->from == (*n)->from; });
+    if (count <= most) continue;
+    most = count;
+    stranger = n;
+  }
+  return most > 0 ? stranger : idle;
+}
+
+// False: all connections are those of neighbours that are busy.
 bool NeighbourServer::MakeRoom() {
   if (neighbours_.size() < kMostConnections) return true;
-  const auto stranger = std::find_if(neighbours_.begin(), neighbours_.end(),
-                                     [](const auto& n) { return !n->is_shaken; });
-  if (stranger == neighbours_.end()) return false;
-  neighbours_.erase(stranger);
+  const Place one = OneToClose();
+  if (one == neighbours_.end()) return false;
+  neighbours_.erase(one);
   return true;
 }
 
 void NeighbourServer::Accept() {
-  (void)acceptor_.Accept(1, [this](int socket, const NetworkAddress&) {
-    auto neighbour = std::make_unique<Neighbour>(socket, max_frame_);
+  (void)acceptor_.Accept(1, [this](int socket, const NetworkAddress& from) {
+    auto neighbour = std::make_unique<Neighbour>(socket, from, max_frame_);
     if (!MakeRoom()) return true;  // and closes it
     const TlsIo io = {SocketSend, SocketReceive, &neighbour->socket};
     if (neighbour->tls.Start(&tls_, io) == Status::kOk) neighbours_.push_back(std::move(neighbour));
@@ -164,9 +193,10 @@ void NeighbourServer::CloseOthersOf(const Neighbour& neighbour) {
   }
 }
 
-// Goes on until the link blocks. False: it is to be closed.
+// Goes on until the link blocks, or after an answer, so that one neighbour's requests keep no other
+// waiting. False: it is to be closed.
 bool NeighbourServer::Advance(Neighbour& n) {
-  for (;;) {
+  for (n.may_have_more = false; !n.may_have_more;) {
     Status status = Status::kOk;
     if (!n.is_shaken) {
       status = n.tls.Handshake();
@@ -179,6 +209,7 @@ bool NeighbourServer::Advance(Neighbour& n) {
       size_t written = 0;
       status = n.tls.Write({n.out.data() + n.sent, n.size - n.sent}, &written);
       if (status == Status::kOk) n.sent += written;
+      n.may_have_more = n.sent == n.size;
     } else {
       size_t got = 0;
       status = n.tls.Read(n.reader.missing(), &got);
@@ -192,6 +223,7 @@ bool NeighbourServer::Advance(Neighbour& n) {
       return false;
     }
   }
+  return true;
 }
 
 bool NeighbourServer::Answer(Neighbour& n) {

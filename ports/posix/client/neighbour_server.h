@@ -3,9 +3,10 @@
 // A thread of its own accepts connections over TLS-PSK, with a pair key for each neighbour, and
 // answers kGreet, and kGetPublication of the last publication: fixed bytes that are public. So a
 // neighbour waits for no training. Bounded: kMostConnections at a time, a frame in and a frame out
-// for each, deadlines in every state. Who has no pair key of the directory's roster gets no further
-// than the handshake, and the oldest one in a handshake makes room for whoever comes. A neighbour
-// has one connection: its newest.
+// for each, deadlines in every state, and an answer for each in turn. Who has no pair key of the
+// directory's roster gets no further than the handshake. Of those in a handshake, the oldest one of
+// the address that has the most of them makes room for a new connection; without them a neighbour
+// that has been idle for a second. A neighbour has one connection: its newest.
 //
 // The public methods are safe in any thread.
 #pragma once
@@ -51,6 +52,7 @@ class NeighbourServer {
 
  private:
   struct Neighbour;
+  using Place = std::list<std::unique_ptr<Neighbour>>::iterator;
   struct Publication {
     PeerHead name;
     std::vector<uint8_t> bytes;
@@ -59,6 +61,7 @@ class NeighbourServer {
   static Status FindKey(void* context, ByteSpan identity, Key* psk);
   void Run();
   void Poll();
+  Place OneToClose();
   bool MakeRoom();
   void CloseOthersOf(const Neighbour& neighbour);
   void Accept();
