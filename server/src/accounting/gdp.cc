@@ -95,7 +95,7 @@ void Bisect(double* low, double* high, IsLow is_low) {
 
 // mu^2 of the central limit theorem for one round.
 double SquaredCentralLimitMu(const GaussianRounds& r) {
-  const double inverse = 1 / r.noise_multiplier;
+  const double inverse = 1 / std::fabs(r.noise_multiplier);  // of -0, too, infinite
   if (r.sampling == Sampling::kNone) return inverse * inverse;
   const double q2 = r.sampling_rate * r.sampling_rate;
   if (q2 == 0) return 0;

@@ -18,11 +18,38 @@ std::string ForgivingJsonText(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-Json ParseJson(std::string_view text) { return Json::parse(text); }
+namespace {
 
-Json TryParseJson(std::string_view text) { return Json::parse(text, nullptr, false); }
+// What this project writes is a few levels deep. Code that goes through a value calls itself for
+// each level.
+constexpr int kMostLevels = 100;
 
-using Json = nlohmann::ordered_json;
+bool IsTooDeep(std::string_view text) {
+  int levels = 0;
+  bool is_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') is_string = !is_string;
+    if (is_string && c == '\\') ++i;
+    if (is_string) continue;
+    if (c == '[' || c == '{') ++levels;
+    if (c == ']' || c == '}') --levels;
+    if (levels > kMostLevels) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Json ParseJson(std::string_view text) {
+  if (!IsTooDeep(text)) return Json::parse(text);
+  throw std::invalid_argument("arrays and objects lie in each other more than " +
+                              std::to_string(kMostLevels) + " times");
+}
+
+Json TryParseJson(std::string_view text) {
+  return IsTooDeep(text) ? Json(Json::value_t::discarded) : Json::parse(text, nullptr, false);
+}
 
 Json ToJson(const posix::Value& value) {
   return std::visit(

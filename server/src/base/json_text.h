@@ -22,10 +22,11 @@ std::string JsonText(const nlohmann::ordered_json& json, int indent = -1);
 // One line, whatever bytes a text has: those that are not UTF-8 become U+FFFD.
 std::string ForgivingJsonText(const nlohmann::ordered_json& json);
 
-// Throws nlohmann's parse_error for a text that is not JSON.
+// Throws nlohmann's parse_error for a text that is not JSON, and std::invalid_argument for one
+// whose arrays and objects lie in each other so often that a stack would overflow.
 nlohmann::ordered_json ParseJson(std::string_view text);
 
-// The same, but is_discarded() for a text that is not JSON.
+// The same, but is_discarded() for both.
 nlohmann::ordered_json TryParseJson(std::string_view text);
 
 // An absent value is null.

@@ -40,11 +40,6 @@ Value Required(const std::optional<Value>& value, const char* option) {
   throw std::invalid_argument(fmt::format("{} is missing", option));
 }
 
-void RequireRounds(int64_t rounds) {
-  if (rounds >= 1 && rounds <= kMost) return;
-  throw std::invalid_argument(fmt::format("--rounds is {}; it must be in [1, 10^9]", rounds));
-}
-
 constexpr char kScheduleRow[] = "expected Z,Q,T: noise multiplier, rate, rounds";
 
 // A row "Z,Q,T" of a schedule; nothing for another text.
@@ -88,7 +83,14 @@ std::vector<privacy::GaussianRounds> ReadSchedule(const std::string& path,
       throw std::invalid_argument(
           fmt::format("--schedule: {}", lines.Defect(line, kScheduleRow + header).what()));
     }
-    RequireRounds(row->rounds);
+    const bool is_possible = row->noise_multiplier >= 0 && std::isfinite(row->noise_multiplier) &&
+                             row->sampling_rate >= 0 && row->sampling_rate <= 1 &&
+                             row->rounds >= 1 && row->rounds <= kMost;
+    if (!is_possible) {
+      throw std::invalid_argument(fmt::format(
+          "--schedule: {}",
+          lines.Defect(line, "expected Z of at least 0, Q in [0, 1], T in [1, 10^9]").what()));
+    }
     rows.push_back(*row);
   }
   if (rows.empty()) throw std::invalid_argument(fmt::format("--schedule: {} has no rows", path));

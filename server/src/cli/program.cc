@@ -11,6 +11,7 @@
 #include "round/receipts.h"
 #include "sotto/posix/output_descriptor.h"
 #include "sotto/posix/process.h"
+#include "sotto/posix/terminal.h"
 #include "sotto/version.h"
 
 namespace sotto::server {
@@ -19,9 +20,10 @@ namespace {
 using posix::kExitFailure;
 using posix::kExitUsage;
 
-// A message that nobody can take changes nothing.
+// A message that nobody can take changes nothing. What a file holds may stand in it: that moves no
+// cursor and begins no line.
 int Fail(const std::string& program, const std::string& what, int code) {
-  const std::string text = program + ": " + what + "\n";
+  const std::string text = program + ": " + posix::Printable(what) + "\n";
   static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
   return code;
 }

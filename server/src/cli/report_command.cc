@@ -47,7 +47,7 @@ Json ParseResults(const std::string& path) {
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   try {
     return ParseJson(text);
-  } catch (const Json::parse_error& error) {
+  } catch (const std::exception& error) {
     throw std::invalid_argument(fmt::format(
         "{}: it is not whole JSON ({}); was its writer interrupted?", path, error.what()));
   }

@@ -91,7 +91,7 @@ Definition OpenExperiment(const std::string& name_or_file) {
     names.push_back(definition.name);
   }
   throw std::invalid_argument(
-      fmt::format("there is no experiment '{}'{}\n`sotto-lab experiment list` lists them; a file "
+      fmt::format("there is no experiment '{}'{}; `sotto-lab experiment list` lists them; a file "
                   "of your own ends in .toml",
                   name_or_file, posix::DidYouMean(name_or_file, names)));
 }

@@ -87,8 +87,15 @@ RunLogFile::RunLogFile(const std::string& path) : path_(path) {
   while (std::getline(file, line)) {
     ends_in_line_ = !file.eof();
     if (!IsSealed(line)) continue;
-    const Json json = ParseJson(line);
-    runs_[json.at("key").get<std::string>()] = RunOf(json);
+    try {
+      const Json json = ParseJson(line);
+      runs_[json.at("key").get<std::string>()] = RunOf(json);
+    } catch (const std::exception& error) {
+      throw std::runtime_error(
+          fmt::format("{}: a run is not as this program writes it ({}); use the program that wrote "
+                      "it, or remove the file to make its runs anew",
+                      path, error.what()));
+    }
   }
   if (file.bad()) throw std::runtime_error(path + ": it cannot be read");
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -153,8 +154,11 @@ class ExperimentRun {
     }
     std::ifstream there(PathOf(o_, "results.json"));
     if (!there) return;
-    const auto json = nlohmann::json::parse(there, nullptr, false);
-    const std::string name = json.is_object() ? json.value("experiment", "") : "";
+    const nlohmann::ordered_json json =
+        TryParseJson(std::string(std::istreambuf_iterator<char>(there), {}));
+    const bool has_name =
+        json.is_object() && json.contains("experiment") && json["experiment"].is_string();
+    const std::string name = has_name ? json["experiment"].get<std::string>() : "";
     if (!name.empty() && name != definition_.name) {
       throw std::invalid_argument(
           fmt::format("--out {}: it has the results of {}; name another", o_.grid.out, name));

@@ -19,6 +19,7 @@
 #include "sotto/options/command.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/run_key.h"
+#include "sotto/posix/terminal.h"
 #include "sotto/shard.h"
 #include "sotto/version.h"
 #include "views/output_file.h"
@@ -186,7 +187,7 @@ posix::Command ShardProgram() {
 int main(int argc, char** argv) {
   sotto::AddMatFiles();
   const auto fail = [](const std::exception& error, int status) {
-    fmt::print(stderr, "sotto-shard: {}\n", error.what());
+    fmt::print(stderr, "sotto-shard: {}\n", sotto::posix::Printable(error.what()));
     return status;
   };
   try {

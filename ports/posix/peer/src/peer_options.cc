@@ -161,9 +161,12 @@ const char* WhyWrong(const PeerJob& job) {
   return job.Validate() == Status::kOk ? nullptr : "a number is outside its range";
 }
 
-void RequireValidPeerJob(const PeerJob& job) {
+//   file  that the job was read from; empty: none
+void RequireValidPeerJob(const std::string& file, const PeerJob& job) {
   const char* why = WhyWrong(job);
-  if (why != nullptr) throw std::invalid_argument(fmt::format("the nodes' job: {}", why));
+  if (why == nullptr) return;
+  throw std::invalid_argument(
+      fmt::format("{}{}the nodes' job: {}", file, file.empty() ? "" : ": ", why));
 }
 
 void ReadSettings(const std::string& path, const std::string& text, PeerJob* job) {
@@ -216,14 +219,14 @@ PeerJob PeerJobOf(const PeerJobOptions& options) {
   for (const Field<PeerJob>& row : PeerJobFields()) {
     if (options.given.count(row.name) > 0) row.set(job, row.get(options.settings));
   }
-  RequireValidPeerJob(job);
+  RequireValidPeerJob(options.file, job);
   return job;
 }
 
 PeerJob ParsePeerJob(const std::string& path, const std::string& text) {
   PeerJob job;
   ReadSettings(path, text, &job);
-  RequireValidPeerJob(job);
+  RequireValidPeerJob(path, job);
   return job;
 }
 
