@@ -1,0 +1,226 @@
+// An example of each kind of file that a program reads, most of them written by the programs; and
+// the programs' commands, run in this process.
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <matio.h>
+#include <sstream>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/program.h"
+#include "experiment/run_log.h"
+#include "lab/commands.h"
+#include "mark.h"
+#include "peers/directory_folder.h"
+#include "sotto/data/mat_files.h"
+#include "sotto/posix/record_store.h"
+#include "sotto/update_ledger.h"
+#include "unit/data_files.h"
+#include "unit/server/directory_fixture.h"
+#include "unit/server/store_fixture.h"
+
+namespace sotto {
+
+using namespace std::string_literals;
+
+// A simulation of a tenth of a second, in the folder {dir}.
+inline const std::string& kRun = *new std::string(
+    "simulate --data {dir}/plain.csv --test {dir}/plain.csv --model {dir}/net.toml --devices 8 "
+    "--samples-per-device 4 --cohort 4 --rounds 2 --local-epochs 1 --seed 1");
+
+inline const std::vector<std::string>& NodesOfADirectory() {
+  static const std::vector<std::string> kIds = {"a", "b", "c"};
+  return kIds;
+}
+
+inline std::string DirectorysState() {
+  server::DirectoryState state;
+  server::ContinueState(server::PeerModel(), server::TestPeerJob(), false, NodesOfADirectory(),
+                        &state);
+  state.head = state.nodes[1].last = {3, 1, {9, 8, 7}, 500};
+  state.parent = {2, 0, {1, 2}, 400};
+  state.nodes[1].publications = 2;
+  state.nodes[0].address = "127.0.0.1:7000";
+  state.fences = 7;
+  return server::DirectoryStateText(state);
+}
+
+inline void WriteMat(const std::string& path, matio_compression compression) {
+  size_t x_size[4] = {2, 3, 3, 4};
+  size_t y_size[2] = {4, 1};
+  std::vector<uint8_t> x(2 * 3 * 3 * 4, 7);
+  double y[4] = {1, 2, 10, 3};
+  mat_t* const file = Mat_CreateVer(path.c_str(), nullptr, MAT_FT_MAT5);
+  for (matvar_t* variable : {Mat_VarCreate("X", MAT_C_UINT8, MAT_T_UINT8, 4, x_size, x.data(), 0),
+                             Mat_VarCreate("y", MAT_C_DOUBLE, MAT_T_DOUBLE, 2, y_size, y, 0)}) {
+    EXPECT_EQ(Mat_VarWrite(file, variable, compression), 0);
+    Mat_VarFree(variable);
+  }
+  Mat_Close(file);
+}
+
+inline std::string Floats(size_t count, float value) {
+  const std::vector<float> values(count, value);
+  return {reinterpret_cast<const char*>(values.data()), count * sizeof(float)};
+}
+
+// Runs a command line in this process. Its texts go where standard output and error go.
+inline int RunInside(const std::string& line) {
+  std::istringstream words(line);
+  std::vector<std::string> texts;
+  for (std::string word; words >> word;) texts.push_back(word);
+  std::vector<char*> arguments;
+  for (std::string& text : texts) arguments.push_back(text.data());
+  posix::Command program =
+      texts.at(0) == "sotto" ? server::SottoProgram() : server::SottoLabProgram();
+  const auto is_other = [&](const posix::Command& command) { return command.name != texts.at(1); };
+  program.commands.erase(std::remove_if(program.commands.begin(), program.commands.end(), is_other),
+                         program.commands.end());
+  return server::RunProgram(program, static_cast<int>(arguments.size()), arguments.data());
+}
+
+class ExampleFiles : public DataFiles {
+ protected:
+  ExampleFiles() {
+    AddMatFiles();
+    std::filesystem::create_directory(Path("spoilt"));
+  }
+
+  std::string Filled(const std::string& command, const std::string& file) const {
+    return fmt::format(command, fmt::arg("dir", Path("")), fmt::arg("file", file));
+  }
+
+  void Make(const std::string& command, const std::string& file = "") const {
+    ASSERT_EQ(RunInside(Filled("sotto " + command, file)), 0) << command;
+  }
+
+  // In a child: a fork of a process that has threads could wait for them for ever.
+  void MakeExamples() const {
+    std::fflush(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+      MakeAll();
+      std::fflush(nullptr);
+      _exit(HasFailure() ? 1 : 0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0);
+  }
+
+ private:
+  void MakeAll() const {
+    WriteSamples();
+    WriteTexts();
+    Make(kRun + " --state-out {dir}/state --json {dir}/results.json --model-out {dir}/m.f32");
+    for (const char* format : {"safetensors", "npz", "npy"}) {
+      Make("model export {dir}/m.f32 --model {dir}/net.toml --format "s + format +
+           " --out {dir}/m." + format);
+    }
+    Make(
+        "peers simulate --data {dir}/plain.csv --model {dir}/net.toml --peers 2 --unit device "
+        "--batch-size 4 "
+        "--job-out {dir}/job.toml");
+    std::filesystem::copy_file(Path("m.npz"), Path("arrays.npz"));
+    MakeRecords();
+  }
+
+  void WriteSamples() const {
+    std::string plain = "x,y,label\n";
+    std::string mixed = "x,y,mode,who,label\n";
+    for (int i = 0; i < 40; ++i) {
+      plain += fmt::format("0.{},{},{}\n", i, i * 7 % 40, i % 2);
+      mixed +=
+          fmt::format("{},\"0.{}\",{},u{},{}\n", i, i, i % 3 == 0 ? "walk" : "run", i % 4, i % 2);
+    }
+    Write("plain.csv", plain);
+    Write("plain.csv.gz", plain);
+    Write("mixed.csv", mixed);
+    Write("categories.csv", "mode\nwalk\nrun\n");
+    Write("x.npy", Npy<float>("<f4", "(4, 2)", {1, 2, 3, 4, 5, 6, 7, 8}));
+    Write("y.npy",
+          Npy<char>("|S3", "(4,)", {'a', 'b', 'c', 'd', 'e', 'f', 'a', 'b', 'c', 'd', 'e', 'f'}));
+    Write("rows.libsvm", "1 qid:1 1:0.5 3:1\n2 qid:1 2:1e-3\n1 qid:2 1:1 2:2 3:3\n");
+    Write("images", "\0\0\x08\x03\0\0\0\x04\0\0\0\x02\0\0\0\x02"s + std::string(16, '\x05'));
+    Write("labels", "\0\0\x08\x01\0\0\0\x04\x01\x02\x03\x01"s);
+    Write("test_batch.bin", std::string(2 * 3073, '\x03'));
+    Write("test.bin", std::string(2 * 3074, '\x03'));
+    Write("play.txt", "ANN:\nTo be, or not.\n\nBOB:\nThat is the question.\n");
+    WriteMat(Path("plain.mat"), MAT_COMPRESSION_NONE);
+    WriteMat(Path("small.mat"), MAT_COMPRESSION_ZLIB);
+  }
+
+  void WriteTexts() const {
+    const std::string dense = "[[layer]]\nkind = \"dense\"\noutputs = 2\n";
+    Write("net.toml", "name = \"net\"\ninput = [2]\n" + dense);
+    Write("frozen.toml",
+          "name = \"frozen\"\ninput = [2]\nfrozen = 1\nfrozen-weights = \"spoilt/weights.bin\"\n" +
+              dense + dense);
+    Write("weights.bin", Floats(6, 0.5F));
+    Write("wide.toml",
+          "name = \"wide\"\ninput = [8, 8, 3]\nclasses = [\"a\", \"b\"]\n\n[[prepare]]\nkind = "
+          "\"normalise\"\nmean = "
+          "[0.1, 0.2, 0.3]\ndeviation = 2.5\n\n[[layer]]\nkind = \"conv2d\"\noutputs = 4\nkernel = "
+          "3\n\n[[layer]]\nkind "
+          "= \"relu\"\n\n[[layer]]\nkind = \"max-pool2d\"\nsize = 2\n\n" +
+              dense);
+    Write("partition.csv", [] {
+      std::string text = "sample,device\n";
+      for (int i = 0; i < 36; ++i) text += fmt::format("{},{}\n", i, i % 4);
+      return text;
+    }());
+    Write("settings.toml",
+          "devices = 60\ncohort = 10\n# a comment\nsampling = \"poisson\"\nlocal-epochs = 1\nclip "
+          "= 0.4\n");
+    Write("schedule.csv", "# by hand\nZ,Q,T\n1,0.1,10\n2.5,0.01,5\n");
+    Write("own.toml",
+          "name = \"own\"\ntitle = \"a title\"\nsource = \"ours\"\nconclusion = \"none\"\nkind = "
+          "\"simulation\"\nfigure = "
+          "\"accuracy\"\nfigure-text = \"accuracy\"\ndecimals = 4\ncolumns = [\"epsilon\"]\nseeds "
+          "= 3\nquick-seeds = 1\n"
+          "dataset = \"any\"\nask = \"give data\"\n\n[options]\ndata = \"" +
+              Path("plain.csv") +
+              "\"\nrounds = 2\ncohort = 4\n\n[[axis]]\nname = \"devices\"\nvalues = [\"8\", "
+              "\"12\"]\nquick = [\"8\"]\n\n"
+              "[[set]]\nat = [\"devices=8\"]\noptions = [\"clip=0.5\"]\n");
+    Write("device.key", "sotto-key 1\ndevice small-1\nsecret " + std::string(64, 'a') + "\n");
+    std::filesystem::permissions(Path("device.key"), std::filesystem::perms::owner_read);
+    Write("token", std::string(64, 'b') + "\n");
+    Write("state.json", DirectorysState());
+  }
+
+  void MakeRecords() const {
+    using namespace server;
+    {
+      SqliteStore store(Path("store"), kCreate);
+      store.AddDevices(SomeDevices(), false);
+      store.BeginJob(RecordOf(SmallConfig()));
+      store.CommitAttempt({0, 0, {}});
+      Release(store, 0, 0);
+    }
+    posix::RecordStore records(Path("records"));
+    records.SetPath(StoreSlot::kClient, Path("updates"));
+    const UpdateLedger ledger = LedgerIn(records.store());
+    PrivateSpending total;
+    TrainTask task;
+    task.private_noise_q20 = 1 << 20;
+    EXPECT_EQ(ledger.charge(ledger.store, task, &total), Status::kOk) << records.error();
+    posix::WriteMark(Path("mark"), posix::MarkBody(task, ByteSpan(task.job_id)));
+    LoggedRun run;
+    run.outcome.figures["accuracy"] = 0.5;
+    run.outcome.series["loss"] = {1, 0.5};
+    run.inputs["data"] = {"plain.csv", std::string(64, '0')};
+    run.build = "a build";
+    RunLogFile(Path("runs.jsonl")).Append("key", "simulation", {{"rounds", "2"}}, run, 1.5);
+  }
+};
+
+}  // namespace sotto
