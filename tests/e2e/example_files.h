@@ -21,7 +21,9 @@
 #include "mark.h"
 #include "peers/directory_folder.h"
 #include "sotto/data/mat_files.h"
+#include "sotto/model/model_file.h"
 #include "sotto/posix/record_store.h"
+#include "sotto/shard.h"
 #include "sotto/update_ledger.h"
 #include "unit/data_files.h"
 #include "unit/server/directory_fixture.h"
@@ -70,6 +72,20 @@ inline void WriteMat(const std::string& path, matio_compression compression) {
 inline std::string Floats(size_t count, float value) {
   const std::vector<float> values(count, value);
   return {reinterpret_cast<const char*>(values.data()), count * sizeof(float)};
+}
+
+// Three samples of bytes for a model of two inputs and two classes.
+inline std::string ShardOf(const ModelInfo& model) {
+  ShardInfo info;
+  info.element = ShardElement::kByte;
+  info.shape = {1, 1, 2};
+  info.classes = 2;
+  info.count = 3;
+  EXPECT_EQ(ShardModel(model, info.model), Status::kOk);
+  const uint8_t samples[] = {0, 7, 8, 1, 9, 10, 0, 11, 12};
+  uint8_t head[kShardHeadSize];
+  EXPECT_EQ(MakeShardHead(info, ByteSpan(samples), head), Status::kOk);
+  return std::string(head, std::end(head)) + std::string(samples, std::end(samples));
 }
 
 // Runs a command line in this process. Its texts go where standard output and error go.
@@ -195,6 +211,7 @@ class ExampleFiles : public DataFiles {
     std::filesystem::permissions(Path("device.key"), std::filesystem::perms::owner_read);
     Write("token", std::string(64, 'b') + "\n");
     Write("state.json", DirectorysState());
+    Write("shard", ShardOf(*posix::OpenModel(Path("net.toml"))));
   }
 
   void MakeRecords() const {

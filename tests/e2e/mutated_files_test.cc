@@ -30,6 +30,8 @@
 #include "e2e/program.h"
 #include "export/format.h"
 #include "options.h"
+#include "sotto/crypto.h"
+#include "sotto/posix/check.h"
 #include "sotto/posix/hex.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/terminal.h"
@@ -125,6 +127,17 @@ std::string Runs(MutationRandom& random, const std::string& good) {
   return text + ",\"sha256\":\"" + server::Sha256Hex(text) + "\"}\n";
 }
 
+// A shard, the same: the digest begins at byte 48 of its head.
+std::string Shards(MutationRandom& random, const std::string& good) {
+  std::string spoilt = Bytes(random, good);
+  if (random.Below(4) == 0 || spoilt.size() < kShardHeadSize) return spoilt;
+  const std::string summed = spoilt.substr(0, 48) + spoilt.substr(kShardHeadSize);
+  uint8_t sum[kSha256Size];
+  EXPECT_EQ(Sha256Digest({reinterpret_cast<const uint8_t*>(summed.data()), summed.size()}, sum),
+            Status::kOk);
+  return spoilt.replace(48, 16, reinterpret_cast<const char*>(sum), 16);
+}
+
 // ---- The kinds
 
 // A program's exit statuses that are no failure of the program itself.
@@ -168,6 +181,7 @@ Kind Samples(const char* name, std::vector<const char*> options, const char* fil
 }
 
 void ReadDirectorysState(const std::string& path);
+void ReadShard(const std::string& path);
 
 std::vector<Kind> Kinds() {
   const std::string evaluate =
@@ -283,6 +297,7 @@ std::vector<Kind> Kinds() {
        {},
        [](const std::string& path) { server::ReadOrMakeToken(path); }},
       {"state of a directory", {"state"}, "state.json", {}, ReadDirectorysState, Directorys},
+      {"shard", {}, "shard", {}, ReadShard, Shards},
   };
 }
 
@@ -310,6 +325,22 @@ void ReadDirectorysState(const std::string& path) {
     const server::Directory directory(options, state, {}, {}, {}, &log);
   } catch (const std::exception& error) {
     throw std::runtime_error(path + ": " + error.what());  // as RunDirectory() does
+  }
+}
+
+// As a board does: for its model, then sample by sample.
+void ReadShard(const std::string& path) {
+  const std::filesystem::path dir = std::filesystem::path(path).parent_path().parent_path();
+  const posix::SharedModel model = posix::OpenModel((dir / "net.toml").string());
+  const std::string bytes = ReadFile(path);
+  Shard shard;
+  const ShardStatus status =
+      shard.Open({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, *model);
+  if (status != ShardStatus::kOk) throw std::runtime_error(path + ": " + ShardText(status));
+  const SampleSource source = shard.source();
+  std::vector<float> features(model->inputs);
+  for (uint32_t i = 0, label = 0; i < source.count; ++i) {
+    posix::Check(source.read(source.context, i, {features.data(), features.size()}, &label), path.c_str());
   }
 }
 

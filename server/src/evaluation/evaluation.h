@@ -49,8 +49,8 @@ struct Evaluation {
 //               while its loss is higher
 //   no classes  its loss is higher
 // A loss that is not finite is higher than a finite one. The standard error is computed as if the
-// two accuracies were independent. Chance alone makes the accuracy of an equal model lower by so much
-// in about 2 of 100 comparisons.
+// two accuracies were independent. Chance alone makes the accuracy of an equal model lower by so
+// much in about 2 of 100 comparisons.
 bool IsWorse(const Evaluation& before, const Evaluation& after);
 
 // Throws std::invalid_argument, naming the data set, if it does not fit the model: another number

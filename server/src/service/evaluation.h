@@ -89,13 +89,13 @@ class ServedEvaluations {
   // release and the store had that model when this process began.
   void OnEnd(const Job& job);
 
-  // After OnEnd(): that the training made the model worse, and what to change. Empty: it did not, or
-  // not both models are evaluated on this test set.
+  // After OnEnd(): that the training made the model worse, and what to change. Empty: it did not,
+  // or not both models are evaluated on this test set.
   std::string ResultWarning() const;
 
-  // {"test_data", "initial_evaluation", "evaluations", "average_evaluation"}: of the model with which
-  // the job began, after its end; a list by round; and of the average of the models so far. Nulls
-  // without a test set or such a model.
+  // {"test_data", "initial_evaluation", "evaluations", "average_evaluation"}: of the model with
+  // which the job began, after its end; a list by round; and of the average of the models so far.
+  // Nulls without a test set or such a model.
   void AddTo(const Job& job, nlohmann::ordered_json* operators) const;
 
  private:

@@ -1,9 +1,9 @@
 // Warnings about a training that costs privacy and teaches the model nothing. Part of
 // sotto::server/views.
 //
-// `sotto simulate` and `sotto serve` show them to the user who runs the training. The first follows from
-// the job alone, so everybody may know it. The others compare evaluations on test samples: they
-// belong to the owner of these.
+// `sotto simulate` and `sotto serve` show them to the user who runs the training. The first follows
+// from the job alone, so everybody may know it. The others compare evaluations on test samples:
+// they belong to the owner of these.
 //
 // Pure functions, safe from any thread. A text is empty if there is nothing to warn of.
 #pragma once

@@ -8,7 +8,7 @@
 namespace sotto::server {
 namespace {
 
-bool Says(const std::string& text, const std::string& words) {
+bool Shows(const std::string& text, const std::string& words) {
   return text.find(words) != std::string::npos;
 }
 
@@ -25,14 +25,14 @@ TEST(ServeMetrics, AreInTheTextFormatWithTypeAndHelp) {
   outcome.reported = 80;
   job.rounds.Add(outcome);
   const std::string text = MetricsText(network, job);
-  EXPECT_TRUE(Says(text, "# TYPE sotto_connections gauge\nsotto_connections 7\n")) << text;
-  EXPECT_TRUE(Says(text, "# HELP sotto_connections_limit --max-connections")) << text;
-  EXPECT_TRUE(Says(text, "# TYPE sotto_connections_refused_total counter\n")) << text;
-  EXPECT_TRUE(Says(text, "sotto_connections_refused_total 3\n")) << text;
-  EXPECT_TRUE(Says(text, "sotto_loop_stall_seconds_max 0.0125\n")) << text;
-  EXPECT_TRUE(Says(text, "sotto_rounds_released 4\n")) << text;
-  EXPECT_TRUE(Says(text, "sotto_updates_accepted_total 80\n")) << text;
-  EXPECT_TRUE(Says(text, "# TYPE sotto_last_reported gauge\nsotto_last_reported 80\n")) << text;
+  EXPECT_TRUE(Shows(text, "# TYPE sotto_connections gauge\nsotto_connections 7\n")) << text;
+  EXPECT_TRUE(Shows(text, "# HELP sotto_connections_limit --max-connections")) << text;
+  EXPECT_TRUE(Shows(text, "# TYPE sotto_connections_refused_total counter\n")) << text;
+  EXPECT_TRUE(Shows(text, "sotto_connections_refused_total 3\n")) << text;
+  EXPECT_TRUE(Shows(text, "sotto_loop_stall_seconds_max 0.0125\n")) << text;
+  EXPECT_TRUE(Shows(text, "sotto_rounds_released 4\n")) << text;
+  EXPECT_TRUE(Shows(text, "sotto_updates_accepted_total 80\n")) << text;
+  EXPECT_TRUE(Shows(text, "# TYPE sotto_last_reported gauge\nsotto_last_reported 80\n")) << text;
 }
 
 TEST(ServeMetrics, AQuietNetworkIsNoReasonForAnAlarm) {
@@ -56,11 +56,11 @@ TEST(ServeMetrics, WhatAnOperatorMustLookAtIsALineWithWhatToDo) {
   now.loop_stall_ms_max = 61;
   const std::vector<std::string> alarms = NetworkAlarms(before, now, 1.0);
   ASSERT_EQ(alarms.size(), 4u);
-  EXPECT_TRUE(Says(alarms[0], "ALARM: 12 connections were closed at once")) << alarms[0];
-  EXPECT_TRUE(Says(alarms[0], "all 99 are taken")) << alarms[0];
-  EXPECT_TRUE(Says(alarms[1], "WARNING: 200 handshakes failed")) << alarms[1];
-  EXPECT_TRUE(Says(alarms[2], "WARNING: 700 connections came without a key")) << alarms[2];
-  EXPECT_TRUE(Says(alarms[3], "served nobody for 61 ms")) << alarms[3];
+  EXPECT_TRUE(Shows(alarms[0], "ALARM: 12 connections were closed at once")) << alarms[0];
+  EXPECT_TRUE(Shows(alarms[0], "all 99 are taken")) << alarms[0];
+  EXPECT_TRUE(Shows(alarms[1], "WARNING: 200 handshakes failed")) << alarms[1];
+  EXPECT_TRUE(Shows(alarms[2], "WARNING: 700 connections came without a key")) << alarms[2];
+  EXPECT_TRUE(Shows(alarms[3], "served nobody for 61 ms")) << alarms[3];
   EXPECT_EQ(NetworkAlarms(before, now, 10.0).size(), 2u) << "the same in ten minutes is little";
 }
 
