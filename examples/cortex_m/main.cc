@@ -185,7 +185,7 @@ bool Announce() {
   if (kSeeded) Print("seeded: not private\n");
   if (kAllowsNoPrivacy) Print("jobs without privacy are allowed\n");
   if (SelfTest() != Status::kOk) {
-    Print("this build computes other bits than the server: sotto/self_test.h\n");
+    Print("this build computes other bits: sotto/self_test.h\n");
     return false;
   }
   if (DeviceSamples().count != 0) return true;

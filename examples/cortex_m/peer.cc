@@ -139,7 +139,7 @@ bool Announce() {
   Print(": INSECURE entropy, for tests only\n");
   if (kSeeded) Print("seeded: not private\n");
   if (SelfTest() != Status::kOk) {
-    Print("this build computes other bits than the server: sotto/self_test.h\n");
+    Print("this build computes other bits: sotto/self_test.h\n");
     return false;
   }
   if (DeviceSamples().count != 0) return true;

@@ -22,7 +22,7 @@ namespace sotto {
 
 SampleSource FlashSamples(const ModelInfo& model) {
   static Shard shard;
-  if (shard.source().count > 0) return shard.source();
+  if (shard.info().count > 0) return shard.source();
   const auto size = static_cast<size_t>(sotto_shard_end - sotto_shard_begin);
   const ShardStatus status = shard.Open({sotto_shard_begin, size}, model);
   if (status != ShardStatus::kOk) {

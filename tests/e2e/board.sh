@@ -361,8 +361,8 @@ expect_bad_samples() {
 }
 
 refusal() {
-  expect_bad_samples firmware_headless 'not a shard, or one of an earlier build: write it again with sotto-shard'
-  expect_bad_samples firmware_damaged 'damaged, the checksum is wrong: copy the shard again'
+  expect_bad_samples firmware_headless 'no shard: use the sotto-shard of this build'
+  expect_bad_samples firmware_damaged 'damaged: copy the shard again'
   expect_refusal 'this job has too little privacy for this device' --mechanism none
   expect_refusal 'the server serves another model' --model softmax-64-10 --delta 0.01 "${noise[@]}"
 }

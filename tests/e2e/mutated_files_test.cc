@@ -340,7 +340,8 @@ void ReadShard(const std::string& path) {
   const SampleSource source = shard.source();
   std::vector<float> features(model->inputs);
   for (uint32_t i = 0, label = 0; i < source.count; ++i) {
-    posix::Check(source.read(source.context, i, {features.data(), features.size()}, &label), path.c_str());
+    posix::Check(source.read(source.context, i, {features.data(), features.size()}, &label),
+                 path.c_str());
   }
 }
 

@@ -18,8 +18,8 @@
 namespace sotto {
 namespace internal {
 
-// In the library: AddScaled(), the kernels of training, exp and log, cells of the dither, and both
-// codes, against golden values.
+// In the library: AddScaled(), kernels of every training, exp and log, cells of the dither, and
+// the range code, against golden values.
 Status SelfTestOfLibrary();
 
 #if !defined(__clang__) && defined(__GNUC__)

@@ -20,12 +20,11 @@ char* AppendHex(ByteSpan bytes, char* to) {
 Status DeriveHelloToken(const Key& psk, ByteSpan random, HelloToken* out) {
   const ByteSpan label(reinterpret_cast<const uint8_t*>(key_label::kHelloProof),
                        sizeof(key_label::kHelloProof) - 1);
-  Key handle;
-  Key proof;
-  if (Status s = DeriveKey(psk, key_label::kHello, 0, 0, 0, &handle); s != Status::kOk) return s;
-  if (Status s = HkdfSha256(psk.bytes, random, label, &proof); s != Status::kOk) return s;
-  __builtin_memcpy(out->handle, handle.bytes, sizeof(out->handle));
-  __builtin_memcpy(out->proof, proof.bytes, sizeof(out->proof));
+  Key key;
+  if (Status s = DeriveKey(psk, key_label::kHello, 0, 0, 0, &key); s != Status::kOk) return s;
+  __builtin_memcpy(out->handle, key.bytes, sizeof(out->handle));
+  if (Status s = HkdfSha256(psk.bytes, random, label, &key); s != Status::kOk) return s;
+  __builtin_memcpy(out->proof, key.bytes, sizeof(out->proof));
   return Status::kOk;
 }
 

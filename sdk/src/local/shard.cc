@@ -67,26 +67,25 @@ ShardStatus Compare(const ShardInfo& info, const ModelInfo& model) {
 const char* ShardText(ShardStatus status) {
   switch (status) {
     case ShardStatus::kOk:
-      return "the samples fit the model";
+      return "ready";
     case ShardStatus::kNoShard:
-      return "not a shard, or one of an earlier build: write it again with sotto-shard";
+      return "no shard: use the sotto-shard of this build";
     case ShardStatus::kOtherVersion:
-      return "a later format than this program reads: use the sotto-shard of its version";
+      return "a later format: use the sotto-shard of this build";
     case ShardStatus::kTruncated:
-      return "the end is missing: copy the shard again";
+      return "cut: copy the shard again";
     case ShardStatus::kDamaged:
-      return "damaged, the checksum is wrong: copy the shard again";
+      return "damaged: copy the shard again";
     case ShardStatus::kOtherFeatures:
-      return "a sample has another size than the model's input: sotto-shard --model names the "
-             "model";
+      return "not of the model's size: sotto-shard --model";
     case ShardStatus::kOtherTokens:
-      return "not the tokens that the model reads: name it, sotto-shard --model";
+      return "not the model's tokens: sotto-shard --model";
     case ShardStatus::kOtherTargets:
-      return "not the classes or targets of the model: name it, sotto-shard --model";
+      return "not the model's classes or targets: sotto-shard --model";
     case ShardStatus::kOtherModel:
-      return "written for another model: write it again with sotto-shard --model";
+      return "of another model: sotto-shard --model";
     case ShardStatus::kFailed:
-      return "the shard cannot be read";
+      return "cannot be read";
   }
   return "unknown status";
 }
