@@ -24,6 +24,8 @@
 namespace sotto::server {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 // Devices drop out, and so many must check in that some attempts are given up.
 SimulationRequest SmallRequest() {
   SimulationRequest request;
@@ -312,7 +314,6 @@ TEST(RunState, WhatIsNoStateIsRefused) {
     change(json);
     return RefusalOfText(TextOf(json));
   };
-  using Json = nlohmann::ordered_json;
   EXPECT_NE(refusal([](Json& json) { json["job"]["id"] = "00"; }).find("it is damaged"),
             std::string::npos);
   EXPECT_NE(
@@ -345,7 +346,6 @@ TEST(RunState, RoundsAttemptsAndReleasesThatDoNotFitEachOtherAreRefused) {
     change(json);
     return RefusalOfText(TextOf(json));
   };
-  using Json = nlohmann::ordered_json;
   ASSERT_EQ(refusal([](Json&) {}), "");
   const auto of_job = [&](const char* name, int by) {
     return refusal([=](Json& json) { json["job"][name] = json["job"][name].get<int>() + by; });
