@@ -233,7 +233,7 @@ std::string ClientHello(const Device& device) {
   PeerClient client(acceptor.port(), device);
   std::thread talk([&] {
     const uint8_t job[kJobIdSize] = {};
-    PeerRequest greet = Ask(Kind::kGreet);
+    PeerRequest greet = Ask(PeerRequest::Kind::kGreet);
     greet.job_id = job;
     greet.max_frame = kClientFrame;
     PeerReply reply;

@@ -16,10 +16,10 @@
 namespace sotto::server {
 namespace {
 
-constexpr uint8_t kDigest[kSha256Size] = {7};
+constexpr uint8_t kJobDigest[kSha256Size] = {7};
 constexpr uint8_t kJobIds[][kJobIdSize] = {{1}, {2}, {3}};
 
-JobRecord RecordOf(size_t job, const JobConfig& config) { return {kJobIds[job], kDigest, config}; }
+JobRecord RecordOf(size_t job, const JobConfig& config) { return {kJobIds[job], kJobDigest, config}; }
 
 DeviceRecord DeviceOf(int64_t number) {
   DeviceRecord device;
