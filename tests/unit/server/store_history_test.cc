@@ -19,7 +19,9 @@ namespace {
 constexpr uint8_t kJobDigest[kSha256Size] = {7};
 constexpr uint8_t kJobIds[][kJobIdSize] = {{1}, {2}, {3}};
 
-JobRecord RecordOf(size_t job, const JobConfig& config) { return {kJobIds[job], kJobDigest, config}; }
+JobRecord RecordOf(size_t job, const JobConfig& config) {
+  return {kJobIds[job], kJobDigest, config};
+}
 
 DeviceRecord DeviceOf(int64_t number) {
   DeviceRecord device;
