@@ -267,6 +267,52 @@ tests:
       - {series: 'sotto_rounds_planned{job="sotto", instance="b"}', values: '30x5 _x10'}
     alert_rule_test:
       - {eval_time: 12m, alertname: SottoDown, exp_alerts: [{exp_labels: {job: sotto, instance: a}, exp_annotations: {summary: "The server does not answer, and its job is not over: systemctl status sotto-server"}}]}
+  # Healthy servers: one has begun its first attempt of 10 minutes; the other has made 23 of 30 rounds at 0.945 of its
+  # budget, half of its cohort reports, its devices poll and sleep, strangers come, and it was started anew.
+  - interval: 1m
+    input_series:
+      - {series: 'up{job="sotto", instance="new"}', values: '1x60'}
+      - {series: 'sotto_rounds_released{job="sotto", instance="new"}', values: '0x9 1x9 2x9 3x9 4x9 5x9'}
+      - {series: 'sotto_rounds_planned{job="sotto", instance="new"}', values: '30x60'}
+      - {series: 'sotto_attempts_total{job="sotto", instance="new"}', values: '0x9 1x9 2x9 3x9 4x9 5x9'}
+      - {series: 'sotto_last_checked_in{job="sotto", instance="new"}', values: '0x9 100x50'}
+      - {series: 'sotto_eligible_devices{job="sotto", instance="new"}', values: '100x60'}
+      - {series: 'up{job="sotto", instance="old"}', values: '1x60'}
+      - {series: 'sotto_rounds_released{job="sotto", instance="old"}', values: '18x9 19x9 20x9 21x9 22x9 23x9'}
+      - {series: 'sotto_rounds_planned{job="sotto", instance="old"}', values: '30x60'}
+      - {series: 'sotto_attempts_total{job="sotto", instance="old"}', values: '18x9 19x9 20x9 0x9 1x9 2x9'}
+      - {series: 'sotto_warnings_total{job="sotto", instance="old"}', values: '3x29 0x30'}
+      - {series: 'sotto_last_drawn{job="sotto", instance="old"}', values: '20x60'}
+      - {series: 'sotto_last_reported{job="sotto", instance="old"}', values: '10x60'}
+      - {series: 'sotto_sessions{job="sotto", instance="old"}', values: '0x60'}
+      - {series: 'sotto_last_checked_in{job="sotto", instance="old"}', values: '80x29 0x9 80x20'}
+      - {series: 'sotto_eligible_devices{job="sotto", instance="old"}', values: '100x60'}
+      - {series: 'sotto_epsilon{job="sotto", instance="old", adversary="public"}', values: '5.67x60'}
+      - {series: 'sotto_epsilon_planned{job="sotto", instance="old"}', values: '6x60'}
+      - {series: 'sotto_epsilon_budget{job="sotto", instance="old"}', values: '6x60'}
+      - {series: 'sotto_connections{job="sotto", instance="old"}', values: '1500x60'}
+      - {series: 'sotto_connections_limit{job="sotto", instance="old"}', values: '4096x60'}
+    alert_rule_test:
+$(for at in 6m 30m 59m; do
+    sed -nE "s/.*alert: (.*)/      - {eval_time: ${at}, alertname: \\1, exp_alerts: []}/p" "${rules}"
+  done)
+  # An attempt that does not end, devices that do not come, and a budget that a changed fleet makes too small.
+  - interval: 1m
+    input_series:
+      - {series: 'sotto_rounds_released{instance="a"}', values: '3x60'}
+      - {series: 'sotto_rounds_planned{instance="a"}', values: '30x60'}
+      - {series: 'sotto_attempts_total{instance="a"}', values: '3x60'}
+      - {series: 'sotto_last_checked_in{instance="a"}', values: '40x60'}
+      - {series: 'sotto_eligible_devices{instance="a"}', values: '100x60'}
+      - {series: 'sotto_epsilon_planned{instance="a"}', values: '6.1x60'}
+      - {series: 'sotto_epsilon_budget{instance="a"}', values: '6x60'}
+    promql_expr_test:
+      - expr: 'sum by (alertname) (ALERTS{alertstate="firing"})'
+        eval_time: 59m
+        exp_samples:
+          - {labels: '{alertname="SottoBudget"}', value: 1}
+          - {labels: '{alertname="SottoFewHeard"}', value: 1}
+          - {labels: '{alertname="SottoNoAttempt"}', value: 1}
 END
 promtool test rules "${work}/alerts.test.yml" || fail 'promtool does not agree with the alerts'
 

@@ -32,12 +32,17 @@ Budget::Budget(const JobConfig& config, const JobPhases& phases)
     : config_(config), phases_(phases), before_(config.spent_before) {}
 
 void Budget::SetFleet(uint32_t devices, uint32_t round, uint32_t attempts) {
-  if (phases_.SetFleet(config_.plan, devices, round, attempts)) accounted_.reset();
+  if (phases_.SetFleet(config_.plan, devices, round, attempts)) ForgetFigures();
 }
 
 void Budget::SetSpentBefore(std::vector<privacy::SpentRounds> before) {
   before_ = std::move(before);
+  ForgetFigures();
+}
+
+void Budget::ForgetFigures() {
   accounted_.reset();
+  planned_epsilon_.reset();
 }
 
 Budget::Disclosed Budget::DisclosedAfter(uint32_t rounds, uint32_t attempts) const {
@@ -67,6 +72,15 @@ privacy::Statement Budget::SpentAfter(uint32_t rounds, uint32_t attempts) {
   privacy::RestateUpdates(now.phase.plan, now.phase.updates, now.before, &spent);
   if (!config_.codec->certified) AssumeIdealNoise(&spent);
   return spent;
+}
+
+double Budget::PlannedEpsilon() {
+  if (!planned_epsilon_) {
+    const auto rounds = static_cast<uint32_t>(config_.plan.rounds);
+    const Disclosed then = DisclosedAfter(rounds, rounds);
+    planned_epsilon_ = privacy::Account(then.phase.plan, then.phase.rounds, then.before).epsilon();
+  }
+  return *planned_epsilon_;
 }
 
 std::string Budget::Refusal(uint32_t rounds) {

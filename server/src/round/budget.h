@@ -39,6 +39,10 @@ class Budget {
   //             rounds are charged
   privacy::Statement SpentAfter(uint32_t rounds, uint32_t attempts);
 
+  // The epsilon of the first claim once all rounds of the plan are released, if the fleet stays as
+  // it is. Call it as SpentAfter(). Computed anew only after the fleet has changed.
+  double PlannedEpsilon();
+
   // Why config.epsilon_budget cannot pay for one more round after `rounds`; empty if it can.
   std::string Refusal(uint32_t rounds);
 
@@ -46,6 +50,7 @@ class Budget {
   struct Disclosed;  // the phase of the last round, and all before it
   Disclosed DisclosedAfter(uint32_t rounds, uint32_t attempts) const;
   const privacy::Statement& Accounted(uint32_t rounds);
+  void ForgetFigures();
 
   const JobConfig& config_;
   JobPhases phases_;
@@ -53,6 +58,7 @@ class Budget {
   // The last statement, which holds its number of rounds. It is kept because accounting takes
   // milliseconds and each round needs it twice: before the round opens and when it is released.
   std::optional<privacy::Statement> accounted_;
+  std::optional<double> planned_epsilon_;
 };
 
 }  // namespace sotto::server

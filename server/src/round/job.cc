@@ -393,6 +393,9 @@ RoundOutcome Job::FinishRound(PartialSum total) {
     StartAttempt();
     return outcome;
   }
+  if (config_.codec->accounted && config_.process.observes_updates) {
+    outcome.planned_epsilon = budget_.PlannedEpsilon();
+  }
   ReleaseResult release = MakeRelease(std::move(total), &outcome);
   Commit(release, outcome);
   outcome.released = true;

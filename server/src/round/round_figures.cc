@@ -163,6 +163,11 @@ const RoundFigure kFigures[] = {
     Public(kRelease, "earlier_rounds", "rounds", "charged rounds of the jobs before it")
         .Kept(OfRelease<&LedgerEntry::earlier_rounds>),
     Public(kRelease, "accountant", "", "of the first claim").Kept(AccountantOf),
+    Public(kMetrics, "planned_epsilon", "",
+           "of the first claim once all rounds are released, if the fleet stays")
+        .Seen(OfOutcome<&Outcome::planned_epsilon>)
+        .Gauge("sotto_epsilon_planned",
+               "Epsilon against the public once all rounds are released, if the fleet stays"),
     Public(kRelease, "numeric_error", "", "bound on the numeric error that epsilon includes")
         .Kept(OfRelease<&LedgerEntry::numeric_error>),
     Public(kReport | kRoundsCsv | kResults | kOverview | kMetrics, "unclipped_fraction", "",

@@ -205,6 +205,21 @@ TEST(FleetChange, APoissonJobWithoutNoiseTakesALargerFleet) {
 }
 
 // SECURITY.md S17.
+// An alert compares it with the budget (sotto-alerts.rules.yml): a plan that spends its budget with
+// its last round is none, and one that a smaller fleet makes dearer is one at once.
+TEST(FleetChange, WhatThePlanWillHaveCostIsKnownFromItsFirstRound) {
+  JobConfig config = SmallConfig();
+  config.process.observes_updates = true;
+  ChangingJob small(config);
+  const double planned = privacy::Account(config.plan, 3).epsilon();
+  for (int round = 0; round < 2; ++round) EXPECT_DOUBLE_EQ(*small.Round().planned_epsilon, planned);
+  small.Change({Left(small.registry[0]), Left(small.registry[1])});
+  const RoundOutcome last = small.Round();
+  EXPECT_GT(*last.planned_epsilon, planned);
+  EXPECT_DOUBLE_EQ(*last.planned_epsilon, last.spent.epsilon());
+  EXPECT_EQ(ChangingJob().Round().planned_epsilon, std::nullopt) << "nobody watches";
+}
+
 TEST(FleetChange, MoreRoundsThanTheBudgetPaysForAreNotRecorded) {
   struct BegunLog : RecordingStore {
     int begun = 0;

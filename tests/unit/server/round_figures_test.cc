@@ -76,6 +76,7 @@ RoundOutcome KnownOutcome() {
   outcome.unclipped_fraction = 0.5;
   outcome.device_accuracy = privacy::AccuracyEstimate{0.75, 0.01, 0.05};
   outcome.figures = UpdateFigures{2.0, {}, {}, 0.5};
+  outcome.planned_epsilon = 6.0;
   return outcome;
 }
 

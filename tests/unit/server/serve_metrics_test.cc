@@ -4,6 +4,7 @@
 
 #include "service/metrics.h"
 #include "service/monitor.h"
+#include "service/report.h"
 
 namespace sotto::server {
 namespace {
@@ -62,6 +63,44 @@ TEST(ServeMetrics, WhatAnOperatorMustLookAtIsALineWithWhatToDo) {
   EXPECT_TRUE(Shows(alarms[2], "WARNING: 700 connections came without a key")) << alarms[2];
   EXPECT_TRUE(Shows(alarms[3], "served nobody for 61 ms")) << alarms[3];
   EXPECT_EQ(NetworkAlarms(before, now, 10.0).size(), 2u) << "the same in ten minutes is little";
+}
+
+// What a healthy server sees in a minute: its fleet comes again after a night, all at once, among
+// as many strangers as any public port has; it computes up to its limits.
+TEST(ServeMetrics, AHealthyServerAlarmsNobody) {
+  NetworkFigures before;
+  before.connections = before.max_connections = 4096;
+  before.accepted = 9000;
+  NetworkFigures now = before;
+  now.sessions = 4000;
+  now.accepted += 4600;
+  now.replaced += 4000;
+  now.delayed += 4000;
+  now.failed_handshakes += 60;
+  now.no_client_hello += 200;
+  now.overdue += 200;
+  now.made_room += 200;
+  now.loop_stall_ms_max = 50;
+  EXPECT_TRUE(NetworkAlarms(before, now, 1.0).empty());
+  EXPECT_TRUE(NetworkAlarms(now, now, 1.0).empty()) << "an idle one";
+}
+
+TEST(ServeMetrics, AHealthyRoundIsNoWarning) {
+  const DeviceRegistry devices;
+  RoundOutcome outcome;
+  outcome.released = true;
+  outcome.devices = outcome.checked_in = 1000;
+  outcome.cohort = outcome.reported = 20;
+  EXPECT_TRUE(WarningsOf(outcome, devices).empty());
+  outcome.reported = 10;
+  outcome.rejected = 1;
+  outcome.lacking.devices = 5;
+  EXPECT_TRUE(WarningsOf(outcome, devices).empty()) << "some are off, or lack what the job needs";
+  outcome.cohort = outcome.reported = 0;
+  EXPECT_TRUE(WarningsOf(outcome, devices).empty()) << "a Poisson draw of nobody";
+  outcome.released = false;
+  outcome.checked_in = 1;
+  EXPECT_TRUE(WarningsOf(outcome, devices).empty()) << "given up, which costs nothing";
 }
 
 }  // namespace
