@@ -218,6 +218,22 @@ TEST_F(LiveAttackTest, TheOldestSilentConnectionMakesRoom) {
   }
 }
 
+// The limit is small, and a device comes before strangers of the same address, all of them while
+// the server looks elsewhere. What it said with its connection counts before it must make room.
+TEST_F(LiveAttackTest, AtTheLimitADeviceIsReadBeforeStrangersBehindItPushItOut) {
+  Start({"--max-connections", "8"});
+  server_.process.Signal(SIGSTOP);
+  const RawSocket device(Host(), server_.port);
+  const std::vector<uint8_t> hello = ClientHelloOf(site_.key(0));
+  device.Send(View(hello));
+  const std::vector<RawSocket> strangers = ConnectMany(Host(), server_.port, 40);
+  server_.process.Signal(SIGCONT);
+  uint8_t byte[1];
+  EXPECT_TRUE(Eventually([&] { return device.Receive(byte) > 0 || device.IsClosedByServer(); }));
+  EXPECT_FALSE(device.IsClosedByServer());
+  EXPECT_TRUE(Eventually([&] { return CountClosedByServer(strangers) >= 33; }));
+}
+
 // The server has room for 50 connections, as much as its files allow. It must not spin either.
 TEST_F(LiveAttackTest, WithoutFilesForConnectionsTheFleetGoesOn) {
   Start({}, Under("ulimit -n 100"));

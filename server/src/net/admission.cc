@@ -24,7 +24,7 @@ std::pair<int, Admission::Id> Admission::RankOf(const Entry& entry, Id id) {
   return {(entry.favoured ? 2 : 0) + (entry.stage == Stage::kWaiting ? 1 : 0), id};
 }
 
-Admission::Room Admission::RoomFor(const Address& from) const {
+Admission::Room Admission::RoomFor(const Address& from, uint64_t now_ms) const {
   const auto found = sources_.find(from);
   if (found != sources_.end()) {
     const Source& source = found->second;
@@ -33,7 +33,10 @@ Admission::Room Admission::RoomFor(const Address& from) const {
     }
   }
   if (entries_.size() < limits_.connections) return {true, 0};
-  return {!evictable_.empty(), OldestSilent()};
+  if (!evictable_.empty()) return {true, OldestSilent()};
+  const bool is_stalled =
+      !handshakes_.empty() && now_ms >= entries_.at(handshakes_.front()).handshake_ms + kStallMs;
+  return {is_stalled, is_stalled ? handshakes_.front() : 0};
 }
 
 Admission::Id Admission::Enter(const Address& from, uint64_t now_ms) {

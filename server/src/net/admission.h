@@ -8,8 +8,8 @@
 // little more of it than the address from which it comes. So limits and turns go by address:
 //
 //   1. There are at most `connections`. When all are taken, the oldest silent stranger makes room
-//      for the next one, and the oldest waiting stranger where all have spoken. Handshakes and
-//      devices never make room.
+//      for the next one, and the oldest waiting stranger where all have spoken. Handshakes make
+//      room by rule 7 alone, devices never.
 //   2. One address has at most a quarter of the connections for its silent and waiting strangers.
 //      Beyond that its own oldest one makes room.
 //   3. There are at most `handshakes` at a time, and `handshakes_per_address` of one address.
@@ -25,7 +25,8 @@
 //      cannot favour many.
 //   6. A handshake that makes no proof counts against its address: kFailureRate. A device that
 //      connects more often than kSessionRate counts in the same way.
-//   7. A handshake that takes longer than kStallMs ends when another stranger waits for its place.
+//   7. A handshake that takes longer than kStallMs ends when another stranger waits for its place,
+//      or comes while devices and handshakes have all connections.
 //
 // All steps take logarithmic time. An address is forgotten once nothing of it matters any more. The
 // caller owns the connections, and closes those that this class names. One thread at a time; no
@@ -73,7 +74,7 @@ class Admission {
     bool is_there = false;
     Id leaves = 0;
   };
-  Room RoomFor(const Address& from) const;
+  Room RoomFor(const Address& from, uint64_t now_ms) const;
 
   // A silent stranger enters. Throws std::bad_alloc; nothing has then changed.
   Id Enter(const Address& from, uint64_t now_ms);
@@ -89,6 +90,9 @@ class Admission {
 
   // The connection is closed.
   void Leave(Id id, uint64_t now_ms);
+
+  // The newest connection that entered.
+  Id newest() const { return last_id_; }
 
   // A handshake that must end for somebody who waits; 0: none.
   Id Stalled(uint64_t now_ms) const;

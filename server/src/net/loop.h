@@ -234,9 +234,9 @@ class Server::Loop {
   std::set<std::pair<uint64_t, Id>> delayed_;  // by the time of the answer
   std::deque<Client*> undecoded_;              // whose answer waits for a decoder
   std::vector<Decoder> decoders_;
-  std::set<Id> held_;    // whose answer waits for work
-  std::deque<Id> told_;  // whose answer waits for its turn
-  bool accepted_this_turn_ = false;
+  std::set<Id> held_;          // whose answer waits for work
+  std::deque<Id> told_;        // whose answer waits for its turn
+  bool must_accept_ = false;   // connections wait for the end of this turn
   bool out_of_files_ = false;  // until the next tick
   LimitedLines stranger_lines_{{100, 20}};
   LimitedLines mismatch_lines_{{10'000, 20}};

@@ -3,6 +3,7 @@
 // A stranger costs a Client, and after its first byte the bytes of its ClientHello. admission.h
 // says who comes in, who leaves and who may begin a handshake.
 #include <new>
+#include <utility>
 
 #include "net/client_hello.h"
 #include "net/loop.h"
@@ -20,19 +21,22 @@ constexpr uint64_t kHandshakeBudgetNs = 2'000'000;  // of one turn; the last han
 }  // namespace
 
 void Server::Loop::StartListening() {
-  uv_poll_start(&listening_, UV_READABLE,
-                [](uv_poll_t* poll, int, int) { static_cast<Loop*>(poll->data)->AcceptBatch(); });
+  uv_poll_start(&listening_, UV_READABLE, [](uv_poll_t* poll, int, int) {
+    static_cast<Loop*>(poll->data)->must_accept_ = true;
+  });
 }
 
-// The socket stays readable while connections wait, so the next turn takes the next batch.
+// After all others were read in this turn. The socket stays readable while connections wait, so the
+// next turn takes the next batch. A batch ends before one of it would make room: what a device said
+// with its connection is read in the next turn, before any stranger behind it can push it out.
 void Server::Loop::AcceptBatch() {
-  if (accepted_this_turn_ || stopping_) return;
-  accepted_this_turn_ = true;
+  if (!std::exchange(must_accept_, false)) return;
   const LoopMonitor::Piece piece(monitor_, LoopWork::kAccept);
   const uint64_t end_ns = uv_hrtime() + kAcceptBudgetNs;
+  const Id newest = admission_.newest();
   const auto take = [&](int socket, const Address& from) {
     Open(socket, from);
-    return uv_hrtime() < end_ns;
+    return uv_hrtime() < end_ns && admission_.RoomFor(from, now()).leaves <= newest;
   };
   if (listener_->Accept(kAcceptsPerTurn, take) != posix::Acceptor::Result::kNoFiles) return;
   // A closed connection gives its file back, so the next turn can accept. Without one to close the
@@ -48,7 +52,7 @@ void Server::Loop::AcceptBatch() {
 
 // Takes a connection in, or closes it. The limit is checked before anything is allocated.
 void Server::Loop::Open(int socket, const Address& from) {
-  const Admission::Room room = admission_.RoomFor(from);
+  const Admission::Room room = admission_.RoomFor(from, now());
   Client* client = room.is_there ? Enter(from) : nullptr;
   if (client == nullptr) {
     ++figures_.refused;
@@ -113,7 +117,7 @@ void Server::Loop::OnStrangerBytes(Client& client, ByteSpan bytes) {
 // After the events of each turn: what the turn's share of work for strangers is.
 void Server::Loop::OnTurn() {
   if (stopping_) return;
-  accepted_this_turn_ = false;
+  AcceptBatch();
   read_ns_ = 0;
   bool more = false;
   {

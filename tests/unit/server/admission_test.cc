@@ -21,7 +21,7 @@ struct Gate {
 
   // As a server does: who has to leave for the newcomer leaves. 0 if there is no room.
   Id Connect(const Address& from) {
-    const Admission::Room room = admission.RoomFor(from);
+    const Admission::Room room = admission.RoomFor(from, now_ms);
     if (!room.is_there) return 0;
     if (room.leaves != 0) Leave(room.leaves);
     return admission.Enter(from, now_ms);
@@ -76,13 +76,26 @@ TEST(Admission, WhereAllHaveSpokenTheOldestOneThatWaitsMakesRoom) {
   EXPECT_EQ(gate.left, std::vector<Id>{first});
 }
 
-TEST(Admission, DevicesAndHandshakesNeverMakeRoom) {
+TEST(Admission, DevicesAndYoungHandshakesNeverMakeRoom) {
   Gate gate({2, 64, 8});
   gate.Prove(kFleet, 0);
   gate.ConnectAndSpeak(kAttacker);
   EXPECT_EQ(gate.BeginAll().size(), 1u);
   EXPECT_EQ(gate.Connect(kAttacker), 0u);
   EXPECT_TRUE(gate.left.empty());
+}
+
+TEST(Admission, WhereDevicesAndHandshakesHaveAllConnectionsAStalledHandshakeMakesRoom) {
+  Gate gate({2, 64, 8});
+  const Id device = gate.Prove(kFleet, 0);
+  const Id stranger = gate.ConnectAndSpeak(kFleet);
+  EXPECT_EQ(gate.BeginAll(), std::vector<Id>{stranger});
+  gate.now_ms += kStallMs - 1;
+  EXPECT_EQ(gate.Connect(kFleet), 0u);
+  gate.now_ms += 1;
+  EXPECT_NE(gate.Connect(kFleet), 0u);
+  EXPECT_EQ(gate.left, std::vector<Id>{stranger});
+  gate.Leave(device);
 }
 
 TEST(Admission, AnAddressFillsNoMoreThanAQuarterAndThenMakesRoomForItself) {
