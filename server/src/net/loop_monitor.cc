@@ -49,26 +49,29 @@ void LoopMonitor::Stop() {
   }
 }
 
+// The time so far that is no sleep for what the thread did in it.
+uint64_t LoopMonitor::ExplainedNs() const { return kShare * ThreadCpuNs() + waited_ns_; }
+
 // The turn so far. Callbacks of sockets run before OnWake(): their computing counts as the wait's,
 // which makes a sleep shorter, never longer.
 uint64_t LoopMonitor::SleepOfTurn() const {
   if (woke_ns_ == 0) return 0;
   const uint64_t turn_ns = uv_hrtime() - woke_ns_;
-  const uint64_t explained_ns = kShare * (ThreadCpuNs() - woke_cpu_ns_);
+  const uint64_t explained_ns = ExplainedNs() - woke_explained_ns_;
   const uint64_t rest_ns = turn_ns - std::min(turn_ns, explained_ns);
   return rest_ns < kShortestSleepNs ? 0 : rest_ns;
 }
 
 // Called right after the loop has waited.
 void LoopMonitor::OnWake() {
-  const uint64_t cpu_ns = ThreadCpuNs();
-  const uint64_t waited_ns = uv_hrtime() - last_ns_;
+  const uint64_t all_explained_ns = ExplainedNs();
+  const uint64_t since_ns = uv_hrtime() - last_ns_;
   // What arrived ended the wait and was taken before this call, so its computing is not a sleep.
-  const uint64_t explained_ns = wait_ns_ + kShare * (cpu_ns - last_cpu_ns_);
-  const uint64_t rest_ns = waited_ns - std::min(waited_ns, explained_ns);
+  const uint64_t explained_ns = wait_ns_ + all_explained_ns - last_explained_ns_;
+  const uint64_t rest_ns = since_ns - std::min(since_ns, explained_ns);
   if (last_ns_ != 0 && rest_ns >= kShortestSleepNs) slept_ns_ += rest_ns;
   woke_ns_ = uv_hrtime();
-  woke_cpu_ns_ = cpu_ns;
+  woke_explained_ns_ = all_explained_ns;
 }
 
 // Called right before the loop waits: a turn is over.
@@ -80,6 +83,7 @@ void LoopMonitor::OnTurn() {
   const uint64_t cpu_ns = ThreadCpuNs();
   if (last_ns_ != 0) longest_cpu_ns_ = std::max(longest_cpu_ns_, cpu_ns - last_cpu_ns_);
   last_cpu_ns_ = cpu_ns;
+  last_explained_ns_ = ExplainedNs();
   const uint64_t now_ns = uv_hrtime();
   const uint64_t idle_ns = uv_metrics_idle_time(prepare_.loop);
   if (last_ns_ != 0) {

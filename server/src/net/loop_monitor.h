@@ -11,7 +11,8 @@
 //   - while the loop waits for events, only what exceeds the time for which it wanted to wait;
 //   - within a turn, only what exceeds kShare times the thread's own computing. At most kShare
 //     threads of this process compute at a time, so a fair scheduler gives each of them 1 / kShare
-//     of a processor or more.
+//     of a processor or more;
+//   - nothing while a Wait lives.
 // Less than kShortestSleepNs is scheduling, and does not count.
 //
 // One thread at a time: the loop's.
@@ -59,6 +60,20 @@ class LoopMonitor {
     const uint64_t begin_ns_;
   };
 
+  // While it lives the thread may wait by its own will, for example until somebody reads the log.
+  // That is no sleep, since how much there is to write may depend on uploads.
+  class Wait {
+   public:
+    explicit Wait(LoopMonitor& monitor) : waited_ns_(monitor.waited_ns_), begin_ns_(uv_hrtime()) {}
+    ~Wait() { waited_ns_ += uv_hrtime() - begin_ns_; }
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+
+   private:
+    uint64_t& waited_ns_;
+    const uint64_t begin_ns_;
+  };
+
  private:
   static constexpr uint64_t kShare = 8;  // the loop, the pool's four threads, and some to spare
   static constexpr uint64_t kShortestSleepNs = 500'000'000;
@@ -66,14 +81,17 @@ class LoopMonitor {
   void OnTurn();
   void OnWake();
   uint64_t SleepOfTurn() const;
+  uint64_t ExplainedNs() const;
 
   uv_prepare_t prepare_{};
   uv_check_t check_{};
   uint64_t slept_ns_ = 0;
-  uint64_t wait_ns_ = 0;      // for which the loop wants to wait, at most
-  uint64_t woke_ns_ = 0;      // the beginning of this turn; 0: the loop waits
-  uint64_t woke_cpu_ns_ = 0;  // the thread's computing until then
-  uint64_t last_ns_ = 0;      // the end of the last turn
+  uint64_t waited_ns_ = 0;          // in all Waits
+  uint64_t wait_ns_ = 0;            // for which the loop wants to wait, at most
+  uint64_t woke_ns_ = 0;            // the beginning of this turn; 0: the loop waits
+  uint64_t woke_explained_ns_ = 0;  // ExplainedNs() then
+  uint64_t last_ns_ = 0;            // the end of the last turn
+  uint64_t last_explained_ns_ = 0;  // ExplainedNs() then
   uint64_t last_idle_ns_ = 0;
   uint64_t longest_turn_ns_ = 0;
   uint64_t last_cpu_ns_ = 0;

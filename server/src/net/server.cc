@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "base/counted.h"
 #include "net/loop.h"
@@ -28,6 +29,16 @@ int64_t WallClockMs() {
 
 void Check(int error, const std::string& what) {
   if (error < 0) throw std::runtime_error(fmt::format("{}: {}", what, uv_strerror(error)));
+}
+
+// The operator's part of a turn: a log that nobody reads may keep it waiting.
+template <class... Arguments>
+void Excuse(LoopMonitor& monitor, std::function<void(Arguments...)>& event) {
+  if (!event) return;
+  event = [&monitor, told = std::move(event)](Arguments... arguments) {
+    const LoopMonitor::Wait wait(monitor);
+    told(std::forward<Arguments>(arguments)...);
+  };
 }
 
 // Connections leave some of the process' files to others.
@@ -54,6 +65,11 @@ Server::Loop::Loop(SharedDevices devices, const ServerOptions& options, const Se
   Check(uv_loop_init(&loop_), "starting the event loop");
   loop_.data = this;
   for (Decoder& decoder : decoders_) decoder.loop = this;
+  for (auto* line : {&events_.info, &events_.detail}) Excuse(monitor_, *line);
+  Excuse(monitor_, events_.on_phase);
+  Excuse(monitor_, events_.on_device);
+  Excuse(monitor_, events_.on_outcome);
+  Excuse(monitor_, events_.alive);
 }
 
 Server::Loop::~Loop() {
@@ -213,7 +229,10 @@ void Server::Loop::OnPoolWorkDone() {
     Fail(pool_failure_);
     return;
   }
-  done.then();
+  {
+    const LoopMonitor::Wait wait(monitor_);
+    done.then();
+  }
   StartPoolWork();
 }
 

@@ -314,9 +314,15 @@ TrainTask Job::MakeTask() const {
 //   S is measured as the loop's lateness (net/loop_monitor.h). Decoding depends on uploads, so no
 //   computing of this process may count: while the loop waits, S is what exceeds the wait that it
 //   asked for, by half a second or more; within a turn, what exceeds eight times the thread's own
-//   computing, where at most six threads of the process compete. The condition is a scheduler that
-//   runs a thread which has waited within half a second while no more than six threads compete, and
-//   memory for a whole cohort's updates, so that no upload makes the machine swap.
+//   computing, where at most six threads of the process compete. Nor may any wait of a turn for
+//   something that uploads can make longer. The loop waits for no disk: store, metrics and
+//   evaluations are read and written in the pool, and sockets do not block. It shares locks with
+//   the pool; no thread of the pool waits, decodes or sums while it holds one of these. Only the
+//   log can block a turn, when nobody reads it; how much is written there depends on uploads, so
+//   while it is told an event the loop does not measure (LoopMonitor::Wait). The condition is a
+//   scheduler that runs a thread which has waited within half a second while no more than six
+//   threads compete, and memory for a whole cohort's updates, so that no upload makes the machine
+//   swap.
 //   S must not depend on the reports: "few have reported, wait longer" is a quorum, which under
 //   uniform and Poisson sampling is not free, for the reason of lemma 7. So the deadline moves by
 //   all of S whatever has been reported, also if all drawn devices have, and never by more.
@@ -387,14 +393,14 @@ RoundOutcome Job::FinishRound(PartialSum total) {
   if (phase() != Phase::kClosing) throw std::logic_error("no round's uploads are closed");
   RoundOutcome outcome = OutcomeOf(total.counts);
   lacking_before_ = outcome.lacking;
+  if (config_.codec->accounted && config_.process.observes_updates) {
+    outcome.planned_epsilon = budget_.PlannedEpsilon();
+  }
   if (outcome.checked_in < config_.min_devices) {
     outcome.spent = Spent();  // the server has seen this attempt's updates
     GiveAttemptUp();
     StartAttempt();
     return outcome;
-  }
-  if (config_.codec->accounted && config_.process.observes_updates) {
-    outcome.planned_epsilon = budget_.PlannedEpsilon();
   }
   ReleaseResult release = MakeRelease(std::move(total), &outcome);
   Commit(release, outcome);

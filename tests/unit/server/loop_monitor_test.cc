@@ -11,7 +11,7 @@ namespace {
 
 // A loop that wants to wait for 100 ms, and does `work` once: in a timer, so within a turn, or in a
 // prepare handle behind the monitor's, so while it counts as waiting.
-uint64_t SleptAfter(void (*work)(), bool while_waiting) {
+uint64_t SleptAfter(void (*work)(LoopMonitor&), bool while_waiting) {
   uv_loop_t loop;
   EXPECT_EQ(uv_loop_init(&loop), 0);
   LoopMonitor monitor;
@@ -20,15 +20,16 @@ uint64_t SleptAfter(void (*work)(), bool while_waiting) {
   uv_prepare_init(&loop, &before_wait);
   uv_timer_init(&loop, &timer);
   struct Work {
-    void (*run)();
+    void (*run)(LoopMonitor&);
+    LoopMonitor& monitor;
     int turns = 0;
-  } state{work};
+  } state{work, monitor};
   before_wait.data = timer.data = &state;
   // libuv calls handles that began later first.
   if (while_waiting) {
     uv_prepare_start(&before_wait, [](uv_prepare_t* handle) {
       auto* each = static_cast<Work*>(handle->data);
-      if (each->turns == 1) each->run();
+      if (each->turns == 1) each->run(each->monitor);
     });
   }
   monitor.Start(&loop);
@@ -37,7 +38,7 @@ uint64_t SleptAfter(void (*work)(), bool while_waiting) {
       &timer,
       [](uv_timer_t* handle) {
         auto* each = static_cast<Work*>(handle->data);
-        if (++each->turns == 1 && handle->loop->data == nullptr) each->run();
+        if (++each->turns == 1 && handle->loop->data == nullptr) each->run(each->monitor);
         if (each->turns == 4) uv_stop(handle->loop);
       },
       100, 100);
@@ -51,11 +52,15 @@ uint64_t SleptAfter(void (*work)(), bool while_waiting) {
   return slept_ms;
 }
 
-void Sleep() { posix::SleepMs(1500); }
-void SleepShortly() { posix::SleepMs(300); }
-void Compute() {
+void Sleep(LoopMonitor&) { posix::SleepMs(1500); }
+void SleepShortly(LoopMonitor&) { posix::SleepMs(300); }
+void Compute(LoopMonitor&) {
   volatile uint64_t sum = 0;
   for (const uint64_t end_ms = posix::NowMs() + 1500; posix::NowMs() < end_ms;) sum = sum + 1;
+}
+void WaitForALog(LoopMonitor& monitor) {
+  const LoopMonitor::Wait wait(monitor);
+  posix::SleepMs(1500);
 }
 
 TEST(LoopMonitor, ASleepIsMeasuredByItsLength) {
@@ -66,11 +71,12 @@ TEST(LoopMonitor, ASleepIsMeasuredByItsLength) {
   }
 }
 
-// Round/job.cc, lemma 9: what the process computes depends on uploads.
-TEST(LoopMonitor, ComputingAndShortWaitsAreNoSleep) {
+// Round/job.cc, lemma 9: what the process computes and logs depends on uploads.
+TEST(LoopMonitor, ComputingShortWaitsAndWaitsForOthersAreNoSleep) {
   for (const bool while_waiting : {false, true}) {
     EXPECT_EQ(SleptAfter(Compute, while_waiting), 0U) << while_waiting;
     EXPECT_EQ(SleptAfter(SleepShortly, while_waiting), 0U) << while_waiting;
+    EXPECT_EQ(SleptAfter(WaitForALog, while_waiting), 0U) << while_waiting;
   }
 }
 
