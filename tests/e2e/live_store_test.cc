@@ -88,7 +88,7 @@ TEST(LiveStoreTest, AJobThatIsEvaluatedOnOtherSamplesSaysSo) {
   pixels.back() = static_cast<char>(pixels.back() + 1);
   std::ofstream(images, std::ios::binary) << pixels;
   const nlohmann::json last = serve("3");
-  const std::string says = "WARNING: --test: round 2 was evaluated on ";
+  const std::string says = "WARNING: --test " + images + ": round 2 was evaluated on ";
   EXPECT_EQ(Count(ReadFile(site.Path("serve.log")), says), 1U);
   EXPECT_EQ(last["operator"]["warnings"][0].get<std::string>().rfind(says, 0), 0U) << last;
   EXPECT_EQ(last["evaluations"][1]["data_sha256"], digest);

@@ -92,7 +92,7 @@ std::string ServedEvaluations::OtherDataWarning() const {
     return data.name + (data.sha256.empty() ? "" : fmt::format(" (SHA-256 {})", data.sha256));
   };
   return fmt::format(
-      "WARNING: --test: round {} was evaluated on {}, and later rounds will be on {}: figures on "
+      "round {} was evaluated on {}, and later rounds will be on {}: figures on "
       "two test sets do not compare; stop, and start again with the former samples, or read the "
       "figures from here on by themselves",
       former_->round + 1, describe(former_->data), describe(data_));

@@ -188,7 +188,9 @@ void ServeSession::WarnOfStart() {
         leftover));
   }
   const std::string other_data = evaluations_->OtherDataWarning();
-  if (!other_data.empty()) Warn(other_data);
+  if (!other_data.empty()) {
+    Warn(fmt::format("WARNING: --test {}: {}", request_.test, other_data));
+  }
   const std::string noise = NoiseWarning(config_);
   if (!noise.empty()) Warn(fmt::format("WARNING: {}. {}", noise, kOtherOptions));
 }
