@@ -4,6 +4,7 @@
 #include <string>
 
 #include "e2e/program.h"
+#include "sotto/version.h"
 #include "unit/test_folder.h"
 
 namespace sotto {
@@ -75,6 +76,30 @@ TEST(Audits, MembershipWritesARowForEachAttack) {
   const std::string rows = ReadFile(csv);
   EXPECT_EQ(rows.rfind("round,auc,auc_lower,auc_upper,advantage", 0), 0u) << rows;
   EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 4) << rows;
+}
+
+TEST(Audits, OfATrainingNameTheContentOfWhatTheyRead) {
+  const std::string data = TestFile("rows.csv");
+  WriteFile(data, "x,y,label\n1,10,0\n2,20,1\n3,30,0\n4,40,1\n");
+  const std::string model = TestFile("two.toml");
+  WriteFile(model, "name = \"two\"\ninput = [2]\n[[layer]]\nkind = \"dense\"\noutputs = 2\n");
+  const std::string options = "--data " + data + " --test " + data + " --model " + model +
+                              " --delta 1e-3 --devices 2 --samples-per-device 2 --cohort 2 "
+                              "--rounds 1 --seed 1";
+  const auto digest = [](const std::string& path) {
+    return RunCommand("sha256sum " + path).output.substr(0, 64);
+  };
+  for (const std::string audit : {"membership --audit-samples 2 ", "sensitivity --pairs 1 "}) {
+    const Json json = SottoLabJson("audit " + audit + options);
+    EXPECT_EQ(json["inputs"].size(), 3u) << json["inputs"];
+    EXPECT_EQ(json["inputs"]["data"]["text"], data);
+    EXPECT_EQ(json["inputs"]["data"]["sha256"], digest(data));
+    EXPECT_EQ(json["inputs"]["test"]["sha256"], digest(data));
+    EXPECT_EQ(json["inputs"]["model"]["sha256"], digest(model));
+    EXPECT_EQ(json["build"].get<std::string>().rfind(kVersion, 0), 0u) << json["build"];
+  }
+  const std::string generated = std::string("audit sensitivity --pairs 1 ") + kTraining;
+  EXPECT_TRUE(SottoLabJson(generated)["inputs"].empty());
 }
 
 TEST(Audits, SensitivityStaysWithinThePlansBound) {
