@@ -8,8 +8,6 @@
 // the last test. A failure names kind and seed, and keeps the file.
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
-#include <exception>
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
@@ -24,18 +22,14 @@
 #include <unistd.h>
 #include <vector>
 
-#include "base/bytes.h"
-#include "base/json_text.h"
 #include "e2e/example_files.h"
 #include "e2e/program.h"
+#include "e2e/spoilt_files.h"
 #include "export/format.h"
 #include "options.h"
-#include "sotto/crypto.h"
 #include "sotto/posix/check.h"
-#include "sotto/posix/hex.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/terminal.h"
-#include "unit/mutation.h"
 #include "web/page_access.h"
 
 #ifdef SOTTO_SANITIZED
@@ -46,97 +40,6 @@ namespace sotto {
 namespace {
 
 using MutatedFiles = ExampleFiles;
-using OrderedJson = nlohmann::ordered_json;
-
-// ---- How files are spoilt
-
-using Spoil = std::string (*)(MutationRandom& random, const std::string& good);
-
-std::string Bytes(MutationRandom& random, const std::string& good) {
-  return MutatedBytes(random, good);
-}
-
-// A value anywhere in a text of JSON becomes another one, of another kind, or goes.
-std::string ValueInJson(MutationRandom& random, const std::string& good) {
-  static const OrderedJson kValues[] = {nullptr,
-                                        true,
-                                        -1,
-                                        0,
-                                        1.5,
-                                        1e308,
-                                        ~uint64_t{0},
-                                        INT64_MIN,
-                                        4294967296,
-                                        "",
-                                        "-1",
-                                        "nan",
-                                        "\n\x01",
-                                        OrderedJson::array(),
-                                        OrderedJson::object(),
-                                        OrderedJson::array({1, "a"})};
-  OrderedJson json = server::ParseJson(good);
-  const OrderedJson flat = json.flatten();
-  auto leaf = flat.items().begin();
-  for (size_t skip = random.Below(flat.size()); skip > 0; --skip) ++leaf;
-  OrderedJson::json_pointer place(leaf.key());
-  while (!place.empty() && random.Below(4) == 0) place = place.parent_pointer();
-  if (!place.empty() && random.Below(4) == 0) {
-    OrderedJson& parent = json[place.parent_pointer()];
-    if (parent.is_object()) {
-      parent.erase(place.back());
-    } else {
-      parent.erase(std::stoul(place.back()));
-    }
-  } else {
-    json[place] = random.Of(kValues);
-  }
-  return server::JsonText(json, 1);
-}
-
-std::string BytesOrJson(MutationRandom& random, const std::string& good) {
-  return random.Below(2) == 0 ? Bytes(random, good) : ValueInJson(random, good);
-}
-
-// A file of kept_file.h, mostly with the digest of what it now says.
-template <Spoil spoil>
-std::string Kept(MutationRandom& random, const std::string& good) {
-  if (random.Below(4) == 0) return Bytes(random, good);
-  const size_t digest = good.find('\n') + 1;
-  const size_t body = good.find('\n', digest) + 1;
-  const std::string spoilt = spoil(random, good.substr(body));
-  return good.substr(0, digest) + "sha256 " + server::Sha256Hex(spoilt) + "\n" + spoilt;
-}
-
-// The state of a directory, the same.
-std::string Directorys(MutationRandom& random, const std::string& good) {
-  if (random.Below(4) == 0) return Bytes(random, good);
-  OrderedJson file = server::ParseJson(good);
-  file["state"] = server::ParseJson(ValueInJson(random, server::JsonText(file["state"])));
-  file["sha256"] = server::Sha256Hex(server::JsonText(file["state"]));
-  return server::JsonText(file, 1);
-}
-
-// A line of the runs of an experiment, the same.
-std::string Runs(MutationRandom& random, const std::string& good) {
-  if (random.Below(4) == 0) return Bytes(random, good);
-  OrderedJson line = server::ParseJson(good);
-  line.erase("sha256");
-  std::string text =
-      server::JsonText(server::ParseJson(ValueInJson(random, server::JsonText(line))));
-  if (text.back() == '}') text.pop_back();
-  return text + ",\"sha256\":\"" + server::Sha256Hex(text) + "\"}\n";
-}
-
-// A shard, the same: the digest begins at byte 48 of its head.
-std::string Shards(MutationRandom& random, const std::string& good) {
-  std::string spoilt = Bytes(random, good);
-  if (random.Below(4) == 0 || spoilt.size() < kShardHeadSize) return spoilt;
-  const std::string summed = spoilt.substr(0, 48) + spoilt.substr(kShardHeadSize);
-  uint8_t sum[kSha256Size];
-  EXPECT_EQ(Sha256Digest({reinterpret_cast<const uint8_t*>(summed.data()), summed.size()}, sum),
-            Status::kOk);
-  return spoilt.replace(48, 16, reinterpret_cast<const char*>(sum), 16);
-}
 
 // ---- The kinds
 
@@ -182,6 +85,7 @@ Kind Samples(const char* name, std::vector<const char*> options, const char* fil
 
 void ReadDirectorysState(const std::string& path);
 void ReadShard(const std::string& path);
+void ReadNodesLedger(const std::string& path);
 
 std::vector<Kind> Kinds() {
   const std::string evaluate =
@@ -257,6 +161,12 @@ std::vector<Kind> Kinds() {
        {"sotto report {file} --out {dir}/report.html"},
        nullptr,
        BytesOrJson},
+      {"results of an earlier build",
+       {},
+       "former.json",
+       {"sotto report {file} --out {dir}/report.html"},
+       nullptr,
+       BytesOrJson},
       {"experiment",
        {"NAME"},
        "own.toml",
@@ -291,13 +201,32 @@ std::vector<Kind> Kinds() {
            throw std::runtime_error(path + ": " + store.error());
          }
        }},
+      {"ledger of a node without a server",
+       {},
+       "node.peer",
+       {kClient + "--key {dir}/device.key --peer --job {dir}/job.toml --ledger {file}"s},
+       ReadNodesLedger,
+       NodeLedgers},
       {"token of the page",
        {"http-token"},
        "token",
        {},
        [](const std::string& path) { server::ReadOrMakeToken(path); }},
       {"state of a directory", {"state"}, "state.json", {}, ReadDirectorysState, Directorys},
+      {"publication at a relay",
+       {},
+       "1.pub",
+       {},
+       [](const std::string& path) {
+         const server::DirectoryFolder folder(std::filesystem::path(path).parent_path());
+         folder.LoadPublication(PublicationOfARelay().name);
+       }},
       {"shard", {}, "shard", {}, ReadShard, Shards},
+      {"samples of a shard",  // the options of sotto-shard have the readers above
+       {},
+       "plain.csv",
+       {"sotto-shard --data {file} --device 0 --samples 4 --out {dir}/other.shard"},
+       [](const std::string& path) { ReadDataset(ParseDataSource(path), nullptr); }},
   };
 }
 
@@ -343,6 +272,12 @@ void ReadShard(const std::string& path) {
     posix::Check(source.read(source.context, i, {features.data(), features.size()}, &label),
                  path.c_str());
   }
+}
+
+void ReadNodesLedger(const std::string& path) {
+  posix::RecordStore store(path);
+  if (NodeWithLedger(path, &store)->Begin() == Status::kOk) return;
+  throw std::runtime_error(store.error().empty() ? path + ": damaged" : store.error());
 }
 
 // Why an answer is none of those that are allowed; empty: it is one.

@@ -27,6 +27,9 @@ constexpr uint32_t kFormat = 1;
 constexpr char kStateFile[] = "state.json";
 constexpr char kKeyFile[] = "directory.key";
 constexpr char kPublicationEnd[] = ".pub";
+constexpr char kCannotGoOn[] =
+    "The directory cannot go on from here: begin a new job, with another --salt and a new folder "
+    "to --state";
 
 std::string MakeFolder(const std::string& path) {
   posix::MakePrivateFolder(path);
@@ -130,10 +133,7 @@ DirectoryState ParseDirectoryState(const std::string& path, const std::string& t
   } catch (const posix::FileError&) {
     throw;
   } catch (const std::exception&) {
-    throw posix::FileError(fmt::format(
-        "{}: it is damaged. The directory cannot go on from here: begin a new job, with "
-        "another --salt and a new folder to --state",
-        path));
+    throw posix::FileError(fmt::format("{}: it is damaged. {}", path, kCannotGoOn));
   }
 }
 
@@ -157,7 +157,15 @@ DirectoryState DirectoryFolder::LoadState() const {
 
 std::vector<uint8_t> DirectoryFolder::LoadPublication(const PeerHead& head) const {
   if (head.version == 0) return {};
-  return ReadBytes(PathOf(std::to_string(head.version) + kPublicationEnd));
+  const std::string path = PathOf(std::to_string(head.version) + kPublicationEnd);
+  std::vector<uint8_t> bytes = ReadBytes(path);
+  const auto digest = Sha256Of({bytes.data(), bytes.size()});
+  if (bytes.size() != head.size || !std::equal(digest.begin(), digest.end(), head.digest)) {
+    throw posix::FileError(fmt::format(
+        "{}: it is damaged: these are not the bytes that were published as version {}. {}", path,
+        head.version, kCannotGoOn));
+  }
+  return bytes;
 }
 
 // The bytes come before the state that names them, and go after the state that names others.
