@@ -33,10 +33,9 @@ std::string_view TakeLine(std::string_view& text) {
 }
 
 [[noreturn]] void RefuseVersion(const KeptFormat& format, std::string_view version) {
-  constexpr size_t kMostShown = 20;
-  throw FileError(std::string("a ") + format.what + " of version " +
-                  std::string(version.substr(0, kMostShown)) + ", and this program reads version " +
-                  std::to_string(format.version) + "; " + format.remedy);
+  throw FileError(std::string("a ") + format.what + " of version " + std::string(version) +
+                  ", and this program reads version " + std::to_string(format.version) + "; " +
+                  format.remedy);
 }
 
 }  // namespace
@@ -60,6 +59,12 @@ std::string_view KeptBody(const KeptFormat& format, std::string_view text) {
   if (!StartsWith(text, name)) throw FileError(format.no_such);
   std::string_view version = TakeLine(text);
   version.remove_prefix(name.size());
+  if (!version.empty() && version.back() == '\r') {
+    RefuseKept(format, "its lines end in CR LF: a program or a transfer took it for a text");
+  }
+  const bool is_number = !version.empty() && version.size() < 10 &&
+                         version.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!is_number) RefuseKept(format, "its first line names no version");
   if (version != std::to_string(format.version)) RefuseVersion(format, version);
   std::string_view digest = TakeLine(text);
   if (!StartsWith(digest, kDigest)) RefuseKept(format, "its second line names no SHA-256");

@@ -7,13 +7,16 @@
 #include <limits>
 #include <stdexcept>
 #include <string_view>
+#include <type_traits>
 
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
 #include "base/json_text.h"
+#include "sotto/key_labels.h"
 #include "sotto/posix/hex.h"
 #include "sotto/posix/kept_file.h"
+#include "sotto/posix/run_key.h"
 #include "spec/configuration.h"
 
 namespace sotto::server {
@@ -61,7 +64,10 @@ std::string BitsOf(const std::vector<bool>& bits) {
 
 std::vector<bool> BitsFrom(const std::string& text) {
   std::vector<bool> bits;
-  for (const char c : text) bits.push_back(c == '1');
+  for (const char c : text) {
+    if (c != '0' && c != '1') throw std::invalid_argument("a bit that is neither 0 nor 1");
+    bits.push_back(c == '1');
+  }
   return bits;
 }
 
@@ -72,13 +78,30 @@ Json EvaluationToState(const Evaluation& evaluation) {
   return {{"samples", evaluation.samples}, {"loss", evaluation.loss}, {"classes", classes}};
 }
 
+// JSON's own conversions take a fraction, a negative number or one that is too large for a count.
+template <class Number>
+void ReadNumber(const Json& json, Number& value) {
+  bool fits = json.is_number();
+  if constexpr (std::is_same_v<Number, bool>) {
+    fits = json.is_boolean();
+  } else if constexpr (std::is_integral_v<Number>) {
+    fits = json.is_number_unsigned() &&
+           json.get<uint64_t>() <= uint64_t{std::numeric_limits<Number>::max()};
+  }
+  if (!fits) throw std::invalid_argument(fmt::format("{} is no such number", JsonText(json)));
+  json.get_to(value);
+}
+
 Evaluation EvaluationFromState(const Json& json) {
   Evaluation evaluation;
-  evaluation.samples = json.at("samples");
-  evaluation.loss = json.at("loss").is_null() ? std::numeric_limits<double>::quiet_NaN()
-                                              : json.at("loss").get<double>();
+  ReadNumber(json.at("samples"), evaluation.samples);
+  evaluation.loss = std::numeric_limits<double>::quiet_NaN();
+  if (!json.at("loss").is_null()) ReadNumber(json.at("loss"), evaluation.loss);
   for (const Json& each : json.at("classes")) {
-    evaluation.classes.push_back({each.at(0), each.at(1)});
+    ClassCount count;
+    ReadNumber(each.at(0), count.correct);
+    ReadNumber(each.at(1), count.total);
+    evaluation.classes.push_back(count);
   }
   return evaluation;
 }
@@ -111,7 +134,11 @@ Json AccuracyToState(const std::optional<privacy::AccuracyEstimate>& estimate) {
 
 std::optional<privacy::AccuracyEstimate> AccuracyFromState(const Json& json) {
   if (json.is_null()) return std::nullopt;
-  return privacy::AccuracyEstimate{json.at(0), json.at(1), json.at(2)};
+  privacy::AccuracyEstimate estimate;
+  ReadNumber(json.at(0), estimate.accuracy);
+  ReadNumber(json.at(1), estimate.noise_deviation);
+  ReadNumber(json.at(2), estimate.bar);
+  return estimate;
 }
 
 Json ReportToState(const RoundReport& report) {
@@ -130,10 +157,10 @@ Json ReportToState(const RoundReport& report) {
 
 RoundReport ReportFromState(const Json& json) {
   RoundReport report;
-  VisitMembers(report, [&](const char* name, auto& value) { json.at(name).get_to(value); });
+  VisitMembers(report, [&](const char* name, auto& value) { ReadNumber(json.at(name), value); });
   report.outcome.released = true;
   const Json& unclipped = json.at("unclipped_fraction");
-  if (!unclipped.is_null()) report.outcome.unclipped_fraction = unclipped.get<double>();
+  if (!unclipped.is_null()) ReadNumber(unclipped, report.outcome.unclipped_fraction.emplace());
   report.outcome.device_accuracy = AccuracyFromState(json.at("device_accuracy"));
   const Json& evaluation = json.at("evaluation");
   if (!evaluation.is_null()) report.evaluation = EvaluationFromState(evaluation);
@@ -157,10 +184,10 @@ Json JobToState(const JobState& job) {
 JobState JobFromState(const Json& json) {
   JobState job;
   CopyExactly(FromHex(json.at("id").get<std::string>()), job.job_id);
-  job.next_round = json.at("next_round");
-  job.next_attempt = json.at("next_attempt");
-  job.attempts = json.at("attempts");
-  job.clip_l2 = json.at("clip_l2");
+  ReadNumber(json.at("next_round"), job.next_round);
+  ReadNumber(json.at("next_attempt"), job.next_attempt);
+  ReadNumber(json.at("attempts"), job.attempts);
+  ReadNumber(json.at("clip_l2"), job.clip_l2);
   job.heard = BitsFrom(json.at("heard"));
   job.optimiser_state = FromHex(json.at("optimiser_state").get<std::string>());
   job.parameters = FloatsFromHex(json.at("parameters"));
@@ -221,6 +248,28 @@ void RequireRounds(const RunState& state) {
       fmt::format("{} attempts in all, and its rounds took {}", state.job.attempts, attempts));
 }
 
+// One test set: each evaluation counts the same samples, of the same classes.
+void RequireEvaluations(const RunState& state) {
+  const auto require = [&](const Evaluation& evaluation) {
+    const Evaluation& first = state.initial;
+    uint64_t total = 0;
+    bool fits = evaluation.samples == first.samples && !(evaluation.loss < 0) &&
+                evaluation.classes.size() == first.classes.size();
+    for (size_t i = 0; fits && i < evaluation.classes.size(); ++i) {
+      const ClassCount& count = evaluation.classes[i];
+      fits = count.correct <= count.total && count.total == first.classes[i].total;
+      total += count.total;
+    }
+    RequireThat(fits && (evaluation.classes.empty() || total == evaluation.samples),
+                "its evaluations are not of one test set");
+  };
+  require(state.initial);
+  for (const RoundReport& report : state.rounds) {
+    if (report.evaluation) require(*report.evaluation);
+    if (report.average_evaluation) require(*report.average_evaluation);
+  }
+}
+
 // What no simulation of this configuration writes. A digest does not stop somebody who edits a
 // state; but rounds that are released again, or beyond the plan, are not what its epsilon counts.
 void RequireConsistent(const RunState& state) {
@@ -233,12 +282,24 @@ void RequireConsistent(const RunState& state) {
   RequireThat(
       state.job.heard.size() <= devices,
       fmt::format("{} devices were heard, and the fleet has {}", state.job.heard.size(), devices));
+  const Key server_key = posix::DeriveKey(state.run_key, key_label::kServer);
+  const Key id = posix::DeriveKey(server_key, key_label::kJob);
+  RequireThat(std::equal(std::begin(state.job.job_id), std::end(state.job.job_id), id.bytes),
+              "its job is not the one of its key");
+  const std::vector<float>& parameters = state.job.parameters;
+  RequireThat(std::all_of(parameters.begin(), parameters.end(),
+                          [](float value) { return std::isfinite(value); }),
+              "a parameter of its model is not finite");
   RequireRounds(state);
+  RequireEvaluations(state);
   for (const RoundReport& report : state.rounds) {
     const RoundOutcome& outcome = report.outcome;
     const bool fits = outcome.cohort <= devices && outcome.checked_in <= devices &&
-                      uint64_t{outcome.reported} + outcome.rejected <= outcome.cohort;
-    RequireThat(fits, fmt::format("the devices of round {} are more than were drawn",
+                      uint64_t{outcome.reported} + outcome.rejected <= outcome.cohort &&
+                      outcome.reported <= outcome.checked_in &&
+                      (outcome.update_bytes == 0) == (outcome.reported == 0);
+    RequireThat(fits, fmt::format("the devices of round {} are more than were drawn, or their "
+                                  "reports are of another number",
                                   uint64_t{outcome.round} + 1));
   }
 }
@@ -295,6 +356,36 @@ RunState ReadRunState(const std::string& path) {
         path,
         "it cannot be read: there is no such file; `sotto simulate --state-out FILE` writes one");
   return RunStateFromText(path, text->text);
+}
+
+void RequireRoundsOf(const RunState& state, const JobConfig& job) {
+  const privacy::Plan& plan = job.plan;
+  const bool has_noise = job.codec->noise;
+  for (const RoundReport& report : state.rounds) {
+    const RoundOutcome& outcome = report.outcome;
+    const auto clip = static_cast<float>(outcome.clip_l2);
+    const bool is_adaptive = job.clip_schedule.has_value();
+    const bool has_bound = is_adaptive && outcome.round > 0
+                               ? std::isfinite(clip) && clip > 0
+                               : outcome.clip_l2 == static_cast<double>(job.ClipFor(outcome.round));
+    const double noise =
+        has_noise && has_bound ? static_cast<double>(job.NoiseSigmaFor(clip, outcome.round)) : 0;
+    const int64_t topped_up = has_noise ? plan.planned_reports - int64_t{outcome.reported} : 0;
+    const int64_t cohort = plan.sampling == privacy::Sampling::kPoisson ? int64_t{outcome.cohort}
+                                                                        : int64_t{plan.cohort};
+    const bool is_last = &report == &state.rounds.back();
+    const bool fits = has_bound && outcome.noise_sigma == noise && outcome.cohort == cohort &&
+                      outcome.topped_up == topped_up && outcome.checked_in >= job.min_devices &&
+                      (is_last || !outcome.diverged) &&
+                      outcome.unclipped_fraction.has_value() == is_adaptive &&
+                      outcome.device_accuracy.has_value() == job.evaluates_on_devices;
+    if (fits) continue;
+    Refuse(
+        state.file,
+        fmt::format("it is damaged (cohort, bound, noise or counts of round {} are none that its "
+                    "configuration gives); {}",
+                    uint64_t{outcome.round} + 1, kStateFormat.remedy));
+  }
 }
 
 void RequireSameInputs(const RunState& state, const InputDigests& inputs) {

@@ -67,6 +67,11 @@ void WriteRunState(const std::string& path, const RunState& state);
 // Reads it. Throws std::invalid_argument as RunStateFromText() does, and if there is no such file.
 RunState ReadRunState(const std::string& path);
 
+// Throws std::invalid_argument that names the file and a round whose cohort, bound, noise or counts
+// are none that the job gives: somebody has edited the file. What devices measured may be any.
+//   job  of now, whose configuration is the file's
+void RequireRoundsOf(const RunState& state, const JobConfig& job);
+
 // Throws std::invalid_argument that names the file and the first field that differs between what
 // the simulation of the file began with and what is asked now.
 //   configuration, fleet  of now, as in RunState

@@ -23,6 +23,7 @@ class RunLog : public JobLog {
     if (!config_.resume) return;
     RequireSameInputs(*config_.resume, config_.inputs);
     RequireSameRun(*config_.resume, configuration_, config_.fleet_text);
+    RequireRoundsOf(*config_.resume, config_.job);
   }
   void CommitAttempt(const AttemptRecord&) override {}
   void CommitRelease(const ReleaseRecord&) override {}

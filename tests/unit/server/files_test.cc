@@ -203,6 +203,10 @@ TEST_F(FilesTest, AKeptFileIsReadAsItWasWrittenOrRefused) {
     EXPECT_NE(refusal(text.substr(0, at)), "") << at;
   }
   EXPECT_NE(refusal(text + "x"), "");
+  std::string joined = text;
+  joined[text.find('\n')] = '\x8a';
+  EXPECT_TRUE(Says(refusal(joined), "its first line names no version")) << "and no raw bytes";
+  EXPECT_TRUE(Says(refusal("sotto-test 3\r\nsha256 00\r\n"), "CR LF"));
 }
 
 TEST_F(FilesTest, AKeptSecretIsItsOwnersAloneAndALinkLeadsToIt) {

@@ -370,6 +370,70 @@ TEST(RunState, RoundsAttemptsAndReleasesThatDoNotFitEachOtherAreRefused) {
   EXPECT_NE(refusal([](Json& json) { json["job"]["heard"] = std::string(41, '1'); }), "");
 }
 
+// Takes a number of a state, and its path, such as /rounds/2/cohort.
+using Change = std::function<void(const std::string& path, Json& number)>;
+void ForEachNumber(Json& json, const std::string& path, const Change& visit) {
+  if (json.is_structured()) {
+    for (auto& [name, child] : json.items()) ForEachNumber(child, path + "/" + name, visit);
+  } else if (json.is_number() || json.is_boolean()) {
+    visit(path, json);
+  }
+}
+
+// Why a simulation does not go on with this body, whose digest is right.
+std::string RefusalOfBody(const SimulationConfig& config, const Json& body) {
+  SimulationConfig rest = config;
+  try {
+    rest.resume = RunStateFromText("file", TextOf(body));
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return RefusalOf(rest);
+}
+
+// Each number in turn, with the digest computed anew. Numbers that devices or evaluations measured
+// may be others; but no count is negative, has a fraction or is beyond its type.
+TEST(RunState, NoNumberThatTheJobGivesMayBeAnother) {
+  SimulationRequest request = SmallRequest();
+  request.job.plan.rounds = 2;
+  request.job.evaluates_on_devices = true;
+  const SimulationConfig config = MakeSimulation(request);
+  const Json whole = BodyOf(ToText(Simulated(config).state));
+  ASSERT_EQ(RefusalOfBody(config, whole), "");
+  const std::vector<std::string> measured = {
+      "checked_in", "rejected", "update_bytes",       "failed_trainings", "saturated_trainings",
+      "loss",       "classes/", "unclipped_fraction", "device_accuracy/", "rounds/1/diverged"};
+  const auto is_measured = [&](const std::string& path) {
+    return std::any_of(measured.begin(), measured.end(), [&](const std::string& name) {
+      return path.find(name) != std::string::npos;
+    });
+  };
+  Json body = whole;
+  int changed = 0;
+  ForEachNumber(body, "", [&](const std::string& path, Json& number) {
+    if (path.find("/configuration") == 0 || path.find("/fleet") == 0) return;
+    const Json was = number;
+    std::vector<Json> bad;
+    if (was.is_number_unsigned()) bad = {-1, 2.5, 1e300};
+    if (was.is_boolean()) bad = {1};
+    if (!is_measured(path)) bad.push_back(was.is_boolean() ? Json(true) : Json(was.get<double>()));
+    if (!is_measured(path) && was.is_number_unsigned()) bad.back() = was.get<uint64_t>() + 1;
+    if (!is_measured(path) && was.is_number_float()) bad.back() = 1.5 * was.get<double>();
+    for (const Json& other : bad) {
+      number = other;
+      EXPECT_NE(RefusalOfBody(config, body), "")
+          << path << " " << was.dump() << " -> " << other.dump();
+      ++changed;
+    }
+    number = was;
+  });
+  EXPECT_GT(changed, 100);
+  body["job"]["parameters"].get_ref<std::string&>().replace(0, 8, "0000c07f");
+  EXPECT_NE(RefusalOfBody(config, body).find("not finite"), std::string::npos);
+  body["run_key"].get_ref<std::string&>().replace(0, 8, "01234567");
+  EXPECT_NE(RefusalOfBody(config, body).find("not the one of its key"), std::string::npos);
+}
+
 TEST(RunState, AJobNeverGoesOnBeyondItsPlan) {
   SimulationConfig config = MakeSimulation(SmallRequest());
   config.resume = Simulated(config).state;
