@@ -65,6 +65,7 @@ class SqliteStore::Commit {
  public:
   explicit Commit(SqliteStore& store) : store_(store), transaction_(store.database_) {
     store_.RequireSameLog();
+    store_.RequireServersName();
   }
   Commit(const Commit&) = delete;
   Commit& operator=(const Commit&) = delete;
@@ -87,6 +88,17 @@ void SqliteStore::RequireSameFile() {
       "its path does not name the file any more that was opened: another file was put in its "
       "place, or it was removed. Nothing more is written. Put the right store there, the one that "
       "was used last, and start again");
+}
+
+// SQLite names its journal after the file. By a second name it would not find what a killed program
+// left half written under the first one, and the server would not find what is left under this one.
+void SqliteStore::RequireServersName() {
+  const posix::HeldFile& file = *database_.file();
+  if (serving_ != nullptr || file.names() < 2 || !file.IsClaimedByAnother()) return;
+  if (posix::LockFile::HolderOf(ServingFile(database_.path()))) return;
+  Refuse(
+      "a server uses this file by another name (a hard link), and only by that one may it be "
+      "written meanwhile; name the store as the server does, or remove all names but the server's");
 }
 
 void SqliteStore::RequireSameLog() {

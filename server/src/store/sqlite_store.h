@@ -98,6 +98,7 @@ class SqliteStore final : public Store {
 
   void RequireSameFile();
   void RequireSameLog();
+  void RequireServersName();
   ChainHead EndOfLog();
   void RequireNew(const Device& device);
   void RequireNewSecret(const Device& device);

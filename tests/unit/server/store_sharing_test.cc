@@ -174,6 +174,11 @@ TEST_F(StoreSharingTest, AServerWithoutItsLockFileIsStillTheOnlyOne) {
     EXPECT_TRUE(Says(RefusalOf([&] { other.ClaimJobs(); }), "another process serves it already"));
     EXPECT_EQ(other.Server(), "unknown");
     other.RevokeDevice("small-0");  // only serving is for one process
+    std::filesystem::create_hard_link(path_, FileOf("second"));
+    SqliteStore second(FileOf("second"));  // its journal would have another name
+    EXPECT_TRUE(Says(RefusalOf([&] { second.RevokeDevice("small-1"); }), "by another name"));
+    EXPECT_EQ(second.ListDevices().size(), size_t{kSmallDevices}) << "reading is free";
+    std::filesystem::remove(FileOf("second"));
   }
   for (const int descriptor : {done[0], done[1], ready[0], ready[1]}) close(descriptor);
   int status = 0;
