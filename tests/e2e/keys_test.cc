@@ -237,6 +237,11 @@ TEST_F(KeysTest, ARotationThatFailsAnnouncesNothingAndLeavesNothing) {
   posix::WriteSecretFile(Path("new.key.aB3dE9.part"), "left by a kill");
   Succeeds("rotate", "board-1 --key " + Path("new.key"));
   EXPECT_FALSE(std::filesystem::exists(Path("new.key.aB3dE9.part")));
+  posix::WriteSecretFile(Path("other.key.aB3dE9.part"), "left by a kill");
+  const Outcome told = Keys("export", "board-1 --key " + Path("third.key"));
+  EXPECT_NE(told.output.find(Path("other.key.aB3dE9.part") + ": a command that was interrupted"),
+            std::string::npos)
+      << told.output;
   Succeeds("export", "board-1 --key " + Path("now.key"));
   EXPECT_TRUE(
       Same(posix::ReadKeyFile(Path("new.key")).secret, posix::ReadKeyFile(Path("now.key")).secret));

@@ -453,6 +453,25 @@ void RemoveLeftovers(const std::string& path) {
   }
 }
 
+std::vector<std::string> OtherLeftovers(const std::string& path) {
+  namespace fs = std::filesystem;
+  constexpr size_t kTail = sizeof(kPattern) + sizeof(kPart) - 2;
+  const fs::path folder = fs::path(path).parent_path();
+  std::vector<std::string> found;
+  std::error_code error;
+  fs::directory_iterator entry(folder.empty() ? fs::path(".") : folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.size() <= kTail) continue;
+    if (!IsTemporaryOf(name.substr(0, name.size() - kTail), name)) continue;
+    const std::string each = entry->path().string();
+    const File file(open(each.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+    if (file.is_open() && flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0) found.push_back(each);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 void RequireReplaceable(const std::string& path) {
   RequireRegularFile(path);
   RemoveLeftovers(path);

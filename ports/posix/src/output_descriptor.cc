@@ -65,11 +65,23 @@ OutputDescriptor::~OutputDescriptor() {
 
 bool OutputDescriptor::Replace(const std::string& contents) {
   // What is not a regular file has no contents to remove.
-  const bool is_empty = !is_regular_ || ftruncate(descriptor_, 0) == 0;
-  const bool is_written = is_empty && WriteAll(descriptor_, contents);
+  const bool is_written = is_regular_ ? WriteOver(contents) : WriteAll(descriptor_, contents);
   const bool is_closed = close(descriptor_) == 0;
   descriptor_ = -1;
+  if (!is_written && is_new_) unlink(path_.c_str());
   return is_written && is_closed;
+}
+
+// The room comes first: a full disk leaves the old contents.
+bool OutputDescriptor::WriteOver(const std::string& contents) {
+  struct stat old {};
+  const auto size = static_cast<off_t>(contents.size());
+  if (fstat(descriptor_, &old) != 0 || fcntl(descriptor_, F_SETFL, 0) != 0) return false;
+  const int error = contents.empty() ? 0 : posix_fallocate(descriptor_, 0, size);
+  const bool has_room = error == 0 || error == EOPNOTSUPP || error == EINVAL;
+  const bool is_written = has_room && WriteAll(descriptor_, contents);
+  const off_t kept = is_written ? size : 0;
+  return ftruncate(descriptor_, has_room ? kept : old.st_size) == 0 && is_written;
 }
 
 bool OutputDescriptor::IsSameFile(const OutputDescriptor& other) const {

@@ -199,6 +199,12 @@ class KeyOutputs {
       Add(o.key, posix::KeyFileText({device.id, device.secret}),
           "the key file of device " + device.id);
     }
+    for (const std::string& left : posix::OtherLeftovers(o.key.empty() ? o.header : o.key)) {
+      fmt::print(stderr,
+                 "{}: a command that was interrupted left it, maybe with a secret; remove it. "
+                 "`sotto keys export` writes the key that a store has\n",
+                 left);
+    }
   }
 
   void Publish() {

@@ -160,7 +160,10 @@ class SingleRun {
                          : fmt::format("; go on with --resume {} and the same options", state);
   }
 
+  // The state comes first: from it a later run makes the other files, should one of them fail.
   void WriteFiles(const SimulationResult& result) const {
+    const Output state = StateOutput(request_);
+    if (!state.path.empty()) WriteRunState(state.path, result.state);
     WriteJson(request_.json, WholeResult(request_, config_, result, data_));
     WriteModel(ModelOutput(request_), {result.parameters.data(), result.parameters.size()});
     WriteModel(AverageOutput(request_), {result.average.data(), result.average.size()});
@@ -168,8 +171,6 @@ class SingleRun {
     if (!request_.rounds_csv.empty()) {
       Write(CsvOutput(request_), RoundsCsvHeader() + RoundsCsvRows(config_, result));
     }
-    const Output state = StateOutput(request_);
-    if (!state.path.empty()) WriteRunState(state.path, result.state);
   }
 
   const SimulationRequest request_;

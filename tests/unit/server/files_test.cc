@@ -165,6 +165,9 @@ TEST_F(FilesTest, WhatAKilledWriterLeftIsRemovedAndNothingElse) {
   for (const char* other : others) ReplaceTextFile(Path(other), "x");
   RemoveLeftovers(path);
   EXPECT_EQ(FilesInFolder(), 1 + others.size());
+  EXPECT_EQ(OtherLeftovers(path), std::vector<std::string>{Path("other.aB3dE9.part")});
+  const LockFile writer(Path("other.aB3dE9.part"));
+  EXPECT_TRUE(OtherLeftovers(path).empty()) << "it is being written";
   EXPECT_EQ(ReadTextFile(path), "content");
 }
 

@@ -1,6 +1,7 @@
 // Tests of output files: a wrong path fails at once, and nothing is lost by a run that fails.
 #include "views/output_file.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +9,7 @@
 #include <iterator>
 #include <stdexcept>
 #include <string>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "unit/test_folder.h"
@@ -157,6 +159,25 @@ TEST_F(OutputFileTest, ALinkToNothingIsRefusedAndStays) {
   ExpectRefused(path_);
   EXPECT_TRUE(std::filesystem::is_symlink(path_));
   EXPECT_FALSE(std::filesystem::exists(Path("nothing")));
+}
+
+TEST_F(OutputFileTest, WithoutRoomTheOldContentsStayAndNoNewFileIsLeft) {
+  Write("results of another run");
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit little = before;
+  little.rlim_cur = 4096;
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+  for (const std::string& path : {path_, Path("new")}) {
+    OutputFile file(JsonOutput(path));
+    file.stream() << std::string(10000, 'x');
+    EXPECT_THROW(file.Finish(), std::runtime_error);
+  }
+  EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(Read(), "results of another run");
+  EXPECT_EQ(CountFiles(), 1u);
 }
 
 TEST_F(OutputFileTest, AFileThatTheCommandReadsIsNotReplaced) {

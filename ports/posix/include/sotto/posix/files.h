@@ -152,4 +152,8 @@ void RequireReplaceable(const std::string& path);
 // writing now is locked, and stays. Does nothing where it may not.
 void RemoveLeftovers(const std::string& path);
 
+// The temporary files that killed processes left in the folder of this file, whatever their names.
+// They may hold secrets; but they may be of another program, so only their owner removes them.
+std::vector<std::string> OtherLeftovers(const std::string& path);
+
 }  // namespace sotto::posix
