@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <microhttpd.h>
@@ -46,12 +47,20 @@ MHD_Result AddHeader(void* headers, MHD_ValueKind /*kind*/, const char* name, co
   return MHD_YES;
 }
 
-// Of two such headers each reader could take another one.
-bool HasTwoOfAKind(const HttpRequest& request) {
+// Of two such headers each reader could take another one, and so of two lengths of a body.
+bool IsAmbiguous(const HttpRequest& request) {
   constexpr std::array<std::string_view, 5> kSingle = {"host", "origin", "authorization",
                                                        "content-length", "sec-fetch-site"};
-  return std::any_of(kSingle.begin(), kSingle.end(),
+  const bool has_length = request.CountOf("content-length") > 0;
+  return (has_length && request.CountOf("transfer-encoding") > 0) ||
+         std::any_of(kSingle.begin(), kSingle.end(),
                      [&](std::string_view name) { return request.CountOf(name) > 1; });
+}
+
+// Whether the body will be too large, as its head says.
+bool AnnouncesTooMuch(const HttpRequest& request) {
+  const std::string length(request.Header("content-length"));
+  return std::strtoull(length.c_str(), nullptr, 10) > kMaxBody;
 }
 
 enum class Doing { kAsking, kAnswering, kIdle, kStream };
@@ -262,8 +271,9 @@ class HttpServer::Daemon {
     try {
       auto* self = static_cast<Daemon*>(context);
       if (*state == nullptr) {
-        *state = Begin(connection, url, method);
-        return MHD_YES;
+        Incoming* incoming = Begin(connection, url, method);
+        *state = incoming;
+        return self->TakeHead(connection, *incoming);
       }
       auto* incoming = static_cast<Incoming*>(*state);
       if (*size == 0) return self->Answer(connection, *incoming);
@@ -288,6 +298,19 @@ class HttpServer::Daemon {
     return incoming.release();
   }
 
+  // A body that is refused need not come, and what follows it is no request. libmicrohttpd reads no
+  // more after an answer at once to a POST or a PUT. The body of any other request is not wanted:
+  // its connection is closed.
+  MHD_Result TakeHead(MHD_Connection* connection, Incoming& incoming) {
+    const HttpRequest& request = incoming.request;
+    incoming.is_too_large = AnnouncesTooMuch(request);
+    const bool has_body =
+        request.CountOf("content-length") + request.CountOf("transfer-encoding") > 0;
+    if (!has_body || !(incoming.is_too_large || IsAmbiguous(request))) return MHD_YES;
+    const bool is_answered = request.method == "POST" || request.method == "PUT";
+    return is_answered ? Answer(connection, incoming) : MHD_NO;
+  }
+
   static void OnCompleted(void* context, MHD_Connection* connection, void** state,
                           MHD_RequestTerminationCode /*code*/) {
     delete static_cast<Incoming*>(*state);
@@ -297,8 +320,8 @@ class HttpServer::Daemon {
 
   HttpReply Ask(const Incoming& incoming) {
     if (incoming.is_too_large) return TextReply(413, "the request is too large\n");
-    if (HasTwoOfAKind(incoming.request)) {
-      return TextReply(400, "a header that may come once comes twice\n");
+    if (IsAmbiguous(incoming.request)) {
+      return TextReply(400, "a header that may come once comes twice, or two lengths of a body\n");
     }
     try {
       return handler_(incoming.request);

@@ -228,6 +228,38 @@ TEST(HttpServer, AHeaderThatMayComeOnceIsRefusedTwice) {
   EXPECT_EQ(Get(kHost, server.port(), "/", {"X-Test: a", "X-Test: b"}).status, 200);
 }
 
+// What comes before the connection ends, which is soon.
+std::string AnswerTo(uint16_t port, const std::string& bytes) {
+  const Strangers stranger = Silent(port, 1, bytes);
+  std::string answer;
+  for (const uint64_t end_ms = posix::NowMs() + 3000; posix::NowMs() < end_ms;) {
+    uint8_t part[512];
+    const int count = stranger[0]->Receive(MutableByteSpan(part));
+    if (count < 0) return answer;
+    answer.append(reinterpret_cast<const char*>(part), static_cast<size_t>(count));
+    stranger[0]->Wait(false, 50);
+  }
+  return answer + "(still open)";
+}
+
+// A body that is refused is not waited for, and what stands in its place is no further request.
+TEST(HttpServer, ABodyThatIsTooLargeOrOfTwoLengthsIsRefusedByItsHead) {
+  Running server(Echo);
+  const std::string post = "POST /login HTTP/1.1\r\nHost: a\r\n";
+  for (const char* length : {"4097", "99999999999", "9223372036854775807"}) {
+    const std::string answer =
+        AnswerTo(server.port(), post + "Content-Length: " + length + "\r\n\r\nabc");
+    EXPECT_EQ(answer.find("HTTP/1.1 413"), 0U) << length << answer;
+    EXPECT_EQ(answer.find("(still open)"), std::string::npos) << length;
+  }
+  const std::string answer =
+      AnswerTo(server.port(), post +
+                                  "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+                                  "0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(answer.find("HTTP/1.1 400"), 0U) << answer;
+  EXPECT_EQ(answer.find("smuggled"), std::string::npos);
+}
+
 TEST(HttpServer, TakesALimitedNumberOfViewers) {
   Running server(Echo);
   std::vector<std::unique_ptr<HttpExchange>> viewers;
