@@ -272,6 +272,7 @@ void Device::FollowReply(Client::State before, const Reply& reply) {
   if (reply.kind == Reply::Kind::kWait) {
     reporter_.Waiting();
   } else if (reply.kind == Reply::Kind::kTrain) {
+    if (client_.state() == Client::State::kHello) return;  // a task of which it has sent all
     reporter_.Drawn(client_.task());
     ReportIfNothingIsHeldOut();
   } else if (before == Client::State::kDownload && client_.state() == Client::State::kTrain) {

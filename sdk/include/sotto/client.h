@@ -310,6 +310,7 @@ class Client {
   bool awaiting_reply_ = false;
   bool is_refused_ = false;
   bool wait_pending_ = false;
+  bool has_sent_ = false;  // the server has the whole update of task_
   uint32_t wait_ms_ = 0;
   RetryPace pace_{kShortestWaitMs};
   uint64_t asked_ms_ = 0;  // when the request was prepared

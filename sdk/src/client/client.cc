@@ -313,6 +313,10 @@ Status Client::OnTask(const Reply& reply) {
     return Status::kOk;
   }
   EndRound();
+  if (has_sent_ && IsSameAttempt(task)) {  // nothing is left to do in it: nobody spins
+    WaitAsAsked(0);
+    return Status::kOk;
+  }
   if (Status s = task.Validate(); s != Status::kOk) {
     Wait(kRefusedWaitMs);  // until the round is over the server would give it again
     return s;
@@ -322,6 +326,7 @@ Status Client::OnTask(const Reply& reply) {
     return Status::kPeerRefused;
   }
   task_ = task;
+  has_sent_ = false;
   state_ = State::kDownload;
   return Status::kOk;
 }
@@ -354,6 +359,7 @@ Status Client::OnAck(const Reply& reply) {
   if (reply.complete) {
     pace_.Forget();
     EndRound();
+    has_sent_ = true;
     return Status::kOk;
   }
   state_ = State::kUpload;

@@ -312,6 +312,34 @@ TEST_F(HeldClientTest, AnUploadThatDoesNotMoveIsSlowedDown) {
   EXPECT_EQ(device->client().state(), Client::State::kUpload);
 }
 
+// A server that gives the same task for ever made a device train it 1,500 times a second.
+TEST_F(HeldClientTest, AnAttemptThatItHasSentIsNotTrainedAgain) {
+  StepToRequest();
+  Reply train = small.job.Answer(index, device->client().request());
+  ASSERT_EQ(train.kind, Reply::Kind::kTrain);
+  train.receipt = {};
+  ASSERT_EQ(device->client().OnReply(train), Status::kOk);
+  AdvanceTo(Client::State::kUploadBegin);
+  Reply ack;
+  ack.kind = Reply::Kind::kAck;
+  ack.complete = true;
+  ASSERT_EQ(device->client().OnReply(ack), Status::kOk);
+  Client::Progress progress = Client::Progress::kAgain;
+  for (const uint32_t expected : {1000u, 2000u, 4000u}) {
+    StepToRequest();
+    ASSERT_EQ(device->client().request().kind, Request::Kind::kHello);
+    ASSERT_EQ(device->client().OnReply(train), Status::kOk);
+    EXPECT_EQ(device->client().state(), Client::State::kHello);
+    ASSERT_EQ(device->client().Step(&progress), Status::kOk);
+    ASSERT_EQ(progress, Client::Progress::kWait);
+    EXPECT_EQ(device->client().wait_ms(), expected);
+  }
+  ++train.task.attempt;
+  StepToRequest();
+  ASSERT_EQ(device->client().OnReply(train), Status::kOk);
+  EXPECT_EQ(device->client().state(), Client::State::kDownload);
+}
+
 // A job that gives an attempt up unless two devices check in.
 struct TwoClientsTest : ClientTest {
   TwoClientsTest() : ClientTest(Config()) {}
