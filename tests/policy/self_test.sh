@@ -35,7 +35,7 @@ sources=("${source_dir}"/sdk/src/{nn/kernels,num/num,local/self_test}.cc)
 base=(-std=c++17 -O3 -w -fno-exceptions -fno-rtti -DEIGEN_DONT_VECTORIZE -DEIGEN_NO_MALLOC
   -I "${source_dir}/sdk/include" -I "${source_dir}/sdk/src" -isystem "${eigen}")
 
-# build NAME COMPILER LIBRARY_FLAGS PROGRAM_FLAGS: false if something does not compile.
+# build NAME COMPILER LIBRARY_FLAGS PROGRAM_FLAGS [LINK_FLAGS]: false if something does not compile.
 build() {
   local objects=() source
   # shellcheck disable=SC2086  # flags are words
@@ -44,7 +44,9 @@ build() {
     "$2" "${base[@]}" $3 -c -o "${objects[-1]}" "${source}" 2> "${work}/$1.log" || return 1
   done
   # shellcheck disable=SC2086
-  "$2" "${base[@]}" $4 "${work}/main.cc" "${objects[@]}" "${libraries[@]}" -o "${work}/$1" \
+  "$2" "${base[@]}" $4 -c -o "${work}/$1.main.o" "${work}/main.cc" 2> "${work}/$1.log" || return 1
+  # shellcheck disable=SC2086
+  "$2" ${5:-} "${work}/$1.main.o" "${objects[@]}" "${libraries[@]}" -o "${work}/$1" \
     2> "${work}/$1.log" || return 1
 }
 
@@ -57,12 +59,12 @@ keeps() {
   fi
 }
 
-# fails NAME COMPILER LIBRARY_FLAGS [PROGRAM_FLAGS]: the test sees it.
+# fails NAME COMPILER LIBRARY_FLAGS [PROGRAM_FLAGS [LINK_FLAGS]]: the test sees it.
 fails() {
-  if ! build "$1" "$2" "$3" "${4:-}"; then
+  if ! build "$1" "$2" "$3" "${4:-}" "${5:-}"; then
     complain "$1: does not compile: $(head -n 3 "${work}/$1.log")"
   elif "${work}/$1"; then
-    complain "$1: SelfTest() passes with $3 ${4:-}"
+    complain "$1: SelfTest() passes with $3 ${4:-} ${5:-}"
   fi
 }
 
@@ -97,6 +99,8 @@ refuses fast_program "${cxx}" '' '-ffast-math'
 # The unit that calls: the library is right, and its own numbers are not.
 if [[ "$(uname -m)" == x86_64 ]] && ! "${cxx}" --version | grep -qi clang; then
   fails wide_program "${cxx}" '' '-mfpmath=387'
+  # All is compiled well, and the program's start switches small numbers off.
+  fails flushed "${cxx}" '' '' '-Ofast'
 fi
 clang="$(command -v clang++ || command -v clang++-14 || true)"
 if [[ -n "${clang}" ]] && ! "${cxx}" --version | grep -qi clang; then
