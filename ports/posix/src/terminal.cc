@@ -10,11 +10,29 @@
 namespace sotto::posix {
 namespace {
 
-// The control character at the front of the text: its bytes, or 0.
-size_t ControlSize(std::string_view text) {
-  const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (at(0) < 0x20 || at(0) == 0x7f) return 1;
-  return text.size() > 1 && at(0) == 0xc2 && at(1) >= 0x80 && at(1) < 0xa0 ? 2 : 0;
+unsigned char ByteAt(std::string_view text, size_t i) {
+  return static_cast<unsigned char>(text[i]);
+}
+
+// The bytes of the character at the front of the text, in UTF-8; 0: it begins with none.
+size_t CharacterSize(std::string_view text) {
+  const unsigned char first = ByteAt(text, 0);
+  if (first < 0x80) return 1;
+  const size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < size) return 0;
+  for (size_t i = 1; i < size; ++i) {
+    if ((ByteAt(text, i) & 0xc0) != 0x80) return 0;
+  }
+  const unsigned char second = ByteAt(text, 1);  // too long a form, a surrogate, or beyond the last
+  const bool is_wrong = (first == 0xe0 && second < 0xa0) || (first == 0xed && second >= 0xa0) ||
+                        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second >= 0x90);
+  return is_wrong ? 0 : size;
+}
+
+// C0, DEL or C1.
+bool BeginsWithControl(std::string_view text) {
+  const unsigned char first = ByteAt(text, 0);
+  return first < 0x20 || first == 0x7f || (first == 0xc2 && ByteAt(text, 1) < 0xa0);
 }
 
 }  // namespace
@@ -40,14 +58,18 @@ size_t TerminalColumns() {
 std::string Printable(std::string_view text) {
   std::string shown;
   while (!text.empty()) {
-    const size_t control = ControlSize(text);
-    for (size_t i = 0; i < control; ++i) {
-      char escape[8];
-      std::snprintf(escape, sizeof(escape), "\\x%02x", static_cast<unsigned char>(text[i]));
-      shown += escape;
+    const size_t size = CharacterSize(text);
+    const size_t taken = size == 0 ? 1 : size;
+    if (size != 0 && !BeginsWithControl(text)) {
+      shown += text.substr(0, taken);
+    } else {
+      for (size_t i = 0; i < taken; ++i) {
+        char escape[8];
+        std::snprintf(escape, sizeof(escape), "\\x%02x", ByteAt(text, i));
+        shown += escape;
+      }
     }
-    if (control == 0) shown += text.front();
-    text.remove_prefix(control == 0 ? 1 : control);
+    text.remove_prefix(taken);
   }
   return shown;
 }

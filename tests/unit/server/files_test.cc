@@ -20,6 +20,7 @@
 #include "sotto/posix/kept_file.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/lock_file.h"
+#include "sotto/posix/terminal.h"
 #include "unit/test_folder.h"
 
 namespace sotto::posix {
@@ -390,6 +391,19 @@ TEST_F(FilesTest, AFullDiskIsNoMatterOfFolders) {
             std::string::npos);
   EXPECT_NE(AdviceFor(EROFS, otherwise.c_str()), otherwise);
   EXPECT_EQ(AdviceFor(ENOENT, otherwise.c_str()), otherwise);
+}
+
+TEST(Printable, OnlyCharactersOfUtf8AreShown) {
+  EXPECT_EQ(Printable("a \xc3\xa4 \xe2\x82\xac \xf0\x9f\x99\x82 ~"),
+            "a \xc3\xa4 \xe2\x82\xac \xf0\x9f\x99\x82 ~");
+  EXPECT_EQ(Printable("\x1b[1m\n\x7f\xc2\x9b"), "\\x1b[1m\\x0a\\x7f\\xc2\\x9b");
+  EXPECT_EQ(Printable("\x9bzz"), "\\x9bzz");
+  EXPECT_EQ(Printable("\xff\xfe"), "\\xff\\xfe");
+  EXPECT_EQ(Printable("\xc3"), "\\xc3");
+  EXPECT_EQ(Printable("\xe2\x82"), "\\xe2\\x82");
+  EXPECT_EQ(Printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");
+  EXPECT_EQ(Printable("\xc0\xaf"), "\\xc0\\xaf");
+  EXPECT_EQ(Printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
 }
 
 }  // namespace

@@ -21,9 +21,9 @@ bool StandardErrorIsJournal();
 // The columns of the terminal on standard error; 0: there is none, or it does not say.
 size_t TerminalColumns();
 
-// The text with its control characters (C0, DEL and C1 in UTF-8) as \xHH, line feeds included:
-// names of files and options can hold any byte, and neither change a terminal nor add a line to a
-// log.
+// The text with its control characters (C0, DEL and C1 in UTF-8) as \xHH, line feeds included, and
+// with all bytes that are no UTF-8: names of files and options can hold any byte, and neither
+// change a terminal, nor add a line to a log, nor make it unreadable for a program.
 std::string Printable(std::string_view text);
 
 }  // namespace sotto::posix
